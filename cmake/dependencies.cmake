@@ -1,0 +1,11 @@
+# Libraries from the distribution; scripts/setup.sh installs them.
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
+find_package(fmt REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(Protobuf REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(Catch2 2 REQUIRED)
+find_package(LLVM 19 REQUIRED CONFIG PATHS /usr/lib/llvm-19)

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Installs what tcc is built and tested with on Debian 12: system packages by apt, and the Python
+# oracles and peers (onnx, ONNX Runtime, OpenVINO) into build/venv. It can be run any number of
+# times; what is there already is left alone. Nothing of the product itself needs Python.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(
+  g++ cmake ninja-build git ca-certificates ccache xz-utils
+  llvm-19-dev liblld-19-dev clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
+  zlib1g-dev libzstd-dev libabsl-dev libfmt-dev catch2 libcli11-dev nlohmann-json3-dev
+  libprotobuf-dev protobuf-compiler libssl-dev libonnx-testdata
+  python3 python3-venv python3-pip
+)
+python_packages=(numpy==2.4.6 onnx==1.23.2 onnxruntime==1.31.1 openvino==2026.4.1)
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
+    missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  echo "setup: installing ${missing[*]}"
+  sudo=()
+  [ "$(id -u)" -eq 0 ] || sudo=(sudo)
+  "${sudo[@]}" apt-get update -qq
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+    "${missing[@]}" >/dev/null
+fi
+
+# The stamp names the exact versions, so that a changed pin is installed and an unchanged one is not.
+venv=build/venv
+stamp="$venv/installed"
+if [ "$(cat "$stamp" 2>/dev/null)" != "${python_packages[*]}" ]; then
+  echo "setup: installing ${python_packages[*]} into $venv"
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check "${python_packages[@]}"
+  echo "${python_packages[*]}" >"$stamp"
+fi
+echo "setup: ready"
