@@ -19,9 +19,9 @@ struct CombinerNode : RefCounted {
   std::vector<Var> lhs;          // parameters: the result so far
   std::vector<Var> rhs;          // parameters: what comes in
   std::vector<Expr> results;     // combine(lhs, rhs), an Expr an element
-  // Optional: element e as a plain reduction given the *final* values of the elements before it. Each
-  // is an Expr over rhs (what comes in, as raw inputs) and lhs (those final values), to be merged
-  // by `direct_ops[e]`, a one-element combiner.
+  // Optional: element e as a plain reduction given the *final* values of the elements before it.
+  // Each is an Expr over rhs (what comes in, as raw inputs) and lhs (those final values), to be
+  // merged by `direct_ops[e]`, a one-element combiner.
   std::vector<Expr> direct;
   std::vector<Ref<CombinerNode>> direct_ops;
 };

@@ -25,18 +25,30 @@ constexpr Row kRows[] = {
 #undef TCC_DTYPE_ROW
 };
 
-const Row& RowOf(DType dtype) { return kRows[static_cast<int>(dtype.code())]; }
+const Row& RowOf(DType dtype) {
+  return kRows[static_cast<int>(dtype.code())];
+}
 
 }  // namespace
 
-bool DType::is_bool() const { return code_ == DTypeCode::kBool; }
-bool DType::is_float() const { return RowOf(*this).kind == Kind::kFloatKind; }
+bool DType::is_bool() const {
+  return code_ == DTypeCode::kBool;
+}
+bool DType::is_float() const {
+  return RowOf(*this).kind == Kind::kFloatKind;
+}
 bool DType::is_integer() const {
   return RowOf(*this).kind == Kind::kIntKind || RowOf(*this).kind == Kind::kUIntKind;
 }
-bool DType::is_signed_integer() const { return RowOf(*this).kind == Kind::kIntKind; }
-bool DType::is_storage_only() const { return RowOf(*this).kind == Kind::kStorageKind; }
-int DType::bits() const { return RowOf(*this).bits; }
+bool DType::is_signed_integer() const {
+  return RowOf(*this).kind == Kind::kIntKind;
+}
+bool DType::is_storage_only() const {
+  return RowOf(*this).kind == Kind::kStorageKind;
+}
+int DType::bits() const {
+  return RowOf(*this).bits;
+}
 
 int DType::bytes() const {
   TCC_CHECK(bits() % 8 == 0) << ToString(*this);
@@ -65,13 +77,15 @@ std::optional<DType> ParseDType(std::string_view text) {
 
 int64_t MinValue(DType dtype) {
   if (!dtype.is_signed_integer()) return 0;
-  return dtype.bits() == 64 ? std::numeric_limits<int64_t>::min() : -(int64_t{1} << (dtype.bits() - 1));
+  return dtype.bits() == 64 ? std::numeric_limits<int64_t>::min()
+                            : -(int64_t{1} << (dtype.bits() - 1));
 }
 
 int64_t MaxValue(DType dtype) {
   if (dtype.is_bool()) return 1;
   TCC_CHECK(dtype.is_integer()) << ToString(dtype);
-  if (dtype.bits() == 64) return dtype.is_signed_integer() ? std::numeric_limits<int64_t>::max() : -1;
+  if (dtype.bits() == 64)
+    return dtype.is_signed_integer() ? std::numeric_limits<int64_t>::max() : -1;
   return (int64_t{1} << (dtype.bits() - dtype.is_signed_integer())) - 1;
 }
 
@@ -95,7 +109,8 @@ float HalfToFloat(uint16_t bits) {
   uint32_t exponent = (bits >> 10) & 0x1f;
   uint32_t mantissa = bits & 0x3ff;
   if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000 | (mantissa << 13));
-  if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+  if (exponent != 0)
+    return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
   float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
   return sign ? -magnitude : magnitude;
 }
@@ -106,6 +121,8 @@ uint16_t FloatToBFloat16(float value) {
   return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-float BFloat16ToFloat(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+float BFloat16ToFloat(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
 
 }  // namespace tcc

@@ -8,23 +8,23 @@
 namespace tcc {
 
 // name in text, C++ enumerator, bits, what it is
-#define TCC_DTYPES(X)                 \
-  X("bool", kBool, 8, kBoolKind)      \
-  X("i8", kInt8, 8, kIntKind)         \
-  X("i16", kInt16, 16, kIntKind)      \
-  X("i32", kInt32, 32, kIntKind)      \
-  X("i64", kInt64, 64, kIntKind)      \
-  X("u8", kUInt8, 8, kUIntKind)       \
-  X("u16", kUInt16, 16, kUIntKind)    \
-  X("u32", kUInt32, 32, kUIntKind)    \
-  X("u64", kUInt64, 64, kUIntKind)    \
-  X("f16", kFloat16, 16, kFloatKind)  \
-  X("bf16", kBFloat16, 16, kFloatKind) \
-  X("f32", kFloat32, 32, kFloatKind)  \
-  X("f64", kFloat64, 64, kFloatKind)  \
+#define TCC_DTYPES(X)                       \
+  X("bool", kBool, 8, kBoolKind)            \
+  X("i8", kInt8, 8, kIntKind)               \
+  X("i16", kInt16, 16, kIntKind)            \
+  X("i32", kInt32, 32, kIntKind)            \
+  X("i64", kInt64, 64, kIntKind)            \
+  X("u8", kUInt8, 8, kUIntKind)             \
+  X("u16", kUInt16, 16, kUIntKind)          \
+  X("u32", kUInt32, 32, kUIntKind)          \
+  X("u64", kUInt64, 64, kUIntKind)          \
+  X("f16", kFloat16, 16, kFloatKind)        \
+  X("bf16", kBFloat16, 16, kFloatKind)      \
+  X("f32", kFloat32, 32, kFloatKind)        \
+  X("f64", kFloat64, 64, kFloatKind)        \
   X("f8e4m3", kFloat8E4M3, 8, kStorageKind) \
   X("f8e5m2", kFloat8E5M2, 8, kStorageKind) \
-  X("i4", kInt4, 4, kStorageKind)     \
+  X("i4", kInt4, 4, kStorageKind)           \
   X("u4", kUInt4, 4, kStorageKind)
 
 enum class DTypeCode : uint8_t {
@@ -34,11 +34,13 @@ enum class DTypeCode : uint8_t {
 };
 
 // An element type and a number of lanes (1 = scalar; more only at kLowered). A bool takes a byte in
-// memory and holds 0 or 1. Storage types (f8*, i4, u4) can be loaded, stored and cast, not computed with.
+// memory and holds 0 or 1. Storage types (f8*, i4, u4) can be loaded, stored and cast, not computed
+// with.
 class DType {
  public:
   constexpr DType() : DType(DTypeCode::kFloat32) {}
-  constexpr DType(DTypeCode code, int lanes = 1) : code_(code), lanes_(static_cast<uint16_t>(lanes)) {}
+  constexpr DType(DTypeCode code, int lanes = 1)
+      : code_(code), lanes_(static_cast<uint16_t>(lanes)) {}
 
   constexpr DTypeCode code() const { return code_; }
   constexpr int lanes() const { return lanes_; }

@@ -13,15 +13,24 @@ DType BinaryType(ExprKind kind, const Expr& a, const Expr& b) {
     case ExprKind::kEq:
     case ExprKind::kNe:
     case ExprKind::kLt:
-    case ExprKind::kLe: return kBool.WithLanes(type.lanes());
+    case ExprKind::kLe:
+      return kBool.WithLanes(type.lanes());
     case ExprKind::kAnd:
-    case ExprKind::kOr: TCC_CHECK(type.is_bool()) << ToString(type); return type;
-    case ExprKind::kDiv: TCC_CHECK(type.is_float()) << ToString(type); return type;
+    case ExprKind::kOr:
+      TCC_CHECK(type.is_bool()) << ToString(type);
+      return type;
+    case ExprKind::kDiv:
+      TCC_CHECK(type.is_float()) << ToString(type);
+      return type;
     case ExprKind::kFloorDiv:
     case ExprKind::kFloorMod:
-    case ExprKind::kCeilDiv: TCC_CHECK(type.is_integer()) << ToString(type); return type;
+    case ExprKind::kCeilDiv:
+      TCC_CHECK(type.is_integer()) << ToString(type);
+      return type;
     case ExprKind::kMin:
-    case ExprKind::kMax: TCC_CHECK(!type.is_storage_only()) << ToString(type); return type;
+    case ExprKind::kMax:
+      TCC_CHECK(!type.is_storage_only()) << ToString(type);
+      return type;
     default:  // Add, Sub, Mul
       TCC_CHECK(type.is_float() || type.is_integer()) << ToString(type);
       return type;
@@ -71,7 +80,9 @@ uint64_t FieldHash(const std::string& value) {
   return seed;
 }
 
-Expr Expr::Index(int64_t value) { return SmallInt(value); }
+Expr Expr::Index(int64_t value) {
+  return SmallInt(value);
+}
 
 IntImm::IntImm(DType type, int64_t value) : ExprNode(kKind, type), value(value) {
   TCC_CHECK(type.is_integer() || type.is_bool()) << ToString(type);
@@ -91,7 +102,8 @@ Cast::Cast(DType type, Expr value) : ExprNode(kKind, type), value(std::move(valu
 }
 
 template <ExprKind K>
-Binary<K>::Binary(Expr a, Expr b) : ExprNode(K, BinaryType(K, a, b)), a(std::move(a)), b(std::move(b)) {}
+Binary<K>::Binary(Expr a, Expr b)
+    : ExprNode(K, BinaryType(K, a, b)), a(std::move(a)), b(std::move(b)) {}
 
 template struct Binary<ExprKind::kAdd>;
 template struct Binary<ExprKind::kSub>;
@@ -119,19 +131,25 @@ Select::Select(Expr condition, Expr then_value, Expr else_value)
       then_value(std::move(then_value)),
       else_value(std::move(else_value)) {
   TCC_CHECK(this->condition.dtype().is_bool()) << ToString(this->condition.dtype());
-  TCC_CHECK(dtype == this->else_value.dtype()) << ToString(dtype) << " or " << ToString(this->else_value.dtype());
+  TCC_CHECK(dtype == this->else_value.dtype())
+      << ToString(dtype) << " or " << ToString(this->else_value.dtype());
   int lanes = this->condition.dtype().lanes();
   TCC_CHECK(lanes == 1 || lanes == dtype.lanes()) << lanes;
 }
 
 Load::Load(Var buffer, std::vector<Expr> indices)
-    : ExprNode(kKind, LoadType(buffer, indices)), buffer(std::move(buffer)), indices(std::move(indices)) {}
+    : ExprNode(kKind, LoadType(buffer, indices)),
+      buffer(std::move(buffer)),
+      indices(std::move(indices)) {}
 
 Call::Call(ScalarOp op, std::vector<Expr> args)
     : ExprNode(kKind, CallType(op, args)), op(op), args(std::move(args)) {}
 
 Ramp::Ramp(Expr base, Expr stride, int lanes)
-    : ExprNode(kKind, kInt64.WithLanes(lanes)), base(std::move(base)), stride(std::move(stride)), lanes(lanes) {
+    : ExprNode(kKind, kInt64.WithLanes(lanes)),
+      base(std::move(base)),
+      stride(std::move(stride)),
+      lanes(lanes) {
   TCC_CHECK(lanes >= 2 && this->base.dtype() == kInt64 && this->stride.dtype() == kInt64) << lanes;
 }
 
@@ -140,7 +158,9 @@ Broadcast::Broadcast(Expr value, int lanes)
   TCC_CHECK(lanes >= 2 && this->value.dtype().lanes() == 1) << lanes;
 }
 
-Var LoopVar(std::string name) { return MakeVar(std::move(name), VarRole::kLoop, kInt64, 0, INT64_MAX); }
+Var LoopVar(std::string name) {
+  return MakeVar(std::move(name), VarRole::kLoop, kInt64, 0, INT64_MAX);
+}
 Var IterationVar(std::string name, DType dtype) {
   return MakeVar(std::move(name), VarRole::kIter, dtype, 0, INT64_MAX);
 }
@@ -154,30 +174,64 @@ Var BufferVar(std::string name, DType element) {
   return MakeVar(std::move(name), VarRole::kBuffer, element, 0, 0);
 }
 
-Expr operator+(const Expr& a, const Expr& b) { return Make<Add>(a, b); }
-Expr operator-(const Expr& a, const Expr& b) { return Make<Sub>(a, b); }
-Expr operator*(const Expr& a, const Expr& b) { return Make<Mul>(a, b); }
-Expr operator<(const Expr& a, const Expr& b) { return Make<Lt>(a, b); }
-Expr operator<=(const Expr& a, const Expr& b) { return Make<Le>(a, b); }
-Expr operator>(const Expr& a, const Expr& b) { return Make<Lt>(b, a); }
-Expr operator>=(const Expr& a, const Expr& b) { return Make<Le>(b, a); }
-Expr BothOf(const Expr& a, const Expr& b) { return Make<And>(a, b); }
-Expr EitherOf(const Expr& a, const Expr& b) { return Make<Or>(a, b); }
-Expr MinOf(const Expr& a, const Expr& b) { return Make<Min>(a, b); }
-Expr MaxOf(const Expr& a, const Expr& b) { return Make<Max>(a, b); }
-Expr FloorDivide(const Expr& a, const Expr& b) { return Make<FloorDiv>(a, b); }
-Expr FloorModulo(const Expr& a, const Expr& b) { return Make<FloorMod>(a, b); }
-Expr CeilDivide(const Expr& a, const Expr& b) { return Make<CeilDiv>(a, b); }
+Expr operator+(const Expr& a, const Expr& b) {
+  return Make<Add>(a, b);
+}
+Expr operator-(const Expr& a, const Expr& b) {
+  return Make<Sub>(a, b);
+}
+Expr operator*(const Expr& a, const Expr& b) {
+  return Make<Mul>(a, b);
+}
+Expr operator<(const Expr& a, const Expr& b) {
+  return Make<Lt>(a, b);
+}
+Expr operator<=(const Expr& a, const Expr& b) {
+  return Make<Le>(a, b);
+}
+Expr operator>(const Expr& a, const Expr& b) {
+  return Make<Lt>(b, a);
+}
+Expr operator>=(const Expr& a, const Expr& b) {
+  return Make<Le>(b, a);
+}
+Expr BothOf(const Expr& a, const Expr& b) {
+  return Make<And>(a, b);
+}
+Expr EitherOf(const Expr& a, const Expr& b) {
+  return Make<Or>(a, b);
+}
+Expr MinOf(const Expr& a, const Expr& b) {
+  return Make<Min>(a, b);
+}
+Expr MaxOf(const Expr& a, const Expr& b) {
+  return Make<Max>(a, b);
+}
+Expr FloorDivide(const Expr& a, const Expr& b) {
+  return Make<FloorDiv>(a, b);
+}
+Expr FloorModulo(const Expr& a, const Expr& b) {
+  return Make<FloorMod>(a, b);
+}
+Expr CeilDivide(const Expr& a, const Expr& b) {
+  return Make<CeilDiv>(a, b);
+}
 Expr SelectOf(const Expr& condition, const Expr& then_value, const Expr& else_value) {
   return Make<Select>(condition, then_value, else_value);
 }
-Expr CallOf(ScalarOp op, std::vector<Expr> args) { return Make<Call>(op, std::move(args)); }
+Expr CallOf(ScalarOp op, std::vector<Expr> args) {
+  return Make<Call>(op, std::move(args));
+}
 Expr CastTo(DType dtype, const Expr& value) {
   return value.dtype() == dtype ? value : Make<Cast>(dtype, value);
 }
 
-Expr IntConst(DType dtype, int64_t value) { return Make<IntImm>(dtype, value); }
-Expr FloatConst(DType dtype, double value) { return Make<FloatImm>(dtype, value); }
+Expr IntConst(DType dtype, int64_t value) {
+  return Make<IntImm>(dtype, value);
+}
+Expr FloatConst(DType dtype, double value) {
+  return Make<FloatImm>(dtype, value);
+}
 
 Expr Const(DType dtype, double value) {
   return dtype.is_float() ? FloatConst(dtype, value) : IntConst(dtype, static_cast<int64_t>(value));
@@ -188,6 +242,8 @@ std::optional<int64_t> AsConstant(const Expr& expr) {
   return std::nullopt;
 }
 
-bool IsConstant(const Expr& expr, int64_t value) { return AsConstant(expr) == value; }
+bool IsConstant(const Expr& expr, int64_t value) {
+  return AsConstant(expr) == value;
+}
 
 }  // namespace tcc

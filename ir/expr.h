@@ -90,7 +90,8 @@ class Expr : public Ref<ExprNode> {
   static Expr Index(int64_t value);
 };
 
-// Builds a node and its hash. Arguments are the node's fields in order; the constructor checks types.
+// Builds a node and its hash. Arguments are the node's fields in order; the constructor checks
+// types.
 template <typename Node, typename... Args>
 Expr Make(Args&&... args);
 
@@ -114,7 +115,8 @@ enum class VarRole : uint8_t {
   kIter,    // iteration variable of a Block, axis of a TensorExpr, parameter of a Combiner
   kTile,    // free size of a symbolic program
   kShape,   // free extent of a tensor: an argument of the kernel
-  kBuffer,  // names a buffer; its dtype is the element's. Occurs in Load, Store and declarations only
+  kBuffer,  // names a buffer; its dtype is the element's. Occurs in Load, Store and declarations
+            // only
 };
 
 struct VarNode final : ExprNode {
@@ -147,7 +149,8 @@ Var ShapeVar(std::string name, int64_t low, int64_t high);
 Var BufferVar(std::string name, DType element);
 
 // Numeric conversion. Float to integer truncates toward zero (out of range is undefined and never
-// generated unguarded); to bool is x != 0; to a narrower float rounds to nearest even; integers wrap.
+// generated unguarded); to bool is x != 0; to a narrower float rounds to nearest even; integers
+// wrap.
 struct Cast final : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kCast;
   Cast(DType type, Expr value);
@@ -165,28 +168,58 @@ struct Binary : ExprNode {
   auto Fields() const { return std::tie(a, b); }
 };
 
-struct Add final : Binary<ExprKind::kAdd> { using Binary::Binary; };
-struct Sub final : Binary<ExprKind::kSub> { using Binary::Binary; };
-struct Mul final : Binary<ExprKind::kMul> { using Binary::Binary; };
+struct Add final : Binary<ExprKind::kAdd> {
+  using Binary::Binary;
+};
+struct Sub final : Binary<ExprKind::kSub> {
+  using Binary::Binary;
+};
+struct Mul final : Binary<ExprKind::kMul> {
+  using Binary::Binary;
+};
 // Floats only.
-struct Div final : Binary<ExprKind::kDiv> { using Binary::Binary; };
+struct Div final : Binary<ExprKind::kDiv> {
+  using Binary::Binary;
+};
 // Rounds toward minus infinity, so that (x div y) * y + (x mod y) == x with 0 <= x mod y < y for
 // y > 0. Integers only; y <= 0 is a bug in tcc. ONNX's truncating Div is ScalarOp::kTruncDiv.
-struct FloorDiv final : Binary<ExprKind::kFloorDiv> { using Binary::Binary; };
-struct FloorMod final : Binary<ExprKind::kFloorMod> { using Binary::Binary; };
+struct FloorDiv final : Binary<ExprKind::kFloorDiv> {
+  using Binary::Binary;
+};
+struct FloorMod final : Binary<ExprKind::kFloorMod> {
+  using Binary::Binary;
+};
 // Rounds toward plus infinity; y >= 1. A node of its own: extents of splits are made of it.
-struct CeilDiv final : Binary<ExprKind::kCeilDiv> { using Binary::Binary; };
+struct CeilDiv final : Binary<ExprKind::kCeilDiv> {
+  using Binary::Binary;
+};
 // NaN if either operand is NaN.
-struct Min final : Binary<ExprKind::kMin> { using Binary::Binary; };
-struct Max final : Binary<ExprKind::kMax> { using Binary::Binary; };
+struct Min final : Binary<ExprKind::kMin> {
+  using Binary::Binary;
+};
+struct Max final : Binary<ExprKind::kMax> {
+  using Binary::Binary;
+};
 // Comparisons give bool; with a NaN all are false but Ne.
-struct Eq final : Binary<ExprKind::kEq> { using Binary::Binary; };
-struct Ne final : Binary<ExprKind::kNe> { using Binary::Binary; };
-struct Lt final : Binary<ExprKind::kLt> { using Binary::Binary; };
-struct Le final : Binary<ExprKind::kLe> { using Binary::Binary; };
+struct Eq final : Binary<ExprKind::kEq> {
+  using Binary::Binary;
+};
+struct Ne final : Binary<ExprKind::kNe> {
+  using Binary::Binary;
+};
+struct Lt final : Binary<ExprKind::kLt> {
+  using Binary::Binary;
+};
+struct Le final : Binary<ExprKind::kLe> {
+  using Binary::Binary;
+};
 // Bools; the second operand is evaluated only where the first does not decide.
-struct And final : Binary<ExprKind::kAnd> { using Binary::Binary; };
-struct Or final : Binary<ExprKind::kOr> { using Binary::Binary; };
+struct And final : Binary<ExprKind::kAnd> {
+  using Binary::Binary;
+};
+struct Or final : Binary<ExprKind::kOr> {
+  using Binary::Binary;
+};
 
 struct Not final : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kNot;
@@ -206,8 +239,9 @@ struct Select final : ExprNode {
   auto Fields() const { return std::tie(condition, then_value, else_value); }
 };
 
-// Reads buffer[indices]. Indices are logical, one a dimension of the buffer; at kLowered there is one
-// index, into the flat buffer, and it may be a vector. An index outside the buffer's window is a bug.
+// Reads buffer[indices]. Indices are logical, one a dimension of the buffer; at kLowered there is
+// one index, into the flat buffer, and it may be a vector. An index outside the buffer's window is
+// a bug.
 struct Load final : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kLoad;
   Load(Var buffer, std::vector<Expr> indices);
@@ -268,7 +302,9 @@ Expr IntConst(DType dtype, int64_t value);
 Expr FloatConst(DType dtype, double value);
 // The constant `value` of any numeric type or bool.
 Expr Const(DType dtype, double value);
-inline Expr True() { return IntConst(kBool, 1); }
+inline Expr True() {
+  return IntConst(kBool, 1);
+}
 
 // The value of an integer or bool constant, nullopt for everything else.
 std::optional<int64_t> AsConstant(const Expr& expr);

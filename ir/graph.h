@@ -18,22 +18,21 @@ namespace tcc {
 // A kind is a row here, a row in the importer (models/onnx_ops.cc) and a lowering (lower/).
 //
 // enumerator; the text is the same without the k
-#define TCC_OP_KINDS(X)                                                                      \
-  /* scalar functions of one, two or three broadcast operands */                             \
-  X(Abs) X(Ceil) X(Clip) X(Div) X(Erf) X(Exp) X(Floor) X(HardSigmoid) X(HardSwish)           \
-  X(LeakyRelu) X(Log) X(Max) X(Min) X(Mod) X(Mul) X(Neg) X(Pow) X(Reciprocal) X(Relu)        \
-  X(Round) X(Sigmoid) X(Sign) X(Sqrt) X(Sub) X(Tanh) X(Add) X(Where) X(Cast)                 \
-  X(Equal) X(Less) X(LessOrEqual) X(Greater) X(GreaterOrEqual) X(And) X(Or) X(Not)           \
-  X(Identity) X(Dropout)                                                                     \
-  /* another view of the same elements */                                                    \
-  X(Reshape) X(Flatten) X(Transpose) X(Squeeze) X(Unsqueeze) X(Concat) X(Slice) X(Expand)    \
-  X(Pad) X(Gather) X(Shape) X(Constant) X(ConstantOfShape)                                   \
-  /* contractions, windows, reductions */                                                    \
-  X(Conv) X(Gemm) X(MatMul) X(MaxPool) X(AveragePool) X(GlobalAveragePool) X(GlobalMaxPool)  \
-  X(BatchNormalization) X(Softmax) X(LogSoftmax)                                             \
-  X(ReduceMean) X(ReduceSum) X(ReduceMax) X(ReduceMin) X(ReduceProd)                         \
-  /* a repack that AssignLayouts inserts */                                                  \
-  X(Repack)
+#define TCC_OP_KINDS(X)                                                                           \
+  /* scalar functions of one, two or three broadcast operands */                                  \
+  X(Abs)                                                                                          \
+  X(Ceil) X(Clip) X(Div) X(Erf) X(Exp) X(Floor) X(HardSigmoid) X(HardSwish) X(LeakyRelu) X(Log)   \
+      X(Max) X(Min) X(Mod) X(Mul) X(Neg) X(Pow) X(Reciprocal) X(Relu) X(Round) X(Sigmoid) X(Sign) \
+          X(Sqrt) X(Sub) X(Tanh) X(Add) X(Where) X(Cast) X(Equal) X(Less) X(LessOrEqual)          \
+              X(Greater) X(GreaterOrEqual) X(And) X(Or) X(Not) X(Identity)                        \
+                  X(Dropout) /* another view of the same elements */                              \
+      X(Reshape) X(Flatten) X(Transpose) X(Squeeze) X(Unsqueeze) X(Concat) X(Slice) X(Expand)     \
+          X(Pad) X(Gather) X(Shape) X(Constant)                                                   \
+              X(ConstantOfShape) /* contractions, windows, reductions */                          \
+      X(Conv) X(Gemm) X(MatMul) X(MaxPool) X(AveragePool) X(GlobalAveragePool) X(GlobalMaxPool)   \
+          X(BatchNormalization) X(Softmax) X(LogSoftmax) X(ReduceMean) X(ReduceSum) X(ReduceMax)  \
+              X(ReduceMin) X(ReduceProd) /* a repack that AssignLayouts inserts */                \
+      X(Repack)
 
 enum class OpKind : uint16_t {
 #define TCC_OP_KIND(name) k##name,
@@ -47,8 +46,8 @@ std::optional<OpKind> FindOpKind(std::string_view name);
 using ValueId = int32_t;
 inline constexpr ValueId kNoValue = -1;  // an optional input or output left out
 
-using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>,
-                               std::vector<double>, Tensor>;
+using Attribute =
+    std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, Tensor>;
 
 // Order of the dimensions of an activation in memory; set on nodes by AssignLayouts. Channels-last
 // is N, spatial..., C. A node's operands keep ONNX's meaning; only the storage order differs.
@@ -72,7 +71,8 @@ struct Node {
   int64_t Int(const std::string& key, int64_t fallback) const;
   double Float(const std::string& key, double fallback) const;
   std::string String(const std::string& key, const std::string& fallback) const;
-  std::vector<int64_t> Ints(const std::string& key, const std::vector<int64_t>& fallback = {}) const;
+  std::vector<int64_t> Ints(const std::string& key,
+                            const std::vector<int64_t>& fallback = {}) const;
 };
 
 // A network: nodes in topological order over values in single assignment.
@@ -80,9 +80,9 @@ struct Graph {
   std::string name;
   std::vector<Value> values;
   std::vector<Node> nodes;
-  std::vector<ValueId> inputs;   // without initializers, in the model's order
+  std::vector<ValueId> inputs;  // without initializers, in the model's order
   std::vector<ValueId> outputs;
-  std::vector<Var> shape_vars;   // one for each dimension name left free
+  std::vector<Var> shape_vars;  // one for each dimension name left free
 
   const Value& value(ValueId id) const { return values[id]; }
   ValueId AddValue(Value value);

@@ -14,7 +14,9 @@ constexpr ScalarOpRow kRows[] = {
 
 }  // namespace
 
-const ScalarOpRow& RowOf(ScalarOp op) { return kRows[static_cast<int>(op)]; }
+const ScalarOpRow& RowOf(ScalarOp op) {
+  return kRows[static_cast<int>(op)];
+}
 
 std::optional<ScalarOp> FindScalarOp(std::string_view text) {
   for (size_t i = 0; i < std::size(kRows); ++i) {
@@ -25,8 +27,10 @@ std::optional<ScalarOp> FindScalarOp(std::string_view text) {
 
 std::optional<DType> ResultType(ScalarOp op, DType dtype) {
   switch (RowOf(op).rule) {
-    case ScalarTypeRule::kFloat: return dtype.is_float() ? std::optional(dtype) : std::nullopt;
-    case ScalarTypeRule::kInteger: return dtype.is_integer() ? std::optional(dtype) : std::nullopt;
+    case ScalarTypeRule::kFloat:
+      return dtype.is_float() ? std::optional(dtype) : std::nullopt;
+    case ScalarTypeRule::kInteger:
+      return dtype.is_integer() ? std::optional(dtype) : std::nullopt;
     case ScalarTypeRule::kNumeric:
       return dtype.is_float() || dtype.is_integer() ? std::optional(dtype) : std::nullopt;
     case ScalarTypeRule::kTest:

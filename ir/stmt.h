@@ -77,10 +77,10 @@ struct Store final : StmtNode {
   auto Fields() const { return std::tie(buffer, indices, value, mask); }
 };
 
-// The leaf of a reduction: outputs = combine(outputs, inputs), all elements at once. Only as the body
-// of a Block. With kFirstInstance the outputs are set to the identities at the instance whose reduce
-// variables are all 0, before the block's predicate is asked; the reduce domain must not be empty
-// there. With kDecomposed another block has done that.
+// The leaf of a reduction: outputs = combine(outputs, inputs), all elements at once. Only as the
+// body of a Block. With kFirstInstance the outputs are set to the identities at the instance whose
+// reduce variables are all 0, before the block's predicate is asked; the reduce domain must not be
+// empty there. With kDecomposed another block has done that.
 enum class ReduceInit : uint8_t { kFirstInstance, kDecomposed };
 
 struct Reduce final : StmtNode {
@@ -102,17 +102,17 @@ struct Seq final : StmtNode {
 };
 
 // text, enumerator
-#define TCC_FOR_KINDS(X)           \
-  X("serial", kSerial)             \
-  X("parallel", kParallel)         \
-  X("vectorized", kVectorized)     \
-  X("unrolled", kUnrolled)         \
-  X("blockIdx.x", kBlockIdxX)      \
-  X("blockIdx.y", kBlockIdxY)      \
-  X("blockIdx.z", kBlockIdxZ)      \
-  X("threadIdx.x", kThreadIdxX)    \
-  X("threadIdx.y", kThreadIdxY)    \
-  X("threadIdx.z", kThreadIdxZ)    \
+#define TCC_FOR_KINDS(X)        \
+  X("serial", kSerial)          \
+  X("parallel", kParallel)      \
+  X("vectorized", kVectorized)  \
+  X("unrolled", kUnrolled)      \
+  X("blockIdx.x", kBlockIdxX)   \
+  X("blockIdx.y", kBlockIdxY)   \
+  X("blockIdx.z", kBlockIdxZ)   \
+  X("threadIdx.x", kThreadIdxX) \
+  X("threadIdx.y", kThreadIdxY) \
+  X("threadIdx.z", kThreadIdxZ) \
   X("vthread", kVthread)
 
 enum class ForKind : uint8_t {
@@ -126,11 +126,12 @@ std::optional<ForKind> ParseForKind(std::string_view text);
 bool IsBlockIdx(ForKind kind);
 bool IsThreadIdx(ForKind kind);
 
-// for var in 0..extent. `key` names the loop for schedules: "block/axis.path", e.g. "mm/k.1.0"; it is
-// unique in a function at kTensor and kScheduled and empty at kLowered.
+// for var in 0..extent. `key` names the loop for schedules: "block/axis.path", e.g. "mm/k.1.0"; it
+// is unique in a function at kTensor and kScheduled and empty at kLowered.
 //
-// Iterations of a parallel, vectorized, blockIdx, threadIdx or vthread loop have no order. A threadIdx
-// loop inside another of the same axis rebinds it: the inner one's variable and extent hold.
+// Iterations of a parallel, vectorized, blockIdx, threadIdx or vthread loop have no order. A
+// threadIdx loop inside another of the same axis rebinds it: the inner one's variable and extent
+// hold.
 struct For final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kFor;
   For(Var var, Expr extent, ForKind for_kind, std::string key, Stmt body);
@@ -144,8 +145,8 @@ struct For final : StmtNode {
 
 enum class IterKind : uint8_t { kSpatial, kReduce };
 
-// A block instance sees `var` with the value of `binding`; instances outside 0 <= binding < domain do
-// not exist.
+// A block instance sees `var` with the value of `binding`; instances outside 0 <= binding < domain
+// do not exist.
 struct IterVar {
   Var var;
   IterKind kind = IterKind::kSpatial;
@@ -162,9 +163,9 @@ struct LoopGuard {
 };
 
 // A unit of work that schedules move. Its instance exists iff every iteration variable is in its
-// domain and every guard holds; then a reduction's init happens (see Reduce), then, where `predicate`
-// (a bool over the iteration variables) holds, the body. The body reads the iteration variables, no
-// loop variable.
+// domain and every guard holds; then a reduction's init happens (see Reduce), then, where
+// `predicate` (a bool over the iteration variables) holds, the body. The body reads the iteration
+// variables, no loop variable.
 struct Block final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kBlock;
   Block(std::string name, std::vector<IterVar> iters, std::vector<LoopGuard> guards, Expr predicate,
@@ -197,11 +198,11 @@ struct Let final : StmtNode {
 };
 
 // text, enumerator, where it lives and who sees it
-#define TCC_SCOPES(X)                                                  \
-  X("global", kGlobal, "device or host memory, seen by all")           \
-  X("shared", kShared, "one a thread block")                           \
+#define TCC_SCOPES(X)                                                     \
+  X("global", kGlobal, "device or host memory, seen by all")              \
+  X("shared", kShared, "one a thread block")                              \
   X("local", kLocal, "one a thread: registers once indices are constant") \
-  X("warp", kWarp, "one a warp, spread over its lanes")                \
+  X("warp", kWarp, "one a warp, spread over its lanes")                   \
   X("constant", kConstant, "read only, known when the model is compiled")
 
 enum class Scope : uint8_t {
@@ -213,8 +214,8 @@ enum class Scope : uint8_t {
 std::string_view ToString(Scope scope);
 std::optional<Scope> ParseScope(std::string_view text);
 
-// The logical box that is stored: cell i of the tensor is kept iff origin <= i < origin + size in each
-// dimension. Not clamped to the tensor's shape; an origin may be negative (padding).
+// The logical box that is stored: cell i of the tensor is kept iff origin <= i < origin + size in
+// each dimension. Not clamped to the tensor's shape; an origin may be negative (padding).
 struct Window {
   std::vector<Expr> origin;
   std::vector<Expr> size;
@@ -229,7 +230,8 @@ struct BlockFactor {
   auto Fields() const { return std::tie(dim, factor); }
 };
 
-// XORs bits [base, base + bits) of the element offset with bits [base + shift, base + shift + bits).
+// XORs bits [base, base + bits) of the element offset with bits [base + shift, base + shift +
+// bits).
 struct XorSwizzle {
   int bits = 0;  // 0: none
   int base = 0;
@@ -237,8 +239,8 @@ struct XorSwizzle {
   auto Fields() const { return std::tie(bits, base, shift); }
 };
 
-// Where cell i of a buffer lies, in elements: take w = i - window.origin (modulo the window's size in
-// the circular dimension), apply the block factors, then offset + sum strides[d] * w[d] over the
+// Where cell i of a buffer lies, in elements: take w = i - window.origin (modulo the window's size
+// in the circular dimension), apply the block factors, then offset + sum strides[d] * w[d] over the
 // stored dimensions, then the swizzle. Empty strides mean row-major and compact.
 struct Layout {
   std::vector<Expr> strides;
@@ -248,15 +250,15 @@ struct Layout {
   auto Fields() const { return std::tie(strides, offset, blocks, swizzle); }
 };
 
-// A buffer's one declaration: as a parameter of a function, or in an Allocate. Loads and stores name
-// only `var`.
+// A buffer's one declaration: as a parameter of a function, or in an Allocate. Loads and stores
+// name only `var`.
 struct Buffer {
   Var var;
   std::vector<Expr> shape;  // the logical extents that indices are bounded by
   Scope scope = Scope::kGlobal;
-  Window window;       // empty vectors: the whole shape, from 0
-  Expr versions;       // null: 1; copies for pipelining, the newest first
-  int circular = -1;   // dimension kept modulo its window's size, -1: none
+  Window window;      // empty vectors: the whole shape, from 0
+  Expr versions;      // null: 1; copies for pipelining, the newest first
+  int circular = -1;  // dimension kept modulo its window's size, -1: none
   Layout layout;
   DType dtype() const { return var.dtype(); }
   size_t rank() const { return shape.size(); }
@@ -272,8 +274,8 @@ struct Allocate final : StmtNode {
   auto Fields() const { return std::tie(buffer, body); }
 };
 
-// Every thread of a thread block arrives before any leaves; earlier writes to `scope` are then seen.
-// Never under a condition that differs between threads. `id` tells named barriers apart.
+// Every thread of a thread block arrives before any leaves; earlier writes to `scope` are then
+// seen. Never under a condition that differs between threads. `id` tells named barriers apart.
 struct Barrier final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kBarrier;
   explicit Barrier(Scope scope, int id = 0);
@@ -320,7 +322,9 @@ struct Role final : StmtNode {
 
 // Flattens nested Seqs and drops empty ones; a single statement is returned as itself.
 Stmt SeqOf(std::vector<Stmt> stmts);
-inline Stmt Nothing() { return SeqOf({}); }
+inline Stmt Nothing() {
+  return SeqOf({});
+}
 bool IsNothing(const Stmt& stmt);
 
 }  // namespace tcc

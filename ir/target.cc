@@ -19,11 +19,20 @@ int NativeVectorBytes() {
 
 const std::vector<Target>& Table() {
   static const auto* table = new std::vector<Target>{
-      {.name = "native", .kind = TargetKind::kCpu, .llvm_cpu = "", .vector_bytes = NativeVectorBytes(),
+      {.name = "native",
+       .kind = TargetKind::kCpu,
+       .llvm_cpu = "",
+       .vector_bytes = NativeVectorBytes(),
        .vector_registers = NativeVectorBytes() == 64 ? 32 : 16},
-      {.name = "x86-64-v3", .kind = TargetKind::kCpu, .llvm_cpu = "x86-64-v3", .vector_bytes = 32,
+      {.name = "x86-64-v3",
+       .kind = TargetKind::kCpu,
+       .llvm_cpu = "x86-64-v3",
+       .vector_bytes = 32,
        .vector_registers = 16},
-      {.name = "x86-64-v4", .kind = TargetKind::kCpu, .llvm_cpu = "x86-64-v4", .vector_bytes = 64,
+      {.name = "x86-64-v4",
+       .kind = TargetKind::kCpu,
+       .llvm_cpu = "x86-64-v4",
+       .vector_bytes = 64,
        .vector_registers = 32},
       {.name = "reference", .kind = TargetKind::kReference},
   };
@@ -32,7 +41,9 @@ const std::vector<Target>& Table() {
 
 }  // namespace
 
-std::span<const Target> AllTargets() { return Table(); }
+std::span<const Target> AllTargets() {
+  return Table();
+}
 
 StatusOr<Target> FindTarget(std::string_view name) {
   std::vector<std::string> known;

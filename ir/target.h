@@ -15,10 +15,11 @@ enum class TargetKind { kCpu, kCuda, kReference };
 struct Target {
   std::string name;  // as on the command line
   TargetKind kind = TargetKind::kReference;
-  std::string llvm_cpu = {};  // CPU targets: LLVM's name, "" for native until resolved by codegen_llvm
-  int vector_bytes = 0;   // CPU targets: widest vector register
+  std::string llvm_cpu =
+      {};                // CPU targets: LLVM's name, "" for native until resolved by codegen_llvm
+  int vector_bytes = 0;  // CPU targets: widest vector register
   int vector_registers = 0;
-  int sm = 0;             // CUDA targets: 75, 80, ...
+  int sm = 0;  // CUDA targets: 75, 80, ...
 
   // Lanes of float32 in one vector register; at least 1.
   int FloatLanes() const { return vector_bytes >= 4 ? vector_bytes / 4 : 1; }

@@ -9,7 +9,9 @@ namespace {
 std::atomic<CheckHandler> g_handler{nullptr};
 }  // namespace
 
-void SetCheckHandler(CheckHandler handler) { g_handler = handler; }
+void SetCheckHandler(CheckHandler handler) {
+  g_handler = handler;
+}
 
 CheckFailure::CheckFailure(const char* file, int line, const char* condition) {
   stream_ << "internal error at " << file << ":" << line << ": " << condition << " does not hold: ";

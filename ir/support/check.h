@@ -26,8 +26,11 @@ class CheckFailure {
 
 }  // namespace tcc
 
-#define TCC_CHECK(condition) \
-  if (condition) [[likely]] {} else ::tcc::CheckFailure(__FILE__, __LINE__, #condition).stream()
+#define TCC_CHECK(condition)  \
+  if (condition) [[likely]] { \
+  } else                      \
+    ::tcc::CheckFailure(__FILE__, __LINE__, #condition).stream()
 
-#define TCC_UNREACHABLE() \
-  ::tcc::CheckFailure(__FILE__, __LINE__, "unreachable").stream(); __builtin_unreachable()
+#define TCC_UNREACHABLE()                                          \
+  ::tcc::CheckFailure(__FILE__, __LINE__, "unreachable").stream(); \
+  __builtin_unreachable()

@@ -46,7 +46,8 @@ class Ref {
 
  private:
   void Retain() const {
-    if (node_) static_cast<const RefCounted*>(node_)->count_.fetch_add(1, std::memory_order_relaxed);
+    if (node_)
+      static_cast<const RefCounted*>(node_)->count_.fetch_add(1, std::memory_order_relaxed);
   }
   void Release() const {
     if (!node_) return;

@@ -21,7 +21,9 @@ namespace tcc {
 using absl::Status;
 using absl::StatusOr;
 
-inline Status OkStatus() { return absl::OkStatus(); }
+inline Status OkStatus() {
+  return absl::OkStatus();
+}
 
 template <typename... Args>
 Status InvalidInput(fmt::format_string<Args...> format, Args&&... args) {
@@ -49,7 +51,9 @@ Status WrongResult(fmt::format_string<Args...> format, Args&&... args) {
 }
 
 // Distribution Abseil has a string_view of its own; the rest of tcc uses std::string.
-inline std::string Message(const Status& status) { return std::string(status.message()); }
+inline std::string Message(const Status& status) {
+  return std::string(status.message());
+}
 
 // The same failure with "context: " before its message.
 inline Status Annotate(const Status& status, const std::string& context) {
@@ -59,11 +63,11 @@ inline Status Annotate(const Status& status, const std::string& context) {
 
 }  // namespace tcc
 
-#define TCC_RETURN_IF_ERROR(expr)                         \
-  do {                                                    \
-    if (::tcc::Status _status = (expr); !_status.ok()) {  \
-      return _status;                                     \
-    }                                                     \
+#define TCC_RETURN_IF_ERROR(expr)                        \
+  do {                                                   \
+    if (::tcc::Status _status = (expr); !_status.ok()) { \
+      return _status;                                    \
+    }                                                    \
   } while (false)
 
 #define TCC_CONCAT_INNER(a, b) a##b

@@ -16,22 +16,35 @@ template <typename Visit>
 auto VisitStorage(DType dtype, Visit&& visit) {
   switch (dtype.code()) {
     case DTypeCode::kBool:
-    case DTypeCode::kUInt8: return visit(uint8_t{});
-    case DTypeCode::kInt8: return visit(int8_t{});
-    case DTypeCode::kInt16: return visit(int16_t{});
-    case DTypeCode::kInt32: return visit(int32_t{});
-    case DTypeCode::kInt64: return visit(int64_t{});
-    case DTypeCode::kUInt16: return visit(uint16_t{});
-    case DTypeCode::kUInt32: return visit(uint32_t{});
-    case DTypeCode::kUInt64: return visit(uint64_t{});
-    case DTypeCode::kFloat16: return visit(uint16_t{});
-    case DTypeCode::kBFloat16: return visit(uint16_t{});
-    case DTypeCode::kFloat32: return visit(float{});
-    case DTypeCode::kFloat64: return visit(double{});
+    case DTypeCode::kUInt8:
+      return visit(uint8_t{});
+    case DTypeCode::kInt8:
+      return visit(int8_t{});
+    case DTypeCode::kInt16:
+      return visit(int16_t{});
+    case DTypeCode::kInt32:
+      return visit(int32_t{});
+    case DTypeCode::kInt64:
+      return visit(int64_t{});
+    case DTypeCode::kUInt16:
+      return visit(uint16_t{});
+    case DTypeCode::kUInt32:
+      return visit(uint32_t{});
+    case DTypeCode::kUInt64:
+      return visit(uint64_t{});
+    case DTypeCode::kFloat16:
+      return visit(uint16_t{});
+    case DTypeCode::kBFloat16:
+      return visit(uint16_t{});
+    case DTypeCode::kFloat32:
+      return visit(float{});
+    case DTypeCode::kFloat64:
+      return visit(double{});
     case DTypeCode::kFloat8E4M3:
     case DTypeCode::kFloat8E5M2:
     case DTypeCode::kInt4:
-    case DTypeCode::kUInt4: break;
+    case DTypeCode::kUInt4:
+      break;
   }
   TCC_CHECK(false) << "element access to " << ToString(dtype);
   __builtin_unreachable();
@@ -90,7 +103,8 @@ Tensor MakeZeroTensor(DType dtype, std::vector<int64_t> shape) {
 
 Tensor MakeTensor(DType dtype, std::vector<int64_t> shape, std::span<const uint8_t> bytes) {
   Tensor tensor = MakeZeroTensor(dtype, std::move(shape));
-  TCC_CHECK(tensor.bytes.size() == bytes.size()) << ToString(tensor) << " from " << bytes.size() << " bytes";
+  TCC_CHECK(tensor.bytes.size() == bytes.size())
+      << ToString(tensor) << " from " << bytes.size() << " bytes";
   if (!bytes.empty()) std::memcpy(MutableBytes(tensor).data(), bytes.data(), bytes.size());
   return tensor;
 }
@@ -101,7 +115,8 @@ std::span<uint8_t> MutableBytes(Tensor& tensor) {
 
 double ElementAsDouble(const Tensor& tensor, int64_t index) {
   if (tensor.dtype == kFloat16) return HalfToFloat(ReadAt<uint16_t>(tensor, index));
-  if (tensor.dtype.code() == DTypeCode::kBFloat16) return BFloat16ToFloat(ReadAt<uint16_t>(tensor, index));
+  if (tensor.dtype.code() == DTypeCode::kBFloat16)
+    return BFloat16ToFloat(ReadAt<uint16_t>(tensor, index));
   return VisitStorage(tensor.dtype, [&](auto zero) {
     return static_cast<double>(ReadAt<decltype(zero)>(tensor, index));
   });
@@ -115,7 +130,8 @@ int64_t ElementAsInt(const Tensor& tensor, int64_t index) {
 }
 
 void SetElement(Tensor& tensor, int64_t index, double value) {
-  if (tensor.dtype == kFloat16) return WriteAt(tensor, index, FloatToHalf(static_cast<float>(value)));
+  if (tensor.dtype == kFloat16)
+    return WriteAt(tensor, index, FloatToHalf(static_cast<float>(value)));
   if (tensor.dtype.code() == DTypeCode::kBFloat16) {
     return WriteAt(tensor, index, FloatToBFloat16(static_cast<float>(value)));
   }

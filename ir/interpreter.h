@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/function.h"
+#include "ir/support/status.h"
+#include "ir/support/tensor.h"
+
+namespace tcc {
+
+// In which order the threads of a block, and the iterations of parallel loops, run.
+enum class ThreadOrder : uint8_t { kForward, kBackward, kShuffled };
+
+struct InterpretOptions {
+  ThreadOrder order = ThreadOrder::kForward;
+  uint64_t seed = 0;  // of kShuffled
+  // Reports two threads of a thread block, or two iterations of a parallel loop, that touch one
+  // cell between barriers, one of them writing (the same value twice is a race as well).
+  bool detect_races = false;
+  // Fails as ResourceExhausted once more block instances (dead ones included) were issued; 0: no
+  // limit.
+  int64_t max_instances = 0;
+  // Values of the function's free Shape and Tile variables, in the order of `vars`.
+  std::vector<int64_t> var_values;
+};
+
+struct InterpretReport {
+  int64_t instances_issued = 0;    // leaf instances reached by loops, dead ones included
+  int64_t instances_executed = 0;  // those that existed
+  int64_t barriers = 0;
+};
+
+// Runs `fn` (any level) on the tensors, one a parameter, in place: the oracle that schedules,
+// passes and backends are held against. Tensors that the function writes must be owned by the
+// caller alone.
+//
+// Floating-point values are kept as doubles, in intermediate buffers too, and rounded when a
+// parameter is written back at the end; only a Cast rounds before. Integers wrap in their own
+// width. Undefined things are caught and reported as Internal with the buffer, indices and loops:
+// an index outside a window, a read of a cell never written (buffers are poisoned), a race, a
+// barrier not reached by all threads, a division by zero. Wrong tensors (count, dtype, shape) are
+// InvalidArgument.
+StatusOr<InterpretReport> Interpret(const Function& fn, std::vector<Tensor>& arguments,
+                                    const InterpretOptions& options = {});
+
+}  // namespace tcc

@@ -1,0 +1,172 @@
+#include "ir/visitor.h"
+
+namespace tcc {
+namespace {
+
+// Hands each Expr or Stmt of a field to `on_expr` / `on_stmt`.
+struct FieldWalker {
+  const std::function<void(const Expr&)>* on_expr = nullptr;
+  const std::function<void(const Stmt&)>* on_stmt = nullptr;
+
+  void operator()(const Expr& expr) const {
+    if (on_expr && expr) (*on_expr)(expr);
+  }
+  void operator()(const Stmt& stmt) const {
+    if (on_stmt && stmt) (*on_stmt)(stmt);
+  }
+  template <typename T>
+  void operator()(const std::vector<T>& values) const {
+    for (const T& value : values) (*this)(value);
+  }
+  template <typename T>
+    requires requires(const T& value) { value.Fields(); }
+  void operator()(const T& value) const {
+    std::apply([this](const auto&... field) { ((*this)(field), ...); }, value.Fields());
+  }
+  template <typename T>
+    requires(!requires(const T& value) { value.Fields(); })
+  void operator()(const T&) const {}
+};
+
+}  // namespace
+
+void ForEachChild(const Expr& expr, const std::function<void(const Expr&)>& f) {
+  VisitExpr(expr, [&](const auto& node) {
+    std::apply([&](const auto&... field) { (FieldWalker{&f, nullptr}(field), ...); },
+               node.Fields());
+  });
+}
+
+void ForEachExpr(const Stmt& stmt, const std::function<void(const Expr&)>& f) {
+  VisitStmt(stmt, [&](const auto& node) { FieldWalker{&f, nullptr}(node); });
+}
+
+void ForEachChild(const Stmt& stmt, const std::function<void(const Stmt&)>& f) {
+  VisitStmt(stmt, [&](const auto& node) { FieldWalker{nullptr, &f}(node); });
+}
+
+void PreOrder(const Expr& expr, const std::function<void(const Expr&)>& f) {
+  std::unordered_set<const ExprNode*> seen;
+  std::function<void(const Expr&)> visit = [&](const Expr& e) {
+    if (!seen.insert(e.get()).second) return;
+    f(e);
+    ForEachChild(e, visit);
+  };
+  visit(expr);
+}
+
+void PreOrder(const Stmt& stmt, const std::function<void(const Stmt&)>& f) {
+  std::function<void(const Stmt&)> visit = [&](const Stmt& s) {
+    f(s);
+    ForEachChild(s, visit);
+  };
+  if (stmt) visit(stmt);
+}
+
+void PreOrderExprs(const Stmt& stmt, const std::function<void(const Expr&)>& f) {
+  PreOrder(stmt, [&](const Stmt& s) { ForEachExpr(s, [&](const Expr& e) { PreOrder(e, f); }); });
+}
+
+bool UsesVar(const Expr& expr, const Var& var) {
+  bool found = false;
+  PreOrder(expr, [&](const Expr& e) { found |= e.same_as(var); });
+  return found;
+}
+
+bool UsesVar(const Stmt& stmt, const Var& var) {
+  bool found = false;
+  PreOrderExprs(stmt, [&](const Expr& e) { found |= e.same_as(var); });
+  return found;
+}
+
+std::vector<Var> VarsOf(const Expr& expr) {
+  std::vector<Var> vars;
+  PreOrder(expr, [&](const Expr& e) {
+    const auto* var = e.as<VarNode>();
+    if (var && var->role != VarRole::kBuffer) vars.push_back(Var(var));
+  });
+  return vars;
+}
+
+Expr Mutator::Mutate(const Expr& expr) {
+  auto found = memo_.find(expr.get());
+  if (found != memo_.end()) return found->second.second;
+  Expr result = VisitExpr(expr, [&](const auto& node) { return Rewrite(node); });
+  // The key expression is kept alive beside its result, or a freed node's address could come again.
+  memo_.emplace(expr.get(), std::pair(expr, result));
+  return result;
+}
+
+Stmt Mutator::Mutate(const Stmt& stmt) {
+  return VisitStmt(stmt, [&](const auto& node) { return Rewrite(node); });
+}
+
+Function Mutator::Mutate(const Function& fn) {
+  Function result = fn;
+  for (Buffer& param : result.params) param = RewriteBuffer(param);
+  result.body = Mutate(fn.body);
+  return result;
+}
+
+#define TCC_MUTATE_EXPR(node)               \
+  Expr Mutator::Rewrite(const node& expr) { \
+    return RewriteChildren(expr);           \
+  }
+TCC_EXPR_KINDS(TCC_MUTATE_EXPR)
+#undef TCC_MUTATE_EXPR
+
+#define TCC_MUTATE_STMT(node)               \
+  Stmt Mutator::Rewrite(const node& stmt) { \
+    return RewriteChildren(stmt);           \
+  }
+TCC_STMT_KINDS(TCC_MUTATE_STMT)
+#undef TCC_MUTATE_STMT
+
+Buffer Mutator::RewriteBuffer(const Buffer& buffer) {
+  FieldMutator mutate(*this, [this](const Buffer& b) { return RewriteBuffer(b); });
+  Buffer result = buffer;
+  result.var = mutate(buffer.var);
+  result.shape = mutate(buffer.shape);
+  result.window = mutate(buffer.window);
+  result.versions = mutate(buffer.versions);
+  result.layout = mutate(buffer.layout);
+  return result;
+}
+
+namespace {
+
+class BottomUp final : public Mutator {
+ public:
+  BottomUp(std::function<Expr(const Expr&)> after_expr, std::function<Stmt(const Stmt&)> after_stmt)
+      : after_expr_(std::move(after_expr)), after_stmt_(std::move(after_stmt)) {}
+
+ private:
+#define TCC_AFTER(node) \
+  Expr Rewrite(const node& expr) override { return after_expr_(RewriteChildren(expr)); }
+  TCC_EXPR_KINDS(TCC_AFTER)
+#undef TCC_AFTER
+#define TCC_AFTER(node) \
+  Stmt Rewrite(const node& stmt) override { return after_stmt_(RewriteChildren(stmt)); }
+  TCC_STMT_KINDS(TCC_AFTER)
+#undef TCC_AFTER
+
+  std::function<Expr(const Expr&)> after_expr_;
+  std::function<Stmt(const Stmt&)> after_stmt_;
+};
+
+}  // namespace
+
+Expr RewriteBottomUp(const Expr& expr, const std::function<Expr(const Expr&)>& after) {
+  return BottomUp(after, [](const Stmt& stmt) { return stmt; }).Mutate(expr);
+}
+
+Stmt RewriteBottomUp(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& after_stmt,
+                     const std::function<Expr(const Expr&)>& after_expr) {
+  return BottomUp(after_expr, after_stmt).Mutate(stmt);
+}
+
+Stmt RewriteExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& after) {
+  return BottomUp(after, [](const Stmt& s) { return s; }).Mutate(stmt);
+}
+
+}  // namespace tcc
