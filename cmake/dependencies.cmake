@@ -11,18 +11,22 @@ find_package(Catch2 2 REQUIRED)
 
 # LLVM compares major and minor; plain "19" would be refused by 19.1. LLD's package file pulls in the
 # same LLVM and exports liblldELF and liblldCommon.
-option(TCC_LLVM_SHARED "Link libLLVM as one shared library (links fast) instead of its archives" ON)
+option(TCC_LLVM_SHARED "Link the shared libLLVM (fast) instead of its archives (need libpolly-19-dev)" ON)
 find_package(LLVM 19.1 REQUIRED CONFIG PATHS /usr/lib/llvm-19)
 find_package(LLD REQUIRED CONFIG PATHS ${LLVM_DIR}/../lld /usr/lib/llvm-19 NO_DEFAULT_PATH)
 
-# tcc_llvm: what codegen_llvm links: the headers as system headers, LLD's archives, and LLVM.
+# tcc_llvm: what codegen_llvm links: LLVM's headers as system headers, LLD's archives, and LLVM.
 add_library(tcc_llvm INTERFACE)
 separate_arguments(tcc_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 target_compile_options(tcc_llvm INTERFACE ${tcc_llvm_definitions})
 target_include_directories(tcc_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${LLD_INCLUDE_DIRS})
+target_link_libraries(tcc_llvm INTERFACE lldELF lldCommon)
 if(TCC_LLVM_SHARED)
-  set(tcc_llvm_libraries LLVM)
+  target_link_libraries(tcc_llvm INTERFACE LLVM)
 else()
-  llvm_map_components_to_libnames(tcc_llvm_libraries core orcjit passes native x86 object support)
+  # LLD's exported targets name the shared LLVM; two copies of LLVM in one process would not work.
+  llvm_map_components_to_libnames(llvm_archives lto option debuginfodwarf orcjit passes X86)
+  set_property(TARGET lldCommon PROPERTY INTERFACE_LINK_LIBRARIES ${llvm_archives})
+  set_property(TARGET lldELF PROPERTY INTERFACE_LINK_LIBRARIES
+               lldCommon ZLIB::ZLIB zstd::libzstd_shared ${llvm_archives})
 endif()
-target_link_libraries(tcc_llvm INTERFACE lldELF lldCommon ${tcc_llvm_libraries})

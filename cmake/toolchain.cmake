@@ -15,6 +15,13 @@ if(TCC_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+# Messages name files from the repository's root, wherever it lies; the second form is what ccache
+# makes of the same path when CCACHE_BASEDIR is set.
+file(RELATIVE_PATH source_from_build ${CMAKE_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fmacro-prefix-map=${source_from_build}=)
+
+# Objects of one checkout serve another when CCACHE_BASEDIR names each one's root and
+# CCACHE_NOHASHDIR is set.
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
