@@ -17,6 +17,23 @@ namespace tcc {
 // came in: parameters that moved from attributes to inputs are inputs, defaults are filled in.
 // A kind is a row here, a row in the importer (models/onnx_ops.cc) and a lowering (lower/).
 //
+// The one form, where opsets differ. Inputs in brackets may be kNoValue or missing at the end; an
+// attribute with a default is always there. What is not named here is as in ONNX's newest opset.
+//   Clip(x, [min], [max])              HardSigmoid {alpha, beta: double}, LeakyRelu {alpha: double}
+//   Cast(x) {to: "f32"}                the output value has that dtype; CastLike is a Cast
+//   Mod(a, b) {fmod}                   Dropout(x) is the identity; its mask is other nodes
+//   Reshape(x, shape) {allowzero}      Flatten {axis}, Concat {axis}, Gather {axis}
+//   Squeeze(x, [axes])                 Unsqueeze(x, axes), Transpose {[perm]}, Shape {start, [end]}
+//   Slice(x, starts, ends, [axes], [steps])      Pad(x, pads, [value], [axes]) {mode}
+//   ConstantOfShape(shape) {value: Tensor of one element}
+//   Reduce*(x, [axes]) {keepdims, noop_with_empty_axes}
+//   Conv(x, w, [b]) {auto_pad, group, [kernel_shape], [strides], [pads], [dilations]}
+//   MaxPool, AveragePool {auto_pad, ceil_mode, kernel_shape, strides, pads, dilations}, the latter
+//                        {count_include_pad}; pads are absent where auto_pad is not "NOTSET"
+//   Gemm(a, b, [c]) {alpha, beta: double, transA, transB}
+//   BatchNormalization(x, scale, b, mean, var) {epsilon: double}
+//   Softmax, LogSoftmax {axis}         over that axis alone (opset 13)
+//
 // enumerator; the text is the same without the k
 #define TCC_OP_KINDS(X)                                                                           \
   /* scalar functions of one, two or three broadcast operands */                                  \
@@ -56,7 +73,9 @@ enum class DataLayout : uint8_t { kChannelsFirst, kChannelsLast };
 struct Value {
   std::string name;  // unique in the graph
   DType dtype;
-  std::vector<Expr> shape;         // constants, or formulas over Shape variables
+  // Constants, or formulas over Shape variables. The importer fills it in for inputs and constants,
+  // and for outputs where the model states it; of what lies between, shape inference does.
+  std::vector<Expr> shape;
   std::optional<Tensor> constant;  // an initializer, or folded
 };
 
