@@ -35,21 +35,23 @@ namespace tcc {
 //   Softmax, LogSoftmax {axis}         over that axis alone (opset 13)
 //
 // enumerator; the text is the same without the k
-#define TCC_OP_KINDS(X)                                                                           \
-  /* scalar functions of one, two or three broadcast operands */                                  \
-  X(Abs)                                                                                          \
-  X(Ceil) X(Clip) X(Div) X(Erf) X(Exp) X(Floor) X(HardSigmoid) X(HardSwish) X(LeakyRelu) X(Log)   \
-      X(Max) X(Min) X(Mod) X(Mul) X(Neg) X(Pow) X(Reciprocal) X(Relu) X(Round) X(Sigmoid) X(Sign) \
-          X(Sqrt) X(Sub) X(Tanh) X(Add) X(Where) X(Cast) X(Equal) X(Less) X(LessOrEqual)          \
-              X(Greater) X(GreaterOrEqual) X(And) X(Or) X(Not) X(Identity)                        \
-                  X(Dropout) /* another view of the same elements */                              \
-      X(Reshape) X(Flatten) X(Transpose) X(Squeeze) X(Unsqueeze) X(Concat) X(Slice) X(Expand)     \
-          X(Pad) X(Gather) X(Shape) X(Constant)                                                   \
-              X(ConstantOfShape) /* contractions, windows, reductions */                          \
-      X(Conv) X(Gemm) X(MatMul) X(MaxPool) X(AveragePool) X(GlobalAveragePool) X(GlobalMaxPool)   \
-          X(BatchNormalization) X(Softmax) X(LogSoftmax) X(ReduceMean) X(ReduceSum) X(ReduceMax)  \
-              X(ReduceMin) X(ReduceProd) /* a repack that AssignLayouts inserts */                \
-      X(Repack)
+// clang-format off
+#define TCC_OP_KINDS(X) \
+  /* scalar functions of one, two or three broadcast operands */ \
+  X(Abs) X(Ceil) X(Clip) X(Div) X(Erf) X(Exp) X(Floor) X(HardSigmoid) X(HardSwish) X(LeakyRelu) \
+  X(Log) X(Max) X(Min) X(Mod) X(Mul) X(Neg) X(Pow) X(Reciprocal) X(Relu) X(Round) X(Sigmoid) \
+  X(Sign) X(Sqrt) X(Sub) X(Tanh) X(Add) X(Where) X(Cast) X(Equal) X(Less) X(LessOrEqual) \
+  X(Greater) X(GreaterOrEqual) X(And) X(Or) X(Not) X(Identity) X(Dropout) \
+  /* another view of the same elements */ \
+  X(Reshape) X(Flatten) X(Transpose) X(Squeeze) X(Unsqueeze) X(Concat) X(Slice) X(Expand) X(Pad) \
+  X(Gather) X(Shape) X(Constant) X(ConstantOfShape) \
+  /* contractions, windows, reductions */ \
+  X(Conv) X(Gemm) X(MatMul) X(MaxPool) X(AveragePool) X(GlobalAveragePool) X(GlobalMaxPool) \
+  X(BatchNormalization) X(Softmax) X(LogSoftmax) X(ReduceMean) X(ReduceSum) X(ReduceMax) \
+  X(ReduceMin) X(ReduceProd) \
+  /* a repack that AssignLayouts inserts */ \
+  X(Repack)
+// clang-format on
 
 enum class OpKind : uint16_t {
 #define TCC_OP_KIND(name) k##name,

@@ -26,8 +26,8 @@ struct KernelStatistics {
 };
 
 struct CompiledModule {
-  // What the artefact stores and the device loads: for CPU targets one ELF shared object that exports
-  // each kernel by its name (runtime/kernel_abi.h).
+  // What the artefact stores and the device loads: for CPU targets one ELF shared object that
+  // exports each kernel by its name (runtime/kernel_abi.h).
   std::vector<uint8_t> image;
   std::vector<KernelStatistics> kernels;
 };
@@ -37,7 +37,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   // Deterministic: the same module gives the same bytes.
-  virtual StatusOr<CompiledModule> Compile(const LoweredModule& module, const BackendOptions& options) = 0;
+  virtual StatusOr<CompiledModule> Compile(const LoweredModule& module,
+                                           const BackendOptions& options) = 0;
   // For dumps: "source" (LLVM IR or CUDA C) or "asm".
   virtual StatusOr<std::string> Emit(const LoweredModule& module, const std::string& stage) = 0;
 };
