@@ -25,7 +25,7 @@ if(TCC_LLVM_SHARED)
   target_link_libraries(tcc_llvm INTERFACE LLVM)
 else()
   # LLD's exported targets name the shared LLVM; two copies of LLVM in one process would not work.
-  llvm_map_components_to_libnames(llvm_archives lto option debuginfodwarf orcjit passes X86)
+  llvm_map_components_to_libnames(llvm_archives lto option debuginfodwarf orcjit passes ${LLVM_TARGETS_TO_BUILD})
   set_property(TARGET lldCommon PROPERTY INTERFACE_LINK_LIBRARIES ${llvm_archives})
   set_property(TARGET lldELF PROPERTY INTERFACE_LINK_LIBRARIES
                lldCommon ZLIB::ZLIB zstd::libzstd_shared ${llvm_archives})
