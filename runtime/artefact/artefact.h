@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/support/file.h"
+#include "ir/support/sha256.h"
+#include "ir/support/status.h"
+#include "ir/support/tensor.h"
+#include "runtime/artefact/metadata.h"
+#include "runtime/artefact/plan.h"
+
+// A compiled model as one file.
+//
+//   magic 89 'T' 'C' 'C' 0D 0A 1A 0A, version, file size, target, device, environment hash,
+//   section table {kind, offset, size, SHA-256}, SHA-256 of all before it,
+//   then the sections in the order of their kinds, each at a multiple of 64 bytes, zeros between.
+//
+// There is no time stamp, no path and no byte that no hash covers or that may differ from zero:
+// the same content gives the same file, and a flipped byte is refused. The hashes guard against
+// damage, not against malice: kernels are code, an artefact is to be trusted like a program.
+namespace tcc {
+
+// Also stands for the plan's encoding and the kernel ABI (kernel_abi.h).
+inline constexpr uint32_t kArtefactVersion = 1;
+
+struct Artefact {
+  std::string target;          // as on the command line: "native", "x86-64-v3", "reference"
+  std::string device;          // which device runs the kernels: "cpu", "reference"
+  Sha256Digest environment{};  // of what the kernels depend on: compiler, options
+  SharedBytes kernels;         // cpu: one ELF shared object; reference: functions as text
+  SharedBytes weights;         // addressed by the plan's kWeight buffers
+  Plan plan;
+  Metadata metadata;
+};
+
+// Metadata and plan are well formed and fit each other and the weights (plan_verify.h).
+Status VerifyArtefact(const Artefact& artefact);
+
+// The file's content. Expects VerifyArtefact to agree.
+std::vector<uint8_t> ArtefactBytes(const Artefact& artefact);
+// As ArtefactBytes, to a file that appears whole or not at all. An artefact that VerifyArtefact
+// refuses is not written.
+Status WriteArtefact(const Artefact& artefact, const std::string& path);
+
+// Maps the file; kernels and weights are views of the mapping and keep it alive. Refused: foreign
+// or damaged files, other versions, a plan or metadata that does not verify.
+StatusOr<Artefact> ReadArtefact(const std::string& path);
+// The same of bytes in memory, which are copied if they do not lie at a multiple of 64.
+StatusOr<Artefact> ParseArtefact(SharedBytes file);
+
+// The tensors' bytes one after another at multiples of 64, equal ones once.
+struct PackedWeights {
+  SharedBytes bytes;
+  std::vector<int64_t> offsets;  // of the tensors, in their order
+};
+PackedWeights PackWeights(std::span<const Tensor> tensors);
+
+}  // namespace tcc

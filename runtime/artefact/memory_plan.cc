@@ -1,0 +1,89 @@
+#include "runtime/artefact/memory_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "ir/support/check.h"
+
+namespace tcc {
+namespace {
+
+int64_t RoundUp(int64_t bytes) {
+  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+
+bool InUseTogether(const LiveBuffer& a, const LiveBuffer& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
+
+struct Range {
+  int64_t begin, end;
+};
+
+// The start of the smallest gap between `taken` that holds `bytes`, or the end of them all.
+int64_t BestFit(std::vector<Range> taken, int64_t bytes) {
+  std::ranges::sort(taken, {}, &Range::begin);
+  int64_t end = 0, best = -1, best_gap = 0;
+  for (const Range& range : taken) {
+    int64_t gap = range.begin - end;
+    if (gap >= bytes && (best < 0 || gap < best_gap)) {
+      best = end;
+      best_gap = gap;
+    }
+    end = std::max(end, range.end);
+  }
+  return best >= 0 ? best : end;
+}
+
+MemoryPlan PlaceInOrder(std::span<const LiveBuffer> buffers, const std::vector<size_t>& order) {
+  MemoryPlan plan;
+  plan.offsets.assign(buffers.size(), 0);
+  std::vector<size_t> placed;
+  for (size_t i : order) {
+    int64_t bytes = RoundUp(buffers[i].bytes);
+    if (bytes == 0) continue;
+    std::vector<Range> taken;
+    for (size_t other : placed) {
+      if (!InUseTogether(buffers[i], buffers[other])) continue;
+      int64_t begin = plan.offsets[other];
+      taken.push_back({begin, begin + RoundUp(buffers[other].bytes)});
+    }
+    plan.offsets[i] = BestFit(std::move(taken), bytes);
+    plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[i] + bytes);
+    placed.push_back(i);
+  }
+  return plan;
+}
+
+}  // namespace
+
+MemoryPlan PlanMemory(std::span<const LiveBuffer> buffers) {
+  for (const LiveBuffer& buffer : buffers) {
+    TCC_CHECK(buffer.bytes >= 0 && buffer.first <= buffer.last)
+        << buffer.bytes << " bytes in [" << buffer.first << ", " << buffer.last << "]";
+  }
+  std::vector<size_t> by_size(buffers.size());
+  std::iota(by_size.begin(), by_size.end(), 0);
+  std::vector<size_t> by_area = by_size;
+  std::ranges::stable_sort(by_size, std::greater(), [&](size_t i) { return buffers[i].bytes; });
+  std::ranges::stable_sort(by_area, std::greater(), [&](size_t i) {
+    return static_cast<double>(buffers[i].bytes) *
+           static_cast<double>(buffers[i].last - buffers[i].first + 1);
+  });
+  MemoryPlan first = PlaceInOrder(buffers, by_size), second = PlaceInOrder(buffers, by_area);
+  return second.arena_bytes < first.arena_bytes ? second : first;
+}
+
+int64_t ArenaLowerBound(std::span<const LiveBuffer> buffers) {
+  std::map<int64_t, int64_t> change;  // of the bytes in use, by instruction
+  for (const LiveBuffer& buffer : buffers) {
+    change[buffer.first] += RoundUp(buffer.bytes);
+    change[buffer.last + 1] -= RoundUp(buffer.bytes);
+  }
+  int64_t in_use = 0, most = 0;
+  for (const auto& [instruction, bytes] : change) most = std::max(most, in_use += bytes);
+  return most;
+}
+
+}  // namespace tcc

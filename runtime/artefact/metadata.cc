@@ -1,0 +1,123 @@
+#include "runtime/artefact/metadata.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace tcc {
+namespace {
+
+// The caps of checked shape arithmetic: a dimension fits 31 bits.
+constexpr int64_t kMaxDimension = INT32_MAX;
+constexpr size_t kMaxRank = 64;
+
+bool IsSymbol(const std::string& name) {
+  auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !name.empty() && std::all_of(name.begin(), name.end(), plain);
+}
+
+template <typename Items>
+Status CheckNamesDiffer(const Items& items, std::string_view what) {
+  std::set<std::string_view> seen;
+  for (const auto& item : items) {
+    if (!seen.insert(item.name).second) {
+      return InvalidInput("metadata has two {}s named '{}'", what, item.name);
+    }
+  }
+  return OkStatus();
+}
+
+Status CheckTensor(const TensorInfo& info, const Metadata& metadata) {
+  if (info.shape.size() > kMaxRank || info.dtype.lanes() != 1) {
+    return InvalidInput("metadata: '{}' has rank {} and type {}", info.name, info.shape.size(),
+                        ToString(info.dtype));
+  }
+  for (const SizeExpr& dim : info.shape) {
+    TCC_RETURN_IF_ERROR(
+        Annotate(CheckSizeExpr(dim, static_cast<int64_t>(metadata.shape_variables.size())),
+                 fmt::format("metadata: shape of '{}'", info.name)));
+    if (!VariablesOf(dim).empty()) continue;
+    TCC_ASSIGN_OR_RETURN(int64_t size, Evaluate(dim, {}));
+    if (size < 0 || size > kMaxDimension) {
+      return InvalidInput("metadata: '{}' has a dimension of {}", info.name, size);
+    }
+  }
+  return OkStatus();
+}
+
+Status CheckShapeVariables(const Metadata& metadata) {
+  std::vector<bool> bound(metadata.shape_variables.size(), false);
+  for (const TensorInfo& input : metadata.inputs) {
+    for (const SizeExpr& dim : input.shape) {
+      std::vector<int64_t> variables = VariablesOf(dim);
+      if (variables.empty()) continue;
+      if (dim.code.size() != 1) {
+        return InvalidInput(
+            "metadata: input '{}' has dimension {}; expected a number or a variable", input.name,
+            ToString(dim, metadata.ShapeVariableNames()));
+      }
+      bound[static_cast<size_t>(variables[0])] = true;
+    }
+  }
+  for (size_t i = 0; i < bound.size(); ++i) {
+    const ShapeVariable& variable = metadata.shape_variables[i];
+    if (!bound[i]) return InvalidInput("metadata: no input has dimension '{}'", variable.name);
+    if (variable.low < 0 || variable.low > variable.high || variable.high > kMaxDimension) {
+      return InvalidInput("metadata: dimension '{}' ranges over [{}, {}]", variable.name,
+                          variable.low, variable.high);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+std::vector<std::string> Metadata::ShapeVariableNames() const {
+  std::vector<std::string> names;
+  for (const ShapeVariable& variable : shape_variables) names.push_back(variable.name);
+  return names;
+}
+
+std::optional<std::vector<int64_t>> StaticShape(const TensorInfo& info) {
+  std::vector<int64_t> shape;
+  for (const SizeExpr& dim : info.shape) {
+    std::optional<int64_t> size = dim.AsConstant();
+    if (!size) return std::nullopt;
+    shape.push_back(*size);
+  }
+  return shape;
+}
+
+TensorInfo StaticTensor(std::string name, DType dtype, const std::vector<int64_t>& shape) {
+  return {std::move(name), dtype, std::vector<SizeExpr>(shape.begin(), shape.end())};
+}
+
+std::string TypeText(const TensorInfo& info, const Metadata& metadata) {
+  std::vector<std::string> names = metadata.ShapeVariableNames(), dims;
+  for (const SizeExpr& dim : info.shape) dims.push_back(ToString(dim, names));
+  return fmt::format("{}[{}]", ToString(info.dtype), fmt::join(dims, "x"));
+}
+
+Status VerifyMetadata(const Metadata& metadata) {
+  TCC_RETURN_IF_ERROR(CheckNamesDiffer(metadata.inputs, "input"));
+  TCC_RETURN_IF_ERROR(CheckNamesDiffer(metadata.outputs, "output"));
+  TCC_RETURN_IF_ERROR(CheckNamesDiffer(metadata.kernels, "kernel"));
+  TCC_RETURN_IF_ERROR(CheckNamesDiffer(metadata.shape_variables, "shape variable"));
+  for (const TensorInfo& input : metadata.inputs) {
+    TCC_RETURN_IF_ERROR(CheckTensor(input, metadata));
+  }
+  for (const TensorInfo& output : metadata.outputs) {
+    TCC_RETURN_IF_ERROR(CheckTensor(output, metadata));
+  }
+  for (const KernelInfo& kernel : metadata.kernels) {
+    if (!IsSymbol(kernel.name)) {
+      return InvalidInput("metadata: '{}' is not a kernel's name", kernel.name);
+    }
+  }
+  return CheckShapeVariables(metadata);
+}
+
+}  // namespace tcc

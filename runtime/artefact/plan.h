@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ir/support/status.h"
+#include "runtime/artefact/bytes.h"
+#include "runtime/artefact/size_expr.h"
+
+// What an executor does: instructions in order over buffers whose places are known beforehand.
+//
+// Variables of every SizeExpr: 0 .. shape_variables-1 are the model's shape variables (bound from
+// the inputs' shapes, metadata.h), then come `counters` loop counters, which have a value only in
+// the body of the loop that names them. A static model has constants throughout.
+namespace tcc {
+
+using BufferId = uint32_t;
+
+enum class BufferKind : uint8_t { kInput, kOutput, kWeight, kArena };
+
+// A piece of memory. Buffers of one kind may overlap: views, reuse over time.
+struct PlanBuffer {
+  BufferKind kind = BufferKind::kArena;
+  uint32_t index = 0;  // kInput, kOutput: position among the model's inputs or outputs; else 0
+  // In bytes, from the start of the input, the output, the weights section or the arena.
+  SizeExpr offset;
+  SizeExpr bytes;
+};
+
+struct Instruction;
+
+// Runs a kernel of the metadata's list on the buffers.
+struct Call {
+  uint32_t kernel = 0;
+  std::vector<BufferId> buffers;
+  std::vector<SizeExpr> shape_args;
+};
+
+// Copies the whole of `from` over `to`; both have the same size and may overlap.
+struct Copy {
+  BufferId from = 0;
+  BufferId to = 0;
+};
+
+// for counter in 0..extent, while the condition holds: body.
+//
+// `trip_count`, a buffer of one int64, lowers the extent (ONNX's M); below 0 it counts as 0.
+// `condition`, a buffer of one bool, is read before each iteration. After each iteration the two
+// arena buffers of every pair in `swaps` trade places, for all later instructions too: a carried
+// value is read from one and written to the other (ping-pong).
+struct Loop {
+  uint32_t counter = 0;  // variable shape_variables + counter
+  SizeExpr extent;
+  std::optional<BufferId> trip_count;
+  std::optional<BufferId> condition;
+  std::vector<std::pair<BufferId, BufferId>> swaps;
+  std::vector<Instruction> body;
+};
+
+// `condition` is a buffer of one bool.
+struct If {
+  BufferId condition = 0;
+  std::vector<Instruction> then_body;
+  std::vector<Instruction> else_body;
+};
+
+// The encoding knows two more, HostCall and Alloc, which this runtime refuses by name.
+struct Instruction {
+  std::variant<Call, Copy, Loop, If> op;
+};
+
+struct Plan {
+  uint32_t shape_variables = 0;
+  uint32_t counters = 0;
+  SizeExpr arena_bytes;
+  std::vector<PlanBuffer> buffers;
+  std::vector<Instruction> body;
+};
+
+// Nesting of Loop and If.
+inline constexpr int kMaxPlanDepth = 64;
+
+std::vector<uint8_t> PlanBytes(const Plan& plan);
+// Decodes; VerifyPlan is the caller's.
+StatusOr<Plan> ParsePlan(std::span<const uint8_t> bytes);
+
+// One line a buffer and an instruction; kernels by name where there is one.
+std::string ToString(const Plan& plan, std::span<const std::string> kernel_names = {});
+
+}  // namespace tcc

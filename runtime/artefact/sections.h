@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ir/support/sha256.h"
+
+// The frame of an artefact's file, shared by its writer and its reader.
+namespace tcc {
+
+// PNG's idea: a byte above 127 and line ends, which text transfers damage.
+inline constexpr std::string_view kArtefactMagic = "\x89TCC\r\n\x1a\n";
+inline constexpr uint64_t kSectionAlignment = 64;
+
+// In the order in which they lie in the file; the numbers are the format's.
+enum class SectionKind : uint32_t { kKernels = 1, kPlan = 2, kMetadata = 3, kWeights = 4 };
+inline constexpr SectionKind kSections[] = {SectionKind::kKernels, SectionKind::kPlan,
+                                            SectionKind::kMetadata, SectionKind::kWeights};
+inline constexpr std::string_view kSectionNames[] = {"kernels", "plan", "metadata", "weights"};
+
+struct SectionRow {
+  uint32_t kind = 0;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  Sha256Digest hash{};
+};
+
+constexpr uint64_t AlignUp(uint64_t position) {
+  return (position + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
+}
+
+}  // namespace tcc

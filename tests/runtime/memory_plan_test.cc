@@ -1,0 +1,82 @@
+#include "runtime/artefact/memory_plan.h"
+
+#include <catch2/catch.hpp>
+
+#include "ir/support/random.h"
+
+using namespace tcc;
+
+namespace {
+
+// How many pairs of buffers are in use at once and share bytes, by definition.
+int Collisions(const std::vector<LiveBuffer>& buffers, const MemoryPlan& plan) {
+  int collisions = 0;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      bool together = false;
+      for (int64_t t = buffers[i].first; t <= buffers[i].last; ++t) {
+        together = together || (buffers[j].first <= t && t <= buffers[j].last);
+      }
+      int64_t begin = std::max(plan.offsets[i], plan.offsets[j]);
+      int64_t end =
+          std::min(plan.offsets[i] + buffers[i].bytes, plan.offsets[j] + buffers[j].bytes);
+      if (together && begin < end) ++collisions;
+    }
+  }
+  return collisions;
+}
+
+std::vector<LiveBuffer> RandomBuffers(Random& random) {
+  std::vector<LiveBuffer> buffers(random.Below(40) + 1);
+  for (LiveBuffer& buffer : buffers) {
+    buffer.bytes = random.OneIn(10) ? 0 : random.Between(1, 5000);
+    buffer.first = random.Between(0, 30);
+    buffer.last = buffer.first + random.Between(0, 8);
+  }
+  return buffers;
+}
+
+}  // namespace
+
+TEST_CASE("buffers in use together never overlap and the arena holds them all", "[memory]") {
+  Random random(5);
+  double worst = 1, sum = 0;
+  constexpr int kRounds = 2000;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<LiveBuffer> buffers = RandomBuffers(random);
+    MemoryPlan plan = PlanMemory(buffers);
+    REQUIRE(plan.offsets.size() == buffers.size());
+    CHECK(Collisions(buffers, plan) == 0);
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      CHECK(plan.offsets[i] % kArenaAlignment == 0);
+      CHECK(plan.offsets[i] + buffers[i].bytes <= plan.arena_bytes);
+    }
+    int64_t bound = ArenaLowerBound(buffers);
+    CHECK(plan.arena_bytes >= bound);
+    double ratio = bound == 0 ? 1 : static_cast<double>(plan.arena_bytes) / bound;
+    worst = std::max(worst, ratio);
+    sum += ratio;
+  }
+  INFO("worst " << worst << ", mean " << sum / kRounds);
+  CHECK(worst < 1.5);
+  CHECK(sum / kRounds < 1.05);
+}
+
+TEST_CASE("a chain of layers needs two neighbours at once", "[memory]") {
+  std::vector<LiveBuffer> chain;
+  for (int i = 0; i < 50; ++i) chain.push_back({1000 * (1 + i % 7), i, i + 1});
+  CHECK(PlanMemory(chain).arena_bytes == ArenaLowerBound(chain));
+}
+
+TEST_CASE("a residual connection keeps its place beside the chain", "[memory]") {
+  const std::vector<LiveBuffer> buffers = {{6400, 0, 3}, {640, 0, 1}, {640, 1, 2}, {6400, 2, 3}};
+  MemoryPlan plan = PlanMemory(buffers);
+  CHECK(Collisions(buffers, plan) == 0);
+  CHECK(plan.arena_bytes == ArenaLowerBound(buffers));
+}
+
+TEST_CASE("no buffers need no arena", "[memory]") {
+  CHECK(PlanMemory({}).arena_bytes == 0);
+  const LiveBuffer empty[] = {{0, 0, 5}};
+  CHECK(PlanMemory(empty).arena_bytes == 0);
+}

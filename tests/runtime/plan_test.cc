@@ -1,0 +1,205 @@
+#include "runtime/artefact/plan.h"
+
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "ir/support/random.h"
+#include "runtime/artefact/plan_verify.h"
+#include "tests/runtime/sample_artefact.h"
+
+using namespace tcc;
+
+namespace {
+
+Status Verify(const Artefact& artefact) {
+  return VerifyPlan(artefact.plan, artefact.metadata,
+                    static_cast<int64_t>(artefact.weights.bytes.size()));
+}
+
+// The sample with a change, or why it is refused.
+std::string Refusal(const std::function<void(Plan&)>& change) {
+  Artefact artefact = SampleArtefact();
+  change(artefact.plan);
+  return Message(Verify(artefact));
+}
+
+Instruction Nested(int depth) {
+  if (depth == 0) return {Copy{2, 3}};
+  return {Loop{.counter = static_cast<uint32_t>(depth - 1),
+               .extent = 1,
+               .trip_count = {},
+               .condition = {},
+               .swaps = {},
+               .body = {Nested(depth - 1)}}};
+}
+
+// Every kind of instruction and expression.
+Plan RichPlan() {
+  Plan plan = SampleArtefact().plan;
+  plan.counters = 1;
+  plan.buffers.push_back({.kind = BufferKind::kArena, .offset = 16, .bytes = 16});
+  plan.buffers.push_back({.kind = BufferKind::kArena, .offset = 32, .bytes = 8});
+  plan.buffers.push_back({.kind = BufferKind::kArena, .offset = 40, .bytes = 1});
+  plan.buffers.push_back({.kind = BufferKind::kArena,
+                          .offset = Combine(SizeOp::kMul, SizeExpr::Variable(0), 16),
+                          .bytes = 16});
+  Loop loop{
+      .counter = 0, .extent = 3, .trip_count = 5, .condition = 6, .swaps = {{2, 4}}, .body = {}};
+  loop.body = {{Call{0, {0, 1, 2}, {SizeExpr::Variable(0)}}}, {Copy{0, 7}}};
+  plan.body.push_back({loop});
+  plan.body.push_back({If{6, {{Copy{0, 2}}}, {{Copy{1, 2}}}}});
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a plan of every instruction survives encoding", "[plan]") {
+  Plan plan = RichPlan();
+  Artefact artefact = SampleArtefact();
+  CHECK(VerifyPlan(plan, artefact.metadata, 16).ok());
+  std::vector<uint8_t> bytes = PlanBytes(plan);
+  StatusOr<Plan> back = ParsePlan(bytes);
+  REQUIRE(back.ok());
+  CHECK(PlanBytes(*back) == bytes);
+  CHECK(ToString(*back) == ToString(plan));
+  const std::string names[] = {"add"};
+  CHECK(ToString(plan, names) == R"(arena 64 bytes
+b0 = input 0 at 0, 16 bytes
+b1 = weights at 0, 16 bytes
+b2 = arena at 0, 16 bytes
+b3 = output 0 at 0, 16 bytes
+b4 = arena at 16, 16 bytes
+b5 = arena at 32, 8 bytes
+b6 = arena at 40, 1 bytes
+b7 = arena at v0 * 16, 16 bytes
+call add(b0, b1, b2)
+copy b2 -> b3
+loop c0 in 0..3 at most b5 while b6 swap b2 b4
+  call add(b0, b1, b2, v0)
+  copy b0 -> b7
+if b6
+  copy b0 -> b2
+else
+  copy b1 -> b2
+)");
+}
+
+TEST_CASE("indices that name nothing are refused", "[plan]") {
+  CHECK(Refusal([](Plan& plan) { plan.body[0] = {Call{1, {0, 1, 2}, {}}}; }) ==
+        "plan calls kernel 1; there are 1");
+  CHECK(Refusal([](Plan& plan) { plan.body[0] = {Call{0, {0, 1, 4}, {}}}; }) ==
+        "plan uses buffer 4; there are 4");
+  CHECK(Refusal([](Plan& plan) { plan.body[1] = {Copy{9, 3}}; }) ==
+        "plan uses buffer 9; there are 4");
+  CHECK(Refusal([](Plan& plan) { plan.buffers[0].index = 1; }) ==
+        "plan: buffer 0: names input 1; there are 1");
+  CHECK(Refusal([](Plan& plan) { plan.buffers[3].index = 7; }) ==
+        "plan: buffer 3: names output 7; there are 1");
+  CHECK(Refusal([](Plan& plan) { plan.shape_variables = 1; }) ==
+        "plan has 1 shape variables; the metadata has 0");
+  CHECK(Refusal([](Plan& plan) { plan.counters = 65; }) ==
+        "plan has 65 loop counters; at most 64 can be in use");
+  CHECK(Refusal([](Plan& plan) { plan.buffers[2].offset = SizeExpr::Variable(0); }) ==
+        "plan: buffer 2: size expression reads variable 0; there are 0");
+}
+
+TEST_CASE("extents outside their memory are refused", "[plan]") {
+  for (size_t buffer = 0; buffer < 4; ++buffer) {
+    INFO("buffer " << buffer);
+    for (int64_t offset : {int64_t{1000}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
+      CHECK_FALSE(Refusal([&](Plan& plan) { plan.buffers[buffer].offset = offset; }).empty());
+    }
+    for (int64_t bytes : {int64_t{65}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
+      CHECK_FALSE(Refusal([&](Plan& plan) { plan.buffers[buffer].bytes = bytes; }).empty());
+    }
+  }
+  CHECK(Refusal([](Plan& plan) { plan.buffers[1].offset = 4; }) ==
+        "plan: buffer 1: 16 bytes at 4 do not lie within 16 bytes");
+  CHECK(Refusal([](Plan& plan) { plan.arena_bytes = -64; }) ==
+        "plan: arena: -64 bytes at 0 do not lie within 9223372036854775807 bytes");
+  CHECK(Refusal([](Plan& plan) { plan.arena_bytes = 8; }) ==
+        "plan: buffer 2: 16 bytes at 0 do not lie within 8 bytes");
+}
+
+TEST_CASE("copies must fit and may not write what is read-only", "[plan]") {
+  CHECK(Refusal([](Plan& plan) { plan.buffers[2].bytes = 8; }) ==
+        "plan copies buffer 2 of 8 bytes to buffer 3 of 16");
+  CHECK(Refusal([](Plan& plan) { plan.body[1] = {Copy{2, 1}}; }) ==
+        "plan copies to buffer 1, which is read-only");
+  CHECK(Refusal([](Plan& plan) { plan.body[1] = {Copy{2, 0}}; }) ==
+        "plan copies to buffer 0, which is read-only");
+}
+
+TEST_CASE("loops and branches are checked", "[plan]") {
+  auto refusal = [](const std::function<void(Plan&)>& change) {
+    Plan plan = RichPlan();
+    change(plan);
+    return Message(VerifyPlan(plan, SampleArtefact().metadata, 16));
+  };
+  auto loop = [](Plan& plan) -> Loop& { return std::get<Loop>(plan.body[2].op); };
+  CHECK(refusal([](Plan&) {}).empty());
+  CHECK(refusal([](Plan& plan) { plan.body[1] = {Copy{0, 7}}; }) ==
+        "plan reads loop counter 0 outside its loop");
+  CHECK(refusal([&](Plan& plan) { loop(plan).extent = SizeExpr::Variable(0); }) ==
+        "plan reads loop counter 0 outside its loop");
+  CHECK_FALSE(refusal([&](Plan& plan) { loop(plan).counter = 1; }).empty());
+  CHECK_FALSE(refusal([&](Plan& plan) { loop(plan).body.push_back(plan.body[2]); }).empty());
+  CHECK(refusal([&](Plan& plan) { loop(plan).condition = 5; }) ==
+        "plan reads buffer 5 of 8 bytes as a scalar of 1");
+  CHECK(refusal([&](Plan& plan) { loop(plan).trip_count = 6; }) ==
+        "plan reads buffer 6 of 1 bytes as a scalar of 8");
+  CHECK(refusal([&](Plan& plan) { loop(plan).swaps = {{2, 0}}; }) ==
+        "plan swaps buffer 0; expected a fixed place in the arena");
+  CHECK(refusal([&](Plan& plan) { loop(plan).swaps = {{2, 5}}; }) ==
+        "plan swaps buffer 2 of 16 bytes with buffer 5 of 8");
+  CHECK_FALSE(refusal([&](Plan& plan) { loop(plan).swaps = {{2, 7}}; }).empty());
+  CHECK(refusal([](Plan& plan) { plan.body[3] = {If{2, {}, {}}}; }) ==
+        "plan reads buffer 2 of 16 bytes as a scalar of 1");
+}
+
+TEST_CASE("nesting is bounded when a plan is read and when it is verified", "[plan]") {
+  Artefact artefact = SampleArtefact();
+  artefact.plan.counters = 64;
+  artefact.plan.body = {Nested(64)};
+  CHECK(Verify(artefact).ok());
+  CHECK(ParsePlan(PlanBytes(artefact.plan)).ok());
+  artefact.plan.body = {{If{0, {Nested(64)}, {}}}};
+  StatusOr<Plan> plan = ParsePlan(PlanBytes(artefact.plan));
+  CHECK(Message(plan.status()) == "plan nests Loop and If deeper than 64");
+  CHECK_FALSE(Verify(artefact).ok());
+}
+
+TEST_CASE("instructions without a meaning yet are refused by name", "[plan]") {
+  Plan plan = SampleArtefact().plan;
+  plan.body = {{Copy{2, 3}}};
+  std::vector<uint8_t> bytes = PlanBytes(plan);
+  size_t code = bytes.size() - 9;
+  REQUIRE(bytes[code] == 1);
+  bytes[code] = 4;
+  CHECK(ParsePlan(bytes).status().code() == absl::StatusCode::kUnimplemented);
+  CHECK(Message(ParsePlan(bytes).status()).starts_with("plan has a HostCall at byte "));
+  bytes[code] = 5;
+  CHECK(Message(ParsePlan(bytes).status()).starts_with("plan has an Alloc at byte "));
+  bytes[code] = 6;
+  CHECK(Message(ParsePlan(bytes).status()).starts_with("plan has unknown instruction 6 at byte "));
+}
+
+TEST_CASE("mutated and truncated plans are refused or verify, and never crash", "[plan]") {
+  const std::vector<uint8_t> bytes = PlanBytes(RichPlan());
+  const Metadata metadata = SampleArtefact().metadata;
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    CHECK_FALSE(ParsePlan(std::span(bytes).first(length)).ok());
+  }
+  Random random(11);
+  int refused = 0;
+  for (int i = 0; i < 30000; ++i) {
+    std::vector<uint8_t> mutated = bytes;
+    for (uint64_t k = random.Below(3) + 1; k > 0; --k) {
+      uint8_t& byte = mutated[random.Below(mutated.size())];
+      byte = static_cast<uint8_t>(random.OneIn(2) ? random.Below(8) : random.Next());
+    }
+    StatusOr<Plan> plan = ParsePlan(mutated);
+    if (!plan.ok() || !VerifyPlan(*plan, metadata, 16).ok()) ++refused;
+  }
+  CHECK(refused > 10000);
+}
