@@ -54,15 +54,17 @@ StatusOr<SharedBytes> MapFile(const std::string& path) {
   // Without O_NONBLOCK, opening a named pipe would wait for its writer.
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return InvalidInput("cannot open '{}': {}", path, SystemReason());
+  return MapDescriptor(file.get(), path);
+}
+
+StatusOr<SharedBytes> MapDescriptor(int fd, const std::string& name) {
   struct stat info{};
-  if (::fstat(file.get(), &info) != 0) {
-    return InvalidInput("cannot read '{}': {}", path, SystemReason());
-  }
-  if (!S_ISREG(info.st_mode)) return InvalidInput("'{}' is not a regular file", path);
+  if (::fstat(fd, &info) != 0) return InvalidInput("cannot read '{}': {}", name, SystemReason());
+  if (!S_ISREG(info.st_mode)) return InvalidInput("'{}' is not a regular file", name);
   size_t size = static_cast<size_t>(info.st_size);
   if (size == 0) return SharedBytes{};
-  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (memory == MAP_FAILED) return InvalidInput("cannot map '{}': {}", path, SystemReason());
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (memory == MAP_FAILED) return InvalidInput("cannot map '{}': {}", name, SystemReason());
   std::shared_ptr<const void> owner(
       memory, [size](const void* start) { ::munmap(const_cast<void*>(start), size); });
   return SharedBytes{std::move(owner), {static_cast<const uint8_t*>(memory), size}};

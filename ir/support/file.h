@@ -22,6 +22,8 @@ SharedBytes OwnBytes(std::vector<uint8_t> bytes);
 // The regular file at `path`, mapped read-only at a page boundary. The file must not be truncated
 // while the bytes live. Fails with the path and the system's reason.
 StatusOr<SharedBytes> MapFile(const std::string& path);
+// As MapFile, of a file that is open already; `name` is for messages. The caller closes it.
+StatusOr<SharedBytes> MapDescriptor(int fd, const std::string& name);
 
 // Writes the pieces one after another to a temporary file beside `path` and renames it, so that
 // `path` holds either what it held before or the whole new content.
