@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "ir/support/file.h"
+#include "ir/support/status.h"
+
+namespace tcc {
+
+// The files beside a model that hold its large tensors, mapped when first asked for.
+//
+// A model is not trusted to name files: a location is relative, has no "..", is reached from the
+// folder component by component without following a symbolic link, and is a regular file with one
+// link. (CVE-2022-25882, CVE-2024-27318, CVE-2026-27489, CVE-2026-34446, CVE-2026-34447.)
+class ExternalData {
+ public:
+  // `folder` is not opened before the first file is; "" means that there is none.
+  explicit ExternalData(std::string folder) : folder_(std::move(folder)) {}
+
+  // `length` bytes from `offset` of the file at `location`, both 0 or more.
+  StatusOr<SharedBytes> Read(const std::string& location, int64_t offset, int64_t length);
+
+ private:
+  StatusOr<SharedBytes> Open(const std::string& location) const;
+
+  std::string folder_;
+  std::map<std::string, SharedBytes> files_;  // by location
+};
+
+// A number as ONNX's external data writes it: decimal digits only. nullopt for anything else,
+// numbers beyond int64 included.
+std::optional<int64_t> ParseDecimal(const std::string& text);
+
+}  // namespace tcc

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "ir/graph.h"
+
+// From an operator of some opset to the one form of ir/graph.h.
+namespace tcc {
+
+// A node on its way into the graph: attributes checked and defaults filled in, operands and output
+// values there and of checked types.
+class OnnxNodeContext {
+ public:
+  // `fresh_name` makes a value or node name that nothing else has, from the one it would like.
+  OnnxNodeContext(Graph& graph, Node& node, int opset,
+                  std::function<std::string(const std::string&)> fresh_name)
+      : graph(graph), node(node), opset(opset), fresh_name_(std::move(fresh_name)) {}
+
+  Graph& graph;
+  Node& node;  // appended to the graph after normalization
+  const int opset;
+
+  // nullptr where the input is absent or not constant.
+  const Tensor* ConstantInput(size_t index) const;
+  DType InputType(size_t index) const;
+  bool HasInput(size_t index) const;
+  // Sets an input beyond the end too.
+  void SetInput(size_t index, ValueId id);
+
+  // `role` becomes part of the new value's name.
+  ValueId AddConstant(const std::string& role, const Tensor& tensor);
+  ValueId AddInts(const std::string& role, const std::vector<int64_t>& values);
+  // Of one element of the first input's type.
+  ValueId AddScalar(const std::string& role, double value);
+  // The attribute, removed from the node; nullopt where it is absent.
+  std::optional<std::vector<int64_t>> TakeInts(const std::string& key);
+  std::optional<double> TakeFloat(const std::string& key);
+  // Appends a node before this one; the result is a new value.
+  ValueId Emit(OpKind op, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes,
+               DType dtype);
+  // The same with `output` as its result.
+  void EmitAs(ValueId output, OpKind op, std::vector<ValueId> inputs,
+              std::map<std::string, Attribute> attributes);
+
+  Status Invalid(const std::string& what) const;
+  Status NotSupported(const std::string& what) const;
+
+ private:
+  std::function<std::string(const std::string&)> fresh_name_;
+};
+
+Status NormalizeCast(OnnxNodeContext& context);
+Status NormalizeCastLike(OnnxNodeContext& context);
+Status NormalizeClip(OnnxNodeContext& context);
+Status NormalizeConstantOfShape(OnnxNodeContext& context);
+Status NormalizeConv(OnnxNodeContext& context);
+Status NormalizeDropout(OnnxNodeContext& context);
+Status NormalizePad(OnnxNodeContext& context);
+Status NormalizePool(OnnxNodeContext& context);
+Status NormalizeSlice(OnnxNodeContext& context);
+Status NormalizeSoftmax(OnnxNodeContext& context);
+// Squeeze, Unsqueeze and Reduce*.
+Status NormalizeAxes(OnnxNodeContext& context);
+
+}  // namespace tcc

@@ -1,0 +1,88 @@
+#include "models/onnx_order.h"
+
+#include <functional>
+#include <queue>
+#include <unordered_map>
+
+#include "models/onnx_attributes.h"
+
+namespace tcc {
+namespace {
+
+using Producers = std::unordered_map<std::string, int>;
+
+std::string Where(const onnxpb::Node& node) {
+  return fmt::format("node '{}' ({})", NodeName(node), OperatorName(node));
+}
+
+StatusOr<Producers> FindProducers(const onnxpb::Graph& graph,
+                                  const std::unordered_set<std::string>& defined) {
+  Producers producers;
+  for (int i = 0; i < graph.node_size(); ++i) {
+    for (const std::string& output : graph.node(i).output()) {
+      if (output.empty()) continue;
+      if (defined.contains(output) || !producers.emplace(output, i).second) {
+        return InvalidInput("{}: value '{}' is defined twice", Where(graph.node(i)), output);
+      }
+    }
+  }
+  return producers;
+}
+
+// Every node that was not placed reads one that was not either, so going back that way must close.
+Status Cycle(const onnxpb::Graph& graph, const Producers& producers,
+             const std::vector<bool>& placed) {
+  std::vector<bool> seen(placed.size(), false);
+  int at = 0;
+  while (placed[at]) ++at;
+  while (!seen[at]) {
+    seen[at] = true;
+    for (const std::string& input : graph.node(at).input()) {
+      auto producer = producers.find(input);
+      if (producer == producers.end() || placed[producer->second]) continue;
+      at = producer->second;
+      break;
+    }
+  }
+  return InvalidInput("{} depends on its own result: the graph has a cycle", Where(graph.node(at)));
+}
+
+}  // namespace
+
+StatusOr<std::vector<int>> TopologicalOrder(const onnxpb::Graph& graph,
+                                            const std::unordered_set<std::string>& defined) {
+  TCC_ASSIGN_OR_RETURN(Producers producers, FindProducers(graph, defined));
+  auto count = static_cast<size_t>(graph.node_size());
+  std::vector<std::vector<int>> readers(count);
+  std::vector<int> waits_for(count, 0);
+  for (int i = 0; i < graph.node_size(); ++i) {
+    for (const std::string& input : graph.node(i).input()) {
+      if (input.empty() || defined.contains(input)) continue;
+      auto producer = producers.find(input);
+      if (producer == producers.end()) {
+        return InvalidInput("{}: input '{}' is not defined", Where(graph.node(i)), input);
+      }
+      readers[producer->second].push_back(i);
+      ++waits_for[i];
+    }
+  }
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (int i = 0; i < graph.node_size(); ++i) {
+    if (waits_for[i] == 0) ready.push(i);
+  }
+  std::vector<int> order;
+  std::vector<bool> placed(count, false);
+  while (!ready.empty()) {
+    int node = ready.top();
+    ready.pop();
+    placed[node] = true;
+    order.push_back(node);
+    for (int reader : readers[node]) {
+      if (--waits_for[reader] == 0) ready.push(reader);
+    }
+  }
+  if (order.size() < count) return Cycle(graph, producers, placed);
+  return order;
+}
+
+}  // namespace tcc

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/support/status.h"
+
+namespace tcc {
+
+namespace onnxpb {
+class Model;
+}
+
+// One thing that tcc cannot read, and where.
+struct UnsupportedOperator {
+  std::string what;  // "LSTM", "com.microsoft.QLinearAdd", "Conv with attribute 'x'"
+  int64_t count = 0;
+  std::vector<std::string> nodes;  // names of the first three
+};
+
+// What a model is made of, subgraphs and functions included.
+struct OnnxSurvey {
+  int64_t ir_version = 0;
+  int64_t opset = 0;  // of the default domain
+  int64_t nodes = 0;
+  std::map<std::string, int64_t> operators;      // name to count
+  std::vector<UnsupportedOperator> unsupported;  // by first occurrence
+};
+
+StatusOr<OnnxSurvey> SurveyModel(const onnxpb::Model& model);
+
+// Unimplemented with one line for each unsupported operator; OK where there is none.
+Status RefuseUnsupported(const OnnxSurvey& survey);
+
+}  // namespace tcc
