@@ -1,0 +1,23 @@
+#pragma once
+
+#include "ir/function.h"
+#include "ir/tensor_expr.h"
+
+namespace tcc {
+
+// The program as a kTensor function: parameters are its inputs, then its outputs; every
+// intermediate is a global buffer allocated at the root; each stage is one nest of serial loops
+// around one block, axes first, then reduce axes, in the stage's order. Loops are keyed
+// "stage/axis".
+//
+//   stage mm: C[i, j] = sum over k of A[i, k] * B[k, j]
+//   -->
+//   for i @mm/i  for j @mm/j  for k @mm/k
+//     block mm(i: spatial, j: spatial, k: reduce) { reduce sum init (C[i, j]) with (A[i, k] * B[k,
+//     j]) }
+//
+// The reduction sets its own identities where its domain provably has a point; else a nest with
+// the block "stage.init" does so before.
+Function BuildLoopNest(const TensorProgram& program);
+
+}  // namespace tcc

@@ -1,0 +1,72 @@
+#include "lower/graph/evaluate.h"
+
+#include <algorithm>
+
+#include "ir/interpreter.h"
+#include "lower/build_loop_nest.h"
+#include "lower/ops/op_lowering.h"
+
+namespace tcc {
+namespace {
+
+StatusOr<std::vector<int64_t>> KnownShape(const Buffer& buffer) {
+  std::vector<int64_t> shape;
+  for (const Expr& dim : buffer.shape) {
+    std::optional<int64_t> extent = AsConstant(dim);
+    if (!extent) return Unsupported("buffer '{}' has a symbolic dimension", buffer.var->name);
+    shape.push_back(*extent);
+  }
+  return shape;
+}
+
+}  // namespace
+
+bool IsComputable(const Graph& graph, const Node& node) {
+  if (node.layout == DataLayout::kChannelsLast || node.op == OpKind::kRepack) return false;
+  if (node.op == OpKind::kShape) return StaticShape(graph.value(node.inputs[0])).has_value();
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+    return input == kNoValue || graph.ConstantOf(input) != nullptr;
+  });
+}
+
+StatusOr<std::vector<Tensor>> EvaluateNode(const Graph& graph, const Node& node,
+                                           const EvaluationLimits& limits) {
+  TCC_ASSIGN_OR_RETURN(LoweredNode lowered, LowerNode(graph, node));
+  std::vector<Tensor> arguments;
+  for (size_t i = 0; i < lowered.inputs.size(); ++i) {
+    const Tensor* constant = graph.ConstantOf(lowered.inputs[i]);
+    if (!constant) return Unsupported("node '{}' reads what is not constant", node.name);
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> stored, KnownShape(lowered.program.inputs[i]));
+    if (stored != constant->shape) {
+      return Unsupported("node '{}' reads constants in another storage order", node.name);
+    }
+    arguments.push_back(*constant);
+  }
+  for (const Buffer& output : lowered.program.outputs) {
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, KnownShape(output));
+    TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(output.dtype(), shape));
+    if (bytes > limits.max_bytes) {
+      return absl::ResourceExhaustedError(fmt::format("node '{}' gives {} bytes; the limit is {}",
+                                                      node.name, bytes, limits.max_bytes));
+    }
+    arguments.push_back(MakeZeroTensor(output.dtype(), shape));
+  }
+
+  Function fn = BuildLoopNest(lowered.program);
+  InterpretOptions options;
+  options.max_instances = limits.max_instances;
+  StatusOr<InterpretReport> report = Interpret(fn, arguments, options);
+  if (!report.ok()) return Annotate(report.status(), fmt::format("node '{}'", node.name));
+
+  std::vector<Tensor> results(node.outputs.size());
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    for (size_t e = 0; e < lowered.outputs.size(); ++e) {
+      if (lowered.outputs[e] == node.outputs[i]) {
+        results[i] = arguments[lowered.inputs.size() + e];
+      }
+    }
+  }
+  return results;
+}
+
+}  // namespace tcc

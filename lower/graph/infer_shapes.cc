@@ -1,0 +1,135 @@
+#include "lower/graph/infer_shapes.h"
+
+#include <algorithm>
+
+#include "ir/support/check.h"
+#include "lower/graph/evaluate.h"
+#include "lower/ops/op_lowering.h"
+#include "lower/ops/storage_order.h"
+
+namespace tcc {
+namespace {
+
+// More than any list of axes, starts or dimensions needs, and little work for the interpreter.
+constexpr EvaluationLimits kShapeArithmetic = {.max_bytes = 4096, .max_instances = 1 << 16};
+
+using Declared = std::vector<std::pair<ValueId, std::vector<Expr>>>;
+
+Declared DeclaredOutputs(const Graph& graph) {
+  Declared declared;
+  for (ValueId id : graph.outputs) {
+    if (!graph.value(id).shape.empty()) declared.emplace_back(id, graph.value(id).shape);
+  }
+  return declared;
+}
+
+Status CheckDeclared(const Graph& graph, const Declared& declared) {
+  for (const auto& [id, shape] : declared) {
+    const Value& value = graph.value(id);
+    bool agrees = shape.size() == value.shape.size();
+    for (size_t d = 0; agrees && d < shape.size(); ++d) {
+      // A dimension known on one side only is the better knowledge, not a contradiction.
+      agrees = !AsConstant(shape[d]) || !AsConstant(value.shape[d]) ||
+               SameExtent(shape[d], value.shape[d]);
+    }
+    if (!agrees) {
+      return InvalidInput("output '{}' is declared as {}; its node gives {}", value.name,
+                          ShapeText(shape), ShapeText(value.shape));
+    }
+  }
+  return OkStatus();
+}
+
+void SetConstant(Value& value, const Tensor& tensor) {
+  value.dtype = tensor.dtype;
+  value.shape = ToExprs(tensor.shape);
+  value.constant = tensor;
+}
+
+// value, value_int(s), value_float(s).
+StatusOr<Tensor> ConstantTensor(const Node& node) {
+  for (const auto& [key, attribute] : node.attributes) {
+    if (const auto* tensor = std::get_if<Tensor>(&attribute)) return *tensor;
+    if (const auto* number = std::get_if<int64_t>(&attribute)) {
+      Tensor tensor = MakeZeroTensor(kInt64, {});
+      SetElementInt(tensor, 0, *number);
+      return tensor;
+    }
+    if (const auto* number = std::get_if<double>(&attribute)) {
+      Tensor tensor = MakeZeroTensor(kFloat32, {});
+      SetElement(tensor, 0, *number);
+      return tensor;
+    }
+    if (const auto* numbers = std::get_if<std::vector<int64_t>>(&attribute)) {
+      Tensor tensor = MakeZeroTensor(kInt64, {static_cast<int64_t>(numbers->size())});
+      for (size_t i = 0; i < numbers->size(); ++i) SetElementInt(tensor, i, (*numbers)[i]);
+      return tensor;
+    }
+    if (const auto* numbers = std::get_if<std::vector<double>>(&attribute)) {
+      Tensor tensor = MakeZeroTensor(kFloat32, {static_cast<int64_t>(numbers->size())});
+      for (size_t i = 0; i < numbers->size(); ++i) SetElement(tensor, i, (*numbers)[i]);
+      return tensor;
+    }
+  }
+  return Unsupported("node '{}' (Constant): has no value of a supported type", node.name);
+}
+
+// The shape in ONNX's order of an output whose buffer is stored in another.
+std::vector<Expr> LogicalShape(const Graph& graph, const Node& node, const Buffer& buffer) {
+  std::vector<int> order = OutputOrder(graph, node, buffer.rank());
+  std::vector<Expr> shape(buffer.rank());
+  for (size_t d = 0; d < order.size(); ++d) shape[order[d]] = buffer.shape[d];
+  return shape;
+}
+
+Status CheckSize(const Node& node, const Value& value) {
+  std::optional<std::vector<int64_t>> shape = StaticShape(value);
+  if (!shape || ByteCount(value.dtype, *shape).ok()) return OkStatus();
+  return InvalidInput("node '{}' ({}): output '{}' of shape {} is larger than memory can be",
+                      node.name, ToString(node.op), value.name, ShapeText(value.shape));
+}
+
+Status InferNode(Graph& graph, const Node& node) {
+  TCC_ASSIGN_OR_RETURN(LoweredNode lowered, LowerNode(graph, node));
+  for (size_t e = 0; e < lowered.outputs.size(); ++e) {
+    const Buffer& buffer = lowered.program.outputs[e];
+    Value& value = graph.values[lowered.outputs[e]];
+    value.shape = LogicalShape(graph, node, buffer);
+    value.dtype = buffer.dtype();
+    TCC_RETURN_IF_ERROR(CheckSize(node, value));
+  }
+  return OkStatus();
+}
+
+// Whether the node's outputs became constants.
+StatusOr<bool> EvaluateIfSmall(Graph& graph, const Node& node) {
+  if (!IsComputable(graph, node)) return false;
+  StatusOr<std::vector<Tensor>> results = EvaluateNode(graph, node, kShapeArithmetic);
+  if (results.status().code() == absl::StatusCode::kResourceExhausted) return false;
+  if (!results.ok()) return results.status();
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] != kNoValue) SetConstant(graph.values[node.outputs[i]], (*results)[i]);
+  }
+  return true;
+}
+
+}  // namespace
+
+Status InferShapes(Graph& graph) {
+  Declared declared = DeclaredOutputs(graph);
+  std::vector<Node> kept;
+  for (const Node& node : graph.nodes) {
+    if (node.op == OpKind::kConstant) {
+      TCC_ASSIGN_OR_RETURN(Tensor tensor, ConstantTensor(node));
+      SetConstant(graph.values[node.outputs[0]], tensor);
+      continue;
+    }
+    TCC_RETURN_IF_ERROR(InferNode(graph, node));
+    TCC_ASSIGN_OR_RETURN(bool evaluated, EvaluateIfSmall(graph, node));
+    if (!evaluated) kept.push_back(node);
+  }
+  graph.nodes = std::move(kept);
+  return CheckDeclared(graph, declared);
+}
+
+}  // namespace tcc

@@ -1,0 +1,158 @@
+#include "lower/ops/lowerings.h"
+#include "lower/ops/window.h"
+
+namespace tcc {
+namespace {
+
+struct ConvShapes {
+  std::vector<WindowDim> dims;
+  Expr batch;
+  int64_t in_channels = 0;
+  int64_t out_channels = 0;
+  int64_t group = 1;
+};
+
+// Weights [M, C/g, k...], or [k..., C/g, M] of a channels-last node.
+StatusOr<ConvShapes> ShapesOf(const NodeLowering& node) {
+  const std::vector<Expr>& input = node.Shape(0);
+  size_t rank = input.size();
+  if (rank < 3)
+    return node.Error("input {} has rank {}; expected 3 or more", ShapeText(input), rank);
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> weight, node.StaticShape(1));
+  if (weight.size() != rank) {
+    return node.Error("weight {} has rank {}; expected {} as the input", ShapeToString(weight),
+                      weight.size(), rank);
+  }
+  std::vector<int64_t> known;
+  for (size_t d = 1; d < rank; ++d) {
+    std::optional<int64_t> extent = AsConstant(input[d]);
+    if (!extent) {
+      return node.NotSupported("input has shape {}; expected known dimensions but for the batch",
+                               ShapeText(input));
+    }
+    known.push_back(*extent);
+  }
+
+  bool last = node.channels_last();
+  ConvShapes shapes;
+  shapes.batch = input[0];
+  shapes.in_channels = known[0];
+  shapes.out_channels = last ? weight[rank - 1] : weight[0];
+  shapes.group = node.node().Int("group", 1);
+  int64_t group_channels = last ? weight[rank - 2] : weight[1];
+  int64_t group = shapes.group;
+  if (group < 1 || shapes.in_channels % group != 0 || shapes.out_channels % group != 0) {
+    return node.Error("group is {}; expected a divisor of {} input and {} output channels", group,
+                      shapes.in_channels, shapes.out_channels);
+  }
+  if (group_channels != shapes.in_channels / group) {
+    return node.Error("weight has {} input channels; expected {} (input {}, group {})",
+                      group_channels, shapes.in_channels / group, ShapeText(input), group);
+  }
+  std::vector<int64_t> kernel(weight.begin() + (last ? 0 : 2), weight.end() - (last ? 2 : 0));
+  if (node.node().Ints("kernel_shape", kernel) != kernel) {
+    return node.Error("kernel_shape is {}; expected {} as the weight",
+                      ShapeToString(node.node().Ints("kernel_shape")), ShapeToString(kernel));
+  }
+  known.erase(known.begin());
+  TCC_ASSIGN_OR_RETURN(shapes.dims, WindowDims(node, known, kernel, WindowRounding::kFloor));
+  return shapes;
+}
+
+Status CheckOperands(const NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(2, 3));
+  if (!node.Type(0).is_float()) {
+    return node.Error("input has type {}; expected floats", ToString(node.Type(0)));
+  }
+  for (size_t i = 1; i < node.input_count(); ++i) {
+    if (node.Has(i) && node.Type(i) != node.Type(0)) {
+      return node.Error("input {} has type {}; expected {} as input 0", i, ToString(node.Type(i)),
+                        ToString(node.Type(0)));
+    }
+  }
+  return OkStatus();
+}
+
+// The input channel that output channel o and c, its number within the group, read.
+Expr InputChannel(const ConvShapes& shapes, const Expr& o, const Expr& c) {
+  if (shapes.group == 1) return c;
+  int64_t inputs = shapes.in_channels / shapes.group;
+  int64_t outputs = shapes.out_channels / shapes.group;
+  Expr group = outputs == 1 ? o : FloorDivide(o, Expr(outputs));
+  return inputs == 1 ? group : Times(group, inputs) + c;
+}
+
+}  // namespace
+
+// out[n, o, x] = bias[o] + sum over c, k of in[n, channel(o, c), x * s + k * d - p] * w[o, c, k]
+Status LowerConv(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(CheckOperands(node));
+  TCC_ASSIGN_OR_RETURN(ConvShapes shapes, ShapesOf(node));
+  size_t count = shapes.dims.size();
+  int64_t group_channels = shapes.in_channels / shapes.group;
+
+  std::vector<Expr> out_shape = {shapes.batch, Expr(shapes.out_channels)};
+  for (const WindowDim& dim : shapes.dims) out_shape.push_back(Expr(dim.output));
+  if (node.Has(2) && (node.Rank(2) != 1 || !IsConstant(node.Shape(2)[0], shapes.out_channels))) {
+    return node.Error("bias has shape {}; expected {}", ShapeText(node.Shape(2)),
+                      shapes.out_channels);
+  }
+
+  auto axes_of = [&] {
+    std::vector<Axis> axes = {NodeLowering::MakeAxis("n", out_shape[0]),
+                              NodeLowering::MakeAxis("o", out_shape[1])};
+    for (size_t d = 0; d < count; ++d) {
+      axes.push_back(NodeLowering::MakeAxis(SpatialName(count, d), out_shape[2 + d]));
+    }
+    return axes;
+  };
+  std::vector<Axis> axes = axes_of();
+  std::vector<Axis> kernel_axes;
+  for (size_t d = 0; d < count; ++d) {
+    kernel_axes.push_back(
+        NodeLowering::MakeAxis(KernelName(count, d), Expr(shapes.dims[d].kernel)));
+  }
+  Axis channel = NodeLowering::MakeAxis("c", Expr(group_channels));
+  bool reduces_channels = group_channels != 1;
+  Expr c = reduces_channels ? Expr(channel.var) : Expr(0);
+
+  WindowAccess access = AccessOf(shapes.dims, {axes.begin() + 2, axes.end()}, kernel_axes);
+  std::vector<Expr> in_index = {axes[0].var, InputChannel(shapes, axes[1].var, c)};
+  in_index.insert(in_index.end(), access.indices.begin(), access.indices.end());
+  std::vector<Expr> taps = VarsOf(kernel_axes);
+  std::vector<Expr> weight_index;
+  std::vector<Axis> reduce_axes = kernel_axes;
+  if (node.channels_last()) {
+    weight_index = taps;
+    weight_index.push_back(c);
+    weight_index.push_back(axes[1].var);
+    if (reduces_channels) reduce_axes.push_back(channel);
+  } else {
+    weight_index = {axes[1].var, c};
+    weight_index.insert(weight_index.end(), taps.begin(), taps.end());
+    if (reduces_channels) reduce_axes.insert(reduce_axes.begin(), channel);
+  }
+
+  DType type = node.Type(0);
+  DType sum_type = AccumulationType(type);
+  bool epilogue = node.Has(2) || sum_type != type;
+  StoredBuffer out = node.Output(0, type, out_shape);
+  StoredBuffer sum = epilogue ? node.Intermediate("sum", sum_type, out_shape) : out;
+  Expr product =
+      CastTo(sum_type, node.Load(0, in_index)) * CastTo(sum_type, node.Load(1, weight_index));
+  node.Reduce({.outputs = {sum},
+               .axes = axes,
+               .reduce_axes = reduce_axes,
+               .combiner = SumCombiner(sum_type),
+               .values = {product},
+               .predicate = access.inside});
+  if (!epilogue) return OkStatus();
+
+  std::vector<Axis> out_axes = axes_of();
+  Expr value = node.Load(sum, VarsOf(out_axes));
+  if (node.Has(2)) value = value + CastTo(sum_type, node.Load(2, {out_axes[1].var}));
+  node.Map(out, out_axes, CastTo(type, value), "_bias");
+  return OkStatus();
+}
+
+}  // namespace tcc

@@ -1,0 +1,353 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "ir/support/check.h"
+#include "lower/ops/broadcast.h"
+#include "lower/ops/lowerings.h"
+
+namespace tcc {
+namespace {
+
+using Operands = std::vector<Expr>;
+
+Expr Zero(const Expr& like) {
+  return Const(like.dtype(), 0);
+}
+Expr One(const Expr& like) {
+  return Const(like.dtype(), 1);
+}
+Expr Number(const Expr& like, double value) {
+  return Const(like.dtype(), value);
+}
+
+template <ScalarOp op>
+Expr CallOp(const Node&, const Operands& x) {
+  return CallOf(op, x);
+}
+
+template <typename BinaryNode>
+Expr BinaryOp(const Node&, const Operands& x) {
+  return Make<BinaryNode>(x[0], x[1]);
+}
+
+// Max and Min take any number of operands.
+template <typename BinaryNode>
+Expr FoldOp(const Node&, const Operands& x) {
+  Expr result = x[0];
+  for (size_t i = 1; i < x.size(); ++i) result = Make<BinaryNode>(result, x[i]);
+  return result;
+}
+
+// A division by zero is undefined in ONNX; here it gives 0 and never a trap.
+Expr GuardedAgainstZero(const Expr& divisor, const Expr& value) {
+  std::optional<int64_t> known = AsConstant(divisor);
+  if (known && *known != 0) return value;
+  return SelectOf(Make<Eq>(divisor, Zero(divisor)), Zero(value), value);
+}
+
+Expr RoundingToward(const Node& node, const Operands& x) {
+  if (x[0].dtype().is_integer()) return x[0];
+  ScalarOp op = node.op == OpKind::kFloor  ? ScalarOp::kFloor
+                : node.op == OpKind::kCeil ? ScalarOp::kCeil
+                                           : ScalarOp::kRound;
+  return CallOf(op, x);
+}
+
+Expr DivOp(const Node&, const Operands& x) {
+  if (x[0].dtype().is_float()) return Make<Div>(x[0], x[1]);
+  return GuardedAgainstZero(x[1], CallOf(ScalarOp::kTruncDiv, {x[0], x[1]}));
+}
+
+// fmod = 1: C's fmod, the dividend's sign; otherwise the divisor's sign.
+Expr ModOp(const Node& node, const Operands& x) {
+  const Expr& a = x[0];
+  const Expr& b = x[1];
+  Expr remainder = a.dtype().is_float()
+                       ? CallOf(ScalarOp::kFMod, {a, b})
+                       : GuardedAgainstZero(b, CallOf(ScalarOp::kTruncMod, {a, b}));
+  bool unsigned_type = a.dtype().is_integer() && !a.dtype().is_signed_integer();
+  if (node.Int("fmod", 0) == 1 || unsigned_type) return remainder;
+  Expr zero = Zero(a);
+  Expr signs_differ = Make<Ne>(remainder < zero, b < zero);
+  return SelectOf(BothOf(Make<Ne>(remainder, zero), signs_differ), remainder + b, remainder);
+}
+
+// Exact for -0.0 too, which 0 - x is not.
+Expr NegOp(const Node&, const Operands& x) {
+  return x[0].dtype().is_float() ? x[0] * Number(x[0], -1) : Zero(x[0]) - x[0];
+}
+
+Expr ReciprocalOp(const Node&, const Operands& x) {
+  return Make<Div>(One(x[0]), x[0]);
+}
+
+Expr ReluOp(const Node&, const Operands& x) {
+  return MaxOf(x[0], Zero(x[0]));
+}
+
+Expr LeakyReluOp(const Node& node, const Operands& x) {
+  return SelectOf(x[0] < Zero(x[0]), x[0] * Number(x[0], node.Float("alpha", 0.01)), x[0]);
+}
+
+Expr Clamped01(const Expr& x) {
+  return MaxOf(MinOf(x, One(x)), Zero(x));
+}
+
+Expr HardSigmoidOp(const Node& node, const Operands& x) {
+  Expr alpha = Number(x[0], node.Float("alpha", 0.2));
+  return Clamped01(x[0] * alpha + Number(x[0], node.Float("beta", 0.5)));
+}
+
+Expr HardSwishOp(const Node&, const Operands& x) {
+  return x[0] * Clamped01(x[0] * Number(x[0], 1.0 / 6) + Number(x[0], 0.5));
+}
+
+Expr NotOp(const Node&, const Operands& x) {
+  return Make<Not>(x[0]);
+}
+
+Expr EqualOp(const Node&, const Operands& x) {
+  return Make<Eq>(x[0], x[1]);
+}
+
+Expr IdentityOp(const Node&, const Operands& x) {
+  return x[0];
+}
+
+enum class TypeRule : uint8_t {
+  kFloat,    // floats
+  kNumeric,  // floats and integers
+  kBool,     // bools
+  kAny,      // everything
+};
+
+struct ElementwiseRow {
+  OpKind op;
+  TypeRule rule;  // of all operands, which have one type
+  size_t least;
+  size_t most;
+  Expr (*body)(const Node&, const Operands&);
+};
+
+constexpr ElementwiseRow kRows[] = {
+    {OpKind::kAbs, TypeRule::kNumeric, 1, 1, CallOp<ScalarOp::kAbs>},
+    {OpKind::kAdd, TypeRule::kNumeric, 2, 2, BinaryOp<Add>},
+    {OpKind::kAnd, TypeRule::kBool, 2, 2, BinaryOp<And>},
+    {OpKind::kCeil, TypeRule::kNumeric, 1, 1, RoundingToward},
+    {OpKind::kDiv, TypeRule::kNumeric, 2, 2, DivOp},
+    {OpKind::kEqual, TypeRule::kAny, 2, 2, EqualOp},
+    {OpKind::kErf, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kErf>},
+    {OpKind::kExp, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kExp>},
+    {OpKind::kFloor, TypeRule::kNumeric, 1, 1, RoundingToward},
+    {OpKind::kGreater, TypeRule::kNumeric, 2, 2,
+     [](const Node&, const Operands& x) { return x[0] > x[1]; }},
+    {OpKind::kGreaterOrEqual, TypeRule::kNumeric, 2, 2,
+     [](const Node&, const Operands& x) { return x[0] >= x[1]; }},
+    {OpKind::kHardSigmoid, TypeRule::kFloat, 1, 1, HardSigmoidOp},
+    {OpKind::kHardSwish, TypeRule::kFloat, 1, 1, HardSwishOp},
+    {OpKind::kIdentity, TypeRule::kAny, 1, 1, IdentityOp},
+    {OpKind::kLeakyRelu, TypeRule::kFloat, 1, 1, LeakyReluOp},
+    {OpKind::kLess, TypeRule::kNumeric, 2, 2, BinaryOp<Lt>},
+    {OpKind::kLessOrEqual, TypeRule::kNumeric, 2, 2, BinaryOp<Le>},
+    {OpKind::kLog, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kLog>},
+    {OpKind::kMax, TypeRule::kNumeric, 1, SIZE_MAX, FoldOp<Max>},
+    {OpKind::kMin, TypeRule::kNumeric, 1, SIZE_MAX, FoldOp<Min>},
+    {OpKind::kMod, TypeRule::kNumeric, 2, 2, ModOp},
+    {OpKind::kMul, TypeRule::kNumeric, 2, 2, BinaryOp<Mul>},
+    {OpKind::kNeg, TypeRule::kNumeric, 1, 1, NegOp},
+    {OpKind::kNot, TypeRule::kBool, 1, 1, NotOp},
+    {OpKind::kOr, TypeRule::kBool, 2, 2, BinaryOp<Or>},
+    {OpKind::kReciprocal, TypeRule::kFloat, 1, 1, ReciprocalOp},
+    {OpKind::kRelu, TypeRule::kNumeric, 1, 1, ReluOp},
+    {OpKind::kRound, TypeRule::kNumeric, 1, 1, RoundingToward},
+    {OpKind::kSigmoid, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kSigmoid>},
+    {OpKind::kSign, TypeRule::kNumeric, 1, 1, CallOp<ScalarOp::kSign>},
+    {OpKind::kSqrt, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kSqrt>},
+    {OpKind::kSub, TypeRule::kNumeric, 2, 2, BinaryOp<Sub>},
+    {OpKind::kTanh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kTanh>},
+};
+
+const ElementwiseRow& RowOf(OpKind op) {
+  auto row = std::find_if(std::begin(kRows), std::end(kRows),
+                          [&](const ElementwiseRow& row) { return row.op == op; });
+  TCC_CHECK(row != std::end(kRows)) << ToString(op);
+  return *row;
+}
+
+bool Accepts(TypeRule rule, DType dtype) {
+  switch (rule) {
+    case TypeRule::kFloat:
+      return dtype.is_float();
+    case TypeRule::kNumeric:
+      return dtype.is_float() || dtype.is_integer();
+    case TypeRule::kBool:
+      return dtype.is_bool();
+    case TypeRule::kAny:
+      return true;
+  }
+  return false;
+}
+
+Status CheckTypes(const NodeLowering& node, TypeRule rule) {
+  DType first = node.Type(0);
+  if (!Accepts(rule, first)) {
+    return node.Error("input 0 has type {}, which the operator does not take", ToString(first));
+  }
+  for (size_t i = 1; i < node.input_count(); ++i) {
+    if (node.Has(i) && node.Type(i) != first) {
+      return node.Error("input {} has type {}; expected {} as input 0", i, ToString(node.Type(i)),
+                        ToString(first));
+    }
+  }
+  return OkStatus();
+}
+
+// output 0 = value(operands at this point), over the broadcast shape of the inputs.
+Status MapOver(NodeLowering& node, DType result,
+               const std::function<Expr(const std::vector<Expr>& indices)>& value) {
+  std::vector<std::vector<Expr>> shapes;
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    if (node.Has(i)) shapes.push_back(node.Shape(i));
+  }
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> shape, BroadcastShapes(node, shapes));
+  StoredBuffer out = node.Output(0, result, shape);
+  std::vector<Axis> axes = node.Axes(shape);
+  node.Map(out, axes, value(VarsOf(axes)));
+  return OkStatus();
+}
+
+}  // namespace
+
+Status LowerElementwise(NodeLowering& node) {
+  const ElementwiseRow& row = RowOf(node.node().op);
+  TCC_RETURN_IF_ERROR(node.CheckInputs(row.least, row.most));
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    if (!node.Has(i)) return node.Error("input {} is missing", i);
+  }
+  TCC_RETURN_IF_ERROR(CheckTypes(node, row.rule));
+
+  // f16 and bf16 are computed in f32 and rounded once.
+  DType computed = row.rule == TypeRule::kAny ? node.Type(0) : AccumulationType(node.Type(0));
+  auto value = [&](const std::vector<Expr>& indices) {
+    Operands operands;
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      operands.push_back(CastTo(computed, node.LoadBroadcast(i, indices)));
+    }
+    return row.body(node.node(), operands);
+  };
+  Operands probe(node.input_count(), Const(computed, 1));
+  bool test = row.body(node.node(), probe).dtype().is_bool();
+  DType result = test ? kBool : node.Type(0);
+  return MapOver(node, result,
+                 [&](const std::vector<Expr>& indices) { return CastTo(result, value(indices)); });
+}
+
+Status LowerClip(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(1, 3));
+  TCC_RETURN_IF_ERROR(CheckTypes(node, TypeRule::kNumeric));
+  for (size_t bound : {1, 2}) {
+    if (node.Has(bound) && node.Rank(bound) > 0 && !IsConstant(Product(node.Shape(bound)), 1)) {
+      return node.Error("bound {} has shape {}; expected a scalar", bound,
+                        ShapeText(node.Shape(bound)));
+    }
+  }
+  const std::vector<Expr>& shape = node.Shape(0);
+  StoredBuffer out = node.Output(0, node.Type(0), shape);
+  std::vector<Axis> axes = node.Axes(shape);
+  Expr value = node.Load(0, VarsOf(axes));
+  auto bound = [&](size_t input) {
+    return node.Load(input, std::vector<Expr>(node.Rank(input), Expr(0)));
+  };
+  // In this order: min > max gives max.
+  if (node.Has(1)) value = MaxOf(value, bound(1));
+  if (node.Has(2)) value = MinOf(value, bound(2));
+  node.Map(out, axes, value);
+  return OkStatus();
+}
+
+Status LowerWhere(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(3, 3));
+  if (!node.Type(0).is_bool()) {
+    return node.Error("condition has type {}; expected bool", ToString(node.Type(0)));
+  }
+  if (node.Type(1) != node.Type(2)) {
+    return node.Error("values have types {} and {}; expected one type", ToString(node.Type(1)),
+                      ToString(node.Type(2)));
+  }
+  return MapOver(node, node.Type(1), [&](const std::vector<Expr>& indices) {
+    return SelectOf(node.LoadBroadcast(0, indices), node.LoadBroadcast(1, indices),
+                    node.LoadBroadcast(2, indices));
+  });
+}
+
+Status LowerCast(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
+  std::string name = node.node().String("to", "");
+  std::optional<DType> to = ParseDType(name);
+  if (!to || to->is_storage_only() || to->lanes() != 1) {
+    return node.NotSupported("cast to type '{}'", name);
+  }
+  return MapOver(node, *to, [&](const std::vector<Expr>& indices) {
+    return CastTo(*to, node.Load(0, indices));
+  });
+}
+
+namespace {
+
+// The type of base and exponent in the computation: the base's, or doubles for integers, whose
+// powers numpy takes in the type that both promote to.
+DType PowType(DType base, DType exponent) {
+  if (!base.is_float()) return kFloat64;
+  return exponent == kFloat64 ? kFloat64 : AccumulationType(base);
+}
+
+std::optional<int64_t> SmallIntegerExponent(const Expr& exponent) {
+  std::optional<int64_t> known = AsConstant(exponent);
+  if (const auto* number = exponent.as<FloatImm>()) {
+    if (number->value == 2 || number->value == 3) known = static_cast<int64_t>(number->value);
+  }
+  return known && (*known == 2 || *known == 3) ? known : std::nullopt;
+}
+
+}  // namespace
+
+Status LowerPow(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(2, 2));
+  DType base_type = node.Type(0);
+  if (base_type.is_bool() || node.Type(1).is_bool()) {
+    return node.Error("operands have types {} and {}; expected numbers", ToString(base_type),
+                      ToString(node.Type(1)));
+  }
+  return MapOver(node, base_type, [&](const std::vector<Expr>& indices) {
+    Expr base = node.LoadBroadcast(0, indices);
+    Expr exponent = node.LoadBroadcast(1, indices);
+    if (std::optional<int64_t> times = SmallIntegerExponent(exponent)) {
+      return *times == 2 ? base * base : base * base * base;
+    }
+    DType computed = PowType(base_type, node.Type(1));
+    return CastTo(base_type,
+                  CallOf(ScalarOp::kPow, {CastTo(computed, base), CastTo(computed, exponent)}));
+  });
+}
+
+// Inference: the data, and a mask of ones.
+Status LowerDropout(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(1, 3));
+  const Tensor* training = node.Constant(2);
+  if (node.Has(2) && (!training || ElementAsInt(*training, 0) != 0)) {
+    return node.NotSupported("training mode");
+  }
+  const std::vector<Expr>& shape = node.Shape(0);
+  std::vector<Axis> axes = node.Axes(shape);
+  StoredBuffer out = node.Output(0, node.Type(0), shape);
+  node.Map(out, axes, node.Load(0, VarsOf(axes)));
+  if (node.Wants(1)) {
+    std::vector<Axis> mask_axes = node.Axes(shape);
+    node.Map(node.Output(1, kBool, shape), mask_axes, True(), "_mask");
+  }
+  return OkStatus();
+}
+
+}  // namespace tcc

@@ -1,0 +1,303 @@
+#include "lower/ops/node_lowering.h"
+
+#include <cctype>
+
+#include "ir/compare.h"
+#include "ir/support/check.h"
+#include "lower/ops/storage_order.h"
+
+namespace tcc {
+namespace {
+
+// "d", "h", "w" from the right, as many as there are.
+std::string AxisName(size_t rank, size_t dim) {
+  static constexpr const char* kFewDims[] = {"i", "j", "k"};
+  static constexpr const char* kFourDims[] = {"n", "c", "h", "w"};
+  static constexpr const char* kFiveDims[] = {"n", "c", "d", "h", "w"};
+  if (rank <= 3) return kFewDims[dim];
+  if (rank == 4) return kFourDims[dim];
+  if (rank == 5) return kFiveDims[dim];
+  return fmt::format("i{}", dim);
+}
+
+Expr Immediate(const Tensor& scalar) {
+  if (scalar.dtype.is_float()) return FloatConst(scalar.dtype, ElementAsDouble(scalar, 0));
+  return IntConst(scalar.dtype, ElementAsInt(scalar, 0));
+}
+
+Buffer WholeBuffer(const std::string& name, DType dtype, std::vector<Expr> shape) {
+  Buffer buffer;
+  buffer.var = BufferVar(name, dtype);
+  buffer.shape = std::move(shape);
+  return buffer;
+}
+
+bool HasOneElement(const Tensor& tensor) {
+  for (int64_t dim : tensor.shape) {
+    if (dim != 1) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+NodeLowering::NodeLowering(const Graph& graph, const Node& node)
+    : graph_(graph), node_(node), name_(Identifier(node.name)) {
+  result_.program.name = name_;
+  result_.program.shape_vars = graph.shape_vars;
+}
+
+std::string NodeLowering::Title() const {
+  return fmt::format("node '{}' ({})", node_.name, ToString(node_.op));
+}
+
+bool NodeLowering::Has(size_t input) const {
+  return input < node_.inputs.size() && node_.inputs[input] != kNoValue;
+}
+
+bool NodeLowering::Wants(size_t output) const {
+  return output < node_.outputs.size() && node_.outputs[output] != kNoValue;
+}
+
+DType NodeLowering::Type(size_t input) const {
+  return graph_.value(node_.inputs[input]).dtype;
+}
+
+const std::vector<Expr>& NodeLowering::Shape(size_t input) const {
+  return graph_.value(node_.inputs[input]).shape;
+}
+
+const Tensor* NodeLowering::Constant(size_t input) const {
+  return Has(input) ? graph_.ConstantOf(node_.inputs[input]) : nullptr;
+}
+
+Status NodeLowering::CheckInputs(size_t least, size_t most) const {
+  if (input_count() < least || input_count() > most) {
+    std::string range = least == most      ? fmt::format("{}", least)
+                        : most == SIZE_MAX ? fmt::format("at least {}", least)
+                                           : fmt::format("{} to {}", least, most);
+    return Error("has {} inputs; expected {}", input_count(), range);
+  }
+  for (size_t i = 0; i < input_count(); ++i) {
+    if (!Has(i)) {
+      if (i < least) return Error("input {} is missing", i);
+      continue;
+    }
+    if (Type(i).is_storage_only()) {
+      return NotSupported("input {} has type {}, which is not computed with", i, ToString(Type(i)));
+    }
+  }
+  if (!Wants(0)) return Error("has no output");
+  return OkStatus();
+}
+
+StatusOr<std::vector<int64_t>> NodeLowering::StaticShape(size_t input) const {
+  if (auto shape = tcc::StaticShape(graph_.value(node_.inputs[input]))) return *shape;
+  return NotSupported("input {} has shape {}; expected known dimensions", input,
+                      ShapeText(Shape(input)));
+}
+
+StatusOr<std::vector<int64_t>> NodeLowering::ConstantInts(size_t input,
+                                                          std::string_view what) const {
+  const Tensor* tensor = Constant(input);
+  if (!tensor) {
+    return NotSupported("{} is computed at run time; expected a constant (bind it with --bind)",
+                        what);
+  }
+  if (!tensor->dtype.is_integer() || tensor->shape.size() > 1) {
+    return Error("{} is {}; expected a list of integers", what, tcc::ToString(*tensor));
+  }
+  int64_t count = tensor->shape.empty() ? 1 : tensor->shape[0];
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(ElementAsInt(*tensor, i));
+  return values;
+}
+
+StatusOr<int> NodeLowering::NormalizedAxis(int64_t axis, size_t rank) const {
+  int64_t signed_rank = static_cast<int64_t>(rank);
+  if (axis < -signed_rank || axis >= signed_rank) {
+    return Error("axis is {}; expected {} to {}", axis, -signed_rank, signed_rank - 1);
+  }
+  return static_cast<int>(axis < 0 ? axis + signed_rank : axis);
+}
+
+Expr NodeLowering::Load(size_t input, const std::vector<Expr>& indices) {
+  const Tensor* constant = Constant(input);
+  if (constant && HasOneElement(*constant)) return Immediate(*constant);
+
+  ValueId id = node_.inputs[input];
+  StoredBuffer stored;
+  stored.order = InputOrder(graph_, node_, input);
+  for (size_t i = 0; i < result_.inputs.size(); ++i) {
+    if (result_.inputs[i] != id) continue;
+    // One value in two storage orders in one node would be two buffers; no operator has that.
+    stored.buffer = result_.program.inputs[i];
+    return Load(stored, indices);
+  }
+  const Value& value = graph_.value(id);
+  stored.buffer =
+      WholeBuffer(Identifier(value.name), value.dtype, Permuted(value.shape, stored.order));
+  result_.program.inputs.push_back(stored.buffer);
+  result_.inputs.push_back(id);
+  return Load(stored, indices);
+}
+
+Expr NodeLowering::LoadBroadcast(size_t input, const std::vector<Expr>& indices) {
+  const std::vector<Expr>& shape = Shape(input);
+  TCC_CHECK(shape.size() <= indices.size());
+  size_t skipped = indices.size() - shape.size();
+  std::vector<Expr> own;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    own.push_back(IsConstant(shape[d], 1) ? Expr(0) : indices[skipped + d]);
+  }
+  return Load(input, own);
+}
+
+Expr NodeLowering::Load(const StoredBuffer& stored, const std::vector<Expr>& indices) const {
+  TCC_CHECK(indices.size() == stored.order.size()) << "in " << Title();
+  return Make<tcc::Load>(stored.buffer.var, Permuted(indices, stored.order));
+}
+
+StoredBuffer NodeLowering::Output(size_t output, DType dtype, const std::vector<Expr>& shape) {
+  ValueId id = node_.outputs[output];
+  StoredBuffer stored;
+  stored.order = OutputOrder(graph_, node_, shape.size());
+  stored.buffer =
+      WholeBuffer(Identifier(graph_.value(id).name), dtype, Permuted(shape, stored.order));
+  result_.program.outputs.push_back(stored.buffer);
+  result_.outputs.push_back(id);
+  return stored;
+}
+
+StoredBuffer NodeLowering::Intermediate(const std::string& hint, DType dtype,
+                                        const std::vector<Expr>& shape) {
+  StoredBuffer stored;
+  stored.order = OutputOrder(graph_, node_, shape.size());
+  stored.buffer = WholeBuffer(name_ + "_" + hint, dtype, Permuted(shape, stored.order));
+  result_.program.intermediates.push_back(stored.buffer);
+  return stored;
+}
+
+std::vector<Axis> NodeLowering::Axes(const std::vector<Expr>& shape) const {
+  std::vector<Axis> axes;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    axes.push_back(MakeAxis(AxisName(shape.size(), d), shape[d]));
+  }
+  return axes;
+}
+
+Axis NodeLowering::MakeAxis(const std::string& name, const Expr& extent) {
+  return {.var = IterationVar(name), .extent = extent};
+}
+
+void NodeLowering::Map(const StoredBuffer& out, const std::vector<Axis>& axes, const Expr& value,
+                       const std::string& suffix) {
+  MapAt(out, axes, VarsOf(axes), value, suffix);
+}
+
+void NodeLowering::MapAt(const StoredBuffer& out, const std::vector<Axis>& axes,
+                         const std::vector<Expr>& indices, const Expr& value,
+                         const std::string& suffix) {
+  ComputeExpr stage;
+  stage.name = name_ + suffix;
+  stage.axes = Permuted(axes, out.order);
+  stage.outputs = {out.buffer};
+  stage.indices = {Permuted(indices, out.order)};
+  stage.values = {value};
+  result_.program.stages.push_back(std::move(stage));
+}
+
+void NodeLowering::Reduce(Reduction reduction) {
+  const std::vector<int>& order = reduction.outputs[0].order;
+  ComputeExpr stage;
+  stage.name = name_ + reduction.suffix;
+  stage.axes = Permuted(reduction.axes, order);
+  stage.reduce_axes = std::move(reduction.reduce_axes);
+  stage.predicate = reduction.predicate;
+  stage.combiner = reduction.combiner;
+  std::vector<Expr> indices =
+      reduction.indices.empty() ? VarsOf(reduction.axes) : reduction.indices;
+  for (const StoredBuffer& out : reduction.outputs) {
+    stage.outputs.push_back(out.buffer);
+    stage.indices.push_back(Permuted(indices, out.order));
+  }
+  stage.values = std::move(reduction.values);
+  result_.program.stages.push_back(std::move(stage));
+}
+
+LoweredNode NodeLowering::Finish() && {
+  return std::move(result_);
+}
+
+std::string Identifier(std::string_view text) {
+  std::string result;
+  for (char c : text) {
+    bool plain = std::isalnum(static_cast<unsigned char>(c)) && static_cast<unsigned char>(c) < 128;
+    if (plain) {
+      result += c;
+    } else if (!result.empty() && result.back() != '_') {
+      result += '_';
+    }
+  }
+  while (!result.empty() && result.back() == '_') result.pop_back();
+  if (result.empty() || std::isdigit(static_cast<unsigned char>(result[0]))) {
+    result.insert(result.begin(), 'v');
+  }
+  return result;
+}
+
+std::vector<Expr> VarsOf(const std::vector<Axis>& axes) {
+  std::vector<Expr> vars;
+  for (const Axis& axis : axes) vars.push_back(axis.var);
+  return vars;
+}
+
+std::string ShapeText(const std::vector<Expr>& shape) {
+  std::string text;
+  for (const Expr& dim : shape) {
+    if (!text.empty()) text += "x";
+    if (std::optional<int64_t> known = AsConstant(dim)) {
+      text += std::to_string(*known);
+    } else if (const auto* var = dim.as<VarNode>()) {
+      text += var->name;
+    } else {
+      text += "?";
+    }
+  }
+  return shape.empty() ? "scalar" : text;
+}
+
+DType AccumulationType(DType dtype) {
+  return dtype.is_float() && dtype.bits() < 32 ? kFloat32 : dtype;
+}
+
+Expr Times(const Expr& a, int64_t b) {
+  if (b == 1) return a;
+  if (std::optional<int64_t> known = AsConstant(a)) return Expr(*known * b);
+  return a * Expr(b);
+}
+
+Expr Plus(const Expr& a, int64_t b) {
+  if (b == 0) return a;
+  if (std::optional<int64_t> known = AsConstant(a)) return Expr(*known + b);
+  return b > 0 ? a + Expr(b) : a - Expr(-b);
+}
+
+Expr Product(std::span<const Expr> shape) {
+  Expr symbolic;
+  int64_t known = 1;
+  for (const Expr& dim : shape) {
+    if (std::optional<int64_t> value = AsConstant(dim)) {
+      known *= *value;
+    } else {
+      symbolic = symbolic ? symbolic * dim : dim;
+    }
+  }
+  return symbolic ? Times(symbolic, known) : Expr(known);
+}
+
+bool SameExtent(const Expr& a, const Expr& b) {
+  return Equal(a, b);
+}
+
+}  // namespace tcc

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string_view>
+
+#include "lower/ops/node_lowering.h"
+
+namespace tcc {
+
+// How fusion and layouts may treat an operator.
+enum class OpForm : uint8_t {
+  kElementwise,  // each output element from the operands' elements at its place, broadcast
+  kView,         // the same elements in the same order under another shape: no code
+  kMovement,     // each output element is one input element, or a constant, from elsewhere
+  kReduction,    // combines many elements, an epilogue may follow
+};
+
+struct OpLowering {
+  OpKind op;
+  OpForm form;
+  Status (*lower)(NodeLowering& node);
+};
+
+// The row of the one table. Constant has none: its value is known before anything is lowered.
+const OpLowering* FindOpLowering(OpKind op);
+OpForm FormOf(const Node& node);
+
+// What the node computes. The output shapes and dtypes follow from the program's outputs.
+// InvalidArgument for a node that ONNX forbids, Unimplemented for one that tcc does not do; the
+// message names node and operator, what was expected and what came.
+StatusOr<LoweredNode> LowerNode(const Graph& graph, const Node& node);
+
+}  // namespace tcc
