@@ -1,0 +1,55 @@
+#include "ir/simplify.h"
+
+#include <catch2/catch.hpp>
+
+#include "ir/compare.h"
+
+using namespace tcc;
+
+namespace {
+
+// Loop variables with bounds, tiles, and what they are called in the tests below.
+struct Names {
+  Var i = LoopVar("i"), j = LoopVar("j"), k = LoopVar("k");
+  Var T = TileVar("T", 1, 64), E = ShapeVar("E", 1, 1000);
+  Bounds bounds{{i, {0, 7}}, {j, {0, 3}}, {k, {-100, 100}}};
+};
+
+bool Same(const Expr& a, const Expr& b, const Bounds& bounds = {}) {
+  return Equal(Simplify(a, bounds), b);
+}
+
+}  // namespace
+
+TEST_CASE("sums and products of integers become polynomials", "[ir][simplify]") {
+  Names v;
+  CHECK(Same(v.i + v.j - v.i, v.j));
+  CHECK(Same((v.i + 1) * (v.i - 1) - v.i * v.i, Expr(-1)));
+  CHECK(Same(2 * v.i + 3 + v.i * 5 - 3, v.i * 7));
+  CHECK(Same((v.i * v.T + v.j) * 4, v.i * v.T * 4 + v.j * 4));
+  CHECK(Same(0 - v.i + v.T, v.T - v.i));
+  CHECK(EqualUpToAlgebra((v.i + v.j) * v.T, v.T * v.j + v.i * v.T));
+  CHECK_FALSE(EqualUpToAlgebra(v.i * v.T, v.j * v.T));
+}
+
+TEST_CASE("multiples of the divisor leave the division", "[ir][simplify]") {
+  Names v;
+  CHECK(Same(FloorDivide(v.i * v.T, v.T), v.i));
+  CHECK(Same(FloorDivide(v.i * v.T * 6 + v.k, v.T), v.i * 6 + FloorDivide(v.k, v.T)));
+  CHECK(Same(FloorModulo(v.i * v.T * 6 + v.k, v.T), FloorModulo(v.k, v.T)));
+  CHECK(Same(FloorDivide(v.k * 4 + 7, 4), v.k + 1));
+  CHECK(Same(FloorDivide(v.i * 4 + v.j, 4), v.i, {{v.j, {0, 3}}}));
+  CHECK(Same(FloorModulo(v.i * 4 + v.j, 4), v.j, {{v.j, {0, 3}}}));
+  CHECK(Same(CeilDivide(CeilDivide(v.E, 4), v.T), CeilDivide(v.E, v.T * 4)));
+  CHECK(Same(FloorDivide(v.k, 4) * 4 + FloorModulo(v.k, 4), v.k));
+}
+
+TEST_CASE("bounds decide minima, divisions and comparisons", "[ir][simplify]") {
+  Names v;
+  CHECK(Same(MinOf(v.i, 7), v.i, v.bounds));
+  CHECK(Same(MaxOf(v.i + 1, v.j - 4), v.i + 1, v.bounds));
+  CHECK(Same(v.i * 4 + v.j < 32, True(), v.bounds));
+  CHECK(Same(v.i * 4 + v.j < 31, v.i * 4 + v.j < 31, v.bounds));
+  CHECK(Same(v.i * 4 < 31, v.i < 8, {}));
+  CHECK(Same(v.T >= 1, True()));
+}
