@@ -148,7 +148,7 @@ AsyncWait::AsyncWait(int pending) : StmtNode(kKind), pending(pending) {}
 Role::Role(int first, int count, Stmt body)
     : StmtNode(kKind), first(first), count(count), body(std::move(body)) {}
 
-Stmt SeqOf(std::vector<Stmt> stmts) {
+Stmt SeqOf(const std::vector<Stmt>& stmts) {
   std::vector<Stmt> flat;
   for (const Stmt& stmt : stmts) AppendFlat(stmt, flat);
   if (flat.size() == 1) return flat[0];

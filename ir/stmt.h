@@ -321,7 +321,7 @@ struct Role final : StmtNode {
 };
 
 // Flattens nested Seqs and drops empty ones; a single statement is returned as itself.
-Stmt SeqOf(std::vector<Stmt> stmts);
+Stmt SeqOf(const std::vector<Stmt>& stmts);
 inline Stmt Nothing() {
   return SeqOf({});
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # usage: scripts/tidy.sh [--all | --since REVISION | FILE...] [--limit N]
 # Runs clang-tidy as .clang-tidy says, every finding an error, over the product's .cc files that
-# changed since REVISION (default: where this branch left main, or the last commit when it is main). Tests are left out: Catch2's macros expand to what the checks dislike. Needs a
-# configured build/release for its compile commands. --limit N checks the first N files at most and
-# says how many it left out.
+# changed since REVISION (default: where this branch left main, or the last commit when it is main).
+# Tests are left out: Catch2's macros expand to what the checks dislike. Needs a configured
+# build/release for its compile commands. --limit N checks the first N files at most and says how
+# many it left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
