@@ -17,7 +17,7 @@ endfunction()
 
 # tcc_tests(FOLDER LINKS...): the Catch2 tests of tests/FOLDER, one executable and one CTest entry.
 function(tcc_tests folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_test.cc)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
   if(NOT sources)
     return()
   endif()

@@ -11,6 +11,8 @@ struct FieldWalker {
   void operator()(const Expr& expr) const {
     if (on_expr && expr) (*on_expr)(expr);
   }
+  // Without this overload the template for plain fields would match a Var better than Expr does.
+  void operator()(const Var& var) const { (*this)(static_cast<const Expr&>(var)); }
   void operator()(const Stmt& stmt) const {
     if (on_stmt && stmt) (*on_stmt)(stmt);
   }

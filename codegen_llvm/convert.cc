@@ -1,0 +1,185 @@
+#include "codegen_llvm/convert.h"
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen_llvm/llvm_types.h"
+#include "ir/support/check.h"
+
+namespace tcc {
+namespace {
+
+using llvm::Value;
+
+Value* Int(Value* like, int64_t value) {
+  return llvm::ConstantInt::get(like->getType(), value);
+}
+
+Value* Bits(llvm::IRBuilderBase& b, Value* f32) {
+  return b.CreateBitCast(f32, SameLanes(f32, b.getInt32Ty()));
+}
+
+Value* FromBits(llvm::IRBuilderBase& b, Value* i32) {
+  return b.CreateBitCast(i32, SameLanes(i32, b.getFloatTy()));
+}
+
+Value* FromHalfBits(llvm::IRBuilderBase& b, Value* i16) {
+  Value* half = b.CreateBitCast(i16, SameLanes(i16, b.getHalfTy()));
+  return b.CreateFPExt(half, SameLanes(i16, b.getFloatTy()));
+}
+
+Value* ToHalfBits(llvm::IRBuilderBase& b, Value* f32) {
+  Value* half = b.CreateFPTrunc(f32, SameLanes(f32, b.getHalfTy()));
+  return b.CreateBitCast(half, SameLanes(half, b.getInt16Ty()));
+}
+
+// vcvtneps2bf16 would flush subnormals, so the rounding is done on the bits.
+Value* ToBFloatBits(llvm::IRBuilderBase& b, Value* f32) {
+  Value* bits = Bits(b, f32);
+  Value* high = b.CreateLShr(bits, 16);
+  Value* odd = b.CreateAnd(high, Int(bits, 1));
+  Value* rounded = b.CreateLShr(b.CreateAdd(b.CreateAdd(bits, Int(bits, 0x7fff)), odd), 16);
+  Value* quiet = b.CreateOr(high, Int(bits, 0x40));
+  Value* result = b.CreateSelect(b.CreateFCmpUNO(f32, f32), quiet, rounded);
+  return b.CreateTrunc(result, SameLanes(result, b.getInt16Ty()));
+}
+
+// Rounds f64 to f32 "to odd": a second rounding to a narrower float then gives the same as one from
+// f64 would (Boldo, Melquiond 2008).
+Value* RoundToOdd(llvm::IRBuilderBase& b, Value* f64) {
+  Value* f32 = b.CreateFPTrunc(f64, SameLanes(f64, b.getFloatTy()));
+  Value* back = b.CreateFPExt(f32, f64->getType());
+  Value* bits = Bits(b, f32);
+  Value* over = b.CreateFCmpOGT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
+                                b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, f64));
+  Value* toward_zero = b.CreateSelect(over, b.CreateSub(bits, Int(bits, 1)), bits);
+  Value* inexact = b.CreateFCmpONE(back, f64);
+  return FromBits(b, b.CreateSelect(inexact, b.CreateOr(toward_zero, Int(bits, 1)), bits));
+}
+
+// e5m2 is the upper half of an f16. e4m3 has a bias of 7, no infinity and one NaN: as an f16 of the
+// same fields it is 2^8 too small, subnormals included.
+Value* WidenFloat8(llvm::IRBuilderBase& b, Value* bits8, DType dtype) {
+  Value* wide = b.CreateZExt(bits8, SameLanes(bits8, b.getInt16Ty()));
+  if (dtype.code() == DTypeCode::kFloat8E5M2) return FromHalfBits(b, b.CreateShl(wide, 8));
+  Value* sign = b.CreateShl(b.CreateAnd(wide, Int(wide, 0x80)), 8);
+  Value* magnitude = b.CreateAnd(wide, Int(wide, 0x7f));
+  Value* f32 = FromHalfBits(b, b.CreateOr(sign, b.CreateShl(magnitude, 7)));
+  f32 = b.CreateFMul(f32, llvm::ConstantFP::get(f32->getType(), 256.0));
+  Value* nan = llvm::ConstantFP::getNaN(f32->getType());
+  return b.CreateSelect(b.CreateICmpEQ(magnitude, Int(wide, 0x7f)), nan, f32);
+}
+
+// Rounds |x| to `mantissa` bits, not below the spacing of subnormals: adding 2^23 spacings (in f32
+// arithmetic) leaves a multiple of the spacing.
+Value* NarrowFloat8(llvm::IRBuilderBase& b, Value* f32, DType dtype) {
+  bool e5m2 = dtype.code() == DTypeCode::kFloat8E5M2;
+  int mantissa = e5m2 ? 2 : 3;
+  int smallest = e5m2 ? -14 : -6;  // exponent of the smallest normal number
+  llvm::Type* type = f32->getType();
+  Value* largest = llvm::ConstantFP::get(type, e5m2 ? 57344.0 : 448.0);
+  Value* magnitude = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, f32);
+  magnitude = b.CreateSelect(b.CreateFCmpOGT(magnitude, largest), largest, magnitude);
+  Value* bits = Bits(b, magnitude);
+  Value* exponent = b.CreateSub(b.CreateLShr(bits, 23), Int(bits, 127));
+  Value* floor = Int(bits, smallest);
+  exponent = b.CreateSelect(b.CreateICmpSLT(exponent, floor), floor, exponent);
+  Value* shifter =
+      FromBits(b, b.CreateShl(b.CreateAdd(exponent, Int(bits, 127 + 23 - mantissa)), 23));
+  Value* rounded = b.CreateFSub(b.CreateFAdd(magnitude, shifter), shifter);
+  rounded = b.CreateSelect(b.CreateFCmpOGT(rounded, largest), largest, rounded);
+  // Now exact in the narrow format; an f16 of the same value holds its fields.
+  Value* scale = llvm::ConstantFP::get(type, e5m2 ? 1.0 : 0x1p-8);
+  Value* half = ToHalfBits(b, b.CreateFMul(rounded, scale));
+  Value* fields = b.CreateLShr(half, e5m2 ? 8 : 7);
+  fields = b.CreateSelect(b.CreateFCmpUNO(f32, f32), Int(fields, 0x7f), fields);
+  Value* sign = b.CreateLShr(b.CreateAnd(Bits(b, f32), Int(bits, 0x80000000)), 24);
+  sign = b.CreateTrunc(sign, fields->getType());
+  Value* result = b.CreateOr(fields, sign);
+  return b.CreateTrunc(result, SameLanes(result, b.getInt8Ty()));
+}
+
+Value* FloatToInteger(llvm::IRBuilderBase& b, Value* value, DType to) {
+  llvm::Type* type = SameLanes(value, RegisterType(b.getContext(), to.element()));
+  if (to.is_signed_integer()) return b.CreateFPToSI(value, type);
+  return b.CreateFPToUI(value, type);
+}
+
+Value* IntegerToFloat(llvm::IRBuilderBase& b, Value* value, bool is_signed, DType to) {
+  // 16-bit types go over f64, rounded once: exact for all integers up to 2^53.
+  llvm::Type* element = ComputeType(to) == to.element() && to.element() == kFloat32
+                            ? b.getFloatTy()
+                            : b.getDoubleTy();
+  llvm::Type* type = SameLanes(value, element);
+  return is_signed ? b.CreateSIToFP(value, type) : b.CreateUIToFP(value, type);
+}
+
+// From f32 or f64 to any float.
+Value* FloatToFloat(llvm::IRBuilderBase& b, Value* value, DType to) {
+  bool is_double = value->getType()->getScalarType()->isDoubleTy();
+  if (to.element() == kFloat64)
+    return is_double ? value : b.CreateFPExt(value, SameLanes(value, b.getDoubleTy()));
+  if (to.element() == kFloat32)
+    return is_double ? b.CreateFPTrunc(value, SameLanes(value, b.getFloatTy())) : value;
+  return Narrow(b, is_double ? RoundToOdd(b, value) : value, to);
+}
+
+// i4 and u4 keep their value extended to the i8 they stand in.
+Value* WrapSubByte(llvm::IRBuilderBase& b, Value* value, DType to) {
+  value = b.CreateShl(value, 4);
+  return to.code() == DTypeCode::kInt4 ? b.CreateAShr(value, 4) : b.CreateLShr(value, 4);
+}
+
+bool IsStorageFloat(DType dtype) {
+  return dtype.is_storage_only() && !IsSubByte(dtype);
+}
+
+Value* ToInteger(llvm::IRBuilderBase& b, Value* value, DType from, DType to) {
+  bool is_float = from.is_float() || IsStorageFloat(from);
+  if (is_float) {
+    value = Widen(b, value, from);
+    if (!IsSubByte(to)) return FloatToInteger(b, value, to);
+    value = FloatToInteger(b, value, kInt32);
+  }
+  bool is_signed = is_float || from.is_signed_integer() || from.code() == DTypeCode::kInt4;
+  llvm::Type* type = SameLanes(value, RegisterType(b.getContext(), to.element()));
+  value = b.CreateIntCast(value, type, is_signed);
+  return IsSubByte(to) ? WrapSubByte(b, value, to) : value;
+}
+
+}  // namespace
+
+DType ComputeType(DType dtype) {
+  bool is_double = dtype.element() == kFloat64;
+  return (is_double ? kFloat64 : kFloat32).WithLanes(dtype.lanes());
+}
+
+Value* Widen(llvm::IRBuilderBase& b, Value* value, DType dtype) {
+  if (dtype.element() == kFloat16) return FromHalfBits(b, value);
+  if (dtype.code() == DTypeCode::kBFloat16) {
+    return FromBits(b, b.CreateShl(b.CreateZExt(value, SameLanes(value, b.getInt32Ty())), 16));
+  }
+  return IsStorageFloat(dtype) ? WidenFloat8(b, value, dtype) : value;
+}
+
+Value* Narrow(llvm::IRBuilderBase& b, Value* value, DType dtype) {
+  if (dtype.element() == kFloat16) return ToHalfBits(b, value);
+  if (dtype.code() == DTypeCode::kBFloat16) return ToBFloatBits(b, value);
+  return IsStorageFloat(dtype) ? NarrowFloat8(b, value, dtype) : value;
+}
+
+Value* Convert(llvm::IRBuilderBase& b, Value* value, DType from, DType to) {
+  if (from.element() == to.element()) return value;
+  bool from_float = from.is_float() || IsStorageFloat(from);
+  bool to_float = to.is_float() || IsStorageFloat(to);
+  if (to.is_bool()) {
+    if (!from_float) return b.CreateICmpNE(value, Int(value, 0));
+    value = Widen(b, value, from);
+    return b.CreateFCmpUNE(value, llvm::ConstantFP::get(value->getType(), 0.0));
+  }
+  if (!to_float) return ToInteger(b, value, from, to);
+  if (from_float) return FloatToFloat(b, Widen(b, value, from), to);
+  bool is_signed = from.is_signed_integer() || from.code() == DTypeCode::kInt4;
+  return FloatToFloat(b, IntegerToFloat(b, value, is_signed, to), to);
+}
+
+}  // namespace tcc

@@ -1,0 +1,234 @@
+#include "codegen_llvm/expr_emitter.h"
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen_llvm/convert.h"
+#include "codegen_llvm/integer_ops.h"
+#include "codegen_llvm/llvm_types.h"
+#include "codegen_llvm/scalar_calls.h"
+#include "ir/support/check.h"
+#include "ir/visitor.h"
+
+namespace tcc {
+namespace {
+
+using llvm::Value;
+
+// 0, and not -0.
+bool IsZero(const Expr& expr) {
+  if (const auto* broadcast = expr.as<Broadcast>()) return IsZero(broadcast->value);
+  if (const auto* imm = expr.as<FloatImm>()) return __builtin_bit_cast(uint64_t, imm->value) == 0;
+  return IsConstant(expr, 0);
+}
+
+bool IsNeverNan(Value* value) {
+  auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+  if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+  auto* imm = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+  return imm && !imm->isNaN();
+}
+
+// NaN if either is. One instruction where an operand is a constant, as in relu: x86's max gives its
+// second operand when either is NaN.
+Value* FloatMinMax(llvm::IRBuilderBase& b, bool is_min, Value* x, Value* y) {
+  if (IsNeverNan(x)) std::swap(x, y);
+  Value* y_wins = is_min ? b.CreateFCmpOLT(y, x) : b.CreateFCmpOGT(y, x);
+  Value* picked = b.CreateSelect(y_wins, y, x);
+  return IsNeverNan(y) ? picked : b.CreateSelect(b.CreateFCmpUNO(y, y), y, picked);
+}
+
+}  // namespace
+
+void ExprEmitter::PushGuard(Value* condition) {
+  Value*& part = condition->getType()->isVectorTy() ? guard_.lanes : guard_.scalar;
+  part = part ? b_.CreateAnd(part, condition) : condition;
+  memo_.emplace_back();
+}
+
+Value* ExprEmitter::AnyActive() {
+  if (!guard_.lanes) return guard_.scalar;
+  Value* any = b_.CreateOrReduce(guard_.lanes);
+  return guard_.scalar ? b_.CreateAnd(guard_.scalar, any) : any;
+}
+
+Value* ExprEmitter::ActiveLanes(int lanes) {
+  if (!guard_.lanes) return guard_.scalar ? Splat(b_, guard_.scalar, lanes) : nullptr;
+  TCC_CHECK(LanesOf(guard_.lanes) == lanes) << LanesOf(guard_.lanes) << " against " << lanes;
+  return guard_.scalar ? b_.CreateAnd(guard_.lanes, Splat(b_, guard_.scalar, lanes)) : guard_.lanes;
+}
+
+Value* ExprEmitter::Emit(const Expr& expr) {
+  for (const Memo& layer : memo_) {
+    auto found = layer.find(expr.get());
+    if (found != layer.end()) return found->second.second;
+  }
+  Value* value = EmitNode(expr);
+  memo_.back().emplace(expr.get(), std::pair(expr, value));
+  return value;
+}
+
+Value* ExprEmitter::EmitNode(const Expr& expr) {
+  llvm::Type* type = RegisterType(b_.getContext(), expr.dtype());
+  DType dtype = expr.dtype();
+  return VisitExpr(
+      expr,
+      Overloaded{
+          [&](const IntImm& imm) -> Value* { return llvm::ConstantInt::get(type, imm.value); },
+          [&](const FloatImm& imm) -> Value* {
+            Value* value = llvm::ConstantFP::get(b_.getDoubleTy(), imm.value);
+            return Convert(b_, value, kFloat64, dtype);
+          },
+          [&](const VarNode& var) { return EmitVar(var); },
+          [&](const Cast& cast) {
+            return Convert(b_, Emit(cast.value), cast.value.dtype(), dtype);
+          },
+          [&](const Eq& node) { return EmitComparison(node.kind, node.a, node.b); },
+          [&](const Ne& node) { return EmitComparison(node.kind, node.a, node.b); },
+          [&](const Lt& node) { return EmitComparison(node.kind, node.a, node.b); },
+          [&](const Le& node) { return EmitComparison(node.kind, node.a, node.b); },
+          [&](const And& node) { return EmitLogical(true, node.a, node.b); },
+          [&](const Or& node) { return EmitLogical(false, node.a, node.b); },
+          [&](const Not& node) { return b_.CreateNot(Emit(node.a)); },
+          [&](const Select& node) { return EmitSelect(node); },
+          [&](const Load& node) { return EmitLoad(node, nullptr); },
+          [&](const Call& node) { return EmitCall(node); },
+          [&](const Ramp& node) { return EmitRamp(node); },
+          [&](const Broadcast& node) { return Splat(b_, Emit(node.value), node.lanes); },
+          [&](const auto& node) { return EmitBinary(node.kind, node.a, node.b, dtype); },
+      });
+}
+
+Value* ExprEmitter::EmitVar(const VarNode& var) {
+  auto found = state_.vars.find(&var);
+  TCC_CHECK(found != state_.vars.end()) << var.name << " has no value here";
+  return found->second;
+}
+
+Value* ExprEmitter::EmitRamp(const Ramp& ramp) {
+  std::vector<llvm::Constant*> steps;
+  for (int64_t i = 0; i < ramp.lanes; ++i) steps.push_back(b_.getInt64(i));
+  Value* base = Splat(b_, Emit(ramp.base), ramp.lanes);
+  Value* stride = Splat(b_, Emit(ramp.stride), ramp.lanes);
+  return b_.CreateAdd(base, b_.CreateMul(llvm::ConstantVector::get(steps), stride));
+}
+
+Value* ExprEmitter::EmitBinary(ExprKind kind, const Expr& a, const Expr& b, DType dtype) {
+  if (!dtype.is_float()) return EmitIntegerBinary(kind, a, b, dtype);
+  Value* x = Widen(b_, Emit(a), dtype);
+  Value* y = Widen(b_, Emit(b), dtype);
+  return Narrow(b_, EmitFloatBinary(kind, x, y, dtype), dtype);
+}
+
+Value* ExprEmitter::EmitFloatBinary(ExprKind kind, Value* x, Value* y, DType dtype) {
+  // A product may be fused with a sum that uses it: the numeric policy bounds the error, and a
+  // fused one is smaller. Nothing else is allowed.
+  llvm::IRBuilderBase::FastMathFlagGuard restore(b_);
+  llvm::FastMathFlags flags;
+  flags.setAllowContract(true);
+  b_.setFastMathFlags(flags);
+  if (kind == ExprKind::kAdd) return b_.CreateFAdd(x, y);
+  if (kind == ExprKind::kSub) return b_.CreateFSub(x, y);
+  if (kind == ExprKind::kMul) return b_.CreateFMul(x, y);
+  b_.setFastMathFlags({});
+  if (kind == ExprKind::kDiv) return b_.CreateFDiv(x, y);
+  TCC_CHECK(kind == ExprKind::kMin || kind == ExprKind::kMax) << ToString(dtype);
+  return FloatMinMax(b_, kind == ExprKind::kMin, x, y);
+}
+
+Value* ExprEmitter::EmitIntegerBinary(ExprKind kind, const Expr& a, const Expr& b, DType dtype) {
+  Value* x = Emit(a);
+  Value* y = Emit(b);
+  bool is_signed = dtype.is_signed_integer();
+  using llvm::Intrinsic::ID;
+  if (kind == ExprKind::kAdd) return b_.CreateAdd(x, y);
+  if (kind == ExprKind::kSub) return b_.CreateSub(x, y);
+  if (kind == ExprKind::kMul) return b_.CreateMul(x, y);
+  if (kind == ExprKind::kMin)
+    return b_.CreateBinaryIntrinsic(is_signed ? ID(llvm::Intrinsic::smin) : llvm::Intrinsic::umin,
+                                    x, y);
+  if (kind == ExprKind::kMax)
+    return b_.CreateBinaryIntrinsic(is_signed ? ID(llvm::Intrinsic::smax) : llvm::Intrinsic::umax,
+                                    x, y);
+  Sign sign = IsNonNegative(a) ? Sign::kNonNegative : Sign::kAny;
+  return EmitRoundedDivision(b_, kind, x, y, dtype, sign);
+}
+
+Value* ExprEmitter::EmitComparison(ExprKind kind, const Expr& a, const Expr& b) {
+  using P = llvm::CmpInst::Predicate;
+  DType dtype = a.dtype();
+  bool is_float = dtype.is_float();
+  bool is_signed = dtype.is_signed_integer();
+  Value* x = is_float ? Widen(b_, Emit(a), dtype) : Emit(a);
+  Value* y = is_float ? Widen(b_, Emit(b), dtype) : Emit(b);
+  P predicate = P::BAD_ICMP_PREDICATE;
+  if (kind == ExprKind::kEq) predicate = is_float ? P::FCMP_OEQ : P::ICMP_EQ;
+  if (kind == ExprKind::kNe) predicate = is_float ? P::FCMP_UNE : P::ICMP_NE;
+  if (kind == ExprKind::kLt)
+    predicate = is_float ? P::FCMP_OLT : is_signed ? P::ICMP_SLT : P::ICMP_ULT;
+  if (kind == ExprKind::kLe)
+    predicate = is_float ? P::FCMP_OLE : is_signed ? P::ICMP_SLE : P::ICMP_ULE;
+  return b_.CreateCmp(predicate, x, y);
+}
+
+Value* ExprEmitter::EmitLogical(bool is_and, const Expr& a, const Expr& b) {
+  Value* first = Emit(a);
+  Value* undecided = is_and ? first : b_.CreateNot(first);
+  Value* second = Guarded(undecided, [&] { return Emit(b); });
+  return is_and ? b_.CreateLogicalAnd(first, second) : b_.CreateLogicalOr(first, second);
+}
+
+Value* ExprEmitter::EmitSelect(const Select& select) {
+  Value* condition = Emit(select.condition);
+  int lanes = select.dtype.lanes();
+  const auto* load = select.then_value.as<Load>();
+  // A guarded scalar load reads a zero where the guard fails: no select is needed.
+  if (load && lanes == 1 && IsZero(select.else_value))
+    return Guarded(condition, [&] { return EmitLoad(*load, nullptr); });
+
+  Value* else_value = Guarded(b_.CreateNot(condition), [&] { return Emit(select.else_value); });
+  if (load && lanes > 1 && !IsSubByte(select.dtype))
+    return Guarded(condition, [&] { return EmitLoad(*load, else_value); });
+  Value* then_value = Guarded(condition, [&] { return Emit(select.then_value); });
+  if (LanesOf(condition) == 1) condition = Splat(b_, condition, lanes);
+  return b_.CreateSelect(condition, then_value, else_value);
+}
+
+Value* ExprEmitter::EmitCall(const Call& call) {
+  DType dtype = call.args[0].dtype();
+  std::vector<Value*> args;
+  for (const Expr& arg : call.args) args.push_back(Emit(arg));
+  if (call.op == ScalarOp::kTruncDiv || call.op == ScalarOp::kTruncMod) {
+    Value* active = dtype.lanes() == 1 ? AnyActive() : ActiveLanes(dtype.lanes());
+    Value* one = llvm::ConstantInt::get(args[1]->getType(), 1);
+    if (active) args[1] = b_.CreateSelect(active, args[1], one);
+  }
+  return EmitScalarCall(state_, call.op, args, dtype);
+}
+
+bool ExprEmitter::IsNonNegative(const Expr& expr) const {
+  if (!expr.dtype().is_signed_integer()) return true;
+  auto both = [this](const auto& node) { return IsNonNegative(node.a) && IsNonNegative(node.b); };
+  return VisitExpr(
+      expr, Overloaded{
+                [](const IntImm& imm) { return imm.value >= 0; },
+                [this](const VarNode& var) {
+                  auto let = state_.non_negative.find(&var);
+                  if (let != state_.non_negative.end()) return let->second;
+                  return var.low >= 0;
+                },
+                [&](const Add& node) { return node.dtype.element() == kInt64 && both(node); },
+                [&](const Mul& node) { return node.dtype.element() == kInt64 && both(node); },
+                [this](const FloorDiv& node) { return IsNonNegative(node.a); },
+                [this](const CeilDiv& node) { return IsNonNegative(node.a); },
+                [](const FloorMod&) { return true; },
+                [&](const Min& node) { return both(node); },
+                [this](const Max& node) { return IsNonNegative(node.a) || IsNonNegative(node.b); },
+                [this](const Ramp& node) {
+                  return IsNonNegative(node.base) && IsNonNegative(node.stride);
+                },
+                [this](const Broadcast& node) { return IsNonNegative(node.value); },
+                [](const auto&) { return false; },
+            });
+}
+
+}  // namespace tcc

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ir/support/status.h"
+#include "ir/target.h"
+#include "lower/backend.h"
+#include "runtime/kernel_abi.h"
+
+namespace tcc {
+
+// Machine code in this process.
+class JitModule {
+ public:
+  struct Engine;
+  explicit JitModule(std::unique_ptr<Engine> engine);
+  ~JitModule();
+  JitModule(JitModule&&) noexcept;
+  JitModule& operator=(JitModule&&) noexcept;
+
+  // nullptr if there is no kernel of that name. Valid as long as the module lives.
+  TccKernel Find(const std::string& name) const;
+
+ private:
+  std::unique_ptr<Engine> engine_;
+};
+
+// Compiles the kernels as Compile does and links them into this process. `target` must be one that
+// this CPU can run.
+StatusOr<std::unique_ptr<JitModule>> Jit(const LoweredModule& module, const Target& target,
+                                         const BackendOptions& options = {});
+
+}  // namespace tcc

@@ -1,0 +1,109 @@
+#include "codegen_llvm/kernel_emitter.h"
+
+#include <fmt/format.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include "codegen_llvm/stmt_emitter.h"
+#include "ir/support/check.h"
+#include "runtime/kernel_abi.h"
+
+namespace tcc {
+namespace {
+
+using llvm::Value;
+
+llvm::Function* DeclareKernel(llvm::Module& module, llvm::IRBuilderBase& b,
+                              const std::string& name) {
+  auto* signature =
+      llvm::FunctionType::get(b.getInt32Ty(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy()}, false);
+  llvm::Function* function =
+      llvm::Function::Create(signature, llvm::Function::ExternalLinkage, name, module);
+  const char* names[] = {"runtime", "buffers", "shape_args"};
+  for (unsigned i = 0; i < 3; ++i) {
+    function->getArg(i)->setName(names[i]);
+    function->addParamAttr(i, llvm::Attribute::NoAlias);
+    function->addParamAttr(i, llvm::Attribute::ReadOnly);
+  }
+  function->setDoesNotThrow();
+  return function;
+}
+
+// One alias scope a parameter: an access is in its own and in no other.
+void BindParameters(KernelState& state, const Function& fn) {
+  llvm::IRBuilderBase& b = state.builder;
+  llvm::MDBuilder metadata(b.getContext());
+  llvm::MDNode* domain = metadata.createAliasScopeDomain(fn.name);
+  std::vector<llvm::MDNode*> scopes;
+  for (const Buffer& param : fn.params)
+    scopes.push_back(metadata.createAliasScope(param.var->name, domain));
+  for (size_t i = 0; i < fn.params.size(); ++i) {
+    std::vector<llvm::Metadata*> others;
+    for (size_t j = 0; j < scopes.size(); ++j)
+      if (j != i) others.push_back(scopes[j]);
+    Value* slot = b.CreateConstGEP1_64(b.getPtrTy(), state.function->getArg(1), i);
+    state.buffers[fn.params[i].var.operator->()] = {
+        .pointer = b.CreateLoad(b.getPtrTy(), slot, fn.params[i].var->name),
+        .alias_scope = llvm::MDNode::get(b.getContext(), {scopes[i]}),
+        .no_alias = llvm::MDNode::get(b.getContext(), others),
+    };
+  }
+}
+
+void BindShapes(KernelState& state, const Function& fn) {
+  llvm::IRBuilderBase& b = state.builder;
+  for (size_t i = 0; i < fn.vars.size(); ++i) {
+    TCC_CHECK(fn.vars[i]->role == VarRole::kShape) << fn.vars[i]->name << " is free in " << fn.name;
+    Value* slot = b.CreateConstGEP1_64(b.getInt64Ty(), state.function->getArg(2), i);
+    state.vars[fn.vars[i].operator->()] = b.CreateLoad(b.getInt64Ty(), slot, fn.vars[i]->name);
+  }
+}
+
+// "no-builtins": no pass may turn a loop into a call of memset. Without a wish for 512 bits LLVM
+// would split vectors in two on CPUs that once clocked lower with them.
+void SetAttributes(llvm::Module& module, const Target& target) {
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr("no-builtins");
+    if (target.vector_bytes < 64) continue;
+    function.addFnAttr("prefer-vector-width", "512");
+    function.addFnAttr("min-legal-vector-width", "512");
+  }
+}
+
+void CheckModule(const llvm::Module& module) {
+  std::string problems;
+  llvm::raw_string_ostream stream(problems);
+  TCC_CHECK(!llvm::verifyModule(module, &stream)) << problems;
+}
+
+}  // namespace
+
+std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Function& fn,
+                                         const Target& target, llvm::TargetMachine& machine) {
+  TCC_CHECK(fn.level == Level::kLowered) << fn.name << " is at " << ToString(fn.level);
+  // The module's name goes into the object file: it must not depend on anything but the input.
+  auto module = std::make_unique<llvm::Module>("tcc", context);
+  module->setTargetTriple(machine.getTargetTriple().str());
+  module->setDataLayout(machine.createDataLayout());
+
+  llvm::IRBuilder<> b(context);
+  llvm::Function* function = DeclareKernel(*module, b, fn.name);
+  b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
+  KernelState state{.module = *module, .builder = b};
+  state.function = function;
+  state.runtime = function->getArg(0);
+  BindParameters(state, fn);
+  BindShapes(state, fn);
+  StmtEmitter(state).Emit(fn.body);
+  b.CreateRet(b.getInt32(TCC_KERNEL_OK));
+  SetAttributes(*module, target);
+  CheckModule(*module);
+  return module;
+}
+
+}  // namespace tcc

@@ -1,0 +1,15 @@
+#pragma once
+
+// Names of LLVM for headers: LLVM's own headers are included in .cc files only.
+namespace llvm {
+class AllocaInst;
+class BasicBlock;
+class Function;
+class IRBuilderBase;
+class LLVMContext;
+class MDNode;
+class Module;
+class TargetMachine;
+class Type;
+class Value;
+}  // namespace llvm

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "codegen_llvm/llvm_forward.h"
+
+// Functions of float32, scalar or vector, as straight-line code on the bits: no tables, no library.
+// Each argument is an f32 value of any number of lanes. Errors are against the exact value, over
+// all finite arguments, subnormal results included; NaN in gives NaN out; infinities and zeros give
+// what C's functions give. tests/codegen_llvm/math_test.cc holds the bounds.
+//
+// Coefficients interpolate the function at Chebyshev nodes of the stated interval.
+namespace tcc {
+
+llvm::Value* EmitExpF32(llvm::IRBuilderBase& b, llvm::Value* x);      // 2 ulp
+llvm::Value* EmitLogF32(llvm::IRBuilderBase& b, llvm::Value* x);      // 2 ulp
+llvm::Value* EmitTanhF32(llvm::IRBuilderBase& b, llvm::Value* x);     // 3 ulp
+llvm::Value* EmitErfF32(llvm::IRBuilderBase& b, llvm::Value* x);      // 3 ulp
+llvm::Value* EmitSigmoidF32(llvm::IRBuilderBase& b, llvm::Value* x);  // 4 ulp
+
+// By way of f64, rounded once: 1 ulp.
+llvm::Value* EmitLog1pF32(llvm::IRBuilderBase& b, llvm::Value* x);
+llvm::Value* EmitPowF32(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y);
+// For |x| < kLargestAngleF32; beyond that the quadrant is lost.
+llvm::Value* EmitSinF32(llvm::IRBuilderBase& b, llvm::Value* x);
+llvm::Value* EmitCosF32(llvm::IRBuilderBase& b, llvm::Value* x);
+inline constexpr double kLargestAngleF32 = 0x1p40;
+
+}  // namespace tcc

@@ -1,0 +1,212 @@
+// Loads and stores of ExprEmitter.
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include "codegen_llvm/expr_emitter.h"
+#include "codegen_llvm/lane_index.h"
+#include "codegen_llvm/llvm_types.h"
+#include "ir/support/check.h"
+
+namespace tcc {
+namespace {
+
+using llvm::Value;
+
+llvm::Align ElementAlign(const Var& buffer) {
+  return llvm::Align(IsSubByte(buffer.dtype()) ? 1 : buffer.dtype().bytes());
+}
+
+// Memory holds a bool as a byte; registers hold a bit.
+Value* FromMemory(llvm::IRBuilderBase& b, Value* value, DType dtype) {
+  if (!dtype.is_bool()) return value;
+  return b.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
+}
+
+Value* ToMemory(llvm::IRBuilderBase& b, Value* value, DType dtype) {
+  return dtype.is_bool() ? b.CreateZExt(value, SameLanes(value, b.getInt8Ty())) : value;
+}
+
+Value* Reversed(llvm::IRBuilderBase& b, Value* value) {
+  std::vector<int> order(LanesOf(value));
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(order.size() - 1 - i);
+  return b.CreateShuffleVector(value, order);
+}
+
+}  // namespace
+
+const BufferBinding& ExprEmitter::BindingOf(const Var& buffer) const {
+  auto found = state_.buffers.find(buffer.operator->());
+  TCC_CHECK(found != state_.buffers.end()) << buffer->name << " is not declared here";
+  return found->second;
+}
+
+// Not "inbounds": under a guard that fails, the address may be anywhere.
+Value* ExprEmitter::Address(const Var& buffer, Value* index) {
+  llvm::Type* element = MemoryType(b_.getContext(), buffer.dtype());
+  return b_.CreateGEP(element, BindingOf(buffer).pointer, index);
+}
+
+void ExprEmitter::Annotate(Value* access, const Var& buffer) {
+  const BufferBinding& binding = BindingOf(buffer);
+  auto* instruction = llvm::dyn_cast<llvm::Instruction>(access);
+  if (!instruction || !binding.alias_scope) return;
+  instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, binding.alias_scope);
+  instruction->setMetadata(llvm::LLVMContext::MD_noalias, binding.no_alias);
+}
+
+// A cache line of zeros, which loads read whose guard fails.
+Value* ExprEmitter::ZeroLine() {
+  constexpr const char* kName = "zero_line";
+  if (llvm::GlobalVariable* line = state_.module.getNamedGlobal(kName)) return line;
+  auto* type = llvm::ArrayType::get(b_.getInt8Ty(), 64);
+  auto* line = new llvm::GlobalVariable(state_.module, type, /*isConstant=*/true,
+                                        llvm::GlobalValue::PrivateLinkage,
+                                        llvm::ConstantAggregateZero::get(type), kName);
+  line->setAlignment(llvm::Align(64));
+  return line;
+}
+
+Value* ExprEmitter::EmitLoad(const Load& load, Value* otherwise) {
+  TCC_CHECK(load.indices.size() == 1) << load.buffer->name << " has an index a dimension";
+  const Expr& index = load.indices[0];
+  if (IsSubByte(load.dtype)) return LoadSubByte(load.buffer, index);
+  if (load.dtype.lanes() == 1) return LoadScalar(load.buffer, Emit(index));
+  return LoadLanes(load.buffer, index, otherwise);
+}
+
+Value* ExprEmitter::LoadScalar(const Var& buffer, Value* index) {
+  Value* address = Address(buffer, index);
+  Value* active = AnyActive();
+  if (active) address = b_.CreateSelect(active, address, ZeroLine());
+  llvm::Type* type = MemoryType(b_.getContext(), buffer.dtype());
+  Value* value = b_.CreateAlignedLoad(type, address, ElementAlign(buffer));
+  // The line of zeros is no part of the buffer, but nothing ever stores to it.
+  Annotate(value, buffer);
+  return FromMemory(b_, value, buffer.dtype());
+}
+
+Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* otherwise) {
+  DType dtype = buffer.dtype().WithLanes(index.dtype().lanes());
+  llvm::Type* type = MemoryType(b_.getContext(), dtype);
+  std::optional<LaneIndex> lanes = MatchLaneIndex(index);
+  if (lanes && lanes->stride == 0) {
+    Value* value = Splat(b_, LoadScalar(buffer, Emit(lanes->base)), dtype.lanes());
+    Value* active = otherwise ? ActiveLanes(dtype.lanes()) : nullptr;
+    return active ? b_.CreateSelect(active, value, otherwise) : value;
+  }
+  bool reversed = lanes && lanes->stride == -1;
+  bool contiguous = reversed || (lanes && lanes->stride == 1);
+  Value* mask = ActiveLanes(dtype.lanes());
+  Value* passthrough =
+      otherwise && mask ? ToMemory(b_, otherwise, dtype) : llvm::Constant::getNullValue(type);
+  Value* value = nullptr;
+  if (contiguous) {
+    Expr first = reversed ? lanes->base - Expr(dtype.lanes() - 1) : lanes->base;
+    Value* address = Address(buffer, Emit(first));
+    if (reversed && mask) mask = Reversed(b_, mask);
+    if (reversed && mask) passthrough = Reversed(b_, passthrough);
+    value = mask ? static_cast<Value*>(
+                       b_.CreateMaskedLoad(type, address, ElementAlign(buffer), mask, passthrough))
+                 : b_.CreateAlignedLoad(type, address, ElementAlign(buffer));
+  } else {
+    Value* addresses = Address(buffer, Emit(index));
+    value = b_.CreateMaskedGather(type, addresses, ElementAlign(buffer), mask, passthrough);
+  }
+  Annotate(value, buffer);
+  if (reversed) value = Reversed(b_, value);
+  return FromMemory(b_, value, dtype);
+}
+
+Value* ExprEmitter::LoadSubByte(const Var& buffer, const Expr& index) {
+  int lanes = index.dtype().lanes();
+  Value* place = Emit(index);
+  llvm::Type* byte = SameLanes(place, b_.getInt8Ty());
+  Value* address = b_.CreateGEP(b_.getInt8Ty(), BindingOf(buffer).pointer, b_.CreateLShr(place, 1));
+  Value* value = nullptr;
+  if (lanes == 1) {
+    if (Value* active = AnyActive()) address = b_.CreateSelect(active, address, ZeroLine());
+    value = b_.CreateAlignedLoad(byte, address, llvm::Align(1));
+  } else {
+    value = b_.CreateMaskedGather(byte, address, llvm::Align(1), ActiveLanes(lanes),
+                                  llvm::Constant::getNullValue(byte));
+  }
+  Annotate(value, buffer);
+  // The nibble goes to the top, and from there down with its sign or without.
+  Value* odd = b_.CreateTrunc(b_.CreateAnd(place, 1), byte);
+  Value* up = b_.CreateShl(b_.CreateSub(llvm::ConstantInt::get(byte, 1), odd), 2);
+  Value* top = b_.CreateAnd(b_.CreateShl(value, up), 0xf0);
+  return buffer.dtype().code() == DTypeCode::kInt4 ? b_.CreateAShr(top, 4) : b_.CreateLShr(top, 4);
+}
+
+void ExprEmitter::EmitStore(const Var& buffer, const Expr& index, const Expr& value,
+                            const Expr& mask) {
+  int lanes = index.dtype().lanes();
+  auto store = [&]() -> Value* {
+    Value* stored = Emit(value);
+    if (LanesOf(stored) < lanes) stored = Splat(b_, stored, lanes);
+    if (IsSubByte(buffer.dtype())) {
+      StoreSubByte(buffer, index, stored);
+    } else if (lanes == 1) {
+      StoreScalar(buffer, Emit(index), stored);
+    } else {
+      StoreLanes(buffer, index, stored);
+    }
+    return stored;
+  };
+  if (mask) {
+    Guarded(Emit(mask), store);
+  } else {
+    store();
+  }
+}
+
+void ExprEmitter::StoreScalar(const Var& buffer, Value* index, Value* value) {
+  TCC_CHECK(!guard_.scalar && !guard_.lanes) << "masked store of a scalar to " << buffer->name;
+  value = ToMemory(b_, value, buffer.dtype());
+  Annotate(b_.CreateAlignedStore(value, Address(buffer, index), ElementAlign(buffer)), buffer);
+}
+
+void ExprEmitter::StoreLanes(const Var& buffer, const Expr& index, Value* value) {
+  DType dtype = buffer.dtype().WithLanes(index.dtype().lanes());
+  value = ToMemory(b_, value, dtype);
+  Value* mask = ActiveLanes(dtype.lanes());
+  std::optional<LaneIndex> lanes = MatchLaneIndex(index);
+  Value* access = nullptr;
+  if (lanes && (lanes->stride == 1 || lanes->stride == -1)) {
+    bool reversed = lanes->stride == -1;
+    Expr first = reversed ? lanes->base - Expr(dtype.lanes() - 1) : lanes->base;
+    Value* address = Address(buffer, Emit(first));
+    if (reversed) value = Reversed(b_, value);
+    if (reversed && mask) mask = Reversed(b_, mask);
+    access =
+        mask ? static_cast<Value*>(b_.CreateMaskedStore(value, address, ElementAlign(buffer), mask))
+             : b_.CreateAlignedStore(value, address, ElementAlign(buffer));
+  } else {
+    Value* addresses = Address(buffer, Emit(index));
+    access = b_.CreateMaskedScatter(value, addresses, ElementAlign(buffer), mask);
+  }
+  Annotate(access, buffer);
+}
+
+// Lane by lane: two lanes may share a byte.
+void ExprEmitter::StoreSubByte(const Var& buffer, const Expr& index, Value* value) {
+  int lanes = index.dtype().lanes();
+  Value* places = Emit(index);
+  Value* mask = lanes == 1 ? AnyActive() : ActiveLanes(lanes);
+  Value* unused = mask ? static_cast<Value*>(StackSlot(state_, b_.getInt8Ty())) : nullptr;
+  for (int lane = 0; lane < lanes; ++lane) {
+    auto at = [&](Value* v) { return lanes == 1 ? v : b_.CreateExtractElement(v, lane); };
+    Value* place = at(places);
+    Value* address =
+        b_.CreateGEP(b_.getInt8Ty(), BindingOf(buffer).pointer, b_.CreateLShr(place, 1));
+    if (mask) address = b_.CreateSelect(at(mask), address, unused);
+    Value* shift = b_.CreateTrunc(b_.CreateShl(b_.CreateAnd(place, 1), 2), b_.getInt8Ty());
+    Value* cleared = b_.CreateAnd(b_.CreateLoad(b_.getInt8Ty(), address),
+                                  b_.CreateNot(b_.CreateShl(b_.getInt8(0xf), shift)));
+    Value* nibble = b_.CreateShl(b_.CreateAnd(at(value), 0xf), shift);
+    b_.CreateStore(b_.CreateOr(cleared, nibble), address);
+  }
+}
+
+}  // namespace tcc

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/function.h"
+#include "ir/support/status.h"
+#include "ir/target.h"
+
+namespace tcc {
+
+// One kernel as a position-independent ELF object file.
+struct KernelObject {
+  std::string name;
+  std::vector<uint8_t> bytes;
+  int64_t code_bytes = 0;
+};
+
+// The same input gives the same bytes. Safe to call on several threads at once.
+StatusOr<KernelObject> CompileKernel(const Function& fn, const Target& target);
+// One object a kernel, in their order, compiled by up to `threads` threads.
+StatusOr<std::vector<KernelObject>> CompileKernels(const std::vector<Function>& kernels,
+                                                   const Target& target, int threads);
+
+// For people: LLVM IR as the code generator gets it ("source"), or assembly ("asm").
+StatusOr<std::string> KernelText(const Function& fn, const Target& target,
+                                 const std::string& stage);
+
+}  // namespace tcc

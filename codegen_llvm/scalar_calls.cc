@@ -1,0 +1,188 @@
+#include "codegen_llvm/scalar_calls.h"
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen_llvm/convert.h"
+#include "codegen_llvm/float_algebra.h"
+#include "codegen_llvm/integer_ops.h"
+#include "codegen_llvm/math_f32.h"
+#include "codegen_llvm/runtime_math.h"
+#include "ir/support/check.h"
+#include "runtime/kernel_abi.h"
+
+namespace tcc {
+namespace {
+
+using llvm::Value;
+using Args = std::vector<Value*>;
+
+Value* FloatSign(llvm::IRBuilderBase& b, Value* x) {
+  Value* one = b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, Real(x, 1), x);
+  // Zeros give 0, NaN gives itself.
+  Value* quiet = b.CreateSelect(b.CreateFCmpOEQ(x, Real(x, 0)), Real(x, 0), one);
+  return b.CreateSelect(b.CreateFCmpUNO(x, x), x, quiet);
+}
+
+bool IsDouble(Value* x) {
+  return x->getType()->getScalarType()->isDoubleTy();
+}
+
+Value* Exp(KernelState& state, Value* x) {
+  return IsDouble(x) ? EmitRuntimeMath(state, TCC_MATH_EXP, x, nullptr)
+                     : EmitExpF32(state.builder, x);
+}
+
+Value* Sigmoid(KernelState& state, Value* x) {
+  llvm::IRBuilderBase& b = state.builder;
+  if (!IsDouble(x)) return EmitSigmoidF32(b, x);
+  Value* decay = Exp(state, b.CreateFNeg(Abs(b, x)));
+  Value* numerator = b.CreateSelect(b.CreateFCmpOLT(x, Real(x, 0)), decay, Real(x, 1));
+  return b.CreateFDiv(numerator, b.CreateFAdd(Real(x, 1), decay));
+}
+
+Value* ExpDiff(KernelState& state, Value* x, Value* y) {
+  llvm::IRBuilderBase& b = state.builder;
+  Value* power = Exp(state, b.CreateFSub(x, y));
+  return b.CreateSelect(b.CreateFCmpOEQ(x, y), Real(x, 1), power);
+}
+
+// The runtime reduces angles that are too large for the generated code: a branch hardly ever taken.
+Value* SineOrCosine(KernelState& state, ScalarOp op, Value* x) {
+  llvm::IRBuilderBase& b = state.builder;
+  bool is_sine = op == ScalarOp::kSin;
+  int32_t function = is_sine ? TCC_MATH_SIN : TCC_MATH_COS;
+  if (IsDouble(x)) return EmitRuntimeMath(state, function, x, nullptr);
+  Value* fast = is_sine ? EmitSinF32(b, x) : EmitCosF32(b, x);
+  Value* large = b.CreateFCmpOGE(Abs(b, x), Real(x, kLargestAngleF32));
+  if (large->getType()->isVectorTy()) large = b.CreateOrReduce(large);
+  llvm::BasicBlock* before = b.GetInsertBlock();
+  llvm::BasicBlock* reduce = llvm::BasicBlock::Create(b.getContext(), "large", state.function);
+  llvm::BasicBlock* after = llvm::BasicBlock::Create(b.getContext(), "after", state.function);
+  b.CreateCondBr(large, reduce, after);
+  b.SetInsertPoint(reduce);
+  Value* slow = EmitRuntimeMath(state, function, x, nullptr);
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+  llvm::PHINode* result = b.CreatePHI(x->getType(), 2);
+  result->addIncoming(fast, before);
+  result->addIncoming(slow, reduce);
+  return result;
+}
+
+// On f32 or f64.
+Value* FloatCall(KernelState& state, ScalarOp op, const Args& args) {
+  llvm::IRBuilderBase& b = state.builder;
+  Value* x = args[0];
+  Value* y = args.size() > 1 ? args[1] : nullptr;
+  auto runtime = [&](int32_t function) { return EmitRuntimeMath(state, function, x, y); };
+  auto intrinsic = [&](llvm::Intrinsic::ID id) { return b.CreateUnaryIntrinsic(id, x); };
+  switch (op) {
+    case ScalarOp::kExp:
+      return Exp(state, x);
+    case ScalarOp::kLog:
+      return IsDouble(x) ? runtime(TCC_MATH_LOG) : EmitLogF32(b, x);
+    case ScalarOp::kLog1p:
+      return IsDouble(x) ? runtime(TCC_MATH_LOG1P) : EmitLog1pF32(b, x);
+    case ScalarOp::kSqrt:
+      return intrinsic(llvm::Intrinsic::sqrt);
+    case ScalarOp::kRsqrt:
+      return b.CreateFDiv(Real(x, 1), intrinsic(llvm::Intrinsic::sqrt));
+    case ScalarOp::kSin:
+    case ScalarOp::kCos:
+      return SineOrCosine(state, op, x);
+    case ScalarOp::kTan:
+      return runtime(TCC_MATH_TAN);
+    case ScalarOp::kAsin:
+      return runtime(TCC_MATH_ASIN);
+    case ScalarOp::kAcos:
+      return runtime(TCC_MATH_ACOS);
+    case ScalarOp::kAtan:
+      return runtime(TCC_MATH_ATAN);
+    case ScalarOp::kSinh:
+      return runtime(TCC_MATH_SINH);
+    case ScalarOp::kCosh:
+      return runtime(TCC_MATH_COSH);
+    case ScalarOp::kAsinh:
+      return runtime(TCC_MATH_ASINH);
+    case ScalarOp::kAcosh:
+      return runtime(TCC_MATH_ACOSH);
+    case ScalarOp::kAtanh:
+      return runtime(TCC_MATH_ATANH);
+    case ScalarOp::kTanh:
+      return IsDouble(x) ? runtime(TCC_MATH_TANH) : EmitTanhF32(b, x);
+    case ScalarOp::kErf:
+      return IsDouble(x) ? runtime(TCC_MATH_ERF) : EmitErfF32(b, x);
+    case ScalarOp::kSigmoid:
+      return Sigmoid(state, x);
+    case ScalarOp::kFloor:
+      return intrinsic(llvm::Intrinsic::floor);
+    case ScalarOp::kCeil:
+      return intrinsic(llvm::Intrinsic::ceil);
+    case ScalarOp::kRound:
+      return intrinsic(llvm::Intrinsic::roundeven);
+    case ScalarOp::kTrunc:
+      return intrinsic(llvm::Intrinsic::trunc);
+    case ScalarOp::kAbs:
+      return intrinsic(llvm::Intrinsic::fabs);
+    case ScalarOp::kSign:
+      return FloatSign(b, x);
+    case ScalarOp::kPow:
+      return IsDouble(x) ? runtime(TCC_MATH_POW) : EmitPowF32(b, x, y);
+    case ScalarOp::kFMod:
+      return runtime(TCC_MATH_FMOD);
+    case ScalarOp::kExpDiff:
+      return ExpDiff(state, x, y);
+    case ScalarOp::kIsNan:
+      return b.CreateFCmpUNO(x, x);
+    case ScalarOp::kIsInf: {
+      Value* infinity = llvm::ConstantFP::getInfinity(x->getType());
+      return b.CreateFCmpOEQ(intrinsic(llvm::Intrinsic::fabs), infinity);
+    }
+    case ScalarOp::kTruncDiv:
+    case ScalarOp::kTruncMod:
+    case ScalarOp::kBitAnd:
+    case ScalarOp::kBitOr:
+    case ScalarOp::kBitXor:
+    case ScalarOp::kBitNot:
+    case ScalarOp::kShiftLeft:
+    case ScalarOp::kShiftRight:
+      TCC_UNREACHABLE();
+  }
+  TCC_UNREACHABLE();
+}
+
+Value* IntegerSign(llvm::IRBuilderBase& b, Value* x, bool is_signed) {
+  Value* zero = llvm::Constant::getNullValue(x->getType());
+  Value* positive = b.CreateZExt(b.CreateICmpNE(x, zero), x->getType());
+  if (!is_signed) return positive;
+  return b.CreateOr(b.CreateSExt(b.CreateICmpSLT(x, zero), x->getType()), positive);
+}
+
+Value* IntegerCall(llvm::IRBuilderBase& b, ScalarOp op, const Args& args, DType dtype) {
+  bool is_signed = dtype.is_signed_integer();
+  Value* x = args[0];
+  Value* y = args.size() > 1 ? args[1] : nullptr;
+  if (op == ScalarOp::kTruncDiv) return EmitTruncDiv(b, x, y, dtype);
+  if (op == ScalarOp::kTruncMod) return EmitTruncMod(b, x, y, dtype);
+  if (op == ScalarOp::kBitAnd) return b.CreateAnd(x, y);
+  if (op == ScalarOp::kBitOr) return b.CreateOr(x, y);
+  if (op == ScalarOp::kBitXor) return b.CreateXor(x, y);
+  if (op == ScalarOp::kBitNot) return b.CreateNot(x);
+  if (op == ScalarOp::kSign) return IntegerSign(b, x, is_signed);
+  if (op == ScalarOp::kAbs) {
+    return is_signed ? b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, b.getFalse()) : x;
+  }
+  return EmitShift(b, op, x, y);
+}
+
+}  // namespace
+
+Value* EmitScalarCall(KernelState& state, ScalarOp op, std::vector<Value*> args, DType dtype) {
+  llvm::IRBuilderBase& b = state.builder;
+  if (!dtype.is_float()) return IntegerCall(b, op, args, dtype);
+  for (Value*& arg : args) arg = Widen(b, arg, dtype);
+  Value* result = FloatCall(state, op, args);
+  return RowOf(op).rule == ScalarTypeRule::kTest ? result : Narrow(b, result, dtype);
+}
+
+}  // namespace tcc

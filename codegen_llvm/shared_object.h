@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codegen_llvm/object_code.h"
+#include "ir/support/status.h"
+
+namespace tcc {
+
+// Links objects, in their order, by LLD into one shared object that exports each kernel by its
+// name, needs no other library and leaves no symbol undefined. The same objects give the same
+// bytes. Unavailable where no temporary file can be written ($TMPDIR, else /tmp).
+StatusOr<std::vector<uint8_t>> LinkSharedObject(const std::vector<KernelObject>& objects);
+
+}  // namespace tcc
