@@ -35,7 +35,7 @@ EDGES = {
 # Parts: the paths (prefix or stem) that make them, and what they may include besides themselves.
 PARTS = {
     "tcc_support": ("ir", ("ir/support/", "ir/dtype.", "ir/target."), set()),
-    "tcc_artefact": ("runtime", ("runtime/artefact/",), {"tcc_support"}),
+    "tcc_artefact": ("runtime", ("runtime/artefact/", "runtime/kernel_abi."), {"tcc_support"}),
 }
 
 # Libraries that only some folders may see: how their headers start, and where they are allowed.
