@@ -23,7 +23,11 @@ struct InterpretOptions {
   // limit.
   int64_t max_instances = 0;
   // Values of the function's free Shape and Tile variables, in the order of `vars`.
-  std::vector<int64_t> var_values;
+  std::vector<int64_t> var_values = {};
+  // Real threads that share the iterations of large nests. Results do not depend on it.
+  int threads = 1;
+  // Instances that are evaluated together, at least 1. Results do not depend on it.
+  int max_lanes = 256;
 };
 
 struct InterpretReport {

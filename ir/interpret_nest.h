@@ -1,0 +1,59 @@
+#pragma once
+
+#include "ir/interpret_eval.h"
+
+namespace tcc::interpret {
+
+// Whether the leaf runs in this thread.
+bool RunsHere(const LeafGuard& guard, const Context& context, Evaluator& scalars);
+
+// Which part of a nest's iterations to run: those of `parts` equal shares of one of its loops.
+struct Share {
+  int part = 0;
+  int parts = 1;
+};
+
+// Runs one Nest of a program again and again; belongs to one real thread.
+class NestRunner {
+ public:
+  NestRunner(const Nest& nest, Monitor& monitor, int max_lanes);
+
+  // Extents come from the surrounding variables. `share` divides the first loop that has more
+  // iterations than one.
+  void Run(Context& context, Evaluator& scalars, Share share = {});
+  // Instances that Run would issue.
+  int64_t CountInstances(Evaluator& scalars);
+
+ private:
+  void Outer(size_t i, const Mask& mask);
+  void Lanes(const Mask& mask);
+  void Inner(size_t i, const Mask& mask);
+  void Step(const Mask& mask);
+  void Init(const Mask& mask);
+  const Mask* Predicate(const Mask& mask);
+  // `mask` reduced by the conditions of this depth; nullptr where nothing is left.
+  const Mask* Hold(int depth, const Mask& mask);
+  std::pair<int64_t, int64_t> ShareOf(int depth, int64_t extent) const;
+  void FillLaneVars(int64_t start, int n);
+  int ActiveCount(const Mask& mask) const;
+  std::string Describe(int lane) const;
+
+  const Nest& nest_;
+  Monitor& monitor_;
+  int max_lanes_;
+  Evaluator eval_;
+  Context* context_ = nullptr;
+  std::vector<int64_t> outer_extents_, lane_extents_, inner_extents_;
+  int64_t lane_count_ = 1;
+  int64_t inner_count_ = 1;
+  Share share_;
+  int share_depth_ = -1;
+  std::vector<Mask> condition_masks_;
+  std::vector<size_t> first_condition_;  // by depth
+  Mask predicate_mask_;
+  uint64_t predicate_stamp_ = 0;
+  uint64_t predicate_parent_ = 0;
+  bool predicate_holds_ = false;
+};
+
+}  // namespace tcc::interpret
