@@ -1,0 +1,111 @@
+#include "schedule/decompose_reduction.h"
+
+#include "ir/substitute.h"
+#include "ir/visitor.h"
+
+namespace tcc {
+namespace {
+
+bool Feeds(const For& loop, const Block& block, IterKind kind) {
+  for (const IterVar& iter : block.iters) {
+    if (iter.kind == kind && UsesVar(iter.binding, loop.var)) return true;
+  }
+  return false;
+}
+
+// The loops from `from` inwards on the path.
+std::vector<Ref<For>> LoopsFrom(const Path& path, const LoopRef& from) {
+  std::vector<Ref<For>> loops = LoopsOn(path);
+  size_t first = 0;
+  while (first < loops.size() && loops[first]->key != from) ++first;
+  return {loops.begin() + static_cast<std::ptrdiff_t>(first), loops.end()};
+}
+
+bool UsesAny(const LoopGuard& guard, const std::vector<Ref<For>>& loops) {
+  for (const Ref<For>& loop : loops) {
+    if (UsesVar(guard.value, loop->var)) return true;
+  }
+  return false;
+}
+
+Stmt StoreIdentities(const Reduce& reduce) {
+  std::vector<Stmt> stores;
+  for (size_t e = 0; e < reduce.outputs.size(); ++e) {
+    const Access& output = reduce.outputs[e];
+    stores.push_back(
+        MakeStmt<Store>(output.buffer, output.indices, reduce.combiner->identities[e]));
+  }
+  return SeqOf(std::move(stores));
+}
+
+}  // namespace
+
+StatusOr<Constraints> CheckDecomposeReduction(const Function& fn, const DecomposeReduction& step) {
+  TCC_ASSIGN_OR_RETURN(Path path, FindBlock(fn, step.block));
+  TCC_RETURN_IF_ERROR(FindLoop(fn, step.loop).status());
+  Ref<Block> block = BlockAt(path);
+  const auto* reduce = block->body.as<Reduce>();
+  if (!reduce || reduce->init == ReduceInit::kDecomposed) {
+    return InvalidInput("decompose_reduction: block '{}' is {}", step.block,
+                        reduce ? "decomposed already" : "no reduction");
+  }
+  if (IsBlockName(fn, step.block + ".init")) {
+    return InvalidInput("decompose_reduction: the name '{}.init' is in use", step.block);
+  }
+  bool inside = false;
+  for (const Ref<For>& loop : LoopsOn(path)) {
+    inside = inside || loop->key == step.loop;
+    bool reduces = Feeds(*loop, *block, IterKind::kReduce);
+    if (!inside && reduces) {
+      return InvalidInput("decompose_reduction: loop '{}' is inside loop '{}' of the reduction",
+                          step.loop, loop->key);
+    }
+    if (inside && reduces && Feeds(*loop, *block, IterKind::kSpatial)) {
+      return InvalidInput("decompose_reduction: loop '{}' feeds spatial and reduce variables",
+                          loop->key);
+    }
+  }
+  if (!inside) {
+    return InvalidInput("decompose_reduction: loop '{}' is not round block '{}'", step.loop,
+                        step.block);
+  }
+  return Constraints{};
+}
+
+Function ApplyDecomposeReduction(const Function& fn, const DecomposeReduction& step) {
+  Path path = FindBlock(fn, step.block).value();
+  Ref<Block> block = BlockAt(path);
+  const Reduce& reduce = *block->body.as<Reduce>();
+
+  std::vector<Ref<For>> kept;
+  std::vector<Ref<For>> dropped;
+  for (const Ref<For>& loop : LoopsFrom(path, step.loop)) {
+    (Feeds(*loop, *block, IterKind::kSpatial) ? kept : dropped).push_back(loop);
+  }
+  std::vector<IterVar> iters;
+  for (const IterVar& iter : block->iters) {
+    if (iter.kind == IterKind::kSpatial) iters.push_back(iter);
+  }
+  std::vector<LoopGuard> guards;
+  for (const LoopGuard& guard : block->guards) {
+    bool reduces = UsesAny(guard, dropped);
+    if (!reduces) guards.push_back(guard);
+  }
+  std::string name = step.block + ".init";
+  Stmt nest = MakeStmt<Block>(name, iters, guards, True(), StoreIdentities(reduce));
+  for (size_t i = kept.size(); i-- > 0;) {
+    LoopRef key = name + kept[i]->key.substr(kept[i]->key.find('/'));
+    nest = MakeStmt<For>(kept[i]->var, kept[i]->extent, kept[i]->for_kind, key, nest);
+  }
+  nest = WithFreshVars(nest);
+
+  Stmt update = MakeStmt<Block>(
+      block->name, block->iters, block->guards, block->predicate,
+      MakeStmt<Reduce>(reduce.combiner, reduce.outputs, reduce.inputs, ReduceInit::kDecomposed));
+  Stmt loop = FindLoop(fn, step.loop).value().back();
+  Function result = fn;
+  result.body = Replace(fn.body, loop.get(), SeqOf({nest, Replace(loop, block.get(), update)}));
+  return result;
+}
+
+}  // namespace tcc

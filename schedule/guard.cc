@@ -1,0 +1,34 @@
+#include "schedule/guard.h"
+
+#include "ir/visitor.h"
+
+namespace tcc {
+
+Stmt AddGuard(const Stmt& stmt, const LoopGuard& guard) {
+  auto add = [&](const Stmt& s) -> Stmt {
+    const auto* block = s.as<Block>();
+    if (!block) return s;
+    std::vector<LoopGuard> guards = block->guards;
+    guards.push_back(guard);
+    return MakeStmt<Block>(block->name, block->iters, std::move(guards), block->predicate,
+                           block->body);
+  };
+  return RewriteBottomUp(stmt, add, [](const Expr& expr) { return expr; });
+}
+
+Status ExpectSerial(const char* step, const Ref<For>& loop) {
+  if (loop->for_kind == ForKind::kSerial) return OkStatus();
+  return InvalidInput("{}: loop '{}' is {}; expected a serial loop", step, loop->key,
+                      ToString(loop->for_kind));
+}
+
+bool FeedsReduction(const For& loop) {
+  for (const Ref<Block>& block : BlocksOf(loop.body)) {
+    for (const IterVar& iter : block->iters) {
+      if (iter.kind == IterKind::kReduce && UsesVar(iter.binding, loop.var)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace tcc

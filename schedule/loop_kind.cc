@@ -1,0 +1,92 @@
+#include "schedule/loop_kind.h"
+
+#include "ir/visitor.h"
+#include "schedule/guard.h"
+
+namespace tcc {
+namespace {
+
+Status CheckSpatial(const char* step, const Function& fn, const LoopRef& loop) {
+  TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, loop));
+  TCC_RETURN_IF_ERROR(ExpectSerial(step, LoopAt(path)));
+  if (FeedsReduction(*LoopAt(path))) {
+    return InvalidInput("{}: loop '{}' feeds a reduction; expected a loop of spatial axes", step,
+                        loop);
+  }
+  return OkStatus();
+}
+
+Function WithKind(const Function& fn, const LoopRef& key, ForKind kind) {
+  Ref<For> loop = LoopAt(FindLoop(fn, key).value());
+  Function result = fn;
+  result.body = Replace(fn.body, loop.get(),
+                        MakeStmt<For>(loop->var, loop->extent, kind, loop->key, loop->body));
+  return result;
+}
+
+}  // namespace
+
+StatusOr<Constraints> CheckParallel(const Function& fn, const Parallel& step) {
+  TCC_RETURN_IF_ERROR(CheckSpatial("parallel", fn, step.loop));
+  return Constraints{};
+}
+
+StatusOr<Constraints> CheckVectorize(const Function& fn, const Vectorize& step) {
+  TCC_RETURN_IF_ERROR(CheckSpatial("vectorize", fn, step.loop));
+  Ref<For> loop = LoopAt(FindLoop(fn, step.loop).value());
+  Status status;
+  PreOrder(loop->body, [&](const Stmt& stmt) {
+    const auto* inner = stmt.as<For>();
+    bool bound =
+        inner && inner->for_kind != ForKind::kSerial && inner->for_kind != ForKind::kUnrolled;
+    if (bound || stmt.as<Allocate>()) {
+      status =
+          InvalidInput("vectorize: loop '{}' holds {}; expected only serial and unrolled loops",
+                       step.loop, bound ? "a bound loop" : "an allocation");
+    }
+  });
+  TCC_RETURN_IF_ERROR(status);
+  return Constraints{};
+}
+
+StatusOr<Constraints> CheckUnroll(const Function& fn, const Unroll& step) {
+  TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, step.loop));
+  TCC_RETURN_IF_ERROR(ExpectSerial("unroll", LoopAt(path)));
+  return Constraints{};
+}
+
+StatusOr<Constraints> CheckBind(const Function& fn, const Bind& step) {
+  bool thread = IsThreadIdx(step.kind) || step.kind == ForKind::kVthread;
+  if (!thread && !IsBlockIdx(step.kind)) {
+    return InvalidInput("bind: {} is no hardware index", ToString(step.kind));
+  }
+  TCC_RETURN_IF_ERROR(CheckSpatial("bind", fn, step.loop));
+  Ref<For> loop = LoopAt(FindLoop(fn, step.loop).value());
+  for (const Buffer& buffer : DeclaredBuffers(fn)) {
+    if (!thread || buffer.scope != Scope::kShared) continue;
+    for (const Expr& origin : buffer.window.origin) {
+      if (UsesVar(origin, loop->var)) {
+        return InvalidInput(
+            "bind: the window of shared buffer '{}' moves with loop '{}'; bind loops "
+            "to {} before the buffer is placed",
+            buffer.var->name, step.loop, ToString(step.kind));
+      }
+    }
+  }
+  return Constraints{};
+}
+
+Function ApplyParallel(const Function& fn, const Parallel& step) {
+  return WithKind(fn, step.loop, ForKind::kParallel);
+}
+Function ApplyVectorize(const Function& fn, const Vectorize& step) {
+  return WithKind(fn, step.loop, ForKind::kVectorized);
+}
+Function ApplyUnroll(const Function& fn, const Unroll& step) {
+  return WithKind(fn, step.loop, ForKind::kUnrolled);
+}
+Function ApplyBind(const Function& fn, const Bind& step) {
+  return WithKind(fn, step.loop, step.kind);
+}
+
+}  // namespace tcc

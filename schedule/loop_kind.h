@@ -1,0 +1,48 @@
+#pragma once
+
+#include "schedule/constraint.h"
+#include "schedule/loop_tree.h"
+
+namespace tcc {
+
+// The four steps that say how a loop runs. Each only changes the kind of the loop:
+//
+//   for i in 0..E   -->   for i in 0..E parallel | vectorized | unrolled | threadIdx.x | ...
+
+// Iterations run on any thread, in any order.
+struct Parallel {
+  LoopRef loop;
+  auto Fields() { return std::tie(loop); }
+};
+// One iteration a vector lane. The extent is known once the sizes are.
+struct Vectorize {
+  LoopRef loop;
+  auto Fields() { return std::tie(loop); }
+};
+// Replaced by its iterations in order. The extent is known once the sizes are.
+struct Unroll {
+  LoopRef loop;
+  auto Fields() { return std::tie(loop); }
+};
+// A blockIdx, threadIdx or vthread. Comes before buffers are placed at or below the loop.
+struct Bind {
+  LoopRef loop;
+  ForKind kind;
+  auto Fields() { return std::tie(loop, kind); }
+};
+
+// Refused: a loop that is not serial; for all but Unroll a loop that feeds a reduction (Bind to
+// threadIdx too: cross-thread reductions go through RFactor); Vectorize of a loop that holds
+// another bound loop or a serial loop's allocation; Bind to a kind that is no hardware index, or of
+// a threadIdx or vthread loop that occurs in the origin of a shared window.
+StatusOr<Constraints> CheckParallel(const Function& fn, const Parallel& step);
+StatusOr<Constraints> CheckVectorize(const Function& fn, const Vectorize& step);
+StatusOr<Constraints> CheckUnroll(const Function& fn, const Unroll& step);
+StatusOr<Constraints> CheckBind(const Function& fn, const Bind& step);
+
+Function ApplyParallel(const Function& fn, const Parallel& step);
+Function ApplyVectorize(const Function& fn, const Vectorize& step);
+Function ApplyUnroll(const Function& fn, const Unroll& step);
+Function ApplyBind(const Function& fn, const Bind& step);
+
+}  // namespace tcc

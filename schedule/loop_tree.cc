@@ -1,0 +1,182 @@
+#include "schedule/loop_tree.h"
+
+#include <fmt/ranges.h>
+
+#include "ir/visitor.h"
+
+namespace tcc {
+namespace {
+
+// Depth first; true once `path` ends at a statement that `wanted` accepts.
+bool Descend(const Stmt& stmt, const std::function<bool(const Stmt&)>& wanted, Path& path) {
+  path.push_back(stmt);
+  if (wanted(stmt)) return true;
+  bool found = false;
+  ForEachChild(stmt, [&](const Stmt& child) { found = found || Descend(child, wanted, path); });
+  if (!found) path.pop_back();
+  return found;
+}
+
+std::vector<std::string> LoopKeys(const Function& fn) {
+  std::vector<std::string> keys;
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    if (const auto* loop = stmt.as<For>()) keys.push_back(loop->key);
+  });
+  return keys;
+}
+
+size_t CountBlocks(const Stmt& stmt) {
+  return BlocksOf(stmt).size();
+}
+
+bool AnyLoad(const Stmt& stmt, const Var& buffer) {
+  bool found = false;
+  PreOrderExprs(stmt, [&](const Expr& expr) {
+    const auto* load = expr.as<Load>();
+    found = found || (load && load->buffer == buffer);
+  });
+  return found;
+}
+
+}  // namespace
+
+StatusOr<Path> FindLoop(const Function& fn, const LoopRef& loop) {
+  Path path;
+  auto is_loop = [&](const Stmt& stmt) {
+    const auto* node = stmt.as<For>();
+    return node && node->key == loop;
+  };
+  if (Descend(fn.body, is_loop, path)) return path;
+  return InvalidInput("no loop '{}' in function '{}'; it has {}", loop, fn.name,
+                      fmt::join(LoopKeys(fn), ", "));
+}
+
+StatusOr<Path> FindBlock(const Function& fn, const std::string& block) {
+  Path path;
+  auto is_block = [&](const Stmt& stmt) {
+    const auto* node = stmt.as<Block>();
+    return node && node->name == block;
+  };
+  if (Descend(fn.body, is_block, path)) return path;
+  std::vector<std::string> names;
+  for (const Ref<Block>& b : BlocksOf(fn.body)) names.push_back(b->name);
+  return InvalidInput("no block '{}' in function '{}'; it has {}", block, fn.name,
+                      fmt::join(names, ", "));
+}
+
+std::vector<Ref<For>> LoopsOn(const Path& path) {
+  std::vector<Ref<For>> loops;
+  for (const Stmt& stmt : path) {
+    if (const auto* loop = stmt.as<For>()) loops.push_back(Ref<For>(loop));
+  }
+  return loops;
+}
+
+std::vector<Ref<For>> LoopsInside(const Path& path, const LoopRef& outer) {
+  std::vector<Ref<For>> loops;
+  bool inside = false;
+  for (const Ref<For>& loop : LoopsOn(path)) {
+    if (inside) loops.push_back(loop);
+    inside = inside || loop->key == outer;
+  }
+  return loops;
+}
+
+Ref<For> LoopAt(const Path& path) {
+  const auto* loop = path.back().as<For>();
+  TCC_CHECK(loop != nullptr) << "the path ends at no loop";
+  return Ref<For>(loop);
+}
+
+Ref<Block> BlockAt(const Path& path) {
+  const auto* block = path.back().as<Block>();
+  TCC_CHECK(block != nullptr) << "the path ends at no block";
+  return Ref<Block>(block);
+}
+
+Stmt Replace(const Stmt& root, const StmtNode* target, const Stmt& replacement) {
+  if (root.get() == target) return replacement;
+  auto inner = [&](const Stmt& body) { return Replace(body, target, replacement); };
+  if (const auto* seq = root.as<Seq>()) {
+    std::vector<Stmt> stmts;
+    bool changed = false;
+    for (const Stmt& stmt : seq->stmts) {
+      stmts.push_back(inner(stmt));
+      changed |= !stmts.back().same_as(stmt);
+    }
+    return changed ? SeqOf(std::move(stmts)) : root;
+  }
+  if (const auto* loop = root.as<For>()) {
+    Stmt body = inner(loop->body);
+    if (body.same_as(loop->body)) return root;
+    if (IsNothing(body)) return body;
+    return MakeStmt<For>(loop->var, loop->extent, loop->for_kind, loop->key, body);
+  }
+  if (const auto* allocate = root.as<Allocate>()) {
+    Stmt body = inner(allocate->body);
+    if (body.same_as(allocate->body)) return root;
+    return IsNothing(body) ? body : MakeStmt<Allocate>(allocate->buffer, body);
+  }
+  return root;
+}
+
+Stmt NestOf(const Path& path) {
+  for (const Stmt& stmt : path) {
+    if (stmt.as<Allocate>() == nullptr && CountBlocks(stmt) == 1) return stmt;
+  }
+  TCC_CHECK(false) << "a path without a block";
+  return {};
+}
+
+bool Reads(const Stmt& stmt, const Var& buffer) {
+  return AnyLoad(stmt, buffer);
+}
+
+bool Writes(const Stmt& stmt, const Var& buffer) {
+  bool found = false;
+  PreOrder(stmt, [&](const Stmt& s) {
+    if (const auto* store = s.as<Store>()) found = found || store->buffer == buffer;
+    if (const auto* reduce = s.as<Reduce>()) {
+      for (const Access& output : reduce->outputs) found = found || output.buffer == buffer;
+    }
+  });
+  return found;
+}
+
+bool Accesses(const Stmt& stmt, const Var& buffer) {
+  return Reads(stmt, buffer) || Writes(stmt, buffer);
+}
+
+std::vector<Access> WritesOf(const Block& block) {
+  std::vector<Access> writes;
+  PreOrder(block.body, [&](const Stmt& stmt) {
+    if (const auto* store = stmt.as<Store>()) writes.push_back({store->buffer, store->indices});
+    if (const auto* reduce = stmt.as<Reduce>()) {
+      writes.insert(writes.end(), reduce->outputs.begin(), reduce->outputs.end());
+    }
+  });
+  return writes;
+}
+
+std::vector<Access> ReadsOf(const Block& block) {
+  std::vector<Access> reads;
+  auto collect = [&](const Expr& expr) {
+    if (const auto* load = expr.as<Load>()) reads.push_back({load->buffer, load->indices});
+  };
+  PreOrder(block.predicate, collect);
+  PreOrderExprs(block.body, collect);
+  return reads;
+}
+
+LoopRef BaseKey(const std::string& block, const IterVar& iter) {
+  return block + "/" + iter.var->name;
+}
+
+bool IsBlockName(const Function& fn, const std::string& name) {
+  for (const Ref<Block>& block : BlocksOf(fn.body)) {
+    if (block->name == name) return true;
+  }
+  return false;
+}
+
+}  // namespace tcc

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/function.h"
+#include "ir/support/status.h"
+
+// Finding and replacing loops and blocks in the tree of a function.
+namespace tcc {
+
+// A loop's key, "block/axis.path": "mm/k" is a loop as the operator means it, "mm/k.1" the inner
+// part of its split, "mm/(i.0*j.0)" a fusion.
+using LoopRef = std::string;
+
+// The statements from the function's body down to one statement, that one included.
+using Path = std::vector<Stmt>;
+
+// Error: "no loop 'mm/q' in function 'mm'; it has mm/i, mm/j, ...".
+StatusOr<Path> FindLoop(const Function& fn, const LoopRef& loop);
+StatusOr<Path> FindBlock(const Function& fn, const std::string& block);
+
+// The loops on a path, outermost first, as the nodes themselves.
+std::vector<Ref<For>> LoopsOn(const Path& path);
+// The loops strictly inside `outer` on a path that goes through it.
+std::vector<Ref<For>> LoopsInside(const Path& path, const LoopRef& outer);
+
+// The last statement of the path as a loop or a block; it is one.
+Ref<For> LoopAt(const Path& path);
+Ref<Block> BlockAt(const Path& path);
+
+// `root` with the node `target` replaced. Loops, conditions and allocations left with nothing
+// inside are removed.
+Stmt Replace(const Stmt& root, const StmtNode* target, const Stmt& replacement);
+
+// The topmost statement of `path` that holds no other block than the last one, allocations
+// excluded: what has to move when that block moves.
+Stmt NestOf(const Path& path);
+
+// Whether a load or store of `buffer` occurs in `stmt`.
+bool Accesses(const Stmt& stmt, const Var& buffer);
+bool Reads(const Stmt& stmt, const Var& buffer);
+bool Writes(const Stmt& stmt, const Var& buffer);
+
+// The accesses that a leaf block performs: its body is a Store or a Reduce.
+std::vector<Access> WritesOf(const Block& block);
+std::vector<Access> ReadsOf(const Block& block);
+
+// The names in the keys of a fresh nest: "block/axis".
+LoopRef BaseKey(const std::string& block, const IterVar& iter);
+
+// A name that no block or buffer of `fn` has: `wanted`, or it with the first free suffix.
+bool IsBlockName(const Function& fn, const std::string& name);
+
+}  // namespace tcc

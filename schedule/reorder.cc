@@ -1,0 +1,85 @@
+#include "schedule/reorder.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/support/check.h"
+#include "schedule/guard.h"
+
+namespace tcc {
+namespace {
+
+// The chain from the first loop of the list that is met to the last one; empty if they are in no
+// perfect chain.
+std::vector<Ref<For>> ChainOf(const Function& fn, const std::vector<LoopRef>& loops) {
+  std::vector<Ref<For>> chain;
+  size_t longest = 0;
+  for (const LoopRef& loop : loops) {
+    Path path = FindLoop(fn, loop).value();
+    std::vector<Ref<For>> above = LoopsOn(path);
+    if (above.size() > longest) {
+      longest = above.size();
+      chain = above;
+    }
+  }
+  std::set<LoopRef> wanted(loops.begin(), loops.end());
+  auto first = std::find_if(chain.begin(), chain.end(),
+                            [&](const Ref<For>& loop) { return wanted.contains(loop->key); });
+  chain.erase(chain.begin(), first);
+  size_t found = 0;
+  for (size_t i = 0; i < chain.size(); ++i) {
+    found += wanted.contains(chain[i]->key);
+    bool perfect = i + 1 == chain.size() || chain[i]->body.get() == chain[i + 1].get();
+    if (!perfect) return {};
+  }
+  return found == wanted.size() ? chain : std::vector<Ref<For>>{};
+}
+
+}  // namespace
+
+StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step) {
+  std::set<LoopRef> distinct(step.loops.begin(), step.loops.end());
+  if (step.loops.size() < 2 || distinct.size() != step.loops.size()) {
+    return InvalidInput("reorder: expected two or more different loops, {} given",
+                        step.loops.size());
+  }
+  bool reduces = false;
+  for (const LoopRef& loop : step.loops) {
+    TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, loop));
+    TCC_RETURN_IF_ERROR(ExpectSerial("reorder", LoopAt(path)));
+    reduces = reduces || FeedsReduction(*LoopAt(path));
+  }
+  std::vector<Ref<For>> chain = ChainOf(fn, step.loops);
+  if (chain.empty()) {
+    return InvalidInput("reorder: the loops from '{}' to '{}' are not one perfectly nested chain",
+                        step.loops.front(), step.loops.back());
+  }
+  if (reduces && BlocksOf(chain.back()->body).size() > 1) {
+    return InvalidInput(
+        "reorder: a loop of a reduction would change places with loops round several "
+        "blocks; expected one block below '{}'",
+        chain.back()->key);
+  }
+  return Constraints{};
+}
+
+Function ApplyReorder(const Function& fn, const Reorder& step) {
+  std::vector<Ref<For>> chain = ChainOf(fn, step.loops);
+  std::set<LoopRef> moved(step.loops.begin(), step.loops.end());
+  std::vector<Ref<For>> order = chain;
+  size_t next = 0;
+  for (Ref<For>& slot : order) {
+    if (!moved.contains(slot->key)) continue;
+    slot = LoopAt(FindLoop(fn, step.loops[next++]).value());
+  }
+  Stmt body = chain.back()->body;
+  for (size_t i = order.size(); i-- > 0;) {
+    const For& loop = *order[i];
+    body = MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
+  }
+  Function result = fn;
+  result.body = Replace(fn.body, chain.front().get(), body);
+  return result;
+}
+
+}  // namespace tcc

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "schedule/constraint.h"
+#include "schedule/loop_tree.h"
+
+namespace tcc {
+
+// The loops, which stand in one perfectly nested chain, get the order of the list; others of the
+// chain stay where they are.
+//
+//   for i { for j { for k S } }   --reorder k, i-->   for k { for j { for i S } }
+struct Reorder {
+  std::vector<LoopRef> loops;  // the new order, outermost first
+  auto Fields() { return std::tie(loops); }
+};
+
+// Refused: fewer than two loops, a loop twice, a bound loop, a chain with something between its
+// loops, and a loop that feeds a reduction while the chain holds several blocks (an initialisation
+// would move into or out of it).
+StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step);
+Function ApplyReorder(const Function& fn, const Reorder& step);
+
+}  // namespace tcc

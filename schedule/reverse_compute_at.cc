@@ -1,0 +1,156 @@
+#include "ir/visitor.h"
+#include "schedule/compute_at.h"
+#include "schedule/guard.h"
+#include "schedule/placement.h"
+
+namespace tcc {
+namespace {
+
+struct Plan {
+  Ref<Block> block;
+  Stmt nest;
+  Var buffer;
+  Box window;
+  bool shrinks = false;  // every access of the buffer ends up under the loop
+  std::vector<IterBox> boxes;
+  std::vector<LoopGuard> guards;
+};
+
+// The one buffer that `block` reads and some block under `loop` writes.
+StatusOr<Access> OperandUnder(const Function& fn, const Block& block, const LoopRef& loop) {
+  Stmt body = FindLoop(fn, loop).value().back();
+  std::optional<Access> operand;
+  for (const Access& read : ReadsOf(block)) {
+    if (!Writes(body, read.buffer)) continue;
+    bool other = operand && !(operand->buffer == read.buffer);
+    bool differs = operand && !other && !SameField(operand->indices, read.indices);
+    if (other || differs) {
+      return InvalidInput(
+          "reverse_compute_at: block '{}' reads several things that are written under "
+          "loop '{}'",
+          block.name, loop);
+    }
+    operand = read;
+  }
+  if (!operand) {
+    return InvalidInput(
+        "reverse_compute_at: block '{}' reads nothing that is written under loop '{}'", block.name,
+        loop);
+  }
+  return *operand;
+}
+
+StatusOr<Path> OnlyWriter(const Function& fn, const Var& buffer, const LoopRef& loop) {
+  std::vector<Path> writers = PathsOf(fn, [&](const Block& b) { return Writes(b, buffer); });
+  if (writers.size() != 1 || !IsUnder(writers[0], loop)) {
+    return InvalidInput(
+        "reverse_compute_at: buffer '{}' has {} writers; expected one, under loop '{}' "
+        "(decompose after placing)",
+        buffer->name, writers.size(), loop);
+  }
+  const Block& block = *BlockAt(writers[0]);
+  for (const Ref<For>& above : LoopsOn(writers[0])) {
+    for (const IterVar& iter : block.iters) {
+      if (iter.kind == IterKind::kReduce && UsesVar(iter.binding, above->var)) {
+        return InvalidInput(
+            "reverse_compute_at: loop '{}' is at or inside loop '{}' of the reduction "
+            "'{}'",
+            loop, above->key, block.name);
+      }
+    }
+    if (above->key == loop) break;
+  }
+  return writers[0];
+}
+
+// The guards of the producer that the consumer must share, or why they cannot be shared.
+StatusOr<std::vector<LoopGuard>> GuardsDownTo(const Block& producer,
+                                              const std::vector<Ref<For>>& inside) {
+  std::vector<LoopGuard> shared;
+  for (const LoopGuard& guard : producer.guards) {
+    bool uses_inner = false;
+    for (const Ref<For>& loop : inside) {
+      uses_inner = uses_inner || UsesVar(guard.value, loop->var);
+    }
+    if (!uses_inner) {
+      shared.push_back(guard);
+    } else if (!IsImpliedByDomain(guard, producer)) {
+      return InvalidInput(
+          "reverse_compute_at: a split inside the loop leaves part of block '{}' "
+          "undone; place the consumer first, then split",
+          producer.name);
+    }
+  }
+  return shared;
+}
+
+StatusOr<Plan> MakePlan(const Function& fn, const ReverseComputeAt& step) {
+  TCC_ASSIGN_OR_RETURN(Path path, FindBlock(fn, step.block));
+  TCC_ASSIGN_OR_RETURN(Path loop_path, FindLoop(fn, step.loop));
+  Ref<Block> block = BlockAt(path);
+  if (IsUnder(path, step.loop)) {
+    return InvalidInput("reverse_compute_at: block '{}' is under loop '{}' already", step.block,
+                        step.loop);
+  }
+  for (const IterVar& iter : block->iters) {
+    if (iter.kind == IterKind::kReduce) {
+      return InvalidInput("reverse_compute_at: block '{}' is a reduction", step.block);
+    }
+  }
+  TCC_ASSIGN_OR_RETURN(Access operand, OperandUnder(fn, *block, step.loop));
+  TCC_ASSIGN_OR_RETURN(std::vector<size_t> order, PlainIndices(*block, operand));
+  TCC_ASSIGN_OR_RETURN(Path writer, OnlyWriter(fn, operand.buffer, step.loop));
+  Ref<Block> producer = BlockAt(writer);
+  TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, operand.buffer->name));
+  std::vector<Ref<For>> moving = MovingLoops(writer, step.loop, buffer.scope);
+
+  Plan plan{block, NestOf(path), operand.buffer, {}, false, {}, {}};
+  for (const Access& write : WritesOf(*producer)) {
+    if (!(write.buffer == operand.buffer)) continue;
+    TCC_RETURN_IF_ERROR(PlainIndices(*producer, write).status());
+    TCC_ASSIGN_OR_RETURN(plan.window, RegionOf(*producer, write, moving));
+  }
+  for (const IterVar& iter : producer->iters) {
+    if (iter.kind == IterKind::kSpatial && !IsDense(iter, moving)) {
+      return InvalidInput("reverse_compute_at: under loop '{}' block '{}' skips values of '{}'",
+                          step.loop, producer->name, iter.var->name);
+    }
+  }
+  TCC_ASSIGN_OR_RETURN(plan.guards, GuardsDownTo(*producer, LoopsInside(writer, step.loop)));
+  plan.boxes.resize(block->iters.size());
+  for (size_t d = 0; d < order.size(); ++d) {
+    plan.boxes[order[d]] = {plan.window.origin[d], plan.window.size[d]};
+  }
+  plan.shrinks = !IsParameter(fn, plan.buffer);
+  for (const Path& reader : PathsOf(fn, [&](const Block& b) { return Reads(b, plan.buffer); })) {
+    plan.shrinks &= BlockAt(reader)->name == step.block || IsUnder(reader, step.loop);
+  }
+  TCC_RETURN_IF_ERROR(ExpectVisible(fn, *block, loop_path, {plan.buffer}));
+  return plan;
+}
+
+}  // namespace
+
+StatusOr<Constraints> CheckReverseComputeAt(const Function& fn, const ReverseComputeAt& step) {
+  TCC_RETURN_IF_ERROR(MakePlan(fn, step).status());
+  return Constraints{};
+}
+
+Function ApplyReverseComputeAt(const Function& fn, const ReverseComputeAt& step) {
+  Plan plan = MakePlan(fn, step).value();
+  Stmt nest = NestOver(*plan.block, plan.boxes, plan.guards);
+  auto place = [&](const Stmt& body) {
+    Stmt placed = InsertAfterWriters(body, {plan.buffer}, nest);
+    if (!plan.shrinks) return placed;
+    Buffer buffer = *FindBuffer(fn, plan.buffer);
+    buffer.window = {plan.window.origin, plan.window.size};
+    return MakeStmt<Allocate>(buffer, placed);
+  };
+  Stmt body = Replace(fn.body, plan.nest.get(), Nothing());
+  if (plan.shrinks) body = RemoveAllocation(body, plan.buffer);
+  Function result = fn;
+  result.body = MapBodyOf(body, step.loop, place);
+  return result;
+}
+
+}  // namespace tcc

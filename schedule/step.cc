@@ -1,0 +1,192 @@
+#include "schedule/step.h"
+
+#include <fmt/ranges.h>
+
+#include <sstream>
+
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/visitor.h"
+
+namespace tcc {
+namespace {
+
+constexpr std::string_view kStepNames[] = {
+#define TCC_STEP_NAME(step, name) name,
+    TCC_STEPS(TCC_STEP_NAME)
+#undef TCC_STEP_NAME
+};
+
+std::string PrintField(const std::string& text) {
+  return text;
+}
+std::string PrintField(ForKind kind) {
+  return std::string(ToString(kind));
+}
+std::string PrintField(Scope scope) {
+  return std::string(ToString(scope));
+}
+std::string PrintField(const Expr& expr) {
+  return Print(expr);
+}
+template <typename T>
+std::string PrintField(const std::vector<T>& list) {
+  std::vector<std::string> items;
+  for (const T& item : list) items.push_back(PrintField(item));
+  return fmt::format("[{}]", fmt::join(items, ", "));
+}
+
+// Words of a line, and bracketed lists of them.
+class FieldReader {
+ public:
+  FieldReader(const std::string& line, const std::map<std::string, Var>& vars)
+      : text_(line), vars_(vars) {}
+
+  std::string Word() {
+    SkipSpace();
+    size_t start = at_;
+    while (at_ < text_.size() && text_[at_] != ' ' && text_[at_] != '[') ++at_;
+    return text_.substr(start, at_ - start);
+  }
+
+  void Read(std::string& field) {
+    field = Word();
+    if (field.empty()) Fail("expected a name");
+  }
+  void Read(ForKind& kind) {
+    std::string word = Word();
+    if (auto parsed = ParseForKind(word)) {
+      kind = *parsed;
+    } else {
+      Fail("'" + word + "' is no kind of loop");
+    }
+  }
+  void Read(Scope& scope) {
+    std::string word = Word();
+    if (auto parsed = ParseScope(word)) {
+      scope = *parsed;
+    } else {
+      Fail("'" + word + "' is no scope");
+    }
+  }
+  void Read(std::vector<std::string>& list) { list = Items(); }
+  void Read(std::vector<Expr>& list) {
+    for (const std::string& item : Items()) {
+      StatusOr<Expr> expr = ParseExpr(item, vars_);
+      if (!expr.ok()) return Fail(Message(expr.status()));
+      if (expr->dtype() != kInt64) return Fail("'" + item + "' is no i64");
+      list.push_back(*expr);
+    }
+  }
+
+  Status Finish() {
+    SkipSpace();
+    if (error_.empty() && at_ != text_.size()) Fail("unexpected '" + text_.substr(at_) + "'");
+    return error_.empty() ? OkStatus() : InvalidInput("step '{}': {}", text_, error_);
+  }
+
+ private:
+  void SkipSpace() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+  void Fail(const std::string& why) {
+    if (error_.empty()) error_ = why;
+  }
+
+  // Items between the brackets; commas inside parentheses do not separate.
+  std::vector<std::string> Items() {
+    SkipSpace();
+    std::vector<std::string> items;
+    if (at_ >= text_.size() || text_[at_] != '[') {
+      Fail("expected '['");
+      return items;
+    }
+    std::string item;
+    int depth = 0;
+    for (++at_; at_ < text_.size(); ++at_) {
+      char c = text_[at_];
+      depth += (c == '(') - (c == ')');
+      if (depth == 0 && (c == ',' || c == ']')) {
+        if (!item.empty()) items.push_back(std::move(item));
+        item.clear();
+        if (c == ']') {
+          ++at_;
+          return items;
+        }
+      } else if (c != ' ' || !item.empty()) {
+        item += c;
+      }
+    }
+    Fail("expected ']'");
+    return items;
+  }
+
+  std::string text_;
+  const std::map<std::string, Var>& vars_;
+  size_t at_ = 0;
+  std::string error_;
+};
+
+template <typename T>
+T ReadStep(FieldReader& reader) {
+  T step{};
+  std::apply([&](auto&... field) { (reader.Read(field), ...); }, step.Fields());
+  return step;
+}
+
+}  // namespace
+
+StatusOr<Constraints> Check(const Function& fn, const Step& step) {
+  return std::visit(
+      Overloaded{
+#define TCC_STEP_CHECK(type, name) [&](const type& s) { return Check##type(fn, s); },
+          TCC_STEPS(TCC_STEP_CHECK)
+#undef TCC_STEP_CHECK
+      },
+      step);
+}
+
+Function Apply(const Function& fn, const Step& step) {
+  return std::visit(
+      Overloaded{
+#define TCC_STEP_APPLY(type, name) [&](const type& s) { return Apply##type(fn, s); },
+          TCC_STEPS(TCC_STEP_APPLY)
+#undef TCC_STEP_APPLY
+      },
+      step);
+}
+
+std::string Print(const Step& step) {
+  std::string line(kStepNames[step.index()]);
+  std::visit(
+      [&](auto copy) {
+        std::apply([&](const auto&... field) { ((line += " " + PrintField(field)), ...); },
+                   copy.Fields());
+      },
+      step);
+  return line;
+}
+
+StatusOr<Step> ParseStep(const std::string& line, const std::map<std::string, Var>& vars) {
+  FieldReader reader(line, vars);
+  std::string name = reader.Word();
+#define TCC_STEP_PARSE(type, text)        \
+  if (name == text) {                     \
+    Step step = ReadStep<type>(reader);   \
+    TCC_RETURN_IF_ERROR(reader.Finish()); \
+    return step;                          \
+  }
+  TCC_STEPS(TCC_STEP_PARSE)
+#undef TCC_STEP_PARSE
+  return InvalidInput("unknown step '{}'; expected one of {}", name, fmt::join(kStepNames, ", "));
+}
+
+Step Substitute(const Step& step, const Substitution& values) {
+  const auto* split = std::get_if<Split>(&step);
+  if (!split) return step;
+  Split known = *split;
+  for (Expr& factor : known.factors) factor = Substitute(factor, values);
+  return known;
+}
+
+}  // namespace tcc

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <variant>
+
+#include "ir/substitute.h"
+#include "schedule/cache.h"
+#include "schedule/compute_at.h"
+#include "schedule/decompose_reduction.h"
+#include "schedule/fuse.h"
+#include "schedule/loop_kind.h"
+#include "schedule/reorder.h"
+#include "schedule/split.h"
+
+namespace tcc {
+
+// struct, name in the text of a trace. Check##struct and Apply##struct belong to each.
+#define TCC_STEPS(X)                        \
+  X(Split, "split")                         \
+  X(Fuse, "fuse")                           \
+  X(Reorder, "reorder")                     \
+  X(Parallel, "parallel")                   \
+  X(Vectorize, "vectorize")                 \
+  X(Unroll, "unroll")                       \
+  X(Bind, "bind")                           \
+  X(CacheRead, "cache_read")                \
+  X(CacheWrite, "cache_write")              \
+  X(SetScope, "set_scope")                  \
+  X(ComputeAt, "compute_at")                \
+  X(ReverseComputeAt, "reverse_compute_at") \
+  X(DecomposeReduction, "decompose_reduction")
+
+using Step = std::variant<Split, Fuse, Reorder, Parallel, Vectorize, Unroll, Bind, CacheRead,
+                          CacheWrite, SetScope, ComputeAt, ReverseComputeAt, DecomposeReduction>;
+
+// Whether the step is legal on `fn`, or why not; and what must hold where sizes are free. What a
+// step that is accepted with free sizes does is right at every point that satisfies the
+// constraints.
+StatusOr<Constraints> Check(const Function& fn, const Step& step);
+
+// Total where Check agreed. Never consults a prover and never looks at the value of a size, so that
+// it commutes with Substitute.
+Function Apply(const Function& fn, const Step& step);
+
+// One line: "split mm/i [ti, 4]". Names and keys hold no white space or brackets.
+std::string Print(const Step& step);
+StatusOr<Step> ParseStep(const std::string& line, const std::map<std::string, Var>& vars);
+
+// Every size in the step replaced.
+Step Substitute(const Step& step, const Substitution& values);
+
+}  // namespace tcc
