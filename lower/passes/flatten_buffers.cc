@@ -1,0 +1,124 @@
+#include <unordered_map>
+
+#include "ir/compare.h"
+#include "ir/simplify.h"
+#include "lower/passes/loop_bounds.h"
+#include "lower/passes/passes.h"
+
+namespace tcc {
+namespace {
+
+// Extents of the stored dimensions: the window's sizes (or the shape), block factors applied.
+std::vector<Expr> StoredExtents(const Buffer& buffer) {
+  std::vector<Expr> extents = buffer.window.size.empty() ? buffer.shape : buffer.window.size;
+  for (const BlockFactor& block : buffer.layout.blocks) {
+    extents[block.dim] = CeilDivide(extents[block.dim], block.factor);
+    extents.push_back(block.factor);
+  }
+  return extents;
+}
+
+std::vector<Expr> StoredStrides(const Buffer& buffer) {
+  if (!buffer.layout.strides.empty()) return buffer.layout.strides;
+  std::vector<Expr> extents = StoredExtents(buffer);
+  std::vector<Expr> strides(extents.size(), Expr(1));
+  for (size_t d = extents.size(); d-- > 1;) strides[d - 1] = strides[d] * extents[d];
+  return strides;
+}
+
+// 1 + the largest offset of a stored cell, times the versions.
+Expr ElementCount(const Buffer& buffer) {
+  std::vector<Expr> extents = StoredExtents(buffer);
+  Expr count(1);
+  if (buffer.layout.strides.empty()) {
+    for (const Expr& extent : extents) count = count * extent;
+  } else {
+    for (size_t d = 0; d < extents.size(); ++d) {
+      count = count + (extents[d] - Expr(1)) * buffer.layout.strides[d];
+    }
+  }
+  if (buffer.layout.offset) count = count + buffer.layout.offset;
+  return buffer.versions ? count * buffer.versions : count;
+}
+
+// XORs bits [base, base + bits) of `offset` with the bits `shift` above them.
+Expr Swizzled(const Expr& offset, const XorSwizzle& swizzle) {
+  if (swizzle.bits == 0) return offset;
+  Expr mask((int64_t{1} << swizzle.bits) - 1);
+  Expr high = FloorDivide(offset, Expr(int64_t{1} << (swizzle.base + swizzle.shift)));
+  Expr bits = CallOf(ScalarOp::kBitAnd, {high, mask});
+  return CallOf(ScalarOp::kBitXor, {offset, bits * Expr(int64_t{1} << swizzle.base)});
+}
+
+class Flattener final : public BoundedMutator {
+ public:
+  Function Flatten(const Function& fn) {
+    Function result = fn;
+    for (Buffer& param : result.params) param = Declare(param);
+    result.body = Mutate(fn.body);
+    return result;
+  }
+
+ private:
+  using BoundedMutator::Rewrite;
+
+  Buffer Declare(const Buffer& buffer) {
+    declared_.emplace(buffer.var, buffer);
+    return {buffer.var, {Simplify(ElementCount(buffer), bounds())}, buffer.scope, {}, {}, -1, {}};
+  }
+
+  Expr OffsetOf(const Var& var, const std::vector<Expr>& indices) {
+    const Buffer& buffer = declared_.at(var);
+    std::vector<Expr> stored = indices;
+    for (size_t d = 0; d < stored.size(); ++d) {
+      if (!buffer.window.origin.empty()) stored[d] = stored[d] - buffer.window.origin[d];
+      if (buffer.circular == static_cast<int>(d))
+        stored[d] = FloorModulo(stored[d], buffer.window.size[d]);
+    }
+    for (const BlockFactor& block : buffer.layout.blocks) {
+      Expr whole = stored[block.dim];
+      stored[block.dim] = FloorDivide(whole, block.factor);
+      stored.push_back(FloorModulo(whole, block.factor));
+    }
+    std::vector<Expr> strides = StoredStrides(buffer);
+    Expr offset = buffer.layout.offset ? buffer.layout.offset : Expr(0);
+    for (size_t d = 0; d < stored.size(); ++d) offset = offset + stored[d] * strides[d];
+    return Simplify(Swizzled(offset, buffer.layout.swizzle), bounds());
+  }
+
+  Expr Rewrite(const Load& load) override {
+    std::vector<Expr> indices;
+    for (const Expr& index : load.indices) indices.push_back(Mutate(index));
+    return Make<Load>(load.buffer, std::vector<Expr>{OffsetOf(load.buffer, indices)});
+  }
+
+  Stmt Rewrite(const Store& store) override {
+    std::vector<Expr> indices;
+    for (const Expr& index : store.indices) indices.push_back(Mutate(index));
+    return MakeStmt<Store>(store.buffer, std::vector<Expr>{OffsetOf(store.buffer, indices)},
+                           Mutate(store.value), store.mask);
+  }
+
+  Stmt Rewrite(const Allocate& allocate) override {
+    Buffer flat = Declare(allocate.buffer);
+    return MakeStmt<Allocate>(flat, Mutate(allocate.body));
+  }
+
+  // Offsets are simplified with the ranges of the loops round them.
+  Stmt RewriteLoop(const For& loop) override {
+    ForgetRewritten();
+    Stmt result = RewriteChildren(loop);
+    ForgetRewritten();
+    return result;
+  }
+
+  std::unordered_map<Var, Buffer, VarHash> declared_;
+};
+
+}  // namespace
+
+Function FlattenBuffers(const Function& fn) {
+  return Flattener().Flatten(fn);
+}
+
+}  // namespace tcc

@@ -1,0 +1,54 @@
+#include "ir/visitor.h"
+#include "lower/passes/passes.h"
+
+namespace tcc {
+namespace {
+
+void SplitConjunction(const Expr& condition, std::vector<Expr>& terms) {
+  if (const auto* both = condition.as<And>()) {
+    SplitConjunction(both->a, terms);
+    SplitConjunction(both->b, terms);
+  } else {
+    terms.push_back(condition);
+  }
+}
+
+// Terms in order, each guarding the evaluation of the next.
+Stmt Guarded(const std::vector<Expr>& terms, const Stmt& body) {
+  if (terms.empty()) return body;
+  Expr condition = terms[0];
+  for (size_t i = 1; i < terms.size(); ++i) condition = BothOf(condition, terms[i]);
+  return MakeStmt<If>(condition, body);
+}
+
+bool HasLoad(const Expr& expr) {
+  bool found = false;
+  PreOrder(expr, [&](const Expr& e) { found = found || e.as<Load>(); });
+  return found;
+}
+
+Stmt HoistFrom(const Stmt& stmt) {
+  const auto* loop = stmt.as<For>();
+  const auto* test = loop ? loop->body.as<If>() : nullptr;
+  if (!test || test->else_body) return stmt;
+  std::vector<Expr> terms, outside, inside;
+  SplitConjunction(test->condition, terms);
+  for (const Expr& term : terms) {
+    // What a later term loads may need an earlier one that stays inside; and the body may store it.
+    bool moves = !UsesVar(term, loop->var) && !HasLoad(term);
+    (moves ? outside : inside).push_back(term);
+  }
+  if (outside.empty()) return stmt;
+  return Guarded(outside, MakeStmt<For>(loop->var, loop->extent, loop->for_kind, loop->key,
+                                        Guarded(inside, test->then_body)));
+}
+
+}  // namespace
+
+Function HoistConditions(const Function& fn) {
+  Function result = fn;
+  result.body = RewriteBottomUp(fn.body, HoistFrom, [](const Expr& expr) { return expr; });
+  return result;
+}
+
+}  // namespace tcc

@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <set>
+
+#include "ir/compare.h"
+#include "ir/visitor.h"
+#include "lower/passes/passes.h"
+
+namespace tcc {
+namespace {
+
+// One access of a shared buffer by a leaf, with what decides whether two accesses can meet.
+struct SharedAccess {
+  Var buffer;
+  bool writes = false;
+  const Block* leaf = nullptr;
+  // For each dimension of the buffer whose index is exactly a thread variable: that loop's kind.
+  std::vector<std::pair<size_t, ForKind>> owners;
+};
+
+using Pending = std::vector<SharedAccess>;
+
+class BarrierInserter {
+ public:
+  explicit BarrierInserter(const Function& fn) {
+    for (const Buffer& buffer : DeclaredBuffers(fn)) {
+      if (buffer.scope == Scope::kShared) shared_.insert(buffer.var.get());
+    }
+    PreOrder(fn.body, [&](const Stmt& stmt) {
+      const auto* loop = stmt.as<For>();
+      if (loop && IsThreadIdx(loop->for_kind)) axes_.insert(loop->for_kind);
+    });
+  }
+
+  // `pending` comes in as the accesses since the last barrier and goes out likewise.
+  Stmt Insert(const Stmt& stmt, Pending& pending) {
+    if (const auto* seq = stmt.as<Seq>()) return InsertInSeq(*seq, pending);
+    if (const auto* block = stmt.as<Block>()) {
+      Append(pending, AccessesOf(*block));
+      return stmt;
+    }
+    if (const auto* loop = stmt.as<For>()) return InsertInLoop(*loop, pending);
+    if (const auto* allocate = stmt.as<Allocate>()) {
+      Stmt body = Insert(allocate->body, pending);
+      return body.same_as(allocate->body) ? stmt : MakeStmt<Allocate>(allocate->buffer, body);
+    }
+    if (stmt.as<Barrier>()) pending.clear();
+    return stmt;
+  }
+
+ private:
+  static void Append(Pending& pending, const Pending& more) {
+    pending.insert(pending.end(), more.begin(), more.end());
+  }
+
+  Stmt InsertInSeq(const Seq& seq, Pending& pending) {
+    std::vector<Stmt> stmts;
+    for (const Stmt& child : seq.stmts) {
+      if (Conflicts(pending, FirstAccesses(child))) {
+        stmts.push_back(MakeStmt<Barrier>(Scope::kShared));
+        pending.clear();
+      }
+      stmts.push_back(Insert(child, pending));
+    }
+    return SeqOf(std::move(stmts));
+  }
+
+  // A serial body is visited twice: the second time with what the first left open.
+  Stmt InsertInLoop(const For& loop, Pending& pending) {
+    vars_.push_back(&loop);
+    Stmt body = Insert(loop.body, pending);
+    bool repeats = loop.for_kind == ForKind::kSerial || loop.for_kind == ForKind::kUnrolled;
+    if (repeats) {
+      lifetimes_.push_back(AllocatedIn(loop.body));
+      Pending carried = pending;
+      if (Conflicts(carried, FirstAccesses(body))) {
+        body = SeqOf({MakeStmt<Barrier>(Scope::kShared), body});
+        carried.clear();
+      }
+      body = Insert(body, carried);
+      lifetimes_.pop_back();
+      pending = carried;
+    }
+    vars_.pop_back();
+    if (body.same_as(loop.body)) return loop;
+    return MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
+  }
+
+  static std::set<const ExprNode*> AllocatedIn(const Stmt& stmt) {
+    std::set<const ExprNode*> buffers;
+    PreOrder(stmt, [&](const Stmt& s) {
+      if (const auto* allocate = s.as<Allocate>()) buffers.insert(allocate->buffer.var.get());
+    });
+    return buffers;
+  }
+
+  // The accesses that can happen in `stmt` before its first barrier.
+  Pending FirstAccesses(const Stmt& stmt) {
+    Pending accesses;
+    CollectFirst(stmt, accesses);
+    return accesses;
+  }
+
+  // False once a barrier was met.
+  bool CollectFirst(const Stmt& stmt, Pending& accesses) {
+    if (stmt.as<Barrier>()) return false;
+    if (const auto* block = stmt.as<Block>()) Append(accesses, AccessesOf(*block));
+    if (const auto* allocate = stmt.as<Allocate>()) return CollectFirst(allocate->body, accesses);
+    if (const auto* loop = stmt.as<For>()) {
+      vars_.push_back(loop);
+      bool open = CollectFirst(loop->body, accesses);
+      vars_.pop_back();
+      return open;
+    }
+    if (const auto* seq = stmt.as<Seq>()) {
+      for (const Stmt& child : seq->stmts) {
+        if (!CollectFirst(child, accesses)) return false;
+      }
+    }
+    return true;
+  }
+
+  Pending AccessesOf(const Block& block) {
+    Pending accesses;
+    auto add = [&](const Var& buffer, const std::vector<Expr>& indices, bool writes) {
+      if (shared_.contains(buffer.get()))
+        accesses.push_back(Describe(block, buffer, indices, writes));
+    };
+    PreOrderExprs(block.body, [&](const Expr& expr) {
+      if (const auto* load = expr.as<Load>()) add(load->buffer, load->indices, false);
+    });
+    PreOrder(block.body, [&](const Stmt& stmt) {
+      if (const auto* store = stmt.as<Store>()) add(store->buffer, store->indices, true);
+      if (const auto* reduce = stmt.as<Reduce>()) {
+        for (const Access& output : reduce->outputs) add(output.buffer, output.indices, true);
+      }
+    });
+    return accesses;
+  }
+
+  SharedAccess Describe(const Block& block, const Var& buffer, const std::vector<Expr>& indices,
+                        bool writes) {
+    SharedAccess access{buffer, writes, &block, {}};
+    for (size_t d = 0; d < indices.size(); ++d) {
+      for (const IterVar& iter : block.iters) {
+        if (!indices[d].same_as(iter.var)) continue;
+        for (const For* loop : vars_) {
+          if (IsThreadIdx(loop->for_kind) && iter.binding.same_as(loop->var)) {
+            access.owners.emplace_back(d, loop->for_kind);
+          }
+        }
+      }
+    }
+    return access;
+  }
+
+  // Both accesses belong to the same thread: every axis of the launch fixes the same dimension in
+  // both.
+  bool SameOwner(const SharedAccess& a, const SharedAccess& b) const {
+    std::set<ForKind> fixed;
+    for (const auto& owner : a.owners) {
+      if (std::find(b.owners.begin(), b.owners.end(), owner) != b.owners.end())
+        fixed.insert(owner.second);
+    }
+    return fixed == axes_;
+  }
+
+  bool Conflicts(const Pending& earlier, const Pending& later) const {
+    for (const SharedAccess& a : earlier) {
+      for (const SharedAccess& b : later) {
+        if (!(a.buffer == b.buffer) || !(a.writes || b.writes)) continue;
+        // A leaf met again round a loop inside the buffer's lifetime touches its own cells.
+        bool itself = a.leaf->name == b.leaf->name && !BornInRepeatedLoop(a.buffer);
+        if (!itself && !SameOwner(a, b)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool BornInRepeatedLoop(const Var& buffer) const {
+    for (const auto& lifetime : lifetimes_) {
+      if (lifetime.contains(buffer.get())) return true;
+    }
+    return false;
+  }
+
+  std::set<const ExprNode*> shared_;
+  std::set<ForKind> axes_;
+  std::vector<const For*> vars_;
+  std::vector<std::set<const ExprNode*>> lifetimes_;  // of buffers inside the loops visited again
+};
+
+}  // namespace
+
+Function InsertBarriers(const Function& fn) {
+  Function result = fn;
+  Pending pending;
+  result.body = BarrierInserter(fn).Insert(fn.body, pending);
+  return result;
+}
+
+}  // namespace tcc

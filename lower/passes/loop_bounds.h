@@ -1,0 +1,24 @@
+#pragma once
+
+#include "ir/interval.h"
+#include "ir/visitor.h"
+
+namespace tcc {
+
+// A Mutator that knows the range of every loop variable it is inside of.
+class BoundedMutator : public Mutator {
+ protected:
+  using Mutator::Rewrite;
+  Stmt Rewrite(const For& loop) override;
+  // What a loop becomes, with its variable's range in bounds().
+  virtual Stmt RewriteLoop(const For& loop) { return RewriteChildren(loop); }
+  const Bounds& bounds() const { return bounds_; }
+
+ private:
+  Bounds bounds_;
+};
+
+// 0 .. extent - 1, as far as the extent is bounded.
+Interval RangeOf(const For& loop, const Bounds& bounds);
+
+}  // namespace tcc

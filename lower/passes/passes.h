@@ -1,0 +1,39 @@
+#pragma once
+
+#include "ir/function.h"
+
+// The loop passes. Each is total on what Verify accepts and is run by RunPipeline alone, which says
+// in one list what holds after it and why it stands where it stands.
+namespace tcc {
+
+// Removes the guards that hold at every instance: by the bounds of the loops, or because the domain
+// check of an iteration variable says as much. Only where sizes are known; a Tile variable keeps
+// all.
+Function DropPredicates(const Function& fn);
+
+// Puts barriers between the accesses of shared buffers that could race.
+Function InsertBarriers(const Function& fn);
+
+// Blocks become conditions round stores over loop variables; a reduction's init becomes a store at
+// the first instance.
+Function InlineBlocks(const Function& fn);
+
+// A condition that does not depend on a loop moves out of it.
+Function HoistConditions(const Function& fn);
+
+// Windows and layouts become arithmetic: every buffer is flat and every access has one index.
+Function FlattenBuffers(const Function& fn);
+
+// Loops marked unrolled are replaced by their iterations; one whose extent is not known becomes
+// serial.
+Function UnrollLoops(const Function& fn);
+
+// Vectorized loops are replaced by vector statements. A condition that differs between lanes
+// becomes a mask, with a version without masks for where all lanes pass.
+Function VectorizeLoops(const Function& fn);
+
+// An innermost loop whose body has conditions that do not change in it is doubled: without
+// conditions for where all hold, as it was for where they do not.
+Function UnswitchLoops(const Function& fn);
+
+}  // namespace tcc

@@ -1,0 +1,30 @@
+#include "ir/substitute.h"
+#include "ir/visitor.h"
+#include "lower/passes/passes.h"
+
+namespace tcc {
+namespace {
+
+Stmt Unroll(const Stmt& stmt) {
+  const auto* loop = stmt.as<For>();
+  if (!loop || loop->for_kind != ForKind::kUnrolled) return stmt;
+  std::optional<int64_t> extent = AsConstant(loop->extent);
+  if (!extent)
+    return MakeStmt<For>(loop->var, loop->extent, ForKind::kSerial, loop->key, loop->body);
+
+  std::vector<Stmt> copies;
+  for (int64_t i = 0; i < *extent; ++i) {
+    copies.push_back(WithFreshVars(Substitute(loop->body, loop->var, Expr(i))));
+  }
+  return SeqOf(std::move(copies));
+}
+
+}  // namespace
+
+Function UnrollLoops(const Function& fn) {
+  Function result = fn;
+  result.body = RewriteBottomUp(fn.body, Unroll, [](const Expr& expr) { return expr; });
+  return result;
+}
+
+}  // namespace tcc

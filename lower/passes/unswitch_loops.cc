@@ -1,0 +1,71 @@
+#include "ir/substitute.h"
+#include "ir/visitor.h"
+#include "lower/passes/passes.h"
+
+namespace tcc {
+namespace {
+
+// Doubling more than this costs more in code than the tests cost in time.
+constexpr int kLargestBody = 512;
+
+int CountStores(const Stmt& stmt) {
+  int count = 0;
+  PreOrder(stmt, [&](const Stmt& s) { count += s.kind() == StmtKind::kStore; });
+  return count;
+}
+
+// Conditions in `body` that only use what is defined outside it; each once, in order of occurrence.
+std::vector<Expr> InvariantConditions(const For& loop) {
+  std::vector<Var> defined = {loop.var};
+  bool loads = false;
+  PreOrder(loop.body, [&](const Stmt& stmt) {
+    if (const auto* let = stmt.as<Let>()) defined.push_back(let->var);
+  });
+  std::vector<Expr> conditions;
+  PreOrder(loop.body, [&](const Stmt& stmt) {
+    const auto* test = stmt.as<If>();
+    if (!test) return;
+    bool invariant = true;
+    PreOrder(test->condition, [&](const Expr& e) { loads = loads || e.as<Load>(); });
+    for (const Var& var : defined) invariant = invariant && !UsesVar(test->condition, var);
+    for (const Expr& known : conditions) invariant = invariant && !Equal(known, test->condition);
+    if (invariant && !loads) conditions.push_back(test->condition);
+    loads = false;
+  });
+  return conditions;
+}
+
+Stmt Unswitch(const Stmt& stmt) {
+  const auto* loop = stmt.as<For>();
+  bool plain = loop && loop->for_kind == ForKind::kSerial;
+  if (!plain) return stmt;
+  bool innermost = true;
+  PreOrder(loop->body,
+           [&](const Stmt& s) { innermost = innermost && !s.as<For>() && !s.as<Barrier>(); });
+  if (!innermost || CountStores(loop->body) > kLargestBody) return stmt;
+  std::vector<Expr> conditions = InvariantConditions(*loop);
+  if (conditions.empty()) return stmt;
+
+  auto holds = [&](const Stmt& s) -> Stmt {
+    const auto* test = s.as<If>();
+    if (!test) return s;
+    for (const Expr& condition : conditions) {
+      if (Equal(condition, test->condition)) return test->then_body;
+    }
+    return s;
+  };
+  Stmt fast = WithFreshVars(RewriteBottomUp(stmt, holds, [](const Expr& expr) { return expr; }));
+  Expr all = conditions[0];
+  for (size_t i = 1; i < conditions.size(); ++i) all = BothOf(all, conditions[i]);
+  return MakeStmt<If>(all, fast, stmt);
+}
+
+}  // namespace
+
+Function UnswitchLoops(const Function& fn) {
+  Function result = fn;
+  result.body = RewriteBottomUp(fn.body, Unswitch, [](const Expr& expr) { return expr; });
+  return result;
+}
+
+}  // namespace tcc

@@ -1,0 +1,193 @@
+#include "ir/affine.h"
+#include "ir/simplify.h"
+#include "ir/substitute.h"
+#include "ir/visitor.h"
+#include "lower/passes/passes.h"
+
+namespace tcc {
+namespace {
+
+// Rewrites the body of one vectorized loop: every expression becomes either uniform (scalar, the
+// same in all lanes) or a vector.
+class LoopVectorizer {
+ public:
+  LoopVectorizer(Var var, int lanes) : var_(std::move(var)), lanes_(lanes) {}
+
+  // `mask` is null where every lane is active.
+  Stmt Vectorize(const Stmt& stmt, const Expr& mask) {
+    return VisitStmt(
+        stmt,
+        Overloaded{[&](const Store& store) { return VectorStore(store, mask); },
+                   [&](const Seq& seq) {
+                     std::vector<Stmt> stmts;
+                     for (const Stmt& child : seq.stmts) stmts.push_back(Vectorize(child, mask));
+                     return SeqOf(std::move(stmts));
+                   },
+                   [&](const For& loop) -> Stmt {
+                     TCC_CHECK(!UsesVar(loop.extent, var_))
+                         << "a loop's extent differs between lanes";
+                     return MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key,
+                                          Vectorize(loop.body, mask));
+                   },
+                   [&](const If& test) { return VectorIf(test, mask); },
+                   [&](const Let& let) { return VectorLet(let, mask); },
+                   [&](const auto&) -> Stmt {
+                     TCC_CHECK(false)
+                         << "a statement that cannot be vectorized; CheckVectorize refuses it";
+                     return {};
+                   }});
+  }
+
+ private:
+  bool Varies(const Expr& expr) const { return expr.dtype().lanes() > 1; }
+
+  Expr Widen(const Expr& expr) const { return Varies(expr) ? expr : Make<Broadcast>(expr, lanes_); }
+
+  // A null mask stays null; otherwise both.
+  Expr Intersect(const Expr& mask, const Expr& condition) const {
+    return mask ? BothOf(mask, Widen(condition)) : Widen(condition);
+  }
+
+  // Integers that are affine in the loop stay ramps, which codegen addresses as such.
+  Expr AsRamp(const Expr& expr) const {
+    std::optional<AffineForm> form = ToAffine(expr, {var_});
+    if (!form || form->vars.empty()) return {};
+    return Make<Ramp>(form->rest, form->coefficients[0], lanes_);
+  }
+
+  Expr Vector(const Expr& expr) {
+    bool varies = UsesVar(expr, var_);
+    for (const auto& [scalar, vector] : lets_) varies = varies || UsesVar(expr, scalar);
+    if (!varies) return expr;
+    if (expr.dtype() == kInt64) {
+      if (Expr ramp = AsRamp(expr)) return ramp;
+    }
+    return VisitExpr(
+        expr,
+        Overloaded{[&](const VarNode& var) -> Expr {
+                     if (expr.same_as(var_)) return Make<Ramp>(Expr(0), Expr(1), lanes_);
+                     return lets_.at(Var(var));
+                   },
+                   [&](const Cast& cast) -> Expr {
+                     return Make<Cast>(cast.dtype.WithLanes(lanes_), Vector(cast.value));
+                   },
+                   [&](const Not& n) -> Expr { return Make<Not>(Vector(n.a)); },
+                   [&](const Select& select) -> Expr {
+                     return Make<Select>(Vector(select.condition), Widen(Vector(select.then_value)),
+                                         Widen(Vector(select.else_value)));
+                   },
+                   [&](const Load& load) -> Expr {
+                     std::vector<Expr> indices;
+                     for (const Expr& index : load.indices) indices.push_back(Vector(index));
+                     return Make<Load>(load.buffer, indices);
+                   },
+                   [&](const Call& call) -> Expr {
+                     std::vector<Expr> args;
+                     for (const Expr& arg : call.args) args.push_back(Widen(Vector(arg)));
+                     return Make<Call>(call.op, args);
+                   },
+                   [&](const auto& node) -> Expr {
+                     using Node = std::decay_t<decltype(node)>;
+                     if constexpr (requires {
+                                     node.a;
+                                     node.b;
+                                   }) {
+                       return Make<Node>(Widen(Vector(node.a)), Widen(Vector(node.b)));
+                     } else {
+                       TCC_CHECK(false) << "an expression of a vector inside a vectorized loop";
+                       return {};
+                     }
+                   }});
+  }
+
+  Stmt VectorStore(const Store& store, const Expr& mask) {
+    std::vector<Expr> indices;
+    bool varies = false;
+    for (const Expr& index : store.indices) {
+      indices.push_back(Vector(index));
+      varies = varies || Varies(indices.back());
+    }
+    Expr value = Vector(store.value);
+    // Every lane stores the same value to the same cell: once is enough.
+    if (!varies && !Varies(value) && !mask) return store;
+    TCC_CHECK(varies) << "lanes of a vectorized loop store to one cell of " << store.buffer->name;
+    return MakeStmt<Store>(store.buffer, indices, Widen(value), mask);
+  }
+
+  Stmt VectorLet(const Let& let, const Expr& mask) {
+    Expr value = Vector(let.value);
+    if (!Varies(value)) return MakeStmt<Let>(let.var, value, Vectorize(let.body, mask));
+    Expr wide = Make<VarNode>(let.var->name, VarRole::kLoop, value.dtype(), 0, 0);
+    lets_.emplace(let.var, wide);
+    // Both versions of a masked region may define it, so each definition has a variable of its own.
+    Stmt result = MakeStmt<Let>(Var(wide.as<VarNode>()), value, Vectorize(let.body, mask));
+    lets_.erase(let.var);
+    return result;
+  }
+
+  Stmt VectorIf(const If& test, const Expr& mask) {
+    Expr condition = Vector(test.condition);
+    if (!Varies(condition)) {
+      return MakeStmt<If>(condition, Vectorize(test.then_body, mask),
+                          test.else_body ? Vectorize(test.else_body, mask) : Stmt());
+    }
+    Stmt masked = Vectorize(test.then_body, Intersect(mask, condition));
+    if (test.else_body) {
+      Stmt other = Vectorize(test.else_body, Intersect(mask, Make<Not>(condition)));
+      return SeqOf({masked, other});
+    }
+    Expr all = HoldsInAllLanes(test.condition);
+    if (!all || mask) return masked;
+    return MakeStmt<If>(all, Vectorize(test.then_body, mask), WithFreshVars(masked));
+  }
+
+  // A scalar condition under which every lane passes: a < b with both affine in the loop is decided
+  // by the first or the last lane. Null where that is not known.
+  Expr HoldsInAllLanes(const Expr& condition) const {
+    if (const auto* both = condition.as<And>()) {
+      Expr a = HoldsInAllLanes(both->a);
+      Expr b = HoldsInAllLanes(both->b);
+      return a && b ? BothOf(a, b) : Expr();
+    }
+    if (!UsesVar(condition, var_)) return condition;
+    const auto* less = condition.as<Lt>();
+    const auto* at_most = condition.as<Le>();
+    if (!less && !at_most) return {};
+    Expr gap = less ? less->a - less->b : at_most->a - at_most->b;
+    if (gap.dtype() != kInt64) return {};
+    std::optional<AffineForm> form = ToAffine(gap, {var_});
+    if (!form || form->vars.empty()) return {};
+    std::optional<int64_t> slope = AsConstant(Simplify(form->coefficients[0]));
+    if (!slope) return {};
+    return Substitute(condition, var_, Expr(*slope > 0 ? lanes_ - 1 : 0));
+  }
+
+  Var var_;
+  int lanes_;
+  Substitution lets_;
+};
+
+Stmt VectorizeLoop(const Stmt& stmt) {
+  const auto* loop = stmt.as<For>();
+  if (!loop || loop->for_kind != ForKind::kVectorized) return stmt;
+  std::optional<int64_t> extent = AsConstant(loop->extent);
+  // Lanes are a matter of code size; beyond this, and for unknown extents, a plain loop is right
+  // too.
+  constexpr int64_t kMostLanes = 256;
+  if (!extent || *extent > kMostLanes || *extent < 2) {
+    bool once = extent && *extent == 1;
+    return once ? Substitute(loop->body, loop->var, Expr(0))
+                : MakeStmt<For>(loop->var, loop->extent, ForKind::kSerial, loop->key, loop->body);
+  }
+  return LoopVectorizer(loop->var, static_cast<int>(*extent)).Vectorize(loop->body, {});
+}
+
+}  // namespace
+
+Function VectorizeLoops(const Function& fn) {
+  Function result = fn;
+  result.body = RewriteBottomUp(fn.body, VectorizeLoop, [](const Expr& expr) { return expr; });
+  return result;
+}
+
+}  // namespace tcc

@@ -1,0 +1,66 @@
+#include "lower/pipeline.h"
+
+#include "ir/simplify.h"
+#include "ir/verifier.h"
+#include "lower/passes/passes.h"
+
+namespace tcc {
+namespace {
+
+Function SimplifyAll(const Function& fn) {
+  return Simplify(fn);
+}
+
+Function MarkLowered(const Function& fn) {
+  Function result = fn;
+  result.level = Level::kLowered;
+  return result;
+}
+
+constexpr Pass kPipeline[] = {
+    // name                run              holds after it                     why here
+    {"simplify", SimplifyAll, "sizes are plain numbers", "schedules leave raw algebra"},
+    {"drop_predicates", DropPredicates, "no guard is redundant", "blocks still know their domains"},
+    {"insert_barriers", InsertBarriers, "no shared-memory hazard is open",
+     "threads are bound, accesses are logical"},
+    {"inline_blocks", InlineBlocks, "no Block is left", "regions were needed until now"},
+    {"hoist_conditions", HoistConditions,
+     "conditions stand at the outermost loop that decides them", "before loops are copied"},
+    {"flatten_buffers", FlattenBuffers, "one index an access, no window",
+     "indices are still affine in the loops"},
+    {"lowered", MarkLowered, "the function is kLowered", "nothing logical is left"},
+    {"vectorize", VectorizeLoops, "vectorized loops are Ramps",
+     "before unrolling, which copies them"},
+    {"unroll", UnrollLoops, "indices of local buffers are constants",
+     "after vectors, whose loops are inside"},
+    {"simplify_lowered", SimplifyAll, "indices are in normal form",
+     "vectors and copies left arithmetic"},
+    {"unswitch", UnswitchLoops, "innermost loops have a version without conditions",
+     "conditions are simplest now"},
+};
+
+}  // namespace
+
+std::span<const Pass> Pipeline() {
+  return kPipeline;
+}
+
+StatusOr<Function> RunPipeline(const Function& fn, const PipelineOptions& options) {
+  if (options.verify) TCC_RETURN_IF_ERROR(Verify(fn));
+  Function current = fn;
+  int number = 0;
+  for (const Pass& pass : kPipeline) {
+    if (++number > options.last_pass) break;
+    current = pass.run(current);
+    if (options.after_pass) options.after_pass(number, pass.name, current);
+    if (!options.verify) continue;
+    Status status = Verify(current);
+    if (!status.ok()) {
+      return absl::InternalError(
+          fmt::format("after pass {} of '{}': {}", pass.name, fn.name, Message(status)));
+    }
+  }
+  return current;
+}
+
+}  // namespace tcc

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ir/function.h"
+#include "ir/support/status.h"
+
+namespace tcc {
+
+struct PipelineOptions {
+  // Verifies after every pass; a failure is an internal error that names the pass.
+  bool verify = false;
+  // Called with the result of each pass: its place in the list from 1, its name and the function.
+  std::function<void(int number, std::string_view pass, const Function& fn)> after_pass;
+  // Runs only the passes whose place is at most this; to find the one that breaks something.
+  int last_pass = 1000;
+};
+
+struct Pass {
+  std::string_view name;
+  Function (*run)(const Function&);
+  std::string_view holds_after;
+  std::string_view why_here;
+};
+
+// The one list, in order.
+std::span<const Pass> Pipeline();
+
+// From kTensor or kScheduled, with no free Tile variable, to kLowered. Error: `fn` itself does not
+// verify (with options.verify), or a pass broke it.
+StatusOr<Function> RunPipeline(const Function& fn, const PipelineOptions& options = {});
+
+}  // namespace tcc

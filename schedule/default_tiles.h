@@ -1,0 +1,30 @@
+#pragma once
+
+#include "ir/function.h"
+#include "ir/target.h"
+
+// The sizes that the default trace picks from extents alone.
+namespace tcc {
+
+// Extent of an iteration variable's domain; it is known.
+int64_t ExtentOf(const Block& block, size_t iter);
+
+// Instances of the block.
+int64_t WorkOf(const Block& block);
+
+// Rows by columns of accumulators; columns are lanes of one vectorized loop, several registers
+// wide.
+struct RegisterTile {
+  int64_t rows = 1;
+  int64_t columns = 1;
+};
+
+// A tile that fits the vector registers: rows * v + v + 1 of them for v registers of columns
+// (reference: cpu_perf, section 7: two or more registers wide, twelve or more accumulators). Sizes
+// that divide are preferred; else tails are evened out.
+RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& target, DType dtype);
+
+// Lanes of the vectorized loop of a map of this extent.
+int64_t MapLanes(int64_t extent, const Target& target);
+
+}  // namespace tcc
