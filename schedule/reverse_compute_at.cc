@@ -84,6 +84,26 @@ StatusOr<std::vector<LoopGuard>> GuardsDownTo(const Block& producer,
   return shared;
 }
 
+// Nothing that `block` reads may be written after the loop's nest begins, other than `operand`.
+Status ExpectOperandsBefore(const Function& fn, const Block& block, const Path& loop_path,
+                            const Var& operand) {
+  // Blocks in textual order: those of the loop and after it come from the first one under it.
+  std::string first = BlocksOf(loop_path.back())[0]->name;
+  bool reached = false;
+  for (const Ref<Block>& writer : BlocksOf(fn.body)) {
+    reached = reached || writer->name == first;
+    if (!reached) continue;
+    for (const Access& read : ReadsOf(block)) {
+      if (!(read.buffer == operand) && Writes(*writer, read.buffer)) {
+        return InvalidInput(
+            "reverse_compute_at: block '{}' reads buffer '{}', which block '{}' writes only later",
+            block.name, read.buffer->name, writer->name);
+      }
+    }
+  }
+  return OkStatus();
+}
+
 StatusOr<Plan> MakePlan(const Function& fn, const ReverseComputeAt& step) {
   TCC_ASSIGN_OR_RETURN(Path path, FindBlock(fn, step.block));
   TCC_ASSIGN_OR_RETURN(Path loop_path, FindLoop(fn, step.loop));
@@ -125,6 +145,7 @@ StatusOr<Plan> MakePlan(const Function& fn, const ReverseComputeAt& step) {
   for (const Path& reader : PathsOf(fn, [&](const Block& b) { return Reads(b, plan.buffer); })) {
     plan.shrinks &= BlockAt(reader)->name == step.block || IsUnder(reader, step.loop);
   }
+  TCC_RETURN_IF_ERROR(ExpectOperandsBefore(fn, *block, loop_path, plan.buffer));
   TCC_RETURN_IF_ERROR(ExpectVisible(fn, *block, loop_path, {plan.buffer}));
   return plan;
 }

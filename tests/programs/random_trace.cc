@@ -1,0 +1,112 @@
+#include "tests/programs/random_trace.h"
+
+#include "ir/visitor.h"
+
+namespace tcc {
+namespace {
+
+// Proposes steps over what the function has at the moment.
+class Proposer {
+ public:
+  Proposer(const Function& fn, Trace& trace, Random& random) : trace_(trace), random_(random) {
+    PreOrder(fn.body, [&](const Stmt& stmt) {
+      if (const auto* loop = stmt.as<For>()) loops_.push_back(loop->key);
+      if (const auto* block = stmt.as<Block>()) blocks_.push_back(block->name);
+    });
+    for (const Buffer& buffer : DeclaredBuffers(fn)) buffers_.push_back(buffer.var->name);
+  }
+
+  Step Propose() {
+    switch (random_.Below(16)) {
+      case 0:
+      case 1:
+      case 2:
+        return Split{AnyLoop(), Factors()};
+      case 3:
+        return FuseChild();
+      case 4:
+      case 5:
+        return Reorder{{AnyLoop(), AnyLoop()}};
+      case 6:
+        return CacheRead{AnyBuffer(), {}, AnyScope(), NewName()};
+      case 7:
+        return CacheWrite{AnyBlock(), AnyBuffer(), AnyScope(), NewName()};
+      case 8:
+      case 9:
+      case 10:
+        return ComputeAt{AnyBlock(), AnyLoop()};
+      case 11:
+      case 12:
+        return ReverseComputeAt{AnyBlock(), AnyLoop()};
+      case 13:
+        return DecomposeReduction{AnyBlock(), AnyLoop()};
+      case 14:
+        return random_.OneIn(2) ? Step(Unroll{AnyLoop()}) : Step(Vectorize{AnyLoop()});
+      default:
+        return Parallel{AnyLoop()};
+    }
+  }
+
+ private:
+  const std::string& Pick(const std::vector<std::string>& list) {
+    return list[random_.Below(list.size())];
+  }
+  LoopRef AnyLoop() { return Pick(loops_); }
+  std::string AnyBlock() { return Pick(blocks_); }
+  std::string AnyBuffer() { return Pick(buffers_); }
+  Scope AnyScope() { return random_.OneIn(2) ? Scope::kLocal : Scope::kGlobal; }
+  std::string NewName() { return "c" + std::to_string(trace_.steps.size()); }
+
+  // Loops come in pre-order, so the next one is often the child.
+  Step FuseChild() {
+    size_t i = random_.Below(loops_.size());
+    return Fuse{loops_[i], loops_[std::min(i + 1, loops_.size() - 1)]};
+  }
+
+  std::vector<Expr> Factors() {
+    std::vector<Expr> factors;
+    for (uint64_t levels = 1 + random_.Below(2); levels > 0; --levels) {
+      if (random_.OneIn(4)) {
+        factors.push_back(Expr(random_.Between(1, 4)));
+      } else {
+        trace_.vars.push_back(TileVar("t" + std::to_string(trace_.vars.size()), 1, 15));
+        factors.push_back(trace_.vars.back());
+      }
+    }
+    return factors;
+  }
+
+  Trace& trace_;
+  Random& random_;
+  std::vector<std::string> loops_, blocks_, buffers_;
+};
+
+}  // namespace
+
+Trace RandomTrace(const Function& fn, int steps, Random& random) {
+  Trace trace;
+  Function current = fn;
+  current.level = Level::kScheduled;
+  for (int tries = 0; tries < 12 * steps && static_cast<int>(trace.steps.size()) < steps; ++tries) {
+    size_t vars = trace.vars.size();
+    Step step = Proposer(current, trace, random).Propose();
+    if (!Check(current, step).ok()) {
+      trace.vars.resize(vars);
+      continue;
+    }
+    current = Apply(current, step);
+    trace.steps.push_back(std::move(step));
+  }
+  return trace;
+}
+
+Decisions RandomDecisions(const Trace& trace, Random& random) {
+  Decisions decisions;
+  for (const Var& var : trace.vars) {
+    int64_t value = random.OneIn(6) ? 1 : random.Between(1, random.OneIn(4) ? 15 : 5);
+    decisions[var->name] = std::min(value, var->high);
+  }
+  return decisions;
+}
+
+}  // namespace tcc

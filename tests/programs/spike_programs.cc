@@ -1,0 +1,292 @@
+#include "tests/programs/spike_programs.h"
+
+#include "ir/parser.h"
+#include "ir/support/check.h"
+
+namespace tcc {
+namespace {
+
+Function MustParse(const std::string& text) {
+  StatusOr<Function> fn = ParseFunction(text);
+  TCC_CHECK(fn.ok()) << Message(fn.status()) << " in\n" << text;
+  return *fn;
+}
+
+int64_t Extent(Random& random) {
+  constexpr int64_t kExtents[] = {1, 2, 3, 4, 5, 7, 8, 11, 13};
+  return kExtents[random.Below(std::size(kExtents))];
+}
+
+constexpr const char* kTiles = R"(
+tile i1 1 15
+tile i2 1 15
+tile j1 1 15
+tile j2 1 15
+tile k1 1 15
+tile k2 1 15
+tile s 1 6
+)";
+
+struct Row {
+  const char* name;
+  Function (*build)(Random& random);
+  const char* trace;  // after the tiles above
+};
+
+Function RandomMatmul(Random& random) {
+  return MatmulFunction(Extent(random), Extent(random), Extent(random));
+}
+
+Function RandomConv(Random& random) {
+  ConvShape shape;
+  shape.kernel_h = random.Between(1, 3);
+  shape.kernel_w = random.Between(1, 3);
+  shape.stride = random.Between(1, 2);
+  shape.dilation = random.Between(1, 2);
+  shape.pad = random.Between(0, 2);
+  shape.height = random.Between(5, 8);
+  shape.width = random.Between(5, 8);
+  shape.channels = random.Between(1, 3);
+  shape.filters = random.Between(1, 5);
+  return ConvFunction(shape);
+}
+
+constexpr Row kRows[] = {
+    {"matmul, caches at two depths", RandomMatmul, R"(
+split mm/i [i1, i2]
+split mm/j [j1, j2]
+split mm/k [k1, k2]
+reorder [mm/i.0, mm/j.0, mm/i.1, mm/j.1, mm/k.0, mm/k.1, mm/i.2, mm/j.2, mm/k.2]
+cache_write mm C local C_l
+reverse_compute_at C_l mm/j.1
+cache_read A [mm] global A_s
+cache_read A_s [mm] local A_l
+cache_read B [] global B_s
+compute_at A_l mm/k.1
+compute_at A_s mm/k.0
+compute_at B_s mm/j.0
+decompose_reduction mm mm/k.0
+unroll mm/k.2
+vectorize mm.init/j.2
+)"},
+    {"matmul, inexact splits after placement", RandomMatmul, R"(
+split mm/i [i1, i2]
+split mm/j [j1, j2]
+split mm/k [k1, k2]
+reorder [mm/i.0, mm/j.0, mm/i.1, mm/j.1, mm/k.0, mm/k.1, mm/i.2, mm/j.2, mm/k.2]
+cache_write mm C local C_l
+reverse_compute_at C_l mm/j.0
+cache_read A [mm] global A_s
+compute_at A_s mm/k.0
+split mm/i.1 [s]
+split mm/j.2 [s]
+split mm/k.2 [s]
+split A_s/ax0 [s]
+split C_l/ax1 [2]
+decompose_reduction mm mm/i.1.0
+vectorize C_l/ax1.1
+)"},
+    {"matmul, fuse and split above and below the caches", RandomMatmul, R"(
+split mm/i [i1]
+split mm/j [j1]
+split mm/k [k1]
+reorder [mm/i.0, mm/j.0, mm/k.0, mm/i.1, mm/j.1, mm/k.1]
+fuse mm/i.0 mm/j.0
+split mm/(i.0*j.0) [s]
+cache_write mm C global C_l
+reverse_compute_at C_l mm/(i.0*j.0).1
+cache_read B [mm] global B_s
+compute_at B_s mm/k.0
+fuse mm/i.1 mm/j.1
+split mm/(i.1*j.1) [3]
+fuse C_l/ax0 C_l/ax1
+split C_l/(ax0*ax1) [s]
+parallel mm/(i.0*j.0).0
+)"},
+    {"convolution, staged input and filters", RandomConv, R"(
+split conv/y [i1, i2]
+split conv/x [j1]
+split conv/o [j2]
+split conv/c [k1]
+reorder [conv/y.0, conv/x.0, conv/o.0, conv/y.1, conv/c.0, conv/ky, conv/kx, conv/y.2, conv/x.1, conv/o.1, conv/c.1]
+cache_write conv Y local Y_l
+reverse_compute_at Y_l conv/y.1
+cache_read X [conv] global X_s
+cache_read W [conv] global W_s
+cache_read X_s [conv] local X_l
+compute_at X_l conv/kx
+compute_at X_s conv/c.0
+compute_at W_s conv/ky
+split conv/y.2 [s]
+decompose_reduction conv conv/c.0
+unroll conv/x.1
+vectorize conv/o.1
+vectorize Y_l/ax2
+)"},
+    {"convolution, fused rows in parallel", RandomConv, R"(
+split conv/x [j1]
+split conv/ky [k1]
+fuse conv/y conv/x.0
+parallel conv/(y*x.0)
+reorder [conv/ky.0, conv/x.1]
+unroll conv/kx
+)"},
+    {"softmax, one reduction of a pair",
+     [](Random& random) { return SoftmaxFunction(Extent(random), Extent(random)); }, R"(
+split stat/j [k1, k2]
+split stat/i [i1]
+reorder [stat/j.2, stat/j.1]
+decompose_reduction stat stat/j.0
+split out/j [j1]
+reorder [out/j.0, out/i]
+vectorize out/j.1
+parallel stat/i.0
+)"},
+    {"softmax, statistics computed where they are read",
+     [](Random& random) { return SoftmaxFunction(Extent(random), Extent(random)); }, R"(
+split out/i [i1]
+split out/j [j1]
+reorder [out/i.0, out/j.0, out/i.1, out/j.1]
+compute_at stat out/i.0
+split stat/j [s]
+decompose_reduction stat stat/j.0
+)"},
+    {"two readers of one buffer", [](Random& random) { return TwoReadersFunction(Extent(random)); },
+     R"(
+split out/i [i1, i2]
+compute_at sum out/i.0
+cache_read A [] global A_s
+compute_at A_s out/i.0
+split A_s/ax0 [s]
+split sum/i [2]
+)"},
+    {"empty reduction", [](Random& random) { return EmptyReductionFunction(Extent(random)); }, R"(
+split total/i [i1]
+split total/k [k1]
+split total.init/i [i2]
+)"},
+    {"matmul on threads, staged in shared memory", RandomMatmul, R"(
+split mm/i [i1, i2]
+split mm/j [j1, j2]
+split mm/k [k1]
+reorder [mm/i.0, mm/j.0, mm/i.1, mm/j.1, mm/k.0, mm/k.1, mm/i.2, mm/j.2]
+bind mm/i.0 blockIdx.y
+bind mm/j.0 blockIdx.x
+bind mm/i.1 threadIdx.y
+bind mm/j.1 threadIdx.x
+cache_write mm C local C_l
+reverse_compute_at C_l mm/j.1
+cache_read A [mm] shared A_s
+cache_read B [mm] shared B_s
+compute_at A_s mm/k.0
+compute_at B_s mm/k.0
+split A_s/ax1 [4]
+bind A_s/ax0 threadIdx.y
+bind A_s/ax1.1 threadIdx.x
+fuse B_s/ax0 B_s/ax1
+split B_s/(ax0*ax1) [i1, j1]
+bind B_s/(ax0*ax1).1 threadIdx.y
+bind B_s/(ax0*ax1).2 threadIdx.x
+decompose_reduction mm mm/k.0
+)"},
+};
+
+}  // namespace
+
+Function MatmulFunction(int64_t m, int64_t n, int64_t k) {
+  return MustParse(fmt::format(R"(
+fn mm(A: f32[{0}, {2}], B: f32[{2}, {1}], C: f32[{0}, {1}]) tensor {{
+  for i in 0..{0} @mm/i {{ for j in 0..{1} @mm/j {{ for k in 0..{2} @mm/k {{
+    block mm(i: spatial {0} = i, j: spatial {1} = j, k: reduce {2} = k) {{
+      reduce sum_f32 init (C[i, j]) with (A[i, k] * B[k, j])
+    }}
+  }} }} }}
+}})",
+                               m, n, k));
+}
+
+Function ConvFunction(const ConvShape& shape) {
+  int64_t rows = shape.out(shape.height, shape.kernel_h);
+  int64_t columns = shape.out(shape.width, shape.kernel_w);
+  return MustParse(fmt::format(
+      R"(
+fn conv(X: f32[{h}, {w}, {c}], W: f32[{kh}, {kw}, {c}, {o}], Y: f32[{y}, {x}, {o}]) tensor {{
+  for y in 0..{y} @conv/y {{ for x in 0..{x} @conv/x {{ for o in 0..{o} @conv/o {{
+    for ky in 0..{kh} @conv/ky {{ for kx in 0..{kw} @conv/kx {{ for c in 0..{c} @conv/c {{
+      block conv(y: spatial {y} = y, x: spatial {x} = x, o: spatial {o} = o,
+                 ky: reduce {kh} = ky, kx: reduce {kw} = kx, c: reduce {c} = c)
+          where (0 <= y * {s} + ky * {d} - {p} && y * {s} + ky * {d} - {p} < {h} &&
+                 0 <= x * {s} + kx * {d} - {p} && x * {s} + kx * {d} - {p} < {w}) {{
+        reduce sum_f32 init (Y[y, x, o])
+            with (X[y * {s} + ky * {d} - {p}, x * {s} + kx * {d} - {p}, c] * W[ky, kx, c, o])
+      }}
+    }} }} }}
+  }} }} }}
+}})",
+      fmt::arg("h", shape.height), fmt::arg("w", shape.width), fmt::arg("c", shape.channels),
+      fmt::arg("kh", shape.kernel_h), fmt::arg("kw", shape.kernel_w), fmt::arg("o", shape.filters),
+      fmt::arg("y", rows), fmt::arg("x", columns), fmt::arg("s", shape.stride),
+      fmt::arg("d", shape.dilation), fmt::arg("p", shape.pad)));
+}
+
+Function SoftmaxFunction(int64_t rows, int64_t columns) {
+  return MustParse(fmt::format(R"(
+fn softmax(X: f32[{0}, {1}], Y: f32[{0}, {1}]) tensor {{
+  allocate m: f32[{0}] {{ allocate l: f32[{0}] {{
+    for i in 0..{0} @stat/i {{ for j in 0..{1} @stat/j {{
+      block stat(i: spatial {0} = i, j: reduce {1} = j) {{
+        reduce softmax_f32 init (m[i], l[i]) with (X[i, j], 1.0)
+      }}
+    }} }}
+    for i in 0..{0} @out/i {{ for j in 0..{1} @out/j {{
+      block out(i: spatial {0} = i, j: spatial {1} = j) {{
+        Y[i, j] = exp_diff(X[i, j], m[i]) / l[i]
+      }}
+    }} }}
+  }} }}
+}})",
+                               rows, columns));
+}
+
+Function TwoReadersFunction(int64_t extent) {
+  return MustParse(fmt::format(R"(
+fn stencil(A: f32[{1}], B: f32[{0}]) tensor {{
+  allocate T: f32[{0}] {{
+    for i in 0..{0} @sum/i {{
+      block sum(i: spatial {0} = i) {{ T[i] = A[i] + A[i + 1] + A[i + 2] }}
+    }}
+    for i in 0..{0} @out/i {{
+      block out(i: spatial {0} = i) {{ B[i] = T[i] + A[i + 1] * 3.0 }}
+    }}
+  }}
+}})",
+                               extent, extent + 2));
+}
+
+Function EmptyReductionFunction(int64_t rows) {
+  return MustParse(fmt::format(R"(
+fn total(A: f32[{0}, 0], C: f32[{0}]) tensor {{
+  for i in 0..{0} @total.init/i {{
+    block total.init(i: spatial {0} = i) {{ C[i] = 0.0 }}
+  }}
+  for i in 0..{0} @total/i {{ for k in 0..0 @total/k {{
+    block total(i: spatial {0} = i, k: reduce 0 = k) {{
+      reduce sum_f32 (C[i]) with (A[i, k])
+    }}
+  }} }}
+}})",
+                               rows));
+}
+
+size_t SpikeCount() {
+  return std::size(kRows);
+}
+
+SpikeProgram BuildSpike(size_t index, Random& random) {
+  const Row& row = kRows[index];
+  StatusOr<Trace> trace = ParseTrace(std::string(kTiles) + row.trace);
+  TCC_CHECK(trace.ok()) << row.name << ": " << Message(trace.status());
+  return {row.name, row.build(random), *trace};
+}
+
+}  // namespace tcc
