@@ -22,6 +22,8 @@ function(tcc_tests folder)
     return()
   endif()
   add_executable(${folder}_tests ${sources})
+  # Tests are compiled more often than they run long.
+  target_compile_options(${folder}_tests PRIVATE -O1)
   target_link_libraries(${folder}_tests PRIVATE ${ARGN} tcc_test_main)
   add_test(NAME ${folder} COMMAND ${folder}_tests)
   set_tests_properties(${folder} PROPERTIES LABELS ${folder} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
