@@ -4,6 +4,7 @@
 
 #include "ir/interpreter.h"
 #include "lower/build_loop_nest.h"
+#include "lower/graph/edit.h"
 #include "lower/ops/op_lowering.h"
 
 namespace tcc {
@@ -17,6 +18,33 @@ StatusOr<std::vector<int64_t>> KnownShape(const Buffer& buffer) {
     shape.push_back(*extent);
   }
   return shape;
+}
+
+// Weights are often transposed or reshaped: millions of elements, too many for the interpreter.
+std::optional<Tensor> MovedConstant(const Graph& graph, const Node& node,
+                                    const std::vector<int64_t>& shape) {
+  const Tensor* constant = node.inputs.empty() ? nullptr : graph.ConstantOf(node.inputs[0]);
+  if (!constant) return std::nullopt;
+  if (FormOf(node) == OpForm::kView) return ReshapedTensor(*constant, shape);
+  std::vector<int64_t> perm = node.Ints("perm");
+  bool transposes = node.op == OpKind::kTranspose && !perm.empty();
+  return transposes ? std::optional(TransposedTensor(*constant, perm)) : std::nullopt;
+}
+
+// Checks the outputs' sizes on the way.
+StatusOr<std::vector<Tensor>> ZeroOutputs(const Node& node, const TensorProgram& program,
+                                          int64_t max_bytes) {
+  std::vector<Tensor> outputs;
+  for (const Buffer& output : program.outputs) {
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, KnownShape(output));
+    TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(output.dtype(), shape));
+    if (bytes > max_bytes) {
+      return absl::ResourceExhaustedError(
+          fmt::format("node '{}' gives {} bytes; the limit is {}", node.name, bytes, max_bytes));
+    }
+    outputs.push_back(MakeZeroTensor(output.dtype(), shape));
+  }
+  return outputs;
 }
 
 }  // namespace
@@ -42,15 +70,13 @@ StatusOr<std::vector<Tensor>> EvaluateNode(const Graph& graph, const Node& node,
     }
     arguments.push_back(*constant);
   }
-  for (const Buffer& output : lowered.program.outputs) {
-    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, KnownShape(output));
-    TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(output.dtype(), shape));
-    if (bytes > limits.max_bytes) {
-      return absl::ResourceExhaustedError(fmt::format("node '{}' gives {} bytes; the limit is {}",
-                                                      node.name, bytes, limits.max_bytes));
-    }
-    arguments.push_back(MakeZeroTensor(output.dtype(), shape));
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
+                       ZeroOutputs(node, lowered.program, limits.max_bytes));
+  if (std::optional<Tensor> moved = MovedConstant(graph, node, outputs[0].shape)) {
+    return std::vector<Tensor>{*moved};
   }
+  arguments.insert(arguments.end(), outputs.begin(), outputs.end());
+  outputs.clear();  // the interpreter writes to tensors that nobody else holds
 
   Function fn = BuildLoopNest(lowered.program);
   InterpretOptions options;

@@ -1,0 +1,215 @@
+#include "lower/graph/fuse_graph.h"
+
+#include <algorithm>
+#include <set>
+
+#include "lower/graph/edit.h"
+#include "lower/ops/op_lowering.h"
+#include "lower/ops/storage_order.h"
+
+namespace tcc {
+namespace {
+
+// Beyond this a kernel gains nothing and its expression grows.
+constexpr size_t kMaxNodes = 24;
+constexpr size_t kMaxInputs = 16;
+
+constexpr int kSink = -1;  // reads the graph's outputs
+
+bool IsElementwise(const Node& node) {
+  return FormOf(node) == OpForm::kElementwise;
+}
+
+class Fuser {
+ public:
+  explicit Fuser(const Graph& graph) : graph_(graph), uses_(UsesOf(graph)) {
+    group_.resize(graph.nodes.size(), kNone);
+    FindPostDominators();
+  }
+
+  std::vector<Subgraph> Run() {
+    int count = static_cast<int>(graph_.nodes.size());
+    // Late reductions first: of two that meet in an addition the later one takes it, as the other's
+    // result is there by then.
+    for (int n = count - 1; n >= 0; --n) {
+      if (FormOf(graph_.nodes[n]) == OpForm::kReduction) Grow(n);
+    }
+    for (int n = 0; n < count; ++n) {
+      if (group_[n] == kNone) Grow(n);
+    }
+    return Collect();
+  }
+
+ private:
+  static constexpr int kNone = -1;
+
+  bool IsUsed(ValueId id) const {
+    return id != kNoValue && (uses_.is_output[id] || !uses_.readers[id].empty());
+  }
+
+  // The first node that all ways from a node's results to the graph's outputs lead through.
+  void FindPostDominators() {
+    int count = static_cast<int>(graph_.nodes.size());
+    post_dominator_.assign(count, kSink);
+    depth_.assign(count, 1);
+    for (int n = count - 1; n >= 0; --n) {
+      std::optional<int> common;
+      for (ValueId output : graph_.nodes[n].outputs) {
+        if (output == kNoValue) continue;
+        if (uses_.is_output[output]) common = kSink;
+        for (int reader : uses_.readers[output]) {
+          common = common ? CommonPostDominator(*common, reader) : reader;
+        }
+      }
+      post_dominator_[n] = common.value_or(kSink);
+      depth_[n] = Depth(post_dominator_[n]) + 1;
+    }
+  }
+
+  int Depth(int n) const { return n == kSink ? 0 : depth_[n]; }
+
+  int CommonPostDominator(int a, int b) const {
+    while (a != b) {
+      int& deeper = Depth(a) >= Depth(b) ? a : b;
+      deeper = post_dominator_[deeper];
+    }
+    return a;
+  }
+
+  bool MayLead(const Node& node) const {
+    if (IsView(graph_, node) || node.op == OpKind::kConcat || node.op == OpKind::kRepack) {
+      return false;
+    }
+    return std::none_of(node.outputs.begin() + 1, node.outputs.end(),
+                        [&](ValueId id) { return IsUsed(id); });
+  }
+
+  // An element-wise node whose result lies as the leader's does.
+  bool MayFollow(const Node& leader, const Node& node) const {
+    if (!IsElementwise(node) || !MayLead(node)) return false;
+    const std::vector<Expr>& shape = graph_.value(leader.outputs[0]).shape;
+    const std::vector<Expr>& own = graph_.value(node.outputs[0]).shape;
+    bool same_shape = std::equal(shape.begin(), shape.end(), own.begin(), own.end(), SameExtent);
+    return same_shape &&
+           OutputOrder(graph_, leader, shape.size()) == OutputOrder(graph_, node, own.size());
+  }
+
+  // The nodes on the ways from `from` to `to`, `to` included, or nullopt if one may not follow.
+  std::optional<std::set<int>> Between(int leader, int from, int to) const {
+    std::set<int> found;
+    std::vector<int> work = {from};
+    while (!work.empty()) {
+      int n = work.back();
+      work.pop_back();
+      if (n == to) continue;
+      for (ValueId output : graph_.nodes[n].outputs) {
+        if (output == kNoValue) continue;
+        for (int reader : uses_.readers[output]) {
+          if (found.contains(reader)) continue;
+          if (group_[reader] != kNone || !MayFollow(graph_.nodes[leader], graph_.nodes[reader])) {
+            return std::nullopt;
+          }
+          found.insert(reader);
+          work.push_back(reader);
+        }
+      }
+    }
+    return found;
+  }
+
+  size_t CountInputs(const std::set<int>& nodes) const {
+    std::set<ValueId> inputs;
+    for (int n : nodes) {
+      for (ValueId id : graph_.nodes[n].inputs) {
+        if (id != kNoValue) inputs.insert(id);
+      }
+    }
+    return inputs.size();
+  }
+
+  void Grow(int leader) {
+    std::set<int> members = {leader};
+    int last = leader;
+    while (MayLead(graph_.nodes[leader]) && post_dominator_[last] != kSink) {
+      int next = post_dominator_[last];
+      std::optional<std::set<int>> between = Between(leader, last, next);
+      if (!between) break;
+      std::set<int> grown = members;
+      grown.insert(between->begin(), between->end());
+      if (grown.size() > kMaxNodes || CountInputs(grown) > kMaxInputs) break;
+      members = std::move(grown);
+      last = next;
+    }
+    int group = static_cast<int>(groups_.size());
+    for (int n : members) group_[n] = group;
+    groups_.push_back({members.begin(), members.end()});
+  }
+
+  std::string NameOf(const std::vector<int>& nodes) {
+    constexpr size_t kNamed = 4;
+    std::string name = Identifier(graph_.nodes[nodes[0]].name);
+    for (size_t i = 1; i < std::min(nodes.size(), kNamed); ++i) {
+      name += '_';
+      for (char c : ToString(graph_.nodes[nodes[i]].op)) {
+        name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      }
+    }
+    std::string unique = name;
+    for (int suffix = 1; !names_.insert(unique).second; ++suffix) {
+      unique = fmt::format("{}_{}", name, suffix);
+    }
+    return unique;
+  }
+
+  Subgraph ToSubgraph(const std::vector<int>& nodes) {
+    Subgraph subgraph;
+    subgraph.nodes = nodes;
+    subgraph.name = NameOf(nodes);
+    const Node& last = graph_.nodes[nodes.back()];
+    if (nodes.size() == 1 && IsView(graph_, last)) subgraph.kind = SubgraphKind::kView;
+    for (ValueId output : last.outputs) {
+      if (output != kNoValue) subgraph.outputs.push_back(output);
+    }
+    std::set<ValueId> known;
+    for (int n : nodes) {
+      for (ValueId input : graph_.nodes[n].inputs) {
+        if (input != kNoValue && known.insert(input).second) subgraph.inputs.push_back(input);
+      }
+      for (ValueId output : graph_.nodes[n].outputs) known.insert(output);
+    }
+    return subgraph;
+  }
+
+  std::vector<Subgraph> Collect() {
+    std::sort(groups_.begin(), groups_.end(),
+              [](const auto& a, const auto& b) { return a.back() < b.back(); });
+    std::vector<Subgraph> subgraphs;
+    for (const std::vector<int>& nodes : groups_) subgraphs.push_back(ToSubgraph(nodes));
+    return subgraphs;
+  }
+
+  const Graph& graph_;
+  ValueUses uses_;
+  std::vector<int> post_dominator_;
+  std::vector<int> depth_;
+  std::vector<int> group_;
+  std::vector<std::vector<int>> groups_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+bool IsView(const Graph& graph, const Node& node) {
+  if (FormOf(node) == OpForm::kView) return true;
+  if (node.op != OpKind::kTranspose) return false;
+  const std::vector<Expr>& shape = graph.value(node.inputs[0]).shape;
+  std::vector<int64_t> perm = node.Ints("perm");
+  if (perm.size() != shape.size()) return false;
+  return SameBytes(shape, InputOrder(graph, node, 0), {perm.begin(), perm.end()});
+}
+
+std::vector<Subgraph> FuseGraph(const Graph& graph) {
+  return Fuser(graph).Run();
+}
+
+}  // namespace tcc

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "ir/graph.h"
+#include "ir/support/status.h"
+
+namespace tcc {
+
+struct GraphPass {
+  std::string_view name;
+  Status (*run)(Graph& graph);
+  std::string_view why_here;
+};
+
+// In order.
+std::span<const GraphPass> GraphPasses();
+
+// From what the importer gives to what FuseGraph takes: shapes everywhere, nothing that is known
+// left to compute, layouts assigned. Fails with the first pass's error.
+Status RunGraphPasses(Graph& graph);
+
+}  // namespace tcc

@@ -1,0 +1,104 @@
+#include "lower/graph/to_tensor_exprs.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/substitute.h"
+#include "lower/ops/op_lowering.h"
+
+namespace tcc {
+namespace {
+
+class ProgramJoiner {
+ public:
+  ProgramJoiner(const Graph& graph, const Subgraph& subgraph) : outputs_(subgraph.outputs) {
+    result_.program.name = subgraph.name;
+    result_.program.shape_vars = graph.shape_vars;
+  }
+
+  void Append(const LoweredNode& node) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      Rename(node.program.inputs[i], BufferOf(node.inputs[i], node.program.inputs[i]));
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      Define(node.outputs[i], node.program.outputs[i]);
+    }
+    for (const Buffer& buffer : node.program.intermediates) {
+      result_.program.intermediates.push_back(buffer);
+    }
+    for (const TensorExpr& expr : node.program.stages) {
+      ComputeExpr stage = std::get<ComputeExpr>(expr);
+      for (Expr& value : stage.values) value = Substitute(value, renamed_);
+      stage.predicate = Substitute(stage.predicate, renamed_);
+      stage.name = UniqueName(stage.name);
+      result_.program.stages.push_back(std::move(stage));
+    }
+  }
+
+  LoweredNode Finish() && { return std::move(result_); }
+
+ private:
+  struct Known {
+    ValueId id;
+    Buffer buffer;
+  };
+
+  static bool SameShape(const Buffer& a, const Buffer& b) {
+    return std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end(), SameExtent);
+  }
+
+  // The buffer that holds the value already, or this one as a new input. Where one value is read
+  // under two shapes (storage orders that agree on its bytes) it is two inputs.
+  Buffer BufferOf(ValueId id, const Buffer& buffer) {
+    for (const Known& known : known_) {
+      if (known.id == id && SameShape(known.buffer, buffer)) return known.buffer;
+    }
+    known_.push_back({id, buffer});
+    result_.program.inputs.push_back(buffer);
+    result_.inputs.push_back(id);
+    return buffer;
+  }
+
+  void Define(ValueId id, const Buffer& buffer) {
+    known_.push_back({id, buffer});
+    if (std::find(outputs_.begin(), outputs_.end(), id) == outputs_.end()) {
+      result_.program.intermediates.push_back(buffer);
+    } else {
+      result_.program.outputs.push_back(buffer);
+      result_.outputs.push_back(id);
+    }
+  }
+
+  void Rename(const Buffer& from, const Buffer& to) {
+    if (!(from.var == to.var)) renamed_.emplace(from.var, to.var);
+  }
+
+  std::string UniqueName(const std::string& hint) {
+    std::string name = hint;
+    for (int suffix = 1; !names_.insert(name).second; ++suffix) {
+      name = fmt::format("{}_{}", hint, suffix);
+    }
+    return name;
+  }
+
+  const std::vector<ValueId>& outputs_;
+  LoweredNode result_;
+  std::vector<Known> known_;
+  Substitution renamed_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+StatusOr<LoweredNode> ToTensorExprs(const Graph& graph, const Subgraph& subgraph) {
+  ProgramJoiner joiner(graph, subgraph);
+  for (int n : subgraph.nodes) {
+    TCC_ASSIGN_OR_RETURN(LoweredNode node, LowerNode(graph, graph.nodes[n]));
+    joiner.Append(node);
+  }
+  LoweredNode result = std::move(joiner).Finish();
+  InlineMaps(result.program);
+  return result;
+}
+
+}  // namespace tcc

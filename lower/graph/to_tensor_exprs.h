@@ -1,0 +1,18 @@
+#pragma once
+
+#include "lower/graph/fuse_graph.h"
+#include "lower/ops/node_lowering.h"
+
+namespace tcc {
+
+// What the subgraph computes: its nodes' stages one after the other, where a stage that only maps
+// is inlined into those that read it; so a convolution with bias, addition and Relu has two stages,
+// the sum into an intermediate buffer and one map. Inputs and outputs of the program are those
+// values that are really read and written by it.
+StatusOr<LoweredNode> ToTensorExprs(const Graph& graph, const Subgraph& subgraph);
+
+// Inlines maps that write an intermediate buffer into the stages that read it, and drops what is
+// then unused. A map whose expression would grow beyond reason stays.
+void InlineMaps(TensorProgram& program);
+
+}  // namespace tcc

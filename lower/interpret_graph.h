@@ -1,0 +1,15 @@
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/support/status.h"
+
+namespace tcc {
+
+// Runs the graph, after the graph passes or before, by fusing it and interpreting each task's first
+// variant: slow, and the reference for everything faster. One tensor an input, in the graph's
+// order, of its dtype and shape; returns the outputs. Dimensions must be known.
+StatusOr<std::vector<Tensor>> InterpretGraph(const Graph& graph, const std::vector<Tensor>& inputs);
+
+}  // namespace tcc

@@ -1,0 +1,79 @@
+#include "lower/task.h"
+
+#include "ir/visitor.h"
+#include "lower/build_loop_nest.h"
+#include "lower/graph/to_tensor_exprs.h"
+
+namespace tcc {
+namespace {
+
+bool IsArithmetic(const Expr& expr) {
+  switch (expr.kind()) {
+    case ExprKind::kAdd:
+    case ExprKind::kSub:
+    case ExprKind::kMul:
+    case ExprKind::kDiv:
+    case ExprKind::kMin:
+    case ExprKind::kMax:
+    case ExprKind::kCall:
+      return expr.dtype().is_float();
+    case ExprKind::kIntImm:
+    case ExprKind::kFloatImm:
+    case ExprKind::kVarNode:
+    case ExprKind::kCast:
+    case ExprKind::kFloorDiv:
+    case ExprKind::kFloorMod:
+    case ExprKind::kCeilDiv:
+    case ExprKind::kEq:
+    case ExprKind::kNe:
+    case ExprKind::kLt:
+    case ExprKind::kLe:
+    case ExprKind::kAnd:
+    case ExprKind::kOr:
+    case ExprKind::kNot:
+    case ExprKind::kSelect:
+    case ExprKind::kLoad:
+    case ExprKind::kRamp:
+    case ExprKind::kBroadcast:
+      return false;
+  }
+  return false;
+}
+
+double OperationsIn(const std::vector<Expr>& exprs) {
+  double count = 0;
+  for (const Expr& expr : exprs) {
+    PreOrder(expr, [&](const Expr& node) { count += IsArithmetic(node); });
+  }
+  return count;
+}
+
+double FlopsOf(const ComputeExpr& stage) {
+  double points = 1;
+  for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
+    for (const Axis& axis : *axes) {
+      points *= static_cast<double>(AsConstant(axis.extent).value_or(0));
+    }
+  }
+  double per_point = OperationsIn(stage.values);
+  if (stage.combiner) per_point += OperationsIn(stage.combiner->results);
+  return points * per_point;
+}
+
+}  // namespace
+
+StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph) {
+  TCC_ASSIGN_OR_RETURN(LoweredNode lowered, ToTensorExprs(graph, subgraph));
+  Task task;
+  task.name = subgraph.name;
+  task.variants = {BuildLoopNest(lowered.program)};
+  task.inputs = lowered.inputs;
+  task.outputs = lowered.outputs;
+  for (int n : subgraph.nodes) task.nodes.push_back(graph.nodes[n].name);
+  for (const TensorExpr& stage : lowered.program.stages) {
+    task.flops += FlopsOf(std::get<ComputeExpr>(stage));
+  }
+  return task;
+}
+
+}  // namespace tcc
