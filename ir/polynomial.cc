@@ -86,8 +86,23 @@ int VarOrder::Compare(const Expr& a, const Expr& b) {
   return CompareDifferent(a, b);
 }
 
+// Of a sum and a difference, their operands.
+int VarOrder::CompareSums(const Expr& a, const Expr& b) {
+  const auto* add = a.kind() == ExprKind::kAdd ? a.as<Add>() : b.as<Add>();
+  const auto* sub = a.kind() == ExprKind::kSub ? a.as<Sub>() : b.as<Sub>();
+  if (!add || !sub) return 0;
+  int order = Compare(add->a, sub->a);
+  if (order == 0) order = Compare(add->b, sub->b);
+  return a.kind() == ExprKind::kAdd ? order : -order;
+}
+
 int VarOrder::CompareDifferent(const Expr& a, const Expr& b) {
-  if (a.kind() != b.kind()) return Sign(a.kind(), b.kind());
+  if (a.kind() != b.kind()) {
+    // Whether a sum ends in a plus or a minus depends on the order of its terms, and so must not
+    // decide about that order.
+    int order = CompareSums(a, b);
+    return order != 0 ? order : Sign(a.kind(), b.kind());
+  }
   if (a.kind() == ExprKind::kVarNode) return Sign(RankOf(a.get()), RankOf(b.get()));
   return VisitExpr(a, [&](const auto& node) {
     using Node = std::decay_t<decltype(node)>;

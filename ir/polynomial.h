@@ -27,6 +27,7 @@ class VarOrder {
   template <typename T>
   int CompareField(const T& a, const T& b);
   int CompareDifferent(const Expr& a, const Expr& b);
+  int CompareSums(const Expr& a, const Expr& b);
   std::unordered_map<const ExprNode*, int> ranks_;
 };
 

@@ -23,7 +23,7 @@ Function Simplify(const Function& fn);
 bool EqualUpToAlgebra(const Expr& a, const Expr& b);
 
 // A row of the rule tables, for the random test: name, left side, right side and condition, over
-// pattern variables x, y, z (any integers) and c, d (constants).
+// the pattern variables of match.h. The condition is over constants only.
 struct SimplifyRule {
   std::string_view name;
   Expr before;

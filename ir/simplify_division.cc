@@ -157,7 +157,7 @@ std::optional<Polynomial> Simplifier::DivideByBounds(ExprKind kind, const Polyno
 std::optional<Polynomial> Simplifier::CancelFactor(ExprKind kind, const Polynomial& rest,
                                                    const Polynomial& divisor) {
   std::optional<Term> divisor_term = AsTerm(divisor);
-  if (!divisor_term || rest.terms.empty()) return std::nullopt;
+  if (!divisor_term) return std::nullopt;
   Term factor = CommonFactor(rest, *divisor_term);
   int64_t g = factor.coefficient;
   if (g == 1 && factor.monomial.degree == 0) return std::nullopt;
@@ -227,29 +227,27 @@ std::optional<Polynomial> Simplifier::DivideNested(ExprKind kind, const Polynomi
     }
     return std::nullopt;
   }
-  Polynomial inner = rest;
-  inner.constant = 0;
-  const Expr* atom = SoleAtom(inner);
-  if (!atom) return std::nullopt;
-  // ((x div a) + c) div d == (x + a*c) div (a*d); ceildiv likewise.
-  Expr keep = *atom;
-  Expr x, a;
-  if (const auto* div = keep.as<FloorDiv>(); div && kind == kDiv) x = div->a, a = div->b;
-  if (const auto* div = keep.as<CeilDiv>(); div && kind == kCeil) x = div->a, a = div->b;
-  if (x) {
-    Polynomial by = ToPolynomial(a);
-    if (by.IsConstant() && by.constant < 1) return std::nullopt;
-    std::optional<Polynomial> offset = Scale(by, rest.constant);
-    std::optional<Polynomial> dividend =
-        offset ? Sum(ToPolynomial(x), *offset, atoms_) : std::nullopt;
-    std::optional<Polynomial> product = Product(by, divisor, atoms_);
-    if (dividend && product) return Divide(kind, *dividend, *product);
-    return std::nullopt;
+  // (y div a + r) div d == (y + a*r) div (a*d); ceildiv likewise.
+  for (const Term& term : rest.terms) {
+    if (term.coefficient != 1 || term.monomial.degree != 1) continue;
+    Expr atom = atoms_.ExprOf(term.monomial.atoms[0]);
+    if (atom.kind() != kind) continue;
+    const auto* div = atom.as<FloorDiv>();
+    const auto* ceil = atom.as<CeilDiv>();
+    Polynomial y = ToPolynomial(div ? div->a : ceil->a), a = ToPolynomial(div ? div->b : ceil->b);
+    if (a.IsConstant() && a.constant < 1) continue;
+    std::optional<Polynomial> r = Difference(rest, AsPolynomial(term), atoms_);
+    if (r) r = Product(*r, a, atoms_);
+    std::optional<Polynomial> dividend = r ? Sum(y, *r, atoms_) : std::nullopt;
+    std::optional<Polynomial> product = Product(a, divisor, atoms_);
+    if (dividend && product) return Divide(kind, JoinRemainders(*dividend), *product);
   }
   // (x mod (d*m)) div d == (x div d) mod m
-  const auto* mod = keep.as<FloorMod>();
+  const Expr* sole = SoleAtom(rest);
+  Expr atom = sole ? *sole : Expr();
+  const auto* mod = atom.as<FloorMod>();
   std::optional<Term> d = AsTerm(divisor);
-  if (!mod || !d || kind != kDiv || rest.constant != 0) return std::nullopt;
+  if (!mod || !d || kind != kDiv) return std::nullopt;
   std::optional<Polynomial> m = ExactQuotient(ToPolynomial(mod->b), *d);
   if (!m) return std::nullopt;
   return Divide(kMod, Divide(kDiv, ToPolynomial(mod->a), divisor), *m);

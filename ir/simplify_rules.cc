@@ -84,11 +84,13 @@ std::vector<SimplifyRule> MakeRules() {
     {"min(n, max(n, m))",       MinOf(n, MaxOf(n, m)),            n,                   yes},
     {"max(n, min(n, m))",       MaxOf(n, MinOf(n, m)),            n,                   yes},
 
-    // Exact for floats too, NaN, infinities and both zeros included. (f + 0 is not: -0 + 0 is 0.)
+    {"min(n, min(n, m))",       MinOf(n, MinOf(n, m)),            MinOf(n, m),         yes},
+    {"max(n, max(n, m))",       MaxOf(n, MaxOf(n, m)),            MaxOf(n, m),         yes},
+
+    // Exact for floats too, NaN, infinities and both zeros included. f + 0 is not: -0 + 0 is 0.
+    // Nor may minima of floats trade operands: which zero min(0, -0) gives depends on their order.
     {"min(f, f)",               MinOf(f, f),                      f,                   yes},
     {"max(f, f)",               MaxOf(f, f),                      f,                   yes},
-    {"min(f, min(f, g))",       MinOf(f, MinOf(f, g)),            MinOf(f, g),         yes},
-    {"max(f, max(f, g))",       MaxOf(f, MaxOf(f, g)),            MaxOf(f, g),         yes},
     {"f + -0",                  f + real_minus_zero,              f,                   yes},
     {"f - 0",                   f - real_zero,                    f,                   yes},
     {"f * 1.0",                 f * real_one,                     f,                   yes},
