@@ -6,7 +6,7 @@
 #include "ir/affine.h"
 #include "ir/simplify.h"
 #include "ir/visitor.h"
-#include "tests/fuzz/random_expr.h"
+#include "tests/fuzz/random_scalar.h"
 
 namespace tcc {
 namespace {
@@ -144,7 +144,7 @@ class ExprPoint {
   }
 
   Random& random_;
-  ExprGenerator generator_;
+  ScalarGenerator generator_;
   ExprHistogram& histogram_;
 };
 

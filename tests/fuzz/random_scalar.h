@@ -10,9 +10,9 @@ namespace tcc {
 
 // Random scalar expressions over a few variables: loops, positive tiles, a bool, an i32, a u8 and
 // two floats, with the bounds that they are meant under.
-class ExprGenerator {
+class ScalarGenerator {
  public:
-  explicit ExprGenerator(Random& random);
+  explicit ScalarGenerator(Random& random);
 
   // Sums of loop variables times products of tiles, below div, mod and ceildiv by such products,
   // min and max: what splits and fusions make.

@@ -1,4 +1,4 @@
-#include "tests/fuzz/random_expr.h"
+#include "tests/fuzz/random_scalar.h"
 
 #include <limits>
 
@@ -12,7 +12,7 @@ const DType kUInt8{DTypeCode::kUInt8};
 
 }  // namespace
 
-ExprGenerator::ExprGenerator(Random& random) : random_(random) {
+ScalarGenerator::ScalarGenerator(Random& random) : random_(random) {
   for (const char* name : {"i", "j", "k"}) {
     loops_.push_back(LoopVar(name));
     bool wide = random_.OneIn(8);
@@ -31,12 +31,12 @@ ExprGenerator::ExprGenerator(Random& random) : random_(random) {
   other_real_ = IterationVar("g", kFloat32);
 }
 
-Expr ExprGenerator::Literal() {
+Expr ScalarGenerator::Literal() {
   if (random_.OneIn(2)) return Expr(kFactors[random_.Below(7)]);
   return Expr(random_.Between(-15, 15));
 }
 
-Expr ExprGenerator::Positive() {
+Expr ScalarGenerator::Positive() {
   Expr factor(kFactors[random_.Below(7)]);
   switch (random_.Below(5)) {
     case 0:
@@ -51,7 +51,7 @@ Expr ExprGenerator::Positive() {
   }
 }
 
-Expr ExprGenerator::ScheduleIndex(int depth) {
+Expr ScalarGenerator::ScheduleIndex(int depth) {
   if (depth == 0) {
     if (random_.OneIn(4)) return Expr(random_.Between(0, 12));
     return OneOf(random_.OneIn(4) ? tiles_ : loops_);
@@ -76,7 +76,7 @@ Expr ExprGenerator::ScheduleIndex(int depth) {
   }
 }
 
-Expr ExprGenerator::Index(int depth) {
+Expr ScalarGenerator::Index(int depth) {
   if (depth == 0) {
     if (random_.OneIn(3)) return Literal();
     return OneOf(random_.OneIn(3) ? tiles_ : loops_);
@@ -115,7 +115,7 @@ Expr ExprGenerator::Index(int depth) {
   }
 }
 
-Expr ExprGenerator::Bool(int depth) {
+Expr ScalarGenerator::Bool(int depth) {
   if (depth == 0) return random_.OneIn(6) ? IntConst(kBool, random_.Below(2)) : Expr(flag_);
   Expr a, b;
   switch (random_.Below(11)) {
@@ -149,7 +149,7 @@ Expr ExprGenerator::Bool(int depth) {
   }
 }
 
-Expr ExprGenerator::Float(int depth) {
+Expr ScalarGenerator::Float(int depth) {
   if (depth == 0) {
     constexpr double kValues[] = {0.0, -0.0, 1.0, -1.0, 2.0, 0.1};
     if (random_.OneIn(2)) return random_.OneIn(2) ? real_ : other_real_;
@@ -182,7 +182,7 @@ Expr ExprGenerator::Float(int depth) {
   }
 }
 
-Expr ExprGenerator::Narrow(int depth, const Var& var) {
+Expr ScalarGenerator::Narrow(int depth, const Var& var) {
   DType type = var.dtype();
   if (depth == 0) return random_.OneIn(2) ? Expr(var) : IntConst(type, random_.Between(0, 9));
   Expr a = Narrow(depth - 1, var);
@@ -207,7 +207,7 @@ Expr ExprGenerator::Narrow(int depth, const Var& var) {
   }
 }
 
-Expr ExprGenerator::AffineIndex() {
+Expr ScalarGenerator::AffineIndex() {
   Expr index(random_.Between(-5, 5));
   for (const Var& loop : loops_) {
     Expr term = loop;
@@ -218,7 +218,7 @@ Expr ExprGenerator::AffineIndex() {
   return random_.OneIn(3) ? index + OneOf(tiles_) : index;
 }
 
-Expr ExprGenerator::AnyExpr() {
+Expr ScalarGenerator::AnyExpr() {
   int depth = static_cast<int>(random_.Between(1, 4));
   switch (random_.Below(6)) {
     case 0:
@@ -234,7 +234,7 @@ Expr ExprGenerator::AnyExpr() {
   }
 }
 
-ScalarAssignment ExprGenerator::Point() {
+ScalarAssignment ScalarGenerator::Point() {
   ScalarAssignment point;
   for (const Var& loop : loops_) {
     Interval range = bounds_.at(loop);
