@@ -45,6 +45,7 @@ struct Node {
   double real = 0;
   // The value stays as long as no loop of the nest up to this depth advances (0: none of them).
   int depth = 0;
+  uint64_t loops = 0;    // bit d: depends on the loop of depth d (those from 63 on share a bit)
   bool varying = false;  // may differ between lanes
   bool total = true;     // defined for every lane, also those that a mask leaves out
 };

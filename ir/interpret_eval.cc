@@ -67,10 +67,12 @@ bool Evaluator::Refine(const Mask& parent, int node, bool wanted, Mask& mask) {
   }
   mask.lanes.resize(lanes_);
   int count = 0;
+  int* kept = mask.lanes.data();
   const int64_t* values = state.integers.get();
+  const int64_t flip = wanted ? 0 : 1;
   ForActive(parent, [&](int lane) {
-    mask.lanes[count] = lane;
-    count += (values[lane] != 0) == wanted;
+    kept[count] = lane;
+    count += static_cast<int>((values[lane] != 0) ^ flip);
   });
   mask.lanes.resize(count);
   mask.full = parent.full && count == lanes_;

@@ -136,6 +136,8 @@ class Evaluator {
   bool LocateFixed(int access, const Mask& mask, Offsets* at);
   bool LocateMixed(int access, const Mask& mask, Offsets* at);
   void FixChunk(const AccessCode& access, const Cells& cells, AccessState& state);
+  // Whether first + chunk lies in [0, size) in the active lanes.
+  bool LanesInside(int chunk, int64_t first, int64_t size, const Mask& mask) const;
   bool CheckLane(const AccessCode& access, const Cells& cells, int lane);
   int64_t IndexAt(const IndexCode& index, int lane);
   void FailAt(const AccessCode& access, int lane, const std::string& what);

@@ -42,8 +42,12 @@ int ExprCompiler::Append(Node node) {
     if (operand < 0) continue;
     const Node& child = code_.nodes[operand];
     node.depth = std::max(node.depth, child.depth);
+    node.loops |= child.loops;
     node.varying |= child.varying;
     node.total &= child.total;
+  }
+  if (node.op == Op::kSlot || node.op == Op::kLaneVar || node.op == Op::kLaneNumber) {
+    node.loops = uint64_t{1} << std::min(node.depth, 63);
   }
   if (IsDivision(node)) {
     const Node& divisor = code_.nodes[node.b];

@@ -94,12 +94,27 @@ bool Evaluator::LocateFixed(int access, const Mask& mask, Offsets* at) {
       low += RangeOf(index.chunk).low;
       high += RangeOf(index.chunk).high;
     }
-    at->masked_only |= low < 0 || high >= cells.size(d);
+    if (low >= 0 && high < cells.size(d)) continue;
+    at->masked_only = true;
+    if (!LanesInside(index.chunk, first, cells.size(d), mask)) {
+      bool inside = true;
+      ForActive(mask, [&](int lane) { inside = inside && CheckLane(code, cells, lane); });
+      return false;
+    }
   }
-  if (!at->masked_only) return true;
-  bool inside = true;
-  ForActive(mask, [&](int lane) { inside = inside && CheckLane(code, cells, lane); });
-  return inside;
+  return true;
+}
+
+bool Evaluator::LanesInside(int chunk, int64_t first, int64_t size, const Mask& mask) const {
+  if (chunk < 0) return false;
+  const State& state = states_[chunk];
+  const int64_t* lanes = state.integers.get();
+  int outside = 0;
+  int step = state.uniform ? 0 : 1;
+  ForActive(mask, [&](int lane) {
+    outside += static_cast<uint64_t>(first + lanes[lane * step]) >= static_cast<uint64_t>(size);
+  });
+  return outside == 0;
 }
 
 bool Evaluator::LocateMixed(int access, const Mask& mask, Offsets* at) {

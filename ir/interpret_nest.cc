@@ -55,7 +55,7 @@ void NestRunner::Run(Context& context, Evaluator& scalars, Share share) {
   }
   context_ = &context;
   eval_.Enter(context, 1);
-  predicate_stamp_ = 0;
+  PlacePredicates();
   if (const Mask* mask = Hold(0, eval_.full())) {
     Outer(0, *mask);
   } else {
@@ -190,19 +190,44 @@ void NestRunner::Init(const Mask& mask) {
   }
 }
 
+// Loops of which the predicate is kept, as long as they have few combinations; only a predicate
+// without loads depends on nothing but loops.
+void NestRunner::PlacePredicates() {
+  constexpr int64_t kMostHeld = 256;
+  held_strides_.clear();
+  int64_t count = 1;
+  if (nest_.predicate < 0) return;
+  const Node& node = nest_.code.nodes[nest_.predicate];
+  held_depth_ = node.depth;
+  for (size_t k = 0; k < nest_.inner.size() && node.total; ++k) {
+    int depth = nest_.code.lane_depth + 1 + static_cast<int>(k);
+    if (depth < 63 && (node.loops >> depth & 1) == 0) continue;
+    held_strides_.emplace_back(nest_.inner[k].slot, count);
+    count *= inner_extents_[k];
+    if (depth >= 63 || count > kMostHeld) {
+      held_strides_.clear();
+      count = 1;
+      break;
+    }
+  }
+  if (!held_strides_.empty()) held_depth_ = nest_.code.lane_depth;
+  if (static_cast<int64_t>(held_.size()) < count) held_.resize(static_cast<size_t>(count));
+  for (Held& held : held_) held.stamp = 0;
+}
+
 const Mask* NestRunner::Predicate(const Mask& mask) {
   if (nest_.predicate < 0) return monitor_.failed() ? nullptr : &mask;
-  const Node& node = nest_.code.nodes[nest_.predicate];
-  bool kept = predicate_stamp_ != 0 && eval_.IsKept(predicate_stamp_, node.depth) &&
-              predicate_parent_ == mask.id;
-  if (!kept) {
+  int64_t index = 0;
+  for (auto [slot, stride] : held_strides_) index += context_->slots[slot].integer * stride;
+  Held& held = held_[index];
+  if (!eval_.IsKept(held.stamp, held_depth_) || held.parent != mask.id) {
     eval_.Evaluate(nest_.predicate, mask);
     if (monitor_.failed()) return nullptr;
-    predicate_holds_ = eval_.Refine(mask, nest_.predicate, true, predicate_mask_);
-    predicate_stamp_ = eval_.now();
-    predicate_parent_ = mask.id;
+    held.any = eval_.Refine(mask, nest_.predicate, true, held.mask);
+    held.stamp = eval_.now();
+    held.parent = mask.id;
   }
-  return predicate_holds_ && !monitor_.failed() ? &predicate_mask_ : nullptr;
+  return held.any && !monitor_.failed() ? &held.mask : nullptr;
 }
 
 std::string NestRunner::Describe(int lane) const {

@@ -31,6 +31,7 @@ class NestRunner {
   void Step(const Mask& mask);
   void Init(const Mask& mask);
   const Mask* Predicate(const Mask& mask);
+  void PlacePredicates();
   // `mask` reduced by the conditions of this depth; nullptr where nothing is left.
   const Mask* Hold(int depth, const Mask& mask);
   std::pair<int64_t, int64_t> ShareOf(int depth, int64_t extent) const;
@@ -50,10 +51,17 @@ class NestRunner {
   int share_depth_ = -1;
   std::vector<Mask> condition_masks_;
   std::vector<size_t> first_condition_;  // by depth
-  Mask predicate_mask_;
-  uint64_t predicate_stamp_ = 0;
-  uint64_t predicate_parent_ = 0;
-  bool predicate_holds_ = false;
+  // What the predicate left of a mask. One for each combination of the inner loops that it reads:
+  // a convolution asks the same for every input channel.
+  struct Held {
+    Mask mask;
+    uint64_t stamp = 0;
+    uint64_t parent = 0;
+    bool any = false;
+  };
+  std::vector<Held> held_;
+  std::vector<std::pair<int, int64_t>> held_strides_;  // slot, stride: where in held_
+  int held_depth_ = 0;  // entries stay until a loop up to this depth advances
 };
 
 }  // namespace tcc::interpret

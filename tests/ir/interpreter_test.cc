@@ -3,53 +3,12 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "ir/support/random.h"
+#include "tests/ir/by_hand.h"
 
 using namespace tcc;
+using namespace tcc::by_hand;
 
 namespace {
-
-Buffer Declare(const std::string& name, std::vector<Expr> shape, DType dtype = kFloat32) {
-  Buffer buffer;
-  buffer.var = BufferVar(name, dtype);
-  buffer.shape = std::move(shape);
-  return buffer;
-}
-
-Expr At(const Buffer& buffer, std::vector<Expr> indices) {
-  return Make<Load>(buffer.var, std::move(indices));
-}
-
-// A serial loop round what `body` makes of its variable.
-template <typename F>
-Stmt Loop(const std::string& name, const Expr& extent, F&& body, ForKind kind = ForKind::kSerial) {
-  Var var = LoopVar(name);
-  return MakeStmt<For>(var, extent, kind, "b/" + name, body(var));
-}
-
-IterVar Spatial(const std::string& name, const Expr& binding, const Expr& domain) {
-  return {IterationVar(name), IterKind::kSpatial, binding, domain};
-}
-IterVar Reduced(const std::string& name, const Expr& binding, const Expr& domain) {
-  return {IterationVar(name), IterKind::kReduce, binding, domain};
-}
-
-Tensor RandomTensor(std::vector<int64_t> shape, uint64_t seed) {
-  Tensor tensor = MakeZeroTensor(kFloat32, std::move(shape));
-  Random random(seed);
-  for (size_t i = 0; i < tensor.bytes.size() / 4; ++i) {
-    SetElement(tensor, static_cast<int64_t>(i), random.Normal());
-  }
-  return tensor;
-}
-
-Tensor NaNTensor(std::vector<int64_t> shape) {
-  Tensor tensor = MakeZeroTensor(kFloat32, std::move(shape));
-  for (size_t i = 0; i < tensor.bytes.size() / 4; ++i) {
-    SetElement(tensor, static_cast<int64_t>(i), std::nan(""));
-  }
-  return tensor;
-}
 
 struct Conv {
   int64_t n = 1, ci = 3, h = 7, w = 9, co = 5, k = 3, stride = 1, pad = 1;
@@ -111,7 +70,7 @@ double ConvAt(const Conv& c, const Tensor& x, const Tensor& w, int64_t n, int64_
 void CheckConv(const Conv& c, const InterpretOptions& options) {
   std::vector<Tensor> tensors = {RandomTensor({c.n, c.ci, c.h, c.w}, 1),
                                  RandomTensor({c.co, c.ci, c.k, c.k}, 2),
-                                 NaNTensor({c.n, c.co, c.oh(), c.ow()})};
+                                 BlankTensor({c.n, c.co, c.oh(), c.ow()})};
   StatusOr<InterpretReport> report = Interpret(ConvFunction(c), tensors, options);
   INFO(report.status());
   REQUIRE(report.ok());
