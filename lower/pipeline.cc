@@ -2,6 +2,7 @@
 
 #include "ir/simplify.h"
 #include "ir/verifier.h"
+#include "ir/visitor.h"
 #include "lower/passes/passes.h"
 
 namespace tcc {
@@ -12,8 +13,14 @@ Function SimplifyAll(const Function& fn) {
 }
 
 Function MarkLowered(const Function& fn) {
+  auto without_key = [](const Stmt& stmt) -> Stmt {
+    const auto* loop = stmt.as<For>();
+    if (!loop || loop->key.empty()) return stmt;
+    return MakeStmt<For>(loop->var, loop->extent, loop->for_kind, "", loop->body);
+  };
   Function result = fn;
   result.level = Level::kLowered;
+  result.body = RewriteBottomUp(fn.body, without_key, [](const Expr& expr) { return expr; });
   return result;
 }
 

@@ -44,6 +44,24 @@ MovingVars Unfuse(const std::vector<Ref<For>>& moving, std::vector<Expr>& exprs)
   return result;
 }
 
+struct Term {
+  Expr stride;
+  Expr extent;
+};
+
+// Whether the terms can be ordered so that each one's stride is the product of the extents before
+// it. Every order is tried: at known sizes several strides may be equal.
+bool CoverInOrder(const Expr& stride, const std::vector<Term>& terms) {
+  if (terms.empty()) return true;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (!EqualUpToAlgebra(terms[i].stride, stride)) continue;
+    std::vector<Term> rest = terms;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    if (CoverInOrder(stride * terms[i].extent, rest)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<Ref<For>> MovingLoops(const Path& path, const LoopRef& at, Scope scope) {
@@ -113,20 +131,13 @@ bool IsDense(const IterVar& iter, const std::vector<Ref<For>>& moving) {
   MovingVars loops = Unfuse(moving, binding);
   std::optional<AffineForm> form = ToAffine(binding[0], loops.vars);
   if (!form) return false;
-  std::vector<bool> used(form->vars.size(), false);
-  Expr stride(1);
-  for (size_t round = 0; round < form->vars.size(); ++round) {
-    bool found = false;
-    for (size_t i = 0; i < form->vars.size() && !found; ++i) {
-      if (used[i] || !EqualUpToAlgebra(form->coefficients[i], stride)) continue;
-      used[i] = found = true;
-      for (size_t l = 0; l < loops.vars.size(); ++l) {
-        if (loops.vars[l] == form->vars[i]) stride = stride * loops.extents[l];
-      }
-    }
-    if (!found) return false;
+  std::vector<Term> terms;
+  for (size_t i = 0; i < form->vars.size(); ++i) {
+    size_t l = 0;
+    while (!(loops.vars[l] == form->vars[i])) ++l;
+    terms.push_back({form->coefficients[i], loops.extents[l]});
   }
-  return true;
+  return CoverInOrder(Expr(1), terms);
 }
 
 bool IsImpliedByDomain(const LoopGuard& guard, const Block& block) {

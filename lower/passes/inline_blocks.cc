@@ -57,7 +57,7 @@ class Inliner final : public BoundedMutator {
   Stmt RewriteLoop(const For& loop) override {
     Stmt body = Mutator::Mutate(loop.body);
     if (IsNothing(body)) return body;
-    return MakeStmt<For>(loop.var, loop.extent, loop.for_kind, "", body);
+    return MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
   }
 
   Stmt Rewrite(const Block& block) override {

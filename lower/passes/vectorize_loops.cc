@@ -167,6 +167,28 @@ class LoopVectorizer {
   Substitution lets_;
 };
 
+// Whether every store in the loop goes to a cell of its own in each lane. Not where a tensor's
+// extent of 1 made an index constant: then one lane is alive at most, and a plain loop finds it.
+bool StoresVary(const For& loop) {
+  std::vector<Var> varying = {loop.var};
+  auto varies = [&](const Expr& expr) {
+    for (const Var& var : varying) {
+      if (UsesVar(expr, var)) return true;
+    }
+    return false;
+  };
+  bool all = true;
+  PreOrder(loop.body, [&](const Stmt& stmt) {
+    if (const auto* let = stmt.as<Let>(); let && varies(let->value)) varying.push_back(let->var);
+    if (const auto* store = stmt.as<Store>()) {
+      bool any = false;
+      for (const Expr& index : store->indices) any = any || varies(index);
+      all = all && any;
+    }
+  });
+  return all;
+}
+
 Stmt VectorizeLoop(const Stmt& stmt) {
   const auto* loop = stmt.as<For>();
   if (!loop || loop->for_kind != ForKind::kVectorized) return stmt;
@@ -174,7 +196,7 @@ Stmt VectorizeLoop(const Stmt& stmt) {
   // Lanes are a matter of code size; beyond this, and for unknown extents, a plain loop is right
   // too.
   constexpr int64_t kMostLanes = 256;
-  if (!extent || *extent > kMostLanes || *extent < 2) {
+  if (!extent || *extent > kMostLanes || *extent < 2 || !StoresVary(*loop)) {
     bool once = extent && *extent == 1;
     return once ? Substitute(loop->body, loop->var, Expr(0))
                 : MakeStmt<For>(loop->var, loop->extent, ForKind::kSerial, loop->key, loop->body);

@@ -232,7 +232,8 @@ fn conv(X: f32[{h}, {w}, {c}], W: f32[{kh}, {kw}, {c}, {o}], Y: f32[{y}, {x}, {o
 Function SoftmaxFunction(int64_t rows, int64_t columns) {
   return MustParse(fmt::format(R"(
 fn softmax(X: f32[{0}, {1}], Y: f32[{0}, {1}]) tensor {{
-  allocate m: f32[{0}] {{ allocate l: f32[{0}] {{
+    alloc m: f32[{0}]
+    alloc l: f32[{0}]
     for i in 0..{0} @stat/i {{ for j in 0..{1} @stat/j {{
       block stat(i: spatial {0} = i, j: reduce {1} = j) {{
         reduce softmax_f32 init (m[i], l[i]) with (X[i, j], 1.0)
@@ -243,7 +244,6 @@ fn softmax(X: f32[{0}, {1}], Y: f32[{0}, {1}]) tensor {{
         Y[i, j] = exp_diff(X[i, j], m[i]) / l[i]
       }}
     }} }}
-  }} }}
 }})",
                                rows, columns));
 }
@@ -251,14 +251,13 @@ fn softmax(X: f32[{0}, {1}], Y: f32[{0}, {1}]) tensor {{
 Function TwoReadersFunction(int64_t extent) {
   return MustParse(fmt::format(R"(
 fn stencil(A: f32[{1}], B: f32[{0}]) tensor {{
-  allocate T: f32[{0}] {{
+    alloc T: f32[{0}]
     for i in 0..{0} @sum/i {{
       block sum(i: spatial {0} = i) {{ T[i] = A[i] + A[i + 1] + A[i + 2] }}
     }}
     for i in 0..{0} @out/i {{
       block out(i: spatial {0} = i) {{ B[i] = T[i] + A[i + 1] * 3.0 }}
     }}
-  }}
 }})",
                                extent, extent + 2));
 }

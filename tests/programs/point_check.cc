@@ -1,0 +1,111 @@
+#include "tests/programs/point_check.h"
+
+#include "ir/compare.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/simplify.h"
+#include "ir/verifier.h"
+#include "lower/passes/passes.h"
+#include "lower/pipeline.h"
+
+namespace tcc {
+namespace {
+
+class Checker {
+ public:
+  Checker(const Function& original, const PointCheckOptions& options, Random& random)
+      : options_(options), arguments_(RandomArguments(original, random)) {
+    StatusOr<std::vector<Tensor>> expected = RunInterpreter(original, arguments_);
+    if (expected.ok()) {
+      expected_ = *expected;
+    } else {
+      Fail("the original: " + Message(expected.status()));
+    }
+  }
+
+  void Fail(const std::string& message) {
+    if (report.outcome == PointOutcome::kRight)
+      report = {PointOutcome::kWrong, message, report.alpha_equal};
+  }
+
+  void CheckText(const Function& fn) {
+    std::string text = Print(fn);
+    StatusOr<Function> parsed = ParseFunction(text);
+    if (!parsed.ok()) return Fail("parsing what was printed: " + Message(parsed.status()));
+    if (!AlphaEqual(*parsed, fn)) Fail("parsing what was printed gives another function:\n" + text);
+  }
+
+  void CheckResult(const std::string& what, const Function& fn) {
+    Status verified = Verify(fn);
+    if (!verified.ok()) return Fail(what + ": " + Message(verified) + "\n" + Print(fn));
+    InterpretOptions interpret;
+    interpret.detect_races = true;
+    interpret.max_instances = options_.max_instances;
+    for (ThreadOrder order : {ThreadOrder::kForward, ThreadOrder::kBackward}) {
+      interpret.order = order;
+      StatusOr<std::vector<Tensor>> got = RunInterpreter(fn, arguments_, interpret);
+      if (!got.ok() && got.status().code() == absl::StatusCode::kResourceExhausted) {
+        if (report.outcome == PointOutcome::kRight) report.outcome = PointOutcome::kTooLarge;
+        return;
+      }
+      if (!got.ok()) return Fail(what + ": " + Message(got.status()) + "\n" + Print(fn));
+      std::string difference = FirstDifference(*got, expected_);
+      if (!difference.empty()) return Fail(what + ": " + difference + "\n" + Print(fn));
+    }
+  }
+
+  void CheckOther(const Function& lowered) {
+    if (!options_.run_lowered || report.outcome != PointOutcome::kRight) return;
+    std::vector<Tensor> copies;
+    for (const Tensor& t : arguments_) copies.push_back(MakeTensor(t.dtype, t.shape, t.bytes));
+    Status status = options_.run_lowered(lowered, copies);
+    if (!status.ok()) return Fail("compiled: " + Message(status));
+    std::string difference = FirstDifference(copies, expected_);
+    if (!difference.empty()) Fail("compiled: " + difference + "\n" + Print(lowered));
+  }
+
+  PointReport report;
+
+ private:
+  const PointCheckOptions& options_;
+  std::vector<Tensor> arguments_;
+  std::vector<Tensor> expected_;
+};
+
+}  // namespace
+
+PointReport CheckPoint(const Function& original, const SymbolicProgram& program,
+                       const Decisions& decisions, Random& random,
+                       const PointCheckOptions& options) {
+  Checker checker(original, options, random);
+  Function substituted = Simplify(Substitute(program.fn, ToSubstitution(program.fn, decisions)));
+  if (options.plant) substituted = options.plant(substituted);
+
+  StatusOr<Function> replayed = Replay(original, program.trace, decisions);
+  if (!replayed.ok()) {
+    checker.Fail("replay refuses what was accepted with free sizes: " + Message(replayed.status()));
+    return checker.report;
+  }
+  checker.report.alpha_equal = AlphaEqual(Simplify(*replayed), substituted);
+  if (!checker.report.alpha_equal) {
+    checker.Fail("Substitute gives\n" + Print(substituted) + "Replay gives\n" +
+                 Print(Simplify(*replayed)));
+  }
+  checker.CheckText(program.fn);
+  // Without barriers, threads that share memory mean nothing yet.
+  checker.CheckResult("scheduled", InsertBarriers(substituted));
+
+  PipelineOptions pipeline;
+  pipeline.verify = true;
+  StatusOr<Function> lowered = RunPipeline(substituted, pipeline);
+  if (!lowered.ok()) {
+    checker.Fail("lowering: " + Message(lowered.status()) + "\n" + Print(substituted));
+    return checker.report;
+  }
+  checker.CheckText(*lowered);
+  checker.CheckResult("lowered", *lowered);
+  checker.CheckOther(*lowered);
+  return checker.report;
+}
+
+}  // namespace tcc

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "schedule/trace.h"
+#include "tests/programs/compare_programs.h"
+
+namespace tcc {
+
+enum class PointOutcome : uint8_t {
+  kRight,
+  kTooLarge,  // more instances would be issued than a test can wait for
+  kWrong,
+};
+
+struct PointReport {
+  PointOutcome outcome = PointOutcome::kRight;
+  std::string message;  // what was wrong
+  bool alpha_equal = true;
+};
+
+struct PointCheckOptions {
+  int64_t max_instances = 300'000;
+  // Alters the substituted program: a planted mistake that must be found.
+  std::function<Function(const Function&)> plant = nullptr;
+  // Runs a lowered program some other way than the interpreter (a JIT), arguments in place.
+  std::function<Status(const Function& lowered, std::vector<Tensor>& arguments)> run_lowered =
+      nullptr;
+};
+
+// Holds one point of a symbolic program against what it must equal: Substitute and Replay give
+// alpha-equal functions after Simplify; both verify; the text round-trips; interpreted before and
+// after lowering, in two thread orders and with the race detector, the results are those of the
+// unscheduled function.
+PointReport CheckPoint(const Function& original, const SymbolicProgram& program,
+                       const Decisions& decisions, Random& random,
+                       const PointCheckOptions& options = {});
+
+}  // namespace tcc
