@@ -4,6 +4,27 @@
 #include "ir/visitor.h"
 
 namespace tcc {
+namespace {
+
+// Whether a sum has all terms of a part, at least one of them wholly; of the others more may be
+// left over, as where products of sums met. A part of one term must be there wholly: (c div 16) *
+// 32 + c mod 16 is better left alone.
+bool Contains(const Polynomial& sum, const Polynomial& part) {
+  bool whole = false;
+  for (const Term& term : part.terms) {
+    auto found = std::find_if(sum.terms.begin(), sum.terms.end(),
+                              [&](const Term& t) { return t.monomial == term.monomial; });
+    if (found == sum.terms.end()) return false;
+    bool positive = term.coefficient > 0;
+    if (positive ? found->coefficient < term.coefficient : found->coefficient > term.coefficient) {
+      return false;
+    }
+    whole |= found->coefficient == term.coefficient;
+  }
+  return whole;
+}
+
+}  // namespace
 
 Polynomial Simplifier::AtomOf(const Expr& atom) {
   if (std::optional<int64_t> value = AsConstant(atom)) return {*value, {}};
@@ -116,12 +137,9 @@ std::optional<Polynomial> Simplifier::JoinOneRemainder(const Polynomial& sum, co
                                           : Polynomial{0, {{*rest, term.coefficient}}};
     if (quotient) quotient = Product(*quotient, factor, atoms_);
     if (!quotient || quotient->terms.empty()) continue;
-    bool all_there =
-        std::all_of(quotient->terms.begin(), quotient->terms.end(), [&](const Term& t) {
-          return std::find(sum.terms.begin(), sum.terms.end(), t) != sum.terms.end();
-        });
+    if (!Contains(sum, *quotient)) continue;
     std::optional<Polynomial> whole = Product(x, factor, atoms_);
-    if (!all_there || !whole) continue;
+    if (!whole) continue;
     std::optional<Polynomial> result = Difference(sum, *quotient, atoms_);
     if (result) result = Difference(*result, Polynomial{0, {term}}, atoms_);
     if (result) result = Sum(*result, *whole, atoms_);
