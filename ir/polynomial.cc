@@ -25,7 +25,7 @@ int Compare(const Monomial& a, const Monomial& b, const AtomTable& atoms) {
 // Terms in any order, equal monomials several times, as a polynomial.
 std::optional<Polynomial> Collect(std::vector<Term> terms, int64_t constant,
                                   const AtomTable& atoms) {
-  std::stable_sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
+  std::sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
     return Compare(a.monomial, b.monomial, atoms) < 0;
   });
   Polynomial result{constant, {}};

@@ -57,12 +57,12 @@ Polynomial Simplifier::MinOrMax(ExprKind kind, const Polynomial& a, const Polyno
     }
   }
 
-  std::sort(kept.begin(), kept.end(),
-            [&](const Expr& x, const Expr& y) { return order_.Compare(x, y) < 0; });
   if (kept.size() == 1) return ToPolynomial(kept[0]);
-  // Constants read best last; they come first in the order.
-  std::stable_partition(kept.begin(), kept.end(),
-                        [](const Expr& operand) { return !AsConstant(operand); });
+  // Constants read best last; in the order they come first.
+  std::sort(kept.begin(), kept.end(), [&](const Expr& x, const Expr& y) {
+    bool x_last = AsConstant(x).has_value(), y_last = AsConstant(y).has_value();
+    return x_last != y_last ? y_last : order_.Compare(x, y) < 0;
+  });
   Expr result = kept[0];
   for (size_t k = 1; k < kept.size(); ++k) result = Combine(kind, result, kept[k]);
   return AtomOf(result);
