@@ -14,13 +14,13 @@ namespace tcc {
 struct ImportOptions {
   // Values for dimensions by the model's name for them (`--dim N=1`). A dimension without a name is
   // called INPUT_AXIS, say x_0.
-  std::map<std::string, int64_t> dims;
+  std::map<std::string, int64_t> dims = {};
   // Whole shapes of inputs (`--shape x=1x3x224x224`); they set the named dimensions in them too.
-  std::map<std::string, std::vector<int64_t>> shapes;
+  std::map<std::string, std::vector<int64_t>> shapes = {};
   // Inputs that become constants (`--bind mask=file.npy`).
-  std::map<std::string, Tensor> binds;
+  std::map<std::string, Tensor> binds = {};
   // Where files with large tensors are sought; "" for the model's own folder.
-  std::string external_data_folder;
+  std::string external_data_folder = {};
   int64_t max_tensor_bytes = int64_t{1} << 36;
 };
 

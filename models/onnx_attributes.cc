@@ -70,6 +70,7 @@ bool IsDefaultDomain(const std::string& domain) {
 }
 
 std::string OperatorName(const onnxpb::Node& node) {
+  if (node.op_type().empty()) return "(no operator)";
   return IsDefaultDomain(node.domain()) ? node.op_type() : node.domain() + "." + node.op_type();
 }
 

@@ -90,6 +90,9 @@ StatusOr<Expr> ModelShapes::Dimension(const onnxpb::ValueInfo& input, int axis) 
 }
 
 Status ModelShapes::ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inputs) {
+  for (const auto& [name, value] : options_.dims) {
+    if (value < 0) return UsageError("--dim: '{}' is {}; expected 0 or more", name, value);
+  }
   for (const onnxpb::ValueInfo* input : inputs) {
     if (const std::vector<int64_t>* given = GivenShape(options_, input->name())) {
       TCC_RETURN_IF_ERROR(BindGiven(*input, *given));
@@ -142,7 +145,6 @@ Status ModelShapes::CheckOptions(const std::vector<const onnxpb::ValueInfo*>& in
                         dims_.empty() ? std::string("all of them are fixed")
                                       : fmt::format("there are {}", fmt::join(dims_, ", ")));
     }
-    if (value < 0) return UsageError("--dim: '{}' is {}; expected 0 or more", name, value);
   }
   return OkStatus();
 }

@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
+#include <optional>
 #include <set>
 
 #include "models/onnx.pb.h"
@@ -75,8 +75,8 @@ class Surveyor {
     std::string name = OperatorName(node);
     ++survey_.nodes;
     ++survey_.operators[name];
-    if (std::string problem = Problem(node, name); !problem.empty()) {
-      Report(problem, NodeName(node));
+    if (std::optional<std::string> problem = Problem(node, name)) {
+      Report(*problem, NodeName(node));
     }
     for (const onnxpb::Attribute& attribute : node.attribute()) {
       if (!attribute.g().empty()) pending_.emplace_back(attribute.g(), depth + 1);
@@ -84,8 +84,8 @@ class Surveyor {
     }
   }
 
-  // What stands in the way of reading the node, "" for nothing.
-  std::string Problem(const onnxpb::Node& node, const std::string& name) const {
+  // What stands in the way of reading the node.
+  std::optional<std::string> Problem(const onnxpb::Node& node, const std::string& name) const {
     if (functions_.contains(node.domain() + "." + node.op_type())) {
       return name + " (a function of the model)";
     }
@@ -105,7 +105,7 @@ class Surveyor {
     for (int i = op->max_outputs; i < node.output_size(); ++i) {
       if (!node.output(i).empty()) return fmt::format("{} with output {}", name, i);
     }
-    return "";
+    return std::nullopt;
   }
 
   void Report(const std::string& what, const std::string& node) {
