@@ -1,0 +1,116 @@
+#include <catch2/catch.hpp>
+
+#include "models/import_onnx.h"
+#include "tests/models/onnx_bytes.h"
+
+using namespace tcc;
+using namespace tcc::onnx_bytes;
+using Catch::Matchers::Contains;
+
+namespace {
+
+// The tensor as the value of a model's only initializer.
+StatusOr<Tensor> Read(const Wire& tensor, const ImportOptions& options = {}) {
+  std::string model = ModelOf({.outputs = {"w"}, .initializers = {tensor}});
+  TCC_ASSIGN_OR_RETURN(Graph graph, ImportOnnxBytes(AsSpan(model), options));
+  return *graph.ConstantOf(graph.outputs[0]);
+}
+
+std::string ErrorOf(const Wire& tensor, const ImportOptions& options = {}) {
+  StatusOr<Tensor> read = Read(tensor, options);
+  return read.ok() ? "no error" : Message(read.status());
+}
+
+// A tensor whose elements stand in field `field` as varints.
+Wire Typed(int type, int field, const std::vector<int64_t>& values) {
+  Wire tensor = BareTensor("w", type, {static_cast<int64_t>(values.size())});
+  for (int64_t value : values) tensor.Varint(field, static_cast<uint64_t>(value));
+  return tensor;
+}
+
+}  // namespace
+
+TEST_CASE("elements in typed fields are read for every type", "[models][tensor]") {
+  struct Case {
+    int type;
+    int field;
+    std::vector<int64_t> stored;
+    std::vector<double> expected;
+  };
+  const Case cases[] = {
+      {kOnnxUInt8, 5, {0, 255}, {0, 255}},
+      {kOnnxInt8, 5, {-128, 127}, {-128, 127}},
+      {kOnnxInt16, 5, {-32768, 5}, {-32768, 5}},
+      {kOnnxInt32, 5, {-5, INT32_MAX}, {-5, INT32_MAX}},
+      {kOnnxBool, 5, {1, 0}, {1, 0}},
+      {kOnnxFloat16, 5, {0x3c00, 0xc000}, {1, -2}},
+      {kOnnxBFloat16, 5, {0x3f80, 0xc000}, {1, -2}},
+      {kOnnxInt64, 7, {-7, 1LL << 40}, {-7, 1LL << 40}},
+      {kOnnxUInt32, 11, {7, 0xffffffff}, {7, 0xffffffff}},
+      {kOnnxUInt64, 11, {7, 1LL << 40}, {7, 1LL << 40}},
+  };
+  for (const Case& row : cases) {
+    INFO("element type " << row.type);
+    StatusOr<Tensor> tensor = Read(Typed(row.type, row.field, row.stored));
+    REQUIRE(tensor.status() == OkStatus());
+    for (size_t i = 0; i < row.expected.size(); ++i) {
+      CHECK(ElementAsDouble(*tensor, static_cast<int64_t>(i)) == row.expected[i]);
+    }
+  }
+  StatusOr<Tensor> floats = Read(BareTensor("w", kOnnxFloat, {2}).Float(4, 0.5).Float(4, -3));
+  REQUIRE(floats.status() == OkStatus());
+  CHECK(floats->values<float>()[1] == -3);
+}
+
+TEST_CASE("packed and unpacked fields read the same", "[models][tensor]") {
+  std::string packed = RawBytes(std::vector<float>{0.5, -3});
+  StatusOr<Tensor> tensor = Read(BareTensor("w", kOnnxFloat, {2}).Bytes(4, packed));
+  REQUIRE(tensor.status() == OkStatus());
+  CHECK(tensor->values<float>()[0] == 0.5f);
+  CHECK(tensor->values<float>()[1] == -3);
+}
+
+TEST_CASE("raw data is read for every width", "[models][tensor]") {
+  StatusOr<Tensor> doubles =
+      Read(RawTensor("w", kOnnxDouble, {2}, RawBytes(std::vector<double>{1, -2})));
+  REQUIRE(doubles.status() == OkStatus());
+  CHECK(doubles->values<double>()[1] == -2);
+  StatusOr<Tensor> nibbles = Read(RawTensor("w", kOnnxInt4, {3}, "\x21\x03"));
+  REQUIRE(nibbles.status() == OkStatus());
+  CHECK(nibbles->bytes.size() == 2);
+  StatusOr<Tensor> empty = Read(BareTensor("w", kOnnxFloat, {2, 0}));
+  REQUIRE(empty.status() == OkStatus());
+  CHECK(empty->bytes.empty());
+}
+
+TEST_CASE("a tensor that does not hold what it says is refused by name",
+          "[models][tensor][hostile]") {
+  CHECK_THAT(ErrorOf(RawTensor("w", kOnnxFloat, {3}, std::string(11, 'x'))),
+             Contains("initializer 'w': 11 bytes of data; f32[3] needs 12"));
+  CHECK_THAT(ErrorOf(RawTensor("w", kOnnxInt4, {3}, "x")), Contains("1 bytes of data"));
+  CHECK_THAT(ErrorOf(BareTensor("w", kOnnxFloat, {3})), Contains("0 bytes of data"));
+  CHECK_THAT(ErrorOf(Floats("w", {-1}, {})), Contains("initializer 'w': shape -1"));
+  CHECK_THAT(ErrorOf(BareTensor("w", kOnnxFloat, {1LL << 40, 1LL << 40})),
+             Contains("more elements than fit 64 bits"));
+  CHECK_THAT(ErrorOf(BareTensor("w", kOnnxFloat, {1LL << 61})),
+             Contains("more bytes than fit 64 bits"));
+  CHECK_THAT(ErrorOf(BareTensor("w", kOnnxFloat, {1LL << 50})), Contains("at most"));
+  CHECK_THAT(ErrorOf(Floats("w", {1}, {1}).Float(4, 1)), Contains("data in two places"));
+  CHECK_THAT(ErrorOf(BareTensor("w", kOnnxInt32, {1}).Float(4, 1)), Contains("0 bytes of data"));
+  CHECK_THAT(ErrorOf(Typed(kOnnxUInt8, 5, {256})), Contains("element 0 is 256, out of range"));
+  CHECK_THAT(ErrorOf(Typed(kOnnxInt8, 5, {0, -129})), Contains("element 1 is -129"));
+  CHECK_THAT(ErrorOf(Typed(kOnnxUInt32, 11, {1LL << 32})), Contains("out of range for u32"));
+  CHECK_THAT(ErrorOf(Typed(kOnnxBool, 5, {2})), Contains("a bool is 2"));
+  CHECK_THAT(ErrorOf(RawTensor("w", kOnnxBool, {1}, "\x02")), Contains("a bool is 2"));
+  CHECK_THAT(ErrorOf(Floats("w", {1}, {1}).Bytes(6, "text")), Contains("strings"));
+  CHECK_THAT(ErrorOf(Floats("w", {8}, std::vector<float>(8)), {.max_tensor_bytes = 31}),
+             Contains("initializer 'w': 32 bytes; at most 31 are allowed"));
+}
+
+TEST_CASE("element types that tcc does not have are unsupported, not malformed",
+          "[models][tensor]") {
+  for (int type : {static_cast<int>(kOnnxString), 14, 15, 99, 0, -1}) {
+    INFO(type);
+    CHECK(Read(BareTensor("w", type, {1})).status().code() == absl::StatusCode::kUnimplemented);
+  }
+}

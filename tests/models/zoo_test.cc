@@ -1,0 +1,94 @@
+#include "models/zoo.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include "models/export_onnx.h"
+#include "models/import_onnx.h"
+
+using namespace tcc;
+namespace fs = std::filesystem;
+
+namespace {
+
+void CheckSameConstants(const Graph& a, const Graph& b) {
+  std::map<std::string, std::span<const uint8_t>> bytes;
+  for (const Value& value : a.values) {
+    if (value.constant) bytes[value.name] = value.constant->bytes;
+  }
+  size_t found = 0;
+  for (const Value& value : b.values) {
+    if (!value.constant) continue;
+    INFO(value.name);
+    REQUIRE(bytes.contains(value.name));
+    std::span<const uint8_t> expected = bytes[value.name];
+    REQUIRE(std::equal(expected.begin(), expected.end(), value.constant->bytes.begin(),
+                       value.constant->bytes.end()));
+    ++found;
+  }
+  CHECK(found == bytes.size());
+}
+
+Graph Build(const std::string& name, const ZooOptions& options) {
+  StatusOr<Graph> graph = BuildZoo(name, options);
+  REQUIRE(graph.status() == OkStatus());
+  REQUIRE(VerifyGraph(*graph) == OkStatus());
+  return *graph;
+}
+
+}  // namespace
+
+TEST_CASE("a zoo network, written and read, is the same network", "[models][zoo]") {
+  std::string pattern = (fs::temp_directory_path() / "tcc_zoo_XXXXXX").string();
+  REQUIRE(mkdtemp(pattern.data()) != nullptr);
+  using Weights = ExportOptions::Weights;
+  for (const std::string& name : ZooNames()) {
+    Graph graph = Build(name, {.small = true, .seed = 3});
+    for (Weights weights : {Weights::kAuto, Weights::kInline, Weights::kExternal}) {
+      INFO(name << " " << static_cast<int>(weights));
+      std::string path = pattern + "/m.onnx";
+      fs::remove(path + ".data");
+      REQUIRE(ExportOnnx(graph, path, {.weights = weights}) == OkStatus());
+      CHECK(fs::exists(path + ".data") == (weights == Weights::kExternal));
+      StatusOr<Graph> read = ImportOnnx(path);
+      REQUIRE(read.status() == OkStatus());
+      CHECK(Print(*read) == Print(graph));
+      CheckSameConstants(graph, *read);
+    }
+  }
+  fs::remove_all(pattern);
+}
+
+TEST_CASE("full networks have the published sizes", "[models][zoo]") {
+  // Parameters; batch normalizations of ResNet-18 have 4 numbers a channel, folded ones a bias.
+  const std::map<std::string, int64_t> parameters = {
+      {"dqn", 1687206}, {"resnet18", 11699112}, {"resnet50", 25530472}, {"mobilenet_v2", 3487886}};
+  for (const std::string& name : ZooNames()) {
+    INFO(name);
+    int64_t total = 0;
+    for (const Value& value : Build(name, {}).values) {
+      if (value.constant) total += static_cast<int64_t>(value.constant->bytes.size()) / 4;
+    }
+    CHECK(total == parameters.at(name));
+  }
+}
+
+TEST_CASE("the seed alone decides the weights", "[models][zoo]") {
+  for (const std::string& name : ZooNames()) {
+    Graph first = Build(name, {.small = true, .seed = 5});
+    CheckSameConstants(first, Build(name, {.small = true, .seed = 5}));
+    Graph other = Build(name, {.small = true, .seed = 6});
+    CHECK(Print(first) == Print(other));
+    CHECK_FALSE(std::equal(first.values[1].constant->bytes.begin(),
+                           first.values[1].constant->bytes.end(),
+                           other.values[1].constant->bytes.begin()));
+  }
+}
+
+TEST_CASE("a network that the zoo does not have is refused with those it has", "[models][zoo]") {
+  StatusOr<Graph> graph = BuildZoo("resnet19");
+  CHECK(graph.status().code() == absl::StatusCode::kFailedPrecondition);
+  CHECK_THAT(Message(graph.status()), Catch::Matchers::Contains("resnet50"));
+}
