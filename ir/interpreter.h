@@ -44,8 +44,14 @@ struct InterpretReport {
 // parameter is written back at the end; only a Cast rounds before. Integers wrap in their own
 // width. Undefined things are caught and reported as Internal with the buffer, indices and loops:
 // an index outside a window, a read of a cell never written (buffers are poisoned), a race, a
-// barrier not reached by all threads, a division by zero. Wrong tensors (count, dtype, shape) are
-// InvalidArgument.
+// barrier not reached by all threads, a division by zero. Wrong tensors (count, dtype, shape; at
+// kLowered only the count of elements) are InvalidArgument. Expects Verify to have agreed.
+//
+// Thread loops: a block's leaf runs where the index of each thread axis is below the extent of its
+// innermost loop of that axis, and, if it stores to anything but local memory, only at index 0 of
+// an axis or vthread that its bindings ignore. At kLowered there are no bindings: only the extents
+// count, the rest is written out as conditions. Buffers of more than one version are refused
+// (Internal): no rule says yet which one is meant. An AsyncCopy happens as late as it may.
 StatusOr<InterpretReport> Interpret(const Function& fn, std::vector<Tensor>& arguments,
                                     const InterpretOptions& options = {});
 

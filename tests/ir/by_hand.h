@@ -1,9 +1,12 @@
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
 #include "ir/function.h"
+#include "ir/interpreter.h"
+#include "ir/parser.h"
 #include "ir/support/random.h"
 #include "ir/support/tensor.h"
 
@@ -78,6 +81,45 @@ inline Tensor RandomTensor(std::vector<int64_t> shape, uint64_t seed) {
     SetElement(tensor, static_cast<int64_t>(i), random.Normal());
   }
   return tensor;
+}
+
+inline Function Parsed(const std::string& text) {
+  StatusOr<Function> fn = ParseFunction(text);
+  INFO(text);
+  INFO(fn.status());
+  REQUIRE(fn.ok());
+  return *fn;
+}
+
+inline Tensor Values(DType dtype, const std::vector<double>& values) {
+  Tensor tensor = MakeZeroTensor(dtype, {static_cast<int64_t>(values.size())});
+  for (size_t i = 0; i < values.size(); ++i) {
+    SetElement(tensor, static_cast<int64_t>(i), values[i]);
+  }
+  return tensor;
+}
+
+inline std::vector<double> ValuesOf(const Tensor& tensor) {
+  std::vector<double> values;
+  int64_t count = ElementCount(tensor.shape).value();
+  for (int64_t i = 0; i < count; ++i) values.push_back(ElementAsDouble(tensor, i));
+  return values;
+}
+
+// Runs the text; it must succeed.
+inline InterpretReport RunText(const std::string& text, std::vector<Tensor>& tensors,
+                               const InterpretOptions& options = {}) {
+  StatusOr<InterpretReport> report = Interpret(Parsed(text), tensors, options);
+  INFO(text);
+  INFO(report.status());
+  REQUIRE(report.ok());
+  return *report;
+}
+
+// What the interpreter says of a text that it must refuse.
+inline Status FailureOf(const std::string& text, std::vector<Tensor> tensors,
+                        const InterpretOptions& options = {}) {
+  return Interpret(Parsed(text), tensors, options).status();
 }
 
 // Full of NaN: what is not written shows.

@@ -65,7 +65,8 @@ TEST_CASE("well-formed functions of every level are accepted", "[ir][verifier]")
 
 TEST_CASE("variables are defined once and before use", "[ir][verifier]") {
   RowSum sum;
-  CheckRefused(by_hand::Make({sum.a, sum.c}, Loop(sum.i, 4, Loop(sum.i, 6, Nothing()))),
+  Stmt again = MakeStmt<For>(sum.i, Expr(6), ForKind::kSerial, "l/again", Nothing());
+  CheckRefused(by_hand::Make({sum.a, sum.c}, Loop(sum.i, 4, again)),
                "variable 'i' is defined twice");
   CheckRefused(by_hand::Make({sum.a, sum.c}, Loop(sum.i, Expr(sum.k), Nothing())),
                "variable 'k' is used where it is not defined");
