@@ -36,6 +36,7 @@ std::vector<SimplifyRule> MakeRules() {
   const Expr real_zero = FloatConst(kFloat32, 0.0), real_minus_zero = FloatConst(kFloat32, -0.0);
   const Expr real_one = FloatConst(kFloat32, 1.0);
 
+  // NOLINTBEGIN(misc-redundant-expression): n - n is the pattern.
   // clang-format off
   return {
     // Bools.
@@ -103,6 +104,7 @@ std::vector<SimplifyRule> MakeRules() {
                                 Call1(ScalarOp::kCeil, f),                             yes},
   };
   // clang-format on
+  // NOLINTEND(misc-redundant-expression)
 }
 
 const std::vector<SimplifyRule>& Rules() {
