@@ -113,7 +113,7 @@ constexpr OnnxOp kOps[] = {
     {"Abs", OpKind::kAbs, 6, "T>T", kNumber, 1, 1, 1, {}},
     {"Add", OpKind::kAdd, 7, "TT>T", kNumber, 2, 2, 1, {}},
     {"And", OpKind::kAnd, 7, "BB>B", kAnyType, 2, 2, 1, {}},
-    {"AveragePool", OpKind::kAveragePool, 7, "T>T", kAnyFloat, 1, 1, 1, kAveragePool, NormalizePool},
+    {"AveragePool", OpKind::kAveragePool, 1, "T>T", kAnyFloat, 1, 1, 1, kAveragePool, NormalizePool},
     {"BatchNormalization", OpKind::kBatchNormalization, 7, "TUUVV>T", kAnyFloat, 5, 5, 1, kBatchNormalization},
     {"Cast", OpKind::kCast, 6, "A>*", kAnyType, 1, 1, 1, kCast, NormalizeCast},
     {"CastLike", OpKind::kCast, 15, "AA>*", kAnyType, 2, 2, 1, kCastLike, NormalizeCastLike},

@@ -15,6 +15,7 @@ namespace {
 constexpr int kMaxSubgraphDepth = 64;
 constexpr size_t kNodesNamed = 3;
 
+// 0 where the model imports none, which is right if all its operators are of other domains.
 StatusOr<int64_t> DefaultOpset(const onnxpb::Model& model) {
   std::optional<int64_t> opset;
   for (const onnxpb::OperatorSet& import : model.opset_import()) {
@@ -23,11 +24,12 @@ StatusOr<int64_t> DefaultOpset(const onnxpb::Model& model) {
       return InvalidInput("the model imports opsets {} and {} of the default domain", *opset,
                           import.version());
     }
+    if (import.version() < 1) {
+      return InvalidInput("opset {}; expected 1 or more", import.version());
+    }
     opset = import.version();
   }
-  if (!opset) return InvalidInput("the model imports no opset of the default domain");
-  if (*opset < 1) return InvalidInput("opset {}; expected 1 or more", *opset);
-  return *opset;
+  return opset.value_or(0);
 }
 
 class Surveyor {
@@ -56,6 +58,9 @@ class Surveyor {
       if (!graph.ParseFromString(bytes)) return InvalidInput("a subgraph is not a valid message");
       TCC_RETURN_IF_ERROR(VisitGraph(graph, depth));
     }
+    if (survey_.opset == 0 && needs_opset_) {
+      return InvalidInput("the model imports no opset of the default domain");
+    }
     return std::move(survey_);
   }
 
@@ -75,6 +80,7 @@ class Surveyor {
     std::string name = OperatorName(node);
     ++survey_.nodes;
     ++survey_.operators[name];
+    needs_opset_ = needs_opset_ || IsDefaultDomain(node.domain());
     if (std::optional<std::string> problem = Problem(node, name)) {
       Report(*problem, NodeName(node));
     }
@@ -118,6 +124,7 @@ class Surveyor {
 
   const onnxpb::Model& model_;
   OnnxSurvey survey_;
+  bool needs_opset_ = false;
   std::set<std::string> functions_;
   std::map<std::string, size_t> index_;
   std::vector<std::pair<std::string, int>> pending_;

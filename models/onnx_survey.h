@@ -23,7 +23,7 @@ struct UnsupportedOperator {
 // What a model is made of, subgraphs and functions included.
 struct OnnxSurvey {
   int64_t ir_version = 0;
-  int64_t opset = 0;  // of the default domain
+  int64_t opset = 0;  // of the default domain; 0 if nothing is of that
   int64_t nodes = 0;
   std::map<std::string, int64_t> operators;      // name to count
   std::vector<UnsupportedOperator> unsupported;  // by first occurrence

@@ -189,6 +189,14 @@ TEST_CASE("every unsupported operator comes in one list, before tensors are read
         "  NonZero: 1 node: 'deep'");
 }
 
+TEST_CASE("a model of other domains alone is unsupported, not malformed", "[models][import]") {
+  ModelSpec spec = AddRelu();
+  spec.opset = 0;
+  spec.nodes = {{.op = "Binarizer", .inputs = {"x"}, .outputs = {"y"}, .domain = "ai.onnx.ml"}};
+  CHECK(Import(spec).status().code() == absl::StatusCode::kUnimplemented);
+  CHECK_THAT(ErrorOf(spec), Contains("ai.onnx.ml.Binarizer: 1 node: 'y'"));
+}
+
 TEST_CASE("opsets that are too new or too old for an operator are unsupported",
           "[models][import]") {
   ModelSpec spec = AddRelu();
