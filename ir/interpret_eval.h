@@ -119,6 +119,13 @@ class Evaluator {
     const Cells* cells = nullptr;
     Offsets::Kind kind = Offsets::kUniform;
     std::vector<int64_t> lanes;
+    // Checks that passed: in dimension `dim`, at the uniform part `first`, for the lanes of `mask`.
+    struct Inside {
+      uint64_t mask = 0;
+      int64_t first = 0;
+      int dim = -1;
+    };
+    Inside inside[32];
   };
 
   void Compute(int id, const Mask& mask);
@@ -137,6 +144,8 @@ class Evaluator {
   bool LocateMixed(int access, const Mask& mask, Offsets* at);
   void FixChunk(const AccessCode& access, const Cells& cells, AccessState& state);
   // Whether first + chunk lies in [0, size) in the active lanes.
+  bool IsInside(AccessState& state, int dim, int chunk, int64_t first, int64_t size,
+                const Mask& mask) const;
   bool LanesInside(int chunk, int64_t first, int64_t size, const Mask& mask) const;
   bool CheckLane(const AccessCode& access, const Cells& cells, int lane);
   int64_t IndexAt(const IndexCode& index, int lane);

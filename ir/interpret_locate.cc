@@ -96,12 +96,25 @@ bool Evaluator::LocateFixed(int access, const Mask& mask, Offsets* at) {
     }
     if (low >= 0 && high < cells.size(d)) continue;
     at->masked_only = true;
-    if (!LanesInside(index.chunk, first, cells.size(d), mask)) {
+    if (!IsInside(state, d, index.chunk, first, cells.size(d), mask)) {
       bool inside = true;
       ForActive(mask, [&](int lane) { inside = inside && CheckLane(code, cells, lane); });
       return false;
     }
   }
+  return true;
+}
+
+// A convolution asks the same of its border for every input channel. Masks other than the full one
+// are made in a chunk and have new ids in the next.
+bool Evaluator::IsInside(AccessState& state, int dim, int chunk, int64_t first, int64_t size,
+                         const Mask& mask) const {
+  AccessState::Inside& known = state.inside[(mask.id * 4 + dim) % std::size(state.inside)];
+  if (mask.id != 0 && known.mask == mask.id && known.dim == dim && known.first == first) {
+    return true;
+  }
+  if (!LanesInside(chunk, first, size, mask)) return false;
+  known = {.mask = mask.id, .first = first, .dim = dim};
   return true;
 }
 

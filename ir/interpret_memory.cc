@@ -159,10 +159,10 @@ bool Cells::Load(const Offsets& at, int n, std::span<const int> lanes, double* o
   }
   Gather(reals_.data(), at, n, lanes, out);
   int count = at.kind == Offsets::kUniform ? 1 : n;
-  // Lanes that were not loaded hold older values, which at worst ask for the exact test.
-  int numbers = 0;
-  for (int i = 0; i < count; ++i) numbers += out[i] == out[i];
-  if (numbers == count) return true;
+  // Lanes that were not loaded hold older values, which at worst ask for the lane by lane test.
+  int64_t poisoned = 0;
+  for (int i = 0; i < count; ++i) poisoned |= int64_t{IsPoison(out[i])};
+  if (!poisoned) return true;
   *bad = -1;
   ForLanes(at, n, lanes, [&](int lane) {
     if (IsPoison(out[at.kind == Offsets::kUniform ? 0 : lane]) && *bad < 0) *bad = lane;
