@@ -2,25 +2,13 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include "codegen_llvm/float_algebra.h"
 #include "codegen_llvm/llvm_types.h"
-#include "ir/support/check.h"
 
 namespace tcc {
 namespace {
 
 using llvm::Value;
-
-Value* Int(Value* like, int64_t value) {
-  return llvm::ConstantInt::get(like->getType(), value);
-}
-
-Value* Bits(llvm::IRBuilderBase& b, Value* f32) {
-  return b.CreateBitCast(f32, SameLanes(f32, b.getInt32Ty()));
-}
-
-Value* FromBits(llvm::IRBuilderBase& b, Value* i32) {
-  return b.CreateBitCast(i32, SameLanes(i32, b.getFloatTy()));
-}
 
 Value* FromHalfBits(llvm::IRBuilderBase& b, Value* i16) {
   Value* half = b.CreateBitCast(i16, SameLanes(i16, b.getHalfTy()));
@@ -49,8 +37,7 @@ Value* RoundToOdd(llvm::IRBuilderBase& b, Value* f64) {
   Value* f32 = b.CreateFPTrunc(f64, SameLanes(f64, b.getFloatTy()));
   Value* back = b.CreateFPExt(f32, f64->getType());
   Value* bits = Bits(b, f32);
-  Value* over = b.CreateFCmpOGT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
-                                b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, f64));
+  Value* over = b.CreateFCmpOGT(Abs(b, back), Abs(b, f64));
   Value* toward_zero = b.CreateSelect(over, b.CreateSub(bits, Int(bits, 1)), bits);
   Value* inexact = b.CreateFCmpONE(back, f64);
   return FromBits(b, b.CreateSelect(inexact, b.CreateOr(toward_zero, Int(bits, 1)), bits));
@@ -77,8 +64,7 @@ Value* NarrowFloat8(llvm::IRBuilderBase& b, Value* f32, DType dtype) {
   int smallest = e5m2 ? -14 : -6;  // exponent of the smallest normal number
   llvm::Type* type = f32->getType();
   Value* largest = llvm::ConstantFP::get(type, e5m2 ? 57344.0 : 448.0);
-  Value* magnitude = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, f32);
-  magnitude = b.CreateSelect(b.CreateFCmpOGT(magnitude, largest), largest, magnitude);
+  Value* magnitude = AtMost(b, Abs(b, f32), e5m2 ? 57344.0 : 448.0);
   Value* bits = Bits(b, magnitude);
   Value* exponent = b.CreateSub(b.CreateLShr(bits, 23), Int(bits, 127));
   Value* floor = Int(bits, smallest);
@@ -106,9 +92,7 @@ Value* FloatToInteger(llvm::IRBuilderBase& b, Value* value, DType to) {
 
 Value* IntegerToFloat(llvm::IRBuilderBase& b, Value* value, bool is_signed, DType to) {
   // 16-bit types go over f64, rounded once: exact for all integers up to 2^53.
-  llvm::Type* element = ComputeType(to) == to.element() && to.element() == kFloat32
-                            ? b.getFloatTy()
-                            : b.getDoubleTy();
+  llvm::Type* element = to.element() == kFloat32 ? b.getFloatTy() : b.getDoubleTy();
   llvm::Type* type = SameLanes(value, element);
   return is_signed ? b.CreateSIToFP(value, type) : b.CreateUIToFP(value, type);
 }

@@ -181,12 +181,13 @@ Value* ExprEmitter::EmitSelect(const Select& select) {
   Value* condition = Emit(select.condition);
   int lanes = select.dtype.lanes();
   const auto* load = select.then_value.as<Load>();
-  // A guarded scalar load reads a zero where the guard fails: no select is needed.
-  if (load && lanes == 1 && IsZero(select.else_value))
-    return Guarded(condition, [&] { return EmitLoad(*load, nullptr); });
+  bool masked_load = load && !IsSubByte(select.dtype);
+  if (masked_load && lanes == 1 && IsZero(select.else_value))
+    return Guarded(condition,
+                   [&] { return LoadScalar(load->buffer, load->indices[0], condition); });
 
   Value* else_value = Guarded(b_.CreateNot(condition), [&] { return Emit(select.else_value); });
-  if (load && lanes > 1 && !IsSubByte(select.dtype))
+  if (masked_load && lanes > 1)
     return Guarded(condition, [&] { return EmitLoad(*load, else_value); });
   Value* then_value = Guarded(condition, [&] { return Emit(select.then_value); });
   if (LanesOf(condition) == 1) condition = Splat(b_, condition, lanes);
@@ -207,28 +208,12 @@ Value* ExprEmitter::EmitCall(const Call& call) {
 
 bool ExprEmitter::IsNonNegative(const Expr& expr) const {
   if (!expr.dtype().is_signed_integer()) return true;
-  auto both = [this](const auto& node) { return IsNonNegative(node.a) && IsNonNegative(node.b); };
-  return VisitExpr(
-      expr, Overloaded{
-                [](const IntImm& imm) { return imm.value >= 0; },
-                [this](const VarNode& var) {
-                  auto let = state_.non_negative.find(&var);
-                  if (let != state_.non_negative.end()) return let->second;
-                  return var.low >= 0;
-                },
-                [&](const Add& node) { return node.dtype.element() == kInt64 && both(node); },
-                [&](const Mul& node) { return node.dtype.element() == kInt64 && both(node); },
-                [this](const FloorDiv& node) { return IsNonNegative(node.a); },
-                [this](const CeilDiv& node) { return IsNonNegative(node.a); },
-                [](const FloorMod&) { return true; },
-                [&](const Min& node) { return both(node); },
-                [this](const Max& node) { return IsNonNegative(node.a) || IsNonNegative(node.b); },
-                [this](const Ramp& node) {
-                  return IsNonNegative(node.base) && IsNonNegative(node.stride);
-                },
-                [this](const Broadcast& node) { return IsNonNegative(node.value); },
-                [](const auto&) { return false; },
-            });
+  if (const auto* ramp = expr.as<Ramp>())
+    return IsNonNegative(ramp->base) && IsNonNegative(ramp->stride);
+  if (const auto* broadcast = expr.as<Broadcast>()) return IsNonNegative(broadcast->value);
+  if (const auto* add = expr.as<Add>(); add && expr.dtype().lanes() > 1)
+    return expr.dtype().element() == kInt64 && IsNonNegative(add->a) && IsNonNegative(add->b);
+  return expr.dtype() == kInt64 && BoundsOf(expr, state_.bounds).low >= 0;
 }
 
 }  // namespace tcc

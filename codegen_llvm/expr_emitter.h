@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen_llvm/kernel_state.h"
+#include "codegen_llvm/lane_index.h"
 #include "ir/expr.h"
 
 namespace tcc {
@@ -48,7 +49,10 @@ class ExprEmitter {
 
   // memory_access.cc
   llvm::Value* EmitLoad(const Load& load, llvm::Value* otherwise);
-  llvm::Value* LoadScalar(const Var& buffer, llvm::Value* index);
+  // Zero where `zero_unless` (may be null) does not hold.
+  llvm::Value* LoadScalar(const Var& buffer, const Expr& index, llvm::Value* zero_unless);
+  // Whether a scalar index lies in the buffer wherever the loops stand, so that no guard is needed.
+  bool IsInside(const Var& buffer, const Expr& index) const;
   llvm::Value* LoadLanes(const Var& buffer, const Expr& index, llvm::Value* otherwise);
   llvm::Value* LoadSubByte(const Var& buffer, const Expr& index);
   void StoreScalar(const Var& buffer, llvm::Value* index, llvm::Value* value);
@@ -56,6 +60,9 @@ class ExprEmitter {
   void StoreSubByte(const Var& buffer, const Expr& index, llvm::Value* value);
   const BufferBinding& BindingOf(const Var& buffer) const;
   llvm::Value* Address(const Var& buffer, llvm::Value* index);
+  // The address of every lane; `lanes` is what MatchLaneIndex says of `index`.
+  llvm::Value* Addresses(const Var& buffer, const Expr& index,
+                         const std::optional<LaneIndex>& lanes);
   llvm::Value* ZeroLine();
   void Annotate(llvm::Value* access, const Var& buffer);
 

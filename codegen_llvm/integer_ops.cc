@@ -2,16 +2,13 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include "codegen_llvm/float_algebra.h"
 #include "ir/support/check.h"
 
 namespace tcc {
 namespace {
 
 using llvm::Value;
-
-Value* Int(Value* like, int64_t value) {
-  return llvm::ConstantInt::get(like->getType(), value, /*IsSigned=*/true);
-}
 
 Value* UnsignedDivision(llvm::IRBuilderBase& b, ExprKind kind, Value* x, Value* y) {
   if (kind == ExprKind::kFloorMod) return b.CreateURem(x, y);

@@ -50,6 +50,7 @@ void BindParameters(KernelState& state, const Function& fn) {
         .pointer = b.CreateLoad(b.getPtrTy(), slot, fn.params[i].var->name),
         .alias_scope = llvm::MDNode::get(b.getContext(), {scopes[i]}),
         .no_alias = llvm::MDNode::get(b.getContext(), others),
+        .elements = LeastElements(fn.params[i], state.bounds),
     };
   }
 }

@@ -3,7 +3,18 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
+
 namespace tcc {
+
+int64_t LeastElements(const Buffer& buffer, const Bounds& bounds) {
+  int64_t least = 1;
+  for (const Expr& extent : buffer.shape) {
+    int64_t low = std::max<int64_t>(BoundsOf(extent, bounds).low, 0);
+    if (__builtin_mul_overflow(least, low, &least)) return INT64_MAX;
+  }
+  return least;
+}
 
 llvm::AllocaInst* StackSlot(KernelState& state, llvm::Type* type) {
   llvm::BasicBlock& entry = state.function->getEntryBlock();

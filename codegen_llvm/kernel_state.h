@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "codegen_llvm/llvm_forward.h"
-#include "ir/expr.h"
+#include "ir/interval.h"
+#include "ir/stmt.h"
 
 namespace tcc {
 
@@ -15,6 +16,8 @@ struct BufferBinding {
   // Claims that accesses to this buffer touch no other buffer's memory.
   llvm::MDNode* alias_scope = nullptr;
   llvm::MDNode* no_alias = nullptr;
+  // At least so many elements, whatever the shapes are.
+  int64_t elements = 0;
 };
 
 // What the emitters of one LLVM function share: where code goes and what names stand for. A
@@ -28,10 +31,13 @@ struct KernelState {
   // which returns TCC_KERNEL_OUT_OF_MEMORY.
   llvm::Value* failure = nullptr;
   std::unordered_map<const VarNode*, llvm::Value*> vars = {};
-  // Let variables that are known to be >= 0; loop and shape variables are by their role.
-  std::unordered_map<const VarNode*, bool> non_negative = {};
+  // What is known of the variables in `vars`.
+  Bounds bounds = {};
   std::unordered_map<const VarNode*, BufferBinding> buffers = {};
 };
+
+// The least number of elements that a buffer of this declaration has within `bounds`.
+int64_t LeastElements(const Buffer& buffer, const Bounds& bounds);
 
 // `type` on the stack of `state`'s function for the whole call, aligned to 64 bytes.
 llvm::AllocaInst* StackSlot(KernelState& state, llvm::Type* type);

@@ -4,7 +4,6 @@
 #include <llvm/IR/Module.h>
 
 #include "codegen_llvm/expr_emitter.h"
-#include "codegen_llvm/lane_index.h"
 #include "codegen_llvm/llvm_types.h"
 #include "ir/support/check.h"
 
@@ -47,6 +46,19 @@ Value* ExprEmitter::Address(const Var& buffer, Value* index) {
   return b_.CreateGEP(element, BindingOf(buffer).pointer, index);
 }
 
+// Even steps are constants over one scalar address: x86 then gathers by 32-bit offsets, twice as
+// many lanes at once.
+Value* ExprEmitter::Addresses(const Var& buffer, const Expr& index,
+                              const std::optional<LaneIndex>& lanes) {
+  if (!lanes) return Address(buffer, Emit(index));
+  std::vector<llvm::Constant*> steps;
+  for (int64_t l = 0; l < index.dtype().lanes(); ++l)
+    steps.push_back(b_.getInt64(l * lanes->stride));
+  llvm::Type* element = MemoryType(b_.getContext(), buffer.dtype());
+  return b_.CreateGEP(element, Address(buffer, Emit(lanes->base)),
+                      llvm::ConstantVector::get(steps));
+}
+
 void ExprEmitter::Annotate(Value* access, const Var& buffer) {
   const BufferBinding& binding = BindingOf(buffer);
   auto* instruction = llvm::dyn_cast<llvm::Instruction>(access);
@@ -71,13 +83,21 @@ Value* ExprEmitter::EmitLoad(const Load& load, Value* otherwise) {
   TCC_CHECK(load.indices.size() == 1) << load.buffer->name << " has an index a dimension";
   const Expr& index = load.indices[0];
   if (IsSubByte(load.dtype)) return LoadSubByte(load.buffer, index);
-  if (load.dtype.lanes() == 1) return LoadScalar(load.buffer, Emit(index));
+  if (load.dtype.lanes() == 1) return LoadScalar(load.buffer, index, nullptr);
   return LoadLanes(load.buffer, index, otherwise);
 }
 
-Value* ExprEmitter::LoadScalar(const Var& buffer, Value* index) {
-  Value* address = Address(buffer, index);
-  Value* active = AnyActive();
+bool ExprEmitter::IsInside(const Var& buffer, const Expr& index) const {
+  Interval bounds = BoundsOf(index, state_.bounds);
+  return bounds.low >= 0 && bounds.high < BindingOf(buffer).elements;
+}
+
+// The address is picked, not the value: one conditional move, and the load may still be folded into
+// the instruction that uses it.
+Value* ExprEmitter::LoadScalar(const Var& buffer, const Expr& index, Value* zero_unless) {
+  Value* address = Address(buffer, Emit(index));
+  bool guarded = guard_.scalar || guard_.lanes;
+  Value* active = guarded && !IsInside(buffer, index) ? AnyActive() : zero_unless;
   if (active) address = b_.CreateSelect(active, address, ZeroLine());
   llvm::Type* type = MemoryType(b_.getContext(), buffer.dtype());
   Value* value = b_.CreateAlignedLoad(type, address, ElementAlign(buffer));
@@ -91,7 +111,7 @@ Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* other
   llvm::Type* type = MemoryType(b_.getContext(), dtype);
   std::optional<LaneIndex> lanes = MatchLaneIndex(index);
   if (lanes && lanes->stride == 0) {
-    Value* value = Splat(b_, LoadScalar(buffer, Emit(lanes->base)), dtype.lanes());
+    Value* value = Splat(b_, LoadScalar(buffer, lanes->base, nullptr), dtype.lanes());
     Value* active = otherwise ? ActiveLanes(dtype.lanes()) : nullptr;
     return active ? b_.CreateSelect(active, value, otherwise) : value;
   }
@@ -110,7 +130,7 @@ Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* other
                        b_.CreateMaskedLoad(type, address, ElementAlign(buffer), mask, passthrough))
                  : b_.CreateAlignedLoad(type, address, ElementAlign(buffer));
   } else {
-    Value* addresses = Address(buffer, Emit(index));
+    Value* addresses = Addresses(buffer, index, lanes);
     value = b_.CreateMaskedGather(type, addresses, ElementAlign(buffer), mask, passthrough);
   }
   Annotate(value, buffer);
@@ -183,7 +203,7 @@ void ExprEmitter::StoreLanes(const Var& buffer, const Expr& index, Value* value)
         mask ? static_cast<Value*>(b_.CreateMaskedStore(value, address, ElementAlign(buffer), mask))
              : b_.CreateAlignedStore(value, address, ElementAlign(buffer));
   } else {
-    Value* addresses = Address(buffer, Emit(index));
+    Value* addresses = Addresses(buffer, index, lanes);
     access = b_.CreateMaskedScatter(value, addresses, ElementAlign(buffer), mask);
   }
   Annotate(access, buffer);

@@ -83,7 +83,7 @@ llvm::Function* EmitBody(KernelState& outer, const For& loop, llvm::StructType* 
   state.function = function;
   state.runtime = member(kRuntime);
   state.failure = b.CreateStructGEP(closure_type, closure, kFailure);
-  state.non_negative = outer.non_negative;
+  state.bounds = outer.bounds;
   for (unsigned i = 0; i < captures.size(); ++i) {
     Value* value = member(kCaptures + i);
     auto buffer = outer.buffers.find(captures[i]);

@@ -98,15 +98,18 @@ void StmtEmitter::EmitIf(const If& branch) {
 
 void StmtEmitter::EmitLet(const Let& let) {
   state_.vars[let.var.operator->()] = exprs_.Emit(let.value);
-  state_.non_negative[let.var.operator->()] = exprs_.IsNonNegative(let.value);
+  if (let.value.dtype() == kInt64) state_.bounds[let.var] = BoundsOf(let.value, state_.bounds);
   Emit(let.body);
 }
 
 void StmtEmitter::EmitFor(const For& loop) {
+  int64_t most = BoundsOf(loop.extent, state_.bounds).high;
+  // A body that runs at all sees an extent of at least 1.
+  state_.bounds[loop.var] = {0, most == INT64_MAX ? most : std::max<int64_t>(most - 1, 0)};
   switch (loop.for_kind) {
     case ForKind::kParallel:
       // Inside a parallel body the other threads are busy already.
-      if (!state_.failure) return EmitParallel(loop);
+      if (!state_.failure && most > 1) return EmitParallel(loop);
       [[fallthrough]];
     case ForKind::kSerial:
     case ForKind::kUnrolled:
@@ -167,7 +170,7 @@ void StmtEmitter::EmitAllocate(const Allocate& allocate) {
   llvm::AllocaInst* slot = StackSlot(state_, type);
   llvm::ConstantInt* bytes = b_.getInt64(BytesOf(dtype, *elements));
   b_.CreateLifetimeStart(slot, bytes);
-  state_.buffers[buffer.var.operator->()] = {.pointer = slot};
+  state_.buffers[buffer.var.operator->()] = {.pointer = slot, .elements = *elements};
   Emit(allocate.body);
   b_.CreateLifetimeEnd(slot, bytes);
 }
@@ -191,7 +194,8 @@ void StmtEmitter::EmitWorkspace(const Allocate& allocate, Value* elements) {
   EmitOutOfMemory();
   Continue(allocated);
   b_.CreateAlignmentAssumption(state_.function->getDataLayout(), memory, 64);
-  state_.buffers[allocate.buffer.var.operator->()] = {.pointer = memory};
+  state_.buffers[allocate.buffer.var.operator->()] = {
+      .pointer = memory, .elements = LeastElements(allocate.buffer, state_.bounds)};
   workspaces_.push_back(memory);
   Emit(allocate.body);
   workspaces_.pop_back();

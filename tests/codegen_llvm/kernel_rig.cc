@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -166,6 +167,23 @@ Expr Lanes(Expr base, int lanes, Expr stride) {
 
 Expr Splatted(Expr value, int lanes) {
   return Make<Broadcast>(std::move(value), lanes);
+}
+
+FencedFloats::FencedFloats(const std::vector<float>& values, Fence fence) {
+  constexpr size_t kPage = 4096;
+  size_t inside = (values.size() * sizeof(float) + kPage - 1) / kPage * kPage;
+  bytes_ = inside + 2 * kPage;
+  void* pages = mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(pages != MAP_FAILED);
+  pages_ = static_cast<char*>(pages);
+  REQUIRE(mprotect(pages_ + kPage, inside, PROT_READ | PROT_WRITE) == 0);
+  size_t skip = fence == Fence::kAtEnd ? inside - values.size() * sizeof(float) : 0;
+  data_ = reinterpret_cast<float*>(pages_ + kPage + skip);
+  std::copy(values.begin(), values.end(), data_);
+}
+
+FencedFloats::~FencedFloats() {
+  munmap(pages_, bytes_);
 }
 
 std::vector<float> RandomFloats(size_t count, uint64_t seed) {

@@ -63,6 +63,22 @@ Stmt StoreTo(const Buffer& buffer, Expr index, Expr value, Expr mask = {});
 Expr Lanes(Expr base, int lanes, Expr stride = 1);
 Expr Splatted(Expr value, int lanes);
 
+// `count` values that end at a page which may not be touched, and or begin behind one.
+enum class Fence { kAtEnd, kAtStart };
+class FencedFloats {
+ public:
+  FencedFloats(const std::vector<float>& values, Fence fence = Fence::kAtEnd);
+  ~FencedFloats();
+  FencedFloats(const FencedFloats&) = delete;
+  FencedFloats& operator=(const FencedFloats&) = delete;
+  float* data() const { return data_; }
+
+ private:
+  char* pages_ = nullptr;
+  size_t bytes_ = 0;
+  float* data_ = nullptr;
+};
+
 std::vector<float> RandomFloats(size_t count, uint64_t seed);
 
 }  // namespace tcc::test

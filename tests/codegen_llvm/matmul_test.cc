@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "tests/codegen_llvm/kernel_rig.h"
 
 namespace tcc::test {

@@ -1,0 +1,281 @@
+#include <algorithm>
+#include <cmath>
+
+#include "tests/codegen_llvm/kernel_rig.h"
+
+namespace tcc::test {
+namespace {
+
+constexpr DTypeCode kAllTypes[] = {
+#define TCC_CODE(text, code, bits, kind) DTypeCode::code,
+    TCC_DTYPES(TCC_CODE)
+#undef TCC_CODE
+};
+
+// A small binary float, read by its definition.
+struct Format {
+  int exponent_bits;
+  int mantissa_bits;
+  uint32_t largest;   // code of the largest finite number
+  uint32_t infinity;  // its code, or `largest` where the format saturates
+  uint32_t nan;
+};
+
+const Format* FormatOf(DType dtype) {
+  static constexpr Format kHalf = {5, 10, 0x7bff, 0x7c00, 0x7e00};
+  static constexpr Format kBFloat = {8, 7, 0x7f7f, 0x7f80, 0x7fc0};
+  static constexpr Format kE4M3 = {4, 3, 0x7e, 0x7e, 0x7f};
+  static constexpr Format kE5M2 = {5, 2, 0x7b, 0x7b, 0x7f};
+  if (dtype.code() == DTypeCode::kFloat16) return &kHalf;
+  if (dtype.code() == DTypeCode::kBFloat16) return &kBFloat;
+  if (dtype.code() == DTypeCode::kFloat8E4M3) return &kE4M3;
+  return dtype.code() == DTypeCode::kFloat8E5M2 ? &kE5M2 : nullptr;
+}
+
+double MagnitudeOf(const Format& format, uint32_t code) {
+  int bias = (1 << (format.exponent_bits - 1)) - 1;
+  int exponent = static_cast<int>(code >> format.mantissa_bits);
+  double mantissa = code & ((1u << format.mantissa_bits) - 1);
+  if (exponent == 0) return std::ldexp(mantissa, 1 - bias - format.mantissa_bits);
+  return std::ldexp(mantissa + (1 << format.mantissa_bits), exponent - bias - format.mantissa_bits);
+}
+
+double Decode(const Format& format, uint32_t code) {
+  uint32_t sign = 1u << (format.exponent_bits + format.mantissa_bits);
+  uint32_t magnitude = code & (sign - 1);
+  double value = MagnitudeOf(format, magnitude);
+  if (magnitude > format.largest)
+    value = format.infinity != format.largest && magnitude == format.infinity ? INFINITY : NAN;
+  if (format.exponent_bits == 5 && format.mantissa_bits == 2 && magnitude == 0x7c) value = INFINITY;
+  return code & sign ? -value : value;
+}
+
+// The nearest code by comparing distances, an even one among two.
+uint32_t Encode(const Format& format, long double value) {
+  uint32_t sign = 1u << (format.exponent_bits + format.mantissa_bits);
+  if (std::isnan(value)) return format.nan;
+  long double magnitude = fabsl(value);
+  uint32_t low = 0;
+  uint32_t high = format.largest;
+  while (low < high) {
+    uint32_t middle = (low + high + 1) / 2;
+    if (MagnitudeOf(format, middle) <= magnitude) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  long double below = magnitude - MagnitudeOf(format, low);
+  long double above = MagnitudeOf(format, low + 1) - magnitude;
+  if (above < below || (above == below && low % 2 == 1)) ++low;
+  if (low > format.largest) low = format.infinity;
+  return std::signbit(value) ? low | sign : low;
+}
+
+bool IsFloat(DType dtype) {
+  return dtype.is_float() || FormatOf(dtype);
+}
+bool IsSigned(DType dtype) {
+  return dtype.is_signed_integer() || dtype.code() == DTypeCode::kInt4;
+}
+
+using Wide = __int128;
+
+// The integer that `value` wraps to in the type.
+long double Wrapped(DType dtype, long double value) {
+  Wide modulus = Wide(1) << dtype.bits();
+  Wide bits = static_cast<Wide>(value) & (modulus - 1);
+  if (IsSigned(dtype) && bits >= modulus / 2) bits -= modulus;
+  return static_cast<long double>(bits);
+}
+
+long double Get(DType dtype, const std::vector<uint8_t>& data, size_t i) {
+  if (dtype.bits() == 4) return Wrapped(dtype, data[i / 2] >> (i % 2 * 4));
+  const uint8_t* at = data.data() + i * dtype.bytes();
+  uint64_t bits = 0;
+  memcpy(&bits, at, dtype.bytes());
+  if (const Format* format = FormatOf(dtype)) return Decode(*format, static_cast<uint32_t>(bits));
+  if (dtype == kFloat32) return __builtin_bit_cast(float, static_cast<uint32_t>(bits));
+  if (dtype == kFloat64) return __builtin_bit_cast(double, bits);
+  return Wrapped(dtype, bits);
+}
+
+// Rounds or wraps, as Cast does.
+void Set(DType dtype, std::vector<uint8_t>& data, size_t i, long double value) {
+  uint64_t bits = 0;
+  if (const Format* format = FormatOf(dtype)) {
+    bits = Encode(*format, value);
+  } else if (dtype == kFloat32) {
+    bits = __builtin_bit_cast(uint32_t, static_cast<float>(value));
+  } else if (dtype == kFloat64) {
+    bits = __builtin_bit_cast(uint64_t, static_cast<double>(value));
+  } else if (dtype.is_bool()) {
+    bits = value != 0;
+  } else {
+    bits = static_cast<uint64_t>(static_cast<Wide>(Wrapped(dtype, truncl(value))));
+  }
+  if (dtype.bits() == 4) {
+    uint8_t& byte = data[i / 2];
+    byte = i % 2 ? (byte & 0xf) | (bits & 0xf) << 4 : (byte & 0xf0) | (bits & 0xf);
+  } else {
+    memcpy(data.data() + i * dtype.bytes(), &bits, dtype.bytes());
+  }
+}
+
+// A float out of the integer's range is undefined.
+bool IsDefined(DType from, DType to, long double value) {
+  if (!IsFloat(from) || IsFloat(to) || to.is_bool()) return true;
+  if (std::isnan(value) || std::isinf(value)) return false;
+  long double whole = truncl(value);
+  long double half = ldexpl(1, to.bits() - 1);
+  return IsSigned(to) ? whole >= -half && whole < half : whole >= 0 && whole < 2 * half;
+}
+
+std::vector<long double> Samples() {
+  std::vector<long double> samples = {
+      0, -0.0L, 1, -1, 0.5L, 1.5L, 2.5L, 7, -8, 15, 127, -128, 255, 256.5L, 448, 464, 465, 57344,
+      65504, 65519.9L, 65520, 1e-3L, 1e-7L, 6e-8L, 2e-8L, 1e-40L, 3e38L, 3.4e38L, 1e300L, NAN,
+      INFINITY, -INFINITY, 1.00048828125L,
+      // Between two f16 (bf16), a hair above: one rounding goes up.
+      1.00048828125L + 0x1p-40L, 1.00390625L + 0x1p-40L, 1.00390625L};
+  Random random(12);
+  while (samples.size() < 512) {
+    double scale = std::ldexp(1.0, static_cast<int>(random.Between(-30, 30)));
+    samples.push_back((random.Unit() * 2 - 1) * (random.OneIn(3) ? scale : 200));
+  }
+  return samples;
+}
+
+}  // namespace
+
+TEST_CASE("every type is loaded, cast to every other and stored", "[codegen_llvm]") {
+  const std::vector<long double> samples = Samples();
+  int64_t count = static_cast<int64_t>(samples.size());
+  for (DTypeCode from_code : kAllTypes) {
+    // All casts from one type in one kernel, vectors and scalars.
+    DType from(from_code);
+    Buffer x = FlatBuffer("X", from, count);
+    std::vector<Buffer> params = {x};
+    std::vector<Stmt> stmts;
+    std::vector<std::vector<uint8_t>> data(1, std::vector<uint8_t>(count * 8));
+    for (int64_t i = 0; i < count; ++i) {
+      bool fits = IsDefined(kFloat64, from, samples[i]);
+      Set(from, data[0], i, fits ? samples[i] : 3);
+    }
+    for (DTypeCode to_code : kAllTypes) {
+      DType to(to_code);
+      for (int lanes : {16, 1}) {
+        Buffer y = FlatBuffer("Y", to, count);
+        Var i = LoopVar("i");
+        Expr index = lanes == 1 ? Expr(i) : Lanes(Expr(i) * Expr(lanes), lanes);
+        Expr value = CastTo(to.WithLanes(lanes), LoadOf(x, index));
+        stmts.push_back(Loop(i, count / lanes, StoreTo(y, index, value)));
+        params.push_back(y);
+        data.emplace_back(count * 8, 0);
+      }
+    }
+    std::vector<void*> buffers;
+    std::vector<size_t> bytes;
+    for (std::vector<uint8_t>& part : data) {
+      buffers.push_back(part.data());
+      bytes.push_back(part.size());
+    }
+    Run(LoweredFunction("casts", params, SeqOf(stmts)), buffers, bytes);
+
+    size_t buffer = 1;
+    for (DTypeCode to_code : kAllTypes) {
+      DType to(to_code);
+      for (int lanes : {16, 1}) {
+        std::vector<uint8_t> expected(count * 8, 0);
+        for (int64_t i = 0; i < count; ++i) {
+          long double value = Get(from, data[0], i);
+          if (!IsDefined(from, to, value)) continue;
+          Set(to, expected, i, value);
+          long double want = Get(to, expected, i);
+          long double got = Get(to, data[buffer], i);
+          bool same = std::isnan(want) ? std::isnan(got)
+                                       : got == want && std::signbit(got) == std::signbit(want);
+          if (same) continue;
+          INFO(ToString(from) << " to " << ToString(to) << ", lanes " << lanes << ": "
+                              << static_cast<double>(value) << " (sample " << i << ")");
+          REQUIRE(static_cast<double>(got) == static_cast<double>(want));
+          FAIL("the sign differs");
+        }
+        ++buffer;
+      }
+    }
+  }
+}
+
+TEST_CASE("16-bit floats are rounded after every operation", "[codegen_llvm]") {
+  constexpr int kLanes = 16;
+  for (DTypeCode code : {DTypeCode::kFloat16, DTypeCode::kBFloat16}) {
+    DType dtype(code);
+    Buffer x = FlatBuffer("X", dtype, kLanes);
+    Buffer y = FlatBuffer("Y", dtype, kLanes);
+    Expr lanes = Lanes(0, kLanes);
+    Expr v = LoadOf(x, lanes);
+    Expr value = Make<Div>(v * v + v, v - Splatted(FloatConst(dtype, 3), kLanes));
+    std::vector<uint8_t> in(kLanes * 2);
+    std::vector<uint8_t> out(kLanes * 2);
+    for (int i = 0; i < kLanes; ++i) Set(dtype, in, i, 0.37L * i + 0.01L);
+    RunOn(LoweredFunction("f", {x, y}, StoreTo(y, lanes, value)), in, out);
+    auto round = [&](long double exact) {
+      std::vector<uint8_t> cell(2);
+      Set(dtype, cell, 0, exact);
+      return Get(dtype, cell, 0);
+    };
+    for (int i = 0; i < kLanes; ++i) {
+      long double a = Get(dtype, in, i);
+      long double expected = round(round(round(a * a) + a) / round(a - 3));
+      REQUIRE(static_cast<double>(Get(dtype, out, i)) == static_cast<double>(expected));
+    }
+  }
+}
+
+TEST_CASE("floats compare and pick as IEEE says, with NaN", "[codegen_llvm]") {
+  constexpr int kLanes = 16;
+  Buffer x = FlatBuffer("X", kFloat32, kLanes);
+  Buffer y = FlatBuffer("Y", kFloat32, kLanes);
+  std::vector<Buffer> bools;
+  for (int i = 0; i < 4; ++i) bools.push_back(FlatBuffer("B", kBool, kLanes));
+  Buffer low = FlatBuffer("low", kFloat32, kLanes);
+  Buffer high = FlatBuffer("high", kFloat32, kLanes);
+  Buffer relu = FlatBuffer("relu", kFloat32, kLanes);
+  Expr lanes = Lanes(0, kLanes);
+  Expr a = LoadOf(x, lanes);
+  Expr b = LoadOf(y, lanes);
+  Expr zero = Splatted(FloatConst(kFloat32, 0), kLanes);
+  Stmt body = SeqOf({StoreTo(bools[0], lanes, a < b), StoreTo(bools[1], lanes, a <= b),
+                     StoreTo(bools[2], lanes, Make<Eq>(a, b)),
+                     StoreTo(bools[3], lanes, Make<Ne>(a, b)), StoreTo(low, lanes, MinOf(a, b)),
+                     StoreTo(high, lanes, MaxOf(a, b)), StoreTo(relu, lanes, MaxOf(zero, a))});
+  Function fn =
+      LoweredFunction("f", {x, y, bools[0], bools[1], bools[2], bools[3], low, high, relu}, body);
+  std::vector<float> xs;
+  std::vector<float> ys;
+  for (float first : {1.0f, -2.0f, NAN, INFINITY}) {
+    for (float second : {1.0f, NAN, -INFINITY, 3.0f}) {
+      xs.push_back(first);
+      ys.push_back(second);
+    }
+  }
+  std::vector<uint8_t> lt(16), le(16), eq(16), ne(16);
+  std::vector<float> lows(16), highs(16), relus(16);
+  RunOn(fn, xs, ys, lt, le, eq, ne, lows, highs, relus);
+  auto same = [](float got, float want) {
+    return std::isnan(want) ? std::isnan(got) : got == want;
+  };
+  for (int i = 0; i < kLanes; ++i) {
+    REQUIRE(lt[i] == (xs[i] < ys[i]));
+    REQUIRE(le[i] == (xs[i] <= ys[i]));
+    REQUIRE(eq[i] == (xs[i] == ys[i]));
+    REQUIRE(ne[i] == (xs[i] != ys[i]));
+    bool nan = std::isnan(xs[i]) || std::isnan(ys[i]);
+    REQUIRE(same(lows[i], nan ? NAN : std::min(xs[i], ys[i])));
+    REQUIRE(same(highs[i], nan ? NAN : std::max(xs[i], ys[i])));
+    REQUIRE(same(relus[i], std::isnan(xs[i]) ? NAN : std::max(xs[i], 0.0f)));
+  }
+}
+
+}  // namespace tcc::test

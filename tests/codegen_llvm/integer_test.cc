@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "tests/codegen_llvm/kernel_rig.h"
+
+namespace tcc::test {
+namespace {
+
+using Wide = __int128;
+
+template <typename T>
+struct IntegerType;
+#define TCC_TYPE(T, code)                                   \
+  template <>                                               \
+  struct IntegerType<T> {                                   \
+    static constexpr DType kDType = DType(DTypeCode::code); \
+  };
+TCC_TYPE(int8_t, kInt8)
+TCC_TYPE(int16_t, kInt16)
+TCC_TYPE(int32_t, kInt32)
+TCC_TYPE(int64_t, kInt64)
+TCC_TYPE(uint8_t, kUInt8)
+TCC_TYPE(uint16_t, kUInt16)
+TCC_TYPE(uint32_t, kUInt32)
+TCC_TYPE(uint64_t, kUInt64)
+#undef TCC_TYPE
+
+Wide FloorQuotient(Wide x, Wide y) {
+  Wide q = x / y;
+  return q - (x % y < 0);
+}
+
+template <typename T>
+struct Operation {
+  const char* name;
+  Expr (*build)(const Expr&, const Expr&);
+  Wide (*exact)(Wide, Wide);
+  enum Divisor { kAnyOperand, kNotZero, kPositive } divisor = kAnyOperand;
+};
+
+template <typename T>
+constexpr int kBits = sizeof(T) * 8;
+
+template <ScalarOp op>
+Expr CallBinary(const Expr& a, const Expr& b) {
+  return CallOf(op, {a, b});
+}
+template <ScalarOp op>
+Expr CallUnary(const Expr& a, const Expr&) {
+  return CallOf(op, {a});
+}
+
+template <typename T>
+std::vector<Operation<T>> Operations() {
+  using Op = Operation<T>;
+  return {
+      {"add", [](const Expr& a, const Expr& b) { return a + b; },
+       [](Wide x, Wide y) { return x + y; }},
+      {"sub", [](const Expr& a, const Expr& b) { return a - b; },
+       [](Wide x, Wide y) { return x - y; }},
+      {"mul", [](const Expr& a, const Expr& b) { return a * b; },
+       [](Wide x, Wide y) {
+         return static_cast<Wide>(static_cast<unsigned __int128>(x) *
+                                  static_cast<unsigned __int128>(y));
+       }},
+      {"min", MinOf, [](Wide x, Wide y) { return std::min(x, y); }},
+      {"max", MaxOf, [](Wide x, Wide y) { return std::max(x, y); }},
+      {"floor_div", FloorDivide, FloorQuotient, Op::kPositive},
+      {"floor_mod", FloorModulo, [](Wide x, Wide y) { return x - FloorQuotient(x, y) * y; },
+       Op::kPositive},
+      {"ceil_div", CeilDivide, [](Wide x, Wide y) { return -FloorQuotient(-x, y); }, Op::kPositive},
+      {"trunc_div", CallBinary<ScalarOp::kTruncDiv>, [](Wide x, Wide y) { return x / y; },
+       Op::kNotZero},
+      {"trunc_mod", CallBinary<ScalarOp::kTruncMod>, [](Wide x, Wide y) { return x % y; },
+       Op::kNotZero},
+      {"bit_and", CallBinary<ScalarOp::kBitAnd>, [](Wide x, Wide y) { return x & y; }},
+      {"bit_or", CallBinary<ScalarOp::kBitOr>, [](Wide x, Wide y) { return x | y; }},
+      {"bit_xor", CallBinary<ScalarOp::kBitXor>, [](Wide x, Wide y) { return x ^ y; }},
+      {"bit_not", CallUnary<ScalarOp::kBitNot>, [](Wide x, Wide) { return ~x; }},
+      {"abs", CallUnary<ScalarOp::kAbs>, [](Wide x, Wide) { return x < 0 ? -x : x; }},
+      {"sign", CallUnary<ScalarOp::kSign>, [](Wide x, Wide) { return Wide((x > 0) - (x < 0)); }},
+      {"shift_left", CallBinary<ScalarOp::kShiftLeft>,
+       [](Wide x, Wide y) {
+         return y < 0 || y >= kBits<T> ? 0
+                                       : static_cast<Wide>(static_cast<unsigned __int128>(x) << y);
+       }},
+      {"shift_right", CallBinary<ScalarOp::kShiftRight>,
+       [](Wide x, Wide y) {
+         Wide bits = static_cast<std::make_unsigned_t<T>>(x);
+         return y < 0 || y >= kBits<T> ? 0 : bits >> y;
+       }},
+      {"lt", [](const Expr& a, const Expr& b) { return CastTo(a.dtype(), a < b); },
+       [](Wide x, Wide y) { return Wide(x < y); }},
+      {"le", [](const Expr& a, const Expr& b) { return CastTo(a.dtype(), a <= b); },
+       [](Wide x, Wide y) { return Wide(x <= y); }},
+      {"eq", [](const Expr& a, const Expr& b) { return CastTo(a.dtype(), Make<Eq>(a, b)); },
+       [](Wide x, Wide y) { return Wide(x == y); }},
+  };
+}
+
+template <typename T>
+void FillOperands(std::vector<T>& xs, std::vector<T>& ys) {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> special = {0,
+                            1,
+                            2,
+                            3,
+                            7,
+                            8,
+                            63,
+                            64,
+                            T(-1),
+                            T(-2),
+                            T(-8),
+                            Limits::min(),
+                            static_cast<T>(Limits::min() + 1),
+                            Limits::max(),
+                            static_cast<T>(Limits::max() - 1)};
+  for (T x : special) {
+    for (T y : special) {
+      xs.push_back(x);
+      ys.push_back(y);
+    }
+  }
+  Random random(3);
+  while (xs.size() < 2048) {
+    xs.push_back(static_cast<T>(random.Next() >> random.Below(64)));
+    ys.push_back(static_cast<T>(random.Next() >> random.Below(64)));
+  }
+}
+
+template <typename T>
+void CheckOperations(int lanes) {
+  constexpr DType kType = IntegerType<T>::kDType;
+  std::vector<T> xs;
+  std::vector<T> all_ys;
+  FillOperands(xs, all_ys);
+  int64_t count = static_cast<int64_t>(xs.size());
+  for (const Operation<T>& op : Operations<T>()) {
+    std::vector<T> ys = all_ys;
+    for (T& y : ys) {
+      if (op.divisor == Operation<T>::kNotZero && y == 0) y = 5;
+      if (op.divisor == Operation<T>::kPositive && !(y > 0)) y = 5;
+    }
+    Buffer x = FlatBuffer("X", kType, count);
+    Buffer y = FlatBuffer("Y", kType, count);
+    Buffer z = FlatBuffer("Z", kType, count);
+    Var i = LoopVar("i");
+    Expr index = lanes == 1 ? Expr(i) : Lanes(Expr(i) * Expr(lanes), lanes);
+    Expr value = op.build(LoadOf(x, index), LoadOf(y, index));
+    std::vector<T> zs(xs.size(), T(77));
+    RunOn(LoweredFunction("f", {x, y, z}, Loop(i, count / lanes, StoreTo(z, index, value))), xs, ys,
+          zs);
+    for (size_t k = 0; k < xs.size(); ++k) {
+      T expected = static_cast<T>(op.exact(xs[k], ys[k]));
+      if (zs[k] == expected) continue;
+      INFO(op.name << " of " << ToString(kType) << " " << +xs[k] << ", " << +ys[k] << " lanes "
+                   << lanes);
+      REQUIRE(+zs[k] == +expected);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("integer operations wrap, divide and compare as the IR says", "[codegen_llvm]") {
+  for (int lanes : {1, 16}) {
+    CheckOperations<int8_t>(lanes);
+    CheckOperations<int16_t>(lanes);
+    CheckOperations<int32_t>(lanes);
+    CheckOperations<int64_t>(lanes);
+    CheckOperations<uint8_t>(lanes);
+    CheckOperations<uint16_t>(lanes);
+    CheckOperations<uint32_t>(lanes);
+    CheckOperations<uint64_t>(lanes);
+  }
+}
+
+TEST_CASE("division by constants is right on both sides of zero, with and without known signs",
+          "[codegen_llvm]") {
+  for (int64_t divisor : {1, 2, 3, 7, 8, 16, 100}) {
+    Buffer y = FlatBuffer("Y", kInt64, 3 * 200);
+    Buffer z = FlatBuffer("Z", kInt64, 3 * 200);
+    Var i = LoopVar("i");
+    // i is known to be >= 0, i - 100 is not.
+    auto three = [&](const Buffer& out, const Expr& x) {
+      return SeqOf({StoreTo(out, i, FloorDivide(x, divisor)),
+                    StoreTo(out, Expr(i) + Expr(200), FloorModulo(x, divisor)),
+                    StoreTo(out, Expr(i) + Expr(400), CeilDivide(x, divisor))});
+    };
+    Stmt body = Loop(i, 200, SeqOf({three(y, i), three(z, Expr(i) - Expr(100))}));
+    std::vector<int64_t> ys(600);
+    std::vector<int64_t> zs(600);
+    RunOn(LoweredFunction("divide", {y, z}, body), ys, zs);
+    for (int64_t k = 0; k < 200; ++k) {
+      Wide x = k - 100;
+      REQUIRE(ys[k] == k / divisor);
+      REQUIRE(ys[k + 200] == k % divisor);
+      REQUIRE(ys[k + 400] == (k + divisor - 1) / divisor);
+      REQUIRE(zs[k] == static_cast<int64_t>(FloorQuotient(x, divisor)));
+      REQUIRE(zs[k + 200] == static_cast<int64_t>(x - FloorQuotient(x, divisor) * divisor));
+      REQUIRE(zs[k + 400] == static_cast<int64_t>(-FloorQuotient(-x, divisor)));
+    }
+  }
+}
+
+}  // namespace tcc::test

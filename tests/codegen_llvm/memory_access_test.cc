@@ -1,0 +1,197 @@
+#include "tests/codegen_llvm/kernel_rig.h"
+
+namespace tcc::test {
+namespace {
+
+constexpr int kLanes = 16;
+
+Expr Zeros() {
+  return Splatted(FloatConst(kFloat32, 0), kLanes);
+}
+
+// Runs on buffers that end at forbidden pages, or begin behind them: touching a cell outside ends
+// the test with a fault.
+std::vector<float> RunFenced(const Function& fn, const std::vector<float>& input,
+                             std::vector<float> output, const std::vector<int64_t>& shape_args,
+                             Fence fence) {
+  FencedFloats in(input, fence);
+  FencedFloats out(output, fence);
+  Run(fn, {in.data(), out.data()}, {input.size() * 4, output.size() * 4}, shape_args);
+  std::copy(out.data(), out.data() + output.size(), output.begin());
+  return output;
+}
+
+}  // namespace
+
+TEST_CASE("a masked tail touches no cell behind the buffer", "[codegen_llvm]") {
+  Var n = ShapeVar("n", 0, 1000);
+  Buffer x = FlatBuffer("X", kFloat32, n);
+  Buffer y = FlatBuffer("Y", kFloat32, n);
+  Var i = LoopVar("i");
+  Expr index = Lanes(Expr(i) * Expr(kLanes), kLanes);
+  Stmt body =
+      Loop(i, CeilDivide(n, kLanes),
+           StoreTo(y, index, LoadOf(x, index) + LoadOf(x, index), index < Splatted(n, kLanes)));
+  Function fn = LoweredFunction("twice", {x, y}, body, {n});
+  for (int64_t count : {1, 7, 15, 16, 17, 100, 331}) {
+    std::vector<float> input = RandomFloats(count, count);
+    std::vector<float> output =
+        RunFenced(fn, input, std::vector<float>(count, -1), {count}, Fence::kAtEnd);
+    for (int64_t k = 0; k < count; ++k) REQUIRE(output[k] == 2 * input[k]);
+  }
+}
+
+TEST_CASE("a select reads only the arm that it picks, in vectors and in scalars",
+          "[codegen_llvm]") {
+  // y[i] = 0 <= i - 2 && i - 2 < n ? x[i - 2] : -1: a padded copy.
+  Var n = ShapeVar("n", 1, 1000);
+  Buffer x = FlatBuffer("X", kFloat32, n);
+  Buffer y = FlatBuffer("Y", kFloat32, Expr(n) + Expr(4));
+  Var i = LoopVar("i");
+  Expr total = Expr(n) + Expr(4);
+
+  Expr scalar = Expr(i) - Expr(2);
+  Expr scalar_in = BothOf(Expr(0) <= scalar, scalar < Expr(n));
+  Expr minus_one = FloatConst(kFloat32, -1);
+  Stmt scalars = Loop(i, total, StoreTo(y, i, SelectOf(scalar_in, LoadOf(x, scalar), minus_one)));
+
+  Expr place = Lanes(Expr(i) * Expr(kLanes), kLanes);
+  Expr vector = place - Splatted(2, kLanes);
+  Expr vector_in = BothOf(Splatted(0, kLanes) <= vector, vector < Splatted(n, kLanes));
+  Stmt vectors =
+      Loop(i, CeilDivide(total, kLanes),
+           StoreTo(y, place, SelectOf(vector_in, LoadOf(x, vector), Splatted(minus_one, kLanes)),
+                   place < Splatted(total, kLanes)));
+  for (const Stmt& body : {scalars, vectors}) {
+    Function fn = LoweredFunction("pad", {x, y}, body, {n});
+    for (int64_t count : {1, 13, 64, 100}) {
+      for (Fence fence : {Fence::kAtEnd, Fence::kAtStart}) {
+        std::vector<float> input = RandomFloats(count, 3);
+        std::vector<float> output =
+            RunFenced(fn, input, std::vector<float>(count + 4, 7), {count}, fence);
+        for (int64_t k = 0; k < count + 4; ++k) {
+          bool inside = k >= 2 && k - 2 < count;
+          REQUIRE(output[k] == (inside ? input[k - 2] : -1.0f));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a scalar load under a vector mask is not performed when no lane is on",
+          "[codegen_llvm]") {
+  // y[16 i + l] += x[i] where 16 i + l < n; x has one cell for each group that has a lane.
+  Var n = ShapeVar("n", 1, 100000);
+  Buffer x = FlatBuffer("X", kFloat32, CeilDivide(n, kLanes));
+  Buffer y = FlatBuffer("Y", kFloat32, n);
+  Var i = LoopVar("i");
+  Expr place = Lanes(Expr(i) * Expr(kLanes), kLanes);
+  Stmt body = Loop(i, 3000,
+                   StoreTo(y, place, LoadOf(y, place) + Splatted(LoadOf(x, i), kLanes),
+                           place < Splatted(n, kLanes)));
+  std::vector<float> input = RandomFloats(2, 5);
+  std::vector<float> output = RunFenced(LoweredFunction("spread", {x, y}, body, {n}), input,
+                                        std::vector<float>(20, 1), {20}, Fence::kAtEnd);
+  for (int k = 0; k < 20; ++k) REQUIRE(output[k] == 1 + input[k / 16]);
+}
+
+TEST_CASE("and and or stop before a load that they do not need", "[codegen_llvm]") {
+  Var n = ShapeVar("n", 1, 1000);
+  Buffer x = FlatBuffer("X", kFloat32, n);
+  Buffer y = FlatBuffer("Y", kFloat32, Expr(n) * Expr(2));
+  Var i = LoopVar("i");
+  // Far outside for i >= n.
+  Expr far = Expr(i) * Expr(1 << 20);
+  Expr index = SelectOf(Expr(i) < Expr(n), i, far);
+  Expr positive = FloatConst(kFloat32, 0) < LoadOf(x, index);
+  Expr both = BothOf(Expr(i) < Expr(n), positive);
+  Expr either = EitherOf(Expr(n) <= Expr(i), positive);
+  Expr value = CastTo(kFloat32, both) + FloatConst(kFloat32, 2) * CastTo(kFloat32, either);
+  Function fn =
+      LoweredFunction("decide", {x, y}, Loop(i, Expr(n) * Expr(2), StoreTo(y, i, value)), {n});
+  std::vector<float> input = RandomFloats(9, 8);
+  std::vector<float> output = RunFenced(fn, input, std::vector<float>(18, -1), {9}, Fence::kAtEnd);
+  for (int k = 0; k < 18; ++k) {
+    float expected = k >= 9 ? 2.0f : (input[k] > 0 ? 3.0f : 0.0f);
+    REQUIRE(output[k] == expected);
+  }
+}
+
+TEST_CASE("strided, reversed, constant and indirect lanes read and write the right cells",
+          "[codegen_llvm]") {
+  constexpr int64_t kCells = 64;
+  for (int64_t stride : {1, -1, 2, 3, -2, 0}) {
+    int64_t base = stride < 0 ? kCells - 1 : 1;
+    Buffer x = FlatBuffer("X", kFloat32, kCells);
+    Buffer y = FlatBuffer("Y", kFloat32, kLanes);
+    Buffer z = FlatBuffer("Z", kFloat32, kCells);
+    Expr lanes = Lanes(base, kLanes, stride);
+    Expr odd = Splatted(0, kLanes) < Make<FloorMod>(Lanes(0, kLanes), Splatted(2, kLanes));
+    std::vector<Stmt> stmts = {
+        StoreTo(y, Lanes(0, kLanes), LoadOf(x, lanes)),
+        StoreTo(z, lanes, CastTo(kFloat32.WithLanes(kLanes), Lanes(100, kLanes)),
+                stride == 0 ? Expr() : odd)};
+    std::vector<float> input = RandomFloats(kCells, 11);
+    std::vector<float> loaded(kLanes, -5);
+    std::vector<float> stored(kCells, -5);
+    std::vector<float> expected = stored;
+    for (int l = 0; l < kLanes; ++l)
+      if (stride == 0 || l % 2 == 1) expected[base + l * stride] = 100.0f + l;
+    RunOn(LoweredFunction("lanes", {x, y, z}, SeqOf(stmts)), input, loaded, stored);
+    for (int l = 0; l < kLanes; ++l) REQUIRE(loaded[l] == input[base + l * stride]);
+    REQUIRE(stored == expected);
+  }
+}
+
+TEST_CASE("a gather by loaded indices honours its mask", "[codegen_llvm]") {
+  Buffer index = FlatBuffer("I", kInt64, kLanes);
+  Buffer x = FlatBuffer("X", kFloat32, 10);
+  Buffer y = FlatBuffer("Y", kFloat32, kLanes);
+  Expr places = LoadOf(index, Lanes(0, kLanes));
+  Expr inside = BothOf(Splatted(0, kLanes) <= places, places < Splatted(10, kLanes));
+  Stmt body = StoreTo(y, Lanes(0, kLanes), SelectOf(inside, LoadOf(x, places), Zeros()));
+  std::vector<int64_t> indices(kLanes);
+  for (int l = 0; l < kLanes; ++l) indices[l] = l % 3 == 2 ? (int64_t{1} << 40) * (l - 20) : l % 10;
+  std::vector<float> input = RandomFloats(10, 2);
+  std::vector<float> output(kLanes, -1);
+  RunOn(LoweredFunction("gather", {index, x, y}, body), indices, input, output);
+  for (int l = 0; l < kLanes; ++l) REQUIRE(output[l] == (l % 3 == 2 ? 0.0f : input[indices[l]]));
+}
+
+TEST_CASE("a division whose lane is off does not trap", "[codegen_llvm]") {
+  DType type(DTypeCode::kInt32);
+  Buffer x = FlatBuffer("X", type, kLanes);
+  Buffer y = FlatBuffer("Y", type, kLanes);
+  Buffer z = FlatBuffer("Z", type, 2 * kLanes);
+  Expr a = LoadOf(x, Lanes(0, kLanes));
+  Expr b = LoadOf(y, Lanes(0, kLanes));
+  Expr zero = Splatted(IntConst(type, 0), kLanes);
+  Var i = LoopVar("i");
+  Expr sa = LoadOf(x, i);
+  Expr sb = LoadOf(y, i);
+  Stmt vectors = StoreTo(z, Lanes(0, kLanes),
+                         SelectOf(Make<Ne>(b, zero), CallOf(ScalarOp::kTruncDiv, {a, b}), zero));
+  Stmt scalars = Loop(i, kLanes,
+                      StoreTo(z, Expr(i) + Expr(kLanes),
+                              SelectOf(Make<Ne>(sb, IntConst(type, 0)),
+                                       CallOf(ScalarOp::kTruncDiv, {sa, sb}), IntConst(type, 0))));
+  std::vector<int32_t> dividends(kLanes);
+  std::vector<int32_t> divisors(kLanes);
+  for (int l = 0; l < kLanes; ++l) {
+    dividends[l] = 37 * (l - 8);
+    divisors[l] = l % 4 == 0 ? 0 : l - 6;
+    if (l == 5) dividends[l] = INT32_MIN;
+  }
+  std::vector<int32_t> results(2 * kLanes, -1);
+  RunOn(LoweredFunction("divide", {x, y, z}, SeqOf({vectors, scalars})), dividends, divisors,
+        results);
+  for (int l = 0; l < kLanes; ++l) {
+    int32_t expected = 0;
+    if (divisors[l] != 0)
+      expected = static_cast<int32_t>(static_cast<int64_t>(dividends[l]) / divisors[l]);
+    REQUIRE(results[l] == expected);
+    REQUIRE(results[kLanes + l] == expected);
+  }
+}
+
+}  // namespace tcc::test

@@ -1,0 +1,165 @@
+#include <elf.h>
+#include <stdlib.h>
+
+#include <algorithm>
+
+#include "tests/codegen_llvm/kernel_rig.h"
+
+namespace tcc::test {
+namespace {
+
+// y = f(x) over vectors of 16, with what makes LLVM wish for a library: fused products, fills,
+// copies and conversions.
+Function Busy(const std::string& name, ScalarOp op, DType dtype) {
+  constexpr int kLanes = 16;
+  constexpr int64_t kCount = 512;
+  Buffer x = FlatBuffer("X", dtype, kCount);
+  Buffer y = FlatBuffer("Y", dtype, kCount);
+  Buffer w = FlatBuffer("W", dtype, kCount, Scope::kLocal);
+  Var i = LoopVar("i");
+  Var j = LoopVar("j");
+  Var k = LoopVar("k");
+  Var l = LoopVar("l");
+  auto at = [](const Var& v) { return Lanes(Expr(v) * Expr(kLanes), kLanes); };
+  Expr loaded = LoadOf(x, at(j));
+  std::vector<Expr> args(RowOf(op).arity, loaded);
+  Expr value = CastTo(dtype.WithLanes(kLanes), CallOf(op, args));
+  Stmt body = SeqOf({
+      Loop(i, kCount, StoreTo(w, i, Const(dtype, 0))),
+      Loop(j, kCount / kLanes, StoreTo(w, at(j), LoadOf(w, at(j)) + value), ForKind::kParallel),
+      Loop(k, kCount, StoreTo(y, k, LoadOf(w, k))),
+      Loop(l, 3, StoreTo(y, l, LoadOf(y, l) * LoadOf(x, l) + LoadOf(x, Expr(l) + Expr(1)))),
+  });
+  return LoweredFunction(name, {x, y}, MakeStmt<Allocate>(w, body));
+}
+
+std::vector<Function> EveryOp() {
+  std::vector<Function> kernels;
+  auto add = [&](std::string_view text, ScalarOp op) {
+    for (std::string_view type : {"f32", "f64", "f16", "bf16", "i8", "i32", "u64"}) {
+      DType dtype = *ParseDType(type);
+      if (!ResultType(op, dtype)) continue;
+      kernels.push_back(Busy(std::string(text) + "_" + std::string(type), op, dtype));
+    }
+  };
+#define TCC_ADD(text, op, arity, rule, semantics) add(text, ScalarOp::op);
+  TCC_SCALAR_OPS(TCC_ADD)
+#undef TCC_ADD
+  return kernels;
+}
+
+struct DynamicSection {
+  int needed = 0;
+  int undefined = 0;
+  std::vector<std::string> exported;
+};
+
+DynamicSection ReadDynamic(const std::vector<uint8_t>& image) {
+  const auto* header = reinterpret_cast<const Elf64_Ehdr*>(image.data());
+  const auto* sections = reinterpret_cast<const Elf64_Shdr*>(image.data() + header->e_shoff);
+  DynamicSection result;
+  for (int s = 0; s < header->e_shnum; ++s) {
+    const uint8_t* data = image.data() + sections[s].sh_offset;
+    if (sections[s].sh_type == SHT_DYNAMIC) {
+      const auto* entries = reinterpret_cast<const Elf64_Dyn*>(data);
+      for (int i = 0; entries[i].d_tag != DT_NULL; ++i)
+        result.needed += entries[i].d_tag == DT_NEEDED;
+    }
+    if (sections[s].sh_type == SHT_DYNSYM) {
+      const auto* symbols = reinterpret_cast<const Elf64_Sym*>(data);
+      const char* names =
+          reinterpret_cast<const char*>(image.data() + sections[sections[s].sh_link].sh_offset);
+      for (size_t i = 1; i < sections[s].sh_size / sizeof(Elf64_Sym); ++i) {
+        if (symbols[i].st_shndx == SHN_UNDEF) {
+          ++result.undefined;
+        } else {
+          result.exported.push_back(names + symbols[i].st_name);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+bool Contains(const std::vector<uint8_t>& image, std::string_view text) {
+  return std::string_view(reinterpret_cast<const char*>(image.data()), image.size()).find(text) !=
+         std::string_view::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a shared object of every scalar op exports its kernels and needs nothing",
+          "[codegen_llvm]") {
+  std::vector<Function> kernels = EveryOp();
+  for (const char* name : {"native", "x86-64-v3", "x86-64-v4"}) {
+    INFO(name);
+    std::vector<uint8_t> image = ImageOf(kernels, 2, FindTarget(name).value());
+    DynamicSection dynamic = ReadDynamic(image);
+    CHECK(dynamic.needed == 0);
+    CHECK(dynamic.undefined == 0);
+    std::sort(dynamic.exported.begin(), dynamic.exported.end());
+    std::vector<std::string> expected;
+    for (const Function& kernel : kernels) expected.push_back(kernel.name);
+    std::sort(expected.begin(), expected.end());
+    CHECK(dynamic.exported == expected);
+  }
+}
+
+TEST_CASE("a shared object is the same for any number of threads and names no file",
+          "[codegen_llvm]") {
+  std::vector<Function> kernels = {Busy("a", ScalarOp::kExp, kFloat32),
+                                   Busy("b", ScalarOp::kErf, kFloat32),
+                                   Busy("c", ScalarOp::kPow, kFloat32)};
+  std::vector<uint8_t> one = ImageOf(kernels, 1);
+  REQUIRE(setenv("TMPDIR", "/var/tmp", 1) == 0);
+  std::vector<uint8_t> three = ImageOf(kernels, 3);
+  REQUIRE(unsetenv("TMPDIR") == 0);
+  CHECK(one == three);
+  CHECK_FALSE(Contains(one, "tcc-link"));
+  CHECK_FALSE(Contains(one, "/tmp"));
+}
+
+TEST_CASE("a folder for temporary files that is missing is a clear message", "[codegen_llvm]") {
+  REQUIRE(setenv("TMPDIR", "/nonexistent/folder", 1) == 0);
+  auto compiled = MakeLlvmBackend(NativeTarget())
+                      ->Compile({{Busy("a", ScalarOp::kExp, kFloat32)}}, {.threads = 1});
+  REQUIRE(unsetenv("TMPDIR") == 0);
+  REQUIRE_FALSE(compiled.ok());
+  CHECK(Message(compiled.status()).find("TMPDIR") != std::string::npos);
+}
+
+TEST_CASE("kernels are given as text, and unknown stages and targets are refused",
+          "[codegen_llvm]") {
+  LoweredModule module{{Busy("a", ScalarOp::kExp, kFloat32)}};
+  std::unique_ptr<Backend> backend = MakeLlvmBackend(NativeTarget());
+  CHECK(backend->Emit(module, "source")->find("define i32 @a(") != std::string::npos);
+  CHECK(backend->Emit(module, "asm")->find("vfmadd") != std::string::npos);
+  CHECK(backend->Emit(module, "ptx").status().code() == absl::StatusCode::kFailedPrecondition);
+  Target reference = FindTarget("reference").value();
+  CHECK_FALSE(MakeLlvmBackend(reference)->Compile(module, {}).ok());
+}
+
+TEST_CASE("statistics give each kernel's size of code", "[codegen_llvm]") {
+  std::vector<Function> kernels = {Busy("small", ScalarOp::kAbs, kFloat32),
+                                   Busy("large", ScalarOp::kPow, kFloat32)};
+  auto compiled = MakeLlvmBackend(NativeTarget())->Compile({kernels}, {});
+  REQUIRE(compiled.ok());
+  REQUIRE(compiled->kernels.size() == 2);
+  CHECK(compiled->kernels[0].name == "small");
+  CHECK(compiled->kernels[0].code_bytes > 100);
+  CHECK(compiled->kernels[1].code_bytes > compiled->kernels[0].code_bytes);
+}
+
+TEST_CASE("an object for 512-bit targets uses 512-bit registers and one for v3 does not",
+          "[codegen_llvm]") {
+  LoweredModule module{{Busy("a", ScalarOp::kSqrt, kFloat32)}};
+  auto text = [&](const char* target) {
+    return MakeLlvmBackend(FindTarget(target).value())->Emit(module, "asm").value();
+  };
+  CHECK(text("x86-64-v4").find("vsqrtps\t") != std::string::npos);
+  CHECK(text("x86-64-v4").find("%zmm") != std::string::npos);
+  CHECK(text("x86-64-v3").find("%zmm") == std::string::npos);
+  CHECK(text("x86-64-v3").find("%ymm") != std::string::npos);
+}
+
+}  // namespace tcc::test
