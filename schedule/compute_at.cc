@@ -1,6 +1,7 @@
 #include "schedule/compute_at.h"
 
 #include "ir/compare.h"
+#include "schedule/guard.h"
 #include "schedule/placement.h"
 
 namespace tcc {
@@ -55,12 +56,11 @@ Status ExpectOnlyWriter(const Function& fn, const Block& block, const Var& buffe
 StatusOr<Plan> MakePlan(const Function& fn, const ComputeAt& step) {
   TCC_ASSIGN_OR_RETURN(Path path, FindBlock(fn, step.block));
   TCC_ASSIGN_OR_RETURN(Path loop_path, FindLoop(fn, step.loop));
+  TCC_RETURN_IF_ERROR(ExpectWholeNest("compute_at", path));
   if (IsUnder(path, step.loop)) {
     return InvalidInput("compute_at: block '{}' is under loop '{}' already", step.block, step.loop);
   }
-  if (LoopAt(loop_path)->for_kind == ForKind::kVectorized) {
-    return InvalidInput("compute_at: loop '{}' is vectorized", step.loop);
-  }
+  TCC_RETURN_IF_ERROR(ExpectOutsideVectors("compute_at", loop_path));
   Plan plan{BlockAt(path), NestOf(path), {}, {}, {}};
   plan.boxes.resize(plan.block->iters.size());
   for (const Access& write : WritesOf(*plan.block)) {

@@ -2,16 +2,10 @@
 
 #include "ir/substitute.h"
 #include "ir/visitor.h"
+#include "schedule/guard.h"
 
 namespace tcc {
 namespace {
-
-bool Feeds(const For& loop, const Block& block, IterKind kind) {
-  for (const IterVar& iter : block.iters) {
-    if (iter.kind == kind && UsesVar(iter.binding, loop.var)) return true;
-  }
-  return false;
-}
 
 // The loops from `from` inwards on the path.
 std::vector<Ref<For>> LoopsFrom(const Path& path, const LoopRef& from) {
@@ -26,6 +20,23 @@ bool UsesAny(const LoopGuard& guard, const std::vector<Ref<For>>& loops) {
     if (UsesVar(guard.value, loop->var)) return true;
   }
   return false;
+}
+
+// The outputs live round the loop, or there would be nothing to initialise before it.
+StatusOr<Constraints> ExpectLiveBefore(const Path& path, const LoopRef& loop,
+                                       const Reduce& reduce) {
+  bool inside = false;
+  for (const Stmt& stmt : path) {
+    if (const auto* node = stmt.as<For>()) inside = inside || node->key == loop;
+    const auto* allocate = stmt.as<Allocate>();
+    for (const Access& output : reduce.outputs) {
+      if (inside && allocate && output.buffer == allocate->buffer.var) {
+        return InvalidInput("decompose_reduction: buffer '{}' lives inside loop '{}'",
+                            output.buffer->name, loop);
+      }
+    }
+  }
+  return Constraints{};
 }
 
 Stmt StoreIdentities(const Reduce& reduce) {
@@ -60,16 +71,17 @@ StatusOr<Constraints> CheckDecomposeReduction(const Function& fn, const Decompos
       return InvalidInput("decompose_reduction: loop '{}' is inside loop '{}' of the reduction",
                           step.loop, loop->key);
     }
-    if (inside && reduces && Feeds(*loop, *block, IterKind::kSpatial)) {
-      return InvalidInput("decompose_reduction: loop '{}' feeds spatial and reduce variables",
-                          loop->key);
+    bool spatial = Feeds(*loop, *block, IterKind::kSpatial);
+    if (inside && reduces == spatial) {
+      return InvalidInput("decompose_reduction: loop '{}' feeds {} spatial and reduce variables",
+                          loop->key, spatial ? "both" : "neither of");
     }
   }
   if (!inside) {
     return InvalidInput("decompose_reduction: loop '{}' is not round block '{}'", step.loop,
                         step.block);
   }
-  return Constraints{};
+  return ExpectLiveBefore(path, step.loop, *reduce);
 }
 
 Function ApplyDecomposeReduction(const Function& fn, const DecomposeReduction& step) {

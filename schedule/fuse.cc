@@ -1,5 +1,6 @@
 #include "schedule/fuse.h"
 
+#include "ir/interval.h"
 #include "ir/substitute.h"
 #include "ir/support/check.h"
 #include "schedule/guard.h"
@@ -21,7 +22,13 @@ StatusOr<Constraints> CheckFuse(const Function& fn, const Fuse& step) {
     return InvalidInput("fuse: loop '{}' is not the whole body of loop '{}'", step.inner,
                         step.outer);
   }
-  return Constraints{};
+  // The fused loop is divided by the inner extent.
+  Interval extent = BoundsOf(LoopAt(inner)->extent, {});
+  if (extent.high < 1) {
+    return InvalidInput("fuse: loop '{}' has extent 0; expected at least 1", step.inner);
+  }
+  if (extent.low >= 1) return Constraints{};
+  return Constraints{{Expr(1) - LoopAt(inner)->extent, "a fused inner loop has an iteration"}};
 }
 
 Function ApplyFuse(const Function& fn, const Fuse& step) {

@@ -19,7 +19,7 @@ struct Fuse {
   auto Fields() { return std::tie(outer, inner); }
 };
 
-// Refused: loops that are not serial or not perfectly nested.
+// Refused: loops that are not serial or not perfectly nested; an inner extent of 0.
 StatusOr<Constraints> CheckFuse(const Function& fn, const Fuse& step);
 Function ApplyFuse(const Function& fn, const Fuse& step);
 

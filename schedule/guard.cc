@@ -22,11 +22,25 @@ Status ExpectSerial(const char* step, const Ref<For>& loop) {
                       ToString(loop->for_kind));
 }
 
+Status ExpectOutsideVectors(const char* step, const Path& path) {
+  for (const Ref<For>& loop : LoopsOn(path)) {
+    if (loop->for_kind == ForKind::kVectorized) {
+      return InvalidInput("{}: loop '{}' round it is vectorized", step, loop->key);
+    }
+  }
+  return OkStatus();
+}
+
+bool Feeds(const For& loop, const Block& block, IterKind kind) {
+  for (const IterVar& iter : block.iters) {
+    if (iter.kind == kind && UsesVar(iter.binding, loop.var)) return true;
+  }
+  return false;
+}
+
 bool FeedsReduction(const For& loop) {
   for (const Ref<Block>& block : BlocksOf(loop.body)) {
-    for (const IterVar& iter : block->iters) {
-      if (iter.kind == IterKind::kReduce && UsesVar(iter.binding, loop.var)) return true;
-    }
+    if (Feeds(loop, *block, IterKind::kReduce)) return true;
   }
   return false;
 }

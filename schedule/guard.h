@@ -3,6 +3,7 @@
 #include "ir/stmt.h"
 #include "ir/substitute.h"
 #include "ir/support/status.h"
+#include "schedule/loop_tree.h"
 
 // What several steps share about loops and the guards of the blocks below them.
 namespace tcc {
@@ -12,6 +13,13 @@ Stmt AddGuard(const Stmt& stmt, const LoopGuard& guard);
 
 // "split: loop 'mm/k' is bound to threadIdx.x; expected a serial loop", or OK.
 Status ExpectSerial(const char* step, const Ref<For>& loop);
+
+// What is below a vectorized loop has one form a lane, so no bound loop and no allocation goes
+// there.
+Status ExpectOutsideVectors(const char* step, const Path& path);
+
+// Whether the binding of a variable of that kind has the loop in it.
+bool Feeds(const For& loop, const Block& block, IterKind kind);
 
 // Whether a reduce variable of a block in `loop` has `loop` in its binding.
 bool FeedsReduction(const For& loop);

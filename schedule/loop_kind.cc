@@ -9,6 +9,7 @@ namespace {
 Status CheckSpatial(const char* step, const Function& fn, const LoopRef& loop) {
   TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, loop));
   TCC_RETURN_IF_ERROR(ExpectSerial(step, LoopAt(path)));
+  TCC_RETURN_IF_ERROR(ExpectOutsideVectors(step, path));
   if (FeedsReduction(*LoopAt(path))) {
     return InvalidInput("{}: loop '{}' feeds a reduction; expected a loop of spatial axes", step,
                         loop);

@@ -42,6 +42,20 @@ StatusOr<std::vector<size_t>> PlainIndices(const Block& block, const Access& acc
   return order;
 }
 
+Status ExpectWholeNest(const char* step, const Path& path) {
+  const std::string& name = BlockAt(path)->name;
+  Stmt nest = NestOf(path);
+  for (const Stmt& stmt : path) {
+    if (stmt.same_as(nest)) break;
+    const auto* loop = stmt.as<For>();
+    if (loop && loop->key.starts_with(name + "/")) {
+      return InvalidInput("{}: loop '{}' of block '{}' holds other blocks as well", step, loop->key,
+                          name);
+    }
+  }
+  return OkStatus();
+}
+
 Stmt NestOver(const Block& block, const std::vector<IterBox>& boxes,
               const std::vector<LoopGuard>& guards) {
   std::vector<IterVar> iters = block.iters;

@@ -11,6 +11,9 @@ namespace tcc {
 // The block's iteration variables by dimension, if the access's indices are distinct spatial ones.
 StatusOr<std::vector<size_t>> PlainIndices(const Block& block, const Access& access);
 
+// No loop keyed after the block stays behind when its nest moves: the fresh nest takes the keys.
+Status ExpectWholeNest(const char* step, const Path& path);
+
 // A fresh serial nest of `block` in which iteration variable i runs over boxes[i] (origin + loop),
 // or over its whole domain where boxes[i] has no size.
 struct IterBox {

@@ -44,10 +44,23 @@ StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step) {
                         step.loops.size());
   }
   bool reduces = false;
+  auto mixes = [](const For& loop) {
+    for (const Ref<Block>& block : BlocksOf(loop.body)) {
+      if (Feeds(loop, *block, IterKind::kReduce) && Feeds(loop, *block, IterKind::kSpatial))
+        return true;
+    }
+    return false;
+  };
   for (const LoopRef& loop : step.loops) {
     TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, loop));
     TCC_RETURN_IF_ERROR(ExpectSerial("reorder", LoopAt(path)));
     reduces = reduces || FeedsReduction(*LoopAt(path));
+    if (mixes(*LoopAt(path))) {
+      return InvalidInput(
+          "reorder: loop '{}' feeds spatial and reduce variables; its order decides "
+          "which instance of the reduction is the first",
+          loop);
+    }
   }
   std::vector<Ref<For>> chain = ChainOf(fn, step.loops);
   if (chain.empty()) {

@@ -107,6 +107,8 @@ Status ExpectOperandsBefore(const Function& fn, const Block& block, const Path& 
 StatusOr<Plan> MakePlan(const Function& fn, const ReverseComputeAt& step) {
   TCC_ASSIGN_OR_RETURN(Path path, FindBlock(fn, step.block));
   TCC_ASSIGN_OR_RETURN(Path loop_path, FindLoop(fn, step.loop));
+  TCC_RETURN_IF_ERROR(ExpectWholeNest("reverse_compute_at", path));
+  TCC_RETURN_IF_ERROR(ExpectOutsideVectors("reverse_compute_at", loop_path));
   Ref<Block> block = BlockAt(path);
   if (IsUnder(path, step.loop)) {
     return InvalidInput("reverse_compute_at: block '{}' is under loop '{}' already", step.block,

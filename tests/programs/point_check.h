@@ -24,6 +24,8 @@ struct PointCheckOptions {
   int64_t max_instances = 300'000;
   // Alters the substituted program: a planted mistake that must be found.
   std::function<Function(const Function&)> plant = nullptr;
+  // Off, only the results are compared: to see what they alone find.
+  bool compare_with_replay = true;
   // Runs a lowered program some other way than the interpreter (a JIT), arguments in place.
   std::function<Status(const Function& lowered, std::vector<Tensor>& arguments)> run_lowered =
       nullptr;
