@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "ir/support/check.h"
 
@@ -66,10 +67,12 @@ MemoryPlan PlanMemory(std::span<const LiveBuffer> buffers) {
   std::vector<size_t> by_size(buffers.size());
   std::iota(by_size.begin(), by_size.end(), 0);
   std::vector<size_t> by_area = by_size;
-  std::ranges::stable_sort(by_size, std::greater(), [&](size_t i) { return buffers[i].bytes; });
-  std::ranges::stable_sort(by_area, std::greater(), [&](size_t i) {
-    return static_cast<double>(buffers[i].bytes) *
-           static_cast<double>(buffers[i].last - buffers[i].first + 1);
+  // Negative, so that the largest come first; the index decides between equals.
+  std::ranges::sort(by_size, {}, [&](size_t i) { return std::pair(-buffers[i].bytes, i); });
+  std::ranges::sort(by_area, {}, [&](size_t i) {
+    const LiveBuffer& buffer = buffers[i];
+    double lifetime = static_cast<double>(buffer.last - buffer.first + 1);
+    return std::pair(-static_cast<double>(buffer.bytes) * lifetime, i);
   });
   MemoryPlan first = PlaceInOrder(buffers, by_size), second = PlaceInOrder(buffers, by_area);
   return second.arena_bytes < first.arena_bytes ? second : first;

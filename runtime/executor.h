@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ir/support/status.h"
+#include "ir/support/tensor.h"
+#include "runtime/frame.h"
+#include "runtime/module.h"
+
+namespace tcc {
+
+// Called after each kernel with its position in metadata.kernels and how long it ran.
+using CallHook = std::function<void(size_t kernel, double seconds)>;
+
+// Runs a module again and again in one arena of its own; weights and kernels are shared with the
+// module's other executors. One run at a time; different executors may run at once.
+class Executor {
+ public:
+  explicit Executor(Module module);
+  Executor(Executor&&) = default;
+  Executor& operator=(Executor&&) = default;
+
+  const Module& module() const { return module_; }
+
+  // Inputs and outputs in the model's order. Fails if inputs do not fit (binding.h), memory is
+  // short (ResourceExhausted) or a kernel fails, which is then named.
+  StatusOr<std::vector<Tensor>> Run(std::span<const Tensor> inputs);
+
+  // As Run, into memory of the caller's: one tensor an output, of its type and shape, whose bytes
+  // are overwritten. It does not overlap the inputs. Memory that is not at a multiple of 64 costs
+  // a copy, here and of inputs.
+  Status RunInto(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+
+  // An empty hook ends the timing.
+  void set_call_hook(CallHook hook) { hook_ = std::move(hook); }
+
+ private:
+  StatusOr<BufferPlace> FitArena(std::span<const int64_t> shape_variables);
+  Status RunOn(std::span<const Tensor> inputs, std::span<const int64_t> shape_variables,
+               std::span<Tensor> outputs);
+  Status RunBody(const std::vector<Instruction>& body);
+  Status Execute(const Call& call);
+  Status Execute(const Copy& copy);
+  Status Execute(const Loop& loop);
+  Status Execute(const If& branch);
+  StatusOr<int64_t> TripCount(const Loop& loop) const;
+  StatusOr<bool> ReadCondition(BufferId buffer) const;
+
+  Module module_;
+  CallHook hook_;
+  std::shared_ptr<uint8_t> arena_;
+  int64_t arena_bytes_ = -1;
+  Frame frame_;
+  // A call's arguments, kept to save their allocation.
+  std::vector<void*> buffers_;
+  std::vector<int64_t> bytes_;
+  std::vector<int64_t> shape_args_;
+};
+
+}  // namespace tcc

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/support/status.h"
+#include "runtime/artefact/plan.h"
+
+namespace tcc {
+
+// A buffer of a plan in memory.
+struct BufferPlace {
+  uint8_t* data = nullptr;
+  int64_t bytes = 0;
+};
+
+// The memory that a run's buffers are pieces of.
+struct FrameMemory {
+  std::vector<BufferPlace> inputs, outputs;
+  BufferPlace weights, arena;
+};
+
+// Where the buffers of one run are, given the values of its variables. Expects a plan that
+// VerifyPlan agreed to.
+class Frame {
+ public:
+  explicit Frame(const Plan& plan);
+
+  // Begins a run: no buffers are swapped, every buffer that no loop counter moves gets its place.
+  // Fails if one does not lie within its memory.
+  Status Begin(const FrameMemory& memory, std::span<const int64_t> shape_variables);
+
+  // The place now of the buffer, or of the one that swaps have put in its stead.
+  StatusOr<BufferPlace> Find(BufferId buffer) const;
+  void Swap(BufferId first, BufferId second);
+
+  void SetCounter(uint32_t counter, int64_t value);
+  // Values of the shape variables, then of the counters.
+  std::span<const int64_t> variables() const { return variables_; }
+
+ private:
+  StatusOr<BufferPlace> Place(BufferId buffer) const;
+
+  const Plan* plan_;
+  FrameMemory memory_;
+  std::vector<int64_t> variables_;
+  std::vector<bool> moves_;           // by buffer: its place depends on a loop counter
+  std::vector<BufferPlace> places_;   // of those that do not
+  std::vector<BufferId> stands_for_;  // by buffer
+};
+
+}  // namespace tcc

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace tcc {
+
+struct ThreadPoolOptions {
+  // How many threads work, the caller of ParallelFor among them; 0: one for each allowed CPU.
+  // At most 1024 are made.
+  int threads = 0;
+  // How long an idle worker looks for work before it sleeps. Longer than the serial code between
+  // two layers, shorter than what a machine's other users would notice.
+  int spin_microseconds = 50;
+};
+
+// Threads that share loops. Any thread may call ParallelFor, also at the same time as others and
+// from inside a body.
+//
+// When the pool takes every CPU that the process may use, worker i is pinned to the i-th of them;
+// the caller's affinity is the user's business. A smaller pool is not pinned: two processes with
+// two threads each would otherwise pile up on the first CPUs.
+class ThreadPool {
+ public:
+  explicit ThreadPool(const ThreadPoolOptions& options = {});
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const;
+
+  using Body = void (*)(void* closure, int64_t begin, int64_t end);
+
+  // Calls body(closure, begin, end) on disjoint ranges that together are [0, count) and returns
+  // when all have returned. Each thread begins with its own contiguous share and then takes from
+  // the others' rests, so that equal loops over equal data mostly find it in the same cache. Runs
+  // the whole range on the calling thread when count <= 1, inside a body, or while another thread
+  // is using the pool.
+  void ParallelFor(int64_t count, Body body, void* closure);
+
+  // The same for anything callable as fn(begin, end).
+  template <typename Fn>
+  void ParallelFor(int64_t count, Fn&& fn) {
+    ParallelFor(
+        count,
+        [](void* closure, int64_t begin, int64_t end) {
+          (*static_cast<std::remove_reference_t<Fn>*>(closure))(begin, end);
+        },
+        const_cast<void*>(static_cast<const void*>(&fn)));
+  }
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// CPUs that the calling thread may run on; at least one.
+std::vector<int> AllowedCpus();
+
+}  // namespace tcc
