@@ -2,8 +2,8 @@
 
 #include <lld/Common/Driver.h>
 #include <llvm/Support/raw_ostream.h>
-#include <stdlib.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    const char* base = getenv("TMPDIR");
+    const char* base = std::getenv("TMPDIR");
     std::string pattern = (fs::path(base && *base ? base : "/tmp") / "tcc-link-XXXXXX").string();
     if (mkdtemp(pattern.data())) path_ = pattern;
   }
