@@ -1,0 +1,270 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "lower/graph/graph_pipeline.h"
+#include "lower/graph/infer_shapes.h"
+#include "lower/graph/passes.h"
+#include "lower/interpret_graph.h"
+#include "tests/lower/one_node.h"
+
+using namespace tcc;
+
+namespace {
+
+int CountOf(const Graph& graph, OpKind op) {
+  return static_cast<int>(std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                                        [&](const Node& node) { return node.op == op; }));
+}
+
+Tensor RunGraph(const Graph& graph, const Tensor& input) {
+  StatusOr<std::vector<Tensor>> results = InterpretGraph(graph, {input});
+  INFO(Message(results.status()));
+  REQUIRE(results.ok());
+  return (*results)[0];
+}
+
+// The graph with and without the passes on a random input, to 1e-5 of the largest element.
+Graph CheckSameAfterPasses(const Graph& original) {
+  Graph plain = original;
+  REQUIRE(InferShapes(plain).ok());
+  Graph optimized = original;
+  Status status = RunGraphPasses(optimized);
+  INFO(Message(status));
+  REQUIRE(status.ok());
+  REQUIRE(VerifyGraph(optimized).ok());
+  Tensor input = RandomF32(*StaticShape(plain.value(plain.inputs[0])), 42);
+  Tensor expected = RunGraph(plain, input);
+  Tensor got = RunGraph(optimized, input);
+  CHECK(got.shape == expected.shape);
+  std::vector<double> a = ValuesOf(expected);
+  std::vector<double> b = ValuesOf(got);
+  double largest = 0;
+  for (double value : a) largest = std::max(largest, std::fabs(value));
+  for (size_t i = 0; i < a.size(); ++i) {
+    CHECK(b[i] == Approx(a[i]).margin(1e-5 * std::max(1.0, largest)));
+  }
+  return optimized;
+}
+
+}  // namespace
+
+TEST_CASE("shape arithmetic is evaluated while shapes are inferred", "[lower][graph]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {2, 3, 4});
+  ValueId shape = builder.Add("shape", OpKind::kShape, {x});
+  ValueId batch =
+      builder.Add("batch", OpKind::kGather, {shape, builder.Constant("zero", I64({1}, {0}))},
+                  {{"axis", int64_t{0}}});
+  ValueId target =
+      builder.Add("target", OpKind::kConcat, {batch, builder.Constant("rest", I64({1}, {-1}))},
+                  {{"axis", int64_t{0}}});
+  builder.Output(
+      builder.Add("reshape", OpKind::kReshape, {x, target}, {{"allowzero", int64_t{0}}}));
+  Graph graph = builder.Build();
+  REQUIRE(InferShapes(graph).ok());
+  CHECK(graph.nodes.size() == 1);
+  CHECK(StaticShape(graph.value(graph.outputs[0])) == Ints{2, 12});
+}
+
+TEST_CASE("a declared output that the nodes contradict is reported", "[lower][graph][error]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {2, 3});
+  ValueId y = builder.Add("relu", OpKind::kRelu, {x});
+  builder.Output(y);
+  Graph graph = builder.Build();
+  graph.values[y].shape = ToExprs({2, 4});
+  CHECK(Message(InferShapes(graph)) == "output 'relu.out' is declared as 2x4; its node gives 2x3");
+}
+
+TEST_CASE("identities go, but never an output of the graph", "[lower][graph]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {4});
+  ValueId same = builder.Add("same", OpKind::kIdentity, {x});
+  ValueId dropped = builder.Add("drop", OpKind::kDropout, {same});
+  ValueId negated = builder.Add("negate", OpKind::kNeg, {dropped});
+  ValueId out = builder.Add("out", OpKind::kIdentity, {negated});
+  builder.Output(out);
+  ValueId direct = builder.Add("direct", OpKind::kIdentity, {x});
+  builder.Output(direct);
+  Graph graph = builder.Build();
+  REQUIRE(RunGraphPasses(graph).ok());
+  CHECK(CountOf(graph, OpKind::kIdentity) == 1);
+  CHECK(graph.nodes.size() == 2);
+  CHECK(graph.value(graph.outputs[0]).name == "out.out");
+  StatusOr<std::vector<Tensor>> results = InterpretGraph(graph, {F32({4}, {1, 2, 3, 4})});
+  REQUIRE(results.ok());
+  CHECK(ValuesOf((*results)[0]) == std::vector<double>{-1, -2, -3, -4});
+  CHECK(ValuesOf((*results)[1]) == std::vector<double>{1, 2, 3, 4});
+}
+
+TEST_CASE("what is known is folded and what nobody reads goes", "[lower][graph]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {2});
+  ValueId a = builder.Constant("a", F32({2}, {1, 2}));
+  ValueId sum = builder.Add("sum", OpKind::kAdd, {a, a});
+  builder.Add("unread", OpKind::kExp, {x});
+  builder.Output(builder.Add("product", OpKind::kMul, {x, sum}));
+  Graph graph = builder.Build();
+  REQUIRE(RunGraphPasses(graph).ok());
+  CHECK(graph.nodes.size() == 1);
+  CHECK(graph.values.size() == 3);
+  CHECK(ValuesOf(RunGraph(graph, F32({2}, {3, 5}))) == std::vector<double>{6, 20});
+}
+
+TEST_CASE("a constant beyond the budget is left to run time", "[lower][graph]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1});
+  ValueId shape = builder.Constant("shape", I64({3}, {1024, 1024, 1024}));
+  ValueId bomb = builder.Add("bomb", OpKind::kConstantOfShape, {shape});
+  builder.Output(builder.Add("sum", OpKind::kAdd, {x, bomb}));
+  Graph graph = builder.Build();
+  REQUIRE(RunGraphPasses(graph).ok());
+  CHECK(CountOf(graph, OpKind::kConstantOfShape) == 1);
+}
+
+TEST_CASE("a batch normalization disappears into the convolution before it", "[lower][graph]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 3, 5, 5});
+  ValueId w = builder.Constant("w", RandomF32({4, 3, 3, 3}, 1));
+  ValueId conv = builder.Add("conv", OpKind::kConv, {x, w}, {{"pads", Ints{1, 1, 1, 1}}});
+  auto channels = [&](const char* name, uint64_t seed) {
+    return builder.Constant(name, RandomF32({4}, seed));
+  };
+  ValueId variance = builder.Constant("variance", F32({4}, {0.5, 1, 2, 4}));
+  ValueId bn =
+      builder.Add("bn", OpKind::kBatchNormalization,
+                  {conv, channels("gamma", 2), channels("beta", 3), channels("mean", 4), variance},
+                  {{"epsilon", 1e-3}});
+  builder.Output(builder.Add("relu", OpKind::kRelu, {bn}));
+  Graph optimized = CheckSameAfterPasses(builder.Build());
+  CHECK(CountOf(optimized, OpKind::kBatchNormalization) == 0);
+  CHECK(CountOf(optimized, OpKind::kAdd) == 0);
+}
+
+TEST_CASE("a batch normalization on its own becomes a scale and a shift", "[lower][graph]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {2, 2, 3});
+  ValueId bn = builder.Add(
+      "bn", OpKind::kBatchNormalization,
+      {x, builder.Constant("gamma", F32({2}, {2, 3})), builder.Constant("beta", F32({2}, {1, 0})),
+       builder.Constant("mean", F32({2}, {0.5, -1})),
+       builder.Constant("variance", F32({2}, {1, 4}))},
+      {{"epsilon", 1e-5}});
+  builder.Output(bn);
+  Graph optimized = CheckSameAfterPasses(builder.Build());
+  CHECK(CountOf(optimized, OpKind::kMul) == 1);
+  CHECK(CountOf(optimized, OpKind::kBatchNormalization) == 0);
+}
+
+TEST_CASE("a clip from zero up is a relu", "[lower][graph]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {3});
+  ValueId zero = builder.Constant("zero", F32({}, {0}));
+  ValueId six = builder.Constant("six", F32({}, {6}));
+  ValueId up = builder.Add("up", OpKind::kClip, {x, zero});
+  builder.Output(builder.Add("six", OpKind::kClip, {up, zero, six}));
+  Graph graph = builder.Build();
+  REQUIRE(RunGraphPasses(graph).ok());
+  CHECK(CountOf(graph, OpKind::kRelu) == 1);
+  CHECK(CountOf(graph, OpKind::kClip) == 1);
+  CHECK(ValuesOf(RunGraph(graph, F32({3}, {-1, 3, 9}))) == std::vector<double>{0, 3, 6});
+}
+
+TEST_CASE("a network of convolutions runs channels last between two repacks", "[lower][layout]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 3, 6, 6});
+  ValueId a =
+      builder.Add("a", OpKind::kConv, {x, builder.Constant("wa", RandomF32({4, 3, 3, 3}, 1))},
+                  {{"pads", Ints{1, 1, 1, 1}}});
+  ValueId r = builder.Add("r", OpKind::kRelu, {a});
+  ValueId b =
+      builder.Add("b", OpKind::kConv, {r, builder.Constant("wb", RandomF32({4, 4, 1, 1}, 2))});
+  ValueId s = builder.Add("s", OpKind::kAdd, {b, r});
+  ValueId scale = builder.Constant("scale", RandomF32({4, 1, 1}, 5));
+  ValueId m = builder.Add("m", OpKind::kMul, {s, scale});
+  ValueId p = builder.Add("p", OpKind::kMaxPool, {m},
+                          {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}});
+  builder.Output(p);
+  Graph optimized = CheckSameAfterPasses(builder.Build());
+  CHECK(CountOf(optimized, OpKind::kRepack) == 2);
+  CHECK(optimized.nodes.back().op == OpKind::kRepack);
+  CHECK(optimized.value(optimized.outputs[0]).name == "p.out");
+}
+
+TEST_CASE("a flatten behind channels last permutes the matrix, not the data", "[lower][layout]") {
+  for (int64_t transposed : {0, 1}) {
+    TestGraph builder;
+    ValueId x = builder.Input("x", kFloat32, {2, 3, 4, 5});
+    ValueId conv =
+        builder.Add("conv", OpKind::kConv, {x, builder.Constant("w", RandomF32({2, 3, 2, 2}, 1))});
+    ValueId flat = builder.Add("flat", OpKind::kFlatten, {conv}, {{"axis", int64_t{1}}});
+    Ints shape = transposed ? Ints{7, 24} : Ints{24, 7};
+    ValueId gemm =
+        builder.Add("gemm", OpKind::kGemm, {flat, builder.Constant("m", RandomF32(shape, 2))},
+                    {{"transB", transposed}});
+    builder.Output(gemm);
+    Graph optimized = CheckSameAfterPasses(builder.Build());
+    CHECK(CountOf(optimized, OpKind::kRepack) == 1);  // of the graph's input
+  }
+}
+
+TEST_CASE("a flatten that something else reads is repacked first", "[lower][layout]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 2, 4, 4});
+  ValueId conv =
+      builder.Add("conv", OpKind::kConv, {x, builder.Constant("w", RandomF32({3, 2, 2, 2}, 1))});
+  ValueId flat = builder.Add("flat", OpKind::kFlatten, {conv}, {{"axis", int64_t{1}}});
+  builder.Output(builder.Add("softmax", OpKind::kSoftmax, {flat}, {{"axis", int64_t{-1}}}));
+  Graph optimized = CheckSameAfterPasses(builder.Build());
+  CHECK(CountOf(optimized, OpKind::kRepack) == 2);
+}
+
+TEST_CASE("pooled features reach the classifier without a repack", "[lower][layout]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {2, 3, 4, 4});
+  ValueId conv =
+      builder.Add("conv", OpKind::kConv, {x, builder.Constant("w", RandomF32({5, 3, 1, 1}, 1))});
+  ValueId pool = builder.Add("pool", OpKind::kGlobalAveragePool, {conv});
+  ValueId flat = builder.Add("flat", OpKind::kFlatten, {pool}, {{"axis", int64_t{1}}});
+  builder.Output(
+      builder.Add("fc", OpKind::kGemm, {flat, builder.Constant("m", RandomF32({5, 3}, 2))}));
+  Graph optimized = CheckSameAfterPasses(builder.Build());
+  CHECK(CountOf(optimized, OpKind::kRepack) == 1);
+}
+
+TEST_CASE("concatenations, pads, slices and means stay channels last", "[lower][layout]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 3, 4, 5});
+  ValueId a =
+      builder.Add("a", OpKind::kConv, {x, builder.Constant("wa", RandomF32({2, 3, 1, 1}, 1))});
+  ValueId b =
+      builder.Add("b", OpKind::kConv, {x, builder.Constant("wb", RandomF32({3, 3, 1, 1}, 2))});
+  ValueId both = builder.Add("both", OpKind::kConcat, {a, b}, {{"axis", int64_t{1}}});
+  ValueId pads = builder.Constant("pads", I64({8}, {0, 1, 1, 0, 0, 0, 0, 1}));
+  ValueId padded =
+      builder.Add("padded", OpKind::kPad, {both, pads}, {{"mode", std::string("edge")}});
+  ValueId sliced =
+      builder.Add("sliced", OpKind::kSlice,
+                  {padded, builder.Constant("from", I64({1}, {1})),
+                   builder.Constant("to", I64({1}, {5})), builder.Constant("axis", I64({1}, {1}))});
+  ValueId position = builder.Constant("position", RandomF32({1, 4, 5, 6}, 9));
+  ValueId moved = builder.Add("moved", OpKind::kAdd, {sliced, position});
+  ValueId mean =
+      builder.Add("mean", OpKind::kReduceMean, {moved, builder.Constant("axes", I64({2}, {2, 3}))},
+                  {{"keepdims", int64_t{0}}});
+  builder.Output(mean);
+  Graph optimized = CheckSameAfterPasses(builder.Build());
+  CHECK(CountOf(optimized, OpKind::kRepack) == 2);  // of the input and of the full-size constant
+}
+
+TEST_CASE("a transpose to channels last is free behind a convolution", "[lower][layout]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {2, 3, 4, 5});
+  ValueId conv =
+      builder.Add("conv", OpKind::kConv, {x, builder.Constant("w", RandomF32({6, 3, 1, 1}, 1))});
+  ValueId last = builder.Add("last", OpKind::kTranspose, {conv}, {{"perm", Ints{0, 2, 3, 1}}});
+  builder.Output(builder.Add("tanh", OpKind::kTanh, {last}));
+  Graph optimized = CheckSameAfterPasses(builder.Build());
+  CHECK(CountOf(optimized, OpKind::kRepack) == 1);
+}

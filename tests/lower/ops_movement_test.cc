@@ -1,0 +1,169 @@
+#include <catch2/catch.hpp>
+
+#include "ir/interpreter.h"
+#include "lower/build_loop_nest.h"
+#include "lower/ops/op_lowering.h"
+#include "tests/lower/one_node.h"
+
+using namespace tcc;
+
+namespace {
+
+using Doubles = std::vector<double>;
+
+// 0, 1, 2, ...
+Tensor Counting(const Ints& shape) {
+  int64_t count = ElementCount(shape).value();
+  Doubles values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(i));
+  return F32(shape, values);
+}
+
+Tensor List(const Ints& values) {
+  return I64({static_cast<int64_t>(values.size())}, values);
+}
+
+}  // namespace
+
+TEST_CASE("a reshape copies dimensions at 0 and infers the one at -1", "[lower][ops]") {
+  OneNode node = {.op = OpKind::kReshape,
+                  .inputs = {Counting({2, 3, 4}), List({0, -1, 2})},
+                  .attributes = {{"allowzero", int64_t{0}}},
+                  .constants = {1}};
+  Tensor result = ResultOf(node);
+  CHECK(result.shape == Ints{2, 6, 2});
+  CHECK(ValuesOf(result) == ValuesOf(node.inputs[0]));
+
+  node.inputs = {MakeZeroTensor(kFloat32, {0, 3}), List({3, 0})};
+  node.attributes["allowzero"] = int64_t{1};
+  CHECK(ResultOf(node).shape == Ints{3, 0});
+}
+
+// FuseGraph makes views of reshapes; here the indices of the lowering itself are run.
+TEST_CASE("the map of a reshape reads the elements in order", "[lower][ops]") {
+  for (const Ints& shape :
+       {Ints{4, 6}, Ints{24}, Ints{3, 8}, Ints{1, 2, 1, 12}, Ints{2, 2, 3, 2}}) {
+    TestGraph builder;
+    ValueId x = builder.Input("x", kFloat32, {2, 3, 4});
+    ValueId list = builder.Constant("shape", List(shape));
+    builder.Output(builder.Add("view", OpKind::kReshape, {x, list}, {{"allowzero", int64_t{0}}}));
+    Graph graph = builder.Build();
+    StatusOr<LoweredNode> lowered = LowerNode(graph, graph.nodes[0]);
+    REQUIRE(lowered.ok());
+    Function fn = BuildLoopNest(lowered->program);
+    std::vector<Tensor> arguments = {Counting({2, 3, 4}), MakeZeroTensor(kFloat32, shape)};
+    REQUIRE(Interpret(fn, arguments).ok());
+    CHECK(ValuesOf(arguments[1]) == ValuesOf(arguments[0]));
+  }
+}
+
+TEST_CASE("flatten, squeeze and unsqueeze only change the shape", "[lower][ops]") {
+  Tensor x = Counting({2, 1, 3, 1});
+  auto shape_of = [&](OpKind op, std::vector<Tensor> inputs, Attributes attributes = {}) {
+    OneNode node = {.op = op, .inputs = inputs, .attributes = attributes, .constants = {1}};
+    Tensor result = ResultOf(node);
+    CHECK(ValuesOf(result) == ValuesOf(x));
+    return result.shape;
+  };
+  CHECK(shape_of(OpKind::kFlatten, {x}, {{"axis", int64_t{3}}}) == Ints{6, 1});
+  CHECK(shape_of(OpKind::kFlatten, {x}, {{"axis", int64_t{0}}}) == Ints{1, 6});
+  CHECK(shape_of(OpKind::kSqueeze, {x}) == Ints{2, 3});
+  CHECK(shape_of(OpKind::kSqueeze, {x, List({-1})}) == Ints{2, 1, 3});
+  CHECK(shape_of(OpKind::kUnsqueeze, {x, List({0, -1})}) == Ints{1, 2, 1, 3, 1, 1});
+}
+
+TEST_CASE("a transpose permutes, without perm reverses", "[lower][ops]") {
+  OneNode node = {.op = OpKind::kTranspose, .inputs = {Counting({2, 3, 2})}};
+  Tensor reversed = ResultOf(node);
+  CHECK(reversed.shape == Ints{2, 3, 2});
+  CHECK(ValuesOf(reversed) == Doubles{0, 6, 2, 8, 4, 10, 1, 7, 3, 9, 5, 11});
+  node.attributes["perm"] = Ints{1, 0, 2};
+  Tensor swapped = ResultOf(node);
+  CHECK(swapped.shape == Ints{3, 2, 2});
+  CHECK(ValuesOf(swapped) == Doubles{0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});
+}
+
+TEST_CASE("a concatenation joins along its axis, empty operands too", "[lower][ops]") {
+  OneNode node = {.op = OpKind::kConcat,
+                  .inputs = {Counting({2, 1}), MakeZeroTensor(kFloat32, {2, 0}), Counting({2, 2})},
+                  .attributes = {{"axis", int64_t{-1}}}};
+  Tensor result = ResultOf(node);
+  CHECK(result.shape == Ints{2, 3});
+  CHECK(ValuesOf(result) == Doubles{0, 0, 1, 1, 2, 3});
+}
+
+TEST_CASE("a slice clamps its bounds and walks backwards", "[lower][ops]") {
+  auto slice = [](const Ints& start, const Ints& end, const Ints& axes, const Ints& steps) {
+    return ValuesOf(
+        ResultOf({.op = OpKind::kSlice,
+                  .inputs = {Counting({6}), List(start), List(end), List(axes), List(steps)},
+                  .constants = {1, 2, 3, 4}}));
+  };
+  CHECK(slice({1}, {5}, {0}, {2}) == Doubles{1, 3});
+  CHECK(slice({-3}, {INT64_MAX}, {0}, {1}) == Doubles{3, 4, 5});
+  CHECK(slice({-1}, {INT64_MIN}, {0}, {-2}) == Doubles{5, 3, 1});
+  CHECK(slice({100}, {1}, {-1}, {-1}) == Doubles{5, 4, 3, 2});
+  CHECK(slice({4}, {2}, {0}, {1}).empty());
+}
+
+TEST_CASE("expand stretches dimensions of 1 in both directions", "[lower][ops]") {
+  OneNode node = {
+      .op = OpKind::kExpand, .inputs = {F32({2, 1}, {1, 2}), List({2, 1, 3})}, .constants = {1}};
+  Tensor result = ResultOf(node);
+  CHECK(result.shape == Ints{2, 2, 3});
+  CHECK(ValuesOf(result) == Doubles{1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2});
+}
+
+TEST_CASE("a gather takes negative indices and any rank of them", "[lower][ops]") {
+  OneNode node = {.op = OpKind::kGather,
+                  .inputs = {Counting({2, 3}), I64({2, 1}, {-1, 0})},
+                  .attributes = {{"axis", int64_t{1}}}};
+  Tensor result = ResultOf(node);
+  CHECK(result.shape == Ints{2, 2, 1});
+  CHECK(ValuesOf(result) == Doubles{2, 0, 5, 3});
+  node.inputs[1] = I64({}, {1});
+  CHECK(ResultOf(node).shape == Ints{2});
+}
+
+TEST_CASE("pads fill, mirror or repeat, and negative ones crop", "[lower][ops]") {
+  auto pad = [](const char* mode, const Ints& pads, const Tensor& fill = {}) {
+    return ValuesOf(ResultOf({.op = OpKind::kPad,
+                              .inputs = {Counting({4}), List(pads), fill},
+                              .attributes = {{"mode", std::string(mode)}},
+                              .constants = {1, 2}}));
+  };
+  CHECK(pad("constant", {1, 2}) == Doubles{0, 0, 1, 2, 3, 0, 0});
+  CHECK(pad("constant", {1, 0}, F32({}, {9})) == Doubles{9, 0, 1, 2, 3});
+  CHECK(pad("reflect", {2, 3}) == Doubles{2, 1, 0, 1, 2, 3, 2, 1, 0});
+  CHECK(pad("edge", {1, 2}) == Doubles{0, 0, 1, 2, 3, 3, 3});
+  CHECK(pad("constant", {-1, 1}) == Doubles{1, 2, 3, 0});
+}
+
+TEST_CASE("shapes and constants of a shape are values", "[lower][ops]") {
+  OneNode shape = {.op = OpKind::kShape, .inputs = {Counting({2, 3, 4})}};
+  CHECK(ValuesOf(ResultOf(shape)) == Doubles{2, 3, 4});
+  shape.attributes = {{"start", int64_t{-2}}, {"end", int64_t{2}}};
+  CHECK(ValuesOf(ResultOf(shape)) == Doubles{3});
+  OneNode filled = {.op = OpKind::kConstantOfShape,
+                    .inputs = {List({2, 2})},
+                    .attributes = {{"value", I64({1}, {7})}},
+                    .constants = {0}};
+  CHECK(ValuesOf(ResultOf(filled)) == Doubles{7, 7, 7, 7});
+}
+
+TEST_CASE("a parameter that shapes depend on must be constant", "[lower][ops][error]") {
+  CHECK(ErrorOf({.op = OpKind::kReshape, .inputs = {Counting({4}), List({2, 2})}}) ==
+        "node 'node' (Reshape): shape is computed at run time; expected a constant (bind it with "
+        "--bind)");
+  CHECK(ErrorOf(
+            {.op = OpKind::kReshape, .inputs = {Counting({4}), List({3, -1})}, .constants = {1}}) ==
+        "node 'node' (Reshape): input 4 cannot take the shape 3x-1");
+  CHECK(ErrorOf({.op = OpKind::kConcat,
+                 .inputs = {Counting({2, 2}), Counting({3, 3})},
+                 .attributes = {{"axis", int64_t{0}}}}) ==
+        "node 'node' (Concat): input 1 has shape 3x3; expected that of input 0, 2x2, but for "
+        "axis 0");
+  CHECK(ErrorOf(
+            {.op = OpKind::kGather, .inputs = {Counting({4}), I64({1}, {4})}, .constants = {1}}) ==
+        "node 'node' (Gather): index 4 is outside an axis of 4");
+}
