@@ -82,15 +82,66 @@ Expr InputChannel(const ConvShapes& shapes, const Expr& o, const Expr& c) {
   return inputs == 1 ? group : Times(group, inputs) + c;
 }
 
+std::vector<Axis> OutputAxes(const std::vector<Expr>& shape) {
+  std::vector<Axis> axes = {NodeLowering::MakeAxis("n", shape[0]),
+                            NodeLowering::MakeAxis("o", shape[1])};
+  size_t count = shape.size() - 2;
+  for (size_t d = 0; d < count; ++d) {
+    axes.push_back(NodeLowering::MakeAxis(SpatialName(count, d), shape[2 + d]));
+  }
+  return axes;
+}
+
+// The reduction's inner side: which axes it runs over, and what it reads there.
+struct ConvTaps {
+  std::vector<Axis> reduce_axes;
+  std::vector<Expr> input;
+  std::vector<Expr> weight;
+  Expr inside;
+};
+
+ConvTaps TapsOf(const ConvShapes& shapes, const std::vector<Axis>& axes, bool channels_last) {
+  size_t count = shapes.dims.size();
+  std::vector<Axis> kernel_axes;
+  for (size_t d = 0; d < count; ++d) {
+    kernel_axes.push_back(
+        NodeLowering::MakeAxis(KernelName(count, d), Expr(shapes.dims[d].kernel)));
+  }
+  // A group of one channel (depthwise) has no loop over channels.
+  int64_t group_channels = shapes.in_channels / shapes.group;
+  std::vector<Axis> channel_axes;
+  Expr c = 0;
+  if (group_channels != 1) {
+    channel_axes = {NodeLowering::MakeAxis("c", Expr(group_channels))};
+    c = channel_axes[0].var;
+  }
+
+  WindowAccess access = AccessOf(shapes.dims, {axes.begin() + 2, axes.end()}, kernel_axes);
+  ConvTaps taps;
+  taps.inside = access.inside;
+  taps.input = {axes[0].var, InputChannel(shapes, axes[1].var, c)};
+  taps.input.insert(taps.input.end(), access.indices.begin(), access.indices.end());
+  std::vector<Expr> kernel = VarsOf(kernel_axes);
+  if (channels_last) {
+    taps.weight = kernel;
+    taps.weight.insert(taps.weight.end(), {c, axes[1].var});
+    taps.reduce_axes = kernel_axes;
+    taps.reduce_axes.insert(taps.reduce_axes.end(), channel_axes.begin(), channel_axes.end());
+  } else {
+    taps.weight = {axes[1].var, c};
+    taps.weight.insert(taps.weight.end(), kernel.begin(), kernel.end());
+    taps.reduce_axes = channel_axes;
+    taps.reduce_axes.insert(taps.reduce_axes.end(), kernel_axes.begin(), kernel_axes.end());
+  }
+  return taps;
+}
+
 }  // namespace
 
 // out[n, o, x] = bias[o] + sum over c, k of in[n, channel(o, c), x * s + k * d - p] * w[o, c, k]
 Status LowerConv(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(CheckOperands(node));
   TCC_ASSIGN_OR_RETURN(ConvShapes shapes, ShapesOf(node));
-  size_t count = shapes.dims.size();
-  int64_t group_channels = shapes.in_channels / shapes.group;
-
   std::vector<Expr> out_shape = {shapes.batch, Expr(shapes.out_channels)};
   for (const WindowDim& dim : shapes.dims) out_shape.push_back(Expr(dim.output));
   if (node.Has(2) && (node.Rank(2) != 1 || !IsConstant(node.Shape(2)[0], shapes.out_channels))) {
@@ -98,57 +149,24 @@ Status LowerConv(NodeLowering& node) {
                       shapes.out_channels);
   }
 
-  auto axes_of = [&] {
-    std::vector<Axis> axes = {NodeLowering::MakeAxis("n", out_shape[0]),
-                              NodeLowering::MakeAxis("o", out_shape[1])};
-    for (size_t d = 0; d < count; ++d) {
-      axes.push_back(NodeLowering::MakeAxis(SpatialName(count, d), out_shape[2 + d]));
-    }
-    return axes;
-  };
-  std::vector<Axis> axes = axes_of();
-  std::vector<Axis> kernel_axes;
-  for (size_t d = 0; d < count; ++d) {
-    kernel_axes.push_back(
-        NodeLowering::MakeAxis(KernelName(count, d), Expr(shapes.dims[d].kernel)));
-  }
-  Axis channel = NodeLowering::MakeAxis("c", Expr(group_channels));
-  bool reduces_channels = group_channels != 1;
-  Expr c = reduces_channels ? Expr(channel.var) : Expr(0);
-
-  WindowAccess access = AccessOf(shapes.dims, {axes.begin() + 2, axes.end()}, kernel_axes);
-  std::vector<Expr> in_index = {axes[0].var, InputChannel(shapes, axes[1].var, c)};
-  in_index.insert(in_index.end(), access.indices.begin(), access.indices.end());
-  std::vector<Expr> taps = VarsOf(kernel_axes);
-  std::vector<Expr> weight_index;
-  std::vector<Axis> reduce_axes = kernel_axes;
-  if (node.channels_last()) {
-    weight_index = taps;
-    weight_index.push_back(c);
-    weight_index.push_back(axes[1].var);
-    if (reduces_channels) reduce_axes.push_back(channel);
-  } else {
-    weight_index = {axes[1].var, c};
-    weight_index.insert(weight_index.end(), taps.begin(), taps.end());
-    if (reduces_channels) reduce_axes.insert(reduce_axes.begin(), channel);
-  }
-
   DType type = node.Type(0);
   DType sum_type = AccumulationType(type);
   bool epilogue = node.Has(2) || sum_type != type;
   StoredBuffer out = node.Output(0, type, out_shape);
   StoredBuffer sum = epilogue ? node.Intermediate("sum", sum_type, out_shape) : out;
+  std::vector<Axis> axes = OutputAxes(out_shape);
+  ConvTaps taps = TapsOf(shapes, axes, node.channels_last());
   Expr product =
-      CastTo(sum_type, node.Load(0, in_index)) * CastTo(sum_type, node.Load(1, weight_index));
+      CastTo(sum_type, node.Load(0, taps.input)) * CastTo(sum_type, node.Load(1, taps.weight));
   node.Reduce({.outputs = {sum},
                .axes = axes,
-               .reduce_axes = reduce_axes,
+               .reduce_axes = taps.reduce_axes,
                .combiner = SumCombiner(sum_type),
                .values = {product},
-               .predicate = access.inside});
+               .predicate = taps.inside});
   if (!epilogue) return OkStatus();
 
-  std::vector<Axis> out_axes = axes_of();
+  std::vector<Axis> out_axes = OutputAxes(out_shape);
   Expr value = node.Load(sum, VarsOf(out_axes));
   if (node.Has(2)) value = value + CastTo(sum_type, node.Load(2, {out_axes[1].var}));
   node.Map(out, out_axes, CastTo(type, value), "_bias");
