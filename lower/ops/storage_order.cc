@@ -45,8 +45,8 @@ std::vector<int> InputOrder(const Graph& graph, const Node& node, size_t input) 
 }
 
 std::vector<int> OutputOrder(const Graph& graph, const Node& node, size_t rank) {
-  bool channels_last =
-      node.layout == DataLayout::kChannelsLast && rank >= 3 && rank == ActivationRank(graph, node);
+  bool channels_last = node.layout == DataLayout::kChannelsLast && rank >= 3 &&
+                       rank == ActivationRank(graph, node) && node.op != OpKind::kTranspose;
   if (node.op == OpKind::kRepack) channels_last = IsRepackTo(node, "channels_last");
   return channels_last ? ChannelsLastOrder(rank) : RowMajorOrder(rank);
 }
