@@ -64,7 +64,7 @@ Stmt InsertBeside(const Stmt& body, const std::function<bool(const Stmt&)>& want
   auto at = side == Side::kBefore ? std::find_if(stmts.begin(), stmts.end(), wanted)
                                   : std::find_if(stmts.rbegin(), stmts.rend(), wanted).base();
   stmts.insert(at, nest);
-  return SeqOf(std::move(stmts));
+  return SeqOf(stmts);
 }
 
 Status ExpectFreeName(const Function& fn, const std::string& name) {

@@ -46,7 +46,7 @@ Stmt StoreIdentities(const Reduce& reduce) {
     stores.push_back(
         MakeStmt<Store>(output.buffer, output.indices, reduce.combiner->identities[e]));
   }
-  return SeqOf(std::move(stores));
+  return SeqOf(stores);
 }
 
 }  // namespace

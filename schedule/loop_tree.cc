@@ -104,7 +104,7 @@ Stmt Replace(const Stmt& root, const StmtNode* target, const Stmt& replacement) 
       stmts.push_back(inner(stmt));
       changed |= !stmts.back().same_as(stmt);
     }
-    return changed ? SeqOf(std::move(stmts)) : root;
+    return changed ? SeqOf(stmts) : root;
   }
   if (const auto* loop = root.as<For>()) {
     Stmt body = inner(loop->body);

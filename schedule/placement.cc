@@ -19,7 +19,7 @@ Stmt InsertInto(const Stmt& body, const std::function<bool(const Stmt&)>& wanted
   auto at = before ? std::find_if(stmts.begin(), stmts.end(), wanted)
                    : std::find_if(stmts.rbegin(), stmts.rend(), wanted).base();
   stmts.insert(at, nest);
-  return SeqOf(std::move(stmts));
+  return SeqOf(stmts);
 }
 
 }  // namespace

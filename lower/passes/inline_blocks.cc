@@ -24,7 +24,7 @@ Stmt InitOf(const Reduce& reduce, const Block& block) {
     stores.push_back(
         MakeStmt<Store>(output.buffer, output.indices, reduce.combiner->identities[e]));
   }
-  return MakeStmt<If>(first, SeqOf(std::move(stores)));
+  return MakeStmt<If>(first, SeqOf(stores));
 }
 
 // All elements change at once, so with several the new values are held before the first is stored.
@@ -45,7 +45,7 @@ Stmt UpdateOf(const Reduce& reduce) {
     Expr value = held.empty() ? values[e] : Expr(held[e]);
     stores.push_back(MakeStmt<Store>(reduce.outputs[e].buffer, reduce.outputs[e].indices, value));
   }
-  Stmt update = SeqOf(std::move(stores));
+  Stmt update = SeqOf(stores);
   for (size_t e = held.size(); e-- > 0;) update = MakeStmt<Let>(held[e], values[e], update);
   return update;
 }
@@ -83,7 +83,7 @@ class Inliner final : public BoundedMutator {
       body = UpdateOf(*reduce);
     }
     steps.push_back(Guarded(block.predicate, body));
-    Stmt inlined = Substitute(SeqOf(std::move(steps)), values);
+    Stmt inlined = Substitute(SeqOf(steps), values);
     return Guarded(exists, Simplify(inlined, bounds()));
   }
 };

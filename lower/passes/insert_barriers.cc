@@ -61,7 +61,7 @@ class BarrierInserter {
       }
       stmts.push_back(Insert(child, pending));
     }
-    return SeqOf(std::move(stmts));
+    return SeqOf(stmts);
   }
 
   // A serial body is visited twice: the second time with what the first left open.

@@ -16,7 +16,7 @@ Stmt Unroll(const Stmt& stmt) {
   for (int64_t i = 0; i < *extent; ++i) {
     copies.push_back(WithFreshVars(Substitute(loop->body, loop->var, Expr(i))));
   }
-  return SeqOf(std::move(copies));
+  return SeqOf(copies);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class LoopVectorizer {
                    [&](const Seq& seq) {
                      std::vector<Stmt> stmts;
                      for (const Stmt& child : seq.stmts) stmts.push_back(Vectorize(child, mask));
-                     return SeqOf(std::move(stmts));
+                     return SeqOf(stmts);
                    },
                    [&](const For& loop) -> Stmt {
                      TCC_CHECK(!UsesVar(loop.extent, var_))
