@@ -97,7 +97,7 @@ Status Executor::RunBody(const std::vector<Instruction>& body) {
   return OkStatus();
 }
 
-Status Executor::Execute(const Call& call) {
+Status Executor::Execute(const PlanCall& call) {
   buffers_.clear();
   bytes_.clear();
   shape_args_.clear();
@@ -120,7 +120,7 @@ Status Executor::Execute(const Call& call) {
   return OkStatus();
 }
 
-Status Executor::Execute(const Copy& copy) {
+Status Executor::Execute(const PlanCopy& copy) {
   TCC_ASSIGN_OR_RETURN(BufferPlace from, frame_.Find(copy.from));
   TCC_ASSIGN_OR_RETURN(BufferPlace to, frame_.Find(copy.to));
   if (from.bytes != to.bytes) {
@@ -131,7 +131,7 @@ Status Executor::Execute(const Copy& copy) {
   return OkStatus();
 }
 
-StatusOr<int64_t> Executor::TripCount(const Loop& loop) const {
+StatusOr<int64_t> Executor::TripCount(const PlanLoop& loop) const {
   TCC_ASSIGN_OR_RETURN(int64_t extent, Evaluate(loop.extent, frame_.variables()));
   if (!loop.trip_count) return extent;
   TCC_ASSIGN_OR_RETURN(BufferPlace place, frame_.Find(*loop.trip_count));
@@ -145,7 +145,7 @@ StatusOr<bool> Executor::ReadCondition(BufferId buffer) const {
   return *place.data != 0;
 }
 
-Status Executor::Execute(const Loop& loop) {
+Status Executor::Execute(const PlanLoop& loop) {
   TCC_ASSIGN_OR_RETURN(int64_t trips, TripCount(loop));
   for (int64_t i = 0; i < trips; ++i) {
     if (loop.condition) {
@@ -159,7 +159,7 @@ Status Executor::Execute(const Loop& loop) {
   return OkStatus();
 }
 
-Status Executor::Execute(const If& branch) {
+Status Executor::Execute(const PlanIf& branch) {
   TCC_ASSIGN_OR_RETURN(bool taken, ReadCondition(branch.condition));
   return RunBody(taken ? branch.then_body : branch.else_body);
 }

@@ -42,11 +42,11 @@ class Executor {
   Status RunOn(std::span<const Tensor> inputs, std::span<const int64_t> shape_variables,
                std::span<Tensor> outputs);
   Status RunBody(const std::vector<Instruction>& body);
-  Status Execute(const Call& call);
-  Status Execute(const Copy& copy);
-  Status Execute(const Loop& loop);
-  Status Execute(const If& branch);
-  StatusOr<int64_t> TripCount(const Loop& loop) const;
+  Status Execute(const PlanCall& call);
+  Status Execute(const PlanCopy& copy);
+  Status Execute(const PlanLoop& loop);
+  Status Execute(const PlanIf& branch);
+  StatusOr<int64_t> TripCount(const PlanLoop& loop) const;
   StatusOr<bool> ReadCondition(BufferId buffer) const;
 
   Module module_;

@@ -34,14 +34,14 @@ struct PlanBuffer {
 struct Instruction;
 
 // Runs a kernel of the metadata's list on the buffers.
-struct Call {
+struct PlanCall {
   uint32_t kernel = 0;
   std::vector<BufferId> buffers;
   std::vector<SizeExpr> shape_args;
 };
 
 // Copies the whole of `from` over `to`; both have the same size and may overlap.
-struct Copy {
+struct PlanCopy {
   BufferId from = 0;
   BufferId to = 0;
 };
@@ -52,7 +52,7 @@ struct Copy {
 // `condition`, a buffer of one bool, is read before each iteration. After each iteration the two
 // arena buffers of every pair in `swaps` trade places, for all later instructions too: a carried
 // value is read from one and written to the other (ping-pong).
-struct Loop {
+struct PlanLoop {
   uint32_t counter = 0;  // variable shape_variables + counter
   SizeExpr extent;
   std::optional<BufferId> trip_count;
@@ -62,7 +62,7 @@ struct Loop {
 };
 
 // `condition` is a buffer of one bool.
-struct If {
+struct PlanIf {
   BufferId condition = 0;
   std::vector<Instruction> then_body;
   std::vector<Instruction> else_body;
@@ -70,7 +70,7 @@ struct If {
 
 // The encoding knows two more, HostCall and Alloc, which this runtime refuses by name.
 struct Instruction {
-  std::variant<Call, Copy, Loop, If> op;
+  std::variant<PlanCall, PlanCopy, PlanLoop, PlanIf> op;
 };
 
 struct Plan {

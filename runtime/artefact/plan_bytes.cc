@@ -18,7 +18,7 @@ void WriteBody(ByteWriter& writer, const std::vector<Instruction>& body);
 struct InstructionWriter {
   ByteWriter& writer;
 
-  void operator()(const Call& call) {
+  void operator()(const PlanCall& call) {
     writer.U8(static_cast<uint8_t>(OpCode::kCall));
     writer.U32(call.kernel);
     writer.Count(call.buffers.size());
@@ -26,12 +26,12 @@ struct InstructionWriter {
     writer.Count(call.shape_args.size());
     for (const SizeExpr& arg : call.shape_args) Write(writer, arg);
   }
-  void operator()(const Copy& copy) {
+  void operator()(const PlanCopy& copy) {
     writer.U8(static_cast<uint8_t>(OpCode::kCopy));
     writer.U32(copy.from);
     writer.U32(copy.to);
   }
-  void operator()(const Loop& loop) {
+  void operator()(const PlanLoop& loop) {
     writer.U8(static_cast<uint8_t>(OpCode::kLoop));
     writer.U32(loop.counter);
     Write(writer, loop.extent);
@@ -44,7 +44,7 @@ struct InstructionWriter {
     }
     WriteBody(writer, loop.body);
   }
-  void operator()(const If& branch) {
+  void operator()(const PlanIf& branch) {
     writer.U8(static_cast<uint8_t>(OpCode::kIf));
     writer.U32(branch.condition);
     WriteBody(writer, branch.then_body);
@@ -59,8 +59,8 @@ void WriteBody(ByteWriter& writer, const std::vector<Instruction>& body) {
 
 std::vector<Instruction> ReadBody(ByteReader& reader, int depth);
 
-Call ReadCall(ByteReader& reader) {
-  Call call;
+PlanCall ReadCall(ByteReader& reader) {
+  PlanCall call;
   call.kernel = reader.U32();
   size_t buffers = reader.Count(sizeof(BufferId));
   for (size_t i = 0; i < buffers; ++i) call.buffers.push_back(reader.U32());
@@ -74,8 +74,8 @@ std::optional<BufferId> ReadOptionalBuffer(ByteReader& reader) {
   return buffer == kNone ? std::nullopt : std::optional(buffer);
 }
 
-Loop ReadLoop(ByteReader& reader, int depth) {
-  Loop loop;
+PlanLoop ReadLoop(ByteReader& reader, int depth) {
+  PlanLoop loop;
   loop.counter = reader.U32();
   loop.extent = ReadSizeExpr(reader);
   loop.trip_count = ReadOptionalBuffer(reader);
@@ -89,8 +89,8 @@ Loop ReadLoop(ByteReader& reader, int depth) {
   return loop;
 }
 
-If ReadIf(ByteReader& reader, int depth) {
-  If branch;
+PlanIf ReadIf(ByteReader& reader, int depth) {
+  PlanIf branch;
   branch.condition = reader.U32();
   branch.then_body = ReadBody(reader, depth + 1);
   branch.else_body = ReadBody(reader, depth + 1);
@@ -106,7 +106,7 @@ Instruction ReadInstruction(ByteReader& reader, int depth) {
       return {ReadCall(reader)};
     case OpCode::kCopy: {
       BufferId from = reader.U32();
-      return {Copy{from, reader.U32()}};
+      return {PlanCopy{from, reader.U32()}};
     }
     case OpCode::kLoop:
       return {ReadLoop(reader, depth)};

@@ -39,7 +39,7 @@ struct InstructionText {
   }
   void Line(const std::string& text) { out += indent + text + "\n"; }
 
-  void operator()(const Call& call) {
+  void operator()(const PlanCall& call) {
     std::string name = call.kernel < kernel_names.size() ? kernel_names[call.kernel]
                                                          : fmt::format("kernel{}", call.kernel);
     std::vector<std::string> args;
@@ -47,8 +47,10 @@ struct InstructionText {
     for (const SizeExpr& arg : call.shape_args) args.push_back(ToString(arg));
     Line(fmt::format("call {}({})", name, fmt::join(args, ", ")));
   }
-  void operator()(const Copy& copy) { Line(fmt::format("copy b{} -> b{}", copy.from, copy.to)); }
-  void operator()(const Loop& loop) {
+  void operator()(const PlanCopy& copy) {
+    Line(fmt::format("copy b{} -> b{}", copy.from, copy.to));
+  }
+  void operator()(const PlanLoop& loop) {
     std::string head = fmt::format("loop c{} in 0..{}", loop.counter, ToString(loop.extent));
     if (loop.trip_count) head += fmt::format(" at most b{}", *loop.trip_count);
     if (loop.condition) head += fmt::format(" while b{}", *loop.condition);
@@ -58,7 +60,7 @@ struct InstructionText {
     Line(head);
     Body(loop.body);
   }
-  void operator()(const If& branch) {
+  void operator()(const PlanIf& branch) {
     Line(fmt::format("if b{}", branch.condition));
     Body(branch.then_body);
     if (branch.else_body.empty()) return;

@@ -38,7 +38,7 @@ class PlanVerifier {
     return CheckBody(plan_.body, 0);
   }
 
-  Status operator()(const Call& call) {
+  Status operator()(const PlanCall& call) {
     if (call.kernel >= metadata_.kernels.size()) {
       return InvalidInput("plan calls kernel {}; there are {}", call.kernel,
                           metadata_.kernels.size());
@@ -48,7 +48,7 @@ class PlanVerifier {
     return OkStatus();
   }
 
-  Status operator()(const Copy& copy) {
+  Status operator()(const PlanCopy& copy) {
     TCC_RETURN_IF_ERROR(CheckUse(copy.from));
     TCC_RETURN_IF_ERROR(CheckUse(copy.to));
     const PlanBuffer &from = plan_.buffers[copy.from], &to = plan_.buffers[copy.to];
@@ -63,7 +63,7 @@ class PlanVerifier {
     return OkStatus();
   }
 
-  Status operator()(const Loop& loop) {
+  Status operator()(const PlanLoop& loop) {
     if (loop.counter >= plan_.counters || in_scope_[loop.counter]) {
       return InvalidInput(
           "plan has a loop over counter {}; expected one below {} that no loop around"
@@ -80,7 +80,7 @@ class PlanVerifier {
     return status;
   }
 
-  Status operator()(const If& branch) {
+  Status operator()(const PlanIf& branch) {
     TCC_RETURN_IF_ERROR(CheckScalar(branch.condition, 1));
     int depth = depth_ + 1;
     TCC_RETURN_IF_ERROR(CheckBody(branch.then_body, depth));

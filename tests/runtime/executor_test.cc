@@ -41,7 +41,7 @@ Artefact RowSumsArtefact() {
       {.kind = BufferKind::kInput, .offset = 0, .bytes = Combine(SizeOp::kMul, n, 12)},
       {.kind = BufferKind::kArena, .offset = 0, .bytes = Combine(SizeOp::kMul, n, 12)},
       {.kind = BufferKind::kOutput, .offset = 0, .bytes = Combine(SizeOp::kMul, n, 4)}};
-  artefact.plan.body = {{Copy{0, 1}}, {Call{0, {1, 2}, {n, 3}}}};
+  artefact.plan.body = {{PlanCopy{0, 1}}, {PlanCall{0, {1, 2}, {n, 3}}}};
   return artefact;
 }
 
@@ -60,13 +60,13 @@ Artefact LoopArtefact() {
                            {.kind = BufferKind::kArena, .offset = 64, .bytes = 4},
                            {.kind = BufferKind::kArena, .offset = 128, .bytes = 1},
                            {.kind = BufferKind::kOutput, .offset = 0, .bytes = 4}};
-  Loop loop{.counter = 0,
-            .extent = 12,
-            .trip_count = 1,
-            .condition = 5,
-            .swaps = {{3, 4}},
-            .body = {{Call{0, {3, 4, 5}, {SizeExpr::Variable(0)}}}}};
-  artefact.plan.body = {{Copy{0, 3}}, {Copy{2, 5}}, {loop}, {Copy{3, 6}}};
+  PlanLoop loop{.counter = 0,
+                .extent = 12,
+                .trip_count = 1,
+                .condition = 5,
+                .swaps = {{3, 4}},
+                .body = {{PlanCall{0, {3, 4, 5}, {SizeExpr::Variable(0)}}}}};
+  artefact.plan.body = {{PlanCopy{0, 3}}, {PlanCopy{2, 5}}, {loop}, {PlanCopy{3, 6}}};
   return artefact;
 }
 
@@ -206,7 +206,8 @@ TEST_CASE("a branch runs the side that its condition names", "[executor]") {
                            {.kind = BufferKind::kInput, .index = 2, .offset = 0, .bytes = 4},
                            {.kind = BufferKind::kArena, .offset = 0, .bytes = 1},
                            {.kind = BufferKind::kOutput, .offset = 0, .bytes = 4}};
-  artefact.plan.body = {{Call{0, {0, 3}, {}}}, {If{3, {{Copy{1, 4}}}, {{Copy{2, 4}}}}}};
+  artefact.plan.body = {{PlanCall{0, {0, 3}, {}}},
+                        {PlanIf{3, {{PlanCopy{1, 4}}}, {{PlanCopy{2, 4}}}}}};
   Executor executor = MakeExecutor(std::move(artefact));
   auto run = [&](double x) {
     return *RunOne(executor, {Floats({1}, {x}), Floats({1}, {11}), Floats({1}, {22})});
@@ -218,7 +219,7 @@ TEST_CASE("a branch runs the side that its condition names", "[executor]") {
 TEST_CASE("kernels reach the runtime's functions", "[executor]") {
   Artefact artefact = ScaleAddArtefact();
   artefact.metadata.kernels[0].name = "exponential";
-  artefact.plan.body = {{Call{0, {0, 3}, {}}}};
+  artefact.plan.body = {{PlanCall{0, {0, 3}, {}}}};
   Executor executor = MakeExecutor(std::move(artefact));
   CHECK((*RunOne(executor, {Floats({4}, {1})}))[0] == Approx(std::exp(1.0)));
 }

@@ -24,13 +24,13 @@ std::string Refusal(const std::function<void(Plan&)>& change) {
 }
 
 Instruction Nested(int depth) {
-  if (depth == 0) return {Copy{2, 3}};
-  return {Loop{.counter = static_cast<uint32_t>(depth - 1),
-               .extent = 1,
-               .trip_count = {},
-               .condition = {},
-               .swaps = {},
-               .body = {Nested(depth - 1)}}};
+  if (depth == 0) return {PlanCopy{2, 3}};
+  return {PlanLoop{.counter = static_cast<uint32_t>(depth - 1),
+                   .extent = 1,
+                   .trip_count = {},
+                   .condition = {},
+                   .swaps = {},
+                   .body = {Nested(depth - 1)}}};
 }
 
 // Every kind of instruction and expression.
@@ -43,11 +43,11 @@ Plan RichPlan() {
   plan.buffers.push_back({.kind = BufferKind::kArena,
                           .offset = Combine(SizeOp::kMul, SizeExpr::Variable(0), 16),
                           .bytes = 16});
-  Loop loop{
+  PlanLoop loop{
       .counter = 0, .extent = 3, .trip_count = 5, .condition = 6, .swaps = {{2, 4}}, .body = {}};
-  loop.body = {{Call{0, {0, 1, 2}, {SizeExpr::Variable(0)}}}, {Copy{0, 7}}};
+  loop.body = {{PlanCall{0, {0, 1, 2}, {SizeExpr::Variable(0)}}}, {PlanCopy{0, 7}}};
   plan.body.push_back({loop});
-  plan.body.push_back({If{6, {{Copy{0, 2}}}, {{Copy{1, 2}}}}});
+  plan.body.push_back({PlanIf{6, {{PlanCopy{0, 2}}}, {{PlanCopy{1, 2}}}}});
   return plan;
 }
 
@@ -85,11 +85,11 @@ else
 }
 
 TEST_CASE("indices that name nothing are refused", "[plan]") {
-  CHECK(Refusal([](Plan& plan) { plan.body[0] = {Call{1, {0, 1, 2}, {}}}; }) ==
+  CHECK(Refusal([](Plan& plan) { plan.body[0] = {PlanCall{1, {0, 1, 2}, {}}}; }) ==
         "plan calls kernel 1; there are 1");
-  CHECK(Refusal([](Plan& plan) { plan.body[0] = {Call{0, {0, 1, 4}, {}}}; }) ==
+  CHECK(Refusal([](Plan& plan) { plan.body[0] = {PlanCall{0, {0, 1, 4}, {}}}; }) ==
         "plan uses buffer 4; there are 4");
-  CHECK(Refusal([](Plan& plan) { plan.body[1] = {Copy{9, 3}}; }) ==
+  CHECK(Refusal([](Plan& plan) { plan.body[1] = {PlanCopy{9, 3}}; }) ==
         "plan uses buffer 9; there are 4");
   CHECK(Refusal([](Plan& plan) { plan.buffers[0].index = 1; }) ==
         "plan: buffer 0: names input 1; there are 1");
@@ -124,9 +124,9 @@ TEST_CASE("extents outside their memory are refused", "[plan]") {
 TEST_CASE("copies must fit and may not write what is read-only", "[plan]") {
   CHECK(Refusal([](Plan& plan) { plan.buffers[2].bytes = 8; }) ==
         "plan copies buffer 2 of 8 bytes to buffer 3 of 16");
-  CHECK(Refusal([](Plan& plan) { plan.body[1] = {Copy{2, 1}}; }) ==
+  CHECK(Refusal([](Plan& plan) { plan.body[1] = {PlanCopy{2, 1}}; }) ==
         "plan copies to buffer 1, which is read-only");
-  CHECK(Refusal([](Plan& plan) { plan.body[1] = {Copy{2, 0}}; }) ==
+  CHECK(Refusal([](Plan& plan) { plan.body[1] = {PlanCopy{2, 0}}; }) ==
         "plan copies to buffer 0, which is read-only");
 }
 
@@ -136,9 +136,9 @@ TEST_CASE("loops and branches are checked", "[plan]") {
     change(plan);
     return Message(VerifyPlan(plan, SampleArtefact().metadata, 16));
   };
-  auto loop = [](Plan& plan) -> Loop& { return std::get<Loop>(plan.body[2].op); };
+  auto loop = [](Plan& plan) -> PlanLoop& { return std::get<PlanLoop>(plan.body[2].op); };
   CHECK(refusal([](Plan&) {}).empty());
-  CHECK(refusal([](Plan& plan) { plan.body[1] = {Copy{0, 7}}; }) ==
+  CHECK(refusal([](Plan& plan) { plan.body[1] = {PlanCopy{0, 7}}; }) ==
         "plan reads loop counter 0 outside its loop");
   CHECK(refusal([&](Plan& plan) { loop(plan).extent = SizeExpr::Variable(0); }) ==
         "plan reads loop counter 0 outside its loop");
@@ -153,7 +153,7 @@ TEST_CASE("loops and branches are checked", "[plan]") {
   CHECK(refusal([&](Plan& plan) { loop(plan).swaps = {{2, 5}}; }) ==
         "plan swaps buffer 2 of 16 bytes with buffer 5 of 8");
   CHECK_FALSE(refusal([&](Plan& plan) { loop(plan).swaps = {{2, 7}}; }).empty());
-  CHECK(refusal([](Plan& plan) { plan.body[3] = {If{2, {}, {}}}; }) ==
+  CHECK(refusal([](Plan& plan) { plan.body[3] = {PlanIf{2, {}, {}}}; }) ==
         "plan reads buffer 2 of 16 bytes as a scalar of 1");
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("nesting is bounded when a plan is read and when it is verified", "[pl
   artefact.plan.body = {Nested(64)};
   CHECK(Verify(artefact).ok());
   CHECK(ParsePlan(PlanBytes(artefact.plan)).ok());
-  artefact.plan.body = {{If{0, {Nested(64)}, {}}}};
+  artefact.plan.body = {{PlanIf{0, {Nested(64)}, {}}}};
   StatusOr<Plan> plan = ParsePlan(PlanBytes(artefact.plan));
   CHECK(Message(plan.status()) == "plan nests Loop and If deeper than 64");
   CHECK_FALSE(Verify(artefact).ok());
@@ -171,7 +171,7 @@ TEST_CASE("nesting is bounded when a plan is read and when it is verified", "[pl
 
 TEST_CASE("instructions without a meaning yet are refused by name", "[plan]") {
   Plan plan = SampleArtefact().plan;
-  plan.body = {{Copy{2, 3}}};
+  plan.body = {{PlanCopy{2, 3}}};
   std::vector<uint8_t> bytes = PlanBytes(plan);
   size_t code = bytes.size() - 9;
   REQUIRE(bytes[code] == 1);

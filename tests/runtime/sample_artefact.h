@@ -24,8 +24,8 @@ inline Artefact SampleArtefact() {
                            {.kind = BufferKind::kWeight, .offset = 0, .bytes = 16},
                            {.kind = BufferKind::kArena, .offset = 0, .bytes = 16},
                            {.kind = BufferKind::kOutput, .offset = 0, .bytes = 16}};
-  artefact.plan.body = {{Call{.kernel = 0, .buffers = {0, 1, 2}, .shape_args = {}}},
-                        {Copy{.from = 2, .to = 3}}};
+  artefact.plan.body = {{PlanCall{.kernel = 0, .buffers = {0, 1, 2}, .shape_args = {}}},
+                        {PlanCopy{.from = 2, .to = 3}}};
   return artefact;
 }
 
