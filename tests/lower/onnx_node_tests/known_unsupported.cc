@@ -13,6 +13,8 @@ constexpr const char* kContradiction = "a file's shape is not the one that the m
 constexpr const char* kTraining = "training mode is not supported";
 
 constexpr Row kRows[] = {
+    // Later versions of ONNX, and tcc, round to nearest even.
+    {"test_cast_FLOAT_to_BFLOAT16", "ONNX 1.12 made bfloat16 by cutting bits off"},
     {"test_cast_FLOAT_to_STRING", kStrings},
     {"test_cast_STRING_to_FLOAT", kStrings},
     {"test_castlike_BFLOAT16_to_FLOAT", kContradiction},
