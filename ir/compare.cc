@@ -42,6 +42,10 @@ class Comparer {
   bool Same(const Combiner& a, const Combiner& b) {
     if (a.get() == b.get()) return true;
     if (!a || !b || a->name != b->name || a.arity() != b.arity()) return false;
+    if (a->direct_ops.size() != b->direct_ops.size()) return false;
+    for (size_t i = 0; i < a->direct_ops.size(); ++i) {
+      if (!Same(Combiner(a->direct_ops[i].get()), Combiner(b->direct_ops[i].get()))) return false;
+    }
     Comparer inner(true, names_);
     for (size_t i = 0; i < a.arity(); ++i) {
       inner.Bind(a->lhs[i], b->lhs[i]);
@@ -133,6 +137,7 @@ bool SameFunctions(const Function& a, const Function& b, bool names) {
   if (a.level != b.level || a.vars.size() != b.vars.size()) return false;
   Comparer comparer(true, names);
   for (size_t i = 0; i < a.vars.size(); ++i) {
+    if (a.vars[i]->role != b.vars[i]->role) return false;
     if (a.vars[i]->low != b.vars[i]->low || a.vars[i]->high != b.vars[i]->high) return false;
     comparer.Bind(a.vars[i], b.vars[i]);
   }

@@ -15,7 +15,8 @@ using Combiners = std::map<std::string, Combiner>;
 // combiner NAME(a: f32 = 0.0; b: f32) = (a + b) direct (...)
 class CombinerParser {
  public:
-  CombinerParser(TokenCursor& cursor, const Combiners& known)
+  // `known` learns the standard combiners that are named, so that no later definition takes one.
+  CombinerParser(TokenCursor& cursor, Combiners& known)
       : cursor_(cursor), known_(known), exprs_(cursor, scope_) {}
 
   StatusOr<Combiner> Parse() {
@@ -100,6 +101,7 @@ class CombinerParser {
         return InvalidInput("{}expected a combiner of one {}, found {}", Position(name),
                             ToString(TypeOf(i)), Describe(name));
       }
+      known_.emplace(name.text, op);
       node_->direct.push_back(value);
       node_->direct_ops.push_back(op);
     }
@@ -107,7 +109,7 @@ class CombinerParser {
   }
 
   TokenCursor& cursor_;
-  const Combiners& known_;
+  Combiners& known_;
   NameScope scope_;
   ExprParser exprs_;
   CombinerNode* node_ = new CombinerNode;  // owned by the handle in Parse

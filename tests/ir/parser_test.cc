@@ -210,6 +210,9 @@ TEST_CASE("a malformed function is a message with its place", "[ir][parser]") {
        "line 1, column 20: expected the upper bound from 4 to 9223372036854775807, found 3"},
       {"combiner c(a: f32 = 0; b: f32) = (a)\ncombiner c(a: f32 = 0; b: f32) = (b)\nfn f() {}",
        "line 2, column 10: the combiner 'c' is defined already"},
+      {"combiner c(a: f32 = 0; b: f32) = (a) direct (b by sum_f32)\n"
+       "combiner sum_f32(a: f32 = 0; b: f32) = (a)\nfn f() {}",
+       "line 2, column 10: the combiner 'sum_f32' is defined already"},
       {"combiner c(a: f32 = 0; b: f64) = (a)\nfn f() {}",
        "line 1, column 24: expected a parameter of type f32, found f64"},
   };
