@@ -1,0 +1,40 @@
+#include "tests/fuzz/fuzz.h"
+
+#include <chrono>
+#include <cstdlib>
+
+#include "ir/support/check.h"
+
+namespace tcc {
+namespace {
+
+// A check's handler takes no context of its own.
+std::string reproduction;  // NOLINT: of the point that is running
+
+[[noreturn]] void OnFailedCheck(const std::string& message) {
+  fmt::print(stderr, "{}\n{}\n", message, reproduction);
+  std::_Exit(1);
+}
+
+}  // namespace
+
+FuzzResult RunPoints(const std::string& subcommand, const FuzzOptions& options,
+                     const std::function<Status(uint64_t seed, Histogram& histogram)>& point) {
+  using Clock = std::chrono::steady_clock;
+  auto start = Clock::now();
+  SetCheckHandler(OnFailedCheck);
+  FuzzResult result;
+  for (int64_t i = 0; i < options.points; ++i) {
+    std::chrono::duration<double> elapsed = Clock::now() - start;
+    if (options.seconds > 0 && elapsed.count() > options.seconds) break;
+    uint64_t seed = options.seed + static_cast<uint64_t>(i);
+    reproduction = fmt::format("tcc-fuzz {} --points 1 --seed {}", subcommand, seed);
+    Status status = point(seed, result.histogram);
+    ++(status.ok() ? result.passed : result.failed);
+    if (!status.ok()) fmt::print(stderr, "{}\n{}\n", Message(status), reproduction);
+  }
+  SetCheckHandler(nullptr);
+  return result;
+}
+
+}  // namespace tcc

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "ir/support/status.h"
+
+namespace tcc {
+
+struct FuzzOptions {
+  int64_t points = 1000;
+  uint64_t seed = 1;   // point i of a run uses seed + i, so that any point can be run alone
+  double seconds = 0;  // stop after this time; 0: no limit
+};
+
+// How often something was met: node kinds, steps, shares of tiles.
+using Histogram = std::map<std::string, int64_t>;
+
+struct FuzzResult {
+  int64_t passed = 0;
+  int64_t failed = 0;
+  Histogram histogram;
+};
+
+// Runs `point` for each seed. A failure is printed to stderr with the line that reproduces it,
+// `tcc-fuzz SUBCOMMAND --points 1 --seed S`; so is a failed TCC_CHECK, which ends the run.
+FuzzResult RunPoints(const std::string& subcommand, const FuzzOptions& options,
+                     const std::function<Status(uint64_t seed, Histogram& histogram)>& point);
+
+// The subcommands, each described in the table of main.cc.
+FuzzResult FuzzExpr(const FuzzOptions& options);
+FuzzResult FuzzText(const FuzzOptions& options);
+
+}  // namespace tcc

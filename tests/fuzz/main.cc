@@ -1,0 +1,50 @@
+// tcc-fuzz: random programs and points against independent oracles.
+
+#include <CLI/CLI.hpp>
+#include <string_view>
+
+#include "tests/fuzz/fuzz.h"
+
+namespace {
+
+using namespace tcc;
+
+struct Subcommand {
+  const char* name;
+  FuzzResult (*run)(const FuzzOptions& options);
+  const char* description;
+};
+
+constexpr Subcommand kSubcommands[] = {
+    {"expr", FuzzExpr, "simplifier, bounds, prover and affine forms against plain evaluation"},
+    {"text", FuzzText, "functions print, parse back and keep their key; broken texts are refused"},
+};
+
+int Report(const FuzzResult& result) {
+  for (const auto& [name, count] : result.histogram) fmt::print("{:>12}  {}\n", count, name);
+  fmt::print("{} passed, {} failed\n", result.passed, result.failed);
+  return result.failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Random programs and points against independent oracles");
+  app.require_subcommand(1);
+  FuzzOptions options;
+  for (const Subcommand& row : kSubcommands) {
+    CLI::App* subcommand = app.add_subcommand(row.name, row.description);
+    subcommand->add_option("--points", options.points, "How many points");
+    subcommand->add_option("--seed", options.seed, "Seed of the first point; later ones count up");
+    subcommand->add_option("--seconds", options.seconds, "Stop after this time; 0: no limit");
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  for (const Subcommand& row : kSubcommands) {
+    if (app.got_subcommand(row.name)) return Report(row.run(options));
+  }
+  return 2;
+}
