@@ -20,7 +20,7 @@ StatusOr<std::vector<int64_t>> KnownShape(const std::string& name, const std::ve
 
 using Tensors = std::vector<Tensor>;  // by value id
 
-Status RunTask(const Task& task, Tensors& values) {
+Status RunTask(const Task& task, int threads, Tensors& values) {
   const Function& fn = task.variants[0];
   std::vector<Tensor> arguments;
   for (size_t i = 0; i < fn.params.size(); ++i) {
@@ -33,7 +33,9 @@ Status RunTask(const Task& task, Tensors& values) {
       arguments.push_back(MakeZeroTensor(param.dtype(), shape));
     }
   }
-  TCC_RETURN_IF_ERROR(Annotate(Interpret(fn, arguments).status(), task.name));
+  InterpretOptions options;
+  options.threads = threads;
+  TCC_RETURN_IF_ERROR(Annotate(Interpret(fn, arguments, options).status(), task.name));
   for (size_t e = 0; e < task.outputs.size(); ++e) {
     values[task.outputs[e]] = arguments[task.inputs.size() + e];
   }
@@ -57,8 +59,8 @@ Status CheckInputs(const Graph& graph, const std::vector<Tensor>& inputs) {
 
 }  // namespace
 
-StatusOr<std::vector<Tensor>> InterpretGraph(const Graph& graph,
-                                             const std::vector<Tensor>& inputs) {
+StatusOr<std::vector<Tensor>> InterpretGraph(const Graph& graph, const std::vector<Tensor>& inputs,
+                                             const InterpretGraphOptions& options) {
   TCC_RETURN_IF_ERROR(CheckInputs(graph, inputs));
   Tensors values(graph.values.size());
   for (size_t id = 0; id < graph.values.size(); ++id) {
@@ -66,13 +68,17 @@ StatusOr<std::vector<Tensor>> InterpretGraph(const Graph& graph,
   }
   for (size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i]] = inputs[i];
 
-  for (const Subgraph& subgraph : FuseGraph(graph)) {
+  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  int64_t done = 0;
+  for (const Subgraph& subgraph : subgraphs) {
+    ++done;
     if (subgraph.kind == SubgraphKind::kView) {
       values[subgraph.outputs[0]] = values[subgraph.inputs[0]];
       continue;
     }
     TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph, subgraph));
-    TCC_RETURN_IF_ERROR(RunTask(task, values));
+    TCC_RETURN_IF_ERROR(RunTask(task, options.threads, values));
+    if (options.progress) options.progress(done, static_cast<int64_t>(subgraphs.size()));
   }
 
   std::vector<Tensor> outputs;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "ir/graph.h"
@@ -7,9 +9,16 @@
 
 namespace tcc {
 
+struct InterpretGraphOptions {
+  int threads = 1;  // results do not depend on it
+  // Called after each task.
+  std::function<void(int64_t done, int64_t total)> progress = {};
+};
+
 // Runs the graph, after the graph passes or before, by fusing it and interpreting each task's first
 // variant: slow, and the reference for everything faster. One tensor an input, in the graph's
 // order, of its dtype and shape; returns the outputs. Dimensions must be known.
-StatusOr<std::vector<Tensor>> InterpretGraph(const Graph& graph, const std::vector<Tensor>& inputs);
+StatusOr<std::vector<Tensor>> InterpretGraph(const Graph& graph, const std::vector<Tensor>& inputs,
+                                             const InterpretGraphOptions& options = {});
 
 }  // namespace tcc

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "ir/support/status.h"
+#include "ir/target.h"
+
+namespace tcc {
+
+// Has LLVM read what Backend::Emit printed for one kernel: stage "source" must parse and verify as
+// LLVM IR, "asm" must assemble for the target. Internal with LLVM's message where it does not.
+Status AssembleText(const std::string& text, const std::string& stage, const Target& target);
+
+}  // namespace tcc
