@@ -1,0 +1,98 @@
+#include "api/compile_graph.h"
+
+#include "api/execution_plan.h"
+#include "api/reference_device.h"
+#include "api/version.h"
+#include "codegen_llvm/llvm_backend.h"
+#include "lower/graph/graph_pipeline.h"
+#include "runtime/cpu_features.h"
+
+namespace tcc {
+namespace {
+
+StatusOr<TensorInfo> InfoOf(const Value& value) {
+  std::optional<std::vector<int64_t>> shape = StaticShape(value);
+  if (!shape) {
+    std::string free;
+    for (const Expr& dim : value.shape) {
+      const auto* var = dim.as<VarNode>();
+      if (var) free += (free.empty() ? "" : ", ") + var->name;
+    }
+    return Unsupported("'{}' has free dimensions ({}); bind them with --dim or --shape", value.name,
+                       free);
+  }
+  return StaticTensor(value.name, value.dtype, *shape);
+}
+
+StatusOr<Metadata> DescribeModel(const Graph& graph, const KernelSet& kernels,
+                                 const Target& target) {
+  Metadata metadata;
+  metadata.model = graph.name;
+  for (ValueId id : graph.inputs) {
+    TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOf(graph.value(id)));
+    metadata.inputs.push_back(std::move(info));
+  }
+  for (ValueId id : graph.outputs) {
+    TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOf(graph.value(id)));
+    metadata.outputs.push_back(std::move(info));
+  }
+  for (const KernelStages& kernel : kernels.kernels) {
+    metadata.kernels.push_back({kernel.symbol, kernel.nodes, static_cast<int64_t>(kernel.flops)});
+  }
+  metadata.properties = {{"compiler", std::string(kVersion)}, {"numeric", "strict"}};
+  metadata.cpu_features = RequiredCpuFeatures(target);
+  return metadata;
+}
+
+StatusOr<SharedBytes> CompileKernels(const KernelSet& kernels, const CompileOptions& options) {
+  if (options.target.kind == TargetKind::kReference) return OwnBytes(ReferenceKernels(kernels));
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, MakeBackend(options.target));
+  LoweredModule module;
+  for (const KernelStages& kernel : kernels.kernels) module.kernels.push_back(kernel.lowered);
+  BackendOptions backend_options;
+  backend_options.threads = options.threads;
+  TCC_ASSIGN_OR_RETURN(CompiledModule compiled, backend->Compile(module, backend_options));
+  return OwnBytes(std::move(compiled.image));
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target) {
+  switch (target.kind) {
+    case TargetKind::kCpu:
+      return MakeLlvmBackend(target);
+    case TargetKind::kCuda:
+    case TargetKind::kReference:
+      break;
+  }
+  return Unsupported("target '{}' has no code generator", target.name);
+}
+
+StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
+  auto report = [&](const char* stage) {
+    if (options.progress) options.progress(stage, 0, 1);
+  };
+  report("graph");
+  for (ValueId id : graph.inputs) TCC_RETURN_IF_ERROR(InfoOf(graph.value(id)).status());
+  TCC_RETURN_IF_ERROR(RunGraphPasses(graph));
+  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+
+  KernelOptions kernel_options{options.target, options.threads, options.verify, options.progress};
+  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, kernel_options));
+  report("code");
+  TCC_ASSIGN_OR_RETURN(SharedBytes code, CompileKernels(kernels, options));
+  report("plan");
+  TCC_ASSIGN_OR_RETURN(ExecutionPlan plan, BuildExecutionPlan(graph, subgraphs, kernels));
+
+  Artefact artefact;
+  artefact.target = options.target.name;
+  artefact.device = options.target.kind == TargetKind::kReference ? "reference" : "cpu";
+  artefact.environment = Sha256(fmt::format("tcc {} {}", kVersion, options.target.name));
+  artefact.kernels = code;
+  artefact.weights = plan.weights;
+  artefact.plan = std::move(plan.plan);
+  TCC_ASSIGN_OR_RETURN(artefact.metadata, DescribeModel(graph, kernels, options.target));
+  return artefact;
+}
+
+}  // namespace tcc

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "api/kernels.h"
+#include "runtime/artefact/artefact.h"
+
+namespace tcc {
+
+struct CompileOptions {
+  Target target;
+  int threads = 1;      // compiler threads; the artefact is the same for any number
+  bool verify = false;  // checks the IR after every pass
+  ProgressHook progress;
+};
+
+// The whole way from a network to what runs it: graph passes, fusion, schedules, lowering, code,
+// plan. Deterministic: the same graph and target give the same bytes.
+StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options);
+
+// The code generator of a target; Unimplemented for targets that have none.
+StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target);
+
+}  // namespace tcc

@@ -1,0 +1,204 @@
+#include "api/dump_stage.h"
+
+#include <set>
+
+#include "api/compile_graph.h"
+#include "codegen_llvm/assemble_text.h"
+#include "ir/compare.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/simplify.h"
+#include "ir/support/check.h"
+#include "ir/verifier.h"
+#include "lower/graph/graph_pipeline.h"
+
+namespace tcc {
+namespace {
+
+// clang-format off
+constexpr StageRow kStages[] = {
+    {Stage::kGraph,     "graph",     "nodes after the graph passes"},
+    {Stage::kFused,     "fused",     "which nodes are computed together"},
+    {Stage::kTensor,    "tensor",    "what each kernel computes, as plain loops"},
+    {Stage::kScheduled, "scheduled", "each kernel's trace and the loops that it gives"},
+    {Stage::kLowered,   "lowered",   "what the code generator reads"},
+    {Stage::kSource,    "source",    "the code generator's text: LLVM IR"},
+    {Stage::kAsm,       "asm",       "assembly"},
+};
+// clang-format on
+
+Status Mismatch(const std::string& what) {
+  return absl::InternalError(what + " does not come back from its text");
+}
+
+StatusOr<std::string> DumpGraph(const Graph& graph, const DumpOptions& options) {
+  std::string text = Print(graph);
+  if (!options.verify) return text;
+  TCC_RETURN_IF_ERROR(VerifyGraph(graph));
+  TCC_ASSIGN_OR_RETURN(Graph parsed, ParseGraph(text, graph));
+  TCC_RETURN_IF_ERROR(VerifyGraph(parsed));
+  if (Print(parsed) != text) return Mismatch("the graph");
+  return text;
+}
+
+std::string NamesOf(const Graph& graph, const std::vector<ValueId>& ids) {
+  std::string text;
+  for (ValueId id : ids) {
+    if (id != kNoValue) text += (text.empty() ? "" : ", ") + graph.value(id).name;
+  }
+  return text;
+}
+
+// "conv1.Relu: kernel (x, w) -> (y)", then a line a node.
+std::string SubgraphText(const Graph& graph, const Subgraph& subgraph) {
+  std::string text = fmt::format("{}: {} ({}) -> ({})\n", subgraph.name,
+                                 subgraph.kind == SubgraphKind::kView ? "view" : "kernel",
+                                 NamesOf(graph, subgraph.inputs), NamesOf(graph, subgraph.outputs));
+  for (int n : subgraph.nodes) {
+    text += fmt::format("  {} {}\n", ToString(graph.nodes[n].op), graph.nodes[n].name);
+  }
+  return text;
+}
+
+// There is no parser: what must hold is that each node is computed once, after what it reads.
+Status VerifyCover(const Graph& graph, const std::vector<Subgraph>& subgraphs) {
+  std::set<ValueId> ready(graph.inputs.begin(), graph.inputs.end());
+  std::set<int> seen;
+  for (const Subgraph& subgraph : subgraphs) {
+    for (int n : subgraph.nodes) {
+      const Node& node = graph.nodes[n];
+      if (!seen.insert(n).second) return absl::InternalError(node.name + " is in two subgraphs");
+      for (ValueId id : node.inputs) {
+        if (id == kNoValue || graph.value(id).constant || ready.contains(id)) continue;
+        return absl::InternalError(node.name + " runs before what it reads");
+      }
+      ready.insert(node.outputs.begin(), node.outputs.end());
+    }
+  }
+  if (seen.size() != graph.nodes.size()) return absl::InternalError("a node is in no subgraph");
+  return OkStatus();
+}
+
+Status VerifyText(const std::string& text, const Function& fn) {
+  TCC_RETURN_IF_ERROR(Verify(fn));
+  TCC_ASSIGN_OR_RETURN(Function parsed, ParseFunction(text));
+  TCC_RETURN_IF_ERROR(Verify(parsed));
+  if (!AlphaEqual(parsed, fn) || Print(parsed) != text) return Mismatch("'" + fn.name + "'");
+  return OkStatus();
+}
+
+StatusOr<std::string> FunctionText(const Function& fn, const DumpOptions& options) {
+  std::string text = Print(fn);
+  if (options.verify) TCC_RETURN_IF_ERROR(Annotate(VerifyText(text, fn), fn.name));
+  return text;
+}
+
+// The trace as comments before the function.
+StatusOr<std::string> ScheduledText(const KernelStages& kernel, const DumpOptions& options) {
+  std::string trace = Print(kernel.trace);
+  if (options.verify) {
+    TCC_ASSIGN_OR_RETURN(Trace parsed, ParseTrace(trace));
+    TCC_ASSIGN_OR_RETURN(Function again, Replay(kernel.tensor, parsed));
+    if (Print(parsed) != trace || !AlphaEqual(Simplify(again), kernel.scheduled)) {
+      return Mismatch("the trace of '" + kernel.symbol + "'");
+    }
+  }
+  std::string text;
+  for (size_t begin = 0; begin < trace.size();) {
+    size_t end = std::min(trace.find('\n', begin), trace.size());
+    text += "# " + trace.substr(begin, end - begin) + "\n";
+    begin = end + 1;
+  }
+  TCC_ASSIGN_OR_RETURN(std::string fn, FunctionText(kernel.scheduled, options));
+  return text + fn;
+}
+
+StatusOr<std::string> BackendText(const KernelStages& kernel, const DumpOptions& options) {
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, MakeBackend(options.target));
+  std::string stage = options.stage == Stage::kAsm ? "asm" : "source";
+  TCC_ASSIGN_OR_RETURN(std::string text, backend->Emit({.kernels = {kernel.lowered}}, stage));
+  if (options.verify)
+    TCC_RETURN_IF_ERROR(Annotate(AssembleText(text, stage, options.target), kernel.symbol));
+  return text;
+}
+
+StatusOr<std::string> KernelText(const KernelStages& kernel, const DumpOptions& options) {
+  switch (options.stage) {
+    case Stage::kTensor:
+      return FunctionText(kernel.tensor, options);
+    case Stage::kScheduled:
+      return ScheduledText(kernel, options);
+    case Stage::kLowered:
+      return FunctionText(kernel.lowered, options);
+    case Stage::kSource:
+    case Stage::kAsm:
+      return BackendText(kernel, options);
+    case Stage::kGraph:
+    case Stage::kFused:
+      break;
+  }
+  TCC_UNREACHABLE();
+}
+
+StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
+                                  const DumpOptions& options) {
+  if (options.target.kind == TargetKind::kReference && options.stage != Stage::kTensor) {
+    return UsageError("target 'reference' interprets the stage 'tensor'; it has none after that");
+  }
+  KernelOptions kernel_options{options.target, options.threads, options.verify, options.progress};
+  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, kernel_options));
+  std::vector<bool> wanted(kernels.kernels.size(), options.task.empty());
+  for (size_t t = 0; t < kernels.tasks.size(); ++t) {
+    size_t k = kernels.kernel_of_task[t];
+    if (options.task == kernels.tasks[t].name || options.task == kernels.kernels[k].symbol) {
+      wanted[k] = true;
+    }
+  }
+  std::string text;
+  for (size_t k = 0; k < kernels.kernels.size(); ++k) {
+    if (!wanted[k]) continue;
+    TCC_ASSIGN_OR_RETURN(std::string one, KernelText(kernels.kernels[k], options));
+    if (one.empty()) return absl::InternalError(kernels.kernels[k].symbol + " has no text");
+    text += (text.empty() ? "" : "\n") + one;
+  }
+  if (text.empty() && !options.task.empty()) {
+    return UsageError("--task: no task '{}'; --stage fused lists them", options.task);
+  }
+  return text;
+}
+
+StatusOr<std::string> DumpFused(const Graph& graph, const std::vector<Subgraph>& subgraphs,
+                                const DumpOptions& options) {
+  if (options.verify) TCC_RETURN_IF_ERROR(VerifyCover(graph, subgraphs));
+  std::string text;
+  for (const Subgraph& subgraph : subgraphs) {
+    if (!options.task.empty() && subgraph.name != options.task) continue;
+    text += SubgraphText(graph, subgraph);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::span<const StageRow> Stages() {
+  return kStages;
+}
+
+StatusOr<Stage> FindStage(std::string_view name) {
+  std::string known;
+  for (const StageRow& row : kStages) {
+    if (row.name == name) return row.stage;
+    known += (known.empty() ? "" : ", ") + std::string(row.name);
+  }
+  return UsageError("--stage: expected one of {}; got '{}'", known, name);
+}
+
+StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {
+  TCC_RETURN_IF_ERROR(RunGraphPasses(graph));
+  if (options.stage == Stage::kGraph) return DumpGraph(graph, options);
+  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  if (options.stage == Stage::kFused) return DumpFused(graph, subgraphs, options);
+  return DumpKernels(graph, subgraphs, options);
+}
+
+}  // namespace tcc

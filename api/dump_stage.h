@@ -1,0 +1,39 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "api/kernels.h"
+#include "ir/graph.h"
+
+namespace tcc {
+
+// A stage of a compilation that can be seen as text.
+enum class Stage : uint8_t { kGraph, kFused, kTensor, kScheduled, kLowered, kSource, kAsm };
+
+struct StageRow {
+  Stage stage;
+  std::string_view name;
+  std::string_view shows;
+};
+std::span<const StageRow> Stages();
+// Fails with FailedPrecondition and the list of names.
+StatusOr<Stage> FindStage(std::string_view name);
+
+struct DumpOptions {
+  Target target;
+  Stage stage = Stage::kGraph;
+  std::string task;  // only this one (of a stage that has tasks); "" for all
+  int threads = 1;
+  // Reads back what was printed and compares: text must come out the same, functions alpha-equal
+  // and well formed; LLVM must parse its IR and assemble its assembly. A difference is Internal.
+  bool verify = false;
+  ProgressHook progress;
+};
+
+// The text of the stage. Expects an imported graph. Fails with FailedPrecondition where there is no
+// such task or the target has no such stage.
+StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options);
+
+}  // namespace tcc

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "api/kernels.h"
+#include "runtime/artefact/artefact.h"
+
+namespace tcc {
+
+// What an artefact needs to run a graph: the plan, and the constants that its kernels read.
+struct ExecutionPlan {
+  Plan plan;
+  SharedBytes weights;
+  int64_t activation_bytes = 0;  // of all arena buffers, without reuse
+};
+
+// One Call a kernel in the order of the subgraphs; activations share one arena by their lifetimes,
+// views are the buffers they look at, a graph output is written in place where its producer can.
+// Expects static shapes.
+StatusOr<ExecutionPlan> BuildExecutionPlan(const Graph& graph,
+                                           const std::vector<Subgraph>& subgraphs,
+                                           const KernelSet& kernels);
+
+}  // namespace tcc

@@ -1,0 +1,102 @@
+#include "api/kernels.h"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "ir/canonical.h"
+#include "ir/simplify.h"
+#include "ir/verifier.h"
+#include "lower/ops/node_lowering.h"
+#include "lower/pipeline.h"
+#include "schedule/default_trace.h"
+
+namespace tcc {
+namespace {
+
+std::string SymbolFor(const std::string& name, std::set<std::string>& used) {
+  std::string symbol = Identifier(name).substr(0, 100);
+  std::string unique = symbol;
+  for (int i = 1; !used.insert(unique).second; ++i) unique = symbol + "_" + std::to_string(i);
+  return unique;
+}
+
+// Equal computations get one kernel. Its parameters' order is that of the task's inputs and
+// outputs.
+void ShareKernels(KernelSet& set) {
+  std::map<std::string, size_t> known;
+  std::set<std::string> symbols;
+  for (const Task& task : set.tasks) {
+    const Function& fn = task.variants[0];
+    auto [found, fresh] = known.emplace(FunctionKey(fn), set.kernels.size());
+    if (fresh) {
+      KernelStages kernel;
+      kernel.symbol = SymbolFor(task.name, symbols);
+      kernel.flops = task.flops;
+      kernel.tensor = fn;
+      kernel.tensor.name = kernel.symbol;
+      set.kernels.push_back(std::move(kernel));
+    }
+    KernelStages& kernel = set.kernels[found->second];
+    kernel.nodes.insert(kernel.nodes.end(), task.nodes.begin(), task.nodes.end());
+    set.kernel_of_task.push_back(found->second);
+  }
+}
+
+// Calls work(i) for i in 0..count on several threads; the first failure by index is returned.
+Status ForEach(size_t count, int threads, const std::function<Status(size_t)>& work) {
+  std::vector<Status> statuses(count);
+  std::atomic<size_t> next{0};
+  auto loop = [&] {
+    for (size_t i = next++; i < count; i = next++) statuses[i] = work(i);
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < threads; ++t) others.emplace_back(loop);
+  loop();
+  for (std::thread& thread : others) thread.join();
+  for (const Status& status : statuses) TCC_RETURN_IF_ERROR(status);
+  return OkStatus();
+}
+
+}  // namespace
+
+Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
+  if (options.verify) TCC_RETURN_IF_ERROR(Verify(kernel.tensor));
+  kernel.scheduled = kernel.tensor;
+  if (options.target.kind == TargetKind::kReference) return OkStatus();
+  kernel.trace = DefaultTrace(kernel.tensor, options.target);
+  TCC_ASSIGN_OR_RETURN(Function scheduled, Replay(kernel.tensor, kernel.trace));
+  kernel.scheduled = Simplify(scheduled);
+  PipelineOptions pipeline;
+  pipeline.verify = options.verify;
+  TCC_ASSIGN_OR_RETURN(kernel.lowered, RunPipeline(kernel.scheduled, pipeline));
+  return OkStatus();
+}
+
+StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
+                                const KernelOptions& options) {
+  KernelSet set;
+  for (const Subgraph& subgraph : subgraphs) {
+    if (subgraph.kind != SubgraphKind::kKernel) continue;
+    TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph, subgraph));
+    set.tasks.push_back(std::move(task));
+  }
+  ShareKernels(set);
+
+  std::mutex mutex;
+  int64_t done = 0;
+  auto finish = [&](size_t i) {
+    KernelStages& kernel = set.kernels[i];
+    Status status = Annotate(FinishKernel(kernel, options), "kernel '" + kernel.symbol + "'");
+    std::lock_guard lock(mutex);
+    if (options.progress)
+      options.progress("schedule", ++done, static_cast<int64_t>(set.kernels.size()));
+    return status;
+  };
+  TCC_RETURN_IF_ERROR(ForEach(set.kernels.size(), options.threads, finish));
+  return set;
+}
+
+}  // namespace tcc

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/target.h"
+#include "lower/backend.h"
+#include "lower/task.h"
+#include "schedule/trace.h"
+
+namespace tcc {
+
+// One kernel at every stage of its making. Subgraphs with the same computation share it.
+struct KernelStages {
+  std::string symbol;              // unique; letters, digits and underscores
+  std::vector<std::string> nodes;  // of the model, of every subgraph that uses it
+  double flops = 0;                // of one call
+  Function tensor;
+  Trace trace;
+  Function scheduled;
+  Function lowered;
+};
+
+struct KernelSet {
+  std::vector<Task> tasks;             // of the subgraphs of kind kKernel, in their order
+  std::vector<size_t> kernel_of_task;  // index into kernels
+  std::vector<KernelStages> kernels;   // by first use
+};
+
+// A stage of work with something to count, for progress displays.
+using ProgressHook = std::function<void(const std::string& stage, int64_t done, int64_t total)>;
+
+struct KernelOptions {
+  Target target;
+  int threads = 1;
+  bool verify = false;  // after every pass
+  ProgressHook progress;
+};
+
+// Builds the tasks of the subgraphs, gives each different one its default schedule and lowers it
+// (but for the reference target, whose kernels stay as the operators mean them). The same for any
+// number of threads. Error: a task's, with its name.
+StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
+                                const KernelOptions& options);
+
+// Schedules and lowers one kernel from its `tensor` function.
+Status FinishKernel(KernelStages& kernel, const KernelOptions& options);
+
+}  // namespace tcc
