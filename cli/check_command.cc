@@ -1,0 +1,93 @@
+#include <memory>
+
+#include "api/compile_graph.h"
+#include "api/reference_device.h"
+#include "cli/command.h"
+#include "cli/feed.h"
+#include "cli/model_options.h"
+#include "cli/progress.h"
+#include "cli/threads_option.h"
+#include "lower/graph/infer_shapes.h"
+#include "lower/interpret_graph.h"
+#include "runtime/executor.h"
+
+namespace tcc {
+namespace {
+
+struct CheckCommand {
+  ModelOptions model;
+  std::string artefact;
+  std::string target;
+  FeedOptions feed;
+  bool emulate = false;
+  std::string progress = "auto";
+  int threads = 0;
+};
+
+StatusOr<Artefact> ArtefactToCheck(const CheckCommand& command, const Graph& graph,
+                                   Progress& progress) {
+  if (!command.artefact.empty()) return ReadArtefact(command.artefact);
+  TCC_ASSIGN_OR_RETURN(Target target,
+                       ChooseTarget(command.target.empty() ? "native" : command.target));
+  CompileOptions options{
+      .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
+  return CompileGraph(graph, options);
+}
+
+// What the model means, by the interpreter: none of the layouts, folding and schedules that the
+// compiled model went through.
+StatusOr<std::vector<Tensor>> ReferenceOutputs(Graph graph, const std::vector<Tensor>& inputs,
+                                               const InterpretGraphOptions& options) {
+  TCC_RETURN_IF_ERROR(InferShapes(graph));
+  return InterpretGraph(graph, inputs, options);
+}
+
+Status RunCheck(const CheckCommand& command) {
+  if (command.emulate) return Unsupported("--emulate: this version generates no code for GPUs");
+  if (!command.artefact.empty() && !command.target.empty()) {
+    return UsageError("expected a compiled model or --target, got both");
+  }
+  Progress progress(command.progress);
+  TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model));
+  TCC_ASSIGN_OR_RETURN(Artefact artefact, ArtefactToCheck(command, graph, progress));
+
+  LoadOptions load;
+  load.threads = ThreadCount(command.threads);
+  load.devices = AllDevices();
+  TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(std::move(artefact), load));
+  const Metadata& metadata = module.metadata();
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(command.feed, metadata));
+  Executor executor(module);
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor.Run(inputs));
+
+  InterpretGraphOptions reference{
+      .threads = ThreadCount(command.threads),
+      .progress = [&](int64_t done, int64_t total) { progress.Report("reference", done, total); }};
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> expected,
+                       command.feed.golden.empty()
+                           ? ReferenceOutputs(std::move(graph), inputs, reference)
+                           : GoldenOutputs(command.feed.golden, outputs.size()));
+  Comparison comparison;
+  Status status =
+      CompareOutputs(outputs, expected, OutputNames(metadata), command.feed.tolerance, &comparison);
+  if (comparison.elements > 0) PrintComparison(comparison);
+  return status;
+}
+
+}  // namespace
+
+Action DeclareCheck(CLI::App& app) {
+  auto command = std::make_shared<CheckCommand>();
+  AddModelOptions(app, command->model);
+  app.add_option("artefact", command->artefact,
+                 "Compiled model; without it the model is compiled now")
+      ->type_name("OUT.tcc");
+  AddTargetOption(app, command->target);
+  AddFeedOptions(app, command->feed);
+  app.add_flag("--emulate", command->emulate)->group("");
+  AddThreadsOption(app, command->threads);
+  AddProgressOption(app, command->progress);
+  return [command] { return RunCheck(*command); };
+}
+
+}  // namespace tcc

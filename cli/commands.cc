@@ -1,0 +1,26 @@
+#include "cli/command.h"
+
+namespace tcc {
+namespace {
+
+// clang-format off
+constexpr Command kCommands[] = {
+    {"compile", "Compile a model into one file that runs by itself", DeclareCompile},
+    {"run",     "Run a compiled model",                              DeclareRun},
+    {"check",   "Compare a model with the reference",                DeclareCheck},
+    {"bench",   "Measure a compiled model",                          DeclareBench},
+    {"inspect", "Say what is in a model or in a compiled model",     DeclareInspect},
+    {"dump",    "Print a model at a stage of its compilation",       DeclareDump},
+    {"zoo",     "List or export the built-in networks",              DeclareZoo},
+    {"ops",     "List the operators that models may use",            DeclareOps},
+    {"version", "Print the version",                                 DeclareVersion},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Command> Commands() {
+  return kCommands;
+}
+
+}  // namespace tcc

@@ -1,0 +1,50 @@
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "api/compile_graph.h"
+#include "cli/command.h"
+#include "cli/later_options.h"
+#include "cli/model_options.h"
+#include "cli/progress.h"
+#include "cli/threads_option.h"
+
+namespace tcc {
+namespace {
+
+struct CompileCommand {
+  ModelOptions model;
+  LaterOptions later;
+  std::string target;
+  std::string output;
+  std::string progress = "auto";
+  int threads = 0;
+};
+
+Status RunCompile(const CompileCommand& command) {
+  TCC_RETURN_IF_ERROR(RefuseLaterOptions(command.later));
+  TCC_ASSIGN_OR_RETURN(Target target, ChooseTarget(command.target));
+  Progress progress(command.progress);
+  TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model));
+  CompileOptions options{
+      .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
+  TCC_ASSIGN_OR_RETURN(Artefact artefact, CompileGraph(std::move(graph), options));
+  progress.Report("writing", 0, 1);
+  return WriteArtefact(artefact, command.output);
+}
+
+}  // namespace
+
+Action DeclareCompile(CLI::App& app) {
+  auto command = std::make_shared<CompileCommand>();
+  AddModelOptions(app, command->model);
+  AddTargetOption(app, command->target);
+  app.get_option("--target")->required();
+  app.add_option("-o,--output", command->output, "File to write")->required()->type_name("OUT.tcc");
+  AddLaterOptions(app, command->later);
+  AddThreadsOption(app, command->threads);
+  AddProgressOption(app, command->progress);
+  return [command] { return RunCompile(*command); };
+}
+
+}  // namespace tcc

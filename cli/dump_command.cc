@@ -1,0 +1,60 @@
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "api/dump_stage.h"
+#include "cli/command.h"
+#include "cli/model_options.h"
+#include "cli/progress.h"
+#include "cli/threads_option.h"
+
+namespace tcc {
+namespace {
+
+struct DumpCommand {
+  ModelOptions model;
+  std::string target;
+  std::string stage;
+  std::string task;
+  bool verify = false;
+  std::string progress = "auto";
+  int threads = 0;
+};
+
+Status RunDump(const DumpCommand& command) {
+  TCC_ASSIGN_OR_RETURN(Target target, ChooseTarget(command.target));
+  if (command.stage == "ptx") {
+    return Unsupported("--stage ptx: this version generates no code for GPUs");
+  }
+  TCC_ASSIGN_OR_RETURN(Stage stage, FindStage(command.stage));
+  Progress progress(command.progress);
+  TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model));
+  DumpOptions options{.target = target,
+                      .stage = stage,
+                      .task = command.task,
+                      .threads = ThreadCount(command.threads),
+                      .verify = command.verify,
+                      .progress = progress.hook()};
+  TCC_ASSIGN_OR_RETURN(std::string text, DumpStage(std::move(graph), options));
+  fmt::print("{}", text);
+  return OkStatus();
+}
+
+}  // namespace
+
+Action DeclareDump(CLI::App& app) {
+  auto command = std::make_shared<DumpCommand>();
+  AddModelOptions(app, command->model);
+  AddTargetOption(app, command->target);
+  app.get_option("--target")->required();
+  std::string names;
+  for (const StageRow& row : Stages()) names += (names.empty() ? "" : "|") + std::string(row.name);
+  app.add_option("--stage", command->stage, "What to print")->required()->type_name(names);
+  app.add_option("--task", command->task, "Only this task of --stage fused")->type_name("NAME");
+  app.add_flag("--verify", command->verify, "Read back what is printed and compare");
+  AddThreadsOption(app, command->threads);
+  AddProgressOption(app, command->progress);
+  return [command] { return RunDump(*command); };
+}
+
+}  // namespace tcc

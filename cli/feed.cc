@@ -1,0 +1,77 @@
+#include "cli/feed.h"
+
+#include "api/random_inputs.h"
+#include "cli/split_assignment.h"
+#include "ir/support/npy.h"
+#include "runtime/binding.h"
+
+namespace tcc {
+namespace {
+
+StatusOr<std::vector<Tensor>> ReadNumbered(const std::string& folder, const std::string& kind,
+                                           size_t count) {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < count; ++i) {
+    TCC_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(fmt::format("{}/{}_{}.npy", folder, kind, i)));
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+}  // namespace
+
+void AddFeedOptions(CLI::App& app, FeedOptions& options) {
+  CLI::Option* input = app.add_option("--input", options.inputs, "A tensor to feed")
+                           ->type_name("name=x.npy")
+                           ->allow_extra_args(false);
+  CLI::Option* random = app.add_option("--random", options.random_seed, "Feed random tensors")
+                            ->type_name("SEED")
+                            ->capture_default_str();
+  CLI::Option* golden =
+      app.add_option("--golden", options.golden, "Feed input_<i>.npy, expect output_<i>.npy")
+          ->type_name("DIR");
+  input->excludes(random)->excludes(golden);
+  random->excludes(golden);
+  app.add_option("--rtol", options.tolerance.rtol, "Relative error that is allowed")
+      ->type_name("R")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->capture_default_str();
+  app.add_option("--atol", options.tolerance.atol, "Absolute error that is allowed")
+      ->type_name("A")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->capture_default_str();
+}
+
+StatusOr<std::vector<Tensor>> FeedOf(const FeedOptions& options, const Metadata& metadata) {
+  if (!options.golden.empty()) {
+    return ReadNumbered(options.golden, "input", metadata.inputs.size());
+  }
+  if (options.inputs.empty()) return RandomInputs(metadata, options.random_seed);
+  std::vector<std::pair<std::string, Tensor>> named;
+  for (const std::string& text : options.inputs) {
+    TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--input", text));
+    TCC_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(pair.second));
+    named.emplace_back(pair.first, std::move(tensor));
+  }
+  return ArrangeInputs(metadata, std::move(named));
+}
+
+StatusOr<std::vector<Tensor>> GoldenOutputs(const std::string& folder, size_t count) {
+  return ReadNumbered(folder, "output", count);
+}
+
+std::vector<std::string> OutputNames(const Metadata& metadata) {
+  std::vector<std::string> names;
+  for (const TensorInfo& info : metadata.outputs) names.push_back(info.name);
+  return names;
+}
+
+void PrintComparison(const Comparison& comparison) {
+  fmt::print(
+      "{} elements, {} differ, max rel error {:.3g}, {:.3g} of the deviation, max abs error "
+      "{:.3g}\n",
+      comparison.elements, comparison.different, comparison.max_rel_error,
+      comparison.max_error_in_deviations, comparison.max_abs_error);
+}
+
+}  // namespace tcc

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "api/compare_tensors.h"
+#include "runtime/artefact/metadata.h"
+
+namespace tcc {
+
+// What a model is fed, and what it is expected to answer.
+struct FeedOptions {
+  std::vector<std::string> inputs;  // name=x.npy
+  uint64_t random_seed = 0;
+  std::string golden;  // folder with input_<i>.npy and output_<i>.npy, "" for none
+  Tolerance tolerance;
+};
+
+// --input, --random, --golden, --rtol, --atol.
+void AddFeedOptions(CLI::App& app, FeedOptions& options);
+
+// Given, golden or random, in the model's order.
+StatusOr<std::vector<Tensor>> FeedOf(const FeedOptions& options, const Metadata& metadata);
+
+// output_<i>.npy of the golden folder, one a name.
+StatusOr<std::vector<Tensor>> GoldenOutputs(const std::string& folder, size_t count);
+
+std::vector<std::string> OutputNames(const Metadata& metadata);
+
+// The last line that a comparison prints, on standard output.
+void PrintComparison(const Comparison& comparison);
+
+}  // namespace tcc

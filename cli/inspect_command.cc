@@ -1,0 +1,169 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "api/kernels.h"
+#include "cli/command.h"
+#include "cli/model_options.h"
+#include "lower/graph/graph_pipeline.h"
+#include "models/import_onnx.h"
+#include "runtime/artefact/artefact.h"
+#include "runtime/artefact/sections.h"
+
+namespace tcc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct InspectCommand {
+  ModelOptions file;
+  bool json = false;
+};
+
+bool IsArtefact(const std::string& path) {
+  std::string start(kArtefactMagic.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return file && start == kArtefactMagic;
+}
+
+Json TensorRows(const std::vector<TensorInfo>& infos, const Metadata& metadata) {
+  Json rows = Json::array();
+  for (const TensorInfo& info : infos) {
+    rows.push_back({{"name", info.name}, {"type", TypeText(info, metadata)}});
+  }
+  return rows;
+}
+
+Json ArtefactSummary(const Artefact& artefact) {
+  const Metadata& metadata = artefact.metadata;
+  Json kernels = Json::array();
+  for (const KernelInfo& kernel : metadata.kernels) {
+    kernels.push_back({{"name", kernel.name}, {"nodes", kernel.nodes}, {"flops", kernel.flops}});
+  }
+  Json properties = Json::object();
+  for (const auto& [key, value] : metadata.properties) properties[key] = value;
+  Json summary = {{"model", metadata.model},
+                  {"target", artefact.target},
+                  {"device", artefact.device},
+                  {"inputs", TensorRows(metadata.inputs, metadata)},
+                  {"outputs", TensorRows(metadata.outputs, metadata)},
+                  {"weights_bytes", artefact.weights.bytes.size()},
+                  {"kernels_bytes", artefact.kernels.bytes.size()},
+                  {"calls", artefact.plan.body.size()},
+                  {"cpu_features", metadata.cpu_features},
+                  {"properties", properties},
+                  {"kernels", kernels}};
+  if (std::optional<int64_t> arena = artefact.plan.arena_bytes.AsConstant()) {
+    summary["arena_bytes"] = *arena;
+  }
+  return summary;
+}
+
+std::string DimText(const Expr& dim) {
+  std::optional<int64_t> extent = AsConstant(dim);
+  if (extent) return std::to_string(*extent);
+  const auto* var = dim.as<VarNode>();
+  return var ? var->name : "?";
+}
+
+Json ValueRows(const Graph& graph, const std::vector<ValueId>& ids) {
+  Json rows = Json::array();
+  for (ValueId id : ids) {
+    const Value& value = graph.value(id);
+    std::string shape;
+    for (const Expr& dim : value.shape) shape += (shape.empty() ? "" : "x") + DimText(dim);
+    rows.push_back({{"name", value.name}, {"type", ToString(value.dtype) + "[" + shape + "]"}});
+  }
+  return rows;
+}
+
+// Of the compiled form; nothing where a dimension is free.
+std::optional<double> FlopsOf(Graph graph) {
+  for (ValueId id : graph.inputs) {
+    if (!StaticShape(graph.value(id))) return std::nullopt;
+  }
+  if (!RunGraphPasses(graph).ok()) return std::nullopt;
+  KernelOptions options;
+  options.target = *FindTarget("reference");
+  StatusOr<KernelSet> kernels = MakeKernels(graph, FuseGraph(graph), options);
+  if (!kernels.ok()) return std::nullopt;
+  double flops = 0;
+  for (const Task& task : kernels->tasks) flops += task.flops;
+  return flops;
+}
+
+StatusOr<Json> ModelSummary(const ModelOptions& options) {
+  TCC_ASSIGN_OR_RETURN(OnnxSurvey survey, SurveyOnnx(options.path));
+  Json unsupported = Json::array();
+  for (const UnsupportedOperator& op : survey.unsupported) {
+    unsupported.push_back({{"what", op.what}, {"count", op.count}, {"nodes", op.nodes}});
+  }
+  Json summary = {{"ir_version", survey.ir_version},
+                  {"opset", survey.opset},
+                  {"nodes", survey.nodes},
+                  {"operators", survey.operators},
+                  {"unsupported", unsupported}};
+  if (!survey.unsupported.empty()) return summary;
+  TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(options));
+  summary["inputs"] = ValueRows(graph, graph.inputs);
+  summary["outputs"] = ValueRows(graph, graph.outputs);
+  if (std::optional<double> flops = FlopsOf(std::move(graph))) summary["flops"] = *flops;
+  return summary;
+}
+
+// A list on one line each entry, numbers and texts beside their names.
+void PrintText(const Json& summary) {
+  for (const auto& [key, value] : summary.items()) {
+    if (value.is_string()) {
+      fmt::print("{}: {}\n", key, value.get<std::string>());
+    } else if (!value.is_structured() || value.empty() || value.front().is_string()) {
+      fmt::print("{}: {}\n", key, value.dump());
+    } else {
+      fmt::print("{}:\n", key);
+      for (const auto& [name, entry] : value.items()) {
+        std::string line = value.is_object() ? name + " " + entry.dump() : "";
+        if (value.is_array()) {
+          for (const auto& [field, content] : entry.items()) {
+            std::string text = content.is_string() ? content.get<std::string>() : content.dump();
+            line +=
+                (line.empty() ? "" : "  ") +
+                (field == "name" || field == "what" || field == "type" ? text : field + " " + text);
+          }
+        }
+        fmt::print("  {}\n", line);
+      }
+    }
+  }
+}
+
+Status RunInspect(const InspectCommand& command) {
+  Json summary;
+  if (IsArtefact(command.file.path)) {
+    TCC_ASSIGN_OR_RETURN(Artefact artefact, ReadArtefact(command.file.path));
+    summary = ArtefactSummary(artefact);
+  } else {
+    TCC_ASSIGN_OR_RETURN(summary, ModelSummary(command.file));
+  }
+  if (command.json) {
+    fmt::print("{}\n", summary.dump(2));
+  } else {
+    PrintText(summary);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Action DeclareInspect(CLI::App& app) {
+  auto command = std::make_shared<InspectCommand>();
+  AddModelOptions(app, command->file);
+  app.get_option("model")->description("ONNX model or compiled model")->type_name("FILE");
+  app.add_flag("--json", command->json, "Print JSON");
+  return [command] { return RunInspect(*command); };
+}
+
+}  // namespace tcc

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "ir/support/status.h"
+
+namespace tcc {
+
+// Options of the command line's contract whose feature this version does not have. They are parsed,
+// not shown by --help, and refused: a build script learns that it gets something else.
+struct LaterOptions {
+  std::string database, time_budget, trials, searcher, schedule;
+  std::string numeric = "strict";
+  uint64_t seed = 0;  // accepted: nothing is drawn without a search
+};
+
+void AddLaterOptions(CLI::App& app, LaterOptions& options);
+// FailedPrecondition for an option of tuning, Unimplemented for a numeric policy but strict.
+Status RefuseLaterOptions(const LaterOptions& options);
+
+}  // namespace tcc

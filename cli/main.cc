@@ -1,0 +1,88 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/help_markdown.h"
+#include "ir/support/check.h"
+
+namespace tcc {
+namespace {
+
+void Complain(const std::string& message) {
+  fmt::print(stderr, "tcc: {}\n", message);
+}
+
+// A bug in tcc. Nothing is unwound: what is half done must not go on.
+void EndOnBug(const std::string& message) {
+  std::fflush(stdout);
+  Complain(message);
+  Complain("this is a bug in tcc");
+  _exit(kExitInternal);
+}
+
+ExitCode Finish(Status status) {
+  if (std::fflush(stdout) != 0 && status.ok()) {
+    status = InvalidInput("could not write to standard output");
+  }
+  if (!status.ok()) Complain(Message(status));
+  return ExitCodeOf(status);
+}
+
+// CLI11 reports by exceptions, which end here.
+ExitCode EndOnParseError(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) {
+    fmt::print("{}", app.help());
+    return kExitOk;
+  }
+  Complain(error.what());
+  std::string command;
+  for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
+  fmt::print(stderr, "run 'tcc{} --help' for what is expected\n", command);
+  return kExitUsage;
+}
+
+ExitCode Run(int argc, char** argv) {
+  CLI::App app("tcc: a tensor compiler", "tcc");
+  bool markdown = false;
+  app.add_flag("--help-markdown", markdown)->group("");
+  std::vector<std::pair<CLI::App*, Action>> actions;
+  for (const Command& command : Commands()) {
+    CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.summary));
+    actions.emplace_back(sub, command.declare(*sub));
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return EndOnParseError(app, error);
+  }
+  if (markdown) {
+    fmt::print("{}", HelpMarkdown(app));
+    return Finish(OkStatus());
+  }
+  for (const auto& [sub, action] : actions) {
+    if (sub->parsed()) return Finish(action());
+  }
+  Complain("a command is expected");
+  fmt::print(stderr, "{}", app.help());
+  return kExitUsage;
+}
+
+}  // namespace
+}  // namespace tcc
+
+int main(int argc, char** argv) {
+  tcc::SetCheckHandler(tcc::EndOnBug);
+  try {
+    return tcc::Run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    tcc::Complain("out of memory");
+  } catch (const std::exception& error) {
+    tcc::Complain(std::string("unexpected: ") + error.what());
+  }
+  return tcc::kExitInternal;
+}

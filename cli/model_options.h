@@ -1,0 +1,28 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/target.h"
+
+namespace tcc {
+
+// The model that a command reads, and what its free dimensions are.
+struct ModelOptions {
+  std::string path;
+  std::vector<std::string> dims;    // N=1
+  std::vector<std::string> shapes;  // x=1x3x224x224
+  std::vector<std::string> binds;   // x=file.npy
+};
+
+void AddModelOptions(CLI::App& app, ModelOptions& options);
+StatusOr<Graph> ImportModel(const ModelOptions& options);
+
+// --target.
+void AddTargetOption(CLI::App& app, std::string& target);
+// As FindTarget; a target that tcc knows of but has no code generator for is Unimplemented.
+StatusOr<Target> ChooseTarget(const std::string& name);
+
+}  // namespace tcc

@@ -1,0 +1,73 @@
+#include "cli/progress.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace tcc {
+namespace {
+
+constexpr double kSilentSeconds = 1;
+constexpr double kLineSeconds = 0.1;  // between updates of a terminal's line
+constexpr double kPlainSeconds = 5;   // between lines of one stage
+
+double Seconds(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+void AddProgressOption(CLI::App& app, std::string& mode) {
+  app.add_option("--progress", mode, "How to tell what is being done")
+      ->type_name("auto|plain|json|none")
+      ->check(CLI::IsMember({"auto", "plain", "json", "none"}).description(""))
+      ->capture_default_str();
+}
+
+Progress::Progress(const std::string& mode)
+    : mode_(mode == "none"                            ? Mode::kNone
+            : mode == "json"                          ? Mode::kJson
+            : mode == "auto" && isatty(STDERR_FILENO) ? Mode::kLine
+                                                      : Mode::kPlain) {}
+
+Progress::~Progress() {
+  if (line_open_) fmt::print(stderr, "\r\x1b[K");
+}
+
+ProgressHook Progress::hook() {
+  return
+      [this](const std::string& stage, int64_t done, int64_t total) { Report(stage, done, total); };
+}
+
+void Progress::Report(const std::string& stage, int64_t done, int64_t total) {
+  Clock::time_point now = Clock::now();
+  double seconds = Seconds(now - start_);
+  if (mode_ == Mode::kNone || seconds < kSilentSeconds) return;
+  double pause = mode_ == Mode::kLine ? kLineSeconds : kPlainSeconds;
+  if (stage == last_stage_ && Seconds(now - last_) < pause) return;
+  last_ = now;
+  last_stage_ = stage;
+  Write(stage, done, total, seconds);
+}
+
+void Progress::Write(const std::string& stage, int64_t done, int64_t total, double seconds) {
+  if (mode_ == Mode::kJson) {
+    nlohmann::ordered_json line = {
+        {"stage", stage}, {"done", done}, {"total", total}, {"seconds", seconds}};
+    fmt::print(stderr, "{}\n", line.dump());
+    return;
+  }
+  std::string text = total > 1 ? fmt::format("{} {} of {}, {:.0f} s", stage, done, total, seconds)
+                               : fmt::format("{}, {:.0f} s", stage, seconds);
+  if (mode_ == Mode::kLine) {
+    fmt::print(stderr, "\r\x1b[K{}", text);
+    std::fflush(stderr);
+    line_open_ = true;
+  } else {
+    fmt::print(stderr, "tcc: {}\n", text);
+  }
+}
+
+}  // namespace tcc

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <string>
+
+#include "api/kernels.h"
+
+namespace tcc {
+
+// --progress auto|plain|json|none. auto: one line that is rewritten on a terminal, else plain.
+void AddProgressOption(CLI::App& app, std::string& mode);
+
+// What is being done, on standard error, for work that takes longer than a second: nothing is
+// written before that. Plain and JSON write a line when a stage begins, and every few seconds.
+// The hook is valid as long as the Progress; only one thread may call it at a time.
+class Progress {
+ public:
+  explicit Progress(const std::string& mode);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void Report(const std::string& stage, int64_t done, int64_t total);
+  ProgressHook hook();
+
+ private:
+  enum class Mode { kLine, kPlain, kJson, kNone };
+  using Clock = std::chrono::steady_clock;
+
+  void Write(const std::string& stage, int64_t done, int64_t total, double seconds);
+
+  Mode mode_;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point last_{};
+  std::string last_stage_;
+  bool line_open_ = false;
+};
+
+}  // namespace tcc

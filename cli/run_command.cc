@@ -1,0 +1,95 @@
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "api/reference_device.h"
+#include "cli/command.h"
+#include "cli/feed.h"
+#include "cli/threads_option.h"
+#include "ir/support/npy.h"
+#include "runtime/executor.h"
+
+namespace tcc {
+namespace {
+
+struct RunCommand {
+  std::string artefact;
+  FeedOptions feed;
+  std::string output_folder;
+  int threads = 0;
+};
+
+// "logits f32[1x1000] from -3.1 to 4.2, mean 0.003"
+std::string Summary(const std::string& name, const Tensor& tensor) {
+  std::string text = name + " " + ToString(tensor);
+  int64_t count = ElementCount(tensor.shape).value_or(0);
+  if (count == 0) return text;
+  double low = std::numeric_limits<double>::infinity(), high = -low, sum = 0;
+  int64_t nans = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    double value = ElementAsDouble(tensor, i);
+    nans += std::isnan(value);
+    low = std::min(low, value);
+    high = std::max(high, value);
+    sum += value;
+  }
+  text += fmt::format(" from {:.6g} to {:.6g}, mean {:.6g}", low, high,
+                      sum / static_cast<double>(count));
+  if (nans > 0) text += fmt::format(", {} NaN", nans);
+  return text;
+}
+
+Status WriteOutputs(const std::string& folder, const std::vector<Tensor>& outputs) {
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
+    return InvalidInput("{}: {}", folder, std::strerror(errno));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TCC_RETURN_IF_ERROR(WriteNpy(outputs[i], fmt::format("{}/output_{}.npy", folder, i)));
+  }
+  return OkStatus();
+}
+
+Status RunRun(const RunCommand& command) {
+  LoadOptions load;
+  load.threads = ThreadCount(command.threads);
+  load.devices = AllDevices();
+  TCC_ASSIGN_OR_RETURN(Module module, Module::Load(command.artefact, load));
+  const Metadata& metadata = module.metadata();
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(command.feed, metadata));
+  Executor executor(module);
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor.Run(inputs));
+  if (!command.output_folder.empty()) {
+    TCC_RETURN_IF_ERROR(WriteOutputs(command.output_folder, outputs));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    fmt::print("{}\n", Summary(metadata.outputs[i].name, outputs[i]));
+  }
+  if (command.feed.golden.empty()) return OkStatus();
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> expected,
+                       GoldenOutputs(command.feed.golden, outputs.size()));
+  Comparison comparison;
+  Status status =
+      CompareOutputs(outputs, expected, OutputNames(metadata), command.feed.tolerance, &comparison);
+  if (comparison.elements > 0) PrintComparison(comparison);
+  return status;
+}
+
+}  // namespace
+
+Action DeclareRun(CLI::App& app) {
+  auto command = std::make_shared<RunCommand>();
+  app.add_option("artefact", command->artefact, "Compiled model")->required()->type_name("OUT.tcc");
+  AddFeedOptions(app, command->feed);
+  app.add_option("--output-dir", command->output_folder, "Folder that gets output_<i>.npy")
+      ->type_name("DIR");
+  AddThreadsOption(app, command->threads);
+  return [command] { return RunRun(*command); };
+}
+
+}  // namespace tcc

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace tcc {
+
+// --threads; 0 stands for every CPU that the process may use.
+void AddThreadsOption(CLI::App& app, int& threads);
+// At least 1.
+int ThreadCount(int threads);
+
+}  // namespace tcc

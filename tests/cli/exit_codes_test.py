@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""What a user can get wrong ends with the exit code of the contract and one message on stderr."""
+
+import json
+import os
+
+from tcc_command import CommandTest, main
+
+
+class ExitCodes(CommandTest):
+    def refused(self, code, message, *arguments):
+        self.assertEqual(self.call(*arguments, expect=code), "")
+        self.assertTrue(self.error.startswith("tcc: "), self.error)
+        self.assertIn(message, self.error)
+
+    def test_help_and_version_are_data(self):
+        self.assertIn("compile", self.call("--help"))
+        self.assertIn("--target", self.call("compile", "--help"))
+        self.assertIn("artefact version", self.call("version"))
+
+    def test_wrong_command_lines_end_with_2(self):
+        self.refused(2, "command", )
+        self.refused(2, "frobnicate", "frobnicate")
+        self.refused(2, "--target", "compile", "m.onnx", "-o", "m.tcc")
+        self.refused(2, "unknown target 'vax'", "compile", "m.onnx", "--target", "vax", "-o", "m.tcc")
+        self.refused(2, "--threads", "run", "m.tcc", "--threads", "-1")
+        self.refused(2, "--stage", "dump", "m.onnx", "--target", "native", "--stage", "soup")
+        self.refused(2, "--random", "run", "m.tcc", "--random", "1", "--golden", "g")
+        self.refused(2, "lenet", "zoo", "export", "lenet", "-o", self.folder / "m.onnx")
+
+    def test_options_of_dimensions_are_checked(self):
+        model = self.export("dqn", "--small")
+        for option, value in [("--dim", "N"), ("--dim", "N=-3"), ("--dim", "N=x"),
+                              ("--shape", "x=1xx3"), ("--bind", "=f.npy")]:
+            self.refused(2, option, "compile", model, "--target", "native", "-o", "m.tcc",
+                         option, value)
+
+    def test_features_of_later_versions_are_refused_by_name(self):
+        model = self.export("dqn", "--small")
+        compile_options = ["compile", model, "--target", "native", "-o", self.folder / "m.tcc"]
+        for option, value in [("--db", "f"), ("--time-budget", "5m"), ("--trials", "3"),
+                              ("--searcher", "auto"), ("--schedule", "d")]:
+            self.refused(2, option, *compile_options, option, value)
+        self.refused(2, "--numeric", *compile_options, "--numeric", "sloppy")
+        self.refused(3, "--numeric tf32", *compile_options, "--numeric", "tf32")
+        self.refused(3, "sm_86", "compile", model, "--target", "sm_86", "-o", "m.tcc")
+        self.refused(3, "ptx", "dump", model, "--target", "native", "--stage", "ptx")
+        self.refused(3, "--emulate", "check", model, "--emulate")
+        self.assertFalse((self.folder / "m.tcc").exists())
+
+    def test_bad_files_end_with_4(self):
+        bad = self.folder / "bad.onnx"
+        self.refused(4, "bad.onnx", "compile", bad, "--target", "native", "-o", "m.tcc")
+        bad.write_bytes(os.urandom(1000))
+        self.refused(4, "", "compile", bad, "--target", "native", "-o", self.folder / "m.tcc")
+        self.refused(4, "", "run", bad)
+        self.refused(4, "", "inspect", bad)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["bad.onnx"])
+
+    def test_a_truncated_artefact_is_refused(self):
+        model = self.export("dqn", "--small")
+        artefact = self.folder / "m.tcc"
+        self.call("compile", model, "--target", "reference", "-o", artefact)
+        whole = artefact.read_bytes()
+        artefact.write_bytes(whole[:-64])
+        self.refused(4, "", "run", artefact)
+        artefact.write_bytes(whole[:300] + bytes([whole[300] ^ 1]) + whole[301:])
+        self.refused(4, "", "run", artefact)
+
+    def test_nothing_is_left_where_writing_fails(self):
+        model = self.export("dqn", "--small")
+        self.call("compile", model, "--target", "reference", "-o",
+                  self.folder / "none" / "m.tcc", expect=4)
+        self.assertIn("none", self.error)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["dqn.onnx"])
+
+    def test_inputs_that_do_not_fit_end_with_4(self):
+        model = self.export("dqn", "--small")
+        artefact = self.folder / "m.tcc"
+        self.call("compile", model, "--target", "reference", "-o", artefact)
+        self.refused(4, "none.npy", "run", artefact, "--input", f"x={self.folder}/none.npy")
+        self.refused(4, "golden", "run", artefact, "--golden", self.folder / "golden")
+
+    def test_operators_are_listed(self):
+        self.assertIn("Conv ", self.call("ops"))
+        self.assertIn("MaxPool", [row["name"] for row in json.loads(self.call("ops", "--json"))])
+
+
+if __name__ == "__main__":
+    main()

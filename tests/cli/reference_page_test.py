@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+"""docs/cli.md is what the program says of itself."""
+
+from tcc_command import ROOT, CommandTest, main
+
+
+class ReferencePage(CommandTest):
+    def test_the_page_is_what_help_markdown_prints(self):
+        page = (ROOT / "docs" / "cli.md").read_text()
+        self.assertEqual(page, self.call("--help-markdown"),
+                         "run: tcc --help-markdown > docs/cli.md")
+
+    def test_every_command_is_in_the_page(self):
+        page = self.call("--help-markdown")
+        for command in ["compile", "run", "check", "bench", "inspect", "dump", "zoo export", "ops"]:
+            self.assertIn(f"\n## tcc {command}\n", page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Runs the tcc executable; the tests of the command line share it."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+class CommandTest(unittest.TestCase):
+    """A test with a folder of its own; `tcc` is set by main()."""
+
+    tcc = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def call(self, *arguments, expect=0, cwd=None):
+        """Standard output; fails unless the exit code is the expected one."""
+        result = subprocess.run([self.tcc, *map(str, arguments)], capture_output=True, text=True,
+                                cwd=cwd, timeout=900, check=False)
+        self.assertEqual(result.returncode, expect, f"{arguments}\n{result.stdout}\n{result.stderr}")
+        self.error = result.stderr
+        return result.stdout
+
+    def export(self, network, *options):
+        path = self.folder / f"{network}.onnx"
+        self.call("zoo", "export", network, "-o", path, *options)
+        return path
+
+
+def main():
+    CommandTest.tcc = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()
