@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""A model with operators that tcc does not have is refused with one whole list."""
+
+import json
+
+import onnx
+from onnx import TensorProto, helper
+
+from tcc_command import CommandTest, main
+
+
+def strange_model():
+    """Two Dets, one operator of a foreign domain, one Relu."""
+    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 2])
+    nodes = [helper.make_node("Det", ["x"], ["a"], name="first"),
+             helper.make_node("Det", ["x"], ["b"], name="second"),
+             helper.make_node("Sprocket", ["a"], ["c"], name="third", domain="example.org"),
+             helper.make_node("Relu", ["c"], ["y"], name="fourth")]
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
+    graph = helper.make_graph(nodes, "strange", [value], [result])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17),
+                                                   helper.make_opsetid("example.org", 1)])
+
+
+class Unsupported(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.folder / "strange.onnx"
+        onnx.save(strange_model(), self.model)
+
+    def test_compile_lists_all_with_counts_and_writes_nothing(self):
+        self.call("compile", self.model, "--target", "native", "-o", self.folder / "m.tcc", expect=3)
+        for expected in ["Det", "2", "first", "second", "Sprocket", "third"]:
+            self.assertIn(expected, self.error)
+        self.assertNotIn("Relu", self.error)
+        self.assertFalse((self.folder / "m.tcc").exists())
+
+    def test_inspect_lists_them_too(self):
+        report = json.loads(self.call("inspect", self.model, "--json"))
+        self.assertEqual([row["count"] for row in report["unsupported"]], [2, 1])
+
+    def test_a_free_dimension_is_named(self):
+        model = self.folder / "free.onnx"
+        value = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["Batch", 3])
+        result = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["Batch", 3])
+        graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [value], [result])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), model)
+        self.call("compile", model, "--target", "native", "-o", self.folder / "m.tcc", expect=3)
+        self.assertIn("Batch", self.error)
+        self.call("check", model, "--dim", "Batch=5")
+        self.call("check", model, "--shape", "x=7x3")
+
+
+if __name__ == "__main__":
+    main()
