@@ -150,6 +150,13 @@ Status ExpectVisible(const Function& fn, const Block& block, const Path& loop_pa
       return InvalidInput("block '{}' uses buffer '{}', which does not live at loop '{}'",
                           block.name, access.buffer->name, LoopAt(loop_path)->key);
     }
+    bool placed = !FindBuffer(fn, access.buffer)->window.size.empty();
+    if (placed && std::find(except.begin(), except.end(), access.buffer) == except.end()) {
+      return InvalidInput(
+          "block '{}' uses buffer '{}', which is placed already; place what uses a buffer before "
+          "it",
+          block.name, access.buffer->name);
+    }
   }
   return OkStatus();
 }

@@ -31,6 +31,7 @@ FuzzResult RunPoints(const std::string& subcommand, const FuzzOptions& options,
 
 // The subcommands, each described in the table of main.cc.
 FuzzResult FuzzExpr(const FuzzOptions& options);
+FuzzResult FuzzSchedule(const FuzzOptions& options);
 FuzzResult FuzzText(const FuzzOptions& options);
 
 }  // namespace tcc

@@ -17,6 +17,8 @@ struct Subcommand {
 
 constexpr Subcommand kSubcommands[] = {
     {"expr", FuzzExpr, "simplifier, bounds, prover and affine forms against plain evaluation"},
+    {"schedule", FuzzSchedule,
+     "symbolic programs: Substitute, Replay, interpreter and machine code agree"},
     {"text", FuzzText, "functions print, parse back and keep their key; broken texts are refused"},
 };
 
