@@ -80,10 +80,52 @@ Status ExpectUnplaced(const Buffer& buffer) {
                       buffer.var->name);
 }
 
+// The nests that the body is a sequence of, whatever is allocated round them.
+std::vector<Stmt> NestsOf(const Stmt& body) {
+  if (const auto* allocate = body.as<Allocate>()) return NestsOf(allocate->body);
+  if (const auto* seq = body.as<Seq>()) return seq->stmts;
+  return {body};
+}
+
 bool IsReader(const CacheRead& step, const Block& block, const Var& buffer) {
   bool listed = step.readers.empty() || std::find(step.readers.begin(), step.readers.end(),
                                                   block.name) != step.readers.end();
   return listed && Reads(block, buffer);
+}
+
+// The copy is made before the nest of the first reader, so everything must be written by then.
+Status ExpectWrittenBefore(const Function& fn, const CacheRead& step, const Var& buffer) {
+  const Block* reader = nullptr;
+  for (const Stmt& nest : NestsOf(fn.body)) {
+    std::vector<Ref<Block>> blocks = BlocksOf(nest);
+    for (const Ref<Block>& block : blocks) {
+      if (!reader && IsReader(step, *block, buffer)) reader = block.get();
+    }
+    for (const Ref<Block>& block : blocks) {
+      if (reader && Writes(*block, buffer)) {
+        return InvalidInput(
+            "cache_read: block '{}' writes buffer '{}' beside or after its reader '{}'; expected "
+            "all writers in earlier nests",
+            block->name, buffer->name, reader->name);
+      }
+    }
+  }
+  return OkStatus();
+}
+
+// The write-back follows the writer's nest, so nothing may read the target in that nest.
+Status ExpectReadAfter(const Function& fn, const std::string& writer, const Var& buffer) {
+  for (const Stmt& nest : NestsOf(fn.body)) {
+    if (!Writes(nest, buffer)) continue;
+    for (const Ref<Block>& block : BlocksOf(nest)) {
+      if (block->name == writer || !Reads(*block, buffer)) continue;
+      return InvalidInput(
+          "cache_write: block '{}' reads buffer '{}' in the nest of its writer '{}'; expected "
+          "readers in later nests",
+          block->name, buffer->name, writer);
+    }
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -111,6 +153,7 @@ StatusOr<Constraints> CheckCacheRead(const Function& fn, const CacheRead& step) 
   if (!Reads(fn.body, buffer.var)) {
     return InvalidInput("cache_read: nothing reads buffer '{}'", step.buffer);
   }
+  TCC_RETURN_IF_ERROR(ExpectWrittenBefore(fn, step, buffer.var));
   return Constraints{};
 }
 
@@ -148,6 +191,7 @@ StatusOr<Constraints> CheckCacheWrite(const Function& fn, const CacheWrite& step
           block->name == step.block ? "does not write" : "writes", step.buffer, step.block);
     }
   }
+  TCC_RETURN_IF_ERROR(ExpectReadAfter(fn, step.block, buffer.var));
   return Constraints{};
 }
 

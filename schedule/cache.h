@@ -39,7 +39,8 @@ struct SetScope {
 };
 
 // Refused: an unknown buffer or block; a reader that does not read the buffer; a name in use; a
-// buffer that is placed already (has a window); for CacheWrite a buffer with other writers.
+// buffer that is placed already (has a window); for CacheRead a writer beside or after the first
+// reader; for CacheWrite a buffer with other writers, or with a reader in the writer's nest.
 StatusOr<Constraints> CheckCacheRead(const Function& fn, const CacheRead& step);
 Function ApplyCacheRead(const Function& fn, const CacheRead& step);
 StatusOr<Constraints> CheckCacheWrite(const Function& fn, const CacheWrite& step);

@@ -1,5 +1,7 @@
 #include "schedule/decompose_reduction.h"
 
+#include <algorithm>
+
 #include "ir/substitute.h"
 #include "ir/visitor.h"
 #include "schedule/guard.h"
@@ -63,8 +65,14 @@ StatusOr<Constraints> CheckDecomposeReduction(const Function& fn, const Decompos
   if (IsBlockName(fn, step.block + ".init")) {
     return InvalidInput("decompose_reduction: the name '{}.init' is in use", step.block);
   }
+  std::vector<Ref<For>> loops = LoopsOn(path);
+  if (std::none_of(loops.begin(), loops.end(),
+                   [&](const Ref<For>& loop) { return loop->key == step.loop; })) {
+    return InvalidInput("decompose_reduction: loop '{}' is not round block '{}'", step.loop,
+                        step.block);
+  }
   bool inside = false;
-  for (const Ref<For>& loop : LoopsOn(path)) {
+  for (const Ref<For>& loop : loops) {
     inside = inside || loop->key == step.loop;
     bool reduces = Feeds(*loop, *block, IterKind::kReduce);
     if (!inside && reduces) {
@@ -76,10 +84,6 @@ StatusOr<Constraints> CheckDecomposeReduction(const Function& fn, const Decompos
       return InvalidInput("decompose_reduction: loop '{}' feeds {} spatial and reduce variables",
                           loop->key, spatial ? "both" : "neither of");
     }
-  }
-  if (!inside) {
-    return InvalidInput("decompose_reduction: loop '{}' is not round block '{}'", step.loop,
-                        step.block);
   }
   return ExpectLiveBefore(path, step.loop, *reduce);
 }

@@ -116,7 +116,7 @@ StatusOr<Box> Hull(const Box& a, const Box& b) {
     if (!shift) {
       return InvalidInput(
           "two reads of one buffer start at {} and {}, which do not differ by a constant",
-          Print(a.origin[d]), Print(b.origin[d]));
+          Print(Simplify(a.origin[d])), Print(Simplify(b.origin[d])));
     }
     bool a_first = *shift >= 0;
     Expr far = a_first ? b.size[d] + Expr(*shift) : a.size[d] + Expr(-*shift);

@@ -38,10 +38,16 @@ std::vector<Ref<For>> ChainOf(const Function& fn, const std::vector<LoopRef>& lo
 }  // namespace
 
 StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step) {
-  std::set<LoopRef> distinct(step.loops.begin(), step.loops.end());
-  if (step.loops.size() < 2 || distinct.size() != step.loops.size()) {
+  if (step.loops.size() < 2) {
     return InvalidInput("reorder: expected two or more different loops, {} given",
                         step.loops.size());
+  }
+  std::set<LoopRef> distinct;
+  for (const LoopRef& loop : step.loops) {
+    if (!distinct.insert(loop).second) {
+      return InvalidInput("reorder: expected two or more different loops, '{}' is given twice",
+                          loop);
+    }
   }
   bool reduces = false;
   auto mixes = [](const For& loop) {

@@ -106,15 +106,18 @@ class FieldReader {
     for (++at_; at_ < text_.size(); ++at_) {
       char c = text_[at_];
       depth += (c == '(') - (c == ')');
-      if (depth == 0 && (c == ',' || c == ']')) {
-        if (!item.empty()) items.push_back(std::move(item));
-        item.clear();
-        if (c == ']') {
-          ++at_;
-          return items;
-        }
-      } else if (c != ' ' || !item.empty()) {
-        item += c;
+      if (depth != 0 || (c != ',' && c != ']')) {
+        if (c != ' ' || !item.empty()) item += c;
+        continue;
+      }
+      while (item.ends_with(' ')) item.pop_back();
+      bool none = c == ']' && items.empty();
+      if (item.empty() && !none) Fail("expected an item between '[' or ',' and ',' or ']'");
+      if (!item.empty()) items.push_back(std::move(item));
+      item.clear();
+      if (c == ']') {
+        ++at_;
+        return items;
       }
     }
     Fail("expected ']'");

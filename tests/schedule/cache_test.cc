@@ -1,0 +1,125 @@
+#include "schedule/cache.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/programs/spike_programs.h"
+#include "tests/schedule/step_check.h"
+
+using namespace tcc;
+
+namespace {
+
+// T is a result and an operand: the second block may stand in the first one's nest.
+Function Chain() {
+  return FunctionOf(R"(
+    fn f(A: f32[6], T: f32[6], B: f32[6]) tensor {
+      for i in 0..6 @p/i { block p(i: spatial 6 = i) { T[i] = A[i] + 1.0 } }
+      for i in 0..6 @c/i { block c(i: spatial 6 = i) { B[i] = T[i] * 2.0 } }
+    })");
+}
+
+}  // namespace
+
+TEST_CASE("readers read a copy that is made before the first of them", "[schedule][cache]") {
+  CheckSteps(Chain(), "cache_read A [p] local A_l", R"(
+    fn f(A: f32[6], T: f32[6], B: f32[6]) scheduled {
+      alloc A_l: f32[6] local
+      for a in 0..6 @A_l/ax0 { block A_l(a: spatial 6 = a) { A_l[a] = A[a] } }
+      for i in 0..6 @p/i { block p(i: spatial 6 = i) { T[i] = A_l[i] + 1.0 } }
+      for i in 0..6 @c/i { block c(i: spatial 6 = i) { B[i] = T[i] * 2.0 } }
+    })");
+}
+
+TEST_CASE("readers that are not listed keep the buffer", "[schedule][cache]") {
+  CheckSteps(TwoReadersFunction(4), "cache_read A [out] global A_s", R"(
+    fn stencil(A: f32[6], B: f32[4]) scheduled {
+      alloc A_s: f32[6]
+      alloc T: f32[4]
+      for i in 0..4 @sum/i { block sum(i: spatial 4 = i) { T[i] = A[i] + A[i + 1] + A[i + 2] } }
+      for a in 0..6 @A_s/ax0 { block A_s(a: spatial 6 = a) { A_s[a] = A[a] } }
+      for i in 0..4 @out/i { block out(i: spatial 4 = i) { B[i] = T[i] + A_s[i + 1] * 3.0 } }
+    })");
+  CheckStepResult(TwoReadersFunction(4), "cache_read A [] global A_s");
+  CheckStepResult(TwoReadersFunction(4), "cache_read T [] global T_s");
+}
+
+TEST_CASE("a block writes a copy and a write-back follows it", "[schedule][cache]") {
+  CheckSteps(Chain(), "cache_write p T global T_c", R"(
+    fn f(A: f32[6], T: f32[6], B: f32[6]) scheduled {
+      alloc T_c: f32[6]
+      for i in 0..6 @p/i { block p(i: spatial 6 = i) { T_c[i] = A[i] + 1.0 } }
+      for a in 0..6 @T_c/ax0 { block T_c(a: spatial 6 = a) { T[a] = T_c[a] } }
+      for i in 0..6 @c/i { block c(i: spatial 6 = i) { B[i] = T[i] * 2.0 } }
+    })");
+  CheckStepResult(MatmulFunction(3, 4, 5), "cache_write mm C local C_l");
+  CheckStepResult(SoftmaxFunction(3, 4),
+                  "cache_write stat m global m_c\ncache_write stat l global l_c");
+}
+
+TEST_CASE("a copy of a copy reads the copy", "[schedule][cache]") {
+  CheckStepResult(MatmulFunction(3, 4, 5),
+                  "cache_read A [mm] global A_s\ncache_read A_s [mm] local A_l");
+}
+
+TEST_CASE("the scope of a buffer changes where it is declared", "[schedule][cache]") {
+  CheckSteps(TwoReadersFunction(4), "set_scope T local", R"(
+    fn stencil(A: f32[6], B: f32[4]) scheduled {
+      alloc T: f32[4] local
+      for i in 0..4 @sum/i { block sum(i: spatial 4 = i) { T[i] = A[i] + A[i + 1] + A[i + 2] } }
+      for i in 0..4 @out/i { block out(i: spatial 4 = i) { B[i] = T[i] + A[i + 1] * 3.0 } }
+    })");
+}
+
+TEST_CASE("a copy that would be made before its source is written is refused",
+          "[schedule][cache]") {
+  const std::string together = "reverse_compute_at c p/i\n";
+  CHECK(RefusalOf(Chain(), together + "cache_read T [c] global T_s") ==
+        "cache_read: block 'p' writes buffer 'T' beside or after its reader 'c'; expected all "
+        "writers in earlier nests");
+  CHECK(
+      RefusalOf(Chain(), together + "cache_write p T global T_c") ==
+      "cache_write: block 'c' reads buffer 'T' in the nest of its writer 'p'; expected readers in "
+      "later nests");
+}
+
+TEST_CASE("cache_read says what cannot be copied", "[schedule][cache]") {
+  Function mm = MatmulFunction(4, 5, 6);
+  CHECK(RefusalOf(mm, "cache_read Q [] global Q_s") ==
+        "no buffer 'Q' in function 'mm'; it has A, B, C");
+  CHECK(RefusalOf(mm, "cache_read A [nn] global A_s") ==
+        "no block 'nn' in function 'mm'; it has mm");
+  CHECK(RefusalOf(mm, "cache_read C [mm] global C_s") ==
+        "cache_read: block 'mm' does not read buffer 'C'");
+  CHECK(RefusalOf(mm, "cache_read C [] global C_s") == "cache_read: nothing reads buffer 'C'");
+  CHECK(RefusalOf(mm, "cache_read A [] global B") == "the name 'B' for a copy is empty or in use");
+  CHECK(RefusalOf(mm, "cache_read A [] global mm") ==
+        "the name 'mm' for a copy is empty or in use");
+  CHECK(
+      RefusalOf(mm, "cache_read A [] global A_s\ncompute_at A_s mm/k\ncache_read A_s [] local x") ==
+      "buffer 'A_s' is placed under a loop already; cache it before");
+}
+
+TEST_CASE("cache_write says what cannot be copied", "[schedule][cache]") {
+  Function mm = MatmulFunction(4, 5, 6);
+  CHECK(RefusalOf(mm, "cache_write nn C global c") == "no block 'nn' in function 'mm'; it has mm");
+  CHECK(RefusalOf(mm, "cache_write mm Q global c") ==
+        "no buffer 'Q' in function 'mm'; it has A, B, C");
+  CHECK(RefusalOf(mm, "cache_write mm A global c") ==
+        "cache_write: block 'mm' does not write buffer 'A'; expected 'mm' to be its one writer");
+  CHECK(RefusalOf(mm, "decompose_reduction mm mm/k\ncache_write mm C global c") ==
+        "cache_write: block 'mm.init' writes buffer 'C'; expected 'mm' to be its one writer");
+  CHECK(RefusalOf(mm, "cache_write mm C global A") == "the name 'A' for a copy is empty or in use");
+  CHECK(RefusalOf(TwoReadersFunction(4), "compute_at sum out/i\ncache_write sum T global c") ==
+        "buffer 'T' is placed under a loop already; cache it before");
+}
+
+TEST_CASE("set_scope refuses parameters and shared windows that were fixed without threads",
+          "[schedule][cache]") {
+  Function mm = MatmulFunction(4, 5, 6);
+  CHECK(RefusalOf(mm, "set_scope A local") ==
+        "set_scope: buffer 'A' is a parameter; its memory is the caller's");
+  CHECK(RefusalOf(mm, "set_scope Q local") == "no buffer 'Q' in function 'mm'; it has A, B, C");
+  CHECK(RefusalOf(TwoReadersFunction(4), "compute_at sum out/i\nset_scope T shared") ==
+        "set_scope: buffer 'T' is placed already; shared windows depend on the threads, so set the "
+        "scope before placing it");
+}

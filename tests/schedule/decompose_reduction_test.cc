@@ -1,0 +1,81 @@
+#include "schedule/decompose_reduction.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/programs/spike_programs.h"
+#include "tests/schedule/step_check.h"
+
+using namespace tcc;
+
+TEST_CASE("an initialisation of its own gets the spatial loops from the loop inwards",
+          "[schedule][decompose]") {
+  CheckSteps(MatmulFunction(3, 4, 5), "reorder [mm/k, mm/j]\ndecompose_reduction mm mm/k", R"(
+    fn mm(A: f32[3, 5], B: f32[5, 4], C: f32[3, 4]) scheduled {
+      for i in 0..3 @mm/i {
+        for j in 0..4 @mm.init/j {
+          block mm.init(i: spatial 3 = i, j: spatial 4 = j) { C[i, j] = 0.0 }
+        }
+        for k in 0..5 @mm/k { for j in 0..4 @mm/j {
+          block mm(i: spatial 3 = i, j: spatial 4 = j, k: reduce 5 = k) {
+            reduce sum_f32 (C[i, j]) with (A[i, k] * B[k, j])
+          }
+        } }
+      }
+    })");
+}
+
+TEST_CASE("guards of reduction loops stay with the update", "[schedule][decompose]") {
+  CheckSteps(MatmulFunction(3, 4, 5),
+             "split mm/k [2]\nsplit mm/j [3]\nreorder [mm/j.0, mm/k.0, mm/k.1, mm/j.1]\n"
+             "decompose_reduction mm mm/k.0",
+             R"(
+    fn mm(A: f32[3, 5], B: f32[5, 4], C: f32[3, 4]) scheduled {
+      for i in 0..3 @mm/i { for j0 in 0..2 @mm/j.0 {
+        for j1 in 0..3 @mm.init/j.1 {
+          block mm.init(i: spatial 3 = i, j: spatial 4 = j0 * 3 + j1) guard (j0 * 3 + j1 < 4) {
+            C[i, j] = 0.0
+          }
+        }
+        for k0 in 0..3 @mm/k.0 { for k1 in 0..2 @mm/k.1 { for j1 in 0..3 @mm/j.1 {
+          block mm(i: spatial 3 = i, j: spatial 4 = j0 * 3 + j1, k: reduce 5 = k0 * 2 + k1)
+              guard (k0 * 2 + k1 < 5, j0 * 3 + j1 < 4) {
+            reduce sum_f32 (C[i, j]) with (A[i, k] * B[k, j])
+          }
+        } } }
+      } }
+    })");
+}
+
+TEST_CASE("every element of a tuple is initialised", "[schedule][decompose]") {
+  CheckStepResult(SoftmaxFunction(3, 5), "decompose_reduction stat stat/j");
+  CheckStepResult(SoftmaxFunction(3, 5), "decompose_reduction stat stat/i");
+}
+
+TEST_CASE("decompose_reduction says which block or loop does not fit", "[schedule][decompose]") {
+  Function mm = MatmulFunction(4, 5, 6);
+  CHECK(RefusalOf(mm, "decompose_reduction nn mm/k") ==
+        "no block 'nn' in function 'mm'; it has mm");
+  CHECK(RefusalOf(mm, "decompose_reduction mm mm/q") ==
+        "no loop 'mm/q' in function 'mm'; it has mm/i, mm/j, mm/k");
+  CHECK(RefusalOf(SoftmaxFunction(3, 4), "decompose_reduction out out/j") ==
+        "decompose_reduction: block 'out' is no reduction");
+  CHECK(RefusalOf(mm, "decompose_reduction mm mm/k\ndecompose_reduction mm mm/k") ==
+        "decompose_reduction: block 'mm' is decomposed already");
+  CHECK(RefusalOf(SoftmaxFunction(3, 4), "decompose_reduction stat out/j") ==
+        "decompose_reduction: loop 'out/j' is not round block 'stat'");
+  CHECK(RefusalOf(mm, "split mm/k [2]\ndecompose_reduction mm mm/k.1") ==
+        "decompose_reduction: loop 'mm/k.1' is inside loop 'mm/k.0' of the reduction");
+  CHECK(RefusalOf(mm, "fuse mm/j mm/k\ndecompose_reduction mm mm/(j*k)") ==
+        "decompose_reduction: loop 'mm/(j*k)' feeds both spatial and reduce variables");
+}
+
+TEST_CASE("decompose_reduction refuses a result that lives inside the loop",
+          "[schedule][decompose]") {
+  Function mm = MatmulFunction(4, 5, 6);
+  CHECK(RefusalOf(mm,
+                  "cache_write mm C global c\nreverse_compute_at c mm/j\n"
+                  "decompose_reduction mm mm/i") ==
+        "decompose_reduction: buffer 'c' lives inside loop 'mm/i'");
+  CHECK(RefusalOf(mm, "cache_read A [mm] global mm.init\ndecompose_reduction mm mm/k") ==
+        "decompose_reduction: the name 'mm.init' is in use");
+}

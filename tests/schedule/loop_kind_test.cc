@@ -1,0 +1,93 @@
+#include "schedule/loop_kind.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/programs/spike_programs.h"
+#include "tests/schedule/step_check.h"
+
+using namespace tcc;
+
+TEST_CASE("a loop gets its kind and nothing else changes", "[schedule][loop_kind]") {
+  struct Row {
+    const char* step;
+    const char* kind;
+  };
+  const Row rows[] = {
+      {"parallel mm/i", "parallel"},
+      {"vectorize mm/i", "vectorized"},
+      {"unroll mm/i", "unrolled"},
+      {"bind mm/i blockIdx.x", "blockIdx.x"},
+      {"bind mm/i threadIdx.y", "threadIdx.y"},
+      {"bind mm/i vthread", "vthread"},
+  };
+  for (const Row& row : rows) {
+    CheckSteps(MatmulFunction(3, 4, 5), row.step,
+               fmt::format(R"(
+      fn mm(A: f32[3, 5], B: f32[5, 4], C: f32[3, 4]) scheduled {{
+        for i in 0..3 {} @mm/i {{ for j in 0..4 @mm/j {{ for k in 0..5 @mm/k {{
+          block mm(i: spatial 3 = i, j: spatial 4 = j, k: reduce 5 = k) {{
+            reduce sum_f32 init (C[i, j]) with (A[i, k] * B[k, j])
+          }}
+        }} }} }}
+      }})",
+                           row.kind));
+  }
+}
+
+TEST_CASE("a loop of a reduction may be unrolled", "[schedule][loop_kind]") {
+  CheckStepResult(MatmulFunction(3, 4, 5), "split mm/k [2]\nunroll mm/k.1\nunroll mm/k.0");
+}
+
+TEST_CASE("a vectorized loop may hold serial and unrolled ones", "[schedule][loop_kind]") {
+  CheckStepResult(MatmulFunction(3, 4, 5), "unroll mm/j\nvectorize mm/i");
+}
+
+TEST_CASE("a loop that is not serial keeps its kind", "[schedule][loop_kind]") {
+  Function mm = MatmulFunction(4, 5, 6);
+  CHECK(RefusalOf(mm, "unroll mm/i\nparallel mm/i") ==
+        "parallel: loop 'mm/i' is unrolled; expected a serial loop");
+  CHECK(RefusalOf(mm, "unroll mm/i\nvectorize mm/i") ==
+        "vectorize: loop 'mm/i' is unrolled; expected a serial loop");
+  CHECK(RefusalOf(mm, "parallel mm/i\nunroll mm/i") ==
+        "unroll: loop 'mm/i' is parallel; expected a serial loop");
+  CHECK(RefusalOf(mm, "parallel mm/i\nbind mm/i blockIdx.x") ==
+        "bind: loop 'mm/i' is parallel; expected a serial loop");
+}
+
+TEST_CASE("only unrolling is allowed to a loop that feeds a reduction", "[schedule][loop_kind]") {
+  Function mm = MatmulFunction(4, 5, 6);
+  const std::string why = ": loop 'mm/k' feeds a reduction; expected a loop of spatial axes";
+  CHECK(RefusalOf(mm, "parallel mm/k") == "parallel" + why);
+  CHECK(RefusalOf(mm, "vectorize mm/k") == "vectorize" + why);
+  CHECK(RefusalOf(mm, "bind mm/k threadIdx.x") == "bind" + why);
+  CHECK(RefusalOf(mm, "bind mm/k blockIdx.x") == "bind" + why);
+}
+
+TEST_CASE("a vectorized loop holds no bound loop and no allocation", "[schedule][loop_kind]") {
+  Function mm = MatmulFunction(4, 5, 6);
+  CHECK(RefusalOf(mm, "parallel mm/j\nvectorize mm/i") ==
+        "vectorize: loop 'mm/i' holds a bound loop; expected only serial and unrolled loops");
+  CHECK(RefusalOf(mm, "vectorize mm/j\nvectorize mm/i") ==
+        "vectorize: loop 'mm/i' holds a bound loop; expected only serial and unrolled loops");
+  CHECK(RefusalOf(mm, "cache_read A [mm] global A_s\ncompute_at A_s mm/j\nvectorize mm/i") ==
+        "vectorize: loop 'mm/i' holds an allocation; expected only serial and unrolled loops");
+  CHECK(RefusalOf(mm, "vectorize mm/i\nparallel mm/j") ==
+        "parallel: loop 'mm/i' round it is vectorized");
+  CHECK(RefusalOf(mm, "vectorize mm/i\nbind mm/j threadIdx.x") ==
+        "bind: loop 'mm/i' round it is vectorized");
+}
+
+TEST_CASE("bind refuses what is no hardware index and threads that move a shared window",
+          "[schedule][loop_kind]") {
+  Function mm = MatmulFunction(4, 5, 6);
+  CHECK(RefusalOf(mm, "bind mm/i parallel") == "bind: parallel is no hardware index");
+  CHECK(RefusalOf(mm, "bind mm/i serial") == "bind: serial is no hardware index");
+  const std::string staged = "cache_read A [mm] shared A_s\ncompute_at A_s mm/j\n";
+  CHECK(RefusalOf(mm, staged + "bind mm/i threadIdx.y") ==
+        "bind: the window of shared buffer 'A_s' moves with loop 'mm/i'; bind loops to threadIdx.y "
+        "before the buffer is placed");
+  CHECK(RefusalOf(mm, staged + "bind mm/i vthread") ==
+        "bind: the window of shared buffer 'A_s' moves with loop 'mm/i'; bind loops to vthread "
+        "before the buffer is placed");
+  CHECK(RefusalOf(mm, staged + "bind mm/i blockIdx.x").empty());
+}

@@ -1,0 +1,148 @@
+#include <catch2/catch.hpp>
+
+#include "schedule/compute_at.h"
+#include "tests/programs/spike_programs.h"
+#include "tests/schedule/step_check.h"
+
+using namespace tcc;
+
+namespace {
+
+// T[i] = A[i], then B from T by `consumer`.
+Function Consuming(const std::string& consumer, const std::string& producer = "T[i] = A[i]") {
+  return FunctionOf(fmt::format(R"(
+    fn f(A: f32[7], B: f32[7]) tensor {{
+      alloc T: f32[7]
+      for i in 0..7 @p/i {{ block p(i: spatial 7 = i) {{ {} }} }}
+      for a in 0..7 @c/a {{ block c(a: spatial 7 = a) {{ {} }} }}
+    }})",
+                                producer, consumer));
+}
+
+}  // namespace
+
+TEST_CASE("a consumer handles what was written under the loop", "[schedule][compute_at]") {
+  CheckSteps(Consuming("B[a] = T[a] * 2.0"), "split p/i [4]\nreverse_compute_at c p/i.0", R"(
+    fn f(A: f32[7], B: f32[7]) scheduled {
+      for i0 in 0..2 @p/i.0 {
+        alloc T: f32[7] window [i0 * 4] size [4]
+        for i1 in 0..4 @p/i.1 {
+          block p(i: spatial 7 = i0 * 4 + i1) guard (i0 * 4 + i1 < 7) { T[i] = A[i] }
+        }
+        for a in 0..4 @c/a { block c(a: spatial 7 = i0 * 4 + a) { B[a] = T[a] * 2.0 } }
+      }
+    })");
+}
+
+TEST_CASE("the consumer takes over the guards of the loops above", "[schedule][compute_at]") {
+  CheckSteps(Consuming("B[a] = T[a] * 2.0"),
+             "split p/i [4]\nsplit p/i.1 [3]\nreverse_compute_at c p/i.1.1", R"(
+    fn f(A: f32[7], B: f32[7]) scheduled {
+      for i0 in 0..2 @p/i.0 { for i10 in 0..2 @p/i.1.0 { for i11 in 0..3 @p/i.1.1 {
+        alloc T: f32[7] window [i0 * 4 + (i10 * 3 + i11)] size [1]
+        block p(i: spatial 7 = i0 * 4 + (i10 * 3 + i11))
+            guard (i0 * 4 + (i10 * 3 + i11) < 7, i10 * 3 + i11 < 4) { T[i] = A[i] }
+        for a in 0..1 @c/a {
+          block c(a: spatial 7 = i0 * 4 + (i10 * 3 + i11) + a)
+              guard (i0 * 4 + (i10 * 3 + i11) < 7, i10 * 3 + i11 < 4) { B[a] = T[a] * 2.0 }
+        }
+      } } }
+    })");
+}
+
+TEST_CASE("a write-back follows its tile at any depth and any tile", "[schedule][compute_at]") {
+  for (const char* loop : {"mm/i.0", "mm/j.0", "mm/i.1", "mm/j.1"}) {
+    for (int64_t t : {1, 2, 3, 5, 8}) {
+      CheckStepResult(MatmulFunction(5, 6, 4),
+                      std::string("tile t 1 9\nsplit mm/i [t]\nsplit mm/j [t]\n"
+                                  "reorder [mm/i.0, mm/j.0, mm/i.1, mm/j.1]\n"
+                                  "cache_write mm C global c\nreverse_compute_at c ") +
+                          loop,
+                      {{"t", t}});
+    }
+  }
+}
+
+TEST_CASE("a buffer with readers elsewhere stays whole", "[schedule][compute_at]") {
+  Function fn = FunctionOf(R"(
+    fn f(A: f32[7], B: f32[7], C: f32[7]) tensor {
+      alloc T: f32[7]
+      for i in 0..7 @p/i { block p(i: spatial 7 = i) { T[i] = A[i] } }
+      for a in 0..7 @c/a { block c(a: spatial 7 = a) { B[a] = T[a] * 2.0 } }
+      for a in 0..7 @d/a { block d(a: spatial 7 = a) { C[a] = T[a] + 1.0 } }
+    })");
+  CheckSteps(fn, "reverse_compute_at c p/i", R"(
+    fn f(A: f32[7], B: f32[7], C: f32[7]) scheduled {
+      alloc T: f32[7]
+      for i in 0..7 @p/i {
+        block p(i: spatial 7 = i) { T[i] = A[i] }
+        for a in 0..1 @c/a { block c(a: spatial 7 = i + a) { B[a] = T[a] * 2.0 } }
+      }
+      for a in 0..7 @d/a { block d(a: spatial 7 = a) { C[a] = T[a] + 1.0 } }
+    })");
+}
+
+TEST_CASE("reverse_compute_at says which block cannot move", "[schedule][compute_at]") {
+  Function simple = Consuming("B[a] = T[a]");
+  CHECK(RefusalOf(simple, "reverse_compute_at q p/i") ==
+        "no block 'q' in function 'f'; it has p, c");
+  CHECK(RefusalOf(simple, "reverse_compute_at c p/q") ==
+        "no loop 'p/q' in function 'f'; it has p/i, c/a");
+  CHECK(RefusalOf(simple, "reverse_compute_at c c/a") ==
+        "reverse_compute_at: block 'c' is under loop 'c/a' already");
+  CHECK(RefusalOf(simple, "vectorize p/i\nreverse_compute_at c p/i") ==
+        "reverse_compute_at: loop 'p/i' round it is vectorized");
+  CHECK(RefusalOf(simple, "reverse_compute_at p c/a") ==
+        "reverse_compute_at: block 'p' reads nothing that is written under loop 'c/a'");
+  Function mm = MatmulFunction(4, 5, 6);
+  CHECK(RefusalOf(mm, "cache_read A [mm] global A_s\nreverse_compute_at mm A_s/ax0") ==
+        "reverse_compute_at: block 'mm' is a reduction");
+  CHECK(RefusalOf(mm, "cache_write mm C global c\nreverse_compute_at c mm/k") ==
+        "reverse_compute_at: loop 'mm/k' is at or inside loop 'mm/k' of the reduction 'mm'");
+  CHECK(RefusalOf(mm,
+                  "reorder [mm/k, mm/j]\ncache_write mm C global c\n"
+                  "reverse_compute_at c mm/j") ==
+        "reverse_compute_at: loop 'mm/j' is at or inside loop 'mm/k' of the reduction 'mm'");
+  CHECK(RefusalOf(mm,
+                  "cache_write mm C global c\ndecompose_reduction mm mm/k\n"
+                  "reverse_compute_at c mm/j") ==
+        "reverse_compute_at: buffer 'c' has 2 writers; expected one, under loop 'mm/j' (decompose "
+        "after placing)");
+}
+
+TEST_CASE("reverse_compute_at says which access stands in the way", "[schedule][compute_at]") {
+  CHECK(RefusalOf(Consuming("B[a] = T[6 - a]"), "reverse_compute_at c p/i") ==
+        "block 'c' accesses buffer 'T' by other indices than distinct spatial iteration variables");
+  CHECK(RefusalOf(Consuming("B[a] = T[a]", "T[6 - i] = A[i]"), "reverse_compute_at c p/i") ==
+        "block 'p' accesses buffer 'T' by other indices than distinct spatial iteration variables");
+  CHECK(RefusalOf(Consuming("B[a] = T[a] + T[6 - a]"), "reverse_compute_at c p/i") ==
+        "reverse_compute_at: block 'c' reads several things that are written under loop 'p/i'");
+  CHECK(RefusalOf(SoftmaxFunction(4, 5), "reverse_compute_at out stat/i") ==
+        "reverse_compute_at: block 'out' reads several things that are written under loop "
+        "'stat/i'");
+}
+
+TEST_CASE("reverse_compute_at refuses a producer that is not finished under the loop",
+          "[schedule][compute_at]") {
+  Function simple = Consuming("B[a] = T[a]");
+  CHECK(RefusalOf(simple, "split p/i [4]\nsplit p/i.1 [3]\nreverse_compute_at c p/i.0") ==
+        "reverse_compute_at: a split inside the loop leaves part of block 'p' undone; place the "
+        "consumer first, then split");
+  CHECK(RefusalOf(simple, "split p/i [4]\nreorder [p/i.1, p/i.0]\nreverse_compute_at c p/i.1") ==
+        "reverse_compute_at: under loop 'p/i.1' block 'p' skips values of 'i'");
+}
+
+TEST_CASE("reverse_compute_at refuses a consumer of something written only later",
+          "[schedule][compute_at]") {
+  Function fn = FunctionOf(R"(
+    fn f(A: f32[7], B: f32[7]) tensor {
+      alloc T: f32[7]
+      alloc U: f32[7]
+      for i in 0..7 @p/i { block p(i: spatial 7 = i) { T[i] = A[i] } }
+      for i in 0..7 @q/i { block q(i: spatial 7 = i) { U[i] = A[i] * 3.0 } }
+      for a in 0..7 @c/a { block c(a: spatial 7 = a) { B[a] = T[a] + U[a] } }
+    })");
+  CHECK(RefusalOf(fn, "reverse_compute_at c p/i") ==
+        "reverse_compute_at: block 'c' reads buffer 'U', which block 'q' writes only later");
+  CheckStepResult(fn, "reverse_compute_at c q/i");
+}
