@@ -1,5 +1,7 @@
 #include "api/compile_graph.h"
 
+#include <algorithm>
+
 #include "api/execution_plan.h"
 #include "api/reference_device.h"
 #include "api/version.h"
@@ -24,16 +26,31 @@ StatusOr<TensorInfo> InfoOf(const Value& value) {
   return StaticTensor(value.name, value.dtype, *shape);
 }
 
-StatusOr<Metadata> DescribeModel(const Graph& graph, const KernelSet& kernels,
-                                 const Target& target) {
+// The model's own names, which graph passes lose where an output turns out to be another value. A
+// value that is an output twice gets a second name.
+std::vector<std::string> OutputNames(const Graph& graph) {
+  std::vector<std::string> names;
+  for (ValueId id : graph.outputs) {
+    std::string name = graph.value(id).name;
+    for (int i = 1; std::count(names.begin(), names.end(), name) > 0; ++i) {
+      name = graph.value(id).name + "_" + std::to_string(i);
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::string>& output_names,
+                                 const KernelSet& kernels, const Target& target) {
   Metadata metadata;
   metadata.model = graph.name;
   for (ValueId id : graph.inputs) {
     TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOf(graph.value(id)));
     metadata.inputs.push_back(std::move(info));
   }
-  for (ValueId id : graph.outputs) {
-    TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOf(graph.value(id)));
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOf(graph.value(graph.outputs[i])));
+    info.name = output_names[i];
     metadata.outputs.push_back(std::move(info));
   }
   for (const KernelStages& kernel : kernels.kernels) {
@@ -74,6 +91,7 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   };
   report("graph");
   for (ValueId id : graph.inputs) TCC_RETURN_IF_ERROR(InfoOf(graph.value(id)).status());
+  std::vector<std::string> output_names = OutputNames(graph);
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph));
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
 
@@ -91,7 +109,8 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   artefact.kernels = code;
   artefact.weights = plan.weights;
   artefact.plan = std::move(plan.plan);
-  TCC_ASSIGN_OR_RETURN(artefact.metadata, DescribeModel(graph, kernels, options.target));
+  TCC_ASSIGN_OR_RETURN(artefact.metadata,
+                       DescribeModel(graph, output_names, kernels, options.target));
   return artefact;
 }
 

@@ -12,6 +12,7 @@ class LlvmBackend final : public Backend {
 
   StatusOr<CompiledModule> Compile(const LoweredModule& module,
                                    const BackendOptions& options) override {
+    if (module.kernels.empty()) return CompiledModule{};
     TCC_ASSIGN_OR_RETURN(std::vector<KernelObject> objects,
                          CompileKernels(module.kernels, target_, options.threads));
     CompiledModule compiled;
