@@ -1,0 +1,146 @@
+#include "api/compile_graph.h"
+
+#include <catch2/catch.hpp>
+
+#include "api/compare_tensors.h"
+#include "api/random_inputs.h"
+#include "api/reference_device.h"
+#include "lower/graph/infer_shapes.h"
+#include "lower/interpret_graph.h"
+#include "models/zoo.h"
+#include "runtime/executor.h"
+#include "tests/api/random_graph.h"
+
+namespace tcc {
+namespace {
+
+Artefact Compiled(const Graph& graph, const std::string& target, int threads = 1) {
+  CompileOptions options;
+  options.target = *FindTarget(target);
+  options.threads = threads;
+  options.verify = true;
+  StatusOr<Artefact> artefact = CompileGraph(graph, options);
+  INFO(artefact.status());
+  REQUIRE(artefact.ok());
+  return std::move(*artefact);
+}
+
+Module Loaded(Artefact artefact) {
+  LoadOptions load;
+  load.threads = 2;
+  load.devices = AllDevices();
+  StatusOr<Module> module = Module::FromArtefact(std::move(artefact), load);
+  INFO(module.status());
+  REQUIRE(module.ok());
+  return *module;
+}
+
+std::vector<Tensor> Expected(Graph graph, const std::vector<Tensor>& inputs) {
+  REQUIRE(InferShapes(graph).ok());
+  StatusOr<std::vector<Tensor>> outputs = InterpretGraph(graph, inputs);
+  INFO(outputs.status());
+  REQUIRE(outputs.ok());
+  return *outputs;
+}
+
+// The failure of running the graph compiled for the target twice, against the interpreter.
+Status DifferenceOn(const Graph& graph, const std::string& target) {
+  Module module = Loaded(Compiled(graph, target));
+  std::vector<Tensor> inputs = *RandomInputs(module.metadata(), 4);
+  std::vector<Tensor> expected = Expected(graph, inputs);
+  std::vector<std::string> names;
+  for (const TensorInfo& info : module.metadata().outputs) names.push_back(info.name);
+  Executor executor(module);
+  for (int run = 0; run < 2; ++run) {
+    TCC_ASSIGN_OR_RETURN(std::vector<Tensor> got, executor.Run(inputs));
+    TCC_RETURN_IF_ERROR(CompareOutputs(got, expected, names, {.rtol = 1e-4, .atol = 1e-5}));
+  }
+  return OkStatus();
+}
+
+TEST_CASE("random graphs compute what the interpreter does", "[api]") {
+  Random random(29);
+  for (int round = 0; round < 60; ++round) {
+    Random own = random.Fork();
+    Graph graph = RandomGraph(own, {.nodes = 3 + round % 10, .outputs = 1 + round % 4});
+    INFO("round " << round << "\n" << Print(graph));
+    for (const char* target : {"native", "reference"}) {
+      INFO(target);
+      Status difference = DifferenceOn(graph, target);
+      INFO(difference);
+      REQUIRE(difference.ok());
+    }
+  }
+}
+
+TEST_CASE("an artefact has the same bytes for any number of compiler threads", "[api]") {
+  Graph graph = *BuildZoo("mobilenet_v2", {.small = true});
+  for (const char* target : {"native", "x86-64-v4", "reference"}) {
+    INFO(target);
+    std::vector<uint8_t> one = ArtefactBytes(Compiled(graph, target, 1));
+    CHECK(one == ArtefactBytes(Compiled(graph, target, 3)));
+  }
+}
+
+TEST_CASE("an artefact written and read back runs", "[api]") {
+  Graph graph = *BuildZoo("dqn", {.small = true});
+  for (const char* target : {"native", "reference"}) {
+    INFO(target);
+    StatusOr<Artefact> parsed = ParseArtefact(OwnBytes(ArtefactBytes(Compiled(graph, target))));
+    REQUIRE(parsed.ok());
+    Module module = Loaded(std::move(*parsed));
+    std::vector<Tensor> inputs = *RandomInputs(module.metadata(), 1);
+    StatusOr<std::vector<Tensor>> got = Executor(module).Run(inputs);
+    REQUIRE(got.ok());
+    std::vector<Tensor> expected = Expected(graph, inputs);
+    CHECK(Compare((*got)[0], expected[0], {.rtol = 1e-4, .atol = 1e-5}).different == 0);
+  }
+}
+
+TEST_CASE("the bare runtime refuses an artefact of the interpreter", "[api]") {
+  Artefact artefact = Compiled(*BuildZoo("dqn", {.small = true}), "reference");
+  Status status = Module::FromArtefact(std::move(artefact)).status();
+  CHECK(status.code() == absl::StatusCode::kUnavailable);
+  CHECK(Message(status).find("reference") != std::string::npos);
+}
+
+TEST_CASE("outputs keep their names, whatever they turn out to be", "[api]") {
+  Graph graph;
+  Value value;
+  value.dtype = kFloat32;
+  value.shape = ToExprs({2});
+  for (const char* name : {"x", "y", "z"}) {
+    value.name = name;
+    graph.AddValue(value);
+  }
+  graph.inputs = {0};
+  for (int i = 1; i <= 2; ++i) {
+    Node node;
+    node.op = OpKind::kIdentity;
+    node.name = "n" + std::to_string(i);
+    node.inputs = {0};
+    node.outputs = {i};
+    graph.nodes.push_back(node);
+  }
+  graph.outputs = {1, 2, 2, 0};
+  Artefact artefact = Compiled(graph, "native");
+  std::vector<std::string> names;
+  for (const TensorInfo& info : artefact.metadata.outputs) names.push_back(info.name);
+  CHECK(names == std::vector<std::string>{"y", "z", "z_1", "x"});
+  CHECK(DifferenceOn(graph, "native").ok());
+}
+
+TEST_CASE("a free dimension is refused by name", "[api]") {
+  Graph graph = *BuildZoo("dqn", {.small = true});
+  Var batch = ShapeVar("batch", 1, 8);
+  graph.shape_vars = {batch};
+  graph.values[graph.inputs[0]].shape[0] = batch;
+  CompileOptions options;
+  options.target = *FindTarget("native");
+  Status status = CompileGraph(graph, options).status();
+  CHECK(status.code() == absl::StatusCode::kUnimplemented);
+  CHECK(Message(status).find("batch") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace tcc
