@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""usage: networks.py --tcc build/release/bin/tcc [--threads 2] [--rounds 5] [--iterations 10] [--json] MODEL.onnx...
+
+Latency of tcc, ONNX Runtime and OpenVINO on the same models in the same run. The three take turns,
+round by round, so that a busy machine is busy for all of them; each round is one `tcc bench` of some
+iterations and as many inferences of the others, after a warm-up. The figure is the median over all
+rounds' medians; the ratio is tcc's over the faster peer's. Also what compiling costs. Needs the venv
+that scripts/setup.sh makes.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy
+import onnxruntime
+import openvino
+
+WARM_UP = 3
+
+
+def feeds_of(model):
+    """Random inputs; free dimensions become 1."""
+    draw = numpy.random.default_rng(0)
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    feeds, dims = {}, set()
+    for value in session.get_inputs():
+        shape = [d if isinstance(d, int) else 1 for d in value.shape]
+        dims.update(d for d in value.shape if not isinstance(d, int))
+        feeds[value.name] = draw.standard_normal(shape).astype(numpy.float32)
+    return feeds, sorted(dims)
+
+
+def median_ms(run, iterations):
+    for _ in range(WARM_UP):
+        run()
+    times = []
+    for _ in range(iterations):
+        start = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(times)
+
+
+class Tcc:
+    name = "tcc"
+
+    def __init__(self, arguments, model, dims, folder):
+        self.arguments = arguments
+        self.artefact = folder / f"{model.stem}.tcc"
+        command = [arguments.tcc, "compile", model, "--target", arguments.target, "-o",
+                   self.artefact, "--threads", arguments.threads, "--progress", "none"]
+        for dim in dims:
+            command += ["--dim", f"{dim}=1"]
+        start = time.perf_counter()
+        subprocess.run([*map(str, command)], check=True)
+        self.compile_s = time.perf_counter() - start
+
+    def median_ms(self, iterations):
+        command = [self.arguments.tcc, "bench", self.artefact, "--iterations", iterations,
+                   "--threads", self.arguments.threads, "--json"]
+        result = subprocess.run([*map(str, command)], check=True, capture_output=True)
+        return json.loads(result.stdout)["median_ms"]
+
+
+class OnnxRuntime:
+    name = "onnxruntime"
+
+    def __init__(self, arguments, model, feeds):
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = arguments.threads
+        options.inter_op_num_threads = 1
+        self.session = onnxruntime.InferenceSession(str(model), options, ["CPUExecutionProvider"])
+        self.feeds = feeds
+
+    def median_ms(self, iterations):
+        return median_ms(lambda: self.session.run(None, self.feeds), iterations)
+
+
+class OpenVino:
+    name = "openvino"
+
+    def __init__(self, arguments, model, feeds):
+        core = openvino.Core()
+        network = core.read_model(str(model))
+        network.reshape({name: list(value.shape) for name, value in feeds.items()})
+        # Full precision, as the others: where the CPU has bfloat16, OpenVINO would take that.
+        settings = {"INFERENCE_NUM_THREADS": arguments.threads, "NUM_STREAMS": 1,
+                    "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+        self.request = core.compile_model(network, "CPU", settings).create_infer_request()
+        self.feeds = feeds
+
+    def median_ms(self, iterations):
+        return median_ms(lambda: self.request.infer(self.feeds), iterations)
+
+
+def measure(arguments, model, folder):
+    feeds, dims = feeds_of(model)
+    tcc = Tcc(arguments, model, dims, folder)
+    contenders = [tcc, OnnxRuntime(arguments, model, feeds), OpenVino(arguments, model, feeds)]
+    times = {contender.name: [] for contender in contenders}
+    for _ in range(arguments.rounds):
+        for contender in contenders:
+            times[contender.name].append(contender.median_ms(arguments.iterations))
+    row = {"model": model.stem, "compile_s": tcc.compile_s}
+    row |= {f"{name}_ms": statistics.median(values) for name, values in times.items()}
+    row["ratio"] = row["tcc_ms"] / min(row["onnxruntime_ms"], row["openvino_ms"])
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1])
+    parser.add_argument("models", nargs="+", type=pathlib.Path)
+    parser.add_argument("--tcc", default="build/release/bin/tcc")
+    parser.add_argument("--target", default="native")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    rows = []
+    if not arguments.json:
+        print(f"{'model':28} {'compile':>9} {'tcc':>10} {'onnxruntime':>12} {'openvino':>10} {'ratio':>7}")
+    with tempfile.TemporaryDirectory() as folder:
+        for model in arguments.models:
+            row = measure(arguments, model, pathlib.Path(folder))
+            rows.append(row)
+            if not arguments.json:
+                print(f"{row['model']:28} {row['compile_s']:7.2f} s {row['tcc_ms']:7.2f} ms "
+                      f"{row['onnxruntime_ms']:9.2f} ms {row['openvino_ms']:7.2f} ms "
+                      f"{row['ratio']:6.2f}x", flush=True)
+    if arguments.json:
+        json.dump(rows, sys.stdout, indent=2)
+        print()
+
+
+if __name__ == "__main__":
+    main()
