@@ -192,11 +192,4 @@ void ForLanes2(const In* a, bool a_one, const In* b, bool b_one, Out* out, int n
   }
 }
 
-// `value` modulo 2^bits, as the type stores it.
-int64_t Wrap(DType dtype, int64_t value);
-// The nearest value of a float type.
-double RoundTo(DType dtype, double value);
-double CallReal(ScalarOp op, double a, double b);
-int64_t CallInteger(ScalarOp op, DType dtype, int64_t a, int64_t b);
-
 }  // namespace tcc::interpret
