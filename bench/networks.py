@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""usage: networks.py --tcc build/release/bin/tcc [--threads 2] [--rounds 5] [--iterations 10] [--json] MODEL.onnx...
+"""usage: networks.py [--tcc FILE] [--threads 2] [--rounds 5] [--iterations 10] [--json] M.onnx...
 
 Latency of tcc, ONNX Runtime and OpenVINO on the same models in the same run. The three take turns,
-round by round, so that a busy machine is busy for all of them; each round is one `tcc bench` of some
-iterations and as many inferences of the others, after a warm-up. The figure is the median over all
-rounds' medians; the ratio is tcc's over the faster peer's. Also what compiling costs. Needs the venv
-that scripts/setup.sh makes.
+round by round, so that a busy machine is busy for all of them; each round is one `tcc bench` of
+some iterations and as many inferences of the others, after a warm-up. The figure is the median of
+the rounds' medians; the ratio is tcc's over the faster peer's. Also what compiling takes. Needs the
+venv that scripts/setup.sh makes.
 """
 
 import argparse
@@ -125,7 +125,8 @@ def main():
     arguments = parser.parse_args()
     rows = []
     if not arguments.json:
-        print(f"{'model':28} {'compile':>9} {'tcc':>10} {'onnxruntime':>12} {'openvino':>10} {'ratio':>7}")
+        print(f"{'model':28} {'compile':>9} {'tcc':>10} {'onnxruntime':>12} {'openvino':>10} "
+              f"{'ratio':>7}")
     with tempfile.TemporaryDirectory() as folder:
         for model in arguments.models:
             row = measure(arguments, model, pathlib.Path(folder))

@@ -22,7 +22,8 @@ class ExitCodes(CommandTest):
         self.refused(2, "command", )
         self.refused(2, "frobnicate", "frobnicate")
         self.refused(2, "--target", "compile", "m.onnx", "-o", "m.tcc")
-        self.refused(2, "unknown target 'vax'", "compile", "m.onnx", "--target", "vax", "-o", "m.tcc")
+        self.refused(2, "unknown target 'vax'",
+                     "compile", "m.onnx", "--target", "vax", "-o", "m.tcc")
         self.refused(2, "--threads", "run", "m.tcc", "--threads", "-1")
         self.refused(2, "--stage", "dump", "m.onnx", "--target", "native", "--stage", "soup")
         self.refused(2, "--random", "run", "m.tcc", "--random", "1", "--golden", "g")

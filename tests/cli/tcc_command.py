@@ -23,7 +23,8 @@ class CommandTest(unittest.TestCase):
         """Standard output; fails unless the exit code is the expected one."""
         result = subprocess.run([self.tcc, *map(str, arguments)], capture_output=True, text=True,
                                 cwd=cwd, timeout=900, check=False)
-        self.assertEqual(result.returncode, expect, f"{arguments}\n{result.stdout}\n{result.stderr}")
+        self.assertEqual(result.returncode, expect,
+                         f"{arguments}\n{result.stdout}\n{result.stderr}")
         self.error = result.stderr
         return result.stdout
 

@@ -29,7 +29,8 @@ class Unsupported(CommandTest):
         onnx.save(strange_model(), self.model)
 
     def test_compile_lists_all_with_counts_and_writes_nothing(self):
-        self.call("compile", self.model, "--target", "native", "-o", self.folder / "m.tcc", expect=3)
+        self.call("compile", self.model, "--target", "native", "-o", self.folder / "m.tcc",
+                  expect=3)
         for expected in ["Det", "2", "first", "second", "Sprocket", "third"]:
             self.assertIn(expected, self.error)
         self.assertNotIn("Relu", self.error)
