@@ -11,13 +11,16 @@ int64_t CeilDivision(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Columns of one tile, given the float lanes of a register.
-int64_t ChooseColumns(int64_t columns, int64_t lanes) {
-  for (int64_t registers : {2, 4, 3, 1}) {
-    if (columns % (registers * lanes) == 0) return registers * lanes;
+// Registers of the tile's columns and their lanes, for vectors of at most `most` lanes.
+RegisterTile ChooseColumns(int64_t columns, int64_t most) {
+  for (int64_t lanes = most; lanes * 4 >= most && lanes >= 2; lanes /= 2) {
+    for (int64_t registers : {2, 4, 3, 5, 1}) {
+      if (columns % (registers * lanes) == 0) return {1, registers, lanes};
+    }
   }
   // A narrow extent is one vector whatever its length: no lane is masked.
-  return columns <= 4 * lanes ? columns : 2 * lanes;
+  if (columns <= most) return {1, 1, std::max<int64_t>(columns, 1)};
+  return {1, 2, most};
 }
 
 }  // namespace
@@ -36,20 +39,15 @@ int64_t WorkOf(const Block& block) {
 }
 
 RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& target, DType dtype) {
-  int64_t lanes = std::max<int64_t>(target.vector_bytes / std::max(dtype.bytes(), 1), 1);
-  RegisterTile tile;
-  tile.columns = std::max<int64_t>(ChooseColumns(columns, lanes), 1);
-  int64_t registers = CeilDivision(tile.columns, lanes);
-  int64_t most = std::max<int64_t>((target.vector_registers - registers - 1) / registers, 1);
-  if (rows <= most) {
-    tile.rows = std::max<int64_t>(rows, 1);
-    return tile;
-  }
+  int64_t widest = std::max<int64_t>(target.vector_bytes / std::max(dtype.bytes(), 1), 1);
+  RegisterTile tile = ChooseColumns(columns, widest);
+  int64_t most =
+      std::max<int64_t>((target.vector_registers - tile.registers - 1) / tile.registers, 1);
+  tile.rows = std::max<int64_t>(rows, 1);
+  if (rows <= most) return tile;
   for (int64_t candidate = most; 2 * candidate >= most; --candidate) {
-    if (rows % candidate == 0) {
-      tile.rows = candidate;
-      return tile;
-    }
+    tile.rows = candidate;
+    if (rows % candidate == 0) return tile;
   }
   tile.rows = CeilDivision(rows, CeilDivision(rows, most));
   return tile;
@@ -57,8 +55,11 @@ RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& tar
 
 int64_t MapLanes(int64_t extent, const Target& target) {
   int64_t lanes = target.FloatLanes();
-  if (extent <= 4 * lanes) return std::max<int64_t>(extent, 1);
-  return extent % (2 * lanes) == 0 ? 2 * lanes : lanes;
+  if (extent < lanes) return std::max<int64_t>(extent, 1);
+  for (int64_t divisor : {2 * lanes, lanes, lanes / 2}) {
+    if (extent % divisor == 0) return divisor;
+  }
+  return lanes;
 }
 
 }  // namespace tcc

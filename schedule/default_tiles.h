@@ -12,16 +12,17 @@ int64_t ExtentOf(const Block& block, size_t iter);
 // Instances of the block.
 int64_t WorkOf(const Block& block);
 
-// Rows by columns of accumulators; columns are lanes of one vectorized loop, several registers
-// wide.
+// rows x (registers * lanes) accumulators: the columns of a row are several vectors.
 struct RegisterTile {
   int64_t rows = 1;
-  int64_t columns = 1;
+  int64_t registers = 1;
+  int64_t lanes = 1;
 };
 
 // A tile that fits the vector registers: rows * v + v + 1 of them for v registers of columns
-// (reference: cpu_perf, section 7: two or more registers wide, twelve or more accumulators). Sizes
-// that divide are preferred; else tails are evened out.
+// (reference: cpu_perf, section 7: two or more registers wide, twelve or more accumulators). Lanes
+// are a power of two where the columns allow, since odd vectors are widened by LLVM and spill.
+// Sizes that divide are preferred; else tails are evened out.
 RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& target, DType dtype);
 
 // Lanes of the vectorized loop of a map of this extent.

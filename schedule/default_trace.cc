@@ -114,7 +114,7 @@ class CpuTrace {
     RegisterTile tile =
         ChooseRegisterTile(row_axis ? ExtentOf(block, *row_axis) : 1, ExtentOf(block, vector_axis),
                            target_, WritesOf(block)[0].buffer.dtype());
-    Do(Split{Key(block, vector_axis), {Expr(tile.columns)}});
+    Do(Split{Key(block, vector_axis), {Expr(tile.registers), Expr(tile.lanes)}});
     if (row_axis) Do(Split{Key(block, *row_axis), {Expr(tile.rows)}});
 
     // Columns outermost: their panel of weights stays in the cache while rows stream past it.
@@ -129,6 +129,7 @@ class CpuTrace {
     LoopRef first_reduce_loop = inner.front();
     if (row_axis) inner.push_back(Key(block, *row_axis) + ".1");
     inner.push_back(Key(block, vector_axis) + ".1");
+    inner.push_back(Key(block, vector_axis) + ".2");
     std::vector<LoopRef> order = outer;
     order.insert(order.end(), inner.begin(), inner.end());
     Do(Reorder{order});
@@ -137,23 +138,26 @@ class CpuTrace {
 
     for (const std::string& name : {block.name, block.name + ".init"}) {
       std::string suffix = Key(block, vector_axis).substr(block.name.size());
-      Do(Vectorize{name + suffix + ".1"});
+      Do(Vectorize{name + suffix + ".2"});
+      Do(Unroll{name + suffix + ".1"});
       if (row_axis) Do(Unroll{name + Key(block, *row_axis).substr(block.name.size()) + ".1"});
     }
-    FinishTileConsumer(block, epilogue, last, spatial, vector_axis, row_axis);
+    FinishTileConsumer(epilogue, last, spatial, vector_axis, row_axis, tile.lanes);
     ParallelOuter(block, outer);
   }
 
   // The write-back's loops are named ax0, ax1, ... by CacheWrite; an epilogue keeps its own names.
-  void FinishTileConsumer(const Block& block, const Block* epilogue, const std::string& last,
+  void FinishTileConsumer(const Block* epilogue, const std::string& last,
                           const std::vector<size_t>& spatial, size_t vector_axis,
-                          std::optional<size_t> row_axis) {
+                          std::optional<size_t> row_axis, int64_t lanes) {
     for (size_t d = 0; d < spatial.size(); ++d) {
       LoopRef loop = epilogue ? Key(*epilogue, d) : last + "/ax" + std::to_string(d);
-      if (spatial[d] == vector_axis) Do(Vectorize{loop});
       if (row_axis && spatial[d] == *row_axis) Do(Unroll{loop});
+      if (spatial[d] != vector_axis) continue;
+      Do(Split{loop, {Expr(lanes)}});
+      Do(Unroll{loop + ".0"});
+      Do(Vectorize{loop + ".1"});
     }
-    (void)block;
   }
 
   // The loops become one parallel loop but for the last, which stays inside as the stream of tiles.
