@@ -26,7 +26,8 @@ std::vector<Expr> StoredStrides(const Buffer& buffer) {
   return strides;
 }
 
-// 1 + the largest offset of a stored cell, times the versions.
+// 1 + the largest offset of a stored cell, times the versions. A swizzle moves cells within aligned
+// groups, so the last group is whole.
 Expr ElementCount(const Buffer& buffer) {
   std::vector<Expr> extents = StoredExtents(buffer);
   Expr count(1);
@@ -38,6 +39,10 @@ Expr ElementCount(const Buffer& buffer) {
     }
   }
   if (buffer.layout.offset) count = count + buffer.layout.offset;
+  if (const XorSwizzle& swizzle = buffer.layout.swizzle; swizzle.bits > 0) {
+    Expr group(int64_t{1} << (swizzle.base + swizzle.bits));
+    count = CeilDivide(count, group) * group;
+  }
   return buffer.versions ? count * buffer.versions : count;
 }
 

@@ -60,6 +60,13 @@ class Inliner final : public BoundedMutator {
     return MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
   }
 
+  // Blocks that never exist leave no statement.
+  Stmt Rewrite(const Seq& seq) override {
+    std::vector<Stmt> stmts;
+    for (const Stmt& stmt : seq.stmts) stmts.push_back(Mutator::Mutate(stmt));
+    return SeqOf(stmts);
+  }
+
   Stmt Rewrite(const Block& block) override {
     Expr exists = True();
     Substitution values;

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "ir/compare.h"
+#include "ir/interval.h"
 #include "ir/visitor.h"
 #include "lower/passes/passes.h"
 
@@ -13,6 +15,8 @@ struct SharedAccess {
   Var buffer;
   bool writes = false;
   const Block* leaf = nullptr;
+  // How many times the buffer had come into being.
+  int lifetime = 0;
   // For each dimension of the buffer whose index is exactly a thread variable: that loop's kind.
   std::vector<std::pair<size_t, ForKind>> owners;
 };
@@ -40,6 +44,7 @@ class BarrierInserter {
     }
     if (const auto* loop = stmt.as<For>()) return InsertInLoop(*loop, pending);
     if (const auto* allocate = stmt.as<Allocate>()) {
+      ++lifetimes_[allocate->buffer.var.get()];
       Stmt body = Insert(allocate->body, pending);
       return body.same_as(allocate->body) ? stmt : MakeStmt<Allocate>(allocate->buffer, body);
     }
@@ -66,32 +71,27 @@ class BarrierInserter {
 
   // A serial body is visited twice: the second time with what the first left open.
   Stmt InsertInLoop(const For& loop, Pending& pending) {
+    Pending before = pending;
     vars_.push_back(&loop);
     Stmt body = Insert(loop.body, pending);
     bool repeats = loop.for_kind == ForKind::kSerial || loop.for_kind == ForKind::kUnrolled;
     if (repeats) {
-      lifetimes_.push_back(AllocatedIn(loop.body));
       Pending carried = pending;
       if (Conflicts(carried, FirstAccesses(body))) {
         body = SeqOf({MakeStmt<Barrier>(Scope::kShared), body});
         carried.clear();
       }
       body = Insert(body, carried);
-      lifetimes_.pop_back();
       pending = carried;
     }
     vars_.pop_back();
+    // The barriers of a loop without iterations are not met.
+    if (MayBeEmpty(loop)) Append(pending, before);
     if (body.same_as(loop.body)) return loop;
     return MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
   }
 
-  static std::set<const ExprNode*> AllocatedIn(const Stmt& stmt) {
-    std::set<const ExprNode*> buffers;
-    PreOrder(stmt, [&](const Stmt& s) {
-      if (const auto* allocate = s.as<Allocate>()) buffers.insert(allocate->buffer.var.get());
-    });
-    return buffers;
-  }
+  static bool MayBeEmpty(const For& loop) { return BoundsOf(loop.extent, {}).low < 1; }
 
   // The accesses that can happen in `stmt` before its first barrier.
   Pending FirstAccesses(const Stmt& stmt) {
@@ -104,12 +104,18 @@ class BarrierInserter {
   bool CollectFirst(const Stmt& stmt, Pending& accesses) {
     if (stmt.as<Barrier>()) return false;
     if (const auto* block = stmt.as<Block>()) Append(accesses, AccessesOf(*block));
-    if (const auto* allocate = stmt.as<Allocate>()) return CollectFirst(allocate->body, accesses);
+    if (const auto* allocate = stmt.as<Allocate>()) {
+      int& lifetime = lifetimes_[allocate->buffer.var.get()];
+      ++lifetime;
+      bool open = CollectFirst(allocate->body, accesses);
+      --lifetime;
+      return open;
+    }
     if (const auto* loop = stmt.as<For>()) {
       vars_.push_back(loop);
       bool open = CollectFirst(loop->body, accesses);
       vars_.pop_back();
-      return open;
+      return open || MayBeEmpty(*loop);
     }
     if (const auto* seq = stmt.as<Seq>()) {
       for (const Stmt& child : seq->stmts) {
@@ -139,7 +145,7 @@ class BarrierInserter {
 
   SharedAccess Describe(const Block& block, const Var& buffer, const std::vector<Expr>& indices,
                         bool writes) {
-    SharedAccess access{buffer, writes, &block, {}};
+    SharedAccess access{buffer, writes, &block, lifetimes_[buffer.get()], {}};
     for (size_t d = 0; d < indices.size(); ++d) {
       for (const IterVar& iter : block.iters) {
         if (!indices[d].same_as(iter.var)) continue;
@@ -169,16 +175,9 @@ class BarrierInserter {
       for (const SharedAccess& b : later) {
         if (!(a.buffer == b.buffer) || !(a.writes || b.writes)) continue;
         // A leaf met again round a loop inside the buffer's lifetime touches its own cells.
-        bool itself = a.leaf->name == b.leaf->name && !BornInRepeatedLoop(a.buffer);
+        bool itself = a.leaf->name == b.leaf->name && a.lifetime == b.lifetime;
         if (!itself && !SameOwner(a, b)) return true;
       }
-    }
-    return false;
-  }
-
-  bool BornInRepeatedLoop(const Var& buffer) const {
-    for (const auto& lifetime : lifetimes_) {
-      if (lifetime.contains(buffer.get())) return true;
     }
     return false;
   }
@@ -186,7 +185,7 @@ class BarrierInserter {
   std::set<const ExprNode*> shared_;
   std::set<ForKind> axes_;
   std::vector<const For*> vars_;
-  std::vector<std::set<const ExprNode*>> lifetimes_;  // of buffers inside the loops visited again
+  std::map<const ExprNode*, int> lifetimes_;
 };
 
 }  // namespace

@@ -6,6 +6,8 @@ namespace tcc {
 namespace {
 
 Stmt Unroll(const Stmt& stmt) {
+  // Copies join the sequence that their loop stood in.
+  if (const auto* seq = stmt.as<Seq>()) return SeqOf(seq->stmts);
   const auto* loop = stmt.as<For>();
   if (!loop || loop->for_kind != ForKind::kUnrolled) return stmt;
   std::optional<int64_t> extent = AsConstant(loop->extent);

@@ -7,6 +7,12 @@
 namespace tcc {
 namespace {
 
+bool ReadsMemory(const Expr& expr) {
+  bool found = false;
+  PreOrder(expr, [&](const Expr& e) { found = found || e.as<Load>(); });
+  return found;
+}
+
 // Rewrites the body of one vectorized loop: every expression becomes either uniform (scalar, the
 // same in all lanes) or a vector.
 class LoopVectorizer {
@@ -116,6 +122,8 @@ class LoopVectorizer {
 
   Stmt VectorLet(const Let& let, const Expr& mask) {
     Expr value = Vector(let.value);
+    // A load that all lanes share waits for the mask as well: there may be no lane.
+    if (mask && ReadsMemory(value)) value = Widen(value);
     if (!Varies(value)) return MakeStmt<Let>(let.var, value, Vectorize(let.body, mask));
     // Lanes that are masked off do not load either.
     if (mask) value = SelectOf(mask, value, Make<Broadcast>(Const(let.value.dtype(), 0), lanes_));

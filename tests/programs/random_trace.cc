@@ -1,5 +1,7 @@
 #include "tests/programs/random_trace.h"
 
+#include <algorithm>
+
 #include "ir/visitor.h"
 
 namespace tcc {
@@ -104,7 +106,7 @@ Decisions RandomDecisions(const Trace& trace, Random& random) {
   Decisions decisions;
   for (const Var& var : trace.vars) {
     int64_t value = random.OneIn(6) ? 1 : random.Between(1, random.OneIn(4) ? 15 : 5);
-    decisions[var->name] = std::min(value, var->high);
+    decisions[var->name] = std::clamp(value, var->low, var->high);
   }
   return decisions;
 }

@@ -1,0 +1,83 @@
+#include <catch2/catch.hpp>
+
+#include "ir/support/status.h"
+
+#include "lower/passes/passes.h"
+#include "tests/lower/pass_check.h"
+
+using namespace tcc;
+
+namespace {
+
+// One block over i0, i1 with a guard; the result of the pass has `kept` instead.
+void CheckGuard(int64_t domain, int64_t outer, int64_t inner, const std::string& binding,
+                const std::string& guard, const std::string& kept) {
+  auto text = [&](const std::string& guards) {
+    return fmt::format(R"(
+      fn f(A: f32[{0}], B: f32[{0}]) scheduled {{
+        for i0 in 0..{1} @b/i.0 {{ for i1 in 0..{2} @b/i.1 {{
+          block b(i: spatial {0} = {3}) {4} {{ B[i] = A[i] + 1.0 }}
+        }} }}
+      }})",
+                       domain, outer, inner, binding, guards);
+  };
+  CheckPass(DropPredicates, text("guard (" + guard + ")"),
+            text(kept.empty() ? "" : "guard (" + kept + ")"));
+}
+
+}  // namespace
+
+TEST_CASE("a guard that the loops' extents prove is dropped", "[lower][passes]") {
+  CheckGuard(8, 2, 4, "i0 * 4 + i1", "i0 * 4 + i1 < 8", "");
+}
+
+TEST_CASE("a guard that says what the domain says is dropped", "[lower][passes]") {
+  CheckGuard(7, 2, 4, "i0 * 4 + i1", "i0 * 4 + i1 < 7", "");
+}
+
+TEST_CASE("a guard on the outer part that the domain implies is dropped", "[lower][passes]") {
+  CheckGuard(12, 5, 4, "i0 * 4 + i1", "i0 < 3", "");
+}
+
+TEST_CASE("a guard on an overlapping inner split stays", "[lower][passes]") {
+  CheckPass(DropPredicates, R"(
+    fn f(A: f32[7], C: f32[1]) scheduled {
+      for k0 in 0..2 @b/k.0 { for k1 in 0..2 @b/k.1 { for k2 in 0..3 @b/k.2 {
+        block b(k: reduce 7 = k0 * 4 + (k1 * 3 + k2))
+            guard (k1 * 3 + k2 < 4, k0 * 4 + (k1 * 3 + k2) < 7) {
+          reduce sum_f32 init (C[0]) with (A[k])
+        }
+      } } }
+    })",
+            R"(
+    fn f(A: f32[7], C: f32[1]) scheduled {
+      for k0 in 0..2 @b/k.0 { for k1 in 0..2 @b/k.1 { for k2 in 0..3 @b/k.2 {
+        block b(k: reduce 7 = k0 * 4 + (k1 * 3 + k2)) guard (k1 * 3 + k2 < 4) {
+          reduce sum_f32 init (C[0]) with (A[k])
+        }
+      } } }
+    })");
+}
+
+TEST_CASE("a guard one short of the domain stays", "[lower][passes]") {
+  CheckGuard(12, 5, 4, "i0 * 4 + i1", "i0 < 2", "i0 < 2");
+  CheckGuard(7, 2, 4, "i0 * 4 + i1", "i0 * 4 + i1 < 6", "i0 * 4 + i1 < 6");
+}
+
+TEST_CASE("of two equal guards one stays", "[lower][passes]") {
+  CheckGuard(12, 5, 4, "i0 * 4 + i1", "i0 < 2, i0 < 2", "i0 < 2");
+}
+
+TEST_CASE("a free size keeps all guards but those that hold for every value", "[lower][passes]") {
+  Function fn = ParsedFunction(R"(
+    fn f<tile t in 1..=9>(A: f32[7], B: f32[7]) scheduled {
+      for i0 in 0..ceildiv(7, t) @b/i.0 { for i1 in 0..t @b/i.1 {
+        block b(i: spatial 7 = i0 * t + i1) guard (i0 * t + i1 < 7, i1 < t - 1) {
+          B[i] = A[i] + 1.0
+        }
+      } }
+    })");
+  std::vector<Ref<Block>> blocks = BlocksOf(DropPredicates(fn).body);
+  REQUIRE(blocks.size() == 1);
+  CHECK(blocks[0]->guards.size() >= 1);
+}

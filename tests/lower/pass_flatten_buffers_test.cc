@@ -1,0 +1,111 @@
+#include <catch2/catch.hpp>
+
+#include "ir/support/status.h"
+
+#include "ir/compare.h"
+#include "ir/printer.h"
+#include "ir/simplify.h"
+#include "tests/lower/pass_check.h"
+
+using namespace tcc;
+
+namespace {
+
+// A copy of A[6, 8] through T, which is declared with `layout`; T has the shape of A.
+Function Through(const std::string& layout) {
+  return ParsedFunction(R"(
+    fn f(A: f32[6, 8], B: f32[6, 8]) scheduled {
+      alloc T: f32[6, 8] )" +
+                        layout + R"(
+      for i in 0..6 @t/i { for j in 0..8 @t/j {
+        block t(i: spatial 6 = i, j: spatial 8 = j) { T[i, j] = A[i, j] + 1.0 }
+      } }
+      for i in 0..6 @b/i { for j in 0..8 @b/j {
+        block b(i: spatial 6 = i, j: spatial 8 = j) { B[i, j] = T[i, j] * 2.0 }
+      } }
+    })");
+}
+
+void CheckFlat(const Function& scheduled, const std::string& lowered) {
+  Function got = CheckLowered(scheduled);
+  Function want = ParsedFunction(lowered);
+  INFO("got\n" << Print(got) << "expected\n" << Print(Simplify(want)));
+  CHECK(EqualUpToNames(got, Simplify(want)));
+}
+
+// The index of T in the copy above, and its cells.
+void CheckOffset(const std::string& layout, int64_t cells, const std::string& index) {
+  CheckFlat(Through(layout), fmt::format(R"(
+    fn f(A: f32[48], B: f32[48]) lowered {{
+      alloc T: f32[{0}]
+      for i in 0..6 {{ for j in 0..8 {{ T[{1}] = A[i * 8 + j] + 1.0 }} }}
+      for i in 0..6 {{ for j in 0..8 {{ B[i * 8 + j] = T[{1}] * 2.0 }} }}
+    }})",
+                                         cells, index));
+}
+
+}  // namespace
+
+TEST_CASE("a buffer without a layout is row-major", "[lower][passes]") {
+  CheckOffset("", 48, "i * 8 + j");
+}
+
+TEST_CASE("strides and an offset place each cell", "[lower][passes]") {
+  CheckOffset("strides [1, 7] offset 3", 58, "i + j * 7 + 3");
+}
+
+TEST_CASE("block factors become inner dimensions, padded up", "[lower][passes]") {
+  CheckOffset("blocks [1 by 4]", 48,
+              "i * 4 + j div 4 * 24 + j mod 4 - i * 4 + i * 8 - j div 4 * 20");
+  CheckOffset("blocks [0 by 4]", 64, "i div 4 * 32 + j * 4 + i mod 4");
+}
+
+TEST_CASE("a swizzle permutes the cells of an allocation that holds them all", "[lower][passes]") {
+  for (const char* layout : {"swizzle(2, 0, 3)", "swizzle(2, 2, 2)", "swizzle(3, 2, 3)",
+                             "strides [9, 1] swizzle(3, 3, 3)"}) {
+    Function lowered = CheckLowered(Through(layout));
+    CHECK(CountKind(lowered, ExprKind::kCall) > 0);
+  }
+}
+
+TEST_CASE("a window is stored from its origin", "[lower][passes]") {
+  CheckFlat(ParsedFunction(R"(
+    fn f(A: f32[12], B: f32[10]) scheduled {
+      for i0 in 0..5 @b/i.0 {
+        alloc T: f32[12] window [i0 * 2] size [4]
+        for x in 0..4 @t/x { block t(x: spatial 12 = i0 * 2 + x) { T[x] = A[x] * 2.0 } }
+        for i1 in 0..2 @b/i.1 {
+          block b(i: spatial 10 = i0 * 2 + i1) { B[i] = T[i] + T[i + 1] + T[i + 2] }
+        }
+      }
+    })"),
+            R"(
+    fn f(A: f32[12], B: f32[10]) lowered {
+      for i0 in 0..5 {
+        alloc T: f32[4]
+        for x in 0..4 { T[x] = A[i0 * 2 + x] * 2.0 }
+        for i1 in 0..2 { B[i0 * 2 + i1] = T[i1] + T[i1 + 1] + T[i1 + 2] }
+      }
+    })");
+}
+
+TEST_CASE("a circular dimension is kept modulo its window", "[lower][passes]") {
+  CheckFlat(ParsedFunction(R"(
+    fn f(A: f32[12], B: f32[10]) scheduled {
+      alloc T: f32[12] window [0] size [3] circular 0
+      for x in 0..2 @h/x { block h(x: spatial 12 = x) { T[x] = A[x] } }
+      for i in 0..10 @b/i {
+        block t(x: spatial 12 = i + 2) { T[x] = A[x] }
+        block b(i: spatial 10 = i) { B[i] = T[i] + T[i + 1] + T[i + 2] }
+      }
+    })"),
+            R"(
+    fn f(A: f32[12], B: f32[10]) lowered {
+      alloc T: f32[3]
+      for x in 0..2 { T[x] = A[x] }
+      for i in 0..10 {
+        T[(i + 2) mod 3] = A[i + 2]
+        B[i] = T[i mod 3] + T[(i + 1) mod 3] + T[(i + 2) mod 3]
+      }
+    })");
+}

@@ -1,0 +1,125 @@
+#include "schedule/default_trace.h"
+
+#include <catch2/catch.hpp>
+
+#include "ir/printer.h"
+#include "ir/verifier.h"
+#include "ir/visitor.h"
+#include "lower/pipeline.h"
+#include "tests/programs/compare_programs.h"
+#include "tests/schedule/step_check.h"
+#include "tests/schedule/tensor_functions.h"
+
+using namespace tcc;
+
+namespace {
+
+Target TargetNamed(const char* name) {
+  StatusOr<Target> target = FindTarget(name);
+  REQUIRE(target.ok());
+  return *target;
+}
+
+// The default trace of `fn` replays, verifies, lowers and computes what `fn` computes. The lowered
+// function is returned.
+Function CheckDefault(const Function& fn, const Target& target, Random& random) {
+  Trace trace = DefaultTrace(fn, target);
+  INFO(target.name << "\n" << Print(fn) << Print(trace));
+  StatusOr<Function> scheduled = Replay(fn, trace);
+  INFO(scheduled.status());
+  REQUIRE(scheduled.ok());
+  REQUIRE(Verify(*scheduled) == OkStatus());
+  PipelineOptions options;
+  options.verify = true;
+  StatusOr<Function> lowered = RunPipeline(*scheduled, options);
+  INFO(lowered.status());
+  REQUIRE(lowered.ok());
+  std::vector<Tensor> arguments = RandomArguments(fn, random);
+  std::vector<Tensor> want = RunInterpreter(fn, arguments).value();
+  for (const Function& got : {*scheduled, *lowered}) {
+    StatusOr<std::vector<Tensor>> results = RunInterpreter(got, arguments);
+    INFO(Print(got));
+    INFO(results.status());
+    REQUIRE(results.ok());
+    REQUIRE(FirstDifference(*results, want) == "");
+  }
+  return *lowered;
+}
+
+bool IsRegisterIndex(const Expr& index) {
+  if (const auto* ramp = index.as<Ramp>())
+    return AsConstant(ramp->base) && AsConstant(ramp->stride);
+  return AsConstant(index).has_value();
+}
+
+// Accesses of local buffers whose indices are not known.
+int AddressedLocals(const Function& fn) {
+  int count = 0;
+  auto check = [&](const Var& var, const std::vector<Expr>& indices) {
+    const Buffer* buffer = FindBuffer(fn, var);
+    REQUIRE(buffer != nullptr);
+    if (buffer->scope != Scope::kLocal) return;
+    for (const Expr& index : indices) count += !IsRegisterIndex(index);
+  };
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    if (const auto* store = stmt.as<Store>()) check(store->buffer, store->indices);
+  });
+  PreOrderExprs(fn.body, [&](const Expr& expr) {
+    if (const auto* load = expr.as<Load>()) check(load->buffer, load->indices);
+  });
+  return count;
+}
+
+bool HasLocal(const Function& fn) {
+  for (const Buffer& buffer : DeclaredBuffers(fn)) {
+    if (buffer.scope == Scope::kLocal) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("the default trace is legal and right for every kind of function and extent",
+          "[schedule][default_trace]") {
+  for (const TensorFunctionKind& kind : TensorFunctionKinds()) {
+    for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
+      for (uint64_t seed = 0; seed < 6; ++seed) {
+        Random random(seed);
+        Function fn = FunctionOf(kind.text(random));
+        INFO(kind.name << " seed " << seed);
+        REQUIRE(Verify(fn) == OkStatus());
+        Function lowered = CheckDefault(fn, TargetNamed(name), random);
+        CHECK(AddressedLocals(lowered) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("accumulators are registers where tiles divide and where they do not",
+          "[schedule][default_trace]") {
+  for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
+    for (int64_t rows : {4, 12, 13, 31}) {
+      for (int64_t columns : {16, 32, 64, 31}) {
+        Random random(1);
+        Function lowered =
+            CheckDefault(FunctionOf(MatmulText(rows, columns, 7, "")), TargetNamed(name), random);
+        INFO(rows << " x " << columns << "\n" << Print(lowered));
+        CHECK(HasLocal(lowered));
+        CHECK(AddressedLocals(lowered) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("the reference target gets no steps", "[schedule][default_trace]") {
+  CHECK(DefaultTrace(FunctionOf(MatmulText(4, 16, 7, "")), TargetNamed("reference")).steps.empty());
+}
+
+TEST_CASE("large nests run in parallel and small ones do not", "[schedule][default_trace]") {
+  auto is_parallel = [](const Function& fn, const Target& target) {
+    return Print(DefaultTrace(fn, target)).find("\nparallel ") != std::string::npos;
+  };
+  Target target = TargetNamed("x86-64-v3");
+  CHECK(is_parallel(FunctionOf(MatmulText(64, 64, 64, "")), target));
+  CHECK_FALSE(is_parallel(FunctionOf(MatmulText(8, 8, 8, "")), target));
+}
