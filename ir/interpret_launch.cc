@@ -142,10 +142,12 @@ void Machine::AllocateTogether(const Code& code, const Contexts& threads) {
     if (fresh) {
       Declare(code.buffer, *threads[i], found->second);
       found->second.Poison();
+      if (scope == Scope::kShared) found->second.SwapUses(shared_uses_[code.buffer]);
     }
     threads[i]->buffers[code.buffer] = &found->second;
   }
   RunTogether(*code.children[0], threads);
+  if (scope == Scope::kShared) owners.begin()->second.SwapUses(shared_uses_[code.buffer]);
   for (Context* thread : threads) thread->buffers[code.buffer] = nullptr;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+
 #include "ir/interpret_nest.h"
 #include "ir/support/random.h"
 
@@ -50,6 +52,8 @@ class Machine {
   Evaluator scalars_;
   std::vector<std::unique_ptr<NestRunner>> runners_;
   Random random_;
+  // By shared buffer: what threads did to its memory, in earlier lifetimes too.
+  std::map<int, std::vector<CellUse>> shared_uses_;
   bool in_launch_ = false;
   bool in_parallel_ = false;
 };

@@ -63,6 +63,9 @@ class Cells {
 
   // False on a race.
   bool NoteUse(int64_t offset, bool write, int64_t thread, uint64_t epoch);
+  // Exchanges what was noted: shared memory stays the same from one lifetime of a buffer to the
+  // next, so what threads did to the earlier one counts.
+  void SwapUses(std::vector<CellUse>& uses) { uses_.swap(uses); }
 
  private:
   std::string name_;

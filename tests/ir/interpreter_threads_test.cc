@@ -74,6 +74,28 @@ TEST_CASE("threads that share a cell without a barrier race", "[ir][interpreter]
   }
 }
 
+TEST_CASE("shared memory is the same in each lifetime of a buffer", "[ir][interpreter][threads]") {
+  auto text = [](const std::string& barrier) {
+    return R"(fn f(A: f32[5], B: f32[5]) scheduled {
+      for s in 0..3 @s/s {
+        )" +
+           barrier + R"(
+        alloc S: f32[5] shared
+        for t in 0..5 threadIdx.x @a/t { block a(v: spatial 5 = t) { S[v] = A[v] } }
+        barrier(shared)
+        for t in 0..5 threadIdx.x @b/t { block b(v: spatial 5 = t) { B[v] = S[4 - v] } }
+      }
+    })";
+  };
+  for (ThreadOrder order : kOrders) {
+    std::vector<Tensor> tensors = {RandomTensor({5}, 1), BlankTensor({5})};
+    Status status = FailureOf(text(""), tensors, In(order));
+    INFO(status);
+    CHECK(Message(status).find("a race") != std::string::npos);
+    RunText(text("barrier(shared)"), tensors, In(order));
+  }
+}
+
 TEST_CASE("a leaf runs below the extent of its innermost loop of an axis",
           "[ir][interpreter][threads]") {
   // The launch has 8 threads: 3 store to A; the inner loop rebinds the axis for B.
