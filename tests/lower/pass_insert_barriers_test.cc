@@ -69,6 +69,16 @@ Trace Parsed(const std::string& text) {
   return *trace;
 }
 
+Trace SpikeTrace(const std::string& name) {
+  for (size_t index = 0; index < SpikeCount(); ++index) {
+    Random random(1);
+    SpikeProgram spike = BuildSpike(index, random);
+    if (spike.name == name) return spike.trace;
+  }
+  FAIL("no spike is called " << name);
+  return {};
+}
+
 // Threads x of 8 write T[i] and read T[`read`], `times` times over.
 Function Exchange(const std::string& read, const std::string& around = "for s in 0..3 @s/s") {
   return ParsedFunction(fmt::format(R"(
@@ -90,36 +100,7 @@ int BarriersIn(const Function& fn) {
 
 TEST_CASE("a matmul staged in shared memory needs two barriers and each removal is caught",
           "[lower][passes][barriers]") {
-  Trace trace = Parsed(R"(
-tile i1 1 6
-tile i2 1 4
-tile j1 1 6
-tile j2 1 4
-tile k1 1 6
-split mm/i [i1, i2]
-split mm/j [j1, j2]
-split mm/k [k1]
-reorder [mm/i.0, mm/j.0, mm/i.1, mm/j.1, mm/k.0, mm/k.1, mm/i.2, mm/j.2]
-bind mm/i.0 blockIdx.y
-bind mm/j.0 blockIdx.x
-bind mm/i.1 threadIdx.y
-bind mm/j.1 threadIdx.x
-cache_write mm C local C_l
-reverse_compute_at C_l mm/j.1
-cache_read A [mm] shared A_s
-cache_read B [mm] shared B_s
-compute_at A_s mm/k.0
-compute_at B_s mm/k.0
-fuse A_s/ax0 A_s/ax1
-split A_s/(ax0*ax1) [i1, j1]
-bind A_s/(ax0*ax1).1 threadIdx.y
-bind A_s/(ax0*ax1).2 threadIdx.x
-fuse B_s/ax0 B_s/ax1
-split B_s/(ax0*ax1) [i1, j1]
-bind B_s/(ax0*ax1).1 threadIdx.y
-bind B_s/(ax0*ax1).2 threadIdx.x
-decompose_reduction mm mm/k.0
-)");
+  Trace trace = SpikeTrace("matmul on threads, staged in shared memory");
   std::vector<int> caught =
       CatchesOfRemoval(trace, 2, [](Random&) { return MatmulFunction(13, 11, 9); });
   INFO("caught " << caught[0] << " and " << caught[1] << " of 24");
