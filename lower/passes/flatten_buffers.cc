@@ -77,8 +77,10 @@ class Flattener final : public BoundedMutator {
     std::vector<Expr> stored = indices;
     for (size_t d = 0; d < stored.size(); ++d) {
       if (!buffer.window.origin.empty()) stored[d] = stored[d] - buffer.window.origin[d];
-      if (buffer.circular == static_cast<int>(d))
+      // Without a window every index has a cell of its own.
+      if (buffer.circular == static_cast<int>(d) && !buffer.window.size.empty()) {
         stored[d] = FloorModulo(stored[d], buffer.window.size[d]);
+      }
     }
     for (const BlockFactor& block : buffer.layout.blocks) {
       Expr whole = stored[block.dim];

@@ -131,9 +131,11 @@ class BarrierInserter {
       if (shared_.contains(buffer.get()))
         accesses.push_back(Describe(block, buffer, indices, writes));
     };
-    PreOrderExprs(block.body, [&](const Expr& expr) {
+    auto reads = [&](const Expr& expr) {
       if (const auto* load = expr.as<Load>()) add(load->buffer, load->indices, false);
-    });
+    };
+    PreOrder(block.predicate, reads);
+    PreOrderExprs(block.body, reads);
     PreOrder(block.body, [&](const Stmt& stmt) {
       if (const auto* store = stmt.as<Store>()) add(store->buffer, store->indices, true);
       if (const auto* reduce = stmt.as<Reduce>()) {

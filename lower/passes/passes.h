@@ -7,8 +7,8 @@
 namespace tcc {
 
 // Removes the guards that hold at every instance: by the bounds of the loops, or because the domain
-// check of an iteration variable says as much. Only where sizes are known; a Tile variable keeps
-// all.
+// check of an iteration variable says as much. Where a size is free, what holds for its whole
+// range.
 Function DropPredicates(const Function& fn);
 
 // Puts barriers between the accesses of shared buffers that could race.

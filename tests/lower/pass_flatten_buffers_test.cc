@@ -50,6 +50,10 @@ TEST_CASE("a buffer without a layout is row-major", "[lower][passes]") {
   CheckOffset("", 48, "i * 8 + j");
 }
 
+TEST_CASE("a circular dimension without a window is whole", "[lower][passes]") {
+  CheckOffset("circular 0", 48, "i * 8 + j");
+}
+
 TEST_CASE("strides and an offset place each cell", "[lower][passes]") {
   CheckOffset("strides [1, 7] offset 3", 58, "i + j * 7 + 3");
 }

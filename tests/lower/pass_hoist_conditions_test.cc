@@ -42,7 +42,9 @@ TEST_CASE("a condition that reads memory stays, for the body may write it", "[lo
 TEST_CASE("a condition with an else stays", "[lower][passes]") {
   const char* text = R"(
     fn f(A: f32[8], B: f32[8]) lowered {
-      for i in 0..2 { for j in 0..4 { if i < 1 { B[i * 4 + j] = 1.0 } else { B[i * 4 + j] = 2.0 } } }
+      for i in 0..2 { for j in 0..4 {
+        if i < 1 { B[i * 4 + j] = 1.0 } else { B[i * 4 + j] = 2.0 }
+      } }
     })";
   CheckPass(HoistConditions, text, text);
 }

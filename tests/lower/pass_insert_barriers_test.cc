@@ -165,6 +165,18 @@ TEST_CASE("a second thread axis that the cells do not name makes them shared",
     })")) == 1);
 }
 
+TEST_CASE("a predicate that reads another thread's cell waits for it",
+          "[lower][passes][barriers]") {
+  CHECK(BarriersIn(ParsedFunction(R"(
+    fn f(A: f32[4], B: f32[4]) scheduled {
+      alloc T: f32[4] shared
+      for i in 0..4 threadIdx.x @w/i { block w(i: spatial 4 = i) { T[i] = A[i] } }
+      for i in 0..4 threadIdx.x @r/i {
+        block r(i: spatial 4 = i) where T[3 - i] < 0.5 { B[i] = 1.0 }
+      }
+    })")) == 1);
+}
+
 TEST_CASE("a buffer that two statements only read needs no barrier between them",
           "[lower][passes][barriers]") {
   CHECK(BarriersIn(ParsedFunction(R"(

@@ -22,7 +22,9 @@ TEST_CASE("a vectorized loop becomes one statement of ramps", "[lower][passes]")
 TEST_CASE("a tail gets a masked version beside the whole one", "[lower][passes]") {
   CheckPass(VectorizeLoops, R"(
     fn f(A: f32[13], B: f32[13]) lowered {
-      for i in 0..2 { for j in 0..8 vectorized { if i * 8 + j < 13 { B[i * 8 + j] = A[i * 8 + j] } } }
+      for i in 0..2 { for j in 0..8 vectorized {
+        if i * 8 + j < 13 { B[i * 8 + j] = A[i * 8 + j] }
+      } }
     })",
             R"(
     fn f(A: f32[13], B: f32[13]) lowered {
@@ -39,7 +41,9 @@ TEST_CASE("a tail gets a masked version beside the whole one", "[lower][passes]"
 TEST_CASE("a falling condition is decided by the first lane", "[lower][passes]") {
   CheckPass(VectorizeLoops, R"(
     fn f(A: f32[16], B: f32[16]) lowered {
-      for i in 0..2 { for j in 0..8 vectorized { if 3 <= i * 8 + j { B[i * 8 + j] = A[i * 8 + j - 3] } } }
+      for i in 0..2 { for j in 0..8 vectorized {
+        if 3 <= i * 8 + j { B[i * 8 + j] = A[i * 8 + j - 3] }
+      } }
     })",
             R"(
     fn f(A: f32[16], B: f32[16]) lowered {
@@ -56,7 +60,9 @@ TEST_CASE("a falling condition is decided by the first lane", "[lower][passes]")
 TEST_CASE("a condition that is the same in every lane stays a branch", "[lower][passes]") {
   CheckPass(VectorizeLoops, R"(
     fn f(A: f32[16], B: f32[16]) lowered {
-      for i in 0..2 { for j in 0..8 vectorized { if i < 1 { B[i * 8 + j] = A[j] } else { B[i * 8 + j] = 2.0 } } }
+      for i in 0..2 { for j in 0..8 vectorized {
+        if i < 1 { B[i * 8 + j] = A[j] } else { B[i * 8 + j] = 2.0 }
+      } }
     })",
             R"(
     fn f(A: f32[16], B: f32[16]) lowered {
@@ -147,7 +153,9 @@ TEST_CASE(
       R"(fn f(A: f32[16], B: f32[16]) lowered {
            for i in 0..2 { for j in 0..8 vectorized {
              B[i * 8 + j] = 0.0
-             if i * 8 + j < 11 { if 2 < j { B[i * 8 + j] = A[i * 8 + j] } else { B[i * 8 + j] = 5.0 } }
+             if i * 8 + j < 11 {
+               if 2 < j { B[i * 8 + j] = A[i * 8 + j] } else { B[i * 8 + j] = 5.0 }
+             }
            } }
          })",
       R"(fn f(A: f32[16], B: f32[16]) lowered {
@@ -159,7 +167,9 @@ TEST_CASE(
          })",
       R"(fn f(A: f32[16], B: f32[16]) lowered {
            for j in 0..8 vectorized {
-             for k in 0..2 unrolled { if j * 2 + k < 13 && A[j] < 0.5 { B[j * 2 + k] = A[j * 2 + k] } }
+             for k in 0..2 unrolled {
+               if j * 2 + k < 13 && A[j] < 0.5 { B[j * 2 + k] = A[j * 2 + k] }
+             }
            }
          })"};
   for (const char* text : texts) {
