@@ -118,6 +118,15 @@ TEST_CASE("compute_at refuses a producer whose operand does not live at the loop
   CheckStepResult(fn, "compute_at q c/i\ncompute_at p c/i");
 }
 
+TEST_CASE("compute_at refuses a producer whose operand is placed already",
+          "[schedule][compute_at]") {
+  CHECK(RefusalOf(TwoReadersFunction(6),
+                  "split out/i [2]\ncache_read A [sum] global A_s\ncompute_at sum out/i.0\n"
+                  "compute_at A_s out/i.0\ncompute_at sum out/i.1") ==
+        "block 'sum' uses buffer 'A_s', which is placed already; place what uses a buffer before "
+        "it");
+}
+
 TEST_CASE("compute_at refuses results that are read in different windows",
           "[schedule][compute_at]") {
   Function fn = FunctionOf(R"(
