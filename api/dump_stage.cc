@@ -31,6 +31,10 @@ Status Mismatch(const std::string& what) {
   return absl::InternalError(what + " does not come back from its text");
 }
 
+Status NoTask(const std::string& name) {
+  return UsageError("--task: no task '{}'; --stage fused lists them", name);
+}
+
 StatusOr<std::string> DumpGraph(const Graph& graph, const DumpOptions& options) {
   std::string text = Print(graph);
   if (!options.verify) return text;
@@ -162,7 +166,7 @@ StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph
     text += (text.empty() ? "" : "\n") + one;
   }
   if (text.empty() && !options.task.empty()) {
-    return UsageError("--task: no task '{}'; --stage fused lists them", options.task);
+    return NoTask(options.task);
   }
   return text;
 }
@@ -175,6 +179,7 @@ StatusOr<std::string> DumpFused(const Graph& graph, const std::vector<Subgraph>&
     if (!options.task.empty() && subgraph.name != options.task) continue;
     text += SubgraphText(graph, subgraph);
   }
+  if (text.empty() && !options.task.empty()) return NoTask(options.task);
   return text;
 }
 

@@ -50,7 +50,8 @@ Action DeclareDump(CLI::App& app) {
   std::string names;
   for (const StageRow& row : Stages()) names += (names.empty() ? "" : "|") + std::string(row.name);
   app.add_option("--stage", command->stage, "What to print")->required()->type_name(names);
-  app.add_option("--task", command->task, "Only this task of --stage fused")->type_name("NAME");
+  app.add_option("--task", command->task, "Only this task; --stage fused lists them")
+      ->type_name("NAME");
   app.add_flag("--verify", command->verify, "Read back what is printed and compare");
   AddThreadsOption(app, command->threads);
   AddProgressOption(app, command->progress);

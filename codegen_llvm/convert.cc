@@ -86,8 +86,9 @@ Value* NarrowFloat8(llvm::IRBuilderBase& b, Value* f32, DType dtype) {
 
 Value* FloatToInteger(llvm::IRBuilderBase& b, Value* value, DType to) {
   llvm::Type* type = SameLanes(value, RegisterType(b.getContext(), to.element()));
-  if (to.is_signed_integer()) return b.CreateFPToSI(value, type);
-  return b.CreateFPToUI(value, type);
+  llvm::Intrinsic::ID saturate =
+      to.is_signed_integer() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+  return b.CreateIntrinsic(saturate, {type, value->getType()}, {value});
 }
 
 Value* IntegerToFloat(llvm::IRBuilderBase& b, Value* value, bool is_signed, DType to) {

@@ -66,7 +66,9 @@ std::optional<int64_t> TruncDivision(ScalarOp op, DType type, int64_t a, int64_t
     uint64_t x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
     return static_cast<int64_t>(quotient ? x / y : x % y);
   }
-  if (b == -1) return quotient ? EvaluateInteger(ExprKind::kSub, type, 0, a) : 0;
+  // The least number by -1 wraps to itself; C++'s own division traps there.
+  if (b == -1)
+    return quotient ? WrapInteger(type, static_cast<int64_t>(-static_cast<uint64_t>(a))) : 0;
   return quotient ? a / b : a % b;
 }
 

@@ -194,6 +194,11 @@ Status LowerGather(NodeLowering& node) {
   shape.insert(shape.end(), picks.begin(), picks.end());
   shape.insert(shape.end(), data.begin() + axis + 1, data.end());
 
+  auto is_zero = [](const Expr& dim) { return AsConstant(dim) == 0; };
+  if (is_zero(data[axis]) && std::none_of(shape.begin(), shape.end(), is_zero)) {
+    return node.Error("axis {} has extent 0; there is nothing to pick", axis);
+  }
+
   StoredBuffer out = node.Output(0, node.Type(0), shape);
   std::vector<Axis> axes = node.Axes(shape);
   std::vector<Expr> vars = VarsOf(axes);

@@ -36,6 +36,12 @@ class ExitCodes(CommandTest):
             self.refused(2, option, "compile", model, "--target", "native", "-o", "m.tcc",
                          option, value)
 
+    def test_a_task_that_is_not_there_is_refused_at_every_stage_of_tasks(self):
+        model = self.export("dqn", "--small")
+        for stage in ["fused", "tensor", "lowered", "asm"]:
+            self.refused(2, "no task 'nope'", "dump", model, "--target", "native",
+                         "--stage", stage, "--task", "nope")
+
     def test_features_of_later_versions_are_refused_by_name(self):
         model = self.export("dqn", "--small")
         compile_options = ["compile", model, "--target", "native", "-o", self.folder / "m.tcc"]

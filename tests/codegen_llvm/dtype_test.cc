@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tests/codegen_llvm/kernel_rig.h"
 
@@ -205,6 +206,40 @@ TEST_CASE("every type is loaded, cast to every other and stored", "[codegen_llvm
       }
     }
   }
+}
+
+TEST_CASE("floats beyond an integer's range saturate and NaN becomes 0", "[codegen_llvm]") {
+  constexpr int kLanes = 16;
+  const std::vector<float> samples = {NAN,     INFINITY, -INFINITY, 1e30f, -1e30f, 3e9f,
+                                      -3e9f,   70000,    -70000,    300,   -300,   -1.5f,
+                                      127.75f, -128.5f,  255.5f,    0};
+  Buffer x = FlatBuffer("X", kFloat32, kLanes);
+  auto check = [&]<typename T>(DTypeCode code, T) {
+    DType to(code);
+    for (int lanes : {kLanes, 1}) {
+      Buffer y = FlatBuffer("Y", to, kLanes);
+      Var i = LoopVar("i");
+      Expr index = lanes == 1 ? Expr(i) : Lanes(Expr(i) * Expr(lanes), lanes);
+      Stmt store = StoreTo(y, index, CastTo(to.WithLanes(lanes), LoadOf(x, index)));
+      std::vector<float> in = samples;
+      std::vector<T> out(kLanes);
+      RunOn(LoweredFunction("f", {x, y}, Loop(i, kLanes / lanes, store)), in, out);
+      for (int s = 0; s < kLanes; ++s) {
+        INFO(ToString(to) << " of " << samples[s] << ", lanes " << lanes);
+        long double low = std::numeric_limits<T>::min();
+        long double high = std::numeric_limits<T>::max();
+        long double whole = std::isnan(samples[s]) ? 0 : truncl(samples[s]);
+        REQUIRE(out[s] == static_cast<T>(std::clamp(whole, low, high)));
+      }
+    }
+  };
+  check(DTypeCode::kInt8, int8_t{});
+  check(DTypeCode::kUInt8, uint8_t{});
+  check(DTypeCode::kInt16, int16_t{});
+  check(DTypeCode::kInt32, int32_t{});
+  check(DTypeCode::kUInt32, uint32_t{});
+  check(DTypeCode::kInt64, int64_t{});
+  check(DTypeCode::kUInt64, uint64_t{});
 }
 
 TEST_CASE("16-bit floats are rounded after every operation", "[codegen_llvm]") {

@@ -40,6 +40,8 @@ TEST_CASE("narrow integers wrap, i64 refuses to overflow", "[ir][fold]") {
   CHECK(EvaluateInteger(ExprKind::kFloorDiv, kUInt64, -1, 2) == INT64_MAX);
   CHECK(EvaluateIntegerOp(ScalarOp::kAbs, kInt8, -128) == -128);
   CHECK(EvaluateIntegerOp(ScalarOp::kTruncDiv, kInt8, -128, -1) == -128);
+  CHECK(EvaluateIntegerOp(ScalarOp::kTruncDiv, kInt64, INT64_MIN, -1) == INT64_MIN);
+  CHECK(EvaluateIntegerOp(ScalarOp::kTruncMod, kInt64, INT64_MIN, -1) == 0);
   CHECK(EvaluateIntegerOp(ScalarOp::kShiftLeft, kUInt8, 3, 7) == 128);
   CHECK(EvaluateIntegerOp(ScalarOp::kShiftLeft, kUInt8, 3, 8) == 0);
   CHECK(EvaluateIntegerOp(ScalarOp::kBitNot, kUInt8, 5) == 250);

@@ -166,4 +166,8 @@ TEST_CASE("a parameter that shapes depend on must be constant", "[lower][ops][er
   CHECK(ErrorOf(
             {.op = OpKind::kGather, .inputs = {Counting({4}), I64({1}, {4})}, .constants = {1}}) ==
         "node 'node' (Gather): index 4 is outside an axis of 4");
+  CHECK(ErrorOf({.op = OpKind::kGather, .inputs = {Counting({0, 3}), I64({2}, {0, 0})}}) ==
+        "node 'node' (Gather): axis 0 has extent 0; there is nothing to pick");
+  CHECK(ResultOf({.op = OpKind::kGather, .inputs = {Counting({0, 3}), I64({0}, {})}}).shape ==
+        Ints{0, 3});
 }
