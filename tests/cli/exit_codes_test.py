@@ -25,6 +25,8 @@ class ExitCodes(CommandTest):
         self.refused(2, "unknown target 'vax'",
                      "compile", "m.onnx", "--target", "vax", "-o", "m.tcc")
         self.refused(2, "--threads", "run", "m.tcc", "--threads", "-1")
+        for value in ["-1", "nan", "x"]:
+            self.refused(2, f"at least 0, got '{value}'", "run", "m.tcc", "--rtol", value)
         self.refused(2, "--stage", "dump", "m.onnx", "--target", "native", "--stage", "soup")
         self.refused(2, "--random", "run", "m.tcc", "--random", "1", "--golden", "g")
         self.refused(2, "lenet", "zoo", "export", "lenet", "-o", self.folder / "m.onnx")
