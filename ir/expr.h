@@ -148,8 +148,8 @@ Var TileVar(std::string name, int64_t low, int64_t high);
 Var ShapeVar(std::string name, int64_t low, int64_t high);
 Var BufferVar(std::string name, DType element);
 
-// Numeric conversion. Float to integer truncates toward zero (out of range saturates, NaN becomes 0);
-// to bool is x != 0; to a narrower float rounds to nearest even; integers
+// Numeric conversion. Float to integer truncates toward zero (out of range saturates, NaN
+// becomes 0); to bool is x != 0; to a narrower float rounds to nearest even; integers
 // wrap.
 struct Cast final : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kCast;
