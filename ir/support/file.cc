@@ -73,6 +73,11 @@ StatusOr<SharedBytes> MapDescriptor(int fd, const std::string& name) {
 Status WriteFileAtomically(const std::string& path,
                            std::span<const std::span<const uint8_t>> pieces) {
   static std::atomic<uint64_t> counter{0};
+  // Renaming would put a file where a device or a pipe was; it refuses folders itself.
+  struct stat there{};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
+    return InvalidInput("cannot write '{}': it is not a regular file", path);
+  }
   // The name differs between processes and threads; O_EXCL refuses a file left over by another.
   std::string temporary = fmt::format("{}.tmp-{}-{}", path, ::getpid(), counter++);
   FileDescriptor file(

@@ -83,6 +83,12 @@ class ExitCodes(CommandTest):
         self.assertIn("none", self.error)
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["dqn.onnx"])
 
+    def test_a_pipe_or_device_is_not_replaced_by_a_file(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        self.refused(4, "not a regular file", "zoo", "export", "dqn", "--small", "-o", pipe)
+        self.assertTrue(pipe.is_fifo())
+
     def test_inputs_that_do_not_fit_end_with_4(self):
         model = self.export("dqn", "--small")
         artefact = self.folder / "m.tcc"
