@@ -54,8 +54,8 @@ StatusOr<std::vector<uint8_t>> ReadFile(const fs::path& path) {
   return bytes;
 }
 
-// LLD keeps its state in globals: one link at a time.
-void RunLld(const std::vector<std::string>& arguments) {
+// LLD keeps its state in globals: one link at a time. It fails where the folder has no space left.
+Status RunLld(const std::vector<std::string>& arguments) {
   static std::mutex one_at_a_time;
   std::lock_guard lock(one_at_a_time);
   std::vector<const char*> argv;
@@ -63,7 +63,9 @@ void RunLld(const std::vector<std::string>& arguments) {
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   lld::Result result = lld::lldMain(argv, llvm::nulls(), stream, {{lld::Gnu, &lld::elf::link}});
-  TCC_CHECK(result.retCode == 0 && result.canRunAgain) << "lld: " << messages;
+  TCC_CHECK(result.canRunAgain) << "lld: " << messages;
+  if (result.retCode == 0) return OkStatus();
+  return Missing("linking failed; set TMPDIR to a folder with space ({})", messages);
 }
 
 }  // namespace
@@ -93,7 +95,7 @@ StatusOr<std::vector<uint8_t>> LinkSharedObject(const std::vector<KernelObject>&
     TCC_RETURN_IF_ERROR(WriteFile(input, objects[i].bytes));
     arguments.push_back(input.string());
   }
-  RunLld(arguments);
+  TCC_RETURN_IF_ERROR(RunLld(arguments));
   return ReadFile(output);
 }
 
