@@ -34,21 +34,46 @@ namespace tcc {
 //   BatchNormalization(x, scale, b, mean, var) {epsilon: double}
 //   Softmax, LogSoftmax {axis}         over that axis alone (opset 13)
 //
+// Loop(trip_count, condition, carried..., captured...) {carried: how many; scan_axes: one for each
+//                        scan output}, either of the first two may be kNoValue. Its body reads
+//                        (iteration, condition, carried..., captured...) and gives (condition,
+//                        carried..., scan...); outputs are the carried values, then what the scans
+//                        stacked. Scan, LSTM, GRU and RNN become Loops.
+// If(condition, captured...)           bodies: then, else; both read (captured...)
+//
 // enumerator; the text is the same without the k
 // clang-format off
 #define TCC_OP_KINDS(X) \
   /* scalar functions of one, two or three broadcast operands */ \
-  X(Abs) X(Ceil) X(Clip) X(Div) X(Erf) X(Exp) X(Floor) X(HardSigmoid) X(HardSwish) X(LeakyRelu) \
-  X(Log) X(Max) X(Min) X(Mod) X(Mul) X(Neg) X(Pow) X(Reciprocal) X(Relu) X(Round) X(Sigmoid) \
-  X(Sign) X(Sqrt) X(Sub) X(Tanh) X(Add) X(Where) X(Cast) X(Equal) X(Less) X(LessOrEqual) \
-  X(Greater) X(GreaterOrEqual) X(And) X(Or) X(Not) X(Identity) X(Dropout) \
-  /* another view of the same elements */ \
-  X(Reshape) X(Flatten) X(Transpose) X(Squeeze) X(Unsqueeze) X(Concat) X(Slice) X(Expand) X(Pad) \
-  X(Gather) X(Shape) X(Constant) X(ConstantOfShape) \
-  /* contractions, windows, reductions */ \
-  X(Conv) X(Gemm) X(MatMul) X(MaxPool) X(AveragePool) X(GlobalAveragePool) X(GlobalMaxPool) \
-  X(BatchNormalization) X(Softmax) X(LogSoftmax) X(ReduceMean) X(ReduceSum) X(ReduceMax) \
-  X(ReduceMin) X(ReduceProd) \
+  X(Abs) X(Acos) X(Acosh) X(Asin) X(Asinh) X(Atan) X(Atanh) X(BitwiseNot) X(Ceil) X(Celu) X(Clip) \
+  X(Cos) X(Cosh) X(Div) X(Elu) X(Erf) X(Exp) X(Floor) X(Gelu) X(HardSigmoid) X(HardSwish) \
+  X(IsInf) X(IsNaN) X(LeakyRelu) X(Log) X(Max) X(Min) X(Mish) X(Mod) X(Mul) X(Neg) X(Pow) \
+  X(Reciprocal) X(Relu) X(Round) X(Selu) X(Shrink) X(Sigmoid) X(Sign) X(Sin) X(Sinh) X(Softplus) \
+  X(Softsign) X(Sqrt) X(Sub) X(Swish) X(Tan) X(Tanh) X(ThresholdedRelu) X(Add) X(BitShift) \
+  X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor) X(PRelu) X(Xor) X(Where) X(Cast) X(Equal) X(Less) \
+  X(LessOrEqual) X(Greater) X(GreaterOrEqual) X(And) X(Or) X(Not) X(Identity) X(Dropout) \
+  X(QuantizeLinear) X(DequantizeLinear) \
+  /* another view or order of elements */ \
+  X(Reshape) X(Flatten) X(Transpose) X(Squeeze) X(Unsqueeze) X(Concat) X(Split) X(Slice) X(Expand) \
+  X(Tile) X(Pad) X(CenterCropPad) X(Gather) X(GatherElements) X(GatherND) X(DepthToSpace) \
+  X(SpaceToDepth) X(ReverseSequence) X(Trilu) X(OneHot) X(EyeLike) X(Range) X(Shape) X(Size) \
+  X(Constant) X(ConstantOfShape) \
+  /* sampling at computed coordinates */ \
+  X(Resize) X(GridSample) X(AffineGrid) X(RoiAlign) X(DeformConv) \
+  /* order matters: writes to computed places, running results, sorting */ \
+  X(ScatterElements) X(ScatterND) X(MaxUnpool) X(CumSum) X(TopK) \
+  /* contractions and windows */ \
+  X(Conv) X(ConvInteger) X(ConvTranspose) X(Gemm) X(MatMul) X(MatMulInteger) X(Einsum) X(Attention) \
+  X(RotaryEmbedding) X(MaxPool) X(AveragePool) X(LpPool) X(GlobalAveragePool) X(GlobalMaxPool) \
+  X(GlobalLpPool) X(Col2Im) X(LRN) \
+  /* reductions and normalizations */ \
+  X(BatchNormalization) X(InstanceNormalization) X(LayerNormalization) X(GroupNormalization) \
+  X(RMSNormalization) X(LpNormalization) X(MeanVarianceNormalization) X(Softmax) X(LogSoftmax) \
+  X(Hardmax) X(ReduceMean) X(ReduceSum) X(ReduceMax) X(ReduceMin) X(ReduceProd) X(ReduceL1) \
+  X(ReduceL2) X(ReduceLogSum) X(ReduceLogSumExp) X(ReduceSumSquare) X(ArgMax) X(ArgMin) \
+  X(DynamicQuantizeLinear) X(NegativeLogLikelihoodLoss) X(Det) X(DFT) \
+  /* control flow */ \
+  X(Loop) X(If) X(LSTM) X(GRU) X(RNN) \
   /* a repack that AssignLayouts inserts */ \
   X(Repack)
 // clang-format on
@@ -81,6 +106,8 @@ struct Value {
   std::optional<Tensor> constant;  // an initializer, or folded
 };
 
+struct Graph;
+
 struct Node {
   std::string name;  // for messages; not empty
   OpKind op;
@@ -88,6 +115,9 @@ struct Node {
   std::vector<ValueId> outputs;
   std::map<std::string, Attribute> attributes;  // ordered: dumps and hashes must not vary
   DataLayout layout = DataLayout::kChannelsFirst;
+  // Of Loop and If: what they run. A body sees no value of the graph around it: what it uses of
+  // that are operands of the node (or its own copies of constants).
+  std::vector<Graph> bodies = {};
 
   int64_t Int(const std::string& key, int64_t fallback) const;
   double Float(const std::string& key, double fallback) const;
