@@ -28,6 +28,7 @@ Action DeclareCheck(CLI::App& app);
 Action DeclareCompile(CLI::App& app);
 Action DeclareDump(CLI::App& app);
 Action DeclareInspect(CLI::App& app);
+Action DeclareOnnxTest(CLI::App& app);
 Action DeclareOps(CLI::App& app);
 Action DeclareRun(CLI::App& app);
 Action DeclareVersion(CLI::App& app);

@@ -11,6 +11,7 @@ constexpr Command kCommands[] = {
     {"bench",   "Measure a compiled model",                          DeclareBench},
     {"inspect", "Say what is in a model or in a compiled model",     DeclareInspect},
     {"dump",    "Print a model at a stage of its compilation",       DeclareDump},
+    {"onnx-test", "Run ONNX's own tests of models and operators",    DeclareOnnxTest},
     {"zoo",     "List or export the built-in networks",              DeclareZoo},
     {"ops",     "List the operators that models may use",            DeclareOps},
     {"version", "Print the version",                                 DeclareVersion},

@@ -4,6 +4,7 @@
 
 #include "ir/compare.h"
 #include "ir/support/check.h"
+#include "lower/ops/shape_operands.h"
 #include "lower/ops/storage_order.h"
 
 namespace tcc {
@@ -37,6 +38,19 @@ bool HasOneElement(const Tensor& tensor) {
     if (dim != 1) return false;
   }
   return true;
+}
+
+// "computed from input 'k' at run time; expected a constant: --bind k=FILE.npy".
+std::string NotConstantText(const Graph& graph, const Node& node, size_t operand) {
+  if (operand >= node.inputs.size() || node.inputs[operand] == kNoValue) return "missing";
+  std::string names, binds;
+  for (ValueId id : InputsBehind(graph, node.inputs[operand])) {
+    const std::string& name = graph.value(id).name;
+    names += (names.empty() ? "'" : ", '") + name + "'";
+    binds += " --bind " + name + "=FILE.npy";
+  }
+  if (names.empty()) return "computed at run time; expected a constant";
+  return fmt::format("computed from {} at run time; expected a constant:{}", names, binds);
 }
 
 }  // namespace
@@ -100,10 +114,7 @@ StatusOr<std::vector<int64_t>> NodeLowering::StaticShape(size_t input) const {
 StatusOr<std::vector<int64_t>> NodeLowering::ConstantInts(size_t input,
                                                           std::string_view what) const {
   const Tensor* tensor = Constant(input);
-  if (!tensor) {
-    return NotSupported("{} is computed at run time; expected a constant (bind it with --bind)",
-                        what);
-  }
+  if (!tensor) return NotSupported("{} is {}", what, NotConstantText(graph_, node_, input));
   if (!tensor->dtype.is_integer() || tensor->shape.size() > 1) {
     return Error("{} is {}; expected a list of integers", what, tcc::ToString(*tensor));
   }

@@ -1,0 +1,152 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <regex>
+#include <set>
+
+#include "api/onnx_conformance.h"
+#include "cli/command.h"
+#include "cli/isolated_call.h"
+#include "cli/model_options.h"
+#include "cli/threads_option.h"
+
+namespace tcc {
+namespace {
+
+constexpr std::chrono::seconds kLimit{120};  // of one test
+
+struct OnnxTestCommand {
+  std::string folder;
+  std::string target;
+  std::string filter;
+  std::string list;
+  int threads = 0;
+  bool emulate = false;
+};
+
+// The first columns of the lines that are not empty and no comment.
+StatusOr<std::set<std::string>> ReadList(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return InvalidInput("'{}' cannot be read", path);
+  std::set<std::string> names;
+  for (std::string line; std::getline(file, line);) {
+    std::string name = line.substr(0, line.find_first_of("\t \r"));
+    if (!name.empty() && name[0] != '#') names.insert(name);
+  }
+  return names;
+}
+
+StatusOr<std::regex> ParseFilter(const std::string& filter) {
+  try {
+    return std::regex(filter);
+  } catch (const std::regex_error& error) {
+    return UsageError("--filter: '{}' is no regular expression", filter);
+  }
+}
+
+// Names of the folders that hold a test, ascending.
+StatusOr<std::vector<std::string>> TestsToRun(const OnnxTestCommand& command) {
+  TCC_ASSIGN_OR_RETURN(std::regex pattern, ParseFilter(command.filter));
+  std::error_code error;
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator it(command.folder, error), end; !error && it != end;
+       it.increment(error)) {
+    std::string name = it->path().filename();
+    std::error_code none;
+    if (std::regex_search(name, pattern) &&
+        std::filesystem::exists(it->path() / "model.onnx", none)) {
+      names.push_back(name);
+    }
+  }
+  if (error) return InvalidInput("'{}' cannot be read: {}", command.folder, error.message());
+  if (!command.list.empty()) {
+    TCC_ASSIGN_OR_RETURN(std::set<std::string> list, ReadList(command.list));
+    std::erase_if(names, [&](const std::string& name) { return !list.contains(name); });
+  }
+  std::sort(names.begin(), names.end());
+  if (names.empty()) return InvalidInput("'{}' holds no test that was asked for", command.folder);
+  return names;
+}
+
+constexpr std::string_view kVerdicts[] = {"PASS", "FAIL", "SKIP"};
+
+// As one line, the way a process tells it.
+std::string Answer(const ConformanceResult& result) {
+  return fmt::format("{}\n{}", static_cast<int>(result.verdict), result.reason);
+}
+
+ConformanceResult ResultOf(const StatusOr<std::string>& answer) {
+  if (!answer.ok()) return {Verdict::kFail, Message(answer.status())};
+  return {static_cast<Verdict>((*answer)[0] - '0'), answer->substr(2)};
+}
+
+// The tests in order, each in its own process, as a crash is one failed test and not the end of
+// all; `at_once` of them run at a time.
+class TestRun {
+ public:
+  TestRun(const OnnxTestCommand& command, const Target& target)
+      : command_(command), target_(target), at_once_(ThreadCount(command.threads)) {}
+
+  Status Run(const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      if (running_.size() == static_cast<size_t>(at_once_)) Report();
+      std::string folder = command_.folder + "/" + name;
+      TCC_ASSIGN_OR_RETURN(IsolatedCall call, IsolatedCall::Start([&] {
+                             return Answer(RunConformanceTest(folder, target_));
+                           }));
+      running_.emplace_back(name, std::move(call));
+    }
+    while (!running_.empty()) Report();
+    fmt::print("{} passed, {} failed, {} skipped\n", counts_[0], counts_[1], counts_[2]);
+    if (counts_[1] == 0) return OkStatus();
+    return WrongResult("{} of {} tests failed", counts_[1], names.size());
+  }
+
+ private:
+  void Report() {
+    auto& [name, call] = running_.front();
+    ConformanceResult result = ResultOf(call.Wait(kLimit));
+    auto verdict = static_cast<size_t>(result.verdict);
+    ++counts_[verdict];
+    fmt::print("{}\t{}\t{}\n", kVerdicts[verdict], name, result.reason);
+    std::fflush(stdout);
+    running_.pop_front();
+  }
+
+  const OnnxTestCommand& command_;
+  const Target& target_;
+  int at_once_;
+  std::deque<std::pair<std::string, IsolatedCall>> running_;
+  int counts_[3] = {};
+};
+
+Status RunOnnxTest(const OnnxTestCommand& command) {
+  if (command.emulate) return Unsupported("--emulate: this version generates no code for GPUs");
+  TCC_ASSIGN_OR_RETURN(Target target, ChooseTarget(command.target));
+  TCC_ASSIGN_OR_RETURN(std::vector<std::string> names, TestsToRun(command));
+  return TestRun(command, target).Run(names);
+}
+
+}  // namespace
+
+Action DeclareOnnxTest(CLI::App& app) {
+  auto command = std::make_shared<OnnxTestCommand>();
+  app.add_option("folder", command->folder, "Folder of test folders, each with a model.onnx")
+      ->required()
+      ->type_name("DIR");
+  AddTargetOption(app, command->target);
+  app.get_option("--target")->required();
+  app.add_option("--filter", command->filter, "Only tests whose name has a match")->type_name("RE");
+  app.add_option("--list", command->list,
+                 "Only the tests in this file: the first column of each line")
+      ->type_name("FILE");
+  app.add_flag("--emulate", command->emulate)->group("");
+  AddThreadsOption(app, command->threads);
+  return [command] { return RunOnnxTest(*command); };
+}
+
+}  // namespace tcc
