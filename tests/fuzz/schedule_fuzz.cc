@@ -60,7 +60,8 @@ Status RunCompiled(const Function& lowered, std::vector<Tensor>& arguments) {
                                : absl::InternalError(fmt::format("the kernel returned {}", code));
 }
 
-Status CheckProgram(const SpikeProgram& spike, Random& random, Histogram& histogram) {
+// Whether a point was checked: false where every draw was illegal or too large.
+StatusOr<bool> CheckProgram(const SpikeProgram& spike, Random& random, Histogram& histogram) {
   StatusOr<SymbolicProgram> program = Instantiate(spike.fn, spike.trace);
   if (!program.ok()) return Annotate(program.status(), spike.name);
   StatusOr<Trace> reparsed = ParseTrace(Print(spike.trace));
@@ -83,25 +84,32 @@ Status CheckProgram(const SpikeProgram& spike, Random& random, Histogram& histog
       continue;
     }
     ++histogram[compile ? "compiled too" : "interpreted"];
-    if (report.outcome == PointOutcome::kRight) return OkStatus();
+    if (report.outcome == PointOutcome::kRight) return true;
     return absl::InternalError(spike.name + ": " + report.message + "\ntrace:\n" +
                                Print(spike.trace));
   }
-  ++histogram["given up after 8 draws"];
-  return OkStatus();
+  ++histogram["another program after 8 draws"];
+  return false;
+}
+
+Status CheckPointOf(uint64_t seed, Histogram& histogram) {
+  constexpr int kMaxPrograms = 100;
+  Random random(seed);
+  for (int tries = 0; tries < kMaxPrograms; ++tries) {
+    SpikeProgram spike =
+        random.OneIn(2) ? BuildSpike(random.Below(SpikeCount()), random) : RandomProgram(random);
+    ++histogram["program " + spike.name];
+    CountSteps(spike, histogram);
+    TCC_ASSIGN_OR_RETURN(bool checked, CheckProgram(spike, random, histogram));
+    if (checked) return OkStatus();
+  }
+  return absl::InternalError("no program of a hundred had a legal point of acceptable size");
 }
 
 }  // namespace
 
 FuzzResult FuzzSchedule(const FuzzOptions& options) {
-  FuzzResult result = RunPoints("schedule", options, [](uint64_t seed, Histogram& histogram) {
-    Random random(seed);
-    SpikeProgram spike =
-        random.OneIn(2) ? BuildSpike(random.Below(SpikeCount()), random) : RandomProgram(random);
-    ++histogram["program " + spike.name];
-    CountSteps(spike, histogram);
-    return CheckProgram(spike, random, histogram);
-  });
+  FuzzResult result = RunPoints("schedule", options, CheckPointOf);
   AddPlantedMistakes(options, result);
   return result;
 }
