@@ -24,16 +24,29 @@ import openvino
 WARM_UP = 3
 
 
+TYPES = {"tensor(float)": numpy.float32, "tensor(float16)": numpy.float16,
+         "tensor(double)": numpy.float64, "tensor(int64)": numpy.int64,
+         "tensor(int32)": numpy.int32, "tensor(uint8)": numpy.uint8, "tensor(int8)": numpy.int8,
+         "tensor(bool)": numpy.bool_}
+
+
 def feeds_of(model):
-    """Random inputs; free dimensions become 1."""
+    """What lies in the folder M beside M.onnx as input_<i>.npy (fill.py --reference writes it), or
+    random inputs: free dimensions become 1, integers are 0 or 1."""
     draw = numpy.random.default_rng(0)
     session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-    feeds, dims = {}, set()
-    for value in session.get_inputs():
+    feeds = {}
+    for i, value in enumerate(session.get_inputs()):
+        stored = model.with_suffix("") / f"input_{i}.npy"
+        if stored.exists():
+            feeds[value.name] = numpy.load(stored)
+            continue
         shape = [d if isinstance(d, int) else 1 for d in value.shape]
-        dims.update(d for d in value.shape if not isinstance(d, int))
-        feeds[value.name] = draw.standard_normal(shape).astype(numpy.float32)
-    return feeds, sorted(dims)
+        dtype = TYPES[value.type]
+        is_float = numpy.issubdtype(dtype, numpy.floating)
+        numbers = draw.standard_normal(shape) if is_float else draw.integers(0, 2, shape)
+        feeds[value.name] = numpy.asarray(numbers).astype(dtype)
+    return feeds
 
 
 def median_ms(run, iterations):
@@ -50,13 +63,14 @@ def median_ms(run, iterations):
 class Tcc:
     name = "tcc"
 
-    def __init__(self, arguments, model, dims, folder):
+    def __init__(self, arguments, model, feeds, folder):
         self.arguments = arguments
         self.artefact = folder / f"{model.stem}.tcc"
         command = [arguments.tcc, "compile", model, "--target", arguments.target, "-o",
                    self.artefact, "--threads", arguments.threads, "--progress", "none"]
-        for dim in dims:
-            command += ["--dim", f"{dim}=1"]
+        for name, feed in feeds.items():
+            if feed.shape:
+                command += ["--shape", f"{name}={'x'.join(map(str, feed.shape))}"]
         start = time.perf_counter()
         subprocess.run([*map(str, command)], check=True)
         self.compile_s = time.perf_counter() - start
@@ -100,8 +114,8 @@ class OpenVino:
 
 
 def measure(arguments, model, folder):
-    feeds, dims = feeds_of(model)
-    tcc = Tcc(arguments, model, dims, folder)
+    feeds = feeds_of(model)
+    tcc = Tcc(arguments, model, feeds, folder)
     contenders = [tcc, OnnxRuntime(arguments, model, feeds), OpenVino(arguments, model, feeds)]
     times = {contender.name: [] for contender in contenders}
     for _ in range(arguments.rounds):
