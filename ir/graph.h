@@ -106,7 +106,21 @@ struct Value {
   std::optional<Tensor> constant;  // an initializer, or folded
 };
 
-struct Graph;
+struct Node;
+
+// A network: nodes in topological order over values in single assignment.
+struct Graph {
+  std::string name;
+  std::vector<Value> values;
+  std::vector<Node> nodes;
+  std::vector<ValueId> inputs;  // without initializers, in the model's order
+  std::vector<ValueId> outputs;
+  std::vector<Var> shape_vars;  // one for each dimension name left free
+
+  const Value& value(ValueId id) const { return values[id]; }
+  ValueId AddValue(Value value);
+  const Tensor* ConstantOf(ValueId id) const;  // nullptr for kNoValue and for what is computed
+};
 
 struct Node {
   std::string name;  // for messages; not empty
@@ -124,20 +138,6 @@ struct Node {
   std::string String(const std::string& key, const std::string& fallback) const;
   std::vector<int64_t> Ints(const std::string& key,
                             const std::vector<int64_t>& fallback = {}) const;
-};
-
-// A network: nodes in topological order over values in single assignment.
-struct Graph {
-  std::string name;
-  std::vector<Value> values;
-  std::vector<Node> nodes;
-  std::vector<ValueId> inputs;  // without initializers, in the model's order
-  std::vector<ValueId> outputs;
-  std::vector<Var> shape_vars;  // one for each dimension name left free
-
-  const Value& value(ValueId id) const { return values[id]; }
-  ValueId AddValue(Value value);
-  const Tensor* ConstantOf(ValueId id) const;  // nullptr for kNoValue and for what is computed
 };
 
 // The shape as numbers; nullopt where a dimension is still symbolic.
