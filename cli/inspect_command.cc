@@ -8,7 +8,9 @@
 #include "api/kernels.h"
 #include "cli/command.h"
 #include "cli/model_options.h"
+#include "ir/printer.h"
 #include "lower/graph/graph_pipeline.h"
+#include "lower/graph/symbolic_shapes.h"
 #include "models/import_onnx.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/sections.h"
@@ -63,37 +65,63 @@ Json ArtefactSummary(const Artefact& artefact) {
   return summary;
 }
 
-std::string DimText(const Expr& dim) {
-  std::optional<int64_t> extent = AsConstant(dim);
-  if (extent) return std::to_string(*extent);
-  const auto* var = dim.as<VarNode>();
-  return var ? var->name : "?";
+// "1x(P + S)x64", "?" for what is not known.
+std::string ShapeText(const SymbolicValue& value) {
+  if (!value.shape) return "unknown";
+  std::string text;
+  for (const Expr& dim : *value.shape) {
+    std::string extent = !dim ? "?" : Print(dim);
+    if (extent.find(' ') != std::string::npos) extent = "(" + extent + ")";
+    text += (text.empty() ? "" : "x") + extent;
+  }
+  return text;
 }
 
-Json ValueRows(const Graph& graph, const std::vector<ValueId>& ids) {
+Json ValueRows(const Graph& graph, const std::vector<ValueId>& ids,
+               const std::vector<SymbolicValue>& shapes) {
   Json rows = Json::array();
   for (ValueId id : ids) {
     const Value& value = graph.value(id);
-    std::string shape;
-    for (const Expr& dim : value.shape) shape += (shape.empty() ? "" : "x") + DimText(dim);
+    std::string shape = ShapeText(shapes[id]);
     rows.push_back({{"name", value.name}, {"type", ToString(value.dtype) + "[" + shape + "]"}});
   }
   return rows;
 }
 
-// Of the compiled form; nothing where a dimension is free.
-std::optional<double> FlopsOf(Graph graph) {
-  for (ValueId id : graph.inputs) {
-    if (!StaticShape(graph.value(id))) return std::nullopt;
+// "574 of 575": of the values that nodes compute.
+std::string CountOfInferred(const Graph& graph, const std::vector<SymbolicValue>& shapes) {
+  int64_t known = 0;
+  int64_t all = 0;
+  for (const Node& node : graph.nodes) {
+    for (ValueId id : node.outputs) {
+      if (id == kNoValue) continue;
+      ++all;
+      known += shapes[id].HasShape() ? 1 : 0;
+    }
   }
-  if (!RunGraphPasses(graph).ok()) return std::nullopt;
+  return fmt::format("{} of {}", known, all);
+}
+
+// Of the compiled form: nodes that the graph passes leave, kernels and repacks among them, work.
+// Nothing where a dimension is free.
+Json CompiledForm(Graph graph) {
+  for (ValueId id : graph.inputs) {
+    if (!StaticShape(graph.value(id))) return {};
+  }
+  if (!RunGraphPasses(graph).ok()) return {};
   KernelOptions options;
   options.target = *FindTarget("reference");
   StatusOr<KernelSet> kernels = MakeKernels(graph, FuseGraph(graph), options);
-  if (!kernels.ok()) return std::nullopt;
+  if (!kernels.ok()) return {};
   double flops = 0;
   for (const Task& task : kernels->tasks) flops += task.flops;
-  return flops;
+  auto repacks = std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                               [](const Node& node) { return node.op == OpKind::kRepack; });
+  return {{"nodes_after_passes", graph.nodes.size()},
+          {"kernels", kernels->tasks.size()},
+          {"different_kernels", kernels->kernels.size()},
+          {"repacks", repacks},
+          {"flops", flops}};
 }
 
 StatusOr<Json> ModelSummary(const ModelOptions& options) {
@@ -109,9 +137,12 @@ StatusOr<Json> ModelSummary(const ModelOptions& options) {
                   {"unsupported", unsupported}};
   if (!survey.unsupported.empty()) return summary;
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(options));
-  summary["inputs"] = ValueRows(graph, graph.inputs);
-  summary["outputs"] = ValueRows(graph, graph.outputs);
-  if (std::optional<double> flops = FlopsOf(std::move(graph))) summary["flops"] = *flops;
+  std::vector<SymbolicValue> shapes = InferSymbolicShapes(graph);
+  summary["inputs"] = ValueRows(graph, graph.inputs, shapes);
+  summary["outputs"] = ValueRows(graph, graph.outputs, shapes);
+  summary["shapes_inferred"] = CountOfInferred(graph, shapes);
+  Json compiled = CompiledForm(std::move(graph));
+  for (const auto& [key, value] : compiled.items()) summary[key] = value;
   return summary;
 }
 

@@ -39,6 +39,12 @@ void ReplaceUses(Graph& graph, ValueId from, ValueId to) {
   std::replace(graph.outputs.begin(), graph.outputs.end(), from, to);
 }
 
+bool IsCommutative(OpKind op) {
+  constexpr OpKind kOps[] = {OpKind::kAdd, OpKind::kMul, OpKind::kAnd,
+                             OpKind::kOr,  OpKind::kXor, OpKind::kEqual};
+  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+}
+
 std::string UniqueValueName(const Graph& graph, const std::string& hint) {
   auto taken = [&](const std::string& name) {
     return std::any_of(graph.values.begin(), graph.values.end(),

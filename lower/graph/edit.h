@@ -23,6 +23,9 @@ std::vector<int> ProducersOf(const Graph& graph);
 // Every reader of `from`, and the graph's outputs, take `to` instead.
 void ReplaceUses(Graph& graph, ValueId from, ValueId to);
 
+// Whether the operator's two operands may change places.
+bool IsCommutative(OpKind op);
+
 // A name that no value has: `hint`, or `hint` and a number.
 std::string UniqueValueName(const Graph& graph, const std::string& hint);
 

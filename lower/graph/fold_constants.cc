@@ -1,14 +1,16 @@
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "lower/graph/edit.h"
 #include "lower/graph/evaluate.h"
 #include "lower/graph/passes.h"
 
 namespace tcc {
 namespace {
 
-// A constant that grows the artefact, or takes the interpreter seconds, is better computed at run
-// time, or was meant as a bomb.
-constexpr EvaluationLimits kNodeLimits = {.max_bytes = int64_t{64} << 20,
-                                          .max_instances = int64_t{1} << 22};
-constexpr int64_t kTotalBytes = int64_t{256} << 20;
+// More takes the interpreter seconds.
+constexpr int64_t kMaxInstances = int64_t{1} << 22;
 
 int64_t BytesOf(const std::vector<Tensor>& tensors) {
   int64_t bytes = 0;
@@ -16,30 +18,110 @@ int64_t BytesOf(const std::vector<Tensor>& tensors) {
   return bytes;
 }
 
-}  // namespace
-
-Status FoldConstants(Graph& graph) {
-  int64_t budget = kTotalBytes;
-  std::vector<Node> kept;
-  for (Node& node : graph.nodes) {
-    if (!IsComputable(graph, node)) {
-      kept.push_back(std::move(node));
-      continue;
-    }
-    EvaluationLimits limits = kNodeLimits;
-    limits.max_bytes = std::min(limits.max_bytes, budget);
-    StatusOr<std::vector<Tensor>> results = EvaluateNode(graph, node, limits);
-    if (results.status().code() == absl::StatusCode::kResourceExhausted) {
-      kept.push_back(std::move(node));
-      continue;
-    }
-    if (!results.ok()) return results.status();
-    budget -= BytesOf(*results);
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i] != kNoValue) graph.values[node.outputs[i]].constant = (*results)[i];
+// Counts who still reads each constant's bytes, to know what folding a node frees.
+class ConstantFolder {
+ public:
+  ConstantFolder(Graph& graph, int64_t& budget) : graph_(graph), budget_(budget) {
+    ValueUses uses = UsesOf(graph);
+    readers_.resize(graph.values.size());
+    for (size_t id = 0; id < readers_.size(); ++id) {
+      readers_[id] = static_cast<int>(uses.readers[id].size()) + (uses.is_output[id] ? 1 : 0);
+      if (readers_[id] > 0 && graph.values[id].constant) ++holders_[BytesAt(id)];
     }
   }
-  graph.nodes = std::move(kept);
+
+  Status Run() {
+    std::vector<Node> kept;
+    for (Node& node : graph_.nodes) {
+      TCC_ASSIGN_OR_RETURN(bool folded, Fold(node));
+      if (!folded) kept.push_back(std::move(node));
+    }
+    graph_.nodes = std::move(kept);
+    return OkStatus();
+  }
+
+ private:
+  const uint8_t* BytesAt(size_t id) const { return graph_.values[id].constant->bytes.data(); }
+
+  std::set<ValueId> Operands(const Node& node) const {
+    std::set<ValueId> ids(node.inputs.begin(), node.inputs.end());
+    ids.erase(kNoValue);
+    return ids;
+  }
+
+  // Of operands that nobody else reads, and whose bytes no other value has.
+  int64_t FreedBytes(const Node& node) const {
+    int64_t bytes = 0;
+    for (ValueId id : Operands(node)) {
+      const Tensor* constant = graph_.ConstantOf(id);
+      if (constant && readers_[id] == 1 && holders_.at(BytesAt(id)) == 1) {
+        bytes += static_cast<int64_t>(constant->bytes.size());
+      }
+    }
+    return bytes;
+  }
+
+  StatusOr<bool> Fold(const Node& node) {
+    if (!IsComputable(graph_, node)) return false;
+    int64_t freed = FreedBytes(node);
+    EvaluationLimits limits{.max_bytes = budget_ + freed, .max_instances = kMaxInstances};
+    StatusOr<std::vector<Tensor>> results = EvaluateNode(graph_, node, limits);
+    if (results.status().code() == absl::StatusCode::kResourceExhausted) return false;
+    if (!results.ok()) return results.status();
+    for (ValueId id : Operands(node)) {
+      if (--readers_[id] == 0 && graph_.ConstantOf(id)) Release(id);
+    }
+    bool shares = Hold(node, *results);
+    if (!shares) budget_ -= std::max<int64_t>(0, BytesOf(*results) - freed);
+    return true;
+  }
+
+  void Release(ValueId id) {
+    auto holder = holders_.find(BytesAt(id));
+    // Erased, or other bytes that come to lie there would look shared.
+    if (--holder->second == 0) holders_.erase(holder);
+    graph_.values[id].constant.reset();
+  }
+
+  // Whether the result is an operand's bytes under another shape.
+  bool Hold(const Node& node, const std::vector<Tensor>& results) {
+    bool shares = false;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] == kNoValue) continue;
+      graph_.values[node.outputs[i]].constant = results[i];
+      auto [holder, absent] = holders_.emplace(results[i].bytes.data(), 0);
+      shares = shares || !absent;
+      ++holder->second;
+    }
+    return shares;
+  }
+
+  Graph& graph_;
+  int64_t& budget_;
+  std::vector<int> readers_;                         // of each value, the graph's outputs too
+  std::unordered_map<const uint8_t*, int> holders_;  // of bytes: values that are still read
+};
+
+}  // namespace
+
+Status FoldConstants(Graph& graph, int64_t& budget) {
+  TCC_RETURN_IF_ERROR(ConstantFolder(graph, budget).Run());
+  return RemoveDead(graph);
+}
+
+Status FoldConstants(Graph& graph) {
+  int64_t budget = kFoldedBytes;
+  return FoldConstants(graph, budget);
+}
+
+Status SimplifyToFixedPoint(Graph& graph) {
+  int64_t budget = kFoldedBytes;
+  for (size_t before = SIZE_MAX; graph.nodes.size() < before;) {
+    before = graph.nodes.size();
+    TCC_RETURN_IF_ERROR(RemoveIdentities(graph));
+    TCC_RETURN_IF_ERROR(FoldConstants(graph, budget));
+    TCC_RETURN_IF_ERROR(EliminateCommonSubexpressions(graph));
+  }
   return OkStatus();
 }
 

@@ -10,9 +10,9 @@ namespace {
 constexpr GraphPass kPasses[] = {
     // name                        function                  why here
     {"infer_shapes",               InferShapes,              "all others ask for shapes and types"},
-    {"remove_identities",          RemoveIdentities,         "or weights behind an Identity do not look constant"},
-    {"fold_constants",             FoldConstants,            "weights may be computed from weights"},
-    {"remove_dead",                RemoveDead,               "readers are counted from here on"},
+    {"remove_dead",                RemoveDead,               "shape arithmetic is left over"},
+    {"simplify_to_fixed_point",    SimplifyToFixedPoint,     "weights may be computed, readers are counted from here on"},
+    {"rewrite_activations",        RewriteActivations,       "while Clip is not Relu yet"},
     {"fold_batch_normalizations",  FoldBatchNormalizations,  "while a Conv's weights are in ONNX's order"},
     {"simplify_activations",       SimplifyActivations,      "before fusion names tasks after them"},
     {"transpose_gemm_weights",     TransposeGemmWeights,     "before layouts permute the rows"},

@@ -11,16 +11,34 @@ namespace tcc {
 // change.
 Status RemoveDead(Graph& graph);
 
-// Identity, Dropout, Cast to the same type, Clip without bounds, Expand and Reshape to the same
-// shape and Transpose in order: readers take the operand.
+// Where a result is an operand, readers take that: Identity, Dropout, x + 0, x * 1, Where under a
+// known condition, and what leaves type, shape and order as they are (Cast, Clip without bounds,
+// Reshape, Expand, Transpose, Slice, Pad, ...).
 Status RemoveIdentities(Graph& graph);
 
-// Nodes over constants become constants while the results stay under a budget of bytes.
-Status FoldConstants(Graph& graph);
+// What folding may add to a graph's constants, those that go for it deducted: more grows the
+// artefact and the compiler's memory, or was meant as a bomb.
+inline constexpr int64_t kFoldedBytes = int64_t{64} << 20;
+
+// Nodes over constants become constants, in order, while what they add stays within `budget`, which
+// is lowered by it; others are left to run time.
+Status FoldConstants(Graph& graph, int64_t& budget);
+Status FoldConstants(Graph& graph);  // within kFoldedBytes
+
+// Of nodes with the same operator, attributes and operands one stays, of constants with the same
+// bytes too. Nodes with bodies and outputs of the graph stay.
+Status EliminateCommonSubexpressions(Graph& graph);
+
+// RemoveIdentities, FoldConstants (within kFoldedBytes together) and EliminateCommonSubexpressions
+// until none of them finds anything.
+Status SimplifyToFixedPoint(Graph& graph);
 
 // BatchNormalization with constant parameters: into the weights and bias of the Conv before it
 // where nobody else reads that, else one Mul and one Add a channel.
 Status FoldBatchNormalizations(Graph& graph);
+
+// Gelu, Swish, Mish, HardSigmoid and HardSwish that were written as their parts become one node.
+Status RewriteActivations(Graph& graph);
 
 // Clip from 0 without an upper bound becomes Relu; a Relu of a Relu goes.
 Status SimplifyActivations(Graph& graph);

@@ -75,11 +75,11 @@ TEST_CASE("of two convolutions that are added the later one takes the sum", "[lo
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 4, 5, 5});
   ValueId main = Conv(builder, "main", x, 4);
-  ValueId side = Conv(builder, "side", x, 4);
+  ValueId side = Conv(builder, "other", x, 4);
   builder.Output(builder.Add("sum", OpKind::kAdd, {main, side}));
   Graph graph = Prepared(builder);
   CHECK(KernelNames(graph) ==
-        std::vector<std::string>{"x_repacked_repack", "main", "side_add", "sum_out_repack"});
+        std::vector<std::string>{"x_repacked_repack", "main", "other_add", "sum_out_repack"});
 }
 
 TEST_CASE("a value that is read outside is not fused away", "[lower][fusion]") {
