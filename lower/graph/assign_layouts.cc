@@ -9,21 +9,39 @@
 namespace tcc {
 namespace {
 
+// Batch and channels stay and the dimensions behind them are grouped in another way: the same
+// elements in the same order whether channels come second or last.
+bool KeepsChannels(const Graph& graph, const Node& node) {
+  const std::vector<Expr>& in = graph.value(node.inputs[0]).shape;
+  const std::vector<Expr>& out = graph.value(node.outputs[0]).shape;
+  return in.size() >= 3 && out.size() >= 3 && SameExtent(in[0], out[0]) &&
+         SameExtent(in[1], out[1]);
+}
+
 // Operators that work as well channels last: those that are asked to once an operand is.
-bool FollowsOperand(const Node& node) {
+bool FollowsOperand(const Graph& graph, const Node& node) {
   switch (FormOf(node)) {
     case OpForm::kElementwise:
+    case OpForm::kMovement:
+    case OpForm::kReduction:
       return true;
     case OpForm::kView:
+      return KeepsChannels(graph, node);
+    case OpForm::kContraction:
       return false;
-    case OpForm::kMovement:
-      return node.op == OpKind::kConcat || node.op == OpKind::kPad || node.op == OpKind::kSlice ||
-             node.op == OpKind::kTranspose;
-    case OpForm::kReduction:
-      return node.op != OpKind::kGemm && node.op != OpKind::kMatMul;
   }
   return false;
 }
+
+// The order of dimensions that brings [N, spatial..., C] to [N, C, spatial...].
+std::vector<int64_t> FromChannelsLast(size_t rank) {
+  std::vector<int64_t> perm = {0, static_cast<int64_t>(rank) - 1};
+  for (size_t d = 2; d < rank; ++d) perm.push_back(static_cast<int64_t>(d) - 1);
+  return perm;
+}
+
+// As many element-wise nodes as a block of a network has between a Transpose and what reads it.
+constexpr int kLookAhead = 6;
 
 class LayoutAssigner {
  public:
@@ -66,8 +84,10 @@ class LayoutAssigner {
     if (node.op == OpKind::kConv) {
       node.layout = DataLayout::kChannelsLast;
       TransposeWeight(node);
-    } else if (FollowsOperand(node) && ReadsChannelsLast(node)) {
+    } else if (FollowsOperand(graph_, node) && ReadsChannelsLast(node)) {
       node.layout = DataLayout::kChannelsLast;
+    } else if (GivesChannelsLast(node)) {
+      node.attributes["to"] = std::string("channels_last");
     } else if (FlattensIntoWeights(node)) {
       FlattenChannelsLast(node);
       return;
@@ -78,6 +98,30 @@ class LayoutAssigner {
       input = InOrder(input, InputOrder(graph_, node, i));
     }
     Emit(node);
+  }
+
+  // A Transpose of [N, spatial..., C] to [N, C, spatial...] moves nothing if its result is stored
+  // channels last; where what reads it works in that order anyway, the way back is free as well.
+  bool GivesChannelsLast(const Node& node) const {
+    size_t rank = Rank(node.inputs.empty() ? node.outputs[0] : node.inputs[0]);
+    return node.op == OpKind::kTranspose && rank >= 3 && !IsStoredLast(node.inputs[0]) &&
+           node.Ints("perm") == FromChannelsLast(rank) && IsReadLast(node.outputs[0], kLookAhead);
+  }
+
+  // Whether a convolution reads the value, or an addition to something that is stored channels
+  // last, or one of these what element-wise nodes make of it.
+  bool IsReadLast(ValueId id, int steps) const {
+    if (steps == 0) return false;
+    return std::any_of(uses_.readers[id].begin(), uses_.readers[id].end(), [&](int reader) {
+      const Node& node = (*pending_)[reader];
+      if (node.op == OpKind::kConv) return node.inputs[0] == id;
+      if (FormOf(node) != OpForm::kElementwise) return false;
+      bool beside_last = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId other) {
+        return other != kNoValue && static_cast<size_t>(other) < order_.size() &&
+               Rank(other) == Rank(id) && IsStoredLast(other);
+      });
+      return beside_last || IsReadLast(node.outputs[0], steps - 1);
+    });
   }
 
   void Emit(const Node& node) {
@@ -131,9 +175,28 @@ class LayoutAssigner {
     if (absent) {
       Value value = graph_.value(id);
       entry->second = AddComputed(graph_, value.name + ".repacked", value.dtype, value.shape);
-      EmitRepack(id, entry->second, wanted);
+      if (value.constant && order_[id] == RowMajorOrder(wanted.size())) {
+        EmitRepackedConstant(id, entry->second, wanted);
+      } else {
+        EmitRepack(id, entry->second, wanted);
+      }
     }
     return entry->second;
+  }
+
+  // The constant's elements in the order in which they are read, and a view of them.
+  void EmitRepackedConstant(ValueId from, ValueId to, const std::vector<int>& wanted) {
+    Tensor tensor = TransposedTensor(*graph_.ConstantOf(from), {wanted.begin(), wanted.end()});
+    Node view;
+    view.name = graph_.value(to).name + ".view";
+    view.op = OpKind::kTranspose;
+    view.inputs = {AddConstant(graph_, graph_.value(from).name + ".channels_last", tensor)};
+    view.outputs = {to};
+    view.attributes["perm"] = FromChannelsLast(wanted.size());
+    view.attributes["to"] = std::string("channels_last");
+    order_.resize(graph_.values.size());
+    order_[view.inputs[0]] = RowMajorOrder(wanted.size());
+    Emit(view);
   }
 
   void EmitRepack(ValueId from, ValueId to, const std::vector<int>& wanted) {

@@ -50,7 +50,9 @@ StatusOr<std::vector<Tensor>> ZeroOutputs(const Node& node, const TensorProgram&
 }  // namespace
 
 bool IsComputable(const Graph& graph, const Node& node) {
-  if (node.layout == DataLayout::kChannelsLast || node.op == OpKind::kRepack) return false;
+  bool is_moved = node.op == OpKind::kRepack ||
+                  (node.op == OpKind::kTranspose && node.attributes.contains("to"));
+  if (node.layout == DataLayout::kChannelsLast || is_moved) return false;
   if (node.op == OpKind::kShape) return StaticShape(graph.value(node.inputs[0])).has_value();
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
     return input == kNoValue || graph.ConstantOf(input) != nullptr;

@@ -32,7 +32,8 @@ class Fuser {
     // Late reductions first: of two that meet in an addition the later one takes it, as the other's
     // result is there by then.
     for (int n = count - 1; n >= 0; --n) {
-      if (FormOf(graph_.nodes[n]) == OpForm::kReduction) Grow(n);
+      OpForm form = FormOf(graph_.nodes[n]);
+      if (form == OpForm::kReduction || form == OpForm::kContraction) Grow(n);
     }
     for (int n = 0; n < count; ++n) {
       if (group_[n] == kNone) Grow(n);
@@ -205,7 +206,10 @@ bool IsView(const Graph& graph, const Node& node) {
   const std::vector<Expr>& shape = graph.value(node.inputs[0]).shape;
   std::vector<int64_t> perm = node.Ints("perm");
   if (perm.size() != shape.size()) return false;
-  return SameBytes(shape, InputOrder(graph, node, 0), {perm.begin(), perm.end()});
+  // Where each stored dimension of the result comes from.
+  std::vector<int> from =
+      Permuted(std::vector<int>(perm.begin(), perm.end()), OutputOrder(graph, node, shape.size()));
+  return SameBytes(shape, InputOrder(graph, node, 0), from);
 }
 
 std::vector<Subgraph> FuseGraph(const Graph& graph) {

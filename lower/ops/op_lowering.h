@@ -11,7 +11,8 @@ enum class OpForm : uint8_t {
   kElementwise,  // each output element from the operands' elements at its place, broadcast
   kView,         // the same elements in the same order under another shape: no code
   kMovement,     // each output element is one input element, or a constant, from elsewhere
-  kReduction,    // combines many elements, an epilogue may follow
+  kReduction,    // combines the elements of rows or windows; works in any storage order
+  kContraction,  // sums of products: an epilogue may follow, operands are read many times
 };
 
 struct OpLowering {

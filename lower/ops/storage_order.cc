@@ -6,8 +6,13 @@
 namespace tcc {
 namespace {
 
-bool IsRepackTo(const Node& node, const char* layout) {
-  return node.op == OpKind::kRepack && node.String("to", "") == layout;
+bool IsTo(const Node& node, const char* layout) {
+  return node.String("to", "") == layout;
+}
+
+bool IsView(OpKind op) {
+  return op == OpKind::kReshape || op == OpKind::kFlatten || op == OpKind::kSqueeze ||
+         op == OpKind::kUnsqueeze;
 }
 
 }  // namespace
@@ -40,14 +45,16 @@ std::vector<int> InputOrder(const Graph& graph, const Node& node, size_t input) 
   bool channels_last = node.layout == DataLayout::kChannelsLast && rank >= 3 &&
                        rank == ActivationRank(graph, node) &&
                        (node.op != OpKind::kConv || input == 0);
-  if (node.op == OpKind::kRepack) channels_last = IsRepackTo(node, "channels_first");
+  if (node.op == OpKind::kRepack) channels_last = IsTo(node, "channels_first");
   return channels_last ? ChannelsLastOrder(rank) : RowMajorOrder(rank);
 }
 
 std::vector<int> OutputOrder(const Graph& graph, const Node& node, size_t rank) {
   bool channels_last = node.layout == DataLayout::kChannelsLast && rank >= 3 &&
-                       rank == ActivationRank(graph, node) && node.op != OpKind::kTranspose;
-  if (node.op == OpKind::kRepack) channels_last = IsRepackTo(node, "channels_last");
+                       (rank == ActivationRank(graph, node) || IsView(node.op));
+  if (node.op == OpKind::kRepack || node.op == OpKind::kTranspose) {
+    channels_last = IsTo(node, "channels_last");
+  }
   return channels_last ? ChannelsLastOrder(rank) : RowMajorOrder(rank);
 }
 

@@ -1,53 +1,14 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cmath>
 
 #include "lower/graph/graph_pipeline.h"
 #include "lower/graph/infer_shapes.h"
 #include "lower/graph/passes.h"
 #include "lower/interpret_graph.h"
+#include "tests/lower/graph_check.h"
 #include "tests/lower/one_node.h"
 
 using namespace tcc;
-
-namespace {
-
-int CountOf(const Graph& graph, OpKind op) {
-  return static_cast<int>(std::count_if(graph.nodes.begin(), graph.nodes.end(),
-                                        [&](const Node& node) { return node.op == op; }));
-}
-
-Tensor RunGraph(const Graph& graph, const Tensor& input) {
-  StatusOr<std::vector<Tensor>> results = InterpretGraph(graph, {input});
-  INFO(Message(results.status()));
-  REQUIRE(results.ok());
-  return (*results)[0];
-}
-
-// The graph with and without the passes on a random input, to 1e-5 of the largest element.
-Graph CheckSameAfterPasses(const Graph& original) {
-  Graph plain = original;
-  REQUIRE(InferShapes(plain).ok());
-  Graph optimized = original;
-  Status status = RunGraphPasses(optimized);
-  INFO(Message(status));
-  REQUIRE(status.ok());
-  REQUIRE(VerifyGraph(optimized).ok());
-  Tensor input = RandomF32(*StaticShape(plain.value(plain.inputs[0])), 42);
-  Tensor expected = RunGraph(plain, input);
-  Tensor got = RunGraph(optimized, input);
-  CHECK(got.shape == expected.shape);
-  std::vector<double> a = ValuesOf(expected);
-  std::vector<double> b = ValuesOf(got);
-  double largest = 0;
-  for (double value : a) largest = std::max(largest, std::fabs(value));
-  for (size_t i = 0; i < a.size(); ++i) {
-    CHECK(b[i] == Approx(a[i]).margin(1e-5 * std::max(1.0, largest)));
-  }
-  return optimized;
-}
-
-}  // namespace
 
 TEST_CASE("shape arithmetic is evaluated while shapes are inferred", "[lower][graph]") {
   TestGraph builder;
@@ -169,102 +130,4 @@ TEST_CASE("a clip from zero up is a relu", "[lower][graph]") {
   CHECK(CountOf(graph, OpKind::kRelu) == 1);
   CHECK(CountOf(graph, OpKind::kClip) == 1);
   CHECK(ValuesOf(RunGraph(graph, F32({3}, {-1, 3, 9}))) == std::vector<double>{0, 3, 6});
-}
-
-TEST_CASE("a network of convolutions runs channels last between two repacks", "[lower][layout]") {
-  TestGraph builder;
-  ValueId x = builder.Input("x", kFloat32, {1, 3, 6, 6});
-  ValueId a =
-      builder.Add("a", OpKind::kConv, {x, builder.Constant("wa", RandomF32({4, 3, 3, 3}, 1))},
-                  {{"pads", Ints{1, 1, 1, 1}}});
-  ValueId r = builder.Add("r", OpKind::kRelu, {a});
-  ValueId b =
-      builder.Add("b", OpKind::kConv, {r, builder.Constant("wb", RandomF32({4, 4, 1, 1}, 2))});
-  ValueId s = builder.Add("s", OpKind::kAdd, {b, r});
-  ValueId scale = builder.Constant("scale", RandomF32({4, 1, 1}, 5));
-  ValueId m = builder.Add("m", OpKind::kMul, {s, scale});
-  ValueId p = builder.Add("p", OpKind::kMaxPool, {m},
-                          {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}});
-  builder.Output(p);
-  Graph optimized = CheckSameAfterPasses(builder.Build());
-  CHECK(CountOf(optimized, OpKind::kRepack) == 2);
-  CHECK(optimized.nodes.back().op == OpKind::kRepack);
-  CHECK(optimized.value(optimized.outputs[0]).name == "p.out");
-}
-
-TEST_CASE("a flatten behind channels last permutes the matrix, not the data", "[lower][layout]") {
-  for (int64_t transposed : {0, 1}) {
-    TestGraph builder;
-    ValueId x = builder.Input("x", kFloat32, {2, 3, 4, 5});
-    ValueId conv =
-        builder.Add("conv", OpKind::kConv, {x, builder.Constant("w", RandomF32({2, 3, 2, 2}, 1))});
-    ValueId flat = builder.Add("flat", OpKind::kFlatten, {conv}, {{"axis", int64_t{1}}});
-    Ints shape = transposed ? Ints{7, 24} : Ints{24, 7};
-    ValueId gemm =
-        builder.Add("gemm", OpKind::kGemm, {flat, builder.Constant("m", RandomF32(shape, 2))},
-                    {{"transB", transposed}});
-    builder.Output(gemm);
-    Graph optimized = CheckSameAfterPasses(builder.Build());
-    CHECK(CountOf(optimized, OpKind::kRepack) == 1);  // of the graph's input
-  }
-}
-
-TEST_CASE("a flatten that something else reads is repacked first", "[lower][layout]") {
-  TestGraph builder;
-  ValueId x = builder.Input("x", kFloat32, {1, 2, 4, 4});
-  ValueId conv =
-      builder.Add("conv", OpKind::kConv, {x, builder.Constant("w", RandomF32({3, 2, 2, 2}, 1))});
-  ValueId flat = builder.Add("flat", OpKind::kFlatten, {conv}, {{"axis", int64_t{1}}});
-  builder.Output(builder.Add("softmax", OpKind::kSoftmax, {flat}, {{"axis", int64_t{-1}}}));
-  Graph optimized = CheckSameAfterPasses(builder.Build());
-  CHECK(CountOf(optimized, OpKind::kRepack) == 2);
-}
-
-TEST_CASE("pooled features reach the classifier without a repack", "[lower][layout]") {
-  TestGraph builder;
-  ValueId x = builder.Input("x", kFloat32, {2, 3, 4, 4});
-  ValueId conv =
-      builder.Add("conv", OpKind::kConv, {x, builder.Constant("w", RandomF32({5, 3, 1, 1}, 1))});
-  ValueId pool = builder.Add("pool", OpKind::kGlobalAveragePool, {conv});
-  ValueId flat = builder.Add("flat", OpKind::kFlatten, {pool}, {{"axis", int64_t{1}}});
-  builder.Output(
-      builder.Add("fc", OpKind::kGemm, {flat, builder.Constant("m", RandomF32({5, 3}, 2))}));
-  Graph optimized = CheckSameAfterPasses(builder.Build());
-  CHECK(CountOf(optimized, OpKind::kRepack) == 1);
-}
-
-TEST_CASE("concatenations, pads, slices and means stay channels last", "[lower][layout]") {
-  TestGraph builder;
-  ValueId x = builder.Input("x", kFloat32, {1, 3, 4, 5});
-  ValueId a =
-      builder.Add("a", OpKind::kConv, {x, builder.Constant("wa", RandomF32({2, 3, 1, 1}, 1))});
-  ValueId b =
-      builder.Add("b", OpKind::kConv, {x, builder.Constant("wb", RandomF32({3, 3, 1, 1}, 2))});
-  ValueId both = builder.Add("both", OpKind::kConcat, {a, b}, {{"axis", int64_t{1}}});
-  ValueId pads = builder.Constant("pads", I64({8}, {0, 1, 1, 0, 0, 0, 0, 1}));
-  ValueId padded =
-      builder.Add("padded", OpKind::kPad, {both, pads}, {{"mode", std::string("edge")}});
-  ValueId sliced =
-      builder.Add("sliced", OpKind::kSlice,
-                  {padded, builder.Constant("from", I64({1}, {1})),
-                   builder.Constant("to", I64({1}, {5})), builder.Constant("axis", I64({1}, {1}))});
-  ValueId position = builder.Constant("position", RandomF32({1, 4, 5, 6}, 9));
-  ValueId moved = builder.Add("moved", OpKind::kAdd, {sliced, position});
-  ValueId mean =
-      builder.Add("mean", OpKind::kReduceMean, {moved, builder.Constant("axes", I64({2}, {2, 3}))},
-                  {{"keepdims", int64_t{0}}});
-  builder.Output(mean);
-  Graph optimized = CheckSameAfterPasses(builder.Build());
-  CHECK(CountOf(optimized, OpKind::kRepack) == 2);  // of the input and of the full-size constant
-}
-
-TEST_CASE("a transpose to channels last is free behind a convolution", "[lower][layout]") {
-  TestGraph builder;
-  ValueId x = builder.Input("x", kFloat32, {2, 3, 4, 5});
-  ValueId conv =
-      builder.Add("conv", OpKind::kConv, {x, builder.Constant("w", RandomF32({6, 3, 1, 1}, 1))});
-  ValueId last = builder.Add("last", OpKind::kTranspose, {conv}, {{"perm", Ints{0, 2, 3, 1}}});
-  builder.Output(builder.Add("tanh", OpKind::kTanh, {last}));
-  Graph optimized = CheckSameAfterPasses(builder.Build());
-  CHECK(CountOf(optimized, OpKind::kRepack) == 1);
 }
