@@ -10,6 +10,7 @@ struct CompileOptions {
   int threads = 1;      // compiler threads; the artefact is the same for any number
   bool verify = false;  // checks the IR after every pass
   ProgressHook progress;
+  std::stop_token stop = {};  // Cancelled soon after it asks for a stop
 };
 
 // The whole way from a network to what runs it: graph passes, fusion, schedules, lowering, code,

@@ -8,6 +8,7 @@
 
 #include "ir/canonical.h"
 #include "ir/simplify.h"
+#include "ir/support/stop.h"
 #include "ir/verifier.h"
 #include "lower/ops/node_lowering.h"
 #include "lower/pipeline.h"
@@ -66,11 +67,13 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
   if (options.verify) TCC_RETURN_IF_ERROR(Verify(kernel.tensor));
   kernel.scheduled = kernel.tensor;
   if (options.target.kind == TargetKind::kReference) return OkStatus();
+  TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
   kernel.trace = DefaultTrace(kernel.tensor, options.target);
   TCC_ASSIGN_OR_RETURN(Function scheduled, Replay(kernel.tensor, kernel.trace));
   kernel.scheduled = Simplify(scheduled);
   PipelineOptions pipeline;
   pipeline.verify = options.verify;
+  pipeline.stop = options.stop;
   TCC_ASSIGN_OR_RETURN(kernel.lowered, RunPipeline(kernel.scheduled, pipeline));
   return OkStatus();
 }
@@ -80,6 +83,7 @@ StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>&
   KernelSet set;
   for (const Subgraph& subgraph : subgraphs) {
     if (subgraph.kind != SubgraphKind::kKernel) continue;
+    TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
     TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph, subgraph));
     set.tasks.push_back(std::move(task));
   }

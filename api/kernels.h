@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -36,11 +37,12 @@ struct KernelOptions {
   int threads = 1;
   bool verify = false;  // after every pass
   ProgressHook progress;
+  std::stop_token stop = {};
 };
 
 // Builds the tasks of the subgraphs, gives each different one its default schedule and lowers it
 // (but for the reference target, whose kernels stay as the operators mean them). The same for any
-// number of threads. Error: a task's, with its name.
+// number of threads. Error: a task's, with its name; Cancelled soon after a stop is requested.
 StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
                                 const KernelOptions& options);
 

@@ -27,7 +27,7 @@ TccKernel JitModule::Find(const std::string& name) const {
 StatusOr<std::unique_ptr<JitModule>> Jit(const LoweredModule& module, const Target& target,
                                          const BackendOptions& options) {
   TCC_ASSIGN_OR_RETURN(std::vector<KernelObject> objects,
-                       CompileKernels(module.kernels, target, options.threads));
+                       CompileKernels(module.kernels, target, options));
   // Kernels use no runtime of the language, so no platform is set up for constructors and the like.
   llvm::orc::LLJITBuilder builder;
   builder.setJITTargetMachineBuilder(

@@ -2,6 +2,7 @@
 
 #include "codegen_llvm/object_code.h"
 #include "codegen_llvm/shared_object.h"
+#include "ir/support/stop.h"
 
 namespace tcc {
 namespace {
@@ -14,10 +15,11 @@ class LlvmBackend final : public Backend {
                                    const BackendOptions& options) override {
     if (module.kernels.empty()) return CompiledModule{};
     TCC_ASSIGN_OR_RETURN(std::vector<KernelObject> objects,
-                         CompileKernels(module.kernels, target_, options.threads));
+                         CompileKernels(module.kernels, target_, options));
     CompiledModule compiled;
     for (const KernelObject& object : objects)
       compiled.kernels.push_back({.name = object.name, .code_bytes = object.code_bytes});
+    TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
     TCC_ASSIGN_OR_RETURN(compiled.image, LinkSharedObject(objects));
     return compiled;
   }

@@ -16,12 +16,14 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include <atomic>
+#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "codegen_llvm/kernel_emitter.h"
 #include "codegen_llvm/target_machine.h"
 #include "ir/support/check.h"
+#include "ir/support/stop.h"
 
 namespace tcc {
 namespace {
@@ -79,11 +81,15 @@ int64_t CodeBytes(llvm::StringRef object) {
 
 }  // namespace
 
-StatusOr<KernelObject> CompileKernel(const Function& fn, const Target& target) {
+StatusOr<KernelObject> CompileKernel(const Function& fn, const Target& target,
+                                     const std::stop_token& stop) {
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, CreateTargetMachine(target));
   llvm::LLVMContext context;
+  TCC_RETURN_IF_ERROR(StopIfRequested(stop));
   std::unique_ptr<llvm::Module> module = EmitKernel(context, fn, target, *machine);
+  TCC_RETURN_IF_ERROR(StopIfRequested(stop));
   RunPasses(*module, *machine);
+  TCC_RETURN_IF_ERROR(StopIfRequested(stop));
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
   RunCodeGenerator(*module, *machine, stream, llvm::CodeGenFileType::ObjectFile);
@@ -93,15 +99,23 @@ StatusOr<KernelObject> CompileKernel(const Function& fn, const Target& target) {
 }
 
 StatusOr<std::vector<KernelObject>> CompileKernels(const std::vector<Function>& kernels,
-                                                   const Target& target, int threads) {
+                                                   const Target& target,
+                                                   const BackendOptions& options) {
   std::vector<std::optional<StatusOr<KernelObject>>> results(kernels.size());
   std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  int64_t done = 0;
   auto work = [&] {
-    for (size_t i = next++; i < kernels.size(); i = next++)
-      results[i] = CompileKernel(kernels[i], target);
+    for (size_t i = next++; i < kernels.size(); i = next++) {
+      results[i] = CompileKernel(kernels[i], target, options.stop);
+      if (!options.progress) continue;
+      std::lock_guard lock(mutex);
+      options.progress(++done, static_cast<int64_t>(kernels.size()));
+    }
   };
   std::vector<std::thread> others;
-  for (int i = 1; i < std::min<int64_t>(threads, kernels.size()); ++i) others.emplace_back(work);
+  for (int i = 1; i < std::min<int64_t>(options.threads, kernels.size()); ++i)
+    others.emplace_back(work);
   work();
   for (std::thread& thread : others) thread.join();
 

@@ -7,6 +7,7 @@
 #include "ir/function.h"
 #include "ir/support/status.h"
 #include "ir/target.h"
+#include "lower/backend.h"
 
 namespace tcc {
 
@@ -18,10 +19,12 @@ struct KernelObject {
 };
 
 // The same input gives the same bytes. Safe to call on several threads at once.
-StatusOr<KernelObject> CompileKernel(const Function& fn, const Target& target);
-// One object a kernel, in their order, compiled by up to `threads` threads.
+StatusOr<KernelObject> CompileKernel(const Function& fn, const Target& target,
+                                     const std::stop_token& stop = {});
+// One object a kernel, in their order.
 StatusOr<std::vector<KernelObject>> CompileKernels(const std::vector<Function>& kernels,
-                                                   const Target& target, int threads);
+                                                   const Target& target,
+                                                   const BackendOptions& options);
 
 // For people: LLVM IR as the code generator gets it ("source"), or assembly ("asm").
 StatusOr<std::string> KernelText(const Function& fn, const Target& target,

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,10 @@ struct LoweredModule {
 
 struct BackendOptions {
   int threads = 1;  // compiler threads; the result is the same for any number
+  // Called as kernels are done, by one thread at a time.
+  std::function<void(int64_t done, int64_t total)> progress = {};
+  // Cancelled where it asks for a stop; within the time of one kernel's passes.
+  std::stop_token stop = {};
 };
 
 // Static facts about a kernel's machine code, for reports and checks.

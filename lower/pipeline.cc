@@ -1,6 +1,7 @@
 #include "lower/pipeline.h"
 
 #include "ir/simplify.h"
+#include "ir/support/stop.h"
 #include "ir/verifier.h"
 #include "ir/visitor.h"
 #include "lower/passes/passes.h"
@@ -58,6 +59,7 @@ StatusOr<Function> RunPipeline(const Function& fn, const PipelineOptions& option
   int number = 0;
   for (const Pass& pass : kPipeline) {
     if (++number > options.last_pass) break;
+    TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
     current = pass.run(current);
     if (options.after_pass) options.after_pass(number, pass.name, current);
     if (!options.verify) continue;

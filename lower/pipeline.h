@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ struct PipelineOptions {
   std::function<void(int number, std::string_view pass, const Function& fn)> after_pass;
   // Runs only the passes whose place is at most this; to find the one that breaks something.
   int last_pass = 1000;
+  // Cancelled where it asks for a stop between two passes.
+  std::stop_token stop = {};
 };
 
 struct Pass {

@@ -1,5 +1,6 @@
 #include "lower/graph/graph_pipeline.h"
 
+#include "ir/support/stop.h"
 #include "lower/graph/infer_shapes.h"
 #include "lower/graph/passes.h"
 
@@ -28,8 +29,11 @@ std::span<const GraphPass> GraphPasses() {
   return kPasses;
 }
 
-Status RunGraphPasses(Graph& graph) {
-  for (const GraphPass& pass : GraphPasses()) TCC_RETURN_IF_ERROR(pass.run(graph));
+Status RunGraphPasses(Graph& graph, const std::stop_token& stop) {
+  for (const GraphPass& pass : GraphPasses()) {
+    TCC_RETURN_IF_ERROR(StopIfRequested(stop));
+    TCC_RETURN_IF_ERROR(pass.run(graph));
+  }
   return OkStatus();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <stop_token>
 #include <string_view>
 
 #include "ir/graph.h"
@@ -18,7 +19,8 @@ struct GraphPass {
 std::span<const GraphPass> GraphPasses();
 
 // From what the importer gives to what FuseGraph takes: shapes everywhere, nothing that is known
-// left to compute, layouts assigned. Fails with the first pass's error.
-Status RunGraphPasses(Graph& graph);
+// left to compute, layouts assigned. Fails with the first pass's error, and with Cancelled where a
+// stop is requested between two passes.
+Status RunGraphPasses(Graph& graph, const std::stop_token& stop = {});
 
 }  // namespace tcc
