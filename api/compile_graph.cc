@@ -6,6 +6,7 @@
 #include "api/reference_device.h"
 #include "api/version.h"
 #include "codegen_llvm/llvm_backend.h"
+#include "ir/support/stop.h"
 #include "lower/graph/graph_pipeline.h"
 #include "runtime/cpu_features.h"
 
@@ -41,7 +42,8 @@ std::vector<std::string> OutputNames(const Graph& graph) {
 }
 
 StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::string>& output_names,
-                                 const KernelSet& kernels, const Target& target) {
+                                 const KernelSet& kernels, const CompiledModule& code,
+                                 const Target& target) {
   Metadata metadata;
   metadata.model = graph.name;
   for (ValueId id : graph.inputs) {
@@ -56,20 +58,28 @@ StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::stri
   for (const KernelStages& kernel : kernels.kernels) {
     metadata.kernels.push_back({kernel.symbol, kernel.nodes, static_cast<int64_t>(kernel.flops)});
   }
+  // Kernels that the interpreter runs have no machine code.
+  for (size_t i = 0; i < code.kernels.size(); ++i) {
+    metadata.kernels[i].statistics = {{"code_bytes", code.kernels[i].code_bytes}};
+  }
   metadata.properties = {{"compiler", std::string(kVersion)}, {"numeric", "strict"}};
   metadata.cpu_features = RequiredCpuFeatures(target);
   return metadata;
 }
 
-StatusOr<SharedBytes> CompileKernels(const KernelSet& kernels, const CompileOptions& options) {
-  if (options.target.kind == TargetKind::kReference) return OwnBytes(ReferenceKernels(kernels));
+StatusOr<CompiledModule> CompileKernels(const KernelSet& kernels, const CompileOptions& options) {
+  if (options.target.kind == TargetKind::kReference)
+    return CompiledModule{ReferenceKernels(kernels), {}};
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, MakeBackend(options.target));
   LoweredModule module;
   for (const KernelStages& kernel : kernels.kernels) module.kernels.push_back(kernel.lowered);
-  BackendOptions backend_options;
-  backend_options.threads = options.threads;
-  TCC_ASSIGN_OR_RETURN(CompiledModule compiled, backend->Compile(module, backend_options));
-  return OwnBytes(std::move(compiled.image));
+  BackendOptions backend_options{.threads = options.threads, .progress = {}, .stop = options.stop};
+  if (options.progress) {
+    backend_options.progress = [&](int64_t done, int64_t total) {
+      options.progress("code", done, total);
+    };
+  }
+  return backend->Compile(module, backend_options);
 }
 
 }  // namespace
@@ -92,25 +102,27 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   report("graph");
   for (ValueId id : graph.inputs) TCC_RETURN_IF_ERROR(InfoOf(graph.value(id)).status());
   std::vector<std::string> output_names = OutputNames(graph);
-  TCC_RETURN_IF_ERROR(RunGraphPasses(graph));
+  TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
 
-  KernelOptions kernel_options{options.target, options.threads, options.verify, options.progress};
+  KernelOptions kernel_options{options.target, options.threads, options.verify, options.progress,
+                               options.stop};
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, kernel_options));
   report("code");
-  TCC_ASSIGN_OR_RETURN(SharedBytes code, CompileKernels(kernels, options));
+  TCC_ASSIGN_OR_RETURN(CompiledModule code, CompileKernels(kernels, options));
   report("plan");
+  TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
   TCC_ASSIGN_OR_RETURN(ExecutionPlan plan, BuildExecutionPlan(graph, subgraphs, kernels));
 
   Artefact artefact;
   artefact.target = options.target.name;
   artefact.device = options.target.kind == TargetKind::kReference ? "reference" : "cpu";
   artefact.environment = Sha256(fmt::format("tcc {} {}", kVersion, options.target.name));
-  artefact.kernels = code;
+  artefact.kernels = OwnBytes(std::move(code.image));
   artefact.weights = plan.weights;
   artefact.plan = std::move(plan.plan);
   TCC_ASSIGN_OR_RETURN(artefact.metadata,
-                       DescribeModel(graph, output_names, kernels, options.target));
+                       DescribeModel(graph, output_names, kernels, code, options.target));
   return artefact;
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -83,17 +84,23 @@ Status WriteArtefact(const Artefact& artefact, const std::string& path) {
 
 PackedWeights PackWeights(std::span<const Tensor> tensors) {
   PackedWeights packed;
-  std::vector<uint8_t> bytes;
+  uint64_t end = 0;
+  std::vector<const Tensor*> kept;
   std::map<Sha256Digest, int64_t> seen;
   for (const Tensor& tensor : tensors) {
     auto [place, fresh] =
-        seen.try_emplace(Sha256(tensor.bytes), static_cast<int64_t>(AlignUp(bytes.size())));
+        seen.try_emplace(Sha256(tensor.bytes), static_cast<int64_t>(AlignUp(end)));
     packed.offsets.push_back(place->second);
-    if (!fresh) continue;
-    bytes.resize(static_cast<size_t>(place->second), 0);
-    bytes.insert(bytes.end(), tensor.bytes.begin(), tensor.bytes.end());
+    if (fresh) end = AlignUp(end) + tensor.bytes.size();
+    kept.push_back(fresh ? &tensor : nullptr);
   }
-  packed.bytes = OwnBytes(std::move(bytes));
+  // Weights may be most of the machine's memory: one allocation, at a multiple of 64.
+  Tensor all = MakeZeroTensor(DType(DTypeCode::kUInt8), {static_cast<int64_t>(end)});
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!kept[i]) continue;
+    std::ranges::copy(kept[i]->bytes, MutableBytes(all).begin() + packed.offsets[i]);
+  }
+  packed.bytes = {all.owner, all.bytes};
   return packed;
 }
 

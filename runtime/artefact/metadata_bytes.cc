@@ -7,7 +7,7 @@ namespace {
 constexpr size_t kMinTextBytes = 4;
 constexpr size_t kMinVariableBytes = kMinTextBytes + 16;
 constexpr size_t kMinTensorBytes = kMinTextBytes + 5;
-constexpr size_t kMinKernelBytes = kMinTextBytes + 12;
+constexpr size_t kMinKernelBytes = kMinTextBytes + 16;
 constexpr size_t kMinExprBytes = 4;
 
 void WriteTensors(ByteWriter& writer, const std::vector<TensorInfo>& tensors) {
@@ -59,6 +59,11 @@ KernelInfo ReadKernel(ByteReader& reader) {
   kernel.name = reader.Text();
   kernel.nodes = ReadTexts(reader);
   kernel.flops = reader.I64();
+  size_t statistics = reader.Count(kMinTextBytes + 8);
+  for (size_t i = 0; i < statistics && reader.ok(); ++i) {
+    std::string key = reader.Text();
+    kernel.statistics.emplace_back(std::move(key), reader.I64());
+  }
   return kernel;
 }
 
@@ -88,6 +93,11 @@ std::vector<uint8_t> MetadataBytes(const Metadata& metadata) {
     writer.Text(kernel.name);
     WriteTexts(writer, kernel.nodes);
     writer.I64(kernel.flops);
+    writer.Count(kernel.statistics.size());
+    for (const auto& [key, value] : kernel.statistics) {
+      writer.Text(key);
+      writer.I64(value);
+    }
   }
   WriteTexts(writer, metadata.cpu_features);
   writer.Count(metadata.properties.size());

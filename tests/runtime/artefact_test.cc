@@ -78,6 +78,7 @@ TEST_CASE("an artefact survives the way through a file", "[artefact]") {
   CHECK(MetadataBytes(back->metadata) == MetadataBytes(sample.metadata));
   CHECK(back->metadata.inputs[0].name == "x");
   CHECK(back->metadata.kernels[0].nodes == std::vector<std::string>{"node_add"});
+  CHECK(back->metadata.kernels[0].statistics == sample.metadata.kernels[0].statistics);
   CHECK(TypeText(back->metadata.outputs[0], back->metadata) == "f32[4]");
 }
 
@@ -150,7 +151,7 @@ TEST_CASE("damage is named", "[artefact]") {
     return Refusal(changed);
   };
   CHECK(with(0, 'x') == "not a tcc artefact");
-  CHECK(with(kVersionAt, 9) == "format version 9; this runtime reads version 1");
+  CHECK(with(kVersionAt, 9) == "format version 9; this runtime reads version 2");
   CHECK(with(kTableAt, 7) == "header does not match its SHA-256");
   CHECK(with(bytes.size() - 1, 0x7f) == "weights section does not match its SHA-256");
   CHECK(Refusal({}) == "not a tcc artefact");
