@@ -54,13 +54,23 @@ Status Executor::RunInto(std::span<const Tensor> inputs, std::span<Tensor> outpu
     TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(metadata.outputs[i], variables));
     TCC_RETURN_IF_ERROR(CheckOutput(metadata.outputs[i], shape, outputs[i]));
   }
-  if (std::ranges::all_of(outputs, IsAligned)) return RunOn(inputs, variables, outputs);
-  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> aligned, AllocateOutputs(metadata, variables));
-  TCC_RETURN_IF_ERROR(RunOn(inputs, variables, aligned));
+  std::vector<Tensor> places(outputs.begin(), outputs.end());
+  for (Tensor& place : places) {
+    if (IsAligned(place)) continue;
+    TCC_ASSIGN_OR_RETURN(place, AllocateTensor(place.dtype, place.shape, "an output"));
+  }
+  TCC_RETURN_IF_ERROR(RunOn(inputs, variables, places));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    std::ranges::copy(aligned[i].bytes, MutableBytes(outputs[i]).begin());
+    if (IsAligned(outputs[i])) continue;
+    std::ranges::copy(places[i].bytes, MutableBytes(outputs[i]).begin());
+    CountCopy(outputs[i]);
   }
   return OkStatus();
+}
+
+void Executor::CountCopy(const Tensor& tensor) {
+  ++copies_.tensors;
+  copies_.bytes += tensor.bytes.size();
 }
 
 StatusOr<BufferPlace> Executor::FitArena(std::span<const int64_t> shape_variables) {
@@ -79,9 +89,15 @@ Status Executor::RunOn(std::span<const Tensor> inputs, std::span<const int64_t> 
                        std::span<Tensor> outputs) {
   FrameMemory memory;
   std::vector<Tensor> copies;
+  copies_ = {};
   for (const Tensor& input : inputs) {
-    if (!IsAligned(input)) copies.push_back(MakeTensor(input.dtype, input.shape, input.bytes));
-    memory.inputs.push_back(PlaceOf(IsAligned(input) ? input.bytes : copies.back().bytes));
+    if (IsAligned(input)) {
+      memory.inputs.push_back(PlaceOf(input.bytes));
+      continue;
+    }
+    copies.push_back(MakeTensor(input.dtype, input.shape, input.bytes));
+    memory.inputs.push_back(PlaceOf(copies.back().bytes));
+    CountCopy(input);
   }
   for (const Tensor& output : outputs) memory.outputs.push_back(PlaceOf(output.bytes));
   memory.weights = PlaceOf(module_.artefact().weights.bytes);

@@ -30,14 +30,22 @@ class Executor {
   StatusOr<std::vector<Tensor>> Run(std::span<const Tensor> inputs);
 
   // As Run, into memory of the caller's: one tensor an output, of its type and shape, whose bytes
-  // are overwritten. It does not overlap the inputs. Memory that is not at a multiple of 64 costs
+  // are overwritten. It does not overlap the inputs. A tensor that is not at a multiple of 64 costs
   // a copy, here and of inputs.
   Status RunInto(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+
+  // What the last run copied for that reason.
+  struct Copies {
+    int tensors = 0;
+    size_t bytes = 0;
+  };
+  const Copies& copies() const { return copies_; }
 
   // An empty hook ends the timing.
   void set_call_hook(CallHook hook) { hook_ = std::move(hook); }
 
  private:
+  void CountCopy(const Tensor& tensor);
   StatusOr<BufferPlace> FitArena(std::span<const int64_t> shape_variables);
   Status RunOn(std::span<const Tensor> inputs, std::span<const int64_t> shape_variables,
                std::span<Tensor> outputs);
@@ -51,6 +59,7 @@ class Executor {
 
   Module module_;
   CallHook hook_;
+  Copies copies_;
   std::shared_ptr<uint8_t> arena_;
   int64_t arena_bytes_ = -1;
   Frame frame_;

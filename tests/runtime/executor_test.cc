@@ -134,6 +134,8 @@ TEST_CASE("a run writes into the caller's memory, aligned or not", "[executor]")
     shifted.bytes = {memory.data() + base + shift, 16};
     y.bytes = {memory.data() + base + shift + 64, 16};
     REQUIRE(executor.RunInto({&shifted, 1}, {&y, 1}).ok());
+    CHECK(executor.copies().tensors == (shift == 0 ? 0 : 2));
+    CHECK(executor.copies().bytes == (shift == 0 ? 0 : 32));
     CHECK(ValuesOf(y) == Values{5, 9, 13, 17});
     CHECK(memory[base + shift + 63] == 0xee);
     CHECK(memory[base + shift + 80] == 0xee);
