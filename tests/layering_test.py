@@ -28,14 +28,19 @@ EDGES = {
     "search": {"ir", "schedule", "lower", "autodiff_features", "runtime"},
     "api": {"ir", "models", "schedule", "lower", "autodiff_features", "codegen_cuda",
             "codegen_llvm", "runtime", "search"},
+    "examples": set(),  # sees what is installed: <tcc/tcc.h>
     "cli": {"*"},
     "bench": {"*"},
     "tests": {"*"},
 }
-# Parts: the paths (prefix or stem) that make them, and what they may include besides themselves.
+# Parts: the paths (prefix or stem) that make them, and what they may include besides themselves:
+# parts and folders.
 PARTS = {
     "tcc_support": ("ir", ("ir/support/", "ir/dtype.", "ir/target."), set()),
     "tcc_artefact": ("runtime", ("runtime/artefact/", "runtime/kernel_abi."), {"tcc_support"}),
+    # What the embedding library without a compiler is made of.
+    "tcc_embed": ("api", ("api/tcc_", "api/embed/", "api/version."),
+                  {"runtime", "tcc_artefact", "tcc_support"}),
 }
 
 # Libraries that only some folders may see: how their headers start, and where they are allowed.
@@ -46,6 +51,10 @@ FOREIGN = [
     ("sqlite", re.compile(r"^sqlite3"), re.compile(r"^search/")),
     ("catch2", re.compile(r"^catch2/"), re.compile(r"^tests/")),
 ]
+
+# The embedding API.
+INSTALLED_HEADERS = ("api/tcc.h", "api/tcc_runtime.h", "api/tcc_status.h")
+MAX_INSTALLED_LINES = 250
 
 BANNED_NAME = re.compile(r"(^|_)(utils?|helpers?|managers?|misc|common|experimental)(_|\.|$)|^new_")
 MAX_LINES = 800
@@ -77,7 +86,7 @@ def may_include(source, target):
     folder, target_folder = source.split("/")[0], target.split("/")[0]
     part, target_part = part_of(source), part_of(target)
     if part:
-        return target_part in PARTS[part][2] | {part}
+        return bool({target_part, target_folder} & (PARTS[part][2] | {part}))
     if folder == target_folder:
         return True
     allowed = EDGES[folder]
@@ -94,6 +103,8 @@ def include_errors(root, path, text):
         if quote == "<" or generated:
             if top in EDGES and "/" in target and not generated:
                 yield f'{path}: includes <{target}>: our own headers are included with quotes'
+        elif path in INSTALLED_HEADERS and target in installed_names():
+            continue  # they find each other where they are installed, too
         elif top not in EDGES:
             if not (root / target).exists() and "/" in target:
                 continue  # another library's header in quotes, e.g. "absl/status/status.h"
@@ -125,6 +136,22 @@ def own_header_errors(path, text, files):
     includes = INCLUDE.findall(text)
     if path.endswith(".cc") and header in files and (not includes or includes[0][1] != header):
         yield f'{path}: expected "{header}" as the first include'
+
+
+def installed_names():
+    return {path.rsplit("/", 1)[-1] for path in INSTALLED_HEADERS}
+
+
+def installed_header_errors(texts):
+    """Headers that are installed lie beside each other and name nothing else of ours."""
+    installed = installed_names()
+    for path in INSTALLED_HEADERS:
+        text = texts.get(path, "")
+        for quote, target in INCLUDE.findall(text):
+            if target not in installed if quote == '"' else "/" in target:
+                yield f"{path}: includes {target}: expected standard headers only"
+        if text.count("\n") >= MAX_INSTALLED_LINES:
+            yield f"{path}: {text.count(chr(10))} lines; expected fewer than {MAX_INSTALLED_LINES}"
 
 
 def link_errors(root):
@@ -179,10 +206,7 @@ def check(root):
         edges.setdefault(folder, set()).update(targets & set(EDGES) - {folder})
     errors += link_errors(root)
     errors += cycle_errors(edges)
-    api = texts.get("api/tcc.h", "")
-    for quote, target in INCLUDE.findall(api):
-        if quote == '"' or "/" in target:
-            errors.append(f"api/tcc.h: includes {target}: expected standard headers only")
+    errors += installed_header_errors(texts)
     lengths = [text.count("\n") for text in texts.values()]
     if lengths and statistics.median(lengths) > MAX_MEDIAN:
         errors.append(f"median of {statistics.median(lengths):.0f} lines a file; "
@@ -245,6 +269,9 @@ PLANTED = [
     ("ir/thrower.cc", "int F() { throw 1; }\n", "throw"),
     ("plugins/x.cc", "int x;\n", "unknown folder"),
     ("api/tcc.h", "#pragma once\n#include \"ir/expr.h\"\n", "standard headers only"),
+    ("api/tcc_runtime.h", "#pragma once\n" + "int x;\n" * 250, "expected fewer than 250"),
+    ("api/embed/module.cc", "#include \"ir/expr.h\"\n", "no such edge"),
+    ("examples/run/main.cc", "#include \"api/tcc.h\"\n", "no such edge"),
 ]
 
 

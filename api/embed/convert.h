@@ -1,0 +1,27 @@
+#pragma once
+
+#define TCC_IMPLEMENTATION
+#include "api/tcc_runtime.h"
+#include "ir/support/status.h"
+#include "ir/support/tensor.h"
+#include "runtime/artefact/metadata.h"
+
+// Between the embedding API's types, tcc::v1, and the compiler's own.
+namespace tcc {
+
+v1::Status ToApi(const Status& status);
+
+v1::TensorInfo ToApi(const TensorInfo& info, const Metadata& metadata);
+v1::KernelInfo ToApi(const KernelInfo& info);
+
+// Views of the caller's memory in the order of the model's inputs; shapes that are not given are
+// the declared ones. Fails, naming the input, where one is unknown, given twice or missing, has no
+// memory, or leaves a free dimension open.
+StatusOr<std::vector<Tensor>> ArrangeViews(const Metadata& metadata,
+                                           std::span<const v1::Input> inputs);
+// The same of outputs, whose shapes are known by now.
+StatusOr<std::vector<Tensor>> ArrangeViews(const Metadata& metadata,
+                                           std::span<const std::vector<int64_t>> shapes,
+                                           std::span<const v1::Output> outputs);
+
+}  // namespace tcc

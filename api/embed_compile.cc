@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+
+#include "api/compile_graph.h"
+#include "api/embed/module_state.h"
+#include "api/tcc.h"
+#include "ir/support/stop.h"
+#include "models/import_onnx.h"
+#include "runtime/artefact/artefact.h"
+
+// Compiling, of the embedding API.
+namespace tcc::v1 {
+
+struct Artefact::State {
+  tcc::Artefact artefact;
+};
+
+namespace {
+
+StatusOr<ImportOptions> ToImport(const CompileOptions& options) {
+  ImportOptions import;
+  import.dims = options.dims;
+  import.shapes = options.shapes;
+  import.external_data_folder = options.external_data_folder;
+  for (const Input& bind : options.binds) {
+    std::string name(bind.name);
+    tcc::DType dtype(static_cast<DTypeCode>(bind.dtype));
+    TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(dtype, bind.shape));
+    if (bytes != static_cast<int64_t>(bind.bytes)) {
+      return InvalidInput("bound input '{}': {}[{}] takes {} bytes, got {}", name,
+                          tcc::ToString(dtype), ShapeToString(bind.shape), bytes, bind.bytes);
+    }
+    std::span<const uint8_t> view(static_cast<const uint8_t*>(bind.data), bind.bytes);
+    tcc::Tensor tensor = MakeTensor(dtype, {bind.shape.begin(), bind.shape.end()}, view);
+    if (!import.binds.emplace(name, std::move(tensor)).second) {
+      return UsageError("input '{}' is bound twice", name);
+    }
+  }
+  return import;
+}
+
+// Tells the caller when a stage begins and how long the last one took.
+class Reporter {
+ public:
+  explicit Reporter(const CompileOptions& options) : options_(options) {}
+
+  void Report(const std::string& stage, int64_t done, int64_t total) {
+    std::lock_guard lock(mutex_);
+    if (stage != stage_) EndStage(stage);
+    if (options_.progress) options_.progress({stage, done, total});
+  }
+
+  // Ends the last stage too.
+  void Log(LogLevel level, const std::string& message) {
+    std::lock_guard lock(mutex_);
+    EndStage("");
+    if (options_.logger) options_.logger(level, message);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void EndStage(const std::string& next) {
+    Clock::time_point now = Clock::now();
+    if (options_.logger && !stage_.empty()) {
+      std::chrono::duration<double> seconds = now - start_;
+      options_.logger(LogLevel::kInfo, fmt::format("{}: {:.3f} s", stage_, seconds.count()));
+    }
+    stage_ = next;
+    start_ = now;
+  }
+
+  const CompileOptions& options_;
+  std::mutex mutex_;
+  std::string stage_;
+  Clock::time_point start_ = Clock::now();
+};
+
+template <typename Import>
+StatusOr<tcc::Artefact> CompileWith(const CompileOptions& options, const Import& import_model) {
+  Reporter reporter(options);
+  if (options.numeric != "strict") {
+    return Unsupported("numeric policy '{}'; this version knows only strict", options.numeric);
+  }
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
+  TCC_ASSIGN_OR_RETURN(ImportOptions import, ToImport(options));
+  reporter.Report("import", 0, 1);
+  TCC_RETURN_IF_ERROR(StopIfRequested(options.cancellation));
+  TCC_ASSIGN_OR_RETURN(Graph graph, import_model(import));
+  int threads = options.threads > 0 ? options.threads : static_cast<int>(AllowedCpus().size());
+  tcc::CompileOptions compile{
+      .target = target,
+      .threads = threads,
+      .progress = [&](const std::string& stage, int64_t done,
+                      int64_t total) { reporter.Report(stage, done, total); },
+      .stop = options.cancellation};
+  size_t nodes = graph.nodes.size();
+  TCC_ASSIGN_OR_RETURN(tcc::Artefact artefact, CompileGraph(std::move(graph), compile));
+  reporter.Log(
+      LogLevel::kInfo,
+      fmt::format("'{}' for {}: {} nodes became {} kernels in {} calls, {} bytes of weights",
+                  artefact.metadata.model, target.name, nodes, artefact.metadata.kernels.size(),
+                  artefact.plan.body.size(), artefact.weights.bytes.size()));
+  return artefact;
+}
+
+}  // namespace
+
+Result<Artefact> Compile(const std::string& path, const CompileOptions& options) {
+  auto artefact =
+      CompileWith(options, [&](const ImportOptions& import) { return ImportOnnx(path, import); });
+  if (!artefact.ok()) return ToApi(artefact.status());
+  return Artefact(std::make_shared<Artefact::State>(Artefact::State{std::move(*artefact)}));
+}
+
+Result<Artefact> Compile(std::span<const std::uint8_t> model, const CompileOptions& options) {
+  auto artefact = CompileWith(
+      options, [&](const ImportOptions& import) { return ImportOnnxBytes(model, import); });
+  if (!artefact.ok()) return ToApi(artefact.status());
+  return Artefact(std::make_shared<Artefact::State>(Artefact::State{std::move(*artefact)}));
+}
+
+Status Artefact::Save(const std::string& path) const {
+  return ToApi(WriteArtefact(state_->artefact, path));
+}
+
+std::vector<std::uint8_t> Artefact::Bytes() const {
+  return ArtefactBytes(state_->artefact);
+}
+
+Result<Module> Module::Load(const Artefact& artefact, const LoadOptions& options) {
+  return Access::Wrap(
+      tcc::Module::FromArtefact(artefact.state_->artefact, Access::Options(options)));
+}
+
+}  // namespace tcc::v1

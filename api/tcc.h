@@ -1,0 +1,76 @@
+#pragma once
+
+// tcc inside a program: compile a network, load what came out, run it.
+//
+//   tcc::Result<tcc::Artefact> artefact = tcc::Compile("model.onnx");
+//   tcc::Result<tcc::Module> module = tcc::Module::Load(*artefact);
+//   tcc::Status status = module->Run({tcc::In("x", x)}, {tcc::Out("y", y)});
+//
+// Guide, and how versions relate to the ABI: docs/embedding.md.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tcc_runtime.h"
+
+namespace tcc {
+TCC_API_BEGIN
+
+// A stage of compiling with something to count.
+struct Progress {
+  std::string_view stage;
+  std::int64_t done = 0;
+  std::int64_t total = 0;
+};
+
+enum class LogLevel { kInfo, kWarning };
+
+struct CompileOptions {
+  std::string target = "native";                  // or x86-64-v3, x86-64-v4, reference
+  std::map<std::string, std::int64_t> dims = {};  // values of dimensions by name
+  std::map<std::string, std::vector<std::int64_t>> shapes = {};  // whole shapes of inputs
+  std::vector<Input> binds = {};                                 // inputs that become constants
+  int threads = 0;                                               // 0: one for each CPU
+  std::string numeric = "strict";
+  // Where a model's files with large tensors lie; "": the model's own folder.
+  std::string external_data_folder = {};
+  // Called from the compiler's threads, one at a time.
+  std::function<void(const Progress&)> progress = {};
+  std::function<void(LogLevel, std::string_view)> logger = {};
+  // A stop request ends Compile with kCancelled within a kernel's compile time.
+  std::stop_token cancellation = {};
+};
+
+// A compiled network: to be saved, or loaded as it is. A handle.
+class TCC_EXPORT Artefact {
+ public:
+  // The file appears whole or not at all.
+  Status Save(const std::string& path) const;
+  // The file's content.
+  std::vector<std::uint8_t> Bytes() const;
+
+ private:
+  friend class Module;
+  friend Result<Artefact> Compile(const std::string&, const CompileOptions&);
+  friend Result<Artefact> Compile(std::span<const std::uint8_t>, const CompileOptions&);
+  struct State;
+  explicit Artefact(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+// An ONNX file. The same model and options give the same artefact for any number of threads.
+TCC_EXPORT Result<Artefact> Compile(const std::string& path, const CompileOptions& options = {});
+// An ONNX file's content, which is not needed afterwards.
+TCC_EXPORT Result<Artefact> Compile(std::span<const std::uint8_t> model,
+                                    const CompileOptions& options = {});
+
+TCC_API_END
+}  // namespace tcc

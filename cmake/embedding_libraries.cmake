@@ -1,0 +1,63 @@
+# What other programs link: libtcc (compiles and runs) and libtcc_runtime (runs), their headers, a
+# package file for CMake and one for pkg-config each. docs/embedding.md is the guide.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# The installed tree may be moved.
+file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+
+# Only the embedding API is exported: the compiler's own classes, and the static libraries inside,
+# must not meet other versions of themselves in the program.
+function(tcc_embedding_library target output)
+  cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;LINKS" ${ARGN})
+  add_library(${target} SHARED ${arg_SOURCES})
+  add_library(tcc::${output} ALIAS ${target})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE ${arg_LINKS})
+  target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
+  target_compile_features(${target} INTERFACE cxx_std_20)
+  target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include>)
+  # Before 1.0 a minor version may change the ABI.
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME ${output} EXPORT_NAME ${output}
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+    PUBLIC_HEADER "${arg_HEADERS}")
+  install(TARGETS ${target} EXPORT tcc_targets COMPONENT ${output}
+    PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tcc
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/${output}.pc.in ${CMAKE_BINARY_DIR}/${output}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${output}.pc COMPONENT ${output}
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+# <tcc/tcc.h> for programs in this build.
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/api ${CMAKE_BINARY_DIR}/include/tcc SYMBOLIC)
+
+file(GLOB runtime_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/api/embed/*.cc)
+set(compiler_sources ${runtime_sources} ${PROJECT_SOURCE_DIR}/api/embed_compile.cc
+    ${PROJECT_SOURCE_DIR}/api/embed_devices.cc)
+list(FILTER compiler_sources EXCLUDE REGEX "/embed/runtime_devices\\.cc$")
+
+tcc_embedding_library(tcc_runtime_shared tcc_runtime
+  SOURCES ${runtime_sources}
+  HEADERS ${PROJECT_SOURCE_DIR}/api/tcc_runtime.h ${PROJECT_SOURCE_DIR}/api/tcc_status.h
+  LINKS tcc_runtime)
+tcc_embedding_library(tcc_shared tcc
+  SOURCES ${compiler_sources}
+  HEADERS ${PROJECT_SOURCE_DIR}/api/tcc.h ${PROJECT_SOURCE_DIR}/api/tcc_runtime.h
+          ${PROJECT_SOURCE_DIR}/api/tcc_status.h
+  LINKS tcc_api)
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tcc)
+install(EXPORT tcc_targets NAMESPACE tcc:: DESTINATION ${package_folder} FILE tccTargets.cmake)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/tccConfig.cmake.in
+  ${CMAKE_BINARY_DIR}/tccConfig.cmake INSTALL_DESTINATION ${package_folder})
+# As the libraries' SOVERSION: before 1.0 another minor version does not do.
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/tccConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/tccConfig.cmake ${CMAKE_BINARY_DIR}/tccConfigVersion.cmake
+  DESTINATION ${package_folder})
+install(TARGETS tcc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

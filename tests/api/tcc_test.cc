@@ -1,0 +1,273 @@
+#include "api/tcc.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "tests/api/onnx_models.h"
+
+// The embedding API as a program outside sees it: no other header of tcc in here.
+namespace {
+
+tcc::Artefact Compiled(const std::vector<uint8_t>& model, const tcc::CompileOptions& options = {}) {
+  tcc::Result<tcc::Artefact> artefact = tcc::Compile(std::span(model), options);
+  INFO(artefact.status().message());
+  REQUIRE(artefact.ok());
+  return *artefact;
+}
+
+tcc::Module Loaded(tcc::Result<tcc::Module> module) {
+  INFO(module.status().message());
+  REQUIRE(module.ok());
+  return *module;
+}
+
+struct alignas(tcc::kAlignment) Six {
+  std::array<float, 6> values{};
+};
+
+// Tensors for all inputs and outputs of a module.
+struct Feed {
+  explicit Feed(const tcc::Module& module) {
+    for (const tcc::TensorInfo& info : module.inputs()) {
+      memory.push_back(tcc::AllocateAligned(info.bytes));
+      auto* values = static_cast<float*>(memory.back().get());
+      for (size_t i = 0; i < info.bytes / sizeof(float); ++i) {
+        values[i] = static_cast<float>(i * 37 % 101) / 50 - 1;
+      }
+      inputs.push_back({info.name, info.dtype, values, info.bytes});
+    }
+    for (const tcc::TensorInfo& info : module.outputs()) {
+      memory.push_back(tcc::AllocateAligned(info.bytes));
+      outputs.push_back({info.name, info.dtype, memory.back().get(), info.bytes});
+    }
+  }
+
+  std::vector<float> FirstOutput() const {
+    std::vector<float> values(outputs[0].bytes / sizeof(float));
+    std::memcpy(values.data(), outputs[0].data, outputs[0].bytes);
+    return values;
+  }
+
+  std::vector<std::shared_ptr<void>> memory;
+  std::vector<tcc::Input> inputs;
+  std::vector<tcc::Output> outputs;
+};
+
+std::vector<float> RunOnce(const tcc::Module& module) {
+  Feed feed(module);
+  tcc::Status status = module.Run(feed.inputs, feed.outputs);
+  INFO(status.message());
+  REQUIRE(status.ok());
+  return feed.FirstOutput();
+}
+
+TEST_CASE("a module says what its inputs and outputs are", "[api]") {
+  tcc::Module module = Loaded(tcc::Module::Load(Compiled(AddModel())));
+  REQUIRE(module.inputs().size() == 2);
+  const tcc::TensorInfo& x = module.inputs()[0];
+  CHECK(x.name == "x");
+  CHECK(x.dtype == tcc::DType::kFloat32);
+  CHECK(x.layout == tcc::Layout::kRowMajor);
+  CHECK(x.shape == std::vector<int64_t>{2, 3});
+  CHECK(x.bytes == 24);
+  CHECK(tcc::ToString(x.dtype) == "f32");
+  CHECK(module.outputs()[0].name == "y");
+  CHECK(module.name() == "add");
+  CHECK(module.target() == "native");
+  REQUIRE(module.kernels().size() == 1);
+  CHECK(module.kernels()[0].nodes == std::vector<std::string>{"y"});
+  CHECK(module.properties()[0].second == tcc::Version());
+}
+
+TEST_CASE("a run reads and writes the caller's aligned buffers in place", "[api]") {
+  tcc::Module module = Loaded(tcc::Module::Load(Compiled(AddModel())));
+  Six x{{1, 2, 3, 4, 5, 6}}, b{{10, 20, 30, 40, 50, 60}}, y;
+  tcc::Copies copies{.tensors = 9, .bytes = 9};
+  // By name, in another order.
+  REQUIRE(
+      module
+          .Run({tcc::In("b", b.values), tcc::In("x", x.values)}, {tcc::Out("y", y.values)}, &copies)
+          .ok());
+  CHECK(y.values == std::array<float, 6>{11, 22, 33, 44, 55, 66});
+  CHECK(copies.tensors == 0);
+  CHECK(copies.bytes == 0);
+}
+
+TEST_CASE("a run copies each buffer that is not aligned, and counts it", "[api]") {
+  tcc::Module module = Loaded(tcc::Module::Load(Compiled(AddModel())));
+  alignas(tcc::kAlignment) std::array<float, 7> x{0, 1, 2, 3, 4, 5, 6}, y{};
+  Six b{{1, 1, 1, 1, 1, 1}};
+  std::span shifted_x(x.data() + 1, 6), shifted_y(y.data() + 1, 6);
+  tcc::Copies copies;
+  // Without names tensors are taken by their places.
+  REQUIRE(
+      module
+          .Run({tcc::In("", shifted_x), tcc::In("", b.values)}, {tcc::Out("", shifted_y)}, &copies)
+          .ok());
+  CHECK(y == std::array<float, 7>{0, 2, 3, 4, 5, 6, 7});
+  CHECK(copies.tensors == 2);
+  CHECK(copies.bytes == 48);
+}
+
+TEST_CASE("what does not fit the model is refused by name", "[api]") {
+  tcc::Module module = Loaded(tcc::Module::Load(Compiled(AddModel())));
+  Six x, b, y;
+  auto message = [&](std::initializer_list<tcc::Input> inputs,
+                     std::initializer_list<tcc::Output> outputs) {
+    tcc::Status status = module.Run(inputs, outputs);
+    CHECK(status.code() == tcc::Code::kBadInput);
+    return status.message();
+  };
+  tcc::Input good_x = tcc::In("x", x.values), good_b = tcc::In("b", b.values);
+  tcc::Output good_y = tcc::Out("y", y.values);
+  using Catch::Matchers::Contains;
+  CHECK_THAT(message({good_x}, {good_y}), Contains("input 'b' is missing"));
+  CHECK_THAT(message({good_x, good_b}, {}), Contains("output 'y' is missing"));
+  CHECK_THAT(message({good_x, good_x}, {good_y}), Contains("'x' is given twice"));
+  CHECK_THAT(message({good_x, tcc::In("c", b.values)}, {good_y}), Contains("no input 'c'"));
+  std::array<double, 6> wrong_type{};
+  CHECK_THAT(message({good_x, tcc::In("b", wrong_type)}, {good_y}), Contains("expected f32[2x3]"));
+  std::array<float, 5> too_short{};
+  CHECK_THAT(message({good_x, tcc::In("b", too_short)}, {good_y}), Contains("24 bytes, got 20"));
+  CHECK_THAT(message({good_x, good_b}, {tcc::Out("y", too_short)}), Contains("got 20"));
+  std::array<int64_t, 2> shape{3, 2};
+  CHECK_THAT(message({good_x, tcc::In("b", b.values, shape)}, {good_y}), Contains("f32[3x2]"));
+  tcc::Input nothing{"b", tcc::DType::kFloat32, nullptr, 24};
+  CHECK_THAT(message({good_x, nothing}, {good_y}), Contains("no memory"));
+}
+
+TEST_CASE("an artefact runs the same directly, from a file and from memory", "[api]") {
+  tcc::Artefact artefact = Compiled(SmallNetwork("dqn"));
+  std::vector<float> expected = RunOnce(Loaded(tcc::Module::Load(artefact)));
+  std::string path = (std::filesystem::temp_directory_path() / "tcc_test_artefact.tcc").string();
+  REQUIRE(artefact.Save(path).ok());
+  CHECK(RunOnce(Loaded(tcc::Module::Load(path))) == expected);
+  std::filesystem::remove(path);
+  auto bytes = std::make_shared<std::vector<uint8_t>>(artefact.Bytes());
+  CHECK(RunOnce(Loaded(tcc::Module::Load(*bytes, bytes))) == expected);
+  tcc::Module copied = Loaded(tcc::Module::Load(*bytes, nullptr));
+  bytes->assign(bytes->size(), 0);
+  CHECK(RunOnce(copied) == expected);
+}
+
+TEST_CASE("native code answers as the reference does", "[api]") {
+  std::vector<uint8_t> model = SmallNetwork("resnet18");
+  std::vector<float> got = RunOnce(Loaded(tcc::Module::Load(Compiled(model))));
+  std::vector<float> expected =
+      RunOnce(Loaded(tcc::Module::Load(Compiled(model, {.target = "reference"}))));
+  REQUIRE(got.size() == expected.size());
+  for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(expected[i]).margin(1e-4));
+}
+
+TEST_CASE("eight threads run one module at once", "[api]") {
+  tcc::Module module =
+      Loaded(tcc::Module::Load(Compiled(SmallNetwork("mobilenet_v2")), {.threads = 2, .pool = {}}));
+  std::vector<float> expected = RunOnce(module);
+  std::array<int, 8> equal{};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      Feed feed(module);
+      tcc::Executor own(module);
+      for (int run = 0; run < 10; ++run) {
+        // Half of them by executors of their own.
+        std::memset(feed.outputs[0].data, 0, feed.outputs[0].bytes);
+        tcc::Status status =
+            t % 2 == 0 ? module.Run(feed.inputs, feed.outputs) : own.Run(feed.inputs, feed.outputs);
+        equal[t] += status.ok() && feed.FirstOutput() == expected;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int count : equal) CHECK(count == 10);
+}
+
+TEST_CASE("modules share a pool of threads", "[api]") {
+  tcc::ThreadPool pool(3);
+  tcc::LoadOptions options{.pool = pool};
+  tcc::Module one = Loaded(tcc::Module::Load(Compiled(AddModel()), options));
+  tcc::Module two = Loaded(tcc::Module::Load(Compiled(SmallNetwork("dqn")), options));
+  CHECK(one.threads() == 3);
+  CHECK(two.threads() == 3);
+  CHECK(RunOnce(two) == RunOnce(Loaded(tcc::Module::Load(Compiled(SmallNetwork("dqn")),
+                                                         {.threads = 1, .pool = {}}))));
+}
+
+TEST_CASE("progress and log tell every stage", "[api]") {
+  std::vector<std::string> stages, lines;
+  tcc::CompileOptions options;
+  options.threads = 2;
+  options.progress = [&](const tcc::Progress& progress) {
+    CHECK(progress.done <= progress.total);
+    if (stages.empty() || stages.back() != progress.stage) stages.emplace_back(progress.stage);
+  };
+  options.logger = [&](tcc::LogLevel, std::string_view line) { lines.emplace_back(line); };
+  (void)Compiled(SmallNetwork("dqn"), options);
+  CHECK(stages == std::vector<std::string>{"import", "graph", "schedule", "code", "plan"});
+  REQUIRE(lines.size() == 6);
+  CHECK_THAT(lines.back(), Catch::Matchers::Contains("kernels"));
+}
+
+TEST_CASE("a stop request ends compiling at every stage", "[api]") {
+  std::vector<uint8_t> model = SmallNetwork("resnet18");
+  for (const char* stage : {"import", "graph", "schedule", "code", "plan"}) {
+    INFO(stage);
+    std::stop_source source;
+    std::chrono::steady_clock::time_point requested;
+    tcc::CompileOptions options;
+    options.threads = 2;
+    options.cancellation = source.get_token();
+    options.progress = [&](const tcc::Progress& progress) {
+      if (progress.stage != stage || source.stop_requested()) return;
+      requested = std::chrono::steady_clock::now();
+      source.request_stop();
+    };
+    tcc::Result<tcc::Artefact> artefact = tcc::Compile(std::span(model), options);
+    std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - requested;
+    REQUIRE_FALSE(artefact.ok());
+    CHECK(artefact.status().code() == tcc::Code::kCancelled);
+    CHECK(seconds.count() < 1);
+  }
+}
+
+TEST_CASE("options that do not fit and models that are none are refused", "[api]") {
+  std::vector<uint8_t> model = AddModel();
+  auto code = [&](const tcc::CompileOptions& options) {
+    return tcc::Compile(std::span(model), options).status().code();
+  };
+  CHECK(code({.target = "vax"}) == tcc::Code::kUsage);
+  CHECK(code({.shapes = {{"z", {1}}}}) == tcc::Code::kUsage);
+  CHECK(code({.numeric = "tf32"}) == tcc::Code::kUnsupported);
+  CHECK(tcc::Compile("/nowhere/model.onnx").status().code() == tcc::Code::kBadInput);
+  model.resize(model.size() / 2);
+  CHECK(code({}) == tcc::Code::kBadInput);
+  CHECK(tcc::Module::Load("/nowhere/model.tcc").status().code() == tcc::Code::kBadInput);
+  CHECK(tcc::Module::Load(model, nullptr).status().code() == tcc::Code::kBadInput);
+}
+
+TEST_CASE("a bound input becomes a constant", "[api]") {
+  std::array<float, 6> bias{1, 2, 3, 4, 5, 6};
+  std::array<int64_t, 2> shape{2, 3};
+  tcc::CompileOptions options;
+  options.binds = {tcc::In("b", bias, shape)};
+  tcc::Module module = Loaded(tcc::Module::Load(Compiled(AddModel(), options)));
+  REQUIRE(module.inputs().size() == 1);
+  Six x{{1, 1, 1, 1, 1, 1}}, y;
+  REQUIRE(module.Run({tcc::In("x", x.values)}, {tcc::Out("y", y.values)}).ok());
+  CHECK(y.values == std::array<float, 6>{2, 3, 4, 5, 6, 7});
+}
+
+TEST_CASE("output shapes follow from the inputs' without their data", "[api]") {
+  tcc::Module module = Loaded(tcc::Module::Load(Compiled(AddModel())));
+  tcc::Input x{"x", tcc::DType::kFloat32, nullptr, 24}, b{"b", tcc::DType::kFloat32, nullptr, 24};
+  auto shapes = module.OutputShapes(std::array{x, b});
+  REQUIRE(shapes.ok());
+  CHECK(*shapes == std::vector<std::vector<int64_t>>{{2, 3}});
+  CHECK_FALSE(module.OutputShapes(std::array{x}).ok());
+}
+
+}  // namespace
