@@ -67,11 +67,7 @@ Status RunCheck(const CheckCommand& command) {
                        command.feed.golden.empty()
                            ? ReferenceOutputs(std::move(graph), inputs, reference)
                            : GoldenOutputs(command.feed.golden, outputs.size()));
-  Comparison comparison;
-  Status status =
-      CompareOutputs(outputs, expected, OutputNames(metadata), command.feed.tolerance, &comparison);
-  if (comparison.elements > 0) PrintComparison(comparison);
-  return status;
+  return CompareAndPrint(outputs, expected, metadata, command.feed.tolerance);
 }
 
 }  // namespace

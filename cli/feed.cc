@@ -1,6 +1,7 @@
 #include "cli/feed.h"
 
 #include "api/random_inputs.h"
+#include "cli/seed_option.h"
 #include "cli/split_assignment.h"
 #include "ir/support/npy.h"
 #include "runtime/binding.h"
@@ -31,9 +32,8 @@ void AddFeedOptions(CLI::App& app, FeedOptions& options) {
   CLI::Option* input = app.add_option("--input", options.inputs, "A tensor to feed")
                            ->type_name("name=x.npy")
                            ->allow_extra_args(false);
-  CLI::Option* random = app.add_option("--random", options.random_seed, "Feed random tensors")
-                            ->type_name("SEED")
-                            ->capture_default_str();
+  CLI::Option* random =
+      AddSeedOption(app, "--random", options.random_seed, "Feed random tensors")->type_name("SEED");
   CLI::Option* golden =
       app.add_option("--golden", options.golden, "Feed input_<i>.npy, expect output_<i>.npy")
           ->type_name("DIR");
@@ -67,18 +67,19 @@ StatusOr<std::vector<Tensor>> GoldenOutputs(const std::string& folder, size_t co
   return ReadNumbered(folder, "output", count);
 }
 
-std::vector<std::string> OutputNames(const Metadata& metadata) {
+Status CompareAndPrint(const std::vector<Tensor>& outputs, const std::vector<Tensor>& expected,
+                       const Metadata& metadata, const Tolerance& tolerance) {
   std::vector<std::string> names;
   for (const TensorInfo& info : metadata.outputs) names.push_back(info.name);
-  return names;
-}
-
-void PrintComparison(const Comparison& comparison) {
+  Comparison comparison;
+  Status status = CompareOutputs(outputs, expected, names, tolerance, &comparison);
+  if (comparison.elements == 0) return status;
   fmt::print(
       "{} elements, {} differ, max rel error {:.3g}, {:.3g} of the deviation, max abs error "
       "{:.3g}\n",
       comparison.elements, comparison.different, comparison.max_rel_error,
       comparison.max_error_in_deviations, comparison.max_abs_error);
+  return status;
 }
 
 }  // namespace tcc

@@ -27,9 +27,8 @@ StatusOr<std::vector<Tensor>> FeedOf(const FeedOptions& options, const Metadata&
 // output_<i>.npy of the golden folder, one a name.
 StatusOr<std::vector<Tensor>> GoldenOutputs(const std::string& folder, size_t count);
 
-std::vector<std::string> OutputNames(const Metadata& metadata);
-
-// The last line that a comparison prints, on standard output.
-void PrintComparison(const Comparison& comparison);
+// As CompareOutputs; prints the figures as the last line of standard output.
+Status CompareAndPrint(const std::vector<Tensor>& outputs, const std::vector<Tensor>& expected,
+                       const Metadata& metadata, const Tolerance& tolerance);
 
 }  // namespace tcc

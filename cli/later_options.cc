@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "cli/seed_option.h"
+
 namespace tcc {
 
 void AddLaterOptions(CLI::App& app, LaterOptions& options) {
@@ -13,9 +15,8 @@ void AddLaterOptions(CLI::App& app, LaterOptions& options) {
   app.add_option("--numeric", options.numeric, "Bound of the error against float64")
       ->type_name("strict")
       ->capture_default_str();
-  app.add_option("--seed", options.seed, "Seed of what is random in a compilation")
-      ->type_name("S")
-      ->capture_default_str();
+  AddSeedOption(app, "--seed", options.seed, "Seed of what is random in a compilation")
+      ->type_name("S");
 }
 
 Status RefuseLaterOptions(const LaterOptions& options) {

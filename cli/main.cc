@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <system_error>
 
 #include "cli/command.h"
 #include "cli/exit_code.h"
@@ -25,10 +26,10 @@ void EndOnBug(const std::string& message) {
   _exit(kExitInternal);
 }
 
+// A full disk shows when the buffer is written, in the middle or now.
 ExitCode Finish(Status status) {
-  if (std::fflush(stdout) != 0 && status.ok()) {
-    status = InvalidInput("could not write to standard output");
-  }
+  bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (!written && status.ok()) status = InvalidInput("could not write to standard output");
   if (!status.ok()) Complain(Message(status));
   return ExitCodeOf(status);
 }
@@ -37,7 +38,7 @@ ExitCode Finish(Status status) {
 ExitCode EndOnParseError(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) {
     fmt::print("{}", app.help());
-    return kExitOk;
+    return Finish(OkStatus());
   }
   Complain(error.what());
   std::string command;
@@ -81,6 +82,10 @@ int main(int argc, char** argv) {
     return tcc::Run(argc, argv);
   } catch (const std::bad_alloc&) {
     tcc::Complain("out of memory");
+  } catch (const std::system_error& error) {
+    // Printing throws it.
+    tcc::Complain(std::string("could not write: ") + error.what());
+    return tcc::kExitBadInput;
   } catch (const std::exception& error) {
     tcc::Complain(std::string("unexpected: ") + error.what());
   }

@@ -73,11 +73,7 @@ Status RunRun(const RunCommand& command) {
   if (command.feed.golden.empty()) return OkStatus();
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> expected,
                        GoldenOutputs(command.feed.golden, outputs.size()));
-  Comparison comparison;
-  Status status =
-      CompareOutputs(outputs, expected, OutputNames(metadata), command.feed.tolerance, &comparison);
-  if (comparison.elements > 0) PrintComparison(comparison);
-  return status;
+  return CompareAndPrint(outputs, expected, metadata, command.feed.tolerance);
 }
 
 }  // namespace

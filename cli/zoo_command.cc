@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/seed_option.h"
 #include "models/export_onnx.h"
 #include "models/zoo.h"
 
@@ -41,9 +42,8 @@ Action DeclareZoo(CLI::App& app) {
       ->type_name("M.onnx");
   export_app->add_flag("--small", command->options.small,
                        "The same structure with fewer channels and pixels");
-  export_app->add_option("--seed", command->options.seed, "Seed of the weights")
-      ->type_name("S")
-      ->capture_default_str();
+  AddSeedOption(*export_app, "--seed", command->options.seed, "Seed of the weights")
+      ->type_name("S");
   return [command] { return RunZoo(*command); };
 }
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import subprocess
 
 from tcc_command import CommandTest, main
 
@@ -30,6 +31,22 @@ class ExitCodes(CommandTest):
         self.refused(2, "--stage", "dump", "m.onnx", "--target", "native", "--stage", "soup")
         self.refused(2, "--random", "run", "m.tcc", "--random", "1", "--golden", "g")
         self.refused(2, "lenet", "zoo", "export", "lenet", "-o", self.folder / "m.onnx")
+
+    def test_negative_seeds_are_refused_and_do_not_wrap_around(self):
+        for value in ["-1", "1.5", "18446744073709551616", "x"]:
+            self.refused(2, f"got '{value}'", "run", "m.tcc", "--random", value)
+            self.refused(2, f"got '{value}'", "zoo", "export", "dqn", "-o", "m.onnx",
+                         "--seed", value)
+
+    def test_failed_writes_to_standard_output_are_errors(self):
+        model = self.export("dqn", "--small")
+        for arguments in [["--help"], ["version"], ["ops", "--markdown"], ["--help-markdown"],
+                          ["dump", model, "--target", "native", "--stage", "asm"]]:
+            with self.subTest(arguments=arguments), open("/dev/full", "w") as full:
+                result = subprocess.run([self.tcc, *map(str, arguments)], stdout=full,
+                                        stderr=subprocess.PIPE, text=True, check=False)
+                self.assertEqual(result.returncode, 4, result.stderr)
+                self.assertIn("could not write", result.stderr)
 
     def test_options_of_dimensions_are_checked(self):
         model = self.export("dqn", "--small")
