@@ -26,6 +26,8 @@ std::span<const Command> Commands();
 Action DeclareBench(CLI::App& app);
 Action DeclareCheck(CLI::App& app);
 Action DeclareCompile(CLI::App& app);
+Action DeclareDevices(CLI::App& app);
+Action DeclareDoctor(CLI::App& app);
 Action DeclareDump(CLI::App& app);
 Action DeclareInspect(CLI::App& app);
 Action DeclareOnnxTest(CLI::App& app);

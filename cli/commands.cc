@@ -14,6 +14,8 @@ constexpr Command kCommands[] = {
     {"onnx-test", "Run ONNX's own tests of models and operators",    DeclareOnnxTest},
     {"zoo",     "List or export the built-in networks",              DeclareZoo},
     {"ops",     "List the operators that models may use",            DeclareOps},
+    {"devices", "List what compiled models run on",                  DeclareDevices},
+    {"doctor",  "Say what tcc finds on this machine, or misses",     DeclareDoctor},
     {"version", "Print the version",                                 DeclareVersion},
 };
 // clang-format on

@@ -20,6 +20,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kGpuStatistics[] = {"registers",   "shared_bytes", "spill_bytes",
+                                          "local_bytes", "ffma_share",   "load_bytes_widest",
+                                          "waves"};
+
 struct InspectCommand {
   ModelOptions file;
   bool json = false;
@@ -44,7 +48,11 @@ Json ArtefactSummary(const Artefact& artefact) {
   const Metadata& metadata = artefact.metadata;
   Json kernels = Json::array();
   for (const KernelInfo& kernel : metadata.kernels) {
-    kernels.push_back({{"name", kernel.name}, {"nodes", kernel.nodes}, {"flops", kernel.flops}});
+    Json row = {{"name", kernel.name}, {"nodes", kernel.nodes}, {"flops", kernel.flops}};
+    // Always there for programs that read them; a CPU's kernels have none of these.
+    for (const char* key : kGpuStatistics) row[key] = nullptr;
+    for (const auto& [key, value] : kernel.statistics) row[key] = value;
+    kernels.push_back(std::move(row));
   }
   Json properties = Json::object();
   for (const auto& [key, value] : metadata.properties) properties[key] = value;
@@ -182,6 +190,14 @@ Status RunInspect(const InspectCommand& command) {
   if (command.json) {
     fmt::print("{}\n", summary.dump(2));
   } else {
+    // People need not read what this kind of artefact does not have.
+    if (summary.contains("kernels")) {
+      for (Json& kernel : summary["kernels"]) {
+        for (const char* key : kGpuStatistics) {
+          if (kernel[key].is_null()) kernel.erase(key);
+        }
+      }
+    }
     PrintText(summary);
   }
   return OkStatus();

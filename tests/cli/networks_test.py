@@ -125,6 +125,12 @@ class Networks(CommandTest):
         report = json.loads(self.call("inspect", artefact, "--json"))
         self.assertEqual(report["target"], "native")
         self.assertLess(report["weights_bytes"], os.path.getsize(artefact))
+        for kernel in report["kernels"]:
+            self.assertEqual(list(kernel)[:3], ["name", "nodes", "flops"])
+            self.assertLess(0, kernel["code_bytes"])
+            for key in ["registers", "shared_bytes", "spill_bytes", "local_bytes", "ffma_share",
+                        "load_bytes_widest", "waves"]:
+                self.assertIsNone(kernel[key])  # of GPUs
 
 
 if __name__ == "__main__":

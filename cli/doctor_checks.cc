@@ -1,0 +1,176 @@
+#include "cli/doctor_checks.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "api/version.h"
+#include "codegen_llvm/toolchain.h"
+#include "ir/target.h"
+#include "runtime/artefact/artefact.h"
+#include "runtime/cpu_features.h"
+#include "runtime/thread_pool.h"
+
+namespace tcc {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+DoctorCheck CheckVersions() {
+  return {"tcc", true, true, fmt::format("{}, artefact version {}", kVersion, kArtefactVersion)};
+}
+
+DoctorCheck CheckCodeGenerator() {
+  return {"code generator", true, true,
+          fmt::format("LLVM {}, LLD {}", LlvmVersion(), LldVersion())};
+}
+
+// "native" must be at least x86-64-v3; the better the level, the more targets run here.
+DoctorCheck CheckCpu() {
+  std::vector<std::string> runnable;
+  for (const Target& target : AllTargets()) {
+    if (target.kind != TargetKind::kCpu || target.name == "native") continue;
+    if (CheckCpuFeatures(RequiredCpuFeatures(target)).ok()) runnable.push_back(target.name);
+  }
+  Target native = *FindTarget("native");
+  if (runnable.empty()) {
+    return {"CPU", false, true,
+            HostCpuName() + ": lacks features of x86-64-v3 (AVX2, FMA, F16C, BMI2)"};
+  }
+  return {"CPU", true, true,
+          fmt::format("{}: target native has vectors of {} bytes; {} run here too; {}",
+                      HostCpuName(), native.vector_bytes, fmt::join(runnable, " and "),
+                      fmt::join(RequiredCpuFeatures(native), " "))};
+}
+
+DoctorCheck CheckThreads() {
+  return {"threads", true, true,
+          fmt::format("{} CPUs may be used of {}", AllowedCpus().size(),
+                      sysconf(_SC_NPROCESSORS_ONLN))};
+}
+
+// A file is made in the folder and goes again.
+std::string WriteProblem(const fs::path& folder) {
+  std::string pattern = (folder / "tcc-doctor-XXXXXX").string();
+  int file = mkstemp(pattern.data());
+  if (file < 0) return std::strerror(errno);
+  close(file);
+  unlink(pattern.c_str());
+  return "";
+}
+
+std::string SpaceText(const fs::path& folder) {
+  std::error_code error;
+  fs::space_info space = fs::space(folder, error);
+  if (error) return "unknown space";
+  return fmt::format("{:.1f} GB free", static_cast<double>(space.available) * 1e-9);
+}
+
+DoctorCheck CheckTemporaryFolder() {
+  std::string folder = Variable("TMPDIR").empty() ? "/tmp" : Variable("TMPDIR");
+  std::string problem = WriteProblem(folder);
+  if (problem.empty()) return {"temporary folder", true, true, folder + ", " + SpaceText(folder)};
+  return {"temporary folder", false, true,
+          fmt::format("cannot write to {}: {}; set TMPDIR", folder, problem)};
+}
+
+// Nothing is cached by this version: a folder that is not there yet need not be made.
+DoctorCheck CheckCacheFolder() {
+  std::string folder = CacheFolder();
+  if (folder.empty()) {
+    return {"cache folder", false, false, "set TCC_CACHE_DIR, XDG_CACHE_HOME or HOME"};
+  }
+  fs::path existing = folder;
+  std::error_code ignored;
+  while (!fs::exists(existing, ignored) && existing.has_relative_path()) {
+    existing = existing.parent_path();
+  }
+  bool writable = access(existing.c_str(), W_OK) == 0;
+  if (!writable) {
+    return {"cache folder", false, false,
+            fmt::format("{}: cannot write to {}; set TCC_CACHE_DIR", folder, existing.string())};
+  }
+  return {"cache folder", true, false,
+          fmt::format("{}{}, {}", folder, existing == folder ? "" : " (not there yet)",
+                      SpaceText(existing))};
+}
+
+// Kernels are loaded from an anonymous file; hardened systems may forbid that.
+DoctorCheck CheckLoading() {
+  int file = memfd_create("tcc-doctor", MFD_CLOEXEC);
+  bool runnable = false;
+  if (file >= 0 && ftruncate(file, 4096) == 0) {
+    void* memory = mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+    runnable = memory != MAP_FAILED;
+    if (runnable) munmap(memory, 4096);
+  }
+  std::string problem = runnable ? "" : std::strerror(errno);
+  if (file >= 0) close(file);
+  if (runnable) return {"loading of kernels", true, true, "anonymous files may be executed"};
+  return {"loading of kernels", false, true, "cannot execute an anonymous file: " + problem};
+}
+
+// The first of `paths` that dlopen takes.
+std::string FirstLibrary(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    if (!library) continue;
+    dlclose(library);
+    return path;
+  }
+  return "";
+}
+
+DoctorCheck CheckLibrary(const std::string& name, const std::vector<std::string>& paths,
+                         const std::string& advice) {
+  std::string found = FirstLibrary(paths);
+  if (!found.empty()) return {name, true, false, found};
+  return {name, false, false, fmt::format("sought {}; {}", fmt::join(paths, ", "), advice)};
+}
+
+DoctorCheck CheckDriver() {
+  return CheckLibrary("NVIDIA driver", {"libcuda.so.1"},
+                      "GPUs need the driver; this version generates no code for them");
+}
+
+DoctorCheck CheckNvrtc() {
+  constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+  std::vector<std::string> paths;
+  if (!Variable("TCC_NVRTC").empty()) paths.push_back(Variable("TCC_NVRTC"));
+  for (std::string folder : {Variable("CUDA_HOME"), std::string("/usr/local/cuda")}) {
+    if (folder.empty()) continue;
+    for (const char* name : kNames) paths.push_back(folder + "/lib64/" + name);
+  }
+  for (const char* name : kNames) paths.emplace_back(name);
+  return CheckLibrary("NVRTC", paths,
+                      "set TCC_NVRTC or CUDA_HOME; this version generates no code for GPUs");
+}
+
+}  // namespace
+
+std::string CacheFolder() {
+  if (std::string folder = Variable("TCC_CACHE_DIR"); !folder.empty()) return folder;
+  if (std::string folder = Variable("XDG_CACHE_HOME"); !folder.empty()) return folder + "/tcc";
+  if (std::string home = Variable("HOME"); !home.empty()) return home + "/.cache/tcc";
+  return "";
+}
+
+std::vector<DoctorCheck> RunDoctor() {
+  return {CheckVersions(), CheckCodeGenerator(),   CheckCpu(),
+          CheckThreads(),  CheckTemporaryFolder(), CheckCacheFolder(),
+          CheckLoading(),  CheckDriver(),          CheckNvrtc()};
+}
+
+}  // namespace tcc

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tcc {
+
+// One thing that tcc finds on this machine, or misses.
+struct DoctorCheck {
+  std::string name;
+  bool found = false;
+  bool needed = false;  // without it compiling or running for the CPU fails
+  std::string detail;   // what was found; or where it was sought and what to do
+};
+
+std::vector<DoctorCheck> RunDoctor();
+
+// The folder for caches: $TCC_CACHE_DIR, else $XDG_CACHE_HOME/tcc, else ~/.cache/tcc.
+std::string CacheFolder();
+
+}  // namespace tcc

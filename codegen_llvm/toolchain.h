@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+// What the code generator is made of, for reports.
+namespace tcc {
+
+// Of the LLVM that runs, not of the headers: "19.1.7".
+std::string LlvmVersion();
+std::string LldVersion();
+// LLVM's name of this CPU: "skylake-avx512".
+std::string HostCpuName();
+
+}  // namespace tcc

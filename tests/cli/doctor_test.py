@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""tcc doctor says what it finds, where it sought what is missing, and ends with 5 if it matters."""
+
+import json
+import os
+import subprocess
+
+from tcc_command import CommandTest, main
+
+
+class Doctor(CommandTest):
+    def doctor(self, expect=0, **environment):
+        result = subprocess.run([self.tcc, "doctor", "--json"], capture_output=True, text=True,
+                                env={**os.environ, **environment}, check=False)
+        self.assertEqual(result.returncode, expect, result.stderr)
+        self.error = result.stderr
+        return {check["name"]: check for check in json.loads(result.stdout)}
+
+    def test_every_check_is_ok_or_missing(self):
+        checks = self.doctor()
+        for name in ["tcc", "code generator", "CPU", "threads", "temporary folder", "cache folder",
+                     "loading of kernels", "NVIDIA driver", "NVRTC"]:
+            self.assertIn(checks[name]["status"], ["ok", "missing"])
+            self.assertTrue(checks[name]["detail"])
+        self.assertIn("LLVM 19.", checks["code generator"]["detail"])
+        lines = self.call("doctor").splitlines()
+        self.assertEqual(len(lines), len(checks))
+        for line in lines:
+            self.assertRegex(line, r"^(ok|missing) ")
+
+    def test_a_missing_temporary_folder_matters(self):
+        checks = self.doctor(expect=5, TMPDIR="/nowhere")
+        self.assertEqual(checks["temporary folder"]["status"], "missing")
+        self.assertIn("TMPDIR", checks["temporary folder"]["detail"])
+        self.assertIn("temporary folder", self.error)
+
+    def test_a_missing_library_says_where_it_was_sought(self):
+        checks = self.doctor(TCC_NVRTC="/nowhere/libnvrtc.so", CUDA_HOME="/no/cuda")
+        if checks["NVRTC"]["status"] == "missing":
+            self.assertIn("/nowhere/libnvrtc.so", checks["NVRTC"]["detail"])
+            self.assertIn("/no/cuda/lib64", checks["NVRTC"]["detail"])
+
+    def test_the_cache_folder_follows_the_variables_in_their_order(self):
+        home = {"HOME": str(self.folder / "home"), "XDG_CACHE_HOME": "", "TCC_CACHE_DIR": ""}
+        self.assertIn(f"{self.folder}/home/.cache/tcc", self.doctor(**home)["cache folder"]["detail"])
+        home["XDG_CACHE_HOME"] = str(self.folder / "xdg")
+        self.assertIn(f"{self.folder}/xdg/tcc", self.doctor(**home)["cache folder"]["detail"])
+        home["TCC_CACHE_DIR"] = str(self.folder / "own")
+        self.assertIn(f"{self.folder}/own (", self.doctor(**home)["cache folder"]["detail"])
+
+    def test_devices_are_listed(self):
+        rows = json.loads(self.call("devices", "--json"))
+        self.assertEqual([row["name"] for row in rows], ["cpu", "reference"])
+        self.assertGreaterEqual(rows[0]["threads"], 1)
+        self.assertTrue(self.call("devices").startswith("cpu "))
+
+
+if __name__ == "__main__":
+    main()
