@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/ops_markdown.h"
 #include "models/onnx_ops.h"
 
 namespace tcc {
@@ -12,6 +13,7 @@ namespace {
 
 struct OpsCommand {
   bool json = false;
+  bool markdown = false;
 };
 
 std::string InputsText(const OnnxOp& op) {
@@ -30,6 +32,10 @@ std::string AttributesText(const OnnxOp& op) {
 }
 
 Status RunOps(const OpsCommand& command) {
+  if (command.markdown) {
+    fmt::print("{}", OpsMarkdown());
+    return OkStatus();
+  }
   std::vector<const OnnxOp*> ops;
   for (const OnnxOp& op : AllOnnxOps()) ops.push_back(&op);
   std::sort(ops.begin(), ops.end(),
@@ -59,7 +65,8 @@ Status RunOps(const OpsCommand& command) {
 
 Action DeclareOps(CLI::App& app) {
   auto command = std::make_shared<OpsCommand>();
-  app.add_flag("--json", command->json, "Print JSON");
+  CLI::Option* json = app.add_flag("--json", command->json, "Print JSON");
+  app.add_flag("--markdown", command->markdown, "Print the page docs/operators.md")->excludes(json);
   return [command] { return RunOps(*command); };
 }
 

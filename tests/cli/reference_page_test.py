@@ -10,9 +10,15 @@ class ReferencePage(CommandTest):
         self.assertEqual(page, self.call("--help-markdown"),
                          "run: tcc --help-markdown > docs/cli.md")
 
+    def test_the_page_of_operators_is_what_ops_prints(self):
+        page = (ROOT / "docs" / "operators.md").read_text()
+        self.assertEqual(page, self.call("ops", "--markdown"),
+                         "run: tcc ops --markdown > docs/operators.md")
+
     def test_every_command_is_in_the_page(self):
         page = self.call("--help-markdown")
-        for command in ["compile", "run", "check", "bench", "inspect", "dump", "zoo export", "ops"]:
+        for command in ["compile", "run", "check", "bench", "inspect", "dump", "zoo export", "ops",
+                        "devices", "doctor"]:
             self.assertIn(f"\n## tcc {command}\n", page)
 
 
