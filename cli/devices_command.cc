@@ -35,7 +35,7 @@ Status RunDevices(const DevicesCommand& command) {
     std::string line;
     for (const auto& [key, value] : row.items()) {
       std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-      line += key == "name" ? text : "  " + key + " " + text;
+      line += key == "name" ? text : fmt::format("  {} {}", key, text);
     }
     fmt::print("{}\n", line);
   }

@@ -149,7 +149,7 @@ DoctorCheck CheckNvrtc() {
   constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
   std::vector<std::string> paths;
   if (!Variable("TCC_NVRTC").empty()) paths.push_back(Variable("TCC_NVRTC"));
-  for (std::string folder : {Variable("CUDA_HOME"), std::string("/usr/local/cuda")}) {
+  for (const std::string& folder : {Variable("CUDA_HOME"), std::string("/usr/local/cuda")}) {
     if (folder.empty()) continue;
     for (const char* name : kNames) paths.push_back(folder + "/lib64/" + name);
   }

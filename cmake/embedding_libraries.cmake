@@ -6,6 +6,12 @@ include(CMakePackageConfigHelpers)
 # The installed tree may be moved.
 file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 
+# What the library says of itself is what the package files say of it.
+file(STRINGS ${PROJECT_SOURCE_DIR}/api/version.h version_line REGEX "kVersion")
+if(NOT version_line MATCHES "\"${PROJECT_VERSION}\"")
+  message(FATAL_ERROR "api/version.h says ${version_line}; the project's version is ${PROJECT_VERSION}")
+endif()
+
 # Only the embedding API is exported: the compiler's own classes, and the static libraries inside,
 # must not meet other versions of themselves in the program.
 function(tcc_embedding_library target output)

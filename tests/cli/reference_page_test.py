@@ -8,12 +8,12 @@ class ReferencePage(CommandTest):
     def test_the_page_is_what_help_markdown_prints(self):
         page = (ROOT / "docs" / "cli.md").read_text()
         self.assertEqual(page, self.call("--help-markdown"),
-                         "run: tcc --help-markdown > docs/cli.md")
+                         "run: scripts/update_docs.sh")
 
     def test_the_page_of_operators_is_what_ops_prints(self):
         page = (ROOT / "docs" / "operators.md").read_text()
         self.assertEqual(page, self.call("ops", "--markdown"),
-                         "run: tcc ops --markdown > docs/operators.md")
+                         "run: scripts/update_docs.sh")
 
     def test_every_command_is_in_the_page(self):
         page = self.call("--help-markdown")

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# usage: scripts/update_docs.sh [TCC]
+# Writes again what docs/ holds of the program's own making, by the tcc given (default: that of
+# build/release): the command line, the operators, the API and the dumps of the tutorial.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tcc=$(realpath "${1:-build/release/bin/tcc}")
+
+# A page is replaced only by a whole one.
+write() {
+  "$tcc" "${@:2}" >"build/$(basename "$1")"
+  mv "build/$(basename "$1")" "$1"
+}
+write docs/cli.md --help-markdown
+write docs/operators.md ops --markdown
+scripts/api_reference.py
+build/venv/bin/python scripts/fill_tutorial.py "$tcc"
+git --no-pager diff --stat -- docs
