@@ -57,7 +57,8 @@ Status RunOps(const OpsCommand& command) {
     fmt::print("{:<24} {:>5}  {:<10} {:<6}  {}\n", op->name, op->since, ToString(op->types),
                InputsText(*op), AttributesText(*op));
   }
-  fmt::print("{} operators of the default domain, up to opset {}\n", ops.size(), kNewestOpset);
+  fmt::print("{} operators, those of the default domain up to opset {}\n", ops.size(),
+             kNewestOpset);
   return OkStatus();
 }
 

@@ -116,6 +116,13 @@ Combiner ProductCombiner(DType dtype) {
   return Elementwise("product", Const(dtype, 1),
                      [](const Expr& a, const Expr& b) { return a * b; });
 }
+Combiner SumPairCombiner(DType dtype) {
+  return Interned("sum_pair_" + ToString(dtype), [&] {
+    Parts parts = ParametersFor({Const(dtype, 0), Const(dtype, 0)});
+    for (size_t e = 0; e < 2; ++e) parts.results.push_back(parts.lhs[e] + parts.rhs[e]);
+    return parts;
+  });
+}
 Combiner MaxCombiner(DType dtype) {
   return Elementwise("max", Lowest(dtype), MaxOf);
 }

@@ -41,6 +41,8 @@ std::vector<Expr> Combine(const Combiner& combiner, const std::vector<Expr>& lhs
 // The same object for the same arguments: combiners may be compared by Equal or by their text.
 Combiner SumCombiner(DType dtype);
 Combiner ProductCombiner(DType dtype);
+// Two sums at once.
+Combiner SumPairCombiner(DType dtype);
 // Identity: the type's least (greatest) value, -inf (+inf) for floats; NaN propagates.
 Combiner MaxCombiner(DType dtype);
 Combiner MinCombiner(DType dtype);

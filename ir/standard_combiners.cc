@@ -24,6 +24,7 @@ struct Row {
 
 constexpr Row kRows[] = {
     {"sum_", IsNumeric, SumCombiner},
+    {"sum_pair_", IsNumeric, SumPairCombiner},
     {"product_", IsNumeric, ProductCombiner},
     {"max_", IsOrdered, MaxCombiner},
     {"min_", IsOrdered, MinCombiner},

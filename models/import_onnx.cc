@@ -133,13 +133,14 @@ class Importer {
   }
 
   Status AddNode(onnxpb::Node& proto) {
-    const OnnxOp& op = *FindOnnxOp(proto.op_type());
+    const OnnxOp& op = *FindOnnxOp(OperatorName(proto));
     std::string where = fmt::format("node '{}' ({})", NodeName(proto), op.name);
     if (proto.output_size() == 0 || proto.output(0).empty()) {
       return InvalidInput("{} has no output", where);
     }
     TCC_ASSIGN_OR_RETURN(std::vector<ValueId> inputs, Inputs(proto, op, where));
-    TCC_ASSIGN_OR_RETURN(auto attributes, ReadAttributes(proto, op, opset_, files_, limits_));
+    TCC_ASSIGN_OR_RETURN(auto attributes,
+                         ReadAttributes(proto, op, OpsetFor(proto, opset_), files_, limits_));
     if (op.op == OpKind::kConstant) return AddConstant(proto, attributes, where);
     if (op.op == OpKind::kIdentity && graph_.ConstantOf(inputs[0])) {
       AddAlias(proto.output(0), inputs[0]);
@@ -154,10 +155,10 @@ class Importer {
               .outputs = {},
               .attributes = std::move(attributes)};
     for (size_t i = 0; i < outputs; ++i) {
-      node.outputs.push_back(Define({.name = proto.output(static_cast<int>(i)),
-                                     .dtype = types[i],
-                                     .shape = {},
-                                     .constant = {}}));
+      const std::string& name = proto.output(static_cast<int>(i));
+      node.outputs.push_back(
+          name.empty() ? kNoValue
+                       : Define({.name = name, .dtype = types[i], .shape = {}, .constant = {}}));
     }
     if (op.normalize != nullptr) {
       OnnxNodeContext context(graph_, node, opset_,

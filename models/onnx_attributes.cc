@@ -74,6 +74,10 @@ std::string OperatorName(const onnxpb::Node& node) {
   return IsDefaultDomain(node.domain()) ? node.op_type() : node.domain() + "." + node.op_type();
 }
 
+int64_t OpsetFor(const onnxpb::Node& node, int64_t default_opset) {
+  return IsDefaultDomain(node.domain()) ? default_opset : 1;
+}
+
 std::string NodeName(const onnxpb::Node& node) {
   if (!node.name().empty()) return node.name();
   for (const std::string& output : node.output()) {

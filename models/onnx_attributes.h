@@ -12,6 +12,8 @@ namespace tcc {
 bool IsDefaultDomain(const std::string& domain);
 // "Conv"; with its domain where that is not the default one: "com.microsoft.Gelu".
 std::string OperatorName(const onnxpb::Node& node);
+// The opset that the node's operator is of: of other domains there is only version 1.
+int64_t OpsetFor(const onnxpb::Node& node, int64_t default_opset);
 // The node's name, or its first output's where it has none.
 std::string NodeName(const onnxpb::Node& node);
 

@@ -51,16 +51,32 @@ class OnnxNodeContext {
   std::function<std::string(const std::string&)> fresh_name_;
 };
 
+Status NormalizeBatchNormalization(OnnxNodeContext& context);
+Status NormalizeBiasGelu(OnnxNodeContext& context);
+// Add, Pow and their like, whose operands broadcast by attributes before opset 7.
+Status NormalizeBinary(OnnxNodeContext& context);
 Status NormalizeCast(OnnxNodeContext& context);
 Status NormalizeCastLike(OnnxNodeContext& context);
 Status NormalizeClip(OnnxNodeContext& context);
 Status NormalizeConstantOfShape(OnnxNodeContext& context);
 Status NormalizeConv(OnnxNodeContext& context);
 Status NormalizeDropout(OnnxNodeContext& context);
+Status NormalizeFastGelu(OnnxNodeContext& context);
+Status NormalizeGelu(OnnxNodeContext& context);
+Status NormalizeLayerNormalization(OnnxNodeContext& context);
+Status NormalizeMean(OnnxNodeContext& context);
 Status NormalizePad(OnnxNodeContext& context);
+Status NormalizePRelu(OnnxNodeContext& context);
 Status NormalizePool(OnnxNodeContext& context);
+Status NormalizeRMSNormalization(OnnxNodeContext& context);
+Status NormalizeRotaryEmbeddingOfMicrosoft(OnnxNodeContext& context);
+// SkipLayerNormalization and SkipSimplifiedLayerNormalization.
+Status NormalizeSkipLayerNormalization(OnnxNodeContext& context);
 Status NormalizeSlice(OnnxNodeContext& context);
+// Softmax, LogSoftmax and Hardmax.
 Status NormalizeSoftmax(OnnxNodeContext& context);
+Status NormalizeSoftmaxCrossEntropyLoss(OnnxNodeContext& context);
+Status NormalizeSum(OnnxNodeContext& context);
 // Squeeze, Unsqueeze and Reduce*.
 Status NormalizeAxes(OnnxNodeContext& context);
 

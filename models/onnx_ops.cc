@@ -16,11 +16,40 @@ constexpr OnnxAttribute kAxisOptional[] = {{"axis", kInt, kOptional}};
 constexpr OnnxAttribute kAxesUntil12[] = {
     {.name = "axes", .type = kInts, .presence = kOptional, .until = 12}};
 
+constexpr OnnxAttribute kAlpha1[] = {{"alpha", kFloat, kDefault, 1}};
+
+constexpr OnnxAttribute kArgReduction[] = {
+    {"axis", kInt, kDefault, 0},
+    {"keepdims", kInt, kDefault, 1},
+    {.name = "select_last_index", .type = kInt, .presence = kDefault, .number = 0, .since = 12}};
+
+// The softmax is never computed in a narrower type than f32.
+constexpr OnnxAttribute kAttention[] = {
+    {"is_causal", kInt, kDefault, 0},
+    {"kv_num_heads", kInt, kOptional},
+    {"q_num_heads", kInt, kOptional},
+    {"qk_matmul_output_mode", kInt, kDefault, 0},
+    {"scale", kFloat, kOptional},
+    {"softcap", kFloat, kDefault, 0},
+    {"softmax_precision", kInt, kIgnored},
+    {.name = "left_window_size", .type = kInt, .presence = kDefault, .number = -1, .since = 25},
+    {.name = "right_window_size", .type = kInt, .presence = kDefault, .number = -1, .since = 25}};
+
+// Before opset 7 the second operand broadcasts only if asked to, from dimension `axis` on.
+constexpr OnnxAttribute kBinary[] = {
+    {.name = "axis", .type = kInt, .presence = kOptional, .until = 6},
+    {.name = "broadcast", .type = kInt, .presence = kDefault, .number = 0, .until = 6},
+    {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5}};
+
+constexpr OnnxAttribute kBitShift[] = {{"direction", kString, kRequired}};
+
 constexpr OnnxAttribute kBatchNormalization[] = {
     {"epsilon", kFloat, kDefault, 1e-5f},
-    {"momentum", kFloat, kIgnored},
+    {"momentum", kFloat, kDefault, 0.9f},
+    {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5},
+    {.name = "is_test", .type = kInt, .presence = kDefault, .number = 0, .until = 6},
     {.name = "spatial", .type = kInt, .presence = kFixed, .number = 1, .until = 8},
-    {.name = "training_mode", .type = kInt, .presence = kFixed, .number = 0, .since = 14}};
+    {.name = "training_mode", .type = kInt, .presence = kDefault, .number = 0, .since = 14}};
 
 // Both say how to round to float8 types, which nothing is cast to here.
 constexpr OnnxAttribute kCast[] = {
@@ -33,6 +62,7 @@ constexpr OnnxAttribute kCastLike[] = {
     {.name = "round_mode", .type = kString, .presence = kIgnored, .since = 24}};
 
 constexpr OnnxAttribute kClip[] = {
+    {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5},
     {.name = "min", .type = kFloat, .presence = kOptional, .until = 10},
     {.name = "max", .type = kFloat, .presence = kOptional, .until = 10}};
 
@@ -51,18 +81,65 @@ constexpr OnnxAttribute kConv[] = {{"auto_pad", kString, kDefault, 0, "NOTSET"},
                                    {"pads", kInts, kOptional},
                                    {"strides", kInts, kOptional}};
 
+constexpr OnnxAttribute kConsumedInputs[] = {
+    {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5}};
+
+// Dropout of a model at inference is the identity, whatever the old attribute says.
 constexpr OnnxAttribute kDropout[] = {
+    {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5},
+    {.name = "is_test", .type = kInt, .presence = kIgnored, .until = 6},
     {.name = "ratio", .type = kFloat, .presence = kIgnored, .until = 11},
     {.name = "seed", .type = kInt, .presence = kIgnored, .since = 12}};
 
-constexpr OnnxAttribute kGemm[] = {{"alpha", kFloat, kDefault, 1},
-                                   {"beta", kFloat, kDefault, 1},
-                                   {"transA", kInt, kDefault, 0},
-                                   {"transB", kInt, kDefault, 0}};
+constexpr OnnxAttribute kElu[] = {
+    {"alpha", kFloat, kDefault, 1},
+    {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5}};
 
-constexpr OnnxAttribute kHardSigmoid[] = {{"alpha", kFloat, kDefault, 0.2f},
-                                          {"beta", kFloat, kDefault, 0.5f}};
-constexpr OnnxAttribute kLeakyRelu[] = {{"alpha", kFloat, kDefault, 0.01f}};
+constexpr OnnxAttribute kGelu[] = {{"approximate", kString, kDefault, 0, "none"}};
+
+constexpr OnnxAttribute kGemm[] = {
+    {"alpha", kFloat, kDefault, 1},
+    {"beta", kFloat, kDefault, 1},
+    {"transA", kInt, kDefault, 0},
+    {"transB", kInt, kDefault, 0},
+    {.name = "broadcast", .type = kInt, .presence = kIgnored, .until = 6}};
+
+// The computation is never in a narrower type than f32.
+constexpr OnnxAttribute kGroupNormalization[] = {
+    {"epsilon", kFloat, kDefault, 1e-5f},
+    {"num_groups", kInt, kRequired},
+    {.name = "stash_type", .type = kInt, .presence = kIgnored, .since = 21}};
+
+constexpr OnnxAttribute kHardSigmoid[] = {
+    {"alpha", kFloat, kDefault, 0.2f},
+    {"beta", kFloat, kDefault, 0.5f},
+    {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5}};
+constexpr OnnxAttribute kInstanceNormalization[] = {
+    {"epsilon", kFloat, kDefault, 1e-5f},
+    {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5}};
+
+constexpr OnnxAttribute kIsInf[] = {{"detect_negative", kInt, kDefault, 1},
+                                    {"detect_positive", kInt, kDefault, 1}};
+
+constexpr OnnxAttribute kLayerNormalization[] = {{"axis", kInt, kDefault, -1},
+                                                 {"epsilon", kFloat, kDefault, 1e-5f},
+                                                 {"stash_type", kInt, kDefault, 1}};
+
+constexpr OnnxAttribute kLeakyRelu[] = {
+    {"alpha", kFloat, kDefault, 0.01f},
+    {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5}};
+constexpr OnnxAttribute kLpNormalization[] = {{"axis", kInt, kDefault, -1},
+                                              {"p", kInt, kDefault, 2}};
+
+constexpr OnnxAttribute kLRN[] = {{"alpha", kFloat, kDefault, 1e-4f},
+                                  {"beta", kFloat, kDefault, 0.75},
+                                  {"bias", kFloat, kDefault, 1},
+                                  {"size", kInt, kRequired}};
+
+constexpr OnnxAttribute kLoss[] = {{"ignore_index", kInt, kOptional},
+                                   {"reduction", kString, kDefault, 0, "mean"}};
+
+constexpr OnnxAttribute kMeanVarianceNormalization[] = {{"axes", kInts, kOptional}};
 constexpr OnnxAttribute kMod[] = {{"fmod", kInt, kDefault, 0}};
 
 constexpr OnnxAttribute kPad[] = {
@@ -98,7 +175,41 @@ constexpr OnnxAttribute kReduce[] = {
     {.name = "axes", .type = kInts, .presence = kOptional, .until = 17}};
 
 constexpr OnnxAttribute kReshape[] = {{"allowzero", kInt, kDefault, 0}};
+constexpr OnnxAttribute kQuickGelu[] = {{"alpha", kFloat, kDefault, 1.702f}};
+
+constexpr OnnxAttribute kRotaryEmbedding[] = {{"interleaved", kInt, kDefault, 0},
+                                              {"num_heads", kInt, kOptional},
+                                              {"rotary_embedding_dim", kInt, kDefault, 0}};
+
+// Of com.microsoft.
+constexpr OnnxAttribute kRotaryEmbeddingOfMicrosoft[] = {
+    {"interleaved", kInt, kDefault, 0},
+    {"is_packed_batching", kInt, kFixed, 0},
+    {"num_heads", kInt, kDefault, 0},
+    {"rotary_embedding_dim", kInt, kDefault, 0},
+    {"scale", kFloat, kDefault, 1}};
+
+constexpr OnnxAttribute kSkipNormalization[] = {{"epsilon", kFloat, kDefault, 1e-12f}};
+
+constexpr OnnxAttribute kSelu[] = {
+    {.name = "alpha", .type = kFloat, .presence = kDefault, .number = 1.6732f, .until = 5},
+    {.name = "gamma", .type = kFloat, .presence = kDefault, .number = 1.0507f, .until = 5},
+    {.name = "alpha",
+     .type = kFloat,
+     .presence = kDefault,
+     .number = 1.67326319217681884765625,
+     .since = 6},
+    {.name = "gamma",
+     .type = kFloat,
+     .presence = kDefault,
+     .number = 1.05070102214813232421875,
+     .since = 6},
+    {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5}};
+
 constexpr OnnxAttribute kShape[] = {{"start", kInt, kDefault, 0}, {"end", kInt, kOptional}};
+
+constexpr OnnxAttribute kShrink[] = {{"bias", kFloat, kDefault, 0},
+                                     {"lambd", kFloat, kDefault, 0.5}};
 
 constexpr OnnxAttribute kSlice[] = {
     {.name = "starts", .type = kInts, .presence = kOptional, .until = 9},
@@ -110,73 +221,133 @@ constexpr OnnxAttribute kTranspose[] = {{"perm", kInts, kOptional}};
 // clang-format off
 constexpr OnnxOp kOps[] = {
     // name, kind, since, signature, types, inputs from, to, outputs, attributes, normalize
-    {"Abs", OpKind::kAbs, 6, "T>T", kNumber, 1, 1, 1, {}},
-    {"Add", OpKind::kAdd, 7, "TT>T", kNumber, 2, 2, 1, {}},
-    {"And", OpKind::kAnd, 7, "BB>B", kAnyType, 2, 2, 1, {}},
+    {"Abs", OpKind::kAbs, 1, "T>T", kNumber, 1, 1, 1, kConsumedInputs},
+    {"Acos", OpKind::kAcos, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Acosh", OpKind::kAcosh, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Add", OpKind::kAdd, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
+    {"And", OpKind::kAnd, 1, "BB>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
+    {"ArgMax", OpKind::kArgMax, 1, "T>I", kNumber, 1, 1, 1, kArgReduction},
+    {"ArgMin", OpKind::kArgMin, 1, "T>I", kNumber, 1, 1, 1, kArgReduction},
+    {"Asin", OpKind::kAsin, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Asinh", OpKind::kAsinh, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Atan", OpKind::kAtan, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Atanh", OpKind::kAtanh, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Attention", OpKind::kAttention, 23, "TTUATUI>TTUT", kAnyFloat, 3, 7, 4, kAttention},
     {"AveragePool", OpKind::kAveragePool, 1, "T>T", kAnyFloat, 1, 1, 1, kAveragePool, NormalizePool},
-    {"BatchNormalization", OpKind::kBatchNormalization, 7, "TUUVV>T", kAnyFloat, 5, 5, 1, kBatchNormalization},
+    {"BatchNormalization", OpKind::kBatchNormalization, 1, "TUUVV>TV", kAnyFloat, 5, 5, 3, kBatchNormalization, NormalizeBatchNormalization},
+    {"BitShift", OpKind::kBitShift, 11, "TT>T", kNumber, 2, 2, 1, kBitShift},
+    {"BitwiseAnd", OpKind::kBitwiseAnd, 18, "TT>T", kNumber, 2, 2, 1, {}},
+    {"BitwiseNot", OpKind::kBitwiseNot, 18, "T>T", kNumber, 1, 1, 1, {}},
+    {"BitwiseOr", OpKind::kBitwiseOr, 18, "TT>T", kNumber, 2, 2, 1, {}},
+    {"BitwiseXor", OpKind::kBitwiseXor, 18, "TT>T", kNumber, 2, 2, 1, {}},
     {"Cast", OpKind::kCast, 6, "A>*", kAnyType, 1, 1, 1, kCast, NormalizeCast},
     {"CastLike", OpKind::kCast, 15, "AA>*", kAnyType, 2, 2, 1, kCastLike, NormalizeCastLike},
-    {"Ceil", OpKind::kCeil, 6, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Clip", OpKind::kClip, 6, "TTT>T", kNumber, 1, 3, 1, kClip, NormalizeClip},
+    {"Ceil", OpKind::kCeil, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
+    {"Celu", OpKind::kCelu, 12, "T>T", kAnyFloat, 1, 1, 1, kAlpha1},
+    {"Clip", OpKind::kClip, 1, "TTT>T", kNumber, 1, 3, 1, kClip, NormalizeClip},
     {"Concat", OpKind::kConcat, 4, "T>T", kAnyType, 1, kManyInputs, 1, kAxisRequired},
     {"Constant", OpKind::kConstant, 1, ">*", kAnyType, 0, 0, 1, kConstant},
     {"ConstantOfShape", OpKind::kConstantOfShape, 9, "I>*", kAnyType, 1, 1, 1, kConstantOfShape, NormalizeConstantOfShape},
     {"Conv", OpKind::kConv, 1, "TTT>T", kAnyFloat, 2, 3, 1, kConv, NormalizeConv},
-    {"Div", OpKind::kDiv, 7, "TT>T", kNumber, 2, 2, 1, {}},
-    {"Dropout", OpKind::kDropout, 7, "TFB>TB", kAnyFloat, 1, 3, 2, kDropout, NormalizeDropout},
-    {"Equal", OpKind::kEqual, 7, "TT>B", kAnyType, 2, 2, 1, {}},
+    {"Cos", OpKind::kCos, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Cosh", OpKind::kCosh, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Div", OpKind::kDiv, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
+    {"Dropout", OpKind::kDropout, 1, "TFB>TB", kAnyFloat, 1, 3, 2, kDropout, NormalizeDropout},
+    {"Elu", OpKind::kElu, 1, "T>T", kAnyFloat, 1, 1, 1, kElu},
+    {"Equal", OpKind::kEqual, 1, "TT>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
     {"Erf", OpKind::kErf, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Exp", OpKind::kExp, 6, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Exp", OpKind::kExp, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"Expand", OpKind::kExpand, 8, "TI>T", kAnyType, 2, 2, 1, {}},
     {"Flatten", OpKind::kFlatten, 1, "T>T", kAnyType, 1, 1, 1, kAxis1},
-    {"Floor", OpKind::kFloor, 6, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Floor", OpKind::kFloor, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"Gather", OpKind::kGather, 1, "TJ>T", kAnyType, 2, 2, 1, kAxis0},
-    {"Gemm", OpKind::kGemm, 7, "TTT>T", kNumber, 2, 3, 1, kGemm},
+    {"Gelu", OpKind::kGelu, 20, "T>T", kAnyFloat, 1, 1, 1, kGelu, NormalizeGelu},
+    {"Gemm", OpKind::kGemm, 1, "TTT>T", kNumber, 2, 3, 1, kGemm},
     {"GlobalAveragePool", OpKind::kGlobalAveragePool, 1, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"GlobalMaxPool", OpKind::kGlobalMaxPool, 1, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Greater", OpKind::kGreater, 7, "TT>B", kNumber, 2, 2, 1, {}},
+    {"Greater", OpKind::kGreater, 1, "TT>B", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"GreaterOrEqual", OpKind::kGreaterOrEqual, 12, "TT>B", kNumber, 2, 2, 1, {}},
-    {"HardSigmoid", OpKind::kHardSigmoid, 6, "T>T", kAnyFloat, 1, 1, 1, kHardSigmoid},
+    {"GroupNormalization", OpKind::kGroupNormalization, 18, "T>T", kAnyFloat, 3, 3, 1, kGroupNormalization},
+    {"HardSigmoid", OpKind::kHardSigmoid, 1, "T>T", kAnyFloat, 1, 1, 1, kHardSigmoid},
     {"HardSwish", OpKind::kHardSwish, 14, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Hardmax", OpKind::kHardmax, 1, "T>T", kAnyFloat, 1, 1, 1, kAxisOptional, NormalizeSoftmax},
     {"Identity", OpKind::kIdentity, 1, "T>T", kAnyType, 1, 1, 1, {}},
-    {"LeakyRelu", OpKind::kLeakyRelu, 6, "T>T", kAnyFloat, 1, 1, 1, kLeakyRelu},
-    {"Less", OpKind::kLess, 7, "TT>B", kNumber, 2, 2, 1, {}},
+    {"InstanceNormalization", OpKind::kInstanceNormalization, 1, "T>T", kAnyFloat, 3, 3, 1, kInstanceNormalization},
+    {"IsInf", OpKind::kIsInf, 10, "F>B", kAnyFloat, 1, 1, 1, kIsInf},
+    {"IsNaN", OpKind::kIsNaN, 9, "F>B", kAnyFloat, 1, 1, 1, {}},
+    {"LRN", OpKind::kLRN, 1, "T>T", kAnyFloat, 1, 1, 1, kLRN},
+    {"LayerNormalization", OpKind::kLayerNormalization, 17, "T>T*", kAnyFloat, 2, 3, 3, kLayerNormalization, NormalizeLayerNormalization},
+    {"LeakyRelu", OpKind::kLeakyRelu, 1, "T>T", kAnyFloat, 1, 1, 1, kLeakyRelu},
+    {"Less", OpKind::kLess, 1, "TT>B", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"LessOrEqual", OpKind::kLessOrEqual, 12, "TT>B", kNumber, 2, 2, 1, {}},
-    {"Log", OpKind::kLog, 6, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Log", OpKind::kLog, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"LogSoftmax", OpKind::kLogSoftmax, 1, "T>T", kAnyFloat, 1, 1, 1, kAxisOptional, NormalizeSoftmax},
+    {"LpNormalization", OpKind::kLpNormalization, 1, "T>T", kAnyFloat, 1, 1, 1, kLpNormalization},
     {"MatMul", OpKind::kMatMul, 1, "TT>T", kNumber, 2, 2, 1, {}},
-    {"Max", OpKind::kMax, 6, "T>T", kNumber, 1, kManyInputs, 1, {}},
+    {"Max", OpKind::kMax, 1, "T>T", kNumber, 1, kManyInputs, 1, kConsumedInputs},
     {"MaxPool", OpKind::kMaxPool, 1, "T>T", kNumber, 1, 1, 1, kMaxPool, NormalizePool},
-    {"Min", OpKind::kMin, 6, "T>T", kNumber, 1, kManyInputs, 1, {}},
+    {"Mean", OpKind::kAdd, 1, "T>T", kAnyFloat, 1, kManyInputs, 1, kConsumedInputs, NormalizeMean},
+    {"MeanVarianceNormalization", OpKind::kMeanVarianceNormalization, 9, "T>T", kAnyFloat, 1, 1, 1, kMeanVarianceNormalization},
+    {"Min", OpKind::kMin, 1, "T>T", kNumber, 1, kManyInputs, 1, kConsumedInputs},
+    {"Mish", OpKind::kMish, 18, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Mod", OpKind::kMod, 10, "TT>T", kNumber, 2, 2, 1, kMod},
-    {"Mul", OpKind::kMul, 7, "TT>T", kNumber, 2, 2, 1, {}},
-    {"Neg", OpKind::kNeg, 6, "T>T", kNumber, 1, 1, 1, {}},
+    {"Mul", OpKind::kMul, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
+    {"Neg", OpKind::kNeg, 1, "T>T", kNumber, 1, 1, 1, kConsumedInputs},
+    {"NegativeLogLikelihoodLoss", OpKind::kNegativeLogLikelihoodLoss, 12, "TJT>T", kAnyFloat, 2, 3, 1, kLoss},
     {"Not", OpKind::kNot, 1, "B>B", kAnyType, 1, 1, 1, {}},
-    {"Or", OpKind::kOr, 7, "BB>B", kAnyType, 2, 2, 1, {}},
+    {"Or", OpKind::kOr, 1, "BB>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
+    {"PRelu", OpKind::kPRelu, 1, "TT>T", kNumber, 2, 2, 1, kConsumedInputs, NormalizePRelu},
     {"Pad", OpKind::kPad, 2, "TITJ>T", kAnyType, 1, 4, 1, kPad, NormalizePad},
-    {"Pow", OpKind::kPow, 7, "TU>T", kNumber, 2, 2, 1, {}},
-    {"Reciprocal", OpKind::kReciprocal, 6, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Pow", OpKind::kPow, 1, "TU>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
+    {"RMSNormalization", OpKind::kRMSNormalization, 23, "TV>V", kAnyFloat, 2, 2, 1, kLayerNormalization, NormalizeRMSNormalization},
+    {"Reciprocal", OpKind::kReciprocal, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
+    {"ReduceL1", OpKind::kReduceL1, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
+    {"ReduceL2", OpKind::kReduceL2, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
+    {"ReduceLogSum", OpKind::kReduceLogSum, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
+    {"ReduceLogSumExp", OpKind::kReduceLogSumExp, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
     {"ReduceMax", OpKind::kReduceMax, 1, "TI>T", kAnyType, 1, 2, 1, kReduce, NormalizeAxes},
     {"ReduceMean", OpKind::kReduceMean, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
     {"ReduceMin", OpKind::kReduceMin, 1, "TI>T", kAnyType, 1, 2, 1, kReduce, NormalizeAxes},
     {"ReduceProd", OpKind::kReduceProd, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
     {"ReduceSum", OpKind::kReduceSum, 1, "TI>T", kNumber, 1, 2, 1, kReduceSum, NormalizeAxes},
-    {"Relu", OpKind::kRelu, 6, "T>T", kNumber, 1, 1, 1, {}},
+    {"ReduceSumSquare", OpKind::kReduceSumSquare, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
+    {"Relu", OpKind::kRelu, 1, "T>T", kNumber, 1, 1, 1, kConsumedInputs},
     {"Reshape", OpKind::kReshape, 5, "TI>T", kAnyType, 2, 2, 1, kReshape},
+    {"RotaryEmbedding", OpKind::kRotaryEmbedding, 23, "TTTI>T", kAnyFloat, 3, 4, 1, kRotaryEmbedding},
     {"Round", OpKind::kRound, 11, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Selu", OpKind::kSelu, 1, "T>T", kAnyFloat, 1, 1, 1, kSelu},
     {"Shape", OpKind::kShape, 1, "A>I", kAnyType, 1, 1, 1, kShape},
-    {"Sigmoid", OpKind::kSigmoid, 6, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Shrink", OpKind::kShrink, 9, "T>T", kNumber, 1, 1, 1, kShrink},
+    {"Sigmoid", OpKind::kSigmoid, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"Sign", OpKind::kSign, 9, "T>T", kNumber, 1, 1, 1, {}},
+    {"SimplifiedLayerNormalization", OpKind::kRMSNormalization, 1, "TV>V*", kAnyFloat, 2, 2, 2, kLayerNormalization, NormalizeRMSNormalization},
+    {"Sin", OpKind::kSin, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Sinh", OpKind::kSinh, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Slice", OpKind::kSlice, 1, "TJJJJ>T", kAnyType, 1, 5, 1, kSlice, NormalizeSlice},
     {"Softmax", OpKind::kSoftmax, 1, "T>T", kAnyFloat, 1, 1, 1, kAxisOptional, NormalizeSoftmax},
-    {"Sqrt", OpKind::kSqrt, 6, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"SoftmaxCrossEntropyLoss", OpKind::kNegativeLogLikelihoodLoss, 12, "TJT>T", kAnyFloat, 2, 3, 2, kLoss, NormalizeSoftmaxCrossEntropyLoss},
+    {"Softplus", OpKind::kSoftplus, 1, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Softsign", OpKind::kSoftsign, 1, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Sqrt", OpKind::kSqrt, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"Squeeze", OpKind::kSqueeze, 1, "TI>T", kAnyType, 1, 2, 1, kAxesUntil12, NormalizeAxes},
-    {"Sub", OpKind::kSub, 7, "TT>T", kNumber, 2, 2, 1, {}},
-    {"Tanh", OpKind::kTanh, 6, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Sub", OpKind::kSub, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
+    {"Sum", OpKind::kAdd, 1, "T>T", kAnyFloat, 1, kManyInputs, 1, kConsumedInputs, NormalizeSum},
+    {"Swish", OpKind::kSwish, 24, "T>T", kAnyFloat, 1, 1, 1, kAlpha1},
+    {"Tan", OpKind::kTan, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Tanh", OpKind::kTanh, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
+    {"ThresholdedRelu", OpKind::kThresholdedRelu, 10, "T>T", kAnyFloat, 1, 1, 1, kAlpha1},
     {"Transpose", OpKind::kTranspose, 1, "T>T", kAnyType, 1, 1, 1, kTranspose},
     {"Unsqueeze", OpKind::kUnsqueeze, 1, "TI>T", kAnyType, 1, 2, 1, kAxesUntil12, NormalizeAxes},
     {"Where", OpKind::kWhere, 9, "BTT>T", kAnyType, 3, 3, 1, {}},
+    {"Xor", OpKind::kXor, 1, "BB>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
+    {"com.microsoft.BiasGelu", OpKind::kGelu, 1, "TT>T", kAnyFloat, 2, 2, 1, {}, NormalizeBiasGelu},
+    {"com.microsoft.FastGelu", OpKind::kGelu, 1, "TT>T", kAnyFloat, 1, 2, 1, {}, NormalizeFastGelu},
+    {"com.microsoft.Gelu", OpKind::kGelu, 1, "T>T", kAnyFloat, 1, 1, 1, {}, NormalizeGelu},
+    {"com.microsoft.QuickGelu", OpKind::kSwish, 1, "T>T", kAnyFloat, 1, 1, 1, kQuickGelu},
+    {"com.microsoft.RotaryEmbedding", OpKind::kRotaryEmbedding, 1, "TITT>T", kAnyFloat, 4, 4, 1, kRotaryEmbeddingOfMicrosoft, NormalizeRotaryEmbeddingOfMicrosoft},
+    {"com.microsoft.SimplifiedLayerNormalization", OpKind::kRMSNormalization, 1, "TV>V*", kAnyFloat, 2, 2, 2, kLayerNormalization, NormalizeRMSNormalization},
+    {"com.microsoft.SkipLayerNormalization", OpKind::kLayerNormalization, 1, "T>T**T", kAnyFloat, 3, 5, 4, kSkipNormalization, NormalizeSkipLayerNormalization},
+    {"com.microsoft.SkipSimplifiedLayerNormalization", OpKind::kRMSNormalization, 1, "T>T**T", kAnyFloat, 3, 4, 4, kSkipNormalization, NormalizeSkipLayerNormalization},
 };
 // clang-format on
 

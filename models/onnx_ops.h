@@ -44,12 +44,12 @@ inline constexpr int kManyInputs = INT32_MAX;
 class OnnxNodeContext;
 
 struct OnnxOp {
-  std::string_view name;  // ONNX's, default domain
+  std::string_view name;  // ONNX's; "com.microsoft.QGemm" in another than the default domain
   OpKind op;
-  int since;  // the oldest opset that is read
+  int since;  // the oldest opset of its domain that is read
   // Types of inputs and, after '>', outputs. T: one type of `types`, the same everywhere; U, V: one
-  // numeric type each; F: any float; B: bool; I: i64; J: i32 or i64; A: any; *: what normalize
-  // says. The last letter stands for all further operands.
+  // numeric type each; F: any float; B: bool; I: i64; J: i32 or i64; K: i32; A: any; *: what
+  // normalize says. The last letter stands for all further operands.
   std::string_view signature;
   TypeClass types;
   int min_inputs;
@@ -61,7 +61,7 @@ struct OnnxOp {
 };
 
 std::span<const OnnxOp> AllOnnxOps();
-// nullptr if the default domain has no such operator in the table.
+// By the name of a row; nullptr if the table has no such operator.
 const OnnxOp* FindOnnxOp(std::string_view name);
 
 }  // namespace tcc

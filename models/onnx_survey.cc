@@ -95,13 +95,14 @@ class Surveyor {
     if (functions_.contains(node.domain() + "." + node.op_type())) {
       return name + " (a function of the model)";
     }
-    const OnnxOp* op = IsDefaultDomain(node.domain()) ? FindOnnxOp(node.op_type()) : nullptr;
+    const OnnxOp* op = FindOnnxOp(name);
     if (op == nullptr) return name;
-    if (survey_.opset < op->since) {
-      return fmt::format("{} of opset {} (read from opset {} on)", name, survey_.opset, op->since);
+    int64_t opset = OpsetFor(node, survey_.opset);
+    if (opset < op->since) {
+      return fmt::format("{} of opset {} (read from opset {} on)", name, opset, op->since);
     }
     for (const onnxpb::Attribute& attribute : node.attribute()) {
-      const OnnxAttribute* row = FindAttribute(*op, attribute.name(), survey_.opset);
+      const OnnxAttribute* row = FindAttribute(*op, attribute.name(), opset);
       if (row == nullptr) return fmt::format("{} with attribute '{}'", name, attribute.name());
       if (row->presence == Presence::kFixed && row->type == AttributeType::kInt &&
           attribute.i() != static_cast<int64_t>(row->number)) {

@@ -30,6 +30,8 @@ class TypeChecker {
         return Expect(value.dtype.is_bool(), "bool", index, value);
       case 'I':
         return Expect(value.dtype == kInt64, "i64", index, value);
+      case 'K':
+        return Expect(value.dtype == kInt32, "i32", index, value);
       default:
         break;  // J
     }
@@ -38,6 +40,9 @@ class TypeChecker {
 
   DType Result(char letter) const {
     if (letter == 'T') return t_.value_or(kFloat32);
+    if (letter == 'U') return u_.value_or(kFloat32);
+    if (letter == 'V') return v_.value_or(kFloat32);
+    if (letter == 'K') return kInt32;
     if (letter == 'B') return kBool;
     return letter == 'I' ? kInt64 : kFloat32;
   }

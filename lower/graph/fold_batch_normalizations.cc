@@ -103,7 +103,8 @@ Status FoldBatchNormalizations(Graph& graph) {
   graph.nodes.clear();
   for (Node& node : old) {
     std::optional<ChannelScale> affine;
-    if (node.op == OpKind::kBatchNormalization) affine = ScaleOf(graph, node);
+    bool trains = node.Int("training_mode", 0) != 0;
+    if (node.op == OpKind::kBatchNormalization && !trains) affine = ScaleOf(graph, node);
     if (!affine) {
       if (node.op == OpKind::kConv) conv_of[node.outputs[0]] = static_cast<int>(nodes.size());
       nodes.push_back(std::move(node));

@@ -27,6 +27,19 @@ struct Definition {
 
 using Definitions = std::unordered_map<Var, Definition, VarHash>;
 
+bool HoldsCall(const Expr& expr) {
+  bool found = false;
+  PreOrder(expr, [&](const Expr& node) { found = found || node.kind() == ExprKind::kCall; });
+  return found;
+}
+
+// Whether inlining would compute an exponential or its like again and again: in a reduction that
+// reads one element at many of its points.
+bool IsRepeated(const Definition& definition, const ComputeExpr& stage) {
+  return stage.combiner && stage.axes.size() + stage.reduce_axes.size() > definition.axes.size() &&
+         HoldsCall(definition.value);
+}
+
 std::optional<Definition> AsDefinition(const ComputeExpr& stage) {
   if (stage.combiner || stage.outputs.size() != 1) return std::nullopt;
   Definition definition{.axes = {}, .value = stage.values[0]};
@@ -42,7 +55,8 @@ std::optional<Definition> AsDefinition(const ComputeExpr& stage) {
 // One stage: loads of defined buffers become the values; equal loads the same object.
 class Inliner {
  public:
-  explicit Inliner(const Definitions& definitions) : definitions_(definitions) {}
+  Inliner(const Definitions& definitions, const ComputeExpr& stage)
+      : definitions_(definitions), stage_(stage) {}
 
   Expr Inline(const Expr& expr) {
     return RewriteBottomUp(expr, [&](const Expr& node) { return Replace(node); });
@@ -53,7 +67,7 @@ class Inliner {
     const auto* load = expr.as<Load>();
     if (!load) return expr;
     auto definition = definitions_.find(load->buffer);
-    if (definition == definitions_.end()) return expr;
+    if (definition == definitions_.end() || IsRepeated(definition->second, stage_)) return expr;
     auto [entry, absent] = inlined_.emplace(expr, Expr());
     if (absent) {
       Substitution values;
@@ -65,8 +79,22 @@ class Inliner {
   }
 
   const Definitions& definitions_;
+  const ComputeExpr& stage_;
   std::unordered_map<Expr, Expr, ExprHash, ExprEqual> inlined_;
 };
+
+// Buffers that one stage alone writes: the others are joined from parts.
+std::unordered_set<Var, VarHash> WrittenOnce(const TensorProgram& program) {
+  std::unordered_map<Var, int, VarHash> writers;
+  for (const TensorExpr& expr : program.stages) {
+    for (const Buffer& output : std::get<ComputeExpr>(expr).outputs) ++writers[output.var];
+  }
+  std::unordered_set<Var, VarHash> once;
+  for (const auto& [var, count] : writers) {
+    if (count == 1) once.insert(var);
+  }
+  return once;
+}
 
 std::unordered_set<Var, VarHash> BuffersRead(const TensorProgram& program) {
   std::unordered_set<Var, VarHash> read;
@@ -90,12 +118,14 @@ bool Holds(const std::vector<Buffer>& buffers, const Var& var) {
 
 void InlineMaps(TensorProgram& program) {
   Definitions definitions;
+  std::unordered_set<Var, VarHash> once = WrittenOnce(program);
   for (TensorExpr& expr : program.stages) {
     auto& stage = std::get<ComputeExpr>(expr);
-    Inliner inliner(definitions);
+    Inliner inliner(definitions, stage);
     for (Expr& value : stage.values) value = inliner.Inline(value);
     std::optional<Definition> definition = AsDefinition(stage);
-    if (definition && Holds(program.intermediates, stage.outputs[0].var) &&
+    if (definition && once.contains(stage.outputs[0].var) &&
+        Holds(program.intermediates, stage.outputs[0].var) &&
         SizeOf(definition->value) <= kMaxValueSize) {
       definitions.emplace(stage.outputs[0].var, *definition);
     }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/support/check.h"
+#include "lower/ops/activations.h"
 #include "lower/ops/broadcast.h"
 #include "lower/ops/lowerings.h"
 
@@ -83,29 +84,27 @@ Expr ReciprocalOp(const Node&, const Operands& x) {
   return Make<Div>(One(x[0]), x[0]);
 }
 
-Expr ReluOp(const Node&, const Operands& x) {
-  return MaxOf(x[0], Zero(x[0]));
-}
-
-Expr LeakyReluOp(const Node& node, const Operands& x) {
-  return SelectOf(x[0] < Zero(x[0]), x[0] * Number(x[0], node.Float("alpha", 0.01)), x[0]);
-}
-
-Expr Clamped01(const Expr& x) {
-  return MaxOf(MinOf(x, One(x)), Zero(x));
-}
-
-Expr HardSigmoidOp(const Node& node, const Operands& x) {
-  Expr alpha = Number(x[0], node.Float("alpha", 0.2));
-  return Clamped01(x[0] * alpha + Number(x[0], node.Float("beta", 0.5)));
-}
-
-Expr HardSwishOp(const Node&, const Operands& x) {
-  return x[0] * Clamped01(x[0] * Number(x[0], 1.0 / 6) + Number(x[0], 0.5));
-}
-
 Expr NotOp(const Node&, const Operands& x) {
   return Make<Not>(x[0]);
+}
+
+Expr XorOp(const Node&, const Operands& x) {
+  return Make<Ne>(x[0], x[1]);
+}
+
+// Either sign, or one of them.
+Expr IsInfOp(const Node& node, const Operands& x) {
+  Expr infinite = CallOf(ScalarOp::kIsInf, x);
+  bool positive = node.Int("detect_positive", 1) != 0;
+  bool negative = node.Int("detect_negative", 1) != 0;
+  if (positive && negative) return infinite;
+  if (!positive && !negative) return IntConst(kBool, 0);
+  return BothOf(infinite, positive ? x[0] > Zero(x[0]) : x[0] < Zero(x[0]));
+}
+
+Expr BitShiftOp(const Node& node, const Operands& x) {
+  bool left = node.String("direction", "LEFT") == "LEFT";
+  return CallOf(left ? ScalarOp::kShiftLeft : ScalarOp::kShiftRight, x);
 }
 
 Expr EqualOp(const Node&, const Operands& x) {
@@ -117,10 +116,12 @@ Expr IdentityOp(const Node&, const Operands& x) {
 }
 
 enum class TypeRule : uint8_t {
-  kFloat,    // floats
-  kNumeric,  // floats and integers
-  kBool,     // bools
-  kAny,      // everything
+  kFloat,     // floats
+  kNumeric,   // floats and integers
+  kInteger,   // integers
+  kUnsigned,  // unsigned integers
+  kBool,      // bools
+  kAny,       // everything
 };
 
 struct ElementwiseRow {
@@ -133,40 +134,70 @@ struct ElementwiseRow {
 
 constexpr ElementwiseRow kRows[] = {
     {OpKind::kAbs, TypeRule::kNumeric, 1, 1, CallOp<ScalarOp::kAbs>},
+    {OpKind::kAcos, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAcos>},
+    {OpKind::kAcosh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAcosh>},
     {OpKind::kAdd, TypeRule::kNumeric, 2, 2, BinaryOp<Add>},
     {OpKind::kAnd, TypeRule::kBool, 2, 2, BinaryOp<And>},
+    {OpKind::kAsin, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAsin>},
+    {OpKind::kAsinh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAsinh>},
+    {OpKind::kAtan, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAtan>},
+    {OpKind::kAtanh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAtanh>},
+    {OpKind::kBitShift, TypeRule::kUnsigned, 2, 2, BitShiftOp},
+    {OpKind::kBitwiseAnd, TypeRule::kInteger, 2, 2, CallOp<ScalarOp::kBitAnd>},
+    {OpKind::kBitwiseNot, TypeRule::kInteger, 1, 1, CallOp<ScalarOp::kBitNot>},
+    {OpKind::kBitwiseOr, TypeRule::kInteger, 2, 2, CallOp<ScalarOp::kBitOr>},
+    {OpKind::kBitwiseXor, TypeRule::kInteger, 2, 2, CallOp<ScalarOp::kBitXor>},
     {OpKind::kCeil, TypeRule::kNumeric, 1, 1, RoundingToward},
+    {OpKind::kCelu, TypeRule::kFloat, 1, 1, CeluOf},
+    {OpKind::kCos, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kCos>},
+    {OpKind::kCosh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kCosh>},
     {OpKind::kDiv, TypeRule::kNumeric, 2, 2, DivOp},
+    {OpKind::kElu, TypeRule::kFloat, 1, 1, EluOf},
     {OpKind::kEqual, TypeRule::kAny, 2, 2, EqualOp},
     {OpKind::kErf, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kErf>},
     {OpKind::kExp, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kExp>},
     {OpKind::kFloor, TypeRule::kNumeric, 1, 1, RoundingToward},
+    {OpKind::kGelu, TypeRule::kFloat, 1, 1, GeluOf},
     {OpKind::kGreater, TypeRule::kNumeric, 2, 2,
      [](const Node&, const Operands& x) { return x[0] > x[1]; }},
     {OpKind::kGreaterOrEqual, TypeRule::kNumeric, 2, 2,
      [](const Node&, const Operands& x) { return x[0] >= x[1]; }},
-    {OpKind::kHardSigmoid, TypeRule::kFloat, 1, 1, HardSigmoidOp},
-    {OpKind::kHardSwish, TypeRule::kFloat, 1, 1, HardSwishOp},
+    {OpKind::kHardSigmoid, TypeRule::kFloat, 1, 1, HardSigmoidOf},
+    {OpKind::kHardSwish, TypeRule::kFloat, 1, 1, HardSwishOf},
     {OpKind::kIdentity, TypeRule::kAny, 1, 1, IdentityOp},
-    {OpKind::kLeakyRelu, TypeRule::kFloat, 1, 1, LeakyReluOp},
+    {OpKind::kIsInf, TypeRule::kFloat, 1, 1, IsInfOp},
+    {OpKind::kIsNaN, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kIsNan>},
+    {OpKind::kLeakyRelu, TypeRule::kFloat, 1, 1, LeakyReluOf},
     {OpKind::kLess, TypeRule::kNumeric, 2, 2, BinaryOp<Lt>},
     {OpKind::kLessOrEqual, TypeRule::kNumeric, 2, 2, BinaryOp<Le>},
     {OpKind::kLog, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kLog>},
     {OpKind::kMax, TypeRule::kNumeric, 1, SIZE_MAX, FoldOp<Max>},
     {OpKind::kMin, TypeRule::kNumeric, 1, SIZE_MAX, FoldOp<Min>},
+    {OpKind::kMish, TypeRule::kFloat, 1, 1, MishOf},
     {OpKind::kMod, TypeRule::kNumeric, 2, 2, ModOp},
     {OpKind::kMul, TypeRule::kNumeric, 2, 2, BinaryOp<Mul>},
     {OpKind::kNeg, TypeRule::kNumeric, 1, 1, NegOp},
     {OpKind::kNot, TypeRule::kBool, 1, 1, NotOp},
     {OpKind::kOr, TypeRule::kBool, 2, 2, BinaryOp<Or>},
+    {OpKind::kPRelu, TypeRule::kNumeric, 2, 2, PReluOf},
     {OpKind::kReciprocal, TypeRule::kFloat, 1, 1, ReciprocalOp},
-    {OpKind::kRelu, TypeRule::kNumeric, 1, 1, ReluOp},
+    {OpKind::kRelu, TypeRule::kNumeric, 1, 1, ReluOf},
     {OpKind::kRound, TypeRule::kNumeric, 1, 1, RoundingToward},
+    {OpKind::kSelu, TypeRule::kFloat, 1, 1, SeluOf},
+    {OpKind::kShrink, TypeRule::kNumeric, 1, 1, ShrinkOf},
     {OpKind::kSigmoid, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kSigmoid>},
     {OpKind::kSign, TypeRule::kNumeric, 1, 1, CallOp<ScalarOp::kSign>},
+    {OpKind::kSin, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kSin>},
+    {OpKind::kSinh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kSinh>},
+    {OpKind::kSoftplus, TypeRule::kFloat, 1, 1, SoftplusOf},
+    {OpKind::kSoftsign, TypeRule::kFloat, 1, 1, SoftsignOf},
     {OpKind::kSqrt, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kSqrt>},
     {OpKind::kSub, TypeRule::kNumeric, 2, 2, BinaryOp<Sub>},
+    {OpKind::kSwish, TypeRule::kFloat, 1, 1, SwishOf},
+    {OpKind::kTan, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kTan>},
     {OpKind::kTanh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kTanh>},
+    {OpKind::kThresholdedRelu, TypeRule::kFloat, 1, 1, ThresholdedReluOf},
+    {OpKind::kXor, TypeRule::kBool, 2, 2, XorOp},
 };
 
 const ElementwiseRow& RowOf(OpKind op) {
@@ -182,6 +213,10 @@ bool Accepts(TypeRule rule, DType dtype) {
       return dtype.is_float();
     case TypeRule::kNumeric:
       return dtype.is_float() || dtype.is_integer();
+    case TypeRule::kInteger:
+      return dtype.is_integer();
+    case TypeRule::kUnsigned:
+      return dtype.is_integer() && !dtype.is_signed_integer();
     case TypeRule::kBool:
       return dtype.is_bool();
     case TypeRule::kAny:
@@ -311,6 +346,25 @@ std::optional<int64_t> SmallIntegerExponent(const Expr& exponent) {
   return known && (*known == 2 || *known == 3) ? known : std::nullopt;
 }
 
+// By squaring, modulo 2^64, where doubles would lose the low bits. Exponents of 64 and more count
+// only for bases whose powers fit a type, 0, 1 and -1; negative ones give 0 but for 1 and -1.
+Expr IntegerPower(const Expr& base, const Expr& exponent) {
+  constexpr DType kWide = DTypeCode::kUInt64;
+  constexpr int kBits = 6;
+  Expr count = CastTo(kInt64, exponent);
+  Expr square = CastTo(kWide, base);
+  Expr result = Const(kWide, 1);
+  for (int bit = 0; bit < kBits; ++bit) {
+    Expr masked = CallOf(ScalarOp::kBitAnd, {count, Expr(int64_t{1} << bit)});
+    result = SelectOf(Make<Ne>(masked, Expr(0)), result * square, result);
+    square = square * square;
+  }
+  result = SelectOf(count >= Expr(int64_t{1} << kBits), result * square, result);
+  Expr magnitude = CallOf(ScalarOp::kAbs, {base});
+  Expr vanishes = BothOf(count < Expr(0), Make<Ne>(magnitude, One(base)));
+  return SelectOf(vanishes, Zero(base), CastTo(base.dtype(), result));
+}
+
 }  // namespace
 
 Status LowerPow(NodeLowering& node) {
@@ -326,6 +380,7 @@ Status LowerPow(NodeLowering& node) {
     if (std::optional<int64_t> times = SmallIntegerExponent(exponent)) {
       return *times == 2 ? base * base : base * base * base;
     }
+    if (base_type.is_integer() && node.Type(1).is_integer()) return IntegerPower(base, exponent);
     DType computed = PowType(base_type, node.Type(1));
     return CastTo(base_type,
                   CallOf(ScalarOp::kPow, {CastTo(computed, base), CastTo(computed, exponent)}));

@@ -51,7 +51,29 @@ Status LowerGlobalPool(NodeLowering& node);
 Status LowerReduction(NodeLowering& node);
 Status LowerSoftmax(NodeLowering& node);
 
-// normalization.cc
+// arg_reduction.cc
+Status LowerArgReduction(NodeLowering& node);
+Status LowerHardmax(NodeLowering& node);
+
+// channel_normalization.cc
 Status LowerBatchNormalization(NodeLowering& node);
+Status LowerGroupNormalization(NodeLowering& node);
+Status LowerInstanceNormalization(NodeLowering& node);
+Status LowerLRN(NodeLowering& node);
+
+// row_normalization.cc
+Status LowerLayerNormalization(NodeLowering& node);
+Status LowerLpNormalization(NodeLowering& node);
+Status LowerMeanVarianceNormalization(NodeLowering& node);
+Status LowerRMSNormalization(NodeLowering& node);
+
+// attention.cc
+Status LowerAttention(NodeLowering& node);
+
+// rotary_embedding.cc
+Status LowerRotaryEmbedding(NodeLowering& node);
+
+// loss.cc
+Status LowerNegativeLogLikelihoodLoss(NodeLowering& node);
 
 }  // namespace tcc

@@ -211,7 +211,8 @@ void NodeLowering::MapAt(const StoredBuffer& out, const std::vector<Axis>& axes,
                          const std::string& suffix) {
   ComputeExpr stage;
   stage.name = name_ + suffix;
-  stage.axes = Permuted(axes, out.order);
+  // Axes that are not the output's dimensions one by one have no order but their own.
+  stage.axes = axes.size() == out.order.size() ? Permuted(axes, out.order) : axes;
   stage.outputs = {out.buffer};
   stage.indices = {Permuted(indices, out.order)};
   stage.values = {value};

@@ -1,11 +1,11 @@
-#include "ir/support/check.h"
 #include "lower/ops/lowerings.h"
+#include "lower/ops/reduction_axes.h"
 
 namespace tcc {
 namespace {
 
 // Which dimensions go: input 1, or all of them; with noop_with_empty_axes none.
-StatusOr<std::vector<bool>> ReducedDims(const NodeLowering& node) {
+StatusOr<std::vector<bool>> AxesToReduce(const NodeLowering& node) {
   size_t rank = node.Rank(0);
   std::vector<int64_t> axes;
   if (node.Has(1)) {
@@ -33,82 +33,89 @@ StatusOr<Combiner> CombinerOf(const NodeLowering& node, DType type) {
   return SumCombiner(type);
 }
 
-// The axes of a reduction's output and input, and where the two meet.
-struct ReductionAxes {
-  std::vector<Axis> axes;         // of the output as it is stored
-  std::vector<Axis> reduce_axes;  // in the order of the input's dimensions
-  std::vector<Expr> input_index;
-};
-
-ReductionAxes AxesFor(const NodeLowering& node, const std::vector<bool>& reduced, bool keep) {
-  ReductionAxes result;
-  std::vector<Axis> names = node.Axes(node.Shape(0));
-  for (size_t d = 0; d < reduced.size(); ++d) {
-    if (!reduced[d]) {
-      result.axes.push_back(names[d]);
-      result.input_index.push_back(names[d].var);
-      continue;
-    }
-    Axis axis = NodeLowering::MakeAxis(fmt::format("r{}", names[d].var->name), names[d].extent);
-    result.reduce_axes.push_back(axis);
-    result.input_index.push_back(axis.var);
-    if (keep) result.axes.push_back(NodeLowering::MakeAxis(names[d].var->name, Expr(1)));
-  }
-  return result;
+// What is summed up for an element.
+Expr Summand(OpKind op, const Expr& x) {
+  if (op == OpKind::kReduceL1) return CallOf(ScalarOp::kAbs, {x});
+  if (op == OpKind::kReduceL2 || op == OpKind::kReduceSumSquare) return x * x;
+  return x;
 }
 
-std::vector<Expr> ExtentsOf(const std::vector<Axis>& axes) {
-  std::vector<Expr> shape;
-  for (const Axis& axis : axes) shape.push_back(axis.extent);
-  return shape;
-}
-
-Expr CountAs(DType type, const std::vector<Axis>& axes) {
-  Expr count = Product(ExtentsOf(axes));
-  std::optional<int64_t> known = AsConstant(count);
-  return known ? Const(type, static_cast<double>(*known)) : CastTo(type, count);
-}
-
-Expr Quotient(const Expr& sum, const Expr& count) {
+// What becomes of the sum; `count` elements are in it.
+Expr FromSum(OpKind op, const Expr& sum, const Expr& count) {
+  if (op == OpKind::kReduceL2) return CallOf(ScalarOp::kSqrt, {sum});
+  if (op == OpKind::kReduceLogSum) return CallOf(ScalarOp::kLog, {sum});
+  if (op != OpKind::kReduceMean) return sum;
   if (sum.dtype().is_float()) return Make<Div>(sum, count);
   if (IsConstant(count, 0)) return Const(sum.dtype(), 0);
   return CallOf(ScalarOp::kTruncDiv, {sum, count});
 }
 
+// The type that a reduction is computed in: roots and logarithms of integers are taken of doubles.
+DType ComputedType(OpKind op, DType type) {
+  if (op == OpKind::kReduceMax || op == OpKind::kReduceMin) return type;
+  bool real =
+      op == OpKind::kReduceL2 || op == OpKind::kReduceLogSum || op == OpKind::kReduceLogSumExp;
+  return real && type.is_integer() ? kFloat64 : AccumulationType(type);
+}
+
+// log(sum of e^x) as the maximum and the logarithm of the sum of e^(x - maximum).
+void ReduceLogSumExp(NodeLowering& node, const ReductionAxes& in, DType computed) {
+  std::vector<Expr> shape = ExtentsOf(in.axes);
+  StoredBuffer out = node.Output(0, node.Type(0), shape);
+  StoredBuffer maximum = node.Intermediate("max", computed, shape);
+  StoredBuffer sum = node.Intermediate("sum", computed, shape);
+  node.Reduce({.outputs = {maximum, sum},
+               .axes = in.axes,
+               .reduce_axes = in.reduce_axes,
+               .combiner = SoftmaxCombiner(computed),
+               .values = {CastTo(computed, node.Load(0, in.input_index)), Const(computed, 1)}});
+  std::vector<Axis> axes = node.Axes(shape);
+  Expr value =
+      node.Load(maximum, VarsOf(axes)) + CallOf(ScalarOp::kLog, {node.Load(sum, VarsOf(axes))});
+  node.Map(out, axes, CastTo(node.Type(0), value), "_log");
+}
+
 }  // namespace
 
+// Over no axes (noop_with_empty_axes) the functions before and after the sum are applied alone.
 Status LowerReduction(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 2));
-  TCC_ASSIGN_OR_RETURN(std::vector<bool> reduced, ReducedDims(node));
+  TCC_ASSIGN_OR_RETURN(std::vector<bool> reduced, AxesToReduce(node));
   bool keep = node.node().Int("keepdims", 1) != 0;
-  ReductionAxes in = AxesFor(node, reduced, keep);
+  ReductionAxes in = AxesFor(node, reduced, keep ? ReducedDims::kKept : ReducedDims::kDropped);
   std::vector<Expr> shape = ExtentsOf(in.axes);
+  OpKind op = node.node().op;
   DType type = node.Type(0);
+  DType computed = ComputedType(op, type);
+  TCC_ASSIGN_OR_RETURN(Combiner combiner, CombinerOf(node, computed));
+  Expr count = CountAs(computed, ExtentsOf(in.reduce_axes));
+  Expr value = Summand(op, CastTo(computed, node.Load(0, in.input_index)));
 
   if (in.reduce_axes.empty()) {
     StoredBuffer out = node.Output(0, type, shape);
-    node.Map(out, in.axes, node.Load(0, in.input_index));
+    if (op != OpKind::kReduceLogSumExp) value = FromSum(op, value, count);
+    node.Map(out, in.axes, CastTo(type, value));
+    return OkStatus();
+  }
+  if (op == OpKind::kReduceLogSumExp) {
+    ReduceLogSumExp(node, in, computed);
     return OkStatus();
   }
 
-  bool mean = node.node().op == OpKind::kReduceMean;
-  bool exact = node.node().op == OpKind::kReduceMax || node.node().op == OpKind::kReduceMin;
-  DType sum_type = exact ? type : AccumulationType(type);
-  TCC_ASSIGN_OR_RETURN(Combiner combiner, CombinerOf(node, sum_type));
-  bool epilogue = mean || sum_type != type;
+  bool epilogue = computed != type || op == OpKind::kReduceMean || op == OpKind::kReduceL2 ||
+                  op == OpKind::kReduceLogSum;
   StoredBuffer out = node.Output(0, type, shape);
-  StoredBuffer sum = epilogue ? node.Intermediate("sum", sum_type, shape) : out;
+  StoredBuffer sum = epilogue ? node.Intermediate("sum", computed, shape) : out;
   node.Reduce({.outputs = {sum},
                .axes = in.axes,
                .reduce_axes = in.reduce_axes,
                .combiner = combiner,
-               .values = {CastTo(sum_type, node.Load(0, in.input_index))}});
+               .values = {value}});
   if (!epilogue) return OkStatus();
 
   std::vector<Axis> axes = node.Axes(shape);
-  Expr value = node.Load(sum, VarsOf(axes));
-  if (mean) value = Quotient(value, CountAs(sum_type, in.reduce_axes));
-  node.Map(out, axes, CastTo(type, value), mean ? "_mean" : "_round");
+  value = FromSum(op, node.Load(sum, VarsOf(axes)), count);
+  node.Map(out, axes, CastTo(type, value), op == OpKind::kReduceMean ? "_mean" : "_round");
   return OkStatus();
 }
 
@@ -119,9 +126,7 @@ Status LowerSoftmax(NodeLowering& node) {
   if (!type.is_float()) return node.Error("input has type {}; expected floats", ToString(type));
   size_t rank = node.Rank(0);
   TCC_ASSIGN_OR_RETURN(int axis, node.NormalizedAxis(node.node().Int("axis", -1), rank));
-  std::vector<bool> reduced(rank, false);
-  reduced[axis] = true;
-  ReductionAxes in = AxesFor(node, reduced, /*keep=*/true);
+  ReductionAxes in = AxesFor(node, OnlyAxis(rank, axis), ReducedDims::kKept);
   std::vector<Expr> row_shape = ExtentsOf(in.axes);
 
   DType computed = AccumulationType(type);

@@ -93,6 +93,7 @@ TEST_CASE("plain combiners are commutative monoids", "[ir][combiner]") {
     CheckLaws(make(DType(DTypeCode::kInt8)), integers, 0);
     CheckLaws(make(kInt32), integers, 0);
   }
+  CheckLaws(SumPairCombiner(kFloat64), {{0.5, 2}, {-3, 1e-3}, {7, 0}}, 1e-15);
   CheckLaws(AndCombiner(), Singles({0, 1}), 0);
   CheckLaws(OrCombiner(), Singles({0, 1}), 0);
 }

@@ -164,7 +164,7 @@ TEST_CASE("every unsupported operator comes in one list, before tensors are read
   ModelSpec spec = AddRelu();
   spec.initializers = {ExternalTensor("w", {3}, {{"location", "/etc/passwd"}})};
   for (int i = 0; i < 5; ++i) {
-    spec.nodes.push_back({.op = "Gelu",
+    spec.nodes.push_back({.op = "NGramRepeatBlock",
                           .inputs = {"x"},
                           .outputs = {"g" + std::to_string(i)},
                           .domain = "com.microsoft"});
@@ -183,7 +183,7 @@ TEST_CASE("every unsupported operator comes in one list, before tensors are read
   REQUIRE(graph.status().code() == absl::StatusCode::kUnimplemented);
   CHECK(Message(graph.status()) ==
         "8 of the model's 11 nodes are not supported:\n"
-        "  com.microsoft.Gelu: 5 nodes: 'g0', 'g1', 'g2', ...\n"
+        "  com.microsoft.NGramRepeatBlock: 5 nodes: 'g0', 'g1', 'g2', ...\n"
         "  If: 1 node: 'branch'\n"
         "  Softmax with attribute 'banana': 1 node: 'soft'\n"
         "  NonZero: 1 node: 'deep'");
@@ -200,8 +200,9 @@ TEST_CASE("a model of other domains alone is unsupported, not malformed", "[mode
 TEST_CASE("opsets that are too new or too old for an operator are unsupported",
           "[models][import]") {
   ModelSpec spec = AddRelu();
-  spec.opset = 6;
-  CHECK_THAT(ErrorOf(spec), Contains("Add of opset 6 (read from opset 7 on): 1 node: 'add'"));
+  spec.opset = 13;
+  spec.nodes = {{.op = "HardSwish", .inputs = {"x"}, .outputs = {"y"}}};
+  CHECK_THAT(ErrorOf(spec), Contains("HardSwish of opset 13 (read from opset 14 on): 1 node: 'y'"));
   spec.opset = 1000;
   CHECK_THAT(ErrorOf(spec), Contains("opset 1000 (the newest that is read is"));
 }

@@ -216,10 +216,89 @@ TEST_CASE("windows that cannot be are refused", "[models][normalize][hostile]") 
   CHECK_THAT(ErrorOf(13, {"MaxPool", {"x"}, {"y"}}), Contains("'kernel_shape' is missing"));
   CHECK_THAT(ErrorOf(13, {"MaxPool", {"x"}, {"y", "i"}, {IntsAttr("kernel_shape", {2, 2})}}),
              Contains("MaxPool with output 1"));
-  CHECK_THAT(
-      ErrorOf(
-          14,
-          {"BatchNormalization", {"x", "s", "s", "s", "s"}, {"y"}, {IntAttr("training_mode", 1)}},
-          {Floats("s", {3}, {1, 1, 1})}),
-      Contains("BatchNormalization with training_mode = 1"));
+}
+
+TEST_CASE("a batch normalization trains by attribute or by its outputs", "[models][normalize]") {
+  std::vector<Wire> parameters = {Floats("s", {3}, {1, 1, 1})};
+  auto node = [](const std::vector<std::string>& outputs, const std::vector<Wire>& attributes) {
+    return NodeSpec{"BatchNormalization", {"x", "s", "s", "s", "s"}, outputs, attributes};
+  };
+  Wire trains = IntAttr("training_mode", 1);
+  Wire test = IntAttr("is_test", 1);
+  CHECK(Normal(14, node({"y", "m", "v"}, {trains}), parameters).nodes[0].Int("training_mode", 0) ==
+        1);
+  CHECK(Normal(9, node({"y"}, {}), parameters).nodes[0].attributes.size() == 1);
+  CHECK(Normal(6, node({"y"}, {test}), parameters).nodes[0].attributes.size() == 1);
+  CHECK_THAT(ErrorOf(14, node({"y", "m"}, {}), parameters), Contains("without training_mode"));
+  CHECK_THAT(ErrorOf(9, node({"y", "m"}, {}), parameters), Contains("training before opset 14"));
+  CHECK_THAT(ErrorOf(6, node({"y"}, {}), parameters), Contains("training before opset 14"));
+}
+
+TEST_CASE("an operand of opset 6 is aligned where its axis says", "[models][normalize]") {
+  std::vector<Wire> three = {Floats("b", {3}, {1, 2, 3})};
+  NodeSpec add{"Add", {"x", "b"}, {"y"}, {IntAttr("broadcast", 1), IntAttr("axis", 1)}};
+  Graph graph = Normal(6, add, three);
+  CHECK(graph.nodes.back().op == OpKind::kAdd);
+  CHECK(graph.nodes.back().attributes.empty());
+  CHECK(graph.nodes[graph.nodes.size() - 2].op == OpKind::kReshape);
+  CHECK(Normal(6, {"Add", {"x", "x"}, {"y"}}).nodes.size() == 1);
+  CHECK(Normal(6, {"PRelu", {"x", "b"}, {"y"}}, three).nodes.back().op == OpKind::kPRelu);
+  CHECK(Normal(7, {"PRelu", {"x", "b"}, {"y"}}, three).nodes.size() == 1);
+  CHECK_THAT(ErrorOf(7, add, three), Contains("Add with attribute"));
+}
+
+TEST_CASE("Sum and Mean become additions", "[models][normalize]") {
+  CHECK(Normal(13, {"Sum", {"x"}, {"y"}}).nodes[0].op == OpKind::kIdentity);
+  CHECK(Normal(13, {"Sum", {"x", "x"}, {"y"}}).nodes[0].op == OpKind::kAdd);
+  Graph three = Normal(13, {"Sum", {"x", "x", "x"}, {"y"}});
+  CHECK(three.nodes.size() == 3);
+  CHECK(three.nodes[1].op == OpKind::kAdd);
+  Graph mean = Normal(13, {"Mean", {"x", "x"}, {"y"}});
+  REQUIRE(mean.nodes.size() == 3);
+  CHECK(mean.nodes[1].op == OpKind::kDiv);
+  CHECK(mean.ConstantOf(mean.nodes[1].inputs[1])->values<float>()[0] == 2);
+}
+
+TEST_CASE("normalizations name the type of their statistics", "[models][normalize]") {
+  std::vector<Wire> scale = {Floats("s", {8}, std::vector<float>(8))};
+  NodeSpec layer{"LayerNormalization", {"x", "s"}, {"y", "mean"}, {IntAttr("stash_type", 11)}};
+  Graph graph = Normal(17, layer, scale);
+  CHECK(graph.nodes[0].String("stash_type", "") == "f64");
+  CHECK(graph.value(graph.nodes[0].outputs[1]).dtype == kFloat64);
+  layer.attributes = {IntAttr("stash_type", 7)};
+  CHECK_THAT(ErrorOf(17, layer, scale), Contains("stash_type 7"));
+}
+
+TEST_CASE("operators of ONNX Runtime become ONNX's", "[models][normalize]") {
+  std::vector<Wire> scale = {Floats("s", {8}, std::vector<float>(8))};
+  auto normal = [&](const std::string& op, const std::vector<std::string>& inputs,
+                    const std::vector<std::string>& outputs) {
+    return Normal(17, {op, inputs, outputs, {}, "", "com.microsoft"}, scale);
+  };
+  const Node swish = normal("QuickGelu", {"x"}, {"y"}).nodes[0];
+  CHECK(swish.op == OpKind::kSwish);
+  CHECK(swish.Float("alpha", 0) == Approx(1.702));
+  CHECK(normal("FastGelu", {"x", "s"}, {"y"}).nodes[1].String("approximate", "") == "tanh");
+  CHECK(normal("BiasGelu", {"x", "s"}, {"y"}).nodes[1].String("approximate", "") == "none");
+
+  Graph skip = normal("SkipLayerNormalization", {"x", "x", "s", "s", "s"}, {"y", "", "", "sum"});
+  REQUIRE(skip.nodes.size() == 4);
+  CHECK(skip.nodes[2].op == OpKind::kIdentity);
+  CHECK(skip.nodes[3].op == OpKind::kLayerNormalization);
+  CHECK(skip.nodes[3].inputs.size() == 3);
+  CHECK(skip.nodes[3].outputs.size() == 1);
+  CHECK(skip.nodes[3].Int("axis", 0) == -1);
+  Graph simple = normal("SkipSimplifiedLayerNormalization", {"x", "x", "s"}, {"y"});
+  CHECK(simple.nodes[1].op == OpKind::kRMSNormalization);
+  CHECK(simple.nodes[1].inputs.size() == 2);
+}
+
+TEST_CASE("a cross entropy is a loss over a softmax", "[models][normalize]") {
+  NodeSpec node{"SoftmaxCrossEntropyLoss", {"x", "t"}, {"y", "log"}};
+  std::vector<Wire> target = {RawTensor("t", kOnnxInt64, {2, 8, 8}, std::string(1024, '\0'))};
+  Graph graph = Normal(13, node, target);
+  REQUIRE(graph.nodes.size() == 2);
+  CHECK(graph.nodes[0].op == OpKind::kLogSoftmax);
+  CHECK(graph.nodes[0].Int("axis", 0) == 1);
+  CHECK(graph.nodes[1].inputs[0] == graph.nodes[0].outputs[0]);
 }

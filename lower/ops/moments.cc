@@ -1,0 +1,92 @@
+#include "lower/ops/moments.h"
+
+#include "lower/ops/reduction_axes.h"
+
+namespace tcc {
+namespace {
+
+std::vector<Axis> ElementAxes(const std::vector<Expr>& inner) {
+  std::vector<Axis> axes;
+  for (size_t d = 0; d < inner.size(); ++d) {
+    axes.push_back(NodeLowering::MakeAxis(fmt::format("r{}", d), inner[d]));
+  }
+  return axes;
+}
+
+// The quotient is needed for each element: a product where the count is known.
+Expr Average(const Expr& sum, const std::vector<Expr>& inner) {
+  std::optional<int64_t> count = AsConstant(Product(inner));
+  if (!count || *count == 0) return Make<Div>(sum, CountAs(sum.dtype(), inner));
+  return *count == 1 ? sum : sum * Const(sum.dtype(), 1 / static_cast<double>(*count));
+}
+
+}  // namespace
+
+Moments::Moments(NodeLowering& node, const Rows& rows, DType type)
+    : node_(node), inner_(rows.inner) {
+  sum_ = node.Intermediate("sum", type, rows.shape);
+  errors_ = node.Intermediate("errors", type, rows.shape);
+  squares_ = node.Intermediate("squares", type, rows.shape);
+
+  std::vector<Axis> axes = node.Axes(rows.shape);
+  std::vector<Axis> inner = ElementAxes(rows.inner);
+  node.Reduce({.outputs = {sum_},
+               .axes = axes,
+               .reduce_axes = inner,
+               .combiner = SumCombiner(type),
+               .values = {rows.element(VarsOf(axes), VarsOf(inner))},
+               .suffix = "_sum"});
+
+  axes = node.Axes(rows.shape);
+  inner = ElementAxes(rows.inner);
+  std::vector<Expr> row = VarsOf(axes);
+  Expr difference = rows.element(row, VarsOf(inner)) - Shift(row);
+  node.Reduce({.outputs = {errors_, squares_},
+               .axes = axes,
+               .reduce_axes = inner,
+               .combiner = SumPairCombiner(type),
+               .values = {difference, difference * difference},
+               .suffix = "_squares"});
+}
+
+Expr Moments::Shift(const std::vector<Expr>& row) const {
+  return Average(node_.Load(sum_, row), inner_);
+}
+
+Expr Moments::Error(const std::vector<Expr>& row) const {
+  return Average(node_.Load(errors_, row), inner_);
+}
+
+Expr Moments::Mean(const std::vector<Expr>& row) const {
+  return Shift(row) + Error(row);
+}
+
+Expr Moments::Variance(const std::vector<Expr>& row) const {
+  Expr error = Error(row);
+  Expr variance = Average(node_.Load(squares_, row), inner_) - error * error;
+  return MaxOf(variance, Const(variance.dtype(), 0));
+}
+
+Expr Moments::Centered(const Expr& value, const std::vector<Expr>& row) const {
+  return (value - Shift(row)) - Error(row);
+}
+
+MeanSquare::MeanSquare(NodeLowering& node, const Rows& rows, DType type)
+    : node_(node), inner_(rows.inner) {
+  sum_ = node.Intermediate("squares", type, rows.shape);
+  std::vector<Axis> axes = node.Axes(rows.shape);
+  std::vector<Axis> inner = ElementAxes(rows.inner);
+  Expr value = rows.element(VarsOf(axes), VarsOf(inner));
+  node.Reduce({.outputs = {sum_},
+               .axes = axes,
+               .reduce_axes = inner,
+               .combiner = SumCombiner(type),
+               .values = {value * value},
+               .suffix = "_squares"});
+}
+
+Expr MeanSquare::At(const std::vector<Expr>& row) const {
+  return Average(node_.Load(sum_, row), inner_);
+}
+
+}  // namespace tcc
