@@ -63,8 +63,14 @@ class [[nodiscard]] Result {
     if (!value_) EndOnError(status_);
     return *value_;
   }
+  const T& value() const {
+    if (!value_) EndOnError(status_);
+    return *value_;
+  }
   T& operator*() { return value(); }
+  const T& operator*() const { return value(); }
   T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
 
  private:
   std::optional<T> value_;

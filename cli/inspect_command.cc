@@ -79,7 +79,7 @@ std::string ShapeText(const SymbolicValue& value) {
   std::string text;
   for (const Expr& dim : *value.shape) {
     std::string extent = !dim ? "?" : Print(dim);
-    if (extent.find(' ') != std::string::npos) extent = "(" + extent + ")";
+    if (extent.find(' ') != std::string::npos) extent = fmt::format("({})", extent);
     text += (text.empty() ? "" : "x") + extent;
   }
   return text;
@@ -168,9 +168,9 @@ void PrintText(const Json& summary) {
         if (value.is_array()) {
           for (const auto& [field, content] : entry.items()) {
             std::string text = content.is_string() ? content.get<std::string>() : content.dump();
-            line +=
-                (line.empty() ? "" : "  ") +
-                (field == "name" || field == "what" || field == "type" ? text : field + " " + text);
+            bool plain = field == "name" || field == "what" || field == "type";
+            line += line.empty() ? "" : "  ";
+            line += plain ? text : fmt::format("{} {}", field, text);
           }
         }
         fmt::print("  {}\n", line);

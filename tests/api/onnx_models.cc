@@ -4,6 +4,7 @@
 #include "models/export_onnx.h"
 #include "models/graph_builder.h"
 #include "models/zoo.h"
+#include "runtime/artefact/artefact.h"
 
 namespace {
 
@@ -25,4 +26,22 @@ std::vector<uint8_t> AddModel() {
   tcc::ValueId b = builder.Input("b", {2, 3});
   builder.Output(builder.Add("y", x, b), {2, 3});
   return BytesOf(builder.Take());
+}
+
+std::vector<uint8_t> CopyArtefact() {
+  using tcc::SizeExpr;
+  tcc::Artefact artefact;
+  artefact.target = "native";
+  artefact.device = "cpu";
+  artefact.metadata.model = "copy";
+  artefact.metadata.shape_variables = {{"N", 1, 8}};
+  SizeExpr n = SizeExpr::Variable(0), bytes = tcc::Combine(tcc::SizeOp::kMul, n, 12);
+  artefact.metadata.inputs = {{"x", tcc::kFloat32, {n, 3}}};
+  artefact.metadata.outputs = {{"y", tcc::kFloat32, {n, 3}}};
+  artefact.plan.shape_variables = 1;
+  artefact.plan.arena_bytes = 0;
+  artefact.plan.buffers = {{.kind = tcc::BufferKind::kInput, .offset = 0, .bytes = bytes},
+                           {.kind = tcc::BufferKind::kOutput, .offset = 0, .bytes = bytes}};
+  artefact.plan.body = {{tcc::PlanCopy{0, 1}}};
+  return tcc::ArtefactBytes(artefact);
 }

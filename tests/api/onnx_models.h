@@ -10,3 +10,5 @@
 std::vector<uint8_t> SmallNetwork(const std::string& name);
 // y = x + b for f32[2x3] tensors, all three of them inputs and outputs.
 std::vector<uint8_t> AddModel();
+// An artefact, no model: y = x for f32[Nx3] tensors, 1 <= N <= 8.
+std::vector<uint8_t> CopyArtefact();

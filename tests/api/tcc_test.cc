@@ -186,6 +186,22 @@ TEST_CASE("eight threads run one module at once", "[api]") {
   for (int count : equal) CHECK(count == 10);
 }
 
+TEST_CASE("several threads compile at once and give the same artefact", "[api]") {
+  std::vector<uint8_t> model = SmallNetwork("dqn");
+  std::vector<uint8_t> expected = Compiled(model).Bytes();
+  std::array<bool, 4> equal{};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      tcc::CompileOptions options{.threads = 1 + t % 2};
+      tcc::Result<tcc::Artefact> artefact = tcc::Compile(std::span(model), options);
+      equal[t] = artefact.ok() && artefact->Bytes() == expected;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (bool same : equal) CHECK(same);
+}
+
 TEST_CASE("modules share a pool of threads", "[api]") {
   tcc::ThreadPool pool(3);
   tcc::LoadOptions options{.pool = pool};
@@ -259,6 +275,25 @@ TEST_CASE("a bound input becomes a constant", "[api]") {
   Six x{{1, 1, 1, 1, 1, 1}}, y;
   REQUIRE(module.Run({tcc::In("x", x.values)}, {tcc::Out("y", y.values)}).ok());
   CHECK(y.values == std::array<float, 6>{2, 3, 4, 5, 6, 7});
+}
+
+TEST_CASE("a free dimension is decided by the shape of an input", "[api]") {
+  tcc::Module module = Loaded(tcc::Module::Load(CopyArtefact(), nullptr));
+  const tcc::TensorInfo& info = module.inputs()[0];
+  CHECK(info.shape == std::vector<int64_t>{-1, 3});
+  CHECK(info.dim_names == std::vector<std::string>{"N", ""});
+  CHECK(info.bytes == 0);
+  Six x{{1, 2, 3, 4, 5, 6}}, y;
+  std::array<int64_t, 2> two{2, 3}, nine{9, 3};
+  REQUIRE(module.Run({tcc::In("x", x.values, two)}, {tcc::Out("y", y.values)}).ok());
+  CHECK(y.values == x.values);
+  auto shapes = module.OutputShapes(std::array{tcc::In("x", x.values, two)});
+  CHECK(shapes->at(0) == std::vector<int64_t>{2, 3});
+  using Catch::Matchers::Contains;
+  tcc::Status status = module.Run({tcc::In("x", x.values)}, {tcc::Out("y", y.values)});
+  CHECK_THAT(status.message(), Contains("'x' is f32[Nx3]: its shape must be given"));
+  status = module.Run({tcc::In("x", x.values, nine)}, {tcc::Out("y", y.values)});
+  CHECK_THAT(status.message(), Contains("dimension N is 9; expected 1 to 8"));
 }
 
 TEST_CASE("output shapes follow from the inputs' without their data", "[api]") {
