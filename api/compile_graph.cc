@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/execution_plan.h"
+#include "api/memory_need.h"
 #include "api/reference_device.h"
 #include "api/version.h"
 #include "codegen_llvm/llvm_backend.h"
@@ -56,7 +57,9 @@ StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::stri
     metadata.outputs.push_back(std::move(info));
   }
   for (const KernelStages& kernel : kernels.kernels) {
-    metadata.kernels.push_back({kernel.symbol, kernel.nodes, static_cast<int64_t>(kernel.flops)});
+    // More fits no integer, and no machine runs it.
+    auto flops = static_cast<int64_t>(std::min(kernel.flops, 9e18));
+    metadata.kernels.push_back({kernel.symbol, kernel.nodes, flops});
   }
   // Kernels that the interpreter runs have no machine code.
   for (size_t i = 0; i < code.kernels.size(); ++i) {
@@ -103,6 +106,7 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   for (ValueId id : graph.inputs) TCC_RETURN_IF_ERROR(InfoOf(graph.value(id)).status());
   std::vector<std::string> output_names = OutputNames(graph);
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
+  TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph));
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
 
   KernelOptions kernel_options{options.target, options.threads, options.verify, options.progress,

@@ -16,10 +16,11 @@ ExitCode ExitCodeOf(const Status& status) {
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kResourceExhausted:
       return kExitBadInput;
     case absl::StatusCode::kUnavailable:
       return kExitMissing;
-    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kDeadlineExceeded:
       return kExitBudget;
     default:
       return kExitInternal;  // the list of codes is Abseil's, which asks for a default

@@ -16,6 +16,8 @@ Status PutOnce(std::map<std::string, T>& map, const std::string& option, const s
 
 StatusOr<ImportOptions> ToImportOptions(const ModelOptions& options) {
   ImportOptions import;
+  import.external_data_folder = options.external_data_folder;
+  if (options.allow_symlinks) import.external_data_links = Links::kFollowed;
   for (const std::string& text : options.dims) {
     TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--dim", text));
     TCC_ASSIGN_OR_RETURN(int64_t size, ParseSize("--dim", pair.second));
@@ -47,6 +49,11 @@ void AddModelOptions(CLI::App& app, ModelOptions& options) {
   app.add_option("--bind", options.binds, "An input that becomes a constant")
       ->type_name("name=x.npy")
       ->allow_extra_args(false);
+  app.add_option("--external-data-dir", options.external_data_folder,
+                 "Where files with weights are, if not in the model's folder")
+      ->type_name("DIR");
+  app.add_flag("--allow-symlinks", options.allow_symlinks,
+               "Follow links to files with weights, as download caches have them");
 }
 
 StatusOr<Graph> ImportModel(const ModelOptions& options) {

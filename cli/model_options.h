@@ -15,6 +15,8 @@ struct ModelOptions {
   std::vector<std::string> dims;    // N=1
   std::vector<std::string> shapes;  // x=1x3x224x224
   std::vector<std::string> binds;   // x=file.npy
+  std::string external_data_folder;
+  bool allow_symlinks = false;
 };
 
 void AddModelOptions(CLI::App& app, ModelOptions& options);

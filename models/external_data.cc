@@ -74,19 +74,19 @@ StatusOr<SharedBytes> ExternalData::Open(const std::string& location) const {
   if (folder_.empty()) {
     return InvalidInput("external data '{}' is asked for, but the model has no folder", location);
   }
+  int no_links = links_ == Links::kRefused ? O_NOFOLLOW : 0;
   OpenFile at(::open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (at.get() < 0) return CannotOpen(location);
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
-    at.Reset(::openat(at.get(), parts[i].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    at.Reset(::openat(at.get(), parts[i].c_str(), O_PATH | O_DIRECTORY | no_links | O_CLOEXEC));
     if (at.get() < 0) return CannotOpen(location);
   }
   // Without O_NONBLOCK, opening a named pipe would wait for its writer.
-  at.Reset(
-      ::openat(at.get(), parts.back().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  at.Reset(::openat(at.get(), parts.back().c_str(), O_RDONLY | no_links | O_CLOEXEC | O_NONBLOCK));
   if (at.get() < 0) return CannotOpen(location);
   struct stat info{};
   if (::fstat(at.get(), &info) != 0) return CannotOpen(location);
-  if (S_ISREG(info.st_mode) && info.st_nlink != 1) {
+  if (links_ == Links::kRefused && S_ISREG(info.st_mode) && info.st_nlink != 1) {
     return InvalidInput("external data '{}' has {} hard links; expected 1", location,
                         info.st_nlink);
   }

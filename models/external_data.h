@@ -10,15 +10,21 @@
 
 namespace tcc {
 
+// Whether external data may be reached through symbolic links and have hard links: caches of
+// downloaded models keep them so. Their owner must trust what the links lead to.
+enum class Links : uint8_t { kRefused, kFollowed };
+
 // The files beside a model that hold its large tensors, mapped when first asked for.
 //
 // A model is not trusted to name files: a location is relative, has no "..", is reached from the
 // folder component by component without following a symbolic link, and is a regular file with one
-// link. (CVE-2022-25882, CVE-2024-27318, CVE-2026-27489, CVE-2026-34446, CVE-2026-34447.)
+// link, unless links are allowed. (CVE-2022-25882, CVE-2024-27318, CVE-2026-27489, CVE-2026-34446,
+// CVE-2026-34447.)
 class ExternalData {
  public:
   // `folder` is not opened before the first file is; "" means that there is none.
-  explicit ExternalData(std::string folder) : folder_(std::move(folder)) {}
+  explicit ExternalData(std::string folder, Links links = Links::kRefused)
+      : folder_(std::move(folder)), links_(links) {}
 
   // `length` bytes from `offset` of the file at `location`, both 0 or more.
   StatusOr<SharedBytes> Read(const std::string& location, int64_t offset, int64_t length);
@@ -27,6 +33,7 @@ class ExternalData {
   StatusOr<SharedBytes> Open(const std::string& location) const;
 
   std::string folder_;
+  Links links_;
   std::map<std::string, SharedBytes> files_;  // by location
 };
 

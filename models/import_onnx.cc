@@ -9,16 +9,21 @@
 #include "models/onnx_order.h"
 #include "models/onnx_shapes.h"
 #include "models/onnx_types.h"
+#include "models/onnx_wire.h"
 
 namespace tcc {
 namespace {
+
+// Of one node: each becomes a stage or an operand of a kernel.
+constexpr int kMostInputs = 4096;
 
 class Importer {
  public:
   Importer(onnxpb::Model& model, const std::string& folder, const ImportOptions& options)
       : proto_(*model.mutable_graph()),
         options_(options),
-        files_(options.external_data_folder.empty() ? folder : options.external_data_folder),
+        files_(options.external_data_folder.empty() ? folder : options.external_data_folder,
+               options.external_data_links),
         limits_{.max_bytes = options.max_tensor_bytes},
         shapes_(options) {}
 
@@ -177,6 +182,9 @@ class Importer {
       std::string most = op.max_inputs == kManyInputs ? "many" : fmt::format("{}", op.max_inputs);
       return InvalidInput("{} has {} inputs; expected {} to {}", where, count, op.min_inputs, most);
     }
+    if (count > kMostInputs) {
+      return Unsupported("{} has {} inputs; at most {} are supported", where, count, kMostInputs);
+    }
     bool all_required = op.max_inputs == kManyInputs;
     std::vector<ValueId> inputs;
     for (int i = 0; i < count; ++i) {
@@ -272,6 +280,7 @@ StatusOr<onnxpb::Model> ParseModel(std::span<const uint8_t> bytes) {
         "weights are external data",
         bytes.size());
   }
+  TCC_RETURN_IF_ERROR(CheckModelMessage(bytes));
   onnxpb::Model model;
   if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return InvalidInput("not an ONNX model: the message is malformed");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "models/external_data.h"
 #include "models/onnx_survey.h"
 
 namespace tcc {
@@ -21,6 +22,7 @@ struct ImportOptions {
   std::map<std::string, Tensor> binds = {};
   // Where files with large tensors are sought; "" for the model's own folder.
   std::string external_data_folder = {};
+  Links external_data_links = Links::kRefused;
   int64_t max_tensor_bytes = int64_t{1} << 36;
 };
 

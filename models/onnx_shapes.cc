@@ -2,6 +2,10 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "ir/support/extents.h"
+
 namespace tcc {
 namespace {
 
@@ -44,8 +48,8 @@ Status ModelShapes::Bind(const std::string& dim, int64_t value) {
 }
 
 Status ModelShapes::BindGiven(const onnxpb::ValueInfo& input, const std::vector<int64_t>& shape) {
-  if (StatusOr<int64_t> count = ElementCount(shape); !count.ok()) {
-    return UsageError("input '{}': {}", input.name(), Message(count.status()));
+  if (Status fits = CheckExtents(shape); !fits.ok()) {
+    return UsageError("input '{}': {}", input.name(), Message(fits));
   }
   shapes_[input.name()] = ToExprs(shape);
   const onnxpb::Shape* declared = DeclaredShape(input);
@@ -112,9 +116,10 @@ Status ModelShapes::ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inpu
       if (std::optional<int64_t> extent = AsConstant(dim)) constants.push_back(*extent);
       shape.push_back(dim);
     }
-    if (Status fits = ElementCount(constants).status(); !fits.ok()) {
-      return Annotate(fits, fmt::format("input '{}'", input->name()));
-    }
+    // Free dimensions are at least 1, so they only add to the rank.
+    constants.resize(std::max<size_t>(constants.size(), shape.size()), 1);
+    TCC_RETURN_IF_ERROR(
+        Annotate(CheckExtents(constants), fmt::format("input '{}'", input->name())));
     shapes_[input->name()] = std::move(shape);
   }
   return CheckOptions(inputs);

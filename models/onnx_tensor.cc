@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "ir/support/extents.h"
+
 namespace tcc {
 namespace {
 
@@ -71,9 +73,8 @@ class TensorReader {
     if (!dtype) return Unsupported("{}: element type {}", what_, proto_.data_type());
     dtype_ = *dtype;
     shape_.assign(proto_.dims().begin(), proto_.dims().end());
-    StatusOr<int64_t> bytes = ByteCount(dtype_, shape_);
-    if (!bytes.ok()) return Annotate(bytes.status(), what_);
-    size_ = *bytes;
+    TCC_RETURN_IF_ERROR(Annotate(CheckExtents(shape_), what_));
+    TCC_ASSIGN_OR_RETURN(size_, ByteCount(dtype_, shape_));
     if (size_ > limits.max_bytes) {
       return InvalidInput("{}: {} bytes; at most {} are allowed", what_, size_, limits.max_bytes);
     }

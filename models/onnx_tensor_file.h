@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "ir/support/tensor.h"
@@ -9,5 +11,7 @@ namespace tcc {
 // The tensor of a file that holds one ONNX TensorProto and nothing else (input_0.pb of ONNX's own
 // tests). External data is refused. Fails with the path.
 StatusOr<Tensor> ReadOnnxTensorFile(const std::string& path);
+// The same of a file's content; `name` begins the messages.
+StatusOr<Tensor> ParseOnnxTensor(std::span<const uint8_t> bytes, const std::string& name);
 
 }  // namespace tcc

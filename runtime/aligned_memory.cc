@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include "runtime/available_memory.h"
+
 namespace tcc {
 namespace {
 
@@ -19,6 +21,7 @@ std::shared_ptr<uint8_t> SmallMemory(int64_t bytes) {
 
 StatusOr<std::shared_ptr<uint8_t>> AllocateMemory(int64_t bytes, const std::string& what) {
   if (bytes <= kSmallBytes) return SmallMemory(bytes);
+  TCC_RETURN_IF_ERROR(CheckMemoryFor(bytes, what));
   size_t size = static_cast<size_t>(bytes);
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {

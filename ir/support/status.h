@@ -15,7 +15,7 @@
 // The code says which exit code the command line ends with:
 //   InvalidArgument   bad or hostile input (4)     Unimplemented  unsupported model (3)
 //   FailedPrecondition usage (2)                   Unavailable    device or toolchain missing (5)
-//   DataLoss          wrong result (1)             ResourceExhausted  a budget ended (6)
+//   DataLoss          wrong result (1)             ResourceExhausted  too large for memory (4)
 namespace tcc {
 
 using absl::Status;

@@ -84,6 +84,9 @@ StatusOr<std::vector<Tensor>> EvaluateNode(const Graph& graph, const Node& node,
   InterpretOptions options;
   options.max_instances = limits.max_instances;
   StatusOr<InterpretReport> report = Interpret(fn, arguments, options);
+  if (limits.issued != nullptr) {
+    *limits.issued += report.ok() ? report->instances_issued : limits.max_instances;
+  }
   if (!report.ok()) return Annotate(report.status(), fmt::format("node '{}'", node.name));
 
   std::vector<Tensor> results(node.outputs.size());

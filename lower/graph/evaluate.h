@@ -15,6 +15,7 @@ namespace tcc {
 struct EvaluationLimits {
   int64_t max_bytes = int64_t{1} << 20;
   int64_t max_instances = int64_t{1} << 22;
+  int64_t* issued = nullptr;  // gets the instances added that the work took, in vain or not
 };
 StatusOr<std::vector<Tensor>> EvaluateNode(const Graph& graph, const Node& node,
                                            const EvaluationLimits& limits);

@@ -9,7 +9,7 @@
 namespace tcc {
 namespace {
 
-// More takes the interpreter seconds.
+// Of one node; a FoldBudget is for all.
 constexpr int64_t kMaxInstances = int64_t{1} << 22;
 
 int64_t BytesOf(const std::vector<Tensor>& tensors) {
@@ -21,7 +21,7 @@ int64_t BytesOf(const std::vector<Tensor>& tensors) {
 // Counts who still reads each constant's bytes, to know what folding a node frees.
 class ConstantFolder {
  public:
-  ConstantFolder(Graph& graph, int64_t& budget) : graph_(graph), budget_(budget) {
+  ConstantFolder(Graph& graph, FoldBudget& budget) : graph_(graph), budget_(budget) {
     ValueUses uses = UsesOf(graph);
     readers_.resize(graph.values.size());
     for (size_t id = 0; id < readers_.size(); ++id) {
@@ -64,15 +64,20 @@ class ConstantFolder {
   StatusOr<bool> Fold(const Node& node) {
     if (!IsComputable(graph_, node)) return false;
     int64_t freed = FreedBytes(node);
-    EvaluationLimits limits{.max_bytes = budget_ + freed, .max_instances = kMaxInstances};
+    int64_t issued = 0;
+    EvaluationLimits limits{.max_bytes = budget_.bytes + freed,
+                            .max_instances = std::min(kMaxInstances, budget_.instances),
+                            .issued = &issued};
+    if (limits.max_instances <= 0) return false;
     StatusOr<std::vector<Tensor>> results = EvaluateNode(graph_, node, limits);
+    budget_.instances -= issued;
     if (results.status().code() == absl::StatusCode::kResourceExhausted) return false;
     if (!results.ok()) return results.status();
     for (ValueId id : Operands(node)) {
       if (--readers_[id] == 0 && graph_.ConstantOf(id)) Release(id);
     }
     bool shares = Hold(node, *results);
-    if (!shares) budget_ -= std::max<int64_t>(0, BytesOf(*results) - freed);
+    if (!shares) budget_.bytes -= std::max<int64_t>(0, BytesOf(*results) - freed);
     return true;
   }
 
@@ -97,25 +102,25 @@ class ConstantFolder {
   }
 
   Graph& graph_;
-  int64_t& budget_;
+  FoldBudget& budget_;
   std::vector<int> readers_;                         // of each value, the graph's outputs too
   std::unordered_map<const uint8_t*, int> holders_;  // of bytes: values that are still read
 };
 
 }  // namespace
 
-Status FoldConstants(Graph& graph, int64_t& budget) {
+Status FoldConstants(Graph& graph, FoldBudget& budget) {
   TCC_RETURN_IF_ERROR(ConstantFolder(graph, budget).Run());
   return RemoveDead(graph);
 }
 
 Status FoldConstants(Graph& graph) {
-  int64_t budget = kFoldedBytes;
+  FoldBudget budget;
   return FoldConstants(graph, budget);
 }
 
 Status SimplifyToFixedPoint(Graph& graph) {
-  int64_t budget = kFoldedBytes;
+  FoldBudget budget;
   for (size_t before = SIZE_MAX; graph.nodes.size() < before;) {
     before = graph.nodes.size();
     TCC_RETURN_IF_ERROR(RemoveIdentities(graph));

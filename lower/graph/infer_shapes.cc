@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/support/check.h"
+#include "ir/support/extents.h"
 #include "lower/graph/evaluate.h"
 #include "lower/ops/op_lowering.h"
 #include "lower/ops/storage_order.h"
@@ -82,11 +83,12 @@ std::vector<Expr> LogicalShape(const Graph& graph, const Node& node, const Buffe
   return shape;
 }
 
+// Of the dimensions that are known.
 Status CheckSize(const Node& node, const Value& value) {
-  std::optional<std::vector<int64_t>> shape = StaticShape(value);
-  if (!shape || ByteCount(value.dtype, *shape).ok()) return OkStatus();
-  return InvalidInput("node '{}' ({}): output '{}' of shape {} is larger than memory can be",
-                      node.name, ToString(node.op), value.name, ShapeText(value.shape));
+  std::vector<int64_t> known;
+  for (const Expr& dim : value.shape) known.push_back(AsConstant(dim).value_or(1));
+  return Annotate(CheckExtents(known), fmt::format("node '{}' ({}): output '{}'", node.name,
+                                                   ToString(node.op), value.name));
 }
 
 Status InferNode(Graph& graph, const Node& node) {

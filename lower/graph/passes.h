@@ -20,16 +20,22 @@ Status RemoveIdentities(Graph& graph);
 // artefact and the compiler's memory, or was meant as a bomb.
 inline constexpr int64_t kFoldedBytes = int64_t{64} << 20;
 
+// What is left of that, and of the time: the interpreter does some 10^7 block instances a second.
+struct FoldBudget {
+  int64_t bytes = kFoldedBytes;
+  int64_t instances = int64_t{1} << 25;
+};
+
 // Nodes over constants become constants, in order, while what they add stays within `budget`, which
 // is lowered by it; others are left to run time.
-Status FoldConstants(Graph& graph, int64_t& budget);
-Status FoldConstants(Graph& graph);  // within kFoldedBytes
+Status FoldConstants(Graph& graph, FoldBudget& budget);
+Status FoldConstants(Graph& graph);  // within a budget of its own
 
 // Of nodes with the same operator, attributes and operands one stays, of constants with the same
 // bytes too. Nodes with bodies and outputs of the graph stay.
 Status EliminateCommonSubexpressions(Graph& graph);
 
-// RemoveIdentities, FoldConstants (within kFoldedBytes together) and EliminateCommonSubexpressions
+// RemoveIdentities, FoldConstants (within one budget together) and EliminateCommonSubexpressions
 // until none of them finds anything.
 Status SimplifyToFixedPoint(Graph& graph);
 

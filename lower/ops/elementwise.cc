@@ -36,9 +36,16 @@ Expr BinaryOp(const Node&, const Operands& x) {
 // Max and Min take any number of operands.
 template <typename BinaryNode>
 Expr FoldOp(const Node&, const Operands& x) {
-  Expr result = x[0];
-  for (size_t i = 1; i < x.size(); ++i) result = Make<BinaryNode>(result, x[i]);
-  return result;
+  Operands level = x;
+  while (level.size() > 1) {
+    Operands next;
+    for (size_t i = 0; i + 1 < level.size(); i += 2) {
+      next.push_back(Make<BinaryNode>(level[i], level[i + 1]));
+    }
+    if (level.size() % 2 == 1) next.push_back(level.back());
+    level = std::move(next);
+  }
+  return level[0];
 }
 
 // A division by zero is undefined in ONNX; here it gives 0 and never a trap.

@@ -283,15 +283,29 @@ DType AccumulationType(DType dtype) {
   return dtype.is_float() && dtype.bits() < 32 ? kFloat32 : dtype;
 }
 
+// Shapes that a model asks for are computed before anybody can refuse them: what does not fit 64
+// bits stays too large.
+int64_t SaturatedProduct(int64_t a, int64_t b) {
+  int64_t product;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
+}
+
+int64_t SaturatedSum(int64_t a, int64_t b) {
+  int64_t sum;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b > 0 ? INT64_MAX : INT64_MIN;
+}
+
 Expr Times(const Expr& a, int64_t b) {
   if (b == 1) return a;
-  if (std::optional<int64_t> known = AsConstant(a)) return Expr(*known * b);
+  if (std::optional<int64_t> known = AsConstant(a)) return Expr(SaturatedProduct(*known, b));
   return a * Expr(b);
 }
 
 Expr Plus(const Expr& a, int64_t b) {
   if (b == 0) return a;
-  if (std::optional<int64_t> known = AsConstant(a)) return Expr(*known + b);
+  if (std::optional<int64_t> known = AsConstant(a)) return Expr(SaturatedSum(*known, b));
   return b > 0 ? a + Expr(b) : a - Expr(-b);
 }
 
@@ -300,7 +314,7 @@ Expr Product(std::span<const Expr> shape) {
   int64_t known = 1;
   for (const Expr& dim : shape) {
     if (std::optional<int64_t> value = AsConstant(dim)) {
-      known *= *value;
+      known = SaturatedProduct(known, *value);
     } else {
       symbolic = symbolic ? symbolic * dim : dim;
     }

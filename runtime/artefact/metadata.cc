@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/support/plain_text.h"
+
 namespace tcc {
 namespace {
 
@@ -28,6 +30,21 @@ Status CheckNamesDiffer(const Items& items, std::string_view what) {
     }
   }
   return OkStatus();
+}
+
+// Everything that is printed, or written as JSON.
+Status CheckTexts(const Metadata& metadata) {
+  std::vector<std::string_view> texts = {metadata.model};
+  for (const ShapeVariable& variable : metadata.shape_variables) texts.push_back(variable.name);
+  for (const TensorInfo& input : metadata.inputs) texts.push_back(input.name);
+  for (const TensorInfo& output : metadata.outputs) texts.push_back(output.name);
+  for (const KernelInfo& kernel : metadata.kernels) {
+    texts.insert(texts.end(), kernel.nodes.begin(), kernel.nodes.end());
+  }
+  texts.insert(texts.end(), metadata.cpu_features.begin(), metadata.cpu_features.end());
+  for (const auto& [key, value] : metadata.properties) texts.insert(texts.end(), {key, value});
+  if (std::ranges::all_of(texts, IsPlainText)) return OkStatus();
+  return InvalidInput("metadata has a name that is not UTF-8 or holds control characters");
 }
 
 Status CheckTensor(const TensorInfo& info, const Metadata& metadata) {
@@ -102,6 +119,7 @@ std::string TypeText(const TensorInfo& info, const Metadata& metadata) {
 }
 
 Status VerifyMetadata(const Metadata& metadata) {
+  TCC_RETURN_IF_ERROR(CheckTexts(metadata));
   TCC_RETURN_IF_ERROR(CheckNamesDiffer(metadata.inputs, "input"));
   TCC_RETURN_IF_ERROR(CheckNamesDiffer(metadata.outputs, "output"));
   TCC_RETURN_IF_ERROR(CheckNamesDiffer(metadata.kernels, "kernel"));

@@ -100,6 +100,22 @@ TEST_CASE("links and what is no file are refused", "[models][external][hostile]"
   CHECK_THAT(model.ErrorOf({{"location", "sub"}}), Contains("not a regular file"));
 }
 
+TEST_CASE("links are followed where the user allows it, upward paths are not",
+          "[models][external][hostile]") {
+  ModelFolder model;
+  fs::create_symlink(model.folder() / "w.data", model.folder() / "blob");
+  auto import = [&](const std::string& location) {
+    std::string bytes = ModelOf(
+        {.outputs = {"w"}, .initializers = {ExternalTensor("w", {4}, {{"location", location}})}});
+    return ImportOnnxBytes(AsSpan(bytes), {.external_data_folder = model.folder().string(),
+                                           .external_data_links = Links::kFollowed})
+        .status();
+  };
+  CHECK(import("blob") == OkStatus());
+  CHECK_FALSE(import("../secret").ok());
+  CHECK_FALSE(import("/etc/passwd").ok());
+}
+
 TEST_CASE("offsets and lengths are checked against the file and the shape",
           "[models][external][hostile]") {
   ModelFolder model;

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string_view>
+
+namespace tcc {
+
+// Whether a name from a file can be printed and written as JSON: UTF-8 without overlong forms and
+// surrogates, and no control characters, which a terminal would act on.
+bool IsPlainText(std::string_view text);
+
+}  // namespace tcc
