@@ -15,7 +15,8 @@ constexpr const char* kIntroduction = R"(# Operators
 This page is printed by `tcc ops --markdown` from the table that the importer reads; a test compares
 the two. `tcc inspect M.onnx` lists what a model uses and everything in it that is not here.
 
-- **opsets**: those of ONNX's default domain in which the operator is read.
+- **opsets**: those in which the operator is read, of ONNX's default domain or of the one that the
+  name begins with.
 - **operands**: the types of the inputs, then, behind the arrow, of the outputs; the last one stands
   for all further ones. `T` is one type of the column **T**, the same everywhere; `number` is any
   float or integer, `any` any type of the list below.
@@ -44,6 +45,8 @@ std::string OperandText(char letter) {
       return "i64";
     case 'J':
       return "i32 or i64";
+    case 'K':
+      return "i32";
     case 'A':
       return "any";
     default:
