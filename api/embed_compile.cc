@@ -23,6 +23,7 @@ StatusOr<ImportOptions> ToImport(const CompileOptions& options) {
   import.dims = options.dims;
   import.shapes = options.shapes;
   import.external_data_folder = options.external_data_folder;
+  if (options.follow_links) import.external_data_links = Links::kFollowed;
   for (const Input& bind : options.binds) {
     std::string name(bind.name);
     tcc::DType dtype(static_cast<DTypeCode>(bind.dtype));

@@ -42,6 +42,7 @@ struct CompileOptions {
   std::string numeric = "strict";
   // Where a model's files with large tensors lie; "": the model's own folder.
   std::string external_data_folder = {};
+  bool follow_links = false;  // to such files; download caches have them
   // Called from the compiler's threads, one at a time.
   std::function<void(const Progress&)> progress = {};
   std::function<void(LogLevel, std::string_view)> logger = {};

@@ -161,7 +161,7 @@ class TCC_EXPORT Module {
 
   // Reads the inputs, overwrites the outputs: all of both, not overlapping. Runs of one module at
   // the same time take memory for activations each, which is kept for later runs. kBadInput,
-  // naming the tensor, where something does not fit; kExhausted where memory is short.
+  // naming the tensor, where something does not fit; kNoMemory where memory is short.
   Status Run(std::span<const Input> inputs, std::span<const Output> outputs,
              Copies* copies = nullptr) const;
   Status Run(std::initializer_list<Input> inputs, std::initializer_list<Output> outputs,

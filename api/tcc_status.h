@@ -20,14 +20,16 @@
 namespace tcc {
 TCC_API_BEGIN
 
-// What went wrong; the numbers are those of the command line's exit codes.
+// What went wrong; the numbers but for kNoMemory's and kCancelled's are the command line's exit
+// codes.
 enum class Code {
   kOk = 0,
   kUsage = 2,        // options or arguments that do not fit the model
   kUnsupported = 3,  // the model asks for what this version does not have
   kBadInput = 4,     // a model, artefact or tensor that is not valid or not there
   kMissing = 5,      // a device, a CPU feature or disk space
-  kExhausted = 6,    // memory
+  kBudget = 6,       // a limit of time ended
+  kNoMemory = 7,     // the model, or a run of it, does not fit into memory
   kInternal = 70,    // a bug in tcc
   kCancelled = 130,
 };

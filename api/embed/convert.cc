@@ -33,7 +33,9 @@ v1::Code ToCode(absl::StatusCode code) {
     case absl::StatusCode::kUnavailable:
       return v1::Code::kMissing;
     case absl::StatusCode::kResourceExhausted:
-      return v1::Code::kExhausted;
+      return v1::Code::kNoMemory;
+    case absl::StatusCode::kDeadlineExceeded:
+      return v1::Code::kBudget;
     case absl::StatusCode::kCancelled:
       return v1::Code::kCancelled;
     default:
