@@ -1,5 +1,6 @@
 #include "models/graph_builder.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/support/check.h"
@@ -24,14 +25,20 @@ ValueId GraphBuilder::Input(const std::string& name, const std::vector<int64_t>&
   return graph_.inputs.back();
 }
 
+ValueId GraphBuilder::IntegerInput(const std::string& name, const std::vector<int64_t>& shape) {
+  graph_.inputs.push_back(
+      graph_.AddValue({.name = name, .dtype = kInt64, .shape = ToExprs(shape), .constant = {}}));
+  return graph_.inputs.back();
+}
+
 void GraphBuilder::Output(ValueId id, const std::vector<int64_t>& shape) {
   graph_.values[id].shape = ToExprs(shape);
   graph_.outputs.push_back(id);
 }
 
 ValueId GraphBuilder::Emit(const std::string& name, OpKind op, std::vector<ValueId> inputs,
-                           std::map<std::string, Attribute> attributes) {
-  ValueId output = graph_.AddValue({.name = name, .dtype = kFloat32, .shape = {}, .constant = {}});
+                           std::map<std::string, Attribute> attributes, DType dtype) {
+  ValueId output = graph_.AddValue({.name = name, .dtype = dtype, .shape = {}, .constant = {}});
   graph_.nodes.push_back({.name = name,
                           .op = op,
                           .inputs = std::move(inputs),
@@ -48,8 +55,18 @@ ValueId GraphBuilder::Weight(const std::string& name, const std::vector<int64_t>
   for (size_t i = 0; i < tensor.bytes.size() / sizeof(float); ++i) {
     values[i] = static_cast<float>(center + spread * (2 * random.Unit() - 1));
   }
+  return Constant(name, tensor);
+}
+
+ValueId GraphBuilder::Constant(const std::string& name, const Tensor& tensor) {
   return graph_.AddValue(
-      {.name = name, .dtype = kFloat32, .shape = ToExprs(shape), .constant = tensor});
+      {.name = name, .dtype = tensor.dtype, .shape = ToExprs(tensor.shape), .constant = tensor});
+}
+
+ValueId GraphBuilder::Ints(const std::string& name, const std::vector<int64_t>& values) {
+  return Constant(name, MakeTensor(kInt64, {static_cast<int64_t>(values.size())},
+                                   {reinterpret_cast<const uint8_t*>(values.data()),
+                                    values.size() * sizeof(int64_t)}));
 }
 
 ValueId GraphBuilder::Scalar(const std::string& name, double value) {
@@ -57,13 +74,45 @@ ValueId GraphBuilder::Scalar(const std::string& name, double value) {
 }
 
 ValueId GraphBuilder::Conv(const std::string& name, ValueId x, const ConvSpec& spec) {
+  return ConvNd(name, x,
+                {.in = spec.in,
+                 .out = spec.out,
+                 .kernel = {spec.kernel, spec.kernel},
+                 .strides = {spec.stride, spec.stride},
+                 .padding = {spec.padding, spec.padding},
+                 .group = spec.group,
+                 .bias = spec.bias,
+                 .gain = spec.gain});
+}
+
+ValueId GraphBuilder::ConvNd(const std::string& name, ValueId x, const ConvNdSpec& spec) {
   TCC_CHECK(spec.in % spec.group == 0 && spec.out % spec.group == 0) << name;
-  int64_t in = spec.in / spec.group;
-  double spread = HeSpread(in * spec.kernel * spec.kernel, spec.gain);
-  std::vector<ValueId> inputs = {
-      x, Weight(name + ".weight", {spec.out, in, spec.kernel, spec.kernel}, 0, spread)};
+  Extents shape = {spec.out, spec.in / spec.group};
+  shape.insert(shape.end(), spec.kernel.begin(), spec.kernel.end());
+  int64_t fan_in = spec.in / spec.group;
+  for (int64_t extent : spec.kernel) fan_in *= extent;
+  Extents pads = spec.padding;
+  pads.insert(pads.end(), spec.padding.begin(), spec.padding.end());
+  std::vector<ValueId> inputs = {x,
+                                 Weight(name + ".weight", shape, 0, HeSpread(fan_in, spec.gain))};
   if (spec.bias) inputs.push_back(Weight(name + ".bias", {spec.out}, 0, kBiasSpread));
   return Emit(name, OpKind::kConv, std::move(inputs),
+              {{"auto_pad", std::string("NOTSET")},
+               {"dilations", Extents(spec.kernel.size(), 1)},
+               {"group", spec.group},
+               {"kernel_shape", spec.kernel},
+               {"pads", pads},
+               {"strides", spec.strides}});
+}
+
+ValueId GraphBuilder::ConvTranspose(const std::string& name, ValueId x, const ConvSpec& spec) {
+  TCC_CHECK(spec.group == 1 && !spec.bias) << name;
+  // Of kernel^2 taps those of one phase meet an output.
+  int64_t taps = std::max<int64_t>(spec.kernel / spec.stride, 1);
+  double spread = HeSpread(spec.in * taps * taps, spec.gain);
+  ValueId weight =
+      Weight(name + ".weight", {spec.in, spec.out, spec.kernel, spec.kernel}, 0, spread);
+  return Emit(name, OpKind::kConvTranspose, {x, weight},
               {{"auto_pad", std::string("NOTSET")},
                {"dilations", Extents{1, 1}},
                {"group", spec.group},
@@ -104,6 +153,7 @@ ValueId GraphBuilder::MaxPool(const std::string& name, ValueId x, int64_t kernel
                {"dilations", Extents{1, 1}},
                {"kernel_shape", Extents{kernel, kernel}},
                {"pads", Extents(4, padding)},
+               {"storage_order", int64_t{0}},
                {"strides", Extents{stride, stride}}});
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/export_onnx.h"
+#include "models/onnx_ops.h"
 #include "models/onnx_tensor.h"
 
 namespace tcc {
@@ -71,20 +72,42 @@ Status RemoveDilations(Node& node) {
   return OkStatus();
 }
 
+// Until opset 20 the zero point alone says the result's type.
+Status QuantizationToExportOpset(Node& node) {
+  bool defaults_to_u8 = node.op == OpKind::kQuantizeLinear && node.inputs.size() < 3;
+  if (defaults_to_u8 && node.String("to", "") != ToString(DType(DTypeCode::kUInt8))) {
+    return CannotSay(node, "such type without a zero point");
+  }
+  if (node.Int("block_size", 0) != 0) return CannotSay(node, "blocked quantization");
+  node.attributes.erase("block_size");
+  node.attributes.erase("to");
+  return OkStatus();
+}
+
+// A type by name becomes ONNX's number.
+Status TypeToNumber(Node& node, const char* key) {
+  std::optional<DType> dtype = ParseDType(node.String(key, ""));
+  if (!dtype) return CannotSay(node, "such type");
+  node.attributes[key] = int64_t{ToOnnxType(*dtype)};
+  return OkStatus();
+}
+
 Status ToExportOpset(const Graph& graph, Node& node) {
   if (node.op == OpKind::kRepack || node.layout != DataLayout::kChannelsFirst) {
     return CannotSay(node, "memory layouts");
   }
-  bool reduces = node.op == OpKind::kReduceMean || node.op == OpKind::kReduceMax ||
-                 node.op == OpKind::kReduceMin || node.op == OpKind::kReduceProd;
-  if (reduces) return AxesToAttribute(graph, node);
+  const OnnxOp* op = FindOnnxOp(ToString(node.op));
+  if (op == nullptr || op->since > kExportOpset) return CannotSay(node, "such operator");
+  bool reduces = ToString(node.op).starts_with("Reduce");
+  if (reduces && node.op != OpKind::kReduceSum) return AxesToAttribute(graph, node);
   if (node.op == OpKind::kAveragePool) return RemoveDilations(node);
   if (node.op == OpKind::kPad && node.inputs.size() > 3) return CannotSay(node, "Pad with axes");
-  if (node.op == OpKind::kCast) {
-    std::optional<DType> dtype = ParseDType(node.String("to", ""));
-    if (!dtype) return CannotSay(node, "such type");
-    node.attributes["to"] = int64_t{ToOnnxType(*dtype)};
+  if (node.op == OpKind::kQuantizeLinear || node.op == OpKind::kDequantizeLinear) {
+    return QuantizationToExportOpset(node);
   }
+  if (node.op == OpKind::kCast) return TypeToNumber(node, "to");
+  bool has_stash = node.attributes.contains("stash_type");
+  if (has_stash) return TypeToNumber(node, "stash_type");
   return OkStatus();
 }
 

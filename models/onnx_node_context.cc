@@ -19,6 +19,11 @@ void OnnxNodeContext::SetInput(size_t index, ValueId id) {
   node.inputs[index] = id;
 }
 
+ValueId OnnxNodeContext::AddValue(const std::string& role, DType dtype) {
+  return graph.AddValue(
+      {.name = fresh_name_(node.name + "/" + role), .dtype = dtype, .shape = {}, .constant = {}});
+}
+
 ValueId OnnxNodeContext::AddConstant(const std::string& role, const Tensor& tensor) {
   return graph.AddValue({.name = fresh_name_(node.name + "/" + role),
                          .dtype = tensor.dtype,
@@ -53,9 +58,7 @@ std::optional<double> OnnxNodeContext::TakeFloat(const std::string& key) {
 
 ValueId OnnxNodeContext::Emit(OpKind op, std::vector<ValueId> inputs,
                               std::map<std::string, Attribute> attributes, DType dtype) {
-  std::string role = node.name + "/" + std::string(ToString(op));
-  ValueId output =
-      graph.AddValue({.name = fresh_name_(role), .dtype = dtype, .shape = {}, .constant = {}});
+  ValueId output = AddValue(std::string(ToString(op)), dtype);
   EmitAs(output, op, std::move(inputs), std::move(attributes));
   return output;
 }

@@ -29,7 +29,8 @@ class OnnxNodeContext {
   // Sets an input beyond the end too.
   void SetInput(size_t index, ValueId id);
 
-  // `role` becomes part of the new value's name.
+  // A value for EmitAs; `role` becomes part of its name, as below.
+  ValueId AddValue(const std::string& role, DType dtype);
   ValueId AddConstant(const std::string& role, const Tensor& tensor);
   ValueId AddInts(const std::string& role, const std::vector<int64_t>& values);
   // Of one element of the first input's type.
@@ -60,11 +61,18 @@ Status NormalizeCastLike(OnnxNodeContext& context);
 Status NormalizeClip(OnnxNodeContext& context);
 Status NormalizeConstantOfShape(OnnxNodeContext& context);
 Status NormalizeConv(OnnxNodeContext& context);
+// The weight is this input.
+Status NormalizeConvOf(OnnxNodeContext& context, size_t weight);
+Status NormalizeConvTranspose(OnnxNodeContext& context);
+Status NormalizeDequantizeLinear(OnnxNodeContext& context);
 Status NormalizeDropout(OnnxNodeContext& context);
 Status NormalizeFastGelu(OnnxNodeContext& context);
 Status NormalizeGelu(OnnxNodeContext& context);
 Status NormalizeLayerNormalization(OnnxNodeContext& context);
 Status NormalizeMean(OnnxNodeContext& context);
+Status NormalizeDynamicQuantizeLinear(OnnxNodeContext& context);
+Status NormalizeDynamicQuantizeMatMul(OnnxNodeContext& context);
+Status NormalizeMatMulIntegerToFloat(OnnxNodeContext& context);
 Status NormalizePad(OnnxNodeContext& context);
 Status NormalizePRelu(OnnxNodeContext& context);
 Status NormalizePool(OnnxNodeContext& context);
@@ -72,6 +80,16 @@ Status NormalizeRMSNormalization(OnnxNodeContext& context);
 Status NormalizeRotaryEmbeddingOfMicrosoft(OnnxNodeContext& context);
 // SkipLayerNormalization and SkipSimplifiedLayerNormalization.
 Status NormalizeSkipLayerNormalization(OnnxNodeContext& context);
+Status NormalizeQGemm(OnnxNodeContext& context);
+Status NormalizeQLinearAveragePool(OnnxNodeContext& context);
+// The row's kind, on two dequantized operands (one operand).
+Status NormalizeQLinearBinary(OnnxNodeContext& context);
+Status NormalizeQLinearUnary(OnnxNodeContext& context);
+Status NormalizeQLinearConcat(OnnxNodeContext& context);
+Status NormalizeQLinearConv(OnnxNodeContext& context);
+Status NormalizeQLinearMatMul(OnnxNodeContext& context);
+Status NormalizeQLinearWhere(OnnxNodeContext& context);
+Status NormalizeQuantizeLinear(OnnxNodeContext& context);
 Status NormalizeSlice(OnnxNodeContext& context);
 // Softmax, LogSoftmax and Hardmax.
 Status NormalizeSoftmax(OnnxNodeContext& context);

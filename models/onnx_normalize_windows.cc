@@ -66,15 +66,23 @@ Status NormalizePool(OnnxNodeContext& context) {
 }
 
 Status NormalizeConv(OnnxNodeContext& context) {
+  return NormalizeConvOf(context, 1);
+}
+
+Status NormalizeConvOf(OnnxNodeContext& context, size_t weight_input) {
   Node& node = context.node;
   int64_t group = node.Int("group", 1);
   if (group < 1) return context.Invalid(fmt::format("group is {}; expected 1 or more", group));
   std::optional<size_t> rank;
-  for (const char* key : {"kernel_shape", "strides", "dilations"}) {
+  for (const char* key :
+       {"kernel_shape", "strides", "dilations", "output_padding", "output_shape"}) {
     if (node.attributes.contains(key)) rank = node.Ints(key).size();
   }
   if (node.attributes.contains("pads")) rank = node.Ints("pads").size() / 2;
-  if (const Tensor* weight = context.ConstantInput(1)) {
+  // An input of the graph; what is computed has no shape yet.
+  const std::vector<Expr>& given = context.graph.value(node.inputs[weight_input]).shape;
+  if (given.size() > 2) rank = given.size() - 2;
+  if (const Tensor* weight = context.ConstantInput(weight_input)) {
     const Extents& shape = weight->shape;
     if (shape.size() < 3) {
       return context.Invalid(
@@ -97,6 +105,17 @@ Status NormalizeConv(OnnxNodeContext& context) {
   if (!rank) return NormalizeAutoPad(context);
   if (*rank == 0) return context.Invalid("no spatial dimension");
   return FillWindow(context, *rank);
+}
+
+// Weights are [C, M/group, k...]: the same dimensions that NormalizeConv looks at.
+Status NormalizeConvTranspose(OnnxNodeContext& context) {
+  TCC_RETURN_IF_ERROR(NormalizeConv(context));
+  size_t rank = context.node.Ints("strides").size();
+  for (const char* key : {"output_padding", "output_shape"}) {
+    if (!context.node.attributes.contains(key)) continue;
+    TCC_RETURN_IF_ERROR(CheckExtents(context, key, rank, 0));
+  }
+  return OkStatus();
 }
 
 }  // namespace tcc

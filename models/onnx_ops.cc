@@ -81,6 +81,43 @@ constexpr OnnxAttribute kConv[] = {{"auto_pad", kString, kDefault, 0, "NOTSET"},
                                    {"pads", kInts, kOptional},
                                    {"strides", kInts, kOptional}};
 
+constexpr OnnxAttribute kConvTranspose[] = {{"auto_pad", kString, kDefault, 0, "NOTSET"},
+                                            {"dilations", kInts, kOptional},
+                                            {"group", kInt, kDefault, 1},
+                                            {"kernel_shape", kInts, kOptional},
+                                            {"output_padding", kInts, kOptional},
+                                            {"output_shape", kInts, kOptional},
+                                            {"pads", kInts, kOptional},
+                                            {"strides", kInts, kOptional}};
+
+// "saturate" and "precision" matter for float8 results and for scales of float16; here the quotient
+// is always f32.
+constexpr OnnxAttribute kQuantizeLinear[] = {
+    {.name = "axis", .type = kInt, .presence = kDefault, .number = 1, .since = 13},
+    {.name = "block_size", .type = kInt, .presence = kDefault, .number = 0, .since = 21},
+    {.name = "output_dtype", .type = kInt, .presence = kDefault, .number = 0, .since = 21},
+    {.name = "precision", .type = kInt, .presence = kIgnored, .since = 23},
+    {.name = "saturate", .type = kInt, .presence = kIgnored, .since = 19}};
+
+constexpr OnnxAttribute kDequantizeLinear[] = {
+    {.name = "axis", .type = kInt, .presence = kDefault, .number = 1, .since = 13},
+    {.name = "block_size", .type = kInt, .presence = kDefault, .number = 0, .since = 21},
+    {.name = "output_dtype", .type = kInt, .presence = kDefault, .number = 0, .since = 23}};
+
+// Of the domain com.microsoft.
+constexpr OnnxAttribute kMicrosoftQuantize[] = {{"axis", kInt, kDefault, 1},
+                                                {"block_size", kInt, kDefault, 0}};
+constexpr OnnxAttribute kQGemm[] = {
+    {"alpha", kFloat, kDefault, 1}, {"transA", kInt, kDefault, 0}, {"transB", kInt, kDefault, 0}};
+constexpr OnnxAttribute kQLinearAveragePool[] = {{"auto_pad", kString, kDefault, 0, "NOTSET"},
+                                                 {"kernel_shape", kInts, kRequired},
+                                                 {"pads", kInts, kOptional},
+                                                 {"strides", kInts, kOptional},
+                                                 {"ceil_mode", kInt, kDefault, 0},
+                                                 {"count_include_pad", kInt, kDefault, 0},
+                                                 {"channels_last", kInt, kFixed, 0}};
+constexpr OnnxAttribute kQLinearGlobalAveragePool[] = {{"channels_last", kInt, kFixed, 0}};
+
 constexpr OnnxAttribute kConsumedInputs[] = {
     {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5}};
 
@@ -153,8 +190,16 @@ constexpr OnnxAttribute kMaxPool[] = {{"auto_pad", kString, kDefault, 0, "NOTSET
                                       {"strides", kInts, kOptional},
                                       {"ceil_mode", kInt, kDefault, 0},
                                       {"dilations", kInts, kOptional},
-                                      // The order of the Indices output, which is not supported.
-                                      {"storage_order", kInt, kIgnored}};
+                                      {"storage_order", kInt, kDefault, 0}};
+
+constexpr OnnxAttribute kLpPool[] = {{"auto_pad", kString, kDefault, 0, "NOTSET"},
+                                     {"kernel_shape", kInts, kRequired},
+                                     {"pads", kInts, kOptional},
+                                     {"strides", kInts, kOptional},
+                                     {"ceil_mode", kInt, kDefault, 0},
+                                     {"dilations", kInts, kOptional},
+                                     {"p", kInt, kDefault, 2}};
+constexpr OnnxAttribute kGlobalLpPool[] = {{"p", kInt, kDefault, 2}};
 
 constexpr OnnxAttribute kAveragePool[] = {{"auto_pad", kString, kDefault, 0, "NOTSET"},
                                           {"kernel_shape", kInts, kRequired},
@@ -249,10 +294,14 @@ constexpr OnnxOp kOps[] = {
     {"Constant", OpKind::kConstant, 1, ">*", kAnyType, 0, 0, 1, kConstant},
     {"ConstantOfShape", OpKind::kConstantOfShape, 9, "I>*", kAnyType, 1, 1, 1, kConstantOfShape, NormalizeConstantOfShape},
     {"Conv", OpKind::kConv, 1, "TTT>T", kAnyFloat, 2, 3, 1, kConv, NormalizeConv},
+    {"ConvInteger", OpKind::kConvInteger, 10, "TUTU>K", kNumber, 2, 4, 1, kConv, NormalizeConv},
+    {"ConvTranspose", OpKind::kConvTranspose, 1, "TTT>T", kAnyFloat, 2, 3, 1, kConvTranspose, NormalizeConvTranspose},
     {"Cos", OpKind::kCos, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Cosh", OpKind::kCosh, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"DequantizeLinear", OpKind::kDequantizeLinear, 10, "TFT>*", kNumber, 2, 3, 1, kDequantizeLinear, NormalizeDequantizeLinear},
     {"Div", OpKind::kDiv, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"Dropout", OpKind::kDropout, 1, "TFB>TB", kAnyFloat, 1, 3, 2, kDropout, NormalizeDropout},
+    {"DynamicQuantizeLinear", OpKind::kQuantizeLinear, 11, "T>*", kAnyFloat, 1, 1, 3, {}, NormalizeDynamicQuantizeLinear},
     {"Elu", OpKind::kElu, 1, "T>T", kAnyFloat, 1, 1, 1, kElu},
     {"Equal", OpKind::kEqual, 1, "TT>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
     {"Erf", OpKind::kErf, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
@@ -264,6 +313,7 @@ constexpr OnnxOp kOps[] = {
     {"Gelu", OpKind::kGelu, 20, "T>T", kAnyFloat, 1, 1, 1, kGelu, NormalizeGelu},
     {"Gemm", OpKind::kGemm, 1, "TTT>T", kNumber, 2, 3, 1, kGemm},
     {"GlobalAveragePool", OpKind::kGlobalAveragePool, 1, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"GlobalLpPool", OpKind::kGlobalLpPool, 2, "T>T", kAnyFloat, 1, 1, 1, kGlobalLpPool},
     {"GlobalMaxPool", OpKind::kGlobalMaxPool, 1, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Greater", OpKind::kGreater, 1, "TT>B", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"GreaterOrEqual", OpKind::kGreaterOrEqual, 12, "TT>B", kNumber, 2, 2, 1, {}},
@@ -283,9 +333,11 @@ constexpr OnnxOp kOps[] = {
     {"Log", OpKind::kLog, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"LogSoftmax", OpKind::kLogSoftmax, 1, "T>T", kAnyFloat, 1, 1, 1, kAxisOptional, NormalizeSoftmax},
     {"LpNormalization", OpKind::kLpNormalization, 1, "T>T", kAnyFloat, 1, 1, 1, kLpNormalization},
+    {"LpPool", OpKind::kLpPool, 2, "T>T", kAnyFloat, 1, 1, 1, kLpPool, NormalizePool},
     {"MatMul", OpKind::kMatMul, 1, "TT>T", kNumber, 2, 2, 1, {}},
+    {"MatMulInteger", OpKind::kMatMulInteger, 10, "TUTU>K", kNumber, 2, 4, 1, {}},
     {"Max", OpKind::kMax, 1, "T>T", kNumber, 1, kManyInputs, 1, kConsumedInputs},
-    {"MaxPool", OpKind::kMaxPool, 1, "T>T", kNumber, 1, 1, 1, kMaxPool, NormalizePool},
+    {"MaxPool", OpKind::kMaxPool, 1, "T>TI", kNumber, 1, 1, 2, kMaxPool, NormalizePool},
     {"Mean", OpKind::kAdd, 1, "T>T", kAnyFloat, 1, kManyInputs, 1, kConsumedInputs, NormalizeMean},
     {"MeanVarianceNormalization", OpKind::kMeanVarianceNormalization, 9, "T>T", kAnyFloat, 1, 1, 1, kMeanVarianceNormalization},
     {"Min", OpKind::kMin, 1, "T>T", kNumber, 1, kManyInputs, 1, kConsumedInputs},
@@ -299,6 +351,9 @@ constexpr OnnxOp kOps[] = {
     {"PRelu", OpKind::kPRelu, 1, "TT>T", kNumber, 2, 2, 1, kConsumedInputs, NormalizePRelu},
     {"Pad", OpKind::kPad, 2, "TITJ>T", kAnyType, 1, 4, 1, kPad, NormalizePad},
     {"Pow", OpKind::kPow, 1, "TU>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
+    {"QLinearConv", OpKind::kConvInteger, 10, "TFTUFUFVK>V", kNumber, 8, 9, 1, kConv, NormalizeQLinearConv},
+    {"QLinearMatMul", OpKind::kMatMulInteger, 10, "TFTUFUFV>V", kNumber, 8, 8, 1, {}, NormalizeQLinearMatMul},
+    {"QuantizeLinear", OpKind::kQuantizeLinear, 10, "TFU>*", kNumber, 2, 3, 1, kQuantizeLinear, NormalizeQuantizeLinear},
     {"RMSNormalization", OpKind::kRMSNormalization, 23, "TV>V", kAnyFloat, 2, 2, 1, kLayerNormalization, NormalizeRMSNormalization},
     {"Reciprocal", OpKind::kReciprocal, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"ReduceL1", OpKind::kReduceL1, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
@@ -341,8 +396,21 @@ constexpr OnnxOp kOps[] = {
     {"Where", OpKind::kWhere, 9, "BTT>T", kAnyType, 3, 3, 1, {}},
     {"Xor", OpKind::kXor, 1, "BB>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
     {"com.microsoft.BiasGelu", OpKind::kGelu, 1, "TT>T", kAnyFloat, 2, 2, 1, {}, NormalizeBiasGelu},
+    {"com.microsoft.DequantizeLinear", OpKind::kDequantizeLinear, 1, "TFT>*", kNumber, 2, 3, 1, kMicrosoftQuantize, NormalizeDequantizeLinear},
+    {"com.microsoft.DynamicQuantizeMatMul", OpKind::kMatMulInteger, 1, "FTFTF>*", kNumber, 3, 5, 1, {}, NormalizeDynamicQuantizeMatMul},
     {"com.microsoft.FastGelu", OpKind::kGelu, 1, "TT>T", kAnyFloat, 1, 2, 1, {}, NormalizeFastGelu},
     {"com.microsoft.Gelu", OpKind::kGelu, 1, "T>T", kAnyFloat, 1, 1, 1, {}, NormalizeGelu},
+    {"com.microsoft.MatMulIntegerToFloat", OpKind::kMatMulInteger, 1, "TUFFTUF>*", kNumber, 4, 7, 1, {}, NormalizeMatMulIntegerToFloat},
+    {"com.microsoft.QGemm", OpKind::kMatMulInteger, 1, "TFTUFUKFT>T", kNumber, 6, 9, 1, kQGemm, NormalizeQGemm},
+    {"com.microsoft.QLinearAdd", OpKind::kAdd, 1, "TFTTFTFT>T", kNumber, 7, 8, 1, {}, NormalizeQLinearBinary},
+    {"com.microsoft.QLinearAveragePool", OpKind::kAveragePool, 1, "TFTFT>T", kNumber, 4, 5, 1, kQLinearAveragePool, NormalizeQLinearAveragePool},
+    {"com.microsoft.QLinearConcat", OpKind::kConcat, 1, "FTA>T", kNumber, 5, kManyInputs, 1, kAxisRequired, NormalizeQLinearConcat},
+    {"com.microsoft.QLinearGlobalAveragePool", OpKind::kGlobalAveragePool, 1, "TFTFT>T", kNumber, 5, 5, 1, kQLinearGlobalAveragePool, NormalizeQLinearUnary},
+    {"com.microsoft.QLinearLeakyRelu", OpKind::kLeakyRelu, 1, "TFTFT>T", kNumber, 4, 5, 1, kLeakyRelu, NormalizeQLinearUnary},
+    {"com.microsoft.QLinearMul", OpKind::kMul, 1, "TFTTFTFT>T", kNumber, 7, 8, 1, {}, NormalizeQLinearBinary},
+    {"com.microsoft.QLinearSigmoid", OpKind::kSigmoid, 1, "TFTFT>T", kNumber, 4, 5, 1, {}, NormalizeQLinearUnary},
+    {"com.microsoft.QLinearWhere", OpKind::kWhere, 1, "BTFTTFTFT>T", kNumber, 9, 9, 1, {}, NormalizeQLinearWhere},
+    {"com.microsoft.QuantizeLinear", OpKind::kQuantizeLinear, 1, "TFU>*", kNumber, 2, 3, 1, kMicrosoftQuantize, NormalizeQuantizeLinear},
     {"com.microsoft.QuickGelu", OpKind::kSwish, 1, "T>T", kAnyFloat, 1, 1, 1, kQuickGelu},
     {"com.microsoft.RotaryEmbedding", OpKind::kRotaryEmbedding, 1, "TITT>T", kAnyFloat, 4, 4, 1, kRotaryEmbeddingOfMicrosoft, NormalizeRotaryEmbeddingOfMicrosoft},
     {"com.microsoft.SimplifiedLayerNormalization", OpKind::kRMSNormalization, 1, "TV>V*", kAnyFloat, 2, 2, 2, kLayerNormalization, NormalizeRMSNormalization},

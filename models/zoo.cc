@@ -17,6 +17,11 @@ constexpr ZooRow kZoo[] = {
     {"resnet18", BuildResNet18},
     {"resnet50", BuildResNet50},
     {"mobilenet_v2", BuildMobileNetV2},
+    {"r3d_18", BuildR3d18},
+    {"dcgan", BuildDcgan},
+    {"vit_b_16", BuildVitB16},
+    {"bert_base", BuildBertBase},
+    {"llama_block", BuildLlamaBlock},
 };
 
 }  // namespace

@@ -81,7 +81,7 @@ class LayoutAssigner {
   }
 
   void Visit(Node node) {
-    if (node.op == OpKind::kConv) {
+    if (IsConvolution(node.op)) {
       node.layout = DataLayout::kChannelsLast;
       TransposeWeight(node);
     } else if (FollowsOperand(graph_, node) && ReadsChannelsLast(node)) {
@@ -114,7 +114,7 @@ class LayoutAssigner {
     if (steps == 0) return false;
     return std::any_of(uses_.readers[id].begin(), uses_.readers[id].end(), [&](int reader) {
       const Node& node = (*pending_)[reader];
-      if (node.op == OpKind::kConv) return node.inputs[0] == id;
+      if (IsConvolution(node.op)) return node.inputs[0] == id;
       if (FormOf(node) != OpForm::kElementwise) return false;
       bool beside_last = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId other) {
         return other != kNoValue && static_cast<size_t>(other) < order_.size() &&
@@ -132,17 +132,16 @@ class LayoutAssigner {
     graph_.nodes.push_back(node);
   }
 
-  // [M, C/g, k...] to [k..., C/g, M].
+  // [M, C/g, k...] to [k..., C/g, M]; of a ConvTranspose [C, M/g, k...] to [k..., C, M/g].
   void TransposeWeight(Node& node) {
     ValueId weight = node.inputs[1];
-    auto [entry, absent] = weights_.emplace(weight, kNoValue);
-    if (absent) {
-      std::vector<int64_t> perm;
-      for (size_t d = 2; d < Rank(weight); ++d) perm.push_back(static_cast<int64_t>(d));
-      perm.push_back(1);
-      perm.push_back(0);
-      entry->second = Transposed(weight, perm, ".hwio");
-    }
+    bool in_first = node.op == OpKind::kConvTranspose;
+    std::vector<int64_t> perm;
+    for (size_t d = 2; d < Rank(weight); ++d) perm.push_back(static_cast<int64_t>(d));
+    perm.push_back(in_first ? 0 : 1);
+    perm.push_back(in_first ? 1 : 0);
+    auto [entry, absent] = weights_.emplace(std::pair(weight, perm), kNoValue);
+    if (absent) entry->second = Transposed(weight, perm, ".hwio");
     node.inputs[1] = entry->second;
   }
 
@@ -293,7 +292,7 @@ class LayoutAssigner {
   std::vector<std::vector<int>> order_;  // how each value is stored
   ValueUses uses_;                       // by the nodes as they were
   std::vector<Node>* pending_ = nullptr;
-  std::map<ValueId, ValueId> weights_;
+  std::map<std::pair<ValueId, std::vector<int64_t>>, ValueId> weights_;
   std::map<std::pair<ValueId, std::vector<int>>, ValueId> repacked_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "ir/interpreter.h"
 #include "lower/build_loop_nest.h"
+#include "lower/graph/dequantize_constant.h"
 #include "lower/graph/edit.h"
 #include "lower/ops/op_lowering.h"
 
@@ -76,6 +77,9 @@ StatusOr<std::vector<Tensor>> EvaluateNode(const Graph& graph, const Node& node,
                        ZeroOutputs(node, lowered.program, limits.max_bytes));
   if (std::optional<Tensor> moved = MovedConstant(graph, node, outputs[0].shape)) {
     return std::vector<Tensor>{*moved};
+  }
+  if (std::optional<Tensor> weights = DequantizedConstant(graph, node)) {
+    return std::vector<Tensor>{*weights};
   }
   arguments.insert(arguments.end(), outputs.begin(), outputs.end());
   outputs.clear();  // the interpreter writes to tensors that nobody else holds

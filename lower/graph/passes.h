@@ -53,7 +53,7 @@ Status SimplifyActivations(Graph& graph);
 Status TransposeGemmWeights(Graph& graph);
 
 // Convolutional networks run channels last inside: sets Node::layout, transposes the weights of
-// convolutions to [k..., C/group, M] and the rows of a Gemm behind a Flatten, and inserts a Repack
+// convolutions to [k..., C/group, M] (ConvTranspose: [k..., C, M/group]) and the rows of a Gemm behind a Flatten, and inserts a Repack
 // wherever a value is read in another order than it is stored in. Graph inputs, outputs and
 // constants keep the model's order. A Conv may end up with a computed weight behind a Transpose.
 Status AssignLayouts(Graph& graph);

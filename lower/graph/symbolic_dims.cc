@@ -4,6 +4,7 @@
 #include "lower/graph/symbolic_rules.h"
 #include "lower/ops/node_lowering.h"
 #include "lower/ops/op_lowering.h"
+#include "lower/ops/storage_order.h"
 
 // The shapes of results where dimensions are formulas.
 namespace tcc {
@@ -377,7 +378,7 @@ Expr WindowedDim(const Expr& extent, const Node& node, size_t dim, int64_t kerne
 SymbolicShape Windowed(const SymbolicOperands& operands) {
   const Dims* shape = operands.Shape(0);
   if (!shape || shape->size() < 3) return std::nullopt;
-  bool is_conv = operands.node.op == OpKind::kConv;
+  bool is_conv = IsConvolution(operands.node.op);
   const Dims* weight = is_conv ? operands.Shape(1) : nullptr;
   if (is_conv && (!weight || weight->size() != shape->size())) return std::nullopt;
   std::vector<int64_t> kernel = operands.node.Ints("kernel_shape");
@@ -386,6 +387,41 @@ SymbolicShape Windowed(const SymbolicOperands& operands) {
     std::optional<int64_t> taps = is_conv ? NumberOf((*weight)[d]) : std::nullopt;
     if (!taps && d - 2 < kernel.size()) taps = kernel[d - 2];
     result.push_back(taps ? WindowedDim((*shape)[d], operands.node, d - 2, *taps) : Expr());
+  }
+  return result;
+}
+
+// Of a ConvTranspose, whose weight is [C, M/group, k...].
+SymbolicShape WindowedBack(const SymbolicOperands& operands) {
+  const Dims* shape = operands.Shape(0);
+  const Dims* weight = operands.Shape(1);
+  if (!shape || shape->size() < 3 || !weight || weight->size() != shape->size()) {
+    return std::nullopt;
+  }
+  const Node& node = operands.node;
+  size_t dims = shape->size() - 2;
+  auto entry = [&](const char* key, size_t at, int64_t fallback) {
+    std::vector<int64_t> list = node.Ints(key);
+    return at < list.size() ? list[at] : fallback;
+  };
+  std::optional<int64_t> channels = NumberOf((*weight)[1]);
+  Dims result = {(*shape)[0], channels ? Expr(*channels * node.Int("group", 1)) : Expr()};
+  for (size_t d = 0; d < dims; ++d) {
+    const Expr& extent = (*shape)[2 + d];
+    std::optional<int64_t> taps = NumberOf((*weight)[2 + d]);
+    Expr strided = extent ? extent * Expr(entry("strides", d, 1)) : Expr();
+    if (node.attributes.contains("output_shape")) {
+      result.emplace_back(entry("output_shape", d, 0));
+    } else if (!extent || !taps) {
+      result.emplace_back();
+    } else if (node.String("auto_pad", "NOTSET").starts_with("SAME")) {
+      result.push_back(NormalForm(strided));
+    } else {
+      int64_t reach = (*taps - 1) * entry("dilations", d, 1) + 1;
+      int64_t pads = entry("pads", d, 0) + entry("pads", dims + d, 0);
+      int64_t more = reach - entry("strides", d, 1) + entry("output_padding", d, 0) - pads;
+      result.push_back(NormalForm(strided + Expr(more)));
+    }
   }
   return result;
 }
@@ -413,16 +449,21 @@ constexpr ShapeRule kRules[] = {
     {OpKind::kArgMax, ReducedAlongOne},
     {OpKind::kArgMin, ReducedAlongOne},
     {OpKind::kAveragePool, Windowed},
+    {OpKind::kBatchNormalization, SameAsFirst},
     {OpKind::kConcat, Concatenated},
     {OpKind::kConstantOfShape, Filled},
     {OpKind::kConv, Windowed},
+    {OpKind::kConvInteger, Windowed},
+    {OpKind::kConvTranspose, WindowedBack},
     {OpKind::kCumSum, SameAsFirst},
+    {OpKind::kDequantizeLinear, SameAsFirst},
     {OpKind::kExpand, Expanded},
     {OpKind::kFlatten, Flattened},
     {OpKind::kGather, Gathered},
     {OpKind::kGatherElements, SameAsSecond},
     {OpKind::kGemm, MultipliedMatrices},
     {OpKind::kGlobalAveragePool, PooledWhole},
+    {OpKind::kGlobalLpPool, PooledWhole},
     {OpKind::kGlobalMaxPool, PooledWhole},
     {OpKind::kGroupNormalization, SameAsFirst},
     {OpKind::kHardmax, SameAsFirst},
@@ -431,10 +472,13 @@ constexpr ShapeRule kRules[] = {
     {OpKind::kLayerNormalization, SameAsFirst},
     {OpKind::kLogSoftmax, SameAsFirst},
     {OpKind::kLpNormalization, SameAsFirst},
+    {OpKind::kLpPool, Windowed},
     {OpKind::kMatMul, Multiplied},
+    {OpKind::kMatMulInteger, Multiplied},
     {OpKind::kMaxPool, Windowed},
     {OpKind::kMeanVarianceNormalization, SameAsFirst},
     {OpKind::kPad, Padded},
+    {OpKind::kQuantizeLinear, SameAsFirst},
     {OpKind::kRMSNormalization, SameAsFirst},
     {OpKind::kRange, Counting},
     {OpKind::kReduceL1, Reduced},

@@ -59,6 +59,20 @@ StatusOr<ConvShapes> ShapesOf(const NodeLowering& node) {
   return shapes;
 }
 
+Status CheckIntegerOperands(const NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(2, 4));
+  for (size_t i : {0, 1}) {
+    if (!node.Type(i).is_integer() || node.Type(i).bits() != 8) {
+      return node.Error("input {} has type {}; expected i8 or u8", i, ToString(node.Type(i)));
+    }
+    if (node.Has(i + 2) && node.Type(i + 2) != node.Type(i)) {
+      return node.Error("zero point {} has type {}; expected {}", i, ToString(node.Type(i + 2)),
+                        ToString(node.Type(i)));
+    }
+  }
+  return OkStatus();
+}
+
 Status CheckOperands(const NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(2, 3));
   if (!node.Type(0).is_float()) {
@@ -136,7 +150,51 @@ ConvTaps TapsOf(const ConvShapes& shapes, const std::vector<Axis>& axes, bool ch
   return taps;
 }
 
+// A zero point, i32: one number, or one a channel if `channel` is given.
+StatusOr<Expr> ZeroPoint(NodeLowering& node, size_t input, const Expr& channel) {
+  if (!node.Has(input)) return Const(kInt32, 0);
+  const std::vector<Expr>& shape = node.Shape(input);
+  if (IsConstant(Product(shape), 1)) {
+    return CastTo(kInt32, node.Load(input, std::vector<Expr>(shape.size(), Expr(0))));
+  }
+  if (!channel || shape.size() != 1) {
+    return node.Error("zero point {} has shape {}; expected {}", input - 2, ShapeText(shape),
+                      channel ? "one number or one a channel" : "one number");
+  }
+  return CastTo(kInt32, node.Load(input, {channel}));
+}
+
+Expr Difference(const Expr& value, const Expr& zero) {
+  return IsConstant(zero, 0) ? value : value - zero;
+}
+
 }  // namespace
+
+// out[n, o, x] = sum over c, k of (in - zero) * (w - zero of o) as i32; the padding is the zero.
+Status LowerConvInteger(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(CheckIntegerOperands(node));
+  TCC_ASSIGN_OR_RETURN(ConvShapes shapes, ShapesOf(node));
+  std::vector<Expr> out_shape = {shapes.batch, Expr(shapes.out_channels)};
+  for (const WindowDim& dim : shapes.dims) out_shape.push_back(Expr(dim.output));
+  if (node.Has(3) && !IsConstant(Product(node.Shape(3)), 1) &&
+      !IsConstant(Product(node.Shape(3)), shapes.out_channels)) {
+    return node.Error("weight's zero point has shape {}; expected {}", ShapeText(node.Shape(3)),
+                      shapes.out_channels);
+  }
+  std::vector<Axis> axes = OutputAxes(out_shape);
+  TCC_ASSIGN_OR_RETURN(Expr input_zero, ZeroPoint(node, 2, Expr()));
+  TCC_ASSIGN_OR_RETURN(Expr weight_zero, ZeroPoint(node, 3, axes[1].var));
+  ConvTaps taps = TapsOf(shapes, axes, node.channels_last());
+  Expr input = Difference(CastTo(kInt32, node.Load(0, taps.input)), input_zero);
+  Expr weight = Difference(CastTo(kInt32, node.Load(1, taps.weight)), weight_zero);
+  node.Reduce({.outputs = {node.Output(0, kInt32, out_shape)},
+               .axes = axes,
+               .reduce_axes = taps.reduce_axes,
+               .combiner = SumCombiner(kInt32),
+               .values = {input * weight},
+               .predicate = taps.inside});
+  return OkStatus();
+}
 
 // out[n, o, x] = bias[o] + sum over c, k of in[n, channel(o, c), x * s + k * d - p] * w[o, c, k]
 Status LowerConv(NodeLowering& node) {

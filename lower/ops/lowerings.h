@@ -37,15 +37,25 @@ Status LowerConstantOfShape(NodeLowering& node);
 
 // conv.cc
 Status LowerConv(NodeLowering& node);
+Status LowerConvInteger(NodeLowering& node);
+
+// conv_transpose.cc
+Status LowerConvTranspose(NodeLowering& node);
 
 // contraction.cc
 Status LowerGemm(NodeLowering& node);
 Status LowerMatMul(NodeLowering& node);
+Status LowerMatMulInteger(NodeLowering& node);
 
 // pool.cc
 Status LowerMaxPool(NodeLowering& node);
 Status LowerAveragePool(NodeLowering& node);
+Status LowerLpPool(NodeLowering& node);
 Status LowerGlobalPool(NodeLowering& node);
+
+// quantize.cc
+Status LowerQuantizeLinear(NodeLowering& node);
+Status LowerDequantizeLinear(NodeLowering& node);
 
 // reduction.cc
 Status LowerReduction(NodeLowering& node);

@@ -140,6 +140,52 @@ Status LowerAveragePool(NodeLowering& node) {
   return OkStatus();
 }
 
+namespace {
+
+StatusOr<int64_t> NormOrder(const NodeLowering& node) {
+  int64_t p = node.node().Int("p", 2);
+  if (p < 1) return node.Error("p is {}; expected 1 or more", p);
+  return p;
+}
+
+// |x|^p, what a p-norm adds up.
+Expr NormTerm(const Expr& x, int64_t p) {
+  if (p == 2) return x * x;
+  Expr magnitude = CallOf(ScalarOp::kAbs, {x});
+  if (p == 1) return magnitude;
+  return CallOf(ScalarOp::kPow, {magnitude, Const(x.dtype(), static_cast<double>(p))});
+}
+
+Expr NormOfSum(const Expr& sum, int64_t p) {
+  if (p == 1) return sum;
+  if (p == 2) return CallOf(ScalarOp::kSqrt, {sum});
+  return CallOf(ScalarOp::kPow, {sum, Const(sum.dtype(), 1.0 / static_cast<double>(p))});
+}
+
+}  // namespace
+
+// The p-norm of each window; padding adds nothing.
+Status LowerLpPool(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
+  DType type = node.Type(0);
+  if (!type.is_float()) return node.Error("input has type {}; expected floats", ToString(type));
+  TCC_ASSIGN_OR_RETURN(int64_t p, NormOrder(node));
+  TCC_ASSIGN_OR_RETURN(PoolShapes shapes, ShapesOf(node));
+  PoolAccess access = AccessInput(node, shapes);
+  DType sum_type = AccumulationType(type);
+  StoredBuffer out = node.Output(0, type, shapes.output);
+  StoredBuffer sum = node.Intermediate("sum", sum_type, shapes.output);
+  node.Reduce({.outputs = {sum},
+               .axes = access.axes,
+               .reduce_axes = access.kernels,
+               .combiner = SumCombiner(sum_type),
+               .values = {NormTerm(CastTo(sum_type, node.Load(0, access.index)), p)},
+               .predicate = access.inside});
+  std::vector<Axis> axes = node.Axes(shapes.output);
+  node.Map(out, axes, CastTo(type, NormOfSum(node.Load(sum, VarsOf(axes)), p)), "_norm");
+  return OkStatus();
+}
+
 Status LowerGlobalPool(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
   DType type = node.Type(0);
@@ -159,23 +205,31 @@ Status LowerGlobalPool(NodeLowering& node) {
     index.push_back(spatial.back().var);
   }
 
-  bool mean = node.node().op == OpKind::kGlobalAveragePool;
-  DType sum_type = mean ? AccumulationType(type) : type;
+  OpKind op = node.node().op;
+  TCC_ASSIGN_OR_RETURN(int64_t p, NormOrder(node));
+  bool max = op == OpKind::kGlobalMaxPool;
+  DType sum_type = max ? type : AccumulationType(type);
   StoredBuffer out = node.Output(0, type, shape);
-  StoredBuffer result = mean ? node.Intermediate("sum", sum_type, shape) : out;
+  StoredBuffer result = max ? out : node.Intermediate("sum", sum_type, shape);
+  Expr value = CastTo(sum_type, node.Load(0, index));
+  if (op == OpKind::kGlobalLpPool) value = NormTerm(value, p);
   node.Reduce({.outputs = {result},
                .axes = axes,
                .reduce_axes = spatial,
-               .combiner = mean ? SumCombiner(sum_type) : MaxCombiner(type),
-               .values = {CastTo(sum_type, node.Load(0, index))}});
-  if (!mean) return OkStatus();
+               .combiner = max ? MaxCombiner(type) : SumCombiner(sum_type),
+               .values = {value}});
+  if (max) return OkStatus();
 
   std::vector<Axis> out_axes = node.Axes(shape);
+  Expr sum = node.Load(result, VarsOf(out_axes));
+  if (op == OpKind::kGlobalLpPool) {
+    node.Map(out, out_axes, CastTo(type, NormOfSum(sum, p)), "_norm");
+    return OkStatus();
+  }
   Expr elements = Product(std::span(input).subspan(2));
   std::optional<int64_t> known = AsConstant(elements);
   Expr divisor = known ? Const(sum_type, static_cast<double>(*known)) : CastTo(sum_type, elements);
-  node.Map(out, out_axes, CastTo(type, Make<Div>(node.Load(result, VarsOf(out_axes)), divisor)),
-           "_mean");
+  node.Map(out, out_axes, CastTo(type, Make<Div>(sum, divisor)), "_mean");
   return OkStatus();
 }
 

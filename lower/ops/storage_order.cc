@@ -17,6 +17,10 @@ bool IsView(OpKind op) {
 
 }  // namespace
 
+bool IsConvolution(OpKind op) {
+  return op == OpKind::kConv || op == OpKind::kConvTranspose || op == OpKind::kConvInteger;
+}
+
 std::vector<int> ChannelsLastOrder(size_t rank) {
   std::vector<int> order = RowMajorOrder(rank);
   if (rank >= 3) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
@@ -35,7 +39,7 @@ size_t ActivationRank(const Graph& graph, const Node& node) {
     if (input == kNoValue) continue;
     rank = std::max(rank, graph.value(input).shape.size());
     // Only element-wise operands broadcast; for the others the first input is the activation.
-    if (node.op == OpKind::kConv) break;
+    if (IsConvolution(node.op)) break;
   }
   return rank;
 }
@@ -44,7 +48,7 @@ std::vector<int> InputOrder(const Graph& graph, const Node& node, size_t input) 
   size_t rank = graph.value(node.inputs[input]).shape.size();
   bool channels_last = node.layout == DataLayout::kChannelsLast && rank >= 3 &&
                        rank == ActivationRank(graph, node) &&
-                       (node.op != OpKind::kConv || input == 0);
+                       (!IsConvolution(node.op) || input == 0);
   if (node.op == OpKind::kRepack) channels_last = IsTo(node, "channels_first");
   return channels_last ? ChannelsLastOrder(rank) : RowMajorOrder(rank);
 }

@@ -22,8 +22,13 @@ def runtime_outputs(model, feeds):
 def feeds_of(model, seed):
     session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
     draw = np.random.default_rng(seed)
-    return {value.name: draw.standard_normal(value.shape).astype(np.float32)
-            for value in session.get_inputs()}
+
+    def feed(value):
+        if value.type == "tensor(int64)":  # tokens of a vocabulary of 100, else masks and types
+            return draw.integers(0, 100 if value.name == "input_ids" else 2, value.shape)
+        return draw.standard_normal(value.shape).astype(np.float32)
+
+    return {value.name: feed(value) for value in session.get_inputs()}
 
 
 class Networks(CommandTest):

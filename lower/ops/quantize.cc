@@ -1,0 +1,148 @@
+#include "lower/ops/lowerings.h"
+
+namespace tcc {
+namespace {
+
+// Scale and zero point (inputs 1 and 2): of the whole tensor, of each slice of an axis, or of each
+// run of block_size elements along it.
+class Granularity {
+ public:
+  static StatusOr<Granularity> Of(const NodeLowering& node) {
+    Granularity result;
+    const std::vector<Expr>& x = node.Shape(0);
+    const std::vector<Expr>& scale = node.Shape(1);
+    if (node.Has(2) && !IsOne(node.Shape(2)) && !SameShape(node.Shape(2), scale)) {
+      return node.Error("zero point has shape {}; expected {} as the scale",
+                        ShapeText(node.Shape(2)), ShapeText(scale));
+    }
+    if (IsOne(scale)) return result;
+    TCC_ASSIGN_OR_RETURN(result.axis_, node.NormalizedAxis(node.node().Int("axis", 1), x.size()));
+    result.block_ = node.node().Int("block_size", 0);
+    if (result.block_ < 0) return node.Error("block_size is {}", result.block_);
+    bool fits = result.block_ == 0 ? scale.size() == 1 && SameExtent(scale[0], x[result.axis_])
+                                   : result.CoversInBlocks(x, scale);
+    if (fits) return result;
+    return node.Error("scale has shape {}; input {} with axis {} and block_size {} wants another",
+                      ShapeText(scale), ShapeText(x), result.axis_, result.block_);
+  }
+
+  // Where in a scale or zero point of this shape the one of an element of input 0 lies.
+  std::vector<Expr> IndexAt(std::vector<Expr> point, const std::vector<Expr>& shape) const {
+    if (IsOne(shape)) return std::vector<Expr>(shape.size(), Expr(0));
+    if (block_ == 0) return {point[axis_]};
+    point[axis_] = FloorDivide(point[axis_], Expr(block_));
+    return point;
+  }
+
+ private:
+  // A number, or a list of one.
+  static bool IsOne(const std::vector<Expr>& shape) {
+    return shape.empty() || (shape.size() == 1 && IsConstant(shape[0], 1));
+  }
+
+  static bool SameShape(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), SameExtent);
+  }
+
+  bool CoversInBlocks(const std::vector<Expr>& x, const std::vector<Expr>& scale) const {
+    if (scale.size() != x.size()) return false;
+    for (size_t d = 0; d < x.size(); ++d) {
+      std::optional<int64_t> extent = AsConstant(x[d]);
+      bool same = static_cast<int>(d) == axis_
+                      ? extent && IsConstant(scale[d], (*extent + block_ - 1) / block_)
+                      : SameExtent(scale[d], x[d]);
+      if (!same) return false;
+    }
+    return true;
+  }
+
+  int axis_ = -1;  // none: of the whole tensor
+  int64_t block_ = 0;
+};
+
+StatusOr<DType> ResultType(const NodeLowering& node) {
+  std::string name = node.node().String("to", "");
+  std::optional<DType> to = ParseDType(name);
+  if (!to || to->is_storage_only() || to->lanes() != 1) {
+    return node.NotSupported("result type '{}'", name);
+  }
+  return *to;
+}
+
+bool IsOne(const Expr& expr) {
+  const auto* number = expr.as<FloatImm>();
+  return number != nullptr && number->value == 1;
+}
+
+}  // namespace
+
+// saturate(round(x / scale) + zero point), halves to even. In f32, where integers of 16 bits are
+// exact; the cast saturates.
+Status LowerQuantizeLinear(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(2, 3));
+  TCC_ASSIGN_OR_RETURN(DType type, ResultType(node));
+  if (!type.is_integer() || type.bits() > 16) {
+    return node.Error("result type {}; expected integers of 8 or 16 bits", ToString(type));
+  }
+  if (!node.Type(1).is_float()) {
+    return node.Error("scale has type {}; expected floats", ToString(node.Type(1)));
+  }
+  if (node.Has(2) && node.Type(2) != type) {
+    return node.Error("zero point has type {}; expected {}", ToString(node.Type(2)),
+                      ToString(type));
+  }
+  TCC_ASSIGN_OR_RETURN(Granularity granularity, Granularity::Of(node));
+  const std::vector<Expr>& shape = node.Shape(0);
+  DType computed = node.Type(0) == kFloat64 ? kFloat64 : kFloat32;
+  StoredBuffer out = node.Output(0, type, shape);
+  std::vector<Axis> axes = node.Axes(shape);
+  auto parameter = [&](size_t input) {
+    return node.Load(input, granularity.IndexAt(VarsOf(axes), node.Shape(input)));
+  };
+  Expr scale = CastTo(computed, parameter(1));
+  Expr value = CastTo(computed, node.Load(0, VarsOf(axes)));
+  if (!IsOne(scale)) value = Make<Div>(value, scale);
+  value = CallOf(ScalarOp::kRound, {value});
+  if (node.Has(2)) {
+    Expr zero = parameter(2);
+    if (!IsConstant(zero, 0)) value = value + CastTo(computed, zero);
+  }
+  node.Map(out, axes, CastTo(type, value));
+  return OkStatus();
+}
+
+// (x - zero point) * scale, the difference exact.
+Status LowerDequantizeLinear(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(2, 3));
+  TCC_ASSIGN_OR_RETURN(DType type, ResultType(node));
+  DType from = node.Type(0);
+  if (!from.is_integer() || from.bits() > 32) {
+    return node.Error("input has type {}; expected integers of up to 32 bits", ToString(from));
+  }
+  if (!type.is_float() || !node.Type(1).is_float()) {
+    return node.Error("scale has type {} and the result {}; expected floats",
+                      ToString(node.Type(1)), ToString(type));
+  }
+  if (node.Has(2) && node.Type(2) != from) {
+    return node.Error("zero point has type {}; expected {} as the input", ToString(node.Type(2)),
+                      ToString(from));
+  }
+  TCC_ASSIGN_OR_RETURN(Granularity granularity, Granularity::Of(node));
+  const std::vector<Expr>& shape = node.Shape(0);
+  DType computed = AccumulationType(type);
+  DType exact = from.bits() < 32 ? kInt32 : kInt64;
+  StoredBuffer out = node.Output(0, type, shape);
+  std::vector<Axis> axes = node.Axes(shape);
+  auto parameter = [&](size_t input) {
+    return node.Load(input, granularity.IndexAt(VarsOf(axes), node.Shape(input)));
+  };
+  Expr value = node.Load(0, VarsOf(axes));
+  Expr zero = node.Has(2) ? parameter(2) : Const(from, 0);
+  if (!IsConstant(zero, 0)) value = CastTo(exact, value) - CastTo(exact, zero);
+  if (value.dtype().bits() < 32) value = CastTo(kInt32, value);
+  Expr scaled = CastTo(computed, value) * CastTo(computed, parameter(1));
+  node.Map(out, axes, CastTo(type, scaled));
+  return OkStatus();
+}
+
+}  // namespace tcc
