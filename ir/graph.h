@@ -32,6 +32,13 @@ namespace tcc {
 //                        {count_include_pad}; pads are absent where auto_pad is not "NOTSET"
 //   Gemm(a, b, [c]) {alpha, beta: double, transA, transB}
 //   BatchNormalization(x, scale, b, mean, var) {epsilon: double}
+//   Resize(x, [roi], [scales], [sizes]) {mode, coordinate_transformation_mode, nearest_mode, ...};
+//                        an Upsample is one; empty roi, scales or sizes are as good as absent
+//   Split(x, [split]) {axis}           without `split` in equal parts, as many as outputs
+//   TopK(x, k) {axis, largest}         always sorted
+//   EyeLike(x) {k, to: "f32"}          Compress, Unique {[axis]}
+//   RoiAlign {coordinate_transformation_mode: half_pixel or output_half_pixel, ...}
+//   DFT(x, [length], [axis]) {[axis], inverse, onesided}; an STFT is one of gathered frames
 //   Softmax, LogSoftmax {axis}         over that axis alone (opset 13)
 //
 // Loop(trip_count, condition, carried..., captured...) {carried: how many; scan_axes: one for each
@@ -62,6 +69,8 @@ namespace tcc {
   X(Resize) X(GridSample) X(AffineGrid) X(RoiAlign) X(DeformConv) \
   /* order matters: writes to computed places, running results, sorting */ \
   X(ScatterElements) X(ScatterND) X(MaxUnpool) X(CumSum) X(TopK) \
+  /* as many results as values say: of constants only */ \
+  X(NonZero) X(Compress) X(Unique) \
   /* contractions and windows */ \
   X(Conv) X(ConvInteger) X(ConvTranspose) X(Gemm) X(MatMul) X(MatMulInteger) X(Einsum) X(Attention) \
   X(RotaryEmbedding) X(MaxPool) X(AveragePool) X(LpPool) X(GlobalAveragePool) X(GlobalMaxPool) \

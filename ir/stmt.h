@@ -143,6 +143,10 @@ struct For final : StmtNode {
   auto Fields() const { return std::tie(var, extent, for_kind, key, body); }
 };
 
+// Instances that differ in a spatial variable neither write what the other accesses. Those that
+// differ in a reduce variable may meet in a cell: where the body is a Reduce they have no order
+// either, as combiners are associative and commutative; any other body runs in the lexicographic
+// order of its reduce variables (an ordered block).
 enum class IterKind : uint8_t { kSpatial, kReduce };
 
 // A block instance sees `var` with the value of `binding`; instances outside 0 <= binding < domain

@@ -322,9 +322,12 @@ class Verifier {
     TCC_RETURN_IF_ERROR(Check(iter.binding));
     TCC_RETURN_IF_ERROR(Check(iter.domain));
     if (iter.kind != IterKind::kReduce) return OkStatus();
+    bool reduces = block.body.as<Reduce>() != nullptr;
     for (const For* loop : loops_) {
-      bool unordered =
-          loop->for_kind == ForKind::kParallel || loop->for_kind == ForKind::kVectorized;
+      bool in_order = loop->for_kind == ForKind::kSerial || loop->for_kind == ForKind::kUnrolled;
+      bool threads = !in_order && loop->for_kind != ForKind::kParallel &&
+                     loop->for_kind != ForKind::kVectorized;
+      bool unordered = !in_order && !(threads && reduces);
       if (unordered && UsesVar(iter.binding, loop->var)) {
         return Error("{} loop '{}' feeds reduce variable '{}' of block '{}'",
                      ToString(loop->for_kind), NameOf(*loop), iter.var->name, block.name);

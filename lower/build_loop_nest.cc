@@ -97,6 +97,16 @@ Stmt ReduceNest(const ComputeExpr& stage) {
   return has_first ? main : SeqOf({InitNest(stage), main});
 }
 
+Stmt NestOf(const OrderedExpr& stage) {
+  NestBuilder nest(stage.name);
+  for (size_t i = 0; i < stage.axes.size(); ++i) nest.AddAxis(stage.axes[i], stage.kinds[i]);
+  return nest.Build(stage.predicate, MakeStmt<Store>(stage.output.var, stage.indices, stage.value));
+}
+
+Stmt NestOf(const ComputeExpr& stage) {
+  return stage.combiner ? ReduceNest(stage) : MapNest(stage);
+}
+
 std::vector<Var> UsedVars(const std::vector<Var>& vars, const Function& fn) {
   std::vector<Var> used;
   for (const Var& var : vars) {
@@ -114,8 +124,7 @@ std::vector<Var> UsedVars(const std::vector<Var>& vars, const Function& fn) {
 Function BuildLoopNest(const TensorProgram& program) {
   std::vector<Stmt> nests;
   for (const TensorExpr& expr : program.stages) {
-    const auto& stage = std::get<ComputeExpr>(expr);
-    nests.push_back(stage.combiner ? ReduceNest(stage) : MapNest(stage));
+    nests.push_back(std::visit([](const auto& stage) { return NestOf(stage); }, expr));
   }
   Function fn;
   fn.name = program.name;

@@ -60,6 +60,14 @@ double FlopsOf(const ComputeExpr& stage) {
   return points * per_point;
 }
 
+double FlopsOf(const OrderedExpr& stage) {
+  double points = 1;
+  for (const Axis& axis : stage.axes) {
+    points *= static_cast<double>(AsConstant(axis.extent).value_or(0));
+  }
+  return points * OperationsIn({stage.value});
+}
+
 }  // namespace
 
 StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph) {
@@ -71,7 +79,7 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph) {
   task.outputs = lowered.outputs;
   for (int n : subgraph.nodes) task.nodes.push_back(graph.nodes[n].name);
   for (const TensorExpr& stage : lowered.program.stages) {
-    task.flops += FlopsOf(std::get<ComputeExpr>(stage));
+    task.flops += std::visit([](const auto& expr) { return FlopsOf(expr); }, stage);
   }
   return task;
 }

@@ -152,7 +152,9 @@ class Importer {
       return OkStatus();
     }
     auto outputs = static_cast<size_t>(proto.output_size());
-    while (proto.output(static_cast<int>(outputs) - 1).empty()) --outputs;
+    // How many outputs there are says what a Split does, wanted or not.
+    bool counts = op.max_outputs == kManyOutputs;
+    while (!counts && proto.output(static_cast<int>(outputs) - 1).empty()) --outputs;
     TCC_ASSIGN_OR_RETURN(std::vector<DType> types, CheckTypes(graph_, op, inputs, outputs, where));
     Node node{.name = UniqueNodeName(proto),
               .op = op.op,

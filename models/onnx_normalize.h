@@ -52,10 +52,13 @@ class OnnxNodeContext {
   std::function<std::string(const std::string&)> fresh_name_;
 };
 
+// Squeeze, Unsqueeze and Reduce*.
+Status NormalizeAxes(OnnxNodeContext& context);
 Status NormalizeBatchNormalization(OnnxNodeContext& context);
 Status NormalizeBiasGelu(OnnxNodeContext& context);
 // Add, Pow and their like, whose operands broadcast by attributes before opset 7.
 Status NormalizeBinary(OnnxNodeContext& context);
+Status NormalizeBlackmanWindow(OnnxNodeContext& context);
 Status NormalizeCast(OnnxNodeContext& context);
 Status NormalizeCastLike(OnnxNodeContext& context);
 Status NormalizeClip(OnnxNodeContext& context);
@@ -66,36 +69,44 @@ Status NormalizeConvOf(OnnxNodeContext& context, size_t weight);
 Status NormalizeConvTranspose(OnnxNodeContext& context);
 Status NormalizeDequantizeLinear(OnnxNodeContext& context);
 Status NormalizeDropout(OnnxNodeContext& context);
-Status NormalizeFastGelu(OnnxNodeContext& context);
-Status NormalizeGelu(OnnxNodeContext& context);
-Status NormalizeLayerNormalization(OnnxNodeContext& context);
-Status NormalizeMean(OnnxNodeContext& context);
 Status NormalizeDynamicQuantizeLinear(OnnxNodeContext& context);
 Status NormalizeDynamicQuantizeMatMul(OnnxNodeContext& context);
+Status NormalizeEyeLike(OnnxNodeContext& context);
+Status NormalizeFastGelu(OnnxNodeContext& context);
+Status NormalizeGelu(OnnxNodeContext& context);
+Status NormalizeHammingWindow(OnnxNodeContext& context);
+Status NormalizeHannWindow(OnnxNodeContext& context);
+Status NormalizeLayerNormalization(OnnxNodeContext& context);
 Status NormalizeMatMulIntegerToFloat(OnnxNodeContext& context);
-Status NormalizePad(OnnxNodeContext& context);
+Status NormalizeMean(OnnxNodeContext& context);
+Status NormalizeMelWeightMatrix(OnnxNodeContext& context);
 Status NormalizePRelu(OnnxNodeContext& context);
+Status NormalizePad(OnnxNodeContext& context);
 Status NormalizePool(OnnxNodeContext& context);
-Status NormalizeRMSNormalization(OnnxNodeContext& context);
-Status NormalizeRotaryEmbeddingOfMicrosoft(OnnxNodeContext& context);
-// SkipLayerNormalization and SkipSimplifiedLayerNormalization.
-Status NormalizeSkipLayerNormalization(OnnxNodeContext& context);
 Status NormalizeQGemm(OnnxNodeContext& context);
 Status NormalizeQLinearAveragePool(OnnxNodeContext& context);
 // The row's kind, on two dequantized operands (one operand).
 Status NormalizeQLinearBinary(OnnxNodeContext& context);
-Status NormalizeQLinearUnary(OnnxNodeContext& context);
 Status NormalizeQLinearConcat(OnnxNodeContext& context);
 Status NormalizeQLinearConv(OnnxNodeContext& context);
 Status NormalizeQLinearMatMul(OnnxNodeContext& context);
+Status NormalizeQLinearUnary(OnnxNodeContext& context);
 Status NormalizeQLinearWhere(OnnxNodeContext& context);
 Status NormalizeQuantizeLinear(OnnxNodeContext& context);
+Status NormalizeRMSNormalization(OnnxNodeContext& context);
+// Resize and Upsample.
+Status NormalizeResize(OnnxNodeContext& context);
+Status NormalizeRoiAlign(OnnxNodeContext& context);
+Status NormalizeRotaryEmbeddingOfMicrosoft(OnnxNodeContext& context);
+Status NormalizeSTFT(OnnxNodeContext& context);
+// SkipLayerNormalization and SkipSimplifiedLayerNormalization.
+Status NormalizeSkipLayerNormalization(OnnxNodeContext& context);
 Status NormalizeSlice(OnnxNodeContext& context);
 // Softmax, LogSoftmax and Hardmax.
 Status NormalizeSoftmax(OnnxNodeContext& context);
 Status NormalizeSoftmaxCrossEntropyLoss(OnnxNodeContext& context);
+Status NormalizeSplit(OnnxNodeContext& context);
 Status NormalizeSum(OnnxNodeContext& context);
-// Squeeze, Unsqueeze and Reduce*.
-Status NormalizeAxes(OnnxNodeContext& context);
+Status NormalizeTopK(OnnxNodeContext& context);
 
 }  // namespace tcc

@@ -16,6 +16,8 @@ constexpr OnnxAttribute kAxisOptional[] = {{"axis", kInt, kOptional}};
 constexpr OnnxAttribute kAxesUntil12[] = {
     {.name = "axes", .type = kInts, .presence = kOptional, .until = 12}};
 
+constexpr OnnxAttribute kAffineGrid[] = {{"align_corners", kInt, kDefault, 0}};
+
 constexpr OnnxAttribute kAlpha1[] = {{"alpha", kFloat, kDefault, 1}};
 
 constexpr OnnxAttribute kArgReduction[] = {
@@ -43,6 +45,8 @@ constexpr OnnxAttribute kBinary[] = {
 
 constexpr OnnxAttribute kBitShift[] = {{"direction", kString, kRequired}};
 
+constexpr OnnxAttribute kAxisLast[] = {{"axis", kInt, kDefault, -1}};
+
 constexpr OnnxAttribute kBatchNormalization[] = {
     {"epsilon", kFloat, kDefault, 1e-5f},
     {"momentum", kFloat, kDefault, 0.9f},
@@ -61,10 +65,15 @@ constexpr OnnxAttribute kCastLike[] = {
     {.name = "saturate", .type = kInt, .presence = kIgnored, .since = 19},
     {.name = "round_mode", .type = kString, .presence = kIgnored, .since = 24}};
 
+constexpr OnnxAttribute kCenterCropPad[] = {{"axes", kInts, kOptional}};
+
 constexpr OnnxAttribute kClip[] = {
     {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5},
     {.name = "min", .type = kFloat, .presence = kOptional, .until = 10},
     {.name = "max", .type = kFloat, .presence = kOptional, .until = 10}};
+
+constexpr OnnxAttribute kCol2Im[] = {
+    {"dilations", kInts, kOptional}, {"pads", kInts, kOptional}, {"strides", kInts, kOptional}};
 
 constexpr OnnxAttribute kConstant[] = {{"value", kTensor, kOptional},
                                        {"value_int", kInt, kOptional},
@@ -121,6 +130,18 @@ constexpr OnnxAttribute kQLinearGlobalAveragePool[] = {{"channels_last", kInt, k
 constexpr OnnxAttribute kConsumedInputs[] = {
     {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5}};
 
+constexpr OnnxAttribute kCumSum[] = {{"exclusive", kInt, kDefault, 0},
+                                     {"reverse", kInt, kDefault, 0}};
+
+constexpr OnnxAttribute kDFT[] = {
+    {.name = "axis", .type = kInt, .presence = kDefault, .number = 1, .until = 19},
+    {"inverse", kInt, kDefault, 0},
+    {"onesided", kInt, kDefault, 0}};
+
+constexpr OnnxAttribute kDepthToSpace[] = {
+    {"blocksize", kInt, kRequired},
+    {.name = "mode", .type = kString, .presence = kDefault, .text = "DCR", .since = 11}};
+
 // Dropout of a model at inference is the identity, whatever the old attribute says.
 constexpr OnnxAttribute kDropout[] = {
     {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5},
@@ -128,9 +149,16 @@ constexpr OnnxAttribute kDropout[] = {
     {.name = "ratio", .type = kFloat, .presence = kIgnored, .until = 11},
     {.name = "seed", .type = kInt, .presence = kIgnored, .since = 12}};
 
+constexpr OnnxAttribute kEinsum[] = {{"equation", kString, kRequired}};
+
 constexpr OnnxAttribute kElu[] = {
     {"alpha", kFloat, kDefault, 1},
     {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5}};
+
+constexpr OnnxAttribute kEyeLike[] = {{"dtype", kInt, kOptional}, {"k", kInt, kDefault, 0}};
+
+constexpr OnnxAttribute kGatherND[] = {
+    {.name = "batch_dims", .type = kInt, .presence = kDefault, .number = 0, .since = 12}};
 
 constexpr OnnxAttribute kGelu[] = {{"approximate", kString, kDefault, 0, "none"}};
 
@@ -140,6 +168,10 @@ constexpr OnnxAttribute kGemm[] = {
     {"transA", kInt, kDefault, 0},
     {"transB", kInt, kDefault, 0},
     {.name = "broadcast", .type = kInt, .presence = kIgnored, .until = 6}};
+
+constexpr OnnxAttribute kGridSample[] = {{"align_corners", kInt, kDefault, 0},
+                                         {"mode", kString, kOptional},
+                                         {"padding_mode", kString, kDefault, 0, "zeros"}};
 
 // The computation is never in a narrower type than f32.
 constexpr OnnxAttribute kGroupNormalization[] = {
@@ -176,7 +208,12 @@ constexpr OnnxAttribute kLRN[] = {{"alpha", kFloat, kDefault, 1e-4f},
 constexpr OnnxAttribute kLoss[] = {{"ignore_index", kInt, kOptional},
                                    {"reduction", kString, kDefault, 0, "mean"}};
 
+constexpr OnnxAttribute kMaxUnpool[] = {
+    {"kernel_shape", kInts, kRequired}, {"pads", kInts, kOptional}, {"strides", kInts, kOptional}};
+
 constexpr OnnxAttribute kMeanVarianceNormalization[] = {{"axes", kInts, kOptional}};
+constexpr OnnxAttribute kMelWeightMatrix[] = {{"output_datatype", kInt, kDefault, 1}};
+
 constexpr OnnxAttribute kMod[] = {{"fmod", kInt, kDefault, 0}};
 
 constexpr OnnxAttribute kPad[] = {
@@ -222,6 +259,43 @@ constexpr OnnxAttribute kReduce[] = {
 constexpr OnnxAttribute kReshape[] = {{"allowzero", kInt, kDefault, 0}};
 constexpr OnnxAttribute kQuickGelu[] = {{"alpha", kFloat, kDefault, 1.702f}};
 
+constexpr OnnxAttribute kResize[] = {
+    {"mode", kString, kDefault, 0, "nearest"},
+    {.name = "coordinate_transformation_mode",
+     .type = kString,
+     .presence = kDefault,
+     .text = "half_pixel",
+     .since = 11},
+    {.name = "cubic_coeff_a", .type = kFloat, .presence = kDefault, .number = -0.75, .since = 11},
+    {.name = "exclude_outside", .type = kInt, .presence = kDefault, .number = 0, .since = 11},
+    {.name = "extrapolation_value", .type = kFloat, .presence = kDefault, .number = 0, .since = 11},
+    {.name = "nearest_mode",
+     .type = kString,
+     .presence = kDefault,
+     .text = "round_prefer_floor",
+     .since = 11},
+    {.name = "antialias", .type = kInt, .presence = kDefault, .number = 0, .since = 18},
+    {.name = "axes", .type = kInts, .presence = kOptional, .since = 18},
+    {.name = "keep_aspect_ratio_policy",
+     .type = kString,
+     .presence = kDefault,
+     .text = "stretch",
+     .since = 18}};
+
+constexpr OnnxAttribute kReverseSequence[] = {{"batch_axis", kInt, kDefault, 1},
+                                              {"time_axis", kInt, kDefault, 0}};
+
+constexpr OnnxAttribute kRoiAlign[] = {{.name = "coordinate_transformation_mode",
+                                        .type = kString,
+                                        .presence = kDefault,
+                                        .text = "half_pixel",
+                                        .since = 16},
+                                       {"mode", kString, kDefault, 0, "avg"},
+                                       {"output_height", kInt, kDefault, 1},
+                                       {"output_width", kInt, kDefault, 1},
+                                       {"sampling_ratio", kInt, kDefault, 0},
+                                       {"spatial_scale", kFloat, kDefault, 1}};
+
 constexpr OnnxAttribute kRotaryEmbedding[] = {{"interleaved", kInt, kDefault, 0},
                                               {"num_heads", kInt, kOptional},
                                               {"rotary_embedding_dim", kInt, kDefault, 0}};
@@ -235,6 +309,15 @@ constexpr OnnxAttribute kRotaryEmbeddingOfMicrosoft[] = {
     {"scale", kFloat, kDefault, 1}};
 
 constexpr OnnxAttribute kSkipNormalization[] = {{"epsilon", kFloat, kDefault, 1e-12f}};
+
+constexpr OnnxAttribute kSTFT[] = {{"onesided", kInt, kDefault, 1}};
+
+constexpr OnnxAttribute kScatterElements[] = {
+    {"axis", kInt, kDefault, 0},
+    {.name = "reduction", .type = kString, .presence = kDefault, .text = "none", .since = 16}};
+
+constexpr OnnxAttribute kScatterND[] = {
+    {.name = "reduction", .type = kString, .presence = kDefault, .text = "none", .since = 16}};
 
 constexpr OnnxAttribute kSelu[] = {
     {.name = "alpha", .type = kFloat, .presence = kDefault, .number = 1.6732f, .until = 5},
@@ -261,7 +344,32 @@ constexpr OnnxAttribute kSlice[] = {
     {.name = "ends", .type = kInts, .presence = kOptional, .until = 9},
     {.name = "axes", .type = kInts, .presence = kOptional, .until = 9}};
 
+constexpr OnnxAttribute kSpaceToDepth[] = {{"blocksize", kInt, kRequired}};
+
+constexpr OnnxAttribute kSplit[] = {
+    {"axis", kInt, kDefault, 0},
+    {.name = "split", .type = kInts, .presence = kOptional, .until = 12},
+    {.name = "num_outputs", .type = kInt, .presence = kOptional, .since = 18}};
+
+constexpr OnnxAttribute kTopK[] = {
+    {.name = "k", .type = kInt, .presence = kOptional, .until = 9},
+    {"axis", kInt, kDefault, -1},
+    {.name = "largest", .type = kInt, .presence = kDefault, .number = 1, .since = 11},
+    // The results are sorted always.
+    {.name = "sorted", .type = kInt, .presence = kIgnored, .since = 11}};
+
 constexpr OnnxAttribute kTranspose[] = {{"perm", kInts, kOptional}};
+
+constexpr OnnxAttribute kTrilu[] = {{"upper", kInt, kDefault, 1}};
+
+constexpr OnnxAttribute kUnique[] = {{"axis", kInt, kOptional}, {"sorted", kInt, kDefault, 1}};
+
+constexpr OnnxAttribute kUpsample[] = {
+    {"mode", kString, kDefault, 0, "nearest"},
+    {.name = "scales", .type = kFloats, .presence = kOptional, .until = 8}};
+
+constexpr OnnxAttribute kWindow[] = {{"output_datatype", kInt, kDefault, 1},
+                                     {"periodic", kInt, kDefault, 1}};
 
 // clang-format off
 constexpr OnnxOp kOps[] = {
@@ -270,6 +378,7 @@ constexpr OnnxOp kOps[] = {
     {"Acos", OpKind::kAcos, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Acosh", OpKind::kAcosh, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Add", OpKind::kAdd, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
+    {"AffineGrid", OpKind::kAffineGrid, 20, "TI>T", kAnyFloat, 2, 2, 1, kAffineGrid},
     {"And", OpKind::kAnd, 1, "BB>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
     {"ArgMax", OpKind::kArgMax, 1, "T>I", kNumber, 1, 1, 1, kArgReduction},
     {"ArgMin", OpKind::kArgMin, 1, "T>I", kNumber, 1, 1, 1, kArgReduction},
@@ -285,11 +394,15 @@ constexpr OnnxOp kOps[] = {
     {"BitwiseNot", OpKind::kBitwiseNot, 18, "T>T", kNumber, 1, 1, 1, {}},
     {"BitwiseOr", OpKind::kBitwiseOr, 18, "TT>T", kNumber, 2, 2, 1, {}},
     {"BitwiseXor", OpKind::kBitwiseXor, 18, "TT>T", kNumber, 2, 2, 1, {}},
+    {"BlackmanWindow", OpKind::kCast, 17, "J>*", kAnyType, 1, 1, 1, kWindow, NormalizeBlackmanWindow},
     {"Cast", OpKind::kCast, 6, "A>*", kAnyType, 1, 1, 1, kCast, NormalizeCast},
     {"CastLike", OpKind::kCast, 15, "AA>*", kAnyType, 2, 2, 1, kCastLike, NormalizeCastLike},
     {"Ceil", OpKind::kCeil, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"Celu", OpKind::kCelu, 12, "T>T", kAnyFloat, 1, 1, 1, kAlpha1},
+    {"CenterCropPad", OpKind::kCenterCropPad, 18, "TJ>T", kAnyType, 2, 2, 1, kCenterCropPad},
     {"Clip", OpKind::kClip, 1, "TTT>T", kNumber, 1, 3, 1, kClip, NormalizeClip},
+    {"Col2Im", OpKind::kCol2Im, 18, "TII>T", kNumber, 3, 3, 1, kCol2Im},
+    {"Compress", OpKind::kCompress, 9, "TB>T", kAnyType, 2, 2, 1, kAxisOptional},
     {"Concat", OpKind::kConcat, 4, "T>T", kAnyType, 1, kManyInputs, 1, kAxisRequired},
     {"Constant", OpKind::kConstant, 1, ">*", kAnyType, 0, 0, 1, kConstant},
     {"ConstantOfShape", OpKind::kConstantOfShape, 9, "I>*", kAnyType, 1, 1, 1, kConstantOfShape, NormalizeConstantOfShape},
@@ -298,18 +411,26 @@ constexpr OnnxOp kOps[] = {
     {"ConvTranspose", OpKind::kConvTranspose, 1, "TTT>T", kAnyFloat, 2, 3, 1, kConvTranspose, NormalizeConvTranspose},
     {"Cos", OpKind::kCos, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Cosh", OpKind::kCosh, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"CumSum", OpKind::kCumSum, 11, "TJ>T", kNumber, 2, 2, 1, kCumSum},
+    {"DFT", OpKind::kDFT, 17, "TJI>T", kAnyFloat, 1, 3, 1, kDFT},
+    {"DepthToSpace", OpKind::kDepthToSpace, 1, "T>T", kAnyType, 1, 1, 1, kDepthToSpace},
     {"DequantizeLinear", OpKind::kDequantizeLinear, 10, "TFT>*", kNumber, 2, 3, 1, kDequantizeLinear, NormalizeDequantizeLinear},
+    {"Det", OpKind::kDet, 11, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Div", OpKind::kDiv, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"Dropout", OpKind::kDropout, 1, "TFB>TB", kAnyFloat, 1, 3, 2, kDropout, NormalizeDropout},
     {"DynamicQuantizeLinear", OpKind::kQuantizeLinear, 11, "T>*", kAnyFloat, 1, 1, 3, {}, NormalizeDynamicQuantizeLinear},
+    {"Einsum", OpKind::kEinsum, 12, "T>T", kNumber, 1, kManyInputs, 1, kEinsum},
     {"Elu", OpKind::kElu, 1, "T>T", kAnyFloat, 1, 1, 1, kElu},
     {"Equal", OpKind::kEqual, 1, "TT>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
     {"Erf", OpKind::kErf, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Exp", OpKind::kExp, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"Expand", OpKind::kExpand, 8, "TI>T", kAnyType, 2, 2, 1, {}},
+    {"EyeLike", OpKind::kEyeLike, 9, "A>*", kAnyType, 1, 1, 1, kEyeLike, NormalizeEyeLike},
     {"Flatten", OpKind::kFlatten, 1, "T>T", kAnyType, 1, 1, 1, kAxis1},
     {"Floor", OpKind::kFloor, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"Gather", OpKind::kGather, 1, "TJ>T", kAnyType, 2, 2, 1, kAxis0},
+    {"GatherElements", OpKind::kGatherElements, 11, "TJ>T", kAnyType, 2, 2, 1, kAxis0},
+    {"GatherND", OpKind::kGatherND, 11, "TI>T", kAnyType, 2, 2, 1, kGatherND},
     {"Gelu", OpKind::kGelu, 20, "T>T", kAnyFloat, 1, 1, 1, kGelu, NormalizeGelu},
     {"Gemm", OpKind::kGemm, 1, "TTT>T", kNumber, 2, 3, 1, kGemm},
     {"GlobalAveragePool", OpKind::kGlobalAveragePool, 1, "T>T", kAnyFloat, 1, 1, 1, {}},
@@ -317,7 +438,10 @@ constexpr OnnxOp kOps[] = {
     {"GlobalMaxPool", OpKind::kGlobalMaxPool, 1, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Greater", OpKind::kGreater, 1, "TT>B", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"GreaterOrEqual", OpKind::kGreaterOrEqual, 12, "TT>B", kNumber, 2, 2, 1, {}},
+    {"GridSample", OpKind::kGridSample, 16, "TF>T", kAnyType, 2, 2, 1, kGridSample},
     {"GroupNormalization", OpKind::kGroupNormalization, 18, "T>T", kAnyFloat, 3, 3, 1, kGroupNormalization},
+    {"HammingWindow", OpKind::kCast, 17, "J>*", kAnyType, 1, 1, 1, kWindow, NormalizeHammingWindow},
+    {"HannWindow", OpKind::kCast, 17, "J>*", kAnyType, 1, 1, 1, kWindow, NormalizeHannWindow},
     {"HardSigmoid", OpKind::kHardSigmoid, 1, "T>T", kAnyFloat, 1, 1, 1, kHardSigmoid},
     {"HardSwish", OpKind::kHardSwish, 14, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Hardmax", OpKind::kHardmax, 1, "T>T", kAnyFloat, 1, 1, 1, kAxisOptional, NormalizeSoftmax},
@@ -338,15 +462,19 @@ constexpr OnnxOp kOps[] = {
     {"MatMulInteger", OpKind::kMatMulInteger, 10, "TUTU>K", kNumber, 2, 4, 1, {}},
     {"Max", OpKind::kMax, 1, "T>T", kNumber, 1, kManyInputs, 1, kConsumedInputs},
     {"MaxPool", OpKind::kMaxPool, 1, "T>TI", kNumber, 1, 1, 2, kMaxPool, NormalizePool},
+    {"MaxUnpool", OpKind::kMaxUnpool, 9, "TII>T", kAnyFloat, 2, 3, 1, kMaxUnpool},
     {"Mean", OpKind::kAdd, 1, "T>T", kAnyFloat, 1, kManyInputs, 1, kConsumedInputs, NormalizeMean},
     {"MeanVarianceNormalization", OpKind::kMeanVarianceNormalization, 9, "T>T", kAnyFloat, 1, 1, 1, kMeanVarianceNormalization},
+    {"MelWeightMatrix", OpKind::kCast, 17, "JJJFF>*", kAnyType, 5, 5, 1, kMelWeightMatrix, NormalizeMelWeightMatrix},
     {"Min", OpKind::kMin, 1, "T>T", kNumber, 1, kManyInputs, 1, kConsumedInputs},
     {"Mish", OpKind::kMish, 18, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Mod", OpKind::kMod, 10, "TT>T", kNumber, 2, 2, 1, kMod},
     {"Mul", OpKind::kMul, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"Neg", OpKind::kNeg, 1, "T>T", kNumber, 1, 1, 1, kConsumedInputs},
     {"NegativeLogLikelihoodLoss", OpKind::kNegativeLogLikelihoodLoss, 12, "TJT>T", kAnyFloat, 2, 3, 1, kLoss},
+    {"NonZero", OpKind::kNonZero, 9, "A>I", kAnyType, 1, 1, 1, {}},
     {"Not", OpKind::kNot, 1, "B>B", kAnyType, 1, 1, 1, {}},
+    {"OneHot", OpKind::kOneHot, 9, "UVT>T", kAnyType, 3, 3, 1, kAxisLast},
     {"Or", OpKind::kOr, 1, "BB>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
     {"PRelu", OpKind::kPRelu, 1, "TT>T", kNumber, 2, 2, 1, kConsumedInputs, NormalizePRelu},
     {"Pad", OpKind::kPad, 2, "TITJ>T", kAnyType, 1, 4, 1, kPad, NormalizePad},
@@ -355,6 +483,7 @@ constexpr OnnxOp kOps[] = {
     {"QLinearMatMul", OpKind::kMatMulInteger, 10, "TFTUFUFV>V", kNumber, 8, 8, 1, {}, NormalizeQLinearMatMul},
     {"QuantizeLinear", OpKind::kQuantizeLinear, 10, "TFU>*", kNumber, 2, 3, 1, kQuantizeLinear, NormalizeQuantizeLinear},
     {"RMSNormalization", OpKind::kRMSNormalization, 23, "TV>V", kAnyFloat, 2, 2, 1, kLayerNormalization, NormalizeRMSNormalization},
+    {"Range", OpKind::kRange, 11, "T>T", kNumber, 3, 3, 1, {}},
     {"Reciprocal", OpKind::kReciprocal, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"ReduceL1", OpKind::kReduceL1, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
     {"ReduceL2", OpKind::kReduceL2, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
@@ -368,8 +497,15 @@ constexpr OnnxOp kOps[] = {
     {"ReduceSumSquare", OpKind::kReduceSumSquare, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
     {"Relu", OpKind::kRelu, 1, "T>T", kNumber, 1, 1, 1, kConsumedInputs},
     {"Reshape", OpKind::kReshape, 5, "TI>T", kAnyType, 2, 2, 1, kReshape},
+    {"Resize", OpKind::kResize, 10, "TFFI>T", kAnyType, 1, 4, 1, kResize, NormalizeResize},
+    {"ReverseSequence", OpKind::kReverseSequence, 10, "TI>T", kAnyType, 2, 2, 1, kReverseSequence},
+    {"RoiAlign", OpKind::kRoiAlign, 10, "TTI>T", kAnyFloat, 3, 3, 1, kRoiAlign, NormalizeRoiAlign},
     {"RotaryEmbedding", OpKind::kRotaryEmbedding, 23, "TTTI>T", kAnyFloat, 3, 4, 1, kRotaryEmbedding},
     {"Round", OpKind::kRound, 11, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"STFT", OpKind::kDFT, 17, "TJTJ>T", kAnyFloat, 2, 4, 1, kSTFT, NormalizeSTFT},
+    {"Scatter", OpKind::kScatterElements, 9, "TJT>T", kAnyType, 3, 3, 1, kAxis0},
+    {"ScatterElements", OpKind::kScatterElements, 11, "TJT>T", kAnyType, 3, 3, 1, kScatterElements},
+    {"ScatterND", OpKind::kScatterND, 11, "TIT>T", kAnyType, 3, 3, 1, kScatterND},
     {"Selu", OpKind::kSelu, 1, "T>T", kAnyFloat, 1, 1, 1, kSelu},
     {"Shape", OpKind::kShape, 1, "A>I", kAnyType, 1, 1, 1, kShape},
     {"Shrink", OpKind::kShrink, 9, "T>T", kNumber, 1, 1, 1, kShrink},
@@ -378,11 +514,14 @@ constexpr OnnxOp kOps[] = {
     {"SimplifiedLayerNormalization", OpKind::kRMSNormalization, 1, "TV>V*", kAnyFloat, 2, 2, 2, kLayerNormalization, NormalizeRMSNormalization},
     {"Sin", OpKind::kSin, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Sinh", OpKind::kSinh, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"Size", OpKind::kSize, 1, "A>I", kAnyType, 1, 1, 1, {}},
     {"Slice", OpKind::kSlice, 1, "TJJJJ>T", kAnyType, 1, 5, 1, kSlice, NormalizeSlice},
     {"Softmax", OpKind::kSoftmax, 1, "T>T", kAnyFloat, 1, 1, 1, kAxisOptional, NormalizeSoftmax},
     {"SoftmaxCrossEntropyLoss", OpKind::kNegativeLogLikelihoodLoss, 12, "TJT>T", kAnyFloat, 2, 3, 2, kLoss, NormalizeSoftmaxCrossEntropyLoss},
     {"Softplus", OpKind::kSoftplus, 1, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Softsign", OpKind::kSoftsign, 1, "T>T", kAnyFloat, 1, 1, 1, {}},
+    {"SpaceToDepth", OpKind::kSpaceToDepth, 1, "T>T", kAnyType, 1, 1, 1, kSpaceToDepth},
+    {"Split", OpKind::kSplit, 2, "TI>T", kAnyType, 1, 2, kManyOutputs, kSplit, NormalizeSplit},
     {"Sqrt", OpKind::kSqrt, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"Squeeze", OpKind::kSqueeze, 1, "TI>T", kAnyType, 1, 2, 1, kAxesUntil12, NormalizeAxes},
     {"Sub", OpKind::kSub, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
@@ -391,8 +530,13 @@ constexpr OnnxOp kOps[] = {
     {"Tan", OpKind::kTan, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Tanh", OpKind::kTanh, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"ThresholdedRelu", OpKind::kThresholdedRelu, 10, "T>T", kAnyFloat, 1, 1, 1, kAlpha1},
+    {"Tile", OpKind::kTile, 6, "TI>T", kAnyType, 2, 2, 1, {}},
+    {"TopK", OpKind::kTopK, 1, "TI>TI", kNumber, 1, 2, 2, kTopK, NormalizeTopK},
     {"Transpose", OpKind::kTranspose, 1, "T>T", kAnyType, 1, 1, 1, kTranspose},
+    {"Trilu", OpKind::kTrilu, 14, "TI>T", kAnyType, 1, 2, 1, kTrilu},
+    {"Unique", OpKind::kUnique, 11, "T>TI", kAnyType, 1, 1, 4, kUnique},
     {"Unsqueeze", OpKind::kUnsqueeze, 1, "TI>T", kAnyType, 1, 2, 1, kAxesUntil12, NormalizeAxes},
+    {"Upsample", OpKind::kResize, 7, "TF>T", kAnyType, 1, 2, 1, kUpsample, NormalizeResize},
     {"Where", OpKind::kWhere, 9, "BTT>T", kAnyType, 3, 3, 1, {}},
     {"Xor", OpKind::kXor, 1, "BB>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
     {"com.microsoft.BiasGelu", OpKind::kGelu, 1, "TT>T", kAnyFloat, 2, 2, 1, {}, NormalizeBiasGelu},

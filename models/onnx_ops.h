@@ -40,6 +40,7 @@ std::string_view ToString(TypeClass types);
 bool Contains(TypeClass types, DType dtype);
 
 inline constexpr int kManyInputs = INT32_MAX;
+inline constexpr int kManyOutputs = INT32_MAX;
 
 class OnnxNodeContext;
 

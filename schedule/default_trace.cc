@@ -15,6 +15,13 @@ bool IsReduction(const Block& block) {
   return block.body.as<Reduce>() != nullptr;
 }
 
+// Its reduce variables have an order (IterKind): only loops round them may be touched.
+bool IsOrdered(const Block& block) {
+  return !IsReduction(block) &&
+         std::any_of(block.iters.begin(), block.iters.end(),
+                     [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
+}
+
 // Builds the trace nest by nest.
 class CpuTrace {
  public:
@@ -25,6 +32,8 @@ class CpuTrace {
       if (consumed_ == block->name) continue;
       if (IsReduction(*block) && !block->name.ends_with(".init")) {
         ScheduleReduction(*block);
+      } else if (IsOrdered(*block)) {
+        ScheduleOuterLoop(*block);
       } else {
         ScheduleMap(*block);
       }
@@ -53,7 +62,9 @@ class CpuTrace {
     const Block* reader = nullptr;
     for (const Ref<Block>& other : BlocksOf(fn_.body)) {
       if (!Accesses(*other, buffer) || other->name == block.name) continue;
-      if (reader || IsReduction(*other)) return nullptr;
+      if (reader || IsReduction(*other) || IsOrdered(*other) || Writes(*other, buffer)) {
+        return nullptr;
+      }
       reader = other.get();
     }
     return reader && ReadsPlainly(*reader, buffer) ? reader : nullptr;
@@ -82,14 +93,15 @@ class CpuTrace {
     for (size_t d = 0; plain && d < spatial.size(); ++d) {
       plain = writes[0].indices[d].same_as(block.iters[spatial[d]].var);
     }
-    if (spatial.empty() || reduce.empty() || !fresh || !plain)
-      return ScheduleOuterLoops(block, spatial);
+    if (spatial.empty() || reduce.empty() || !fresh || !plain) return ScheduleOuterLoop(block);
     TileReduction(block, spatial, reduce);
   }
 
-  // Parallel over the outermost spatial loop, nothing else: right for any shape of reduction.
-  void ScheduleOuterLoops(const Block& block, const std::vector<size_t>& spatial) {
-    if (!spatial.empty() && spatial[0] == 0 && WorkOf(block) >= kParallelWork) {
+  // Parallel over the outermost loop if it is spatial, nothing else: right for any reduction and
+  // any ordered block.
+  void ScheduleOuterLoop(const Block& block) {
+    bool spatial = !block.iters.empty() && block.iters[0].kind == IterKind::kSpatial;
+    if (spatial && WorkOf(block) >= kParallelWork) {
       Do(Parallel{Key(block, 0)});
     }
   }
@@ -173,9 +185,6 @@ class CpuTrace {
   }
 
   void ScheduleMap(const Block& block) {
-    for (const IterVar& iter : block.iters) {
-      if (iter.kind == IterKind::kReduce) return;
-    }
     if (block.iters.empty()) return;
     size_t last = block.iters.size() - 1;
     LoopRef inner = Key(block, last);

@@ -35,6 +35,36 @@ std::vector<Ref<For>> ChainOf(const Function& fn, const std::vector<LoopRef>& lo
   return found == wanted.size() ? chain : std::vector<Ref<For>>{};
 }
 
+// The chain as it will be: moved loops in the listed order in the places of moved loops.
+std::vector<Ref<For>> Reordered(const Function& fn, const std::vector<Ref<For>>& chain,
+                                const std::vector<LoopRef>& loops) {
+  std::set<LoopRef> moved(loops.begin(), loops.end());
+  std::vector<Ref<For>> order = chain;
+  size_t next = 0;
+  for (Ref<For>& slot : order) {
+    if (moved.contains(slot->key)) slot = LoopAt(FindLoop(fn, loops[next++]).value());
+  }
+  return order;
+}
+
+// An ordered block (IterKind) keeps the order of its reduce variables.
+Status ExpectOrderKept(const std::vector<Ref<For>>& before, const std::vector<Ref<For>>& after) {
+  for (const Ref<Block>& block : BlocksOf(before.back()->body)) {
+    if (block->body.as<Reduce>()) continue;
+    auto ordered = [&](const std::vector<Ref<For>>& chain) {
+      std::vector<LoopRef> keys;
+      for (const Ref<For>& loop : chain) {
+        if (Feeds(*loop, *block, IterKind::kReduce)) keys.push_back(loop->key);
+      }
+      return keys;
+    };
+    if (ordered(before) == ordered(after)) continue;
+    return InvalidInput("reorder: the loops of block '{}' that have an order would lose it",
+                        block->name);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step) {
@@ -79,18 +109,13 @@ StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step) {
         "blocks; expected one block below '{}'",
         chain.back()->key);
   }
+  TCC_RETURN_IF_ERROR(ExpectOrderKept(chain, Reordered(fn, chain, step.loops)));
   return Constraints{};
 }
 
 Function ApplyReorder(const Function& fn, const Reorder& step) {
   std::vector<Ref<For>> chain = ChainOf(fn, step.loops);
-  std::set<LoopRef> moved(step.loops.begin(), step.loops.end());
-  std::vector<Ref<For>> order = chain;
-  size_t next = 0;
-  for (Ref<For>& slot : order) {
-    if (!moved.contains(slot->key)) continue;
-    slot = LoopAt(FindLoop(fn, step.loops[next++]).value());
-  }
+  std::vector<Ref<For>> order = Reordered(fn, chain, step.loops);
   Stmt body = chain.back()->body;
   for (size_t i = order.size(); i-- > 0;) {
     const For& loop = *order[i];

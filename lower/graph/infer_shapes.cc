@@ -5,6 +5,7 @@
 #include "ir/support/check.h"
 #include "ir/support/extents.h"
 #include "lower/graph/evaluate.h"
+#include "lower/graph/value_dependent.h"
 #include "lower/ops/op_lowering.h"
 #include "lower/ops/storage_order.h"
 
@@ -13,6 +14,8 @@ namespace {
 
 // More than any list of axes, starts or dimensions needs, and little work for the interpreter.
 constexpr EvaluationLimits kShapeArithmetic = {.max_bytes = 4096, .max_instances = 1 << 16};
+
+constexpr int64_t kValueDependentBytes = int64_t{64} << 20;
 
 using Declared = std::vector<std::pair<ValueId, std::vector<Expr>>>;
 
@@ -45,6 +48,12 @@ void SetConstant(Value& value, const Tensor& tensor) {
   value.dtype = tensor.dtype;
   value.shape = ToExprs(tensor.shape);
   value.constant = tensor;
+}
+
+void SetConstants(Graph& graph, const Node& node, const std::vector<Tensor>& results) {
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] != kNoValue) SetConstant(graph.values[node.outputs[i]], results[i]);
+  }
 }
 
 // value, value_int(s), value_float(s).
@@ -109,9 +118,7 @@ StatusOr<bool> EvaluateIfSmall(Graph& graph, const Node& node) {
   StatusOr<std::vector<Tensor>> results = EvaluateNode(graph, node, kShapeArithmetic);
   if (results.status().code() == absl::StatusCode::kResourceExhausted) return false;
   if (!results.ok()) return results.status();
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i] != kNoValue) SetConstant(graph.values[node.outputs[i]], (*results)[i]);
-  }
+  SetConstants(graph, node, *results);
   return true;
 }
 
@@ -124,6 +131,12 @@ Status InferShapes(Graph& graph) {
     if (node.op == OpKind::kConstant) {
       TCC_ASSIGN_OR_RETURN(Tensor tensor, ConstantTensor(node));
       SetConstant(graph.values[node.outputs[0]], tensor);
+      continue;
+    }
+    if (IsValueDependent(node.op)) {
+      TCC_ASSIGN_OR_RETURN(std::vector<Tensor> results,
+                           EvaluateValueDependent(graph, node, kValueDependentBytes));
+      SetConstants(graph, node, results);
       continue;
     }
     TCC_RETURN_IF_ERROR(InferNode(graph, node));

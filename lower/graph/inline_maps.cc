@@ -19,30 +19,54 @@ int SizeOf(const Expr& expr) {
   return size;
 }
 
-// buffer[axes] = value
-struct Definition {
-  std::vector<Var> axes;
-  Expr value;
-};
-
-using Definitions = std::unordered_map<Var, Definition, VarHash>;
-
 bool HoldsCall(const Expr& expr) {
   bool found = false;
   PreOrder(expr, [&](const Expr& node) { found = found || node.kind() == ExprKind::kCall; });
   return found;
 }
 
+// Of the loops of a stage; 0 while an extent is symbolic.
+double PointsOf(const TensorExpr& stage) {
+  double points = 1;
+  auto count = [&](const std::vector<Axis>& axes) {
+    for (const Axis& axis : axes) {
+      points *= static_cast<double>(AsConstant(axis.extent).value_or(0));
+    }
+  };
+  if (const auto* compute = std::get_if<ComputeExpr>(&stage)) {
+    count(compute->axes);
+    count(compute->reduce_axes);
+  } else {
+    count(std::get<OrderedExpr>(stage).axes);
+  }
+  return points;
+}
+
+// buffer[axes] = value
+struct Definition {
+  std::vector<Var> axes;
+  Expr value;
+  bool holds_call = false;
+  double points = 0;  // as many values as there are; 0 while an extent is symbolic
+};
+
+using Definitions = std::unordered_map<Var, Definition, VarHash>;
+
 // Whether inlining would compute an exponential or its like again and again: in a reduction that
-// reads one element at many of its points.
-bool IsRepeated(const Definition& definition, const ComputeExpr& stage) {
-  return stage.combiner && stage.axes.size() + stage.reduce_axes.size() > definition.axes.size() &&
-         HoldsCall(definition.value);
+// has more points than there are values.
+bool IsRepeated(const Definition& definition, const TensorExpr& reader) {
+  const auto* compute = std::get_if<ComputeExpr>(&reader);
+  if (!definition.holds_call || !compute || !compute->combiner) return false;
+  double points = PointsOf(reader);
+  if (points > 0 && definition.points > 0) return points > definition.points;
+  return compute->axes.size() + compute->reduce_axes.size() > definition.axes.size();
 }
 
 std::optional<Definition> AsDefinition(const ComputeExpr& stage) {
   if (stage.combiner || stage.outputs.size() != 1) return std::nullopt;
   Definition definition{.axes = {}, .value = stage.values[0]};
+  definition.holds_call = HoldsCall(definition.value);
+  definition.points = PointsOf(stage);
   for (size_t d = 0; d < stage.indices[0].size(); ++d) {
     if (d >= stage.axes.size() || !stage.indices[0][d].same_as(stage.axes[d].var)) {
       return std::nullopt;
@@ -55,7 +79,7 @@ std::optional<Definition> AsDefinition(const ComputeExpr& stage) {
 // One stage: loads of defined buffers become the values; equal loads the same object.
 class Inliner {
  public:
-  Inliner(const Definitions& definitions, const ComputeExpr& stage)
+  Inliner(const Definitions& definitions, const TensorExpr& stage)
       : definitions_(definitions), stage_(stage) {}
 
   Expr Inline(const Expr& expr) {
@@ -79,68 +103,92 @@ class Inliner {
   }
 
   const Definitions& definitions_;
-  const ComputeExpr& stage_;
+  const TensorExpr& stage_;
   std::unordered_map<Expr, Expr, ExprHash, ExprEqual> inlined_;
 };
 
-// Buffers that one stage alone writes: the others are joined from parts.
-std::unordered_set<Var, VarHash> WrittenOnce(const TensorProgram& program) {
-  std::unordered_map<Var, int, VarHash> writers;
-  for (const TensorExpr& expr : program.stages) {
-    for (const Buffer& output : std::get<ComputeExpr>(expr).outputs) ++writers[output.var];
-  }
-  std::unordered_set<Var, VarHash> once;
-  for (const auto& [var, count] : writers) {
-    if (count == 1) once.insert(var);
-  }
-  return once;
-}
-
-std::unordered_set<Var, VarHash> BuffersRead(const TensorProgram& program) {
+std::unordered_set<Var, VarHash> BuffersRead(const TensorExpr& stage) {
   std::unordered_set<Var, VarHash> read;
-  for (const TensorExpr& expr : program.stages) {
-    const auto& stage = std::get<ComputeExpr>(expr);
-    for (const Expr& value : stage.values) {
-      PreOrder(value, [&](const Expr& node) {
-        if (const auto* load = node.as<Load>()) read.insert(load->buffer);
-      });
-    }
-  }
+  ForEachExpr(stage, [&](const Expr& expr) {
+    PreOrder(expr, [&](const Expr& node) {
+      if (const auto* load = node.as<Load>()) read.insert(load->buffer);
+    });
+  });
   return read;
 }
+
+// The stages that write each buffer.
+class Writers {
+ public:
+  explicit Writers(const TensorProgram& program) {
+    for (size_t s = 0; s < program.stages.size(); ++s) {
+      const auto* compute = std::get_if<ComputeExpr>(&program.stages[s]);
+      if (!compute) {
+        Add(std::get<OrderedExpr>(program.stages[s]).output, s);
+      } else {
+        for (const Buffer& output : compute->outputs) Add(output, s);
+      }
+    }
+  }
+
+  bool IsOnlyOne(const Var& buffer) const { return of_.at(buffer).size() == 1; }
+  // Whether `buffer` changes behind stage s.
+  bool AnyAfter(const Var& buffer, size_t s) const {
+    auto found = of_.find(buffer);
+    return found != of_.end() && found->second.back() > s;
+  }
+
+ private:
+  void Add(const Buffer& buffer, size_t s) { of_[buffer.var].push_back(s); }
+
+  std::unordered_map<Var, std::vector<size_t>, VarHash> of_;
+};
 
 bool Holds(const std::vector<Buffer>& buffers, const Var& var) {
   return std::any_of(buffers.begin(), buffers.end(),
                      [&](const Buffer& buffer) { return buffer.var == var; });
 }
 
+// The stage as the one definition of an intermediate buffer, with operands that stay as they are.
+std::optional<Definition> InlinableDefinition(const TensorProgram& program, const Writers& writers,
+                                              size_t s) {
+  const auto* stage = std::get_if<ComputeExpr>(&program.stages[s]);
+  if (!stage) return std::nullopt;
+  std::optional<Definition> definition = AsDefinition(*stage);
+  if (!definition || !Holds(program.intermediates, stage->outputs[0].var) ||
+      !writers.IsOnlyOne(stage->outputs[0].var) || SizeOf(definition->value) > kMaxValueSize) {
+    return std::nullopt;
+  }
+  for (const Var& buffer : BuffersRead(program.stages[s])) {
+    if (writers.AnyAfter(buffer, s)) return std::nullopt;
+  }
+  return definition;
+}
+
 }  // namespace
 
 void InlineMaps(TensorProgram& program) {
   Definitions definitions;
-  std::unordered_set<Var, VarHash> once = WrittenOnce(program);
-  for (TensorExpr& expr : program.stages) {
-    auto& stage = std::get<ComputeExpr>(expr);
-    Inliner inliner(definitions, stage);
-    for (Expr& value : stage.values) value = inliner.Inline(value);
-    std::optional<Definition> definition = AsDefinition(stage);
-    if (definition && once.contains(stage.outputs[0].var) &&
-        Holds(program.intermediates, stage.outputs[0].var) &&
-        SizeOf(definition->value) <= kMaxValueSize) {
-      definitions.emplace(stage.outputs[0].var, *definition);
+  Writers writers(program);
+  for (size_t s = 0; s < program.stages.size(); ++s) {
+    Inliner inliner(definitions, program.stages[s]);
+    ForEachExpr(program.stages[s], [&](Expr& expr) { expr = inliner.Inline(expr); });
+    if (std::optional<Definition> definition = InlinableDefinition(program, writers, s)) {
+      definitions.emplace(std::get<ComputeExpr>(program.stages[s]).outputs[0].var, *definition);
     }
   }
 
-  std::unordered_set<Var, VarHash> read = BuffersRead(program);
+  std::unordered_set<Var, VarHash> read;
+  for (const TensorExpr& stage : program.stages) read.merge(BuffersRead(stage));
+  auto is_gone = [&](const Var& buffer) {
+    return definitions.contains(buffer) && !read.contains(buffer);
+  };
   std::erase_if(program.stages, [&](const TensorExpr& expr) {
-    const auto& stage = std::get<ComputeExpr>(expr);
-    return std::all_of(stage.outputs.begin(), stage.outputs.end(), [&](const Buffer& output) {
-      return definitions.contains(output.var) && !read.contains(output.var);
-    });
+    const auto* stage = std::get_if<ComputeExpr>(&expr);
+    return stage && std::all_of(stage->outputs.begin(), stage->outputs.end(),
+                                [&](const Buffer& output) { return is_gone(output.var); });
   });
-  std::erase_if(program.intermediates, [&](const Buffer& buffer) {
-    return definitions.contains(buffer.var) && !read.contains(buffer.var);
-  });
+  std::erase_if(program.intermediates, [&](const Buffer& buffer) { return is_gone(buffer.var); });
 }
 
 }  // namespace tcc

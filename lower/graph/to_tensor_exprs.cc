@@ -26,11 +26,10 @@ class ProgramJoiner {
     for (const Buffer& buffer : node.program.intermediates) {
       result_.program.intermediates.push_back(buffer);
     }
-    for (const TensorExpr& expr : node.program.stages) {
-      ComputeExpr stage = std::get<ComputeExpr>(expr);
-      for (Expr& value : stage.values) value = Substitute(value, renamed_);
-      stage.predicate = Substitute(stage.predicate, renamed_);
-      stage.name = UniqueName(stage.name);
+    for (TensorExpr stage : node.program.stages) {
+      ForEachExpr(stage, [&](Expr& expr) { expr = Substitute(expr, renamed_); });
+      std::string& name = std::visit([](auto& s) -> std::string& { return s.name; }, stage);
+      name = UniqueName(name);
       result_.program.stages.push_back(std::move(stage));
     }
   }

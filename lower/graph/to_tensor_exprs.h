@@ -12,7 +12,8 @@ namespace tcc {
 StatusOr<LoweredNode> ToTensorExprs(const Graph& graph, const Subgraph& subgraph);
 
 // Inlines maps that write an intermediate buffer into the stages that read it, and drops what is
-// then unused. A map whose expression would grow beyond reason stays.
+// then unused. What stays: a map whose expression would grow beyond reason, a table of costly
+// function values that is read more often than it is long, what a later stage overwrites.
 void InlineMaps(TensorProgram& program);
 
 }  // namespace tcc

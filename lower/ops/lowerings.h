@@ -24,15 +24,46 @@ Status LowerUnsqueeze(NodeLowering& node);
 Status LowerTranspose(NodeLowering& node);
 Status LowerConcat(NodeLowering& node);
 Status LowerSlice(NodeLowering& node);
-Status LowerExpand(NodeLowering& node);
-Status LowerGather(NodeLowering& node);
 Status LowerRepack(NodeLowering& node);
 
+// split.cc
+Status LowerSplit(NodeLowering& node);
+
+// repeat.cc
+Status LowerExpand(NodeLowering& node);
+Status LowerTile(NodeLowering& node);
+
+// gather.cc
+Status LowerGather(NodeLowering& node);
+Status LowerGatherElements(NodeLowering& node);
+Status LowerGatherND(NodeLowering& node);
+
+// scatter.cc
+Status LowerScatterElements(NodeLowering& node);
+Status LowerScatterND(NodeLowering& node);
+
+// scan.cc
+Status LowerCumSum(NodeLowering& node);
+
+// topk.cc
+Status LowerTopK(NodeLowering& node);
+
+// resize.cc
+Status LowerResize(NodeLowering& node);
+
+// generators.cc
+Status LowerEyeLike(NodeLowering& node);
+Status LowerOneHot(NodeLowering& node);
+Status LowerRange(NodeLowering& node);
+Status LowerTrilu(NodeLowering& node);
+
 // pad.cc
+Status LowerCenterCropPad(NodeLowering& node);
 Status LowerPad(NodeLowering& node);
 
 // shape_values.cc
 Status LowerShape(NodeLowering& node);
+Status LowerSize(NodeLowering& node);
 Status LowerConstantOfShape(NodeLowering& node);
 
 // conv.cc
@@ -85,5 +116,32 @@ Status LowerRotaryEmbedding(NodeLowering& node);
 
 // loss.cc
 Status LowerNegativeLogLikelihoodLoss(NodeLowering& node);
+
+// depth_space.cc
+Status LowerDepthToSpace(NodeLowering& node);
+Status LowerSpaceToDepth(NodeLowering& node);
+
+// reverse.cc
+Status LowerReverseSequence(NodeLowering& node);
+
+// einsum.cc
+Status LowerEinsum(NodeLowering& node);
+
+// grid_sample.cc
+Status LowerGridSample(NodeLowering& node);
+Status LowerAffineGrid(NodeLowering& node);
+
+// roi_align.cc
+Status LowerRoiAlign(NodeLowering& node);
+
+// unpool.cc
+Status LowerMaxUnpool(NodeLowering& node);
+Status LowerCol2Im(NodeLowering& node);
+
+// dft.cc
+Status LowerDFT(NodeLowering& node);
+
+// det.cc
+Status LowerDet(NodeLowering& node);
 
 }  // namespace tcc

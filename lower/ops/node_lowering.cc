@@ -237,6 +237,19 @@ void NodeLowering::Reduce(Reduction reduction) {
   result_.program.stages.push_back(std::move(stage));
 }
 
+void NodeLowering::StoreInOrder(OrderedStores stores) {
+  TCC_CHECK(stores.axes.size() == stores.kinds.size()) << "in " << Title();
+  OrderedExpr stage;
+  stage.name = name_ + stores.suffix;
+  stage.axes = std::move(stores.axes);
+  stage.kinds = std::move(stores.kinds);
+  stage.predicate = stores.predicate;
+  stage.output = stores.output.buffer;
+  stage.indices = Permuted(stores.indices, stores.output.order);
+  stage.value = stores.value;
+  result_.program.stages.push_back(std::move(stage));
+}
+
 LoweredNode NodeLowering::Finish() && {
   return std::move(result_);
 }

@@ -83,6 +83,17 @@ class NodeLowering {
     std::string suffix = "";
   };
   void Reduce(Reduction reduction);
+  // output[indices] = value at the points of `axes` in order (OrderedExpr).
+  struct OrderedStores {
+    StoredBuffer output;
+    std::vector<Axis> axes;
+    std::vector<IterKind> kinds;
+    std::vector<Expr> indices;
+    Expr value;
+    Expr predicate = True();
+    std::string suffix = "";
+  };
+  void StoreInOrder(OrderedStores stores);
 
   // "node 'conv1' (Conv): " and the message.
   template <typename... Args>

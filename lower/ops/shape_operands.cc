@@ -15,12 +15,14 @@ constexpr Row kRows[] = {
     {OpKind::kAffineGrid, 1, 1},       // size
     {OpKind::kCenterCropPad, 1, 1},    // shape
     {OpKind::kCol2Im, 1, 2},           // image_shape, block_shape
+    {OpKind::kCompress, 0, 1},         // input, condition
     {OpKind::kConstantOfShape, 0, 0},  // shape
     {OpKind::kCumSum, 1, 1},           // axis
     {OpKind::kDFT, 1, 2},              // dft_length, axis
     {OpKind::kExpand, 1, 1},           // shape
     {OpKind::kLoop, 0, 0},             // trip count: how long scan outputs are
     {OpKind::kMaxUnpool, 2, 2},        // output_shape
+    {OpKind::kNonZero, 0, 0},          // input
     {OpKind::kOneHot, 1, 1},           // depth
     {OpKind::kPad, 1, 1},              // pads
     {OpKind::kPad, 3, 3},              // axes
@@ -43,6 +45,7 @@ constexpr Row kRows[] = {
     {OpKind::kTile, 1, 1},       // repeats
     {OpKind::kTopK, 1, 1},       // k
     {OpKind::kTrilu, 1, 1},      // k
+    {OpKind::kUnique, 0, 0},     // input
     {OpKind::kUnsqueeze, 1, 1},  // axes
 };
 

@@ -26,6 +26,13 @@ Status LowerShape(NodeLowering& node) {
   return OkStatus();
 }
 
+Status LowerSize(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
+  StoredBuffer out = node.Output(0, kInt64, {});
+  node.Map(out, {}, Product(node.Shape(0)));
+  return OkStatus();
+}
+
 Status LowerConstantOfShape(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> dims, node.ConstantInts(0, "shape"));

@@ -167,7 +167,99 @@ TEST_CASE("a parameter that shapes depend on must be constant", "[lower][ops][er
             {.op = OpKind::kGather, .inputs = {Counting({4}), I64({1}, {4})}, .constants = {1}}) ==
         "node 'node' (Gather): index 4 is outside an axis of 4");
   CHECK(ErrorOf({.op = OpKind::kGather, .inputs = {Counting({0, 3}), I64({2}, {0, 0})}}) ==
-        "node 'node' (Gather): axis 0 has extent 0; there is nothing to pick");
+        "node 'node' (Gather): an axis that indices pick from has extent 0");
   CHECK(ResultOf({.op = OpKind::kGather, .inputs = {Counting({0, 3}), I64({0}, {})}}).shape ==
         Ints{0, 3});
+}
+
+TEST_CASE("a split has its own kernel for several results, equal or as listed", "[lower][ops]") {
+  OneNode node = {.op = OpKind::kSplit,
+                  .inputs = {Counting({2, 5})},
+                  .attributes = {{"axis", int64_t{1}}},
+                  .outputs = 2};
+  StatusOr<std::vector<Tensor>> parts = Run(node);
+  REQUIRE(parts.ok());
+  CHECK(ValuesOf((*parts)[0]) == Doubles{0, 1, 2, 5, 6, 7});
+  CHECK(ValuesOf((*parts)[1]) == Doubles{3, 4, 8, 9});
+  node.inputs.push_back(List({1, 4}));
+  node.constants = {1};
+  parts = Run(node);
+  REQUIRE(parts.ok());
+  CHECK((*parts)[0].shape == Ints{2, 1});
+  CHECK(ValuesOf((*parts)[1]) == Doubles{1, 2, 3, 4, 6, 7, 8, 9});
+  node.inputs[1] = List({1, 3});
+  CHECK(ErrorOf(node) == "node 'node' (Split): parts 1x3 of a dimension of 5 for 2 outputs");
+}
+
+TEST_CASE("a range counts exactly to both ends of 64 bits", "[lower][ops]") {
+  auto range = [](const Tensor& start, const Tensor& limit, const Tensor& delta) {
+    return OneNode{.op = OpKind::kRange, .inputs = {start, limit, delta}, .constants = {0, 1, 2}};
+  };
+  CHECK(ValuesOf(ResultOf(range(I64({}, {10}), I64({}, {4}), I64({}, {-3})))) == Doubles{10, 7});
+  CHECK(ValuesOf(ResultOf(range(F32({}, {1}), F32({}, {2}), F32({}, {0.25})))) ==
+        Doubles{1, 1.25, 1.5, 1.75});
+  CHECK(ResultOf(range(I64({}, {3}), I64({}, {3}), I64({}, {1}))).shape == Ints{0});
+  CHECK(ResultOf(range(I64({}, {INT64_MIN}), I64({}, {INT64_MAX}), I64({}, {INT64_MAX}))).shape ==
+        Ints{3});
+  CHECK(ErrorOf(range(I64({}, {INT64_MIN}), I64({}, {INT64_MAX}), I64({}, {1}))) ==
+        "node 'node' (Range): there is no end to this range");
+  CHECK(ErrorOf(range(I64({}, {0}), I64({}, {1}), I64({}, {0}))) ==
+        "node 'node' (Range): there is no end to this range");
+}
+
+TEST_CASE("a tile repeats, no times as well", "[lower][ops]") {
+  OneNode node = {
+      .op = OpKind::kTile, .inputs = {Counting({1, 3}), List({2, 2})}, .constants = {1}};
+  CHECK(ValuesOf(ResultOf(node)) == Doubles{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2});
+  node.inputs[1] = List({0, 1});
+  CHECK(ResultOf(node).shape == Ints{0, 3});
+}
+
+TEST_CASE("GatherND picks slices, batch by batch", "[lower][ops]") {
+  OneNode node = {.op = OpKind::kGatherND,
+                  .inputs = {Counting({2, 3, 2}), I64({2, 2}, {0, 2, 1, -1})}};
+  CHECK(ValuesOf(ResultOf(node)) == Doubles{4, 5, 10, 11});
+  node.inputs[1] = I64({2, 1}, {2, 0});
+  node.attributes["batch_dims"] = int64_t{1};
+  CHECK(ValuesOf(ResultOf(node)) == Doubles{4, 5, 6, 7});
+}
+
+TEST_CASE("a triangle is kept from any diagonal on", "[lower][ops]") {
+  auto kept = [](int64_t upper, int64_t k) {
+    return ValuesOf(ResultOf({.op = OpKind::kTrilu,
+                              .inputs = {Counting({2, 3}), I64({}, {k})},
+                              .attributes = {{"upper", upper}}}));
+  };
+  CHECK(kept(1, 0) == Doubles{0, 1, 2, 0, 4, 5});
+  CHECK(kept(0, 0) == Doubles{0, 0, 0, 3, 4, 0});
+  CHECK(kept(1, INT64_MIN) == Doubles{0, 1, 2, 3, 4, 5});
+  CHECK(kept(0, -1) == Doubles{0, 0, 0, 3, 0, 0});
+}
+
+TEST_CASE("pads of wrap go round, of reflect to and fro, as far as asked", "[lower][ops]") {
+  auto pad = [](const char* mode, const Ints& pads) {
+    return ValuesOf(ResultOf({.op = OpKind::kPad,
+                              .inputs = {Counting({3}), List(pads)},
+                              .attributes = {{"mode", std::string(mode)}},
+                              .constants = {1}}));
+  };
+  CHECK(pad("wrap", {4, 2}) == Doubles{2, 0, 1, 2, 0, 1, 2, 0, 1});
+  CHECK(pad("reflect", {5, 4}) == Doubles{1, 0, 1, 2, 1, 0, 1, 2, 1, 0, 1, 2});
+}
+
+TEST_CASE("an Einsum may repeat letters, hide dimensions and have many operands", "[lower][ops]") {
+  auto einsum = [](const char* equation, const std::vector<Tensor>& inputs) {
+    return ResultOf({.op = OpKind::kEinsum,
+                     .inputs = inputs,
+                     .attributes = {{"equation", std::string(equation)}}});
+  };
+  CHECK(ValuesOf(einsum("ii->i", {Counting({2, 2})})) == Doubles{0, 3});
+  CHECK(ValuesOf(einsum("ii", {Counting({2, 2})})) == Doubles{3});
+  CHECK(ValuesOf(einsum("...i->i...", {Counting({2, 2})})) == Doubles{0, 2, 1, 3});
+  Tensor chain = einsum("ab,bc,cd->da", {Counting({1, 2}), Counting({2, 2}), Counting({2, 1})});
+  CHECK(ValuesOf(chain) == Doubles{3});
+  CHECK(ErrorOf({.op = OpKind::kEinsum,
+                 .inputs = {Counting({2, 2})},
+                 .attributes = {{"equation", std::string("ijk->i")}}}) ==
+        "node 'node' (Einsum): equation 'ijk->i' does not fit the operands");
 }
