@@ -53,13 +53,39 @@ std::string NamesOf(const Graph& graph, const std::vector<ValueId>& ids) {
   return text;
 }
 
-// "conv1.Relu: kernel (x, w) -> (y)", then a line a node.
-std::string SubgraphText(const Graph& graph, const Subgraph& subgraph) {
-  std::string text = fmt::format("{}: {} ({}) -> ({})\n", subgraph.name,
-                                 subgraph.kind == SubgraphKind::kView ? "view" : "kernel",
-                                 NamesOf(graph, subgraph.inputs), NamesOf(graph, subgraph.outputs));
-  for (int n : subgraph.nodes) {
-    text += fmt::format("  {} {}\n", ToString(graph.nodes[n].op), graph.nodes[n].name);
+std::string_view KindText(SubgraphKind kind) {
+  switch (kind) {
+    case SubgraphKind::kKernel:
+      return "kernel";
+    case SubgraphKind::kView:
+      return "view";
+    case SubgraphKind::kLoop:
+      return "loop";
+    case SubgraphKind::kIf:
+      return "if";
+  }
+  TCC_UNREACHABLE();
+}
+
+// "conv1.Relu: kernel (x, w) -> (y)", then a line a node; those of bodies further in. All of them,
+// or the one called `task` wherever it lies.
+std::string SubgraphsText(const Graph& graph, const std::vector<Subgraph>& subgraphs,
+                          const std::string& task, const std::string& indent) {
+  std::string text;
+  for (const Subgraph& subgraph : subgraphs) {
+    bool wanted = task.empty() || subgraph.name == task;
+    if (wanted) {
+      text += fmt::format("{}{}: {} ({}) -> ({})\n", indent, subgraph.name, KindText(subgraph.kind),
+                          NamesOf(graph, subgraph.inputs), NamesOf(graph, subgraph.outputs));
+    }
+    for (int n : subgraph.nodes) {
+      const Node& node = graph.nodes[n];
+      if (wanted) text += fmt::format("{}  {} {}\n", indent, ToString(node.op), node.name);
+      for (size_t b = 0; b < node.bodies.size(); ++b) {
+        text += SubgraphsText(node.bodies[b], subgraph.bodies[b], wanted ? "" : task,
+                              wanted ? indent + "    " : indent);
+      }
+    }
   }
   return text;
 }
@@ -77,6 +103,9 @@ Status VerifyCover(const Graph& graph, const std::vector<Subgraph>& subgraphs) {
         return absl::InternalError(node.name + " runs before what it reads");
       }
       ready.insert(node.outputs.begin(), node.outputs.end());
+      for (size_t b = 0; b < node.bodies.size(); ++b) {
+        TCC_RETURN_IF_ERROR(VerifyCover(node.bodies[b], subgraph.bodies[b]));
+      }
     }
   }
   if (seen.size() != graph.nodes.size()) return absl::InternalError("a node is in no subgraph");
@@ -174,11 +203,7 @@ StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph
 StatusOr<std::string> DumpFused(const Graph& graph, const std::vector<Subgraph>& subgraphs,
                                 const DumpOptions& options) {
   if (options.verify) TCC_RETURN_IF_ERROR(VerifyCover(graph, subgraphs));
-  std::string text;
-  for (const Subgraph& subgraph : subgraphs) {
-    if (!options.task.empty() && subgraph.name != options.task) continue;
-    text += SubgraphText(graph, subgraph);
-  }
+  std::string text = SubgraphsText(graph, subgraphs, options.task, "");
   if (text.empty() && !options.task.empty()) return NoTask(options.task);
   return text;
 }

@@ -2,161 +2,462 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "ir/graph_bodies.h"
 #include "ir/support/check.h"
 #include "runtime/artefact/memory_plan.h"
 
 namespace tcc {
 namespace {
 
-// Puts a graph's values into the buffers of a plan.
-class PlanBuilder {
- public:
-  PlanBuilder(const Graph& graph, const std::vector<Subgraph>& subgraphs, const KernelSet& kernels)
-      : graph_(graph), subgraphs_(subgraphs), kernels_(kernels), root_(graph.values.size()) {
-    for (size_t v = 0; v < root_.size(); ++v) root_[v] = static_cast<ValueId>(v);
-    for (const Subgraph& subgraph : subgraphs_) {
-      if (subgraph.kind == SubgraphKind::kView) {
-        root_[subgraph.outputs[0]] = root_[graph_.nodes[subgraph.nodes[0]].inputs[0]];
+// A graph or a body while its instructions are made: which buffers its values are in. What a body
+// captures is in the buffer that the graph around has it in.
+struct Scope {
+  Scope(const Graph& of_graph, const std::vector<Subgraph>& of_subgraphs)
+      : graph(of_graph), subgraphs(of_subgraphs), root(of_graph.values.size()) {
+    for (size_t v = 0; v < root.size(); ++v) root[v] = static_cast<ValueId>(v);
+    for (const Subgraph& subgraph : subgraphs) {
+      const Node& node = graph.nodes[subgraph.nodes[0]];
+      switch (subgraph.kind) {
+        case SubgraphKind::kView:
+          root[subgraph.outputs[0]] = root[node.inputs[0]];
+          break;
+        case SubgraphKind::kKernel:
+        case SubgraphKind::kIf:
+          written.insert(subgraph.outputs.begin(), subgraph.outputs.end());
+          break;
+        case SubgraphKind::kLoop:
+          for (size_t i = PartsOf(node).carried; i < node.outputs.size(); ++i) {
+            stacked.insert(node.outputs[i]);
+          }
+          break;
       }
     }
   }
 
-  StatusOr<ExecutionPlan> Build() {
-    TCC_RETURN_IF_ERROR(MeasureValues());
-    PlaceInputsAndOutputs();
+  const Graph& graph;
+  const std::vector<Subgraph>& subgraphs;
+  std::vector<ValueId> root;  // of each value: the value whose bytes it looks at
+  // Values that can be put where somebody wants them: by whole, or slice by slice.
+  std::set<ValueId> written, stacked;
+  std::map<ValueId, BufferId> buffers;  // of roots
+};
+
+// Puts a graph's values into the buffers of a plan. One arena serves all bodies: a buffer lives
+// from the first instruction that touches it to the last, counted through all bodies in order; what
+// comes from before a loop and is used in it lives to the loop's end.
+class PlanBuilder {
+ public:
+  explicit PlanBuilder(const KernelSet& kernels) : kernels_(kernels) {}
+
+  StatusOr<ExecutionPlan> Build(const Graph& graph, const std::vector<Subgraph>& subgraphs) {
+    Scope scope(graph, subgraphs);
+    for (size_t i = 0; i < graph.inputs.size(); ++i) {
+      TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(graph, graph.inputs[i]));
+      scope.buffers[graph.inputs[i]] = AddBuffer(BufferKind::kInput, i, bytes);
+    }
+    std::vector<Result> results;
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
+      TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(graph, graph.outputs[i]));
+      results.push_back({graph.outputs[i], AddBuffer(BufferKind::kOutput, i, bytes)});
+    }
+    TCC_RETURN_IF_ERROR(RunScope(scope, results));
     PlaceWeights();
-    AddCalls();
     PlaceArena();
-    AddOutputCopies();
+    PlaceSlices();
+    result_.plan.counters = counters_;
     return std::move(result_);
   }
 
  private:
-  Status MeasureValues() {
-    for (const Value& value : graph_.values) {
-      std::optional<std::vector<int64_t>> shape = StaticShape(value);
-      // Values that nothing refers to any more may have no shape.
-      bytes_.push_back(shape ? ByteCount(value.dtype, *shape).value_or(-1) : -1);
-    }
-    for (const Task& task : kernels_.tasks) {
-      for (ValueId id : task.outputs) {
-        if (bytes_[id] < 0) {
-          return Unsupported("value '{}' has no static shape; bind its dimensions",
-                             graph_.value(id).name);
-        }
-      }
-    }
-    return OkStatus();
+  // Where a result of a graph or a body is to be.
+  struct Result {
+    ValueId value;
+    BufferId buffer;
+  };
+
+  static StatusOr<int64_t> BytesOf(const Graph& graph, ValueId id) {
+    const Value& value = graph.value(id);
+    std::optional<std::vector<int64_t>> shape = StaticShape(value);
+    if (shape) return ByteCount(value.dtype, *shape);
+    return Unsupported("value '{}' has no static shape; bind its dimensions", value.name);
   }
 
-  BufferId AddBuffer(BufferKind kind, size_t index, int64_t offset, int64_t bytes) {
+  BufferId AddBuffer(BufferKind kind, size_t index, int64_t bytes) {
     PlanBuffer buffer;
     buffer.kind = kind;
     buffer.index = static_cast<uint32_t>(index);
-    buffer.offset = offset;
     buffer.bytes = bytes;
     result_.plan.buffers.push_back(std::move(buffer));
+    live_.push_back({bytes, now_, now_});
     return static_cast<BufferId>(result_.plan.buffers.size() - 1);
   }
 
-  // An output is written in place if a kernel computes it and no earlier output is the same value.
-  void PlaceInputsAndOutputs() {
-    for (size_t i = 0; i < graph_.inputs.size(); ++i) {
-      buffer_of_[graph_.inputs[i]] = AddBuffer(BufferKind::kInput, i, 0, bytes_[graph_.inputs[i]]);
+  BufferId AddWeight(const Tensor& tensor) {
+    auto key = std::pair(tensor.bytes.data(), tensor.bytes.size());
+    auto [known, absent] = weights_.emplace(key, 0);
+    if (absent) {
+      known->second = AddBuffer(BufferKind::kWeight, 0, static_cast<int64_t>(key.second));
+      tensors_.push_back(tensor);
+      weight_buffers_.push_back(known->second);
     }
-    std::vector<bool> computed(graph_.values.size(), false);
-    for (const Task& task : kernels_.tasks) {
-      for (ValueId id : task.outputs) computed[id] = true;
-    }
-    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
-      ValueId id = graph_.outputs[i];
-      BufferId buffer = AddBuffer(BufferKind::kOutput, i, 0, bytes_[id]);
-      bool in_place = computed[root_[id]] && !buffer_of_.contains(root_[id]);
-      if (in_place) {
-        buffer_of_[root_[id]] = buffer;
-      } else {
-        copied_outputs_.emplace_back(root_[id], buffer);
-      }
-    }
+    return known->second;
   }
 
-  void PlaceWeights() {
-    std::vector<Tensor> tensors;
-    std::vector<ValueId> ids;
-    auto add = [&](ValueId id) {
-      if (!graph_.value(id).constant || buffer_of_.contains(id)) return;
-      buffer_of_[id] = 0;  // replaced below, once offsets are known
-      ids.push_back(id);
-      tensors.push_back(*graph_.value(id).constant);
-    };
-    for (const Task& task : kernels_.tasks) {
-      for (ValueId id : task.inputs) add(root_[id]);
+  // A piece of `whole` that moves with the innermost loop's counter; `last` is the counter of the
+  // piece at offset 0 where the loop goes backward.
+  BufferId AddSlice(BufferId whole, int64_t bytes, std::optional<int64_t> last) {
+    const PlanBuffer of = result_.plan.buffers[whole];
+    BufferId slice = AddBuffer(of.kind, of.index, bytes);
+    slices_.push_back({slice, whole, depth_ - 1, bytes, last});
+    whole_of_[slice] = whole;
+    Touch(whole);
+    return slice;
+  }
+
+  void Touch(BufferId buffer) {
+    for (auto whole = whole_of_.find(buffer); whole != whole_of_.end();
+         whole = whole_of_.find(buffer)) {
+      buffer = whole->second;
     }
-    for (const auto& [value, output] : copied_outputs_) add(value);
-    PackedWeights packed = PackWeights(tensors);
-    for (size_t i = 0; i < ids.size(); ++i) {
-      buffer_of_[ids[i]] = AddBuffer(BufferKind::kWeight, 0, packed.offsets[i],
-                                     static_cast<int64_t>(tensors[i].bytes.size()));
+    live_[buffer].last = now_;
+  }
+
+  void Emit(Instruction instruction) {
+    body_->push_back(std::move(instruction));
+    ++now_;
+  }
+
+  void EmitCopy(BufferId from, BufferId to) {
+    if (from == to) return;
+    Touch(from);
+    Touch(to);
+    Emit({PlanCopy{from, to}});
+  }
+
+  // Of a value that is read.
+  BufferId Use(Scope& scope, ValueId value) {
+    ValueId id = scope.root[value];
+    auto found = scope.buffers.find(id);
+    if (found == scope.buffers.end()) {
+      const Tensor* constant = scope.graph.ConstantOf(id);
+      TCC_CHECK(constant != nullptr) << "'" << scope.graph.value(id).name << "' is nowhere";
+      found = scope.buffers.emplace(id, AddWeight(*constant)).first;
+    }
+    Touch(found->second);
+    return found->second;
+  }
+
+  // Of a value that is written.
+  StatusOr<BufferId> Place(Scope& scope, ValueId id) {
+    auto found = scope.buffers.find(id);
+    if (found == scope.buffers.end()) {
+      TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope.graph, id));
+      found = scope.buffers.emplace(id, AddBuffer(BufferKind::kArena, 0, bytes)).first;
+    }
+    Touch(found->second);
+    return found->second;
+  }
+
+  // The instructions of a graph or body, its inputs being placed, and of what brings its results
+  // where they are to be: a result is written there at once if it is computed here and is not an
+  // earlier result as well.
+  Status RunScope(Scope& scope, const std::vector<Result>& results) {
+    std::vector<Result> copied;
+    for (const Result& result : results) {
+      ValueId id = scope.root[result.value];
+      bool in_place = scope.written.contains(id) ||
+                      (scope.stacked.contains(id) && !swapped_.contains(result.buffer));
+      if (!in_place || !scope.buffers.emplace(id, result.buffer).second) {
+        copied.push_back(result);
+      }
+    }
+    for (const Subgraph& subgraph : scope.subgraphs) {
+      switch (subgraph.kind) {
+        case SubgraphKind::kView:
+          break;
+        case SubgraphKind::kKernel:
+          TCC_RETURN_IF_ERROR(AddCall(scope));
+          break;
+        case SubgraphKind::kIf:
+          TCC_RETURN_IF_ERROR(AddIf(scope, subgraph));
+          break;
+        case SubgraphKind::kLoop:
+          TCC_RETURN_IF_ERROR(LoopBuilder(*this, scope, subgraph).Build());
+          break;
+      }
+    }
+    for (const Result& result : copied) EmitCopy(Use(scope, result.value), result.buffer);
+    return OkStatus();
+  }
+
+  Status AddCall(Scope& scope) {
+    const Task& task = kernels_.tasks[next_task_];
+    PlanCall call;
+    call.kernel = static_cast<uint32_t>(kernels_.kernel_of_task[next_task_]);
+    ++next_task_;
+    for (ValueId id : task.inputs) call.buffers.push_back(Use(scope, id));
+    for (ValueId id : task.outputs) {
+      TCC_ASSIGN_OR_RETURN(BufferId buffer, Place(scope, id));
+      call.buffers.push_back(buffer);
+    }
+    Emit({std::move(call)});
+    return OkStatus();
+  }
+
+  // A body's instructions, where `results` say; its captured values are `operands`.
+  StatusOr<std::vector<Instruction>> RunBody(Scope& body, const std::vector<Result>& results) {
+    std::vector<Instruction> instructions;
+    std::vector<Instruction>* around = std::exchange(body_, &instructions);
+    ++now_;
+    Status status = RunScope(body, results);
+    body_ = around;
+    if (!status.ok()) return status;
+    return instructions;
+  }
+
+  Status AddIf(Scope& scope, const Subgraph& subgraph) {
+    const Node& node = scope.graph.nodes[subgraph.nodes[0]];
+    PlanIf branch;
+    branch.condition = Use(scope, node.inputs[0]);
+    std::vector<std::optional<BufferId>> places;
+    for (ValueId id : node.outputs) {
+      places.emplace_back();
+      if (id == kNoValue) continue;
+      TCC_ASSIGN_OR_RETURN(places.back(), Place(scope, id));
+    }
+    for (size_t b = 0; b < node.bodies.size(); ++b) {
+      Scope body(node.bodies[b], subgraph.bodies[b]);
+      for (size_t i = 1; i < node.inputs.size(); ++i) {
+        body.buffers[body.graph.inputs[i - 1]] = Use(scope, node.inputs[i]);
+      }
+      std::vector<Result> results;
+      for (size_t i = 0; i < places.size(); ++i) {
+        if (places[i]) results.push_back({body.graph.outputs[i], *places[i]});
+      }
+      TCC_ASSIGN_OR_RETURN((b == 0 ? branch.then_body : branch.else_body), RunBody(body, results));
+    }
+    Emit({std::move(branch)});
+    return OkStatus();
+  }
+
+  // One Loop. A carried value has two buffers that change places after each iteration: the body
+  // reads one and writes the other, and after the loop the first holds the result.
+  class LoopBuilder {
+   public:
+    LoopBuilder(PlanBuilder& plan, Scope& scope, const Subgraph& subgraph)
+        : plan_(plan),
+          scope_(scope),
+          node_(scope.graph.nodes[subgraph.nodes[0]]),
+          parts_(PartsOf(node_)),
+          body_(node_.bodies[0], subgraph.bodies[0]) {}
+
+    Status Build() {
+      TCC_RETURN_IF_ERROR(PlaceTripCount());
+      TCC_RETURN_IF_ERROR(PlaceCarried());
+      PlaceCondition();
+      loop_.counter = static_cast<uint32_t>(plan_.depth_);
+      plan_.counters_ = std::max(plan_.counters_, loop_.counter + 1);
+      ++plan_.depth_;
+      TCC_RETURN_IF_ERROR(PlaceScans());
+      for (size_t i = parts_.first_captured(); i < node_.inputs.size(); ++i) {
+        body_.buffers[body_.graph.inputs[i]] = plan_.Use(scope_, node_.inputs[i]);
+      }
+      int64_t begin = ++plan_.now_;
+      TouchOwn();
+      TCC_ASSIGN_OR_RETURN(loop_.body, plan_.RunBody(body_, results_));
+      plan_.Emit({std::move(loop_)});
+      --plan_.depth_;
+      KeepThrough(begin);
+      return OkStatus();
+    }
+
+   private:
+    const Value& Operand(size_t i) const { return scope_.graph.value(node_.inputs[i]); }
+
+    Status PlaceTripCount() {
+      int64_t extent = INT64_MAX;
+      for (size_t i = 0; i < parts_.scan_inputs; ++i) {
+        const Value& value = Operand(parts_.first_scan_input() + i);
+        std::optional<std::vector<int64_t>> shape = StaticShape(value);
+        if (!shape) return Unsupported("'{}' has a free dimension; bind it", value.name);
+        extent = std::min(extent, shape->at(0));
+      }
+      if (node_.inputs[0] != kNoValue) {
+        if (const Tensor* constant = scope_.graph.ConstantOf(node_.inputs[0])) {
+          extent = std::clamp<int64_t>(ElementAsInt(*constant, 0), 0, extent);
+        } else {
+          loop_.trip_count = plan_.Use(scope_, node_.inputs[0]);
+        }
+      }
+      extent_ = extent;
+      loop_.extent = extent;
+      return OkStatus();
+    }
+
+    Status PlaceCarried() {
+      for (size_t k = 0; k < parts_.carried; ++k) {
+        TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope_.graph, node_.inputs[2 + k]));
+        BufferId current = plan_.AddBuffer(BufferKind::kArena, 0, bytes);
+        BufferId next = plan_.AddBuffer(BufferKind::kArena, 0, bytes);
+        loop_.swaps.emplace_back(current, next);
+        plan_.swapped_.insert({current, next});
+        plan_.pairs_.emplace_back(current, next);
+        plan_.EmitCopy(plan_.Use(scope_, node_.inputs[2 + k]), current);
+        body_.buffers[body_.graph.inputs[2 + k]] = current;
+        results_.push_back({body_.graph.outputs[1 + k], next});
+        // What the operand stands for may be needed again, so the result is a value of its own.
+        if (node_.outputs[k] != kNoValue) scope_.buffers[node_.outputs[k]] = current;
+      }
+      return OkStatus();
+    }
+
+    // Read before each iteration, so written before the first.
+    void PlaceCondition() {
+      ValueId after = body_.graph.outputs[0];
+      const Tensor* known = body_.graph.ConstantOf(after);
+      bool stays = known != nullptr && known->bytes[0] != 0;
+      if (stays && node_.inputs[1] == kNoValue) return;
+      loop_.condition = plan_.AddBuffer(BufferKind::kArena, 0, 1);
+      BufferId before;
+      if (node_.inputs[1] != kNoValue) {
+        before = plan_.Use(scope_, node_.inputs[1]);
+      } else {
+        Tensor holds = MakeZeroTensor(kBool, {});
+        SetElementInt(holds, 0, 1);
+        before = plan_.AddWeight(holds);
+      }
+      plan_.EmitCopy(before, *loop_.condition);
+      if (!stays) results_.push_back({after, *loop_.condition});
+    }
+
+    Status PlaceScans() {
+      for (size_t i = 0; i < parts_.scan_inputs; ++i) {
+        size_t at = parts_.first_scan_input() + i;
+        BufferId whole = plan_.Use(scope_, node_.inputs[at]);
+        // A slice has a place of its own, which no swap moves along.
+        if (plan_.swapped_.contains(whole)) {
+          TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope_.graph, node_.inputs[at]));
+          BufferId fixed = plan_.AddBuffer(BufferKind::kArena, 0, bytes);
+          plan_.EmitCopy(whole, fixed);
+          whole = fixed;
+        }
+        body_.buffers[body_.graph.inputs[at]] = plan_.AddSlice(
+            whole, SliceBytes(Operand(at)), Last("scan_input_directions", i, Extent(at)));
+      }
+      for (size_t i = 0; i < parts_.scan_outputs; ++i) {
+        ValueId output = node_.outputs[parts_.carried + i];
+        if (output == kNoValue) continue;
+        TCC_ASSIGN_OR_RETURN(BufferId whole, plan_.Place(scope_, output));
+        BufferId slice = plan_.AddSlice(whole, SliceBytes(scope_.graph.value(output)),
+                                        Last("scan_output_directions", i, extent_));
+        results_.push_back({body_.graph.outputs[1 + parts_.carried + i], slice});
+      }
+      return OkStatus();
+    }
+
+    int64_t Extent(size_t operand) const { return StaticShape(Operand(operand))->at(0); }
+
+    static int64_t SliceBytes(const Value& value) {
+      std::vector<int64_t> shape = *StaticShape(value);
+      return *ByteCount(value.dtype, {shape.begin() + 1, shape.end()});
+    }
+
+    std::optional<int64_t> Last(const char* directions, size_t i, int64_t extent) const {
+      if (RunsBackward(node_, directions, i)) return extent - 1;
+      return std::nullopt;
+    }
+
+    // What the loop itself reads, before its first iteration and between iterations.
+    void TouchOwn() {
+      for (const auto& [current, next] : loop_.swaps) {
+        plan_.Touch(current);
+        plan_.Touch(next);
+      }
+      if (loop_.trip_count) plan_.Touch(*loop_.trip_count);
+      if (loop_.condition) plan_.Touch(*loop_.condition);
+    }
+
+    // What is older than the loop and is touched in it is needed in the next iteration too.
+    void KeepThrough(int64_t begin) {
+      for (LiveBuffer& live : plan_.live_) {
+        if (live.first < begin && live.last >= begin) live.last = plan_.now_;
+      }
+    }
+
+    PlanBuilder& plan_;
+    Scope& scope_;
+    const Node& node_;
+    LoopParts parts_;
+    Scope body_;
+    PlanLoop loop_;
+    int64_t extent_ = 0;
+    std::vector<Result> results_;
+  };
+
+  void PlaceWeights() {
+    PackedWeights packed = PackWeights(tensors_);
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      result_.plan.buffers[weight_buffers_[i]].offset = packed.offsets[i];
     }
     result_.weights = packed.bytes;
   }
 
-  BufferId Use(ValueId value, int64_t instruction) {
-    ValueId id = root_[value];
-    auto found = buffer_of_.find(id);
-    if (found == buffer_of_.end()) {
-      found = buffer_of_.emplace(id, AddBuffer(BufferKind::kArena, 0, 0, bytes_[id])).first;
-      arena_.push_back(found->second);
-      live_.push_back({bytes_[id], instruction, instruction});
-    }
-    auto place = std::find(arena_.begin(), arena_.end(), found->second);
-    if (place != arena_.end())
-      live_[static_cast<size_t>(place - arena_.begin())].last = instruction;
-    return found->second;
-  }
-
-  void AddCalls() {
-    for (size_t t = 0; t < kernels_.tasks.size(); ++t) {
-      const Task& task = kernels_.tasks[t];
-      PlanCall call;
-      call.kernel = static_cast<uint32_t>(kernels_.kernel_of_task[t]);
-      auto now = static_cast<int64_t>(t);
-      for (ValueId id : task.inputs) call.buffers.push_back(Use(id, now));
-      for (ValueId id : task.outputs) call.buffers.push_back(Use(id, now));
-      result_.plan.body.push_back({std::move(call)});
-    }
-    // What is copied to an output lives to the end.
-    for (const auto& [value, output] : copied_outputs_) {
-      Use(value, static_cast<int64_t>(kernels_.tasks.size()));
-    }
-  }
-
   void PlaceArena() {
-    MemoryPlan memory = PlanMemory(live_);
-    for (size_t i = 0; i < arena_.size(); ++i) {
-      result_.plan.buffers[arena_[i]].offset = memory.offsets[i];
-      result_.activation_bytes += live_[i].bytes;
+    // After an odd number of iterations the one's bytes lie where the other's were.
+    for (const auto& [current, next] : pairs_) {
+      live_[current].first = live_[next].first = std::min(live_[current].first, live_[next].first);
+      live_[current].last = live_[next].last = std::max(live_[current].last, live_[next].last);
+    }
+    std::vector<BufferId> arena;
+    std::vector<LiveBuffer> live;
+    for (BufferId id = 0; id < live_.size(); ++id) {
+      if (result_.plan.buffers[id].kind != BufferKind::kArena || whole_of_.contains(id)) continue;
+      arena.push_back(id);
+      live.push_back(live_[id]);
+      result_.activation_bytes += live_[id].bytes;
+    }
+    MemoryPlan memory = PlanMemory(live);
+    for (size_t i = 0; i < arena.size(); ++i) {
+      result_.plan.buffers[arena[i]].offset = memory.offsets[i];
     }
     result_.plan.arena_bytes = memory.arena_bytes;
   }
 
-  void AddOutputCopies() {
-    for (const auto& [value, output] : copied_outputs_) {
-      result_.plan.body.push_back({PlanCopy{buffer_of_.at(value), output}});
+  // In the order of their making: a slice may be one of a slice.
+  void PlaceSlices() {
+    for (const Slice& slice : slices_) {
+      SizeExpr index = SizeExpr::Variable(slice.counter);
+      if (slice.last) index = Combine(SizeOp::kSub, *slice.last, index);
+      result_.plan.buffers[slice.buffer].offset =
+          Combine(SizeOp::kAdd, result_.plan.buffers[slice.whole].offset,
+                  Combine(SizeOp::kMul, index, slice.bytes));
     }
   }
 
-  const Graph& graph_;
-  const std::vector<Subgraph>& subgraphs_;
+  struct Slice {
+    BufferId buffer, whole;
+    int64_t counter;
+    int64_t bytes;
+    std::optional<int64_t> last;
+  };
+
   const KernelSet& kernels_;
-  std::vector<ValueId> root_;  // of each value: the value whose bytes it looks at
-  std::vector<int64_t> bytes_;
-  std::map<ValueId, BufferId> buffer_of_;  // of roots
-  std::vector<std::pair<ValueId, BufferId>> copied_outputs_;
-  std::vector<BufferId> arena_;
-  std::vector<LiveBuffer> live_;  // of arena_
   ExecutionPlan result_;
+  std::vector<Instruction>* body_ = &result_.plan.body;
+  std::vector<LiveBuffer> live_;  // of all buffers; counts for those in the arena
+  std::vector<Slice> slices_;
+  std::map<BufferId, BufferId> whole_of_;  // of slices
+  std::set<BufferId> swapped_;
+  std::vector<std::pair<BufferId, BufferId>> pairs_;
+  std::map<std::pair<const uint8_t*, size_t>, BufferId> weights_;
+  std::vector<Tensor> tensors_;
+  std::vector<BufferId> weight_buffers_;  // of tensors_
+  size_t next_task_ = 0;
+  int64_t now_ = 0;
+  int64_t depth_ = 0;  // loops around
+  uint32_t counters_ = 0;
 };
 
 }  // namespace
@@ -164,7 +465,7 @@ class PlanBuilder {
 StatusOr<ExecutionPlan> BuildExecutionPlan(const Graph& graph,
                                            const std::vector<Subgraph>& subgraphs,
                                            const KernelSet& kernels) {
-  return PlanBuilder(graph, subgraphs, kernels).Build();
+  return PlanBuilder(kernels).Build(graph, subgraphs);
 }
 
 }  // namespace tcc

@@ -12,9 +12,10 @@ struct ExecutionPlan {
   int64_t activation_bytes = 0;  // of all arena buffers, without reuse
 };
 
-// One Call a kernel in the order of the subgraphs; activations share one arena by their lifetimes,
-// views are the buffers they look at, a graph output is written in place where its producer can.
-// Expects static shapes.
+// One Call a kernel in the order of the subgraphs, a Loop or If with the Calls of its bodies for a
+// node that has some; activations share one arena by their lifetimes, views are the buffers they
+// look at, a result is written in place where its producer can: graph outputs, carried values, the
+// slices that a Loop stacks. Expects static shapes.
 StatusOr<ExecutionPlan> BuildExecutionPlan(const Graph& graph,
                                            const std::vector<Subgraph>& subgraphs,
                                            const KernelSet& kernels);

@@ -10,6 +10,7 @@
 #include "ir/simplify.h"
 #include "ir/support/stop.h"
 #include "ir/verifier.h"
+#include "lower/graph/control_flow.h"
 #include "lower/ops/node_lowering.h"
 #include "lower/pipeline.h"
 #include "schedule/default_trace.h"
@@ -22,6 +23,36 @@ std::string SymbolFor(const std::string& name, std::set<std::string>& used) {
   std::string unique = symbol;
   for (int i = 1; !used.insert(unique).second; ++i) unique = symbol + "_" + std::to_string(i);
   return unique;
+}
+
+// Those of bodies too, to any depth that the graph's verifier allows.
+Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
+                const KernelOptions& options, double runs, KernelSet& set) {
+  for (const Subgraph& subgraph : subgraphs) {
+    TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
+    const Node& node = graph.nodes[subgraph.nodes[0]];
+    switch (subgraph.kind) {
+      case SubgraphKind::kView:
+        break;
+      case SubgraphKind::kKernel: {
+        TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph, subgraph));
+        set.tasks.push_back(std::move(task));
+        set.runs_of_task.push_back(runs);
+        break;
+      }
+      case SubgraphKind::kLoop:
+      case SubgraphKind::kIf: {
+        bool loops = subgraph.kind == SubgraphKind::kLoop;
+        double inside =
+            loops ? runs * static_cast<double>(KnownTripCount(graph, node).value_or(1)) : runs;
+        for (size_t b = 0; b < node.bodies.size(); ++b) {
+          TCC_RETURN_IF_ERROR(AddTasks(node.bodies[b], subgraph.bodies[b], options, inside, set));
+        }
+        break;
+      }
+    }
+  }
+  return OkStatus();
 }
 
 // Equal computations get one kernel. Its parameters' order is that of the task's inputs and
@@ -81,12 +112,7 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
 StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
                                 const KernelOptions& options) {
   KernelSet set;
-  for (const Subgraph& subgraph : subgraphs) {
-    if (subgraph.kind != SubgraphKind::kKernel) continue;
-    TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
-    TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph, subgraph));
-    set.tasks.push_back(std::move(task));
-  }
+  TCC_RETURN_IF_ERROR(AddTasks(graph, subgraphs, options, 1, set));
   ShareKernels(set);
 
   std::mutex mutex;

@@ -24,7 +24,9 @@ struct KernelStages {
 };
 
 struct KernelSet {
-  std::vector<Task> tasks;             // of the subgraphs of kind kKernel, in their order
+  // Of the subgraphs of kind kKernel in their order; those of a body where its node stands.
+  std::vector<Task> tasks;
+  std::vector<double> runs_of_task;    // of one run of the model; an unknown trip count is 1
   std::vector<size_t> kernel_of_task;  // index into kernels
   std::vector<KernelStages> kernels;   // by first use
 };

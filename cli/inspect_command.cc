@@ -44,6 +44,19 @@ Json TensorRows(const std::vector<TensorInfo>& infos, const Metadata& metadata) 
   return rows;
 }
 
+// Instructions that start a kernel, those of loops and branches once each.
+size_t CountCalls(const std::vector<Instruction>& body) {
+  size_t calls = 0;
+  for (const Instruction& instruction : body) {
+    if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) calls += CountCalls(loop->body);
+    if (const auto* branch = std::get_if<PlanIf>(&instruction.op)) {
+      calls += CountCalls(branch->then_body) + CountCalls(branch->else_body);
+    }
+    calls += std::holds_alternative<PlanCall>(instruction.op) ? 1 : 0;
+  }
+  return calls;
+}
+
 Json ArtefactSummary(const Artefact& artefact) {
   const Metadata& metadata = artefact.metadata;
   Json kernels = Json::array();
@@ -63,7 +76,7 @@ Json ArtefactSummary(const Artefact& artefact) {
                   {"outputs", TensorRows(metadata.outputs, metadata)},
                   {"weights_bytes", artefact.weights.bytes.size()},
                   {"kernels_bytes", artefact.kernels.bytes.size()},
-                  {"calls", artefact.plan.body.size()},
+                  {"calls", CountCalls(artefact.plan.body)},
                   {"cpu_features", metadata.cpu_features},
                   {"properties", properties},
                   {"kernels", kernels}};
@@ -122,7 +135,9 @@ Json CompiledForm(Graph graph) {
   StatusOr<KernelSet> kernels = MakeKernels(graph, FuseGraph(graph), options);
   if (!kernels.ok()) return {};
   double flops = 0;
-  for (const Task& task : kernels->tasks) flops += task.flops;
+  for (size_t t = 0; t < kernels->tasks.size(); ++t) {
+    flops += kernels->tasks[t].flops * kernels->runs_of_task[t];
+  }
   auto repacks = std::count_if(graph.nodes.begin(), graph.nodes.end(),
                                [](const Node& node) { return node.op == OpKind::kRepack; });
   return {{"nodes_after_passes", graph.nodes.size()},

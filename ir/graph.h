@@ -41,11 +41,13 @@ namespace tcc {
 //   DFT(x, [length], [axis]) {[axis], inverse, onesided}; an STFT is one of gathered frames
 //   Softmax, LogSoftmax {axis}         over that axis alone (opset 13)
 //
-// Loop(trip_count, condition, carried..., captured...) {carried: how many; scan_axes: one for each
-//                        scan output}, either of the first two may be kNoValue. Its body reads
-//                        (iteration, condition, carried..., captured...) and gives (condition,
-//                        carried..., scan...); outputs are the carried values, then what the scans
-//                        stacked. Scan, LSTM, GRU and RNN become Loops.
+// Loop(trip_count, condition, carried..., scanned..., captured...) {carried: how many;
+//                        scan_input_axes, scan_output_axes, [scan_input_directions],
+//                        [scan_output_directions]: as of ONNX's Scan, one each}. Either of the
+//                        first two may be kNoValue; what is scanned limits the trip count too. Its
+//                        body reads (iteration, condition, carried..., slices..., captured...) and
+//                        gives (condition, carried..., slices...); outputs are the carried values,
+//                        then the stacked slices. Scan, LSTM, GRU and RNN become Loops.
 // If(condition, captured...)           bodies: then, else; both read (captured...)
 //
 // enumerator; the text is the same without the k

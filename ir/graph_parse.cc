@@ -2,7 +2,7 @@
 #include <charconv>
 #include <unordered_map>
 
-#include "ir/graph.h"
+#include "ir/graph_bodies.h"
 #include "ir/parser.h"
 
 // Reads the text of graph_text.cc, which has the grammar.
@@ -14,23 +14,25 @@ bool IsNameChar(char c) {
          c == '.' || c == '/' || c == '-';
 }
 
+using Constants = std::unordered_map<std::string, Tensor>;
+
+Constants ConstantsOf(const Graph& graph) {
+  Constants constants;
+  for (const Value& value : graph.values) {
+    if (value.constant) constants.emplace(value.name, *value.constant);
+  }
+  return constants;
+}
+
 class GraphParser {
  public:
-  GraphParser(const std::string& text, const Graph& constants) : text_(text) {
-    for (const Value& value : constants.values) {
-      if (value.constant) constants_.emplace(value.name, *value.constant);
-    }
-  }
+  GraphParser(const std::string& text, const Graph& constants)
+      : text_(text), constants_(&constants), tensors_(ConstantsOf(constants)) {}
 
   StatusOr<Graph> Parse() {
     TCC_RETURN_IF_ERROR(Expect("graph"));
     TCC_ASSIGN_OR_RETURN(graph_.name, Name());
-    TCC_RETURN_IF_ERROR(Expect("{"));
-    while (!AcceptWord("return")) TCC_RETURN_IF_ERROR(Item());
-    if (!At("}")) {
-      TCC_ASSIGN_OR_RETURN(graph_.outputs, Uses());
-    }
-    TCC_RETURN_IF_ERROR(Expect("}"));
+    TCC_RETURN_IF_ERROR(Items());
     SkipSpace();
     if (at_ != text_.size()) return Error("the end");
     TCC_RETURN_IF_ERROR(VerifyGraph(graph_));
@@ -38,11 +40,53 @@ class GraphParser {
   }
 
  private:
+  Status Items() {
+    TCC_RETURN_IF_ERROR(Expect("{"));
+    while (!AcceptWord("return")) TCC_RETURN_IF_ERROR(Item());
+    if (!At("}")) {
+      TCC_ASSIGN_OR_RETURN(graph_.outputs, Uses());
+    }
+    return Expect("}");
+  }
+
   Status Item() {
+    if (AcceptWord("body")) return Body();
     if (AcceptWord("dim")) return Dimension();
     if (AcceptWord("input")) return Input();
     if (AcceptWord("constant")) return Constant();
     return NodeLine();
+  }
+
+  // Of the node that stands before it. Its constants are those of the same body of the same node
+  // of the graph that was given; where that has none, those of the graph around.
+  Status Body() {
+    if (graph_.nodes.empty()) return Error("a node before its body");
+    if (++depth_ > kMaxBodyDepth) {
+      return InvalidInput("bodies are nested more than {} deep", kMaxBodyDepth);
+    }
+    size_t node = graph_.nodes.size() - 1;
+    size_t body = graph_.nodes[node].bodies.size();
+    bool known = constants_ != nullptr && node < constants_->nodes.size() &&
+                 body < constants_->nodes[node].bodies.size();
+    const Graph* around = constants_;
+    constants_ = known ? &around->nodes[node].bodies[body] : nullptr;
+    Constants tensors = known ? ConstantsOf(*constants_) : tensors_;
+    Graph graph;
+    graph.shape_vars = graph_.shape_vars;
+    std::unordered_map<std::string, ValueId> ids;
+    auto exchange = [&] {
+      std::swap(graph, graph_);
+      std::swap(ids, ids_);
+      std::swap(tensors, tensors_);
+    };
+    exchange();
+    TCC_ASSIGN_OR_RETURN(graph_.name, Name());
+    TCC_RETURN_IF_ERROR(Items());
+    exchange();
+    graph_.nodes.back().bodies.push_back(std::move(graph));
+    constants_ = around;
+    --depth_;
+    return OkStatus();
   }
 
   Status Dimension() {
@@ -65,8 +109,8 @@ class GraphParser {
   Status Constant() {
     TCC_ASSIGN_OR_RETURN(ValueId id, TypedName());
     Value& value = graph_.values[id];
-    auto found = constants_.find(value.name);
-    if (found == constants_.end()) return InvalidInput("constant '{}' was not given", value.name);
+    auto found = tensors_.find(value.name);
+    if (found == tensors_.end()) return InvalidInput("constant '{}' was not given", value.name);
     value.constant = found->second;
     return OkStatus();
   }
@@ -334,8 +378,10 @@ class GraphParser {
   }
 
   const std::string& text_;
-  std::unordered_map<std::string, Tensor> constants_;
+  const Graph* constants_;  // that correspond to graph_; nullptr where there is none
+  Constants tensors_;
   size_t at_ = 0;
+  int depth_ = 0;
   Graph graph_;
   std::map<std::string, Var> vars_;
   std::unordered_map<std::string, ValueId> ids_;

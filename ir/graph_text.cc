@@ -12,16 +12,22 @@
 //   input x: f32[N, 3, 224, 224]
 //   constant w: f32[64x3x7x7]
 //   y = Conv(x, w, _) {strides: [2, 2]} channels_last : f32[N, 64, 112, 112] @node/name
-//   return y
+//   s = Loop(n, _, y) {carried: 0, scan_output_axes: [0]} : f32[9x4]
+//     body step {
+//       input i: i64[]
+//       ...
+//     }
+//   return y, s
 // }
 // A name stands bare where it is made of letters, digits and ._/- only, else in double quotes; `_`
-// is an operand left out. A node named as its first output has no @. The parser is graph_parse.cc.
+// is an operand left out. A node named as its first output has no @. Dimensions of a body are those
+// of the graph around it. The parser is graph_parse.cc.
 namespace tcc {
 namespace {
 
 bool IsBareName(const std::string& name) {
-  static constexpr std::array<std::string_view, 6> kReserved = {"_",        "dim",    "input",
-                                                                "constant", "return", "graph"};
+  static constexpr std::array<std::string_view, 7> kReserved = {
+      "_", "dim", "input", "constant", "return", "graph", "body"};
   if (name.empty() || std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end()) {
     return false;
   }
@@ -121,6 +127,28 @@ std::string NodeText(const Graph& graph, const Node& node) {
   return named_as_output ? text : text + " @" + NameText(node.name);
 }
 
+// What stands between the braces of a graph, `indent` before each line.
+void AppendItems(const Graph& graph, const std::string& indent, std::string& text) {
+  for (ValueId id : graph.inputs) {
+    const Value& value = graph.value(id);
+    text += fmt::format("{}input {}: {}\n", indent, NameText(value.name), TypeText(value));
+  }
+  for (const Value& value : graph.values) {
+    if (!value.constant) continue;
+    text += fmt::format("{}constant {}: {}\n", indent, NameText(value.name), TypeText(value));
+  }
+  for (const Node& node : graph.nodes) {
+    text += indent + NodeText(graph, node) + "\n";
+    for (const Graph& body : node.bodies) {
+      text += fmt::format("{}  body {} {{\n", indent, NameText(body.name));
+      AppendItems(body, indent + "    ", text);
+      text += indent + "  }\n";
+    }
+  }
+  std::string results = OperandsText(graph, graph.outputs);
+  text += fmt::format("{}return{}{}\n", indent, results.empty() ? "" : " ", results);
+}
+
 }  // namespace
 
 std::string Print(const Graph& graph) {
@@ -128,16 +156,8 @@ std::string Print(const Graph& graph) {
   for (const Var& var : graph.shape_vars) {
     text += fmt::format("  dim {} in {}..{}\n", NameText(var->name), var->low, var->high);
   }
-  for (ValueId id : graph.inputs) {
-    const Value& value = graph.value(id);
-    text += fmt::format("  input {}: {}\n", NameText(value.name), TypeText(value));
-  }
-  for (const Value& value : graph.values) {
-    if (!value.constant) continue;
-    text += fmt::format("  constant {}: {}\n", NameText(value.name), TypeText(value));
-  }
-  for (const Node& node : graph.nodes) text += "  " + NodeText(graph, node) + "\n";
-  return text + fmt::format("  return {}\n}}\n", OperandsText(graph, graph.outputs));
+  AppendItems(graph, "  ", text);
+  return text + "}\n";
 }
 
 }  // namespace tcc

@@ -1,7 +1,7 @@
 #include <unordered_set>
 
 #include "ir/compare.h"
-#include "ir/graph.h"
+#include "ir/graph_bodies.h"
 #include "ir/visitor.h"
 
 namespace tcc {
@@ -11,8 +11,9 @@ using VarSet = std::unordered_set<Var, VarHash>;
 
 class GraphVerifier {
  public:
-  explicit GraphVerifier(const Graph& graph)
-      : graph_(graph), defined_(graph.values.size(), false) {}
+  // `depth` bodies are around the graph.
+  GraphVerifier(const Graph& graph, int depth)
+      : graph_(graph), depth_(depth), defined_(graph.values.size(), false) {}
 
   Status Verify() {
     TCC_RETURN_IF_ERROR(CheckShapeVars());
@@ -97,7 +98,22 @@ class GraphVerifier {
     for (ValueId id : node.outputs) {
       if (id != kNoValue) TCC_RETURN_IF_ERROR(Define(id, where));
     }
-    return OkStatus();
+    for (const Graph& body : node.bodies) {
+      TCC_RETURN_IF_ERROR(Annotate(CheckBody(body), fmt::format("body of {}", where)));
+    }
+    return CheckBodies(graph_, node);
+  }
+
+  Status CheckBody(const Graph& body) {
+    if (depth_ >= kMaxBodyDepth) {
+      return InvalidInput("bodies are nested more than {} deep", kMaxBodyDepth);
+    }
+    for (const Var& var : body.shape_vars) {
+      if (!shape_vars_.contains(var)) {
+        return InvalidInput("dimension '{}' is not one of the graph around", var->name);
+      }
+    }
+    return GraphVerifier(body, depth_ + 1).Verify();
   }
 
   Status CheckRange(ValueId id, const std::string& where) {
@@ -122,6 +138,7 @@ class GraphVerifier {
   }
 
   const Graph& graph_;
+  int depth_;
   std::vector<bool> defined_;
   VarSet shape_vars_;
 };
@@ -129,7 +146,7 @@ class GraphVerifier {
 }  // namespace
 
 Status VerifyGraph(const Graph& graph) {
-  return GraphVerifier(graph).Verify();
+  return GraphVerifier(graph, 0).Verify();
 }
 
 }  // namespace tcc

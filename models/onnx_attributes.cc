@@ -1,5 +1,7 @@
 #include "models/onnx_attributes.h"
 
+#include <fmt/ranges.h>
+
 #include <set>
 
 namespace tcc {
@@ -28,6 +30,10 @@ onnxpb::AttributeType OnnxTypeOf(AttributeType type) {
       return onnxpb::FLOATS;
     case AttributeType::kTensor:
       return onnxpb::TENSOR;
+    case AttributeType::kStrings:
+      return onnxpb::STRINGS;
+    case AttributeType::kGraph:
+      return onnxpb::GRAPH;
   }
   return onnxpb::UNDEFINED;
 }
@@ -46,6 +52,10 @@ StatusOr<Attribute> ReadValue(onnxpb::Attribute& proto, AttributeType type,
       return Attribute(std::vector<int64_t>(proto.ints().begin(), proto.ints().end()));
     case AttributeType::kFloats:
       return Attribute(std::vector<double>(proto.floats().begin(), proto.floats().end()));
+    case AttributeType::kStrings:
+      return Attribute(fmt::format("{}", fmt::join(proto.strings(), ",")));
+    case AttributeType::kGraph:
+      return InvalidInput("{} holds no graph", where);
     case AttributeType::kTensor:
       break;
   }

@@ -212,6 +212,31 @@ constexpr OnnxAttribute kMaxUnpool[] = {
     {"kernel_shape", kInts, kRequired}, {"pads", kInts, kOptional}, {"strides", kInts, kOptional}};
 
 constexpr OnnxAttribute kMeanVarianceNormalization[] = {{"axes", kInts, kOptional}};
+constexpr OnnxAttribute kGru[] = {
+    {"activation_alpha", kFloats, kOptional},
+    {"activation_beta", kFloats, kOptional},
+    {"activations", kStrings, kOptional},
+    {"clip", kFloat, kOptional},
+    {"direction", kString, kDefault, 0, "forward"},
+    {"hidden_size", kInt, kOptional},
+    {"linear_before_reset", kInt, kDefault, 0},
+    {.name = "layout", .type = kInt, .presence = kDefault, .number = 0, .since = 14}};
+
+constexpr OnnxAttribute kIf[] = {{"then_branch", kGraph, kOptional},
+                                 {"else_branch", kGraph, kOptional}};
+
+constexpr OnnxAttribute kLoop[] = {{"body", kGraph, kOptional}};
+
+constexpr OnnxAttribute kLstm[] = {
+    {"activation_alpha", kFloats, kOptional},
+    {"activation_beta", kFloats, kOptional},
+    {"activations", kStrings, kOptional},
+    {"clip", kFloat, kOptional},
+    {"direction", kString, kDefault, 0, "forward"},
+    {"hidden_size", kInt, kOptional},
+    {"input_forget", kInt, kDefault, 0},
+    {.name = "layout", .type = kInt, .presence = kDefault, .number = 0, .since = 14}};
+
 constexpr OnnxAttribute kMelWeightMatrix[] = {{"output_datatype", kInt, kDefault, 1}};
 
 constexpr OnnxAttribute kMod[] = {{"fmod", kInt, kDefault, 0}};
@@ -334,6 +359,23 @@ constexpr OnnxAttribute kSelu[] = {
      .since = 6},
     {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5}};
 
+constexpr OnnxAttribute kRnn[] = {
+    {"activation_alpha", kFloats, kOptional},
+    {"activation_beta", kFloats, kOptional},
+    {"activations", kStrings, kOptional},
+    {"clip", kFloat, kOptional},
+    {"direction", kString, kDefault, 0, "forward"},
+    {"hidden_size", kInt, kOptional},
+    {.name = "layout", .type = kInt, .presence = kDefault, .number = 0, .since = 14}};
+
+constexpr OnnxAttribute kScan[] = {
+    {"body", kGraph, kOptional},
+    {"num_scan_inputs", kInt, kRequired},
+    {.name = "directions", .type = kInts, .presence = kOptional, .until = 8},
+    {.name = "scan_input_axes", .type = kInts, .presence = kOptional, .since = 9},
+    {.name = "scan_input_directions", .type = kInts, .presence = kOptional, .since = 9},
+    {.name = "scan_output_axes", .type = kInts, .presence = kOptional, .since = 9},
+    {.name = "scan_output_directions", .type = kInts, .presence = kOptional, .since = 9}};
 constexpr OnnxAttribute kShape[] = {{"start", kInt, kDefault, 0}, {"end", kInt, kOptional}};
 
 constexpr OnnxAttribute kShrink[] = {{"bias", kFloat, kDefault, 0},
@@ -428,6 +470,7 @@ constexpr OnnxOp kOps[] = {
     {"EyeLike", OpKind::kEyeLike, 9, "A>*", kAnyType, 1, 1, 1, kEyeLike, NormalizeEyeLike},
     {"Flatten", OpKind::kFlatten, 1, "T>T", kAnyType, 1, 1, 1, kAxis1},
     {"Floor", OpKind::kFloor, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
+    {"GRU", OpKind::kGRU, 7, "TTTTJT>T", kAnyFloat, 3, 6, 2, kGru},
     {"Gather", OpKind::kGather, 1, "TJ>T", kAnyType, 2, 2, 1, kAxis0},
     {"GatherElements", OpKind::kGatherElements, 11, "TJ>T", kAnyType, 2, 2, 1, kAxis0},
     {"GatherND", OpKind::kGatherND, 11, "TI>T", kAnyType, 2, 2, 1, kGatherND},
@@ -446,16 +489,19 @@ constexpr OnnxOp kOps[] = {
     {"HardSwish", OpKind::kHardSwish, 14, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Hardmax", OpKind::kHardmax, 1, "T>T", kAnyFloat, 1, 1, 1, kAxisOptional, NormalizeSoftmax},
     {"Identity", OpKind::kIdentity, 1, "T>T", kAnyType, 1, 1, 1, {}},
+    {"If", OpKind::kIf, 1, "B>*", kAnyType, 1, 1, kManyOutputs, kIf},
     {"InstanceNormalization", OpKind::kInstanceNormalization, 1, "T>T", kAnyFloat, 3, 3, 1, kInstanceNormalization},
     {"IsInf", OpKind::kIsInf, 10, "F>B", kAnyFloat, 1, 1, 1, kIsInf},
     {"IsNaN", OpKind::kIsNaN, 9, "F>B", kAnyFloat, 1, 1, 1, {}},
     {"LRN", OpKind::kLRN, 1, "T>T", kAnyFloat, 1, 1, 1, kLRN},
+    {"LSTM", OpKind::kLSTM, 7, "TTTTJTTT>T", kAnyFloat, 3, 8, 3, kLstm},
     {"LayerNormalization", OpKind::kLayerNormalization, 17, "T>T*", kAnyFloat, 2, 3, 3, kLayerNormalization, NormalizeLayerNormalization},
     {"LeakyRelu", OpKind::kLeakyRelu, 1, "T>T", kAnyFloat, 1, 1, 1, kLeakyRelu},
     {"Less", OpKind::kLess, 1, "TT>B", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"LessOrEqual", OpKind::kLessOrEqual, 12, "TT>B", kNumber, 2, 2, 1, {}},
     {"Log", OpKind::kLog, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"LogSoftmax", OpKind::kLogSoftmax, 1, "T>T", kAnyFloat, 1, 1, 1, kAxisOptional, NormalizeSoftmax},
+    {"Loop", OpKind::kLoop, 1, "IBA>*", kAnyType, 0, kManyInputs, kManyOutputs, kLoop},
     {"LpNormalization", OpKind::kLpNormalization, 1, "T>T", kAnyFloat, 1, 1, 1, kLpNormalization},
     {"LpPool", OpKind::kLpPool, 2, "T>T", kAnyFloat, 1, 1, 1, kLpPool, NormalizePool},
     {"MatMul", OpKind::kMatMul, 1, "TT>T", kNumber, 2, 2, 1, {}},
@@ -483,6 +529,7 @@ constexpr OnnxOp kOps[] = {
     {"QLinearMatMul", OpKind::kMatMulInteger, 10, "TFTUFUFV>V", kNumber, 8, 8, 1, {}, NormalizeQLinearMatMul},
     {"QuantizeLinear", OpKind::kQuantizeLinear, 10, "TFU>*", kNumber, 2, 3, 1, kQuantizeLinear, NormalizeQuantizeLinear},
     {"RMSNormalization", OpKind::kRMSNormalization, 23, "TV>V", kAnyFloat, 2, 2, 1, kLayerNormalization, NormalizeRMSNormalization},
+    {"RNN", OpKind::kRNN, 7, "TTTTJT>T", kAnyFloat, 3, 6, 2, kRnn},
     {"Range", OpKind::kRange, 11, "T>T", kNumber, 3, 3, 1, {}},
     {"Reciprocal", OpKind::kReciprocal, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"ReduceL1", OpKind::kReduceL1, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
@@ -503,6 +550,7 @@ constexpr OnnxOp kOps[] = {
     {"RotaryEmbedding", OpKind::kRotaryEmbedding, 23, "TTTI>T", kAnyFloat, 3, 4, 1, kRotaryEmbedding},
     {"Round", OpKind::kRound, 11, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"STFT", OpKind::kDFT, 17, "TJTJ>T", kAnyFloat, 2, 4, 1, kSTFT, NormalizeSTFT},
+    {"Scan", OpKind::kLoop, 8, "A>*", kAnyType, 1, kManyInputs, kManyOutputs, kScan},
     {"Scatter", OpKind::kScatterElements, 9, "TJT>T", kAnyType, 3, 3, 1, kAxis0},
     {"ScatterElements", OpKind::kScatterElements, 11, "TJT>T", kAnyType, 3, 3, 1, kScatterElements},
     {"ScatterND", OpKind::kScatterND, 11, "TIT>T", kAnyType, 3, 3, 1, kScatterND},
@@ -579,6 +627,10 @@ std::string_view ToString(AttributeType type) {
       return "FLOATS";
     case AttributeType::kTensor:
       return "TENSOR";
+    case AttributeType::kStrings:
+      return "STRINGS";
+    case AttributeType::kGraph:
+      return "GRAPH";
   }
   return "";
 }

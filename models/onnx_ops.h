@@ -13,7 +13,17 @@ namespace tcc {
 // The newest opset of the default domain whose operators in the table have been compared with it.
 inline constexpr int kNewestOpset = 27;
 
-enum class AttributeType : uint8_t { kInt, kFloat, kString, kInts, kFloats, kTensor };
+// kStrings are kept as one string with commas between; kGraph becomes a body of the node.
+enum class AttributeType : uint8_t {
+  kInt,
+  kFloat,
+  kString,
+  kInts,
+  kFloats,
+  kTensor,
+  kStrings,
+  kGraph
+};
 std::string_view ToString(AttributeType type);
 
 enum class Presence : uint8_t {

@@ -1,6 +1,5 @@
 #include "models/onnx_order.h"
 
-#include <functional>
 #include <queue>
 #include <unordered_map>
 
@@ -9,20 +8,20 @@
 namespace tcc {
 namespace {
 
+using Nodes = google::protobuf::RepeatedPtrField<onnxpb::Node>;
 using Producers = std::unordered_map<std::string, int>;
 
 std::string Where(const onnxpb::Node& node) {
   return fmt::format("node '{}' ({})", NodeName(node), OperatorName(node));
 }
 
-StatusOr<Producers> FindProducers(const onnxpb::Graph& graph,
-                                  const std::unordered_set<std::string>& defined) {
+StatusOr<Producers> FindProducers(const Nodes& nodes, const OnnxNames& names) {
   Producers producers;
-  for (int i = 0; i < graph.node_size(); ++i) {
-    for (const std::string& output : graph.node(i).output()) {
+  for (int i = 0; i < nodes.size(); ++i) {
+    for (const std::string& output : nodes[i].output()) {
       if (output.empty()) continue;
-      if (defined.contains(output) || !producers.emplace(output, i).second) {
-        return InvalidInput("{}: value '{}' is defined twice", Where(graph.node(i)), output);
+      if (names.is_own(output) || !producers.emplace(output, i).second) {
+        return InvalidInput("{}: value '{}' is defined twice", Where(nodes[i]), output);
       }
     }
   }
@@ -30,44 +29,46 @@ StatusOr<Producers> FindProducers(const onnxpb::Graph& graph,
 }
 
 // Every node that was not placed reads one that was not either, so going back that way must close.
-Status Cycle(const onnxpb::Graph& graph, const Producers& producers,
+Status Cycle(const Nodes& nodes, const std::vector<OnnxBodies>& bodies, const Producers& producers,
              const std::vector<bool>& placed) {
   std::vector<bool> seen(placed.size(), false);
   int at = 0;
   while (placed[at]) ++at;
   while (!seen[at]) {
     seen[at] = true;
-    for (const std::string& input : graph.node(at).input()) {
+    for (const std::string& input : NamesRead(nodes[at], bodies[at])) {
       auto producer = producers.find(input);
       if (producer == producers.end() || placed[producer->second]) continue;
       at = producer->second;
       break;
     }
   }
-  return InvalidInput("{} depends on its own result: the graph has a cycle", Where(graph.node(at)));
+  return InvalidInput("{} depends on its own result: the graph has a cycle", Where(nodes[at]));
 }
 
 }  // namespace
 
-StatusOr<std::vector<int>> TopologicalOrder(const onnxpb::Graph& graph,
-                                            const std::unordered_set<std::string>& defined) {
-  TCC_ASSIGN_OR_RETURN(Producers producers, FindProducers(graph, defined));
-  auto count = static_cast<size_t>(graph.node_size());
+StatusOr<std::vector<int>> TopologicalOrder(const Nodes& nodes,
+                                            const std::vector<OnnxBodies>& bodies,
+                                            const OnnxNames& names) {
+  TCC_ASSIGN_OR_RETURN(Producers producers, FindProducers(nodes, names));
+  auto count = static_cast<size_t>(nodes.size());
   std::vector<std::vector<int>> readers(count);
   std::vector<int> waits_for(count, 0);
-  for (int i = 0; i < graph.node_size(); ++i) {
-    for (const std::string& input : graph.node(i).input()) {
-      if (input.empty() || defined.contains(input)) continue;
+  for (int i = 0; i < nodes.size(); ++i) {
+    for (const std::string& input : NamesRead(nodes[i], bodies[i])) {
+      if (input.empty()) continue;
       auto producer = producers.find(input);
       if (producer == producers.end()) {
-        return InvalidInput("{}: input '{}' is not defined", Where(graph.node(i)), input);
+        if (names.is_known(input)) continue;
+        return InvalidInput("{}: input '{}' is not defined", Where(nodes[i]), input);
       }
       readers[producer->second].push_back(i);
       ++waits_for[i];
     }
   }
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;
-  for (int i = 0; i < graph.node_size(); ++i) {
+  for (int i = 0; i < nodes.size(); ++i) {
     if (waits_for[i] == 0) ready.push(i);
   }
   std::vector<int> order;
@@ -81,7 +82,7 @@ StatusOr<std::vector<int>> TopologicalOrder(const onnxpb::Graph& graph,
       if (--waits_for[reader] == 0) ready.push(reader);
     }
   }
-  if (order.size() < count) return Cycle(graph, producers, placed);
+  if (order.size() < count) return Cycle(nodes, bodies, producers, placed);
   return order;
 }
 

@@ -1,19 +1,25 @@
 #pragma once
 
+#include <functional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "ir/support/status.h"
-#include "models/onnx.pb.h"
+#include "models/onnx_bodies.h"
 
 namespace tcc {
 
-// The nodes' indices so that each comes after the nodes it reads; of those that could be next, the
-// first in the file. `defined` names the graph's inputs and initializers.
+// The nodes' indices so that each comes after the nodes it reads, in its bodies too; of those that
+// could be next, the first in the file. `is_own` tells inputs and initializers of the nodes' graph,
+// `is_known` those and what can be seen of the graphs around.
 //
 // Refused, each with the node's name: a value that is defined twice or not at all, a cycle.
-StatusOr<std::vector<int>> TopologicalOrder(const onnxpb::Graph& graph,
-                                            const std::unordered_set<std::string>& defined);
+struct OnnxNames {
+  std::function<bool(const std::string&)> is_own;
+  std::function<bool(const std::string&)> is_known;
+};
+StatusOr<std::vector<int>> TopologicalOrder(
+    const google::protobuf::RepeatedPtrField<onnxpb::Node>& nodes,
+    const std::vector<OnnxBodies>& bodies, const OnnxNames& names);
 
 }  // namespace tcc

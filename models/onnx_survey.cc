@@ -5,14 +5,13 @@
 #include <optional>
 #include <set>
 
-#include "models/onnx.pb.h"
+#include "ir/graph_bodies.h"
 #include "models/onnx_attributes.h"
-#include "models/onnx_ops.h"
+#include "models/onnx_graph_importer.h"
 
 namespace tcc {
 namespace {
 
-constexpr int kMaxSubgraphDepth = 64;
 constexpr size_t kNodesNamed = 3;
 
 // 0 where the model imports none, which is right if all its operators are of other domains.
@@ -44,60 +43,82 @@ class Surveyor {
              model_.graph().name());
     }
     for (const onnxpb::Function& function : model_.functions()) {
-      functions_.insert(function.domain() + "." + function.name());
+      functions_.emplace(FunctionKey(function.domain(), function.name(), function.overload()),
+                         &function);
     }
-    TCC_RETURN_IF_ERROR(VisitGraph(model_.graph(), 0));
-    for (const onnxpb::Function& function : model_.functions()) {
-      for (const onnxpb::Node& node : function.node()) VisitNode(node, 0);
-    }
+    TCC_RETURN_IF_ERROR(VisitGraph(model_.graph(), {.depth = 0, .opset = survey_.opset}));
     // Subgraphs wait as bytes, so that nesting takes no stack; parents are parsed before children.
-    while (!pending_.empty()) {
-      auto [bytes, depth] = std::move(pending_.back());
+    // Functions that nobody calls are not looked at.
+    while (!pending_.empty() || !called_.empty()) {
+      while (!called_.empty()) {
+        const onnxpb::Function& function = *called_.back();
+        called_.pop_back();
+        Place place{.depth = 0, .opset = OpsetOf(function)};
+        for (const onnxpb::Node& node : function.node()) VisitNode(node, place);
+      }
+      if (pending_.empty()) break;
+      auto [bytes, place] = std::move(pending_.back());
       pending_.pop_back();
       onnxpb::Graph graph;
       if (!graph.ParseFromString(bytes)) return InvalidInput("a subgraph is not a valid message");
-      TCC_RETURN_IF_ERROR(VisitGraph(graph, depth));
+      TCC_RETURN_IF_ERROR(VisitGraph(graph, place));
     }
-    if (survey_.opset == 0 && needs_opset_) {
+    if (needs_opset_) {
       return InvalidInput("the model imports no opset of the default domain");
     }
     return std::move(survey_);
   }
 
  private:
-  Status VisitGraph(const onnxpb::Graph& graph, int depth) {
-    if (depth > kMaxSubgraphDepth) {
-      return InvalidInput("subgraphs are nested more than {} deep", kMaxSubgraphDepth);
+  struct Place {
+    int depth = 0;
+    int64_t opset = 0;
+  };
+
+  int64_t OpsetOf(const onnxpb::Function& function) const {
+    for (const onnxpb::OperatorSet& import : function.opset_import()) {
+      if (IsDefaultDomain(import.domain())) return import.version();
+    }
+    return survey_.opset;
+  }
+
+  Status VisitGraph(const onnxpb::Graph& graph, Place place) {
+    if (place.depth > kMaxBodyDepth) {
+      return InvalidInput("subgraphs are nested more than {} deep", kMaxBodyDepth);
     }
     for (const onnxpb::SparseTensor& tensor : graph.sparse_initializer()) {
       Report("sparse initializer", tensor.values().name());
     }
-    for (const onnxpb::Node& node : graph.node()) VisitNode(node, depth);
+    for (const onnxpb::Node& node : graph.node()) VisitNode(node, place);
     return OkStatus();
   }
 
-  void VisitNode(const onnxpb::Node& node, int depth) {
+  void VisitNode(const onnxpb::Node& node, Place place) {
     std::string name = OperatorName(node);
     ++survey_.nodes;
     ++survey_.operators[name];
-    needs_opset_ = needs_opset_ || IsDefaultDomain(node.domain());
-    if (std::optional<std::string> problem = Problem(node, name)) {
-      Report(*problem, NodeName(node));
-    }
+    Place inside{.depth = place.depth + 1, .opset = place.opset};
     for (const onnxpb::Attribute& attribute : node.attribute()) {
-      if (!attribute.g().empty()) pending_.emplace_back(attribute.g(), depth + 1);
-      for (const std::string& graph : attribute.graphs()) pending_.emplace_back(graph, depth + 1);
+      if (!attribute.g().empty()) pending_.emplace_back(attribute.g(), inside);
+      for (const std::string& graph : attribute.graphs()) pending_.emplace_back(graph, inside);
+    }
+    auto function = functions_.find(FunctionKey(node.domain(), node.op_type(), node.overload()));
+    if (function != functions_.end()) {
+      if (visited_.insert(function->second).second) called_.push_back(function->second);
+      return;
+    }
+    needs_opset_ = needs_opset_ || (IsDefaultDomain(node.domain()) && place.opset == 0);
+    if (std::optional<std::string> problem = Problem(node, name, place.opset)) {
+      Report(*problem, NodeName(node));
     }
   }
 
   // What stands in the way of reading the node.
-  std::optional<std::string> Problem(const onnxpb::Node& node, const std::string& name) const {
-    if (functions_.contains(node.domain() + "." + node.op_type())) {
-      return name + " (a function of the model)";
-    }
+  static std::optional<std::string> Problem(const onnxpb::Node& node, const std::string& name,
+                                            int64_t default_opset) {
     const OnnxOp* op = FindOnnxOp(name);
     if (op == nullptr) return name;
-    int64_t opset = OpsetFor(node, survey_.opset);
+    int64_t opset = OpsetFor(node, default_opset);
     if (opset < op->since) {
       return fmt::format("{} of opset {} (read from opset {} on)", name, opset, op->since);
     }
@@ -105,7 +126,7 @@ class Surveyor {
       const OnnxAttribute* row = FindAttribute(*op, attribute.name(), opset);
       if (row == nullptr) return fmt::format("{} with attribute '{}'", name, attribute.name());
       if (row->presence == Presence::kFixed && row->type == AttributeType::kInt &&
-          attribute.i() != static_cast<int64_t>(row->number)) {
+          attribute.ref_attr_name().empty() && attribute.i() != static_cast<int64_t>(row->number)) {
         return fmt::format("{} with {} = {}", name, attribute.name(), attribute.i());
       }
     }
@@ -126,9 +147,11 @@ class Surveyor {
   const onnxpb::Model& model_;
   OnnxSurvey survey_;
   bool needs_opset_ = false;
-  std::set<std::string> functions_;
+  std::map<std::string, const onnxpb::Function*> functions_;
+  std::set<const onnxpb::Function*> visited_;
+  std::vector<const onnxpb::Function*> called_;
   std::map<std::string, size_t> index_;
-  std::vector<std::pair<std::string, int>> pending_;
+  std::vector<std::pair<std::string, Place>> pending_;
 };
 
 }  // namespace

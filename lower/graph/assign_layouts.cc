@@ -28,6 +28,7 @@ bool FollowsOperand(const Graph& graph, const Node& node) {
     case OpForm::kView:
       return KeepsChannels(graph, node);
     case OpForm::kContraction:
+    case OpForm::kControlFlow:
       return false;
   }
   return false;

@@ -1,6 +1,7 @@
 #include "lower/graph/fuse_graph.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "lower/graph/edit.h"
@@ -38,6 +39,7 @@ class Fuser {
     for (int n = 0; n < count; ++n) {
       if (group_[n] == kNone) Grow(n);
     }
+    MergeMaps();
     return Collect();
   }
 
@@ -78,7 +80,8 @@ class Fuser {
   }
 
   bool MayLead(const Node& node) const {
-    if (IsView(graph_, node) || node.op == OpKind::kConcat || node.op == OpKind::kRepack) {
+    if (IsView(graph_, node) || node.op == OpKind::kConcat || node.op == OpKind::kRepack ||
+        !node.bodies.empty()) {
       return false;
     }
     return std::none_of(node.outputs.begin() + 1, node.outputs.end(),
@@ -146,6 +149,64 @@ class Fuser {
     groups_.push_back({members.begin(), members.end()});
   }
 
+  // Whether each element of what the group gives is computed from elements of its operands, for
+  // which it costs the same to be computed where it is read.
+  bool IsMap(const std::vector<int>& nodes) const {
+    return std::all_of(nodes.begin(), nodes.end(), [&](int n) {
+      const Node& node = graph_.nodes[n];
+      bool moves = node.op == OpKind::kSlice && !IsView(graph_, node);
+      return (moves || IsElementwise(node)) && MayLead(node);
+    });
+  }
+
+  // The group that alone reads what this one gives, if both are maps over one shape.
+  int OnlyReader(int group) const {
+    const std::vector<int>& nodes = groups_[group];
+    if (nodes.empty() || !IsMap(nodes)) return kNone;
+    const Node& last = graph_.nodes[nodes.back()];
+    ValueId output = last.outputs[0];
+    if (uses_.is_output[output] || uses_.readers[output].empty()) return kNone;
+    int reader = group_[uses_.readers[output][0]];
+    for (int n : uses_.readers[output]) {
+      if (group_[n] != reader) return kNone;
+    }
+    bool fits = IsMap(groups_[reader]) && MayFollow(last, graph_.nodes[groups_[reader].back()]);
+    return fits ? reader : kNone;
+  }
+
+  // What the groups read together of values that are computed.
+  size_t CountComputedInputs(const std::set<int>& nodes) const {
+    std::set<ValueId> inputs;
+    for (int n : nodes) {
+      for (ValueId id : graph_.nodes[n].inputs) {
+        if (id != kNoValue && !graph_.ConstantOf(id)) inputs.insert(id);
+      }
+    }
+    for (int n : nodes) {
+      for (ValueId id : graph_.nodes[n].outputs) inputs.erase(id);
+    }
+    return inputs.size();
+  }
+
+  // Slices and scalar functions that only other scalar functions read: the gates of an LSTM.
+  void MergeMaps() {
+    std::vector<int> order(groups_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](int a, int b) { return groups_[a].back() < groups_[b].back(); });
+    for (int group : order) {
+      int reader = OnlyReader(group);
+      if (reader == kNone) continue;
+      std::set<int> merged(groups_[reader].begin(), groups_[reader].end());
+      merged.insert(groups_[group].begin(), groups_[group].end());
+      if (merged.size() > kMaxNodes || CountComputedInputs(merged) > kMaxInputs) continue;
+      for (int n : groups_[group]) group_[n] = reader;
+      groups_[group].clear();
+      groups_[reader].assign(merged.begin(), merged.end());
+    }
+    std::erase_if(groups_, [](const std::vector<int>& nodes) { return nodes.empty(); });
+  }
+
   std::string NameOf(const std::vector<int>& nodes) {
     constexpr size_t kNamed = 4;
     std::string name = Identifier(graph_.nodes[nodes[0]].name);
@@ -168,6 +229,9 @@ class Fuser {
     subgraph.name = NameOf(nodes);
     const Node& last = graph_.nodes[nodes.back()];
     if (nodes.size() == 1 && IsView(graph_, last)) subgraph.kind = SubgraphKind::kView;
+    if (last.op == OpKind::kLoop) subgraph.kind = SubgraphKind::kLoop;
+    if (last.op == OpKind::kIf) subgraph.kind = SubgraphKind::kIf;
+    for (const Graph& body : last.bodies) subgraph.bodies.push_back(FuseGraph(body));
     for (ValueId output : last.outputs) {
       if (output != kNoValue) subgraph.outputs.push_back(output);
     }

@@ -1,6 +1,7 @@
 #include "lower/graph/graph_pipeline.h"
 
 #include "ir/support/stop.h"
+#include "lower/graph/control_flow.h"
 #include "lower/graph/infer_shapes.h"
 #include "lower/graph/passes.h"
 
@@ -19,6 +20,7 @@ constexpr GraphPass kPasses[] = {
     {"transpose_gemm_weights",     TransposeGemmWeights,     "before layouts permute the rows"},
     {"assign_layouts",             AssignLayouts,            "the last to change what nodes compute"},
     {"fold_moved_constants",       FoldConstants,            "layouts may have transposed a constant"},
+    {"count_iterations",           CountIterations,          "no later pass sees that a body no longer reads it"},
     {"remove_dead_weights",        RemoveDead,               "original weights are not stored"},
 };
 // clang-format on
@@ -29,10 +31,28 @@ std::span<const GraphPass> GraphPasses() {
   return kPasses;
 }
 
+namespace {
+
+// On the graph, then on its bodies. What has become constant outside is constant inside by then.
+Status RunPass(const GraphPass& pass, Graph& graph) {
+  TCC_RETURN_IF_ERROR(pass.run(graph));
+  for (Node& node : graph.nodes) {
+    if (node.bodies.empty()) continue;
+    SinkConstants(graph, node);
+    for (Graph& body : node.bodies) TCC_RETURN_IF_ERROR(RunPass(pass, body));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
 Status RunGraphPasses(Graph& graph, const std::stop_token& stop) {
-  for (const GraphPass& pass : GraphPasses()) {
+  TCC_RETURN_IF_ERROR(StopIfRequested(stop));
+  // Shapes of bodies depend on the graph around: InferShapes looks after them itself.
+  TCC_RETURN_IF_ERROR(GraphPasses().front().run(graph));
+  for (const GraphPass& pass : GraphPasses().subspan(1)) {
     TCC_RETURN_IF_ERROR(StopIfRequested(stop));
-    TCC_RETURN_IF_ERROR(pass.run(graph));
+    TCC_RETURN_IF_ERROR(RunPass(pass, graph));
   }
   return OkStatus();
 }

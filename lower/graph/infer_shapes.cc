@@ -1,10 +1,13 @@
 #include "lower/graph/infer_shapes.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "ir/support/check.h"
 #include "ir/support/extents.h"
 #include "lower/graph/evaluate.h"
+#include "lower/graph/expand_recurrence.h"
+#include "lower/graph/infer_control_flow.h"
 #include "lower/graph/value_dependent.h"
 #include "lower/ops/op_lowering.h"
 #include "lower/ops/storage_order.h"
@@ -126,8 +129,16 @@ StatusOr<bool> EvaluateIfSmall(Graph& graph, const Node& node) {
 
 Status InferShapes(Graph& graph) {
   Declared declared = DeclaredOutputs(graph);
-  std::vector<Node> kept;
-  for (const Node& node : graph.nodes) {
+  std::deque<Node> pending(std::make_move_iterator(graph.nodes.begin()),
+                           std::make_move_iterator(graph.nodes.end()));
+  graph.nodes.clear();
+  auto look_at = [&](std::vector<Node> nodes) {
+    pending.insert(pending.begin(), std::make_move_iterator(nodes.begin()),
+                   std::make_move_iterator(nodes.end()));
+  };
+  while (!pending.empty()) {
+    Node node = std::move(pending.front());
+    pending.pop_front();
     if (node.op == OpKind::kConstant) {
       TCC_ASSIGN_OR_RETURN(Tensor tensor, ConstantTensor(node));
       SetConstant(graph.values[node.outputs[0]], tensor);
@@ -139,11 +150,21 @@ Status InferShapes(Graph& graph) {
       SetConstants(graph, node, results);
       continue;
     }
+    if (!node.bodies.empty()) {
+      TCC_ASSIGN_OR_RETURN(InferredControlFlow inferred, InferControlFlow(graph, node));
+      look_at(std::move(inferred.pending));
+      if (inferred.stays) graph.nodes.push_back(std::move(node));
+      continue;
+    }
+    if (IsRecurrence(node)) {
+      TCC_ASSIGN_OR_RETURN(std::vector<Node> nodes, ExpandRecurrence(graph, node));
+      look_at(std::move(nodes));
+      continue;
+    }
     TCC_RETURN_IF_ERROR(InferNode(graph, node));
     TCC_ASSIGN_OR_RETURN(bool evaluated, EvaluateIfSmall(graph, node));
-    if (!evaluated) kept.push_back(node);
+    if (!evaluated) graph.nodes.push_back(std::move(node));
   }
-  graph.nodes = std::move(kept);
   return CheckDeclared(graph, declared);
 }
 

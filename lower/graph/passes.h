@@ -58,4 +58,8 @@ Status TransposeGemmWeights(Graph& graph);
 // constants keep the model's order. A Conv may end up with a computed weight behind a Transpose.
 Status AssignLayouts(Graph& graph);
 
+// The number of the iteration where a Loop's body reads it: scanned from a constant list where the
+// Loop is short, else carried and counted up. A plan has it only in the offsets of buffers.
+Status CountIterations(Graph& graph);
+
 }  // namespace tcc

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "lower/graph/edit.h"
+#include "lower/graph/control_flow.h"
 #include "lower/graph/passes.h"
 
 namespace tcc {
@@ -56,6 +56,11 @@ Status RemoveDead(Graph& graph) {
     Node& node = graph.nodes[n - 1];
     auto is_wanted = [&](ValueId id) { return id != kNoValue && wanted[id]; };
     if (std::none_of(node.outputs.begin(), node.outputs.end(), is_wanted)) continue;
+    if (!node.bodies.empty()) {
+      RemoveUnusedResults(node, wanted);
+      for (Graph& body : node.bodies) TCC_RETURN_IF_ERROR(RemoveDead(body));
+      RemoveUnusedCaptures(node);
+    }
     // The first output is always computed; the others are optional.
     for (size_t i = 1; i < node.outputs.size(); ++i) {
       if (!is_wanted(node.outputs[i])) node.outputs[i] = kNoValue;

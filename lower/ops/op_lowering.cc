@@ -72,6 +72,7 @@ constexpr OpLowering kTable[] = {
     {OpKind::kHardSwish, OpForm::kElementwise, LowerElementwise},
     {OpKind::kHardmax, OpForm::kReduction, LowerHardmax},
     {OpKind::kIdentity, OpForm::kElementwise, LowerElementwise},
+    {OpKind::kIf, OpForm::kControlFlow, nullptr},
     {OpKind::kInstanceNormalization, OpForm::kReduction, LowerInstanceNormalization},
     {OpKind::kIsInf, OpForm::kElementwise, LowerElementwise},
     {OpKind::kIsNaN, OpForm::kElementwise, LowerElementwise},
@@ -82,6 +83,7 @@ constexpr OpLowering kTable[] = {
     {OpKind::kLessOrEqual, OpForm::kElementwise, LowerElementwise},
     {OpKind::kLog, OpForm::kElementwise, LowerElementwise},
     {OpKind::kLogSoftmax, OpForm::kReduction, LowerSoftmax},
+    {OpKind::kLoop, OpForm::kControlFlow, nullptr},
     {OpKind::kLpNormalization, OpForm::kReduction, LowerLpNormalization},
     {OpKind::kLpPool, OpForm::kReduction, LowerLpPool},
     {OpKind::kMatMul, OpForm::kContraction, LowerMatMul},
@@ -175,7 +177,7 @@ OpForm FormOf(const Node& node) {
 
 StatusOr<LoweredNode> LowerNode(const Graph& graph, const Node& node) {
   const OpLowering* row = FindOpLowering(node.op);
-  TCC_CHECK(row) << "no lowering of " << ToString(node.op);
+  TCC_CHECK(row && row->lower) << "no lowering of " << ToString(node.op);
   NodeLowering lowering(graph, node);
   TCC_RETURN_IF_ERROR(row->lower(lowering));
   return std::move(lowering).Finish();

@@ -13,12 +13,13 @@ enum class OpForm : uint8_t {
   kMovement,     // each output element is one input element, or a constant, from elsewhere
   kReduction,    // combines the elements of rows or windows; works in any storage order
   kContraction,  // sums of products: an epilogue may follow, operands are read many times
+  kControlFlow,  // runs bodies: not lowered itself
 };
 
 struct OpLowering {
   OpKind op;
   OpForm form;
-  Status (*lower)(NodeLowering& node);
+  Status (*lower)(NodeLowering& node);  // nullptr for control flow
 };
 
 // The row of the one table. Constant has none: its value is known before anything is lowered.

@@ -20,7 +20,7 @@ constexpr Row kRows[] = {
     {OpKind::kCumSum, 1, 1},           // axis
     {OpKind::kDFT, 1, 2},              // dft_length, axis
     {OpKind::kExpand, 1, 1},           // shape
-    {OpKind::kLoop, 0, 0},             // trip count: how long scan outputs are
+    {OpKind::kLoop, 0, 1},             // trip count, condition: how long scan outputs are
     {OpKind::kMaxUnpool, 2, 2},        // output_shape
     {OpKind::kNonZero, 0, 0},          // input
     {OpKind::kOneHot, 1, 1},           // depth

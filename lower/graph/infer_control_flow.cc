@@ -1,0 +1,499 @@
+#include "lower/graph/infer_control_flow.h"
+
+#include <algorithm>
+
+#include "ir/support/check.h"
+#include "lower/graph/control_flow.h"
+#include "lower/graph/edit.h"
+#include "lower/graph/infer_shapes.h"
+#include "lower/graph/node_writer.h"
+#include "lower/ops/node_lowering.h"
+
+namespace tcc {
+namespace {
+
+InferredControlFlow ReplacedBy(std::vector<Node> nodes) {
+  return {.stays = false, .pending = std::move(nodes)};
+}
+
+bool SameShape(const Value& a, const Value& b) {
+  return std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end(), SameExtent);
+}
+
+Tensor ScalarTensor(DType dtype, int64_t number) {
+  Tensor tensor = MakeZeroTensor(dtype, {});
+  SetElementInt(tensor, 0, number);
+  return tensor;
+}
+
+Node MakeNode(const std::string& name, OpKind op, std::vector<ValueId> inputs, ValueId output) {
+  Node node;
+  node.name = name;
+  node.op = op;
+  node.inputs = std::move(inputs);
+  node.outputs = {output};
+  return node;
+}
+
+// A Loop is written out up to this many nodes, in a graph that is not larger already.
+constexpr int64_t kMaxUnrolledNodes = 10'000;
+constexpr size_t kMaxValuesToUnroll = 100'000;
+
+// Of a value that only Identities stand for.
+ValueId BehindIdentities(const Graph& graph, ValueId id) {
+  std::vector<int> producers = ProducersOf(graph);
+  while (producers[id] >= 0 && graph.nodes[producers[id]].op == OpKind::kIdentity) {
+    id = graph.nodes[producers[id]].inputs[0];
+  }
+  return id;
+}
+
+// One node on which shapes are inferred.
+class ControlFlow {
+ public:
+  ControlFlow(Graph& graph, Node& node) : graph_(graph), node_(node) {}
+
+  StatusOr<InferredControlFlow> InferIf() {
+    if (std::optional<bool> condition = KnownBool(graph_, node_.inputs[0])) {
+      std::vector<ValueId> captured(node_.inputs.begin() + 1, node_.inputs.end());
+      Graph taken = std::move(node_.bodies[*condition ? 0 : 1]);
+      return ReplacedBy(InlineBody(graph_, std::move(taken), captured, node_.outputs));
+    }
+    if (!HasOneElement(node_.inputs[0])) return Error("the condition is not one element");
+    SinkConstants(graph_, node_);
+    for (Graph& body : node_.bodies) {
+      SetCapturedShapes(body);
+      TCC_RETURN_IF_ERROR(InferBody(body));
+    }
+    const Graph& then_body = node_.bodies[0];
+    for (size_t i = 0; i < node_.outputs.size(); ++i) {
+      const Value& value = then_body.value(then_body.outputs[i]);
+      const Value& other = node_.bodies[1].value(node_.bodies[1].outputs[i]);
+      if (!SameShape(value, other)) {
+        return NotSupported("one branch gives '{}' of shape {}, the other '{}' of shape {}",
+                            value.name, ShapeText(value.shape), other.name, ShapeText(other.shape));
+      }
+      SetResult(i, value.shape);
+    }
+    return InferredControlFlow();
+  }
+
+  StatusOr<InferredControlFlow> InferLoop() {
+    std::vector<Node> before = TransposeScanInputs();
+    if (!before.empty()) {
+      before.push_back(std::move(node_));
+      return ReplacedBy(std::move(before));
+    }
+    CaptureInvariants();
+    TCC_RETURN_IF_ERROR(CheckScans());
+    SinkConstants(graph_, node_);
+    if (std::optional<std::vector<Node>> done = WithoutLoop()) return Gone(std::move(*done));
+    std::optional<Graph> copy;
+    if (MayUnroll()) copy = node_.bodies[0];
+    Status inferred = InferLoopBody();
+    if (inferred.code() == absl::StatusCode::kUnimplemented && copy) {
+      return Gone(Unrolled(*copy));
+    }
+    if (!inferred.ok()) return inferred;
+    if (SettleCondition()) {
+      if (std::optional<std::vector<Node>> done = WithoutLoop()) return Gone(std::move(*done));
+    }
+    if (IsEndless()) return Error("never ends: no trip count, nothing to scan, always true");
+    TCC_ASSIGN_OR_RETURN(std::optional<int64_t> trips, SetLoopResults());
+    if (trips == 0) return Gone(InitialValues());
+    return InferredControlFlow{.stays = true, .pending = std::move(after_)};
+  }
+
+ private:
+  template <typename... Args>
+  Status Error(fmt::format_string<Args...> format, Args&&... args) const {
+    return InvalidInput("node '{}' ({}): {}", node_.name, ToString(node_.op),
+                        fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <typename... Args>
+  Status NotSupported(fmt::format_string<Args...> format, Args&&... args) const {
+    return Unsupported("node '{}' ({}): {}", node_.name, ToString(node_.op),
+                       fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  Status InferBody(Graph& body) const {
+    return Annotate(InferShapes(body), fmt::format("body of node '{}'", node_.name));
+  }
+
+  bool HasOneElement(ValueId id) const {
+    const std::vector<Expr>& shape = graph_.value(id).shape;
+    return std::all_of(shape.begin(), shape.end(),
+                       [](const Expr& dim) { return AsConstant(dim) == 1; });
+  }
+
+  void SetCapturedShapes(Graph& body) const {
+    for (size_t i = FirstCaptured(node_), b = FirstCapturedInput(node_); i < node_.inputs.size();
+         ++i, ++b) {
+      body.values[body.inputs[b]].shape = graph_.value(node_.inputs[i]).shape;
+    }
+  }
+
+  void SetResult(size_t i, const std::vector<Expr>& shape) {
+    if (node_.outputs[i] != kNoValue) graph_.values[node_.outputs[i]].shape = shape;
+  }
+
+  // In place of the Loop; what became captured is handed on all the same.
+  InferredControlFlow Gone(std::vector<Node> nodes) {
+    nodes.insert(nodes.end(), after_.begin(), after_.end());
+    return ReplacedBy(std::move(nodes));
+  }
+
+  bool IsEndless() const {
+    const Graph& body = node_.bodies[0];
+    return node_.inputs[0] == kNoValue && PartsOf(node_).scan_inputs == 0 &&
+           node_.inputs[1] == kNoValue && KnownBool(body, body.outputs[0]) == true;
+  }
+
+  // Scanned operands come with their scanned dimension first.
+  std::vector<Node> TransposeScanInputs() {
+    std::vector<Node> transposes;
+    auto axes = node_.attributes.find("scan_input_axes");
+    if (axes == node_.attributes.end()) return transposes;
+    size_t first = PartsOf(node_).first_scan_input();
+    auto& numbers = std::get<std::vector<int64_t>>(axes->second);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      ValueId operand = node_.inputs[first + i];
+      auto rank = static_cast<int64_t>(graph_.value(operand).shape.size());
+      int64_t axis = numbers[i] < 0 ? numbers[i] + rank : numbers[i];
+      if (axis <= 0 || axis >= rank) continue;  // a wrong one is reported by CheckScans
+      std::vector<int64_t> perm = {axis};
+      for (int64_t d = 0; d < rank; ++d) {
+        if (d != axis) perm.push_back(d);
+      }
+      const Value value = graph_.value(operand);
+      ValueId moved = AddComputed(graph_, value.name + ".slices", value.dtype, {});
+      transposes.push_back(
+          MakeNode(graph_.value(moved).name, OpKind::kTranspose, {operand}, moved));
+      transposes.back().attributes["perm"] = perm;
+      node_.inputs[first + i] = moved;
+      numbers[i] = 0;
+    }
+    return transposes;
+  }
+
+  Status CheckScans() const {
+    LoopParts parts = PartsOf(node_);
+    std::vector<int64_t> axes = node_.Ints("scan_input_axes");
+    std::optional<Expr> extent;
+    for (size_t i = 0; i < parts.scan_inputs; ++i) {
+      const Value& value = graph_.value(node_.inputs[parts.first_scan_input() + i]);
+      auto rank = static_cast<int64_t>(value.shape.size());
+      if (axes[i] < -rank || axes[i] >= rank) {
+        return Error("'{}' of rank {} is scanned along axis {}", value.name, rank, axes[i]);
+      }
+      if (extent && !SameExtent(*extent, value.shape[0])) {
+        return Error("'{}' has {} slices; another operand has {}", value.name,
+                     ShapeText({value.shape[0]}), ShapeText({*extent}));
+      }
+      extent = value.shape[0];
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      if (node_.inputs[i] != kNoValue && !HasOneElement(node_.inputs[i])) {
+        return Error("the {} is not one element", i == 0 ? "trip count" : "condition");
+      }
+    }
+    return OkStatus();
+  }
+
+  // A carried value that the body hands on as it is.
+  void CaptureInvariants() {
+    Graph& body = node_.bodies[0];
+    for (size_t k = PartsOf(node_).carried; k > 0; --k) {
+      ValueId inside = body.inputs[2 + k - 1];
+      if (BehindIdentities(body, body.outputs[k]) != inside) continue;
+      ValueId initial = node_.inputs[2 + k - 1];
+      node_.inputs.erase(node_.inputs.begin() + static_cast<int64_t>(2 + k - 1));
+      node_.inputs.push_back(initial);
+      body.inputs.erase(body.inputs.begin() + static_cast<int64_t>(2 + k - 1));
+      body.inputs.push_back(inside);
+      body.outputs.erase(body.outputs.begin() + static_cast<int64_t>(k));
+      ValueId result = node_.outputs[k - 1];
+      node_.outputs.erase(node_.outputs.begin() + static_cast<int64_t>(k - 1));
+      node_.attributes["carried"] = node_.Int("carried", 0) - 1;
+      if (result == kNoValue) continue;
+      after_.push_back(MakeNode(graph_.value(result).name, OpKind::kIdentity, {initial}, result));
+    }
+  }
+
+  // The Loop runs not at all or once: what it gives without it. nullopt where it stays.
+  std::optional<std::vector<Node>> WithoutLoop() {
+    bool empty = node_.inputs[1] != kNoValue && KnownBool(graph_, node_.inputs[1]) == false;
+    bool certain = node_.inputs[1] == kNoValue || KnownBool(graph_, node_.inputs[1]) == true;
+    std::optional<int64_t> trips = KnownTripCount(graph_, node_);
+    // A scan of no slice has the shape of one, so the body's shapes must be known first.
+    if (empty || trips == 0) {
+      if (node_.outputs.size() > PartsOf(node_).carried) return std::nullopt;
+      return InitialValues();
+    }
+    if (trips == 1 && certain) return BodyOnce();
+    if (node_.outputs.empty()) return std::vector<Node>{};
+    return std::nullopt;
+  }
+
+  std::vector<Node> InitialValues() {
+    std::vector<Node> nodes;
+    for (size_t k = 0; k < PartsOf(node_).carried; ++k) {
+      ValueId result = node_.outputs[k];
+      if (result == kNoValue) continue;
+      nodes.push_back(
+          MakeNode(graph_.value(result).name, OpKind::kIdentity, {node_.inputs[2 + k]}, result));
+    }
+    return nodes;
+  }
+
+  std::vector<Node> BodyOnce() {
+    LoopParts parts = PartsOf(node_);
+    std::vector<Node> nodes;
+    ValueId zero = AddConstant(graph_, node_.name + ".axis", IntsTensor({0}));
+    std::vector<ValueId> inputs = {
+        AddConstant(graph_, node_.name + ".iteration", ScalarTensor(kInt64, 0)),
+        AddConstant(graph_, node_.name + ".condition", ScalarTensor(kBool, 1))};
+    for (size_t i = 2; i < node_.inputs.size(); ++i) {
+      bool scanned = i >= parts.first_scan_input() && i < parts.first_captured();
+      inputs.push_back(scanned ? OnlySlice(i - parts.first_scan_input(), inputs[0], nodes)
+                               : node_.inputs[i]);
+    }
+    std::vector<ValueId> results = {kNoValue};
+    std::vector<Node> stacks;
+    for (size_t i = 0; i < node_.outputs.size(); ++i) {
+      ValueId result = node_.outputs[i];
+      if (result != kNoValue && i >= parts.carried) {
+        const Value value = graph_.value(result);
+        ValueId slice = AddComputed(graph_, value.name + ".slice", value.dtype, {});
+        stacks.push_back(MakeNode(value.name, OpKind::kUnsqueeze, {slice, zero}, result));
+        int64_t axis = node_.Ints("scan_output_axes")[i - parts.carried];
+        stacks.back().inputs[1] =
+            axis == 0 ? zero : AddConstant(graph_, value.name + ".axis", IntsTensor({axis}));
+        result = slice;
+      }
+      results.push_back(result);
+    }
+    std::vector<Node> body = InlineBody(graph_, std::move(node_.bodies[0]), inputs, results);
+    nodes.insert(nodes.end(), body.begin(), body.end());
+    nodes.insert(nodes.end(), stacks.begin(), stacks.end());
+    return nodes;
+  }
+
+  static Tensor IntsTensor(const std::vector<int64_t>& values) {
+    Tensor tensor = MakeZeroTensor(kInt64, {static_cast<int64_t>(values.size())});
+    for (size_t i = 0; i < values.size(); ++i) {
+      SetElementInt(tensor, static_cast<int64_t>(i), values[i]);
+    }
+    return tensor;
+  }
+
+  // The first slice of a scanned operand, or the last.
+  ValueId OnlySlice(size_t scan, ValueId first, std::vector<Node>& nodes) {
+    const Value value = graph_.value(node_.inputs[PartsOf(node_).first_scan_input() + scan]);
+    ValueId index = first;
+    if (RunsBackward(node_, "scan_input_directions", scan)) {
+      index = AddConstant(graph_, node_.name + ".last", ScalarTensor(kInt64, -1));
+    }
+    ValueId slice = AddComputed(graph_, value.name + ".slice", value.dtype, {});
+    Node gather = MakeNode(graph_.value(slice).name, OpKind::kGather,
+                           {node_.inputs[PartsOf(node_).first_scan_input() + scan], index}, slice);
+    gather.attributes["axis"] = int64_t{0};
+    nodes.push_back(std::move(gather));
+    return slice;
+  }
+
+  Status InferLoopBody() {
+    SetBodyShapes();
+    TCC_RETURN_IF_ERROR(InferBody(node_.bodies[0]));
+    return CheckCarried();
+  }
+
+  static int64_t CountNodes(const Graph& graph) {
+    auto count = static_cast<int64_t>(graph.nodes.size());
+    for (const Node& node : graph.nodes) {
+      for (const Graph& body : node.bodies) count += CountNodes(body);
+    }
+    return count;
+  }
+
+  // Shapes may depend on the iteration, or carried values grow: then each iteration is written out,
+  // if there are not too many and all of them run.
+  bool MayUnroll() const {
+    const Graph& body = node_.bodies[0];
+    std::optional<int64_t> trips = KnownTripCount(graph_, node_);
+    bool certain = (node_.inputs[1] == kNoValue || KnownBool(graph_, node_.inputs[1]) == true) &&
+                   KnownBool(body, BehindIdentities(body, body.outputs[0])) == true;
+    return certain && trips && *trips > 0 && *trips <= kMaxUnrolledNodes &&
+           *trips * (CountNodes(body) + 1) <= kMaxUnrolledNodes &&
+           graph_.values.size() < kMaxValuesToUnroll;
+  }
+
+  std::vector<Node> Unrolled(const Graph& body) {
+    LoopParts parts = PartsOf(node_);
+    NodeWriter writer(graph_, written_, node_.name);
+    int64_t trips = *KnownTripCount(graph_, node_);
+    std::vector<ValueId> operands = node_.inputs;
+    operands[1] = AddConstant(graph_, node_.name + ".condition", ScalarTensor(kBool, 1));
+    std::vector<std::vector<ValueId>> slices(parts.scan_outputs);
+    for (int64_t t = 0; t < trips; ++t) {
+      std::vector<ValueId> inputs = operands;
+      inputs[0] = AddConstant(graph_, node_.name + ".iteration", ScalarTensor(kInt64, t));
+      for (size_t i = 0; i < parts.scan_inputs; ++i) {
+        bool backward = RunsBackward(node_, "scan_input_directions", i);
+        ValueId& slice = inputs[parts.first_scan_input() + i];
+        ValueId index =
+            AddConstant(graph_, node_.name + ".slice", ScalarTensor(kInt64, backward ? -1 - t : t));
+        slice = writer.Emit(OpKind::kGather, {slice, index}, {{"axis", int64_t{0}}});
+      }
+      std::vector<ValueId> results = {kNoValue};
+      for (size_t i = 0; i < node_.outputs.size(); ++i) {
+        bool last = i < parts.carried && t + 1 == trips && node_.outputs[i] != kNoValue;
+        DType dtype = body.value(body.outputs[1 + i]).dtype;
+        results.push_back(last ? node_.outputs[i]
+                               : AddComputed(graph_, node_.name + ".result", dtype, {}));
+        if (i < parts.carried) operands[2 + i] = results.back();
+        if (i >= parts.carried) slices[i - parts.carried].push_back(results.back());
+      }
+      for (Node& node : InlineBody(graph_, body, inputs, results)) {
+        writer.EmitNode(std::move(node));
+      }
+    }
+    for (size_t i = 0; i < slices.size(); ++i) StackSlices(writer, i, slices[i]);
+    return std::move(written_);
+  }
+
+  void StackSlices(NodeWriter& writer, size_t scan, std::vector<ValueId> slices) {
+    ValueId result = node_.outputs[PartsOf(node_).carried + scan];
+    if (result == kNoValue) return;
+    int64_t axis = node_.Ints("scan_output_axes")[scan];
+    if (RunsBackward(node_, "scan_output_directions", scan)) {
+      std::reverse(slices.begin(), slices.end());
+    }
+    for (ValueId& slice : slices) slice = writer.Unsqueeze(slice, axis);
+    writer.EmitAs(result, OpKind::kConcat, slices, {{"axis", axis}});
+  }
+
+  void SetBodyShapes() {
+    Graph& body = node_.bodies[0];
+    LoopParts parts = PartsOf(node_);
+    for (size_t i = 2; i < parts.first_captured(); ++i) {
+      std::vector<Expr> shape = graph_.value(node_.inputs[i]).shape;
+      if (i >= parts.first_scan_input()) shape.erase(shape.begin());
+      body.values[body.inputs[i]].shape = std::move(shape);
+    }
+    SetCapturedShapes(body);
+    // Wherever a body runs, its condition holds.
+    ReplaceUses(body, body.inputs[1], AddConstant(body, "true", ScalarTensor(kBool, 1)));
+  }
+
+  Status CheckCarried() const {
+    const Graph& body = node_.bodies[0];
+    for (size_t k = 0; k < PartsOf(node_).carried; ++k) {
+      const Value& before = graph_.value(node_.inputs[2 + k]);
+      const Value& after = body.value(body.outputs[1 + k]);
+      if (SameShape(before, after) && before.dtype == after.dtype) continue;
+      return NotSupported(
+          "carried value '{}' begins as {}[{}] and becomes {}[{}]; expected one "
+          "type and shape",
+          before.name, ToString(before.dtype), ShapeText(before.shape), ToString(after.dtype),
+          ShapeText(after.shape));
+    }
+    const Value& condition = body.value(body.outputs[0]);
+    bool one = std::all_of(condition.shape.begin(), condition.shape.end(),
+                           [](const Expr& dim) { return AsConstant(dim) == 1; });
+    return one ? OkStatus() : Error("the condition is not one element");
+  }
+
+  // Drops a condition that holds all the time; one that fails after the first iteration limits the
+  // trip count. Whether anything changed.
+  bool SettleCondition() {
+    std::optional<bool> after = KnownBool(node_.bodies[0], node_.bodies[0].outputs[0]);
+    bool holds_first = node_.inputs[1] == kNoValue || KnownBool(graph_, node_.inputs[1]) == true;
+    if (after == true && node_.inputs[1] != kNoValue && holds_first) {
+      node_.inputs[1] = kNoValue;
+      return true;
+    }
+    if (after != false || !holds_first || KnownTripCount(graph_, node_) == 1) return false;
+    if (node_.inputs[0] != kNoValue && !KnownTripCount(graph_, node_)) return false;
+    node_.inputs[0] = AddConstant(graph_, node_.name + ".trip_count", ScalarTensor(kInt64, 1));
+    return true;
+  }
+
+  // How many iterations there are, if that is known.
+  StatusOr<std::optional<int64_t>> SetLoopResults() {
+    LoopParts parts = PartsOf(node_);
+    const Graph& body = node_.bodies[0];
+    bool never = node_.inputs[1] != kNoValue && KnownBool(graph_, node_.inputs[1]) == false;
+    bool always = node_.inputs[1] == kNoValue && KnownBool(body, body.outputs[0]) == true;
+    std::optional<int64_t> trips = KnownTripCount(graph_, node_);
+    if (never) trips = 0;
+    for (size_t k = 0; k < parts.carried; ++k) {
+      SetResult(k, graph_.value(node_.inputs[2 + k]).shape);
+    }
+    for (size_t i = 0; i < parts.scan_outputs; ++i) {
+      ValueId result = node_.outputs[parts.carried + i];
+      if (result == kNoValue) continue;
+      if (!trips || (!always && trips != 0)) {
+        return NotSupported(
+            "'{}' stacks a slice for each iteration, and how many there are is "
+            "known only when running",
+            graph_.value(result).name);
+      }
+      const Value& slice = body.value(body.outputs[1 + parts.carried + i]);
+      TCC_RETURN_IF_ERROR(SetStack(i, *trips, slice));
+    }
+    return trips;
+  }
+
+  // The result of a scan: stacked along dimension 0, then brought to where it belongs.
+  Status SetStack(size_t scan, int64_t trips, const Value& slice) {
+    size_t output = PartsOf(node_).carried + scan;
+    ValueId result = node_.outputs[output];
+    auto rank = static_cast<int64_t>(slice.shape.size()) + 1;
+    auto& axes = std::get<std::vector<int64_t>>(node_.attributes.at("scan_output_axes"));
+    int64_t axis = axes[scan] < 0 ? axes[scan] + rank : axes[scan];
+    if (axis < 0 || axis >= rank) {
+      return Error("'{}' of rank {} is stacked along axis {}", graph_.value(result).name, rank,
+                   axes[scan]);
+    }
+    std::vector<Expr> stacked = {Expr(trips)};
+    stacked.insert(stacked.end(), slice.shape.begin(), slice.shape.end());
+    if (trips == 0) {
+      std::rotate(stacked.begin(), stacked.begin() + 1, stacked.begin() + axis + 1);
+      Value& value = graph_.values[result];
+      value.shape = stacked;
+      std::optional<std::vector<int64_t>> shape = StaticShape(value);
+      if (!shape) return NotSupported("'{}' has no slice of a free shape", value.name);
+      value.constant = MakeZeroTensor(value.dtype, *shape);
+      return OkStatus();
+    }
+    if (axis > 0) {
+      const Value value = graph_.value(result);
+      ValueId slices = AddComputed(graph_, value.name + ".slices", value.dtype, stacked);
+      std::vector<int64_t> perm;
+      for (int64_t d = 0; d < rank; ++d) perm.push_back(d < axis ? d + 1 : d == axis ? 0 : d);
+      after_.push_back(MakeNode(value.name, OpKind::kTranspose, {slices}, result));
+      after_.back().attributes["perm"] = perm;
+      node_.outputs[output] = slices;
+      axes[scan] = 0;
+      return OkStatus();
+    }
+    axes[scan] = 0;
+    SetResult(output, stacked);
+    return OkStatus();
+  }
+
+  Graph& graph_;
+  Node& node_;
+  std::vector<Node> after_;
+  std::vector<Node> written_;
+};
+
+}  // namespace
+
+StatusOr<InferredControlFlow> InferControlFlow(Graph& graph, Node& node) {
+  ControlFlow control(graph, node);
+  return node.op == OpKind::kIf ? control.InferIf() : control.InferLoop();
+}
+
+}  // namespace tcc
