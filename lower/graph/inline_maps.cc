@@ -48,6 +48,8 @@ struct Definition {
   Expr value;
   bool holds_call = false;
   double points = 0;  // as many values as there are; 0 while an extent is symbolic
+  // The value is of a wider type and rounded only to be stored.
+  bool rounds = false;
 };
 
 using Definitions = std::unordered_map<Var, Definition, VarHash>;
@@ -60,6 +62,12 @@ bool IsRepeated(const Definition& definition, const TensorExpr& reader) {
   double points = PointsOf(reader);
   if (points > 0 && definition.points > 0) return points > definition.points;
   return compute->axes.size() + compute->reduce_axes.size() > definition.axes.size();
+}
+
+bool IsNarrowing(const Expr& expr) {
+  const auto* cast = expr.as<Cast>();
+  return cast && cast->dtype.is_float() && cast->value.dtype().is_float() &&
+         cast->dtype.bits() < cast->value.dtype().bits();
 }
 
 std::optional<Definition> AsDefinition(const ComputeExpr& stage) {
@@ -88,6 +96,7 @@ class Inliner {
 
  private:
   Expr Replace(const Expr& expr) {
+    if (const auto* cast = expr.as<Cast>()) return WithoutRounding(*cast);
     const auto* load = expr.as<Load>();
     if (!load) return expr;
     auto definition = definitions_.find(load->buffer);
@@ -99,12 +108,21 @@ class Inliner {
       for (size_t d = 0; d < axes.size(); ++d) values.emplace(axes[d], load->indices[d]);
       entry->second = Substitute(definition->second.value, values);
     }
+    if (definition->second.rounds) rounded_.insert(entry->second);
     return entry->second;
+  }
+
+  // What was rounded and is widened again.
+  Expr WithoutRounding(const Cast& widened) const {
+    const auto* rounded = widened.value.as<Cast>();
+    bool same = rounded && rounded->value.dtype() == widened.dtype;
+    return same && rounded_.contains(widened.value) ? rounded->value : Expr(widened);
   }
 
   const Definitions& definitions_;
   const TensorExpr& stage_;
   std::unordered_map<Expr, Expr, ExprHash, ExprEqual> inlined_;
+  std::unordered_set<Expr, ExprHash, ExprEqual> rounded_;
 };
 
 std::unordered_set<Var, VarHash> BuffersRead(const TensorExpr& stage) {
@@ -167,14 +185,16 @@ std::optional<Definition> InlinableDefinition(const TensorProgram& program, cons
 
 }  // namespace
 
-void InlineMaps(TensorProgram& program) {
+void InlineMaps(TensorProgram& program, const BufferSet& exact) {
   Definitions definitions;
   Writers writers(program);
   for (size_t s = 0; s < program.stages.size(); ++s) {
     Inliner inliner(definitions, program.stages[s]);
     ForEachExpr(program.stages[s], [&](Expr& expr) { expr = inliner.Inline(expr); });
     if (std::optional<Definition> definition = InlinableDefinition(program, writers, s)) {
-      definitions.emplace(std::get<ComputeExpr>(program.stages[s]).outputs[0].var, *definition);
+      const Var& buffer = std::get<ComputeExpr>(program.stages[s]).outputs[0].var;
+      definition->rounds = IsNarrowing(definition->value) && !exact.contains(buffer);
+      definitions.emplace(buffer, *definition);
     }
   }
 

@@ -91,12 +91,14 @@ class ProgramJoiner {
 
 StatusOr<LoweredNode> ToTensorExprs(const Graph& graph, const Subgraph& subgraph) {
   ProgramJoiner joiner(graph, subgraph);
+  BufferSet casts;  // round because the model says so
   for (int n : subgraph.nodes) {
     TCC_ASSIGN_OR_RETURN(LoweredNode node, LowerNode(graph, graph.nodes[n]));
+    if (graph.nodes[n].op == OpKind::kCast) casts.insert(node.program.outputs[0].var);
     joiner.Append(node);
   }
   LoweredNode result = std::move(joiner).Finish();
-  InlineMaps(result.program);
+  InlineMaps(result.program, casts);
   return result;
 }
 

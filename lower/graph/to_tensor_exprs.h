@@ -1,5 +1,8 @@
 #pragma once
 
+#include <unordered_set>
+
+#include "ir/compare.h"
 #include "lower/graph/fuse_graph.h"
 #include "lower/ops/node_lowering.h"
 
@@ -11,9 +14,13 @@ namespace tcc {
 // values that are really read and written by it.
 StatusOr<LoweredNode> ToTensorExprs(const Graph& graph, const Subgraph& subgraph);
 
+using BufferSet = std::unordered_set<Var, VarHash>;
+
 // Inlines maps that write an intermediate buffer into the stages that read it, and drops what is
 // then unused. What stays: a map whose expression would grow beyond reason, a table of costly
-// function values that is read more often than it is long, what a later stage overwrites.
-void InlineMaps(TensorProgram& program);
+// function values that is read more often than it is long, what a later stage overwrites. A value
+// that is computed in a wider type than the buffer's and widened again where it is read is no
+// longer rounded on the way, unless the buffer is one of `exact`.
+void InlineMaps(TensorProgram& program, const BufferSet& exact = {});
 
 }  // namespace tcc

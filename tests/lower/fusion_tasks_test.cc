@@ -171,3 +171,30 @@ TEST_CASE("every node stands in one subgraph, after what it reads", "[lower][fus
   CHECK(std::all_of(seen.begin(), seen.end(), [](int times) { return times == 1; }));
   TasksOf(graph);
 }
+
+TEST_CASE("halves are not rounded between the nodes of a kernel, but where a Cast says so",
+          "[lower][fusion]") {
+  // 2049 is no f16.
+  TestGraph halves;
+  ValueId x = halves.Input("x", kFloat16, {1});
+  ValueId y = halves.Input("y", kFloat16, {1});
+  ValueId sum = halves.Add("sum", OpKind::kAdd, {x, y});
+  halves.Output(halves.Add("rest", OpKind::kSub, {sum, x}));
+  StatusOr<std::vector<Tensor>> result =
+      InterpretGraph(Prepared(halves), {Of(kFloat16, {1}, {2048}), Of(kFloat16, {1}, {1})});
+  REQUIRE(result.ok());
+  CHECK(ValuesOf((*result)[0])[0] == 1);
+
+  TestGraph casts;
+  x = casts.Input("x", kFloat32, {1});
+  y = casts.Input("y", kFloat32, {1});
+  sum = casts.Add("sum", OpKind::kAdd, {x, y});
+  ValueId narrow = casts.Add("narrow", OpKind::kCast, {sum}, {{"to", std::string("f16")}});
+  ValueId wide = casts.Add("wide", OpKind::kCast, {narrow}, {{"to", std::string("f32")}});
+  casts.Output(casts.Add("rest", OpKind::kSub, {wide, x}));
+  Graph graph = Prepared(casts);
+  CHECK(KernelNames(graph).size() == 1);
+  result = InterpretGraph(graph, {F32({1}, {2048}), F32({1}, {1})});
+  REQUIRE(result.ok());
+  CHECK(ValuesOf((*result)[0])[0] == 0);
+}
