@@ -7,7 +7,8 @@
 //   present = past and new keys and values, where there is a past
 //   score[b, h, i, t]  = sum over d of query[b, h, i, d] key[b, h div repeats, t, d]
 //   logit = softcap(scale score) + bias     (-inf where a mask or the causal order forbids t)
-//   out[b, h, i, d] = sum over t of softmax(logit)[b, h, i, t] value[b, h div repeats, t, d]
+//   power = e^(logit - maximum of its row), total = sum of the row's powers
+//   out[b, h, i, d] = sum over t of power[b, h, i, t] value[b, h div repeats, t, d] / total[b, h, i]
 // b: batch, h: query head, i: query, t: key, past ones first. A query that may see no key gives 0.
 namespace tcc {
 namespace {
@@ -270,36 +271,46 @@ class AttentionLowering {
     return FloatConst(computed_, -std::numeric_limits<double>::infinity());
   }
 
-  // logits_, then probabilities_.
+  // logits_, their rows' maxima, powers_ and the rows' sums of those.
   void Normalize() {
     logits_ = node_.Intermediate("logits", computed_, score_shape_);
     std::vector<Axis> axes = node_.Axes(score_shape_);
     node_.Map(logits_, axes, Logit(VarsOf(axes)), "_logits");
+    StoredBuffer maximum = ReduceRows("max", MaxCombiner(computed_), logits_);
 
-    std::vector<Expr> row_shape(score_shape_.begin(), score_shape_.end() - 1);
-    StoredBuffer maximum = node_.Intermediate("max", computed_, row_shape);
-    StoredBuffer sum = node_.Intermediate("sum", computed_, row_shape);
-    axes = node_.Axes(row_shape);
+    powers_ = node_.Intermediate("powers", computed_, score_shape_);
+    axes = node_.Axes(score_shape_);
+    std::vector<Expr> at = VarsOf(axes);
+    Expr most = node_.Load(maximum, {at[0], at[1], at[2]});
+    Expr blind = Make<Eq>(most, NegativeInfinity());
+    Expr power = CallOf(ScalarOp::kExp, {node_.Load(logits_, at) - most});
+    node_.Map(powers_, axes, SelectOf(blind, Const(computed_, 0), power), "_powers");
+    sums_ = ReduceRows("sum", SumCombiner(computed_), powers_);
+    if (node_.Wants(kScores)) GiveScores();
+  }
+
+  StoredBuffer ReduceRows(const std::string& name, const Combiner& combiner,
+                          const StoredBuffer& scores) {
+    std::vector<Expr> shape(score_shape_.begin(), score_shape_.end() - 1);
+    StoredBuffer result = node_.Intermediate(name, computed_, shape);
+    std::vector<Axis> axes = node_.Axes(shape);
     Axis t = NodeLowering::MakeAxis("t", total_);
     std::vector<Expr> at = VarsOf(axes);
     at.push_back(t.var);
-    node_.Reduce({.outputs = {maximum, sum},
+    node_.Reduce({.outputs = {result},
                   .axes = axes,
                   .reduce_axes = {t},
-                  .combiner = SoftmaxCombiner(computed_),
-                  .values = {node_.Load(logits_, at), Const(computed_, 1)},
-                  .suffix = "_rows"});
+                  .combiner = combiner,
+                  .values = {node_.Load(scores, at)},
+                  .suffix = "_" + name});
+    return result;
+  }
 
-    probabilities_ = node_.Intermediate("probabilities", computed_, score_shape_);
-    axes = node_.Axes(score_shape_);
-    at = VarsOf(axes);
-    std::vector<Expr> row(at.begin(), at.end() - 1);
-    Expr most = node_.Load(maximum, row);
-    Expr power = CallOf(ScalarOp::kExp, {node_.Load(logits_, at) - most});
-    Expr blind = Make<Eq>(most, NegativeInfinity());
-    Expr share = Make<Div>(power, node_.Load(sum, row));
-    node_.Map(probabilities_, axes, SelectOf(blind, Const(computed_, 0), share), "_softmax");
-    if (node_.Wants(kScores)) GiveScores();
+  // A value over the sum of its query's powers; 0 for a query that sees no key.
+  Expr Share(const Expr& value, const std::vector<Expr>& at) const {
+    Expr sum = node_.Load(sums_, {at[0], at[1], at[2]});
+    Expr zero = Const(computed_, 0);
+    return SelectOf(Make<Eq>(sum, zero), zero, Make<Div>(value, sum));
   }
 
   void GiveScores() {
@@ -319,7 +330,7 @@ class AttentionLowering {
         value = node_.Load(logits_, at);
         break;
       case ScoresAfter::kSoftmax:
-        value = node_.Load(probabilities_, at);
+        value = Share(node_.Load(powers_, at), at);
         break;
     }
     node_.Map(out, axes, CastTo(type, value), "_qk");
@@ -327,25 +338,22 @@ class AttentionLowering {
 
   void Combine() {
     std::vector<Expr> shape = {query_.batch, Expr(query_.heads), query_.length, value_.size};
-    DType type = node_.Type(kQuery);
-    bool direct = !query_.packed && computed_ == type;
-    StoredBuffer sum = direct ? out_ : node_.Intermediate("context", computed_, shape);
+    StoredBuffer sum = node_.Intermediate("context", computed_, shape);
     std::vector<Axis> axes = node_.Axes(shape);
     Axis t = NodeLowering::MakeAxis("t", total_);
     std::vector<Expr> at = VarsOf(axes);
-    Expr share = node_.Load(probabilities_, {at[0], at[1], at[2], t.var});
+    Expr power = node_.Load(powers_, {at[0], at[1], at[2], t.var});
     Expr value = LoadShared(value_, values_, {at[0], at[1], t.var, at[3]});
     node_.Reduce({.outputs = {sum},
                   .axes = axes,
                   .reduce_axes = {t},
                   .combiner = SumCombiner(computed_),
-                  .values = {share * value},
+                  .values = {power * value},
                   .suffix = "_context"});
-    if (direct) return;
     axes = node_.Axes(shape);
     at = VarsOf(axes);
     node_.MapAt(out_, axes, Place(query_.packed, value_.size, at),
-                CastTo(type, node_.Load(sum, at)), "");
+                CastTo(node_.Type(kQuery), Share(node_.Load(sum, at), at)), "");
   }
 
   NodeLowering& node_;
@@ -361,7 +369,8 @@ class AttentionLowering {
   std::optional<StoredBuffer> values_;
   StoredBuffer scores_;
   StoredBuffer logits_;
-  StoredBuffer probabilities_;
+  StoredBuffer powers_;
+  StoredBuffer sums_;
 };
 
 }  // namespace

@@ -20,33 +20,34 @@ Expr Average(const Expr& sum, const std::vector<Expr>& inner) {
   return *count == 1 ? sum : sum * Const(sum.dtype(), 1 / static_cast<double>(*count));
 }
 
+using Term = std::function<Expr(const Expr& x, const std::vector<Expr>& row)>;
+
+// The sum of a term of each element. A plain sum each: those are tiled, a tuple of sums is not.
+StoredBuffer SumRows(NodeLowering& node, const Rows& rows, DType type, const std::string& name,
+                     const Term& term) {
+  StoredBuffer sum = node.Intermediate(name, type, rows.shape);
+  std::vector<Axis> axes = node.Axes(rows.shape);
+  std::vector<Axis> inner = ElementAxes(rows.inner);
+  std::vector<Expr> row = VarsOf(axes);
+  node.Reduce({.outputs = {sum},
+               .axes = axes,
+               .reduce_axes = inner,
+               .combiner = SumCombiner(type),
+               .values = {term(rows.element(row, VarsOf(inner)), row)},
+               .suffix = "_" + name});
+  return sum;
+}
+
 }  // namespace
 
 Moments::Moments(NodeLowering& node, const Rows& rows, DType type)
     : node_(node), inner_(rows.inner) {
-  sum_ = node.Intermediate("sum", type, rows.shape);
-  errors_ = node.Intermediate("errors", type, rows.shape);
-  squares_ = node.Intermediate("squares", type, rows.shape);
-
-  std::vector<Axis> axes = node.Axes(rows.shape);
-  std::vector<Axis> inner = ElementAxes(rows.inner);
-  node.Reduce({.outputs = {sum_},
-               .axes = axes,
-               .reduce_axes = inner,
-               .combiner = SumCombiner(type),
-               .values = {rows.element(VarsOf(axes), VarsOf(inner))},
-               .suffix = "_sum"});
-
-  axes = node.Axes(rows.shape);
-  inner = ElementAxes(rows.inner);
-  std::vector<Expr> row = VarsOf(axes);
-  Expr difference = rows.element(row, VarsOf(inner)) - Shift(row);
-  node.Reduce({.outputs = {errors_, squares_},
-               .axes = axes,
-               .reduce_axes = inner,
-               .combiner = SumPairCombiner(type),
-               .values = {difference, difference * difference},
-               .suffix = "_squares"});
+  sum_ = SumRows(node, rows, type, "sum", [](const Expr& x, const auto&) { return x; });
+  auto difference = [this](const Expr& x, const std::vector<Expr>& row) { return x - Shift(row); };
+  errors_ = SumRows(node, rows, type, "errors", difference);
+  squares_ = SumRows(node, rows, type, "squares", [&](const Expr& x, const auto& row) {
+    return difference(x, row) * difference(x, row);
+  });
 }
 
 Expr Moments::Shift(const std::vector<Expr>& row) const {
@@ -73,16 +74,7 @@ Expr Moments::Centered(const Expr& value, const std::vector<Expr>& row) const {
 
 MeanSquare::MeanSquare(NodeLowering& node, const Rows& rows, DType type)
     : node_(node), inner_(rows.inner) {
-  sum_ = node.Intermediate("squares", type, rows.shape);
-  std::vector<Axis> axes = node.Axes(rows.shape);
-  std::vector<Axis> inner = ElementAxes(rows.inner);
-  Expr value = rows.element(VarsOf(axes), VarsOf(inner));
-  node.Reduce({.outputs = {sum_},
-               .axes = axes,
-               .reduce_axes = inner,
-               .combiner = SumCombiner(type),
-               .values = {value * value},
-               .suffix = "_squares"});
+  sum_ = SumRows(node, rows, type, "squares", [](const Expr& x, const auto&) { return x * x; });
 }
 
 Expr MeanSquare::At(const std::vector<Expr>& row) const {

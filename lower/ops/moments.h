@@ -15,7 +15,8 @@ struct Rows {
   std::function<Expr(const std::vector<Expr>& row, const std::vector<Expr>& element)> element;
 };
 
-// Mean and variance (over n, not n - 1) of rows, computed in two passes:
+// Mean and variance (over n, not n - 1) of rows, computed in two passes (of which the second is two
+// sums):
 //   shift = sum x / n
 //   error = sum (x - shift) / n      variance = sum (x - shift)^2 / n - error^2
 // The shift is off by the rounding of a long sum, by more than the deviation where the mean is

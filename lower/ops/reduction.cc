@@ -119,35 +119,49 @@ Status LowerReduction(NodeLowering& node) {
   return OkStatus();
 }
 
-// Softmax and LogSoftmax: one reduction to (maximum, sum of exponentials), then a map.
+// Softmax and LogSoftmax: the rows' maxima, exponentials of the differences to them, their sums,
+// and a map. Plain reductions one after the other are tiled, one to (maximum, sum) is not.
 Status LowerSoftmax(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
   DType type = node.Type(0);
   if (!type.is_float()) return node.Error("input has type {}; expected floats", ToString(type));
   size_t rank = node.Rank(0);
   TCC_ASSIGN_OR_RETURN(int axis, node.NormalizedAxis(node.node().Int("axis", -1), rank));
-  ReductionAxes in = AxesFor(node, OnlyAxis(rank, axis), ReducedDims::kKept);
-  std::vector<Expr> row_shape = ExtentsOf(in.axes);
-
+  std::vector<bool> reduced = OnlyAxis(rank, axis);
   DType computed = AccumulationType(type);
-  StoredBuffer out = node.Output(0, type, node.Shape(0));
-  StoredBuffer maximum = node.Intermediate("max", computed, row_shape);
-  StoredBuffer sum = node.Intermediate("sum", computed, row_shape);
-  node.Reduce({.outputs = {maximum, sum},
+  const std::vector<Expr>& shape = node.Shape(0);
+  StoredBuffer out = node.Output(0, type, shape);
+
+  ReductionAxes in = AxesFor(node, reduced, ReducedDims::kKept);
+  StoredBuffer maximum = node.Intermediate("max", computed, ExtentsOf(in.axes));
+  node.Reduce({.outputs = {maximum},
                .axes = in.axes,
                .reduce_axes = in.reduce_axes,
-               .combiner = SoftmaxCombiner(computed),
-               .values = {CastTo(computed, node.Load(0, in.input_index)), Const(computed, 1)},
-               .suffix = "_rows"});
+               .combiner = MaxCombiner(computed),
+               .values = {CastTo(computed, node.Load(0, in.input_index))},
+               .suffix = "_max"});
 
-  std::vector<Axis> axes = node.Axes(node.Shape(0));
-  std::vector<Expr> row = VarsOf(axes);
-  row[axis] = Expr(0);
-  Expr shifted = CastTo(computed, node.Load(0, VarsOf(axes))) - node.Load(maximum, row);
-  Expr total = node.Load(sum, row);
+  auto shifted = [&](const std::vector<Expr>& at) {
+    return CastTo(computed, node.Load(0, at)) - node.Load(maximum, RowOfElement(at, reduced));
+  };
+  StoredBuffer power = node.Intermediate("exp", computed, shape);
+  std::vector<Axis> axes = node.Axes(shape);
+  node.Map(power, axes, CallOf(ScalarOp::kExp, {shifted(VarsOf(axes))}), "_exp");
+
+  in = AxesFor(node, reduced, ReducedDims::kKept);
+  StoredBuffer sum = node.Intermediate("sum", computed, ExtentsOf(in.axes));
+  node.Reduce({.outputs = {sum},
+               .axes = in.axes,
+               .reduce_axes = in.reduce_axes,
+               .combiner = SumCombiner(computed),
+               .values = {node.Load(power, in.input_index)},
+               .suffix = "_sum"});
+
+  axes = node.Axes(shape);
+  Expr total = node.Load(sum, RowOfElement(VarsOf(axes), reduced));
   Expr value = node.node().op == OpKind::kLogSoftmax
-                   ? shifted - CallOf(ScalarOp::kLog, {total})
-                   : Make<Div>(CallOf(ScalarOp::kExp, {shifted}), total);
+                   ? shifted(VarsOf(axes)) - CallOf(ScalarOp::kLog, {total})
+                   : Make<Div>(node.Load(power, VarsOf(axes)), total);
   node.Map(out, axes, CastTo(type, value));
   return OkStatus();
 }
