@@ -7,8 +7,8 @@
 //   present = past and new keys and values, where there is a past
 //   score[b, h, i, t]  = sum over d of query[b, h, i, d] key[b, h div repeats, t, d]
 //   logit = softcap(scale score) + bias     (-inf where a mask or the causal order forbids t)
-//   power = e^(logit - maximum of its row), total = sum of the row's powers
-//   out[b, h, i, d] = sum over t of power[b, h, i, t] value[b, h div repeats, t, d] / total[b, h, i]
+//   power = e^(logit - maximum of its row), total: the sum of the row's powers
+//   out[b, h, i, d] = sum over t of power[b, h, i, t] value[b, h div repeats, t, d] / total
 // b: batch, h: query head, i: query, t: key, past ones first. A query that may see no key gives 0.
 namespace tcc {
 namespace {

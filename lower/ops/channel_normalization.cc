@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "lower/ops/lowerings.h"
 #include "lower/ops/moments.h"
 #include "lower/ops/reduction_axes.h"
@@ -177,18 +179,21 @@ Status LowerLRN(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
   TCC_RETURN_IF_ERROR(CheckFloatActivation(node, 2));
   int64_t size = node.node().Int("size", 0);
-  constexpr int64_t kLargestWindow = int64_t{1} << 32;
-  if (size < 1 || size > kLargestWindow) return node.Error("size is {}; expected 1 or more", size);
+  if (size < 1) return node.Error("size is {}; expected 1 or more", size);
   const std::vector<Expr>& shape = node.Shape(0);
+  // No window needs to reach further than all channels.
+  int64_t channels = AsConstant(shape[1]).value_or(INT64_MAX);
+  int64_t before = std::min((size - 1) / 2, channels);
+  int64_t behind = std::min(size - 1 - (size - 1) / 2, channels);
   DType type = node.Type(0);
   DType computed = AccumulationType(type);
 
   StoredBuffer out = node.Output(0, type, shape);
   StoredBuffer squares = node.Intermediate("squares", computed, shape);
   std::vector<Axis> axes = node.Axes(shape);
-  Axis window = NodeLowering::MakeAxis("r", Expr(size));
+  Axis window = NodeLowering::MakeAxis("r", Expr(before + behind + 1));
   std::vector<Expr> index = VarsOf(axes);
-  index[1] = Plus(index[1] + window.var, -((size - 1) / 2));
+  index[1] = Plus(index[1] + window.var, -before);
   Expr x = CastTo(computed, node.Load(0, index));
   node.Reduce({.outputs = {squares},
                .axes = axes,

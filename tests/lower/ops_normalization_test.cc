@@ -165,6 +165,12 @@ TEST_CASE("a local response is divided by neighbouring channels", "[lower][ops]"
              {1.0 / (1 + 4), 2.0 / (4 + 9), 3.0 / (9 + 16), 4.0 / (16 + 25), 5.0 / 25});
 }
 
+TEST_CASE("a window of local responses may be wider than all channels", "[lower][ops]") {
+  Attributes wide = {{"size", INT64_MAX}, {"alpha", 0.0}, {"beta", 1.0}, {"bias", 2.0}};
+  Tensor x = F32({1, 2, 1}, {4, 6});
+  CheckClose(ValuesOf(ResultOf({.op = OpKind::kLRN, .inputs = {x}, .attributes = wide})), {2, 3});
+}
+
 TEST_CASE("a row of zeros has length 0 and stays", "[lower][ops]") {
   Tensor x = F32({2, 2}, {3, -4, 0, 0});
   auto normalized = [&](int64_t p) {
