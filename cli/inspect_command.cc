@@ -141,7 +141,7 @@ Json CompiledForm(Graph graph) {
   auto repacks = std::count_if(graph.nodes.begin(), graph.nodes.end(),
                                [](const Node& node) { return node.op == OpKind::kRepack; });
   return {{"nodes_after_passes", graph.nodes.size()},
-          {"kernels", kernels->tasks.size()},
+          {"kernel_calls", kernels->tasks.size()},
           {"different_kernels", kernels->kernels.size()},
           {"repacks", repacks},
           {"flops", flops}};
