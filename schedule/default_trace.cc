@@ -118,7 +118,11 @@ class CpuTrace {
       Do(CacheWrite{block.name, output, Scope::kLocal, last});
     }
 
+    // A reduced dimension that is kept has an extent of 1: the last one that has more.
     size_t vector_axis = spatial.back();
+    for (size_t i : spatial) {
+      if (ExtentOf(block, i) > 1) vector_axis = i;
+    }
     std::optional<size_t> row_axis;
     for (size_t i : spatial) {
       if (i != vector_axis && ExtentOf(block, i) > 1) row_axis = i;
