@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ir/support/check.h"
 #include "lower/graph/edit.h"
 #include "lower/graph/passes.h"
 
@@ -37,14 +38,23 @@ Tensor ChannelTensor(DType dtype, std::vector<int64_t> shape, const std::vector<
   return tensor;
 }
 
-// Row m of the weights [M, ...] times scale[m].
-Tensor ScaledRows(const Tensor& weight, const std::vector<double>& scale) {
+// The weights times scale[m] wherever they belong to output channel m: [M, C/group, ...], of a
+// ConvTranspose [C, M/group, ...].
+Tensor ScaledWeights(const Node& conv, const Tensor& weight, const std::vector<double>& scale) {
   Tensor result = MakeZeroTensor(weight.dtype, weight.shape);
-  int64_t rows = static_cast<int64_t>(scale.size());
-  int64_t columns = rows == 0 ? 0 : ElementCount(weight.shape).value_or(0) / rows;
-  for (int64_t m = 0; m < rows; ++m) {
-    for (int64_t i = m * columns; i < (m + 1) * columns; ++i) {
-      SetElement(result, i, ElementAsDouble(weight, i) * scale[m]);
+  int64_t channels = static_cast<int64_t>(scale.size());
+  int64_t columns = 1;
+  for (size_t d = 2; d < weight.shape.size(); ++d) columns *= weight.shape[d];
+  bool transposed = conv.op == OpKind::kConvTranspose;
+  int64_t rows_a_group = weight.shape[0] / conv.Int("group", 1);
+  for (int64_t row = 0; row < weight.shape[0]; ++row) {
+    for (int64_t i = 0; i < weight.shape[1]; ++i) {
+      int64_t channel = transposed ? row / rows_a_group * weight.shape[1] + i : row;
+      TCC_CHECK(channel < channels);
+      int64_t begin = (row * weight.shape[1] + i) * columns;
+      for (int64_t at = begin; at < begin + columns; ++at) {
+        SetElement(result, at, ElementAsDouble(weight, at) * scale[channel]);
+      }
     }
   }
   return result;
@@ -61,7 +71,7 @@ bool FoldIntoConv(Graph& graph, Node& conv, const Node& node, const ChannelScale
   }
   int64_t channels = static_cast<int64_t>(shift.size());
   Tensor new_bias = ChannelTensor(weight->dtype, {channels}, shift);
-  Tensor new_weight = ScaledRows(*weight, affine.scale);
+  Tensor new_weight = ScaledWeights(conv, *weight, affine.scale);
   conv.inputs.resize(3, kNoValue);
   conv.inputs[1] = AddConstant(graph, conv.name + ".weight", new_weight);
   conv.inputs[2] = AddConstant(graph, conv.name + ".bias", new_bias);
@@ -106,7 +116,8 @@ Status FoldBatchNormalizations(Graph& graph) {
     bool trains = node.Int("training_mode", 0) != 0;
     if (node.op == OpKind::kBatchNormalization && !trains) affine = ScaleOf(graph, node);
     if (!affine) {
-      if (node.op == OpKind::kConv) conv_of[node.outputs[0]] = static_cast<int>(nodes.size());
+      bool is_conv = node.op == OpKind::kConv || node.op == OpKind::kConvTranspose;
+      if (is_conv) conv_of[node.outputs[0]] = static_cast<int>(nodes.size());
       nodes.push_back(std::move(node));
       continue;
     }

@@ -4,7 +4,10 @@
 #include <numeric>
 #include <set>
 
+#include "ir/compare.h"
+#include "ir/visitor.h"
 #include "lower/graph/edit.h"
+#include "lower/graph/to_tensor_exprs.h"
 #include "lower/ops/op_lowering.h"
 #include "lower/ops/storage_order.h"
 
@@ -21,9 +24,39 @@ bool IsElementwise(const Node& node) {
   return FormOf(node) == OpForm::kElementwise;
 }
 
+// Each element of the result is one of the operand's, at an index that a division may give.
+bool IsPlainMovement(const Node& node) {
+  return node.op == OpKind::kTranspose || node.op == OpKind::kExpand || node.op == OpKind::kSlice ||
+         FormOf(node) == OpForm::kView;
+}
+
+// The last index of each load in the sums of a contraction: what its inner loops run along.
+std::vector<Expr> LastIndices(const TensorProgram& program) {
+  std::vector<Expr> indices;
+  for (const TensorExpr& expr : program.stages) {
+    const auto* stage = std::get_if<ComputeExpr>(&expr);
+    if (!stage || !stage->combiner) continue;
+    PreOrder(stage->values[0], [&](const Expr& value) {
+      const auto* load = value.as<Load>();
+      if (load) indices.push_back(load->indices.empty() ? Expr(0) : load->indices.back());
+    });
+  }
+  return indices;
+}
+
+// Variables are compared by name: the two were made apart.
+bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr& x, const Expr& y) {
+    const auto* left = x.as<VarNode>();
+    const auto* right = y.as<VarNode>();
+    return left && right ? left->name == right->name : Equal(x, y);
+  });
+}
+
 class Fuser {
  public:
-  explicit Fuser(const Graph& graph) : graph_(graph), uses_(UsesOf(graph)) {
+  explicit Fuser(const Graph& graph)
+      : graph_(graph), uses_(UsesOf(graph)), producers_(ProducersOf(graph)) {
     group_.resize(graph.nodes.size(), kNone);
     FindPostDominators();
   }
@@ -144,6 +177,7 @@ class Fuser {
       members = std::move(grown);
       last = next;
     }
+    if (FormOf(graph_.nodes[leader]) == OpForm::kContraction) AbsorbMovements(leader, members);
     int group = static_cast<int>(groups_.size());
     for (int n : members) group_[n] = group;
     groups_.push_back({members.begin(), members.end()});
@@ -207,6 +241,38 @@ class Fuser {
     std::erase_if(groups_, [](const std::vector<int>& nodes) { return nodes.empty(); });
   }
 
+  // Movements before the leader's operands that leave the last index of each as it is: rows are
+  // then read where they are, at the same speed.
+  void AbsorbMovements(int leader, std::set<int>& members) const {
+    for (ValueId operand : graph_.nodes[leader].inputs) {
+      std::set<int> taken = members;
+      std::set<int> best = members;
+      for (int n = MovementBefore(operand); n >= 0; n = MovementBefore(operand)) {
+        operand = graph_.nodes[n].inputs[0];
+        taken.insert(n);
+        bool moves = !IsView(graph_, graph_.nodes[n]);
+        if (moves && ReadsAlike(taken, leader)) best = taken;
+      }
+      members = std::move(best);
+    }
+  }
+
+  // The node that gives the value, if it is a movement for this reader alone.
+  int MovementBefore(ValueId id) const {
+    int producer = id == kNoValue ? -1 : producers_[id];
+    bool fits = producer >= 0 && group_[producer] == kNone && uses_.HasOneReader(id) &&
+                IsPlainMovement(graph_.nodes[producer]);
+    return fits ? producer : -1;
+  }
+
+  bool ReadsAlike(const std::set<int>& nodes, int leader) const {
+    StatusOr<LoweredNode> fused =
+        ToTensorExprs(graph_, SubgraphOf({nodes.begin(), nodes.end()}, "fused"));
+    StatusOr<LoweredNode> alone = ToTensorExprs(graph_, SubgraphOf({leader}, "alone"));
+    return fused.ok() && alone.ok() &&
+           SameIndices(LastIndices(fused->program), LastIndices(alone->program));
+  }
+
   std::string NameOf(const std::vector<int>& nodes) {
     constexpr size_t kNamed = 4;
     std::string name = Identifier(graph_.nodes[nodes[0]].name);
@@ -223,10 +289,10 @@ class Fuser {
     return unique;
   }
 
-  Subgraph ToSubgraph(const std::vector<int>& nodes) {
+  Subgraph SubgraphOf(const std::vector<int>& nodes, const std::string& name) const {
     Subgraph subgraph;
     subgraph.nodes = nodes;
-    subgraph.name = NameOf(nodes);
+    subgraph.name = name;
     const Node& last = graph_.nodes[nodes.back()];
     if (nodes.size() == 1 && IsView(graph_, last)) subgraph.kind = SubgraphKind::kView;
     if (last.op == OpKind::kLoop) subgraph.kind = SubgraphKind::kLoop;
@@ -249,12 +315,15 @@ class Fuser {
     std::sort(groups_.begin(), groups_.end(),
               [](const auto& a, const auto& b) { return a.back() < b.back(); });
     std::vector<Subgraph> subgraphs;
-    for (const std::vector<int>& nodes : groups_) subgraphs.push_back(ToSubgraph(nodes));
+    for (const std::vector<int>& nodes : groups_) {
+      subgraphs.push_back(SubgraphOf(nodes, NameOf(nodes)));
+    }
     return subgraphs;
   }
 
   const Graph& graph_;
   ValueUses uses_;
+  std::vector<int> producers_;
   std::vector<int> post_dominator_;
   std::vector<int> depth_;
   std::vector<int> group_;

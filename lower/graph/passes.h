@@ -39,12 +39,26 @@ Status EliminateCommonSubexpressions(Graph& graph);
 // until none of them finds anything.
 Status SimplifyToFixedPoint(Graph& graph);
 
-// BatchNormalization with constant parameters: into the weights and bias of the Conv before it
-// where nobody else reads that, else one Mul and one Add a channel.
+// BatchNormalization with constant parameters: into the weights and bias of the Conv or
+// ConvTranspose before it where nobody else reads that, else one Mul and one Add a channel.
 Status FoldBatchNormalizations(Graph& graph);
+
+// LayerNormalization, RMSNormalization and GroupNormalization that an exporter wrote as their parts
+// become one node each.
+Status RewriteNormalizations(Graph& graph);
 
 // Gelu, Swish, Mish, HardSigmoid and HardSwish that were written as their parts become one node.
 Status RewriteActivations(Graph& graph);
+
+// x * cos + turned(x) * sin, where the tables hold each angle twice, becomes a RotaryEmbedding.
+Status RewriteRotaryEmbeddings(Graph& graph);
+
+// A Transpose of a Transpose and a view of a view become one.
+Status RewriteMovements(Graph& graph);
+
+// An element-wise node of one operand and numbers goes before the Transposes and views between it
+// and what computes that operand, whose kernel can then take it.
+Status SinkMovements(Graph& graph);
 
 // Clip from 0 without an upper bound becomes Relu; a Relu of a Relu goes.
 Status SimplifyActivations(Graph& graph);

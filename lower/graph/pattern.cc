@@ -184,11 +184,12 @@ bool PatternMatcher::IsClosed(const PatternMatch& match, int root) const {
 
 namespace {
 
-// Whether one of the matches was replaced.
-bool Replace(Graph& graph, const RewriteRule& rule, int root,
-             const std::vector<PatternMatch>& matches) {
+// The position of the new node if one of the matches was replaced.
+std::optional<size_t> Replace(Graph& graph, const RewriteRule& rule, size_t root,
+                              const std::vector<PatternMatch>& matches) {
   for (const PatternMatch& match : matches) {
-    std::optional<Node> node = rule.replacement(graph, match);
+    Rewrite rewrite{graph, match};
+    std::optional<Node> node = rule.replacement(rewrite);
     if (!node) continue;
     node->op = rule.result;
     node->name = graph.nodes[root].name;
@@ -196,9 +197,11 @@ bool Replace(Graph& graph, const RewriteRule& rule, int root,
     // The others are read by nobody now; without operands they read nothing either.
     for (int n : match.nodes) graph.nodes[n].inputs.clear();
     graph.nodes[root] = std::move(*node);
-    return true;
+    graph.nodes.insert(graph.nodes.begin() + static_cast<int64_t>(root), rewrite.before.begin(),
+                       rewrite.before.end());
+    return root + rewrite.before.size();
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -211,8 +214,11 @@ Status ApplyRules(Graph& graph, std::span<const RewriteRule> rules) {
     for (size_t n = 0; n < graph.nodes.size(); ++n) {
       if (graph.nodes[n].op != rule.root) continue;
       if (!matcher) matcher.emplace(graph);
-      int root = static_cast<int>(n);
-      if (Replace(graph, rule, root, matcher->Match(root, pattern))) matcher.reset();
+      std::vector<PatternMatch> matches = matcher->Match(static_cast<int>(n), pattern);
+      std::optional<size_t> replaced = Replace(graph, rule, n, matches);
+      if (!replaced) continue;
+      matcher.reset();
+      n = *replaced;
     }
   }
   return RemoveDead(graph);

@@ -73,14 +73,26 @@ class PatternMatcher {
   std::vector<int> producers_;
 };
 
+// A rule at work on one match.
+struct Rewrite {
+  Graph& graph;  // constants and values may be added
+  const PatternMatch& match;
+  std::vector<Node> before = {};  // nodes whose results the new one reads, in order
+
+  ValueId Bound(const std::string& name) const { return match.values.at(name); }
+  const Node& NodeAt(const std::string& name) const { return match.NodeAt(graph, name); }
+  double NumberAt(const std::string& name) const { return match.NumberAt(graph, name); }
+  const std::vector<Expr>& ShapeOf(ValueId id) const { return graph.value(id).shape; }
+};
+
 struct RewriteRule {
   std::string_view name;
   OpKind root;    // of the node that computes the result
   OpKind result;  // of the node that replaces it; the rule rests while that has no lowering
   Pattern (*pattern)();
-  // The operator, operands and attributes of the new node; nullopt where the pattern fits and the
-  // meaning does not. May add constants.
-  std::optional<Node> (*replacement)(Graph& graph, const PatternMatch& match);
+  // Operands and attributes of the new node; nullopt where the pattern fits and the meaning does
+  // not.
+  std::optional<Node> (*replacement)(Rewrite& rewrite);
 };
 
 // Applies each rule wherever it fits, in the table's order; a match's other nodes go.

@@ -11,9 +11,9 @@ Pattern X() {
   return AnyValue("x");
 }
 
-Node OfX(const PatternMatch& match) {
+Node OfX(const Rewrite& rewrite) {
   Node node;
-  node.inputs = {match.values.at("x")};
+  node.inputs = {rewrite.Bound("x")};
   return node;
 }
 
@@ -44,16 +44,14 @@ Pattern GeluByTanh() {
   return HalfTimesOnePlus(Call(OpKind::kTanh, {argument}));
 }
 
-std::optional<Node> ErfGelu(Graph& graph, const PatternMatch& match) {
-  (void)graph;
-  Node node = OfX(match);
+std::optional<Node> ErfGelu(Rewrite& rewrite) {
+  Node node = OfX(rewrite);
   node.attributes["approximate"] = std::string("none");
   return node;
 }
 
-std::optional<Node> TanhGelu(Graph& graph, const PatternMatch& match) {
-  (void)graph;
-  Node node = OfX(match);
+std::optional<Node> TanhGelu(Rewrite& rewrite) {
+  Node node = OfX(rewrite);
   node.attributes["approximate"] = std::string("tanh");
   return node;
 }
@@ -64,10 +62,10 @@ Pattern XTimesSigmoid() {
   return Call(OpKind::kMul, {X(), Call(OpKind::kSigmoid, {argument})});
 }
 
-std::optional<Node> Swish(Graph& graph, const PatternMatch& match) {
-  Node node = OfX(match);
-  bool scaled = match.values.contains("alpha");
-  node.attributes["alpha"] = scaled ? match.NumberAt(graph, "alpha") : 1.0;
+std::optional<Node> Swish(Rewrite& rewrite) {
+  Node node = OfX(rewrite);
+  bool scaled = rewrite.match.values.contains("alpha");
+  node.attributes["alpha"] = scaled ? rewrite.NumberAt("alpha") : 1.0;
   return node;
 }
 
@@ -76,9 +74,8 @@ Pattern XTimesTanhSoftplus() {
   return Call(OpKind::kMul, {X(), Call(OpKind::kTanh, {Call(OpKind::kSoftplus, {X()})})});
 }
 
-std::optional<Node> Mish(Graph& graph, const PatternMatch& match) {
-  (void)graph;
-  return OfX(match);
+std::optional<Node> Mish(Rewrite& rewrite) {
+  return OfX(rewrite);
 }
 
 // min(max(x + 3, 0), 6)
@@ -93,9 +90,8 @@ Pattern RampBySix() {
   return Quotient(Ramp(), 6);
 }
 
-std::optional<Node> HardSigmoid(Graph& graph, const PatternMatch& match) {
-  (void)graph;
-  Node node = OfX(match);
+std::optional<Node> HardSigmoid(Rewrite& rewrite) {
+  Node node = OfX(rewrite);
   node.attributes["alpha"] = 1.0 / 6;
   node.attributes["beta"] = 0.5;
   return node;
@@ -111,13 +107,13 @@ Pattern XTimesHardSigmoid() {
   return Call(OpKind::kMul, {X(), Call(OpKind::kHardSigmoid, {X()}, "gate")});
 }
 
-std::optional<Node> HardSwish(Graph& graph, const PatternMatch& match) {
-  if (match.named.contains("gate")) {
-    const Node& gate = match.NodeAt(graph, "gate");
+std::optional<Node> HardSwish(Rewrite& rewrite) {
+  if (rewrite.match.named.contains("gate")) {
+    const Node& gate = rewrite.NodeAt("gate");
     bool sixth = std::fabs(gate.Float("alpha", 0.2) - 1.0 / 6) < 1e-6;
     if (!sixth || gate.Float("beta", 0.5) != 0.5) return std::nullopt;
   }
-  return OfX(match);
+  return OfX(rewrite);
 }
 
 // clang-format off
