@@ -12,6 +12,9 @@
 namespace tcc {
 namespace {
 
+// Of one node: each becomes a stage or an operand of a kernel.
+constexpr int kMostInputs = 4096;
+
 Tensor TensorOf(const Attribute& value) {
   if (const auto* tensor = std::get_if<Tensor>(&value)) return *tensor;
   const auto* ints = std::get_if<std::vector<int64_t>>(&value);
@@ -208,6 +211,9 @@ StatusOr<std::vector<ValueId>> OnnxGraphImporter::Inputs(const onnxpb::Node& pro
   if (count < op.min_inputs || count > op.max_inputs) {
     std::string most = op.max_inputs == kManyInputs ? "many" : fmt::format("{}", op.max_inputs);
     return InvalidInput("{} has {} inputs; expected {} to {}", where, count, op.min_inputs, most);
+  }
+  if (count > kMostInputs) {
+    return Unsupported("{} has {} inputs; at most {} are supported", where, count, kMostInputs);
   }
   bool all_required = op.max_inputs == kManyInputs;
   std::vector<ValueId> inputs;

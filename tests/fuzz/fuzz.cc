@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "ir/support/check.h"
+#include "tests/fuzz/watchdog.h"
 
 namespace tcc {
 namespace {
@@ -29,10 +30,12 @@ FuzzResult RunPoints(const std::string& subcommand, const FuzzOptions& options,
     if (options.seconds > 0 && elapsed.count() > options.seconds) break;
     uint64_t seed = options.seed + static_cast<uint64_t>(i);
     reproduction = fmt::format("tcc-fuzz {} --points 1 --seed {}", subcommand, seed);
+    WatchPoint(reproduction);
     Status status = point(seed, result.histogram);
     ++(status.ok() ? result.passed : result.failed);
     if (!status.ok()) fmt::print(stderr, "{}\n{}\n", Message(status), reproduction);
   }
+  WatchPoint("");
   SetCheckHandler(nullptr);
   return result;
 }

@@ -13,6 +13,10 @@ struct FuzzOptions {
   int64_t points = 1000;
   uint64_t seed = 1;   // point i of a run uses seed + i, so that any point can be run alone
   double seconds = 0;  // stop after this time; 0: no limit
+  std::string corpus;  // of input: a folder with more files to start from
+  // Of input: where the files to start from are written. Of model: where models, inputs and outputs
+  // are.
+  std::string emit;
 };
 
 // How often something was met: node kinds, steps, shares of tiles.
@@ -31,6 +35,8 @@ FuzzResult RunPoints(const std::string& subcommand, const FuzzOptions& options,
 
 // The subcommands, each described in the table of main.cc.
 FuzzResult FuzzExpr(const FuzzOptions& options);
+FuzzResult FuzzInput(const FuzzOptions& options);
+FuzzResult FuzzModel(const FuzzOptions& options);
 FuzzResult FuzzSchedule(const FuzzOptions& options);
 FuzzResult FuzzText(const FuzzOptions& options);
 

@@ -17,6 +17,8 @@ struct Subcommand {
 
 constexpr Subcommand kSubcommands[] = {
     {"expr", FuzzExpr, "simplifier, bounds, prover and affine forms against plain evaluation"},
+    {"input", FuzzInput, "spoilt models, tensors, arrays and artefacts are refused, not obeyed"},
+    {"model", FuzzModel, "random models: machine code, interpreter and graph passes agree"},
     {"schedule", FuzzSchedule,
      "symbolic programs: Substitute, Replay, interpreter and machine code agree"},
     {"text", FuzzText, "functions print, parse back and keep their key; broken texts are refused"},
@@ -39,6 +41,13 @@ int main(int argc, char** argv) {
     subcommand->add_option("--points", options.points, "How many points");
     subcommand->add_option("--seed", options.seed, "Seed of the first point; later ones count up");
     subcommand->add_option("--seconds", options.seconds, "Stop after this time; 0: no limit");
+    if (row.run == FuzzInput) {
+      subcommand->add_option("--corpus", options.corpus, "Folder with more files to start from");
+      subcommand->add_option("--emit", options.emit, "Folder for the files to start from");
+    }
+    if (row.run == FuzzModel) {
+      subcommand->add_option("--emit", options.emit, "Folder for models, inputs and outputs");
+    }
   }
   try {
     app.parse(argc, argv);
