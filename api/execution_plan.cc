@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
+#include "api/plan_buffers.h"
 #include "ir/graph_bodies.h"
 #include "ir/support/check.h"
-#include "runtime/artefact/memory_plan.h"
 
 namespace tcc {
 namespace {
@@ -55,18 +55,19 @@ class PlanBuilder {
     Scope scope(graph, subgraphs);
     for (size_t i = 0; i < graph.inputs.size(); ++i) {
       TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(graph, graph.inputs[i]));
-      scope.buffers[graph.inputs[i]] = AddBuffer(BufferKind::kInput, i, bytes);
+      scope.buffers[graph.inputs[i]] = buffers_.Add(BufferKind::kInput, i, bytes);
     }
     std::vector<Result> results;
     for (size_t i = 0; i < graph.outputs.size(); ++i) {
       TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(graph, graph.outputs[i]));
-      results.push_back({graph.outputs[i], AddBuffer(BufferKind::kOutput, i, bytes)});
+      results.push_back({graph.outputs[i], buffers_.Add(BufferKind::kOutput, i, bytes)});
     }
     TCC_RETURN_IF_ERROR(RunScope(scope, results));
-    PlaceWeights();
-    PlaceArena();
-    PlaceSlices();
-    result_.plan.counters = counters_;
+    PlanBuffers::Placed placed = std::move(buffers_).Place();
+    result_.plan.buffers = std::move(placed.buffers);
+    result_.plan.arena_bytes = placed.arena_bytes;
+    result_.weights = placed.weights;
+    result_.activation_bytes = placed.activation_bytes;
     return std::move(result_);
   }
 
@@ -84,55 +85,15 @@ class PlanBuilder {
     return Unsupported("value '{}' has no static shape; bind its dimensions", value.name);
   }
 
-  BufferId AddBuffer(BufferKind kind, size_t index, int64_t bytes) {
-    PlanBuffer buffer;
-    buffer.kind = kind;
-    buffer.index = static_cast<uint32_t>(index);
-    buffer.bytes = bytes;
-    result_.plan.buffers.push_back(std::move(buffer));
-    live_.push_back({bytes, now_, now_});
-    return static_cast<BufferId>(result_.plan.buffers.size() - 1);
-  }
-
-  BufferId AddWeight(const Tensor& tensor) {
-    auto key = std::pair(tensor.bytes.data(), tensor.bytes.size());
-    auto [known, absent] = weights_.emplace(key, 0);
-    if (absent) {
-      known->second = AddBuffer(BufferKind::kWeight, 0, static_cast<int64_t>(key.second));
-      tensors_.push_back(tensor);
-      weight_buffers_.push_back(known->second);
-    }
-    return known->second;
-  }
-
-  // A piece of `whole` that moves with the innermost loop's counter; `last` is the counter of the
-  // piece at offset 0 where the loop goes backward.
-  BufferId AddSlice(BufferId whole, int64_t bytes, std::optional<int64_t> last) {
-    const PlanBuffer of = result_.plan.buffers[whole];
-    BufferId slice = AddBuffer(of.kind, of.index, bytes);
-    slices_.push_back({slice, whole, depth_ - 1, bytes, last});
-    whole_of_[slice] = whole;
-    Touch(whole);
-    return slice;
-  }
-
-  void Touch(BufferId buffer) {
-    for (auto whole = whole_of_.find(buffer); whole != whole_of_.end();
-         whole = whole_of_.find(buffer)) {
-      buffer = whole->second;
-    }
-    live_[buffer].last = now_;
-  }
-
   void Emit(Instruction instruction) {
     body_->push_back(std::move(instruction));
-    ++now_;
+    buffers_.Advance();
   }
 
   void EmitCopy(BufferId from, BufferId to) {
     if (from == to) return;
-    Touch(from);
-    Touch(to);
+    buffers_.Touch(from);
+    buffers_.Touch(to);
     Emit({PlanCopy{from, to}});
   }
 
@@ -143,9 +104,9 @@ class PlanBuilder {
     if (found == scope.buffers.end()) {
       const Tensor* constant = scope.graph.ConstantOf(id);
       TCC_CHECK(constant != nullptr) << "'" << scope.graph.value(id).name << "' is nowhere";
-      found = scope.buffers.emplace(id, AddWeight(*constant)).first;
+      found = scope.buffers.emplace(id, buffers_.AddWeight(*constant)).first;
     }
-    Touch(found->second);
+    buffers_.Touch(found->second);
     return found->second;
   }
 
@@ -154,9 +115,9 @@ class PlanBuilder {
     auto found = scope.buffers.find(id);
     if (found == scope.buffers.end()) {
       TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope.graph, id));
-      found = scope.buffers.emplace(id, AddBuffer(BufferKind::kArena, 0, bytes)).first;
+      found = scope.buffers.emplace(id, buffers_.Add(BufferKind::kArena, 0, bytes)).first;
     }
-    Touch(found->second);
+    buffers_.Touch(found->second);
     return found->second;
   }
 
@@ -168,7 +129,7 @@ class PlanBuilder {
     for (const Result& result : results) {
       ValueId id = scope.root[result.value];
       bool in_place = scope.written.contains(id) ||
-                      (scope.stacked.contains(id) && !swapped_.contains(result.buffer));
+                      (scope.stacked.contains(id) && !buffers_.IsSwapped(result.buffer));
       if (!in_place || !scope.buffers.emplace(id, result.buffer).second) {
         copied.push_back(result);
       }
@@ -210,7 +171,7 @@ class PlanBuilder {
   StatusOr<std::vector<Instruction>> RunBody(Scope& body, const std::vector<Result>& results) {
     std::vector<Instruction> instructions;
     std::vector<Instruction>* around = std::exchange(body_, &instructions);
-    ++now_;
+    buffers_.Advance();
     Status status = RunScope(body, results);
     body_ = around;
     if (!status.ok()) return status;
@@ -257,19 +218,21 @@ class PlanBuilder {
       TCC_RETURN_IF_ERROR(PlaceTripCount());
       TCC_RETURN_IF_ERROR(PlaceCarried());
       PlaceCondition();
-      loop_.counter = static_cast<uint32_t>(plan_.depth_);
-      plan_.counters_ = std::max(plan_.counters_, loop_.counter + 1);
+      loop_.counter = plan_.depth_;
+      uint32_t& counters = plan_.result_.plan.counters;
+      counters = std::max(counters, loop_.counter + 1);
       ++plan_.depth_;
       TCC_RETURN_IF_ERROR(PlaceScans());
       for (size_t i = parts_.first_captured(); i < node_.inputs.size(); ++i) {
         body_.buffers[body_.graph.inputs[i]] = plan_.Use(scope_, node_.inputs[i]);
       }
-      int64_t begin = ++plan_.now_;
+      plan_.buffers_.Advance();
+      int64_t begin = plan_.buffers_.now();
       TouchOwn();
       TCC_ASSIGN_OR_RETURN(loop_.body, plan_.RunBody(body_, results_));
       plan_.Emit({std::move(loop_)});
       --plan_.depth_;
-      KeepThrough(begin);
+      plan_.buffers_.KeepThroughLoop(begin);
       return OkStatus();
     }
 
@@ -299,11 +262,10 @@ class PlanBuilder {
     Status PlaceCarried() {
       for (size_t k = 0; k < parts_.carried; ++k) {
         TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope_.graph, node_.inputs[2 + k]));
-        BufferId current = plan_.AddBuffer(BufferKind::kArena, 0, bytes);
-        BufferId next = plan_.AddBuffer(BufferKind::kArena, 0, bytes);
+        BufferId current = plan_.buffers_.Add(BufferKind::kArena, 0, bytes);
+        BufferId next = plan_.buffers_.Add(BufferKind::kArena, 0, bytes);
         loop_.swaps.emplace_back(current, next);
-        plan_.swapped_.insert({current, next});
-        plan_.pairs_.emplace_back(current, next);
+        plan_.buffers_.Pair(current, next);
         plan_.EmitCopy(plan_.Use(scope_, node_.inputs[2 + k]), current);
         body_.buffers[body_.graph.inputs[2 + k]] = current;
         results_.push_back({body_.graph.outputs[1 + k], next});
@@ -319,14 +281,14 @@ class PlanBuilder {
       const Tensor* known = body_.graph.ConstantOf(after);
       bool stays = known != nullptr && known->bytes[0] != 0;
       if (stays && node_.inputs[1] == kNoValue) return;
-      loop_.condition = plan_.AddBuffer(BufferKind::kArena, 0, 1);
+      loop_.condition = plan_.buffers_.Add(BufferKind::kArena, 0, 1);
       BufferId before;
       if (node_.inputs[1] != kNoValue) {
         before = plan_.Use(scope_, node_.inputs[1]);
       } else {
         Tensor holds = MakeZeroTensor(kBool, {});
         SetElementInt(holds, 0, 1);
-        before = plan_.AddWeight(holds);
+        before = plan_.buffers_.AddWeight(holds);
       }
       plan_.EmitCopy(before, *loop_.condition);
       if (!stays) results_.push_back({after, *loop_.condition});
@@ -337,21 +299,23 @@ class PlanBuilder {
         size_t at = parts_.first_scan_input() + i;
         BufferId whole = plan_.Use(scope_, node_.inputs[at]);
         // A slice has a place of its own, which no swap moves along.
-        if (plan_.swapped_.contains(whole)) {
+        if (plan_.buffers_.IsSwapped(whole)) {
           TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope_.graph, node_.inputs[at]));
-          BufferId fixed = plan_.AddBuffer(BufferKind::kArena, 0, bytes);
+          BufferId fixed = plan_.buffers_.Add(BufferKind::kArena, 0, bytes);
           plan_.EmitCopy(whole, fixed);
           whole = fixed;
         }
-        body_.buffers[body_.graph.inputs[at]] = plan_.AddSlice(
-            whole, SliceBytes(Operand(at)), Last("scan_input_directions", i, Extent(at)));
+        body_.buffers[body_.graph.inputs[at]] =
+            plan_.buffers_.AddSlice(whole, loop_.counter, SliceBytes(Operand(at)),
+                                    Last("scan_input_directions", i, Extent(at)));
       }
       for (size_t i = 0; i < parts_.scan_outputs; ++i) {
         ValueId output = node_.outputs[parts_.carried + i];
         if (output == kNoValue) continue;
         TCC_ASSIGN_OR_RETURN(BufferId whole, plan_.Place(scope_, output));
-        BufferId slice = plan_.AddSlice(whole, SliceBytes(scope_.graph.value(output)),
-                                        Last("scan_output_directions", i, extent_));
+        BufferId slice =
+            plan_.buffers_.AddSlice(whole, loop_.counter, SliceBytes(scope_.graph.value(output)),
+                                    Last("scan_output_directions", i, extent_));
         results_.push_back({body_.graph.outputs[1 + parts_.carried + i], slice});
       }
       return OkStatus();
@@ -372,18 +336,11 @@ class PlanBuilder {
     // What the loop itself reads, before its first iteration and between iterations.
     void TouchOwn() {
       for (const auto& [current, next] : loop_.swaps) {
-        plan_.Touch(current);
-        plan_.Touch(next);
+        plan_.buffers_.Touch(current);
+        plan_.buffers_.Touch(next);
       }
-      if (loop_.trip_count) plan_.Touch(*loop_.trip_count);
-      if (loop_.condition) plan_.Touch(*loop_.condition);
-    }
-
-    // What is older than the loop and is touched in it is needed in the next iteration too.
-    void KeepThrough(int64_t begin) {
-      for (LiveBuffer& live : plan_.live_) {
-        if (live.first < begin && live.last >= begin) live.last = plan_.now_;
-      }
+      if (loop_.trip_count) plan_.buffers_.Touch(*loop_.trip_count);
+      if (loop_.condition) plan_.buffers_.Touch(*loop_.condition);
     }
 
     PlanBuilder& plan_;
@@ -396,68 +353,12 @@ class PlanBuilder {
     std::vector<Result> results_;
   };
 
-  void PlaceWeights() {
-    PackedWeights packed = PackWeights(tensors_);
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      result_.plan.buffers[weight_buffers_[i]].offset = packed.offsets[i];
-    }
-    result_.weights = packed.bytes;
-  }
-
-  void PlaceArena() {
-    // After an odd number of iterations the one's bytes lie where the other's were.
-    for (const auto& [current, next] : pairs_) {
-      live_[current].first = live_[next].first = std::min(live_[current].first, live_[next].first);
-      live_[current].last = live_[next].last = std::max(live_[current].last, live_[next].last);
-    }
-    std::vector<BufferId> arena;
-    std::vector<LiveBuffer> live;
-    for (BufferId id = 0; id < live_.size(); ++id) {
-      if (result_.plan.buffers[id].kind != BufferKind::kArena || whole_of_.contains(id)) continue;
-      arena.push_back(id);
-      live.push_back(live_[id]);
-      result_.activation_bytes += live_[id].bytes;
-    }
-    MemoryPlan memory = PlanMemory(live);
-    for (size_t i = 0; i < arena.size(); ++i) {
-      result_.plan.buffers[arena[i]].offset = memory.offsets[i];
-    }
-    result_.plan.arena_bytes = memory.arena_bytes;
-  }
-
-  // In the order of their making: a slice may be one of a slice.
-  void PlaceSlices() {
-    for (const Slice& slice : slices_) {
-      SizeExpr index = SizeExpr::Variable(slice.counter);
-      if (slice.last) index = Combine(SizeOp::kSub, *slice.last, index);
-      result_.plan.buffers[slice.buffer].offset =
-          Combine(SizeOp::kAdd, result_.plan.buffers[slice.whole].offset,
-                  Combine(SizeOp::kMul, index, slice.bytes));
-    }
-  }
-
-  struct Slice {
-    BufferId buffer, whole;
-    int64_t counter;
-    int64_t bytes;
-    std::optional<int64_t> last;
-  };
-
   const KernelSet& kernels_;
   ExecutionPlan result_;
+  PlanBuffers buffers_;
   std::vector<Instruction>* body_ = &result_.plan.body;
-  std::vector<LiveBuffer> live_;  // of all buffers; counts for those in the arena
-  std::vector<Slice> slices_;
-  std::map<BufferId, BufferId> whole_of_;  // of slices
-  std::set<BufferId> swapped_;
-  std::vector<std::pair<BufferId, BufferId>> pairs_;
-  std::map<std::pair<const uint8_t*, size_t>, BufferId> weights_;
-  std::vector<Tensor> tensors_;
-  std::vector<BufferId> weight_buffers_;  // of tensors_
   size_t next_task_ = 0;
-  int64_t now_ = 0;
-  int64_t depth_ = 0;  // loops around
-  uint32_t counters_ = 0;
+  uint32_t depth_ = 0;  // loops around
 };
 
 }  // namespace

@@ -165,6 +165,14 @@ std::optional<int64_t> KnownTripCount(const Graph& graph, const Node& loop) {
   return count;
 }
 
+ValueId BehindIdentities(const Graph& graph, ValueId id) {
+  std::vector<int> producers = ProducersOf(graph);
+  while (producers[id] >= 0 && graph.nodes[producers[id]].op == OpKind::kIdentity) {
+    id = graph.nodes[producers[id]].inputs[0];
+  }
+  return id;
+}
+
 std::optional<bool> KnownBool(const Graph& graph, ValueId id) {
   const Tensor* constant = graph.ConstantOf(id);
   if (constant == nullptr || constant->bytes.size() != 1) return std::nullopt;

@@ -28,6 +28,9 @@ std::vector<Node> InlineBody(Graph& graph, Graph body, const std::vector<ValueId
 // How often a Loop without a condition runs, if that is known; 0 for a count below.
 std::optional<int64_t> KnownTripCount(const Graph& graph, const Node& loop);
 
+// Of a value that Identities alone stand between: the one before them.
+ValueId BehindIdentities(const Graph& graph, ValueId id);
+
 // The value of a constant of one bool; nullopt for what is computed.
 std::optional<bool> KnownBool(const Graph& graph, ValueId id);
 

@@ -6,7 +6,7 @@
 #include "lower/graph/control_flow.h"
 #include "lower/graph/edit.h"
 #include "lower/graph/infer_shapes.h"
-#include "lower/graph/node_writer.h"
+#include "lower/graph/unroll_loop.h"
 #include "lower/ops/node_lowering.h"
 
 namespace tcc {
@@ -33,19 +33,6 @@ Node MakeNode(const std::string& name, OpKind op, std::vector<ValueId> inputs, V
   node.inputs = std::move(inputs);
   node.outputs = {output};
   return node;
-}
-
-// A Loop is written out up to this many nodes, in a graph that is not larger already.
-constexpr int64_t kMaxUnrolledNodes = 10'000;
-constexpr size_t kMaxValuesToUnroll = 100'000;
-
-// Of a value that only Identities stand for.
-ValueId BehindIdentities(const Graph& graph, ValueId id) {
-  std::vector<int> producers = ProducersOf(graph);
-  while (producers[id] >= 0 && graph.nodes[producers[id]].op == OpKind::kIdentity) {
-    id = graph.nodes[producers[id]].inputs[0];
-  }
-  return id;
 }
 
 // One node on which shapes are inferred.
@@ -89,10 +76,10 @@ class ControlFlow {
     SinkConstants(graph_, node_);
     if (std::optional<std::vector<Node>> done = WithoutLoop()) return Gone(std::move(*done));
     std::optional<Graph> copy;
-    if (MayUnroll()) copy = node_.bodies[0];
+    if (MayUnroll(graph_, node_)) copy = node_.bodies[0];
     Status inferred = InferLoopBody();
     if (inferred.code() == absl::StatusCode::kUnimplemented && copy) {
-      return Gone(Unrolled(*copy));
+      return Gone(UnrollLoop(graph_, node_, *copy, *KnownTripCount(graph_, node_)));
     }
     if (!inferred.ok()) return inferred;
     if (SettleCondition()) {
@@ -230,7 +217,7 @@ class ControlFlow {
       if (node_.outputs.size() > PartsOf(node_).carried) return std::nullopt;
       return InitialValues();
     }
-    if (trips == 1 && certain) return BodyOnce();
+    if (trips == 1 && certain) return UnrollLoop(graph_, node_, node_.bodies[0], 1);
     if (node_.outputs.empty()) return std::vector<Node>{};
     return std::nullopt;
   }
@@ -246,131 +233,10 @@ class ControlFlow {
     return nodes;
   }
 
-  std::vector<Node> BodyOnce() {
-    LoopParts parts = PartsOf(node_);
-    std::vector<Node> nodes;
-    ValueId zero = AddConstant(graph_, node_.name + ".axis", IntsTensor({0}));
-    std::vector<ValueId> inputs = {
-        AddConstant(graph_, node_.name + ".iteration", ScalarTensor(kInt64, 0)),
-        AddConstant(graph_, node_.name + ".condition", ScalarTensor(kBool, 1))};
-    for (size_t i = 2; i < node_.inputs.size(); ++i) {
-      bool scanned = i >= parts.first_scan_input() && i < parts.first_captured();
-      inputs.push_back(scanned ? OnlySlice(i - parts.first_scan_input(), inputs[0], nodes)
-                               : node_.inputs[i]);
-    }
-    std::vector<ValueId> results = {kNoValue};
-    std::vector<Node> stacks;
-    for (size_t i = 0; i < node_.outputs.size(); ++i) {
-      ValueId result = node_.outputs[i];
-      if (result != kNoValue && i >= parts.carried) {
-        const Value value = graph_.value(result);
-        ValueId slice = AddComputed(graph_, value.name + ".slice", value.dtype, {});
-        stacks.push_back(MakeNode(value.name, OpKind::kUnsqueeze, {slice, zero}, result));
-        int64_t axis = node_.Ints("scan_output_axes")[i - parts.carried];
-        stacks.back().inputs[1] =
-            axis == 0 ? zero : AddConstant(graph_, value.name + ".axis", IntsTensor({axis}));
-        result = slice;
-      }
-      results.push_back(result);
-    }
-    std::vector<Node> body = InlineBody(graph_, std::move(node_.bodies[0]), inputs, results);
-    nodes.insert(nodes.end(), body.begin(), body.end());
-    nodes.insert(nodes.end(), stacks.begin(), stacks.end());
-    return nodes;
-  }
-
-  static Tensor IntsTensor(const std::vector<int64_t>& values) {
-    Tensor tensor = MakeZeroTensor(kInt64, {static_cast<int64_t>(values.size())});
-    for (size_t i = 0; i < values.size(); ++i) {
-      SetElementInt(tensor, static_cast<int64_t>(i), values[i]);
-    }
-    return tensor;
-  }
-
-  // The first slice of a scanned operand, or the last.
-  ValueId OnlySlice(size_t scan, ValueId first, std::vector<Node>& nodes) {
-    const Value value = graph_.value(node_.inputs[PartsOf(node_).first_scan_input() + scan]);
-    ValueId index = first;
-    if (RunsBackward(node_, "scan_input_directions", scan)) {
-      index = AddConstant(graph_, node_.name + ".last", ScalarTensor(kInt64, -1));
-    }
-    ValueId slice = AddComputed(graph_, value.name + ".slice", value.dtype, {});
-    Node gather = MakeNode(graph_.value(slice).name, OpKind::kGather,
-                           {node_.inputs[PartsOf(node_).first_scan_input() + scan], index}, slice);
-    gather.attributes["axis"] = int64_t{0};
-    nodes.push_back(std::move(gather));
-    return slice;
-  }
-
   Status InferLoopBody() {
     SetBodyShapes();
     TCC_RETURN_IF_ERROR(InferBody(node_.bodies[0]));
     return CheckCarried();
-  }
-
-  static int64_t CountNodes(const Graph& graph) {
-    auto count = static_cast<int64_t>(graph.nodes.size());
-    for (const Node& node : graph.nodes) {
-      for (const Graph& body : node.bodies) count += CountNodes(body);
-    }
-    return count;
-  }
-
-  // Shapes may depend on the iteration, or carried values grow: then each iteration is written out,
-  // if there are not too many and all of them run.
-  bool MayUnroll() const {
-    const Graph& body = node_.bodies[0];
-    std::optional<int64_t> trips = KnownTripCount(graph_, node_);
-    bool certain = (node_.inputs[1] == kNoValue || KnownBool(graph_, node_.inputs[1]) == true) &&
-                   KnownBool(body, BehindIdentities(body, body.outputs[0])) == true;
-    return certain && trips && *trips > 0 && *trips <= kMaxUnrolledNodes &&
-           *trips * (CountNodes(body) + 1) <= kMaxUnrolledNodes &&
-           graph_.values.size() < kMaxValuesToUnroll;
-  }
-
-  std::vector<Node> Unrolled(const Graph& body) {
-    LoopParts parts = PartsOf(node_);
-    NodeWriter writer(graph_, written_, node_.name);
-    int64_t trips = *KnownTripCount(graph_, node_);
-    std::vector<ValueId> operands = node_.inputs;
-    operands[1] = AddConstant(graph_, node_.name + ".condition", ScalarTensor(kBool, 1));
-    std::vector<std::vector<ValueId>> slices(parts.scan_outputs);
-    for (int64_t t = 0; t < trips; ++t) {
-      std::vector<ValueId> inputs = operands;
-      inputs[0] = AddConstant(graph_, node_.name + ".iteration", ScalarTensor(kInt64, t));
-      for (size_t i = 0; i < parts.scan_inputs; ++i) {
-        bool backward = RunsBackward(node_, "scan_input_directions", i);
-        ValueId& slice = inputs[parts.first_scan_input() + i];
-        ValueId index =
-            AddConstant(graph_, node_.name + ".slice", ScalarTensor(kInt64, backward ? -1 - t : t));
-        slice = writer.Emit(OpKind::kGather, {slice, index}, {{"axis", int64_t{0}}});
-      }
-      std::vector<ValueId> results = {kNoValue};
-      for (size_t i = 0; i < node_.outputs.size(); ++i) {
-        bool last = i < parts.carried && t + 1 == trips && node_.outputs[i] != kNoValue;
-        DType dtype = body.value(body.outputs[1 + i]).dtype;
-        results.push_back(last ? node_.outputs[i]
-                               : AddComputed(graph_, node_.name + ".result", dtype, {}));
-        if (i < parts.carried) operands[2 + i] = results.back();
-        if (i >= parts.carried) slices[i - parts.carried].push_back(results.back());
-      }
-      for (Node& node : InlineBody(graph_, body, inputs, results)) {
-        writer.EmitNode(std::move(node));
-      }
-    }
-    for (size_t i = 0; i < slices.size(); ++i) StackSlices(writer, i, slices[i]);
-    return std::move(written_);
-  }
-
-  void StackSlices(NodeWriter& writer, size_t scan, std::vector<ValueId> slices) {
-    ValueId result = node_.outputs[PartsOf(node_).carried + scan];
-    if (result == kNoValue) return;
-    int64_t axis = node_.Ints("scan_output_axes")[scan];
-    if (RunsBackward(node_, "scan_output_directions", scan)) {
-      std::reverse(slices.begin(), slices.end());
-    }
-    for (ValueId& slice : slices) slice = writer.Unsqueeze(slice, axis);
-    writer.EmitAs(result, OpKind::kConcat, slices, {{"axis", axis}});
   }
 
   void SetBodyShapes() {
@@ -486,7 +352,6 @@ class ControlFlow {
   Graph& graph_;
   Node& node_;
   std::vector<Node> after_;
-  std::vector<Node> written_;
 };
 
 }  // namespace

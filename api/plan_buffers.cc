@@ -1,0 +1,99 @@
+#include "api/plan_buffers.h"
+
+#include <algorithm>
+
+namespace tcc {
+
+BufferId PlanBuffers::Add(BufferKind kind, size_t index, int64_t bytes) {
+  PlanBuffer buffer;
+  buffer.kind = kind;
+  buffer.index = static_cast<uint32_t>(index);
+  buffer.bytes = bytes;
+  buffers_.push_back(std::move(buffer));
+  live_.push_back({bytes, now_, now_});
+  return static_cast<BufferId>(buffers_.size() - 1);
+}
+
+BufferId PlanBuffers::AddWeight(const Tensor& tensor) {
+  auto [known, absent] = weights_.emplace(std::pair(tensor.bytes.data(), tensor.bytes.size()), 0);
+  if (absent) {
+    known->second = Add(BufferKind::kWeight, 0, static_cast<int64_t>(tensor.bytes.size()));
+    tensors_.push_back(tensor);
+    weight_buffers_.push_back(known->second);
+  }
+  return known->second;
+}
+
+BufferId PlanBuffers::AddSlice(BufferId whole, uint32_t counter, int64_t bytes,
+                               std::optional<int64_t> last) {
+  BufferKind kind = buffers_[whole].kind;
+  BufferId slice = Add(kind, buffers_[whole].index, bytes);
+  slices_.push_back({slice, whole, counter, bytes, last});
+  whole_of_[slice] = whole;
+  Touch(whole);
+  return slice;
+}
+
+void PlanBuffers::Touch(BufferId buffer) {
+  for (auto whole = whole_of_.find(buffer); whole != whole_of_.end();
+       whole = whole_of_.find(buffer)) {
+    buffer = whole->second;
+  }
+  live_[buffer].last = now_;
+}
+
+void PlanBuffers::Pair(BufferId current, BufferId next) {
+  swapped_.insert({current, next});
+  pairs_.emplace_back(current, next);
+}
+
+void PlanBuffers::KeepThroughLoop(int64_t begin) {
+  for (LiveBuffer& live : live_) {
+    if (live.first < begin && live.last >= begin) live.last = now_;
+  }
+}
+
+PlanBuffers::Placed PlanBuffers::Place() && {
+  Placed placed;
+  PackedWeights packed = PackWeights(tensors_);
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    buffers_[weight_buffers_[i]].offset = packed.offsets[i];
+  }
+  placed.weights = packed.bytes;
+  PlaceArena(placed);
+  PlaceSlices();
+  placed.buffers = std::move(buffers_);
+  return placed;
+}
+
+void PlanBuffers::PlaceArena(Placed& placed) {
+  // After an odd number of iterations the one's bytes lie where the other's were.
+  for (const auto& [current, next] : pairs_) {
+    LiveBuffer &a = live_[current], &b = live_[next];
+    a.first = b.first = std::min(a.first, b.first);
+    a.last = b.last = std::max(a.last, b.last);
+  }
+  std::vector<BufferId> arena;
+  std::vector<LiveBuffer> live;
+  for (BufferId id = 0; id < live_.size(); ++id) {
+    if (buffers_[id].kind != BufferKind::kArena || whole_of_.contains(id)) continue;
+    arena.push_back(id);
+    live.push_back(live_[id]);
+    placed.activation_bytes += live_[id].bytes;
+  }
+  MemoryPlan memory = PlanMemory(live);
+  for (size_t i = 0; i < arena.size(); ++i) buffers_[arena[i]].offset = memory.offsets[i];
+  placed.arena_bytes = memory.arena_bytes;
+}
+
+// In the order of their making: a slice may be one of a slice.
+void PlanBuffers::PlaceSlices() {
+  for (const Slice& slice : slices_) {
+    SizeExpr index = SizeExpr::Variable(slice.counter);
+    if (slice.last) index = Combine(SizeOp::kSub, *slice.last, index);
+    buffers_[slice.buffer].offset = Combine(SizeOp::kAdd, buffers_[slice.whole].offset,
+                                            Combine(SizeOp::kMul, index, slice.bytes));
+  }
+}
+
+}  // namespace tcc

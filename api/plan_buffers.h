@@ -1,0 +1,71 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "ir/support/tensor.h"
+#include "runtime/artefact/artefact.h"
+#include "runtime/artefact/memory_plan.h"
+
+namespace tcc {
+
+// The buffers of a plan while its instructions are made, one arena for all bodies. Time is counted
+// in instructions, those of a body before the one that it belongs to; a buffer of the arena lives
+// from when it is made to when it is last touched.
+class PlanBuffers {
+ public:
+  int64_t now() const { return now_; }
+  void Advance() { ++now_; }
+
+  BufferId Add(BufferKind kind, size_t index, int64_t bytes);
+  // One buffer for all constants that are the same bytes in memory.
+  BufferId AddWeight(const Tensor& tensor);
+  // A piece of `whole` that moves by its size with a loop's counter; where the loop goes backward,
+  // `last` is the counter of the piece at the beginning.
+  BufferId AddSlice(BufferId whole, uint32_t counter, int64_t bytes, std::optional<int64_t> last);
+
+  // The buffer is read or written now.
+  void Touch(BufferId buffer);
+  // The two will change places in a loop, so that each lives as long as either.
+  void Pair(BufferId current, BufferId next);
+  bool IsSwapped(BufferId buffer) const { return swapped_.contains(buffer); }
+  // Of a loop that began at `begin` and ends now: what is older and is touched in it is needed in
+  // the next iteration too.
+  void KeepThroughLoop(int64_t begin);
+
+  // Gives every buffer its place and hands over buffers, arena size and weights.
+  struct Placed {
+    std::vector<PlanBuffer> buffers;
+    int64_t arena_bytes = 0;
+    int64_t activation_bytes = 0;  // of all arena buffers, without reuse
+    SharedBytes weights;
+  };
+  Placed Place() &&;
+
+ private:
+  struct Slice {
+    BufferId buffer, whole;
+    uint32_t counter;
+    int64_t bytes;
+    std::optional<int64_t> last;
+  };
+
+  void PlaceArena(Placed& placed);
+  void PlaceSlices();
+
+  std::vector<PlanBuffer> buffers_;
+  std::vector<LiveBuffer> live_;  // of all buffers; counts for those in the arena
+  std::vector<Slice> slices_;
+  std::map<BufferId, BufferId> whole_of_;  // of slices
+  std::set<BufferId> swapped_;
+  std::vector<std::pair<BufferId, BufferId>> pairs_;
+  std::map<std::pair<const uint8_t*, size_t>, BufferId> weights_;  // looked up, never walked
+  std::vector<Tensor> tensors_;
+  std::vector<BufferId> weight_buffers_;  // of tensors_
+  int64_t now_ = 0;
+};
+
+}  // namespace tcc
