@@ -57,11 +57,10 @@ std::string OnnxGraphImporter::FreshName(const std::string& wish) {
   return name;
 }
 
-// The first of a name may be called as a value is: most nodes are called as their output.
 std::string OnnxGraphImporter::FreshNodeName(const std::string& wish) {
-  if (session_.node_names.insert(wish).second) return wish;
-  std::string name = FreshName(wish);
-  while (!session_.node_names.insert(name).second) name = FreshName(wish);
+  std::string name = wish;
+  int& count = session_.node_wishes[wish];
+  while (!session_.node_names.insert(name).second) name = fmt::format("{}_{}", wish, ++count + 1);
   return name;
 }
 

@@ -24,6 +24,7 @@ struct OnnxImportSession {
   TensorLimits limits;
   std::map<std::string, const onnxpb::Function*> functions = {};  // by FunctionKey
   std::unordered_set<std::string> node_names = {};
+  std::unordered_map<std::string, int> node_wishes = {};  // how often a name was taken
   std::vector<const onnxpb::Function*> calls = {};  // that are being read, one inside the other
   int64_t nodes = 0;
 };
@@ -48,7 +49,7 @@ class OnnxGraphImporter {
   void Reserve(const std::string& name) { taken_.insert(name); }
   // A name that a value must have, even where it is another name for a constant.
   void KeepName(const std::string& name) { kept_names_.insert(name); }
-  // A value or node name that nothing else has, from the one it would like.
+  // A value name that nothing else in the graph has, from the one it would like.
   std::string FreshName(const std::string& wish);
   // A node name that is unique in the whole model.
   std::string FreshNodeName(const std::string& wish);

@@ -104,7 +104,7 @@ void RemoveUnusedResults(Node& node, const std::vector<bool>& wanted) {
 }
 
 std::vector<Node> InlineBody(Graph& graph, Graph body, const std::vector<ValueId>& inputs,
-                             const std::vector<ValueId>& results) {
+                             const std::vector<ValueId>& results, const std::string& suffix) {
   TCC_CHECK(body.inputs.size() == inputs.size() && body.outputs.size() == results.size());
   std::unordered_set<std::string> names = ValueNames(graph);
   std::vector<ValueId> ids(body.values.size(), kNoValue);
@@ -119,6 +119,7 @@ std::vector<Node> InlineBody(Graph& graph, Graph body, const std::vector<ValueId
   for (size_t id = 0; id < body.values.size(); ++id) {
     if (ids[id] != kNoValue) continue;
     Value value = std::move(body.values[id]);
+    value.name += suffix;
     std::string hint = value.name;
     for (int i = 1; !names.insert(value.name).second; ++i) {
       value.name = fmt::format("{}_{}", hint, i);
@@ -127,6 +128,7 @@ std::vector<Node> InlineBody(Graph& graph, Graph body, const std::vector<ValueId
   }
   std::vector<Node> nodes = std::move(body.nodes);
   for (Node& node : nodes) {
+    node.name += suffix;
     for (std::vector<ValueId>* list : {&node.inputs, &node.outputs}) {
       for (ValueId& id : *list) {
         if (id != kNoValue) id = ids[id];

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "ir/graph_bodies.h"
@@ -20,10 +21,10 @@ void RemoveUnusedCaptures(Node& node);
 void RemoveUnusedResults(Node& node, const std::vector<bool>& wanted);
 
 // The nodes of a body as nodes of `graph`, where the body's inputs are `inputs` and its results
-// are to be `results` (kNoValue for one that nobody wants). Names are made unique; a result that
-// the body does not compute is an Identity, or becomes a constant.
+// are to be `results` (kNoValue for one that nobody wants). Names get `suffix` and are made unique;
+// a result that the body does not compute is an Identity, or becomes a constant.
 std::vector<Node> InlineBody(Graph& graph, Graph body, const std::vector<ValueId>& inputs,
-                             const std::vector<ValueId>& results);
+                             const std::vector<ValueId>& results, const std::string& suffix = "");
 
 // How often a Loop without a condition runs, if that is known; 0 for a count below.
 std::optional<int64_t> KnownTripCount(const Graph& graph, const Node& loop);

@@ -2,6 +2,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "lower/graph/control_flow.h"
 #include "lower/graph/edit.h"
 #include "lower/graph/evaluate.h"
 #include "lower/graph/passes.h"
@@ -109,18 +110,21 @@ class ConstantFolder {
 
 }  // namespace
 
-Status FoldConstants(Graph& graph, FoldBudget& budget) {
-  TCC_RETURN_IF_ERROR(ConstantFolder(graph, budget).Run());
-  return RemoveDead(graph);
+namespace {
+
+// On the graph, then on all its bodies, which share the budget: a model may have any number of
+// them. What has become constant outside is constant inside by then.
+Status RunWithin(FoldBudget& budget, Graph& graph, Status (*run)(Graph&, FoldBudget&)) {
+  TCC_RETURN_IF_ERROR(run(graph, budget));
+  for (Node& node : graph.nodes) {
+    if (node.bodies.empty()) continue;
+    SinkConstants(graph, node);
+    for (Graph& body : node.bodies) TCC_RETURN_IF_ERROR(RunWithin(budget, body, run));
+  }
+  return OkStatus();
 }
 
-Status FoldConstants(Graph& graph) {
-  FoldBudget budget;
-  return FoldConstants(graph, budget);
-}
-
-Status SimplifyToFixedPoint(Graph& graph) {
-  FoldBudget budget;
+Status SimplifyWithin(Graph& graph, FoldBudget& budget) {
   for (size_t before = SIZE_MAX; graph.nodes.size() < before;) {
     before = graph.nodes.size();
     TCC_RETURN_IF_ERROR(RemoveIdentities(graph));
@@ -128,6 +132,23 @@ Status SimplifyToFixedPoint(Graph& graph) {
     TCC_RETURN_IF_ERROR(EliminateCommonSubexpressions(graph));
   }
   return OkStatus();
+}
+
+}  // namespace
+
+Status FoldConstants(Graph& graph, FoldBudget& budget) {
+  TCC_RETURN_IF_ERROR(ConstantFolder(graph, budget).Run());
+  return RemoveDead(graph);
+}
+
+Status FoldConstants(Graph& graph) {
+  FoldBudget budget;
+  return RunWithin(budget, graph, FoldConstants);
+}
+
+Status SimplifyToFixedPoint(Graph& graph) {
+  FoldBudget budget;
+  return RunWithin(budget, graph, SimplifyWithin);
 }
 
 }  // namespace tcc

@@ -13,6 +13,7 @@ struct GraphPass {
   std::string_view name;
   Status (*run)(Graph& graph);
   std::string_view why_here;
+  bool visits_bodies = false;  // itself; the others are run on bodies as on graphs
 };
 
 // In order.

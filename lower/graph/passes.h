@@ -29,14 +29,15 @@ struct FoldBudget {
 // Nodes over constants become constants, in order, while what they add stays within `budget`, which
 // is lowered by it; others are left to run time.
 Status FoldConstants(Graph& graph, FoldBudget& budget);
-Status FoldConstants(Graph& graph);  // within a budget of its own
+// The same within a budget of its own, in all bodies as well.
+Status FoldConstants(Graph& graph);
 
 // Of nodes with the same operator, attributes and operands one stays, of constants with the same
 // bytes too. Nodes with bodies and outputs of the graph stay.
 Status EliminateCommonSubexpressions(Graph& graph);
 
 // RemoveIdentities, FoldConstants (within one budget together) and EliminateCommonSubexpressions
-// until none of them finds anything.
+// until none of them finds anything, in all bodies as well.
 Status SimplifyToFixedPoint(Graph& graph);
 
 // BatchNormalization with constant parameters: into the weights and bias of the Conv or
@@ -67,9 +68,10 @@ Status SimplifyActivations(Graph& graph);
 Status TransposeGemmWeights(Graph& graph);
 
 // Convolutional networks run channels last inside: sets Node::layout, transposes the weights of
-// convolutions to [k..., C/group, M] (ConvTranspose: [k..., C, M/group]) and the rows of a Gemm behind a Flatten, and inserts a Repack
-// wherever a value is read in another order than it is stored in. Graph inputs, outputs and
-// constants keep the model's order. A Conv may end up with a computed weight behind a Transpose.
+// convolutions to [k..., C/group, M] (ConvTranspose: [k..., C, M/group]) and the rows of a Gemm
+// behind a Flatten, and inserts a Repack wherever a value is read in another order than it is
+// stored in. Graph inputs, outputs and constants keep the model's order. A Conv may end up with a
+// computed weight behind a Transpose.
 Status AssignLayouts(Graph& graph);
 
 // The number of the iteration where a Loop's body reads it: scanned from a constant list where the

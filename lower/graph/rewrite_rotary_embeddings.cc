@@ -148,10 +148,18 @@ constexpr RewriteRule kRules[] = {
     {"rotary_embedding", OpKind::kAdd, OpKind::kRotaryEmbedding, Rotated, RotaryEmbedding},
 };
 
+Status ApplyInBodiesToo(Graph& graph) {
+  TCC_RETURN_IF_ERROR(ApplyRules(graph, kRules));
+  for (Node& node : graph.nodes) {
+    for (Graph& body : node.bodies) TCC_RETURN_IF_ERROR(ApplyInBodiesToo(body));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status RewriteRotaryEmbeddings(Graph& graph) {
-  TCC_RETURN_IF_ERROR(ApplyRules(graph, kRules));
+  TCC_RETURN_IF_ERROR(ApplyInBodiesToo(graph));
   // Each embedding was given tables of its own.
   return SimplifyToFixedPoint(graph);
 }

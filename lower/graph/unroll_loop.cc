@@ -10,7 +10,7 @@ namespace tcc {
 namespace {
 
 // A Loop is written out up to this many nodes, in a graph that is not larger already.
-constexpr int64_t kMaxNodes = 10'000;
+constexpr int64_t kMaxNodes = 4'000;
 constexpr size_t kMaxValues = 100'000;
 
 int64_t CountNodes(const Graph& graph) {
@@ -28,12 +28,11 @@ class Unroller {
         loop_(loop),
         body_(body),
         parts_(PartsOf(loop)),
-        writer_(graph, nodes_, loop.name),
         operands_(loop.inputs),
         slices_(parts_.scan_outputs) {
     Tensor holds = MakeZeroTensor(kBool, {});
     SetElementInt(holds, 0, 1);
-    operands_[1] = writer_.Constant("condition", holds);
+    operands_[1] = NodeWriter(graph, nodes_, loop.name).Constant("condition", holds);
   }
 
   std::vector<Node> Unroll(int64_t trips) {
@@ -43,20 +42,23 @@ class Unroller {
   }
 
  private:
-  ValueId Number(int64_t number) {
+  static ValueId Number(NodeWriter& writer, int64_t number) {
     Tensor tensor = MakeZeroTensor(kInt64, {});
     SetElementInt(tensor, 0, number);
-    return writer_.Constant("iteration", tensor);
+    return writer.Constant("iteration", tensor);
   }
 
   void AddIteration(int64_t t, bool is_last) {
+    // Names that are new at once: looking for one takes time for each that is there.
+    std::string suffix = fmt::format(".{}", t);
+    NodeWriter writer(graph_, nodes_, loop_.name + suffix);
     std::vector<ValueId> inputs = operands_;
-    inputs[0] = Number(t);
+    inputs[0] = Number(writer, t);
     for (size_t i = 0; i < parts_.scan_inputs; ++i) {
       bool backward = RunsBackward(loop_, "scan_input_directions", i);
       ValueId& slice = inputs[parts_.first_scan_input() + i];
-      slice = writer_.Emit(OpKind::kGather, {slice, backward ? Number(-1 - t) : inputs[0]},
-                           {{"axis", int64_t{0}}});
+      ValueId index = backward ? Number(writer, -1 - t) : inputs[0];
+      slice = writer.Emit(OpKind::kGather, {slice, index}, {{"axis", int64_t{0}}});
     }
     std::vector<ValueId> results = {kNoValue};
     for (size_t i = 0; i < loop_.outputs.size(); ++i) {
@@ -64,12 +66,14 @@ class Unroller {
       bool gives = carried && is_last && loop_.outputs[i] != kNoValue;
       DType dtype = body_.value(body_.outputs[1 + i]).dtype;
       results.push_back(gives ? loop_.outputs[i]
-                              : AddComputed(graph_, loop_.name + "/result", dtype, {}));
+                              : AddComputed(graph_,
+                                            fmt::format("{}{}/result{}", loop_.name, suffix, i),
+                                            dtype, {}));
       if (carried) operands_[2 + i] = results.back();
       if (!carried) slices_[i - parts_.carried].push_back(results.back());
     }
-    for (Node& node : InlineBody(graph_, body_, inputs, results)) {
-      writer_.EmitNode(std::move(node));
+    for (Node& node : InlineBody(graph_, body_, inputs, results, suffix)) {
+      nodes_.push_back(std::move(node));
     }
   }
 
@@ -81,8 +85,12 @@ class Unroller {
     if (RunsBackward(loop_, "scan_output_directions", scan)) {
       std::reverse(slices.begin(), slices.end());
     }
-    for (ValueId& slice : slices) slice = writer_.Unsqueeze(slice, axis);
-    writer_.EmitAs(result, OpKind::kConcat, slices, {{"axis", axis}});
+    for (size_t t = 0; t < slices.size(); ++t) {
+      NodeWriter writer(graph_, nodes_, fmt::format("{}.{}/stack{}", loop_.name, t, scan));
+      slices[t] = writer.Unsqueeze(slices[t], axis);
+    }
+    NodeWriter(graph_, nodes_, loop_.name)
+        .EmitAs(result, OpKind::kConcat, slices, {{"axis", axis}});
   }
 
   Graph& graph_;
@@ -90,7 +98,6 @@ class Unroller {
   const Graph& body_;
   LoopParts parts_;
   std::vector<Node> nodes_;
-  NodeWriter writer_;
   std::vector<ValueId> operands_;             // of the next iteration
   std::vector<std::vector<ValueId>> slices_;  // of each scan output, in the order of iterations
 };
