@@ -160,7 +160,7 @@ TEST_CASE("a Scan of opset 8 loops over its batch", "[models][import]") {
 
 TEST_CASE("a body with other numbers of inputs than its node is refused", "[models][import]") {
   ModelSpec step = StepGraph();
-  step.inputs.pop_back();
+  step.inputs.erase(step.inputs.begin());
   CHECK_THAT(ErrorOf(ScanModel(step, {})), Contains("'scan' (Scan)") && Contains("1 inputs"));
   CHECK_THAT(ErrorOf(ScanModel(StepGraph(), {IntsAttr("scan_input_axes", {0, 0})})),
              Contains("'scan_input_axes' has 2 entries; expected 1"));

@@ -158,9 +158,10 @@ TEST_CASE("operands of types that do not go together are refused", "[models][imp
 
 TEST_CASE("every unsupported operator comes in one list, before tensors are read",
           "[models][import]") {
-  ModelSpec body{.nodes = {{.op = "Erf", .inputs = {"a"}, .outputs = {"b"}},
-                           {.op = "NonZero", .inputs = {"b"}, .outputs = {"c"}, .name = "deep"}},
-                 .outputs = {"c"}};
+  ModelSpec body{
+      .nodes = {{.op = "Erf", .inputs = {"a"}, .outputs = {"b"}},
+                {.op = "NoSuchOperator", .inputs = {"b"}, .outputs = {"c"}, .name = "deep"}},
+      .outputs = {"c"}};
   ModelSpec spec = AddRelu();
   spec.initializers = {ExternalTensor("w", {3}, {{"location", "/etc/passwd"}})};
   for (int i = 0; i < 5; ++i) {
@@ -185,7 +186,7 @@ TEST_CASE("every unsupported operator comes in one list, before tensors are read
         "7 of the model's 11 nodes are not supported:\n"
         "  com.microsoft.NGramRepeatBlock: 5 nodes: 'g0', 'g1', 'g2', ...\n"
         "  Softmax with attribute 'banana': 1 node: 'soft'\n"
-        "  NonZero: 1 node: 'deep'");
+        "  NoSuchOperator: 1 node: 'deep'");
 }
 
 TEST_CASE("a model of other domains alone is unsupported, not malformed", "[models][import]") {
