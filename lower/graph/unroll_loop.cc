@@ -10,7 +10,7 @@ namespace tcc {
 namespace {
 
 // A Loop is written out up to this many nodes, in a graph that is not larger already.
-constexpr int64_t kMaxNodes = 4'000;
+constexpr int64_t kMaxNodes = 1'000;
 constexpr size_t kMaxValues = 100'000;
 
 int64_t CountNodes(const Graph& graph) {
