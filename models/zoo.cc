@@ -22,6 +22,7 @@ constexpr ZooRow kZoo[] = {
     {"vit_b_16", BuildVitB16},
     {"bert_base", BuildBertBase},
     {"llama_block", BuildLlamaBlock},
+    {"lstm_lm", BuildLstmLm},
 };
 
 }  // namespace

@@ -24,5 +24,8 @@ Graph BuildBertBase(const ZooOptions& options);
 // One layer of TinyLlama (Zhang et al. 2024) over 128 tokens: RMS normalization, rotary embedding,
 // 32 query heads on 4 key heads, SwiGLU.
 Graph BuildLlamaBlock(const ZooOptions& options);
+// Two LSTM layers of width 200 between embedding and decoder, 35 tokens, words of WikiText-2: the
+// language model of PyTorch's examples.
+Graph BuildLstmLm(const ZooOptions& options);
 
 }  // namespace tcc

@@ -75,7 +75,8 @@ TEST_CASE("full networks have the published sizes", "[models][zoo]") {
   const std::map<std::string, int64_t> parameters = {
       {"dqn", 1687206},          {"resnet18", 11699112},   {"resnet50", 25530472},
       {"mobilenet_v2", 3487816}, {"r3d_18", 33366672},     {"dcgan", 3578624},
-      {"vit_b_16", 86567656},    {"bert_base", 109482240}, {"llama_block", 44077056}};
+      {"vit_b_16", 86567656},    {"bert_base", 109482240}, {"llama_block", 44077056},
+      {"lstm_lm", 13987678}};
   for (const std::string& name : ZooNames()) {
     INFO(name);
     int64_t total = 0;

@@ -12,7 +12,7 @@ import onnx
 import onnxruntime
 
 NETWORKS = ["dqn", "resnet18", "resnet50", "mobilenet_v2", "r3d_18", "dcgan", "vit_b_16",
-            "bert_base", "llama_block"]
+            "bert_base", "llama_block", "lstm_lm"]
 LARGEST = {"input_ids": 100}  # of inputs of integers, where it is not 2
 
 
