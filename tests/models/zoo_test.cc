@@ -1,9 +1,11 @@
 #include "models/zoo.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <sstream>
 
 #include "models/export_onnx.h"
 #include "models/import_onnx.h"
@@ -29,6 +31,19 @@ void CheckSameConstants(const Graph& a, const Graph& b) {
     ++found;
   }
   CHECK(found == bytes.size());
+}
+
+// The lines of the graph's text, those of constants by name: axes that are an attribute in the file
+// become constants again behind the initializers, whose order says nothing.
+std::vector<std::string> LinesOf(const Graph& graph) {
+  std::vector<std::string> constants, others;
+  std::istringstream text(Print(graph));
+  for (std::string line; std::getline(text, line);) {
+    (line.starts_with("  constant ") ? constants : others).push_back(line);
+  }
+  std::sort(constants.begin(), constants.end());
+  others.insert(others.end(), constants.begin(), constants.end());
+  return others;
 }
 
 std::span<const uint8_t> FirstWeight(const Graph& graph) {
@@ -62,7 +77,7 @@ TEST_CASE("a zoo network, written and read, is the same network", "[models][zoo]
       CHECK(fs::exists(path + ".data") == (weights == Weights::kExternal));
       StatusOr<Graph> read = ImportOnnx(path);
       REQUIRE(read.status() == OkStatus());
-      CHECK(Print(*read) == Print(graph));
+      CHECK(LinesOf(*read) == LinesOf(graph));
       CheckSameConstants(graph, *read);
     }
   }
