@@ -69,6 +69,10 @@ class Fuser {
       OpForm form = FormOf(graph_.nodes[n]);
       if (form == OpForm::kReduction || form == OpForm::kContraction) Grow(n);
     }
+    // The last of several movements in a row takes the others.
+    for (int n = count - 1; n >= 0; --n) {
+      if (group_[n] == kNone && FollowsMovement(n)) Grow(n);
+    }
     for (int n = 0; n < count; ++n) {
       if (group_[n] == kNone) Grow(n);
     }
@@ -177,7 +181,7 @@ class Fuser {
       members = std::move(grown);
       last = next;
     }
-    if (FormOf(graph_.nodes[leader]) == OpForm::kContraction) AbsorbMovements(leader, members);
+    AbsorbMovements(leader, members);
     int group = static_cast<int>(groups_.size());
     for (int n : members) group_[n] = group;
     groups_.push_back({members.begin(), members.end()});
@@ -241,20 +245,39 @@ class Fuser {
     std::erase_if(groups_, [](const std::vector<int>& nodes) { return nodes.empty(); });
   }
 
-  // Movements before the leader's operands that leave the last index of each as it is: rows are
-  // then read where they are, at the same speed.
+  // Takes in the movements before operands, which are then read where they are. A kernel that only
+  // maps reads each element once, so that is one pass less; a contraction takes those that leave
+  // the last index of each operand as it is, and runs at the same speed.
   void AbsorbMovements(int leader, std::set<int>& members) const {
-    for (ValueId operand : graph_.nodes[leader].inputs) {
-      std::set<int> taken = members;
-      std::set<int> best = members;
-      for (int n = MovementBefore(operand); n >= 0; n = MovementBefore(operand)) {
-        operand = graph_.nodes[n].inputs[0];
-        taken.insert(n);
-        bool moves = !IsView(graph_, graph_.nodes[n]);
-        if (moves && ReadsAlike(taken, leader)) best = taken;
-      }
-      members = std::move(best);
+    OpForm form = FormOf(graph_.nodes[leader]);
+    bool maps = form == OpForm::kElementwise || IsPlainMovement(graph_.nodes[leader]);
+    if ((!maps && form != OpForm::kContraction) || !MayLead(graph_.nodes[leader])) return;
+    std::set<int> readers = maps ? members : std::set<int>{leader};
+    for (int reader : readers) {
+      for (ValueId operand : graph_.nodes[reader].inputs) Absorb(operand, leader, maps, members);
     }
+  }
+
+  bool FollowsMovement(int movement) const {
+    const Node& node = graph_.nodes[movement];
+    if (!IsPlainMovement(node) || IsView(graph_, node)) return false;
+    for (int n = MovementBefore(node.inputs[0]); n >= 0;
+         n = MovementBefore(graph_.nodes[n].inputs[0])) {
+      if (!IsView(graph_, graph_.nodes[n])) return true;
+    }
+    return false;
+  }
+
+  void Absorb(ValueId operand, int leader, bool maps, std::set<int>& members) const {
+    std::set<int> taken = members;
+    std::set<int> best = members;
+    for (int n = MovementBefore(operand); n >= 0; n = MovementBefore(operand)) {
+      operand = graph_.nodes[n].inputs[0];
+      taken.insert(n);
+      if (taken.size() > kMaxNodes || CountInputs(taken) > kMaxInputs) break;
+      if (!IsView(graph_, graph_.nodes[n]) && (maps || ReadsAlike(taken, leader))) best = taken;
+    }
+    members = std::move(best);
   }
 
   // The node that gives the value, if it is a movement for this reader alone.

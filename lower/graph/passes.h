@@ -54,7 +54,7 @@ Status RewriteActivations(Graph& graph);
 // x * cos + turned(x) * sin, where the tables hold each angle twice, becomes a RotaryEmbedding.
 Status RewriteRotaryEmbeddings(Graph& graph);
 
-// A Transpose of a Transpose and a view of a view become one.
+// A Transpose of a Transpose and a view of a view become one; a Gather of one index is a Slice.
 Status RewriteMovements(Graph& graph);
 
 // An element-wise node of one operand and numbers goes before the Transposes and views between it

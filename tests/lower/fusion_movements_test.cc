@@ -108,3 +108,31 @@ TEST_CASE("views in a row become one", "[lower][graph]") {
   CHECK(CountOf(graph, OpKind::kReshape) == 1);
   CHECK(graph.nodes.size() == 3);
 }
+
+TEST_CASE("an element-wise kernel takes the movements before all its operands", "[lower][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {3, 4});
+  ValueId a = builder.Add("a", OpKind::kExp, {x});
+  ValueId left = builder.Add("left", OpKind::kTranspose, {a}, {{"perm", Ints{1, 0}}});
+  ValueId right = builder.Add("right", OpKind::kTranspose, {builder.Add("b", OpKind::kNeg, {x})},
+                              {{"perm", Ints{1, 0}}});
+  builder.Output(builder.Add("sum", OpKind::kAdd, {left, right}));
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  CHECK(KernelNames(graph) == Names{"a", "b", "left_transpose_add"});
+}
+
+TEST_CASE("a gather of one index is a slice that the transpose behind it takes",
+          "[lower][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {3, 2, 4, 5});
+  ValueId packed = builder.Add("packed", OpKind::kTanh, {x});
+  ValueId index = builder.Constant("index", I64({}, {-2}));
+  ValueId keys = builder.Add("keys", OpKind::kGather, {packed, index}, {{"axis", int64_t{0}}});
+  ValueId turned = builder.Add("turned", OpKind::kTranspose, {keys}, {{"perm", Ints{0, 2, 1}}});
+  builder.Output(turned);
+  builder.Output(
+      builder.Add("sum", OpKind::kReduceSum, {packed, builder.Constant("axes", I64({1}, {0}))}));
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  CHECK(CountOf(graph, OpKind::kGather) == 0);
+  CHECK(KernelNames(graph) == Names{"packed", "keys_out_slice_reshape_transpose", "sum"});
+}
