@@ -211,14 +211,15 @@ Status ApplyRules(Graph& graph, std::span<const RewriteRule> rules) {
     if (!FindOpLowering(rule.result)) continue;
     Pattern pattern = rule.pattern();
     std::optional<PatternMatcher> matcher;
-    for (size_t n = 0; n < graph.nodes.size(); ++n) {
-      if (graph.nodes[n].op != rule.root) continue;
-      if (!matcher) matcher.emplace(graph);
-      std::vector<PatternMatch> matches = matcher->Match(static_cast<int>(n), pattern);
-      std::optional<size_t> replaced = Replace(graph, rule, n, matches);
-      if (!replaced) continue;
-      matcher.reset();
-      n = *replaced;
+    for (size_t n = 0; n < graph.nodes.size();) {
+      std::optional<size_t> replaced;
+      if (graph.nodes[n].op == rule.root) {
+        if (!matcher) matcher.emplace(graph);
+        replaced = Replace(graph, rule, n, matcher->Match(static_cast<int>(n), pattern));
+      }
+      // What was put there may fit again, as a part of three in a row.
+      n = replaced.value_or(n + 1);
+      if (replaced) matcher.reset();
     }
   }
   return RemoveDead(graph);

@@ -95,7 +95,8 @@ struct RewriteRule {
   std::optional<Node> (*replacement)(Rewrite& rewrite);
 };
 
-// Applies each rule wherever it fits, in the table's order; a match's other nodes go.
+// Applies each rule wherever it fits and as often, in the table's order; a match's other nodes go.
+// A result that its own rule matches must be a smaller one.
 Status ApplyRules(Graph& graph, std::span<const RewriteRule> rules);
 
 }  // namespace tcc

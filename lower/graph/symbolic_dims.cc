@@ -254,15 +254,17 @@ Expr Position(const Expr& position, const Expr& extent) {
   return Holds(position < Expr(0)) ? position + extent : Expr();
 }
 
-// Elements from `start` to `end` in steps of one; null where clamping depends on more than is
-// known.
+// Elements from `start` to `end` in steps of one. A formula counts as a place inside: exporters
+// slice tables to the length of what is added to them.
 Expr SlicedDim(const Expr& extent, const Expr& start, const Expr& end, int64_t step) {
   Expr from = Position(start, extent);
   Expr to = Position(end, extent);
   if (step != 1 || !from || !to) return Expr();
-  from = NormalForm(MaxOf(MinOf(from, extent), Expr(0)));
-  to = NormalForm(MaxOf(MinOf(to, extent), Expr(0)));
-  return NormalForm(MaxOf(to - from, Expr(0)));
+  bool settled = NumberOf(from) && NumberOf(to);
+  if (settled) from = NormalForm(MinOf(from, extent));
+  if (NumberOf(to)) to = NormalForm(MinOf(to, extent));
+  Expr count = NormalForm(to - from);
+  return settled ? NormalForm(MaxOf(count, Expr(0))) : count;
 }
 
 SymbolicShape Sliced(const SymbolicOperands& operands) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/simplify.h"
+#include "lower/graph/evaluate.h"
 #include "lower/graph/symbolic_rules.h"
 #include "lower/ops/node_lowering.h"
 #include "lower/ops/op_lowering.h"
@@ -101,6 +102,26 @@ class SymbolicInference {
         value.elements = SymbolicElements(operands, *value.shape);
       }
       if (value.HasShape()) known_.values[id].shape = *value.shape;
+    }
+    Evaluate(node);
+  }
+
+  // What does not depend on free dimensions is known by its numbers.
+  void Evaluate(const Node& node) {
+    constexpr EvaluationLimits kLimits = {.max_bytes = 4096, .max_instances = 1 << 16};
+    bool is_known = node.bodies.empty() && FindOpLowering(node.op) &&
+                    std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+                      return id == kNoValue || values_[id].HasShape();
+                    });
+    if (!is_known || !IsComputable(known_, node)) return;
+    StatusOr<std::vector<Tensor>> results = EvaluateNode(known_, node, kLimits);
+    if (!results.ok()) return;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      ValueId id = node.outputs[i];
+      if (id == kNoValue || (*results)[i].dtype != graph_.value(id).dtype) continue;
+      known_.values[id].constant = (*results)[i];
+      known_.values[id].shape = ToExprs((*results)[i].shape);
+      values_[id] = OfConstant((*results)[i]);
     }
   }
 
