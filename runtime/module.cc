@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "ir/support/printable.h"
+
 namespace tcc {
 namespace {
 
@@ -43,8 +45,10 @@ StatusOr<Module> Module::FromArtefact(Artefact artefact, const LoadOptions& opti
     state->pool = std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = options.threads});
   }
   state->device = row.make(state->pool);
-  TCC_ASSIGN_OR_RETURN(state->kernels, state->device->LoadKernels(state->artefact.kernels,
-                                                                  state->artefact.metadata));
+  StatusOr<LoadedKernels> kernels =
+      state->device->LoadKernels(state->artefact.kernels, state->artefact.metadata);
+  if (!kernels.ok()) return PrintableStatus(kernels.status());
+  state->kernels = *std::move(kernels);
   return Module(std::move(state));
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ir/support/printable.h"
+
 namespace tcc {
 namespace {
 
@@ -23,14 +25,8 @@ constexpr TypeRow kTypes[] = {
     {"<f2", DTypeCode::kFloat16}, {"<f4", DTypeCode::kFloat32}, {"<f8", DTypeCode::kFloat64},
 };
 
-// What a hostile file wrote, made fit for a terminal.
 std::string Quoted(std::string_view text) {
-  std::string shown;
-  for (char c : text.substr(0, 40)) {
-    bool plain = c >= 0x20 && c < 0x7f;
-    shown += plain ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<uint8_t>(c));
-  }
-  return fmt::format("'{}'{}", shown, text.size() > 40 ? "..." : "");
+  return fmt::format("'{}'{}", Printable(text.substr(0, 40)), text.size() > 40 ? "..." : "");
 }
 
 StatusOr<DType> TypeOf(std::string_view descr) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/support/printable.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/bytes.h"
 #include "runtime/artefact/plan_verify.h"
@@ -137,13 +138,15 @@ Status VerifyArtefact(const Artefact& artefact) {
 }
 
 StatusOr<Artefact> ParseArtefact(SharedBytes file) {
-  return Parse(Aligned(std::move(file)));
+  StatusOr<Artefact> artefact = Parse(Aligned(std::move(file)));
+  if (!artefact.ok()) return PrintableStatus(artefact.status());
+  return artefact;
 }
 
 StatusOr<Artefact> ReadArtefact(const std::string& path) {
   TCC_ASSIGN_OR_RETURN(SharedBytes file, MapFile(path));
   StatusOr<Artefact> artefact = Parse(file);
-  if (!artefact.ok()) return Annotate(artefact.status(), path);
+  if (!artefact.ok()) return Annotate(PrintableStatus(artefact.status()), path);
   return artefact;
 }
 

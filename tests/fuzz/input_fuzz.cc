@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <absl/strings/escaping.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -79,7 +81,7 @@ Status CheckRefusal(const Status& status) {
     return c == '\n' || (c >= 0x20 && c != 0x7f);
   });
   if (printable && !message.empty()) return OkStatus();
-  return WrongResult("a message that no terminal should see");
+  return WrongResult("a message that no terminal should see: {}", absl::CHexEscape(message));
 }
 
 class InputFuzzer {

@@ -186,8 +186,8 @@ std::string Nested(uint64_t depth) {
 
 // The level that has more fields than the wrappers around it: a model's graph.
 void DescendTo(Message& message, const std::string& donor, Random& random) {
-  std::optional<Message> other = Parse(donor);
-  Mutator mutator(other ? *other : Message{}, random);
+  Message other = Parse(donor).value_or(Message{});
+  Mutator mutator(other, random);
   mutator.Mutate(message, 0);
 }
 
