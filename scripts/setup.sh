@@ -9,7 +9,7 @@ packages=(
   g++ cmake ninja-build git ca-certificates ccache xz-utils
   llvm-19-dev liblld-19-dev clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
   pkg-config zlib1g-dev libzstd-dev libabsl-dev libfmt-dev catch2 libcli11-dev nlohmann-json3-dev
-  libprotobuf-dev protobuf-compiler libssl-dev libonnx-testdata
+  libprotobuf-dev protobuf-compiler libssl-dev libonnx-testdata strace
   python3 python3-venv python3-pip
 )
 python_packages=(numpy==2.4.6 onnx==1.23.2 onnxruntime==1.31.1 openvino==2026.4.1)

@@ -24,6 +24,13 @@ KNOWN_FAILURES = {
     "test_castlike_FLOAT_to_BFLOAT16_expanded": "as above",
 }
 
+# The same on the interpreter alone.
+ON_REFERENCE = {
+    # 178.5 exactly: the scale is a double there, a float in ONNX's own evaluation.
+    "test_dynamicquantizelinear": "a tie of the rounding falls the other way",
+    "test_dynamicquantizelinear_expanded": "as above",
+}
+
 
 class OnnxTest(CommandTest):
     def results(self, folder, target, *options, expect=0):
@@ -83,18 +90,19 @@ class OnnxTest(CommandTest):
         results = self.results(data / "node", target, expect=1)
         failed = {name: reason for name, (verdict, reason) in results.items()
                   if verdict == "FAIL"}
+        known = KNOWN_FAILURES | (ON_REFERENCE if target == "reference" else {})
         self.assertEqual({name: reason for name, reason in failed.items()
-                          if name not in KNOWN_FAILURES}, {})
-        self.assertEqual([name for name in KNOWN_FAILURES
+                          if name not in known}, {})
+        self.assertEqual([name for name in known
                           if name in results and name not in failed], [])
         passed = sum(verdict == "PASS" for verdict, _ in results.values())
         self.assertGreaterEqual(passed, least)
 
     def test_debians_tests_pass_on_the_interpreter(self):
-        self.check_suite(DEBIAN, "reference", 300)
+        self.check_suite(DEBIAN, "reference", 850)
 
     def test_debians_tests_pass_as_machine_code(self):
-        self.check_suite(DEBIAN, "native", 300)
+        self.check_suite(DEBIAN, "native", 850)
 
     def test_newer_tests_pass_where_they_are(self):
         folder = os.environ.get("TCC_ONNX_TESTS")

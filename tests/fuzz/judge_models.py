@@ -24,7 +24,7 @@ def differences(expected, got, tolerance):
         if want.size == 0:
             continue
         finite = np.abs(want[np.isfinite(want)].astype(np.float64))
-        largest = max(finite.max(initial=0), 1e-3)
+        largest = max(finite.max(initial=0), 0.05)
         close = np.isclose(have.astype(np.float64), want.astype(np.float64), rtol=tolerance,
                            atol=tolerance * 0.1 * largest, equal_nan=True)
         if not close.all():

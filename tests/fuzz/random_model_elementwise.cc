@@ -64,6 +64,7 @@ bool AddUnary(ModelBuilder& model, const std::string& op) {
   const UnaryRule* rule = std::find_if(std::begin(kUnary), std::end(kUnary),
                                        [&](const UnaryRule& row) { return row.op == op; });
   std::optional<ModelValue> x = model.Pick([&](const ModelValue& value) {
+    if (op == "Celu" && value.type != DTypeCode::kFloat32) return false;  // ONNX has no other
     return value.is_float() && value.bound <= rule->largest && (value.exact || !rule->needs_exact);
   });
   if (!x) return false;

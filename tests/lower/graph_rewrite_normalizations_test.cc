@@ -59,7 +59,8 @@ TEST_CASE("a layer normalization is found in its parts", "[lower][rewrite]") {
                OpKind::kLayerNormalization);
 }
 
-TEST_CASE("a layer normalization over two axes, by a product and a reciprocal", "[lower][rewrite]") {
+TEST_CASE("a layer normalization over two axes, by a product and a reciprocal",
+          "[lower][rewrite]") {
   Parts p;
   ValueId centred = Centered(p, {2, 3});
   ValueId variance = p.Mean(p.Call(OpKind::kMul, {centred, centred}), {-1, -2});
@@ -103,8 +104,8 @@ TEST_CASE("a scale for each channel is none of a layer normalization", "[lower][
 TEST_CASE("a root mean square normalization is found in its spellings", "[lower][rewrite]") {
   for (int spelling = 0; spelling < 3; ++spelling) {
     Parts p;
-    ValueId square = spelling == 0 ? p.Call(OpKind::kPow, {p.x, p.Number(2)})
-                                   : p.Call(OpKind::kMul, {p.x, p.x});
+    ValueId square =
+        spelling == 0 ? p.Call(OpKind::kPow, {p.x, p.Number(2)}) : p.Call(OpKind::kMul, {p.x, p.x});
     ValueId root = p.Root(p.Mean(square, {-1}));
     ValueId normal =
         spelling == 0   ? p.Call(OpKind::kMul, {p.x, p.Call(OpKind::kDiv, {p.Number(1), root})})
@@ -128,8 +129,8 @@ TEST_CASE("a root mean square that others read is not taken away", "[lower][rewr
 TEST_CASE("a group normalization is found between its reshapes", "[lower][rewrite]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 6, 3, 2});
-  ValueId groups = builder.Add("groups", OpKind::kReshape,
-                               {x, builder.Constant("to", I64({3}, {0, 3, -1}))});
+  ValueId groups =
+      builder.Add("groups", OpKind::kReshape, {x, builder.Constant("to", I64({3}, {0, 3, -1}))});
   ValueId normal = builder.Add("normal", OpKind::kInstanceNormalization,
                                {groups, builder.Constant("ones", F32({3}, {1, 1, 1})),
                                 builder.Constant("zeros", F32({3}, {0, 0, 0}))},
