@@ -12,11 +12,26 @@ namespace {
 // Nodes of an inlined value, shared ones counted once: more makes kernels unreadable and slow to
 // compile, while storing the intermediate costs little beside so much arithmetic.
 constexpr int kMaxValueSize = 400;
+// The same with shared nodes counted wherever they are read: what the value's text would hold.
+constexpr double kMaxWrittenSize = 600;
 
 int SizeOf(const Expr& expr) {
   int size = 0;
   PreOrder(expr, [&](const Expr&) { ++size; });
   return size;
+}
+
+double WrittenSize(const Expr& expr, std::unordered_map<const ExprNode*, double>& known) {
+  auto [entry, fresh] = known.emplace(expr.get(), 1);
+  if (!fresh) return entry->second;
+  double size = 1;
+  ForEachChild(expr, [&](const Expr& child) { size += WrittenSize(child, known); });
+  return known[expr.get()] = size;
+}
+
+bool IsSmall(const Expr& expr) {
+  std::unordered_map<const ExprNode*, double> known;
+  return SizeOf(expr) <= kMaxValueSize && WrittenSize(expr, known) <= kMaxWrittenSize;
 }
 
 bool HoldsCall(const Expr& expr) {
@@ -174,7 +189,7 @@ std::optional<Definition> InlinableDefinition(const TensorProgram& program, cons
   if (!stage) return std::nullopt;
   std::optional<Definition> definition = AsDefinition(*stage);
   if (!definition || !Holds(program.intermediates, stage->outputs[0].var) ||
-      !writers.IsOnlyOne(stage->outputs[0].var) || SizeOf(definition->value) > kMaxValueSize) {
+      !writers.IsOnlyOne(stage->outputs[0].var) || !IsSmall(definition->value)) {
     return std::nullopt;
   }
   for (const Var& buffer : BuffersRead(program.stages[s])) {

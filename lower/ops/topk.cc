@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "lower/ops/lowerings.h"
 
@@ -79,41 +80,66 @@ class BestFirst {
     Scatter(axes, Replaced(vars, {target}, 2), origin, run_ < block ? rank < Expr(run_) : True());
   }
 
-  void MergePairs() {
-    int64_t merged = std::min(2 * run_, kept_);
-    int64_t places = runs_ * run_;
-    std::vector<Axis> axes = node_.Axes(ShapeWith({(runs_ + 1) / 2, 2, run_}));
-    std::vector<Expr> vars = VarsOf(axes);
-    Expr pair = vars[axis_];
-    Expr side = vars[axis_ + 1];
-    Expr within = vars[axis_ + 2];
-    auto place_of = [&](const Expr& at) { return Replaced(vars, {at}, 3); };
+  // Where one element of a pair of runs stands, and how it compares with its partner's.
+  struct PairedPlace {
+    std::vector<Axis> axes;
+    std::vector<Expr> vars;
+    Expr run, partner, own;
+  };
+
+  PairedPlace Paired() const {
+    PairedPlace at;
+    at.axes = node_.Axes(ShapeWith({(runs_ + 1) / 2, 2, run_}));
+    at.vars = VarsOf(at.axes);
+    Expr pair = at.vars[axis_];
+    Expr side = at.vars[axis_ + 1];
     // The last run may lack a partner: places beyond the end stand for it. There are such places in
     // the last run alone, so that two of them never meet.
-    Expr run = Times(pair, 2) + side;
-    Expr partner = Times(pair, 2) + (Expr(1) - side);
-    bool complete = runs_ % 2 == 0;
-    Expr own = OriginAt(place_of(Bounded(Times(run, run_) + within, places)));
-    if (!complete) own = SelectOf(run < Expr(runs_), own, I32(extent_));
-    auto is_better = [&](const Expr& position) {
-      Expr at = Bounded(Times(partner, run_) + position, places);
-      return IsBetter(place_of(Expr(0)), OriginAt(place_of(at)), own);
-    };
-    Expr better = 0;
-    for (int64_t step = run_ / 2; step >= 1; step /= 2) {
-      better = SelectOf(is_better(Plus(better, step - 1)), Plus(better, step), better);
+    at.run = Times(pair, 2) + side;
+    at.partner = Times(pair, 2) + (Expr(1) - side);
+    Expr place = Bounded(Times(at.run, run_) + at.vars[axis_ + 2], runs_ * run_);
+    at.own = OriginAt(Replaced(at.vars, {place}, 3));
+    if (runs_ % 2 != 0) at.own = SelectOf(at.run < Expr(runs_), at.own, I32(extent_));
+    return at;
+  }
+
+  Expr PartnerIsBetter(const PairedPlace& at, const Expr& position) {
+    Expr place = Bounded(Times(at.partner, run_) + position, runs_ * run_);
+    Expr other = OriginAt(Replaced(at.vars, {place}, 3));
+    return IsBetter(Replaced(at.vars, {Expr(0)}, 3), other, at.own);
+  }
+
+  // One step of every binary search: how many of the partner are better, so far. A stage each, as
+  // a step reads what came before thrice.
+  StoredBuffer SearchStep(const std::optional<StoredBuffer>& before, int64_t step) {
+    PairedPlace at = Paired();
+    Expr better = before ? CastTo(kInt64, node_.Load(*before, at.vars)) : Expr(0);
+    Expr probed = step > 1 ? Plus(better, step - 1) : better;
+    Expr found = SelectOf(PartnerIsBetter(at, probed), Plus(better, step), better);
+    std::string suffix = fmt::format("_better{}", searches_++);
+    StoredBuffer result =
+        node_.Intermediate(suffix.substr(1), kInt32, ShapeWith({(runs_ + 1) / 2, 2, run_}));
+    node_.Map(result, at.axes, CastTo(kInt32, found), suffix);
+    return result;
+  }
+
+  void MergePairs() {
+    int64_t merged = std::min(2 * run_, kept_);
+    std::optional<StoredBuffer> found;
+    for (int64_t step = run_ / 2; step >= 1; step /= 2) found = SearchStep(found, step);
+    found = SearchStep(found, 1);
+    PairedPlace at = Paired();
+    Expr better = CastTo(kInt64, node_.Load(*found, at.vars));
+    if (runs_ % 2 != 0) {
+      better = SelectOf(at.partner < Expr(runs_), better, Expr(0));
+      better = SelectOf(at.run < Expr(runs_), better, Expr(run_));
     }
-    better = SelectOf(is_better(better), Plus(better, 1), better);
-    if (!complete) {
-      better = SelectOf(partner < Expr(runs_), better, Expr(0));
-      better = SelectOf(run < Expr(runs_), better, Expr(run_));
-    }
-    Expr rank = within + better;
-    Expr target = Times(pair, merged) + rank;
+    Expr rank = at.vars[axis_ + 2] + better;
+    Expr target = Times(at.vars[axis_], merged) + rank;
     Expr kept = merged < 2 * run_ ? rank < Expr(merged) : True();
     runs_ = (runs_ + 1) / 2;
     run_ = merged;
-    Scatter(axes, place_of(target), own, kept);
+    Scatter(at.axes, Replaced(at.vars, {target}, 3), at.own, kept);
   }
 
   // The next order: origins at `place` become `origin`. No two elements have one place.
@@ -173,6 +199,7 @@ class BestFirst {
   int64_t run_ = 0;  // places of each
   StoredBuffer origins_;
   int steps_ = 0;
+  int searches_ = 0;
 };
 
 }  // namespace

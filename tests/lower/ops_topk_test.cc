@@ -3,7 +3,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "ir/printer.h"
 #include "ir/support/random.h"
+#include "lower/graph/fuse_graph.h"
+#include "lower/graph/graph_pipeline.h"
+#include "lower/task.h"
 #include "tests/lower/one_node.h"
 
 using namespace tcc;
@@ -61,4 +65,19 @@ TEST_CASE("any number of the best of any length agrees with a stable sort", "[lo
       CHECK(ValuesOf(TopK(F32({n}, values), k, 0, true)[1]) == expected);
     }
   }
+}
+
+TEST_CASE("a TopK of many out of many does not double its kernel with each step of a search",
+          "[lower][topk]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 4000});
+  ValueId k = builder.Constant("k", I64({1}, {300}));
+  builder.Output(builder.Add("best", OpKind::kTopK, {x, k}, {{"axis", int64_t{1}}}));
+  Graph graph = builder.Build();
+  REQUIRE(RunGraphPasses(graph).ok());
+  StatusOr<Task> task = BuildTask(graph, FuseGraph(graph)[0]);
+  INFO(task.status());
+  REQUIRE(task.ok());
+  // Fifty steps of at most kMaxWrittenSize nodes; it was some 3^9 for each merge.
+  CHECK(Print(task->variants[0]).size() < 1000000);
 }
