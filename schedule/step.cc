@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include <sstream>
+#include <charconv>
 
 #include "ir/parser.h"
 #include "ir/printer.h"
@@ -25,6 +25,9 @@ std::string PrintField(ForKind kind) {
 }
 std::string PrintField(Scope scope) {
   return std::string(ToString(scope));
+}
+[[maybe_unused]] std::string PrintField(int64_t number) {
+  return std::to_string(number);
 }
 std::string PrintField(const Expr& expr) {
   return Print(expr);
@@ -69,14 +72,15 @@ class FieldReader {
       Fail("'" + word + "' is no scope");
     }
   }
+  void Read(int64_t& number) { ReadNumber(Word(), number); }
+  // One word: a size, or a name without spaces round its operators.
+  void Read(Expr& expr) { ReadSize(Word(), expr); }
   void Read(std::vector<std::string>& list) { list = Items(); }
+  void Read(std::vector<int64_t>& list) {
+    for (const std::string& item : Items()) ReadNumber(item, list.emplace_back());
+  }
   void Read(std::vector<Expr>& list) {
-    for (const std::string& item : Items()) {
-      StatusOr<Expr> expr = ParseExpr(item, vars_);
-      if (!expr.ok()) return Fail(Message(expr.status()));
-      if (expr->dtype() != kInt64) return Fail("'" + item + "' is no i64");
-      list.push_back(*expr);
-    }
+    for (const std::string& item : Items()) ReadSize(item, list.emplace_back());
   }
 
   Status Finish() {
@@ -91,6 +95,19 @@ class FieldReader {
   }
   void Fail(const std::string& why) {
     if (error_.empty()) error_ = why;
+  }
+
+  void ReadNumber(const std::string& word, int64_t& number) {
+    auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size()) {
+      Fail("'" + word + "' is no integer");
+    }
+  }
+  void ReadSize(const std::string& text, Expr& expr) {
+    StatusOr<Expr> parsed = ParseExpr(text, vars_);
+    if (!parsed.ok()) return Fail(Message(parsed.status()));
+    if (parsed->dtype() != kInt64) return Fail("'" + text + "' is no i64");
+    expr = *parsed;
   }
 
   // Items between the brackets; commas inside parentheses do not separate.
@@ -185,10 +202,16 @@ StatusOr<Step> ParseStep(const std::string& line, const std::map<std::string, Va
 }
 
 Step Substitute(const Step& step, const Substitution& values) {
-  const auto* split = std::get_if<Split>(&step);
-  if (!split) return step;
-  Split known = *split;
-  for (Expr& factor : known.factors) factor = Substitute(factor, values);
+  auto into = Overloaded{
+      [&](Expr& expr) { expr = Substitute(expr, values); },
+      [&](std::vector<Expr>& list) {
+        for (Expr& expr : list) expr = Substitute(expr, values);
+      },
+      [](auto&) {},
+  };
+  Step known = step;
+  std::visit([&](auto& s) { std::apply([&](auto&... field) { (into(field), ...); }, s.Fields()); },
+             known);
   return known;
 }
 

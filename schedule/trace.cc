@@ -7,35 +7,20 @@
 namespace tcc {
 namespace {
 
-// "tile NAME LOW HIGH"
-StatusOr<Var> ParseTile(const std::string& line) {
-  std::istringstream words(line);
-  std::string keyword, name, rest;
-  int64_t low = 0, high = 0;
-  if (!(words >> keyword >> name >> low >> high) || (words >> rest) || low < 1 || high < low) {
-    return InvalidInput("'{}'; expected 'tile NAME LOW HIGH' with 1 <= LOW <= HIGH", line);
-  }
-  return TileVar(name, low, high);
-}
-
-Substitution Values(const std::vector<Var>& vars, const Decisions& decisions) {
-  Substitution values;
-  for (const Var& var : vars) {
-    auto found = decisions.find(var->name);
-    if (found != decisions.end()) values.emplace(var, Expr(found->second));
-  }
-  return values;
+void AddValue(const Var& var, const Decisions& decisions, Substitution& values) {
+  auto found = decisions.find(var->name);
+  if (found != decisions.end()) values.emplace(var, Expr(found->second));
 }
 
 Status CheckDecisions(const Trace& trace, const Decisions& decisions) {
   size_t matched = 0;
-  for (const Var& var : trace.vars) {
-    auto found = decisions.find(var->name);
+  for (const FreeSize& size : trace.sizes) {
+    auto found = decisions.find(size.var->name);
     if (found == decisions.end()) continue;
     ++matched;
-    if (found->second < var->low || found->second > var->high) {
-      return InvalidInput("tile '{}' is {}; expected {} to {}", var->name, found->second, var->low,
-                          var->high);
+    if (!Allows(size, found->second)) {
+      return InvalidInput("tile '{}' is {}; expected a value of '{}'", size.var->name,
+                          found->second, Print(size));
     }
   }
   if (matched != decisions.size()) {
@@ -49,9 +34,7 @@ Status CheckDecisions(const Trace& trace, const Decisions& decisions) {
 
 std::string Print(const Trace& trace) {
   std::string text;
-  for (const Var& var : trace.vars) {
-    text += fmt::format("tile {} {} {}\n", var->name, var->low, var->high);
-  }
+  for (const FreeSize& size : trace.sizes) text += Print(size) + "\n";
   for (const Step& step : trace.steps) text += Print(step) + "\n";
   return text;
 }
@@ -65,12 +48,12 @@ StatusOr<Trace> ParseTrace(const std::string& text) {
     if (line.find_first_not_of(" \t\r") == std::string::npos || line[0] == '#') continue;
     std::string where = fmt::format("line {}", number);
     if (line.starts_with("tile ")) {
-      StatusOr<Var> var = ParseTile(line);
-      if (!var.ok()) return Annotate(var.status(), where);
-      if (!vars.emplace((*var)->name, *var).second) {
-        return InvalidInput("{}: tile '{}' is declared twice", where, (*var)->name);
+      StatusOr<FreeSize> size = ParseFreeSize(line);
+      if (!size.ok()) return Annotate(size.status(), where);
+      if (!vars.emplace(size->var->name, size->var).second) {
+        return InvalidInput("{}: tile '{}' is declared twice", where, size->var->name);
       }
-      trace.vars.push_back(*var);
+      trace.sizes.push_back(*std::move(size));
       continue;
     }
     StatusOr<Step> step = ParseStep(line, vars);
@@ -83,11 +66,12 @@ StatusOr<Trace> ParseTrace(const std::string& text) {
 StatusOr<SymbolicProgram> Instantiate(const Function& fn, const Trace& trace,
                                       const Decisions& decisions) {
   TCC_RETURN_IF_ERROR(CheckDecisions(trace, decisions));
-  Substitution values = Values(trace.vars, decisions);
+  Substitution values;
+  for (const FreeSize& size : trace.sizes) AddValue(size.var, decisions, values);
   SymbolicProgram program{fn, {}, trace};
   program.fn.level = Level::kScheduled;
-  for (const Var& var : trace.vars) {
-    if (!values.contains(var)) program.fn.vars.push_back(var);
+  for (const FreeSize& size : trace.sizes) {
+    if (!values.contains(size.var)) program.fn.vars.push_back(size.var);
   }
   for (size_t i = 0; i < trace.steps.size(); ++i) {
     Step step = Substitute(trace.steps[i], values);
@@ -102,19 +86,23 @@ StatusOr<SymbolicProgram> Instantiate(const Function& fn, const Trace& trace,
 }
 
 StatusOr<Function> Replay(const Function& fn, const Trace& trace, const Decisions& decisions) {
-  for (const Var& var : trace.vars) {
-    if (!decisions.contains(var->name)) return InvalidInput("tile '{}' has no value", var->name);
+  for (const FreeSize& size : trace.sizes) {
+    if (!decisions.contains(size.var->name)) {
+      return InvalidInput("tile '{}' has no value", size.var->name);
+    }
   }
   TCC_ASSIGN_OR_RETURN(SymbolicProgram program, Instantiate(fn, trace, decisions));
   return program.fn;
 }
 
 Substitution ToSubstitution(const Function& fn, const Decisions& decisions) {
-  return Values(fn.vars, decisions);
+  Substitution values;
+  for (const Var& var : fn.vars) AddValue(var, decisions, values);
+  return values;
 }
 
 bool Satisfies(const SymbolicProgram& program, const Decisions& decisions) {
-  Substitution values = Values(program.fn.vars, decisions);
+  Substitution values = ToSubstitution(program.fn, decisions);
   for (const Constraint& constraint : program.constraints) {
     std::optional<int64_t> excess = AsConstant(Simplify(Substitute(constraint.expr, values)));
     if (!excess || *excess > 0) return false;

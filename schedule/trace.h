@@ -4,23 +4,25 @@
 #include <string>
 #include <vector>
 
+#include "schedule/domain.h"
 #include "schedule/step.h"
 
 namespace tcc {
 
-// A schedule as data. `vars` are the sizes that are free in it; decisions (values for them) live
-// apart. Manual, generated and default schedules are all traces.
+// A schedule as data: the sizes that are free in it, each with the values it may take, and the
+// steps over them. Decisions (values for the sizes) live apart. Manual schedules, templates,
+// generated sketches and the default are all traces.
 struct Trace {
-  std::vector<Var> vars;  // Tile variables, each with its range
+  std::vector<FreeSize> sizes;
   std::vector<Step> steps;
 };
 
-// A line each for the variables ("tile ti 1 64") and the steps.
+// A line each for the sizes ("tile ti 1 64") and the steps.
 std::string Print(const Trace& trace);
 // Blank lines and lines that start with '#' are skipped. Errors name the line.
 StatusOr<Trace> ParseTrace(const std::string& text);
 
-// Values for some or all variables of a trace, by name.
+// Values for some or all sizes of a trace, by name.
 using Decisions = std::map<std::string, int64_t>;
 
 // The function with free sizes, and what must hold at a point: every constraint <= 0.
@@ -30,13 +32,13 @@ struct SymbolicProgram {
   Trace trace;
 };
 
-// Applies the steps one by one; variables without a decision stay free (in fn.vars). Error: the
-// first step that is not legal, by number and text, and why; or a decision out of its variable's
-// range.
+// Applies the steps one by one; sizes without a decision stay free (in fn.vars). Error: the
+// first step that is not legal, by number and text, and why; or a decision that its size does not
+// allow.
 StatusOr<SymbolicProgram> Instantiate(const Function& fn, const Trace& trace,
                                       const Decisions& decisions = {});
 
-// Instantiate with a decision for every variable.
+// Instantiate with a decision for every size.
 StatusOr<Function> Replay(const Function& fn, const Trace& trace, const Decisions& decisions = {});
 
 // The variables of a program as a substitution of the decisions.

@@ -71,8 +71,8 @@ class Proposer {
       if (random_.OneIn(4)) {
         factors.push_back(Expr(random_.Between(1, 4)));
       } else {
-        trace_.vars.push_back(TileVar("t" + std::to_string(trace_.vars.size()), 1, 15));
-        factors.push_back(trace_.vars.back());
+        trace_.sizes.push_back({TileVar("t" + std::to_string(trace_.sizes.size()), 1, 15)});
+        factors.push_back(trace_.sizes.back().var);
       }
     }
     return factors;
@@ -90,10 +90,10 @@ Trace RandomTrace(const Function& fn, int steps, Random& random) {
   Function current = fn;
   current.level = Level::kScheduled;
   for (int tries = 0; tries < 12 * steps && static_cast<int>(trace.steps.size()) < steps; ++tries) {
-    size_t vars = trace.vars.size();
+    size_t sizes = trace.sizes.size();
     Step step = Proposer(current, trace, random).Propose();
     if (!Check(current, step).ok()) {
-      trace.vars.resize(vars);
+      trace.sizes.resize(sizes);
       continue;
     }
     current = Apply(current, step);
@@ -104,9 +104,11 @@ Trace RandomTrace(const Function& fn, int steps, Random& random) {
 
 Decisions RandomDecisions(const Trace& trace, Random& random) {
   Decisions decisions;
-  for (const Var& var : trace.vars) {
-    int64_t value = random.OneIn(6) ? 1 : random.Between(1, random.OneIn(4) ? 15 : 5);
-    decisions[var->name] = std::clamp(value, var->low, var->high);
+  for (const FreeSize& size : trace.sizes) {
+    std::vector<int64_t> values = ValuesOf(size);
+    int64_t wanted = random.OneIn(6) ? 1 : random.Between(1, random.OneIn(4) ? 15 : 5);
+    auto near = std::lower_bound(values.begin(), values.end(), wanted);
+    decisions[size.var->name] = near == values.end() ? values.back() : *near;
   }
   return decisions;
 }

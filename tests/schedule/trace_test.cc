@@ -41,8 +41,8 @@ TEST_CASE("a trace with every step is read and printed as it was", "[schedule][t
   REQUIRE(trace.ok());
   CHECK(trace->steps.size() == 14);
   CHECK(Print(*trace) == kEveryStep);
-  CHECK(trace->vars[1]->low == 2);
-  CHECK(trace->vars[1]->high == 4);
+  CHECK(trace->sizes[1].var->low == 2);
+  CHECK(trace->sizes[1].var->high == 4);
 }
 
 TEST_CASE("white space, blank lines and comments do not matter", "[schedule][trace]") {
@@ -93,9 +93,12 @@ TEST_CASE("a malformed trace is a message with its line", "[schedule][trace]") {
       {"bind mm/i threadIdx.w",
        "line 1: step 'bind mm/i threadIdx.w': 'threadIdx.w' is no kind of loop"},
       {"set_scope T attic", "line 1: step 'set_scope T attic': 'attic' is no scope"},
-      {"tile t 0 9", "line 1: 'tile t 0 9'; expected 'tile NAME LOW HIGH' with 1 <= LOW <= HIGH"},
-      {"tile t 4 3", "line 1: 'tile t 4 3'; expected 'tile NAME LOW HIGH' with 1 <= LOW <= HIGH"},
-      {"tile t 4", "line 1: 'tile t 4'; expected 'tile NAME LOW HIGH' with 1 <= LOW <= HIGH"},
+      {"tile t 0 9",
+       "line 1: 'tile t 0 9'; expected 'tile NAME LOW HIGH [DOMAIN]' with 1 <= LOW <= HIGH"},
+      {"tile t 4 3",
+       "line 1: 'tile t 4 3'; expected 'tile NAME LOW HIGH [DOMAIN]' with 1 <= LOW <= HIGH"},
+      {"tile t 4",
+       "line 1: 'tile t 4'; expected 'tile NAME LOW HIGH [DOMAIN]' with 1 <= LOW <= HIGH"},
       {"tile t 1 9\ntile t 1 9", "line 2: tile 't' is declared twice"},
   };
   for (const Row& row : rows) {
@@ -120,8 +123,8 @@ TEST_CASE("decisions must be in range and for variables of the trace", "[schedul
     return Message(Replay(mm, *trace, decisions).status());
   };
   CHECK(error({{"t", 2}, {"u", 3}}).empty());
-  CHECK(error({{"t", 1}, {"u", 3}}) == "tile 't' is 1; expected 2 to 9");
-  CHECK(error({{"t", 2}, {"u", 4}}) == "tile 'u' is 4; expected 1 to 3");
+  CHECK(error({{"t", 1}, {"u", 3}}) == "tile 't' is 1; expected a value of 'tile t 2 9'");
+  CHECK(error({{"t", 2}, {"u", 4}}) == "tile 'u' is 4; expected a value of 'tile u 1 3'");
   CHECK(error({{"t", 2}}) == "tile 'u' has no value");
   CHECK(error({{"t", 2}, {"u", 1}, {"w", 1}}) ==
         "1 decisions are for variables that the trace does not have");
