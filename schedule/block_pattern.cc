@@ -1,0 +1,88 @@
+#include "schedule/block_pattern.h"
+
+#include <algorithm>
+
+#include "ir/visitor.h"
+#include "schedule/loop_tree.h"
+#include "schedule/placement.h"
+
+namespace tcc {
+namespace {
+
+// Every load of `buffer` is at the reader's own spatial variables, in their order.
+bool ReadsPlainly(const Block& reader, const Var& buffer) {
+  for (const Access& read : ReadsOf(reader)) {
+    if (!(read.buffer == buffer)) continue;
+    if (read.indices.size() != reader.iters.size()) return false;
+    for (size_t d = 0; d < read.indices.size(); ++d) {
+      if (!read.indices[d].same_as(reader.iters[d].var)) return false;
+    }
+  }
+  return true;
+}
+
+bool Uses(const Access& access, const Var& var) {
+  return std::any_of(access.indices.begin(), access.indices.end(),
+                     [&](const Expr& index) { return UsesVar(index, var); });
+}
+
+}  // namespace
+
+bool IsReduction(const Block& block) {
+  return block.body.as<Reduce>() != nullptr;
+}
+
+bool IsOrdered(const Block& block) {
+  return !IsReduction(block) && !ItersOf(block, IterKind::kReduce).empty();
+}
+
+std::vector<size_t> ItersOf(const Block& block, IterKind kind) {
+  std::vector<size_t> iters;
+  for (size_t i = 0; i < block.iters.size(); ++i) {
+    if (block.iters[i].kind == kind) iters.push_back(i);
+  }
+  return iters;
+}
+
+bool HasReuse(const Block& block) {
+  const auto* reduce = block.body.as<Reduce>();
+  if (!reduce) return false;
+  for (const Access& read : ReadsOf(block)) {
+    for (size_t i : ItersOf(block, IterKind::kSpatial)) {
+      bool real = AsConstant(block.iters[i].domain) != std::optional<int64_t>(1);
+      if (real && !Uses(read, block.iters[i].var)) return true;
+    }
+  }
+  return false;
+}
+
+bool WritesPlainly(const Block& block) {
+  const auto* reduce = block.body.as<Reduce>();
+  if (!reduce || reduce->init != ReduceInit::kFirstInstance || reduce->outputs.size() != 1) {
+    return false;
+  }
+  std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
+  const std::vector<Expr>& indices = reduce->outputs[0].indices;
+  if (indices.size() != spatial.size()) return false;
+  for (size_t d = 0; d < spatial.size(); ++d) {
+    if (!indices[d].same_as(block.iters[spatial[d]].var)) return false;
+  }
+  return true;
+}
+
+const Block* EpilogueOf(const Function& fn, const Block& block) {
+  std::vector<Access> writes = WritesOf(block);
+  if (writes.size() != 1 || IsParameter(fn, writes[0].buffer)) return nullptr;
+  const Var& buffer = writes[0].buffer;
+  const Block* reader = nullptr;
+  for (const Ref<Block>& other : BlocksOf(fn.body)) {
+    if (other->name == block.name || !Accesses(*other, buffer)) continue;
+    if (reader || !ItersOf(*other, IterKind::kReduce).empty() || Writes(*other, buffer)) {
+      return nullptr;
+    }
+    reader = other.get();
+  }
+  return reader && ReadsPlainly(*reader, buffer) ? reader : nullptr;
+}
+
+}  // namespace tcc

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/function.h"
+
+// What sketch rules ask about a block.
+namespace tcc {
+
+bool IsReduction(const Block& block);
+// Its reduce variables have an order (IterKind): only loops round them may be touched.
+bool IsOrdered(const Block& block);
+
+// Positions of the block's iteration variables of that kind.
+std::vector<size_t> ItersOf(const Block& block, IterKind kind);
+
+// Whether some operand is used again by other values of a spatial variable: an index of no part of
+// it has that variable. What tiling is good for.
+bool HasReuse(const Block& block);
+
+// A reduction that sets its own identities and writes one buffer at just its spatial variables, in
+// their order.
+bool WritesPlainly(const Block& block);
+
+// The block that alone reads what `block` alone writes, element by element at its own variables, or
+// nullptr. What is written is no parameter.
+const Block* EpilogueOf(const Function& fn, const Block& block);
+
+}  // namespace tcc

@@ -1,0 +1,120 @@
+#include "schedule/sketch.h"
+
+#include <algorithm>
+
+#include "ir/support/check.h"
+#include "schedule/sketch_rules.h"
+
+namespace tcc {
+namespace {
+
+int64_t Nearest(const std::vector<int64_t>& values, int64_t wanted) {
+  return *std::min_element(values.begin(), values.end(), [&](int64_t a, int64_t b) {
+    return std::abs(a - wanted) < std::abs(b - wanted);
+  });
+}
+
+}  // namespace
+
+SketchState::SketchState(const Function& fn) : fn_(fn) {
+  fn_.level = Level::kScheduled;
+}
+
+bool SketchState::Try(const Step& step) {
+  if (!Check(fn_, step).ok()) return false;
+  fn_ = Apply(fn_, step);
+  sketch_.trace.steps.push_back(step);
+  return true;
+}
+
+void SketchState::Do(const Step& step) {
+  Status status = Check(fn_, step).status();
+  TCC_CHECK(status.ok()) << Print(step) << " of a sketch: " << Message(status);
+  Try(step);
+}
+
+Expr SketchState::Size(const std::string& name, int64_t high, Domain domain, int64_t start) {
+  FreeSize size{TileVar(name, 1, std::max<int64_t>(high, 1)), std::move(domain)};
+  std::vector<int64_t> values = ValuesOf(size);
+  TCC_CHECK(!values.empty()) << Print(size) << " allows no value";
+  if (values.size() == 1) return values[0];
+  sketch_.start[name] = Nearest(values, start);
+  fn_.vars.push_back(size.var);
+  sketch_.trace.sizes.push_back(size);
+  return size.var;
+}
+
+const Block* SketchState::Next() const {
+  for (const Ref<Block>& block : BlocksOf(fn_.body)) {
+    if (std::find(done_.begin(), done_.end(), block->name) == done_.end()) return block.get();
+  }
+  return nullptr;
+}
+
+void SketchState::MarkDone(const std::string& block) {
+  done_.push_back(block);
+}
+
+void SketchState::AddRuleName(std::string_view rule) {
+  if (!sketch_.name.empty()) sketch_.name += ", ";
+  sketch_.name += rule;
+}
+
+namespace {
+
+// What `state` becomes by the first rule that fits its next block.
+std::vector<SketchState> Advance(const SketchState& state, const Block& block, const Target& target,
+                                 std::span<const SketchRule> rules) {
+  std::string name = block.name;
+  std::vector<SketchState> next;
+  for (const SketchRule& rule : rules) {
+    next = rule.apply(state, block, target);
+    for (SketchState& forked : next) forked.AddRuleName(rule.name);
+    if (!next.empty()) break;
+  }
+  if (next.empty()) next.push_back(state);
+  for (SketchState& forked : next) forked.MarkDone(name);
+  return next;
+}
+
+}  // namespace
+
+std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
+                                     std::span<const SketchRule> rules) {
+  std::vector<SketchState> open = {SketchState(fn)};
+  std::vector<Sketch> done;
+  while (!open.empty()) {
+    SketchState state = std::move(open.front());
+    open.erase(open.begin());
+    const Block* block = state.Next();
+    if (block == nullptr) {
+      done.push_back(state.sketch());
+      continue;
+    }
+    std::vector<SketchState> forks = Advance(state, *block, target, rules);
+    // The first fork is always followed; others while there is room.
+    for (size_t i = 0; i < forks.size(); ++i) {
+      if (i == 0 || open.size() + done.size() < kMaxSketches) open.push_back(std::move(forks[i]));
+    }
+  }
+  return done;
+}
+
+std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target) {
+  if (target.kind == TargetKind::kReference) return {};
+  return GenerateSketches(fn, target, SketchRules(target));
+}
+
+std::span<const SketchRule> SketchRules(const Target& target) {
+  switch (target.kind) {
+    case TargetKind::kCpu:
+      return {};
+    case TargetKind::kCuda:
+      return GpuSketchRules();
+    case TargetKind::kReference:
+      return {};
+  }
+  TCC_UNREACHABLE();
+}
+
+}  // namespace tcc

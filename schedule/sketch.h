@@ -1,0 +1,73 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/target.h"
+#include "schedule/trace.h"
+
+namespace tcc {
+
+// One way to run a task: a trace for one of its variants whose sizes are free, and a point to start
+// from: a value for every size, chosen from extents and the target alone. A search point is a
+// sketch and other values.
+struct Sketch {
+  std::string name;    // the rules that made it, "tile, map"
+  size_t variant = 0;  // of the task
+  Trace trace;
+  Decisions start;
+};
+
+// A schedule being made: what the steps so far have made of the function.
+class SketchState {
+ public:
+  explicit SketchState(const Function& fn);
+
+  const Function& fn() const { return fn_; }
+  const Sketch& sketch() const { return sketch_; }
+
+  // Takes a step that is legal; the rule has seen to that.
+  void Do(const Step& step);
+  // Takes the step if it is legal.
+  bool Try(const Step& step);
+
+  // A size left free, in [1, high]; `start` is moved to the nearest value that is allowed. A range
+  // with a single value is that value and no variable.
+  Expr Size(const std::string& name, int64_t high, Domain domain, int64_t start);
+
+  // The first block that no rule has dealt with, nullptr after the last. A rule marks what it deals
+  // with beside the block that it is given: copies, consumers, initialisations.
+  const Block* Next() const;
+  void MarkDone(const std::string& block);
+  void AddRuleName(std::string_view rule);
+
+ private:
+  Function fn_;
+  Sketch sketch_;
+  std::vector<std::string> done_;
+};
+
+// A composite schedule: from a state and its next block, the states that it may go on as. None: the
+// rule does not fit the block. More than one: the sketch forks.
+struct SketchRule {
+  std::string_view name;
+  std::vector<SketchState> (*apply)(const SketchState& state, const Block& block,
+                                    const Target& target);
+  std::string_view fits;
+};
+
+// The rules for a target, in order: the first that fits a block schedules it. The last row fits
+// every block, so that nothing is left unbound.
+std::span<const SketchRule> SketchRules(const Target& target);
+
+// Every sketch of `fn` (kTensor, static extents), at least one and at most `kMaxSketches`; none for
+// the reference target, which runs functions as they are. `rules` may be a caller's own; a block
+// that none of them fits stays as it is.
+inline constexpr size_t kMaxSketches = 16;
+std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
+                                     std::span<const SketchRule> rules);
+std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target);
+
+}  // namespace tcc

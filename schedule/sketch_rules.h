@@ -1,0 +1,12 @@
+#pragma once
+
+#include <span>
+
+#include "schedule/sketch.h"
+
+// The tables behind SketchRules.
+namespace tcc {
+
+std::span<const SketchRule> GpuSketchRules();
+
+}  // namespace tcc

@@ -1,0 +1,90 @@
+#include "schedule/sketch.h"
+
+#include <catch2/catch.hpp>
+
+#include "ir/printer.h"
+#include "ir/visitor.h"
+#include "tests/programs/point_check.h"
+#include "tests/programs/random_trace.h"
+#include "tests/programs/spike_programs.h"
+
+using namespace tcc;
+
+namespace {
+
+Target Gpu() {
+  return {.name = "sm_86", .kind = TargetKind::kCuda, .sm = 86};
+}
+
+struct Case {
+  std::string name;
+  Function fn;
+};
+
+std::vector<Case> Cases() {
+  ConvShape conv;
+  conv.height = 7;
+  conv.width = 6;
+  conv.channels = 3;
+  conv.filters = 5;
+  conv.pad = 1;
+  ConvShape strided = conv;
+  strided.stride = 2;
+  strided.dilation = 2;
+  return {{"matmul", MatmulFunction(7, 11, 5)},
+          {"matmul of one row", MatmulFunction(1, 13, 9)},
+          {"convolution", ConvFunction(conv)},
+          {"strided convolution", ConvFunction(strided)},
+          {"softmax", SoftmaxFunction(5, 13)},
+          {"two readers", TwoReadersFunction(9)},
+          {"empty reduction", EmptyReductionFunction(3)}};
+}
+
+// A program whose sizes satisfy what the steps ask for.
+SymbolicProgram ProgramOfSketch(const Function& fn, const Sketch& sketch) {
+  StatusOr<SymbolicProgram> program = Instantiate(fn, sketch.trace);
+  INFO(Print(sketch.trace));
+  REQUIRE(program.status() == OkStatus());
+  return *program;
+}
+
+}  // namespace
+
+TEST_CASE("every sketch starts from a legal point and is right there and elsewhere",
+          "[schedule][sketch]") {
+  Random random(7);
+  for (const Case& c : Cases()) {
+    for (const Sketch& sketch : GenerateSketches(c.fn, Gpu())) {
+      INFO(c.name << ": " << sketch.name << "\n" << Print(sketch.trace));
+      SymbolicProgram program = ProgramOfSketch(c.fn, sketch);
+      CHECK(Satisfies(program, sketch.start));
+      CHECK(CheckPoint(c.fn, program, sketch.start, random).message == "");
+      for (int point = 0; point < 10; ++point) {
+        Decisions decisions = RandomDecisions(sketch.trace, random);
+        if (!Satisfies(program, decisions)) continue;
+        PointReport report = CheckPoint(c.fn, program, decisions, random);
+        CHECK(report.message == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("a sketch for a GPU leaves no launch unbound", "[schedule][sketch]") {
+  for (const Case& c : Cases()) {
+    std::vector<Sketch> sketches = GenerateSketches(c.fn, Gpu());
+    REQUIRE_FALSE(sketches.empty());
+    for (const Sketch& sketch : sketches) {
+      Function fn = ProgramOfSketch(c.fn, sketch).fn;
+      INFO(c.name << ": " << sketch.name << "\n" << Print(fn));
+      for (const Ref<Block>& block : BlocksOf(fn.body)) {
+        bool blocks = false, threads = block->iters.empty();
+        for (const Ref<For>& loop : LoopsOn(FindBlock(fn, block->name).value())) {
+          blocks = blocks || IsBlockIdx(loop->for_kind);
+          threads = threads || IsThreadIdx(loop->for_kind);
+        }
+        CHECK(blocks);
+        CHECK(threads);
+      }
+    }
+  }
+}
