@@ -35,6 +35,7 @@ FuzzResult RunPoints(const std::string& subcommand, const FuzzOptions& options,
 
 // The subcommands, each described in the table of main.cc.
 FuzzResult FuzzExpr(const FuzzOptions& options);
+FuzzResult FuzzGpuSchedule(const FuzzOptions& options);
 FuzzResult FuzzInput(const FuzzOptions& options);
 FuzzResult FuzzModel(const FuzzOptions& options);
 FuzzResult FuzzSchedule(const FuzzOptions& options);

@@ -17,6 +17,8 @@ struct Subcommand {
 
 constexpr Subcommand kSubcommands[] = {
     {"expr", FuzzExpr, "simplifier, bounds, prover and affine forms against plain evaluation"},
+    {"gpu-schedule", FuzzGpuSchedule,
+     "GPU sketches at random points: threads, barriers and races, by the interpreter"},
     {"input", FuzzInput, "spoilt models, tensors, arrays and artefacts are refused, not obeyed"},
     {"model", FuzzModel, "random models: machine code, interpreter and graph passes agree"},
     {"schedule", FuzzSchedule,
