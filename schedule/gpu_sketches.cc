@@ -3,6 +3,7 @@
 
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
+#include "schedule/sketch_parts.h"
 #include "schedule/sketch_rules.h"
 
 // Sketch rules for CUDA targets. Each nest at the function's root is one launch; every one gets its
@@ -11,26 +12,6 @@ namespace tcc {
 namespace {
 
 constexpr int64_t kMaxThreads = 1024;
-
-std::string LevelKey(const LoopRef& loop, int level) {
-  return loop + "." + std::to_string(level);
-}
-
-// The loops, which are perfectly nested in this order, as one.
-LoopRef FuseAll(SketchState& state, const std::vector<LoopRef>& loops) {
-  LoopRef fused = loops[0];
-  for (size_t i = 1; i < loops.size(); ++i) {
-    state.Do(Fuse{fused, loops[i]});
-    fused = FusedKey(fused, loops[i]);
-  }
-  return fused;
-}
-
-std::vector<LoopRef> KeysOf(const Block& block, const std::vector<size_t>& iters) {
-  std::vector<LoopRef> keys;
-  for (size_t i : iters) keys.push_back(BaseKey(block.name, block.iters[i]));
-  return keys;
-}
 
 // The extent of the loop as it stands.
 Expr ExtentOfLoop(const SketchState& state, const LoopRef& loop) {
@@ -72,7 +53,7 @@ class TiledContraction {
         reduce_(ItersOf(block, IterKind::kReduce)) {}
 
   SketchState Build() && {
-    PlaceResult();
+    reader_ = KeepResultLocal(state_, block_);
     SplitAxes();
     std::vector<LoopRef> order;
     for (const auto* level : {&s_[0], &s_[1], &r_[0], &r_[1], &s_[2], &r_[2], &s_[3]}) {
@@ -83,7 +64,7 @@ class TiledContraction {
     thread_loop_ = FuseAll(state_, s_[1]);
     threads_ = ExtentOfLoop(state_, thread_loop_);
     state_.Do(Bind{thread_loop_, ForKind::kThreadIdxX});
-    state_.Do(ReverseComputeAt{last_, thread_loop_});
+    state_.Do(ReverseComputeAt{reader_.block, thread_loop_});
     StageOperands();
     state_.Do(DecomposeReduction{block_.name, r_[0][0]});
     UnrollRegisters();
@@ -91,24 +72,6 @@ class TiledContraction {
   }
 
  private:
-  // The results get a register tile: the consumer reads it, or a write-back.
-  void PlaceResult() {
-    const Block* epilogue = EpilogueOf(state_.fn(), block_);
-    std::string output = WritesOf(block_)[0].buffer->name;
-    last_ = epilogue ? epilogue->name : block_.name + ".out";
-    if (epilogue) {
-      for (const IterVar& iter : epilogue->iters) last_loops_.push_back(BaseKey(last_, iter));
-      state_.Do(SetScope{output, Scope::kLocal});
-    } else {
-      state_.Do(CacheWrite{block_.name, output, Scope::kLocal, last_});
-      for (size_t d = 0; d < spatial_.size(); ++d) {
-        last_loops_.push_back(last_ + "/ax" + std::to_string(d));
-      }
-    }
-    state_.MarkDone(last_);
-    state_.MarkDone(block_.name + ".init");
-  }
-
   // The two largest axes from the right share the threads; one that is used up leaves its part.
   void SplitAxes() {
     std::vector<int64_t> threads(spatial_.size(), 1);
@@ -191,7 +154,7 @@ class TiledContraction {
       }
     }
     for (const LoopRef& loop : r_[2]) state_.Do(Unroll{loop});
-    for (const LoopRef& loop : last_loops_) state_.Do(Unroll{loop});
+    for (const LoopRef& loop : reader_.loops) state_.Do(Unroll{loop});
   }
 
   SketchState state_;
@@ -199,8 +162,7 @@ class TiledContraction {
   std::vector<size_t> spatial_, reduce_;
   std::array<std::vector<LoopRef>, 4> s_;  // loops of the spatial axes by level
   std::array<std::vector<LoopRef>, 3> r_;  // and of the reduce axes
-  std::string last_;                       // the block that reads the register tile
-  std::vector<LoopRef> last_loops_;
+  ResultReader reader_;                    // of the register tile
   LoopRef thread_loop_;
   Expr threads_;
 };

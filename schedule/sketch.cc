@@ -108,7 +108,7 @@ std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target) {
 std::span<const SketchRule> SketchRules(const Target& target) {
   switch (target.kind) {
     case TargetKind::kCpu:
-      return {};
+      return CpuSketchRules();
     case TargetKind::kCuda:
       return GpuSketchRules();
     case TargetKind::kReference:

@@ -7,6 +7,7 @@
 // The tables behind SketchRules.
 namespace tcc {
 
+std::span<const SketchRule> CpuSketchRules();
 std::span<const SketchRule> GpuSketchRules();
 
 }  // namespace tcc

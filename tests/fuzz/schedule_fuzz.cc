@@ -5,6 +5,7 @@
 #include "runtime/kernel_math.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/planted_mistakes.h"
+#include "tests/fuzz/sketch_point.h"
 #include "tests/programs/point_check.h"
 #include "tests/programs/random_trace.h"
 #include "tests/programs/spike_programs.h"
@@ -92,9 +93,16 @@ StatusOr<bool> CheckProgram(const SpikeProgram& spike, Random& random, Histogram
   return false;
 }
 
+// A third of the points are of CPU sketches, a half of those compiled.
 Status CheckPointOf(uint64_t seed, Histogram& histogram) {
   constexpr int kMaxPrograms = 100;
   Random random(seed);
+  if (seed % 3 == 0) {
+    TCC_ASSIGN_OR_RETURN(Target target, FindTarget("native"));
+    ++histogram["program of a sketch"];
+    RunLowered run = random.OneIn(2) ? RunLowered(RunCompiled) : nullptr;
+    return CheckSketchPoint(seed / 3, target, run, histogram);
+  }
   for (int tries = 0; tries < kMaxPrograms; ++tries) {
     SpikeProgram spike =
         random.OneIn(2) ? BuildSpike(random.Below(SpikeCount()), random) : RandomProgram(random);

@@ -2,6 +2,7 @@
 
 #include "ir/evaluate.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/sketch_point.h"
 #include "tests/fuzz/task_functions.h"
 #include "tests/programs/point_check.h"
 #include "tests/programs/random_trace.h"
@@ -19,16 +20,15 @@ struct SketchOfTask {
 
 // Every sketch of every operator of the built-in networks.
 const std::vector<SketchOfTask>& ZooSketches(const Target& target) {
-  static const auto* sketches = [&] {
-    auto* all = new std::vector<SketchOfTask>;
-    for (const TaskFunction& task : ZooTaskFunctions()) {
-      for (Sketch& sketch : GenerateSketches(task.fn, target)) {
-        all->push_back({&task, std::move(sketch)});
-      }
+  static auto* made = new std::map<std::string, std::vector<SketchOfTask>>;
+  auto [found, fresh] = made->try_emplace(target.name);
+  if (!fresh) return found->second;
+  for (const TaskFunction& task : ZooTaskFunctions()) {
+    for (Sketch& sketch : GenerateSketches(task.fn, target)) {
+      found->second.push_back({&task, std::move(sketch)});
     }
-    return all;
-  }();
-  return *sketches;
+  }
+  return found->second;
 }
 
 void CountTiles(const Sketch& sketch, const Decisions& decisions, Histogram& histogram) {
@@ -74,13 +74,14 @@ Decisions SmallDecisions(const SymbolicProgram& program, const Expr& issued, Ran
 }
 
 // False where no draw was legal and small enough.
-StatusOr<bool> CheckSketch(const TaskFunction& task, const Sketch& sketch, Random& random,
-                           Histogram& histogram) {
+StatusOr<bool> CheckSketch(const TaskFunction& task, const Sketch& sketch,
+                           const RunLowered& run_lowered, Random& random, Histogram& histogram) {
   StatusOr<SymbolicProgram> program = Instantiate(task.fn, sketch.trace);
   if (!program.ok()) return Annotate(program.status(), task.nodes + ": " + sketch.name);
   Expr issued = IssuedInstances(program->fn.body);
   PointCheckOptions options;
   options.max_instances = kMaxInstances;
+  options.run_lowered = run_lowered;
   for (int draw = 0; draw < kDraws; ++draw) {
     bool start = draw == 0 && random.OneIn(8);
     Decisions decisions = start ? sketch.start : SmallDecisions(*program, issued, random);
@@ -109,14 +110,16 @@ StatusOr<bool> CheckSketch(const TaskFunction& task, const Sketch& sketch, Rando
   return false;
 }
 
-// Even seeds go through the built-in networks' sketches in turn, odd ones draw a random model.
-Status CheckPointOf(uint64_t seed, const Target& target, Histogram& histogram) {
+}  // namespace
+
+Status CheckSketchPoint(uint64_t seed, const Target& target, const RunLowered& run_lowered,
+                        Histogram& histogram) {
   Random random(seed);
   if (seed % 2 == 0) {
     const std::vector<SketchOfTask>& sketches = ZooSketches(target);
     const SketchOfTask& row = sketches[seed / 2 % sketches.size()];
     ++histogram["built-in networks: " + row.sketch.name];
-    return CheckSketch(*row.task, row.sketch, random, histogram).status();
+    return CheckSketch(*row.task, row.sketch, run_lowered, random, histogram).status();
   }
   for (;;) {
     TCC_ASSIGN_OR_RETURN(std::vector<TaskFunction> tasks, RandomTaskFunctions(random));
@@ -125,17 +128,15 @@ Status CheckPointOf(uint64_t seed, const Target& target, Histogram& histogram) {
     std::vector<Sketch> sketches = GenerateSketches(task.fn, target);
     const Sketch& sketch = sketches[random.Below(sketches.size())];
     ++histogram["random models: " + sketch.name];
-    TCC_ASSIGN_OR_RETURN(bool checked, CheckSketch(task, sketch, random, histogram));
+    TCC_ASSIGN_OR_RETURN(bool checked, CheckSketch(task, sketch, run_lowered, random, histogram));
     if (checked) return OkStatus();
   }
 }
 
-}  // namespace
-
 FuzzResult FuzzGpuSchedule(const FuzzOptions& options) {
   Target target{.name = "sm_86", .kind = TargetKind::kCuda, .sm = 86};
   FuzzResult result = RunPoints("gpu-schedule", options, [&](uint64_t seed, Histogram& histogram) {
-    return CheckPointOf(seed, target, histogram);
+    return CheckSketchPoint(seed, target, nullptr, histogram);
   });
   result.histogram["sketches of the built-in networks"] =
       static_cast<int64_t>(ZooSketches(target).size());

@@ -16,6 +16,10 @@ Target Gpu() {
   return {.name = "sm_86", .kind = TargetKind::kCuda, .sm = 86};
 }
 
+Target Cpu() {
+  return FindTarget("x86-64-v4").value();
+}
+
 struct Case {
   std::string name;
   Function fn;
@@ -54,7 +58,9 @@ TEST_CASE("every sketch starts from a legal point and is right there and elsewhe
           "[schedule][sketch]") {
   Random random(7);
   for (const Case& c : Cases()) {
-    for (const Sketch& sketch : GenerateSketches(c.fn, Gpu())) {
+    std::vector<Sketch> sketches = GenerateSketches(c.fn, Gpu());
+    for (Sketch& sketch : GenerateSketches(c.fn, Cpu())) sketches.push_back(std::move(sketch));
+    for (const Sketch& sketch : sketches) {
       INFO(c.name << ": " << sketch.name << "\n" << Print(sketch.trace));
       SymbolicProgram program = ProgramOfSketch(c.fn, sketch);
       CHECK(Satisfies(program, sketch.start));

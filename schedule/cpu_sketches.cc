@@ -1,0 +1,200 @@
+#include <algorithm>
+
+#include "schedule/block_pattern.h"
+#include "schedule/default_tiles.h"
+#include "schedule/sketch_parts.h"
+#include "schedule/sketch_rules.h"
+
+// Sketch rules for CPUs: vectors along the last axis, register tiles, outer loops in parallel.
+namespace tcc {
+namespace {
+
+// Below this many scalar steps a fork and join costs more than it saves.
+constexpr int64_t kParallelWork = 1 << 15;
+
+void RunInParallel(SketchState& state, const Block& block, const std::vector<LoopRef>& loops) {
+  if (loops.empty() || WorkOf(block) < kParallelWork) return;
+  state.Do(Parallel{FuseAll(state, loops)});
+}
+
+// Powers of two up to the widest vector, and the whole extent where it is shorter than that.
+Domain LanesOf(int64_t extent, int64_t widest) {
+  Domain lanes{DomainKind::kChoice, {}};
+  for (int64_t value = 1; value <= std::min(extent, widest); value *= 2) {
+    lanes.numbers.push_back(value);
+  }
+  if (extent < widest && lanes.numbers.back() != extent) lanes.numbers.push_back(extent);
+  return lanes;
+}
+
+// Which axis varies slower while tiles are computed one after another.
+enum class TileOrder { kColumnsOutside, kRowsOutside };
+
+// A reduction by register tiles: `rows` of one axis times `registers` vectors of another stay in
+// registers through the whole reduction.
+//
+//   parallel (columns.0, others, rows.0) { columns.1 { rows.1 {
+//     r...  rows.2 columns.2 columns.3: tile += ...
+//     the consumer, or the write-back, of the tile } } }
+class RegisterTiled {
+ public:
+  RegisterTiled(const SketchState& state, const Block& block, const Target& target, TileOrder order)
+      : state_(state),
+        block_(block),
+        target_(target),
+        order_(order),
+        spatial_(ItersOf(block, IterKind::kSpatial)),
+        reduce_(ItersOf(block, IterKind::kReduce)) {
+    // A dimension that is kept has an extent of 1: the last ones that have more.
+    columns_ = spatial_.size() - 1;
+    while (columns_ > 0 && Extent(columns_) == 1) --columns_;
+    for (size_t s = 0; s < spatial_.size(); ++s) {
+      if (s != columns_ && Extent(s) > 1) rows_ = s;
+    }
+  }
+
+  SketchState Build() && {
+    DType dtype = WritesOf(block_)[0].buffer.dtype();
+    ResultReader reader = KeepResultLocal(state_, block_);
+    tile_ = ChooseRegisterTile(rows_ ? Extent(*rows_) : 1, Extent(columns_), target_, dtype);
+    SplitColumns(dtype);
+    if (rows_) SplitRows();
+
+    std::vector<LoopRef> order = OuterLoops();
+    std::vector<LoopRef> outer = order;
+    std::vector<LoopRef> middle = MiddleLoops();
+    std::vector<LoopRef> reduce = KeysOf(block_, reduce_);
+    order.insert(order.end(), middle.begin(), middle.end());
+    order.insert(order.end(), reduce.begin(), reduce.end());
+    if (rows_) order.push_back(LevelKey(Key(*rows_), 2));
+    order.push_back(LevelKey(Key(columns_), 2));
+    order.push_back(LevelKey(Key(columns_), 3));
+    state_.Do(Reorder{order});
+    state_.Do(ReverseComputeAt{reader.block, middle.back()});
+    state_.Do(DecomposeReduction{block_.name, reduce[0]});
+
+    for (const std::string& name : {block_.name, block_.name + ".init"}) {
+      std::string columns = name + Key(columns_).substr(block_.name.size());
+      state_.Do(Vectorize{LevelKey(columns, 3)});
+      state_.Do(Unroll{LevelKey(columns, 2)});
+      if (rows_) state_.Do(Unroll{LevelKey(name + Key(*rows_).substr(block_.name.size()), 2)});
+    }
+    if (rows_) state_.Do(Unroll{reader.loops[*rows_]});
+    const LoopRef& columns = reader.loops[columns_];
+    state_.Do(Split{columns, {lanes_}});
+    state_.Do(Unroll{LevelKey(columns, 0)});
+    state_.Do(Vectorize{LevelKey(columns, 1)});
+    RunInParallel(state_, block_, outer);
+    return std::move(state_);
+  }
+
+  bool HasRows() const { return rows_.has_value(); }
+
+ private:
+  int64_t Extent(size_t s) const { return ExtentOf(block_, spatial_[s]); }
+  LoopRef Key(size_t s) const { return BaseKey(block_.name, block_.iters[spatial_[s]]); }
+
+  void SplitColumns(DType dtype) {
+    int64_t extent = Extent(columns_);
+    int64_t widest = std::max<int64_t>(target_.vector_bytes / std::max(dtype.bytes(), 1), 1);
+    LoopRef key = Key(columns_);
+    lanes_ = state_.Size(LevelKey(key, 3), std::max(extent, widest), LanesOf(extent, widest),
+                         tile_.lanes);
+    Expr registers = state_.Size(LevelKey(key, 2), 8, {}, tile_.registers);
+    Expr panels = state_.Size(LevelKey(key, 1), std::min<int64_t>(extent, 1024), {}, 1);
+    state_.Do(Split{key, {panels, registers, lanes_}});
+  }
+
+  // As many rows as the tile has room for; at first one thread takes all tiles of a panel in turn,
+  // while its columns stay in the cache.
+  void SplitRows() {
+    int64_t extent = Extent(*rows_);
+    LoopRef key = Key(*rows_);
+    Expr rows = state_.Size(LevelKey(key, 2), std::min<int64_t>(extent, 30), {}, tile_.rows);
+    int64_t tiles = (extent + tile_.rows - 1) / tile_.rows;
+    Expr tiles_in_turn = state_.Size(LevelKey(key, 1), extent, {}, tiles);
+    state_.Do(Split{key, {tiles_in_turn, rows}});
+  }
+
+  std::vector<LoopRef> OuterLoops() const {
+    std::vector<LoopRef> outer = {LevelKey(Key(columns_), 0)};
+    for (size_t s = 0; s < spatial_.size(); ++s) {
+      if (s != columns_) outer.push_back(rows_ == s ? LevelKey(Key(s), 0) : Key(s));
+    }
+    return outer;
+  }
+
+  std::vector<LoopRef> MiddleLoops() const {
+    std::vector<LoopRef> middle = {LevelKey(Key(columns_), 1)};
+    if (rows_) middle.push_back(LevelKey(Key(*rows_), 1));
+    if (order_ == TileOrder::kRowsOutside) std::reverse(middle.begin(), middle.end());
+    return middle;
+  }
+
+  SketchState state_;
+  const Block& block_;
+  const Target& target_;
+  TileOrder order_;
+  std::vector<size_t> spatial_, reduce_;  // of the block's iteration variables
+  size_t columns_ = 0;                    // into spatial_: the axis of the vectors
+  std::optional<size_t> rows_;            // into spatial_
+  RegisterTile tile_;
+  Expr lanes_;
+};
+
+std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
+                                  const Target& target) {
+  bool fits = IsReduction(block) && WritesPlainly(block) &&
+              !ItersOf(block, IterKind::kSpatial).empty() &&
+              !ItersOf(block, IterKind::kReduce).empty();
+  if (!fits) return {};
+  RegisterTiled columns(state, block, target, TileOrder::kColumnsOutside);
+  bool both = columns.HasRows();
+  std::vector<SketchState> forks = {std::move(columns).Build()};
+  if (both) {
+    forks.push_back(RegisterTiled(state, block, target, TileOrder::kRowsOutside).Build());
+  }
+  return forks;
+}
+
+// Outer loops in parallel, vectors along the last.
+std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
+                                 const Target& target) {
+  if (!ItersOf(block, IterKind::kReduce).empty()) return {};
+  SketchState next = state;
+  if (block.iters.empty()) return {next};
+  std::vector<LoopRef> loops = KeysOf(block, ItersOf(block, IterKind::kSpatial));
+  LoopRef last = loops.back();
+  int64_t extent = ExtentOf(block, block.iters.size() - 1);
+  int64_t widest = 2 * target.FloatLanes();
+  Expr lanes = next.Size(LevelKey(last, 1), std::max(extent, widest), LanesOf(extent, widest),
+                         MapLanes(extent, target));
+  next.Do(Split{last, {lanes}});
+  next.Do(Vectorize{LevelKey(last, 1)});
+  loops.back() = LevelKey(last, 0);
+  RunInParallel(next, block, loops);
+  return {next};
+}
+
+// Right for any reduction and any ordered block: the outermost loop in parallel if it is spatial.
+std::vector<SketchState> OuterRule(const SketchState& state, const Block& block, const Target&) {
+  SketchState next = state;
+  bool spatial = !block.iters.empty() && block.iters[0].kind == IterKind::kSpatial;
+  if (spatial) RunInParallel(next, block, KeysOf(block, {0}));
+  return {next};
+}
+
+constexpr SketchRule kRules[] = {
+    // name, rule, what it fits
+    {"tile", TileRule, "reductions into one buffer"},
+    {"map", MapRule, "blocks without a reduction"},
+    {"outer", OuterRule, "everything"},
+};
+
+}  // namespace
+
+std::span<const SketchRule> CpuSketchRules() {
+  return kRules;
+}
+
+}  // namespace tcc

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedule/sketch.h"
+
+// What sketch rules of several targets are made of.
+namespace tcc {
+
+// The key of one part of a split: "mm/i" and 1 give "mm/i.1".
+LoopRef LevelKey(const LoopRef& loop, size_t level);
+
+// The keys of the loops of these iteration variables of a block that no step has touched.
+std::vector<LoopRef> KeysOf(const Block& block, const std::vector<size_t>& iters);
+
+// The loops, which are perfectly nested in this order, as one: its key.
+LoopRef FuseAll(SketchState& state, const std::vector<LoopRef>& loops);
+
+// The results of a reduction (WritesPlainly) get a copy of their own: its consumer reads that, or a
+// write-back does. `block` is the consumer, to be placed where a tile of the results is done;
+// `loops` are its loops, one for each spatial variable of the reduction, in their order.
+struct ResultReader {
+  std::string block;
+  std::vector<LoopRef> loops;
+};
+ResultReader KeepResultLocal(SketchState& state, const Block& reduction);
+
+}  // namespace tcc
