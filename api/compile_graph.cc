@@ -110,7 +110,7 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
 
   KernelOptions kernel_options{options.target, options.threads, options.verify, options.progress,
-                               options.stop};
+                               options.stop, options.schedules};
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, kernel_options));
   report("code");
   TCC_ASSIGN_OR_RETURN(CompiledModule code, CompileKernels(kernels, options));

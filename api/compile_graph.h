@@ -11,6 +11,7 @@ struct CompileOptions {
   bool verify = false;  // checks the IR after every pass
   ProgressHook progress;
   std::stop_token stop = {};  // Cancelled soon after it asks for a stop
+  Schedules schedules = {};   // for kernels that are not to get the default one
 };
 
 // The whole way from a network to what runs it: graph passes, fusion, schedules, lowering, code,

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "api/compile_graph.h"
+#include "api/schedule_folder.h"
 #include "codegen_llvm/assemble_text.h"
 #include "ir/compare.h"
 #include "ir/parser.h"
@@ -128,10 +129,10 @@ StatusOr<std::string> FunctionText(const Function& fn, const DumpOptions& option
 
 // The trace as comments before the function.
 StatusOr<std::string> ScheduledText(const KernelStages& kernel, const DumpOptions& options) {
-  std::string trace = Print(kernel.trace);
+  std::string trace = Print(kernel.schedule);
   if (options.verify) {
-    TCC_ASSIGN_OR_RETURN(Trace parsed, ParseTrace(trace));
-    TCC_ASSIGN_OR_RETURN(Function again, Replay(kernel.tensor, parsed));
+    TCC_ASSIGN_OR_RETURN(Schedule parsed, ParseSchedule(trace));
+    TCC_ASSIGN_OR_RETURN(Function again, Replay(kernel.tensor, parsed.trace, parsed.decisions));
     if (Print(parsed) != trace || !AlphaEqual(Simplify(again), kernel.scheduled)) {
       return Mismatch("the trace of '" + kernel.symbol + "'");
     }
@@ -178,8 +179,12 @@ StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph
   if (options.target.kind == TargetKind::kReference && options.stage != Stage::kTensor) {
     return UsageError("target 'reference' interprets the stage 'tensor'; it has none after that");
   }
-  KernelOptions kernel_options{options.target, options.threads, options.verify, options.progress};
+  KernelOptions kernel_options{
+      options.target, options.threads, options.verify, options.progress, {}, options.schedules};
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, kernel_options));
+  if (!options.schedule_folder.empty()) {
+    TCC_RETURN_IF_ERROR(WriteSchedules(options.schedule_folder, kernels));
+  }
   std::vector<bool> wanted(kernels.kernels.size(), options.task.empty());
   for (size_t t = 0; t < kernels.tasks.size(); ++t) {
     size_t k = kernels.kernel_of_task[t];

@@ -30,6 +30,8 @@ struct DumpOptions {
   // and well formed; LLVM must parse its IR and assemble its assembly. A difference is Internal.
   bool verify = false;
   ProgressHook progress;
+  Schedules schedules = {};     // for kernels that are not to get the default one
+  std::string schedule_folder;  // where the kernels' schedules are written; "": nowhere
 };
 
 // The text of the stage. Expects an imported graph. Fails with FailedPrecondition where there is no

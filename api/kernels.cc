@@ -1,5 +1,8 @@
 #include "api/kernels.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -92,6 +95,18 @@ Status ForEach(size_t count, int threads, const std::function<Status(size_t)>& w
   return OkStatus();
 }
 
+// A schedule that nothing uses is a mistake of its writer.
+Status ExpectKernelsFor(const Schedules& schedules, const KernelSet& set) {
+  for (const auto& [name, schedule] : schedules) {
+    std::vector<std::string> symbols;
+    for (const KernelStages& kernel : set.kernels) symbols.push_back(kernel.symbol);
+    if (std::find(symbols.begin(), symbols.end(), name) != symbols.end()) continue;
+    return InvalidInput("a schedule is given for '{}'; the kernels are {}", name,
+                        fmt::join(symbols, ", "));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
@@ -99,8 +114,12 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
   kernel.scheduled = kernel.tensor;
   if (options.target.kind == TargetKind::kReference) return OkStatus();
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
-  kernel.trace = DefaultTrace(kernel.tensor, options.target);
-  TCC_ASSIGN_OR_RETURN(Function scheduled, Replay(kernel.tensor, kernel.trace));
+  auto given = options.schedules.find(kernel.symbol);
+  kernel.schedule = given != options.schedules.end()
+                        ? given->second
+                        : Schedule{DefaultTrace(kernel.tensor, options.target), {}};
+  TCC_ASSIGN_OR_RETURN(Function scheduled,
+                       Replay(kernel.tensor, kernel.schedule.trace, kernel.schedule.decisions));
   kernel.scheduled = Simplify(scheduled);
   PipelineOptions pipeline;
   pipeline.verify = options.verify;
@@ -114,6 +133,7 @@ StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>&
   KernelSet set;
   TCC_RETURN_IF_ERROR(AddTasks(graph, subgraphs, options, 1, set));
   ShareKernels(set);
+  TCC_RETURN_IF_ERROR(ExpectKernelsFor(options.schedules, set));
 
   std::mutex mutex;
   int64_t done = 0;

@@ -8,7 +8,7 @@
 #include "ir/target.h"
 #include "lower/backend.h"
 #include "lower/task.h"
-#include "schedule/trace.h"
+#include "schedule/schedule.h"
 
 namespace tcc {
 
@@ -18,7 +18,7 @@ struct KernelStages {
   std::vector<std::string> nodes;  // of the model, of every subgraph that uses it
   double flops = 0;                // of one call
   Function tensor;
-  Trace trace;
+  Schedule schedule;
   Function scheduled;
   Function lowered;
 };
@@ -40,11 +40,13 @@ struct KernelOptions {
   bool verify = false;  // after every pass
   ProgressHook progress;
   std::stop_token stop = {};
+  Schedules schedules = {};  // for kernels that are not to get the default one
 };
 
 // Builds the tasks of the subgraphs, gives each different one its default schedule and lowers it
 // (but for the reference target, whose kernels stay as the operators mean them). The same for any
-// number of threads. Error: a task's, with its name; Cancelled soon after a stop is requested.
+// number of threads. Error: a task's, with its name; a schedule for no kernel, or one
+// with an illegal step, by the step; Cancelled soon after a stop is requested.
 StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
                                 const KernelOptions& options);
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "api/compile_graph.h"
+#include "api/schedule_folder.h"
 #include "cli/command.h"
 #include "cli/later_options.h"
 #include "cli/model_options.h"
@@ -17,6 +18,7 @@ struct CompileCommand {
   LaterOptions later;
   std::string target;
   std::string output;
+  std::string schedule;
   std::string progress = "auto";
   int threads = 0;
 };
@@ -28,6 +30,9 @@ Status RunCompile(const CompileCommand& command) {
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model));
   CompileOptions options{
       .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
+  if (!command.schedule.empty()) {
+    TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
+  }
   TCC_ASSIGN_OR_RETURN(Artefact artefact, CompileGraph(std::move(graph), options));
   progress.Report("writing", 0, 1);
   return WriteArtefact(artefact, command.output);
@@ -41,6 +46,9 @@ Action DeclareCompile(CLI::App& app) {
   AddTargetOption(app, command->target);
   app.get_option("--target")->required();
   app.add_option("-o,--output", command->output, "File to write")->required()->type_name("OUT.tcc");
+  app.add_option("--schedule", command->schedule,
+                 "Folder of schedules, NAME.trace for kernel NAME; others get their default")
+      ->type_name("DIR");
   AddLaterOptions(app, command->later);
   AddThreadsOption(app, command->threads);
   AddProgressOption(app, command->progress);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "api/dump_stage.h"
+#include "api/schedule_folder.h"
 #include "cli/command.h"
 #include "cli/model_options.h"
 #include "cli/progress.h"
@@ -16,6 +17,8 @@ struct DumpCommand {
   std::string target;
   std::string stage;
   std::string task;
+  std::string schedule;
+  std::string output_dir;
   bool verify = false;
   std::string progress = "auto";
   int threads = 0;
@@ -27,6 +30,9 @@ Status RunDump(const DumpCommand& command) {
     return Unsupported("--stage ptx: this version generates no code for GPUs");
   }
   TCC_ASSIGN_OR_RETURN(Stage stage, FindStage(command.stage));
+  if (!command.output_dir.empty() && stage != Stage::kScheduled) {
+    return UsageError("--output-dir: only --stage scheduled writes files");
+  }
   Progress progress(command.progress);
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model));
   DumpOptions options{.target = target,
@@ -34,7 +40,12 @@ Status RunDump(const DumpCommand& command) {
                       .task = command.task,
                       .threads = ThreadCount(command.threads),
                       .verify = command.verify,
-                      .progress = progress.hook()};
+                      .progress = progress.hook(),
+                      .schedules = {},
+                      .schedule_folder = command.output_dir};
+  if (!command.schedule.empty()) {
+    TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
+  }
   TCC_ASSIGN_OR_RETURN(std::string text, DumpStage(std::move(graph), options));
   fmt::print("{}", text);
   return OkStatus();
@@ -52,6 +63,11 @@ Action DeclareDump(CLI::App& app) {
   app.add_option("--stage", command->stage, "What to print")->required()->type_name(names);
   app.add_option("--task", command->task, "Only this task; --stage fused lists them")
       ->type_name("NAME");
+  app.add_option("--schedule", command->schedule, "Folder of schedules, as for compile")
+      ->type_name("DIR");
+  app.add_option("--output-dir", command->output_dir,
+                 "With --stage scheduled: folder to write every kernel's schedule to")
+      ->type_name("DIR");
   app.add_flag("--verify", command->verify, "Read back what is printed and compare");
   AddThreadsOption(app, command->threads);
   AddProgressOption(app, command->progress);

@@ -11,7 +11,6 @@ void AddLaterOptions(CLI::App& app, LaterOptions& options) {
   app.add_option("--time-budget", options.time_budget)->group("");
   app.add_option("--trials", options.trials)->group("");
   app.add_option("--searcher", options.searcher)->group("");
-  app.add_option("--schedule", options.schedule)->group("");
   app.add_option("--numeric", options.numeric, "Bound of the error against float64")
       ->type_name("strict")
       ->capture_default_str();
@@ -21,9 +20,10 @@ void AddLaterOptions(CLI::App& app, LaterOptions& options) {
 
 Status RefuseLaterOptions(const LaterOptions& options) {
   const std::pair<const char*, const std::string*> tuning[] = {
-      {"--db", &options.database},       {"--time-budget", &options.time_budget},
-      {"--trials", &options.trials},     {"--searcher", &options.searcher},
-      {"--schedule", &options.schedule},
+      {"--db", &options.database},
+      {"--time-budget", &options.time_budget},
+      {"--trials", &options.trials},
+      {"--searcher", &options.searcher},
   };
   for (const auto& [name, value] : tuning) {
     if (value->empty()) continue;

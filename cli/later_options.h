@@ -10,7 +10,7 @@ namespace tcc {
 // Options of the command line's contract whose feature this version does not have. They are parsed,
 // not shown by --help, and refused: a build script learns that it gets something else.
 struct LaterOptions {
-  std::string database, time_budget, trials, searcher, schedule;
+  std::string database, time_budget, trials, searcher;
   std::string numeric = "strict";
   uint64_t seed = 0;  // accepted: nothing is drawn without a search
 };

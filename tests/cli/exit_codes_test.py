@@ -65,7 +65,7 @@ class ExitCodes(CommandTest):
         model = self.export("dqn", "--small")
         compile_options = ["compile", model, "--target", "native", "-o", self.folder / "m.tcc"]
         for option, value in [("--db", "f"), ("--time-budget", "5m"), ("--trials", "3"),
-                              ("--searcher", "auto"), ("--schedule", "d")]:
+                              ("--searcher", "auto")]:
             self.refused(2, option, *compile_options, option, value)
         self.refused(2, "--numeric", *compile_options, "--numeric", "sloppy")
         self.refused(3, "--numeric tf32", *compile_options, "--numeric", "tf32")

@@ -1,0 +1,47 @@
+#include "schedule/schedule.h"
+
+#include <sstream>
+
+namespace tcc {
+namespace {
+
+Status ParseDecision(const std::string& line, Decisions& decisions) {
+  std::istringstream words(line);
+  std::string keyword, name, rest;
+  int64_t value = 0;
+  if (!(words >> keyword >> name >> value) || (words >> rest)) {
+    return InvalidInput("'{}'; expected 'set NAME VALUE'", line);
+  }
+  if (!decisions.emplace(name, value).second) {
+    return InvalidInput("'{}' is set twice", name);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+std::string Print(const Schedule& schedule) {
+  std::string text = Print(schedule.trace);
+  for (const auto& [name, value] : schedule.decisions)
+    text += fmt::format("set {} {}\n", name, value);
+  return text;
+}
+
+StatusOr<Schedule> ParseSchedule(const std::string& text) {
+  Schedule schedule;
+  std::string trace;  // with the decisions' lines left empty, so that line numbers hold
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    if (line.starts_with("set ")) {
+      Status status = ParseDecision(line, schedule.decisions);
+      if (!status.ok()) return Annotate(status, fmt::format("line {}", number));
+      line.clear();
+    }
+    trace += line + "\n";
+  }
+  TCC_ASSIGN_OR_RETURN(schedule.trace, ParseTrace(trace));
+  return schedule;
+}
+
+}  // namespace tcc

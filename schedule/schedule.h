@@ -1,0 +1,24 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "schedule/trace.h"
+
+namespace tcc {
+
+// A trace and what is decided about its sizes. The text is the trace's, with a line "set NAME
+// VALUE" for each decision.
+struct Schedule {
+  Trace trace;
+  Decisions decisions;
+};
+
+std::string Print(const Schedule& schedule);
+// Errors name the line.
+StatusOr<Schedule> ParseSchedule(const std::string& text);
+
+// By the name of the kernel that they are for.
+using Schedules = std::map<std::string, Schedule>;
+
+}  // namespace tcc

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Schedules go out as one file a kernel, come back in, and are refused by the step that is wrong."""
+
+from tcc_command import CommandTest, main
+
+
+class Schedules(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.export("dqn", "--small")
+        self.traces = self.folder / "traces"
+        self.call("dump", self.model, "--target", "native", "--stage", "scheduled",
+                  "--output-dir", self.traces)
+
+    def compile(self, name, *arguments, expect=0):
+        artefact = self.folder / name
+        self.call("compile", self.model, "--target", "native", "-o", artefact, *arguments,
+                  expect=expect)
+        return artefact
+
+    def any_trace(self):
+        return next(path for path in sorted(self.traces.iterdir()) if "split" in path.read_text())
+
+    def test_what_dump_writes_gives_the_same_artefact(self):
+        self.assertTrue(list(self.traces.glob("*.trace")))
+        plain = self.compile("plain.tcc").read_bytes()
+        self.assertEqual(self.compile("again.tcc", "--schedule", self.traces).read_bytes(), plain)
+
+    def test_another_schedule_gives_other_code_and_the_same_results(self):
+        for path in self.traces.iterdir():
+            path.write_text("# nothing: plain loops\n")
+        artefact = self.compile("loops.tcc", "--schedule", self.traces)
+        self.assertNotEqual(artefact.read_bytes(), self.compile("plain.tcc").read_bytes())
+        self.call("check", self.model, artefact)
+
+    def test_sizes_may_be_left_to_decisions(self):
+        path = self.any_trace()
+        lines = path.read_text().splitlines()
+        at = next(i for i, line in enumerate(lines) if line.startswith("split"))
+        factor = lines[at].split("[")[1].split("]")[0].split(",")[0]
+        lines[at] = lines[at].replace("[" + factor, "[t", 1)
+        path.write_text("\n".join([f"tile t 1 {factor}", *lines, f"set t {factor}"]) + "\n")
+        plain = self.compile("plain.tcc").read_bytes()
+        self.assertEqual(self.compile("set.tcc", "--schedule", self.traces).read_bytes(), plain)
+        path.write_text("\n".join([f"tile t 1 {factor}", *lines]) + "\n")
+        self.compile("unset.tcc", "--schedule", self.traces, expect=4)
+        self.assertIn("tile 't' has no value", self.error)
+
+    def test_mistakes_are_named(self):
+        path = self.any_trace()
+        name = path.stem
+        path.write_text("split nowhere/i [4]\n")
+        self.compile("bad.tcc", "--schedule", self.traces, expect=4)
+        self.assertIn(name, self.error)
+        self.assertIn("step 1 (split nowhere/i [4])", self.error)
+        self.assertIn("nowhere/i", self.error)
+        path.write_text("splat x\n")
+        self.compile("bad.tcc", "--schedule", self.traces, expect=4)
+        self.assertIn(f"{path.name}: line 1: unknown step 'splat'", self.error)
+        path.rename(self.traces / "nobody.trace")
+        (self.traces / "nobody.trace").write_text("")
+        self.compile("bad.tcc", "--schedule", self.traces, expect=4)
+        self.assertIn("a schedule is given for 'nobody'", self.error)
+        self.compile("bad.tcc", "--schedule", self.folder / "no-such-folder", expect=4)
+        self.assertIn("no-such-folder", self.error)
+        self.call("dump", self.model, "--target", "native", "--stage", "tensor",
+                  "--output-dir", self.traces, expect=2)
+        self.assertIn("--output-dir", self.error)
+
+
+if __name__ == "__main__":
+    main()
