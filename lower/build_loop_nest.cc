@@ -64,7 +64,7 @@ Stmt MapNest(const ComputeExpr& stage) {
   for (size_t e = 0; e < stage.outputs.size(); ++e) {
     stores.push_back(MakeStmt<Store>(stage.outputs[e].var, stage.indices[e], stage.values[e]));
   }
-  return nest.Build(True(), SeqOf(std::move(stores)));
+  return nest.Build(True(), SeqOf(stores));
 }
 
 // The identities, written by a nest over fresh variables for the axes.
@@ -82,7 +82,7 @@ Stmt InitNest(const ComputeExpr& stage) {
     for (const Expr& index : stage.indices[e]) indices.push_back(Substitute(index, fresh));
     stores.push_back(MakeStmt<Store>(stage.outputs[e].var, indices, stage.combiner->identities[e]));
   }
-  return nest.Build(True(), SeqOf(std::move(stores)));
+  return nest.Build(True(), SeqOf(stores));
 }
 
 Stmt ReduceNest(const ComputeExpr& stage) {
@@ -131,7 +131,7 @@ Function BuildLoopNest(const TensorProgram& program) {
   fn.level = Level::kTensor;
   fn.params = program.inputs;
   fn.params.insert(fn.params.end(), program.outputs.begin(), program.outputs.end());
-  fn.body = SeqOf(std::move(nests));
+  fn.body = SeqOf(nests);
   for (size_t i = program.intermediates.size(); i > 0; --i) {
     fn.body = MakeStmt<Allocate>(program.intermediates[i - 1], fn.body);
   }

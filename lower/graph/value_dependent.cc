@@ -147,8 +147,10 @@ StatusOr<std::vector<Tensor>> Unique(const NodeLowering& node, const Tensor& ten
   SliceOrder order(tensor, slices);
   Places sorted(static_cast<size_t>(slices.count));
   std::iota(sorted.begin(), sorted.end(), 0);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](int64_t a, int64_t b) { return order.Compare(a, b) < 0; });
+  std::sort(sorted.begin(), sorted.end(), [&](int64_t a, int64_t b) {
+    int compared = order.Compare(a, b);
+    return compared != 0 ? compared < 0 : a < b;
+  });
 
   std::vector<Places> groups;
   for (int64_t place : sorted) {
