@@ -6,14 +6,10 @@
 #include <limits>
 
 #include "ir/support/check.h"
+#include "ir/support/integer_division.h"
 
 namespace tcc {
 namespace {
-
-int64_t FloorDivide64(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return q - (a % b != 0 && (a % b < 0) != (b < 0));
-}
 
 // As the unsigned type where that is what the bits mean; only u64 differs from int64.
 bool IsUnsigned64(DType type) {
@@ -42,7 +38,7 @@ std::optional<int64_t> Division(ExprKind op, DType type, int64_t a, int64_t b) {
     return static_cast<int64_t>(x / y + (op == ExprKind::kCeilDiv && x % y != 0));
   }
   if (b < 1) return std::nullopt;
-  int64_t quotient = FloorDivide64(a, b);
+  int64_t quotient = FloorDivision(a, b);
   int64_t remainder = a - quotient * b;
   if (op == ExprKind::kFloorMod) return remainder;
   return quotient + (op == ExprKind::kCeilDiv && remainder != 0);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/support/integer_division.h"
+
 // x div d, x mod d and ceildiv(x, d) of polynomials, d >= 1. The steps, in order: multiples of d
 // are taken out, bounds decide, a factor that all share is cancelled, a part that is known to lie
 // below a factor of d is taken out, nested divisions become one.
@@ -12,13 +14,6 @@ namespace {
 constexpr ExprKind kDiv = ExprKind::kFloorDiv;
 constexpr ExprKind kMod = ExprKind::kFloorMod;
 constexpr ExprKind kCeil = ExprKind::kCeilDiv;
-
-int64_t Floor(int64_t a, int64_t b) {
-  return a / b - (a % b < 0);
-}
-int64_t Ceil(int64_t a, int64_t b) {
-  return a / b + (a % b > 0);
-}
 
 // b >= 1. Unsigned, for std::gcd cannot take the least int64.
 int64_t Gcd(int64_t a, int64_t b) {
@@ -58,7 +53,7 @@ Parts TakeMultiples(const Polynomial& dividend, const Term& divisor, const AtomT
     if (left != 0) parts.rest.terms.push_back({term.monomial, left});
   }
   bool constant_divisor = divisor.monomial.degree == 0;
-  int64_t times = constant_divisor ? Floor(dividend.constant, divisor.coefficient) : 0;
+  int64_t times = constant_divisor ? FloorDivision(dividend.constant, divisor.coefficient) : 0;
   parts.quotient.constant += times;
   parts.rest.constant = dividend.constant - times * divisor.coefficient;
   return parts;
@@ -162,7 +157,7 @@ std::optional<Polynomial> Simplifier::CancelFactor(ExprKind kind, const Polynomi
   int64_t g = factor.coefficient;
   if (g == 1 && factor.monomial.degree == 0) return std::nullopt;
   // Without atoms in the factor the constant is divided; with atoms it is 0.
-  int64_t whole = kind == kCeil ? Ceil(rest.constant, g) : Floor(rest.constant, g);
+  int64_t whole = kind == kCeil ? CeilDivision(rest.constant, g) : FloorDivision(rest.constant, g);
   int64_t below = rest.constant - whole * g;
   Polynomial scaled = rest;
   scaled.constant = whole * g;

@@ -3,13 +3,10 @@
 #include <algorithm>
 
 #include "ir/support/check.h"
+#include "ir/support/integer_division.h"
 
 namespace tcc {
 namespace {
-
-int64_t CeilDivision(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 // Registers of the tile's columns and their lanes, for vectors of at most `most` lanes.
 RegisterTile ChooseColumns(int64_t columns, int64_t most) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/simplify.h"
+#include "ir/support/integer_division.h"
 #include "lower/graph/symbolic_rules.h"
 #include "lower/ops/node_lowering.h"
 #include "lower/ops/op_lowering.h"
@@ -525,7 +526,7 @@ std::vector<SymbolicShape> SplitShapes(const SymbolicOperands& operands) {
     if (operands.Has(1)) {
       part[*axis] = sizes && i < static_cast<int64_t>(sizes->size()) ? (*sizes)[i] : Expr();
     } else if (extent) {
-      int64_t size = (*extent + count - 1) / count;
+      int64_t size = CeilDivision(*extent, count);
       part[*axis] = Expr(i + 1 < count ? size : *extent - size * (count - 1));
     } else {
       part[*axis] = Expr();

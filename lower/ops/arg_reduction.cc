@@ -42,7 +42,7 @@ Status LowerArgReduction(NodeLowering& node) {
 Status LowerHardmax(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
   DType type = node.Type(0);
-  if (!type.is_float()) return node.Error("input has type {}; expected floats", ToString(type));
+  TCC_RETURN_IF_ERROR(node.CheckFloats(0));
   TCC_ASSIGN_OR_RETURN(int axis, node.NormalizedAxis(node.node().Int("axis", -1), node.Rank(0)));
   std::vector<bool> reduced = OnlyAxis(node.Rank(0), axis);
   ReductionAxes in = AxesFor(node, reduced, ReducedDims::kKept);

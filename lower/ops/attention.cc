@@ -32,9 +32,7 @@ struct Projection {
 StatusOr<Projection> ProjectionOf(const NodeLowering& node, size_t input,
                                   const std::string& heads_key) {
   const std::vector<Expr>& shape = node.Shape(input);
-  if (!node.Type(input).is_float()) {
-    return node.Error("input {} has type {}; expected floats", input, ToString(node.Type(input)));
-  }
+  TCC_RETURN_IF_ERROR(node.CheckFloats(input));
   if (shape.size() == 4) {
     std::optional<int64_t> heads = AsConstant(shape[1]);
     if (!heads) return node.NotSupported("a number of heads that is not known");

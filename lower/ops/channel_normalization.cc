@@ -9,9 +9,7 @@ namespace tcc {
 namespace {
 
 Status CheckFloatActivation(const NodeLowering& node, size_t least_rank) {
-  if (!node.Type(0).is_float()) {
-    return node.Error("input has type {}; expected floats", ToString(node.Type(0)));
-  }
+  TCC_RETURN_IF_ERROR(node.CheckFloats(0));
   if (node.Rank(0) >= least_rank) return OkStatus();
   return node.Error("input {} has rank {}; expected {} or more", ShapeText(node.Shape(0)),
                     node.Rank(0), least_rank);
@@ -23,9 +21,7 @@ Status CheckChannelParameters(const NodeLowering& node) {
       return node.Error("input {} has shape {}; expected {} channels", i, ShapeText(node.Shape(i)),
                         ShapeText({node.Shape(0)[1]}));
     }
-    if (!node.Type(i).is_float()) {
-      return node.Error("input {} has type {}; expected floats", i, ToString(node.Type(i)));
-    }
+    TCC_RETURN_IF_ERROR(node.CheckFloats(i));
   }
   return OkStatus();
 }

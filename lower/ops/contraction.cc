@@ -5,15 +5,8 @@ namespace tcc {
 namespace {
 
 Status CheckSameNumbers(const NodeLowering& node) {
-  DType type = node.Type(0);
-  if (type.is_bool()) return node.Error("input 0 has type bool; expected numbers");
-  for (size_t i = 1; i < node.input_count(); ++i) {
-    if (node.Has(i) && node.Type(i) != type) {
-      return node.Error("input {} has type {}; expected {} as input 0", i, ToString(node.Type(i)),
-                        ToString(type));
-    }
-  }
-  return OkStatus();
+  if (node.Type(0).is_bool()) return node.Error("input 0 has type bool; expected numbers");
+  return node.CheckSameTypes();
 }
 
 Expr Scaled(const Expr& value, double factor) {

@@ -1,62 +1,31 @@
+#include "lower/ops/convolution.h"
 #include "lower/ops/lowerings.h"
-#include "lower/ops/window.h"
 
 namespace tcc {
 namespace {
 
-struct ConvShapes {
-  std::vector<WindowDim> dims;
-  Expr batch;
-  int64_t in_channels = 0;
-  int64_t out_channels = 0;
-  int64_t group = 1;
-};
-
 // Weights [M, C/g, k...], or [k..., C/g, M] of a channels-last node.
-StatusOr<ConvShapes> ShapesOf(const NodeLowering& node) {
-  const std::vector<Expr>& input = node.Shape(0);
-  size_t rank = input.size();
-  if (rank < 3)
-    return node.Error("input {} has rank {}; expected 3 or more", ShapeText(input), rank);
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> weight, node.StaticShape(1));
-  if (weight.size() != rank) {
-    return node.Error("weight {} has rank {}; expected {} as the input", ShapeToString(weight),
-                      weight.size(), rank);
+StatusOr<ConvolutionShapes> ShapesOf(const NodeLowering& node) {
+  TCC_ASSIGN_OR_RETURN(ConvolutionOperands operands, ConvolutionOperandsOf(node));
+  int64_t group = operands.group;
+  int64_t out_channels = operands.first_channels;
+  int64_t group_channels = operands.second_channels;
+  if (node.channels_last()) std::swap(out_channels, group_channels);
+  if (out_channels % group != 0) {
+    return node.Error("group is {}; expected a divisor of {} output channels", group, out_channels);
   }
-  std::vector<int64_t> known;
-  for (size_t d = 1; d < rank; ++d) {
-    std::optional<int64_t> extent = AsConstant(input[d]);
-    if (!extent) {
-      return node.NotSupported("input has shape {}; expected known dimensions but for the batch",
-                               ShapeText(input));
-    }
-    known.push_back(*extent);
-  }
-
-  bool last = node.channels_last();
-  ConvShapes shapes;
-  shapes.batch = input[0];
-  shapes.in_channels = known[0];
-  shapes.out_channels = last ? weight[rank - 1] : weight[0];
-  shapes.group = node.node().Int("group", 1);
-  int64_t group_channels = last ? weight[rank - 2] : weight[1];
-  int64_t group = shapes.group;
-  if (group < 1 || shapes.in_channels % group != 0 || shapes.out_channels % group != 0) {
-    return node.Error("group is {}; expected a divisor of {} input and {} output channels", group,
-                      shapes.in_channels, shapes.out_channels);
-  }
-  if (group_channels != shapes.in_channels / group) {
+  if (group_channels != operands.in_channels / group) {
     return node.Error("weight has {} input channels; expected {} (input {}, group {})",
-                      group_channels, shapes.in_channels / group, ShapeText(input), group);
+                      group_channels, operands.in_channels / group, ShapeText(node.Shape(0)),
+                      group);
   }
-  std::vector<int64_t> kernel(weight.begin() + (last ? 0 : 2), weight.end() - (last ? 2 : 0));
-  if (node.node().Ints("kernel_shape", kernel) != kernel) {
-    return node.Error("kernel_shape is {}; expected {} as the weight",
-                      ShapeToString(node.node().Ints("kernel_shape")), ShapeToString(kernel));
-  }
-  known.erase(known.begin());
-  TCC_ASSIGN_OR_RETURN(shapes.dims, WindowDims(node, known, kernel, WindowRounding::kFloor));
-  return shapes;
+  TCC_ASSIGN_OR_RETURN(std::vector<WindowDim> dims,
+                       WindowDims(node, operands.spatial, operands.kernel, WindowRounding::kFloor));
+  return ConvolutionShapes{.dims = std::move(dims),
+                           .batch = operands.batch,
+                           .in_channels = operands.in_channels,
+                           .out_channels = out_channels,
+                           .group = operands.group};
 }
 
 Status CheckIntegerOperands(const NodeLowering& node) {
@@ -73,22 +42,8 @@ Status CheckIntegerOperands(const NodeLowering& node) {
   return OkStatus();
 }
 
-Status CheckOperands(const NodeLowering& node) {
-  TCC_RETURN_IF_ERROR(node.CheckInputs(2, 3));
-  if (!node.Type(0).is_float()) {
-    return node.Error("input has type {}; expected floats", ToString(node.Type(0)));
-  }
-  for (size_t i = 1; i < node.input_count(); ++i) {
-    if (node.Has(i) && node.Type(i) != node.Type(0)) {
-      return node.Error("input {} has type {}; expected {} as input 0", i, ToString(node.Type(i)),
-                        ToString(node.Type(0)));
-    }
-  }
-  return OkStatus();
-}
-
 // The input channel that output channel o and c, its number within the group, read.
-Expr InputChannel(const ConvShapes& shapes, const Expr& o, const Expr& c) {
+Expr InputChannel(const ConvolutionShapes& shapes, const Expr& o, const Expr& c) {
   if (shapes.group == 1) return c;
   int64_t inputs = shapes.in_channels / shapes.group;
   int64_t outputs = shapes.out_channels / shapes.group;
@@ -114,7 +69,8 @@ struct ConvTaps {
   Expr inside;
 };
 
-ConvTaps TapsOf(const ConvShapes& shapes, const std::vector<Axis>& axes, bool channels_last) {
+ConvTaps TapsOf(const ConvolutionShapes& shapes, const std::vector<Axis>& axes,
+                bool channels_last) {
   size_t count = shapes.dims.size();
   std::vector<Axis> kernel_axes;
   for (size_t d = 0; d < count; ++d) {
@@ -173,7 +129,7 @@ Expr Difference(const Expr& value, const Expr& zero) {
 // out[n, o, x] = sum over c, k of (in - zero) * (w - zero of o) as i32; the padding is the zero.
 Status LowerConvInteger(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(CheckIntegerOperands(node));
-  TCC_ASSIGN_OR_RETURN(ConvShapes shapes, ShapesOf(node));
+  TCC_ASSIGN_OR_RETURN(ConvolutionShapes shapes, ShapesOf(node));
   std::vector<Expr> out_shape = {shapes.batch, Expr(shapes.out_channels)};
   for (const WindowDim& dim : shapes.dims) out_shape.push_back(Expr(dim.output));
   if (node.Has(3) && !IsConstant(Product(node.Shape(3)), 1) &&
@@ -198,14 +154,11 @@ Status LowerConvInteger(NodeLowering& node) {
 
 // out[n, o, x] = bias[o] + sum over c, k of in[n, channel(o, c), x * s + k * d - p] * w[o, c, k]
 Status LowerConv(NodeLowering& node) {
-  TCC_RETURN_IF_ERROR(CheckOperands(node));
-  TCC_ASSIGN_OR_RETURN(ConvShapes shapes, ShapesOf(node));
+  TCC_RETURN_IF_ERROR(CheckConvolutionTypes(node));
+  TCC_ASSIGN_OR_RETURN(ConvolutionShapes shapes, ShapesOf(node));
   std::vector<Expr> out_shape = {shapes.batch, Expr(shapes.out_channels)};
   for (const WindowDim& dim : shapes.dims) out_shape.push_back(Expr(dim.output));
-  if (node.Has(2) && (node.Rank(2) != 1 || !IsConstant(node.Shape(2)[0], shapes.out_channels))) {
-    return node.Error("bias has shape {}; expected {}", ShapeText(node.Shape(2)),
-                      shapes.out_channels);
-  }
+  TCC_RETURN_IF_ERROR(CheckConvolutionBias(node, shapes.out_channels));
 
   DType type = node.Type(0);
   DType sum_type = AccumulationType(type);

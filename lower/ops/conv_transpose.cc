@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/support/integer_division.h"
+#include "lower/ops/convolution.h"
 #include "lower/ops/lowerings.h"
-#include "lower/ops/window.h"
 
 // ConvTranspose in gather form: an output position collects the taps that reach it.
 //
@@ -13,30 +14,6 @@
 // phase by phase, and a map puts them side by side.
 namespace tcc {
 namespace {
-
-constexpr int64_t kLargestSize = int64_t{1} << 40;
-
-struct TransposedShapes {
-  std::vector<WindowDim> dims;  // as of the Conv that goes from the output to the input
-  Expr batch;
-  int64_t in_channels = 0;
-  int64_t out_channels = 0;
-  int64_t group = 1;
-};
-
-StatusOr<std::vector<int64_t>> ListOf(const NodeLowering& node, const char* key, size_t count,
-                                      int64_t fallback, int64_t least) {
-  std::vector<int64_t> values = node.node().Ints(key, std::vector<int64_t>(count, fallback));
-  if (values.size() != count) {
-    return node.Error("{} has {} numbers; expected {}", key, values.size(), count);
-  }
-  for (int64_t value : values) {
-    if (value < least || value > kLargestSize) {
-      return node.Error("{} has {}; expected at least {}", key, value, least);
-    }
-  }
-  return values;
-}
 
 // Splits what is cut off the full extent; where nothing is, the output grows at its end.
 void DistributePads(WindowDim& dim, int64_t full, bool more_at_end) {
@@ -49,12 +26,14 @@ StatusOr<std::vector<WindowDim>> TransposedDims(const NodeLowering& node,
                                                 const std::vector<int64_t>& spatial,
                                                 const std::vector<int64_t>& kernel) {
   size_t count = spatial.size();
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, ListOf(node, "strides", count, 1, 1));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> dilations, ListOf(node, "dilations", count, 1, 1));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, ListOf(node, "pads", 2 * count, 0, 0));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> extra, ListOf(node, "output_padding", count, 0, 0));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, WindowSizes(node, "strides", count, 1, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> dilations, WindowSizes(node, "dilations", count, 1, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, WindowSizes(node, "pads", 2 * count, 0, 0));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> extra,
+                       WindowSizes(node, "output_padding", count, 0, 0));
   bool fixed = node.node().attributes.contains("output_shape");
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> outputs, ListOf(node, "output_shape", count, 0, 0));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> outputs,
+                       WindowSizes(node, "output_shape", count, 0, 0));
   std::string auto_pad = node.node().String("auto_pad", "NOTSET");
   bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
 
@@ -65,8 +44,8 @@ StatusOr<std::vector<WindowDim>> TransposedDims(const NodeLowering& node,
     dim.kernel = kernel[d];
     dim.stride = strides[d];
     dim.dilation = dilations[d];
-    if (dim.kernel < 1 || dim.kernel > kLargestSize / dim.dilation ||
-        dim.input > kLargestSize / dim.stride) {
+    if (dim.kernel < 1 || dim.kernel > kLargestWindowSize / dim.dilation ||
+        dim.input > kLargestWindowSize / dim.stride) {
       return node.Error("input {}, kernel {}, stride {} and dilation {} in dimension {}", dim.input,
                         dim.kernel, dim.stride, dim.dilation, d);
     }
@@ -89,53 +68,19 @@ StatusOr<std::vector<WindowDim>> TransposedDims(const NodeLowering& node,
 }
 
 // Weights [C, M/g, k...], or [k..., C, M/g] of a channels-last node.
-StatusOr<TransposedShapes> ShapesOf(const NodeLowering& node) {
-  const std::vector<Expr>& input = node.Shape(0);
-  size_t rank = input.size();
-  if (rank < 3) {
-    return node.Error("input {} has rank {}; expected 3 or more", ShapeText(input), rank);
+StatusOr<ConvolutionShapes> ShapesOf(const NodeLowering& node) {
+  TCC_ASSIGN_OR_RETURN(ConvolutionOperands operands, ConvolutionOperandsOf(node));
+  if (operands.first_channels != operands.in_channels) {
+    return node.Error("weight has {} input channels; expected {} (input {})",
+                      operands.first_channels, operands.in_channels, ShapeText(node.Shape(0)));
   }
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> weight, node.StaticShape(1));
-  if (weight.size() != rank) {
-    return node.Error("weight {} has rank {}; expected {} as the input", ShapeToString(weight),
-                      weight.size(), rank);
-  }
-  std::vector<int64_t> known;
-  for (size_t d = 1; d < rank; ++d) {
-    std::optional<int64_t> extent = AsConstant(input[d]);
-    if (!extent) {
-      return node.NotSupported("input has shape {}; expected known dimensions but for the batch",
-                               ShapeText(input));
-    }
-    known.push_back(*extent);
-  }
-  if (node.channels_last()) std::rotate(weight.begin(), weight.end() - 2, weight.end());
-
-  TransposedShapes shapes;
-  shapes.batch = input[0];
-  shapes.in_channels = known[0];
-  shapes.group = node.node().Int("group", 1);
-  shapes.out_channels = weight[1] * shapes.group;
-  if (weight[0] != shapes.in_channels) {
-    return node.Error("weight has {} input channels; expected {} (input {})", weight[0],
-                      shapes.in_channels, ShapeText(input));
-  }
-  if (shapes.group < 1 || shapes.in_channels % shapes.group != 0) {
-    return node.Error("group is {}; expected a divisor of {} input channels", shapes.group,
-                      shapes.in_channels);
-  }
-  std::vector<int64_t> kernel(weight.begin() + 2, weight.end());
-  if (node.node().Ints("kernel_shape", kernel) != kernel) {
-    return node.Error("kernel_shape is {}; expected {} as the weight",
-                      ShapeToString(node.node().Ints("kernel_shape")), ShapeToString(kernel));
-  }
-  known.erase(known.begin());
-  TCC_ASSIGN_OR_RETURN(shapes.dims, TransposedDims(node, known, kernel));
-  return shapes;
-}
-
-int64_t CeilDiv(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
+  TCC_ASSIGN_OR_RETURN(std::vector<WindowDim> dims,
+                       TransposedDims(node, operands.spatial, operands.kernel));
+  return ConvolutionShapes{.dims = std::move(dims),
+                           .batch = operands.batch,
+                           .in_channels = operands.in_channels,
+                           .out_channels = operands.second_channels * operands.group,
+                           .group = operands.group};
 }
 
 // The x with a * x == 1 modulo `modulus`, by Euclid's extended algorithm; they have no common
@@ -157,7 +102,7 @@ class DimPlan {
   DimPlan(const WindowDim& dim, const std::string& name) : dim_(dim), name_(name) {
     common_ = std::gcd(dim.dilation, dim.stride);
     step_ = dim.stride / common_;
-    taps_ = CeilDiv(dim.kernel, step_);
+    taps_ = CeilDivision(dim.kernel, step_);
     // A few inputs, every one of which reaches an output through at most one tap.
     over_inputs_ = dim.dilation == 1 && dim.input < taps_;
   }
@@ -166,7 +111,7 @@ class DimPlan {
   Axis PhaseAxis() const { return NodeLowering::MakeAxis("r" + name_, Expr(dim_.stride)); }
   // The position within a phase, or the position itself.
   Axis PlaceAxis() const {
-    int64_t extent = has_phases() ? CeilDiv(dim_.output, dim_.stride) : dim_.output;
+    int64_t extent = has_phases() ? CeilDivision(dim_.output, dim_.stride) : dim_.output;
     return NodeLowering::MakeAxis(name_, Expr(extent));
   }
   Axis TapAxis() const {
@@ -238,7 +183,7 @@ bool AnyPhases(const std::vector<DimPlan>& plans) {
 // Without phases the axes of the output. With them [n, phases..., places..., o] of a channels-last
 // node, so that vectors run over channels and their neighbours are places of one phase; else
 // [n, o, phases..., places...].
-SumAxes SumAxesOf(const TransposedShapes& shapes, const std::vector<DimPlan>& plans,
+SumAxes SumAxesOf(const ConvolutionShapes& shapes, const std::vector<DimPlan>& plans,
                   bool channels_last) {
   Axis batch = NodeLowering::MakeAxis("n", shapes.batch);
   Axis channel = NodeLowering::MakeAxis("o", Expr(shapes.out_channels));
@@ -280,8 +225,8 @@ struct Terms {
   Expr predicate = True();
 };
 
-Terms TermsOf(NodeLowering& node, const TransposedShapes& shapes, const std::vector<DimPlan>& plans,
-              const SumAxes& sum, DType type) {
+Terms TermsOf(NodeLowering& node, const ConvolutionShapes& shapes,
+              const std::vector<DimPlan>& plans, const SumAxes& sum, DType type) {
   Terms terms;
   int64_t group_in = shapes.in_channels / shapes.group;
   int64_t group_out = shapes.out_channels / shapes.group;
@@ -305,8 +250,7 @@ Terms TermsOf(NodeLowering& node, const TransposedShapes& shapes, const std::vec
     input.push_back(tap.input);
     kernel.push_back(tap.kernel);
     for (const Expr& condition : tap.conditions) {
-      bool first = IsConstant(terms.predicate, 1);
-      terms.predicate = first ? condition : BothOf(terms.predicate, condition);
+      terms.predicate = AndAlso(terms.predicate, condition);
     }
   }
   std::vector<Expr> weight = {channel, out};
@@ -319,20 +263,6 @@ Terms TermsOf(NodeLowering& node, const TransposedShapes& shapes, const std::vec
   return terms;
 }
 
-Status CheckOperands(const NodeLowering& node) {
-  TCC_RETURN_IF_ERROR(node.CheckInputs(2, 3));
-  if (!node.Type(0).is_float()) {
-    return node.Error("input has type {}; expected floats", ToString(node.Type(0)));
-  }
-  for (size_t i = 1; i < node.input_count(); ++i) {
-    if (node.Has(i) && node.Type(i) != node.Type(0)) {
-      return node.Error("input {} has type {}; expected {} as input 0", i, ToString(node.Type(i)),
-                        ToString(node.Type(0)));
-    }
-  }
-  return OkStatus();
-}
-
 std::vector<Expr> ExtentsOf(const std::vector<Axis>& axes) {
   std::vector<Expr> extents;
   for (const Axis& axis : axes) extents.push_back(axis.extent);
@@ -342,12 +272,9 @@ std::vector<Expr> ExtentsOf(const std::vector<Axis>& axes) {
 }  // namespace
 
 Status LowerConvTranspose(NodeLowering& node) {
-  TCC_RETURN_IF_ERROR(CheckOperands(node));
-  TCC_ASSIGN_OR_RETURN(TransposedShapes shapes, ShapesOf(node));
-  if (node.Has(2) && (node.Rank(2) != 1 || !IsConstant(node.Shape(2)[0], shapes.out_channels))) {
-    return node.Error("bias has shape {}; expected {}", ShapeText(node.Shape(2)),
-                      shapes.out_channels);
-  }
+  TCC_RETURN_IF_ERROR(CheckConvolutionTypes(node));
+  TCC_ASSIGN_OR_RETURN(ConvolutionShapes shapes, ShapesOf(node));
+  TCC_RETURN_IF_ERROR(CheckConvolutionBias(node, shapes.out_channels));
   std::vector<DimPlan> plans;
   std::vector<Expr> out_shape = {shapes.batch, Expr(shapes.out_channels)};
   for (size_t d = 0; d < shapes.dims.size(); ++d) {

@@ -77,7 +77,7 @@ Status LowerDFT(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 3));
   TCC_ASSIGN_OR_RETURN(DftPlan plan, PlanOf(node));
   DType type = node.Type(0);
-  if (!type.is_float()) return node.Error("input has type {}; expected floats", ToString(type));
+  TCC_RETURN_IF_ERROR(node.CheckFloats(0));
   std::vector<Expr> shape = node.Shape(0);
   bool complex = IsConstant(shape.back(), 2);
   shape[plan.axis] = Expr(plan.outputs);

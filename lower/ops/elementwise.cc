@@ -237,13 +237,7 @@ Status CheckTypes(const NodeLowering& node, TypeRule rule) {
   if (!Accepts(rule, first)) {
     return node.Error("input 0 has type {}, which the operator does not take", ToString(first));
   }
-  for (size_t i = 1; i < node.input_count(); ++i) {
-    if (node.Has(i) && node.Type(i) != first) {
-      return node.Error("input {} has type {}; expected {} as input 0", i, ToString(node.Type(i)),
-                        ToString(first));
-    }
-  }
-  return OkStatus();
+  return node.CheckSameTypes();
 }
 
 // output 0 = value(operands at this point), over the broadcast shape of the inputs.

@@ -31,16 +31,13 @@ Status LowerTranspose(NodeLowering& node) {
 // A stage an operand, which writes its slice of the output: no select in any of them.
 Status LowerConcat(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, SIZE_MAX));
+  TCC_RETURN_IF_ERROR(node.CheckSameTypes());
   size_t rank = node.Rank(0);
   TCC_ASSIGN_OR_RETURN(int axis, node.NormalizedAxis(node.node().Int("axis", 0), rank));
   std::vector<Expr> shape = node.Shape(0);
   Expr total = 0;
   for (size_t i = 0; i < node.input_count(); ++i) {
     if (!node.Has(i)) return node.Error("input {} is missing", i);
-    if (node.Type(i) != node.Type(0)) {
-      return node.Error("input {} has type {}; expected {} as input 0", i, ToString(node.Type(i)),
-                        ToString(node.Type(0)));
-    }
     bool fits = node.Rank(i) == rank;
     for (size_t d = 0; fits && d < rank; ++d) {
       fits = static_cast<int>(d) == axis || SameExtent(node.Shape(i)[d], shape[d]);

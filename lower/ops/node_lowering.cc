@@ -105,6 +105,21 @@ Status NodeLowering::CheckInputs(size_t least, size_t most) const {
   return OkStatus();
 }
 
+Status NodeLowering::CheckFloats(size_t input) const {
+  if (Type(input).is_float()) return OkStatus();
+  return Error("input {} has type {}; expected floats", input, ToString(Type(input)));
+}
+
+Status NodeLowering::CheckSameTypes() const {
+  for (size_t i = 1; i < input_count(); ++i) {
+    if (Has(i) && Type(i) != Type(0)) {
+      return Error("input {} has type {}; expected {} as input 0", i, ToString(Type(i)),
+                   ToString(Type(0)));
+    }
+  }
+  return OkStatus();
+}
+
 StatusOr<std::vector<int64_t>> NodeLowering::StaticShape(size_t input) const {
   if (auto shape = tcc::StaticShape(graph_.value(node_.inputs[input]))) return *shape;
   return NotSupported("input {} has shape {}; expected known dimensions", input,
@@ -320,6 +335,11 @@ Expr Plus(const Expr& a, int64_t b) {
   if (b == 0) return a;
   if (std::optional<int64_t> known = AsConstant(a)) return Expr(SaturatedSum(*known, b));
   return b > 0 ? a + Expr(b) : a - Expr(-b);
+}
+
+Expr AndAlso(const Expr& a, const Expr& b) {
+  if (IsConstant(a, 1)) return b;
+  return IsConstant(b, 1) ? a : BothOf(a, b);
 }
 
 Expr Product(std::span<const Expr> shape) {

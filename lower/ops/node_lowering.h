@@ -44,6 +44,10 @@ class NodeLowering {
   // InvalidArgument unless the node has between `least` and `most` inputs, the first `least` of
   // them present, every present one of a type that can be computed with.
   Status CheckInputs(size_t least, size_t most) const;
+  // InvalidArgument unless the input's elements are floats.
+  Status CheckFloats(size_t input) const;
+  // InvalidArgument unless every input that is present has the type of input 0.
+  Status CheckSameTypes() const;
   // Unimplemented while a dimension is symbolic.
   StatusOr<std::vector<int64_t>> StaticShape(size_t input) const;
   // A parameter that shapes depend on ("starts", "axes"): Unimplemented unless constant.
@@ -130,6 +134,8 @@ int64_t SaturatedSum(int64_t a, int64_t b);
 // a * b and a + b without the unit's node: written IR stays readable. Constants saturate.
 Expr Times(const Expr& a, int64_t b);
 Expr Plus(const Expr& a, int64_t b);
+// a and b, without the node where one is the constant true.
+Expr AndAlso(const Expr& a, const Expr& b);
 // The product of the dimensions, a constant where they are.
 Expr Product(std::span<const Expr> shape);
 // The same number, or the same formula.

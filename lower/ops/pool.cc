@@ -1,3 +1,5 @@
+#include <functional>
+
 #include "lower/ops/lowerings.h"
 #include "lower/ops/window.h"
 
@@ -52,6 +54,20 @@ PoolAccess AccessInput(const NodeLowering& node, const PoolShapes& shapes) {
   access.index.insert(access.index.end(), window.indices.begin(), window.indices.end());
   access.inside = window.inside;
   return access;
+}
+
+// The sum over each window of what `term` makes of an element.
+StoredBuffer WindowSums(NodeLowering& node, const PoolShapes& shapes, DType sum_type,
+                        const std::function<Expr(const Expr&)>& term) {
+  PoolAccess access = AccessInput(node, shapes);
+  StoredBuffer sum = node.Intermediate("sum", sum_type, shapes.output);
+  node.Reduce({.outputs = {sum},
+               .axes = access.axes,
+               .reduce_axes = access.kernels,
+               .combiner = SumCombiner(sum_type),
+               .values = {term(CastTo(sum_type, node.Load(0, access.index)))},
+               .predicate = access.inside});
+  return sum;
 }
 
 // Row-major number of an input cell over all dimensions; with storage_order 1 the spatial ones
@@ -112,18 +128,11 @@ Status LowerMaxPool(NodeLowering& node) {
 Status LowerAveragePool(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
   DType type = node.Type(0);
-  if (!type.is_float()) return node.Error("input has type {}; expected floats", ToString(type));
+  TCC_RETURN_IF_ERROR(node.CheckFloats(0));
   TCC_ASSIGN_OR_RETURN(PoolShapes shapes, ShapesOf(node));
-  PoolAccess access = AccessInput(node, shapes);
   DType sum_type = AccumulationType(type);
   StoredBuffer out = node.Output(0, type, shapes.output);
-  StoredBuffer sum = node.Intermediate("sum", sum_type, shapes.output);
-  node.Reduce({.outputs = {sum},
-               .axes = access.axes,
-               .reduce_axes = access.kernels,
-               .combiner = SumCombiner(sum_type),
-               .values = {CastTo(sum_type, node.Load(0, access.index))},
-               .predicate = access.inside});
+  StoredBuffer sum = WindowSums(node, shapes, sum_type, [](const Expr& x) { return x; });
 
   std::vector<Axis> axes = node.Axes(shapes.output);
   bool count_padding = node.node().Int("count_include_pad", 0) != 0;
@@ -168,19 +177,13 @@ Expr NormOfSum(const Expr& sum, int64_t p) {
 Status LowerLpPool(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
   DType type = node.Type(0);
-  if (!type.is_float()) return node.Error("input has type {}; expected floats", ToString(type));
+  TCC_RETURN_IF_ERROR(node.CheckFloats(0));
   TCC_ASSIGN_OR_RETURN(int64_t p, NormOrder(node));
   TCC_ASSIGN_OR_RETURN(PoolShapes shapes, ShapesOf(node));
-  PoolAccess access = AccessInput(node, shapes);
   DType sum_type = AccumulationType(type);
   StoredBuffer out = node.Output(0, type, shapes.output);
-  StoredBuffer sum = node.Intermediate("sum", sum_type, shapes.output);
-  node.Reduce({.outputs = {sum},
-               .axes = access.axes,
-               .reduce_axes = access.kernels,
-               .combiner = SumCombiner(sum_type),
-               .values = {NormTerm(CastTo(sum_type, node.Load(0, access.index)), p)},
-               .predicate = access.inside});
+  StoredBuffer sum =
+      WindowSums(node, shapes, sum_type, [&](const Expr& x) { return NormTerm(x, p); });
   std::vector<Axis> axes = node.Axes(shapes.output);
   node.Map(out, axes, CastTo(type, NormOfSum(node.Load(sum, VarsOf(axes)), p)), "_norm");
   return OkStatus();
@@ -189,7 +192,7 @@ Status LowerLpPool(NodeLowering& node) {
 Status LowerGlobalPool(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
   DType type = node.Type(0);
-  if (!type.is_float()) return node.Error("input has type {}; expected floats", ToString(type));
+  TCC_RETURN_IF_ERROR(node.CheckFloats(0));
   const std::vector<Expr>& input = node.Shape(0);
   if (input.size() < 3) {
     return node.Error("input {} has rank {}; expected 3 or more", ShapeText(input), input.size());

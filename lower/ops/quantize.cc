@@ -1,3 +1,4 @@
+#include "ir/support/integer_division.h"
 #include "lower/ops/lowerings.h"
 
 namespace tcc {
@@ -49,7 +50,7 @@ class Granularity {
     for (size_t d = 0; d < x.size(); ++d) {
       std::optional<int64_t> extent = AsConstant(x[d]);
       bool same = static_cast<int>(d) == axis_
-                      ? extent && IsConstant(scale[d], (*extent + block_ - 1) / block_)
+                      ? extent && IsConstant(scale[d], CeilDivision(*extent, block_))
                       : SameExtent(scale[d], x[d]);
       if (!same) return false;
     }

@@ -124,7 +124,7 @@ Status LowerReduction(NodeLowering& node) {
 Status LowerSoftmax(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
   DType type = node.Type(0);
-  if (!type.is_float()) return node.Error("input has type {}; expected floats", ToString(type));
+  TCC_RETURN_IF_ERROR(node.CheckFloats(0));
   size_t rank = node.Rank(0);
   TCC_ASSIGN_OR_RETURN(int axis, node.NormalizedAxis(node.node().Int("axis", -1), rank));
   std::vector<bool> reduced = OnlyAxis(rank, axis);

@@ -282,8 +282,7 @@ class Resizer {
     Expr inside = True();
     for (size_t d = 0; d < dims_.size(); ++d) {
       Expr condition = IsInside(dims_[d], vars[d]);
-      if (IsConstant(condition, 1)) continue;
-      inside = IsConstant(inside, 1) ? condition : BothOf(inside, condition);
+      inside = AndAlso(inside, condition);
     }
     if (IsConstant(inside, 1)) return value;
     return SelectOf(inside, value, Const(type_, node_.node().Float("extrapolation_value", 0)));

@@ -82,7 +82,7 @@ Expr TableAt(NodeLowering& node, size_t table, const Point& point, const Expr& p
 Status LowerRotaryEmbedding(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(3, 4));
   DType type = node.Type(kX);
-  if (!type.is_float()) return node.Error("input has type {}; expected floats", ToString(type));
+  TCC_RETURN_IF_ERROR(node.CheckFloats(kX));
   TCC_ASSIGN_OR_RETURN(int64_t size, HeadSize(node));
   int64_t rotated = node.node().Int("rotary_embedding_dim", 0);
   if (rotated == 0) rotated = size;

@@ -5,11 +5,6 @@
 namespace tcc {
 namespace {
 
-Status CheckFloats(const NodeLowering& node) {
-  if (node.Type(0).is_float()) return OkStatus();
-  return node.Error("input has type {}; expected floats", ToString(node.Type(0)));
-}
-
 // Attribute "axis" and all dimensions behind it.
 StatusOr<std::vector<bool>> TrailingDims(const NodeLowering& node) {
   size_t rank = node.Rank(0);
@@ -77,7 +72,7 @@ Expr InverseRoot(const NodeLowering& node, const Expr& square) {
 // Outputs: y and, if wanted, the rows' means and inverse deviations.
 Status LowerLayerNormalization(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(2, 3));
-  TCC_RETURN_IF_ERROR(CheckFloats(node));
+  TCC_RETURN_IF_ERROR(node.CheckFloats(0));
   for (size_t i = 1; i < node.input_count(); ++i) {
     if (node.Has(i)) TCC_RETURN_IF_ERROR(CheckParameter(node, i));
   }
@@ -113,7 +108,7 @@ Status LowerLayerNormalization(NodeLowering& node) {
 // Output 1, if wanted, is what the rows are multiplied by.
 Status LowerRMSNormalization(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(2, 2));
-  TCC_RETURN_IF_ERROR(CheckFloats(node));
+  TCC_RETURN_IF_ERROR(node.CheckFloats(0));
   TCC_RETURN_IF_ERROR(CheckParameter(node, 1));
   TCC_ASSIGN_OR_RETURN(std::vector<bool> normalized, TrailingDims(node));
   TCC_ASSIGN_OR_RETURN(DType stash, StashType(node));
@@ -141,7 +136,7 @@ Status LowerRMSNormalization(NodeLowering& node) {
 // (x - mean) / (deviation + 1e-9) over attribute "axes".
 Status LowerMeanVarianceNormalization(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
-  TCC_RETURN_IF_ERROR(CheckFloats(node));
+  TCC_RETURN_IF_ERROR(node.CheckFloats(0));
   size_t rank = node.Rank(0);
   std::vector<bool> normalized(rank, false);
   for (int64_t axis : node.node().Ints("axes", {0, 2, 3})) {
@@ -155,9 +150,9 @@ Status LowerMeanVarianceNormalization(NodeLowering& node) {
   std::vector<Axis> axes = node.Axes(shape);
   Rows rows = RowsOf(node, normalized, computed);
   if (rows.inner.empty()) {
-    // Over no axes every element is its own mean.
+    // Over no axes every element is its own mean; what is not finite leaves NaN.
     Expr x = CastTo(computed, node.Load(0, VarsOf(axes)));
-    node.Map(out, axes, CastTo(type, x - x));
+    node.Map(out, axes, CastTo(type, Make<Sub>(x, x)));
     return OkStatus();
   }
   Moments moments(node, rows, computed);
@@ -172,7 +167,7 @@ Status LowerMeanVarianceNormalization(NodeLowering& node) {
 // that is 0.
 Status LowerLpNormalization(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
-  TCC_RETURN_IF_ERROR(CheckFloats(node));
+  TCC_RETURN_IF_ERROR(node.CheckFloats(0));
   size_t rank = node.Rank(0);
   TCC_ASSIGN_OR_RETURN(int axis, node.NormalizedAxis(node.node().Int("axis", -1), rank));
   int64_t p = node.node().Int("p", 2);

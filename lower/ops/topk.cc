@@ -2,6 +2,7 @@
 #include <bit>
 #include <optional>
 
+#include "ir/support/integer_division.h"
 #include "lower/ops/lowerings.h"
 
 // TopK as a merge sort by ranks: each element's place is the number of elements that are better.
@@ -53,7 +54,7 @@ class BestFirst {
 
   void SortBlocks() {
     int64_t block = RoundedUp(std::min(extent_, kBlock));
-    runs_ = (extent_ + block - 1) / block;
+    runs_ = CeilDivision(extent_, block);
     run_ = std::min(block, kept_);
     padded_ = runs_ * block != extent_ || RoundedUp(runs_) != runs_;
     std::vector<Expr> shape = ShapeWith({runs_, block});

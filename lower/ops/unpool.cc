@@ -1,33 +1,19 @@
 #include <algorithm>
 
 #include "lower/ops/lowerings.h"
+#include "lower/ops/window.h"
 
 // The inverses of windows: values go back to where a pool or an unfolding took them from.
 namespace tcc {
 namespace {
 
-constexpr int64_t kLargestSize = int64_t{1} << 40;
-
-// One number a dimension from an attribute; `fallback` where it is absent.
-StatusOr<std::vector<int64_t>> NumbersOf(const NodeLowering& node, const char* key, size_t count,
-                                         int64_t fallback, int64_t least) {
-  std::vector<int64_t> numbers = node.node().Ints(key, std::vector<int64_t>(count, fallback));
-  bool good = numbers.size() == count;
-  for (int64_t number : numbers) good = good && number >= least && number <= kLargestSize;
-  if (!good) {
-    return node.Error("{} is {}; expected {} numbers of at least {}", key, ShapeToString(numbers),
-                      count, least);
-  }
-  return numbers;
-}
-
 // The extents that a MaxPool with these attributes had as its input.
 StatusOr<std::vector<int64_t>> PooledShape(const NodeLowering& node,
                                            const std::vector<int64_t>& shape) {
   size_t dims = shape.size() - 2;
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> kernel, NumbersOf(node, "kernel_shape", dims, 1, 1));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, NumbersOf(node, "strides", dims, 1, 1));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, NumbersOf(node, "pads", 2 * dims, 0, 0));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> kernel, WindowSizes(node, "kernel_shape", dims, 1, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, WindowSizes(node, "strides", dims, 1, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, WindowSizes(node, "pads", 2 * dims, 0, 0));
   std::vector<int64_t> result = {shape[0], shape[1]};
   for (size_t d = 0; d < dims; ++d) {
     int64_t extent = 0;
@@ -90,23 +76,23 @@ Status LowerMaxUnpool(NodeLowering& node) {
   return OkStatus();
 }
 
-// image[n, c, y...] = sum of columns[n, (c, k...), (o...)] over the k with o * stride + k *
-// dilation
-// - pad = y: those where y + pad - k * dilation is a multiple of the stride, and inside.
+// image[n, c, y...] = sum of columns[n, (c, k...), (o...)] over the k with
+// o * stride + k * dilation - pad = y: those where y + pad - k * dilation is a multiple of the
+// stride, and inside.
 Status LowerCol2Im(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(3, 3));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> columns, node.StaticShape(0));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> image, node.ConstantInts(1, "image_shape"));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> block, node.ConstantInts(2, "block_shape"));
   size_t dims = image.size();
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, NumbersOf(node, "strides", dims, 1, 1));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> dilations, NumbersOf(node, "dilations", dims, 1, 1));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, NumbersOf(node, "pads", 2 * dims, 0, 0));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, WindowSizes(node, "strides", dims, 1, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> dilations, WindowSizes(node, "dilations", dims, 1, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, WindowSizes(node, "pads", 2 * dims, 0, 0));
   bool good = columns.size() == 3 && block.size() == dims && dims >= 1;
   std::vector<int64_t> outputs;
   for (size_t d = 0; good && d < dims; ++d) {
-    good = image[d] > 0 && image[d] < kLargestSize && block[d] > 0 &&
-           block[d] < kLargestSize / dilations[d];
+    good = image[d] > 0 && image[d] < kLargestWindowSize && block[d] > 0 &&
+           block[d] < kLargestWindowSize / dilations[d];
     if (!good) break;
     int64_t room = image[d] + pads[d] + pads[dims + d] - dilations[d] * (block[d] - 1) - 1;
     good = room >= 0;
@@ -131,9 +117,7 @@ Status LowerCol2Im(NodeLowering& node) {
   Expr inside = True();
   Expr row = axes[1].var;
   Expr column = 0;
-  auto require = [&](const Expr& condition) {
-    inside = IsConstant(inside, 1) ? condition : BothOf(inside, condition);
-  };
+  auto require = [&](const Expr& condition) { inside = AndAlso(inside, condition); };
   for (size_t d = 0; d < dims; ++d) {
     taps.push_back(NodeLowering::MakeAxis(fmt::format("k{}", d), Expr(block[d])));
     row = Times(row, block[d]) + taps[d].var;

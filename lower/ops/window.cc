@@ -2,39 +2,17 @@
 
 #include <algorithm>
 
+#include "ir/support/integer_division.h"
+
 namespace tcc {
 namespace {
-
-constexpr int64_t kLargestSize = int64_t{1} << 40;
-
-StatusOr<std::vector<int64_t>> SizesOf(const NodeLowering& node, const char* key, size_t count,
-                                       int64_t fallback, int64_t least) {
-  std::vector<int64_t> values = node.node().Ints(key, std::vector<int64_t>(count, fallback));
-  if (values.size() != count) {
-    return node.Error("{} has {} numbers; expected {}", key, values.size(), count);
-  }
-  for (int64_t value : values) {
-    if (value < least || value > kLargestSize) {
-      return node.Error("{} has {}; expected at least {}", key, value, least);
-    }
-  }
-  return values;
-}
-
-int64_t CeilDiv(int64_t a, int64_t b) {
-  return a <= 0 ? -(-a / b) : (a - 1) / b + 1;
-}
-
-int64_t FloorDiv(int64_t a, int64_t b) {
-  return a >= 0 ? a / b : -CeilDiv(-a, b);
-}
 
 int64_t Reach(const WindowDim& dim) {
   return (dim.kernel - 1) * dim.dilation + 1;
 }
 
 void PadToSame(WindowDim& dim, bool more_at_end) {
-  dim.output = CeilDiv(dim.input, dim.stride);
+  dim.output = CeilDivision(dim.input, dim.stride);
   int64_t total = std::max<int64_t>(0, (dim.output - 1) * dim.stride + Reach(dim) - dim.input);
   dim.pad_begin = more_at_end ? total / 2 : total - total / 2;
   dim.pad_end = total - dim.pad_begin;
@@ -43,23 +21,37 @@ void PadToSame(WindowDim& dim, bool more_at_end) {
 void CountOutputs(WindowDim& dim, WindowRounding rounding) {
   int64_t room = dim.input + dim.pad_begin + dim.pad_end - Reach(dim);
   if (rounding == WindowRounding::kFloor) {
-    dim.output = FloorDiv(room, dim.stride) + 1;
+    dim.output = FloorDivision(room, dim.stride) + 1;
     return;
   }
-  dim.output = CeilDiv(room, dim.stride) + 1;
+  dim.output = CeilDivision(room, dim.stride) + 1;
   if ((dim.output - 1) * dim.stride >= dim.input + dim.pad_begin) --dim.output;
 }
 
 }  // namespace
+
+StatusOr<std::vector<int64_t>> WindowSizes(const NodeLowering& node, const char* key, size_t count,
+                                           int64_t fallback, int64_t least) {
+  std::vector<int64_t> values = node.node().Ints(key, std::vector<int64_t>(count, fallback));
+  if (values.size() != count) {
+    return node.Error("{} has {} numbers; expected {}", key, values.size(), count);
+  }
+  for (int64_t value : values) {
+    if (value < least || value > kLargestWindowSize) {
+      return node.Error("{} has {}; expected at least {}", key, value, least);
+    }
+  }
+  return values;
+}
 
 StatusOr<std::vector<WindowDim>> WindowDims(const NodeLowering& node,
                                             const std::vector<int64_t>& spatial,
                                             const std::vector<int64_t>& kernel,
                                             WindowRounding rounding) {
   size_t count = spatial.size();
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, SizesOf(node, "strides", count, 1, 1));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> dilations, SizesOf(node, "dilations", count, 1, 1));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, SizesOf(node, "pads", 2 * count, 0, 0));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, WindowSizes(node, "strides", count, 1, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> dilations, WindowSizes(node, "dilations", count, 1, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, WindowSizes(node, "pads", 2 * count, 0, 0));
   std::string auto_pad = node.node().String("auto_pad", "NOTSET");
 
   std::vector<WindowDim> dims(count);
@@ -69,7 +61,7 @@ StatusOr<std::vector<WindowDim>> WindowDims(const NodeLowering& node,
     dim.kernel = kernel[d];
     dim.stride = strides[d];
     dim.dilation = dilations[d];
-    if (dim.kernel < 1 || dim.kernel > kLargestSize / dim.dilation) {
+    if (dim.kernel < 1 || dim.kernel > kLargestWindowSize / dim.dilation) {
       return node.Error("kernel {} with dilation {}", dim.kernel, dim.dilation);
     }
     if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
@@ -105,9 +97,7 @@ std::string KernelName(size_t dims, size_t dim) {
 WindowAccess AccessOf(const std::vector<WindowDim>& dims, const std::vector<Axis>& outputs,
                       const std::vector<Axis>& kernels) {
   WindowAccess access{.indices = {}, .inside = True()};
-  auto require = [&](const Expr& condition) {
-    access.inside = IsConstant(access.inside, 1) ? condition : BothOf(access.inside, condition);
-  };
+  auto require = [&](const Expr& condition) { access.inside = AndAlso(access.inside, condition); };
   for (size_t d = 0; d < dims.size(); ++d) {
     const WindowDim& dim = dims[d];
     Expr tap = Times(kernels[d].var, dim.dilation);

@@ -18,6 +18,15 @@ struct WindowDim {
   int64_t output = 0;
 };
 
+// Beyond this a stride, pad or kernel is a mistake; below it products of two fit an int64_t only
+// after a check.
+inline constexpr int64_t kLargestWindowSize = int64_t{1} << 40;
+
+// The attribute `key`: `count` numbers between `least` and kLargestWindowSize, each `fallback`
+// where it is absent.
+StatusOr<std::vector<int64_t>> WindowSizes(const NodeLowering& node, const char* key, size_t count,
+                                           int64_t fallback, int64_t least);
+
 enum class WindowRounding : uint8_t { kFloor, kCeil };
 
 // From the attributes strides, pads, dilations and auto_pad over the spatial extents. With kCeil a

@@ -166,3 +166,12 @@ TEST_CASE("a weight that does not fit its transposed convolution is reported",
   CHECK(ErrorOf(node) ==
         "node 'node' (ConvTranspose): pads 4 and 4 leave nothing of 7 in dimension 0");
 }
+
+TEST_CASE("a convolution of no channels in countless groups is reported", "[lower][ops][error]") {
+  for (OpKind op : {OpKind::kConv, OpKind::kConvTranspose}) {
+    OneNode node = {.op = op,
+                    .inputs = {RandomF32({1, 0, 5, 5}, 1), RandomF32({0, 3, 3, 3}, 2)},
+                    .attributes = {{"group", INT64_MAX}}};
+    CHECK_THAT(ErrorOf(node), Catch::Contains("expected a divisor of 0 input channels"));
+  }
+}
