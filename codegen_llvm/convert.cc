@@ -133,11 +133,6 @@ Value* ToInteger(llvm::IRBuilderBase& b, Value* value, DType from, DType to) {
 
 }  // namespace
 
-DType ComputeType(DType dtype) {
-  bool is_double = dtype.element() == kFloat64;
-  return (is_double ? kFloat64 : kFloat32).WithLanes(dtype.lanes());
-}
-
 Value* Widen(llvm::IRBuilderBase& b, Value* value, DType dtype) {
   if (dtype.element() == kFloat16) return FromHalfBits(b, value);
   if (dtype.code() == DTypeCode::kBFloat16) {

@@ -7,12 +7,9 @@
 // library. Rounding is to nearest even, once, also from f64 to 16 bits.
 namespace tcc {
 
-// The type that floats of `dtype` are computed in: f32 for all below f64.
-DType ComputeType(DType dtype);
-
 // f16, bf16, f8 -> f32; f32 and f64 stay. Exact.
 llvm::Value* Widen(llvm::IRBuilderBase& b, llvm::Value* value, DType dtype);
-// A value of ComputeType(dtype) to `dtype`.
+// A value of the type that Widen gives for it to `dtype`.
 llvm::Value* Narrow(llvm::IRBuilderBase& b, llvm::Value* value, DType dtype);
 
 // Cast (ir/expr.h). To f8 saturates at the largest finite value, as ONNX does by default; to i4 and

@@ -22,7 +22,6 @@ class ExprCompiler {
       : code_(code), buffers_(buffers) {}
 
   void Bind(const Var& var, Meaning meaning) { meanings_[var] = meaning; }
-  bool IsBound(const Var& var) const { return meanings_.contains(var); }
   // A load from `buffer` changes with every instance: the leaf itself writes there.
   void MarkWritten(const Var& buffer) { written_.push_back(buffer); }
 
