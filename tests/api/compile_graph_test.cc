@@ -10,53 +10,10 @@
 #include "models/zoo.h"
 #include "runtime/executor.h"
 #include "tests/api/random_graph.h"
+#include "tests/api/run_compiled.h"
 
 namespace tcc {
 namespace {
-
-Artefact Compiled(const Graph& graph, const std::string& target, int threads = 1) {
-  CompileOptions options;
-  options.target = *FindTarget(target);
-  options.threads = threads;
-  options.verify = true;
-  StatusOr<Artefact> artefact = CompileGraph(graph, options);
-  INFO(artefact.status());
-  REQUIRE(artefact.ok());
-  return std::move(*artefact);
-}
-
-Module Loaded(Artefact artefact) {
-  LoadOptions load;
-  load.threads = 2;
-  load.devices = AllDevices();
-  StatusOr<Module> module = Module::FromArtefact(std::move(artefact), load);
-  INFO(module.status());
-  REQUIRE(module.ok());
-  return *module;
-}
-
-std::vector<Tensor> Expected(Graph graph, const std::vector<Tensor>& inputs) {
-  REQUIRE(InferShapes(graph).ok());
-  StatusOr<std::vector<Tensor>> outputs = InterpretGraph(graph, inputs);
-  INFO(outputs.status());
-  REQUIRE(outputs.ok());
-  return *outputs;
-}
-
-// The failure of running the graph compiled for the target twice, against the interpreter.
-Status DifferenceOn(const Graph& graph, const std::string& target) {
-  Module module = Loaded(Compiled(graph, target));
-  std::vector<Tensor> inputs = *RandomInputs(module.metadata(), 4);
-  std::vector<Tensor> expected = Expected(graph, inputs);
-  std::vector<std::string> names;
-  for (const TensorInfo& info : module.metadata().outputs) names.push_back(info.name);
-  Executor executor(module);
-  for (int run = 0; run < 2; ++run) {
-    TCC_ASSIGN_OR_RETURN(std::vector<Tensor> got, executor.Run(inputs));
-    TCC_RETURN_IF_ERROR(CompareOutputs(got, expected, names, {.rtol = 1e-4, .atol = 1e-5}));
-  }
-  return OkStatus();
-}
 
 TEST_CASE("random graphs compute what the interpreter does", "[api]") {
   Random random(29);

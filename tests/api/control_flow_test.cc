@@ -2,11 +2,12 @@
 
 #include "api/compile_graph.h"
 #include "api/dump_stage.h"
-#include "api/reference_device.h"
 #include "ir/graph_bodies.h"
 #include "lower/graph/infer_shapes.h"
 #include "lower/interpret_graph.h"
 #include "runtime/executor.h"
+#include "tests/api/run_compiled.h"
+#include "tests/ir/parsed_graph.h"
 
 namespace tcc {
 namespace {
@@ -20,33 +21,6 @@ Tensor Scalar(DType dtype, int64_t number) {
   Tensor tensor = MakeZeroTensor(dtype, {});
   SetElementInt(tensor, 0, number);
   return tensor;
-}
-
-// Constants by name, for the text of graphs.
-Graph Constants(const std::vector<std::pair<std::string, Tensor>>& tensors) {
-  Graph graph;
-  for (const auto& [name, tensor] : tensors) {
-    graph.AddValue({name, tensor.dtype, ToExprs(tensor.shape), tensor});
-  }
-  return graph;
-}
-
-Graph Parsed(const std::string& text, const Graph& constants = {}) {
-  StatusOr<Graph> graph = ParseGraph(text, constants);
-  INFO(graph.status());
-  REQUIRE(graph.ok());
-  return *graph;
-}
-
-Artefact Compiled(const Graph& graph, const std::string& target, int threads = 1) {
-  CompileOptions options;
-  options.target = *FindTarget(target);
-  options.threads = threads;
-  options.verify = true;
-  StatusOr<Artefact> artefact = CompileGraph(graph, options);
-  INFO(artefact.status());
-  REQUIRE(artefact.ok());
-  return std::move(*artefact);
 }
 
 std::vector<float> FloatsOf(const Tensor& tensor) {
@@ -73,14 +47,9 @@ void CheckRuns(const Graph& graph, const std::vector<Tensor>& inputs, const Numb
   CHECK(NumbersOf(InterpretGraph(inferred, inputs)) == expected);
   for (const char* target : {"reference", "native"}) {
     INFO(target);
-    LoadOptions load;
-    load.threads = 2;
-    load.devices = AllDevices();
-    StatusOr<Module> module = Module::FromArtefact(Compiled(graph, target), load);
-    INFO(module.status());
-    REQUIRE(module.ok());
-    INFO(ToString(module->artefact().plan));
-    Executor executor(*module);
+    Module module = Loaded(Compiled(graph, target));
+    INFO(ToString(module.artefact().plan));
+    Executor executor(module);
     // A second run begins where the first has left buffers swapped.
     for (int run = 0; run < 2; ++run) CHECK(NumbersOf(executor.Run(inputs)) == expected);
   }
@@ -120,7 +89,7 @@ constexpr const char* kDoubling = R"(graph doubling {
 )";
 
 Graph Doubling(int64_t trips) {
-  return Parsed(kDoubling, Constants({{"n", Scalar(kInt64, trips)}, {"yes", Scalar(kBool, 1)}}));
+  return ParsedGraph(kDoubling, {{"n", Scalar(kInt64, trips)}, {"yes", Scalar(kBool, 1)}});
 }
 
 TEST_CASE("a loop carries values and stacks slices", "[api][control_flow]") {
@@ -158,7 +127,7 @@ TEST_CASE("a trip count may be an input", "[api][control_flow]") {
   return last
 }
 )";
-  Graph graph = Parsed(text, Constants({{"yes", Scalar(kBool, 1)}}));
+  Graph graph = ParsedGraph(text, {{"yes", Scalar(kBool, 1)}});
   for (int64_t n : {0, 1, 2, 5, -3}) {
     INFO(n);
     Tensor count = MakeZeroTensor(kInt64, {1});
@@ -187,7 +156,7 @@ TEST_CASE("a loop ends early where its body says so", "[api][control_flow]") {
   return last
 }
 )";
-  Graph graph = Parsed(text, Constants({{"limit", Floats({1}, {50})}, {"n", Scalar(kInt64, 9)}}));
+  Graph graph = ParsedGraph(text, {{"limit", Floats({1}, {50})}, {"n", Scalar(kInt64, 9)}});
   CheckRuns(graph, {Scalar(kBool, 1), Floats({1}, {1})}, {{64}});
   CheckRuns(graph, {Scalar(kBool, 1), Floats({1}, {60})}, {{120}});
   CheckRuns(graph, {Scalar(kBool, 0), Floats({1}, {1})}, {{1}});
@@ -214,7 +183,7 @@ TEST_CASE("carried values that change places do not overwrite each other", "[api
 }
 )";
   for (int64_t n : {2, 3}) {
-    Graph graph = Parsed(text, Constants({{"n", Scalar(kInt64, n)}, {"yes", Scalar(kBool, 1)}}));
+    Graph graph = ParsedGraph(text, {{"n", Scalar(kInt64, n)}, {"yes", Scalar(kBool, 1)}});
     Numbers expected = n == 2 ? Numbers{{1}, {10}, {12}} : Numbers{{10}, {1}, {13}};
     CheckRuns(graph, {Floats({1}, {1}), Floats({1}, {10})}, expected);
   }
@@ -251,7 +220,7 @@ constexpr const char* kNestedLoops = R"(graph nested {
 )";
 
 TEST_CASE("loops nest, and slices of slices are written in place", "[api][control_flow]") {
-  Graph graph = Parsed(kNestedLoops, Constants({{"yes", Scalar(kBool, 1)}}));
+  Graph graph = ParsedGraph(kNestedLoops, {{"yes", Scalar(kBool, 1)}});
   Tensor x = Floats({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   // Rows from the last to the first, w = 2.
   CheckRuns(graph, {x, Floats({}, {2})},
@@ -310,9 +279,8 @@ constexpr const char* kBranches = R"(graph branches {
 )";
 
 Graph Branches() {
-  return Parsed(
-      kBranches,
-      Constants({{"n", Scalar(kInt64, 4)}, {"zero", Floats({}, {0})}, {"yes", Scalar(kBool, 1)}}));
+  return ParsedGraph(
+      kBranches, {{"n", Scalar(kInt64, 4)}, {"zero", Floats({}, {0})}, {"yes", Scalar(kBool, 1)}});
 }
 
 TEST_CASE("branches give their results, with loops and branches inside", "[api][control_flow]") {
@@ -343,15 +311,14 @@ TEST_CASE("a branch on what is known is put in place of its node", "[api][contro
 }
 )";
   Tensor axes = MakeZeroTensor(kInt64, {1});
-  Graph graph = Parsed(text, Constants({{"yes", Scalar(kBool, 1)}, {"axes", axes}}));
+  Graph graph = ParsedGraph(text, {{"yes", Scalar(kBool, 1)}, {"axes", axes}});
   CheckRuns(graph, {Floats({1, 3}, {1, 2, 3})}, {{1, 2, 3}});
   CHECK(CountInstructions<PlanIf>(Compiled(graph, "native").plan.body) == 0);
 }
 
 TEST_CASE("an artefact with loops has the same bytes for any number of compiler threads",
           "[api][control_flow]") {
-  for (const Graph& graph :
-       {Branches(), Parsed(kNestedLoops, Constants({{"yes", Scalar(kBool, 1)}}))}) {
+  for (const Graph& graph : {Branches(), ParsedGraph(kNestedLoops, {{"yes", Scalar(kBool, 1)}})}) {
     CHECK(ArtefactBytes(Compiled(graph, "native", 1)) ==
           ArtefactBytes(Compiled(graph, "native", 4)));
   }
@@ -400,10 +367,10 @@ TEST_CASE("a loop whose values grow is written out where its trip count is known
   return y, s
 }
 )";
-  Graph graph = Parsed(text, Constants({{"n", Scalar(kInt64, 3)},
-                                        {"yes", Scalar(kBool, 1)},
-                                        {"one", Scalar(kInt64, 1)},
-                                        {"axis", MakeZeroTensor(kInt64, {1})}}));
+  Graph graph = ParsedGraph(text, {{"n", Scalar(kInt64, 3)},
+                                   {"yes", Scalar(kBool, 1)},
+                                   {"one", Scalar(kInt64, 1)},
+                                   {"axis", MakeZeroTensor(kInt64, {1})}});
   CheckRuns(graph, {Floats({2}, {1, 5})}, {{1, 5, 1, 5, 1}, {1, 5, 1}});
 }
 
@@ -430,17 +397,17 @@ TEST_CASE("what a plan cannot hold is refused with the values' names", "[api][co
   return y
 }
 )";
-  Graph constants = Constants({{"yes", Scalar(kBool, 1)}});
-  CHECK_THAT(InferenceError(Parsed(growing, constants)),
+  std::vector<std::pair<std::string, Tensor>> constants = {{"yes", Scalar(kBool, 1)}};
+  CHECK_THAT(InferenceError(ParsedGraph(growing, constants)),
              Contains("'x' begins as f32[2] and becomes f32[4]"));
   std::string unknown = growing;
   unknown.replace(unknown.find("{carried: 1}"), 12, "{carried: 0, scan_output_axes: [0]}");
-  CHECK_THAT(InferenceError(Parsed(unknown, constants)),
+  CHECK_THAT(InferenceError(ParsedGraph(unknown, constants)),
              Contains("'y'") && Contains("known only when running"));
   std::string endless = growing;
   endless.replace(endless.find("Loop(n, _, x)"), 13, "Loop(_, _, x)");
   endless.replace(endless.find("Concat(x, x) {axis: 0}"), 22, "Add(x, x)");
-  CHECK_THAT(InferenceError(Parsed(endless, constants)), Contains("never ends"));
+  CHECK_THAT(InferenceError(ParsedGraph(endless, constants)), Contains("never ends"));
 }
 
 }  // namespace

@@ -4,11 +4,11 @@
 #include <functional>
 
 #include "api/compile_graph.h"
-#include "api/reference_device.h"
 #include "ir/support/random.h"
 #include "lower/graph/infer_shapes.h"
 #include "lower/interpret_graph.h"
 #include "runtime/executor.h"
+#include "tests/api/run_compiled.h"
 
 // LSTM, GRU and RNN against the formulas of ONNX's specification, written down here once more in
 // plain loops over doubles.
@@ -322,17 +322,7 @@ void CheckCase(const Case& what) {
   INFO(status);
   REQUIRE(status.ok());
   CheckClose(InterpretGraph(inferred, feeds), expected);
-  CompileOptions options;
-  options.target = *FindTarget("native");
-  options.verify = true;
-  StatusOr<Artefact> artefact = CompileGraph(graph, options);
-  INFO(artefact.status());
-  REQUIRE(artefact.ok());
-  LoadOptions load;
-  load.threads = 2;
-  StatusOr<Module> module = Module::FromArtefact(std::move(*artefact), load);
-  REQUIRE(module.ok());
-  CheckClose(Executor(*module).Run(feeds), expected);
+  CheckClose(Executor(Loaded(Compiled(graph, "native"))).Run(feeds), expected);
 }
 
 constexpr OpKind kOps[] = {OpKind::kLSTM, OpKind::kGRU, OpKind::kRNN};

@@ -5,6 +5,7 @@
 #include "lower/graph/graph_pipeline.h"
 #include "lower/graph/infer_shapes.h"
 #include "lower/graph/passes.h"
+#include "tests/ir/parsed_graph.h"
 
 // What graph passes and fusion make of nodes with bodies.
 namespace tcc {
@@ -22,19 +23,8 @@ Tensor True() {
   return tensor;
 }
 
-Graph Parsed(const std::string& text, const std::vector<std::pair<std::string, Tensor>>& given) {
-  Graph constants;
-  for (const auto& [name, tensor] : given) {
-    constants.AddValue({name, tensor.dtype, ToExprs(tensor.shape), tensor});
-  }
-  StatusOr<Graph> graph = ParseGraph(text, constants);
-  INFO(graph.status());
-  REQUIRE(graph.ok());
-  return *graph;
-}
-
 Graph Inferred(const std::string& text, const std::vector<std::pair<std::string, Tensor>>& given) {
-  Graph graph = Parsed(text, given);
+  Graph graph = ParsedGraph(text, given);
   Status status = InferShapes(graph);
   INFO(status);
   REQUIRE(status.ok());
