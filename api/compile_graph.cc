@@ -9,6 +9,7 @@
 #include "codegen_llvm/llvm_backend.h"
 #include "ir/support/stop.h"
 #include "lower/graph/graph_pipeline.h"
+#include "lower/place_parts.h"
 #include "runtime/cpu_features.h"
 
 namespace tcc {
@@ -108,10 +109,11 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
   TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph));
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  PlacedParts parts = PlaceParts(graph, subgraphs);
 
   KernelOptions kernel_options{options.target, options.threads, options.verify, options.progress,
                                options.stop, options.schedules};
-  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, kernel_options));
+  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, kernel_options));
   report("code");
   TCC_ASSIGN_OR_RETURN(CompiledModule code, CompileKernels(kernels, options));
   report("plan");

@@ -12,6 +12,7 @@
 #include "ir/support/check.h"
 #include "ir/verifier.h"
 #include "lower/graph/graph_pipeline.h"
+#include "lower/place_parts.h"
 
 namespace tcc {
 namespace {
@@ -60,6 +61,8 @@ std::string_view KindText(SubgraphKind kind) {
       return "kernel";
     case SubgraphKind::kView:
       return "view";
+    case SubgraphKind::kPart:
+      return "part";
     case SubgraphKind::kLoop:
       return "loop";
     case SubgraphKind::kIf:
@@ -175,13 +178,13 @@ StatusOr<std::string> KernelText(const KernelStages& kernel, const DumpOptions& 
 }
 
 StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                  const DumpOptions& options) {
+                                  const PlacedParts& parts, const DumpOptions& options) {
   if (options.target.kind == TargetKind::kReference && options.stage != Stage::kTensor) {
     return UsageError("target 'reference' interprets the stage 'tensor'; it has none after that");
   }
   KernelOptions kernel_options{
       options.target, options.threads, options.verify, options.progress, {}, options.schedules};
-  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, kernel_options));
+  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, kernel_options));
   if (!options.schedule_folder.empty()) {
     TCC_RETURN_IF_ERROR(WriteSchedules(options.schedule_folder, kernels));
   }
@@ -232,8 +235,9 @@ StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph));
   if (options.stage == Stage::kGraph) return DumpGraph(graph, options);
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  PlacedParts parts = PlaceParts(graph, subgraphs);
   if (options.stage == Stage::kFused) return DumpFused(graph, subgraphs, options);
-  return DumpKernels(graph, subgraphs, options);
+  return DumpKernels(graph, subgraphs, parts, options);
 }
 
 }  // namespace tcc

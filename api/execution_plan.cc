@@ -14,8 +14,9 @@ namespace {
 // A graph or a body while its instructions are made: which buffers its values are in. What a body
 // captures is in the buffer that the graph around has it in.
 struct Scope {
-  Scope(const Graph& of_graph, const std::vector<Subgraph>& of_subgraphs)
-      : graph(of_graph), subgraphs(of_subgraphs), root(of_graph.values.size()) {
+  Scope(const Graph& of_graph, const std::vector<Subgraph>& of_subgraphs,
+        const PlacedParts& of_parts = {})
+      : graph(of_graph), subgraphs(of_subgraphs), parts(of_parts), root(of_graph.values.size()) {
     for (size_t v = 0; v < root.size(); ++v) root[v] = static_cast<ValueId>(v);
     for (const Subgraph& subgraph : subgraphs) {
       const Node& node = graph.nodes[subgraph.nodes[0]];
@@ -25,7 +26,10 @@ struct Scope {
           break;
         case SubgraphKind::kKernel:
         case SubgraphKind::kIf:
-          written.insert(subgraph.outputs.begin(), subgraph.outputs.end());
+        case SubgraphKind::kPart:
+          for (ValueId id : subgraph.outputs) {
+            if (!parts.contains(id)) written.insert(id);
+          }
           break;
         case SubgraphKind::kLoop:
           for (size_t i = PartsOf(node).carried; i < node.outputs.size(); ++i) {
@@ -38,6 +42,7 @@ struct Scope {
 
   const Graph& graph;
   const std::vector<Subgraph>& subgraphs;
+  const PlacedParts parts;    // what lies inside another value
   std::vector<ValueId> root;  // of each value: the value whose bytes it looks at
   // Values that can be put where somebody wants them: by whole, or slice by slice.
   std::set<ValueId> written, stacked;
@@ -52,7 +57,7 @@ class PlanBuilder {
   explicit PlanBuilder(const KernelSet& kernels) : kernels_(kernels) {}
 
   StatusOr<ExecutionPlan> Build(const Graph& graph, const std::vector<Subgraph>& subgraphs) {
-    Scope scope(graph, subgraphs);
+    Scope scope(graph, subgraphs, kernels_.parts);
     for (size_t i = 0; i < graph.inputs.size(); ++i) {
       TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(graph, graph.inputs[i]));
       scope.buffers[graph.inputs[i]] = buffers_.Add(BufferKind::kInput, i, bytes);
@@ -100,6 +105,10 @@ class PlanBuilder {
   // Of a value that is read.
   BufferId Use(Scope& scope, ValueId value) {
     ValueId id = scope.root[value];
+    if (auto part = scope.parts.find(id); part != scope.parts.end()) {
+      BufferId whole = Use(scope, part->second.whole);
+      return buffers_.AddPart(whole, part->second.offset, part->second.bytes);
+    }
     auto found = scope.buffers.find(id);
     if (found == scope.buffers.end()) {
       const Tensor* constant = scope.graph.ConstantOf(id);
@@ -112,6 +121,10 @@ class PlanBuilder {
 
   // Of a value that is written.
   StatusOr<BufferId> Place(Scope& scope, ValueId id) {
+    if (auto part = scope.parts.find(id); part != scope.parts.end()) {
+      TCC_ASSIGN_OR_RETURN(BufferId whole, Place(scope, part->second.whole));
+      return buffers_.AddPart(whole, part->second.offset, part->second.bytes);
+    }
     auto found = scope.buffers.find(id);
     if (found == scope.buffers.end()) {
       TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope.graph, id));
@@ -137,6 +150,7 @@ class PlanBuilder {
     for (const Subgraph& subgraph : scope.subgraphs) {
       switch (subgraph.kind) {
         case SubgraphKind::kView:
+        case SubgraphKind::kPart:
           break;
         case SubgraphKind::kKernel:
           TCC_RETURN_IF_ERROR(AddCall(scope));

@@ -30,15 +30,17 @@ std::string SymbolFor(const std::string& name, std::set<std::string>& used) {
 
 // Those of bodies too, to any depth that the graph's verifier allows.
 Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                const KernelOptions& options, double runs, KernelSet& set) {
+                const PlacedParts& parts, const KernelOptions& options, double runs,
+                KernelSet& set) {
   for (const Subgraph& subgraph : subgraphs) {
     TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
     const Node& node = graph.nodes[subgraph.nodes[0]];
     switch (subgraph.kind) {
       case SubgraphKind::kView:
+      case SubgraphKind::kPart:
         break;
       case SubgraphKind::kKernel: {
-        TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph, subgraph));
+        TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph, subgraph, parts));
         set.tasks.push_back(std::move(task));
         set.runs_of_task.push_back(runs);
         break;
@@ -49,7 +51,8 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
         double inside =
             loops ? runs * static_cast<double>(KnownTripCount(graph, node).value_or(1)) : runs;
         for (size_t b = 0; b < node.bodies.size(); ++b) {
-          TCC_RETURN_IF_ERROR(AddTasks(node.bodies[b], subgraph.bodies[b], options, inside, set));
+          TCC_RETURN_IF_ERROR(
+              AddTasks(node.bodies[b], subgraph.bodies[b], {}, options, inside, set));
         }
         break;
       }
@@ -129,9 +132,10 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
 }
 
 StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                const KernelOptions& options) {
+                                const PlacedParts& parts, const KernelOptions& options) {
   KernelSet set;
-  TCC_RETURN_IF_ERROR(AddTasks(graph, subgraphs, options, 1, set));
+  set.parts = parts;
+  TCC_RETURN_IF_ERROR(AddTasks(graph, subgraphs, parts, options, 1, set));
   ShareKernels(set);
   TCC_RETURN_IF_ERROR(ExpectKernelsFor(options.schedules, set));
 

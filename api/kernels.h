@@ -29,6 +29,7 @@ struct KernelSet {
   std::vector<double> runs_of_task;    // of one run of the model; an unknown trip count is 1
   std::vector<size_t> kernel_of_task;  // index into kernels
   std::vector<KernelStages> kernels;   // by first use
+  PlacedParts parts;                   // of the graph's values, not of a body's
 };
 
 // A stage of work with something to count, for progress displays.
@@ -46,9 +47,10 @@ struct KernelOptions {
 // Builds the tasks of the subgraphs, gives each different one its default schedule and lowers it
 // (but for the reference target, whose kernels stay as the operators mean them). The same for any
 // number of threads. Error: a task's, with its name; a schedule for no kernel, or one
-// with an illegal step, by the step; Cancelled soon after a stop is requested.
+// with an illegal step, by the step; Cancelled soon after a stop is requested. `parts` are what
+// PlaceParts said of the subgraphs.
 StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                const KernelOptions& options);
+                                const PlacedParts& parts, const KernelOptions& options);
 
 // Schedules and lowers one kernel from its `tensor` function.
 Status FinishKernel(KernelStages& kernel, const KernelOptions& options);

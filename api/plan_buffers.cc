@@ -34,6 +34,17 @@ BufferId PlanBuffers::AddSlice(BufferId whole, uint32_t counter, int64_t bytes,
   return slice;
 }
 
+BufferId PlanBuffers::AddPart(BufferId whole, int64_t offset, int64_t bytes) {
+  auto [known, absent] = part_at_.emplace(std::tuple(whole, offset, bytes), 0);
+  if (absent) {
+    BufferKind kind = buffers_[whole].kind;
+    known->second = Add(kind, buffers_[whole].index, bytes);
+    parts_.push_back({known->second, whole, offset});
+    whole_of_[known->second] = whole;
+  }
+  return known->second;
+}
+
 void PlanBuffers::Touch(BufferId buffer) {
   for (auto whole = whole_of_.find(buffer); whole != whole_of_.end();
        whole = whole_of_.find(buffer)) {
@@ -61,6 +72,7 @@ PlanBuffers::Placed PlanBuffers::Place() && {
   }
   placed.weights = packed.bytes;
   PlaceArena(placed);
+  PlaceParts();
   PlaceSlices();
   placed.buffers = std::move(buffers_);
   return placed;
@@ -84,6 +96,14 @@ void PlanBuffers::PlaceArena(Placed& placed) {
   MemoryPlan memory = PlanMemory(live);
   for (size_t i = 0; i < arena.size(); ++i) buffers_[arena[i]].offset = memory.offsets[i];
   placed.arena_bytes = memory.arena_bytes;
+}
+
+// In the order of their making: a part may be one of a part.
+void PlanBuffers::PlaceParts() {
+  for (const Part& part : parts_) {
+    buffers_[part.buffer].offset =
+        Combine(SizeOp::kAdd, buffers_[part.whole].offset, SizeExpr(part.offset));
+  }
 }
 
 // In the order of their making: a slice may be one of a slice.

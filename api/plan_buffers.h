@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,8 @@ class PlanBuffers {
   // A piece of `whole` that moves by its size with a loop's counter; where the loop goes backward,
   // `last` is the counter of the piece at the beginning.
   BufferId AddSlice(BufferId whole, uint32_t counter, int64_t bytes, std::optional<int64_t> last);
+  // A piece of `whole` that stays where it is: one buffer for each place and size.
+  BufferId AddPart(BufferId whole, int64_t offset, int64_t bytes);
 
   // The buffer is read or written now.
   void Touch(BufferId buffer);
@@ -53,13 +56,21 @@ class PlanBuffers {
     std::optional<int64_t> last;
   };
 
+  struct Part {
+    BufferId buffer, whole;
+    int64_t offset;
+  };
+
   void PlaceArena(Placed& placed);
+  void PlaceParts();
   void PlaceSlices();
 
   std::vector<PlanBuffer> buffers_;
   std::vector<LiveBuffer> live_;  // of all buffers; counts for those in the arena
   std::vector<Slice> slices_;
-  std::map<BufferId, BufferId> whole_of_;  // of slices
+  std::vector<Part> parts_;
+  std::map<std::tuple<BufferId, int64_t, int64_t>, BufferId> part_at_;
+  std::map<BufferId, BufferId> whole_of_;  // of slices and parts
   std::set<BufferId> swapped_;
   std::vector<std::pair<BufferId, BufferId>> pairs_;
   std::map<std::pair<const uint8_t*, size_t>, BufferId> weights_;  // looked up, never walked

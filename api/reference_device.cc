@@ -3,10 +3,12 @@
 #include <charconv>
 #include <map>
 
+#include "api/strided_argument.h"
 #include "ir/interpreter.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/verifier.h"
+#include "ir/visitor.h"
 
 namespace tcc {
 namespace {
@@ -40,22 +42,15 @@ StatusOr<std::map<std::string, Function>> ParseSection(std::string_view text) {
   return functions;
 }
 
-// The caller's memory as a tensor of the parameter's type and shape.
-StatusOr<Tensor> TensorOver(const Buffer& param, void* data, int64_t bytes) {
-  Tensor tensor;
-  tensor.dtype = param.dtype();
-  for (const Expr& dim : param.shape) {
-    std::optional<int64_t> extent = AsConstant(dim);
-    if (!extent) return InvalidInput("parameter '{}' has a symbolic shape", param.var->name);
-    tensor.shape.push_back(*extent);
-  }
-  TCC_ASSIGN_OR_RETURN(int64_t need, ByteCount(tensor.dtype, tensor.shape));
-  if (need > bytes) {
-    return InvalidInput("parameter '{}' takes {} bytes; its buffer has {}", param.var->name, need,
-                        bytes);
-  }
-  tensor.bytes = {static_cast<const uint8_t*>(data), static_cast<size_t>(need)};
-  return tensor;
+bool IsWritten(const Function& fn, const Var& buffer) {
+  bool written = false;
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    if (const auto* store = stmt.as<Store>()) written = written || store->buffer == buffer;
+    if (const auto* reduce = stmt.as<Reduce>()) {
+      for (const Access& output : reduce->outputs) written = written || output.buffer == buffer;
+    }
+  });
+  return written;
 }
 
 class ReferenceDevice final : public Device {
@@ -87,15 +82,22 @@ class ReferenceDevice final : public Device {
       return InvalidInput("kernel '{}' has {} parameters; the plan gives {}", fn.name,
                           fn.params.size(), arguments.buffers.size());
     }
+    std::vector<StridedArgument> places;
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < fn.params.size(); ++i) {
-      TCC_ASSIGN_OR_RETURN(Tensor tensor,
-                           TensorOver(fn.params[i], arguments.buffers[i], arguments.bytes[i]));
-      tensors.push_back(std::move(tensor));
+      TCC_ASSIGN_OR_RETURN(StridedArgument place,
+                           ArgumentOver(fn.params[i], arguments.buffers[i], arguments.bytes[i]));
+      tensors.push_back(TensorOf(place));
+      places.push_back(std::move(place));
     }
     InterpretOptions options;
     options.threads = threads_;
-    return Interpret(fn, tensors, options).status();
+    TCC_RETURN_IF_ERROR(Interpret(fn, tensors, options).status());
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (places[i].strides.empty() || !IsWritten(fn, fn.params[i].var)) continue;
+      StoreBack(tensors[i], places[i]);
+    }
+    return OkStatus();
   }
 
  private:

@@ -11,6 +11,7 @@
 #include "ir/printer.h"
 #include "lower/graph/graph_pipeline.h"
 #include "lower/graph/symbolic_shapes.h"
+#include "lower/place_parts.h"
 #include "models/import_onnx.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/sections.h"
@@ -132,7 +133,9 @@ Json CompiledForm(Graph graph) {
   if (!RunGraphPasses(graph).ok()) return {};
   KernelOptions options;
   options.target = *FindTarget("reference");
-  StatusOr<KernelSet> kernels = MakeKernels(graph, FuseGraph(graph), options);
+  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  PlacedParts parts = PlaceParts(graph, subgraphs);
+  StatusOr<KernelSet> kernels = MakeKernels(graph, subgraphs, parts, options);
   if (!kernels.ok()) return {};
   double flops = 0;
   for (size_t t = 0; t < kernels->tasks.size(); ++t) {

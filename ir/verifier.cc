@@ -41,7 +41,9 @@ class Verifier {
       }
       TCC_RETURN_IF_ERROR(Define(var));
     }
-    for (const Buffer& param : fn_.params) TCC_RETURN_IF_ERROR(DefineBuffer(param));
+    for (const Buffer& param : fn_.params) {
+      TCC_RETURN_IF_ERROR(DefineBuffer(param, Declared::kParameter));
+    }
     return Check(fn_.body);
   }
 
@@ -62,7 +64,9 @@ class Verifier {
   }
   void Leave(const Var& var) { in_scope_.erase(var.get()); }
 
-  Status DefineBuffer(const Buffer& buffer) {
+  enum class Declared { kParameter, kAllocated };
+
+  Status DefineBuffer(const Buffer& buffer, Declared declared) {
     const std::string& name = buffer.var->name;
     if (buffer.var->role != VarRole::kBuffer) return Error("'{}' is no buffer variable", name);
     TCC_RETURN_IF_ERROR(CheckSizes(buffer));
@@ -71,7 +75,16 @@ class Verifier {
     if (lowered() && !plain) {
       return Error("buffer '{}' has a window or layout in a lowered function", name);
     }
+    size_t stored_rank = buffer.rank() + buffer.layout.blocks.size();
+    if (!buffer.layout.strides.empty() && buffer.layout.strides.size() != stored_rank) {
+      return Error("buffer '{}' has {} strides; expected one for each of {} stored dimensions",
+                   name, buffer.layout.strides.size(), stored_rank);
+    }
     if (fn_.level == Level::kTensor) {
+      // A parameter may be part of a larger tensor.
+      Layout rest = buffer.layout;
+      if (declared == Declared::kParameter) rest.strides.clear();
+      plain = whole && !buffer.versions && buffer.circular < 0 && IsPlain(rest);
       bool global = buffer.scope == Scope::kGlobal || buffer.scope == Scope::kConstant;
       if (!global || !plain) {
         return Error("buffer '{}' is not global and whole; expected that of a tensor function",
@@ -356,7 +369,7 @@ class Verifier {
   }
 
   Status CheckStmt(const Allocate& allocate) {
-    TCC_RETURN_IF_ERROR(DefineBuffer(allocate.buffer));
+    TCC_RETURN_IF_ERROR(DefineBuffer(allocate.buffer, Declared::kAllocated));
     TCC_RETURN_IF_ERROR(Check(allocate.body));
     Leave(allocate.buffer.var);
     return OkStatus();

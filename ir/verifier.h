@@ -19,7 +19,7 @@ namespace tcc {
 //   the reduce variables; no Ramp, Broadcast or mask; parallel and vectorized loops feed no reduce
 //   variable; no threadIdx or vthread variable in a shared window's origin; barriers stand under no
 //   condition.
-// kTensor: loops are serial, every buffer is global and whole.
+// kTensor: loops are serial, every buffer is global and whole; only parameters have strides.
 // kLowered: no Block, Reduce, window, key or layout; one index an access; lanes agree; no Tile
 //   variable; local buffers have constant sizes.
 Status Verify(const Function& fn);

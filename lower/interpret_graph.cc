@@ -99,6 +99,7 @@ class GraphInterpreter {
       case SubgraphKind::kIf:
         return RunIf(graph_.nodes[subgraph.nodes[0]], subgraph);
       case SubgraphKind::kKernel:
+      case SubgraphKind::kPart:  // FuseGraph makes none
         break;
     }
     TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph_, subgraph));

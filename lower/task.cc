@@ -2,6 +2,7 @@
 
 #include "ir/visitor.h"
 #include "lower/build_loop_nest.h"
+#include "lower/drop_stages.h"
 #include "lower/graph/to_tensor_exprs.h"
 
 namespace tcc {
@@ -68,10 +69,21 @@ double FlopsOf(const OrderedExpr& stage) {
   return points * OperationsIn({stage.value});
 }
 
+void LayOutParts(const std::vector<ValueId>& ids, const PlacedParts& parts,
+                 std::vector<Buffer>& buffers) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    auto part = parts.find(ids[i]);
+    if (part != parts.end()) buffers[i].layout.strides = ToExprs(part->second.strides);
+  }
+}
+
 }  // namespace
 
-StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph) {
+StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const PlacedParts& parts) {
   TCC_ASSIGN_OR_RETURN(LoweredNode lowered, ToTensorExprs(graph, subgraph));
+  DropStages(lowered, subgraph.done_elsewhere);
+  LayOutParts(lowered.inputs, parts, lowered.program.inputs);
+  LayOutParts(lowered.outputs, parts, lowered.program.outputs);
   Task task;
   task.name = subgraph.name;
   task.variants = {BuildLoopNest(lowered.program)};

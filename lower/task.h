@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,19 @@ struct Task {
   double flops = 0;
 };
 
-// Expects a subgraph of kind kKernel.
-StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph);
+// A value without memory of its own: it lies inside another's.
+struct PlacedPart {
+  ValueId whole = kNoValue;
+  int64_t offset = 0;  // in bytes, from where `whole` starts
+  int64_t bytes = 0;   // from the first of its elements to the last
+  // In elements, of each dimension as it is stored, where its rows do not follow each other; empty
+  // for one run of bytes.
+  std::vector<int64_t> strides = {};
+};
+using PlacedParts = std::map<ValueId, PlacedPart>;
+
+// Expects a subgraph of kind kKernel. Parameters for `parts` have the strides stated there.
+StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph,
+                         const PlacedParts& parts = {});
 
 }  // namespace tcc

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@ namespace tcc {
 enum class SubgraphKind : uint8_t {
   kKernel,  // is computed: becomes a Task
   kView,    // the output has the bytes of the input: nothing to run, a plan aliases the two
+  kPart,    // nothing to run: its outputs lie in other values, or others write their parts
   kLoop,    // one node each, whose bodies have subgraphs of their own
   kIf,
 };
@@ -22,7 +24,9 @@ struct Subgraph {
   // What its nodes read from outside, in order of first use, parameters of the operators (axes,
   // shapes, ...) included; a kernel's arguments are Task::inputs.
   std::vector<ValueId> inputs;
-  std::vector<ValueId> outputs;                    // of its last node
+  std::vector<ValueId> outputs;  // of its last node
+  // Operands and results that lie where they are needed already (place_parts.h): not copied.
+  std::set<ValueId> done_elsewhere = {};
   std::vector<std::vector<Subgraph>> bodies = {};  // of each body of a kLoop's or kIf's node
 };
 

@@ -20,7 +20,7 @@ Planned PlanOf(Graph graph) {
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   KernelOptions options;
   options.target = *FindTarget("reference");
-  StatusOr<KernelSet> kernels = MakeKernels(graph, subgraphs, options);
+  StatusOr<KernelSet> kernels = MakeKernels(graph, subgraphs, {}, options);
   INFO(kernels.status());
   REQUIRE(kernels.ok());
   StatusOr<ExecutionPlan> plan = BuildExecutionPlan(graph, subgraphs, *kernels);

@@ -194,6 +194,18 @@ TEST_CASE("tensor functions have serial loops and whole global buffers", "[ir][v
                "buffer 'T' is not global and whole");
 }
 
+TEST_CASE("a tensor function's parameters may lie in rows that are longer than theirs",
+          "[ir][verifier]") {
+  Buffer rows = Declare("T", {4, 3});
+  rows.layout.strides = {8, 1};
+  CheckAccepted(by_hand::Make({rows}, Nothing()));
+  CheckRefused(by_hand::Make({}, MakeStmt<Allocate>(rows, Nothing())),
+               "buffer 'T' is not global and whole");
+  rows.layout.strides = {8};
+  CheckRefused(by_hand::Make({rows}, Nothing()),
+               "buffer 'T' has 1 strides; expected one for each of 2 stored dimensions");
+}
+
 TEST_CASE("lowered functions have no block, reduction, key, window or Tile variable",
           "[ir][verifier]") {
   RowSum sum;
