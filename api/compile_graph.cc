@@ -4,6 +4,7 @@
 
 #include "api/execution_plan.h"
 #include "api/memory_need.h"
+#include "api/prepare_weights.h"
 #include "api/reference_device.h"
 #include "api/version.h"
 #include "codegen_llvm/llvm_backend.h"
@@ -119,6 +120,8 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   report("plan");
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
   TCC_ASSIGN_OR_RETURN(ExecutionPlan plan, BuildExecutionPlan(graph, subgraphs, kernels));
+
+  TCC_RETURN_IF_ERROR(PrepareWeights(kernels, plan.prepared, options.threads, options.stop));
 
   Artefact artefact;
   artefact.target = options.target.name;

@@ -7,6 +7,7 @@
 #include "api/plan_buffers.h"
 #include "ir/graph_bodies.h"
 #include "ir/support/check.h"
+#include "runtime/available_memory.h"
 
 namespace tcc {
 namespace {
@@ -68,10 +69,12 @@ class PlanBuilder {
       results.push_back({graph.outputs[i], buffers_.Add(BufferKind::kOutput, i, bytes)});
     }
     TCC_RETURN_IF_ERROR(RunScope(scope, results));
+    TCC_RETURN_IF_ERROR(CheckMemoryFor(buffers_.weight_bytes(), "the weights"));
     PlanBuffers::Placed placed = std::move(buffers_).Place();
     result_.plan.buffers = std::move(placed.buffers);
     result_.plan.arena_bytes = placed.arena_bytes;
     result_.weights = placed.weights;
+    result_.prepared = std::move(placed.prepared);
     result_.activation_bytes = placed.activation_bytes;
     return std::move(result_);
   }
@@ -172,13 +175,32 @@ class PlanBuilder {
     PlanCall call;
     call.kernel = static_cast<uint32_t>(kernels_.kernel_of_task[next_task_]);
     ++next_task_;
-    for (ValueId id : task.inputs) call.buffers.push_back(Use(scope, id));
-    for (ValueId id : task.outputs) {
-      TCC_ASSIGN_OR_RETURN(BufferId buffer, Place(scope, id));
+    const KernelStages& kernel = kernels_.kernels[call.kernel];
+    for (const KernelOperand& operand : kernel.operands) {
+      TCC_ASSIGN_OR_RETURN(BufferId buffer, BufferOf(scope, task, kernel, operand));
       call.buffers.push_back(buffer);
     }
     Emit({std::move(call)});
     return OkStatus();
+  }
+
+  StatusOr<BufferId> BufferOf(Scope& scope, const Task& task, const KernelStages& kernel,
+                              const KernelOperand& operand) {
+    switch (operand.kind) {
+      case KernelOperand::Kind::kParameter: {
+        size_t inputs = task.inputs.size();
+        if (operand.index < inputs) return Use(scope, task.inputs[operand.index]);
+        return Place(scope, task.outputs[operand.index - inputs]);
+      }
+      case KernelOperand::Kind::kPrepared:
+        break;
+    }
+    const PrepareStages& prepare = kernel.prepare[operand.index];
+    PreparedWeight weight{prepare.key, {}, prepare.bytes, {}};
+    for (size_t i : prepare.constants) {
+      weight.constants.push_back(*scope.graph.ConstantOf(task.inputs[i]));
+    }
+    return buffers_.AddPrepared(weight);
   }
 
   // A body's instructions, where `results` say; its captured values are `operands`.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "api/kernels.h"
+#include "api/plan_buffers.h"
 #include "runtime/artefact/artefact.h"
 
 namespace tcc {
@@ -9,7 +10,8 @@ namespace tcc {
 struct ExecutionPlan {
   Plan plan;
   SharedBytes weights;
-  int64_t activation_bytes = 0;  // of all arena buffers, without reuse
+  std::vector<PreparedWeight> prepared;  // parts of `weights` that are zeros until they are made
+  int64_t activation_bytes = 0;          // of all arena buffers, without reuse
 };
 
 // One Call a kernel in the order of the subgraphs, a Loop or If with the Calls of its bodies for a

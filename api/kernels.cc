@@ -3,19 +3,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
-#include <thread>
 
+#include "api/for_each_index.h"
 #include "ir/canonical.h"
+#include "ir/printer.h"
 #include "ir/simplify.h"
 #include "ir/support/stop.h"
 #include "ir/verifier.h"
 #include "lower/graph/control_flow.h"
 #include "lower/ops/node_lowering.h"
 #include "lower/pipeline.h"
+#include "lower/split_prepare.h"
 #include "schedule/default_trace.h"
 
 namespace tcc {
@@ -83,18 +84,47 @@ void ShareKernels(KernelSet& set) {
   }
 }
 
-// Calls work(i) for i in 0..count on several threads; the first failure by index is returned.
-Status ForEach(size_t count, int threads, const std::function<Status(size_t)>& work) {
-  std::vector<Status> statuses(count);
-  std::atomic<size_t> next{0};
-  auto loop = [&] {
-    for (size_t i = next++; i < count; i = next++) statuses[i] = work(i);
-  };
-  std::vector<std::thread> others;
-  for (int t = 1; t < threads; ++t) others.emplace_back(loop);
-  loop();
-  for (std::thread& thread : others) thread.join();
-  for (const Status& status : statuses) TCC_RETURN_IF_ERROR(status);
+StatusOr<int64_t> BytesOf(const Buffer& flat) {
+  std::optional<int64_t> count = AsConstant(flat.shape[0]);
+  if (!count) {
+    return InvalidInput("constant '{}' has {} elements", flat.var->name, Print(flat.shape[0]));
+  }
+  return ByteCount(flat.dtype(), {{*count}});
+}
+
+size_t IndexOf(const std::vector<Buffer>& params, const Var& var) {
+  size_t i = 0;
+  while (i < params.size() && !(params[i].var == var)) ++i;
+  return i;
+}
+
+StatusOr<PrepareStages> LowerPrepare(const KernelStages& kernel, const Function& prepare,
+                                     const PipelineOptions& options) {
+  PrepareStages stages;
+  for (size_t i = 0; i + 1 < prepare.params.size(); ++i) {
+    stages.constants.push_back(IndexOf(kernel.tensor.params, prepare.params[i].var));
+  }
+  TCC_ASSIGN_OR_RETURN(stages.lowered, RunPipeline(prepare, options));
+  TCC_ASSIGN_OR_RETURN(stages.bytes, BytesOf(stages.lowered.params.back()));
+  stages.key = FunctionKey(stages.lowered);
+  return stages;
+}
+
+// The kernel without what is prepared, and what prepares it, lowered.
+Status LowerKernel(KernelStages& kernel, const PipelineOptions& options) {
+  TCC_ASSIGN_OR_RETURN(PreparedFunction parts, SplitPrepare(kernel.scheduled));
+  for (const Function& prepare : parts.prepare) {
+    TCC_ASSIGN_OR_RETURN(kernel.prepare.emplace_back(), LowerPrepare(kernel, prepare, options));
+  }
+  for (const Buffer& param : parts.main.params) {
+    KernelOperand operand{.index = IndexOf(kernel.tensor.params, param.var)};
+    for (size_t p = 0; p < parts.prepare.size(); ++p) {
+      if (!(parts.prepare[p].params.back().var == param.var)) continue;
+      operand = {KernelOperand::Kind::kPrepared, p};
+    }
+    kernel.operands.push_back(operand);
+  }
+  TCC_ASSIGN_OR_RETURN(kernel.lowered, RunPipeline(parts.main, options));
   return OkStatus();
 }
 
@@ -115,7 +145,11 @@ Status ExpectKernelsFor(const Schedules& schedules, const KernelSet& set) {
 Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
   if (options.verify) TCC_RETURN_IF_ERROR(Verify(kernel.tensor));
   kernel.scheduled = kernel.tensor;
-  if (options.target.kind == TargetKind::kReference) return OkStatus();
+  if (options.target.kind == TargetKind::kReference) {
+    for (size_t i = 0; i < kernel.tensor.params.size(); ++i)
+      kernel.operands.push_back({.index = i});
+    return OkStatus();
+  }
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
   auto given = options.schedules.find(kernel.symbol);
   kernel.schedule = given != options.schedules.end()
@@ -127,8 +161,7 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
   PipelineOptions pipeline;
   pipeline.verify = options.verify;
   pipeline.stop = options.stop;
-  TCC_ASSIGN_OR_RETURN(kernel.lowered, RunPipeline(kernel.scheduled, pipeline));
-  return OkStatus();
+  return LowerKernel(kernel, pipeline);
 }
 
 StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
@@ -149,7 +182,7 @@ StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>&
       options.progress("schedule", ++done, static_cast<int64_t>(set.kernels.size()));
     return status;
   };
-  TCC_RETURN_IF_ERROR(ForEach(set.kernels.size(), options.threads, finish));
+  TCC_RETURN_IF_ERROR(ForEachIndex(set.kernels.size(), options.threads, finish));
   return set;
 }
 

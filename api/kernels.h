@@ -12,6 +12,22 @@
 
 namespace tcc {
 
+// What fills a constant that a kernel reads in place of the model's own; run once, when the model
+// is linked.
+struct PrepareStages {
+  std::string key;                // of the function; equal ones need be compiled once
+  std::vector<size_t> constants;  // parameters of the tensor function that it reads
+  int64_t bytes = 0;              // of the result
+  Function lowered;               // its parameters are the constants, then the result
+};
+
+// A parameter of a lowered kernel: one of the tensor function's, or what a prepare function gives.
+struct KernelOperand {
+  enum class Kind : uint8_t { kParameter, kPrepared };
+  Kind kind = Kind::kParameter;
+  size_t index = 0;
+};
+
 // One kernel at every stage of its making. Subgraphs with the same computation share it.
 struct KernelStages {
   std::string symbol;              // unique; letters, digits and underscores
@@ -20,7 +36,9 @@ struct KernelStages {
   Function tensor;
   Schedule schedule;
   Function scheduled;
-  Function lowered;
+  Function lowered;                     // without what is prepared
+  std::vector<KernelOperand> operands;  // of its parameters
+  std::vector<PrepareStages> prepare;
 };
 
 struct KernelSet {

@@ -24,6 +24,27 @@ BufferId PlanBuffers::AddWeight(const Tensor& tensor) {
   return known->second;
 }
 
+BufferId PlanBuffers::AddPrepared(const PreparedWeight& weight) {
+  std::vector<const uint8_t*> places;
+  for (const Tensor& tensor : weight.constants) places.push_back(tensor.bytes.data());
+  auto [known, absent] = known_prepared_.emplace(std::pair(weight.function, places), 0);
+  if (absent) {
+    known->second = Add(BufferKind::kWeight, 0, weight.bytes);
+    prepared_.push_back(weight);
+    prepared_buffers_.push_back(known->second);
+  }
+  return known->second;
+}
+
+int64_t PlanBuffers::weight_bytes() const {
+  int64_t sum = 0;
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    if (buffers_[i].kind != BufferKind::kWeight) continue;
+    if (__builtin_add_overflow(sum, live_[i].bytes, &sum)) return INT64_MAX;
+  }
+  return sum;
+}
+
 BufferId PlanBuffers::AddSlice(BufferId whole, uint32_t counter, int64_t bytes,
                                std::optional<int64_t> last) {
   BufferKind kind = buffers_[whole].kind;
@@ -66,11 +87,18 @@ void PlanBuffers::KeepThroughLoop(int64_t begin) {
 
 PlanBuffers::Placed PlanBuffers::Place() && {
   Placed placed;
-  PackedWeights packed = PackWeights(tensors_);
+  std::vector<int64_t> blanks;
+  for (const PreparedWeight& weight : prepared_) blanks.push_back(weight.bytes);
+  PackedWeights packed = PackWeights(tensors_, blanks);
   for (size_t i = 0; i < tensors_.size(); ++i) {
     buffers_[weight_buffers_[i]].offset = packed.offsets[i];
   }
+  for (size_t i = 0; i < prepared_.size(); ++i) {
+    buffers_[prepared_buffers_[i]].offset = packed.offsets[tensors_.size() + i];
+    prepared_[i].result = packed.blanks[i];
+  }
   placed.weights = packed.bytes;
+  placed.prepared = std::move(prepared_);
   PlaceArena(placed);
   PlaceParts();
   PlaceSlices();

@@ -3,6 +3,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -12,6 +14,14 @@
 #include "runtime/artefact/memory_plan.h"
 
 namespace tcc {
+
+// A weight that a prepare function makes of constants.
+struct PreparedWeight {
+  std::string function;  // its key
+  std::vector<Tensor> constants;
+  int64_t bytes = 0;
+  std::span<uint8_t> result;  // where it is to be, once placed; all zeros
+};
 
 // The buffers of a plan while its instructions are made, one arena for all bodies. Time is counted
 // in instructions, those of a body before the one that it belongs to; a buffer of the arena lives
@@ -24,6 +34,8 @@ class PlanBuffers {
   BufferId Add(BufferKind kind, size_t index, int64_t bytes);
   // One buffer for all constants that are the same bytes in memory.
   BufferId AddWeight(const Tensor& tensor);
+  // One buffer for what a prepare function makes of the same constants.
+  BufferId AddPrepared(const PreparedWeight& weight);
   // A piece of `whole` that moves by its size with a loop's counter; where the loop goes backward,
   // `last` is the counter of the piece at the beginning.
   BufferId AddSlice(BufferId whole, uint32_t counter, int64_t bytes, std::optional<int64_t> last);
@@ -45,8 +57,11 @@ class PlanBuffers {
     int64_t arena_bytes = 0;
     int64_t activation_bytes = 0;  // of all arena buffers, without reuse
     SharedBytes weights;
+    std::vector<PreparedWeight> prepared;  // parts of the weights, not made yet
   };
   Placed Place() &&;
+  // Of all weights.
+  int64_t weight_bytes() const;
 
  private:
   struct Slice {
@@ -76,6 +91,10 @@ class PlanBuffers {
   std::map<std::pair<const uint8_t*, size_t>, BufferId> weights_;  // looked up, never walked
   std::vector<Tensor> tensors_;
   std::vector<BufferId> weight_buffers_;  // of tensors_
+  // By function and constants; looked up, never walked.
+  std::map<std::pair<std::string, std::vector<const uint8_t*>>, BufferId> known_prepared_;
+  std::vector<PreparedWeight> prepared_;
+  std::vector<BufferId> prepared_buffers_;
   int64_t now_ = 0;
 };
 

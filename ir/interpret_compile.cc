@@ -121,7 +121,9 @@ class FunctionCompiler {
   static bool BeginsLaunch(const Stmt& stmt) {
     if (stmt.as<Seq>() || stmt.as<Let>()) return false;
     const auto* allocate = stmt.as<Allocate>();
-    if (allocate && allocate->buffer.scope == Scope::kGlobal) return false;
+    if (!allocate) return Contains(stmt, IsThreadLoop);
+    Scope scope = allocate->buffer.scope;
+    if (scope == Scope::kGlobal || scope == Scope::kConstant) return false;
     return Contains(stmt, IsThreadLoop);
   }
 

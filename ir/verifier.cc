@@ -214,6 +214,16 @@ class Verifier {
     return OkStatus();
   }
 
+  // Prepack makes constants of what the function itself computes; a parameter is the model's.
+  Status CheckWrite(const Var& buffer, const std::vector<Expr>& indices) const {
+    TCC_RETURN_IF_ERROR(CheckAccess(buffer, indices));
+    for (const Buffer& param : fn_.params) {
+      if (!(param.var == buffer) || param.scope != Scope::kConstant) continue;
+      return Error("constant parameter '{}' is written{}", buffer->name, Where());
+    }
+    return OkStatus();
+  }
+
   Status CheckAll(const std::vector<Expr>& exprs) {
     for (const Expr& expr : exprs) TCC_RETURN_IF_ERROR(Check(expr));
     return OkStatus();
@@ -225,7 +235,7 @@ class Verifier {
 
   Status CheckStmt(const Store& store) {
     const std::string& name = store.buffer->name;
-    TCC_RETURN_IF_ERROR(CheckAccess(store.buffer, store.indices));
+    TCC_RETURN_IF_ERROR(CheckWrite(store.buffer, store.indices));
     TCC_RETURN_IF_ERROR(CheckAll(store.indices));
     TCC_RETURN_IF_ERROR(Check(store.value));
     if (!lowered()) {
@@ -251,7 +261,7 @@ class Verifier {
     }
     if (!in_block_) return Error("a reduction by '{}' stands in no block", reduce.combiner->name);
     for (const Access& output : reduce.outputs) {
-      TCC_RETURN_IF_ERROR(CheckAccess(output.buffer, output.indices));
+      TCC_RETURN_IF_ERROR(CheckWrite(output.buffer, output.indices));
       TCC_RETURN_IF_ERROR(CheckAll(output.indices));
       for (const Var& var : reduce_vars_) {
         for (const Expr& index : output.indices) {
@@ -381,8 +391,9 @@ class Verifier {
   }
 
   Status CheckStmt(const AsyncCopy& copy) {
+    TCC_RETURN_IF_ERROR(CheckWrite(copy.destination.buffer, copy.destination.indices));
+    TCC_RETURN_IF_ERROR(CheckAccess(copy.source.buffer, copy.source.indices));
     for (const Access* access : {&copy.destination, &copy.source}) {
-      TCC_RETURN_IF_ERROR(CheckAccess(access->buffer, access->indices));
       TCC_RETURN_IF_ERROR(CheckAll(access->indices));
     }
     return OkStatus();

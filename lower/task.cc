@@ -88,6 +88,10 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Pla
   task.name = subgraph.name;
   task.variants = {BuildLoopNest(lowered.program)};
   task.inputs = lowered.inputs;
+  for (size_t i = 0; i < task.inputs.size(); ++i) {
+    if (!graph.ConstantOf(task.inputs[i])) continue;
+    for (Function& variant : task.variants) variant.params[i].scope = Scope::kConstant;
+  }
   task.outputs = lowered.outputs;
   for (int n : subgraph.nodes) task.nodes.push_back(graph.nodes[n].name);
   for (const TensorExpr& stage : lowered.program.stages) {

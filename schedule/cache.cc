@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/visitor.h"
+#include "schedule/prepack.h"
 
 namespace tcc {
 namespace {
@@ -72,6 +73,12 @@ Status ExpectFreeName(const Function& fn, const std::string& name) {
     return InvalidInput("the name '{}' for a copy is empty or in use", name);
   }
   return OkStatus();
+}
+
+Status ExpectWritableScope(const char* step, Scope scope) {
+  if (scope != Scope::kConstant) return OkStatus();
+  return InvalidInput("{}: nothing can be written to a constant buffer; prepack makes it one later",
+                      step);
 }
 
 Status ExpectUnplaced(const Buffer& buffer) {
@@ -145,6 +152,7 @@ StatusOr<Constraints> CheckCacheRead(const Function& fn, const CacheRead& step) 
   TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, step.buffer));
   TCC_RETURN_IF_ERROR(ExpectFreeName(fn, step.name));
   TCC_RETURN_IF_ERROR(ExpectUnplaced(buffer));
+  TCC_RETURN_IF_ERROR(ExpectWritableScope("cache_read", step.scope));
   for (const std::string& reader : step.readers) {
     TCC_ASSIGN_OR_RETURN(Path path, FindBlock(fn, reader));
     if (!Reads(path.back(), buffer.var)) {
@@ -185,6 +193,7 @@ StatusOr<Constraints> CheckCacheWrite(const Function& fn, const CacheWrite& step
   TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, step.buffer));
   TCC_RETURN_IF_ERROR(ExpectFreeName(fn, step.name));
   TCC_RETURN_IF_ERROR(ExpectUnplaced(buffer));
+  TCC_RETURN_IF_ERROR(ExpectWritableScope("cache_write", step.scope));
   for (const Ref<Block>& block : BlocksOf(fn.body)) {
     if (Writes(*block, buffer.var) != (block->name == step.block)) {
       return InvalidInput(
@@ -211,6 +220,8 @@ Function ApplyCacheWrite(const Function& fn, const CacheWrite& step) {
 
 StatusOr<Constraints> CheckSetScope(const Function& fn, const SetScope& step) {
   TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, step.buffer));
+  TCC_RETURN_IF_ERROR(ExpectNotPrepacked("set_scope", buffer));
+  TCC_RETURN_IF_ERROR(ExpectWritableScope("set_scope", step.scope));
   for (const Buffer& param : fn.params) {
     if (param.var == buffer.var) {
       return InvalidInput("set_scope: buffer '{}' is a parameter; its memory is the caller's",

@@ -67,6 +67,7 @@ StatusOr<Plan> MakePlan(const Function& fn, const ComputeAt& step) {
     TCC_RETURN_IF_ERROR(ExpectOnlyWriter(fn, *plan.block, write.buffer));
     TCC_ASSIGN_OR_RETURN(std::vector<size_t> order, PlainIndices(*plan.block, write));
     TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, write.buffer->name));
+    TCC_RETURN_IF_ERROR(ExpectMovable("compute_at", buffer));
     TCC_ASSIGN_OR_RETURN(Box region, RegionRead(fn, buffer, step.loop));
     for (size_t d = 0; d < order.size(); ++d) {
       IterBox& box = plan.boxes[order[d]];

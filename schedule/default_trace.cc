@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/visitor.h"
+#include "schedule/constant_panels.h"
 #include "schedule/default_tiles.h"
 
 namespace tcc {
@@ -108,16 +109,6 @@ class CpuTrace {
 
   void TileReduction(const Block& block, const std::vector<size_t>& spatial,
                      const std::vector<size_t>& reduce) {
-    const Block* epilogue = EpilogueOf(block);
-    std::string last = epilogue ? epilogue->name : block.name + ".out";
-    std::string output = WritesOf(block)[0].buffer->name;
-    if (epilogue) {
-      Do(SetScope{output, Scope::kLocal});
-      consumed_ = epilogue->name;
-    } else {
-      Do(CacheWrite{block.name, output, Scope::kLocal, last});
-    }
-
     // A reduced dimension that is kept has an extent of 1: the last one that has more.
     size_t vector_axis = spatial.back();
     for (size_t i : spatial) {
@@ -130,6 +121,18 @@ class CpuTrace {
     RegisterTile tile =
         ChooseRegisterTile(row_axis ? ExtentOf(block, *row_axis) : 1, ExtentOf(block, vector_axis),
                            target_, WritesOf(block)[0].buffer.dtype());
+    PackConstants(block, vector_axis, tile);
+
+    const Block* epilogue = EpilogueOf(block);
+    std::string last = epilogue ? epilogue->name : block.name + ".out";
+    std::string output = WritesOf(block)[0].buffer->name;
+    if (epilogue) {
+      Do(SetScope{output, Scope::kLocal});
+      consumed_ = epilogue->name;
+    } else {
+      Do(CacheWrite{block.name, output, Scope::kLocal, last});
+    }
+
     Do(Split{Key(block, vector_axis), {Expr(tile.registers), Expr(tile.lanes)}});
     if (row_axis) Do(Split{Key(block, *row_axis), {Expr(tile.rows)}});
 
@@ -160,6 +163,20 @@ class CpuTrace {
     }
     FinishTileConsumer(epilogue, last, spatial, vector_axis, row_axis, tile.lanes);
     ParallelOuter(block, outer);
+  }
+
+  // Constants that the tile's columns index lie panel by panel, each as the reduction streams it.
+  void PackConstants(const Block& block, size_t vector_axis, const RegisterTile& tile) {
+    for (const PackedOperand& operand : ConstantPanels(fn_, block, vector_axis, tile)) {
+      std::string copy = operand.buffer + "_packed";
+      Do(CacheRead{operand.buffer, {block.name}, Scope::kGlobal, copy});
+      Do(TransformLayout{copy, {{operand.dim, Expr(tile.registers * tile.lanes)}}, operand.order});
+      Do(Prepack{copy});
+      LoopRef columns = copy + "/ax" + std::to_string(operand.dim);
+      if (tile.lanes < 2) continue;
+      Do(Split{columns, {Expr(tile.lanes)}});
+      Do(Vectorize{columns + ".1"});
+    }
   }
 
   // The write-back's loops are named ax0, ax1, ... by CacheWrite; an epilogue keeps its own names.

@@ -5,6 +5,8 @@
 
 #include "ir/substitute.h"
 #include "ir/visitor.h"
+#include "schedule/prepack.h"
+#include "schedule/transform_layout.h"
 
 namespace tcc {
 namespace {
@@ -40,6 +42,13 @@ StatusOr<std::vector<size_t>> PlainIndices(const Block& block, const Access& acc
     order.push_back(i);
   }
   return order;
+}
+
+Status ExpectMovable(const char* step, const Buffer& buffer) {
+  TCC_RETURN_IF_ERROR(ExpectNotPrepacked(step, buffer));
+  if (IsRowMajor(buffer.layout)) return OkStatus();
+  return InvalidInput("{}: buffer '{}' has a layout already; place it before", step,
+                      buffer.var->name);
 }
 
 Status ExpectWholeNest(const char* step, const Path& path) {

@@ -11,6 +11,10 @@ namespace tcc {
 // The block's iteration variables by dimension, if the access's indices are distinct spatial ones.
 StatusOr<std::vector<size_t>> PlainIndices(const Block& block, const Access& access);
 
+// A buffer that gets a window has no layout yet, whose strides speak of the extents stored so far,
+// and is not computed when the model is linked.
+Status ExpectMovable(const char* step, const Buffer& buffer);
+
 // No loop keyed after the block stays behind when its nest moves: the fresh nest takes the keys.
 Status ExpectWholeNest(const char* step, const Path& path);
 

@@ -124,6 +124,7 @@ StatusOr<Plan> MakePlan(const Function& fn, const ReverseComputeAt& step) {
   TCC_ASSIGN_OR_RETURN(Path writer, OnlyWriter(fn, operand.buffer, step.loop));
   Ref<Block> producer = BlockAt(writer);
   TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, operand.buffer->name));
+  TCC_RETURN_IF_ERROR(ExpectMovable("reverse_compute_at", buffer));
   std::vector<Ref<For>> moving = MovingLoops(writer, step.loop, buffer.scope);
 
   Plan plan{block, NestOf(path), operand.buffer, {}, false, {}, {}};

@@ -26,11 +26,14 @@ std::string PrintField(ForKind kind) {
 std::string PrintField(Scope scope) {
   return std::string(ToString(scope));
 }
-[[maybe_unused]] std::string PrintField(int64_t number) {
+std::string PrintField(int64_t number) {
   return std::to_string(number);
 }
 std::string PrintField(const Expr& expr) {
   return Print(expr);
+}
+std::string PrintField(const BlockFactor& block) {
+  return fmt::format("{} by {}", block.dim, Print(block.factor));
 }
 template <typename T>
 std::string PrintField(const std::vector<T>& list) {
@@ -82,6 +85,9 @@ class FieldReader {
   void Read(std::vector<Expr>& list) {
     for (const std::string& item : Items()) ReadSize(item, list.emplace_back());
   }
+  void Read(std::vector<BlockFactor>& list) {
+    for (const std::string& item : Items()) ReadBlock(item, list.emplace_back());
+  }
 
   Status Finish() {
     SkipSpace();
@@ -108,6 +114,16 @@ class FieldReader {
     if (!parsed.ok()) return Fail(Message(parsed.status()));
     if (parsed->dtype() != kInt64) return Fail("'" + text + "' is no i64");
     expr = *parsed;
+  }
+  // "1 by 32"
+  void ReadBlock(const std::string& item, BlockFactor& block) {
+    size_t by = item.find(" by ");
+    if (by == std::string::npos) return Fail("'" + item + "'; expected 'DIMENSION by FACTOR'");
+    int64_t dim = 0;
+    ReadNumber(item.substr(0, by), dim);
+    if (dim < 0 || dim > INT32_MAX) Fail("'" + item + "' has no dimension");
+    block.dim = static_cast<int>(dim);
+    ReadSize(item.substr(by + 4), block.factor);
   }
 
   // Items between the brackets; commas inside parentheses do not separate.
@@ -206,6 +222,9 @@ Step Substitute(const Step& step, const Substitution& values) {
       [&](Expr& expr) { expr = Substitute(expr, values); },
       [&](std::vector<Expr>& list) {
         for (Expr& expr : list) expr = Substitute(expr, values);
+      },
+      [&](std::vector<BlockFactor>& list) {
+        for (BlockFactor& block : list) block.factor = Substitute(block.factor, values);
       },
       [](auto&) {},
   };

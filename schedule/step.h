@@ -10,29 +10,34 @@
 #include "schedule/decompose_reduction.h"
 #include "schedule/fuse.h"
 #include "schedule/loop_kind.h"
+#include "schedule/prepack.h"
 #include "schedule/reorder.h"
 #include "schedule/split.h"
+#include "schedule/transform_layout.h"
 
 namespace tcc {
 
 // struct, name in the text of a trace. Check##struct and Apply##struct belong to each.
-#define TCC_STEPS(X)                        \
-  X(Split, "split")                         \
-  X(Fuse, "fuse")                           \
-  X(Reorder, "reorder")                     \
-  X(Parallel, "parallel")                   \
-  X(Vectorize, "vectorize")                 \
-  X(Unroll, "unroll")                       \
-  X(Bind, "bind")                           \
-  X(CacheRead, "cache_read")                \
-  X(CacheWrite, "cache_write")              \
-  X(SetScope, "set_scope")                  \
-  X(ComputeAt, "compute_at")                \
-  X(ReverseComputeAt, "reverse_compute_at") \
-  X(DecomposeReduction, "decompose_reduction")
+#define TCC_STEPS(X)                           \
+  X(Split, "split")                            \
+  X(Fuse, "fuse")                              \
+  X(Reorder, "reorder")                        \
+  X(Parallel, "parallel")                      \
+  X(Vectorize, "vectorize")                    \
+  X(Unroll, "unroll")                          \
+  X(Bind, "bind")                              \
+  X(CacheRead, "cache_read")                   \
+  X(CacheWrite, "cache_write")                 \
+  X(SetScope, "set_scope")                     \
+  X(ComputeAt, "compute_at")                   \
+  X(ReverseComputeAt, "reverse_compute_at")    \
+  X(DecomposeReduction, "decompose_reduction") \
+  X(TransformLayout, "transform_layout")       \
+  X(Prepack, "prepack")
 
 using Step = std::variant<Split, Fuse, Reorder, Parallel, Vectorize, Unroll, Bind, CacheRead,
-                          CacheWrite, SetScope, ComputeAt, ReverseComputeAt, DecomposeReduction>;
+                          CacheWrite, SetScope, ComputeAt, ReverseComputeAt, DecomposeReduction,
+                          TransformLayout, Prepack>;
 
 // Whether the step is legal on `fn`, or why not; and what must hold where sizes are free. What a
 // step that is accepted with free sizes does is right at every point that satisfies the

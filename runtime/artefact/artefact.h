@@ -51,11 +51,14 @@ StatusOr<Artefact> ReadArtefact(const std::string& path);
 // The same of bytes in memory, which are copied if they do not lie at a multiple of 64.
 StatusOr<Artefact> ParseArtefact(SharedBytes file);
 
-// The tensors' bytes one after another at multiples of 64, equal ones once.
+// The tensors' bytes one after another at multiples of 64, equal ones once; then blanks, all zeros,
+// which may be filled until the bytes are handed on.
 struct PackedWeights {
   SharedBytes bytes;
-  std::vector<int64_t> offsets;  // of the tensors, in their order
+  std::vector<int64_t> offsets;  // of the tensors, then of the blanks, in their order
+  std::vector<std::span<uint8_t>> blanks;
 };
-PackedWeights PackWeights(std::span<const Tensor> tensors);
+PackedWeights PackWeights(std::span<const Tensor> tensors,
+                          std::span<const int64_t> blank_bytes = {});
 
 }  // namespace tcc

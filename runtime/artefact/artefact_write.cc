@@ -82,7 +82,7 @@ Status WriteArtefact(const Artefact& artefact, const std::string& path) {
   return WriteFileAtomically(path, layout.pieces);
 }
 
-PackedWeights PackWeights(std::span<const Tensor> tensors) {
+PackedWeights PackWeights(std::span<const Tensor> tensors, std::span<const int64_t> blank_bytes) {
   PackedWeights packed;
   uint64_t end = 0;
   std::vector<const Tensor*> kept;
@@ -94,11 +94,20 @@ PackedWeights PackWeights(std::span<const Tensor> tensors) {
     if (fresh) end = AlignUp(end) + tensor.bytes.size();
     kept.push_back(fresh ? &tensor : nullptr);
   }
+  for (int64_t bytes : blank_bytes) {
+    packed.offsets.push_back(static_cast<int64_t>(AlignUp(end)));
+    end = AlignUp(end) + static_cast<uint64_t>(bytes);
+  }
   // Weights may be most of the machine's memory: one allocation, at a multiple of 64.
   Tensor all = MakeZeroTensor(DType(DTypeCode::kUInt8), {static_cast<int64_t>(end)});
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!kept[i]) continue;
     std::ranges::copy(kept[i]->bytes, MutableBytes(all).begin() + packed.offsets[i]);
+  }
+  for (size_t i = 0; i < blank_bytes.size(); ++i) {
+    packed.blanks.push_back(
+        MutableBytes(all).subspan(static_cast<size_t>(packed.offsets[tensors.size() + i]),
+                                  static_cast<size_t>(blank_bytes[i])));
   }
   packed.bytes = {all.owner, all.bytes};
   return packed;

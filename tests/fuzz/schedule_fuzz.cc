@@ -13,9 +13,19 @@
 namespace tcc {
 namespace {
 
+// Some operands are constants of the model, as weights are.
+void MakeConstants(Function& fn, Random& random) {
+  for (Buffer& param : fn.params) {
+    bool written = false;
+    for (const Ref<Block>& block : BlocksOf(fn.body)) written |= Writes(*block, param.var);
+    if (!written && random.OneIn(2)) param.scope = Scope::kConstant;
+  }
+}
+
 // The functions of the spike under random legal traces.
 SpikeProgram RandomProgram(Random& random) {
   SpikeProgram program = BuildSpike(random.Below(SpikeCount()), random);
+  MakeConstants(program.fn, random);
   program.trace = RandomTrace(program.fn, static_cast<int>(random.Between(2, 12)), random);
   program.name = "random trace, " + program.fn.name;
   return program;

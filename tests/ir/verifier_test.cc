@@ -82,6 +82,18 @@ TEST_CASE("accesses name declared buffers", "[ir][verifier]") {
                "buffer 'C' is not declared");
 }
 
+TEST_CASE("a constant parameter is never written", "[ir][verifier]") {
+  RowSum sum;
+  sum.a.scope = Scope::kConstant;
+  CheckAccepted(sum.With(sum.Rows()));
+  sum.c.scope = Scope::kConstant;
+  CheckRefused(sum.With(sum.Rows()), "constant parameter 'C' is written in block 'rows'");
+  Flat flat;
+  flat.a.scope = Scope::kConstant;
+  CheckRefused(flat.With(Put(flat.a, {Expr(flat.i)}, Const(kFloat32, 1))),
+               "constant parameter 'A' is written");
+}
+
 TEST_CASE("divisors are provably positive", "[ir][verifier]") {
   Var t = TileVar("t", 1, 8);
   Var zero = TileVar("z", 0, 8);

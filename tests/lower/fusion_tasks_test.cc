@@ -49,6 +49,21 @@ ValueId Conv(TestGraph& builder, const std::string& name, ValueId x, int64_t cha
 
 }  // namespace
 
+TEST_CASE("a task knows which inputs are constants of the graph", "[lower][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 4, 5, 5});
+  builder.Output(builder.Add("relu", OpKind::kRelu, {Conv(builder, "conv", x, 4)}));
+  std::vector<Task> tasks = TasksOf(Prepared(builder));
+  for (const Task& task : tasks) {
+    for (size_t i = 0; i < task.inputs.size(); ++i) {
+      const Buffer& param = task.variants[0].params[i];
+      bool weight = task.inputs.size() == 3 && i > 0;
+      CHECK(param.scope == (weight ? Scope::kConstant : Scope::kGlobal));
+    }
+  }
+  CHECK(tasks.size() == 3);  // a repack on either side
+}
+
 TEST_CASE("a residual block becomes two tasks", "[lower][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 4, 5, 5});

@@ -7,6 +7,7 @@
 #include "ir/verifier.h"
 #include "lower/passes/passes.h"
 #include "lower/pipeline.h"
+#include "lower/split_prepare.h"
 
 namespace tcc {
 namespace {
@@ -54,6 +55,24 @@ class Checker {
     }
   }
 
+  // What computes constants as functions of its own, run before the rest.
+  void CheckPrepared(const Function& fn) {
+    StatusOr<PreparedFunction> parts = SplitPrepare(fn);
+    if (!parts.ok()) return Fail("splitting: " + Message(parts.status()) + "\n" + Print(fn));
+    if (parts->prepare.empty() || report.outcome != PointOutcome::kRight) return;
+    std::unordered_map<Var, Tensor, VarHash> tensors;
+    for (size_t i = 0; i < fn.params.size(); ++i) {
+      const Tensor& given = arguments_[i];
+      tensors.emplace(fn.params[i].var, MakeTensor(given.dtype, given.shape, given.bytes));
+    }
+    for (const Function& prepare : parts->prepare) RunLowered(prepare, tensors);
+    RunLowered(parts->main, tensors);
+    std::vector<Tensor> got;
+    for (const Buffer& param : fn.params) got.push_back(tensors.at(param.var));
+    std::string difference = FirstDifference(got, expected_);
+    if (!difference.empty()) Fail("prepared: " + difference + "\n" + Print(fn));
+  }
+
   void CheckOther(const Function& lowered) {
     if (!options_.run_lowered || report.outcome != PointOutcome::kRight) return;
     std::vector<Tensor> copies;
@@ -67,6 +86,24 @@ class Checker {
   PointReport report;
 
  private:
+  // On the tensors of its parameters; those that have none yet are zeros.
+  void RunLowered(const Function& fn, std::unordered_map<Var, Tensor, VarHash>& tensors) {
+    PipelineOptions pipeline;
+    pipeline.verify = true;
+    StatusOr<Function> lowered = RunPipeline(fn, pipeline);
+    if (!lowered.ok()) return Fail("lowering: " + Message(lowered.status()) + "\n" + Print(fn));
+    std::vector<Tensor> flat;
+    for (const Buffer& param : lowered->params) {
+      std::vector<int64_t> count = {AsConstant(param.shape[0]).value()};
+      auto [known, absent] = tensors.try_emplace(param.var);
+      if (absent) known->second = MakeZeroTensor(param.dtype(), count);
+      flat.push_back(known->second);
+      flat.back().shape = count;
+    }
+    Status status = Interpret(*lowered, flat, {}).status();
+    if (!status.ok()) Fail("interpreting: " + Message(status) + "\n" + Print(*lowered));
+  }
+
   const PointCheckOptions& options_;
   std::vector<Tensor> arguments_;
   std::vector<Tensor> expected_;
@@ -104,6 +141,7 @@ PointReport CheckPoint(const Function& original, const SymbolicProgram& program,
   }
   checker.CheckText(*lowered);
   checker.CheckResult("lowered", *lowered);
+  checker.CheckPrepared(substituted);
   checker.CheckOther(*lowered);
   return checker.report;
 }

@@ -34,7 +34,7 @@ struct PointCheckOptions {
 // Holds one point of a symbolic program against what it must equal: Substitute and Replay give
 // alpha-equal functions after Simplify; both verify; the text round-trips; interpreted before and
 // after lowering, in two thread orders and with the race detector, the results are those of the
-// unscheduled function.
+// unscheduled function; and so where constants are computed before the rest.
 PointReport CheckPoint(const Function& original, const SymbolicProgram& program,
                        const Decisions& decisions, Random& random,
                        const PointCheckOptions& options = {});

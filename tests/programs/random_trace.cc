@@ -15,11 +15,14 @@ class Proposer {
       if (const auto* loop = stmt.as<For>()) loops_.push_back(loop->key);
       if (const auto* block = stmt.as<Block>()) blocks_.push_back(block->name);
     });
-    for (const Buffer& buffer : DeclaredBuffers(fn)) buffers_.push_back(buffer.var->name);
+    for (const Buffer& buffer : DeclaredBuffers(fn)) {
+      buffers_.push_back(buffer.var->name);
+      ranks_.push_back(buffer.rank());
+    }
   }
 
   Step Propose() {
-    switch (random_.Below(16)) {
+    switch (random_.Below(18)) {
       case 0:
       case 1:
       case 2:
@@ -44,6 +47,10 @@ class Proposer {
         return DecomposeReduction{AnyBlock(), AnyLoop()};
       case 14:
         return random_.OneIn(2) ? Step(Unroll{AnyLoop()}) : Step(Vectorize{AnyLoop()});
+      case 15:
+        return AnyLayout();
+      case 16:
+        return Prepack{AnyBlock()};
       default:
         return Parallel{AnyLoop()};
     }
@@ -65,22 +72,41 @@ class Proposer {
     return Fuse{loops_[i], loops_[std::min(i + 1, loops_.size() - 1)]};
   }
 
+  // One block or none, the stored dimensions in any order.
+  Step AnyLayout() {
+    size_t b = random_.Below(buffers_.size());
+    TransformLayout layout{buffers_[b], {}, {}};
+    size_t stored = ranks_[b];
+    if (stored > 0 && !random_.OneIn(4)) {
+      int dim = static_cast<int>(random_.Below(stored));
+      layout.blocks.push_back({dim, AnyFactor()});
+      ++stored;
+    }
+    for (size_t d = 0; d < stored; ++d) layout.order.push_back(static_cast<int64_t>(d));
+    for (size_t d = stored; d > 1; --d) {
+      std::swap(layout.order[d - 1], layout.order[random_.Below(d)]);
+    }
+    return layout;
+  }
+
   std::vector<Expr> Factors() {
     std::vector<Expr> factors;
     for (uint64_t levels = 1 + random_.Below(2); levels > 0; --levels) {
-      if (random_.OneIn(4)) {
-        factors.push_back(Expr(random_.Between(1, 4)));
-      } else {
-        trace_.sizes.push_back({TileVar("t" + std::to_string(trace_.sizes.size()), 1, 15)});
-        factors.push_back(trace_.sizes.back().var);
-      }
+      factors.push_back(AnyFactor());
     }
     return factors;
+  }
+
+  Expr AnyFactor() {
+    if (random_.OneIn(4)) return Expr(random_.Between(1, 4));
+    trace_.sizes.push_back({TileVar("t" + std::to_string(trace_.sizes.size()), 1, 15)});
+    return trace_.sizes.back().var;
   }
 
   Trace& trace_;
   Random& random_;
   std::vector<std::string> loops_, blocks_, buffers_;
+  std::vector<size_t> ranks_;  // of buffers_
 };
 
 }  // namespace

@@ -27,6 +27,8 @@ set_scope T warp
 compute_at A_s mm/k
 reverse_compute_at C_l mm/j
 decompose_reduction mm mm/k
+transform_layout B_s [1 by 32, 0 by u * t] [1, 0, 2, 3]
+prepack B_s
 )";
 
 std::string TraceError(const std::string& text) {
@@ -39,7 +41,7 @@ TEST_CASE("a trace with every step is read and printed as it was", "[schedule][t
   StatusOr<Trace> trace = ParseTrace(kEveryStep);
   INFO(trace.status());
   REQUIRE(trace.ok());
-  CHECK(trace->steps.size() == 14);
+  CHECK(trace->steps.size() == 16);
   CHECK(Print(*trace) == kEveryStep);
   CHECK(trace->sizes[1].var->low == 2);
   CHECK(trace->sizes[1].var->high == 4);
@@ -69,10 +71,11 @@ TEST_CASE("every spike's trace survives being printed", "[schedule][trace]") {
 }
 
 TEST_CASE("a malformed trace is a message with its line", "[schedule][trace]") {
-  const std::string list_of_steps =
-      "split, fuse, reorder, parallel, vectorize, unroll, bind, cache_read, cache_write, "
-      "set_scope, "
-      "compute_at, reverse_compute_at, decompose_reduction";
+  std::string list_of_steps;
+#define TCC_ADD_STEP(step, name) \
+  list_of_steps += (list_of_steps.empty() ? "" : ", ") + std::string(name);
+  TCC_STEPS(TCC_ADD_STEP)
+#undef TCC_ADD_STEP
   struct Row {
     std::string text;
     std::string message;

@@ -1,0 +1,70 @@
+#include "api/prepare_weights.h"
+
+#include <map>
+
+#include "api/for_each_index.h"
+#include "codegen_llvm/llvm_backend.h"
+#include "ir/support/stop.h"
+#include "runtime/cpu_device.h"
+
+namespace tcc {
+namespace {
+
+// The functions that `weights` name, each once, and where each is.
+struct PrepareCode {
+  LoweredModule module;
+  Metadata metadata;
+  std::map<std::string, size_t> index;  // by key
+};
+
+PrepareCode CollectFunctions(const KernelSet& kernels, std::span<const PreparedWeight> weights) {
+  std::map<std::string, const Function*> known;
+  for (const KernelStages& kernel : kernels.kernels) {
+    for (const PrepareStages& prepare : kernel.prepare) {
+      known.emplace(prepare.key, &prepare.lowered);
+    }
+  }
+  PrepareCode code;
+  for (const PreparedWeight& weight : weights) {
+    size_t next = code.module.kernels.size();
+    if (!code.index.emplace(weight.function, next).second) continue;
+    Function fn = *known.at(weight.function);
+    fn.name = "prepare_" + std::to_string(next);
+    KernelInfo info;
+    info.name = fn.name;
+    code.metadata.kernels.push_back(info);
+    code.module.kernels.push_back(std::move(fn));
+  }
+  return code;
+}
+
+}  // namespace
+
+Status PrepareWeights(const KernelSet& kernels, std::span<const PreparedWeight> weights,
+                      int threads, std::stop_token stop) {
+  if (weights.empty()) return OkStatus();
+  PrepareCode code = CollectFunctions(kernels, weights);
+  TCC_ASSIGN_OR_RETURN(Target host, FindTarget("native"));
+  BackendOptions options{.threads = threads, .progress = {}, .stop = stop};
+  TCC_ASSIGN_OR_RETURN(CompiledModule compiled,
+                       MakeLlvmBackend(host)->Compile(code.module, options));
+  std::shared_ptr<const Device> device =
+      MakeCpuDevice(std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = 1}));
+  TCC_ASSIGN_OR_RETURN(LoadedKernels loaded,
+                       device->LoadKernels(OwnBytes(std::move(compiled.image)), code.metadata));
+  return ForEachIndex(weights.size(), threads, [&](size_t i) {
+    TCC_RETURN_IF_ERROR(StopIfRequested(stop));
+    std::vector<void*> buffers;
+    std::vector<int64_t> bytes;
+    for (const Tensor& constant : weights[i].constants) {
+      // Constant parameters are only read.
+      buffers.push_back(const_cast<uint8_t*>(constant.bytes.data()));
+      bytes.push_back(static_cast<int64_t>(constant.bytes.size()));
+    }
+    buffers.push_back(weights[i].result.data());
+    bytes.push_back(weights[i].bytes);
+    return device->Launch(loaded, code.index.at(weights[i].function), {buffers, bytes, {}});
+  });
+}
+
+}  // namespace tcc

@@ -1,0 +1,91 @@
+#include "schedule/prepack.h"
+
+#include "ir/visitor.h"
+#include "schedule/cache.h"
+#include "schedule/placement.h"
+
+namespace tcc {
+namespace {
+
+Status ExpectRootNest(const Path& path) {
+  Stmt nest = NestOf(path);
+  for (const Stmt& stmt : path) {
+    if (stmt.same_as(nest)) return OkStatus();
+    if (const auto* loop = stmt.as<For>()) {
+      return InvalidInput("prepack: block '{}' stands in loop '{}' with others",
+                          BlockAt(path)->name, loop->key);
+    }
+  }
+  return OkStatus();
+}
+
+Status ExpectConstantNest(const Function& fn, const Stmt& nest, const Var& result,
+                          const std::string& block) {
+  Status status;
+  PreOrder(nest, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (!status.ok() || !loop) return;
+    if (IsBlockIdx(loop->for_kind) || IsThreadIdx(loop->for_kind) ||
+        loop->for_kind == ForKind::kVthread) {
+      status = InvalidInput("prepack: loop '{}' is bound to {}; the host runs it", loop->key,
+                            ToString(loop->for_kind));
+    }
+  });
+  PreOrderExprs(nest, [&](const Expr& expr) {
+    const auto* load = expr.as<Load>();
+    if (!status.ok() || !load || load->buffer == result) return;
+    if (FindBuffer(fn, load->buffer)->scope == Scope::kConstant) return;
+    status = InvalidInput("prepack: block '{}' reads buffer '{}', which is not constant", block,
+                          load->buffer->name);
+  });
+  return status;
+}
+
+}  // namespace
+
+StatusOr<Constraints> CheckPrepack(const Function& fn, const Prepack& step) {
+  TCC_ASSIGN_OR_RETURN(Path path, FindBlock(fn, step.block));
+  std::vector<Access> writes = WritesOf(*BlockAt(path));
+  for (const Access& write : writes) {
+    if (!(write.buffer == writes[0].buffer)) {
+      return InvalidInput("prepack: block '{}' writes several buffers", step.block);
+    }
+  }
+  if (writes.empty()) return InvalidInput("prepack: block '{}' writes nothing", step.block);
+  Var result = writes[0].buffer;
+  Buffer buffer = *FindBuffer(fn, result);
+  if (IsParameter(fn, result)) {
+    return InvalidInput("prepack: buffer '{}' is a parameter; copy it first", result->name);
+  }
+  if (buffer.scope != Scope::kGlobal || !buffer.window.size.empty()) {
+    return InvalidInput("prepack: buffer '{}' is not global and whole", result->name);
+  }
+  for (const Path& writer : PathsOf(fn, [&](const Block& b) { return Writes(b, result); })) {
+    TCC_RETURN_IF_ERROR(ExpectRootNest(writer));
+    TCC_RETURN_IF_ERROR(ExpectConstantNest(fn, NestOf(writer), result, BlockAt(writer)->name));
+  }
+  return Constraints{};
+}
+
+Function ApplyPrepack(const Function& fn, const Prepack& step) {
+  Path path = FindBlock(fn, step.block).value();
+  Var result = WritesOf(*BlockAt(path))[0].buffer;
+  auto change = [&](const Stmt& stmt) -> Stmt {
+    const auto* allocate = stmt.as<Allocate>();
+    if (!allocate || !(allocate->buffer.var == result)) return stmt;
+    Buffer buffer = allocate->buffer;
+    buffer.scope = Scope::kConstant;
+    return MakeStmt<Allocate>(buffer, allocate->body);
+  };
+  Function prepacked = fn;
+  prepacked.body = RewriteBottomUp(fn.body, change, [](const Expr& expr) { return expr; });
+  return prepacked;
+}
+
+Status ExpectNotPrepacked(const char* step, const Buffer& buffer) {
+  if (buffer.scope != Scope::kConstant) return OkStatus();
+  return InvalidInput("{}: buffer '{}' is made when the model is linked; its nests stay", step,
+                      buffer.var->name);
+}
+
+}  // namespace tcc
