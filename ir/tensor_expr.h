@@ -73,6 +73,8 @@ struct TensorProgram {
   std::vector<Buffer> inputs;
   std::vector<Buffer> outputs;
   std::vector<Buffer> intermediates;
+  // Of the intermediates those that are stored even if their readers could compute them instead.
+  std::vector<Var> kept = {};
   std::vector<Var> shape_vars;
   std::vector<TensorExpr> stages;
 };

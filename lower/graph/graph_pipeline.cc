@@ -17,6 +17,7 @@ constexpr GraphPass kPasses[] = {
     {"rewrite_normalizations",     RewriteNormalizations,    "epsilons and axes are constants by now"},
     {"rewrite_activations",        RewriteActivations,       "while Clip is not Relu yet"},
     {"rewrite_rotary_embeddings",  RewriteRotaryEmbeddings,  "while slices and tables are as exporters write them", true},
+    {"rewrite_attentions",         RewriteAttentions,        "while views are as exporters write them"},
     {"rewrite_movements",          RewriteMovements,         "the patterns before count on what exporters write"},
     {"sink_movements",             SinkMovements,            "while every value is in ONNX's order"},
     {"fold_batch_normalizations",  FoldBatchNormalizations,  "while a Conv's weights are in ONNX's order"},

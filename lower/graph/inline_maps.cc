@@ -188,7 +188,9 @@ std::optional<Definition> InlinableDefinition(const TensorProgram& program, cons
   const auto* stage = std::get_if<ComputeExpr>(&program.stages[s]);
   if (!stage) return std::nullopt;
   std::optional<Definition> definition = AsDefinition(*stage);
+  const std::vector<Var>& kept = program.kept;
   if (!definition || !Holds(program.intermediates, stage->outputs[0].var) ||
+      std::find(kept.begin(), kept.end(), stage->outputs[0].var) != kept.end() ||
       !writers.IsOnlyOne(stage->outputs[0].var) || !IsSmall(definition->value)) {
     return std::nullopt;
   }

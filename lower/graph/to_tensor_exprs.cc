@@ -26,6 +26,7 @@ class ProgramJoiner {
     for (const Buffer& buffer : node.program.intermediates) {
       result_.program.intermediates.push_back(buffer);
     }
+    for (const Var& buffer : node.program.kept) result_.program.kept.push_back(buffer);
     for (TensorExpr stage : node.program.stages) {
       ForEachExpr(stage, [&](Expr& expr) { expr = Substitute(expr, renamed_); });
       std::string& name = std::visit([](auto& s) -> std::string& { return s.name; }, stage);

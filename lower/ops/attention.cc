@@ -5,16 +5,25 @@
 
 // Attention of opset 23 to 25 as stages of one kernel:
 //   present = past and new keys and values, where there is a past
-//   score[b, h, i, t]  = sum over d of query[b, h, i, d] key[b, h div repeats, t, d]
+//   column[b, h, d, t] = key[b, h, t, d], so that the sums run along t; not for a query or two
+//   score[b, h, i, t]  = sum over d of query[b, h, i, d] column[b, h div repeats, d, t]
 //   logit = softcap(scale score) + bias     (-inf where a mask or the causal order forbids t)
 //   power = e^(logit - maximum of its row), total: the sum of the row's powers
 //   out[b, h, i, d] = sum over t of power[b, h, i, t] value[b, h div repeats, t, d] / total
-// b: batch, h: query head, i: query, t: key, past ones first. A query that may see no key gives 0.
+// b: batch, h: query head, i: query, t: key, past ones first. A query that may see no key gives 0,
+// or NaN under the attribute empty_rows "nan": that is what a Softmax gives, of which graph passes
+// make attentions.
 namespace tcc {
 namespace {
 
 enum Operand : size_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kValidLengths };
 enum Result : size_t { kOut, kPresentKey, kPresentValue, kScores };
+
+// Keys are transposed for at least so many queries: fewer do not read them often enough.
+constexpr int64_t kFewQueries = 4;
+// Rows of scores are filled up to whole vectors of every target, if they are long enough.
+constexpr int64_t kWholeColumns = 16;
+
 // What output kScores holds.
 enum class ScoresAfter : int64_t { kProduct, kSoftcap, kBias, kSoftmax };
 
@@ -71,6 +80,8 @@ class AttentionLowering {
     TCC_RETURN_IF_ERROR(ReadOperands());
     TCC_RETURN_IF_ERROR(CheckMask());
     computed_ = AccumulationType(node_.Type(kQuery));
+    zero_if_blind_ = node_.node().String("empty_rows", "zero") != "nan";
+    columns_ = total_;
     score_shape_ = {query_.batch, Expr(query_.heads), query_.length, total_};
     out_ = node_.Output(
         kOut, node_.Type(kQuery),
@@ -79,6 +90,8 @@ class AttentionLowering {
             : std::vector<Expr>{query_.batch, Expr(query_.heads), query_.length, value_.size});
     Join(kKey, kPastKey, kPresentKey, key_, keys_);
     Join(kValue, kPastValue, kPresentValue, value_, values_);
+    TransposeKeys();
+    stored_shape_ = {query_.batch, Expr(query_.heads), query_.length, columns_};
     Multiply();
     Normalize();
     Combine();
@@ -181,28 +194,49 @@ class AttentionLowering {
     node_.MapAt(*joined, axes, element, value, "_" + what);
   }
 
-  // A key or value of query head element[1].
+  // The head of keys and values that a query head reads.
+  Expr SharedHead(const Expr& head) const {
+    int64_t repeats = query_.heads / key_.heads;
+    if (key_.heads == 1) return Expr(0);
+    return repeats > 1 ? FloorDivide(head, Expr(repeats)) : head;
+  }
+
   Expr LoadShared(const Projection& shared, const std::optional<StoredBuffer>& joined,
-                  std::vector<Expr> element) {
-    int64_t repeats = query_.heads / shared.heads;
-    if (shared.heads == 1) {
-      element[1] = Expr(0);
-    } else if (repeats > 1) {
-      element[1] = FloorDivide(element[1], Expr(repeats));
-    }
+                  const std::vector<Expr>& element) {
     Expr value = joined ? node_.Load(*joined, element)
                         : node_.Load(shared.input, Place(shared.packed, shared.size, element));
     return CastTo(computed_, value);
   }
 
+  // key_columns_[b, h, d, t], with zeros behind the last key.
+  void TransposeKeys() {
+    std::optional<int64_t> queries = AsConstant(query_.length);
+    if (queries && *queries < kFewQueries) return;
+    std::optional<int64_t> keys = AsConstant(total_);
+    if (keys && *keys > kWholeColumns && *keys % kWholeColumns != 0) {
+      columns_ = Expr(*keys - *keys % kWholeColumns + kWholeColumns);
+    }
+    std::vector<Expr> shape = {key_.batch, Expr(key_.heads), key_.size, columns_};
+    key_columns_ = node_.Kept("columns", computed_, shape);
+    std::vector<Axis> axes = node_.Axes(shape);
+    std::vector<Expr> at = VarsOf(axes);
+    Expr key = LoadShared(key_, keys_, {at[0], at[1], at[3], at[2]});
+    if (IsPadded()) key = SelectOf(at[3] < total_, key, Const(computed_, 0));
+    node_.Map(*key_columns_, axes, key, "_columns");
+  }
+
+  bool IsPadded() const { return !SameExtent(columns_, total_); }
+
   void Multiply() {
-    scores_ = node_.Intermediate("scores", computed_, score_shape_);
-    std::vector<Axis> axes = node_.Axes(score_shape_);
+    scores_ = node_.Intermediate("scores", computed_, stored_shape_);
+    std::vector<Axis> axes = node_.Axes(stored_shape_);
     Axis d = NodeLowering::MakeAxis("d", query_.size);
     std::vector<Expr> at = VarsOf(axes);
     Expr query =
         node_.Load(kQuery, Place(query_.packed, query_.size, {at[0], at[1], at[2], d.var}));
-    Expr key = LoadShared(key_, keys_, {at[0], at[1], at[3], d.var});
+    Expr head = SharedHead(at[1]);
+    Expr key = key_columns_ ? node_.Load(*key_columns_, {at[0], head, d.var, at[3]})
+                            : LoadShared(key_, keys_, {at[0], head, at[3], d.var});
     node_.Reduce({.outputs = {scores_},
                   .axes = axes,
                   .reduce_axes = {d},
@@ -240,6 +274,7 @@ class AttentionLowering {
     };
     const Expr& key = at[3];
     const Node& node = node_.node();
+    if (IsPadded()) require(key < total_);
     if (node_.Has(kValidLengths)) {
       require(key < CastTo(kInt64, node_.Load(kValidLengths, {at[0]})));
     }
@@ -271,42 +306,67 @@ class AttentionLowering {
 
   // logits_, their rows' maxima, powers_ and the rows' sums of those.
   void Normalize() {
-    logits_ = node_.Intermediate("logits", computed_, score_shape_);
-    std::vector<Axis> axes = node_.Axes(score_shape_);
+    logits_ = node_.Kept("logits", computed_, stored_shape_);
+    std::vector<Axis> axes = node_.Axes(stored_shape_);
     node_.Map(logits_, axes, Logit(VarsOf(axes)), "_logits");
     StoredBuffer maximum = ReduceRows("max", MaxCombiner(computed_), logits_);
 
-    powers_ = node_.Intermediate("powers", computed_, score_shape_);
-    axes = node_.Axes(score_shape_);
+    powers_ = node_.Kept("powers", computed_, stored_shape_);
+    axes = node_.Axes(stored_shape_);
     std::vector<Expr> at = VarsOf(axes);
     Expr most = node_.Load(maximum, {at[0], at[1], at[2]});
     Expr blind = Make<Eq>(most, NegativeInfinity());
     Expr power = CallOf(ScalarOp::kExp, {node_.Load(logits_, at) - most});
-    node_.Map(powers_, axes, SelectOf(blind, Const(computed_, 0), power), "_powers");
+    if (zero_if_blind_) power = SelectOf(blind, Const(computed_, 0), power);
+    node_.Map(powers_, axes, power, "_powers");
     sums_ = ReduceRows("sum", SumCombiner(computed_), powers_);
     if (node_.Wants(kScores)) GiveScores();
   }
 
+  // Of whole vectors first each lane by itself, in the order in which rows are stored.
   StoredBuffer ReduceRows(const std::string& name, const Combiner& combiner,
                           const StoredBuffer& scores) {
     std::vector<Expr> shape(score_shape_.begin(), score_shape_.end() - 1);
+    std::optional<int64_t> columns = AsConstant(columns_);
+    if (!columns || *columns % kWholeColumns != 0) {
+      return ReduceLast(name, combiner, shape, columns_, [&](const auto& row, const Expr& t) {
+        return node_.Load(scores, {row[0], row[1], row[2], t});
+      });
+    }
+    std::vector<Expr> lanes = shape;
+    lanes.push_back(Expr(kWholeColumns));
+    StoredBuffer partial = ReduceLast(
+        name + "_lanes", combiner, lanes, Expr(*columns / kWholeColumns),
+        [&](const auto& row, const Expr& t) {
+          return node_.Load(scores, {row[0], row[1], row[2], Times(t, kWholeColumns) + row[3]});
+        });
+    return ReduceLast(name, combiner, shape, Expr(kWholeColumns),
+                      [&](const auto& row, const Expr& lane) {
+                        return node_.Load(partial, {row[0], row[1], row[2], lane});
+                      });
+  }
+
+  // result[row] = combine over t < extent of element(row, t).
+  template <typename Element>
+  StoredBuffer ReduceLast(const std::string& name, const Combiner& combiner,
+                          const std::vector<Expr>& shape, const Expr& extent,
+                          const Element& element) {
     StoredBuffer result = node_.Intermediate(name, computed_, shape);
     std::vector<Axis> axes = node_.Axes(shape);
-    Axis t = NodeLowering::MakeAxis("t", total_);
-    std::vector<Expr> at = VarsOf(axes);
-    at.push_back(t.var);
+    Axis t = NodeLowering::MakeAxis("t", extent);
     node_.Reduce({.outputs = {result},
                   .axes = axes,
                   .reduce_axes = {t},
                   .combiner = combiner,
-                  .values = {node_.Load(scores, at)},
+                  .values = {element(VarsOf(axes), t.var)},
                   .suffix = "_" + name});
     return result;
   }
 
-  // A value over the sum of its query's powers; 0 for a query that sees no key.
+  // A value over the sum of its query's powers.
   Expr Share(const Expr& value, const std::vector<Expr>& at) const {
     Expr sum = node_.Load(sums_, {at[0], at[1], at[2]});
+    if (!zero_if_blind_) return Make<Div>(value, sum);
     Expr zero = Const(computed_, 0);
     return SelectOf(Make<Eq>(sum, zero), zero, Make<Div>(value, sum));
   }
@@ -341,7 +401,7 @@ class AttentionLowering {
     Axis t = NodeLowering::MakeAxis("t", total_);
     std::vector<Expr> at = VarsOf(axes);
     Expr power = node_.Load(powers_, {at[0], at[1], at[2], t.var});
-    Expr value = LoadShared(value_, values_, {at[0], at[1], t.var, at[3]});
+    Expr value = LoadShared(value_, values_, {at[0], SharedHead(at[1]), t.var, at[3]});
     node_.Reduce({.outputs = {sum},
                   .axes = axes,
                   .reduce_axes = {t},
@@ -361,10 +421,14 @@ class AttentionLowering {
   Expr past_;   // the number of past keys; null where there is no such input
   Expr total_;  // of past and new keys
   DType computed_;
+  bool zero_if_blind_ = true;
+  Expr columns_;  // keys and what fills up the last vector
   std::vector<Expr> score_shape_;
+  std::vector<Expr> stored_shape_;  // with columns_ for each query
   StoredBuffer out_;
   std::optional<StoredBuffer> keys_;  // past and new
   std::optional<StoredBuffer> values_;
+  std::optional<StoredBuffer> key_columns_;
   StoredBuffer scores_;
   StoredBuffer logits_;
   StoredBuffer powers_;

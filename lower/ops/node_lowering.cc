@@ -204,6 +204,13 @@ StoredBuffer NodeLowering::Intermediate(const std::string& hint, DType dtype,
   return stored;
 }
 
+StoredBuffer NodeLowering::Kept(const std::string& hint, DType dtype,
+                                const std::vector<Expr>& shape) {
+  StoredBuffer stored = Intermediate(hint, dtype, shape);
+  result_.program.kept.push_back(stored.buffer.var);
+  return stored;
+}
+
 std::vector<Axis> NodeLowering::Axes(const std::vector<Expr>& shape) const {
   std::vector<Axis> axes;
   for (size_t d = 0; d < shape.size(); ++d) {

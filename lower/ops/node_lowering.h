@@ -63,6 +63,9 @@ class NodeLowering {
 
   StoredBuffer Output(size_t output, DType dtype, const std::vector<Expr>& shape);
   StoredBuffer Intermediate(const std::string& hint, DType dtype, const std::vector<Expr>& shape);
+  // One that is stored even if its readers could compute it: in the order in which they read fast,
+  // or once for all of them.
+  StoredBuffer Kept(const std::string& hint, DType dtype, const std::vector<Expr>& shape);
 
   // An axis for each dimension, named after its role.
   std::vector<Axis> Axes(const std::vector<Expr>& shape) const;
