@@ -5,7 +5,6 @@
 #include "ir/support/check.h"
 #include "lower/graph/control_flow.h"
 #include "lower/graph/edit.h"
-#include "lower/graph/infer_shapes.h"
 #include "lower/graph/unroll_loop.h"
 #include "lower/ops/node_lowering.h"
 
@@ -38,7 +37,8 @@ Node MakeNode(const std::string& name, OpKind op, std::vector<ValueId> inputs, V
 // One node on which shapes are inferred.
 class ControlFlow {
  public:
-  ControlFlow(Graph& graph, Node& node) : graph_(graph), node_(node) {}
+  ControlFlow(Graph& graph, Node& node, InferenceBudget& budget)
+      : graph_(graph), node_(node), budget_(budget) {}
 
   StatusOr<InferredControlFlow> InferIf() {
     if (std::optional<bool> condition = KnownBool(graph_, node_.inputs[0])) {
@@ -104,7 +104,7 @@ class ControlFlow {
   }
 
   Status InferBody(Graph& body) const {
-    return Annotate(InferShapes(body), fmt::format("body of node '{}'", node_.name));
+    return Annotate(InferShapes(body, budget_), fmt::format("body of node '{}'", node_.name));
   }
 
   bool HasOneElement(ValueId id) const {
@@ -351,13 +351,14 @@ class ControlFlow {
 
   Graph& graph_;
   Node& node_;
+  InferenceBudget& budget_;
   std::vector<Node> after_;
 };
 
 }  // namespace
 
-StatusOr<InferredControlFlow> InferControlFlow(Graph& graph, Node& node) {
-  ControlFlow control(graph, node);
+StatusOr<InferredControlFlow> InferControlFlow(Graph& graph, Node& node, InferenceBudget& budget) {
+  ControlFlow control(graph, node, budget);
   return node.op == OpKind::kIf ? control.InferIf() : control.InferLoop();
 }
 

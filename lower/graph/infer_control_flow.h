@@ -4,6 +4,7 @@
 
 #include "ir/graph.h"
 #include "ir/support/status.h"
+#include "lower/graph/infer_shapes.h"
 
 namespace tcc {
 
@@ -24,6 +25,6 @@ struct InferredControlFlow {
   bool stays = true;          // the node; its shapes are known then
   std::vector<Node> pending;  // nodes after it, or in its place, still to be looked at
 };
-StatusOr<InferredControlFlow> InferControlFlow(Graph& graph, Node& node);
+StatusOr<InferredControlFlow> InferControlFlow(Graph& graph, Node& node, InferenceBudget& budget);
 
 }  // namespace tcc

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <string_view>
 
 #include "ir/support/check.h"
 #include "ir/support/extents.h"
@@ -115,10 +116,23 @@ Status InferNode(Graph& graph, const Node& node) {
   return OkStatus();
 }
 
+// Takes work off what is left.
+Status Spend(const Node& node, int64_t amount, std::string_view what, int64_t& left) {
+  left -= amount;
+  if (left >= 0) return OkStatus();
+  return absl::ResourceExhaustedError(fmt::format(
+      "node '{}' ({}): inferring the model's shapes takes more {} than the budget holds", node.name,
+      ToString(node.op), what));
+}
+
 // Whether the node's outputs became constants.
-StatusOr<bool> EvaluateIfSmall(Graph& graph, const Node& node) {
+StatusOr<bool> EvaluateIfSmall(Graph& graph, const Node& node, InferenceBudget& budget) {
   if (!IsComputable(graph, node)) return false;
-  StatusOr<std::vector<Tensor>> results = EvaluateNode(graph, node, kShapeArithmetic);
+  int64_t issued = 0;
+  EvaluationLimits limits = kShapeArithmetic;
+  limits.issued = &issued;
+  StatusOr<std::vector<Tensor>> results = EvaluateNode(graph, node, limits);
+  TCC_RETURN_IF_ERROR(Spend(node, issued, "block instances", budget.instances));
   if (results.status().code() == absl::StatusCode::kResourceExhausted) return false;
   if (!results.ok()) return results.status();
   SetConstants(graph, node, *results);
@@ -128,13 +142,21 @@ StatusOr<bool> EvaluateIfSmall(Graph& graph, const Node& node) {
 }  // namespace
 
 Status InferShapes(Graph& graph) {
+  InferenceBudget budget;
+  return InferShapes(graph, budget);
+}
+
+Status InferShapes(Graph& graph, InferenceBudget& budget) {
   Declared declared = DeclaredOutputs(graph);
   std::deque<Node> pending(std::make_move_iterator(graph.nodes.begin()),
                            std::make_move_iterator(graph.nodes.end()));
   graph.nodes.clear();
-  auto look_at = [&](std::vector<Node> nodes) {
+  // What stands in place of a node, or after it.
+  auto look_at = [&](const Node& node, std::vector<Node> nodes) {
+    TCC_RETURN_IF_ERROR(Spend(node, static_cast<int64_t>(nodes.size()), "nodes", budget.nodes));
     pending.insert(pending.begin(), std::make_move_iterator(nodes.begin()),
                    std::make_move_iterator(nodes.end()));
+    return OkStatus();
   };
   while (!pending.empty()) {
     Node node = std::move(pending.front());
@@ -151,18 +173,22 @@ Status InferShapes(Graph& graph) {
       continue;
     }
     if (!node.bodies.empty()) {
-      TCC_ASSIGN_OR_RETURN(InferredControlFlow inferred, InferControlFlow(graph, node));
-      look_at(std::move(inferred.pending));
+      for (const Graph& body : node.bodies) {
+        auto nodes = static_cast<int64_t>(body.nodes.size());
+        TCC_RETURN_IF_ERROR(Spend(node, nodes, "nodes", budget.nodes));
+      }
+      TCC_ASSIGN_OR_RETURN(InferredControlFlow inferred, InferControlFlow(graph, node, budget));
+      TCC_RETURN_IF_ERROR(look_at(node, std::move(inferred.pending)));
       if (inferred.stays) graph.nodes.push_back(std::move(node));
       continue;
     }
     if (IsRecurrence(node)) {
       TCC_ASSIGN_OR_RETURN(std::vector<Node> nodes, ExpandRecurrence(graph, node));
-      look_at(std::move(nodes));
+      TCC_RETURN_IF_ERROR(look_at(node, std::move(nodes)));
       continue;
     }
     TCC_RETURN_IF_ERROR(InferNode(graph, node));
-    TCC_ASSIGN_OR_RETURN(bool evaluated, EvaluateIfSmall(graph, node));
+    TCC_ASSIGN_OR_RETURN(bool evaluated, EvaluateIfSmall(graph, node, budget));
     if (!evaluated) graph.nodes.push_back(std::move(node));
   }
   return CheckDeclared(graph, declared);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "ir/graph.h"
 #include "ir/support/status.h"
 
@@ -13,5 +15,17 @@ namespace tcc {
 // A shape that a graph output was declared with is checked against the inferred one. Fails with the
 // node's own error (op_lowering.h); the graph is then half done and of no use.
 Status InferShapes(Graph& graph);
+
+// What is left of the work that a model's shapes may take; its bodies share it.
+struct InferenceBudget {
+  // Block instances of values computed on the way: some 10^7 a second.
+  int64_t instances = int64_t{1} << 25;
+  // Nodes of bodies and of what is written out.
+  int64_t nodes = int64_t{1} << 18;
+};
+
+// The same within a budget, which is lowered by what was spent. ResourceExhausted, naming the node
+// at which it was, where it does not last.
+Status InferShapes(Graph& graph, InferenceBudget& budget);
 
 }  // namespace tcc

@@ -442,6 +442,23 @@ SymbolicShape Resized(const SymbolicOperands& operands) {
   return Dims(shape->size());
 }
 
+// The queries' shape with the values' last dimension, as many times as there are heads where those
+// are packed into it.
+SymbolicShape Attended(const SymbolicOperands& operands) {
+  const Dims* queries = operands.Shape(0);
+  const Dims* values = operands.Shape(2);
+  if (!queries || !values || queries->size() != values->size()) return std::nullopt;
+  Dims result = *queries;
+  result.back() = values->back();
+  if (result.size() != 3) return result;
+  std::optional<int64_t> width = NumberOf(values->back());
+  int64_t query_heads = operands.node.Int("q_num_heads", 0);
+  int64_t heads = operands.node.Int("kv_num_heads", 0);
+  bool known = width && heads > 0 && query_heads > 0;
+  result.back() = known ? Times(Expr(*width / heads), query_heads) : Expr();
+  return result;
+}
+
 struct ShapeRule {
   OpKind op;
   SymbolicShape (*apply)(const SymbolicOperands& operands);
@@ -451,6 +468,7 @@ struct ShapeRule {
 constexpr ShapeRule kRules[] = {
     {OpKind::kArgMax, ReducedAlongOne},
     {OpKind::kArgMin, ReducedAlongOne},
+    {OpKind::kAttention, Attended},
     {OpKind::kAveragePool, Windowed},
     {OpKind::kBatchNormalization, SameAsFirst},
     {OpKind::kConcat, Concatenated},
@@ -536,11 +554,32 @@ std::vector<SymbolicShape> SplitShapes(const SymbolicOperands& operands) {
   return shapes;
 }
 
+// Of x [steps, batch, size] and recurrent weights [directions, gates * hidden, hidden]: all states
+// and the last ones, once or twice. Under layout 1 the batch comes first everywhere.
+std::vector<SymbolicShape> RecurrenceShapes(const SymbolicOperands& operands) {
+  const Dims* x = operands.Shape(0);
+  const Dims* weights = operands.Shape(2);
+  if (!x || x->size() != 3 || !weights || weights->size() != 3) return {};
+  bool batch_first = operands.node.Int("layout", 0) == 1;
+  const Expr& steps = (*x)[batch_first ? 1 : 0];
+  const Expr& batch = (*x)[batch_first ? 0 : 1];
+  const Expr& directions = weights->front();
+  const Expr& hidden = weights->back();
+  Dims last = {directions, batch, hidden};
+  if (batch_first) std::swap(last[0], last[1]);
+  Dims all = last;
+  all.insert(all.begin() + (batch_first ? 1 : 0), steps);
+  return {all, last, last};
+}
+
 }  // namespace
 
 std::vector<SymbolicShape> SymbolicOutputShapes(const SymbolicOperands& operands) {
   OpKind op = operands.node.op;
   if (op == OpKind::kSplit) return SplitShapes(operands);
+  if (op == OpKind::kLSTM || op == OpKind::kGRU || op == OpKind::kRNN) {
+    return RecurrenceShapes(operands);
+  }
   auto row = std::find_if(std::begin(kRules), std::end(kRules),
                           [&](const ShapeRule& rule) { return rule.op == op; });
   if (row != std::end(kRules)) return {row->apply(operands)};

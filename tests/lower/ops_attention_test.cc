@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <numeric>
 
 #include "tests/lower/one_node.h"
 
@@ -19,6 +21,49 @@ Doubles Attended(const Doubles& keys, const Doubles& values, const Attributes& a
   return ValuesOf(
       ResultOf({.op = OpKind::kAttention, .inputs = {q, k, v, mask}, .attributes = attributes}));
 }
+
+// Four query heads of size 3, two of keys; causal, with a mask for each head.
+struct Problem {
+  int64_t queries = 1;
+  int64_t keys = 1;
+  Tensor q = RandomF32({1, 4, queries, 3}, 1);
+  Tensor k = RandomF32({1, 2, keys, 3}, 2);
+  Tensor v = RandomF32({1, 2, keys, 2}, 3);
+  Tensor mask = RandomF32({4, 1, keys}, 4);
+
+  OneNode AsNode() const {
+    return {.op = OpKind::kAttention,
+            .inputs = {q, k, v, mask},
+            .attributes = {{"is_causal", int64_t{1}}, {"scale", 0.5}}};
+  }
+
+  // From the definition, in double.
+  Doubles Expected() const {
+    Doubles result;
+    for (int64_t row = 0; row < 4 * queries; ++row) {
+      int64_t head = row / queries;
+      int64_t seen = std::min(row % queries + 1, keys);
+      Doubles weights;
+      for (int64_t t = 0; t < seen; ++t) {
+        double score = 0;
+        for (int64_t d = 0; d < 3; ++d) {
+          score +=
+              ElementAsDouble(q, row * 3 + d) * ElementAsDouble(k, (head / 2 * keys + t) * 3 + d);
+        }
+        weights.push_back(std::exp(0.5 * score + ElementAsDouble(mask, head * keys + t)));
+      }
+      double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+      for (int64_t d = 0; d < 2; ++d) {
+        double sum = 0;
+        for (int64_t t = 0; t < seen; ++t) {
+          sum += weights[t] * ElementAsDouble(v, (head / 2 * keys + t) * 2 + d);
+        }
+        result.push_back(sum / total);
+      }
+    }
+    return result;
+  }
+};
 
 }  // namespace
 
@@ -79,6 +124,24 @@ TEST_CASE("query heads share keys and values, packed or not", "[lower][ops]") {
   Doubles expected;
   for (int i = 0; i < 3; ++i) expected.insert(expected.end(), row.begin(), row.end());
   CHECK(ValuesOf(packed) == expected);
+}
+
+TEST_CASE("a query that sees no key gives NaN where that is asked for", "[lower][ops]") {
+  Tensor blind = Of(kBool, {1, 2}, {0, 0});
+  CHECK(std::isnan(Attended({2, -1}, {10, 20}, {{"empty_rows", std::string("nan")}}, blind)[0]));
+}
+
+TEST_CASE("rows of scores are right whatever fills up their last vector", "[lower][ops]") {
+  // Below and above the length from which keys are transposed and rows filled up.
+  for (int64_t queries : {3, 5}) {
+    for (int64_t keys : {7, 16, 19, 32}) {
+      Problem problem{.queries = queries, .keys = keys};
+      Doubles expected = problem.Expected();
+      Doubles got = ValuesOf(ResultOf(problem.AsNode()));
+      REQUIRE(got.size() == expected.size());
+      for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(expected[i]).margin(1e-6));
+    }
+  }
 }
 
 TEST_CASE("attention over heads that do not divide is refused", "[lower][ops][error]") {

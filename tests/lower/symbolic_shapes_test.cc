@@ -132,3 +132,23 @@ TEST_CASE("windows over free dimensions are formulas", "[lower][shapes]") {
   ValueId y = g.Call(OpKind::kConv, {g.x, w}, {{"pads", Ints{1, 1}}, {"strides", Ints{2}}});
   CHECK(g.Shape(y) == "[N, 5, 6]");
 }
+
+TEST_CASE("attention has as many rows as queries", "[lower][shapes]") {
+  DynamicGraph g;
+  ValueId packed = g.Call(OpKind::kAttention, {g.x, g.x, g.x},
+                          {{"q_num_heads", int64_t{3}}, {"kv_num_heads", int64_t{3}}});
+  CHECK(g.Shape(packed) == "[N, S, 12]");
+  ValueId target = g.Vector({g.Dim(0), g.Dim(1), g.Ints64({3}), g.Ints64({-1})});
+  ValueId heads = g.Call(OpKind::kReshape, {g.x, target});
+  ValueId moved = g.Call(OpKind::kTranspose, {heads}, {{"perm", Ints{0, 2, 1, 3}}});
+  CHECK(g.Shape(g.Call(OpKind::kAttention, {moved, moved, moved})) == "[N, 3, S, 4]");
+}
+
+TEST_CASE("a recurrence gives a state for each step", "[lower][shapes]") {
+  DynamicGraph g;
+  ValueId weights = g.builder.Constant("w", RandomF32({2, 20, 12}, 1));
+  ValueId recurrent = g.builder.Constant("r", RandomF32({2, 20, 5}, 2));
+  CHECK(g.Shape(g.Call(OpKind::kLSTM, {g.x, weights, recurrent})) == "[N, 2, S, 5]");
+  ValueId batch_first = g.Call(OpKind::kLSTM, {g.x, weights, recurrent}, {{"layout", int64_t{1}}});
+  CHECK(g.Shape(batch_first) == "[N, S, 2, 5]");
+}
