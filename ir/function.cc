@@ -1,5 +1,7 @@
 #include "ir/function.h"
 
+#include <algorithm>
+
 #include "ir/visitor.h"
 
 namespace tcc {
@@ -44,6 +46,27 @@ std::vector<Ref<Block>> BlocksOf(const Stmt& body) {
     if (const auto* block = stmt.as<Block>()) blocks.push_back(Ref<Block>(block));
   });
   return blocks;
+}
+
+bool OwnsCells(const Block& block, const Var& loop) {
+  std::vector<Var> own;
+  for (const IterVar& iter : block.iters) {
+    if (iter.kind == IterKind::kSpatial && iter.binding.same_as(loop)) own.push_back(iter.var);
+  }
+  auto is_own = [&](const Expr& index) {
+    return std::any_of(own.begin(), own.end(), [&](const Var& var) { return index.same_as(var); });
+  };
+  auto has_own = [&](const std::vector<Expr>& indices) {
+    return std::any_of(indices.begin(), indices.end(), is_own);
+  };
+  bool all = !own.empty();
+  PreOrder(block.body, [&](const Stmt& stmt) {
+    if (const auto* store = stmt.as<Store>()) all = all && has_own(store->indices);
+    if (const auto* reduce = stmt.as<Reduce>()) {
+      for (const Access& output : reduce->outputs) all = all && has_own(output.indices);
+    }
+  });
+  return all;
 }
 
 }  // namespace tcc

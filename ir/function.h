@@ -38,5 +38,9 @@ std::vector<Buffer> DeclaredBuffers(const Function& fn);
 const Buffer* FindBuffer(const Function& fn, const Var& var);
 // Blocks in order of execution of their first instance (textual order).
 std::vector<Ref<Block>> BlocksOf(const Stmt& body);
+// Whether each iteration of `loop` writes cells of its own: the loop is the whole binding of a
+// spatial variable that is an index of all that the leaf block writes. Such a loop may feed reduce
+// variables too (partial results of a factored reduction) and have no order.
+bool OwnsCells(const Block& block, const Var& loop);
 
 }  // namespace tcc

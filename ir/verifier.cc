@@ -351,7 +351,7 @@ class Verifier {
       bool threads = !in_order && loop->for_kind != ForKind::kParallel &&
                      loop->for_kind != ForKind::kVectorized;
       bool unordered = !in_order && !(threads && reduces);
-      if (unordered && UsesVar(iter.binding, loop->var)) {
+      if (unordered && UsesVar(iter.binding, loop->var) && !OwnsCells(block, loop->var)) {
         return Error("{} loop '{}' feeds reduce variable '{}' of block '{}'",
                      ToString(loop->for_kind), NameOf(*loop), iter.var->name, block.name);
       }

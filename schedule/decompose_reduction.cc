@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "ir/substitute.h"
-#include "ir/visitor.h"
 #include "schedule/guard.h"
+#include "schedule/reduction_nest.h"
 
 namespace tcc {
 namespace {
@@ -15,13 +14,6 @@ std::vector<Ref<For>> LoopsFrom(const Path& path, const LoopRef& from) {
   size_t first = 0;
   while (first < loops.size() && loops[first]->key != from) ++first;
   return {loops.begin() + static_cast<std::ptrdiff_t>(first), loops.end()};
-}
-
-bool UsesAny(const LoopGuard& guard, const std::vector<Ref<For>>& loops) {
-  for (const Ref<For>& loop : loops) {
-    if (UsesVar(guard.value, loop->var)) return true;
-  }
-  return false;
 }
 
 // The outputs live round the loop, or there would be nothing to initialise before it.
@@ -41,16 +33,6 @@ StatusOr<Constraints> ExpectLiveBefore(const Path& path, const LoopRef& loop,
   return Constraints{};
 }
 
-Stmt StoreIdentities(const Reduce& reduce) {
-  std::vector<Stmt> stores;
-  for (size_t e = 0; e < reduce.outputs.size(); ++e) {
-    const Access& output = reduce.outputs[e];
-    stores.push_back(
-        MakeStmt<Store>(output.buffer, output.indices, reduce.combiner->identities[e]));
-  }
-  return SeqOf(stores);
-}
-
 }  // namespace
 
 StatusOr<Constraints> CheckDecomposeReduction(const Function& fn, const DecomposeReduction& step) {
@@ -62,6 +44,7 @@ StatusOr<Constraints> CheckDecomposeReduction(const Function& fn, const Decompos
     return InvalidInput("decompose_reduction: block '{}' is {}", step.block,
                         reduce ? "decomposed already" : "no reduction");
   }
+  TCC_RETURN_IF_ERROR(ExpectSharedAxes("decompose_reduction", *block));
   if (IsBlockName(fn, step.block + ".init")) {
     return InvalidInput("decompose_reduction: the name '{}.init' is in use", step.block);
   }
@@ -98,22 +81,10 @@ Function ApplyDecomposeReduction(const Function& fn, const DecomposeReduction& s
   for (const Ref<For>& loop : LoopsFrom(path, step.loop)) {
     (Feeds(*loop, *block, IterKind::kSpatial) ? kept : dropped).push_back(loop);
   }
-  std::vector<IterVar> iters;
-  for (const IterVar& iter : block->iters) {
-    if (iter.kind == IterKind::kSpatial) iters.push_back(iter);
-  }
-  std::vector<LoopGuard> guards;
-  for (const LoopGuard& guard : block->guards) {
-    bool reduces = UsesAny(guard, dropped);
-    if (!reduces) guards.push_back(guard);
-  }
   std::string name = step.block + ".init";
-  Stmt nest = MakeStmt<Block>(name, iters, guards, True(), StoreIdentities(reduce));
-  for (size_t i = kept.size(); i-- > 0;) {
-    LoopRef key = name + kept[i]->key.substr(kept[i]->key.find('/'));
-    nest = MakeStmt<For>(kept[i]->var, kept[i]->extent, kept[i]->for_kind, key, nest);
-  }
-  nest = WithFreshVars(nest);
+  Stmt nest = CopiesRound(kept, name,
+                          IdentityBlock(name, SpatialIters(*block), GuardsWithout(*block, dropped),
+                                        reduce, AllElements(reduce.combiner)));
 
   Stmt update = MakeStmt<Block>(
       block->name, block->iters, block->guards, block->predicate,

@@ -40,7 +40,7 @@ bool Feeds(const For& loop, const Block& block, IterKind kind) {
 
 bool FeedsReduction(const For& loop) {
   for (const Ref<Block>& block : BlocksOf(loop.body)) {
-    if (Feeds(loop, *block, IterKind::kReduce)) return true;
+    if (Feeds(loop, *block, IterKind::kReduce) && !OwnsCells(*block, loop.var)) return true;
   }
   return false;
 }

@@ -21,7 +21,8 @@ Status ExpectOutsideVectors(const char* step, const Path& path);
 // Whether the binding of a variable of that kind has the loop in it.
 bool Feeds(const For& loop, const Block& block, IterKind kind);
 
-// Whether a reduce variable of a block in `loop` has `loop` in its binding.
+// Whether a reduce variable of a block in `loop` has `loop` in its binding, and iterations of the
+// loop meet in cells (OwnsCells).
 bool FeedsReduction(const For& loop);
 
 }  // namespace tcc

@@ -1,5 +1,6 @@
 #include "schedule/step.h"
 
+#include <absl/strings/numbers.h>
 #include <fmt/ranges.h>
 
 #include <charconv>
@@ -19,6 +20,9 @@ constexpr std::string_view kStepNames[] = {
 
 std::string PrintField(const std::string& text) {
   return text;
+}
+std::string PrintField(int number) {
+  return std::to_string(number);
 }
 std::string PrintField(ForKind kind) {
   return std::string(ToString(kind));
@@ -58,6 +62,10 @@ class FieldReader {
   void Read(std::string& field) {
     field = Word();
     if (field.empty()) Fail("expected a name");
+  }
+  void Read(int& number) {
+    std::string word = Word();
+    if (!absl::SimpleAtoi(word, &number)) Fail("'" + word + "' is no number");
   }
   void Read(ForKind& kind) {
     std::string word = Word();

@@ -12,6 +12,7 @@
 #include "schedule/loop_kind.h"
 #include "schedule/prepack.h"
 #include "schedule/reorder.h"
+#include "schedule/rfactor.h"
 #include "schedule/split.h"
 #include "schedule/transform_layout.h"
 
@@ -33,11 +34,14 @@ namespace tcc {
   X(ReverseComputeAt, "reverse_compute_at")    \
   X(DecomposeReduction, "decompose_reduction") \
   X(TransformLayout, "transform_layout")       \
-  X(Prepack, "prepack")
+  X(Prepack, "prepack")                        \
+  X(RFactor, "rfactor")
 
-using Step = std::variant<Split, Fuse, Reorder, Parallel, Vectorize, Unroll, Bind, CacheRead,
-                          CacheWrite, SetScope, ComputeAt, ReverseComputeAt, DecomposeReduction,
-                          TransformLayout, Prepack>;
+template <typename First, typename... Rest>
+using VariantAfter = std::variant<Rest...>;
+#define TCC_STEP_TYPE(step, name) , step
+using Step = VariantAfter<void TCC_STEPS(TCC_STEP_TYPE)>;
+#undef TCC_STEP_TYPE
 
 // Whether the step is legal on `fn`, or why not; and what must hold where sizes are free. What a
 // step that is accepted with free sizes does is right at every point that satisfies the

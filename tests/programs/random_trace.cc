@@ -44,6 +44,8 @@ class Proposer {
       case 12:
         return ReverseComputeAt{AnyBlock(), AnyLoop()};
       case 13:
+        if (random_.OneIn(2))
+          return RFactor{AnyBlock(), AnyLoop(), AnyAxis(), AnyScope(), NewName()};
         return DecomposeReduction{AnyBlock(), AnyLoop()};
       case 14:
         return random_.OneIn(2) ? Step(Unroll{AnyLoop()}) : Step(Vectorize{AnyLoop()});
@@ -64,6 +66,7 @@ class Proposer {
   std::string AnyBlock() { return Pick(blocks_); }
   std::string AnyBuffer() { return Pick(buffers_); }
   Scope AnyScope() { return random_.OneIn(2) ? Scope::kLocal : Scope::kGlobal; }
+  int AnyAxis() { return static_cast<int>(random_.Between(-1, 2)); }
   std::string NewName() { return "c" + std::to_string(trace_.steps.size()); }
 
   // Loops come in pre-order, so the next one is often the child.

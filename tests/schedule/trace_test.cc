@@ -29,6 +29,7 @@ reverse_compute_at C_l mm/j
 decompose_reduction mm mm/k
 transform_layout B_s [1 by 32, 0 by u * t] [1, 0, 2, 3]
 prepack B_s
+rfactor mm mm/k -1 local mm_p
 )";
 
 std::string TraceError(const std::string& text) {
@@ -41,7 +42,7 @@ TEST_CASE("a trace with every step is read and printed as it was", "[schedule][t
   StatusOr<Trace> trace = ParseTrace(kEveryStep);
   INFO(trace.status());
   REQUIRE(trace.ok());
-  CHECK(trace->steps.size() == 16);
+  CHECK(trace->steps.size() == 17);
   CHECK(Print(*trace) == kEveryStep);
   CHECK(trace->sizes[1].var->low == 2);
   CHECK(trace->sizes[1].var->high == 4);

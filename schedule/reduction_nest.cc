@@ -1,0 +1,150 @@
+#include "schedule/reduction_nest.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/substitute.h"
+#include "ir/visitor.h"
+#include "schedule/cache.h"
+#include "schedule/guard.h"
+
+namespace tcc {
+
+LoopRole RoleOf(const For& loop, const Block& block) {
+  bool spatial = Feeds(loop, block, IterKind::kSpatial);
+  bool reduce = Feeds(loop, block, IterKind::kReduce);
+  if (spatial && reduce) {
+    return OwnsCells(block, loop.var) ? LoopRole::kSpatial : LoopRole::kBoth;
+  }
+  if (spatial) return LoopRole::kSpatial;
+  return reduce ? LoopRole::kReduce : LoopRole::kNeither;
+}
+
+std::vector<Ref<For>> LoopsFrom(const Path& path, const Stmt& nest) {
+  auto first =
+      std::find_if(path.begin(), path.end(), [&](const Stmt& stmt) { return stmt.same_as(nest); });
+  return LoopsOn(Path(first, path.end()));
+}
+
+namespace {
+
+Status ExpectPlainLoops(const char* step, const ReductionNest& found) {
+  Stmt body = found.nest;
+  while (const auto* loop = body.as<For>()) body = loop->body;
+  if (!body.same_as(found.path.back())) {
+    return InvalidInput("{}: the loops of block '{}' hold more than the block", step,
+                        found.block->name);
+  }
+  for (const Ref<For>& loop : found.above) {
+    LoopRole role = RoleOf(*loop, *found.block);
+    if (role == LoopRole::kReduce || role == LoopRole::kBoth) {
+      return InvalidInput("{}: loop '{}' of the reduction '{}' holds other blocks as well", step,
+                          loop->key, found.block->name);
+    }
+  }
+  for (const Ref<For>& loop : found.loops) {
+    LoopRole role = RoleOf(*loop, *found.block);
+    if (role == LoopRole::kBoth || role == LoopRole::kNeither) {
+      return InvalidInput("{}: loop '{}' feeds {} spatial and reduce variables", step, loop->key,
+                          role == LoopRole::kBoth ? "both" : "neither of");
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<ReductionNest> FindReduction(const char* step, const Function& fn,
+                                      const std::string& block) {
+  ReductionNest found;
+  TCC_ASSIGN_OR_RETURN(found.path, FindBlock(fn, block));
+  found.block = BlockAt(found.path);
+  found.reduce = found.block->body.as<Reduce>();
+  if (!found.reduce) return InvalidInput("{}: block '{}' is no reduction", step, block);
+  found.nest = NestOf(found.path);
+  found.loops = LoopsFrom(found.path, found.nest);
+  found.above = LoopsOn(found.path);
+  found.above.resize(found.above.size() - found.loops.size());
+  TCC_RETURN_IF_ERROR(ExpectPlainLoops(step, found));
+  return found;
+}
+
+Status ExpectFree(const char* step, const Function& fn, const std::string& name) {
+  if (!name.empty() && !IsBlockName(fn, name) && !BufferNamed(fn, name).ok()) return OkStatus();
+  return InvalidInput("{}: the name '{}' is empty or in use", step, name);
+}
+
+bool Indexes(const Access& access, const Var& iter) {
+  return std::any_of(access.indices.begin(), access.indices.end(),
+                     [&](const Expr& index) { return UsesVar(index, iter); });
+}
+
+std::vector<Var> UnsharedAxes(const Block& block) {
+  std::vector<Var> axes;
+  const auto* reduce = block.body.as<Reduce>();
+  if (!reduce) return axes;
+  for (const IterVar& iter : block.iters) {
+    auto has = [&](const Access& output) { return Indexes(output, iter.var); };
+    bool any = std::any_of(reduce->outputs.begin(), reduce->outputs.end(), has);
+    bool all = std::all_of(reduce->outputs.begin(), reduce->outputs.end(), has);
+    if (any && !all) axes.push_back(iter.var);
+  }
+  return axes;
+}
+
+Status ExpectSharedAxes(const char* step, const Block& block) {
+  if (UnsharedAxes(block).empty()) return OkStatus();
+  return InvalidInput("{}: block '{}' updates outputs of different axes; decompose_tuple it first",
+                      step, block.name);
+}
+
+LoopRef Rekeyed(const LoopRef& key, const std::string& name) {
+  return name + key.substr(key.find('/'));
+}
+
+Stmt CopiesRound(const std::vector<Ref<For>>& loops, const std::string& name, const Stmt& body) {
+  Stmt nest = body;
+  for (size_t i = loops.size(); i-- > 0;) {
+    const For& loop = *loops[i];
+    nest = MakeStmt<For>(loop.var, loop.extent, loop.for_kind, Rekeyed(loop.key, name), nest);
+  }
+  return WithFreshVars(nest);
+}
+
+std::vector<LoopGuard> GuardsWithout(const Block& block, const std::vector<Ref<For>>& loops) {
+  std::vector<LoopGuard> guards;
+  for (const LoopGuard& guard : block.guards) {
+    bool uses = std::any_of(loops.begin(), loops.end(),
+                            [&](const Ref<For>& loop) { return UsesVar(guard.value, loop->var); });
+    if (!uses) guards.push_back(guard);
+  }
+  return guards;
+}
+
+std::vector<IterVar> SpatialIters(const Block& block) {
+  std::vector<IterVar> iters;
+  for (const IterVar& iter : block.iters) {
+    if (iter.kind == IterKind::kSpatial) iters.push_back(iter);
+  }
+  return iters;
+}
+
+Stmt IdentityBlock(const std::string& name, const std::vector<IterVar>& iters,
+                   const std::vector<LoopGuard>& guards, const Reduce& reduce,
+                   const std::vector<size_t>& elements) {
+  std::vector<Stmt> stores;
+  for (size_t e : elements) {
+    const Access& output = reduce.outputs[e];
+    stores.push_back(
+        MakeStmt<Store>(output.buffer, output.indices, reduce.combiner->identities[e]));
+  }
+  return MakeStmt<Block>(name, iters, guards, True(), SeqOf(stores));
+}
+
+std::vector<size_t> AllElements(const Combiner& combiner) {
+  std::vector<size_t> elements(combiner.arity());
+  std::iota(elements.begin(), elements.end(), size_t{0});
+  return elements;
+}
+
+}  // namespace tcc
