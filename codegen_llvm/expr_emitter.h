@@ -26,6 +26,8 @@ class ExprEmitter {
   llvm::Value* Emit(const Expr& expr);
   // buffer[index] = value in the lanes where `mask` (may be null) holds.
   void EmitStore(const Var& buffer, const Expr& index, const Expr& value, const Expr& mask);
+  // Brings the cell's cache line near. Any index will do.
+  void EmitPrefetch(const Var& buffer, const Expr& index);
   // Values computed so far are not used again: loads may have become stale, or the builder stands
   // where they do not reach.
   void ForgetValues() { memo_.assign(1, {}); }

@@ -181,6 +181,17 @@ void ExprEmitter::EmitStore(const Var& buffer, const Expr& index, const Expr& va
   }
 }
 
+void ExprEmitter::EmitPrefetch(const Var& buffer, const Expr& index) {
+  Value* place = Emit(index);
+  Value* address =
+      IsSubByte(buffer.dtype())
+          ? b_.CreateGEP(b_.getInt8Ty(), BindingOf(buffer).pointer, b_.CreateLShr(place, 1))
+          : Address(buffer, place);
+  // For reading, into all cache levels, data.
+  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {address->getType()},
+                     {address, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+}
+
 void ExprEmitter::StoreScalar(const Var& buffer, Value* index, Value* value) {
   TCC_CHECK(!guard_.scalar && !guard_.lanes) << "masked store of a scalar to " << buffer->name;
   value = ToMemory(b_, value, buffer.dtype());

@@ -62,6 +62,10 @@ void StmtEmitter::Emit(const Stmt& stmt) {
                       [this](const If& branch) { EmitIf(branch); },
                       [this](const Let& let) { EmitLet(let); },
                       [this](const Allocate& allocate) { EmitAllocate(allocate); },
+                      [this](const IntrinsicCall& call) { Emit(call.body); },
+                      [this](const PrefetchLine& prefetch) {
+                        exprs_.EmitPrefetch(prefetch.cell.buffer, prefetch.cell.indices[0]);
+                      },
                       [](const auto& node) {
                         TCC_CHECK(false) << "statement of kind " << static_cast<int>(node.kind)
                                          << " has no meaning on a CPU at kLowered";
@@ -114,6 +118,9 @@ void StmtEmitter::EmitFor(const For& loop) {
     case ForKind::kSerial:
     case ForKind::kUnrolled:
       return EmitLoop(loop.var, b_.getInt64(0), exprs_.Emit(loop.extent), loop.body);
+    case ForKind::kPartitioned:
+    case ForKind::kPipelined:
+    case ForKind::kPipelinedAsync:
     case ForKind::kVectorized:
     case ForKind::kBlockIdxX:
     case ForKind::kBlockIdxY:

@@ -132,7 +132,6 @@ struct BufferCode {
   Scope scope = Scope::kGlobal;
   std::vector<int> origin;  // expressions of Program::scalars
   std::vector<int> size;
-  int versions = -1;
   int circular = -1;
 };
 
@@ -148,6 +147,7 @@ enum class CodeKind : uint8_t {
   kAsyncCopy,
   kAsyncCommit,
   kAsyncWait,
+  kPrefetch,
   kRole,
 };
 
@@ -166,7 +166,7 @@ struct Code {
   int first = 0;                        // kRole; kAsyncWait: pending
   int count = 0;                        // kRole, kAsyncCopy
   std::vector<int> slots;               // kBlock: of the iteration variables
-  std::vector<int> exprs;               // kBlock: their bindings
+  std::vector<int> exprs;               // kBlock: their bindings; kPrefetch: indices
   std::vector<int> conditions;          // kBlock: all must hold, the predicate last
   LeafGuard guard;                      // kBlock
   int destination = -1;                 // kAsyncCopy: accesses of Program::scalars

@@ -61,7 +61,6 @@ class FunctionCompiler {
       code.origin.push_back(Scalar(whole ? Expr(0) : buffer.window.origin[d]));
       code.size.push_back(Scalar(whole ? buffer.shape[d] : buffer.window.size[d]));
     }
-    if (buffer.versions) code.versions = Scalar(buffer.versions);
     code.circular = buffer.circular;
     if (program_->flat && code.size.size() != 1) Flatten(code);
     program_->buffers.push_back(std::move(code));
@@ -186,11 +185,20 @@ class FunctionCompiler {
                           code->kind = CodeKind::kAsyncWait;
                           code->first = wait.pending;
                         },
+                        [&](const PrefetchLine& prefetch) {
+                          code->kind = CodeKind::kPrefetch;
+                          for (const Expr& index : prefetch.cell.indices) {
+                            code->exprs.push_back(Scalar(index));
+                          }
+                        },
                         [&](const Role& role) {
                           code->kind = CodeKind::kRole;
                           code->first = role.first;
                           code->count = role.count;
                           code->children.push_back(CompileStmt(role.body));
+                        },
+                        [&](const IntrinsicCall& call) {
+                          code->children.push_back(CompileStmt(call.body));
                         },
                         [&](const Store&) { TCC_UNREACHABLE(); },  // a chain of no loops
                         [&](const Reduce& reduce) {

@@ -98,6 +98,7 @@ void Machine::RunTogether(const Code& code, const Contexts& threads) {
     case CodeKind::kAsyncCopy:
     case CodeKind::kAsyncCommit:
     case CodeKind::kAsyncWait:
+    case CodeKind::kPrefetch:
       TCC_CHECK(false) << "a leaf holds no barrier";
   }
 }

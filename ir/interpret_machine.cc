@@ -74,6 +74,10 @@ void Machine::Run(const Code& code, Context& context) {
       return;
     case CodeKind::kAsyncWait:
       return AwaitCopies(code.first, context);
+    case CodeKind::kPrefetch:
+      // The indices may point anywhere, but they must be defined.
+      for (int index : code.exprs) Value(index, context);
+      return;
     case CodeKind::kRole:
       if (InRole(code, context)) Run(*code.children[0], context);
       return;
@@ -209,11 +213,6 @@ void Machine::Declare(int buffer, Context& context, Cells& cells) {
   std::vector<int64_t> size;
   for (int expr : code.origin) origin.push_back(scalars_.Integer(expr));
   for (int expr : code.size) size.push_back(scalars_.Integer(expr));
-  if (code.versions >= 0 && scalars_.Integer(code.versions) != 1) {
-    monitor_.Fail(fmt::format("buffer '{}' has {} versions; expected 1 before versions are lowered",
-                              code.name, scalars_.Integer(code.versions)));
-    return;
-  }
   cells.Declare(code.name, code.dtype, origin, size, code.circular);
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kWorthwhileLanes = 64;
 
 bool CanMerge(ForKind kind, bool merge_parallel) {
-  return kind == ForKind::kSerial || kind == ForKind::kUnrolled || kind == ForKind::kVectorized ||
+  return IsInOrder(kind) || kind == ForKind::kVectorized ||
          (kind == ForKind::kParallel && merge_parallel);
 }
 

@@ -50,8 +50,8 @@ struct InterpretReport {
 // Thread loops: a block's leaf runs where the index of each thread axis is below the extent of its
 // innermost loop of that axis, and, if it stores to anything but local memory, only at index 0 of
 // an axis or vthread that its bindings ignore. At kLowered there are no bindings: only the extents
-// count, the rest is written out as conditions. Buffers of more than one version are refused
-// (Internal): no rule says yet which one is meant. An AsyncCopy happens as late as it may.
+// count, the rest is written out as conditions. A buffer of several versions has one at a time
+// until pipelined loops are lowered. An AsyncCopy happens as late as it may.
 StatusOr<InterpretReport> Interpret(const Function& fn, std::vector<Tensor>& arguments,
                                     const InterpretOptions& options = {});
 

@@ -186,6 +186,12 @@ class StmtPrinter {
 
   void PrintNode(const AsyncCommit&) { Line("async_commit"); }
   void PrintNode(const AsyncWait& wait) { Line(fmt::format("async_wait({})", wait.pending)); }
+  void PrintNode(const PrefetchLine& prefetch) {
+    Line("prefetch " + exprs_.AccessText(prefetch.cell.buffer, prefetch.cell.indices));
+  }
+  void PrintNode(const IntrinsicCall& call) {
+    PrintBody("intrinsic " + SpellName(call.intrinsic), call.body);
+  }
   void PrintNode(const Role& role) {
     PrintBody(fmt::format("role({}, {})", role.first, role.count), role.body);
   }

@@ -117,6 +117,10 @@ class StmtSimplifier {
   Stmt Visit(const AsyncCopy& copy) {
     return MakeStmt<AsyncCopy>(Run(copy.destination), Run(copy.source), copy.count);
   }
+  Stmt Visit(const PrefetchLine& prefetch) { return MakeStmt<PrefetchLine>(Run(prefetch.cell)); }
+  Stmt Visit(const IntrinsicCall& call) {
+    return MakeStmt<IntrinsicCall>(call.intrinsic, Run(call.body));
+  }
   Stmt Visit(const Role& role) { return MakeStmt<Role>(role.first, role.count, Run(role.body)); }
   Stmt Visit(const Barrier& node) { return node; }
   Stmt Visit(const AsyncCommit& node) { return node; }

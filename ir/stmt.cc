@@ -52,6 +52,11 @@ bool IsThreadIdx(ForKind kind) {
   return kind >= ForKind::kThreadIdxX && kind <= ForKind::kThreadIdxZ;
 }
 
+bool IsInOrder(ForKind kind) {
+  return kind == ForKind::kSerial || kind == ForKind::kUnrolled || kind == ForKind::kPartitioned ||
+         kind == ForKind::kPipelined || kind == ForKind::kPipelinedAsync;
+}
+
 std::string_view ToString(Scope scope) {
   return kScopeText[static_cast<int>(scope)];
 }
@@ -144,6 +149,11 @@ AsyncCopy::AsyncCopy(Access destination, Access source, int count)
 
 AsyncCommit::AsyncCommit() : StmtNode(kKind) {}
 AsyncWait::AsyncWait(int pending) : StmtNode(kKind), pending(pending) {}
+
+PrefetchLine::PrefetchLine(Access cell) : StmtNode(kKind), cell(std::move(cell)) {}
+
+IntrinsicCall::IntrinsicCall(std::string intrinsic, Stmt body)
+    : StmtNode(kKind), intrinsic(std::move(intrinsic)), body(std::move(body)) {}
 
 Role::Role(int first, int count, Stmt body)
     : StmtNode(kKind), first(first), count(count), body(std::move(body)) {}

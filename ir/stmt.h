@@ -26,6 +26,8 @@ namespace tcc {
   X(AsyncCopy)            \
   X(AsyncCommit)          \
   X(AsyncWait)            \
+  X(PrefetchLine)         \
+  X(IntrinsicCall)        \
   X(Role)
 
 enum class StmtKind : uint8_t {
@@ -101,18 +103,23 @@ struct Seq final : StmtNode {
   auto Fields() const { return std::tie(stmts); }
 };
 
-// text, enumerator
-#define TCC_FOR_KINDS(X)        \
-  X("serial", kSerial)          \
-  X("parallel", kParallel)      \
-  X("vectorized", kVectorized)  \
-  X("unrolled", kUnrolled)      \
-  X("blockIdx.x", kBlockIdxX)   \
-  X("blockIdx.y", kBlockIdxY)   \
-  X("blockIdx.z", kBlockIdxZ)   \
-  X("threadIdx.x", kThreadIdxX) \
-  X("threadIdx.y", kThreadIdxY) \
-  X("threadIdx.z", kThreadIdxZ) \
+// text, enumerator. The iterations of partitioned and pipelined loops are in order, as those of a
+// serial one: the kind tells a pass to split them into interior and edges, or to start the copies
+// of later iterations early (with "pipelined_async" by AsyncCopy).
+#define TCC_FOR_KINDS(X)                \
+  X("serial", kSerial)                  \
+  X("parallel", kParallel)              \
+  X("vectorized", kVectorized)          \
+  X("unrolled", kUnrolled)              \
+  X("partitioned", kPartitioned)        \
+  X("pipelined", kPipelined)            \
+  X("pipelined_async", kPipelinedAsync) \
+  X("blockIdx.x", kBlockIdxX)           \
+  X("blockIdx.y", kBlockIdxY)           \
+  X("blockIdx.z", kBlockIdxZ)           \
+  X("threadIdx.x", kThreadIdxX)         \
+  X("threadIdx.y", kThreadIdxY)         \
+  X("threadIdx.z", kThreadIdxZ)         \
   X("vthread", kVthread)
 
 enum class ForKind : uint8_t {
@@ -125,6 +132,8 @@ std::string_view ToString(ForKind kind);
 std::optional<ForKind> ParseForKind(std::string_view text);
 bool IsBlockIdx(ForKind kind);
 bool IsThreadIdx(ForKind kind);
+// Iterations run one after the other.
+bool IsInOrder(ForKind kind);
 
 // for var in 0..extent. `key` names the loop for schedules: "block/axis.path", e.g. "mm/k.1.0"; it
 // is unique in a function at kTensor and kScheduled and empty at kLowered.
@@ -261,7 +270,7 @@ struct Buffer {
   std::vector<Expr> shape;  // the logical extents that indices are bounded by
   Scope scope = Scope::kGlobal;
   Window window;      // empty vectors: the whole shape, from 0
-  Expr versions;      // null: 1; copies for pipelining, the newest first
+  Expr versions;      // null: 1; how many lifetimes a pipelined loop round it keeps at a time
   int circular = -1;  // dimension kept modulo its window's size, -1: none
   Layout layout;
   DType dtype() const { return var.dtype(); }
@@ -312,6 +321,25 @@ struct AsyncWait final : StmtNode {
   explicit AsyncWait(int pending);
   const int pending;
   auto Fields() const { return std::tie(pending); }
+};
+
+// A hint that the cell will soon be read: brings its cache line near. Changes no value and never
+// fails; the indices may lie outside the buffer.
+struct PrefetchLine final : StmtNode {
+  static constexpr StmtKind kKind = StmtKind::kPrefetchLine;
+  explicit PrefetchLine(Access cell);
+  const Access cell;
+  auto Fields() const { return std::tie(cell); }
+};
+
+// `body`, which a backend that has the intrinsic of this name emits as its instructions and every
+// other one as it stands. The loops outermost in the body are the intrinsic's axes.
+struct IntrinsicCall final : StmtNode {
+  static constexpr StmtKind kKind = StmtKind::kIntrinsicCall;
+  IntrinsicCall(std::string intrinsic, Stmt body);
+  const std::string intrinsic;
+  const Stmt body;
+  auto Fields() const { return std::tie(intrinsic, body); }
 };
 
 // Only warps [first, first + count) of the thread block run the body.

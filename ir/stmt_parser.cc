@@ -105,6 +105,8 @@ StatusOr<Stmt> StmtParser::Statement() {
       {"barrier", &StmtParser::BarrierStatement},
       {"async_copy", &StmtParser::AsyncCopyStatement},
       {"async_wait", &StmtParser::AsyncWaitStatement},
+      {"prefetch", &StmtParser::PrefetchStatement},
+      {"intrinsic", &StmtParser::IntrinsicStatement},
       {"role", &StmtParser::RoleStatement},
   };
   for (const Row& row : kRows) {
@@ -313,6 +315,17 @@ StatusOr<Stmt> StmtParser::AsyncWaitStatement() {
   TCC_ASSIGN_OR_RETURN(int64_t pending, cursor_.Integer("a count", -kMaxInt, kMaxInt));
   TCC_RETURN_IF_ERROR(cursor_.Expect(")"));
   return MakeStmt<AsyncWait>(static_cast<int>(pending));
+}
+
+StatusOr<Stmt> StmtParser::PrefetchStatement() {
+  TCC_ASSIGN_OR_RETURN(Access cell, AccessOf());
+  return MakeStmt<PrefetchLine>(cell);
+}
+
+StatusOr<Stmt> StmtParser::IntrinsicStatement() {
+  TCC_ASSIGN_OR_RETURN(Token name, cursor_.Name("an intrinsic"));
+  TCC_ASSIGN_OR_RETURN(Stmt body, Body());
+  return MakeStmt<IntrinsicCall>(name.text, body);
 }
 
 StatusOr<Stmt> StmtParser::RoleStatement() {

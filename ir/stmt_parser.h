@@ -47,6 +47,8 @@ class StmtParser {
   StatusOr<Stmt> BarrierStatement();
   StatusOr<Stmt> AsyncCopyStatement();
   StatusOr<Stmt> AsyncWaitStatement();
+  StatusOr<Stmt> PrefetchStatement();
+  StatusOr<Stmt> IntrinsicStatement();
   StatusOr<Stmt> RoleStatement();
   StatusOr<Stmt> StoreStatement();
 

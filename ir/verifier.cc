@@ -347,7 +347,7 @@ class Verifier {
     if (iter.kind != IterKind::kReduce) return OkStatus();
     bool reduces = block.body.as<Reduce>() != nullptr;
     for (const For* loop : loops_) {
-      bool in_order = loop->for_kind == ForKind::kSerial || loop->for_kind == ForKind::kUnrolled;
+      bool in_order = IsInOrder(loop->for_kind);
       bool threads = !in_order && loop->for_kind != ForKind::kParallel &&
                      loop->for_kind != ForKind::kVectorized;
       bool unordered = !in_order && !(threads && reduces);
@@ -400,6 +400,11 @@ class Verifier {
   }
   Status CheckStmt(const AsyncCommit&) { return OkStatus(); }
   Status CheckStmt(const AsyncWait&) { return OkStatus(); }
+  Status CheckStmt(const PrefetchLine& prefetch) {
+    TCC_RETURN_IF_ERROR(CheckAccess(prefetch.cell.buffer, prefetch.cell.indices));
+    return CheckAll(prefetch.cell.indices);
+  }
+  Status CheckStmt(const IntrinsicCall& call) { return Check(call.body); }
   Status CheckStmt(const Role& role) { return Check(role.body); }
 
   const Function& fn_;

@@ -31,6 +31,21 @@ Status ExpectOutsideVectors(const char* step, const Path& path) {
   return OkStatus();
 }
 
+Status ExpectCarriesNothing(const char* step, const Function& fn, const For& loop) {
+  for (const Buffer& buffer : DeclaredBuffers(fn)) {
+    if (buffer.circular < 0 || !Accesses(loop.body, buffer.var)) continue;
+    bool inside = false;
+    PreOrder(loop.body, [&](const Stmt& stmt) {
+      const auto* allocate = stmt.as<Allocate>();
+      inside = inside || (allocate && allocate->buffer.var == buffer.var);
+    });
+    if (inside) continue;
+    return InvalidInput("{}: loop '{}' carries rows of '{}' from iteration to iteration", step,
+                        loop.key, buffer.var->name);
+  }
+  return OkStatus();
+}
+
 bool Feeds(const For& loop, const Block& block, IterKind kind) {
   for (const IterVar& iter : block.iters) {
     if (iter.kind == kind && UsesVar(iter.binding, loop.var)) return true;

@@ -18,6 +18,10 @@ Status ExpectSerial(const char* step, const Ref<For>& loop);
 // there.
 Status ExpectOutsideVectors(const char* step, const Path& path);
 
+// Refuses a loop whose iterations hand rows of a circular buffer on to the next: they stay in
+// order.
+Status ExpectCarriesNothing(const char* step, const Function& fn, const For& loop);
+
 // Whether the binding of a variable of that kind has the loop in it.
 bool Feeds(const For& loop, const Block& block, IterKind kind);
 

@@ -10,6 +10,7 @@ Status CheckSpatial(const char* step, const Function& fn, const LoopRef& loop) {
   TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, loop));
   TCC_RETURN_IF_ERROR(ExpectSerial(step, LoopAt(path)));
   TCC_RETURN_IF_ERROR(ExpectOutsideVectors(step, path));
+  TCC_RETURN_IF_ERROR(ExpectCarriesNothing(step, fn, *LoopAt(path)));
   if (FeedsReduction(*LoopAt(path))) {
     return InvalidInput("{}: loop '{}' feeds a reduction; expected a loop of spatial axes", step,
                         loop);
@@ -38,8 +39,7 @@ StatusOr<Constraints> CheckVectorize(const Function& fn, const Vectorize& step) 
   Status status;
   PreOrder(loop->body, [&](const Stmt& stmt) {
     const auto* inner = stmt.as<For>();
-    bool bound =
-        inner && inner->for_kind != ForKind::kSerial && inner->for_kind != ForKind::kUnrolled;
+    bool bound = inner && !IsInOrder(inner->for_kind);
     if (bound || stmt.as<Allocate>()) {
       status =
           InvalidInput("vectorize: loop '{}' holds {}; expected only serial and unrolled loops",
@@ -53,6 +53,13 @@ StatusOr<Constraints> CheckVectorize(const Function& fn, const Vectorize& step) 
 StatusOr<Constraints> CheckUnroll(const Function& fn, const Unroll& step) {
   TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, step.loop));
   TCC_RETURN_IF_ERROR(ExpectSerial("unroll", LoopAt(path)));
+  return Constraints{};
+}
+
+StatusOr<Constraints> CheckPartition(const Function& fn, const Partition& step) {
+  TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, step.loop));
+  TCC_RETURN_IF_ERROR(ExpectSerial("partition", LoopAt(path)));
+  TCC_RETURN_IF_ERROR(ExpectOutsideVectors("partition", path));
   return Constraints{};
 }
 
@@ -85,6 +92,9 @@ Function ApplyVectorize(const Function& fn, const Vectorize& step) {
 }
 Function ApplyUnroll(const Function& fn, const Unroll& step) {
   return WithKind(fn, step.loop, ForKind::kUnrolled);
+}
+Function ApplyPartition(const Function& fn, const Partition& step) {
+  return WithKind(fn, step.loop, ForKind::kPartitioned);
 }
 Function ApplyBind(const Function& fn, const Bind& step) {
   return WithKind(fn, step.loop, step.kind);

@@ -5,9 +5,9 @@
 
 namespace tcc {
 
-// The four steps that say how a loop runs. Each only changes the kind of the loop:
+// The steps that say how a loop runs. Each only changes the kind of the loop:
 //
-//   for i in 0..E   -->   for i in 0..E parallel | vectorized | unrolled | threadIdx.x | ...
+//   for i in 0..E   -->   for i in 0..E parallel | vectorized | unrolled | partitioned | ...
 
 // Iterations run on any thread, in any order.
 struct Parallel {
@@ -24,6 +24,13 @@ struct Unroll {
   LoopRef loop;
   auto Fields() { return std::tie(loop); }
 };
+// Split into first, interior and last iterations once the sizes are known, so that guards of tails
+// and tests of padding vanish in the interior. How many iterations each has, and whether the copies
+// are worth it, is the business of the pass PartitionLoops.
+struct Partition {
+  LoopRef loop;
+  auto Fields() { return std::tie(loop); }
+};
 // A blockIdx, threadIdx or vthread. Comes before buffers are placed at or below the loop.
 struct Bind {
   LoopRef loop;
@@ -31,18 +38,20 @@ struct Bind {
   auto Fields() { return std::tie(loop, kind); }
 };
 
-// Refused: a loop that is not serial; for all but Unroll a loop that feeds a reduction (Bind to
-// threadIdx too: cross-thread reductions go through RFactor); Vectorize of a loop that holds
-// another bound loop or a serial loop's allocation; Bind to a kind that is no hardware index, or of
-// a threadIdx or vthread loop that occurs in the origin of a shared window.
+// Refused: a loop that is not serial; for all but Unroll and Partition a loop that feeds a
+// reduction (Bind to threadIdx too: cross-thread reductions go through RFactor); Vectorize of a
+// loop that holds another bound loop or a serial loop's allocation; Bind to a kind that is no
+// hardware index, or of a threadIdx or vthread loop that occurs in the origin of a shared window.
 StatusOr<Constraints> CheckParallel(const Function& fn, const Parallel& step);
 StatusOr<Constraints> CheckVectorize(const Function& fn, const Vectorize& step);
 StatusOr<Constraints> CheckUnroll(const Function& fn, const Unroll& step);
+StatusOr<Constraints> CheckPartition(const Function& fn, const Partition& step);
 StatusOr<Constraints> CheckBind(const Function& fn, const Bind& step);
 
 Function ApplyParallel(const Function& fn, const Parallel& step);
 Function ApplyVectorize(const Function& fn, const Vectorize& step);
 Function ApplyUnroll(const Function& fn, const Unroll& step);
+Function ApplyPartition(const Function& fn, const Partition& step);
 Function ApplyBind(const Function& fn, const Bind& step);
 
 }  // namespace tcc

@@ -112,6 +112,10 @@ Stmt Replace(const Stmt& root, const StmtNode* target, const Stmt& replacement) 
     if (IsNothing(body)) return body;
     return MakeStmt<For>(loop->var, loop->extent, loop->for_kind, loop->key, body);
   }
+  if (const auto* call = root.as<IntrinsicCall>()) {
+    Stmt body = inner(call->body);
+    return body.same_as(call->body) ? root : MakeStmt<IntrinsicCall>(call->intrinsic, body);
+  }
   if (const auto* allocate = root.as<Allocate>()) {
     Stmt body = inner(allocate->body);
     if (body.same_as(allocate->body)) return root;

@@ -109,6 +109,9 @@ StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step) {
         "blocks; expected one block below '{}'",
         chain.back()->key);
   }
+  for (const Ref<For>& loop : chain) {
+    TCC_RETURN_IF_ERROR(ExpectCarriesNothing("reorder", fn, *loop));
+  }
   TCC_RETURN_IF_ERROR(ExpectOrderKept(chain, Reordered(fn, chain, step.loops)));
   return Constraints{};
 }

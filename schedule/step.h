@@ -10,10 +10,14 @@
 #include "schedule/decompose_reduction.h"
 #include "schedule/fuse.h"
 #include "schedule/loop_kind.h"
+#include "schedule/prefetch.h"
 #include "schedule/prepack.h"
 #include "schedule/reorder.h"
 #include "schedule/rfactor.h"
+#include "schedule/rolling_buffer.h"
+#include "schedule/software_pipeline.h"
 #include "schedule/split.h"
+#include "schedule/tensorize.h"
 #include "schedule/transform_layout.h"
 
 namespace tcc {
@@ -22,10 +26,12 @@ namespace tcc {
 #define TCC_STEPS(X)                           \
   X(Split, "split")                            \
   X(Fuse, "fuse")                              \
+  X(Rasterize, "rasterize")                    \
   X(Reorder, "reorder")                        \
   X(Parallel, "parallel")                      \
   X(Vectorize, "vectorize")                    \
   X(Unroll, "unroll")                          \
+  X(Partition, "partition")                    \
   X(Bind, "bind")                              \
   X(CacheRead, "cache_read")                   \
   X(CacheWrite, "cache_write")                 \
@@ -33,9 +39,13 @@ namespace tcc {
   X(ComputeAt, "compute_at")                   \
   X(ReverseComputeAt, "reverse_compute_at")    \
   X(DecomposeReduction, "decompose_reduction") \
+  X(RFactor, "rfactor")                        \
   X(TransformLayout, "transform_layout")       \
   X(Prepack, "prepack")                        \
-  X(RFactor, "rfactor")
+  X(RollingBuffer, "rolling_buffer")           \
+  X(Prefetch, "prefetch")                      \
+  X(SoftwarePipeline, "pipeline")              \
+  X(Tensorize, "tensorize")
 
 template <typename First, typename... Rest>
 using VariantAfter = std::variant<Rest...>;

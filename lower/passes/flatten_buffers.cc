@@ -26,7 +26,7 @@ std::vector<Expr> StoredStrides(const Buffer& buffer) {
   return strides;
 }
 
-// 1 + the largest offset of a stored cell, times the versions. A swizzle moves cells within aligned
+// 1 + the largest offset of a stored cell, of one version. A swizzle moves cells within aligned
 // groups, so the last group is whole.
 Expr ElementCount(const Buffer& buffer) {
   std::vector<Expr> extents = StoredExtents(buffer);
@@ -43,7 +43,7 @@ Expr ElementCount(const Buffer& buffer) {
     Expr group(int64_t{1} << (swizzle.base + swizzle.bits));
     count = CeilDivide(count, group) * group;
   }
-  return buffer.versions ? count * buffer.versions : count;
+  return count;
 }
 
 // XORs bits [base, base + bits) of `offset` with the bits `shift` above them.
@@ -69,7 +69,8 @@ class Flattener final : public BoundedMutator {
 
   Buffer Declare(const Buffer& buffer) {
     declared_.emplace(buffer.var, buffer);
-    return {buffer.var, {Simplify(ElementCount(buffer), bounds())}, buffer.scope, {}, {}, -1, {}};
+    Expr count = Simplify(ElementCount(buffer), bounds());
+    return {buffer.var, {count}, buffer.scope, {}, buffer.versions, -1, {}};
   }
 
   Expr OffsetOf(const Var& var, const std::vector<Expr>& indices) {
@@ -93,17 +94,30 @@ class Flattener final : public BoundedMutator {
     return Simplify(Swizzled(offset, buffer.layout.swizzle), bounds());
   }
 
+  std::vector<Expr> FlatIndex(const Var& buffer, const std::vector<Expr>& indices) {
+    std::vector<Expr> inner;
+    for (const Expr& index : indices) inner.push_back(Mutate(index));
+    return {OffsetOf(buffer, inner)};
+  }
+  Access FlatAccess(const Access& access) {
+    return {access.buffer, FlatIndex(access.buffer, access.indices)};
+  }
+
   Expr Rewrite(const Load& load) override {
-    std::vector<Expr> indices;
-    for (const Expr& index : load.indices) indices.push_back(Mutate(index));
-    return Make<Load>(load.buffer, std::vector<Expr>{OffsetOf(load.buffer, indices)});
+    return Make<Load>(load.buffer, FlatIndex(load.buffer, load.indices));
   }
 
   Stmt Rewrite(const Store& store) override {
-    std::vector<Expr> indices;
-    for (const Expr& index : store.indices) indices.push_back(Mutate(index));
-    return MakeStmt<Store>(store.buffer, std::vector<Expr>{OffsetOf(store.buffer, indices)},
+    return MakeStmt<Store>(store.buffer, FlatIndex(store.buffer, store.indices),
                            Mutate(store.value), store.mask);
+  }
+
+  Stmt Rewrite(const PrefetchLine& prefetch) override {
+    return MakeStmt<PrefetchLine>(FlatAccess(prefetch.cell));
+  }
+
+  Stmt Rewrite(const AsyncCopy& copy) override {
+    return MakeStmt<AsyncCopy>(FlatAccess(copy.destination), FlatAccess(copy.source), copy.count);
   }
 
   Stmt Rewrite(const Allocate& allocate) override {

@@ -17,8 +17,11 @@ struct SharedAccess {
   const Block* leaf = nullptr;
   // How many times the buffer had come into being.
   int lifetime = 0;
-  // For each dimension of the buffer whose index is exactly a thread variable: that loop's kind.
+  // For each dimension of the buffer whose index is exactly a thread variable: that axis.
   std::vector<std::pair<size_t, ForKind>> owners;
+  // Likewise for the vthread loops round the leaf; a vthread is a thread of its own.
+  std::vector<std::pair<size_t, Var>> vthread_owners;
+  std::vector<Var> vthreads;
 };
 
 using Pending = std::vector<SharedAccess>;
@@ -48,6 +51,10 @@ class BarrierInserter {
       Stmt body = Insert(allocate->body, pending);
       return body.same_as(allocate->body) ? stmt : MakeStmt<Allocate>(allocate->buffer, body);
     }
+    if (const auto* call = stmt.as<IntrinsicCall>()) {
+      Append(pending, FirstAccesses(call->body));
+      return stmt;
+    }
     if (stmt.as<Barrier>()) pending.clear();
     return stmt;
   }
@@ -74,8 +81,7 @@ class BarrierInserter {
     Pending before = pending;
     vars_.push_back(&loop);
     Stmt body = Insert(loop.body, pending);
-    bool repeats = loop.for_kind == ForKind::kSerial || loop.for_kind == ForKind::kUnrolled;
-    if (repeats) {
+    if (IsInOrder(loop.for_kind)) {
       Pending carried = pending;
       if (Conflicts(carried, FirstAccesses(body))) {
         body = SeqOf({MakeStmt<Barrier>(Scope::kShared), body});
@@ -111,6 +117,7 @@ class BarrierInserter {
       --lifetime;
       return open;
     }
+    if (const auto* call = stmt.as<IntrinsicCall>()) return CollectFirst(call->body, accesses);
     if (const auto* loop = stmt.as<For>()) {
       vars_.push_back(loop);
       bool open = CollectFirst(loop->body, accesses);
@@ -147,29 +154,41 @@ class BarrierInserter {
 
   SharedAccess Describe(const Block& block, const Var& buffer, const std::vector<Expr>& indices,
                         bool writes) {
-    SharedAccess access{buffer, writes, &block, lifetimes_[buffer.get()], {}};
-    for (size_t d = 0; d < indices.size(); ++d) {
-      for (const IterVar& iter : block.iters) {
-        if (!indices[d].same_as(iter.var)) continue;
-        for (const For* loop : vars_) {
-          if (IsThreadIdx(loop->for_kind) && iter.binding.same_as(loop->var)) {
-            access.owners.emplace_back(d, loop->for_kind);
-          }
+    SharedAccess access{buffer, writes, &block, lifetimes_[buffer.get()], {}, {}, {}};
+    for (const For* loop : vars_) {
+      bool vthread = loop->for_kind == ForKind::kVthread;
+      if (vthread) access.vthreads.push_back(loop->var);
+      if (!vthread && !IsThreadIdx(loop->for_kind)) continue;
+      for (size_t d = 0; d < indices.size(); ++d) {
+        for (const IterVar& iter : block.iters) {
+          bool is_thread = indices[d].same_as(iter.var) && iter.binding.same_as(loop->var);
+          if (is_thread && vthread) access.vthread_owners.emplace_back(d, loop->var);
+          if (is_thread && !vthread) access.owners.emplace_back(d, loop->for_kind);
         }
       }
     }
     return access;
   }
 
-  // Both accesses belong to the same thread: every axis of the launch fixes the same dimension in
-  // both.
+  // Both accesses belong to the same thread: every axis of the launch, and every vthread loop round
+  // both, fixes the same dimension in both.
   bool SameOwner(const SharedAccess& a, const SharedAccess& b) const {
+    auto contains = [](const auto& list, const auto& item) {
+      return std::find(list.begin(), list.end(), item) != list.end();
+    };
     std::set<ForKind> fixed;
     for (const auto& owner : a.owners) {
-      if (std::find(b.owners.begin(), b.owners.end(), owner) != b.owners.end())
-        fixed.insert(owner.second);
+      if (contains(b.owners, owner)) fixed.insert(owner.second);
     }
-    return fixed == axes_;
+    if (fixed != axes_) return false;
+    auto fixes = [&](const Var& vthread) {
+      return std::any_of(a.vthread_owners.begin(), a.vthread_owners.end(), [&](const auto& owner) {
+        return owner.second == vthread && contains(b.vthread_owners, owner);
+      });
+    };
+    return std::all_of(a.vthreads.begin(), a.vthreads.end(), [&](const Var& vthread) {
+      return !contains(b.vthreads, vthread) || fixes(vthread);
+    });
   }
 
   bool Conflicts(const Pending& earlier, const Pending& later) const {

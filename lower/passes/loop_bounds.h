@@ -8,6 +8,7 @@ namespace tcc {
 // A Mutator that knows the range of every loop variable it is inside of.
 class BoundedMutator : public Mutator {
  protected:
+  explicit BoundedMutator(Bounds around = {}) : bounds_(std::move(around)) {}
   using Mutator::Rewrite;
   Stmt Rewrite(const For& loop) override;
   // What a loop becomes, with its variable's range in bounds().

@@ -24,6 +24,32 @@ Function HoistConditions(const Function& fn);
 // Windows and layouts become arithmetic: every buffer is flat and every access has one index.
 Function FlattenBuffers(const Function& fn);
 
+// What a leaf stores outside local memory is stored by one thread: where its bindings ignore a
+// thread axis or a vthread, by index 0 of it. Afterwards that is written out as guards and loops.
+Function GuardIdleThreads(const Function& fn);
+
+// Vthread loops become copies of what stands between two barriers; local buffers that live across a
+// barrier have a version for each. Buffers are flat.
+Function DistributeVthreads(const Function& fn);
+
+// In pipelined loops the copies into buffers of several versions run ahead of their uses. Buffers
+// are flat; no buffer has versions afterwards. With S versions and copies P, uses C:
+//
+//   for t in 0..E pipelined { P(t); barrier; C(t); barrier }  -->
+//   P(0) .. P(S-2); for t in 0..E { barrier; if t+S-1 < E { P(t+S-1) }; C(t) }
+//
+// With pipelined_async, plain copies are AsyncCopy, each P is a group, and `wait(S-2)` stands
+// before the barrier.
+Function PipelineLoops(const Function& fn);
+
+// Partitioned loops are split into first iterations, interior and last iterations, so that the
+// conditions on them are decided in the interior; as long as the copies stay small. Afterwards all
+// of them are serial.
+Function PartitionLoops(const Function& fn);
+
+// Conditions (of statements, and of selects) that hold or fail at every point are gone.
+Function ResolveConditions(const Function& fn);
+
 // Loops marked unrolled are replaced by their iterations; one whose extent is not known becomes
 // serial.
 Function UnrollLoops(const Function& fn);

@@ -35,6 +35,10 @@ class LoopVectorizer {
                      return MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key,
                                           Vectorize(loop.body, mask));
                    },
+                   // A hint is worth giving once.
+                   [&](const PrefetchLine& prefetch) {
+                     return Substitute(Stmt(prefetch), var_, Expr(0));
+                   },
                    [&](const If& test) { return VectorIf(test, mask); },
                    [&](const Let& let) { return VectorLet(let, mask); },
                    [&](const auto&) -> Stmt {

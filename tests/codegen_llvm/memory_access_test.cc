@@ -41,6 +41,25 @@ TEST_CASE("a masked tail touches no cell behind the buffer", "[codegen_llvm]") {
   }
 }
 
+TEST_CASE("a prefetch is one instruction, and harmless outside the buffer", "[codegen_llvm]") {
+  Buffer x = FlatBuffer("X", kFloat32, 100);
+  Buffer y = FlatBuffer("Y", kFloat32, 100);
+  Var i = LoopVar("i");
+  auto hint = [&](const Buffer& buffer, const Expr& index) {
+    return MakeStmt<PrefetchLine>(Access{buffer.var, {index}});
+  };
+  Stmt body = Loop(
+      i, 100,
+      SeqOf({hint(x, Expr(i) + Expr(64)), hint(y, Expr(i) * Expr(int64_t{1} << 40) - Expr(1) * i),
+             StoreTo(y, i, LoadOf(x, i) * F32(2))}));
+  Function fn = LoweredFunction("ahead", {x, y}, body);
+  std::vector<float> input = RandomFloats(100, 5);
+  std::vector<float> output = RunFenced(fn, input, std::vector<float>(100, -1), {}, Fence::kAtEnd);
+  for (int64_t k = 0; k < 100; ++k) REQUIRE(output[k] == 2 * input[k]);
+  std::string text = MakeLlvmBackend(NativeTarget())->Emit({{fn}}, "asm").value();
+  CHECK(text.find("prefetcht0") != std::string::npos);
+}
+
 TEST_CASE("a select reads only the arm that it picks, in vectors and in scalars",
           "[codegen_llvm]") {
   // y[i] = 0 <= i - 2 && i - 2 < n ? x[i - 2] : -1: a padded copy.

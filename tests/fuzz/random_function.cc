@@ -77,7 +77,7 @@ class FunctionGenerator {
   }
 
   Stmt Statement(int depth) {
-    enum { kFirstNested = 6, kKinds = 12 };
+    enum { kFirstNested = 7, kKinds = 14 };
     switch (random_.Below(depth > 0 ? kKinds : kFirstNested)) {
       case 0:
         return StoreStmt();
@@ -92,15 +92,19 @@ class FunctionGenerator {
       case 5:
         return MakeStmt<AsyncWait>(static_cast<int>(random_.Below(4)));
       case 6:
-        return ForStmt(depth);
+        return PrefetchStmt();
       case 7:
-        return lowered_ ? StoreStmt() : BlockStmt(depth);
+        return ForStmt(depth);
       case 8:
-        return IfStmt(depth);
+        return lowered_ ? StoreStmt() : BlockStmt(depth);
       case 9:
-        return LetStmt(depth);
+        return IfStmt(depth);
       case 10:
+        return LetStmt(depth);
+      case 11:
         return AllocateStmt(depth);
+      case 12:
+        return MakeStmt<IntrinsicCall>("some_intrinsic", Body(depth - 1));
       default:
         return MakeStmt<Role>(static_cast<int>(random_.Below(8)), 4, Body(depth - 1));
     }
@@ -122,6 +126,11 @@ class FunctionGenerator {
     Access destination{buffer, Indices(2)};
     Access source{buffer, Indices(1)};
     return MakeStmt<AsyncCopy>(destination, source, static_cast<int>(1 + random_.Below(16)));
+  }
+
+  Stmt PrefetchStmt() {
+    Var buffer = scope_.buffers[random_.Below(scope_.buffers.size())];
+    return MakeStmt<PrefetchLine>(Access{buffer, Indices(random_.Below(3))});
   }
 
   // Where no buffer has an element's type, a store stands for the reduction.

@@ -22,7 +22,7 @@ class Proposer {
   }
 
   Step Propose() {
-    switch (random_.Below(18)) {
+    switch (random_.Below(22)) {
       case 0:
       case 1:
       case 2:
@@ -53,6 +53,17 @@ class Proposer {
         return AnyLayout();
       case 16:
         return Prepack{AnyBlock()};
+      case 17:
+        return Partition{AnyLoop()};
+      case 18:
+        return RollingBuffer{AnyBuffer(), static_cast<int64_t>(random_.Below(3))};
+      case 19:
+        return random_.OneIn(2) ? Step(Prefetch{AnyBlock(), AnyBuffer(), AnyLoop(), AnyLoop(),
+                                                random_.Between(1, 3)})
+                                : Step(Rasterized());
+      case 20:
+        return SoftwarePipeline{AnyLoop(), random_.Between(1, 4),
+                                random_.OneIn(2) ? ForKind::kPipelined : ForKind::kPipelinedAsync};
       default:
         return Parallel{AnyLoop()};
     }
@@ -90,6 +101,11 @@ class Proposer {
       std::swap(layout.order[d - 1], layout.order[random_.Below(d)]);
     }
     return layout;
+  }
+
+  Step Rasterized() {
+    size_t i = random_.Below(loops_.size());
+    return Rasterize{loops_[i], loops_[std::min(i + 1, loops_.size() - 1)], random_.Between(1, 4)};
   }
 
   std::vector<Expr> Factors() {

@@ -16,6 +16,7 @@ TEST_CASE("a loop gets its kind and nothing else changes", "[schedule][loop_kind
       {"parallel mm/i", "parallel"},
       {"vectorize mm/i", "vectorized"},
       {"unroll mm/i", "unrolled"},
+      {"partition mm/i", "partitioned"},
       {"bind mm/i blockIdx.x", "blockIdx.x"},
       {"bind mm/i threadIdx.y", "threadIdx.y"},
       {"bind mm/i vthread", "vthread"},
@@ -40,6 +41,26 @@ TEST_CASE("a loop of a reduction may be unrolled", "[schedule][loop_kind]") {
 
 TEST_CASE("a vectorized loop may hold serial and unrolled ones", "[schedule][loop_kind]") {
   CheckStepResult(MatmulFunction(3, 4, 5), "unroll mm/j\nvectorize mm/i");
+}
+
+TEST_CASE("partitioned loops give the same result at any sizes", "[schedule][loop_kind]") {
+  ConvShape shape;
+  shape.stride = 1;
+  for (int64_t t : {1, 3, 4, 9}) {
+    CheckStepResult(ConvFunction(shape),
+                    "tile t 1 9\nsplit conv/x [t]\nsplit conv/o [2]\nunroll conv/x.1\n"
+                    "vectorize conv/o.1\npartition conv/x.0\npartition conv/o.0\n"
+                    "partition conv/y\npartition conv/ky",
+                    {{"t", t}});
+  }
+}
+
+TEST_CASE("partition refuses what is not serial and what is in a vector", "[schedule][loop_kind]") {
+  Function mm = MatmulFunction(4, 5, 6);
+  CHECK(RefusalOf(mm, "parallel mm/i\npartition mm/i") ==
+        "partition: loop 'mm/i' is parallel; expected a serial loop");
+  CHECK(RefusalOf(mm, "vectorize mm/i\npartition mm/j") ==
+        "partition: loop 'mm/i' round it is vectorized");
 }
 
 TEST_CASE("a loop that is not serial keeps its kind", "[schedule][loop_kind]") {

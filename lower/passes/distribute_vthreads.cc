@@ -1,0 +1,135 @@
+#include <unordered_map>
+
+#include "ir/substitute.h"
+#include "ir/visitor.h"
+#include "lower/passes/passes.h"
+
+namespace tcc {
+namespace {
+
+// What every virtual thread of a thread does together, once.
+bool IsMeetingPoint(const Stmt& stmt) {
+  return stmt.as<Barrier>() || stmt.as<AsyncCommit>() || stmt.as<AsyncWait>();
+}
+
+bool HoldsMeetingPoint(const Stmt& stmt) {
+  bool found = false;
+  PreOrder(stmt, [&](const Stmt& s) { found = found || IsMeetingPoint(s); });
+  return found;
+}
+
+// Distributes one vthread loop over its body.
+class Distributor {
+ public:
+  Distributor(const For& vthread, const std::unordered_set<const ExprNode*>& locals)
+      : vthread_(vthread), locals_(locals) {}
+
+  Stmt Distribute(const Stmt& stmt) {
+    if (IsMeetingPoint(stmt)) return stmt;
+    if (const auto* allocate = stmt.as<Allocate>(); allocate && HoldsMeetingPoint(stmt)) {
+      return Allocated(*allocate);
+    }
+    if (const auto* seq = stmt.as<Seq>(); seq && HoldsMeetingPoint(stmt)) return InSeq(*seq);
+    // Virtual threads are independent between barriers, so a loop may as well be outside: the
+    // copies then stand side by side in its body.
+    if (const auto* loop = stmt.as<For>(); loop && !UsesVar(loop->extent, vthread_.var)) {
+      return MakeStmt<For>(loop->var, loop->extent, loop->for_kind, loop->key,
+                           Distribute(loop->body));
+    }
+    return Copied(stmt);
+  }
+
+ private:
+  Stmt InSeq(const Seq& seq) {
+    std::vector<Stmt> stmts;
+    std::vector<Stmt> segment;
+    auto close = [&] {
+      if (!segment.empty()) stmts.push_back(Distribute(SeqOf(segment)));
+      segment.clear();
+    };
+    for (const Stmt& child : seq.stmts) {
+      if (!HoldsMeetingPoint(child)) {
+        segment.push_back(child);
+        continue;
+      }
+      close();
+      stmts.push_back(Distribute(child));
+    }
+    close();
+    return SeqOf(stmts);
+  }
+
+  // A local buffer that lives across a barrier has a version for each virtual thread.
+  Stmt Allocated(const Allocate& allocate) {
+    if (allocate.buffer.scope != Scope::kLocal) {
+      return MakeStmt<Allocate>(allocate.buffer, Distribute(allocate.body));
+    }
+    TCC_CHECK(allocate.buffer.rank() == 1) << allocate.buffer.var->name << " is not flat yet";
+    Buffer versions = allocate.buffer;
+    Expr size = versions.shape[0];
+    versions.shape[0] = vthread_.extent * size;
+    versions_.emplace(versions.var, size);
+    return MakeStmt<Allocate>(versions, Distribute(allocate.body));
+  }
+
+  // `stmt` once a virtual thread, or just once where it is the same for all of them.
+  Stmt Copied(const Stmt& stmt) {
+    if (!Differs(stmt)) return stmt;
+    Var var = LoopVar(vthread_.var->name);
+    Stmt body = Substitute(WithVersions(stmt), vthread_.var, var);
+    std::string key = vthread_.key + "." + std::to_string(copies_++);
+    return MakeStmt<For>(var, vthread_.extent, ForKind::kUnrolled, key, body);
+  }
+
+  // What a thread keeps to itself, each virtual thread does for itself.
+  bool Differs(const Stmt& stmt) const {
+    bool found = UsesVar(stmt, vthread_.var);
+    PreOrderExprs(stmt, [&](const Expr& e) { found = found || locals_.contains(e.get()); });
+    return found;
+  }
+
+  std::vector<Expr> Shifted(const Var& buffer, const std::vector<Expr>& indices) const {
+    auto found = versions_.find(buffer);
+    if (found == versions_.end()) return indices;
+    return {Expr(vthread_.var) * found->second + indices[0]};
+  }
+
+  Stmt WithVersions(const Stmt& stmt) const {
+    return RewriteBottomUp(
+        stmt,
+        [&](const Stmt& s) -> Stmt {
+          const auto* store = s.as<Store>();
+          if (!store) return s;
+          return MakeStmt<Store>(store->buffer, Shifted(store->buffer, store->indices),
+                                 store->value, store->mask);
+        },
+        [&](const Expr& e) -> Expr {
+          const auto* load = e.as<Load>();
+          return load ? Make<Load>(load->buffer, Shifted(load->buffer, load->indices)) : e;
+        });
+  }
+
+  const For& vthread_;
+  const std::unordered_set<const ExprNode*>& locals_;
+  std::unordered_map<Var, Expr, VarHash> versions_;  // the size of one
+  int copies_ = 0;
+};
+
+}  // namespace
+
+Function DistributeVthreads(const Function& fn) {
+  std::unordered_set<const ExprNode*> locals;
+  for (const Buffer& buffer : DeclaredBuffers(fn)) {
+    if (buffer.scope == Scope::kLocal) locals.insert(buffer.var.get());
+  }
+  auto distribute = [&](const Stmt& stmt) -> Stmt {
+    const auto* loop = stmt.as<For>();
+    if (!loop || loop->for_kind != ForKind::kVthread) return stmt;
+    return Distributor(*loop, locals).Distribute(loop->body);
+  };
+  Function result = fn;
+  result.body = RewriteBottomUp(fn.body, distribute, [](const Expr& expr) { return expr; });
+  return result;
+}
+
+}  // namespace tcc

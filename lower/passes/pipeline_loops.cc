@@ -1,0 +1,276 @@
+#include <algorithm>
+
+#include "ir/affine.h"
+#include "ir/simplify.h"
+#include "ir/substitute.h"
+#include "ir/visitor.h"
+#include "lower/passes/passes.h"
+
+namespace tcc {
+namespace {
+
+bool WritesTo(const Stmt& stmt, const std::vector<Buffer>& buffers) {
+  bool found = false;
+  PreOrder(stmt, [&](const Stmt& s) {
+    const auto* store = s.as<Store>();
+    for (const Buffer& buffer : buffers) found = found || (store && store->buffer == buffer.var);
+  });
+  return found;
+}
+
+bool ReadsFrom(const Stmt& stmt, const std::vector<Buffer>& buffers) {
+  bool found = false;
+  PreOrderExprs(stmt, [&](const Expr& e) {
+    const auto* load = e.as<Load>();
+    for (const Buffer& buffer : buffers) found = found || (load && load->buffer == buffer.var);
+  });
+  return found;
+}
+
+// The statements of a pipelined loop's body. CheckPipeline saw to it that they come in this order.
+struct Body {
+  std::vector<Buffer> staged;  // those with versions
+  std::vector<Buffer> others;  // that live in the body as well
+  std::vector<Stmt> loads;     // into `others`, for `stores` alone
+  std::vector<Stmt> stores;    // into `staged`
+  std::vector<Stmt> uses;      // the rest, barriers between them included
+};
+
+Body BodyOf(const For& loop) {
+  Body body;
+  std::vector<Stmt> stmts;
+  std::function<void(const Stmt&)> collect = [&](const Stmt& stmt) {
+    if (const auto* allocate = stmt.as<Allocate>()) {
+      (allocate->buffer.versions ? body.staged : body.others).push_back(allocate->buffer);
+      collect(allocate->body);
+    } else if (const auto* seq = stmt.as<Seq>()) {
+      for (const Stmt& child : seq->stmts) collect(child);
+    } else {
+      stmts.push_back(stmt);
+    }
+  };
+  collect(loop.body);
+  for (const Stmt& stmt : stmts) {
+    bool first = body.uses.empty();
+    // Those round the copies: the pipeline has its own.
+    if (first && stmt.as<Barrier>()) continue;
+    if (WritesTo(stmt, body.staged)) {
+      TCC_CHECK(first) << "a copy after a use in loop " << loop.key;
+      body.stores.push_back(stmt);
+    } else if (first && body.stores.empty() && WritesTo(stmt, body.others) &&
+               !ReadsFrom(stmt, body.staged)) {
+      body.loads.push_back(stmt);
+    } else {
+      body.uses.push_back(stmt);
+    }
+  }
+  return body;
+}
+
+// Bytes that one instruction of a GPU can copy without registers.
+bool IsAsyncWidth(int64_t bytes) {
+  return bytes == 4 || bytes == 8 || bytes == 16;
+}
+
+// Stores of plain copies into shared memory as asynchronous ones, a vector loop at a time.
+class AsyncCopies final : public Mutator {
+ public:
+  explicit AsyncCopies(const std::vector<Buffer>& staged) : staged_(staged) {}
+
+ private:
+  using Mutator::Rewrite;
+
+  Stmt Rewrite(const For& loop) override {
+    if (loop.for_kind != ForKind::kVectorized) return RewriteChildren(loop);
+    const auto* store = loop.body.as<Store>();
+    std::optional<int64_t> lanes = AsConstant(loop.extent);
+    Stmt copy = store && lanes ? Copy(*store, &loop.var, *lanes) : Stmt();
+    return copy ? copy : Stmt(loop);
+  }
+
+  Stmt Rewrite(const Store& store) override {
+    Stmt copy = Copy(store, nullptr, 1);
+    return copy ? copy : Stmt(store);
+  }
+
+  // Null where the store is no copy that the hardware does on its own.
+  Stmt Copy(const Store& store, const Var* lane, int64_t count) const {
+    const auto* load = store.value.as<Load>();
+    bool copies = load && !store.mask && store.buffer.dtype() == load->buffer.dtype();
+    if (!copies || !IsStaged(store.buffer) || IsStaged(load->buffer)) return {};
+    if (!IsAsyncWidth(count * store.buffer.dtype().bits() / 8)) return {};
+    Access to{store.buffer, store.indices};
+    Access from{load->buffer, load->indices};
+    for (Access* access : {&to, &from}) {
+      if (!lane) break;
+      std::optional<AffineForm> form = ToAffine(access->indices[0], {*lane});
+      if (!form || form->vars.empty() || !IsConstant(Simplify(form->coefficients[0]), 1)) return {};
+      access->indices[0] = form->rest;
+    }
+    return MakeStmt<AsyncCopy>(to, from, static_cast<int>(count));
+  }
+
+  bool IsStaged(const Var& var) const {
+    for (const Buffer& buffer : staged_) {
+      if (buffer.var == var) return true;
+    }
+    return false;
+  }
+
+  const std::vector<Buffer>& staged_;
+};
+
+// One loop with its prologue.
+class LoopPipeliner {
+ public:
+  LoopPipeliner(const For& loop, bool is_repeated)
+      : loop_(loop), body_(BodyOf(loop)), is_repeated_(is_repeated) {}
+
+  // Null where no buffer has several versions.
+  Stmt Run() {
+    std::optional<int64_t> stages;
+    for (const Buffer& buffer : body_.staged) stages = AsConstant(Simplify(buffer.versions));
+    if (!stages || *stages < 2) return {};
+    stages_ = *stages;
+    bool async = loop_.for_kind == ForKind::kPipelinedAsync;
+    if (async) {
+      AsyncCopies copies(body_.staged);
+      for (Stmt& stmt : body_.stores) stmt = copies.Mutate(stmt);
+    }
+    // Only threads that share the buffers need to meet.
+    Stmt barrier = IsShared() ? MakeStmt<Barrier>(Scope::kShared) : Nothing();
+    std::vector<Stmt> stmts;
+    // The copies of an earlier run of the loop may still be read.
+    if (is_repeated_) stmts.push_back(barrier);
+    for (int64_t s = 0; s + 1 < stages_; ++s) {
+      stmts.push_back(Ahead(body_.loads, Expr(s)));
+      stmts.push_back(Ahead(body_.stores, Expr(s)));
+      if (async) stmts.push_back(MakeStmt<AsyncCommit>());
+    }
+
+    // One barrier an iteration: what it reads has arrived for all, and what it overwrites was read
+    // by all.
+    Expr ahead = Expr(loop_.var) + Expr(stages_ - 1);
+    std::vector<Stmt> steady;
+    if (async) steady.push_back(MakeStmt<AsyncWait>(static_cast<int>(stages_ - 2)));
+    steady.push_back(barrier);
+    steady.push_back(Ahead(body_.loads, ahead));
+    Stmt uses = Versioned(SeqOf(body_.uses), Expr(loop_.var));
+    // Values on their way through registers are stored once the uses have hidden their latency.
+    bool through_registers = !body_.loads.empty();
+    if (through_registers) steady.push_back(uses);
+    steady.push_back(Ahead(body_.stores, ahead));
+    if (async) steady.push_back(MakeStmt<AsyncCommit>());
+    if (!through_registers) steady.push_back(uses);
+    // Partitioned: the last iterations have nothing to copy.
+    stmts.push_back(
+        MakeStmt<For>(loop_.var, loop_.extent, ForKind::kPartitioned, loop_.key, SeqOf(steady)));
+    if (async) stmts.push_back(MakeStmt<AsyncWait>(0));
+    return Allocated(SeqOf(stmts));
+  }
+
+ private:
+  bool IsShared() const {
+    return std::any_of(body_.staged.begin(), body_.staged.end(),
+                       [](const Buffer& buffer) { return buffer.scope == Scope::kShared; });
+  }
+
+  Stmt Allocated(Stmt stmt) const {
+    for (const Buffer& buffer : body_.others) stmt = MakeStmt<Allocate>(buffer, stmt);
+    for (Buffer buffer : body_.staged) {
+      buffer.shape[0] = buffer.shape[0] * buffer.versions;
+      buffer.versions = {};
+      stmt = MakeStmt<Allocate>(buffer, stmt);
+    }
+    return stmt;
+  }
+
+  // What iteration `at` does, if there is one.
+  Stmt Ahead(const std::vector<Stmt>& stmts, const Expr& at) {
+    if (stmts.empty()) return Nothing();
+    Stmt copies = Versioned(SeqOf(stmts), Expr(loop_.var));
+    copies = WithOwnKeys(WithFreshVars(Substitute(copies, loop_.var, at)));
+    return MakeStmt<If>(at < loop_.extent, copies);
+  }
+
+  Stmt WithOwnKeys(const Stmt& stmt) {
+    std::string suffix = ".ahead" + std::to_string(copies_++);
+    auto rename = [&](const Stmt& s) -> Stmt {
+      const auto* loop = s.as<For>();
+      if (!loop) return s;
+      return MakeStmt<For>(loop->var, loop->extent, loop->for_kind, loop->key + suffix, loop->body);
+    };
+    return RewriteBottomUp(stmt, rename, [](const Expr& expr) { return expr; });
+  }
+
+  // Accesses of staged buffers go to the version of iteration `at`.
+  Stmt Versioned(const Stmt& stmt, const Expr& at) const {
+    auto shift = [&](const Var& var, const std::vector<Expr>& indices) -> std::vector<Expr> {
+      for (const Buffer& buffer : body_.staged) {
+        if (!(buffer.var == var)) continue;
+        return {FloorModulo(at, Expr(stages_)) * buffer.shape[0] + indices[0]};
+      }
+      return indices;
+    };
+    return RewriteBottomUp(
+        stmt,
+        [&](const Stmt& s) -> Stmt {
+          if (const auto* store = s.as<Store>()) {
+            return MakeStmt<Store>(store->buffer, shift(store->buffer, store->indices),
+                                   store->value, store->mask);
+          }
+          if (const auto* copy = s.as<AsyncCopy>()) {
+            const Access& to = copy->destination;
+            return MakeStmt<AsyncCopy>(Access{to.buffer, shift(to.buffer, to.indices)},
+                                       copy->source, copy->count);
+          }
+          return s;
+        },
+        [&](const Expr& e) -> Expr {
+          const auto* load = e.as<Load>();
+          return load ? Make<Load>(load->buffer, shift(load->buffer, load->indices)) : e;
+        });
+  }
+
+  const For& loop_;
+  Body body_;
+  bool is_repeated_;
+  int64_t stages_ = 1;
+  int copies_ = 0;
+};
+
+class Pipeliner final : public Mutator {
+ private:
+  using Mutator::Rewrite;
+
+  Stmt Rewrite(const For& loop) override {
+    bool pipelined =
+        loop.for_kind == ForKind::kPipelined || loop.for_kind == ForKind::kPipelinedAsync;
+    if (pipelined) {
+      if (Stmt result = LoopPipeliner(loop, repeats_ > 0).Run()) return result;
+    }
+    bool in_order = IsInOrder(loop.for_kind);
+    repeats_ += in_order;
+    Stmt body = Mutate(loop.body);
+    repeats_ -= in_order;
+    ForKind kind = pipelined ? ForKind::kSerial : loop.for_kind;
+    return MakeStmt<For>(loop.var, loop.extent, kind, loop.key, body);
+  }
+
+  Stmt Rewrite(const Allocate& allocate) override {
+    if (!allocate.buffer.versions) return RewriteChildren(allocate);
+    Buffer buffer = allocate.buffer;
+    buffer.versions = {};
+    return MakeStmt<Allocate>(buffer, Mutate(allocate.body));
+  }
+
+  int repeats_ = 0;  // serial loops round the current statement
+};
+
+}  // namespace
+
+Function PipelineLoops(const Function& fn) {
+  return Pipeliner().Mutate(fn);
+}
+
+}  // namespace tcc

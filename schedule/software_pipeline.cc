@@ -1,0 +1,175 @@
+#include "schedule/software_pipeline.h"
+
+#include <algorithm>
+
+#include "ir/interval.h"
+#include "ir/printer.h"
+#include "ir/visitor.h"
+#include "schedule/guard.h"
+
+namespace tcc {
+namespace {
+
+bool IsPipelined(ForKind kind) {
+  return kind == ForKind::kPipelined || kind == ForKind::kPipelinedAsync;
+}
+
+// What stands in the body of a loop to be pipelined.
+struct Body {
+  std::vector<Buffer> buffers;
+  std::vector<Stmt> stmts;
+};
+
+void Collect(const Stmt& stmt, Body& body) {
+  if (const auto* allocate = stmt.as<Allocate>()) {
+    body.buffers.push_back(allocate->buffer);
+    Collect(allocate->body, body);
+  } else if (const auto* seq = stmt.as<Seq>()) {
+    for (const Stmt& child : seq->stmts) Collect(child, body);
+  } else {
+    body.stmts.push_back(stmt);
+  }
+}
+
+bool AnyWrites(const std::vector<Stmt>& stmts, const Var& buffer) {
+  return std::any_of(stmts.begin(), stmts.end(),
+                     [&](const Stmt& stmt) { return Writes(stmt, buffer); });
+}
+bool AnyReads(const std::vector<Stmt>& stmts, const Var& buffer) {
+  return std::any_of(stmts.begin(), stmts.end(),
+                     [&](const Stmt& stmt) { return Reads(stmt, buffer); });
+}
+
+struct Plan {
+  std::vector<Buffer> staged;
+  std::vector<Stmt> copies;
+  std::vector<Stmt> uses;
+};
+
+// The staged buffers are those that the leading statements write and the others read. Whatever
+// writes only what such a statement reads is a part of the copy.
+StatusOr<Plan> PlanOf(const For& loop) {
+  Body body;
+  Collect(loop.body, body);
+  Plan plan;
+  for (const Buffer& buffer : body.buffers) {
+    bool kept = buffer.scope == Scope::kShared || buffer.scope == Scope::kGlobal;
+    size_t last_write = 0;
+    size_t last_read = 0;
+    for (size_t i = 0; i < body.stmts.size(); ++i) {
+      if (Writes(body.stmts[i], buffer.var)) last_write = i + 1;
+      if (Reads(body.stmts[i], buffer.var)) last_read = i + 1;
+    }
+    if (kept && last_write > 0 && last_read > last_write) plan.staged.push_back(buffer);
+  }
+  if (plan.staged.empty()) {
+    return InvalidInput(
+        "pipeline: in loop '{}' lives no shared or global buffer that is written first and then "
+        "read; cache an operand and compute it at the loop",
+        loop.key);
+  }
+  size_t copies = 0;
+  for (size_t i = 0; i < body.stmts.size(); ++i) {
+    for (const Buffer& buffer : plan.staged) {
+      if (Writes(body.stmts[i], buffer.var)) copies = i + 1;
+    }
+  }
+  auto middle = body.stmts.begin() + static_cast<std::ptrdiff_t>(copies);
+  plan.copies.assign(body.stmts.begin(), middle);
+  plan.uses.assign(middle, body.stmts.end());
+  return plan;
+}
+
+Status CheckCopies(const For& loop, const Plan& plan, const std::vector<Buffer>& declared) {
+  auto is_staged = [&](const Buffer& buffer) {
+    return std::any_of(plan.staged.begin(), plan.staged.end(),
+                       [&](const Buffer& staged) { return staged.var == buffer.var; });
+  };
+  bool storing = false;
+  for (const Stmt& copy : plan.copies) {
+    bool stores = false;
+    for (const Buffer& buffer : plan.staged) {
+      stores = stores || Writes(copy, buffer.var);
+      if (!Reads(copy, buffer.var)) continue;
+      return InvalidInput("pipeline: a copy in loop '{}' reads buffer '{}', which is staged too",
+                          loop.key, buffer.var->name);
+    }
+    if (storing && !stores) {
+      return InvalidInput("pipeline: something stands between the copies of loop '{}'", loop.key);
+    }
+    storing = stores;
+  }
+  for (const Buffer& buffer : declared) {
+    bool written = AnyWrites(plan.copies, buffer.var);
+    if (written && !is_staged(buffer) && AnyReads(plan.uses, buffer.var)) {
+      return InvalidInput(
+          "pipeline: buffer '{}' is written on the way to a copy of loop '{}' and read by its uses",
+          buffer.var->name, loop.key);
+    }
+    if (AnyWrites(plan.uses, buffer.var) && (written || AnyReads(plan.copies, buffer.var))) {
+      return InvalidInput(
+          "pipeline: the uses in loop '{}' write buffer '{}', which its copies access", loop.key,
+          buffer.var->name);
+    }
+  }
+  for (const Buffer& buffer : plan.staged) {
+    for (const Expr& size : buffer.window.size) {
+      if (!UsesVar(size, loop.var)) continue;
+      return InvalidInput("pipeline: the size of buffer '{}' changes with loop '{}'",
+                          buffer.var->name, loop.key);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePipeline& step) {
+  if (!IsPipelined(step.kind)) {
+    return InvalidInput("pipeline: {} is no kind of pipeline", ToString(step.kind));
+  }
+  TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, step.loop));
+  Ref<For> loop = LoopAt(path);
+  TCC_RETURN_IF_ERROR(ExpectSerial("pipeline", loop));
+  TCC_RETURN_IF_ERROR(ExpectOutsideVectors("pipeline", path));
+  TCC_RETURN_IF_ERROR(ExpectCarriesNothing("pipeline", fn, *loop));
+  Status nested;
+  auto refuse_nesting = [&](const For& other) {
+    if (!IsPipelined(other.for_kind)) return;
+    nested = InvalidInput("pipeline: loop '{}' is pipelined already", other.key);
+  };
+  for (const Ref<For>& round : LoopsOn(path)) refuse_nesting(*round);
+  PreOrder(loop->body, [&](const Stmt& stmt) {
+    if (const auto* inner = stmt.as<For>()) refuse_nesting(*inner);
+  });
+  TCC_RETURN_IF_ERROR(nested);
+  TCC_ASSIGN_OR_RETURN(Plan plan, PlanOf(*loop));
+  TCC_RETURN_IF_ERROR(CheckCopies(*loop, plan, DeclaredBuffers(fn)));
+  Interval stages = BoundsOf(step.stages, {});
+  if (stages.high < 1) return InvalidInput("pipeline: expected at least 1 stage");
+  if (stages.low >= 1) return Constraints{};
+  return Constraints{{Expr(1) - step.stages, "a pipeline has a stage"}};
+}
+
+Function ApplySoftwarePipeline(const Function& fn, const SoftwarePipeline& step) {
+  Ref<For> loop = LoopAt(FindLoop(fn, step.loop).value());
+  Plan plan = PlanOf(*loop).value();
+  auto version = [&](const Stmt& stmt) -> Stmt {
+    const auto* allocate = stmt.as<Allocate>();
+    if (!allocate) return stmt;
+    for (const Buffer& staged : plan.staged) {
+      if (!(staged.var == allocate->buffer.var)) continue;
+      Buffer buffer = allocate->buffer;
+      buffer.versions = step.stages;
+      return MakeStmt<Allocate>(buffer, allocate->body);
+    }
+    return stmt;
+  };
+  Stmt body = RewriteBottomUp(loop->body, version, [](const Expr& expr) { return expr; });
+  Function result = fn;
+  result.body = Replace(fn.body, loop.get(),
+                        MakeStmt<For>(loop->var, loop->extent, step.kind, loop->key, body));
+  return result;
+}
+
+}  // namespace tcc

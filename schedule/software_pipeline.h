@@ -1,0 +1,33 @@
+#pragma once
+
+#include "schedule/constraint.h"
+#include "schedule/loop_tree.h"
+
+namespace tcc {
+
+// The copies of later iterations start while this one computes.
+//
+//   for k in 0..K {                            for k in 0..K pipelined {
+//     alloc A_s shared {                         alloc A_s shared versions S {
+//       A_s = A[.. k ..]           -->             A_s = A[.. k ..]
+//       .. A_s ..                                  .. A_s ..
+//   } }                                        } }
+//
+// The step marks; the pass PipelineLoops moves the copies S - 1 iterations ahead. `kind` is
+// "pipelined" (copies by each thread: with a copy in registers on the way, which is loaded before
+// the iteration's work and stored after it) or "pipelined_async" (AsyncCopy).
+struct SoftwarePipeline {
+  LoopRef loop;
+  Expr stages;  // S; 1 changes nothing
+  ForKind kind = ForKind::kPipelined;
+  auto Fields() { return std::tie(loop, stages, kind); }
+};
+
+// Refused: a loop that is not serial or has a pipeline round or inside it; a body in which no
+// shared or global buffer lives that its first statements write and later ones read; copies after
+// uses, copies that read what the uses write, or registers on the way that a use reads too; a
+// staged buffer whose size changes with the loop. Constraint: 1 - stages <= 0.
+StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePipeline& step);
+Function ApplySoftwarePipeline(const Function& fn, const SoftwarePipeline& step);
+
+}  // namespace tcc

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "schedule/constraint.h"
+#include "schedule/loop_tree.h"
+
+namespace tcc {
+
+// A nest that computes what a tensor intrinsic (tensor_intrinsics.h) means becomes a call of it.
+//
+//   for i1 in 0..16 { for j1 in 0..8 { for k1 in 0..16 {
+//     block mm: C_l[i, j] += f32(A_s[i, k]) * f32(B_s[k, j]) } } }
+//   -->
+//   intrinsic mma_m16n8k16_f16_f32 { for i1 .. }
+//
+// The nest stays as the call's body: it is what the interpreter runs, and backends without the
+// instruction.
+struct Tensorize {
+  LoopRef loop;  // the outermost of the nest
+  std::string intrinsic;
+  auto Fields() { return std::tie(loop, intrinsic); }
+};
+
+// Refused, with what differs: a nest that is not one chain of serial loops round one decomposed
+// reduction; other loops, extents, types, combiner or accesses than the meaning's (operands may
+// have further dimensions that stand still, and any dimension order of loops); a predicate; a tile
+// that is not always whole. Constraints, where sizes are free: extents are the intrinsic's, and
+// what the tiles divide, they divide evenly.
+StatusOr<Constraints> CheckTensorize(const Function& fn, const Tensorize& step);
+Function ApplyTensorize(const Function& fn, const Tensorize& step);
+
+}  // namespace tcc

@@ -1,0 +1,79 @@
+#include "schedule/software_pipeline.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/programs/spike_programs.h"
+#include "tests/schedule/step_check.h"
+
+using namespace tcc;
+
+namespace {
+
+const std::string kStaged = R"(
+split mm/k [2]
+reorder [mm/k.0, mm/i, mm/j, mm/k.1]
+cache_read A [mm] global A_s
+compute_at A_s mm/k.0
+decompose_reduction mm mm/k.0
+)";
+
+}  // namespace
+
+TEST_CASE("pipeline marks the loop and gives its staged buffers versions", "[schedule][pipeline]") {
+  Function before = FunctionOf(R"(
+    fn f(A: f32[10], B: f32[10]) tensor {
+      for i in 0..10 @b/i { block b(i: spatial 10 = i) { B[i] = A[i] * 2.0 } }
+    })");
+  CheckSteps(before,
+             "tile s 1 4\nsplit b/i [2]\ncache_read A [b] global A_s\ncompute_at A_s b/i.0\n"
+             "pipeline b/i.0 s pipelined",
+             R"(
+    fn f<tile s in 1..=4>(A: f32[10], B: f32[10]) scheduled {
+      for i0 in 0..5 pipelined @b/i.0 {
+        alloc A_s: f32[10] window [i0 * 2] size [2] versions s
+        for ax0 in 0..2 @A_s/ax0 {
+          block A_s(ax0: spatial 10 = i0 * 2 + ax0) { A_s[ax0] = A[ax0] }
+        }
+        for i1 in 0..2 @b/i.1 {
+          block b(i: spatial 10 = i0 * 2 + i1) guard (i0 * 2 + i1 < 10) { B[i] = A_s[i] * 2.0 }
+        }
+      }
+    })",
+             {{"s", 3}});
+}
+
+TEST_CASE("a pipeline on one thread is right for any number of stages", "[schedule][pipeline]") {
+  for (const char* kind : {"pipelined", "pipelined_async"}) {
+    for (int64_t stages : {1, 2, 3, 5}) {
+      CheckStepResult(MatmulFunction(3, 4, 7),
+                      "tile s 1 5\n" + kStaged + "pipeline mm/k.0 s " + kind, {{"s", stages}});
+    }
+  }
+}
+
+TEST_CASE("pipeline says what is wrong with the loop or its body", "[schedule][pipeline]") {
+  Function mm = MatmulFunction(3, 4, 7);
+  CHECK(RefusalOf(mm, "pipeline mm/k 2 pipelined") ==
+        "pipeline: in loop 'mm/k' lives no shared or global buffer that is written first and then "
+        "read; cache an operand and compute it at the loop");
+  CHECK(RefusalOf(mm, kStaged + "pipeline mm/k.0 2 unrolled") ==
+        "pipeline: unrolled is no kind of pipeline");
+  CHECK(RefusalOf(mm, kStaged + "pipeline mm/k.0 0 pipelined") ==
+        "pipeline: expected at least 1 stage");
+  CHECK(RefusalOf(mm, kStaged + "pipeline mm/k.0 2 pipelined\npipeline mm/k.0 2 pipelined") ==
+        "pipeline: loop 'mm/k.0' is pipelined; expected a serial loop");
+  CHECK(RefusalOf(mm, kStaged + "cache_read B [mm] global B_s\ncompute_at B_s mm/i\n"
+                                "pipeline mm/k.0 2 pipelined\npipeline mm/i 2 pipelined") ==
+        "pipeline: loop 'mm/k.0' is pipelined already");
+  // The copy would run before the store that it reads.
+  Function scan = FunctionOf(R"(
+    fn f(A: f32[10], B: f32[11]) scheduled {
+      for i in 0..10 @i {
+        alloc S: f32[11] window [i] size [1]
+        block s(x: reduce 11 = i) { S[x] = B[x] }
+        block b(i: reduce 10 = i) { B[i + 1] = S[i] + A[i] }
+      }
+    })");
+  CHECK(RefusalOf(scan, "pipeline i 2 pipelined") ==
+        "pipeline: the uses in loop 'i' write buffer 'B', which its copies access");
+}
