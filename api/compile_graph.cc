@@ -105,6 +105,9 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
     if (options.progress) options.progress(stage, 0, 1);
   };
   report("graph");
+  if (options.target.kind == TargetKind::kCuda) {
+    return Unsupported("target '{}': this version generates no code for GPUs", options.target.name);
+  }
   for (ValueId id : graph.inputs) TCC_RETURN_IF_ERROR(InfoOf(graph.value(id)).status());
   std::vector<std::string> output_names = OutputNames(graph);
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
@@ -112,8 +115,8 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   PlacedParts parts = PlaceParts(graph, subgraphs);
 
-  KernelOptions kernel_options{options.target, options.threads, options.verify, options.progress,
-                               options.stop, options.schedules};
+  KernelOptions kernel_options{options.target,   options.threads, options.verify,
+                               options.progress, options.stop,    options.schedules};
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, kernel_options));
   report("code");
   TCC_ASSIGN_OR_RETURN(CompiledModule code, CompileKernels(kernels, options));

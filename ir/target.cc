@@ -1,7 +1,9 @@
 #include "ir/target.h"
 
 #include <fmt/ranges.h>
+#include <unistd.h>
 
+#include <utility>
 #include <vector>
 
 namespace tcc {
@@ -17,24 +19,51 @@ int NativeVectorBytes() {
   return 16;
 }
 
+// What the system says of a cache; `fallback` where it does not know (in some containers).
+int64_t CacheBytes(int name, int64_t fallback) {
+  long bytes = sysconf(name);  // NOLINT(google-runtime-int): its type
+  return bytes > 0 ? bytes : fallback;
+}
+
+constexpr int64_t kKiB = 1024;
+
+Target Gpu(std::string name, int sm, int64_t shared_kib) {
+  return {.name = std::move(name),
+          .kind = TargetKind::kCuda,
+          .sm = sm,
+          .shared_bytes = shared_kib * kKiB};
+}
+
 const std::vector<Target>& Table() {
   static const auto* table = new std::vector<Target>{
       {.name = "native",
        .kind = TargetKind::kCpu,
        .llvm_cpu = "",
        .vector_bytes = NativeVectorBytes(),
-       .vector_registers = NativeVectorBytes() == 64 ? 32 : 16},
+       .vector_registers = NativeVectorBytes() == 64 ? 32 : 16,
+       .l1_bytes = CacheBytes(_SC_LEVEL1_DCACHE_SIZE, 32 * kKiB),
+       .l2_bytes = CacheBytes(_SC_LEVEL2_CACHE_SIZE, 512 * kKiB)},
       {.name = "x86-64-v3",
        .kind = TargetKind::kCpu,
        .llvm_cpu = "x86-64-v3",
        .vector_bytes = 32,
-       .vector_registers = 16},
+       .vector_registers = 16,
+       .l1_bytes = 32 * kKiB,
+       .l2_bytes = 256 * kKiB},
       {.name = "x86-64-v4",
        .kind = TargetKind::kCpu,
        .llvm_cpu = "x86-64-v4",
        .vector_bytes = 64,
-       .vector_registers = 32},
+       .vector_registers = 32,
+       .l1_bytes = 32 * kKiB,
+       .l2_bytes = 1024 * kKiB},
       {.name = "reference", .kind = TargetKind::kReference},
+      // Shared memory by block: reference: gpu_perf, section 1.
+      Gpu("sm_75", 75, 64),
+      Gpu("sm_80", 80, 163),
+      Gpu("sm_86", 86, 99),
+      Gpu("sm_89", 89, 99),
+      Gpu("sm_90a", 90, 227),
   };
   return *table;
 }

@@ -19,7 +19,20 @@ struct Target {
       {};                // CPU targets: LLVM's name, "" for native until resolved by codegen_llvm
   int vector_bytes = 0;  // CPU targets: widest vector register
   int vector_registers = 0;
-  int sm = 0;  // CUDA targets: 75, 80, ...
+  int64_t l1_bytes = 0;  // CPU targets: data caches of one core
+  int64_t l2_bytes = 0;
+  int sm = 0;                // CUDA targets: 75, 80, ...
+  int64_t shared_bytes = 0;  // that a thread block may have when it asks for more than the default
+
+  // Limits that every CUDA target has.
+  static constexpr int64_t kMaxThreads = 1024;   // of a thread block
+  static constexpr int64_t kMaxThreadsInZ = 64;  // along its z; x and y as a whole block
+  static constexpr int64_t kMaxGridX = (int64_t{1} << 31) - 1;  // blocks
+  static constexpr int64_t kMaxGridYZ = 65535;                  // blocks along y or z
+  static constexpr int64_t kWarp = 32;                          // threads
+  static constexpr int64_t kMaxRegisters = 255;                 // of a thread
+  static constexpr int64_t kRegisterFile = 65536;               // of a thread block
+  static constexpr int64_t kWidestAccess = 16;                  // bytes of one load or store
 
   // Lanes of float32 in one vector register; at least 1.
   int FloatLanes() const { return vector_bytes >= 4 ? vector_bytes / 4 : 1; }

@@ -1,50 +1,13 @@
 #include <unordered_map>
 
 #include "ir/compare.h"
+#include "ir/layout.h"
 #include "ir/simplify.h"
 #include "lower/passes/loop_bounds.h"
 #include "lower/passes/passes.h"
 
 namespace tcc {
 namespace {
-
-// Extents of the stored dimensions: the window's sizes (or the shape), block factors applied.
-std::vector<Expr> StoredExtents(const Buffer& buffer) {
-  std::vector<Expr> extents = buffer.window.size.empty() ? buffer.shape : buffer.window.size;
-  for (const BlockFactor& block : buffer.layout.blocks) {
-    extents[block.dim] = CeilDivide(extents[block.dim], block.factor);
-    extents.push_back(block.factor);
-  }
-  return extents;
-}
-
-std::vector<Expr> StoredStrides(const Buffer& buffer) {
-  if (!buffer.layout.strides.empty()) return buffer.layout.strides;
-  std::vector<Expr> extents = StoredExtents(buffer);
-  std::vector<Expr> strides(extents.size(), Expr(1));
-  for (size_t d = extents.size(); d-- > 1;) strides[d - 1] = strides[d] * extents[d];
-  return strides;
-}
-
-// 1 + the largest offset of a stored cell, of one version. A swizzle moves cells within aligned
-// groups, so the last group is whole.
-Expr ElementCount(const Buffer& buffer) {
-  std::vector<Expr> extents = StoredExtents(buffer);
-  Expr count(1);
-  if (buffer.layout.strides.empty()) {
-    for (const Expr& extent : extents) count = count * extent;
-  } else {
-    for (size_t d = 0; d < extents.size(); ++d) {
-      count = count + (extents[d] - Expr(1)) * buffer.layout.strides[d];
-    }
-  }
-  if (buffer.layout.offset) count = count + buffer.layout.offset;
-  if (const XorSwizzle& swizzle = buffer.layout.swizzle; swizzle.bits > 0) {
-    Expr group(int64_t{1} << (swizzle.base + swizzle.bits));
-    count = CeilDivide(count, group) * group;
-  }
-  return count;
-}
 
 // XORs bits [base, base + bits) of `offset` with the bits `shift` above them.
 Expr Swizzled(const Expr& offset, const XorSwizzle& swizzle) {
@@ -69,7 +32,7 @@ class Flattener final : public BoundedMutator {
 
   Buffer Declare(const Buffer& buffer) {
     declared_.emplace(buffer.var, buffer);
-    Expr count = Simplify(ElementCount(buffer), bounds());
+    Expr count = Simplify(StoredElements(buffer), bounds());
     return {buffer.var, {count}, buffer.scope, {}, buffer.versions, -1, {}};
   }
 

@@ -37,6 +37,7 @@ FuzzResult RunPoints(const std::string& subcommand, const FuzzOptions& options,
 FuzzResult FuzzExpr(const FuzzOptions& options);
 FuzzResult FuzzGpuSchedule(const FuzzOptions& options);
 FuzzResult FuzzInput(const FuzzOptions& options);
+FuzzResult FuzzLegality(const FuzzOptions& options);
 FuzzResult FuzzModel(const FuzzOptions& options);
 FuzzResult FuzzSchedule(const FuzzOptions& options);
 FuzzResult FuzzText(const FuzzOptions& options);

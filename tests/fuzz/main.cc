@@ -20,6 +20,8 @@ constexpr Subcommand kSubcommands[] = {
     {"gpu-schedule", FuzzGpuSchedule,
      "GPU sketches at random points: threads, barriers and races, by the interpreter"},
     {"input", FuzzInput, "spoilt models, tensors, arrays and artefacts are refused, not obeyed"},
+    {"legality", FuzzLegality,
+     "points that satisfy the constraints lower, fit and compile; those that do not do not"},
     {"model", FuzzModel, "random models: machine code, interpreter and graph passes agree"},
     {"schedule", FuzzSchedule,
      "symbolic programs: Substitute, Replay, interpreter and machine code agree"},

@@ -1,0 +1,146 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "api/compile_graph.h"
+#include "bench/subcommand.h"
+#include "ir/parser.h"
+#include "ir/simplify.h"
+#include "ir/support/check.h"
+#include "lower/pipeline.h"
+#include "models/zoo.h"
+#include "schedule/limits.h"
+#include "schedule/sketch.h"
+#include "schedule/space.h"
+
+namespace tcc {
+namespace {
+
+struct CostsOptions {
+  bool json = false;
+  bool no_networks = false;
+};
+
+struct Cost {
+  std::string name;
+  double value;
+  std::string unit;
+};
+
+// 3x3, 64 to 64 channels on 56x56 pixels.
+Function Conv2d() {
+  StatusOr<Function> fn = ParseFunction(R"(
+fn conv(X: f32[56, 56, 64], W: f32[3, 3, 64, 64], Y: f32[56, 56, 64]) tensor {
+  for y in 0..56 @conv/y { for x in 0..56 @conv/x { for o in 0..64 @conv/o {
+    for ky in 0..3 @conv/ky { for kx in 0..3 @conv/kx { for c in 0..64 @conv/c {
+      block conv(y: spatial 56 = y, x: spatial 56 = x, o: spatial 64 = o,
+                 ky: reduce 3 = ky, kx: reduce 3 = kx, c: reduce 64 = c)
+          where (1 <= y + ky && y + ky < 57 && 1 <= x + kx && x + kx < 57) {
+        reduce sum_f32 init (Y[y, x, o]) with (X[y + ky - 1, x + kx - 1, c] * W[ky, kx, c, o])
+      }
+    } } }
+  } } }
+})");
+  TCC_CHECK(fn.ok()) << Message(fn.status());
+  return *fn;
+}
+
+double Seconds(const std::function<void()>& work) {
+  auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double MedianSeconds(int repetitions, const std::function<void()>& work) {
+  std::vector<double> times;
+  for (int i = 0; i < repetitions; ++i) times.push_back(Seconds(work));
+  std::nth_element(times.begin(), times.begin() + repetitions / 2, times.end());
+  return times[static_cast<size_t>(repetitions / 2)];
+}
+
+// Of the sketch of a convolution for a GPU, the largest of its kind.
+Status MeasureSketch(std::vector<Cost>& costs) {
+  auto add_ms = [&](const char* name, double seconds) {
+    costs.push_back({name, seconds * 1e3, "ms"});
+  };
+  Function fn = Conv2d();
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget("sm_86"));
+  std::vector<Sketch> sketches = GenerateSketches(fn, target);
+  add_ms("generate_conv2d_sketches_ms",
+         MedianSeconds(5, [&] { sketches = GenerateSketches(fn, target); }));
+  const Sketch& sketch = sketches[0];
+  TCC_ASSIGN_OR_RETURN(SymbolicProgram program, Instantiate(fn, sketch.trace));
+  add_ms("instantiate_conv2d_sketch_ms",
+         MedianSeconds(9, [&] { program = Instantiate(fn, sketch.trace).value(); }));
+  SymbolicProgram limited = WithLimits(program, target);
+  add_ms("limits_conv2d_sketch_ms",
+         MedianSeconds(9, [&] { limited = WithLimits(program, target); }));
+  TCC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(limited));
+  add_ms("create_search_space_ms",
+         MedianSeconds(9, [&] { space = *SearchSpace::Create(limited); }));
+
+  Random random(1);
+  std::vector<Point> points;
+  add_ms("sample_10000_points_ms", Seconds([&] { points = space.Sample(10'000, random); }));
+  if (points.size() != 10'000) return absl::InternalError("fewer than 10,000 points were sampled");
+  int64_t legal = 0;
+  add_ms("check_10000_points_ms", MedianSeconds(5, [&] {
+           std::vector<bool> are_legal = space.AreLegal(points);
+           legal = std::count(are_legal.begin(), are_legal.end(), true);
+         }));
+  if (legal != 10'000) return absl::InternalError("a sampled point is not legal");
+
+  size_t next = 0;
+  Status status;
+  add_ms("replay_and_lower_point_ms", MedianSeconds(25, [&] {
+           Decisions decisions = space.ToDecisions(points[next++]);
+           StatusOr<Function> scheduled = Replay(fn, sketch.trace, decisions);
+           if (!scheduled.ok()) status = scheduled.status();
+           if (scheduled.ok()) status.Update(RunPipeline(*scheduled).status());
+         }));
+  return status;
+}
+
+Status MeasureNetwork(std::vector<Cost>& costs) {
+  TCC_ASSIGN_OR_RETURN(Graph graph, BuildZoo("resnet50"));
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget("native"));
+  Status status;
+  double seconds = Seconds([&] {
+    status =
+        CompileGraph(std::move(graph), {.target = target, .threads = 2, .progress = {}}).status();
+  });
+  costs.push_back({"compile_resnet50_s", seconds, "s"});
+  return status;
+}
+
+Status RunCosts(const CostsOptions& options) {
+  std::vector<Cost> costs;
+  TCC_RETURN_IF_ERROR(MeasureSketch(costs));
+  if (!options.no_networks) TCC_RETURN_IF_ERROR(MeasureNetwork(costs));
+  if (options.json) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const Cost& cost : costs) {
+      rows.push_back({{"name", cost.name}, {"value", cost.value}, {"unit", cost.unit}});
+    }
+    fmt::print("{}\n", rows.dump(2));
+    return OkStatus();
+  }
+  for (const Cost& cost : costs) {
+    fmt::print("{:<32} {:>10.3f} {}\n", cost.name, cost.value, cost.unit);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+BenchAction DeclareCosts(CLI::App& app) {
+  auto options = std::make_shared<CostsOptions>();
+  app.add_flag("--json", options->json, "Print [{name, value, unit}]");
+  app.add_flag("--no-networks", options->no_networks, "Leave out what takes longer than seconds");
+  return [options] { return RunCosts(*options); };
+}
+
+}  // namespace tcc

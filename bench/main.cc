@@ -1,0 +1,42 @@
+// tcc-bench: measurements for people who work on tcc.
+
+#include <fmt/core.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/subcommand.h"
+
+namespace {
+
+using namespace tcc;
+
+constexpr BenchSubcommand kSubcommands[] = {
+    {"costs", "What the compiler itself costs", DeclareCosts},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Measurements for people who work on tcc", "tcc-bench");
+  app.require_subcommand(1);
+  std::vector<std::pair<CLI::App*, BenchAction>> actions;
+  for (const BenchSubcommand& row : kSubcommands) {
+    CLI::App* sub = app.add_subcommand(std::string(row.name), std::string(row.summary));
+    actions.emplace_back(sub, row.declare(*sub));
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  for (const auto& [sub, action] : actions) {
+    if (!sub->parsed()) continue;
+    Status status = action();
+    if (status.ok()) return 0;
+    fmt::print(stderr, "tcc-bench: {}\n", Message(status));
+    return 1;
+  }
+  return 2;
+}

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string_view>
+
+#include "ir/support/status.h"
+
+namespace tcc {
+
+// What a subcommand does once its options are parsed.
+using BenchAction = std::function<Status()>;
+
+struct BenchSubcommand {
+  std::string_view name;
+  std::string_view summary;
+  // Adds the subcommand's options to `app`. They are kept alive by the action.
+  BenchAction (*declare)(CLI::App& app);
+};
+
+BenchAction DeclareCosts(CLI::App& app);
+
+}  // namespace tcc

@@ -1,0 +1,124 @@
+#include "schedule/alignment.h"
+
+#include <algorithm>
+
+#include "ir/layout.h"
+#include "ir/simplify.h"
+#include "ir/substitute.h"
+#include "ir/visitor.h"
+#include "schedule/loop_tree.h"
+
+namespace tcc {
+namespace {
+
+// An offset as a sum of coefficients times loops, or times what divisions make of loops.
+class OffsetTerms {
+ public:
+  OffsetTerms(const std::vector<Ref<For>>& loops, const Var& lane) : loops_(loops), lane_(lane) {}
+
+  void Add(const Expr& expr, const Expr& factor) {
+    if (!UsesLoops(expr)) return Push(factor * expr);
+    if (const auto* sum = expr.as<tcc::Add>()) {
+      Add(sum->a, factor);
+      return Add(sum->b, factor);
+    }
+    if (const auto* difference = expr.as<Sub>()) {
+      Add(difference->a, factor);
+      return Add(difference->b, factor);
+    }
+    if (const auto* product = expr.as<Mul>()) {
+      if (!UsesLoops(product->a)) return Add(product->b, factor * product->a);
+      if (!UsesLoops(product->b)) return Add(product->a, factor * product->b);
+    }
+    if (!UsesVar(expr, lane_)) return Push(factor);
+    side_by_side_ =
+        side_by_side_ && expr.same_as(lane_) && !seen_lane_ && IsConstant(Simplify(factor), 1);
+    seen_lane_ = true;
+  }
+
+  // Whether the lanes lie side by side; then the coefficients say where vectors start.
+  bool AreSideBySide() const { return seen_lane_ && side_by_side_; }
+  const std::vector<Expr>& coefficients() const { return coefficients_; }
+
+ private:
+  bool UsesLoops(const Expr& expr) const {
+    return std::any_of(loops_.begin(), loops_.end(),
+                       [&](const Ref<For>& loop) { return UsesVar(expr, loop->var); });
+  }
+  void Push(const Expr& coefficient) { coefficients_.push_back(Simplify(coefficient)); }
+
+  const std::vector<Ref<For>>& loops_;
+  Var lane_;
+  bool seen_lane_ = false;
+  bool side_by_side_ = true;
+  std::vector<Expr> coefficients_;
+};
+
+// Where the access goes, in elements from the buffer's start; nullopt for layouts that are no sum
+// of strides.
+std::optional<std::vector<Expr>> OffsetParts(const Block& block, const Access& access,
+                                             const Buffer& buffer) {
+  const Layout& layout = buffer.layout;
+  if (!layout.blocks.empty() || layout.swizzle.bits > 0 || buffer.circular >= 0) {
+    return std::nullopt;
+  }
+  Substitution bindings;
+  for (const IterVar& iter : block.iters) bindings.emplace(iter.var, iter.binding);
+  std::vector<Expr> strides = StoredStrides(buffer);
+  std::vector<Expr> parts;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    Expr index = Substitute(access.indices[d], bindings);
+    if (!buffer.window.origin.empty()) index = index - buffer.window.origin[d];
+    parts.push_back(Simplify(index) * strides[d]);
+  }
+  if (layout.offset) parts.push_back(layout.offset);
+  return parts;
+}
+
+bool HasFactor(const Expr& product, const Expr& factor) {
+  if (Equal(product, factor)) return true;
+  const auto* mul = product.as<Mul>();
+  return mul && (HasFactor(mul->a, factor) || HasFactor(mul->b, factor));
+}
+
+void AddConstraint(const Block& block, const Access& access, const Expr& coefficient,
+                   const Expr& lanes, Constraints& constraints) {
+  if (HasFactor(coefficient, lanes)) return;
+  Expr excess = FloorModulo(coefficient, lanes);
+  if (BoundsOf(excess, {}).high <= 0) return;
+  for (const Constraint& known : constraints) {
+    if (Equal(known.expr, excess)) return;
+  }
+  constraints.push_back({excess, fmt::format("block '{}': its vectors of '{}' are aligned",
+                                             block.name, access.buffer->name)});
+}
+
+}  // namespace
+
+Constraints AlignmentOf(const Function& fn) {
+  Constraints constraints;
+  for (const Ref<Block>& block : BlocksOf(fn.body)) {
+    std::vector<Ref<For>> loops = LoopsOn(FindBlock(fn, block->name).value());
+    auto vector = std::find_if(loops.begin(), loops.end(), [](const Ref<For>& loop) {
+      return loop->for_kind == ForKind::kVectorized;
+    });
+    if (vector == loops.end()) continue;
+    std::vector<Access> accesses = ReadsOf(*block);
+    for (const Access& write : WritesOf(*block)) accesses.push_back(write);
+    for (const Access& access : accesses) {
+      const Buffer& buffer = *FindBuffer(fn, access.buffer);
+      if (buffer.scope == Scope::kLocal) continue;
+      std::optional<std::vector<Expr>> parts = OffsetParts(*block, access, buffer);
+      if (!parts) continue;
+      OffsetTerms terms(loops, (*vector)->var);
+      for (const Expr& part : *parts) terms.Add(part, Expr(1));
+      if (!terms.AreSideBySide()) continue;
+      for (const Expr& coefficient : terms.coefficients()) {
+        AddConstraint(*block, access, coefficient, (*vector)->extent, constraints);
+      }
+    }
+  }
+  return constraints;
+}
+
+}  // namespace tcc

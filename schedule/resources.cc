@@ -1,0 +1,296 @@
+#include "schedule/resources.h"
+
+#include <algorithm>
+
+#include "ir/compare.h"
+#include "ir/layout.h"
+#include "ir/simplify.h"
+#include "ir/visitor.h"
+#include "schedule/loop_tree.h"
+
+namespace tcc {
+namespace {
+
+bool IsOne(const Expr& expr) {
+  return IsConstant(expr, 1);
+}
+bool IsZero(const Expr& expr) {
+  return IsConstant(expr, 0);
+}
+Expr Times(const Expr& a, const Expr& b) {
+  if (IsOne(a) || IsZero(b)) return b;
+  return IsOne(b) || IsZero(a) ? a : a * b;
+}
+Expr Plus(const Expr& a, const Expr& b) {
+  if (IsZero(a)) return b;
+  return IsZero(b) ? a : a + b;
+}
+// The larger of what is 0 or more.
+Expr Larger(const Expr& a, const Expr& b) {
+  if (IsZero(a) || Equal(a, b)) return b;
+  return IsZero(b) ? a : MaxOf(a, b);
+}
+Expr InUnits(const Expr& bytes, int64_t unit) {
+  return IsZero(bytes) ? bytes : CeilDivide(bytes, Expr(unit));
+}
+
+bool IsSpread(ForKind kind) {
+  return kind == ForKind::kUnrolled || kind == ForKind::kVectorized;
+}
+
+// Whether some instance of the block may exist; code of others is not made.
+bool MayExist(const Block& block) {
+  return std::none_of(block.iters.begin(), block.iters.end(),
+                      [](const IterVar& iter) { return IsZero(iter.domain); });
+}
+
+bool HasWork(const Stmt& stmt) {
+  std::vector<Ref<Block>> blocks = BlocksOf(stmt);
+  return std::any_of(blocks.begin(), blocks.end(),
+                     [](const Ref<Block>& block) { return MayExist(*block); });
+}
+
+// The loops that a block's binding of one of `iters` uses.
+bool Uses(const Block& block, const std::vector<Var>& iters, const Var& loop) {
+  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+    return std::find(iters.begin(), iters.end(), iter.var) != iters.end() &&
+           UsesVar(iter.binding, loop);
+  });
+}
+
+std::vector<Var> VarsOf(const Access& access) {
+  std::vector<Var> vars;
+  for (const Expr& index : access.indices) {
+    for (const Var& var : VarsOf(index)) vars.push_back(var);
+  }
+  return vars;
+}
+
+std::vector<Access> AccessesOf(const Block& block) {
+  std::vector<Access> accesses = ReadsOf(block);
+  for (const Access& write : WritesOf(block)) accesses.push_back(write);
+  return accesses;
+}
+
+class NestMeter {
+ public:
+  NestMeter(const Function& fn, const Target& target) : fn_(fn), target_(target) {}
+
+  // `around`: the allocations of the function that the nest lies in.
+  NestResources Measure(const Stmt& nest, const std::vector<const Allocate*>& around) {
+    NestResources result;
+    result.name = BlocksOf(nest)[0]->name;
+    result.grid = LaunchSize(nest, ForKind::kBlockIdxX);
+    result.threads_by_axis = LaunchSize(nest, ForKind::kThreadIdxX);
+    result.threads = Times(Times(result.threads_by_axis[0], result.threads_by_axis[1]),
+                           result.threads_by_axis[2]);
+    result.vthreads = Expr(1);
+    result.shared_bytes = result.local_bytes = result.register_bytes = Expr(0);
+    for (const Allocate* allocate : around) {
+      Expr bytes = BytesOf(allocate->buffer);
+      if (allocate->buffer.scope == Scope::kShared) {
+        result.shared_bytes = Plus(result.shared_bytes, bytes);
+      }
+      if (allocate->buffer.scope == Scope::kLocal) {
+        result.local_bytes = Plus(result.local_bytes, bytes);
+      }
+    }
+    auto is_shared = [](const Allocate& a) { return a.buffer.scope == Scope::kShared; };
+    auto is_local = [](const Allocate& a) { return a.buffer.scope == Scope::kLocal; };
+    auto bytes = [&](const Allocate& a) { return BytesOf(a.buffer); };
+    auto registers = [&](const Allocate& a) { return RegistersOf(a.buffer); };
+    result.shared_bytes = Plus(result.shared_bytes, Peak(nest, Expr(1), is_shared, bytes));
+    result.local_bytes = Plus(result.local_bytes, Peak(nest, Expr(1), is_local, bytes));
+    result.register_bytes = Peak(nest, Expr(1), IsRegisters, bytes);
+    result.lanes = result.vector_bytes = Expr(1);
+    result.statements = operands_ = Expr(0);
+    Scan(nest, Expr(1), Expr(1), result);
+    int64_t others = target_.kind == TargetKind::kCpu ? 1 : kBookkeepingRegisters;
+    result.registers =
+        Plus(Plus(Peak(nest, Expr(1), IsRegisters, registers), operands_), Expr(others));
+    return result;
+  }
+
+ private:
+  // The largest extent of each axis; `first` is its x.
+  static std::array<Expr, 3> LaunchSize(const Stmt& nest, ForKind first) {
+    std::array<Expr, 3> size = {Expr(1), Expr(1), Expr(1)};
+    std::array<std::vector<Expr>, 3> extents;
+    PreOrder(nest, [&](const Stmt& stmt) {
+      const auto* loop = stmt.as<For>();
+      if (!loop) return;
+      int axis = static_cast<int>(loop->for_kind) - static_cast<int>(first);
+      if (axis < 0 || axis > 2) return;
+      for (const Expr& extent : extents[axis]) {
+        if (EqualUpToAlgebra(extent, loop->extent)) return;
+      }
+      extents[axis].push_back(loop->extent);
+      size[axis] = IsOne(size[axis]) ? loop->extent : MaxOf(size[axis], loop->extent);
+    });
+    return size;
+  }
+
+  static Expr BytesOf(const Buffer& buffer) {
+    Expr bytes = Times(StoredElements(buffer), Expr(buffer.dtype().bytes()));
+    if (buffer.scope != Scope::kShared) return bytes;
+    return CeilDivide(bytes, Expr(kSharedAlignment)) * Expr(kSharedAlignment);
+  }
+
+  // Of the target: 32-bit ones, or vectors along the last dimension that is not just 1 long.
+  Expr RegistersOf(const Buffer& buffer) const {
+    if (target_.kind != TargetKind::kCpu) return InUnits(BytesOf(buffer), 4);
+    std::vector<Expr> extents = StoredExtents(buffer);
+    bool plain = extents.size() == buffer.rank();
+    size_t vectors = extents.size();
+    while (vectors > 1 && plain && IsOne(buffer.shape[vectors - 1])) --vectors;
+    Expr count(1);
+    for (size_t d = 0; d < extents.size(); ++d) {
+      if (d + 1 != vectors) count = Times(count, extents[d]);
+    }
+    Expr row = extents.empty() ? Expr(1) : extents[vectors - 1];
+    return Times(count, InUnits(Times(row, Expr(buffer.dtype().bytes())), target_.vector_bytes));
+  }
+
+  // Whether a local buffer's indices are constants once loops are unrolled: no other loop that runs
+  // while it lives is in them.
+  static bool IsRegisters(const Allocate& allocate) {
+    const Var& buffer = allocate.buffer.var;
+    return allocate.buffer.scope == Scope::kLocal && !HasRunningIndex(allocate.body, buffer, {});
+  }
+  static bool HasRunningIndex(const Stmt& stmt, const Var& buffer, std::vector<Var> running) {
+    if (const auto* loop = stmt.as<For>(); loop && !IsSpread(loop->for_kind)) {
+      running.push_back(loop->var);
+    }
+    if (const auto* block = stmt.as<Block>()) {
+      for (const Access& access : AccessesOf(*block)) {
+        if (!(access.buffer == buffer)) continue;
+        for (const Var& loop : running) {
+          if (Uses(*block, VarsOf(access), loop)) return true;
+        }
+      }
+      return false;
+    }
+    bool found = false;
+    ForEachChild(
+        stmt, [&](const Stmt& child) { found = found || HasRunningIndex(child, buffer, running); });
+    return found;
+  }
+
+  // The most that is alive at a time of the allocations that count; buffers of statements that
+  // follow each other take the same place. Each lives once a vthread round it.
+  Expr Peak(const Stmt& stmt, const Expr& versions,
+            const std::function<bool(const Allocate&)>& counts,
+            const std::function<Expr(const Allocate&)>& amount) const {
+    Expr inner_versions = versions;
+    if (const auto* loop = stmt.as<For>(); loop && loop->for_kind == ForKind::kVthread) {
+      inner_versions = Times(versions, loop->extent);
+    }
+    Expr most(0);
+    ForEachChild(stmt, [&](const Stmt& child) {
+      most = Larger(most, Peak(child, inner_versions, counts, amount));
+    });
+    const auto* allocate = stmt.as<Allocate>();
+    if (!allocate || !counts(*allocate)) return most;
+    bool local = allocate->buffer.scope == Scope::kLocal;
+    return Plus(local ? Times(amount(*allocate), versions) : amount(*allocate), most);
+  }
+
+  // Vectors, statements and operands. `copies`: of each statement here, once loops are unrolled.
+  void Scan(const Stmt& stmt, const Expr& copies, const Expr& vthreads, NestResources& result) {
+    if (const auto* block = stmt.as<Block>()) return ScanLeaf(*block, copies, vthreads, result);
+    const auto* loop = stmt.as<For>();
+    if (!loop) {
+      ForEachChild(stmt, [&](const Stmt& child) { Scan(child, copies, vthreads, result); });
+      return;
+    }
+    bool vector = loop->for_kind == ForKind::kVectorized;
+    if (vector) {
+      result.lanes = IsOne(result.lanes) ? loop->extent : MaxOf(result.lanes, loop->extent);
+    }
+    if (IsSpread(loop->for_kind)) spread_.push_back(loop);
+    Scan(loop->body, IsSpread(loop->for_kind) ? Times(copies, loop->extent) : copies,
+         loop->for_kind == ForKind::kVthread ? Times(vthreads, loop->extent) : vthreads, result);
+    if (IsSpread(loop->for_kind)) spread_.pop_back();
+  }
+
+  void ScanLeaf(const Block& block, const Expr& copies, const Expr& vthreads,
+                NestResources& result) {
+    if (!MayExist(block)) return;
+    int64_t stores = 1;
+    if (const auto* reduce = block.body.as<Reduce>()) {
+      int64_t times = reduce->init == ReduceInit::kFirstInstance ? 2 : 1;
+      stores = static_cast<int64_t>(reduce->outputs.size()) * times;
+    }
+    result.statements = Plus(result.statements, Times(copies, Expr(stores)));
+    if (!IsOne(vthreads)) {
+      result.vthreads = IsOne(result.vthreads) ? vthreads : MaxOf(result.vthreads, vthreads);
+    }
+    Expr operands(0);
+    for (const Access& access : AccessesOf(block)) {
+      for (const For* loop : spread_) {
+        if (loop->for_kind != ForKind::kVectorized || !Uses(block, VarsOf(access), loop->var)) {
+          continue;
+        }
+        Expr bytes = Times(loop->extent, Expr(access.buffer.dtype().bytes()));
+        result.vector_bytes =
+            IsOne(result.vector_bytes) ? bytes : Larger(result.vector_bytes, bytes);
+      }
+    }
+    for (const Access& read : ReadsOf(block)) {
+      if (block.body.as<Reduce>()) operands = Plus(operands, OperandRegisters(block, read));
+    }
+    operands_ = Larger(operands_, operands);
+  }
+
+  // What a reduction reads from memory in one step and uses again: the cells that its unrolled
+  // spatial loops reach.
+  Expr OperandRegisters(const Block& block, const Access& read) const {
+    const Buffer* buffer = FindBuffer(fn_, read.buffer);
+    if (buffer->scope == Scope::kLocal) return Expr(0);
+    bool cpu = target_.kind == TargetKind::kCpu;
+    std::vector<Var> iters = VarsOf(read);
+    Expr count(1), row(1);
+    for (const For* loop : spread_) {
+      bool spatial = std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+        return iter.kind == IterKind::kSpatial && UsesVar(iter.binding, loop->var);
+      });
+      if (!spatial || !Uses(block, iters, loop->var)) continue;
+      bool vector = cpu && loop->for_kind == ForKind::kVectorized;
+      (vector ? row : count) = Times(vector ? row : count, loop->extent);
+    }
+    Expr row_bytes = Times(row, Expr(buffer->dtype().bytes()));
+    if (!cpu) return InUnits(Times(count, row_bytes), 4);
+    // A scalar operand is broadcast just before use.
+    return IsOne(row) ? Expr(0) : Times(count, InUnits(row_bytes, target_.vector_bytes));
+  }
+
+  const Function& fn_;
+  const Target& target_;
+  std::vector<const For*> spread_;  // unrolled and vectorized loops round the statement at hand
+  Expr operands_;
+};
+
+// Nests at the root, each with the allocations of the function that it lies in.
+void MeasureNests(const Function& fn, const Stmt& stmt, const Target& target,
+                  std::vector<const Allocate*>& around, std::vector<NestResources>& results) {
+  if (const auto* allocate = stmt.as<Allocate>()) {
+    around.push_back(allocate);
+    MeasureNests(fn, allocate->body, target, around, results);
+    around.pop_back();
+  } else if (const auto* seq = stmt.as<Seq>()) {
+    for (const Stmt& child : seq->stmts) MeasureNests(fn, child, target, around, results);
+  } else if (HasWork(stmt)) {
+    results.push_back(NestMeter(fn, target).Measure(stmt, around));
+  }
+}
+
+}  // namespace
+
+std::vector<NestResources> ResourcesOf(const Function& fn, const Target& target) {
+  std::vector<const Allocate*> around;
+  std::vector<NestResources> results;
+  MeasureNests(fn, fn.body, target, around, results);
+  return results;
+}
+
+}  // namespace tcc

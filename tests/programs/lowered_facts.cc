@@ -1,0 +1,217 @@
+#include "tests/programs/lowered_facts.h"
+
+#include <algorithm>
+
+#include "ir/evaluate.h"
+#include "ir/visitor.h"
+
+namespace tcc {
+namespace {
+
+struct Nest {
+  Stmt stmt;
+  int64_t shared = 0, local = 0;  // allocated round it
+};
+
+int64_t BytesOf(const Buffer& flat);
+
+void CollectNests(const Stmt& stmt, Nest around, std::vector<Nest>& nests) {
+  if (const auto* allocate = stmt.as<Allocate>()) {
+    int64_t bytes = BytesOf(allocate->buffer);
+    if (allocate->buffer.scope == Scope::kShared) around.shared += (bytes + 15) / 16 * 16;
+    if (allocate->buffer.scope == Scope::kLocal) around.local += bytes;
+    CollectNests(allocate->body, around, nests);
+  } else if (const auto* seq = stmt.as<Seq>()) {
+    for (const Stmt& child : seq->stmts) CollectNests(child, around, nests);
+  } else if (!IsNothing(stmt)) {
+    around.stmt = stmt;
+    nests.push_back(around);
+  }
+}
+
+std::vector<Nest> NestsOf(const Function& fn) {
+  std::vector<Nest> nests;
+  CollectNests(fn.body, {}, nests);
+  return nests;
+}
+
+int64_t BytesOf(const Buffer& flat) {
+  return AsConstant(flat.shape[0]).value() * flat.dtype().bytes();
+}
+
+int64_t Alive(const Stmt& stmt, Scope scope) {
+  int64_t inner = 0;
+  ForEachChild(stmt, [&](const Stmt& child) { inner = std::max(inner, Alive(child, scope)); });
+  const auto* allocate = stmt.as<Allocate>();
+  if (!allocate || allocate->buffer.scope != scope) return inner;
+  int64_t bytes = BytesOf(allocate->buffer);
+  return inner + (scope == Scope::kShared ? (bytes + 15) / 16 * 16 : bytes);
+}
+
+int64_t StoresIn(const Stmt& stmt) {
+  if (const auto* store = stmt.as<Store>()) {
+    return std::max<int64_t>(store->indices[0].dtype().lanes(), 1);
+  }
+  if (const auto* test = stmt.as<If>()) {
+    int64_t other = test->else_body ? StoresIn(test->else_body) : 0;
+    return std::max(StoresIn(test->then_body), other);
+  }
+  int64_t count = 0;
+  ForEachChild(stmt, [&](const Stmt& child) { count += StoresIn(child); });
+  return count;
+}
+
+int64_t MarkedStores(const Stmt& stmt) {
+  if (stmt.as<Store>()) return 1;
+  int64_t count = 0;
+  ForEachChild(stmt, [&](const Stmt& child) { count += MarkedStores(child); });
+  const auto* loop = stmt.as<For>();
+  bool marked =
+      loop && (loop->for_kind == ForKind::kUnrolled || loop->for_kind == ForKind::kVectorized);
+  return marked ? count * AsConstant(loop->extent).value() : count;
+}
+
+void MeasureLaunch(const For& loop, NestFacts& facts) {
+  int kind = static_cast<int>(loop.for_kind);
+  int block = kind - static_cast<int>(ForKind::kBlockIdxX);
+  int thread = kind - static_cast<int>(ForKind::kThreadIdxX);
+  int64_t extent = AsConstant(loop.extent).value_or(1);
+  if (IsBlockIdx(loop.for_kind)) facts.grid[block] = std::max(facts.grid[block], extent);
+  if (IsThreadIdx(loop.for_kind)) {
+    facts.threads_by_axis[thread] = std::max(facts.threads_by_axis[thread], extent);
+  }
+}
+
+void MeasureAccess(const Var& buffer, const std::vector<Expr>& indices, NestFacts& facts) {
+  int64_t lanes = indices[0].dtype().lanes();
+  if (lanes > 1) facts.vector_bytes = std::max(facts.vector_bytes, lanes * buffer.dtype().bytes());
+}
+
+// Of a function whose vectorized loops are still marked.
+void MeasureMarkedVector(const For& loop, NestFacts& facts) {
+  int64_t lanes = AsConstant(loop.extent).value();
+  facts.lanes = std::max(facts.lanes, lanes);
+  auto measure = [&](const Var& buffer, const std::vector<Expr>& indices) {
+    if (!UsesVar(indices[0], loop.var)) return;
+    facts.vector_bytes = std::max(facts.vector_bytes, lanes * buffer.dtype().bytes());
+  };
+  PreOrder(loop.body, [&](const Stmt& stmt) {
+    if (const auto* store = stmt.as<Store>()) measure(store->buffer, store->indices);
+  });
+  PreOrderExprs(loop.body, [&](const Expr& expr) {
+    if (const auto* load = expr.as<Load>()) measure(load->buffer, load->indices);
+  });
+}
+
+NestFacts FactsOfNest(const Stmt& nest) {
+  NestFacts facts;
+  facts.shared_bytes = Alive(nest, Scope::kShared);
+  facts.local_bytes = Alive(nest, Scope::kLocal);
+  facts.statements = StoresIn(nest);
+  PreOrder(nest, [&](const Stmt& stmt) {
+    if (const auto* loop = stmt.as<For>()) {
+      MeasureLaunch(*loop, facts);
+      if (loop->for_kind == ForKind::kVectorized) MeasureMarkedVector(*loop, facts);
+    }
+    if (const auto* store = stmt.as<Store>()) MeasureAccess(store->buffer, store->indices, facts);
+  });
+  PreOrderExprs(nest, [&](const Expr& expr) {
+    if (const auto* load = expr.as<Load>()) MeasureAccess(load->buffer, load->indices, facts);
+    facts.lanes = std::max<int64_t>(facts.lanes, expr.dtype().lanes());
+  });
+  return facts;
+}
+
+}  // namespace
+
+std::vector<NestFacts> FactsOf(const Function& lowered) {
+  std::vector<NestFacts> facts;
+  for (const Nest& nest : NestsOf(lowered)) {
+    facts.push_back(FactsOfNest(nest.stmt));
+    facts.back().shared_bytes += nest.shared;
+    facts.back().local_bytes += nest.local;
+  }
+  return facts;
+}
+
+std::vector<int64_t> StatementsToUnroll(const Function& marked) {
+  std::vector<int64_t> counts;
+  for (const Nest& nest : NestsOf(marked)) counts.push_back(MarkedStores(nest.stmt));
+  return counts;
+}
+
+namespace {
+
+class AlignmentProbe {
+ public:
+  explicit AlignmentProbe(const Function& marked) {
+    for (const Buffer& buffer : DeclaredBuffers(marked)) {
+      if (buffer.scope == Scope::kLocal) local_.push_back(buffer.var);
+    }
+  }
+
+  void Walk(const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (loop) loops_.push_back(loop);
+    if (const auto* store = stmt.as<Store>()) {
+      Probe(store->buffer, store->indices[0]);
+      PreOrderExprs(stmt, [&](const Expr& expr) {
+        if (const auto* load = expr.as<Load>()) Probe(load->buffer, load->indices[0]);
+      });
+    }
+    ForEachChild(stmt, [&](const Stmt& child) { Walk(child); });
+    if (loop) loops_.pop_back();
+  }
+
+  bool aligned() const { return aligned_; }
+
+ private:
+  void Probe(const Var& buffer, const Expr& index) {
+    const For* vector = nullptr;
+    for (const For* loop : loops_) {
+      if (loop->for_kind == ForKind::kVectorized) vector = loop;
+    }
+    if (!vector || std::find(local_.begin(), local_.end(), buffer) != local_.end()) return;
+    int64_t lanes = AsConstant(vector->extent).value();
+    Assignment at;
+    for (const For* loop : loops_) at[loop->var] = 0;
+    std::optional<int64_t> first = EvaluateInt(index, at);
+    at[vector->var] = 1;
+    std::optional<int64_t> second = EvaluateInt(index, at);
+    at[vector->var] = 0;
+    if (lanes < 2 || !first || !second || *second - *first != 1) return;
+    for (const For* loop : loops_) {
+      if (loop == vector) continue;
+      int64_t extent = AsConstant(loop->extent).value_or(1);
+      for (int64_t value : {int64_t{0}, std::min<int64_t>(1, extent - 1), extent / 2, extent - 1}) {
+        at[loop->var] = value;
+        aligned_ = aligned_ && EvaluateInt(index, at).value() % lanes == 0;
+      }
+      at[loop->var] = 0;
+    }
+  }
+
+  std::vector<Var> local_;
+  std::vector<const For*> loops_;
+  bool aligned_ = true;
+};
+
+}  // namespace
+
+bool VectorsAreAligned(const Function& marked) {
+  AlignmentProbe probe(marked);
+  probe.Walk(marked.body);
+  return probe.aligned();
+}
+
+bool Fits(const NestFacts& facts, const Target& target) {
+  if (target.kind != TargetKind::kCuda) return true;
+  int64_t threads = facts.threads();
+  return threads <= Target::kMaxThreads && facts.threads_by_axis[2] <= Target::kMaxThreadsInZ &&
+         (threads <= Target::kWarp || threads % Target::kWarp == 0) &&
+         facts.grid[0] <= Target::kMaxGridX && facts.grid[1] <= Target::kMaxGridYZ &&
+         facts.grid[2] <= Target::kMaxGridYZ && facts.shared_bytes <= target.shared_bytes &&
+         Target::kWidestAccess % facts.vector_bytes == 0;
+}
+
+}  // namespace tcc

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "ir/function.h"
+#include "ir/target.h"
+
+namespace tcc {
+
+// What the nests of a kLowered function take, counted in its statements: the other side of
+// ResourcesOf's formulas. Vectors count where loops are still marked as well as where they are
+// written.
+struct NestFacts {
+  std::array<int64_t, 3> grid = {1, 1, 1};
+  std::array<int64_t, 3> threads_by_axis = {1, 1, 1};
+  int64_t shared_bytes = 0;  // alive at a time, each buffer from a multiple of 16
+  int64_t local_bytes = 0;
+  int64_t lanes = 1;         // of the widest vector
+  int64_t vector_bytes = 1;  // of the widest vector access
+  // Stores, a vector as its lanes; of the versions of a condition the longer one.
+  int64_t statements = 0;
+  int64_t threads() const { return threads_by_axis[0] * threads_by_axis[1] * threads_by_axis[2]; }
+};
+
+std::vector<NestFacts> FactsOf(const Function& lowered);
+
+// Stores of each nest by the extents of the loops round them that are marked unrolled or
+// vectorized: what is going to be written out. Of a kLowered function before those passes.
+std::vector<int64_t> StatementsToUnroll(const Function& marked);
+
+// Whether every access whose lanes lie side by side starts at a whole vector, by evaluating its
+// index where each loop stands at its first, second, middle or last iteration, the others at their
+// first. Of the same. Local buffers, which have no addresses, do not count.
+bool VectorsAreAligned(const Function& marked);
+
+// Whether the nests fit the machine.
+bool Fits(const NestFacts& facts, const Target& target);
+
+}  // namespace tcc

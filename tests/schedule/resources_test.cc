@@ -1,0 +1,166 @@
+#include "schedule/resources.h"
+
+#include <catch2/catch.hpp>
+
+#include "ir/printer.h"
+#include "schedule/footprint.h"
+#include "schedule/limits.h"
+#include "schedule/sketch.h"
+#include "tests/programs/formula_check.h"
+#include "tests/programs/random_trace.h"
+#include "tests/programs/spike_programs.h"
+
+using namespace tcc;
+
+namespace {
+
+struct Tally {
+  int64_t points = 0, exact = 0;
+};
+
+void CheckProgram(const Function& fn, const Trace& trace, const Target& target, int points,
+                  Random& random, Tally& tally) {
+  StatusOr<SymbolicProgram> program = Instantiate(fn, trace);
+  REQUIRE(program.status() == OkStatus());
+  INFO(Print(trace));
+  std::vector<NestResources> formulas = ResourcesOf(program->fn, target);
+  for (int i = 0; i < points; ++i) {
+    Decisions decisions = RandomDecisions(trace, random);
+    if (!Satisfies(*program, decisions)) continue;
+    StatusOr<LoweredPoint> point = LowerAt(*program, decisions, LoweringDepth::kWhole);
+    REQUIRE(point.status() == OkStatus());
+    INFO(Print(point->lowered));
+    CHECK(FirstWrongFormula(formulas, program->fn, decisions, *point) == "");
+    ++tally.points;
+    tally.exact += HasAllVectors(formulas, program->fn, decisions, *point);
+  }
+}
+
+Target TargetNamed(const std::string& name) {
+  return FindTarget(name).value();
+}
+
+}  // namespace
+
+TEST_CASE("formulas of the written schedules equal what is lowered", "[schedule][resources]") {
+  Random random(11);
+  for (size_t spike = 0; spike < SpikeCount(); ++spike) {
+    Tally tally;
+    SpikeProgram program = BuildSpike(spike, random);
+    INFO(program.name);
+    CheckProgram(program.fn, program.trace, TargetNamed("x86-64-v3"), 20, random, tally);
+    CHECK(tally.points > 0);
+  }
+}
+
+TEST_CASE("formulas of random traces equal what is lowered", "[schedule][resources]") {
+  Random random(12);
+  Tally tally;
+  for (int i = 0; i < 60; ++i) {
+    SpikeProgram program = BuildSpike(random.Below(SpikeCount()), random);
+    Trace trace = RandomTrace(program.fn, static_cast<int>(random.Between(2, 12)), random);
+    CheckProgram(program.fn, trace, TargetNamed("x86-64-v3"), 5, random, tally);
+  }
+  CHECK(tally.exact * 10 > tally.points * 9);
+}
+
+TEST_CASE("formulas of sketches equal what is lowered", "[schedule][resources]") {
+  Random random(13);
+  ConvShape conv;
+  for (const char* name : {"sm_86", "x86-64-v3", "x86-64-v4"}) {
+    Target target = TargetNamed(name);
+    for (const Function& fn : {MatmulFunction(7, 11, 5), ConvFunction(conv), SoftmaxFunction(5, 13),
+                               TwoReadersFunction(9)}) {
+      for (const Sketch& sketch : GenerateSketches(fn, target)) {
+        if (sketch.trace.sizes.empty()) continue;
+        Tally tally;
+        CheckProgram(fn, sketch.trace, target, 20, random, tally);
+        CHECK(tally.points > 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("a tiled matmul takes what its tiles say", "[schedule][resources]") {
+  Function fn = MatmulFunction(256, 256, 256);
+  StatusOr<Trace> trace = ParseTrace(R"(
+tile i1 1 256
+tile i2 1 256
+tile j1 1 256
+tile j2 1 256
+tile k1 1 256
+split mm/i [i1, i2]
+split mm/j [j1, j2]
+split mm/k [k1]
+reorder [mm/i.0, mm/j.0, mm/i.1, mm/j.1, mm/k.0, mm/k.1, mm/i.2, mm/j.2]
+bind mm/i.0 blockIdx.y
+bind mm/j.0 blockIdx.x
+bind mm/i.1 threadIdx.y
+bind mm/j.1 threadIdx.x
+cache_write mm C local C_l
+reverse_compute_at C_l mm/j.1
+cache_read A [mm] shared A_s
+cache_read B [mm] shared B_s
+compute_at A_s mm/k.0
+compute_at B_s mm/k.0
+decompose_reduction mm mm/k.0
+unroll mm/i.2
+unroll mm/j.2
+unroll mm.init/i.2
+unroll mm.init/j.2
+unroll C_l/ax0
+vectorize C_l/ax1
+)");
+  REQUIRE(trace.ok());
+  StatusOr<SymbolicProgram> program = Instantiate(fn, *trace);
+  REQUIRE(program.status() == OkStatus());
+  std::vector<NestResources> nests = ResourcesOf(program->fn, TargetNamed("sm_80"));
+  REQUIRE(nests.size() == 1);
+  Decisions decisions = {{"i1", 16}, {"i2", 8}, {"j1", 8}, {"j2", 4}, {"k1", 8}};
+  auto at = [&](const Expr& formula) { return FormulaAt(formula, program->fn, decisions); };
+  const NestResources& nest = nests[0];
+  CHECK(at(nest.grid[1]) == 2);  // 256 / (16 * 8)
+  CHECK(at(nest.grid[0]) == 8);  // 256 / (8 * 4)
+  CHECK(at(nest.threads) == 128);
+  CHECK(at(nest.shared_bytes) == (16 * 8 * 8 + 8 * 8 * 4) * 4);
+  CHECK(at(nest.local_bytes) == 8 * 4 * 4);
+  CHECK(at(nest.register_bytes) == 8 * 4 * 4);
+  CHECK(at(nest.registers) == 8 * 4 + 8 + 4 + kBookkeepingRegisters);
+  CHECK(at(nest.lanes) == 4);
+  CHECK(at(nest.vector_bytes) == 16);
+  CHECK(at(nest.statements) == 8 * 4 + 8 * 4 + 8 * 4 + 2);  // init, update, write-back, two copies
+  // One step of k.0 reads a panel of each operand (through its copy too) and keeps the results.
+  int64_t panels = 16 * 8 * 8 + 8 * 8 * 4;
+  CHECK(at(FootprintInside(program->fn, "mm/k.0").value()) == (2 * panels + 8 * 4) * 4);
+}
+
+TEST_CASE("a point at which a launch is too large is refused by formula", "[schedule][limits]") {
+  Function fn = MatmulFunction(256, 256, 256);
+  StatusOr<Trace> trace = ParseTrace(R"(
+tile i1 1 256
+tile j1 1 256
+split mm/i [i1]
+split mm/j [j1]
+reorder [mm/i.0, mm/j.0, mm/i.1, mm/j.1]
+bind mm/i.0 blockIdx.x
+bind mm/i.1 threadIdx.y
+bind mm/j.1 threadIdx.x
+)");
+  REQUIRE(trace.ok());
+  SymbolicProgram program = WithLimits(Instantiate(fn, *trace).value(), TargetNamed("sm_80"));
+  auto legal = [&](int64_t i1, int64_t j1) { return Satisfies(program, {{"i1", i1}, {"j1", j1}}); };
+  CHECK(legal(32, 32));
+  CHECK(legal(1, 5));          // less than a warp
+  CHECK_FALSE(legal(33, 32));  // 1056 threads
+  CHECK_FALSE(legal(7, 5));    // a warp and three threads
+  for (const Constraint& constraint : program.constraints) {
+    CHECK(constraint.why.starts_with("launch 'mm': "));
+  }
+}
+
+TEST_CASE("the reference target and known sizes have no limits to check", "[schedule][limits]") {
+  Function fn = MatmulFunction(8, 8, 8);
+  fn.level = Level::kScheduled;
+  CHECK(LimitsOf(fn, TargetNamed("reference")).empty());
+  CHECK(LimitsOf(fn, TargetNamed("x86-64-v3")).empty());
+}
