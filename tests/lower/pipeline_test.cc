@@ -69,7 +69,7 @@ TEST_CASE("every intermediate function computes the same", "[lower][pipeline]") 
     Random random(index);
     SpikeProgram spike = BuildSpike(index, random);
     Decisions decisions;
-    for (const Var& var : spike.trace.vars) decisions[var->name] = 3;
+    for (const FreeSize& size : spike.trace.sizes) decisions[size.var->name] = 3;
     StatusOr<Function> fn = Replay(spike.fn, spike.trace, decisions);
     INFO(spike.name << fn.status());
     REQUIRE(fn.ok());
