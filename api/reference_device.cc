@@ -55,7 +55,7 @@ bool IsWritten(const Function& fn, const Var& buffer) {
 
 class ReferenceDevice final : public Device {
  public:
-  explicit ReferenceDevice(int threads) : threads_(threads) {}
+  explicit ReferenceDevice(std::shared_ptr<ThreadPool> pool) : pool_(std::move(pool)) {}
 
   StatusOr<LoadedKernels> LoadKernels(const SharedBytes& section,
                                       const Metadata& metadata) const override {
@@ -91,7 +91,7 @@ class ReferenceDevice final : public Device {
       places.push_back(std::move(place));
     }
     InterpretOptions options;
-    options.threads = threads_;
+    options.threads = pool_->threads();
     TCC_RETURN_IF_ERROR(Interpret(fn, tensors, options).status());
     for (size_t i = 0; i < places.size(); ++i) {
       if (places[i].strides.empty() || !IsWritten(fn, fn.params[i].var)) continue;
@@ -101,7 +101,7 @@ class ReferenceDevice final : public Device {
   }
 
  private:
-  int threads_;
+  std::shared_ptr<ThreadPool> pool_;
 };
 
 }  // namespace
@@ -116,7 +116,7 @@ std::vector<uint8_t> ReferenceKernels(const KernelSet& kernels) {
 }
 
 std::shared_ptr<const Device> MakeReferenceDevice(std::shared_ptr<ThreadPool> pool) {
-  return std::make_shared<ReferenceDevice>(pool->threads());
+  return std::make_shared<ReferenceDevice>(std::move(pool));
 }
 
 std::span<const DeviceRow> AllDevices() {
