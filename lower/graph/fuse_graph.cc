@@ -130,7 +130,7 @@ class Fuser {
     if (!IsElementwise(node) || !MayLead(node)) return false;
     const std::vector<Expr>& shape = graph_.value(leader.outputs[0]).shape;
     const std::vector<Expr>& own = graph_.value(node.outputs[0]).shape;
-    bool same_shape = std::equal(shape.begin(), shape.end(), own.begin(), own.end(), SameExtent);
+    bool same_shape = SameShape(shape, own);
     return same_shape &&
            OutputOrder(graph_, leader, shape.size()) == OutputOrder(graph_, node, own.size());
   }

@@ -15,10 +15,6 @@ InferredControlFlow ReplacedBy(std::vector<Node> nodes) {
   return {.stays = false, .pending = std::move(nodes)};
 }
 
-bool SameShape(const Value& a, const Value& b) {
-  return std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end(), SameExtent);
-}
-
 Tensor ScalarTensor(DType dtype, int64_t number) {
   Tensor tensor = MakeZeroTensor(dtype, {});
   SetElementInt(tensor, 0, number);
@@ -56,7 +52,7 @@ class ControlFlow {
     for (size_t i = 0; i < node_.outputs.size(); ++i) {
       const Value& value = then_body.value(then_body.outputs[i]);
       const Value& other = node_.bodies[1].value(node_.bodies[1].outputs[i]);
-      if (!SameShape(value, other)) {
+      if (!SameShape(value.shape, other.shape)) {
         return NotSupported("one branch gives '{}' of shape {}, the other '{}' of shape {}",
                             value.name, ShapeText(value.shape), other.name, ShapeText(other.shape));
       }
@@ -257,7 +253,7 @@ class ControlFlow {
     for (size_t k = 0; k < PartsOf(node_).carried; ++k) {
       const Value& before = graph_.value(node_.inputs[2 + k]);
       const Value& after = body.value(body.outputs[1 + k]);
-      if (SameShape(before, after) && before.dtype == after.dtype) continue;
+      if (SameShape(before.shape, after.shape) && before.dtype == after.dtype) continue;
       return NotSupported(
           "carried value '{}' begins as {}[{}] and becomes {}[{}]; expected one "
           "type and shape",

@@ -74,8 +74,7 @@ bool IsWholeOperand(const Graph& graph, const Node& node) {
 }
 
 bool SameTypeAndShape(const Value& a, const Value& b) {
-  return a.dtype == b.dtype &&
-         std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end(), SameExtent);
+  return a.dtype == b.dtype && SameShape(a.shape, b.shape);
 }
 
 // The operand that the node's result equals.

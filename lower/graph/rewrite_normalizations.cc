@@ -24,10 +24,6 @@ std::optional<int64_t> FirstReduced(const Graph& graph, const Node& reduce) {
   return trailing ? std::optional(rank - count) : std::nullopt;
 }
 
-bool SameShape(std::span<const Expr> a, std::span<const Expr> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), SameExtent);
-}
-
 // The value as a parameter of exactly this shape: itself, or a constant without its leading ones.
 std::optional<ValueId> AsParameter(Graph& graph, ValueId id, std::span<const Expr> shape) {
   const Value& value = graph.value(id);

@@ -44,7 +44,7 @@ class MovementSinker {
     if (!operand) return std::nullopt;
     const std::vector<Expr>& in = graph_.value(node.inputs[*operand]).shape;
     const std::vector<Expr>& out = graph_.value(node.outputs[0]).shape;
-    bool same = std::equal(in.begin(), in.end(), out.begin(), out.end(), SameExtent);
+    bool same = SameShape(in, out);
     // Numbers of a higher rank than the operand's would widen what is moved.
     bool narrow = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
       return id == kNoValue || graph_.value(id).shape.size() <= 1 || id == node.inputs[*operand];

@@ -43,15 +43,11 @@ class ProgramJoiner {
     Buffer buffer;
   };
 
-  static bool SameShape(const Buffer& a, const Buffer& b) {
-    return std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end(), SameExtent);
-  }
-
   // The buffer that holds the value already, or this one as a new input. Where one value is read
   // under two shapes (storage orders that agree on its bytes) it is two inputs.
   Buffer BufferOf(ValueId id, const Buffer& buffer) {
     for (const Known& known : known_) {
-      if (known.id == id && SameShape(known.buffer, buffer)) return known.buffer;
+      if (known.id == id && SameShape(known.buffer.shape, buffer.shape)) return known.buffer;
     }
     known_.push_back({id, buffer});
     result_.program.inputs.push_back(buffer);

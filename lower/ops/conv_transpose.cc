@@ -263,12 +263,6 @@ Terms TermsOf(NodeLowering& node, const ConvolutionShapes& shapes,
   return terms;
 }
 
-std::vector<Expr> ExtentsOf(const std::vector<Axis>& axes) {
-  std::vector<Expr> extents;
-  for (const Axis& axis : axes) extents.push_back(axis.extent);
-  return extents;
-}
-
 }  // namespace
 
 Status LowerConvTranspose(NodeLowering& node) {

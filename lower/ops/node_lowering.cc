@@ -299,6 +299,12 @@ std::vector<Expr> VarsOf(const std::vector<Axis>& axes) {
   return vars;
 }
 
+std::vector<Expr> ExtentsOf(const std::vector<Axis>& axes) {
+  std::vector<Expr> extents;
+  for (const Axis& axis : axes) extents.push_back(axis.extent);
+  return extents;
+}
+
 std::string ShapeText(const std::vector<Expr>& shape) {
   std::string text;
   for (const Expr& dim : shape) {
@@ -364,6 +370,10 @@ Expr Product(std::span<const Expr> shape) {
 
 bool SameExtent(const Expr& a, const Expr& b) {
   return Equal(a, b);
+}
+
+bool SameShape(std::span<const Expr> a, std::span<const Expr> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), SameExtent);
 }
 
 }  // namespace tcc

@@ -126,6 +126,7 @@ class NodeLowering {
 // Letters, digits and underscores of `text`, never empty, not starting with a digit.
 std::string Identifier(std::string_view text);
 std::vector<Expr> VarsOf(const std::vector<Axis>& axes);
+std::vector<Expr> ExtentsOf(const std::vector<Axis>& axes);
 // "1x64x56x56"; symbolic dimensions by name.
 std::string ShapeText(const std::vector<Expr>& shape);
 // The type that a reduction over `dtype` accumulates in: f32 for f16 and bf16, else itself.
@@ -143,5 +144,6 @@ Expr AndAlso(const Expr& a, const Expr& b);
 Expr Product(std::span<const Expr> shape);
 // The same number, or the same formula.
 bool SameExtent(const Expr& a, const Expr& b);
+bool SameShape(std::span<const Expr> a, std::span<const Expr> b);
 
 }  // namespace tcc

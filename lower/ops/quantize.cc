@@ -41,10 +41,6 @@ class Granularity {
     return shape.empty() || (shape.size() == 1 && IsConstant(shape[0], 1));
   }
 
-  static bool SameShape(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), SameExtent);
-  }
-
   bool CoversInBlocks(const std::vector<Expr>& x, const std::vector<Expr>& scale) const {
     if (scale.size() != x.size()) return false;
     for (size_t d = 0; d < x.size(); ++d) {

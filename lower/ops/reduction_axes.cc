@@ -28,12 +28,6 @@ std::vector<bool> OnlyAxis(size_t rank, int axis) {
   return reduced;
 }
 
-std::vector<Expr> ExtentsOf(const std::vector<Axis>& axes) {
-  std::vector<Expr> shape;
-  for (const Axis& axis : axes) shape.push_back(axis.extent);
-  return shape;
-}
-
 Expr CountAs(DType type, const std::vector<Expr>& shape) {
   Expr count = Product(shape);
   std::optional<int64_t> known = AsConstant(count);

@@ -21,8 +21,6 @@ ReductionAxes AxesFor(const NodeLowering& node, const std::vector<bool>& reduced
 // One reduced dimension of `rank`.
 std::vector<bool> OnlyAxis(size_t rank, int axis);
 
-std::vector<Expr> ExtentsOf(const std::vector<Axis>& axes);
-
 // The number of elements, in this type.
 Expr CountAs(DType type, const std::vector<Expr>& shape);
 
