@@ -6,6 +6,19 @@
 #include "ir/support/check.h"
 
 namespace tcc {
+namespace {
+
+std::string UniqueValueName(const Graph& graph, const std::string& hint) {
+  auto taken = [&](const std::string& name) {
+    return std::any_of(graph.values.begin(), graph.values.end(),
+                       [&](const Value& value) { return value.name == name; });
+  };
+  std::string name = hint;
+  for (int suffix = 1; taken(name); ++suffix) name = fmt::format("{}_{}", hint, suffix);
+  return name;
+}
+
+}  // namespace
 
 ValueUses UsesOf(const Graph& graph) {
   ValueUses uses;
@@ -43,16 +56,6 @@ bool IsCommutative(OpKind op) {
   constexpr OpKind kOps[] = {OpKind::kAdd, OpKind::kMul, OpKind::kAnd,
                              OpKind::kOr,  OpKind::kXor, OpKind::kEqual};
   return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
-}
-
-std::string UniqueValueName(const Graph& graph, const std::string& hint) {
-  auto taken = [&](const std::string& name) {
-    return std::any_of(graph.values.begin(), graph.values.end(),
-                       [&](const Value& value) { return value.name == name; });
-  };
-  std::string name = hint;
-  for (int suffix = 1; taken(name); ++suffix) name = fmt::format("{}_{}", hint, suffix);
-  return name;
 }
 
 ValueId AddConstant(Graph& graph, const std::string& hint, const Tensor& tensor) {

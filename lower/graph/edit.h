@@ -26,9 +26,7 @@ void ReplaceUses(Graph& graph, ValueId from, ValueId to);
 // Whether the operator's two operands may change places.
 bool IsCommutative(OpKind op);
 
-// A name that no value has: `hint`, or `hint` and a number.
-std::string UniqueValueName(const Graph& graph, const std::string& hint);
-
+// Named `hint`, or `hint` and a number where that is taken.
 ValueId AddConstant(Graph& graph, const std::string& hint, const Tensor& tensor);
 ValueId AddComputed(Graph& graph, const std::string& hint, DType dtype,
                     const std::vector<Expr>& shape);

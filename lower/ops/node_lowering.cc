@@ -40,6 +40,20 @@ bool HasOneElement(const Tensor& tensor) {
   return true;
 }
 
+// Shapes that a model asks for are computed before anybody can refuse them: what does not fit 64
+// bits stays too large.
+int64_t SaturatedProduct(int64_t a, int64_t b) {
+  int64_t product;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
+}
+
+int64_t SaturatedSum(int64_t a, int64_t b) {
+  int64_t sum;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b > 0 ? INT64_MAX : INT64_MIN;
+}
+
 // "computed from input 'k' at run time; expected a constant: --bind k=FILE.npy".
 std::string NotConstantText(const Graph& graph, const Node& node, size_t operand) {
   if (operand >= node.inputs.size() || node.inputs[operand] == kNoValue) return "missing";
@@ -322,20 +336,6 @@ std::string ShapeText(const std::vector<Expr>& shape) {
 
 DType AccumulationType(DType dtype) {
   return dtype.is_float() && dtype.bits() < 32 ? kFloat32 : dtype;
-}
-
-// Shapes that a model asks for are computed before anybody can refuse them: what does not fit 64
-// bits stays too large.
-int64_t SaturatedProduct(int64_t a, int64_t b) {
-  int64_t product;
-  if (!__builtin_mul_overflow(a, b, &product)) return product;
-  return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
-}
-
-int64_t SaturatedSum(int64_t a, int64_t b) {
-  int64_t sum;
-  if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return b > 0 ? INT64_MAX : INT64_MIN;
 }
 
 Expr Times(const Expr& a, int64_t b) {

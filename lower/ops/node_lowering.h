@@ -132,10 +132,8 @@ std::string ShapeText(const std::vector<Expr>& shape);
 // The type that a reduction over `dtype` accumulates in: f32 for f16 and bf16, else itself.
 DType AccumulationType(DType dtype);
 
-// Of constant sizes: INT64_MAX or INT64_MIN where the result does not fit.
-int64_t SaturatedProduct(int64_t a, int64_t b);
-int64_t SaturatedSum(int64_t a, int64_t b);
-// a * b and a + b without the unit's node: written IR stays readable. Constants saturate.
+// a * b and a + b without the unit's node: written IR stays readable. Constants that do not fit
+// become INT64_MAX or INT64_MIN.
 Expr Times(const Expr& a, int64_t b);
 Expr Plus(const Expr& a, int64_t b);
 // a and b, without the node where one is the constant true.

@@ -61,6 +61,13 @@ BodyOperands BodyOperandsOf(OpKind op) {
   return op == OpKind::kLoop ? BodyOperands{2, 2} : BodyOperands{1, 0};
 }
 
+bool IsShapeOperand(OpKind op, size_t operand) {
+  for (const Row& row : kRows) {
+    if (row.op == op && row.first <= operand && operand <= row.last) return true;
+  }
+  return false;
+}
+
 // Marks backwards what the values to begin with are computed from.
 class Marker {
  public:
@@ -113,13 +120,6 @@ class Marker {
 };
 
 }  // namespace
-
-bool IsShapeOperand(OpKind op, size_t operand) {
-  for (const Row& row : kRows) {
-    if (row.op == op && row.first <= operand && operand <= row.last) return true;
-  }
-  return false;
-}
 
 std::vector<ValueId> ShapeInputs(const Graph& graph) {
   return Marker(graph).Sweep(/*with_shape_operands=*/true);
