@@ -22,24 +22,39 @@ namespace tcc {
 //   Clip(x, [min], [max])              HardSigmoid {alpha, beta: double}, LeakyRelu {alpha: double}
 //   Cast(x) {to: "f32"}                the output value has that dtype; CastLike is a Cast
 //   Mod(a, b) {fmod}                   Dropout(x) is the identity; its mask is other nodes
+//   Gelu(x) {approximate: none or tanh}          Sum and Mean are Adds
+//   QuantizeLinear(x, scale, [zero]) {axis, [block_size], to: "u8"}, DequantizeLinear likewise to a
+//                        float; what else is quantized (DynamicQuantizeLinear, QLinear*) is written
+//                        with these two, ConvInteger and MatMulInteger
 //   Reshape(x, shape) {allowzero}      Flatten {axis}, Concat {axis}, Gather {axis}
 //   Squeeze(x, [axes])                 Unsqueeze(x, axes), Transpose {[perm]}, Shape {start, [end]}
 //   Slice(x, starts, ends, [axes], [steps])      Pad(x, pads, [value], [axes]) {mode}
 //   ConstantOfShape(shape) {value: Tensor of one element}
 //   Reduce*(x, [axes]) {keepdims, noop_with_empty_axes}
 //   Conv(x, w, [b]) {auto_pad, group, [kernel_shape], [strides], [pads], [dilations]}
+//   ConvInteger(x, w, [x zero], [w zero]) {as Conv}     sums in i32, as those of
+//                        MatMulInteger(a, b, [a zero], [b zero])
+//   ConvTranspose(x, w, [b]) {as Conv, [output_padding], [output_shape]}
 //   MaxPool, AveragePool {auto_pad, ceil_mode, kernel_shape, strides, pads, dilations}, the latter
 //                        {count_include_pad}; pads are absent where auto_pad is not "NOTSET"
 //   Gemm(a, b, [c]) {alpha, beta: double, transA, transB}
-//   BatchNormalization(x, scale, b, mean, var) {epsilon: double}
+//   BatchNormalization(x, scale, b, mean, var) {epsilon: double, [training_mode], [momentum]}: both
+//                        or neither
+//   LayerNormalization(x, scale, [bias]) {axis, epsilon: double, stash_type: "f32"}; its further
+//                        outputs, mean and inverse deviation, have that type
+//   RMSNormalization(x, scale) {as LayerNormalization}: [inverse root] as a second output
+//   NegativeLogLikelihoodLoss(x, target, [weight]) {reduction, [ignore_index]}: a
+//                        SoftmaxCrossEntropyLoss is one of a LogSoftmax
+//   RotaryEmbedding(x, cos, sin, [positions]) {interleaved, [num_heads], rotary_embedding_dim}
 //   Resize(x, [roi], [scales], [sizes]) {mode, coordinate_transformation_mode, nearest_mode, ...};
 //                        an Upsample is one; empty roi, scales or sizes are as good as absent
 //   Split(x, [split]) {axis}           without `split` in equal parts, as many as outputs
 //   TopK(x, k) {axis, largest}         always sorted
 //   EyeLike(x) {k, to: "f32"}          Compress, Unique {[axis]}
+//   ScatterElements {axis, reduction}, ScatterND {reduction: none, add, mul, max or min}
 //   RoiAlign {coordinate_transformation_mode: half_pixel or output_half_pixel, ...}
 //   DFT(x, [length], [axis]) {[axis], inverse, onesided}; an STFT is one of gathered frames
-//   Softmax, LogSoftmax {axis}         over that axis alone (opset 13)
+//   Softmax, LogSoftmax, Hardmax {axis}          over that axis alone (opset 13)
 //
 // Loop(trip_count, condition, carried..., scanned..., captured...) {carried: how many;
 //                        scan_input_axes, scan_output_axes, [scan_input_directions],
@@ -68,7 +83,7 @@ namespace tcc {
   X(SpaceToDepth) X(ReverseSequence) X(Trilu) X(OneHot) X(EyeLike) X(Range) X(Shape) X(Size) \
   X(Constant) X(ConstantOfShape) \
   /* sampling at computed coordinates */ \
-  X(Resize) X(GridSample) X(AffineGrid) X(RoiAlign) X(DeformConv) \
+  X(Resize) X(GridSample) X(AffineGrid) X(RoiAlign) \
   /* order matters: writes to computed places, running results, sorting */ \
   X(ScatterElements) X(ScatterND) X(MaxUnpool) X(CumSum) X(TopK) \
   /* as many results as values say: of constants only */ \
@@ -82,7 +97,7 @@ namespace tcc {
   X(RMSNormalization) X(LpNormalization) X(MeanVarianceNormalization) X(Softmax) X(LogSoftmax) \
   X(Hardmax) X(ReduceMean) X(ReduceSum) X(ReduceMax) X(ReduceMin) X(ReduceProd) X(ReduceL1) \
   X(ReduceL2) X(ReduceLogSum) X(ReduceLogSumExp) X(ReduceSumSquare) X(ArgMax) X(ArgMin) \
-  X(DynamicQuantizeLinear) X(NegativeLogLikelihoodLoss) X(Det) X(DFT) \
+  X(NegativeLogLikelihoodLoss) X(Det) X(DFT) \
   /* control flow */ \
   X(Loop) X(If) X(LSTM) X(GRU) X(RNN) \
   /* a repack that AssignLayouts inserts */ \
