@@ -355,7 +355,7 @@ StatusOr<ExprParser::Operand> ExprParser::CallOperand(ScalarOp op, TypeHint hint
     return InvalidInput("{}{} is not defined for {}", Position(operand.at), row.text,
                         ToString(args[0].dtype()));
   }
-  return Built(operand, CallOf(op, std::move(args)), depth);
+  return Built(std::move(operand), CallOf(op, std::move(args)), depth);
 }
 
 StatusOr<ExprParser::Operand> ExprParser::CastOperand(DType dtype, Operand operand) {
@@ -365,7 +365,7 @@ StatusOr<ExprParser::Operand> ExprParser::CastOperand(DType dtype, Operand opera
     return InvalidInput("{}a cast keeps the lanes; found {} of a value of type {}",
                         Position(operand.at), ToString(dtype), ToString(value.expr.dtype()));
   }
-  return Built(operand, Make<Cast>(dtype, value.expr), value.depth);
+  return Built(std::move(operand), Make<Cast>(dtype, value.expr), value.depth);
 }
 
 StatusOr<ExprParser::Operand> ExprParser::SelectOperand(TypeHint hint, Operand operand) {
@@ -381,7 +381,7 @@ StatusOr<ExprParser::Operand> ExprParser::SelectOperand(TypeHint hint, Operand o
                         ToString(kBool.WithLanes(dtype.lanes())), ToString(asked));
   }
   int depth = std::max({condition.depth, arms[0].depth, arms[1].depth});
-  return Built(operand, SelectOf(condition.expr, arms[0].expr, arms[1].expr), depth);
+  return Built(std::move(operand), SelectOf(condition.expr, arms[0].expr, arms[1].expr), depth);
 }
 
 StatusOr<ExprParser::Operand> ExprParser::RampOperand(Operand operand) {
@@ -391,7 +391,8 @@ StatusOr<ExprParser::Operand> ExprParser::RampOperand(Operand operand) {
   TCC_RETURN_IF_ERROR(cursor_.Expect(","));
   TCC_ASSIGN_OR_RETURN(int64_t lanes, cursor_.Integer("lanes", 2, kMaxLanes));
   int depth = std::max(base.depth, stride.depth);
-  return Built(operand, Make<Ramp>(base.expr, stride.expr, static_cast<int>(lanes)), depth);
+  return Built(std::move(operand), Make<Ramp>(base.expr, stride.expr, static_cast<int>(lanes)),
+               depth);
 }
 
 StatusOr<ExprParser::Operand> ExprParser::ScalarIndex() {
@@ -412,7 +413,8 @@ StatusOr<ExprParser::Operand> ExprParser::BroadcastOperand(TypeHint hint, Operan
     return InvalidInput("{}a broadcast expects a scalar, found a value of type {}",
                         Position(operand.at), ToString(value.expr.dtype()));
   }
-  return Built(operand, Make<Broadcast>(value.expr, static_cast<int>(lanes)), value.depth);
+  return Built(std::move(operand), Make<Broadcast>(value.expr, static_cast<int>(lanes)),
+               value.depth);
 }
 
 }  // namespace tcc
