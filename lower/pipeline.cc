@@ -45,6 +45,8 @@ constexpr Pass kPipeline[] = {
     {"lowered", MarkLowered, "the function is kLowered", "nothing logical is left"},
     {"partition", PartitionLoops, "interiors of partitioned loops have no condition on the loop",
      "before vectors, which would carry masks, and before loops are copied"},
+    {"hoist_partitioned", HoistConditions, "so do those of interiors",
+     "a guard of the edges kept them inside"},
     {"vectorize", VectorizeLoops, "vectorized loops are Ramps",
      "before unrolling, which copies them"},
     {"unroll", UnrollLoops, "indices of local buffers are constants",

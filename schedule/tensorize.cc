@@ -192,6 +192,7 @@ class Matcher {
   Status ExpectWhole(const Expr& value, const Expr& end) {
     int64_t tile = 0;
     std::vector<Var> vars = VarsOf(value);
+    std::erase_if(vars, [](const Var& var) { return var->role != VarRole::kLoop; });
     for (const Var& var : vars) {
       if (auto found = tile_.find(var); found != tile_.end()) tile = found->second;
     }

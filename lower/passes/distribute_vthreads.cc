@@ -1,5 +1,6 @@
 #include <unordered_map>
 
+#include "ir/simplify.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
 #include "lower/passes/passes.h"
@@ -67,7 +68,7 @@ class Distributor {
     TCC_CHECK(allocate.buffer.rank() == 1) << allocate.buffer.var->name << " is not flat yet";
     Buffer versions = allocate.buffer;
     Expr size = versions.shape[0];
-    versions.shape[0] = vthread_.extent * size;
+    versions.shape[0] = Simplify(vthread_.extent * size);
     versions_.emplace(versions.var, size);
     return MakeStmt<Allocate>(versions, Distribute(allocate.body));
   }

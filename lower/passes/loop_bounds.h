@@ -17,6 +17,7 @@ class BoundedMutator : public Mutator {
 
  private:
   Bounds bounds_;
+  std::vector<const For*> threads_;  // threadIdx loops round the current statement
 };
 
 // 0 .. extent - 1, as far as the extent is bounded.

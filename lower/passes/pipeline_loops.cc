@@ -178,7 +178,7 @@ class LoopPipeliner {
   Stmt Allocated(Stmt stmt) const {
     for (const Buffer& buffer : body_.others) stmt = MakeStmt<Allocate>(buffer, stmt);
     for (Buffer buffer : body_.staged) {
-      buffer.shape[0] = buffer.shape[0] * buffer.versions;
+      buffer.shape[0] = Simplify(buffer.shape[0] * buffer.versions);
       buffer.versions = {};
       stmt = MakeStmt<Allocate>(buffer, stmt);
     }

@@ -60,7 +60,7 @@ TEST_CASE("a vthread loop becomes copies between barriers, with a version of eac
     fn f(A: f32[12], B: f32[12]) scheduled {
       alloc S: f32[12] shared
       for t in 0..4 threadIdx.x @t {
-        alloc R: f32[3 * 1] local
+        alloc R: f32[3] local
         for v in 0..3 unrolled @v.0 {
           R[v * 1 + 0] = A[v * 4 + t]
           S[v * 4 + t] = R[v * 1 + 0] * 2.0

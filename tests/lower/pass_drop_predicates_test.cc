@@ -84,3 +84,26 @@ TEST_CASE("with a free size only what holds for every value is dropped", "[lower
   Function got = DropPredicates(ParsedFunction(text("i0 * t + i1 < 7, i1 < t - 1")));
   CHECK(EqualUpToNames(got, ParsedFunction(text("i1 < t - 1"))));
 }
+
+TEST_CASE("a thread variable is bounded by the innermost loop of its axis round a leaf",
+          "[lower][passes]") {
+  // Inside the loop over u there are 8 threads, so t runs to 7 and its guard must stay.
+  CheckPass(DropPredicates, R"(
+    fn f(A: f32[8], B: f32[8]) scheduled {
+      for t in 0..4 threadIdx.x @b/t { for u in 0..8 threadIdx.x @b/u {
+        block b(i: spatial 8 = u) guard (t < 4, u < 8) { B[i] = A[i] }
+      } }
+      for t in 0..4 threadIdx.x @c/t { for u in 0..1 @c/u {
+        block c(i: spatial 8 = t) guard (t < 4) { B[i] = A[i] + 1.0 }
+      } }
+    })",
+            R"(
+    fn f(A: f32[8], B: f32[8]) scheduled {
+      for t in 0..4 threadIdx.x @b/t { for u in 0..8 threadIdx.x @b/u {
+        block b(i: spatial 8 = u) guard (t < 4) { B[i] = A[i] }
+      } }
+      for t in 0..4 threadIdx.x @c/t { for u in 0..1 @c/u {
+        block c(i: spatial 8 = t) { B[i] = A[i] + 1.0 }
+      } }
+    })");
+}

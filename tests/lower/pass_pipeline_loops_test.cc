@@ -77,7 +77,7 @@ TEST_CASE("copies run ahead of their uses into versions of their own",
   Function after = PipelineLoops(before);
   CHECK(Print(after) == Print(ParsedFunction(R"(
     fn f(A: f32[10], B: f32[10]) scheduled {
-      alloc S: f32[2 * 3]
+      alloc S: f32[6]
       if 0 < 5 { for a in 0..2 @a.ahead0 { S[0 mod 3 * 2 + a] = A[0 * 2 + a] } }
       if 1 < 5 { for a in 0..2 @a.ahead1 { S[1 mod 3 * 2 + a] = A[1 * 2 + a] } }
       for k in 0..5 partitioned @k {
@@ -106,7 +106,7 @@ TEST_CASE("values on their way through registers are stored after the uses",
   std::string text = Print(after);
   size_t loop = text.find("for k ");
   REQUIRE(loop != std::string::npos);
-  size_t load = text.find("R[r]", loop);
+  size_t load = text.find("R[", loop);
   size_t use = text.find("B[", loop);
   size_t store = text.find("S[(k + 1)", loop);
   CHECK(load < use);
@@ -130,13 +130,13 @@ TEST_CASE("a pipelined matmul is right with any number of stages, also more than
 
 TEST_CASE("the steady state has one barrier, one wait, and copies without a condition on the end",
           "[lower][passes][pipeline]") {
-  Function mm = MatmulFunction(12, 8, 24);
-  Function plain = CheckThreaded(mm, ScheduledBy(mm, MatmulTrace(1, "pipelined", 2)));
+  Function mm = MatmulFunction(12, 8, 72);
+  Function plain = CheckThreaded(mm, ScheduledBy(mm, MatmulTrace(1, "pipelined", 6)));
   CHECK(CountUnder(SteadyLoop(plain), StmtKind::kBarrier) == 2);
   for (int stages : {2, 3, 4}) {
     INFO(stages << " stages");
     Function lowered =
-        CheckThreaded(mm, ScheduledBy(mm, MatmulTrace(stages, "pipelined_async", 2)));
+        CheckThreaded(mm, ScheduledBy(mm, MatmulTrace(stages, "pipelined_async", 6)));
     Stmt steady = SteadyLoop(lowered);
     REQUIRE(steady);
     CHECK(AsConstant(steady.as<For>()->extent) == 12 - (stages - 1));
@@ -144,12 +144,12 @@ TEST_CASE("the steady state has one barrier, one wait, and copies without a cond
     CHECK(CountUnder(steady, StmtKind::kAsyncWait) == 1);
     CHECK(CountUnder(steady, StmtKind::kAsyncCommit) == 1);
     CHECK(CountUnder(steady, StmtKind::kAsyncCopy) == 2);
-    // Shared memory: A_s 6 x 2 and B_s 2 x 4, a version a stage.
+    // Shared memory: A_s 6 x 6 and B_s 6 x 4, a version a stage.
     int64_t cells = 0;
     for (const Buffer& buffer : DeclaredBuffers(lowered)) {
       if (buffer.scope == Scope::kShared) cells += AsConstant(buffer.shape[0]).value();
     }
-    CHECK(cells == stages * (6 * 2 + 2 * 4));
+    CHECK(cells == stages * (6 * 6 + 6 * 4));
   }
 }
 
