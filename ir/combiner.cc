@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "ir/attention_combiner.h"
 #include "ir/substitute.h"
 #include "ir/support/check.h"
 
@@ -16,6 +17,8 @@ struct Parts {
   std::vector<Var> lhs;
   std::vector<Var> rhs;
   std::vector<Expr> results;
+  std::vector<Expr> direct = {};
+  std::vector<Ref<CombinerNode>> direct_ops = {};
 };
 
 Parts ParametersFor(std::vector<Expr> identities) {
@@ -43,6 +46,8 @@ Combiner Interned(const std::string& name, const std::function<Parts()>& build) 
   node->lhs = std::move(parts.lhs);
   node->rhs = std::move(parts.rhs);
   node->results = std::move(parts.results);
+  node->direct = std::move(parts.direct);
+  node->direct_ops = std::move(parts.direct_ops);
   Combiner combiner(node);
   table->emplace(name, combiner);
   return combiner;
@@ -75,7 +80,8 @@ Combiner ArgBest(const std::string& name, const Expr& worst, TieBreak tie,
   std::string full = name + (tie == TieBreak::kFirst ? "_first_" : "_last_") + ToString(dtype);
   return Interned(full, [&] {
     Parts parts = ParametersFor({worst, IntConst(kInt64, -1)});
-    const auto& [identities, a, b, results] = parts;
+    const std::vector<Var>& a = parts.lhs;
+    const std::vector<Var>& b = parts.rhs;
     Expr ordered = tie == TieBreak::kFirst ? Expr(b[1]) < Expr(a[1]) : Expr(b[1]) > Expr(a[1]);
     Expr tied = BothOf(Make<Eq>(a[0], b[0]), ordered);
     Expr take = EitherOf(better(b[0], a[0]), tied);
@@ -143,22 +149,46 @@ Combiner ArgMinCombiner(DType dtype, TieBreak tie) {
   return ArgBest("argmin", Highest(dtype), tie, [](const Expr& x, const Expr& y) { return x < y; });
 }
 
-Combiner SoftmaxCombiner(DType dtype) {
-  return Interned("softmax_" + ToString(dtype), [&] {
-    Parts parts = ParametersFor({Lowest(dtype), Const(dtype, 0)});
-    const auto& [identities, a, b, results] = parts;
+namespace {
+
+// (maximum, sums...): each sum is of terms that are scaled by e^(their score - the maximum).
+Combiner ScaledSums(const std::string& name, DType dtype, size_t sums) {
+  Combiner max = MaxCombiner(dtype);
+  Combiner sum = SumCombiner(dtype);
+  return Interned(name + "_" + ToString(dtype), [&] {
+    std::vector<Expr> identities = {Lowest(dtype)};
+    identities.resize(1 + sums, Const(dtype, 0));
+    Parts parts = ParametersFor(identities);
+    const std::vector<Var>& a = parts.lhs;
+    const std::vector<Var>& b = parts.rhs;
     Expr maximum = MaxOf(a[0], b[0]);
-    Expr sum = a[1] * CallOf(ScalarOp::kExpDiff, {a[0], maximum}) +
-               b[1] * CallOf(ScalarOp::kExpDiff, {b[0], maximum});
-    parts.results = {maximum, sum};
+    parts.results = {maximum};
+    parts.direct = {b[0]};
+    parts.direct_ops = {max};
+    for (size_t e = 1; e <= sums; ++e) {
+      parts.results.push_back(a[e] * CallOf(ScalarOp::kExpDiff, {a[0], maximum}) +
+                              b[e] * CallOf(ScalarOp::kExpDiff, {b[0], maximum}));
+      parts.direct.push_back(b[e] * CallOf(ScalarOp::kExpDiff, {b[0], a[0]}));
+      parts.direct_ops.push_back(sum);
+    }
     return parts;
   });
+}
+
+}  // namespace
+
+Combiner SoftmaxCombiner(DType dtype) {
+  return ScaledSums("softmax", dtype, 1);
+}
+Combiner AttentionCombiner(DType dtype) {
+  return ScaledSums("attention", dtype, 2);
 }
 
 Combiner WelfordCombiner(DType dtype) {
   return Interned("welford_" + ToString(dtype), [&] {
     Parts parts = ParametersFor({Const(dtype, 0), Const(dtype, 0), Const(dtype, 0)});
-    const auto& [identities, a, b, results] = parts;
+    const std::vector<Var>& a = parts.lhs;
+    const std::vector<Var>& b = parts.rhs;
     // Chan, Golub, LeVeque 1979; the share is 0 where both counts are.
     Expr count = a[0] + b[0];
     Expr share =

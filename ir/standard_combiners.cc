@@ -1,5 +1,7 @@
 #include "ir/standard_combiners.h"
 
+#include "ir/attention_combiner.h"
+
 namespace tcc {
 namespace {
 
@@ -35,6 +37,7 @@ constexpr Row kRows[] = {
     {"argmin_first_", IsOrdered, [](DType t) { return ArgMinCombiner(t, TieBreak::kFirst); }},
     {"argmin_last_", IsOrdered, [](DType t) { return ArgMinCombiner(t, TieBreak::kLast); }},
     {"softmax_", IsFloat, SoftmaxCombiner},
+    {"attention_", IsFloat, AttentionCombiner},
     {"welford_", IsFloat, WelfordCombiner},
 };
 

@@ -2,6 +2,7 @@
 
 #include "ir/visitor.h"
 #include "schedule/guard.h"
+#include "schedule/reduction_nest.h"
 
 namespace tcc {
 namespace {
@@ -14,6 +15,13 @@ Status CheckSpatial(const char* step, const Function& fn, const LoopRef& loop) {
   if (FeedsReduction(*LoopAt(path))) {
     return InvalidInput("{}: loop '{}' feeds a reduction; expected a loop of spatial axes", step,
                         loop);
+  }
+  for (const Ref<Block>& block : BlocksOf(path.back())) {
+    if (!FeedsUnsharedAxis(*LoopAt(path), *block)) continue;
+    return InvalidInput(
+        "{}: loop '{}' feeds an axis that some outputs of block '{}' lack; "
+        "decompose_tuple it first",
+        step, loop, block->name);
   }
   return OkStatus();
 }

@@ -39,9 +39,10 @@ struct Bind {
 };
 
 // Refused: a loop that is not serial; for all but Unroll and Partition a loop that feeds a
-// reduction (Bind to threadIdx too: cross-thread reductions go through RFactor); Vectorize of a
-// loop that holds another bound loop or a serial loop's allocation; Bind to a kind that is no
-// hardware index, or of a threadIdx or vthread loop that occurs in the origin of a shared window.
+// reduction (Bind to threadIdx too: cross-thread reductions go through RFactor) or an axis that
+// some outputs of a tuple lack (DecomposeTuple); Vectorize of a loop that holds another bound loop
+// or a serial loop's allocation; Bind to a kind that is no hardware index, or of a threadIdx or
+// vthread loop that occurs in the origin of a shared window.
 StatusOr<Constraints> CheckParallel(const Function& fn, const Parallel& step);
 StatusOr<Constraints> CheckVectorize(const Function& fn, const Vectorize& step);
 StatusOr<Constraints> CheckUnroll(const Function& fn, const Unroll& step);

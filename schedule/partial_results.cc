@@ -8,18 +8,6 @@
 namespace tcc {
 namespace {
 
-// Threads that share a buffer all write into it.
-std::vector<Ref<For>> WithThreads(const std::vector<Ref<For>>& moving,
-                                  const std::vector<Ref<For>>& above, Scope scope) {
-  std::vector<Ref<For>> all;
-  for (const Ref<For>& loop : above) {
-    bool thread = IsThreadIdx(loop->for_kind) || loop->for_kind == ForKind::kVthread;
-    if (scope == Scope::kShared && thread) all.push_back(loop);
-  }
-  all.insert(all.end(), moving.begin(), moving.end());
-  return all;
-}
-
 Stmt AllocateRound(const std::vector<Buffer>& buffers, Stmt body) {
   for (size_t i = buffers.size(); i-- > 0;) body = MakeStmt<Allocate>(buffers[i], body);
   return body;
@@ -52,14 +40,28 @@ Path PathAbove(const ReductionNest& found) {
   return Path(found.path.begin(), nest);
 }
 
+std::vector<Ref<For>> MovingWithThreads(const std::vector<Ref<For>>& moving,
+                                        const ReductionNest& found,
+                                        const std::vector<Ref<For>>& outer, Scope scope) {
+  std::vector<Ref<For>> all;
+  for (const auto* loops : {&found.above, &outer}) {
+    for (const Ref<For>& loop : *loops) {
+      bool thread = IsThreadIdx(loop->for_kind) || loop->for_kind == ForKind::kVthread;
+      if (scope == Scope::kShared && thread) all.push_back(loop);
+    }
+  }
+  all.insert(all.end(), moving.begin(), moving.end());
+  return all;
+}
+
 Status PlaceBuffers(const Block& block, const ReductionNest& found,
                     const std::vector<Ref<For>>& moving, std::vector<Buffer>& buffers) {
   bool at_root = found.above.empty() && moving.size() == found.loops.size();
   if (at_root) return OkStatus();
   std::vector<Access> writes = WritesOf(block);
   for (size_t e = 0; e < buffers.size(); ++e) {
-    TCC_ASSIGN_OR_RETURN(
-        Box box, RegionOf(block, writes[e], WithThreads(moving, found.above, buffers[e].scope)));
+    TCC_ASSIGN_OR_RETURN(Box box, RegionOf(block, writes[e],
+                                           MovingWithThreads(moving, found, {}, buffers[e].scope)));
     buffers[e].window = {box.origin, box.size};
   }
   return OkStatus();

@@ -17,6 +17,12 @@ Status ExpectFixedExtent(const char* step, const For& loop, const ReductionNest&
 // The statements above the nest.
 Path PathAbove(const ReductionNest& found);
 
+// The loops that move while a buffer of that scope lives: `moving`, and for a shared one the thread
+// loops above the nest and among `outer`.
+std::vector<Ref<For>> MovingWithThreads(const std::vector<Ref<For>>& moving,
+                                        const ReductionNest& found,
+                                        const std::vector<Ref<For>>& outer, Scope scope);
+
 // Gives each buffer the window that `block`, a leaf that writes them in their order, writes while
 // the `moving` loops run: at the root of the function, where no loop is above, the whole buffer.
 // Error: an index that is not affine in the moving loops.

@@ -54,6 +54,23 @@ Status ExpectPlainLoops(const char* step, const ReductionNest& found) {
 
 }  // namespace
 
+namespace {
+
+// Of the leading spatial loops those down to the last bound one: what a thread or thread block does
+// stays with it, and its partial results are its own.
+size_t BoundPrefix(const std::vector<Ref<For>>& loops, const Block& block) {
+  size_t prefix = 0;
+  for (size_t i = 0; i < loops.size() && RoleOf(*loops[i], block) == LoopRole::kSpatial; ++i) {
+    ForKind kind = loops[i]->for_kind;
+    bool bound = IsBlockIdx(kind) || IsThreadIdx(kind) || kind == ForKind::kVthread ||
+                 kind == ForKind::kParallel;
+    if (bound) prefix = i + 1;
+  }
+  return prefix;
+}
+
+}  // namespace
+
 StatusOr<ReductionNest> FindReduction(const char* step, const Function& fn,
                                       const std::string& block) {
   ReductionNest found;
@@ -63,6 +80,10 @@ StatusOr<ReductionNest> FindReduction(const char* step, const Function& fn,
   if (!found.reduce) return InvalidInput("{}: block '{}' is no reduction", step, block);
   found.nest = NestOf(found.path);
   found.loops = LoopsFrom(found.path, found.nest);
+  for (size_t i = BoundPrefix(found.loops, *found.block); i > 0; --i) {
+    found.nest = found.loops[0]->body;
+    found.loops.erase(found.loops.begin());
+  }
   found.above = LoopsOn(found.path);
   found.above.resize(found.above.size() - found.loops.size());
   TCC_RETURN_IF_ERROR(ExpectPlainLoops(step, found));
@@ -90,6 +111,14 @@ std::vector<Var> UnsharedAxes(const Block& block) {
     if (any && !all) axes.push_back(iter.var);
   }
   return axes;
+}
+
+bool FeedsUnsharedAxis(const For& loop, const Block& block) {
+  std::vector<Var> axes = UnsharedAxes(block);
+  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+    return std::find(axes.begin(), axes.end(), iter.var) != axes.end() &&
+           UsesVar(iter.binding, loop.var);
+  });
 }
 
 Status ExpectSharedAxes(const char* step, const Block& block) {

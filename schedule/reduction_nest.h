@@ -14,7 +14,8 @@ LoopRole RoleOf(const For& loop, const Block& block);
 std::vector<Ref<For>> LoopsFrom(const Path& path, const Stmt& nest);
 
 // A reduction that a step takes apart: the block, the loops of its nest from the outermost one that
-// goes round no other block, and the loops further out.
+// goes round no other block, and the loops further out. Leading spatial loops that are bound
+// (parallel, blockIdx, threadIdx, vthread), and what is round them, count as further out.
 struct ReductionNest {
   Ref<Block> block;
   const Reduce* reduce = nullptr;  // the block's body
@@ -39,6 +40,8 @@ bool Indexes(const Access& access, const Var& iter);
 // kTensor, where the spatial ones stand outside the others: every value of d repeats m and l.
 // DecomposeTuple and RFactorTile give it a form whose loops may move.
 std::vector<Var> UnsharedAxes(const Block& block);
+// Whether a variable of UnsharedAxes has the loop in its binding.
+bool FeedsUnsharedAxis(const For& loop, const Block& block);
 // "step: block 'core' updates outputs of different axes; decompose_tuple it first", or OK.
 Status ExpectSharedAxes(const char* step, const Block& block);
 

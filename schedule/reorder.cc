@@ -5,6 +5,7 @@
 
 #include "ir/support/check.h"
 #include "schedule/guard.h"
+#include "schedule/reduction_nest.h"
 
 namespace tcc {
 namespace {
@@ -65,6 +66,22 @@ Status ExpectOrderKept(const std::vector<Ref<For>>& before, const std::vector<Re
   return OkStatus();
 }
 
+// Where outputs differ in their axes, every value of such an axis repeats the whole reduction.
+Status ExpectTuplesRepeated(const std::vector<Ref<For>>& after, const Stmt& body) {
+  for (const Ref<Block>& block : BlocksOf(body)) {
+    bool reducing = false;
+    for (const Ref<For>& loop : after) {
+      reducing = reducing || Feeds(*loop, *block, IterKind::kReduce);
+      if (!reducing || !FeedsUnsharedAxis(*loop, *block)) continue;
+      return InvalidInput(
+          "reorder: loop '{}' of an axis that some outputs of block '{}' lack "
+          "would go inside its reduction; decompose_tuple it first",
+          loop->key, block->name);
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step) {
@@ -82,8 +99,7 @@ StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step) {
   bool reduces = false;
   auto mixes = [](const For& loop) {
     for (const Ref<Block>& block : BlocksOf(loop.body)) {
-      if (Feeds(loop, *block, IterKind::kReduce) && Feeds(loop, *block, IterKind::kSpatial))
-        return true;
+      if (RoleOf(loop, *block) == LoopRole::kBoth) return true;
     }
     return false;
   };
@@ -112,7 +128,9 @@ StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step) {
   for (const Ref<For>& loop : chain) {
     TCC_RETURN_IF_ERROR(ExpectCarriesNothing("reorder", fn, *loop));
   }
-  TCC_RETURN_IF_ERROR(ExpectOrderKept(chain, Reordered(fn, chain, step.loops)));
+  std::vector<Ref<For>> order = Reordered(fn, chain, step.loops);
+  TCC_RETURN_IF_ERROR(ExpectOrderKept(chain, order));
+  TCC_RETURN_IF_ERROR(ExpectTuplesRepeated(order, chain.back()->body));
   return Constraints{};
 }
 

@@ -17,7 +17,8 @@ struct Reorder {
 // Refused: fewer than two loops, a loop twice, a bound loop, a chain with something between its
 // loops, and a loop that feeds a reduction while the chain holds several blocks (an initialisation
 // would move into or out of it); a loop that feeds spatial and reduce variables alike (after a
-// fusion), since the order of such loops decides which instance of a reduction comes first.
+// fusion), since the order of such loops decides which instance of a reduction comes first; a loop
+// of an axis that some outputs of a tuple lack inside the reduction (DecomposeTuple).
 StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step);
 Function ApplyReorder(const Function& fn, const Reorder& step);
 

@@ -22,7 +22,7 @@ struct Plan {
   Ref<Block> block;  // the partial one
 };
 
-std::vector<Expr> WithIndex(std::vector<Expr> list, int axis, const Expr& index) {
+std::vector<Expr> WithIndex(std::vector<Expr> list, int64_t axis, const Expr& index) {
   list.insert(axis < 0 ? list.end() : list.begin() + axis, index);
   return list;
 }
@@ -46,7 +46,7 @@ Status ExpectNames(const Function& fn, const RFactor& step, const Reduce& reduce
   }
   for (size_t e = 0; e < reduce.outputs.size(); ++e) {
     TCC_RETURN_IF_ERROR(ExpectFree("rfactor", fn, PartialName(step.name, reduce, e)));
-    int rank = static_cast<int>(reduce.outputs[e].indices.size());
+    int64_t rank = static_cast<int64_t>(reduce.outputs[e].indices.size());
     if (step.axis < -1 || step.axis > rank) {
       return InvalidInput("rfactor: dimension {} of '{}'; expected -1 to {}", step.axis,
                           reduce.outputs[e].buffer->name, rank);

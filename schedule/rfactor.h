@@ -25,7 +25,7 @@ struct RFactor {
   LoopRef loop;
   // Where the new dimension stands in the partial results: before dimension `axis` of the output,
   // or last where it is -1.
-  int axis = 0;
+  int64_t axis = 0;
   Scope scope = Scope::kGlobal;
   std::string name;  // of the partial block and its buffer; buffers of a tuple: name.0, name.1, ...
   auto Fields() { return std::tie(block, loop, axis, scope, name); }

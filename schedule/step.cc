@@ -1,6 +1,5 @@
 #include "schedule/step.h"
 
-#include <absl/strings/numbers.h>
 #include <fmt/ranges.h>
 
 #include <charconv>
@@ -21,8 +20,8 @@ constexpr std::string_view kStepNames[] = {
 std::string PrintField(const std::string& text) {
   return text;
 }
-std::string PrintField(int number) {
-  return std::to_string(number);
+std::string PrintField(TileForm form) {
+  return std::string(ToString(form));
 }
 std::string PrintField(ForKind kind) {
   return std::string(ToString(kind));
@@ -63,9 +62,13 @@ class FieldReader {
     field = Word();
     if (field.empty()) Fail("expected a name");
   }
-  void Read(int& number) {
+  void Read(TileForm& form) {
     std::string word = Word();
-    if (!absl::SimpleAtoi(word, &number)) Fail("'" + word + "' is no number");
+    if (auto parsed = ParseTileForm(word)) {
+      form = *parsed;
+    } else {
+      Fail("'" + word + "' is no form of a tile");
+    }
   }
   void Read(ForKind& kind) {
     std::string word = Word();

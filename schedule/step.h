@@ -8,12 +8,14 @@
 #include "schedule/cache.h"
 #include "schedule/compute_at.h"
 #include "schedule/decompose_reduction.h"
+#include "schedule/decompose_tuple.h"
 #include "schedule/fuse.h"
 #include "schedule/loop_kind.h"
 #include "schedule/prefetch.h"
 #include "schedule/prepack.h"
 #include "schedule/reorder.h"
 #include "schedule/rfactor.h"
+#include "schedule/rfactor_tile.h"
 #include "schedule/rolling_buffer.h"
 #include "schedule/software_pipeline.h"
 #include "schedule/split.h"
@@ -39,7 +41,9 @@ namespace tcc {
   X(ComputeAt, "compute_at")                   \
   X(ReverseComputeAt, "reverse_compute_at")    \
   X(DecomposeReduction, "decompose_reduction") \
+  X(DecomposeTuple, "decompose_tuple")         \
   X(RFactor, "rfactor")                        \
+  X(RFactorTile, "rfactor_tile")               \
   X(TransformLayout, "transform_layout")       \
   X(Prepack, "prepack")                        \
   X(RollingBuffer, "rolling_buffer")           \

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/attention_combiner.h"
 #include "ir/interpreter.h"
 #include "tests/ir/by_hand.h"
 
@@ -133,4 +134,56 @@ TEST_CASE("Welford merges means and squared differences", "[ir][combiner]") {
   CheckLaws(welford, {{1, 2, 0}, {1, -7, 0}, {3, 4, 2.5}}, 1e-14);
   Tuple merged = Merged(welford, Merged(welford, {1, 1, 0}, {1, 2, 0}), {1, 6, 0});
   CheckSame(merged, {3, 3, 14}, 1e-15);
+}
+
+TEST_CASE("attention merges weighted sums of values, masked tiles included", "[ir][combiner]") {
+  Combiner attention = AttentionCombiner(kFloat64);
+  CheckLaws(attention,
+            {{0.5, 1, 2}, {-3, 2.5, -1}, {800, 1, 7}, {-kInfinity, 1, 3}, {-kInfinity, 0, 0}},
+            1e-14);
+  Tuple merged = Merged(attention, {1, 1, 10}, {3, 1, 20});
+  double share = std::exp(-2.0);
+  CheckSame(merged, {3, 1 + share, 20 + 10 * share}, 1e-15);
+}
+
+namespace {
+
+// An expression over the parameters of a combiner.
+double Value(const Combiner& combiner, const Expr& expr, const Tuple& lhs, const Tuple& rhs) {
+  auto* only = new CombinerNode;
+  only->name = combiner->name;
+  only->identities = combiner->identities;
+  only->lhs = combiner->lhs;
+  only->rhs = combiner->rhs;
+  only->results = std::vector<Expr>(combiner.arity(), Const(kFloat64, 0));
+  only->results[0] = expr;
+  return Merged(Combiner(only), lhs, rhs)[0];
+}
+
+}  // namespace
+
+TEST_CASE("the direct form of a tuple gives what combining one by one gives", "[ir][combiner]") {
+  for (const Combiner& combiner : {SoftmaxCombiner(kFloat64), AttentionCombiner(kFloat64)}) {
+    REQUIRE(combiner->direct.size() == combiner.arity());
+    for (const std::vector<double>& scores : std::vector<std::vector<double>>{
+             {0.5, 3, -2}, {-kInfinity, 1}, {2, -kInfinity}, {-kInfinity, -kInfinity}, {}}) {
+      Tuple combined = Identity(combiner);
+      Tuple direct = Identity(combiner);
+      std::vector<Tuple> inputs;
+      for (double score : scores) {
+        Tuple input = {score, 1, score == 3 ? 0.25 : 5};
+        input.resize(combiner.arity());
+        inputs.push_back(input);
+        combined = Merged(combiner, combined, input);
+      }
+      for (size_t e = 0; e < combiner.arity(); ++e) {
+        Combiner plain(combiner->direct_ops[e].get());
+        for (const Tuple& input : inputs) {
+          double term = Value(combiner, combiner->direct[e], direct, input);
+          direct[e] = Merged(plain, {direct[e]}, {term})[0];
+        }
+      }
+      CheckSame(direct, combined, 1e-15);
+    }
+  }
 }

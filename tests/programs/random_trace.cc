@@ -44,9 +44,16 @@ class Proposer {
       case 12:
         return ReverseComputeAt{AnyBlock(), AnyLoop()};
       case 13:
-        if (random_.OneIn(2))
-          return RFactor{AnyBlock(), AnyLoop(), AnyAxis(), AnyScope(), NewName()};
-        return DecomposeReduction{AnyBlock(), AnyLoop()};
+        switch (random_.Below(4)) {
+          case 0:
+            return RFactor{AnyBlock(), AnyLoop(), AnyAxis(), AnyScope(), NewName()};
+          case 1:
+            return RFactorTile{AnyBlock(), AnyLoop(), AnyForm(), AnyScope(), NewName()};
+          case 2:
+            return DecomposeTuple{AnyBlock()};
+          default:
+            return DecomposeReduction{AnyBlock(), AnyLoop()};
+        }
       case 14:
         return random_.OneIn(2) ? Step(Unroll{AnyLoop()}) : Step(Vectorize{AnyLoop()});
       case 15:
@@ -77,7 +84,8 @@ class Proposer {
   std::string AnyBlock() { return Pick(blocks_); }
   std::string AnyBuffer() { return Pick(buffers_); }
   Scope AnyScope() { return random_.OneIn(2) ? Scope::kLocal : Scope::kGlobal; }
-  int AnyAxis() { return static_cast<int>(random_.Between(-1, 2)); }
+  TileForm AnyForm() { return random_.OneIn(3) ? TileForm::kCombined : TileForm::kDirect; }
+  int64_t AnyAxis() { return random_.Between(-1, 2); }
   std::string NewName() { return "c" + std::to_string(trace_.steps.size()); }
 
   // Loops come in pre-order, so the next one is often the child.

@@ -51,6 +51,24 @@ Function RandomConv(Random& random) {
   return ConvFunction(shape);
 }
 
+Function RandomAttention(Random& random) {
+  constexpr double kThresholds[] = {-1e9, 0, 0.7, 1e9};
+  AttentionShape shape{.queries = random.Between(1, 6),
+                       .keys = Extent(random),
+                       .depth = random.Between(1, 3),
+                       .width = random.Between(1, 5)};
+  shape.blind = random.OneIn(2) ? random.Between(0, shape.keys) : 0;
+  shape.threshold = kThresholds[random.Below(std::size(kThresholds))];
+  return AttentionFunction(shape);
+}
+
+// What brings the reduction of attention into the loop over queries, with its keys in tiles.
+#define TCC_ATTENTION_TILES   \
+  "split out/i [i1]\n"        \
+  "compute_at core out/i.0\n" \
+  "split core/t [k1]\n"       \
+  "reorder [core/d, core/t.0, core/i, core/t.1]\n"
+
 constexpr Row kRows[] = {
     {"matmul, caches at two depths", RandomMatmul, R"(
 split mm/i [i1, i2]
@@ -189,6 +207,144 @@ bind B_s/(ax0*ax1).1 threadIdx.y
 bind B_s/(ax0*ax1).2 threadIdx.x
 decompose_reduction mm mm/k.0
 )"},
+    {"softmax, partial results for lanes",
+     [](Random& random) { return SoftmaxFunction(Extent(random), Extent(random)); }, R"(
+split out/i [i1]
+compute_at stat out/i.0
+split stat/j [k1, k2]
+rfactor stat stat/j.2 -1 local stat_p
+rfactor stat_p stat_p/j.0 0 global stat_q
+vectorize stat_q/j.2
+vectorize stat_q.init/j.2
+parallel stat_q/j.0
+unroll stat/j.2
+split out/j [j1]
+vectorize out/j.1
+parallel out/i.0
+)"},
+    {"softmax, a tile's direct result",
+     [](Random& random) { return SoftmaxFunction(Extent(random), Extent(random)); }, R"(
+split stat/j [k1, k2]
+split stat/i [i1]
+reorder [stat/i.0, stat/j.0, stat/i.1, stat/j.1, stat/j.2]
+rfactor_tile stat stat/j.0 direct local stat_p
+rfactor stat_p.1 stat_p.1/j.2 -1 local stat_l
+vectorize stat_l/j.2
+split stat_p.0/i.1 [s]
+reorder [stat_p.0/j.1, stat_p.0/i.1.1]
+)"},
+    {"matmul, a tile's combined result", RandomMatmul, R"(
+split mm/i [i1]
+split mm/j [j1]
+split mm/k [k1, k2]
+reorder [mm/i.0, mm/j.0, mm/k.0, mm/k.1, mm/k.2, mm/i.1, mm/j.1]
+rfactor_tile mm mm/k.0 combined local mm_p
+vectorize mm_p/j.1
+rfactor mm_p mm_p/k.2 0 local mm_q
+)"},
+    {"softmax across threads",
+     [](Random& random) { return SoftmaxFunction(Extent(random), Extent(random)); }, R"(
+split stat/j [k1]
+split stat/i [i1]
+reorder [stat/i.0, stat/i.1, stat/j.1, stat/j.0]
+bind stat/i.0 blockIdx.x
+bind stat/i.1 threadIdx.y
+rfactor stat stat/j.1 0 shared stat_p
+bind stat_p/j.1 threadIdx.x
+bind stat_p.init/j.1 threadIdx.x
+fuse out/i out/j
+split out/(i*j) [j1]
+bind out/(i*j).0 blockIdx.x
+bind out/(i*j).1 threadIdx.x
+)"},
+    {"softmax in one launch, rows across threads",
+     [](Random& random) { return SoftmaxFunction(Extent(random), Extent(random)); }, R"(
+bind out/i blockIdx.x
+set_scope m shared
+set_scope l shared
+split out/j [j1]
+bind out/j.1 threadIdx.x
+compute_at stat out/i
+split stat/j [k1]
+rfactor stat stat/j.1 0 shared stat_p
+bind stat_p/j.1 threadIdx.x
+bind stat_p.init/j.1 threadIdx.x
+)"},
+    {"attention, one by one", RandomAttention, R"(
+split core/t [k1, k2]
+reorder [core/d, core/t.0, core/i, core/t.1]
+decompose_tuple core
+vectorize core/d
+)"},
+    {"attention, one by one for tiles of queries", RandomAttention, TCC_ATTENTION_TILES R"(
+decompose_tuple core
+compute_at logits core/t.0
+compute_at scores core/t.0
+split core/d [s]
+vectorize core/d.1
+parallel out/i.0
+)"},
+    {"attention, flash", RandomAttention, TCC_ATTENTION_TILES R"(
+rfactor_tile core core/t.0 direct local core_p
+compute_at logits core/t.0
+compute_at scores core/t.0
+split core_p.2/d [s]
+reorder [core_p.2/i, core_p.2/d.0, core_p.2/t.1, core_p.2/d.1]
+vectorize core_p.2/d.1
+vectorize core.0/i
+split core_p.map0/t.1 [j1]
+vectorize core_p.map0/t.1.1
+split core_p.0/t.1 [j2]
+rfactor core_p.0 core_p.0/t.1.1 -1 local core_m
+vectorize core_m/t.1.1
+split scores/t [s]
+decompose_reduction scores scores/e
+parallel out/i.0
+)"},
+    {"attention, flash on threads, a row a thread", RandomAttention, R"(
+split out/i [i1]
+bind out/i.0 blockIdx.x
+bind out/i.1 threadIdx.x
+set_scope m local
+set_scope l local
+set_scope acc local
+compute_at core out/i.1
+split core/t [k1]
+reorder [core/d, core/t.0]
+rfactor_tile core core/t.0 direct local core_p
+set_scope logits local
+compute_at logits core/t.0
+set_scope scores local
+compute_at scores core/t.0
+)"},
+    {"attention, flash on threads, all in shared memory", RandomAttention, R"(
+split out/i [i1]
+bind out/i.0 blockIdx.x
+bind out/i.1 threadIdx.y
+bind out/d threadIdx.x
+set_scope m shared
+set_scope l shared
+set_scope acc shared
+compute_at core out/i.0
+split core/t [k1]
+reorder [core/d, core/t.0, core/i, core/t.1]
+rfactor_tile core core/t.0 direct shared core_p
+set_scope logits shared
+compute_at logits core/t.0
+set_scope scores shared
+compute_at scores core/t.0
+bind scores/i threadIdx.y
+bind logits/t threadIdx.x
+bind core.0/i threadIdx.y
+bind core/i threadIdx.y
+bind core/d threadIdx.x
+bind core_p.2/i threadIdx.y
+bind core_p.2/d threadIdx.x
+bind core_p.2.init/d threadIdx.x
+bind core_p.map0/t.1 threadIdx.x
+bind core_p.0/i threadIdx.x
+bind core.init/d threadIdx.x
+)"},
 };
 
 }  // namespace
@@ -246,6 +402,42 @@ fn softmax(X: f32[{0}, {1}], Y: f32[{0}, {1}]) tensor {{
     }} }}
 }})",
                                rows, columns));
+}
+
+Function AttentionFunction(const AttentionShape& shape) {
+  return MustParse(fmt::format(R"(
+fn attention(Q: f32[{n}, {e}], K: f32[{t}, {e}], V: f32[{t}, {d}], B: f32[{n}, {t}],
+             Y: f32[{n}, {d}]) tensor {{
+    alloc scores: f32[{n}, {t}]
+    alloc logits: f32[{n}, {t}]
+    alloc m: f32[{n}]
+    alloc l: f32[{n}]
+    alloc acc: f32[{n}, {d}]
+    for i in 0..{n} @scores/i {{ for t in 0..{t} @scores/t {{ for e in 0..{e} @scores/e {{
+      block scores(i: spatial {n} = i, t: spatial {t} = t, e: reduce {e} = e) {{
+        reduce sum_f32 init (scores[i, t]) with (Q[i, e] * K[t, e])
+      }}
+    }} }} }}
+    for i in 0..{n} @logits/i {{ for t in 0..{t} @logits/t {{
+      block logits(i: spatial {n} = i, t: spatial {t} = t) {{
+        logits[i, t] = select(t < {blind} || B[i, t] < {threshold:.1f}, -inf, scores[i, t])
+      }}
+    }} }}
+    for i in 0..{n} @core/i {{ for d in 0..{d} @core/d {{ for t in 0..{t} @core/t {{
+      block core(i: spatial {n} = i, d: spatial {d} = d, t: reduce {t} = t) {{
+        reduce attention_f32 init (m[i], l[i], acc[i, d]) with (logits[i, t], 1.0, V[t, d])
+      }}
+    }} }} }}
+    for i in 0..{n} @out/i {{ for d in 0..{d} @out/d {{
+      block out(i: spatial {n} = i, d: spatial {d} = d) {{
+        Y[i, d] = select(m[i] == -inf, 0.0, acc[i, d] / l[i])
+      }}
+    }} }}
+}})",
+                               fmt::arg("n", shape.queries), fmt::arg("t", shape.keys),
+                               fmt::arg("e", shape.depth), fmt::arg("d", shape.width),
+                               fmt::arg("blind", shape.blind),
+                               fmt::arg("threshold", shape.threshold)));
 }
 
 Function TwoReadersFunction(int64_t extent) {

@@ -26,6 +26,15 @@ struct ConvShape {
 };
 Function ConvFunction(const ConvShape& shape);
 Function SoftmaxFunction(int64_t rows, int64_t columns);
+// Softmax(mask(Q K^T)) V as scores, logits, one reduction to (maximum, sum, sums of values) whose
+// elements differ in their axes, and a quotient; 0 for a query that sees no key. Keys before
+// `blind` are seen by nobody, the others where B[i, t] is above `threshold`.
+struct AttentionShape {
+  int64_t queries = 5, keys = 13, depth = 3, width = 4;
+  int64_t blind = 0;
+  double threshold = -1e9;
+};
+Function AttentionFunction(const AttentionShape& shape);
 // Two blocks read A: a three-point sum, and a scaled copy added to it.
 Function TwoReadersFunction(int64_t extent);
 // A sum over a dimension of extent 0, initialised by a block of its own.

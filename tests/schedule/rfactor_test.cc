@@ -74,14 +74,12 @@ TEST_CASE("every element of a tuple has partial results", "[schedule][rfactor]")
   }
 }
 
-TEST_CASE("a factored loop runs in parallel, on threads or in lanes", "[schedule][rfactor]") {
+TEST_CASE("a factored loop runs in parallel or in lanes", "[schedule][rfactor]") {
   std::string factor = "split mm/k [t]\nrfactor mm mm/k.1 -1 global mm_p\n";
   CheckAtTiles(MatmulFunction(2, 3, 7), factor + "parallel mm_p/k.1\nparallel mm_p.init/k.1");
   CheckAtTiles(MatmulFunction(2, 3, 7), factor + "reorder [mm_p/k.1, mm_p/k.0]\nparallel mm_p/k.1");
   CheckAtTiles(MatmulFunction(2, 3, 7),
                factor + "vectorize mm_p/k.1\nvectorize mm_p.init/k.1\nunroll mm/k.1");
-  CheckAtTiles(MatmulFunction(2, 3, 7),
-               factor + "bind mm_p/k.1 blockIdx.x\nbind mm_p.init/k.1 blockIdx.x");
 }
 
 TEST_CASE("partial results are factored once more", "[schedule][rfactor]") {
@@ -96,9 +94,10 @@ TEST_CASE("a reduction under a consumer's loop gets a window of partial results"
              "compute_at stat out/i\nsplit stat/j [2]\nrfactor stat stat/j.1 -1 local stat_p", R"(
     fn softmax(X: f32[3, 5], Y: f32[3, 5]) scheduled {
       for i in 0..3 @out/i {
-        alloc m: f32[3] window [i : 1] { alloc l: f32[3] window [i : 1] {
-          alloc stat_p.0: f32[3, 2] local window [i : 1, 0 : 2] {
-            alloc stat_p.1: f32[3, 2] local window [i : 1, 0 : 2] {
+        alloc m: f32[3] window [i] size [1]
+        alloc l: f32[3] window [i] size [1]
+        alloc stat_p.0: f32[3, 2] local window [i, 0] size [1, 2] in {
+            alloc stat_p.1: f32[3, 2] local window [i, 0] size [1, 2]
               for i1 in 0..1 @stat_p.init/i { for j1 in 0..2 @stat_p.init/j.1 {
                 block stat_p.init(i: spatial 3 = i + i1, p: spatial 2 = j1) {
                   stat_p.0[i, p] = -inf
@@ -112,19 +111,17 @@ TEST_CASE("a reduction under a consumer's loop gets a window of partial results"
                 }
               } } }
               for i1 in 0..1 @stat.init/i {
-                block stat.init(i: spatial 3 = i + i1) { m[i] = -inf l[i] = 0.0 }
+                block stat.init(i: spatial 3 = i + i1) { m[i] = -inf; l[i] = 0.0 }
               }
               for i1 in 0..1 @stat/i { for j1 in 0..2 @stat/j.1 {
                 block stat(i: spatial 3 = i + i1, p: reduce 2 = j1) {
                   reduce softmax_f32 (m[i], l[i]) with (stat_p.0[i, p], stat_p.1[i, p])
                 }
               } }
-            }
-          }
+        }
           for j in 0..5 @out/j {
             block out(i: spatial 3 = i, j: spatial 5 = j) { Y[i, j] = exp_diff(X[i, j], m[i]) / l[i] }
           }
-        } }
       }
     })");
   CheckAtTiles(SoftmaxFunction(5, 13),

@@ -29,7 +29,9 @@ reverse_compute_at C_l mm/j
 decompose_reduction mm mm/k
 transform_layout B_s [1 by 32, 0 by u * t] [1, 0, 2, 3]
 prepack B_s
+decompose_tuple core
 rfactor mm mm/k -1 local mm_p
+rfactor_tile core core/t.0 direct shared core_p
 )";
 
 std::string TraceError(const std::string& text) {
@@ -42,7 +44,7 @@ TEST_CASE("a trace with every step is read and printed as it was", "[schedule][t
   StatusOr<Trace> trace = ParseTrace(kEveryStep);
   INFO(trace.status());
   REQUIRE(trace.ok());
-  CHECK(trace->steps.size() == 17);
+  CHECK(trace->steps.size() == 19);
   CHECK(Print(*trace) == kEveryStep);
   CHECK(trace->sizes[1].var->low == 2);
   CHECK(trace->sizes[1].var->high == 4);
