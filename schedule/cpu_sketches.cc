@@ -2,6 +2,7 @@
 
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
+#include "schedule/row_reduction.h"
 #include "schedule/sketch_parts.h"
 #include "schedule/sketch_rules.h"
 
@@ -157,6 +158,14 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
   return forks;
 }
 
+// Reductions along contiguous memory, with the blocks after them, row by row.
+std::vector<SketchState> RowsRule(const SketchState& state, const Block& block,
+                                  const Target& target) {
+  if (!IsRowReduction(block)) return {};
+  std::optional<SketchState> rows = ScheduleRows(state, block, target);
+  return rows ? std::vector<SketchState>{*std::move(rows)} : std::vector<SketchState>{};
+}
+
 // Outer loops in parallel, vectors along the last.
 std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
                                  const Target& target) {
@@ -186,6 +195,7 @@ std::vector<SketchState> OuterRule(const SketchState& state, const Block& block,
 
 constexpr SketchRule kRules[] = {
     // name, rule, what it fits
+    {"rows", RowsRule, "reductions along contiguous memory"},
     {"tile", TileRule, "reductions into one buffer"},
     {"map", MapRule, "blocks without a reduction"},
     {"outer", OuterRule, "everything"},

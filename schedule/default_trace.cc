@@ -1,10 +1,12 @@
 #include "schedule/default_trace.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/visitor.h"
 #include "schedule/constant_panels.h"
 #include "schedule/default_tiles.h"
+#include "schedule/row_reduction.h"
 
 namespace tcc {
 namespace {
@@ -30,7 +32,7 @@ class CpuTrace {
 
   Trace Build() {
     for (const Ref<Block>& block : BlocksOf(fn_.body)) {
-      if (consumed_ == block->name) continue;
+      if (consumed_.contains(block->name) || ScheduleRowsOf(*block)) continue;
       if (IsReduction(*block) && !block->name.ends_with(".init")) {
         ScheduleReduction(*block);
       } else if (IsOrdered(*block)) {
@@ -50,6 +52,18 @@ class CpuTrace {
 
   static LoopRef Key(const Block& block, size_t iter) {
     return BaseKey(block.name, block.iters[iter]);
+  }
+
+  bool ScheduleRowsOf(const Block& block) {
+    if (!IsRowReduction(block)) return false;
+    std::optional<SketchState> rows = ScheduleRows(SketchState(fn_), block, target_);
+    if (!rows) return false;
+    const std::vector<Step>& steps = rows->sketch().trace.steps;
+    trace_.steps.insert(trace_.steps.end(), steps.begin(), steps.end());
+    for (const Ref<Block>& other : BlocksOf(fn_.body)) {
+      if (rows->IsDone(other->name)) consumed_.insert(other->name);
+    }
+    return true;
   }
 
   // The block that alone reads what `block` alone writes, element by element, or nullptr.
@@ -128,7 +142,7 @@ class CpuTrace {
     std::string output = WritesOf(block)[0].buffer->name;
     if (epilogue) {
       Do(SetScope{output, Scope::kLocal});
-      consumed_ = epilogue->name;
+      consumed_.insert(epilogue->name);
     } else {
       Do(CacheWrite{block.name, output, Scope::kLocal, last});
     }
@@ -230,7 +244,7 @@ class CpuTrace {
   const Function& fn_;
   const Target& target_;
   Trace trace_;
-  std::string consumed_;  // the epilogue that was placed with its reduction
+  std::set<std::string> consumed_;  // blocks that were scheduled with an earlier one
 };
 
 }  // namespace

@@ -10,8 +10,9 @@ namespace tcc {
 //
 // CPU: a reduction gets a register tile (rows of the last axes by vectors along the last one) as a
 // local accumulator, its element-wise consumer or a write-back right after the tile, and its outer
-// loops in parallel; a map gets its outer loops in parallel and vectors along its last axis. Tails
-// are guarded. The reference target gets no steps.
+// loops in parallel; one along contiguous rows keeps partial results in lanes and takes the blocks
+// after it along, row by row (row_reduction.h); a map gets its outer loops in parallel and vectors
+// along its last axis. Tails are guarded. The reference target gets no steps.
 Trace DefaultTrace(const Function& fn, const Target& target);
 
 }  // namespace tcc

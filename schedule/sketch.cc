@@ -46,9 +46,13 @@ Expr SketchState::Size(const std::string& name, int64_t high, Domain domain, int
 
 const Block* SketchState::Next() const {
   for (const Ref<Block>& block : BlocksOf(fn_.body)) {
-    if (std::find(done_.begin(), done_.end(), block->name) == done_.end()) return block.get();
+    if (!IsDone(block->name)) return block.get();
   }
   return nullptr;
+}
+
+bool SketchState::IsDone(const std::string& block) const {
+  return std::find(done_.begin(), done_.end(), block) != done_.end();
 }
 
 void SketchState::MarkDone(const std::string& block) {

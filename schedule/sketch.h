@@ -41,6 +41,7 @@ class SketchState {
   // with beside the block that it is given: copies, consumers, initialisations.
   const Block* Next() const;
   void MarkDone(const std::string& block);
+  bool IsDone(const std::string& block) const;
   void AddRuleName(std::string_view rule);
 
  private:

@@ -19,6 +19,12 @@ int64_t Small(Random& random) {
   return kExtents[random.Below(std::size(kExtents))];
 }
 
+// Of rows that are reduced: shorter than a vector, a few vectors, and many.
+int64_t RowExtent(Random& random) {
+  constexpr int64_t kExtents[] = {3, 8, 16, 49, 64, 197, 512, 515};
+  return kExtents[random.Below(std::size(kExtents))];
+}
+
 // An iteration variable: its name, extent and kind.
 struct Axis {
   const char* name;
@@ -139,6 +145,49 @@ std::string Softmax(Random& random) {
       Nest("out", {{"i", m}, {"j", n}}, "Y[i, j] = exp_diff(X[i, j], m[i]) / l[i]"));
 }
 
+std::string SoftmaxByRows(Random& random) {
+  int64_t a = Small(random), m = Extent(random), n = RowExtent(random);
+  std::vector<Axis> rows = {{"a", a}, {"i", m}, {"one", 1}};
+  std::vector<Axis> reduced = {{"a", a}, {"i", m}, {"one", 1}, {"t", n, "reduce"}};
+  std::vector<Axis> whole = {{"a", a}, {"i", m}, {"j", n}};
+  return fmt::format(
+      "fn rows(X: f32[{0}, {1}, {2}], Y: f32[{0}, {1}, {2}]) tensor {{\nalloc m: f32[{0}, {1}, 1]\n"
+      "alloc e: f32[{0}, {1}, {2}]\nalloc s: f32[{0}, {1}, 1]\n{3}{4}{5}{6}}}",
+      a, m, n, Nest("max", reduced, "reduce max_f32 init (m[a, i, one]) with (X[a, i, t])"),
+      Nest("exp", whole, "e[a, i, j] = exp(X[a, i, j] - m[a, i, 0])"),
+      Nest("sum", reduced, "reduce sum_f32 init (s[a, i, one]) with (e[a, i, t])"),
+      Nest("out", whole, "Y[a, i, j] = e[a, i, j] / s[a, i, 0]"));
+}
+
+// Mean and deviation over the last axis, both from sums of differences to the first element.
+std::string NormByRows(Random& random) {
+  int64_t m = Extent(random), n = RowExtent(random);
+  std::vector<Axis> reduced = {{"i", m}, {"t", n, "reduce"}};
+  return fmt::format(
+      "fn norm(X: f32[{0}, {1}], G: f32[{1}], Y: f32[{0}, {1}]) tensor {{\nalloc s: f32[{0}]\n"
+      "alloc q: f32[{0}]\n{2}{3}{4}}}",
+      m, n, Nest("sum", reduced, "reduce sum_f32 init (s[i]) with (X[i, t])"),
+      Nest("square", reduced,
+           fmt::format("reduce sum_f32 init (q[i]) with ((X[i, t] - s[i] * {0}) * "
+                       "(X[i, t] - s[i] * {0}))",
+                       1.0 / static_cast<double>(n))),
+      Nest("out", {{"i", m}, {"j", n}},
+           fmt::format("Y[i, j] = (X[i, j] - s[i] * {0}) / sqrt(q[i] * {0} + 0.5) * G[j]",
+                       1.0 / static_cast<double>(n))));
+}
+
+// A matrix with its rows contiguous, times a vector.
+std::string MatrixVector(Random& random) {
+  int64_t m = Extent(random), n = RowExtent(random);
+  return fmt::format(
+      "fn gemv(A: f32[{0}, {1}], X: f32[{1}], B: f32[{0}], Y: f32[{0}]) tensor {{\nalloc T: "
+      "f32[{0}]\n{2}{3}}}",
+      m, n,
+      Nest("mv", {{"i", m}, {"k", n, "reduce"}},
+           "reduce sum_f32 init (T[i]) with (A[i, k] * X[k])"),
+      Nest("out", {{"i", m}}, "Y[i] = max(T[i] + B[i], 0.0)"));
+}
+
 std::string Broadcasting(Random& random) {
   int64_t a = Small(random), b = Extent(random), c = Extent(random);
   return fmt::format(
@@ -204,6 +253,9 @@ constexpr TensorFunctionKind kKinds[] = {
     {"maximum pooling", MaxPool},
     {"global average", GlobalAverage},
     {"softmax", Softmax},
+    {"softmax by rows", SoftmaxByRows},
+    {"normalization by rows", NormByRows},
+    {"matrix times vector", MatrixVector},
     {"map with broadcasting", Broadcasting},
     {"sum over the first axis", FirstAxis},
     {"sum over the last axis", LastAxis},

@@ -1,0 +1,60 @@
+#include "schedule/lane_reduction.h"
+
+namespace tcc {
+namespace {
+
+// A sum's latency of 4 cycles shows in loops of more vectors than the instructions in flight span:
+// those get independent accumulators.
+constexpr int64_t kLongLoop = 32;
+constexpr int64_t kRegisters = 4;
+// From so many lanes on quarters are worth a step of their own.
+constexpr int64_t kWideVector = 8;
+
+// Independent accumulators, each of all lanes. The lanes' loop was vectorized where it stood; what
+// RFactor copies of it is so, too.
+bool SpreadOverRegisters(SketchState& state, const std::string& name, const std::string& key,
+                         int64_t rank) {
+  std::string lanes = name + ".lanes";
+  std::string registers = name + ".registers";
+  return state.Try(RFactor{lanes, lanes + key + ".1", rank, Scope::kLocal, registers}) &&
+         state.Try(Unroll{registers + key + ".1"}) &&
+         state.Try(Unroll{registers + ".init" + key + ".1"}) &&
+         state.Try(Unroll{lanes + key + ".1"});
+}
+
+// The lanes of a vector by quarters of it, then one by one.
+bool CombineLanes(SketchState& state, const std::string& name, const std::string& lane,
+                  int64_t lanes) {
+  if (lanes < kWideVector) return state.Try(Unroll{name + lane});
+  std::string quarter = name + ".quarter";
+  return state.Try(Split{name + lane, {Expr(lanes / 4)}}) &&
+         state.Try(RFactor{name, name + lane + ".1", -1, Scope::kLocal, quarter}) &&
+         state.Try(Unroll{quarter + lane + ".0"}) && state.Try(Vectorize{quarter + lane + ".1"}) &&
+         state.Try(Vectorize{quarter + ".init" + lane + ".1"}) &&
+         state.Try(Unroll{name + lane + ".1"});
+}
+
+}  // namespace
+
+bool ReduceInLanes(SketchState& state, const LaneReduction& reduction) {
+  const std::string& name = reduction.block;
+  StatusOr<Path> path = FindBlock(state.fn(), name);
+  if (!path.ok()) return false;
+  auto rank = static_cast<int64_t>(WritesOf(*BlockAt(*path))[0].indices.size());
+  int64_t lanes = reduction.lanes;
+  while (lanes > reduction.extent) lanes /= 2;
+  bool is_long = reduction.extent >= kLongLoop * lanes;
+  std::vector<Expr> factors = {Expr(lanes)};
+  if (is_long) factors.insert(factors.begin(), Expr(kRegisters));
+  std::string key = reduction.loop.substr(reduction.loop.find('/'));
+  std::string lane = key + (is_long ? ".2" : ".1");
+  std::string partial = name + ".lanes";
+  bool done = state.Try(Split{reduction.loop, factors}) &&
+              state.Try(RFactor{name, name + lane, -1, Scope::kLocal, partial}) &&
+              state.Try(Vectorize{partial + lane}) &&
+              state.Try(Vectorize{partial + ".init" + lane});
+  if (done && is_long) done = SpreadOverRegisters(state, name, key, rank);
+  return done && CombineLanes(state, name, lane, lanes);
+}
+
+}  // namespace tcc

@@ -1,0 +1,238 @@
+#include "schedule/row_reduction.h"
+
+#include <algorithm>
+
+#include "ir/affine.h"
+#include "ir/simplify.h"
+#include "ir/visitor.h"
+#include "schedule/block_pattern.h"
+#include "schedule/default_tiles.h"
+#include "schedule/lane_reduction.h"
+#include "schedule/placement.h"
+
+namespace tcc {
+namespace {
+
+// Below this many scalar steps a fork and join costs more than it saves.
+constexpr int64_t kParallelWork = 1 << 15;
+
+bool Uses(const Access& access, const Var& var) {
+  return std::any_of(access.indices.begin(), access.indices.end(),
+                     [&](const Expr& index) { return UsesVar(index, var); });
+}
+
+// Neighbours along iteration variable `row` are neighbours in memory, and rows do not overlap as
+// windows do.
+bool IsContiguous(const Block& block, const Access& read, size_t row) {
+  if (read.indices.empty()) return false;
+  for (size_t d = 0; d + 1 < read.indices.size(); ++d) {
+    if (UsesVar(read.indices[d], block.iters[row].var)) return false;
+  }
+  std::vector<Var> vars;
+  for (const IterVar& iter : block.iters) vars.push_back(iter.var);
+  std::optional<AffineForm> form = ToAffine(read.indices.back(), vars);
+  if (!form) return false;
+  bool found = false;
+  for (size_t v = 0; v < form->vars.size(); ++v) {
+    bool is_row = form->vars[v] == block.iters[row].var;
+    std::optional<int64_t> stride = AsConstant(form->coefficients[v]);
+    if (!stride || (is_row ? *stride != 1 : *stride < ExtentOf(block, row))) return false;
+    found = found || is_row;
+  }
+  return found;
+}
+
+bool IsKnown(const Block& block) {
+  return std::all_of(block.iters.begin(), block.iters.end(),
+                     [](const IterVar& iter) { return AsConstant(iter.domain).has_value(); });
+}
+
+// The row of one instance of ScheduleRows.
+class RowSchedule {
+ public:
+  RowSchedule(const SketchState& state, const Block& block, const Target& target)
+      : original_(state), first_(block.name), target_(target) {}
+
+  std::optional<SketchState> Build() {
+    std::vector<std::string> names;
+    for (const Ref<Block>& block : BlocksOf(original_.fn().body)) names.push_back(block->name);
+    auto first = std::find(names.begin(), names.end(), first_);
+    for (auto last = names.end(); --last != first;) {
+      if (std::optional<SketchState> state = Chain({first, last + 1})) return state;
+    }
+    return Alone();
+  }
+
+ private:
+  static Ref<Block> Find(const SketchState& state, const std::string& name) {
+    return BlockAt(FindBlock(state.fn(), name).value());
+  }
+
+  // The loops of the last block whose variables pick the row: those that it reads a result of the
+  // chain's reductions by. They are the outermost ones.
+  static std::vector<LoopRef> RowLoops(const SketchState& state,
+                                       const std::vector<std::string>& chain) {
+    Ref<Block> last = Find(state, chain.back());
+    size_t rows = 0;
+    for (const std::string& name : chain) {
+      Ref<Block> block = Find(state, name);
+      if (!IsReduction(*block)) continue;
+      for (const Access& read : ReadsOf(*last)) {
+        if (!Writes(block->body, read.buffer)) continue;
+        for (size_t i = 0; i < last->iters.size(); ++i) {
+          if (Uses(read, last->iters[i].var)) rows = std::max(rows, i + 1);
+        }
+      }
+    }
+    std::vector<LoopRef> loops;
+    for (size_t i = 0; i < rows; ++i) loops.push_back(BaseKey(last->name, last->iters[i]));
+    return loops;
+  }
+
+  // All blocks of the chain in the row loop of the last one, which is a map.
+  std::optional<SketchState> Chain(const std::vector<std::string>& chain) const {
+    SketchState state = original_;
+    Ref<Block> last = Find(state, chain.back());
+    if (!ItersOf(*last, IterKind::kReduce).empty() || !IsKnown(*last)) return std::nullopt;
+    std::vector<LoopRef> rows = RowLoops(state, chain);
+    if (rows.empty() || rows.size() >= last->iters.size()) return std::nullopt;
+    int64_t work = WorkOf(*last);
+    int64_t count = 1;
+    for (size_t i = 0; i < rows.size(); ++i) count *= ExtentOf(*last, i);
+    for (size_t i = chain.size() - 1; i-- > 0;) {
+      Ref<Block> block = Find(state, chain[i]);
+      if (!IsSimple(*block) || !HasRows(*block, count) ||
+          !state.Try(ComputeAt{chain[i], rows.back()})) {
+        return std::nullopt;
+      }
+    }
+    for (const std::string& name : chain) {
+      if (!Fill(state, name)) return std::nullopt;
+    }
+    if (!ParallelRows(state, rows, work * static_cast<int64_t>(chain.size()))) return std::nullopt;
+    return Marked(state, chain);
+  }
+
+  // With the blocks of the chain done, and those that its steps have made.
+  SketchState Marked(SketchState state, const std::vector<std::string>& chain) const {
+    for (const std::string& name : chain) state.MarkDone(name);
+    for (const Ref<Block>& block : BlocksOf(state.fn().body)) {
+      if (!IsBlockName(original_.fn(), block->name)) state.MarkDone(block->name);
+    }
+    return state;
+  }
+
+  // A map, or a row reduction.
+  static bool IsSimple(const Block& block) {
+    if (!IsKnown(block)) return false;
+    return IsReduction(block) ? IsRowReduction(block) : !IsOrdered(block);
+  }
+
+  // In a row's loop nothing is done twice: a reduction has a result a row, a map elements of each.
+  static bool HasRows(const Block& block, int64_t rows) {
+    int64_t count = 1;
+    for (size_t i : ItersOf(block, IterKind::kSpatial)) count *= ExtentOf(block, i);
+    return IsReduction(block) ? count == rows : count >= rows;
+  }
+
+  // The reduction alone, or with the map that takes over its results one by one.
+  std::optional<SketchState> Alone() const {
+    SketchState state = original_;
+    Ref<Block> block = Find(state, first_);
+    if (!WritesPlainly(*block)) return std::nullopt;
+    std::vector<LoopRef> rows;
+    for (size_t i : ItersOf(*block, IterKind::kSpatial)) {
+      rows.push_back(BaseKey(block->name, block->iters[i]));
+    }
+    int64_t work = WorkOf(*block);
+    if (rows.empty()) {
+      if (!Fill(state, first_)) return std::nullopt;
+      return Marked(state, {first_});
+    }
+    const Block* epilogue = EpilogueOf(state.fn(), *block);
+    std::string consumer = epilogue ? epilogue->name : first_ + ".out";
+    std::string output = WritesOf(*block)[0].buffer->name;
+    bool placed = (epilogue ? state.Try(SetScope{output, Scope::kLocal})
+                            : state.Try(CacheWrite{first_, output, Scope::kLocal, consumer})) &&
+                  state.Try(ReverseComputeAt{consumer, rows.back()});
+    if (!placed || !Fill(state, first_) || !ParallelRows(state, rows, work)) return std::nullopt;
+    return Marked(state, {first_, consumer});
+  }
+
+  // Vectors along the row.
+  bool Fill(SketchState& state, const std::string& name) const {
+    Ref<Block> block = Find(state, name);
+    SetScopes(state, *block);
+    if (IsReduction(*block)) return ReduceRow(state, *block);
+    size_t last = block->iters.size() - 1;
+    LoopRef loop = BaseKey(name, block->iters[last]);
+    int64_t lanes = MapLanes(ExtentOf(*block, last), target_);
+    if (lanes <= 1) return true;
+    if (lanes == ExtentOf(*block, last)) return state.Try(Vectorize{loop});
+    return state.Try(Split{loop, {Expr(lanes)}}) && state.Try(Vectorize{loop + ".1"});
+  }
+
+  // A row's results are registers; what it keeps of each element is not.
+  static void SetScopes(SketchState& state, const Block& block) {
+    for (const Access& write : WritesOf(block)) {
+      const std::vector<Expr>& sizes = FindBuffer(state.fn(), write.buffer)->window.size;
+      bool one = !sizes.empty() && std::all_of(sizes.begin(), sizes.end(), [](const Expr& size) {
+        return IsConstant(Simplify(size), 1);
+      });
+      if (one) state.Try(SetScope{write.buffer->name, Scope::kLocal});
+    }
+  }
+
+  bool ReduceRow(SketchState& state, const Block& block) const {
+    size_t last = ItersOf(block, IterKind::kReduce).back();
+    DType dtype = WritesOf(block)[0].buffer.dtype();
+    return ReduceInLanes(state,
+                         {.block = block.name,
+                          .loop = BaseKey(block.name, block.iters[last]),
+                          .extent = ExtentOf(block, last),
+                          .lanes = std::max(target_.vector_bytes / std::max(dtype.bytes(), 1), 1)});
+  }
+
+  static bool ParallelRows(SketchState& state, const std::vector<LoopRef>& rows, int64_t work) {
+    if (work < kParallelWork) return true;
+    LoopRef loop = rows[0];
+    for (size_t i = 1; i < rows.size(); ++i) {
+      if (!state.Try(Fuse{loop, rows[i]})) return false;
+      loop = FusedKey(loop, rows[i]);
+    }
+    return state.Try(Parallel{loop});
+  }
+
+  const SketchState& original_;
+  std::string first_;
+  const Target& target_;
+};
+
+}  // namespace
+
+bool IsRowReduction(const Block& block) {
+  const auto* reduce = block.body.as<Reduce>();
+  std::vector<size_t> reduced = ItersOf(block, IterKind::kReduce);
+  if (!reduce || reduced.empty() || reduce->init != ReduceInit::kFirstInstance) return false;
+  if (!IsKnown(block) || ExtentOf(block, reduced.back()) < kLeastRow) return false;
+  const Var& row = block.iters[reduced.back()].var;
+  bool contiguous = false;
+  for (const Access& read : ReadsOf(block)) {
+    bool whole = true;
+    for (size_t i = 0; i < block.iters.size(); ++i) {
+      whole = whole && (ExtentOf(block, i) == 1 || Uses(read, block.iters[i].var));
+    }
+    bool in_order = IsContiguous(block, read, reduced.back());
+    contiguous = contiguous || (whole && in_order);
+    // Lanes along the row would gather.
+    if (Uses(read, row) && !in_order) return false;
+  }
+  return contiguous;
+}
+
+std::optional<SketchState> ScheduleRows(const SketchState& state, const Block& block,
+                                        const Target& target) {
+  return RowSchedule(state, block, target).Build();
+}
+
+}  // namespace tcc

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+
+#include "ir/target.h"
+#include "schedule/sketch.h"
+
+namespace tcc {
+
+// Row reductions on a CPU: sums, maxima and the like over the axis along which memory is
+// contiguous, as in softmax and normalizations. Partial results stand in vector lanes, and the
+// blocks of a chain work on a row while it is in the cache:
+//
+//   max: for i { for t }                for i parallel {
+//   exp: for i { for j }      -->         max.lanes: for t.0 { t.1 vectorized }  max: for lanes
+//   sum: for i { for t }                  exp: for j.0 { j.1 vectorized }
+//   out: for i { for j }                  sum.lanes: ...  sum: ...  out: ... }
+
+// Whether `block` is one: at known extents, an operand has all its axes, the last reduced one last,
+// and at least `kLeastRow` elements along it.
+inline constexpr int64_t kLeastRow = 8;
+bool IsRowReduction(const Block& block);
+
+// Schedules `block`, a row reduction, together with the blocks after it that can work row by row;
+// all of them are marked as done. nullopt where a step of it is not legal.
+std::optional<SketchState> ScheduleRows(const SketchState& state, const Block& block,
+                                        const Target& target);
+
+}  // namespace tcc

@@ -1,0 +1,100 @@
+#include "schedule/row_reduction.h"
+
+#include <catch2/catch.hpp>
+
+#include "ir/printer.h"
+#include "schedule/default_trace.h"
+#include "tests/schedule/step_check.h"
+#include "tests/schedule/tensor_functions.h"
+
+using namespace tcc;
+
+namespace {
+
+Function Softmax(int64_t rows, int64_t columns) {
+  return FunctionOf(fmt::format(R"(
+    fn rows(X: f32[{m}, {n}], Y: f32[{m}, {n}]) tensor {{
+      alloc m: f32[{m}, 1]
+      alloc e: f32[{m}, {n}]
+      alloc s: f32[{m}, 1]
+      for i in 0..{m} @max/i {{ for o in 0..1 @max/o {{ for t in 0..{n} @max/t {{
+        block max(i: spatial {m} = i, o: spatial 1 = o, t: reduce {n} = t) {{
+          reduce max_f32 init (m[i, o]) with (X[i, t]) }} }} }} }}
+      for i in 0..{m} @exp/i {{ for j in 0..{n} @exp/j {{
+        block exp(i: spatial {m} = i, j: spatial {n} = j) {{ e[i, j] = exp(X[i, j] - m[i, 0]) }} }} }}
+      for i in 0..{m} @sum/i {{ for o in 0..1 @sum/o {{ for t in 0..{n} @sum/t {{
+        block sum(i: spatial {m} = i, o: spatial 1 = o, t: reduce {n} = t) {{
+          reduce sum_f32 init (s[i, o]) with (e[i, t]) }} }} }} }}
+      for i in 0..{m} @out/i {{ for j in 0..{n} @out/j {{
+        block out(i: spatial {m} = i, j: spatial {n} = j) {{ Y[i, j] = e[i, j] / s[i, 0] }} }} }}
+    }})",
+                                fmt::arg("m", rows), fmt::arg("n", columns)));
+}
+
+bool IsRow(const std::string& text) {
+  Function fn = FunctionOf(text);
+  return IsRowReduction(*BlocksOf(fn.body)[0]);
+}
+
+Target Avx512() {
+  return FindTarget("x86-64-v4").value();
+}
+
+}  // namespace
+
+TEST_CASE("a reduction along contiguous memory is one of rows", "[schedule][rows]") {
+  auto sum = [](const std::string& shape, const std::string& index) {
+    return "fn f(X: f32[" + shape +
+           "], Y: f32[64]) tensor { for i in 0..64 @s/i { for t in 0..32 "
+           "@s/t { block s(i: spatial 64 = i, t: reduce 32 = t) { reduce sum_f32 init (Y[i]) with "
+           "(X[" +
+           index + "]) } } } }";
+  };
+  CHECK(IsRow(sum("64, 32", "i, t")));
+  CHECK(IsRow(sum("64, 40", "i, t + 3")));
+  CHECK_FALSE(IsRow(sum("32, 64", "t, i")));
+  CHECK_FALSE(IsRow(sum("64, 64", "i, t * 2")));
+  // Windows overlap: lanes along the next window read whole vectors, too.
+  CHECK_FALSE(IsRow(sum("64, 96", "0, i + t")));
+  // Every row is the same: registers can be used again.
+  CHECK_FALSE(IsRow(sum("1, 32", "0, t")));
+  CHECK_FALSE(IsRowReduction(*BlocksOf(FunctionOf(MatmulText(8, 32, 64, "")).body)[0]));
+}
+
+TEST_CASE("softmax works on a row while it is in the cache", "[schedule][rows]") {
+  Function fn = Softmax(64, 197);
+  std::optional<SketchState> state = ScheduleRows(SketchState(fn), *BlocksOf(fn.body)[0], Avx512());
+  REQUIRE(state);
+  for (const char* block : {"max", "exp", "sum", "out"}) {
+    INFO(block);
+    CHECK(state->IsDone(block));
+    Path path = FindBlock(state->fn(), block).value();
+    CHECK(LoopsOn(path)[0]->key == "out/i");
+  }
+  CHECK(state->Next() == nullptr);
+}
+
+TEST_CASE("rows that somebody else reads are scheduled one reduction at a time",
+          "[schedule][rows]") {
+  Function fn = FunctionOf(R"(
+    fn two(X: f32[64, 32], M: f32[64], Y: f32[64, 32]) tensor {
+      for i in 0..64 @max/i { for t in 0..32 @max/t {
+        block max(i: spatial 64 = i, t: reduce 32 = t) {
+          reduce max_f32 init (M[i]) with (X[i, t]) } } }
+      for i in 0..64 @out/i { for j in 0..32 @out/j {
+        block out(i: spatial 64 = i, j: spatial 32 = j) { Y[i, j] = X[i, j] - M[i] } } }
+    })");
+  std::optional<SketchState> state = ScheduleRows(SketchState(fn), *BlocksOf(fn.body)[0], Avx512());
+  REQUIRE(state);
+  CHECK(state->IsDone("max"));
+  CHECK_FALSE(state->IsDone("out"));
+}
+
+TEST_CASE("long rows have several accumulators", "[schedule][rows]") {
+  Function fn = Softmax(4, 515);
+  std::string trace = Print(DefaultTrace(fn, Avx512()));
+  INFO(trace);
+  CHECK(trace.find("max.registers") != std::string::npos);
+  CheckStepResult(fn, trace);
+  CheckStepResult(Softmax(3, 197), Print(DefaultTrace(Softmax(3, 197), Avx512())));
+}
