@@ -1,0 +1,295 @@
+#include "schedule/attention_sketch.h"
+
+#include <algorithm>
+
+#include "schedule/block_pattern.h"
+#include "schedule/default_tiles.h"
+#include "schedule/lane_reduction.h"
+#include "schedule/placement.h"
+#include "schedule/reduction_nest.h"
+#include "schedule/sketch_parts.h"
+
+namespace tcc {
+namespace {
+
+constexpr int64_t kParallelWork = 1 << 15;
+// Rows of logits of a tile of queries stay in the first cache.
+constexpr int64_t kKeysInTile = 512;
+// Registers of a row of values or of scores.
+constexpr int64_t kRowRegisters = 4;
+
+int64_t CeilDivision(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// The one block that writes a buffer, or reads it; "" if there are several or none.
+std::string OnlyBlock(const Function& fn, const std::function<bool(const Block&)>& wanted) {
+  std::string name;
+  for (const Ref<Block>& block : BlocksOf(fn.body)) {
+    if (!wanted(*block)) continue;
+    if (!name.empty()) return "";
+    name = block->name;
+  }
+  return name;
+}
+
+struct AttentionParts {
+  std::string core, logits, scores, out;
+  std::string i, t, d;  // names of the core's variables
+  std::string logits_i, logits_t;
+  std::string scores_i, scores_t, scores_e;
+  std::string out_i, out_d;
+  std::vector<LoopRef> out_others;
+  int64_t queries = 0, keys = 0, width = 0;
+};
+
+// The variable of `block` at the same place of the buffer's indices as `like` is in `access`.
+std::string SamePlace(const Block& block, const Access& own, const Access& like, const Var& var) {
+  for (size_t d = 0; d < like.indices.size() && d < own.indices.size(); ++d) {
+    if (!like.indices[d].same_as(var)) continue;
+    for (const IterVar& iter : block.iters) {
+      if (own.indices[d].same_as(iter.var)) return iter.var->name;
+    }
+  }
+  return "";
+}
+
+const Access* AccessOf(const std::vector<Access>& accesses, const Var& buffer) {
+  for (const Access& access : accesses) {
+    if (access.buffer == buffer) return &access;
+  }
+  return nullptr;
+}
+
+// Fills in the block that makes what `reader` reads of `buffer`, and the names of its variables.
+bool FindProducer(const Function& fn, const Block& reader, const Access& read, const Var& i,
+                  const Var& t, std::string& name, std::string& name_i, std::string& name_t) {
+  name = OnlyBlock(fn, [&](const Block& block) { return Writes(block.body, read.buffer); });
+  if (name.empty() || IsParameter(fn, read.buffer)) return false;
+  std::string user =
+      OnlyBlock(fn, [&](const Block& block) { return Reads(block.body, read.buffer); });
+  if (user != reader.name) return false;
+  Ref<Block> block = BlockAt(FindBlock(fn, name).value());
+  std::vector<Access> writes = WritesOf(*block);
+  const Access* write = AccessOf(writes, read.buffer);
+  name_i = SamePlace(*block, *write, read, i);
+  name_t = SamePlace(*block, *write, read, t);
+  return writes.size() == 1 && !name_i.empty() && !name_t.empty();
+}
+
+const Var& VarNamed(const Block& block, const std::string& name) {
+  auto found = std::find_if(block.iters.begin(), block.iters.end(),
+                            [&](const IterVar& iter) { return iter.var->name == name; });
+  return found->var;
+}
+
+std::optional<AttentionParts> FindParts(const Function& fn, const Block& core) {
+  AttentionParts parts;
+  parts.core = core.name;
+  std::vector<size_t> spatial = ItersOf(core, IterKind::kSpatial);
+  size_t t = ItersOf(core, IterKind::kReduce)[0];
+  size_t i = spatial[spatial.size() - 2];
+  size_t d = spatial.back();
+  parts.i = core.iters[i].var->name;
+  parts.t = core.iters[t].var->name;
+  parts.d = core.iters[d].var->name;
+  parts.queries = ExtentOf(core, i);
+  parts.keys = ExtentOf(core, t);
+  parts.width = ExtentOf(core, d);
+
+  const auto* reduce = core.body.as<Reduce>();
+  const auto* logit = reduce->inputs[0].as<Load>();
+  if (!logit) return std::nullopt;
+  Access logits{logit->buffer, logit->indices};
+  if (!FindProducer(fn, core, logits, core.iters[i].var, core.iters[t].var, parts.logits,
+                    parts.logits_i, parts.logits_t)) {
+    return std::nullopt;
+  }
+  Ref<Block> map = BlockAt(FindBlock(fn, parts.logits).value());
+  if (!ItersOf(*map, IterKind::kReduce).empty()) return std::nullopt;
+  for (const Access& read : ReadsOf(*map)) {
+    Var map_i = VarNamed(*map, parts.logits_i);
+    Var map_t = VarNamed(*map, parts.logits_t);
+    std::string name, name_i, name_t;
+    if (!FindProducer(fn, *map, read, map_i, map_t, name, name_i, name_t)) continue;
+    Ref<Block> scores = BlockAt(FindBlock(fn, name).value());
+    if (!WritesPlainly(*scores) || ItersOf(*scores, IterKind::kReduce).size() != 1) continue;
+    parts.scores = name;
+    parts.scores_i = name_i;
+    parts.scores_t = name_t;
+    parts.scores_e = scores->iters[ItersOf(*scores, IterKind::kReduce)[0]].var->name;
+  }
+  if (parts.scores.empty()) return std::nullopt;
+
+  const Access& sum = reduce->outputs.back();
+  parts.out = OnlyBlock(fn, [&](const Block& b) { return Reads(b.body, sum.buffer); });
+  if (parts.out.empty()) return std::nullopt;
+  Ref<Block> out = BlockAt(FindBlock(fn, parts.out).value());
+  if (!ItersOf(*out, IterKind::kReduce).empty()) return std::nullopt;
+  std::vector<Access> reads = ReadsOf(*out);
+  const Access* read = AccessOf(reads, sum.buffer);
+  parts.out_i = SamePlace(*out, *read, sum, core.iters[i].var);
+  parts.out_d = SamePlace(*out, *read, sum, core.iters[d].var);
+  for (const IterVar& iter : out->iters) {
+    bool other = iter.var->name != parts.out_i && iter.var->name != parts.out_d;
+    if (other) parts.out_others.push_back(BaseKey(out->name, iter));
+  }
+  return parts.out_i.empty() || parts.out_d.empty() ? std::nullopt
+                                                    : std::optional<AttentionParts>(parts);
+}
+
+class FlashAttention {
+ public:
+  FlashAttention(const SketchState& state, AttentionParts parts, const Target& target)
+      : original_(state), state_(state), p_(std::move(parts)) {
+    lanes_ = target.FloatLanes();
+    registers_ = std::clamp<int64_t>(CeilDivision(p_.width, lanes_), 1, kRowRegisters);
+    int64_t most = std::max<int64_t>((target.vector_registers - registers_ - 1) / registers_, 1);
+    rows_ = CeilDivision(p_.queries, CeilDivision(p_.queries, most));
+    keys_ = CeilDivision(p_.keys, CeilDivision(p_.keys, kKeysInTile));
+  }
+
+  std::optional<SketchState> Build(int64_t work) {
+    PlaceCore();
+    PlaceScores();
+    FillScores();
+    FillTile();
+    FillCombination();
+    if (work >= kParallelWork && ok_) {
+      std::vector<LoopRef> loops = p_.out_others;
+      loops.push_back(p_.out + "/" + p_.out_i + ".0");
+      Do(Parallel{FuseAll(state_, loops)});
+    }
+    if (!ok_) return std::nullopt;
+    for (const Ref<Block>& block : BlocksOf(state_.fn().body)) {
+      bool made = !IsBlockName(original_.fn(), block->name);
+      bool part = block->name == p_.core || block->name == p_.logits || block->name == p_.scores ||
+                  block->name == p_.out;
+      if (made || part) state_.MarkDone(block->name);
+    }
+    return state_;
+  }
+
+ private:
+  void Do(const Step& step) { ok_ = ok_ && state_.Try(step); }
+  LoopRef Key(const std::string& block, const std::string& axis) const {
+    return block + "/" + axis;
+  }
+
+  void PlaceCore() {
+    LoopRef i = Key(p_.out, p_.out_i);
+    LoopRef d = Key(p_.out, p_.out_d);
+    Do(Split{i, {Expr(rows_)}});
+    std::vector<LoopRef> order = p_.out_others;
+    for (const LoopRef& loop : {i + ".0", i + ".1", d}) order.push_back(loop);
+    Do(Reorder{order});
+    Do(ComputeAt{p_.core, i + ".0"});
+    LoopRef t = Key(p_.core, p_.t);
+    Do(Split{t, {Expr(keys_)}});
+    Do(Reorder{{Key(p_.core, p_.d), t + ".0", Key(p_.core, p_.i), t + ".1"}});
+    Do(RFactorTile{p_.core, t + ".0", TileForm::kDirect, Scope::kGlobal,
+                   tile_ = p_.core + ".tile"});
+    last_ = tile_ + ".2";
+    Do(SetScope{last_, Scope::kLocal});
+  }
+
+  // Panels of keys: the scores of one are a register tile, which the logits' map reads at once.
+  void PlaceScores() {
+    LoopRef tile = Key(p_.core, p_.t) + ".0";
+    LoopRef t = Key(p_.logits, p_.logits_t);
+    Do(ComputeAt{p_.logits, tile});
+    Do(Split{t, {Expr(registers_), Expr(lanes_)}});
+    Do(Reorder{{t + ".0", Key(p_.logits, p_.logits_i), t + ".1", t + ".2"}});
+    Do(ComputeAt{p_.scores, t + ".0"});
+    if (!ok_) return;
+    Ref<Block> scores = BlockAt(FindBlock(state_.fn(), p_.scores).value());
+    Do(SetScope{WritesOf(*scores)[0].buffer->name, Scope::kLocal});
+    Do(Unroll{Key(p_.logits, p_.logits_i)});
+    Do(Unroll{t + ".1"});
+    Do(Vectorize{t + ".2"});
+  }
+
+  void FillScores() {
+    LoopRef t = Key(p_.scores, p_.scores_t);
+    LoopRef e = Key(p_.scores, p_.scores_e);
+    LoopRef i = Key(p_.scores, p_.scores_i);
+    Do(Split{t, {Expr(lanes_)}});
+    Do(Reorder{{e, i, t + ".0", t + ".1"}});
+    Do(DecomposeReduction{p_.scores, e});
+    for (const std::string& name : {p_.scores, p_.scores + ".init"}) {
+      Do(Unroll{Key(name, p_.scores_i)});
+      Do(Unroll{Key(name, p_.scores_t) + ".0"});
+      Do(Vectorize{Key(name, p_.scores_t) + ".1"});
+    }
+  }
+
+  // The tile's maximum, powers, their sums and the sums of values.
+  void FillTile() {
+    for (const char* element : {".0", ".1"}) {
+      std::string block = tile_ + element;
+      LoopRef loop = Key(block, p_.t) + ".1";
+      Do(Unroll{Key(block, p_.i)});
+      ok_ = ok_ && ReduceInLanes(state_, {block, loop, keys_, lanes_});
+    }
+    LoopRef power = Key(tile_ + ".map0", p_.t) + ".1";
+    Do(Split{power, {Expr(lanes_)}});
+    Do(Vectorize{power + ".1"});
+
+    Do(Split{Key(last_, p_.d), {Expr(registers_), Expr(lanes_)}});
+    Do(Reorder{{Key(last_, p_.d) + ".0", Key(last_, p_.t) + ".1", Key(last_, p_.i),
+                Key(last_, p_.d) + ".1", Key(last_, p_.d) + ".2"}});
+    Do(Split{Key(last_ + ".init", p_.d), {Expr(registers_), Expr(lanes_)}});
+    for (const std::string& name : {last_, last_ + ".init"}) {
+      Do(Unroll{Key(name, p_.i)});
+      Do(Unroll{Key(name, p_.d) + ".0"});
+      Do(Unroll{Key(name, p_.d) + ".1"});
+      Do(Vectorize{Key(name, p_.d) + ".2"});
+    }
+  }
+
+  void FillCombination() {
+    Do(Vectorize{Key(p_.core + ".0", p_.i)});
+    Do(Unroll{Key(p_.core, p_.i)});
+    for (const LoopRef& d :
+         {Key(p_.core, p_.d), Key(p_.core + ".init", p_.d), Key(p_.out, p_.out_d)}) {
+      Do(Split{d, {Expr(lanes_)}});
+      Do(Vectorize{d + ".1"});
+    }
+    Do(Unroll{Key(p_.core, p_.d) + ".0"});
+  }
+
+  const SketchState& original_;
+  SketchState state_;
+  AttentionParts p_;
+  bool ok_ = true;
+  int64_t lanes_ = 1, registers_ = 1, rows_ = 1, keys_ = 1;
+  std::string tile_, last_;  // blocks of the tile's results
+};
+
+}  // namespace
+
+bool IsAttentionCore(const Block& block) {
+  const auto* reduce = block.body.as<Reduce>();
+  if (!reduce || reduce->init != ReduceInit::kFirstInstance || reduce->outputs.size() != 3 ||
+      reduce->combiner->direct.empty()) {
+    return false;
+  }
+  std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
+  std::vector<Var> unshared = UnsharedAxes(block);
+  bool known = std::all_of(block.iters.begin(), block.iters.end(),
+                           [](const IterVar& iter) { return AsConstant(iter.domain).has_value(); });
+  return known && spatial.size() >= 2 && ItersOf(block, IterKind::kReduce).size() == 1 &&
+         unshared.size() == 1 && unshared[0] == block.iters[spatial.back()].var &&
+         Indexes(reduce->outputs.back(), unshared[0]);
+}
+
+std::optional<SketchState> ScheduleAttention(const SketchState& state, const Block& core,
+                                             const Target& target) {
+  if (!IsAttentionCore(core)) return std::nullopt;
+  std::optional<AttentionParts> parts = FindParts(state.fn(), core);
+  if (!parts) return std::nullopt;
+  int64_t work = WorkOf(core);
+  return FlashAttention(state, *std::move(parts), target).Build(work);
+}
+
+}  // namespace tcc
