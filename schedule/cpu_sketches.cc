@@ -2,6 +2,7 @@
 
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
+#include "schedule/reduction_nest.h"
 #include "schedule/row_reduction.h"
 #include "schedule/sketch_parts.h"
 #include "schedule/sketch_rules.h"
@@ -188,7 +189,8 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
 // Right for any reduction and any ordered block: the outermost loop in parallel if it is spatial.
 std::vector<SketchState> OuterRule(const SketchState& state, const Block& block, const Target&) {
   SketchState next = state;
-  bool spatial = !block.iters.empty() && block.iters[0].kind == IterKind::kSpatial;
+  bool spatial = !block.iters.empty() && block.iters[0].kind == IterKind::kSpatial &&
+                 !IsUnshared(block, block.iters[0]);
   if (spatial) RunInParallel(next, block, KeysOf(block, {0}));
   return {next};
 }

@@ -6,6 +6,7 @@
 #include "ir/visitor.h"
 #include "schedule/constant_panels.h"
 #include "schedule/default_tiles.h"
+#include "schedule/reduction_nest.h"
 #include "schedule/row_reduction.h"
 
 namespace tcc {
@@ -115,7 +116,8 @@ class CpuTrace {
   // Parallel over the outermost loop if it is spatial, nothing else: right for any reduction and
   // any ordered block.
   void ScheduleOuterLoop(const Block& block) {
-    bool spatial = !block.iters.empty() && block.iters[0].kind == IterKind::kSpatial;
+    bool spatial = !block.iters.empty() && block.iters[0].kind == IterKind::kSpatial &&
+                   !IsUnshared(block, block.iters[0]);
     if (spatial && WorkOf(block) >= kParallelWork) {
       Do(Parallel{Key(block, 0)});
     }

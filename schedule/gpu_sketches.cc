@@ -3,6 +3,7 @@
 
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
+#include "schedule/reduction_nest.h"
 #include "schedule/sketch_parts.h"
 #include "schedule/sketch_rules.h"
 
@@ -182,12 +183,43 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block, c
   return {next};
 }
 
+// A thread block a result, whose threads reduce strided parts; one of them combines what they have
+// in shared memory.
+//
+//   blockIdx(s...) { threadIdx(t.1) { t.0: partial += ... }  t.1: result += partial }
+std::vector<SketchState> CrossThreadRule(const SketchState& state, const Block& block,
+                                         const Target&) {
+  constexpr int64_t kWarp = 32;
+  std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
+  std::vector<size_t> reduce = ItersOf(block, IterKind::kReduce);
+  bool fits = IsReduction(block) && WritesPlainly(block) && !HasReuse(block) && !spatial.empty() &&
+              !reduce.empty() && ExtentOf(block, reduce.back()) >= kWarp;
+  if (!fits) return {};
+  SketchState next = state;
+  LoopRef loop = BaseKey(block.name, block.iters[reduce.back()]);
+  std::string thread = LevelKey(loop, 1).substr(block.name.size());
+  int64_t most = std::min(ExtentOf(block, reduce.back()), kMaxThreads);
+  Expr threads = next.Size(LevelKey(loop, 1), most, {DomainKind::kMultiples, {kWarp}}, 128);
+  std::string partial = block.name + ".partial";
+  next.Do(Bind{FuseAll(next, KeysOf(block, spatial)), ForKind::kBlockIdxX});
+  next.Do(Split{loop, {threads}});
+  next.Do(RFactor{block.name, block.name + thread, 0, Scope::kShared, partial});
+  next.Do(Bind{partial + thread, ForKind::kThreadIdxX});
+  next.Do(Bind{partial + ".init" + thread, ForKind::kThreadIdxX});
+  for (const std::string& made : {partial, partial + ".init", block.name + ".init"}) {
+    next.MarkDone(made);
+  }
+  return {next};
+}
+
 // The spatial axes over threads, whatever is left inside each of them in its order.
 std::vector<SketchState> ThreadRule(const SketchState& state, const Block& block, const Target&) {
   SketchState next = state;
   std::vector<LoopRef> loops;
-  for (size_t i = 0; i < block.iters.size() && block.iters[i].kind == IterKind::kSpatial; ++i) {
-    loops.push_back(BaseKey(block.name, block.iters[i]));
+  for (const IterVar& iter : block.iters) {
+    // Values of an axis that some outputs lack repeat what a thread does.
+    if (iter.kind != IterKind::kSpatial || IsUnshared(block, iter)) break;
+    loops.push_back(BaseKey(block.name, iter));
   }
   if (loops.empty()) return {next};
   LoopRef fused = FuseAll(next, loops);
@@ -201,6 +233,7 @@ std::vector<SketchState> ThreadRule(const SketchState& state, const Block& block
 constexpr SketchRule kRules[] = {
     // name, rule, what it fits
     {"tile", TileRule, "reductions whose operands are used again"},
+    {"cross_thread", CrossThreadRule, "long reductions whose operands are read once"},
     {"map", MapRule, "blocks without a reduction"},
     {"thread", ThreadRule, "everything: a thread for each result"},
 };

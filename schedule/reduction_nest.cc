@@ -113,11 +113,14 @@ std::vector<Var> UnsharedAxes(const Block& block) {
   return axes;
 }
 
-bool FeedsUnsharedAxis(const For& loop, const Block& block) {
+bool IsUnshared(const Block& block, const IterVar& iter) {
   std::vector<Var> axes = UnsharedAxes(block);
+  return std::find(axes.begin(), axes.end(), iter.var) != axes.end();
+}
+
+bool FeedsUnsharedAxis(const For& loop, const Block& block) {
   return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
-    return std::find(axes.begin(), axes.end(), iter.var) != axes.end() &&
-           UsesVar(iter.binding, loop.var);
+    return UsesVar(iter.binding, loop.var) && IsUnshared(block, iter);
   });
 }
 

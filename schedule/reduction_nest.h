@@ -40,6 +40,7 @@ bool Indexes(const Access& access, const Var& iter);
 // kTensor, where the spatial ones stand outside the others: every value of d repeats m and l.
 // DecomposeTuple and RFactorTile give it a form whose loops may move.
 std::vector<Var> UnsharedAxes(const Block& block);
+bool IsUnshared(const Block& block, const IterVar& iter);
 // Whether a variable of UnsharedAxes has the loop in its binding.
 bool FeedsUnsharedAxis(const For& loop, const Block& block);
 // "step: block 'core' updates outputs of different axes; decompose_tuple it first", or OK.
