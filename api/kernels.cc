@@ -17,6 +17,7 @@
 #include "lower/ops/node_lowering.h"
 #include "lower/pipeline.h"
 #include "lower/split_prepare.h"
+#include "schedule/attention_sketch.h"
 #include "schedule/default_trace.h"
 
 namespace tcc {
@@ -62,13 +63,21 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
   return OkStatus();
 }
 
+// The variant that the default schedule is best for.
+const Function& ChosenVariant(const Task& task, const Target& target) {
+  for (const Function& fn : task.variants) {
+    if (target.kind == TargetKind::kCpu && HasFlashAttention(fn, target)) return fn;
+  }
+  return task.variants[0];
+}
+
 // Equal computations get one kernel. Its parameters' order is that of the task's inputs and
 // outputs.
-void ShareKernels(KernelSet& set) {
+void ShareKernels(const Target& target, KernelSet& set) {
   std::map<std::string, size_t> known;
   std::set<std::string> symbols;
   for (const Task& task : set.tasks) {
-    const Function& fn = task.variants[0];
+    const Function& fn = ChosenVariant(task, target);
     auto [found, fresh] = known.emplace(FunctionKey(fn), set.kernels.size());
     if (fresh) {
       KernelStages kernel;
@@ -169,7 +178,7 @@ StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>&
   KernelSet set;
   set.parts = parts;
   TCC_RETURN_IF_ERROR(AddTasks(graph, subgraphs, parts, options, 1, set));
-  ShareKernels(set);
+  ShareKernels(options.target, set);
   TCC_RETURN_IF_ERROR(ExpectKernelsFor(options.schedules, set));
 
   std::mutex mutex;

@@ -1,5 +1,8 @@
 #include "lower/task.h"
 
+#include <algorithm>
+#include <set>
+
 #include "ir/visitor.h"
 #include "lower/build_loop_nest.h"
 #include "lower/drop_stages.h"
@@ -77,6 +80,39 @@ void LayOutParts(const std::vector<ValueId>& ids, const PlacedParts& parts,
   }
 }
 
+bool HasAttention(const Graph& graph, const Subgraph& subgraph) {
+  return std::any_of(subgraph.nodes.begin(), subgraph.nodes.end(),
+                     [&](int n) { return graph.nodes[n].op == OpKind::kAttention; });
+}
+
+// The inputs in the order of `ids`; false where they are not the same.
+bool OrderInputs(const std::vector<ValueId>& ids, LoweredNode& lowered) {
+  std::vector<Buffer> ordered;
+  for (ValueId id : ids) {
+    auto found = std::find(lowered.inputs.begin(), lowered.inputs.end(), id);
+    if (found == lowered.inputs.end()) return false;
+    ordered.push_back(lowered.program.inputs[found - lowered.inputs.begin()]);
+  }
+  if (ids.size() != lowered.inputs.size()) return false;
+  lowered.program.inputs = std::move(ordered);
+  lowered.inputs = ids;
+  return std::set<ValueId>(ids.begin(), ids.end()).size() == ids.size();
+}
+
+// The subgraph's function with the cores of its attentions as one reduction each; nullopt where one
+// cannot be that.
+std::optional<Function> OnePassAttention(const Graph& graph, const Subgraph& subgraph,
+                                         const PlacedParts& parts, const Task& task) {
+  if (!HasAttention(graph, subgraph)) return std::nullopt;
+  StatusOr<LoweredNode> lowered = ToTensorExprs(graph, subgraph, AttentionCore::kTuple);
+  if (!lowered.ok()) return std::nullopt;
+  DropStages(*lowered, subgraph.done_elsewhere);
+  if (lowered->outputs != task.outputs || !OrderInputs(task.inputs, *lowered)) return std::nullopt;
+  LayOutParts(lowered->inputs, parts, lowered->program.inputs);
+  LayOutParts(lowered->outputs, parts, lowered->program.outputs);
+  return BuildLoopNest(lowered->program);
+}
+
 }  // namespace
 
 StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const PlacedParts& parts) {
@@ -88,11 +124,14 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Pla
   task.name = subgraph.name;
   task.variants = {BuildLoopNest(lowered.program)};
   task.inputs = lowered.inputs;
+  task.outputs = lowered.outputs;
+  if (std::optional<Function> fn = OnePassAttention(graph, subgraph, parts, task)) {
+    task.variants.push_back(*std::move(fn));
+  }
   for (size_t i = 0; i < task.inputs.size(); ++i) {
     if (!graph.ConstantOf(task.inputs[i])) continue;
     for (Function& variant : task.variants) variant.params[i].scope = Scope::kConstant;
   }
-  task.outputs = lowered.outputs;
   for (int n : subgraph.nodes) task.nodes.push_back(graph.nodes[n].name);
   for (const TensorExpr& stage : lowered.program.stages) {
     task.flops += std::visit([](const auto& expr) { return FlopsOf(expr); }, stage);

@@ -142,7 +142,9 @@ class FlashAttention {
  public:
   FlashAttention(const SketchState& state, AttentionParts parts, const Target& target)
       : original_(state), state_(state), p_(std::move(parts)) {
-    lanes_ = target.FloatLanes();
+    Ref<Block> core = BlockAt(FindBlock(state.fn(), p_.core).value());
+    DType dtype = WritesOf(*core)[0].buffer.dtype();
+    lanes_ = std::max(target.vector_bytes / std::max(dtype.bytes(), 1), 1);
     registers_ = std::clamp<int64_t>(CeilDivision(p_.width, lanes_), 1, kRowRegisters);
     int64_t most = std::max<int64_t>((target.vector_registers - registers_ - 1) / registers_, 1);
     rows_ = CeilDivision(p_.queries, CeilDivision(p_.queries, most));
@@ -290,6 +292,13 @@ std::optional<SketchState> ScheduleAttention(const SketchState& state, const Blo
   if (!parts) return std::nullopt;
   int64_t work = WorkOf(core);
   return FlashAttention(state, *std::move(parts), target).Build(work);
+}
+
+bool HasFlashAttention(const Function& fn, const Target& target) {
+  for (const Ref<Block>& block : BlocksOf(fn.body)) {
+    if (IsAttentionCore(*block) && ScheduleAttention(SketchState(fn), *block, target)) return true;
+  }
+  return false;
 }
 
 }  // namespace tcc

@@ -26,4 +26,7 @@ bool IsAttentionCore(const Block& block);
 std::optional<SketchState> ScheduleAttention(const SketchState& state, const Block& core,
                                              const Target& target);
 
+// Whether ScheduleAttention does a block of `fn` (kTensor).
+bool HasFlashAttention(const Function& fn, const Target& target);
+
 }  // namespace tcc

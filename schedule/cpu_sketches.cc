@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "schedule/attention_sketch.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
 #include "schedule/reduction_nest.h"
@@ -159,6 +160,17 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
   return forks;
 }
 
+// The core of attention, with what makes its logits.
+std::vector<SketchState> AttentionRule(const SketchState& state, const Block& block,
+                                       const Target& target) {
+  for (const Ref<Block>& core : BlocksOf(state.fn().body)) {
+    if (state.IsDone(core->name) || !IsAttentionCore(*core)) continue;
+    std::optional<SketchState> next = ScheduleAttention(state, *core, target);
+    if (next && next->IsDone(block.name)) return {*std::move(next)};
+  }
+  return {};
+}
+
 // Reductions along contiguous memory, with the blocks after them, row by row.
 std::vector<SketchState> RowsRule(const SketchState& state, const Block& block,
                                   const Target& target) {
@@ -197,6 +209,7 @@ std::vector<SketchState> OuterRule(const SketchState& state, const Block& block,
 
 constexpr SketchRule kRules[] = {
     // name, rule, what it fits
+    {"attention", AttentionRule, "cores of attention, their scores and logits"},
     {"rows", RowsRule, "reductions along contiguous memory"},
     {"tile", TileRule, "reductions into one buffer"},
     {"map", MapRule, "blocks without a reduction"},

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/visitor.h"
+#include "schedule/attention_sketch.h"
 #include "schedule/constant_panels.h"
 #include "schedule/default_tiles.h"
 #include "schedule/reduction_nest.h"
@@ -33,6 +34,9 @@ class CpuTrace {
 
   Trace Build() {
     for (const Ref<Block>& block : BlocksOf(fn_.body)) {
+      if (IsAttentionCore(*block)) Take(ScheduleAttention(SketchState(fn_), *block, target_));
+    }
+    for (const Ref<Block>& block : BlocksOf(fn_.body)) {
       if (consumed_.contains(block->name) || ScheduleRowsOf(*block)) continue;
       if (IsReduction(*block) && !block->name.ends_with(".init")) {
         ScheduleReduction(*block);
@@ -56,13 +60,16 @@ class CpuTrace {
   }
 
   bool ScheduleRowsOf(const Block& block) {
-    if (!IsRowReduction(block)) return false;
-    std::optional<SketchState> rows = ScheduleRows(SketchState(fn_), block, target_);
-    if (!rows) return false;
-    const std::vector<Step>& steps = rows->sketch().trace.steps;
+    return IsRowReduction(block) && Take(ScheduleRows(SketchState(fn_), block, target_));
+  }
+
+  // The steps of a schedule for some of the blocks, if there is one.
+  bool Take(const std::optional<SketchState>& state) {
+    if (!state) return false;
+    const std::vector<Step>& steps = state->sketch().trace.steps;
     trace_.steps.insert(trace_.steps.end(), steps.begin(), steps.end());
-    for (const Ref<Block>& other : BlocksOf(fn_.body)) {
-      if (rows->IsDone(other->name)) consumed_.insert(other->name);
+    for (const Ref<Block>& block : BlocksOf(fn_.body)) {
+      if (state->IsDone(block->name)) consumed_.insert(block->name);
     }
     return true;
   }

@@ -77,8 +77,8 @@ StatusOr<std::vector<TupleGroup>> GroupsOf(const char* step, const ReductionNest
     if (same == groups.end()) same = groups.insert(groups.end(), {"", {}, lacking});
     same->elements.push_back(e);
   }
-  std::stable_sort(groups.begin(), groups.end(), [](const TupleGroup& a, const TupleGroup& b) {
-    return a.lacking.size() > b.lacking.size();
+  std::sort(groups.begin(), groups.end(), [](const TupleGroup& a, const TupleGroup& b) {
+    return std::pair(b.lacking.size(), a.elements[0]) < std::pair(a.lacking.size(), b.elements[0]);
   });
   for (size_t g = 0; g < groups.size(); ++g) {
     bool last = g + 1 == groups.size();

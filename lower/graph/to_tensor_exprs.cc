@@ -84,13 +84,21 @@ class ProgramJoiner {
   std::set<std::string> names_;
 };
 
+StatusOr<LoweredNode> Lower(const Graph& graph, const Node& node, AttentionCore core) {
+  if (node.op != OpKind::kAttention || core == AttentionCore::kParts) return LowerNode(graph, node);
+  Node tuple = node;
+  tuple.attributes["core"] = std::string("tuple");
+  return LowerNode(graph, tuple);
+}
+
 }  // namespace
 
-StatusOr<LoweredNode> ToTensorExprs(const Graph& graph, const Subgraph& subgraph) {
+StatusOr<LoweredNode> ToTensorExprs(const Graph& graph, const Subgraph& subgraph,
+                                    AttentionCore core) {
   ProgramJoiner joiner(graph, subgraph);
   BufferSet casts;  // round because the model says so
   for (int n : subgraph.nodes) {
-    TCC_ASSIGN_OR_RETURN(LoweredNode node, LowerNode(graph, graph.nodes[n]));
+    TCC_ASSIGN_OR_RETURN(LoweredNode node, Lower(graph, graph.nodes[n], core));
     if (graph.nodes[n].op == OpKind::kCast) casts.insert(node.program.outputs[0].var);
     joiner.Append(node);
   }

@@ -12,7 +12,10 @@ namespace tcc {
 // is inlined into those that read it; so a convolution with bias, addition and Relu has two stages,
 // the sum into an intermediate buffer and one map. Inputs and outputs of the program are those
 // values that are really read and written by it.
-StatusOr<LoweredNode> ToTensorExprs(const Graph& graph, const Subgraph& subgraph);
+// `core` says how attentions reduce their rows of logits; Unimplemented where one cannot do so.
+enum class AttentionCore : uint8_t { kParts, kTuple };
+StatusOr<LoweredNode> ToTensorExprs(const Graph& graph, const Subgraph& subgraph,
+                                    AttentionCore core = AttentionCore::kParts);
 
 using BufferSet = std::unordered_set<Var, VarHash>;
 

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/attention_combiner.h"
 #include "lower/ops/lowerings.h"
 
 // Attention of opset 23 to 25 as stages of one kernel:
@@ -12,7 +13,8 @@
 //   out[b, h, i, d] = sum over t of power[b, h, i, t] value[b, h div repeats, t, d] / total
 // b: batch, h: query head, i: query, t: key, past ones first. A query that may see no key gives 0,
 // or NaN under the attribute empty_rows "nan": that is what a Softmax gives, of which graph passes
-// make attentions.
+// make attentions. Under the attribute core "tuple" all from the maximum on is one reduction to
+// (maximum, total, sum of values), which schedules can make for tiles of keys.
 namespace tcc {
 namespace {
 
@@ -93,6 +95,8 @@ class AttentionLowering {
     TransposeKeys();
     stored_shape_ = {query_.batch, Expr(query_.heads), query_.length, columns_};
     Multiply();
+    MakeLogits();
+    if (node_.node().String("core", "parts") == "tuple") return CombineInOnePass();
     Normalize();
     Combine();
     return OkStatus();
@@ -304,15 +308,17 @@ class AttentionLowering {
     return FloatConst(computed_, -std::numeric_limits<double>::infinity());
   }
 
-  // logits_, their rows' maxima, powers_ and the rows' sums of those.
-  void Normalize() {
+  void MakeLogits() {
     logits_ = node_.Kept("logits", computed_, stored_shape_);
     std::vector<Axis> axes = node_.Axes(stored_shape_);
     node_.Map(logits_, axes, Logit(VarsOf(axes)), "_logits");
-    StoredBuffer maximum = ReduceRows("max", MaxCombiner(computed_), logits_);
+  }
 
+  // The logits' maxima, powers_ and the rows' sums of those.
+  void Normalize() {
+    StoredBuffer maximum = ReduceRows("max", MaxCombiner(computed_), logits_);
     powers_ = node_.Kept("powers", computed_, stored_shape_);
-    axes = node_.Axes(stored_shape_);
+    std::vector<Axis> axes = node_.Axes(stored_shape_);
     std::vector<Expr> at = VarsOf(axes);
     Expr most = node_.Load(maximum, {at[0], at[1], at[2]});
     Expr blind = Make<Eq>(most, NegativeInfinity());
@@ -412,6 +418,39 @@ class AttentionLowering {
     at = VarsOf(axes);
     node_.MapAt(out_, axes, Place(query_.packed, value_.size, at),
                 CastTo(node_.Type(kQuery), Share(node_.Load(sum, at), at)), "");
+  }
+
+  // Maximum, total and sum of values of each query in one reduction.
+  Status CombineInOnePass() {
+    if (node_.Wants(kScores)) return node_.NotSupported("scores of a core in one pass");
+    std::vector<Expr> rows(score_shape_.begin(), score_shape_.end() - 1);
+    std::vector<Expr> shape = rows;
+    shape.push_back(value_.size);
+    StoredBuffer maximum = node_.Intermediate("max", computed_, rows);
+    StoredBuffer total = node_.Intermediate("sum", computed_, rows);
+    StoredBuffer sum = node_.Intermediate("context", computed_, shape);
+    std::vector<Axis> axes = node_.Axes(shape);
+    Axis t = NodeLowering::MakeAxis("t", total_);
+    std::vector<Expr> at = VarsOf(axes);
+    std::vector<Expr> row = {at[0], at[1], at[2]};
+    Expr value = LoadShared(value_, values_, {at[0], SharedHead(at[1]), t.var, at[3]});
+    node_.Reduce({.outputs = {maximum, total, sum},
+                  .axes = axes,
+                  .reduce_axes = {t},
+                  .output_indices = {row, row, at},
+                  .combiner = AttentionCombiner(computed_),
+                  .values = {node_.Load(logits_, {at[0], at[1], at[2], t.var}),
+                             Const(computed_, 1), value},
+                  .suffix = "_core"});
+    axes = node_.Axes(shape);
+    at = VarsOf(axes);
+    row = {at[0], at[1], at[2]};
+    Expr blind = Make<Eq>(node_.Load(maximum, row), NegativeInfinity());
+    Expr mean = Make<Div>(node_.Load(sum, at), node_.Load(total, row));
+    double none = zero_if_blind_ ? 0 : std::numeric_limits<double>::quiet_NaN();
+    node_.MapAt(out_, axes, Place(query_.packed, value_.size, at),
+                CastTo(node_.Type(kQuery), SelectOf(blind, Const(computed_, none), mean)), "");
+    return OkStatus();
   }
 
   NodeLowering& node_;

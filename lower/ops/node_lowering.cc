@@ -256,7 +256,8 @@ void NodeLowering::MapAt(const StoredBuffer& out, const std::vector<Axis>& axes,
 }
 
 void NodeLowering::Reduce(Reduction reduction) {
-  const std::vector<int>& order = reduction.outputs[0].order;
+  // The last output of a tuple has the most axes.
+  const std::vector<int>& order = reduction.outputs.back().order;
   ComputeExpr stage;
   stage.name = name_ + reduction.suffix;
   stage.axes = Permuted(reduction.axes, order);
@@ -265,9 +266,11 @@ void NodeLowering::Reduce(Reduction reduction) {
   stage.combiner = reduction.combiner;
   std::vector<Expr> indices =
       reduction.indices.empty() ? VarsOf(reduction.axes) : reduction.indices;
-  for (const StoredBuffer& out : reduction.outputs) {
+  for (size_t e = 0; e < reduction.outputs.size(); ++e) {
+    const StoredBuffer& out = reduction.outputs[e];
+    bool own = !reduction.output_indices.empty();
     stage.outputs.push_back(out.buffer);
-    stage.indices.push_back(Permuted(indices, out.order));
+    stage.indices.push_back(Permuted(own ? reduction.output_indices[e] : indices, out.order));
   }
   stage.values = std::move(reduction.values);
   result_.program.stages.push_back(std::move(stage));

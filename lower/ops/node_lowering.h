@@ -84,6 +84,8 @@ class NodeLowering {
     std::vector<Axis> axes;
     std::vector<Axis> reduce_axes;
     std::vector<Expr> indices = {};
+    // Of each output, where they differ: a tuple whose elements differ in their axes.
+    std::vector<std::vector<Expr>> output_indices = {};
     Combiner combiner;
     std::vector<Expr> values;
     Expr predicate = True();
