@@ -144,6 +144,25 @@ TEST_CASE("rows of scores are right whatever fills up their last vector", "[lowe
   }
 }
 
+TEST_CASE("attention as one reduction gives what its parts give", "[lower][ops]") {
+  Attributes tuple = {{"core", std::string("tuple")}};
+  for (int64_t keys : {1, 5, 20}) {
+    for (int64_t queries : {1, 3, 6}) {
+      Problem problem{.queries = queries, .keys = keys};
+      OneNode node = problem.AsNode();
+      node.attributes.merge(Attributes(tuple));
+      Doubles got = ValuesOf(ResultOf(node));
+      Doubles expected = problem.Expected();
+      REQUIRE(got.size() == expected.size());
+      for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(expected[i]).margin(1e-6));
+    }
+  }
+  CHECK(Attended({2, -1}, {10, 20}, tuple, Of(kBool, {1, 2}, {0, 1}))[0] == 20);
+  CHECK(Attended({2, -1}, {10, 20}, tuple, Of(kBool, {1, 2}, {0, 0})) == Doubles{0});
+  tuple["empty_rows"] = std::string("nan");
+  CHECK(std::isnan(Attended({2, -1}, {10, 20}, tuple, Of(kBool, {1, 2}, {0, 0}))[0]));
+}
+
 TEST_CASE("attention over heads that do not divide is refused", "[lower][ops][error]") {
   CHECK(ErrorOf({.op = OpKind::kAttention,
                  .inputs = {RandomF32({1, 3, 2, 4}, 1), RandomF32({1, 2, 2, 4}, 2),

@@ -1,0 +1,60 @@
+#include "schedule/attention_sketch.h"
+
+#include <catch2/catch.hpp>
+
+#include "ir/printer.h"
+#include "schedule/default_trace.h"
+#include "tests/programs/spike_programs.h"
+#include "tests/schedule/step_check.h"
+
+using namespace tcc;
+
+namespace {
+
+Target Avx512() {
+  return FindTarget("x86-64-v4").value();
+}
+
+const Block& Core(const Function& fn) {
+  return *BlockAt(FindBlock(fn, "core").value());
+}
+
+}  // namespace
+
+TEST_CASE("the core of attention becomes one nest over tiles of queries", "[schedule][attention]") {
+  Function fn = AttentionFunction({.queries = 17, .keys = 21, .depth = 5, .width = 32});
+  std::optional<SketchState> state = ScheduleAttention(SketchState(fn), Core(fn), Avx512());
+  REQUIRE(state);
+  for (const char* block : {"scores", "logits", "core", "out"}) {
+    INFO(block);
+    CHECK(state->IsDone(block));
+    CHECK(LoopsOn(FindBlock(state->fn(), block).value())[0]->key.starts_with("out/"));
+  }
+  CHECK(state->Next() == nullptr);
+  CHECK(HasFlashAttention(fn, Avx512()));
+  CHECK_FALSE(HasFlashAttention(SoftmaxFunction(3, 4), Avx512()));
+}
+
+TEST_CASE("flash attention is right for sizes that do and do not divide", "[schedule][attention]") {
+  for (AttentionShape shape : {AttentionShape{.queries = 7, .keys = 21, .depth = 3, .width = 16},
+                               AttentionShape{.queries = 13, .keys = 16, .depth = 2, .width = 64},
+                               AttentionShape{.queries = 3, .keys = 33, .depth = 4, .width = 40},
+                               AttentionShape{.queries = 5, .keys = 17, .width = 8, .blind = 9}}) {
+    for (double threshold : {-1e9, 0.5}) {
+      shape.threshold = threshold;
+      Function fn = AttentionFunction(shape);
+      CheckStepResult(fn, Print(DefaultTrace(fn, Avx512())));
+    }
+  }
+}
+
+TEST_CASE("logits that somebody else reads stay where they are", "[schedule][attention]") {
+  Function fn = AttentionFunction({.queries = 6, .keys = 16, .depth = 2, .width = 16});
+  Function read = FunctionOf([&] {
+    std::string text = Print(fn);
+    size_t end = text.rfind('}');
+    return text.substr(0, end) +
+           "for i in 0..6 @more/i { block more(i: spatial 6 = i) { B[i, 0] = logits[i, 0] } } }";
+  }());
+  CHECK_FALSE(HasFlashAttention(read, Avx512()));
+}
