@@ -47,6 +47,11 @@ ValueId Swapped(Rewrite& rewrite, ValueId value, std::vector<int64_t> perm) {
   return node.outputs[0];
 }
 
+// Whether one dimension is batch and heads together.
+bool IsMerged(std::span<const int64_t> leading, const AttentionHeads& heads) {
+  return leading.size() == 1 && leading[0] == heads.batch * heads.heads;
+}
+
 // How many of the leading dimensions make up the batch, the others being the heads.
 std::optional<size_t> SplitAt(std::span<const int64_t> leading, const AttentionHeads& heads) {
   for (size_t count = 0; count <= leading.size(); ++count) {
@@ -128,7 +133,8 @@ ValueId Reshaped(Rewrite& rewrite, ValueId value, const std::vector<int64_t>& sh
 std::optional<ValueId> WithAllHeads(Rewrite& rewrite, ValueId value, const AttentionHeads& heads) {
   std::vector<int64_t> dims = DimsOf(rewrite, value);
   if (dims.size() < 3) return std::nullopt;
-  if (!SplitAt(std::span(dims).first(dims.size() - 2), heads)) return std::nullopt;
+  std::span<const int64_t> leading = std::span(dims).first(dims.size() - 2);
+  if (!IsMerged(leading, heads) && !SplitAt(leading, heads)) return std::nullopt;
   return Reshaped(rewrite, value,
                   {heads.batch, heads.heads, dims[dims.size() - 2], dims[dims.size() - 1]});
 }
@@ -164,14 +170,20 @@ std::optional<ValueId> MaskOfHeads(Rewrite& rewrite, ValueId mask,
     if ((*dims)[d] != 1 && (*dims)[d] != scores[d]) return std::nullopt;
   }
   std::span<const int64_t> leading = std::span(scores).first(scores.size() - 2);
+  std::span<const int64_t> own = std::span(*dims).first(leading.size());
+  int64_t queries = (*dims)[dims->size() - 2];
+  int64_t keys = dims->back();
+  if (IsMerged(leading, heads)) {
+    bool varies = own[0] != 1;
+    return Reshaped(rewrite, mask,
+                    {varies ? heads.batch : 1, varies ? heads.heads : 1, queries, keys});
+  }
   std::optional<size_t> split = SplitAt(leading, heads);
   if (!split) return std::nullopt;
-  std::span<const int64_t> own = std::span(*dims).first(leading.size());
   std::optional<int64_t> batch = Joined(own.first(*split), leading.first(*split));
   std::optional<int64_t> own_heads = Joined(own.subspan(*split), leading.subspan(*split));
   if (!batch || !own_heads) return std::nullopt;
-  return Reshaped(rewrite, mask,
-                  {*batch, *own_heads, (*dims)[dims->size() - 2], (*dims)[dims->size() - 1]});
+  return Reshaped(rewrite, mask, {*batch, *own_heads, queries, keys});
 }
 
 }  // namespace tcc

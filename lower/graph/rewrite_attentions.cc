@@ -58,12 +58,12 @@ class AttentionWriter {
     node.attributes["scale"] = query.factor * keys.factor * ScaleOfScores();
     // Without a guard a query that sees no key gives NaN.
     node.attributes["empty_rows"] = std::string(Has("guard") ? "zero" : "nan");
-    if (!WriteMask()) return std::nullopt;
-    if (mask_ != kNoValue && IsCausal()) {
+    if (IsCausal()) {
       node.attributes["is_causal"] = int64_t{1};
-    } else if (mask_ != kNoValue) {
-      node.inputs.push_back(mask_);
+      return node;
     }
+    if (!WriteMask()) return std::nullopt;
+    if (mask_ != kNoValue) node.inputs.push_back(mask_);
     return node;
   }
 
@@ -208,19 +208,32 @@ class AttentionWriter {
     return rows > 0;
   }
 
-  // Whether the mask is a constant that lets query i see just the keys up to i.
+  // Whether there is one mask, a constant that lets query i see just the keys up to i.
   bool IsCausal() const {
-    const Tensor* tensor = graph_.ConstantOf(mask_);
+    if (Has("view")) return false;
+    if (Has("mask")) {
+      return IsTriangle(rewrite_.Bound("mask"), [](double added, bool visible) {
+        return visible ? added == 0 : added <= kInvisible;
+      });
+    }
+    if (!Has("hidden") || rewrite_.NumberAt("hidden") > kInvisible) return false;
+    bool keeps = Has("seen");
+    return IsTriangle(rewrite_.Bound(keeps ? "seen" : "unseen"),
+                      [&](double flag, bool visible) { return (flag != 0) == (visible == keeps); });
+  }
+
+  // Whether each element of a constant [.., queries, keys] fits to what a causal order says of it.
+  template <typename Fits>
+  bool IsTriangle(ValueId id, const Fits& fits) const {
+    const Tensor* tensor = graph_.ConstantOf(id);
     int64_t keys = scores_.back();
-    if (!tensor || ElementCount(tensor->shape).value_or(0) != queries_ * keys) return false;
-    if (DimsOf(mask_) != std::vector<int64_t>{1, 1, queries_, keys}) return false;
+    if (!tensor || tensor->shape.size() < 2 || tensor->shape.size() > scores_.size() ||
+        tensor->shape.back() != keys || tensor->shape[tensor->shape.size() - 2] != queries_ ||
+        ElementCount(tensor->shape).value_or(0) != queries_ * keys) {
+      return false;
+    }
     for (int64_t i = 0; i < queries_ * keys; ++i) {
-      bool visible = i % keys <= i / keys;
-      double element = ElementAsDouble(*tensor, i);
-      if (tensor->dtype.is_bool() ? (element != 0) != visible
-                                  : (visible ? element != 0 : element > kInvisible)) {
-        return false;
-      }
+      if (!fits(ElementAsDouble(*tensor, i), i % keys <= i / keys)) return false;
     }
     return true;
   }
