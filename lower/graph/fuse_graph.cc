@@ -4,7 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "ir/compare.h"
+#include "ir/printer.h"
 #include "ir/visitor.h"
 #include "lower/graph/edit.h"
 #include "lower/graph/to_tensor_exprs.h"
@@ -46,11 +46,8 @@ std::vector<Expr> LastIndices(const TensorProgram& program) {
 
 // Variables are compared by name: the two were made apart.
 bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr& x, const Expr& y) {
-    const auto* left = x.as<VarNode>();
-    const auto* right = y.as<VarNode>();
-    return left && right ? left->name == right->name : Equal(x, y);
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Expr& x, const Expr& y) { return Print(x) == Print(y); });
 }
 
 class Fuser {

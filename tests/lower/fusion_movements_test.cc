@@ -42,6 +42,18 @@ TEST_CASE("a head split that leaves rows whole is read in place", "[lower][fusio
   CHECK(KernelNames(graph) == Names{"tanh", "exp", "k", "neg", "q_matmul", "v_matmul"});
 }
 
+TEST_CASE("attention reads heads where they are, keys too", "[lower][fusion]") {
+  // So many keys that rows are reduced in vectors.
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 17, 6});
+  ValueId q = Heads(builder, "q", builder.Add("tanh", OpKind::kTanh, {x}), {0, 2, 1, 3});
+  ValueId k = Heads(builder, "k", builder.Add("exp", OpKind::kExp, {x}), {0, 2, 1, 3});
+  ValueId v = Heads(builder, "v", builder.Add("neg", OpKind::kNeg, {x}), {0, 2, 1, 3});
+  builder.Output(builder.Add("mixed", OpKind::kAttention, {q, k, v}));
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  CHECK(KernelNames(graph) == Names{"tanh", "exp", "neg", "q_transpose_transpose_attention"});
+}
+
 TEST_CASE("keys that several heads share are not copied for each", "[lower][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 2, 4, 3});
