@@ -10,6 +10,9 @@
 #include <optional>
 #include <vector>
 
+#include "ir/support/plain_text.h"
+#include "ir/support/printable.h"
+
 namespace tcc {
 namespace {
 
@@ -33,11 +36,14 @@ class OpenFile {
 };
 
 StatusOr<std::vector<std::string>> SplitLocation(const std::string& location) {
+  bool plain = IsPlainText(location);
   auto refuse = [&](const char* why) {
-    return InvalidInput("external data location '{}' {}", location, why);
+    return InvalidInput("external data location '{}' {}", plain ? location : Printable(location),
+                        why);
   };
   if (location.empty()) return InvalidInput("external data has no location");
   if (location.find('\0') != std::string::npos) return refuse("holds a NUL");
+  if (!plain) return refuse("is not UTF-8 or holds control characters");
   if (location[0] == '/') return refuse("is absolute; expected a path inside the model's folder");
   // ONNX Runtime marks addresses in its own memory so.
   if (location.starts_with("*/")) return refuse("is a memory address, not a file");

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "ir/support/plain_text.h"
+
 namespace tcc {
 namespace {
 
@@ -38,6 +40,12 @@ onnxpb::AttributeType OnnxTypeOf(AttributeType type) {
   return onnxpb::UNDEFINED;
 }
 
+// All that an attribute says in words are keywords, which messages quote.
+StatusOr<Attribute> ReadText(std::string text, const std::string& where) {
+  if (IsPlainText(text)) return Attribute(std::move(text));
+  return InvalidInput("{} is not UTF-8 or holds control characters", where);
+}
+
 StatusOr<Attribute> ReadValue(onnxpb::Attribute& proto, AttributeType type,
                               const std::string& where, ExternalData& files,
                               const TensorLimits& limits) {
@@ -47,13 +55,13 @@ StatusOr<Attribute> ReadValue(onnxpb::Attribute& proto, AttributeType type,
     case AttributeType::kFloat:
       return Attribute(static_cast<double>(proto.f()));
     case AttributeType::kString:
-      return Attribute(proto.s());
+      return ReadText(proto.s(), where);
     case AttributeType::kInts:
       return Attribute(std::vector<int64_t>(proto.ints().begin(), proto.ints().end()));
     case AttributeType::kFloats:
       return Attribute(std::vector<double>(proto.floats().begin(), proto.floats().end()));
     case AttributeType::kStrings:
-      return Attribute(fmt::format("{}", fmt::join(proto.strings(), ",")));
+      return ReadText(fmt::format("{}", fmt::join(proto.strings(), ",")), where);
     case AttributeType::kGraph:
       return InvalidInput("{} holds no graph", where);
     case AttributeType::kTensor:

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "ir/support/extents.h"
+#include "ir/support/printable.h"
 
 namespace tcc {
 namespace {
@@ -124,7 +125,7 @@ class TensorReader {
       std::optional<int64_t> number = ParseDecimal(entry.value());
       if (!number) {
         return InvalidInput("{}: external data {} '{}'; expected a decimal number", what_,
-                            entry.key(), entry.value());
+                            entry.key(), Printable(entry.value()));
       }
       (entry.key() == "offset" ? offset : length) = *number;
     }

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <absl/strings/escaping.h>
+#include <absl/strings/str_split.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "api/random_inputs.h"
 #include "api/reference_device.h"
 #include "ir/support/npy.h"
+#include "ir/support/plain_text.h"
 #include "lower/graph/infer_shapes.h"
 #include "models/import_onnx.h"
 #include "models/onnx_tensor_file.h"
@@ -77,10 +79,8 @@ Status CheckRefusal(const Status& status) {
       return WrongResult("refused as {}", status.ToString());
   }
   std::string message = Message(status);
-  bool printable = std::all_of(message.begin(), message.end(), [](unsigned char c) {
-    return c == '\n' || (c >= 0x20 && c != 0x7f);
-  });
-  if (printable && !message.empty()) return OkStatus();
+  std::vector<std::string> lines = absl::StrSplit(message, '\n');
+  if (!message.empty() && std::ranges::all_of(lines, IsPlainText)) return OkStatus();
   return WrongResult("a message that no terminal should see: {}", absl::CHexEscape(message));
 }
 

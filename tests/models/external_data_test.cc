@@ -88,6 +88,19 @@ TEST_CASE("a location that leaves the model's folder is refused", "[models][exte
   CHECK_THAT(error("missing"), Contains("cannot open external data 'missing'"));
 }
 
+TEST_CASE("a location that a terminal would act on is refused and shown as escapes",
+          "[models][external][hostile]") {
+  ModelFolder model;
+  auto error = [&](const std::string& key, const std::string& value) {
+    return model.ErrorOf({{"location", "w.data"}, {key, value}});
+  };
+  CHECK_THAT(error("location", std::string("w\0\x1b", 3)), Contains("'w\\x00\\x1b' holds a NUL"));
+  CHECK_THAT(error("location", "\x1b[31m"),
+             Contains("'\\x1b[31m' is not UTF-8 or holds control characters"));
+  CHECK_THAT(error("location", "\xff"), Contains("'\\xff' is not UTF-8"));
+  CHECK_THAT(error("offset", "\x7f"), Contains("offset '\\x7f'; expected a decimal number"));
+}
+
 TEST_CASE("links and what is no file are refused", "[models][external][hostile]") {
   ModelFolder model;
   fs::create_symlink(model.root() / "secret", model.folder() / "link");

@@ -146,6 +146,22 @@ TEST_CASE("an attribute of another type is refused with both types", "[models][i
   CHECK_THAT(ErrorOf(spec), Contains("node 'act' (Concat): attribute 'axis' is missing"));
 }
 
+TEST_CASE("an attribute's text that a terminal would act on is refused",
+          "[models][import][hostile]") {
+  ModelSpec spec = AddRelu();
+  spec.opset = 20;
+  for (const std::string& text : {std::string("\0one", 4), std::string("x\n\x1b[31m"),
+                                  std::string("me\x7fn"), std::string("\xe1\xe1")}) {
+    spec.nodes[1] = {.op = "Gelu",
+                     .inputs = {"sum"},
+                     .outputs = {"y"},
+                     .attributes = {StringAttr("approximate", text)},
+                     .name = "act"};
+    CHECK_THAT(ErrorOf(spec), Contains("node 'act' (Gelu): attribute 'approximate' is not UTF-8 or "
+                                       "holds control characters"));
+  }
+}
+
 TEST_CASE("operands of types that do not go together are refused", "[models][import][hostile]") {
   ModelSpec spec = AddRelu();
   spec.initializers = {Ints("w", {1, 2, 3})};
