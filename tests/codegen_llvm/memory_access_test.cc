@@ -51,7 +51,7 @@ TEST_CASE("a prefetch is one instruction, and harmless outside the buffer", "[co
   Stmt body = Loop(
       i, 100,
       SeqOf({hint(x, Expr(i) + Expr(64)), hint(y, Expr(i) * Expr(int64_t{1} << 40) - Expr(1) * i),
-             StoreTo(y, i, LoadOf(x, i) * F32(2))}));
+             StoreTo(y, i, LoadOf(x, i) * FloatConst(kFloat32, 2))}));
   Function fn = LoweredFunction("ahead", {x, y}, body);
   std::vector<float> input = RandomFloats(100, 5);
   std::vector<float> output = RunFenced(fn, input, std::vector<float>(100, -1), {}, Fence::kAtEnd);
