@@ -166,6 +166,10 @@ class FunctionCompiler {
                           code->lanes = let.value.dtype().lanes();
                           code->dtype = let.value.dtype().element();
                           code->slot = DefineVar(let.var);
+                          // A value is read where its leaf runs: idle threads do not read it.
+                          if (!Contains(let.body, IsThreadLoop)) {
+                            code->guard = GuardOf(nullptr, let.body);
+                          }
                           code->children.push_back(CompileStmt(let.body));
                         },
                         [&](const Allocate& allocate) {

@@ -59,6 +59,8 @@ void Machine::Run(const Code& code, Context& context) {
       }
       return;
     case CodeKind::kLet:
+      scalars_.Enter(context, 1);
+      if (!RunsHere(code.guard, context, scalars_)) return;
       RunLet(code, context);
       return Run(*code.children[0], context);
     case CodeKind::kAllocate:

@@ -28,6 +28,20 @@ std::vector<Ref<For>> LoopsFrom(const Path& path, const Stmt& nest) {
 
 namespace {
 
+// Whether an output of the reduction lives through all iterations of `loop`, which is round it.
+bool LivesThrough(const ReductionNest& found, const For& loop) {
+  size_t inside = 0;
+  bool reached = false;
+  for (const Stmt& stmt : found.path) {
+    reached = reached || stmt.get() == &loop;
+    const auto* allocate = stmt.as<Allocate>();
+    for (const Access& output : found.reduce->outputs) {
+      inside += reached && allocate && output.buffer == allocate->buffer.var;
+    }
+  }
+  return inside < found.reduce->outputs.size();
+}
+
 Status ExpectPlainLoops(const char* step, const ReductionNest& found) {
   Stmt body = found.nest;
   while (const auto* loop = body.as<For>()) body = loop->body;
@@ -37,7 +51,8 @@ Status ExpectPlainLoops(const char* step, const ReductionNest& found) {
   }
   for (const Ref<For>& loop : found.above) {
     LoopRole role = RoleOf(*loop, *found.block);
-    if (role == LoopRole::kReduce || role == LoopRole::kBoth) {
+    bool reduces = role == LoopRole::kReduce || role == LoopRole::kBoth;
+    if (reduces && LivesThrough(found, *loop)) {
       return InvalidInput("{}: loop '{}' of the reduction '{}' holds other blocks as well", step,
                           loop->key, found.block->name);
     }

@@ -25,7 +25,8 @@ struct ReductionNest {
   std::vector<Ref<For>> above;
 };
 // Error: no reduction; something between the loops of the nest; a loop above the nest that feeds a
-// reduce variable; a loop that feeds spatial and reduce variables alike, or none.
+// reduce variable, unless the outputs live inside it; a loop that feeds spatial and reduce
+// variables alike, or none.
 StatusOr<ReductionNest> FindReduction(const char* step, const Function& fn,
                                       const std::string& block);
 
