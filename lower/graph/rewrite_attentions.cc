@@ -9,8 +9,6 @@
 namespace tcc {
 namespace {
 
-// Added to a score it leaves nothing of it in f32, so that adding is as good as replacing.
-constexpr double kSwallows = -1e8;
 // e^ of this is 0 in f32, whatever the maximum of a row that sees any key: exporters' finite
 // stand-ins for -inf are lower.
 constexpr double kInvisible = -1e4;
@@ -57,13 +55,15 @@ class AttentionWriter {
     node.inputs = {*query_heads, keys_, values_};
     node.attributes["scale"] = query.factor * keys.factor * ScaleOfScores();
     // Without a guard a query that sees no key gives NaN.
-    node.attributes["empty_rows"] = std::string(Has("guard") ? "zero" : "nan");
+    std::string empty_rows = Has("guard") ? "zero" : "nan";
     if (IsCausal()) {
+      node.attributes["empty_rows"] = empty_rows;
       node.attributes["is_causal"] = int64_t{1};
       return node;
     }
     if (!WriteMask()) return std::nullopt;
     if (mask_ != kNoValue) node.inputs.push_back(mask_);
+    node.attributes["empty_rows"] = weighs_hidden_alike_ ? "uniform" : empty_rows;
     return node;
   }
 
@@ -177,18 +177,10 @@ class AttentionWriter {
     double hidden = rewrite_.NumberAt("hidden");
     std::optional<ValueId> chosen = MaskOfHeads(rewrite_, condition, scores_, heads_);
     if (!chosen) return false;
-    bool sharp = std::isinf(hidden) && hidden < 0;
-    if (sharp || (hidden <= kInvisible && EveryRowHolds(condition, keeps))) {
-      mask_ = keeps ? *chosen : EmitMask(OpKind::kNot, ".seen", {*chosen}, kBool, DimsOf(*chosen));
-      return true;
-    }
-    if (hidden > kSwallows) return false;
-    ValueId number = rewrite_.Bound("hidden");
-    DType type = graph_.value(number).dtype;
-    ValueId zero = AddConstant(graph_, "zero", MakeZeroTensor(type, {}));
-    std::vector<ValueId> inputs = {*chosen, zero, number};
-    if (!keeps) std::swap(inputs[1], inputs[2]);
-    mask_ = EmitMask(OpKind::kWhere, ".mask", inputs, type, DimsOf(*chosen));
+    if (hidden > kInvisible) return false;
+    // Where all of a row are hidden by one finite number they weigh the same.
+    weighs_hidden_alike_ = std::isfinite(hidden) && !EveryRowHolds(condition, keeps);
+    mask_ = keeps ? *chosen : EmitMask(OpKind::kNot, ".seen", {*chosen}, kBool, DimsOf(*chosen));
     return true;
   }
 
@@ -246,6 +238,7 @@ class AttentionWriter {
   ValueId keys_ = kNoValue;
   ValueId values_ = kNoValue;
   ValueId mask_ = kNoValue;
+  bool weighs_hidden_alike_ = false;  // a finite number may hide all keys of a query
 };
 
 std::optional<Node> OfFourDims(Rewrite& rewrite) {

@@ -12,9 +12,10 @@
 //   power = e^(logit - maximum of its row), total: the sum of the row's powers
 //   out[b, h, i, d] = sum over t of power[b, h, i, t] value[b, h div repeats, t, d] / total
 // b: batch, h: query head, i: query, t: key, past ones first. A query that may see no key gives 0,
-// or NaN under the attribute empty_rows "nan": that is what a Softmax gives, of which graph passes
-// make attentions. Under the attribute core "tuple" all from the maximum on is one reduction to
-// (maximum, total, sum of values), which schedules can make for tiles of keys.
+// NaN under the attribute empty_rows "nan", the mean of all values under "uniform": that is what a
+// Softmax gives, of which graph passes make attentions, of -inf and of finite stand-ins. Under the
+// attribute core "tuple" all from the maximum on is one reduction to (maximum, total, sum of
+// values), which schedules can make for tiles of keys.
 namespace tcc {
 namespace {
 
@@ -25,6 +26,15 @@ enum Result : size_t { kOut, kPresentKey, kPresentValue, kScores };
 constexpr int64_t kFewQueries = 4;
 // Rows of scores are filled up to whole vectors of every target, if they are long enough.
 constexpr int64_t kWholeColumns = 16;
+
+// What a query gives that sees no key: 0, NaN, the mean of all values.
+enum class EmptyRows : uint8_t { kZero, kNan, kUniform };
+
+EmptyRows EmptyRowsOf(const Node& node) {
+  std::string name = node.String("empty_rows", "zero");
+  if (name == "nan") return EmptyRows::kNan;
+  return name == "uniform" ? EmptyRows::kUniform : EmptyRows::kZero;
+}
 
 // What output kScores holds.
 enum class ScoresAfter : int64_t { kProduct, kSoftcap, kBias, kSoftmax };
@@ -82,7 +92,7 @@ class AttentionLowering {
     TCC_RETURN_IF_ERROR(ReadOperands());
     TCC_RETURN_IF_ERROR(CheckMask());
     computed_ = AccumulationType(node_.Type(kQuery));
-    zero_if_blind_ = node_.node().String("empty_rows", "zero") != "nan";
+    empty_rows_ = EmptyRowsOf(node_.node());
     columns_ = total_;
     score_shape_ = {query_.batch, Expr(query_.heads), query_.length, total_};
     out_ = node_.Output(
@@ -323,10 +333,18 @@ class AttentionLowering {
     Expr most = node_.Load(maximum, {at[0], at[1], at[2]});
     Expr blind = Make<Eq>(most, NegativeInfinity());
     Expr power = CallOf(ScalarOp::kExp, {node_.Load(logits_, at) - most});
-    if (zero_if_blind_) power = SelectOf(blind, Const(computed_, 0), power);
+    if (empty_rows_ != EmptyRows::kNan) power = SelectOf(blind, PowerOfBlind(at), power);
     node_.Map(powers_, axes, power, "_powers");
     sums_ = ReduceRows("sum", SumCombiner(computed_), powers_);
     if (node_.Wants(kScores)) GiveScores();
+  }
+
+  // Of a query that sees no key.
+  Expr PowerOfBlind(const std::vector<Expr>& at) const {
+    Expr zero = Const(computed_, 0);
+    if (empty_rows_ == EmptyRows::kZero) return zero;
+    Expr one = Const(computed_, 1);
+    return IsPadded() ? SelectOf(at[3] < total_, one, zero) : one;
   }
 
   // Of whole vectors first each lane by itself, in the order in which rows are stored.
@@ -372,7 +390,7 @@ class AttentionLowering {
   // A value over the sum of its query's powers.
   Expr Share(const Expr& value, const std::vector<Expr>& at) const {
     Expr sum = node_.Load(sums_, {at[0], at[1], at[2]});
-    if (!zero_if_blind_) return Make<Div>(value, sum);
+    if (empty_rows_ != EmptyRows::kZero) return Make<Div>(value, sum);
     Expr zero = Const(computed_, 0);
     return SelectOf(Make<Eq>(sum, zero), zero, Make<Div>(value, sum));
   }
@@ -434,22 +452,27 @@ class AttentionLowering {
     std::vector<Expr> at = VarsOf(axes);
     std::vector<Expr> row = {at[0], at[1], at[2]};
     Expr value = LoadShared(value_, values_, {at[0], SharedHead(at[1]), t.var, at[3]});
-    node_.Reduce({.outputs = {maximum, total, sum},
-                  .axes = axes,
-                  .reduce_axes = {t},
-                  .output_indices = {row, row, at},
-                  .combiner = AttentionCombiner(computed_),
-                  .values = {node_.Load(logits_, {at[0], at[1], at[2], t.var}),
-                             Const(computed_, 1), value},
-                  .suffix = "_core"});
+    node_.Reduce(
+        {.outputs = {maximum, total, sum},
+         .axes = axes,
+         .reduce_axes = {t},
+         .output_indices = {row, row, at},
+         .combiner = AttentionCombiner(computed_),
+         .values = {node_.Load(logits_, {at[0], at[1], at[2], t.var}), Const(computed_, 1), value},
+         .suffix = "_core"});
     axes = node_.Axes(shape);
     at = VarsOf(axes);
     row = {at[0], at[1], at[2]};
     Expr blind = Make<Eq>(node_.Load(maximum, row), NegativeInfinity());
     Expr mean = Make<Div>(node_.Load(sum, at), node_.Load(total, row));
-    double none = zero_if_blind_ ? 0 : std::numeric_limits<double>::quiet_NaN();
-    node_.MapAt(out_, axes, Place(query_.packed, value_.size, at),
-                CastTo(node_.Type(kQuery), SelectOf(blind, Const(computed_, none), mean)), "");
+    // The combiner weighs the keys of a blind row alike, so that its mean is of all values.
+    if (empty_rows_ != EmptyRows::kUniform) {
+      bool zero = empty_rows_ == EmptyRows::kZero;
+      double none = zero ? 0 : std::numeric_limits<double>::quiet_NaN();
+      mean = SelectOf(blind, Const(computed_, none), mean);
+    }
+    node_.MapAt(out_, axes, Place(query_.packed, value_.size, at), CastTo(node_.Type(kQuery), mean),
+                "");
     return OkStatus();
   }
 
@@ -460,7 +483,7 @@ class AttentionLowering {
   Expr past_;   // the number of past keys; null where there is no such input
   Expr total_;  // of past and new keys
   DType computed_;
-  bool zero_if_blind_ = true;
+  EmptyRows empty_rows_ = EmptyRows::kZero;
   Expr columns_;  // keys and what fills up the last vector
   std::vector<Expr> score_shape_;
   std::vector<Expr> stored_shape_;  // with columns_ for each query
