@@ -209,10 +209,9 @@ class BatchCompiler {
   }
   uint32_t Visit(const Call&) { return Fail("a call"); }
   uint32_t Visit(const Load&) { return Fail("a load"); }
-  template <typename Node>
-  uint32_t Visit(const Node&) {
-    return Fail("a vector or a float");
-  }
+  uint32_t Visit(const FloatImm&) { return Fail("a float"); }
+  uint32_t Visit(const Ramp&) { return Fail("a vector"); }
+  uint32_t Visit(const Broadcast&) { return Fail("a vector"); }
 
   bool NeedsCheck(ExprKind op, uint32_t a, uint32_t b, Interval result) const {
     if (may_be_nan_[a] || may_be_nan_[b]) return true;

@@ -5,6 +5,7 @@
 
 #include "ir/layout.h"
 #include "ir/simplify.h"
+#include "ir/visitor.h"
 #include "schedule/region.h"
 
 namespace tcc {
@@ -56,6 +57,15 @@ class Boxes {
   bool whole_ = false;
 };
 
+bool IsAllocatedIn(const Stmt& stmt, const Var& buffer) {
+  bool found = false;
+  PreOrder(stmt, [&](const Stmt& inner) {
+    const auto* allocate = inner.as<Allocate>();
+    found = found || (allocate && allocate->buffer.var == buffer);
+  });
+  return found;
+}
+
 }  // namespace
 
 StatusOr<Expr> FootprintInside(const Function& fn, const LoopRef& loop) {
@@ -69,7 +79,9 @@ StatusOr<Expr> FootprintInside(const Function& fn, const LoopRef& loop) {
     for (const Access& access : accesses) {
       if (!touched.contains(access.buffer)) order.push_back(access.buffer);
       StatusOr<Box> box = RegionOf(*block, access, inside);
-      box.ok() ? touched[access.buffer].Add(*box) : touched[access.buffer].AddWhole();
+      bool lives_inside = IsAllocatedIn(LoopAt(path)->body, access.buffer);
+      box.ok() && !lives_inside ? touched[access.buffer].Add(*box)
+                                : touched[access.buffer].AddWhole();
     }
   }
   Expr bytes(0);

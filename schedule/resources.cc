@@ -79,7 +79,7 @@ class NestMeter {
   // `around`: the allocations of the function that the nest lies in.
   NestResources Measure(const Stmt& nest, const std::vector<const Allocate*>& around) {
     NestResources result;
-    result.name = BlocksOf(nest)[0]->name;
+    result.name = NameOf(nest);
     result.grid = LaunchSize(nest, ForKind::kBlockIdxX);
     result.threads_by_axis = LaunchSize(nest, ForKind::kThreadIdxX);
     result.threads = Times(Times(result.threads_by_axis[0], result.threads_by_axis[1]),
@@ -112,6 +112,16 @@ class NestMeter {
   }
 
  private:
+  // The block whose loop is outermost: initialisations and copies may come before it inside.
+  static std::string NameOf(const Stmt& nest) {
+    std::string name;
+    PreOrder(nest, [&](const Stmt& stmt) {
+      const auto* loop = stmt.as<For>();
+      if (name.empty() && loop) name = loop->key.substr(0, loop->key.find('/'));
+    });
+    return name.empty() ? BlocksOf(nest)[0]->name : name;
+  }
+
   // The largest extent of each axis; `first` is its x.
   static std::array<Expr, 3> LaunchSize(const Stmt& nest, ForKind first) {
     std::array<Expr, 3> size = {Expr(1), Expr(1), Expr(1)};

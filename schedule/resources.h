@@ -13,7 +13,7 @@ namespace tcc {
 
 // Of one nest at the root of a function; on a GPU that is one launch.
 struct NestResources {
-  std::string name;  // of its first block
+  std::string name;  // of the block that its outermost loop belongs to
   // Extents by axis (x, y, z): the largest loop of that axis; 1 where no loop is bound to it.
   std::array<Expr, 3> grid;
   std::array<Expr, 3> threads_by_axis;

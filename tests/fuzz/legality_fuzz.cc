@@ -80,7 +80,7 @@ StatusOr<Program> RandomProgram(Random& random) {
 
 bool Runs(const LoweredPoint& point, const Target& target) {
   if (target.kind == TargetKind::kCuda && !point.aligned) return false;
-  return std::all_of(point.facts.begin(), point.facts.end(),
+  return std::all_of(point.marked.begin(), point.marked.end(),
                      [&](const NestFacts& nest) { return Fits(nest, target); });
 }
 

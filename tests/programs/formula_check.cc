@@ -18,6 +18,26 @@ int64_t FormulaAt(const Expr& formula, const Function& symbolic, const Decisions
   return *value;
 }
 
+namespace {
+
+NestFacts Together(const std::vector<NestFacts>& nests) {
+  NestFacts all;
+  for (const NestFacts& nest : nests) {
+    for (int axis = 0; axis < 3; ++axis) {
+      all.grid[axis] = std::max(all.grid[axis], nest.grid[axis]);
+      all.threads_by_axis[axis] = std::max(all.threads_by_axis[axis], nest.threads_by_axis[axis]);
+    }
+    all.shared_bytes = std::max(all.shared_bytes, nest.shared_bytes);
+    all.local_bytes = std::max(all.local_bytes, nest.local_bytes);
+    all.lanes = std::max(all.lanes, nest.lanes);
+    all.vector_bytes = std::max(all.vector_bytes, nest.vector_bytes);
+    all.statements += nest.statements;
+  }
+  return all;
+}
+
+}  // namespace
+
 StatusOr<LoweredPoint> LowerAt(const SymbolicProgram& program, const Decisions& decisions,
                                LoweringDepth depth) {
   Function known = Simplify(Substitute(program.fn, ToSubstitution(program.fn, decisions)));
@@ -33,52 +53,97 @@ StatusOr<LoweredPoint> LowerAt(const SymbolicProgram& program, const Decisions& 
     if (number != place) return;
     point.statements = StatementsToUnroll(fn);
     point.aligned = VectorsAreAligned(fn);
+    point.marked = FactsOf(fn);
   };
   TCC_ASSIGN_OR_RETURN(point.lowered, RunPipeline(known, options));
-  point.facts = FactsOf(point.lowered);
+  if (depth == LoweringDepth::kWhole) point.whole = Together(FactsOf(point.lowered));
   return point;
 }
 
+namespace {
+
+NestFacts ByFormula(const NestResources& nest, const Function& symbolic,
+                    const Decisions& decisions) {
+  auto at = [&](const Expr& formula) { return FormulaAt(formula, symbolic, decisions); };
+  NestFacts facts;
+  for (int axis = 0; axis < 3; ++axis) {
+    facts.grid[axis] = at(nest.grid[axis]);
+    facts.threads_by_axis[axis] = at(nest.threads_by_axis[axis]);
+  }
+  facts.shared_bytes = at(nest.shared_bytes);
+  facts.local_bytes = at(nest.local_bytes);
+  facts.lanes = at(nest.lanes);
+  facts.vector_bytes = at(nest.vector_bytes);
+  facts.statements = at(nest.statements);
+  return facts;
+}
+
+// The first of a few numbers that differs, "shared bytes are 64, by formula 48".
+class Comparison {
+ public:
+  void Equal(const std::string& what, int64_t fact, int64_t formula) {
+    if (fact != formula) Differ(what, fact, formula);
+  }
+  void AtMost(const std::string& what, int64_t fact, int64_t formula) {
+    if (fact > formula) Differ(what, fact, formula);
+  }
+  // What holds of nests as they are marked and as they are written.
+  void Sizes(const std::string& of, const NestFacts& fact, const NestFacts& formula) {
+    for (int axis = 0; axis < 3; ++axis) {
+      Equal("grid extents" + of, fact.grid[axis], formula.grid[axis]);
+      Equal("thread extents" + of, fact.threads_by_axis[axis], formula.threads_by_axis[axis]);
+    }
+    Equal("shared bytes" + of, fact.shared_bytes, formula.shared_bytes);
+    Equal("local bytes" + of, fact.local_bytes, formula.local_bytes);
+  }
+  const std::string& message() const { return message_; }
+
+ private:
+  void Differ(const std::string& what, int64_t fact, int64_t formula) {
+    if (message_.empty()) message_ = fmt::format("{} are {}, by formula {}", what, fact, formula);
+  }
+  std::string message_;
+};
+
+}  // namespace
+
 std::string FirstWrongFormula(const std::vector<NestResources>& formulas, const Function& symbolic,
                               const Decisions& decisions, const LoweredPoint& point) {
-  std::string wrong;
-  if (point.facts.size() != formulas.size() || point.statements.size() != formulas.size()) {
-    return fmt::format("{} nests are lowered, {} have formulas", point.facts.size(),
-                       formulas.size());
+  std::vector<NestFacts> by_formula;
+  for (const NestResources& nest : formulas) {
+    by_formula.push_back(ByFormula(nest, symbolic, decisions));
   }
-  auto compare = [&](const std::string& what, const Expr& formula, int64_t fact, bool at_most) {
-    int64_t value = FormulaAt(formula, symbolic, decisions);
-    if (!wrong.empty() || value == fact || (at_most && fact < value)) return;
-    wrong = fmt::format("{} is {} in the lowered function, {} by formula {}", what, fact, value,
-                        Print(Simplify(formula)));
-  };
+  Comparison comparison;
+  comparison.Equal("nests", static_cast<int64_t>(point.marked.size()),
+                   static_cast<int64_t>(formulas.size()));
+  if (!comparison.message().empty()) return comparison.message();
   for (size_t n = 0; n < formulas.size(); ++n) {
-    const NestResources& nest = formulas[n];
-    const NestFacts& facts = point.facts[n];
-    auto name = [&](const std::string& what) { return what + " of nest '" + nest.name + "'"; };
-    for (int axis = 0; axis < 3; ++axis) {
-      compare(name("a grid extent"), nest.grid[axis], facts.grid[axis], false);
-      compare(name("a thread extent"), nest.threads_by_axis[axis], facts.threads_by_axis[axis],
-              false);
-    }
-    compare(name("threads"), nest.threads, facts.threads(), false);
-    compare(name("shared bytes"), nest.shared_bytes, facts.shared_bytes, false);
-    compare(name("local bytes"), nest.local_bytes, facts.local_bytes, false);
-    compare(name("statements"), nest.statements, point.statements[n], false);
-    compare(name("vector lanes"), nest.lanes, facts.lanes, true);
-    compare(name("vector bytes"), nest.vector_bytes, facts.vector_bytes, true);
+    std::string of = " of nest '" + formulas[n].name + "'";
+    comparison.Sizes(of, point.marked[n], by_formula[n]);
+    comparison.Equal("statements" + of, point.statements[n], by_formula[n].statements);
+    comparison.Equal("lanes" + of, point.marked[n].lanes, by_formula[n].lanes);
+    comparison.AtMost("vector bytes" + of, point.marked[n].vector_bytes,
+                      by_formula[n].vector_bytes);
   }
-  return wrong;
+  if (point.whole) {
+    NestFacts all = Together(by_formula);
+    comparison.Sizes(" once written", *point.whole, all);
+    comparison.AtMost("statements once written", point.whole->statements, all.statements);
+    comparison.AtMost("lanes once written", point.whole->lanes, all.lanes);
+    comparison.AtMost("vector bytes once written", point.whole->vector_bytes, all.vector_bytes);
+  }
+  return comparison.message();
 }
 
 bool HasAllVectors(const std::vector<NestResources>& formulas, const Function& symbolic,
                    const Decisions& decisions, const LoweredPoint& point) {
-  for (size_t n = 0; n < formulas.size(); ++n) {
-    if (FormulaAt(formulas[n].lanes, symbolic, decisions) != point.facts[n].lanes) return false;
-    int64_t statements = FormulaAt(formulas[n].statements, symbolic, decisions);
-    if (statements != point.facts[n].statements) return false;
+  std::vector<NestFacts> by_formula;
+  for (const NestResources& nest : formulas) {
+    by_formula.push_back(ByFormula(nest, symbolic, decisions));
   }
-  return true;
+  NestFacts all = Together(by_formula);
+  return point.whole && point.whole->lanes == all.lanes &&
+         point.whole->statements == all.statements;
 }
 
 }  // namespace tcc

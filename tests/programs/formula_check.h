@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,13 @@ namespace tcc {
 // A program at one point, lowered.
 struct LoweredPoint {
   Function lowered;
-  std::vector<NestFacts> facts;
-  // Of each nest, what its marked loops are going to be unrolled into.
-  std::vector<int64_t> statements;
-  bool aligned = true;  // VectorsAreAligned
+  // While loops are marked unrolled or vectorized, nest by nest.
+  std::vector<NestFacts> marked;
+  std::vector<int64_t> statements;  // what they are going to be unrolled into
+  bool aligned = true;              // VectorsAreAligned
+  // Of all nests together, the statements in sum: a nest may be unrolled into several. Only at the
+  // whole depth.
+  std::optional<NestFacts> whole;
 };
 
 // Only as far as marked loops: what is too large may unroll into millions of statements.
@@ -24,12 +28,12 @@ StatusOr<LoweredPoint> LowerAt(const SymbolicProgram& program, const Decisions& 
                                LoweringDepth depth);
 
 // Empty if every formula has at the point the value that was counted in the lowered function; else
-// the first difference. Vectors may be narrower than asked for: lanes that meet in one cell stay a
-// loop.
+// the first difference. Written vectors may be narrower than asked for: lanes that meet in one cell
+// stay a loop.
 std::string FirstWrongFormula(const std::vector<NestResources>& formulas, const Function& symbolic,
                               const Decisions& decisions, const LoweredPoint& point);
 
-// Whether vectors and statements, too, are those of the formulas, to the last.
+// Whether written vectors and statements, too, are those of the formulas, to the last.
 bool HasAllVectors(const std::vector<NestResources>& formulas, const Function& symbolic,
                    const Decisions& decisions, const LoweredPoint& point);
 

@@ -12,13 +12,13 @@ using namespace tcc;
 namespace {
 
 constexpr const char* kTiledMatmul = R"(
-tile mm/i.1 1 64
-tile mm/i.2 1 16
-tile mm/j.1 1 64 divisors 64
-tile mm/k.1 1 32
-split mm/i [mm/i.1, mm/i.2]
-split mm/j [mm/j.1]
-split mm/k [mm/k.1]
+tile mm_i.1 1 64
+tile mm_i.2 1 16
+tile mm_j.1 1 64 divisors 64
+tile mm_k.1 1 32
+split mm/i [mm_i.1, mm_i.2]
+split mm/j [mm_j.1]
+split mm/k [mm_k.1]
 reorder [mm/i.0, mm/j.0, mm/i.1, mm/j.1, mm/k.0, mm/k.1, mm/i.2]
 bind mm/i.0 blockIdx.y
 bind mm/j.0 blockIdx.x
@@ -209,9 +209,9 @@ TEST_CASE("a point moves to a sibling sketch by the names of its sizes", "[sched
   SymbolicProgram program = TiledMatmul();
   SearchSpace space = SpaceOf(program);
   Random random(2);
-  Decisions sibling = {{"mm/i.1", 8}, {"mm/j.1", 15}, {"mm/k.1", 500}, {"mm/x.3", 7}};
-  CHECK(space.ToPoint(sibling, {{"mm/i.2", 4}, {"mm/k.1", 3}}) == Point{8, 4, 16, 32});
-  std::optional<Point> adopted = space.Adopt(sibling, random, {{"mm/i.2", 4}});
+  Decisions sibling = {{"mm_i.1", 8}, {"mm_j.1", 15}, {"mm_k.1", 500}, {"mm_x.3", 7}};
+  CHECK(space.ToPoint(sibling, {{"mm_i.2", 4}, {"mm_k.1", 3}}) == Point{8, 4, 16, 32});
+  std::optional<Point> adopted = space.Adopt(sibling, random, {{"mm_i.2", 4}});
   REQUIRE(adopted.has_value());
   CHECK(space.IsLegal(*adopted));
 }
