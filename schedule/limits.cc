@@ -73,6 +73,10 @@ void AddGpuLimits(const NestResources& nest, const Target& target, Limits& limit
              why(fmt::format("vector accesses of 1, 2, 4, ... {} bytes", Target::kWidestAccess)));
 }
 
+bool StaysLoop(ForKind kind) {
+  return IsInOrder(kind) && kind != ForKind::kUnrolled;
+}
+
 bool FeedsReduceOf(const For& loop, const Block& block) {
   return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
     return iter.kind == IterKind::kReduce && UsesVar(iter.binding, loop.var);
@@ -87,7 +91,7 @@ struct Run {
 std::vector<Run> ReductionRuns(const std::vector<Ref<For>>& loops, const Block& block) {
   std::vector<Run> runs;
   for (size_t i = 0; i < loops.size(); ++i) {
-    if (loops[i]->for_kind != ForKind::kSerial || !FeedsReduceOf(*loops[i], block)) continue;
+    if (!StaysLoop(loops[i]->for_kind) || !FeedsReduceOf(*loops[i], block)) continue;
     if (!runs.empty() && runs.back().last + 1 == i) {
       runs.back().last = i;
     } else {

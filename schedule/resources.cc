@@ -38,6 +38,15 @@ bool IsSpread(ForKind kind) {
   return kind == ForKind::kUnrolled || kind == ForKind::kVectorized;
 }
 
+// Statements that a block's body becomes, init included.
+int64_t StatementsOf(const Block& block) {
+  if (const auto* reduce = block.body.as<Reduce>()) {
+    int64_t times = reduce->init == ReduceInit::kFirstInstance ? 2 : 1;
+    return static_cast<int64_t>(reduce->outputs.size()) * times;
+  }
+  return 1;
+}
+
 // Whether some instance of the block may exist; code of others is not made.
 bool MayExist(const Block& block) {
   return std::none_of(block.iters.begin(), block.iters.end(),
@@ -76,8 +85,7 @@ class NestMeter {
  public:
   NestMeter(const Function& fn, const Target& target) : fn_(fn), target_(target) {}
 
-  // `around`: the allocations of the function that the nest lies in.
-  NestResources Measure(const Stmt& nest, const std::vector<const Allocate*>& around) {
+  NestResources Measure(const Stmt& nest) {
     NestResources result;
     result.name = NameOf(nest);
     result.grid = LaunchSize(nest, ForKind::kBlockIdxX);
@@ -85,22 +93,12 @@ class NestMeter {
     result.threads = Times(Times(result.threads_by_axis[0], result.threads_by_axis[1]),
                            result.threads_by_axis[2]);
     result.vthreads = Expr(1);
-    result.shared_bytes = result.local_bytes = result.register_bytes = Expr(0);
-    for (const Allocate* allocate : around) {
-      Expr bytes = BytesOf(allocate->buffer);
-      if (allocate->buffer.scope == Scope::kShared) {
-        result.shared_bytes = Plus(result.shared_bytes, bytes);
-      }
-      if (allocate->buffer.scope == Scope::kLocal) {
-        result.local_bytes = Plus(result.local_bytes, bytes);
-      }
-    }
     auto is_shared = [](const Allocate& a) { return a.buffer.scope == Scope::kShared; };
     auto is_local = [](const Allocate& a) { return a.buffer.scope == Scope::kLocal; };
     auto bytes = [&](const Allocate& a) { return BytesOf(a.buffer); };
     auto registers = [&](const Allocate& a) { return RegistersOf(a.buffer); };
-    result.shared_bytes = Plus(result.shared_bytes, Peak(nest, Expr(1), is_shared, bytes));
-    result.local_bytes = Plus(result.local_bytes, Peak(nest, Expr(1), is_local, bytes));
+    result.shared_bytes = Peak(nest, Expr(1), is_shared, bytes);
+    result.local_bytes = Peak(nest, Expr(1), is_local, bytes);
     result.register_bytes = Peak(nest, Expr(1), IsRegisters, bytes);
     result.lanes = result.vector_bytes = Expr(1);
     result.statements = operands_ = Expr(0);
@@ -142,6 +140,7 @@ class NestMeter {
 
   static Expr BytesOf(const Buffer& buffer) {
     Expr bytes = Times(StoredElements(buffer), Expr(buffer.dtype().bytes()));
+    if (buffer.versions) bytes = Times(bytes, buffer.versions);
     if (buffer.scope != Scope::kShared) return bytes;
     return CeilDivide(bytes, Expr(kSharedAlignment)) * Expr(kSharedAlignment);
   }
@@ -186,8 +185,21 @@ class NestMeter {
     return found;
   }
 
+  // Whether threads wait for each other in `stmt`: a shared buffer lives in it or is used there.
+  bool MeetsThreads(const Stmt& stmt) const {
+    bool found = false;
+    PreOrder(stmt, [&](const Stmt& inner) {
+      const auto* block = inner.as<Block>();
+      if (!block || found) return;
+      for (const Access& access : AccessesOf(*block)) {
+        found = found || FindBuffer(fn_, access.buffer)->scope == Scope::kShared;
+      }
+    });
+    return found;
+  }
+
   // The most that is alive at a time of the allocations that count; buffers of statements that
-  // follow each other take the same place. Each lives once a vthread round it.
+  // follow each other take the same place. What lives across a barrier does so once a vthread.
   Expr Peak(const Stmt& stmt, const Expr& versions,
             const std::function<bool(const Allocate&)>& counts,
             const std::function<Expr(const Allocate&)>& amount) const {
@@ -201,8 +213,8 @@ class NestMeter {
     });
     const auto* allocate = stmt.as<Allocate>();
     if (!allocate || !counts(*allocate)) return most;
-    bool local = allocate->buffer.scope == Scope::kLocal;
-    return Plus(local ? Times(amount(*allocate), versions) : amount(*allocate), most);
+    bool spread = allocate->buffer.scope == Scope::kLocal && MeetsThreads(allocate->body);
+    return Plus(spread ? Times(amount(*allocate), versions) : amount(*allocate), most);
   }
 
   // Vectors, statements and operands. `copies`: of each statement here, once loops are unrolled.
@@ -226,12 +238,7 @@ class NestMeter {
   void ScanLeaf(const Block& block, const Expr& copies, const Expr& vthreads,
                 NestResources& result) {
     if (!MayExist(block)) return;
-    int64_t stores = 1;
-    if (const auto* reduce = block.body.as<Reduce>()) {
-      int64_t times = reduce->init == ReduceInit::kFirstInstance ? 2 : 1;
-      stores = static_cast<int64_t>(reduce->outputs.size()) * times;
-    }
-    result.statements = Plus(result.statements, Times(copies, Expr(stores)));
+    result.statements = Plus(result.statements, Times(copies, Expr(StatementsOf(block))));
     if (!IsOne(vthreads)) {
       result.vthreads = IsOne(result.vthreads) ? vthreads : MaxOf(result.vthreads, vthreads);
     }
@@ -280,26 +287,28 @@ class NestMeter {
   Expr operands_;
 };
 
-// Nests at the root, each with the allocations of the function that it lies in.
+// A launch begins below sequences and the buffers that all launches see.
+bool IsSeenByAll(const Allocate& allocate) {
+  return allocate.buffer.scope == Scope::kGlobal || allocate.buffer.scope == Scope::kConstant;
+}
+
 void MeasureNests(const Function& fn, const Stmt& stmt, const Target& target,
-                  std::vector<const Allocate*>& around, std::vector<NestResources>& results) {
-  if (const auto* allocate = stmt.as<Allocate>()) {
-    around.push_back(allocate);
-    MeasureNests(fn, allocate->body, target, around, results);
-    around.pop_back();
+                  std::vector<NestResources>& results) {
+  const auto* allocate = stmt.as<Allocate>();
+  if (allocate && IsSeenByAll(*allocate)) {
+    MeasureNests(fn, allocate->body, target, results);
   } else if (const auto* seq = stmt.as<Seq>()) {
-    for (const Stmt& child : seq->stmts) MeasureNests(fn, child, target, around, results);
+    for (const Stmt& child : seq->stmts) MeasureNests(fn, child, target, results);
   } else if (HasWork(stmt)) {
-    results.push_back(NestMeter(fn, target).Measure(stmt, around));
+    results.push_back(NestMeter(fn, target).Measure(stmt));
   }
 }
 
 }  // namespace
 
 std::vector<NestResources> ResourcesOf(const Function& fn, const Target& target) {
-  std::vector<const Allocate*> around;
   std::vector<NestResources> results;
-  MeasureNests(fn, fn.body, target, around, results);
+  MeasureNests(fn, fn.body, target, results);
   return results;
 }
 

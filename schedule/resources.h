@@ -20,7 +20,8 @@ struct NestResources {
   Expr threads;   // of a thread block
   Expr vthreads;  // the most that one leaf runs in
   // The most that is alive at a time, with layouts, padding and versions; shared buffers start at
-  // multiples of kSharedAlignment, local ones have a version for each vthread round them.
+  // multiples of kSharedAlignment, local ones that live across a barrier have a version for each
+  // vthread round them.
   Expr shared_bytes;
   Expr local_bytes;     // a thread
   Expr register_bytes;  // of them, those of buffers whose indices are constants once unrolled

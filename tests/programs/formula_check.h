@@ -17,6 +17,8 @@ struct LoweredPoint {
   std::vector<NestFacts> marked;
   std::vector<int64_t> statements;  // what they are going to be unrolled into
   bool aligned = true;              // VectorsAreAligned
+  bool pipelined = false;           // HasPipeline
+  bool repeated = false;            // HasRepeatedLoops
   // Of all nests together, the statements in sum: a nest may be unrolled into several. Only at the
   // whole depth.
   std::optional<NestFacts> whole;

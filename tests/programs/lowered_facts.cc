@@ -8,35 +8,28 @@
 namespace tcc {
 namespace {
 
-struct Nest {
-  Stmt stmt;
-  int64_t shared = 0, local = 0;  // allocated round it
-};
-
-int64_t BytesOf(const Buffer& flat);
-
-void CollectNests(const Stmt& stmt, Nest around, std::vector<Nest>& nests) {
-  if (const auto* allocate = stmt.as<Allocate>()) {
-    int64_t bytes = BytesOf(allocate->buffer);
-    if (allocate->buffer.scope == Scope::kShared) around.shared += (bytes + 15) / 16 * 16;
-    if (allocate->buffer.scope == Scope::kLocal) around.local += bytes;
-    CollectNests(allocate->body, around, nests);
+// A launch begins below sequences and global buffers.
+void CollectNests(const Stmt& stmt, std::vector<Stmt>& nests) {
+  const auto* allocate = stmt.as<Allocate>();
+  if (allocate && allocate->buffer.scope != Scope::kShared &&
+      allocate->buffer.scope != Scope::kLocal) {
+    CollectNests(allocate->body, nests);
   } else if (const auto* seq = stmt.as<Seq>()) {
-    for (const Stmt& child : seq->stmts) CollectNests(child, around, nests);
+    for (const Stmt& child : seq->stmts) CollectNests(child, nests);
   } else if (!IsNothing(stmt)) {
-    around.stmt = stmt;
-    nests.push_back(around);
+    nests.push_back(stmt);
   }
 }
 
-std::vector<Nest> NestsOf(const Function& fn) {
-  std::vector<Nest> nests;
-  CollectNests(fn.body, {}, nests);
+std::vector<Stmt> NestsOf(const Function& fn) {
+  std::vector<Stmt> nests;
+  CollectNests(fn.body, nests);
   return nests;
 }
 
 int64_t BytesOf(const Buffer& flat) {
-  return AsConstant(flat.shape[0]).value() * flat.dtype().bytes();
+  int64_t versions = flat.versions ? AsConstant(flat.versions).value() : 1;
+  return AsConstant(flat.shape[0]).value() * versions * flat.dtype().bytes();
 }
 
 int64_t Alive(const Stmt& stmt, Scope scope) {
@@ -62,7 +55,7 @@ int64_t StoresIn(const Stmt& stmt) {
 }
 
 int64_t MarkedStores(const Stmt& stmt) {
-  if (stmt.as<Store>()) return 1;
+  if (stmt.as<Store>() || stmt.as<PrefetchLine>()) return 1;
   int64_t count = 0;
   ForEachChild(stmt, [&](const Stmt& child) { count += MarkedStores(child); });
   const auto* loop = stmt.as<For>();
@@ -122,21 +115,26 @@ NestFacts FactsOfNest(const Stmt& nest) {
   return facts;
 }
 
+bool HasLoop(const Function& fn, std::initializer_list<ForKind> kinds) {
+  bool found = false;
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    found = found || (loop && std::find(kinds.begin(), kinds.end(), loop->for_kind) != kinds.end());
+  });
+  return found;
+}
+
 }  // namespace
 
 std::vector<NestFacts> FactsOf(const Function& lowered) {
   std::vector<NestFacts> facts;
-  for (const Nest& nest : NestsOf(lowered)) {
-    facts.push_back(FactsOfNest(nest.stmt));
-    facts.back().shared_bytes += nest.shared;
-    facts.back().local_bytes += nest.local;
-  }
+  for (const Stmt& nest : NestsOf(lowered)) facts.push_back(FactsOfNest(nest));
   return facts;
 }
 
 std::vector<int64_t> StatementsToUnroll(const Function& marked) {
   std::vector<int64_t> counts;
-  for (const Nest& nest : NestsOf(marked)) counts.push_back(MarkedStores(nest.stmt));
+  for (const Stmt& nest : NestsOf(marked)) counts.push_back(MarkedStores(nest));
   return counts;
 }
 
@@ -197,6 +195,14 @@ class AlignmentProbe {
 };
 
 }  // namespace
+
+bool HasPipeline(const Function& marked) {
+  return HasLoop(marked, {ForKind::kPipelined, ForKind::kPipelinedAsync});
+}
+
+bool HasRepeatedLoops(const Function& marked) {
+  return HasLoop(marked, {ForKind::kPartitioned, ForKind::kVthread});
+}
 
 bool VectorsAreAligned(const Function& marked) {
   AlignmentProbe probe(marked);

@@ -27,8 +27,13 @@ struct NestFacts {
 std::vector<NestFacts> FactsOf(const Function& lowered);
 
 // Stores of each nest by the extents of the loops round them that are marked unrolled or
-// vectorized: what is going to be written out. Of a kLowered function before those passes.
+// vectorized: what is going to be written out. Of a function with flat buffers before those passes.
 std::vector<int64_t> StatementsToUnroll(const Function& marked);
+
+// Whether loops are pipelined: copies are staged in registers and repeated before the loop.
+bool HasPipeline(const Function& marked);
+// Whether loops are partitioned or virtual threads: interiors and threads are copies.
+bool HasRepeatedLoops(const Function& marked);
 
 // Whether every access whose lanes lie side by side starts at a whole vector, by evaluating its
 // index where each loop stands at its first, second, middle or last iteration, the others at their
