@@ -54,6 +54,15 @@ std::optional<Domain> ParseDomain(std::istringstream& words) {
   return domain;
 }
 
+// What an expression of the trace can hold: a word like "mm.i.1".
+bool IsWord(const std::string& name) {
+  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  return letter(name[0]) && name.back() != '.' && name.find("..") == std::string::npos &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return letter(c) || digit(c) || c == '.'; });
+}
+
 }  // namespace
 
 bool Allows(const FreeSize& size, int64_t value) {
@@ -83,6 +92,9 @@ StatusOr<FreeSize> ParseFreeSize(const std::string& line) {
   int64_t low = 0, high = 0;
   if (!(words >> keyword >> name >> low >> high) || low < 1 || high < low) {
     return InvalidInput("'{}'; expected 'tile NAME LOW HIGH [DOMAIN]' with 1 <= LOW <= HIGH", line);
+  }
+  if (!IsWord(name)) {
+    return InvalidInput("'{}'; expected letters, digits, '_' and '.' in '{}'", line, name);
   }
   std::optional<Domain> domain = ParseDomain(words);
   if (!domain) {

@@ -30,7 +30,7 @@ struct Domain {
 };
 
 // A size that is left free: a Tile variable, which carries its range, and what it may be there. Its
-// name says what it is the size of: (block, axis, level), "mm/i.1", so that points move between
+// name says what it is the size of: (block, axis, level), "mm.i.1", so that points move between
 // sketches.
 struct FreeSize {
   Var var;
@@ -42,7 +42,7 @@ bool Allows(const FreeSize& size, int64_t value);
 // Every value that is allowed, rising. Empty where the range holds none.
 std::vector<int64_t> ValuesOf(const FreeSize& size);
 
-// "tile mm/i.1 1 224 divisors 224"; the domain is left out where every integer will do. Range and
+// "tile mm.i.1 1 224 divisors 224"; the domain is left out where every integer will do. Range and
 // domain: 1 <= low <= high.
 std::string Print(const FreeSize& size);
 // Error: what is expected in place of `line`.

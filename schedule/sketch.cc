@@ -14,6 +14,17 @@ int64_t Nearest(const std::vector<int64_t>& values, int64_t wanted) {
   });
 }
 
+// A word that expressions can hold: "mm/(i*j).1" gives "mm.i_j.1".
+std::string SizeName(const LoopRef& loop) {
+  std::string name;
+  for (char c : loop) {
+    if (c == '/') c = '.';
+    if (c == '*') c = '_';
+    if (c != '(' && c != ')') name += c;
+  }
+  return name;
+}
+
 }  // namespace
 
 SketchState::SketchState(const Function& fn) : fn_(fn) {
@@ -33,12 +44,12 @@ void SketchState::Do(const Step& step) {
   Try(step);
 }
 
-Expr SketchState::Size(const std::string& name, int64_t high, Domain domain, int64_t start) {
-  FreeSize size{TileVar(name, 1, std::max<int64_t>(high, 1)), std::move(domain)};
+Expr SketchState::Size(const LoopRef& loop, int64_t high, Domain domain, int64_t start) {
+  FreeSize size{TileVar(SizeName(loop), 1, std::max<int64_t>(high, 1)), std::move(domain)};
   std::vector<int64_t> values = ValuesOf(size);
   TCC_CHECK(!values.empty()) << Print(size) << " allows no value";
   if (values.size() == 1) return values[0];
-  sketch_.start[name] = Nearest(values, start);
+  sketch_.start[size.var->name] = Nearest(values, start);
   fn_.vars.push_back(size.var);
   sketch_.trace.sizes.push_back(size);
   return size.var;

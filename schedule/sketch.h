@@ -33,9 +33,10 @@ class SketchState {
   // Takes the step if it is legal.
   bool Try(const Step& step);
 
-  // A size left free, in [1, high]; `start` is moved to the nearest value that is allowed. A range
-  // with a single value is that value and no variable.
-  Expr Size(const std::string& name, int64_t high, Domain domain, int64_t start);
+  // The extent of `loop`, left free in [1, high] and named after the loop, so that points move
+  // between sketches: "mm.i.1" for "mm/i.1". `start` is moved to the nearest value that is allowed.
+  // A range with a single value is that value and no variable.
+  Expr Size(const LoopRef& loop, int64_t high, Domain domain, int64_t start);
 
   // The first block that no rule has dealt with, nullptr after the last. A rule marks what it deals
   // with beside the block that it is given: copies, consumers, initialisations.

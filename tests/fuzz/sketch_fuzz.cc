@@ -78,6 +78,10 @@ StatusOr<bool> CheckSketch(const TaskFunction& task, const Sketch& sketch,
                            const RunLowered& run_lowered, Random& random, Histogram& histogram) {
   StatusOr<SymbolicProgram> program = Instantiate(task.fn, sketch.trace);
   if (!program.ok()) return Annotate(program.status(), task.nodes + ": " + sketch.name);
+  StatusOr<Trace> parsed = ParseTrace(Print(sketch.trace));
+  if (!parsed.ok() || Print(*parsed) != Print(sketch.trace)) {
+    return absl::InternalError("the trace's text does not parse back:\n" + Print(sketch.trace));
+  }
   Expr issued = IssuedInstances(program->fn.body);
   PointCheckOptions options;
   options.max_instances = kMaxInstances;

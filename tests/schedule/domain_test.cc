@@ -47,11 +47,20 @@ TEST_CASE("a malformed domain says what is expected of which size", "[schedule][
   for (std::string tail :
        {"divisors", "divisors 0", "divisors 3 4", "multiples -2", "multiples x", "choice",
         "choice 4 4", "choice 3 2", "choice 1 2 x", "primes 7", "any 3"}) {
-    std::string line = "tile mm/i.1 1 9 " + tail;
+    std::string line = "tile mm.i.1 1 9 " + tail;
     INFO(line);
     CHECK(Message(ParseFreeSize(line).status()) ==
           "'" + line +
-              "'; the domain of 'mm/i.1' is expected to be 'any', 'divisors N', 'multiples N' or "
+              "'; the domain of 'mm.i.1' is expected to be 'any', 'divisors N', 'multiples N' or "
               "'choice N1 N2 ...' with rising N >= 1");
+  }
+}
+
+TEST_CASE("a size has a name that expressions can hold", "[schedule][domain]") {
+  CHECK(ParseFreeSize("tile mm.i_j.1 1 9").ok());
+  for (std::string name : {"mm/i.1", "1x", "a..b", "a.", "x*y"}) {
+    std::string line = "tile " + name + " 1 9";
+    CHECK(Message(ParseFreeSize(line).status()) ==
+          "'" + line + "'; expected letters, digits, '_' and '.' in '" + name + "'");
   }
 }

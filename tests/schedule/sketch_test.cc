@@ -62,6 +62,8 @@ TEST_CASE("every sketch starts from a legal point and is right there and elsewhe
     for (Sketch& sketch : GenerateSketches(c.fn, Cpu())) sketches.push_back(std::move(sketch));
     for (const Sketch& sketch : sketches) {
       INFO(c.name << ": " << sketch.name << "\n" << Print(sketch.trace));
+      StatusOr<Trace> parsed = ParseTrace(Print(sketch.trace));
+      CHECK((parsed.ok() && Print(*parsed) == Print(sketch.trace)));
       SymbolicProgram program = ProgramOfSketch(c.fn, sketch);
       CHECK(Satisfies(program, sketch.start));
       CHECK(CheckPoint(c.fn, program, sketch.start, random).message == "");
