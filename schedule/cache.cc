@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/visitor.h"
+#include "schedule/guard.h"
 #include "schedule/prepack.h"
 
 namespace tcc {
@@ -220,6 +221,7 @@ Function ApplyCacheWrite(const Function& fn, const CacheWrite& step) {
 
 StatusOr<Constraints> CheckSetScope(const Function& fn, const SetScope& step) {
   TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, step.buffer));
+  TCC_RETURN_IF_ERROR(ExpectUnversioned("set_scope", buffer));
   TCC_RETURN_IF_ERROR(ExpectNotPrepacked("set_scope", buffer));
   TCC_RETURN_IF_ERROR(ExpectWritableScope("set_scope", step.scope));
   for (const Buffer& param : fn.params) {

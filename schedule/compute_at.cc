@@ -61,6 +61,10 @@ StatusOr<Plan> MakePlan(const Function& fn, const ComputeAt& step) {
     return InvalidInput("compute_at: block '{}' is under loop '{}' already", step.block, step.loop);
   }
   TCC_RETURN_IF_ERROR(ExpectOutsideVectors("compute_at", loop_path));
+  if (IsPipelined(LoopAt(loop_path)->for_kind)) {
+    return InvalidInput("compute_at: loop '{}' is pipelined already; place what it computes before",
+                        step.loop);
+  }
   Plan plan{BlockAt(path), NestOf(path), {}, {}, {}};
   plan.boxes.resize(plan.block->iters.size());
   for (const Access& write : WritesOf(*plan.block)) {
@@ -68,6 +72,7 @@ StatusOr<Plan> MakePlan(const Function& fn, const ComputeAt& step) {
     TCC_ASSIGN_OR_RETURN(std::vector<size_t> order, PlainIndices(*plan.block, write));
     TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, write.buffer->name));
     TCC_RETURN_IF_ERROR(ExpectMovable("compute_at", buffer));
+    TCC_RETURN_IF_ERROR(ExpectUnversioned("compute_at", buffer));
     TCC_ASSIGN_OR_RETURN(Box region, RegionRead(fn, buffer, step.loop));
     for (size_t d = 0; d < order.size(); ++d) {
       IterBox& box = plan.boxes[order[d]];

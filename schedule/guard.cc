@@ -39,6 +39,11 @@ Status ExpectSerial(const char* step, const Ref<For>& loop) {
                       ToString(loop->for_kind));
 }
 
+Status ExpectUnversioned(const char* step, const Buffer& buffer) {
+  if (!buffer.versions) return OkStatus();
+  return InvalidInput("{}: buffer '{}' is part of a pipeline already", step, buffer.var->name);
+}
+
 Status ExpectOutsideVectors(const char* step, const Path& path) {
   for (const Ref<For>& loop : LoopsOn(path)) {
     if (loop->for_kind == ForKind::kVectorized) {

@@ -14,6 +14,14 @@ Stmt AddGuard(const Stmt& stmt, const LoopGuard& guard);
 // "split: loop 'mm/k' is bound to threadIdx.x; expected a serial loop", or OK.
 Status ExpectSerial(const char* step, const Ref<For>& loop);
 
+// By either kind of pipeline.
+inline bool IsPipelined(ForKind kind) {
+  return kind == ForKind::kPipelined || kind == ForKind::kPipelinedAsync;
+}
+
+// A buffer of a pipeline stays where its copies and uses are.
+Status ExpectUnversioned(const char* step, const Buffer& buffer);
+
 // What is below a vectorized loop has one form a lane, so no bound loop and no allocation goes
 // there.
 Status ExpectOutsideVectors(const char* step, const Path& path);

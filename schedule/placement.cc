@@ -112,6 +112,10 @@ Stmt RemoveAllocation(const Stmt& root, const Var& buffer) {
     if (const auto* allocate = stmt.as<Allocate>()) {
       return allocate->buffer.var == buffer ? allocate->body : stmt;
     }
+    if (const auto* hint = stmt.as<PrefetchLine>()) {
+      return hint->cell.buffer == buffer ? Nothing() : stmt;
+    }
+    if (const auto* loop = stmt.as<For>()) return IsNothing(loop->body) ? Nothing() : stmt;
     if (const auto* seq = stmt.as<Seq>()) return SeqOf(seq->stmts);
     return stmt;
   };

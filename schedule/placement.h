@@ -36,7 +36,8 @@ Stmt MapBodyOf(const Stmt& root, const LoopRef& loop,
 Stmt InsertBeforeReaders(const Stmt& body, const std::vector<Var>& buffers, const Stmt& nest);
 Stmt InsertAfterWriters(const Stmt& body, const std::vector<Var>& buffers, const Stmt& nest);
 
-// `root` without the allocation of `buffer`, which is returned.
+// `root` without the allocation of `buffer`, and without prefetches of it: they may stand where it
+// no longer lives.
 Stmt RemoveAllocation(const Stmt& root, const Var& buffer);
 
 // The paths of all blocks for which `wanted` holds.

@@ -126,6 +126,7 @@ StatusOr<Plan> MakePlan(const Function& fn, const RollingBuffer& step) {
   if (buffer.circular >= 0) {
     return InvalidInput("rolling_buffer: buffer '{}' is circular already", step.buffer);
   }
+  TCC_RETURN_IF_ERROR(ExpectUnversioned("rolling_buffer", buffer));
   if (step.dim < 0 || step.dim >= static_cast<int64_t>(buffer.rank())) {
     return InvalidInput("rolling_buffer: buffer '{}' has {} dimensions, so none is {}", step.buffer,
                         buffer.rank(), step.dim);

@@ -10,10 +10,6 @@
 namespace tcc {
 namespace {
 
-bool IsPipelined(ForKind kind) {
-  return kind == ForKind::kPipelined || kind == ForKind::kPipelinedAsync;
-}
-
 // What stands in the body of a loop to be pipelined.
 struct Body {
   std::vector<Buffer> buffers;

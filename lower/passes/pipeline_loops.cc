@@ -18,12 +18,9 @@ bool WritesTo(const Stmt& stmt, const std::vector<Buffer>& buffers) {
   return found;
 }
 
-bool ReadsFrom(const Stmt& stmt, const std::vector<Buffer>& buffers) {
+bool WritesAnything(const Stmt& stmt) {
   bool found = false;
-  PreOrderExprs(stmt, [&](const Expr& e) {
-    const auto* load = e.as<Load>();
-    for (const Buffer& buffer : buffers) found = found || (load && load->buffer == buffer.var);
-  });
+  PreOrder(stmt, [&](const Stmt& s) { found = found || s.as<Store>(); });
   return found;
 }
 
@@ -50,18 +47,19 @@ Body BodyOf(const For& loop) {
     }
   };
   collect(loop.body);
+  bool used = false;
   for (const Stmt& stmt : stmts) {
-    bool first = body.uses.empty();
     // Those round the copies: the pipeline has its own.
-    if (first && stmt.as<Barrier>()) continue;
+    if (!used && stmt.as<Barrier>()) continue;
     if (WritesTo(stmt, body.staged)) {
-      TCC_CHECK(first) << "a copy after a use in loop " << loop.key;
+      TCC_CHECK(!used) << "a copy after a use in loop " << loop.key;
       body.stores.push_back(stmt);
-    } else if (first && body.stores.empty() && WritesTo(stmt, body.others) &&
-               !ReadsFrom(stmt, body.staged)) {
+    } else if (!used && body.stores.empty() && WritesTo(stmt, body.others)) {
       body.loads.push_back(stmt);
     } else {
       body.uses.push_back(stmt);
+      // Hints may stand anywhere.
+      used = used || WritesAnything(stmt);
     }
   }
   return body;
@@ -72,10 +70,15 @@ bool IsAsyncWidth(int64_t bytes) {
   return bytes == 4 || bytes == 8 || bytes == 16;
 }
 
-// Stores of plain copies into shared memory as asynchronous ones, a vector loop at a time.
+// Stores of plain copies as asynchronous ones, a vector loop at a time. Their sources must outlive
+// the loop: the data may be fetched as late as the wait.
 class AsyncCopies final : public Mutator {
  public:
-  explicit AsyncCopies(const std::vector<Buffer>& staged) : staged_(staged) {}
+  AsyncCopies(const std::vector<Buffer>& staged, const For& loop) : staged_(staged) {
+    PreOrder(loop.body, [&](const Stmt& stmt) {
+      if (const auto* allocate = stmt.as<Allocate>()) inside_.insert(allocate->buffer.var.get());
+    });
+  }
 
  private:
   using Mutator::Rewrite;
@@ -97,7 +100,7 @@ class AsyncCopies final : public Mutator {
   Stmt Copy(const Store& store, const Var* lane, int64_t count) const {
     const auto* load = store.value.as<Load>();
     bool copies = load && !store.mask && store.buffer.dtype() == load->buffer.dtype();
-    if (!copies || !IsStaged(store.buffer) || IsStaged(load->buffer)) return {};
+    if (!copies || !IsStaged(store.buffer) || inside_.contains(load->buffer.get())) return {};
     if (!IsAsyncWidth(count * store.buffer.dtype().bits() / 8)) return {};
     Access to{store.buffer, store.indices};
     Access from{load->buffer, load->indices};
@@ -118,6 +121,7 @@ class AsyncCopies final : public Mutator {
   }
 
   const std::vector<Buffer>& staged_;
+  std::unordered_set<const ExprNode*> inside_;  // what lives in the loop
 };
 
 // One loop with its prologue.
@@ -134,7 +138,7 @@ class LoopPipeliner {
     stages_ = *stages;
     bool async = loop_.for_kind == ForKind::kPipelinedAsync;
     if (async) {
-      AsyncCopies copies(body_.staged);
+      AsyncCopies copies(body_.staged, loop_);
       for (Stmt& stmt : body_.stores) stmt = copies.Mutate(stmt);
     }
     // Only threads that share the buffers need to meet.

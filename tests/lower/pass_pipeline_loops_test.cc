@@ -90,6 +90,34 @@ TEST_CASE("copies run ahead of their uses into versions of their own",
   CheckSameResult(after, before);
 }
 
+TEST_CASE("a hint in front of the copies is no use of them", "[lower][passes][pipeline]") {
+  Function before = ParsedFunction(R"(
+    fn f(A: f32[10], B: f32[10]) scheduled {
+      for k in 0..5 pipelined @k {
+        alloc S: f32[2] versions 2
+        prefetch A[k * 2 + 6]
+        for a in 0..2 @a { S[a] = A[k * 2 + a] }
+        for b in 0..2 @b { B[k * 2 + b] = S[1 - b] }
+      }
+    })");
+  CheckSameResult(PipelineLoops(before), before);
+}
+
+TEST_CASE("what is copied from a buffer of the loop itself is copied at once",
+          "[lower][passes][pipeline]") {
+  Function before = ParsedFunction(R"(
+    fn f(A: f32[10], B: f32[10]) scheduled {
+      for k in 0..5 pipelined_async @k {
+        alloc S: f32[2] versions 2
+        for a in 0..2 @a { alloc R: f32[1] local; R[0] = A[k * 2 + a]; S[a] = R[0] }
+        for b in 0..2 @b { B[k * 2 + b] = S[1 - b] }
+      }
+    })");
+  Function after = PipelineLoops(before);
+  CHECK(CountKind(after, StmtKind::kAsyncCopy) == 0);
+  CheckSameResult(after, before);
+}
+
 TEST_CASE("values on their way through registers are stored after the uses",
           "[lower][passes][pipeline]") {
   Function before = ParsedFunction(R"(

@@ -12,16 +12,25 @@ class Proposer {
  public:
   Proposer(const Function& fn, Trace& trace, Random& random) : trace_(trace), random_(random) {
     PreOrder(fn.body, [&](const Stmt& stmt) {
-      if (const auto* loop = stmt.as<For>()) loops_.push_back(loop->key);
+      if (const auto* loop = stmt.as<For>()) {
+        loops_.push_back(loop->key);
+        if (loop->body.as<Allocate>()) holders_.push_back(loop->key);
+      }
       if (const auto* block = stmt.as<Block>()) blocks_.push_back(block->name);
     });
     for (const Buffer& buffer : DeclaredBuffers(fn)) {
       buffers_.push_back(buffer.var->name);
       ranks_.push_back(buffer.rank());
+      if (!buffer.window.size.empty()) placed_.push_back(buffer.var->name);
     }
   }
 
   Step Propose() {
+    // Rare otherwise: few buffers are placed, and few loops hold one.
+    if (!placed_.empty() && random_.OneIn(8)) {
+      return RollingBuffer{Pick(placed_), static_cast<int64_t>(random_.Below(3))};
+    }
+    if (!holders_.empty() && random_.OneIn(8)) return Pipelined(Pick(holders_));
     switch (random_.Below(22)) {
       case 0:
       case 1:
@@ -69,8 +78,7 @@ class Proposer {
                                                 random_.Between(1, 3)})
                                 : Step(Rasterized());
       case 20:
-        return SoftwarePipeline{AnyLoop(), random_.Between(1, 4),
-                                random_.OneIn(2) ? ForKind::kPipelined : ForKind::kPipelinedAsync};
+        return Pipelined(AnyLoop());
       default:
         return Parallel{AnyLoop()};
     }
@@ -111,6 +119,11 @@ class Proposer {
     return layout;
   }
 
+  Step Pipelined(const LoopRef& loop) {
+    ForKind kind = random_.OneIn(2) ? ForKind::kPipelined : ForKind::kPipelinedAsync;
+    return SoftwarePipeline{loop, random_.Between(1, 4), kind};
+  }
+
   Step Rasterized() {
     size_t i = random_.Below(loops_.size());
     return Rasterize{loops_[i], loops_[std::min(i + 1, loops_.size() - 1)], random_.Between(1, 4)};
@@ -132,7 +145,7 @@ class Proposer {
 
   Trace& trace_;
   Random& random_;
-  std::vector<std::string> loops_, blocks_, buffers_;
+  std::vector<std::string> loops_, blocks_, buffers_, placed_, holders_;
   std::vector<size_t> ranks_;  // of buffers_
 };
 

@@ -107,6 +107,15 @@ TEST_CASE("a prefetch changes no result at any sizes, and reaches beyond the end
   }
 }
 
+TEST_CASE("a buffer that moves loses its prefetches", "[schedule][prefetch]") {
+  Function mm = MatmulFunction(8, 16, 4);
+  SymbolicProgram program = ProgramOf(
+      mm, "cache_read B [] global B_s\nprefetch mm B_s mm/i mm/k 1\ncompute_at B_s mm/i");
+  CHECK_FALSE(FirstHint(program.fn));
+  CheckStepResult(mm,
+                  "cache_read B [] global B_s\nprefetch mm B_s mm/i mm/k 1\ncompute_at B_s mm/i");
+}
+
 TEST_CASE("the number of lines becomes a constraint", "[schedule][prefetch]") {
   SymbolicProgram program = ProgramOf(MatmulFunction(64, 64, 64),
                                       "tile t 1 64\nsplit mm/k [t]\nreorder [mm/k.0, mm/i]\n"

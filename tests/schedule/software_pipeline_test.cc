@@ -65,6 +65,13 @@ TEST_CASE("pipeline says what is wrong with the loop or its body", "[schedule][p
   CHECK(RefusalOf(mm, kStaged + "cache_read B [mm] global B_s\ncompute_at B_s mm/i\n"
                                 "pipeline mm/k.0 2 pipelined\npipeline mm/i 2 pipelined") ==
         "pipeline: loop 'mm/k.0' is pipelined already");
+  CHECK(RefusalOf(mm, "cache_read B [mm] global B_s\n" + kStaged +
+                          "pipeline mm/k.0 2 pipelined\ncompute_at B_s mm/k.0") ==
+        "compute_at: loop 'mm/k.0' is pipelined already; place what it computes before");
+  CHECK(RefusalOf(mm, kStaged + "pipeline mm/k.0 2 pipelined\ncompute_at A_s mm/i") ==
+        "compute_at: buffer 'A_s' is part of a pipeline already");
+  CHECK(RefusalOf(mm, kStaged + "pipeline mm/k.0 2 pipelined\nset_scope A_s local") ==
+        "set_scope: buffer 'A_s' is part of a pipeline already");
   // The copy would run before the store that it reads.
   Function scan = FunctionOf(R"(
     fn f(A: f32[10], B: f32[11]) scheduled {
