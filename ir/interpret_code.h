@@ -168,7 +168,7 @@ struct Code {
   std::vector<int> slots;               // kBlock: of the iteration variables
   std::vector<int> exprs;               // kBlock: their bindings; kPrefetch: indices
   std::vector<int> conditions;          // kBlock: all must hold, the predicate last
-  LeafGuard guard;                      // kBlock
+  LeafGuard guard;                      // kBlock, kAsyncCopy
   int destination = -1;                 // kAsyncCopy: accesses of Program::scalars
   int source = -1;
   bool lockstep = false;  // holds a barrier or a buffer that threads share

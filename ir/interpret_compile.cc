@@ -183,6 +183,7 @@ class FunctionCompiler {
                           code->destination = CompileAccess(copy.destination);
                           code->source = CompileAccess(copy.source);
                           code->count = copy.count;
+                          code->guard = GuardOf(nullptr, copy);
                         },
                         [&](const AsyncCommit&) { code->kind = CodeKind::kAsyncCommit; },
                         [&](const AsyncWait& wait) {

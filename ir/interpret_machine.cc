@@ -235,6 +235,7 @@ bool Machine::InRole(const Code& code, const Context& context) const {
 // Copied as late as allowed; until then the destination counts as unwritten.
 void Machine::IssueCopy(const Code& code, Context& context) {
   scalars_.Enter(context, 1);
+  if (!RunsHere(code.guard, context, scalars_)) return;
   Offsets to;
   Offsets from;
   if (!scalars_.Locate(code.destination, scalars_.full(), &to)) return;

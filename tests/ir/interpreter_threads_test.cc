@@ -165,6 +165,22 @@ TEST_CASE("a barrier that not all threads reach is reported", "[ir][interpreter]
         std::string::npos);
 }
 
+TEST_CASE("an asynchronous copy is made by the threads of its innermost loops alone",
+          "[ir][interpreter][threads]") {
+  // 8 threads; those from 4 on would copy from beyond the end of A.
+  std::vector<Tensor> tensors = {RandomTensor({4}, 5), BlankTensor({8})};
+  RunText(
+      "fn f(A: f32[4], B: f32[8]) scheduled { for t in 0..8 threadIdx.x @t { "
+      "alloc S: f32[4] shared { "
+      "for u in 0..4 threadIdx.x @u { async_copy S[u] from A[u] count 1 } "
+      "async_commit async_wait(0) barrier(shared) "
+      "block b(i: spatial 8 = t) { B[i] = S[i div 2] } } } }",
+      tensors);
+  std::vector<double> a = ValuesOf(tensors[0]);
+  std::vector<double> b = ValuesOf(tensors[1]);
+  for (size_t i = 0; i < 8; ++i) CHECK(b[i] == a[i / 2]);
+}
+
 TEST_CASE("asynchronous copies arrive when they are awaited, not before",
           "[ir][interpreter][threads]") {
   std::string before =

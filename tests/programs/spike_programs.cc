@@ -183,6 +183,52 @@ split total/i [i1]
 split total/k [k1]
 split total.init/i [i2]
 )"},
+    {"matmul on virtual threads, pipelined", RandomMatmul, R"(
+split mm/i [i1, i2]
+split mm/j [j1, j2]
+split mm/k [k1]
+reorder [mm/i.0, mm/j.0, mm/i.1, mm/j.1, mm/i.2, mm/j.2, mm/k.0, mm/k.1]
+bind mm/i.0 blockIdx.y
+bind mm/j.0 blockIdx.x
+bind mm/i.1 vthread
+bind mm/j.1 vthread
+bind mm/i.2 threadIdx.y
+bind mm/j.2 threadIdx.x
+cache_write mm C local C_l
+reverse_compute_at C_l mm/j.2
+cache_read A [mm] shared A_s
+cache_read B [mm] shared B_s
+compute_at A_s mm/k.0
+compute_at B_s mm/k.0
+split A_s/ax1 [4]
+bind A_s/ax0 threadIdx.y
+bind A_s/ax1.1 threadIdx.x
+fuse B_s/ax0 B_s/ax1
+split B_s/(ax0*ax1) [i2, j2]
+bind B_s/(ax0*ax1).1 threadIdx.y
+bind B_s/(ax0*ax1).2 threadIdx.x
+decompose_reduction mm mm/k.0
+pipeline mm/k.0 s pipelined_async
+)"},
+    {"matmul on rasterized blocks, operands that threads fetch alike", RandomMatmul, R"(
+split mm/i [i1, i2]
+split mm/j [j1, j2]
+split mm/k [k1]
+reorder [mm/i.0, mm/j.0, mm/i.1, mm/j.1, mm/k.0, mm/k.1, mm/i.2, mm/j.2]
+rasterize mm/i.0 mm/j.0 s
+bind mm/(i.0*j.0) blockIdx.x
+bind mm/i.1 threadIdx.y
+bind mm/j.1 vthread
+cache_write mm C local C_l
+reverse_compute_at C_l mm/j.1
+cache_read A [mm] shared A_s
+cache_read B [mm] shared B_s
+compute_at A_s mm/k.0
+compute_at B_s mm/k.0
+bind B_s/ax1 threadIdx.y
+decompose_reduction mm mm/k.0
+pipeline mm/k.0 2 pipelined
+)"},
     {"matmul on threads, staged in shared memory", RandomMatmul, R"(
 split mm/i [i1, i2]
 split mm/j [j1, j2]
