@@ -81,7 +81,8 @@ TEST_CASE("every intermediate function computes the same", "[lower][pipeline]") 
       INFO(lowered.status());
       REQUIRE(lowered.ok());
       // From flatten_buffers to the mark, parameters are flat before the level says so.
-      if (Pipeline()[stop - 1].name != "flatten_buffers") CheckSameResult(*lowered, spike.fn);
+      bool flat = lowered->params[0].rank() != spike.fn.params[0].rank();
+      if (!flat || lowered->level == Level::kLowered) CheckSameResult(*lowered, spike.fn);
     }
   }
 }
