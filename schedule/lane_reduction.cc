@@ -7,6 +7,7 @@ namespace {
 // those get independent accumulators.
 constexpr int64_t kLongLoop = 32;
 constexpr int64_t kRegisters = 4;
+
 // From so many lanes on quarters are worth a step of their own.
 constexpr int64_t kWideVector = 8;
 
@@ -34,6 +35,19 @@ bool CombineLanes(SketchState& state, const std::string& name, const std::string
          state.Try(Unroll{name + lane + ".1"});
 }
 
+// A vector of each row in turn; everything else of the rows unrolled.
+bool InterleaveRows(SketchState& state, const LaneReduction& reduction, const std::string& key) {
+  const std::string& name = reduction.block;
+  std::string rows = reduction.rows.substr(reduction.rows.find('/'));
+  std::string lanes = name + ".lanes";
+  bool done = state.Try(Reorder{{lanes + key + ".0", lanes + rows}});
+  for (const char* part : {"", ".init", ".lanes", ".lanes.init", ".quarter", ".quarter.init"}) {
+    LoopRef loop = name + part + rows;
+    done = done && (!FindLoop(state.fn(), loop).ok() || state.Try(Unroll{loop}));
+  }
+  return done;
+}
+
 }  // namespace
 
 bool ReduceInLanes(SketchState& state, const LaneReduction& reduction) {
@@ -43,7 +57,7 @@ bool ReduceInLanes(SketchState& state, const LaneReduction& reduction) {
   auto rank = static_cast<int64_t>(WritesOf(*BlockAt(*path))[0].indices.size());
   int64_t lanes = reduction.lanes;
   while (lanes > reduction.extent) lanes /= 2;
-  bool is_long = reduction.extent >= kLongLoop * lanes;
+  bool is_long = reduction.extent >= kLongLoop * lanes && reduction.rows.empty();
   std::vector<Expr> factors = {Expr(lanes)};
   if (is_long) factors.insert(factors.begin(), Expr(kRegisters));
   std::string key = reduction.loop.substr(reduction.loop.find('/'));
@@ -54,7 +68,10 @@ bool ReduceInLanes(SketchState& state, const LaneReduction& reduction) {
               state.Try(Vectorize{partial + lane}) &&
               state.Try(Vectorize{partial + ".init" + lane});
   if (done && is_long) done = SpreadOverRegisters(state, name, key, rank);
-  return done && CombineLanes(state, name, lane, lanes);
+  done = done && CombineLanes(state, name, lane, lanes);
+  done = done && (reduction.rows.empty() || InterleaveRows(state, reduction, key));
+  bool is_short = !is_long && reduction.extent <= kUnrolledVectors * lanes;
+  return done && (!is_short || state.Try(Unroll{partial + key + ".0"}));
 }
 
 }  // namespace tcc

@@ -16,6 +16,9 @@ namespace {
 // Below this many scalar steps a fork and join costs more than it saves.
 constexpr int64_t kParallelWork = 1 << 15;
 
+// Wider rows are done one at a time, or they push each other out of the first cache.
+constexpr int64_t kWideRow = 1024;
+
 bool Uses(const Access& access, const Var& var) {
   return std::any_of(access.indices.begin(), access.indices.end(),
                      [&](const Expr& index) { return UsesVar(index, var); });
@@ -89,6 +92,14 @@ class RowSchedule {
     return loops;
   }
 
+  // Rows that are done together: a number that divides them, if there is one.
+  static int64_t RowsAtOnce(int64_t rows) {
+    for (int64_t together : {4, 3, 2}) {
+      if (rows % together == 0) return together;
+    }
+    return rows < 4 ? 1 : 4;
+  }
+
   // All blocks of the chain in the row loop of the last one, which is a map.
   std::optional<SketchState> Chain(const std::vector<std::string>& chain) const {
     SketchState state = original_;
@@ -99,6 +110,13 @@ class RowSchedule {
     int64_t work = WorkOf(*last);
     int64_t count = 1;
     for (size_t i = 0; i < rows.size(); ++i) count *= ExtentOf(*last, i);
+    int64_t together = 1;
+    for (size_t i = rows.size(); i < last->iters.size(); ++i) together *= ExtentOf(*last, i);
+    together = together > kWideRow ? 1 : RowsAtOnce(ExtentOf(*last, rows.size() - 1));
+    if (together > 1) {
+      if (!state.Try(Split{rows.back(), {Expr(together)}})) return std::nullopt;
+      rows.back() += ".0";
+    }
     for (size_t i = chain.size() - 1; i-- > 0;) {
       Ref<Block> block = Find(state, chain[i]);
       if (!IsSimple(*block) || !HasRows(*block, count) ||
@@ -107,7 +125,7 @@ class RowSchedule {
       }
     }
     for (const std::string& name : chain) {
-      if (!Fill(state, name)) return std::nullopt;
+      if (!Fill(state, name, together > 1 ? rows.size() - 1 : kNoRow)) return std::nullopt;
     }
     if (!ParallelRows(state, rows, work * static_cast<int64_t>(chain.size()))) return std::nullopt;
     return Marked(state, chain);
@@ -159,17 +177,20 @@ class RowSchedule {
     return Marked(state, {first_, consumer});
   }
 
-  // Vectors along the row.
-  bool Fill(SketchState& state, const std::string& name) const {
+  // Vectors along the row. `row`: the iteration variable over rows that are done together.
+  static constexpr size_t kNoRow = SIZE_MAX;
+  bool Fill(SketchState& state, const std::string& name, size_t row = kNoRow) const {
     Ref<Block> block = Find(state, name);
     SetScopes(state, *block);
-    if (IsReduction(*block)) return ReduceRow(state, *block);
+    if (IsReduction(*block)) return ReduceRow(state, *block, row);
     size_t last = block->iters.size() - 1;
     LoopRef loop = BaseKey(name, block->iters[last]);
     int64_t lanes = MapLanes(ExtentOf(*block, last), target_);
     if (lanes <= 1) return true;
     if (lanes == ExtentOf(*block, last)) return state.Try(Vectorize{loop});
-    return state.Try(Split{loop, {Expr(lanes)}}) && state.Try(Vectorize{loop + ".1"});
+    bool is_short = ExtentOf(*block, last) <= kUnrolledVectors * lanes;
+    return state.Try(Split{loop, {Expr(lanes)}}) && state.Try(Vectorize{loop + ".1"}) &&
+           (!is_short || state.Try(Unroll{loop + ".0"}));
   }
 
   // A row's results are registers; what it keeps of each element is not.
@@ -183,14 +204,17 @@ class RowSchedule {
     }
   }
 
-  bool ReduceRow(SketchState& state, const Block& block) const {
+  bool ReduceRow(SketchState& state, const Block& block, size_t row) const {
     size_t last = ItersOf(block, IterKind::kReduce).back();
+    bool has_rows = row < block.iters.size() && block.iters[row].kind == IterKind::kSpatial &&
+                    ExtentOf(block, row) > 1;
     DType dtype = WritesOf(block)[0].buffer.dtype();
     return ReduceInLanes(state,
                          {.block = block.name,
                           .loop = BaseKey(block.name, block.iters[last]),
                           .extent = ExtentOf(block, last),
-                          .lanes = std::max(target_.vector_bytes / std::max(dtype.bytes(), 1), 1)});
+                          .lanes = std::max(target_.vector_bytes / std::max(dtype.bytes(), 1), 1),
+                          .rows = has_rows ? BaseKey(block.name, block.iters[row]) : ""});
   }
 
   static bool ParallelRows(SketchState& state, const std::vector<LoopRef>& rows, int64_t work) {

@@ -144,7 +144,8 @@ Status LowerSoftmax(NodeLowering& node) {
   auto shifted = [&](const std::vector<Expr>& at) {
     return CastTo(computed, node.Load(0, at)) - node.Load(maximum, RowOfElement(at, reduced));
   };
-  StoredBuffer power = node.Intermediate("exp", computed, shape);
+  // Kept: a row of exponentials is cheaper read again than computed again.
+  StoredBuffer power = node.Kept("exp", computed, shape);
   std::vector<Axis> axes = node.Axes(shape);
   node.Map(power, axes, CallOf(ScalarOp::kExp, {shifted(VarsOf(axes))}), "_exp");
 

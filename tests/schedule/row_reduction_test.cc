@@ -69,7 +69,7 @@ TEST_CASE("softmax works on a row while it is in the cache", "[schedule][rows]")
     INFO(block);
     CHECK(state->IsDone(block));
     Path path = FindBlock(state->fn(), block).value();
-    CHECK(LoopsOn(path)[0]->key == "out/i");
+    CHECK(LoopsOn(path)[0]->key == "out/i.0");
   }
   CHECK(state->Next() == nullptr);
 }
@@ -91,10 +91,18 @@ TEST_CASE("rows that somebody else reads are scheduled one reduction at a time",
 }
 
 TEST_CASE("long rows have several accumulators", "[schedule][rows]") {
-  Function fn = Softmax(4, 515);
+  Function fn = Softmax(4, 2050);
   std::string trace = Print(DefaultTrace(fn, Avx512()));
   INFO(trace);
   CHECK(trace.find("max.registers") != std::string::npos);
   CheckStepResult(fn, trace);
-  CheckStepResult(Softmax(3, 197), Print(DefaultTrace(Softmax(3, 197), Avx512())));
+}
+
+TEST_CASE("short rows are done a few at a time", "[schedule][rows]") {
+  for (int64_t rows : {1, 2, 3, 4, 7, 13}) {
+    for (int64_t columns : {8, 31, 197, 300}) {
+      Function fn = Softmax(rows, columns);
+      CheckStepResult(fn, Print(DefaultTrace(fn, Avx512())));
+    }
+  }
 }
