@@ -13,6 +13,7 @@
 #include "ir/simplify.h"
 #include "ir/support/stop.h"
 #include "ir/verifier.h"
+#include "ir/visitor.h"
 #include "lower/graph/control_flow.h"
 #include "lower/ops/node_lowering.h"
 #include "lower/pipeline.h"
@@ -149,6 +150,22 @@ Status ExpectKernelsFor(const Schedules& schedules, const KernelSet& set) {
   return OkStatus();
 }
 
+// A CPU has no hardware indices to bind loops to.
+Status ExpectRunsOn(const Target& target, const Function& fn) {
+  Status status;
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (!loop || target.kind != TargetKind::kCpu) return;
+    bool bound = IsBlockIdx(loop->for_kind) || IsThreadIdx(loop->for_kind) ||
+                 loop->for_kind == ForKind::kVthread;
+    if (bound) {
+      status = InvalidInput("the schedule binds loop '{}' to {}, which target '{}' does not have",
+                            loop->key, ToString(loop->for_kind), target.name);
+    }
+  });
+  return status;
+}
+
 }  // namespace
 
 Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
@@ -166,6 +183,7 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
                         : Schedule{DefaultTrace(kernel.tensor, options.target), {}};
   TCC_ASSIGN_OR_RETURN(Function scheduled,
                        Replay(kernel.tensor, kernel.schedule.trace, kernel.schedule.decisions));
+  TCC_RETURN_IF_ERROR(ExpectRunsOn(options.target, scheduled));
   kernel.scheduled = Simplify(scheduled);
   PipelineOptions pipeline;
   pipeline.verify = options.verify;

@@ -63,6 +63,10 @@ void StmtEmitter::Emit(const Stmt& stmt) {
                       [this](const Let& let) { EmitLet(let); },
                       [this](const Allocate& allocate) { EmitAllocate(allocate); },
                       [this](const IntrinsicCall& call) { Emit(call.body); },
+                      // A copy may be done as soon as it is asked for; then nothing is waited for.
+                      [this](const AsyncCopy& copy) { EmitCopy(copy); },
+                      [](const AsyncCommit&) {},
+                      [](const AsyncWait&) {},
                       [this](const PrefetchLine& prefetch) {
                         exprs_.EmitPrefetch(prefetch.cell.buffer, prefetch.cell.indices[0]);
                       },
@@ -80,6 +84,15 @@ void StmtEmitter::EmitStore(const Store& store) {
     EmitIf(If(store.mask, MakeStmt<Store>(store.buffer, store.indices, store.value)));
   } else {
     exprs_.EmitStore(store.buffer, index, store.value, store.mask);
+  }
+}
+
+void StmtEmitter::EmitCopy(const AsyncCopy& copy) {
+  for (int i = 0; i < copy.count; ++i) {
+    Expr value =
+        Make<Load>(copy.source.buffer, std::vector<Expr>{copy.source.indices[0] + Expr(i)});
+    Emit(MakeStmt<Store>(copy.destination.buffer,
+                         std::vector<Expr>{copy.destination.indices[0] + Expr(i)}, value));
   }
 }
 

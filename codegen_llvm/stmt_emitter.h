@@ -18,6 +18,7 @@ class StmtEmitter {
 
  private:
   void EmitStore(const Store& store);
+  void EmitCopy(const AsyncCopy& copy);
   void EmitIf(const If& branch);
   void EmitLet(const Let& let);
   void EmitFor(const For& loop);

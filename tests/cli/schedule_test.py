@@ -46,6 +46,14 @@ class Schedules(CommandTest):
         self.compile("unset.tcc", "--schedule", self.traces, expect=4)
         self.assertIn("tile 't' has no value", self.error)
 
+    def test_threads_are_refused_on_a_cpu(self):
+        path = self.any_trace()
+        loop = next(line for line in path.read_text().splitlines()
+                    if line.startswith("split")).split()[1]
+        path.write_text(f"bind {loop} threadIdx.x\n")
+        self.compile("threads.tcc", "--schedule", self.traces, expect=4)
+        self.assertIn(f"binds loop '{loop}' to threadIdx.x", self.error)
+
     def test_mistakes_are_named(self):
         path = self.any_trace()
         name = path.stem
