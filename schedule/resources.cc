@@ -40,11 +40,15 @@ bool IsSpread(ForKind kind) {
 
 // Statements that a block's body becomes, init included.
 int64_t StatementsOf(const Block& block) {
-  if (const auto* reduce = block.body.as<Reduce>()) {
-    int64_t times = reduce->init == ReduceInit::kFirstInstance ? 2 : 1;
-    return static_cast<int64_t>(reduce->outputs.size()) * times;
-  }
-  return 1;
+  int64_t count = 0;
+  PreOrder(block.body, [&](const Stmt& stmt) {
+    if (stmt.as<Store>()) ++count;
+    if (const auto* reduce = stmt.as<Reduce>()) {
+      int64_t times = reduce->init == ReduceInit::kFirstInstance ? 2 : 1;
+      count += static_cast<int64_t>(reduce->outputs.size()) * times;
+    }
+  });
+  return count;
 }
 
 // Whether some instance of the block may exist; code of others is not made.
@@ -220,13 +224,14 @@ class NestMeter {
   // Vectors, statements and operands. `copies`: of each statement here, once loops are unrolled.
   void Scan(const Stmt& stmt, const Expr& copies, const Expr& vthreads, NestResources& result) {
     if (const auto* block = stmt.as<Block>()) return ScanLeaf(*block, copies, vthreads, result);
+    // Hints stand beside blocks, not in them.
+    if (stmt.as<PrefetchLine>()) result.statements = Plus(result.statements, copies);
     const auto* loop = stmt.as<For>();
     if (!loop) {
       ForEachChild(stmt, [&](const Stmt& child) { Scan(child, copies, vthreads, result); });
       return;
     }
-    bool vector = loop->for_kind == ForKind::kVectorized;
-    if (vector) {
+    if (loop->for_kind == ForKind::kVectorized && HasWork(loop->body)) {
       result.lanes = IsOne(result.lanes) ? loop->extent : MaxOf(result.lanes, loop->extent);
     }
     if (IsSpread(loop->for_kind)) spread_.push_back(loop);

@@ -2,6 +2,7 @@
 
 #include "codegen_llvm/jit.h"
 #include "ir/support/check.h"
+#include "ir/visitor.h"
 #include "schedule/limits.h"
 #include "schedule/sketch.h"
 #include "schedule/space.h"
@@ -61,6 +62,16 @@ StatusOr<Program> MakeProgram(std::string name, const Function& fn, const Trace&
   return Program{std::move(name), fn, target, WithLimits(*std::move(symbolic), target), asked};
 }
 
+// Whether it runs on a GPU's threads.
+bool IsBound(const Function& fn) {
+  bool found = false;
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    found = found || (loop && (IsThreadIdx(loop->for_kind) || IsBlockIdx(loop->for_kind)));
+  });
+  return found;
+}
+
 StatusOr<Program> RandomProgram(Random& random) {
   bool gpu = random.OneIn(2);
   const char* name = gpu ? kGpus[random.Below(std::size(kGpus))] : "native";
@@ -73,7 +84,12 @@ StatusOr<Program> RandomProgram(Random& random) {
                        sketch.trace, target);
   }
   SpikeProgram spike = BuildSpike(random.Below(SpikeCount()), random);
-  if (random.OneIn(2)) return MakeProgram(spike.name, spike.fn, spike.trace, target);
+  if (random.OneIn(2)) {
+    TCC_ASSIGN_OR_RETURN(Program program, MakeProgram(spike.name, spike.fn, spike.trace, target));
+    if (!IsBound(program.symbolic.fn)) return program;
+    TCC_ASSIGN_OR_RETURN(Target gpu_target, FindTarget("sm_86"));
+    return MakeProgram(spike.name, spike.fn, spike.trace, gpu_target);
+  }
   Trace trace = RandomTrace(spike.fn, static_cast<int>(random.Between(2, 12)), random);
   return MakeProgram("random trace of " + spike.fn.name, spike.fn, trace, target);
 }

