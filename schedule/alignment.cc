@@ -67,6 +67,7 @@ std::optional<std::vector<Expr>> OffsetParts(const Block& block, const Access& a
   std::vector<Expr> strides = StoredStrides(buffer);
   std::vector<Expr> parts;
   for (size_t d = 0; d < strides.size(); ++d) {
+    if (IsConstant(buffer.shape[d], 1)) continue;  // its only index is 0
     Expr index = Substitute(access.indices[d], bindings);
     if (!buffer.window.origin.empty()) index = index - buffer.window.origin[d];
     parts.push_back(Simplify(index) * strides[d]);

@@ -78,6 +78,12 @@ class BarrierInserter {
 
   // A serial body is visited twice: the second time with what the first left open.
   Stmt InsertInLoop(const For& loop, Pending& pending) {
+    // Round a single leaf no iteration waits for another. Visiting each loop twice would take a
+    // time exponential in their depth.
+    if (IsRoundOneLeaf(loop)) {
+      Append(pending, FirstAccesses(loop));
+      return loop;
+    }
     Pending before = pending;
     vars_.push_back(&loop);
     Stmt body = Insert(loop.body, pending);
@@ -95,6 +101,12 @@ class BarrierInserter {
     if (MayBeEmpty(loop)) Append(pending, before);
     if (body.same_as(loop.body)) return loop;
     return MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
+  }
+
+  static bool IsRoundOneLeaf(const For& loop) {
+    Stmt body = loop.body;
+    while (const auto* inner = body.as<For>()) body = inner->body;
+    return body.as<Block>() != nullptr;
   }
 
   static bool MayBeEmpty(const For& loop) { return BoundsOf(loop.extent, {}).low < 1; }
