@@ -62,12 +62,16 @@ StatusOr<Program> MakeProgram(std::string name, const Function& fn, const Trace&
   return Program{std::move(name), fn, target, WithLimits(*std::move(symbolic), target), asked};
 }
 
-// Whether it runs on a GPU's threads.
-bool IsBound(const Function& fn) {
+// Whether only a GPU has what it uses.
+bool NeedsGpu(const Function& fn) {
   bool found = false;
   PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* allocate = stmt.as<Allocate>();
+    found = found || (allocate && allocate->buffer.scope == Scope::kShared);
     const auto* loop = stmt.as<For>();
-    found = found || (loop && (IsThreadIdx(loop->for_kind) || IsBlockIdx(loop->for_kind)));
+    found = found || (loop && (IsThreadIdx(loop->for_kind) || IsBlockIdx(loop->for_kind) ||
+                               loop->for_kind == ForKind::kVthread ||
+                               loop->for_kind == ForKind::kPipelinedAsync));
   });
   return found;
 }
@@ -85,13 +89,13 @@ StatusOr<Program> RandomProgram(Random& random) {
   }
   SpikeProgram spike = BuildSpike(random.Below(SpikeCount()), random);
   if (random.OneIn(2)) {
-    TCC_ASSIGN_OR_RETURN(Program program, MakeProgram(spike.name, spike.fn, spike.trace, target));
-    if (!IsBound(program.symbolic.fn)) return program;
-    TCC_ASSIGN_OR_RETURN(Target gpu_target, FindTarget("sm_86"));
-    return MakeProgram(spike.name, spike.fn, spike.trace, gpu_target);
+    spike.trace = RandomTrace(spike.fn, static_cast<int>(random.Between(2, 12)), random);
+    spike.name = "random trace of " + spike.fn.name;
   }
-  Trace trace = RandomTrace(spike.fn, static_cast<int>(random.Between(2, 12)), random);
-  return MakeProgram("random trace of " + spike.fn.name, spike.fn, trace, target);
+  TCC_ASSIGN_OR_RETURN(Program program, MakeProgram(spike.name, spike.fn, spike.trace, target));
+  if (!NeedsGpu(program.symbolic.fn)) return program;
+  TCC_ASSIGN_OR_RETURN(Target gpu_target, FindTarget("sm_86"));
+  return MakeProgram(spike.name, spike.fn, spike.trace, gpu_target);
 }
 
 bool Runs(const LoweredPoint& point, const Target& target) {
