@@ -102,6 +102,10 @@ StatusOr<bool> CheckSketch(const TaskFunction& task, const Sketch& sketch,
       ++histogram["redrawn: too many instances"];
       continue;
     }
+    if (report.outcome == PointOutcome::kUndefined) {
+      ++histogram["redrawn: an index of the random arguments leaves its tensor"];
+      continue;
+    }
     CountTiles(sketch, decisions, histogram);
     if (report.outcome == PointOutcome::kRight) return true;
     std::string sizes;

@@ -34,8 +34,12 @@ std::vector<Tensor> RandomArguments(const Function& fn, Random& random) {
     Tensor tensor = MakeZeroTensor(param.dtype(), shape);
     int64_t count = ElementCount(shape).value();
     for (int64_t i = 0; i < count && !IsOutput(fn, param.var); ++i) {
-      param.dtype().is_float() ? SetElement(tensor, i, random.Normal())
-                               : SetElementInt(tensor, i, random.Between(-4, 4));
+      if (param.dtype().is_float()) {
+        SetElement(tensor, i, random.Normal());
+      } else {
+        SetElementInt(tensor, i,
+                      param.dtype().is_bool() ? random.Between(0, 1) : random.Between(-4, 4));
+      }
     }
     arguments.push_back(std::move(tensor));
   }

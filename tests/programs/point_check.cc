@@ -20,7 +20,7 @@ class Checker {
     if (expected.ok()) {
       expected_ = *expected;
     } else {
-      Fail("the original: " + Message(expected.status()));
+      report = {PointOutcome::kUndefined, Message(expected.status()), true};
     }
   }
 
@@ -115,6 +115,7 @@ PointReport CheckPoint(const Function& original, const SymbolicProgram& program,
                        const Decisions& decisions, Random& random,
                        const PointCheckOptions& options) {
   Checker checker(original, options, random);
+  if (checker.report.outcome != PointOutcome::kRight) return checker.report;
   Function substituted = Simplify(Substitute(program.fn, ToSubstitution(program.fn, decisions)));
   if (options.plant) substituted = options.plant(substituted);
 

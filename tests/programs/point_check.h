@@ -10,7 +10,8 @@ namespace tcc {
 
 enum class PointOutcome : uint8_t {
   kRight,
-  kTooLarge,  // more instances would be issued than a test can wait for
+  kTooLarge,   // more instances would be issued than a test can wait for
+  kUndefined,  // the function itself fails on the random arguments: an index leaves its tensor
   kWrong,
 };
 
