@@ -54,7 +54,11 @@ Value* ExprEmitter::AnyActive() {
 Value* ExprEmitter::ActiveLanes(int lanes) {
   if (!guard_.lanes) return guard_.scalar ? Splat(b_, guard_.scalar, lanes) : nullptr;
   TCC_CHECK(LanesOf(guard_.lanes) == lanes) << LanesOf(guard_.lanes) << " against " << lanes;
-  return guard_.scalar ? b_.CreateAnd(guard_.lanes, Splat(b_, guard_.scalar, lanes)) : guard_.lanes;
+  Value* active =
+      guard_.scalar ? b_.CreateAnd(guard_.lanes, Splat(b_, guard_.scalar, lanes)) : guard_.lanes;
+  // A masked access, be the mask known, keeps a local buffer out of registers.
+  const auto* known = llvm::dyn_cast<llvm::Constant>(active);
+  return known && known->isAllOnesValue() ? nullptr : active;
 }
 
 Value* ExprEmitter::Emit(const Expr& expr) {
