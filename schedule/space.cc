@@ -212,7 +212,7 @@ bool SearchSpace::RepairRanks(Ranks& ranks, Random& random) const {
   return score == 0;
 }
 
-std::optional<Point> SearchSpace::Repair(Point point, Random& random) const {
+std::optional<Point> SearchSpace::Repair(const Point& point, Random& random) const {
   Ranks ranks = NearestRanks(point);
   if (!RepairRanks(ranks, random)) return std::nullopt;
   return ToPoint(ranks);

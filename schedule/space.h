@@ -37,7 +37,7 @@ class SearchSpace {
 
   // Moves sizes of broken constraints, one at a time, until all hold; nullopt where that does not
   // succeed in a bounded number of moves. A legal point stays as it is.
-  std::optional<Point> Repair(Point point, Random& random) const;
+  std::optional<Point> Repair(const Point& point, Random& random) const;
 
   // Values of the domains, small ones as likely as large ones, repaired. nullopt where no legal
   // point is found: then there is probably none.

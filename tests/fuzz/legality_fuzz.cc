@@ -190,14 +190,16 @@ bool IsEstimate(const Constraint& constraint) {
   return false;
 }
 
-// What breaks constraints is refused when it is replayed, or too large for the machine, or unrolls
-// beyond the cap.
+// What breaks constraints is refused when it is replayed, or too large for the machine, or becomes
+// more copies than is allowed.
 bool IsTrulyIllegal(const Program& program, const Decisions& decisions) {
   if (!Replay(program.fn, program.symbolic.trace, decisions).ok()) return true;
   StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kMarked);
   if (!point.ok() || !Runs(*point, program.target)) return true;
-  return std::any_of(point->statements.begin(), point->statements.end(),
-                     [](int64_t count) { return count > kMaxStatements; });
+  bool many = std::any_of(point->statements.begin(), point->statements.end(),
+                          [](int64_t count) { return count > kMaxStatements; });
+  return many || std::any_of(point->marked.begin(), point->marked.end(),
+                             [](const NestFacts& nest) { return nest.vthreads > kMaxVthreads; });
 }
 
 void CountBroken(const Program& program, const SearchSpace& space, const Point& point,

@@ -74,6 +74,7 @@ NestFacts ByFormula(const NestResources& nest, const Function& symbolic,
   }
   facts.shared_bytes = at(nest.shared_bytes);
   facts.local_bytes = at(nest.local_bytes);
+  facts.vthreads = at(nest.vthreads);
   facts.lanes = at(nest.lanes);
   facts.vector_bytes = at(nest.vector_bytes);
   facts.statements = at(nest.statements);
@@ -122,6 +123,7 @@ std::string FirstWrongFormula(const std::vector<NestResources>& formulas, const 
     comparison.Equal("shared bytes" + of, point.marked[n].shared_bytes, by_formula[n].shared_bytes);
     // Versions for virtual threads come later.
     comparison.AtMost("local bytes" + of, point.marked[n].local_bytes, by_formula[n].local_bytes);
+    comparison.Equal("vthreads" + of, point.marked[n].vthreads, by_formula[n].vthreads);
     comparison.Equal("statements" + of, point.statements[n], by_formula[n].statements);
     comparison.Equal("lanes" + of, point.marked[n].lanes, by_formula[n].lanes);
     comparison.AtMost("vector bytes" + of, point.marked[n].vector_bytes,

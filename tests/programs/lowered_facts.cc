@@ -64,6 +64,14 @@ int64_t MarkedStores(const Stmt& stmt) {
   return marked ? count * AsConstant(loop->extent).value() : count;
 }
 
+int64_t VthreadsIn(const Stmt& stmt) {
+  int64_t most = 1;
+  ForEachChild(stmt, [&](const Stmt& child) { most = std::max(most, VthreadsIn(child)); });
+  const auto* loop = stmt.as<For>();
+  bool vthread = loop && loop->for_kind == ForKind::kVthread;
+  return vthread ? most * AsConstant(loop->extent).value() : most;
+}
+
 void MeasureLaunch(const For& loop, NestFacts& facts) {
   int kind = static_cast<int>(loop.for_kind);
   int block = kind - static_cast<int>(ForKind::kBlockIdxX);
@@ -101,6 +109,7 @@ NestFacts FactsOfNest(const Stmt& nest) {
   facts.shared_bytes = Alive(nest, Scope::kShared);
   facts.local_bytes = Alive(nest, Scope::kLocal);
   facts.statements = StoresIn(nest);
+  facts.vthreads = VthreadsIn(nest);
   PreOrder(nest, [&](const Stmt& stmt) {
     if (const auto* loop = stmt.as<For>()) {
       MeasureLaunch(*loop, facts);
