@@ -11,7 +11,7 @@ namespace tcc {
 // A constant operand of a tiled reduction and the layout in which it is read from front to back.
 struct PackedOperand {
   std::string buffer;
-  int dim = 0;             // the dimension that the tile's columns index
+  int dim = 0;                 // the dimension that the tile's columns index
   std::vector<int64_t> order;  // of the stored dimensions, the columns of a panel last
 };
 

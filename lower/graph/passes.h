@@ -54,8 +54,9 @@ Status RewriteActivations(Graph& graph);
 // x * cos + turned(x) * sin, where the tables hold each angle twice, becomes a RotaryEmbedding.
 Status RewriteRotaryEmbeddings(Graph& graph);
 
-// softmax(scale query keys^T + mask) values becomes an Attention over four dimensions, whose keys and
-// values are not repeated for the heads that share them. A mask that is causal becomes the attribute.
+// softmax(scale query keys^T + mask) values becomes an Attention over four dimensions, whose keys
+// and values are not repeated for the heads that share them. A mask that is causal becomes the
+// attribute.
 Status RewriteAttentions(Graph& graph);
 
 // A Transpose of a Transpose and a view of a view become one; a Gather of one index is a Slice.

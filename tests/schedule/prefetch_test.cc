@@ -109,8 +109,8 @@ TEST_CASE("a prefetch changes no result at any sizes, and reaches beyond the end
 
 TEST_CASE("a buffer that moves loses its prefetches", "[schedule][prefetch]") {
   Function mm = MatmulFunction(8, 16, 4);
-  SymbolicProgram program = ProgramOf(
-      mm, "cache_read B [] global B_s\nprefetch mm B_s mm/i mm/k 1\ncompute_at B_s mm/i");
+  SymbolicProgram program =
+      ProgramOf(mm, "cache_read B [] global B_s\nprefetch mm B_s mm/i mm/k 1\ncompute_at B_s mm/i");
   CHECK_FALSE(FirstHint(program.fn));
   CheckStepResult(mm,
                   "cache_read B [] global B_s\nprefetch mm B_s mm/i mm/k 1\ncompute_at B_s mm/i");
