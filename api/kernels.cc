@@ -65,11 +65,11 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
 }
 
 // The variant that the default schedule is best for.
-const Function& ChosenVariant(const Task& task, const Target& target) {
-  for (const Function& fn : task.variants) {
-    if (target.kind == TargetKind::kCpu && HasFlashAttention(fn, target)) return fn;
+size_t ChosenVariant(const Task& task, const Target& target) {
+  for (size_t v = 0; v < task.variants.size(); ++v) {
+    if (target.kind == TargetKind::kCpu && HasFlashAttention(task.variants[v], target)) return v;
   }
-  return task.variants[0];
+  return 0;
 }
 
 // Equal computations get one kernel. Its parameters' order is that of the task's inputs and
@@ -78,14 +78,15 @@ void ShareKernels(const Target& target, KernelSet& set) {
   std::map<std::string, size_t> known;
   std::set<std::string> symbols;
   for (const Task& task : set.tasks) {
-    const Function& fn = ChosenVariant(task, target);
-    auto [found, fresh] = known.emplace(FunctionKey(fn), set.kernels.size());
+    size_t variant = ChosenVariant(task, target);
+    auto [found, fresh] = known.emplace(FunctionKey(task.variants[variant]), set.kernels.size());
     if (fresh) {
       KernelStages kernel;
       kernel.symbol = SymbolFor(task.name, symbols);
       kernel.flops = task.flops;
-      kernel.tensor = fn;
-      kernel.tensor.name = kernel.symbol;
+      kernel.variants = task.variants;
+      for (Function& fn : kernel.variants) fn.name = kernel.symbol;
+      kernel.schedule.variant = variant;
       set.kernels.push_back(std::move(kernel));
     }
     KernelStages& kernel = set.kernels[found->second];
@@ -169,6 +170,14 @@ Status ExpectRunsOn(const Target& target, const Function& fn) {
 }  // namespace
 
 Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
+  auto given = options.schedules.find(kernel.symbol);
+  bool is_given = given != options.schedules.end();
+  if (is_given) kernel.schedule = given->second;
+  if (kernel.schedule.variant >= kernel.variants.size()) {
+    return InvalidInput("the schedule is for variant {}; there are {}", kernel.schedule.variant,
+                        kernel.variants.size());
+  }
+  kernel.tensor = kernel.variants[kernel.schedule.variant];
   if (options.verify) TCC_RETURN_IF_ERROR(Verify(kernel.tensor));
   kernel.scheduled = kernel.tensor;
   if (options.target.kind == TargetKind::kReference) {
@@ -177,10 +186,7 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
     return OkStatus();
   }
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
-  auto given = options.schedules.find(kernel.symbol);
-  kernel.schedule = given != options.schedules.end()
-                        ? given->second
-                        : Schedule{DefaultTrace(kernel.tensor, options.target), {}};
+  if (!is_given) kernel.schedule.trace = DefaultTrace(kernel.tensor, options.target);
   TCC_ASSIGN_OR_RETURN(Function scheduled,
                        Replay(kernel.tensor, kernel.schedule.trace, kernel.schedule.decisions));
   TCC_RETURN_IF_ERROR(ExpectRunsOn(options.target, scheduled));

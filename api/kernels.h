@@ -33,7 +33,8 @@ struct KernelStages {
   std::string symbol;              // unique; letters, digits and underscores
   std::vector<std::string> nodes;  // of the model, of every subgraph that uses it
   double flops = 0;                // of one call
-  Function tensor;
+  std::vector<Function> variants;  // of the task
+  Function tensor;                 // the one that is scheduled
   Schedule schedule;
   Function scheduled;
   Function lowered;                     // without what is prepared

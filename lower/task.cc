@@ -7,6 +7,7 @@
 #include "lower/build_loop_nest.h"
 #include "lower/drop_stages.h"
 #include "lower/graph/to_tensor_exprs.h"
+#include "lower/winograd.h"
 
 namespace tcc {
 namespace {
@@ -122,15 +123,20 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Pla
   LayOutParts(lowered.outputs, parts, lowered.program.outputs);
   Task task;
   task.name = subgraph.name;
-  task.variants = {BuildLoopNest(lowered.program)};
   task.inputs = lowered.inputs;
   task.outputs = lowered.outputs;
+  for (size_t i = 0; i < task.inputs.size(); ++i) {
+    if (graph.ConstantOf(task.inputs[i])) lowered.program.inputs[i].scope = Scope::kConstant;
+  }
+  task.variants = {BuildLoopNest(lowered.program)};
   if (std::optional<Function> fn = OnePassAttention(graph, subgraph, parts, task)) {
+    for (size_t i = 0; i < task.inputs.size(); ++i) {
+      fn->params[i].scope = task.variants[0].params[i].scope;
+    }
     task.variants.push_back(*std::move(fn));
   }
-  for (size_t i = 0; i < task.inputs.size(); ++i) {
-    if (!graph.ConstantOf(task.inputs[i])) continue;
-    for (Function& variant : task.variants) variant.params[i].scope = Scope::kConstant;
+  if (std::optional<TensorProgram> winograd = WinogradVariant(lowered.program)) {
+    task.variants.push_back(BuildLoopNest(*winograd));
   }
   for (int n : subgraph.nodes) task.nodes.push_back(graph.nodes[n].name);
   for (const TensorExpr& stage : lowered.program.stages) {

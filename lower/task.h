@@ -12,7 +12,8 @@ namespace tcc {
 // One kernel's worth of work: what a schedule is found for.
 struct Task {
   std::string name;
-  // Equivalent kTensor functions; their parameters are `inputs`, then `outputs`. Inputs that are
+  // Equivalent kTensor functions, the direct one first, then those that compute it another way: a
+  // schedule names the one that it is for. Their parameters are `inputs`, then `outputs`. Inputs that are
   // constants of the graph have the scope kConstant.
   std::vector<Function> variants;
   std::vector<ValueId> inputs;

@@ -4,10 +4,17 @@
 
 #include "ir/compare.h"
 #include "ir/visitor.h"
-#include "schedule/loop_tree.h"
+#include "schedule/placement.h"
 
 namespace tcc {
 namespace {
+
+// 0 where an extent is not known.
+int64_t BytesOf(const Buffer& buffer) {
+  int64_t bytes = buffer.dtype().bytes();
+  for (const Expr& extent : buffer.shape) bytes *= AsConstant(extent).value_or(0);
+  return bytes;
+}
 
 // The indices at which the block reads `buffer`; nullptr where they differ or there are none.
 const std::vector<Expr>* OnlyIndices(const std::vector<Access>& reads, const Var& buffer) {
@@ -41,44 +48,77 @@ int ReduceDepth(const Expr& index, const Block& block) {
   return depth;
 }
 
-// Whether panels of `width` take no more than a quarter beyond what the columns do.
-bool PadsLittle(int64_t columns, int64_t width) {
-  int64_t panels = (columns + width - 1) / width;
-  return panels * width - columns <= columns / 4;
+std::optional<ConstantOperand> OperandAt(const Function& fn, const Buffer& buffer,
+                                         const Block& block, size_t column) {
+  std::vector<Access> reads = ReadsOf(block);
+  const std::vector<Expr>* indices = OnlyIndices(reads, buffer.var);
+  std::optional<int> dim = indices ? DimensionOf(*indices, block.iters[column].var) : std::nullopt;
+  if (!dim) return std::nullopt;
+  ConstantOperand operand{buffer, IsParameter(fn, buffer.var), *dim, {}, false};
+  std::vector<int64_t> inner;
+  for (int64_t d = 0; d < static_cast<int64_t>(indices->size()); ++d) {
+    if (d == *dim) continue;
+    (ReduceDepth((*indices)[d], block) < 0 ? operand.order : inner).push_back(d);
+  }
+  if (inner.empty()) return std::nullopt;
+  auto place = [&](int64_t d) { return std::pair(ReduceDepth((*indices)[d], block), d); };
+  std::sort(inner.begin(), inner.end(), [&](int64_t a, int64_t b) { return place(a) < place(b); });
+  int64_t rank = static_cast<int64_t>(indices->size());
+  operand.streams_as_it_is = *dim + 1 == rank && std::is_sorted(inner.begin(), inner.end());
+  operand.order.push_back(*dim);
+  operand.order.insert(operand.order.end(), inner.begin(), inner.end());
+  operand.order.push_back(rank);
+  return operand;
 }
 
 }  // namespace
 
-std::vector<PackedOperand> ConstantPanels(const Function& fn, const Block& block, size_t column,
-                                          const RegisterTile& tile) {
-  std::vector<PackedOperand> operands;
-  int64_t width = tile.registers * tile.lanes;
-  int64_t columns = ExtentOf(block, column);
-  std::vector<Access> reads = ReadsOf(block);
-  for (const Buffer& param : fn.params) {
-    if (param.scope != Scope::kConstant || !PadsLittle(columns, width)) continue;
-    const std::vector<Expr>* indices = OnlyIndices(reads, param.var);
-    std::optional<int> dim =
-        indices ? DimensionOf(*indices, block.iters[column].var) : std::nullopt;
-    if (!dim) continue;
-    std::vector<int64_t> outer, inner;
-    for (int64_t d = 0; d < static_cast<int64_t>(indices->size()); ++d) {
-      if (d == *dim) continue;
-      (ReduceDepth((*indices)[d], block) < 0 ? outer : inner).push_back(d);
-    }
-    std::stable_sort(inner.begin(), inner.end(), [&](int64_t a, int64_t b) {
-      return ReduceDepth((*indices)[a], block) < ReduceDepth((*indices)[b], block);
-    });
-    bool in_order = columns <= width && *dim + 1 == static_cast<int>(indices->size()) &&
-                    std::is_sorted(inner.begin(), inner.end());
-    if (inner.empty() || in_order) continue;
-    PackedOperand operand{param.var->name, *dim, outer};
-    operand.order.push_back(*dim);
-    operand.order.insert(operand.order.end(), inner.begin(), inner.end());
-    operand.order.push_back(static_cast<int64_t>(indices->size()));
-    operands.push_back(std::move(operand));
+std::optional<Prepack> PrepackOfStage(const Function& fn, const Block& block) {
+  int64_t read = 0;
+  std::vector<Var> seen;
+  for (const Access& access : ReadsOf(block)) {
+    if (std::find(seen.begin(), seen.end(), access.buffer) != seen.end()) continue;
+    seen.push_back(access.buffer);
+    read += BytesOf(*FindBuffer(fn, access.buffer));
+  }
+  std::vector<Access> writes = WritesOf(block);
+  bool fits = read > 0 && !writes.empty() &&
+              BytesOf(*FindBuffer(fn, writes[0].buffer)) <= 2 * read &&
+              CheckPrepack(fn, {block.name}).ok();
+  if (!fits) return std::nullopt;
+  return Prepack{block.name};
+}
+
+std::vector<ConstantOperand> ConstantOperands(const Function& fn, const Block& block,
+                                              size_t column) {
+  std::vector<ConstantOperand> operands;
+  for (const Buffer& buffer : DeclaredBuffers(fn)) {
+    if (buffer.scope != Scope::kConstant || !IsRowMajor(buffer.layout)) continue;
+    std::optional<ConstantOperand> operand = OperandAt(fn, buffer, block, column);
+    if (operand) operands.push_back(*std::move(operand));
   }
   return operands;
+}
+
+bool IsWorthPacking(const ConstantOperand& operand, int64_t width) {
+  std::optional<int64_t> columns = AsConstant(operand.buffer.shape[operand.dim]);
+  if (!columns || (operand.streams_as_it_is && *columns <= width)) return false;
+  int64_t panels = (*columns + width - 1) / width;
+  return panels * width - *columns <= *columns / 4;
+}
+
+std::vector<Step> PackingSteps(const ConstantOperand& operand, const std::string& reader,
+                               const Expr& registers, const Expr& lanes,
+                               std::vector<std::string>& copies) {
+  const std::string& name = operand.buffer.var->name;
+  std::vector<BlockFactor> panels = {{operand.dim, registers * lanes}};
+  if (!operand.is_parameter) return {TransformLayout{name, panels, operand.order}};
+  std::string copy = reader + "." + name;
+  copies.push_back(copy);
+  LoopRef columns = copy + "/ax" + std::to_string(operand.dim);
+  return {CacheRead{name, {reader}, Scope::kGlobal, copy},
+          TransformLayout{copy, panels, operand.order}, Prepack{copy}, Split{columns, {lanes}},
+          Vectorize{columns + ".1"}};
 }
 
 }  // namespace tcc

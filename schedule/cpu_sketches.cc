@@ -2,6 +2,7 @@
 
 #include "schedule/attention_sketch.h"
 #include "schedule/block_pattern.h"
+#include "schedule/constant_panels.h"
 #include "schedule/default_tiles.h"
 #include "schedule/reduction_nest.h"
 #include "schedule/row_reduction.h"
@@ -18,6 +19,13 @@ constexpr int64_t kParallelWork = 1 << 15;
 void RunInParallel(SketchState& state, const Block& block, const std::vector<LoopRef>& loops) {
   if (loops.empty() || WorkOf(block) < kParallelWork) return;
   state.Do(Parallel{FuseAll(state, loops)});
+}
+
+// The state, with what the block computes made a constant where it can be.
+SketchState Prepacked(const SketchState& state, const Block& block) {
+  SketchState next = state;
+  if (std::optional<Prepack> step = PrepackOfStage(state.fn(), block)) next.Do(*step);
+  return next;
 }
 
 // Powers of two up to the widest vector, and the whole extent where it is shorter than that.
@@ -42,7 +50,7 @@ enum class TileOrder { kColumnsOutside, kRowsOutside };
 class RegisterTiled {
  public:
   RegisterTiled(const SketchState& state, const Block& block, const Target& target, TileOrder order)
-      : state_(state),
+      : state_(Prepacked(state, block)),
         block_(block),
         target_(target),
         order_(order),
@@ -61,6 +69,7 @@ class RegisterTiled {
     ResultReader reader = KeepResultLocal(state_, block_);
     tile_ = ChooseRegisterTile(rows_ ? Extent(*rows_) : 1, Extent(columns_), target_, dtype);
     SplitColumns(dtype);
+    PackConstants();
     if (rows_) SplitRows();
 
     std::vector<LoopRef> order = OuterLoops();
@@ -103,9 +112,22 @@ class RegisterTiled {
     LoopRef key = Key(columns_);
     lanes_ = state_.Size(LevelKey(key, 3), std::max(extent, widest), LanesOf(extent, widest),
                          tile_.lanes);
-    Expr registers = state_.Size(LevelKey(key, 2), 8, {}, tile_.registers);
+    registers_ = state_.Size(LevelKey(key, 2), 8, {}, tile_.registers);
     Expr panels = state_.Size(LevelKey(key, 1), std::min<int64_t>(extent, 1024), {}, 1);
-    state_.Do(Split{key, {panels, registers, lanes_}});
+    state_.Do(Split{key, {panels, registers_, lanes_}});
+  }
+
+  // Where the tile that is tried first gains by it.
+  void PackConstants() {
+    std::vector<std::string> copies;
+    for (const ConstantOperand& operand :
+         ConstantOperands(state_.fn(), block_, spatial_[columns_])) {
+      if (!IsWorthPacking(operand, tile_.registers * tile_.lanes)) continue;
+      for (const Step& step : PackingSteps(operand, block_.name, registers_, lanes_, copies)) {
+        state_.Do(step);
+      }
+    }
+    for (const std::string& copy : copies) state_.MarkDone(copy);
   }
 
   // As many rows as the tile has room for; at first one thread takes all tiles of a panel in turn,
@@ -142,7 +164,7 @@ class RegisterTiled {
   size_t columns_ = 0;                    // into spatial_: the axis of the vectors
   std::optional<size_t> rows_;            // into spatial_
   RegisterTile tile_;
-  Expr lanes_;
+  Expr registers_, lanes_;
 };
 
 std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
@@ -183,7 +205,7 @@ std::vector<SketchState> RowsRule(const SketchState& state, const Block& block,
 std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
                                  const Target& target) {
   if (!ItersOf(block, IterKind::kReduce).empty()) return {};
-  SketchState next = state;
+  SketchState next = Prepacked(state, block);
   if (block.iters.empty()) return {next};
   std::vector<LoopRef> loops = KeysOf(block, ItersOf(block, IterKind::kSpatial));
   LoopRef last = loops.back();
@@ -200,7 +222,7 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
 
 // Right for any reduction and any ordered block: the outermost loop in parallel if it is spatial.
 std::vector<SketchState> OuterRule(const SketchState& state, const Block& block, const Target&) {
-  SketchState next = state;
+  SketchState next = Prepacked(state, block);
   bool spatial = !block.iters.empty() && block.iters[0].kind == IterKind::kSpatial &&
                  !IsUnshared(block, block.iters[0]);
   if (spatial) RunInParallel(next, block, KeysOf(block, {0}));

@@ -34,6 +34,12 @@ class CpuTrace {
 
   Trace Build() {
     for (const Ref<Block>& block : BlocksOf(fn_.body)) {
+      std::optional<Prepack> prepack = PrepackOfStage(fn_, *block);
+      if (!prepack) continue;
+      fn_ = Apply(fn_, *prepack);
+      Do(*prepack);
+    }
+    for (const Ref<Block>& block : BlocksOf(fn_.body)) {
       if (IsAttentionCore(*block)) Take(ScheduleAttention(SketchState(fn_), *block, target_));
     }
     for (const Ref<Block>& block : BlocksOf(fn_.body)) {
@@ -190,15 +196,13 @@ class CpuTrace {
 
   // Constants that the tile's columns index lie panel by panel, each as the reduction streams it.
   void PackConstants(const Block& block, size_t vector_axis, const RegisterTile& tile) {
-    for (const PackedOperand& operand : ConstantPanels(fn_, block, vector_axis, tile)) {
-      std::string copy = operand.buffer + "_packed";
-      Do(CacheRead{operand.buffer, {block.name}, Scope::kGlobal, copy});
-      Do(TransformLayout{copy, {{operand.dim, Expr(tile.registers * tile.lanes)}}, operand.order});
-      Do(Prepack{copy});
-      LoopRef columns = copy + "/ax" + std::to_string(operand.dim);
-      if (tile.lanes < 2) continue;
-      Do(Split{columns, {Expr(tile.lanes)}});
-      Do(Vectorize{columns + ".1"});
+    std::vector<std::string> copies;
+    for (const ConstantOperand& operand : ConstantOperands(fn_, block, vector_axis)) {
+      if (!IsWorthPacking(operand, tile.registers * tile.lanes)) continue;
+      for (const Step& step :
+           PackingSteps(operand, block.name, Expr(tile.registers), Expr(tile.lanes), copies)) {
+        Do(step);
+      }
     }
   }
 
@@ -250,7 +254,7 @@ class CpuTrace {
     Do(Parallel{loop});
   }
 
-  const Function& fn_;
+  Function fn_;  // with what stages of constants compute marked
   const Target& target_;
   Trace trace_;
   std::set<std::string> consumed_;  // blocks that were scheduled with an earlier one

@@ -18,10 +18,22 @@ Status ParseDecision(const std::string& line, Decisions& decisions) {
   return OkStatus();
 }
 
+Status ParseVariant(const std::string& line, size_t& variant) {
+  std::istringstream words(line);
+  std::string keyword, rest;
+  int64_t number = -1;
+  if (!(words >> keyword >> number) || (words >> rest) || number < 0) {
+    return InvalidInput("'{}'; expected 'variant NUMBER'", line);
+  }
+  variant = static_cast<size_t>(number);
+  return OkStatus();
+}
+
 }  // namespace
 
 std::string Print(const Schedule& schedule) {
-  std::string text = Print(schedule.trace);
+  std::string text = schedule.variant ? fmt::format("variant {}\n", schedule.variant) : "";
+  text += Print(schedule.trace);
   for (const auto& [name, value] : schedule.decisions)
     text += fmt::format("set {} {}\n", name, value);
   return text;
@@ -33,8 +45,10 @@ StatusOr<Schedule> ParseSchedule(const std::string& text) {
   std::istringstream lines(text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
-    if (line.starts_with("set ")) {
-      Status status = ParseDecision(line, schedule.decisions);
+    bool decides = line.starts_with("set "), chooses = line.starts_with("variant ");
+    if (decides || chooses) {
+      Status status =
+          decides ? ParseDecision(line, schedule.decisions) : ParseVariant(line, schedule.variant);
       if (!status.ok()) return Annotate(status, fmt::format("line {}", number));
       line.clear();
     }

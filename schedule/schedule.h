@@ -7,11 +7,13 @@
 
 namespace tcc {
 
-// A trace and what is decided about its sizes. The text is the trace's, with a line "set NAME
-// VALUE" for each decision.
+// A trace for one of a task's variants and what is decided about its sizes. The text is the
+// trace's, with a line "set NAME VALUE" for each decision, and "variant N" where it is not the
+// direct one, number 0.
 struct Schedule {
   Trace trace;
   Decisions decisions;
+  size_t variant = 0;
 };
 
 std::string Print(const Schedule& schedule);

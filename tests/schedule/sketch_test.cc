@@ -25,6 +25,14 @@ struct Case {
   Function fn;
 };
 
+// The operands are constants of the model.
+Function WithConstants(Function fn) {
+  for (Buffer& param : fn.params) {
+    if (!Writes(fn.body, param.var)) param.scope = Scope::kConstant;
+  }
+  return fn;
+}
+
 std::vector<Case> Cases() {
   ConvShape conv;
   conv.height = 7;
@@ -35,7 +43,11 @@ std::vector<Case> Cases() {
   ConvShape strided = conv;
   strided.stride = 2;
   strided.dilation = 2;
-  return {{"matmul", MatmulFunction(7, 11, 5)},
+  ConvShape wide = conv;
+  wide.filters = 64;
+  return {{"matmul by a constant", WithConstants(MatmulFunction(3, 96, 5))},
+          {"convolution by a constant", WithConstants(ConvFunction(wide))},
+          {"matmul", MatmulFunction(7, 11, 5)},
           {"matmul of one row", MatmulFunction(1, 13, 9)},
           {"convolution", ConvFunction(conv)},
           {"strided convolution", ConvFunction(strided)},
@@ -73,6 +85,18 @@ TEST_CASE("every sketch starts from a legal point and is right there and elsewhe
         PointReport report = CheckPoint(c.fn, program, decisions, random);
         CHECK(report.message == "");
       }
+    }
+  }
+}
+
+TEST_CASE("a CPU sketch packs the constants that a register tile reads", "[schedule][sketch]") {
+  for (const Case& c : Cases()) {
+    bool constant = c.name.ends_with("by a constant");
+    for (const Sketch& sketch : GenerateSketches(c.fn, Cpu())) {
+      INFO(c.name << ": " << sketch.name << "\n" << Print(sketch.trace));
+      int packed = 0;
+      for (const Step& step : sketch.trace.steps) packed += std::holds_alternative<Prepack>(step);
+      CHECK(packed == (constant ? 1 : 0));
     }
   }
 }
