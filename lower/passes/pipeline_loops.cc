@@ -127,8 +127,11 @@ class AsyncCopies final : public Mutator {
 // One loop with its prologue.
 class LoopPipeliner {
  public:
-  LoopPipeliner(const For& loop, bool is_repeated)
-      : loop_(loop), body_(BodyOf(loop)), is_repeated_(is_repeated) {}
+  struct Place {
+    bool repeats = false;  // inside a loop that comes back
+    bool threads = false;  // in a function of threads
+  };
+  LoopPipeliner(const For& loop, Place place) : loop_(loop), body_(BodyOf(loop)), place_(place) {}
 
   // Null where no buffer has several versions.
   Stmt Run() {
@@ -142,10 +145,10 @@ class LoopPipeliner {
       for (Stmt& stmt : body_.stores) stmt = copies.Mutate(stmt);
     }
     // Only threads that share the buffers need to meet.
-    Stmt barrier = IsShared() ? MakeStmt<Barrier>(Scope::kShared) : Nothing();
+    Stmt barrier = place_.threads && IsShared() ? MakeStmt<Barrier>(Scope::kShared) : Nothing();
     std::vector<Stmt> stmts;
     // The copies of an earlier run of the loop may still be read.
-    if (is_repeated_) stmts.push_back(barrier);
+    if (place_.repeats) stmts.push_back(barrier);
     for (int64_t s = 0; s + 1 < stages_; ++s) {
       stmts.push_back(Ahead(body_.loads, Expr(s)));
       stmts.push_back(Ahead(body_.stores, Expr(s)));
@@ -238,12 +241,20 @@ class LoopPipeliner {
 
   const For& loop_;
   Body body_;
-  bool is_repeated_;
+  Place place_;
   int64_t stages_ = 1;
   int copies_ = 0;
 };
 
 class Pipeliner final : public Mutator {
+ public:
+  explicit Pipeliner(const Function& fn) {
+    PreOrder(fn.body, [&](const Stmt& stmt) {
+      const auto* loop = stmt.as<For>();
+      threads_ = threads_ || (loop && IsThreadIdx(loop->for_kind));
+    });
+  }
+
  private:
   using Mutator::Rewrite;
 
@@ -251,7 +262,7 @@ class Pipeliner final : public Mutator {
     bool pipelined =
         loop.for_kind == ForKind::kPipelined || loop.for_kind == ForKind::kPipelinedAsync;
     if (pipelined) {
-      if (Stmt result = LoopPipeliner(loop, repeats_ > 0).Run()) return result;
+      if (Stmt result = LoopPipeliner(loop, {repeats_ > 0, threads_}).Run()) return result;
     }
     bool in_order = IsInOrder(loop.for_kind);
     repeats_ += in_order;
@@ -268,13 +279,14 @@ class Pipeliner final : public Mutator {
     return MakeStmt<Allocate>(buffer, Mutate(allocate.body));
   }
 
+  bool threads_ = false;
   int repeats_ = 0;  // serial loops round the current statement
 };
 
 }  // namespace
 
 Function PipelineLoops(const Function& fn) {
-  return Pipeliner().Mutate(fn);
+  return Pipeliner(fn).Mutate(fn);
 }
 
 }  // namespace tcc

@@ -41,6 +41,22 @@ TEST_CASE("a masked tail touches no cell behind the buffer", "[codegen_llvm]") {
   }
 }
 
+TEST_CASE("an asynchronous copy has arrived when it is awaited", "[codegen_llvm]") {
+  Buffer x = FlatBuffer("X", kFloat32, 32);
+  Buffer y = FlatBuffer("Y", kFloat32, 32);
+  Buffer s = FlatBuffer("S", kFloat32, 4);
+  Var i = LoopVar("i");
+  Var j = LoopVar("j");
+  Stmt copy = MakeStmt<AsyncCopy>(Access{s.var, {Expr(0)}}, Access{x.var, {Expr(i) * Expr(4)}}, 4);
+  Stmt body =
+      SeqOf({copy, MakeStmt<AsyncCommit>(), MakeStmt<AsyncWait>(0),
+             Loop(j, 4, StoreTo(y, Expr(i) * Expr(4) + Expr(j), LoadOf(s, Expr(3) - Expr(j))))});
+  Function fn = LoweredFunction("staged", {x, y}, MakeStmt<Allocate>(s, Loop(i, 8, body)));
+  std::vector<float> input = RandomFloats(32, 5);
+  std::vector<float> output = RunFenced(fn, input, std::vector<float>(32, -1), {}, Fence::kAtEnd);
+  for (int64_t k = 0; k < 32; ++k) REQUIRE(output[k] == input[k / 4 * 4 + 3 - k % 4]);
+}
+
 TEST_CASE("a prefetch is one instruction, and harmless outside the buffer", "[codegen_llvm]") {
   Buffer x = FlatBuffer("X", kFloat32, 100);
   Buffer y = FlatBuffer("Y", kFloat32, 100);
