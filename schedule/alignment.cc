@@ -30,7 +30,7 @@ class OffsetTerms {
       if (!UsesLoops(product->a)) return Add(product->b, factor * product->a);
       if (!UsesLoops(product->b)) return Add(product->a, factor * product->b);
     }
-    if (!UsesVar(expr, lane_)) return Push(factor);
+    if (!UsesVar(expr, lane_)) return Push(factor, ValuesOf(expr));
     side_by_side_ =
         side_by_side_ && expr.same_as(lane_) && !seen_lane_ && IsConstant(Simplify(factor), 1);
     seen_lane_ = true;
@@ -38,20 +38,41 @@ class OffsetTerms {
 
   // Whether the lanes lie side by side; then the coefficients say where vectors start.
   bool AreSideBySide() const { return seen_lane_ && side_by_side_; }
-  const std::vector<Expr>& coefficients() const { return coefficients_; }
+  // `values`: how many the term takes, null where that is not known; a single one is 0.
+  struct Coefficient {
+    Expr size, values;
+  };
+  const std::vector<Coefficient>& coefficients() const { return coefficients_; }
 
  private:
   bool UsesLoops(const Expr& expr) const {
     return std::any_of(loops_.begin(), loops_.end(),
                        [&](const Ref<For>& loop) { return UsesVar(expr, loop->var); });
   }
-  void Push(const Expr& coefficient) { coefficients_.push_back(Simplify(coefficient)); }
+
+  // How many values a loop, or its quotient or remainder by a size, takes; null where that is not
+  // known.
+  Expr ValuesOf(const Expr& expr) const {
+    for (const Ref<For>& loop : loops_) {
+      if (expr.same_as(loop->var)) return loop->extent;
+    }
+    if (const auto* quotient = expr.as<FloorDiv>()) {
+      Expr values = ValuesOf(quotient->a);
+      return values && !UsesLoops(quotient->b) ? CeilDivide(values, quotient->b) : Expr();
+    }
+    const auto* remainder = expr.as<FloorMod>();
+    return remainder && !UsesLoops(remainder->b) ? remainder->b : Expr();
+  }
+
+  void Push(const Expr& coefficient, const Expr& values = {}) {
+    coefficients_.push_back({Simplify(coefficient), values});
+  }
 
   const std::vector<Ref<For>>& loops_;
   Var lane_;
   bool seen_lane_ = false;
   bool side_by_side_ = true;
-  std::vector<Expr> coefficients_;
+  std::vector<Coefficient> coefficients_;
 };
 
 // Where the access goes, in elements from the buffer's start; nullopt for layouts that are no sum
@@ -82,10 +103,12 @@ bool HasFactor(const Expr& product, const Expr& factor) {
   return mul && (HasFactor(mul->a, factor) || HasFactor(mul->b, factor));
 }
 
-void AddConstraint(const Block& block, const Access& access, const Expr& coefficient,
-                   const Expr& lanes, Constraints& constraints) {
-  if (HasFactor(coefficient, lanes)) return;
-  Expr excess = FloorModulo(coefficient, lanes);
+void AddConstraint(const Block& block, const Access& access,
+                   const OffsetTerms::Coefficient& coefficient, const Expr& lanes,
+                   Constraints& constraints) {
+  if (HasFactor(coefficient.size, lanes)) return;
+  Expr excess = FloorModulo(coefficient.size, lanes);
+  if (coefficient.values) excess = SelectOf(coefficient.values <= Expr(1), Expr(0), excess);
   if (BoundsOf(excess, {}).high <= 0) return;
   for (const Constraint& known : constraints) {
     if (Equal(known.expr, excess)) return;
@@ -114,7 +137,7 @@ Constraints AlignmentOf(const Function& fn) {
       OffsetTerms terms(loops, (*vector)->var);
       for (const Expr& part : *parts) terms.Add(part, Expr(1));
       if (!terms.AreSideBySide()) continue;
-      for (const Expr& coefficient : terms.coefficients()) {
+      for (const OffsetTerms::Coefficient& coefficient : terms.coefficients()) {
         AddConstraint(*block, access, coefficient, (*vector)->extent, constraints);
       }
     }

@@ -8,6 +8,8 @@
 namespace tcc {
 namespace {
 
+int64_t StoresIn(const Stmt& stmt);
+
 // A launch begins below sequences and global buffers.
 void CollectNests(const Stmt& stmt, std::vector<Stmt>& nests) {
   const auto* allocate = stmt.as<Allocate>();
@@ -16,7 +18,8 @@ void CollectNests(const Stmt& stmt, std::vector<Stmt>& nests) {
     CollectNests(allocate->body, nests);
   } else if (const auto* seq = stmt.as<Seq>()) {
     for (const Stmt& child : seq->stmts) CollectNests(child, nests);
-  } else if (!IsNothing(stmt)) {
+  } else if (StoresIn(stmt) > 0) {
+    // What is left round blocks that never exist is none.
     nests.push_back(stmt);
   }
 }

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/parser.h"
 #include "ir/printer.h"
 #include "schedule/footprint.h"
 #include "schedule/limits.h"
@@ -168,4 +169,37 @@ TEST_CASE("the reference target and known sizes have no limits to check", "[sche
   fn.level = Level::kScheduled;
   CHECK(LimitsOf(fn, TargetNamed("reference")).empty());
   CHECK(LimitsOf(fn, TargetNamed("x86-64-v3")).empty());
+}
+
+TEST_CASE("vectors start at whole vectors: rows that are none refuse them, a single row does not",
+          "[schedule][limits]") {
+  auto legal_lanes = [](int64_t rows, int64_t columns) {
+    StatusOr<Function> fn = ParseFunction(fmt::format(R"(
+fn copy(A: f32[{0}, {1}], B: f32[{0}, {1}]) tensor {{
+  for i in 0..{0} @copy/i {{ for j in 0..{1} @copy/j {{
+    block copy(i: spatial {0} = i, j: spatial {1} = j) {{ B[i, j] = A[i, j] }}
+  }} }}
+}})",
+                                                      rows, columns));
+    REQUIRE(fn.status() == OkStatus());
+    StatusOr<Trace> trace = ParseTrace(R"(
+tile v 1 8
+split copy/j [v]
+bind copy/i blockIdx.x
+bind copy/j.0 threadIdx.x
+vectorize copy/j.1
+)");
+    REQUIRE(trace.status() == OkStatus());
+    SymbolicProgram program = WithLimits(Instantiate(*fn, *trace).value(), TargetNamed("sm_80"));
+    std::vector<int64_t> lanes;
+    for (int64_t v = 1; v <= 8; ++v) {
+      if (Satisfies(program, {{"v", v}})) lanes.push_back(v);
+    }
+    return lanes;
+  };
+  // Of f32, at most 16 bytes at once.
+  CHECK(legal_lanes(3, 12) == std::vector<int64_t>{1, 2, 4});
+  CHECK(legal_lanes(3, 6) == std::vector<int64_t>{1, 2});
+  CHECK(legal_lanes(3, 7) == std::vector<int64_t>{1});
+  CHECK(legal_lanes(1, 7) == std::vector<int64_t>{1, 2, 4});
 }
