@@ -59,6 +59,12 @@ std::vector<int64_t> Node::Ints(const std::string& key,
   return AttributeOr<std::vector<int64_t>>(*this, key, fallback);
 }
 
+const Value& Graph::value(ValueId id) const {
+  TCC_CHECK(id >= 0 && static_cast<size_t>(id) < values.size())
+      << "value " << id << " of graph '" << name << "', which has " << values.size();
+  return values[id];
+}
+
 ValueId Graph::AddValue(Value value) {
   values.push_back(std::move(value));
   return static_cast<ValueId>(values.size() - 1);

@@ -143,7 +143,7 @@ struct Graph {
   std::vector<ValueId> outputs;
   std::vector<Var> shape_vars;  // one for each dimension name left free
 
-  const Value& value(ValueId id) const { return values[id]; }
+  const Value& value(ValueId id) const;  // `id` is one of this graph's, not kNoValue
   ValueId AddValue(Value value);
   const Tensor* ConstantOf(ValueId id) const;  // nullptr for kNoValue and for what is computed
 };

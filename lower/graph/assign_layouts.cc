@@ -104,8 +104,10 @@ class LayoutAssigner {
   // A Transpose of [N, spatial..., C] to [N, C, spatial...] moves nothing if its result is stored
   // channels last; where what reads it works in that order anyway, the way back is free as well.
   bool GivesChannelsLast(const Node& node) const {
-    size_t rank = Rank(node.inputs.empty() ? node.outputs[0] : node.inputs[0]);
-    return node.op == OpKind::kTranspose && rank >= 3 && !IsStoredLast(node.inputs[0]) &&
+    // Other operators may leave out their first operand, as a Loop its trip count.
+    if (node.op != OpKind::kTranspose) return false;
+    size_t rank = Rank(node.inputs[0]);
+    return rank >= 3 && !IsStoredLast(node.inputs[0]) &&
            node.Ints("perm") == FromChannelsLast(rank) && IsReadLast(node.outputs[0], kLookAhead);
   }
 

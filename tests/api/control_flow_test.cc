@@ -163,6 +163,30 @@ TEST_CASE("a loop ends early where its body says so", "[api][control_flow]") {
   CheckRuns(graph, {Scalar(kBool, 1), Floats({1}, {0})}, {{0}});
 }
 
+// A pass asked for the first operand of whatever it met; here there is none.
+TEST_CASE("a loop without a trip count runs until its body says no", "[api][control_flow]") {
+  std::string text = R"(graph doubled {
+  input go: bool[]
+  input x: f32[1]
+  constant limit: f32[1]
+  last = Loop(_, go, x, limit) {carried: 1} : f32[]
+    body step {
+      input i: i64[]
+      input c: bool[]
+      input x: f32[]
+      input limit: f32[]
+      next = Add(x, x) : f32[]
+      below = Less(next, limit) : bool[]
+      return below, next
+    }
+  return last
+}
+)";
+  Graph graph = ParsedGraph(text, {{"limit", Floats({1}, {50})}});
+  CheckRuns(graph, {Scalar(kBool, 1), Floats({1}, {1})}, {{64}});
+  CheckRuns(graph, {Scalar(kBool, 0), Floats({1}, {1})}, {{1}});
+}
+
 TEST_CASE("carried values that change places do not overwrite each other", "[api][control_flow]") {
   std::string text = R"(graph exchange {
   input a: f32[1]
