@@ -19,7 +19,7 @@
 #include "lower/pipeline.h"
 #include "lower/split_prepare.h"
 #include "schedule/attention_sketch.h"
-#include "schedule/default_trace.h"
+#include "schedule/default_schedule.h"
 
 namespace tcc {
 namespace {
@@ -186,7 +186,7 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
     return OkStatus();
   }
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
-  if (!is_given) kernel.schedule.trace = DefaultTrace(kernel.tensor, options.target);
+  if (!is_given) kernel.schedule = DefaultSchedule(kernel.tensor, options.target);
   TCC_ASSIGN_OR_RETURN(Function scheduled,
                        Replay(kernel.tensor, kernel.schedule.trace, kernel.schedule.decisions));
   TCC_RETURN_IF_ERROR(ExpectRunsOn(options.target, scheduled));

@@ -13,8 +13,8 @@ namespace tcc {
 struct Task {
   std::string name;
   // Equivalent kTensor functions, the direct one first, then those that compute it another way: a
-  // schedule names the one that it is for. Their parameters are `inputs`, then `outputs`. Inputs that are
-  // constants of the graph have the scope kConstant.
+  // schedule names the one that it is for. Their parameters are `inputs`, then `outputs`. Inputs
+  // that are constants of the graph have the scope kConstant.
   std::vector<Function> variants;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;

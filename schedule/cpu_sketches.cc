@@ -30,6 +30,7 @@ SketchState Prepacked(const SketchState& state, const Block& block) {
 
 // Powers of two up to the widest vector, and the whole extent where it is shorter than that.
 Domain LanesOf(int64_t extent, int64_t widest) {
+  extent = std::max<int64_t>(extent, 1);
   Domain lanes{DomainKind::kChoice, {}};
   for (int64_t value = 1; value <= std::min(extent, widest); value *= 2) {
     lanes.numbers.push_back(value);

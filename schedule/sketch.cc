@@ -115,6 +115,14 @@ std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
   return done;
 }
 
+Sketch FirstSketch(const Function& fn, const Target& target, std::span<const SketchRule> rules) {
+  SketchState state(fn);
+  while (const Block* block = state.Next()) {
+    state = std::move(Advance(state, *block, target, rules).front());
+  }
+  return state.sketch();
+}
+
 std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target) {
   if (target.kind == TargetKind::kReference) return {};
   return GenerateSketches(fn, target, SketchRules(target));

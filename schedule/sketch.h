@@ -72,4 +72,7 @@ std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
                                      std::span<const SketchRule> rules);
 std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target);
 
+// The first of them, without the work for the others.
+Sketch FirstSketch(const Function& fn, const Target& target, std::span<const SketchRule> rules);
+
 }  // namespace tcc

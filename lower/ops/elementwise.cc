@@ -240,9 +240,10 @@ Status CheckTypes(const NodeLowering& node, TypeRule rule) {
   return node.CheckSameTypes();
 }
 
-// output 0 = value(operands at this point), over the broadcast shape of the inputs.
+// output 0 = value(inputs at this point), over the broadcast shape of the inputs.
+using InputAtPoint = std::function<Expr(size_t input)>;
 Status MapOver(NodeLowering& node, DType result,
-               const std::function<Expr(const std::vector<Expr>& indices)>& value) {
+               const std::function<Expr(const InputAtPoint& input)>& value) {
   std::vector<std::vector<Expr>> shapes;
   for (size_t i = 0; i < node.input_count(); ++i) {
     if (node.Has(i)) shapes.push_back(node.Shape(i));
@@ -250,7 +251,14 @@ Status MapOver(NodeLowering& node, DType result,
   TCC_ASSIGN_OR_RETURN(std::vector<Expr> shape, BroadcastShapes(node, shapes));
   StoredBuffer out = node.Output(0, result, shape);
   std::vector<Axis> axes = node.Axes(shape);
-  node.Map(out, axes, value(VarsOf(axes)));
+  // Of the output's shape it is read at the axes themselves, those of one element too: whoever
+  // fuses the two must see that they go together.
+  auto input = [&](size_t i) {
+    const std::vector<Expr>& own = node.Shape(i);
+    bool same = std::equal(own.begin(), own.end(), shape.begin(), shape.end(), SameExtent);
+    return same ? node.Load(i, VarsOf(axes)) : node.LoadBroadcast(i, VarsOf(axes));
+  };
+  node.Map(out, axes, value(input));
   return OkStatus();
 }
 
@@ -266,10 +274,10 @@ Status LowerElementwise(NodeLowering& node) {
 
   // f16 and bf16 are computed in f32 and rounded once.
   DType computed = row.rule == TypeRule::kAny ? node.Type(0) : AccumulationType(node.Type(0));
-  auto value = [&](const std::vector<Expr>& indices) {
+  auto value = [&](const InputAtPoint& input) {
     Operands operands;
     for (size_t i = 0; i < node.input_count(); ++i) {
-      operands.push_back(CastTo(computed, node.LoadBroadcast(i, indices)));
+      operands.push_back(CastTo(computed, input(i)));
     }
     return row.body(node.node(), operands);
   };
@@ -277,7 +285,7 @@ Status LowerElementwise(NodeLowering& node) {
   bool test = row.body(node.node(), probe).dtype().is_bool();
   DType result = test ? kBool : node.Type(0);
   return MapOver(node, result,
-                 [&](const std::vector<Expr>& indices) { return CastTo(result, value(indices)); });
+                 [&](const InputAtPoint& input) { return CastTo(result, value(input)); });
 }
 
 Status LowerClip(NodeLowering& node) {
@@ -312,10 +320,8 @@ Status LowerWhere(NodeLowering& node) {
     return node.Error("values have types {} and {}; expected one type", ToString(node.Type(1)),
                       ToString(node.Type(2)));
   }
-  return MapOver(node, node.Type(1), [&](const std::vector<Expr>& indices) {
-    return SelectOf(node.LoadBroadcast(0, indices), node.LoadBroadcast(1, indices),
-                    node.LoadBroadcast(2, indices));
-  });
+  return MapOver(node, node.Type(1),
+                 [&](const InputAtPoint& input) { return SelectOf(input(0), input(1), input(2)); });
 }
 
 Status LowerCast(NodeLowering& node) {
@@ -325,9 +331,7 @@ Status LowerCast(NodeLowering& node) {
   if (!to || to->is_storage_only() || to->lanes() != 1) {
     return node.NotSupported("cast to type '{}'", name);
   }
-  return MapOver(node, *to, [&](const std::vector<Expr>& indices) {
-    return CastTo(*to, node.Load(0, indices));
-  });
+  return MapOver(node, *to, [&](const InputAtPoint& input) { return CastTo(*to, input(0)); });
 }
 
 namespace {
@@ -375,9 +379,9 @@ Status LowerPow(NodeLowering& node) {
     return node.Error("operands have types {} and {}; expected numbers", ToString(base_type),
                       ToString(node.Type(1)));
   }
-  return MapOver(node, base_type, [&](const std::vector<Expr>& indices) {
-    Expr base = node.LoadBroadcast(0, indices);
-    Expr exponent = node.LoadBroadcast(1, indices);
+  return MapOver(node, base_type, [&](const InputAtPoint& input) {
+    Expr base = input(0);
+    Expr exponent = input(1);
     if (std::optional<int64_t> times = SmallIntegerExponent(exponent)) {
       return *times == 2 ? base * base : base * base * base;
     }

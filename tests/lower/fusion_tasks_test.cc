@@ -5,6 +5,7 @@
 #include "lower/graph/graph_pipeline.h"
 #include "lower/interpret_graph.h"
 #include "lower/task.h"
+#include "schedule/block_pattern.h"
 #include "tests/lower/one_node.h"
 
 using namespace tcc;
@@ -213,4 +214,23 @@ TEST_CASE("halves are not rounded between the nodes of a kernel, but where a Cas
   result = InterpretGraph(graph, {F32({1}, {2048}), F32({1}, {1})});
   REQUIRE(result.ok());
   CHECK(ValuesOf((*result)[0])[0] == 0);
+}
+
+// Its axis of one image was read at 0, which no scheduling rule took for the image's own: sums went
+// through memory.
+TEST_CASE("what follows the convolution of a single image is scheduled with it",
+          "[lower][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 4, 5, 5});
+  ValueId conv = Conv(builder, "conv", x, 4);
+  ValueId scaled =
+      builder.Add("half", OpKind::kMul, {conv, builder.Constant("c", F32({1}, {0.5}))});
+  builder.Output(builder.Add("relu", OpKind::kRelu, {scaled}));
+  int fused = 0;
+  for (const Task& task : TasksOf(Prepared(builder))) {
+    for (const Ref<Block>& block : BlocksOf(task.variants[0].body)) {
+      fused += EpilogueOf(task.variants[0], *block) != nullptr ? 1 : 0;
+    }
+  }
+  CHECK(fused == 1);
 }

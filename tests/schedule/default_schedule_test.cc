@@ -1,4 +1,4 @@
-#include "schedule/default_trace.h"
+#include "schedule/default_schedule.h"
 
 #include <catch2/catch.hpp>
 
@@ -23,9 +23,9 @@ Target TargetNamed(const char* name) {
 // The default trace of `fn` replays, verifies, lowers and computes what `fn` computes. The lowered
 // function is returned.
 Function CheckDefault(const Function& fn, const Target& target, Random& random) {
-  Trace trace = DefaultTrace(fn, target);
-  INFO(target.name << "\n" << Print(fn) << Print(trace));
-  StatusOr<Function> scheduled = Replay(fn, trace);
+  Schedule schedule = DefaultSchedule(fn, target);
+  INFO(target.name << "\n" << Print(fn) << Print(schedule));
+  StatusOr<Function> scheduled = Replay(fn, schedule.trace, schedule.decisions);
   INFO(scheduled.status());
   REQUIRE(scheduled.ok());
   REQUIRE(Verify(*scheduled) == OkStatus());
@@ -79,8 +79,8 @@ bool HasLocal(const Function& fn) {
 
 }  // namespace
 
-TEST_CASE("the default trace is legal and right for every kind of function and extent",
-          "[schedule][default_trace]") {
+TEST_CASE("the default schedule is legal and right for every kind of function and extent",
+          "[schedule][default_schedule]") {
   for (const TensorFunctionKind& kind : TensorFunctionKinds()) {
     for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
       for (uint64_t seed = 0; seed < 6; ++seed) {
@@ -96,7 +96,7 @@ TEST_CASE("the default trace is legal and right for every kind of function and e
 }
 
 TEST_CASE("accumulators are registers where tiles divide and where they do not",
-          "[schedule][default_trace]") {
+          "[schedule][default_schedule]") {
   for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
     for (int64_t rows : {4, 12, 13, 31}) {
       for (int64_t columns : {16, 32, 64, 31}) {
@@ -111,13 +111,22 @@ TEST_CASE("accumulators are registers where tiles divide and where they do not",
   }
 }
 
-TEST_CASE("the reference target gets no steps", "[schedule][default_trace]") {
-  CHECK(DefaultTrace(FunctionOf(MatmulText(4, 16, 7, "")), TargetNamed("reference")).steps.empty());
+TEST_CASE("functions without elements have a default schedule", "[schedule][default_schedule]") {
+  Random random(1);
+  for (auto [rows, columns, depth] : {std::tuple{0, 4, 3}, {4, 0, 3}, {4, 3, 0}, {0, 0, 0}}) {
+    CheckDefault(FunctionOf(MatmulText(rows, columns, depth, "")), TargetNamed("x86-64-v4"),
+                 random);
+  }
 }
 
-TEST_CASE("large nests run in parallel and small ones do not", "[schedule][default_trace]") {
+TEST_CASE("the reference target gets no steps", "[schedule][default_schedule]") {
+  CHECK(DefaultSchedule(FunctionOf(MatmulText(4, 16, 7, "")), TargetNamed("reference"))
+            .trace.steps.empty());
+}
+
+TEST_CASE("large nests run in parallel and small ones do not", "[schedule][default_schedule]") {
   auto is_parallel = [](const Function& fn, const Target& target) {
-    return Print(DefaultTrace(fn, target)).find("\nparallel ") != std::string::npos;
+    return Print(DefaultSchedule(fn, target)).find("\nparallel ") != std::string::npos;
   };
   Target target = TargetNamed("x86-64-v3");
   CHECK(is_parallel(FunctionOf(MatmulText(64, 64, 64, "")), target));
