@@ -17,6 +17,7 @@ constexpr int64_t kParallelWork = 1 << 15;
 constexpr int64_t kKeysInTile = 512;
 // Registers of a row of values or of scores.
 constexpr int64_t kRowRegisters = 4;
+constexpr int64_t kMostRows = 30;  // of queries in a tile of scores
 
 // Code for more panels of keys than that costs more than it saves.
 constexpr int64_t kUnrolledPanels = 8;
@@ -141,17 +142,27 @@ std::optional<AttentionParts> FindParts(const Function& fn, const Block& core) {
                                                     : std::optional<AttentionParts>(parts);
 }
 
+// The sizes to start from.
+struct AttentionTile {
+  int64_t rows = 1;       // of queries
+  int64_t keys = 1;       // whose logits are kept together
+  int64_t registers = 1;  // vectors of a panel of keys, and of values
+  int64_t lanes = 1;
+};
+
 class FlashAttention {
  public:
   FlashAttention(const SketchState& state, AttentionParts parts, const Target& target)
       : original_(state), state_(state), p_(std::move(parts)) {
     Ref<Block> core = BlockAt(FindBlock(state.fn(), p_.core).value());
     DType dtype = WritesOf(*core)[0].buffer.dtype();
-    lanes_ = std::max(target.vector_bytes / std::max(dtype.bytes(), 1), 1);
-    registers_ = std::clamp<int64_t>(CeilDivision(p_.width, lanes_), 1, kRowRegisters);
-    int64_t most = std::max<int64_t>((target.vector_registers - registers_ - 1) / registers_, 1);
-    rows_ = CeilDivision(p_.queries, CeilDivision(p_.queries, most));
-    keys_ = CeilDivision(p_.keys, CeilDivision(p_.keys, kKeysInTile));
+    start_.lanes = std::max(target.vector_bytes / std::max(dtype.bytes(), 1), 1);
+    start_.registers = std::clamp<int64_t>(CeilDivision(p_.width, start_.lanes), 1, kRowRegisters);
+    int64_t most = (target.vector_registers - start_.registers - 1) / start_.registers;
+    most = std::max<int64_t>(most, 1);
+    start_.rows = CeilDivision(p_.queries, CeilDivision(p_.queries, most));
+    start_.keys = CeilDivision(p_.keys, CeilDivision(p_.keys, kKeysInTile));
+    FreeSizes();
   }
 
   std::optional<SketchState> Build(int64_t work) {
@@ -181,16 +192,27 @@ class FlashAttention {
     return block + "/" + axis;
   }
 
+  void FreeSizes() {
+    LoopRef queries = Key(p_.out, p_.out_i);
+    LoopRef keys = Key(p_.core, p_.t);
+    LoopRef panel = Key(p_.logits, p_.logits_t);
+    rows_ = state_.Size(LevelKey(queries, 1), std::min(p_.queries, kMostRows), {}, start_.rows);
+    keys_ = state_.Size(LevelKey(keys, 1), p_.keys, {}, start_.keys);
+    registers_ = state_.Size(LevelKey(panel, 1), kRowRegisters, {}, start_.registers);
+    lanes_ =
+        state_.Size(LevelKey(panel, 2), start_.lanes, PowersOfTwo(1, start_.lanes), start_.lanes);
+  }
+
   void PlaceCore() {
     LoopRef i = Key(p_.out, p_.out_i);
     LoopRef d = Key(p_.out, p_.out_d);
-    Do(Split{i, {Expr(rows_)}});
+    Do(Split{i, {rows_}});
     std::vector<LoopRef> order = p_.out_others;
     for (const LoopRef& loop : {i + ".0", i + ".1", d}) order.push_back(loop);
     Do(Reorder{order});
     Do(ComputeAt{p_.core, i + ".0"});
     LoopRef t = Key(p_.core, p_.t);
-    Do(Split{t, {Expr(keys_)}});
+    Do(Split{t, {keys_}});
     Do(Reorder{{Key(p_.core, p_.d), t + ".0", Key(p_.core, p_.i), t + ".1"}});
     Do(RFactorTile{p_.core, t + ".0", TileForm::kDirect, Scope::kGlobal,
                    tile_ = p_.core + ".tile"});
@@ -203,7 +225,7 @@ class FlashAttention {
     LoopRef tile = Key(p_.core, p_.t) + ".0";
     LoopRef t = Key(p_.logits, p_.logits_t);
     Do(ComputeAt{p_.logits, tile});
-    Do(Split{t, {Expr(registers_), Expr(lanes_)}});
+    Do(Split{t, {registers_, lanes_}});
     Do(Reorder{{t + ".0", Key(p_.logits, p_.logits_i), t + ".1", t + ".2"}});
     Do(ComputeAt{p_.scores, t + ".0"});
     if (!ok_) return;
@@ -213,14 +235,15 @@ class FlashAttention {
     Do(Unroll{t + ".1"});
     Do(Vectorize{t + ".2"});
     // Known panels have no masks, and a tile that is never masked stays in registers.
-    if (CeilDivision(keys_, registers_ * lanes_) <= kUnrolledPanels) Do(Unroll{t + ".0"});
+    if (CeilDivision(start_.keys, start_.registers * start_.lanes) <= kUnrolledPanels)
+      Do(Unroll{t + ".0"});
   }
 
   void FillScores() {
     LoopRef t = Key(p_.scores, p_.scores_t);
     LoopRef e = Key(p_.scores, p_.scores_e);
     LoopRef i = Key(p_.scores, p_.scores_i);
-    Do(Split{t, {Expr(lanes_)}});
+    Do(Split{t, {lanes_}});
     Do(Reorder{{e, i, t + ".0", t + ".1"}});
     Do(DecomposeReduction{p_.scores, e});
     for (const std::string& name : {p_.scores, p_.scores + ".init"}) {
@@ -236,16 +259,16 @@ class FlashAttention {
       std::string block = tile_ + element;
       LoopRef loop = Key(block, p_.t) + ".1";
       Do(Unroll{Key(block, p_.i)});
-      ok_ = ok_ && ReduceInLanes(state_, {block, loop, keys_, lanes_});
+      ok_ = ok_ && ReduceInLanes(state_, {block, loop, start_.keys, start_.lanes});
     }
     LoopRef power = Key(tile_ + ".map0", p_.t) + ".1";
-    Do(Split{power, {Expr(lanes_)}});
+    Do(Split{power, {lanes_}});
     Do(Vectorize{power + ".1"});
 
-    Do(Split{Key(last_, p_.d), {Expr(registers_), Expr(lanes_)}});
+    Do(Split{Key(last_, p_.d), {registers_, lanes_}});
     Do(Reorder{{Key(last_, p_.d) + ".0", Key(last_, p_.t) + ".1", Key(last_, p_.i),
                 Key(last_, p_.d) + ".1", Key(last_, p_.d) + ".2"}});
-    Do(Split{Key(last_ + ".init", p_.d), {Expr(registers_), Expr(lanes_)}});
+    Do(Split{Key(last_ + ".init", p_.d), {registers_, lanes_}});
     for (const std::string& name : {last_, last_ + ".init"}) {
       Do(Unroll{Key(name, p_.i)});
       Do(Unroll{Key(name, p_.d) + ".0"});
@@ -259,7 +282,7 @@ class FlashAttention {
     Do(Unroll{Key(p_.core, p_.i)});
     for (const LoopRef& d :
          {Key(p_.core, p_.d), Key(p_.core + ".init", p_.d), Key(p_.out, p_.out_d)}) {
-      Do(Split{d, {Expr(lanes_)}});
+      Do(Split{d, {lanes_}});
       Do(Vectorize{d + ".1"});
     }
     Do(Unroll{Key(p_.core, p_.d) + ".0"});
@@ -269,8 +292,9 @@ class FlashAttention {
   SketchState state_;
   AttentionParts p_;
   bool ok_ = true;
-  int64_t lanes_ = 1, registers_ = 1, rows_ = 1, keys_ = 1;
-  std::string tile_, last_;  // blocks of the tile's results
+  AttentionTile start_;
+  Expr rows_, keys_, registers_, lanes_;  // as AttentionTile says, free
+  std::string tile_, last_;               // blocks of the tile's results
 };
 
 }  // namespace

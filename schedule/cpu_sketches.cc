@@ -28,17 +28,6 @@ SketchState Prepacked(const SketchState& state, const Block& block) {
   return next;
 }
 
-// Powers of two up to the widest vector, and the whole extent where it is shorter than that.
-Domain LanesOf(int64_t extent, int64_t widest) {
-  extent = std::max<int64_t>(extent, 1);
-  Domain lanes{DomainKind::kChoice, {}};
-  for (int64_t value = 1; value <= std::min(extent, widest); value *= 2) {
-    lanes.numbers.push_back(value);
-  }
-  if (extent < widest && lanes.numbers.back() != extent) lanes.numbers.push_back(extent);
-  return lanes;
-}
-
 // Which axis varies slower while tiles are computed one after another.
 enum class TileOrder { kColumnsOutside, kRowsOutside };
 
@@ -111,8 +100,7 @@ class RegisterTiled {
     int64_t extent = Extent(columns_);
     int64_t widest = std::max<int64_t>(target_.vector_bytes / std::max(dtype.bytes(), 1), 1);
     LoopRef key = Key(columns_);
-    lanes_ = state_.Size(LevelKey(key, 3), std::max(extent, widest), LanesOf(extent, widest),
-                         tile_.lanes);
+    lanes_ = LanesOf(state_, LevelKey(key, 3), extent, widest, tile_.lanes);
     registers_ = state_.Size(LevelKey(key, 2), 8, {}, tile_.registers);
     Expr panels = state_.Size(LevelKey(key, 1), std::min<int64_t>(extent, 1024), {}, 1);
     state_.Do(Split{key, {panels, registers_, lanes_}});
@@ -212,8 +200,7 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
   LoopRef last = loops.back();
   int64_t extent = ExtentOf(block, block.iters.size() - 1);
   int64_t widest = 2 * target.FloatLanes();
-  Expr lanes = next.Size(LevelKey(last, 1), std::max(extent, widest), LanesOf(extent, widest),
-                         MapLanes(extent, target));
+  Expr lanes = LanesOf(next, LevelKey(last, 1), extent, widest, MapLanes(extent, target));
   next.Do(Split{last, {lanes}});
   next.Do(Vectorize{LevelKey(last, 1)});
   loops.back() = LevelKey(last, 0);

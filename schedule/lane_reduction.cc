@@ -1,5 +1,7 @@
 #include "schedule/lane_reduction.h"
 
+#include "schedule/sketch_parts.h"
+
 namespace tcc {
 namespace {
 
@@ -25,10 +27,10 @@ bool SpreadOverRegisters(SketchState& state, const std::string& name, const std:
 
 // The lanes of a vector by quarters of it, then one by one.
 bool CombineLanes(SketchState& state, const std::string& name, const std::string& lane,
-                  int64_t lanes) {
-  if (lanes < kWideVector) return state.Try(Unroll{name + lane});
+                  const Expr& lanes, bool is_wide) {
+  if (!is_wide) return state.Try(Unroll{name + lane});
   std::string quarter = name + ".quarter";
-  return state.Try(Split{name + lane, {Expr(lanes / 4)}}) &&
+  return state.Try(Split{name + lane, {FloorDivide(lanes, 4)}}) &&
          state.Try(RFactor{name, name + lane + ".1", -1, Scope::kLocal, quarter}) &&
          state.Try(Unroll{quarter + lane + ".0"}) && state.Try(Vectorize{quarter + lane + ".1"}) &&
          state.Try(Vectorize{quarter + ".init" + lane + ".1"}) &&
@@ -55,22 +57,29 @@ bool ReduceInLanes(SketchState& state, const LaneReduction& reduction) {
   StatusOr<Path> path = FindBlock(state.fn(), name);
   if (!path.ok()) return false;
   auto rank = static_cast<int64_t>(WritesOf(*BlockAt(*path))[0].indices.size());
-  int64_t lanes = reduction.lanes;
-  while (lanes > reduction.extent) lanes /= 2;
-  bool is_long = reduction.extent >= kLongLoop * lanes && reduction.rows.empty();
-  std::vector<Expr> factors = {Expr(lanes)};
-  if (is_long) factors.insert(factors.begin(), Expr(kRegisters));
+  int64_t start = reduction.lanes;
+  while (start > reduction.extent) start /= 2;
+  bool is_long = reduction.extent >= kLongLoop * start && reduction.rows.empty();
+  bool is_wide = start >= kWideVector;
+  size_t level = is_long ? 2 : 1;
+  Expr lanes = state.Size(LevelKey(reduction.loop, level), start,
+                          PowersOfTwo(is_wide ? kWideVector : 1, start), start);
+  std::vector<Expr> factors = {lanes};
+  if (is_long) {
+    Expr registers = state.Size(LevelKey(reduction.loop, 1), 2 * kRegisters, {}, kRegisters);
+    factors.insert(factors.begin(), registers);
+  }
   std::string key = reduction.loop.substr(reduction.loop.find('/'));
-  std::string lane = key + (is_long ? ".2" : ".1");
+  std::string lane = LevelKey(key, level);
   std::string partial = name + ".lanes";
   bool done = state.Try(Split{reduction.loop, factors}) &&
               state.Try(RFactor{name, name + lane, -1, Scope::kLocal, partial}) &&
               state.Try(Vectorize{partial + lane}) &&
               state.Try(Vectorize{partial + ".init" + lane});
   if (done && is_long) done = SpreadOverRegisters(state, name, key, rank);
-  done = done && CombineLanes(state, name, lane, lanes);
+  done = done && CombineLanes(state, name, lane, lanes, is_wide);
   done = done && (reduction.rows.empty() || InterleaveRows(state, reduction, key));
-  bool is_short = !is_long && reduction.extent <= kUnrolledVectors * lanes;
+  bool is_short = !is_long && reduction.extent <= kUnrolledVectors * start;
   return done && (!is_short || state.Try(Unroll{partial + key + ".0"}));
 }
 

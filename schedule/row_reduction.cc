@@ -9,6 +9,7 @@
 #include "schedule/default_tiles.h"
 #include "schedule/lane_reduction.h"
 #include "schedule/placement.h"
+#include "schedule/sketch_parts.h"
 
 namespace tcc {
 namespace {
@@ -18,6 +19,7 @@ constexpr int64_t kParallelWork = 1 << 15;
 
 // Wider rows are done one at a time, or they push each other out of the first cache.
 constexpr int64_t kWideRow = 1024;
+constexpr int64_t kMostRows = 8;  // at once
 
 bool Uses(const Access& access, const Var& var) {
   return std::any_of(access.indices.begin(), access.indices.end(),
@@ -114,8 +116,10 @@ class RowSchedule {
     for (size_t i = rows.size(); i < last->iters.size(); ++i) together *= ExtentOf(*last, i);
     together = together > kWideRow ? 1 : RowsAtOnce(ExtentOf(*last, rows.size() - 1));
     if (together > 1) {
-      if (!state.Try(Split{rows.back(), {Expr(together)}})) return std::nullopt;
-      rows.back() += ".0";
+      int64_t most = std::min<int64_t>(ExtentOf(*last, rows.size() - 1), kMostRows);
+      Expr free = state.Size(LevelKey(rows.back(), 1), most, {}, together);
+      if (!state.Try(Split{rows.back(), {free}})) return std::nullopt;
+      rows.back() = LevelKey(rows.back(), 0);
     }
     for (size_t i = chain.size() - 1; i-- > 0;) {
       Ref<Block> block = Find(state, chain[i]);
@@ -185,12 +189,13 @@ class RowSchedule {
     if (IsReduction(*block)) return ReduceRow(state, *block, row);
     size_t last = block->iters.size() - 1;
     LoopRef loop = BaseKey(name, block->iters[last]);
-    int64_t lanes = MapLanes(ExtentOf(*block, last), target_);
-    if (lanes <= 1) return true;
-    if (lanes == ExtentOf(*block, last)) return state.Try(Vectorize{loop});
-    bool is_short = ExtentOf(*block, last) <= kUnrolledVectors * lanes;
-    return state.Try(Split{loop, {Expr(lanes)}}) && state.Try(Vectorize{loop + ".1"}) &&
-           (!is_short || state.Try(Unroll{loop + ".0"}));
+    int64_t extent = ExtentOf(*block, last);
+    int64_t start = MapLanes(extent, target_);
+    if (extent <= 1) return true;
+    Expr lanes = LanesOf(state, LevelKey(loop, 1), extent, 2 * target_.FloatLanes(), start);
+    bool is_short = extent <= kUnrolledVectors * start;
+    return state.Try(Split{loop, {lanes}}) && state.Try(Vectorize{LevelKey(loop, 1)}) &&
+           (!is_short || state.Try(Unroll{LevelKey(loop, 0)}));
   }
 
   // A row's results are registers; what it keeps of each element is not.

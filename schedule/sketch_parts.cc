@@ -1,5 +1,7 @@
 #include "schedule/sketch_parts.h"
 
+#include <algorithm>
+
 #include "schedule/block_pattern.h"
 
 namespace tcc {
@@ -21,6 +23,20 @@ LoopRef FuseAll(SketchState& state, const std::vector<LoopRef>& loops) {
     fused = FusedKey(fused, loops[i]);
   }
   return fused;
+}
+
+Domain PowersOfTwo(int64_t least, int64_t most) {
+  Domain domain{DomainKind::kChoice, {}};
+  for (int64_t value = least; value <= most; value *= 2) domain.numbers.push_back(value);
+  return domain;
+}
+
+Expr LanesOf(SketchState& state, const LoopRef& loop, int64_t extent, int64_t widest,
+             int64_t start) {
+  extent = std::max<int64_t>(extent, 1);
+  Domain lanes = PowersOfTwo(1, std::min(extent, widest));
+  if (extent < widest && lanes.numbers.back() != extent) lanes.numbers.push_back(extent);
+  return state.Size(loop, std::max(extent, widest), lanes, start);
 }
 
 ResultReader KeepResultLocal(SketchState& state, const Block& reduction) {

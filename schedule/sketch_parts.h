@@ -17,6 +17,14 @@ std::vector<LoopRef> KeysOf(const Block& block, const std::vector<size_t>& iters
 // The loops, which are perfectly nested in this order, as one: its key.
 LoopRef FuseAll(SketchState& state, const std::vector<LoopRef>& loops);
 
+// Powers of two of [least, most], of which `least` is one.
+Domain PowersOfTwo(int64_t least, int64_t most);
+
+// The extent of the vectorized loop `loop`, left free: a power of two up to the `widest` vector, or
+// all of `extent` where that is shorter.
+Expr LanesOf(SketchState& state, const LoopRef& loop, int64_t extent, int64_t widest,
+             int64_t start);
+
 // The results of a reduction (WritesPlainly) get a copy of their own: its consumer reads that, or a
 // write-back does. `block` is the consumer, to be placed where a tile of the results is done;
 // `loops` are its loops, one for each spatial variable of the reduction, in their order.
