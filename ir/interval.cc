@@ -114,12 +114,16 @@ Interval BoundsOf(const Expr& expr, const Bounds& bounds) {
   return BoundsFinder(bounds).Of(expr);
 }
 
-Proof Prove(const Expr& condition, const Bounds& bounds) {
+Proof Decide(const Expr& condition, const Bounds& bounds) {
   TCC_CHECK(condition.dtype() == kBool) << ToString(condition.dtype());
   Interval value = BoundsOf(condition, bounds);
-  if (!IsPoint(value)) value = BoundsOf(Simplify(condition, bounds), bounds);
   if (!IsPoint(value)) return Proof::kUnknown;
   return value == kTrue ? Proof::kTrue : Proof::kFalse;
+}
+
+Proof Prove(const Expr& condition, const Bounds& bounds) {
+  Proof proof = Decide(condition, bounds);
+  return proof == Proof::kUnknown ? Decide(Simplify(condition, bounds), bounds) : proof;
 }
 
 }  // namespace tcc

@@ -27,5 +27,8 @@ Interval BoundsOf(const Expr& expr, const Bounds& bounds);
 // Whether `condition` is proven to hold (kTrue) or to fail (kFalse) at every point of the bounds.
 enum class Proof { kTrue, kFalse, kUnknown };
 Proof Prove(const Expr& condition, const Bounds& bounds);
+// The same by the condition's interval alone: all that can be proven of one that Simplify has been
+// over with these bounds.
+Proof Decide(const Expr& condition, const Bounds& bounds);
 
 }  // namespace tcc

@@ -27,15 +27,13 @@ auto VisitStorage(DType dtype, Visit&& visit) {
     case DTypeCode::kInt64:
       return visit(int64_t{});
     case DTypeCode::kUInt16:
+    case DTypeCode::kFloat16:  // as stored
+    case DTypeCode::kBFloat16:
       return visit(uint16_t{});
     case DTypeCode::kUInt32:
       return visit(uint32_t{});
     case DTypeCode::kUInt64:
       return visit(uint64_t{});
-    case DTypeCode::kFloat16:
-      return visit(uint16_t{});
-    case DTypeCode::kBFloat16:
-      return visit(uint16_t{});
     case DTypeCode::kFloat32:
       return visit(float{});
     case DTypeCode::kFloat64:

@@ -24,13 +24,8 @@ std::vector<DimGroup> CommonGroups(const std::vector<int64_t>& in,
     if (i < in.size()) in_count *= in[i++];
     if (o < out.size()) out_count *= out[o++];
     while (in_count != out_count) {
-      if (in_count < out_count && i < in.size()) {
-        in_count *= in[i++];
-      } else if (o < out.size()) {
-        out_count *= out[o++];
-      } else {
-        in_count *= in[i++];
-      }
+      bool take_in = i < in.size() && (in_count < out_count || o == out.size());
+      (take_in ? in_count : out_count) *= take_in ? in[i++] : out[o++];
     }
     group.in_end = i;
     group.out_end = o;

@@ -20,7 +20,7 @@ class Resolver final : public BoundedMutator {
     if (condition.dtype().lanes() > 1) return condition;
     Expr left;
     for (const Expr& term : TermsOf(condition)) {
-      Proof proof = Prove(term, bounds());
+      Proof proof = Decide(term, bounds());
       if (proof == Proof::kFalse) return IntConst(kBool, 0);
       if (proof == Proof::kTrue) continue;
       left = left ? BothOf(left, term) : term;
