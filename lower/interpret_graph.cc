@@ -23,7 +23,7 @@ StatusOr<std::vector<int64_t>> KnownShape(const std::string& name, const std::ve
 
 using Tensors = std::vector<Tensor>;  // by value id
 
-Status RunTask(const Task& task, int threads, Tensors& values) {
+Status RunTask(const Task& task, const InterpretGraphOptions& how, Tensors& values) {
   const Function& fn = task.variants[0];
   std::vector<Tensor> arguments;
   for (size_t i = 0; i < fn.params.size(); ++i) {
@@ -37,8 +37,10 @@ Status RunTask(const Task& task, int threads, Tensors& values) {
     }
   }
   InterpretOptions options;
-  options.threads = threads;
-  TCC_RETURN_IF_ERROR(Annotate(Interpret(fn, arguments, options).status(), task.name));
+  options.threads = how.threads;
+  Status status = how.run_task ? how.run_task(task, arguments)
+                               : Interpret(fn, arguments, options).status();
+  TCC_RETURN_IF_ERROR(Annotate(status, task.name));
   for (size_t e = 0; e < task.outputs.size(); ++e) {
     values[task.outputs[e]] = arguments[task.inputs.size() + e];
   }
@@ -103,7 +105,7 @@ class GraphInterpreter {
         break;
     }
     TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph_, subgraph));
-    return RunTask(task, options_.threads, values_);
+    return RunTask(task, options_, values_);
   }
 
   // The operand as the graph means it, whatever shape its bytes were last seen under.

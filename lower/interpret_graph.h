@@ -9,10 +9,14 @@
 
 namespace tcc {
 
+struct Task;
+
 struct InterpretGraphOptions {
   int threads = 1;  // results do not depend on it
   // Called after each task.
   std::function<void(int64_t done, int64_t total)> progress = {};
+  // Runs a task on its arguments, in place, instead of the interpreter.
+  std::function<Status(const Task& task, std::vector<Tensor>& arguments)> run_task = {};
 };
 
 // Runs the graph, after the graph passes or before, by fusing it and interpreting each task's first

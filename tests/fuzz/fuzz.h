@@ -14,8 +14,8 @@ struct FuzzOptions {
   uint64_t seed = 1;   // point i of a run uses seed + i, so that any point can be run alone
   double seconds = 0;  // stop after this time; 0: no limit
   std::string corpus;  // of input: a folder with more files to start from
-  // Of input: where the files to start from are written. Of model: where models, inputs and outputs
-  // are.
+  // Of input: where the files to start from are written. Of model and schedule: where models,
+  // inputs and outputs are.
   std::string emit;
 };
 

@@ -89,7 +89,7 @@ StatusOr<Program> RandomProgram(Random& random) {
   }
   SpikeProgram spike = BuildSpike(random.Below(SpikeCount()), random);
   if (random.OneIn(2)) {
-    spike.trace = RandomTrace(spike.fn, static_cast<int>(random.Between(2, 12)), random);
+    spike.trace = RandomTrace(spike.fn, {.steps = static_cast<int>(random.Between(2, 12))}, random);
     spike.name = "random trace of " + spike.fn.name;
   }
   TCC_ASSIGN_OR_RETURN(Program program, MakeProgram(spike.name, spike.fn, spike.trace, target));

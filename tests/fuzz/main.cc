@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
       subcommand->add_option("--corpus", options.corpus, "Folder with more files to start from");
       subcommand->add_option("--emit", options.emit, "Folder for the files to start from");
     }
-    if (row.run == FuzzModel) {
+    if (row.run == FuzzModel || row.run == FuzzSchedule) {
       subcommand->add_option("--emit", options.emit, "Folder for models, inputs and outputs");
     }
   }

@@ -1,11 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 
 #include "api/compare_tensors.h"
 #include "api/compile_graph.h"
-#include "ir/support/npy.h"
 #include "lower/graph/infer_shapes.h"
 #include "lower/interpret_graph.h"
 #include "models/import_onnx.h"
@@ -13,6 +10,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/random_model.h"
 #include "tests/fuzz/watchdog.h"
+#include "tests/fuzz/write_case.h"
 
 namespace tcc {
 namespace {
@@ -53,35 +51,18 @@ Status Compare(const std::vector<Tensor>& got, const std::vector<Tensor>& expect
   return WrongResult("{} outputs; expected {}", got.size(), expected.size());
 }
 
-Status WritePoint(const std::string& folder, const RandomModel& model,
-                  const std::vector<Tensor>& outputs) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  std::ofstream file(folder + "/model.onnx", std::ios::binary);
-  file.write(model.bytes.data(), std::ssize(model.bytes));
-  std::ofstream(folder + "/tolerance.txt") << model.tolerance << "\n";
-  if (!file) return InvalidInput("cannot write to {}", folder);
-  for (size_t i = 0; i < model.inputs.size(); ++i) {
-    TCC_RETURN_IF_ERROR(WriteNpy(model.inputs[i], fmt::format("{}/input_{}.npy", folder, i)));
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    TCC_RETURN_IF_ERROR(WriteNpy(outputs[i], fmt::format("{}/output_{}.npy", folder, i)));
-  }
-  return OkStatus();
-}
-
 // What the interpreter says stands in for the outputs where the compiler fails.
 Status CheckPoint(uint64_t seed, const std::string& emit, Histogram& histogram) {
   Random random(seed);
   RandomModel model = MakeRandomModel(random);
   for (const std::string& op : model.ops) ++histogram[op];
   std::string folder = fmt::format("{}/{}", emit, seed);
-  if (!emit.empty()) TCC_RETURN_IF_ERROR(WritePoint(folder, model, {}));
+  if (!emit.empty()) TCC_RETURN_IF_ERROR(WriteCase(folder, model, {}));
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportOnnxBytes(onnx_bytes::AsSpan(model.bytes)));
   std::vector<std::string> names;
   for (ValueId id : graph.outputs) names.push_back(graph.value(id).name);
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, RunNative(graph, model.inputs));
-  if (!emit.empty()) TCC_RETURN_IF_ERROR(WritePoint(folder, model, outputs));
+  if (!emit.empty()) TCC_RETURN_IF_ERROR(WriteCase(folder, model, outputs));
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> expected, RunReference(graph, model.inputs));
   return Compare(outputs, expected, names, model.tolerance);
 }

@@ -15,7 +15,9 @@ namespace {
 class Checker {
  public:
   Checker(const Function& original, const PointCheckOptions& options, Random& random)
-      : options_(options), arguments_(RandomArguments(original, random)) {
+      : options_(options),
+        arguments_(options.arguments.empty() ? RandomArguments(original, random)
+                                             : options.arguments) {
     StatusOr<std::vector<Tensor>> expected = RunInterpreter(original, arguments_);
     if (expected.ok()) {
       expected_ = *expected;

@@ -30,6 +30,8 @@ struct PointCheckOptions {
   // Runs a lowered program some other way than the interpreter (a JIT), arguments in place.
   std::function<Status(const Function& lowered, std::vector<Tensor>& arguments)> run_lowered =
       nullptr;
+  // What to run it on; empty: random tensors.
+  std::vector<Tensor> arguments = {};
 };
 
 // Holds one point of a symbolic program against what it must equal: Substitute and Replay give

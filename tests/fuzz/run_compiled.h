@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "ir/function.h"
+#include "ir/support/tensor.h"
+
+namespace tcc {
+
+// Compiles a lowered function for this CPU and runs it on the calling thread, arguments in place.
+Status RunCompiled(const Function& lowered, std::vector<Tensor>& arguments);
+
+// Whether loops are bound to hardware indices, which a CPU does not have.
+bool HasThreads(const Function& fn);
+
+}  // namespace tcc
