@@ -115,8 +115,9 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   PlacedParts parts = PlaceParts(graph, subgraphs);
 
-  KernelOptions kernel_options{options.target,   options.threads, options.verify,
-                               options.progress, options.stop,    options.schedules};
+  KernelOptions kernel_options{options.target,      options.threads, options.verify,
+                               options.progress,    options.stop,    options.schedules,
+                               options.sketch_rules};
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, kernel_options));
   report("code");
   TCC_ASSIGN_OR_RETURN(CompiledModule code, CompileKernels(kernels, options));

@@ -9,9 +9,10 @@ struct CompileOptions {
   Target target;
   int threads = 1;      // compiler threads; the artefact is the same for any number
   bool verify = false;  // checks the IR after every pass
-  ProgressHook progress;
-  std::stop_token stop = {};  // Cancelled soon after it asks for a stop
-  Schedules schedules = {};   // for kernels that are not to get the default one
+  ProgressHook progress = {};
+  std::stop_token stop = {};                  // Cancelled soon after it asks for a stop
+  Schedules schedules = {};                   // for kernels that are not to get the default one
+  std::vector<SketchRule> sketch_rules = {};  // as KernelOptions has them
 };
 
 // The whole way from a network to what runs it: graph passes, fusion, schedules, lowering, code,

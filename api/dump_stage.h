@@ -29,7 +29,7 @@ struct DumpOptions {
   // Reads back what was printed and compares: text must come out the same, functions alpha-equal
   // and well formed; LLVM must parse its IR and assemble its assembly. A difference is Internal.
   bool verify = false;
-  ProgressHook progress;
+  ProgressHook progress = {};
   Schedules schedules = {};     // for kernels that are not to get the default one
   std::string schedule_folder;  // where the kernels' schedules are written; "": nowhere
 };

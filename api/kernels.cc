@@ -15,11 +15,12 @@
 #include "ir/verifier.h"
 #include "ir/visitor.h"
 #include "lower/graph/control_flow.h"
+#include "lower/graph/graph_pipeline.h"
 #include "lower/ops/node_lowering.h"
 #include "lower/pipeline.h"
+#include "lower/place_parts.h"
 #include "lower/split_prepare.h"
 #include "schedule/attention_sketch.h"
-#include "schedule/default_schedule.h"
 
 namespace tcc {
 namespace {
@@ -167,6 +168,16 @@ Status ExpectRunsOn(const Target& target, const Function& fn) {
   return status;
 }
 
+// Of a kernel that is given none: the first sketch, where a search would start.
+void ChooseSchedule(KernelStages& kernel, const KernelOptions& options) {
+  std::span<const SketchRule> rules = options.sketch_rules;
+  if (rules.empty()) rules = SketchRules(options.target);
+  Sketch sketch = FirstSketch(kernel.tensor, options.target, rules);
+  kernel.schedule.trace = std::move(sketch.trace);
+  kernel.schedule.decisions = std::move(sketch.start);
+  kernel.sketch = std::move(sketch.name);
+}
+
 }  // namespace
 
 Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
@@ -186,7 +197,7 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
     return OkStatus();
   }
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
-  if (!is_given) kernel.schedule = DefaultSchedule(kernel.tensor, options.target);
+  if (!is_given) ChooseSchedule(kernel, options);
   TCC_ASSIGN_OR_RETURN(Function scheduled,
                        Replay(kernel.tensor, kernel.schedule.trace, kernel.schedule.decisions));
   TCC_RETURN_IF_ERROR(ExpectRunsOn(options.target, scheduled));
@@ -217,6 +228,12 @@ StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>&
   };
   TCC_RETURN_IF_ERROR(ForEachIndex(set.kernels.size(), options.threads, finish));
   return set;
+}
+
+StatusOr<KernelSet> KernelsOf(Graph graph, const KernelOptions& options) {
+  TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
+  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  return MakeKernels(graph, subgraphs, PlaceParts(graph, subgraphs), options);
 }
 
 }  // namespace tcc

@@ -9,6 +9,7 @@
 #include "lower/backend.h"
 #include "lower/task.h"
 #include "schedule/schedule.h"
+#include "schedule/sketch.h"
 
 namespace tcc {
 
@@ -36,6 +37,7 @@ struct KernelStages {
   std::vector<Function> variants;  // of the task
   Function tensor;                 // the one that is scheduled
   Schedule schedule;
+  std::string sketch;  // the rules that made the schedule, Sketch::name; "" where it was given
   Function scheduled;
   Function lowered;                     // without what is prepared
   std::vector<KernelOperand> operands;  // of its parameters
@@ -58,18 +60,22 @@ struct KernelOptions {
   Target target;
   int threads = 1;
   bool verify = false;  // after every pass
-  ProgressHook progress;
+  ProgressHook progress = {};
   std::stop_token stop = {};
-  Schedules schedules = {};  // for kernels that are not to get the default one
+  Schedules schedules = {};                   // for kernels that are not to get their first sketch
+  std::vector<SketchRule> sketch_rules = {};  // in place of the target's own; empty: those
 };
 
-// Builds the tasks of the subgraphs, gives each different one its default schedule and lowers it
+// Builds the tasks of the subgraphs, gives each different one its schedule and lowers it
 // (but for the reference target, whose kernels stay as the operators mean them). The same for any
 // number of threads. Error: a task's, with its name; a schedule for no kernel, or one
 // with an illegal step, by the step; Cancelled soon after a stop is requested. `parts` are what
 // PlaceParts said of the subgraphs.
 StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
                                 const PlacedParts& parts, const KernelOptions& options);
+
+// The kernels of an imported graph: the graph passes, fusion, then MakeKernels.
+StatusOr<KernelSet> KernelsOf(Graph graph, const KernelOptions& options);
 
 // Schedules and lowers one kernel from its `tensor` function.
 Status FinishKernel(KernelStages& kernel, const KernelOptions& options);

@@ -61,6 +61,47 @@ TEST_CASE("the bare runtime refuses an artefact of the interpreter", "[api]") {
   CHECK(Message(status).find("reference") != std::string::npos);
 }
 
+TEST_CASE("kernels get the sketches that the caller's rules make", "[api]") {
+  Graph graph = *BuildZoo("dqn", {.small = true});
+  Target target = *FindTarget("native");
+  // Of ours, the rules that take one block at a time.
+  std::vector<SketchRule> rules;
+  for (const SketchRule& rule : SketchRules(target)) {
+    if (rule.name == "map" || rule.name == "outer") rules.push_back(rule);
+  }
+  REQUIRE(rules.size() == 2);
+  StatusOr<KernelSet> kernels = KernelsOf(graph, {.target = target, .sketch_rules = rules});
+  REQUIRE(kernels.ok());
+  Schedules schedules;
+  for (const KernelStages& kernel : kernels->kernels) {
+    INFO(kernel.symbol << ": " << kernel.sketch);
+    CHECK((kernel.sketch.starts_with("map") || kernel.sketch.starts_with("outer")));
+    CHECK(kernel.schedule.decisions.size() == kernel.schedule.trace.sizes.size());
+    schedules[kernel.symbol] = kernel.schedule;
+  }
+  StatusOr<Artefact> by_rules = CompileGraph(graph, {.target = target, .sketch_rules = rules});
+  StatusOr<Artefact> by_schedules = CompileGraph(graph, {.target = target, .schedules = schedules});
+  REQUIRE((by_rules.ok() && by_schedules.ok()));
+  std::vector<uint8_t> bytes = ArtefactBytes(*by_rules);
+  CHECK(bytes == ArtefactBytes(*by_schedules));
+  CHECK(bytes != ArtefactBytes(Compiled(graph, "native")));
+}
+
+TEST_CASE("a kernel's schedule names the variant that it is for", "[api]") {
+  Graph graph = *BuildZoo("bert_base", {.small = true});
+  StatusOr<KernelSet> kernels = KernelsOf(graph, {.target = *FindTarget("x86-64-v4")});
+  REQUIRE(kernels.ok());
+  int others = 0;
+  for (const KernelStages& kernel : kernels->kernels) {
+    INFO(kernel.symbol);
+    CHECK(Replay(kernel.variants[kernel.schedule.variant], kernel.schedule.trace,
+                 kernel.schedule.decisions)
+              .ok());
+    others += kernel.schedule.variant != 0;
+  }
+  CHECK(others > 0);  // attention in its flash form
+}
+
 TEST_CASE("outputs keep their names, whatever they turn out to be", "[api]") {
   Graph graph;
   Value value;
