@@ -94,10 +94,11 @@ Status NormalizeDropout(OnnxNodeContext& context) {
   node.inputs.resize(1);
   if (node.outputs.size() < 2) return OkStatus();
 
-  // The mask, all true.
-  if (context.opset < 10) return context.NotSupported("the mask of a dropout before opset 10");
-  Tensor kept = MakeZeroTensor(kBool, {1});
-  SetElementInt(kept, 0, 1);
+  // The mask, all true; ones of the operand's type before opset 10.
+  DType dtype = context.opset < 10 ? context.InputType(0) : kBool;
+  context.graph.values[node.outputs[1]].dtype = dtype;
+  Tensor kept = MakeZeroTensor(dtype, {1});
+  SetElement(kept, 0, 1);
   ValueId shape = context.Emit(OpKind::kShape, node.inputs, {{"start", int64_t{0}}}, kInt64);
   context.EmitAs(node.outputs[1], OpKind::kConstantOfShape, {shape}, {{"value", kept}});
   node.outputs.resize(1);

@@ -134,6 +134,10 @@ TEST_CASE("Dropout is the identity and its mask is true", "[models][normalize]")
   CHECK(graph.nodes[2].inputs.size() == 1);
   CHECK(graph.nodes[2].outputs == graph.outputs);
   CHECK(Normal(7, {"Dropout", {"x"}, {"y"}, {FloatAttr("ratio", 0.5)}}).nodes.size() == 1);
+  // Models of those years list a mask that nobody reads.
+  graph = Normal(7, {"Dropout", {"x"}, {"y", "mask"}, {FloatAttr("ratio", 0.5)}});
+  REQUIRE(graph.nodes.size() == 3);
+  CHECK(graph.value(graph.nodes[1].outputs[0]).dtype == kFloat32);
 
   Wire ratio = Floats("ratio", {}, {0.5});
   Wire none = Floats("ratio", {}, {0});
