@@ -89,6 +89,11 @@ StatusOr<CompiledModule> CompileKernels(const KernelSet& kernels, const CompileO
 
 }  // namespace
 
+Status ExpectBoundInputs(const Graph& graph) {
+  for (ValueId id : graph.inputs) TCC_RETURN_IF_ERROR(InfoOf(graph.value(id)).status());
+  return OkStatus();
+}
+
 StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target) {
   switch (target.kind) {
     case TargetKind::kCpu:
@@ -108,7 +113,7 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   if (options.target.kind == TargetKind::kCuda) {
     return Unsupported("target '{}': this version generates no code for GPUs", options.target.name);
   }
-  for (ValueId id : graph.inputs) TCC_RETURN_IF_ERROR(InfoOf(graph.value(id)).status());
+  TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
   std::vector<std::string> output_names = OutputNames(graph);
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
   TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph));

@@ -19,6 +19,10 @@ struct CompileOptions {
 // plan. Deterministic: the same graph and target give the same bytes.
 StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options);
 
+// Unimplemented where an input has dimensions that nobody has bound, which the message names:
+// kernels are made for one size.
+Status ExpectBoundInputs(const Graph& graph);
+
 // The code generator of a target; Unimplemented for targets that have none.
 StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target);
 

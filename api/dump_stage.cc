@@ -232,7 +232,13 @@ StatusOr<Stage> FindStage(std::string_view name) {
 }
 
 StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {
-  TCC_RETURN_IF_ERROR(RunGraphPasses(graph));
+  // The interpreter's loops may run to formulas; what is scheduled has sizes.
+  Status bound = ExpectBoundInputs(graph);
+  bool interpreted = options.target.kind == TargetKind::kReference;
+  bool is_graph = options.stage == Stage::kGraph || options.stage == Stage::kFused;
+  if (!is_graph && !interpreted) TCC_RETURN_IF_ERROR(bound);
+  // What a pass cannot tell is mostly what was not bound.
+  if (Status passes = RunGraphPasses(graph); !passes.ok()) return bound.ok() ? passes : bound;
   if (options.stage == Stage::kGraph) return DumpGraph(graph, options);
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   PlacedParts parts = PlaceParts(graph, subgraphs);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/compile_graph.h"
 #include "api/kernels.h"
 #include "cli/command.h"
 #include "cli/model_options.h"
@@ -125,29 +126,25 @@ std::string CountOfInferred(const Graph& graph, const std::vector<SymbolicValue>
 }
 
 // Of the compiled form: nodes that the graph passes leave, kernels and repacks among them, work.
-// Nothing where a dimension is free.
-Json CompiledForm(Graph graph) {
-  for (ValueId id : graph.inputs) {
-    if (!StaticShape(graph.value(id))) return {};
-  }
-  if (!RunGraphPasses(graph).ok()) return {};
+StatusOr<Json> CompiledForm(Graph graph) {
+  TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
+  TCC_RETURN_IF_ERROR(RunGraphPasses(graph));
   KernelOptions options;
   options.target = *FindTarget("reference");
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   PlacedParts parts = PlaceParts(graph, subgraphs);
-  StatusOr<KernelSet> kernels = MakeKernels(graph, subgraphs, parts, options);
-  if (!kernels.ok()) return {};
+  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, options));
   double flops = 0;
-  for (size_t t = 0; t < kernels->tasks.size(); ++t) {
-    flops += kernels->tasks[t].flops * kernels->runs_of_task[t];
+  for (size_t t = 0; t < kernels.tasks.size(); ++t) {
+    flops += kernels.tasks[t].flops * kernels.runs_of_task[t];
   }
   auto repacks = std::count_if(graph.nodes.begin(), graph.nodes.end(),
                                [](const Node& node) { return node.op == OpKind::kRepack; });
-  return {{"nodes_after_passes", graph.nodes.size()},
-          {"kernel_calls", kernels->tasks.size()},
-          {"different_kernels", kernels->kernels.size()},
-          {"repacks", repacks},
-          {"flops", flops}};
+  return Json{{"nodes_after_passes", graph.nodes.size()},
+              {"kernel_calls", kernels.tasks.size()},
+              {"different_kernels", kernels.kernels.size()},
+              {"repacks", repacks},
+              {"flops", flops}};
 }
 
 StatusOr<Json> ModelSummary(const ModelOptions& options) {
@@ -167,8 +164,12 @@ StatusOr<Json> ModelSummary(const ModelOptions& options) {
   summary["inputs"] = ValueRows(graph, graph.inputs, shapes);
   summary["outputs"] = ValueRows(graph, graph.outputs, shapes);
   summary["shapes_inferred"] = CountOfInferred(graph, shapes);
-  Json compiled = CompiledForm(std::move(graph));
-  for (const auto& [key, value] : compiled.items()) summary[key] = value;
+  StatusOr<Json> compiled = CompiledForm(std::move(graph));
+  if (!compiled.ok()) {
+    summary["not_compiled"] = Message(compiled.status());
+    return summary;
+  }
+  for (const auto& [key, value] : compiled->items()) summary[key] = value;
   return summary;
 }
 
