@@ -9,7 +9,7 @@
 namespace tcc {
 namespace {
 
-constexpr double kSilentSeconds = 1;
+constexpr double kSilentSeconds = 1;  // unless telling was asked for
 constexpr double kLineSeconds = 0.1;  // between updates of a terminal's line
 constexpr double kPlainSeconds = 5;   // between lines of one stage
 
@@ -30,7 +30,8 @@ Progress::Progress(const std::string& mode)
     : mode_(mode == "none"                            ? Mode::kNone
             : mode == "json"                          ? Mode::kJson
             : mode == "auto" && isatty(STDERR_FILENO) ? Mode::kLine
-                                                      : Mode::kPlain) {}
+                                                      : Mode::kPlain),
+      silent_seconds_(mode == "auto" ? kSilentSeconds : 0) {}
 
 Progress::~Progress() {
   if (line_open_) fmt::print(stderr, "\r\x1b[K");
@@ -44,7 +45,7 @@ ProgressHook Progress::hook() {
 void Progress::Report(const std::string& stage, int64_t done, int64_t total) {
   Clock::time_point now = Clock::now();
   double seconds = Seconds(now - start_);
-  if (mode_ == Mode::kNone || seconds < kSilentSeconds) return;
+  if (mode_ == Mode::kNone || seconds < silent_seconds_) return;
   double pause = mode_ == Mode::kLine ? kLineSeconds : kPlainSeconds;
   if (stage == last_stage_ && Seconds(now - last_) < pause) return;
   last_ = now;

@@ -11,8 +11,8 @@ namespace tcc {
 // --progress auto|plain|json|none. auto: one line that is rewritten on a terminal, else plain.
 void AddProgressOption(CLI::App& app, std::string& mode);
 
-// What is being done, on standard error, for work that takes longer than a second: nothing is
-// written before that. Plain and JSON write a line when a stage begins, and every few seconds.
+// What is being done, on standard error: a line when a stage begins, and every few seconds. Without
+// being asked for (auto) only of work that takes longer than a second.
 // The hook is valid as long as the Progress; only one thread may call it at a time.
 class Progress {
  public:
@@ -31,6 +31,7 @@ class Progress {
   void Write(const std::string& stage, int64_t done, int64_t total, double seconds);
 
   Mode mode_;
+  double silent_seconds_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_{};
   std::string last_stage_;

@@ -93,6 +93,18 @@ class ExitCodes(CommandTest):
         artefact.write_bytes(whole[:300] + bytes([whole[300] ^ 1]) + whole[301:])
         self.refused(4, "", "run", artefact)
 
+    def test_progress_that_is_asked_for_is_told_of_short_work_too(self):
+        model = self.export("dqn", "--small")
+        compile_options = ["compile", model, "--target", "native", "-o", self.folder / "m.tcc"]
+        self.assertEqual(self.call(*compile_options, "--progress", "json"), "")
+        stages = [json.loads(line)["stage"] for line in self.error.splitlines()]
+        self.assertEqual(stages[0], "graph")
+        self.assertIn("code", stages)
+        self.call(*compile_options, "--progress", "plain")
+        self.assertIn("tcc: graph", self.error)
+        self.call(*compile_options, "--progress", "none")
+        self.assertEqual(self.error, "")
+
     def test_nothing_is_left_where_writing_fails(self):
         model = self.export("dqn", "--small")
         self.call("compile", model, "--target", "reference", "-o",
