@@ -57,8 +57,14 @@ Status CheckTables(const NodeLowering& node, int64_t pairs) {
   }
   if (!node.Has(kPositions)) return OkStatus();
   const std::vector<Expr>& positions = node.Shape(kPositions);
+  const std::vector<Expr>& x = node.Shape(kX);
+  auto spans = [&](const Expr& extent, const Expr& dim) {
+    return IsConstant(extent, 1) || SameExtent(extent, dim);
+  };
   bool first = positions.size() == 1 && IsConstant(positions[0], 1);
-  if ((positions.size() == 2 || first) && node.Type(kPositions).is_integer()) return OkStatus();
+  bool each =
+      positions.size() == 2 && spans(positions[0], x[0]) && spans(positions[1], x[x.size() - 2]);
+  if ((each || first) && node.Type(kPositions).is_integer()) return OkStatus();
   return node.Error("positions have shape {}; expected integers of batch and length, or one",
                     ShapeText(positions));
 }

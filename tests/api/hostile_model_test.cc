@@ -77,6 +77,26 @@ TEST_CASE("shapes whose products overflow are refused, with zeros among them too
              Contains("input 'x'"));
 }
 
+TEST_CASE(
+    "positions of a rotary embedding that are fewer than its rows are not read beyond their end",
+    "[models][hostile]") {
+  auto with_positions = [](const std::vector<std::string>& dims) {
+    ModelSpec spec = OneNode("RotaryEmbedding", {"2", "1", "3", "4"}, {});
+    spec.nodes[0].inputs = {"x", "table", "table", "positions"};
+    spec.inputs.push_back(InputOf("table", kOnnxFloat, {"5", "2"}));
+    spec.inputs.push_back(InputOf("positions", kOnnxInt64, dims));
+    spec.opset = 23;
+    return spec;
+  };
+  CHECK(CompileStatus(with_positions({"2", "3"})) == OkStatus());
+  CHECK(CompileStatus(with_positions({"1", "3"})) == OkStatus());
+  for (const std::vector<std::string>& dims : std::vector<std::vector<std::string>>{
+           {"0", "3"}, {"2", "0"}, {"2", "2"}, {"3", "3"}, {"2", "4"}}) {
+    CHECK_THAT(ErrorOf(with_positions(dims)),
+               Contains("node 'n' (RotaryEmbedding)") && Contains("positions have shape"));
+  }
+}
+
 TEST_CASE("bombs are refused before memory is taken", "[models][hostile]") {
   // 4 TiB, within the limits of extents: 2^40 elements.
   ModelSpec expand = OneNode("Expand", {"1"}, {Ints("o0", {1 << 20, 1 << 20})});
