@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: scripts/update_docs.sh [TCC]
 # Writes again what docs/ holds of the program's own making, by the tcc given (default: that of
-# build/release): the command line, the operators, the API and the dumps of the tutorial.
+# build/release): the command line, the operators, the API and the dumps of the tutorials.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tcc=$(realpath "${1:-build/release/bin/tcc}")

@@ -31,6 +31,7 @@ EDGES = {
     "examples": set(),  # sees what is installed: <tcc/tcc.h>
     "cli": {"*"},
     "bench": {"*"},
+    "docs": {"*"},
     "tests": {"*"},
 }
 # Parts: the paths (prefix or stem) that make them, and what they may include besides themselves:
