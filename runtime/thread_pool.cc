@@ -46,11 +46,11 @@ constexpr uint64_t kOpen = uint64_t{1} << 31;
 constexpr uint64_t kJoinedMask = kOpen - 1;
 constexpr int kNumberShift = 32;
 
+// Failure only costs speed: the thread then goes where the system puts it.
 void Pin(std::thread& thread, int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(cpu, &set);
-  // Failure only costs speed: the thread then goes where the system puts it.
   pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);
 }
 
@@ -75,11 +75,12 @@ struct ThreadPool::State {
     int threads = options.threads > 0 ? options.threads : static_cast<int>(cpus.size());
     threads = std::min(threads, kMaxThreads);
     shares = std::vector<Share>(static_cast<size_t>(threads));
-    bool pin = threads == static_cast<int>(cpus.size());
     for (int i = 1; i < threads; ++i) {
       workers.emplace_back([this, i] { Work(static_cast<size_t>(i)); });
-      if (pin) Pin(workers.back(), cpus[static_cast<size_t>(i)]);
     }
+    if (threads < static_cast<int>(cpus.size())) return;
+    cpu_of_thread = cpus;
+    for (size_t i = 0; i < workers.size(); ++i) Pin(workers[i], cpus[i + 1]);
   }
 
   ~State() {
@@ -91,11 +92,24 @@ struct ThreadPool::State {
     for (std::thread& worker : workers) worker.join();
   }
 
+  // The system may have put the caller where a worker is pinned: those two would take turns while
+  // another CPU idles. The worker goes there.
+  void MakeRoomForCaller() {
+    if (cpu_of_thread.empty()) return;
+    int cpu = sched_getcpu();
+    if (cpu == cpu_of_thread[0]) return;
+    auto taken = std::find(cpu_of_thread.begin(), cpu_of_thread.end(), cpu);
+    if (taken == cpu_of_thread.end()) return;
+    std::swap(cpu_of_thread[0], *taken);
+    Pin(workers[static_cast<size_t>(taken - cpu_of_thread.begin()) - 1], *taken);
+  }
+
   // Opens the loop to the workers, takes part, and waits for those that joined.
   void Run(int64_t count, Body loop_body, void* loop_closure) {
     body = loop_body;
     closure = loop_closure;
     DealShares(count);
+    MakeRoomForCaller();
     uint64_t number = (word.load(std::memory_order_relaxed) >> kNumberShift) + 1;
     word.store(number << kNumberShift | kOpen);
     // Sequentially consistent with the sleeper's own order: it counts itself, then looks at `word`.
@@ -187,6 +201,8 @@ struct ThreadPool::State {
   Body body = nullptr;
   void* closure = nullptr;
   std::vector<Share> shares;  // by thread; the caller's is the first
+  // By thread where workers are pinned: their CPUs, and the one that they leave to the caller.
+  std::vector<int> cpu_of_thread;
   alignas(kCacheLine) std::atomic<uint64_t> word{0};
   alignas(kCacheLine) std::atomic<int> sleepers{0};
   std::mutex sleep_mutex;

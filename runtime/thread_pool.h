@@ -19,8 +19,8 @@ struct ThreadPoolOptions {
 // Threads that share loops. Any thread may call ParallelFor, also at the same time as others and
 // from inside a body.
 //
-// When the pool takes every CPU that the process may use, worker i is pinned to the i-th of them;
-// the caller's affinity is the user's business. A smaller pool is not pinned: two processes with
+// When the pool takes every CPU that the process may use, its workers are pinned to those that the
+// caller is not on; the caller's affinity is the user's business. A smaller pool is not pinned: two processes with
 // two threads each would otherwise pile up on the first CPUs.
 class ThreadPool {
  public:

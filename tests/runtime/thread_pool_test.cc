@@ -5,6 +5,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "ir/support/random.h"
@@ -52,6 +53,33 @@ TEST_CASE("workers that sleep between loops wake up for them", "[threads]") {
     if (loop % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   CHECK(wrong == 0);
+}
+
+// Two threads on one CPU would take turns while another CPU idles.
+TEST_CASE("a pool of all CPUs uses each of them wherever its caller is", "[threads]") {
+  std::vector<int> cpus = AllowedCpus();
+  ThreadPool pool({.threads = static_cast<int>(cpus.size()), .spin_microseconds = 0});
+  for (int home : cpus) {
+    INFO("the caller is on CPU " << home);
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(home, &set);
+    REQUIRE(sched_setaffinity(0, sizeof(set), &set) == 0);
+    std::vector<std::atomic<int>> seen(cpus.size());
+    std::atomic<size_t> arrived{0};
+    // Each body waits for the others, so that each thread runs one.
+    pool.ParallelFor(static_cast<int64_t>(cpus.size()), [&](int64_t begin, int64_t) {
+      ++arrived;
+      while (arrived < cpus.size()) std::this_thread::yield();
+      seen[static_cast<size_t>(begin)] = sched_getcpu();
+    });
+    std::set<int> distinct(seen.begin(), seen.end());
+    CHECK(distinct.size() == cpus.size());
+  }
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int cpu : cpus) CPU_SET(cpu, &all);
+  REQUIRE(sched_setaffinity(0, sizeof(all), &all) == 0);
 }
 
 TEST_CASE("more than one thread takes part in a long loop", "[threads]") {
