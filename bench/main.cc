@@ -14,6 +14,7 @@ using namespace tcc;
 
 constexpr BenchSubcommand kSubcommands[] = {
     {"costs", "What the compiler itself costs", DeclareCosts},
+    {"kernels", "Kernels against the peak of the CPU and against libraries", DeclareKernels},
 };
 
 }  // namespace

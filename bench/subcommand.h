@@ -19,5 +19,6 @@ struct BenchSubcommand {
 };
 
 BenchAction DeclareCosts(CLI::App& app);
+BenchAction DeclareKernels(CLI::App& app);
 
 }  // namespace tcc

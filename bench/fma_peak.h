@@ -1,0 +1,11 @@
+#pragma once
+
+#include "runtime/thread_pool.h"
+
+namespace tcc {
+
+// Runs as many fused multiply-adds as the CPU can do, on every thread of the pool, in registers
+// alone and for about a millisecond. Returns the float operations done: two a lane.
+double RunFmaLoop(ThreadPool& pool);
+
+}  // namespace tcc
