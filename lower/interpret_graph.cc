@@ -38,8 +38,8 @@ Status RunTask(const Task& task, const InterpretGraphOptions& how, Tensors& valu
   }
   InterpretOptions options;
   options.threads = how.threads;
-  Status status = how.run_task ? how.run_task(task, arguments)
-                               : Interpret(fn, arguments, options).status();
+  Status status =
+      how.run_task ? how.run_task(task, arguments) : Interpret(fn, arguments, options).status();
   TCC_RETURN_IF_ERROR(Annotate(status, task.name));
   for (size_t e = 0; e < task.outputs.size(); ++e) {
     values[task.outputs[e]] = arguments[task.inputs.size() + e];

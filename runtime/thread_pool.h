@@ -20,8 +20,8 @@ struct ThreadPoolOptions {
 // from inside a body.
 //
 // When the pool takes every CPU that the process may use, its workers are pinned to those that the
-// caller is not on; the caller's affinity is the user's business. A smaller pool is not pinned: two processes with
-// two threads each would otherwise pile up on the first CPUs.
+// caller is not on; the caller's affinity is the user's business. A smaller pool is not pinned: two
+// processes with two threads each would otherwise pile up on the first CPUs.
 class ThreadPool {
  public:
   explicit ThreadPool(const ThreadPoolOptions& options = {});

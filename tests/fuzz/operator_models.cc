@@ -242,9 +242,8 @@ void AddLayerNorm(ModelBuilder& model) {
   int64_t axis = model.AnyAxis(std::ssize(shape), &written);
   std::vector<int64_t> inner(shape.begin() + axis, shape.end());
   ModelValue x = Input(model, shape);
-  model.Add("LayerNormalization",
-            {x.name, Operand(model, inner).name, Operand(model, inner).name}, Result(shape),
-            {IntAttr("axis", written), FloatAttr("epsilon", kEpsilon)});
+  model.Add("LayerNormalization", {x.name, Operand(model, inner).name, Operand(model, inner).name},
+            Result(shape), {IntAttr("axis", written), FloatAttr("epsilon", kEpsilon)});
 }
 
 void AddInstanceNorm(ModelBuilder& model) {

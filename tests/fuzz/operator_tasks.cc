@@ -23,8 +23,7 @@ StatusOr<OperatorTasks> MakeOperatorTasks(const OperatorRow& row, Random& random
       most = std::max(most, report.instances_issued);
       return OkStatus();
     };
-    TCC_RETURN_IF_ERROR(
-        InterpretGraph(made.graph, made.model.inputs, {.run_task = keep}).status());
+    TCC_RETURN_IF_ERROR(InterpretGraph(made.graph, made.model.inputs, {.run_task = keep}).status());
     if (!made.tasks.empty()) return made;
   }
 }

@@ -33,9 +33,9 @@ Status CheckSpikePoint(uint64_t seed, Histogram& histogram) {
 // of sketches of operators and four of steps: these go through all pairs of operator and step in
 // turn.
 Status CheckPointOf(uint64_t seed, const std::string& emit, Histogram& histogram) {
-  constexpr ScheduleSource kSources[] = {
-      ScheduleSource::kSteps,         ScheduleSource::kSteps,     ScheduleSource::kSteps,
-      ScheduleSource::kThreadedSteps, ScheduleSource::kCpuSketch, ScheduleSource::kGpuSketch};
+  constexpr ScheduleSource kSources[] = {ScheduleSource::kSteps,     ScheduleSource::kSteps,
+                                         ScheduleSource::kSteps,     ScheduleSource::kThreadedSteps,
+                                         ScheduleSource::kCpuSketch, ScheduleSource::kGpuSketch};
   constexpr size_t kOfSteps = 4;
   uint64_t round = seed / 8, place = seed % 8;
   if (place == 7) return CheckSpikePoint(seed, histogram);

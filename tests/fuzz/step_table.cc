@@ -55,9 +55,7 @@ void ReportStepTable(std::span<const std::string> ops, int64_t points, FuzzResul
       bool never = !WhyNever(op, step).empty();
       if (!count && !never) missed.push_back(pair);
       if (count && never) impossible.push_back(pair);
-      fmt::print(" {:>10}", count   ? std::to_string(count.mapped())
-                            : never ? "-"
-                                    : "0");
+      fmt::print(" {:>10}", count ? std::to_string(count.mapped()) : never ? "-" : "0");
     }
     fmt::print("\n");
   }

@@ -20,17 +20,16 @@ struct Weight {
   int weight;
 };
 constexpr Weight kWeights[] = {
-    {"split", 5},           {"reorder", 3},          {"cache_read", 4}, {"cache_write", 2},
-    {"compute_at", 6},      {"reverse_compute_at", 3}, {"bind", 3},     {"vectorize", 2},
-    {"set_scope", 1},
+    {"split", 5},       {"reorder", 3},    {"cache_read", 4},
+    {"cache_write", 2}, {"compute_at", 6}, {"reverse_compute_at", 3},
+    {"bind", 3},        {"vectorize", 2},  {"set_scope", 1},
 };
 
 std::vector<size_t> WeightedKinds() {
   std::vector<size_t> kinds;
   for (size_t kind = 0; kind < std::size(kStepNames); ++kind) {
-    const auto* found = std::find_if(std::begin(kWeights), std::end(kWeights), [&](const Weight& w) {
-      return w.step == kStepNames[kind];
-    });
+    const auto* found = std::find_if(std::begin(kWeights), std::end(kWeights),
+                                     [&](const Weight& w) { return w.step == kStepNames[kind]; });
     kinds.insert(kinds.end(), found == std::end(kWeights) ? 1 : found->weight, kind);
   }
   return kinds;

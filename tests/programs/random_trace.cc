@@ -44,8 +44,8 @@ class TraceGrower {
       }
       if (spatial.size() < 2 || reduce.empty()) continue;
       std::string i = spatial[spatial.size() - 2], j = spatial.back(), k = reduce.back();
-      bool taken = Take(Split{i, {Expr(8)}}) && Take(Split{j, {Expr(16)}}) &&
-                   Take(Split{k, {Expr(1)}});
+      bool taken =
+          Take(Split{i, {Expr(8)}}) && Take(Split{j, {Expr(16)}}) && Take(Split{k, {Expr(1)}});
       reduce.pop_back();
       std::vector<LoopRef> order(spatial.begin(), spatial.end() - 2);
       order.insert(order.end(), {i + ".0", j + ".0"});

@@ -63,7 +63,8 @@ TEST_CASE("formulas of random traces equal what is lowered", "[schedule][resourc
   Tally tally;
   for (int i = 0; i < 60; ++i) {
     SpikeProgram program = BuildSpike(random.Below(SpikeCount()), random);
-    Trace trace = RandomTrace(program.fn, {.steps = static_cast<int>(random.Between(2, 12))}, random);
+    Trace trace =
+        RandomTrace(program.fn, {.steps = static_cast<int>(random.Between(2, 12))}, random);
     CheckProgram(program.fn, trace, TargetNamed("x86-64-v3"), 5, random, tally);
   }
   CHECK(tally.plain > 100);
