@@ -1,5 +1,7 @@
 #include "schedule/lane_reduction.h"
 
+#include <fmt/format.h>
+
 #include "schedule/sketch_parts.h"
 
 namespace tcc {
@@ -44,7 +46,7 @@ bool InterleaveRows(SketchState& state, const LaneReduction& reduction, const st
   std::string lanes = name + ".lanes";
   bool done = state.Try(Reorder{{lanes + key + ".0", lanes + rows}});
   for (const char* part : {"", ".init", ".lanes", ".lanes.init", ".quarter", ".quarter.init"}) {
-    LoopRef loop = name + part + rows;
+    LoopRef loop = fmt::format("{}{}{}", name, part, rows);
     done = done && (!FindLoop(state.fn(), loop).ok() || state.Try(Unroll{loop}));
   }
   return done;

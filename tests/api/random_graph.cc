@@ -99,7 +99,7 @@ class Builder {
         return AddConv(x);
       case 7:
         return AddProduct(x);
-      case 8:
+      default:
         return AddMean(x);
     }
   }
