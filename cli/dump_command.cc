@@ -25,11 +25,17 @@ struct DumpCommand {
 };
 
 Status RunDump(const DumpCommand& command) {
-  TCC_ASSIGN_OR_RETURN(Target target, ChooseTarget(command.target));
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(command.target));
   if (command.stage == "ptx") {
     return Unsupported("--stage ptx: this version generates no code for GPUs");
   }
   TCC_ASSIGN_OR_RETURN(Stage stage, FindStage(command.stage));
+  if (target.kind == TargetKind::kCuda && (stage == Stage::kSource || stage == Stage::kAsm)) {
+    return Unsupported(
+        "--stage {}: this version generates no code for GPUs; target '{}' has the stages up to "
+        "lowered",
+        command.stage, target.name);
+  }
   if (!command.output_dir.empty() && stage != Stage::kScheduled) {
     return UsageError("--output-dir: only --stage scheduled writes files");
   }
@@ -57,7 +63,9 @@ Action DeclareDump(CLI::App& app) {
   auto command = std::make_shared<DumpCommand>();
   AddModelOptions(app, command->model);
   AddTargetOption(app, command->target);
-  app.get_option("--target")->required();
+  std::string targets;
+  for (const Target& row : AllTargets()) targets += (targets.empty() ? "" : "|") + row.name;
+  app.get_option("--target")->required()->type_name(targets);
   std::string names;
   for (const StageRow& row : Stages()) names += (names.empty() ? "" : "|") + std::string(row.name);
   app.add_option("--stage", command->stage, "What to print")->required()->type_name(names);

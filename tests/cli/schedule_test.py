@@ -33,18 +33,18 @@ class Schedules(CommandTest):
         self.assertNotEqual(artefact.read_bytes(), self.compile("plain.tcc").read_bytes())
         self.call("check", self.model, artefact)
 
-    def test_sizes_may_be_left_to_decisions(self):
+    def test_sizes_may_be_numbers_or_left_to_decisions(self):
         path = self.any_trace()
         lines = path.read_text().splitlines()
-        at = next(i for i, line in enumerate(lines) if line.startswith("split"))
-        factor = lines[at].split("[")[1].split("]")[0].split(",")[0]
-        lines[at] = lines[at].replace("[" + factor, "[t", 1)
-        path.write_text("\n".join([f"tile t 1 {factor}", *lines, f"set t {factor}"]) + "\n")
+        _, name, value = next(line for line in lines if line.startswith("set ")).split()
         plain = self.compile("plain.tcc").read_bytes()
-        self.assertEqual(self.compile("set.tcc", "--schedule", self.traces).read_bytes(), plain)
-        path.write_text("\n".join([f"tile t 1 {factor}", *lines]) + "\n")
+        others = [line for line in lines if line.split()[:2] not in (["tile", name], ["set", name])]
+        path.write_text("".join(line.replace(name, value) + "\n" for line in others))
+        self.assertEqual(self.compile("number.tcc", "--schedule", self.traces).read_bytes(), plain)
+        unset = [line for line in lines if line.split()[:2] != ["set", name]]
+        path.write_text("\n".join(unset) + "\n")
         self.compile("unset.tcc", "--schedule", self.traces, expect=4)
-        self.assertIn("tile 't' has no value", self.error)
+        self.assertIn(f"tile '{name}' has no value", self.error)
 
     def test_threads_are_refused_on_a_cpu(self):
         path = self.any_trace()
@@ -53,6 +53,16 @@ class Schedules(CommandTest):
         path.write_text(f"bind {loop} threadIdx.x\n")
         self.compile("threads.tcc", "--schedule", self.traces, expect=4)
         self.assertIn(f"binds loop '{loop}' to threadIdx.x", self.error)
+
+    def test_a_gpu_gets_blocks_and_threads(self):
+        scheduled = self.call("dump", self.model, "--target", "sm_86", "--stage", "scheduled",
+                              "--verify")
+        self.assertIn("bind ", scheduled)
+        self.assertIn("threadIdx.x", scheduled)
+        self.assertIn("blockIdx.x", self.call("dump", self.model, "--target", "sm_86", "--stage",
+                                              "lowered", "--verify"))
+        self.call("dump", self.model, "--target", "sm_86", "--stage", "source", expect=3)
+        self.assertIn("the stages up to lowered", self.error)
 
     def test_mistakes_are_named(self):
         path = self.any_trace()
