@@ -5,136 +5,55 @@
 #include <algorithm>
 
 #include "ir/visitor.h"
+#include "schedule/copy_nest.h"
 #include "schedule/guard.h"
+#include "schedule/placement.h"
 #include "schedule/prepack.h"
 
 namespace tcc {
 namespace {
 
-// The nest that copies every cell of `from` to `to`; its block is called `name`.
-Stmt CopyNest(const std::string& name, const Buffer& from, const Var& to, const Var& source) {
+// The nest that copies every cell of `like` from one buffer to another; its
+// block is called `name`.
+Stmt CopyNest(const std::string& name, const Buffer& like, const Var& to, const Var& from) {
   std::vector<IterVar> iters;
-  std::vector<Var> loops;
-  std::vector<Expr> indices;
-  for (size_t d = 0; d < from.rank(); ++d) {
-    loops.push_back(LoopVar("ax" + std::to_string(d)));
-    Var iter = IterationVar("ax" + std::to_string(d));
-    iters.push_back({iter, IterKind::kSpatial, loops[d], from.shape[d]});
-    indices.push_back(iter);
+  std::vector<Expr> cell;
+  for (size_t d = 0; d < like.rank(); ++d) {
+    iters.push_back(
+        {IterationVar("ax" + std::to_string(d)), IterKind::kSpatial, {}, like.shape[d]});
+    cell.push_back(iters[d].var);
   }
-  Stmt nest = MakeStmt<Block>(name, iters, std::vector<LoopGuard>{}, True(),
-                              MakeStmt<Store>(to, indices, Make<Load>(source, indices)));
-  for (size_t d = from.rank(); d-- > 0;) {
-    nest = MakeStmt<For>(loops[d], from.shape[d], ForKind::kSerial, BaseKey(name, iters[d]), nest);
-  }
-  return nest;
+  return NestThatStores(name, iters, True(), {to, cell}, Make<Load>(from, cell));
 }
 
-Stmt RenameLoads(const Stmt& stmt, const Var& from, const Var& to) {
-  return RewriteExprs(stmt, [&](const Expr& expr) -> Expr {
-    const auto* load = expr.as<Load>();
-    return load && load->buffer == from ? Make<Load>(to, load->indices) : expr;
-  });
+ChangeAccess RenameTo(const Var& buffer) {
+  return [buffer](const Access& access) { return Access{buffer, access.indices}; };
 }
 
-Stmt RenameWrites(const Stmt& stmt, const Var& from, const Var& to) {
-  auto rename = [&](const Stmt& s) -> Stmt {
-    if (const auto* store = s.as<Store>(); store && store->buffer == from) {
-      return MakeStmt<Store>(to, store->indices, store->value, store->mask);
-    }
-    if (const auto* reduce = s.as<Reduce>()) {
-      std::vector<Access> outputs = reduce->outputs;
-      for (Access& output : outputs) {
-        if (output.buffer == from) output.buffer = to;
-      }
-      return MakeStmt<Reduce>(reduce->combiner, outputs, reduce->inputs, reduce->init);
-    }
-    return s;
-  };
-  return RewriteBottomUp(stmt, rename, [](const Expr& expr) { return expr; });
-}
-
-// `nest` beside the first (last) statement of the outermost sequence for which `wanted` holds.
-enum class Side { kBefore, kAfter };
-Stmt InsertBeside(const Stmt& body, const std::function<bool(const Stmt&)>& wanted, Side side,
-                  const Stmt& nest) {
-  if (const auto* allocate = body.as<Allocate>()) {
-    return MakeStmt<Allocate>(allocate->buffer, InsertBeside(allocate->body, wanted, side, nest));
-  }
-  std::vector<Stmt> stmts = {body};
-  if (const auto* seq = body.as<Seq>()) stmts = seq->stmts;
-  auto at = side == Side::kBefore ? std::find_if(stmts.begin(), stmts.end(), wanted)
-                                  : std::find_if(stmts.rbegin(), stmts.rend(), wanted).base();
-  stmts.insert(at, nest);
-  return SeqOf(stmts);
-}
-
-Status ExpectFreeName(const Function& fn, const std::string& name) {
-  if (name.empty() || IsBlockName(fn, name) || BufferNamed(fn, name).ok()) {
-    return InvalidInput("the name '{}' for a copy is empty or in use", name);
-  }
-  return OkStatus();
-}
-
-Status ExpectWritableScope(const char* step, Scope scope) {
-  if (scope != Scope::kConstant) return OkStatus();
-  return InvalidInput("{}: nothing can be written to a constant buffer; prepack makes it one later",
-                      step);
-}
-
-Status ExpectUnplaced(const Buffer& buffer) {
-  if (buffer.window.size.empty()) return OkStatus();
-  return InvalidInput("buffer '{}' is placed under a loop already; cache it before",
-                      buffer.var->name);
-}
-
-// The nests that the body is a sequence of, whatever is allocated round them.
-std::vector<Stmt> NestsOf(const Stmt& body) {
-  if (const auto* allocate = body.as<Allocate>()) return NestsOf(allocate->body);
-  if (const auto* seq = body.as<Seq>()) return seq->stmts;
-  return {body};
-}
-
-bool IsReader(const CacheRead& step, const Block& block, const Var& buffer) {
+bool IsReaderOf(const CacheRead& step, const Block& block, const Var& buffer) {
   bool listed = step.readers.empty() || std::find(step.readers.begin(), step.readers.end(),
                                                   block.name) != step.readers.end();
   return listed && Reads(block, buffer);
 }
 
-// The copy is made before the nest of the first reader, so everything must be written by then.
-Status ExpectWrittenBefore(const Function& fn, const CacheRead& step, const Var& buffer) {
-  const Block* reader = nullptr;
-  for (const Stmt& nest : NestsOf(fn.body)) {
-    std::vector<Ref<Block>> blocks = BlocksOf(nest);
-    for (const Ref<Block>& block : blocks) {
-      if (!reader && IsReader(step, *block, buffer)) reader = block.get();
+// What is computed when the model is linked shares no copy with what runs later.
+Status ExpectAllOrNoConstants(const Function& fn, const IsReader& is_reader) {
+  const Block* linked = nullptr;
+  const Block* run = nullptr;
+  std::vector<Path> readers = PathsOf(fn, is_reader);
+  for (const Path& path : readers) {
+    const auto* reader = path.back().as<Block>();
+    bool constant = false;
+    for (const Access& write : WritesOf(*reader)) {
+      constant = constant || FindBuffer(fn, write.buffer)->scope == Scope::kConstant;
     }
-    for (const Ref<Block>& block : blocks) {
-      if (reader && Writes(*block, buffer)) {
-        return InvalidInput(
-            "cache_read: block '{}' writes buffer '{}' beside or after its reader '{}'; expected "
-            "all writers in earlier nests",
-            block->name, buffer->name, reader->name);
-      }
-    }
+    (constant ? linked : run) = reader;
   }
-  return OkStatus();
-}
-
-// The write-back follows the writer's nest, so nothing may read the target in that nest, an ordered
-// writer itself included.
-Status ExpectReadAfter(const Function& fn, const std::string& writer, const Var& buffer) {
-  for (const Stmt& nest : NestsOf(fn.body)) {
-    if (!Writes(nest, buffer)) continue;
-    for (const Ref<Block>& block : BlocksOf(nest)) {
-      if (!Reads(*block, buffer)) continue;
-      return InvalidInput(
-          "cache_write: block '{}' reads buffer '{}' in the nest of its writer '{}'; expected "
-          "readers in later nests",
-          block->name, buffer->name, writer);
-    }
-  }
-  return OkStatus();
+  if (!linked || !run) return OkStatus();
+  return InvalidInput(
+      "cache_read: block '{}' runs when the model is linked and block '{}' later; expected a copy "
+      "for each",
+      linked->name, run->name);
 }
 
 }  // namespace
@@ -163,7 +82,9 @@ StatusOr<Constraints> CheckCacheRead(const Function& fn, const CacheRead& step) 
   if (!Reads(fn.body, buffer.var)) {
     return InvalidInput("cache_read: nothing reads buffer '{}'", step.buffer);
   }
-  TCC_RETURN_IF_ERROR(ExpectWrittenBefore(fn, step, buffer.var));
+  auto is_reader = [&](const Block& block) { return IsReaderOf(step, block, buffer.var); };
+  TCC_RETURN_IF_ERROR(ExpectAllOrNoConstants(fn, is_reader));
+  TCC_RETURN_IF_ERROR(ExpectWrittenBefore("cache_read", fn, is_reader, buffer.var));
   return Constraints{};
 }
 
@@ -172,7 +93,7 @@ Function ApplyCacheRead(const Function& fn, const CacheRead& step) {
   Buffer copy{BufferVar(step.name, source.dtype()), source.shape, step.scope, {}, {}, -1, {}};
   auto is_reader = [&](const Stmt& stmt) {
     for (const Ref<Block>& block : BlocksOf(stmt)) {
-      if (IsReader(step, *block, source.var)) return true;
+      if (IsReaderOf(step, *block, source.var)) return true;
     }
     return false;
   };
@@ -180,8 +101,8 @@ Function ApplyCacheRead(const Function& fn, const CacheRead& step) {
   Stmt body = InsertBeside(fn.body, is_reader, Side::kBefore, nest);
   auto redirect = [&](const Stmt& stmt) -> Stmt {
     const auto* block = stmt.as<Block>();
-    bool reader = block && block->name != step.name && IsReader(step, *block, source.var);
-    return reader ? RenameLoads(stmt, source.var, copy.var) : stmt;
+    bool reader = block && block->name != step.name && IsReaderOf(step, *block, source.var);
+    return reader ? ChangeLoads(stmt, source.var, RenameTo(copy.var)) : stmt;
   };
   body = RewriteBottomUp(body, redirect, [](const Expr& expr) { return expr; });
   Function result = fn;
@@ -190,19 +111,13 @@ Function ApplyCacheRead(const Function& fn, const CacheRead& step) {
 }
 
 StatusOr<Constraints> CheckCacheWrite(const Function& fn, const CacheWrite& step) {
-  TCC_ASSIGN_OR_RETURN(Path path, FindBlock(fn, step.block));
+  TCC_RETURN_IF_ERROR(FindBlock(fn, step.block).status());
   TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, step.buffer));
   TCC_RETURN_IF_ERROR(ExpectFreeName(fn, step.name));
   TCC_RETURN_IF_ERROR(ExpectUnplaced(buffer));
   TCC_RETURN_IF_ERROR(ExpectWritableScope("cache_write", step.scope));
-  for (const Ref<Block>& block : BlocksOf(fn.body)) {
-    if (Writes(*block, buffer.var) != (block->name == step.block)) {
-      return InvalidInput(
-          "cache_write: block '{}' {} buffer '{}'; expected '{}' to be its one writer", block->name,
-          block->name == step.block ? "does not write" : "writes", step.buffer, step.block);
-    }
-  }
-  TCC_RETURN_IF_ERROR(ExpectReadAfter(fn, step.block, buffer.var));
+  TCC_RETURN_IF_ERROR(ExpectOnlyWriter("cache_write", fn, step.block, buffer.var));
+  TCC_RETURN_IF_ERROR(ExpectReadAfter("cache_write", fn, step.block, buffer.var));
   return Constraints{};
 }
 
@@ -210,7 +125,8 @@ Function ApplyCacheWrite(const Function& fn, const CacheWrite& step) {
   Buffer target = BufferNamed(fn, step.buffer).value();
   Buffer copy{BufferVar(step.name, target.dtype()), target.shape, step.scope, {}, {}, -1, {}};
   Path path = FindBlock(fn, step.block).value();
-  Stmt body = Replace(fn.body, path.back().get(), RenameWrites(path.back(), target.var, copy.var));
+  Stmt writer = ChangeWrites(path.back(), target.var, RenameTo(copy.var));
+  Stmt body = Replace(fn.body, path.back().get(), writer);
   auto is_writer = [&](const Stmt& stmt) { return Writes(stmt, copy.var); };
   body = InsertBeside(body, is_writer, Side::kAfter,
                       CopyNest(step.name, target, target.var, copy.var));
@@ -224,15 +140,14 @@ StatusOr<Constraints> CheckSetScope(const Function& fn, const SetScope& step) {
   TCC_RETURN_IF_ERROR(ExpectUnversioned("set_scope", buffer));
   TCC_RETURN_IF_ERROR(ExpectNotPrepacked("set_scope", buffer));
   TCC_RETURN_IF_ERROR(ExpectWritableScope("set_scope", step.scope));
-  for (const Buffer& param : fn.params) {
-    if (param.var == buffer.var) {
-      return InvalidInput("set_scope: buffer '{}' is a parameter; its memory is the caller's",
-                          step.buffer);
-    }
+  if (IsParameter(fn, buffer.var)) {
+    return InvalidInput("set_scope: buffer '{}' is a parameter; its memory is the caller's",
+                        step.buffer);
   }
   if (step.scope == Scope::kShared && !buffer.window.size.empty()) {
     return InvalidInput(
-        "set_scope: buffer '{}' is placed already; shared windows depend on the "
+        "set_scope: buffer '{}' is placed already; shared "
+        "windows depend on the "
         "threads, so set the scope before placing it",
         step.buffer);
   }
@@ -240,17 +155,10 @@ StatusOr<Constraints> CheckSetScope(const Function& fn, const SetScope& step) {
 }
 
 Function ApplySetScope(const Function& fn, const SetScope& step) {
-  Var var = BufferNamed(fn, step.buffer).value().var;
-  auto change = [&](const Stmt& stmt) -> Stmt {
-    const auto* allocate = stmt.as<Allocate>();
-    if (!allocate || !(allocate->buffer.var == var)) return stmt;
-    Buffer buffer = allocate->buffer;
+  return WithBuffer(fn, BufferNamed(fn, step.buffer).value().var, [&](Buffer buffer) {
     buffer.scope = step.scope;
-    return MakeStmt<Allocate>(buffer, allocate->body);
-  };
-  Function result = fn;
-  result.body = RewriteBottomUp(fn.body, change, [](const Expr& expr) { return expr; });
-  return result;
+    return buffer;
+  });
 }
 
 }  // namespace tcc

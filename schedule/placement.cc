@@ -122,6 +122,18 @@ Stmt RemoveAllocation(const Stmt& root, const Var& buffer) {
   return RewriteBottomUp(root, remove, [](const Expr& expr) { return expr; });
 }
 
+Function WithBuffer(const Function& fn, const Var& buffer,
+                    const std::function<Buffer(const Buffer&)>& change) {
+  auto changed = [&](const Stmt& stmt) -> Stmt {
+    const auto* allocate = stmt.as<Allocate>();
+    if (!allocate || !(allocate->buffer.var == buffer)) return stmt;
+    return MakeStmt<Allocate>(change(allocate->buffer), allocate->body);
+  };
+  Function result = fn;
+  result.body = RewriteBottomUp(fn.body, changed, [](const Expr& expr) { return expr; });
+  return result;
+}
+
 std::vector<Path> PathsOf(const Function& fn, const std::function<bool(const Block&)>& wanted) {
   std::vector<Path> paths;
   for (const Ref<Block>& block : BlocksOf(fn.body)) {

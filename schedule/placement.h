@@ -40,6 +40,10 @@ Stmt InsertAfterWriters(const Stmt& body, const std::vector<Var>& buffers, const
 // no longer lives.
 Stmt RemoveAllocation(const Stmt& root, const Var& buffer);
 
+// `fn` with the declaration of an allocated buffer changed.
+Function WithBuffer(const Function& fn, const Var& buffer,
+                    const std::function<Buffer(const Buffer&)>& change);
+
 // The paths of all blocks for which `wanted` holds.
 std::vector<Path> PathsOf(const Function& fn, const std::function<bool(const Block&)>& wanted);
 bool IsUnder(const Path& path, const LoopRef& loop);

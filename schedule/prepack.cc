@@ -70,16 +70,10 @@ StatusOr<Constraints> CheckPrepack(const Function& fn, const Prepack& step) {
 Function ApplyPrepack(const Function& fn, const Prepack& step) {
   Path path = FindBlock(fn, step.block).value();
   Var result = WritesOf(*BlockAt(path))[0].buffer;
-  auto change = [&](const Stmt& stmt) -> Stmt {
-    const auto* allocate = stmt.as<Allocate>();
-    if (!allocate || !(allocate->buffer.var == result)) return stmt;
-    Buffer buffer = allocate->buffer;
+  return WithBuffer(fn, result, [](Buffer buffer) {
     buffer.scope = Scope::kConstant;
-    return MakeStmt<Allocate>(buffer, allocate->body);
-  };
-  Function prepacked = fn;
-  prepacked.body = RewriteBottomUp(fn.body, change, [](const Expr& expr) { return expr; });
-  return prepacked;
+    return buffer;
+  });
 }
 
 Status ExpectNotPrepacked(const char* step, const Buffer& buffer) {

@@ -5,22 +5,12 @@
 #include <algorithm>
 
 #include "ir/interval.h"
-#include "ir/visitor.h"
+#include "ir/layout.h"
 #include "schedule/cache.h"
 #include "schedule/placement.h"
 
 namespace tcc {
 namespace {
-
-// Extents of the stored dimensions once the blocks are applied.
-std::vector<Expr> BlockedExtents(const Buffer& buffer, const std::vector<BlockFactor>& blocks) {
-  std::vector<Expr> extents = buffer.window.size.empty() ? buffer.shape : buffer.window.size;
-  for (const BlockFactor& block : blocks) {
-    extents[block.dim] = CeilDivide(extents[block.dim], block.factor);
-    extents.push_back(block.factor);
-  }
-  return extents;
-}
 
 bool IsPermutation(std::vector<int64_t> order, size_t size) {
   std::sort(order.begin(), order.end());
@@ -76,23 +66,17 @@ StatusOr<Constraints> CheckTransformLayout(const Function& fn, const TransformLa
 }
 
 Function ApplyTransformLayout(const Function& fn, const TransformLayout& step) {
-  Var var = BufferNamed(fn, step.buffer).value().var;
-  auto change = [&](const Stmt& stmt) -> Stmt {
-    const auto* allocate = stmt.as<Allocate>();
-    if (!allocate || !(allocate->buffer.var == var)) return stmt;
-    Buffer buffer = allocate->buffer;
-    std::vector<Expr> extents = BlockedExtents(buffer, step.blocks);
+  auto lay_out = [&](Buffer buffer) {
     buffer.layout.blocks = step.blocks;
+    std::vector<Expr> extents = StoredExtents(buffer);
     buffer.layout.strides.assign(extents.size(), Expr(1));
     for (size_t i = step.order.size(); i-- > 1;) {
       int64_t inner = step.order[i];
       buffer.layout.strides[step.order[i - 1]] = buffer.layout.strides[inner] * extents[inner];
     }
-    return MakeStmt<Allocate>(buffer, allocate->body);
+    return buffer;
   };
-  Function result = fn;
-  result.body = RewriteBottomUp(fn.body, change, [](const Expr& expr) { return expr; });
-  return result;
+  return WithBuffer(fn, BufferNamed(fn, step.buffer).value().var, lay_out);
 }
 
 }  // namespace tcc

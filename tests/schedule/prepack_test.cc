@@ -93,3 +93,17 @@ TEST_CASE("a constant's nest neither moves nor takes others in", "[schedule][pre
   CHECK(RefusalOf(Product(), kCopy + "set_scope B_p constant") ==
         "set_scope: nothing can be written to a constant buffer; prepack makes it one later");
 }
+
+TEST_CASE("a copy that constants are computed from is read by nothing that runs later",
+          "[schedule][prepack]") {
+  Function fn = FunctionOf(R"(
+    fn f(W: f32[6] constant, B: f32[6]) tensor {
+      alloc U: f32[6]
+      for i in 0..6 @u/i { block u(i: spatial 6 = i) { U[i] = W[i] } }
+      for i in 0..6 @b/i { block b(i: spatial 6 = i) { B[i] = U[i] + W[i] } }
+    })");
+  CHECK(RefusalOf(fn, "prepack u\ncache_read W [] global W_s") ==
+        "cache_read: block 'u' runs when the model is linked and block 'b' later; expected a copy "
+        "for each");
+  CheckStepResult(fn, "prepack u\ncache_read W [u] global W_s\ncache_read W [b] global W_t");
+}
