@@ -37,6 +37,18 @@ Nest NestOf(const Stmt& stmt) {
   return nest;
 }
 
+// Without hints at buffers that are not there.
+Stmt WithoutHints(const Stmt& stmt, const VarSet& present) {
+  auto remove = [&](const Stmt& s) -> Stmt {
+    const auto* hint = s.as<PrefetchLine>();
+    if (hint && !present.contains(hint->cell.buffer)) return Nothing();
+    if (const auto* loop = s.as<For>(); loop && IsNothing(loop->body)) return Nothing();
+    if (const auto* seq = s.as<Seq>()) return SeqOf(seq->stmts);
+    return s;
+  };
+  return RewriteBottomUp(stmt, remove, [](const Expr& expr) { return expr; });
+}
+
 bool IsBound(ForKind kind) {
   return IsBlockIdx(kind) || IsThreadIdx(kind) || kind == ForKind::kVthread;
 }
@@ -171,8 +183,8 @@ class Splitter {
     for (size_t n = 0; n < nests_.size(); ++n) {
       if (chosen[n]) stmts.push_back(nests_[n].stmt);
     }
-    Stmt body = SeqOf(stmts);
     VarSet used = TouchedBy(chosen);
+    Stmt body = WithoutHints(SeqOf(stmts), used);
     for (size_t i = allocated_.size(); i-- > 0;) {
       Buffer buffer = allocated_[i];
       if (!used.contains(buffer.var) || Find(params, buffer.var)) continue;

@@ -55,6 +55,23 @@ TEST_CASE("nests of constants become functions, and the originals are needed no 
     })");
 }
 
+TEST_CASE("hints at an original that is needed no more go with it", "[lower][prepare]") {
+  StatusOr<PreparedFunction> parts = SplitPrepare(FunctionOf(R"(
+    fn f(W: f32[6] constant, B: f32[6]) scheduled {
+      alloc U: f32[6] constant
+      for i in 0..6 @u/i { block u(i: spatial 6 = i) { U[i] = W[i] } }
+      for i in 0..6 @b/i {
+        for p in 0..1 @W.prefetch/p { prefetch W[i + 1] }
+        block b(i: spatial 6 = i) { B[i] = U[i] }
+      }
+    })"));
+  REQUIRE(parts.ok());
+  CheckSame(parts->main, R"(
+    fn f(B: f32[6], U: f32[6] constant) scheduled {
+      for i in 0..6 @b/i { block b(i: spatial 6 = i) { B[i] = U[i] } }
+    })");
+}
+
 TEST_CASE("a function without constant buffers stays as it is", "[lower][prepare]") {
   const std::string text = R"(
     fn f(A: f32[6], W: f32[6] constant, B: f32[6]) scheduled {
