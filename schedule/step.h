@@ -7,6 +7,7 @@
 #include "ir/substitute.h"
 #include "schedule/cache.h"
 #include "schedule/compute_at.h"
+#include "schedule/compute_inline.h"
 #include "schedule/decompose_reduction.h"
 #include "schedule/decompose_tuple.h"
 #include "schedule/fuse.h"
@@ -25,30 +26,32 @@
 namespace tcc {
 
 // struct, name in the text of a trace. Check##struct and Apply##struct belong to each.
-#define TCC_STEPS(X)                           \
-  X(Split, "split")                            \
-  X(Fuse, "fuse")                              \
-  X(Rasterize, "rasterize")                    \
-  X(Reorder, "reorder")                        \
-  X(Parallel, "parallel")                      \
-  X(Vectorize, "vectorize")                    \
-  X(Unroll, "unroll")                          \
-  X(Partition, "partition")                    \
-  X(Bind, "bind")                              \
-  X(CacheRead, "cache_read")                   \
-  X(CacheWrite, "cache_write")                 \
-  X(SetScope, "set_scope")                     \
-  X(ComputeAt, "compute_at")                   \
-  X(ReverseComputeAt, "reverse_compute_at")    \
-  X(DecomposeReduction, "decompose_reduction") \
-  X(DecomposeTuple, "decompose_tuple")         \
-  X(RFactor, "rfactor")                        \
-  X(RFactorTile, "rfactor_tile")               \
-  X(TransformLayout, "transform_layout")       \
-  X(Prepack, "prepack")                        \
-  X(RollingBuffer, "rolling_buffer")           \
-  X(Prefetch, "prefetch")                      \
-  X(SoftwarePipeline, "pipeline")              \
+#define TCC_STEPS(X)                                \
+  X(Split, "split")                                 \
+  X(Fuse, "fuse")                                   \
+  X(Rasterize, "rasterize")                         \
+  X(Reorder, "reorder")                             \
+  X(Parallel, "parallel")                           \
+  X(Vectorize, "vectorize")                         \
+  X(Unroll, "unroll")                               \
+  X(Partition, "partition")                         \
+  X(Bind, "bind")                                   \
+  X(CacheRead, "cache_read")                        \
+  X(CacheWrite, "cache_write")                      \
+  X(SetScope, "set_scope")                          \
+  X(ComputeAt, "compute_at")                        \
+  X(ReverseComputeAt, "reverse_compute_at")         \
+  X(ComputeInline, "compute_inline")                \
+  X(ReverseComputeInline, "reverse_compute_inline") \
+  X(DecomposeReduction, "decompose_reduction")      \
+  X(DecomposeTuple, "decompose_tuple")              \
+  X(RFactor, "rfactor")                             \
+  X(RFactorTile, "rfactor_tile")                    \
+  X(TransformLayout, "transform_layout")            \
+  X(Prepack, "prepack")                             \
+  X(RollingBuffer, "rolling_buffer")                \
+  X(Prefetch, "prefetch")                           \
+  X(SoftwarePipeline, "pipeline")                   \
   X(Tensorize, "tensorize")
 
 template <typename First, typename... Rest>

@@ -1,0 +1,279 @@
+#include "schedule/compute_inline.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/programs/spike_programs.h"
+#include "tests/schedule/step_check.h"
+
+using namespace tcc;
+
+namespace {
+
+Function Chain() {
+  return FunctionOf(R"(
+    fn f(A: f32[6, 4], B: f32[4, 5]) tensor {
+      alloc T: f32[4, 6]
+      for i in 0..6 @p/i { for j in 0..4 @p/j {
+        block p(i: spatial 6 = i, j: spatial 4 = j) { T[j, i] = A[i, j] + 1.0 } } }
+      for i in 0..4 @c/i { for j in 0..5 @c/j {
+        block c(i: spatial 4 = i, j: spatial 5 = j) { B[i, j] = T[i, j + 1] * T[i, j] } } }
+    })");
+}
+
+Function Reduction(const std::string& combiner, const std::string& epilogue) {
+  return FunctionOf(R"(
+    fn f(A: f32[6, 5], R: f32[6], B: f32[6]) tensor {
+      alloc T: f32[6]
+      for i in 0..6 @sum/i { for k in 0..5 @sum/k {
+        block sum(i: spatial 6 = i, k: reduce 5 = k) {
+          reduce )" +
+                    combiner + R"( init (T[i]) with (A[i, k]) } } }
+      for i in 0..6 @out/i { block out(i: spatial 6 = i) { B[i] = )" +
+                    epilogue + R"( } }
+    })");
+}
+
+}  // namespace
+
+TEST_CASE("readers compute an inlined producer at the cells that they read", "[schedule][inline]") {
+  CheckSteps(Chain(), "compute_inline p", R"(
+    fn f(A: f32[6, 4], B: f32[4, 5]) scheduled {
+      for i in 0..4 @c/i { for j in 0..5 @c/j {
+        block c(i: spatial 4 = i, j: spatial 5 = j) {
+          B[i, j] = (A[j + 1, i] + 1.0) * (A[j, i] + 1.0) } } }
+    })");
+}
+
+TEST_CASE("a producer is inlined wherever it and its readers stand", "[schedule][inline]") {
+  CheckStepResult(TwoReadersFunction(5), "compute_inline sum");
+  const std::string tiles = "tile t 1 9\nsplit out/i [t]\n";
+  for (int64_t t : {1, 3, 9}) {
+    CheckStepResult(TwoReadersFunction(5), tiles + "split sum/i [2]\ncompute_inline sum",
+                    {{"t", t}});
+    CheckStepResult(TwoReadersFunction(5),
+                    tiles +
+                        "compute_at sum out/i.0\ncache_read A [sum] local A_l\n"
+                        "compute_at A_l out/i.0\ncompute_inline sum",
+                    {{"t", t}});
+  }
+}
+
+TEST_CASE("a copy that is inlined is as if it had never been", "[schedule][inline]") {
+  CheckSteps(Chain(), "cache_read A [p] local A_l\ncompute_inline A_l\ncompute_inline p", R"(
+    fn f(A: f32[6, 4], B: f32[4, 5]) scheduled {
+      for i in 0..4 @c/i { for j in 0..5 @c/j {
+        block c(i: spatial 4 = i, j: spatial 5 = j) {
+          B[i, j] = (A[j + 1, i] + 1.0) * (A[j, i] + 1.0) } } }
+    })");
+}
+
+TEST_CASE("a value is inlined into indices, predicates and reductions", "[schedule][inline]") {
+  CheckStepResult(FunctionOf(R"(
+    fn f(X: f32[4, 3], B: f32[5]) tensor {
+      alloc N: i64[5]
+      alloc L: i64[5]
+      for i in 0..5 @rows/i { block rows(i: spatial 5 = i) { N[i] = (i * 3) mod 4 } }
+      for i in 0..5 @limits/i { block limits(i: spatial 5 = i) { L[i] = N[i] - 1 } }
+      for i in 0..5 @sum/i { for k in 0..3 @sum/k {
+        block sum(i: spatial 5 = i, k: reduce 3 = k) where k <= L[i] {
+          reduce sum_f32 init (B[i]) with (X[N[i], k]) } } }
+    })"),
+                  "compute_inline rows\ncompute_inline limits");
+}
+
+TEST_CASE("compute_inline says what is no function of its variables", "[schedule][inline]") {
+  Function softmax = SoftmaxFunction(3, 4);
+  CHECK(RefusalOf(softmax, "compute_inline q") ==
+        "no block 'q' in function 'softmax'; it has stat, out");
+  CHECK(RefusalOf(softmax, "compute_inline stat") ==
+        "compute_inline: block 'stat' is a reduction; expected one that stores a value");
+  CHECK(RefusalOf(softmax, "compute_inline out") ==
+        "compute_inline: buffer 'Y' is a parameter of the function");
+  Function partial = FunctionOf(R"(
+    fn f(A: f32[6], B: f32[6]) tensor {
+      alloc T: f32[6]
+      for i in 0..6 @p/i { block p(i: spatial 6 = i) where i < 3 { T[i] = A[i] } }
+      for i in 0..6 @q/i { block q(i: spatial 6 = i) where 3 <= i { T[i] = 2.0 } }
+      for i in 0..6 @c/i { block c(i: spatial 6 = i) { B[i] = T[i] } }
+    })");
+  CHECK(RefusalOf(partial, "compute_inline p") ==
+        "compute_inline: block 'p' has a predicate; the cells that it leaves out have no value");
+  Function halves = FunctionOf(R"(
+    fn f(A: f32[6], B: f32[6]) tensor {
+      alloc T: f32[6]
+      for i in 0..3 @p/i { block p(i: spatial 3 = i) { T[i] = A[i] } }
+      for i in 0..3 @q/i { block q(i: spatial 3 = i) { T[i + 3] = 2.0 } }
+      for i in 0..6 @c/i { block c(i: spatial 6 = i) { B[i] = T[i] } }
+    })");
+  CHECK(RefusalOf(halves, "compute_inline p") ==
+        "compute_inline: block 'q' writes buffer 'T' as well");
+  Function strided = FunctionOf(R"(
+    fn f(A: f32[3], T: f32[6]) tensor {
+      alloc S: f32[6]
+      for i in 0..3 @p/i { block p(i: spatial 3 = i) { S[i * 2] = A[i] } }
+      for i in 0..3 @c/i { block c(i: spatial 3 = i) { T[i * 2] = S[i * 2] } }
+    })");
+  CHECK(RefusalOf(strided, "compute_inline p") ==
+        "block 'p' accesses buffer 'S' by other indices than distinct spatial iteration variables");
+}
+
+TEST_CASE("compute_inline says which operand would change before it is read",
+          "[schedule][inline]") {
+  Function overwritten = FunctionOf(R"(
+    fn f(A: f32[6], S: f32[6], B: f32[6]) tensor {
+      alloc T: f32[6]
+      for i in 0..6 @s/i { block s(i: spatial 6 = i) { S[i] = A[i] } }
+      for i in 0..6 @p/i { block p(i: spatial 6 = i) { T[i] = S[i] + 1.0 } }
+      for i in 0..6 @q/i { block q(i: spatial 6 = i) { S[i] = 2.0 } }
+      for i in 0..6 @c/i { block c(i: spatial 6 = i) { B[i] = T[i] } }
+    })");
+  CHECK(RefusalOf(overwritten, "compute_inline p") ==
+        "compute_inline: block 'p' reads buffer 'S', which block 'q' writes too late");
+  CHECK(RefusalOf(overwritten, "reverse_compute_inline c") == "");
+}
+
+TEST_CASE("compute_inline moves nothing between scopes of threads", "[schedule][inline]") {
+  CHECK(RefusalOf(Chain(), "bind p/i threadIdx.x\ncache_read A [p] local A_l\ncompute_inline p") ==
+        "compute_inline: buffer 'A_l' is local, but 'T' is global: another thread may run block "
+        "'c'");
+}
+
+TEST_CASE("compute_inline keeps what lives in a loop there", "[schedule][inline]") {
+  CHECK(RefusalOf(Chain(), "cache_read A [p] global A_l\ncompute_at A_l p/i\ncompute_inline p") ==
+        "compute_inline: buffer 'A_l' does not live where block 'c' stands");
+}
+
+TEST_CASE("a producer stores what its inlined consumer makes of its values", "[schedule][inline]") {
+  Function fn = FunctionOf(R"(
+    fn f(A: f32[6, 4], R: f32[4], B: f32[8, 12]) tensor {
+      alloc T: f32[6, 4]
+      for i in 0..6 @p/i { for j in 0..4 @p/j {
+        block p(i: spatial 6 = i, j: spatial 4 = j) { T[i, j] = A[i, j] + 1.0 } } }
+      for j in 0..4 @c/j { for i in 0..6 @c/i {
+        block c(j: spatial 4 = j, i: spatial 6 = i) { B[2 * j, i + 3] = T[i, j] * R[j] } } }
+    })");
+  CheckSteps(fn, "reverse_compute_inline c", R"(
+    fn f(A: f32[6, 4], R: f32[4], B: f32[8, 12]) scheduled {
+      for i in 0..6 @p/i { for j in 0..4 @p/j {
+        block p(i: spatial 6 = i, j: spatial 4 = j) {
+          B[2 * j, i + 3] = (A[i, j] + 1.0) * R[j] } } }
+    })");
+  CheckStepResult(fn, "tile t 1 9\nsplit p/i [t]\nsplit c/j [3]\nreverse_compute_inline c",
+                  {{"t", 4}});
+  CheckStepResult(fn, "reverse_compute_at c p/i\nreverse_compute_inline c");
+}
+
+TEST_CASE("a copy of a result goes whatever computes it", "[schedule][inline]") {
+  CheckSteps(Reduction("sum_f32", "T[i]"), "reverse_compute_inline out", R"(
+    fn f(A: f32[6, 5], R: f32[6], B: f32[6]) scheduled {
+      for i in 0..6 @sum/i { for k in 0..5 @sum/k {
+        block sum(i: spatial 6 = i, k: reduce 5 = k) {
+          reduce sum_f32 init (B[i]) with (A[i, k]) } } }
+    })");
+  CheckStepResult(Reduction("max_f32", "T[i]"),
+                  "split sum/k [2]\ndecompose_reduction sum sum/k.0\nreverse_compute_inline out");
+  CheckStepResult(SoftmaxFunction(3, 4),
+                  "cache_write stat m local m_l\nreverse_compute_inline m_l\n"
+                  "cache_write stat l local l_l\nreverse_compute_inline l_l");
+}
+
+TEST_CASE("a reduction begins with the value that is combined with its result",
+          "[schedule][inline]") {
+  CheckSteps(Reduction("sum_f32", "R[i] * 2.0 + T[i]"),
+             "decompose_reduction sum sum/k\nreverse_compute_inline out", R"(
+    fn f(A: f32[6, 5], R: f32[6], B: f32[6]) scheduled {
+      for i in 0..6 @sum/i {
+        block sum.init(i: spatial 6 = i) { B[i] = R[i] * 2.0 }
+        for k in 0..5 @sum/k {
+          block sum(i: spatial 6 = i, k: reduce 5 = k) { reduce sum_f32 (B[i]) with (A[i, k]) } } }
+    })");
+  const std::string inlined = "decompose_reduction sum sum/i\nreverse_compute_inline out";
+  CheckStepResult(Reduction("max_f32", "max(T[i], 0.25)"), inlined);
+  CheckStepResult(Reduction("sum_f32", "T[i] + R[i]"),
+                  "rfactor sum sum/k 0 local sum_p\nreverse_compute_inline out");
+}
+
+TEST_CASE("what a reduction begins with is added to by what follows it", "[schedule][inline]") {
+  CheckSteps(Reduction("sum_f32", "T[i] + R[i]"),
+             "decompose_reduction sum sum/k\ncache_write out B global B_c\n"
+             "reverse_compute_inline out\nreverse_compute_inline B_c",
+             R"(
+    fn f(A: f32[6, 5], R: f32[6], B: f32[6]) scheduled {
+      for i in 0..6 @sum/i {
+        block sum.init(i: spatial 6 = i) { B[i] = R[i] }
+        for k in 0..5 @sum/k {
+          block sum(i: spatial 6 = i, k: reduce 5 = k) { reduce sum_f32 (B[i]) with (A[i, k]) } } }
+    })");
+}
+
+TEST_CASE("reverse_compute_inline says what a reduction cannot take in", "[schedule][inline]") {
+  Function biased = Reduction("sum_f32", "T[i] + R[i]");
+  CHECK(RefusalOf(biased, "reverse_compute_inline out") ==
+        "reverse_compute_inline: block 'sum' is a reduction; decompose it first");
+  Function rectified = Reduction("sum_f32", "max(T[i] + R[i], 0.0)");
+  CHECK(RefusalOf(rectified, "decompose_reduction sum sum/k\nreverse_compute_inline out") ==
+        "reverse_compute_inline: block 'out' does more to the result of reduction 'sum' than "
+        "combine it with one value by 'sum_f32'");
+  CHECK(RefusalOf(biased, "reverse_compute_inline sum") ==
+        "reverse_compute_inline: block 'sum' is a reduction; expected one that stores a value");
+}
+
+TEST_CASE("reverse_compute_inline says which consumer is more than its operand",
+          "[schedule][inline]") {
+  CHECK(RefusalOf(Chain(), "reverse_compute_inline c") ==
+        "reverse_compute_inline: block 'c' reads several cells of buffer 'T'");
+  CHECK(RefusalOf(Chain(), "reverse_compute_inline p") ==
+        "reverse_compute_inline: block 'p' reads nothing that another block writes");
+  CHECK(RefusalOf(SoftmaxFunction(3, 4), "reverse_compute_inline out") ==
+        "reverse_compute_inline: the domain of block 'out' is not the shape of buffer 'l'");
+  Function twice = FunctionOf(R"(
+    fn f(A: f32[6], B: f32[6], C: f32[4]) tensor {
+      alloc T: f32[6]
+      for i in 0..6 @p/i { block p(i: spatial 6 = i) { T[i] = A[i] } }
+      for i in 0..4 @d/i { block d(i: spatial 4 = i) { C[i] = T[i] } }
+      for i in 0..6 @c/i { block c(i: spatial 6 = i) { B[i] = T[i] } }
+    })");
+  CHECK(RefusalOf(twice, "reverse_compute_inline c") ==
+        "reverse_compute_inline: block 'd' reads buffer 'T' as well");
+  CHECK(RefusalOf(twice, "reverse_compute_inline d") ==
+        "reverse_compute_inline: the domain of block 'd' is not the shape of buffer 'T'");
+}
+
+TEST_CASE("reverse_compute_inline says what would be read or written out of turn",
+          "[schedule][inline]") {
+  Function late = FunctionOf(R"(
+    fn f(A: f32[6], B: f32[6], S: f32[6]) tensor {
+      alloc T: f32[6]
+      for i in 0..6 @s/i { block s(i: spatial 6 = i) { S[i] = A[i] } }
+      for i in 0..6 @p/i { block p(i: spatial 6 = i) { T[i] = A[i] } }
+      for i in 0..6 @z/i { block z(i: spatial 6 = i) { B[i] = 0.0 } }
+      for i in 0..6 @c/i { block c(i: spatial 6 = i) { B[i] = T[i] + S[5 - i] } }
+    })");
+  CHECK(RefusalOf(late, "reverse_compute_inline c") ==
+        "reverse_compute_inline: block 'z' accesses buffer 'B' before block 'c' writes it");
+  Function beside = FunctionOf(R"(
+    fn f(A: f32[6], B: f32[6]) tensor {
+      alloc S: f32[6]
+      alloc T: f32[6]
+      for i in 0..6 @s/i { block s(i: spatial 6 = i) { S[i] = A[i] + 2.0 } }
+      for i in 0..6 @p/i { block p(i: spatial 6 = i) { T[i] = S[i] } }
+      for i in 0..6 @c/i { block c(i: spatial 6 = i) { B[i] = T[i] + S[5 - i] } }
+    })");
+  CheckStepResult(beside, "reverse_compute_inline c");
+  CHECK(RefusalOf(beside, "reverse_compute_at p s/i\nreverse_compute_inline c") ==
+        "reverse_compute_inline: block 'c' reads buffer 'S', which block 's' writes too late");
+}
+
+TEST_CASE("a consumer that leaves cells to the next tile is not inlined", "[schedule][inline]") {
+  Function fn = FunctionOf(R"(
+    fn f(A: f32[8], B: f32[8]) tensor {
+      alloc T: f32[8]
+      for i in 0..8 @p/i { block p(i: spatial 8 = i) { T[i] = A[i] + 2.0 } }
+      for i in 0..8 @c/i { block c(i: spatial 8 = i) { B[i] = T[i] * 3.0 } }
+    })");
+  const std::string tiled = "split c/i [4]\nsplit c/i.1 [3]\ncompute_at p c/i.1.0\n";
+  CHECK(RefusalOf(fn, tiled + "reverse_compute_inline c") ==
+        "reverse_compute_inline: a split inside loop 'c/i.0' leaves part of block 'c' undone; "
+        "inline it before");
+  CheckStepResult(fn, tiled + "compute_inline p");
+}
