@@ -12,6 +12,7 @@
 #include "schedule/decompose_tuple.h"
 #include "schedule/fuse.h"
 #include "schedule/loop_kind.h"
+#include "schedule/pad.h"
 #include "schedule/prefetch.h"
 #include "schedule/prepack.h"
 #include "schedule/reorder.h"
@@ -38,6 +39,7 @@ namespace tcc {
   X(Bind, "bind")                                   \
   X(CacheRead, "cache_read")                        \
   X(CacheWrite, "cache_write")                      \
+  X(Pad, "pad")                                     \
   X(SetScope, "set_scope")                          \
   X(ComputeAt, "compute_at")                        \
   X(ReverseComputeAt, "reverse_compute_at")         \
