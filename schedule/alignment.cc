@@ -75,14 +75,12 @@ class OffsetTerms {
   std::vector<Coefficient> coefficients_;
 };
 
-// Where the access goes, in elements from the buffer's start; nullopt for layouts that are no sum
-// of strides.
+// Where the access goes, in elements from the buffer's start and before the swizzle; nullopt for
+// layouts that are no sum of strides.
 std::optional<std::vector<Expr>> OffsetParts(const Block& block, const Access& access,
                                              const Buffer& buffer) {
   const Layout& layout = buffer.layout;
-  if (!layout.blocks.empty() || layout.swizzle.bits > 0 || buffer.circular >= 0) {
-    return std::nullopt;
-  }
+  if (!layout.blocks.empty() || buffer.circular >= 0) return std::nullopt;
   Substitution bindings;
   for (const IterVar& iter : block.iters) bindings.emplace(iter.var, iter.binding);
   std::vector<Expr> strides = StoredStrides(buffer);
@@ -139,6 +137,11 @@ Constraints AlignmentOf(const Function& fn) {
       if (!terms.AreSideBySide()) continue;
       for (const OffsetTerms::Coefficient& coefficient : terms.coefficients()) {
         AddConstraint(*block, access, coefficient, (*vector)->extent, constraints);
+      }
+      if (const XorSwizzle& swizzle = buffer.layout.swizzle; swizzle.bits > 0) {
+        constraints.push_back({(*vector)->extent - Expr(int64_t{1} << swizzle.base),
+                               fmt::format("block '{}': its vectors of '{}' lie in one chunk",
+                                           block->name, access.buffer->name)});
       }
     }
   }

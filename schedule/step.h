@@ -21,6 +21,7 @@
 #include "schedule/rolling_buffer.h"
 #include "schedule/software_pipeline.h"
 #include "schedule/split.h"
+#include "schedule/storage_align.h"
 #include "schedule/tensorize.h"
 #include "schedule/transform_layout.h"
 
@@ -50,6 +51,8 @@ namespace tcc {
   X(RFactor, "rfactor")                             \
   X(RFactorTile, "rfactor_tile")                    \
   X(TransformLayout, "transform_layout")            \
+  X(StorageAlign, "storage_align")                  \
+  X(Swizzle, "swizzle")                             \
   X(Prepack, "prepack")                             \
   X(RollingBuffer, "rolling_buffer")                \
   X(Prefetch, "prefetch")                           \

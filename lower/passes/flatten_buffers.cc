@@ -9,13 +9,15 @@
 namespace tcc {
 namespace {
 
-// XORs bits [base, base + bits) of `offset` with the bits `shift` above them.
+// XORs bits [base, base + bits) of `offset` with the bits `shift` above them. The chunk's number
+// and the place in the chunk stand apart, so that a vector within a chunk keeps a plain index.
 Expr Swizzled(const Expr& offset, const XorSwizzle& swizzle) {
   if (swizzle.bits == 0) return offset;
-  Expr mask((int64_t{1} << swizzle.bits) - 1);
-  Expr high = FloorDivide(offset, Expr(int64_t{1} << (swizzle.base + swizzle.shift)));
-  Expr bits = CallOf(ScalarOp::kBitAnd, {high, mask});
-  return CallOf(ScalarOp::kBitXor, {offset, bits * Expr(int64_t{1} << swizzle.base)});
+  Expr size(int64_t{1} << swizzle.base);
+  Expr chunk = FloorDivide(offset, size);
+  Expr high = FloorDivide(chunk, Expr(int64_t{1} << swizzle.shift));
+  Expr bits = CallOf(ScalarOp::kBitAnd, {high, Expr((int64_t{1} << swizzle.bits) - 1)});
+  return CallOf(ScalarOp::kBitXor, {chunk, bits}) * size + FloorModulo(offset, size);
 }
 
 class Flattener final : public BoundedMutator {
