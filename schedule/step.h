@@ -15,6 +15,7 @@
 #include "schedule/pad.h"
 #include "schedule/prefetch.h"
 #include "schedule/prepack.h"
+#include "schedule/re_index.h"
 #include "schedule/reorder.h"
 #include "schedule/rfactor.h"
 #include "schedule/rfactor_tile.h"
@@ -40,6 +41,7 @@ namespace tcc {
   X(Bind, "bind")                                   \
   X(CacheRead, "cache_read")                        \
   X(CacheWrite, "cache_write")                      \
+  X(ReIndex, "reindex")                             \
   X(Pad, "pad")                                     \
   X(SetScope, "set_scope")                          \
   X(ComputeAt, "compute_at")                        \
