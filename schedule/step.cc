@@ -45,6 +45,16 @@ std::string PrintField(const std::vector<T>& list) {
   return fmt::format("[{}]", fmt::join(items, ", "));
 }
 
+// A field of its own ends at the next space that is not in parentheses.
+std::string PrintWord(const Expr& expr) {
+  std::string text = Print(expr);
+  return text.find(' ') == std::string::npos ? text : "(" + text + ")";
+}
+template <typename T>
+std::string PrintWord(const T& field) {
+  return PrintField(field);
+}
+
 // Words of a line, and bracketed lists of them.
 class FieldReader {
  public:
@@ -87,8 +97,8 @@ class FieldReader {
     }
   }
   void Read(int64_t& number) { ReadNumber(Word(), number); }
-  // One word: a size, or a name without spaces round its operators.
-  void Read(Expr& expr) { ReadSize(Word(), expr); }
+  // One word, or in parentheses.
+  void Read(Expr& expr) { ReadSize(SizeWord(), expr); }
   void Read(std::vector<std::string>& list) { list = Items(); }
   void Read(std::vector<int64_t>& list) {
     for (const std::string& item : Items()) ReadNumber(item, list.emplace_back());
@@ -112,6 +122,16 @@ class FieldReader {
   }
   void Fail(const std::string& why) {
     if (error_.empty()) error_ = why;
+  }
+
+  std::string SizeWord() {
+    SkipSpace();
+    size_t start = at_;
+    int depth = 0;
+    for (; at_ < text_.size() && (depth > 0 || text_[at_] != ' '); ++at_) {
+      depth += (text_[at_] == '(') - (text_[at_] == ')');
+    }
+    return text_.substr(start, at_ - start);
   }
 
   void ReadNumber(const std::string& word, int64_t& number) {
@@ -207,7 +227,7 @@ std::string Print(const Step& step) {
   std::string line(kStepNames[step.index()]);
   std::visit(
       [&](auto copy) {
-        std::apply([&](const auto&... field) { ((line += " " + PrintField(field)), ...); },
+        std::apply([&](const auto&... field) { ((line += " " + PrintWord(field)), ...); },
                    copy.Fields());
       },
       step);

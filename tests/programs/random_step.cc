@@ -51,6 +51,7 @@ StepProposer::StepProposer(const Function& fn, std::vector<FreeSize>& sizes, Ran
     }
     const auto* block = stmt.as<Block>();
     if (block) blocks_.push_back(block->name);
+    if (block) nodes_.emplace_back(block);
     if (block && block->body.as<Reduce>()) reductions_.push_back(block->name);
   });
   for (const Buffer& buffer : DeclaredBuffers(fn)) {
@@ -108,6 +109,16 @@ void StepProposer::Refine(S& step) {
     RefineReduction(step.block, step.loop);
   } else if constexpr (std::is_same_v<S, TransformLayout>) {
     RefineLayout(step);
+  } else if constexpr (std::is_same_v<S, StorageAlign>) {
+    step.offset = Expr(random_.Between(0, 2));
+  } else if constexpr (std::is_same_v<S, Swizzle>) {
+    step.bits = random_.Between(1, 3);
+    step.base = random_.Between(0, 3);
+    step.shift = random_.Between(1, 4);
+  } else if constexpr (std::is_same_v<S, Pad>) {
+    RefinePad(step);
+  } else if constexpr (std::is_same_v<S, ReIndex>) {
+    RefineReIndex(step);
   } else if constexpr (std::is_same_v<S, RollingBuffer>) {
     if (!placed_.empty()) step.buffer = Pick(placed_);
   } else if constexpr (std::is_same_v<S, SoftwarePipeline>) {
@@ -129,6 +140,22 @@ void StepProposer::RefineLayout(TransformLayout& step) {
   }
   for (size_t d = 0; d < stored; ++d) step.order.push_back(static_cast<int64_t>(d));
   for (size_t d = stored; d > 1; --d) std::swap(step.order[d - 1], step.order[random_.Below(d)]);
+}
+
+void StepProposer::RefinePad(Pad& step) {
+  const Block& block = *nodes_[random_.Below(nodes_.size())];
+  if (block.iters.empty()) return;
+  const IterVar& axis = block.iters[random_.Below(block.iters.size())];
+  step = {block.name, axis.var->name, Factor(AsConstant(axis.domain).value_or(0))};
+}
+
+void StepProposer::RefineReIndex(ReIndex& step) {
+  const Block& block = *nodes_[random_.Below(nodes_.size())];
+  std::vector<Access> accesses = ReadsOf(block);
+  for (const Access& write : WritesOf(block)) accesses.push_back(write);
+  if (accesses.empty()) return;
+  step.block = block.name;
+  step.operand = accesses[random_.Below(accesses.size())].buffer->name;
 }
 
 // A reduction, and more often than not a loop of its own.

@@ -34,6 +34,8 @@ class StepProposer {
   template <typename S>
   void Refine(S& step);
   void RefineLayout(TransformLayout& step);
+  void RefinePad(Pad& step);
+  void RefineReIndex(ReIndex& step);
   void RefineReduction(std::string& block, std::string& loop);
 
   void Fill(std::string& field);
@@ -69,6 +71,7 @@ class StepProposer {
   bool hardware_;
   std::vector<Loop> loops_;
   std::vector<Declared> buffers_;
+  std::vector<Ref<Block>> nodes_;
   std::vector<std::string> blocks_, reductions_, placed_, holders_;
 };
 

@@ -60,6 +60,36 @@ class TraceGrower {
     return false;
   }
 
+  // Copies of all that some block works on, and the block padded: few draws would make them all.
+  bool TakePaddedCopies() {
+    std::vector<Ref<Block>> blocks = BlocksOf(fn_.body);
+    Ref<Block> block = blocks[random_.Below(blocks.size())];
+    for (const Buffer& param : std::vector<Buffer>(fn_.params)) {
+      const std::string& of = param.var->name;
+      std::string name = of + "_c" + std::to_string(trace_.steps.size());
+      Scope scope = random_.OneIn(2) ? Scope::kLocal : Scope::kGlobal;
+      if (random_.OneIn(4)) {
+        Take(ReIndex{block->name, of, scope, name});
+      } else if (Writes(block->body, param.var)) {
+        Take(CacheWrite{block->name, of, scope, name});
+      } else if (Reads(block->body, param.var)) {
+        Take(CacheRead{of, {block->name}, scope, name});
+      }
+    }
+    Expr multiple(random_.Between(2, 5));
+    if (!random_.OneIn(4)) {
+      trace_.sizes.push_back({TileVar("t" + std::to_string(trace_.sizes.size()), 1, 9)});
+      multiple = trace_.sizes.back().var;
+    }
+    size_t first = random_.Below(block->iters.size() + 1);
+    for (size_t i = 0; i < block->iters.size(); ++i) {
+      const IterVar& axis = block->iters[(first + i) % block->iters.size()];
+      if (Take(Pad{block->name, axis.var->name, multiple})) return true;
+    }
+    if (!AsConstant(multiple)) trace_.sizes.pop_back();
+    return false;
+  }
+
   const Trace& trace() const { return trace_; }
 
  private:
@@ -75,6 +105,7 @@ constexpr int kTries = 12;
 bool GrowTowards(size_t wanted, int steps, Random& random, TraceGrower& grower) {
   constexpr int kWantedTries = 24;
   if (StepNames()[wanted] == "tensorize" && random.OneIn(2)) return grower.TakeOuterProduct();
+  if (StepNames()[wanted] == "pad" && random.OneIn(2)) return grower.TakePaddedCopies();
   for (int step = 0; step < steps; ++step) {
     if (!random.OneIn(3) && grower.Grow(kWantedTries, wanted)) return true;
     grower.Grow(kTries);

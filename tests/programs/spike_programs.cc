@@ -169,6 +169,52 @@ compute_at stat out/i.0
 split stat/j [s]
 decompose_reduction stat stat/j.0
 )"},
+    {"matmul, padded to tiles that are laid out apart", RandomMatmul, R"(
+cache_write mm C local C_l
+cache_read A [mm] global A_s
+cache_read B [mm] global B_s
+pad mm i i1
+pad mm j j1
+pad mm k k1
+split mm/i [i1]
+split mm/j [j1]
+split mm/k [k1]
+reorder [mm/i.0, mm/j.0, mm/k.0, mm/k.1, mm/i.1, mm/j.1]
+reverse_compute_at C_l mm/j.0
+compute_at A_s mm/k.0
+compute_at B_s mm/k.0
+storage_align A_s 0 8 4
+swizzle B_s 2 1 2
+decompose_reduction mm mm/k.0
+vectorize mm/j.1
+)"},
+    {"convolution, windows copied out", RandomConv, R"(
+reindex conv X global X_r
+reindex conv W global W_r
+reindex conv Y local Y_r
+split conv/y [i1]
+split conv/o [j1]
+split conv/kx [k1]
+reorder [conv/y.0, conv/o.0, conv/kx.0, conv/y.1, conv/x, conv/c, conv/o.1]
+reverse_compute_at Y_r conv/o.0
+compute_at W_r conv/kx.0
+compute_at X_r conv/kx.0
+swizzle X_r 1 0 2
+)"},
+    {"two readers, the sum inlined",
+     [](Random& random) { return TwoReadersFunction(Extent(random)); },
+     R"(
+cache_read A [sum] global A_s
+split out/i [i1]
+compute_inline sum
+compute_at A_s out/i.0
+)"},
+    {"two readers, the second inlined",
+     [](Random& random) { return TwoReadersFunction(Extent(random)); }, R"(
+split out/i [i1]
+split sum/i [i2, s]
+reverse_compute_inline out
+)"},
     {"two readers of one buffer", [](Random& random) { return TwoReadersFunction(Extent(random)); },
      R"(
 split out/i [i1, i2]
@@ -252,6 +298,32 @@ split B_s/(ax0*ax1) [i1, j1]
 bind B_s/(ax0*ax1).1 threadIdx.y
 bind B_s/(ax0*ax1).2 threadIdx.x
 decompose_reduction mm mm/k.0
+)"},
+    {"matmul on threads, rows of shared memory apart and swizzled", RandomMatmul, R"(
+cache_write mm C local C_l
+cache_read A [mm] shared A_s
+cache_read B [mm] shared B_s
+pad mm k k1
+split mm/i [i1, i2]
+split mm/j [j1, j2]
+split mm/k [k1]
+reorder [mm/i.0, mm/j.0, mm/i.1, mm/j.1, mm/k.0, mm/k.1, mm/i.2, mm/j.2]
+bind mm/i.0 blockIdx.y
+bind mm/j.0 blockIdx.x
+bind mm/i.1 threadIdx.y
+bind mm/j.1 threadIdx.x
+reverse_compute_at C_l mm/j.1
+compute_at A_s mm/k.0
+compute_at B_s mm/k.0
+storage_align A_s 0 32 s
+swizzle B_s 3 2 3
+fuse A_s/ax0 A_s/ax1
+split A_s/(ax0*ax1) [i1, j1]
+bind A_s/(ax0*ax1).1 threadIdx.y
+bind A_s/(ax0*ax1).2 threadIdx.x
+bind B_s/ax0 threadIdx.y
+decompose_reduction mm mm/k.0
+pipeline mm/k.0 2 pipelined_async
 )"},
     {"softmax, partial results for lanes",
      [](Random& random) { return SoftmaxFunction(Extent(random), Extent(random)); }, R"(
