@@ -1,7 +1,10 @@
 #include "schedule/loop_kind.h"
 
+#include <algorithm>
+
 #include "ir/visitor.h"
 #include "schedule/guard.h"
+#include "schedule/prepack.h"
 #include "schedule/reduction_nest.h"
 
 namespace tcc {
@@ -32,6 +35,30 @@ Function WithKind(const Function& fn, const LoopRef& key, ForKind kind) {
   result.body = Replace(fn.body, loop.get(),
                         MakeStmt<For>(loop->var, loop->extent, kind, loop->key, loop->body));
   return result;
+}
+
+bool UsesLoop(const Block& block, const Var& loop) {
+  return std::any_of(block.iters.begin(), block.iters.end(),
+                     [&](const IterVar& iter) { return UsesVar(iter.binding, loop); }) ||
+         std::any_of(block.guards.begin(), block.guards.end(),
+                     [&](const LoopGuard& guard) { return UsesVar(guard.value, loop); });
+}
+
+// A hardware index has one value: what runs under two loops of it can only mean the inner one.
+Status ExpectOneLoopOfAxis(const Function& fn, const Bind& step) {
+  Function bound = WithKind(fn, step.loop, step.kind);
+  for (const Ref<Block>& block : BlocksOf(FindLoop(bound, step.loop)->back())) {
+    std::vector<Ref<For>> loops = LoopsOn(FindBlock(bound, block->name).value());
+    std::erase_if(loops, [&](const Ref<For>& loop) { return loop->for_kind != step.kind; });
+    for (size_t i = 0; i + 1 < loops.size(); ++i) {
+      if (!UsesLoop(*block, loops[i]->var)) continue;
+      return InvalidInput(
+          "bind: block '{}' uses loop '{}' and stands inside loop '{}'; both would "
+          "be {}",
+          block->name, loops[i]->key, loops.back()->key, ToString(step.kind));
+    }
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -78,6 +105,10 @@ StatusOr<Constraints> CheckBind(const Function& fn, const Bind& step) {
   }
   TCC_RETURN_IF_ERROR(CheckSpatial("bind", fn, step.loop));
   Ref<For> loop = LoopAt(FindLoop(fn, step.loop).value());
+  for (const Ref<Block>& block : BlocksOf(loop->body)) {
+    if (!RunsWhenLinked(fn, *block)) continue;
+    return InvalidInput("bind: block '{}' runs when the model is linked, on the host", block->name);
+  }
   for (const Buffer& buffer : DeclaredBuffers(fn)) {
     if (!thread || buffer.scope != Scope::kShared) continue;
     for (const Expr& origin : buffer.window.origin) {
@@ -89,6 +120,7 @@ StatusOr<Constraints> CheckBind(const Function& fn, const Bind& step) {
       }
     }
   }
+  if (step.kind != ForKind::kVthread) TCC_RETURN_IF_ERROR(ExpectOneLoopOfAxis(fn, step));
   return Constraints{};
 }
 

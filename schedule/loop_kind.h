@@ -42,7 +42,8 @@ struct Bind {
 // reduction (Bind to threadIdx too: cross-thread reductions go through RFactor) or an axis that
 // some outputs of a tuple lack (DecomposeTuple); Vectorize of a loop that holds another bound loop
 // or a serial loop's allocation; Bind to a kind that is no hardware index, or of a threadIdx or
-// vthread loop that occurs in the origin of a shared window.
+// vthread loop that occurs in the origin of a shared window; a block that would use a loop of a
+// hardware index inside another loop of the same one; a nest that runs when the model is linked.
 StatusOr<Constraints> CheckParallel(const Function& fn, const Parallel& step);
 StatusOr<Constraints> CheckVectorize(const Function& fn, const Vectorize& step);
 StatusOr<Constraints> CheckUnroll(const Function& fn, const Unroll& step);

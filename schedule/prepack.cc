@@ -1,5 +1,9 @@
 #include "schedule/prepack.h"
 
+#include <algorithm>
+#include <unordered_set>
+
+#include "ir/substitute.h"
 #include "ir/visitor.h"
 #include "schedule/cache.h"
 #include "schedule/placement.h"
@@ -80,6 +84,26 @@ Status ExpectNotPrepacked(const char* step, const Buffer& buffer) {
   if (buffer.scope != Scope::kConstant) return OkStatus();
   return InvalidInput("{}: buffer '{}' is made when the model is linked; its nests stay", step,
                       buffer.var->name);
+}
+
+bool RunsWhenLinked(const Function& fn, const Block& block) {
+  std::unordered_set<Var, VarHash> wanted;
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* allocate = stmt.as<Allocate>();
+    if (allocate && allocate->buffer.scope == Scope::kConstant) wanted.insert(allocate->buffer.var);
+  });
+  auto is_wanted = [&](const Block& candidate) {
+    std::vector<Access> writes = WritesOf(candidate);
+    return std::any_of(writes.begin(), writes.end(),
+                       [&](const Access& write) { return wanted.contains(write.buffer); });
+  };
+  // What they read comes from blocks before them.
+  std::vector<Ref<Block>> blocks = BlocksOf(fn.body);
+  for (size_t b = blocks.size(); b-- > 0;) {
+    if (!is_wanted(*blocks[b])) continue;
+    for (const Access& read : ReadsOf(*blocks[b])) wanted.insert(read.buffer);
+  }
+  return is_wanted(block);
 }
 
 }  // namespace tcc

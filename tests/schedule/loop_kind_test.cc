@@ -112,3 +112,20 @@ TEST_CASE("bind refuses what is no hardware index and threads that move a shared
         "before the buffer is placed");
   CHECK(RefusalOf(mm, staged + "bind mm/i blockIdx.x").empty());
 }
+
+TEST_CASE("loops of one nest do not share a hardware index", "[schedule][loop_kind]") {
+  Function mm = MatmulFunction(4, 5, 6);
+  const std::string why =
+      "bind: block 'mm' uses loop 'mm/i' and stands inside loop 'mm/j'; both would be ";
+  CHECK(RefusalOf(mm, "bind mm/i threadIdx.x\nbind mm/j threadIdx.x") == why + "threadIdx.x");
+  CHECK(RefusalOf(mm, "bind mm/j blockIdx.y\nbind mm/i blockIdx.y") == why + "blockIdx.y");
+  CheckStepResult(mm, "bind mm/i vthread\nbind mm/j vthread");
+  CheckStepResult(mm, "bind mm/i threadIdx.x\nbind mm/j threadIdx.y");
+  // A nest of its own inside a thread loop that it does not use takes the index over.
+  CheckStepResult(mm, R"(
+bind mm/i threadIdx.x
+cache_read B [mm] shared B_s
+compute_at B_s mm/i
+bind B_s/ax1 threadIdx.x
+)");
+}

@@ -107,3 +107,10 @@ TEST_CASE("a copy that constants are computed from is read by nothing that runs 
         "for each");
   CheckStepResult(fn, "prepack u\ncache_read W [u] global W_s\ncache_read W [b] global W_t");
 }
+
+TEST_CASE("what runs when the model is linked is not bound to hardware indices",
+          "[schedule][prepack]") {
+  CHECK(RefusalOf(Scaled(), "prepack u\nbind u/i threadIdx.x") ==
+        "bind: block 'u' runs when the model is linked, on the host");
+  CHECK(RefusalOf(Scaled(), "prepack u\nbind b/i threadIdx.x").empty());
+}
