@@ -1,0 +1,95 @@
+#include "lower/whole_launches.h"
+
+#include <functional>
+
+#include "ir/visitor.h"
+
+namespace tcc {
+namespace {
+
+bool IsSeenByAll(const Buffer& buffer) {
+  return buffer.scope == Scope::kGlobal || buffer.scope == Scope::kConstant;
+}
+
+// The first loop in `stmt`, outermost first, that `wanted` accepts.
+const For* FindInside(const Stmt& stmt, const std::function<bool(const For&)>& wanted) {
+  const For* found = nullptr;
+  PreOrder(stmt, [&](const Stmt& s) {
+    const auto* loop = s.as<For>();
+    if (!found && loop && wanted(*loop)) found = loop;
+  });
+  return found;
+}
+
+bool Writes(const Stmt& stmt, const Var& buffer) {
+  bool found = false;
+  PreOrder(stmt, [&](const Stmt& s) {
+    if (const auto* store = s.as<Store>()) found = found || store->buffer == buffer;
+    if (const auto* copy = s.as<AsyncCopy>()) found = found || copy->destination.buffer == buffer;
+    const auto* reduce = s.as<Reduce>();
+    for (size_t e = 0; reduce && e < reduce->outputs.size(); ++e) {
+      found = found || reduce->outputs[e].buffer == buffer;
+    }
+  });
+  return found;
+}
+
+bool IsHardware(const For& loop) {
+  return IsBlockIdx(loop.for_kind) || IsThreadIdx(loop.for_kind) ||
+         loop.for_kind == ForKind::kVthread;
+}
+
+Status ExpectInsideLaunch(const Allocate& allocate) {
+  const Buffer& buffer = allocate.buffer;
+  if (buffer.scope == Scope::kShared) {
+    const For* block =
+        FindInside(allocate.body, [](const For& f) { return IsBlockIdx(f.for_kind); });
+    if (!block) return OkStatus();
+    return InvalidInput("shared buffer '{}' lives round loop '{}', which is bound to {}",
+                        buffer.var->name, block->key, ToString(block->for_kind));
+  }
+  const For* thread = FindInside(allocate.body, [&](const For& loop) {
+    return IsThreadIdx(loop.for_kind) && Writes(loop.body, buffer.var);
+  });
+  if (!thread || buffer.scope != Scope::kLocal) return OkStatus();
+  return InvalidInput("local buffer '{}' is written by the threads of loop '{}', each its own copy",
+                      buffer.var->name, thread->key);
+}
+
+// Of a nest with hardware indices.
+Status ExpectOwnMemory(const Stmt& nest) {
+  Status status;
+  PreOrder(nest, [&](const Stmt& stmt) {
+    const auto* allocate = stmt.as<Allocate>();
+    if (!status.ok() || !allocate) return;
+    status = ExpectInsideLaunch(*allocate);
+    if (!IsSeenByAll(allocate->buffer)) return;
+    status =
+        InvalidInput("global buffer '{}' lives inside a launch; expected a shared or local one",
+                     allocate->buffer.var->name);
+  });
+  return status;
+}
+
+Status ExpectAtRoot(const Stmt& stmt) {
+  if (const auto* seq = stmt.as<Seq>()) {
+    for (const Stmt& child : seq->stmts) TCC_RETURN_IF_ERROR(ExpectAtRoot(child));
+  } else if (stmt.as<For>() && FindInside(stmt, IsHardware)) {
+    return ExpectOwnMemory(stmt);
+  } else if (const auto* allocate = stmt.as<Allocate>()) {
+    if (!IsSeenByAll(allocate->buffer)) {
+      return InvalidInput("{} buffer '{}' lives round the launches; place it in a loop of one",
+                          ToString(allocate->buffer.scope), allocate->buffer.var->name);
+    }
+    return ExpectAtRoot(allocate->body);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status ExpectWholeLaunches(const Function& fn) {
+  return FindInside(fn.body, IsHardware) ? ExpectAtRoot(fn.body) : OkStatus();
+}
+
+}  // namespace tcc

@@ -1,0 +1,55 @@
+#include "lower/whole_launches.h"
+
+#include <catch2/catch.hpp>
+
+#include "schedule/trace.h"
+#include "tests/programs/spike_programs.h"
+
+using namespace tcc;
+
+namespace {
+
+std::string WhyNotWhole(const std::string& steps) {
+  Trace trace = ParseTrace(steps).value();
+  Function fn = Replay(MatmulFunction(4, 5, 6), trace).value();
+  return Message(ExpectWholeLaunches(fn));
+}
+
+const std::string kAccumulator = R"(
+bind mm/i blockIdx.x
+bind mm/j threadIdx.x
+cache_write mm C local C_l
+)";
+
+}  // namespace
+
+TEST_CASE("launches share only global memory", "[lower][whole_launches]") {
+  CHECK(WhyNotWhole("bind mm/i blockIdx.x\ncache_read A [mm] global A_g").empty());
+  CHECK(WhyNotWhole("bind mm/i blockIdx.x\ncache_read A [mm] shared A_s") ==
+        "shared buffer 'A_s' lives round the launches; place it in a loop of one");
+  CHECK(WhyNotWhole(kAccumulator) ==
+        "local buffer 'C_l' lives round the launches; place it in a loop of one");
+}
+
+TEST_CASE("a thread's own memory is placed inside the thread's loop", "[lower][whole_launches]") {
+  CHECK(WhyNotWhole(kAccumulator + "reverse_compute_at C_l mm/j").empty());
+  CHECK(WhyNotWhole(kAccumulator + "reverse_compute_at C_l mm/i") ==
+        "local buffer 'C_l' is written by the threads of loop 'mm/j', each its own copy");
+}
+
+TEST_CASE("shared memory is placed inside the blocks' loops", "[lower][whole_launches]") {
+  const std::string steps = "bind mm/j blockIdx.x\ncache_read A [mm] shared A_s\n";
+  CHECK(WhyNotWhole(steps + "compute_at A_s mm/j").empty());
+  CHECK(WhyNotWhole(steps + "compute_at A_s mm/i") ==
+        "shared buffer 'A_s' lives round loop 'mm/j', which is bound to blockIdx.x");
+}
+
+TEST_CASE("what lives inside a launch is not global", "[lower][whole_launches]") {
+  CHECK(WhyNotWhole("bind mm/i threadIdx.x\ncache_read A [mm] global A_g\ncompute_at A_g mm/i") ==
+        "global buffer 'A_g' lives inside a launch; expected a shared or local one");
+  CHECK(WhyNotWhole("bind mm/i vthread\ncache_read A [mm] local A_l\ncompute_at A_l mm/i").empty());
+}
+
+TEST_CASE("without hardware indices everything is whole", "[lower][whole_launches]") {
+  CHECK(WhyNotWhole("cache_write mm C local C_l").empty());
+}
