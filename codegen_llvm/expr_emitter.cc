@@ -29,12 +29,20 @@ bool IsNeverNan(Value* value) {
 }
 
 // NaN if either is. One instruction where an operand is a constant, as in relu: x86's max gives its
-// second operand when either is NaN.
+// second operand when either is NaN. Else y, the new operand of a reduction, is the one whose NaN
+// is looked for: the chain of results is the max alone.
 Value* FloatMinMax(llvm::IRBuilderBase& b, bool is_min, Value* x, Value* y) {
   if (IsNeverNan(x)) std::swap(x, y);
-  Value* y_wins = is_min ? b.CreateFCmpOLT(y, x) : b.CreateFCmpOGT(y, x);
-  Value* picked = b.CreateSelect(y_wins, y, x);
-  return IsNeverNan(y) ? picked : b.CreateSelect(b.CreateFCmpUNO(y, y), y, picked);
+  if (IsNeverNan(y)) {
+    Value* y_wins = is_min ? b.CreateFCmpOLT(y, x) : b.CreateFCmpOGT(y, x);
+    return b.CreateSelect(y_wins, y, x);
+  }
+  llvm::IRBuilderBase::FastMathFlagGuard restore(b);
+  llvm::FastMathFlags flags;
+  flags.setNoSignedZeros(true);
+  b.setFastMathFlags(flags);
+  auto id = is_min ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum;
+  return b.CreateBinaryIntrinsic(id, y, x);
 }
 
 }  // namespace

@@ -55,6 +55,9 @@ class ExprEmitter {
   llvm::Value* LoadScalar(const Var& buffer, const Expr& index, llvm::Value* zero_unless);
   // Whether a scalar index lies in the buffer wherever the loops stand, so that no guard is needed.
   bool IsInside(const Var& buffer, const Expr& index) const;
+  // Whether lanes from `first` on may be accessed be they active or not: nobody else sees them. A
+  // masked access would keep the buffer out of registers.
+  bool MayTouchAll(const Var& buffer, const Expr& first, int lanes) const;
   llvm::Value* LoadLanes(const Var& buffer, const Expr& index, llvm::Value* otherwise);
   llvm::Value* LoadSubByte(const Var& buffer, const Expr& index);
   void StoreScalar(const Var& buffer, llvm::Value* index, llvm::Value* value);

@@ -1,6 +1,10 @@
 #include "codegen_llvm/float_algebra.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <numeric>
+#include <vector>
 
 #include "codegen_llvm/llvm_types.h"
 
@@ -12,6 +16,32 @@ namespace {
 
 bool IsDouble(Value* value) {
   return value->getType()->getScalarSizeInBits() == 64;
+}
+
+// Whether the function that is being built is for a CPU with AVX-512.
+bool HasAvx512(llvm::IRBuilderBase& b) {
+  return b.GetInsertBlock()->getParent()->hasFnAttribute("min-legal-vector-width");
+}
+
+// vscalefps of 16, 8 or 4 lanes; all of them, rounded to nearest.
+Value* ScaleVector(llvm::IRBuilderBase& b, Value* x, Value* n) {
+  switch (LanesOf(x)) {
+    case 16:
+      return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                               {x, n, x, b.getInt16(-1), b.getInt32(4)});
+    case 8:
+      return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_256, {},
+                               {x, n, x, b.getInt8(-1)});
+    default:
+      return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_128, {},
+                               {x, n, x, b.getInt8(-1)});
+  }
+}
+
+std::vector<int> Sequence(int first, int count) {
+  std::vector<int> lanes(static_cast<size_t>(count));
+  std::iota(lanes.begin(), lanes.end(), first);
+  return lanes;
 }
 
 }  // namespace
@@ -74,6 +104,19 @@ Nearest NearestInteger(llvm::IRBuilderBase& b, Value* x, double scale) {
 Value* PowerOfTwo(llvm::IRBuilderBase& b, Value* n) {
   Value* biased = b.CreateAdd(n, Int(n, IsDouble(n) ? 1023 : 127));
   return FromBits(b, b.CreateShl(biased, IsDouble(n) ? 52 : 23));
+}
+
+Value* ScaleByPowerOfTwo(llvm::IRBuilderBase& b, Value* x, Value* n) {
+  int lanes = LanesOf(x);
+  if (IsDouble(x) || !HasAvx512(b)) return nullptr;
+  if (lanes == 4 || lanes == 8 || lanes == 16) return ScaleVector(b, x, n);
+  if (lanes != 32) return nullptr;
+  auto half = [&](Value* value, int first) {
+    return b.CreateShuffleVector(value, Sequence(first, 16));
+  };
+  Value* low = ScaleVector(b, half(x, 0), half(n, 0));
+  Value* high = ScaleVector(b, half(x, 16), half(n, 16));
+  return b.CreateShuffleVector(low, high, Sequence(0, 32));
 }
 
 MantissaExponent SplitMantissa(llvm::IRBuilderBase& b, Value* x) {

@@ -36,6 +36,9 @@ struct Nearest {
 Nearest NearestInteger(llvm::IRBuilderBase& b, llvm::Value* x, double scale);
 // 2^n where that is normal; n has f32's or f64's width.
 llvm::Value* PowerOfTwo(llvm::IRBuilderBase& b, llvm::Value* n);
+// x * 2^n, rounded once, in one instruction; n is a whole number as a float, of any size. nullptr
+// where the CPU has none for values like x.
+llvm::Value* ScaleByPowerOfTwo(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* n);
 
 // x = 2^exponent * mantissa with sqrt(1/2) <= mantissa < sqrt(2), for normal x > 0.
 struct MantissaExponent {

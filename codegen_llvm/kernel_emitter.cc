@@ -17,8 +17,19 @@ namespace {
 
 using llvm::Value;
 
-llvm::Function* DeclareKernel(llvm::Module& module, llvm::IRBuilderBase& b,
-                              const std::string& name) {
+// "no-builtins": no pass may turn a loop into a call of memset. Without a wish for 512 bits LLVM
+// would split vectors in two on CPUs that once clocked lower with them. Bodies of parallel loops
+// take these over.
+void SetAttributes(llvm::Function& function, const Target& target) {
+  function.setDoesNotThrow();
+  function.addFnAttr("no-builtins");
+  if (target.vector_bytes < 64) return;
+  function.addFnAttr("prefer-vector-width", "512");
+  function.addFnAttr("min-legal-vector-width", "512");
+}
+
+llvm::Function* DeclareKernel(llvm::Module& module, llvm::IRBuilderBase& b, const std::string& name,
+                              const Target& target) {
   auto* signature =
       llvm::FunctionType::get(b.getInt32Ty(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy()}, false);
   llvm::Function* function =
@@ -29,7 +40,7 @@ llvm::Function* DeclareKernel(llvm::Module& module, llvm::IRBuilderBase& b,
     function->addParamAttr(i, llvm::Attribute::NoAlias);
     function->addParamAttr(i, llvm::Attribute::ReadOnly);
   }
-  function->setDoesNotThrow();
+  SetAttributes(*function, target);
   return function;
 }
 
@@ -64,18 +75,6 @@ void BindShapes(KernelState& state, const Function& fn) {
   }
 }
 
-// "no-builtins": no pass may turn a loop into a call of memset. Without a wish for 512 bits LLVM
-// would split vectors in two on CPUs that once clocked lower with them.
-void SetAttributes(llvm::Module& module, const Target& target) {
-  for (llvm::Function& function : module) {
-    if (function.isDeclaration()) continue;
-    function.addFnAttr("no-builtins");
-    if (target.vector_bytes < 64) continue;
-    function.addFnAttr("prefer-vector-width", "512");
-    function.addFnAttr("min-legal-vector-width", "512");
-  }
-}
-
 void CheckModule(const llvm::Module& module) {
   std::string problems;
   llvm::raw_string_ostream stream(problems);
@@ -93,7 +92,7 @@ std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Funct
   module->setDataLayout(machine.createDataLayout());
 
   llvm::IRBuilder<> b(context);
-  llvm::Function* function = DeclareKernel(*module, b, fn.name);
+  llvm::Function* function = DeclareKernel(*module, b, fn.name, target);
   b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
   KernelState state{.module = *module, .builder = b};
   state.function = function;
@@ -102,7 +101,6 @@ std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Funct
   BindShapes(state, fn);
   StmtEmitter(state).Emit(fn.body);
   b.CreateRet(b.getInt32(TCC_KERNEL_OK));
-  SetAttributes(*module, target);
   CheckModule(*module);
   return module;
 }

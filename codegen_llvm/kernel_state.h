@@ -18,6 +18,8 @@ struct BufferBinding {
   llvm::MDNode* no_alias = nullptr;
   // At least so many elements, whatever the shapes are.
   int64_t elements = 0;
+  // Only the function that is being built reads and writes it: best in registers.
+  bool is_private = false;
 };
 
 // What the emitters of one LLVM function share: where code goes and what names stand for. A

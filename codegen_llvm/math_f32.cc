@@ -12,7 +12,7 @@ using llvm::Value;
 // e^x = 2^n e^r with |r| <= ln(2) / 2; ln(2) in two floats.
 struct ExpParts {
   Value* power;  // e^r
-  Value* n;
+  Nearest n;
 };
 ExpParts ReduceExp(llvm::IRBuilderBase& b, Value* x) {
   constexpr double kHigh = static_cast<float>(kLn2);
@@ -22,13 +22,14 @@ ExpParts ReduceExp(llvm::IRBuilderBase& b, Value* x) {
   Value* p = Polynomial(
       b, r, {5.000000000e-01, 1.666657776e-01, 4.166655615e-02, 8.363174275e-03, 1.392617705e-03});
   Value* power = Fma(b, b.CreateFMul(r, r), p, r);
-  return {b.CreateFAdd(power, Real(x, 1)), n.integer};
+  return {b.CreateFAdd(power, Real(x, 1)), n};
 }
 
 // For -87 < x < 88, where e^x is normal.
 Value* NormalExp(llvm::IRBuilderBase& b, Value* x) {
   ExpParts parts = ReduceExp(b, x);
-  return b.CreateFMul(parts.power, PowerOfTwo(b, parts.n));
+  if (Value* scaled = ScaleByPowerOfTwo(b, parts.power, parts.n.real)) return scaled;
+  return b.CreateFMul(parts.power, PowerOfTwo(b, parts.n.integer));
 }
 
 }  // namespace
@@ -37,8 +38,9 @@ Value* NormalExp(llvm::IRBuilderBase& b, Value* x) {
 // last product rounds, to a subnormal where need be.
 Value* EmitExpF32(llvm::IRBuilderBase& b, Value* x) {
   ExpParts parts = ReduceExp(b, AtLeast(b, AtMost(b, x, 89), -104.5));
-  Value* half = b.CreateAShr(parts.n, 1);
-  Value* rest = b.CreateSub(parts.n, half);
+  if (Value* scaled = ScaleByPowerOfTwo(b, parts.power, parts.n.real)) return scaled;
+  Value* half = b.CreateAShr(parts.n.integer, 1);
+  Value* rest = b.CreateSub(parts.n.integer, half);
   return b.CreateFMul(b.CreateFMul(parts.power, PowerOfTwo(b, half)), PowerOfTwo(b, rest));
 }
 

@@ -92,6 +92,11 @@ bool ExprEmitter::IsInside(const Var& buffer, const Expr& index) const {
   return bounds.low >= 0 && bounds.high < BindingOf(buffer).elements;
 }
 
+bool ExprEmitter::MayTouchAll(const Var& buffer, const Expr& first, int lanes) const {
+  return BindingOf(buffer).is_private && IsInside(buffer, first) &&
+         IsInside(buffer, first + Expr(lanes - 1));
+}
+
 // The address is picked, not the value: one conditional move, and the load may still be folded into
 // the instruction that uses it.
 Value* ExprEmitter::LoadScalar(const Var& buffer, const Expr& index, Value* zero_unless) {
@@ -126,9 +131,10 @@ Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* other
     Value* address = Address(buffer, Emit(first));
     if (reversed && mask) mask = Reversed(b_, mask);
     if (reversed && mask) passthrough = Reversed(b_, passthrough);
-    value = mask ? static_cast<Value*>(
-                       b_.CreateMaskedLoad(type, address, ElementAlign(buffer), mask, passthrough))
-                 : b_.CreateAlignedLoad(type, address, ElementAlign(buffer));
+    bool plain = !mask || MayTouchAll(buffer, first, dtype.lanes());
+    value = plain ? static_cast<Value*>(b_.CreateAlignedLoad(type, address, ElementAlign(buffer)))
+                  : b_.CreateMaskedLoad(type, address, ElementAlign(buffer), mask, passthrough);
+    if (plain && mask && otherwise) value = b_.CreateSelect(mask, value, passthrough);
   } else {
     Value* addresses = Addresses(buffer, index, lanes);
     value = b_.CreateMaskedGather(type, addresses, ElementAlign(buffer), mask, passthrough);
@@ -210,6 +216,11 @@ void ExprEmitter::StoreLanes(const Var& buffer, const Expr& index, Value* value)
     Value* address = Address(buffer, Emit(first));
     if (reversed) value = Reversed(b_, value);
     if (reversed && mask) mask = Reversed(b_, mask);
+    if (mask && MayTouchAll(buffer, first, dtype.lanes())) {
+      Value* old = b_.CreateAlignedLoad(value->getType(), address, ElementAlign(buffer));
+      value = b_.CreateSelect(mask, value, old);
+      mask = nullptr;
+    }
     access =
         mask ? static_cast<Value*>(b_.CreateMaskedStore(value, address, ElementAlign(buffer), mask))
              : b_.CreateAlignedStore(value, address, ElementAlign(buffer));

@@ -71,7 +71,7 @@ llvm::Function* EmitBody(KernelState& outer, const For& loop, llvm::StructType* 
   llvm::Function* function =
       llvm::Function::Create(signature, llvm::Function::InternalLinkage,
                              outer.function->getName() + ".parallel", outer.module);
-  function->setDoesNotThrow();
+  function->addFnAttrs(llvm::AttrBuilder(context, outer.function->getAttributes().getFnAttrs()));
   b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
 
   Value* closure = function->getArg(0);
@@ -92,6 +92,7 @@ llvm::Function* EmitBody(KernelState& outer, const For& loop, llvm::StructType* 
     } else {
       state.buffers[captures[i]] = buffer->second;
       state.buffers[captures[i]].pointer = value;
+      state.buffers[captures[i]].is_private = false;
     }
   }
   StmtEmitter(state).EmitLoop(loop.var, function->getArg(1), function->getArg(2), loop.body);

@@ -190,7 +190,8 @@ void StmtEmitter::EmitAllocate(const Allocate& allocate) {
   llvm::AllocaInst* slot = StackSlot(state_, type);
   llvm::ConstantInt* bytes = b_.getInt64(BytesOf(dtype, *elements));
   b_.CreateLifetimeStart(slot, bytes);
-  state_.buffers[buffer.var.operator->()] = {.pointer = slot, .elements = *elements};
+  state_.buffers[buffer.var.operator->()] = {
+      .pointer = slot, .elements = *elements, .is_private = buffer.scope == Scope::kLocal};
   Emit(allocate.body);
   b_.CreateLifetimeEnd(slot, bytes);
 }

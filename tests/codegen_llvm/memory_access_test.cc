@@ -1,3 +1,4 @@
+#include "codegen_llvm/object_code.h"
 #include "tests/codegen_llvm/kernel_rig.h"
 
 namespace tcc::test {
@@ -38,6 +39,34 @@ TEST_CASE("a masked tail touches no cell behind the buffer", "[codegen_llvm]") {
     std::vector<float> output =
         RunFenced(fn, input, std::vector<float>(count, -1), {count}, Fence::kAtEnd);
     for (int64_t k = 0; k < count; ++k) REQUIRE(output[k] == 2 * input[k]);
+  }
+}
+
+// The accumulators of a softmax over 197 columns lived on the stack for the sake of the last five.
+TEST_CASE("an accumulator with a masked tail stays in registers", "[codegen_llvm]") {
+  constexpr int kColumns = 3 * kLanes + 5;
+  Buffer x = FlatBuffer("X", kFloat32, kColumns);
+  Buffer y = FlatBuffer("Y", kFloat32, kLanes);
+  Buffer sum = FlatBuffer("S", kFloat32, kLanes, Scope::kLocal);
+  Expr all = Lanes(0, kLanes);
+  std::vector<Stmt> stmts = {StoreTo(sum, all, Zeros())};
+  for (int64_t first = 0; first < kColumns; first += kLanes) {
+    Expr index = Lanes(first, kLanes);
+    Expr mask = first + kLanes > kColumns ? index < Splatted(kColumns, kLanes) : Expr();
+    stmts.push_back(StoreTo(sum, all, LoadOf(sum, all) + LoadOf(x, index), mask));
+  }
+  stmts.push_back(StoreTo(y, all, LoadOf(sum, all)));
+  Function fn = LoweredFunction("tail", {x, y}, MakeStmt<Allocate>(sum, SeqOf(stmts)));
+  std::string source = KernelText(fn, NativeTarget(), "source").value();
+  INFO(source);
+  CHECK(source.find("alloca") == std::string::npos);
+  std::vector<float> input = RandomFloats(kColumns, 3);
+  std::vector<float> output =
+      RunFenced(fn, input, std::vector<float>(kLanes, -1), {}, Fence::kAtEnd);
+  for (int lane = 0; lane < kLanes; ++lane) {
+    float wanted = 0;
+    for (int k = lane; k < kColumns; k += kLanes) wanted += input[k];
+    CHECK(output[lane] == wanted);
   }
 }
 
