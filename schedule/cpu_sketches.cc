@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/visitor.h"
 #include "schedule/attention_sketch.h"
 #include "schedule/block_pattern.h"
 #include "schedule/constant_panels.h"
@@ -31,12 +32,34 @@ SketchState Prepacked(const SketchState& state, const Block& block) {
 // Which axis varies slower while tiles are computed one after another.
 enum class TileOrder { kColumnsOutside, kRowsOutside };
 
+// More taps than this are a loop: unrolled, each is an instruction for every row of a tile.
+constexpr int64_t kMostTaps = 32;
+
+// A window with a filter, or none, for each column: no operand serves several columns, so that
+// registers gain nothing by more than one vector of them. What neighbouring rows share is read once
+// where the taps are unrolled.
+bool IsColumnwise(const Block& block, size_t column) {
+  int64_t taps = 1;
+  for (size_t r : ItersOf(block, IterKind::kReduce))
+    taps *= std::min(ExtentOf(block, r), kMostTaps);
+  bool all = taps <= kMostTaps;
+  for (const Access& read : ReadsOf(block)) {
+    all = all && std::any_of(read.indices.begin(), read.indices.end(), [&](const Expr& index) {
+            return UsesVar(index, block.iters[column].var);
+          });
+  }
+  return all;
+}
+
 // A reduction by register tiles: `rows` of one axis times `registers` vectors of another stay in
 // registers through the whole reduction.
 //
 //   parallel (columns.0, others, rows.0) { columns.1 { rows.1 {
 //     r...  rows.2 columns.2 columns.3: tile += ...
 //     the consumer, or the write-back, of the tile } } }
+//
+// The reduction of columnwise windows is unrolled, its last loop inside rows.2; its first and last
+// tiles of rows, which have padding, are code of their own.
 class RegisterTiled {
  public:
   RegisterTiled(const SketchState& state, const Block& block, const Target& target, TileOrder order)
@@ -52,14 +75,17 @@ class RegisterTiled {
     for (size_t s = 0; s < spatial_.size(); ++s) {
       if (s != columns_ && Extent(s) > 1) rows_ = s;
     }
+    columnwise_ = rows_ && IsColumnwise(block, spatial_[columns_]);
   }
 
   SketchState Build() && {
     DType dtype = WritesOf(block_)[0].buffer.dtype();
     ResultReader reader = KeepResultLocal(state_, block_);
-    tile_ = ChooseRegisterTile(rows_ ? Extent(*rows_) : 1, Extent(columns_), target_, dtype);
+    int64_t rows = rows_ ? Extent(*rows_) : 1;
+    tile_ = columnwise_ ? ChooseWindowTile(rows, Extent(columns_), target_, dtype)
+                        : ChooseRegisterTile(rows, Extent(columns_), target_, dtype);
     SplitColumns(dtype);
-    PackConstants();
+    if (!columnwise_) PackConstants();
     if (rows_) SplitRows();
 
     std::vector<LoopRef> order = OuterLoops();
@@ -69,6 +95,8 @@ class RegisterTiled {
     order.insert(order.end(), middle.begin(), middle.end());
     order.insert(order.end(), reduce.begin(), reduce.end());
     if (rows_) order.push_back(LevelKey(Key(*rows_), 2));
+    // The first loop of the reduction stays outside, where it is decomposed.
+    if (columnwise_ && reduce.size() > 1) std::swap(order[order.size() - 2], order.back());
     order.push_back(LevelKey(Key(columns_), 2));
     order.push_back(LevelKey(Key(columns_), 3));
     state_.Do(Reorder{order});
@@ -86,6 +114,10 @@ class RegisterTiled {
     state_.Do(Split{columns, {lanes_}});
     state_.Do(Unroll{LevelKey(columns, 0)});
     state_.Do(Vectorize{LevelKey(columns, 1)});
+    if (columnwise_) {
+      for (const LoopRef& loop : reduce) state_.Do(Unroll{loop});
+      state_.Do(Partition{LevelKey(Key(*rows_), 1)});
+    }
     RunInParallel(state_, block_, outer);
     return std::move(state_);
   }
@@ -152,6 +184,7 @@ class RegisterTiled {
   std::vector<size_t> spatial_, reduce_;  // of the block's iteration variables
   size_t columns_ = 0;                    // into spatial_: the axis of the vectors
   std::optional<size_t> rows_;            // into spatial_
+  bool columnwise_ = false;
   RegisterTile tile_;
   Expr registers_, lanes_;
 };

@@ -8,6 +8,18 @@
 namespace tcc {
 namespace {
 
+constexpr int64_t kWindowRows = 8;
+
+// The largest number from `most` down to half of it that divides `extent`, else what evens out the
+// tail.
+int64_t EvenPart(int64_t extent, int64_t most) {
+  if (extent <= most) return std::max<int64_t>(extent, 1);
+  for (int64_t part = most; 2 * part >= most; --part) {
+    if (extent % part == 0) return part;
+  }
+  return CeilDivision(extent, CeilDivision(extent, most));
+}
+
 // Registers of the tile's columns and their lanes, for vectors of at most `most` lanes.
 RegisterTile ChooseColumns(int64_t columns, int64_t most) {
   for (int64_t lanes = most; lanes * 4 >= most && lanes >= 2; lanes /= 2) {
@@ -40,13 +52,17 @@ RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& tar
   RegisterTile tile = ChooseColumns(columns, widest);
   int64_t most =
       std::max<int64_t>((target.vector_registers - tile.registers - 1) / tile.registers, 1);
-  tile.rows = std::max<int64_t>(rows, 1);
-  if (rows <= most) return tile;
-  for (int64_t candidate = most; 2 * candidate >= most; --candidate) {
-    tile.rows = candidate;
-    if (rows % candidate == 0) return tile;
+  tile.rows = EvenPart(rows, most);
+  return tile;
+}
+
+RegisterTile ChooseWindowTile(int64_t rows, int64_t columns, const Target& target, DType dtype) {
+  int64_t widest = std::max<int64_t>(target.vector_bytes / std::max(dtype.bytes(), 1), 1);
+  RegisterTile tile{EvenPart(rows, kWindowRows), 1,
+                    std::min(std::max<int64_t>(columns, 1), widest)};
+  for (int64_t lanes = widest; lanes * 4 >= widest && lanes >= 2; lanes /= 2) {
+    if (columns % lanes == 0) return {tile.rows, 1, lanes};
   }
-  tile.rows = CeilDivision(rows, CeilDivision(rows, most));
   return tile;
 }
 

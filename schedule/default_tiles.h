@@ -25,6 +25,10 @@ struct RegisterTile {
 // Sizes that divide are preferred; else tails are evened out.
 RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& target, DType dtype);
 
+// A tile of one vector for windows that have a filter for each column: as many rows as divide
+// theirs, at most 8, so that filter and rows in reach stay in registers with them.
+RegisterTile ChooseWindowTile(int64_t rows, int64_t columns, const Target& target, DType dtype);
+
 // Lanes of the vectorized loop of a map of this extent.
 int64_t MapLanes(int64_t extent, const Target& target);
 

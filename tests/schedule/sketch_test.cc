@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "tests/programs/point_check.h"
@@ -33,6 +34,36 @@ Function WithConstants(Function fn) {
   return fn;
 }
 
+// A filter for each channel, with padding.
+Function DepthwiseFunction() {
+  return ParseFunction(R"(
+fn depthwise(X: f32[4, 9, 6], W: f32[3, 3, 6], Y: f32[4, 9, 6]) tensor {
+  for y in 0..4 @dw/y { for x in 0..9 @dw/x { for c in 0..6 @dw/c {
+    for ky in 0..3 @dw/ky { for kx in 0..3 @dw/kx {
+      block dw(y: spatial 4 = y, x: spatial 9 = x, c: spatial 6 = c,
+               ky: reduce 3 = ky, kx: reduce 3 = kx)
+          where (1 <= y + ky && y + ky < 5 && 1 <= x + kx && x + kx < 10) {
+        reduce sum_f32 init (Y[y, x, c]) with (X[y + ky - 1, x + kx - 1, c] * W[ky, kx, c])
+      }
+    } }
+  } } }
+})")
+      .value();
+}
+
+// One reduction loop, and no filter.
+Function PoolFunction() {
+  return ParseFunction(R"(
+fn pool(X: f32[19, 5], Y: f32[9, 5]) tensor {
+  for x in 0..9 @max/x { for c in 0..5 @max/c { for k in 0..3 @max/k {
+    block max(x: spatial 9 = x, c: spatial 5 = c, k: reduce 3 = k) {
+      reduce max_f32 init (Y[x, c]) with (X[x * 2 + k, c])
+    }
+  } } }
+})")
+      .value();
+}
+
 std::vector<Case> Cases() {
   ConvShape conv;
   conv.height = 7;
@@ -51,6 +82,8 @@ std::vector<Case> Cases() {
           {"matmul of one row", MatmulFunction(1, 13, 9)},
           {"convolution", ConvFunction(conv)},
           {"strided convolution", ConvFunction(strided)},
+          {"depthwise convolution", DepthwiseFunction()},
+          {"maximum pooling", PoolFunction()},
           {"softmax", SoftmaxFunction(5, 13)},
           {"two readers", TwoReadersFunction(9)},
           {"empty reduction", EmptyReductionFunction(3)}};
@@ -98,6 +131,20 @@ TEST_CASE("a CPU sketch packs the constants that a register tile reads", "[sched
       for (const Step& step : sketch.trace.steps) packed += std::holds_alternative<Prepack>(step);
       CHECK(packed == (constant ? 1 : 0));
     }
+  }
+}
+
+TEST_CASE("a CPU sketch unrolls windows that have a filter for each channel",
+          "[schedule][sketch]") {
+  for (const Sketch& sketch : GenerateSketches(DepthwiseFunction(), Cpu())) {
+    Function fn = ProgramOfSketch(DepthwiseFunction(), sketch).fn;
+    for (const char* taps : {"dw/ky", "dw/kx"}) {
+      CHECK(LoopAt(FindLoop(fn, taps).value())->for_kind == ForKind::kUnrolled);
+    }
+  }
+  for (const Sketch& sketch : GenerateSketches(ConvFunction({}), Cpu())) {
+    for (const Step& step : sketch.trace.steps)
+      CHECK_FALSE(std::holds_alternative<Partition>(step));
   }
 }
 
