@@ -1,5 +1,7 @@
 // oneDNN: matrix products, convolutions, softmax; weights in the layout that it picks.
 
+#include <bit>
+
 #include "bench/onednn_library.h"
 #include "bench/peers.h"
 #include "ir/support/check.h"
@@ -26,7 +28,7 @@ class Builder {
 
   // The library's own memory without `data`.
   void* Memory(const void* description, const Tensor* data) const {
-    void* own = reinterpret_cast<void*>(~uintptr_t{0});
+    void* own = std::bit_cast<void*>(~uintptr_t{0});
     void* memory = nullptr;
     Expect(lib_.memory_create(&memory, description, engine_,
                               data ? const_cast<uint8_t*>(data->bytes.data()) : own));

@@ -1,7 +1,8 @@
 // OpenBLAS: single precision matrix products.
 
 #include <dlfcn.h>
-#include <stdlib.h>
+
+#include <cstdlib>
 
 #include "bench/peers.h"
 
