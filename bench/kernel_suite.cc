@@ -21,13 +21,51 @@ constexpr BenchKernel kTraces[] = {
     {"softmax_2364x197", K::kSoftmax, 2364, 197},
 };
 
+// Shapes of networks: ResNet-50, ViT, BERT, LLaMA; MobileNet-v2 (reference: cpu_perf, 3 and 4).
+constexpr BenchKernel kGemms[] = {
+    {"gemm_256x256x256", K::kGemm, 256, 256, 256},
+    {"gemm_512x512x512", K::kGemm, 512, 512, 512},
+    {"gemm_3136x64x64", K::kGemm, 3136, 64, 64},
+    {"gemm_784x128x512", K::kGemm, 784, 128, 512},
+    {"gemm_196x3072x768", K::kGemm, 196, 3072, 768},
+    {"gemm_196x768x3072", K::kGemm, 196, 768, 3072},
+    {"gemm_128x768x3072", K::kGemm, 128, 768, 3072},
+    {"gemm_100x4096x4096", K::kGemm, 100, 4096, 4096},
+};
+constexpr BenchKernel kConvolutions[] = {
+    {"conv1x1_64_256_56", K::kConvolution, 0, 0, 0, 56, 64, 256, 1},
+    {"conv3x3_128_28", K::kConvolution, 0, 0, 0, 28, 128, 128, 3},
+    {"conv3x3_512_7", K::kConvolution, 0, 0, 0, 7, 512, 512, 3},
+    {"conv1x1_2048_512_7", K::kConvolution, 0, 0, 0, 7, 2048, 512, 1},
+    {"conv1x1_16_96_112", K::kConvolution, 0, 0, 0, 112, 16, 96, 1},
+    {"conv1x1_96_24_56", K::kConvolution, 0, 0, 0, 56, 96, 24, 1},
+    {"conv1x1_24_144_56", K::kConvolution, 0, 0, 0, 56, 24, 144, 1},
+    {"conv1x1_144_24_56", K::kConvolution, 0, 0, 0, 56, 144, 24, 1},
+    {"conv1x1_96_576_14", K::kConvolution, 0, 0, 0, 14, 96, 576, 1},
+    {"conv1x1_576_96_14", K::kConvolution, 0, 0, 0, 14, 576, 96, 1},
+    {"conv1x1_160_960_7", K::kConvolution, 0, 0, 0, 7, 160, 960, 1},
+    {"conv1x1_320_1280_7", K::kConvolution, 0, 0, 0, 7, 320, 1280, 1},
+};
+constexpr BenchKernel kDepthwise[] = {
+    {"depthwise3x3_32_112", K::kDepthwise, 0, 0, 0, 112, 32, 32, 3},
+    {"depthwise3x3_192_28", K::kDepthwise, 0, 0, 0, 28, 192, 192, 3},
+    {"depthwise3x3_384_14", K::kDepthwise, 0, 0, 0, 14, 384, 384, 3},
+    {"depthwise3x3_576_14", K::kDepthwise, 0, 0, 0, 14, 576, 576, 3},
+    {"depthwise3x3_960_7", K::kDepthwise, 0, 0, 0, 7, 960, 960, 3},
+};
+constexpr BenchKernel kSoftmax[] = {
+    {"softmax_1536x128", K::kSoftmax, 1536, 128},
+    {"softmax_3200x100", K::kSoftmax, 3200, 100},
+};
+
 struct SuiteRow {
   std::string_view name;
   std::span<const BenchKernel> kernels;
 };
 
 constexpr SuiteRow kSuites[] = {
-    {"traces", kTraces},
+    {"traces", kTraces},       {"gemm", kGemms},      {"conv", kConvolutions},
+    {"depthwise", kDepthwise}, {"softmax", kSoftmax},
 };
 
 std::string GemmText(const BenchKernel& kernel) {
@@ -131,7 +169,7 @@ std::span<const BenchKernel> KernelSuite(std::string_view name) {
 }
 
 std::string_view KernelSuiteNames() {
-  return "traces";
+  return "traces, gemm, conv, depthwise, softmax";
 }
 
 Function TensorFunction(const BenchKernel& kernel) {

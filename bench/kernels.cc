@@ -43,18 +43,18 @@ StatusOr<Schedule> ReadSchedule(const std::string& path) {
   return schedule;
 }
 
-// What the options say `fn` is to run as.
+// What the options say `fn` is to run as: a trace where the suite has them, else the first sketch.
 StatusOr<Schedule> ScheduleFor(const Function& fn, const KernelsOptions& options) {
-  if (!options.sketch) {
-    return ReadSchedule(options.trace.empty() ? options.traces + "/" + fn.name + ".trace"
-                                              : options.trace);
-  }
+  if (!options.trace.empty()) return ReadSchedule(options.trace);
+  bool has_traces = options.suite == "traces";
+  if (has_traces && !options.sketch) return ReadSchedule(options.traces + "/" + fn.name + ".trace");
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget("native"));
   std::vector<Sketch> sketches = GenerateSketches(fn, target);
-  if (*options.sketch >= sketches.size()) {
+  size_t number = options.sketch.value_or(0);
+  if (number >= sketches.size()) {
     return UsageError("{} has {} sketches", fn.name, sketches.size());
   }
-  const Sketch& sketch = sketches[*options.sketch];
+  const Sketch& sketch = sketches[number];
   return Schedule{sketch.trace, sketch.start, 0};
 }
 
@@ -122,7 +122,7 @@ Status ExpectPeers(const KernelsOptions& options) {
 Status RunKernels(const KernelsOptions& options) {
   std::span<const BenchKernel> suite = KernelSuite(options.suite);
   if (suite.empty()) {
-    return UsageError("no suite '{}'; there is {}", options.suite, KernelSuiteNames());
+    return UsageError("no suite '{}'; there are {}", options.suite, KernelSuiteNames());
   }
   if (!options.trace.empty() && options.kernel.empty()) {
     return UsageError("--trace needs --kernel");
@@ -151,11 +151,11 @@ Status RunKernels(const KernelsOptions& options) {
 
 BenchAction DeclareKernels(CLI::App& app) {
   auto options = std::make_shared<KernelsOptions>();
-  app.add_option("--suite", options->suite, "Which kernels: traces");
+  app.add_option("--suite", options->suite, "Which kernels: " + std::string(KernelSuiteNames()));
   app.add_option("--kernel", options->kernel, "Only this one of the suite");
-  app.add_option("--traces", options->traces, "Folder of the schedules, NAME.trace for NAME");
+  app.add_option("--traces", options->traces, "Folder of the schedules of suite traces");
   app.add_option("--trace", options->trace, "A schedule to try on --kernel");
-  app.add_option("--sketch", options->sketch, "The start point of sketch N instead of a trace");
+  app.add_option("--sketch", options->sketch, "The start point of sketch N: 0 without a trace");
   app.add_option("--stage", options->stage,
                  "Measure nothing; print the kernels at a stage: schedule, lowered, source, asm");
   app.add_option("--threads", options->threads, "Numbers of threads: 1,2")->delimiter(',');
