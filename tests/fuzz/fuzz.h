@@ -39,6 +39,7 @@ FuzzResult FuzzGpuSchedule(const FuzzOptions& options);
 FuzzResult FuzzInput(const FuzzOptions& options);
 FuzzResult FuzzLegality(const FuzzOptions& options);
 FuzzResult FuzzModel(const FuzzOptions& options);
+FuzzResult FuzzPlanted(const FuzzOptions& options);
 FuzzResult FuzzSchedule(const FuzzOptions& options);
 FuzzResult FuzzText(const FuzzOptions& options);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds what `tcc-fuzz model --emit DIR` wrote against ONNX Runtime.
+"""Holds what `tcc-fuzz model --emit DIR` or `tcc-fuzz schedule --emit DIR` wrote against ONNX Runtime.
 
 usage: judge_models.py DIR      (needs numpy and onnxruntime: build/venv/bin/python)
 

@@ -202,11 +202,28 @@ bool IsTrulyIllegal(const Program& program, const Decisions& decisions) {
                              [](const NestFacts& nest) { return nest.vthreads > kMaxVthreads; });
 }
 
+// Whether what a thread keeps in local buffers, counted in the lowered function, is more than all
+// its registers, or a block's.
+bool OverflowsRegisters(const Program& program, const Decisions& decisions) {
+  StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kMarked);
+  if (!point.ok()) return false;
+  const Target& target = program.target;
+  return std::any_of(point->marked.begin(), point->marked.end(), [&](const NestFacts& nest) {
+    if (target.kind == TargetKind::kCpu) {
+      return nest.local_bytes > int64_t{target.vector_registers} * target.vector_bytes;
+    }
+    int64_t registers = nest.local_bytes / 4;
+    return registers > Target::kMaxRegisters || registers * nest.threads() > Target::kRegisterFile;
+  });
+}
+
 void CountBroken(const Program& program, const SearchSpace& space, const Point& point,
                  Histogram& histogram) {
   Decisions decisions = space.ToDecisions(point);
   const Constraint* first = space.FirstBroken(point);
-  bool illegal = IsTrulyIllegal(program, decisions);
+  bool registers = first->why.find("registers") != std::string::npos;
+  bool illegal =
+      IsTrulyIllegal(program, decisions) || (registers && OverflowsRegisters(program, decisions));
   bool estimate = !illegal && IsEstimate(*first);
   ++histogram[illegal    ? "broken: truly illegal"
               : estimate ? "broken: by the estimate of registers or caches alone"
@@ -231,35 +248,44 @@ std::optional<Point> BrokenPoint(const SearchSpace& space, Random& random) {
   return std::nullopt;
 }
 
-// Whether the program had a legal point.
-StatusOr<bool> CheckProgram(const Program& program, Random& random, Histogram& histogram) {
+struct Found {
+  bool legal = false;
+  bool broken = false;
+};
+
+StatusOr<Found> CheckProgram(const Program& program, Random& random, Histogram& histogram) {
   TCC_RETURN_IF_ERROR(CheckFormulas(program, random, histogram));
   TCC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(program.symbolic));
   std::optional<Point> legal = space.Sample(random);
   std::optional<Point> broken = BrokenPoint(space, random);
-  ++histogram[legal ? "programs with a legal point" : "programs without a legal point"];
-  ++histogram[broken ? "programs with a broken point" : "programs without a broken point"];
   if (broken) CountBroken(program, space, *broken, histogram);
-  if (!legal) return false;
-  ++histogram["legal points for " + program.target.name];
-  TCC_RETURN_IF_ERROR(CheckLegal(program, space, *legal, histogram));
-  return true;
+  if (legal) {
+    ++histogram["legal points for " + program.target.name];
+    TCC_RETURN_IF_ERROR(CheckLegal(program, space, *legal, histogram));
+  }
+  return Found{legal.has_value(), broken.has_value()};
 }
 
-// Even seeds go through the built-in networks' sketches in turn.
+// Even seeds go through the built-in networks' sketches in turn; then random programs until there
+// was a legal point and one that is broken.
 Status CheckPointOf(uint64_t seed, Histogram& histogram) {
+  constexpr int kMaxPrograms = 50;
   Random random(seed);
+  Found found;
   if (seed % 2 == 0) {
     const std::vector<Program>& programs = ZooPrograms();
-    return CheckProgram(programs[seed / 2 % programs.size()], random, histogram).status();
+    TCC_ASSIGN_OR_RETURN(found,
+                         CheckProgram(programs[seed / 2 % programs.size()], random, histogram));
   }
-  for (int tries = 0; tries < 50; ++tries) {
+  for (int tries = 0; tries < kMaxPrograms && !(found.legal && found.broken); ++tries) {
     TCC_ASSIGN_OR_RETURN(Program program, RandomProgram(random));
     if (program.symbolic.trace.sizes.empty()) continue;
-    TCC_ASSIGN_OR_RETURN(bool legal, CheckProgram(program, random, histogram));
-    if (legal) return OkStatus();
+    TCC_ASSIGN_OR_RETURN(Found now, CheckProgram(program, random, histogram));
+    found = {found.legal || now.legal, found.broken || now.broken};
   }
-  return absl::InternalError("no program of fifty had a legal point");
+  if (found.legal && found.broken) return OkStatus();
+  return absl::InternalError(fmt::format("no program of {} had a {} point", kMaxPrograms,
+                                         found.legal ? "broken" : "legal"));
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ constexpr Subcommand kSubcommands[] = {
     {"legality", FuzzLegality,
      "points that satisfy the constraints lower, fit and compile; those that do not do not"},
     {"model", FuzzModel, "random models: machine code, interpreter and graph passes agree"},
+    {"planted", FuzzPlanted, "known mistakes, planted into right programs, are found"},
     {"schedule", FuzzSchedule,
      "symbolic programs: Substitute, Replay, interpreter and machine code agree"},
     {"text", FuzzText, "functions print, parse back and keep their key; broken texts are refused"},

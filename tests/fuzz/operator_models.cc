@@ -44,33 +44,33 @@ ModelValue Result(const std::vector<int64_t>& shape) {
   return {.name = "", .shape = shape};
 }
 
+// Rows, columns and depth of a product, sometimes such that whole outer products of 8 by 16 fit.
+std::vector<int64_t> ProductExtents(Random& random) {
+  if (!random.OneIn(3)) return Extents(random, 3, kMaxWork);
+  std::vector<int64_t> extents = {random.OneIn(2) ? 64 : 224, 64};
+  extents.push_back(Extents(random, 1, kMaxWork / (extents[0] * extents[1]))[0]);
+  return extents;
+}
+
 void AddMatMul(ModelBuilder& model) {
-  bool batched = model.random.OneIn(3);
-  std::vector<int64_t> e = Extents(model.random, batched ? 4 : 3, kMaxWork);
-  std::vector<int64_t> a = {e[0], e[1]}, b = {e[1], e[2]}, c = {e[0], e[2]};
-  if (batched) {
-    for (std::vector<int64_t>* shape : {&a, &b, &c}) shape->insert(shape->begin(), e[3]);
+  std::vector<int64_t> e = ProductExtents(model.random);
+  std::vector<int64_t> a = {e[0], e[2]}, b = {e[2], e[1]}, c = {e[0], e[1]};
+  if (model.random.OneIn(3)) {
+    int64_t batch = Extents(model.random, 1, kMaxWork / (e[0] * e[1] * e[2]))[0];
+    for (std::vector<int64_t>* shape : {&a, &b, &c}) shape->insert(shape->begin(), batch);
   }
   ModelValue left = Input(model, a);
   model.Add("MatMul", {left.name, Operand(model, b).name}, Result(c));
 }
 
-// Extents that whole outer products of 8 by 16 fit into.
-void AddAlignedMatMul(ModelBuilder& model) {
-  int64_t rows = model.random.OneIn(2) ? 64 : 224;
-  int64_t depth = Extents(model.random, 1, kMaxWork / (rows * 64))[0];
-  ModelValue left = Input(model, {rows, depth});
-  model.Add("MatMul", {left.name, Operand(model, {depth, 64}).name}, Result({rows, 64}));
-}
-
 void AddGemm(ModelBuilder& model) {
-  std::vector<int64_t> e = Extents(model.random, 3, kMaxWork);
+  std::vector<int64_t> e = ProductExtents(model.random);
   bool turn_a = model.random.OneIn(2), turn_b = model.random.OneIn(2);
-  ModelValue a = Input(model, turn_a ? std::vector{e[1], e[0]} : std::vector{e[0], e[1]});
-  ModelValue b = Operand(model, turn_b ? std::vector{e[2], e[1]} : std::vector{e[1], e[2]});
+  ModelValue a = Input(model, turn_a ? std::vector{e[2], e[0]} : std::vector{e[0], e[2]});
+  ModelValue b = Operand(model, turn_b ? std::vector{e[1], e[2]} : std::vector{e[2], e[1]});
   std::vector<std::string> inputs = {a.name, b.name};
-  if (model.random.OneIn(2)) inputs.push_back(Operand(model, {e[2]}).name);
-  model.Add("Gemm", inputs, Result({e[0], e[2]}),
+  if (model.random.OneIn(2)) inputs.push_back(Operand(model, {e[1]}).name);
+  model.Add("Gemm", inputs, Result({e[0], e[1]}),
             {IntAttr("transA", turn_a ? 1 : 0), IntAttr("transB", turn_b ? 1 : 0)});
 }
 
@@ -143,6 +143,15 @@ void AddConv(ModelBuilder& model, size_t dims, int64_t stride, int64_t dilation,
   std::vector<int64_t> extents(e.begin() + 2, e.end());
   Shrink(windows, extents);
   int64_t inputs = e[0], outputs = e[1], groups = 1;
+  if (kind == Channels::kAll && random.OneIn(6)) {
+    // Whole outer products of 8 columns by 16 channels.
+    std::fill(windows.begins.begin(), windows.begins.end(), 0);
+    std::fill(windows.ends.begin(), windows.ends.end(), 0);
+    extents.assign(dims, dims == 2 ? 3 : 1);
+    extents.back() = outputs = 64;
+    inputs = random.Between(1, 3);
+    std::fill(windows.kernel.begin(), windows.kernel.end(), 1);
+  }
   if (kind == Channels::kGroups) {
     inputs = std::min<int64_t>(inputs, 7);
     outputs = std::min<int64_t>(outputs, 7);
@@ -333,27 +342,16 @@ void AddGatherElements(ModelBuilder& model) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {"matmul", AddMatMul},
-    {"matmul64", AddAlignedMatMul},
-    {"gemm", AddGemm},
-    {"conv1d", AddPlainConv<1>},
-    {"conv2d", AddPlainConv<2>},
-    {"conv3d", AddPlainConv<3>},
-    {"strided", AddStridedConv},
-    {"dilated", AddDilatedConv},
-    {"grouped", AddGroupedConv},
-    {"depthwise", AddDepthwiseConv},
-    {"transposed", AddConvTranspose},
-    {"max_pool", AddMaxPool},
-    {"avg_pool", AddAveragePool},
-    {"softmax", AddSoftmax},
-    {"layer_norm", AddLayerNorm},
-    {"inst_norm", AddInstanceNorm},
-    {"reduction", AddReduction},
-    {"arg_max", AddArgMax},
-    {"transpose", AddTranspose},
-    {"gather", AddGather},
-    {"gather_el", AddGatherElements},
+    {"matmul", AddMatMul},           {"gemm", AddGemm},
+    {"conv1d", AddPlainConv<1>},     {"conv2d", AddPlainConv<2>},
+    {"conv3d", AddPlainConv<3>},     {"strided", AddStridedConv},
+    {"dilated", AddDilatedConv},     {"grouped", AddGroupedConv},
+    {"depthwise", AddDepthwiseConv}, {"transposed", AddConvTranspose},
+    {"max_pool", AddMaxPool},        {"avg_pool", AddAveragePool},
+    {"softmax", AddSoftmax},         {"layer_norm", AddLayerNorm},
+    {"inst_norm", AddInstanceNorm},  {"reduction", AddReduction},
+    {"arg_max", AddArgMax},          {"transpose", AddTranspose},
+    {"gather", AddGather},           {"gather_el", AddGatherElements},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "ir/simplify.h"
 #include "lower/interpret_graph.h"
 #include "lower/pipeline.h"
+#include "lower/whole_launches.h"
 #include "schedule/schedule.h"
 #include "schedule/sketch.h"
 #include "tests/fuzz/operator_tasks.h"
@@ -63,7 +64,7 @@ StatusOr<Subject> AnySubject(size_t op, Random& random) {
   return subject;
 }
 
-ScheduledFunction Schedule(const Subject& subject, const OperatorPoint& point, Random& random) {
+ScheduledFunction ScheduleFor(const Subject& subject, const OperatorPoint& point, Random& random) {
   ScheduledFunction scheduled{.name = OperatorNames()[point.op], .fn = subject.fn, .trace = {}};
   bool gpu = point.source == ScheduleSource::kGpuSketch;
   if (gpu || point.source == ScheduleSource::kCpuSketch) {
@@ -107,15 +108,33 @@ Status Emit(const std::string& folder, const Subject& subject, const Trace& trac
   TCC_ASSIGN_OR_RETURN(Function lowered, RunPipeline(Simplify(replayed)));
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, RunScheduled(subject, lowered, compile));
   TCC_RETURN_IF_ERROR(WriteCase(folder, subject.tasks.model, outputs));
-  std::ofstream(folder + "/schedule.txt") << Print(tcc::Schedule{trace, decisions});
+  std::ofstream(folder + "/schedule.txt") << Print(Schedule{trace, decisions});
   return OkStatus();
 }
 
+bool IsOfSteps(const OperatorPoint& point) {
+  return point.source == ScheduleSource::kSteps || point.source == ScheduleSource::kThreadedSteps;
+}
+
+// Whether the schedule is one that was asked for.
+bool HoldsWanted(const OperatorPoint& point, const Trace& trace) {
+  bool never = !WhyNever(OperatorNames()[point.op], StepNames()[point.wanted]).empty();
+  return never || !IsOfSteps(point) || Contains(trace, point.wanted);
+}
+
 // Whether the point was checked.
-StatusOr<bool> CheckSubject(const OperatorPoint& point, const Subject& subject, Random& random,
+StatusOr<bool> CheckSubject(const OperatorPoint& point, const Subject& subject,
+                            const ScheduledFunction& scheduled, Random& random,
                             Histogram& histogram) {
-  ScheduledFunction scheduled = Schedule(subject, point, random);
   StatusOr<SymbolicProgram> program = Instantiate(scheduled.fn, scheduled.trace);
+  Status whole = program.ok() ? ExpectWholeLaunches(program->fn) : OkStatus();
+  if (!whole.ok() && point.source == ScheduleSource::kGpuSketch) {
+    return Annotate(whole, scheduled.name);
+  }
+  if (!whole.ok()) {
+    ++histogram["another draw: threads' own memory lives round their loops"];
+    return false;
+  }
   bool compile = program.ok() && !HasThreads(program->fn) && !random.OneIn(3);
   PointCheckOptions options;
   if (compile) options.run_lowered = RunCompiled;
@@ -142,10 +161,13 @@ std::vector<std::string> OperatorNames() {
 
 Status CheckOperatorPoint(const OperatorPoint& point, uint64_t seed, Histogram& histogram) {
   constexpr int kMaxSubjects = 40;
+  constexpr int kTriesForWanted = 10;
   Random random(seed);
   for (int tries = 0; tries < kMaxSubjects; ++tries) {
     TCC_ASSIGN_OR_RETURN(Subject subject, AnySubject(point.op, random));
-    TCC_ASSIGN_OR_RETURN(bool checked, CheckSubject(point, subject, random, histogram));
+    ScheduledFunction scheduled = ScheduleFor(subject, point, random);
+    if (tries < kTriesForWanted && !HoldsWanted(point, scheduled.trace)) continue;
+    TCC_ASSIGN_OR_RETURN(bool checked, CheckSubject(point, subject, scheduled, random, histogram));
     if (checked) return OkStatus();
   }
   return absl::InternalError(fmt::format("no {} of {} had a legal point of acceptable size",

@@ -1,75 +1,78 @@
-#include "tests/fuzz/planted_mistakes.h"
-
 #include <algorithm>
+#include <functional>
 
 #include "ir/compare.h"
 #include "ir/simplify.h"
 #include "ir/visitor.h"
 #include "lower/passes/passes.h"
+#include "lower/whole_launches.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mistakes.h"
+#include "tests/fuzz/watchdog.h"
 #include "tests/programs/point_check.h"
+#include "tests/programs/prefetch_check.h"
+#include "tests/programs/random_step.h"
 #include "tests/programs/random_trace.h"
 #include "tests/programs/spike_programs.h"
 
 namespace tcc {
 namespace {
 
-// The `which`-th node (modulo their number) that `wanted` accepts is replaced by change(node).
-Function ChangeOne(const Function& fn, uint64_t which,
-                   const std::function<bool(const Stmt&)>& wanted,
-                   const std::function<Stmt(const Stmt&)>& change) {
-  uint64_t count = 0;
-  PreOrder(fn.body, [&](const Stmt& stmt) { count += wanted(stmt); });
-  if (count == 0) return fn;
-  uint64_t at = which % count;
-  Function result = fn;
-  result.body = RewriteBottomUp(
-      fn.body,
-      [&](const Stmt& stmt) -> Stmt {
-        if (!wanted(stmt)) return stmt;
-        return at-- == 0 ? change(stmt) : stmt;
-      },
-      [](const Expr& expr) { return expr; });
-  return result;
+size_t KindOf(std::string_view step) {
+  std::span<const std::string_view> names = StepNames();
+  return static_cast<size_t>(std::find(names.begin(), names.end(), step) - names.begin());
 }
 
-bool IsWindow(const Stmt& stmt) {
-  const auto* allocate = stmt.as<Allocate>();
-  return allocate && !allocate->buffer.window.size.empty();
+void MakeConstants(Function& fn) {
+  for (Buffer& param : fn.params) {
+    bool written = false;
+    for (const Ref<Block>& block : BlocksOf(fn.body)) written |= Writes(*block, param.var);
+    if (!written) param.scope = Scope::kConstant;
+  }
 }
 
-Function ShrinkWindow(const Function& fn, uint64_t which) {
-  return ChangeOne(fn, which, IsWindow, [&](const Stmt& stmt) {
-    const auto* allocate = stmt.as<Allocate>();
-    Buffer buffer = allocate->buffer;
-    Expr& size = buffer.window.size[which % buffer.window.size.size()];
-    size = size - Expr(1);
-    return MakeStmt<Allocate>(buffer, allocate->body);
-  });
+// A program whose schedule holds the step: one of the hand-written ones, or a random one.
+SpikeProgram ProgramWith(std::string_view step, Random& random) {
+  for (;;) {
+    SpikeProgram program = BuildSpike(random.Below(SpikeCount()), random);
+    if (step.empty() || Contains(program.trace, KindOf(step))) return program;
+    if (random.OneIn(2)) continue;
+    if (step == "tensorize") program.fn = MatmulFunction(16, 32, random.Between(1, 5));
+    if (step == "prepack") MakeConstants(program.fn);
+    RandomTraceOptions options{.steps = static_cast<int>(random.Between(2, 8)),
+                               .hardware = step == "bind",
+                               .wanted = KindOf(step)};
+    program.trace = RandomTrace(program.fn, options, random);
+    if (Contains(program.trace, KindOf(step))) return program;
+  }
 }
 
-bool HasGuard(const Stmt& stmt) {
-  const auto* block = stmt.as<Block>();
-  return block && !block->guards.empty();
+enum class Verdict : uint8_t { kNotPlanted, kMissed, kFound };
+
+Verdict PlantIn(const Mistake& mistake, const SpikeProgram& spike, Random& random) {
+  StatusOr<SymbolicProgram> program = Instantiate(spike.fn, spike.trace);
+  if (!program.ok() || !ExpectWholeLaunches(program->fn).ok()) return Verdict::kNotPlanted;
+  // The pass takes the order of a pipeline's statements for granted and would end the run.
+  if (mistake.step != "pipeline" && Contains(spike.trace, KindOf("pipeline"))) {
+    return Verdict::kNotPlanted;
+  }
+  Decisions decisions = RandomDecisions(spike.trace, random);
+  if (!Satisfies(*program, decisions)) return Verdict::kNotPlanted;
+  bool planted = false;
+  uint64_t which = random.Next();
+  PointCheckOptions options;
+  options.max_instances = 100'000;
+  options.plant_after = mistake.pass;
+  options.plant = [&](const Function& fn) {
+    Function wrong = mistake.plant(fn, which);
+    planted = planted || !wrong.body.same_as(fn.body);
+    return wrong;
+  };
+  options.compare_with_replay = false;  // that would find everything
+  PointReport report = CheckPoint(spike.fn, *program, decisions, random, options);
+  if (!planted || report.outcome == PointOutcome::kTooLarge) return Verdict::kNotPlanted;
+  return report.outcome == PointOutcome::kWrong ? Verdict::kFound : Verdict::kMissed;
 }
-
-Function DropGuard(const Function& fn, uint64_t which) {
-  return ChangeOne(fn, which, HasGuard, [&](const Stmt& stmt) {
-    const auto* block = stmt.as<Block>();
-    std::vector<LoopGuard> guards = block->guards;
-    guards.erase(guards.begin() + static_cast<std::ptrdiff_t>(which / 7 % guards.size()));
-    return MakeStmt<Block>(block->name, block->iters, guards, block->predicate, block->body);
-  });
-}
-
-struct Mistake {
-  const char* name;
-  Function (*plant)(const Function& fn, uint64_t which);
-};
-
-constexpr Mistake kMistakes[] = {
-    {"planted: a region one short", ShrinkWindow},
-    {"planted: a dropped guard", DropGuard},
-};
 
 // The wrong Apply: after every step, what can be proven at the time is dropped.
 Function ApplyDroppingGuards(const Function& fn, const Trace& trace, const Substitution& values) {
@@ -81,49 +84,84 @@ Function ApplyDroppingGuards(const Function& fn, const Trace& trace, const Subst
   return current;
 }
 
-bool FindsDroppingApply(const SpikeProgram& spike, const SymbolicProgram& program,
-                        const Decisions& decisions) {
-  Substitution values = ToSubstitution(program.fn, decisions);
+Verdict DropProvableGuards(const SpikeProgram& spike, Random& random) {
+  StatusOr<SymbolicProgram> program = Instantiate(spike.fn, spike.trace);
+  if (!program.ok()) return Verdict::kNotPlanted;
+  Substitution values = ToSubstitution(program->fn, RandomDecisions(spike.trace, random));
   Function free = ApplyDroppingGuards(spike.fn, spike.trace, {});
   Function known = ApplyDroppingGuards(spike.fn, spike.trace, values);
-  free.vars = program.fn.vars;
-  return !AlphaEqual(Simplify(Substitute(free, values)), Simplify(known));
+  free.vars = program->fn.vars;
+  bool equal = AlphaEqual(Simplify(Substitute(free, values)), Simplify(known));
+  return equal ? Verdict::kMissed : Verdict::kFound;
+}
+
+// Hints for the iteration after the right one.
+Verdict PrefetchLater(const SpikeProgram& spike, Random& random) {
+  StatusOr<SymbolicProgram> program = Instantiate(spike.fn, spike.trace);
+  Decisions decisions = RandomDecisions(spike.trace, random);
+  if (!program.ok() || !Satisfies(*program, decisions)) return Verdict::kNotPlanted;
+  LoopRef over;
+  for (const Step& step : spike.trace.steps) {
+    if (const auto* prefetch = std::get_if<Prefetch>(&step)) over = prefetch->over;
+  }
+  bool planted = false;
+  auto shift = [&](const Function& fn) {
+    StatusOr<Path> path = FindLoop(fn, over);
+    if (!path.ok()) return fn;
+    Var var = LoopAt(*path)->var;
+    auto later = [&](const Stmt& stmt) -> Stmt {
+      const auto* hint = stmt.as<PrefetchLine>();
+      if (!hint) return stmt;
+      Access cell = hint->cell;
+      for (Expr& index : cell.indices) {
+        planted = planted || UsesVar(index, var);
+        index = Substitute(index, {{var, Expr(var) + Expr(1)}});
+      }
+      return MakeStmt<PrefetchLine>(cell);
+    };
+    Function result = fn;
+    result.body = RewriteBottomUp(fn.body, later, [](const Expr& expr) { return expr; });
+    return result;
+  };
+  std::string missed = FirstLineNotPrefetched(spike.fn, spike.trace, decisions, shift);
+  if (!planted) return Verdict::kNotPlanted;
+  return missed.empty() ? Verdict::kMissed : Verdict::kFound;
+}
+
+void Count(std::string_view name, const FuzzOptions& options,
+           const std::function<Verdict(Random& random)>& plant, FuzzResult& result) {
+  constexpr int64_t kFoundOften = 5;
+  int64_t planted = 0, found = 0;
+  for (int64_t i = 0; i < options.points && found < kFoundOften; ++i) {
+    WatchPoint(fmt::format("{}, point {}\n", name, i));
+    Random random(options.seed + static_cast<uint64_t>(i));
+    Verdict verdict = plant(random);
+    planted += verdict != Verdict::kNotPlanted;
+    found += verdict == Verdict::kFound;
+  }
+  result.histogram[fmt::format("points with {}", name)] = planted;
+  result.histogram[fmt::format("points that found {}", name)] = found;
+  ++(found > 0 ? result.passed : result.failed);
+  WatchPoint("");
+  if (found == 0) fmt::print(stderr, "{}: planted {} times and never found\n", name, planted);
 }
 
 }  // namespace
 
-void AddPlantedMistakes(const FuzzOptions& options, FuzzResult& result) {
-  int64_t points = std::max<int64_t>(options.points / 10, options.points > 1 ? 20 : 0);
-  for (int64_t i = 0; i < points; ++i) {
-    Random random(options.seed + static_cast<uint64_t>(i));
-    SpikeProgram spike = BuildSpike(random.Below(SpikeCount()), random);
-    StatusOr<SymbolicProgram> program = Instantiate(spike.fn, spike.trace);
-    if (!program.ok()) continue;  // counted as a failure by the run itself
-    Decisions decisions = RandomDecisions(spike.trace, random);
-    for (const Mistake& mistake : kMistakes) {
-      PointCheckOptions check;
-      bool planted = false;
-      uint64_t which = random.Next();
-      check.plant = [&](const Function& fn) {
-        Function wrong = mistake.plant(fn, which);
-        planted = !wrong.body.same_as(fn.body);
-        return wrong;
-      };
-      check.compare_with_replay = false;  // that would find everything
-      PointReport report = CheckPoint(spike.fn, *program, decisions, random, check);
-      if (!planted || report.outcome == PointOutcome::kTooLarge) continue;
-      ++result.histogram[std::string(mistake.name) + ", points"];
-      result.histogram[std::string(mistake.name) + ", found"] +=
-          report.outcome == PointOutcome::kWrong;
-    }
-    const std::string dropping = "planted: Apply drops guards that it can prove";
-    ++result.histogram[dropping + ", points"];
-    result.histogram[dropping + ", found"] += FindsDroppingApply(spike, *program, decisions);
+FuzzResult FuzzPlanted(const FuzzOptions& options) {
+  StartWatchdog({.seconds = 60});
+  FuzzResult result;
+  for (const Mistake& mistake : Mistakes()) {
+    auto plant = [&](Random& random) {
+      return PlantIn(mistake, ProgramWith(mistake.step, random), random);
+    };
+    Count(mistake.name, options, plant, result);
   }
-  for (auto& [name, count] : result.histogram) {
-    bool never = name.starts_with("planted") && name.ends_with("found") && count == 0;
-    result.failed += never;
-  }
+  auto drop = [](Random& random) { return DropProvableGuards(ProgramWith("", random), random); };
+  Count("Apply dropping guards that it can prove", options, drop, result);
+  auto late = [](Random& random) { return PrefetchLater(ProgramWith("prefetch", random), random); };
+  Count("prefetch: one iteration off", options, late, result);
+  return result;
 }
 
 }  // namespace tcc

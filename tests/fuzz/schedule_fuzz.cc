@@ -1,6 +1,5 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/operator_point.h"
-#include "tests/fuzz/planted_mistakes.h"
 #include "tests/fuzz/run_compiled.h"
 #include "tests/fuzz/schedule_point.h"
 #include "tests/fuzz/sketch_point.h"
@@ -60,7 +59,6 @@ FuzzResult FuzzSchedule(const FuzzOptions& options) {
   FuzzResult result = RunPoints("schedule", options, [&](uint64_t seed, Histogram& histogram) {
     return CheckPointOf(seed, options.emit, histogram);
   });
-  AddPlantedMistakes(options, result);
   ReportStepTable(OperatorNames(), result.passed, result);
   return result;
 }

@@ -3,6 +3,7 @@
 #include "ir/evaluate.h"
 #include "ir/simplify.h"
 #include "schedule/resources.h"
+#include "tests/programs/prefetch_check.h"
 #include "tests/programs/random_trace.h"
 
 namespace tcc {
@@ -135,9 +136,15 @@ StatusOr<std::optional<Decisions>> CheckAtRandomPoint(const ScheduledFunction& s
       case PointOutcome::kUndefined:
         ++histogram["redrawn: an index of the random arguments leaves its tensor"];
         break;
-      case PointOutcome::kRight:
+      case PointOutcome::kRight: {
+        std::string missed = FirstLineNotPrefetched(scheduled.fn, scheduled.trace, decisions);
+        if (!missed.empty()) {
+          return absl::InternalError(
+              fmt::format("{}: {}\n{}", scheduled.name, missed, Describe(scheduled, decisions)));
+        }
         CountTiles(scheduled, decisions, histogram);
         return decisions;
+      }
       case PointOutcome::kWrong:
         return absl::InternalError(fmt::format("{}: {}\n{}", scheduled.name, report.message,
                                                Describe(scheduled, decisions)));

@@ -13,16 +13,34 @@ std::string KeyOf(std::string_view op, std::string_view step) {
   return fmt::format("pair {} x {}", op, step);
 }
 
+// Steps that are never legal on some operators. With `only` set, the operators are those that it is
+// legal on.
 struct Never {
-  std::vector<std::string_view> steps;
-  std::vector<std::string_view> ops;  // empty: all
-  std::vector<std::string_view> but;  // of them
+  std::string_view step;
+  std::vector<std::string_view> ops;
+  bool only;
   std::string_view why;
 };
 
-const Never kNever[] = {
-    {{}, {}, {}, ""},
-};
+const std::vector<Never>& NeverRows() {
+  using Ops = std::vector<std::string_view>;
+  static const Ops kMaps = {"transpose", "gather", "gather_el", "stencil"};
+  static const Ops kWithoutWeights = {"max_pool",  "avg_pool", "softmax",
+                                      "reduction", "arg_max",  "transpose"};
+  static const Ops kProducts = {"matmul", "gemm",    "conv1d",  "conv2d",
+                                "conv3d", "strided", "dilated", "transposed"};
+  static const std::vector<Never> kRows = {
+      {"decompose_reduction", kMaps, false, "there is no reduction"},
+      {"decompose_reduction", {"total"}, false, "it is decomposed"},
+      {"rfactor", kMaps, false, "there is no reduction"},
+      {"rfactor_tile", kMaps, false, "there is no reduction"},
+      {"rfactor_tile", {"total"}, false, "it is decomposed"},
+      {"decompose_tuple", {"attention"}, true, "no tuple whose elements differ in their axes"},
+      {"prepack", kWithoutWeights, false, "there is nothing constant"},
+      {"tensorize", kProducts, true, "no sum of products over two plain axes"},
+  };
+  return kRows;
+}
 
 bool Has(const std::vector<std::string_view>& list, std::string_view item) {
   return std::find(list.begin(), list.end(), item) != list.end();
@@ -35,9 +53,8 @@ void CountSteps(const std::string& op, const Trace& trace, Histogram& histogram)
 }
 
 std::string_view WhyNever(std::string_view op, std::string_view step) {
-  for (const Never& row : kNever) {
-    if (!Has(row.steps, step) || Has(row.but, op)) continue;
-    if (row.ops.empty() || Has(row.ops, op)) return row.why;
+  for (const Never& row : NeverRows()) {
+    if (row.step == step && Has(row.ops, op) != row.only) return row.why;
   }
   return "";
 }

@@ -23,8 +23,10 @@ struct PointReport {
 
 struct PointCheckOptions {
   int64_t max_instances = 300'000;
-  // Alters the substituted program: a planted mistake that must be found.
+  // A planted mistake, which must be found: alters the substituted program; or what comes out of
+  // the pass named `plant_after` (lower/pipeline.h), "prepare" for functions that make constants.
   std::function<Function(const Function&)> plant = nullptr;
+  std::string_view plant_after = "";
   // Off, only the results are compared: to see what they alone find.
   bool compare_with_replay = true;
   // Runs a lowered program some other way than the interpreter (a JIT), arguments in place.

@@ -52,6 +52,9 @@ StepProposer::StepProposer(const Function& fn, std::vector<FreeSize>& sizes, Ran
     const auto* block = stmt.as<Block>();
     if (block) blocks_.push_back(block->name);
     if (block) nodes_.emplace_back(block);
+    for (size_t i = 0; block && i < block->iters.size(); ++i) {
+      axes_.push_back(block->iters[i].var->name);
+    }
     if (block && block->body.as<Reduce>()) reductions_.push_back(block->name);
   });
   for (const Buffer& buffer : DeclaredBuffers(fn)) {
@@ -85,6 +88,12 @@ Step StepProposer::Make() {
     step.buffer = buffers_[random_.Below(buffers_.size())].name;
   }
   if constexpr (requires { step.outer; }) PickPair(step.outer, step.inner);
+  if constexpr (requires { step.operand; }) {
+    step.operand = buffers_[random_.Below(buffers_.size())].name;
+  }
+  if constexpr (requires { step.axis = std::string(); }) {
+    if (!axes_.empty()) step.axis = Pick(axes_);
+  }
   if constexpr (requires { step.name; }) step.name = NewName();
   if constexpr (requires { step.readers; }) step.readers.clear();
   Refine(step);

@@ -73,6 +73,7 @@ class StepProposer {
   std::vector<Declared> buffers_;
   std::vector<Ref<Block>> nodes_;
   std::vector<std::string> blocks_, reductions_, placed_, holders_;
+  std::vector<std::string> axes_;  // iteration variables of all blocks
 };
 
 }  // namespace tcc

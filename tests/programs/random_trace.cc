@@ -90,6 +90,15 @@ class TraceGrower {
     return false;
   }
 
+  // Threads share no memory but the global one between launches.
+  void ShareBetweenLaunches() {
+    for (Stmt stmt = fn_.body; const auto* allocate = stmt.as<Allocate>(); stmt = allocate->body) {
+      bool own =
+          allocate->buffer.scope == Scope::kLocal || allocate->buffer.scope == Scope::kShared;
+      if (own) Take(SetScope{allocate->buffer.var->name, Scope::kGlobal});
+    }
+  }
+
   const Trace& trace() const { return trace_; }
 
  private:
@@ -127,6 +136,7 @@ Trace RandomTrace(const Function& fn, const RandomTraceOptions& options, Random&
     auto steps = static_cast<size_t>(options.steps);
     // Now and then nothing follows what was wanted.
     while (grower.trace().steps.size() < steps && !random.OneIn(12)) grower.Grow(kTries);
+    if (options.hardware) grower.ShareBetweenLaunches();
     return grower.trace();
   }
 }

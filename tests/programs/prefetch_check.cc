@@ -1,0 +1,126 @@
+#include "tests/programs/prefetch_check.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ir/evaluate.h"
+#include "ir/simplify.h"
+#include "ir/visitor.h"
+
+namespace tcc {
+namespace {
+
+using Cell = std::vector<int64_t>;
+constexpr int64_t kMostCells = 100'000;  // more take too long
+
+std::vector<Path> HintsAt(const Function& fn, const std::string& buffer) {
+  std::vector<Path> found;
+  Path path;
+  std::function<void(const Stmt&)> walk = [&](const Stmt& stmt) {
+    path.push_back(stmt);
+    const auto* hint = stmt.as<PrefetchLine>();
+    if (hint && hint->cell.buffer->name == buffer) found.push_back(path);
+    ForEachChild(stmt, walk);
+    path.pop_back();
+  };
+  walk(fn.body);
+  return found;
+}
+
+int64_t ExtentOf(const For& loop) {
+  return AsConstant(Simplify(loop.extent)).value_or(0);
+}
+
+int64_t Volume(const std::vector<Ref<For>>& loops) {
+  int64_t product = 1;
+  for (const Ref<For>& loop : loops) product *= ExtentOf(*loop);
+  return product;
+}
+
+// The cell where the loops stand at iteration `number` of all they run through, the last one
+// fastest.
+Cell CellAt(const std::vector<Expr>& indices, const std::vector<Ref<For>>& loops, int64_t number,
+            Assignment values) {
+  for (size_t i = loops.size(); i-- > 0;) {
+    values[loops[i]->var] = number % ExtentOf(*loops[i]);
+    number /= ExtentOf(*loops[i]);
+  }
+  Cell cell;
+  for (const Expr& index : indices) cell.push_back(EvaluateInt(index, values).value());
+  return cell;
+}
+
+// What the block reads of the buffer first, in terms of loops.
+std::vector<Expr> ReadIndices(const Block& block, const std::string& buffer) {
+  Substitution bindings;
+  for (const IterVar& iter : block.iters) bindings.emplace(iter.var, iter.binding);
+  for (const Access& read : ReadsOf(block)) {
+    if (read.buffer->name != buffer) continue;
+    std::vector<Expr> indices;
+    for (const Expr& index : read.indices) indices.push_back(Substitute(index, bindings));
+    return indices;
+  }
+  return {};
+}
+
+std::string CheckStep(const Function& fn, const Prefetch& step) {
+  Path path = FindBlock(fn, step.block).value();
+  std::vector<Expr> indices = ReadIndices(*BlockAt(path), step.buffer);
+  std::vector<Ref<For>> readers = LoopsInside(path, step.over);
+  std::erase_if(readers, [&](const Ref<For>& loop) {
+    return std::none_of(indices.begin(), indices.end(),
+                        [&](const Expr& index) { return UsesVar(index, loop->var); });
+  });
+  std::vector<Path> hints = HintsAt(fn, step.buffer);
+  if (hints.size() != 1) return fmt::format("{} hints at '{}'", hints.size(), step.buffer);
+  std::vector<Ref<For>> asking = LoopsInside(hints[0], step.over);
+  if (Volume(readers) > kMostCells || Volume(asking) > kMostCells) return "";
+  Access hint = hints[0].back().as<PrefetchLine>()->cell;
+  int64_t distance = AsConstant(Simplify(step.distance)).value();
+  int64_t line = 512 / hint.buffer.dtype().bits();
+
+  Assignment values;
+  for (const Ref<For>& loop : LoopsOn(path)) values[loop->var] = 0;
+  Var over = LoopAt(FindLoop(fn, step.over).value())->var;
+  for (int64_t t : {0, 1, 3}) {
+    values[over] = t;
+    std::set<Cell> asked;
+    for (int64_t i = 0; i < Volume(asking); ++i) {
+      asked.insert(CellAt(hint.indices, asking, i, values));
+    }
+    values[over] = t + distance;
+    for (int64_t i = 0; i < Volume(readers); i += line) {
+      Cell cell = CellAt(indices, readers, i, values);
+      if (asked.contains(cell)) continue;
+      return fmt::format("iteration {} of '{}' does not ask for {}[{}], which iteration {} reads",
+                         t, step.over, step.buffer, fmt::join(cell, ", "), t + distance);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string FirstLineNotPrefetched(const Function& fn, const Trace& trace,
+                                   const Decisions& decisions,
+                                   const std::function<Function(const Function&)>& plant) {
+  Substitution values;
+  for (const FreeSize& size : trace.sizes) {
+    values.emplace(size.var, Expr(decisions.at(size.var->name)));
+  }
+  Function current = fn;
+  current.level = Level::kScheduled;
+  for (const Step& free : trace.steps) {
+    Step step = Substitute(free, values);
+    current = Apply(current, step);
+    const auto* prefetch = std::get_if<Prefetch>(&step);
+    if (!prefetch) continue;
+    std::string missed = CheckStep(plant ? plant(current) : current, *prefetch);
+    if (!missed.empty()) return missed;
+  }
+  return "";
+}
+
+}  // namespace tcc
