@@ -8,7 +8,7 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kWindowRows = 8;
+constexpr int64_t kWindowRows = 14;
 
 // The largest number from `most` down to half of it that divides `extent`, else what evens out the
 // tail.
@@ -20,8 +20,28 @@ int64_t EvenPart(int64_t extent, int64_t most) {
   return CeilDivision(extent, CeilDivision(extent, most));
 }
 
+// Where masks cost nothing, full vectors with a masked tail do more than narrower ones that divide.
+bool HasCheapMasks(const Target& target) {
+  return target.vector_bytes >= 64;
+}
+
+// Registers of `lanes` that pad the columns least. One alone loads as often as it computes.
+RegisterTile ChoosePadded(int64_t columns, int64_t lanes) {
+  RegisterTile best;
+  double least = 0;
+  for (int64_t registers : {2, 4, 3, 5, 1}) {
+    int64_t width = registers * lanes;
+    double cost = static_cast<double>(CeilDivision(columns, width) * width);
+    if (registers == 1) cost *= 1.06;
+    if (least == 0 || cost < least) best = {1, registers, lanes};
+    least = least == 0 ? cost : std::min(least, cost);
+  }
+  return best;
+}
+
 // Registers of the tile's columns and their lanes, for vectors of at most `most` lanes.
-RegisterTile ChooseColumns(int64_t columns, int64_t most) {
+RegisterTile ChooseColumns(int64_t columns, int64_t most, const Target& target) {
+  if (columns > most && HasCheapMasks(target)) return ChoosePadded(columns, most);
   for (int64_t lanes = most; lanes * 4 >= most && lanes >= 2; lanes /= 2) {
     for (int64_t registers : {2, 4, 3, 5, 1}) {
       if (columns % (registers * lanes) == 0) return {1, registers, lanes};
@@ -49,7 +69,7 @@ int64_t WorkOf(const Block& block) {
 
 RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& target, DType dtype) {
   int64_t widest = std::max<int64_t>(target.vector_bytes / std::max(dtype.bytes(), 1), 1);
-  RegisterTile tile = ChooseColumns(columns, widest);
+  RegisterTile tile = ChooseColumns(columns, widest, target);
   int64_t most =
       std::max<int64_t>((target.vector_registers - tile.registers - 1) / tile.registers, 1);
   tile.rows = EvenPart(rows, most);
@@ -60,7 +80,8 @@ RegisterTile ChooseWindowTile(int64_t rows, int64_t columns, const Target& targe
   int64_t widest = std::max<int64_t>(target.vector_bytes / std::max(dtype.bytes(), 1), 1);
   RegisterTile tile{EvenPart(rows, kWindowRows), 1,
                     std::min(std::max<int64_t>(columns, 1), widest)};
-  for (int64_t lanes = widest; lanes * 4 >= widest && lanes >= 2; lanes /= 2) {
+  bool is_masked = columns > widest && HasCheapMasks(target);
+  for (int64_t lanes = widest; !is_masked && lanes * 4 >= widest && lanes >= 2; lanes /= 2) {
     if (columns % lanes == 0) return {tile.rows, 1, lanes};
   }
   return tile;

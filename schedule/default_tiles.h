@@ -22,11 +22,11 @@ struct RegisterTile {
 // A tile that fits the vector registers: rows * v + v + 1 of them for v registers of columns
 // (reference: cpu_perf, section 7: two or more registers wide, twelve or more accumulators). Lanes
 // are a power of two where the columns allow, since odd vectors are widened by LLVM and spill.
-// Sizes that divide are preferred; else tails are evened out.
+// Sizes that divide are preferred, in columns only where masks cost; else tails are evened out.
 RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& target, DType dtype);
 
 // A tile of one vector for windows that have a filter for each column: as many rows as divide
-// theirs, at most 8, so that filter and rows in reach stay in registers with them.
+// theirs, at most 14, so that filter and rows in reach stay in registers with them.
 RegisterTile ChooseWindowTile(int64_t rows, int64_t columns, const Target& target, DType dtype);
 
 // Lanes of the vectorized loop of a map of this extent.

@@ -1,0 +1,46 @@
+#include "schedule/default_tiles.h"
+
+#include <catch2/catch.hpp>
+
+using namespace tcc;
+
+namespace {
+
+Target Named(const char* name) {
+  return FindTarget(name).value();
+}
+
+void CheckTile(const RegisterTile& tile, int64_t rows, int64_t registers, int64_t lanes) {
+  CHECK(tile.rows == rows);
+  CHECK(tile.registers == registers);
+  CHECK(tile.lanes == lanes);
+}
+
+}  // namespace
+
+TEST_CASE("a register tile leaves room for a row's scalar and the columns", "[schedule][tiles]") {
+  Target wide = Named("x86-64-v4"), narrow = Named("x86-64-v3");
+  CheckTile(ChooseRegisterTile(56, 64, wide, kFloat32), 14, 2, 16);
+  CheckTile(ChooseRegisterTile(196, 48, wide, kFloat32), 7, 3, 16);
+  CheckTile(ChooseRegisterTile(56, 64, wide, kFloat64), 14, 2, 8);
+  RegisterTile tile = ChooseRegisterTile(56, 64, narrow, kFloat32);
+  CheckTile(tile, 4, 2, 8);
+  CHECK(tile.rows * tile.registers + tile.registers + 1 <= narrow.vector_registers);
+}
+
+TEST_CASE("columns that full vectors do not divide are masked where that is free",
+          "[schedule][tiles]") {
+  // 24 channels in three vectors of 8 lanes took half of the peak, in two of 16 two thirds.
+  CheckTile(ChooseRegisterTile(56, 24, Named("x86-64-v4"), kFloat32), 14, 2, 16);
+  CheckTile(ChooseRegisterTile(56, 72, Named("x86-64-v4"), kFloat32), 4, 5, 16);
+  CheckTile(ChooseRegisterTile(56, 24, Named("x86-64-v3"), kFloat32), 4, 3, 8);
+  // A narrow extent is one vector of its own length.
+  CHECK(ChooseRegisterTile(56, 10, Named("x86-64-v4"), kFloat32).lanes == 10);
+}
+
+TEST_CASE("a window's tile is one vector wide", "[schedule][tiles]") {
+  CheckTile(ChooseWindowTile(56, 144, Named("x86-64-v4"), kFloat32), 14, 1, 16);
+  CheckTile(ChooseWindowTile(7, 960, Named("x86-64-v4"), kFloat32), 7, 1, 16);
+  CheckTile(ChooseWindowTile(15, 24, Named("x86-64-v3"), kFloat32), 8, 1, 8);
+  CheckTile(ChooseWindowTile(29, 24, Named("x86-64-v4"), kFloat32), 10, 1, 16);
+}
