@@ -223,6 +223,21 @@ std::vector<SketchState> RowsRule(const SketchState& state, const Block& block,
   return rows ? std::vector<SketchState>{*std::move(rows)} : std::vector<SketchState>{};
 }
 
+// Gathering so few lanes costs more than it saves: the channels of an image, say, that move behind
+// its pixels.
+constexpr int64_t kLeastLanes = 4;
+
+// Whether neighbours along the last variable are no neighbours in what the block reads.
+bool Gathers(const Block& block) {
+  const Var& last = block.iters.back().var;
+  for (const Access& read : ReadsOf(block)) {
+    for (size_t d = 0; d + 1 < read.indices.size(); ++d) {
+      if (UsesVar(read.indices[d], last)) return true;
+    }
+  }
+  return false;
+}
+
 // Outer loops in parallel, vectors along the last.
 std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
                                  const Target& target) {
@@ -232,6 +247,12 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
   std::vector<LoopRef> loops = KeysOf(block, ItersOf(block, IterKind::kSpatial));
   LoopRef last = loops.back();
   int64_t extent = ExtentOf(block, block.iters.size() - 1);
+  if (extent < kLeastLanes && loops.size() > 1 && Gathers(block)) {
+    next.Do(Unroll{last});
+    loops.pop_back();
+    RunInParallel(next, block, loops);
+    return {next};
+  }
   int64_t widest = 2 * target.FloatLanes();
   Expr lanes = LanesOf(next, LevelKey(last, 1), extent, widest, MapLanes(extent, target));
   next.Do(Split{last, {lanes}});

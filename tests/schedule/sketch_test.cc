@@ -64,6 +64,17 @@ fn pool(X: f32[19, 5], Y: f32[9, 5]) tensor {
       .value();
 }
 
+// The channels of an image move behind its pixels.
+Function RepackFunction() {
+  return ParseFunction(R"(
+fn repack(X: f32[3, 5, 7], Y: f32[5, 7, 3]) tensor {
+  for y in 0..5 @copy/y { for x in 0..7 @copy/x { for c in 0..3 @copy/c {
+    block copy(y: spatial 5 = y, x: spatial 7 = x, c: spatial 3 = c) { Y[y, x, c] = X[c, y, x] }
+  } } }
+})")
+      .value();
+}
+
 std::vector<Case> Cases() {
   ConvShape conv;
   conv.height = 7;
@@ -84,6 +95,7 @@ std::vector<Case> Cases() {
           {"strided convolution", ConvFunction(strided)},
           {"depthwise convolution", DepthwiseFunction()},
           {"maximum pooling", PoolFunction()},
+          {"repack", RepackFunction()},
           {"softmax", SoftmaxFunction(5, 13)},
           {"two readers", TwoReadersFunction(9)},
           {"empty reduction", EmptyReductionFunction(3)}};
@@ -145,6 +157,13 @@ TEST_CASE("a CPU sketch unrolls windows that have a filter for each channel",
   for (const Sketch& sketch : GenerateSketches(ConvFunction({}), Cpu())) {
     for (const Step& step : sketch.trace.steps)
       CHECK_FALSE(std::holds_alternative<Partition>(step));
+  }
+}
+
+TEST_CASE("a CPU sketch gathers no vectors of three", "[schedule][sketch]") {
+  for (const Sketch& sketch : GenerateSketches(RepackFunction(), Cpu())) {
+    for (const Step& step : sketch.trace.steps)
+      CHECK_FALSE(std::holds_alternative<Vectorize>(step));
   }
 }
 
