@@ -19,6 +19,11 @@ void Free64(void*, void* memory) {
   std::free(memory);
 }
 
+// Virtual threads meet at barriers too.
+bool IsOfGpu(ForKind kind) {
+  return IsThreadIdx(kind) || IsBlockIdx(kind) || kind == ForKind::kVthread;
+}
+
 }  // namespace
 
 Status RunCompiled(const Function& lowered, std::vector<Tensor>& arguments) {
@@ -38,7 +43,7 @@ bool HasThreads(const Function& fn) {
   bool found = false;
   PreOrder(fn.body, [&](const Stmt& stmt) {
     const auto* loop = stmt.as<For>();
-    found = found || (loop && (IsThreadIdx(loop->for_kind) || IsBlockIdx(loop->for_kind)));
+    found = found || (loop && IsOfGpu(loop->for_kind));
   });
   return found;
 }
