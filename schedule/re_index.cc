@@ -199,10 +199,12 @@ Function ApplyReIndex(const Function& fn, const ReIndex& step) {
   Stmt body = Replace(fn.body, plan.block.get(), changed);
   auto accesses = [&](const Stmt& stmt) { return Accesses(stmt, copy.var); };
   Access outside{buffer, plan.indices};
-  Stmt nest = plan.written ? NestThatStores(step.name, plan.iters, plan.predicate, outside,
-                                            Make<Load>(cell.buffer, cell.indices))
-                           : NestThatStores(step.name, plan.iters, plan.predicate, cell,
-                                            Make<Load>(buffer, plan.indices));
+  // A copy that is read has no holes: what copies it in turn reads all of it.
+  Expr value = plan.written ? Make<Load>(cell.buffer, cell.indices)
+                            : SelectOf(plan.predicate, Make<Load>(buffer, plan.indices),
+                                       Const(buffer.dtype(), 0));
+  Stmt nest = plan.written ? NestThatStores(step.name, plan.iters, plan.predicate, outside, value)
+                           : NestThatStores(step.name, plan.iters, True(), cell, value);
   Function result = fn;
   result.body = MakeStmt<Allocate>(
       copy, InsertBeside(body, accesses, plan.written ? Side::kAfter : Side::kBefore, nest));

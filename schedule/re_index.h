@@ -14,7 +14,8 @@ namespace tcc {
 //
 // So a window becomes a plain dimension (im2col), and tiles of the copy are boxes whatever the
 // indices were: where a convolution is written as a matrix product, the copy placed in its tile
-// loop makes it an implicit GEMM. A result is written back after the block's nest.
+// loop makes it an implicit GEMM. Where the block's predicate fails, the copy holds 0. A result is
+// written back after the block's nest.
 struct ReIndex {
   std::string block;
   std::string operand;  // a buffer that the block reads, or writes

@@ -62,6 +62,10 @@ TEST_CASE("a convolution's window and its padding are copied out", "[schedule][r
   }
 }
 
+TEST_CASE("a window's copy is whole, so that it can be copied again", "[schedule][reindex]") {
+  CheckStepResult(ConvFunction({}), "reindex conv X global X_r\ncache_read X_r [conv] local X_l");
+}
+
 TEST_CASE("an implicit matrix product is tiled like any other", "[schedule][reindex]") {
   const std::string steps = R"(
 tile m1 1 9
