@@ -26,6 +26,7 @@ Expr StoredElements(const Buffer& buffer) {
     for (const Expr& extent : extents) count = count * extent;
   } else {
     for (size_t d = 0; d < extents.size(); ++d) {
+      if (IsConstant(extents[d], 0)) return 0;
       count = count + (extents[d] - Expr(1)) * buffer.layout.strides[d];
     }
   }

@@ -95,7 +95,12 @@ Expr Simplifier::RunOther(const Expr& expr) {
   }
   Expr rebuilt = RebuildChildren(expr);
   if (std::optional<Expr> folded = FoldConstant(rebuilt)) return *folded;
-  if (std::optional<Expr> rewritten = ApplyRules(rebuilt)) return Run(*rewritten);
+  if (std::optional<Expr> rewritten = ApplyRules(rebuilt)) {
+    // A rule's own constants are scalars.
+    int lanes = rebuilt.dtype().lanes();
+    bool narrow = rewritten->dtype().lanes() < lanes;
+    return Run(narrow ? Make<Broadcast>(*rewritten, lanes) : *rewritten);
+  }
   if (rebuilt.kind() != expr.kind()) return Run(rebuilt);
   if (expr.dtype() == kBool) {
     Interval bounds = BoundsOf(rebuilt, bounds_);

@@ -53,3 +53,14 @@ TEST_CASE("bounds decide minima, divisions and comparisons", "[ir][simplify]") {
   CHECK(Same(v.i * 4 < 31, v.i < 8, {}));
   CHECK(Same(v.T >= 1, True()));
 }
+
+// The rule for a condition and its opposite gave one lane, which no expression of nine took.
+TEST_CASE("what a rule decides of a mask it decides of every lane", "[ir][simplify]") {
+  Var buffer = BufferVar("X", kFloat32);
+  Expr lanes = Make<Load>(buffer, std::vector<Expr>{Make<Ramp>(Expr(0), Expr(1), 9)});
+  Expr nan = CallOf(ScalarOp::kIsNan, {lanes});
+  Expr less = lanes < lanes;
+  Expr never = Make<And>(nan, Make<Not>(nan));
+  CHECK(Simplify(never).dtype() == less.dtype());
+  CHECK(Simplify(Make<Or>(less, never)).dtype() == less.dtype());
+}
