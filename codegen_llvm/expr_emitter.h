@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "codegen_llvm/kernel_state.h"
-#include "codegen_llvm/lane_index.h"
 #include "ir/expr.h"
+#include "lower/lane_index.h"
 
 namespace tcc {
 

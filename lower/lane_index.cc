@@ -1,4 +1,4 @@
-#include "codegen_llvm/lane_index.h"
+#include "lower/lane_index.h"
 
 #include "ir/visitor.h"
 
