@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/function.h"
+#include "ir/interval.h"
+
+namespace tcc {
+
+// The text of one kernel in the making: its lines so far and what names stand for.
+class KernelText {
+ public:
+  // A name that nothing else in the kernel has, made of `hint`.
+  std::string Fresh(const std::string& hint);
+
+  // The C name of a variable or buffer, made at its first use.
+  const std::string& NameOf(const Var& var);
+  // A fresh name from here on: copies of statements define their variables again.
+  const std::string& Define(const Var& var);
+  void Alias(const Var& var, const std::string& name);
+
+  // Indented, but for directives.
+  void Line(const std::string& text);
+  void Open(const std::string& text);  // "text {"
+  void Else();                         // "} else {"
+  void Close();                        // "}"
+
+  // Exchanges the lines, so that what is written next can be looked at before it is kept.
+  std::vector<std::string> TakeLines();
+  void Append(std::vector<std::string> lines);
+
+  std::string Text() const;
+
+  Bounds bounds;  // of the variables in scope
+  // Of the buffers in scope.
+  std::unordered_map<const ExprNode*, Buffer> buffers;
+  // The shape variables among these are long long.
+  std::unordered_set<const ExprNode*> wide;
+
+ private:
+  std::unordered_map<const ExprNode*, std::string> names_;
+  std::unordered_map<std::string, int> used_;
+  std::vector<std::string> lines_;
+  int depth_ = 1;
+};
+
+}  // namespace tcc

@@ -1,0 +1,267 @@
+#include "codegen_cuda/nvrtc.h"
+
+#include <dlfcn.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+
+namespace tcc {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Program = void*;
+
+// The entries of nvrtc.h that tcc uses; results are its enum, 0 is success.
+struct Entries {
+  int (*version)(int*, int*) = nullptr;
+  const char* (*error_text)(int) = nullptr;
+  int (*count_archs)(int*) = nullptr;
+  int (*archs)(int*) = nullptr;
+  int (*create)(Program*, const char*, const char*, int, const char* const*,
+                const char* const*) = nullptr;
+  int (*destroy)(Program*) = nullptr;
+  int (*compile)(Program, int, const char* const*) = nullptr;
+  int (*log_size)(Program, size_t*) = nullptr;
+  int (*log)(Program, char*) = nullptr;
+  int (*cubin_size)(Program, size_t*) = nullptr;
+  int (*cubin)(Program, char*) = nullptr;
+  int (*ptx_size)(Program, size_t*) = nullptr;
+  int (*ptx)(Program, char*) = nullptr;
+};
+
+template <typename Function>
+bool Bind(void* library, const char* name, Function*& entry) {
+  entry = reinterpret_cast<Function*>(dlsym(library, name));
+  return entry != nullptr;
+}
+
+bool BindAll(void* library, Entries& entries) {
+  return Bind(library, "nvrtcVersion", entries.version) &&
+         Bind(library, "nvrtcGetErrorString", entries.error_text) &&
+         Bind(library, "nvrtcGetNumSupportedArchs", entries.count_archs) &&
+         Bind(library, "nvrtcGetSupportedArchs", entries.archs) &&
+         Bind(library, "nvrtcCreateProgram", entries.create) &&
+         Bind(library, "nvrtcDestroyProgram", entries.destroy) &&
+         Bind(library, "nvrtcCompileProgram", entries.compile) &&
+         Bind(library, "nvrtcGetProgramLogSize", entries.log_size) &&
+         Bind(library, "nvrtcGetProgramLog", entries.log) &&
+         Bind(library, "nvrtcGetCUBINSize", entries.cubin_size) &&
+         Bind(library, "nvrtcGetCUBIN", entries.cubin) &&
+         Bind(library, "nvrtcGetPTXSize", entries.ptx_size) &&
+         Bind(library, "nvrtcGetPTX", entries.ptx);
+}
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// Newer ones first.
+constexpr const char* kSonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+
+// lib/python3.*/site-packages/nvidia/{cu13,cuda_nvrtc}/lib of a venv.
+std::vector<std::string> WheelFolders(const fs::path& venv) {
+  std::vector<std::string> folders;
+  std::error_code ignored;
+  for (const fs::directory_entry& python : fs::directory_iterator(venv / "lib", ignored)) {
+    for (const char* wheel : {"cu13", "cuda_nvrtc"}) {
+      fs::path folder = python.path() / "site-packages/nvidia" / wheel / "lib";
+      if (fs::is_directory(folder, ignored)) folders.push_back(folder.string());
+    }
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+std::vector<std::string> CandidatePaths() {
+  if (std::string given = Variable("TCC_NVRTC"); !given.empty()) return {given};
+  std::vector<std::string> folders;
+  if (std::string home = Variable("CUDA_HOME"); !home.empty()) {
+    folders.push_back(home + "/lib64");
+    folders.push_back(home + "/lib");
+  }
+  folders.emplace_back("/usr/local/cuda/lib64");
+  folders.emplace_back("");  // the linker's path
+  std::string venv = Variable("TCC_VENV");
+  for (std::string& folder : WheelFolders(venv.empty() ? "build/venv" : venv))
+    folders.push_back(std::move(folder));
+  std::vector<std::string> paths;
+  for (const std::string& folder : folders) {
+    for (const char* name : kSonames) paths.push_back(folder.empty() ? name : folder + "/" + name);
+  }
+  return paths;
+}
+
+std::string ArchitectureOf(int sm) {
+  return sm == 90 ? "sm_90a" : fmt::format("sm_{}", sm);
+}
+
+// The number before `after` in the line; 0 where there is none.
+int64_t NumberBefore(std::string_view line, std::string_view after) {
+  size_t end = line.find(after);
+  if (end == std::string_view::npos) return 0;
+  size_t begin = end;
+  while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
+  int64_t value = 0;
+  std::from_chars(line.data() + begin, line.data() + end, value);
+  return value;
+}
+
+// What stands between quotes after `before`; "" where there is none.
+std::string_view Quoted(std::string_view line, std::string_view before) {
+  size_t begin = line.find(before);
+  if (begin == std::string_view::npos) return {};
+  begin = line.find('\'', begin);
+  size_t end = line.find('\'', begin + 1);
+  if (end == std::string_view::npos) return {};
+  return line.substr(begin + 1, end - begin - 1);
+}
+
+}  // namespace
+
+struct Nvrtc::Library {
+  std::string path;
+  std::string version;
+  Entries entries;
+  std::vector<int> archs;
+};
+
+namespace {
+
+// A program that is destroyed with its scope.
+class ProgramOwner {
+ public:
+  explicit ProgramOwner(const Entries& entries) : entries_(entries) {}
+  ~ProgramOwner() {
+    if (program_) entries_.destroy(&program_);
+  }
+  ProgramOwner(const ProgramOwner&) = delete;
+  ProgramOwner& operator=(const ProgramOwner&) = delete;
+  Program get() const { return program_; }
+  Program* address() { return &program_; }
+
+ private:
+  const Entries& entries_;
+  Program program_ = nullptr;
+};
+
+// A text or image of the program, without the size's final 0 where it is text.
+std::string Fetch(Program program, int (*size)(Program, size_t*), int (*get)(Program, char*)) {
+  size_t bytes = 0;
+  if (size(program, &bytes) != 0 || bytes == 0) return "";
+  std::string result(bytes, '\0');
+  if (get(program, result.data()) != 0) return "";
+  return result;
+}
+
+std::string WithoutFinalZero(std::string text) {
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  return text;
+}
+
+// `arch` is sm_NN for machine code, compute_NN for PTX.
+Status CompileProgram(const Entries& entries, const std::string& text, const std::string& arch,
+                      ProgramOwner& program, std::string& log) {
+  int created = entries.create(program.address(), text.c_str(), "tcc.cu", 0, nullptr, nullptr);
+  if (created != 0) return absl::InternalError(entries.error_text(created));
+  std::string gpu = "--gpu-architecture=" + arch;
+  const char* options[] = {gpu.c_str(), "-default-device", "--std=c++17", "-Xptxas=-v",
+                           "-Xptxas=-warn-spills"};
+  int compiled = entries.compile(program.get(), static_cast<int>(std::size(options)), options);
+  log = WithoutFinalZero(Fetch(program.get(), entries.log_size, entries.log));
+  if (compiled == 0) return OkStatus();
+  return absl::InternalError(
+      fmt::format("NVRTC for {}: {}: {}", arch, entries.error_text(compiled), log));
+}
+
+}  // namespace
+
+StatusOr<Nvrtc> Nvrtc::Open() {
+  std::vector<std::string> paths = CandidatePaths();
+  for (const std::string& path : paths) {
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) continue;
+    auto library = std::make_shared<Library>();
+    int major = 0, minor = 0, count = 0;
+    bool usable = BindAll(handle, library->entries) &&
+                  library->entries.version(&major, &minor) == 0 &&
+                  library->entries.count_archs(&count) == 0;
+    if (!usable) return Missing("{} is no NVRTC of version 11.2 or newer", path);
+    library->archs.resize(static_cast<size_t>(count));
+    library->entries.archs(library->archs.data());
+    library->path = path;
+    library->version = fmt::format("{}.{}", major, minor);
+    return Nvrtc(std::move(library));
+  }
+  return Missing(
+      "{} was not found; looked in TCC_NVRTC, CUDA_HOME, /usr/local/cuda/lib64, the linker's path "
+      "and the venv ($TCC_VENV or build/venv); run scripts/setup.sh or set TCC_NVRTC",
+      kSonames[0]);
+}
+
+const std::string& Nvrtc::version() const {
+  return library_->version;
+}
+
+const std::string& Nvrtc::path() const {
+  return library_->path;
+}
+
+StatusOr<Cubin> Nvrtc::Compile(const std::string& text, int sm) const {
+  const std::vector<int>& archs = library_->archs;
+  if (std::find(archs.begin(), archs.end(), sm) == archs.end()) {
+    return Unsupported("NVRTC {} has no sm_{}; it has {}", version(), sm, fmt::join(archs, ", "));
+  }
+  const Entries& entries = library_->entries;
+  ProgramOwner program(entries);
+  Cubin cubin;
+  TCC_RETURN_IF_ERROR(CompileProgram(entries, text, ArchitectureOf(sm), program, cubin.log));
+  std::string image = Fetch(program.get(), entries.cubin_size, entries.cubin);
+  if (image.empty()) return absl::InternalError("NVRTC gave no cubin: " + cubin.log);
+  cubin.image.assign(image.begin(), image.end());
+  cubin.kernels = ParseResources(cubin.log);
+  return cubin;
+}
+
+StatusOr<std::string> Nvrtc::CompileToPtx(const std::string& text, int sm) const {
+  const Entries& entries = library_->entries;
+  ProgramOwner program(entries);
+  std::string log;
+  std::string arch = "compute" + ArchitectureOf(sm).substr(2);
+  TCC_RETURN_IF_ERROR(CompileProgram(entries, text, arch, program, log));
+  return WithoutFinalZero(Fetch(program.get(), entries.ptx_size, entries.ptx));
+}
+
+// ptxas info    : Compiling entry function 'k' for 'sm_86'
+// ptxas info    : Function properties for k
+// ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+// ptxas info    : Used 10 registers, used 0 barriers, 376 bytes cmem[0]
+std::vector<KernelResources> ParseResources(std::string_view log) {
+  std::vector<KernelResources> kernels;
+  for (size_t begin = 0; begin < log.size();) {
+    size_t end = std::min(log.find('\n', begin), log.size());
+    std::string_view line = log.substr(begin, end - begin);
+    begin = end + 1;
+    if (std::string_view name = Quoted(line, "Compiling entry function"); !name.empty()) {
+      kernels.push_back({.kernel = std::string(name)});
+    }
+    if (kernels.empty()) continue;
+    KernelResources& kernel = kernels.back();
+    if (line.find("bytes stack frame") != std::string_view::npos) {
+      kernel.stack_bytes = NumberBefore(line, " bytes stack frame");
+      kernel.spill_stores = NumberBefore(line, " bytes spill stores");
+      kernel.spill_loads = NumberBefore(line, " bytes spill loads");
+    }
+    if (line.find(" registers") != std::string_view::npos) {
+      kernel.registers = NumberBefore(line, " registers");
+      kernel.shared_bytes = NumberBefore(line, " bytes smem");
+    }
+  }
+  return kernels;
+}
+
+}  // namespace tcc

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/support/status.h"
+
+namespace tcc {
+
+// What ptxas said of a kernel.
+struct KernelResources {
+  std::string kernel;
+  int64_t registers = 0;     // of a thread
+  int64_t shared_bytes = 0;  // static
+  int64_t stack_bytes = 0;   // of a thread's local memory
+  int64_t spill_stores = 0;  // bytes
+  int64_t spill_loads = 0;
+};
+
+struct Cubin {
+  std::vector<uint8_t> image;
+  std::vector<KernelResources> kernels;  // in the order of the log
+  std::string log;
+};
+
+// NVIDIA's compiler of CUDA C, opened at run time. May be used by many threads at once.
+class Nvrtc {
+ public:
+  // Sought in TCC_NVRTC (the library's path), CUDA_HOME, /usr/local/cuda, the linker's path, and
+  // the venv that scripts/setup.sh makes, named by TCC_VENV or else build/venv of the current
+  // folder. Error (Unavailable): what was looked for, and where. The library stays open.
+  static StatusOr<Nvrtc> Open();
+
+  // "13.0".
+  const std::string& version() const;
+  const std::string& path() const;
+
+  // Machine code for `sm` (86; 90 means sm_90a). Error (Internal): the log; Unsupported: this NVRTC
+  // has no such architecture.
+  StatusOr<Cubin> Compile(const std::string& text, int sm) const;
+  // PTX of the same.
+  StatusOr<std::string> CompileToPtx(const std::string& text, int sm) const;
+
+ private:
+  struct Library;
+  explicit Nvrtc(std::shared_ptr<const Library> library) : library_(std::move(library)) {}
+  std::shared_ptr<const Library> library_;
+};
+
+// The lines of ptxas (-v) in a log.
+std::vector<KernelResources> ParseResources(std::string_view log);
+
+}  // namespace tcc

@@ -1,0 +1,248 @@
+#include "codegen_cuda/stmt_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen_cuda/c_types.h"
+#include "codegen_cuda/lane_of.h"
+#include "codegen_cuda/scalar_text.h"
+#include "ir/simplify.h"
+#include "ir/support/check.h"
+#include "ir/visitor.h"
+#include "lower/lane_index.h"
+
+namespace tcc {
+namespace {
+
+// Loops round loops or barriers stay as they are; innermost ones are the compiler's to unroll.
+bool KeepsItsLoop(const For& loop) {
+  bool found = false;
+  PreOrder(loop.body, [&](const Stmt& stmt) {
+    found = found || stmt.as<For>() || stmt.as<Barrier>() || stmt.as<AsyncWait>();
+  });
+  return found;
+}
+
+bool Reads(const Expr& value, const Var& buffer) {
+  return UsesVar(value, buffer);
+}
+
+}  // namespace
+
+void StmtText::Emit(const Stmt& stmt) {
+  VisitStmt(stmt, Overloaded{
+                      [this](const Seq& seq) {
+                        for (const Stmt& child : seq.stmts) Emit(child);
+                      },
+                      [this](const Store& store) { EmitStore(store); },
+                      [this](const For& loop) { EmitFor(loop); },
+                      [this](const If& branch) { EmitIf(branch); },
+                      [this](const Let& let) { EmitLet(let); },
+                      [this](const Allocate& allocate) { EmitAllocate(allocate); },
+                      [this](const Barrier& barrier) {
+                        kernel_.Line(barrier.id == 0
+                                         ? "tcc_barrier();"
+                                         : fmt::format("tcc_named_barrier<{}>();", barrier.id));
+                      },
+                      [this](const AsyncCopy& copy) { EmitCopy(copy); },
+                      [this](const AsyncCommit&) { kernel_.Line("tcc_async_commit();"); },
+                      [this](const AsyncWait& wait) {
+                        kernel_.Line(fmt::format("tcc_async_wait<{}>();", wait.pending));
+                      },
+                      // A hint for caches that fetch on their own: a thread block hides latency by
+                      // its other warps.
+                      [](const PrefetchLine&) {},
+                      [this](const IntrinsicCall& call) { Emit(call.body); },
+                      [this](const Role& role) {
+                        kernel_.Open(fmt::format("if (tcc_warp() >= {} && tcc_warp() < {})",
+                                                 role.first, role.first + role.count));
+                        Emit(role.body);
+                        kernel_.Close();
+                      },
+                      [](const auto& node) {
+                        TCC_CHECK(false) << "statement of kind " << static_cast<int>(node.kind)
+                                         << " at kLowered";
+                      },
+                  });
+}
+
+void StmtText::EmitFor(const For& loop) {
+  // The loop is the grid or the block itself. Guards of the leaves tell apart the threads that
+  // have nothing to do (launch.h).
+  if (IsBlockIdx(loop.for_kind) || IsThreadIdx(loop.for_kind)) return Emit(loop.body);
+  TCC_CHECK(loop.for_kind != ForKind::kVectorized && loop.for_kind != ForKind::kVthread)
+      << loop.var->name << " is " << ToString(loop.for_kind) << " at kLowered";
+  exprs_.Start({loop.extent});
+  Piece extent = exprs_.Emit(loop.extent);
+  int64_t most = BoundsOf(loop.extent, kernel_.bounds).high;
+  kernel_.bounds[loop.var] = {0, most == INT64_MAX ? most : std::max<int64_t>(most - 1, 0)};
+  bool wide = most > INT32_MAX;
+  if (wide) kernel_.wide.insert(loop.var.get());
+  if (loop.for_kind == ForKind::kUnrolled) {
+    kernel_.Line("#pragma unroll");
+  } else if (KeepsItsLoop(loop)) {
+    kernel_.Line("#pragma unroll 1");
+  }
+  const std::string& name = kernel_.NameOf(loop.var);
+  kernel_.Open(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1})", wide ? "long long" : "int", name,
+                           In(extent, Precedence::kShift)));
+  Emit(loop.body);
+  kernel_.Close();
+}
+
+void StmtText::EmitIf(const If& branch) {
+  exprs_.Start({branch.condition});
+  kernel_.Open(fmt::format("if ({})", exprs_.Emit(branch.condition).text));
+  Emit(branch.then_body);
+  if (branch.else_body) {
+    kernel_.Else();
+    Emit(branch.else_body);
+  }
+  kernel_.Close();
+}
+
+void StmtText::EmitLet(const Let& let) {
+  exprs_.Start({let.value});
+  Piece value = exprs_.Emit(let.value);
+  DType dtype = let.value.dtype();
+  bool is_index = dtype == kInt64;
+  if (is_index) kernel_.bounds[let.var] = BoundsOf(let.value, kernel_.bounds);
+  if (is_index && value.wide) kernel_.wide.insert(let.var.get());
+  std::string type = is_index && !value.wide ? "int" : RegisterTypeText(dtype);
+  kernel_.Line(fmt::format("const {} {} = {};", type, kernel_.Define(let.var), value.text));
+  Emit(let.body);
+}
+
+// Shared buffers are declared at the kernel's begin.
+void StmtText::EmitAllocate(const Allocate& allocate) {
+  const Buffer& buffer = allocate.buffer;
+  if (buffer.scope == Scope::kLocal) {
+    kernel_.buffers[buffer.var.get()] = buffer;
+    std::optional<int64_t> count = AsConstant(buffer.shape[0]);
+    TCC_CHECK(count && buffer.rank() == 1) << buffer.var->name << " has no constant size";
+    int64_t cells = IsNibble(buffer.dtype()) ? (*count + 1) / 2 : *count;
+    kernel_.Line(fmt::format("TCC_LOCAL({}, {}, {});", MemoryTypeText(buffer.dtype()),
+                             kernel_.Define(buffer.var), std::max<int64_t>(cells, 1)));
+  }
+  Emit(allocate.body);
+}
+
+void StmtText::EmitCopy(const AsyncCopy& copy) {
+  const Expr& to = copy.destination.indices[0];
+  const Expr& from = copy.source.indices[0];
+  const Buffer& target = exprs_.BufferOf(copy.destination.buffer);
+  const Buffer& source = exprs_.BufferOf(copy.source.buffer);
+  int width = std::min(exprs_.AccessWidth(target, to, copy.count),
+                       exprs_.AccessWidth(source, from, copy.count));
+  DType dtype = target.dtype();
+  bool possible = target.scope == Scope::kShared && source.scope == Scope::kGlobal &&
+                  !IsNibble(dtype) && width * dtype.bytes() >= 4;
+  for (int i = 0; i < copy.count; i += possible ? width : 1) {
+    Expr to_index = exprs_.Shifted(to, i);
+    Expr from_index = exprs_.Shifted(from, i);
+    if (!possible) {
+      // What cp.async cannot do is copied at once.
+      StoreScalar(target.var, to_index, Make<Load>(source.var, std::vector<Expr>{from_index}));
+      continue;
+    }
+    exprs_.Start({to_index, from_index});
+    std::string to_text = exprs_.EmitIndex(to_index);
+    kernel_.Line(fmt::format("tcc_async_copy<{}>({}, {}, {}, {});", width,
+                             kernel_.NameOf(target.var), to_text, kernel_.NameOf(source.var),
+                             exprs_.EmitIndex(from_index)));
+  }
+}
+
+void StmtText::EmitStore(const Store& store) {
+  TCC_CHECK(store.indices.size() == 1) << store.buffer->name << " has an index a dimension";
+  if (!store.mask) return EmitUnmasked(store);
+  const auto* splat = store.mask.as<Broadcast>();
+  const Expr& mask = splat ? splat->value : store.mask;
+  if (mask.dtype().lanes() == 1) {
+    exprs_.Start({mask});
+    kernel_.Open(fmt::format("if ({})", exprs_.Emit(mask).text));
+    EmitUnmasked(Store(store.buffer, store.indices, store.value));
+    return kernel_.Close();
+  }
+  for (int l = 0; l < mask.dtype().lanes(); ++l) {
+    Expr of_lane = Simplify(LaneOf(mask, l), kernel_.bounds);
+    if (IsConstant(of_lane, 0)) continue;
+    exprs_.Start({of_lane});
+    kernel_.Open(fmt::format("if ({})", exprs_.Emit(of_lane).text));
+    StoreScalar(store.buffer, Simplify(LaneOf(store.indices[0], l), kernel_.bounds),
+                LaneOf(store.value, l));
+    kernel_.Close();
+  }
+}
+
+void StmtText::EmitUnmasked(const Store& store) {
+  if (store.indices[0].dtype().lanes() == 1)
+    return StoreScalar(store.buffer, store.indices[0], store.value);
+  StoreLanes(store);
+}
+
+void StmtText::StoreScalar(const Var& buffer, const Expr& index, const Expr& value) {
+  exprs_.Start({index, value});
+  StoreCell(exprs_.BufferOf(buffer), index, exprs_.EmitUnrounded(value));
+}
+
+void StmtText::StoreCell(const Buffer& buffer, const Expr& index, const Piece& value) {
+  DType dtype = buffer.dtype();
+  std::string name = kernel_.NameOf(buffer.var);
+  std::string place = exprs_.EmitIndex(index);
+  if (IsNibble(dtype)) {
+    kernel_.Line(fmt::format("tcc_store_nibble({}, {}, {});", name, place, value.text));
+    return;
+  }
+  std::string narrowing = NarrowingFunction(dtype);
+  std::string text = narrowing.empty() ? value.text : narrowing + "(" + value.text + ")";
+  kernel_.Line(fmt::format("{}[{}] = {};", name, place, text));
+}
+
+void StmtText::StoreLanes(const Store& store) {
+  const Buffer& buffer = exprs_.BufferOf(store.buffer);
+  const Expr& index = store.indices[0];
+  int lanes = index.dtype().lanes();
+  DType dtype = buffer.dtype();
+  exprs_.Start({store.value, index});
+  std::vector<Piece> values = exprs_.EmitLanes(store.value);
+  if (values.size() == 1) values.resize(static_cast<size_t>(lanes), values[0]);
+  std::optional<LaneIndex> match = MatchLaneIndex(index);
+  bool contiguous = match && match->stride == 1;
+  int width = contiguous ? exprs_.AccessWidth(buffer, match->base, lanes) : 1;
+  if (width > 1) {
+    std::string narrowing = NarrowingFunction(dtype);
+    std::vector<std::string> vectors;
+    for (int l = 0; l < lanes; ++l) {
+      if (l % width == 0) {
+        vectors.push_back(kernel_.Fresh("v"));
+        kernel_.Line(
+            fmt::format("TccVector<{}, {}> {};", MemoryTypeText(dtype), width, vectors.back()));
+      }
+      kernel_.Line(fmt::format("{}.v[{}] = {}({});", vectors.back(), l % width, narrowing,
+                               values[static_cast<size_t>(l)].text));
+    }
+    for (size_t i = 0; i < vectors.size(); ++i) {
+      Expr at = exprs_.Shifted(match->base, static_cast<int64_t>(i) * width);
+      kernel_.Line(fmt::format("tcc_store_vector({}, {}, {});", kernel_.NameOf(buffer.var),
+                               exprs_.EmitIndex(at), vectors[i]));
+    }
+    return;
+  }
+  // All lanes are read before any is written.
+  if (Reads(store.value, store.buffer)) {
+    for (Piece& value : values) {
+      std::string name = kernel_.Fresh("t");
+      kernel_.Line(fmt::format("const {} {} = {};", RegisterTypeText(dtype), name, value.text));
+      value = {name};
+    }
+  }
+  for (int l = 0; l < lanes; ++l) {
+    Expr at = match ? exprs_.Shifted(match->base, l * match->stride)
+                    : Simplify(LaneOf(index, l), kernel_.bounds);
+    StoreCell(buffer, at, values[static_cast<size_t>(l)]);
+  }
+}
+
+}  // namespace tcc

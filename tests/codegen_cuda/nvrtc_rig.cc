@@ -1,0 +1,81 @@
+#include "tests/codegen_cuda/nvrtc_rig.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <iostream>
+
+#include "codegen_cuda/prelude.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/simplify.h"
+#include "ir/support/check.h"
+#include "lower/pipeline.h"
+#include "schedule/sketch.h"
+
+namespace tcc::test {
+
+const Nvrtc* FindNvrtc() {
+  static const StatusOr<Nvrtc> nvrtc = Nvrtc::Open();
+  if (nvrtc.ok()) return &*nvrtc;
+  std::cout << "skipped: nothing is compiled for a GPU: " << Message(nvrtc.status()) << "\n";
+  return nullptr;
+}
+
+Target GpuTarget(const std::string& name) {
+  StatusOr<Target> target = FindTarget(name);
+  TCC_CHECK(target.ok()) << Message(target.status());
+  return *target;
+}
+
+const std::vector<std::string>& GpuTargets() {
+  static const std::vector<std::string> names = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"};
+  return names;
+}
+
+CudaSource SourceOf(const std::vector<Function>& functions, const std::string& target) {
+  StatusOr<CudaSource> source = EmitCuda(functions, GpuTarget(target));
+  INFO(Message(source.status()));
+  REQUIRE(source.ok());
+  return *source;
+}
+
+std::string KernelsOf(const CudaSource& source) {
+  return source.text.substr(CudaPrelude().size());
+}
+
+std::optional<Cubin> MustCompile(const CudaSource& source, const std::string& target) {
+  const Nvrtc* nvrtc = FindNvrtc();
+  if (!nvrtc) return std::nullopt;
+  StatusOr<Cubin> cubin = nvrtc->Compile(source.text, GpuTarget(target).sm);
+  INFO(KernelsOf(source) << Message(cubin.status()));
+  REQUIRE(cubin.ok());
+  size_t launches = 0;
+  for (const LaunchPlan& plan : source.plans) launches += plan.launches.size();
+  CHECK(cubin->kernels.size() == launches);
+  return *cubin;
+}
+
+std::vector<Function> LoweredSketches(const Function& fn, const std::string& target) {
+  std::vector<Function> result;
+  for (const Sketch& sketch : GenerateSketches(fn, GpuTarget(target))) {
+    INFO(fn.name << ": " << sketch.name);
+    StatusOr<Function> scheduled = Replay(fn, sketch.trace, sketch.start);
+    INFO(Message(scheduled.status()));
+    REQUIRE(scheduled.ok());
+    StatusOr<Function> lowered = RunPipeline(Simplify(*scheduled));
+    INFO(Message(lowered.status()));
+    REQUIRE(lowered.ok());
+    lowered->name += fmt::format("_s{}", result.size());
+    result.push_back(*lowered);
+  }
+  return result;
+}
+
+Function MustParse(const std::string& text) {
+  StatusOr<Function> fn = ParseFunction(text);
+  TCC_CHECK(fn.ok()) << Message(fn.status()) << " in\n" << text;
+  return *fn;
+}
+
+}  // namespace tcc::test

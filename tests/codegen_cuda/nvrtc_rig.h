@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen_cuda/cuda_source.h"
+#include "codegen_cuda/nvrtc.h"
+
+namespace tcc::test {
+
+// The library, or nothing after a line that says why the test has to skip its compilations.
+const Nvrtc* FindNvrtc();
+
+Target GpuTarget(const std::string& name);
+// "sm_75", ... "sm_90a".
+const std::vector<std::string>& GpuTargets();
+
+CudaSource SourceOf(const std::vector<Function>& functions, const std::string& target = "sm_86");
+// The text after the prelude.
+std::string KernelsOf(const CudaSource& source);
+
+// Compiles it; a failure is the test's, with the text and the log. Nothing where NVRTC is absent.
+std::optional<Cubin> MustCompile(const CudaSource& source, const std::string& target = "sm_86");
+
+// The lowered function of every sketch of `fn` for the target, at its start, renamed apart.
+std::vector<Function> LoweredSketches(const Function& fn, const std::string& target = "sm_86");
+
+Function MustParse(const std::string& text);
+
+}  // namespace tcc::test
