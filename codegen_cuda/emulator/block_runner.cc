@@ -1,0 +1,304 @@
+#include "codegen_cuda/emulator/block_runner.h"
+
+#include <cstring>
+#include <string_view>
+
+#include "ir/support/check.h"
+
+namespace tcc::emulator {
+namespace {
+
+// Whose kernel calls: launches run in any number of threads, one each.
+thread_local BlockRunner* running = nullptr;
+
+std::string Element(const TccWhere& where) {
+  return fmt::format("{}[{}]", where.name, where.index);
+}
+
+std::string IndexText(const Dim3& index) {
+  return fmt::format("({}, {}, {})", index.x, index.y, index.z);
+}
+
+Dim3 IndexIn(int64_t linear, const Dim3& dims) {
+  return {static_cast<uint32_t>(linear % dims.x), static_cast<uint32_t>(linear / dims.x % dims.y),
+          static_cast<uint32_t>(linear / dims.x / dims.y)};
+}
+
+}  // namespace
+
+BlockRunner::BlockRunner(const FiberStacks& stacks, TccHost& host, const TccKernel& kernel,
+                         const TccArgument* arguments, Dim3 threads, int64_t dynamic_shared_bytes)
+    : stacks_(stacks),
+      host_(host),
+      kernel_(kernel),
+      arguments_(arguments),
+      dims_(threads),
+      shared_(dynamic_shared_bytes),
+      threads_(threads.Count()),
+      warps_((threads.Count() + kWarp - 1) / kWarp) {
+  host_ = Calls();
+}
+
+TccHost BlockRunner::Calls() {
+  TccHost host = {};
+  host.shared_array = &SharedArray;
+  host.shared_access = &SharedAccess;
+  host.global_write = &GlobalWrite;
+  host.out_of_bounds = &OutOfBounds;
+  host.misaligned = &Misaligned;
+  host.barrier = &BarrierCall;
+  host.exchange = &ExchangeCall;
+  host.async_copy = &AsyncCopy;
+  host.async_commit = &AsyncCommit;
+  host.async_wait = &AsyncWait;
+  return host;
+}
+
+Status BlockRunner::Run(Dim3 block, ThreadOrder order, uint64_t seed) {
+  writes_.Clear();
+  failure_ = OkStatus();
+  shared_.Reset();
+  StartThreads(block);
+  BlockRunner* outer = std::exchange(running, this);
+  Status status = RunThreads(order, seed);
+  running = outer;
+  return status;
+}
+
+void BlockRunner::StartThreads(Dim3 block) {
+  barriers_.fill({});
+  for (Warp& warp : warps_) {
+    warp.meeting = {};
+    warp.turn = 0;
+    // Lanes that the block does not have give poison.
+    for (auto& slots : warp.slots) slots.fill(static_cast<unsigned char>(kPoison));
+  }
+  host_.block[0] = block.x;
+  host_.block[1] = block.y;
+  host_.block[2] = block.z;
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    Thread& thread = threads_[i];
+    thread.runner = this;
+    thread.linear = static_cast<int>(i);
+    thread.index = IndexIn(thread.linear, dims_);
+    thread.state = State::kReady;
+    thread.copies.assign(1, {});
+    thread.fiber.Start(stacks_.Stack(thread.linear), &Enter, &thread);
+  }
+}
+
+void BlockRunner::Enter(void* argument) {
+  Thread& thread = *static_cast<Thread*>(argument);
+  thread.runner->kernel_.run(thread.runner->arguments_);
+  thread.state = State::kEnded;
+  thread.fiber.Suspend();
+}
+
+Status BlockRunner::RunThreads(ThreadOrder order, uint64_t seed) {
+  bool progress = true;
+  for (uint64_t pass = 0; progress; ++pass) {
+    progress = false;
+    for (int i : Permutation(order, static_cast<int>(threads_.size()), seed + pass)) {
+      Thread& thread = threads_[i];
+      if (thread.state != State::kReady) continue;
+      progress = true;
+      current_ = &thread;
+      host_.thread[0] = thread.index.x;
+      host_.thread[1] = thread.index.y;
+      host_.thread[2] = thread.index.z;
+      host_.linear_thread = thread.linear;
+      thread.fiber.Resume();
+      if (!failure_.ok()) return failure_;
+    }
+  }
+  for (const Thread& thread : threads_) {
+    if (thread.state != State::kEnded) return Deadlock();
+  }
+  return OkStatus();
+}
+
+int BlockRunner::LanesOf(int warp) const {
+  return std::min(kWarp, static_cast<int>(threads_.size()) - warp * kWarp);
+}
+
+// One piece for each thing that threads wait for, with the first of them.
+Status BlockRunner::Deadlock() const {
+  struct Group {
+    std::string what;
+    int first;
+    int count;
+  };
+  std::vector<Group> groups;
+  for (const Thread& thread : threads_) {
+    std::string what = thread.state == State::kEnded ? "ended"
+                       : thread.state == State::kAtBarrier
+                           ? fmt::format("at barrier {} in line {}", thread.barrier, thread.line)
+                           : fmt::format("at {} in line {}", thread.operation, thread.line);
+    if (groups.empty() || groups.back().what != what) groups.push_back({what, thread.linear, 0});
+    ++groups.back().count;
+  }
+  std::string text;
+  for (size_t i = 0; i < groups.size() && i < 4; ++i) {
+    const Group& group = groups[i];
+    text += fmt::format("{}threads {} to {} {}", i == 0 ? "" : ", ", group.first,
+                        group.first + group.count - 1, group.what);
+  }
+  if (groups.size() > 4) text += fmt::format(", and {} groups more", groups.size() - 4);
+  return WrongResult("deadlock: {}", text);
+}
+
+void BlockRunner::Wait(State state) {
+  current_->state = state;
+  current_->fiber.Suspend();
+}
+
+void BlockRunner::Fail(int line, const std::string& what) {
+  failure_ = WrongResult("thread {}, line {}: {}", IndexText(current_->index), line, what);
+}
+
+void BlockRunner::FailAt(const TccWhere& where, const std::string& what) {
+  Fail(where.line, fmt::format("{} {}", Element(where), what));
+}
+
+void BlockRunner::StopIfFailed() {
+  if (failure_.ok()) return;
+  current_->fiber.Suspend();
+  TCC_CHECK(false) << "a failed thread was resumed";
+}
+
+void* BlockRunner::SharedArray(int id, long long offset, long long bytes, TccWhere where) {
+  std::byte* place = running->Place(id, offset, bytes, where);
+  running->StopIfFailed();
+  return place;
+}
+
+std::byte* BlockRunner::Place(int id, int64_t offset, int64_t bytes, const TccWhere& where) {
+  std::byte* place = nullptr;
+  auto complaint = shared_.Place(id, offset, bytes, &place);
+  if (complaint) Fail(where.line, fmt::format("shared array {} {}", where.name, *complaint));
+  return place;
+}
+
+void BlockRunner::SharedAccess(void* address, unsigned bytes, char kind, TccWhere where) {
+  const int thread = running->current_->linear;
+  if (auto complaint =
+          running->shared_.Access(thread, address, static_cast<int>(bytes), kind, where.line)) {
+    running->FailAt(where, *complaint);
+  }
+  running->StopIfFailed();
+}
+
+void BlockRunner::GlobalWrite(void* address, unsigned bytes, char kind, TccWhere where) {
+  running->writes_.Add(address, static_cast<int>(bytes), kind == 'a', where.name, where.index,
+                       where.line);
+}
+
+void BlockRunner::OutOfBounds(long long elements, long long count, TccWhere where) {
+  running->FailAt(where, elements == 1
+                             ? fmt::format("is outside of its {} elements", count)
+                             : fmt::format("and the {} after it are not all within its {} elements",
+                                           elements - 1, count));
+  running->StopIfFailed();
+}
+
+void BlockRunner::Misaligned(const void* address, unsigned bytes, TccWhere where) {
+  running->FailAt(where, fmt::format("is misaligned: its address is {} above a multiple of {}, the "
+                                     "bytes of the access",
+                                     reinterpret_cast<uintptr_t>(address) % bytes, bytes));
+  running->StopIfFailed();
+}
+
+void BlockRunner::BarrierCall(int id, int line) {
+  running->Barrier(id, line);
+  running->StopIfFailed();
+}
+
+// All threads of the block meet, in the same line: what the language asks of a barrier, although a
+// device might only count.
+void BlockRunner::Barrier(int id, int line) {
+  Meeting& meeting = barriers_[id];
+  if (meeting.arrived == 0) {
+    meeting = {0, current_->linear, nullptr, line};
+  } else if (meeting.line != line) {
+    return Fail(line, fmt::format("divergent barrier {}: thread {} waits at it in line {}", id,
+                                  IndexText(threads_[meeting.first].index), meeting.line));
+  }
+  current_->barrier = id;
+  current_->line = line;
+  if (++meeting.arrived < static_cast<int>(threads_.size())) return Wait(State::kAtBarrier);
+  meeting.arrived = 0;
+  shared_.NextEpoch();
+  for (Thread& thread : threads_) thread.state = State::kReady;
+}
+
+const unsigned char* BlockRunner::ExchangeCall(const char* operation, const void* value,
+                                               unsigned bytes, int line) {
+  const unsigned char* slots = running->Exchange(operation, value, bytes, line);
+  running->StopIfFailed();
+  return slots;
+}
+
+const unsigned char* BlockRunner::Exchange(const char* operation, const void* value, unsigned bytes,
+                                           int line) {
+  const int index = current_->linear / kWarp;
+  Warp& warp = warps_[index];
+  Meeting& meeting = warp.meeting;
+  auto& slots = warp.slots[warp.turn % 2];
+  if (meeting.arrived == 0) {
+    meeting = {0, current_->linear, operation, line};
+  } else if (meeting.line != line || std::string_view(meeting.operation) != operation) {
+    Fail(line,
+         fmt::format(
+             "{} while thread {} of the warp is at {} in line {}; all its threads take part",
+             operation, IndexText(threads_[meeting.first].index), meeting.operation, meeting.line));
+    return nullptr;
+  }
+  memcpy(slots.data() + current_->linear % kWarp * 8, value, bytes);
+  current_->operation = operation;
+  current_->line = line;
+  if (++meeting.arrived < LanesOf(index)) {
+    Wait(State::kInWarp);
+    return slots.data();
+  }
+  meeting.arrived = 0;
+  ++warp.turn;
+  for (int i = 0; i < LanesOf(index); ++i) threads_[index * kWarp + i].state = State::kReady;
+  return slots.data();
+}
+
+void BlockRunner::AsyncCopy(void* to, const void* from, unsigned bytes, TccWhere where) {
+  running->BeginCopy({to, from, bytes, where});
+  running->StopIfFailed();
+}
+
+// Nothing is copied yet: a kernel that does not wait must not find its data.
+void BlockRunner::BeginCopy(const Copy& copy) {
+  auto complaint =
+      shared_.BeginCopy(current_->linear, copy.to, static_cast<int>(copy.bytes), copy.where.line);
+  if (complaint) return FailAt(copy.where, *complaint);
+  current_->copies.back().push_back(copy);
+}
+
+void BlockRunner::AsyncCommit() {
+  running->current_->copies.emplace_back();
+}
+
+void BlockRunner::AsyncWait(int pending) {
+  auto& copies = running->current_->copies;
+  // The last group is still open: it was not committed, so no wait ends it.
+  const int finished = static_cast<int>(copies.size()) - 1 - pending;
+  for (int i = 0; i < finished; ++i) running->FinishCopies(copies[i]);
+  if (finished > 0) copies.erase(copies.begin(), copies.begin() + finished);
+  running->StopIfFailed();
+}
+
+void BlockRunner::FinishCopies(const std::vector<Copy>& group) {
+  for (const Copy& copy : group) {
+    auto complaint =
+        shared_.EndCopy(current_->linear, copy.to, static_cast<int>(copy.bytes), copy.where.line);
+    if (complaint) return FailAt(copy.where, *complaint);
+    memcpy(copy.to, copy.from, copy.bytes);
+  }
+}
+
+}  // namespace tcc::emulator

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen_cuda/emulator/fiber.h"
+#include "codegen_cuda/emulator/host_interface.h"
+#include "codegen_cuda/emulator/shared_memory.h"
+#include "codegen_cuda/emulator/thread_order.h"
+#include "codegen_cuda/emulator/write_log.h"
+#include "ir/support/status.h"
+
+namespace tcc::emulator {
+
+struct Dim3 {
+  uint32_t x = 1;
+  uint32_t y = 1;
+  uint32_t z = 1;
+  int64_t Count() const { return int64_t{x} * y * z; }
+};
+
+// Runs the blocks of one launch, one at a time: each thread is a fiber that runs until it waits for
+// others or ends. Serves the calls of the kernel (host_interface.h) meanwhile.
+class BlockRunner {
+ public:
+  static constexpr int kMostThreads = 1024;
+  static constexpr int kWarp = 32;
+
+  // `host` is what the kernel's text sees; `kernel` and `arguments` outlive the runner.
+  BlockRunner(const FiberStacks& stacks, TccHost& host, const TccKernel& kernel,
+              const TccArgument* arguments, Dim3 threads, int64_t dynamic_shared_bytes);
+
+  // Runs block `block` from the memory as it is. A mistake's message begins with the thread and
+  // names the line of the text as "line N"; memory then holds whatever was written until then.
+  Status Run(Dim3 block, ThreadOrder order, uint64_t seed);
+
+  // What the last Run wrote to global memory.
+  const WriteLog& writes() const { return writes_; }
+
+ private:
+  enum class State { kReady, kAtBarrier, kInWarp, kEnded };
+  struct Copy {
+    void* to;
+    const void* from;
+    unsigned bytes;
+    TccWhere where;
+  };
+  struct Thread {
+    BlockRunner* runner = nullptr;
+    int linear = 0;
+    Dim3 index;
+    Fiber fiber;
+    State state = State::kEnded;
+    // What it waits for: a barrier, or the warp's `operation`.
+    int barrier = 0;
+    const char* operation = nullptr;
+    int line = 0;
+    // Asynchronous copies by group, the last one open.
+    std::vector<std::vector<Copy>> copies;
+  };
+  // Threads that wait for each other, and where the first of them does.
+  struct Meeting {
+    int arrived = 0;
+    int first = 0;
+    const char* operation = nullptr;
+    int line = 0;
+  };
+  // Slots alternate, so that a lane may give its next value while others still read the last.
+  struct Warp {
+    Meeting meeting;
+    int turn = 0;
+    std::array<std::array<unsigned char, kWarp * 8>, 2> slots;
+  };
+
+  static void Enter(void* thread);
+  static TccHost Calls();
+
+  // What the kernel calls, by the thread that runs.
+  static void* SharedArray(int id, long long offset, long long bytes, TccWhere where);
+  static void SharedAccess(void* address, unsigned bytes, char kind, TccWhere where);
+  static void GlobalWrite(void* address, unsigned bytes, char kind, TccWhere where);
+  static void OutOfBounds(long long elements, long long count, TccWhere where);
+  static void Misaligned(const void* address, unsigned bytes, TccWhere where);
+  static void BarrierCall(int id, int line);
+  static const unsigned char* ExchangeCall(const char* operation, const void* value, unsigned bytes,
+                                           int line);
+  static void AsyncCopy(void* to, const void* from, unsigned bytes, TccWhere where);
+  static void AsyncCommit();
+  static void AsyncWait(int pending);
+
+  // What the calls above do; each may note a failure.
+  std::byte* Place(int id, int64_t offset, int64_t bytes, const TccWhere& where);
+  void Barrier(int id, int line);
+  const unsigned char* Exchange(const char* operation, const void* value, unsigned bytes, int line);
+  void BeginCopy(const Copy& copy);
+  void FinishCopies(const std::vector<Copy>& group);
+
+  void Wait(State state);
+  void Fail(int line, const std::string& what);
+  void FailAt(const TccWhere& where, const std::string& what);
+  // Leaves the thread that runs for good if it has failed. Nothing on its stack is destroyed, so a
+  // caller owns no memory.
+  void StopIfFailed();
+
+  void StartThreads(Dim3 block);
+  Status RunThreads(ThreadOrder order, uint64_t seed);
+  Status Deadlock() const;
+  int LanesOf(int warp) const;
+
+  const FiberStacks& stacks_;
+  TccHost& host_;
+  const TccKernel& kernel_;
+  const TccArgument* arguments_;
+  Dim3 dims_;
+  SharedMemory shared_;
+  WriteLog writes_;
+  std::vector<Thread> threads_;
+  std::vector<Warp> warps_;
+  std::array<Meeting, 16> barriers_;
+  Thread* current_ = nullptr;
+  Status failure_;
+};
+
+}  // namespace tcc::emulator

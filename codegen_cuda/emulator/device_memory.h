@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "ir/support/status.h"
+
+namespace tcc::emulator {
+
+// The global memory of the emulated device: buffers, poisoned, each between red zones. A kernel's
+// accesses are checked against the buffer of the argument they go through; the red zones show what
+// got past that.
+class DeviceMemory {
+ public:
+  static constexpr int64_t kRedZoneBytes = 4096;
+  // What cuMemAlloc aligns to.
+  static constexpr int64_t kAlignment = 256;
+
+  DeviceMemory() = default;
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  ~DeviceMemory();
+
+  // bytes >= 0.
+  StatusOr<void*> Allocate(int64_t bytes);
+
+  // Fails if the buffer is none of ours or its red zones have been written to.
+  Status Free(void* buffer);
+  Status CheckRedZones() const;
+
+  // From `pointer` to the end of the buffer that it points into; -1 if it points into none.
+  int64_t BytesFrom(const void* pointer) const;
+
+ private:
+  struct Buffer {
+    std::byte* memory;
+    int64_t bytes;
+  };
+  Status CheckRedZones(const std::byte* begin, const Buffer& buffer) const;
+
+  std::map<const std::byte*, Buffer> buffers_;
+};
+
+}  // namespace tcc::emulator

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen_cuda/emulator/block_runner.h"
+#include "codegen_cuda/emulator/device_memory.h"
+#include "codegen_cuda/emulator/host_interface.h"
+#include "ir/support/status.h"
+
+// Runs CUDA C text on the CPU to find its mistakes: the very text that NVRTC gets, with the machine
+// part of its prelude (codegen_cuda/prelude.h) replaced.
+//
+// Found, and named with thread, line and element: accesses outside of a buffer or shared array;
+// misaligned vector accesses; races on shared memory; barriers that not all threads reach, or reach
+// in different lines; warp operations without all lanes; asynchronous copies that are used before
+// they are waited for; results that depend on the order of threads or are never written (poison).
+// Not modelled: the device's memory order, its limits of registers, and time.
+namespace tcc::emulator {
+
+// A compiled text. Launches of one Program must not overlap; those of different ones may.
+class Program {
+ public:
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program();
+
+  // Unavailable without a host compiler; InvalidArgument with its complaints if it refuses.
+  static StatusOr<std::unique_ptr<Program>> Compile(const std::string& text);
+
+  // Null if the text has no such kernel.
+  const TccKernel* Find(const std::string& kernel) const;
+
+  // Line `line` of the text, counted from 1, without its indentation.
+  std::string Line(int line) const;
+
+  TccHost& host() const { return *host_; }
+
+ private:
+  Program() = default;
+
+  std::string text_;
+  void* object_ = nullptr;
+  mutable std::unique_ptr<TccHost> host_;
+};
+
+struct LaunchOptions {
+  std::string kernel = {};
+  Dim3 grid = {};
+  Dim3 block = {};
+  int64_t dynamic_shared_bytes = 0;
+  // In the order of the kernel's parameters: addresses in device memory, and shapes.
+  std::vector<int64_t> arguments = {};
+};
+
+// Runs each block in every ThreadOrder; all must write the same, byte for byte. InvalidArgument if
+// the launch does not fit the kernel; DataLoss with the block, the thread, the element and the line
+// for a mistake of the kernel.
+Status Launch(const Program& program, const DeviceMemory& memory, const LaunchOptions& options);
+
+}  // namespace tcc::emulator

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+
+#include "ir/support/status.h"
+
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+namespace tcc::emulator {
+
+// Stacks for up to `count` fibers, each with a page below it that may not be touched. Pages cost
+// memory once they are used.
+class FiberStacks {
+ public:
+  static constexpr size_t kBytes = size_t{256} << 10;
+
+  static StatusOr<FiberStacks> Make(int count);
+  FiberStacks(FiberStacks&& other) noexcept;
+  FiberStacks& operator=(FiberStacks&&) = delete;
+  ~FiberStacks();
+
+  std::byte* Stack(int index) const { return memory_ + index * kBytes; }
+
+ private:
+  FiberStacks(std::byte* memory, size_t bytes) : memory_(memory), bytes_(bytes) {}
+
+  std::byte* memory_;
+  size_t bytes_;
+};
+
+// A call that can be left in the middle and gone on with: CUDA threads of a block take turns. On
+// x86-64 a switch is ten instructions; ucontext, used elsewhere, calls the kernel each time.
+class Fiber {
+ public:
+  // Makes the next Resume call entry(argument) on `stack` (FiberStacks::kBytes long). entry must
+  // not return: it ends in a Suspend that nobody resumes.
+  void Start(std::byte* stack, void (*entry)(void*), void* argument);
+
+  // Runs the fiber until it suspends itself.
+  void Resume();
+
+  // Goes back to who resumed this fiber; called on it.
+  void Suspend();
+
+ private:
+#if defined(__x86_64__)
+  void* own_ = nullptr;
+  void* resumer_ = nullptr;
+#else
+  ucontext_t own_;
+  ucontext_t resumer_;
+#endif
+};
+
+}  // namespace tcc::emulator

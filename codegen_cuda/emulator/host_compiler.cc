@@ -1,0 +1,108 @@
+#include "codegen_cuda/emulator/host_compiler.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+extern char** environ;
+
+namespace tcc::emulator {
+namespace {
+
+// -fno-exceptions and -fno-rtti: a kernel has neither. -ffp-contract=off: a product and a sum are
+// rounded as the text says, so that numpy is a fair reference. -fno-strict-aliasing and -fwrapv: as
+// CUDA's compilers treat casts and signed overflow in practice.
+constexpr const char* kOptions[] = {
+    "-std=c++20",
+    "-O1",
+    "-w",
+    "-fPIC",
+    "-shared",
+    "-march=native",
+    "-fwrapv",
+    "-fvisibility=hidden",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-nostdinc++",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-strict-aliasing",
+};
+
+bool OnPath(const std::string& name) {
+  const char* path = getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (access((folder + "/" + name).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+std::string FirstLines(const std::string& path, int count) {
+  std::ifstream file(path);
+  std::string text;
+  std::string line;
+  for (int i = 0; i < count && std::getline(file, line); ++i) text += "\n" + line;
+  return text;
+}
+
+// The exit status, or what kept the program from running. Its output goes to the file `log`.
+StatusOr<int> RunProgram(const std::vector<std::string>& words, const std::string& log) {
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  pid_t process = 0;
+  const int error =
+      posix_spawnp(&process, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return Missing("cannot run {}: {}", words[0], strerror(error));
+
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0) {
+    if (errno != EINTR) return Missing("cannot wait for {}: {}", words[0], strerror(errno));
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+StatusOr<std::string> FindHostCompiler() {
+  if (const char* chosen = getenv("TCC_HOST_CXX"); chosen != nullptr && *chosen != '\0') {
+    return std::string(chosen);
+  }
+  for (const char* name : {"g++", "clang++", "c++"}) {
+    if (OnPath(name)) return std::string(name);
+  }
+  return Missing(
+      "no host compiler was found; looked in TCC_HOST_CXX and for g++, clang++ and c++ on PATH; "
+      "install one or set TCC_HOST_CXX");
+}
+
+Status CompileSharedObject(const std::string& compiler, const std::string& folder) {
+  std::vector<std::string> words = {compiler};
+  words.insert(words.end(), std::begin(kOptions), std::end(kOptions));
+  words.insert(words.end(), {"-DTCC_EMULATOR", "-I" + folder, folder + "/kernel.cc", "-o",
+                             folder + "/kernel.so", "-nodefaultlibs", "-lm", "-lc"});
+  const std::string log = folder + "/log";
+  TCC_ASSIGN_OR_RETURN(const int exit_status, RunProgram(words, log));
+  if (exit_status == 0) return OkStatus();
+  return InvalidInput("{} refused the CUDA text (exit status {}):{}", compiler, exit_status,
+                      FirstLines(log, 12));
+}
+
+}  // namespace tcc::emulator

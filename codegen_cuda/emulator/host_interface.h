@@ -1,0 +1,65 @@
+#pragma once
+
+// What compiled CUDA text and the emulator know of each other. The text is compiled by itself, with
+// no header of ours, so the declarations are written once and used twice: as C++ here, and as the
+// beginning of the header that the text includes (device_header.h).
+#define TCC_DECLARE_HERE_AND_IN_TEXT(...) \
+  __VA_ARGS__                             \
+  inline constexpr char kHostInterfaceText[] = #__VA_ARGS__;
+
+namespace tcc::emulator {
+
+// TccWhere: one access to an array, for messages: `name[index]` in that line of the text.
+//
+// TccHost: where the thread that runs is, then what it may ask for. A function that finds a mistake
+// does not return.
+//   shared_array    where array `id` lies, the same for all threads of a block; from byte `offset`
+//                   of dynamic shared memory, or statically where offset < 0
+//   shared_access   before each read ('r'), write ('w') and atomic update ('a') of shared memory
+//   global_write    before each write or atomic update of global memory
+//   exchange        gives `bytes` <= 8 to the warp; returns 32 slots of 8 bytes, valid until the
+//                   next call but one
+//   async_wait      until at most `pending` committed groups are under way
+//
+// TccParameter: kind 'i'nput, 'o'utput or 's'hape. TccArgument: what is passed for it.
+// TccKernel: what TCC_END_KERNEL leaves for the emulator; `threads` are the most of a block.
+TCC_DECLARE_HERE_AND_IN_TEXT(
+    struct TccWhere {
+      const char* name;
+      long long index;
+      int line;
+    };
+    struct TccHost {
+      unsigned thread[3];
+      unsigned block[3];
+      unsigned linear_thread;
+      void* (*shared_array)(int id, long long offset, long long bytes, TccWhere where);
+      void (*shared_access)(void* address, unsigned bytes, char kind, TccWhere where);
+      void (*global_write)(void* address, unsigned bytes, char kind, TccWhere where);
+      void (*out_of_bounds)(long long elements, long long count, TccWhere where);
+      void (*misaligned)(const void* address, unsigned bytes, TccWhere where);
+      void (*barrier)(int id, int line);
+      const unsigned char* (*exchange)(const char* operation, const void* value, unsigned bytes,
+                                       int line);
+      void (*async_copy)(void* to, const void* from, unsigned bytes, TccWhere where);
+      void (*async_commit)();
+      void (*async_wait)(int pending);
+    };
+    struct TccParameter {
+      const char* name;
+      unsigned element_bytes;
+      char kind;
+    };
+    struct TccArgument {
+      void* pointer;
+      long long bytes;
+      long long value;
+    };
+    struct TccKernel {
+      int threads;
+      int parameter_count;
+      const TccParameter* parameters;
+      void (*run)(const TccArgument* arguments);
+    };)
+
+}  // namespace tcc::emulator

@@ -1,0 +1,133 @@
+#include <cstdlib>
+#include <optional>
+
+#include "codegen_cuda/emulator/emulator.h"
+
+namespace tcc::emulator {
+namespace {
+
+StatusOr<TccArgument> Argument(const DeviceMemory& memory, const TccParameter& parameter,
+                               int64_t value) {
+  if (parameter.kind == 's') return TccArgument{nullptr, 0, value};
+  auto* pointer = reinterpret_cast<std::byte*>(value);
+  const int64_t bytes = memory.BytesFrom(pointer);
+  if (bytes < 0) return InvalidInput("argument '{}' points to no device memory", parameter.name);
+  if (value % parameter.element_bytes != 0) {
+    return InvalidInput("argument '{}' is not aligned to its elements of {} bytes", parameter.name,
+                        parameter.element_bytes);
+  }
+  return TccArgument{pointer, bytes, value};
+}
+
+StatusOr<std::vector<TccArgument>> Arguments(const DeviceMemory& memory, const TccKernel& kernel,
+                                             const std::vector<int64_t>& values) {
+  if (static_cast<int>(values.size()) != kernel.parameter_count) {
+    return InvalidInput("{} arguments; expected {}", values.size(), kernel.parameter_count);
+  }
+  std::vector<TccArgument> arguments;
+  for (size_t i = 0; i < values.size(); ++i) {
+    TCC_ASSIGN_OR_RETURN(TccArgument argument, Argument(memory, kernel.parameters[i], values[i]));
+    arguments.push_back(argument);
+  }
+  return arguments;
+}
+
+// The limits of every device (CUDA C Programming Guide, table of compute capabilities); what
+// differs between devices is checked where code is generated.
+Status CheckShape(const TccKernel& kernel, const LaunchOptions& options) {
+  constexpr int64_t kMostShared = int64_t{227} << 10;
+  const Dim3& grid = options.grid;
+  const Dim3& block = options.block;
+  if (block.Count() < 1 || block.Count() > BlockRunner::kMostThreads || block.z > 64) {
+    return InvalidInput("a block of {} x {} x {} threads", block.x, block.y, block.z);
+  }
+  if (block.Count() > kernel.threads) {
+    return InvalidInput("a block of {} threads; declared for at most {}", block.Count(),
+                        kernel.threads);
+  }
+  if (grid.Count() < 1 || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535) {
+    return InvalidInput("a grid of {} x {} x {} blocks", grid.x, grid.y, grid.z);
+  }
+  if (options.dynamic_shared_bytes < 0 || options.dynamic_shared_bytes > kMostShared) {
+    return InvalidInput("{} bytes of dynamic shared memory", options.dynamic_shared_bytes);
+  }
+  return OkStatus();
+}
+
+// The text of the line that a mistake's message names as "line N".
+std::string QuotedLine(const Program& program, const std::string& message) {
+  const size_t at = message.find("line ");
+  if (at == std::string::npos) return "";
+  return fmt::format("; the line is: {}", program.Line(std::atoi(message.c_str() + at + 5)));
+}
+
+// What two orders wrote differently; compared both ways, as either may have written more. Memory
+// holds what the second one left and then what the first one did.
+std::optional<WriteLog::Written> Difference(const std::vector<WriteLog::Written>& first,
+                                            const WriteLog& second) {
+  if (const WriteLog::Written* entry = FirstDifference(first)) return *entry;
+  const std::vector<WriteLog::Written> results = second.Results();
+  second.Undo();
+  Redo(first);
+  if (const WriteLog::Written* entry = FirstDifference(results)) return *entry;
+  return std::nullopt;
+}
+
+// Leaves in memory what the orders agree on.
+Status RunBlock(BlockRunner& runner, Dim3 block, uint64_t seed) {
+  constexpr ThreadOrder kFirst = kThreadOrders[0];
+  TCC_RETURN_IF_ERROR(runner.Run(block, kFirst, seed));
+  const WriteLog writes = runner.writes();
+  const std::vector<WriteLog::Written> results = writes.Results();
+  for (ThreadOrder order : kThreadOrders) {
+    if (order == kFirst) continue;
+    writes.Undo();
+    TCC_RETURN_IF_ERROR(runner.Run(block, order, seed));
+    if (auto entry = Difference(results, runner.writes())) {
+      return WrongResult("{}[{}], written in line {}, depends on the order of threads ({}, {})",
+                         entry->name, entry->index, entry->line, Name(kFirst), Name(order));
+    }
+  }
+  return OkStatus();
+}
+
+Status RunGrid(const Program& program, BlockRunner& runner, Dim3 grid) {
+  uint64_t seed = 0;
+  for (uint32_t z = 0; z < grid.z; ++z) {
+    for (uint32_t y = 0; y < grid.y; ++y) {
+      for (uint32_t x = 0; x < grid.x; ++x) {
+        Status status = RunBlock(runner, {x, y, z}, seed++);
+        if (status.ok()) continue;
+        const std::string message = Message(status);
+        return Status(status.code(), fmt::format("block ({}, {}, {}), {}{}", x, y, z, message,
+                                                 QuotedLine(program, message)));
+      }
+    }
+  }
+  return OkStatus();
+}
+
+// Stacks are made once a thread: each page that was touched stays.
+StatusOr<const FiberStacks*> Stacks() {
+  static thread_local StatusOr<FiberStacks> stacks = FiberStacks::Make(BlockRunner::kMostThreads);
+  if (!stacks.ok()) return stacks.status();
+  return &*stacks;
+}
+
+}  // namespace
+
+Status Launch(const Program& program, const DeviceMemory& memory, const LaunchOptions& options) {
+  const std::string context = fmt::format("kernel '{}'", options.kernel);
+  const TccKernel* kernel = program.Find(options.kernel);
+  if (kernel == nullptr) return InvalidInput("{} is not in the text", context);
+  Status shape = CheckShape(*kernel, options);
+  if (!shape.ok()) return Annotate(shape, context);
+  StatusOr<std::vector<TccArgument>> arguments = Arguments(memory, *kernel, options.arguments);
+  if (!arguments.ok()) return Annotate(arguments.status(), context);
+  TCC_ASSIGN_OR_RETURN(const FiberStacks* stacks, Stacks());
+  BlockRunner runner(*stacks, program.host(), *kernel, arguments->data(), options.block,
+                     options.dynamic_shared_bytes);
+  return Annotate(RunGrid(program, runner, options.grid), context);
+}
+
+}  // namespace tcc::emulator

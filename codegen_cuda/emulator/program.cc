@@ -1,0 +1,83 @@
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "codegen_cuda/emulator/device_header.h"
+#include "codegen_cuda/emulator/emulator.h"
+#include "codegen_cuda/emulator/host_compiler.h"
+
+namespace tcc::emulator {
+namespace {
+
+// A folder that goes away with its content.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::error_code error;
+    path_ = (std::filesystem::temp_directory_path(error) / "tcc-emulator-XXXXXX").string();
+    if (error || mkdtemp(path_.data()) == nullptr) path_.clear();
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code error;
+    if (!path_.empty()) std::filesystem::remove_all(path_, error);
+  }
+
+  // Empty if none could be made.
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+Status WriteText(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return file ? OkStatus() : Missing("cannot write {}", path);
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Program>> Program::Compile(const std::string& text) {
+  TCC_ASSIGN_OR_RETURN(const std::string compiler, FindHostCompiler());
+  TemporaryFolder folder;
+  if (folder.path().empty()) return Missing("cannot make a temporary folder for the emulator");
+  TCC_RETURN_IF_ERROR(WriteText(folder.path() + "/kernel.cc", text));
+  TCC_RETURN_IF_ERROR(WriteText(folder.path() + "/tcc_emulator.h", DeviceHeader()));
+  TCC_RETURN_IF_ERROR(CompileSharedObject(compiler, folder.path()));
+
+  std::unique_ptr<Program> program(new Program);
+  program->text_ = text;
+  program->host_ = std::make_unique<TccHost>();
+  program->object_ = dlopen((folder.path() + "/kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (program->object_ == nullptr) {
+    return InvalidInput("cannot load the compiled CUDA text: {}", dlerror());
+  }
+  auto** host = static_cast<TccHost**>(dlsym(program->object_, "tcc_host"));
+  if (host == nullptr) return InvalidInput("the CUDA text does not begin with tcc's prelude");
+  *host = program->host_.get();
+  return program;
+}
+
+Program::~Program() {
+  if (object_ != nullptr) dlclose(object_);
+}
+
+const TccKernel* Program::Find(const std::string& kernel) const {
+  return static_cast<const TccKernel*>(dlsym(object_, ("tcc_kernel_" + kernel).c_str()));
+}
+
+std::string Program::Line(int line) const {
+  std::istringstream lines(text_);
+  std::string text;
+  for (int i = 0; i < line; ++i) std::getline(lines, text);
+  const size_t begin = text.find_first_not_of(" \t");
+  return begin == std::string::npos ? "" : text.substr(begin);
+}
+
+}  // namespace tcc::emulator

@@ -1,0 +1,151 @@
+#include "codegen_cuda/emulator/emulator.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/codegen_cuda/emulator/kernels.h"
+
+namespace tcc::test {
+namespace {
+
+TEST_CASE("right kernels compute the exact result in every order of threads", "[cuda_emulator]") {
+  for (const Kernel& kernel :
+       {VectorAdd(), Transpose(), TiledMatmul(), RowSums(), PipelinedMatmul(), VectorCopy()}) {
+    INFO(kernel.name);
+    std::vector<float> output;
+    Status status = Run(kernel, &output);
+    INFO(Message(status));
+    REQUIRE(status.ok());
+    CHECK(output == kernel.expected);
+  }
+}
+
+// What each message must name.
+void CheckFound(const Kernel& kernel, std::vector<std::string> names) {
+  std::vector<float> output;
+  Status status = Run(kernel, &output);
+  REQUIRE_FALSE(status.ok());
+  INFO(Message(status));
+  CHECK(status.code() == absl::StatusCode::kDataLoss);
+  for (const std::string& name : names) {
+    INFO("expected: " << name);
+    CHECK(Message(status).find(name) != std::string::npos);
+  }
+}
+
+Kernel With(Kernel kernel, std::string_view piece, std::string_view by) {
+  kernel.text = Replaced(kernel.text, piece, by);
+  return kernel;
+}
+
+TEST_CASE("a removed barrier is a race that names the element and both threads",
+          "[cuda_emulator]") {
+  CheckFound(With(Transpose(), "tcc_barrier();", ""),
+             {"kernel 'transpose'", "block (0, 0, 0)", "tile[", "races with thread 0"});
+  CheckFound(With(TiledMatmul(), "tcc_barrier();  // filled", ""), {"_tile[", "races with"});
+  CheckFound(With(TiledMatmul(), "tcc_barrier();  // used", ""), {"_tile[", "races with", "read"});
+  CheckFound(With(PipelinedMatmul(), "tcc_barrier();  // arrived", ""), {"_tile["});
+  CheckFound(With(PipelinedMatmul(), "tcc_barrier();  // used", ""), {"_tile[", "thread 0"});
+}
+
+TEST_CASE("a removed or weaker wait is a copy that is used before it arrived", "[cuda_emulator]") {
+  CheckFound(With(PipelinedMatmul(), "tcc_async_wait<1>();", ""),
+             {"_tile[", "asynchronous copy of thread", "not waited for"});
+  CheckFound(With(PipelinedMatmul(), "tcc_async_wait<1>();", "tcc_async_wait<2>();"),
+             {"_tile[", "not waited for"});
+  CheckFound(With(PipelinedMatmul(), "tcc_async_commit();", ""), {"_tile[", "not waited for"});
+}
+
+TEST_CASE("a dropped guard is an access outside of the buffer", "[cuda_emulator]") {
+  CheckFound(With(VectorAdd(), "if (i < count)", ""),
+             {"block (3, 0, 0), thread (232, 0, 0)", "[1000] is outside of its 1000 elements",
+              "z[i] = x[i] + y[i];"});
+  CheckFound(With(TiledMatmul(), "row < 40 && k + tx < 37 ?", "true ?"),
+             {"block (0, 2, 0), thread (0, 8, 0)", "a[1480] is outside of its 1480 elements"});
+  CheckFound(With(PipelinedMatmul(), "TCC_LOCAL(float, sum, 4)", "TCC_LOCAL(float, sum, 3)"),
+             {"sum[3] is outside of its 3 elements"});
+}
+
+TEST_CASE("a vector access that is not aligned to its size is named", "[cuda_emulator]") {
+  CheckFound(With(VectorCopy(), "tcc_load_vector<4>(x, tcc_thread_x() * 4)",
+                  "tcc_load_vector<4>(x, tcc_thread_x() * 3)"),
+             {"thread (1, 0, 0)", "x[3] is misaligned", "12 above a multiple of 16"});
+  CheckFound(
+      With(PipelinedMatmul(), "buffer + ty * 32 + tx * 4, b", "buffer + ty * 32 + tx * 4 + 1, b"),
+      {"b_tile[1] is misaligned"});
+}
+
+TEST_CASE("a barrier that only some threads reach is a deadlock that names it", "[cuda_emulator]") {
+  auto before_copying = [](std::string_view barriers) {
+    constexpr char kCopy[] = "  tcc_store_vector(y, tcc_thread_x() * 4,";
+    return With(VectorCopy(), kCopy, std::string(barriers) + kCopy);
+  };
+  CheckFound(before_copying("if (tcc_thread_x() < 32) tcc_barrier();\n"),
+             {"deadlock: threads 0 to 31 at barrier 0 in line 4, threads 32 to 63 ended",
+              "if (tcc_thread_x() < 32) tcc_barrier();"});
+  CheckFound(before_copying("if (tcc_thread_x() < 32)\ntcc_barrier();\n"
+                            "else\ntcc_named_barrier<3>();\n"),
+             {"threads 0 to 31 at barrier 0 in line 5, threads 32 to 63 at barrier 3 in line 7"});
+  CheckFound(
+      before_copying("if (tcc_thread_x() < 32)\ntcc_barrier();\nelse\ntcc_barrier();\n"),
+      {"thread (32, 0, 0), line 7", "divergent barrier 0: thread (0, 0, 0) waits at it in line 5"});
+}
+
+TEST_CASE("a shuffle that some lanes skip is named", "[cuda_emulator]") {
+  CheckFound(With(RowSums(), "sum += tcc_shuffle_xor<float>(sum, 4);",
+                  "if (lane < 16) sum += tcc_shuffle_xor<float>(sum, 4);"),
+             {"shuffle xor", "all its threads take part"});
+  CheckFound(With(RowSums(), "const unsigned leaders = tcc_ballot(lane == 0);",
+                  "const unsigned leaders = lane < 3 ? tcc_ballot(lane == 0) : 0u;"),
+             {"deadlock: threads 0 to 2 at ballot"});
+}
+
+TEST_CASE("a result that depends on the order of threads is named", "[cuda_emulator]") {
+  CheckFound(With(VectorCopy(), "tcc_store_vector(y, tcc_thread_x() * 4",
+                  "tcc_store_vector(y, tcc_thread_x() / 2 * 4"),
+             {"y[0], written in line 4, depends on the order of threads (forward, reverse)"});
+}
+
+TEST_CASE("what is never written stays poison", "[cuda_emulator]") {
+  std::vector<float> output;
+  Kernel kernel = With(VectorAdd(), "if (i < count)", "if (i < count - 1)");
+  REQUIRE(Run(kernel, &output).ok());
+  CHECK(output[998] == kernel.expected[998]);
+  CHECK(output[999] != output[999]);
+
+  kernel = With(Transpose(), "tile[(tcc_thread_y() + i) * 33 + tcc_thread_x()] = ",
+                "if (row > 0) tile[(tcc_thread_y() + i) * 33 + tcc_thread_x()] = ");
+  REQUIRE(Run(kernel, &output).ok());
+  CHECK(output[0] != output[0]);
+  CHECK(output[1] == kernel.expected[1]);
+}
+
+TEST_CASE("a launch that does not fit the kernel is refused", "[cuda_emulator]") {
+  std::vector<float> output;
+  auto refused = [&](Kernel kernel) {
+    Status status = Run(kernel, &output);
+    CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+    return Message(status);
+  };
+  Kernel kernel = VectorAdd();
+  kernel.block = {512};
+  CHECK(refused(kernel) == "kernel 'add': a block of 512 threads; declared for at most 256");
+  kernel = VectorAdd();
+  kernel.shapes.clear();
+  CHECK(refused(kernel) == "kernel 'add': 3 arguments; expected 4");
+  kernel = VectorAdd();
+  kernel.name = "sub";
+  CHECK(refused(kernel) == "kernel 'sub' is not in the text");
+  kernel = VectorAdd();
+  kernel.inputs.erase(kernel.inputs.begin());
+  kernel.shapes = {1000, 0};
+  CHECK(refused(kernel).find("argument 'z' points to no device memory") != std::string::npos);
+  kernel = With(VectorAdd(), "z[i] = ", "w[i] = ");
+  CHECK(refused(kernel).find("refused the CUDA text") != std::string::npos);
+
+  kernel = TiledMatmul();
+  kernel.dynamic_shared_bytes = 1000;
+  CheckFound(kernel, {"b_tile takes bytes 512 to 1024 of the 1000 of dynamic shared memory"});
+}
+
+}  // namespace
+}  // namespace tcc::test

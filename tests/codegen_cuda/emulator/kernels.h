@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen_cuda/emulator/emulator.h"
+
+// Kernels written by hand in the words of the prelude, each with a launch and its right result.
+namespace tcc::test {
+
+struct Kernel {
+  std::string name = {};
+  std::string text = {};
+  emulator::Dim3 grid = {};
+  emulator::Dim3 block = {};
+  int64_t dynamic_shared_bytes = 0;
+  // float32, small integers, so that every order of summing gives `expected` exactly.
+  std::vector<std::vector<float>> inputs = {};
+  std::vector<int64_t> shapes = {};
+  std::vector<float> expected = {};
+};
+
+Kernel VectorAdd();
+Kernel Transpose();
+Kernel TiledMatmul();
+Kernel RowSums();
+Kernel PipelinedMatmul();
+Kernel VectorCopy();
+
+// `text` with its one occurrence of `piece` replaced.
+std::string Replaced(std::string text, std::string_view piece, std::string_view by);
+
+// Compiles and launches with the inputs, the output and the shapes as arguments; `output` receives
+// what was computed.
+Status Run(const Kernel& kernel, std::vector<float>* output);
+
+}  // namespace tcc::test
