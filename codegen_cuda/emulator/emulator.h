@@ -51,8 +51,9 @@ struct LaunchOptions {
   Dim3 grid = {};
   Dim3 block = {};
   int64_t dynamic_shared_bytes = 0;
-  // In the order of the kernel's parameters: addresses in device memory, and shapes.
-  std::vector<int64_t> arguments = {};
+  // As cuLaunchKernel takes them, in the order of the kernel's parameters: each points to 8 bytes,
+  // which are an address in device memory or a shape.
+  std::vector<const void*> arguments = {};
 };
 
 // Runs each block in every ThreadOrder; all must write the same, byte for byte. InvalidArgument if

@@ -41,7 +41,7 @@ bool OnPath(const std::string& name) {
   const char* path = getenv("PATH");
   std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    if (access((folder + "/" + name).c_str(), X_OK) == 0) return true;
+    if (access(fmt::format("{}/{}", folder, name).c_str(), X_OK) == 0) return true;
   }
   return false;
 }

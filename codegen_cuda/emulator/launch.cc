@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 
 #include "codegen_cuda/emulator/emulator.h"
@@ -7,20 +8,26 @@ namespace tcc::emulator {
 namespace {
 
 StatusOr<TccArgument> Argument(const DeviceMemory& memory, const TccParameter& parameter,
-                               int64_t value) {
-  if (parameter.kind == 's') return TccArgument{nullptr, 0, value};
-  auto* pointer = reinterpret_cast<std::byte*>(value);
-  const int64_t bytes = memory.BytesFrom(pointer);
-  if (bytes < 0) return InvalidInput("argument '{}' points to no device memory", parameter.name);
-  if (value % parameter.element_bytes != 0) {
+                               const void* value) {
+  TccArgument argument = {};
+  if (parameter.kind == 's') {
+    memcpy(&argument.value, value, sizeof(argument.value));
+    return argument;
+  }
+  memcpy(&argument.pointer, value, sizeof(argument.pointer));
+  argument.bytes = memory.BytesFrom(argument.pointer);
+  if (argument.bytes < 0) {
+    return InvalidInput("argument '{}' points to no device memory", parameter.name);
+  }
+  if (reinterpret_cast<uintptr_t>(argument.pointer) % parameter.element_bytes != 0) {
     return InvalidInput("argument '{}' is not aligned to its elements of {} bytes", parameter.name,
                         parameter.element_bytes);
   }
-  return TccArgument{pointer, bytes, value};
+  return argument;
 }
 
 StatusOr<std::vector<TccArgument>> Arguments(const DeviceMemory& memory, const TccKernel& kernel,
-                                             const std::vector<int64_t>& values) {
+                                             const std::vector<const void*>& values) {
   if (static_cast<int>(values.size()) != kernel.parameter_count) {
     return InvalidInput("{} arguments; expected {}", values.size(), kernel.parameter_count);
   }

@@ -19,6 +19,20 @@ TEST_CASE("right kernels compute the exact result in every order of threads", "[
   }
 }
 
+TEST_CASE("half and bfloat16 round to nearest even", "[cuda_emulator]") {
+  const Kernel kernel = RoundTrip();
+  std::vector<float> output;
+  REQUIRE(Run(kernel, &output).ok());
+  for (size_t i = 0; i < output.size(); ++i) {
+    INFO("x = " << kernel.inputs[0][i / 2] << " at " << i);
+    if (kernel.expected[i] != kernel.expected[i]) {
+      REQUIRE(output[i] != output[i]);
+    } else {
+      REQUIRE(output[i] == kernel.expected[i]);
+    }
+  }
+}
+
 // What each message must name.
 void CheckFound(const Kernel& kernel, std::vector<std::string> names) {
   std::vector<float> output;

@@ -1,7 +1,9 @@
 #include "tests/codegen_cuda/emulator/kernels.h"
 
+#include <bit>
 #include <cstring>
 
+#include "ir/dtype.h"
 #include "ir/support/check.h"
 
 namespace tcc::test {
@@ -220,6 +222,34 @@ TCC_END_KERNEL(copy)
   return kernel;
 }
 
+Kernel RoundTrip() {
+  constexpr int kCount = 1 << 14;
+  Kernel kernel = {.name = "round_trip", .grid = {kCount / 256}, .block = {256}};
+  kernel.text = std::string(kBegin) + R"(
+TCC_KERNEL(round_trip, 256)(TCC_INPUT(float, x), TCC_OUTPUT(float, y)) {
+  const int i = tcc_block_x() * 256 + tcc_thread_x();
+  y[2 * i] = tcc_half_to_float(tcc_float_to_half(x[i]));
+  y[2 * i + 1] = tcc_bits_to_float((unsigned)tcc_float_to_bfloat(x[i]) << 16);
+}
+TCC_END_KERNEL(round_trip)
+)";
+  std::vector<float>& x = kernel.inputs.emplace_back();
+  unsigned state = 1;
+  for (int i = 0; i < kCount; ++i) {
+    state = state * 1664525u + 1013904223u;
+    // Every other value ends in zeros, so that some lie halfway between two halves.
+    const unsigned bits = i % 2 == 0 ? state : state & 0xfffff000u;
+    // Half of them in the range of a half, whose subnormals begin at 2^-24.
+    const unsigned exponent = 100 + bits % 48;
+    x.push_back(std::bit_cast<float>(i % 4 < 2 ? bits : (bits & 0x807fffffu) | exponent << 23));
+  }
+  for (float value : x) {
+    kernel.expected.push_back(HalfToFloat(FloatToHalf(value)));
+    kernel.expected.push_back(BFloat16ToFloat(FloatToBFloat16(value)));
+  }
+  return kernel;
+}
+
 Status Run(const Kernel& kernel, std::vector<float>* output) {
   TCC_ASSIGN_OR_RETURN(auto program, emulator::Program::Compile(kernel.text));
   emulator::DeviceMemory memory;
@@ -229,17 +259,19 @@ Status Run(const Kernel& kernel, std::vector<float>* output) {
       .block = kernel.block,
       .dynamic_shared_bytes = kernel.dynamic_shared_bytes,
   };
+  std::vector<void*> buffers;
   auto buffer = [&](size_t count) {
     StatusOr<void*> made = memory.Allocate(static_cast<int64_t>(count * sizeof(float)));
     TCC_CHECK(made.ok());
-    launch.arguments.push_back(reinterpret_cast<int64_t>(*made));
+    buffers.push_back(*made);
     return *made;
   };
   for (const std::vector<float>& input : kernel.inputs) {
     memcpy(buffer(input.size()), input.data(), input.size() * sizeof(float));
   }
   const void* result = buffer(kernel.expected.size());
-  launch.arguments.insert(launch.arguments.end(), kernel.shapes.begin(), kernel.shapes.end());
+  for (void*& pointer : buffers) launch.arguments.push_back(&pointer);
+  for (const int64_t& shape : kernel.shapes) launch.arguments.push_back(&shape);
   TCC_RETURN_IF_ERROR(emulator::Launch(*program, memory, launch));
   output->resize(kernel.expected.size());
   memcpy(output->data(), result, output->size() * sizeof(float));

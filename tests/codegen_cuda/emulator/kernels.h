@@ -28,6 +28,8 @@ Kernel TiledMatmul();
 Kernel RowSums();
 Kernel PipelinedMatmul();
 Kernel VectorCopy();
+// Rounds to half and to bfloat16 and back: float32 values of all magnitudes, NaN and infinities.
+Kernel RoundTrip();
 
 // `text` with its one occurrence of `piece` replaced.
 std::string Replaced(std::string text, std::string_view piece, std::string_view by);
