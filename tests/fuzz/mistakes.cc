@@ -340,6 +340,50 @@ Function ShortenIntrinsic(const Function& fn, uint64_t which) {
   });
 }
 
+// Chunks that change places with themselves: two of them in one.
+Function FoldSwizzle(const Function& fn, uint64_t which) {
+  return ChangeOne(fn, which, [](const Stmt& stmt) {
+    return WithBuffer(stmt, [](Buffer& buffer) {
+      if (buffer.layout.swizzle.bits == 0) return false;
+      buffer.layout.swizzle.shift = 0;
+      return true;
+    });
+  });
+}
+
+// What copies hold outside their operand, by another value.
+Function ChangeFilling(const Function& fn, uint64_t which) {
+  return ChangeOneExpr(fn, which, [](const Expr& expr) -> Expr {
+    const auto* select = expr.as<Select>();
+    bool fills = select && select->then_value.as<Load>() && select->else_value.as<FloatImm>();
+    return fills
+               ? Make<Select>(select->condition, select->then_value, FloatConst(expr.dtype(), 2.5))
+               : Expr();
+  });
+}
+
+// Two dimensions of what a block stores, exchanged.
+Function SwapIndices(const Function& fn, uint64_t which) {
+  return ChangeOne(fn, which, [](const Stmt& stmt) -> Stmt {
+    const auto* store = stmt.as<Store>();
+    if (!store || store->indices.size() < 2) return {};
+    std::vector<Expr> indices = store->indices;
+    std::swap(indices[0], indices[1]);
+    return MakeStmt<Store>(store->buffer, indices, store->value, store->mask);
+  });
+}
+
+// The cell beside the one that should be read.
+Function ReadBeside(const Function& fn, uint64_t which) {
+  return ChangeOneExpr(fn, which, [](const Expr& expr) -> Expr {
+    const auto* load = expr.as<Load>();
+    if (!load || load->indices.empty()) return {};
+    std::vector<Expr> indices = load->indices;
+    indices.back() = indices.back() + Expr(1);
+    return Make<Load>(load->buffer, indices);
+  });
+}
+
 constexpr Mistake kMistakes[] = {
     // name, pass, step, plant
     {"a region one short", "", "", ShrinkWindow},
@@ -367,6 +411,12 @@ constexpr Mistake kMistakes[] = {
     {"transform_layout: a stride of another dimension", "", "transform_layout", SwapStrides},
     {"rasterize: the last band as high as the others", "", "rasterize", ForgetLastBand},
     {"prepack: a row too few", "prepare", "prepack", ShortenAnyLoop},
+    {"storage_align: a stride of another dimension", "", "storage_align", SwapStrides},
+    {"swizzle: two chunks in one place", "", "swizzle", FoldSwizzle},
+    {"pad: filled with another value than the identity", "", "pad", ChangeFilling},
+    {"reindex: two variables exchanged", "", "reindex", SwapIndices},
+    {"compute_inline: the cell beside", "", "compute_inline", ReadBeside},
+    {"reverse_compute_inline: the cell beside", "", "reverse_compute_inline", ReadBeside},
     {"tensorize: a call that does less", "", "tensorize", ShortenIntrinsic},
 };
 
