@@ -7,7 +7,8 @@ namespace {
 
 // asm stands only here. `volatile` and "memory" keep copies and barriers in order.
 constexpr std::string_view kMachinePart = R"(#ifdef TCC_EMULATOR
-#include "tcc_emulator.h"
+#define TCC_MACHINE_HEADER "tcc_emulator.h"
+#include TCC_MACHINE_HEADER
 #else
 #define TCC_DEVICE static __device__ __forceinline__
 #define TCC_KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads) name

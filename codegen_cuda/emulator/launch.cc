@@ -14,7 +14,7 @@ StatusOr<TccArgument> Argument(const DeviceMemory& memory, const TccParameter& p
     memcpy(&argument.value, value, sizeof(argument.value));
     return argument;
   }
-  memcpy(&argument.pointer, value, sizeof(argument.pointer));
+  memcpy(static_cast<void*>(&argument.pointer), value, sizeof(argument.pointer));
   argument.bytes = memory.BytesFrom(argument.pointer);
   if (argument.bytes < 0) {
     return InvalidInput("argument '{}' points to no device memory", parameter.name);

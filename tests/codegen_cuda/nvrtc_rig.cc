@@ -52,7 +52,8 @@ std::optional<Cubin> MustCompile(const CudaSource& source, const std::string& ta
   REQUIRE(cubin.ok());
   size_t launches = 0;
   for (const LaunchPlan& plan : source.plans) launches += plan.launches.size();
-  CHECK(cubin->kernels.size() == launches);
+  bool all = cubin->kernels.size() == launches;
+  CHECK(all);
   return *cubin;
 }
 

@@ -270,7 +270,7 @@ Status Run(const Kernel& kernel, std::vector<float>* output) {
     memcpy(buffer(input.size()), input.data(), input.size() * sizeof(float));
   }
   const void* result = buffer(kernel.expected.size());
-  for (void*& pointer : buffers) launch.arguments.push_back(&pointer);
+  for (void*& pointer : buffers) launch.arguments.push_back(static_cast<const void*>(&pointer));
   for (const int64_t& shape : kernel.shapes) launch.arguments.push_back(&shape);
   TCC_RETURN_IF_ERROR(emulator::Launch(*program, memory, launch));
   output->resize(kernel.expected.size());
