@@ -3,7 +3,7 @@
 #include "ir/function.h"
 #include "ir/target.h"
 
-// The sizes that the default trace picks from extents alone.
+// The sizes that sketches start from, picked from extents alone.
 namespace tcc {
 
 // Extent of an iteration variable's domain; it is known.

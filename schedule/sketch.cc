@@ -123,6 +123,10 @@ Sketch FirstSketch(const Function& fn, const Target& target, std::span<const Ske
   return state.sketch();
 }
 
+Sketch FirstSketch(const Function& fn, const Target& target) {
+  return FirstSketch(fn, target, SketchRules(target));
+}
+
 std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target) {
   if (target.kind == TargetKind::kReference) return {};
   return GenerateSketches(fn, target, SketchRules(target));

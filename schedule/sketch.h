@@ -72,7 +72,9 @@ std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
                                      std::span<const SketchRule> rules);
 std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target);
 
-// The first of them, without the work for the others.
+// The first of them, without the work for the others: at its start always legal and decent, what a
+// kernel gets that nobody has tuned. The reference target's has no steps.
 Sketch FirstSketch(const Function& fn, const Target& target, std::span<const SketchRule> rules);
+Sketch FirstSketch(const Function& fn, const Target& target);
 
 }  // namespace tcc

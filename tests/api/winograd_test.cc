@@ -12,7 +12,7 @@
 #include "lower/graph/graph_pipeline.h"
 #include "models/graph_builder.h"
 #include "runtime/executor.h"
-#include "schedule/default_schedule.h"
+#include "schedule/sketch.h"
 
 namespace tcc {
 namespace {
@@ -176,9 +176,8 @@ Compiled CompileVariant(const Graph& graph, size_t variant) {
   KernelSet kernels = MakeKernels(passed, subgraphs, {}, options).value();
   for (const KernelStages& kernel : kernels.kernels) {
     if (kernel.variants.size() < 2) continue;
-    Schedule schedule = DefaultSchedule(kernel.variants[variant], options.target);
-    schedule.variant = variant;
-    options.schedules[kernel.symbol] = std::move(schedule);
+    Sketch sketch = FirstSketch(kernel.variants[variant], options.target);
+    options.schedules[kernel.symbol] = {std::move(sketch.trace), std::move(sketch.start), variant};
   }
   REQUIRE(options.schedules.size() == 1);
   StatusOr<KernelSet> again = MakeKernels(passed, subgraphs, {}, options);

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/printer.h"
-#include "schedule/default_schedule.h"
+#include "schedule/sketch.h"
 #include "tests/schedule/step_check.h"
 #include "tests/schedule/tensor_functions.h"
 
@@ -92,19 +92,19 @@ TEST_CASE("rows that somebody else reads are scheduled one reduction at a time",
 
 TEST_CASE("long rows have several accumulators", "[schedule][rows]") {
   Function fn = Softmax(4, 2050);
-  Schedule schedule = DefaultSchedule(fn, Avx512());
-  std::string trace = Print(schedule.trace);
+  Sketch sketch = FirstSketch(fn, Avx512());
+  std::string trace = Print(sketch.trace);
   INFO(trace);
   CHECK(trace.find("max.registers") != std::string::npos);
-  CheckStepResult(fn, trace, schedule.decisions);
+  CheckStepResult(fn, trace, sketch.start);
 }
 
 TEST_CASE("short rows are done a few at a time", "[schedule][rows]") {
   for (int64_t rows : {1, 2, 3, 4, 7, 13}) {
     for (int64_t columns : {8, 31, 197, 300}) {
       Function fn = Softmax(rows, columns);
-      Schedule schedule = DefaultSchedule(fn, Avx512());
-      CheckStepResult(fn, Print(schedule.trace), schedule.decisions);
+      Sketch sketch = FirstSketch(fn, Avx512());
+      CheckStepResult(fn, Print(sketch.trace), sketch.start);
     }
   }
 }

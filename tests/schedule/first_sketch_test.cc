@@ -1,4 +1,4 @@
-#include "schedule/default_schedule.h"
+#include "schedule/sketch.h"
 
 #include <catch2/catch.hpp>
 
@@ -6,6 +6,7 @@
 #include "ir/verifier.h"
 #include "ir/visitor.h"
 #include "lower/pipeline.h"
+#include "schedule/schedule.h"
 #include "tests/programs/compare_programs.h"
 #include "tests/schedule/step_check.h"
 #include "tests/schedule/tensor_functions.h"
@@ -20,12 +21,12 @@ Target TargetNamed(const char* name) {
   return *target;
 }
 
-// The default trace of `fn` replays, verifies, lowers and computes what `fn` computes. The lowered
-// function is returned.
+// The first sketch of `fn` replays at its start, verifies, lowers and computes what `fn` computes.
+// The lowered function is returned.
 Function CheckDefault(const Function& fn, const Target& target, Random& random) {
-  Schedule schedule = DefaultSchedule(fn, target);
-  INFO(target.name << "\n" << Print(fn) << Print(schedule));
-  StatusOr<Function> scheduled = Replay(fn, schedule.trace, schedule.decisions);
+  Sketch sketch = FirstSketch(fn, target);
+  INFO(target.name << "\n" << Print(fn) << Print(Schedule{sketch.trace, sketch.start}));
+  StatusOr<Function> scheduled = Replay(fn, sketch.trace, sketch.start);
   INFO(scheduled.status());
   REQUIRE(scheduled.ok());
   REQUIRE(Verify(*scheduled) == OkStatus());
@@ -79,8 +80,8 @@ bool HasLocal(const Function& fn) {
 
 }  // namespace
 
-TEST_CASE("the default schedule is legal and right for every kind of function and extent",
-          "[schedule][default_schedule]") {
+TEST_CASE("the first sketch is legal at its start and right for every kind of function and extent",
+          "[schedule][sketch]") {
   for (const TensorFunctionKind& kind : TensorFunctionKinds()) {
     for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
       for (uint64_t seed = 0; seed < 6; ++seed) {
@@ -96,7 +97,7 @@ TEST_CASE("the default schedule is legal and right for every kind of function an
 }
 
 TEST_CASE("accumulators are registers where tiles divide and where they do not",
-          "[schedule][default_schedule]") {
+          "[schedule][sketch]") {
   for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
     for (int64_t rows : {4, 12, 13, 31}) {
       for (int64_t columns : {16, 32, 64, 31}) {
@@ -111,7 +112,7 @@ TEST_CASE("accumulators are registers where tiles divide and where they do not",
   }
 }
 
-TEST_CASE("functions without elements have a default schedule", "[schedule][default_schedule]") {
+TEST_CASE("functions without elements have a sketch", "[schedule][sketch]") {
   Random random(1);
   for (auto [rows, columns, depth] : {std::tuple{0, 4, 3}, {4, 0, 3}, {4, 3, 0}, {0, 0, 0}}) {
     CheckDefault(FunctionOf(MatmulText(rows, columns, depth, "")), TargetNamed("x86-64-v4"),
@@ -119,14 +120,14 @@ TEST_CASE("functions without elements have a default schedule", "[schedule][defa
   }
 }
 
-TEST_CASE("the reference target gets no steps", "[schedule][default_schedule]") {
-  CHECK(DefaultSchedule(FunctionOf(MatmulText(4, 16, 7, "")), TargetNamed("reference"))
+TEST_CASE("the reference target gets no steps", "[schedule][sketch]") {
+  CHECK(FirstSketch(FunctionOf(MatmulText(4, 16, 7, "")), TargetNamed("reference"))
             .trace.steps.empty());
 }
 
-TEST_CASE("large nests run in parallel and small ones do not", "[schedule][default_schedule]") {
+TEST_CASE("large nests run in parallel and small ones do not", "[schedule][sketch]") {
   auto is_parallel = [](const Function& fn, const Target& target) {
-    return Print(DefaultSchedule(fn, target)).find("\nparallel ") != std::string::npos;
+    return Print(FirstSketch(fn, target).trace).find("\nparallel ") != std::string::npos;
   };
   Target target = TargetNamed("x86-64-v3");
   CHECK(is_parallel(FunctionOf(MatmulText(64, 64, 64, "")), target));
