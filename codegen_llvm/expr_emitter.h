@@ -65,9 +65,10 @@ class ExprEmitter {
   void StoreSubByte(const Var& buffer, const Expr& index, llvm::Value* value);
   const BufferBinding& BindingOf(const Var& buffer) const;
   llvm::Value* Address(const Var& buffer, llvm::Value* index);
-  // The address of every lane; `lanes` is what MatchLaneIndex says of `index`.
+  // The address of every lane, then up to `count` that of lane 0; `lanes` is what MatchLaneIndex
+  // says of `index`.
   llvm::Value* Addresses(const Var& buffer, const Expr& index,
-                         const std::optional<LaneIndex>& lanes);
+                         const std::optional<LaneIndex>& lanes, int count);
   llvm::Value* ZeroLine();
   void Annotate(llvm::Value* access, const Var& buffer);
 

@@ -3,6 +3,8 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <bit>
+
 #include "codegen_llvm/expr_emitter.h"
 #include "codegen_llvm/llvm_types.h"
 #include "ir/support/check.h"
@@ -32,6 +34,37 @@ Value* Reversed(llvm::IRBuilderBase& b, Value* value) {
   return b.CreateShuffleVector(value, order);
 }
 
+// The first `lanes` of a vector; beyond its own, lane 0 again.
+Value* WithLanes(llvm::IRBuilderBase& b, Value* value, int lanes) {
+  std::vector<int> order(static_cast<size_t>(lanes));
+  for (int i = 0; i < lanes; ++i) order[static_cast<size_t>(i)] = i < LanesOf(value) ? i : 0;
+  return b.CreateShuffleVector(value, order);
+}
+
+// A gather of a power of two of lanes: of others, LLVM 19 splits off rests whose result and index
+// share a register, which x86 refuses to run (SIGILL).
+int GatherLanes(int lanes) {
+  return static_cast<int>(std::bit_ceil(static_cast<unsigned>(lanes)));
+}
+
+// Loads from `addresses`, GatherLanes of them, what `lanes` there are under the mask, which may be
+// null; `passthrough` elsewhere.
+Value* Gather(llvm::IRBuilderBase& b, Value* addresses, llvm::Align align, Value* mask,
+              Value* passthrough) {
+  int lanes = LanesOf(passthrough);
+  int wide = LanesOf(addresses);
+  auto* type = llvm::cast<llvm::VectorType>(passthrough->getType());
+  if (wide == lanes) return b.CreateMaskedGather(type, addresses, align, mask, passthrough);
+  std::vector<llvm::Constant*> present;
+  for (int i = 0; i < wide; ++i) present.push_back(b.getInt1(i < lanes));
+  Value* wide_mask = llvm::ConstantVector::get(present);
+  if (mask) wide_mask = b.CreateAnd(wide_mask, WithLanes(b, mask, wide));
+  Value* loaded =
+      b.CreateMaskedGather(llvm::VectorType::get(type->getElementType(), wide, /*Scalable=*/false),
+                           addresses, align, wide_mask, WithLanes(b, passthrough, wide));
+  return WithLanes(b, loaded, lanes);
+}
+
 }  // namespace
 
 const BufferBinding& ExprEmitter::BindingOf(const Var& buffer) const {
@@ -49,11 +82,14 @@ Value* ExprEmitter::Address(const Var& buffer, Value* index) {
 // Even steps are constants over one scalar address: x86 then gathers by 32-bit offsets, twice as
 // many lanes at once.
 Value* ExprEmitter::Addresses(const Var& buffer, const Expr& index,
-                              const std::optional<LaneIndex>& lanes) {
-  if (!lanes) return Address(buffer, Emit(index));
+                              const std::optional<LaneIndex>& lanes, int count) {
+  int own = index.dtype().lanes();
+  if (!lanes) {
+    Value* places = Emit(index);
+    return Address(buffer, count == own ? places : WithLanes(b_, places, count));
+  }
   std::vector<llvm::Constant*> steps;
-  for (int64_t l = 0; l < index.dtype().lanes(); ++l)
-    steps.push_back(b_.getInt64(l * lanes->stride));
+  for (int l = 0; l < count; ++l) steps.push_back(b_.getInt64(l < own ? l * lanes->stride : 0));
   llvm::Type* element = MemoryType(b_.getContext(), buffer.dtype());
   return b_.CreateGEP(element, Address(buffer, Emit(lanes->base)),
                       llvm::ConstantVector::get(steps));
@@ -136,8 +172,8 @@ Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* other
                   : b_.CreateMaskedLoad(type, address, ElementAlign(buffer), mask, passthrough);
     if (plain && mask && otherwise) value = b_.CreateSelect(mask, value, passthrough);
   } else {
-    Value* addresses = Addresses(buffer, index, lanes);
-    value = b_.CreateMaskedGather(type, addresses, ElementAlign(buffer), mask, passthrough);
+    Value* addresses = Addresses(buffer, index, lanes, GatherLanes(dtype.lanes()));
+    value = Gather(b_, addresses, ElementAlign(buffer), mask, passthrough);
   }
   Annotate(value, buffer);
   if (reversed) value = Reversed(b_, value);
@@ -148,14 +184,18 @@ Value* ExprEmitter::LoadSubByte(const Var& buffer, const Expr& index) {
   int lanes = index.dtype().lanes();
   Value* place = Emit(index);
   llvm::Type* byte = SameLanes(place, b_.getInt8Ty());
-  Value* address = b_.CreateGEP(b_.getInt8Ty(), BindingOf(buffer).pointer, b_.CreateLShr(place, 1));
+  auto address_of = [&](Value* nibble) {
+    return b_.CreateGEP(b_.getInt8Ty(), BindingOf(buffer).pointer, b_.CreateLShr(nibble, 1));
+  };
   Value* value = nullptr;
   if (lanes == 1) {
+    Value* address = address_of(place);
     if (Value* active = AnyActive()) address = b_.CreateSelect(active, address, ZeroLine());
     value = b_.CreateAlignedLoad(byte, address, llvm::Align(1));
   } else {
-    value = b_.CreateMaskedGather(byte, address, llvm::Align(1), ActiveLanes(lanes),
-                                  llvm::Constant::getNullValue(byte));
+    Value* addresses = address_of(WithLanes(b_, place, GatherLanes(lanes)));
+    value = Gather(b_, addresses, llvm::Align(1), ActiveLanes(lanes),
+                   llvm::Constant::getNullValue(byte));
   }
   Annotate(value, buffer);
   // The nibble goes to the top, and from there down with its sign or without.
@@ -225,7 +265,7 @@ void ExprEmitter::StoreLanes(const Var& buffer, const Expr& index, Value* value)
         mask ? static_cast<Value*>(b_.CreateMaskedStore(value, address, ElementAlign(buffer), mask))
              : b_.CreateAlignedStore(value, address, ElementAlign(buffer));
   } else {
-    Value* addresses = Addresses(buffer, index, lanes);
+    Value* addresses = Addresses(buffer, index, lanes, dtype.lanes());
     access = b_.CreateMaskedScatter(value, addresses, ElementAlign(buffer), mask);
   }
   Annotate(access, buffer);

@@ -1,4 +1,5 @@
 #include "codegen_llvm/object_code.h"
+#include "ir/parser.h"
 #include "tests/codegen_llvm/kernel_rig.h"
 
 namespace tcc::test {
@@ -220,6 +221,31 @@ TEST_CASE("a gather by loaded indices honours its mask", "[codegen_llvm]") {
   std::vector<float> output(kLanes, -1);
   RunOn(LoweredFunction("gather", {index, x, y}, body), indices, input, output);
   for (int l = 0; l < kLanes; ++l) REQUIRE(output[l] == (l % 3 == 2 ? 0.0f : input[indices[l]]));
+}
+
+TEST_CASE("gathers of 198 lanes run: SIGILL came of a register that was result and index at once",
+          "[codegen_llvm]") {
+  Function fn = *ParseFunction(R"(
+fn f(x: f32[591], y: f32[4158]) lowered {
+  for o in 0..21 {
+    for k in 0..3 {
+      y[ramp(o, 21, 198)] = y[ramp(o, 21, 198)] + x[ramp(k * 3 + o div 7 - 3, 3, 198)] mask broadcast(0, 198) < ramp(k, 1, 198) && ramp(k, 1, 198) < broadcast(198, 198)
+    }
+  }
+}
+)");
+  std::vector<float> x(591), y(4158, 0);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 97);
+  RunOn(fn, x, y);
+  for (int l = 0; l < 198; ++l) {
+    for (int o = 0; o < 21; ++o) {
+      float sum = 0;
+      for (int k = 0; k < 3; ++k) {
+        if (l + k > 0 && l + k < 198) sum += x[3 * (l + k - 1) + o / 7];
+      }
+      REQUIRE(y[21 * l + o] == sum);
+    }
+  }
 }
 
 TEST_CASE("a division whose lane is off does not trap", "[codegen_llvm]") {
