@@ -15,13 +15,21 @@ StatusOr<Schedules> ReadSchedules(const std::string& folder) {
   fs::directory_iterator files(folder, error);
   if (error) return InvalidInput("{}: {}; expected a folder of schedules", folder, error.message());
   Schedules schedules;
+  std::string other;  // a file that is no schedule
   for (const fs::directory_entry& file : files) {
-    if (file.path().extension() != kExtension) continue;
+    if (file.path().extension() != kExtension) {
+      other = file.path().filename().string();
+      continue;
+    }
     TCC_ASSIGN_OR_RETURN(SharedBytes bytes, MapFile(file.path().string()));
     StatusOr<Schedule> schedule =
         ParseSchedule(std::string(bytes.bytes.begin(), bytes.bytes.end()));
     if (!schedule.ok()) return Annotate(schedule.status(), file.path().string());
     schedules.emplace(file.path().stem().string(), *std::move(schedule));
+  }
+  if (schedules.empty() && !other.empty()) {
+    return InvalidInput("{}: expected schedules in files NAME{}, found '{}'", folder, kExtension,
+                        other);
   }
   return schedules;
 }

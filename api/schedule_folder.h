@@ -8,7 +8,7 @@
 namespace tcc {
 
 // A folder of schedules: one file a kernel, NAME.trace, as schedule.h says. Other files are not
-// looked at. Errors name the file.
+// looked at; a folder with no schedule but other files is an error. Errors name the file.
 StatusOr<Schedules> ReadSchedules(const std::string& folder);
 
 // Writes what every kernel got. The folder is made if it is not there.

@@ -46,6 +46,12 @@ class Schedules(CommandTest):
         self.compile("unset.tcc", "--schedule", self.traces, expect=4)
         self.assertIn(f"tile '{name}' has no value", self.error)
 
+    def test_files_of_another_name_are_not_silently_left_out(self):
+        for path in list(self.traces.iterdir()):
+            path.rename(path.with_suffix(".txt"))
+        self.compile("none.tcc", "--schedule", self.traces, expect=4)
+        self.assertIn("expected schedules in files NAME.trace, found ", self.error)
+
     def test_threads_are_refused_on_a_cpu(self):
         path = self.any_trace()
         loop = next(line for line in path.read_text().splitlines()
