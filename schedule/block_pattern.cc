@@ -56,6 +56,22 @@ bool HasReuse(const Block& block) {
   return false;
 }
 
+bool HasWindow(const Block& block) {
+  auto slides = [&](const Expr& index) {
+    bool spatial = false, reduce = false;
+    for (const IterVar& iter : block.iters) {
+      if (AsConstant(iter.domain) == std::optional<int64_t>(1) || !UsesVar(index, iter.var))
+        continue;
+      (iter.kind == IterKind::kSpatial ? spatial : reduce) = true;
+    }
+    return spatial && reduce;
+  };
+  for (const Access& read : ReadsOf(block)) {
+    if (std::any_of(read.indices.begin(), read.indices.end(), slides)) return true;
+  }
+  return false;
+}
+
 bool WritesPlainly(const Block& block) {
   const auto* reduce = block.body.as<Reduce>();
   if (!reduce || reduce->init != ReduceInit::kFirstInstance || reduce->outputs.size() != 1) {
@@ -70,6 +86,49 @@ bool WritesPlainly(const Block& block) {
   return true;
 }
 
+const Block* OnlyReaderOf(const Function& fn, const Var& buffer) {
+  if (IsParameter(fn, buffer)) return nullptr;
+  const Block* reader = nullptr;
+  for (const Ref<Block>& block : BlocksOf(fn.body)) {
+    if (!Reads(*block, buffer)) continue;
+    if (reader) return nullptr;
+    reader = block.get();
+  }
+  return reader;
+}
+
+const Block* OnlyMapInto(const Function& fn, const Var& buffer) {
+  if (IsParameter(fn, buffer)) return nullptr;
+  const Block* writer = nullptr;
+  for (const Ref<Block>& block : BlocksOf(fn.body)) {
+    if (!Writes(*block, buffer)) continue;
+    if (writer) return nullptr;
+    writer = block.get();
+  }
+  bool maps = writer && !writer->iters.empty() && WritesOf(*writer).size() == 1 &&
+              ItersOf(*writer, IterKind::kReduce).empty() &&
+              PlainIndices(*writer, WritesOf(*writer)[0]).ok();
+  return maps ? writer : nullptr;
+}
+
+namespace {
+
+// Nothing that `reader` reads is written by `block` or after it, but for `result`.
+bool ReadsOnlyFromBefore(const Function& fn, const Block& reader, const Block& block,
+                         const Var& result) {
+  bool reached = false;
+  for (const Ref<Block>& writer : BlocksOf(fn.body)) {
+    reached = reached || writer->name == block.name;
+    if (!reached) continue;
+    for (const Access& read : ReadsOf(reader)) {
+      if (!(read.buffer == result) && Writes(*writer, read.buffer)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 const Block* EpilogueOf(const Function& fn, const Block& block) {
   std::vector<Access> writes = WritesOf(block);
   if (writes.size() != 1 || IsParameter(fn, writes[0].buffer)) return nullptr;
@@ -82,7 +141,9 @@ const Block* EpilogueOf(const Function& fn, const Block& block) {
     }
     reader = other.get();
   }
-  return reader && ReadsPlainly(*reader, buffer) ? reader : nullptr;
+  bool fits =
+      reader && ReadsPlainly(*reader, buffer) && ReadsOnlyFromBefore(fn, *reader, block, buffer);
+  return fits ? reader : nullptr;
 }
 
 }  // namespace tcc

@@ -19,12 +19,21 @@ std::vector<size_t> ItersOf(const Block& block, IterKind kind);
 // it has that variable. What tiling is good for.
 bool HasReuse(const Block& block);
 
+// Whether windows slide: some index has a spatial and a reduce variable, so that neighbours may
+// share operands.
+bool HasWindow(const Block& block);
+
 // A reduction that sets its own identities and writes one buffer at just its spatial variables, in
 // their order.
 bool WritesPlainly(const Block& block);
 
+// The one block that reads the buffer, which is no parameter, and the map that alone writes it,
+// into cells of its own; nullptr where there is none such.
+const Block* OnlyReaderOf(const Function& fn, const Var& buffer);
+const Block* OnlyMapInto(const Function& fn, const Var& buffer);
+
 // The block that alone reads what `block` alone writes, element by element at its own variables, or
-// nullptr. What is written is no parameter.
+// nullptr. What is written is no parameter, and whatever else is read was written before.
 const Block* EpilogueOf(const Function& fn, const Block& block);
 
 }  // namespace tcc

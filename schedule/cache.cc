@@ -9,6 +9,7 @@
 #include "schedule/guard.h"
 #include "schedule/placement.h"
 #include "schedule/prepack.h"
+#include "schedule/reduction_nest.h"
 
 namespace tcc {
 namespace {
@@ -111,12 +112,18 @@ Function ApplyCacheRead(const Function& fn, const CacheRead& step) {
 }
 
 StatusOr<Constraints> CheckCacheWrite(const Function& fn, const CacheWrite& step) {
-  TCC_RETURN_IF_ERROR(FindBlock(fn, step.block).status());
+  TCC_ASSIGN_OR_RETURN(Path path, FindBlock(fn, step.block));
   TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, step.buffer));
   TCC_RETURN_IF_ERROR(ExpectFreeName(fn, step.name));
   TCC_RETURN_IF_ERROR(ExpectUnplaced(buffer));
   TCC_RETURN_IF_ERROR(ExpectWritableScope("cache_write", step.scope));
-  TCC_RETURN_IF_ERROR(ExpectOnlyWriter("cache_write", fn, step.block, buffer.var));
+  const Block* init = InitialisationOf(fn, *BlockAt(path));
+  for (const Ref<Block>& block : BlocksOf(fn.body)) {
+    if (block.get() == init || Writes(*block, buffer.var) == (block->name == step.block)) continue;
+    return InvalidInput(
+        "cache_write: block '{}' {} buffer '{}'; expected '{}' to be its one writer", block->name,
+        block->name == step.block ? "does not write" : "writes", step.buffer, step.block);
+  }
   TCC_RETURN_IF_ERROR(ExpectReadAfter("cache_write", fn, step.block, buffer.var));
   return Constraints{};
 }
@@ -127,6 +134,9 @@ Function ApplyCacheWrite(const Function& fn, const CacheWrite& step) {
   Path path = FindBlock(fn, step.block).value();
   Stmt writer = ChangeWrites(path.back(), target.var, RenameTo(copy.var));
   Stmt body = Replace(fn.body, path.back().get(), writer);
+  if (const Block* init = InitialisationOf(fn, *BlockAt(path))) {
+    body = Replace(body, init, ChangeWrites(Stmt(*init), target.var, RenameTo(copy.var)));
+  }
   auto is_writer = [&](const Stmt& stmt) { return Writes(stmt, copy.var); };
   body = InsertBeside(body, is_writer, Side::kAfter,
                       CopyNest(step.name, target, target.var, copy.var));

@@ -19,7 +19,8 @@ struct CacheRead {
   auto Fields() { return std::tie(buffer, readers, scope, name); }
 };
 
-// A block writes into a copy; a write-back follows it.
+// A block writes into a copy; a write-back follows it. The initialisation of a decomposed reduction
+// goes with it.
 //
 //   S: C[i, j] = ...     -->     allocate C_l { S: C_l[i, j] = ...
 //                                               for a, b { block C_l: C[a, b] = C_l[a, b] } }

@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "schedule/guard.h"
+#include "schedule/placement.h"
 #include "schedule/reduction_nest.h"
 
 namespace tcc {
 namespace {
 
 // The loops from `from` inwards on the path.
-std::vector<Ref<For>> LoopsFrom(const Path& path, const LoopRef& from) {
+std::vector<Ref<For>> LoopsDownFrom(const Path& path, const LoopRef& from) {
   std::vector<Ref<For>> loops = LoopsOn(path);
   size_t first = 0;
   while (first < loops.size() && loops[first]->key != from) ++first;
@@ -33,6 +34,31 @@ StatusOr<Constraints> ExpectLiveBefore(const Path& path, const LoopRef& loop,
   return Constraints{};
 }
 
+// The initialisation of a decomposed reduction can be taken away from where it is.
+Status ExpectMovable(const Function& fn, const Block& block) {
+  const Block* init = InitialisationOf(fn, block);
+  if (!init) {
+    return InvalidInput(
+        "decompose_reduction: block '{}' is decomposed already, and no block '{}' "
+        "just sets the identities",
+        block.name, block.name + ".init");
+  }
+  Path path = FindBlock(fn, init->name).value();
+  TCC_RETURN_IF_ERROR(ExpectWholeNest("decompose_reduction", path));
+  for (const Ref<For>& loop : LoopsFrom(path, NestOf(path))) {
+    TCC_RETURN_IF_ERROR(ExpectSerial("decompose_reduction", loop));
+  }
+  for (const Ref<Block>& other : BlocksOf(fn.body)) {
+    if (other->name == block.name) break;
+    for (const Access& output : block.body.as<Reduce>()->outputs) {
+      if (other->name == init->name || !Accesses(*other, output.buffer)) continue;
+      return InvalidInput("decompose_reduction: block '{}' uses '{}' before block '{}' does",
+                          other->name, output.buffer->name, block.name);
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<Constraints> CheckDecomposeReduction(const Function& fn, const DecomposeReduction& step) {
@@ -40,12 +66,11 @@ StatusOr<Constraints> CheckDecomposeReduction(const Function& fn, const Decompos
   TCC_RETURN_IF_ERROR(FindLoop(fn, step.loop).status());
   Ref<Block> block = BlockAt(path);
   const auto* reduce = block->body.as<Reduce>();
-  if (!reduce || reduce->init == ReduceInit::kDecomposed) {
-    return InvalidInput("decompose_reduction: block '{}' is {}", step.block,
-                        reduce ? "decomposed already" : "no reduction");
-  }
+  if (!reduce) return InvalidInput("decompose_reduction: block '{}' is no reduction", step.block);
   TCC_RETURN_IF_ERROR(ExpectSharedAxes("decompose_reduction", *block));
-  if (IsBlockName(fn, step.block + ".init")) {
+  if (reduce->init == ReduceInit::kDecomposed) {
+    TCC_RETURN_IF_ERROR(ExpectMovable(fn, *block));
+  } else if (IsBlockName(fn, step.block + ".init")) {
     return InvalidInput("decompose_reduction: the name '{}.init' is in use", step.block);
   }
   std::vector<Ref<For>> loops = LoopsOn(path);
@@ -57,15 +82,14 @@ StatusOr<Constraints> CheckDecomposeReduction(const Function& fn, const Decompos
   bool inside = false;
   for (const Ref<For>& loop : loops) {
     inside = inside || loop->key == step.loop;
-    bool reduces = Feeds(*loop, *block, IterKind::kReduce);
-    if (!inside && reduces) {
+    LoopRole role = RoleOf(*loop, *block);
+    if (!inside && (role == LoopRole::kReduce || role == LoopRole::kBoth)) {
       return InvalidInput("decompose_reduction: loop '{}' is inside loop '{}' of the reduction",
                           step.loop, loop->key);
     }
-    bool spatial = Feeds(*loop, *block, IterKind::kSpatial);
-    if (inside && reduces == spatial) {
+    if (inside && (role == LoopRole::kBoth || role == LoopRole::kNeither)) {
       return InvalidInput("decompose_reduction: loop '{}' feeds {} spatial and reduce variables",
-                          loop->key, spatial ? "both" : "neither of");
+                          loop->key, role == LoopRole::kBoth ? "both" : "neither of");
     }
   }
   return ExpectLiveBefore(path, step.loop, *reduce);
@@ -78,8 +102,8 @@ Function ApplyDecomposeReduction(const Function& fn, const DecomposeReduction& s
 
   std::vector<Ref<For>> kept;
   std::vector<Ref<For>> dropped;
-  for (const Ref<For>& loop : LoopsFrom(path, step.loop)) {
-    (Feeds(*loop, *block, IterKind::kSpatial) ? kept : dropped).push_back(loop);
+  for (const Ref<For>& loop : LoopsDownFrom(path, step.loop)) {
+    (RoleOf(*loop, *block) == LoopRole::kSpatial ? kept : dropped).push_back(loop);
   }
   std::string name = step.block + ".init";
   Stmt nest = CopiesRound(kept, name,
@@ -89,9 +113,13 @@ Function ApplyDecomposeReduction(const Function& fn, const DecomposeReduction& s
   Stmt update = MakeStmt<Block>(
       block->name, block->iters, block->guards, block->predicate,
       MakeStmt<Reduce>(reduce.combiner, reduce.outputs, reduce.inputs, ReduceInit::kDecomposed));
-  Stmt loop = FindLoop(fn, step.loop).value().back();
   Function result = fn;
-  result.body = Replace(fn.body, loop.get(), SeqOf({nest, Replace(loop, block.get(), update)}));
+  if (reduce.init == ReduceInit::kDecomposed) {
+    Stmt init = NestOf(FindBlock(fn, name).value());
+    result.body = Replace(fn.body, init.get(), Nothing());
+  }
+  Stmt loop = FindLoop(result, step.loop).value().back();
+  result.body = Replace(result.body, loop.get(), SeqOf({nest, Replace(loop, block.get(), update)}));
   return result;
 }
 

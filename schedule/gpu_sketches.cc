@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <array>
 
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
+#include "schedule/gpu_tile.h"
 #include "schedule/reduction_nest.h"
 #include "schedule/sketch_parts.h"
 #include "schedule/sketch_rules.h"
@@ -11,13 +11,6 @@
 // blocks and threads here.
 namespace tcc {
 namespace {
-
-constexpr int64_t kMaxThreads = 1024;
-
-// The extent of the loop as it stands.
-Expr ExtentOfLoop(const SketchState& state, const LoopRef& loop) {
-  return LoopAt(FindLoop(state.fn(), loop).value())->extent;
-}
 
 // One launch for loops of a block without a reduction: vectors along the last axis, everything else
 // over threads and blocks.
@@ -35,145 +28,24 @@ void BindMap(SketchState& state, const Block& block) {
   loops.back() = LevelKey(loops.back(), 0);
   state.Do(Vectorize{lanes});
   LoopRef fused = FuseAll(state, loops);
-  Expr threads = state.Size(LevelKey(fused, 1), kMaxThreads, {DomainKind::kMultiples, {32}}, 128);
+  Expr threads =
+      state.Size(LevelKey(fused, 1), Target::kMaxThreads, {DomainKind::kMultiples, {32}}, 128);
   state.Do(Split{fused, {threads}});
   state.Do(Bind{LevelKey(fused, 0), ForKind::kBlockIdxX});
   state.Do(Bind{LevelKey(fused, 1), ForKind::kThreadIdxX});
 }
 
-// Multi-level tiling of a contraction or window: blocks, threads, then what one thread does, with
-// operands staged in shared memory and the results in registers.
-//
-//   blockIdx(s.0...) threadIdx(s.1...) { r.0... { stage operands  r.1... s.2... r.2... s.3... } }
-class TiledContraction {
- public:
-  TiledContraction(const SketchState& state, const Block& block)
-      : state_(state),
-        block_(block),
-        spatial_(ItersOf(block, IterKind::kSpatial)),
-        reduce_(ItersOf(block, IterKind::kReduce)) {}
+bool CanBeTiled(const Block& block) {
+  return IsReduction(block) && WritesPlainly(block) && (HasReuse(block) || HasWindow(block)) &&
+         !ItersOf(block, IterKind::kSpatial).empty() && !ItersOf(block, IterKind::kReduce).empty();
+}
 
-  SketchState Build() && {
-    reader_ = KeepResultLocal(state_, block_);
-    SplitAxes();
-    std::vector<LoopRef> order;
-    for (const auto* level : {&s_[0], &s_[1], &r_[0], &r_[1], &s_[2], &r_[2], &s_[3]}) {
-      order.insert(order.end(), level->begin(), level->end());
-    }
-    state_.Do(Reorder{order});
-    state_.Do(Bind{FuseAll(state_, s_[0]), ForKind::kBlockIdxX});
-    thread_loop_ = FuseAll(state_, s_[1]);
-    threads_ = ExtentOfLoop(state_, thread_loop_);
-    state_.Do(Bind{thread_loop_, ForKind::kThreadIdxX});
-    state_.Do(ReverseComputeAt{reader_.block, thread_loop_});
-    StageOperands();
-    state_.Do(DecomposeReduction{block_.name, r_[0][0]});
-    UnrollRegisters();
-    return std::move(state_);
-  }
-
- private:
-  // The two largest axes from the right share the threads; one that is used up leaves its part.
-  void SplitAxes() {
-    std::vector<int64_t> threads(spatial_.size(), 1);
-    std::vector<int64_t> inner(spatial_.size(), 1);
-    int wide = 0;
-    for (size_t s = spatial_.size(); s-- > 0 && wide < 2;) {
-      int64_t extent = ExtentOf(block_, spatial_[s]);
-      if (extent < 4) continue;
-      threads[s] = std::min<int64_t>(extent, 16);
-      inner[s] = std::clamp<int64_t>(extent / 16, 1, 4);
-      ++wide;
-    }
-    for (size_t s = 0; s < spatial_.size(); ++s) SplitSpatial(spatial_[s], threads[s], inner[s]);
-    for (size_t i : reduce_) SplitReduce(i);
-  }
-
-  void SplitSpatial(size_t iter, int64_t threads, int64_t inner) {
-    LoopRef loop = BaseKey(block_.name, block_.iters[iter]);
-    int64_t extent = ExtentOf(block_, iter);
-    std::vector<Expr> factors = {
-        state_.Size(LevelKey(loop, 1), std::min<int64_t>(extent, kMaxThreads), {}, threads),
-        state_.Size(LevelKey(loop, 2), std::min<int64_t>(extent, 16), {}, inner),
-        state_.Size(LevelKey(loop, 3), std::min<int64_t>(extent, 16), {}, 1)};
-    state_.Do(Split{loop, factors});
-    for (int level = 0; level < 4; ++level) s_[level].push_back(LevelKey(loop, level));
-  }
-
-  void SplitReduce(size_t iter) {
-    LoopRef loop = BaseKey(block_.name, block_.iters[iter]);
-    int64_t extent = ExtentOf(block_, iter);
-    bool first = iter == reduce_.back();
-    std::vector<Expr> factors = {
-        state_.Size(LevelKey(loop, 1), std::min<int64_t>(extent, 64), {}, first ? 8 : 1),
-        state_.Size(LevelKey(loop, 2), std::min<int64_t>(extent, 8), {}, 1)};
-    state_.Do(Split{loop, factors});
-    for (int level = 0; level < 3; ++level) r_[level].push_back(LevelKey(loop, level));
-  }
-
-  // Each operand whose window is known is fetched by all threads together, `vector` at a time along
-  // its last dimension, before the inner loops of a step of the reduction.
-  void StageOperands() {
-    std::vector<std::string> buffers;
-    for (const Access& read : ReadsOf(block_)) {
-      const std::string& name = read.buffer->name;
-      if (read.indices.empty()) continue;
-      if (std::find(buffers.begin(), buffers.end(), name) == buffers.end()) buffers.push_back(name);
-    }
-    for (const std::string& buffer : buffers) Stage(buffer);
-  }
-
-  void Stage(const std::string& buffer) {
-    std::string copy = block_.name + "." + buffer;
-    SketchState before = state_;
-    if (!state_.Try(CacheRead{buffer, {block_.name}, Scope::kShared, copy}) ||
-        !state_.Try(ComputeAt{copy, r_[0].back()})) {
-      state_ = std::move(before);
-      return;
-    }
-    state_.MarkDone(copy);
-    std::vector<LoopRef> loops;
-    for (size_t d = 0; d < BufferNamed(state_.fn(), copy).value().rank(); ++d) {
-      loops.push_back(copy + "/ax" + std::to_string(d));
-    }
-    Expr vector = state_.Size(LevelKey(loops.back(), 1), 4, {DomainKind::kChoice, {1, 2, 4}}, 1);
-    LoopRef lanes = LevelKey(loops.back(), 1);
-    state_.Do(Split{loops.back(), {vector}});
-    loops.back() = LevelKey(loops.back(), 0);
-    state_.Do(Vectorize{lanes});
-    LoopRef fused = FuseAll(state_, loops);
-    state_.Do(Split{fused, {threads_}});
-    state_.Do(Bind{LevelKey(fused, 1), ForKind::kThreadIdxX});
-  }
-
-  // Registers have no addresses: every index of the result's tile is a constant.
-  void UnrollRegisters() {
-    for (int level : {2, 3}) {
-      for (const LoopRef& loop : s_[level]) {
-        state_.Do(Unroll{loop});
-        state_.Do(Unroll{block_.name + ".init" + loop.substr(block_.name.size())});
-      }
-    }
-    for (const LoopRef& loop : r_[2]) state_.Do(Unroll{loop});
-    for (const LoopRef& loop : reader_.loops) state_.Do(Unroll{loop});
-  }
-
-  SketchState state_;
-  const Block& block_;
-  std::vector<size_t> spatial_, reduce_;
-  std::array<std::vector<LoopRef>, 4> s_;  // loops of the spatial axes by level
-  std::array<std::vector<LoopRef>, 3> r_;  // and of the reduce axes
-  ResultReader reader_;                    // of the register tile
-  LoopRef thread_loop_;
-  Expr threads_;
-};
-
-std::vector<SketchState> TileRule(const SketchState& state, const Block& block, const Target&) {
-  bool fits = IsReduction(block) && WritesPlainly(block) && HasReuse(block) &&
-              !ItersOf(block, IterKind::kSpatial).empty() &&
-              !ItersOf(block, IterKind::kReduce).empty();
-  if (!fits) return {};
-  return {TiledContraction(state, block).Build()};
+std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
+                                  const Target& target) {
+  if (!CanBeTiled(block)) return {};
+  std::vector<SketchState> forks = {TileForThreads(state, block, target)};
+  if (IsWorthSplitting(block)) forks.push_back(TilePartsForThreads(state, block, target));
+  return forks;
 }
 
 std::vector<SketchState> MapRule(const SketchState& state, const Block& block, const Target&) {
@@ -181,6 +53,23 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block, c
   SketchState next = state;
   BindMap(next, block);
   return {next};
+}
+
+// A map that makes an operand of one contraction is done where tiles of the operand are staged, or
+// on its own.
+std::vector<SketchState> OperandRule(const SketchState& state, const Block& block,
+                                     const Target& target) {
+  std::vector<Access> writes = WritesOf(block);
+  if (writes.size() != 1 || OnlyMapInto(state.fn(), writes[0].buffer) != &block) return {};
+  const Block* reader = OnlyReaderOf(state.fn(), writes[0].buffer);
+  if (!reader || state.IsDone(reader->name) || !CanBeTiled(*reader)) return {};
+  std::vector<SketchState> forks = TileRule(state, *reader, target);
+  for (SketchState& fork : forks) {
+    if (!fork.IsDone(block.name)) return {};
+    fork.MarkDone(reader->name);
+  }
+  for (SketchState& alone : MapRule(state, block, target)) forks.push_back(std::move(alone));
+  return forks;
 }
 
 // A thread block a result, whose threads reduce strided parts; one of them combines what they have
@@ -192,13 +81,13 @@ std::vector<SketchState> CrossThreadRule(const SketchState& state, const Block& 
   constexpr int64_t kWarp = 32;
   std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
   std::vector<size_t> reduce = ItersOf(block, IterKind::kReduce);
-  bool fits = IsReduction(block) && WritesPlainly(block) && !HasReuse(block) && !spatial.empty() &&
-              !reduce.empty() && ExtentOf(block, reduce.back()) >= kWarp;
+  bool fits = IsReduction(block) && WritesPlainly(block) && !CanBeTiled(block) &&
+              !spatial.empty() && !reduce.empty() && ExtentOf(block, reduce.back()) >= kWarp;
   if (!fits) return {};
   SketchState next = state;
   LoopRef loop = BaseKey(block.name, block.iters[reduce.back()]);
   std::string thread = LevelKey(loop, 1).substr(block.name.size());
-  int64_t most = std::min(ExtentOf(block, reduce.back()), kMaxThreads);
+  int64_t most = std::min(ExtentOf(block, reduce.back()), Target::kMaxThreads);
   Expr threads = next.Size(LevelKey(loop, 1), most, {DomainKind::kMultiples, {kWarp}}, 128);
   std::string partial = block.name + ".partial";
   next.Do(Bind{FuseAll(next, KeysOf(block, spatial)), ForKind::kBlockIdxX});
@@ -223,7 +112,8 @@ std::vector<SketchState> ThreadRule(const SketchState& state, const Block& block
   }
   if (loops.empty()) return {next};
   LoopRef fused = FuseAll(next, loops);
-  Expr threads = next.Size(LevelKey(fused, 1), kMaxThreads, {DomainKind::kMultiples, {32}}, 128);
+  Expr threads =
+      next.Size(LevelKey(fused, 1), Target::kMaxThreads, {DomainKind::kMultiples, {32}}, 128);
   next.Do(Split{fused, {threads}});
   next.Do(Bind{LevelKey(fused, 0), ForKind::kBlockIdxX});
   next.Do(Bind{LevelKey(fused, 1), ForKind::kThreadIdxX});
@@ -232,7 +122,8 @@ std::vector<SketchState> ThreadRule(const SketchState& state, const Block& block
 
 constexpr SketchRule kRules[] = {
     // name, rule, what it fits
-    {"tile", TileRule, "reductions whose operands are used again"},
+    {"operand", OperandRule, "maps that make an operand of one tile"},
+    {"tile", TileRule, "contractions and windows"},
     {"cross_thread", CrossThreadRule, "long reductions whose operands are read once"},
     {"map", MapRule, "blocks without a reduction"},
     {"thread", ThreadRule, "everything: a thread for each result"},

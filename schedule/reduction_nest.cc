@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/compare.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
 #include "schedule/cache.h"
@@ -143,6 +144,44 @@ Status ExpectSharedAxes(const char* step, const Block& block) {
   if (UnsharedAxes(block).empty()) return OkStatus();
   return InvalidInput("{}: block '{}' updates outputs of different axes; decompose_tuple it first",
                       step, block.name);
+}
+
+namespace {
+
+// Whether `stmt` sets the output of the reduction's element to its identity.
+bool SetsIdentity(const Stmt& stmt, const Reduce& reduce, size_t element, const Substitution& at) {
+  const auto* store = stmt.as<Store>();
+  const Access& output = reduce.outputs[element];
+  if (!store || !(store->buffer == output.buffer)) return false;
+  for (size_t d = 0; d < output.indices.size(); ++d) {
+    if (!Equal(store->indices[d], Substitute(output.indices[d], at))) return false;
+  }
+  return Equal(store->value, reduce.combiner->identities[element]);
+}
+
+}  // namespace
+
+const Block* InitialisationOf(const Function& fn, const Block& block) {
+  const auto* reduce = block.body.as<Reduce>();
+  StatusOr<Path> path = FindBlock(fn, block.name + ".init");
+  if (!reduce || reduce->init != ReduceInit::kDecomposed || !path.ok()) return nullptr;
+  const auto* init = path->back().as<Block>();
+  std::vector<IterVar> iters = SpatialIters(block);
+  if (init->iters.size() != iters.size() || !IsConstant(init->predicate, 1)) return nullptr;
+  Substitution at;
+  for (size_t i = 0; i < iters.size(); ++i) {
+    bool same =
+        init->iters[i].kind == IterKind::kSpatial && Equal(init->iters[i].domain, iters[i].domain);
+    if (!same) return nullptr;
+    at.emplace(iters[i].var, init->iters[i].var);
+  }
+  std::vector<Stmt> stores = {init->body};
+  if (const auto* seq = init->body.as<Seq>()) stores = seq->stmts;
+  if (stores.size() != reduce->outputs.size()) return nullptr;
+  for (size_t e = 0; e < stores.size(); ++e) {
+    if (!SetsIdentity(stores[e], *reduce, e, at)) return nullptr;
+  }
+  return init;
 }
 
 LoopRef Rekeyed(const LoopRef& key, const std::string& name) {

@@ -47,6 +47,10 @@ bool FeedsUnsharedAxis(const For& loop, const Block& block);
 // "step: block 'core' updates outputs of different axes; decompose_tuple it first", or OK.
 Status ExpectSharedAxes(const char* step, const Block& block);
 
+// The block that does no more than to set the outputs of a decomposed reduction to the identities,
+// "mm.init" of "mm", or nullptr.
+const Block* InitialisationOf(const Function& fn, const Block& block);
+
 // `body` in copies of the loops, with fresh variables and keyed by `name` instead of their block.
 Stmt CopiesRound(const std::vector<Ref<For>>& loops, const std::string& name, const Stmt& body);
 // The key of a loop with the block's name replaced.

@@ -2,6 +2,7 @@
 #include "schedule/compute_at.h"
 #include "schedule/guard.h"
 #include "schedule/placement.h"
+#include "schedule/reduction_nest.h"
 
 namespace tcc {
 namespace {
@@ -40,8 +41,13 @@ StatusOr<Access> OperandUnder(const Function& fn, const Block& block, const Loop
   return *operand;
 }
 
+// The initialisation of a reduction counts as a part of it where it is under the loop, too.
 StatusOr<Path> OnlyWriter(const Function& fn, const Var& buffer, const LoopRef& loop) {
   std::vector<Path> writers = PathsOf(fn, [&](const Block& b) { return Writes(b, buffer); });
+  if (writers.size() == 2 && IsUnder(writers[0], loop) &&
+      InitialisationOf(fn, *BlockAt(writers[1])) == BlockAt(writers[0]).get()) {
+    writers.erase(writers.begin());
+  }
   if (writers.size() != 1 || !IsUnder(writers[0], loop)) {
     return InvalidInput(
         "reverse_compute_at: buffer '{}' has {} writers; expected one, under loop '{}' "
@@ -50,13 +56,12 @@ StatusOr<Path> OnlyWriter(const Function& fn, const Var& buffer, const LoopRef& 
   }
   const Block& block = *BlockAt(writers[0]);
   for (const Ref<For>& above : LoopsOn(writers[0])) {
-    for (const IterVar& iter : block.iters) {
-      if (iter.kind == IterKind::kReduce && UsesVar(iter.binding, above->var)) {
-        return InvalidInput(
-            "reverse_compute_at: loop '{}' is at or inside loop '{}' of the reduction "
-            "'{}'",
-            loop, above->key, block.name);
-      }
+    LoopRole role = RoleOf(*above, block);
+    if (role == LoopRole::kReduce || role == LoopRole::kBoth) {
+      return InvalidInput(
+          "reverse_compute_at: loop '{}' is at or inside loop '{}' of the reduction "
+          "'{}'",
+          loop, above->key, block.name);
     }
     if (above->key == loop) break;
   }
@@ -68,13 +73,16 @@ StatusOr<std::vector<LoopGuard>> GuardsDownTo(const Block& producer,
                                               const std::vector<Ref<For>>& inside) {
   std::vector<LoopGuard> shared;
   for (const LoopGuard& guard : producer.guards) {
-    bool uses_inner = false;
+    bool uses_inner = false, only_reduces = true;
     for (const Ref<For>& loop : inside) {
-      uses_inner = uses_inner || UsesVar(guard.value, loop->var);
+      if (!UsesVar(guard.value, loop->var)) continue;
+      uses_inner = true;
+      only_reduces = only_reduces && RoleOf(*loop, producer) == LoopRole::kReduce;
     }
+    // Which steps of the reduction there are does not matter to its results.
     if (!uses_inner) {
       shared.push_back(guard);
-    } else if (!IsImpliedByDomain(guard, producer)) {
+    } else if (!only_reduces && !IsImpliedByDomain(guard, producer)) {
       return InvalidInput(
           "reverse_compute_at: a split inside the loop leaves part of block '{}' "
           "undone; place the consumer first, then split",

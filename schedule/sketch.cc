@@ -77,12 +77,20 @@ void SketchState::AddRuleName(std::string_view rule) {
 
 namespace {
 
+// Blocks without an instance have nothing to schedule, and loops of extent 0 cannot be fused.
+bool HasInstances(const Block& block) {
+  return std::none_of(block.iters.begin(), block.iters.end(), [](const IterVar& iter) {
+    return iter.kind == IterKind::kSpatial && IsConstant(iter.domain, 0);
+  });
+}
+
 // What `state` becomes by the first rule that fits its next block.
 std::vector<SketchState> Advance(const SketchState& state, const Block& block, const Target& target,
                                  std::span<const SketchRule> rules) {
   std::string name = block.name;
   std::vector<SketchState> next;
   for (const SketchRule& rule : rules) {
+    if (!HasInstances(block)) break;
     next = rule.apply(state, block, target);
     for (SketchState& forked : next) forked.AddRuleName(rule.name);
     if (!next.empty()) break;

@@ -36,6 +36,20 @@ bool AnyReads(const std::vector<Stmt>& stmts, const Var& buffer) {
                      [&](const Stmt& stmt) { return Reads(stmt, buffer); });
 }
 
+bool WritesAny(const Stmt& stmt, const std::vector<Buffer>& buffers) {
+  return std::any_of(buffers.begin(), buffers.end(),
+                     [&](const Buffer& buffer) { return Writes(stmt, buffer.var); });
+}
+
+bool Declares(const Stmt& stmt, const Var& buffer) {
+  bool found = false;
+  PreOrder(stmt, [&](const Stmt& node) {
+    const auto* allocate = node.as<Allocate>();
+    found = found || (allocate && allocate->buffer.var == buffer);
+  });
+  return found;
+}
+
 struct Plan {
   std::vector<Buffer> staged;
   std::vector<Stmt> copies;
@@ -96,6 +110,16 @@ Status CheckCopies(const For& loop, const Plan& plan, const std::vector<Buffer>&
     storing = stores;
   }
   for (const Buffer& buffer : declared) {
+    for (const Stmt& copy : plan.copies) {
+      // Lowered, it would be several statements, and some no copies.
+      bool both = WritesAny(copy, plan.staged) && !is_staged(buffer) && Writes(copy, buffer.var) &&
+                  !Declares(copy, buffer.var);
+      if (!both) continue;
+      return InvalidInput(
+          "pipeline: a copy in loop '{}' writes buffer '{}', too, which is not "
+          "staged",
+          loop.key, buffer.var->name);
+    }
     bool written = AnyWrites(plan.copies, buffer.var);
     if (written && !is_staged(buffer) && AnyReads(plan.uses, buffer.var)) {
       return InvalidInput(

@@ -31,7 +31,6 @@ const std::vector<Never>& NeverRows() {
                                 "conv3d", "strided", "dilated", "transposed"};
   static const std::vector<Never> kRows = {
       {"decompose_reduction", kMaps, false, "there is no reduction"},
-      {"decompose_reduction", {"total"}, false, "it is decomposed"},
       {"rfactor", kMaps, false, "there is no reduction"},
       {"rfactor_tile", kMaps, false, "there is no reduction"},
       {"rfactor_tile", {"total"}, false, "it is decomposed"},

@@ -106,8 +106,8 @@ TEST_CASE("cache_write says what cannot be copied", "[schedule][cache]") {
         "no buffer 'Q' in function 'mm'; it has A, B, C");
   CHECK(RefusalOf(mm, "cache_write mm A global c") ==
         "cache_write: block 'mm' does not write buffer 'A'; expected 'mm' to be its one writer");
-  CHECK(RefusalOf(mm, "decompose_reduction mm mm/k\ncache_write mm C global c") ==
-        "cache_write: block 'mm.init' writes buffer 'C'; expected 'mm' to be its one writer");
+  CHECK(RefusalOf(mm, "decompose_reduction mm mm/k\ncache_write mm.init C global c") ==
+        "cache_write: block 'mm' writes buffer 'C'; expected 'mm.init' to be its one writer");
   CHECK(RefusalOf(mm, "cache_write mm C global A") == "the name 'A' for a copy is empty or in use");
   CHECK(RefusalOf(TwoReadersFunction(4), "compute_at sum out/i\ncache_write sum T global c") ==
         "buffer 'T' is placed under a loop already; cache it before");
@@ -122,4 +122,11 @@ TEST_CASE("set_scope refuses parameters and shared windows that were fixed witho
   CHECK(RefusalOf(TwoReadersFunction(4), "compute_at sum out/i\nset_scope T shared") ==
         "set_scope: buffer 'T' is placed already; shared windows depend on the threads, so set the "
         "scope before placing it");
+}
+
+TEST_CASE("cache_write takes the initialisation of a reduction along", "[schedule][cache]") {
+  CheckStepResult(MatmulFunction(3, 4, 5),
+                  "decompose_reduction mm mm/i\ncache_write mm C global c");
+  CheckStepResult(MatmulFunction(3, 4, 5),
+                  "decompose_reduction mm mm/k\ncache_write mm C global c");
 }

@@ -104,7 +104,7 @@ TEST_CASE("reverse_compute_at says which block cannot move", "[schedule][compute
                   "reverse_compute_at c mm/j") ==
         "reverse_compute_at: loop 'mm/j' is at or inside loop 'mm/k' of the reduction 'mm'");
   CHECK(RefusalOf(mm,
-                  "cache_write mm C global c\ndecompose_reduction mm mm/k\n"
+                  "cache_write mm C global c\ndecompose_reduction mm mm/i\n"
                   "reverse_compute_at c mm/j") ==
         "reverse_compute_at: buffer 'c' has 2 writers; expected one, under loop 'mm/j' (decompose "
         "after placing)");
@@ -145,4 +145,12 @@ TEST_CASE("reverse_compute_at refuses a consumer of something written only later
   CHECK(RefusalOf(fn, "reverse_compute_at c p/i") ==
         "reverse_compute_at: block 'c' reads buffer 'U', which block 'q' writes only later");
   CheckStepResult(fn, "reverse_compute_at c q/i");
+}
+
+TEST_CASE("an initialisation under the loop is a part of its reduction", "[schedule][compute_at]") {
+  for (const char* loop : {"mm/i", "mm/j"}) {
+    CheckStepResult(MatmulFunction(3, 4, 5), std::string("cache_write mm C local c\n") +
+                                                 "decompose_reduction mm mm/k\n" +
+                                                 "reverse_compute_at c " + loop);
+  }
 }

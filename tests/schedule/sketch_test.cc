@@ -2,9 +2,11 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/evaluate.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "schedule/resources.h"
 #include "tests/programs/point_check.h"
 #include "tests/programs/random_trace.h"
 #include "tests/programs/spike_programs.h"
@@ -96,6 +98,7 @@ std::vector<Case> Cases() {
           {"depthwise convolution", DepthwiseFunction()},
           {"maximum pooling", PoolFunction()},
           {"repack", RepackFunction()},
+          {"matmul of a long reduction", MatmulFunction(5, 7, 300)},
           {"softmax", SoftmaxFunction(5, 13)},
           {"two readers", TwoReadersFunction(9)},
           {"empty reduction", EmptyReductionFunction(3)}};
@@ -107,6 +110,17 @@ SymbolicProgram ProgramOfSketch(const Function& fn, const Sketch& sketch) {
   INFO(Print(sketch.trace));
   REQUIRE(program.status() == OkStatus());
   return *program;
+}
+
+// Whether the point unrolls into no more than a test can wait for.
+bool IsQuick(const SymbolicProgram& program, const Target& target, const Decisions& decisions) {
+  constexpr int64_t kMostStatements = 500;
+  Assignment values;
+  for (const Var& var : program.fn.vars) values[var] = decisions.at(var->name);
+  for (const NestResources& nest : ResourcesOf(program.fn, target)) {
+    if (EvaluateInt(nest.statements, values).value() > kMostStatements) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -126,7 +140,7 @@ TEST_CASE("every sketch starts from a legal point and is right there and elsewhe
       CHECK(CheckPoint(c.fn, program, sketch.start, random).message == "");
       for (int point = 0; point < 10; ++point) {
         Decisions decisions = RandomDecisions(sketch.trace, random);
-        if (!Satisfies(program, decisions)) continue;
+        if (!Satisfies(program, decisions) || !IsQuick(program, Gpu(), decisions)) continue;
         PointReport report = CheckPoint(c.fn, program, decisions, random);
         CHECK(report.message == "");
       }
@@ -185,4 +199,52 @@ TEST_CASE("a sketch for a GPU leaves no launch unbound", "[schedule][sketch]") {
       }
     }
   }
+}
+
+TEST_CASE("a block without instances has a sketch that leaves it alone", "[schedule][sketch]") {
+  Function fn = TwoReadersFunction(0);
+  for (const Target& target : {Gpu(), Cpu()}) {
+    std::vector<Sketch> sketches = GenerateSketches(fn, target);
+    REQUIRE(sketches.size() == 1);
+    CHECK(sketches[0].trace.steps.empty());
+  }
+}
+
+TEST_CASE("a tile for a GPU has virtual threads and stages of its copies as free sizes",
+          "[schedule][sketch]") {
+  Function fn = MatmulFunction(64, 48, 32);
+  for (const char* name : {"sm_75", "sm_86"}) {
+    std::vector<Sketch> sketches = GenerateSketches(fn, FindTarget(name).value());
+    REQUIRE_FALSE(sketches.empty());
+    SymbolicProgram program = ProgramOfSketch(fn, sketches[0]);
+    std::string text = Print(program.trace);
+    INFO(text);
+    for (const char* size : {"tile mm.i.1 1 8", "tile mm.j.1 1 8", "tile mm.k.0.stages 1 "}) {
+      CHECK(text.find(size) != std::string::npos);
+    }
+    CHECK(text.find("bind mm/(i.1*j.1) vthread") != std::string::npos);
+    bool async = name == std::string("sm_86");
+    CHECK(text.find(async ? "stages pipelined_async" : "stages pipelined\n") != std::string::npos);
+    Random random(3);
+    Decisions decisions = sketches[0].start;
+    for (int64_t stages : {1, 2}) {
+      decisions["mm.i.1"] = 2;
+      decisions["mm.j.1"] = 3;
+      decisions["mm.k.0.stages"] = stages;
+      CHECK(CheckPoint(fn, program, decisions, random).message == "");
+    }
+  }
+}
+
+TEST_CASE("a long reduction to few results gets a sketch that splits it over thread blocks",
+          "[schedule][sketch]") {
+  auto has_split = [](const Function& fn) {
+    for (const Sketch& sketch : GenerateSketches(fn, Gpu())) {
+      if (sketch.name.find("split_k") != std::string::npos) return true;
+    }
+    return false;
+  };
+  CHECK(has_split(MatmulFunction(5, 7, 300)));
+  CHECK_FALSE(has_split(MatmulFunction(512, 512, 300)));
+  CHECK_FALSE(has_split(MatmulFunction(5, 7, 100)));
 }

@@ -83,4 +83,10 @@ TEST_CASE("pipeline says what is wrong with the loop or its body", "[schedule][p
     })");
   CHECK(RefusalOf(scan, "pipeline i 2 pipelined") ==
         "pipeline: the uses in loop 'i' write buffer 'B', which its copies access");
+  // The initialisation of the other element would stand between two that are staged.
+  CHECK(RefusalOf(SoftmaxFunction(5, 4),
+                  "cache_read l [] local c0\ncache_write c0 c0 global c1\n"
+                  "decompose_reduction stat stat/j\nreverse_compute_at c0 stat/i\n"
+                  "pipeline stat/i 1 pipelined_async") ==
+        "pipeline: a copy in loop 'stat/i' writes buffer 'm', too, which is not staged");
 }

@@ -1,0 +1,301 @@
+#include "schedule/gpu_tile.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ir/support/integer_division.h"
+#include "schedule/block_pattern.h"
+#include "schedule/default_tiles.h"
+#include "schedule/limits.h"
+#include "schedule/reduction_nest.h"
+#include "schedule/sketch_parts.h"
+
+namespace tcc {
+namespace {
+
+// Results of a function that keep a large GPU busy with the larger of the tiles that are tried
+// first: two of 64 x 64 for each of 128 multiprocessors.
+constexpr int64_t kManyResults = 1 << 20;
+// Up to so many results there are fewer tiles of 64 x 64 than multiprocessors; what adds parts up
+// pays where each has enough steps.
+constexpr int64_t kFewResults = 1 << 17;
+constexpr int64_t kResultsOfTile = 64 * 64;
+constexpr int64_t kBusyBlocks = 128;
+constexpr int64_t kLongReduction = 256;
+constexpr int64_t kLeastPart = 16;
+constexpr int64_t kMostParts = 64;
+// The first architecture that copies to shared memory asynchronously.
+constexpr int kAsyncCopies = 80;
+
+// A loop to be tiled. Its extent, where that is free the most that it may be.
+struct TiledLoop {
+  LoopRef loop;
+  int64_t extent = 1;
+};
+
+std::vector<TiledLoop> LoopsOf(const Block& block, IterKind kind, const std::string& name) {
+  std::vector<TiledLoop> loops;
+  for (size_t i : ItersOf(block, kind)) {
+    loops.push_back({BaseKey(name, block.iters[i]), ExtentOf(block, i)});
+  }
+  return loops;
+}
+
+int64_t Product(const std::vector<TiledLoop>& loops) {
+  int64_t product = 1;
+  for (const TiledLoop& loop : loops) product *= loop.extent;
+  return product;
+}
+
+// What is tiled: a reduction, or parts of it, which `reader` takes from registers.
+struct Tiling {
+  std::string block;
+  std::vector<TiledLoop> spatial, reduce;
+  LoopRef part;                       // the loop over parts, "" where it is the whole
+  std::vector<std::string> operands;  // buffers
+  ResultReader reader;
+};
+
+std::vector<std::string> OperandsOf(const Block& block) {
+  std::vector<std::string> buffers;
+  for (const Access& read : ReadsOf(block)) {
+    const std::string& name = read.buffer->name;
+    bool known = std::find(buffers.begin(), buffers.end(), name) != buffers.end();
+    if (!read.indices.empty() && !known) buffers.push_back(name);
+  }
+  return buffers;
+}
+
+class ThreadTiled {
+ public:
+  ThreadTiled(const SketchState& state, Tiling tiling, const Target& target)
+      : state_(state), t_(std::move(tiling)), target_(target) {}
+
+  SketchState Build() && {
+    SplitAxes();
+    std::vector<LoopRef> order;
+    if (!t_.part.empty()) order.push_back(t_.part);
+    for (const auto* level : {&s_[0], &s_[1], &s_[2], &r_[0], &r_[1], &s_[3], &r_[2], &s_[4]}) {
+      order.insert(order.end(), level->begin(), level->end());
+    }
+    state_.Do(Reorder{order});
+    // Fused with others it would no longer say by itself which part's cells are written.
+    if (!t_.part.empty()) state_.Do(Bind{t_.part, ForKind::kBlockIdxY});
+    state_.Do(Bind{FuseAll(state_, s_[0]), ForKind::kBlockIdxX});
+    state_.Do(Bind{FuseAll(state_, s_[1]), ForKind::kVthread});
+    LoopRef threads = FuseAll(state_, s_[2]);
+    threads_ = LoopAt(FindLoop(state_.fn(), threads).value())->extent;
+    state_.Do(Bind{threads, ForKind::kThreadIdxX});
+    state_.Do(DecomposeReduction{t_.block, r_[0][0]});
+    state_.Do(ReverseComputeAt{t_.reader.block, threads});
+    for (const std::string& buffer : t_.operands) Stage(buffer);
+    UnrollRegisters();
+    PipelineStages();
+    return std::move(state_);
+  }
+
+ private:
+  struct Levels {
+    int64_t vthreads = 1, threads = 1, inner = 1;
+  };
+
+  // The two largest axes from the right share the threads; one that is used up leaves its part.
+  void SplitAxes() {
+    bool many = Product(t_.spatial) >= kManyResults;
+    std::vector<Levels> start(t_.spatial.size());
+    std::vector<bool> is_wide(t_.spatial.size(), false);
+    int wide = 0;
+    for (size_t s = t_.spatial.size(); s-- > 0 && wide < 2;) {
+      int64_t extent = t_.spatial[s].extent;
+      if (extent < 4) continue;
+      start[s] = {many && extent >= 128 ? 2 : 1, std::min<int64_t>(extent, 16),
+                  std::clamp<int64_t>(extent / 16, 1, 4)};
+      is_wide[s] = true;
+      ++wide;
+    }
+    for (size_t s = 0; s < t_.spatial.size(); ++s) {
+      SplitSpatial(t_.spatial[s], start[s], is_wide[s]);
+    }
+    for (const TiledLoop& loop : t_.reduce) SplitReduce(loop);
+  }
+
+  void SplitSpatial(const TiledLoop& axis, const Levels& start, bool is_wide) {
+    const auto& [loop, extent] = axis;
+    int64_t most_vthreads = is_wide ? std::min(extent, kMaxVthreads) : 1;
+    std::vector<Expr> factors = {
+        state_.Size(LevelKey(loop, 1), most_vthreads, {}, start.vthreads),
+        state_.Size(LevelKey(loop, 2), std::min(extent, Target::kMaxThreads), {}, start.threads),
+        state_.Size(LevelKey(loop, 3), std::min<int64_t>(extent, 16), {}, start.inner),
+        state_.Size(LevelKey(loop, 4), std::min<int64_t>(extent, 16), {}, 1)};
+    state_.Do(Split{loop, factors});
+    for (int level = 0; level < 5; ++level) s_[level].push_back(LevelKey(loop, level));
+  }
+
+  void SplitReduce(const TiledLoop& axis) {
+    const auto& [loop, extent] = axis;
+    bool last = loop == t_.reduce.back().loop;
+    std::vector<Expr> factors = {
+        state_.Size(LevelKey(loop, 1), std::min<int64_t>(extent, 64), {}, last ? 8 : 1),
+        state_.Size(LevelKey(loop, 2), std::min<int64_t>(extent, 8), {}, 1)};
+    state_.Do(Split{loop, factors});
+    for (int level = 0; level < 3; ++level) r_[level].push_back(LevelKey(loop, level));
+  }
+
+  // The block that is to fill a shared buffer with an operand where a step of the reduction needs
+  // it: the map that makes the operand for this alone, or a copy. Null where its window is not
+  // known.
+  const Block* PlaceFiller(const std::string& buffer) {
+    Var var = BufferNamed(state_.fn(), buffer).value().var;
+    const Block* map = OnlyMapInto(state_.fn(), var);
+    std::string copy = t_.block + "." + buffer;
+    SketchState before = state_;
+    if (map && !state_.IsDone(map->name) && OnlyReaderOf(state_.fn(), var)) {
+      std::string name = map->name;
+      if (state_.Try(SetScope{buffer, Scope::kShared}) &&
+          state_.Try(ComputeAt{name, r_[0].back()})) {
+        return BlockNamed(name);
+      }
+      state_ = before;
+    }
+    if (state_.Try(CacheRead{buffer, {t_.block}, Scope::kShared, copy}) &&
+        state_.Try(ComputeAt{copy, r_[0].back()})) {
+      return BlockNamed(copy);
+    }
+    state_ = std::move(before);
+    return nullptr;
+  }
+
+  const Block* BlockNamed(const std::string& name) const {
+    return FindBlock(state_.fn(), name).value().back().as<Block>();
+  }
+
+  // The operand is fetched by all threads together, `vector` at a time along its last dimension,
+  // before the inner loops of a step of the reduction.
+  void Stage(const std::string& buffer) {
+    const Block* filler = PlaceFiller(buffer);
+    if (!filler) return;
+    staged_ = true;
+    state_.MarkDone(filler->name);
+    std::vector<LoopRef> loops = KeysOf(*filler, ItersOf(*filler, IterKind::kSpatial));
+    Expr vector = state_.Size(LevelKey(loops.back(), 1), 4, {DomainKind::kChoice, {1, 2, 4}}, 1);
+    LoopRef lanes = LevelKey(loops.back(), 1);
+    state_.Do(Split{loops.back(), {vector}});
+    loops.back() = LevelKey(loops.back(), 0);
+    state_.Do(Vectorize{lanes});
+    LoopRef fused = FuseAll(state_, loops);
+    state_.Do(Split{fused, {threads_}});
+    state_.Do(Bind{LevelKey(fused, 1), ForKind::kThreadIdxX});
+  }
+
+  // Registers have no addresses: every index of the result's tile is a constant.
+  void UnrollRegisters() {
+    for (int level : {3, 4}) {
+      for (const LoopRef& loop : s_[level]) {
+        state_.Do(Unroll{loop});
+        state_.Do(Unroll{t_.block + ".init" + loop.substr(t_.block.size())});
+      }
+    }
+    for (const LoopRef& loop : r_[2]) state_.Do(Unroll{loop});
+    for (const LoopRef& loop : t_.reader.loops) state_.Do(Unroll{loop});
+  }
+
+  // Copies of later steps of the reduction fly while this one computes. The buffers of two stages
+  // take turns; more are worth it where copies wait for no thread.
+  void PipelineStages() {
+    if (!staged_) return;
+    const LoopRef& loop = r_[0].back();
+    bool async = target_.sm >= kAsyncCopies;
+    Domain domain{DomainKind::kChoice, {1, 2}};
+    if (async) domain.numbers = {1, 2, 3, 4, 5};
+    Expr stages = state_.Size(loop + ".stages", domain.numbers.back(), domain, async ? 3 : 2);
+    state_.Do(
+        SoftwarePipeline{loop, stages, async ? ForKind::kPipelinedAsync : ForKind::kPipelined});
+  }
+
+  SketchState state_;
+  Tiling t_;
+  const Target& target_;
+  std::array<std::vector<LoopRef>, 5> s_;  // loops of the spatial axes by level
+  std::array<std::vector<LoopRef>, 3> r_;  // and of the reduce axes
+  Expr threads_;
+  bool staged_ = false;
+};
+
+size_t LongestReduceAxis(const Block& block) {
+  std::vector<size_t> reduce = ItersOf(block, IterKind::kReduce);
+  return *std::max_element(reduce.begin(), reduce.end(), [&](size_t a, size_t b) {
+    return ExtentOf(block, a) < ExtentOf(block, b);
+  });
+}
+
+// What `reduction` has left to do once its parts are done: a thread for each result.
+void CombineParts(SketchState& state, const Block& reduction, const LoopRef& parts,
+                  const ResultReader& reader) {
+  LoopRef loop = FuseAll(state, KeysOf(reduction, ItersOf(reduction, IterKind::kSpatial)));
+  Expr threads =
+      state.Size(LevelKey(loop, 1), Target::kMaxThreads, {DomainKind::kMultiples, {32}}, 128);
+  state.Do(Split{loop, {threads}});
+  state.Do(Bind{LevelKey(loop, 0), ForKind::kBlockIdxX});
+  state.Do(Bind{LevelKey(loop, 1), ForKind::kThreadIdxX});
+  state.Do(DecomposeReduction{reduction.name, parts});
+  state.Do(ReverseComputeAt{reader.block, LevelKey(loop, 1)});
+  for (const LoopRef& one : reader.loops) state.Do(Unroll{one});
+}
+
+}  // namespace
+
+SketchState TileForThreads(const SketchState& state, const Block& block, const Target& target) {
+  SketchState next = state;
+  Tiling tiling{.block = block.name,
+                .spatial = LoopsOf(block, IterKind::kSpatial, block.name),
+                .reduce = LoopsOf(block, IterKind::kReduce, block.name),
+                .part = "",
+                .operands = OperandsOf(block),
+                .reader = KeepResultLocal(next, block)};
+  return ThreadTiled(next, std::move(tiling), target).Build();
+}
+
+bool IsWorthSplitting(const Block& block) {
+  int64_t results = Product(LoopsOf(block, IterKind::kSpatial, block.name));
+  int64_t steps = Product(LoopsOf(block, IterKind::kReduce, block.name));
+  return results <= kFewResults && steps >= kLongReduction &&
+         ExtentOf(block, LongestReduceAxis(block)) >= 2 * kLeastPart;
+}
+
+SketchState TilePartsForThreads(const SketchState& state, const Block& block,
+                                const Target& target) {
+  SketchState next = state;
+  next.AddRuleName("split_k");
+  ResultReader reader = KeepResultLocal(next, block);
+  size_t axis = LongestReduceAxis(block);
+  LoopRef loop = BaseKey(block.name, block.iters[axis]);
+  int64_t extent = ExtentOf(block, axis);
+  int64_t tiles =
+      CeilDivision(Product(LoopsOf(block, IterKind::kSpatial, block.name)), kResultsOfTile);
+  Expr parts = next.Size(LevelKey(loop, 0), std::min(extent / kLeastPart, kMostParts), {},
+                         CeilDivision(kBusyBlocks, tiles));
+  next.Do(Split{loop, {CeilDivide(Expr(extent), parts)}});
+  std::string part = block.name + ".part";
+  next.Do(RFactor{block.name, LevelKey(loop, 0), 0, Scope::kGlobal, part});
+
+  LoopRef part_loop = part + loop.substr(block.name.size());
+  Tiling tiling{.block = part,
+                .spatial = LoopsOf(block, IterKind::kSpatial, part),
+                .reduce = LoopsOf(block, IterKind::kReduce, part),
+                .part = LevelKey(part_loop, 0),
+                .operands = OperandsOf(block),
+                .reader = {.block = part + ".out", .loops = {}}};
+  for (TiledLoop& reduced : tiling.reduce) {
+    if (reduced.loop == part_loop) reduced.loop = LevelKey(part_loop, 1);
+  }
+  next.Do(CacheWrite{part, part, Scope::kLocal, tiling.reader.block});
+  for (size_t d = 0; d <= tiling.spatial.size(); ++d) {
+    tiling.reader.loops.push_back(tiling.reader.block + "/ax" + std::to_string(d));
+  }
+  for (const char* made : {"", ".init", ".out"}) next.MarkDone(part + made);
+  next = ThreadTiled(next, std::move(tiling), target).Build();
+  CombineParts(next, block, LevelKey(loop, 0), reader);
+  return next;
+}
+
+}  // namespace tcc
