@@ -7,6 +7,8 @@
 #include "lower/build_loop_nest.h"
 #include "lower/drop_stages.h"
 #include "lower/graph/to_tensor_exprs.h"
+#include "lower/implicit_gemm.h"
+#include "lower/split_reduction.h"
 #include "lower/winograd.h"
 
 namespace tcc {
@@ -86,6 +88,13 @@ bool HasAttention(const Graph& graph, const Subgraph& subgraph) {
                      [&](int n) { return graph.nodes[n].op == OpKind::kAttention; });
 }
 
+// Other ways to compute a program, in the order of a task's variants.
+constexpr std::optional<TensorProgram> (*kVariants[])(const TensorProgram& program) = {
+    WinogradVariant,
+    ImplicitGemmVariant,
+    SplitReductionVariant,
+};
+
 // The inputs in the order of `ids`; false where they are not the same.
 bool OrderInputs(const std::vector<ValueId>& ids, LoweredNode& lowered) {
   std::vector<Buffer> ordered;
@@ -135,8 +144,11 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Pla
     }
     task.variants.push_back(*std::move(fn));
   }
-  if (std::optional<TensorProgram> winograd = WinogradVariant(lowered.program)) {
-    task.variants.push_back(BuildLoopNest(*winograd));
+  for (const auto& variant : kVariants) {
+    if (std::optional<TensorProgram> program = variant(lowered.program)) {
+      InlineMaps(*program);
+      task.variants.push_back(BuildLoopNest(*program));
+    }
   }
   for (int n : subgraph.nodes) task.nodes.push_back(graph.nodes[n].name);
   for (const TensorExpr& stage : lowered.program.stages) {

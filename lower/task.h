@@ -12,9 +12,10 @@ namespace tcc {
 // One kernel's worth of work: what a schedule is found for.
 struct Task {
   std::string name;
-  // Equivalent kTensor functions, the direct one first, then those that compute it another way: a
-  // schedule names the one that it is for. Their parameters are `inputs`, then `outputs`. Inputs
-  // that are constants of the graph have the scope kConstant.
+  // Equivalent kTensor functions, the direct one first, then those that compute it another way, as
+  // far as there are such: attention as one reduction, Winograd's convolution, implicit GEMM, a
+  // reduction in two stages. A schedule names the one that it is for. Their parameters are
+  // `inputs`, then `outputs`. Inputs that are constants of the graph have the scope kConstant.
   std::vector<Function> variants;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
