@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ir/support/status.h"
+#include "tests/fuzz/task_functions.h"
 
 namespace tcc {
 
@@ -17,6 +18,10 @@ struct FuzzOptions {
   // Of input: where the files to start from are written. Of model and schedule: where models,
   // inputs and outputs are.
   std::string emit;
+  // Of gpu-schedule and formulas: so many points of every sketch of the built-in networks in turn.
+  // `seed` is the number of the first of all these, from 1.
+  int64_t points_per_sketch = 0;
+  Zoo zoo = Zoo::kSmall;  // of sketches
 };
 
 // How often something was met: node kinds, steps, shares of tiles.
@@ -34,6 +39,7 @@ FuzzResult RunPoints(const std::string& subcommand, const FuzzOptions& options,
                      const std::function<Status(uint64_t seed, Histogram& histogram)>& point);
 
 // The subcommands, each described in the table of main.cc.
+FuzzResult FuzzFormulas(const FuzzOptions& options);
 FuzzResult FuzzExpr(const FuzzOptions& options);
 FuzzResult FuzzGpuSchedule(const FuzzOptions& options);
 FuzzResult FuzzInput(const FuzzOptions& options);
@@ -42,5 +48,6 @@ FuzzResult FuzzModel(const FuzzOptions& options);
 FuzzResult FuzzPlanted(const FuzzOptions& options);
 FuzzResult FuzzSchedule(const FuzzOptions& options);
 FuzzResult FuzzText(const FuzzOptions& options);
+FuzzResult ListSketches(const FuzzOptions& options);
 
 }  // namespace tcc

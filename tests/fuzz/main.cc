@@ -1,6 +1,7 @@
 // tcc-fuzz: random programs and points against independent oracles.
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <string_view>
 
 #include "tests/fuzz/fuzz.h"
@@ -17,6 +18,8 @@ struct Subcommand {
 
 constexpr Subcommand kSubcommands[] = {
     {"expr", FuzzExpr, "simplifier, bounds, prover and affine forms against plain evaluation"},
+    {"formulas", FuzzFormulas,
+     "what sketches take of a machine, by formula and counted in the lowered function"},
     {"gpu-schedule", FuzzGpuSchedule,
      "GPU sketches at random points: threads, barriers and races, by the interpreter"},
     {"input", FuzzInput, "spoilt models, tensors, arrays and artefacts are refused, not obeyed"},
@@ -26,6 +29,8 @@ constexpr Subcommand kSubcommands[] = {
     {"planted", FuzzPlanted, "known mistakes, planted into right programs, are found"},
     {"schedule", FuzzSchedule,
      "symbolic programs: Substitute, Replay, interpreter and machine code agree"},
+    {"sketches", ListSketches,
+     "a table: the sketches that the built-in networks' operators get, and whether they tile"},
     {"text", FuzzText, "functions print, parse back and keep their key; broken texts are refused"},
 };
 
@@ -46,6 +51,14 @@ int main(int argc, char** argv) {
     subcommand->add_option("--points", options.points, "How many points");
     subcommand->add_option("--seed", options.seed, "Seed of the first point; later ones count up");
     subcommand->add_option("--seconds", options.seconds, "Stop after this time; 0: no limit");
+    if (row.run == FuzzGpuSchedule || row.run == FuzzFormulas) {
+      subcommand->add_option("--points-per-sketch", options.points_per_sketch,
+                             "So many points of every sketch of the built-in networks");
+    }
+    if (row.run == ListSketches) {
+      subcommand->add_flag_callback(
+          "--full", [&] { options.zoo = Zoo::kFull; }, "The networks as they are, not small");
+    }
     if (row.run == FuzzInput) {
       subcommand->add_option("--corpus", options.corpus, "Folder with more files to start from");
       subcommand->add_option("--emit", options.emit, "Folder for the files to start from");
@@ -60,7 +73,10 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   for (const Subcommand& row : kSubcommands) {
-    if (app.got_subcommand(row.name)) return Report(row.run(options));
+    CLI::App* subcommand = app.get_subcommand(row.name);
+    bool all = options.points_per_sketch > 0 && subcommand->count("--points") == 0;
+    if (all) options.points = std::numeric_limits<int64_t>::max();
+    if (*subcommand) return Report(row.run(options));
   }
   return 2;
 }

@@ -1,5 +1,7 @@
 #include "schedule/sketch.h"
 
+#include <set>
+
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/schedule_point.h"
 #include "tests/fuzz/sketch_point.h"
@@ -7,6 +9,9 @@
 
 namespace tcc {
 namespace {
+
+// Where every point of a sketch has more, and each is to be seen.
+constexpr int64_t kMostInstances = 20'000'000;
 
 struct SketchOfTask {
   const TaskFunction* task;
@@ -26,15 +31,20 @@ const std::vector<SketchOfTask>& ZooSketches(const Target& target) {
   return found->second;
 }
 
+struct CheckOptions {
+  RunLowered run_lowered;
+  PointLimits limits = {};
+};
+
 // False where no draw was legal and small enough.
 StatusOr<bool> CheckSketch(const TaskFunction& task, const Sketch& sketch,
-                           const RunLowered& run_lowered, Random& random, Histogram& histogram) {
+                           const CheckOptions& check, Random& random, Histogram& histogram) {
   ScheduledFunction scheduled{task.nodes + ", sketch " + sketch.name, task.fn, sketch.trace};
   if (random.OneIn(8)) scheduled.start = sketch.start;
   PointCheckOptions options;
-  options.run_lowered = run_lowered;
+  options.run_lowered = check.run_lowered;
   TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
-                       CheckAtRandomPoint(scheduled, options, {}, random, histogram));
+                       CheckAtRandomPoint(scheduled, options, check.limits, random, histogram));
   return decisions.has_value();
 }
 
@@ -47,7 +57,7 @@ Status CheckSketchPoint(uint64_t seed, const Target& target, const RunLowered& r
     const std::vector<SketchOfTask>& sketches = ZooSketches(target);
     const SketchOfTask& row = sketches[seed / 2 % sketches.size()];
     ++histogram["built-in networks: " + row.sketch.name];
-    return CheckSketch(*row.task, row.sketch, run_lowered, random, histogram).status();
+    return CheckSketch(*row.task, row.sketch, {run_lowered}, random, histogram).status();
   }
   for (;;) {
     TCC_ASSIGN_OR_RETURN(std::vector<TaskFunction> tasks, RandomTaskFunctions(random));
@@ -56,13 +66,49 @@ Status CheckSketchPoint(uint64_t seed, const Target& target, const RunLowered& r
     std::vector<Sketch> sketches = GenerateSketches(task.fn, target);
     const Sketch& sketch = sketches[random.Below(sketches.size())];
     ++histogram["random models: " + sketch.name];
-    TCC_ASSIGN_OR_RETURN(bool checked, CheckSketch(task, sketch, run_lowered, random, histogram));
+    TCC_ASSIGN_OR_RETURN(bool checked, CheckSketch(task, sketch, {run_lowered}, random, histogram));
     if (checked) return OkStatus();
   }
 }
 
+namespace {
+
+// Points of all sketches of the built-in networks in turn. Where none of a sketch's points is small
+// enough for the interpreter, larger ones are waited for.
+FuzzResult FuzzEverySketch(FuzzOptions options, const Target& target) {
+  const std::vector<SketchOfTask>& sketches = ZooSketches(target);
+  int64_t each = options.points_per_sketch;
+  int64_t all = each * static_cast<int64_t>(sketches.size());
+  options.points = std::min(options.points, all + 1 - static_cast<int64_t>(options.seed));
+  std::vector<int64_t> most(sketches.size(), PointLimits().instances);
+  std::set<size_t> seen;
+  std::string command = fmt::format("gpu-schedule --points-per-sketch {}", each);
+  FuzzResult result = RunPoints(command, options, [&](uint64_t seed, Histogram& histogram) {
+    size_t s = (seed - 1) / static_cast<uint64_t>(each);
+    const SketchOfTask& row = sketches[s];
+    seen.insert(s);
+    Random random(seed);
+    for (; most[s] <= kMostInstances; most[s] *= 10) {
+      StatusOr<bool> checked =
+          CheckSketch(*row.task, row.sketch, {nullptr, {most[s]}}, random, histogram);
+      if (!checked.ok()) return checked.status();
+      if (*checked) {
+        ++histogram["points of sketch: " + row.sketch.name];
+        return OkStatus();
+      }
+    }
+    return absl::InternalError(row.task->nodes + ", sketch " + row.sketch.name +
+                               ": no point could be checked");
+  });
+  result.histogram["sketches seen"] = static_cast<int64_t>(seen.size());
+  return result;
+}
+
+}  // namespace
+
 FuzzResult FuzzGpuSchedule(const FuzzOptions& options) {
   Target target{.name = "sm_86", .kind = TargetKind::kCuda, .sm = 86};
+  if (options.points_per_sketch > 0) return FuzzEverySketch(options, target);
   FuzzResult result = RunPoints("gpu-schedule", options, [&](uint64_t seed, Histogram& histogram) {
     return CheckSketchPoint(seed, target, nullptr, histogram);
   });

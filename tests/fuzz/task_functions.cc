@@ -1,5 +1,6 @@
 #include "tests/fuzz/task_functions.h"
 
+#include <map>
 #include <set>
 
 #include "ir/canonical.h"
@@ -23,7 +24,9 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
     }
     if (subgraph.kind != SubgraphKind::kKernel) continue;
     TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph, subgraph));
-    for (const Function& fn : task.variants) functions.push_back({task.name, fn});
+    for (size_t v = 0; v < task.variants.size(); ++v) {
+      functions.push_back({task.name, task.variants[v], v, ""});
+    }
   }
   return OkStatus();
 }
@@ -37,22 +40,22 @@ StatusOr<std::vector<TaskFunction>> TasksOf(Graph graph) {
 
 }  // namespace
 
-const std::vector<TaskFunction>& ZooTaskFunctions() {
-  static const auto* functions = [] {
-    auto* unique = new std::vector<TaskFunction>;
-    std::set<std::string> keys;
-    for (const std::string& name : ZooNames()) {
-      StatusOr<Graph> graph = BuildZoo(name, {.small = true});
-      TCC_CHECK(graph.ok()) << Message(graph.status());
-      StatusOr<std::vector<TaskFunction>> tasks = TasksOf(*std::move(graph));
-      TCC_CHECK(tasks.ok()) << name << ": " << Message(tasks.status());
-      for (TaskFunction& task : *tasks) {
-        if (keys.insert(FunctionKey(task.fn)).second) unique->push_back(std::move(task));
-      }
+const std::vector<TaskFunction>& ZooTaskFunctions(Zoo zoo) {
+  static auto* made = new std::map<Zoo, std::vector<TaskFunction>>;
+  auto [found, fresh] = made->try_emplace(zoo);
+  if (!fresh) return found->second;
+  std::set<std::string> keys;
+  for (const std::string& name : ZooNames()) {
+    StatusOr<Graph> graph = BuildZoo(name, {.small = zoo == Zoo::kSmall});
+    TCC_CHECK(graph.ok()) << Message(graph.status());
+    StatusOr<std::vector<TaskFunction>> tasks = TasksOf(*std::move(graph));
+    TCC_CHECK(tasks.ok()) << name << ": " << Message(tasks.status());
+    for (TaskFunction& task : *tasks) {
+      task.network = name;
+      if (keys.insert(FunctionKey(task.fn)).second) found->second.push_back(std::move(task));
     }
-    return unique;
-  }();
-  return *functions;
+  }
+  return found->second;
 }
 
 StatusOr<std::vector<TaskFunction>> RandomTaskFunctions(Random& random) {

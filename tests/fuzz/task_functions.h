@@ -13,10 +13,15 @@ namespace tcc {
 struct TaskFunction {
   std::string nodes;
   Function fn;
+  size_t variant = 0;   // of the task
+  std::string network;  // "" for a random model
 };
 
-// The tasks of the small forms of all built-in networks; equal ones once.
-const std::vector<TaskFunction>& ZooTaskFunctions();
+// The forms of the built-in networks.
+enum class Zoo : uint8_t { kSmall, kFull };
+
+// The tasks of all built-in networks in this form; equal ones once.
+const std::vector<TaskFunction>& ZooTaskFunctions(Zoo zoo = Zoo::kSmall);
 
 // Those of one random model (random_model.h).
 StatusOr<std::vector<TaskFunction>> RandomTaskFunctions(Random& random);

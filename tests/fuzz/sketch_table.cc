@@ -1,0 +1,158 @@
+#include <set>
+
+#include "ir/support/check.h"
+#include "ir/visitor.h"
+#include "schedule/block_pattern.h"
+#include "schedule/sketch.h"
+#include "schedule/trace.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/task_functions.h"
+
+// Which sketches the built-in networks' operators get: a row for each block of each variant of
+// each task on each kind of target. Every contraction and window is tiled by one of them at least,
+// and on a GPU nothing that has an axis for threads is left without.
+namespace tcc {
+namespace {
+
+bool IsLong(const IterVar& iter) {
+  return !IsConstant(iter.domain, 1);
+}
+
+// Whether some index slides: a result and a step of the reduction together say where it is.
+bool IsWindow(const Block& block) {
+  auto uses = [&](const Expr& index, IterKind kind) {
+    return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+      return iter.kind == kind && IsLong(iter) && UsesVar(index, iter.var);
+    });
+  };
+  for (const Access& read : ReadsOf(block)) {
+    for (const Expr& index : read.indices) {
+      if (uses(index, IterKind::kSpatial) && uses(index, IterKind::kReduce)) return true;
+    }
+  }
+  return false;
+}
+
+const char* KindOf(const Block& block) {
+  if (IsOrdered(block)) return "ordered";
+  if (!IsReduction(block)) return "map";
+  if (IsWindow(block)) return "window";
+  return HasReuse(block) ? "contraction" : "reduction";
+}
+
+bool HasInstances(const Block& block) {
+  return std::none_of(block.iters.begin(), block.iters.end(),
+                      [](const IterVar& iter) { return IsConstant(iter.domain, 0); });
+}
+
+// Whether several loops make up an axis of the block: one of the results, or of the reduction
+// where there is a single result.
+bool IsTiled(const Function& fn, const Block& block) {
+  std::vector<Ref<For>> loops = LoopsOn(FindBlock(fn, block.name).value());
+  bool single = std::none_of(block.iters.begin(), block.iters.end(), [](const IterVar& iter) {
+    return iter.kind == IterKind::kSpatial && IsLong(iter);
+  });
+  for (const IterVar& iter : block.iters) {
+    if (iter.kind != IterKind::kSpatial && !single) continue;
+    int levels = 0;
+    for (const Ref<For>& loop : loops) {
+      levels += UsesVar(iter.binding, loop->var) && !IsConstant(loop->extent, 1);
+    }
+    if (levels > 1) return true;
+  }
+  return false;
+}
+
+// The reduction `name`, or what RFactor has made of it.
+bool TilesReduction(const Function& scheduled, const std::string& name) {
+  for (const Ref<Block>& block : BlocksOf(scheduled.body)) {
+    bool same = block->name == name || block->name.starts_with(name + ".");
+    if (same && IsReduction(*block) && IsTiled(scheduled, *block)) return true;
+  }
+  return false;
+}
+
+// The blocks that a GPU would run in one go though they have axes for more: one thread of a thread
+// block may combine what the others did, but there are many such.
+std::vector<std::string> Unbound(const Function& scheduled) {
+  std::vector<std::string> names;
+  for (const Ref<Block>& block : BlocksOf(scheduled.body)) {
+    bool bound = false;
+    for (const Ref<For>& loop : LoopsOn(FindBlock(scheduled, block->name).value())) {
+      bound = bound || IsThreadIdx(loop->for_kind) || IsBlockIdx(loop->for_kind);
+    }
+    bool has_axis = std::any_of(block->iters.begin(), block->iters.end(), [](const IterVar& iter) {
+      return iter.kind == IterKind::kSpatial && IsLong(iter);
+    });
+    if (!bound && has_axis && HasInstances(*block)) names.push_back(block->name);
+  }
+  return names;
+}
+
+struct Sketched {
+  std::string name;
+  Function fn;
+};
+
+class Table {
+ public:
+  explicit Table(FuzzResult& result) : result_(result) {}
+
+  void Add(const TaskFunction& task, const Target& target) {
+    std::vector<Sketched> sketches;
+    for (const Sketch& sketch : GenerateSketches(task.fn, target)) {
+      StatusOr<SymbolicProgram> program = Instantiate(task.fn, sketch.trace);
+      if (!program.ok()) return Fail(task, target, "", Message(program.status()));
+      sketches.push_back({sketch.name, program->fn});
+    }
+    if (sketches.empty()) return Fail(task, target, "", "no sketch");
+    for (const Sketched& sketch : sketches) {
+      if (target.kind != TargetKind::kCuda) break;
+      for (const std::string& name : Unbound(sketch.fn)) {
+        Fail(task, target, name, "left unbound by sketch '" + sketch.name + "'");
+      }
+    }
+    for (const Ref<Block>& block : BlocksOf(task.fn.body)) {
+      if (HasInstances(*block)) AddBlock(task, target, *block, sketches);
+    }
+  }
+
+ private:
+  void AddBlock(const TaskFunction& task, const Target& target, const Block& block,
+                const std::vector<Sketched>& sketches) {
+    std::string kind = KindOf(block);
+    size_t tiled = 0;
+    for (const Sketched& sketch : sketches) tiled += TilesReduction(sketch.fn, block.name);
+    fmt::print("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", task.network, task.nodes, task.variant,
+               target.name, block.name, kind, sketches.size(), tiled, sketches[0].name);
+    std::string on = " on " + target.name;
+    ++result_.histogram[kind + "s" + on];
+    bool must = kind == "window" || kind == "contraction";
+    if (must && tiled > 0) ++result_.histogram["tiled " + kind + "s" + on];
+    if (must && tiled == 0) return Fail(task, target, block.name, "in no tiled sketch");
+    ++result_.passed;
+  }
+
+  void Fail(const TaskFunction& task, const Target& target, const std::string& block,
+            const std::string& what) {
+    fmt::print(stderr, "{} '{}' variant {} on {}: {} {}\n", task.network, task.nodes, task.variant,
+               target.name, block, what);
+    ++result_.failed;
+  }
+
+  FuzzResult& result_;
+};
+
+}  // namespace
+
+FuzzResult ListSketches(const FuzzOptions& options) {
+  FuzzResult result;
+  Table table(result);
+  fmt::print("network\ttask\tvariant\ttarget\tblock\tkind\tsketches\ttiled\tfirst sketch\n");
+  for (const TaskFunction& task : ZooTaskFunctions(options.zoo)) {
+    for (const char* name : {"native", "sm_86"}) table.Add(task, FindTarget(name).value());
+  }
+  return result;
+}
+
+}  // namespace tcc
