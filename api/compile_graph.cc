@@ -7,6 +7,7 @@
 #include "api/prepare_weights.h"
 #include "api/reference_device.h"
 #include "api/version.h"
+#include "codegen_cuda/cuda_backend.h"
 #include "codegen_llvm/llvm_backend.h"
 #include "ir/support/stop.h"
 #include "lower/graph/graph_pipeline.h"
@@ -99,6 +100,7 @@ StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target) {
     case TargetKind::kCpu:
       return MakeLlvmBackend(target);
     case TargetKind::kCuda:
+      return MakeCudaBackend(target);
     case TargetKind::kReference:
       break;
   }

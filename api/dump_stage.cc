@@ -24,7 +24,8 @@ constexpr StageRow kStages[] = {
     {Stage::kTensor,    "tensor",    "what each kernel computes, as plain loops"},
     {Stage::kScheduled, "scheduled", "each kernel's trace and the loops that it gives"},
     {Stage::kLowered,   "lowered",   "what the code generator reads"},
-    {Stage::kSource,    "source",    "the code generator's text: LLVM IR"},
+    {Stage::kSource,    "source",    "the code generator's text: LLVM IR or CUDA C"},
+    {Stage::kPtx,       "ptx",       "NVIDIA's portable assembly"},
     {Stage::kAsm,       "asm",       "assembly"},
 };
 // clang-format on
@@ -150,12 +151,45 @@ StatusOr<std::string> ScheduledText(const KernelStages& kernel, const DumpOption
   return text + fn;
 }
 
-StatusOr<std::string> BackendText(const KernelStages& kernel, const DumpOptions& options) {
+std::string_view NameOf(Stage stage) {
+  for (const StageRow& row : kStages) {
+    if (row.stage == stage) return row.name;
+  }
+  TCC_UNREACHABLE();
+}
+
+bool IsStageOf(const Target& target, Stage stage) {
+  switch (target.kind) {
+    case TargetKind::kCpu:
+      return stage != Stage::kPtx;
+    case TargetKind::kCuda:
+      return stage != Stage::kAsm;
+    case TargetKind::kReference:
+      return stage <= Stage::kTensor;
+  }
+  TCC_UNREACHABLE();
+}
+
+Status ExpectStageOf(const Target& target, Stage stage) {
+  if (IsStageOf(target, stage)) return OkStatus();
+  if (target.kind == TargetKind::kReference)
+    return UsageError("target 'reference' interprets the stage 'tensor'; it has none after that");
+  return UsageError("--stage {}: target '{}' has no such stage", NameOf(stage), target.name);
+}
+
+// Names of GPU kernels are said by NVRTC itself.
+Status VerifyCode(Backend& backend, const LoweredModule& module, const std::string& text,
+                  const DumpOptions& options) {
+  if (options.target.kind == TargetKind::kCuda)
+    return backend.Compile(module, {.threads = options.threads}).status();
+  std::string stage(NameOf(options.stage));
+  return Annotate(AssembleText(text, stage, options.target), module.kernels[0].name);
+}
+
+StatusOr<std::string> BackendText(const LoweredModule& module, const DumpOptions& options) {
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, MakeBackend(options.target));
-  std::string stage = options.stage == Stage::kAsm ? "asm" : "source";
-  TCC_ASSIGN_OR_RETURN(std::string text, backend->Emit({.kernels = {kernel.lowered}}, stage));
-  if (options.verify)
-    TCC_RETURN_IF_ERROR(Annotate(AssembleText(text, stage, options.target), kernel.symbol));
+  TCC_ASSIGN_OR_RETURN(std::string text, backend->Emit(module, std::string(NameOf(options.stage))));
+  if (options.verify) TCC_RETURN_IF_ERROR(VerifyCode(*backend, module, text, options));
   return text;
 }
 
@@ -168,8 +202,9 @@ StatusOr<std::string> KernelText(const KernelStages& kernel, const DumpOptions& 
     case Stage::kLowered:
       return FunctionText(kernel.lowered, options);
     case Stage::kSource:
+    case Stage::kPtx:
     case Stage::kAsm:
-      return BackendText(kernel, options);
+      return BackendText({.kernels = {kernel.lowered}}, options);
     case Stage::kGraph:
     case Stage::kFused:
       break;
@@ -177,11 +212,26 @@ StatusOr<std::string> KernelText(const KernelStages& kernel, const DumpOptions& 
   TCC_UNREACHABLE();
 }
 
+// Of kernels that `options` ask for.
+StatusOr<std::string> KernelsText(const std::vector<const KernelStages*>& kernels,
+                                  const DumpOptions& options) {
+  if (options.target.kind == TargetKind::kCuda && options.stage > Stage::kLowered) {
+    // One program, or each kernel would repeat what all texts begin with.
+    LoweredModule module;
+    for (const KernelStages* kernel : kernels) module.kernels.push_back(kernel->lowered);
+    return BackendText(module, options);
+  }
+  std::string text;
+  for (const KernelStages* kernel : kernels) {
+    TCC_ASSIGN_OR_RETURN(std::string one, KernelText(*kernel, options));
+    if (one.empty()) return absl::InternalError(kernel->symbol + " has no text");
+    text += (text.empty() ? "" : "\n") + one;
+  }
+  return text;
+}
+
 StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
                                   const PlacedParts& parts, const DumpOptions& options) {
-  if (options.target.kind == TargetKind::kReference && options.stage != Stage::kTensor) {
-    return UsageError("target 'reference' interprets the stage 'tensor'; it has none after that");
-  }
   KernelOptions kernel_options{
       options.target, options.threads, options.verify, options.progress, {}, options.schedules};
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, kernel_options));
@@ -195,17 +245,13 @@ StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph
       wanted[k] = true;
     }
   }
-  std::string text;
+  std::vector<const KernelStages*> dumped;
   for (size_t k = 0; k < kernels.kernels.size(); ++k) {
-    if (!wanted[k]) continue;
-    TCC_ASSIGN_OR_RETURN(std::string one, KernelText(kernels.kernels[k], options));
-    if (one.empty()) return absl::InternalError(kernels.kernels[k].symbol + " has no text");
-    text += (text.empty() ? "" : "\n") + one;
+    if (wanted[k]) dumped.push_back(&kernels.kernels[k]);
   }
-  if (text.empty() && !options.task.empty()) {
-    return NoTask(options.task);
-  }
-  return text;
+  if (dumped.empty() && !options.task.empty()) return NoTask(options.task);
+  if (dumped.empty()) return "";
+  return KernelsText(dumped, options);
 }
 
 StatusOr<std::string> DumpFused(const Graph& graph, const std::vector<Subgraph>& subgraphs,
@@ -235,6 +281,7 @@ StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {
   // The interpreter's loops may run to formulas; what is scheduled has sizes.
   Status bound = ExpectBoundInputs(graph);
   bool interpreted = options.target.kind == TargetKind::kReference;
+  TCC_RETURN_IF_ERROR(ExpectStageOf(options.target, options.stage));
   bool is_graph = options.stage == Stage::kGraph || options.stage == Stage::kFused;
   if (!is_graph && !interpreted) TCC_RETURN_IF_ERROR(bound);
   // What a pass cannot tell is mostly what was not bound.

@@ -10,7 +10,7 @@
 namespace tcc {
 
 // A stage of a compilation that can be seen as text.
-enum class Stage : uint8_t { kGraph, kFused, kTensor, kScheduled, kLowered, kSource, kAsm };
+enum class Stage : uint8_t { kGraph, kFused, kTensor, kScheduled, kLowered, kSource, kPtx, kAsm };
 
 struct StageRow {
   Stage stage;
@@ -27,7 +27,8 @@ struct DumpOptions {
   std::string task;  // only this one (of a stage that has tasks); "" for all
   int threads = 1;
   // Reads back what was printed and compares: text must come out the same, functions alpha-equal
-  // and well formed; LLVM must parse its IR and assemble its assembly. A difference is Internal.
+  // and well formed; LLVM must parse its IR and assemble its assembly, NVRTC make machine code of
+  // CUDA C and of what PTX was made of. A difference is Internal.
   bool verify = false;
   ProgressHook progress = {};
   Schedules schedules = {};     // for kernels that are not to get the default one

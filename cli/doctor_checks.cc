@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "api/version.h"
+#include "codegen_cuda/nvrtc.h"
 #include "codegen_llvm/toolchain.h"
 #include "ir/target.h"
 #include "runtime/artefact/artefact.h"
@@ -141,21 +142,13 @@ DoctorCheck CheckLibrary(const std::string& name, const std::vector<std::string>
 }
 
 DoctorCheck CheckDriver() {
-  return CheckLibrary("NVIDIA driver", {"libcuda.so.1"},
-                      "GPUs need the driver; this version generates no code for them");
+  return CheckLibrary("NVIDIA driver", {"libcuda.so.1"}, "only running on a GPU needs it");
 }
 
 DoctorCheck CheckNvrtc() {
-  constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
-  std::vector<std::string> paths;
-  if (!Variable("TCC_NVRTC").empty()) paths.push_back(Variable("TCC_NVRTC"));
-  for (const std::string& folder : {Variable("CUDA_HOME"), std::string("/usr/local/cuda")}) {
-    if (folder.empty()) continue;
-    for (const char* name : kNames) paths.push_back(folder + "/lib64/" + name);
-  }
-  for (const char* name : kNames) paths.emplace_back(name);
-  return CheckLibrary("NVRTC", paths,
-                      "set TCC_NVRTC or CUDA_HOME; this version generates no code for GPUs");
+  StatusOr<Nvrtc> nvrtc = Nvrtc::Open();
+  if (!nvrtc.ok()) return {"NVRTC", false, false, Message(nvrtc.status())};
+  return {"NVRTC", true, false, fmt::format("{}, {}", nvrtc->version(), nvrtc->path())};
 }
 
 }  // namespace

@@ -26,16 +26,7 @@ struct DumpCommand {
 
 Status RunDump(const DumpCommand& command) {
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(command.target));
-  if (command.stage == "ptx") {
-    return Unsupported("--stage ptx: this version generates no code for GPUs");
-  }
   TCC_ASSIGN_OR_RETURN(Stage stage, FindStage(command.stage));
-  if (target.kind == TargetKind::kCuda && (stage == Stage::kSource || stage == Stage::kAsm)) {
-    return Unsupported(
-        "--stage {}: this version generates no code for GPUs; target '{}' has the stages up to "
-        "lowered",
-        command.stage, target.name);
-  }
   if (!command.output_dir.empty() && stage != Stage::kScheduled) {
     return UsageError("--output-dir: only --stage scheduled writes files");
   }

@@ -77,6 +77,17 @@ std::vector<std::string> WheelFolders(const fs::path& venv) {
   return folders;
 }
 
+// Venvs that scripts/setup.sh may have made: the one that is named, else of the current folder and
+// of the build that this program is in.
+std::vector<fs::path> Venvs() {
+  if (std::string named = Variable("TCC_VENV"); !named.empty()) return {named};
+  std::vector<fs::path> venvs = {"build/venv"};
+  std::error_code ignored;
+  fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  venvs.push_back(program.parent_path() / "../../venv");
+  return venvs;
+}
+
 std::vector<std::string> CandidatePaths() {
   if (std::string given = Variable("TCC_NVRTC"); !given.empty()) return {given};
   std::vector<std::string> folders;
@@ -86,14 +97,23 @@ std::vector<std::string> CandidatePaths() {
   }
   folders.emplace_back("/usr/local/cuda/lib64");
   folders.emplace_back("");  // the linker's path
-  std::string venv = Variable("TCC_VENV");
-  for (std::string& folder : WheelFolders(venv.empty() ? "build/venv" : venv))
-    folders.push_back(std::move(folder));
+  for (const fs::path& venv : Venvs()) {
+    for (std::string& folder : WheelFolders(venv)) folders.push_back(std::move(folder));
+  }
   std::vector<std::string> paths;
   for (const std::string& folder : folders) {
     for (const char* name : kSonames) paths.push_back(folder.empty() ? name : folder + "/" + name);
   }
   return paths;
+}
+
+Status NotFound() {
+  if (std::string given = Variable("TCC_NVRTC"); !given.empty())
+    return Missing("TCC_NVRTC is {}, which cannot be opened as a library", given);
+  return Missing(
+      "{} was not found; looked in TCC_NVRTC, CUDA_HOME, /usr/local/cuda/lib64, the linker's path "
+      "and the venv ($TCC_VENV or build/venv); run scripts/setup.sh or set TCC_NVRTC",
+      kSonames[0]);
 }
 
 std::string ArchitectureOf(int sm) {
@@ -197,10 +217,7 @@ StatusOr<Nvrtc> Nvrtc::Open() {
     library->version = fmt::format("{}.{}", major, minor);
     return Nvrtc(std::move(library));
   }
-  return Missing(
-      "{} was not found; looked in TCC_NVRTC, CUDA_HOME, /usr/local/cuda/lib64, the linker's path "
-      "and the venv ($TCC_VENV or build/venv); run scripts/setup.sh or set TCC_NVRTC",
-      kSonames[0]);
+  return NotFound();
 }
 
 const std::string& Nvrtc::version() const {

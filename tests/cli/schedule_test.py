@@ -67,8 +67,25 @@ class Schedules(CommandTest):
         self.assertIn("threadIdx.x", scheduled)
         self.assertIn("blockIdx.x", self.call("dump", self.model, "--target", "sm_86", "--stage",
                                               "lowered", "--verify"))
-        self.call("dump", self.model, "--target", "sm_86", "--stage", "source", expect=3)
-        self.assertIn("the stages up to lowered", self.error)
+
+    def test_the_text_for_a_gpu_is_one_program(self):
+        source = self.call("dump", self.model, "--target", "sm_86", "--stage", "source")
+        self.assertEqual(source.count("#ifdef TCC_EMULATOR"), 1)
+        self.assertIn("TCC_KERNEL(", source)
+        self.call("dump", self.model, "--target", "sm_86", "--stage", "asm", expect=2)
+        self.assertIn("'sm_86' has no such stage", self.error)
+
+    def test_ptx_needs_nvrtc(self):
+        ptx = ["dump", self.model, "--target", "sm_86", "--stage", "ptx"]
+        self.call(*ptx, expect=5, TCC_NVRTC="/nowhere/libnvrtc.so")
+        self.assertIn("/nowhere/libnvrtc.so", self.error)
+        if not self.has_nvrtc():
+            self.skipTest("no NVRTC")
+        text = self.call(*ptx)
+        self.assertIn(".target sm_86", text)
+        self.assertIn(".entry", text)
+        self.call("dump", self.model, "--target", "native", "--stage", "ptx", expect=2)
+        self.assertIn("'native' has no such stage", self.error)
 
     def test_mistakes_are_named(self):
         path = self.any_trace()

@@ -1,5 +1,7 @@
 """Runs the tcc executable; the tests of the command line share it."""
 
+import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -19,14 +21,19 @@ class CommandTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def call(self, *arguments, expect=0, cwd=None):
+    def call(self, *arguments, expect=0, cwd=None, **environment):
         """Standard output; fails unless the exit code is the expected one."""
         result = subprocess.run([self.tcc, *map(str, arguments)], capture_output=True, text=True,
-                                cwd=cwd, timeout=900, check=False)
+                                cwd=cwd, timeout=900, check=False,
+                                env={**os.environ, **environment})
         self.assertEqual(result.returncode, expect,
                          f"{arguments}\n{result.stdout}\n{result.stderr}")
         self.error = result.stderr
         return result.stdout
+
+    def has_nvrtc(self):
+        checks = json.loads(self.call("doctor", "--json"))
+        return any(row["name"] == "NVRTC" and row["status"] == "ok" for row in checks)
 
     def export(self, network, *options):
         path = self.folder / f"{network}.onnx"
