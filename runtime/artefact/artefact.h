@@ -27,10 +27,10 @@ namespace tcc {
 inline constexpr uint32_t kArtefactVersion = 2;
 
 struct Artefact {
-  std::string target;          // as on the command line: "native", "x86-64-v3", "reference"
-  std::string device;          // which device runs the kernels: "cpu", "reference"
+  std::string target;          // as on the command line: "native", "x86-64-v3", "sm_86"
+  std::string device;          // which device runs the kernels: "cpu", "cuda", "reference"
   Sha256Digest environment{};  // of what the kernels depend on: compiler, options
-  SharedBytes kernels;         // cpu: one ELF shared object; reference: functions as text
+  SharedBytes kernels;         // cpu: one ELF shared object; cuda: gpu_program.h; reference: text
   SharedBytes weights;         // addressed by the plan's kWeight buffers
   Plan plan;
   Metadata metadata;

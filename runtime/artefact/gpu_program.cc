@@ -1,0 +1,112 @@
+#include "runtime/artefact/gpu_program.h"
+
+#include <algorithm>
+
+namespace tcc {
+namespace {
+
+// What no device goes beyond (CUDA C Programming Guide, compute capabilities 7.5 to 12.1); the
+// loader compares with the device at hand.
+constexpr uint64_t kMostThreads = 1024;
+constexpr uint32_t kMostThreadsInZ = 64;
+constexpr int64_t kMostStaticSharedBytes = int64_t{48} << 10;
+constexpr int64_t kMostSharedBytes = int64_t{227} << 10;
+// Of 4096 bytes of parameters, 8 each.
+constexpr size_t kMostArguments = 512;
+
+bool IsSymbol(const std::string& text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+Status CheckBlock(const GpuLaunch& launch) {
+  const auto& [x, y, z] = launch.block;
+  bool fits = std::ranges::all_of(
+      launch.block, [](uint32_t threads) { return threads >= 1 && threads <= kMostThreads; });
+  if (fits && uint64_t{x} * y * z <= kMostThreads && z <= kMostThreadsInZ) return OkStatus();
+  return InvalidInput("a block has {} x {} x {} threads; expected at most {}, {} in z", x, y, z,
+                      kMostThreads, kMostThreadsInZ);
+}
+
+Status CheckShared(const GpuLaunch& launch) {
+  const int64_t fixed = launch.static_shared_bytes, more = launch.dynamic_shared_bytes;
+  if (fixed >= 0 && fixed <= kMostStaticSharedBytes && more >= 0 &&
+      more <= kMostSharedBytes - fixed) {
+    return OkStatus();
+  }
+  return InvalidInput(
+      "shared memory has {} static and {} dynamic bytes; expected at most {} in all", fixed, more,
+      kMostSharedBytes);
+}
+
+size_t ArgumentLimit(GpuArgument::Kind kind, const GpuKernel& kernel) {
+  switch (kind) {
+    case GpuArgument::Kind::kBuffer:
+      return kernel.buffers;
+    case GpuArgument::Kind::kWorkspace:
+      return kernel.workspace_bytes.size();
+    case GpuArgument::Kind::kShape:
+      return kernel.shapes;
+  }
+  __builtin_unreachable();
+}
+
+Status CheckArguments(const GpuLaunch& launch, const GpuKernel& kernel) {
+  if (launch.arguments.size() > kMostArguments) {
+    return InvalidInput("a launch has {} arguments; expected at most {}", launch.arguments.size(),
+                        kMostArguments);
+  }
+  for (size_t i = 0; i < launch.arguments.size(); ++i) {
+    const GpuArgument& argument = launch.arguments[i];
+    size_t limit = ArgumentLimit(argument.kind, kernel);
+    if (argument.index < limit) continue;
+    return InvalidInput("argument {} is number {} of its kind; there are {}", i, argument.index,
+                        limit);
+  }
+  return OkStatus();
+}
+
+Status CheckLaunch(const GpuLaunch& launch, const GpuKernel& kernel, size_t images) {
+  if (!IsSymbol(launch.symbol)) return InvalidInput("a launch's symbol is not a word");
+  if (launch.image >= images) {
+    return InvalidInput("'{}' is in image {}; there are {}", launch.symbol, launch.image, images);
+  }
+  for (const SizeExpr& blocks : launch.grid) {
+    TCC_RETURN_IF_ERROR(Annotate(CheckSizeExpr(blocks, kernel.shapes), "grid"));
+  }
+  TCC_RETURN_IF_ERROR(CheckBlock(launch));
+  TCC_RETURN_IF_ERROR(CheckShared(launch));
+  return CheckArguments(launch, kernel);
+}
+
+Status CheckKernel(const GpuKernel& kernel, size_t images) {
+  for (const SizeExpr& bytes : kernel.workspace_bytes) {
+    TCC_RETURN_IF_ERROR(Annotate(CheckSizeExpr(bytes, kernel.shapes), "workspace"));
+  }
+  for (const GpuLaunch& launch : kernel.launches) {
+    TCC_RETURN_IF_ERROR(CheckLaunch(launch, kernel, images));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status VerifyGpuProgram(const GpuProgram& program, const Metadata& metadata) {
+  if (program.sm < 10 || program.sm > 999) {
+    return InvalidInput("kernels are for arch sm_{}, which does not exist", program.sm);
+  }
+  if (program.kernels.size() != metadata.kernels.size()) {
+    return InvalidInput("kernels section has {} kernels; the metadata has {}",
+                        program.kernels.size(), metadata.kernels.size());
+  }
+  for (size_t i = 0; i < program.images.size(); ++i) {
+    if (program.images[i].code.empty())
+      return InvalidInput("kernels section: image {} is empty", i);
+  }
+  for (size_t i = 0; i < program.kernels.size(); ++i) {
+    TCC_RETURN_IF_ERROR(Annotate(CheckKernel(program.kernels[i], program.images.size()),
+                                 fmt::format("kernel '{}'", metadata.kernels[i].name)));
+  }
+  return OkStatus();
+}
+
+}  // namespace tcc

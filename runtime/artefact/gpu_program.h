@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/support/status.h"
+#include "runtime/artefact/metadata.h"
+#include "runtime/artefact/size_expr.h"
+
+// The kernels section of an artefact for device "cuda".
+namespace tcc {
+
+// Of the images: machine code, or CUDA C for the emulated driver, which no real one takes.
+enum class GpuCode : uint8_t { kCubin, kCudaText };
+
+// One loadable module. `ptx` serves devices newer than the program's; it may be empty.
+struct GpuImage {
+  std::vector<uint8_t> code;
+  std::vector<uint8_t> ptx = {};
+};
+
+// Every argument takes 8 bytes: the address of a buffer or workspace, at a multiple of 16, or a
+// shape as an int64.
+struct GpuArgument {
+  enum class Kind : uint8_t { kBuffer, kWorkspace, kShape };
+  Kind kind = Kind::kBuffer;
+  uint32_t index = 0;  // into the buffers of the Call, the kernel's workspaces, or its shapes
+};
+
+struct GpuLaunch {
+  std::string symbol;  // in images[image]
+  uint32_t image = 0;
+  std::array<SizeExpr, 3> grid = {1, 1, 1};  // 0 anywhere: nothing to do
+  std::array<uint32_t, 3> block = {1, 1, 1};
+  int64_t static_shared_bytes = 0;
+  int64_t dynamic_shared_bytes = 0;
+  std::vector<GpuArgument> arguments = {};
+};
+
+// What a plan's Call runs: the launches in order, each after all of the one before. Workspaces are
+// memory that lives between them. Variables of every SizeExpr: the Call's shape_args.
+struct GpuKernel {
+  uint32_t buffers = 0;  // how many a Call passes
+  uint32_t shapes = 0;
+  std::vector<GpuLaunch> launches = {};
+  std::vector<SizeExpr> workspace_bytes = {};
+};
+
+struct GpuProgram {
+  int sm = 0;  // the arch that the code is for: 86; 90 for sm_90a
+  GpuCode code = GpuCode::kCubin;
+  std::vector<GpuImage> images;
+  std::vector<GpuKernel> kernels;  // kernels[i] belongs to metadata.kernels[i]
+};
+
+std::vector<uint8_t> GpuProgramBytes(const GpuProgram& program);
+// Decodes; VerifyGpuProgram is the caller's.
+StatusOr<GpuProgram> ParseGpuProgram(std::span<const uint8_t> bytes);
+
+// There is one kernel for each of the metadata's, every index names something, sizes are well
+// formed, launches are within what every CUDA device allows. Messages name the kernel.
+Status VerifyGpuProgram(const GpuProgram& program, const Metadata& metadata);
+
+}  // namespace tcc
