@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "api/compile_kernels.h"
 #include "api/execution_plan.h"
 #include "api/memory_need.h"
 #include "api/prepare_weights.h"
-#include "api/reference_device.h"
 #include "api/version.h"
 #include "codegen_cuda/cuda_backend.h"
 #include "codegen_llvm/llvm_backend.h"
+#include "ir/support/cache_folder.h"
+#include "ir/support/check.h"
 #include "ir/support/stop.h"
 #include "lower/graph/graph_pipeline.h"
 #include "lower/place_parts.h"
@@ -66,26 +68,24 @@ StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::stri
   }
   // Kernels that the interpreter runs have no machine code.
   for (size_t i = 0; i < code.kernels.size(); ++i) {
-    metadata.kernels[i].statistics = {{"code_bytes", code.kernels[i].code_bytes}};
+    metadata.kernels[i].statistics = code.kernels[i].statistics;
+    metadata.kernels[i].ratios = code.kernels[i].ratios;
   }
   metadata.properties = {{"compiler", std::string(kVersion)}, {"numeric", "strict"}};
   metadata.cpu_features = RequiredCpuFeatures(target);
   return metadata;
 }
 
-StatusOr<CompiledModule> CompileKernels(const KernelSet& kernels, const CompileOptions& options) {
-  if (options.target.kind == TargetKind::kReference)
-    return CompiledModule{ReferenceKernels(kernels), {}};
-  TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, MakeBackend(options.target));
-  LoweredModule module;
-  for (const KernelStages& kernel : kernels.kernels) module.kernels.push_back(kernel.lowered);
-  BackendOptions backend_options{.threads = options.threads, .progress = {}, .stop = options.stop};
-  if (options.progress) {
-    backend_options.progress = [&](int64_t done, int64_t total) {
-      options.progress("code", done, total);
-    };
+std::string DeviceOf(TargetKind kind) {
+  switch (kind) {
+    case TargetKind::kCpu:
+      return "cpu";
+    case TargetKind::kCuda:
+      return "cuda";
+    case TargetKind::kReference:
+      return "reference";
   }
-  return backend->Compile(module, backend_options);
+  TCC_UNREACHABLE();
 }
 
 }  // namespace
@@ -95,12 +95,17 @@ Status ExpectBoundInputs(const Graph& graph) {
   return OkStatus();
 }
 
-StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target) {
+KernelOptions KernelOptionsOf(const CompileOptions& options) {
+  return {options.target, options.threads,   options.verify,      options.progress,
+          options.stop,   options.schedules, options.sketch_rules};
+}
+
+StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target, GpuCode gpu_code) {
   switch (target.kind) {
     case TargetKind::kCpu:
       return MakeLlvmBackend(target);
     case TargetKind::kCuda:
-      return MakeCudaBackend(target);
+      return MakeCudaBackend(target, {.code = gpu_code, .cache_folder = CacheFolder()});
     case TargetKind::kReference:
       break;
   }
@@ -112,31 +117,27 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
     if (options.progress) options.progress(stage, 0, 1);
   };
   report("graph");
-  if (options.target.kind == TargetKind::kCuda) {
-    return Unsupported("target '{}': this version generates no code for GPUs", options.target.name);
-  }
   TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
   std::vector<std::string> output_names = OutputNames(graph);
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
   TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph));
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  PlacedParts parts = PlaceParts(graph, subgraphs);
+  PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());
 
-  KernelOptions kernel_options{options.target,      options.threads, options.verify,
-                               options.progress,    options.stop,    options.schedules,
-                               options.sketch_rules};
-  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, kernel_options));
+  TCC_ASSIGN_OR_RETURN(KernelSet kernels,
+                       MakeKernels(graph, subgraphs, parts, KernelOptionsOf(options)));
   report("code");
   TCC_ASSIGN_OR_RETURN(CompiledModule code, CompileKernels(kernels, options));
   report("plan");
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
-  TCC_ASSIGN_OR_RETURN(ExecutionPlan plan, BuildExecutionPlan(graph, subgraphs, kernels));
+  TCC_ASSIGN_OR_RETURN(ExecutionPlan plan,
+                       BuildExecutionPlan(graph, subgraphs, kernels, options.target));
 
   TCC_RETURN_IF_ERROR(PrepareWeights(kernels, plan.prepared, options.threads, options.stop));
 
   Artefact artefact;
   artefact.target = options.target.name;
-  artefact.device = options.target.kind == TargetKind::kReference ? "reference" : "cpu";
+  artefact.device = DeviceOf(options.target.kind);
   artefact.environment = Sha256(fmt::format("tcc {} {}", kVersion, options.target.name));
   artefact.kernels = OwnBytes(std::move(code.image));
   artefact.weights = plan.weights;

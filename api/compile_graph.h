@@ -2,6 +2,7 @@
 
 #include "api/kernels.h"
 #include "runtime/artefact/artefact.h"
+#include "runtime/artefact/gpu_program.h"
 
 namespace tcc {
 
@@ -13,6 +14,7 @@ struct CompileOptions {
   std::stop_token stop = {};                  // Cancelled soon after it asks for a stop
   Schedules schedules = {};                   // for kernels that are not to get the default one
   std::vector<SketchRule> sketch_rules = {};  // as KernelOptions has them
+  GpuCode gpu_code = GpuCode::kCubin;         // of CUDA targets; text is for the emulator
 };
 
 // The whole way from a network to what runs it: graph passes, fusion, schedules, lowering, code,
@@ -23,7 +25,10 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options);
 // kernels are made for one size.
 Status ExpectBoundInputs(const Graph& graph);
 
-// The code generator of a target; Unimplemented for targets that have none.
-StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target);
+KernelOptions KernelOptionsOf(const CompileOptions& options);
+
+// The code generator of a target, with the user's cache; Unimplemented for targets that have none.
+StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target,
+                                               GpuCode gpu_code = GpuCode::kCubin);
 
 }  // namespace tcc

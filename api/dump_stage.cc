@@ -288,7 +288,7 @@ StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {
   if (Status passes = RunGraphPasses(graph); !passes.ok()) return bound.ok() ? passes : bound;
   if (options.stage == Stage::kGraph) return DumpGraph(graph, options);
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  PlacedParts parts = PlaceParts(graph, subgraphs);
+  PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());
   if (options.stage == Stage::kFused) return DumpFused(graph, subgraphs, options);
   return DumpKernels(graph, subgraphs, parts, options);
 }

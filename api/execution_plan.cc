@@ -55,7 +55,8 @@ struct Scope {
 // comes from before a loop and is used in it lives to the loop's end.
 class PlanBuilder {
  public:
-  explicit PlanBuilder(const KernelSet& kernels) : kernels_(kernels) {}
+  PlanBuilder(const KernelSet& kernels, int64_t alignment)
+      : kernels_(kernels), alignment_(alignment) {}
 
   StatusOr<ExecutionPlan> Build(const Graph& graph, const std::vector<Subgraph>& subgraphs) {
     Scope scope(graph, subgraphs, kernels_.parts);
@@ -80,10 +81,12 @@ class PlanBuilder {
   }
 
  private:
-  // Where a result of a graph or a body is to be.
+  // Where a result of a graph or a body is to be; kCopied: kernels cannot write there.
+  enum class Writing : uint8_t { kInPlace, kCopied };
   struct Result {
     ValueId value;
     BufferId buffer;
+    Writing writing = Writing::kInPlace;
   };
 
   static StatusOr<int64_t> BytesOf(const Graph& graph, ValueId id) {
@@ -146,6 +149,7 @@ class PlanBuilder {
       ValueId id = scope.root[result.value];
       bool in_place = scope.written.contains(id) ||
                       (scope.stacked.contains(id) && !buffers_.IsSwapped(result.buffer));
+      in_place = in_place && result.writing == Writing::kInPlace;
       if (!in_place || !scope.buffers.emplace(id, result.buffer).second) {
         copied.push_back(result);
       }
@@ -203,11 +207,13 @@ class PlanBuilder {
     return buffers_.AddPrepared(weight);
   }
 
-  // A body's instructions, where `results` say; its captured values are `operands`.
-  StatusOr<std::vector<Instruction>> RunBody(Scope& body, const std::vector<Result>& results) {
+  // A body's instructions, `first` ones before them; its results are put where `results` say.
+  StatusOr<std::vector<Instruction>> RunBody(Scope& body, const std::vector<Result>& results,
+                                             const std::vector<PlanCopy>& first = {}) {
     std::vector<Instruction> instructions;
     std::vector<Instruction>* around = std::exchange(body_, &instructions);
     buffers_.Advance();
+    for (const PlanCopy& copy : first) EmitCopy(copy.from, copy.to);
     Status status = RunScope(body, results);
     body_ = around;
     if (!status.ok()) return status;
@@ -265,7 +271,7 @@ class PlanBuilder {
       plan_.buffers_.Advance();
       int64_t begin = plan_.buffers_.now();
       TouchOwn();
-      TCC_ASSIGN_OR_RETURN(loop_.body, plan_.RunBody(body_, results_));
+      TCC_ASSIGN_OR_RETURN(loop_.body, plan_.RunBody(body_, results_, copied_slices_));
       plan_.Emit({std::move(loop_)});
       --plan_.depth_;
       plan_.buffers_.KeepThroughLoop(begin);
@@ -341,9 +347,13 @@ class PlanBuilder {
           plan_.EmitCopy(whole, fixed);
           whole = fixed;
         }
-        body_.buffers[body_.graph.inputs[at]] =
-            plan_.buffers_.AddSlice(whole, loop_.counter, SliceBytes(Operand(at)),
-                                    Last("scan_input_directions", i, Extent(at)));
+        BufferId slice = plan_.buffers_.AddSlice(whole, loop_.counter, SliceBytes(Operand(at)),
+                                                 Last("scan_input_directions", i, Extent(at)));
+        BufferId& operand = body_.buffers[body_.graph.inputs[at]];
+        operand = slice;
+        if (WritingTo(Operand(at)) == Writing::kInPlace) continue;
+        operand = plan_.buffers_.Add(BufferKind::kArena, 0, SliceBytes(Operand(at)));
+        copied_slices_.push_back({slice, operand});
       }
       for (size_t i = 0; i < parts_.scan_outputs; ++i) {
         ValueId output = node_.outputs[parts_.carried + i];
@@ -352,9 +362,15 @@ class PlanBuilder {
         BufferId slice =
             plan_.buffers_.AddSlice(whole, loop_.counter, SliceBytes(scope_.graph.value(output)),
                                     Last("scan_output_directions", i, extent_));
-        results_.push_back({body_.graph.outputs[1 + parts_.carried + i], slice});
+        results_.push_back({body_.graph.outputs[1 + parts_.carried + i], slice,
+                            WritingTo(scope_.graph.value(output))});
       }
       return OkStatus();
+    }
+
+    // Slices of few bytes start where no kernel expects a buffer.
+    Writing WritingTo(const Value& sliced) const {
+      return SliceBytes(sliced) % plan_.alignment_ == 0 ? Writing::kInPlace : Writing::kCopied;
     }
 
     int64_t Extent(size_t operand) const { return StaticShape(Operand(operand))->at(0); }
@@ -387,9 +403,11 @@ class PlanBuilder {
     PlanLoop loop_;
     int64_t extent_ = 0;
     std::vector<Result> results_;
+    std::vector<PlanCopy> copied_slices_;  // into what the body reads
   };
 
   const KernelSet& kernels_;
+  int64_t alignment_;
   ExecutionPlan result_;
   PlanBuffers buffers_;
   std::vector<Instruction>* body_ = &result_.plan.body;
@@ -401,8 +419,8 @@ class PlanBuilder {
 
 StatusOr<ExecutionPlan> BuildExecutionPlan(const Graph& graph,
                                            const std::vector<Subgraph>& subgraphs,
-                                           const KernelSet& kernels) {
-  return PlanBuilder(kernels).Build(graph, subgraphs);
+                                           const KernelSet& kernels, const Target& target) {
+  return PlanBuilder(kernels, target.BufferAlignment()).Build(graph, subgraphs);
 }
 
 }  // namespace tcc

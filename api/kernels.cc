@@ -7,10 +7,11 @@
 #include <mutex>
 #include <set>
 
-#include "api/for_each_index.h"
+#include "api/schedule_choice.h"
 #include "ir/canonical.h"
 #include "ir/printer.h"
 #include "ir/simplify.h"
+#include "ir/support/for_each_index.h"
 #include "ir/support/stop.h"
 #include "ir/verifier.h"
 #include "ir/visitor.h"
@@ -20,6 +21,7 @@
 #include "lower/pipeline.h"
 #include "lower/place_parts.h"
 #include "lower/split_prepare.h"
+#include "lower/whole_launches.h"
 #include "schedule/attention_sketch.h"
 
 namespace tcc {
@@ -152,12 +154,13 @@ Status ExpectKernelsFor(const Schedules& schedules, const KernelSet& set) {
   return OkStatus();
 }
 
-// A CPU has no hardware indices to bind loops to.
+// A CPU has no hardware indices to bind loops to; a GPU runs whole launches.
 Status ExpectRunsOn(const Target& target, const Function& fn) {
+  if (target.kind == TargetKind::kCuda) return ExpectWholeLaunches(fn);
   Status status;
   PreOrder(fn.body, [&](const Stmt& stmt) {
     const auto* loop = stmt.as<For>();
-    if (!loop || target.kind != TargetKind::kCpu) return;
+    if (!loop) return;
     bool bound = IsBlockIdx(loop->for_kind) || IsThreadIdx(loop->for_kind) ||
                  loop->for_kind == ForKind::kVthread;
     if (bound) {
@@ -168,14 +171,30 @@ Status ExpectRunsOn(const Target& target, const Function& fn) {
   return status;
 }
 
-// Of a kernel that is given none: the first sketch, where a search would start.
-void ChooseSchedule(KernelStages& kernel, const KernelOptions& options) {
+Status ScheduleKernel(KernelStages& kernel, const KernelOptions& options) {
+  TCC_ASSIGN_OR_RETURN(Function scheduled,
+                       Replay(kernel.tensor, kernel.schedule.trace, kernel.schedule.decisions));
+  TCC_RETURN_IF_ERROR(ExpectRunsOn(options.target, scheduled));
+  kernel.scheduled = Simplify(scheduled);
+  PipelineOptions pipeline;
+  pipeline.verify = options.verify;
+  pipeline.stop = options.stop;
+  kernel.prepare.clear();
+  kernel.operands.clear();
+  return LowerKernel(kernel, pipeline);
+}
+
+// Of a kernel that is given none. A search would start at the first choice.
+bool ChooseSchedule(KernelStages& kernel, const KernelOptions& options) {
   std::span<const SketchRule> rules = options.sketch_rules;
   if (rules.empty()) rules = SketchRules(options.target);
-  Sketch sketch = FirstSketch(kernel.tensor, options.target, rules);
-  kernel.schedule.trace = std::move(sketch.trace);
-  kernel.schedule.decisions = std::move(sketch.start);
-  kernel.sketch = std::move(sketch.name);
+  std::optional<Sketch> sketch =
+      ScheduleChoice(kernel.tensor, options.target, rules, kernel.choice);
+  if (!sketch) return false;
+  kernel.schedule.trace = std::move(sketch->trace);
+  kernel.schedule.decisions = std::move(sketch->start);
+  kernel.sketch = std::move(sketch->name);
+  return true;
 }
 
 }  // namespace
@@ -197,15 +216,23 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
     return OkStatus();
   }
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
-  if (!is_given) ChooseSchedule(kernel, options);
-  TCC_ASSIGN_OR_RETURN(Function scheduled,
-                       Replay(kernel.tensor, kernel.schedule.trace, kernel.schedule.decisions));
-  TCC_RETURN_IF_ERROR(ExpectRunsOn(options.target, scheduled));
-  kernel.scheduled = Simplify(scheduled);
-  PipelineOptions pipeline;
-  pipeline.verify = options.verify;
-  pipeline.stop = options.stop;
-  return LowerKernel(kernel, pipeline);
+  if (is_given) return ScheduleKernel(kernel, options);
+  Status first;
+  for (; ChooseSchedule(kernel, options); ++kernel.choice) {
+    Status status = ScheduleKernel(kernel, options);
+    if (status.ok() || absl::IsCancelled(status)) return status;
+    if (first.ok()) first = status;
+  }
+  return first;
+}
+
+StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const KernelOptions& options) {
+  if (options.schedules.contains(kernel.symbol)) return false;
+  ++kernel.choice;
+  if (!ChooseSchedule(kernel, options)) return false;
+  Status status = FinishKernel(kernel, options);
+  if (absl::IsCancelled(status)) return status;
+  return status.ok();
 }
 
 StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
@@ -233,7 +260,8 @@ StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>&
 StatusOr<KernelSet> KernelsOf(Graph graph, const KernelOptions& options) {
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  return MakeKernels(graph, subgraphs, PlaceParts(graph, subgraphs), options);
+  PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());
+  return MakeKernels(graph, subgraphs, parts, options);
 }
 
 }  // namespace tcc

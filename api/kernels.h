@@ -38,6 +38,7 @@ struct KernelStages {
   Function tensor;                 // the one that is scheduled
   Schedule schedule;
   std::string sketch;  // the rules that made the schedule, Sketch::name; "" where it was given
+  size_t choice = 0;   // which of ScheduleChoice's it is
   Function scheduled;
   Function lowered;                     // without what is prepared
   std::vector<KernelOperand> operands;  // of its parameters
@@ -77,7 +78,12 @@ StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>&
 // The kernels of an imported graph: the graph passes, fusion, then MakeKernels.
 StatusOr<KernelSet> KernelsOf(Graph graph, const KernelOptions& options);
 
-// Schedules and lowers one kernel from its `tensor` function.
+// Schedules and lowers one kernel: one of its variants by the schedule that `options` have for it,
+// else by the first one from `choice` on that the target allows.
 Status FinishKernel(KernelStages& kernel, const KernelOptions& options);
+
+// The same with the next choice; false if there is none, or the schedule was given. The kernel may
+// then be of no use.
+StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const KernelOptions& options);
 
 }  // namespace tcc

@@ -34,7 +34,7 @@ struct Progress {
 enum class LogLevel { kInfo, kWarning };
 
 struct CompileOptions {
-  std::string target = "native";                  // or x86-64-v3, x86-64-v4, reference
+  std::string target = "native";                  // or x86-64-v3, sm_86, ... as tcc compile
   std::map<std::string, std::int64_t> dims = {};  // values of dimensions by name
   std::map<std::string, std::vector<std::int64_t>> shapes = {};  // whole shapes of inputs
   std::vector<Input> binds = {};                                 // inputs that become constants

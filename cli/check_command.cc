@@ -28,7 +28,7 @@ StatusOr<Artefact> ArtefactToCheck(const CheckCommand& command, const Graph& gra
                                    Progress& progress) {
   if (!command.artefact.empty()) return ReadArtefact(command.artefact);
   TCC_ASSIGN_OR_RETURN(Target target,
-                       ChooseTarget(command.target.empty() ? "native" : command.target));
+                       FindTarget(command.target.empty() ? "native" : command.target));
   CompileOptions options{
       .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
   return CompileGraph(graph, options);

@@ -25,7 +25,7 @@ struct CompileCommand {
 
 Status RunCompile(const CompileCommand& command) {
   TCC_RETURN_IF_ERROR(RefuseLaterOptions(command.later));
-  TCC_ASSIGN_OR_RETURN(Target target, ChooseTarget(command.target));
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(command.target));
   Progress progress(command.progress);
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model));
   CompileOptions options{

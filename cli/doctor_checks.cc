@@ -14,6 +14,7 @@
 #include "api/version.h"
 #include "codegen_cuda/nvrtc.h"
 #include "codegen_llvm/toolchain.h"
+#include "ir/support/cache_folder.h"
 #include "ir/target.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/cpu_features.h"
@@ -87,7 +88,7 @@ DoctorCheck CheckTemporaryFolder() {
           fmt::format("cannot write to {}: {}; set TMPDIR", folder, problem)};
 }
 
-// Nothing is cached by this version: a folder that is not there yet need not be made.
+// A folder that is not there yet is made when something is cached.
 DoctorCheck CheckCacheFolder() {
   std::string folder = CacheFolder();
   if (folder.empty()) {
@@ -152,13 +153,6 @@ DoctorCheck CheckNvrtc() {
 }
 
 }  // namespace
-
-std::string CacheFolder() {
-  if (std::string folder = Variable("TCC_CACHE_DIR"); !folder.empty()) return folder;
-  if (std::string folder = Variable("XDG_CACHE_HOME"); !folder.empty()) return folder + "/tcc";
-  if (std::string home = Variable("HOME"); !home.empty()) return home + "/.cache/tcc";
-  return "";
-}
 
 std::vector<DoctorCheck> RunDoctor() {
   return {CheckVersions(), CheckCodeGenerator(),   CheckCpu(),

@@ -15,7 +15,4 @@ struct DoctorCheck {
 
 std::vector<DoctorCheck> RunDoctor();
 
-// The folder for caches: $TCC_CACHE_DIR, else $XDG_CACHE_HOME/tcc, else ~/.cache/tcc.
-std::string CacheFolder();
-
 }  // namespace tcc

@@ -54,9 +54,7 @@ Action DeclareDump(CLI::App& app) {
   auto command = std::make_shared<DumpCommand>();
   AddModelOptions(app, command->model);
   AddTargetOption(app, command->target);
-  std::string targets;
-  for (const Target& row : AllTargets()) targets += (targets.empty() ? "" : "|") + row.name;
-  app.get_option("--target")->required()->type_name(targets);
+  app.get_option("--target")->required();
   std::string names;
   for (const StageRow& row : Stages()) names += (names.empty() ? "" : "|") + std::string(row.name);
   app.add_option("--stage", command->stage, "What to print")->required()->type_name(names);

@@ -67,6 +67,7 @@ Json ArtefactSummary(const Artefact& artefact) {
     // Always there for programs that read them; a CPU's kernels have none of these.
     for (const char* key : kGpuStatistics) row[key] = nullptr;
     for (const auto& [key, value] : kernel.statistics) row[key] = value;
+    for (const auto& [key, value] : kernel.ratios) row[key] = value;
     kernels.push_back(std::move(row));
   }
   Json properties = Json::object();
@@ -132,7 +133,7 @@ StatusOr<Json> CompiledForm(Graph graph) {
   KernelOptions options;
   options.target = *FindTarget("reference");
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  PlacedParts parts = PlaceParts(graph, subgraphs);
+  PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, options));
   double flops = 0;
   for (size_t t = 0; t < kernels.tasks.size(); ++t) {

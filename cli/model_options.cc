@@ -63,17 +63,8 @@ StatusOr<Graph> ImportModel(const ModelOptions& options) {
 
 void AddTargetOption(CLI::App& app, std::string& target) {
   std::string names;
-  for (const Target& row : AllTargets()) {
-    if (row.kind != TargetKind::kCuda) names += (names.empty() ? "" : "|") + row.name;
-  }
+  for (const Target& row : AllTargets()) names += (names.empty() ? "" : "|") + row.name;
   app.add_option("--target", target, "What to generate code for")->type_name(names);
-}
-
-StatusOr<Target> ChooseTarget(const std::string& name) {
-  if (name.starts_with("sm_")) {
-    return Unsupported("target '{}': this version generates no code for GPUs", name);
-  }
-  return FindTarget(name);
 }
 
 }  // namespace tcc

@@ -22,9 +22,7 @@ struct ModelOptions {
 void AddModelOptions(CLI::App& app, ModelOptions& options);
 StatusOr<Graph> ImportModel(const ModelOptions& options);
 
-// --target.
+// --target, one of AllTargets.
 void AddTargetOption(CLI::App& app, std::string& target);
-// As FindTarget; a target that tcc knows of but has no code generator for is Unimplemented.
-StatusOr<Target> ChooseTarget(const std::string& name);
 
 }  // namespace tcc

@@ -126,7 +126,7 @@ class TestRun {
 
 Status RunOnnxTest(const OnnxTestCommand& command) {
   if (command.emulate) return Unsupported("--emulate: this version generates no code for GPUs");
-  TCC_ASSIGN_OR_RETURN(Target target, ChooseTarget(command.target));
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(command.target));
   TCC_ASSIGN_OR_RETURN(std::vector<std::string> names, TestsToRun(command));
   return TestRun(command, target).Run(names);
 }

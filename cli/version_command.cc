@@ -10,9 +10,7 @@ namespace tcc {
 Action DeclareVersion(CLI::App&) {
   return [] {
     fmt::print("tcc {}\nartefact version {}\ntargets", kVersion, kArtefactVersion);
-    for (const Target& target : AllTargets()) {
-      if (target.kind != TargetKind::kCuda) fmt::print(" {}", target.name);
-    }
+    for (const Target& target : AllTargets()) fmt::print(" {}", target.name);
     fmt::print("\n");
     return OkStatus();
   };

@@ -1,46 +1,189 @@
 #include "codegen_cuda/cuda_backend.h"
 
+#include <algorithm>
+#include <mutex>
+
+#include "codegen_cuda/cuda_programs.h"
 #include "codegen_cuda/cuda_source.h"
-#include "codegen_cuda/nvrtc.h"
+#include "codegen_cuda/gpu_kernel.h"
+#include "codegen_cuda/prelude.h"
+#include "ir/support/check.h"
+#include "ir/support/for_each_index.h"
 #include "ir/support/stop.h"
 
 namespace tcc {
 namespace {
 
+// A kernel's name comes from its model, where it may be a word of C++ or a function of CUDA.
+Function WithPrefix(Function fn) {
+  fn.name = "k_" + fn.name;
+  return fn;
+}
+
+// The text of one kernel without the prelude, and how it is started.
+struct KernelCode {
+  std::string text;
+  LaunchPlan plan;
+};
+
+StatusOr<KernelCode> CodeOf(const Function& fn, const Target& target) {
+  Function named = WithPrefix(fn);
+  TCC_ASSIGN_OR_RETURN(CudaSource source, EmitCuda({&named, 1}, target));
+  return KernelCode{source.text.substr(CudaPrelude().size()), std::move(source.plans[0])};
+}
+
+// What ptxas said of the launches of one kernel.
+using Resources = std::vector<const KernelResources*>;
+
+Resources ResourcesOf(const Cubin& cubin, const LaunchPlan& plan) {
+  Resources resources;
+  for (const Launch& launch : plan.launches) {
+    for (const KernelResources& kernel : cubin.kernels) {
+      if (kernel.kernel == launch.kernel) resources.push_back(&kernel);
+    }
+  }
+  return resources;
+}
+
+void FindFault(const Resources& resources, CompiledKernel& compiled) {
+  int64_t spills = 0;
+  for (const KernelResources* kernel : resources) {
+    spills += kernel->spill_stores + kernel->spill_loads;
+    if (!kernel->warning.empty()) compiled.fault = kernel->warning;
+  }
+  if (spills > 0) compiled.fault = fmt::format("spills {} bytes", spills);
+  compiled.fault_cost = static_cast<double>(spills);
+}
+
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const Target& target) : target_(target) {}
+  CudaBackend(const Target& target, const CudaBackendOptions& options)
+      : target_(target), code_(options.code), programs_(target, options.cache_folder) {}
 
   StatusOr<CompiledModule> Compile(const LoweredModule& module,
                                    const BackendOptions& options) override {
-    if (module.kernels.empty()) return CompiledModule{};
-    TCC_ASSIGN_OR_RETURN(CudaSource source, EmitCuda(module.kernels, target_));
-    TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
-    TCC_ASSIGN_OR_RETURN(Nvrtc nvrtc, Nvrtc::Open());
-    TCC_ASSIGN_OR_RETURN(Cubin cubin, nvrtc.Compile(source.text, target_.sm));
     CompiledModule compiled;
-    for (const KernelResources& kernel : cubin.kernels)
-      compiled.kernels.push_back({.name = kernel.kernel});
-    compiled.image = std::move(cubin.image);
+    compiled.kernels.resize(module.kernels.size());
+    std::vector<KernelCode> kernels(module.kernels.size());
+    TCC_RETURN_IF_ERROR(ForEachIndex(kernels.size(), options.threads, [&](size_t i) {
+      TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
+      StatusOr<KernelCode> code = CodeOf(module.kernels[i], target_);
+      compiled.kernels[i].refused = code.status();
+      if (code.ok()) kernels[i] = *std::move(code);
+      return OkStatus();
+    }));
+    if (AnyRefused(compiled)) return compiled;
+    std::vector<std::vector<size_t>> groups = GroupsOf(kernels);
+    GpuProgram program{.sm = target_.sm, .code = code_, .images = {}, .kernels = {}};
+    TCC_ASSIGN_OR_RETURN(program.images, ImagesOf(groups, kernels, options, compiled));
+    if (AnyRefused(compiled)) return compiled;
+    program.kernels.resize(kernels.size());
+    for (size_t g = 0; g < groups.size(); ++g) {
+      for (size_t i : groups[g]) {
+        program.kernels[i] =
+            GpuKernelOf(module.kernels[i], kernels[i].plan, static_cast<uint32_t>(g));
+      }
+    }
+    compiled.image = GpuProgramBytes(program);
     return compiled;
   }
 
   StatusOr<std::string> Emit(const LoweredModule& module, const std::string& stage) override {
-    TCC_ASSIGN_OR_RETURN(CudaSource source, EmitCuda(module.kernels, target_));
+    std::vector<Function> kernels;
+    for (const Function& kernel : module.kernels) kernels.push_back(WithPrefix(kernel));
+    TCC_ASSIGN_OR_RETURN(CudaSource source, EmitCuda(kernels, target_));
     if (stage == "source") return source.text;
     if (stage != "ptx") return UsageError("target '{}' has no stage '{}'", target_.name, stage);
-    TCC_ASSIGN_OR_RETURN(Nvrtc nvrtc, Nvrtc::Open());
-    return nvrtc.CompileToPtx(source.text, target_.sm);
+    return programs_.CompileToPtx(source.text);
   }
 
  private:
+  static bool AnyRefused(const CompiledModule& compiled) {
+    for (const CompiledKernel& kernel : compiled.kernels) {
+      if (!kernel.refused.ok()) return true;
+    }
+    return false;
+  }
+
+  static std::vector<std::vector<size_t>> GroupsOf(const std::vector<KernelCode>& kernels) {
+    std::vector<KernelTextInfo> infos;
+    for (const KernelCode& kernel : kernels) {
+      KernelTextInfo& info = infos.emplace_back();
+      info.bytes = kernel.text.size();
+      for (const Launch& launch : kernel.plan.launches) info.symbols.push_back(launch.kernel);
+    }
+    return GroupKernels(infos);
+  }
+
+  static std::string ProgramText(const std::vector<size_t>& group,
+                                 const std::vector<KernelCode>& kernels) {
+    std::string text(CudaPrelude());
+    for (size_t i : group) text += kernels[i].text;
+    return text;
+  }
+
+  // One a group. Kernels that NVRTC refuses are marked so.
+  StatusOr<std::vector<GpuImage>> ImagesOf(const std::vector<std::vector<size_t>>& groups,
+                                           const std::vector<KernelCode>& kernels,
+                                           const BackendOptions& options,
+                                           CompiledModule& compiled) {
+    std::vector<GpuImage> images(groups.size());
+    std::mutex mutex;
+    int64_t done = 0;
+    TCC_RETURN_IF_ERROR(ForEachIndex(groups.size(), options.threads, [&](size_t g) {
+      TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
+      TCC_RETURN_IF_ERROR(CompileGroup(groups[g], kernels, compiled, images[g]));
+      std::lock_guard lock(mutex);
+      if (options.progress) options.progress(++done, static_cast<int64_t>(groups.size()));
+      return OkStatus();
+    }));
+    return images;
+  }
+
+  Status CompileGroup(const std::vector<size_t>& group, const std::vector<KernelCode>& kernels,
+                      CompiledModule& compiled, GpuImage& image) {
+    std::string text = ProgramText(group, kernels);
+    if (code_ == GpuCode::kCudaText) {
+      image.code.assign(text.begin(), text.end());
+      return OkStatus();
+    }
+    StatusOr<std::shared_ptr<const Cubin>> cubin = programs_.Compile(text);
+    if (!cubin.ok()) return RefuseSome(group, kernels, cubin.status(), compiled);
+    image.code = (*cubin)->image;
+    if (IsPortable()) image.ptx.assign((*cubin)->ptx.begin(), (*cubin)->ptx.end());
+    for (size_t i : group) FindFault(ResourcesOf(**cubin, kernels[i].plan), compiled.kernels[i]);
+    return OkStatus();
+  }
+
+  // Finds out which kernels of a program are the ones that NVRTC refuses.
+  Status RefuseSome(const std::vector<size_t>& group, const std::vector<KernelCode>& kernels,
+                    const Status& status, CompiledModule& compiled) {
+    if (status.code() != absl::StatusCode::kInternal) return status;
+    if (group.size() == 1) {
+      compiled.kernels[group[0]].refused = status;
+      return OkStatus();
+    }
+    for (size_t i : group) {
+      GpuImage ignored;
+      TCC_RETURN_IF_ERROR(CompileGroup({i}, kernels, compiled, ignored));
+    }
+    bool all_compile = std::all_of(group.begin(), group.end(),
+                                   [&](size_t i) { return compiled.kernels[i].refused.ok(); });
+    return all_compile ? status : OkStatus();
+  }
+
+  // PTX for sm_90a runs on no newer device.
+  bool IsPortable() const { return target_.name.back() != 'a'; }
+
   Target target_;
+  GpuCode code_;
+  CudaPrograms programs_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeCudaBackend(const Target& target) {
-  return std::make_unique<CudaBackend>(target);
+std::unique_ptr<Backend> MakeCudaBackend(const Target& target, const CudaBackendOptions& options) {
+  return std::make_unique<CudaBackend>(target, options);
 }
 
 }  // namespace tcc

@@ -1,15 +1,24 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "ir/target.h"
 #include "lower/backend.h"
+#include "runtime/artefact/gpu_program.h"
 
 namespace tcc {
 
-// For CUDA targets. Emit gives "source" (CUDA C, without NVRTC) and "ptx"; Compile one cubin of all
-// kernels. Both need NVRTC but for "source"; where there is none, Unavailable says where it was
-// sought.
-std::unique_ptr<Backend> MakeCudaBackend(const Target& target);
+struct CudaBackendOptions {
+  GpuCode code = GpuCode::kCubin;  // kCudaText needs no NVRTC; nothing is known of its resources
+  std::string cache_folder = {};   // where NVRTC's results are kept; "": nowhere
+};
+
+// For CUDA targets. Compile gives a GpuProgram (runtime/artefact/gpu_program.h), one kernel for
+// each function; kernels that spill or that ptxas warns of have a fault, those that no launch can
+// be made of are refused. Emit gives "source" (CUDA C, without NVRTC) and "ptx". Where NVRTC is
+// needed and not there, Unavailable says where it was sought.
+std::unique_ptr<Backend> MakeCudaBackend(const Target& target,
+                                         const CudaBackendOptions& options = {});
 
 }  // namespace tcc

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/ranges.h>
+#include <link.h>
 
 #include <algorithm>
 #include <charconv>
@@ -146,6 +147,7 @@ std::string_view Quoted(std::string_view line, std::string_view before) {
 struct Nvrtc::Library {
   std::string path;
   std::string version;
+  size_t file_bytes = 0;
   Entries entries;
   std::vector<int> archs;
 };
@@ -183,19 +185,32 @@ std::string WithoutFinalZero(std::string text) {
   return text;
 }
 
+// But for the architecture. -Xptxas takes one word each.
+constexpr const char* kOptions[] = {"-default-device", "--std=c++17", "-Xptxas=-v",
+                                    "-Xptxas=-warn-spills"};
+
 // `arch` is sm_NN for machine code, compute_NN for PTX.
 Status CompileProgram(const Entries& entries, const std::string& text, const std::string& arch,
                       ProgramOwner& program, std::string& log) {
   int created = entries.create(program.address(), text.c_str(), "tcc.cu", 0, nullptr, nullptr);
   if (created != 0) return absl::InternalError(entries.error_text(created));
   std::string gpu = "--gpu-architecture=" + arch;
-  const char* options[] = {gpu.c_str(), "-default-device", "--std=c++17", "-Xptxas=-v",
-                           "-Xptxas=-warn-spills"};
-  int compiled = entries.compile(program.get(), static_cast<int>(std::size(options)), options);
+  std::vector<const char*> options = {gpu.c_str()};
+  options.insert(options.end(), std::begin(kOptions), std::end(kOptions));
+  int compiled = entries.compile(program.get(), static_cast<int>(options.size()), options.data());
   log = WithoutFinalZero(Fetch(program.get(), entries.log_size, entries.log));
   if (compiled == 0) return OkStatus();
   return absl::InternalError(
       fmt::format("NVRTC for {}: {}: {}", arch, entries.error_text(compiled), log));
+}
+
+// Of the file that a library came from; 0 where that is not known.
+size_t FileBytes(void* library) {
+  link_map* map = nullptr;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return 0;
+  std::error_code error;
+  uintmax_t bytes = fs::file_size(map->l_name, error);
+  return error ? 0 : bytes;
 }
 
 }  // namespace
@@ -214,6 +229,7 @@ StatusOr<Nvrtc> Nvrtc::Open() {
     library->archs.resize(static_cast<size_t>(count));
     library->entries.archs(library->archs.data());
     library->path = path;
+    library->file_bytes = FileBytes(handle);
     library->version = fmt::format("{}.{}", major, minor);
     return Nvrtc(std::move(library));
   }
@@ -228,6 +244,12 @@ const std::string& Nvrtc::path() const {
   return library_->path;
 }
 
+// The size of the library's file tells patch releases apart, which it does not name.
+std::string Nvrtc::Settings(int sm) const {
+  return fmt::format("NVRTC {} of {} bytes, {}, {}", version(), library_->file_bytes,
+                     ArchitectureOf(sm), fmt::join(kOptions, " "));
+}
+
 StatusOr<Cubin> Nvrtc::Compile(const std::string& text, int sm) const {
   const std::vector<int>& archs = library_->archs;
   if (std::find(archs.begin(), archs.end(), sm) == archs.end()) {
@@ -240,6 +262,7 @@ StatusOr<Cubin> Nvrtc::Compile(const std::string& text, int sm) const {
   std::string image = Fetch(program.get(), entries.cubin_size, entries.cubin);
   if (image.empty()) return absl::InternalError("NVRTC gave no cubin: " + cubin.log);
   cubin.image.assign(image.begin(), image.end());
+  cubin.ptx = WithoutFinalZero(Fetch(program.get(), entries.ptx_size, entries.ptx));
   cubin.kernels = ParseResources(cubin.log);
   return cubin;
 }
@@ -253,12 +276,41 @@ StatusOr<std::string> Nvrtc::CompileToPtx(const std::string& text, int sm) const
   return WithoutFinalZero(Fetch(program.get(), entries.ptx_size, entries.ptx));
 }
 
+namespace {
+
+// Reads what one line says into the kernel that the lines before have named.
+void ReadResources(std::string_view line, KernelResources& kernel) {
+  if (line.find("bytes stack frame") != std::string_view::npos) {
+    kernel.stack_bytes = NumberBefore(line, " bytes stack frame");
+    kernel.spill_stores = NumberBefore(line, " bytes spill stores");
+    kernel.spill_loads = NumberBefore(line, " bytes spill loads");
+  }
+  if (line.find(" registers") != std::string_view::npos) {
+    kernel.registers = NumberBefore(line, " registers");
+    kernel.shared_bytes = NumberBefore(line, " bytes smem");
+  }
+}
+
+// A warning names its kernel; one that does not is of all of them.
+void ReadWarning(std::string_view line, std::vector<KernelResources>& kernels) {
+  auto named = std::find_if(kernels.begin(), kernels.end(), [&](const KernelResources& kernel) {
+    return line.find("'" + kernel.kernel + "'") != std::string_view::npos;
+  });
+  for (auto kernel = kernels.begin(); kernel != kernels.end(); ++kernel) {
+    if (named == kernels.end() || kernel == named) kernel->warning = line;
+  }
+}
+
+}  // namespace
+
 // ptxas info    : Compiling entry function 'k' for 'sm_86'
 // ptxas info    : Function properties for k
 // ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 // ptxas info    : Used 10 registers, used 0 barriers, 376 bytes cmem[0]
+// ptxas info    : (C7508) Potential Performance Loss: ... in the function 'k'
 std::vector<KernelResources> ParseResources(std::string_view log) {
   std::vector<KernelResources> kernels;
+  std::vector<std::string_view> warnings;
   for (size_t begin = 0; begin < log.size();) {
     size_t end = std::min(log.find('\n', begin), log.size());
     std::string_view line = log.substr(begin, end - begin);
@@ -266,18 +318,10 @@ std::vector<KernelResources> ParseResources(std::string_view log) {
     if (std::string_view name = Quoted(line, "Compiling entry function"); !name.empty()) {
       kernels.push_back({.kernel = std::string(name)});
     }
-    if (kernels.empty()) continue;
-    KernelResources& kernel = kernels.back();
-    if (line.find("bytes stack frame") != std::string_view::npos) {
-      kernel.stack_bytes = NumberBefore(line, " bytes stack frame");
-      kernel.spill_stores = NumberBefore(line, " bytes spill stores");
-      kernel.spill_loads = NumberBefore(line, " bytes spill loads");
-    }
-    if (line.find(" registers") != std::string_view::npos) {
-      kernel.registers = NumberBefore(line, " registers");
-      kernel.shared_bytes = NumberBefore(line, " bytes smem");
-    }
+    if (line.find("(C75") != std::string_view::npos) warnings.push_back(line);
+    if (!kernels.empty()) ReadResources(line, kernels.back());
   }
+  for (std::string_view warning : warnings) ReadWarning(warning, kernels);
   return kernels;
 }
 

@@ -18,10 +18,12 @@ struct KernelResources {
   int64_t stack_bytes = 0;   // of a thread's local memory
   int64_t spill_stores = 0;  // bytes
   int64_t spill_loads = 0;
+  std::string warning = {};  // of number C75xx: the code loses performance
 };
 
 struct Cubin {
   std::vector<uint8_t> image;
+  std::string ptx;                       // what the image was made of
   std::vector<KernelResources> kernels;  // in the order of the log
   std::string log;
 };
@@ -30,13 +32,17 @@ struct Cubin {
 class Nvrtc {
  public:
   // Sought in TCC_NVRTC (the library's path) alone if that is set, else CUDA_HOME, /usr/local/cuda,
-  // the linker's path, and the venv that scripts/setup.sh makes: named by TCC_VENV or else build/venv
-  // of the current folder or of the build that this program is in. Error (Unavailable): what was looked for, and where. The library stays open.
+  // the linker's path, and the venv that scripts/setup.sh makes: named by TCC_VENV or else
+  // build/venv of the current folder or of the build that this program is in. Error (Unavailable):
+  // what was looked for, and where. The library stays open.
   static StatusOr<Nvrtc> Open();
 
   // "13.0".
   const std::string& version() const;
   const std::string& path() const;
+
+  // What a result of Compile depends on beside the text.
+  std::string Settings(int sm) const;
 
   // Machine code for `sm` (86; 90 means sm_90a). Error (Internal): the log; Unsupported: this NVRTC
   // has no such architecture.

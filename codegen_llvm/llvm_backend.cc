@@ -18,7 +18,7 @@ class LlvmBackend final : public Backend {
                          CompileKernels(module.kernels, target_, options));
     CompiledModule compiled;
     for (const KernelObject& object : objects)
-      compiled.kernels.push_back({.name = object.name, .code_bytes = object.code_bytes});
+      compiled.kernels.push_back({.statistics = {{"code_bytes", object.code_bytes}}});
     TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
     TCC_ASSIGN_OR_RETURN(compiled.image, LinkSharedObject(objects));
     return compiled;

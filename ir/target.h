@@ -34,6 +34,8 @@ struct Target {
   static constexpr int64_t kRegisterFile = 65536;               // of a thread block
   static constexpr int64_t kWidestAccess = 16;                  // bytes of one load or store
 
+  // Of where kernels may expect buffers to start: parts of others need be placed so.
+  int64_t BufferAlignment() const { return kind == TargetKind::kCuda ? kWidestAccess : 1; }
   // Lanes of float32 in one vector register; at least 1.
   int FloatLanes() const { return vector_bytes >= 4 ? vector_bytes / 4 : 1; }
 };

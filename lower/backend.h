@@ -4,6 +4,7 @@
 #include <functional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/function.h"
@@ -25,17 +26,23 @@ struct BackendOptions {
   std::stop_token stop = {};
 };
 
-// Static facts about a kernel's machine code, for reports and checks.
-struct KernelStatistics {
-  std::string name;
-  int64_t code_bytes = 0;
+// What a code generator made of a kernel, for reports and checks.
+struct CompiledKernel {
+  // Not OK: the kernel has no machine code, and why; the module has no image then.
+  Status refused = {};
+  // Why another schedule should be tried, "spills 24 bytes"; "" for nothing.
+  std::string fault = {};
+  double fault_cost = 0;  // of two faults, the smaller is the better to live with
+  // Of the machine code, in the order of the keys (KernelInfo::statistics, KernelInfo::ratios).
+  std::vector<std::pair<std::string, int64_t>> statistics = {};
+  std::vector<std::pair<std::string, double>> ratios = {};
 };
 
 struct CompiledModule {
   // What the artefact stores and the device loads: for CPU targets one ELF shared object that
-  // exports each kernel by its name (runtime/kernel_abi.h).
+  // exports each kernel by its name (runtime/kernel_abi.h), for CUDA targets a GpuProgram.
   std::vector<uint8_t> image;
-  std::vector<KernelStatistics> kernels;
+  std::vector<CompiledKernel> kernels;  // of the module's, in their order
 };
 
 // A code generator. Handed in by api, which alone knows all of them.
@@ -45,7 +52,7 @@ class Backend {
   // Deterministic: the same module gives the same bytes.
   virtual StatusOr<CompiledModule> Compile(const LoweredModule& module,
                                            const BackendOptions& options) = 0;
-  // For dumps: "source" (LLVM IR or CUDA C) or "asm".
+  // For dumps: "source" (LLVM IR or CUDA C), "ptx" or "asm".
   virtual StatusOr<std::string> Emit(const LoweredModule& module, const std::string& stage) = 0;
 };
 

@@ -39,9 +39,9 @@ bool PartBoxes::IsContiguous(ValueId id) const {
   return true;
 }
 
-PartBoxes::Place PartBoxes::PlaceOf(ValueId id) const {
+PartBoxes::Place PartBoxes::PlaceOf(const PartBox& innermost) const {
   std::vector<const PartBox*> chain;  // from the inside out
-  for (const PartBox* box = Find(id); box != nullptr; box = Find(box->whole)) {
+  for (const PartBox* box = &innermost; box != nullptr; box = Find(box->whole)) {
     chain.push_back(box);
   }
   Place place{chain.back()->whole, 0, {}};
@@ -60,7 +60,7 @@ PartBoxes::Place PartBoxes::PlaceOf(ValueId id) const {
 PlacedParts PartBoxes::Resolve(const Graph& graph) const {
   PlacedParts parts;
   for (const auto& [id, box] : boxes_) {
-    Place place = PlaceOf(id);
+    Place place = PlaceOf(box);
     int64_t element_bytes = graph.value(id).dtype.bytes();
     int64_t reach = 1;
     std::vector<int64_t> strides =

@@ -30,6 +30,10 @@ class PartBoxes {
   // Whether its elements follow each other without gaps; so do those of what is no part.
   bool IsContiguous(ValueId id) const;
 
+  // Where the box starts, in elements, from where the value at the end of the chain of its whole
+  // does.
+  int64_t OffsetOf(const PartBox& box) const { return PlaceOf(box).offset; }
+
   // All of them, each relative to the value at the end of its chain.
   PlacedParts Resolve(const Graph& graph) const;
 
@@ -40,7 +44,7 @@ class PartBoxes {
     int64_t offset;
     std::vector<int64_t> strides;  // empty: contiguous
   };
-  Place PlaceOf(ValueId id) const;
+  Place PlaceOf(const PartBox& innermost) const;
 
   std::map<ValueId, PartBox> boxes_;
 };

@@ -72,8 +72,11 @@ std::vector<Shape> StartsOfSlice(const Graph& graph, const Node& node, const Sha
 
 class PartPlacer {
  public:
-  PartPlacer(const Graph& graph, std::vector<Subgraph>& subgraphs)
-      : graph_(graph), subgraphs_(subgraphs), is_output_(UsesOf(graph).is_output) {
+  PartPlacer(const Graph& graph, std::vector<Subgraph>& subgraphs, int64_t alignment)
+      : graph_(graph),
+        subgraphs_(subgraphs),
+        alignment_(alignment),
+        is_output_(UsesOf(graph).is_output) {
     size_t count = graph.values.size();
     is_input_.resize(count, false);
     is_computed_.resize(count, false);
@@ -158,6 +161,7 @@ class PartPlacer {
     if (boxes_.Contains(root) || is_output_[root]) return false;
     // Elements of half a byte have no address of their own.
     if (graph_.value(root).dtype.bits() < 8) return false;
+    if (boxes_.OffsetOf(box) * graph_.value(root).dtype.bytes() % alignment_ != 0) return false;
     // What a Loop or If gives may change its place.
     if (!is_computed_[box.whole] && !is_input_[box.whole] && !graph_.ConstantOf(box.whole)) {
       return false;
@@ -259,6 +263,7 @@ class PartPlacer {
 
   const Graph& graph_;
   std::vector<Subgraph>& subgraphs_;
+  int64_t alignment_;
   std::vector<ValueId> root_;  // of each value: what computes the bytes that it looks at
   std::vector<bool> is_output_;
   std::vector<bool> is_input_;
@@ -271,8 +276,8 @@ class PartPlacer {
 
 }  // namespace
 
-PlacedParts PlaceParts(const Graph& graph, std::vector<Subgraph>& subgraphs) {
-  return PartPlacer(graph, subgraphs).Run();
+PlacedParts PlaceParts(const Graph& graph, std::vector<Subgraph>& subgraphs, int64_t alignment) {
+  return PartPlacer(graph, subgraphs, alignment).Run();
 }
 
 }  // namespace tcc

@@ -14,7 +14,7 @@ namespace tcc {
 // none of a Concat, but may be split. What is looked at under another shape or read by a Loop or If
 // may only be a part that is one run of bytes. Subgraphs with nothing left to do become kPart; of
 // others `done_elsewhere` says what they need not copy. Bodies are left as they are, and so is what
-// has free dimensions.
-PlacedParts PlaceParts(const Graph& graph, std::vector<Subgraph>& subgraphs);
+// has free dimensions. Parts start at multiples of `alignment` bytes from where a buffer does.
+PlacedParts PlaceParts(const Graph& graph, std::vector<Subgraph>& subgraphs, int64_t alignment);
 
 }  // namespace tcc

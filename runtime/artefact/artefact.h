@@ -24,7 +24,7 @@
 namespace tcc {
 
 // Also stands for the plan's encoding and the kernel ABI (kernel_abi.h).
-inline constexpr uint32_t kArtefactVersion = 2;
+inline constexpr uint32_t kArtefactVersion = 3;
 
 struct Artefact {
   std::string target;          // as on the command line: "native", "x86-64-v3", "sm_86"

@@ -34,6 +34,8 @@ struct KernelInfo {
   int64_t flops = 0;               // of one call, at the low end of the shape variables
   // What the code generator knows of the machine code, in the order of the keys: "code_bytes" -> n.
   std::vector<std::pair<std::string, int64_t>> statistics = {};
+  // The same of what is no whole number: "waves" -> 1.5.
+  std::vector<std::pair<std::string, double>> ratios = {};
 };
 
 struct Metadata {

@@ -1,5 +1,7 @@
 #include "runtime/artefact/metadata.h"
 
+#include <bit>
+
 namespace tcc {
 namespace {
 
@@ -7,7 +9,7 @@ namespace {
 constexpr size_t kMinTextBytes = 4;
 constexpr size_t kMinVariableBytes = kMinTextBytes + 16;
 constexpr size_t kMinTensorBytes = kMinTextBytes + 5;
-constexpr size_t kMinKernelBytes = kMinTextBytes + 16;
+constexpr size_t kMinKernelBytes = kMinTextBytes + 20;
 constexpr size_t kMinExprBytes = 4;
 
 void WriteTensors(ByteWriter& writer, const std::vector<TensorInfo>& tensors) {
@@ -64,6 +66,11 @@ KernelInfo ReadKernel(ByteReader& reader) {
     std::string key = reader.Text();
     kernel.statistics.emplace_back(std::move(key), reader.I64());
   }
+  size_t ratios = reader.Count(kMinTextBytes + 8);
+  for (size_t i = 0; i < ratios && reader.ok(); ++i) {
+    std::string key = reader.Text();
+    kernel.ratios.emplace_back(std::move(key), std::bit_cast<double>(reader.I64()));
+  }
   return kernel;
 }
 
@@ -97,6 +104,11 @@ std::vector<uint8_t> MetadataBytes(const Metadata& metadata) {
     for (const auto& [key, value] : kernel.statistics) {
       writer.Text(key);
       writer.I64(value);
+    }
+    writer.Count(kernel.ratios.size());
+    for (const auto& [key, value] : kernel.ratios) {
+      writer.Text(key);
+      writer.I64(std::bit_cast<int64_t>(value));
     }
   }
   WriteTexts(writer, metadata.cpu_features);

@@ -23,7 +23,7 @@ Planned PlanOf(Graph graph) {
   StatusOr<KernelSet> kernels = MakeKernels(graph, subgraphs, {}, options);
   INFO(kernels.status());
   REQUIRE(kernels.ok());
-  StatusOr<ExecutionPlan> plan = BuildExecutionPlan(graph, subgraphs, *kernels);
+  StatusOr<ExecutionPlan> plan = BuildExecutionPlan(graph, subgraphs, *kernels, options.target);
   INFO(plan.status());
   REQUIRE(plan.ok());
   return {std::move(graph), std::move(*kernels), std::move(*plan)};

@@ -72,7 +72,7 @@ Placed Check(const Graph& graph) {
   REQUIRE(RunGraphPasses(passed).ok());
   std::vector<Subgraph> subgraphs = FuseGraph(passed);
   Placed placed;
-  for (const auto& [id, part] : PlaceParts(passed, subgraphs)) {
+  for (const auto& [id, part] : PlaceParts(passed, subgraphs, 1)) {
     placed.parts.push_back(passed.value(id).name);
   }
   std::sort(placed.parts.begin(), placed.parts.end());

@@ -69,7 +69,6 @@ class ExitCodes(CommandTest):
             self.refused(2, option, *compile_options, option, value)
         self.refused(2, "--numeric", *compile_options, "--numeric", "sloppy")
         self.refused(3, "--numeric tf32", *compile_options, "--numeric", "tf32")
-        self.refused(3, "sm_86", "compile", model, "--target", "sm_86", "-o", "m.tcc")
         self.refused(3, "--emulate", "check", model, "--emulate")
         self.assertFalse((self.folder / "m.tcc").exists())
 

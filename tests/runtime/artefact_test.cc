@@ -79,6 +79,7 @@ TEST_CASE("an artefact survives the way through a file", "[artefact]") {
   CHECK(back->metadata.inputs[0].name == "x");
   CHECK(back->metadata.kernels[0].nodes == std::vector<std::string>{"node_add"});
   CHECK(back->metadata.kernels[0].statistics == sample.metadata.kernels[0].statistics);
+  CHECK(back->metadata.kernels[0].ratios == sample.metadata.kernels[0].ratios);
   CHECK(TypeText(back->metadata.outputs[0], back->metadata) == "f32[4]");
 }
 

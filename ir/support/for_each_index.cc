@@ -1,4 +1,4 @@
-#include "api/for_each_index.h"
+#include "ir/support/for_each_index.h"
 
 #include <atomic>
 #include <thread>

@@ -1,0 +1,72 @@
+#include "codegen_cuda/cuda_programs.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tcc {
+namespace {
+
+// NVRTC takes 13 ms for a program and 2 ms for a small kernel in it (reference: gpu_perf, section
+// 7); programs of large ones are what its threads share.
+constexpr size_t kSmallKernelBytes = 4096;
+constexpr size_t kGroupBytes = 24 * 1024;
+
+}  // namespace
+
+std::vector<std::vector<size_t>> GroupKernels(const std::vector<KernelTextInfo>& kernels) {
+  std::vector<std::vector<size_t>> groups;
+  std::optional<size_t> open;  // the group that small kernels join
+  size_t bytes = 0;
+  std::set<std::string> symbols;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const KernelTextInfo& kernel = kernels[i];
+    if (kernel.bytes > kSmallKernelBytes) {
+      groups.push_back({i});
+      continue;
+    }
+    bool is_known = std::any_of(kernel.symbols.begin(), kernel.symbols.end(),
+                                [&](const std::string& name) { return symbols.contains(name); });
+    if (!open || bytes + kernel.bytes > kGroupBytes || is_known) {
+      open = groups.size();
+      groups.emplace_back();
+      bytes = 0;
+      symbols.clear();
+    }
+    groups[*open].push_back(i);
+    bytes += kernel.bytes;
+    symbols.insert(kernel.symbols.begin(), kernel.symbols.end());
+  }
+  return groups;
+}
+
+StatusOr<const Nvrtc*> CudaPrograms::Library() {
+  std::lock_guard lock(mutex_);
+  if (!nvrtc_) {
+    TCC_ASSIGN_OR_RETURN(nvrtc_, Nvrtc::Open());
+  }
+  return &*nvrtc_;
+}
+
+StatusOr<std::shared_ptr<const Cubin>> CudaPrograms::Compile(const std::string& text) {
+  TCC_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, Library());
+  Sha256Digest key = ProgramCache::KeyOf(nvrtc->Settings(sm_), text);
+  {
+    std::lock_guard lock(mutex_);
+    if (auto known = known_.find(key); known != known_.end()) return known->second;
+  }
+  std::optional<Cubin> cubin = cache_.Find(key);
+  if (!cubin) {
+    TCC_ASSIGN_OR_RETURN(cubin, nvrtc->Compile(text, sm_));
+    cache_.Put(key, *cubin);
+  }
+  auto shared = std::make_shared<const Cubin>(*std::move(cubin));
+  std::lock_guard lock(mutex_);
+  return known_.emplace(key, std::move(shared)).first->second;
+}
+
+StatusOr<std::string> CudaPrograms::CompileToPtx(const std::string& text) {
+  TCC_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, Library());
+  return nvrtc->CompileToPtx(text, sm_);
+}
+
+}  // namespace tcc

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen_cuda/nvrtc.h"
+#include "codegen_cuda/program_cache.h"
+#include "ir/target.h"
+
+namespace tcc {
+
+// Which kernels are compiled together, given the length of each one's text without the prelude and
+// the names of its launches: small ones share a program, since a program costs more than they do.
+// Indices in order; those of a program have no name in common.
+struct KernelTextInfo {
+  size_t bytes = 0;
+  std::vector<std::string> symbols;
+};
+std::vector<std::vector<size_t>> GroupKernels(const std::vector<KernelTextInfo>& kernels);
+
+// Compiles texts for one target, each only once in its life; ProgramCache keeps them beyond that.
+// May be used by many threads at once.
+class CudaPrograms {
+ public:
+  CudaPrograms(const Target& target, const std::string& cache_folder)
+      : sm_(target.sm), cache_(cache_folder) {}
+
+  // Opens NVRTC at the first call. Errors are Nvrtc's.
+  StatusOr<std::shared_ptr<const Cubin>> Compile(const std::string& text);
+  StatusOr<std::string> CompileToPtx(const std::string& text);
+
+ private:
+  StatusOr<const Nvrtc*> Library();
+
+  int sm_;
+  ProgramCache cache_;
+  std::mutex mutex_;
+  std::optional<Nvrtc> nvrtc_;
+  std::map<Sha256Digest, std::shared_ptr<const Cubin>> known_;
+};
+
+}  // namespace tcc

@@ -1,0 +1,76 @@
+#include "codegen_cuda/program_cache.h"
+
+#include <filesystem>
+
+#include "ir/support/file.h"
+#include "runtime/artefact/bytes.h"
+
+namespace tcc {
+namespace {
+
+// Also the version of the encoding.
+constexpr std::string_view kMagic = "tcc nvrtc 1\n";
+constexpr size_t kHeaderBytes = kMagic.size() + sizeof(Sha256Digest);
+
+std::vector<uint8_t> Encode(const Cubin& cubin) {
+  ByteWriter writer;
+  writer.Count(cubin.image.size());
+  writer.Raw(cubin.image);
+  writer.Text(cubin.ptx);
+  writer.Text(cubin.log);
+  return writer.Take();
+}
+
+std::optional<Cubin> Decode(std::span<const uint8_t> bytes) {
+  ByteReader reader(bytes, "cached program");
+  Cubin cubin;
+  std::span<const uint8_t> image = reader.Raw(reader.Count(1));
+  cubin.image.assign(image.begin(), image.end());
+  cubin.ptx = reader.Text();
+  cubin.log = reader.Text();
+  if (!reader.Finish().ok()) return std::nullopt;
+  cubin.kernels = ParseResources(cubin.log);
+  return cubin;
+}
+
+std::span<const uint8_t> BytesOf(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+ProgramCache::ProgramCache(const std::string& folder)
+    : folder_(folder.empty() ? "" : folder + "/nvrtc") {}
+
+Sha256Digest ProgramCache::KeyOf(const std::string& settings, const std::string& text) {
+  return Sha256(settings + '\n' + text);
+}
+
+std::string ProgramCache::PathOf(const Sha256Digest& key) const {
+  return folder_ + "/" + ToHex(key);
+}
+
+std::optional<Cubin> ProgramCache::Find(const Sha256Digest& key) const {
+  if (folder_.empty()) return std::nullopt;
+  StatusOr<SharedBytes> file = MapFile(PathOf(key));
+  if (!file.ok() || file->bytes.size() < kHeaderBytes) return std::nullopt;
+  std::span<const uint8_t> content = file->bytes.subspan(kHeaderBytes);
+  std::vector<uint8_t> header(BytesOf(kMagic).begin(), BytesOf(kMagic).end());
+  Sha256Digest digest = Sha256(content);
+  header.insert(header.end(), digest.begin(), digest.end());
+  if (!std::equal(header.begin(), header.end(), file->bytes.begin())) return std::nullopt;
+  return Decode(content);
+}
+
+void ProgramCache::Put(const Sha256Digest& key, const Cubin& cubin) const {
+  if (folder_.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (error) return;
+  std::vector<uint8_t> content = Encode(cubin);
+  Sha256Digest digest = Sha256(content);
+  const std::span<const uint8_t> pieces[] = {BytesOf(kMagic), digest, content};
+  WriteFileAtomically(PathOf(key), pieces).IgnoreError();
+}
+
+}  // namespace tcc

@@ -1,0 +1,175 @@
+#include <catch2/catch.hpp>
+
+#include "api/compile_graph.h"
+#include "codegen_cuda/nvrtc.h"
+#include "ir/graph_bodies.h"
+#include "lower/graph/infer_shapes.h"
+#include "models/zoo.h"
+#include "runtime/artefact/gpu_program.h"
+#include "schedule/loop_kind.h"
+#include "schedule/loop_tree.h"
+
+// Artefacts for GPUs, looked at without one.
+namespace tcc {
+namespace {
+
+CompileOptions TextFor(const std::string& target) {
+  CompileOptions options;
+  options.target = *FindTarget(target);
+  options.verify = true;
+  options.gpu_code = GpuCode::kCudaText;
+  return options;
+}
+
+Artefact MustCompile(const Graph& graph, const CompileOptions& options) {
+  StatusOr<Artefact> artefact = CompileGraph(graph, options);
+  INFO(artefact.status());
+  REQUIRE(artefact.ok());
+  Status verified = VerifyArtefact(*artefact);
+  INFO(verified);
+  CHECK(verified.ok());
+  return std::move(*artefact);
+}
+
+GpuProgram ProgramOf(const Artefact& artefact) {
+  StatusOr<GpuProgram> program = ParseGpuProgram(artefact.kernels.bytes);
+  INFO(program.status());
+  REQUIRE(program.ok());
+  Status verified = VerifyGpuProgram(*program, artefact.metadata);
+  INFO(verified);
+  CHECK(verified.ok());
+  return std::move(*program);
+}
+
+Graph Inferred(const std::string& text) {
+  StatusOr<Graph> graph = ParseGraph(text, {});
+  INFO(graph.status());
+  REQUIRE(graph.ok());
+  REQUIRE(InferShapes(*graph).ok());
+  return std::move(*graph);
+}
+
+// Where the buffers of kernels start, whatever the loop counters are.
+void CheckStarts(const Artefact& artefact, const std::vector<Instruction>& body, int& calls) {
+  const Plan& plan = artefact.plan;
+  for (const Instruction& instruction : body) {
+    if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) {
+      CheckStarts(artefact, loop->body, calls);
+    } else if (const auto* branch = std::get_if<PlanIf>(&instruction.op)) {
+      CheckStarts(artefact, branch->then_body, calls);
+      CheckStarts(artefact, branch->else_body, calls);
+    } else if (const auto* call = std::get_if<PlanCall>(&instruction.op)) {
+      ++calls;
+      for (BufferId id : call->buffers) {
+        for (int64_t counter = 0; counter < 4; ++counter) {
+          std::vector<int64_t> counters(plan.shape_variables + plan.counters, counter);
+          CHECK(*Evaluate(plan.buffers[id].offset, counters) % 16 == 0);
+        }
+      }
+    }
+  }
+}
+
+int CheckStarts(const Artefact& artefact) {
+  INFO(ToString(artefact.plan));
+  int calls = 0;
+  CheckStarts(artefact, artefact.plan.body, calls);
+  return calls;
+}
+
+TEST_CASE("the text of every small network becomes an artefact for every GPU", "[api][gpu]") {
+  for (const std::string& name : ZooNames()) {
+    StatusOr<Graph> graph = BuildZoo(name, {.small = true});
+    REQUIRE(graph.ok());
+    for (const char* target : {"sm_75", "sm_90a"}) {
+      INFO(name << " " << target);
+      Artefact artefact = MustCompile(*graph, TextFor(target));
+      CHECK(artefact.device == "cuda");
+      CHECK(artefact.target == target);
+      GpuProgram program = ProgramOf(artefact);
+      CHECK(program.code == GpuCode::kCudaText);
+      CHECK(CheckStarts(artefact) > 0);
+    }
+  }
+}
+
+TEST_CASE("parts that would start where no kernel expects it are copied", "[api][gpu]") {
+  Graph graph = Inferred(R"(graph parts {
+  input x: f32[2x3]
+  input y: f32[2x8]
+  a = Tanh(x) : f32[]
+  b = Exp(y) : f32[]
+  both = Concat(a, b) {axis: 1} : f32[]
+  z = Neg(both) : f32[]
+  return z
+})");
+  // Three floats are no multiple of 16 bytes: b is not computed in place, a is.
+  CHECK(MustCompile(graph, TextFor("sm_86")).plan.body.size() == 4);
+  CHECK(CheckStarts(MustCompile(graph, TextFor("sm_86"))) == 4);
+}
+
+TEST_CASE("slices of few bytes are copied before and after a loop's body", "[api][gpu]") {
+  Graph graph = Inferred(R"(graph scan {
+  input start: f32[3]
+  input xs: f32[4x3]
+  last, all = Scan(start, xs) {num_scan_inputs: 1} : f32[], f32[]
+    body step {
+      input s: f32[]
+      input x: f32[]
+      t = Add(s, x) : f32[]
+      y = Mul(t, x) : f32[]
+      return t, y
+    }
+  return last, all
+})");
+  CHECK(CheckStarts(MustCompile(graph, TextFor("sm_86"))) > 0);
+}
+
+TEST_CASE("an artefact for a GPU is the same for any number of threads", "[api][gpu][nvrtc]") {
+  if (!Nvrtc::Open().ok()) {
+    WARN("skipped: nothing is compiled for a GPU: " << Message(Nvrtc::Open().status()));
+    return;
+  }
+  StatusOr<Graph> graph = BuildZoo("dqn", {.small = true});
+  REQUIRE(graph.ok());
+  CompileOptions options;
+  options.target = *FindTarget("sm_86");
+  Artefact one = MustCompile(*graph, options);
+  options.threads = 3;
+  CHECK(ArtefactBytes(one) == ArtefactBytes(MustCompile(*graph, options)));
+  CHECK(ProgramOf(one).code == GpuCode::kCubin);
+}
+
+// First blocks inside a loop in order, which no launch can be made of, then the outer loop's.
+std::vector<SketchState> InnerThenOuter(const SketchState& state, const Block& block,
+                                        const Target&) {
+  SketchState inner = state, outer = state;
+  inner.Do(Bind{BaseKey(block.name, block.iters.back()), ForKind::kBlockIdxX});
+  outer.Do(Bind{BaseKey(block.name, block.iters.front()), ForKind::kBlockIdxX});
+  return {inner, outer};
+}
+
+TEST_CASE("a kernel whose first schedule is refused gets the next one", "[api][gpu]") {
+  Graph graph = Inferred(R"(graph one {
+  input x: f32[48x64]
+  y = Transpose(x) {perm: [1, 0]} : f32[]
+  return y
+})");
+  CompileOptions options = TextFor("sm_86");
+  options.sketch_rules = {{"inner then outer", InnerThenOuter, ""}};
+  GpuProgram program = ProgramOf(MustCompile(graph, options));
+  REQUIRE(program.kernels.size() == 1);
+  CHECK(program.kernels[0].launches[0].grid[0].AsConstant() == 64);
+
+  // One that the user gave is not replaced.
+  StatusOr<KernelSet> set = KernelsOf(graph, KernelOptionsOf(options));
+  REQUIRE(set.ok());
+  options.schedules.emplace(set->kernels[0].symbol, set->kernels[0].schedule);
+  Status status = CompileGraph(graph, options).status();
+  INFO(status);
+  CHECK(status.code() == absl::StatusCode::kUnimplemented);
+  CHECK(Message(status).find("inside a loop that is in order") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace tcc

@@ -1,0 +1,97 @@
+#include "codegen_cuda/program_cache.h"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+using namespace tcc;
+namespace fs = std::filesystem;
+
+namespace {
+
+class Folder {
+ public:
+  Folder() : path_(fs::temp_directory_path() / ("tcc-cache-" + std::to_string(getpid()))) {
+    fs::remove_all(path_);
+  }
+  ~Folder() { fs::remove_all(path_); }
+  std::string path() const { return path_.string(); }
+  // The only file in it.
+  fs::path File() const { return fs::directory_iterator(path_ / "nvrtc")->path(); }
+
+ private:
+  fs::path path_;
+};
+
+Cubin Sample() {
+  Cubin cubin;
+  cubin.image = {1, 2, 3, 0, 255};
+  cubin.ptx = ".version 9.0\n";
+  cubin.log =
+      "ptxas info    : Compiling entry function 'k' for 'sm_86'\n"
+      "ptxas info    : Used 12 registers, used 0 barriers\n";
+  cubin.kernels = ParseResources(cubin.log);
+  return cubin;
+}
+
+const Sha256Digest kKey = ProgramCache::KeyOf("NVRTC 13.0", "text");
+
+}  // namespace
+
+TEST_CASE("a cached program comes back with its resources", "[codegen_cuda][cache]") {
+  Folder folder;
+  ProgramCache cache(folder.path());
+  CHECK(!cache.Find(kKey));
+  cache.Put(kKey, Sample());
+  std::optional<Cubin> found = ProgramCache(folder.path()).Find(kKey);
+  REQUIRE(found);
+  CHECK(found->image == Sample().image);
+  CHECK(found->ptx == Sample().ptx);
+  CHECK(found->log == Sample().log);
+  REQUIRE(found->kernels.size() == 1);
+  CHECK(found->kernels[0].registers == 12);
+}
+
+TEST_CASE("another text or other settings are not found", "[codegen_cuda][cache]") {
+  Folder folder;
+  ProgramCache cache(folder.path());
+  cache.Put(kKey, Sample());
+  CHECK(!cache.Find(ProgramCache::KeyOf("NVRTC 13.0", "another text")));
+  CHECK(!cache.Find(ProgramCache::KeyOf("NVRTC 13.1", "text")));
+}
+
+TEST_CASE("a damaged cache file is a miss and is replaced", "[codegen_cuda][cache]") {
+  Folder folder;
+  ProgramCache cache(folder.path());
+  cache.Put(kKey, Sample());
+  auto size = static_cast<int64_t>(fs::file_size(folder.File()));
+  for (int64_t at = 0; at < size; ++at) {
+    std::fstream file(folder.File(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(at);
+    int byte = file.get();
+    file.seekp(at);
+    file.put(static_cast<char>(byte ^ 0x10));
+    file.close();
+    INFO("byte " << at);
+    CHECK(!cache.Find(kKey));
+    cache.Put(kKey, Sample());
+    CHECK(cache.Find(kKey));
+  }
+  for (int64_t bytes : {int64_t{0}, int64_t{5}, size / 2, size - 1}) {
+    fs::resize_file(folder.File(), static_cast<uintmax_t>(bytes));
+    INFO(bytes << " bytes");
+    CHECK(!cache.Find(kKey));
+    cache.Put(kKey, Sample());
+  }
+}
+
+TEST_CASE("a cache without a folder, or one that cannot be made, finds nothing",
+          "[codegen_cuda][cache]") {
+  for (const char* folder : {"", "/proc/no/such/folder"}) {
+    ProgramCache cache(folder);
+    cache.Put(kKey, Sample());
+    CHECK(!cache.Find(kKey));
+  }
+}
