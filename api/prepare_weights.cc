@@ -2,8 +2,8 @@
 
 #include <map>
 
-#include "ir/support/for_each_index.h"
 #include "codegen_llvm/llvm_backend.h"
+#include "ir/support/for_each_index.h"
 #include "ir/support/stop.h"
 #include "runtime/cpu_device.h"
 

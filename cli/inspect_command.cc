@@ -4,6 +4,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "api/compile_graph.h"
 #include "api/kernels.h"
@@ -46,24 +47,29 @@ Json TensorRows(const std::vector<TensorInfo>& infos, const Metadata& metadata) 
   return rows;
 }
 
-// Instructions that start a kernel, those of loops and branches once each.
-size_t CountCalls(const std::vector<Instruction>& body) {
-  size_t calls = 0;
+// How many instructions start each kernel, those of loops and branches once each.
+void CountCalls(const std::vector<Instruction>& body, std::vector<size_t>& calls) {
   for (const Instruction& instruction : body) {
-    if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) calls += CountCalls(loop->body);
+    if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) CountCalls(loop->body, calls);
     if (const auto* branch = std::get_if<PlanIf>(&instruction.op)) {
-      calls += CountCalls(branch->then_body) + CountCalls(branch->else_body);
+      CountCalls(branch->then_body, calls);
+      CountCalls(branch->else_body, calls);
     }
-    calls += std::holds_alternative<PlanCall>(instruction.op) ? 1 : 0;
+    if (const auto* call = std::get_if<PlanCall>(&instruction.op)) ++calls[call->kernel];
   }
-  return calls;
 }
 
 Json ArtefactSummary(const Artefact& artefact) {
   const Metadata& metadata = artefact.metadata;
+  std::vector<size_t> calls(metadata.kernels.size());
+  CountCalls(artefact.plan.body, calls);
   Json kernels = Json::array();
-  for (const KernelInfo& kernel : metadata.kernels) {
-    Json row = {{"name", kernel.name}, {"nodes", kernel.nodes}, {"flops", kernel.flops}};
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const KernelInfo& kernel = metadata.kernels[i];
+    Json row = {{"name", kernel.name},
+                {"nodes", kernel.nodes},
+                {"flops", kernel.flops},
+                {"calls", calls[i]}};
     // Always there for programs that read them; a CPU's kernels have none of these.
     for (const char* key : kGpuStatistics) row[key] = nullptr;
     for (const auto& [key, value] : kernel.statistics) row[key] = value;
@@ -79,7 +85,7 @@ Json ArtefactSummary(const Artefact& artefact) {
                   {"outputs", TensorRows(metadata.outputs, metadata)},
                   {"weights_bytes", artefact.weights.bytes.size()},
                   {"kernels_bytes", artefact.kernels.bytes.size()},
-                  {"calls", CountCalls(artefact.plan.body)},
+                  {"calls", std::accumulate(calls.begin(), calls.end(), size_t{0})},
                   {"cpu_features", metadata.cpu_features},
                   {"properties", properties},
                   {"kernels", kernels}};

@@ -6,6 +6,7 @@
 #include "codegen_cuda/cuda_programs.h"
 #include "codegen_cuda/cuda_source.h"
 #include "codegen_cuda/gpu_kernel.h"
+#include "codegen_cuda/kernel_facts.h"
 #include "codegen_cuda/prelude.h"
 #include "ir/support/check.h"
 #include "ir/support/for_each_index.h"
@@ -30,29 +31,6 @@ StatusOr<KernelCode> CodeOf(const Function& fn, const Target& target) {
   Function named = WithPrefix(fn);
   TCC_ASSIGN_OR_RETURN(CudaSource source, EmitCuda({&named, 1}, target));
   return KernelCode{source.text.substr(CudaPrelude().size()), std::move(source.plans[0])};
-}
-
-// What ptxas said of the launches of one kernel.
-using Resources = std::vector<const KernelResources*>;
-
-Resources ResourcesOf(const Cubin& cubin, const LaunchPlan& plan) {
-  Resources resources;
-  for (const Launch& launch : plan.launches) {
-    for (const KernelResources& kernel : cubin.kernels) {
-      if (kernel.kernel == launch.kernel) resources.push_back(&kernel);
-    }
-  }
-  return resources;
-}
-
-void FindFault(const Resources& resources, CompiledKernel& compiled) {
-  int64_t spills = 0;
-  for (const KernelResources* kernel : resources) {
-    spills += kernel->spill_stores + kernel->spill_loads;
-    if (!kernel->warning.empty()) compiled.fault = kernel->warning;
-  }
-  if (spills > 0) compiled.fault = fmt::format("spills {} bytes", spills);
-  compiled.fault_cost = static_cast<double>(spills);
 }
 
 class CudaBackend final : public Backend {
@@ -151,7 +129,11 @@ class CudaBackend final : public Backend {
     if (!cubin.ok()) return RefuseSome(group, kernels, cubin.status(), compiled);
     image.code = (*cubin)->image;
     if (IsPortable()) image.ptx.assign((*cubin)->ptx.begin(), (*cubin)->ptx.end());
-    for (size_t i : group) FindFault(ResourcesOf(**cubin, kernels[i].plan), compiled.kernels[i]);
+    for (size_t i : group) {
+      TCC_ASSIGN_OR_RETURN(std::vector<LaunchFacts> facts,
+                           FactsOfLaunches(kernels[i].plan, **cubin, target_.sm));
+      DescribeKernel(facts, target_.sm, compiled.kernels[i]);
+    }
     return OkStatus();
   }
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what tcc is built and tested with on Debian 12: system packages by apt (the last two are
 # peers that tcc-bench opens), and into build/venv the Python oracles and peers (onnx, ONNX Runtime,
-# OpenVINO) and NVRTC, which compiles for GPUs and needs none. It can be run any number of times;
-# what is there already is left alone. Nothing of the product itself needs Python.
+# OpenVINO), NVRTC, which compiles for GPUs and needs none, and what its results are checked against.
+# It can be run any number of times; what is there already is left alone. Nothing of the product
+# itself needs Python.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +15,10 @@ packages=(
   python3 python3-venv python3-pip
   libdnnl2 libopenblas0-pthread
 )
-python_packages=(numpy==2.4.6 onnx==1.23.2 onnxruntime==1.31.1 openvino==2026.4.1 nvidia-cuda-nvrtc==13.0.88)
+python_packages=(
+  numpy==2.4.6 onnx==1.23.2 onnxruntime==1.31.1 openvino==2026.4.1
+  nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-nvdisasm==13.2.51 nvidia-cuda-cuobjdump==13.2.51
+)
 
 missing=()
 for package in "${packages[@]}"; do

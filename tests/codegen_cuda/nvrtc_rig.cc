@@ -10,7 +10,10 @@
 #include "ir/printer.h"
 #include "ir/simplify.h"
 #include "ir/support/check.h"
+#include "lower/graph/graph_pipeline.h"
 #include "lower/pipeline.h"
+#include "lower/task.h"
+#include "models/zoo.h"
 #include "schedule/sketch.h"
 
 namespace tcc::test {
@@ -71,6 +74,24 @@ std::vector<Function> LoweredSketches(const Function& fn, const std::string& tar
     result.push_back(*lowered);
   }
   return result;
+}
+
+// Every sketch of every task of a small network, named apart.
+std::vector<Function> KernelsOfNetwork(const std::string& name, const std::string& target) {
+  StatusOr<Graph> graph = BuildZoo(name, {.small = true});
+  REQUIRE(graph.ok());
+  REQUIRE(RunGraphPasses(*graph).ok());
+  std::vector<Function> kernels;
+  for (const Subgraph& subgraph : FuseGraph(*graph)) {
+    if (subgraph.kind != SubgraphKind::kKernel) continue;
+    StatusOr<Task> task = BuildTask(*graph, subgraph);
+    REQUIRE(task.ok());
+    for (Function& lowered : LoweredSketches(task->variants[0], target)) {
+      lowered.name = fmt::format("k{}", kernels.size());
+      kernels.push_back(std::move(lowered));
+    }
+  }
+  return kernels;
 }
 
 Function MustParse(const std::string& text) {

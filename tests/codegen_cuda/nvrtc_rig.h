@@ -26,6 +26,9 @@ std::optional<Cubin> MustCompile(const CudaSource& source, const std::string& ta
 // The lowered function of every sketch of `fn` for the target, at its start, renamed apart.
 std::vector<Function> LoweredSketches(const Function& fn, const std::string& target = "sm_86");
 
+// Every sketch of every task of a small network, named apart.
+std::vector<Function> KernelsOfNetwork(const std::string& name, const std::string& target);
+
 Function MustParse(const std::string& text);
 
 }  // namespace tcc::test

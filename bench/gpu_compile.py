@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""usage: gpu_compile.py [--tcc FILE] [--targets sm_75,...] [--threads 2] [--warm] [--json] M.onnx...
+
+Compiles models for GPUs, without one, and says what became of their kernels: how many there are,
+how long that took with an empty cache (and, with --warm, once more with a full one), what ptxas had
+to spill or warn of, and the share of the FLOPs in kernels that are real ones: multiply-adds are at
+least 75 % of the main loop's instructions, loads from memory are 16 bytes wide, and there is at
+least one wave of blocks. Ends with 1 if a model did not compile or a kernel spills or is warned of.
+
+Free dimensions are those of the files input_<i>.npy in the folder M beside M.onnx (fill.py
+--reference writes them). Needs numpy.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy
+
+TARGETS = "sm_75,sm_80,sm_86,sm_89,sm_90a"
+
+
+def shapes_of(tcc, model):
+    """Options that bind the dimensions of the model's inputs to those of the stored ones."""
+    folder = model.with_suffix("")
+    if not folder.is_dir():
+        return []
+    run = subprocess.run([tcc, "inspect", model, "--json"], capture_output=True, text=True,
+                         check=True)
+    options = []
+    for i, value in enumerate(json.loads(run.stdout)["inputs"]):
+        stored = folder / f"input_{i}.npy"
+        shape = numpy.load(stored, mmap_mode="r").shape if stored.exists() else ()
+        if shape:
+            options += ["--shape", f"{value['name']}={'x'.join(map(str, shape))}"]
+    return options
+
+
+def is_real(kernel):
+    return ((kernel["ffma_share"] or 0) >= 0.75 and (kernel["load_bytes_widest"] or 0) >= 16
+            and (kernel["waves"] or 0) >= 1)
+
+
+def share(kernels, wanted):
+    work = {kernel["name"]: kernel["flops"] * kernel["calls"] for kernel in kernels}
+    total = sum(work.values())
+    return sum(work[k["name"]] for k in kernels if wanted(k)) / total if total else 1.0
+
+
+def compile_one(arguments, model, target, folder):
+    """A row about one model on one target."""
+    row = {"model": model.stem, "target": target}
+    artefact = folder / "m.tcc"
+    environment = {**os.environ, "TCC_CACHE_DIR": str(folder / "cache")}
+    command = [arguments.tcc, "compile", model, "--target", target, "-o", artefact, "--threads",
+               arguments.threads, "--progress", "none", *shapes_of(arguments.tcc, model)]
+    for key in ["cold_s", "warm_s"][:2 if arguments.warm else 1]:
+        start = time.perf_counter()
+        run = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False,
+                             env=environment)
+        row[key] = round(time.perf_counter() - start, 2)
+        if run.returncode != 0:
+            return {**row, "error": run.stderr.strip()}
+    run = subprocess.run([arguments.tcc, "inspect", artefact, "--json"], capture_output=True,
+                         text=True, check=True)
+    kernels = json.loads(run.stdout)["kernels"]
+    bad = [k["name"] for k in kernels if k["spill_bytes"] or k["warnings"]]
+    return {**row, "kernels": len(kernels), "spills_or_warnings": bad,
+            "most_registers": max((k["registers"] for k in kernels), default=0),
+            "local_memory": sum(k["local_bytes"] > 0 for k in kernels),
+            "real_share": round(share(kernels, is_real), 3)}
+
+
+def text_of(row):
+    start = f"{row['model']:<28} {row['target']:<7} {row['cold_s']:>7.2f} s"
+    if "warm_s" in row:
+        start += f" {row['warm_s']:>6.2f} s warm"
+    if "error" in row:
+        return f"{start}  FAILED: {row['error']}"
+    bad = row["spills_or_warnings"]
+    return (f"{start} {row['kernels']:>4} kernels, {row['most_registers']:>3} registers at most, "
+            f"{row['local_memory']} with local memory, {row['real_share']:.0%} of the FLOPs in real "
+            f"kernels" + (f"; spills or warnings: {' '.join(bad)}" if bad else ""))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", type=pathlib.Path)
+    parser.add_argument("--tcc", default="build/release/bin/tcc")
+    parser.add_argument("--targets", default=TARGETS)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--warm", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    rows = []
+    for model in arguments.models:
+        for target in arguments.targets.split(","):
+            with tempfile.TemporaryDirectory() as folder:
+                rows.append(compile_one(arguments, model, target, pathlib.Path(folder)))
+            if not arguments.json:
+                print(text_of(rows[-1]), flush=True)
+    if arguments.json:
+        print(json.dumps(rows, indent=2))
+    failed = [row for row in rows if "error" in row or row["spills_or_warnings"]]
+    print(f"{len(rows) - len(failed)} passed, {len(failed)} failed", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+#include "codegen_cuda/kernel_facts.h"
+
+#include <algorithm>
+
+#include "codegen_cuda/occupancy.h"
+
+namespace tcc {
+namespace {
+
+int64_t SharedBytes(const Launch& launch) {
+  return launch.static_shared_bytes + launch.dynamic_shared_bytes;
+}
+
+int64_t SpillBytes(const LaunchFacts& facts) {
+  return facts.resources.spill_stores + facts.resources.spill_loads;
+}
+
+// Blocks of a launch; 0 where a shape decides.
+int64_t BlocksOf(const Launch& launch) {
+  int64_t blocks = 1;
+  for (const Expr& extent : launch.grid) blocks *= AsConstant(extent).value_or(0);
+  return blocks;
+}
+
+// Multiply-adds of the code, times how often it runs as far as that is known: by launch size.
+int64_t WorkOf(const LaunchFacts& facts) {
+  const SassCounts& counts = facts.code.facts.main_loop;
+  int64_t tensor = counts.of(SassKind::kHmma) + counts.of(SassKind::kImma);
+  int64_t threads = std::max<int64_t>(BlocksOf(*facts.launch), 1) * facts.launch->Threads();
+  return (1 + counts.of(SassKind::kFfma) + 1000 * tensor) * threads;
+}
+
+double FfmaShare(const SassCounts& counts) {
+  if (counts.total == 0) return 0;
+  return static_cast<double>(counts.of(SassKind::kFfma)) / static_cast<double>(counts.total);
+}
+
+}  // namespace
+
+StatusOr<std::vector<LaunchFacts>> FactsOfLaunches(const LaunchPlan& plan, const Cubin& cubin,
+                                                   int sm) {
+  TCC_ASSIGN_OR_RETURN(std::vector<CubinKernel> codes, ReadCubin(cubin.image, sm));
+  std::vector<LaunchFacts> facts;
+  for (const Launch& launch : plan.launches) {
+    auto named = [&](const auto& kernels, auto name) {
+      return std::find_if(kernels.begin(), kernels.end(),
+                          [&](const auto& kernel) { return kernel.*name == launch.kernel; });
+    };
+    auto code = named(codes, &CubinKernel::name);
+    auto resources = named(cubin.kernels, &KernelResources::kernel);
+    if (code == codes.end() || resources == cubin.kernels.end())
+      return absl::InternalError("machine code lacks kernel '" + launch.kernel + "'");
+    facts.push_back({&launch, *resources, *code});
+  }
+  return facts;
+}
+
+void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKernel& kernel) {
+  int64_t registers = 0, local = 0, widest = 0, shared = 0, spills = 0, code = 0, warnings = 0;
+  const LaunchFacts* main = nullptr;
+  for (const LaunchFacts& facts : launches) {
+    registers = std::max(registers, facts.code.registers);
+    local = std::max(local, facts.code.local_bytes);
+    widest = std::max(widest, facts.code.facts.load_bytes_widest);
+    shared = std::max(shared, SharedBytes(*facts.launch));
+    spills += SpillBytes(facts);
+    code += facts.code.code_bytes;
+    if (!facts.resources.warning.empty()) {
+      ++warnings;
+      kernel.fault = facts.resources.warning;
+    }
+    if (!main || WorkOf(facts) > WorkOf(*main)) main = &facts;
+  }
+  if (spills > 0) kernel.fault = fmt::format("spills {} bytes", spills);
+  kernel.fault_cost = static_cast<double>(spills);
+  kernel.statistics = {{"code_bytes", code},     {"load_bytes_widest", widest},
+                       {"local_bytes", local},   {"registers", registers},
+                       {"shared_bytes", shared}, {"spill_bytes", spills},
+                       {"warnings", warnings}};
+  if (!main) return;
+  kernel.ratios = {{"ffma_share", FfmaShare(main->code.facts.main_loop)}};
+  int64_t blocks = BlocksOf(*main->launch);
+  if (blocks == 0) return;
+  BlockResources block{main->launch->Threads(), main->code.registers, SharedBytes(*main->launch)};
+  kernel.ratios.emplace_back("waves", WavesOf(blocks, block, sm));
+}
+
+}  // namespace tcc

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Compiling for GPUs on machines without one."""
+
+import json
+import os
+
+from tcc_command import CommandTest, main
+
+TARGETS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"]
+# Of machine code; tcc inspect has them for every kernel of a GPU.
+FIELDS = ["registers", "shared_bytes", "spill_bytes", "local_bytes", "ffma_share",
+          "load_bytes_widest", "waves"]
+
+
+class Gpu(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.cache = self.folder / "cache"
+        os.environ["TCC_CACHE_DIR"] = str(self.cache)
+
+    def compile(self, model, target, name, *options, **keywords):
+        path = self.folder / name
+        self.call("compile", model, "--target", target, "-o", path, *options, **keywords)
+        return path
+
+    def test_without_nvrtc_the_message_says_what_to_do(self):
+        model = self.export("dqn", "--small")
+        self.compile(model, "sm_86", "m.tcc", expect=5, TCC_NVRTC="/nowhere/libnvrtc.so")
+        self.assertIn("/nowhere/libnvrtc.so", self.error)
+        self.assertFalse((self.folder / "m.tcc").exists())
+
+    def test_every_kernel_of_every_small_network_is_described(self):
+        if not self.has_nvrtc():
+            self.skipTest("no NVRTC: nothing is compiled for a GPU")
+        for network in self.call("zoo", "list").split("\n"):
+            name = network.split()[0] if network.split() else ""
+            if not name:
+                continue
+            model = self.export(name, "--small")
+            for target in TARGETS if name == "dqn" else ["sm_75", "sm_90a"]:
+                artefact = self.compile(model, target, "m.tcc", "--progress", "none")
+                summary = json.loads(self.call("inspect", artefact, "--json"))
+                self.assertEqual((summary["target"], summary["device"]), (target, "cuda"))
+                self.assertTrue(summary["kernels"])
+                for kernel in summary["kernels"]:
+                    with self.subTest(network=name, target=target, kernel=kernel["name"]):
+                        for field in FIELDS:
+                            self.assertIsNotNone(kernel[field], field)
+                        self.assertLess(0, kernel["registers"])
+                        self.assertLessEqual(kernel["registers"], 255)
+                        self.assertEqual(kernel["spill_bytes"], 0)
+                        self.assertEqual(kernel["warnings"], 0)
+                        self.assertLessEqual(0, kernel["ffma_share"])
+                        self.assertLessEqual(kernel["ffma_share"], 1)
+
+    def test_the_artefact_is_the_same_cold_and_warm_and_for_any_number_of_threads(self):
+        if not self.has_nvrtc():
+            self.skipTest("no NVRTC: nothing is compiled for a GPU")
+        model = self.export("dqn", "--small")
+        first = self.compile(model, "sm_86", "1.tcc", "--threads", 1).read_bytes()
+        programs = list((self.cache / "nvrtc").iterdir())
+        self.assertTrue(programs)
+        self.assertEqual(first, self.compile(model, "sm_86", "2.tcc", "--threads", 3).read_bytes())
+        self.assertEqual(programs, list((self.cache / "nvrtc").iterdir()))
+        for program in programs:
+            program.write_bytes(b"not a program")
+        self.assertEqual(first, self.compile(model, "sm_86", "3.tcc").read_bytes())
+        self.assertEqual(first, self.compile(model, "sm_86", "4.tcc",
+                                             TCC_CACHE_DIR="/proc/nowhere").read_bytes())
+
+    def test_without_a_driver_running_ends_with_5(self):
+        checks = {row["name"]: row["status"] for row in json.loads(self.call("doctor", "--json"))}
+        if checks["NVRTC"] != "ok" or checks["NVIDIA driver"] == "ok":
+            self.skipTest("no NVRTC, or a GPU")
+        artefact = self.compile(self.export("dqn", "--small"), "sm_86", "m.tcc")
+        self.call("run", artefact, "--random", 1, expect=5)
+        self.assertIn("cuda", self.error)
+
+
+if __name__ == "__main__":
+    main()

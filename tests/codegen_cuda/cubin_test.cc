@@ -1,0 +1,190 @@
+#include "codegen_cuda/cubin.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <regex>
+#include <sstream>
+
+#include "codegen_cuda/occupancy.h"
+#include "tests/codegen_cuda/nvrtc_rig.h"
+
+using namespace tcc;
+using namespace tcc::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// One of NVIDIA's tools from the venv, as a path; "" and a line that says so where it is absent.
+std::string FindTool(const std::string& name) {
+  const char* named = std::getenv("TCC_VENV");
+  std::error_code ignored;
+  for (const auto& python :
+       fs::directory_iterator(fs::path(named ? named : "build/venv") / "lib", ignored)) {
+    fs::path tool = python.path() / "site-packages/nvidia/cu13/bin" / name;
+    if (fs::exists(tool)) return tool.string();
+  }
+  std::cout << "skipped: the cubin reader is not held against " << name
+            << ", which scripts/setup.sh installs\n";
+  return "";
+}
+
+// What a tool says of an image.
+std::string OutputOf(const std::string& command, const std::vector<uint8_t>& image) {
+  fs::path path = fs::temp_directory_path() / fmt::format("tcc-{}.cubin", getpid());
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(image.data()), static_cast<int64_t>(image.size()));
+  FILE* pipe = popen((command + " " + path.string()).c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string text;
+  std::array<char, 4096> piece;
+  while (size_t bytes = fread(piece.data(), 1, piece.size(), pipe))
+    text.append(piece.data(), bytes);
+  REQUIRE(pclose(pipe) == 0);
+  fs::remove(path);
+  return text;
+}
+
+// Of nvdisasm's text, "/*0040*/  @!P0 BRA ...": how often each kernel has each operation.
+std::map<std::string, std::map<std::string, int64_t>> OperationsIn(const std::string& text) {
+  std::map<std::string, std::map<std::string, int64_t>> counts;
+  const std::regex section(R"(^\.text\.(\w+):)");
+  const std::regex instruction(R"(^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*))");
+  std::string kernel, line;
+  std::istringstream lines(text);
+  std::smatch match;
+  while (std::getline(lines, line)) {
+    if (std::regex_search(line, match, section)) kernel = match[1];
+    if (line.starts_with("//-")) kernel.clear();
+    if (!kernel.empty() && std::regex_search(line, match, instruction)) ++counts[kernel][match[1]];
+  }
+  return counts;
+}
+
+std::vector<CubinKernel> MustRead(const Cubin& cubin, const std::string& target) {
+  StatusOr<std::vector<CubinKernel>> kernels = ReadCubin(cubin.image, GpuTarget(target).sm);
+  INFO(Message(kernels.status()));
+  REQUIRE(kernels.ok());
+  return *kernels;
+}
+
+std::vector<Function> SomeKernels(const std::string& target) {
+  std::vector<Function> kernels = KernelsOfNetwork("dqn", target);
+  for (Function& fn : KernelsOfNetwork("vit_b_16", target)) {
+    if (kernels.size() >= 24) break;
+    fn.name = fmt::format("v{}", kernels.size());
+    kernels.push_back(std::move(fn));
+  }
+  return kernels;
+}
+
+}  // namespace
+
+TEST_CASE("the operations of a cubin are those that nvdisasm lists", "[codegen_cuda][nvrtc]") {
+  std::string nvdisasm = FindTool("nvdisasm");
+  if (nvdisasm.empty()) return;
+  for (const std::string& target : GpuTargets()) {
+    std::optional<Cubin> cubin = MustCompile(SourceOf(SomeKernels(target), target), target);
+    if (!cubin) return;
+    auto expected = OperationsIn(OutputOf(nvdisasm, cubin->image));
+    std::vector<CubinKernel> kernels = MustRead(*cubin, target);
+    CHECK(kernels.size() == expected.size());
+    int64_t multiply_adds = 0;
+    for (const CubinKernel& kernel : kernels) {
+      INFO(target << " " << kernel.name);
+      int64_t total = 0;
+      for (const auto& [name, count] : expected[kernel.name]) total += name == "NOP" ? 0 : count;
+      CHECK(kernel.facts.all.total == total);
+      for (size_t k = 0; k + 1 < kSassKinds; ++k) {
+        auto kind = static_cast<SassKind>(k);
+        INFO(ToString(kind));
+        CHECK(kernel.facts.all.of(kind) == expected[kernel.name][std::string(ToString(kind))]);
+      }
+      multiply_adds += kernel.facts.all.of(SassKind::kFfma);
+      CHECK(kernel.facts.main_loop.total <= kernel.facts.all.total);
+    }
+    CHECK(multiply_adds > 100);
+  }
+}
+
+TEST_CASE("the registers and stacks of a cubin are those that cuobjdump lists",
+          "[codegen_cuda][nvrtc]") {
+  std::string cuobjdump = FindTool("cuobjdump");
+  if (cuobjdump.empty()) return;
+  for (const std::string& target : GpuTargets()) {
+    std::optional<Cubin> cubin = MustCompile(SourceOf(SomeKernels(target), target), target);
+    if (!cubin) return;
+    std::string text = OutputOf(cuobjdump + " -res-usage", cubin->image);
+    for (const CubinKernel& kernel : MustRead(*cubin, target)) {
+      const std::regex usage("Function " + kernel.name + R"(:\s+REG:(\d+) STACK:(\d+))");
+      std::smatch match;
+      INFO(target << " " << kernel.name);
+      REQUIRE(std::regex_search(text, match, usage));
+      CHECK(kernel.registers == std::stoll(match[1]));
+      CHECK(kernel.local_bytes == std::stoll(match[2]));
+    }
+  }
+}
+
+TEST_CASE("the widest accesses and the main loop of a kernel are found", "[codegen_cuda][nvrtc]") {
+  Function fn = MustParse(R"(fn f(A: f32[65536], B: f32[64], C: f32[1024]) lowered {
+    for t in 0..256 threadIdx.x {
+      allocate s: f32[4] local {
+        for i in 0..4 unrolled { s[i] = 0 }
+        for k in 0..64 {
+          for i in 0..4 unrolled { s[i] = s[i] + A[k * 1024 + t * 4 + i] * B[k] }
+        }
+        for i in 0..4 unrolled { C[t * 4 + i] = s[i] }
+      }
+    } })");
+  for (const std::string& target : GpuTargets()) {
+    std::optional<Cubin> cubin = MustCompile(SourceOf({fn}, target), target);
+    if (!cubin) return;
+    CubinKernel kernel = MustRead(*cubin, target).at(0);
+    INFO(target);
+    const SassFacts& facts = kernel.facts;
+    CHECK(facts.load_bytes_widest >= 4);
+    CHECK(facts.main_loop.of(SassKind::kFfma) >= 4);
+    // Where the loop is kept, the code before and after it is not counted.
+    CHECK(facts.main_loop.of(SassKind::kStg) == 0);
+    CHECK(facts.all.of(SassKind::kStg) > 0);
+  }
+}
+
+TEST_CASE("a cubin that is cut off anywhere or damaged does no harm", "[codegen_cuda][nvrtc]") {
+  std::optional<Cubin> cubin = MustCompile(SourceOf(SomeKernels("sm_86")));
+  if (!cubin) return;
+  const std::vector<uint8_t>& image = cubin->image;
+  for (size_t bytes = 0; bytes < image.size(); bytes += bytes < 4096 ? 1 : 509) {
+    std::vector<uint8_t> cut(image.begin(), image.begin() + static_cast<int64_t>(bytes));
+    (void)ReadCubin(cut, 86);
+  }
+  for (size_t at = 0; at < image.size(); at += 7) {
+    std::vector<uint8_t> damaged = image;
+    damaged[at] ^= 0xff;
+    (void)ReadCubin(damaged, 86);
+  }
+  CHECK(!ReadCubin({}, 86).ok());
+  CHECK(!ReadCubin(std::vector<uint8_t>(1000, 7), 86).ok());
+}
+
+// By hand from the CUDA programming guide's table of limits.
+TEST_CASE("what limits the blocks of a multiprocessor", "[codegen_cuda]") {
+  CHECK(BlocksPerMultiprocessor({.threads = 256, .registers = 64}, 86) == 4);
+  CHECK(BlocksPerMultiprocessor({.threads = 256, .registers = 32}, 86) == 6);
+  CHECK(BlocksPerMultiprocessor({.threads = 32, .registers = 16}, 86) == 16);
+  CHECK(BlocksPerMultiprocessor({.threads = 1024, .registers = 32}, 75) == 1);
+  CHECK(BlocksPerMultiprocessor({.threads = 1024, .registers = 32}, 80) == 2);
+  CHECK(BlocksPerMultiprocessor({.threads = 128, .registers = 32, .shared_bytes = 48 * 1024}, 86) ==
+        2);
+  CHECK(BlocksPerMultiprocessor({.threads = 128, .registers = 32, .shared_bytes = 99 * 1024}, 86) ==
+        1);
+  CHECK(BlocksPerMultiprocessor({.threads = 1024, .registers = 128}, 90) == 0);
+  CHECK(WavesOf(288, {.threads = 256, .registers = 64}, 86) == 1.0);
+}
