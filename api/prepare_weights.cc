@@ -50,8 +50,10 @@ Status PrepareWeights(const KernelSet& kernels, std::span<const PreparedWeight> 
                        MakeLlvmBackend(host)->Compile(code.module, options));
   std::shared_ptr<const Device> device =
       MakeCpuDevice(std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = 1}));
-  TCC_ASSIGN_OR_RETURN(LoadedKernels loaded,
-                       device->LoadKernels(OwnBytes(std::move(compiled.image)), code.metadata));
+  Artefact artefact;
+  artefact.kernels = OwnBytes(std::move(compiled.image));
+  artefact.metadata = code.metadata;
+  TCC_ASSIGN_OR_RETURN(LoadedKernels loaded, device->LoadKernels(artefact));
   return ForEachIndex(weights.size(), threads, [&](size_t i) {
     TCC_RETURN_IF_ERROR(StopIfRequested(stop));
     std::vector<void*> buffers;

@@ -57,13 +57,12 @@ class ReferenceDevice final : public Device {
  public:
   explicit ReferenceDevice(std::shared_ptr<ThreadPool> pool) : pool_(std::move(pool)) {}
 
-  StatusOr<LoadedKernels> LoadKernels(const SharedBytes& section,
-                                      const Metadata& metadata) const override {
-    std::string_view text(reinterpret_cast<const char*>(section.bytes.data()),
-                          section.bytes.size());
+  StatusOr<LoadedKernels> LoadKernels(const Artefact& artefact) const override {
+    std::span<const uint8_t> section = artefact.kernels.bytes;
+    std::string_view text(reinterpret_cast<const char*>(section.data()), section.size());
     TCC_ASSIGN_OR_RETURN(auto functions, ParseSection(text));
     auto parsed = std::make_shared<ParsedKernels>();
-    for (const KernelInfo& kernel : metadata.kernels) {
+    for (const KernelInfo& kernel : artefact.metadata.kernels) {
       auto found = functions.find(kernel.name);
       if (found == functions.end())
         return InvalidInput("kernels section has no kernel '{}'", kernel.name);
@@ -123,7 +122,9 @@ std::span<const DeviceRow> AllDevices() {
   static const std::vector<DeviceRow>* rows = [] {
     std::span<const DeviceRow> runtime = RuntimeDevices();
     auto* all = new std::vector<DeviceRow>(runtime.begin(), runtime.end());
-    all->push_back({"reference", MakeReferenceDevice});
+    all->push_back({"reference", [](const DeviceOptions& options) {
+                      return MakeReferenceDevice(options.pool);
+                    }});
     return all;
   }();
   return *rows;

@@ -13,7 +13,7 @@ std::vector<uint8_t> ReferenceKernels(const KernelSet& kernels);
 // Parses such a section. Launch interprets on the calling thread.
 std::shared_ptr<const Device> MakeReferenceDevice(std::shared_ptr<ThreadPool> pool);
 
-// Every device that this library has: "cpu" and "reference".
+// Every device that this library has: the runtime's and "reference".
 std::span<const DeviceRow> AllDevices();
 
 }  // namespace tcc

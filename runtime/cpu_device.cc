@@ -109,12 +109,13 @@ class CpuDevice : public Device {
                  .free = FreeForKernel,
                  .math = TccMath} {}
 
-  StatusOr<LoadedKernels> LoadKernels(const SharedBytes& section,
-                                      const Metadata& metadata) const override {
+  StatusOr<LoadedKernels> LoadKernels(const Artefact& artefact) const override {
+    const Metadata& metadata = artefact.metadata;
     TCC_RETURN_IF_ERROR(CheckCpuFeatures(metadata.cpu_features));
     // A model that only passes values on has no code.
     if (metadata.kernels.empty()) return LoadedKernels{};
-    TCC_ASSIGN_OR_RETURN(std::shared_ptr<const SharedObject> object, LoadObject(section.bytes));
+    TCC_ASSIGN_OR_RETURN(std::shared_ptr<const SharedObject> object,
+                         LoadObject(artefact.kernels.bytes));
     LoadedKernels kernels;
     for (const KernelInfo& kernel : metadata.kernels) {
       kernels.entries.push_back(object->Find(kernel.name));
@@ -142,16 +143,10 @@ class CpuDevice : public Device {
   TccRuntime runtime_;
 };
 
-constexpr DeviceRow kDevices[] = {{"cpu", MakeCpuDevice}};
-
 }  // namespace
 
 std::shared_ptr<const Device> MakeCpuDevice(std::shared_ptr<ThreadPool> pool) {
   return std::make_shared<const CpuDevice>(std::move(pool));
-}
-
-std::span<const DeviceRow> RuntimeDevices() {
-  return kDevices;
 }
 
 }  // namespace tcc

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "ir/support/file.h"
 #include "ir/support/status.h"
-#include "runtime/artefact/metadata.h"
+#include "runtime/artefact/artefact.h"
 #include "runtime/thread_pool.h"
 
 namespace tcc {
@@ -19,6 +18,8 @@ namespace tcc {
 struct LoadedKernels {
   std::shared_ptr<const void> module;
   std::vector<const void*> entries;
+  // Where kernels find the weights; null: where the artefact has them.
+  uint8_t* weights = nullptr;
 };
 
 // What a kernel is launched with, in the order of its plan's Call. bytes[i] is buffers[i]'s size.
@@ -28,28 +29,71 @@ struct LaunchArguments {
   std::span<const int64_t> shape_args;
 };
 
-// Runs kernels on host memory. Launch may be called from several threads at once.
+// Memory of a device that is not the host's, and work on it, each piece after the ones before.
+// Memory is addressed from the host but not read there. One thread at a time; different queues may
+// be used at once. Failures of work may show at any later call, at Finish at the latest.
+class DeviceQueue {
+ public:
+  virtual ~DeviceQueue() = default;
+
+  // Memory number `slot`, of at least `bytes`, at a multiple of 256. It stays where it is until
+  // more is asked for; then what it held is lost. `what` names it in messages.
+  virtual StatusOr<uint8_t*> Reserve(size_t slot, int64_t bytes, std::string_view what) = 0;
+
+  // `from` may change after the call.
+  virtual Status Upload(uint8_t* to, std::span<const uint8_t> from) = 0;
+  // Waits until the bytes are there.
+  virtual Status Download(std::span<uint8_t> to, const uint8_t* from) = 0;
+  // Both are memory of the device and may overlap.
+  virtual Status Copy(uint8_t* to, const uint8_t* from, int64_t bytes) = 0;
+
+  virtual Status Launch(size_t kernel, const LaunchArguments& arguments) = 0;
+  // Waits; the seconds that the device was busy with it.
+  virtual StatusOr<double> TimedLaunch(size_t kernel, const LaunchArguments& arguments) = 0;
+
+  // Keeps the launches and copies that `work` makes instead of doing them, for Replay, which does
+  // them at once. Work equal to it has been done before, so that all memory is there. Reserve
+  // forgets it if memory moves.
+  virtual Status Record(const std::function<Status()>& work) = 0;
+  virtual Status Replay() = 0;
+
+  // Waits for everything.
+  virtual Status Finish() = 0;
+};
+
+// Runs kernels. May be used from several threads at once.
 class Device {
  public:
   virtual ~Device() = default;
 
-  // Makes the kernels section runnable and finds metadata.kernels in it. Fails with Unavailable
-  // when this machine lacks what the kernels need, with InvalidArgument when the section is bad.
-  virtual StatusOr<LoadedKernels> LoadKernels(const SharedBytes& section,
-                                              const Metadata& metadata) const = 0;
+  // Makes the artefact's kernels section runnable, finds metadata.kernels in it and brings the
+  // weights to where kernels read them. Fails with Unavailable when this machine lacks what the
+  // kernels need, with InvalidArgument when the section is bad.
+  virtual StatusOr<LoadedKernels> LoadKernels(const Artefact& artefact) const = 0;
 
-  // Returns when the kernel has ended. Expects kernel < kernels.entries.size().
+  // For kernels that run on host memory. Returns when the kernel has ended. Expects
+  // kernel < kernels.entries.size().
   virtual Status Launch(const LoadedKernels& kernels, size_t kernel,
                         const LaunchArguments& arguments) const = 0;
+
+  // For kernels that run on memory of their own; null where they run on the host's.
+  virtual StatusOr<std::unique_ptr<DeviceQueue>> MakeQueue(const LoadedKernels&) const {
+    return nullptr;
+  }
 };
 
-// A device by the name that artefacts give it. The pool is shared by the devices of a module.
+struct DeviceOptions {
+  std::shared_ptr<ThreadPool> pool;  // shared by the devices of a module
+  int ordinal = -1;                  // which of several; -1: the device's own choice
+};
+
+// A device by the name that artefacts give it.
 struct DeviceRow {
   std::string_view name;
-  std::shared_ptr<const Device> (*make)(std::shared_ptr<ThreadPool> pool);
+  std::shared_ptr<const Device> (*make)(const DeviceOptions& options);
 };
 
-// What the bare runtime has: "cpu".
+// What the bare runtime has: "cpu", "cuda".
 std::span<const DeviceRow> RuntimeDevices();
 
 }  // namespace tcc

@@ -1,6 +1,8 @@
 #include "runtime/executor.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <chrono>
 #include <cstring>
 
@@ -11,6 +13,7 @@ namespace tcc {
 namespace {
 
 constexpr uintptr_t kAlignment = 64;
+constexpr char kArenaText[] = "the activations";
 
 bool IsAligned(const Tensor& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.bytes.data()) % kAlignment == 0;
@@ -33,11 +36,27 @@ StatusOr<std::vector<Tensor>> AllocateOutputs(const Metadata& metadata,
   return outputs;
 }
 
+// A plan of nothing but these does the same work whatever the values are.
+bool IsStraight(const std::vector<Instruction>& body) {
+  return std::ranges::all_of(body, [](const Instruction& instruction) {
+    return std::holds_alternative<PlanCall>(instruction.op) ||
+           std::holds_alternative<PlanCopy>(instruction.op);
+  });
+}
+
 }  // namespace
 
 Executor::Executor(Module module) : module_(std::move(module)), frame_(module_.artefact().plan) {}
 
+Status Executor::MakeReady() {
+  if (ready_) return OkStatus();
+  TCC_ASSIGN_OR_RETURN(queue_, module_.device().MakeQueue(module_.kernels()));
+  ready_ = true;
+  return OkStatus();
+}
+
 StatusOr<std::vector<Tensor>> Executor::Run(std::span<const Tensor> inputs) {
+  TCC_RETURN_IF_ERROR(MakeReady());
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(module_.metadata(), inputs));
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, AllocateOutputs(module_.metadata(), variables));
   TCC_RETURN_IF_ERROR(RunOn(inputs, variables, outputs));
@@ -45,6 +64,7 @@ StatusOr<std::vector<Tensor>> Executor::Run(std::span<const Tensor> inputs) {
 }
 
 Status Executor::RunInto(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  TCC_RETURN_IF_ERROR(MakeReady());
   const Metadata& metadata = module_.metadata();
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(metadata, inputs));
   if (outputs.size() != metadata.outputs.size()) {
@@ -56,12 +76,12 @@ Status Executor::RunInto(std::span<const Tensor> inputs, std::span<Tensor> outpu
   }
   std::vector<Tensor> places(outputs.begin(), outputs.end());
   for (Tensor& place : places) {
-    if (IsAligned(place)) continue;
+    if (!NeedsCopy(place)) continue;
     TCC_ASSIGN_OR_RETURN(place, AllocateTensor(place.dtype, place.shape, "an output"));
   }
   TCC_RETURN_IF_ERROR(RunOn(inputs, variables, places));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (IsAligned(outputs[i])) continue;
+    if (!NeedsCopy(outputs[i])) continue;
     std::ranges::copy(places[i].bytes, MutableBytes(outputs[i]).begin());
     CountCopy(outputs[i]);
   }
@@ -73,13 +93,15 @@ void Executor::CountCopy(const Tensor& tensor) {
   copies_.bytes += tensor.bytes.size();
 }
 
-StatusOr<BufferPlace> Executor::FitArena(std::span<const int64_t> shape_variables) {
-  TCC_ASSIGN_OR_RETURN(int64_t bytes,
-                       Evaluate(module_.artefact().plan.arena_bytes, shape_variables));
+bool Executor::NeedsCopy(const Tensor& tensor) const {
+  return queue_ == nullptr && !IsAligned(tensor);
+}
+
+StatusOr<BufferPlace> Executor::FitArena(int64_t bytes) {
   if (bytes > arena_bytes_) {
     arena_.reset();
     arena_bytes_ = -1;
-    TCC_ASSIGN_OR_RETURN(arena_, AllocateMemory(bytes, "the activations"));
+    TCC_ASSIGN_OR_RETURN(arena_, AllocateMemory(bytes, kArenaText));
     arena_bytes_ = bytes;
   }
   return BufferPlace{arena_.get(), bytes};
@@ -87,9 +109,23 @@ StatusOr<BufferPlace> Executor::FitArena(std::span<const int64_t> shape_variable
 
 Status Executor::RunOn(std::span<const Tensor> inputs, std::span<const int64_t> shape_variables,
                        std::span<Tensor> outputs) {
-  FrameMemory memory;
-  std::vector<Tensor> copies;
+  TCC_ASSIGN_OR_RETURN(int64_t arena_bytes,
+                       Evaluate(module_.artefact().plan.arena_bytes, shape_variables));
   copies_ = {};
+  if (queue_ != nullptr) {
+    TCC_ASSIGN_OR_RETURN(FrameMemory memory, PlaceOnDevice(inputs, outputs, arena_bytes));
+    return RunOnDevice(memory, shape_variables, outputs);
+  }
+  std::vector<Tensor> copies;
+  TCC_ASSIGN_OR_RETURN(FrameMemory memory, PlaceOnHost(inputs, outputs, arena_bytes, copies));
+  TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
+  return RunBody(module_.artefact().plan.body);
+}
+
+StatusOr<FrameMemory> Executor::PlaceOnHost(std::span<const Tensor> inputs,
+                                            std::span<Tensor> outputs, int64_t arena_bytes,
+                                            std::vector<Tensor>& copies) {
+  FrameMemory memory;
   for (const Tensor& input : inputs) {
     if (IsAligned(input)) {
       memory.inputs.push_back(PlaceOf(input.bytes));
@@ -101,9 +137,63 @@ Status Executor::RunOn(std::span<const Tensor> inputs, std::span<const int64_t> 
   }
   for (const Tensor& output : outputs) memory.outputs.push_back(PlaceOf(output.bytes));
   memory.weights = PlaceOf(module_.artefact().weights.bytes);
-  TCC_ASSIGN_OR_RETURN(memory.arena, FitArena(shape_variables));
-  TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
-  return RunBody(module_.artefact().plan.body);
+  TCC_ASSIGN_OR_RETURN(memory.arena, FitArena(arena_bytes));
+  return memory;
+}
+
+StatusOr<FrameMemory> Executor::PlaceOnDevice(std::span<const Tensor> inputs,
+                                              std::span<Tensor> outputs, int64_t arena_bytes) {
+  DeviceQueue& queue = *queue_;
+  const Metadata& metadata = module_.metadata();
+  size_t slot = 0;
+  auto reserve = [&](int64_t bytes, const std::string& what) -> StatusOr<BufferPlace> {
+    TCC_ASSIGN_OR_RETURN(uint8_t* memory, queue.Reserve(slot++, bytes, what));
+    return BufferPlace{memory, bytes};
+  };
+  FrameMemory memory;
+  TCC_ASSIGN_OR_RETURN(memory.arena, reserve(arena_bytes, kArenaText));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::string what = fmt::format("input '{}'", metadata.inputs[i].name);
+    TCC_ASSIGN_OR_RETURN(BufferPlace place,
+                         reserve(static_cast<int64_t>(inputs[i].bytes.size()), what));
+    TCC_RETURN_IF_ERROR(queue.Upload(place.data, inputs[i].bytes));
+    memory.inputs.push_back(place);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    std::string what = fmt::format("output '{}'", metadata.outputs[i].name);
+    TCC_ASSIGN_OR_RETURN(BufferPlace place,
+                         reserve(static_cast<int64_t>(outputs[i].bytes.size()), what));
+    memory.outputs.push_back(place);
+  }
+  memory.weights = {module_.kernels().weights,
+                    static_cast<int64_t>(module_.artefact().weights.bytes.size())};
+  return memory;
+}
+
+Status Executor::RunOnDevice(const FrameMemory& memory, std::span<const int64_t> shape_variables,
+                             std::span<Tensor> outputs) {
+  DeviceQueue& queue = *queue_;
+  const std::vector<Instruction>& body = module_.artefact().plan.body;
+  Work work{memory, {shape_variables.begin(), shape_variables.end()}};
+  const bool again = !hook_ && IsStraight(body) && work == last_;
+  if (!again || !recorded_) TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
+  if (again && !recorded_) {
+    TCC_RETURN_IF_ERROR(queue.Record([&] { return RunBody(body); }));
+    recorded_ = true;
+  }
+  if (again) {
+    TCC_RETURN_IF_ERROR(queue.Replay());
+  } else {
+    recorded_ = false;
+    last_ = {};
+    TCC_RETURN_IF_ERROR(RunBody(body));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TCC_RETURN_IF_ERROR(queue.Download(MutableBytes(outputs[i]), memory.outputs[i].data));
+  }
+  TCC_RETURN_IF_ERROR(queue.Finish());
+  last_ = std::move(work);
+  return OkStatus();
 }
 
 Status Executor::RunBody(const std::vector<Instruction>& body) {
@@ -126,13 +216,23 @@ Status Executor::Execute(const PlanCall& call) {
     TCC_ASSIGN_OR_RETURN(int64_t value, Evaluate(arg, frame_.variables()));
     shape_args_.push_back(value);
   }
+  Status status = Launch(call);
+  return status.ok() ? status : Annotate(status, module_.metadata().kernels[call.kernel].name);
+}
+
+Status Executor::Launch(const PlanCall& call) {
+  const LaunchArguments arguments = {buffers_, bytes_, shape_args_};
+  if (queue_ != nullptr) {
+    if (!hook_) return queue_->Launch(call.kernel, arguments);
+    TCC_ASSIGN_OR_RETURN(double seconds, queue_->TimedLaunch(call.kernel, arguments));
+    hook_(call.kernel, seconds);
+    return OkStatus();
+  }
+  if (!hook_) return module_.device().Launch(module_.kernels(), call.kernel, arguments);
   using Clock = std::chrono::steady_clock;
-  Clock::time_point start;
-  if (hook_) start = Clock::now();
-  Status status =
-      module_.device().Launch(module_.kernels(), call.kernel, {buffers_, bytes_, shape_args_});
-  if (!status.ok()) return Annotate(status, module_.metadata().kernels[call.kernel].name);
-  if (hook_) hook_(call.kernel, std::chrono::duration<double>(Clock::now() - start).count());
+  const Clock::time_point start = Clock::now();
+  TCC_RETURN_IF_ERROR(module_.device().Launch(module_.kernels(), call.kernel, arguments));
+  hook_(call.kernel, std::chrono::duration<double>(Clock::now() - start).count());
   return OkStatus();
 }
 
@@ -143,30 +243,38 @@ Status Executor::Execute(const PlanCopy& copy) {
     return InvalidInput("plan copies buffer {} of {} bytes to buffer {} of {}", copy.from,
                         from.bytes, copy.to, to.bytes);
   }
-  if (from.bytes > 0) std::memmove(to.data, from.data, static_cast<size_t>(from.bytes));
+  if (from.bytes == 0) return OkStatus();
+  if (queue_ != nullptr) return queue_->Copy(to.data, from.data, from.bytes);
+  std::memmove(to.data, from.data, static_cast<size_t>(from.bytes));
   return OkStatus();
+}
+
+// VerifyPlan has seen that the buffer is of that size.
+template <typename Scalar>
+StatusOr<Scalar> Executor::Read(BufferId buffer) const {
+  TCC_ASSIGN_OR_RETURN(BufferPlace place, frame_.Find(buffer));
+  std::array<uint8_t, sizeof(Scalar)> bytes;
+  if (queue_ != nullptr) {
+    TCC_RETURN_IF_ERROR(queue_->Download(bytes, place.data));
+  } else {
+    std::memcpy(bytes.data(), place.data, bytes.size());
+  }
+  return std::bit_cast<Scalar>(bytes);
 }
 
 StatusOr<int64_t> Executor::TripCount(const PlanLoop& loop) const {
   TCC_ASSIGN_OR_RETURN(int64_t extent, Evaluate(loop.extent, frame_.variables()));
   if (!loop.trip_count) return extent;
-  TCC_ASSIGN_OR_RETURN(BufferPlace place, frame_.Find(*loop.trip_count));
-  int64_t limit;
-  std::memcpy(&limit, place.data, sizeof(limit));
+  TCC_ASSIGN_OR_RETURN(int64_t limit, Read<int64_t>(*loop.trip_count));
   return std::min(extent, limit);
-}
-
-StatusOr<bool> Executor::ReadCondition(BufferId buffer) const {
-  TCC_ASSIGN_OR_RETURN(BufferPlace place, frame_.Find(buffer));
-  return *place.data != 0;
 }
 
 Status Executor::Execute(const PlanLoop& loop) {
   TCC_ASSIGN_OR_RETURN(int64_t trips, TripCount(loop));
   for (int64_t i = 0; i < trips; ++i) {
     if (loop.condition) {
-      TCC_ASSIGN_OR_RETURN(bool goes_on, ReadCondition(*loop.condition));
-      if (!goes_on) break;
+      TCC_ASSIGN_OR_RETURN(uint8_t goes_on, Read<uint8_t>(*loop.condition));
+      if (goes_on == 0) break;
     }
     frame_.SetCounter(loop.counter, i);
     TCC_RETURN_IF_ERROR(RunBody(loop.body));
@@ -176,8 +284,8 @@ Status Executor::Execute(const PlanLoop& loop) {
 }
 
 Status Executor::Execute(const PlanIf& branch) {
-  TCC_ASSIGN_OR_RETURN(bool taken, ReadCondition(branch.condition));
-  return RunBody(taken ? branch.then_body : branch.else_body);
+  TCC_ASSIGN_OR_RETURN(uint8_t taken, Read<uint8_t>(branch.condition));
+  return RunBody(taken != 0 ? branch.then_body : branch.else_body);
 }
 
 }  // namespace tcc

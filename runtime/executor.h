@@ -17,6 +17,10 @@ using CallHook = std::function<void(size_t kernel, double seconds)>;
 
 // Runs a module again and again in one arena of its own; weights and kernels are shared with the
 // module's other executors. One run at a time; different executors may run at once.
+//
+// On a device with memory of its own a run uploads its inputs, works there and downloads its
+// outputs; a model without loops and branches is recorded when it runs for the second time with the
+// same shapes, and launched as a whole from then on.
 class Executor {
  public:
   explicit Executor(Module module);
@@ -30,8 +34,8 @@ class Executor {
   StatusOr<std::vector<Tensor>> Run(std::span<const Tensor> inputs);
 
   // As Run, into memory of the caller's: one tensor an output, of its type and shape, whose bytes
-  // are overwritten. It does not overlap the inputs. A tensor that is not at a multiple of 64 costs
-  // a copy, here and of inputs.
+  // are overwritten. It does not overlap the inputs. Where kernels run on host memory, a tensor
+  // that is not at a multiple of 64 costs a copy, here and of inputs.
   Status RunInto(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
   // What the last run copied for that reason.
@@ -45,19 +49,39 @@ class Executor {
   void set_call_hook(CallHook hook) { hook_ = std::move(hook); }
 
  private:
+  Status MakeReady();
+  bool NeedsCopy(const Tensor& tensor) const;
   void CountCopy(const Tensor& tensor);
-  StatusOr<BufferPlace> FitArena(std::span<const int64_t> shape_variables);
+  StatusOr<BufferPlace> FitArena(int64_t bytes);
   Status RunOn(std::span<const Tensor> inputs, std::span<const int64_t> shape_variables,
                std::span<Tensor> outputs);
+  StatusOr<FrameMemory> PlaceOnHost(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                                    int64_t arena_bytes, std::vector<Tensor>& copies);
+  StatusOr<FrameMemory> PlaceOnDevice(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                                      int64_t arena_bytes);
+  Status RunOnDevice(const FrameMemory& memory, std::span<const int64_t> shape_variables,
+                     std::span<Tensor> outputs);
   Status RunBody(const std::vector<Instruction>& body);
   Status Execute(const PlanCall& call);
   Status Execute(const PlanCopy& copy);
   Status Execute(const PlanLoop& loop);
   Status Execute(const PlanIf& branch);
+  Status Launch(const PlanCall& call);
+  template <typename Scalar>
+  StatusOr<Scalar> Read(BufferId buffer) const;
   StatusOr<int64_t> TripCount(const PlanLoop& loop) const;
-  StatusOr<bool> ReadCondition(BufferId buffer) const;
 
   Module module_;
+  std::unique_ptr<DeviceQueue> queue_;  // null where kernels run on host memory
+  bool ready_ = false;                  // queue_ was made, if there is to be one
+  // What a run on the queue was like: equal ones do the same work.
+  struct Work {
+    FrameMemory memory;
+    std::vector<int64_t> shape_variables;
+    friend bool operator==(const Work&, const Work&) = default;
+  };
+  Work last_;
+  bool recorded_ = false;  // last_, in the queue
   CallHook hook_;
   Copies copies_;
   std::shared_ptr<uint8_t> arena_;

@@ -13,12 +13,14 @@ namespace tcc {
 struct BufferPlace {
   uint8_t* data = nullptr;
   int64_t bytes = 0;
+  friend bool operator==(const BufferPlace&, const BufferPlace&) = default;
 };
 
 // The memory that a run's buffers are pieces of.
 struct FrameMemory {
   std::vector<BufferPlace> inputs, outputs;
   BufferPlace weights, arena;
+  friend bool operator==(const FrameMemory&, const FrameMemory&) = default;
 };
 
 // Where the buffers of one run are, given the values of its variables. Expects a plan that

@@ -44,9 +44,8 @@ StatusOr<Module> Module::FromArtefact(Artefact artefact, const LoadOptions& opti
   if (!state->pool) {
     state->pool = std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = options.threads});
   }
-  state->device = row.make(state->pool);
-  StatusOr<LoadedKernels> kernels =
-      state->device->LoadKernels(state->artefact.kernels, state->artefact.metadata);
+  state->device = row.make({.pool = state->pool, .ordinal = options.ordinal});
+  StatusOr<LoadedKernels> kernels = state->device->LoadKernels(state->artefact);
   if (!kernels.ok()) return PrintableStatus(kernels.status());
   state->kernels = *std::move(kernels);
   return Module(std::move(state));

@@ -17,6 +17,7 @@ struct LoadOptions {
   int threads = 0;  // 0: one for each allowed CPU
   // The devices to choose from by the name in the artefact.
   std::span<const DeviceRow> devices = RuntimeDevices();
+  int ordinal = -1;  // which of several devices of that name; -1: the device's own choice
 };
 
 // A compiled model, ready to run: an artefact and its loaded kernels. A handle: copies share all.

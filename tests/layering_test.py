@@ -38,7 +38,7 @@ EDGES = {
 # parts and folders.
 PARTS = {
     "tcc_support": ("ir", ("ir/support/", "ir/dtype.", "ir/target."), set()),
-    "tcc_artefact": ("runtime", ("runtime/artefact/", "runtime/kernel_abi."), {"tcc_support"}),
+    "tcc_artefact": ("runtime", ("runtime/artefact/", "runtime/kernel_abi.", "runtime/cuda_api."), {"tcc_support"}),
     # What the embedding library without a compiler is made of.
     "tcc_embed": ("api", ("api/tcc_", "api/embed/", "api/version."),
                   {"runtime", "tcc_artefact", "tcc_support"}),

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The part of the CUDA driver's interface (libcuda, 11.4 and newer) that tcc uses, declared here so
+// that no toolkit is needed to build; tests hold it against the real header where there is one.
+namespace tcc {
+
+using CudaResult = int;
+using CudaDeviceHandle = int;
+using CudaAddress = unsigned long long;
+using CudaContextHandle = struct CudaContextObject*;
+using CudaModuleHandle = struct CudaModuleObject*;
+using CudaFunctionHandle = struct CudaFunctionObject*;
+using CudaStreamHandle = struct CudaStreamObject*;
+using CudaEventHandle = struct CudaEventObject*;
+using CudaGraphHandle = struct CudaGraphObject*;
+using CudaGraphExecHandle = struct CudaGraphExecObject*;
+
+// Values of the enumerations that are passed as int.
+enum CudaDeviceAttribute : int {
+  kCudaMultiprocessors = 16,
+  kCudaL2Bytes = 38,
+  kCudaArchMajor = 75,
+  kCudaArchMinor = 76,
+  kCudaSharedBytesOptIn = 97,  // of a block that asks for more than the default
+};
+enum CudaFunctionAttribute : int { kCudaMostThreads = 0, kCudaMostDynamicSharedBytes = 8 };
+enum CudaJitOption : int { kCudaErrorLog = 5, kCudaErrorLogBytes = 6 };
+enum CudaCaptureMode : int { kCudaCaptureThreadLocal = 1 };
+inline constexpr unsigned kCudaStreamNonBlocking = 1;
+
+// CALL(symbol in the library, parameters, their names) for each function; all of them return a
+// CudaResult.
+// clang-format off
+#define TCC_CUDA_CALLS(CALL) \
+  CALL(cuInit, (unsigned flags), (flags)) \
+  CALL(cuDriverGetVersion, (int* version), (version)) \
+  CALL(cuGetErrorName, (CudaResult error, const char** name), (error, name)) \
+  CALL(cuGetErrorString, (CudaResult error, const char** text), (error, text)) \
+  CALL(cuDeviceGetCount, (int* count), (count)) \
+  CALL(cuDeviceGet, (CudaDeviceHandle* device, int ordinal), (device, ordinal)) \
+  CALL(cuDeviceGetName, \
+       (char* name, int length, CudaDeviceHandle device), \
+       (name, length, device)) \
+  CALL(cuDeviceGetAttribute, \
+       (int* value, int attribute, CudaDeviceHandle device), \
+       (value, attribute, device)) \
+  CALL(cuDeviceTotalMem_v2, (size_t* bytes, CudaDeviceHandle device), (bytes, device)) \
+  CALL(cuDevicePrimaryCtxRetain, \
+       (CudaContextHandle* context, CudaDeviceHandle device), \
+       (context, device)) \
+  CALL(cuDevicePrimaryCtxRelease_v2, (CudaDeviceHandle device), (device)) \
+  CALL(cuCtxPushCurrent_v2, (CudaContextHandle context), (context)) \
+  CALL(cuCtxPopCurrent_v2, (CudaContextHandle* context), (context)) \
+  CALL(cuModuleLoadDataEx, \
+       (CudaModuleHandle* module, const void* image, unsigned option_count, int* options, \
+       void** option_values), \
+       (module, image, option_count, options, option_values)) \
+  CALL(cuModuleUnload, (CudaModuleHandle module), (module)) \
+  CALL(cuModuleGetFunction, \
+       (CudaFunctionHandle* function, CudaModuleHandle module, const char* name), \
+       (function, module, name)) \
+  CALL(cuFuncGetAttribute, \
+       (int* value, int attribute, CudaFunctionHandle function), \
+       (value, attribute, function)) \
+  CALL(cuFuncSetAttribute, \
+       (CudaFunctionHandle function, int attribute, int value), \
+       (function, attribute, value)) \
+  CALL(cuMemGetInfo_v2, (size_t* free, size_t* total), (free, total)) \
+  CALL(cuMemAlloc_v2, (CudaAddress* memory, size_t bytes), (memory, bytes)) \
+  CALL(cuMemFree_v2, (CudaAddress memory), (memory)) \
+  CALL(cuMemHostAlloc, (void** memory, size_t bytes, unsigned flags), (memory, bytes, flags)) \
+  CALL(cuMemFreeHost, (void* memory), (memory)) \
+  CALL(cuMemcpyHtoD_v2, (CudaAddress to, const void* from, size_t bytes), (to, from, bytes)) \
+  CALL(cuMemcpyHtoDAsync_v2, \
+       (CudaAddress to, const void* from, size_t bytes, CudaStreamHandle stream), \
+       (to, from, bytes, stream)) \
+  CALL(cuMemcpyDtoHAsync_v2, \
+       (void* to, CudaAddress from, size_t bytes, CudaStreamHandle stream), \
+       (to, from, bytes, stream)) \
+  CALL(cuMemcpyDtoDAsync_v2, \
+       (CudaAddress to, CudaAddress from, size_t bytes, CudaStreamHandle stream), \
+       (to, from, bytes, stream)) \
+  CALL(cuStreamCreate, (CudaStreamHandle* stream, unsigned flags), (stream, flags)) \
+  CALL(cuStreamDestroy_v2, (CudaStreamHandle stream), (stream)) \
+  CALL(cuStreamSynchronize, (CudaStreamHandle stream), (stream)) \
+  CALL(cuStreamBeginCapture_v2, (CudaStreamHandle stream, int mode), (stream, mode)) \
+  CALL(cuStreamEndCapture, (CudaStreamHandle stream, CudaGraphHandle* graph), (stream, graph)) \
+  CALL(cuGraphInstantiateWithFlags, \
+       (CudaGraphExecHandle* exec, CudaGraphHandle graph, unsigned long long flags), \
+       (exec, graph, flags)) \
+  CALL(cuGraphLaunch, (CudaGraphExecHandle exec, CudaStreamHandle stream), (exec, stream)) \
+  CALL(cuGraphExecDestroy, (CudaGraphExecHandle exec), (exec)) \
+  CALL(cuGraphDestroy, (CudaGraphHandle graph), (graph)) \
+  CALL(cuEventCreate, (CudaEventHandle* event, unsigned flags), (event, flags)) \
+  CALL(cuEventDestroy_v2, (CudaEventHandle event), (event)) \
+  CALL(cuEventRecord, (CudaEventHandle event, CudaStreamHandle stream), (event, stream)) \
+  CALL(cuEventSynchronize, (CudaEventHandle event), (event)) \
+  CALL(cuEventElapsedTime, \
+       (float* milliseconds, CudaEventHandle start, CudaEventHandle end), \
+       (milliseconds, start, end)) \
+  CALL(cuLaunchKernel, \
+       (CudaFunctionHandle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, \
+       unsigned block_x, unsigned block_y, unsigned block_z, unsigned dynamic_shared_bytes, \
+       CudaStreamHandle stream, void** arguments, void** extra), \
+       (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_shared_bytes, \
+       stream, arguments, extra))
+// clang-format on
+
+// The driver's functions, each under its symbol: libcuda's, or the emulator's.
+struct CudaDriver {
+#define TCC_CUDA_FIELD(name, parameters, names) CudaResult(*name) parameters = nullptr;
+  TCC_CUDA_CALLS(TCC_CUDA_FIELD)
+#undef TCC_CUDA_FIELD
+};
+
+// Results with a meaning to tcc; the rest is known by the name that the driver gives it.
+enum CudaErrorCode : CudaResult {
+  kCudaSuccess = 0,
+  kCudaInvalidValue = 1,
+  kCudaOutOfMemory = 2,
+  kCudaNotInitialized = 3,
+  kCudaStubLibrary = 34,
+  kCudaNewerDriverNeeded = 36,
+  kCudaDeviceUnavailable = 46,
+  kCudaNoDevice = 100,
+  kCudaInvalidDevice = 101,
+  kCudaInvalidImage = 200,
+  kCudaInvalidContext = 201,
+  kCudaNoBinaryForGpu = 209,
+  kCudaInvalidPtx = 218,
+  kCudaJitCompilerNotFound = 221,
+  kCudaUnsupportedPtxVersion = 222,
+  kCudaInvalidHandle = 400,
+  kCudaNotFound = 500,
+  kCudaNotReady = 600,
+  kCudaIllegalAddress = 700,
+  kCudaLaunchOutOfResources = 701,
+  kCudaLaunchFailed = 719,
+  kCudaSystemNotReady = 802,
+  kCudaSystemDriverMismatch = 803,
+  kCudaCompatNotSupported = 804,
+  kCudaCaptureUnsupported = 900,
+  kCudaCaptureInvalidated = 901,
+};
+
+}  // namespace tcc

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+
+#include "runtime/cuda_driver.h"
+#include "runtime/device.h"
+
+namespace tcc {
+
+// Runs artefacts of device "cuda" (artefact/gpu_program.h). The driver is opened when kernels are
+// loaded (cuda_driver.h). Without an ordinal (-1) TCC_CUDA_DEVICE chooses, else device 0.
+std::shared_ptr<const Device> MakeCudaDevice(int ordinal);
+
+// The same over a driver that is open.
+std::shared_ptr<const Device> MakeCudaDevice(const CudaDriver& driver, int ordinal);
+
+}  // namespace tcc

@@ -1,0 +1,250 @@
+#include "runtime/cuda_queue.h"
+
+#include <array>
+#include <optional>
+
+#include "ir/support/check.h"
+
+namespace tcc {
+namespace {
+
+// Of buffers and workspaces.
+constexpr int64_t kAlignment = 256;
+
+// CUDA C Programming Guide, table of compute capabilities.
+constexpr std::array<int64_t, 3> kMostBlocks = {0x7fffffff, 65535, 65535};
+
+// Nothing if there is nothing to do.
+StatusOr<std::optional<std::array<unsigned, 3>>> GridOf(const GpuLaunch& launch,
+                                                        std::span<const int64_t> shapes) {
+  std::array<unsigned, 3> grid{};
+  bool empty = false;
+  for (size_t i = 0; i < grid.size(); ++i) {
+    TCC_ASSIGN_OR_RETURN(int64_t blocks, Evaluate(launch.grid[i], shapes));
+    if (blocks < 0 || blocks > kMostBlocks[i]) {
+      return InvalidInput("a grid has {} blocks in {}; expected at most {}", blocks, "xyz"[i],
+                          kMostBlocks[i]);
+    }
+    empty = empty || blocks == 0;
+    grid[i] = static_cast<unsigned>(blocks);
+  }
+  if (empty) return std::optional<std::array<unsigned, 3>>();
+  return std::optional(grid);
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<DeviceQueue>> CudaQueue::Make(std::shared_ptr<const CudaProgram> program) {
+  std::unique_ptr<CudaQueue> queue(new CudaQueue(std::move(program)));
+  CudaScope scope(*queue->context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  CudaStreamHandle stream = nullptr;
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(queue->driver(), "making a stream", cuStreamCreate, &stream,
+                                    kCudaStreamNonBlocking));
+  queue->stream_ = {queue->context(), stream};
+  return std::unique_ptr<DeviceQueue>(std::move(queue));
+}
+
+CudaQueue::~CudaQueue() {
+  if (stream_) (void)Finish();
+}
+
+Status CudaQueue::Wait(std::string_view what) {
+  return TCC_CUDA_CALL(driver(), what, cuStreamSynchronize, stream_.get());
+}
+
+StatusOr<uint8_t*> CudaQueue::Reserve(size_t slot, int64_t bytes, std::string_view what) {
+  if (slots_.size() <= slot) slots_.resize(slot + 1);
+  CudaMemory& memory = slots_[slot];
+  if (memory.data() != nullptr && memory.bytes() >= bytes) return memory.data();
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  graph_.Reset();
+  memory.Reset();
+  TCC_ASSIGN_OR_RETURN(memory, CudaMemory::Allocate(context(), bytes, what));
+  return memory.data();
+}
+
+Status CudaQueue::Upload(uint8_t* to, std::span<const uint8_t> from) {
+  if (from.empty()) return OkStatus();
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  return TCC_CUDA_CALL(driver(), "uploading an input", cuMemcpyHtoDAsync_v2, AddressOf(to),
+                       from.data(), from.size(), stream_.get());
+}
+
+Status CudaQueue::Download(std::span<uint8_t> to, const uint8_t* from) {
+  if (to.empty()) return OkStatus();
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  constexpr char kWhat[] = "downloading a result";
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), kWhat, cuMemcpyDtoHAsync_v2, to.data(),
+                                    AddressOf(from), to.size(), stream_.get()));
+  return Wait(kWhat);
+}
+
+Status CudaQueue::Copy(uint8_t* to, const uint8_t* from, int64_t bytes) {
+  if (bytes == 0 || to == from) return OkStatus();
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  // The driver leaves open what copies that overlap do.
+  if (to < from + bytes && from < to + bytes) {
+    TCC_RETURN_IF_ERROR(GrowScratch(bytes));
+    TCC_RETURN_IF_ERROR(CopyApart(scratch_.data(), from, bytes));
+    from = scratch_.data();
+  }
+  return CopyApart(to, from, bytes);
+}
+
+Status CudaQueue::CopyApart(uint8_t* to, const uint8_t* from, int64_t bytes) {
+  return TCC_CUDA_CALL(driver(), "copying a buffer", cuMemcpyDtoDAsync_v2, AddressOf(to),
+                       AddressOf(from), static_cast<size_t>(bytes), stream_.get());
+}
+
+// What it held may still be in use by what was enqueued before.
+Status CudaQueue::GrowScratch(int64_t bytes) {
+  if (scratch_.bytes() >= bytes) return OkStatus();
+  // A recorded run comes after an equal one that was not, which made the room.
+  TCC_CHECK(!recording_) << "memory grows while work is recorded";
+  TCC_RETURN_IF_ERROR(Wait("making room for workspaces"));
+  graph_.Reset();
+  scratch_.Reset();
+  TCC_ASSIGN_OR_RETURN(scratch_,
+                       CudaMemory::Allocate(context(), bytes, "the workspaces of a kernel"));
+  return OkStatus();
+}
+
+Status CudaQueue::PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64_t> shapes) {
+  workspaces_.clear();
+  if (kernel.workspace_bytes.empty()) return OkStatus();
+  std::vector<int64_t> begins;
+  int64_t end = 0;
+  for (const SizeExpr& expr : kernel.workspace_bytes) {
+    TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(expr, shapes));
+    begins.push_back(end);
+    if (bytes < 0 || __builtin_add_overflow(end, bytes, &end) || end > INT64_MAX - kAlignment) {
+      return InvalidInput("a workspace has {} bytes", bytes);
+    }
+    end = (end + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  TCC_RETURN_IF_ERROR(GrowScratch(end));
+  for (int64_t begin : begins) workspaces_.push_back(scratch_.data() + begin);
+  return OkStatus();
+}
+
+Status CudaQueue::Launch(size_t kernel, const LaunchArguments& arguments) {
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  return Enqueue(kernel, arguments);
+}
+
+Status CudaQueue::Enqueue(size_t index, const LaunchArguments& arguments) {
+  const GpuKernel& kernel = program_->kernels()[index];
+  if (arguments.buffers.size() != kernel.buffers || arguments.shape_args.size() != kernel.shapes) {
+    return InvalidInput("the plan passes {} buffers and {} shapes; the kernel takes {} and {}",
+                        arguments.buffers.size(), arguments.shape_args.size(), kernel.buffers,
+                        kernel.shapes);
+  }
+  TCC_RETURN_IF_ERROR(PlaceWorkspaces(kernel, arguments.shape_args));
+  for (size_t i = 0; i < kernel.launches.size(); ++i) {
+    TCC_RETURN_IF_ERROR(Enqueue(kernel.launches[i], program_->function(index, i), arguments));
+  }
+  return OkStatus();
+}
+
+Status CudaQueue::Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
+                          const LaunchArguments& arguments) {
+  TCC_ASSIGN_OR_RETURN(auto grid, GridOf(launch, arguments.shape_args));
+  if (!grid) return OkStatus();
+  values_.clear();
+  for (const GpuArgument& argument : launch.arguments) {
+    switch (argument.kind) {
+      case GpuArgument::Kind::kBuffer:
+        values_.push_back(AddressOf(arguments.buffers[argument.index]));
+        break;
+      case GpuArgument::Kind::kWorkspace:
+        values_.push_back(AddressOf(workspaces_[argument.index]));
+        break;
+      case GpuArgument::Kind::kShape:
+        values_.push_back(static_cast<uint64_t>(arguments.shape_args[argument.index]));
+        break;
+    }
+  }
+  value_places_.clear();
+  for (uint64_t& value : values_) value_places_.push_back(&value);
+  const auto& [x, y, z] = launch.block;
+  return TCC_CUDA_CALL(driver(), "launching " + launch.symbol, cuLaunchKernel, function, (*grid)[0],
+                       (*grid)[1], (*grid)[2], x, y, z,
+                       static_cast<unsigned>(launch.dynamic_shared_bytes), stream_.get(),
+                       value_places_.data(), nullptr);
+}
+
+Status CudaQueue::MakeEvents() {
+  for (CudaEvent* event : {&start_, &end_}) {
+    if (*event) continue;
+    CudaEventHandle handle = nullptr;
+    TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), "making an event", cuEventCreate, &handle, 0));
+    *event = {context(), handle};
+  }
+  return OkStatus();
+}
+
+StatusOr<double> CudaQueue::TimedLaunch(size_t kernel, const LaunchArguments& arguments) {
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  TCC_RETURN_IF_ERROR(MakeEvents());
+  constexpr char kWhat[] = "timing a kernel";
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), kWhat, cuEventRecord, start_.get(), stream_.get()));
+  TCC_RETURN_IF_ERROR(Enqueue(kernel, arguments));
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), kWhat, cuEventRecord, end_.get(), stream_.get()));
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), kWhat, cuEventSynchronize, end_.get()));
+  float milliseconds = 0;
+  TCC_RETURN_IF_ERROR(
+      TCC_CUDA_CALL(driver(), kWhat, cuEventElapsedTime, &milliseconds, start_.get(), end_.get()));
+  return milliseconds / 1e3;
+}
+
+// A capture is ended whatever happened in it, or the stream would stay unusable.
+StatusOr<CudaGraph> CudaQueue::Capture(const std::function<Status()>& work) {
+  constexpr char kWhat[] = "recording a graph";
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), kWhat, cuStreamBeginCapture_v2, stream_.get(),
+                                    kCudaCaptureThreadLocal));
+  recording_ = true;
+  Status worked = work();
+  recording_ = false;
+  CudaGraphHandle handle = nullptr;
+  Status ended = TCC_CUDA_CALL(driver(), kWhat, cuStreamEndCapture, stream_.get(), &handle);
+  CudaGraph graph;
+  if (handle != nullptr) graph = {context(), handle};
+  TCC_RETURN_IF_ERROR(worked);
+  TCC_RETURN_IF_ERROR(ended);
+  return graph;
+}
+
+Status CudaQueue::Record(const std::function<Status()>& work) {
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  graph_.Reset();
+  TCC_ASSIGN_OR_RETURN(CudaGraph graph, Capture(work));
+  CudaGraphExecHandle exec = nullptr;
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), "making a graph", cuGraphInstantiateWithFlags, &exec,
+                                    graph.get(), 0));
+  graph_ = {context(), exec};
+  return OkStatus();
+}
+
+Status CudaQueue::Replay() {
+  TCC_CHECK(static_cast<bool>(graph_)) << "nothing was recorded";
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  return TCC_CUDA_CALL(driver(), "launching the model's graph", cuGraphLaunch, graph_.get(),
+                       stream_.get());
+}
+
+Status CudaQueue::Finish() {
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  return Wait("running the model");
+}
+
+}  // namespace tcc

@@ -1,0 +1,85 @@
+#include "runtime/cuda_api.h"
+
+#include <catch2/catch.hpp>
+#include <type_traits>
+
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+
+// Newer headers say the second version of this one, which is alike.
+#ifdef cuEventElapsedTime
+#undef cuEventElapsedTime
+extern "C" decltype(cuEventElapsedTime_v2) cuEventElapsedTime;
+#endif
+
+// Where a toolkit is, its declarations are held against ours. Handles and enumerations have other
+// names there, so parameters are compared by what a call passes: how many, how wide, pointer or
+// not.
+namespace {
+
+template <typename Ours, typename Theirs>
+constexpr bool kPassedAlike =
+    sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
+    std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs>;
+
+// What a pointer leads to is as wide, where both know it.
+template <typename Ours, typename Theirs>
+constexpr bool LeadAlike() {
+  using O = std::remove_pointer_t<Ours>;
+  using T = std::remove_pointer_t<Theirs>;
+  if constexpr (!std::is_pointer_v<Ours> || std::is_void_v<O> || std::is_void_v<T> ||
+                std::is_class_v<O> || std::is_class_v<T>) {
+    return true;
+  } else {
+    return sizeof(O) == sizeof(T);
+  }
+}
+
+template <typename Ours, typename Theirs>
+struct Alike : std::false_type {};
+template <typename... Ours, typename... Theirs>
+  requires(sizeof...(Ours) == sizeof...(Theirs))
+struct Alike<tcc::CudaResult (*)(Ours...), CUresult (*)(Theirs...)>
+    : std::bool_constant<(kPassedAlike<Ours, Theirs> && ...) &&
+                         (LeadAlike<Ours, Theirs>() && ...)> {};
+
+#define TCC_HOLD_AGAINST_HEADER(name, parameters, names) \
+  static_assert(Alike<decltype(tcc::CudaDriver::name), decltype(&::name)>::value, #name);
+TCC_CUDA_CALLS(TCC_HOLD_AGAINST_HEADER)
+#undef TCC_HOLD_AGAINST_HEADER
+
+constexpr bool Same(auto ours, auto theirs) {
+  return static_cast<int>(ours) == static_cast<int>(theirs);
+}
+static_assert(Same(tcc::kCudaMultiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+static_assert(Same(tcc::kCudaL2Bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
+static_assert(Same(tcc::kCudaArchMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
+static_assert(Same(tcc::kCudaArchMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+static_assert(Same(tcc::kCudaSharedBytesOptIn,
+                   CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
+static_assert(Same(tcc::kCudaMostThreads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
+static_assert(Same(tcc::kCudaMostDynamicSharedBytes,
+                   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES));
+static_assert(Same(tcc::kCudaErrorLog, CU_JIT_ERROR_LOG_BUFFER));
+static_assert(Same(tcc::kCudaErrorLogBytes, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES));
+static_assert(Same(tcc::kCudaCaptureThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+static_assert(Same(tcc::kCudaStreamNonBlocking, CU_STREAM_NON_BLOCKING));
+static_assert(Same(tcc::kCudaOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY));
+static_assert(Same(tcc::kCudaNoBinaryForGpu, CUDA_ERROR_NO_BINARY_FOR_GPU));
+static_assert(Same(tcc::kCudaUnsupportedPtxVersion, CUDA_ERROR_UNSUPPORTED_PTX_VERSION));
+static_assert(Same(tcc::kCudaNotFound, CUDA_ERROR_NOT_FOUND));
+static_assert(Same(tcc::kCudaIllegalAddress, CUDA_ERROR_ILLEGAL_ADDRESS));
+static_assert(Same(tcc::kCudaLaunchFailed, CUDA_ERROR_LAUNCH_FAILED));
+static_assert(Same(tcc::kCudaSystemDriverMismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH));
+static_assert(Same(tcc::kCudaCaptureInvalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));
+
+}  // namespace
+
+TEST_CASE("our declarations of the CUDA driver are those of its header", "[cuda_api]") {
+  SUCCEED("held when this file was compiled");
+}
+#else
+TEST_CASE("our declarations of the CUDA driver are those of its header", "[cuda_api]") {
+  WARN("no cuda.h on this machine: nothing to hold them against");
+}
+#endif
