@@ -35,6 +35,7 @@ StatusOr<void*> DeviceMemory::Allocate(int64_t bytes) {
   std::fill(memory, begin, kRedZone);
   std::fill(begin, begin + bytes, kPoison);
   std::fill(begin + bytes, memory + TotalBytes(bytes), kRedZone);
+  std::lock_guard lock(mutex_);
   buffers_.emplace(begin, Buffer{memory, bytes});
   return begin;
 }
@@ -53,11 +54,13 @@ Status DeviceMemory::CheckRedZones(const std::byte* begin, const Buffer& buffer)
 }
 
 Status DeviceMemory::CheckRedZones() const {
+  std::lock_guard lock(mutex_);
   for (const auto& [begin, buffer] : buffers_) TCC_RETURN_IF_ERROR(CheckRedZones(begin, buffer));
   return OkStatus();
 }
 
 Status DeviceMemory::Free(void* pointer) {
+  std::lock_guard lock(mutex_);
   auto found = buffers_.find(static_cast<const std::byte*>(pointer));
   if (found == buffers_.end()) return InvalidInput("freed what is no buffer of the device");
   Status status = CheckRedZones(found->first, found->second);
@@ -68,6 +71,7 @@ Status DeviceMemory::Free(void* pointer) {
 
 int64_t DeviceMemory::BytesFrom(const void* pointer) const {
   const auto* at = static_cast<const std::byte*>(pointer);
+  std::lock_guard lock(mutex_);
   auto after = buffers_.upper_bound(at);
   if (after == buffers_.begin()) return -1;
   const auto& [begin, buffer] = *std::prev(after);

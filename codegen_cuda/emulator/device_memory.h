@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 
 #include "ir/support/status.h"
@@ -11,7 +12,7 @@ namespace tcc::emulator {
 
 // The global memory of the emulated device: buffers, poisoned, each between red zones. A kernel's
 // accesses are checked against the buffer of the argument they go through; the red zones show what
-// got past that.
+// got past that. May be used from several threads at once.
 class DeviceMemory {
  public:
   static constexpr int64_t kRedZoneBytes = 4096;
@@ -40,6 +41,7 @@ class DeviceMemory {
   };
   Status CheckRedZones(const std::byte* begin, const Buffer& buffer) const;
 
+  mutable std::mutex mutex_;
   std::map<const std::byte*, Buffer> buffers_;
 };
 

@@ -1,0 +1,102 @@
+#include "codegen_cuda/emulator/driver.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "codegen_cuda/emulator/driver_calls.h"
+#include "codegen_cuda/emulator/driver_errors.h"
+#include "codegen_cuda/emulator/driver_machine.h"
+
+namespace tcc::emulator {
+namespace {
+
+enum CallIndex : int {
+#define TCC_CALL_INDEX(name, parameters, names) kIndex_##name,
+  TCC_CUDA_CALLS(TCC_CALL_INDEX)
+#undef TCC_CALL_INDEX
+};
+
+constexpr const char* kNames[] = {
+#define TCC_CALL_NAME(name, parameters, names) #name,
+    TCC_CUDA_CALLS(TCC_CALL_NAME)
+#undef TCC_CALL_NAME
+};
+
+// What a call gives back is gone although it reports a failure.
+constexpr CallIndex kGivesBack[] = {
+    kIndex_cuDevicePrimaryCtxRelease_v2,
+    kIndex_cuCtxPopCurrent_v2,
+    kIndex_cuModuleUnload,
+    kIndex_cuMemFree_v2,
+    kIndex_cuMemFreeHost,
+    kIndex_cuStreamDestroy_v2,
+    kIndex_cuStreamEndCapture,
+    kIndex_cuGraphExecDestroy,
+    kIndex_cuGraphDestroy,
+    kIndex_cuEventDestroy_v2,
+};
+constexpr CallIndex kAboutErrors[] = {kIndex_cuGetErrorName, kIndex_cuGetErrorString};
+
+constexpr bool Contains(std::span<const CallIndex> list, CallIndex call) {
+  return std::ranges::find(list, call) != list.end();
+}
+
+// Records a call; the failure that it is to report, if any.
+CudaResult Note(CallIndex call) {
+  Machine& machine = TheMachine();
+  std::lock_guard lock(machine.mutex);
+  const auto number = static_cast<int64_t>(machine.calls.size());
+  machine.calls.emplace_back(kNames[call]);
+  CudaResult error = machine.stuck;
+  if (number == machine.fault.call) {
+    error = machine.fault.error;
+    if (machine.fault.sticky) machine.stuck = error;
+  }
+  return error == kCudaSuccess ? error : Fail(error, "");
+}
+
+template <auto kFunction, CallIndex kCall>
+struct Entry;
+template <typename... Parameters, CudaResult (*kFunction)(Parameters...), CallIndex kCall>
+struct Entry<kFunction, kCall> {
+  static CudaResult Call(Parameters... parameters) {
+    if constexpr (Contains(kAboutErrors, kCall)) {
+      return kFunction(parameters...);
+    } else {
+      const CudaResult fault = Note(kCall);
+      if (fault != kCudaSuccess && !Contains(kGivesBack, kCall)) return fault;
+      const CudaResult result = kFunction(parameters...);
+      return fault != kCudaSuccess ? fault : result;
+    }
+  }
+};
+
+}  // namespace
+
+CudaDriver EmulatedDriver() {
+  CudaDriver driver;
+#define TCC_FILL_IN(name, parameters, names) \
+  driver.name = &Entry<&calls::name, kIndex_##name>::Call;
+  TCC_CUDA_CALLS(TCC_FILL_IN)
+#undef TCC_FILL_IN
+  return driver;
+}
+
+int EmulatedOrdinal(int sm) {
+  int ordinal = 0;
+  for (const Target& target : AllTargets()) {
+    if (target.kind != TargetKind::kCuda) continue;
+    if (target.sm == sm) return ordinal;
+    ++ordinal;
+  }
+  return -1;
+}
+
+std::vector<CudaResult> DriverErrors() {
+  std::vector<CudaResult> errors;
+  for (const DriverError& error : DriverErrorTable()) errors.push_back(error.code);
+  return errors;
+}
+
+}  // namespace tcc::emulator

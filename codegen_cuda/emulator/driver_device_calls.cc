@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "codegen_cuda/emulator/driver_calls.h"
+#include "codegen_cuda/emulator/driver_errors.h"
+#include "codegen_cuda/emulator/driver_machine.h"
+
+// Starting, errors, devices and their contexts.
+namespace tcc::emulator::calls {
+namespace {
+
+// What the emulated devices say of themselves.
+constexpr int kDriverVersion = 13000;
+
+constexpr int kMultiprocessorCount = 2;
+constexpr int kL2CacheBytes = 4 << 20;
+
+Context* Device(CudaDeviceHandle device) {
+  Machine& machine = TheMachine();
+  const bool known = device >= 0 && static_cast<size_t>(device) < machine.contexts.size();
+  return known ? machine.contexts[static_cast<size_t>(device)].get() : nullptr;
+}
+
+const DriverError* Find(CudaResult code) {
+  auto table = DriverErrorTable();
+  auto found = std::ranges::find(table, code, &DriverError::code);
+  return found == table.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+CudaResult cuInit(unsigned) {
+  Machine& machine = TheMachine();
+  std::lock_guard lock(machine.mutex);
+  if (machine.started) return kCudaSuccess;
+  machine.started = true;
+  const char* chosen = std::getenv("TCC_EMULATED_SM");
+  const int only = chosen != nullptr ? std::atoi(chosen) : 0;
+  for (const Target& target : AllTargets()) {
+    if (target.kind != TargetKind::kCuda || (only != 0 && target.sm != only)) continue;
+    auto context = std::make_unique<Context>();
+    context->target = target;
+    context->device = static_cast<int>(machine.contexts.size());
+    machine.contexts.push_back(std::move(context));
+  }
+  return kCudaSuccess;
+}
+
+CudaResult cuDriverGetVersion(int* version) {
+  *version = kDriverVersion;
+  return kCudaSuccess;
+}
+
+CudaResult cuGetErrorName(CudaResult error, const char** name) {
+  if (error == kCudaSuccess) {
+    *name = "CUDA_SUCCESS";
+    return kCudaSuccess;
+  }
+  const DriverError* known = Find(error);
+  *name = known != nullptr ? known->name : nullptr;
+  return known != nullptr ? kCudaSuccess : static_cast<CudaResult>(kCudaInvalidValue);
+}
+
+CudaResult cuGetErrorString(CudaResult error, const char** text) {
+  const DriverThread& thread = ThisThread();
+  *text = thread.failure == error ? thread.message.c_str() : "";
+  return kCudaSuccess;
+}
+
+CudaResult cuDeviceGetCount(int* count) {
+  Machine& machine = TheMachine();
+  std::lock_guard lock(machine.mutex);
+  if (!machine.started) return Fail(kCudaNotInitialized, "cuInit was not called");
+  *count = static_cast<int>(machine.contexts.size());
+  return kCudaSuccess;
+}
+
+CudaResult cuDeviceGet(CudaDeviceHandle* device, int ordinal) {
+  std::lock_guard lock(TheMachine().mutex);
+  if (Device(ordinal) == nullptr) return Fail(kCudaInvalidDevice, "there is no such device");
+  *device = ordinal;
+  return kCudaSuccess;
+}
+
+CudaResult cuDeviceGetName(char* name, int length, CudaDeviceHandle device) {
+  std::lock_guard lock(TheMachine().mutex);
+  const Context* context = Device(device);
+  if (context == nullptr || length < 1) return Fail(kCudaInvalidValue, "");
+  const std::string text = "emulated " + context->target.name;
+  const size_t bytes = std::min(text.size(), static_cast<size_t>(length) - 1);
+  std::memcpy(name, text.data(), bytes);
+  name[bytes] = '\0';
+  return kCudaSuccess;
+}
+
+CudaResult cuDeviceGetAttribute(int* value, int attribute, CudaDeviceHandle device) {
+  std::lock_guard lock(TheMachine().mutex);
+  const Context* context = Device(device);
+  if (context == nullptr) return Fail(kCudaInvalidDevice, "there is no such device");
+  switch (attribute) {
+    case kCudaMultiprocessors:
+      *value = kMultiprocessorCount;
+      return kCudaSuccess;
+    case kCudaL2Bytes:
+      *value = kL2CacheBytes;
+      return kCudaSuccess;
+    case kCudaArchMajor:
+      *value = context->target.sm / 10;
+      return kCudaSuccess;
+    case kCudaArchMinor:
+      *value = context->target.sm % 10;
+      return kCudaSuccess;
+    case kCudaSharedBytesOptIn:
+      *value = static_cast<int>(context->target.shared_bytes);
+      return kCudaSuccess;
+    default:
+      return Fail(kCudaInvalidValue, "an attribute that is not emulated");
+  }
+}
+
+CudaResult cuDeviceTotalMem_v2(size_t* bytes, CudaDeviceHandle) {
+  *bytes = kDeviceMemoryBytes;
+  return kCudaSuccess;
+}
+
+CudaResult cuMemGetInfo_v2(size_t* free, size_t* total) {
+  std::lock_guard lock(TheMachine().mutex);
+  Context* context = nullptr;
+  if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+  *free = static_cast<size_t>(kDeviceMemoryBytes - context->memory_bytes);
+  *total = kDeviceMemoryBytes;
+  return kCudaSuccess;
+}
+
+CudaResult cuDevicePrimaryCtxRetain(CudaContextHandle* handle, CudaDeviceHandle device) {
+  std::lock_guard lock(TheMachine().mutex);
+  Context* context = Device(device);
+  if (context == nullptr) return Fail(kCudaInvalidDevice, "there is no such device");
+  ++context->retained;
+  *handle = reinterpret_cast<CudaContextHandle>(context);
+  return kCudaSuccess;
+}
+
+CudaResult cuDevicePrimaryCtxRelease_v2(CudaDeviceHandle device) {
+  std::lock_guard lock(TheMachine().mutex);
+  Context* context = Device(device);
+  if (context == nullptr || context->retained == 0) return Fail(kCudaInvalidContext, "");
+  if (--context->retained == 0) EndContext(*context);
+  return kCudaSuccess;
+}
+
+CudaResult cuCtxPushCurrent_v2(CudaContextHandle handle) {
+  std::lock_guard lock(TheMachine().mutex);
+  auto* context = reinterpret_cast<Context*>(handle);
+  if (context == nullptr || Device(context->device) != context || context->retained == 0) {
+    return Fail(kCudaInvalidContext, "no context that is retained");
+  }
+  ThisThread().contexts.push_back(context);
+  return kCudaSuccess;
+}
+
+CudaResult cuCtxPopCurrent_v2(CudaContextHandle* handle) {
+  std::vector<Context*>& contexts = ThisThread().contexts;
+  if (contexts.empty()) return Fail(kCudaInvalidContext, "the thread has no context");
+  if (handle != nullptr) *handle = reinterpret_cast<CudaContextHandle>(contexts.back());
+  contexts.pop_back();
+  return kCudaSuccess;
+}
+
+}  // namespace tcc::emulator::calls

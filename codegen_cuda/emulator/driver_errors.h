@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+
+#include "runtime/cuda_api.h"
+
+namespace tcc::emulator {
+
+struct DriverError {
+  CudaResult code;
+  const char* name;
+};
+
+// All but success.
+std::span<const DriverError> DriverErrorTable();
+
+}  // namespace tcc::emulator

@@ -1,0 +1,153 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen_cuda/emulator/driver.h"
+#include "codegen_cuda/emulator/emulator.h"
+#include "codegen_cuda/emulator/program_cache.h"
+#include "ir/target.h"
+
+// What the functions of the emulated driver work on. Handles are the addresses of these objects.
+namespace tcc::emulator {
+
+// Of every device.
+inline constexpr int64_t kDeviceMemoryBytes = int64_t{4} << 30;
+
+struct Context {
+  Target target;  // of its device
+  int device = 0;
+  int64_t retained = 0;
+  int64_t memory_bytes = 0;  // in use
+  // What broke it; everything but giving back fails with that until it ends.
+  CudaResult broken = kCudaSuccess;
+  std::string message = {};
+};
+
+struct Module;
+struct KernelFunction {
+  Module* module = nullptr;
+  std::string name = {};
+  const TccKernel* kernel = nullptr;
+  int64_t most_dynamic_shared_bytes = 0;
+};
+struct Module {
+  Context* context = nullptr;
+  std::shared_ptr<SharedProgram> program = nullptr;
+  std::map<std::string, std::unique_ptr<KernelFunction>> functions = {};
+};
+
+using Work = std::function<CudaResult(Context&)>;
+struct Graph {
+  Context* context = nullptr;
+  std::vector<Work> nodes = {};
+};
+struct GraphExec {
+  Context* context = nullptr;
+  std::vector<Work> nodes = {};
+};
+struct Stream {
+  Context* context = nullptr;
+  std::unique_ptr<Graph> capture = nullptr;  // while it is captured
+  std::thread::id capturer = {};
+  bool invalidated = false;  // by a call that a capture does not allow
+};
+struct Event {
+  Context* context = nullptr;
+  bool recorded = false;
+  double seconds = 0;
+};
+
+// The objects of one kind that exist.
+template <typename T>
+class Objects {
+ public:
+  T* Make(Context* context) {
+    auto object = std::make_unique<T>();
+    object->context = context;
+    T* address = object.get();
+    objects_.emplace(address, std::move(object));
+    return address;
+  }
+  // Null for what is none of ours.
+  T* Find(void* handle) const {
+    auto found = objects_.find(static_cast<T*>(handle));
+    return found == objects_.end() ? nullptr : found->second.get();
+  }
+  bool Remove(void* handle) { return objects_.erase(static_cast<T*>(handle)) > 0; }
+  // Those of a context that ends; how many.
+  int64_t RemoveAll(const Context* context) {
+    return static_cast<int64_t>(std::erase_if(
+        objects_, [&](const auto& entry) { return entry.second->context == context; }));
+  }
+  template <typename Function>
+  void ForEach(Function function) const {
+    for (const auto& [address, object] : objects_) function(*object);
+  }
+  template <typename Condition>
+  int64_t Count(Condition condition) const {
+    return std::ranges::count_if(objects_,
+                                 [&](const auto& entry) { return condition(*entry.second); });
+  }
+  int64_t size() const { return static_cast<int64_t>(objects_.size()); }
+
+ private:
+  std::unordered_map<T*, std::unique_ptr<T>> objects_;
+};
+
+struct Allocation {
+  Context* context;
+  int64_t bytes;
+};
+
+// Guarded by `mutex`, but for `memory`, which guards itself, and for what a Work does.
+struct Machine {
+  std::mutex mutex;
+  bool started = false;
+  std::vector<std::unique_ptr<Context>> contexts;  // by device
+  DeviceMemory memory;
+  std::map<CudaAddress, Allocation> allocations;
+  std::map<void*, std::unique_ptr<std::byte[]>> host_memory;
+  Objects<Module> modules;
+  Objects<Stream> streams;
+  Objects<Event> events;
+  Objects<Graph> graphs;
+  Objects<GraphExec> graph_execs;
+  int64_t lost = 0;
+
+  DriverFault fault;
+  CudaResult stuck = kCudaSuccess;  // a sticky fault that has come
+  std::vector<std::string> calls;
+};
+Machine& TheMachine();
+
+// Of the calling thread: its contexts, the last one current, and the message of its last failure.
+struct DriverThread {
+  std::vector<Context*> contexts = {};
+  std::string message = {};
+  CudaResult failure = kCudaSuccess;
+};
+DriverThread& ThisThread();
+
+// Notes a message for cuGetErrorString.
+CudaResult Fail(CudaResult error, std::string message);
+
+// The functions below expect the machine to be locked.
+
+// The calling thread's context; fails if it has none or that is broken.
+CudaResult CurrentContext(Context** context);
+
+// Fails, and makes the capture fail, while this thread captures a stream.
+CudaResult RefuseInCapture();
+
+// Ends a context: what was not given back goes with it.
+void EndContext(Context& context);
+
+}  // namespace tcc::emulator

@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "codegen_cuda/emulator/driver_calls.h"
+#include "codegen_cuda/emulator/driver_streams.h"
+
+// Modules, their functions, and launches.
+namespace tcc::emulator::calls {
+namespace {
+
+// What a block may have without cuFuncSetAttribute.
+constexpr int64_t kDefaultSharedBytes = int64_t{48} << 10;
+
+// Writes where the caller wants to read what is wrong with an image.
+void WriteErrorLog(std::string_view text, unsigned count, const int* options, void** values) {
+  char* log = nullptr;
+  size_t bytes = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == kCudaErrorLog) log = static_cast<char*>(values[i]);
+    if (options[i] == kCudaErrorLogBytes) bytes = reinterpret_cast<size_t>(values[i]);
+  }
+  if (log == nullptr || bytes == 0) return;
+  const size_t size = std::min(text.size(), bytes - 1);
+  std::memcpy(log, text.data(), size);
+  log[size] = '\0';
+}
+
+// Which error a text that does not compile is.
+CudaResult ErrorOf(const Status& status) {
+  return status.code() == absl::StatusCode::kUnavailable ? kCudaJitCompilerNotFound
+                                                         : kCudaInvalidImage;
+}
+
+CudaResult LaunchError(const Status& status) {
+  return status.code() == absl::StatusCode::kDataLoss ? kCudaLaunchFailed : kCudaInvalidValue;
+}
+
+CudaResult Run(Module& module, const LaunchOptions& options) {
+  // Not by the module: two of them may have the same text.
+  const std::shared_ptr<SharedProgram> program = module.program;
+  std::lock_guard lock(program->running);
+  const Status status = Launch(*program->program, TheMachine().memory, options);
+  return status.ok() ? kCudaSuccess : Fail(LaunchError(status), Message(status));
+}
+
+KernelFunction* FunctionOf(CudaFunctionHandle handle) {
+  return reinterpret_cast<KernelFunction*>(handle);
+}
+
+}  // namespace
+
+CudaResult cuModuleLoadDataEx(CudaModuleHandle* handle, const void* image, unsigned count,
+                              int* options, void** values) {
+  Machine& machine = TheMachine();
+  {
+    std::lock_guard lock(machine.mutex);
+    Context* context = nullptr;
+    if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+  }
+  const std::string text(static_cast<const char*>(image));
+  if (text.starts_with("\x7f"
+                       "ELF") ||
+      text.find(".version") < text.find('#')) {
+    return Fail(kCudaNoBinaryForGpu, "the emulated device runs CUDA text only");
+  }
+  StatusOr<std::shared_ptr<SharedProgram>> program = CompiledProgram(text);
+  if (!program.ok()) {
+    WriteErrorLog(Message(program.status()), count, options, values);
+    return Fail(ErrorOf(program.status()), "");
+  }
+  std::lock_guard lock(machine.mutex);
+  Module* module = machine.modules.Make(ThisThread().contexts.back());
+  module->program = *std::move(program);
+  *handle = reinterpret_cast<CudaModuleHandle>(module);
+  return kCudaSuccess;
+}
+
+CudaResult cuModuleUnload(CudaModuleHandle handle) {
+  std::lock_guard lock(TheMachine().mutex);
+  if (TheMachine().modules.Remove(handle)) return kCudaSuccess;
+  return Fail(kCudaInvalidHandle, "no module");
+}
+
+CudaResult cuModuleGetFunction(CudaFunctionHandle* handle, CudaModuleHandle module_handle,
+                               const char* name) {
+  std::lock_guard lock(TheMachine().mutex);
+  Context* context = nullptr;
+  if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+  Module* module = TheMachine().modules.Find(module_handle);
+  if (module == nullptr) return Fail(kCudaInvalidHandle, "no module");
+  const TccKernel* kernel = module->program->program->Find(name);
+  if (kernel == nullptr) return Fail(kCudaNotFound, "the image has no such kernel");
+  std::unique_ptr<KernelFunction>& function = module->functions[name];
+  if (function == nullptr) {
+    function =
+        std::make_unique<KernelFunction>(KernelFunction{module, name, kernel, kDefaultSharedBytes});
+  }
+  *handle = reinterpret_cast<CudaFunctionHandle>(function.get());
+  return kCudaSuccess;
+}
+
+CudaResult cuFuncGetAttribute(int* value, int attribute, CudaFunctionHandle handle) {
+  if (attribute != kCudaMostThreads) return Fail(kCudaInvalidValue, "not emulated");
+  *value = FunctionOf(handle)->kernel->threads;
+  return kCudaSuccess;
+}
+
+CudaResult cuFuncSetAttribute(CudaFunctionHandle handle, int attribute, int value) {
+  std::lock_guard lock(TheMachine().mutex);
+  Context* context = nullptr;
+  if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+  if (attribute != kCudaMostDynamicSharedBytes || value < 0 ||
+      value > context->target.shared_bytes) {
+    return Fail(kCudaInvalidValue, "more shared memory than a block may have");
+  }
+  FunctionOf(handle)->most_dynamic_shared_bytes = value;
+  return kCudaSuccess;
+}
+
+CudaResult cuLaunchKernel(CudaFunctionHandle handle, unsigned grid_x, unsigned grid_y,
+                          unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                          unsigned dynamic_shared_bytes, CudaStreamHandle stream, void** arguments,
+                          void**) {
+  const KernelFunction& function = *FunctionOf(handle);
+  if (dynamic_shared_bytes > function.most_dynamic_shared_bytes) {
+    return Fail(kCudaInvalidValue,
+                fmt::format("{} bytes of dynamic shared memory; allowed are {}",
+                            dynamic_shared_bytes, function.most_dynamic_shared_bytes));
+  }
+  // The arguments are read now, whenever the work is done.
+  std::vector<uint64_t> values(static_cast<size_t>(function.kernel->parameter_count));
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::memcpy(&values[i], arguments[i], sizeof(uint64_t));
+  }
+  LaunchOptions options{.kernel = function.name,
+                        .grid = {grid_x, grid_y, grid_z},
+                        .block = {block_x, block_y, block_z},
+                        .dynamic_shared_bytes = dynamic_shared_bytes};
+  Module* module = function.module;
+  return Enqueue(stream, [module, options, values](Context&) {
+    LaunchOptions launch = options;
+    for (const uint64_t& value : values) launch.arguments.push_back(&value);
+    return Run(*module, launch);
+  });
+}
+
+}  // namespace tcc::emulator::calls

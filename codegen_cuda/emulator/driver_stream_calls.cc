@@ -1,0 +1,191 @@
+#include <chrono>
+
+#include "codegen_cuda/emulator/driver_calls.h"
+#include "codegen_cuda/emulator/driver_streams.h"
+
+// Streams, what is recorded of them, and events.
+namespace tcc::emulator {
+namespace {
+
+double Now() {
+  using Seconds = std::chrono::duration<double>;
+  return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+CudaResult FindStream(CudaStreamHandle handle, Stream** stream) {
+  Context* context = nullptr;
+  if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+  *stream = TheMachine().streams.Find(handle);
+  if (*stream != nullptr && (*stream)->context == context) return kCudaSuccess;
+  return Fail(kCudaInvalidHandle, "no stream of the thread's context");
+}
+
+// From CUDA_ERROR_ILLEGAL_ADDRESS on, failures of kernels are those of their context for good.
+void BreakContext(Context& context, CudaResult error) {
+  if (error < kCudaIllegalAddress || error > kCudaLaunchFailed) return;
+  std::lock_guard lock(TheMachine().mutex);
+  context.broken = error;
+  context.message = ThisThread().message;
+}
+
+CudaResult Do(Context& context, const Work& work) {
+  const CudaResult error = work(context);
+  if (error != kCudaSuccess) BreakContext(context, error);
+  return error;
+}
+
+template <typename T>
+CudaResult Remove(Objects<T>& objects, void* handle) {
+  std::lock_guard lock(TheMachine().mutex);
+  if (objects.Remove(handle)) return kCudaSuccess;
+  return Fail(kCudaInvalidHandle, "destroyed what does not exist");
+}
+
+}  // namespace
+
+CudaResult Enqueue(CudaStreamHandle handle, std::function<CudaResult(Context&)> work) {
+  Stream* stream = nullptr;
+  {
+    std::lock_guard lock(TheMachine().mutex);
+    if (CudaResult error = FindStream(handle, &stream); error != kCudaSuccess) return error;
+    if (stream->capture != nullptr) {
+      stream->capture->nodes.push_back(std::move(work));
+      return kCudaSuccess;
+    }
+  }
+  return Do(*stream->context, work);
+}
+
+namespace calls {
+
+CudaResult cuStreamCreate(CudaStreamHandle* stream, unsigned) {
+  std::lock_guard lock(TheMachine().mutex);
+  Context* context = nullptr;
+  if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+  *stream = reinterpret_cast<CudaStreamHandle>(TheMachine().streams.Make(context));
+  return kCudaSuccess;
+}
+
+CudaResult cuStreamDestroy_v2(CudaStreamHandle stream) {
+  return Remove(TheMachine().streams, stream);
+}
+
+CudaResult cuStreamSynchronize(CudaStreamHandle handle) {
+  std::lock_guard lock(TheMachine().mutex);
+  Stream* stream = nullptr;
+  if (CudaResult error = FindStream(handle, &stream); error != kCudaSuccess) return error;
+  if (stream->capture == nullptr) return kCudaSuccess;
+  stream->invalidated = true;
+  return Fail(kCudaCaptureUnsupported, "waiting for a stream that is captured");
+}
+
+CudaResult cuStreamBeginCapture_v2(CudaStreamHandle handle, int) {
+  std::lock_guard lock(TheMachine().mutex);
+  Stream* stream = nullptr;
+  if (CudaResult error = FindStream(handle, &stream); error != kCudaSuccess) return error;
+  if (stream->capture != nullptr) return Fail(kCudaInvalidValue, "the stream is captured already");
+  stream->capture = std::make_unique<Graph>();
+  stream->capturer = std::this_thread::get_id();
+  stream->invalidated = false;
+  return kCudaSuccess;
+}
+
+CudaResult cuStreamEndCapture(CudaStreamHandle handle, CudaGraphHandle* graph) {
+  Machine& machine = TheMachine();
+  std::lock_guard lock(machine.mutex);
+  *graph = nullptr;
+  Stream* stream = machine.streams.Find(handle);
+  if (stream == nullptr || stream->capture == nullptr) {
+    return Fail(kCudaInvalidValue, "the stream is not captured");
+  }
+  const std::unique_ptr<Graph> capture = std::move(stream->capture);
+  if (stream->invalidated) {
+    return Fail(kCudaCaptureInvalidated, "a call that captures do not allow was made meanwhile");
+  }
+  Graph* made = machine.graphs.Make(stream->context);
+  made->nodes = std::move(capture->nodes);
+  *graph = reinterpret_cast<CudaGraphHandle>(made);
+  return kCudaSuccess;
+}
+
+CudaResult cuGraphInstantiateWithFlags(CudaGraphExecHandle* exec, CudaGraphHandle handle,
+                                       unsigned long long) {
+  Machine& machine = TheMachine();
+  std::lock_guard lock(machine.mutex);
+  Context* context = nullptr;
+  if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+  const Graph* graph = machine.graphs.Find(handle);
+  if (graph == nullptr) return Fail(kCudaInvalidHandle, "no graph");
+  GraphExec* made = machine.graph_execs.Make(context);
+  made->nodes = graph->nodes;
+  *exec = reinterpret_cast<CudaGraphExecHandle>(made);
+  return kCudaSuccess;
+}
+
+CudaResult cuGraphLaunch(CudaGraphExecHandle handle, CudaStreamHandle stream) {
+  std::vector<Work> nodes;
+  {
+    std::lock_guard lock(TheMachine().mutex);
+    const GraphExec* exec = TheMachine().graph_execs.Find(handle);
+    if (exec == nullptr) return Fail(kCudaInvalidHandle, "no graph to launch");
+    nodes = exec->nodes;
+  }
+  return Enqueue(stream, [nodes](Context& context) -> CudaResult {
+    for (const Work& node : nodes) {
+      if (CudaResult error = node(context); error != kCudaSuccess) return error;
+    }
+    return kCudaSuccess;
+  });
+}
+
+CudaResult cuGraphExecDestroy(CudaGraphExecHandle exec) {
+  return Remove(TheMachine().graph_execs, exec);
+}
+CudaResult cuGraphDestroy(CudaGraphHandle graph) {
+  return Remove(TheMachine().graphs, graph);
+}
+
+CudaResult cuEventCreate(CudaEventHandle* event, unsigned) {
+  std::lock_guard lock(TheMachine().mutex);
+  Context* context = nullptr;
+  if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+  *event = reinterpret_cast<CudaEventHandle>(TheMachine().events.Make(context));
+  return kCudaSuccess;
+}
+
+CudaResult cuEventDestroy_v2(CudaEventHandle event) {
+  return Remove(TheMachine().events, event);
+}
+
+CudaResult cuEventRecord(CudaEventHandle handle, CudaStreamHandle stream) {
+  return Enqueue(stream, [handle](Context&) -> CudaResult {
+    std::lock_guard lock(TheMachine().mutex);
+    Event* event = TheMachine().events.Find(handle);
+    if (event == nullptr) return Fail(kCudaInvalidHandle, "no event");
+    event->recorded = true;
+    event->seconds = Now();
+    return kCudaSuccess;
+  });
+}
+
+CudaResult cuEventSynchronize(CudaEventHandle handle) {
+  std::lock_guard lock(TheMachine().mutex);
+  Context* context = nullptr;
+  if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+  if (TheMachine().events.Find(handle) == nullptr) return Fail(kCudaInvalidHandle, "no event");
+  return kCudaSuccess;
+}
+
+CudaResult cuEventElapsedTime(float* milliseconds, CudaEventHandle start, CudaEventHandle end) {
+  std::lock_guard lock(TheMachine().mutex);
+  const Event* first = TheMachine().events.Find(start);
+  const Event* last = TheMachine().events.Find(end);
+  if (first == nullptr || last == nullptr || !first->recorded || !last->recorded) {
+    return Fail(kCudaInvalidHandle, "events that were not recorded");
+  }
+  *milliseconds = static_cast<float>((last->seconds - first->seconds) * 1e3);
+  return kCudaSuccess;
+}
+
+}  // namespace calls
+}  // namespace tcc::emulator

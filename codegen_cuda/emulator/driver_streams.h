@@ -1,0 +1,13 @@
+#pragma once
+
+#include <functional>
+
+#include "codegen_cuda/emulator/driver_machine.h"
+
+namespace tcc::emulator {
+
+// Does the work, or records it while the stream is captured. What fails while it is done as a
+// kernel does breaks the context. Takes the machine's lock, but not while the work is done.
+CudaResult Enqueue(CudaStreamHandle stream, std::function<CudaResult(Context&)> work);
+
+}  // namespace tcc::emulator

@@ -1,0 +1,30 @@
+#include "codegen_cuda/emulator/driver.h"
+
+// The emulated driver under libcuda's own names, for programs that open a driver by its path
+// (TCC_CUDA_DRIVER).
+namespace tcc::emulator {
+namespace {
+
+const CudaDriver& Driver() {
+  static const CudaDriver driver = EmulatedDriver();
+  return driver;
+}
+
+}  // namespace
+}  // namespace tcc::emulator
+
+#define TCC_EXPORT(name, parameters, names)                                           \
+  extern "C" __attribute__((visibility("default"))) tcc::CudaResult name parameters { \
+    return tcc::emulator::Driver().name names;                                        \
+  }
+using tcc::CudaAddress;
+using tcc::CudaContextHandle;
+using tcc::CudaDeviceHandle;
+using tcc::CudaEventHandle;
+using tcc::CudaFunctionHandle;
+using tcc::CudaGraphExecHandle;
+using tcc::CudaGraphHandle;
+using tcc::CudaModuleHandle;
+using tcc::CudaResult;
+using tcc::CudaStreamHandle;
+TCC_CUDA_CALLS(TCC_EXPORT)

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/artefact/artefact.h"
+#include "runtime/artefact/gpu_program.h"
+#include "runtime/executor.h"
+
+// Artefacts of device "cuda" whose kernels are CUDA text written by hand, for the emulated driver.
+namespace tcc::test {
+
+// The emulated driver's device of that arch.
+std::span<const DeviceRow> EmulatedDevices();
+inline constexpr int kSm = 86;
+
+// A program of one image with the kernels below.
+GpuProgram HandProgram();
+std::string HandText();
+
+// y = ((x + 2 * w) + 2 * w) reversed, f32[4], with w = {1, 2, 3, 4}. Kernels: "scale_add", one
+// launch; "reverse", two launches with a workspace between them and 64 KiB of shared memory.
+Artefact ScaleReverseArtefact();
+
+// y = x + the counter of each trip, in blocks of 128, f32[N] with 0 <= N <= 4096: a copy, a kernel
+// whose grid depends on N, no loop.
+Artefact DynamicArtefact();
+
+// state = x; for i in 0..12, at most M times, while state < 1000: state = 2 * state + i; y = state.
+Artefact LoopArtefact();
+
+// What Module and Executor need for it.
+StatusOr<Executor> MakeExecutor(Artefact artefact, int sm = kSm);
+StatusOr<std::vector<double>> RunOne(Executor& executor, const std::vector<Tensor>& inputs);
+Tensor Floats(std::vector<int64_t> shape, const std::vector<double>& values);
+
+}  // namespace tcc::test

@@ -1,0 +1,272 @@
+#include "runtime/cuda_device.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <functional>
+#include <thread>
+
+#include "codegen_cuda/emulator/driver.h"
+#include "runtime/cuda_program.h"
+#include "tests/codegen_cuda/emulator/cuda_artefacts.h"
+
+namespace tcc::test {
+namespace {
+
+using Values = std::vector<double>;
+
+Executor Made(Artefact artefact) {
+  StatusOr<Executor> executor = MakeExecutor(std::move(artefact));
+  INFO(Message(executor.status()));
+  REQUIRE(executor.ok());
+  return *std::move(executor);
+}
+
+// How often the driver was called since RecordDriverCalls.
+int64_t Calls(const std::string& name) {
+  return std::ranges::count(emulator::RecordedDriverCalls(), name);
+}
+
+// Why an artefact with another program is not loaded.
+Status Refusal(const std::function<void(Artefact&, GpuProgram&)>& change, int sm = kSm) {
+  Artefact artefact = ScaleReverseArtefact();
+  StatusOr<GpuProgram> program = ParseGpuProgram(artefact.kernels.bytes);
+  REQUIRE(program.ok());
+  change(artefact, *program);
+  artefact.kernels = OwnBytes(GpuProgramBytes(*program));
+  return MakeExecutor(std::move(artefact), sm).status();
+}
+
+TEST_CASE(
+    "an artefact for a GPU runs through the driver and is launched as a graph from the third "
+    "run on",
+    "[cuda_device]") {
+  {
+    Executor executor = Made(ScaleReverseArtefact());
+    for (int run = 0; run < 4; ++run) {
+      emulator::RecordDriverCalls();
+      const double shift = 100.0 * run;
+      CHECK(*RunOne(executor, {Floats({4}, {10 + shift, 20, 30, 40})}) ==
+            Values{56, 42, 28, 14 + shift});
+      INFO("run " << run);
+      CHECK(Calls("cuLaunchKernel") == (run < 2 ? 4 : 0));
+      CHECK(Calls("cuStreamBeginCapture_v2") == (run == 1 ? 1 : 0));
+      CHECK(Calls("cuGraphLaunch") == (run < 1 ? 0 : 1));
+      CHECK(Calls("cuMemAlloc_v2") == (run < 1 ? 4 : 0));
+      CHECK(Calls("cuMemcpyHtoD_v2") == 0);
+    }
+  }
+  emulator::DriverObjects none;
+  CHECK(emulator::LiveDriverObjects() == none);
+}
+
+TEST_CASE("a GPU model with a free dimension runs at every size, none included", "[cuda_device]") {
+  Executor executor = Made(DynamicArtefact());
+  for (int64_t n : {3, 4096, 4096, 4096, 0, 0, 129, 128, 3, 3, 3, 3}) {
+    Values x(static_cast<size_t>(n)), y(x);
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = static_cast<double>(7 * i % 31);
+      y[i] = x[i] + static_cast<double>(i);
+    }
+    INFO("N = " << n);
+    StatusOr<Values> got = RunOne(executor, {Floats({n}, x)});
+    INFO(Message(got.status()));
+    REQUIRE(got.ok());
+    CHECK(*got == y);
+  }
+  CHECK(emulator::LiveDriverObjects().graph_execs == 1);
+}
+
+TEST_CASE("loops on a GPU read their trip count and condition back", "[cuda_device]") {
+  Executor executor = Made(LoopArtefact());
+  for (int64_t most : {-3, 0, 1, 3, 12, 100}) {
+    for (double start : {0.0, 7.0, 900.0}) {
+      for (bool goes_on : {true, false}) {
+        Tensor m = MakeZeroTensor(kInt64, {}), go = MakeZeroTensor(kBool, {});
+        SetElementInt(m, 0, most);
+        SetElementInt(go, 0, goes_on);
+        double state = start;
+        bool on = goes_on;
+        for (int64_t i = 0; i < std::min<int64_t>(12, most) && on; ++i) {
+          state = 2 * state + static_cast<double>(i);
+          on = state < 1000;
+        }
+        INFO("at most " << most << " from " << start << ", " << goes_on);
+        CHECK(*RunOne(executor, {Floats({1}, {start}), m, go}) == Values{state});
+      }
+    }
+  }
+}
+
+TEST_CASE("a copy onto an overlapping buffer goes through memory apart", "[cuda_device]") {
+  Artefact artefact = DynamicArtefact();
+  // y[i] = x[i - 1] for i >= 1: the arena's values move up by one before they are counted.
+  SizeExpr n = SizeExpr::Variable(0), bytes = Combine(SizeOp::kMul, n, 4);
+  artefact.plan.arena_bytes = Combine(SizeOp::kAdd, bytes, 4);
+  artefact.plan.buffers.push_back({.kind = BufferKind::kArena, .offset = 4, .bytes = bytes});
+  artefact.plan.body = {
+      {PlanCopy{0, 1}}, {PlanCopy{1, 3}}, {PlanCopy{1, 1}}, {PlanCall{0, {1, 2}, {n}}}};
+  Executor executor = Made(std::move(artefact));
+  for (int run = 0; run < 3; ++run) {
+    CHECK(*RunOne(executor, {Floats({5}, {10, 20, 30, 40, 50})}) == Values{10, 11, 22, 33, 44});
+  }
+}
+
+TEST_CASE("the call hook gets a GPU's times for every kernel in order", "[cuda_device]") {
+  Executor executor = Made(ScaleReverseArtefact());
+  std::vector<size_t> kernels;
+  double seconds = 0;
+  executor.set_call_hook([&](size_t kernel, double taken) {
+    kernels.push_back(kernel);
+    seconds += taken;
+  });
+  for (int run = 0; run < 3; ++run) {
+    REQUIRE(RunOne(executor, {Floats({4}, {10, 20, 30, 40})}).ok());
+  }
+  CHECK(kernels == std::vector<size_t>{0, 0, 1, 0, 0, 1, 0, 0, 1});
+  CHECK(seconds > 0);
+}
+
+TEST_CASE("executors in several threads share a GPU program", "[cuda_device]") {
+  LoadOptions options{.pool = {}, .threads = 1, .devices = EmulatedDevices()};
+  StatusOr<Module> module = Module::FromArtefact(ScaleReverseArtefact(), options);
+  REQUIRE(module.ok());
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> users;
+  for (int user = 0; user < 3; ++user) {
+    users.emplace_back([&, user] {
+      Executor executor(*module);
+      for (int run = 0; run < 20; ++run) {
+        StatusOr<Values> y = RunOne(executor, {Floats({4}, {1.0 * user, 0, 0, 0})});
+        if (!y.ok() || *y != Values{16, 12, 8, 4.0 + user}) ++wrong;
+      }
+    });
+  }
+  for (std::thread& user : users) user.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("kernels for another arch are refused with both named", "[cuda_device]") {
+  Status status = Refusal([](Artefact&, GpuProgram&) {}, 75);
+  CHECK(status.code() == absl::StatusCode::kUnavailable);
+  CHECK(Message(status) ==
+        "the kernels are for sm_86; device 0 (emulated sm_75, sm_75) does not run them; compile "
+        "with --target sm_75");
+  // sm_86 runs what is for sm_80, but nothing that is for one arch alone.
+  CHECK(Refusal([](Artefact& a, GpuProgram& p) { p.sm = 80, a.target = "sm_80"; }).ok());
+  CHECK(Message(Refusal([](Artefact& a, GpuProgram& p) {
+          p.sm = 80, a.target = "sm_80a";
+        })).starts_with("the kernels are for sm_80a; device 2 (emulated sm_86, sm_86)"));
+}
+
+TEST_CASE("an image is chosen by generation, suffix and PTX", "[cuda_device]") {
+  using enum CudaImageChoice;
+  CHECK(ChooseImage(86, 86, false, false) == kCode);
+  CHECK(ChooseImage(89, 86, false, true) == kCode);
+  CHECK(ChooseImage(80, 86, false, true) == kNone);
+  CHECK(ChooseImage(90, 86, false, true) == kPtx);
+  CHECK(ChooseImage(90, 86, false, false) == kNone);
+  CHECK(ChooseImage(90, 90, true, false) == kCode);
+  CHECK(ChooseImage(100, 90, true, false) == kNone);
+  CHECK(ChooseImage(103, 100, false, false) == kCode);
+  CHECK(ChooseImage(120, 100, false, false) == kNone);
+}
+
+TEST_CASE("bad GPU kernels are refused by name", "[cuda_device]") {
+  auto refusal = [](const std::function<void(GpuProgram&)>& change) {
+    return Message(Refusal([&](Artefact&, GpuProgram& program) { change(program); }));
+  };
+  CHECK(refusal([](GpuProgram& p) { p.kernels[1].launches[0].symbol = "nothing"; }) ==
+        "kernel 'nothing': cuModuleGetFunction failed with CUDA_ERROR_NOT_FOUND (500): the image "
+        "has no such kernel");
+  CHECK(refusal([](GpuProgram& p) { p.images[0].code = {'i', 'n', 't', ' ', '1', ';'}; })
+            .starts_with("loading image 0 of the kernels: cuModuleLoadDataEx failed with "
+                         "CUDA_ERROR_INVALID_IMAGE (200): "));
+  CHECK(refusal([](GpuProgram& p) { p.images[0].code = {0x7f, 'E', 'L', 'F', 2}; })
+            .starts_with("loading image 0 of the kernels: cuModuleLoadDataEx failed with "
+                         "CUDA_ERROR_NO_BINARY_FOR_GPU (209)"));
+  CHECK(refusal([](GpuProgram& p) { p.kernels[1].launches[1].dynamic_shared_bytes = 102400; }) ==
+        "kernel 'take': a block needs 102400 bytes of shared memory; device 2 (emulated sm_86, "
+        "sm_86) has 101376");
+  CHECK(refusal([](GpuProgram& p) { p.kernels.pop_back(); }) ==
+        "kernels section has 1 kernels; the metadata has 2");
+}
+
+TEST_CASE("a plan that calls a GPU kernel with too little is refused", "[cuda_device]") {
+  Artefact artefact = ScaleReverseArtefact();
+  artefact.plan.body = {{PlanCall{0, {0, 1}, {4}}}};
+  Executor executor = Made(std::move(artefact));
+  CHECK(Message(RunOne(executor, {Floats({4}, {})}).status()) ==
+        "scale_add: the plan passes 2 buffers and 1 shapes; the kernel takes 3 and 1");
+}
+
+TEST_CASE("activations that a GPU has no room for say how much is free", "[cuda_device]") {
+  Artefact artefact = ScaleReverseArtefact();
+  artefact.plan.arena_bytes = int64_t{1} << 40;
+  Executor executor = Made(std::move(artefact));
+  Status status = RunOne(executor, {Floats({4}, {})}).status();
+  CHECK(status.code() == absl::StatusCode::kResourceExhausted);
+  CHECK(Message(status) ==
+        "no memory on device 2 (emulated sm_86, sm_86) for the activations, which takes "
+        "1099511627776 bytes; 4294967280 of its 4294967296 bytes are free: cuMemAlloc failed with "
+        "CUDA_ERROR_OUT_OF_MEMORY (2): out of memory");
+}
+
+TEST_CASE("a kernel that fails on a GPU breaks its module, not the next one", "[cuda_device]") {
+  {
+    Artefact artefact = ScaleReverseArtefact();
+    artefact.plan.body = {{PlanCall{0, {0, 1, 2}, {1000}}}};
+    Executor executor = Made(std::move(artefact));
+    Status status = RunOne(executor, {Floats({4}, {})}).status();
+    CHECK(status.code() == absl::StatusCode::kInternal);
+    const std::string message = Message(status);
+    INFO(message);
+    CHECK(
+        message.starts_with("scale_add: launching scale_add: cuLaunchKernel failed with "
+                            "CUDA_ERROR_LAUNCH_FAILED (719): kernel 'scale_add': block (0, 0, 0)"));
+    CHECK(message.find("x[4] is outside of its 4 elements") != std::string::npos);
+    CHECK_FALSE(RunOne(executor, {Floats({4}, {})}).ok());
+  }
+  CHECK(emulator::LiveDriverObjects() == emulator::DriverObjects());
+  Executor executor = Made(ScaleReverseArtefact());
+  CHECK(*RunOne(executor, {Floats({4}, {10, 20, 30, 40})}) == Values{56, 42, 28, 14});
+}
+
+TEST_CASE("a machine without a driver says where it was sought", "[cuda_device]") {
+  REQUIRE(setenv("TCC_CUDA_DRIVER", "/nowhere/libcuda.so", 1) == 0);
+  Status status = Module::FromArtefact(ScaleReverseArtefact(), {.pool = {}, .threads = 1}).status();
+  CHECK(status.code() == absl::StatusCode::kUnavailable);
+  CHECK(Message(status).starts_with(
+      "/nowhere/libcuda.so cannot be loaded; looked in TCC_CUDA_DRIVER and the linker's path; "
+      "install NVIDIA's driver or set TCC_CUDA_DRIVER ("));
+  REQUIRE(setenv("TCC_CUDA_DRIVER", "libm.so.6", 1) == 0);
+  status = Module::FromArtefact(ScaleReverseArtefact(), {.pool = {}, .threads = 1}).status();
+  CHECK(Message(status) == "libm.so.6 has no cuInit; expected the CUDA driver, 11.4 or newer");
+  unsetenv("TCC_CUDA_DRIVER");
+}
+
+TEST_CASE("the emulated driver is opened by its path, and TCC_CUDA_DEVICE chooses a device",
+          "[cuda_device]") {
+  REQUIRE(setenv("TCC_CUDA_DRIVER", TCC_EMULATED_CUDA, 1) == 0);
+  auto load = [](int ordinal) {
+    LoadOptions options{.pool = {}, .threads = 1};
+    options.ordinal = ordinal;
+    return Module::FromArtefact(ScaleReverseArtefact(), options);
+  };
+  StatusOr<Module> module = load(emulator::EmulatedOrdinal(kSm));
+  INFO(Message(module.status()));
+  REQUIRE(module.ok());
+  Executor executor(*module);
+  CHECK(*RunOne(executor, {Floats({4}, {10, 20, 30, 40})}) == Values{56, 42, 28, 14});
+  CHECK(Message(load(77).status()) == "there is no CUDA device 77; the driver has 5");
+  CHECK(Message(load(-1).status()).starts_with("the kernels are for sm_86; device 0 ("));
+  REQUIRE(setenv("TCC_CUDA_DEVICE", "2", 1) == 0);
+  CHECK(load(-1).ok());
+  REQUIRE(setenv("TCC_CUDA_DEVICE", "two", 1) == 0);
+  CHECK(Message(load(-1).status()) == "TCC_CUDA_DEVICE is 'two'; expected the number of a device");
+  unsetenv("TCC_CUDA_DEVICE");
+  unsetenv("TCC_CUDA_DRIVER");
+}
+
+}  // namespace
+}  // namespace tcc::test

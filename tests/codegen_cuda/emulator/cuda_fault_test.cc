@@ -1,0 +1,166 @@
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "codegen_cuda/emulator/driver.h"
+#include "runtime/cuda_api.h"
+#include "tests/codegen_cuda/emulator/cuda_artefacts.h"
+
+// Every call of the driver fails once with every kind of error: what comes of it is a message, or
+// nothing where something was given back, and everything that was made is given back.
+namespace tcc::test {
+namespace {
+
+using emulator::DriverFault;
+using emulator::DriverObjects;
+
+Status RunsWell(Executor& executor, const std::vector<Tensor>& inputs,
+                const std::vector<double>& expected) {
+  StatusOr<std::vector<double>> got = RunOne(executor, inputs);
+  if (!got.ok()) return got.status();
+  return *got == expected ? OkStatus() : WrongResult("a wrong result without an error");
+}
+
+// How many calls a scenario made before it only gave back.
+int64_t work_calls = 0;
+Status End() {
+  work_calls = static_cast<int64_t>(emulator::RecordedDriverCalls().size());
+  return OkStatus();
+}
+
+// All that the runtime does with a driver: loading, runs of which one is recorded and one replayed,
+// memory that grows, timing, values that are read back.
+Status RunStraight() {
+  TCC_ASSIGN_OR_RETURN(Executor executor, MakeExecutor(ScaleReverseArtefact()));
+  for (int run = 0; run < 3; ++run) {
+    TCC_RETURN_IF_ERROR(RunsWell(executor, {Floats({4}, {10, 20, 30, 40})}, {56, 42, 28, 14}));
+  }
+  executor.set_call_hook([](size_t, double) {});
+  TCC_RETURN_IF_ERROR(RunsWell(executor, {Floats({4}, {10, 20, 30, 40})}, {56, 42, 28, 14}));
+  return End();
+}
+
+Status RunDynamic() {
+  TCC_ASSIGN_OR_RETURN(Executor executor, MakeExecutor(DynamicArtefact()));
+  for (int64_t n : {2, 2, 300}) {
+    std::vector<double> y;
+    for (int64_t i = 0; i < n; ++i) y.push_back(static_cast<double>(i));
+    TCC_RETURN_IF_ERROR(RunsWell(executor, {Floats({n}, {})}, y));
+  }
+  return End();
+}
+
+Status RunLoop() {
+  TCC_ASSIGN_OR_RETURN(Executor executor, MakeExecutor(LoopArtefact()));
+  Tensor m = MakeZeroTensor(kInt64, {}), go = MakeZeroTensor(kBool, {});
+  SetElementInt(m, 0, 2);
+  SetElementInt(go, 0, 1);
+  TCC_RETURN_IF_ERROR(RunsWell(executor, {Floats({1}, {5}), m, go}, {21}));
+  return End();
+}
+
+constexpr Status (*kScenarios[])() = {RunStraight, RunDynamic, RunLoop};
+
+bool GivesBack(const std::string& call) {
+  static const std::set<std::string> kCalls = {
+      "cuDevicePrimaryCtxRelease_v2", "cuCtxPopCurrent_v2", "cuModuleUnload",    "cuMemFree_v2",
+      "cuStreamDestroy_v2",           "cuGraphExecDestroy", "cuEventDestroy_v2", "cuGraphDestroy"};
+  return kCalls.contains(call);
+}
+
+// The name that messages have for a call.
+std::string PublicName(const std::string& call) {
+  return call.substr(0, call.rfind("_v"));
+}
+
+// A scenario without faults.
+struct Baseline {
+  Status (*scenario)();
+  std::vector<std::string> calls;
+  int64_t work_calls = 0;
+};
+
+Baseline RunWithoutFaults(Status (*scenario)()) {
+  emulator::RecordDriverCalls();
+  REQUIRE(scenario().ok());
+  return {scenario, emulator::RecordedDriverCalls(), work_calls};
+}
+
+// So does the choice of the context for it.
+bool GivesBack(const std::vector<std::string>& calls, int64_t call) {
+  const auto at = static_cast<size_t>(call);
+  if (calls[at] == "cuCtxPushCurrent_v2") return GivesBack(calls[at + 1]);
+  return GivesBack(calls[at]);
+}
+
+// The first call that has to report the fault: not one that gives back; -1 if none has to.
+int64_t Reporter(const Baseline& baseline, const DriverFault& fault) {
+  for (int64_t call = fault.call; call < baseline.work_calls; ++call) {
+    if (!GivesBack(baseline.calls, call)) return call;
+    if (!fault.sticky) return -1;
+  }
+  return -1;
+}
+
+// Runs a scenario with a fault; what is wrong about how it ends, or nothing.
+std::string Complaint(const Baseline& baseline, const DriverFault& fault) {
+  const std::string& call = baseline.calls[static_cast<size_t>(fault.call)];
+  const std::string where = fmt::format("call {} ({}) with {}{}: ", fault.call, call, fault.error,
+                                        fault.sticky ? ", sticky" : "");
+  const int64_t lost_before = emulator::LiveDriverObjects().lost;
+  emulator::RecordDriverCalls(fault);
+  const Status status = baseline.scenario();
+  emulator::RecordDriverCalls();
+
+  DriverObjects live = emulator::LiveDriverObjects();
+  // What a context holds that cannot be made current any more goes with it.
+  if (fault.sticky || call == "cuCtxPushCurrent_v2") live.lost = lost_before;
+  if (live != DriverObjects{.lost = lost_before}) return where + "something was not given back";
+
+  const int64_t reporter = Reporter(baseline, fault);
+  if (reporter < 0) return status.ok() ? "" : where + "unexpected: " + Message(status);
+  if (status.ok()) return where + "no error came of it";
+  const std::string failed = fmt::format("{} failed with CUDA_ERROR_",
+                                         PublicName(baseline.calls[static_cast<size_t>(reporter)]));
+  const std::string message = Message(status);
+  const bool named = message.find(failed) != std::string::npos &&
+                     message.find(fmt::format("({})", fault.error)) != std::string::npos;
+  return named ? "" : where + "not named: " + message;
+}
+
+TEST_CASE("an error at any call of the driver ends in a message, with everything given back",
+          "[cuda_fault]") {
+  // A failed copy, a broken context, no memory, a lost device.
+  const CudaResult kKinds[] = {kCudaInvalidValue, kCudaOutOfMemory, kCudaIllegalAddress,
+                               kCudaDeviceUnavailable};
+  int64_t faults = 0;
+  for (auto* scenario : kScenarios) {
+    const Baseline baseline = RunWithoutFaults(scenario);
+    REQUIRE(baseline.calls.size() > 50);
+    for (int64_t call = 0; call < static_cast<int64_t>(baseline.calls.size()); ++call) {
+      for (CudaResult error : kKinds) {
+        for (bool sticky : {false, true}) {
+          REQUIRE(Complaint(baseline, {call, error, sticky}) == "");
+          ++faults;
+        }
+      }
+    }
+  }
+  CHECK(faults > 1500);
+}
+
+TEST_CASE("every error of the driver has a name, and a code by what it means", "[cuda_fault]") {
+  std::set<std::string> messages;
+  for (CudaResult error : emulator::DriverErrors()) {
+    emulator::RecordDriverCalls({.call = 0, .error = error});
+    const Status status = RunStraight();
+    emulator::RecordDriverCalls();
+    REQUIRE_FALSE(status.ok());
+    const std::string message = Message(status);
+    CHECK(message.starts_with("starting the CUDA driver: cuInit failed with CUDA_ERROR_"));
+    CHECK(messages.insert(message).second);
+  }
+  CHECK(messages.size() > 80);
+}
+
+}  // namespace
+}  // namespace tcc::test
