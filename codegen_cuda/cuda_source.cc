@@ -126,7 +126,7 @@ std::string KernelSource(const Function& fn, const std::vector<Buffer>& workspac
   NarrowShapes(fn, kernel);
   DeclareShared(body, kernel);
   DeclareIndices(body.body, kernel);
-  StmtText(kernel).Emit(body.body);
+  StmtText(kernel, launch.block).Emit(body.body);
   return fmt::format("TCC_KERNEL({}, {})({}) {{\n{}}}\nTCC_END_KERNEL({})\n\n", launch.kernel,
                      launch.Threads(), arguments, kernel.Text(), launch.kernel);
 }

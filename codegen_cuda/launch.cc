@@ -12,11 +12,6 @@ namespace {
 // What a thread block may use without asking the driver for more.
 constexpr int64_t kDefaultSharedBytes = 48 * 1024;
 
-int AxisOf(ForKind kind) {
-  ForKind first = IsBlockIdx(kind) ? ForKind::kBlockIdxX : ForKind::kThreadIdxX;
-  return static_cast<int>(kind) - static_cast<int>(first);
-}
-
 constexpr std::string_view kAxisNames[] = {"x", "y", "z"};
 
 class LaunchFinder {
@@ -68,8 +63,8 @@ class LaunchFinder {
     return OkStatus();
   }
 
-  // A thread's index goes up to the most that any loop of its axis asks for: guards of the leaves
-  // tell those apart that have nothing to do.
+  // A thread's index goes up to the most that any loop of its axis asks for; the text keeps those
+  // out of the other loops that they do not have (stmt_text.h).
   Status AddThreads(const Stmt& stmt, LaunchBody& launch) {
     Status status = OkStatus();
     PreOrder(stmt, [&](const Stmt& s) {
@@ -214,6 +209,11 @@ class LaunchFinder {
 };
 
 }  // namespace
+
+int AxisOf(ForKind kind) {
+  ForKind first = IsBlockIdx(kind) ? ForKind::kBlockIdxX : ForKind::kThreadIdxX;
+  return static_cast<int>(kind) - static_cast<int>(first);
+}
 
 StatusOr<LaunchBodies> FindLaunches(const Function& fn, const Target& target) {
   TCC_CHECK(fn.level == Level::kLowered) << fn.name << " is at " << ToString(fn.level);

@@ -51,6 +51,9 @@ struct LaunchBodies {
   std::vector<Buffer> workspaces;
 };
 
+// 0 for x, 1 for y, 2 for z of a blockIdx or threadIdx loop.
+int AxisOf(ForKind kind);
+
 // Finds the launches: each statement below the sequences and global Allocates at the top is one.
 // The number of threads along an axis is the most that its loops have, blocks along an axis those
 // of its loop. Error (Unsupported): a launch beyond the target's limits of threads, blocks or

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "codegen_cuda/c_types.h"
 #include "codegen_cuda/lane_of.h"
@@ -30,11 +31,75 @@ bool Reads(const Expr& value, const Var& buffer) {
 
 }  // namespace
 
+bool StmtText::HasGuard() const {
+  return guards_[0] || guards_[1] || guards_[2];
+}
+
+// What all threads of a block must reach may not stand under the guard, nor may what the guard does
+// not hold for.
+bool StmtText::FitsUnderGuard(const Stmt& stmt) const {
+  bool fits = true;
+  PreOrder(stmt, [&](const Stmt& s) {
+    const auto* loop = s.as<For>();
+    bool other = loop && IsThreadIdx(loop->for_kind) && guards_[AxisOf(loop->for_kind)];
+    fits = fits && !other && !s.as<Barrier>() && !s.as<AsyncCommit>() && !s.as<AsyncWait>();
+  });
+  return fits;
+}
+
+std::string StmtText::GuardText() const {
+  std::string text;
+  for (const std::optional<ThreadGuard>& guard : guards_) {
+    if (!guard) continue;
+    text += fmt::format("{}{} < {}", text.empty() ? "" : " && ", guard->index, guard->extent);
+  }
+  return text;
+}
+
 void StmtText::Emit(const Stmt& stmt) {
+  bool guarded = HasGuard() && FitsUnderGuard(stmt) && !IsNothing(stmt);
+  if (!guarded) return EmitUnguarded(stmt);
+  kernel_.Open(fmt::format("if ({})", GuardText()));
+  auto guards = std::exchange(guards_, {});
+  EmitUnguarded(stmt);
+  guards_ = guards;
+  kernel_.Close();
+}
+
+// Neighbours share an if.
+void StmtText::EmitSeq(const Seq& seq) {
+  std::vector<Stmt> together;
+  auto flush = [&] {
+    if (!together.empty()) Emit(SeqOf(std::exchange(together, {})));
+  };
+  if (!HasGuard()) {
+    for (const Stmt& child : seq.stmts) Emit(child);
+    return;
+  }
+  for (const Stmt& child : seq.stmts) {
+    if (FitsUnderGuard(child)) {
+      together.push_back(child);
+      continue;
+    }
+    flush();
+    Emit(child);
+  }
+  flush();
+}
+
+void StmtText::EmitThreads(const For& loop) {
+  int axis = AxisOf(loop.for_kind);
+  int64_t extent = *AsConstant(loop.extent);
+  std::optional<ThreadGuard> guard;
+  if (extent < threads_[axis]) guard = ThreadGuard{kernel_.NameOf(loop.var), extent};
+  auto outer = std::exchange(guards_[axis], guard);
+  Emit(loop.body);
+  guards_[axis] = outer;
+}
+
+void StmtText::EmitUnguarded(const Stmt& stmt) {
   VisitStmt(stmt, Overloaded{
-                      [this](const Seq& seq) {
-                        for (const Stmt& child : seq.stmts) Emit(child);
-                      },
+                      [this](const Seq& seq) { EmitSeq(seq); },
                       [this](const Store& store) { EmitStore(store); },
                       [this](const For& loop) { EmitFor(loop); },
                       [this](const If& branch) { EmitIf(branch); },
@@ -68,9 +133,8 @@ void StmtText::Emit(const Stmt& stmt) {
 }
 
 void StmtText::EmitFor(const For& loop) {
-  // The loop is the grid or the block itself. Guards of the leaves tell apart the threads that
-  // have nothing to do (launch.h).
-  if (IsBlockIdx(loop.for_kind) || IsThreadIdx(loop.for_kind)) return Emit(loop.body);
+  if (IsBlockIdx(loop.for_kind)) return Emit(loop.body);
+  if (IsThreadIdx(loop.for_kind)) return EmitThreads(loop);
   TCC_CHECK(loop.for_kind != ForKind::kVectorized && loop.for_kind != ForKind::kVthread)
       << loop.var->name << " is " << ToString(loop.for_kind) << " at kLowered";
   exprs_.Start({loop.extent});

@@ -1,18 +1,35 @@
 #pragma once
 
+#include <array>
+#include <optional>
+
 #include "codegen_cuda/expr_text.h"
 #include "codegen_cuda/launch.h"
 
 namespace tcc {
 
 // Writes the statements of one kernel.
+//
+// A loop over threads is no loop here: every thread of the block comes by. Where it has fewer
+// iterations than the block has threads along its axis, the others are kept out by an if, round as
+// much as can be: not round a barrier, nor a loop of the same axis, which counts alone for what is
+// inside it.
 class StmtText {
  public:
-  explicit StmtText(KernelText& kernel) : kernel_(kernel), exprs_(kernel) {}
+  // `threads`: of a block, along each axis.
+  StmtText(KernelText& kernel, const std::array<int64_t, 3>& threads)
+      : kernel_(kernel), exprs_(kernel), threads_(threads) {}
 
   void Emit(const Stmt& stmt);
 
  private:
+  // Under no guard, or below whose statements it is to be written.
+  void EmitUnguarded(const Stmt& stmt);
+  void EmitSeq(const Seq& seq);
+  void EmitThreads(const For& loop);
+  bool HasGuard() const;
+  bool FitsUnderGuard(const Stmt& stmt) const;
+  std::string GuardText() const;
   void EmitStore(const Store& store);
   void EmitUnmasked(const Store& store);
   void StoreScalar(const Var& buffer, const Expr& index, const Expr& value);
@@ -24,8 +41,16 @@ class StmtText {
   void EmitAllocate(const Allocate& allocate);
   void EmitCopy(const AsyncCopy& copy);
 
+  // Of an axis: only threads whose `index` is below `extent` are meant, and no if says so yet.
+  struct ThreadGuard {
+    std::string index;
+    int64_t extent;
+  };
+
   KernelText& kernel_;
   ExprText exprs_;
+  std::array<int64_t, 3> threads_;
+  std::array<std::optional<ThreadGuard>, 3> guards_;
 };
 
 }  // namespace tcc

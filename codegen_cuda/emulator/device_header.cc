@@ -7,7 +7,11 @@ namespace {
 
 // Arrays are objects that know their name, place and extent, so that each access is checked before
 // it happens. A name is part of the type; the line comes with the index that is converted.
+//
+// Accesses of memory that threads share are calls: inlined, they made the host compiler take
+// several times as long over unrolled loops, which is most of what running a kernel costs.
 constexpr char kArrays[] = R"text(
+#define TCC_CALL __attribute__((noinline))
 extern "C" __attribute__((visibility("default"))) TccHost* tcc_host = nullptr;
 
 template <int kLength>
@@ -37,14 +41,15 @@ struct TccExtent {
   // The address of N elements from `at`.
   template <int N>
   T* Reach(TccIndex at) const {
-    if (__builtin_expect((TccSize)at.value > (TccSize)(count - N) || count < N, 0)) {
-      tcc_host->out_of_bounds(N, count, Where(at));
-    }
+    const bool outside = (TccSize)at.value > (TccSize)(count - N) || count < N;
     T* address = data + at.value;
-    if (N > 1 && ((TccSize)address & (sizeof(T) * N - 1)) != 0) {
-      tcc_host->misaligned(address, sizeof(T) * N, Where(at));
-    }
+    const bool misaligned = N > 1 && ((TccSize)address & (sizeof(T) * N - 1)) != 0;
+    if (__builtin_expect(outside || misaligned, 0)) Refuse(outside, N, at);
     return address;
+  }
+  TCC_CALL void Refuse(bool outside, int n, TccIndex at) const {
+    if (outside) tcc_host->out_of_bounds(n, count, Where(at));
+    tcc_host->misaligned(data + at.value, sizeof(T) * n, Where(at));
   }
 };
 // An element that is read where it is converted and written where it is assigned to.
@@ -71,8 +76,10 @@ struct TccInput : TccExtent<const T, kName> {
   TccInput(const TccArgument& a)
       : TccExtent<const T, kName>{(const T*)a.pointer, a.bytes / (long long)sizeof(T)} {}
   template <int N>
-  TccVector<T, N> Read(TccIndex at) const { return tcc_fetch<T, N>(this->template Reach<N>(at)); }
-  T operator[](TccIndex at) const { return *this->template Reach<1>(at); }
+  TCC_CALL TccVector<T, N> Read(TccIndex at) const {
+    return tcc_fetch<T, N>(this->template Reach<N>(at));
+  }
+  TCC_CALL T operator[](TccIndex at) const { return *this->template Reach<1>(at); }
 };
 template <class T, TccName kName>
 struct TccOutput : TccExtent<T, kName> {
@@ -81,14 +88,16 @@ struct TccOutput : TccExtent<T, kName> {
   TccOutput(const TccArgument& a)
       : TccExtent<T, kName>{(T*)a.pointer, a.bytes / (long long)sizeof(T)} {}
   template <int N>
-  TccVector<T, N> Read(TccIndex at) const { return tcc_fetch<T, N>(this->template Reach<N>(at)); }
+  TCC_CALL TccVector<T, N> Read(TccIndex at) const {
+    return tcc_fetch<T, N>(this->template Reach<N>(at));
+  }
   T* Change(TccIndex at, char kind) const {
     T* to = this->template Reach<1>(at);
     tcc_host->global_write(to, sizeof(T), kind, this->Where(at));
     return to;
   }
   template <int N>
-  void Write(TccIndex at, TccVector<T, N> value) const {
+  TCC_CALL void Write(TccIndex at, TccVector<T, N> value) const {
     T* to = this->template Reach<N>(at);
     tcc_host->global_write(to, sizeof(value), 'w', this->Where(at));
     __builtin_memcpy(to, &value, sizeof(value));
@@ -103,7 +112,7 @@ struct TccShared : TccExtent<T, kName> {
                                                        TccWhere{kName.text, 0, line}),
                             count} {}
   template <int N>
-  TccVector<T, N> Read(TccIndex at) const {
+  TCC_CALL TccVector<T, N> Read(TccIndex at) const {
     T* from = this->template Reach<N>(at);
     tcc_host->shared_access(from, sizeof(T) * N, 'r', this->Where(at));
     return tcc_fetch<T, N>(from);
@@ -114,7 +123,7 @@ struct TccShared : TccExtent<T, kName> {
     return to;
   }
   template <int N>
-  void Write(TccIndex at, TccVector<T, N> value) const {
+  TCC_CALL void Write(TccIndex at, TccVector<T, N> value) const {
     T* to = this->template Reach<N>(at);
     tcc_host->shared_access(to, sizeof(value), 'w', this->Where(at));
     __builtin_memcpy(to, &value, sizeof(value));

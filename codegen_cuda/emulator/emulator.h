@@ -7,6 +7,7 @@
 
 #include "codegen_cuda/emulator/block_runner.h"
 #include "codegen_cuda/emulator/device_memory.h"
+#include "codegen_cuda/emulator/host_compiler.h"
 #include "codegen_cuda/emulator/host_interface.h"
 #include "ir/support/status.h"
 
@@ -28,7 +29,8 @@ class Program {
   ~Program();
 
   // Unavailable without a host compiler; InvalidArgument with its complaints if it refuses.
-  static StatusOr<std::unique_ptr<Program>> Compile(const std::string& text);
+  static StatusOr<std::unique_ptr<Program>> Compile(
+      const std::string& text, HostOptimization optimization = HostOptimization::kSome);
 
   // Null if the text has no such kernel.
   const TccKernel* Find(const std::string& kernel) const;

@@ -22,7 +22,6 @@ namespace {
 // CUDA's compilers treat casts and signed overflow in practice.
 constexpr const char* kOptions[] = {
     "-std=c++20",
-    "-O1",
     "-w",
     "-fPIC",
     "-shared",
@@ -93,8 +92,10 @@ StatusOr<std::string> FindHostCompiler() {
       "install one or set TCC_HOST_CXX");
 }
 
-Status CompileSharedObject(const std::string& compiler, const std::string& folder) {
-  std::vector<std::string> words = {compiler};
+Status CompileSharedObject(const std::string& compiler, const std::string& folder,
+                           HostOptimization optimization) {
+  std::vector<std::string> words = {compiler,
+                                    optimization == HostOptimization::kNone ? "-O0" : "-O1"};
   words.insert(words.end(), std::begin(kOptions), std::end(kOptions));
   words.insert(words.end(), {"-DTCC_EMULATOR", "-I" + folder, folder + "/kernel.cc", "-o",
                              folder + "/kernel.so", "-nodefaultlibs", "-lm", "-lc"});

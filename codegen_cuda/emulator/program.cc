@@ -7,7 +7,6 @@
 
 #include "codegen_cuda/emulator/device_header.h"
 #include "codegen_cuda/emulator/emulator.h"
-#include "codegen_cuda/emulator/host_compiler.h"
 
 namespace tcc::emulator {
 namespace {
@@ -43,13 +42,14 @@ Status WriteText(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Program>> Program::Compile(const std::string& text) {
+StatusOr<std::unique_ptr<Program>> Program::Compile(const std::string& text,
+                                                    HostOptimization optimization) {
   TCC_ASSIGN_OR_RETURN(const std::string compiler, FindHostCompiler());
   TemporaryFolder folder;
   if (folder.path().empty()) return Missing("cannot make a temporary folder for the emulator");
   TCC_RETURN_IF_ERROR(WriteText(folder.path() + "/kernel.cc", text));
   TCC_RETURN_IF_ERROR(WriteText(folder.path() + "/tcc_emulator.h", DeviceHeader()));
-  TCC_RETURN_IF_ERROR(CompileSharedObject(compiler, folder.path()));
+  TCC_RETURN_IF_ERROR(CompileSharedObject(compiler, folder.path(), optimization));
 
   std::unique_ptr<Program> program(new Program);
   program->text_ = text;

@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 #include <iostream>
 
-#include "codegen_cuda/prelude.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/simplify.h"
@@ -41,10 +40,6 @@ CudaSource SourceOf(const std::vector<Function>& functions, const std::string& t
   INFO(Message(source.status()));
   REQUIRE(source.ok());
   return *source;
-}
-
-std::string KernelsOf(const CudaSource& source) {
-  return source.text.substr(CudaPrelude().size());
 }
 
 std::optional<Cubin> MustCompile(const CudaSource& source, const std::string& target) {

@@ -6,6 +6,7 @@
 
 #include "codegen_cuda/cuda_source.h"
 #include "codegen_cuda/nvrtc.h"
+#include "tests/codegen_cuda/emulated/emulated_program.h"
 
 namespace tcc::test {
 
@@ -17,8 +18,6 @@ Target GpuTarget(const std::string& name);
 const std::vector<std::string>& GpuTargets();
 
 CudaSource SourceOf(const std::vector<Function>& functions, const std::string& target = "sm_86");
-// The text after the prelude.
-std::string KernelsOf(const CudaSource& source);
 
 // Compiles it; a failure is the test's, with the text and the log. Nothing where NVRTC is absent.
 std::optional<Cubin> MustCompile(const CudaSource& source, const std::string& target = "sm_86");

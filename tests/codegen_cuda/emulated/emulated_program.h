@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen_cuda/cuda_source.h"
+#include "codegen_cuda/emulator/emulator.h"
+#include "ir/support/tensor.h"
+
+namespace tcc {
+
+// Lowered GPU functions as CUDA text, compiled for the emulator: what a device would run.
+class EmulatedProgram {
+ public:
+  // kLowered functions whose names differ. Error: EmitCuda's, emulator::Program::Compile's.
+  static StatusOr<EmulatedProgram> Compile(std::vector<Function> functions, const Target& target);
+
+  // A text that was made from the functions, perhaps with a mistake in it.
+  static StatusOr<EmulatedProgram> Compile(std::vector<Function> functions, CudaSource source);
+
+  // Runs function `which` on the tensors, one a parameter, in place: those that it writes hold
+  // poison before. `shapes` are the values of its Shape variables. Error: what the emulator finds,
+  // with the line of the text.
+  Status Run(size_t which, std::vector<Tensor>& arguments, std::span<const int64_t> shapes) const;
+
+  const CudaSource& source() const { return source_; }
+
+ private:
+  EmulatedProgram() = default;
+
+  std::vector<Function> functions_;
+  CudaSource source_;
+  std::unique_ptr<emulator::Program> program_;
+};
+
+// A lowered function without Shape variables on the target's text, in place; what computes
+// constants is interpreted first, as the compiler does.
+Status RunEmulated(const Function& lowered, const Target& target, std::vector<Tensor>& arguments);
+
+// Of the text: the kernels, after the prelude.
+std::string KernelsOf(const CudaSource& source);
+
+}  // namespace tcc
