@@ -39,8 +39,9 @@ FuzzResult RunPoints(const std::string& subcommand, const FuzzOptions& options,
                      const std::function<Status(uint64_t seed, Histogram& histogram)>& point);
 
 // The subcommands, each described in the table of main.cc.
-FuzzResult FuzzFormulas(const FuzzOptions& options);
+FuzzResult FuzzCuda(const FuzzOptions& options);
 FuzzResult FuzzExpr(const FuzzOptions& options);
+FuzzResult FuzzFormulas(const FuzzOptions& options);
 FuzzResult FuzzGpuSchedule(const FuzzOptions& options);
 FuzzResult FuzzInput(const FuzzOptions& options);
 FuzzResult FuzzLegality(const FuzzOptions& options);

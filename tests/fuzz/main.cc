@@ -17,6 +17,7 @@ struct Subcommand {
 };
 
 constexpr Subcommand kSubcommands[] = {
+    {"cuda", FuzzCuda, "CUDA text of random functions and schedules, run by the emulator"},
     {"expr", FuzzExpr, "simplifier, bounds, prover and affine forms against plain evaluation"},
     {"formulas", FuzzFormulas,
      "what sketches take of a machine, by formula and counted in the lowered function"},

@@ -20,4 +20,7 @@ struct Mistake {
 
 std::span<const Mistake> Mistakes();
 
+// Of a mistake and one program.
+enum class Verdict : uint8_t { kNotPlanted, kMissed, kFound };
+
 }  // namespace tcc

@@ -37,11 +37,12 @@ int OnnxTypeOf(DTypeCode type) {
       return kOnnxFloat16;
     case DTypeCode::kFloat64:
       return kOnnxDouble;
+    case DTypeCode::kBFloat16:
+      return kOnnxBFloat16;
     case DTypeCode::kInt16:
     case DTypeCode::kUInt16:
     case DTypeCode::kUInt32:
     case DTypeCode::kUInt64:
-    case DTypeCode::kBFloat16:
     case DTypeCode::kFloat8E4M3:
     case DTypeCode::kFloat8E5M2:
     case DTypeCode::kInt4:

@@ -30,6 +30,7 @@ class ModelBuilder {
 
   Random& random;
   const int opset;
+  DTypeCode real = DTypeCode::kFloat32;  // of operators that are drawn in one float type
 
   // Elements are multiples of 1/8 in [-bound, bound], integers from -bound to bound.
   ModelValue AddInput(DTypeCode type, const std::vector<int64_t>& shape, double bound);

@@ -32,16 +32,16 @@ std::vector<int64_t> Extents(Random& random, size_t rank, int64_t most) {
 
 // Weights are constants of the model as often as they are inputs.
 ModelValue Operand(ModelBuilder& model, const std::vector<int64_t>& shape) {
-  return model.random.OneIn(2) ? model.AddConstant(DTypeCode::kFloat32, shape, 1)
-                               : model.AddInput(DTypeCode::kFloat32, shape, 1);
+  return model.random.OneIn(2) ? model.AddConstant(model.real, shape, 1)
+                               : model.AddInput(model.real, shape, 1);
 }
 
 ModelValue Input(ModelBuilder& model, const std::vector<int64_t>& shape) {
-  return model.AddInput(DTypeCode::kFloat32, shape, 3);
+  return model.AddInput(model.real, shape, 3);
 }
 
-ModelValue Result(const std::vector<int64_t>& shape) {
-  return {.name = "", .shape = shape};
+ModelValue Result(ModelBuilder& model, const std::vector<int64_t>& shape) {
+  return {.name = "", .type = model.real, .shape = shape};
 }
 
 // Rows, columns and depth of a product, sometimes such that whole outer products of 8 by 16 fit.
@@ -60,7 +60,7 @@ void AddMatMul(ModelBuilder& model) {
     for (std::vector<int64_t>* shape : {&a, &b, &c}) shape->insert(shape->begin(), batch);
   }
   ModelValue left = Input(model, a);
-  model.Add("MatMul", {left.name, Operand(model, b).name}, Result(c));
+  model.Add("MatMul", {left.name, Operand(model, b).name}, Result(model, c));
 }
 
 void AddGemm(ModelBuilder& model) {
@@ -70,7 +70,7 @@ void AddGemm(ModelBuilder& model) {
   ModelValue b = Operand(model, turn_b ? std::vector{e[1], e[2]} : std::vector{e[2], e[1]});
   std::vector<std::string> inputs = {a.name, b.name};
   if (model.random.OneIn(2)) inputs.push_back(Operand(model, {e[1]}).name);
-  model.Add("Gemm", inputs, Result({e[0], e[1]}),
+  model.Add("Gemm", inputs, Result(model, {e[0], e[1]}),
             {IntAttr("transA", turn_a ? 1 : 0), IntAttr("transB", turn_b ? 1 : 0)});
 }
 
@@ -170,7 +170,7 @@ void AddConv(ModelBuilder& model, size_t dims, int64_t stride, int64_t dilation,
   ModelValue x = Input(model, image);
   std::vector<std::string> operands = {x.name, Operand(model, weight).name};
   if (random.OneIn(3)) operands.push_back(Operand(model, {weight[0]}).name);
-  model.Add("Conv", operands, Result(OutputShape(image, weight[0], windows)), attributes);
+  model.Add("Conv", operands, Result(model, OutputShape(image, weight[0], windows)), attributes);
 }
 
 template <size_t dims>
@@ -210,7 +210,8 @@ void AddConvTranspose(ModelBuilder& model) {
   ModelValue x = Input(model, image);
   std::vector<Wire> attributes = windows.Attributes();
   attributes.push_back(IntsAttr("dilations", windows.dilations));
-  model.Add("ConvTranspose", {x.name, Operand(model, weight).name}, Result(shape), attributes);
+  model.Add("ConvTranspose", {x.name, Operand(model, weight).name}, Result(model, shape),
+            attributes);
 }
 
 void AddPool(ModelBuilder& model, const std::string& op) {
@@ -223,7 +224,8 @@ void AddPool(ModelBuilder& model, const std::string& op) {
   std::vector<int64_t> image = ImageOf(e[0], extents, random);
   std::vector<Wire> attributes = windows.Attributes();
   if (op == "AveragePool") attributes.push_back(IntAttr("count_include_pad", random.OneIn(2)));
-  model.Add(op, {Input(model, image).name}, Result(OutputShape(image, e[0], windows)), attributes);
+  model.Add(op, {Input(model, image).name}, Result(model, OutputShape(image, e[0], windows)),
+            attributes);
 }
 
 void AddMaxPool(ModelBuilder& model) {
@@ -242,7 +244,7 @@ void AddSoftmax(ModelBuilder& model) {
   int64_t written;
   model.AnyAxis(std::ssize(shape), &written);
   model.Add(model.random.OneIn(3) ? "LogSoftmax" : "Softmax", {Input(model, shape).name},
-            Result(shape), {IntAttr("axis", written)});
+            Result(model, shape), {IntAttr("axis", written)});
 }
 
 void AddLayerNorm(ModelBuilder& model) {
@@ -252,7 +254,7 @@ void AddLayerNorm(ModelBuilder& model) {
   std::vector<int64_t> inner(shape.begin() + axis, shape.end());
   ModelValue x = Input(model, shape);
   model.Add("LayerNormalization", {x.name, Operand(model, inner).name, Operand(model, inner).name},
-            Result(shape), {IntAttr("axis", written), FloatAttr("epsilon", kEpsilon)});
+            Result(model, shape), {IntAttr("axis", written), FloatAttr("epsilon", kEpsilon)});
 }
 
 void AddInstanceNorm(ModelBuilder& model) {
@@ -260,8 +262,8 @@ void AddInstanceNorm(ModelBuilder& model) {
   ModelValue x = Input(model, shape);
   std::vector<int64_t> channels = {shape[1]};
   model.Add("InstanceNormalization",
-            {x.name, Operand(model, channels).name, Operand(model, channels).name}, Result(shape),
-            {FloatAttr("epsilon", kEpsilon)});
+            {x.name, Operand(model, channels).name, Operand(model, channels).name},
+            Result(model, shape), {FloatAttr("epsilon", kEpsilon)});
 }
 
 // Axes in order, at least one.
@@ -286,14 +288,14 @@ void AddReduction(ModelBuilder& model) {
   std::vector<std::string> inputs = {Input(model, shape).name};
   std::vector<Wire> attributes = {IntAttr("keepdims", 0)};
   inputs.push_back(model.AddInts(axes));
-  model.Add(op, inputs, Result(kept), attributes);
+  model.Add(op, inputs, Result(model, kept), attributes);
 }
 
 void AddArgMax(ModelBuilder& model) {
   std::vector<int64_t> shape = AnyShape(model.random, 1);
   int64_t written;
   int64_t axis = model.AnyAxis(std::ssize(shape), &written);
-  ModelValue result = Result(shape);
+  ModelValue result = Result(model, shape);
   result.type = DTypeCode::kInt64;
   result.shape[axis] = 1;
   model.Add(model.random.OneIn(2) ? "ArgMax" : "ArgMin", {Input(model, shape).name}, result,
@@ -306,7 +308,8 @@ void AddTranspose(ModelBuilder& model) {
   for (int64_t d = 0; d < std::ssize(shape); ++d) order.push_back(d);
   for (size_t d = order.size(); d > 1; --d) std::swap(order[d - 1], order[random.Below(d)]);
   for (int64_t d : order) turned.push_back(shape[d]);
-  model.Add("Transpose", {Input(model, shape).name}, Result(turned), {IntsAttr("perm", order)});
+  model.Add("Transpose", {Input(model, shape).name}, Result(model, turned),
+            {IntsAttr("perm", order)});
 }
 
 std::string AnyIndices(ModelBuilder& model, const std::vector<int64_t>& shape, int64_t extent) {
@@ -326,7 +329,7 @@ void AddGather(ModelBuilder& model) {
   result.erase(result.begin() + axis);
   result.insert(result.begin() + axis, picked.begin(), picked.end());
   ModelValue x = Input(model, shape);
-  model.Add("Gather", {x.name, AnyIndices(model, picked, shape[axis])}, Result(result),
+  model.Add("Gather", {x.name, AnyIndices(model, picked, shape[axis])}, Result(model, result),
             {IntAttr("axis", written)});
 }
 
@@ -337,8 +340,8 @@ void AddGatherElements(ModelBuilder& model) {
   std::vector<int64_t> result = shape;
   result[axis] = Extents(model.random, 1, 31)[0];
   ModelValue x = Input(model, shape);
-  model.Add("GatherElements", {x.name, AnyIndices(model, result, shape[axis])}, Result(result),
-            {IntAttr("axis", written)});
+  model.Add("GatherElements", {x.name, AnyIndices(model, result, shape[axis])},
+            Result(model, result), {IntAttr("axis", written)});
 }
 
 constexpr OperatorRow kRows[] = {
@@ -360,8 +363,9 @@ std::span<const OperatorRow> OperatorRows() {
   return kRows;
 }
 
-RandomModel MakeOperatorModel(const OperatorRow& row, Random& random) {
+RandomModel MakeOperatorModel(const OperatorRow& row, Random& random, DTypeCode real) {
   ModelBuilder model(random, kOpset);
+  model.real = real;
   row.add(model);
   std::string bytes = model.Finish();
   return {std::move(bytes), model.inputs(), model.ops(), 1e-3};

@@ -15,6 +15,8 @@ struct OperatorRow {
 
 std::span<const OperatorRow> OperatorRows();
 
-RandomModel MakeOperatorModel(const OperatorRow& row, Random& random);
+// Its floats are `real`.
+RandomModel MakeOperatorModel(const OperatorRow& row, Random& random,
+                              DTypeCode real = DTypeCode::kFloat32);
 
 }  // namespace tcc

@@ -50,12 +50,12 @@ struct Subject {
   size_t task = 0;
 };
 
-StatusOr<Subject> AnySubject(size_t op, Random& random) {
+StatusOr<Subject> AnySubject(size_t op, DTypeCode real, Random& random) {
   size_t models = OperatorRows().size();
   std::string name = OperatorNames()[op];
   if (op >= models) return Subject{name, TextFunction(name, random), {}, 0};
   Subject subject{.op = name, .fn = {}, .tasks = {}};
-  TCC_ASSIGN_OR_RETURN(subject.tasks, MakeOperatorTasks(OperatorRows()[op], random));
+  TCC_ASSIGN_OR_RETURN(subject.tasks, MakeOperatorTasks(OperatorRows()[op], random, real));
   subject.task = subject.tasks.largest;
   if (random.OneIn(6)) subject.task = random.Below(subject.tasks.tasks.size());
   if (subject.task != subject.tasks.largest) subject.op.clear();
@@ -68,7 +68,7 @@ ScheduledFunction ScheduleFor(const Subject& subject, const OperatorPoint& point
   ScheduledFunction scheduled{.name = OperatorNames()[point.op], .fn = subject.fn, .trace = {}};
   bool gpu = point.source == ScheduleSource::kGpuSketch;
   if (gpu || point.source == ScheduleSource::kCpuSketch) {
-    Target target = FindTarget(gpu ? "sm_86" : "native").value();
+    Target target = FindTarget(gpu ? point.gpu : "native").value();
     std::vector<Sketch> sketches = GenerateSketches(subject.fn, target);
     const Sketch& sketch = sketches[random.Below(sketches.size())];
     scheduled.name += fmt::format(", sketch '{}' for {}", sketch.name, target.name);
@@ -135,15 +135,18 @@ StatusOr<bool> CheckSubject(const OperatorPoint& point, const Subject& subject,
     ++histogram["another draw: threads' own memory lives round their loops"];
     return false;
   }
-  bool compile = program.ok() && !HasThreads(program->fn) && !random.OneIn(3);
+  bool compile =
+      !point.run_scheduled && program.ok() && !HasThreads(program->fn) && !random.OneIn(3);
   PointCheckOptions options;
   if (compile) options.run_lowered = RunCompiled;
+  if (point.run_scheduled) options.run_scheduled = point.run_scheduled;
   bool is_model = !subject.tasks.tasks.empty();
   if (is_model) options.arguments = subject.tasks.tasks[subject.task].arguments;
   TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
-                       CheckAtRandomPoint(scheduled, options, {}, random, histogram));
+                       CheckAtRandomPoint(scheduled, options, point.limits, random, histogram));
   if (!decisions) return false;
-  ++histogram[compile ? "compiled as well as interpreted" : "interpreted alone"];
+  bool other_way = options.run_lowered || options.run_scheduled;
+  ++histogram[other_way ? "compiled as well as interpreted" : "interpreted alone"];
   if (!subject.op.empty()) CountSteps(subject.op, scheduled.trace, histogram);
   if (point.emit.empty() || !is_model) return true;
   TCC_RETURN_IF_ERROR(Emit(point.emit, subject, scheduled.trace, *decisions, compile));
@@ -164,7 +167,7 @@ Status CheckOperatorPoint(const OperatorPoint& point, uint64_t seed, Histogram& 
   constexpr int kTriesForWanted = 10;
   Random random(seed);
   for (int tries = 0; tries < kMaxSubjects; ++tries) {
-    TCC_ASSIGN_OR_RETURN(Subject subject, AnySubject(point.op, random));
+    TCC_ASSIGN_OR_RETURN(Subject subject, AnySubject(point.op, point.real, random));
     ScheduledFunction scheduled = ScheduleFor(subject, point, random);
     if (tries < kTriesForWanted && !HoldsWanted(point, scheduled.trace)) continue;
     TCC_ASSIGN_OR_RETURN(bool checked, CheckSubject(point, subject, scheduled, random, histogram));

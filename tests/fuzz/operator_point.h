@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "ir/dtype.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/schedule_point.h"
 
 namespace tcc {
 
@@ -20,7 +22,13 @@ struct OperatorPoint {
   size_t op = 0;
   ScheduleSource source = ScheduleSource::kSteps;
   size_t wanted = 0;
-  std::string emit;  // "": nothing is written
+  std::string emit = {};  // "": nothing is written
+  std::string gpu = "sm_86";
+  DTypeCode real = DTypeCode::kFloat32;  // of the model's floats
+  PointLimits limits = {};
+  // How the scheduled program is run besides the interpreter; empty: by machine code of this CPU,
+  // now and then, if it has no threads.
+  RunFunction run_scheduled = nullptr;
 };
 Status CheckOperatorPoint(const OperatorPoint& point, uint64_t seed, Histogram& histogram);
 

@@ -7,9 +7,9 @@
 
 namespace tcc {
 
-StatusOr<OperatorTasks> MakeOperatorTasks(const OperatorRow& row, Random& random) {
+StatusOr<OperatorTasks> MakeOperatorTasks(const OperatorRow& row, Random& random, DTypeCode real) {
   for (;;) {
-    OperatorTasks made{.model = MakeOperatorModel(row, random), .graph = {}, .tasks = {}};
+    OperatorTasks made{.model = MakeOperatorModel(row, random, real), .graph = {}, .tasks = {}};
     TCC_ASSIGN_OR_RETURN(made.graph, ImportOnnxBytes(onnx_bytes::AsSpan(made.model.bytes)));
     TCC_RETURN_IF_ERROR(RunGraphPasses(made.graph));
     int64_t most = 0;

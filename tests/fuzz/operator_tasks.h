@@ -24,6 +24,7 @@ struct OperatorTasks {
 };
 
 // Never empty: what needs no kernel (a transposition that moves nothing) is drawn again.
-StatusOr<OperatorTasks> MakeOperatorTasks(const OperatorRow& row, Random& random);
+StatusOr<OperatorTasks> MakeOperatorTasks(const OperatorRow& row, Random& random,
+                                          DTypeCode real = DTypeCode::kFloat32);
 
 }  // namespace tcc

@@ -6,6 +6,7 @@
 #include "ir/visitor.h"
 #include "lower/passes/passes.h"
 #include "lower/whole_launches.h"
+#include "tests/fuzz/cuda_mistakes.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/mistakes.h"
 #include "tests/fuzz/watchdog.h"
@@ -46,8 +47,6 @@ SpikeProgram ProgramWith(std::string_view step, Random& random) {
     if (Contains(program.trace, KindOf(step))) return program;
   }
 }
-
-enum class Verdict : uint8_t { kNotPlanted, kMissed, kFound };
 
 Verdict PlantIn(const Mistake& mistake, const SpikeProgram& spike, Random& random) {
   StatusOr<SymbolicProgram> program = Instantiate(spike.fn, spike.trace);
@@ -156,6 +155,11 @@ FuzzResult FuzzPlanted(const FuzzOptions& options) {
       return PlantIn(mistake, ProgramWith(mistake.step, random), random);
     };
     Count(mistake.name, options, plant, result);
+  }
+  for (const CudaMistake& mistake : CudaMistakes()) {
+    Count(
+        mistake.name, options, [&](Random& random) { return PlantInText(mistake, random); },
+        result);
   }
   auto drop = [](Random& random) { return DropProvableGuards(ProgramWith("", random), random); };
   Count("Apply dropping guards that it can prove", options, drop, result);

@@ -40,8 +40,9 @@ Status CheckPointOf(uint64_t seed, const std::string& emit, Histogram& histogram
   if (place == 7) return CheckSpikePoint(seed, histogram);
   if (place == 6) {
     TCC_ASSIGN_OR_RETURN(Target target, FindTarget("native"));
-    return CheckSketchPoint(round, target, round % 4 < 2 ? RunLowered(RunCompiled) : nullptr,
-                            histogram);
+    PointCheckOptions options;
+    if (round % 4 < 2) options.run_lowered = RunCompiled;
+    return CheckSketchPoint(round, target, options, {}, histogram);
   }
   size_t ops = OperatorNames().size();
   uint64_t pair = place < kOfSteps ? round * kOfSteps + place : round;

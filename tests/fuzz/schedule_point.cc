@@ -103,7 +103,30 @@ std::string Describe(const ScheduledFunction& scheduled, const Decisions& decisi
   return fmt::format("sizes:{}\ntrace:\n{}", sizes, Print(scheduled.trace));
 }
 
+// "loop of blocks is inside a loop" of "loop 'k' of blocks is inside a loop".
+std::string WithoutNames(const std::string& message) {
+  std::string text;
+  bool quoted = false;
+  for (char c : message) {
+    quoted = quoted != (c == '\'');
+    if (!quoted && c != '\'') text += c;
+  }
+  return text;
+}
+
 }  // namespace
+
+std::optional<Decisions> DrawPoint(const ScheduledFunction& scheduled, const PointLimits& limits,
+                                   Random& random) {
+  StatusOr<SymbolicProgram> program = Instantiate(scheduled.fn, scheduled.trace);
+  if (!program.ok()) return std::nullopt;
+  Size size(*program, limits);
+  for (int draw = 0; draw < limits.draws; ++draw) {
+    Decisions decisions = SmallDecisions(scheduled.trace, size, random);
+    if (size.IsSmall(decisions) && Satisfies(*program, decisions)) return decisions;
+  }
+  return std::nullopt;
+}
 
 StatusOr<std::optional<Decisions>> CheckAtRandomPoint(const ScheduledFunction& scheduled,
                                                       PointCheckOptions options,
@@ -132,6 +155,9 @@ StatusOr<std::optional<Decisions>> CheckAtRandomPoint(const ScheduledFunction& s
     switch (report.outcome) {
       case PointOutcome::kTooLarge:
         ++histogram["redrawn: too many instances or statements"];
+        break;
+      case PointOutcome::kRefused:
+        ++histogram["redrawn: no code: " + WithoutNames(report.message)];
         break;
       case PointOutcome::kUndefined:
         ++histogram["redrawn: an index of the random arguments leaves its tensor"];

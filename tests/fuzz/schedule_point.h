@@ -25,6 +25,10 @@ struct PointLimits {
   int draws = 20;
 };
 
+// A random legal point that is small enough; nullopt where none of the draws was.
+std::optional<Decisions> DrawPoint(const ScheduledFunction& scheduled, const PointLimits& limits,
+                                   Random& random);
+
 // Holds the function at a point, small enough for the interpreter, against what it must equal, and
 // gives the point; nullopt where no draw was legal and small enough. Histogram: what was drawn
 // again, and how the tiles of splits divide their loops.

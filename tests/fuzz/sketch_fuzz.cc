@@ -31,33 +31,27 @@ const std::vector<SketchOfTask>& ZooSketches(const Target& target) {
   return found->second;
 }
 
-struct CheckOptions {
-  RunLowered run_lowered;
-  PointLimits limits = {};
-};
-
 // False where no draw was legal and small enough.
 StatusOr<bool> CheckSketch(const TaskFunction& task, const Sketch& sketch,
-                           const CheckOptions& check, Random& random, Histogram& histogram) {
+                           const PointCheckOptions& options, const PointLimits& limits,
+                           Random& random, Histogram& histogram) {
   ScheduledFunction scheduled{task.nodes + ", sketch " + sketch.name, task.fn, sketch.trace};
   if (random.OneIn(8)) scheduled.start = sketch.start;
-  PointCheckOptions options;
-  options.run_lowered = check.run_lowered;
   TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
-                       CheckAtRandomPoint(scheduled, options, check.limits, random, histogram));
+                       CheckAtRandomPoint(scheduled, options, limits, random, histogram));
   return decisions.has_value();
 }
 
 }  // namespace
 
-Status CheckSketchPoint(uint64_t seed, const Target& target, const RunLowered& run_lowered,
-                        Histogram& histogram) {
+Status CheckSketchPoint(uint64_t seed, const Target& target, const PointCheckOptions& options,
+                        const PointLimits& limits, Histogram& histogram) {
   Random random(seed);
   if (seed % 2 == 0) {
     const std::vector<SketchOfTask>& sketches = ZooSketches(target);
     const SketchOfTask& row = sketches[seed / 2 % sketches.size()];
     ++histogram["built-in networks: " + row.sketch.name];
-    return CheckSketch(*row.task, row.sketch, {run_lowered}, random, histogram).status();
+    return CheckSketch(*row.task, row.sketch, options, limits, random, histogram).status();
   }
   for (;;) {
     TCC_ASSIGN_OR_RETURN(std::vector<TaskFunction> tasks, RandomTaskFunctions(random));
@@ -66,7 +60,8 @@ Status CheckSketchPoint(uint64_t seed, const Target& target, const RunLowered& r
     std::vector<Sketch> sketches = GenerateSketches(task.fn, target);
     const Sketch& sketch = sketches[random.Below(sketches.size())];
     ++histogram["random models: " + sketch.name];
-    TCC_ASSIGN_OR_RETURN(bool checked, CheckSketch(task, sketch, {run_lowered}, random, histogram));
+    TCC_ASSIGN_OR_RETURN(bool checked,
+                         CheckSketch(task, sketch, options, limits, random, histogram));
     if (checked) return OkStatus();
   }
 }
@@ -89,8 +84,7 @@ FuzzResult FuzzEverySketch(FuzzOptions options, const Target& target) {
     seen.insert(s);
     Random random(seed);
     for (; most[s] <= kMostInstances; most[s] *= 10) {
-      StatusOr<bool> checked =
-          CheckSketch(*row.task, row.sketch, {nullptr, {most[s]}}, random, histogram);
+      StatusOr<bool> checked = CheckSketch(*row.task, row.sketch, {}, {most[s]}, random, histogram);
       if (!checked.ok()) return checked.status();
       if (*checked) {
         ++histogram["points of sketch: " + row.sketch.name];
@@ -110,7 +104,7 @@ FuzzResult FuzzGpuSchedule(const FuzzOptions& options) {
   Target target{.name = "sm_86", .kind = TargetKind::kCuda, .sm = 86};
   if (options.points_per_sketch > 0) return FuzzEverySketch(options, target);
   FuzzResult result = RunPoints("gpu-schedule", options, [&](uint64_t seed, Histogram& histogram) {
-    return CheckSketchPoint(seed, target, nullptr, histogram);
+    return CheckSketchPoint(seed, target, {}, {}, histogram);
   });
   result.histogram["sketches of the built-in networks"] =
       static_cast<int64_t>(ZooSketches(target).size());

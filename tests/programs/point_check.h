@@ -11,6 +11,7 @@ namespace tcc {
 enum class PointOutcome : uint8_t {
   kRight,
   kTooLarge,   // more instances would be issued than a test can wait for
+  kRefused,    // the other way to run it has no code for such a program (Unimplemented)
   kUndefined,  // the function itself fails on the random arguments: an index leaves its tensor
   kWrong,
 };
@@ -21,6 +22,8 @@ struct PointReport {
   bool alpha_equal = true;
 };
 
+using RunFunction = std::function<Status(const Function& fn, std::vector<Tensor>& arguments)>;
+
 struct PointCheckOptions {
   int64_t max_instances = 300'000;
   // A planted mistake, which must be found: alters the substituted program; or what comes out of
@@ -29,9 +32,10 @@ struct PointCheckOptions {
   std::string_view plant_after = "";
   // Off, only the results are compared: to see what they alone find.
   bool compare_with_replay = true;
-  // Runs a lowered program some other way than the interpreter (a JIT), arguments in place.
-  std::function<Status(const Function& lowered, std::vector<Tensor>& arguments)> run_lowered =
-      nullptr;
+  // Runs the scheduled, or the lowered program some other way than the interpreter (as machine
+  // code), arguments in place.
+  RunFunction run_scheduled = nullptr;
+  RunFunction run_lowered = nullptr;
   // What to run it on; empty: random tensors.
   std::vector<Tensor> arguments = {};
 };

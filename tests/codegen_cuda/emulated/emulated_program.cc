@@ -6,6 +6,7 @@
 #include "ir/evaluate.h"
 #include "ir/interpreter.h"
 #include "ir/support/check.h"
+#include "lower/pipeline.h"
 #include "lower/split_prepare.h"
 
 namespace tcc {
@@ -108,6 +109,14 @@ std::vector<Tensor> ArgumentsOf(const Function& fn, const TensorOf& tensors) {
   return arguments;
 }
 
+Status Lower(Function& fn) {
+  if (fn.level == Level::kLowered) return OkStatus();
+  PipelineOptions options;
+  options.verify = true;
+  TCC_ASSIGN_OR_RETURN(fn, RunPipeline(fn, options));
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<EmulatedProgram> EmulatedProgram::Compile(std::vector<Function> functions,
@@ -144,13 +153,15 @@ Status EmulatedProgram::Run(size_t which, std::vector<Tensor>& arguments,
   return memory.device.CheckRedZones();
 }
 
-Status RunEmulated(const Function& lowered, const Target& target, std::vector<Tensor>& arguments) {
-  TCC_ASSIGN_OR_RETURN(PreparedFunction parts, SplitPrepare(lowered));
+Status RunEmulated(const Function& fn, const Target& target, std::vector<Tensor>& arguments) {
+  TCC_ASSIGN_OR_RETURN(PreparedFunction parts, SplitPrepare(fn));
+  for (Function& prepare : parts.prepare) TCC_RETURN_IF_ERROR(Lower(prepare));
+  TCC_RETURN_IF_ERROR(Lower(parts.main));
   TensorOf tensors;
   for (size_t i = 0; i < arguments.size(); ++i) {
     Tensor flat = MakeTensor(arguments[i].dtype, arguments[i].shape, arguments[i].bytes);
     flat.shape = {ElementCount(flat.shape).value()};
-    tensors.emplace(lowered.params[i].var, std::move(flat));
+    tensors.emplace(fn.params[i].var, std::move(flat));
   }
   for (const Function& prepare : parts.prepare) {
     std::vector<Tensor> operands = ArgumentsOf(prepare, tensors);
@@ -162,7 +173,7 @@ Status RunEmulated(const Function& lowered, const Target& target, std::vector<Te
   TCC_RETURN_IF_ERROR(Annotate(program.Run(0, operands, {}), "emulated"));
   for (size_t i = 0; i < arguments.size(); ++i) {
     for (size_t p = 0; p < operands.size(); ++p) {
-      if (!(parts.main.params[p].var == lowered.params[i].var)) continue;
+      if (!(parts.main.params[p].var == fn.params[i].var)) continue;
       std::vector<int64_t> shape = arguments[i].shape;
       arguments[i] = operands[p];
       arguments[i].shape = std::move(shape);

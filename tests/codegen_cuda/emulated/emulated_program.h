@@ -35,9 +35,9 @@ class EmulatedProgram {
   std::unique_ptr<emulator::Program> program_;
 };
 
-// A lowered function without Shape variables on the target's text, in place; what computes
+// A function of any level, without Shape variables, on the target's text, in place; what computes
 // constants is interpreted first, as the compiler does.
-Status RunEmulated(const Function& lowered, const Target& target, std::vector<Tensor>& arguments);
+Status RunEmulated(const Function& fn, const Target& target, std::vector<Tensor>& arguments);
 
 // Of the text: the kernels, after the prelude.
 std::string KernelsOf(const CudaSource& source);

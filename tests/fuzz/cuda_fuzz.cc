@@ -1,0 +1,121 @@
+#include "schedule/sketch.h"
+#include "tests/codegen_cuda/emulated/emulated_program.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/operator_point.h"
+#include "tests/fuzz/run_compiled.h"
+#include "tests/fuzz/sketch_point.h"
+#include "tests/fuzz/step_table.h"
+#include "tests/fuzz/typed_function.h"
+#include "tests/fuzz/watchdog.h"
+#include "tests/programs/random_step.h"
+#include "tests/programs/random_trace.h"
+#include "tests/programs/spike_programs.h"
+
+namespace tcc {
+namespace {
+
+// Most of a point's time is the host compiler's, which asks for few statements.
+constexpr PointLimits kLimits = {.instances = 100'000, .statements = 400};
+
+// What a sketch makes has code.
+RunFunction OnEmulator(const Target& target) {
+  return [target](const Function& fn, std::vector<Tensor>& arguments) -> Status {
+    return RunEmulated(fn, target, arguments);
+  };
+}
+RunFunction SketchOnEmulator(const Target& target) {
+  return [target](const Function& fn, std::vector<Tensor>& arguments) -> Status {
+    Status status = RunEmulated(fn, target, arguments);
+    return status.code() == absl::StatusCode::kUnimplemented ? absl::InternalError(Message(status))
+                                                             : status;
+  };
+}
+
+const Target& AnyGpu(Random& random) {
+  std::vector<const Target*> targets;
+  for (const Target& target : AllTargets()) {
+    if (target.kind == TargetKind::kCuda) targets.push_back(&target);
+  }
+  return *targets[random.Below(targets.size())];
+}
+
+// A sketch, or random steps with threads, of a random function over all dtypes.
+Status CheckTypedPoint(Random& random, Histogram& histogram) {
+  for (;;) {
+    const Target& target = AnyGpu(random);
+    TypedFunction typed = RandomTypedFunction(random);
+    ScheduledFunction scheduled{.name = "typed", .fn = typed.fn, .trace = {}};
+    std::vector<Sketch> sketches = GenerateSketches(typed.fn, target);
+    const Sketch& sketch = sketches[random.Below(sketches.size())];
+    scheduled.trace = sketch.trace;
+    scheduled.name += ", sketch " + sketch.name;
+    if (random.OneIn(4)) scheduled.start = sketch.start;
+    PointCheckOptions options;
+    options.arguments = typed.arguments;
+    options.run_scheduled = SketchOnEmulator(target);
+    TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
+                         CheckAtRandomPoint(scheduled, options, kLimits, random, histogram));
+    if (!decisions) continue;
+    for (const Buffer& param : typed.fn.params) {
+      ++histogram["dtype of a parameter: " + ToString(param.dtype())];
+    }
+    return OkStatus();
+  }
+}
+
+// A hand-written schedule with threads.
+Status CheckSpikePoint(Random& random, Histogram& histogram) {
+  for (;;) {
+    const Target& target = AnyGpu(random);
+    SpikeProgram spike = BuildSpike(random.Below(SpikeCount()), random);
+    StatusOr<SymbolicProgram> program = Instantiate(spike.fn, spike.trace);
+    if (!program.ok() || !HasThreads(program->fn)) continue;
+    PointCheckOptions options;
+    options.run_scheduled = OnEmulator(target);
+    TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
+                         CheckAtRandomPoint({spike.name, spike.fn, spike.trace}, options, kLimits,
+                                            random, histogram));
+    if (decisions) return OkStatus();
+  }
+}
+
+// Of ten points four are of sketches of operators in any float type, two of operators under random
+// steps with threads, one of a sketch of a network's task or of a random model's, two of functions
+// over all dtypes, and one of a hand-written schedule.
+Status CheckPointOf(uint64_t seed, Histogram& histogram) {
+  constexpr DTypeCode kReals[] = {DTypeCode::kFloat32, DTypeCode::kFloat16, DTypeCode::kBFloat16,
+                                  DTypeCode::kFloat64};
+  Random random(seed);
+  uint64_t round = seed / 10, place = seed % 10;
+  const Target& target = AnyGpu(random);
+  ++histogram["target " + target.name];
+  if (place == 9) return CheckSpikePoint(random, histogram);
+  if (place >= 7) return CheckTypedPoint(random, histogram);
+  if (place == 6) {
+    PointCheckOptions options;
+    options.run_scheduled = SketchOnEmulator(target);
+    return CheckSketchPoint(round, target, options, kLimits, histogram);
+  }
+  bool sketch = place < 4;
+  size_t ops = OperatorNames().size();
+  uint64_t pair = sketch ? round * 4 + place : round * 2 + place - 4;
+  OperatorPoint point{
+      .op = pair % ops,
+      .source = sketch ? ScheduleSource::kGpuSketch : ScheduleSource::kThreadedSteps,
+      .wanted = pair / ops % StepNames().size(),
+      .gpu = target.name,
+      .real = kReals[random.OneIn(2) ? 0 : random.Below(std::size(kReals))],
+      .limits = kLimits,
+      .run_scheduled = sketch ? SketchOnEmulator(target) : OnEmulator(target)};
+  ++histogram["operators in " + ToString(DType(point.real))];
+  return CheckOperatorPoint(point, seed, histogram);
+}
+
+}  // namespace
+
+FuzzResult FuzzCuda(const FuzzOptions& options) {
+  StartWatchdog({.seconds = 300, .resident_bytes = int64_t{4} << 30});
+  return RunPoints("cuda", options, CheckPointOf);
+}
+
+}  // namespace tcc

@@ -1,0 +1,138 @@
+#include "tests/fuzz/cuda_mistakes.h"
+
+#include <functional>
+#include <regex>
+#include <vector>
+
+namespace tcc {
+namespace {
+
+using Match = std::smatch;
+
+// Writes one of the matches of `pattern` otherwise.
+std::optional<std::string> Rewrite(const std::string& text, const char* pattern, uint64_t which,
+                                   const std::function<std::string(const Match&)>& otherwise) {
+  const std::regex regex(pattern);
+  std::vector<Match> matches(std::sregex_iterator(text.begin(), text.end(), regex),
+                             std::sregex_iterator());
+  if (matches.empty()) return std::nullopt;
+  const Match& match = matches[which % matches.size()];
+  return text.substr(0, match.position()) + otherwise(match) +
+         text.substr(match.position() + match.length());
+}
+
+std::string Nothing(const Match&) {
+  return "";
+}
+
+int64_t Number(const Match& match, size_t group) {
+  return std::stoll(match[group].str());
+}
+
+using Text = const std::string&;
+
+// The last closing parenthesis or bracket is outside of what [^;] takes greedily.
+constexpr CudaMistake kMistakes[] = {
+    {"CUDA: a barrier is missing",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(tcc_barrier\(\);)", which, Nothing);
+     }},
+    {"CUDA: a wait is missing",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(tcc_async_wait<\d+>\(\);)", which, Nothing);
+     },
+     true},
+    {"CUDA: a wait leaves one group more",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(tcc_async_wait<(\d+)>)", which, [](const Match& match) {
+         return "tcc_async_wait<" + std::to_string(Number(match, 1) + 1) + ">";
+       });
+     },
+     true},
+    {"CUDA: a commit is missing",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(tcc_async_commit\(\);)", which, Nothing);
+     },
+     true},
+    {"CUDA: a copy goes one element further",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"((tcc_async_copy<\d+>\([^;]*)\);)", which,
+                      [](const Match& match) { return match[1].str() + " + 1);"; });
+     },
+     true},
+    {"CUDA: a guard is missing",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(\bif \([^{]*\) \{)", which,
+                      [](const Match&) { return std::string("if (true) {"); });
+     }},
+    {"CUDA: a guard lets one more pass",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"((\bif \([^{]* < )(\d+)\) \{)", which, [](const Match& match) {
+         return match[1].str() + std::to_string(Number(match, 2) + 1) + ") {";
+       });
+     }},
+    {"CUDA: a loop is one short",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"((\bfor \(int \w+ = 0; \w+ < )(\d+);)", which,
+                      [](const Match& match) {
+                        return match[1].str() + std::to_string(Number(match, 2) - 1) + ";";
+                      });
+     }},
+    {"CUDA: a store is one element off",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(\n( *\w+\[[^;\]]*)(\] = ))", which, [](const Match& match) {
+         return "\n" + match[1].str() + " + 1" + match[2].str();
+       });
+     }},
+    {"CUDA: a load is one element off",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(( = [^;]*\w+\[[^;\]]*)(\]))", which,
+                      [](const Match& match) { return match[1].str() + " + 1" + match[2].str(); });
+     }},
+    {"CUDA: a vector is loaded one element off",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"((tcc_load_vector<[248]+>\([^;]*)\);)", which,
+                      [](const Match& match) { return match[1].str() + " + 1);"; });
+     }},
+    {"CUDA: a vector is stored one element off",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"((tcc_store_vector\(\w+, )([^;]*, \w+\);))", which,
+                      [](const Match& match) { return match[1].str() + "1 + " + match[2].str(); });
+     }},
+    {"CUDA: two threads have one index",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(= tcc_thread_([xyz])\(\);)", which, [](const Match& match) {
+         return "= tcc_thread_" + match[1].str() + "() / 2;";
+       });
+     }},
+    {"CUDA: two blocks have one index",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(= tcc_block_([xyz])\(\);)", which, [](const Match& match) {
+         return "= tcc_block_" + match[1].str() + "() / 2;";
+       });
+     }},
+    {"CUDA: shared memory is one element short",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"((TCC_SHARED\([^;]*, )(\d+)\);)", which, [](const Match& match) {
+         return match[1].str() + std::to_string(std::max<int64_t>(Number(match, 2) - 1, 1)) + ");";
+       });
+     }},
+    {"CUDA: a thread's own memory is one element short",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"((TCC_LOCAL\([^;]*, )(\d+)\);)", which, [](const Match& match) {
+         return match[1].str() + std::to_string(std::max<int64_t>(Number(match, 2) - 1, 1)) + ");";
+       });
+     }},
+    {"CUDA: an accumulator is not set",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(\n *\w+\[[^;\]]*\] = 0\.0f?;)", which, Nothing);
+     }},
+};
+
+}  // namespace
+
+std::span<const CudaMistake> CudaMistakes() {
+  return kMistakes;
+}
+
+}  // namespace tcc

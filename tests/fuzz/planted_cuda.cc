@@ -1,0 +1,86 @@
+#include "codegen_cuda/prelude.h"
+#include "ir/simplify.h"
+#include "lower/pipeline.h"
+#include "lower/split_prepare.h"
+#include "lower/whole_launches.h"
+#include "schedule/sketch.h"
+#include "tests/codegen_cuda/emulated/emulated_program.h"
+#include "tests/fuzz/cuda_mistakes.h"
+#include "tests/fuzz/run_compiled.h"
+#include "tests/fuzz/schedule_point.h"
+#include "tests/fuzz/typed_function.h"
+#include "tests/programs/compare_programs.h"
+#include "tests/programs/random_step.h"
+#include "tests/programs/random_trace.h"
+#include "tests/programs/spike_programs.h"
+
+namespace tcc {
+namespace {
+
+bool IsAsynchronous(const Trace& trace) {
+  return Print(trace).find("pipelined_async") != std::string::npos;
+}
+
+// A hand-written schedule, or a sketch of a function over all dtypes.
+struct Subject {
+  ScheduledFunction scheduled;
+  std::vector<Tensor> arguments;
+};
+
+Subject AnySubject(bool asynchronous, const Target& target, Random& random) {
+  if (!asynchronous && random.OneIn(2)) {
+    TypedFunction typed = RandomTypedFunction(random);
+    std::vector<Sketch> sketches = GenerateSketches(typed.fn, target);
+    return {{"typed", typed.fn, sketches[random.Below(sketches.size())].trace}, typed.arguments};
+  }
+  for (;;) {
+    SpikeProgram spike = BuildSpike(random.Below(SpikeCount()), random);
+    if (asynchronous && !IsAsynchronous(spike.trace)) continue;
+    std::vector<Tensor> arguments = RandomArguments(spike.fn, random);
+    return {{spike.name, spike.fn, spike.trace}, std::move(arguments)};
+  }
+}
+
+// Its text at a random point; nothing where it has no threads or no code.
+std::optional<std::pair<Function, CudaSource>> TextOf(const Subject& subject, const Target& target,
+                                                      Random& random) {
+  StatusOr<SymbolicProgram> program = Instantiate(subject.scheduled.fn, subject.scheduled.trace);
+  if (!program.ok() || !HasThreads(program->fn) || !ExpectWholeLaunches(program->fn).ok())
+    return std::nullopt;
+  std::optional<Decisions> point =
+      DrawPoint(subject.scheduled, {.instances = 50'000, .statements = 200}, random);
+  if (!point) return std::nullopt;
+  StatusOr<Function> fn = Replay(subject.scheduled.fn, subject.scheduled.trace, *point);
+  StatusOr<Function> lowered = fn.ok() ? RunPipeline(Simplify(*fn)) : fn.status();
+  if (!lowered.ok()) return std::nullopt;
+  StatusOr<PreparedFunction> parts = SplitPrepare(*lowered);
+  if (!parts.ok() || !parts->prepare.empty()) return std::nullopt;
+  StatusOr<CudaSource> source = EmitCuda({{*lowered}}, target);
+  if (!source.ok()) return std::nullopt;
+  return std::pair(*lowered, *std::move(source));
+}
+
+}  // namespace
+
+Verdict PlantInText(const CudaMistake& mistake, Random& random) {
+  Target target = FindTarget("sm_86").value();
+  Subject subject = AnySubject(mistake.asynchronous, target, random);
+  auto made = TextOf(subject, target, random);
+  if (!made) return Verdict::kNotPlanted;
+  auto& [lowered, source] = *made;
+  std::optional<std::string> planted = mistake.plant(KernelsOf(source), random.Next());
+  if (!planted) return Verdict::kNotPlanted;
+  StatusOr<std::vector<Tensor>> expected = RunInterpreter(subject.scheduled.fn, subject.arguments);
+  if (!expected.ok()) return Verdict::kNotPlanted;
+  source.text = std::string(CudaPrelude()) + *planted;
+  StatusOr<EmulatedProgram> program = EmulatedProgram::Compile({lowered}, source);
+  if (!program.ok()) {
+    fmt::print(stderr, "{}: no program: {}\n", mistake.name, Message(program.status()));
+    return Verdict::kNotPlanted;
+  }
+  std::vector<Tensor> arguments = subject.arguments;
+  if (!program->Run(0, arguments, {}).ok()) return Verdict::kFound;
+  return FirstDifference(arguments, *expected).empty() ? Verdict::kMissed : Verdict::kFound;
+}
+
+}  // namespace tcc
