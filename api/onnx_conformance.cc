@@ -5,7 +5,6 @@
 
 #include "api/compare_tensors.h"
 #include "api/compile_graph.h"
-#include "api/reference_device.h"
 #include "lower/ops/shape_operands.h"
 #include "models/import_onnx.h"
 #include "models/onnx_tensor_file.h"
@@ -71,17 +70,19 @@ StatusOr<Feed> SplitFeed(const Graph& graph, const std::vector<Tensor>& inputs) 
 }
 
 StatusOr<std::vector<Tensor>> CompileAndRun(Graph graph, const std::vector<Tensor>& arguments,
-                                            const Target& target) {
+                                            const Target& target, Execution execution) {
   CompileOptions options{.target = target, .threads = 1, .verify = false, .progress = {}};
+  bool emulated = execution == Execution::kEmulator;
+  options.gpu_code = emulated ? GpuCode::kCudaText : GpuCode::kCubin;
+  TCC_ASSIGN_OR_RETURN(LoadOptions load, LoadOptionsFor(target, execution));
   TCC_ASSIGN_OR_RETURN(Artefact artefact, CompileGraph(std::move(graph), options));
-  LoadOptions load;
   load.threads = 1;
-  load.devices = AllDevices();
   TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(std::move(artefact), load));
   return Executor(module).Run(arguments);
 }
 
-Status RunDataSet(const std::string& model, const std::string& data_set, const Target& target) {
+Status RunDataSet(const std::string& model, const std::string& data_set, const Target& target,
+                  Execution execution) {
   TCC_ASSIGN_OR_RETURN(Graph unbound, ImportOnnx(model));
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, ReadTensors(data_set, "input"));
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> expected, ReadTensors(data_set, "output"));
@@ -90,28 +91,30 @@ Status RunDataSet(const std::string& model, const std::string& data_set, const T
   std::vector<std::string> names;
   for (ValueId id : graph.outputs) names.push_back(graph.value(id).name);
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
-                       CompileAndRun(std::move(graph), feed.arguments, target));
+                       CompileAndRun(std::move(graph), feed.arguments, target, execution));
   for (size_t i = 0; i < std::min(outputs.size(), expected.size()); ++i) {
     ReadBitsAs(outputs[i].dtype, expected[i]);
   }
   return CompareOutputs(outputs, expected, names, kTolerance);
 }
 
-Status RunDataSets(const std::string& folder, const Target& target) {
+Status RunDataSets(const std::string& folder, const Target& target, Execution execution) {
   std::string model = folder + "/model.onnx";
   // A model that is not supported says so first: its files may hold what no tensor is.
   TCC_ASSIGN_OR_RETURN(OnnxSurvey survey, SurveyOnnx(model));
   TCC_RETURN_IF_ERROR(RefuseUnsupported(survey));
   std::vector<std::string> sets = DataSets(folder);
   if (sets.empty()) return InvalidInput("'{}' has no test_data_set_0", folder);
-  for (const std::string& set : sets) TCC_RETURN_IF_ERROR(RunDataSet(model, set, target));
+  for (const std::string& set : sets)
+    TCC_RETURN_IF_ERROR(RunDataSet(model, set, target, execution));
   return OkStatus();
 }
 
 }  // namespace
 
-ConformanceResult RunConformanceTest(const std::string& folder, const Target& target) {
-  Status status = RunDataSets(folder, target);
+ConformanceResult RunConformanceTest(const std::string& folder, const Target& target,
+                                     Execution execution) {
+  Status status = RunDataSets(folder, target, execution);
   if (status.ok()) return {Verdict::kPass};
   std::string reason = Message(status);
   std::string path = folder + "/model.onnx: ";

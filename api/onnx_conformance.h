@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "api/emulated_device.h"
 #include "ir/support/status.h"
 #include "ir/target.h"
 
@@ -24,6 +25,7 @@ struct ConformanceResult {
 //
 // Inputs whose values shapes depend on are bound to those of the files before shapes are inferred
 // (ShapeInputs), as --bind does: the tests feed Reshape its shape at run time.
-ConformanceResult RunConformanceTest(const std::string& folder, const Target& target);
+ConformanceResult RunConformanceTest(const std::string& folder, const Target& target,
+                                     Execution execution = Execution::kDevice);
 
 }  // namespace tcc

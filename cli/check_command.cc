@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "api/compile_graph.h"
-#include "api/reference_device.h"
+#include "api/emulated_device.h"
 #include "cli/command.h"
 #include "cli/feed.h"
 #include "cli/model_options.h"
@@ -24,14 +24,30 @@ struct CheckCommand {
   int threads = 0;
 };
 
-StatusOr<Artefact> ArtefactToCheck(const CheckCommand& command, const Graph& graph,
+// An artefact, and how it is to be run.
+struct Runnable {
+  Artefact artefact;
+  LoadOptions load;
+};
+
+StatusOr<Runnable> RunnableToCheck(const CheckCommand& command, const Graph& graph,
                                    Progress& progress) {
-  if (!command.artefact.empty()) return ReadArtefact(command.artefact);
+  Execution execution = command.emulate ? Execution::kEmulator : Execution::kDevice;
+  Runnable runnable;
+  if (!command.artefact.empty()) {
+    TCC_ASSIGN_OR_RETURN(runnable.artefact, ReadArtefact(command.artefact));
+    TCC_ASSIGN_OR_RETURN(Target target, FindTarget(runnable.artefact.target));
+    TCC_ASSIGN_OR_RETURN(runnable.load, LoadOptionsFor(target, execution));
+    return runnable;
+  }
   TCC_ASSIGN_OR_RETURN(Target target,
                        FindTarget(command.target.empty() ? "native" : command.target));
+  TCC_ASSIGN_OR_RETURN(runnable.load, LoadOptionsFor(target, execution));
   CompileOptions options{
       .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
-  return CompileGraph(graph, options);
+  options.gpu_code = command.emulate ? GpuCode::kCudaText : GpuCode::kCubin;
+  TCC_ASSIGN_OR_RETURN(runnable.artefact, CompileGraph(graph, options));
+  return runnable;
 }
 
 // What the model means, by the interpreter: none of the layouts, folding and schedules that the
@@ -43,18 +59,15 @@ StatusOr<std::vector<Tensor>> ReferenceOutputs(Graph graph, const std::vector<Te
 }
 
 Status RunCheck(const CheckCommand& command) {
-  if (command.emulate) return Unsupported("--emulate: this version generates no code for GPUs");
   if (!command.artefact.empty() && !command.target.empty()) {
     return UsageError("expected a compiled model or --target, got both");
   }
   Progress progress(command.progress);
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model));
-  TCC_ASSIGN_OR_RETURN(Artefact artefact, ArtefactToCheck(command, graph, progress));
-
-  LoadOptions load;
-  load.threads = ThreadCount(command.threads);
-  load.devices = AllDevices();
-  TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(std::move(artefact), load));
+  TCC_ASSIGN_OR_RETURN(Runnable runnable, RunnableToCheck(command, graph, progress));
+  runnable.load.threads = ThreadCount(command.threads);
+  TCC_ASSIGN_OR_RETURN(Module module,
+                       Module::FromArtefact(std::move(runnable.artefact), runnable.load));
   const Metadata& metadata = module.metadata();
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(command.feed, metadata));
   Executor executor(module);
@@ -80,7 +93,8 @@ Action DeclareCheck(CLI::App& app) {
       ->type_name("OUT.tcc");
   AddTargetOption(app, command->target);
   AddFeedOptions(app, command->feed);
-  app.add_flag("--emulate", command->emulate)->group("");
+  app.add_flag("--emulate", command->emulate,
+               "Run a GPU's kernels on the CPU, from the text that NVRTC would get");
   AddThreadsOption(app, command->threads);
   AddProgressOption(app, command->progress);
   return [command] { return RunCheck(*command); };

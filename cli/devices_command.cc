@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "codegen_llvm/toolchain.h"
 #include "ir/target.h"
+#include "runtime/cuda_driver.h"
 #include "runtime/thread_pool.h"
 
 namespace tcc {
@@ -16,9 +17,31 @@ struct DevicesCommand {
   bool json = false;
 };
 
+// A row for each GPU; none without a driver, of which doctor says more.
+void AddCudaDevices(nlohmann::ordered_json& rows) {
+  StatusOr<CudaDriver> driver = OpenCudaDriver();
+  if (!driver.ok()) return;
+  StatusOr<std::vector<CudaDeviceInfo>> devices = ListCudaDevices(*driver);
+  if (!devices.ok()) return;
+  for (const CudaDeviceInfo& device : *devices) {
+    rows.push_back({{"name", "cuda"},
+                    {"ordinal", device.ordinal},
+                    {"model", device.name},
+                    {"sm", device.sm},
+                    {"multiprocessors", device.multiprocessors},
+                    {"memory_bytes", device.memory_bytes},
+                    {"shared_bytes", device.shared_bytes},
+                    {"l2_bytes", device.l2_bytes}});
+  }
+}
+
 Status RunDevices(const DevicesCommand& command) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const DeviceRow& device : AllDevices()) {
+    if (device.name == "cuda") {
+      AddCudaDevices(rows);
+      continue;
+    }
     nlohmann::ordered_json row = {{"name", device.name}};
     if (device.name == "cpu") {
       row["model"] = HostCpuName();

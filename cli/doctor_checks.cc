@@ -1,6 +1,5 @@
 #include "cli/doctor_checks.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/mman.h>
@@ -12,12 +11,14 @@
 #include <fstream>
 
 #include "api/version.h"
+#include "codegen_cuda/emulator/host_compiler.h"
 #include "codegen_cuda/nvrtc.h"
 #include "codegen_llvm/toolchain.h"
 #include "ir/support/cache_folder.h"
 #include "ir/target.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/cpu_features.h"
+#include "runtime/cuda_driver.h"
 #include "runtime/thread_pool.h"
 
 namespace tcc {
@@ -124,26 +125,23 @@ DoctorCheck CheckLoading() {
   return {"loading of kernels", false, true, "cannot execute an anonymous file: " + problem};
 }
 
-// The first of `paths` that dlopen takes.
-std::string FirstLibrary(const std::vector<std::string>& paths) {
-  for (const std::string& path : paths) {
-    void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
-    if (!library) continue;
-    dlclose(library);
-    return path;
-  }
-  return "";
-}
-
-DoctorCheck CheckLibrary(const std::string& name, const std::vector<std::string>& paths,
-                         const std::string& advice) {
-  std::string found = FirstLibrary(paths);
-  if (!found.empty()) return {name, true, false, found};
-  return {name, false, false, fmt::format("sought {}; {}", fmt::join(paths, ", "), advice)};
-}
-
+// And the devices that it has.
 DoctorCheck CheckDriver() {
-  return CheckLibrary("NVIDIA driver", {"libcuda.so.1"}, "only running on a GPU needs it");
+  StatusOr<CudaDriver> driver = OpenCudaDriver();
+  if (!driver.ok()) return {"NVIDIA driver", false, false, Message(driver.status())};
+  StatusOr<std::vector<CudaDeviceInfo>> devices = ListCudaDevices(*driver);
+  if (!devices.ok()) return {"NVIDIA driver", false, false, Message(devices.status())};
+  std::vector<std::string> names;
+  names.reserve(devices->size());
+  for (const CudaDeviceInfo& device : *devices) names.push_back(Describe(device));
+  return {"NVIDIA driver", true, false, fmt::format("{}", fmt::join(names, ", "))};
+}
+
+// What --emulate compiles CUDA text with.
+DoctorCheck CheckHostCompiler() {
+  StatusOr<std::string> compiler = emulator::FindHostCompiler();
+  if (!compiler.ok()) return {"host compiler", false, false, Message(compiler.status())};
+  return {"host compiler", true, false, *compiler};
 }
 
 DoctorCheck CheckNvrtc() {
@@ -155,9 +153,9 @@ DoctorCheck CheckNvrtc() {
 }  // namespace
 
 std::vector<DoctorCheck> RunDoctor() {
-  return {CheckVersions(), CheckCodeGenerator(),   CheckCpu(),
-          CheckThreads(),  CheckTemporaryFolder(), CheckCacheFolder(),
-          CheckLoading(),  CheckDriver(),          CheckNvrtc()};
+  return {CheckVersions(),        CheckCodeGenerator(), CheckCpu(),     CheckThreads(),
+          CheckTemporaryFolder(), CheckCacheFolder(),   CheckLoading(), CheckDriver(),
+          CheckNvrtc(),           CheckHostCompiler()};
 }
 
 }  // namespace tcc

@@ -84,6 +84,10 @@ ConformanceResult ResultOf(const StatusOr<std::string>& answer) {
   return {static_cast<Verdict>((*answer)[0] - '0'), answer->substr(2)};
 }
 
+Execution ExecutionOf(const OnnxTestCommand& command) {
+  return command.emulate ? Execution::kEmulator : Execution::kDevice;
+}
+
 // The tests in order, each in its own process, as a crash is one failed test and not the end of
 // all; `at_once` of them run at a time.
 class TestRun {
@@ -95,9 +99,10 @@ class TestRun {
     for (const std::string& name : names) {
       if (running_.size() == static_cast<size_t>(at_once_)) Report();
       std::string folder = command_.folder + "/" + name;
-      TCC_ASSIGN_OR_RETURN(IsolatedCall call, IsolatedCall::Start([&] {
-                             return Answer(RunConformanceTest(folder, target_));
-                           }));
+      TCC_ASSIGN_OR_RETURN(
+          IsolatedCall call, IsolatedCall::Start([&] {
+            return Answer(RunConformanceTest(folder, target_, ExecutionOf(command_)));
+          }));
       running_.emplace_back(name, std::move(call));
     }
     while (!running_.empty()) Report();
@@ -125,8 +130,9 @@ class TestRun {
 };
 
 Status RunOnnxTest(const OnnxTestCommand& command) {
-  if (command.emulate) return Unsupported("--emulate: this version generates no code for GPUs");
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(command.target));
+  // What is missing here would be the failure of every test.
+  TCC_RETURN_IF_ERROR(LoadOptionsFor(target, ExecutionOf(command)).status());
   TCC_ASSIGN_OR_RETURN(std::vector<std::string> names, TestsToRun(command));
   return TestRun(command, target).Run(names);
 }
@@ -144,7 +150,8 @@ Action DeclareOnnxTest(CLI::App& app) {
   app.add_option("--list", command->list,
                  "Only the tests in this file: the first column of each line")
       ->type_name("FILE");
-  app.add_flag("--emulate", command->emulate)->group("");
+  app.add_flag("--emulate", command->emulate,
+               "Run a GPU's kernels on the CPU, from the text that NVRTC would get");
   AddThreadsOption(app, command->threads);
   return [command] { return RunOnnxTest(*command); };
 }

@@ -82,7 +82,11 @@ StatusOr<int> RunProgram(const std::vector<std::string>& words, const std::strin
 
 StatusOr<std::string> FindHostCompiler() {
   if (const char* chosen = getenv("TCC_HOST_CXX"); chosen != nullptr && *chosen != '\0') {
-    return std::string(chosen);
+    std::string name = chosen;
+    bool is_path = name.find('/') != std::string::npos;
+    bool found = is_path ? access(name.c_str(), X_OK) == 0 : OnPath(name);
+    if (found) return name;
+    return Missing("TCC_HOST_CXX is {}, which is no program that can be run", name);
   }
   for (const char* name : {"g++", "clang++", "c++"}) {
     if (OnPath(name)) return std::string(name);

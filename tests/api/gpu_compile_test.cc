@@ -1,13 +1,18 @@
 #include <catch2/catch.hpp>
 
+#include "api/compare_tensors.h"
 #include "api/compile_graph.h"
+#include "api/emulated_device.h"
+#include "api/random_inputs.h"
 #include "codegen_cuda/nvrtc.h"
 #include "ir/graph_bodies.h"
 #include "lower/graph/infer_shapes.h"
 #include "models/zoo.h"
 #include "runtime/artefact/gpu_program.h"
+#include "runtime/executor.h"
 #include "schedule/loop_kind.h"
 #include "schedule/loop_tree.h"
+#include "tests/api/run_compiled.h"
 
 // Artefacts for GPUs, looked at without one.
 namespace tcc {
@@ -77,6 +82,32 @@ int CheckStarts(const Artefact& artefact) {
   return calls;
 }
 
+// On the emulated GPU, against the interpreter; twice, since the second run is a recorded one.
+void CheckRuns(const Graph& graph, const std::string& target) {
+  StatusOr<LoadOptions> load = LoadOptionsFor(*FindTarget(target), Execution::kEmulator);
+  if (!load.ok()) {
+    WARN("skipped: nothing is emulated: " << Message(load.status()));
+    return;
+  }
+  load->threads = 1;
+  StatusOr<Module> module = Module::FromArtefact(MustCompile(graph, TextFor(target)), *load);
+  INFO(module.status());
+  REQUIRE(module.ok());
+  std::vector<Tensor> inputs = *RandomInputs(module->metadata(), 4);
+  std::vector<std::string> names;
+  for (const TensorInfo& info : module->metadata().outputs) names.push_back(info.name);
+  Executor executor(*module);
+  for (int run = 0; run < 2; ++run) {
+    StatusOr<std::vector<Tensor>> got = executor.Run(inputs);
+    INFO(got.status());
+    REQUIRE(got.ok());
+    Status difference =
+        CompareOutputs(*got, Expected(graph, inputs), names, {.rtol = 1e-4, .atol = 1e-5});
+    INFO(difference);
+    CHECK(difference.ok());
+  }
+}
+
 TEST_CASE("the text of every small network becomes an artefact for every GPU", "[api][gpu]") {
   for (const std::string& name : ZooNames()) {
     StatusOr<Graph> graph = BuildZoo(name, {.small = true});
@@ -106,6 +137,7 @@ TEST_CASE("parts that would start where no kernel expects it are copied", "[api]
   // Three floats are no multiple of 16 bytes: b is not computed in place, a is.
   CHECK(MustCompile(graph, TextFor("sm_86")).plan.body.size() == 4);
   CHECK(CheckStarts(MustCompile(graph, TextFor("sm_86"))) == 4);
+  CheckRuns(graph, "sm_86");
 }
 
 TEST_CASE("slices of few bytes are copied before and after a loop's body", "[api][gpu]") {
@@ -123,6 +155,7 @@ TEST_CASE("slices of few bytes are copied before and after a loop's body", "[api
   return last, all
 })");
   CHECK(CheckStarts(MustCompile(graph, TextFor("sm_86"))) > 0);
+  CheckRuns(graph, "sm_86");
 }
 
 TEST_CASE("an artefact for a GPU is the same for any number of threads", "[api][gpu][nvrtc]") {

@@ -69,7 +69,7 @@ class ExitCodes(CommandTest):
             self.refused(2, option, *compile_options, option, value)
         self.refused(2, "--numeric", *compile_options, "--numeric", "sloppy")
         self.refused(3, "--numeric tf32", *compile_options, "--numeric", "tf32")
-        self.refused(3, "--emulate", "check", model, "--emulate")
+        self.refused(2, "--emulate", "check", model, "--emulate")
         self.assertFalse((self.folder / "m.tcc").exists())
 
     def test_bad_files_end_with_4(self):

@@ -7,6 +7,7 @@ import os
 from tcc_command import CommandTest, main
 
 TARGETS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"]
+NODE_TESTS = "/usr/share/libonnx-testdata/data/node"
 # Of machine code; tcc inspect has them for every kernel of a GPU.
 FIELDS = ["registers", "shared_bytes", "spill_bytes", "local_bytes", "ffma_share",
           "load_bytes_widest", "waves"]
@@ -75,6 +76,26 @@ class Gpu(CommandTest):
         artefact = self.compile(self.export("dqn", "--small"), "sm_86", "m.tcc")
         self.call("run", artefact, "--random", 1, expect=5)
         self.assertIn("cuda", self.error)
+
+    def test_a_model_is_checked_on_the_emulated_gpu(self):
+        model = self.export("dqn", "--small")
+        emulated = ["check", model, "--target", "sm_86", "--emulate"]
+        self.call(*emulated, expect=5, TCC_HOST_CXX="/nowhere/g++")
+        self.assertIn("/nowhere/g++", self.error)
+        self.call(*emulated)
+        self.call("check", model, "--target", "native", "--emulate", expect=2)
+
+    def test_tests_of_operators_run_on_the_emulated_gpu(self):
+        # A reduction, one over threads, a copy, an integer operator and a loop.
+        names = ["test_gemm_all_attributes", "test_reduce_sum_square_default_axes_keepdims_random",
+                 "test_transpose_all_permutations_0", "test_mod_broadcast", "test_scan9_sum",
+                 "test_range_float_type_positive_delta_expanded"]
+        listed = self.folder / "list"
+        listed.write_text("\n".join(names) + "\n")
+        tests = ["onnx-test", NODE_TESTS, "--target", "sm_86", "--emulate", "--list", listed]
+        lines = self.call(*tests).splitlines()
+        self.assertEqual(lines[-1], f"{len(names)} passed, 0 failed, 0 skipped", lines)
+        self.call(*tests, expect=5, TCC_HOST_CXX="/nowhere/g++")
 
 
 if __name__ == "__main__":

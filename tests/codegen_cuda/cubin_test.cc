@@ -135,13 +135,15 @@ TEST_CASE("the registers and stacks of a cubin are those that cuobjdump lists",
 TEST_CASE("the widest accesses and the main loop of a kernel are found", "[codegen_cuda][nvrtc]") {
   Function fn = MustParse(R"(fn f(A: f32[65536], B: f32[64], C: f32[1024]) lowered {
     for t in 0..256 threadIdx.x {
-      allocate s: f32[4] local {
-        for i in 0..4 unrolled { s[i] = 0 }
-        for k in 0..64 {
-          for i in 0..4 unrolled { s[i] = s[i] + A[k * 1024 + t * 4 + i] * B[k] }
-        }
-        for i in 0..4 unrolled { C[t * 4 + i] = s[i] }
+      alloc s: f32[4] local
+      s[0] = 0.0; s[1] = 0.0; s[2] = 0.0; s[3] = 0.0
+      for k in 0..64 {
+        s[0] = s[0] + A[k * 1024 + t * 4] * B[k]
+        s[1] = s[1] + A[k * 1024 + t * 4 + 1] * B[k]
+        s[2] = s[2] + A[k * 1024 + t * 4 + 2] * B[k]
+        s[3] = s[3] + A[k * 1024 + t * 4 + 3] * B[k]
       }
+      C[t * 4] = s[0]; C[t * 4 + 1] = s[1]; C[t * 4 + 2] = s[2]; C[t * 4 + 3] = s[3]
     } })");
   for (const std::string& target : GpuTargets()) {
     std::optional<Cubin> cubin = MustCompile(SourceOf({fn}, target), target);

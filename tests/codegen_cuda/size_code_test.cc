@@ -15,8 +15,8 @@ TEST_CASE("sizes over shapes evaluate as their expressions do", "[codegen_cuda]"
   CHECK(at(n * 4 + m, 5, 3) == 23);
   CHECK(at(n - m, 5, 3) == 2);
   CHECK(at(CeilDivide(n, 128), 129, 1) == 2);
-  CHECK(at(FloorDiv(n + 127, 128), 129, 1) == 2);
-  CHECK(at(FloorMod(n, m), 17, 5) == 2);
-  CHECK(at(Min(n, m), 17, 5) == 5);
-  CHECK(at(Max(n, Expr(64)), 17, 5) == 64);
+  CHECK(at(FloorDivide(n + 127, 128), 129, 1) == 2);
+  CHECK(at(FloorModulo(n, m), 17, 5) == 2);
+  CHECK(at(MinOf(n, m), 17, 5) == 5);
+  CHECK(at(MaxOf(n, Expr(64)), 17, 5) == 64);
 }

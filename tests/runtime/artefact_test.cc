@@ -152,7 +152,7 @@ TEST_CASE("damage is named", "[artefact]") {
     return Refusal(changed);
   };
   CHECK(with(0, 'x') == "not a tcc artefact");
-  CHECK(with(kVersionAt, 9) == "format version 9; this runtime reads version 2");
+  CHECK(with(kVersionAt, 9) == "format version 9; this runtime reads version 3");
   CHECK(with(kTableAt, 7) == "header does not match its SHA-256");
   CHECK(with(bytes.size() - 1, 0x7f) == "weights section does not match its SHA-256");
   CHECK(Refusal({}) == "not a tcc artefact");

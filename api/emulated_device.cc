@@ -1,0 +1,37 @@
+#include "api/emulated_device.h"
+
+#include "api/reference_device.h"
+#include "codegen_cuda/emulator/driver.h"
+#include "codegen_cuda/emulator/host_compiler.h"
+#include "runtime/cuda_device.h"
+#include "runtime/cuda_driver.h"
+
+namespace tcc {
+namespace {
+
+constexpr DeviceRow kEmulatedDevices[] = {
+    {"cuda",
+     [](const DeviceOptions& options) {
+       return MakeCudaDevice(emulator::EmulatedDriver(), options.ordinal);
+     }},
+};
+
+}  // namespace
+
+StatusOr<LoadOptions> LoadOptionsFor(const Target& target, Execution execution) {
+  LoadOptions load;
+  load.devices = AllDevices();
+  if (execution == Execution::kDevice) {
+    if (target.kind == TargetKind::kCuda) TCC_RETURN_IF_ERROR(OpenCudaDriver().status());
+    return load;
+  }
+  if (target.kind != TargetKind::kCuda) {
+    return UsageError("--emulate runs kernels for GPUs; target '{}' is none", target.name);
+  }
+  TCC_RETURN_IF_ERROR(emulator::FindHostCompiler().status());
+  load.devices = kEmulatedDevices;
+  load.ordinal = emulator::EmulatedOrdinal(target.sm);
+  return load;
+}
+
+}  // namespace tcc
