@@ -184,16 +184,23 @@ Status ScheduleKernel(KernelStages& kernel, const KernelOptions& options) {
   return LowerKernel(kernel, pipeline);
 }
 
-// Of a kernel that is given none. A search would start at the first choice.
-bool ChooseSchedule(KernelStages& kernel, const KernelOptions& options) {
+// Of a kernel that is given none; false where there is no such choice. A search would start at the
+// first one.
+bool TakeChoice(KernelStages& kernel, const KernelOptions& options) {
   std::span<const SketchRule> rules = options.sketch_rules;
   if (rules.empty()) rules = SketchRules(options.target);
-  std::optional<Sketch> sketch =
-      ScheduleChoice(kernel.tensor, options.target, rules, kernel.choice);
-  if (!sketch) return false;
-  kernel.schedule.trace = std::move(sketch->trace);
-  kernel.schedule.decisions = std::move(sketch->start);
-  kernel.sketch = std::move(sketch->name);
+  Sketch sketch;
+  if (kernel.choice == 0) {
+    // Without the work for the others.
+    sketch = FirstSketch(kernel.tensor, options.target, rules);
+  } else {
+    std::vector<Sketch> others = OtherSchedules(kernel.tensor, options.target, rules);
+    if (kernel.choice > others.size()) return false;
+    sketch = std::move(others[kernel.choice - 1]);
+  }
+  kernel.schedule.trace = std::move(sketch.trace);
+  kernel.schedule.decisions = std::move(sketch.start);
+  kernel.sketch = std::move(sketch.name);
   return true;
 }
 
@@ -218,7 +225,7 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
   if (is_given) return ScheduleKernel(kernel, options);
   Status first;
-  for (; ChooseSchedule(kernel, options); ++kernel.choice) {
+  for (; TakeChoice(kernel, options); ++kernel.choice) {
     Status status = ScheduleKernel(kernel, options);
     if (status.ok() || absl::IsCancelled(status)) return status;
     if (first.ok()) first = status;
@@ -229,7 +236,7 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
 StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const KernelOptions& options) {
   if (options.schedules.contains(kernel.symbol)) return false;
   ++kernel.choice;
-  if (!ChooseSchedule(kernel, options)) return false;
+  if (!TakeChoice(kernel, options)) return false;
   Status status = FinishKernel(kernel, options);
   if (absl::IsCancelled(status)) return status;
   return status.ok();

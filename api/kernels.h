@@ -38,7 +38,7 @@ struct KernelStages {
   Function tensor;                 // the one that is scheduled
   Schedule schedule;
   std::string sketch;  // the rules that made the schedule, Sketch::name; "" where it was given
-  size_t choice = 0;   // which of ScheduleChoice's it is
+  size_t choice = 0;   // 0: the first sketch; else which of OtherSchedules, counted from 1
   Function scheduled;
   Function lowered;                     // without what is prepared
   std::vector<KernelOperand> operands;  // of its parameters

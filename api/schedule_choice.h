@@ -1,16 +1,19 @@
 #pragma once
 
-#include <optional>
 #include <span>
+#include <vector>
 
 #include "schedule/sketch.h"
 
 namespace tcc {
 
-// The schedules that a function may get without a search, best first: its sketches as
-// GenerateSketches lists them, each at its start, then the one of the last rule alone, which is the
-// plainest. A CPU has only the first, since any code for it will do. Nothing beyond the last.
-std::optional<Sketch> ScheduleChoice(const Function& fn, const Target& target,
-                                     std::span<const SketchRule> rules, size_t index);
+// The schedules that a function may get without a search, beside the first sketch at its start,
+// best first: what to fall back to where machine code turns out to need more than was predicted.
+// The first sketch at up to kSmallerPoints points that take fewer and fewer registers, the other
+// sketches at their starts as GenerateSketches lists them, and the sketch of the last rule alone,
+// which is the plainest. None for targets other than GPUs: any code for a CPU will do.
+inline constexpr size_t kSmallerPoints = 3;
+std::vector<Sketch> OtherSchedules(const Function& fn, const Target& target,
+                                   std::span<const SketchRule> rules);
 
 }  // namespace tcc
