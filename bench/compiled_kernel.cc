@@ -74,9 +74,9 @@ StatusOr<std::string> KernelStage(const Function& fn, const Schedule& schedule,
   return MakeLlvmBackend(target)->Emit({{lowered}}, stage);
 }
 
-StatusOr<CompiledKernel> CompiledKernel::Create(const Function& fn,
-                                                const std::optional<Schedule>& schedule,
-                                                const std::vector<Tensor>& arguments) {
+StatusOr<BenchedKernel> BenchedKernel::Create(const Function& fn,
+                                              const std::optional<Schedule>& schedule,
+                                              const std::vector<Tensor>& arguments) {
   TCC_ASSIGN_OR_RETURN(PreparedFunction parts, Scheduled(fn, schedule));
   LoweredModule module;
   for (Function& prepare : parts.prepare) {
@@ -85,7 +85,7 @@ StatusOr<CompiledKernel> CompiledKernel::Create(const Function& fn,
   }
   TCC_ASSIGN_OR_RETURN(module.kernels.emplace_back(), RunPipeline(parts.main));
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget("native"));
-  CompiledKernel kernel;
+  BenchedKernel kernel;
   TCC_ASSIGN_OR_RETURN(kernel.code_, Jit(module, target));
 
   Tensors tensors;
@@ -99,7 +99,7 @@ StatusOr<CompiledKernel> CompiledKernel::Create(const Function& fn,
   return kernel;
 }
 
-void CompiledKernel::Run(ThreadPool& pool) const {
+void BenchedKernel::Run(ThreadPool& pool) const {
   Launch(main_, arguments_, pool);
 }
 

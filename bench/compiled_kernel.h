@@ -17,18 +17,17 @@ StatusOr<std::string> KernelStage(const Function& fn, const Schedule& schedule,
                                   const std::string& stage);
 
 // A function as machine code in this process, with what it computes from its constants.
-class CompiledKernel {
+class BenchedKernel {
  public:
   // `arguments`: a tensor for each parameter, kept alive; those that are constant are read at once.
   // Without a schedule the function runs as it is written. Errors: a schedule that does not fit.
-  static StatusOr<CompiledKernel> Create(const Function& fn,
-                                         const std::optional<Schedule>& schedule,
-                                         const std::vector<Tensor>& arguments);
+  static StatusOr<BenchedKernel> Create(const Function& fn, const std::optional<Schedule>& schedule,
+                                        const std::vector<Tensor>& arguments);
 
   void Run(ThreadPool& pool) const;
 
  private:
-  CompiledKernel() = default;
+  BenchedKernel() = default;
 
   std::shared_ptr<JitModule> code_;
   TccKernel main_ = nullptr;

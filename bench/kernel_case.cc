@@ -32,8 +32,7 @@ Tensor Absolute(const Tensor& tensor) {
 
 // The result of the function as it is written.
 StatusOr<std::vector<float>> Unscheduled(const Function& fn, const std::vector<Tensor>& arguments) {
-  TCC_ASSIGN_OR_RETURN(CompiledKernel compiled,
-                       CompiledKernel::Create(fn, std::nullopt, arguments));
+  TCC_ASSIGN_OR_RETURN(BenchedKernel compiled, BenchedKernel::Create(fn, std::nullopt, arguments));
   ThreadPool alone({.threads = 1});
   compiled.Run(alone);
   std::span<const float> values = arguments.back().values<float>();

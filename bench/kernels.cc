@@ -80,8 +80,7 @@ StatusOr<std::vector<KernelResult>> MeasureKernel(const BenchKernel& kernel,
   std::string name(kernel.name);
   TCC_ASSIGN_OR_RETURN(Schedule schedule, ScheduleFor(TensorFunction(kernel), options));
   TCC_ASSIGN_OR_RETURN(KernelCase example, KernelCase::Create(kernel));
-  StatusOr<CompiledKernel> ours =
-      CompiledKernel::Create(example.fn(), schedule, example.arguments());
+  StatusOr<BenchedKernel> ours = BenchedKernel::Create(example.fn(), schedule, example.arguments());
   if (!ours.ok()) return Annotate(ours.status(), name);
   std::vector<KernelResult> results;
   for (int threads : options.threads) {

@@ -10,6 +10,7 @@
 #include "lower/implicit_gemm.h"
 #include "lower/split_reduction.h"
 #include "lower/winograd.h"
+#include "lower/zero_padding.h"
 
 namespace tcc {
 namespace {
@@ -91,6 +92,7 @@ bool HasAttention(const Graph& graph, const Subgraph& subgraph) {
 // Other ways to compute a program, in the order of a task's variants.
 constexpr std::optional<TensorProgram> (*kVariants[])(const TensorProgram& program) = {
     WinogradVariant,
+    ZeroPaddingVariant,
     ImplicitGemmVariant,
     SplitReductionVariant,
 };
@@ -147,6 +149,7 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Pla
   for (const auto& variant : kVariants) {
     if (std::optional<TensorProgram> program = variant(lowered.program)) {
       InlineMaps(*program);
+      if (variant == ZeroPaddingVariant) task.zero_padded = task.variants.size();
       task.variants.push_back(BuildLoopNest(*program));
     }
   }

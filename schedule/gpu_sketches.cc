@@ -43,8 +43,9 @@ bool CanBeTiled(const Block& block) {
 std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
                                   const Target& target) {
   if (!CanBeTiled(block)) return {};
-  std::vector<SketchState> forks = {TileForThreads(state, block, target)};
+  std::vector<SketchState> forks;
   if (IsWorthSplitting(block)) forks.push_back(TilePartsForThreads(state, block, target));
+  forks.push_back(TileForThreads(state, block, target));
   return forks;
 }
 

@@ -13,17 +13,12 @@
 namespace tcc {
 namespace {
 
-// Results of a function that keep a large GPU busy with the larger of the tiles that are tried
-// first: two of 64 x 64 for each of 128 multiprocessors.
-constexpr int64_t kManyResults = 1 << 20;
-// Up to so many results there are fewer tiles of 64 x 64 than multiprocessors; what adds parts up
-// pays where each has enough steps.
-constexpr int64_t kFewResults = 1 << 17;
-constexpr int64_t kResultsOfTile = 64 * 64;
-constexpr int64_t kBusyBlocks = 128;
 constexpr int64_t kLongReduction = 256;
-constexpr int64_t kLeastPart = 16;
+constexpr int64_t kLongPart = 32;  // steps of the reduction
 constexpr int64_t kMostParts = 64;
+// Of the last reduce axis between two barriers, where the search starts.
+constexpr int64_t kStep = 8;
+constexpr int64_t kUnrolledSteps = 4;
 // The first architecture that copies to shared memory asynchronously.
 constexpr int kAsyncCopies = 80;
 
@@ -82,10 +77,12 @@ class ThreadTiled {
     // Fused with others it would no longer say by itself which part's cells are written.
     if (!t_.part.empty()) state_.Do(Bind{t_.part, ForKind::kBlockIdxY});
     state_.Do(Bind{FuseAll(state_, s_[0]), ForKind::kBlockIdxX});
-    state_.Do(Bind{FuseAll(state_, s_[1]), ForKind::kVthread});
+    if (!s_[1].empty()) state_.Do(Bind{FuseAll(state_, s_[1]), ForKind::kVthread});
     LoopRef threads = FuseAll(state_, s_[2]);
     threads_ = LoopAt(FindLoop(state_.fn(), threads).value())->extent;
     state_.Do(Bind{threads, ForKind::kThreadIdxX});
+    // One loop of steps, whose copies fly from each to the next.
+    r_[0] = {FuseAll(state_, r_[0])};
     state_.Do(DecomposeReduction{t_.block, r_[0][0]});
     state_.Do(ReverseComputeAt{t_.reader.block, threads});
     for (const std::string& buffer : t_.operands) Stage(buffer);
@@ -95,50 +92,60 @@ class ThreadTiled {
   }
 
  private:
-  struct Levels {
-    int64_t vthreads = 1, threads = 1, inner = 1;
-  };
-
-  // The two largest axes from the right share the threads; one that is used up leaves its part.
+  // The two largest axes from the right have virtual threads.
   void SplitAxes() {
-    bool many = Product(t_.spatial) >= kManyResults;
-    std::vector<Levels> start(t_.spatial.size());
-    std::vector<bool> is_wide(t_.spatial.size(), false);
+    std::vector<int64_t> extents;
+    for (const TiledLoop& axis : t_.spatial) extents.push_back(axis.extent);
+    std::vector<ThreadLevels> start = ChooseThreadTile(extents);
     int wide = 0;
-    for (size_t s = t_.spatial.size(); s-- > 0 && wide < 2;) {
-      int64_t extent = t_.spatial[s].extent;
-      if (extent < 4) continue;
-      start[s] = {many && extent >= 128 ? 2 : 1, std::min<int64_t>(extent, 16),
-                  std::clamp<int64_t>(extent / 16, 1, 4)};
-      is_wide[s] = true;
-      ++wide;
+    for (size_t s = extents.size(); s-- > 0;) {
+      bool is_wide = extents[s] >= 4 && wide < 2;
+      if (is_wide) ++wide;
+      SplitSpatial(t_.spatial[s], start[s], is_wide);
     }
-    for (size_t s = 0; s < t_.spatial.size(); ++s) {
-      SplitSpatial(t_.spatial[s], start[s], is_wide[s]);
-    }
+    for (auto& level : s_) std::reverse(level.begin(), level.end());
     for (const TiledLoop& loop : t_.reduce) SplitReduce(loop);
   }
 
-  void SplitSpatial(const TiledLoop& axis, const Levels& start, bool is_wide) {
+  void SplitSpatial(const TiledLoop& axis, const ThreadLevels& start, bool is_wide) {
     const auto& [loop, extent] = axis;
     int64_t most_vthreads = is_wide ? std::min(extent, kMaxVthreads) : 1;
-    std::vector<Expr> factors = {
-        state_.Size(LevelKey(loop, 1), most_vthreads, {}, start.vthreads),
+    std::array<Expr, 5> sizes = {
+        Expr(), state_.Size(LevelKey(loop, 1), most_vthreads, {}, start.vthreads),
         state_.Size(LevelKey(loop, 2), std::min(extent, Target::kMaxThreads), {}, start.threads),
-        state_.Size(LevelKey(loop, 3), std::min<int64_t>(extent, 16), {}, start.inner),
-        state_.Size(LevelKey(loop, 4), std::min<int64_t>(extent, 16), {}, 1)};
-    state_.Do(Split{loop, factors});
-    for (int level = 0; level < 5; ++level) s_[level].push_back(LevelKey(loop, level));
+        state_.Size(LevelKey(loop, 3), std::min<int64_t>(extent, 16), {}, 1),
+        state_.Size(LevelKey(loop, 4), std::min<int64_t>(extent, 16), {}, start.inner)};
+    // One level of threads there must be.
+    SplitLevels(loop, sizes, axis.loop == t_.spatial.front().loop && s_[2].empty() ? 2 : 0, s_);
   }
 
   void SplitReduce(const TiledLoop& axis) {
     const auto& [loop, extent] = axis;
     bool last = loop == t_.reduce.back().loop;
-    std::vector<Expr> factors = {
-        state_.Size(LevelKey(loop, 1), std::min<int64_t>(extent, 64), {}, last ? 8 : 1),
-        state_.Size(LevelKey(loop, 2), std::min<int64_t>(extent, 8), {}, 1)};
+    int64_t inner = last ? std::min(extent, kUnrolledSteps) : 1;
+    int64_t steps = last ? std::clamp<int64_t>(extent / inner, 1, kStep / kUnrolledSteps) : 1;
+    std::array<Expr, 3> sizes = {
+        Expr(), state_.Size(LevelKey(loop, 1), std::min<int64_t>(extent, 64), {}, steps),
+        state_.Size(LevelKey(loop, 2), std::min<int64_t>(extent, 8), {}, inner)};
+    SplitLevels(loop, sizes, 0, r_);
+  }
+
+  // Splits by the sizes of all levels but the first. A level whose size can only be 1 gets no loop,
+  // unless it is `kept`.
+  template <size_t kLevels>
+  void SplitLevels(const LoopRef& loop, const std::array<Expr, kLevels>& sizes, size_t kept,
+                   std::array<std::vector<LoopRef>, kLevels>& loops) {
+    std::vector<Expr> factors;
+    std::vector<size_t> levels;
+    for (size_t level = 1; level < kLevels; ++level) {
+      if (IsConstant(sizes[level], 1) && level != kept) continue;
+      factors.push_back(sizes[level]);
+      levels.push_back(level);
+    }
+    if (factors.empty()) return loops[0].push_back(loop);
     state_.Do(Split{loop, factors});
-    for (int level = 0; level < 3; ++level) r_[level].push_back(LevelKey(loop, level));
+    loops[0].push_back(LevelKey(loop, 0));
+    for (size_t i = 0; i < levels.size(); ++i) loops[levels[i]].push_back(LevelKey(loop, i + 1));
   }
 
   // The block that is to fill a shared buffer with an operand where a step of the reduction needs
@@ -177,7 +184,9 @@ class ThreadTiled {
     staged_ = true;
     state_.MarkDone(filler->name);
     std::vector<LoopRef> loops = KeysOf(*filler, ItersOf(*filler, IterKind::kSpatial));
-    Expr vector = state_.Size(LevelKey(loops.back(), 1), 4, {DomainKind::kChoice, {1, 2, 4}}, 1);
+    int64_t last = ExtentOf(*filler, filler->iters.size() - 1);
+    Expr vector = state_.Size(LevelKey(loops.back(), 1), 4, {DomainKind::kChoice, {1, 2, 4}},
+                              CopyLanes(last));
     LoopRef lanes = LevelKey(loops.back(), 1);
     state_.Do(Split{loops.back(), {vector}});
     loops.back() = LevelKey(loops.back(), 0);
@@ -228,6 +237,19 @@ size_t LongestReduceAxis(const Block& block) {
   });
 }
 
+// The number of parts next to `wanted`, more first, that are whole steps: their copies are
+// aligned.
+int64_t PartsOfWholeSteps(int64_t extent, int64_t wanted, int64_t most) {
+  auto is_whole = [&](int64_t parts) { return CeilDivision(extent, parts) % kStep == 0; };
+  for (int64_t parts = wanted; parts <= std::min(2 * wanted, most); ++parts) {
+    if (is_whole(parts)) return parts;
+  }
+  for (int64_t parts = std::min(wanted, most); parts > 1; --parts) {
+    if (is_whole(parts)) return parts;
+  }
+  return std::min(wanted, most);
+}
+
 // What `reduction` has left to do once its parts are done: a thread for each result.
 void CombineParts(SketchState& state, const Block& reduction, const LoopRef& parts,
                   const ResultReader& reader) {
@@ -258,8 +280,8 @@ SketchState TileForThreads(const SketchState& state, const Block& block, const T
 bool IsWorthSplitting(const Block& block) {
   int64_t results = Product(LoopsOf(block, IterKind::kSpatial, block.name));
   int64_t steps = Product(LoopsOf(block, IterKind::kReduce, block.name));
-  return results <= kFewResults && steps >= kLongReduction &&
-         ExtentOf(block, LongestReduceAxis(block)) >= 2 * kLeastPart;
+  return results < kBusyBlocks * kResultsOfTile && steps >= kLongReduction &&
+         ExtentOf(block, LongestReduceAxis(block)) >= 2 * kStep;
 }
 
 SketchState TilePartsForThreads(const SketchState& state, const Block& block,
@@ -272,27 +294,30 @@ SketchState TilePartsForThreads(const SketchState& state, const Block& block,
   int64_t extent = ExtentOf(block, axis);
   int64_t tiles =
       CeilDivision(Product(LoopsOf(block, IterKind::kSpatial, block.name)), kResultsOfTile);
-  Expr parts = next.Size(LevelKey(loop, 0), std::min(extent / kLeastPart, kMostParts), {},
-                         CeilDivision(kBusyBlocks, tiles));
+  int64_t steps = Product(LoopsOf(block, IterKind::kReduce, block.name));
+  int64_t least = std::max(kStep, kLongPart * extent / steps);
+  int64_t most = std::clamp<int64_t>(extent / least, 2, kMostParts);
+  int64_t start = PartsOfWholeSteps(extent, CeilDivision(kBusyBlocks, tiles), most);
+  Expr parts = next.Size(LevelKey(loop, 0), most, {}, start);
   next.Do(Split{loop, {CeilDivide(Expr(extent), parts)}});
-  std::string part = block.name + ".part";
-  next.Do(RFactor{block.name, LevelKey(loop, 0), 0, Scope::kGlobal, part});
+  std::string name = block.name + ".part";
+  next.Do(RFactor{block.name, LevelKey(loop, 0), 0, Scope::kGlobal, name});
 
-  LoopRef part_loop = part + loop.substr(block.name.size());
-  Tiling tiling{.block = part,
-                .spatial = LoopsOf(block, IterKind::kSpatial, part),
-                .reduce = LoopsOf(block, IterKind::kReduce, part),
+  LoopRef part_loop = name + loop.substr(block.name.size());
+  Tiling tiling{.block = name,
+                .spatial = LoopsOf(block, IterKind::kSpatial, name),
+                .reduce = LoopsOf(block, IterKind::kReduce, name),
                 .part = LevelKey(part_loop, 0),
                 .operands = OperandsOf(block),
-                .reader = {.block = part + ".out", .loops = {}}};
+                .reader = {.block = name + ".out", .loops = {}}};
   for (TiledLoop& reduced : tiling.reduce) {
     if (reduced.loop == part_loop) reduced.loop = LevelKey(part_loop, 1);
   }
-  next.Do(CacheWrite{part, part, Scope::kLocal, tiling.reader.block});
+  next.Do(CacheWrite{name, name, Scope::kLocal, tiling.reader.block});
   for (size_t d = 0; d <= tiling.spatial.size(); ++d) {
     tiling.reader.loops.push_back(tiling.reader.block + "/ax" + std::to_string(d));
   }
-  for (const char* made : {"", ".init", ".out"}) next.MarkDone(part + made);
+  for (const char* made : {"", ".init", ".out"}) next.MarkDone(name + made);
   next = ThreadTiled(next, std::move(tiling), target).Build();
   CombineParts(next, block, LevelKey(loop, 0), reader);
   return next;

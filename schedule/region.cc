@@ -20,27 +20,30 @@ struct MovingVars {
   }
 };
 
+// Gives `var`, which counts a loop, its parts as variables of their own where the loop is a fused
+// one: their div and mod in `exprs`, and of what they were fused from.
+void PushParts(const Var& var, const Expr& extent, std::vector<Expr>& exprs, MovingVars& result) {
+  if (const auto* product = extent.as<Mul>()) {
+    Var outer = LoopVar(var->name + "_div");
+    Var inner = LoopVar(var->name + "_mod");
+    Expr div = FloorDivide(var, product->b);
+    Expr mod = FloorModulo(var, product->b);
+    auto part = [&](const Expr& expr) -> Expr {
+      if (Equal(expr, div)) return outer;
+      if (Equal(expr, mod)) return inner;
+      return expr;
+    };
+    for (Expr& expr : exprs) expr = RewriteBottomUp(expr, part);
+    PushParts(outer, product->a, exprs, result);
+    PushParts(inner, product->b, exprs, result);
+  }
+  result.Push(var, extent);
+}
+
 // Replaces div and mod of fused loops in `exprs` by variables of their own.
 MovingVars Unfuse(const std::vector<Ref<For>>& moving, std::vector<Expr>& exprs) {
   MovingVars result;
-  for (const Ref<For>& loop : moving) {
-    const auto* product = loop->extent.as<Mul>();
-    if (product) {
-      Var outer = LoopVar(loop->var->name + "_div");
-      Var inner = LoopVar(loop->var->name + "_mod");
-      Expr div = FloorDivide(loop->var, product->b);
-      Expr mod = FloorModulo(loop->var, product->b);
-      auto part = [&](const Expr& expr) -> Expr {
-        if (Equal(expr, div)) return outer;
-        if (Equal(expr, mod)) return inner;
-        return expr;
-      };
-      for (Expr& expr : exprs) expr = RewriteBottomUp(expr, part);
-      result.Push(outer, product->a);
-      result.Push(inner, product->b);
-    }
-    result.Push(loop->var, loop->extent);
-  }
+  for (const Ref<For>& loop : moving) PushParts(loop->var, loop->extent, exprs, result);
   return result;
 }
 

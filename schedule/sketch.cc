@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "ir/support/check.h"
+#include "schedule/limits.h"
 #include "schedule/sketch_rules.h"
+#include "schedule/space.h"
 
 namespace tcc {
 namespace {
@@ -120,6 +122,9 @@ std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
       if (i == 0 || open.size() + done.size() < kMaxSketches) open.push_back(std::move(forks[i]));
     }
   }
+  if (target.kind == TargetKind::kCuda) {
+    for (Sketch& sketch : done) StartWithinLimits(fn, target, sketch);
+  }
   return done;
 }
 
@@ -128,7 +133,24 @@ Sketch FirstSketch(const Function& fn, const Target& target, std::span<const Ske
   while (const Block* block = state.Next()) {
     state = std::move(Advance(state, *block, target, rules).front());
   }
-  return state.sketch();
+  Sketch first = state.sketch();
+  // Where sizes of a CPU are too large for its caches the code is slow; a GPU refuses to run it.
+  if (target.kind != TargetKind::kCuda || StartWithinLimits(fn, target, first)) return first;
+  for (Sketch& sketch : GenerateSketches(fn, target, rules)) {
+    if (StartWithinLimits(fn, target, sketch)) return std::move(sketch);
+  }
+  return first;
+}
+
+bool StartWithinLimits(const Function& fn, const Target& target, Sketch& sketch) {
+  StatusOr<SymbolicProgram> program = Instantiate(fn, sketch.trace);
+  TCC_CHECK(program.ok()) << sketch.name << ": " << Message(program.status());
+  StatusOr<SearchSpace> space = SearchSpace::Create(WithLimits(*std::move(program), target));
+  if (!space.ok()) return false;
+  Random random(0);
+  std::optional<Point> point = space->Repair(space->ToPoint(sketch.start), random);
+  if (point) sketch.start = space->ToDecisions(*point);
+  return point.has_value();
 }
 
 Sketch FirstSketch(const Function& fn, const Target& target) {

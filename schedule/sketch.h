@@ -77,4 +77,8 @@ std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target);
 Sketch FirstSketch(const Function& fn, const Target& target, std::span<const SketchRule> rules);
 Sketch FirstSketch(const Function& fn, const Target& target);
 
+// Moves the sizes that a sketch starts from to a point near by that breaks no constraint and no
+// limit of the target; false, and nothing changes, where none is found.
+bool StartWithinLimits(const Function& fn, const Target& target, Sketch& sketch);
+
 }  // namespace tcc

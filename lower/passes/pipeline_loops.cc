@@ -70,6 +70,10 @@ bool IsAsyncWidth(int64_t bytes) {
   return bytes == 4 || bytes == 8 || bytes == 16;
 }
 
+bool IsNumber(const Expr& expr) {
+  return expr.as<FloatImm>() || expr.as<IntImm>();
+}
+
 // Stores of plain copies as asynchronous ones, a vector loop at a time. Their sources must outlive
 // the loop: the data may be fetched as late as the wait.
 class AsyncCopies final : public Mutator {
@@ -85,10 +89,13 @@ class AsyncCopies final : public Mutator {
 
   Stmt Rewrite(const For& loop) override {
     if (loop.for_kind != ForKind::kVectorized) return RewriteChildren(loop);
-    const auto* store = loop.body.as<Store>();
+    const auto* guard = loop.body.as<If>();
+    bool even_guard = guard && !guard->else_body && !UsesVar(guard->condition, loop.var);
+    const auto* store = (even_guard ? guard->then_body : loop.body).as<Store>();
     std::optional<int64_t> lanes = AsConstant(loop.extent);
     Stmt copy = store && lanes ? Copy(*store, &loop.var, *lanes) : Stmt();
-    return copy ? copy : Stmt(loop);
+    if (!copy) return Stmt(loop);
+    return even_guard ? MakeStmt<If>(guard->condition, copy) : copy;
   }
 
   Stmt Rewrite(const Store& store) override {
@@ -96,8 +103,22 @@ class AsyncCopies final : public Mutator {
     return copy ? copy : Stmt(store);
   }
 
-  // Null where the store is no copy that the hardware does on its own.
+  // A copy, or one where a condition holds and a constant elsewhere: null where the store is
+  // neither.
   Stmt Copy(const Store& store, const Var* lane, int64_t count) const {
+    const auto* choice = store.value.as<Select>();
+    if (!choice) return PlainCopy(store, lane, count);
+    bool is_even = !lane || !UsesVar(choice->condition, *lane);
+    if (store.mask || !is_even || !IsNumber(choice->else_value)) return {};
+    Stmt copy = PlainCopy(Store(store.buffer, store.indices, choice->then_value), lane, count);
+    if (!copy) return {};
+    Stmt otherwise = MakeStmt<Store>(store.buffer, store.indices, choice->else_value);
+    if (lane) otherwise = MakeStmt<For>(*lane, Expr(count), ForKind::kVectorized, "", otherwise);
+    return MakeStmt<If>(choice->condition, copy, otherwise);
+  }
+
+  // Null where the store is no copy that the hardware does on its own.
+  Stmt PlainCopy(const Store& store, const Var* lane, int64_t count) const {
     const auto* load = store.value.as<Load>();
     bool copies = load && !store.mask && store.buffer.dtype() == load->buffer.dtype();
     if (!copies || !IsStaged(store.buffer) || inside_.contains(load->buffer.get())) return {};
@@ -107,7 +128,9 @@ class AsyncCopies final : public Mutator {
     for (Access* access : {&to, &from}) {
       if (!lane) break;
       std::optional<AffineForm> form = ToAffine(access->indices[0], {*lane});
-      if (!form || form->vars.empty() || !IsConstant(Simplify(form->coefficients[0]), 1)) return {};
+      if (!form) return {};
+      bool steps = !form->vars.empty() && IsConstant(Simplify(form->coefficients[0]), 1);
+      if (count > 1 && !steps) return {};
       access->indices[0] = form->rest;
     }
     return MakeStmt<AsyncCopy>(to, from, static_cast<int>(count));

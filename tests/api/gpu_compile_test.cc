@@ -13,6 +13,7 @@
 #include "schedule/loop_kind.h"
 #include "schedule/loop_tree.h"
 #include "tests/api/run_compiled.h"
+#include "tests/ir/parsed_graph.h"
 
 // Artefacts for GPUs, looked at without one.
 namespace tcc {
@@ -47,11 +48,11 @@ GpuProgram ProgramOf(const Artefact& artefact) {
 }
 
 Graph Inferred(const std::string& text) {
-  StatusOr<Graph> graph = ParseGraph(text, {});
-  INFO(graph.status());
-  REQUIRE(graph.ok());
-  REQUIRE(InferShapes(*graph).ok());
-  return std::move(*graph);
+  Tensor yes = MakeZeroTensor(kBool, {});
+  SetElementInt(yes, 0, 1);
+  Graph graph = ParsedGraph(text, {{"yes", yes}});
+  REQUIRE(InferShapes(graph).ok());
+  return graph;
 }
 
 // Where the buffers of kernels start, whatever the loop counters are.
@@ -144,13 +145,16 @@ TEST_CASE("slices of few bytes are copied before and after a loop's body", "[api
   Graph graph = Inferred(R"(graph scan {
   input start: f32[3]
   input xs: f32[4x3]
-  last, all = Scan(start, xs) {num_scan_inputs: 1} : f32[], f32[]
+  last, all = Loop(_, _, start, xs) {carried: 1, scan_input_axes: [0], scan_output_axes: [0]} : f32[], f32[]
     body step {
+      input i: i64[]
+      input c: bool[]
       input s: f32[]
       input x: f32[]
+      constant yes: bool[]
       t = Add(s, x) : f32[]
       y = Mul(t, x) : f32[]
-      return t, y
+      return yes, t, y
     }
   return last, all
 })");

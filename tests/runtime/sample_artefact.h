@@ -17,8 +17,11 @@ inline Artefact SampleArtefact() {
   artefact.metadata.model = "sample";
   artefact.metadata.inputs = {StaticTensor("x", kFloat32, {4})};
   artefact.metadata.outputs = {StaticTensor("y", kFloat32, {4})};
-  artefact.metadata.kernels = {
-      {.name = "add", .nodes = {"node_add"}, .flops = 4, .statistics = {{"code_bytes", 48}}, .ratios = {{"waves", 1.5}}}};
+  artefact.metadata.kernels = {{.name = "add",
+                                .nodes = {"node_add"},
+                                .flops = 4,
+                                .statistics = {{"code_bytes", 48}},
+                                .ratios = {{"waves", 1.5}}}};
   artefact.metadata.properties = {{"numeric", "strict"}};
   artefact.plan.arena_bytes = 64;
   artefact.plan.buffers = {{.kind = BufferKind::kInput, .offset = 0, .bytes = 16},

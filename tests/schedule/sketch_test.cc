@@ -245,6 +245,6 @@ TEST_CASE("a long reduction to few results gets a sketch that splits it over thr
     return false;
   };
   CHECK(has_split(MatmulFunction(5, 7, 300)));
-  CHECK_FALSE(has_split(MatmulFunction(512, 512, 300)));
+  CHECK_FALSE(has_split(MatmulFunction(2048, 1024, 300)));
   CHECK_FALSE(has_split(MatmulFunction(5, 7, 100)));
 }
