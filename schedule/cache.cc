@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/substitute.h"
 #include "ir/visitor.h"
 #include "schedule/copy_nest.h"
 #include "schedule/guard.h"
@@ -14,17 +15,35 @@
 namespace tcc {
 namespace {
 
+IterVar CopyIter(size_t number, const Expr& domain) {
+  return {IterationVar("ax" + std::to_string(number)), IterKind::kSpatial, {}, domain};
+}
+
 // The nest that copies every cell of `like` from one buffer to another; its
 // block is called `name`.
 Stmt CopyNest(const std::string& name, const Buffer& like, const Var& to, const Var& from) {
   std::vector<IterVar> iters;
   std::vector<Expr> cell;
   for (size_t d = 0; d < like.rank(); ++d) {
-    iters.push_back(
-        {IterationVar("ax" + std::to_string(d)), IterKind::kSpatial, {}, like.shape[d]});
+    iters.push_back(CopyIter(d, like.shape[d]));
     cell.push_back(iters[d].var);
   }
   return NestThatStores(name, iters, True(), {to, cell}, Make<Load>(from, cell));
+}
+
+// The nest that copies what was written.
+Stmt CopyNest(const std::string& name, const WrittenCells& written, const Var& to,
+              const Var& from) {
+  std::vector<IterVar> iters;
+  Substitution fresh;
+  for (const IterVar& iter : written.iters) {
+    iters.push_back(CopyIter(iters.size(), iter.domain));
+    fresh.emplace(iter.var, iters.back().var);
+  }
+  std::vector<Expr> cell;
+  for (const Expr& index : written.indices) cell.push_back(Substitute(index, fresh));
+  return NestThatStores(name, iters, Substitute(written.predicate, fresh), {to, cell},
+                        Make<Load>(from, cell));
 }
 
 ChangeAccess RenameTo(const Var& buffer) {
@@ -86,6 +105,7 @@ StatusOr<Constraints> CheckCacheRead(const Function& fn, const CacheRead& step) 
   auto is_reader = [&](const Block& block) { return IsReaderOf(step, block, buffer.var); };
   TCC_RETURN_IF_ERROR(ExpectAllOrNoConstants(fn, is_reader));
   TCC_RETURN_IF_ERROR(ExpectWrittenBefore("cache_read", fn, is_reader, buffer.var));
+  TCC_RETURN_IF_ERROR(ExpectWhole("cache_read", fn, buffer));
   return Constraints{};
 }
 
@@ -125,6 +145,7 @@ StatusOr<Constraints> CheckCacheWrite(const Function& fn, const CacheWrite& step
         block->name == step.block ? "does not write" : "writes", step.buffer, step.block);
   }
   TCC_RETURN_IF_ERROR(ExpectReadAfter("cache_write", fn, step.block, buffer.var));
+  TCC_RETURN_IF_ERROR(CellsWritten("cache_write", *BlockAt(path), buffer.var).status());
   return Constraints{};
 }
 
@@ -132,6 +153,7 @@ Function ApplyCacheWrite(const Function& fn, const CacheWrite& step) {
   Buffer target = BufferNamed(fn, step.buffer).value();
   Buffer copy{BufferVar(step.name, target.dtype()), target.shape, step.scope, {}, {}, -1, {}};
   Path path = FindBlock(fn, step.block).value();
+  WrittenCells written = CellsWritten("cache_write", *BlockAt(path), target.var).value();
   Stmt writer = ChangeWrites(path.back(), target.var, RenameTo(copy.var));
   Stmt body = Replace(fn.body, path.back().get(), writer);
   if (const Block* init = InitialisationOf(fn, *BlockAt(path))) {
@@ -139,7 +161,7 @@ Function ApplyCacheWrite(const Function& fn, const CacheWrite& step) {
   }
   auto is_writer = [&](const Stmt& stmt) { return Writes(stmt, copy.var); };
   body = InsertBeside(body, is_writer, Side::kAfter,
-                      CopyNest(step.name, target, target.var, copy.var));
+                      CopyNest(step.name, written, target.var, copy.var));
   Function result = fn;
   result.body = MakeStmt<Allocate>(copy, body);
   return result;

@@ -19,8 +19,8 @@ struct CacheRead {
   auto Fields() { return std::tie(buffer, readers, scope, name); }
 };
 
-// A block writes into a copy; a write-back follows it. The initialisation of a decomposed reduction
-// goes with it.
+// A block writes into a copy; a write-back of what it wrote follows. The initialisation of a
+// decomposed reduction goes with it.
 //
 //   S: C[i, j] = ...     -->     allocate C_l { S: C_l[i, j] = ...
 //                                               for a, b { block C_l: C[a, b] = C_l[a, b] } }
@@ -41,7 +41,8 @@ struct SetScope {
 
 // Refused: an unknown buffer or block; a reader that does not read the buffer; a name in use; a
 // buffer that is placed already (has a window); for CacheRead a writer beside or after the first
-// reader; for CacheWrite a buffer with other writers, or with a reader in the writer's nest.
+// reader, or one that leaves out cells; for CacheWrite a buffer with other writers, or with a
+// reader in the writer's nest, or cells that are not known before the writer runs.
 StatusOr<Constraints> CheckCacheRead(const Function& fn, const CacheRead& step);
 Function ApplyCacheRead(const Function& fn, const CacheRead& step);
 StatusOr<Constraints> CheckCacheWrite(const Function& fn, const CacheWrite& step);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/compare.h"
+#include "ir/simplify.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
 
@@ -13,6 +15,67 @@ std::vector<Stmt> NestsOf(const Stmt& body) {
   if (const auto* allocate = body.as<Allocate>()) return NestsOf(allocate->body);
   if (const auto* seq = body.as<Seq>()) return seq->stmts;
   return {body};
+}
+
+bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Expr& x, const Expr& y) { return Equal(x, y); });
+}
+
+bool ReadsData(const Expr& expr) {
+  bool found = false;
+  PreOrder(expr, [&](const Expr& node) { found = found || node.as<Load>(); });
+  return found;
+}
+
+// Adds the terms of a conjunction; false where one holds other variables than those of the cells.
+bool AddTerms(const Expr& predicate, WrittenCells& cells) {
+  if (const auto* both = predicate.as<And>()) {
+    bool first = AddTerms(both->a, cells);
+    return AddTerms(both->b, cells) && first;
+  }
+  if (IsConstant(predicate, 1)) return true;
+  cells.predicate = IsConstant(cells.predicate, 1) ? predicate : BothOf(cells.predicate, predicate);
+  std::vector<Var> vars = VarsOf(predicate);
+  return std::all_of(vars.begin(), vars.end(), [&](const Var& var) {
+    return std::any_of(cells.iters.begin(), cells.iters.end(),
+                       [&](const IterVar& iter) { return iter.var == var; });
+  });
+}
+
+std::vector<IterVar> ItersIn(const std::vector<Expr>& indices, const Block& block) {
+  std::vector<IterVar> found;
+  for (const Expr& index : indices) {
+    for (const IterVar& iter : block.iters) {
+      bool known = std::any_of(found.begin(), found.end(),
+                               [&](const IterVar& other) { return other.var == iter.var; });
+      if (!known && UsesVar(index, iter.var)) found.push_back(iter);
+    }
+  }
+  return found;
+}
+
+// A reduction begins where its predicate does not hold as well.
+bool WritesUnderPredicate(const Block& block) {
+  return !block.body.as<Reduce>() && !IsConstant(block.predicate, 1);
+}
+
+// Whether every cell is one that the block writes, each index being a variable that runs over all
+// of its dimension.
+bool WritesAll(const Block& block, const Buffer& buffer) {
+  if (WritesUnderPredicate(block)) return false;
+  std::vector<Access> writes = WritesOf(block);
+  return std::any_of(writes.begin(), writes.end(), [&](const Access& write) {
+    if (!(write.buffer == buffer.var)) return false;
+    std::vector<IterVar> iters = ItersIn(write.indices, block);
+    if (iters.size() != buffer.rank()) return false;
+    for (size_t d = 0; d < iters.size(); ++d) {
+      bool all = write.indices[d].same_as(iters[d].var) &&
+                 EqualUpToAlgebra(iters[d].domain, buffer.shape[d]);
+      if (!all) return false;
+    }
+    return true;
+  });
 }
 
 }  // namespace
@@ -75,6 +138,50 @@ Stmt InsertBeside(const Stmt& body, const std::function<bool(const Stmt&)>& want
                                   : std::find_if(stmts.rbegin(), stmts.rend(), wanted).base();
   stmts.insert(at, nest);
   return SeqOf(stmts);
+}
+
+StatusOr<WrittenCells> CellsWritten(const char* step, const Block& block, const Var& buffer) {
+  std::vector<Access> writes = WritesOf(block);
+  const Access* cell = nullptr;
+  for (const Access& write : writes) {
+    if (!(write.buffer == buffer)) continue;
+    if (cell && !SameIndices(cell->indices, write.indices)) {
+      return InvalidInput("{}: block '{}' accesses several cells of buffer '{}'", step, block.name,
+                          buffer->name);
+    }
+    cell = &write;
+  }
+  if (!cell) {
+    return InvalidInput("{}: block '{}' does not write buffer '{}'", step, block.name,
+                        buffer->name);
+  }
+  WrittenCells cells{cell->indices, ItersIn(cell->indices, block), True()};
+  bool whole = !WritesUnderPredicate(block) || AddTerms(block.predicate, cells);
+  bool by_data = ReadsData(cells.predicate);
+  for (const Expr& index : cells.indices) by_data = by_data || ReadsData(index);
+  if (by_data || !whole) {
+    return InvalidInput("{}: where block '{}' writes depends on {}", step, block.name,
+                        by_data ? "data" : "variables that are no part of the place");
+  }
+  for (const IterVar& iter : cells.iters) {
+    if (iter.kind == IterKind::kSpatial) continue;
+    return InvalidInput("{}: where block '{}' writes depends on '{}', which runs in order", step,
+                        block.name, iter.var->name);
+  }
+  return cells;
+}
+
+Status ExpectWhole(const char* step, const Function& fn, const Buffer& buffer) {
+  int writers = 0;
+  const Block* partial = nullptr;
+  for (const Ref<Block>& block : BlocksOf(fn.body)) {
+    if (!Writes(*block, buffer.var)) continue;
+    if (WritesAll(*block, buffer)) return OkStatus();
+    if (++writers == 1 || WritesUnderPredicate(*block)) partial = block.get();
+  }
+  if (!partial || (writers > 1 && !WritesUnderPredicate(*partial))) return OkStatus();
+  return InvalidInput("{}: block '{}' may leave out cells of buffer '{}'; expected a whole buffer",
+                      step, partial->name, buffer.var->name);
 }
 
 Status ExpectFreeName(const Function& fn, const std::string& name) {

@@ -23,6 +23,21 @@ enum class Side { kBefore, kAfter };
 Stmt InsertBeside(const Stmt& body, const std::function<bool(const Stmt&)>& wanted, Side side,
                   const Stmt& nest);
 
+// The cells of `buffer` that a block writes: `indices`, for the values of `iters`, in order of the
+// indices, where `predicate` holds.
+struct WrittenCells {
+  std::vector<Expr> indices;
+  std::vector<IterVar> iters;
+  Expr predicate;
+};
+// Refuses several cells or but one, and cells that depend on data, on variables of the predicate
+// that are no part of the place, or on variables that run in order.
+StatusOr<WrittenCells> CellsWritten(const char* step, const Block& block, const Var& buffer);
+
+// A copy of all cells of a buffer reads them all: refuses a buffer some of whose cells are known to
+// stay unwritten, or whose one writer is not known to write them all.
+Status ExpectWhole(const char* step, const Function& fn, const Buffer& buffer);
+
 // "the name 'x' for a copy is empty or in use", or OK.
 Status ExpectFreeName(const Function& fn, const std::string& name);
 // Refuses the scope of what cannot be written.

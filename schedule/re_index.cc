@@ -136,6 +136,7 @@ Status CheckRead(const Function& fn, const Plan& plan) {
         "{}: the indices of buffer '{}' may leave it where block '{}' does not read it", kStep,
         plan.operand.var->name, block);
   }
+  if (!as_often) TCC_RETURN_IF_ERROR(ExpectWhole(kStep, fn, plan.operand));
   auto is_reader = [&](const Block& b) { return b.name == block; };
   TCC_RETURN_IF_ERROR(ExpectWrittenBefore(kStep, fn, is_reader, plan.operand.var));
   for (const Expr& index : plan.indices) {
@@ -153,23 +154,13 @@ Status CheckRead(const Function& fn, const Plan& plan) {
 
 Status CheckWrite(const Function& fn, const Plan& plan) {
   const std::string& block = plan.block->name;
-  if (Reads(*plan.block, plan.operand.var)) {
-    return InvalidInput("{}: block '{}' reads and writes buffer '{}'", kStep, block,
-                        plan.operand.var->name);
+  const Var& buffer = plan.operand.var;
+  if (Reads(*plan.block, buffer)) {
+    return InvalidInput("{}: block '{}' reads and writes buffer '{}'", kStep, block, buffer->name);
   }
-  bool by_data = ReadsData(plan.predicate);
-  for (const Expr& index : plan.indices) by_data = by_data || ReadsData(index);
-  if (by_data || !plan.whole_predicate) {
-    return InvalidInput("{}: where block '{}' writes depends on {}", kStep, block,
-                        by_data ? "data" : "variables that are no part of the place");
-  }
-  for (const IterVar& iter : plan.iters) {
-    if (iter.kind == IterKind::kSpatial) continue;
-    return InvalidInput("{}: where block '{}' writes depends on '{}', which runs in order", kStep,
-                        block, iter.var->name);
-  }
-  TCC_RETURN_IF_ERROR(ExpectOnlyWriter(kStep, fn, block, plan.operand.var));
-  return ExpectReadAfter(kStep, fn, block, plan.operand.var);
+  TCC_RETURN_IF_ERROR(CellsWritten(kStep, *plan.block, buffer).status());
+  TCC_RETURN_IF_ERROR(ExpectOnlyWriter(kStep, fn, block, buffer));
+  return ExpectReadAfter(kStep, fn, block, buffer);
 }
 
 }  // namespace
