@@ -177,10 +177,13 @@ LoopRef BaseKey(const std::string& block, const IterVar& iter) {
 }
 
 bool IsBlockName(const Function& fn, const std::string& name) {
-  for (const Ref<Block>& block : BlocksOf(fn.body)) {
-    if (block->name == name) return true;
-  }
-  return false;
+  bool found = false;
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* block = stmt.as<Block>();
+    const auto* loop = stmt.as<For>();
+    found = found || (block && block->name == name) || (loop && loop->key.starts_with(name + "/"));
+  });
+  return found;
 }
 
 }  // namespace tcc

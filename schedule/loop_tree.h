@@ -50,7 +50,8 @@ std::vector<Access> ReadsOf(const Block& block);
 // The names in the keys of a fresh nest: "block/axis".
 LoopRef BaseKey(const std::string& block, const IterVar& iter);
 
-// A name that no block or buffer of `fn` has: `wanted`, or it with the first free suffix.
+// Whether a block has the name, or a loop that is left of one that is gone: loops of another block
+// of that name could have its key.
 bool IsBlockName(const Function& fn, const std::string& name);
 
 }  // namespace tcc

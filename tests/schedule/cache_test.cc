@@ -56,6 +56,67 @@ TEST_CASE("a block writes a copy and a write-back follows it", "[schedule][cache
                   "cache_write stat m global m_c\ncache_write stat l global l_c");
 }
 
+TEST_CASE("a write-back copies only what was written", "[schedule][cache]") {
+  CheckSteps(FunctionOf(R"(
+    fn f(A: f32[9], B: f32[8, 4]) tensor {
+      for i in 0..9 @p/i { for j in 0..4 @p/j {
+        block p(i: spatial 9 = i, j: spatial 4 = j) where i < 7 && j < 3 {
+          B[i, j] = A[i] + 1.0 } } } })"),
+             "cache_write p B local B_l", R"(
+    fn f(A: f32[9], B: f32[8, 4]) scheduled {
+      alloc B_l: f32[8, 4] local
+      for i in 0..9 @p/i { for j in 0..4 @p/j {
+        block p(i: spatial 9 = i, j: spatial 4 = j) where i < 7 && j < 3 {
+          B_l[i, j] = A[i] + 1.0 } } }
+      for a in 0..9 @B_l/ax0 { for b in 0..4 @B_l/ax1 {
+        block B_l(i: spatial 9 = a, j: spatial 4 = b) where i < 7 && j < 3 {
+          B[i, j] = B_l[i, j] } } } })");
+  CheckStepResult(FunctionOf(R"(
+    fn f(A: f32[3, 5], B: f32[5, 8]) tensor {
+      for i in 0..3 @p/i { for j in 0..5 @p/j {
+        block p(i: spatial 3 = i, j: spatial 5 = j) { B[j, 2 * i + 1] = A[i, j] } } } })"),
+                  "cache_write p B global B_c");
+}
+
+TEST_CASE("what reindex wrote under a predicate is copied again", "[schedule][cache]") {
+  Function some = FunctionOf(R"(
+    fn f(A: f32[9], B: f32[18]) tensor {
+      for i in 0..9 @p/i { block p(i: spatial 9 = i) where i < 7 { B[2 * i] = A[i] } } })");
+  CheckStepResult(some, "reindex p B global B_r\ncache_write p B_r local B_l");
+  CheckStepResult(some, "reindex p B global B_r\ncache_write B_r B local B_l");
+  CHECK(RefusalOf(some, "reindex p B global B_r\ncache_read B_r [] local B_l") ==
+        "cache_read: block 'p' may leave out cells of buffer 'B_r'; expected a whole buffer");
+}
+
+TEST_CASE("a copy that would read cells that nothing wrote is refused", "[schedule][cache]") {
+  Function half = FunctionOf(R"(
+    fn f(A: f32[4], B: f32[4]) tensor {
+      alloc T: f32[8]
+      for i in 0..4 @p/i { block p(i: spatial 4 = i) { T[2 * i] = A[i] } }
+      for i in 0..8 @c/i { block c(i: spatial 8 = i) where i mod 2 == 0 { B[i div 2] = T[i] } } })");
+  CHECK(RefusalOf(half, "cache_read T [c] local T_l") ==
+        "cache_read: block 'p' may leave out cells of buffer 'T'; expected a whole buffer");
+  Function guarded = FunctionOf(R"(
+    fn f(A: f32[4], B: f32[4]) tensor {
+      alloc T: f32[4]
+      for i in 0..4 @p/i { block p(i: spatial 4 = i) where i < 3 { T[i] = A[i] } }
+      for i in 0..4 @c/i { block c(i: spatial 4 = i) { B[i] = select(i < 3, T[i], 0.0) } } })");
+  CHECK(RefusalOf(guarded, "cache_read T [c] local T_l") ==
+        "cache_read: block 'p' may leave out cells of buffer 'T'; expected a whole buffer");
+  CHECK(RefusalOf(guarded, "reindex c T local T_l") ==
+        "reindex: block 'p' may leave out cells of buffer 'T'; expected a whole buffer");
+}
+
+TEST_CASE("what is written in pieces is copied", "[schedule][cache]") {
+  CheckStepResult(FunctionOf(R"(
+    fn f(A: f32[4], B: f32[7]) tensor {
+      alloc T: f32[7]
+      for i in 0..4 @p/i { block p(i: spatial 4 = i) { T[i] = A[i] } }
+      for i in 0..3 @q/i { block q(i: spatial 3 = i) { T[i + 4] = A[i] * 2.0 } }
+      for i in 0..7 @c/i { block c(i: spatial 7 = i) { B[i] = T[i] } } })"),
+                  "cache_read T [c] local T_l");
+}
+
 TEST_CASE("a copy of a copy reads the copy", "[schedule][cache]") {
   CheckStepResult(MatmulFunction(3, 4, 5),
                   "cache_read A [mm] global A_s\ncache_read A_s [mm] local A_l");
@@ -111,6 +172,19 @@ TEST_CASE("cache_write says what cannot be copied", "[schedule][cache]") {
   CHECK(RefusalOf(mm, "cache_write mm C global A") == "the name 'A' for a copy is empty or in use");
   CHECK(RefusalOf(TwoReadersFunction(4), "compute_at sum out/i\ncache_write sum T global c") ==
         "buffer 'T' is placed under a loop already; cache it before");
+  Function scatter = FunctionOf(R"(
+    fn f(A: f32[4], I: i64[4], B: f32[9]) tensor {
+      for i in 0..4 @p/i { block p(i: spatial 4 = i) { B[I[i]] = A[i] } } })");
+  CHECK(RefusalOf(scatter, "cache_write p B global c") ==
+        "cache_write: where block 'p' writes depends on data");
+}
+
+TEST_CASE("a block that is gone keeps its name while one of its loops is left",
+          "[schedule][cache]") {
+  CHECK(RefusalOf(MatmulFunction(4, 5, 6), R"(cache_write mm C local c0
+compute_at mm c0/ax0
+reverse_compute_inline c0
+cache_read A [mm] local c0)") == "the name 'c0' for a copy is empty or in use");
 }
 
 TEST_CASE("set_scope refuses parameters and shared windows that were fixed without threads",
