@@ -85,6 +85,7 @@ StatusOr<Plan> MakePlan(const Function& fn, const DecomposeTuple& step) {
     }
   }
   TCC_RETURN_IF_ERROR(ExpectOutsideVectors("decompose_tuple", PathAbove(plan.found)));
+  TCC_RETURN_IF_ERROR(ExpectOutsidePipelines("decompose_tuple", PathAbove(plan.found)));
   plan.old = OldValuesOf(fn, plan.found, plan.groups);
   TCC_RETURN_IF_ERROR(ExpectNames(fn, plan));
   TCC_RETURN_IF_ERROR(PlaceOldValues(plan));

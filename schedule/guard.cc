@@ -53,6 +53,15 @@ Status ExpectOutsideVectors(const char* step, const Path& path) {
   return OkStatus();
 }
 
+Status ExpectOutsidePipelines(const char* step, const Path& path) {
+  for (const Ref<For>& loop : LoopsOn(path)) {
+    if (IsPipelined(loop->for_kind)) {
+      return InvalidInput("{}: loop '{}' round it is pipelined already", step, loop->key);
+    }
+  }
+  return OkStatus();
+}
+
 Status ExpectCarriesNothing(const char* step, const Function& fn, const For& loop) {
   for (const Buffer& buffer : DeclaredBuffers(fn)) {
     if (buffer.circular < 0 || !Accesses(loop.body, buffer.var)) continue;

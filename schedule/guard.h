@@ -25,6 +25,8 @@ Status ExpectUnversioned(const char* step, const Buffer& buffer);
 // What is below a vectorized loop has one form a lane, so no bound loop and no allocation goes
 // there.
 Status ExpectOutsideVectors(const char* step, const Path& path);
+// Refuses what would come between the copies and the uses of a pipelined loop.
+Status ExpectOutsidePipelines(const char* step, const Path& path);
 
 // Refuses a loop whose iterations hand rows of a circular buffer on to the next: they stay in
 // order.

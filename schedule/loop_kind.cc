@@ -74,11 +74,14 @@ StatusOr<Constraints> CheckVectorize(const Function& fn, const Vectorize& step) 
   Status status;
   PreOrder(loop->body, [&](const Stmt& stmt) {
     const auto* inner = stmt.as<For>();
-    bool bound = inner && !IsInOrder(inner->for_kind);
-    if (bound || stmt.as<Allocate>()) {
+    const char* held = nullptr;
+    if (inner && !IsInOrder(inner->for_kind)) held = "a bound loop";
+    if (stmt.as<Allocate>()) held = "an allocation";
+    if (stmt.as<IntrinsicCall>()) held = "an intrinsic";
+    if (held) {
       status =
           InvalidInput("vectorize: loop '{}' holds {}; expected only serial and unrolled loops",
-                       step.loop, bound ? "a bound loop" : "an allocation");
+                       step.loop, held);
     }
   });
   TCC_RETURN_IF_ERROR(status);

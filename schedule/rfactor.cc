@@ -101,6 +101,7 @@ StatusOr<Plan> MakePlan(const Function& fn, const RFactor& step) {
   TCC_RETURN_IF_ERROR(SortLoops(step, plan));
   TCC_RETURN_IF_ERROR(ExpectNames(fn, step, reduce));
   TCC_RETURN_IF_ERROR(ExpectOutsideVectors("rfactor", PathAbove(plan.found)));
+  TCC_RETURN_IF_ERROR(ExpectOutsidePipelines("rfactor", PathAbove(plan.found)));
 
   plan.partial = IterationVar(FreeIterName(*plan.found.block));
   for (size_t e = 0; e < reduce.outputs.size(); ++e) {

@@ -91,7 +91,8 @@ Status ExpectForm(const RFactorTile& step, const Plan& plan) {
       return InvalidInput("{}: loop '{}' is vectorized", kStep, loop->key);
     }
   }
-  return ExpectOutsideVectors(kStep, PathAbove(plan.found));
+  TCC_RETURN_IF_ERROR(ExpectOutsideVectors(kStep, PathAbove(plan.found)));
+  return ExpectOutsidePipelines(kStep, PathAbove(plan.found));
 }
 
 // The outermost calls of `expr` that use none of the variables.

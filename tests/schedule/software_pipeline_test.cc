@@ -51,6 +51,17 @@ TEST_CASE("a pipeline on one thread is right for any number of stages", "[schedu
   }
 }
 
+TEST_CASE("nothing comes between the copies and the uses of a pipeline", "[schedule][pipeline]") {
+  Function mm = MatmulFunction(3, 4, 7);
+  const std::string tiles = R"(split mm/k [4]
+rfactor_tile mm mm/k.0 combined global P
+pipeline mm/k.0 2 pipelined
+)";
+  CheckStepResult(mm, tiles);
+  CHECK(RefusalOf(mm, tiles + "rfactor P P/k.1 0 local Q") ==
+        "rfactor: loop 'mm/k.0' round it is pipelined already");
+}
+
 TEST_CASE("pipeline says what is wrong with the loop or its body", "[schedule][pipeline]") {
   Function mm = MatmulFunction(3, 4, 7);
   CHECK(RefusalOf(mm, "pipeline mm/k 2 pipelined") ==

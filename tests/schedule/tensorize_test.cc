@@ -54,6 +54,12 @@ int CountCalls(const Function& fn, const std::string& intrinsic) {
 
 }  // namespace
 
+TEST_CASE("a loop round an intrinsic is not vectorized", "[schedule][tensorize]") {
+  CHECK(RefusalOf(MatmulFunction(8, 16, 3),
+                  kOuterProduct + "tensorize mm/i.1 outer_product_f32_8x16\nvectorize mm/i.0") ==
+        "vectorize: loop 'mm/i.0' holds an intrinsic; expected only serial and unrolled loops");
+}
+
 TEST_CASE("every intrinsic declares one block, and matches its own meaning",
           "[schedule][tensorize]") {
   for (const TensorIntrinsic& intrinsic : TensorIntrinsics()) {
