@@ -71,17 +71,65 @@ Status ExpectOwnMemory(const Stmt& nest) {
   return status;
 }
 
-Status ExpectAtRoot(const Stmt& stmt) {
+struct Leaf {
+  const Block* block;
+  std::vector<const For*> grid;  // the blockIdx loops round it
+};
+
+void CollectLeaves(const Stmt& stmt, std::vector<const For*>& grid, std::vector<Leaf>& leaves) {
+  if (const auto* block = stmt.as<Block>()) return leaves.push_back({block, grid});
+  const auto* loop = stmt.as<For>();
+  bool bound = loop && IsBlockIdx(loop->for_kind);
+  if (bound) grid.push_back(loop);
+  ForEachChild(stmt, [&](const Stmt& child) { CollectLeaves(child, grid, leaves); });
+  if (bound) grid.pop_back();
+}
+
+bool Reads(const Stmt& stmt, const Var& buffer) {
+  bool found = false;
+  auto look = [&](const Expr& expr) {
+    const auto* load = expr.as<Load>();
+    found = found || (load && load->buffer == buffer);
+  };
+  PreOrderExprs(stmt, look);
+  return found;
+}
+
+// What one leaf of a launch writes to global memory, other leaves touch in the same thread block:
+// no two wait for each other.
+Status ExpectOwnCells(const Stmt& nest, const std::vector<Buffer>& global) {
+  std::vector<const For*> grid;
+  std::vector<Leaf> leaves;
+  CollectLeaves(nest, grid, leaves);
+  for (const Buffer& buffer : global) {
+    for (const Leaf& writer : leaves) {
+      if (!Writes(Stmt(*writer.block), buffer.var)) continue;
+      for (const Leaf& other : leaves) {
+        if (other.grid == writer.grid) continue;
+        Stmt body(*other.block);
+        if (!Writes(body, buffer.var) && !Reads(body, buffer.var)) continue;
+        return InvalidInput(
+            "blocks '{}' and '{}' of one launch share buffer '{}', but not all of their blockIdx "
+            "loops",
+            writer.block->name, other.block->name, buffer.var->name);
+      }
+    }
+  }
+  return OkStatus();
+}
+
+Status ExpectAtRoot(const Stmt& stmt, const std::vector<Buffer>& global) {
   if (const auto* seq = stmt.as<Seq>()) {
-    for (const Stmt& child : seq->stmts) TCC_RETURN_IF_ERROR(ExpectAtRoot(child));
+    for (const Stmt& child : seq->stmts) TCC_RETURN_IF_ERROR(ExpectAtRoot(child, global));
   } else if (stmt.as<For>() && FindInside(stmt, IsHardware)) {
-    return ExpectOwnMemory(stmt);
+    TCC_RETURN_IF_ERROR(ExpectOwnMemory(stmt));
+    return ExpectOwnCells(stmt, global);
   } else if (const auto* allocate = stmt.as<Allocate>()) {
     if (!IsSeenByAll(allocate->buffer)) {
       return InvalidInput("{} buffer '{}' lives round the launches; place it in a loop of one",
                           ToString(allocate->buffer.scope), allocate->buffer.var->name);
     }
-    return ExpectAtRoot(allocate->body);
+    return ExpectAtRoot(allocate->body, global);
   }
   return OkStatus();
 }
@@ -89,7 +137,10 @@ Status ExpectAtRoot(const Stmt& stmt) {
 }  // namespace
 
 Status ExpectWholeLaunches(const Function& fn) {
-  return FindInside(fn.body, IsHardware) ? ExpectAtRoot(fn.body) : OkStatus();
+  if (!FindInside(fn.body, IsHardware)) return OkStatus();
+  std::vector<Buffer> global = DeclaredBuffers(fn);
+  std::erase_if(global, [](const Buffer& buffer) { return !IsSeenByAll(buffer); });
+  return ExpectAtRoot(fn.body, global);
 }
 
 }  // namespace tcc

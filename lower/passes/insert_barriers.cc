@@ -10,7 +10,8 @@
 namespace tcc {
 namespace {
 
-// One access of a shared buffer by a leaf, with what decides whether two accesses can meet.
+// One access by a leaf of a buffer that threads share, with what decides whether two accesses can
+// meet.
 struct SharedAccess {
   Var buffer;
   bool writes = false;
@@ -22,21 +23,26 @@ struct SharedAccess {
   // Likewise for the vthread loops round the leaf; a vthread is a thread of its own.
   std::vector<std::pair<size_t, Var>> vthread_owners;
   std::vector<Var> vthreads;
+  std::vector<Var> threads;  // the thread loops round the leaf
 };
 
 using Pending = std::vector<SharedAccess>;
 
+// Of one launch.
 class BarrierInserter {
  public:
-  explicit BarrierInserter(const Function& fn) {
-    for (const Buffer& buffer : DeclaredBuffers(fn)) {
+  BarrierInserter(const std::vector<Buffer>& buffers, const Stmt& launch) {
+    for (const Buffer& buffer : buffers) {
       if (buffer.scope == Scope::kShared) shared_.insert(buffer.var.get());
+      if (buffer.scope == Scope::kGlobal) global_.insert(buffer.var.get());
     }
-    PreOrder(fn.body, [&](const Stmt& stmt) {
+    PreOrder(launch, [&](const Stmt& stmt) {
       const auto* loop = stmt.as<For>();
       if (loop && IsThreadIdx(loop->for_kind)) axes_.insert(loop->for_kind);
     });
   }
+
+  bool HasThreads() const { return !axes_.empty(); }
 
   // `pending` comes in as the accesses since the last barrier and goes out likewise.
   Stmt Insert(const Stmt& stmt, Pending& pending) {
@@ -147,8 +153,9 @@ class BarrierInserter {
   Pending AccessesOf(const Block& block) {
     Pending accesses;
     auto add = [&](const Var& buffer, const std::vector<Expr>& indices, bool writes) {
-      if (shared_.contains(buffer.get()))
+      if (shared_.contains(buffer.get()) || global_.contains(buffer.get())) {
         accesses.push_back(Describe(block, buffer, indices, writes));
+      }
     };
     auto reads = [&](const Expr& expr) {
       if (const auto* load = expr.as<Load>()) add(load->buffer, load->indices, false);
@@ -166,11 +173,12 @@ class BarrierInserter {
 
   SharedAccess Describe(const Block& block, const Var& buffer, const std::vector<Expr>& indices,
                         bool writes) {
-    SharedAccess access{buffer, writes, &block, lifetimes_[buffer.get()], {}, {}, {}};
+    SharedAccess access{buffer, writes, &block, lifetimes_[buffer.get()], {}, {}, {}, {}};
     for (const For* loop : vars_) {
       bool vthread = loop->for_kind == ForKind::kVthread;
       if (vthread) access.vthreads.push_back(loop->var);
       if (!vthread && !IsThreadIdx(loop->for_kind)) continue;
+      access.threads.push_back(loop->var);
       for (size_t d = 0; d < indices.size(); ++d) {
         for (const IterVar& iter : block.iters) {
           bool is_thread = indices[d].same_as(iter.var) && iter.binding.same_as(loop->var);
@@ -203,30 +211,51 @@ class BarrierInserter {
     });
   }
 
+  // Iterations of a loop that was bound carry nothing to each other in buffers that live outside.
+  bool InSameThread(const SharedAccess& a, const SharedAccess& b) const {
+    return SameOwner(a, b) || (global_.contains(a.buffer.get()) && a.threads == b.threads);
+  }
+
   bool Conflicts(const Pending& earlier, const Pending& later) const {
     for (const SharedAccess& a : earlier) {
       for (const SharedAccess& b : later) {
         if (!(a.buffer == b.buffer) || !(a.writes || b.writes)) continue;
         // A leaf met again round a loop inside the buffer's lifetime touches its own cells.
         bool itself = a.leaf->name == b.leaf->name && a.lifetime == b.lifetime;
-        if (!itself && !SameOwner(a, b)) return true;
+        if (!itself && !InSameThread(a, b)) return true;
       }
     }
     return false;
   }
 
-  std::set<const ExprNode*> shared_;
+  std::set<const ExprNode*> shared_, global_;
   std::set<ForKind> axes_;
   std::vector<const For*> vars_;
   std::map<const ExprNode*, int> lifetimes_;
 };
 
+// Sequences and global buffers stand round launches.
+Stmt InsertInLaunches(const Stmt& stmt, const std::vector<Buffer>& buffers) {
+  if (const auto* seq = stmt.as<Seq>()) {
+    std::vector<Stmt> stmts;
+    for (const Stmt& child : seq->stmts) stmts.push_back(InsertInLaunches(child, buffers));
+    return SeqOf(stmts);
+  }
+  const auto* allocate = stmt.as<Allocate>();
+  if (allocate && allocate->buffer.scope != Scope::kShared &&
+      allocate->buffer.scope != Scope::kLocal) {
+    return MakeStmt<Allocate>(allocate->buffer, InsertInLaunches(allocate->body, buffers));
+  }
+  Pending pending;
+  BarrierInserter inserter(buffers, stmt);
+  return inserter.HasThreads() ? inserter.Insert(stmt, pending) : stmt;
+}
+
 }  // namespace
 
 Function InsertBarriers(const Function& fn) {
   Function result = fn;
-  Pending pending;
-  result.body = BarrierInserter(fn).Insert(fn.body, pending);
+  result.body = InsertInLaunches(fn.body, DeclaredBuffers(fn));
   return result;
 }
 

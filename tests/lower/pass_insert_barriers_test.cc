@@ -5,8 +5,10 @@
 #include "ir/visitor.h"
 #include "lower/passes/passes.h"
 #include "tests/lower/pass_check.h"
+#include "tests/lower/threaded_check.h"
 #include "tests/programs/compare_programs.h"
 #include "tests/programs/random_trace.h"
+
 #include "tests/programs/spike_programs.h"
 
 using namespace tcc;
@@ -20,19 +22,6 @@ Stmt WithoutBarrier(const Stmt& stmt, int& skip) {
     return s;
   };
   return RewriteBottomUp(stmt, remove, [](const Expr& expr) { return expr; });
-}
-
-// Whether one of two thread orders, or the race detector, tells `fn` from `want`.
-bool IsCaught(const Function& fn, const std::vector<Tensor>& arguments,
-              const std::vector<Tensor>& want) {
-  InterpretOptions options;
-  options.detect_races = true;
-  for (ThreadOrder order : {ThreadOrder::kForward, ThreadOrder::kBackward}) {
-    options.order = order;
-    StatusOr<std::vector<Tensor>> got = RunInterpreter(fn, arguments, options);
-    if (!got.ok() || !FirstDifference(*got, want).empty()) return true;
-  }
-  return false;
 }
 
 // Of 24 random points, those where the removal of each barrier is caught. With its barriers each
@@ -188,7 +177,23 @@ TEST_CASE("a buffer that two statements only read needs no barrier between them"
     })")) == 1);
 }
 
-TEST_CASE("global and local buffers need no barrier", "[lower][passes][barriers]") {
+TEST_CASE("what each thread began and one goes on with in global memory waits for all",
+          "[lower][passes][barriers]") {
+  Function matmul = MatmulFunction(5, 4, 3);
+  const std::string init = "decompose_reduction mm mm/j\nbind mm.init/j threadIdx.x\n";
+  for (const char* round : {"parallel mm/i", "bind mm/i blockIdx.x", "split mm/i [2]"}) {
+    Function fn = ScheduledBy(matmul, init + round);
+    CHECK(BarriersIn(fn) > 0);
+    CheckThreaded(matmul, fn);
+  }
+  // The same threads go on.
+  CHECK(BarriersIn(ScheduledBy(matmul,
+                               "bind mm/j threadIdx.x\nbind mm/i threadIdx.y\n"
+                               "decompose_reduction mm mm/k")) == 0);
+}
+
+TEST_CASE("global buffers between launches and local buffers need no barrier",
+          "[lower][passes][barriers]") {
   Random random(3);
   for (const char* scope : {"local", "global"}) {
     StatusOr<Function> fn =

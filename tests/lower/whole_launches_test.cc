@@ -50,6 +50,16 @@ TEST_CASE("what lives inside a launch is not global", "[lower][whole_launches]")
   CHECK(WhyNotWhole("bind mm/i vthread\ncache_read A [mm] local A_l\ncompute_at A_l mm/i").empty());
 }
 
+TEST_CASE("thread blocks of a launch do not wait for each other", "[lower][whole_launches]") {
+  const std::string steps = "decompose_reduction mm mm/j\n";
+  CHECK(WhyNotWhole(steps + "bind mm/i blockIdx.x").empty());
+  CHECK(WhyNotWhole(steps + "bind mm.init/j threadIdx.x").empty());
+  CHECK(WhyNotWhole(steps + "bind mm.init/j blockIdx.x") ==
+        "blocks 'mm.init' and 'mm' of one launch share buffer 'C', but not all of their blockIdx "
+        "loops");
+  CHECK(WhyNotWhole("decompose_reduction mm mm/i\nbind mm.init/j blockIdx.x").empty());
+}
+
 TEST_CASE("without hardware indices everything is whole", "[lower][whole_launches]") {
   CHECK(WhyNotWhole("cache_write mm C local C_l").empty());
 }
