@@ -1,5 +1,7 @@
 #include "ir/match.h"
 
+#include <array>
+
 #include "ir/compare.h"
 #include "ir/visitor.h"
 
@@ -39,12 +41,17 @@ bool IsCommutative(ExprKind kind) {
   }
 }
 
-// Operands in order; empty for what a pattern cannot hold.
-std::vector<Expr> Operands(const Expr& expr) {
-  std::vector<Expr> operands;
-  ForEachChild(expr, [&](const Expr& child) { operands.push_back(child); });
-  return operands;
-}
+// Operands in order, without memory of their own; beyond those that patterns have they only count.
+struct Operands {
+  explicit Operands(const Expr& expr) {
+    ForEachChild(expr, [this](const Expr& child) {
+      if (count < list.size()) list[count] = &child;
+      ++count;
+    });
+  }
+  std::array<const Expr*, 4> list{};
+  size_t count = 0;
+};
 
 class Matcher {
  public:
@@ -61,22 +68,27 @@ class Matcher {
     }
     if (const auto* call = pattern.as<Call>(); call && call->op != expr.as<Call>()->op)
       return false;
-    std::vector<Expr> a = Operands(pattern), b = Operands(expr);
-    if (a.size() != b.size()) return false;
+    Operands a(pattern), b(expr);
+    if (a.count != b.count || a.count > a.list.size()) return false;
+    if (!IsCommutative(pattern.kind())) return AllMatch(a, b);
     Bindings before = bindings;
     if (AllMatch(a, b)) return true;
-    bindings = before;
-    if (!IsCommutative(pattern.kind())) return false;
-    std::swap(b[0], b[1]);
+    bindings = std::move(before);
+    std::swap(b.list[0], b.list[1]);
     return AllMatch(a, b);
   }
 
   Bindings bindings;
 
  private:
-  bool AllMatch(const std::vector<Expr>& patterns, const std::vector<Expr>& exprs) {
-    for (size_t i = 0; i < patterns.size(); ++i) {
-      if (!Matches(patterns[i], exprs[i])) return false;
+  bool AllMatch(const Operands& patterns, const Operands& exprs) {
+    // Kinds first: most patterns fail there.
+    for (size_t i = 0; i < patterns.count; ++i) {
+      const Expr& pattern = *patterns.list[i];
+      if (!pattern.as<VarNode>() && pattern.kind() != exprs.list[i]->kind()) return false;
+    }
+    for (size_t i = 0; i < patterns.count; ++i) {
+      if (!Matches(*patterns.list[i], *exprs.list[i])) return false;
     }
     return true;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <unordered_map>
+#include <absl/container/flat_hash_map.h>
+
 #include <utility>
 #include <vector>
 
@@ -65,9 +66,9 @@ class Simplifier {
   AtomTable atoms_;
   std::vector<std::pair<bool, Interval>> atom_bounds_;
   // Keys are kept alive by the pairs: a freed node's address could come again.
-  std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> results_;
-  std::unordered_map<const ExprNode*, std::pair<Expr, Polynomial>> polynomials_;
-  std::unordered_map<const ExprNode*, std::pair<Expr, Polynomial>> expanded_;
+  absl::flat_hash_map<const ExprNode*, std::pair<Expr, Expr>> results_;
+  absl::flat_hash_map<const ExprNode*, std::pair<Expr, Polynomial>> polynomials_;
+  absl::flat_hash_map<const ExprNode*, std::pair<Expr, Polynomial>> expanded_;
 };
 
 // One rule of the tables applied at the root, or nullopt. Its result is not simplified yet.

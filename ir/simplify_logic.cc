@@ -69,6 +69,7 @@ Polynomial NegativePart(const Polynomial& polynomial) {
 }  // namespace
 
 Expr Simplifier::Run(const Expr& expr) {
+  if (expr.as<IntImm>() || expr.as<FloatImm>()) return expr;
   auto found = results_.find(expr.get());
   if (found != results_.end()) return found->second.second;
   Expr result = IsIndex(expr) ? Render(ToPolynomial(expr)) : RunOther(expr);

@@ -1,5 +1,7 @@
 #include "ir/visitor.h"
 
+#include <array>
+
 namespace tcc {
 namespace {
 
@@ -32,6 +34,45 @@ struct FieldWalker {
 
 }  // namespace
 
+namespace {
+
+// Addresses that were met. Most expressions are small: these need no memory of their own.
+class SeenNodes {
+ public:
+  // False where it was inserted before.
+  bool Insert(const ExprNode* node) {
+    if (count_ == kMost) return more_.insert(node).second && !IsFew(node);
+    size_t slot = SlotOf(node);
+    if (few_[slot] == node) return false;
+    few_[slot] = node;
+    ++count_;
+    return true;
+  }
+
+ private:
+  static constexpr size_t kSlots = 64, kMost = 48;
+
+  // Where the node is, or may be put.
+  size_t SlotOf(const ExprNode* node) const {
+    size_t slot = (reinterpret_cast<uintptr_t>(node) >> 4) * 0x9E3779B97F4A7C15 >> 58;
+    while (few_[slot] && few_[slot] != node) slot = (slot + 1) % kSlots;
+    return slot;
+  }
+  bool IsFew(const ExprNode* node) const { return few_[SlotOf(node)] == node; }
+
+  std::array<const ExprNode*, kSlots> few_{};
+  size_t count_ = 0;
+  std::unordered_set<const ExprNode*> more_;
+};
+
+// What has no children, so that rewriting it again costs less than keeping the result.
+bool IsLeaf(const Expr& expr) {
+  return expr.kind() == ExprKind::kIntImm || expr.kind() == ExprKind::kFloatImm ||
+         expr.kind() == ExprKind::kVarNode;
+}
+
+}  // namespace
+
 void ForEachChild(const Expr& expr, const std::function<void(const Expr&)>& f) {
   VisitExpr(expr, [&](const auto& node) {
     std::apply([&](const auto&... field) { (FieldWalker{&f, nullptr}(field), ...); },
@@ -48,10 +89,14 @@ void ForEachChild(const Stmt& stmt, const std::function<void(const Stmt&)>& f) {
 }
 
 void PreOrder(const Expr& expr, const std::function<void(const Expr&)>& f) {
-  std::unordered_set<const ExprNode*> seen;
-  std::function<void(const Expr&)> visit = [&](const Expr& e) {
-    if (!seen.insert(e.get()).second) return;
-    f(e);
+  // A lambda that holds two references needs no memory of its own.
+  struct Walk {
+    const std::function<void(const Expr&)>& f;
+    SeenNodes seen;
+  } walk{f, {}};
+  std::function<void(const Expr&)> visit = [&walk, &visit](const Expr& e) {
+    if (!walk.seen.Insert(e.get())) return;
+    walk.f(e);
     ForEachChild(e, visit);
   };
   visit(expr);
@@ -70,14 +115,25 @@ void PreOrderExprs(const Stmt& stmt, const std::function<void(const Expr&)>& f) 
 }
 
 bool UsesVar(const Expr& expr, const Var& var) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& e) { found |= e.same_as(var); });
-  return found;
+  struct Search {
+    const Var& var;
+    SeenNodes seen;
+    bool found = false;
+  } search{var, {}};
+  std::function<void(const Expr&)> visit = [&search, &visit](const Expr& e) {
+    search.found = search.found || e.same_as(search.var);
+    if (!search.found && search.seen.Insert(e.get())) ForEachChild(e, visit);
+  };
+  visit(expr);
+  return search.found;
 }
 
 bool UsesVar(const Stmt& stmt, const Var& var) {
   bool found = false;
-  PreOrderExprs(stmt, [&](const Expr& e) { found |= e.same_as(var); });
+  PreOrder(stmt, [&](const Stmt& s) {
+    if (found) return;
+    ForEachExpr(s, [&](const Expr& e) { found = found || UsesVar(e, var); });
+  });
   return found;
 }
 
@@ -91,6 +147,7 @@ std::vector<Var> VarsOf(const Expr& expr) {
 }
 
 Expr Mutator::Mutate(const Expr& expr) {
+  if (IsLeaf(expr)) return VisitExpr(expr, [&](const auto& node) { return Rewrite(node); });
   auto found = memo_.find(expr.get());
   if (found != memo_.end()) return found->second.second;
   Expr result = VisitExpr(expr, [&](const auto& node) { return Rewrite(node); });

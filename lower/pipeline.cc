@@ -5,6 +5,7 @@
 #include "ir/verifier.h"
 #include "ir/visitor.h"
 #include "lower/passes/passes.h"
+#include "lower/passes/rewrite_statements.h"
 
 namespace tcc {
 namespace {
@@ -21,7 +22,7 @@ Function MarkLowered(const Function& fn) {
   };
   Function result = fn;
   result.level = Level::kLowered;
-  result.body = RewriteBottomUp(fn.body, without_key, [](const Expr& expr) { return expr; });
+  result.body = RewriteStatements(fn.body, without_key);
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "ir/substitute.h"
 #include "ir/visitor.h"
 #include "lower/passes/passes.h"
+#include "lower/passes/rewrite_statements.h"
 
 namespace tcc {
 namespace {
@@ -25,7 +26,7 @@ Stmt Unroll(const Stmt& stmt) {
 
 Function UnrollLoops(const Function& fn) {
   Function result = fn;
-  result.body = RewriteBottomUp(fn.body, Unroll, [](const Expr& expr) { return expr; });
+  result.body = RewriteStatements(fn.body, Unroll);
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "ir/substitute.h"
 #include "ir/visitor.h"
 #include "lower/passes/passes.h"
+#include "lower/passes/rewrite_statements.h"
 
 namespace tcc {
 namespace {
@@ -54,7 +55,7 @@ Stmt Unswitch(const Stmt& stmt) {
     }
     return s;
   };
-  Stmt fast = WithFreshVars(RewriteBottomUp(stmt, holds, [](const Expr& expr) { return expr; }));
+  Stmt fast = WithFreshVars(RewriteStatements(stmt, holds));
   Expr all = conditions[0];
   for (size_t i = 1; i < conditions.size(); ++i) all = BothOf(all, conditions[i]);
   return MakeStmt<If>(all, fast, stmt);
@@ -64,7 +65,7 @@ Stmt Unswitch(const Stmt& stmt) {
 
 Function UnswitchLoops(const Function& fn) {
   Function result = fn;
-  result.body = RewriteBottomUp(fn.body, Unswitch, [](const Expr& expr) { return expr; });
+  result.body = RewriteStatements(fn.body, Unswitch);
   return result;
 }
 

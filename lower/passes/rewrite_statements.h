@@ -1,0 +1,12 @@
+#pragma once
+
+#include <functional>
+
+#include "ir/stmt.h"
+
+namespace tcc {
+
+// As RewriteBottomUp where only statements change: the expressions of leaves are not looked at.
+Stmt RewriteStatements(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& after);
+
+}  // namespace tcc
