@@ -9,15 +9,20 @@
 namespace tcc {
 namespace {
 
-// A check's handler takes no context of its own.
-std::string reproduction;  // NOLINT: of the point that is running
+// Of the point that is running: a check's handler takes no context of its own.
+std::string reproduction;  // NOLINT
+std::string description;   // NOLINT
 
 [[noreturn]] void OnFailedCheck(const std::string& message) {
-  fmt::print(stderr, "{}\n{}\n", message, reproduction);
+  fmt::print(stderr, "{}\n{}{}\n", message, description, reproduction);
   std::_Exit(1);
 }
 
 }  // namespace
+
+void DescribeRunningPoint(std::string text) {
+  description = std::move(text);
+}
 
 FuzzResult RunPoints(const std::string& subcommand, const FuzzOptions& options,
                      const std::function<Status(uint64_t seed, Histogram& histogram)>& point) {
@@ -30,6 +35,7 @@ FuzzResult RunPoints(const std::string& subcommand, const FuzzOptions& options,
     if (options.seconds > 0 && elapsed.count() > options.seconds) break;
     uint64_t seed = options.seed + static_cast<uint64_t>(i);
     reproduction = fmt::format("tcc-fuzz {} --points 1 --seed {}", subcommand, seed);
+    description.clear();
     WatchPoint(reproduction);
     Status status = point(seed, result.histogram);
     ++(status.ok() ? result.passed : result.failed);

@@ -38,6 +38,9 @@ struct FuzzResult {
 FuzzResult RunPoints(const std::string& subcommand, const FuzzOptions& options,
                      const std::function<Status(uint64_t seed, Histogram& histogram)>& point);
 
+// What a failed TCC_CHECK says of the point that is running, beside how to reproduce it.
+void DescribeRunningPoint(std::string text);
+
 // The subcommands, each described in the table of main.cc.
 FuzzResult FuzzCuda(const FuzzOptions& options);
 FuzzResult FuzzExpr(const FuzzOptions& options);

@@ -132,6 +132,7 @@ StatusOr<std::optional<Decisions>> CheckAtRandomPoint(const ScheduledFunction& s
                                                       PointCheckOptions options,
                                                       const PointLimits& limits, Random& random,
                                                       Histogram& histogram) {
+  DescribeRunningPoint(scheduled.name + ": " + Describe(scheduled, {}));
   StatusOr<SymbolicProgram> program = Instantiate(scheduled.fn, scheduled.trace);
   if (!program.ok()) return Annotate(program.status(), scheduled.name);
   StatusOr<Trace> parsed = ParseTrace(Print(scheduled.trace));
@@ -151,6 +152,7 @@ StatusOr<std::optional<Decisions>> CheckAtRandomPoint(const ScheduledFunction& s
       ++histogram["redrawn: a constraint says no"];
       continue;
     }
+    DescribeRunningPoint(scheduled.name + ": " + Describe(scheduled, decisions));
     PointReport report = CheckPoint(scheduled.fn, *program, decisions, random, options);
     switch (report.outcome) {
       case PointOutcome::kTooLarge:
