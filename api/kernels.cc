@@ -72,7 +72,7 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
 size_t ChosenVariant(const Task& task, const Target& target) {
   if (target.kind == TargetKind::kCuda) return task.zero_padded;
   for (size_t v = 0; v < task.variants.size(); ++v) {
-    if (target.kind == TargetKind::kCpu && HasFlashAttention(task.variants[v], target)) return v;
+    if (HasFlashAttention(task.variants[v], target)) return v;
   }
   return 0;
 }

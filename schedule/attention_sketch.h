@@ -17,16 +17,12 @@ namespace tcc {
 //       combined with m, l, acc }
 //     out }
 
-// Whether `block` is a reduction to a tuple of which one output has an axis that the others lack,
-// its last spatial one, with a direct form, at known extents.
-bool IsAttentionCore(const Block& block);
-
 // Schedules the core with the map and the contraction that make its logits and the block that reads
 // its results; all are marked as done. nullopt where the function is not so or a step not legal.
 std::optional<SketchState> ScheduleAttention(const SketchState& state, const Block& core,
                                              const Target& target);
 
-// Whether ScheduleAttention does a block of `fn` (kTensor).
+// Whether this, or ScheduleThreadAttention on a GPU, does a block of `fn` (kTensor).
 bool HasFlashAttention(const Function& fn, const Target& target);
 
 }  // namespace tcc

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/visitor.h"
+#include "schedule/attention_parts.h"
 #include "schedule/attention_sketch.h"
 #include "schedule/block_pattern.h"
 #include "schedule/constant_panels.h"

@@ -2,6 +2,7 @@
 
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
+#include "schedule/gpu_attention.h"
 #include "schedule/gpu_tile.h"
 #include "schedule/reduction_nest.h"
 #include "schedule/sketch_parts.h"
@@ -54,6 +55,12 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block, c
   SketchState next = state;
   BindMap(next, block);
   return {next};
+}
+
+std::vector<SketchState> AttentionRule(const SketchState& state, const Block& block,
+                                       const Target&) {
+  std::optional<SketchState> next = ScheduleThreadAttention(state, block);
+  return next ? std::vector<SketchState>{*std::move(next)} : std::vector<SketchState>();
 }
 
 // A map that makes an operand of one contraction is done where tiles of the operand are staged, or
@@ -123,6 +130,7 @@ std::vector<SketchState> ThreadRule(const SketchState& state, const Block& block
 
 constexpr SketchRule kRules[] = {
     // name, rule, what it fits
+    {"attention", AttentionRule, "cores of attention, with what makes their logits"},
     {"operand", OperandRule, "maps that make an operand of one tile"},
     {"tile", TileRule, "contractions and windows"},
     {"cross_thread", CrossThreadRule, "long reductions whose operands are read once"},

@@ -100,6 +100,25 @@ bool IsLacking(const For& loop, const Block& block, const TupleGroup& group) {
   });
 }
 
+namespace {
+
+// Whether every output of the group lives inside `loop`, which is round the nest: each iteration
+// makes its own.
+bool AreInside(const ReductionNest& found, const For& loop, const TupleGroup& group) {
+  size_t inside = 0;
+  bool reached = false;
+  for (const Stmt& stmt : found.path) {
+    reached = reached || stmt.get() == &loop;
+    const auto* allocate = stmt.as<Allocate>();
+    for (size_t e : group.elements) {
+      inside += reached && allocate && found.reduce->outputs[e].buffer == allocate->buffer.var;
+    }
+  }
+  return inside == group.elements.size();
+}
+
+}  // namespace
+
 Status CheckLoops(const char* step, const ReductionNest& found,
                   const std::vector<TupleGroup>& groups) {
   const Block& block = *found.block;
@@ -108,6 +127,7 @@ Status CheckLoops(const char* step, const ReductionNest& found,
       for (const TupleGroup& group : groups) {
         if (!IsLacking(*loop, block, group)) continue;
         if (loops == &found.above) {
+          if (AreInside(found, *loop, group)) continue;
           return InvalidInput("{}: loop '{}' of an axis that some outputs lack holds other blocks",
                               step, loop->key);
         }

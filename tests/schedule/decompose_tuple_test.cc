@@ -140,3 +140,18 @@ TEST_CASE("a tuple that is not nested by axes is refused", "[schedule][tuple]") 
                   "decompose_tuple core") ==
         "decompose_tuple: the predicate of block 'core' depends on 'd', which some outputs lack");
 }
+
+TEST_CASE("a slice of an axis has its own copies of the elements that lack it",
+          "[schedule][tuple]") {
+  const std::string kSlices =
+      "tile s 1 5\nsplit out/d [s]\nreorder [out/d.0, out/i, out/d.1]\ncompute_at core out/d.0\n";
+  for (int64_t s : {1, 2, 5}) {
+    Function fn = AttentionFunction({.queries = 3, .keys = 7, .width = 5, .blind = 2});
+    CheckStepResult(fn, kSlices + "decompose_tuple core", {{"s", s}});
+    CheckStepResult(fn,
+                    kSlices +
+                        "split core/t [2]\nreorder [core/d, core/t.0, core/i, core/t.1]\n"
+                        "rfactor_tile core core/t.0 direct local p",
+                    {{"s", s}});
+  }
+}
