@@ -94,7 +94,7 @@ class Builder {
   }
 
  private:
-  Buffer Intermediate(TensorProgram& program, const char* suffix, std::vector<int64_t> shape,
+  Buffer Intermediate(TensorProgram& program, const char* suffix, const std::vector<int64_t>& shape,
                       const Expr& value) const {
     Buffer buffer;
     buffer.var = BufferVar(stage_.name + suffix, value.dtype());

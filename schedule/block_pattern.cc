@@ -1,7 +1,10 @@
 #include "schedule/block_pattern.h"
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "ir/affine.h"
+#include "ir/simplify.h"
 #include "ir/visitor.h"
 #include "schedule/loop_tree.h"
 #include "schedule/placement.h"
@@ -56,18 +59,45 @@ bool HasReuse(const Block& block) {
   return false;
 }
 
-bool HasWindow(const Block& block) {
-  auto slides = [&](const Expr& index) {
-    bool spatial = false, reduce = false;
-    for (const IterVar& iter : block.iters) {
-      if (AsConstant(iter.domain) == std::optional<int64_t>(1) || !UsesVar(index, iter.var))
-        continue;
-      (iter.kind == IterKind::kSpatial ? spatial : reduce) = true;
+namespace {
+
+// 1 where it is not known.
+int64_t CoefficientOf(const Var& var, const std::optional<AffineForm>& form) {
+  if (!form) return 1;
+  auto found = std::find(form->vars.begin(), form->vars.end(), var);
+  if (found == form->vars.end()) return 1;
+  const Expr& coefficient = form->coefficients[found - form->vars.begin()];
+  return std::abs(AsConstant(Simplify(coefficient)).value_or(1));
+}
+
+// Whether the cells that `index` covers over the reduction are also covered from a neighbour along
+// a spatial variable: it takes shorter steps than that.
+bool Slides(const Expr& index, const Block& block) {
+  std::vector<Var> vars;
+  for (const IterVar& iter : block.iters) {
+    if (!IsConstant(iter.domain, 1)) vars.push_back(iter.var);
+  }
+  std::optional<AffineForm> form = ToAffine(index, vars);
+  int64_t reach = 0, step = 0;  // of the reduction; the shortest of a spatial variable
+  for (const IterVar& iter : block.iters) {
+    if (IsConstant(iter.domain, 1) || !UsesVar(index, iter.var)) continue;
+    int64_t coefficient = CoefficientOf(iter.var, form);
+    if (iter.kind == IterKind::kReduce) {
+      reach += coefficient * (AsConstant(iter.domain).value_or(INT32_MAX) - 1);
+    } else {
+      step = step == 0 ? coefficient : std::min(step, coefficient);
     }
-    return spatial && reduce;
-  };
+  }
+  return reach > 0 && step > 0 && step <= reach;
+}
+
+}  // namespace
+
+bool HasWindow(const Block& block) {
   for (const Access& read : ReadsOf(block)) {
-    if (std::any_of(read.indices.begin(), read.indices.end(), slides)) return true;
+    for (const Expr& index : read.indices) {
+      if (Slides(index, block)) return true;
+    }
   }
   return false;
 }

@@ -19,8 +19,8 @@ std::vector<size_t> ItersOf(const Block& block, IterKind kind);
 // it has that variable. What tiling is good for.
 bool HasReuse(const Block& block);
 
-// Whether windows slide: some index has a spatial and a reduce variable, so that neighbours may
-// share operands.
+// Whether windows slide: some index has a spatial and a reduce variable, and neighbours along the
+// spatial one share operands.
 bool HasWindow(const Block& block);
 
 // A reduction that sets its own identities and writes one buffer at just its spatial variables, in

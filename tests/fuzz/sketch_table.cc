@@ -1,5 +1,6 @@
 #include <set>
 
+#include "ir/evaluate.h"
 #include "ir/support/check.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
@@ -18,16 +19,28 @@ bool IsLong(const IterVar& iter) {
   return !IsConstant(iter.domain, 1);
 }
 
-// Whether some index slides: a result and a step of the reduction together say where it is.
+// The value of an index at the origin, but where `at` says otherwise.
+int64_t IndexAt(const Expr& index, const Block& block, const Assignment& at) {
+  Assignment values = at;
+  for (const IterVar& iter : block.iters) values.try_emplace(iter.var, 0);
+  return EvaluateInt(index, values).value_or(0);
+}
+
+// Whether some index slides: the last step of the reduction is at or beyond where a neighbour's
+// first is.
 bool IsWindow(const Block& block) {
-  auto uses = [&](const Expr& index, IterKind kind) {
-    return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
-      return iter.kind == kind && IsLong(iter) && UsesVar(index, iter.var);
-    });
-  };
   for (const Access& read : ReadsOf(block)) {
     for (const Expr& index : read.indices) {
-      if (uses(index, IterKind::kSpatial) && uses(index, IterKind::kReduce)) return true;
+      Assignment last;
+      for (const IterVar& iter : block.iters) {
+        if (iter.kind == IterKind::kReduce) last[iter.var] = *AsConstant(iter.domain) - 1;
+      }
+      int64_t first = IndexAt(index, block, {}), reach = IndexAt(index, block, last);
+      for (const IterVar& iter : block.iters) {
+        if (iter.kind != IterKind::kSpatial || !IsLong(iter)) continue;
+        int64_t next = IndexAt(index, block, {{iter.var, 1}});
+        if (first < next && next <= reach) return true;
+      }
     }
   }
   return false;

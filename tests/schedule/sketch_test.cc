@@ -6,10 +6,12 @@
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "schedule/block_pattern.h"
 #include "schedule/resources.h"
 #include "tests/programs/point_check.h"
 #include "tests/programs/random_trace.h"
 #include "tests/programs/spike_programs.h"
+#include "tests/schedule/step_check.h"
 
 using namespace tcc;
 
@@ -247,4 +249,21 @@ TEST_CASE("a long reduction to few results gets a sketch that splits it over thr
   CHECK(has_split(MatmulFunction(5, 7, 300)));
   CHECK_FALSE(has_split(MatmulFunction(2048, 1024, 300)));
   CHECK_FALSE(has_split(MatmulFunction(5, 7, 100)));
+}
+
+TEST_CASE("windows slide where neighbours share operands", "[schedule][sketch]") {
+  auto has_window = [](const std::string& index, int64_t steps) {
+    Function fn = FunctionOf(fmt::format(
+        "fn f(A: f32[100], C: f32[4]) tensor {{ for i in 0..4 @s/i {{ for k in 0..{0} @s/k {{ "
+        "block s(i: spatial 4 = i, k: reduce {0} = k) {{ "
+        "reduce sum_f32 init (C[i]) with (A[{1}]) }} }} }} }}",
+        steps, index));
+    return HasWindow(*BlocksOf(fn.body)[0]);
+  };
+  CHECK(has_window("i + k", 3));
+  CHECK(has_window("i * 2 + k", 3));
+  CHECK(has_window("i * 4 + k * 2", 3));
+  CHECK_FALSE(has_window("i * 3 + k", 3));
+  CHECK_FALSE(has_window("i * 16 + k", 16));
+  CHECK_FALSE(has_window("i", 3));
 }
