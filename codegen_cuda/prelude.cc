@@ -312,8 +312,9 @@ TCC_DEVICE double tcc_sigmoid(double x) {
   double decay = exp(-fabs(x));
   return (x < 0 ? decay : 1.0) / (1.0 + decay);
 }
-TCC_DEVICE float tcc_exp_diff(float x, float y) { return x == y ? 1.0f : expf(x - y); }
-TCC_DEVICE double tcc_exp_diff(double x, double y) { return x == y ? 1.0 : exp(x - y); }
+// Without a branch, so that equal calls become one.
+TCC_DEVICE float tcc_exp_diff(float x, float y) { return expf(x == y ? 0.0f : x - y); }
+TCC_DEVICE double tcc_exp_diff(double x, double y) { return exp(x == y ? 0.0 : x - y); }
 TCC_DEVICE bool tcc_is_nan(float x) { return x != x; }
 TCC_DEVICE bool tcc_is_nan(double x) { return x != x; }
 TCC_DEVICE bool tcc_is_inf(float x) { return fabsf(x) == tcc_bits_to_float(0x7f800000u); }
