@@ -30,8 +30,12 @@ SketchState Prepacked(const SketchState& state, const Block& block) {
   return next;
 }
 
-// Which axis varies slower while tiles are computed one after another.
-enum class TileOrder { kColumnsOutside, kRowsOutside };
+// Which axis varies slower while tiles are computed one after another; with the columns outside,
+// the next packed panel of a constant may be brought near while one is used.
+enum class TileOrder { kColumnsOutside, kRowsOutside, kPanelsAhead };
+
+// Panels in turn to start from where the next one is prefetched.
+constexpr int64_t kPanelsInTurn = 4;
 
 // More taps than this are a loop: unrolled, each is an instruction for every row of a tile.
 constexpr int64_t kMostTaps = 32;
@@ -79,7 +83,7 @@ class RegisterTiled {
     columnwise_ = rows_ && IsColumnwise(block, spatial_[columns_]);
   }
 
-  SketchState Build() && {
+  SketchState Build() {
     DType dtype = WritesOf(block_)[0].buffer.dtype();
     ResultReader reader = KeepResultLocal(state_, block_);
     int64_t rows = rows_ ? Extent(*rows_) : 1;
@@ -119,10 +123,12 @@ class RegisterTiled {
       for (const LoopRef& loop : reduce) state_.Do(Unroll{loop});
       state_.Do(Partition{LevelKey(Key(*rows_), 1)});
     }
+    if (order_ == TileOrder::kPanelsAhead) PrefetchPanels();
     RunInParallel(state_, block_, outer);
-    return std::move(state_);
+    return state_;
   }
 
+  bool HasPrefetch() const { return has_prefetch_; }
   bool HasRows() const { return rows_.has_value(); }
 
  private:
@@ -135,7 +141,8 @@ class RegisterTiled {
     LoopRef key = Key(columns_);
     lanes_ = LanesOf(state_, LevelKey(key, 3), extent, widest, tile_.lanes);
     registers_ = state_.Size(LevelKey(key, 2), 8, {}, tile_.registers);
-    Expr panels = state_.Size(LevelKey(key, 1), std::min<int64_t>(extent, 1024), {}, 1);
+    int64_t in_turn = order_ == TileOrder::kPanelsAhead ? kPanelsInTurn : 1;
+    Expr panels = state_.Size(LevelKey(key, 1), std::min<int64_t>(extent, 1024), {}, in_turn);
     state_.Do(Split{key, {panels, registers_, lanes_}});
   }
 
@@ -150,6 +157,17 @@ class RegisterTiled {
       }
     }
     for (const std::string& copy : copies) state_.MarkDone(copy);
+    panels_ = std::move(copies);
+  }
+
+  // While one panel of columns is used, the next.
+  void PrefetchPanels() {
+    if (Extent(columns_) <= tile_.registers * tile_.lanes) return;
+    const LoopRef over = LevelKey(Key(columns_), 1);
+    const LoopRef at = BaseKey(block_.name, block_.iters[reduce_.back()]);
+    for (const std::string& panel : panels_) {
+      has_prefetch_ = state_.Try(Prefetch{block_.name, panel, over, at, Expr(1)}) || has_prefetch_;
+    }
   }
 
   // As many rows as the tile has room for; at first one thread takes all tiles of a panel in turn,
@@ -188,6 +206,8 @@ class RegisterTiled {
   bool columnwise_ = false;
   RegisterTile tile_;
   Expr registers_, lanes_;
+  std::vector<std::string> panels_;  // packed copies of constants
+  bool has_prefetch_ = false;
 };
 
 std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
@@ -198,10 +218,13 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
   if (!fits) return {};
   RegisterTiled columns(state, block, target, TileOrder::kColumnsOutside);
   bool both = columns.HasRows();
-  std::vector<SketchState> forks = {std::move(columns).Build()};
+  std::vector<SketchState> forks = {columns.Build()};
   if (both) {
     forks.push_back(RegisterTiled(state, block, target, TileOrder::kRowsOutside).Build());
   }
+  RegisterTiled ahead(state, block, target, TileOrder::kPanelsAhead);
+  SketchState prefetching = ahead.Build();
+  if (ahead.HasPrefetch()) forks.push_back(std::move(prefetching));
   return forks;
 }
 

@@ -162,6 +162,22 @@ TEST_CASE("a CPU sketch packs the constants that a register tile reads", "[sched
   }
 }
 
+TEST_CASE("one CPU sketch of several packed panels prefetches the next", "[schedule][sketch]") {
+  Function fn = MatmulFunction(4, 200, 9);
+  for (Scope scope : {Scope::kGlobal, Scope::kConstant}) {
+    fn.params[1].scope = scope;
+    std::vector<Sketch> sketches = GenerateSketches(fn, Cpu());
+    int64_t ahead = 0;
+    for (const Sketch& sketch : sketches) {
+      for (const Step& step : sketch.trace.steps) ahead += std::holds_alternative<Prefetch>(step);
+    }
+    CHECK(ahead == (scope == Scope::kConstant ? 1 : 0));
+    for (const Step& step : sketches[0].trace.steps) {
+      CHECK_FALSE(std::holds_alternative<Prefetch>(step));
+    }
+  }
+}
+
 TEST_CASE("a CPU sketch unrolls windows that have a filter for each channel",
           "[schedule][sketch]") {
   for (const Sketch& sketch : GenerateSketches(DepthwiseFunction(), Cpu())) {
