@@ -12,6 +12,9 @@ namespace {
 // What a block may have without cuFuncSetAttribute.
 constexpr int64_t kDefaultSharedBytes = int64_t{48} << 10;
 
+// Of a launch, in every order of their threads; whole models have too many for that.
+constexpr int64_t kBlocksInAllOrders = 4;
+
 // Writes where the caller wants to read what is wrong with an image.
 void WriteErrorLog(std::string_view text, unsigned count, const int* options, void** values) {
   char* log = nullptr;
@@ -136,7 +139,8 @@ CudaResult cuLaunchKernel(CudaFunctionHandle handle, unsigned grid_x, unsigned g
   LaunchOptions options{.kernel = function.name,
                         .grid = {grid_x, grid_y, grid_z},
                         .block = {block_x, block_y, block_z},
-                        .dynamic_shared_bytes = dynamic_shared_bytes};
+                        .dynamic_shared_bytes = dynamic_shared_bytes,
+                        .blocks_in_all_orders = kBlocksInAllOrders};
   Module* module = function.module;
   return Enqueue(stream, [module, options, values](Context&) {
     LaunchOptions launch = options;

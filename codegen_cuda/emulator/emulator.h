@@ -56,11 +56,13 @@ struct LaunchOptions {
   // As cuLaunchKernel takes them, in the order of the kernel's parameters: each points to 8 bytes,
   // which are an address in device memory or a shape.
   std::vector<const void*> arguments = {};
+  // So many blocks run in every ThreadOrder; those after them in one each, which alternate.
+  int64_t blocks_in_all_orders = INT64_MAX;
 };
 
-// Runs each block in every ThreadOrder; all must write the same, byte for byte. InvalidArgument if
-// the launch does not fit the kernel; DataLoss with the block, the thread, the element and the line
-// for a mistake of the kernel.
+// Runs each block; the ThreadOrders that it runs in must all write the same, byte for byte.
+// InvalidArgument if the launch does not fit the kernel; DataLoss with the block, the thread, the
+// element and the line for a mistake of the kernel.
 Status Launch(const Program& program, const DeviceMemory& memory, const LaunchOptions& options);
 
 }  // namespace tcc::emulator

@@ -98,12 +98,18 @@ Status RunBlock(BlockRunner& runner, Dim3 block, uint64_t seed) {
   return OkStatus();
 }
 
-Status RunGrid(const Program& program, BlockRunner& runner, Dim3 grid) {
-  uint64_t seed = 0;
+Status RunGrid(const Program& program, BlockRunner& runner, const LaunchOptions& options) {
+  const Dim3& grid = options.grid;
+  int64_t seed = 0;
   for (uint32_t z = 0; z < grid.z; ++z) {
     for (uint32_t y = 0; y < grid.y; ++y) {
       for (uint32_t x = 0; x < grid.x; ++x) {
-        Status status = RunBlock(runner, {x, y, z}, seed++);
+        const Dim3 block = {x, y, z};
+        Status status =
+            seed < options.blocks_in_all_orders
+                ? RunBlock(runner, block, seed)
+                : runner.Run(block, kThreadOrders[seed % std::size(kThreadOrders)], seed);
+        ++seed;
         if (status.ok()) continue;
         const std::string message = Message(status);
         return Status(status.code(), fmt::format("block ({}, {}, {}), {}{}", x, y, z, message,
@@ -134,7 +140,7 @@ Status Launch(const Program& program, const DeviceMemory& memory, const LaunchOp
   TCC_ASSIGN_OR_RETURN(const FiberStacks* stacks, Stacks());
   BlockRunner runner(*stacks, program.host(), *kernel, arguments->data(), options.block,
                      options.dynamic_shared_bytes);
-  return Annotate(RunGrid(program, runner, options.grid), context);
+  return Annotate(RunGrid(program, runner, options), context);
 }
 
 }  // namespace tcc::emulator

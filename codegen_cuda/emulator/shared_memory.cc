@@ -11,6 +11,7 @@ namespace {
 
 // As dynamic shared memory begins on a device.
 constexpr int64_t kAlignment = 1024;
+constexpr int64_t kWordBytes = 4;
 
 int64_t RoundUp(int64_t value, int64_t to) {
   return (value + to - 1) / to * to;
@@ -22,7 +23,9 @@ SharedMemory::SharedMemory(int64_t dynamic_bytes)
     : dynamic_bytes_(dynamic_bytes),
       used_bytes_(RoundUp(dynamic_bytes, kAlignment)),
       memory_(used_bytes_ + kStaticBytes + kAlignment),
-      cells_(used_bytes_ + kStaticBytes) {
+      words_((used_bytes_ + kStaticBytes) / kWordBytes),
+      bytes_(used_bytes_ + kStaticBytes),
+      split_(words_.size()) {
   const auto address = reinterpret_cast<uintptr_t>(memory_.data());
   begin_ = memory_.data() + (RoundUp(static_cast<int64_t>(address), kAlignment) - address);
 }
@@ -30,7 +33,9 @@ SharedMemory::SharedMemory(int64_t dynamic_bytes)
 void SharedMemory::Reset() {
   NextEpoch();
   std::fill(begin_, begin_ + used_bytes_, kPoison);
-  for (int64_t i = 0; i < used_bytes_; ++i) cells_[i].copier = -1;
+  const int64_t words = (used_bytes_ + kWordBytes - 1) / kWordBytes;
+  for (int64_t word = 0; word < words; ++word) words_[word].copier = -1;
+  std::fill(split_.begin(), split_.begin() + words, 0);
 }
 
 std::optional<std::string> SharedMemory::Place(int id, int64_t offset, int64_t bytes,
@@ -64,18 +69,32 @@ std::optional<std::string> SharedMemory::Place(int id, int64_t offset, int64_t b
   return std::nullopt;
 }
 
-std::optional<std::string> SharedMemory::Note(Cell& cell, const Touch& now, bool write) const {
+template <typename Visit>
+std::optional<std::string> SharedMemory::ForCells(int64_t first, int bytes, Visit visit) {
+  const int64_t end = first + bytes;
+  for (int64_t i = first; i < end;) {
+    const int64_t word = i / kWordBytes;
+    const bool whole = i % kWordBytes == 0 && end - i >= kWordBytes;
+    if (split_[word] == 0 && !whole) {
+      split_[word] = 1;
+      std::fill_n(bytes_.begin() + word * kWordBytes, kWordBytes, words_[word]);
+    }
+    const bool by_byte = split_[word] != 0;
+    Cell& cell = by_byte ? bytes_[i] : words_[word];
+    if (std::optional<std::string> complaint = visit(cell)) return complaint;
+    i += by_byte ? 1 : kWordBytes;
+  }
+  return std::nullopt;
+}
+
+const SharedMemory::Touch* SharedMemory::Note(Cell& cell, const Touch& now, bool write) const {
   auto races = [&](const Touch& before) {
     return before.epoch == epoch_ && before.thread != now.thread && !(before.atomic && now.atomic);
   };
-  auto complaint = [&](const Touch& before, const char* did) {
-    return fmt::format("races with thread {}, which {} it in line {} since the last barrier",
-                       before.thread, did, before.line);
-  };
-  if (races(cell.write)) return complaint(cell.write, "wrote");
+  if (races(cell.write)) return &cell.write;
   if (write) {
     for (const Touch& read : cell.reads) {
-      if (races(read)) return complaint(read, "read");
+      if (races(read)) return &read;
     }
     cell.write = now;
   } else if (cell.reads[0].epoch != epoch_ || cell.reads[0].thread == now.thread) {
@@ -83,7 +102,7 @@ std::optional<std::string> SharedMemory::Note(Cell& cell, const Touch& now, bool
   } else {
     cell.reads[1] = now;
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 std::optional<std::string> SharedMemory::Access(int thread, const void* address, int bytes,
@@ -91,35 +110,40 @@ std::optional<std::string> SharedMemory::Access(int thread, const void* address,
   const int64_t first = static_cast<const std::byte*>(address) - begin_;
   TCC_CHECK(first >= 0 && first + bytes <= used_bytes_);
   const Touch now = {epoch_, line, static_cast<int16_t>(thread), kind == 'a'};
-  for (int64_t i = first; i < first + bytes; ++i) {
-    Cell& cell = cells_[i];
+  return ForCells(first, bytes, [&](Cell& cell) -> std::optional<std::string> {
     if (cell.copier >= 0) {
       return fmt::format(
           "touches what an asynchronous copy of thread {} may still write: not "
           "waited for",
           cell.copier);
     }
-    if (auto complaint = Note(cell, now, kind != 'r')) return complaint;
-  }
-  return std::nullopt;
+    const Touch* other = Note(cell, now, kind != 'r');
+    if (other == nullptr) return std::nullopt;
+    return fmt::format("races with thread {}, which {} it in line {} since the last barrier",
+                       other->thread, other == &cell.write ? "wrote" : "read", other->line);
+  });
+}
+
+void SharedMemory::SetCopier(int64_t first, int bytes, int copier) {
+  ForCells(first, bytes, [&](Cell& cell) -> std::optional<std::string> {
+    cell.copier = static_cast<int16_t>(copier);
+    return std::nullopt;
+  });
 }
 
 std::optional<std::string> SharedMemory::BeginCopy(int thread, const void* address, int bytes,
                                                    int line) {
   if (auto complaint = Access(thread, address, bytes, 'w', line)) return complaint;
   const int64_t first = static_cast<const std::byte*>(address) - begin_;
-  for (int64_t i = first; i < first + bytes; ++i) {
-    cells_[i].copier = static_cast<int16_t>(thread);
-    // Until the wait ends it, nothing of it has arrived.
-    begin_[i] = kPoison;
-  }
+  SetCopier(first, bytes, thread);
+  // Until the wait ends it, nothing of it has arrived.
+  std::fill_n(begin_ + first, bytes, kPoison);
   return std::nullopt;
 }
 
 std::optional<std::string> SharedMemory::EndCopy(int thread, const void* address, int bytes,
                                                  int line) {
-  const int64_t first = static_cast<const std::byte*>(address) - begin_;
-  for (int64_t i = first; i < first + bytes; ++i) cells_[i].copier = -1;
+  SetCopier(static_cast<const std::byte*>(address) - begin_, bytes, -1);
   return Access(thread, address, bytes, 'w', line);
 }
 

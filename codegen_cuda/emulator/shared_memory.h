@@ -16,6 +16,7 @@ inline constexpr std::byte kPoison{0xff};
 // The shared memory of one block, and for each byte who touched it since the last barrier of all
 // threads. Two accesses race when they are between the same two barriers, by different threads,
 // one of them a write, and not both atomic. Two readers are remembered, so no race is missed.
+// Words of 4 bytes are followed as wholes until one is touched in part.
 //
 // Dynamic shared memory comes first, then the static arrays in the order in which they are met.
 class SharedMemory {
@@ -64,14 +65,21 @@ class SharedMemory {
     int64_t bytes;
   };
 
-  std::optional<std::string> Note(Cell& cell, const Touch& now, bool write) const;
+  // Calls `visit` for each cell of the bytes until one gives a complaint.
+  template <typename Visit>
+  std::optional<std::string> ForCells(int64_t first, int bytes, Visit visit);
+  void SetCopier(int64_t first, int bytes, int copier);
+  // Notes the touch; whom it races with, or null.
+  const Touch* Note(Cell& cell, const Touch& now, bool write) const;
 
   int64_t dynamic_bytes_;
   int64_t used_bytes_;
   uint32_t epoch_ = 1;
   std::vector<StaticArray> static_arrays_;
   std::vector<std::byte> memory_;
-  std::vector<Cell> cells_;
+  std::vector<Cell> words_;
+  std::vector<Cell> bytes_;     // of words that are followed by byte
+  std::vector<uint8_t> split_;  // which words those are
   std::byte* begin_;
 };
 

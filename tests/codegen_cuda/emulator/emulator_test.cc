@@ -119,6 +119,37 @@ TEST_CASE("a result that depends on the order of threads is named", "[cuda_emula
              {"y[0], written in line 4, depends on the order of threads (forward, reverse)"});
 }
 
+TEST_CASE("blocks beyond those that run in all orders run once each", "[cuda_emulator]") {
+  for (const Kernel& right : {VectorAdd(), Transpose(), TiledMatmul(), PipelinedMatmul()}) {
+    Kernel kernel = right;
+    kernel.blocks_in_all_orders = 1;
+    std::vector<float> output;
+    REQUIRE(Run(kernel, &output).ok());
+    CHECK(output == kernel.expected);
+  }
+  // All threads write z[i], whichever comes last: block 0 has one order only.
+  Kernel kernel = With(VectorAdd(), "z[i] = x[i] + y[i];", "z[i / 2] = x[i];");
+  std::vector<float> output;
+  CHECK_FALSE(Run(kernel, &output).ok());
+  kernel.blocks_in_all_orders = 0;
+  CHECK(Run(kernel, &output).ok());
+}
+
+TEST_CASE("a word of shared memory that two threads share by bytes is no race", "[cuda_emulator]") {
+  // Each thread writes and reads bytes of its own; then one reads its neighbour's.
+  constexpr char kCopy[] = "  tcc_store_vector(y, tcc_thread_x() * 4,";
+  const std::string bytes = std::string(R"(  TCC_SHARED(signed char, small, 64);
+  small[tcc_thread_x()] = (signed char)1;
+  if (small[tcc_thread_x()] != 1) return;
+)") + kCopy;
+  std::vector<float> output;
+  const Kernel kernel = With(VectorCopy(), kCopy, bytes);
+  REQUIRE(Run(kernel, &output).ok());
+  CHECK(output == kernel.expected);
+  CheckFound(With(kernel, "small[tcc_thread_x()] != 1", "small[tcc_thread_x() ^ 1] != 1"),
+             {"small[1] races with thread 0, which read it in line 6"});
+}
+
 TEST_CASE("what is never written stays poison", "[cuda_emulator]") {
   std::vector<float> output;
   Kernel kernel = With(VectorAdd(), "if (i < count)", "if (i < count - 1)");

@@ -258,6 +258,7 @@ Status Run(const Kernel& kernel, std::vector<float>* output) {
       .grid = kernel.grid,
       .block = kernel.block,
       .dynamic_shared_bytes = kernel.dynamic_shared_bytes,
+      .blocks_in_all_orders = kernel.blocks_in_all_orders,
   };
   std::vector<void*> buffers;
   auto buffer = [&](size_t count) {

@@ -19,6 +19,7 @@ struct Kernel {
   // float32, small integers, so that every order of summing gives `expected` exactly.
   std::vector<std::vector<float>> inputs = {};
   std::vector<int64_t> shapes = {};
+  int64_t blocks_in_all_orders = INT64_MAX;
   std::vector<float> expected = {};
 };
 
