@@ -110,8 +110,12 @@ Status CudaProgram::UploadWeights(std::span<const uint8_t> weights) {
       weights_,
       CudaMemory::Allocate(context_, static_cast<int64_t>(weights.size()), "the weights"));
   if (weights.empty()) return OkStatus();
-  return TCC_CUDA_CALL(context_->driver(), "uploading the weights", cuMemcpyHtoD_v2,
-                       AddressOf(weights_.data()), weights.data(), weights.size());
+  constexpr char kWhat[] = "uploading the weights";
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(context_->driver(), kWhat, cuMemcpyHtoD_v2,
+                                    AddressOf(weights_.data()), weights.data(), weights.size()));
+  // The copy returns when the driver has taken the bytes over. Executors' streams do not wait for
+  // the default stream, in which they arrive.
+  return TCC_CUDA_CALL(context_->driver(), kWhat, cuStreamSynchronize, nullptr);
 }
 
 }  // namespace tcc

@@ -1,7 +1,9 @@
 #include "runtime/cuda_queue.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "ir/support/check.h"
 
@@ -34,7 +36,7 @@ StatusOr<std::optional<std::array<unsigned, 3>>> GridOf(const GpuLaunch& launch,
 
 }  // namespace
 
-StatusOr<std::unique_ptr<DeviceQueue>> CudaQueue::Make(std::shared_ptr<const CudaProgram> program) {
+StatusOr<std::unique_ptr<CudaQueue>> CudaQueue::Make(std::shared_ptr<const CudaProgram> program) {
   std::unique_ptr<CudaQueue> queue(new CudaQueue(std::move(program)));
   CudaScope scope(*queue->context());
   TCC_RETURN_IF_ERROR(scope.status());
@@ -42,15 +44,18 @@ StatusOr<std::unique_ptr<DeviceQueue>> CudaQueue::Make(std::shared_ptr<const Cud
   TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(queue->driver(), "making a stream", cuStreamCreate, &stream,
                                     kCudaStreamNonBlocking));
   queue->stream_ = {queue->context(), stream};
-  return std::unique_ptr<DeviceQueue>(std::move(queue));
+  return queue;
 }
 
 CudaQueue::~CudaQueue() {
-  if (stream_) (void)Finish();
+  if (!stream_) return;
+  UseStream(nullptr);
+  arrivals_.clear();
+  (void)Finish();
 }
 
 Status CudaQueue::Wait(std::string_view what) {
-  return TCC_CUDA_CALL(driver(), what, cuStreamSynchronize, stream_.get());
+  return TCC_CUDA_CALL(driver(), what, cuStreamSynchronize, stream());
 }
 
 StatusOr<uint8_t*> CudaQueue::Reserve(size_t slot, int64_t bytes, std::string_view what) {
@@ -69,18 +74,34 @@ Status CudaQueue::Upload(uint8_t* to, std::span<const uint8_t> from) {
   if (from.empty()) return OkStatus();
   CudaScope scope(*context());
   TCC_RETURN_IF_ERROR(scope.status());
-  return TCC_CUDA_CALL(driver(), "uploading an input", cuMemcpyHtoDAsync_v2, AddressOf(to),
-                       from.data(), from.size(), stream_.get());
+  const uint8_t* source = from.data();
+  if (CudaStaging::IsWorthwhile(from.size())) {
+    TCC_ASSIGN_OR_RETURN(uint8_t* staged, staging_.Reserve(context(), from.size()));
+    std::ranges::copy(from, staged);
+    source = staged;
+  }
+  return TCC_CUDA_CALL(driver(), "uploading an input", cuMemcpyHtoDAsync_v2, AddressOf(to), source,
+                       from.size(), stream());
 }
 
 Status CudaQueue::Download(std::span<uint8_t> to, const uint8_t* from) {
+  Status status = EnqueueDownload(to, from);
+  // Its caller gives up: nobody answers for the memory that others were to arrive in.
+  if (!status.ok()) arrivals_.clear();
+  return status;
+}
+
+Status CudaQueue::EnqueueDownload(std::span<uint8_t> to, const uint8_t* from) {
   if (to.empty()) return OkStatus();
   CudaScope scope(*context());
   TCC_RETURN_IF_ERROR(scope.status());
-  constexpr char kWhat[] = "downloading a result";
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), kWhat, cuMemcpyDtoHAsync_v2, to.data(),
-                                    AddressOf(from), to.size(), stream_.get()));
-  return Wait(kWhat);
+  uint8_t* place = to.data();
+  if (CudaStaging::IsWorthwhile(to.size())) {
+    TCC_ASSIGN_OR_RETURN(place, staging_.Reserve(context(), to.size()));
+    arrivals_.push_back({to, place});
+  }
+  return TCC_CUDA_CALL(driver(), "downloading a result", cuMemcpyDtoHAsync_v2, place,
+                       AddressOf(from), to.size(), stream());
 }
 
 Status CudaQueue::Copy(uint8_t* to, const uint8_t* from, int64_t bytes) {
@@ -98,7 +119,7 @@ Status CudaQueue::Copy(uint8_t* to, const uint8_t* from, int64_t bytes) {
 
 Status CudaQueue::CopyApart(uint8_t* to, const uint8_t* from, int64_t bytes) {
   return TCC_CUDA_CALL(driver(), "copying a buffer", cuMemcpyDtoDAsync_v2, AddressOf(to),
-                       AddressOf(from), static_cast<size_t>(bytes), stream_.get());
+                       AddressOf(from), static_cast<size_t>(bytes), stream());
 }
 
 // What it held may still be in use by what was enqueued before.
@@ -106,7 +127,7 @@ Status CudaQueue::GrowScratch(int64_t bytes) {
   if (scratch_.bytes() >= bytes) return OkStatus();
   // A recorded run comes after an equal one that was not, which made the room.
   TCC_CHECK(!recording_) << "memory grows while work is recorded";
-  TCC_RETURN_IF_ERROR(Wait("making room for workspaces"));
+  if (scratch_.data() != nullptr) TCC_RETURN_IF_ERROR(Wait("making room for workspaces"));
   graph_.Reset();
   scratch_.Reset();
   TCC_ASSIGN_OR_RETURN(scratch_,
@@ -175,7 +196,7 @@ Status CudaQueue::Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
   const auto& [x, y, z] = launch.block;
   return TCC_CUDA_CALL(driver(), "launching " + launch.symbol, cuLaunchKernel, function, (*grid)[0],
                        (*grid)[1], (*grid)[2], x, y, z,
-                       static_cast<unsigned>(launch.dynamic_shared_bytes), stream_.get(),
+                       static_cast<unsigned>(launch.dynamic_shared_bytes), stream(),
                        value_places_.data(), nullptr);
 }
 
@@ -189,28 +210,41 @@ Status CudaQueue::MakeEvents() {
   return OkStatus();
 }
 
-StatusOr<double> CudaQueue::TimedLaunch(size_t kernel, const LaunchArguments& arguments) {
+StatusOr<double> CudaQueue::Time(std::string_view what, const std::function<Status()>& work) {
   CudaScope scope(*context());
   TCC_RETURN_IF_ERROR(scope.status());
   TCC_RETURN_IF_ERROR(MakeEvents());
-  constexpr char kWhat[] = "timing a kernel";
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), kWhat, cuEventRecord, start_.get(), stream_.get()));
-  TCC_RETURN_IF_ERROR(Enqueue(kernel, arguments));
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), kWhat, cuEventRecord, end_.get(), stream_.get()));
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), kWhat, cuEventSynchronize, end_.get()));
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), what, cuEventRecord, start_.get(), stream()));
+  TCC_RETURN_IF_ERROR(work());
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), what, cuEventRecord, end_.get(), stream()));
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), what, cuEventSynchronize, end_.get()));
   float milliseconds = 0;
   TCC_RETURN_IF_ERROR(
-      TCC_CUDA_CALL(driver(), kWhat, cuEventElapsedTime, &milliseconds, start_.get(), end_.get()));
+      TCC_CUDA_CALL(driver(), what, cuEventElapsedTime, &milliseconds, start_.get(), end_.get()));
   return milliseconds / 1e3;
 }
 
-// A capture is ended whatever happened in it, or the stream would stay unusable.
+StatusOr<double> CudaQueue::TimedLaunch(size_t kernel, const LaunchArguments& arguments) {
+  return Time("timing a kernel", [&] { return Enqueue(kernel, arguments); });
+}
+
+StatusOr<double> CudaQueue::TimedReplays(int replays) {
+  return Time("timing a graph", [&] {
+    for (int i = 0; i < replays; ++i) TCC_RETURN_IF_ERROR(Replay());
+    return OkStatus();
+  });
+}
+
+// A capture is ended whatever happened in it, or the stream would stay unusable. It is our own
+// stream's: a caller's may be captured already.
 StatusOr<CudaGraph> CudaQueue::Capture(const std::function<Status()>& work) {
   constexpr char kWhat[] = "recording a graph";
   TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), kWhat, cuStreamBeginCapture_v2, stream_.get(),
                                     kCudaCaptureThreadLocal));
   recording_ = true;
+  CudaStreamHandle caller_stream = std::exchange(caller_stream_, nullptr);
   Status worked = work();
+  caller_stream_ = caller_stream;
   recording_ = false;
   CudaGraphHandle handle = nullptr;
   Status ended = TCC_CUDA_CALL(driver(), kWhat, cuStreamEndCapture, stream_.get(), &handle);
@@ -238,13 +272,19 @@ Status CudaQueue::Replay() {
   CudaScope scope(*context());
   TCC_RETURN_IF_ERROR(scope.status());
   return TCC_CUDA_CALL(driver(), "launching the model's graph", cuGraphLaunch, graph_.get(),
-                       stream_.get());
+                       stream());
 }
 
 Status CudaQueue::Finish() {
+  const std::vector<Arrival> arrivals = std::exchange(arrivals_, {});
   CudaScope scope(*context());
   TCC_RETURN_IF_ERROR(scope.status());
-  return Wait("running the model");
+  TCC_RETURN_IF_ERROR(Wait("running the model"));
+  for (const Arrival& arrival : arrivals) {
+    std::copy_n(arrival.staged, arrival.to.size(), arrival.to.begin());
+  }
+  staging_.Clear();
+  return OkStatus();
 }
 
 }  // namespace tcc

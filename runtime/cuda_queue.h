@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "runtime/cuda_program.h"
+#include "runtime/cuda_staging.h"
 #include "runtime/device.h"
 
 namespace tcc {
@@ -10,11 +11,12 @@ namespace tcc {
 // One stream, its memory, and the graph of what was recorded last.
 class CudaQueue final : public DeviceQueue {
  public:
-  static StatusOr<std::unique_ptr<DeviceQueue>> Make(std::shared_ptr<const CudaProgram> program);
+  static StatusOr<std::unique_ptr<CudaQueue>> Make(std::shared_ptr<const CudaProgram> program);
   // Waits, so that no kernel runs on memory that is given back.
   ~CudaQueue() override;
 
   StatusOr<uint8_t*> Reserve(size_t slot, int64_t bytes, std::string_view what) override;
+  void UseStream(void* stream) override { caller_stream_ = static_cast<CudaStreamHandle>(stream); }
   Status Upload(uint8_t* to, std::span<const uint8_t> from) override;
   Status Download(std::span<uint8_t> to, const uint8_t* from) override;
   Status Copy(uint8_t* to, const uint8_t* from, int64_t bytes) override;
@@ -24,12 +26,17 @@ class CudaQueue final : public DeviceQueue {
   Status Replay() override;
   Status Finish() override;
 
+  // Waits; the seconds that so many replays took together.
+  StatusOr<double> TimedReplays(int replays);
+
  private:
   explicit CudaQueue(std::shared_ptr<const CudaProgram> program) : program_(std::move(program)) {}
 
   const std::shared_ptr<const CudaContext>& context() const { return program_->context(); }
   const CudaDriver& driver() const { return context()->driver(); }
+  CudaStreamHandle stream() const { return caller_stream_ ? caller_stream_ : stream_.get(); }
   Status Wait(std::string_view what);
+  Status EnqueueDownload(std::span<uint8_t> to, const uint8_t* from);
   Status CopyApart(uint8_t* to, const uint8_t* from, int64_t bytes);
   Status GrowScratch(int64_t bytes);
   Status PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64_t> shapes);
@@ -38,11 +45,21 @@ class CudaQueue final : public DeviceQueue {
                  const LaunchArguments& arguments);
   StatusOr<CudaGraph> Capture(const std::function<Status()>& work);
   Status MakeEvents();
+  // The seconds that the device took for what `work` enqueues.
+  StatusOr<double> Time(std::string_view what, const std::function<Status()>& work);
 
   std::shared_ptr<const CudaProgram> program_;
   std::vector<CudaMemory> slots_;
   CudaMemory scratch_;  // the workspaces of the kernel at hand, or a copy's middle
+  // Bytes on their way to the device, and those on their way back with where they are to go.
+  struct Arrival {
+    std::span<uint8_t> to;
+    const uint8_t* staged;
+  };
+  CudaStaging staging_;
+  std::vector<Arrival> arrivals_;
   CudaStream stream_;
+  CudaStreamHandle caller_stream_ = nullptr;
   CudaEvent start_, end_;
   CudaGraphExec graph_;
   bool recording_ = false;

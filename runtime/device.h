@@ -40,9 +40,13 @@ class DeviceQueue {
   // more is asked for; then what it held is lost. `what` names it in messages.
   virtual StatusOr<uint8_t*> Reserve(size_t slot, int64_t bytes, std::string_view what) = 0;
 
+  // Work goes to this stream of the caller's from now on; null: to one of the queue's own. Nothing
+  // orders the work before and after the change, nor does a queue's end wait for a caller's stream.
+  virtual void UseStream(void* stream) = 0;
+
   // `from` may change after the call.
   virtual Status Upload(uint8_t* to, std::span<const uint8_t> from) = 0;
-  // Waits until the bytes are there.
+  // The bytes are there after Finish, which follows unless a download fails.
   virtual Status Download(std::span<uint8_t> to, const uint8_t* from) = 0;
   // Both are memory of the device and may overlap.
   virtual Status Copy(uint8_t* to, const uint8_t* from, int64_t bytes) = 0;

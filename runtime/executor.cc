@@ -19,6 +19,15 @@ bool IsAligned(const Tensor& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.bytes.data()) % kAlignment == 0;
 }
 
+// What kernels for devices rely on (artefact/gpu_program.h).
+Status CheckDeviceAlignment(const TensorInfo& info, const Tensor& tensor) {
+  constexpr uintptr_t kDeviceAlignment = 16;
+  const auto address = reinterpret_cast<uintptr_t>(tensor.bytes.data());
+  if (address % kDeviceAlignment == 0) return OkStatus();
+  return InvalidInput("'{}' lies {} above a multiple of {}", info.name, address % kDeviceAlignment,
+                      kDeviceAlignment);
+}
+
 // Kernels get plain pointers; VerifyPlan and the compiler see to it that inputs are only read.
 BufferPlace PlaceOf(std::span<const uint8_t> bytes) {
   return {const_cast<uint8_t*>(bytes.data()), static_cast<int64_t>(bytes.size())};
@@ -67,13 +76,7 @@ Status Executor::RunInto(std::span<const Tensor> inputs, std::span<Tensor> outpu
   TCC_RETURN_IF_ERROR(MakeReady());
   const Metadata& metadata = module_.metadata();
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(metadata, inputs));
-  if (outputs.size() != metadata.outputs.size()) {
-    return InvalidInput("expected {} outputs, got {}", metadata.outputs.size(), outputs.size());
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(metadata.outputs[i], variables));
-    TCC_RETURN_IF_ERROR(CheckOutput(metadata.outputs[i], shape, outputs[i]));
-  }
+  TCC_RETURN_IF_ERROR(CheckOutputs(variables, outputs));
   std::vector<Tensor> places(outputs.begin(), outputs.end());
   for (Tensor& place : places) {
     if (!NeedsCopy(place)) continue;
@@ -84,6 +87,19 @@ Status Executor::RunInto(std::span<const Tensor> inputs, std::span<Tensor> outpu
     if (!NeedsCopy(outputs[i])) continue;
     std::ranges::copy(places[i].bytes, MutableBytes(outputs[i]).begin());
     CountCopy(outputs[i]);
+  }
+  return OkStatus();
+}
+
+Status Executor::CheckOutputs(std::span<const int64_t> shape_variables,
+                              std::span<const Tensor> outputs) const {
+  const Metadata& metadata = module_.metadata();
+  if (outputs.size() != metadata.outputs.size()) {
+    return InvalidInput("expected {} outputs, got {}", metadata.outputs.size(), outputs.size());
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(metadata.outputs[i], shape_variables));
+    TCC_RETURN_IF_ERROR(CheckOutput(metadata.outputs[i], shape, outputs[i]));
   }
   return OkStatus();
 }
@@ -113,8 +129,11 @@ Status Executor::RunOn(std::span<const Tensor> inputs, std::span<const int64_t> 
                        Evaluate(module_.artefact().plan.arena_bytes, shape_variables));
   copies_ = {};
   if (queue_ != nullptr) {
+    queue_->UseStream(nullptr);
     TCC_ASSIGN_OR_RETURN(FrameMemory memory, PlaceOnDevice(inputs, outputs, arena_bytes));
-    return RunOnDevice(memory, shape_variables, outputs);
+    TCC_RETURN_IF_ERROR(Upload(inputs, memory));
+    TCC_RETURN_IF_ERROR(EnqueueWork(memory, shape_variables));
+    return Download(outputs, memory);
   }
   std::vector<Tensor> copies;
   TCC_ASSIGN_OR_RETURN(FrameMemory memory, PlaceOnHost(inputs, outputs, arena_bytes, copies));
@@ -156,7 +175,6 @@ StatusOr<FrameMemory> Executor::PlaceOnDevice(std::span<const Tensor> inputs,
     std::string what = fmt::format("input '{}'", metadata.inputs[i].name);
     TCC_ASSIGN_OR_RETURN(BufferPlace place,
                          reserve(static_cast<int64_t>(inputs[i].bytes.size()), what));
-    TCC_RETURN_IF_ERROR(queue.Upload(place.data, inputs[i].bytes));
     memory.inputs.push_back(place);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -165,35 +183,73 @@ StatusOr<FrameMemory> Executor::PlaceOnDevice(std::span<const Tensor> inputs,
                          reserve(static_cast<int64_t>(outputs[i].bytes.size()), what));
     memory.outputs.push_back(place);
   }
-  memory.weights = {module_.kernels().weights,
-                    static_cast<int64_t>(module_.artefact().weights.bytes.size())};
+  memory.weights = WeightsOnDevice();
   return memory;
 }
 
-Status Executor::RunOnDevice(const FrameMemory& memory, std::span<const int64_t> shape_variables,
-                             std::span<Tensor> outputs) {
-  DeviceQueue& queue = *queue_;
+BufferPlace Executor::WeightsOnDevice() const {
+  return {module_.kernels().weights, static_cast<int64_t>(module_.artefact().weights.bytes.size())};
+}
+
+Status Executor::Upload(std::span<const Tensor> inputs, const FrameMemory& memory) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    TCC_RETURN_IF_ERROR(queue_->Upload(memory.inputs[i].data, inputs[i].bytes));
+  }
+  return OkStatus();
+}
+
+// Equal work is recorded the second time, when all memory is there, and replayed from then on.
+Status Executor::EnqueueWork(const FrameMemory& memory, std::span<const int64_t> shape_variables) {
   const std::vector<Instruction>& body = module_.artefact().plan.body;
   Work work{memory, {shape_variables.begin(), shape_variables.end()}};
   const bool again = !hook_ && IsStraight(body) && work == last_;
-  if (!again || !recorded_) TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
-  if (again && !recorded_) {
-    TCC_RETURN_IF_ERROR(queue.Record([&] { return RunBody(body); }));
-    recorded_ = true;
-  }
-  if (again) {
-    TCC_RETURN_IF_ERROR(queue.Replay());
-  } else {
+  if (!again) {
     recorded_ = false;
     last_ = {};
+    TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
     TCC_RETURN_IF_ERROR(RunBody(body));
+    last_ = std::move(work);
+    return OkStatus();
+  }
+  if (!recorded_) {
+    TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
+    TCC_RETURN_IF_ERROR(queue_->Record([&] { return RunBody(body); }));
+    recorded_ = true;
+  }
+  return queue_->Replay();
+}
+
+Status Executor::Download(std::span<Tensor> outputs, const FrameMemory& memory) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TCC_RETURN_IF_ERROR(queue_->Download(MutableBytes(outputs[i]), memory.outputs[i].data));
+  }
+  return queue_->Finish();
+}
+
+Status Executor::Enqueue(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                         void* stream) {
+  TCC_RETURN_IF_ERROR(MakeReady());
+  if (queue_ == nullptr) {
+    return UsageError("kernels of device '{}' run on host memory", module_.artefact().device);
+  }
+  const Metadata& metadata = module_.metadata();
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(metadata, inputs));
+  TCC_RETURN_IF_ERROR(CheckOutputs(variables, outputs));
+  FrameMemory memory;
+  memory.weights = WeightsOnDevice();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    TCC_RETURN_IF_ERROR(CheckDeviceAlignment(metadata.inputs[i], inputs[i]));
+    memory.inputs.push_back(PlaceOf(inputs[i].bytes));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    TCC_RETURN_IF_ERROR(queue.Download(MutableBytes(outputs[i]), memory.outputs[i].data));
+    TCC_RETURN_IF_ERROR(CheckDeviceAlignment(metadata.outputs[i], outputs[i]));
+    memory.outputs.push_back(PlaceOf(outputs[i].bytes));
   }
-  TCC_RETURN_IF_ERROR(queue.Finish());
-  last_ = std::move(work);
-  return OkStatus();
+  TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(module_.artefact().plan.arena_bytes, variables));
+  TCC_ASSIGN_OR_RETURN(uint8_t* arena, queue_->Reserve(0, bytes, kArenaText));
+  memory.arena = {arena, bytes};
+  queue_->UseStream(stream);
+  return EnqueueWork(memory, variables);
 }
 
 Status Executor::RunBody(const std::vector<Instruction>& body) {
@@ -256,6 +312,7 @@ StatusOr<Scalar> Executor::Read(BufferId buffer) const {
   std::array<uint8_t, sizeof(Scalar)> bytes;
   if (queue_ != nullptr) {
     TCC_RETURN_IF_ERROR(queue_->Download(bytes, place.data));
+    TCC_RETURN_IF_ERROR(queue_->Finish());
   } else {
     std::memcpy(bytes.data(), place.data, bytes.size());
   }

@@ -38,6 +38,13 @@ class Executor {
   // that is not at a multiple of 64 costs a copy, here and of inputs.
   Status RunInto(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
+  // As RunInto, on tensors whose bytes lie in the memory of the module's device, each at a multiple
+  // of 16, which is not copied. The work is enqueued in `stream` of the caller's (of "cuda": a
+  // CUstream) and goes on after the call; what a loop or branch depends on is waited for. The next
+  // run is in the same stream or begins after the work has ended, as does the executor's end.
+  // Fails with FailedPrecondition where kernels run on host memory.
+  Status Enqueue(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void* stream);
+
   // What the last run copied for that reason.
   struct Copies {
     int tensors = 0;
@@ -59,8 +66,12 @@ class Executor {
                                     int64_t arena_bytes, std::vector<Tensor>& copies);
   StatusOr<FrameMemory> PlaceOnDevice(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                                       int64_t arena_bytes);
-  Status RunOnDevice(const FrameMemory& memory, std::span<const int64_t> shape_variables,
-                     std::span<Tensor> outputs);
+  BufferPlace WeightsOnDevice() const;
+  Status Upload(std::span<const Tensor> inputs, const FrameMemory& memory);
+  Status EnqueueWork(const FrameMemory& memory, std::span<const int64_t> shape_variables);
+  Status Download(std::span<Tensor> outputs, const FrameMemory& memory);
+  Status CheckOutputs(std::span<const int64_t> shape_variables,
+                      std::span<const Tensor> outputs) const;
   Status RunBody(const std::vector<Instruction>& body);
   Status Execute(const PlanCall& call);
   Status Execute(const PlanCopy& copy);

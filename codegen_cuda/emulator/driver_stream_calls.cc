@@ -72,6 +72,12 @@ CudaResult cuStreamDestroy_v2(CudaStreamHandle stream) {
 
 CudaResult cuStreamSynchronize(CudaStreamHandle handle) {
   std::lock_guard lock(TheMachine().mutex);
+  if (handle == nullptr) {
+    // The default stream.
+    Context* context = nullptr;
+    if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+    return RefuseInCapture();
+  }
   Stream* stream = nullptr;
   if (CudaResult error = FindStream(handle, &stream); error != kCudaSuccess) return error;
   if (stream->capture == nullptr) return kCudaSuccess;

@@ -145,6 +145,8 @@ TEST_CASE("a run writes into the caller's memory, aligned or not", "[executor]")
   CHECK(Message(executor.RunInto({&x, 1}, {&wrong, 1})) ==
         "output 'y': expected f32[4], got f32[3]");
   CHECK(Message(executor.RunInto({&x, 1}, {})) == "expected 1 outputs, got 0");
+  CHECK(Message(executor.Enqueue({&x, 1}, {&x, 1}, nullptr)) ==
+        "kernels of device 'cpu' run on host memory");
 }
 
 TEST_CASE("a model with a free dimension runs at every size in its range", "[executor]") {

@@ -1,6 +1,7 @@
 #include "runtime/cuda_device.h"
 
 #include <algorithm>
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <functional>
@@ -125,6 +126,82 @@ TEST_CASE("the call hook gets a GPU's times for every kernel in order", "[cuda_d
   }
   CHECK(kernels == std::vector<size_t>{0, 0, 1, 0, 0, 1, 0, 0, 1});
   CHECK(seconds > 0);
+}
+
+// Memory and a stream of a user's of the driver.
+struct DriverUser {
+  CudaDriver driver = emulator::EmulatedDriver();
+  int device = emulator::EmulatedOrdinal(kSm);
+  CudaStreamHandle stream = nullptr;
+  CudaAddress memory = 0;
+  DriverUser() {
+    CudaContextHandle context = nullptr;
+    REQUIRE(driver.cuInit(0) == kCudaSuccess);
+    REQUIRE(driver.cuDevicePrimaryCtxRetain(&context, device) == kCudaSuccess);
+    REQUIRE(driver.cuCtxPushCurrent_v2(context) == kCudaSuccess);
+    REQUIRE(driver.cuStreamCreate(&stream, 0) == kCudaSuccess);
+    REQUIRE(driver.cuMemAlloc_v2(&memory, 64) == kCudaSuccess);
+  }
+  ~DriverUser() {
+    CudaContextHandle context = nullptr;
+    driver.cuMemFree_v2(memory);
+    driver.cuStreamDestroy_v2(stream);
+    driver.cuCtxPopCurrent_v2(&context);
+    driver.cuDevicePrimaryCtxRelease_v2(device);
+  }
+  Tensor At(size_t offset) const {
+    Tensor tensor = Floats({4}, {});
+    tensor.bytes = {std::bit_cast<const uint8_t*>(memory) + offset, 16};
+    return tensor;
+  }
+};
+
+TEST_CASE("a model runs in a caller's stream on a caller's memory of the device", "[cuda_device]") {
+  {
+    DriverUser user;
+    Executor executor = Made(ScaleReverseArtefact());
+    for (int run = 0; run < 3; ++run) {
+      const std::vector<float> x = {10, 20, 30, 40 + 100.0f * static_cast<float>(run)};
+      REQUIRE(user.driver.cuMemcpyHtoD_v2(user.memory, x.data(), 16) == kCudaSuccess);
+      emulator::RecordDriverCalls();
+      const Tensor input = user.At(0), output = user.At(32);
+      Status status = executor.Enqueue({&input, 1}, {&output, 1}, user.stream);
+      INFO(Message(status));
+      REQUIRE(status.ok());
+      CHECK(Calls("cuMemcpyHtoDAsync_v2") == 0);
+      CHECK(Calls("cuMemcpyDtoHAsync_v2") == 0);
+      CHECK(Calls("cuStreamSynchronize") == 0);
+      CHECK(Calls("cuGraphLaunch") == (run < 1 ? 0 : 1));
+      std::vector<float> y(4);
+      REQUIRE(user.driver.cuMemcpyDtoHAsync_v2(y.data(), user.memory + 32, 16, user.stream) ==
+              kCudaSuccess);
+      REQUIRE(user.driver.cuStreamSynchronize(user.stream) == kCudaSuccess);
+      CHECK(y == std::vector<float>{x[3] + 16, 42, 28, 14});
+      // Runs on host memory may come between.
+      CHECK(*RunOne(executor, {Floats({4}, {10, 20, 30, 40})}) == Values{56, 42, 28, 14});
+      CHECK(executor.Enqueue({&input, 1}, {&output, 1}, user.stream).ok());
+    }
+    const Tensor input = user.At(4), output = user.At(32);
+    CHECK(Message(executor.Enqueue({&input, 1}, {&output, 1}, user.stream)) ==
+          "'x' lies 4 above a multiple of 16");
+  }
+  CHECK(emulator::LiveDriverObjects() == emulator::DriverObjects());
+}
+
+TEST_CASE("inputs and outputs beyond the staging memory arrive whole", "[cuda_device]") {
+  Artefact artefact = DynamicArtefact();
+  artefact.metadata.shape_variables[0].high = 1 << 20;
+  Executor executor = Made(std::move(artefact));
+  for (int64_t n : {262144, 262145, 262000, 300000, 5}) {
+    Values x(static_cast<size_t>(n)), y(x);
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = static_cast<double>(i % 31);
+      y[i] = x[i] + static_cast<double>(i);
+    }
+    StatusOr<Values> got = RunOne(executor, {Floats({n}, x)});
+    REQUIRE(got.ok());
+    CHECK(*got == y);
+  }
 }
 
 TEST_CASE("executors in several threads share a GPU program", "[cuda_device]") {
