@@ -300,7 +300,7 @@ ExprText::Pieces ExprText::LoadLanes(const Load& load) {
   Pieces result;
   for (int l = 0; l < lanes; ++l) {
     Expr at = index ? Shifted(index->base, l * index->stride)
-                    : Simplify(LaneOf(load.indices[0], l), kernel_.bounds);
+                    : Simplify(LaneOf(load.indices[0], l, kernel_.lanes), kernel_.bounds);
     result.push_back(LoadScalar(load.buffer, at));
   }
   return result;
@@ -309,7 +309,7 @@ ExprText::Pieces ExprText::LoadLanes(const Load& load) {
 ExprText::Pieces ExprText::LaneByLane(const Expr& expr) {
   Pieces result;
   for (int l = 0; l < expr.dtype().lanes(); ++l) {
-    Expr lane = LaneOf(expr, l);
+    Expr lane = LaneOf(expr, l, kernel_.lanes);
     CountUses(lane);
     // The memo holds what it knows by address: the lane must outlive the statement.
     result.push_back(Remember(lane, {Emit(lane)})[0]);
@@ -325,6 +325,12 @@ ExprText::Pieces ExprText::VectorNode(const Expr& expr) {
     return Pieces(lanes, value[0]);
   }
   if (const auto* load = expr.as<Load>()) return LoadLanes(*load);
+  if (const auto* var = expr.as<VarNode>()) {
+    Pieces result;
+    for (const Var& lane : kernel_.lanes.at(var))
+      result.push_back(Variable(*Expr(lane).as<VarNode>()));
+    return result;
+  }
   bool lazy = expr.as<And>() || expr.as<Or>();
   bool index = expr.dtype().element() == kInt64;
   for (const Expr& operand : OperandsOf(expr)) {

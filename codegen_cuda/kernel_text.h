@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "codegen_cuda/lane_of.h"
 #include "ir/function.h"
 #include "ir/interval.h"
 
@@ -37,6 +38,8 @@ class KernelText {
   Bounds bounds;  // of the variables in scope
   // Of the buffers in scope.
   std::unordered_map<const ExprNode*, Buffer> buffers;
+  // The lanes of vector variables in scope.
+  LaneVars lanes;
   // The shape variables among these are long long.
   std::unordered_set<const ExprNode*> wide;
 

@@ -10,7 +10,7 @@ namespace {
 
 class LaneMutator final : public Mutator {
  public:
-  explicit LaneMutator(int lane) : lane_(lane) {}
+  LaneMutator(int lane, const LaneVars& vars) : lane_(lane), vars_(vars) {}
 
  private:
   using Mutator::Rewrite;
@@ -21,13 +21,17 @@ class LaneMutator final : public Mutator {
   Expr Rewrite(const Cast& cast) override {
     return CastTo(cast.dtype.element(), Mutate(cast.value));
   }
+  Expr Rewrite(const VarNode& var) override {
+    return var.dtype.lanes() == 1 ? Expr(&var) : Expr(vars_.at(&var)[static_cast<size_t>(lane_)]);
+  }
   int lane_;
+  const LaneVars& vars_;
 };
 
 }  // namespace
 
-Expr LaneOf(const Expr& expr, int lane) {
-  return expr.dtype().lanes() == 1 ? expr : LaneMutator(lane).Mutate(expr);
+Expr LaneOf(const Expr& expr, int lane, const LaneVars& vars) {
+  return expr.dtype().lanes() == 1 ? expr : LaneMutator(lane, vars).Mutate(expr);
 }
 
 int64_t DivisorOf(const Expr& expr) {

@@ -167,14 +167,33 @@ void StmtText::EmitIf(const If& branch) {
 }
 
 void StmtText::EmitLet(const Let& let) {
+  DType dtype = let.value.dtype();
+  if (dtype.lanes() > 1) return EmitVectorLet(let);
   exprs_.Start({let.value});
   Piece value = exprs_.Emit(let.value);
-  DType dtype = let.value.dtype();
   bool is_index = dtype == kInt64;
   if (is_index) kernel_.bounds[let.var] = BoundsOf(let.value, kernel_.bounds);
   if (is_index && value.wide) kernel_.wide.insert(let.var.get());
   std::string type = is_index && !value.wide ? "int" : RegisterTypeText(dtype);
   kernel_.Line(fmt::format("const {} {} = {};", type, kernel_.Define(let.var), value.text));
+  Emit(let.body);
+}
+
+// A constant a lane.
+void StmtText::EmitVectorLet(const Let& let) {
+  DType dtype = let.value.dtype().element();
+  exprs_.Start({let.value});
+  std::vector<Piece> values = exprs_.EmitLanes(let.value);
+  std::vector<Var>& lanes = kernel_.lanes[let.var.get()];
+  lanes.clear();
+  for (const Piece& value : values) {
+    Expr lane = Make<VarNode>(let.var->name, let.var->role, dtype, let.var->low, let.var->high);
+    lanes.emplace_back(lane.as<VarNode>());
+    std::string text = dtype == kInt64 ? Widened(value).text : value.text;
+    if (dtype == kInt64) kernel_.wide.insert(lane.get());
+    kernel_.Line(fmt::format("const {} {} = {};", RegisterTypeText(dtype),
+                             kernel_.Define(lanes.back()), text));
+  }
   Emit(let.body);
 }
 
@@ -230,12 +249,12 @@ void StmtText::EmitStore(const Store& store) {
     return kernel_.Close();
   }
   for (int l = 0; l < mask.dtype().lanes(); ++l) {
-    Expr of_lane = Simplify(LaneOf(mask, l), kernel_.bounds);
+    Expr of_lane = Simplify(LaneOf(mask, l, kernel_.lanes), kernel_.bounds);
     if (IsConstant(of_lane, 0)) continue;
     exprs_.Start({of_lane});
     kernel_.Open(fmt::format("if ({})", exprs_.Emit(of_lane).text));
-    StoreScalar(store.buffer, Simplify(LaneOf(store.indices[0], l), kernel_.bounds),
-                LaneOf(store.value, l));
+    StoreScalar(store.buffer, Simplify(LaneOf(store.indices[0], l, kernel_.lanes), kernel_.bounds),
+                LaneOf(store.value, l, kernel_.lanes));
     kernel_.Close();
   }
 }
@@ -304,7 +323,7 @@ void StmtText::StoreLanes(const Store& store) {
   }
   for (int l = 0; l < lanes; ++l) {
     Expr at = match ? exprs_.Shifted(match->base, l * match->stride)
-                    : Simplify(LaneOf(index, l), kernel_.bounds);
+                    : Simplify(LaneOf(index, l, kernel_.lanes), kernel_.bounds);
     StoreCell(buffer, at, values[static_cast<size_t>(l)]);
   }
 }

@@ -38,6 +38,7 @@ class StmtText {
   void EmitFor(const For& loop);
   void EmitIf(const If& branch);
   void EmitLet(const Let& let);
+  void EmitVectorLet(const Let& let);
   void EmitAllocate(const Allocate& allocate);
   void EmitCopy(const AsyncCopy& copy);
 

@@ -1,29 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "tests/codegen_cuda/emulated/emulated_program.h"
-#include "tests/codegen_cuda/nvrtc_rig.h"
-#include "tests/programs/compare_programs.h"
+#include "tests/codegen_cuda/as_interpreted.h"
 
-using namespace tcc;
 using namespace tcc::test;
-
-namespace {
-
-// What the interpreter gives, which runs each loop over as many threads as it has iterations.
-void CheckAsInterpreted(const std::string& text) {
-  Function fn = MustParse(text);
-  Random random(1);
-  std::vector<Tensor> arguments = RandomArguments(fn, random);
-  StatusOr<std::vector<Tensor>> expected = RunInterpreter(fn, arguments);
-  INFO(Message(expected.status()) << KernelsOf(SourceOf({fn})));
-  REQUIRE(expected.ok());
-  Status status = RunEmulated(fn, GpuTarget("sm_86"), arguments);
-  INFO(Message(status));
-  REQUIRE(status.ok());
-  CHECK(FirstDifference(arguments, *expected).empty());
-}
-
-}  // namespace
 
 // Every thread added its value to the sum that one was to make.
 TEST_CASE("a loop of one thread in a block of many is run by one", "[codegen_cuda]") {

@@ -1,0 +1,20 @@
+#include <catch2/catch.hpp>
+
+#include "tests/codegen_cuda/as_interpreted.h"
+
+using namespace tcc::test;
+
+// The text had no name for a vector's lanes, and ended in a failed check.
+TEST_CASE("a let of a vector names each lane", "[codegen_cuda]") {
+  CheckAsInterpreted(R"(
+fn lets(X: f32[16], I: i64[16], Y: f32[16], Z: f32[16], J: i64[16]) lowered {
+  for t in 0..4 threadIdx.x {
+    Y[ramp(t * 4, 1, 4)] = X[ramp(t * 4, 1, 4)] + broadcast(0.5, 4)
+    let value = Y[ramp(t * 4, 1, 4)]
+    let place = I[ramp(t * 4, 1, 4)]
+    Y[ramp(t * 4, 1, 4)] = broadcast(0.0, 4)
+    Z[ramp(t * 4, 1, 4)] = select(place < broadcast(2, 4), value, value * broadcast(2.0, 4))
+    J[ramp(t * 4, 1, 4)] = place + broadcast(1, 4)
+  }
+})");
+}
