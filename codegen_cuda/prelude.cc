@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "codegen_cuda/matrix_prelude.h"
+
 namespace tcc {
 namespace {
 
@@ -172,8 +174,6 @@ TCC_DEVICE float tcc_max(float a, float b) {
   return a > b || a != a ? a : b;
 #endif
 }
-#endif
-
 )";
 
 // Storage types and the operations that CUDA C lacks, as ir/expr.h and ir/scalar_op.h define them.
@@ -327,7 +327,8 @@ TCC_DEVICE bool tcc_is_inf(double x) {
 }  // namespace
 
 std::string_view CudaPrelude() {
-  static const std::string text = std::string(kMachinePart) + std::string(kPortablePart);
+  static const std::string text = std::string(kMachinePart) + std::string(MatrixPrelude()) +
+                                  "#endif\n\n" + std::string(kPortablePart);
   return text;
 }
 

@@ -45,6 +45,7 @@
 //
 //   T tcc_shuffle_down<T>(T value, int lanes), tcc_shuffle_xor<T>(T value, int mask)
 //                                           32- and 64-bit T; all 32 lanes of the warp take part
+//   tensor cores: matrix_prelude.h
 //   void tcc_store_nibble(buffer, index, int value)  of an unsigned char buffer, the nibble `index`
 //                                           (even ones low); other threads may store the other one
 //

@@ -253,7 +253,7 @@ const unsigned char* BlockRunner::Exchange(const char* operation, const void* va
              operation, IndexText(threads_[meeting.first].index), meeting.operation, meeting.line));
     return nullptr;
   }
-  memcpy(slots.data() + current_->linear % kWarp * 8, value, bytes);
+  memcpy(slots.data() + current_->linear % kWarp * kTccSlot, value, bytes);
   current_->operation = operation;
   current_->line = line;
   if (++meeting.arrived < LanesOf(index)) {

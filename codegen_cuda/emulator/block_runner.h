@@ -71,7 +71,7 @@ class BlockRunner {
   struct Warp {
     Meeting meeting;
     int turn = 0;
-    std::array<std::array<unsigned char, kWarp * 8>, 2> slots;
+    std::array<std::array<unsigned char, kWarp * kTccSlot>, 2> slots;
   };
 
   static void Enter(void* thread);

@@ -1,5 +1,6 @@
 #include "codegen_cuda/emulator/device_header.h"
 
+#include "codegen_cuda/emulator/device_matrix.h"
 #include "codegen_cuda/emulator/host_interface.h"
 
 namespace tcc::emulator {
@@ -236,11 +237,11 @@ TCC_DEVICE void tcc_async_commit() { tcc_host->async_commit(); }
 template <int pending>
 TCC_DEVICE void tcc_async_wait() { tcc_host->async_wait(pending); }
 
-// The value of `lane`, of all the warp's; each slot is 8 bytes.
+// The value of `lane`, of all the warp's.
 template <class T>
 TCC_DEVICE T tcc_of_lane(const unsigned char* slots, unsigned lane) {
   T value;
-  __builtin_memcpy(&value, slots + lane * 8, sizeof(T));
+  __builtin_memcpy(&value, slots + lane * kTccSlot, sizeof(T));
   return value;
 }
 template <class T>
@@ -263,7 +264,7 @@ TCC_DEVICE unsigned tcc_ballot(bool vote, int line = __builtin_LINE()) {
   const unsigned char* slots = tcc_host->exchange("ballot", &vote, sizeof(vote), line);
   unsigned votes = 0;
   // A lane that the block does not have has a poisoned slot.
-  for (unsigned lane = 0; lane < 32; ++lane) votes |= (slots[lane * 8] == 1 ? 1u : 0u) << lane;
+  for (unsigned lane = 0; lane < 32; ++lane) votes |= (slots[lane * kTccSlot] == 1 ? 1u : 0u) << lane;
   return votes;
 }
 
@@ -342,7 +343,7 @@ extern "C" float fmaf(float, float, float) noexcept;
 
 std::string DeviceHeader() {
   return std::string("#pragma once\n") + kHostInterfaceText + kArrays + kKernels + kThreads +
-         kNumbers;
+         kNumbers + std::string(MatrixHeader());
 }
 
 }  // namespace tcc::emulator

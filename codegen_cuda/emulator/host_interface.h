@@ -17,14 +17,14 @@ namespace tcc::emulator {
 //                   of dynamic shared memory, or statically where offset < 0
 //   shared_access   before each read ('r'), write ('w') and atomic update ('a') of shared memory
 //   global_write    before each write or atomic update of global memory
-//   exchange        gives `bytes` <= 8 to the warp; returns 32 slots of 8 bytes, valid until the
-//                   next call but one
+//   exchange        gives `bytes` <= kTccSlot to the warp; returns 32 slots of kTccSlot bytes,
+//                   valid until the next call but one
 //   async_wait      until at most `pending` committed groups are under way
 //
 // TccParameter: kind 'i'nput, 'o'utput or 's'hape. TccArgument: what is passed for it.
 // TccKernel: what TCC_END_KERNEL leaves for the emulator; `threads` are the most of a block.
 TCC_DECLARE_HERE_AND_IN_TEXT(
-    struct TccWhere {
+    inline constexpr int kTccSlot = 32; struct TccWhere {
       const char* name;
       long long index;
       int line;

@@ -1,0 +1,85 @@
+#include "codegen_cuda/matrix_prelude.h"
+
+namespace tcc {
+namespace {
+
+// Not volatile: results depend on operands alone, but for memory, which "memory" names.
+constexpr std::string_view kText = R"(
+template <int N, bool transposed>
+struct TccMatrices;
+#define TCC_MEMBER static __device__ __forceinline__
+#define TCC_MATRICES(count, transposed, modifier, out, ...)                                    \
+  template <>                                                                                  \
+  struct TccMatrices<count, transposed> {                                                      \
+    TCC_MEMBER TccVector<unsigned, count> Load(unsigned from) {                                \
+      TccVector<unsigned, count> m;                                                            \
+      asm volatile("ldmatrix.sync.aligned.m8n8.x" #count modifier ".shared.b16 {" out "}, [%" \
+                   #count "];" : __VA_ARGS__ : "r"(from) : "memory");                          \
+      return m;                                                                                \
+    }                                                                                          \
+  };
+#define TCC_MATRICES_1(transposed, modifier) \
+  TCC_MATRICES(1, transposed, modifier, "%0", "=r"(m.v[0]))
+#define TCC_MATRICES_2(transposed, modifier) \
+  TCC_MATRICES(2, transposed, modifier, "%0, %1", "=r"(m.v[0]), "=r"(m.v[1]))
+#define TCC_MATRICES_4(transposed, modifier)                                                 \
+  TCC_MATRICES(4, transposed, modifier, "%0, %1, %2, %3", "=r"(m.v[0]), "=r"(m.v[1]),       \
+               "=r"(m.v[2]), "=r"(m.v[3]))
+TCC_MATRICES_1(false, "") TCC_MATRICES_2(false, "") TCC_MATRICES_4(false, "")
+TCC_MATRICES_1(true, ".trans") TCC_MATRICES_2(true, ".trans") TCC_MATRICES_4(true, ".trans")
+
+template <int N, class T, class Index>
+TCC_DEVICE TccVector<unsigned, N> tcc_load_matrix(const T* shared, Index index) {
+  return TccMatrices<N, false>::Load((unsigned)__cvta_generic_to_shared(shared + index));
+}
+template <int N, class T, class Index>
+TCC_DEVICE TccVector<unsigned, N> tcc_load_matrix_transposed(const T* shared, Index index) {
+  static_assert(sizeof(T) == 2, "elements of 16 bits");
+  return TccMatrices<N, true>::Load((unsigned)__cvta_generic_to_shared(shared + index));
+}
+
+#define TCC_MMA_4_2(name, instruction, type, letter)                                             \
+  TCC_DEVICE TccVector<type, 4> name(TccVector<unsigned, 4> a, TccVector<unsigned, 2> b,         \
+                                     TccVector<type, 4> c) {                                     \
+    asm("mma.sync.aligned." instruction " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "        \
+        "{%0, %1, %2, %3};"                                                                      \
+        : "+" letter(c.v[0]), "+" letter(c.v[1]), "+" letter(c.v[2]), "+" letter(c.v[3])         \
+        : "r"(a.v[0]), "r"(a.v[1]), "r"(a.v[2]), "r"(a.v[3]), "r"(b.v[0]), "r"(b.v[1]));         \
+    return c;                                                                                    \
+  }
+#if __CUDA_ARCH__ >= 800
+TCC_MMA_4_2(tcc_mma_m16n8k16_f16, "m16n8k16.row.col.f32.f16.f16.f32", float, "f")
+TCC_MMA_4_2(tcc_mma_m16n8k16_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32", float, "f")
+TCC_MMA_4_2(tcc_mma_m16n8k8_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32", float, "f")
+TCC_MMA_4_2(tcc_mma_m16n8k32_s8, "m16n8k32.row.col.s32.s8.s8.s32", int, "r")
+TCC_DEVICE unsigned tcc_to_tf32(float x) {
+  unsigned bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+  return bits;
+}
+#endif
+TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_f16(TccVector<unsigned, 2> a,
+                                                   TccVector<unsigned, 1> b,
+                                                   TccVector<float, 4> c) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(c.v[0]), "+f"(c.v[1]), "+f"(c.v[2]), "+f"(c.v[3])
+      : "r"(a.v[0]), "r"(a.v[1]), "r"(b.v[0]));
+  return c;
+}
+TCC_DEVICE TccVector<int, 2> tcc_mma_m8n8k16_s8(TccVector<unsigned, 1> a, TccVector<unsigned, 1> b,
+                                                TccVector<int, 2> c) {
+  asm("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+      : "+r"(c.v[0]), "+r"(c.v[1])
+      : "r"(a.v[0]), "r"(b.v[0]));
+  return c;
+}
+)";
+
+}  // namespace
+
+std::string_view MatrixPrelude() {
+  return kText;
+}
+
+}  // namespace tcc
