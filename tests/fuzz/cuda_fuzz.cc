@@ -1,6 +1,7 @@
 #include "schedule/sketch.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/nvrtc_sample.h"
 #include "tests/fuzz/operator_point.h"
 #include "tests/fuzz/run_compiled.h"
 #include "tests/fuzz/sketch_point.h"
@@ -17,15 +18,18 @@ namespace {
 // Most of a point's time is the host compiler's, which asks for few statements.
 constexpr PointLimits kLimits = {.instances = 100'000, .statements = 400};
 
-// What a sketch makes has code.
-RunFunction OnEmulator(const Target& target) {
-  return [target](const Function& fn, std::vector<Tensor>& arguments) -> Status {
-    return RunEmulated(fn, target, arguments);
+RunFunction OnEmulator(const Target& target, NvrtcSample& sample) {
+  return [target, &sample](const Function& fn, std::vector<Tensor>& arguments) -> Status {
+    Status status = RunEmulated(fn, target, arguments);
+    if (status.ok()) sample.Add(fn);
+    return status;
   };
 }
-RunFunction SketchOnEmulator(const Target& target) {
-  return [target](const Function& fn, std::vector<Tensor>& arguments) -> Status {
-    Status status = RunEmulated(fn, target, arguments);
+// What a sketch makes has code.
+RunFunction SketchOnEmulator(const Target& target, NvrtcSample& sample) {
+  return [run = OnEmulator(target, sample)](const Function& fn,
+                                            std::vector<Tensor>& arguments) -> Status {
+    Status status = run(fn, arguments);
     return status.code() == absl::StatusCode::kUnimplemented ? absl::InternalError(Message(status))
                                                              : status;
   };
@@ -40,7 +44,7 @@ const Target& AnyGpu(Random& random) {
 }
 
 // A sketch, or random steps with threads, of a random function over all dtypes.
-Status CheckTypedPoint(Random& random, Histogram& histogram) {
+Status CheckTypedPoint(NvrtcSample& sample, Random& random, Histogram& histogram) {
   for (;;) {
     const Target& target = AnyGpu(random);
     TypedFunction typed = RandomTypedFunction(random);
@@ -52,7 +56,7 @@ Status CheckTypedPoint(Random& random, Histogram& histogram) {
     if (random.OneIn(4)) scheduled.start = sketch.start;
     PointCheckOptions options;
     options.arguments = typed.arguments;
-    options.run_scheduled = SketchOnEmulator(target);
+    options.run_scheduled = SketchOnEmulator(target, sample);
     TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
                          CheckAtRandomPoint(scheduled, options, kLimits, random, histogram));
     if (!decisions) continue;
@@ -64,14 +68,14 @@ Status CheckTypedPoint(Random& random, Histogram& histogram) {
 }
 
 // A hand-written schedule with threads.
-Status CheckSpikePoint(Random& random, Histogram& histogram) {
+Status CheckSpikePoint(NvrtcSample& sample, Random& random, Histogram& histogram) {
   for (;;) {
     const Target& target = AnyGpu(random);
     SpikeProgram spike = BuildSpike(random.Below(SpikeCount()), random);
     StatusOr<SymbolicProgram> program = Instantiate(spike.fn, spike.trace);
     if (!program.ok() || !HasThreads(program->fn)) continue;
     PointCheckOptions options;
-    options.run_scheduled = OnEmulator(target);
+    options.run_scheduled = OnEmulator(target, sample);
     TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
                          CheckAtRandomPoint({spike.name, spike.fn, spike.trace}, options, kLimits,
                                             random, histogram));
@@ -82,18 +86,18 @@ Status CheckSpikePoint(Random& random, Histogram& histogram) {
 // Of ten points four are of sketches of operators in any float type, two of operators under random
 // steps with threads, one of a sketch of a network's task or of a random model's, two of functions
 // over all dtypes, and one of a hand-written schedule.
-Status CheckPointOf(uint64_t seed, Histogram& histogram) {
+Status CheckPointOf(uint64_t seed, NvrtcSample& sample, Histogram& histogram) {
   constexpr DTypeCode kReals[] = {DTypeCode::kFloat32, DTypeCode::kFloat16, DTypeCode::kBFloat16,
                                   DTypeCode::kFloat64};
   Random random(seed);
   uint64_t round = seed / 10, place = seed % 10;
   const Target& target = AnyGpu(random);
   ++histogram["target " + target.name];
-  if (place == 9) return CheckSpikePoint(random, histogram);
-  if (place >= 7) return CheckTypedPoint(random, histogram);
+  if (place == 9) return CheckSpikePoint(sample, random, histogram);
+  if (place >= 7) return CheckTypedPoint(sample, random, histogram);
   if (place == 6) {
     PointCheckOptions options;
-    options.run_scheduled = SketchOnEmulator(target);
+    options.run_scheduled = SketchOnEmulator(target, sample);
     return CheckSketchPoint(round, target, options, kLimits, histogram);
   }
   bool sketch = place < 4;
@@ -106,7 +110,7 @@ Status CheckPointOf(uint64_t seed, Histogram& histogram) {
       .gpu = target.name,
       .real = kReals[random.OneIn(2) ? 0 : random.Below(std::size(kReals))],
       .limits = kLimits,
-      .run_scheduled = sketch ? SketchOnEmulator(target) : OnEmulator(target)};
+      .run_scheduled = sketch ? SketchOnEmulator(target, sample) : OnEmulator(target, sample)};
   ++histogram["operators in " + ToString(DType(point.real))];
   return CheckOperatorPoint(point, seed, histogram);
 }
@@ -115,7 +119,13 @@ Status CheckPointOf(uint64_t seed, Histogram& histogram) {
 
 FuzzResult FuzzCuda(const FuzzOptions& options) {
   StartWatchdog({.seconds = 300, .resident_bytes = int64_t{4} << 30});
-  return RunPoints("cuda", options, CheckPointOf);
+  constexpr size_t kCompiledByNvrtc = 40;
+  NvrtcSample sample(kCompiledByNvrtc);
+  FuzzResult result = RunPoints("cuda", options, [&](uint64_t seed, Histogram& histogram) {
+    return CheckPointOf(seed, sample, histogram);
+  });
+  sample.Check(result);
+  return result;
 }
 
 }  // namespace tcc

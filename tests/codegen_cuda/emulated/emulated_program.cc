@@ -7,7 +7,6 @@
 #include "ir/interpreter.h"
 #include "ir/support/check.h"
 #include "lower/pipeline.h"
-#include "lower/split_prepare.h"
 
 namespace tcc {
 namespace {
@@ -153,10 +152,15 @@ Status EmulatedProgram::Run(size_t which, std::vector<Tensor>& arguments,
   return memory.device.CheckRedZones();
 }
 
-Status RunEmulated(const Function& fn, const Target& target, std::vector<Tensor>& arguments) {
+StatusOr<PreparedFunction> LoweredParts(const Function& fn) {
   TCC_ASSIGN_OR_RETURN(PreparedFunction parts, SplitPrepare(fn));
   for (Function& prepare : parts.prepare) TCC_RETURN_IF_ERROR(Lower(prepare));
   TCC_RETURN_IF_ERROR(Lower(parts.main));
+  return parts;
+}
+
+Status RunEmulated(const Function& fn, const Target& target, std::vector<Tensor>& arguments) {
+  TCC_ASSIGN_OR_RETURN(PreparedFunction parts, LoweredParts(fn));
   TensorOf tensors;
   for (size_t i = 0; i < arguments.size(); ++i) {
     Tensor flat = MakeTensor(arguments[i].dtype, arguments[i].shape, arguments[i].bytes);

@@ -8,6 +8,7 @@
 #include "codegen_cuda/cuda_source.h"
 #include "codegen_cuda/emulator/emulator.h"
 #include "ir/support/tensor.h"
+#include "lower/split_prepare.h"
 
 namespace tcc {
 
@@ -34,6 +35,9 @@ class EmulatedProgram {
   CudaSource source_;
   std::unique_ptr<emulator::Program> program_;
 };
+
+// What the compiler makes of a function for a GPU: each part lowered. EmitCuda takes `main`.
+StatusOr<PreparedFunction> LoweredParts(const Function& fn);
 
 // A function of any level, without Shape variables, on the target's text, in place; what computes
 // constants is interpreted first, as the compiler does.
