@@ -1,6 +1,9 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "codegen_llvm/jit.h"
+#include "ir/evaluate.h"
 #include "ir/support/check.h"
 #include "ir/visitor.h"
 #include "schedule/limits.h"
@@ -104,6 +107,17 @@ bool Runs(const LoweredPoint& point, const Target& target) {
                      [&](const NestFacts& nest) { return Fits(nest, target); });
 }
 
+// What of a point that does not run is too large.
+std::string WhyNot(const LoweredPoint& point, const Target& target) {
+  for (const NestFacts& nest : point.marked) {
+    if (Fits(nest, target)) continue;
+    return fmt::format("{} threads, {} along z, a grid of {}, {} shared bytes, vectors of {} bytes",
+                       nest.threads(), nest.threads_by_axis[2], fmt::join(nest.grid, " x "),
+                       nest.shared_bytes, nest.vector_bytes);
+  }
+  return "a vector is not aligned";
+}
+
 std::string Describe(const Program& program, const Decisions& decisions) {
   std::string text = program.name + " at";
   for (const auto& [name, value] : decisions) text += fmt::format(" {}={}", name, value);
@@ -122,7 +136,9 @@ Status CheckLegal(const Program& program, const SearchSpace& space, const Point&
   std::vector<NestResources> formulas = ResourcesOf(symbolic, program.target);
   StatusOr<LoweredPoint> lowered = LowerAt(program.symbolic, decisions, LoweringDepth::kWhole);
   if (!lowered.ok()) return fail("does not lower (" + Message(lowered.status()) + ")");
-  if (!Runs(*lowered, program.target)) return fail("does not fit");
+  if (!Runs(*lowered, program.target)) {
+    return fail("does not fit (" + WhyNot(*lowered, program.target) + ")");
+  }
   std::string wrong = FirstWrongFormula(formulas, symbolic, decisions, *lowered);
   if (!wrong.empty()) return fail("has a wrong formula (" + wrong + ")");
   bool exact = HasAllVectors(formulas, symbolic, decisions, *lowered);
@@ -182,12 +198,24 @@ const std::vector<Program>& ZooPrograms() {
   return *programs;
 }
 
-// Registers and caches are estimates: nothing in a lowered function is known to break them.
+// Registers and caches are estimates of speed: what breaks them runs all the same.
 bool IsEstimate(const Constraint& constraint) {
   for (const char* word : {"registers", "fits L1", "fit L2"}) {
     if (constraint.why.find(word) != std::string::npos) return true;
   }
   return false;
+}
+
+// The first constraint of legality, or else of speed, that does not hold.
+const Constraint* FirstBroken(const Program& program, const Decisions& decisions, bool of_speed) {
+  Assignment values;
+  for (const Var& var : program.symbolic.fn.vars) values[var] = decisions.at(var->name);
+  for (const Constraint& constraint : program.symbolic.constraints) {
+    if (IsEstimate(constraint) != of_speed) continue;
+    std::optional<int64_t> excess = EvaluateInt(constraint.expr, values);
+    if (!excess || *excess > 0) return &constraint;
+  }
+  return nullptr;
 }
 
 // What breaks constraints is refused when it is replayed, or too large for the machine, or becomes
@@ -217,35 +245,74 @@ bool OverflowsRegisters(const Program& program, const Decisions& decisions) {
   });
 }
 
-void CountBroken(const Program& program, const SearchSpace& space, const Point& point,
-                 Histogram& histogram) {
-  Decisions decisions = space.ToDecisions(point);
-  const Constraint* first = space.FirstBroken(point);
-  bool registers = first->why.find("registers") != std::string::npos;
-  bool illegal =
-      IsTrulyIllegal(program, decisions) || (registers && OverflowsRegisters(program, decisions));
-  bool estimate = !illegal && IsEstimate(*first);
-  ++histogram[illegal    ? "broken: truly illegal"
-              : estimate ? "broken: by the estimate of registers or caches alone"
-                         : "broken: fits all the same"];
-  std::string why = first->why.substr(first->why.find(": ") + 2);
-  ++histogram["broken constraint: " + why];
-  if (!illegal && !estimate) {
-    fmt::print(stderr, "fits all the same ({}): {}\n", first->why, Describe(program, decisions));
+// Points of one constraint's kind: "at most 1024 threads a block".
+std::string KindOf(const Constraint& constraint) {
+  return constraint.why.substr(constraint.why.find(": ") + 2);
+}
+
+const char* NameOf(TargetKind kind) {
+  return kind == TargetKind::kCpu ? "CPU" : "GPU";
+}
+
+void CountBroken(const Program& program, const Decisions& decisions, Histogram& histogram) {
+  const Constraint* broken = FirstBroken(program, decisions, /*of_speed=*/false);
+  bool illegal = IsTrulyIllegal(program, decisions);
+  ++histogram[illegal ? "broken: truly illegal" : "broken: fits all the same"];
+  ++histogram[fmt::format("broken for a {}{}", NameOf(program.target.kind),
+                          illegal ? ": truly illegal" : ": fits all the same")];
+  ++histogram["broken constraint: " + KindOf(*broken)];
+  if (!illegal) {
+    fmt::print(stderr, "fits all the same ({}): {}\n", broken->why, Describe(program, decisions));
   }
 }
 
-// Values drawn evenly, however illegal.
-std::optional<Point> BrokenPoint(const SearchSpace& space, Random& random) {
-  for (int tries = 0; tries < 60; ++tries) {
-    Point point;
-    for (const FreeSize& size : space.sizes()) {
-      std::vector<int64_t> values = ValuesOf(size);
-      point.push_back(values[random.Below(values.size())]);
-    }
-    if (!space.IsLegal(point)) return point;
+// Whether what the estimate stands for is so: more registers than there are.
+bool LacksRegisters(const Program& program, const Decisions& decisions) {
+  if (OverflowsRegisters(program, decisions)) return true;
+  if (program.target.kind != TargetKind::kCpu) return false;
+  StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kWhole);
+  return point.ok() &&
+         VectorsAlive(point->lowered, program.target) > program.target.vector_registers;
+}
+
+// What breaks only estimates.
+void CountSlow(const Program& program, const Decisions& decisions, Histogram& histogram) {
+  const Constraint* broken = FirstBroken(program, decisions, /*of_speed=*/true);
+  ++histogram["only estimates broken: " + KindOf(*broken)];
+  if (broken->why.find("registers") == std::string::npos) return;
+  ++histogram[fmt::format("estimates of registers on a {}: {}", NameOf(program.target.kind),
+                          LacksRegisters(program, decisions) ? "too many in the lowered code"
+                                                             : "enough in the lowered code")];
+}
+
+// Values drawn evenly, or the largest or least, however illegal.
+Decisions AnyDecisions(const SearchSpace& space, Random& random) {
+  Decisions decisions;
+  for (const FreeSize& size : space.sizes()) {
+    std::vector<int64_t> values = ValuesOf(size);
+    int64_t any = values[random.Below(values.size())];
+    bool extreme = random.OneIn(3);
+    decisions[size.var->name] = !extreme ? any : random.OneIn(2) ? values.back() : values.front();
   }
-  return std::nullopt;
+  return decisions;
+}
+
+// A point that breaks a constraint of legality, and one that breaks constraints of speed alone, as
+// far as they are met with.
+struct BrokenPoints {
+  std::optional<Decisions> illegal, slow;
+};
+BrokenPoints FindBroken(const Program& program, const SearchSpace& space, Random& random) {
+  BrokenPoints found;
+  for (int tries = 0; tries < 60 && !(found.illegal && found.slow); ++tries) {
+    Decisions decisions = AnyDecisions(space, random);
+    if (FirstBroken(program, decisions, /*of_speed=*/false)) {
+      if (!found.illegal) found.illegal = decisions;
+    } else if (!found.slow && FirstBroken(program, decisions, /*of_speed=*/true)) {
+      found.slow = decisions;
+    }
+  }
+  return found;
 }
 
 struct Found {
@@ -257,13 +324,14 @@ StatusOr<Found> CheckProgram(const Program& program, Random& random, Histogram& 
   TCC_RETURN_IF_ERROR(CheckFormulas(program, random, histogram));
   TCC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(program.symbolic));
   std::optional<Point> legal = space.Sample(random);
-  std::optional<Point> broken = BrokenPoint(space, random);
-  if (broken) CountBroken(program, space, *broken, histogram);
+  BrokenPoints broken = FindBroken(program, space, random);
+  if (broken.illegal) CountBroken(program, *broken.illegal, histogram);
+  if (broken.slow) CountSlow(program, *broken.slow, histogram);
   if (legal) {
     ++histogram["legal points for " + program.target.name];
     TCC_RETURN_IF_ERROR(CheckLegal(program, space, *legal, histogram));
   }
-  return Found{legal.has_value(), broken.has_value()};
+  return Found{legal.has_value(), broken.illegal.has_value()};
 }
 
 // Even seeds go through the built-in networks' sketches in turn; then random programs until there
@@ -294,12 +362,13 @@ FuzzResult FuzzLegality(const FuzzOptions& options) {
   FuzzResult result = RunPoints("legality", options, CheckPointOf);
   result.histogram["sketches of the built-in networks"] =
       static_cast<int64_t>(ZooPrograms().size());
-  int64_t illegal = result.histogram["broken: truly illegal"];
-  int64_t fits = result.histogram["broken: fits all the same"];
-  // One in a hundred, rounded up where there are fewer.
-  if (fits > (illegal + fits + 99) / 100) {
-    fmt::print(stderr, "of {} points that break constraints {} fit all the same\n", illegal + fits,
-               fits);
+  for (const char* of : {"broken", "broken for a CPU", "broken for a GPU"}) {
+    int64_t illegal = result.histogram[fmt::format("{}: truly illegal", of)];
+    int64_t fits = result.histogram[fmt::format("{}: fits all the same", of)];
+    // One in a hundred, rounded up where there are fewer.
+    if (fits <= (illegal + fits + 99) / 100) continue;
+    fmt::print(stderr, "{}: of {} points that break constraints {} fit all the same\n", of,
+               illegal + fits, fits);
     ++result.failed;
   }
   return result;

@@ -1,7 +1,10 @@
 #include "tests/programs/lowered_facts.h"
 
 #include <algorithm>
+#include <set>
 
+#include "ir/affine.h"
+#include "ir/compare.h"
 #include "ir/evaluate.h"
 #include "ir/visitor.h"
 
@@ -182,6 +185,8 @@ class AlignmentProbe {
       if (loop->for_kind == ForKind::kVectorized) vector = loop;
     }
     if (!vector || std::find(local_.begin(), local_.end(), buffer) != local_.end()) return;
+    // Only what is affine in the lanes becomes one access: others are gathered.
+    if (!ToAffine(index, {vector->var})) return;
     int64_t lanes = AsConstant(vector->extent).value();
     Assignment at;
     for (const For* loop : loops_) at[loop->var] = 0;
@@ -207,6 +212,93 @@ class AlignmentProbe {
 };
 
 }  // namespace
+
+namespace {
+
+// The vectors that straight-line code works on, each from its first to its last use.
+class LiveVectors {
+ public:
+  LiveVectors(const std::set<const ExprNode*>& local, const Target& target)
+      : local_(local), target_(target) {}
+
+  void Add(const Store& store) {
+    ++place_;
+    if (IsLocal(store.buffer)) Use(store.buffer, store.indices[0]);
+    auto use = [&](const Expr& expr) {
+      const auto* load = expr.as<Load>();
+      bool vector = load && load->indices[0].dtype().lanes() > 1;
+      if (load && (vector || IsLocal(load->buffer))) Use(load->buffer, load->indices[0]);
+    };
+    PreOrder(store.value, use);
+  }
+
+  int64_t Most() const {
+    int64_t most = 0, kept = 0;
+    for (const Vector& vector : vectors_) {
+      if (IsLocal(vector.buffer)) kept += vector.registers;
+    }
+    for (int at = 1; at <= place_; ++at) {
+      int64_t alive = 0;
+      for (const Vector& vector : vectors_) {
+        bool used = vector.first <= at && at <= vector.last;
+        if (used && !IsLocal(vector.buffer)) alive += vector.registers;
+      }
+      most = std::max(most, alive);
+    }
+    return kept == 0 ? 0 : kept + most + 1;
+  }
+
+ private:
+  struct Vector {
+    Var buffer;
+    Expr index;
+    int64_t registers;
+    int first, last;
+  };
+
+  bool IsLocal(const Var& buffer) const { return local_.contains(buffer.get()); }
+
+  void Use(const Var& buffer, const Expr& index) {
+    for (Vector& known : vectors_) {
+      if (!(known.buffer == buffer) || !Equal(known.index, index)) continue;
+      known.last = place_;
+      return;
+    }
+    int64_t bytes = index.dtype().lanes() * buffer.dtype().bytes();
+    int64_t registers = (bytes + target_.vector_bytes - 1) / target_.vector_bytes;
+    vectors_.push_back({buffer, index, registers, place_, place_});
+  }
+
+  const std::set<const ExprNode*>& local_;
+  const Target& target_;
+  std::vector<Vector> vectors_;
+  int place_ = 0;
+};
+
+void CollectStores(const Stmt& stmt, LiveVectors& vectors) {
+  if (const auto* store = stmt.as<Store>()) vectors.Add(*store);
+  ForEachChild(stmt, [&](const Stmt& child) { CollectStores(child, vectors); });
+}
+
+}  // namespace
+
+int64_t VectorsAlive(const Function& lowered, const Target& target) {
+  std::set<const ExprNode*> local;
+  for (const Buffer& buffer : DeclaredBuffers(lowered)) {
+    if (buffer.scope == Scope::kLocal) local.insert(buffer.var.get());
+  }
+  int64_t most = 0;
+  PreOrder(lowered.body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    bool innermost = loop != nullptr;
+    if (loop) PreOrder(loop->body, [&](const Stmt& s) { innermost = innermost && !s.as<For>(); });
+    if (!innermost) return;
+    LiveVectors vectors(local, target);
+    CollectStores(loop->body, vectors);
+    most = std::max(most, vectors.Most());
+  });
+  return most;
+}
 
 bool HasPipeline(const Function& marked) {
   return HasLoop(marked, {ForKind::kPipelined, ForKind::kPipelinedAsync});

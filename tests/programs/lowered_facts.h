@@ -31,14 +31,21 @@ std::vector<NestFacts> FactsOf(const Function& lowered);
 // vectorized: what is going to be written out. Of a function with flat buffers before those passes.
 std::vector<int64_t> StatementsToUnroll(const Function& marked);
 
+// Vector registers that the innermost loop that asks for most needs if what it loads stays until
+// its last use: the vectors of local buffers that it accesses (at constant indices), those of
+// memory that are alive at a time in the order of its statements, and one for a scalar that is
+// broadcast.
+int64_t VectorsAlive(const Function& lowered, const Target& target);
+
 // Whether loops are pipelined: copies are staged in registers and repeated before the loop.
 bool HasPipeline(const Function& marked);
 // Whether loops are partitioned or virtual threads: interiors and threads are copies.
 bool HasRepeatedLoops(const Function& marked);
 
-// Whether every access whose lanes lie side by side starts at a whole vector, by evaluating its
-// index where each loop stands at its first, second, middle or last iteration, the others at their
-// first. Of the same. Local buffers, which have no addresses, do not count.
+// Whether every access whose lanes lie side by side, by an index that is affine in them, starts at
+// a whole vector, by evaluating its index where each loop stands at its first, second, middle or
+// last iteration, the others at their first. Of the same. Local buffers, which have no addresses,
+// do not count.
 bool VectorsAreAligned(const Function& marked);
 
 // Whether the nests fit the machine.

@@ -43,11 +43,15 @@ class TraceGrower {
         (iter.kind == IterKind::kReduce ? reduce : spatial).push_back(BaseKey(block->name, iter));
       }
       if (spatial.size() < 2 || reduce.empty()) continue;
-      std::string i = spatial[spatial.size() - 2], j = spatial.back(), k = reduce.back();
+      // Rows of pixels where windows do not skip any, or rows of images.
+      size_t rows = random_.OneIn(2) ? spatial.size() - 2 : random_.Below(spatial.size() - 1);
+      std::string i = spatial[rows], j = spatial.back(), k = reduce.back();
+      spatial.erase(spatial.begin() + static_cast<std::ptrdiff_t>(rows));
+      spatial.pop_back();
       bool taken =
           Take(Split{i, {Expr(8)}}) && Take(Split{j, {Expr(16)}}) && Take(Split{k, {Expr(1)}});
       reduce.pop_back();
-      std::vector<LoopRef> order(spatial.begin(), spatial.end() - 2);
+      std::vector<LoopRef> order = spatial;
       order.insert(order.end(), {i + ".0", j + ".0"});
       order.insert(order.end(), reduce.begin(), reduce.end());
       order.insert(order.end(), {k + ".0", i + ".1", j + ".1", k + ".1"});

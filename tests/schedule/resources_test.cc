@@ -158,6 +158,36 @@ vectorize C_l/ax1
   CHECK(at(FootprintInside(program->fn, "mm/k.0").value()) == (2 * panels + 8 * 4) * 4);
 }
 
+// Two rows of two vectors of results, two vectors of B and a cell of A in all lanes.
+TEST_CASE("a register tile takes as many registers as are alive in its loop",
+          "[schedule][resources]") {
+  Trace trace = ParseTrace(R"(
+cache_write mm C local C_l
+split mm/i [2]
+split mm/j [2, 16]
+reorder [mm/i.0, mm/j.0, mm/k, mm/i.1, mm/j.1, mm/j.2]
+reverse_compute_at C_l mm/j.0
+split C_l/ax1 [16]
+decompose_reduction mm mm/k
+unroll mm.init/i.1
+unroll mm.init/j.1
+vectorize mm.init/j.2
+unroll mm/i.1
+unroll mm/j.1
+vectorize mm/j.2
+unroll C_l/ax0
+unroll C_l/ax1.0
+vectorize C_l/ax1.1)")
+                    .value();
+  SymbolicProgram program = Instantiate(MatmulFunction(4, 64, 9), trace).value();
+  Target target = TargetNamed("x86-64-v4");
+  NestResources nest = ResourcesOf(program.fn, target).at(0);
+  CHECK(FormulaAt(nest.registers, program.fn, {}) == 4 + 2 + 1);
+  LoweredPoint point = LowerAt(program, {}, LoweringDepth::kWhole).value();
+  CHECK(VectorsAlive(point.lowered, target) == 4 + 2 + 1);
+  CHECK(VectorsAlive(point.lowered, TargetNamed("x86-64-v3")) == 8 + 4 + 1);
+}
+
 TEST_CASE("a point at which a launch is too large is refused by formula", "[schedule][limits]") {
   Function fn = MatmulFunction(256, 256, 256);
   StatusOr<Trace> trace = ParseTrace(R"(
