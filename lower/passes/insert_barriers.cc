@@ -39,10 +39,13 @@ class BarrierInserter {
     PreOrder(launch, [&](const Stmt& stmt) {
       const auto* loop = stmt.as<For>();
       if (loop && IsThreadIdx(loop->for_kind)) axes_.insert(loop->for_kind);
+      has_threads_ = has_threads_ ||
+                     (loop && (IsThreadIdx(loop->for_kind) || loop->for_kind == ForKind::kVthread));
     });
   }
 
-  bool HasThreads() const { return !axes_.empty(); }
+  // Virtual ones count.
+  bool has_threads() const { return has_threads_; }
 
   // `pending` comes in as the accesses since the last barrier and goes out likewise.
   Stmt Insert(const Stmt& stmt, Pending& pending) {
@@ -230,6 +233,7 @@ class BarrierInserter {
 
   std::set<const ExprNode*> shared_, global_;
   std::set<ForKind> axes_;
+  bool has_threads_ = false;
   std::vector<const For*> vars_;
   std::map<const ExprNode*, int> lifetimes_;
 };
@@ -248,7 +252,7 @@ Stmt InsertInLaunches(const Stmt& stmt, const std::vector<Buffer>& buffers) {
   }
   Pending pending;
   BarrierInserter inserter(buffers, stmt);
-  return inserter.HasThreads() ? inserter.Insert(stmt, pending) : stmt;
+  return inserter.has_threads() ? inserter.Insert(stmt, pending) : stmt;
 }
 
 }  // namespace

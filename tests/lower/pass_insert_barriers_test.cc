@@ -192,6 +192,17 @@ TEST_CASE("what each thread began and one goes on with in global memory waits fo
                                "decompose_reduction mm mm/k")) == 0);
 }
 
+TEST_CASE("virtual threads that share a buffer wait for each other where there are no others",
+          "[lower][passes][barriers]") {
+  Function matmul = MatmulFunction(5, 4, 3);
+  Function fn = ScheduledBy(matmul, R"(bind mm/j vthread
+cache_read B [mm] shared B_s
+compute_at B_s mm/j
+)");
+  CHECK(BarriersIn(fn) == 2);
+  CheckThreaded(matmul, fn);
+}
+
 TEST_CASE("global buffers between launches and local buffers need no barrier",
           "[lower][passes][barriers]") {
   Random random(3);
