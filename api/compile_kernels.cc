@@ -64,10 +64,11 @@ StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions
       if (!good && !attempts[i].settled) faulty.push_back(i);
     }
     if (faulty.empty()) return compiled;
-    TCC_RETURN_IF_ERROR(ForEachIndex(faulty.size(), options.threads, [&](size_t f) {
+    Status status = ForEachIndex(faulty.size(), options.threads, [&](size_t f) {
       size_t i = faulty[f];
       return TryAnother(compiled.kernels[i], kernel_options, kernels.kernels[i], attempts[i]);
-    }));
+    });
+    TCC_RETURN_IF_ERROR(status);
   }
 }
 

@@ -43,13 +43,14 @@ class CudaBackend final : public Backend {
     CompiledModule compiled;
     compiled.kernels.resize(module.kernels.size());
     std::vector<KernelCode> kernels(module.kernels.size());
-    TCC_RETURN_IF_ERROR(ForEachIndex(kernels.size(), options.threads, [&](size_t i) {
+    Status status = ForEachIndex(kernels.size(), options.threads, [&](size_t i) {
       TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
       StatusOr<KernelCode> code = CodeOf(module.kernels[i], target_);
       compiled.kernels[i].refused = code.status();
       if (code.ok()) kernels[i] = *std::move(code);
       return OkStatus();
-    }));
+    });
+    TCC_RETURN_IF_ERROR(status);
     if (AnyRefused(compiled)) return compiled;
     std::vector<std::vector<size_t>> groups = GroupsOf(kernels);
     GpuProgram program{.sm = target_.sm, .code = code_, .images = {}, .kernels = {}};
@@ -108,13 +109,14 @@ class CudaBackend final : public Backend {
     std::vector<GpuImage> images(groups.size());
     std::mutex mutex;
     int64_t done = 0;
-    TCC_RETURN_IF_ERROR(ForEachIndex(groups.size(), options.threads, [&](size_t g) {
+    Status status = ForEachIndex(groups.size(), options.threads, [&](size_t g) {
       TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
       TCC_RETURN_IF_ERROR(CompileGroup(groups[g], kernels, compiled, images[g]));
       std::lock_guard lock(mutex);
       if (options.progress) options.progress(++done, static_cast<int64_t>(groups.size()));
       return OkStatus();
-    }));
+    });
+    TCC_RETURN_IF_ERROR(status);
     return images;
   }
 

@@ -142,10 +142,12 @@ TEST_CASE("parts that would start where no kernel expects it are copied", "[api]
 }
 
 TEST_CASE("slices of few bytes are copied before and after a loop's body", "[api][gpu]") {
-  Graph graph = Inferred(R"(graph scan {
+  Tensor holds = MakeZeroTensor(kBool, {});
+  SetElementInt(holds, 0, 1);
+  Graph graph = ParsedGraph(R"(graph scan {
   input start: f32[3]
   input xs: f32[4x3]
-  last, all = Loop(_, _, start, xs) {carried: 1, scan_input_axes: [0], scan_output_axes: [0]} : f32[], f32[]
+  last, all = Loop(_, _, start, xs) {carried: 1, scan_input_axes: [0], scan_input_directions: [1], scan_output_axes: [0]} : f32[], f32[]
     body step {
       input i: i64[]
       input c: bool[]
@@ -157,7 +159,8 @@ TEST_CASE("slices of few bytes are copied before and after a loop's body", "[api
       return yes, t, y
     }
   return last, all
-})");
+})",
+                            {{"yes", holds}});
   CHECK(CheckStarts(MustCompile(graph, TextFor("sm_86"))) > 0);
   CheckRuns(graph, "sm_86");
 }
