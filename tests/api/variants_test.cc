@@ -160,6 +160,48 @@ TEST_CASE("implicit GEMM computes the convolution", "[api][variants]") {
   }
 }
 
+TEST_CASE("a convolution of a zero-padded input computes the same and asks nowhere what is inside",
+          "[api][variants]") {
+  std::vector<ConvCase> cases = ConvCases();
+  cases.push_back(
+      {"padded unevenly, in groups, strided",
+       {1, 4, 9, 8},
+       {6, 2, 3, 2},
+       {1, 6, 5, 4},
+       {{"pads", Ints{0, 1, 2, 0}}, {"strides", Ints{2, 2}}, {"group", Attribute(int64_t{2})}}});
+  size_t padded = 0;
+  for (const ConvCase& c : cases) {
+    INFO(c.name);
+    for (const Task& task : TasksOf(Passed(ConvGraph(c)))) {
+      bool guarded = Print(task.variants[0]).find(" where ") != std::string::npos;
+      CHECK((task.zero_padded > 0) == guarded);
+      if (task.zero_padded == 0) continue;
+      ++padded;
+      const Function& fn = task.variants[task.zero_padded];
+      INFO(Print(fn));
+      CHECK(Verify(fn).ok());
+      CHECK(Print(fn).find(" where ") == std::string::npos);
+      CHECK(Difference(Interpreted(fn), Interpreted(task.variants[0])) <= 2e-6);
+    }
+  }
+  CHECK(padded == 4);
+}
+
+TEST_CASE("a GPU stages both operands of a padded convolution where loops of three axes are fused",
+          "[api][variants]") {
+  ConvCase c{
+      "14x14", {1, 64, 14, 14}, {128, 64, 3, 3}, {1, 128, 14, 14}, {{"pads", Ints{1, 1, 1, 1}}}};
+  for (const Task& task : TasksOf(Passed(ConvGraph(c)))) {
+    if (task.zero_padded == 0) continue;
+    Sketch sketch = FirstSketch(task.variants[task.zero_padded], *FindTarget("sm_86"));
+    std::string text = Print(sketch.trace);
+    INFO(text);
+    CHECK(text.find("_padded shared") != std::string::npos);
+    CHECK(text.find("] shared ") != std::string::npos);
+    CHECK(text.find("pipelined_async") != std::string::npos);
+  }
+}
+
 TEST_CASE("implicit GEMM is one product of matrices, its weights made at linking",
           "[api][variants]") {
   ConvCase c = ConvCases()[0];

@@ -118,6 +118,24 @@ TEST_CASE("what is copied from a buffer of the loop itself is copied at once",
   CheckSameResult(after, before);
 }
 
+TEST_CASE("a copy where a condition holds is asynchronous, the constant elsewhere is stored",
+          "[lower][passes][pipeline]") {
+  Function before = ParsedFunction(R"(
+    fn f(A: f32[10], B: f32[12]) scheduled {
+      for k in 0..6 pipelined_async @k {
+        alloc S: f32[2] versions 2
+        for a in 0..2 @a {
+          S[a] = select(0 < k * 2 + a && k * 2 + a < 11, A[k * 2 + a - 1], 0.0)
+        }
+        for b in 0..2 @b { B[k * 2 + b] = S[1 - b] }
+      }
+    })");
+  Function after = PipelineLoops(before);
+  CHECK(CountKind(after, StmtKind::kAsyncCopy) > 0);
+  CHECK(CountKind(after, StmtKind::kIf) >= CountKind(after, StmtKind::kAsyncCopy));
+  CheckSameResult(after, before);
+}
+
 TEST_CASE("values on their way through registers are stored after the uses",
           "[lower][passes][pipeline]") {
   Function before = ParsedFunction(R"(
