@@ -65,10 +65,10 @@ class SeenNodes {
   std::unordered_set<const ExprNode*> more_;
 };
 
-// What has no children, so that rewriting it again costs less than keeping the result.
-bool IsLeaf(const Expr& expr) {
-  return expr.kind() == ExprKind::kIntImm || expr.kind() == ExprKind::kFloatImm ||
-         expr.kind() == ExprKind::kVarNode;
+// Rewriting a number again costs less than keeping the result. A variable's is kept: it may have
+// become another one, the same everywhere.
+bool IsNumber(const Expr& expr) {
+  return expr.kind() == ExprKind::kIntImm || expr.kind() == ExprKind::kFloatImm;
 }
 
 }  // namespace
@@ -147,7 +147,7 @@ std::vector<Var> VarsOf(const Expr& expr) {
 }
 
 Expr Mutator::Mutate(const Expr& expr) {
-  if (IsLeaf(expr)) return VisitExpr(expr, [&](const auto& node) { return Rewrite(node); });
+  if (IsNumber(expr)) return VisitExpr(expr, [&](const auto& node) { return Rewrite(node); });
   auto found = memo_.find(expr.get());
   if (found != memo_.end()) return found->second.second;
   Expr result = VisitExpr(expr, [&](const auto& node) { return Rewrite(node); });

@@ -37,3 +37,22 @@ TEST_CASE("a shared expression is visited once, in small and in large expression
     CHECK_FALSE(UsesVar(tower, LoopVar("v0")));
   }
 }
+
+TEST_CASE("a mutator is asked once for each variable: new ones were as many as its uses",
+          "[ir][visitor]") {
+  class Renamer final : public Mutator {
+   public:
+    int asked = 0;
+
+   private:
+    using Mutator::Rewrite;
+    Expr Rewrite(const VarNode& var) override {
+      ++asked;
+      return LoopVar(var.name);
+    }
+  };
+  std::vector<Var> vars = Vars(3);
+  Renamer renamer;
+  CHECK(VarsOf(renamer.Mutate(Tower(vars) + vars[1])).size() == 3);
+  CHECK(renamer.asked == 3);
+}
