@@ -35,6 +35,10 @@ StatusOr<Runnable> RunnableToCheck(const CheckCommand& command, const Graph& gra
   Execution execution = command.emulate ? Execution::kEmulator : Execution::kDevice;
   Runnable runnable;
   if (!command.artefact.empty()) {
+    if (command.emulate) {
+      return UsageError(
+          "--emulate wants --target sm_..., not an artefact: that holds no CUDA text");
+    }
     TCC_ASSIGN_OR_RETURN(runnable.artefact, ReadArtefact(command.artefact));
     TCC_ASSIGN_OR_RETURN(Target target, FindTarget(runnable.artefact.target));
     TCC_ASSIGN_OR_RETURN(runnable.load, LoadOptionsFor(target, execution));

@@ -79,10 +79,11 @@ ValueId OnnxGraphImporter::Define(const std::string& name, DType dtype) {
   return id;
 }
 
-ValueId OnnxGraphImporter::DefineConstant(const std::string& name, const Tensor& tensor) {
+// The tensor may be a value's, which move when there is one more.
+ValueId OnnxGraphImporter::DefineConstant(const std::string& name, Tensor tensor) {
   ValueId id = Define(name, tensor.dtype);
   graph_.values[id].shape = ToExprs(tensor.shape);
-  graph_.values[id].constant = tensor;
+  graph_.values[id].constant = std::move(tensor);
   return id;
 }
 

@@ -56,7 +56,7 @@ class OnnxGraphImporter {
 
   // A new value under the name that the model has for it.
   ValueId Define(const std::string& name, DType dtype);
-  ValueId DefineConstant(const std::string& name, const Tensor& tensor);
+  ValueId DefineConstant(const std::string& name, Tensor tensor);
   // Another name for a value.
   void Alias(const std::string& name, ValueId id) { scope_->ids[name] = id; }
   bool Knows(const std::string& name) const;

@@ -40,6 +40,8 @@ Status CheckTexts(const Metadata& metadata) {
   for (const TensorInfo& output : metadata.outputs) texts.push_back(output.name);
   for (const KernelInfo& kernel : metadata.kernels) {
     texts.insert(texts.end(), kernel.nodes.begin(), kernel.nodes.end());
+    for (const auto& [key, value] : kernel.statistics) texts.push_back(key);
+    for (const auto& [key, value] : kernel.ratios) texts.push_back(key);
   }
   texts.insert(texts.end(), metadata.cpu_features.begin(), metadata.cpu_features.end());
   for (const auto& [key, value] : metadata.properties) texts.insert(texts.end(), {key, value});

@@ -84,6 +84,10 @@ class Gpu(CommandTest):
         self.assertIn("/nowhere/g++", self.error)
         self.call(*emulated)
         self.call("check", model, "--target", "native", "--emulate", expect=2)
+        artefact = self.folder / "native.tcc"
+        self.call("compile", model, "--target", "native", "-o", artefact)
+        self.call("check", model, artefact, "--emulate", expect=2)
+        self.assertIn("not an artefact", self.error)
 
     def test_tests_of_operators_run_on_the_emulated_gpu(self):
         # A reduction, one over threads, a copy, an integer operator and a loop.

@@ -319,6 +319,27 @@ TEST_CASE("initializers that are also graph inputs are constants", "[models][imp
   CHECK(graph->ConstantOf(1)->values<float>()[0] == 0);
 }
 
+TEST_CASE("outputs that repeat a constant hold its bytes: they were read after the values moved",
+          "[models][import]") {
+  ModelSpec spec{.nodes = {{.op = "Constant",
+                            .outputs = {"c"},
+                            .attributes = {TensorAttr("value", Floats("", {3}, {1, 2, 3}))}}},
+                 .outputs = {}};
+  // Enough of them for any growth of the values.
+  for (int i = 0; i < 40; ++i) {
+    std::string name = "y" + std::to_string(i);
+    spec.nodes.push_back({.op = "Identity", .inputs = {"c"}, .outputs = {name}});
+    spec.outputs.push_back(name);
+  }
+  StatusOr<Graph> graph = Import(spec);
+  REQUIRE(graph.status() == OkStatus());
+  for (ValueId output : graph->outputs) {
+    const Tensor& tensor = *graph->ConstantOf(output);
+    REQUIRE(tensor.shape == std::vector<int64_t>{3});
+    CHECK(tensor.values<float>()[2] == 3);
+  }
+}
+
 TEST_CASE("Constant nodes of every kind and Identities of constants are constants",
           "[models][import]") {
   ModelSpec spec{

@@ -214,6 +214,8 @@ TEST_CASE("metadata that contradicts itself is refused", "[artefact]") {
   CHECK(refusal([](Metadata&) {}).empty());
   CHECK(refusal([](Metadata& m) { m.inputs.push_back(m.inputs[0]); }) ==
         "metadata has two inputs named 'x'");
+  CHECK(refusal([](Metadata& m) { m.kernels[0].statistics = {{"byt\xe5s", 1}}; }) ==
+        "metadata has a name that is not UTF-8 or holds control characters");
   CHECK(refusal([](Metadata& m) { m.kernels[0].name = "../x"; }) ==
         "metadata: '../x' is not a kernel's name");
   CHECK(refusal([](Metadata& m) { m.inputs[0].shape[0] = -4; }) ==
