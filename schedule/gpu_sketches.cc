@@ -23,7 +23,7 @@ void BindMap(SketchState& state, const Block& block) {
   std::vector<LoopRef> loops = KeysOf(block, axes);
   int64_t last = ExtentOf(block, axes.back());
   Expr vector = state.Size(LevelKey(loops.back(), 1), std::min<int64_t>(last, 4),
-                           {DomainKind::kChoice, {1, 2, 4}}, last % 4 == 0 ? 4 : 1);
+                           {DomainKind::kChoice, {1, 2, 4}}, CopyLanes(last));
   LoopRef lanes = LevelKey(loops.back(), 1);
   state.Do(Split{loops.back(), {vector}});
   loops.back() = LevelKey(loops.back(), 0);

@@ -122,7 +122,7 @@ class ThreadTiled {
   void SplitReduce(const TiledLoop& axis) {
     const auto& [loop, extent] = axis;
     bool last = loop == t_.reduce.back().loop;
-    int64_t inner = last ? std::min(extent, kUnrolledSteps) : 1;
+    int64_t inner = last ? std::clamp<int64_t>(extent, 1, kUnrolledSteps) : 1;
     int64_t steps = last ? std::clamp<int64_t>(extent / inner, 1, kStep / kUnrolledSteps) : 1;
     std::array<Expr, 3> sizes = {
         Expr(), state_.Size(LevelKey(loop, 1), std::min<int64_t>(extent, 64), {}, steps),
@@ -237,8 +237,7 @@ size_t LongestReduceAxis(const Block& block) {
   });
 }
 
-// The number of parts next to `wanted`, more first, that are whole steps: their copies are
-// aligned.
+// The number of parts next to `wanted`, more first, that are whole steps, whose copies are aligned.
 int64_t PartsOfWholeSteps(int64_t extent, int64_t wanted, int64_t most) {
   auto is_whole = [&](int64_t parts) { return CeilDivision(extent, parts) % kStep == 0; };
   for (int64_t parts = wanted; parts <= std::min(2 * wanted, most); ++parts) {

@@ -191,8 +191,10 @@ TEST_CASE("a GPU stages both operands of a padded convolution where loops of thr
           "[api][variants]") {
   ConvCase c{
       "14x14", {1, 64, 14, 14}, {128, 64, 3, 3}, {1, 128, 14, 14}, {{"pads", Ints{1, 1, 1, 1}}}};
+  size_t checked = 0;
   for (const Task& task : TasksOf(Passed(ConvGraph(c)))) {
     if (task.zero_padded == 0) continue;
+    ++checked;
     Sketch sketch = FirstSketch(task.variants[task.zero_padded], *FindTarget("sm_86"));
     std::string text = Print(sketch.trace);
     INFO(text);
@@ -200,6 +202,7 @@ TEST_CASE("a GPU stages both operands of a padded convolution where loops of thr
     CHECK(text.find("] shared ") != std::string::npos);
     CHECK(text.find("pipelined_async") != std::string::npos);
   }
+  CHECK(checked == 1);
 }
 
 TEST_CASE("implicit GEMM is one product of matrices, its weights made at linking",

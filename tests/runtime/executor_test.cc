@@ -7,6 +7,7 @@
 
 #include "runtime/binding.h"
 #include "tests/runtime/kernel_artefact.h"
+#include "tests/runtime/loop_plan.h"
 
 using namespace tcc;
 
@@ -45,28 +46,9 @@ Artefact RowSumsArtefact() {
   return artefact;
 }
 
-// state = x; for i in 0..12, at most M times, while state < 1000: state = 2 * state + i; y = state.
 Artefact LoopArtefact() {
   Artefact artefact = KernelArtefact({"step"});
-  artefact.metadata.inputs = {StaticTensor("x", kFloat32, {1}), StaticTensor("m", kInt64, {}),
-                              StaticTensor("go", kBool, {})};
-  artefact.metadata.outputs = {StaticTensor("y", kFloat32, {1})};
-  artefact.plan.counters = 1;
-  artefact.plan.arena_bytes = 192;
-  artefact.plan.buffers = {{.kind = BufferKind::kInput, .index = 0, .offset = 0, .bytes = 4},
-                           {.kind = BufferKind::kInput, .index = 1, .offset = 0, .bytes = 8},
-                           {.kind = BufferKind::kInput, .index = 2, .offset = 0, .bytes = 1},
-                           {.kind = BufferKind::kArena, .offset = 0, .bytes = 4},
-                           {.kind = BufferKind::kArena, .offset = 64, .bytes = 4},
-                           {.kind = BufferKind::kArena, .offset = 128, .bytes = 1},
-                           {.kind = BufferKind::kOutput, .offset = 0, .bytes = 4}};
-  PlanLoop loop{.counter = 0,
-                .extent = 12,
-                .trip_count = 1,
-                .condition = 5,
-                .swaps = {{3, 4}},
-                .body = {{PlanCall{0, {3, 4, 5}, {SizeExpr::Variable(0)}}}}};
-  artefact.plan.body = {{PlanCopy{0, 3}}, {PlanCopy{2, 5}}, {loop}, {PlanCopy{3, 6}}};
+  DescribeLoop(artefact, 64);
   return artefact;
 }
 

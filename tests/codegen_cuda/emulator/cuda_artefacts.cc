@@ -3,6 +3,7 @@
 #include "codegen_cuda/emulator/driver.h"
 #include "ir/support/check.h"
 #include "runtime/cuda_device.h"
+#include "tests/runtime/loop_plan.h"
 
 namespace tcc::test {
 namespace {
@@ -150,25 +151,7 @@ Artefact DynamicArtefact() {
 
 Artefact LoopArtefact() {
   Artefact artefact = WithKernels({"step"}, {Step()});
-  artefact.metadata.inputs = {StaticTensor("x", kFloat32, {1}), StaticTensor("m", kInt64, {}),
-                              StaticTensor("go", kBool, {})};
-  artefact.metadata.outputs = {StaticTensor("y", kFloat32, {1})};
-  artefact.plan.counters = 1;
-  artefact.plan.arena_bytes = 768;
-  artefact.plan.buffers = {{.kind = BufferKind::kInput, .index = 0, .offset = 0, .bytes = 4},
-                           {.kind = BufferKind::kInput, .index = 1, .offset = 0, .bytes = 8},
-                           {.kind = BufferKind::kInput, .index = 2, .offset = 0, .bytes = 1},
-                           {.kind = BufferKind::kArena, .offset = 0, .bytes = 4},
-                           {.kind = BufferKind::kArena, .offset = 256, .bytes = 4},
-                           {.kind = BufferKind::kArena, .offset = 512, .bytes = 1},
-                           {.kind = BufferKind::kOutput, .offset = 0, .bytes = 4}};
-  PlanLoop loop{.counter = 0,
-                .extent = 12,
-                .trip_count = 1,
-                .condition = 5,
-                .swaps = {{3, 4}},
-                .body = {{PlanCall{0, {3, 4, 5}, {SizeExpr::Variable(0)}}}}};
-  artefact.plan.body = {{PlanCopy{0, 3}}, {PlanCopy{2, 5}}, {loop}, {PlanCopy{3, 6}}};
+  DescribeLoop(artefact, 256);
   return artefact;
 }
 
