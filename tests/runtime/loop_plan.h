@@ -6,7 +6,8 @@ namespace tcc {
 
 // Inputs, outputs and plan of
 //
-//   state = x; for i in 0..12, at most M times, while state < 1000: state = 2 * state + i; y = state
+//   state = x; for i in 0..12, at most M times, while state < 1000: state = 2 * state + i; y =
+//   state
 //
 // for an artefact whose kernel 0 is one iteration: (state, next state, condition) and i. Arena
 // buffers lie `alignment` bytes apart.
