@@ -22,6 +22,7 @@ struct FuzzOptions {
   // `seed` is the number of the first of all these, from 1.
   int64_t points_per_sketch = 0;
   Zoo zoo = Zoo::kSmall;  // of sketches
+  std::string target;     // of legality: a GPU whose compiler judges; "": none
 };
 
 // How often something was met: node kinds, steps, shares of tiles.
@@ -48,6 +49,7 @@ FuzzResult FuzzFormulas(const FuzzOptions& options);
 FuzzResult FuzzGpuSchedule(const FuzzOptions& options);
 FuzzResult FuzzInput(const FuzzOptions& options);
 FuzzResult FuzzLegality(const FuzzOptions& options);
+FuzzResult FuzzMachineLegality(const FuzzOptions& options);  // legality with a target
 FuzzResult FuzzModel(const FuzzOptions& options);
 FuzzResult FuzzPlanted(const FuzzOptions& options);
 FuzzResult FuzzSchedule(const FuzzOptions& options);

@@ -1,132 +1,30 @@
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "codegen_llvm/jit.h"
-#include "ir/evaluate.h"
-#include "ir/support/check.h"
-#include "ir/visitor.h"
-#include "schedule/limits.h"
-#include "schedule/sketch.h"
-#include "schedule/space.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/task_functions.h"
-#include "tests/programs/formula_check.h"
+#include "tests/fuzz/legality_program.h"
 #include "tests/programs/random_trace.h"
-#include "tests/programs/spike_programs.h"
 
 namespace tcc {
 namespace {
 
-constexpr const char* kGpus[] = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"};
-constexpr int64_t kExtents[] = {1, 2, 3, 7, 13, 31, 64, 197, 224};
-
-int64_t Extent(Random& random) {
-  return kExtents[random.Below(std::size(kExtents))];
-}
-
-Function LargeFunction(Random& random) {
-  switch (random.Below(4)) {
-    case 0:
-      return MatmulFunction(Extent(random), Extent(random), Extent(random));
-    case 1:
-      return SoftmaxFunction(Extent(random), Extent(random));
-    case 2:
-      return TwoReadersFunction(Extent(random));
-    default: {
-      ConvShape shape;
-      shape.stride = random.Between(1, 2);
-      shape.dilation = random.Between(1, 2);
-      shape.pad = random.Between(0, 2);
-      shape.kernel_h = random.Between(1, 3);
-      shape.kernel_w = random.Between(1, 3);
-      shape.height = std::max<int64_t>(Extent(random), 7);
-      shape.width = std::max<int64_t>(Extent(random), 7);
-      shape.channels = Extent(random);
-      shape.filters = Extent(random);
-      return ConvFunction(shape);
+// Every sketch of every operator of the built-in networks.
+const std::vector<LegalityProgram>& ZooPrograms() {
+  static const auto* programs = [] {
+    auto* all = new std::vector<LegalityProgram>;
+    for (const char* name : {"native", "sm_86"}) {
+      for (LegalityProgram& program : ZooLegalityPrograms(FindTarget(name).value())) {
+        all->push_back(std::move(program));
+      }
     }
-  }
-}
-
-struct Program {
-  std::string name;
-  Function fn;
-  Target target;
-  SymbolicProgram symbolic;    // with the target's limits
-  Constraints asked_by_steps;  // without them
-};
-
-StatusOr<Program> MakeProgram(std::string name, const Function& fn, const Trace& trace,
-                              const Target& target) {
-  StatusOr<SymbolicProgram> symbolic = Instantiate(fn, trace);
-  if (!symbolic.ok()) return Annotate(symbolic.status(), name);
-  Constraints asked = symbolic->constraints;
-  return Program{std::move(name), fn, target, WithLimits(*std::move(symbolic), target), asked};
-}
-
-// Whether only a GPU has what it uses.
-bool NeedsGpu(const Function& fn) {
-  bool found = false;
-  PreOrder(fn.body, [&](const Stmt& stmt) {
-    const auto* allocate = stmt.as<Allocate>();
-    found = found || (allocate && allocate->buffer.scope == Scope::kShared);
-    const auto* loop = stmt.as<For>();
-    found = found || (loop && (IsThreadIdx(loop->for_kind) || IsBlockIdx(loop->for_kind) ||
-                               loop->for_kind == ForKind::kVthread ||
-                               loop->for_kind == ForKind::kPipelinedAsync));
-  });
-  return found;
-}
-
-StatusOr<Program> RandomProgram(Random& random) {
-  bool gpu = random.OneIn(2);
-  const char* name = gpu ? kGpus[random.Below(std::size(kGpus))] : "native";
-  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(name));
-  if (gpu || random.OneIn(2)) {
-    Function fn = LargeFunction(random);
-    std::vector<Sketch> sketches = GenerateSketches(fn, target);
-    const Sketch& sketch = sketches[random.Below(sketches.size())];
-    return MakeProgram(fmt::format("sketch '{}' of {} for {}", sketch.name, fn.name, name), fn,
-                       sketch.trace, target);
-  }
-  SpikeProgram spike = BuildSpike(random.Below(SpikeCount()), random);
-  if (random.OneIn(2)) {
-    spike.trace = RandomTrace(spike.fn, {.steps = static_cast<int>(random.Between(2, 12))}, random);
-    spike.name = "random trace of " + spike.fn.name;
-  }
-  TCC_ASSIGN_OR_RETURN(Program program, MakeProgram(spike.name, spike.fn, spike.trace, target));
-  if (!NeedsGpu(program.symbolic.fn)) return program;
-  TCC_ASSIGN_OR_RETURN(Target gpu_target, FindTarget("sm_86"));
-  return MakeProgram(spike.name, spike.fn, spike.trace, gpu_target);
-}
-
-bool Runs(const LoweredPoint& point, const Target& target) {
-  if (target.kind == TargetKind::kCuda && !point.aligned) return false;
-  return std::all_of(point.marked.begin(), point.marked.end(),
-                     [&](const NestFacts& nest) { return Fits(nest, target); });
-}
-
-// What of a point that does not run is too large.
-std::string WhyNot(const LoweredPoint& point, const Target& target) {
-  for (const NestFacts& nest : point.marked) {
-    if (Fits(nest, target)) continue;
-    return fmt::format("{} threads, {} along z, a grid of {}, {} shared bytes, vectors of {} bytes",
-                       nest.threads(), nest.threads_by_axis[2], fmt::join(nest.grid, " x "),
-                       nest.shared_bytes, nest.vector_bytes);
-  }
-  return "a vector is not aligned";
-}
-
-std::string Describe(const Program& program, const Decisions& decisions) {
-  std::string text = program.name + " at";
-  for (const auto& [name, value] : decisions) text += fmt::format(" {}={}", name, value);
-  return text + "\ntrace:\n" + Print(program.symbolic.trace);
+    return all;
+  }();
+  return *programs;
 }
 
 // What satisfies the constraints lowers, fits the machine, takes what the formulas say and, for a
 // CPU, compiles.
-Status CheckLegal(const Program& program, const SearchSpace& space, const Point& point,
+Status CheckLegal(const LegalityProgram& program, const SearchSpace& space, const Point& point,
                   Histogram& histogram) {
   Decisions decisions = space.ToDecisions(point);
   auto fail = [&](const std::string& what) {
@@ -152,7 +50,7 @@ Status CheckLegal(const Program& program, const SearchSpace& space, const Point&
 
 // The formulas have the values that are counted in the lowered function, at points that need fit
 // nothing.
-Status CheckFormulas(const Program& program, Random& random, Histogram& histogram) {
+Status CheckFormulas(const LegalityProgram& program, Random& random, Histogram& histogram) {
   constexpr int kAssignments = 10;
   constexpr int64_t kMostUnrolled = 1000;
   const Function& symbolic = program.symbolic.fn;
@@ -177,62 +75,9 @@ Status CheckFormulas(const Program& program, Random& random, Histogram& histogra
   return OkStatus();
 }
 
-// Every sketch of every operator of the built-in networks.
-const std::vector<Program>& ZooPrograms() {
-  static const auto* programs = [] {
-    auto* all = new std::vector<Program>;
-    for (const char* name : {"native", "sm_86"}) {
-      Target target = FindTarget(name).value();
-      for (const TaskFunction& task : ZooTaskFunctions()) {
-        for (const Sketch& sketch : GenerateSketches(task.fn, target)) {
-          std::string title =
-              fmt::format("sketch '{}' of {} for {}", sketch.name, task.nodes, target.name);
-          StatusOr<Program> program = MakeProgram(title, task.fn, sketch.trace, target);
-          TCC_CHECK(program.ok()) << Message(program.status());
-          if (!sketch.trace.sizes.empty()) all->push_back(*std::move(program));
-        }
-      }
-    }
-    return all;
-  }();
-  return *programs;
-}
-
-// Registers and caches are estimates of speed: what breaks them runs all the same.
-bool IsEstimate(const Constraint& constraint) {
-  for (const char* word : {"registers", "fits L1", "fit L2"}) {
-    if (constraint.why.find(word) != std::string::npos) return true;
-  }
-  return false;
-}
-
-// The first constraint of legality, or else of speed, that does not hold.
-const Constraint* FirstBroken(const Program& program, const Decisions& decisions, bool of_speed) {
-  Assignment values;
-  for (const Var& var : program.symbolic.fn.vars) values[var] = decisions.at(var->name);
-  for (const Constraint& constraint : program.symbolic.constraints) {
-    if (IsEstimate(constraint) != of_speed) continue;
-    std::optional<int64_t> excess = EvaluateInt(constraint.expr, values);
-    if (!excess || *excess > 0) return &constraint;
-  }
-  return nullptr;
-}
-
-// What breaks constraints is refused when it is replayed, or too large for the machine, or becomes
-// more copies than is allowed.
-bool IsTrulyIllegal(const Program& program, const Decisions& decisions) {
-  if (!Replay(program.fn, program.symbolic.trace, decisions).ok()) return true;
-  StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kMarked);
-  if (!point.ok() || !Runs(*point, program.target)) return true;
-  bool many = std::any_of(point->statements.begin(), point->statements.end(),
-                          [](int64_t count) { return count > kMaxStatements; });
-  return many || std::any_of(point->marked.begin(), point->marked.end(),
-                             [](const NestFacts& nest) { return nest.vthreads > kMaxVthreads; });
-}
-
 // Whether what a thread keeps in local buffers, counted in the lowered function, is more than all
 // its registers, or a block's.
-bool OverflowsRegisters(const Program& program, const Decisions& decisions) {
+bool OverflowsRegisters(const LegalityProgram& program, const Decisions& decisions) {
   StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kMarked);
   if (!point.ok()) return false;
   const Target& target = program.target;
@@ -245,16 +90,11 @@ bool OverflowsRegisters(const Program& program, const Decisions& decisions) {
   });
 }
 
-// Points of one constraint's kind: "at most 1024 threads a block".
-std::string KindOf(const Constraint& constraint) {
-  return constraint.why.substr(constraint.why.find(": ") + 2);
-}
-
 const char* NameOf(TargetKind kind) {
   return kind == TargetKind::kCpu ? "CPU" : "GPU";
 }
 
-void CountBroken(const Program& program, const Decisions& decisions, Histogram& histogram) {
+void CountBroken(const LegalityProgram& program, const Decisions& decisions, Histogram& histogram) {
   const Constraint* broken = FirstBroken(program, decisions, /*of_speed=*/false);
   bool illegal = IsTrulyIllegal(program, decisions);
   ++histogram[illegal ? "broken: truly illegal" : "broken: fits all the same"];
@@ -267,7 +107,7 @@ void CountBroken(const Program& program, const Decisions& decisions, Histogram& 
 }
 
 // Whether what the estimate stands for is so: more registers than there are.
-bool LacksRegisters(const Program& program, const Decisions& decisions) {
+bool LacksRegisters(const LegalityProgram& program, const Decisions& decisions) {
   if (OverflowsRegisters(program, decisions)) return true;
   if (program.target.kind != TargetKind::kCpu) return false;
   StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kWhole);
@@ -276,7 +116,7 @@ bool LacksRegisters(const Program& program, const Decisions& decisions) {
 }
 
 // What breaks only estimates.
-void CountSlow(const Program& program, const Decisions& decisions, Histogram& histogram) {
+void CountSlow(const LegalityProgram& program, const Decisions& decisions, Histogram& histogram) {
   const Constraint* broken = FirstBroken(program, decisions, /*of_speed=*/true);
   ++histogram["only estimates broken: " + KindOf(*broken)];
   if (broken->why.find("registers") == std::string::npos) return;
@@ -285,42 +125,12 @@ void CountSlow(const Program& program, const Decisions& decisions, Histogram& hi
                                                              : "enough in the lowered code")];
 }
 
-// Values drawn evenly, or the largest or least, however illegal.
-Decisions AnyDecisions(const SearchSpace& space, Random& random) {
-  Decisions decisions;
-  for (const FreeSize& size : space.sizes()) {
-    std::vector<int64_t> values = ValuesOf(size);
-    int64_t any = values[random.Below(values.size())];
-    bool extreme = random.OneIn(3);
-    decisions[size.var->name] = !extreme ? any : random.OneIn(2) ? values.back() : values.front();
-  }
-  return decisions;
-}
-
-// A point that breaks a constraint of legality, and one that breaks constraints of speed alone, as
-// far as they are met with.
-struct BrokenPoints {
-  std::optional<Decisions> illegal, slow;
-};
-BrokenPoints FindBroken(const Program& program, const SearchSpace& space, Random& random) {
-  BrokenPoints found;
-  for (int tries = 0; tries < 60 && !(found.illegal && found.slow); ++tries) {
-    Decisions decisions = AnyDecisions(space, random);
-    if (FirstBroken(program, decisions, /*of_speed=*/false)) {
-      if (!found.illegal) found.illegal = decisions;
-    } else if (!found.slow && FirstBroken(program, decisions, /*of_speed=*/true)) {
-      found.slow = decisions;
-    }
-  }
-  return found;
-}
-
 struct Found {
   bool legal = false;
   bool broken = false;
 };
 
-StatusOr<Found> CheckProgram(const Program& program, Random& random, Histogram& histogram) {
+StatusOr<Found> CheckProgram(const LegalityProgram& program, Random& random, Histogram& histogram) {
   TCC_RETURN_IF_ERROR(CheckFormulas(program, random, histogram));
   TCC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(program.symbolic));
   std::optional<Point> legal = space.Sample(random);
@@ -341,12 +151,12 @@ Status CheckPointOf(uint64_t seed, Histogram& histogram) {
   Random random(seed);
   Found found;
   if (seed % 2 == 0) {
-    const std::vector<Program>& programs = ZooPrograms();
+    const std::vector<LegalityProgram>& programs = ZooPrograms();
     TCC_ASSIGN_OR_RETURN(found,
                          CheckProgram(programs[seed / 2 % programs.size()], random, histogram));
   }
   for (int tries = 0; tries < kMaxPrograms && !(found.legal && found.broken); ++tries) {
-    TCC_ASSIGN_OR_RETURN(Program program, RandomProgram(random));
+    TCC_ASSIGN_OR_RETURN(LegalityProgram program, RandomLegalityProgram(random));
     if (program.symbolic.trace.sizes.empty()) continue;
     TCC_ASSIGN_OR_RETURN(Found now, CheckProgram(program, random, histogram));
     found = {found.legal || now.legal, found.broken || now.broken};
@@ -359,6 +169,7 @@ Status CheckPointOf(uint64_t seed, Histogram& histogram) {
 }  // namespace
 
 FuzzResult FuzzLegality(const FuzzOptions& options) {
+  if (!options.target.empty()) return FuzzMachineLegality(options);
   FuzzResult result = RunPoints("legality", options, CheckPointOf);
   result.histogram["sketches of the built-in networks"] =
       static_cast<int64_t>(ZooPrograms().size());

@@ -60,6 +60,10 @@ int main(int argc, char** argv) {
       subcommand->add_flag_callback(
           "--full", [&] { options.zoo = Zoo::kFull; }, "The networks as they are, not small");
     }
+    if (row.run == FuzzLegality) {
+      subcommand->add_option("--target", options.target,
+                             "A GPU: its sketches alone, each point compiled by NVRTC");
+    }
     if (row.run == FuzzInput) {
       subcommand->add_option("--corpus", options.corpus, "Folder with more files to start from");
       subcommand->add_option("--emit", options.emit, "Folder for the files to start from");

@@ -1,0 +1,195 @@
+#include "tests/fuzz/legality_program.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "ir/evaluate.h"
+#include "ir/support/check.h"
+#include "ir/visitor.h"
+#include "schedule/limits.h"
+#include "schedule/sketch.h"
+#include "tests/fuzz/task_functions.h"
+#include "tests/programs/random_trace.h"
+#include "tests/programs/spike_programs.h"
+
+namespace tcc {
+namespace {
+
+constexpr const char* kGpus[] = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"};
+constexpr int64_t kExtents[] = {1, 2, 3, 7, 13, 31, 64, 197, 224};
+
+int64_t Extent(Random& random) {
+  return kExtents[random.Below(std::size(kExtents))];
+}
+
+Function LargeFunction(Random& random) {
+  switch (random.Below(4)) {
+    case 0:
+      return MatmulFunction(Extent(random), Extent(random), Extent(random));
+    case 1:
+      return SoftmaxFunction(Extent(random), Extent(random));
+    case 2:
+      return TwoReadersFunction(Extent(random));
+    default: {
+      ConvShape shape;
+      shape.stride = random.Between(1, 2);
+      shape.dilation = random.Between(1, 2);
+      shape.pad = random.Between(0, 2);
+      shape.kernel_h = random.Between(1, 3);
+      shape.kernel_w = random.Between(1, 3);
+      shape.height = std::max<int64_t>(Extent(random), 7);
+      shape.width = std::max<int64_t>(Extent(random), 7);
+      shape.channels = Extent(random);
+      shape.filters = Extent(random);
+      return ConvFunction(shape);
+    }
+  }
+}
+
+StatusOr<LegalityProgram> MakeProgram(std::string name, const Function& fn, const Trace& trace,
+                                      const Target& target) {
+  StatusOr<SymbolicProgram> symbolic = Instantiate(fn, trace);
+  if (!symbolic.ok()) return Annotate(symbolic.status(), name);
+  Constraints asked = symbolic->constraints;
+  return LegalityProgram{std::move(name), fn, target, WithLimits(*std::move(symbolic), target),
+                         asked};
+}
+
+// Whether only a GPU has what it uses.
+bool NeedsGpu(const Function& fn) {
+  bool found = false;
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* allocate = stmt.as<Allocate>();
+    found = found || (allocate && allocate->buffer.scope == Scope::kShared);
+    const auto* loop = stmt.as<For>();
+    found = found || (loop && (IsThreadIdx(loop->for_kind) || IsBlockIdx(loop->for_kind) ||
+                               loop->for_kind == ForKind::kVthread ||
+                               loop->for_kind == ForKind::kPipelinedAsync));
+  });
+  return found;
+}
+
+// Registers and caches are estimates of speed: what breaks them runs all the same.
+bool IsEstimate(const Constraint& constraint) {
+  for (const char* word : {"registers", "fits L1", "fit L2"}) {
+    if (constraint.why.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Values drawn evenly, or the largest or least, however illegal.
+Decisions AnyDecisions(const SearchSpace& space, Random& random) {
+  Decisions decisions;
+  for (const FreeSize& size : space.sizes()) {
+    std::vector<int64_t> values = ValuesOf(size);
+    int64_t any = values[random.Below(values.size())];
+    bool extreme = random.OneIn(3);
+    decisions[size.var->name] = !extreme ? any : random.OneIn(2) ? values.back() : values.front();
+  }
+  return decisions;
+}
+
+}  // namespace
+
+StatusOr<LegalityProgram> RandomGpuProgram(const Target& target, Random& random) {
+  Function fn = LargeFunction(random);
+  std::vector<Sketch> sketches = GenerateSketches(fn, target);
+  const Sketch& sketch = sketches[random.Below(sketches.size())];
+  return MakeProgram(fmt::format("sketch '{}' of {} for {}", sketch.name, fn.name, target.name), fn,
+                     sketch.trace, target);
+}
+
+StatusOr<LegalityProgram> RandomLegalityProgram(Random& random) {
+  bool gpu = random.OneIn(2);
+  const char* name = gpu ? kGpus[random.Below(std::size(kGpus))] : "native";
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(name));
+  if (gpu || random.OneIn(2)) return RandomGpuProgram(target, random);
+  SpikeProgram spike = BuildSpike(random.Below(SpikeCount()), random);
+  if (random.OneIn(2)) {
+    spike.trace = RandomTrace(spike.fn, {.steps = static_cast<int>(random.Between(2, 12))}, random);
+    spike.name = "random trace of " + spike.fn.name;
+  }
+  TCC_ASSIGN_OR_RETURN(LegalityProgram program,
+                       MakeProgram(spike.name, spike.fn, spike.trace, target));
+  if (!NeedsGpu(program.symbolic.fn)) return program;
+  TCC_ASSIGN_OR_RETURN(Target gpu_target, FindTarget("sm_86"));
+  return MakeProgram(spike.name, spike.fn, spike.trace, gpu_target);
+}
+
+std::vector<LegalityProgram> ZooLegalityPrograms(const Target& target) {
+  std::vector<LegalityProgram> all;
+  for (const TaskFunction& task : ZooTaskFunctions()) {
+    for (const Sketch& sketch : GenerateSketches(task.fn, target)) {
+      std::string title =
+          fmt::format("sketch '{}' of {} for {}", sketch.name, task.nodes, target.name);
+      StatusOr<LegalityProgram> program = MakeProgram(title, task.fn, sketch.trace, target);
+      TCC_CHECK(program.ok()) << Message(program.status());
+      if (!sketch.trace.sizes.empty()) all.push_back(*std::move(program));
+    }
+  }
+  return all;
+}
+
+bool Runs(const LoweredPoint& point, const Target& target) {
+  if (target.kind == TargetKind::kCuda && !point.aligned) return false;
+  return std::all_of(point.marked.begin(), point.marked.end(),
+                     [&](const NestFacts& nest) { return Fits(nest, target); });
+}
+
+std::string WhyNot(const LoweredPoint& point, const Target& target) {
+  for (const NestFacts& nest : point.marked) {
+    if (Fits(nest, target)) continue;
+    return fmt::format("{} threads, {} along z, a grid of {}, {} shared bytes, vectors of {} bytes",
+                       nest.threads(), nest.threads_by_axis[2], fmt::join(nest.grid, " x "),
+                       nest.shared_bytes, nest.vector_bytes);
+  }
+  return "a vector is not aligned";
+}
+
+std::string Describe(const LegalityProgram& program, const Decisions& decisions) {
+  std::string text = program.name + " at";
+  for (const auto& [name, value] : decisions) text += fmt::format(" {}={}", name, value);
+  return text + "\ntrace:\n" + Print(program.symbolic.trace);
+}
+
+const Constraint* FirstBroken(const LegalityProgram& program, const Decisions& decisions,
+                              bool of_speed) {
+  Assignment values;
+  for (const Var& var : program.symbolic.fn.vars) values[var] = decisions.at(var->name);
+  for (const Constraint& constraint : program.symbolic.constraints) {
+    if (IsEstimate(constraint) != of_speed) continue;
+    std::optional<int64_t> excess = EvaluateInt(constraint.expr, values);
+    if (!excess || *excess > 0) return &constraint;
+  }
+  return nullptr;
+}
+
+bool IsTrulyIllegal(const LegalityProgram& program, const Decisions& decisions) {
+  if (!Replay(program.fn, program.symbolic.trace, decisions).ok()) return true;
+  StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kMarked);
+  if (!point.ok() || !Runs(*point, program.target)) return true;
+  bool many = std::any_of(point->statements.begin(), point->statements.end(),
+                          [](int64_t count) { return count > kMaxStatements; });
+  return many || std::any_of(point->marked.begin(), point->marked.end(),
+                             [](const NestFacts& nest) { return nest.vthreads > kMaxVthreads; });
+}
+
+std::string KindOf(const Constraint& constraint) {
+  return constraint.why.substr(constraint.why.find(": ") + 2);
+}
+
+BrokenPoints FindBroken(const LegalityProgram& program, const SearchSpace& space, Random& random) {
+  BrokenPoints found;
+  for (int tries = 0; tries < 60 && !(found.illegal && found.slow); ++tries) {
+    Decisions decisions = AnyDecisions(space, random);
+    if (FirstBroken(program, decisions, /*of_speed=*/false)) {
+      if (!found.illegal) found.illegal = decisions;
+    } else if (!found.slow && FirstBroken(program, decisions, /*of_speed=*/true)) {
+      found.slow = decisions;
+    }
+  }
+  return found;
+}
+
+}  // namespace tcc

@@ -1,0 +1,238 @@
+#include <algorithm>
+#include <cmath>
+
+#include "codegen_cuda/cuda_source.h"
+#include "codegen_cuda/nvrtc.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/legality_program.h"
+
+// tcc-fuzz legality --target sm_86: points of GPU sketches by what NVRTC makes of them.
+namespace tcc {
+namespace {
+
+// What a drawn point says of itself by its formulas.
+enum class Claim : uint8_t { kLegal, kIllegal, kSlow };
+
+struct Candidate {
+  Claim claim = Claim::kLegal;
+  std::string description;
+  Function lowered;
+  std::vector<int64_t> registers;  // of a thread of each launch, by the formula
+};
+
+struct LaunchCode {
+  const Launch* launch = nullptr;
+  KernelResources resources;
+};
+
+// What the machine has registers for, and keeps in them.
+bool HasRegisters(const LaunchCode& code) {
+  constexpr int64_t kUnit = 8;  // that registers of a thread are given in
+  int64_t registers = (code.resources.registers + kUnit - 1) / kUnit * kUnit;
+  return code.resources.spill_stores == 0 && code.resources.spill_loads == 0 &&
+         registers * code.launch->Threads() <= Target::kRegisterFile;
+}
+
+class MachineJudge {
+ public:
+  MachineJudge(const Target& target, Nvrtc nvrtc, FuzzResult& result)
+      : target_(target), nvrtc_(std::move(nvrtc)), result_(result) {}
+
+  void Add(Candidate candidate) {
+    // The compiler's front end takes longer for the prelude than for most kernels.
+    constexpr size_t kTogether = 10;
+    candidate.lowered.name = fmt::format("point{}", waiting_.size());
+    waiting_.push_back(std::move(candidate));
+    if (waiting_.size() == kTogether) Flush();
+  }
+
+  void Flush() {
+    if (!JudgeTogether(waiting_)) {
+      for (const Candidate& candidate : waiting_) {
+        if (!JudgeTogether({&candidate, 1})) Count(candidate, false, "does not compile");
+      }
+    }
+    waiting_.clear();
+  }
+
+  void CountIllegal() { ++result_.histogram["broken: truly illegal"]; }
+
+  // Fails where more than one in a hundred broken points fit, or more than one in fifty legal ones
+  // spill.
+  void CheckShares() {
+    Expect("broken: truly illegal", "broken: fits all the same", 100);
+    Expect("legal: in registers", "legal: spills", 50);
+  }
+
+ private:
+  // False where the text of all does not compile.
+  bool JudgeTogether(std::span<const Candidate> candidates) {
+    if (candidates.empty()) return true;
+    std::vector<Function> functions;
+    for (const Candidate& candidate : candidates) functions.push_back(candidate.lowered);
+    StatusOr<CudaSource> source = EmitCuda(functions, target_);
+    if (!source.ok()) return false;
+    StatusOr<Cubin> cubin = nvrtc_.Compile(source->text, target_.sm);
+    if (!cubin.ok()) return false;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      std::vector<LaunchCode> codes;
+      for (const Launch& launch : source->plans[i].launches) {
+        codes.push_back({&launch, ResourcesOf(*cubin, launch.kernel)});
+      }
+      Judge(candidates[i], codes);
+    }
+    return true;
+  }
+
+  static KernelResources ResourcesOf(const Cubin& cubin, const std::string& kernel) {
+    for (const KernelResources& resources : cubin.kernels) {
+      if (resources.kernel == kernel) return resources;
+    }
+    return {};
+  }
+
+  void Judge(const Candidate& candidate, const std::vector<LaunchCode>& codes) {
+    if (candidate.claim == Claim::kLegal) Tabulate(candidate, codes);
+    Count(candidate, std::all_of(codes.begin(), codes.end(), HasRegisters), "spills");
+  }
+
+  void Count(const Candidate& candidate, bool fits, const std::string& why) {
+    Histogram& histogram = result_.histogram;
+    switch (candidate.claim) {
+      case Claim::kLegal:
+        // A spill is a loss of speed, and counted; a text that is refused is a wrong claim.
+        ++histogram[fits ? "legal: in registers" : "legal: " + why];
+        if (!fits) fmt::print(stderr, "a legal point {}: {}\n", why, candidate.description);
+        if (!fits && why != "spills") ++result_.failed;
+        return;
+      case Claim::kIllegal:
+        ++histogram[fits ? "broken: fits all the same" : "broken: truly illegal"];
+        if (fits) fmt::print(stderr, "fits all the same: {}\n", candidate.description);
+        return;
+      case Claim::kSlow:
+        ++histogram[fits ? "too many registers by the estimate: in registers"
+                         : "too many registers by the estimate: spills"];
+        return;
+    }
+  }
+
+  // Predicted registers against those of the machine code, in steps of 32.
+  void Tabulate(const Candidate& candidate, const std::vector<LaunchCode>& codes) {
+    if (codes.size() != candidate.registers.size()) return;
+    auto range = [](int64_t registers) {
+      int64_t low = std::min<int64_t>(registers, 255) / 32 * 32;
+      return fmt::format("{:3} to {:3}", low, low + 31);
+    };
+    for (size_t i = 0; i < codes.size(); ++i) {
+      ++result_
+            .histogram[fmt::format("registers: formula {}, ptxas {}", range(candidate.registers[i]),
+                                   range(codes[i].resources.registers))];
+    }
+  }
+
+  void Expect(const std::string& good, const std::string& bad, int64_t one_in) {
+    int64_t goods = result_.histogram[good], bads = result_.histogram[bad];
+    if (bads <= (goods + bads + one_in - 1) / one_in) return;
+    fmt::print(stderr, "{}: {} of {}, more than one in {}\n", bad, bads, goods + bads, one_in);
+    ++result_.failed;
+  }
+
+  const Target& target_;
+  Nvrtc nvrtc_;
+  FuzzResult& result_;
+  std::vector<Candidate> waiting_;
+};
+
+std::optional<Candidate> CandidateAt(const LegalityProgram& program, const Decisions& decisions,
+                                     Claim claim) {
+  StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kWhole);
+  if (!point.ok()) return std::nullopt;
+  Candidate candidate{claim, Describe(program, decisions), point->lowered, {}};
+  for (const NestResources& nest : ResourcesOf(program.symbolic.fn, program.target)) {
+    candidate.registers.push_back(FormulaAt(nest.registers, program.symbolic.fn, decisions));
+  }
+  return candidate;
+}
+
+bool IsOfRegisters(const Constraint* constraint) {
+  return constraint && constraint->why.find("registers") != std::string::npos;
+}
+
+struct Found {
+  bool legal = false;
+  bool broken = false;
+};
+
+StatusOr<Found> TryProgram(const LegalityProgram& program, Random& random, MachineJudge& judge) {
+  TCC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(program.symbolic));
+  std::optional<Point> legal = space.Sample(random);
+  if (legal) {
+    Decisions decisions = space.ToDecisions(*legal);
+    std::optional<Candidate> candidate = CandidateAt(program, decisions, Claim::kLegal);
+    if (!candidate) {
+      return absl::InternalError("a legal point does not lower: " + Describe(program, decisions));
+    }
+    judge.Add(*std::move(candidate));
+  }
+  BrokenPoints broken = FindBroken(program, space, random);
+  if (broken.illegal) {
+    std::optional<Candidate> candidate;
+    if (!IsTrulyIllegal(program, *broken.illegal)) {
+      candidate = CandidateAt(program, *broken.illegal, Claim::kIllegal);
+    }
+    if (candidate) judge.Add(*std::move(candidate));
+    if (!candidate) judge.CountIllegal();
+  }
+  // These take the compiler longest.
+  constexpr uint64_t kSlowOneIn = 5;
+  if (broken.slow && random.OneIn(kSlowOneIn) &&
+      IsOfRegisters(FirstBroken(program, *broken.slow, /*of_speed=*/true))) {
+    std::optional<Candidate> candidate = CandidateAt(program, *broken.slow, Claim::kSlow);
+    if (candidate) judge.Add(*std::move(candidate));
+  }
+  return Found{legal.has_value(), broken.illegal.has_value()};
+}
+
+}  // namespace
+
+FuzzResult FuzzMachineLegality(const FuzzOptions& options) {
+  FuzzResult result;
+  StatusOr<Target> target = FindTarget(options.target);
+  StatusOr<Nvrtc> nvrtc = Nvrtc::Open();
+  if (!target.ok() || target->kind != TargetKind::kCuda || !nvrtc.ok()) {
+    fmt::print(stderr, "{}\n",
+               !target.ok()  ? Message(target.status())
+               : !nvrtc.ok() ? Message(nvrtc.status())
+                             : "--target: expected a GPU");
+    result.failed = 1;
+    return result;
+  }
+  MachineJudge judge(*target, *std::move(nvrtc), result);
+  std::vector<LegalityProgram> zoo = ZooLegalityPrograms(*target);
+  // Even seeds go through the built-in networks' sketches in turn; then random functions until
+  // there was a legal point and one that is broken.
+  auto point = [&](uint64_t seed, Histogram&) -> Status {
+    constexpr int kMaxPrograms = 50;
+    Random random(seed);
+    Found found;
+    if (seed % 2 == 0) {
+      TCC_ASSIGN_OR_RETURN(found, TryProgram(zoo[seed / 2 % zoo.size()], random, judge));
+    }
+    for (int tries = 0; tries < kMaxPrograms && !(found.legal && found.broken); ++tries) {
+      TCC_ASSIGN_OR_RETURN(LegalityProgram program, RandomGpuProgram(*target, random));
+      if (program.symbolic.trace.sizes.empty()) continue;
+      TCC_ASSIGN_OR_RETURN(Found now, TryProgram(program, random, judge));
+      found = {found.legal || now.legal, found.broken || now.broken};
+    }
+    if (found.legal && found.broken) return OkStatus();
+    return absl::InternalError("no program had both a legal and a broken point");
+  };
+  FuzzResult run = RunPoints("legality --target " + options.target, options, point);
+  judge.Flush();
+  judge.CheckShares();
+  result.passed = run.passed;
+  result.failed += run.failed;
+  return result;
+}
+
+}  // namespace tcc
