@@ -219,8 +219,9 @@ void StmtText::EmitCopy(const AsyncCopy& copy) {
   int width = std::min(exprs_.AccessWidth(target, to, copy.count),
                        exprs_.AccessWidth(source, from, copy.count));
   DType dtype = target.dtype();
-  bool possible = target.scope == Scope::kShared && source.scope == Scope::kGlobal &&
-                  !IsNibble(dtype) && width * dtype.bytes() >= 4;
+  bool in_memory = source.scope == Scope::kGlobal || source.scope == Scope::kConstant;
+  bool possible = target.scope == Scope::kShared && in_memory && !IsNibble(dtype) &&
+                  width * dtype.bytes() >= 4;
   for (int i = 0; i < copy.count; i += possible ? width : 1) {
     Expr to_index = exprs_.Shifted(to, i);
     Expr from_index = exprs_.Shifted(from, i);
