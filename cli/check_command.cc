@@ -2,6 +2,7 @@
 
 #include "api/compile_graph.h"
 #include "api/emulated_device.h"
+#include "api/schedule_folder.h"
 #include "cli/command.h"
 #include "cli/feed.h"
 #include "cli/model_options.h"
@@ -18,6 +19,7 @@ struct CheckCommand {
   ModelOptions model;
   std::string artefact;
   std::string target;
+  std::string schedule;
   FeedOptions feed;
   bool emulate = false;
   std::string progress = "auto";
@@ -49,6 +51,9 @@ StatusOr<Runnable> RunnableToCheck(const CheckCommand& command, const Graph& gra
   TCC_ASSIGN_OR_RETURN(runnable.load, LoadOptionsFor(target, execution));
   CompileOptions options{
       .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
+  if (!command.schedule.empty()) {
+    TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
+  }
   options.gpu_code = command.emulate ? GpuCode::kCudaText : GpuCode::kCubin;
   TCC_ASSIGN_OR_RETURN(runnable.artefact, CompileGraph(graph, options));
   return runnable;
@@ -65,6 +70,9 @@ StatusOr<std::vector<Tensor>> ReferenceOutputs(Graph graph, const std::vector<Te
 Status RunCheck(const CheckCommand& command) {
   if (!command.artefact.empty() && !command.target.empty()) {
     return UsageError("expected a compiled model or --target, got both");
+  }
+  if (!command.artefact.empty() && !command.schedule.empty()) {
+    return UsageError("--schedule: a compiled model has its schedules already");
   }
   Progress progress(command.progress);
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model));
@@ -96,6 +104,8 @@ Action DeclareCheck(CLI::App& app) {
                  "Compiled model; without it the model is compiled now")
       ->type_name("OUT.tcc");
   AddTargetOption(app, command->target);
+  app.add_option("--schedule", command->schedule, "Folder of schedules, as for compile")
+      ->type_name("DIR");
   AddFeedOptions(app, command->feed);
   app.add_flag("--emulate", command->emulate,
                "Run a GPU's kernels on the CPU, from the text that NVRTC would get");

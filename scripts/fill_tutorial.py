@@ -8,8 +8,10 @@ A comment above a block says what is in it:
   model: NAME; weights W...; target T             a model as text; its inputs W become initializers
   dump: STAGE [--task T] [--schedule FOLDER]      what tcc dump prints; in "; busiest block" only the
                                                   code with the most arithmetic, in "; function"
-                                                  without the lines before it
-  diff: STAGE FOLDER FOLDER                       between the functions by two schedules
+                                                  and "; kernel" without the lines before it, in
+                                                  "; outer loop" only the kernel's first whole loop
+  diff: STAGE FOLDER FOLDER                       between the functions by two schedules; of the
+                                                  stage "trace", between the schedules
   trace: FOLDER                                   the schedule itself
   refusal: FOLDER                                 what is said against it
   sketch_rule: output | FILE                      what the program sketch_rule, which lies beside tcc,
@@ -33,7 +35,7 @@ from onnx import numpy_helper
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 PAGES = [DOCS / "tutorial" / "convolution.md", DOCS / "tutorial" / "schedule.md",
-         DOCS / "add_a_sketch_rule.md"]
+         DOCS / "tutorial" / "cuda.md", DOCS / "add_a_sketch_rule.md"]
 MODEL = re.compile(r"<!-- model: (\w+); weights ([\w ]+); target ([\w-]+) -->\n```\n(.*?)^```$",
                    re.S | re.M)
 FILLED = re.compile(r"(<!-- (dump|diff|trace|refusal|sketch_rule): ([^;\n]*)(?:; ([\w ]+))? -->\n"
@@ -73,7 +75,16 @@ def function_of(text):
     return text[re.search(r"^fn ", text, re.M).start():]
 
 
-PARTS = {"": lambda text: text, "busiest block": busiest_block, "function": function_of}
+def kernel_of(text):
+    return text[re.search(r"^TCC_KERNEL", text, re.M).start():].rstrip() + "\n"
+
+
+def outer_loop(text):
+    return re.search(r"^  for .*?^  }\n", kernel_of(text), re.S | re.M)[0]
+
+
+PARTS = {"": lambda text: text, "busiest block": busiest_block, "function": function_of,
+         "kernel": kernel_of, "outer loop": outer_loop}
 
 
 class Page:
@@ -103,8 +114,9 @@ class Page:
 
     def diff(self, arguments):
         stage, *folders = arguments.split()
-        sides = [function_of(self.dump(f"{stage} --schedule {folder}")).splitlines(keepends=True)
-                 for folder in folders]
+        texts = [self.trace(folder) if stage == "trace" else
+                 function_of(self.dump(f"{stage} --schedule {folder}")) for folder in folders]
+        sides = [text.splitlines(keepends=True) for text in texts]
         lines = list(difflib.unified_diff(*sides, n=1))[2:]
         return "".join("...\n" if line.startswith("@@") else line for line in lines)
 
