@@ -93,7 +93,9 @@ class MachineJudge {
 
   void Judge(const Candidate& candidate, const std::vector<LaunchCode>& codes) {
     if (candidate.claim == Claim::kLegal) Tabulate(candidate, codes);
-    Count(candidate, std::all_of(codes.begin(), codes.end(), HasRegisters), "spills");
+    bool fits = std::all_of(codes.begin(), codes.end(), HasRegisters);
+    if (!fits && candidate.claim == Claim::kLegal) PrintRegisters(candidate, codes);
+    Count(candidate, fits, "spills");
   }
 
   void Count(const Candidate& candidate, bool fits, const std::string& why) {
@@ -113,6 +115,17 @@ class MachineJudge {
         ++histogram[fits ? "too many registers by the estimate: in registers"
                          : "too many registers by the estimate: spills"];
         return;
+    }
+  }
+
+  static void PrintRegisters(const Candidate& candidate, const std::vector<LaunchCode>& codes) {
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const KernelResources& code = codes[i].resources;
+      bool known = codes.size() == candidate.registers.size();
+      fmt::print(stderr,
+                 "{} threads: {} registers by the formula, {} in the code, {} bytes spilt\n",
+                 codes[i].launch->Threads(), known ? candidate.registers[i] : 0, code.registers,
+                 code.spill_stores);
     }
   }
 
