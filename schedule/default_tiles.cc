@@ -52,26 +52,6 @@ RegisterTile ChooseColumns(int64_t columns, int64_t most, const Target& target) 
   return {1, 2, most};
 }
 
-// The part of at most `most` that covers an extent with the least work, padding and what every part
-// costs anew being counted.
-int64_t CheapestPart(int64_t extent, int64_t most) {
-  int64_t best = 1;
-  double least = 0;
-  for (int64_t part = 1; part <= std::min(extent, most); ++part) {
-    double padded = static_cast<double>(CeilDivision(extent, part) * part);
-    double cost = padded * (1 + 1 / static_cast<double>(part));
-    if (part == 1 || cost <= least) {
-      best = part;
-      least = cost;
-    }
-  }
-  return best;
-}
-
-constexpr int64_t kTileThreads = 256;
-constexpr int64_t kTileColumns = 16;  // threads along them
-constexpr int64_t kInner = 4;
-
 }  // namespace
 
 int64_t ExtentOf(const Block& block, size_t iter) {
@@ -114,32 +94,6 @@ int64_t MapLanes(int64_t extent, const Target& target) {
     if (extent % divisor == 0) return divisor;
   }
   return lanes;
-}
-
-std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents) {
-  std::vector<ThreadLevels> levels(extents.size());
-  if (extents.empty()) return levels;
-  int64_t columns = extents.back();
-  int64_t rows = 1;
-  for (int64_t extent : extents.first(extents.size() - 1)) rows *= extent;
-  bool tall = rows * columns >= 2 * kBusyBlocks * kResultsOfTile;
-  bool wide = rows * columns >= 4 * kBusyBlocks * kResultsOfTile;
-  // Few rows leave more threads to the columns.
-  int64_t row_threads = std::clamp<int64_t>(rows, 1, kTileThreads / kTileColumns);
-  int64_t column_threads = std::min(columns, kTileThreads / row_threads);
-  int64_t inner = std::clamp<int64_t>(columns / column_threads, 1, kInner);
-  levels.back() = {wide && columns >= 128 ? 2 : 1, column_threads, inner};
-
-  int64_t threads = kTileThreads / column_threads;
-  int64_t rest = tall ? 2 * kInner : kInner;
-  for (size_t axis = extents.size() - 1; axis-- > 0;) {
-    ThreadLevels& level = levels[axis];
-    level.threads = CheapestPart(extents[axis], threads);
-    level.inner = CheapestPart(CeilDivision(extents[axis], level.threads), rest);
-    threads /= level.threads;
-    rest /= level.inner;
-  }
-  return levels;
 }
 
 int64_t CopyLanes(int64_t extent) {

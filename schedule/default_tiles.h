@@ -1,8 +1,5 @@
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "ir/function.h"
 #include "ir/target.h"
 
@@ -31,23 +28,6 @@ RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& tar
 // A tile of one vector for windows that have a filter for each column: as many rows as divide
 // theirs, at most 14, so that filter and rows in reach stay in registers with them.
 RegisterTile ChooseWindowTile(int64_t rows, int64_t columns, const Target& target, DType dtype);
-
-// Thread blocks that keep a large GPU busy: three or four for each of a hundred multiprocessors;
-// and what one makes at first.
-inline constexpr int64_t kBusyBlocks = 384;
-inline constexpr int64_t kResultsOfTile = 64 * 64;
-
-// How many elements along one axis a thread block makes: virtual threads * threads * inner.
-struct ThreadLevels {
-  int64_t vthreads = 1;
-  int64_t threads = 1;
-  int64_t inner = 1;
-};
-
-// For spatial axes of these extents, memory being contiguous along the last: about 256 threads of
-// 4 x 4 results each, rows along the others from the right and columns along the last axis; 8 x 4
-// or 8 x 8 where that still makes kBusyBlocks.
-std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents);
 
 // The widest of 4, 2 and 1 elements that divides the extent.
 int64_t CopyLanes(int64_t extent);

@@ -9,6 +9,7 @@
 #include "schedule/limits.h"
 #include "schedule/reduction_nest.h"
 #include "schedule/sketch_parts.h"
+#include "schedule/thread_tile.h"
 
 namespace tcc {
 namespace {
