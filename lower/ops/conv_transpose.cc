@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/interval.h"
 #include "ir/support/integer_division.h"
 #include "lower/ops/convolution.h"
 #include "lower/ops/lowerings.h"
@@ -225,6 +226,23 @@ struct Terms {
   Expr predicate = True();
 };
 
+// The bounds that some tap crosses; where none does, the sums are plain products.
+Expr OpenConditions(const std::vector<Expr>& conditions, const std::vector<Axis>& axes,
+                    const std::vector<Axis>& reduce_axes) {
+  Bounds bounds;
+  for (const std::vector<Axis>* of : {&axes, &reduce_axes}) {
+    for (const Axis& axis : *of) {
+      std::optional<int64_t> extent = AsConstant(axis.extent);
+      if (extent && *extent > 0) bounds[axis.var] = {0, *extent - 1};
+    }
+  }
+  Expr open = True();
+  for (const Expr& condition : conditions) {
+    if (Prove(condition, bounds) != Proof::kTrue) open = AndAlso(open, condition);
+  }
+  return open;
+}
+
 Terms TermsOf(NodeLowering& node, const ConvolutionShapes& shapes,
               const std::vector<DimPlan>& plans, const SumAxes& sum, DType type) {
   Terms terms;
@@ -243,16 +261,15 @@ Terms TermsOf(NodeLowering& node, const ConvolutionShapes& shapes,
     out = group_out == 1 ? Expr(0) : FloorModulo(sum.channel, Expr(group_out));
   }
   std::vector<Expr> input = {sum.batch, channel};
-  std::vector<Expr> kernel;
+  std::vector<Expr> kernel, conditions;
   for (size_t d = 0; d < plans.size(); ++d) {
     terms.reduce_axes.push_back(plans[d].TapAxis());
     DimPlan::Tap tap = plans[d].TapAt(sum.phases[d], sum.places[d], terms.reduce_axes.back().var);
     input.push_back(tap.input);
     kernel.push_back(tap.kernel);
-    for (const Expr& condition : tap.conditions) {
-      terms.predicate = AndAlso(terms.predicate, condition);
-    }
+    conditions.insert(conditions.end(), tap.conditions.begin(), tap.conditions.end());
   }
+  terms.predicate = OpenConditions(conditions, sum.axes, terms.reduce_axes);
   std::vector<Expr> weight = {channel, out};
   weight.insert(node.channels_last() ? weight.begin() : weight.end(), kernel.begin(), kernel.end());
   // The innermost loop runs over what is contiguous in the weights.

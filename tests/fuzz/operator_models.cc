@@ -135,6 +135,21 @@ std::vector<int64_t> ImageOf(int64_t channels, const std::vector<int64_t>& exten
   return image;
 }
 
+// Windows that are no windows: a convolution of them is a product, which may be made of whole outer
+// products of 8 places by 16 channels if there are ProductPlaces, and as many channels as the last
+// of them.
+void MakeOneTap(Windows& windows) {
+  std::fill(windows.kernel.begin(), windows.kernel.end(), 1);
+  std::fill(windows.begins.begin(), windows.begins.end(), 0);
+  std::fill(windows.ends.begin(), windows.ends.end(), 0);
+}
+
+std::vector<int64_t> ProductPlaces(size_t dims) {
+  std::vector<int64_t> extents(dims, dims == 2 ? 3 : 1);
+  extents.back() = 64;
+  return extents;
+}
+
 void AddConv(ModelBuilder& model, size_t dims, int64_t stride, int64_t dilation, Channels kind) {
   Random& random = model.random;
   Windows windows = AnyWindows(random, dims, stride, dilation);
@@ -144,13 +159,10 @@ void AddConv(ModelBuilder& model, size_t dims, int64_t stride, int64_t dilation,
   Shrink(windows, extents);
   int64_t inputs = e[0], outputs = e[1], groups = 1;
   if (kind == Channels::kAll && random.OneIn(6)) {
-    // Whole outer products of 8 columns by 16 channels.
-    std::fill(windows.begins.begin(), windows.begins.end(), 0);
-    std::fill(windows.ends.begin(), windows.ends.end(), 0);
-    extents.assign(dims, dims == 2 ? 3 : 1);
-    extents.back() = outputs = 64;
+    MakeOneTap(windows);
+    extents = ProductPlaces(dims);
+    outputs = extents.back();
     inputs = random.Between(1, 3);
-    std::fill(windows.kernel.begin(), windows.kernel.end(), 1);
   }
   if (kind == Channels::kGroups) {
     inputs = std::min<int64_t>(inputs, 7);
@@ -194,11 +206,22 @@ void AddDepthwiseConv(ModelBuilder& model) {
 
 void AddConvTranspose(ModelBuilder& model) {
   Random& random = model.random;
-  size_t dims = 1 + random.Below(3);
+  // Of one dimension, so that the channels stand next to the places.
+  bool is_product = random.OneIn(5);
+  size_t dims = is_product ? 1 : 1 + random.Below(3);
   Windows windows = AnyWindows(random, dims, random.Between(1, 3), random.Between(1, 2));
   std::vector<int64_t> e = Extents(random, dims + 2, std::max<int64_t>(1, 10'000 / windows.taps()));
-  std::vector<int64_t> image = ImageOf(e[0], {e.begin() + 2, e.end()}, random);
-  std::vector<int64_t> weight = {e[0], e[1]}, shape = {image[0], e[1]};
+  std::vector<int64_t> extents(e.begin() + 2, e.end());
+  int64_t inputs = e[0], outputs = e[1];
+  if (is_product) {
+    MakeOneTap(windows);
+    windows.strides = {1};  // else there were places that no tap reaches
+    extents = ProductPlaces(dims);
+    outputs = extents.back();
+    inputs = random.Between(2, 3);
+  }
+  std::vector<int64_t> image = ImageOf(inputs, extents, random);
+  std::vector<int64_t> weight = {inputs, outputs}, shape = {image[0], outputs};
   for (size_t d = 0; d < dims; ++d) {
     weight.push_back(windows.kernel[d]);
     int64_t reach = (windows.kernel[d] - 1) * windows.dilations[d] + 1;

@@ -1,9 +1,12 @@
 #include <catch2/catch.hpp>
 
+#include "ir/interpreter.h"
 #include "ir/support/random.h"
+#include "ir/visitor.h"
 #include "lower/graph/graph_pipeline.h"
 #include "lower/graph/infer_shapes.h"
 #include "lower/interpret_graph.h"
+#include "lower/task.h"
 #include "tests/lower/one_node.h"
 
 using namespace tcc;
@@ -112,6 +115,30 @@ TEST_CASE("transposed convolutions equal the definition, in either layout",
     }
   }
   CHECK(compared > 80);
+}
+
+TEST_CASE("a transposed convolution whose windows do not overlap sums without a predicate",
+          "[lower][ops]") {
+  for (int64_t size : {1, 2, 3}) {
+    TestGraph graph;
+    ValueId x = graph.Input("x", kFloat32, {1, 2, 5, 5});
+    ValueId w = graph.Constant("w", RandomF32({2, 3, size, size}, 5));
+    graph.Output(
+        graph.Add("grow", OpKind::kConvTranspose, {x, w}, {{"strides", Ints{size, size}}}));
+    Graph built = graph.Build();
+    REQUIRE(InferShapes(built).ok());
+    int sums = 0;
+    auto look = [&](const Task& task, std::vector<Tensor>& arguments) -> Status {
+      for (const Ref<Block>& block : BlocksOf(task.variants[0].body)) {
+        if (!block->body.as<Reduce>()) continue;
+        ++sums;
+        CHECK(IsConstant(block->predicate, 1));
+      }
+      return Interpret(task.variants[0], arguments).status();
+    };
+    REQUIRE(InterpretGraph(built, {RandomF32({1, 2, 5, 5}, 6)}, {.run_task = look}).ok());
+    CHECK(sums == 1);
+  }
 }
 
 TEST_CASE("a transposed convolution has one and three dimensions too", "[lower][ops]") {
