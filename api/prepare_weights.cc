@@ -1,8 +1,13 @@
 #include "api/prepare_weights.h"
 
+#include <algorithm>
 #include <map>
 
 #include "codegen_llvm/llvm_backend.h"
+#include "codegen_llvm/toolchain.h"
+#include "ir/interpreter.h"
+#include "ir/simplify.h"
+#include "ir/support/check.h"
 #include "ir/support/for_each_index.h"
 #include "ir/support/stop.h"
 #include "runtime/cpu_device.h"
@@ -38,12 +43,34 @@ PrepareCode CollectFunctions(const KernelSet& kernels, std::span<const PreparedW
   return code;
 }
 
+// Slow, for builds that make no code for this machine.
+Status InterpretWeights(const PrepareCode& code, std::span<const PreparedWeight> weights,
+                        int threads, std::stop_token stop) {
+  return ForEachIndex(weights.size(), threads, [&](size_t i) {
+    TCC_RETURN_IF_ERROR(StopIfRequested(stop));
+    const Function& fn = code.module.kernels[code.index.at(weights[i].function)];
+    std::vector<Tensor> tensors;
+    for (const Tensor& constant : weights[i].constants) {
+      tensors.push_back(constant);
+      tensors.back().shape = {ElementCount(constant.shape).value()};
+    }
+    const Buffer& result = fn.params.back();
+    tensors.push_back(MakeZeroTensor(result.dtype(), {AsConstant(result.shape[0]).value()}));
+    TCC_RETURN_IF_ERROR(Interpret(fn, tensors).status());
+    std::span<const uint8_t> bytes = tensors.back().bytes;
+    TCC_CHECK(std::ssize(bytes) == weights[i].bytes) << weights[i].function;
+    std::ranges::copy(bytes, weights[i].result.begin());
+    return OkStatus();
+  });
+}
+
 }  // namespace
 
 Status PrepareWeights(const KernelSet& kernels, std::span<const PreparedWeight> weights,
                       int threads, std::stop_token stop) {
   if (weights.empty()) return OkStatus();
   PrepareCode code = CollectFunctions(kernels, weights);
+  if (!HasLlvm()) return InterpretWeights(code, weights, threads, stop);
   TCC_ASSIGN_OR_RETURN(Target host, FindTarget("native"));
   BackendOptions options{.threads = threads, .progress = {}, .stop = stop};
   TCC_ASSIGN_OR_RETURN(CompiledModule compiled,

@@ -36,6 +36,9 @@ DoctorCheck CheckVersions() {
 }
 
 DoctorCheck CheckCodeGenerator() {
+  if (!HasLlvm()) {
+    return {"code generator", false, false, "this build has no LLVM: no code for CPUs"};
+  }
   return {"code generator", true, true,
           fmt::format("LLVM {}, LLD {}", LlvmVersion(), LldVersion())};
 }

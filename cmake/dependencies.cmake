@@ -1,4 +1,9 @@
 # Libraries from the distribution; scripts/setup.sh installs them.
+option(TCC_LLVM "Generate code for CPUs (by LLVM)" ON)
+option(TCC_PORTABLE "Link everything but glibc statically, and strip" OFF)
+if(TCC_PORTABLE)
+  include(cmake/portable.cmake)
+endif()
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(fmt REQUIRED)
@@ -8,6 +13,13 @@ find_package(ZLIB REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Catch2 2 REQUIRED)
+
+if(TCC_PORTABLE)
+  tcc_link_archives()
+endif()
+if(NOT TCC_LLVM)
+  return()
+endif()
 
 # LLVM compares major and minor; plain "19" would be refused by 19.1. LLD's package file pulls in the
 # same LLVM and exports liblldELF and liblldCommon.

@@ -11,6 +11,10 @@ std::string getLLDVersion();
 
 namespace tcc {
 
+bool HasLlvm() {
+  return true;
+}
+
 std::string LlvmVersion() {
   unsigned major = 0, minor = 0, patch = 0;
   LLVMGetVersion(&major, &minor, &patch);
