@@ -17,11 +17,11 @@ double AbsoluteError(double got, double expected) {
   return std::isnan(error) ? kInfinity : error;
 }
 
-bool Agree(double got, double expected, const Tolerance& tolerance) {
+bool Agree(double got, double expected, const Tolerance& tolerance, double allowed) {
   double error = AbsoluteError(got, expected);
   if (error == 0) return true;
   if (!std::isfinite(got) || !std::isfinite(expected)) return false;
-  return error <= tolerance.atol + tolerance.rtol * std::fabs(expected);
+  return error <= tolerance.atol + tolerance.rtol * std::fabs(expected) + allowed;
 }
 
 // Of the finite elements.
@@ -66,10 +66,13 @@ void Merge(const Comparison& one, Comparison& all) {
 
 }  // namespace
 
-Comparison Compare(const Tensor& got, const Tensor& expected, const Tolerance& tolerance) {
+Comparison Compare(const Tensor& got, const Tensor& expected, const Tolerance& tolerance,
+                   const Allowance& allowance) {
   TCC_CHECK(got.shape == expected.shape) << ToString(got) << " and " << ToString(expected);
   Comparison result;
   result.elements = ElementCount(expected.shape).value_or(0);
+  TCC_CHECK(allowance.empty() || static_cast<int64_t>(allowance.size()) == result.elements)
+      << allowance.size();
   for (int64_t i = 0; i < result.elements; ++i) {
     double g = ElementAsDouble(got, i);
     double e = ElementAsDouble(expected, i);
@@ -78,7 +81,7 @@ Comparison Compare(const Tensor& got, const Tensor& expected, const Tolerance& t
     if (e != 0 && error > 0) {
       result.max_rel_error = std::max(result.max_rel_error, error / std::fabs(e));
     }
-    if (Agree(g, e, tolerance)) continue;
+    if (Agree(g, e, tolerance, allowance.empty() ? 0 : allowance[i])) continue;
     if (result.different++ == 0) {
       result.first_different = i;
       result.got = g;
@@ -94,7 +97,7 @@ Comparison Compare(const Tensor& got, const Tensor& expected, const Tolerance& t
 
 Status CompareOutputs(const std::vector<Tensor>& got, const std::vector<Tensor>& expected,
                       const std::vector<std::string>& names, const Tolerance& tolerance,
-                      Comparison* report) {
+                      Comparison* report, std::span<const Allowance> allowances) {
   TCC_CHECK(got.size() == names.size()) << got.size() << " outputs, " << names.size() << " names";
   if (got.size() != expected.size()) {
     return WrongResult("got {} outputs; expected {}", got.size(), expected.size());
@@ -106,7 +109,8 @@ Status CompareOutputs(const std::vector<Tensor>& got, const std::vector<Tensor>&
       return WrongResult("output '{}' is {}; expected {}", names[i], ToString(got[i]),
                          ToString(expected[i]));
     }
-    Comparison one = Compare(got[i], expected[i], tolerance);
+    Comparison one =
+        Compare(got[i], expected[i], tolerance, allowances.empty() ? Allowance() : allowances[i]);
     if (one.different > 0 && result.ok()) {
       result = WrongResult(
           "output '{}' differs in {} of {} elements, first at [{}]: got {:.9g}, expected {:.9g}",

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,14 +29,19 @@ struct Comparison {
   double got = 0, expected = 0;  // at first_different
 };
 
+// What an element may differ by beyond its tolerance, one a value; empty for nothing.
+using Allowance = std::vector<double>;
+
 // Expects equal shapes.
-Comparison Compare(const Tensor& got, const Tensor& expected, const Tolerance& tolerance);
+Comparison Compare(const Tensor& got, const Tensor& expected, const Tolerance& tolerance,
+                   const Allowance& allowance = {});
 
 // Over all outputs: the largest errors and the counts together. Fails with DataLoss, naming the
 // first output and element that differ, if any does; with DataLoss also where number, types or
-// shapes do not fit. `report`, if given, is filled in either case.
+// shapes do not fit. `report`, if given, is filled in either case. `allowances` are one an output,
+// or none.
 Status CompareOutputs(const std::vector<Tensor>& got, const std::vector<Tensor>& expected,
                       const std::vector<std::string>& names, const Tolerance& tolerance,
-                      Comparison* report = nullptr);
+                      Comparison* report = nullptr, std::span<const Allowance> allowances = {});
 
 }  // namespace tcc

@@ -2,6 +2,7 @@
 
 #include "api/compile_graph.h"
 #include "api/emulated_device.h"
+#include "api/rounding_allowance.h"
 #include "api/schedule_folder.h"
 #include "cli/command.h"
 #include "cli/feed.h"
@@ -59,12 +60,28 @@ StatusOr<Runnable> RunnableToCheck(const CheckCommand& command, const Graph& gra
   return runnable;
 }
 
-// What the model means, by the interpreter: none of the layouts, folding and schedules that the
-// compiled model went through.
-StatusOr<std::vector<Tensor>> ReferenceOutputs(Graph graph, const std::vector<Tensor>& inputs,
-                                               const InterpretGraphOptions& options) {
-  TCC_RETURN_IF_ERROR(InferShapes(graph));
-  return InterpretGraph(graph, inputs, options);
+// What the model answered, and the graph that says what it should have.
+struct Answer {
+  Graph graph;
+  std::vector<Tensor> inputs, outputs;
+  Metadata metadata;
+};
+
+// Against the interpreter: none of the layouts, folding and schedules that the compiled model went
+// through. What rounding may make of the answer is asked for only where it differs.
+Status CompareWithReference(Answer answer, const Tolerance& tolerance,
+                            const InterpretGraphOptions& options) {
+  TCC_RETURN_IF_ERROR(InferShapes(answer.graph));
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> expected,
+                       InterpretGraph(answer.graph, answer.inputs, options));
+  std::vector<Allowance> allowances;
+  std::vector<std::string> names = OutputNames(answer.metadata);
+  if (HasNarrowFloats(answer.graph) &&
+      !CompareOutputs(answer.outputs, expected, names, tolerance).ok()) {
+    TCC_ASSIGN_OR_RETURN(allowances,
+                         RoundingAllowances(answer.graph, answer.inputs, expected, options));
+  }
+  return CompareAndPrint(answer.outputs, expected, answer.metadata, tolerance, allowances);
 }
 
 Status RunCheck(const CheckCommand& command) {
@@ -85,14 +102,19 @@ Status RunCheck(const CheckCommand& command) {
   Executor executor(module);
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor.Run(inputs));
 
-  InterpretGraphOptions reference{
-      .threads = ThreadCount(command.threads),
-      .progress = [&](int64_t done, int64_t total) { progress.Report("reference", done, total); }};
-  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> expected,
-                       command.feed.golden.empty()
-                           ? ReferenceOutputs(std::move(graph), inputs, reference)
-                           : GoldenOutputs(command.feed.golden, outputs.size()));
-  return CompareAndPrint(outputs, expected, metadata, command.feed.tolerance);
+  const Tolerance& tolerance = command.feed.tolerance;
+  if (!command.feed.golden.empty()) {
+    TCC_ASSIGN_OR_RETURN(std::vector<Tensor> expected,
+                         GoldenOutputs(command.feed.golden, outputs.size()));
+    return CompareAndPrint(outputs, expected, metadata, tolerance);
+  }
+  InterpretGraphOptions reference;
+  reference.threads = ThreadCount(command.threads);
+  reference.progress = [&](int64_t done, int64_t total) {
+    progress.Report("reference", done, total);
+  };
+  return CompareWithReference({std::move(graph), std::move(inputs), std::move(outputs), metadata},
+                              tolerance, reference);
 }
 
 }  // namespace

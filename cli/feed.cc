@@ -1,5 +1,7 @@
 #include "cli/feed.h"
 
+#include <algorithm>
+
 #include "api/random_inputs.h"
 #include "cli/seed_option.h"
 #include "cli/split_assignment.h"
@@ -67,13 +69,27 @@ StatusOr<std::vector<Tensor>> GoldenOutputs(const std::string& folder, size_t co
   return ReadNumbered(folder, "output", count);
 }
 
-Status CompareAndPrint(const std::vector<Tensor>& outputs, const std::vector<Tensor>& expected,
-                       const Metadata& metadata, const Tolerance& tolerance) {
+std::vector<std::string> OutputNames(const Metadata& metadata) {
   std::vector<std::string> names;
   for (const TensorInfo& info : metadata.outputs) names.push_back(info.name);
+  return names;
+}
+
+Status CompareAndPrint(const std::vector<Tensor>& outputs, const std::vector<Tensor>& expected,
+                       const Metadata& metadata, const Tolerance& tolerance,
+                       std::span<const Allowance> allowances) {
   Comparison comparison;
-  Status status = CompareOutputs(outputs, expected, names, tolerance, &comparison);
-  if (comparison.elements == 0) return status;
+  Status status =
+      CompareOutputs(outputs, expected, OutputNames(metadata), tolerance, &comparison, allowances);
+  if (comparison.elements == 0) {
+    if (status.ok()) fmt::print("0 elements, 0 differ: every output is empty, as expected\n");
+    return status;
+  }
+  double most = 0;
+  for (const Allowance& allowance : allowances) {
+    for (double allowed : allowance) most = std::max(most, allowed);
+  }
+  if (!allowances.empty()) fmt::print("allowed for rounding: up to {:.3g}\n", most);
   fmt::print(
       "{} elements, {} differ, max rel error {:.3g}, {:.3g} of the deviation, max abs error "
       "{:.3g}\n",

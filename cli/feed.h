@@ -27,8 +27,12 @@ StatusOr<std::vector<Tensor>> FeedOf(const FeedOptions& options, const Metadata&
 // output_<i>.npy of the golden folder, one a name.
 StatusOr<std::vector<Tensor>> GoldenOutputs(const std::string& folder, size_t count);
 
-// As CompareOutputs; prints the figures as the last line of standard output.
+std::vector<std::string> OutputNames(const Metadata& metadata);
+
+// As CompareOutputs; prints the figures as the last line of standard output, and before it the
+// largest allowance where there are any.
 Status CompareAndPrint(const std::vector<Tensor>& outputs, const std::vector<Tensor>& expected,
-                       const Metadata& metadata, const Tolerance& tolerance);
+                       const Metadata& metadata, const Tolerance& tolerance,
+                       std::span<const Allowance> allowances = {});
 
 }  // namespace tcc

@@ -36,12 +36,13 @@ struct Context {
   std::vector<std::vector<PendingCopy>> groups;  // in flight, the oldest first
 };
 
-// What a run reports and when it stops; one a real thread.
+// What a run reports, when it stops and how it rounds; one a real thread.
 struct Monitor {
   Status error;
   InterpretReport report;
   int64_t max_instances = 0;
   bool detect_races = false;
+  std::optional<uint64_t> rounding_seed;
   uint64_t epoch = 1;  // of the race detector; 0 stands for never
 
   bool failed() const { return !error.ok(); }

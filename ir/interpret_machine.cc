@@ -22,6 +22,7 @@ Machine::Machine(const Program& program, const InterpretOptions& options)
       random_(options.seed) {
   monitor_.max_instances = options.max_instances;
   monitor_.detect_races = options.detect_races;
+  monitor_.rounding_seed = options.rounding_seed;
   runners_.resize(program.nests.size());
 }
 
@@ -101,6 +102,7 @@ void Machine::RunNest(const Nest& nest, int index, Context& context) {
 void Machine::RunShared(const Nest& nest, Context& context) {
   int parts = options_.threads;
   std::vector<Monitor> monitors(parts);
+  for (Monitor& monitor : monitors) monitor.rounding_seed = options_.rounding_seed;
   std::vector<std::thread> threads;
   for (int part = 0; part < parts; ++part) {
     threads.emplace_back([&, part] {

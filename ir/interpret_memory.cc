@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "ir/stochastic_rounding.h"
 #include "ir/support/check.h"
 
 namespace tcc::interpret {
@@ -136,7 +137,7 @@ void Cells::CopyFrom(const Tensor& tensor) {
   }
 }
 
-void Cells::RoundInto(Tensor& tensor) const {
+void Cells::RoundInto(Tensor& tensor, std::optional<uint64_t> rounding_seed) const {
   if (dtype_ == kFloat32) {
     auto* to = reinterpret_cast<float*>(MutableBytes(tensor).data());
     for (int64_t i = 0; i < count_; ++i) to[i] = static_cast<float>(reals_[i]);
@@ -144,7 +145,9 @@ void Cells::RoundInto(Tensor& tensor) const {
   }
   for (int64_t i = 0; i < count_; ++i) {
     if (dtype_.is_float()) {
-      SetElement(tensor, i, reals_[i]);
+      double value = reals_[i];
+      SetElement(tensor, i,
+                 rounding_seed ? RoundStochastically(dtype_, value, *rounding_seed) : value);
     } else {
       SetElementInt(tensor, i, integers_[i]);
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,10 +38,11 @@ class Cells {
  public:
   void Declare(const std::string& name, DType dtype, std::span<const int64_t> origin,
                std::span<const int64_t> size, int circular);
-  void Poison();                         // all cells unwritten
-  void ReadFrom(const Tensor& tensor);   // in place
-  void CopyFrom(const Tensor& tensor);   // as initial contents
-  void RoundInto(Tensor& tensor) const;  // back again
+  void Poison();                        // all cells unwritten
+  void ReadFrom(const Tensor& tensor);  // in place
+  void CopyFrom(const Tensor& tensor);  // as initial contents
+  // Back again: to nearest, or stochastically.
+  void RoundInto(Tensor& tensor, std::optional<uint64_t> rounding_seed) const;
 
   const std::string& name() const { return name_; }
   DType dtype() const { return dtype_; }

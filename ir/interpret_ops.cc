@@ -3,6 +3,7 @@
 
 #include "ir/constant_fold.h"
 #include "ir/interpret_eval.h"
+#include "ir/stochastic_rounding.h"
 #include "ir/support/check.h"
 
 // Evaluator: arithmetic.
@@ -182,7 +183,11 @@ void Evaluator::ComputeCast(const Node& node, State& state) {
   DType to = node.dtype;
   state.uniform = a.uniform;
   int n = state.uniform ? 1 : lanes_;
-  if (from.is_float() && to.is_float()) {
+  if (from.is_float() && to.is_float() && monitor_.rounding_seed) {
+    uint64_t seed = *monitor_.rounding_seed;
+    ForLanes1(a.reals.get(), state.reals.get(), n,
+              [=](double x) { return RoundStochastically(to, x, seed); });
+  } else if (from.is_float() && to.is_float()) {
     ForLanes1(a.reals.get(), state.reals.get(), n, [=](double x) { return RoundFloat(to, x); });
   } else if (from.is_float()) {
     ForLanes1(a.reals.get(), state.integers.get(), n,

@@ -73,7 +73,7 @@ StatusOr<InterpretReport> Interpret(const Function& fn, std::vector<Tensor>& arg
   machine.Run(context);
   if (machine.monitor().failed()) return machine.monitor().error;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    if (program->written[i]) parameters[i].RoundInto(arguments[i]);
+    if (program->written[i]) parameters[i].RoundInto(arguments[i], options.rounding_seed);
   }
   return machine.monitor().report;
 }

@@ -38,6 +38,7 @@ Status RunTask(const Task& task, const InterpretGraphOptions& how, Tensors& valu
   }
   InterpretOptions options;
   options.threads = how.threads;
+  options.rounding_seed = how.rounding_seed;
   Status status =
       how.run_task ? how.run_task(task, arguments) : Interpret(fn, arguments, options).status();
   TCC_RETURN_IF_ERROR(Annotate(status, task.name));
@@ -207,7 +208,7 @@ class GraphInterpreter {
 StatusOr<std::vector<Tensor>> InterpretGraph(const Graph& graph, const std::vector<Tensor>& inputs,
                                              const InterpretGraphOptions& options) {
   TCC_RETURN_IF_ERROR(CheckInputs(graph, inputs));
-  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  std::vector<Subgraph> subgraphs = FuseGraph(graph, options.fusion);
   return GraphInterpreter(graph, subgraphs, options).Run(inputs);
 }
 

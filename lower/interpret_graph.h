@@ -2,17 +2,21 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "ir/graph.h"
 #include "ir/support/status.h"
+#include "lower/graph/fuse_graph.h"
 
 namespace tcc {
 
 struct Task;
 
 struct InterpretGraphOptions {
-  int threads = 1;  // results do not depend on it
+  int threads = 1;                             // results do not depend on it
+  Fusion fusion = Fusion::kFused;              // node by node every value is rounded to its type
+  std::optional<uint64_t> rounding_seed = {};  // as InterpretOptions has it
   // Called after each task.
   std::function<void(int64_t done, int64_t total)> progress = {};
   // Runs a task on its arguments, in place, instead of the interpreter.

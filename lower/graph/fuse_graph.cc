@@ -52,13 +52,17 @@ bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 
 class Fuser {
  public:
-  explicit Fuser(const Graph& graph)
-      : graph_(graph), uses_(UsesOf(graph)), producers_(ProducersOf(graph)) {
+  Fuser(const Graph& graph, Fusion fusion)
+      : graph_(graph), fusion_(fusion), uses_(UsesOf(graph)), producers_(ProducersOf(graph)) {
     group_.resize(graph.nodes.size(), kNone);
     FindPostDominators();
   }
 
   std::vector<Subgraph> Run() {
+    if (fusion_ == Fusion::kNodeByNode) {
+      for (size_t n = 0; n < graph_.nodes.size(); ++n) groups_.push_back({static_cast<int>(n)});
+      return Collect();
+    }
     int count = static_cast<int>(graph_.nodes.size());
     // Late reductions first: of two that meet in an addition the later one takes it, as the other's
     // result is there by then.
@@ -317,7 +321,7 @@ class Fuser {
     if (nodes.size() == 1 && IsView(graph_, last)) subgraph.kind = SubgraphKind::kView;
     if (last.op == OpKind::kLoop) subgraph.kind = SubgraphKind::kLoop;
     if (last.op == OpKind::kIf) subgraph.kind = SubgraphKind::kIf;
-    for (const Graph& body : last.bodies) subgraph.bodies.push_back(FuseGraph(body));
+    for (const Graph& body : last.bodies) subgraph.bodies.push_back(FuseGraph(body, fusion_));
     for (ValueId output : last.outputs) {
       if (output != kNoValue) subgraph.outputs.push_back(output);
     }
@@ -342,6 +346,7 @@ class Fuser {
   }
 
   const Graph& graph_;
+  Fusion fusion_;
   ValueUses uses_;
   std::vector<int> producers_;
   std::vector<int> post_dominator_;
@@ -365,8 +370,8 @@ bool IsView(const Graph& graph, const Node& node) {
   return SameBytes(shape, InputOrder(graph, node, 0), from);
 }
 
-std::vector<Subgraph> FuseGraph(const Graph& graph) {
-  return Fuser(graph).Run();
+std::vector<Subgraph> FuseGraph(const Graph& graph, Fusion fusion) {
+  return Fuser(graph, fusion).Run();
 }
 
 }  // namespace tcc

@@ -35,7 +35,8 @@ struct Subgraph {
 // before as well; element-wise nodes with one shape join each other. Between the first and the last
 // node of a subgraph no value is read from outside. Expects AssignLayouts to have run. Names are
 // unique in their graph.
-std::vector<Subgraph> FuseGraph(const Graph& graph);
+enum class Fusion : uint8_t { kFused, kNodeByNode };  // the latter: a subgraph for each node
+std::vector<Subgraph> FuseGraph(const Graph& graph, Fusion fusion = Fusion::kFused);
 
 // Whether the node's output has its first input's bytes in their order.
 bool IsView(const Graph& graph, const Node& node);

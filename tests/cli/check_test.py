@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""What `tcc check` takes for right and for wrong."""
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from tcc_command import CommandTest, main
+
+
+class Check(CommandTest):
+    def attention(self, name, scale, dtype=TensorProto.FLOAT16):
+        """softmax(scale q k) v; logits of random operands are large, so that a rounding of them
+        matters."""
+        def tensor(name, *shape):
+            return helper.make_tensor_value_info(name, dtype, shape)
+
+        nodes = [helper.make_node("Mul", ["q", "scale"], ["scaled"]),
+                 helper.make_node("MatMul", ["scaled", "k"], ["logits"]),
+                 helper.make_node("Softmax", ["logits"], ["weights"]),
+                 helper.make_node("MatMul", ["weights", "v"], ["y"])]
+        graph = helper.make_graph(
+            nodes, name, [tensor("q", 2, 17, 64), tensor("k", 2, 64, 31), tensor("v", 2, 31, 8)],
+            [tensor("y", 2, 17, 8)], [helper.make_tensor("scale", dtype, [], [scale])])
+        path = self.folder / f"{name}.onnx"
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+        model.ir_version = 9
+        onnx.save(model, path)
+        return path
+
+    def test_fused_attention_of_f16_is_right_though_it_rounds_less_than_its_nodes(self):
+        for dtype in [TensorProto.FLOAT16, TensorProto.BFLOAT16]:
+            model = self.attention("attention", 1, dtype)
+            for target in ["reference", "native"]:
+                with self.subTest(dtype=dtype, target=target):
+                    text = self.call("check", model, "--target", target, "--random", 1)
+                    self.assertIn("allowed for rounding: up to ", text)
+                    self.assertIn(" 0 differ", text.splitlines()[-1])
+
+    def test_wrong_results_of_f16_are_still_wrong(self):
+        model = self.attention("attention", 1)
+        for scale in [0.9, 1.05]:
+            other = self.folder / "other.tcc"
+            self.call("compile", self.attention("other", scale), "--target", "native", "-o", other)
+            text = self.call("check", model, other, "--random", 1, expect=1)
+            self.assertIn("allowed for rounding: up to ", text)
+            self.assertIn("differs in", self.error)
+
+    def test_rounding_of_f16_excuses_no_model_of_f32(self):
+        model = self.attention("attention", 1, TensorProto.FLOAT)
+        other = self.folder / "other.tcc"
+        self.call("compile", self.attention("other", 1.001, TensorProto.FLOAT),
+                  "--target", "native", "-o", other)
+        text = self.call("check", model, other, "--random", 1, expect=1)
+        self.assertNotIn("allowed for rounding", text)
+
+    def test_outputs_without_elements_are_said_to_be_equal(self):
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [0, 3])
+        y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [0, 3])
+        graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "empty", [x], [y])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+        model.ir_version = 9
+        path = self.folder / "empty.onnx"
+        onnx.save(model, path)
+        for target in ["reference", "native"]:
+            text = self.call("check", path, "--target", target)
+            self.assertEqual(text, "0 elements, 0 differ: every output is empty, as expected\n")
+        np.save(self.folder / "input_0.npy", np.zeros((0, 3), np.float32))
+        np.save(self.folder / "output_0.npy", np.zeros((0, 4), np.float32))
+        self.assertEqual(self.call("check", path, "--golden", self.folder, expect=1), "")
+
+
+if __name__ == "__main__":
+    main()
