@@ -108,16 +108,22 @@ void DeclareIndices(const Stmt& body, KernelText& kernel) {
     const auto* loop = stmt.as<For>();
     if (!loop || (!IsBlockIdx(loop->for_kind) && !IsThreadIdx(loop->for_kind))) return;
     auto found = names.find(loop->for_kind);
+    bool lane = loop->for_kind == ForKind::kThreadIdxX;
+    if (lane) kernel.lanes_of_warp.insert(loop->var.get());
     if (found != names.end()) return kernel.Alias(loop->var, found->second);
     std::string name = kernel.NameOf(loop->var);
     names[loop->for_kind] = name;
     kernel.Line(fmt::format("const int {} = {};", name, HardwareIndex(loop->for_kind)));
+    if (!lane) return;
+    kernel.Alias(kernel.lane, name);
+    kernel.bounds[kernel.lane] = kernel.bounds.at(loop->var);
   });
 }
 
-std::string KernelSource(const Function& fn, const std::vector<Buffer>& workspaces,
-                         const LaunchBody& body) {
+StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>& workspaces,
+                                   const LaunchBody& body, int sm) {
   KernelText kernel;
+  kernel.sm = sm;
   kernel.bounds = body.bounds;
   for (const Buffer& param : fn.params) kernel.buffers[param.var.get()] = param;
   for (const Buffer& workspace : workspaces) kernel.buffers[workspace.var.get()] = workspace;
@@ -127,6 +133,9 @@ std::string KernelSource(const Function& fn, const std::vector<Buffer>& workspac
   DeclareShared(body, kernel);
   DeclareIndices(body.body, kernel);
   StmtText(kernel, launch.block).Emit(body.body);
+  if (!kernel.refused.ok()) {
+    return Unsupported("kernel '{}': {}", fn.name, Message(kernel.refused));
+  }
   return fmt::format("TCC_KERNEL({}, {})({}) {{\n{}}}\nTCC_END_KERNEL({})\n\n", launch.kernel,
                      launch.Threads(), arguments, kernel.Text(), launch.kernel);
 }
@@ -141,7 +150,8 @@ StatusOr<CudaSource> EmitCuda(std::span<const Function> functions, const Target&
     LaunchPlan plan;
     plan.workspaces = bodies.workspaces;
     for (LaunchBody& body : bodies.launches) {
-      source.text += KernelSource(fn, bodies.workspaces, body);
+      TCC_ASSIGN_OR_RETURN(std::string text, KernelSource(fn, bodies.workspaces, body, target.sm));
+      source.text += text;
       plan.launches.push_back(std::move(body.launch));
     }
     source.plans.push_back(std::move(plan));

@@ -8,6 +8,8 @@
 #include "codegen_cuda/c_types.h"
 #include "codegen_cuda/lane_of.h"
 #include "codegen_cuda/scalar_text.h"
+#include "codegen_cuda/warp_call.h"
+#include "ir/printer.h"
 #include "ir/simplify.h"
 #include "ir/support/check.h"
 #include "ir/target.h"
@@ -245,14 +247,29 @@ const Buffer& ExprText::BufferOf(const Var& var) const {
 Piece ExprText::LoadScalar(const Var& buffer, const Expr& index) {
   std::string name = kernel_.NameOf(buffer);
   DType dtype = buffer.dtype().element();
-  Piece place = Emit(index);
   if (IsNibble(dtype)) {
+    Piece place = Emit(index);
     const char* made = dtype.code() == DTypeCode::kInt4 ? "tcc_i4" : "tcc_u4";
     std::string at = In(place, P::kUnary);
     return {fmt::format("{}({}[{} >> 1] >> tcc_nibble_shift({}))", made, name, at, place.text)};
   }
-  std::string cell = fmt::format("{}[{}]", name, place.text);
+  std::string cell = CellText(BufferOf(buffer), index);
   return {IsNarrowFloat(dtype) ? "tcc_widen(" + cell + ")" : cell};
+}
+
+std::string ExprText::CellText(const Buffer& buffer, const Expr& index) {
+  const std::string& name = kernel_.NameOf(buffer.var);
+  if (buffer.scope != Scope::kWarp) return fmt::format("{}[{}]", name, EmitIndex(index));
+  auto is_lane = [&](const Var& var) { return kernel_.lanes_of_warp.contains(var.get()); };
+  std::optional<int64_t> reg = OwnRegister(index, kernel_.bounds, is_lane);
+  if (!reg || buffer.dtype().bits() != 32) {
+    kernel_.Refuse(
+        Unsupported("'{}', which a warp holds, is used at {}, which is no {} of the thread",
+                    buffer.var->name, Print(index), reg ? "whole register" : "register"));
+    return "0";
+  }
+  int64_t words = kernel_.tile_words.at(buffer.var.get());
+  return fmt::format("{}[{}].v[{}]", name, *reg / words, *reg % words);
 }
 
 Expr ExprText::Shifted(const Expr& base, int64_t offset) const {
@@ -261,7 +278,8 @@ Expr ExprText::Shifted(const Expr& base, int64_t offset) const {
 
 int ExprText::AccessWidth(const Buffer& buffer, const Expr& base, int lanes) const {
   DType dtype = buffer.dtype().element();
-  if (buffer.scope == Scope::kLocal || IsNibble(dtype)) return 1;
+  bool in_registers = buffer.scope == Scope::kLocal || buffer.scope == Scope::kWarp;
+  if (in_registers || IsNibble(dtype)) return 1;
   int64_t divisor = DivisorOf(base);
   int width = static_cast<int>(Target::kWidestAccess / dtype.bytes());
   while (width > 1 && (lanes % width != 0 || divisor % width != 0)) width /= 2;

@@ -32,6 +32,8 @@ class ExprText {
   // elements; 1 where nothing is known of their alignment.
   int AccessWidth(const Buffer& buffer, const Expr& base, int lanes) const;
   const Buffer& BufferOf(const Var& var) const;
+  // A cell of any buffer but of nibbles.
+  std::string CellText(const Buffer& buffer, const Expr& index);
   // base + offset, simplified.
   Expr Shifted(const Expr& base, int64_t offset) const;
 

@@ -8,6 +8,7 @@
 #include "codegen_cuda/lane_of.h"
 #include "ir/function.h"
 #include "ir/interval.h"
+#include "ir/support/status.h"
 
 namespace tcc {
 
@@ -40,6 +41,15 @@ class KernelText {
   std::unordered_map<const ExprNode*, Buffer> buffers;
   // The lanes of vector variables in scope.
   LaneVars lanes;
+  // Of the kernel's loops over threadIdx.x; one of them, for what needs a name of the lane.
+  std::unordered_set<const ExprNode*> lanes_of_warp;
+  Var lane = LoopVar("lane");
+  // Words of 32 bits that a tile of a warp's buffer has.
+  std::unordered_map<const ExprNode*, int64_t> tile_words;
+  int sm = 0;
+  // Why there can be no such text: the first reason.
+  Status refused;
+  void Refuse(const Status& status) { refused.Update(status); }
   // The shape variables among these are long long.
   std::unordered_set<const ExprNode*> wide;
 

@@ -136,9 +136,14 @@ class LaunchFinder {
         return OkStatus();
       case Scope::kLocal:
         return OkStatus();
+      case Scope::kWarp:
+        if (launch.launch.block[0] == Target::kWarp) return OkStatus();
+        return Unsupported(
+            "kernel '{}': warps hold buffer '{}' but its blocks have {} threads along x; expected "
+            "{}",
+            fn_.name, buffer.var->name, launch.launch.block[0], Target::kWarp);
       case Scope::kGlobal:
       case Scope::kConstant:
-      case Scope::kWarp:
         return Unsupported("kernel '{}': buffer '{}' of scope {} is inside a launch", fn_.name,
                            buffer.var->name, ToString(buffer.scope));
     }

@@ -58,7 +58,8 @@ int AxisOf(ForKind kind);
 // The number of threads along an axis is the most that its loops have, blocks along an axis those
 // of its loop. Error (Unsupported): a launch beyond the target's limits of threads, blocks or
 // shared memory, all of them by name; blocks inside a loop in order, or two loops of one axis with
-// different extents; shared memory of unknown size; a warp's memory.
+// different extents; shared memory of unknown size; buffers of a warp where it is not a row of
+// threads along x.
 StatusOr<LaunchBodies> FindLaunches(const Function& fn, const Target& target);
 
 }  // namespace tcc

@@ -26,6 +26,7 @@
 //   TCC_SHARED(T, name, count);             static shared memory, uninitialised, 16-byte aligned
 //   TCC_SHARED_AT(T, name, offset, count);  the same in dynamic shared memory, from byte `offset`
 //   TCC_LOCAL(T, name, count);              a thread's own
+//   TCC_FRAGMENTS(T, words, name, count);  fragments of tiles (matrix_prelude.h), a TccVector each
 //   name[index]              of all of these: read, or assigned to, one element; index int or
 //                            long long
 //   #pragma unroll [1]       on loops

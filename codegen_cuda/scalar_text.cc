@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -181,6 +182,12 @@ const char* BitOperator(ScalarOp op) {
 
 Piece IntegerCall(ScalarOp op, DType dtype, std::vector<Piece> args) {
   std::string type = RegisterTypeText(dtype);
+  bool wide = std::any_of(args.begin(), args.end(), [](const Piece& arg) { return arg.wide; });
+  if (dtype.element() == kInt64 && !wide && BitOperator(op)) {
+    return {
+        fmt::format("{} {} {}", In(args[0], P::kUnary), BitOperator(op), In(args[1], P::kUnary)),
+        P::kBits, false};
+  }
   if (dtype.element() == kInt64) {
     for (Piece& arg : args) arg = Widened(arg);
   }

@@ -10,6 +10,7 @@
 #include "codegen_cuda/scalar_text.h"
 #include "ir/simplify.h"
 #include "ir/support/check.h"
+#include "ir/support/integer_division.h"
 #include "ir/visitor.h"
 #include "lower/lane_index.h"
 
@@ -27,6 +28,19 @@ bool KeepsItsLoop(const For& loop) {
 
 bool Reads(const Expr& value, const Var& buffer) {
   return UsesVar(value, buffer);
+}
+
+// Of the operand of the call's instruction that is in `buffer`; 1 where that is a matter of other
+// calls.
+int64_t WordsOfTile(const IntrinsicCall& call, const Var& buffer) {
+  const WarpInstruction* instruction = FindWarpInstruction(call.intrinsic);
+  if (!instruction || instruction->kind != WarpInstruction::Kind::kMma) return 1;
+  StatusOr<MmaCall> mma = ReadMma(call, *instruction, {});
+  if (!mma.ok()) return 1;
+  for (const MmaCall::Operand& operand : {mma->a, mma->b, mma->c}) {
+    if (operand.buffer == buffer) return operand.words;
+  }
+  return 1;
 }
 
 }  // namespace
@@ -118,7 +132,7 @@ void StmtText::EmitUnguarded(const Stmt& stmt) {
                       // A hint for caches that fetch on their own: a thread block hides latency by
                       // its other warps.
                       [](const PrefetchLine&) {},
-                      [this](const IntrinsicCall& call) { Emit(call.body); },
+                      [this](const IntrinsicCall& call) { EmitCall(call); },
                       [this](const Role& role) {
                         kernel_.Open(fmt::format("if (tcc_warp() >= {} && tcc_warp() < {})",
                                                  role.first, role.first + role.count));
@@ -208,7 +222,75 @@ void StmtText::EmitAllocate(const Allocate& allocate) {
     kernel_.Line(fmt::format("TCC_LOCAL({}, {}, {});", MemoryTypeText(buffer.dtype()),
                              kernel_.Define(buffer.var), std::max<int64_t>(cells, 1)));
   }
+  if (buffer.scope == Scope::kWarp) DeclareFragments(allocate);
   Emit(allocate.body);
+}
+
+// Grouped as the instruction takes them.
+void StmtText::DeclareFragments(const Allocate& allocate) {
+  const Buffer& buffer = allocate.buffer;
+  kernel_.buffers[buffer.var.get()] = buffer;
+  int64_t words = 1;
+  PreOrder(allocate.body, [&](const Stmt& stmt) {
+    const auto* call = stmt.as<IntrinsicCall>();
+    if (call && words == 1 && UsesVar(stmt, buffer.var)) words = WordsOfTile(*call, buffer.var);
+  });
+  DType dtype = buffer.dtype();
+  int64_t count =
+      CeilDivision(*AsConstant(buffer.shape[0]) * dtype.bytes(), 4 * kWarpLanes * words);
+  kernel_.tile_words[buffer.var.get()] = words;
+  kernel_.Line(fmt::format("TCC_FRAGMENTS({}, {}, {}, {});",
+                           dtype.bits() == 32 ? RegisterTypeText(dtype) : "unsigned", words,
+                           kernel_.Define(buffer.var), count));
+}
+
+void StmtText::EmitCall(const IntrinsicCall& call) {
+  const WarpInstruction* instruction =
+      InstructionOf(call, [&](const Var& buffer) { return exprs_.BufferOf(buffer).scope; });
+  if (!instruction) return Emit(call.body);
+  if (instruction->sm > kernel_.sm) {
+    return kernel_.Refuse(
+        Unsupported("intrinsic '{}' needs sm_{}", call.intrinsic, instruction->sm));
+  }
+  switch (instruction->kind) {
+    case WarpInstruction::Kind::kMma: {
+      StatusOr<MmaCall> mma = ReadMma(call, *instruction, kernel_.bounds);
+      return mma.ok() ? EmitMma(*mma) : kernel_.Refuse(mma.status());
+    }
+    case WarpInstruction::Kind::kLoadMatrices: {
+      StatusOr<LoadMatricesCall> load = ReadLoadMatrices(call, kernel_.lane, kernel_.bounds);
+      return load.ok() ? EmitLoad(*load) : kernel_.Refuse(load.status());
+    }
+  }
+}
+
+std::string StmtText::TileText(const MmaCall::Operand& operand) const {
+  return fmt::format("{}[{}]", kernel_.NameOf(operand.buffer), operand.word / operand.words);
+}
+
+void StmtText::EmitMma(const MmaCall& call) {
+  std::string sum = TileText(call.c);
+  kernel_.Line(fmt::format("{} = {}({}, {}, {});", sum, call.function, TileText(call.a),
+                           TileText(call.b), sum));
+}
+
+void StmtText::EmitLoad(const LoadMatricesCall& call) {
+  exprs_.Start({call.row});
+  size_t count = call.words.size();
+  std::string loaded =
+      fmt::format("tcc_load_matrix{}<{}>({}, {})", call.transposed ? "_transposed" : "", count,
+                  kernel_.NameOf(call.from), exprs_.EmitIndex(call.row));
+  const std::string& name = kernel_.NameOf(call.to);
+  auto words = static_cast<size_t>(kernel_.tile_words.at(call.to.get()));
+  if (count == words && call.words.back() - call.words[0] + 1 == static_cast<int64_t>(count)) {
+    return kernel_.Line(fmt::format("{}[{}] = {};", name, call.words[0] / words, loaded));
+  }
+  std::string all = kernel_.Fresh("m");
+  kernel_.Line(fmt::format("const TccVector<unsigned, {}> {} = {};", count, all, loaded));
+  for (size_t i = 0; i < count; ++i) {
+    auto word = static_cast<size_t>(call.words[i]);
+    kernel_.Line(fmt::format("{}[{}].v[{}] = {}.v[{}];", name, word / words, word % words, all, i));
+  }
 }
 
 void StmtText::EmitCopy(const AsyncCopy& copy) {
@@ -273,15 +355,15 @@ void StmtText::StoreScalar(const Var& buffer, const Expr& index, const Expr& val
 
 void StmtText::StoreCell(const Buffer& buffer, const Expr& index, const Piece& value) {
   DType dtype = buffer.dtype();
-  std::string name = kernel_.NameOf(buffer.var);
-  std::string place = exprs_.EmitIndex(index);
   if (IsNibble(dtype)) {
-    kernel_.Line(fmt::format("tcc_store_nibble({}, {}, {});", name, place, value.text));
+    kernel_.Line(fmt::format("tcc_store_nibble({}, {}, {});", kernel_.NameOf(buffer.var),
+                             exprs_.EmitIndex(index), value.text));
     return;
   }
+  std::string cell = exprs_.CellText(buffer, index);
   std::string narrowing = NarrowingFunction(dtype);
   std::string text = narrowing.empty() ? value.text : narrowing + "(" + value.text + ")";
-  kernel_.Line(fmt::format("{}[{}] = {};", name, place, text));
+  kernel_.Line(fmt::format("{} = {};", cell, text));
 }
 
 void StmtText::StoreLanes(const Store& store) {

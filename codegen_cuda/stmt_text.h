@@ -5,6 +5,7 @@
 
 #include "codegen_cuda/expr_text.h"
 #include "codegen_cuda/launch.h"
+#include "codegen_cuda/warp_call.h"
 
 namespace tcc {
 
@@ -41,6 +42,11 @@ class StmtText {
   void EmitVectorLet(const Let& let);
   void EmitAllocate(const Allocate& allocate);
   void EmitCopy(const AsyncCopy& copy);
+  void EmitCall(const IntrinsicCall& call);
+  void EmitMma(const MmaCall& call);
+  void EmitLoad(const LoadMatricesCall& call);
+  std::string TileText(const MmaCall::Operand& operand) const;
+  void DeclareFragments(const Allocate& allocate);
 
   // Of an axis: only threads whose `index` is below `extent` are meant, and no if says so yet.
   struct ThreadGuard {

@@ -103,6 +103,7 @@ struct AxisGuard {
 struct LeafGuard {
   std::vector<AxisGuard> axes;
   std::vector<int> first_slots;  // vthread variables that must be 0
+  bool first_lane = false;       // of each warp
 };
 
 // Perfectly nested loops round one leaf. Loops run as `outer` one by one, then `lanes` together in
@@ -149,6 +150,7 @@ enum class CodeKind : uint8_t {
   kAsyncWait,
   kPrefetch,
   kRole,
+  kWarpCall,  // an intrinsic that a warp does together
 };
 
 // A statement. Numbers named *_expr are expressions of Program::scalars.
@@ -172,7 +174,9 @@ struct Code {
   int destination = -1;                 // kAsyncCopy: accesses of Program::scalars
   int source = -1;
   bool lockstep = false;  // holds a barrier or a buffer that threads share
-  bool launch = false;    // a nest of thread loops begins here
+  // Uses what a warp holds together: all threads have done a leaf of it before the next one.
+  bool in_order = false;
+  bool launch = false;                              // a nest of thread loops begins here
   std::vector<std::pair<int, int>> thread_extents;  // of a launch: axis, expression (-1: not known)
 };
 

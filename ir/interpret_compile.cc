@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "ir/interpret_nest_code.h"
 #include "ir/visitor.h"
@@ -27,6 +28,10 @@ class FunctionCompiler {
 
   std::unique_ptr<Program> Run() {
     program_->flat = fn_.level == Level::kLowered;
+    std::vector<Buffer> buffers = DeclaredBuffers(fn_);
+    has_warp_memory_ = std::any_of(buffers.begin(), buffers.end(), [](const Buffer& buffer) {
+      return buffer.scope == Scope::kWarp;
+    });
     for (const Var& var : fn_.vars) DefineVar(var);
     for (const Buffer& param : fn_.params) Declare(param);
     program_->param_count = static_cast<int>(fn_.params.size());
@@ -110,6 +115,8 @@ class FunctionCompiler {
           const auto* allocate = inner.as<Allocate>();
           return inner.as<Barrier>() || (allocate && allocate->buffer.scope != Scope::kLocal);
         });
+    code->in_order =
+        in_launch_ && has_warp_memory_ && code->kind != CodeKind::kNest && UsesWarpMemory(stmt);
     if (launch) in_launch_ = false;
     code->launch = launch;
     code->thread_extents = std::move(extents);
@@ -202,15 +209,23 @@ class FunctionCompiler {
                           code->count = role.count;
                           code->children.push_back(CompileStmt(role.body));
                         },
-                        [&](const IntrinsicCall& call) {
-                          code->children.push_back(CompileStmt(call.body));
-                        },
+                        [&](const IntrinsicCall& call) { CompileCall(call, *code); },
                         [&](const Store&) { TCC_UNREACHABLE(); },  // a chain of no loops
                         [&](const Reduce& reduce) {
                           TCC_CHECK(false) << reduce.combiner->name << " stands in no block";
                         },
                     });
     return code;
+  }
+
+  // What stores to a warp's memory is done once a warp.
+  void CompileCall(const IntrinsicCall& call, Code& code) {
+    bool together =
+        in_launch_ && StoresTo(call.body, [](Scope scope) { return scope == Scope::kWarp; });
+    if (together) code.kind = CodeKind::kWarpCall;
+    bool was_in_call = std::exchange(in_warp_call_, in_warp_call_ || together);
+    code.children.push_back(CompileStmt(call.body));
+    in_warp_call_ = was_in_call;
   }
 
   int CompileAccess(const Access& access) {
@@ -305,11 +320,20 @@ class FunctionCompiler {
     return 0;
   }
 
-  bool StoresShared(const Stmt& stmt) const {
+  Scope ScopeOf(const Var& buffer) const { return scopes_[buffers_.at(buffer)]; }
+
+  bool UsesWarpMemory(const Stmt& stmt) const {
+    bool found = false;
+    PreOrderExprs(stmt, [&](const Expr& expr) {
+      const auto* load = expr.as<Load>();
+      found = found || (load && ScopeOf(load->buffer) == Scope::kWarp);
+    });
+    return found || StoresTo(stmt, [](Scope scope) { return scope == Scope::kWarp; });
+  }
+
+  bool StoresTo(const Stmt& stmt, const std::function<bool(Scope)>& which) const {
     return Contains(stmt, [&](const Stmt& inner) {
-      auto shared = [&](const Var& buffer) {
-        return scopes_[buffers_.at(buffer)] != Scope::kLocal;
-      };
+      auto shared = [&](const Var& buffer) { return which(ScopeOf(buffer)); };
       if (const auto* store = inner.as<Store>()) return shared(store->buffer);
       const auto* reduce = inner.as<Reduce>();
       return reduce && std::any_of(reduce->outputs.begin(), reduce->outputs.end(),
@@ -322,7 +346,11 @@ class FunctionCompiler {
   LeafGuard GuardOf(const Block* block, const Stmt& leaf) {
     LeafGuard guard;
     if (!in_launch_ || in_block_) return guard;
-    bool shared = block && StoresShared(leaf);
+    bool checked = block && !in_warp_call_;
+    bool shared = checked && StoresTo(leaf, [](Scope scope) {
+                    return scope != Scope::kLocal && scope != Scope::kWarp;
+                  });
+    bool warp = checked && StoresTo(leaf, [](Scope scope) { return scope == Scope::kWarp; });
     auto ignores = [&](const For* loop) {
       auto uses = [&](const IterVar& iter) { return UsesVar(iter.binding, loop->var); };
       return std::none_of(block->iters.begin(), block->iters.end(), uses);
@@ -334,6 +362,7 @@ class FunctionCompiler {
         if (static_cast<int>(loop->for_kind) == kind) innermost = loop;
       }
       bool only_first = shared && (!innermost || ignores(innermost));
+      if (warp && axis == 0) guard.first_lane = !innermost || ignores(innermost);
       if (!innermost && !only_first) continue;
       guard.axes.push_back({axis, innermost ? Scalar(innermost->extent) : -1, only_first});
     }
@@ -355,6 +384,8 @@ class FunctionCompiler {
   std::vector<const For*> thread_loops_;
   bool in_launch_ = false;
   bool in_block_ = false;
+  bool in_warp_call_ = false;
+  bool has_warp_memory_ = false;
 };
 
 }  // namespace

@@ -8,7 +8,6 @@
 namespace tcc::interpret {
 namespace {
 
-constexpr int kWarpSize = 32;
 constexpr int64_t kMostThreads = 1 << 16;
 
 }  // namespace
@@ -59,7 +58,7 @@ int64_t Machine::CommonValue(int expr, const Contexts& threads, const std::strin
 
 void Machine::RunTogether(const Code& code, const Contexts& threads) {
   if (monitor_.failed() || threads.empty()) return;
-  if (!code.lockstep) {
+  if (!code.lockstep && !code.in_order) {
     // Blocks of a grid follow each other in time here, so that they must not share an epoch.
     for (int64_t i : OrderOf(static_cast<int64_t>(threads.size()))) Run(code, *threads[i]);
     return;
@@ -71,6 +70,7 @@ void Machine::RunTogether(const Code& code, const Contexts& threads) {
     case CodeKind::kLoop:
       return LoopTogether(code, threads);
     case CodeKind::kIf: {
+      if (!code.lockstep) return BranchApart(code, threads);
       bool holds = CommonValue(code.expr, threads, "a condition") != 0;
       if (holds) RunTogether(*code.children[0], threads);
       if (!holds && code.children.size() > 1) RunTogether(*code.children[1], threads);
@@ -92,8 +92,16 @@ void Machine::RunTogether(const Code& code, const Contexts& threads) {
       }
       return RunTogether(*code.children[0], members);
     }
+    case CodeKind::kWarpCall: {
+      Contexts first;
+      for (Context* thread : threads) {
+        if (thread->thread % kWarpSize == 0) first.push_back(thread);
+      }
+      return RunTogether(*code.children[0], first);
+    }
     case CodeKind::kBlock:
-      return monitor_.Fail(fmt::format("block {} holds a barrier or a shared buffer", code.name));
+      return monitor_.Fail(
+          fmt::format("block {} holds a barrier or a buffer that threads share", code.name));
     case CodeKind::kNest:
     case CodeKind::kAsyncCopy:
     case CodeKind::kAsyncCommit:
@@ -103,12 +111,38 @@ void Machine::RunTogether(const Code& code, const Contexts& threads) {
   }
 }
 
+void Machine::BranchApart(const Code& code, const Contexts& threads) {
+  Contexts taken, others;
+  for (Context* thread : threads) {
+    (Value(code.expr, *thread) != 0 ? taken : others).push_back(thread);
+  }
+  RunTogether(*code.children[0], taken);
+  if (code.children.size() > 1) RunTogether(*code.children[1], others);
+}
+
+void Machine::IterateApart(const Code& code, const Contexts& threads) {
+  std::vector<int64_t> extents;
+  for (Context* thread : threads) extents.push_back(Value(code.expr, *thread));
+  for (int64_t i = 0; !monitor_.failed(); ++i) {
+    Contexts running;
+    for (size_t t = 0; t < threads.size(); ++t) {
+      if (i >= extents[t]) continue;
+      threads[t]->slots[code.slot].integer = i;
+      running.push_back(threads[t]);
+    }
+    if (running.empty()) return;
+    RunTogether(*code.children[0], running);
+  }
+}
+
 void Machine::LoopTogether(const Code& code, const Contexts& threads) {
   if (IsThreadIdx(code.for_kind)) {
     int axis = static_cast<int>(code.for_kind) - static_cast<int>(ForKind::kThreadIdxX);
     for (Context* thread : threads) thread->slots[code.slot].integer = thread->hardware[axis];
     return RunTogether(*code.children[0], threads);
   }
+  bool unordered = IsBlockIdx(code.for_kind) || code.for_kind == ForKind::kVthread;
+  if (!code.lockstep && !unordered) return IterateApart(code, threads);
   int64_t extent = CommonValue(code.expr, threads, "the extent of loop " + code.name);
   if (code.for_kind == ForKind::kVthread) {
     // Virtual threads: copies of each thread that take part in every segment between barriers.
@@ -143,6 +177,7 @@ void Machine::AllocateTogether(const Code& code, const Contexts& threads) {
     if (fresh) {
       Declare(code.buffer, *threads[i], found->second);
       found->second.Poison();
+      if (scope == Scope::kWarp) found->second.IgnoreUses();
       if (scope == Scope::kShared) found->second.SwapUses(shared_uses_[code.buffer]);
     }
     threads[i]->buffers[code.buffer] = &found->second;

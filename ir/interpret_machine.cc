@@ -9,7 +9,6 @@
 namespace tcc::interpret {
 namespace {
 
-constexpr int kWarpSize = 32;
 // Below this a nest is done before real threads have started.
 constexpr int64_t kSharedInstances = 1 << 18;
 
@@ -80,6 +79,9 @@ void Machine::Run(const Code& code, Context& context) {
     case CodeKind::kPrefetch:
       // The indices may point anywhere, but they must be defined.
       for (int index : code.exprs) Value(index, context);
+      return;
+    case CodeKind::kWarpCall:
+      TCC_CHECK(false) << "a warp's threads run it together";
       return;
     case CodeKind::kRole:
       if (InRole(code, context)) Run(*code.children[0], context);

@@ -36,6 +36,9 @@ class Machine {
   using Contexts = std::vector<Context*>;
   void RunTogether(const Code& code, const Contexts& threads);
   void LoopTogether(const Code& code, const Contexts& threads);
+  // Where threads need not meet, each goes its own way, a leaf at a time.
+  void BranchApart(const Code& code, const Contexts& threads);
+  void IterateApart(const Code& code, const Contexts& threads);
   void AllocateTogether(const Code& code, const Contexts& threads);
   // The value that all threads agree on; fails where they do not.
   int64_t CommonValue(int expr, const Contexts& threads, const std::string& what);

@@ -63,6 +63,8 @@ class Cells {
   void CopyCell(int64_t to, const Cells& from, int64_t offset);
   bool IsWritten(int64_t offset) const;
 
+  // Its threads act as one: no use is a race.
+  void IgnoreUses() { ignores_uses_ = true; }
   // False on a race.
   bool NoteUse(int64_t offset, bool write, int64_t thread, uint64_t epoch);
   // Exchanges what was noted: shared memory stays the same from one lifetime of a buffer to the
@@ -80,6 +82,7 @@ class Cells {
   std::vector<int64_t> integers_;
   std::vector<uint8_t> written_;  // of integers_
   std::vector<CellUse> uses_;
+  bool ignores_uses_ = false;
 };
 
 }  // namespace tcc::interpret

@@ -1,5 +1,8 @@
 #include "ir/interval.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "ir/interval_arithmetic.h"
 #include "ir/simplify.h"
 #include "ir/visitor.h"
@@ -96,6 +99,19 @@ class BoundsFinder {
       if (value.low > 0 || value.high < 0) return kTrue;
     }
     return TypeBounds(node.dtype);
+  }
+
+  // Of numbers that are not negative; others are left unknown.
+  Interval Visit(const Call& node) {
+    bool bits =
+        node.op == ScalarOp::kBitAnd || node.op == ScalarOp::kBitOr || node.op == ScalarOp::kBitXor;
+    if (!bits) return TypeBounds(node.dtype);
+    Interval a = Of(node.args[0]), b = Of(node.args[1]);
+    if (a.low < 0 || b.low < 0) return TypeBounds(node.dtype);
+    if (node.op == ScalarOp::kBitAnd) return {0, std::min(a.high, b.high)};
+    auto highest = static_cast<uint64_t>(std::max(a.high, b.high));
+    int width = std::bit_width(highest);
+    return {0, width >= 63 ? INT64_MAX : (int64_t{1} << width) - 1};
   }
 
   template <typename Node>

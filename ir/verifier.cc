@@ -121,10 +121,11 @@ class Verifier {
       }
       TCC_RETURN_IF_ERROR(Check(size));
     }
-    if (lowered() && buffer.scope == Scope::kLocal) {
+    if (lowered() && (buffer.scope == Scope::kLocal || buffer.scope == Scope::kWarp)) {
       for (const Expr& size : buffer.shape) {
         if (!AsConstant(size)) {
-          return Error("local buffer '{}' has a size that is no constant", buffer.var->name);
+          return Error("{} buffer '{}' has a size that is no constant", ToString(buffer.scope),
+                       buffer.var->name);
         }
       }
     }

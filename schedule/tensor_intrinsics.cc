@@ -8,6 +8,27 @@
 namespace tcc {
 namespace {
 
+// A of 16 rows and `depth` columns times B of 8 columns.
+#define TCC_MMA_OF(depth, type, sum, product)                             \
+  "fn mma(A: " type "[16, " depth "], B: " type "[" depth ", 8], C: " sum \
+  "[16, 8]) tensor {\n"                                                   \
+  "  for i in 0..16 @m/i { for j in 0..8 @m/j { for k in 0.." depth       \
+  " @m/k {\n"                                                             \
+  "    block m(i: spatial 16 = i, j: spatial 8 = j, k: reduce " depth     \
+  " = k) {\n"                                                             \
+  "      reduce sum_" sum " (C[i, j]) with (" product                     \
+  ")\n"                                                                   \
+  "} } } } }"
+#define TCC_MMA(depth, type, sum) TCC_MMA_OF(depth, type, sum, sum "(A[i, k]) * " sum "(B[k, j])")
+#define TCC_LOAD(rows, columns, type)                                              \
+  "fn load(From: " type "[" rows ", " columns "], To: " type "[" rows ", " columns \
+  "]) tensor {"                                                                    \
+  "  for i in 0.." rows " @l/i { for j in 0.." columns                             \
+  " @l/j {\n"                                                                      \
+  "    block l(i: spatial " rows " = i, j: spatial " columns                       \
+  " = j) { To[i, j] = From[i, j] }\n"                                              \
+  "} } }"
+
 constexpr TensorIntrinsic kIntrinsics[] = {
     {"outer_product_f32_8x16", R"(
 fn outer_product(A: f32[8, 1], B: f32[1, 16], C: f32[8, 16]) tensor {
@@ -27,15 +48,23 @@ fn dot(A: u8[4], B: i8[16, 4], C: i32[16]) tensor {
   } }
 })",
      "vpdpbusd"},
-    {"mma_m16n8k16_f16_f32", R"(
-fn mma(A: f16[16, 16], B: f16[16, 8], C: f32[16, 8]) tensor {
-  for i in 0..16 @m/i { for j in 0..8 @m/j { for k in 0..16 @m/k {
-    block m(i: spatial 16 = i, j: spatial 8 = j, k: reduce 16 = k) {
-      reduce sum_f32 (C[i, j]) with (f32(A[i, k]) * f32(B[k, j]))
-    }
-  } } }
-})",
+    {"mma_m16n8k16_f16_f32", TCC_MMA("16", "f16", "f32"),
      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"},
+    {"mma_m16n8k16_bf16_f32", TCC_MMA("16", "bf16", "f32"),
+     "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"},
+    {"mma_m16n8k8_f16_f32", TCC_MMA("8", "f16", "f32"),
+     "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"},
+    {"mma_m16n8k32_s8_s32", TCC_MMA("32", "i8", "i32"),
+     "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"},
+    {"load_matrices_16x16_f16", TCC_LOAD("16", "16", "f16"), "ldmatrix.sync.aligned.m8n8.x4"},
+    {"load_matrices_16x8_f16", TCC_LOAD("16", "8", "f16"), "ldmatrix.sync.aligned.m8n8.x2"},
+    {"load_matrices_8x16_f16", TCC_LOAD("8", "16", "f16"), "ldmatrix.sync.aligned.m8n8.x2"},
+    {"load_matrices_8x8_f16", TCC_LOAD("8", "8", "f16"), "ldmatrix.sync.aligned.m8n8.x1"},
+    {"load_matrices_16x16_bf16", TCC_LOAD("16", "16", "bf16"), "ldmatrix.sync.aligned.m8n8.x4"},
+    {"load_matrices_16x8_bf16", TCC_LOAD("16", "8", "bf16"), "ldmatrix.sync.aligned.m8n8.x2"},
+    {"load_matrices_16x32_i8", TCC_LOAD("16", "32", "i8"), "ldmatrix.sync.aligned.m8n8.x4"},
+    {"load_matrices_32x8_i8", TCC_LOAD("32", "8", "i8"), "ldmatrix.sync.aligned.m8n8.x2"},
+    {"load_matrices_32x16_i8", TCC_LOAD("32", "16", "i8"), "ldmatrix.sync.aligned.m8n8.x4"},
 };
 
 }  // namespace

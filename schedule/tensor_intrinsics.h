@@ -9,9 +9,9 @@
 namespace tcc {
 
 // What one or a few instructions compute. `meaning` is a tensor function in the text form: a single
-// block, a reduction into its last parameter, whose accesses are its iteration variables; the loops
-// in their order are the axes. `instruction` is what a backend that has it emits (empty: no special
-// one, the loops are the micro-kernel); all others emit the meaning as it stands.
+// block, a reduction or copy into its last parameter, whose accesses are its iteration variables;
+// the loops in their order are the axes. `instruction` is what a backend that has it emits (empty:
+// no special one, the loops are the micro-kernel); all others emit the meaning as it stands.
 struct TensorIntrinsic {
   std::string_view name;
   std::string_view meaning;

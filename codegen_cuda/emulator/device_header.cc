@@ -163,6 +163,8 @@ constexpr char kKernels[] = R"text(
 #define TCC_SHARED_AT(type, name, offset, count) \
   TccShared<type, #name, __COUNTER__> name(offset, count, __LINE__)
 #define TCC_LOCAL(type, name, count) TccLocal<type, count, #name> name
+#define TCC_FRAGMENTS(type, words, name, count) \
+  TccLocal<TccVector<type, words>, count, #name> name
 #define TCC_KERNEL(name, threads)                  \
   static constexpr int tcc_threads_##name = threads; \
   static void name

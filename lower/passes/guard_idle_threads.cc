@@ -1,4 +1,5 @@
 #include <set>
+#include <utility>
 
 #include "ir/visitor.h"
 #include "lower/passes/passes.h"
@@ -25,6 +26,7 @@ class IdleThreadGuard final : public Mutator {
   explicit IdleThreadGuard(const Function& fn) {
     for (const Buffer& buffer : DeclaredBuffers(fn)) {
       if (buffer.scope == Scope::kLocal) local_.insert(buffer.var.get());
+      if (buffer.scope == Scope::kWarp) warp_.insert(buffer.var.get());
     }
   }
 
@@ -59,7 +61,12 @@ class IdleThreadGuard final : public Mutator {
   }
 
   Stmt Rewrite(const Block& block) override {
-    if (!StoresOutside(block)) return block;
+    bool outside = StoresTo(block, [&](const Var& buffer) {
+      return !local_.contains(buffer.get()) && !warp_.contains(buffer.get());
+    });
+    bool warp = StoresTo(block, [&](const Var& buffer) { return warp_.contains(buffer.get()); });
+    // A warp's intrinsic is done once a warp as it is.
+    if (!outside && (!warp || in_call_)) return block;
     auto ignores = [&](const For* loop) {
       for (const IterVar& iter : block.iters) {
         if (UsesVar(iter.binding, loop->var)) return false;
@@ -67,10 +74,13 @@ class IdleThreadGuard final : public Mutator {
       return true;
     };
     std::vector<LoopGuard> guards = block.guards;
+    // Each warp has its own memory, which the threads along x share.
     std::set<ForKind> missing = axes_;
+    if (!outside) std::erase_if(missing, [](ForKind kind) { return kind != ForKind::kThreadIdxX; });
     for (size_t i = loops_.size(); i-- > 0;) {
       const For* loop = loops_[i];
       if (!IsThreadLoop(*loop)) continue;
+      if (!outside && loop->for_kind != ForKind::kThreadIdxX) continue;
       bool innermost = loop->for_kind == ForKind::kVthread || missing.erase(loop->for_kind) > 0;
       if (innermost && ignores(loop)) guards.push_back({loop->var, Expr(1)});
     }
@@ -85,9 +95,16 @@ class IdleThreadGuard final : public Mutator {
     return result;
   }
 
-  bool StoresOutside(const Block& block) const {
+  Stmt Rewrite(const IntrinsicCall& call) override {
+    bool was_in_call = std::exchange(in_call_, true);
+    Stmt result = RewriteChildren(call);
+    in_call_ = was_in_call;
+    return result;
+  }
+
+  static bool StoresTo(const Block& block, const std::function<bool(const Var&)>& which) {
     bool found = false;
-    auto outside = [&](const Var& buffer) { found = found || !local_.contains(buffer.get()); };
+    auto outside = [&](const Var& buffer) { found = found || which(buffer); };
     PreOrder(block.body, [&](const Stmt& stmt) {
       if (const auto* store = stmt.as<Store>()) outside(store->buffer);
       if (const auto* copy = stmt.as<AsyncCopy>()) outside(copy->destination.buffer);
@@ -98,9 +115,10 @@ class IdleThreadGuard final : public Mutator {
     return found;
   }
 
-  std::set<const ExprNode*> local_;
+  std::set<const ExprNode*> local_, warp_;
   std::set<ForKind> axes_;  // of the launch
   std::vector<const For*> loops_;
+  bool in_call_ = false;
 };
 
 }  // namespace

@@ -246,8 +246,9 @@ Stmt InsertInLaunches(const Stmt& stmt, const std::vector<Buffer>& buffers) {
     return SeqOf(stmts);
   }
   const auto* allocate = stmt.as<Allocate>();
-  if (allocate && allocate->buffer.scope != Scope::kShared &&
-      allocate->buffer.scope != Scope::kLocal) {
+  bool outside = allocate && (allocate->buffer.scope == Scope::kGlobal ||
+                              allocate->buffer.scope == Scope::kConstant);
+  if (outside) {
     return MakeStmt<Allocate>(allocate->buffer, InsertInLaunches(allocate->body, buffers));
   }
   Pending pending;

@@ -74,6 +74,41 @@ TEST_CASE("threads that share a cell without a barrier race", "[ir][interpreter]
   }
 }
 
+TEST_CASE("a warp does its intrinsics once, in order with what its lanes do",
+          "[ir][interpreter][threads]") {
+  // Lane t sets cell t, the warp sums neighbours in place, and each lane reads its own.
+  const std::string text = R"(fn f(A: f32[2, 32], B: f32[2, 32]) scheduled {
+    for w in 0..2 threadIdx.y @f/w {
+      alloc T: f32[2, 32] warp window [w, 0] size [1, 32]
+      for t in 0..32 threadIdx.x @a/t {
+        block a(v: spatial 2 = w, u: spatial 32 = t) { T[v, u] = A[v, u] }
+      }
+      for r in 0..2 @i/r {
+        intrinsic sum_neighbours {
+          for s in 0..31 @i/s {
+            block i(v: spatial 2 = w, u: spatial 31 = s) { T[v, u] = T[v, u] + T[v, u + 1] }
+          }
+        }
+      }
+      for t in 0..32 threadIdx.x @b/t {
+        block b(v: spatial 2 = w, u: spatial 32 = t) { B[v, u] = T[v, u] }
+      }
+    }
+  })";
+  for (ThreadOrder order : kOrders) {
+    std::vector<Tensor> tensors = {RandomTensor({2, 32}, 1), BlankTensor({2, 32})};
+    RunText(text, tensors, In(order));
+    std::vector<double> want = ValuesOf(tensors[0]);
+    for (int w = 0; w < 2; ++w) {
+      for (int round = 0; round < 2; ++round) {
+        for (int t = 0; t < 31; ++t) want[w * 32 + t] += want[w * 32 + t + 1];
+      }
+    }
+    std::vector<double> got = ValuesOf(tensors[1]);
+    for (size_t i = 0; i < want.size(); ++i) REQUIRE(got[i] == Approx(want[i]).margin(1e-5));
+  }
+}
+
 TEST_CASE("shared memory is the same in each lifetime of a buffer", "[ir][interpreter][threads]") {
   auto text = [](const std::string& barrier) {
     return R"(fn f(A: f32[5], B: f32[5]) scheduled {

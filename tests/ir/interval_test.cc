@@ -69,6 +69,17 @@ TEST_CASE("sizes count with their own range, loops only with given bounds", "[ir
   CHECK(BoundsOf(Make<Load>(BufferVar("A", kInt64), std::vector<Expr>{i}), {}) == Interval{});
 }
 
+TEST_CASE("bits of numbers that are not negative have bounds", "[ir][interval]") {
+  Var i = LoopVar("i"), j = LoopVar("j");
+  Bounds bounds{{i, {3, 9}}, {j, {0, 20}}};
+  auto of = [&](ScalarOp op) { return BoundsOf(CallOf(op, {i, j}), bounds); };
+  CHECK(of(ScalarOp::kBitAnd) == Interval{0, 9});
+  CHECK(of(ScalarOp::kBitOr) == Interval{0, 31});
+  CHECK(of(ScalarOp::kBitXor) == Interval{0, 31});
+  CHECK(BoundsOf(CallOf(ScalarOp::kBitXor, {i - 4, j}), bounds) == Interval{});
+  CHECK(BoundsOf(CallOf(ScalarOp::kBitXor, {LoopVar("k"), j}), bounds) == Interval{});
+}
+
 TEST_CASE("Prove decides what bounds and algebra can, and nothing else", "[ir][interval]") {
   Var i = LoopVar("i"), j = LoopVar("j"), T = TileVar("T", 1, 16);
   Bounds bounds{{i, {0, 9}}, {j, {0, 3}}};

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/printer.h"
+#include "ir/simplify.h"
 #include "ir/verifier.h"
 #include "ir/visitor.h"
 #include "lower/pipeline.h"
@@ -130,6 +131,72 @@ tensorize d/j.1 dot_u8s8_i32_16x4
 )");
 }
 
+// A tile of 32 x 16 of C in one warp, its operands in shared memory.
+const std::string kFragments = R"(
+split mm/i [2, 16]
+split mm/j [2, 8]
+split mm/k [16]
+reorder [mm/i.0, mm/j.0, mm/k.0, mm/i.1, mm/j.1, mm/i.2, mm/j.2, mm/k.1]
+bind mm/i.0 threadIdx.y
+cache_write mm C warp mm.out
+reverse_compute_at mm.out mm/j.0
+cache_read A [mm] warp mm.af
+compute_at mm.af mm/k.0
+cache_read A [mm.af] shared mm.a
+compute_at mm.a mm/k.0
+split mm.a/ax0 [32]
+bind mm.a/ax0.1 threadIdx.x
+cache_read B [mm] warp mm.bf
+compute_at mm.bf mm/k.0
+split mm.af/ax0 [16]
+decompose_reduction mm mm/k.0
+)";
+
+TEST_CASE("operands that a warp holds lie as its instruction has them", "[schedule][tensorize]") {
+  for (const char* type : {"f16", "bf16"}) {
+    std::string product = fmt::format("mma_m16n8k16_{}_f32", type);
+    for (std::string transposed : {"", "B"}) {
+      Function mm = FunctionOf(fmt::format(R"(
+        fn mm(A: {0}[64, 32], B: {0}[32, 32], C: f32[64, 32]) tensor {{
+          for i in 0..64 @mm/i {{ for j in 0..32 @mm/j {{ for k in 0..32 @mm/k {{
+            block mm(i: spatial 64 = i, j: spatial 32 = j, k: reduce 32 = k) {{
+              reduce sum_f32 init (C[i, j]) with (f32(A[i, k]) * f32(B[{1}]))
+            }}
+          }} }} }}
+        }})",
+                                           type, transposed.empty() ? "k, j" : "j, k"));
+      std::string steps = kFragments + "tensorize mm/i.2 " + product +
+                          fmt::format("\ntensorize mm.af/ax0.1 load_matrices_16x16_{}", type);
+      CheckStepResult(mm, steps);
+      Function fn = Simplify(ProgramOf(mm, steps).fn);
+      std::string text = Print(fn);
+      // Rows of 16 and columns of 8, and of C the pairs of a row in neighbouring registers.
+      CHECK_THAT(text, Catch::Contains("size [32, 16] strides [256, 128, 64, 4, 1, 32] "
+                                       "blocks [0 by 16, 2 by 8, 1 by 8, 4 by 2]"));
+      CHECK(CountCalls(fn, product) == 1);
+    }
+  }
+}
+
+TEST_CASE("what a warp does together is refused where it cannot be", "[schedule][tensorize]") {
+  Function mm = HalfMatmul(64, 32, 32);
+  auto refusal = [&](const std::string& more, const std::string& call) {
+    return RefusalOf(mm, kFragments + more + call);
+  };
+  const std::string product = "tensorize mm/i.2 mma_m16n8k16_f16_f32";
+  const std::string at = ", at loop 'mm/i.2', is not mma_m16n8k16_f16_f32";
+  CHECK(refusal("set_scope mm.bf local\n", product) ==
+        "tensorize: buffer 'mm.bf' is local; expected warp, as others are" + at);
+  CHECK(refusal("transform_layout mm.af [] [1, 0]\n", product) ==
+        "tensorize: buffer 'mm.af' has another layout" + at);
+  CHECK(refusal("bind mm/j.1 threadIdx.x\n", product) ==
+        "tensorize: it is inside loop 'mm/j.1' over the lanes of a warp, which do it together" +
+            at);
+  CHECK(refusal("set_scope mm.a local\n", "tensorize mm.af/ax0.1 load_matrices_16x16_f16") ==
+        "tensorize: buffer 'mm.a' is local; expected shared, at loop 'mm.af/ax0.1', is not "
+        "load_matrices_16x16_f16");
+}
+
 TEST_CASE("with free sizes the tiles' extents are constraints", "[schedule][tensorize]") {
   SymbolicProgram program = ProgramOf(MatmulFunction(16, 32, 5), R"(
 tile t 1 16
@@ -148,9 +215,9 @@ tensorize mm/i.1 outer_product_f32_8x16
 TEST_CASE("tensorize says what is not as the intrinsic is", "[schedule][tensorize]") {
   const std::string call = "tensorize mm/i.1 outer_product_f32_8x16";
   const std::string at = ", at loop 'mm/i.1', is not outer_product_f32_8x16";
-  CHECK(RefusalOf(MatmulFunction(16, 32, 5), kOuterProduct + "tensorize mm/i.1 wgmma") ==
-        "no tensor intrinsic 'wgmma'; there are outer_product_f32_8x16, dot_u8s8_i32_16x4, "
-        "mma_m16n8k16_f16_f32");
+  CHECK_THAT(RefusalOf(MatmulFunction(16, 32, 5), kOuterProduct + "tensorize mm/i.1 wgmma"),
+             Catch::StartsWith("no tensor intrinsic 'wgmma'; there are outer_product_f32_8x16, "
+                               "dot_u8s8_i32_16x4, mma_m16n8k16_f16_f32, "));
   CHECK(RefusalOf(MatmulFunction(13, 32, 5), kOuterProduct + call) ==
         "tensorize: i0 * 8 + i1 < 13 cuts a tile of 8; pad the axis" + at);
   CHECK(RefusalOf(HalfMatmul(16, 32, 5), kOuterProduct + call) ==

@@ -1,0 +1,191 @@
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "codegen_cuda/cubin.h"
+#include "codegen_cuda/prelude.h"
+#include "codegen_cuda/warp_call.h"
+#include "ir/simplify.h"
+#include "ir/visitor.h"
+#include "lower/pipeline.h"
+#include "schedule/trace.h"
+#include "tests/codegen_cuda/nvrtc_rig.h"
+#include "tests/programs/point_check.h"
+
+using namespace tcc;
+using namespace tcc::test;
+
+namespace {
+
+// As the importer makes it of MatMul on f16.
+Function HalfProduct(int64_t rows, int64_t columns, int64_t depth) {
+  return MustParse(fmt::format(R"(
+fn gemm(A: f16[{0}, {2}], B: f16[{2}, {1}], C: f16[{0}, {1}]) tensor {{
+  alloc C_sum: f32[{0}, {1}]
+  for i in 0..{0} @mm/i {{ for j in 0..{1} @mm/j {{ for k in 0..{2} @mm/k {{
+    block mm(i: spatial {0} = i, j: spatial {1} = j, k: reduce {2} = k) {{
+      reduce sum_f32 init (C_sum[i, j]) with (f32(A[i, k]) * f32(B[k, j]))
+    }}
+  }} }} }}
+  for i in 0..{0} @mm_round/i {{ for j in 0..{1} @mm_round/j {{
+    block mm_round(i: spatial {0} = i, j: spatial {1} = j) {{ C[i, j] = f16(C_sum[i, j]) }}
+  }} }}
+}})",
+                               rows, columns, depth));
+}
+
+std::string HandTrace() {
+  std::ifstream file("bench/traces/gemm_f16_1024x1024x1024_sm_86.trace");
+  std::ostringstream text;
+  text << file.rdbuf();
+  REQUIRE(!text.str().empty());
+  return text.str();
+}
+
+Trace TraceOf(const std::string& text) {
+  StatusOr<Trace> trace = ParseTrace(text);
+  INFO(trace.status());
+  REQUIRE(trace.ok());
+  return *trace;
+}
+
+Function LoweredProduct(const Function& fn, const std::string& trace) {
+  StatusOr<Function> scheduled = Replay(fn, TraceOf(trace), {});
+  INFO(scheduled.status());
+  REQUIRE(scheduled.ok());
+  StatusOr<Function> lowered = RunPipeline(Simplify(*scheduled));
+  INFO(lowered.status());
+  REQUIRE(lowered.ok());
+  return *lowered;
+}
+
+std::string Without(std::string text, const std::string& line) {
+  size_t at = text.find(line);
+  REQUIRE(at != std::string::npos);
+  return text.erase(at, text.find('\n', at) - at);
+}
+
+// Of all loads of matrices; how many there are.
+std::pair<int64_t, int> WorstConflicts(const Function& lowered) {
+  int64_t worst = 0;
+  int loads = 0;
+  Var lane = LoopVar("lane");
+  Bounds bounds;
+  PreOrder(lowered.body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (loop) bounds[loop->var] = {0, AsConstant(loop->extent).value() - 1};
+  });
+  PreOrder(lowered.body, [&](const Stmt& stmt) {
+    const auto* call = stmt.as<IntrinsicCall>();
+    if (!call || !call->intrinsic.starts_with("load_matrices")) return;
+    StatusOr<LoadMatricesCall> load = ReadLoadMatrices(*call, lane, bounds);
+    INFO(load.status());
+    REQUIRE(load.ok());
+    worst = std::max(worst, BankConflicts(*load, lane));
+    ++loads;
+  });
+  return {worst, loads};
+}
+
+}  // namespace
+
+TEST_CASE("the hand-written f16 product on tensor cores is right interpreted and emulated",
+          "[codegen_cuda][emulator]") {
+  Function fn = HalfProduct(128, 256, 96);
+  StatusOr<SymbolicProgram> program = Instantiate(fn, TraceOf(HandTrace()));
+  INFO(program.status());
+  REQUIRE(program.ok());
+  Random random(3);
+  PointCheckOptions options;
+  options.max_instances = 20'000'000;
+  options.run_scheduled = [](const Function& scheduled, std::vector<Tensor>& arguments) {
+    return RunEmulated(scheduled, GpuTarget("sm_86"), arguments);
+  };
+  PointReport report = CheckPoint(fn, *program, {}, random, options);
+  INFO(report.message);
+  CHECK(report.outcome == PointOutcome::kRight);
+}
+
+TEST_CASE("the hand-written f16 product keeps tensor cores busy and registers unspilt",
+          "[codegen_cuda][nvrtc]") {
+  Function lowered = LoweredProduct(HalfProduct(1024, 1024, 1024), HandTrace());
+  for (const std::string& target : GpuTargets()) {
+    if (target == "sm_75") continue;
+    INFO(target);
+    std::optional<Cubin> cubin = MustCompile(SourceOf({lowered}, target), target);
+    if (!cubin) return;
+    StatusOr<std::vector<CubinKernel>> kernels = ReadCubin(cubin->image, GpuTarget(target).sm);
+    REQUIRE(kernels.ok());
+    REQUIRE(kernels->size() == 1);
+    const SassFacts& facts = kernels->at(0).facts;
+    // A warp's step of 64 x 32 x 32, whose rows come by four matrices a load.
+    CHECK(facts.main_loop.of(SassKind::kHmma) == 4 * 4 * 2);
+    CHECK(facts.main_loop.of(SassKind::kLdsm) == (4 + 2) * 2);
+    CHECK(facts.main_loop.of(SassKind::kLdgsts) == 4);
+    CHECK(facts.load_bytes_widest == 16);
+    CHECK(facts.main_loop.total <= 140);
+    CHECK(facts.all.of(SassKind::kLdl) == 0);
+    CHECK(facts.all.of(SassKind::kStl) == 0);
+    CHECK(cubin->kernels[0].spill_stores == 0);
+    CHECK(cubin->kernels[0].spill_loads == 0);
+  }
+}
+
+TEST_CASE("rows of matrices meet in no bank where tiles are swizzled", "[codegen_cuda]") {
+  Function fn = HalfProduct(128, 128, 64);
+  auto [worst, loads] = WorstConflicts(LoweredProduct(fn, HandTrace()));
+  CHECK(worst == 1);
+  CHECK(loads > 10);
+  CHECK(WorstConflicts(LoweredProduct(fn, Without(HandTrace(), "swizzle mm.a"))).first == 4);
+  CHECK(WorstConflicts(LoweredProduct(fn, Without(HandTrace(), "swizzle mm.b"))).first == 8);
+}
+
+TEST_CASE("what cannot be done by lanes is refused, never shuffled", "[codegen_cuda]") {
+  auto refusal = [](const std::string& trace, const std::string& target) {
+    Function lowered = LoweredProduct(HalfProduct(128, 128, 64), trace);
+    return Message(EmitCuda(std::vector<Function>{lowered}, GpuTarget(target)).status());
+  };
+  CHECK(refusal(HandTrace(), "sm_75") ==
+        "kernel 'gemm': intrinsic 'mma_m16n8k16_f16_f32' needs sm_80");
+  std::string columns_first = HandTrace();
+  size_t at = columns_first.find("fuse mm_round/i.2 mm_round/j.1");
+  columns_first.replace(at, columns_first.size(),
+                        "reorder [mm_round/j.1, mm_round/i.2]\nfuse mm_round/j.1 mm_round/i.2\n"
+                        "bind mm_round/(j.1*i.2) threadIdx.x\nunroll mm_round/i.0\n"
+                        "unroll mm_round/j.0\nunroll mm_round/i.1\nunroll mm_round/j.2\n");
+  CHECK_THAT(refusal(columns_first, "sm_86"),
+             Catch::Contains("which is no register of the thread"));
+  CHECK_THAT(refusal(Without(HandTrace(), "tensorize mm/i.3"), "sm_86"),
+             Catch::Contains("kernel 'gemm': "));
+}
+
+TEST_CASE("a fragment that is shifted is found", "[codegen_cuda][emulator]") {
+  Function fn = HalfProduct(128, 128, 32);
+  Function lowered = LoweredProduct(fn, HandTrace());
+  CudaSource right = SourceOf({lowered});
+  Random random(5);
+  std::vector<Tensor> arguments = RandomArguments(fn, random);
+  std::vector<Tensor> expected = RunInterpreter(fn, arguments).value();
+  std::pair<const char*, const char*> mistakes[] = {
+      {"mm_af[1], mm_bf[2]", "mm_af[1], mm_bf[1]"},
+      {"mm_af[0] = tcc_load_matrix<4>(mm_a, ", "mm_af[0] = tcc_load_matrix<4>(mm_a, 8 + "},
+      {"mm_bf[0].v[1] = ", "mm_bf[0].v[0] = "},
+      {"tcc_load_matrix_transposed<4>", "tcc_load_matrix<4>"},
+      {"C_sum[3].v[1] = 0.0f", "C_sum[3].v[0] = 0.0f"},
+  };
+  for (const auto& [text, wrong] : mistakes) {
+    INFO(text);
+    CudaSource source = right;
+    size_t at = source.text.find(text, CudaPrelude().size());
+    REQUIRE(at != std::string::npos);
+    source.text.replace(at, std::string(text).size(), wrong);
+    StatusOr<EmulatedProgram> program = EmulatedProgram::Compile({lowered}, source);
+    INFO(program.status());
+    REQUIRE(program.ok());
+    std::vector<Tensor> got = arguments;
+    Status status = program->Run(0, got, {});
+    CHECK((!status.ok() || !FirstDifference(got, expected).empty()));
+  }
+}
