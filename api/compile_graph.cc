@@ -126,7 +126,6 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
 
   TCC_ASSIGN_OR_RETURN(KernelSet kernels,
                        MakeKernels(graph, subgraphs, parts, KernelOptionsOf(options)));
-  report("code");
   TCC_ASSIGN_OR_RETURN(CompiledModule code, CompileKernels(kernels, options));
   report("plan");
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
