@@ -239,6 +239,7 @@ StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph
                                   const PlacedParts& parts, const DumpOptions& options) {
   KernelOptions kernel_options{
       options.target, options.threads, options.verify, options.progress, {}, options.schedules};
+  kernel_options.numeric = options.numeric;
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, kernel_options));
   if (!options.schedule_folder.empty()) {
     TCC_RETURN_IF_ERROR(WriteSchedules(options.schedule_folder, kernels));

@@ -67,8 +67,7 @@ class ExitCodes(CommandTest):
         for option, value in [("--db", "f"), ("--time-budget", "5m"), ("--trials", "3"),
                               ("--searcher", "auto")]:
             self.refused(2, option, *compile_options, option, value)
-        self.refused(2, "--numeric", *compile_options, "--numeric", "sloppy")
-        self.refused(3, "--numeric tf32", *compile_options, "--numeric", "tf32")
+        self.refused(2, "unknown numeric mode", *compile_options, "--numeric", "sloppy")
         self.refused(2, "--emulate", "check", model, "--emulate")
         self.assertFalse((self.folder / "m.tcc").exists())
 
