@@ -1,6 +1,9 @@
 #include "api/compile_graph.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <set>
 
 #include "api/compile_kernels.h"
 #include "api/execution_plan.h"
@@ -47,9 +50,26 @@ std::vector<std::string> OutputNames(const Graph& graph) {
   return names;
 }
 
+// Which mode, how many kernels round by it, and those that should and do not.
+void DescribeNumeric(const KernelSet& kernels, NumericMode numeric, Metadata& metadata) {
+  metadata.properties.emplace_back("numeric", RowOf(numeric).name);
+  if (numeric == NumericMode::kStrict) return;
+  std::set<size_t> rounded, strict;
+  for (size_t t = 0; t < kernels.tasks.size(); ++t) {
+    if (kernels.tasks[t].numeric != NumericMode::kStrict) rounded.insert(kernels.kernel_of_task[t]);
+    if (kernels.tasks[t].stays_strict) strict.insert(kernels.kernel_of_task[t]);
+  }
+  std::vector<std::string> names;
+  for (size_t k : strict) names.push_back(kernels.kernels[k].symbol);
+  metadata.properties.emplace_back("rounded_kernels", std::to_string(rounded.size()));
+  if (!names.empty()) {
+    metadata.properties.emplace_back("strict_kernels", fmt::format("{}", fmt::join(names, ", ")));
+  }
+}
+
 StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::string>& output_names,
                                  const KernelSet& kernels, const CompiledModule& code,
-                                 const Target& target) {
+                                 const CompileOptions& options) {
   Metadata metadata;
   metadata.model = graph.name;
   for (ValueId id : graph.inputs) {
@@ -71,8 +91,9 @@ StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::stri
     metadata.kernels[i].statistics = code.kernels[i].statistics;
     metadata.kernels[i].ratios = code.kernels[i].ratios;
   }
-  metadata.properties = {{"compiler", std::string(kVersion)}, {"numeric", "strict"}};
-  metadata.cpu_features = RequiredCpuFeatures(target);
+  metadata.properties = {{"compiler", std::string(kVersion)}};
+  DescribeNumeric(kernels, options.numeric, metadata);
+  metadata.cpu_features = RequiredCpuFeatures(options.target);
   return metadata;
 }
 
@@ -96,8 +117,8 @@ Status ExpectBoundInputs(const Graph& graph) {
 }
 
 KernelOptions KernelOptionsOf(const CompileOptions& options) {
-  return {options.target, options.threads,   options.verify,      options.progress,
-          options.stop,   options.schedules, options.sketch_rules};
+  return {options.target, options.threads,   options.verify,       options.progress,
+          options.stop,   options.schedules, options.sketch_rules, options.numeric};
 }
 
 StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target, GpuCode gpu_code) {
@@ -126,7 +147,6 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
 
   TCC_ASSIGN_OR_RETURN(KernelSet kernels,
                        MakeKernels(graph, subgraphs, parts, KernelOptionsOf(options)));
-  report("code");
   TCC_ASSIGN_OR_RETURN(CompiledModule code, CompileKernels(kernels, options));
   report("plan");
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
@@ -143,7 +163,7 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   artefact.weights = plan.weights;
   artefact.plan = std::move(plan.plan);
   TCC_ASSIGN_OR_RETURN(artefact.metadata,
-                       DescribeModel(graph, output_names, kernels, code, options.target));
+                       DescribeModel(graph, output_names, kernels, code, options));
   return artefact;
 }
 

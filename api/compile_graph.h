@@ -14,7 +14,8 @@ struct CompileOptions {
   std::stop_token stop = {};                  // Cancelled soon after it asks for a stop
   Schedules schedules = {};                   // for kernels that are not to get the default one
   std::vector<SketchRule> sketch_rules = {};  // as KernelOptions has them
-  GpuCode gpu_code = GpuCode::kCubin;         // of CUDA targets; text is for the emulator
+  NumericMode numeric = NumericMode::kStrict;
+  GpuCode gpu_code = GpuCode::kCubin;  // of CUDA targets; text is for the emulator
 };
 
 // The whole way from a network to what runs it: graph passes, fusion, schedules, lowering, code,

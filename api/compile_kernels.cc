@@ -46,10 +46,11 @@ StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions
     return CompiledModule{ReferenceKernels(kernels), {}};
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
                        MakeBackend(options.target, options.gpu_code));
+  std::string stage = "code";
   BackendOptions backend_options{.threads = options.threads, .progress = {}, .stop = options.stop};
   if (options.progress) {
     backend_options.progress = [&](int64_t done, int64_t total) {
-      options.progress("code", done, total);
+      options.progress(stage, done, total);
     };
   }
   KernelOptions kernel_options = KernelOptionsOf(options);
@@ -64,6 +65,7 @@ StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions
       if (!good && !attempts[i].settled) faulty.push_back(i);
     }
     if (faulty.empty()) return compiled;
+    stage = "code of other schedules";
     Status status = ForEachIndex(faulty.size(), options.threads, [&](size_t f) {
       size_t i = faulty[f];
       return TryAnother(compiled.kernels[i], kernel_options, kernels.kernels[i], attempts[i]);

@@ -174,7 +174,12 @@ Status ExpectStageOf(const Target& target, Stage stage) {
   if (IsStageOf(target, stage)) return OkStatus();
   if (target.kind == TargetKind::kReference)
     return UsageError("target 'reference' interprets the stage 'tensor'; it has none after that");
-  return UsageError("--stage {}: target '{}' has no such stage", NameOf(stage), target.name);
+  std::string names;
+  for (const StageRow& row : kStages) {
+    if (IsStageOf(target, row.stage)) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  }
+  return UsageError("--stage {}: target '{}' has no such stage; it has {}", NameOf(stage),
+                    target.name, names);
 }
 
 // Names of GPU kernels are said by NVRTC itself.
@@ -234,6 +239,7 @@ StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph
                                   const PlacedParts& parts, const DumpOptions& options) {
   KernelOptions kernel_options{
       options.target, options.threads, options.verify, options.progress, {}, options.schedules};
+  kernel_options.numeric = options.numeric;
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, kernel_options));
   if (!options.schedule_folder.empty()) {
     TCC_RETURN_IF_ERROR(WriteSchedules(options.schedule_folder, kernels));

@@ -31,6 +31,7 @@ struct DumpOptions {
   // CUDA C and of what PTX was made of. A difference is Internal.
   bool verify = false;
   ProgressHook progress = {};
+  NumericMode numeric = NumericMode::kStrict;
   Schedules schedules = {};     // for kernels that are not to get the default one
   std::string schedule_folder;  // where the kernels' schedules are written; "": nowhere
 };

@@ -81,9 +81,7 @@ class Reporter {
 template <typename Import>
 StatusOr<tcc::Artefact> CompileWith(const CompileOptions& options, const Import& import_model) {
   Reporter reporter(options);
-  if (options.numeric != "strict") {
-    return Unsupported("numeric policy '{}'; this version knows only strict", options.numeric);
-  }
+  TCC_ASSIGN_OR_RETURN(NumericMode numeric, FindNumericMode(options.numeric));
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
   TCC_ASSIGN_OR_RETURN(ImportOptions import, ToImport(options));
   reporter.Report("import", 0, 1);
@@ -96,6 +94,7 @@ StatusOr<tcc::Artefact> CompileWith(const CompileOptions& options, const Import&
       .progress = [&](const std::string& stage, int64_t done,
                       int64_t total) { reporter.Report(stage, done, total); },
       .stop = options.cancellation};
+  compile.numeric = numeric;
   size_t nodes = graph.nodes.size();
   TCC_ASSIGN_OR_RETURN(tcc::Artefact artefact, CompileGraph(std::move(graph), compile));
   reporter.Log(

@@ -3,6 +3,7 @@
 #include "api/reference_device.h"
 #include "codegen_cuda/emulator/driver.h"
 #include "codegen_cuda/emulator/host_compiler.h"
+#include "codegen_cuda/emulator/temporary_folder.h"
 #include "runtime/cuda_device.h"
 #include "runtime/cuda_driver.h"
 
@@ -28,7 +29,9 @@ StatusOr<LoadOptions> LoadOptionsFor(const Target& target, Execution execution) 
   if (target.kind != TargetKind::kCuda) {
     return UsageError("--emulate runs kernels for GPUs; target '{}' is none", target.name);
   }
+  // Found out here: a driver can only say that it could not load a module.
   TCC_RETURN_IF_ERROR(emulator::FindHostCompiler().status());
+  TCC_RETURN_IF_ERROR(emulator::TemporaryFolder::Make().status());
   load.devices = kEmulatedDevices;
   load.ordinal = emulator::EmulatedOrdinal(target.sm);
   return load;

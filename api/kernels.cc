@@ -46,7 +46,7 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
       case SubgraphKind::kPart:
         break;
       case SubgraphKind::kKernel: {
-        TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph, subgraph, parts));
+        TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph, subgraph, parts, options.numeric));
         set.tasks.push_back(std::move(task));
         set.runs_of_task.push_back(runs);
         break;

@@ -65,6 +65,7 @@ struct KernelOptions {
   std::stop_token stop = {};
   Schedules schedules = {};                   // for kernels that are not to get their first sketch
   std::vector<SketchRule> sketch_rules = {};  // in place of the target's own; empty: those
+  NumericMode numeric = NumericMode::kStrict;
 };
 
 // Builds the tasks of the subgraphs, gives each different one its schedule and lowers it

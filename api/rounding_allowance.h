@@ -11,10 +11,11 @@ bool HasNarrowFloats(const Graph& graph);
 
 // How far right answers to `inputs` may lie from `expected`, by the types of the model: a compiled
 // model may keep values of f16 and bf16 in f32 where it fuses the nodes that make and read them,
-// or round where the reference does not.
+// or round where the reference does not. With a numeric mode, `how.numeric`, so far as operands of
+// contractions are rounded as well.
 //
 // Measured, as no formula is both safe and tight for a whole network: the model is interpreted
-// kRoundingRuns times node by node, each value of these types rounded up or down at random
+// kRoundingRuns times node by node, each value that is rounded going up or down at random
 // (discrete stochastic arithmetic: J. Vignes, 1993). The root mean square distance from
 // `expected` is an element's spread; kSpreadsAllowed times the largest spread of elements up to
 // twice as large as it, and of at least the kFewestPeers smallest ones, is its allowance: a single

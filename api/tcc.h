@@ -39,6 +39,8 @@ struct CompileOptions {
   std::map<std::string, std::vector<std::int64_t>> shapes = {};  // whole shapes of inputs
   std::vector<Input> binds = {};                                 // inputs that become constants
   int threads = 0;                                               // 0: one for each CPU
+  // What contractions of f32 round their operands to: strict (nothing), 3xtf32, tf32, bf16, fp16;
+  // docs/numeric.md says what each does to a model.
   std::string numeric = "strict";
   // Where a model's files with large tensors lie; "": the model's own folder.
   std::string external_data_folder = {};

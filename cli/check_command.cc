@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/feed.h"
 #include "cli/model_options.h"
+#include "cli/numeric_option.h"
 #include "cli/progress.h"
 #include "cli/threads_option.h"
 #include "lower/graph/infer_shapes.h"
@@ -21,6 +22,7 @@ struct CheckCommand {
   std::string artefact;
   std::string target;
   std::string schedule;
+  std::string numeric;
   FeedOptions feed;
   bool emulate = false;
   std::string progress = "auto";
@@ -55,6 +57,7 @@ StatusOr<Runnable> RunnableToCheck(const CheckCommand& command, const Graph& gra
   if (!command.schedule.empty()) {
     TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
   }
+  TCC_ASSIGN_OR_RETURN(options.numeric, FindNumericMode(command.numeric));
   options.gpu_code = command.emulate ? GpuCode::kCudaText : GpuCode::kCubin;
   TCC_ASSIGN_OR_RETURN(runnable.artefact, CompileGraph(graph, options));
   return runnable;
@@ -68,18 +71,22 @@ struct Answer {
 };
 
 // Against the interpreter: none of the layouts, folding and schedules that the compiled model went
-// through. What rounding may make of the answer is asked for only where it differs.
+// through, and no rounding of operands. What rounding may make of the answer is asked for only
+// where it differs.
 Status CompareWithReference(Answer answer, const Tolerance& tolerance,
                             const InterpretGraphOptions& options) {
   TCC_RETURN_IF_ERROR(InferShapes(answer.graph));
+  TCC_ASSIGN_OR_RETURN(NumericMode numeric, NumericModeOf(answer.metadata));
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> expected,
                        InterpretGraph(answer.graph, answer.inputs, options));
   std::vector<Allowance> allowances;
   std::vector<std::string> names = OutputNames(answer.metadata);
-  if (HasNarrowFloats(answer.graph) &&
-      !CompareOutputs(answer.outputs, expected, names, tolerance).ok()) {
+  bool rounds = numeric != NumericMode::kStrict || HasNarrowFloats(answer.graph);
+  if (rounds && !CompareOutputs(answer.outputs, expected, names, tolerance).ok()) {
+    InterpretGraphOptions rounding = options;
+    rounding.numeric = numeric;
     TCC_ASSIGN_OR_RETURN(allowances,
-                         RoundingAllowances(answer.graph, answer.inputs, expected, options));
+                         RoundingAllowances(answer.graph, answer.inputs, expected, rounding));
   }
   return CompareAndPrint(answer.outputs, expected, answer.metadata, tolerance, allowances);
 }
@@ -90,6 +97,9 @@ Status RunCheck(const CheckCommand& command) {
   }
   if (!command.artefact.empty() && !command.schedule.empty()) {
     return UsageError("--schedule: a compiled model has its schedules already");
+  }
+  if (!command.artefact.empty() && command.numeric != "strict") {
+    return UsageError("--numeric is for a model that is compiled now; a compiled one says its own");
   }
   Progress progress(command.progress);
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model));
@@ -128,6 +138,7 @@ Action DeclareCheck(CLI::App& app) {
   AddTargetOption(app, command->target);
   app.add_option("--schedule", command->schedule, "Folder of schedules, as for compile")
       ->type_name("DIR");
+  AddNumericOption(app, command->numeric);
   AddFeedOptions(app, command->feed);
   app.add_flag("--emulate", command->emulate,
                "Run a GPU's kernels on the CPU, from the text that NVRTC would get");

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/later_options.h"
 #include "cli/model_options.h"
+#include "cli/numeric_option.h"
 #include "cli/progress.h"
 #include "cli/threads_option.h"
 
@@ -19,6 +20,7 @@ struct CompileCommand {
   std::string target;
   std::string output;
   std::string schedule;
+  std::string numeric;
   std::string progress = "auto";
   int threads = 0;
 };
@@ -26,14 +28,17 @@ struct CompileCommand {
 Status RunCompile(const CompileCommand& command) {
   TCC_RETURN_IF_ERROR(RefuseLaterOptions(command.later));
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(command.target));
+  TCC_ASSIGN_OR_RETURN(NumericMode numeric, FindNumericMode(command.numeric));
   Progress progress(command.progress);
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model));
   CompileOptions options{
       .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
+  options.numeric = numeric;
   if (!command.schedule.empty()) {
     TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
   }
   TCC_ASSIGN_OR_RETURN(Artefact artefact, CompileGraph(std::move(graph), options));
+  TellStrictKernels(artefact.metadata);
   progress.Report("writing", 0, 1);
   return WriteArtefact(artefact, command.output);
 }
@@ -49,6 +54,7 @@ Action DeclareCompile(CLI::App& app) {
   app.add_option("--schedule", command->schedule,
                  "Folder of schedules, NAME.trace for kernel NAME; others get their default")
       ->type_name("DIR");
+  AddNumericOption(app, command->numeric);
   AddLaterOptions(app, command->later);
   AddThreadsOption(app, command->threads);
   AddProgressOption(app, command->progress);

@@ -6,6 +6,7 @@
 #include "api/schedule_folder.h"
 #include "cli/command.h"
 #include "cli/model_options.h"
+#include "cli/numeric_option.h"
 #include "cli/progress.h"
 #include "cli/threads_option.h"
 
@@ -18,6 +19,7 @@ struct DumpCommand {
   std::string stage;
   std::string task;
   std::string schedule;
+  std::string numeric;
   std::string output_dir;
   bool verify = false;
   std::string progress = "auto";
@@ -40,6 +42,7 @@ Status RunDump(const DumpCommand& command) {
                       .progress = progress.hook(),
                       .schedules = {},
                       .schedule_folder = command.output_dir};
+  TCC_ASSIGN_OR_RETURN(options.numeric, FindNumericMode(command.numeric));
   if (!command.schedule.empty()) {
     TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
   }
@@ -66,6 +69,7 @@ Action DeclareDump(CLI::App& app) {
                  "With --stage scheduled: folder to write every kernel's schedule to")
       ->type_name("DIR");
   app.add_flag("--verify", command->verify, "Read back what is printed and compare");
+  AddNumericOption(app, command->numeric);
   AddThreadsOption(app, command->threads);
   AddProgressOption(app, command->progress);
   return [command] { return RunDump(*command); };

@@ -11,12 +11,11 @@ namespace tcc {
 // not shown by --help, and refused: a build script learns that it gets something else.
 struct LaterOptions {
   std::string database, time_budget, trials, searcher;
-  std::string numeric = "strict";
   uint64_t seed = 0;  // accepted: nothing is drawn without a search
 };
 
 void AddLaterOptions(CLI::App& app, LaterOptions& options);
-// FailedPrecondition for an option of tuning, Unimplemented for a numeric policy but strict.
+// FailedPrecondition for an option of tuning.
 Status RefuseLaterOptions(const LaterOptions& options);
 
 }  // namespace tcc

@@ -109,6 +109,7 @@ class CudaBackend final : public Backend {
     std::vector<GpuImage> images(groups.size());
     std::mutex mutex;
     int64_t done = 0;
+    if (options.progress) options.progress(0, static_cast<int64_t>(groups.size()));
     Status status = ForEachIndex(groups.size(), options.threads, [&](size_t g) {
       TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
       TCC_RETURN_IF_ERROR(CompileGroup(groups[g], kernels, compiled, images[g]));

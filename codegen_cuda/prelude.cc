@@ -305,6 +305,11 @@ TCC_DEVICE T tcc_integer_abs(T x) { return x < 0 ? (T)(0ull - (unsigned long lon
 
 TCC_DEVICE float tcc_sign(float x) { return x == 0 ? 0.0f : x != x ? x : copysignf(1.0f, x); }
 TCC_DEVICE double tcc_sign(double x) { return x == 0 ? 0.0 : x != x ? x : copysign(1.0, x); }
+TCC_DEVICE float tcc_round_tf32(float x) {
+  const unsigned bits = tcc_float_to_bits(x);
+  if ((bits & 0x7f800000u) == 0x7f800000u) return x;
+  return tcc_bits_to_float((bits + 0x1000u) & ~0x1fffu);
+}
 TCC_DEVICE float tcc_sigmoid(float x) {
   float decay = expf(-fabsf(x));
   return (x < 0 ? decay : 1.0f) / (1.0f + decay);

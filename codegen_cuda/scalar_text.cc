@@ -140,6 +140,7 @@ const char* MathName(ScalarOp op) {
       return "fabs";
     case ScalarOp::kRsqrt:
     case ScalarOp::kSigmoid:
+    case ScalarOp::kRoundTf32:
     case ScalarOp::kSign:
     case ScalarOp::kExpDiff:
     case ScalarOp::kTruncDiv:

@@ -105,6 +105,7 @@ StatusOr<std::vector<KernelObject>> CompileKernels(const std::vector<Function>& 
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   int64_t done = 0;
+  if (options.progress) options.progress(0, static_cast<int64_t>(kernels.size()));
   auto work = [&] {
     for (size_t i = next++; i < kernels.size(); i = next++) {
       results[i] = CompileKernel(kernels[i], target, options.stop);

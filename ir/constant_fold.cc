@@ -55,6 +55,14 @@ double Sign(double x) {
   return x > 0 ? 1 : x < 0 ? -1 : 0;
 }
 
+// To nearest, halves away from zero; the exponents of f32, below the smallest normal one too.
+double RoundTf32(double x) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  double step = std::ldexp(1.0, std::max(std::ilogb(x), -126) - 10);
+  double rounded = std::round(x / step) * step;
+  return std::fabs(rounded) < 0x1p128 ? rounded : std::copysign(HUGE_VAL, x);
+}
+
 std::optional<int64_t> TruncDivision(ScalarOp op, DType type, int64_t a, int64_t b) {
   if (b == 0) return std::nullopt;
   bool quotient = op == ScalarOp::kTruncDiv;
@@ -122,7 +130,8 @@ std::optional<Expr> FoldCast(const Cast& cast) {
 // Results of these are the same whoever computes them; exp and its like are left to the backend.
 bool IsExactOnFloats(ScalarOp op) {
   return op == ScalarOp::kFloor || op == ScalarOp::kCeil || op == ScalarOp::kRound ||
-         op == ScalarOp::kTrunc || op == ScalarOp::kAbs || op == ScalarOp::kSign;
+         op == ScalarOp::kRoundTf32 || op == ScalarOp::kTrunc || op == ScalarOp::kAbs ||
+         op == ScalarOp::kSign;
 }
 
 std::optional<Expr> FoldCall(const Call& call) {
@@ -308,6 +317,8 @@ double EvaluateFloatOp(ScalarOp op, double a, double b) {
       return std::nearbyint(a);
     case ScalarOp::kTrunc:
       return std::trunc(a);
+    case ScalarOp::kRoundTf32:
+      return RoundTf32(a);
     case ScalarOp::kAbs:
       return std::fabs(a);
     case ScalarOp::kSign:

@@ -27,8 +27,8 @@ struct InterpretOptions {
   std::vector<int64_t> var_values = {};
   // Real threads that share the iterations of large nests. Results do not depend on it.
   int threads = 1;
-  // The seed by which casts to f16 and bf16 and results of these types are rounded up or down at
-  // random (stochastic_rounding.h), to see what their rounding matters; to nearest without.
+  // The seed by which casts to f16 and bf16, results of these types and round_tf32 round up or
+  // down at random (stochastic_rounding.h), which shows what rounding matters; without, to nearest.
   std::optional<uint64_t> rounding_seed = {};
   // Instances that are evaluated together, at least 1. Results do not depend on it.
   int max_lanes = 256;

@@ -29,6 +29,8 @@ std::optional<DType> ResultType(ScalarOp op, DType dtype) {
   switch (RowOf(op).rule) {
     case ScalarTypeRule::kFloat:
       return dtype.is_float() ? std::optional(dtype) : std::nullopt;
+    case ScalarTypeRule::kSingle:
+      return dtype.element() == kFloat32 ? std::optional(dtype) : std::nullopt;
     case ScalarTypeRule::kInteger:
       return dtype.is_integer() ? std::optional(dtype) : std::nullopt;
     case ScalarTypeRule::kNumeric:

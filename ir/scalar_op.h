@@ -11,6 +11,7 @@ namespace tcc {
 // text, enumerator, arity, type rule, semantics
 //   kFloat    floats to the same float        kNumeric  any numeric type to itself
 //   kInteger  integers to the same integer    kTest     a float to bool
+//   kSingle   f32 to f32
 // Every op is pure and works lane by lane. NaN in gives NaN out unless said otherwise.
 #define TCC_SCALAR_OPS(X)                                                                       \
   X("exp", kExp, 1, kFloat, "e^x")                                                              \
@@ -36,6 +37,7 @@ namespace tcc {
   X("ceil", kCeil, 1, kFloat, "toward plus infinity")                                           \
   X("round", kRound, 1, kFloat, "to nearest, halves to even")                                   \
   X("trunc", kTrunc, 1, kFloat, "toward zero")                                                  \
+  X("round_tf32", kRoundTf32, 1, kSingle, "to a mantissa of 10 bits, halves away from zero")    \
   X("abs", kAbs, 1, kNumeric, "the smallest signed integer stays itself")                       \
   X("sign", kSign, 1, kNumeric, "-1, 0 or 1; 0 for either zero")                                \
   X("pow", kPow, 2, kFloat, "as C's pow")                                                       \
@@ -59,7 +61,7 @@ enum class ScalarOp : uint8_t {
 #undef TCC_SCALAR_OP_ENUM
 };
 
-enum class ScalarTypeRule : uint8_t { kFloat, kNumeric, kInteger, kTest };
+enum class ScalarTypeRule : uint8_t { kFloat, kSingle, kNumeric, kInteger, kTest };
 
 struct ScalarOpRow {
   std::string_view text;

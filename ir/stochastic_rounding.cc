@@ -1,5 +1,6 @@
 #include "ir/stochastic_rounding.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -13,12 +14,16 @@ bool IsNarrow(DType type) {
   return type.element() == kFloat16 || type.element() == DType(DTypeCode::kBFloat16);
 }
 
-// Bits below a float's own that a narrow type keeps none of: 13 for f16, 16 for bf16. f16 has
-// fewer exponents; below its smallest normal number 2^-14 the steps stay the same.
-double StepAt(DType type, double value) {
-  bool half = type.element() == kFloat16;
-  int exponent = std::ilogb(value);
-  return std::ldexp(1.0, half ? std::max(exponent, -14) - 10 : std::max(exponent, -126) - 7);
+// The distance of neighbours with `bits` of mantissa, the same below the smallest normal number.
+double StepAt(double value, int bits, int least_exponent) {
+  return std::ldexp(1.0, std::max(std::ilogb(value), least_exponent) - bits);
+}
+
+// The multiple of `step` below `value` or the one above.
+double EitherMultiple(double value, double step, uint64_t seed) {
+  double below = std::floor(value / step) * step;
+  double draw = Random(seed ^ std::bit_cast<uint64_t>(value)).Unit();
+  return draw * step < value - below ? below + step : below;
 }
 
 }  // namespace
@@ -26,12 +31,17 @@ double StepAt(DType type, double value) {
 double RoundStochastically(DType type, double value, uint64_t seed) {
   double nearest = RoundFloat(type, value);
   if (!IsNarrow(type) || nearest == value || !std::isfinite(nearest)) return nearest;
-  double step = StepAt(type, value);
-  double below = std::floor(value / step) * step;
-  double above = below + step;
+  bool half = type.element() == kFloat16;
   double result =
-      Random(seed ^ std::bit_cast<uint64_t>(value)).Unit() * step < value - below ? above : below;
+      EitherMultiple(value, half ? StepAt(value, 10, -14) : StepAt(value, 7, -126), seed);
   return std::isfinite(RoundFloat(type, result)) ? result : nearest;
+}
+
+double RoundTf32Stochastically(double value, uint64_t seed) {
+  double nearest = EvaluateFloatOp(ScalarOp::kRoundTf32, value);
+  if (nearest == value || !std::isfinite(nearest)) return nearest;
+  double result = EitherMultiple(value, StepAt(value, 10, -126), seed);
+  return std::fabs(result) < 0x1p128 ? result : nearest;
 }
 
 }  // namespace tcc

@@ -12,5 +12,7 @@ namespace tcc {
 // on no order of evaluation. Other types, values that are not finite and those beyond the type's
 // largest are rounded to nearest.
 double RoundStochastically(DType type, double value, uint64_t seed);
+// The same for mantissas of 10 bits (ScalarOp::kRoundTf32).
+double RoundTf32Stochastically(double value, uint64_t seed);
 
 }  // namespace tcc

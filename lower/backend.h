@@ -20,7 +20,8 @@ struct LoweredModule {
 
 struct BackendOptions {
   int threads = 1;  // compiler threads; the result is the same for any number
-  // Called as kernels are done, by one thread at a time.
+  // Called before the first and as each is done, by one thread at a time; what is counted are
+  // kernels, or programs of several.
   std::function<void(int64_t done, int64_t total)> progress = {};
   // Cancelled where it asks for a stop; within the time of one kernel's passes.
   std::stop_token stop = {};

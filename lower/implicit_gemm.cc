@@ -14,7 +14,15 @@ bool UsesAny(const Expr& expr, const std::vector<Axis>& axes) {
                      [&](const Axis& axis) { return UsesVar(expr, axis.var); });
 }
 
-// A stage whose value is `window` * `weight`.
+// What a factor was before the product widened it.
+Expr WithoutWidening(const Expr& factor) {
+  const auto* cast = factor.as<Cast>();
+  bool widens = cast && cast->dtype.is_float() && cast->value.dtype().is_float() &&
+                cast->value.dtype().bits() < cast->dtype.bits();
+  return widens ? cast->value : factor;
+}
+
+// A stage whose value is `window` * `weight`, both widened to its type where they are narrower.
 struct Convolution {
   size_t stage = 0;
   Expr window, weight;
@@ -44,7 +52,7 @@ bool IsKnown(const std::vector<Axis>& axes) {
 std::optional<Convolution> Separate(const ComputeExpr& stage, const Expr& window,
                                     const Expr& weight) {
   if (!HasSlidingIndex(window, stage) || HasSlidingIndex(weight, stage)) return std::nullopt;
-  Convolution conv{0, window, weight, {}, {}};
+  Convolution conv{0, WithoutWidening(window), WithoutWidening(weight), {}, {}};
   for (const Axis& axis : stage.axes) {
     bool in_weight = UsesVar(weight, axis.var);
     bool in_window = UsesVar(window, axis.var) || UsesVar(stage.predicate, axis.var);
@@ -145,8 +153,9 @@ class Builder {
     stage.combiner = stage_.combiner;
     const Expr& p = stage.axes[0].var;
     const Expr& o = stage.axes[1].var;
-    stage.values = {Make<Load>(columns.var, std::vector<Expr>{p, k.var}) *
-                    Make<Load>(matrix.var, std::vector<Expr>{k.var, o})};
+    DType type = stage_.values[0].dtype();
+    stage.values = {CastTo(type, Make<Load>(columns.var, std::vector<Expr>{p, k.var})) *
+                    CastTo(type, Make<Load>(matrix.var, std::vector<Expr>{k.var, o}))};
     return stage;
   }
 

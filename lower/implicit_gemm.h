@@ -19,6 +19,8 @@ namespace tcc {
 // whole. nullopt where no stage is a sum of products of a window and something else, where an axis
 // is in both factors (groups) or extents are not known.
 //
+// Operands that were widened from a narrower type for the product stay in that type.
+//
 // A weight that is not finite spoils results whose window reaches outside the input.
 std::optional<TensorProgram> ImplicitGemmVariant(const TensorProgram& program);
 

@@ -105,7 +105,7 @@ class GraphInterpreter {
       case SubgraphKind::kPart:  // FuseGraph makes none
         break;
     }
-    TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph_, subgraph));
+    TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph_, subgraph, {}, options_.numeric));
     return RunTask(task, options_, values_);
   }
 

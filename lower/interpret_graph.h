@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/numeric_mode.h"
 #include "ir/support/status.h"
 #include "lower/graph/fuse_graph.h"
 
@@ -17,6 +18,7 @@ struct InterpretGraphOptions {
   int threads = 1;                             // results do not depend on it
   Fusion fusion = Fusion::kFused;              // node by node every value is rounded to its type
   std::optional<uint64_t> rounding_seed = {};  // as InterpretOptions has it
+  NumericMode numeric = NumericMode::kStrict;
   // Called after each task.
   std::function<void(int64_t done, int64_t total)> progress = {};
   // Runs a task on its arguments, in place, instead of the interpreter.

@@ -8,6 +8,8 @@
 #include "lower/drop_stages.h"
 #include "lower/graph/to_tensor_exprs.h"
 #include "lower/implicit_gemm.h"
+#include "lower/ops/op_lowering.h"
+#include "lower/round_operands.h"
 #include "lower/split_reduction.h"
 #include "lower/winograd.h"
 #include "lower/zero_padding.h"
@@ -84,6 +86,11 @@ void LayOutParts(const std::vector<ValueId>& ids, const PlacedParts& parts,
   }
 }
 
+bool HasContraction(const Graph& graph, const Subgraph& subgraph) {
+  return std::any_of(subgraph.nodes.begin(), subgraph.nodes.end(),
+                     [&](int n) { return FormOf(graph.nodes[n]) == OpForm::kContraction; });
+}
+
 bool HasAttention(const Graph& graph, const Subgraph& subgraph) {
   return std::any_of(subgraph.nodes.begin(), subgraph.nodes.end(),
                      [&](int n) { return graph.nodes[n].op == OpKind::kAttention; });
@@ -127,7 +134,8 @@ std::optional<Function> OnePassAttention(const Graph& graph, const Subgraph& sub
 
 }  // namespace
 
-StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const PlacedParts& parts) {
+StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const PlacedParts& parts,
+                         NumericMode numeric) {
   TCC_ASSIGN_OR_RETURN(LoweredNode lowered, ToTensorExprs(graph, subgraph));
   DropStages(lowered, subgraph.done_elsewhere);
   LayOutParts(lowered.inputs, parts, lowered.program.inputs);
@@ -139,7 +147,17 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Pla
   for (size_t i = 0; i < task.inputs.size(); ++i) {
     if (graph.ConstantOf(task.inputs[i])) lowered.program.inputs[i].scope = Scope::kConstant;
   }
-  task.variants = {BuildLoopNest(lowered.program)};
+  if (!HasContraction(graph, subgraph)) numeric = NumericMode::kStrict;
+  if (HasAttention(graph, subgraph)) {
+    task.stays_strict = numeric != NumericMode::kStrict && HasF32Contraction(lowered.program);
+    numeric = NumericMode::kStrict;
+  }
+  auto function_of = [&](const TensorProgram& program) {
+    std::optional<TensorProgram> rounded = RoundOperands(program, numeric);
+    if (rounded) task.numeric = numeric;
+    return BuildLoopNest(rounded ? *rounded : program);
+  };
+  task.variants = {function_of(lowered.program)};
   if (std::optional<Function> fn = OnePassAttention(graph, subgraph, parts, task)) {
     for (size_t i = 0; i < task.inputs.size(); ++i) {
       fn->params[i].scope = task.variants[0].params[i].scope;
@@ -147,10 +165,11 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Pla
     task.variants.push_back(*std::move(fn));
   }
   for (const auto& variant : kVariants) {
+    if (variant == WinogradVariant && numeric != NumericMode::kStrict) continue;
     if (std::optional<TensorProgram> program = variant(lowered.program)) {
       InlineMaps(*program);
       if (variant == ZeroPaddingVariant) task.zero_padded = task.variants.size();
-      task.variants.push_back(BuildLoopNest(*program));
+      task.variants.push_back(function_of(*program));
     }
   }
   for (int n : subgraph.nodes) task.nodes.push_back(graph.nodes[n].name);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/function.h"
+#include "ir/numeric_mode.h"
 #include "lower/graph/fuse_graph.h"
 
 namespace tcc {
@@ -25,6 +26,9 @@ struct Task {
   // Floating-point operations of the direct variant, padding counted: a multiply-add is two. 0
   // where a dimension is symbolic.
   double flops = 0;
+  NumericMode numeric = NumericMode::kStrict;  // by which some operand is rounded
+  // A contraction of f32 that does not round as it was asked to: the core of attention.
+  bool stays_strict = false;
 };
 
 // A value without memory of its own: it lies inside another's.
@@ -39,7 +43,9 @@ struct PlacedPart {
 using PlacedParts = std::map<ValueId, PlacedPart>;
 
 // Expects a subgraph of kind kKernel. Parameters for `parts` have the strides stated there.
+// Operands of contractions are rounded as `numeric` says (round_operands.h), in every variant;
+// Winograd's, whose transforms would grow their errors, is there under strict alone.
 StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph,
-                         const PlacedParts& parts = {});
+                         const PlacedParts& parts = {}, NumericMode numeric = NumericMode::kStrict);
 
 }  // namespace tcc

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "schedule/block_pattern.h"
+#include "schedule/constant_panels.h"
 #include "schedule/default_tiles.h"
 #include "schedule/gpu_attention.h"
 #include "schedule/gpu_tile.h"
@@ -61,6 +62,23 @@ std::vector<SketchState> AttentionRule(const SketchState& state, const Block& bl
                                        const Target&) {
   std::optional<SketchState> next = ScheduleThreadAttention(state, block);
   return next ? std::vector<SketchState>{*std::move(next)} : std::vector<SketchState>();
+}
+
+// Constants in a narrower type are made when the model is linked: a launch would make them anew in
+// every run.
+std::vector<SketchState> NarrowConstantRule(const SketchState& state, const Block& block,
+                                            const Target&) {
+  std::vector<Access> writes = WritesOf(block);
+  if (!ItersOf(block, IterKind::kReduce).empty() || writes.size() != 1) return {};
+  int bits = writes[0].buffer.dtype().bits();
+  for (const Access& read : ReadsOf(block)) {
+    if (read.buffer.dtype().bits() <= bits) return {};
+  }
+  std::optional<Prepack> step = PrepackOfStage(state.fn(), block);
+  if (!step) return {};
+  SketchState next = state;
+  next.Do(*step);
+  return {next};
 }
 
 // A map that makes an operand of one contraction is done where tiles of the operand are staged, or
@@ -131,6 +149,7 @@ std::vector<SketchState> ThreadRule(const SketchState& state, const Block& block
 constexpr SketchRule kRules[] = {
     // name, rule, what it fits
     {"attention", AttentionRule, "cores of attention, with what makes their logits"},
+    {"narrow_constant", NarrowConstantRule, "maps of constants to a narrower type"},
     {"operand", OperandRule, "maps that make an operand of one tile"},
     {"tile", TileRule, "contractions and windows"},
     {"cross_thread", CrossThreadRule, "long reductions whose operands are read once"},

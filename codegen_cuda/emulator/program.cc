@@ -1,37 +1,15 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "codegen_cuda/emulator/device_header.h"
 #include "codegen_cuda/emulator/emulator.h"
+#include "codegen_cuda/emulator/temporary_folder.h"
 
 namespace tcc::emulator {
 namespace {
-
-// A folder that goes away with its content.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::error_code error;
-    path_ = (std::filesystem::temp_directory_path(error) / "tcc-emulator-XXXXXX").string();
-    if (error || mkdtemp(path_.data()) == nullptr) path_.clear();
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code error;
-    if (!path_.empty()) std::filesystem::remove_all(path_, error);
-  }
-
-  // Empty if none could be made.
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 Status WriteText(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
@@ -45,8 +23,7 @@ Status WriteText(const std::string& path, const std::string& text) {
 StatusOr<std::unique_ptr<Program>> Program::Compile(const std::string& text,
                                                     HostOptimization optimization) {
   TCC_ASSIGN_OR_RETURN(const std::string compiler, FindHostCompiler());
-  TemporaryFolder folder;
-  if (folder.path().empty()) return Missing("cannot make a temporary folder for the emulator");
+  TCC_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Make());
   TCC_RETURN_IF_ERROR(WriteText(folder.path() + "/kernel.cc", text));
   TCC_RETURN_IF_ERROR(WriteText(folder.path() + "/tcc_emulator.h", DeviceHeader()));
   TCC_RETURN_IF_ERROR(CompileSharedObject(compiler, folder.path(), optimization));

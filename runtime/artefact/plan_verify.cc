@@ -35,6 +35,8 @@ class PlanVerifier {
       TCC_RETURN_IF_ERROR(
           Annotate(CheckBuffer(plan_.buffers[i]), fmt::format("plan: buffer {}", i)));
     }
+    TCC_RETURN_IF_ERROR(CheckWholes(BufferKind::kInput, metadata_.inputs));
+    TCC_RETURN_IF_ERROR(CheckWholes(BufferKind::kOutput, metadata_.outputs));
     return CheckBody(plan_.body, 0);
   }
 
@@ -126,6 +128,22 @@ class PlanVerifier {
     TCC_ASSIGN_OR_RETURN(int64_t offset, Evaluate(buffer.offset, {}));
     TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(buffer.bytes, {}));
     return CheckExtent(offset, bytes, limit.value_or(INT64_MAX));
+  }
+
+  // Kernels made for smaller tensors would see parts of these.
+  Status CheckWholes(BufferKind kind, const std::vector<TensorInfo>& tensors) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      TCC_ASSIGN_OR_RETURN(std::optional<int64_t> bytes, StaticBytes(tensors[i]));
+      int64_t most = -1;
+      for (const PlanBuffer& buffer : plan_.buffers) {
+        if (buffer.kind != kind || buffer.index != i) continue;
+        most = std::max(most, buffer.bytes.AsConstant().value_or(INT64_MAX));
+      }
+      if (!bytes || most < 0 || most >= *bytes) continue;
+      return InvalidInput("plan was made for {} bytes of '{}'; the metadata says {} bytes", most,
+                          tensors[i].name, *bytes);
+    }
+    return OkStatus();
   }
 
   // The counters that an expression reads belong to loops around.

@@ -257,12 +257,26 @@ TEST_CASE("options that do not fit and models that are none are refused", "[api]
   };
   CHECK(code({.target = "vax"}) == tcc::Code::kUsage);
   CHECK(code({.shapes = {{"z", {1}}}}) == tcc::Code::kUsage);
-  CHECK(code({.numeric = "tf32"}) == tcc::Code::kUnsupported);
+  CHECK(code({.numeric = "sloppy"}) == tcc::Code::kUsage);
   CHECK(tcc::Compile("/nowhere/model.onnx").status().code() == tcc::Code::kBadInput);
   model.resize(model.size() / 2);
   CHECK(code({}) == tcc::Code::kBadInput);
   CHECK(tcc::Module::Load("/nowhere/model.tcc").status().code() == tcc::Code::kBadInput);
   CHECK(tcc::Module::Load(model, nullptr).status().code() == tcc::Code::kBadInput);
+}
+
+TEST_CASE("a numeric mode is asked for by name and said by the artefact", "[api]") {
+  std::vector<uint8_t> model = SmallNetwork("dqn");
+  for (const char* mode : {"strict", "bf16"}) {
+    tcc::CompileOptions options;
+    options.numeric = mode;
+    tcc::Module module = Loaded(tcc::Module::Load(Compiled(model, options)));
+    std::string said;
+    for (const auto& [key, value] : module.properties()) {
+      if (key == "numeric") said = value;
+    }
+    CHECK(said == mode);
+  }
 }
 
 TEST_CASE("a bound input becomes a constant", "[api]") {

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """What `tcc check` takes for right and for wrong."""
 
+import json
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
@@ -54,7 +56,8 @@ class Check(CommandTest):
         text = self.call("check", model, other, "--random", 1, expect=1)
         self.assertNotIn("allowed for rounding", text)
 
-    def test_outputs_without_elements_are_said_to_be_equal(self):
+    def empty(self):
+        """y = Relu(x) of no elements."""
         x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [0, 3])
         y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [0, 3])
         graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "empty", [x], [y])
@@ -62,6 +65,19 @@ class Check(CommandTest):
         model.ir_version = 9
         path = self.folder / "empty.onnx"
         onnx.save(model, path)
+        return path
+
+    def test_kernels_without_code_have_every_field_of_the_contract_in_json(self):
+        artefact = self.folder / "m.tcc"
+        for target in ["native", "sm_86"] if self.has_nvrtc() else ["native"]:
+            self.call("compile", self.empty(), "--target", target, "-o", artefact)
+            for kernel in json.loads(self.call("inspect", artefact, "--json"))["kernels"]:
+                for field in ["registers", "shared_bytes", "spill_bytes", "local_bytes",
+                              "ffma_share", "load_bytes_widest", "waves"]:
+                    self.assertIn(field, kernel)
+
+    def test_outputs_without_elements_are_said_to_be_equal(self):
+        path = self.empty()
         for target in ["reference", "native"]:
             text = self.call("check", path, "--target", target)
             self.assertEqual(text, "0 elements, 0 differ: every output is empty, as expected\n")

@@ -67,8 +67,7 @@ class ExitCodes(CommandTest):
         for option, value in [("--db", "f"), ("--time-budget", "5m"), ("--trials", "3"),
                               ("--searcher", "auto")]:
             self.refused(2, option, *compile_options, option, value)
-        self.refused(2, "--numeric", *compile_options, "--numeric", "sloppy")
-        self.refused(3, "--numeric tf32", *compile_options, "--numeric", "tf32")
+        self.refused(2, "unknown numeric mode", *compile_options, "--numeric", "sloppy")
         self.refused(2, "--emulate", "check", model, "--emulate")
         self.assertFalse((self.folder / "m.tcc").exists())
 
@@ -97,7 +96,7 @@ class ExitCodes(CommandTest):
         self.assertEqual(self.call(*compile_options, "--progress", "json"), "")
         stages = [json.loads(line)["stage"] for line in self.error.splitlines()]
         self.assertEqual(stages[0], "graph")
-        self.assertIn("code", stages)
+        self.assertEqual(stages.count("code"), 1)
         self.call(*compile_options, "--progress", "plain")
         self.assertIn("tcc: graph", self.error)
         self.call(*compile_options, "--progress", "none")

@@ -82,6 +82,10 @@ class Gpu(CommandTest):
         emulated = ["check", model, "--target", "sm_86", "--emulate"]
         self.call(*emulated, expect=5, TCC_HOST_CXX="/nowhere/g++")
         self.assertIn("/nowhere/g++", self.error)
+        for folder in ["/nowhere", "/proc"]:
+            self.call(*emulated, expect=5, TMPDIR=folder)
+            self.assertIn(f"cannot make a folder in {folder} ", self.error)
+            self.assertIn("set TMPDIR", self.error)
         self.call(*emulated)
         self.call("check", model, "--target", "native", "--emulate", expect=2)
         artefact = self.folder / "native.tcc"

@@ -73,7 +73,8 @@ class Schedules(CommandTest):
         self.assertEqual(source.count("#ifdef TCC_EMULATOR"), 1)
         self.assertIn("TCC_KERNEL(", source)
         self.call("dump", self.model, "--target", "sm_86", "--stage", "asm", expect=2)
-        self.assertIn("'sm_86' has no such stage", self.error)
+        self.assertIn("'sm_86' has no such stage; it has graph, fused, tensor, scheduled, "
+                      "lowered, source, ptx", self.error)
 
     def test_ptx_needs_nvrtc(self):
         ptx = ["dump", self.model, "--target", "sm_86", "--stage", "ptx"]
@@ -85,7 +86,8 @@ class Schedules(CommandTest):
         self.assertIn(".target sm_86", text)
         self.assertIn(".entry", text)
         self.call("dump", self.model, "--target", "native", "--stage", "ptx", expect=2)
-        self.assertIn("'native' has no such stage", self.error)
+        self.assertIn("'native' has no such stage; it has graph, fused, tensor, scheduled, "
+                      "lowered, source, asm", self.error)
 
     def test_mistakes_are_named(self):
         path = self.any_trace()

@@ -1,5 +1,7 @@
 #include "runtime/artefact/plan.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <functional>
 
@@ -119,6 +121,21 @@ TEST_CASE("extents outside their memory are refused", "[plan]") {
         "plan: arena: -64 bytes at 0 do not lie within 9223372036854775807 bytes");
   CHECK(Refusal([](Plan& plan) { plan.arena_bytes = 8; }) ==
         "plan: buffer 2: 16 bytes at 0 do not lie within 8 bytes");
+}
+
+TEST_CASE("tensors of another size than the plan was made for are refused", "[plan]") {
+  for (bool input : {true, false}) {
+    Artefact artefact = SampleArtefact();
+    TensorInfo& info = (input ? artefact.metadata.inputs : artefact.metadata.outputs)[0];
+    std::string name = info.name;
+    info = StaticTensor(name, kFloat32, {5});
+    CHECK(Message(Verify(artefact)) ==
+          fmt::format("plan was made for 16 bytes of '{}'; the metadata says 20 bytes", name));
+    info = StaticTensor(name, kFloat32, {2, 2});
+    CHECK(Verify(artefact).ok());
+    info = StaticTensor(name, kFloat32, {3});
+    CHECK_FALSE(Verify(artefact).ok());
+  }
 }
 
 TEST_CASE("copies must fit and may not write what is read-only", "[plan]") {

@@ -1,0 +1,45 @@
+#include "cli/numeric_option.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+
+namespace tcc {
+namespace {
+
+std::string_view PropertyOf(const Metadata& metadata, std::string_view key) {
+  for (const auto& [name, value] : metadata.properties) {
+    if (name == key) return value;
+  }
+  return "";
+}
+
+}  // namespace
+
+void AddNumericOption(CLI::App& app, std::string& name) {
+  std::string names;
+  for (const NumericModeRow& row : NumericModes()) {
+    names += (names.empty() ? "" : "|") + std::string(row.name);
+  }
+  name = RowOf(NumericMode::kStrict).name;
+  app.add_option("--numeric", name, "What f32 operands of contractions are rounded to")
+      ->type_name(names)
+      ->capture_default_str();
+}
+
+StatusOr<NumericMode> NumericModeOf(const Metadata& metadata) {
+  std::string_view name = PropertyOf(metadata, "numeric");
+  return name.empty() ? NumericMode::kStrict : FindNumericMode(name);
+}
+
+void TellStrictKernels(const Metadata& metadata) {
+  std::string_view mode = PropertyOf(metadata, "numeric");
+  std::string_view strict = PropertyOf(metadata, "strict_kernels");
+  if (!strict.empty()) {
+    fmt::print(stderr, "tcc: --numeric {}: these kernels stay strict: {}\n", mode, strict);
+  } else if (PropertyOf(metadata, "rounded_kernels") == "0") {
+    fmt::print(stderr, "tcc: --numeric {}: there is no contraction of f32 to round\n", mode);
+  }
+}
+
+}  // namespace tcc

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "ir/numeric_mode.h"
+#include "runtime/artefact/metadata.h"
+
+namespace tcc {
+
+// --numeric, "strict" by default. FindNumericMode refuses what is no mode.
+void AddNumericOption(CLI::App& app, std::string& name);
+
+// The mode that a compiled model says it was made with; strict where it says nothing.
+StatusOr<NumericMode> NumericModeOf(const Metadata& metadata);
+
+// Says on standard error which kernels do not round as the model's mode would have it.
+void TellStrictKernels(const Metadata& metadata);
+
+}  // namespace tcc
