@@ -7,6 +7,9 @@
 
 namespace tcc {
 
+// TCC_CUDA_DEVICE, 0 where it is not set; FailedPrecondition for what is no number.
+StatusOr<int> ChosenCudaOrdinal();
+
 // Runs artefacts of device "cuda" (artefact/gpu_program.h). The driver is opened when kernels are
 // loaded (cuda_driver.h). Without an ordinal (-1) TCC_CUDA_DEVICE chooses, else device 0.
 std::shared_ptr<const Device> MakeCudaDevice(int ordinal);
