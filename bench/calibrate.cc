@@ -7,6 +7,7 @@
 
 #include "bench/gpu/calibration.h"
 #include "bench/subcommand.h"
+#include "runtime/cuda_device.h"
 
 namespace tcc {
 namespace {
@@ -17,18 +18,6 @@ struct CalibrateOptions {
   bool quick = false;
   bool json = false;
 };
-
-// The target whose code the device runs best.
-StatusOr<Target> TargetOf(const CudaDeviceInfo& device) {
-  const Target* best = nullptr;
-  for (const Target& target : AllTargets()) {
-    bool runs = target.kind == TargetKind::kCuda && target.sm / 10 == device.sm / 10 &&
-                target.sm <= device.sm;
-    if (runs && (best == nullptr || best->sm < target.sm)) best = &target;
-  }
-  if (best == nullptr) return Missing("no target has code for {}", Describe(device));
-  return *best;
-}
 
 Status RunCalibrate(const CalibrateOptions& options) {
   TCC_ASSIGN_OR_RETURN(CudaDeviceInfo device, ChosenGpu());

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "bench/compiled_kernel.h"
-#include "bench/fma_peak.h"
+#include "runtime/fma_peak.h"
 #include "bench/interleaved_timing.h"
 #include "bench/kernel_case.h"
 #include "bench/kernel_report.h"

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "bench/channels_last.h"
-#include "bench/fma_peak.h"
+#include "runtime/fma_peak.h"
 #include "bench/interleaved_timing.h"
 #include "bench/operator_check.h"
 #include "bench/operator_run.h"

@@ -65,6 +65,17 @@ StatusOr<int> ChosenCudaOrdinal() {
   return number;
 }
 
+StatusOr<Target> TargetOf(const CudaDeviceInfo& device) {
+  const Target* best = nullptr;
+  for (const Target& target : AllTargets()) {
+    bool runs = target.kind == TargetKind::kCuda && target.sm / 10 == device.sm / 10 &&
+                target.sm <= device.sm;
+    if (runs && (best == nullptr || best->sm < target.sm)) best = &target;
+  }
+  if (best == nullptr) return Missing("no target has code for {}", Describe(device));
+  return *best;
+}
+
 std::shared_ptr<const Device> MakeCudaDevice(int ordinal) {
   return std::make_shared<CudaDevice>(std::nullopt, ordinal);
 }

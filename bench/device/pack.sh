@@ -24,7 +24,7 @@ cmake --preset portable >build/portable.configure.log 2>&1 || { cat build/portab
 cmake --build --preset portable -- -j "${TCC_JOBS:-2}"
 rm -rf "$out" "$out.tar.gz"
 mkdir -p "$out/bin" "$out/cache"
-for program in tcc tcc-bench tcc-fuzz cuda_device_tests; do
+for program in tcc tcc-bench tcc-fuzz; do
   cp "build/portable/bin/$program" "$out/bin/"
   bytes=$(stat -c %s "$out/bin/$program")
   needs=$(objdump -T "$out/bin/$program" | grep -o 'GLIBC_2[.0-9]*' | sort -uV | tail -n 1)

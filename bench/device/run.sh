@@ -99,13 +99,11 @@ out=${out:-$here/results/$(tr -c 'a-zA-Z0-9\n' '_' <<<"$model")}
 mkdir -p "$out" || exit 1
 echo "$model, $target, driver ${driver:-unknown}; results in $out"
 
-# Tests that run on a device.
-export TCC_TEST_ON_DEVICE=1
-for test in "$programs"/*_device_tests; do
-  [ -x "$test" ] && step "$(basename "$test")" timeout 300 "$test"
-done
+# Tests that run on a device: random functions in all types against the interpreter; networks.
+points=500
+[ -n "$quick" ] && points=5
+step "tcc-fuzz cuda" timeout 200 "$programs/tcc-fuzz" cuda --device $text --points $points
 if [ -z "$text" ]; then
-  [ -x "$programs/tcc-fuzz" ] && step "tcc-fuzz cuda" timeout 200 "$programs/tcc-fuzz" cuda --points 300
   for network in $("$tcc" zoo list | awk '{print $1}'); do
     "$tcc" zoo export "$network" --small -o "$work/$network.onnx" >>"$log" 2>&1
     step "check $network" timeout 100 "$tcc" check "$work/$network.onnx" --target "$target"

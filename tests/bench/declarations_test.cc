@@ -2,6 +2,7 @@
 
 #include "bench/gpu/cublas_library.h"
 #include "bench/gpu/cudnn_library.h"
+#include "runtime/cupti_api.h"
 #include "tests/runtime/passed_alike.h"
 
 #if __has_include(<cublas_v2.h>) && __has_include(<cublasLt.h>)
@@ -155,6 +156,33 @@ static_assert(tcc::cudnn::kNoteCount >= CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
 }  // namespace
 #endif
 
-TEST_CASE("our declarations of cuBLAS, cuBLASLt and cuDNN are those of their headers", "[bench]") {
+#if __has_include(<cupti_activity.h>)
+#include <cupti.h>
+
+namespace {
+
+using Cupti = tcc::cupti::Library;
+TCC_ALIKE(Cupti::register_callbacks, cuptiActivityRegisterCallbacks);
+TCC_ALIKE(Cupti::enable, cuptiActivityEnable);
+TCC_ALIKE(Cupti::disable, cuptiActivityDisable);
+TCC_ALIKE(Cupti::flush_all, cuptiActivityFlushAll);
+TCC_ALIKE(Cupti::next_record, cuptiActivityGetNextRecord);
+TCC_ALIKE(Cupti::result_string, cuptiGetResultString);
+static_assert(Alike<tcc::cupti::BufferRequested, CUpti_BuffersCallbackRequestFunc>::value);
+static_assert(Alike<tcc::cupti::BufferCompleted, CUpti_BuffersCallbackCompleteFunc>::value);
+static_assert(Same(tcc::cupti::kConcurrentKernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+static_assert(Same(tcc::cupti::kFlushForced, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+static_assert(Same(tcc::cupti::kMaxLimitReached, CUPTI_ERROR_MAX_LIMIT_REACHED));
+using Record = tcc::cupti::KernelRecord;
+static_assert(offsetof(Record, start) == offsetof(CUpti_ActivityKernel9, start));
+static_assert(offsetof(Record, end) == offsetof(CUpti_ActivityKernel9, end));
+static_assert(offsetof(Record, name) == offsetof(CUpti_ActivityKernel9, name));
+static_assert(offsetof(Record, name) == offsetof(CUpti_ActivityKernel4, name));
+
+}  // namespace
+#endif
+
+TEST_CASE("our declarations of cuBLAS, cuBLASLt, cuDNN and CUPTI are those of their headers",
+          "[bench]") {
   SUCCEED("held when this file was compiled");
 }

@@ -24,6 +24,7 @@ using tcc::test::Same;
 TCC_CUDA_CALLS(TCC_HOLD_AGAINST_HEADER)
 #undef TCC_HOLD_AGAINST_HEADER
 
+static_assert(Same(tcc::kCudaClockKhz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE));
 static_assert(Same(tcc::kCudaMultiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
 static_assert(Same(tcc::kCudaL2Bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
 static_assert(Same(tcc::kCudaArchMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));

@@ -10,6 +10,8 @@ template <typename Ours, typename Theirs>
 constexpr bool kPassedAlike =
     sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
     std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs>;
+template <>
+inline constexpr bool kPassedAlike<void, void> = true;
 
 // What a pointer leads to is as wide, where both know it.
 template <typename Ours, typename Theirs>
@@ -17,7 +19,7 @@ constexpr bool LeadAlike() {
   using O = std::remove_pointer_t<Ours>;
   using T = std::remove_pointer_t<Theirs>;
   if constexpr (!std::is_pointer_v<Ours> || std::is_void_v<O> || std::is_void_v<T> ||
-                std::is_class_v<O> || std::is_class_v<T>) {
+                std::is_class_v<O> || std::is_class_v<T> || std::is_function_v<O>) {
     return true;
   } else {
     return sizeof(O) == sizeof(T);
