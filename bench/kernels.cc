@@ -8,11 +8,13 @@
 #include <sstream>
 
 #include "bench/compiled_kernel.h"
-#include "bench/fma_peak.h"
+#include "runtime/fma_peak.h"
 #include "bench/interleaved_timing.h"
 #include "bench/kernel_case.h"
 #include "bench/kernel_report.h"
 #include "bench/kernel_suite.h"
+#include "bench/operator_suite.h"
+#include "bench/operators.h"
 #include "bench/peers.h"
 #include "bench/subcommand.h"
 #include "schedule/sketch.h"
@@ -28,10 +30,22 @@ struct KernelsOptions {
   std::optional<size_t> sketch;           // that one's start point instead of a trace
   std::string stage;                      // of the compiler, to print instead of measuring
   std::vector<int> threads = {1, 2};
+  OperatorSuiteOptions operators;  // of suites of operators: what only these have
   std::vector<std::string> peers;  // all, if none is named
   int rounds = 20;
   std::optional<std::string> json;  // a file; "" for stdout
 };
+
+OperatorSuiteOptions ForOperators(const KernelsOptions& options) {
+  OperatorSuiteOptions operators = options.operators;
+  operators.suite = options.suite;
+  operators.kernel = options.kernel;
+  operators.threads = options.threads.back();
+  operators.peers = options.peers;
+  operators.rounds = options.rounds;
+  operators.json = options.json;
+  return operators;
+}
 
 StatusOr<Schedule> ReadSchedule(const std::string& path) {
   std::ifstream file(path);
@@ -119,9 +133,15 @@ Status ExpectPeers(const KernelsOptions& options) {
 }
 
 Status RunKernels(const KernelsOptions& options) {
+  if (!OperatorSuite(options.suite).empty()) return RunOperatorSuite(ForOperators(options));
   std::span<const BenchKernel> suite = KernelSuite(options.suite);
   if (suite.empty()) {
-    return UsageError("no suite '{}'; there are {}", options.suite, KernelSuiteNames());
+    return UsageError("no suite '{}'; there are {}, and of operators {}", options.suite,
+                      KernelSuiteNames(), OperatorSuiteNames());
+  }
+  if (options.operators.target != "native") {
+    return UsageError("suite '{}' is for native; for other targets there are {}", options.suite,
+                      OperatorSuiteNames());
   }
   if (!options.trace.empty() && options.kernel.empty()) {
     return UsageError("--trace needs --kernel");
@@ -150,7 +170,9 @@ Status RunKernels(const KernelsOptions& options) {
 
 BenchAction DeclareKernels(CLI::App& app) {
   auto options = std::make_shared<KernelsOptions>();
-  app.add_option("--suite", options->suite, "Which kernels: " + std::string(KernelSuiteNames()));
+  app.add_option("--suite", options->suite,
+                 "Which kernels: " + std::string(KernelSuiteNames()) +
+                     "; which operators: " + std::string(OperatorSuiteNames()));
   app.add_option("--kernel", options->kernel, "Only this one of the suite");
   app.add_option("--traces", options->traces, "Folder of the schedules of suite traces");
   app.add_option("--trace", options->trace, "A schedule to try on --kernel");
@@ -158,9 +180,20 @@ BenchAction DeclareKernels(CLI::App& app) {
   app.add_option("--stage", options->stage,
                  "Measure nothing; print the kernels at a stage: schedule, lowered, source, asm");
   app.add_option("--threads", options->threads, "Numbers of threads: 1,2")->delimiter(',');
-  app.add_option("--peer", options->peers, "Only these of onednn, openblas")->delimiter(',');
+  app.add_option("--peer", options->peers,
+                 "Only these of onednn, openblas; on a GPU of cublas, cublaslt, cudnn; none")
+      ->delimiter(',');
   app.add_option("--rounds", options->rounds, "How often each is measured in turn");
   app.add_option("--json", options->json, "Write [{name, flops, ours_us, ...}], to stdout or FILE")
+      ->expected(0, 1);
+  OperatorSuiteOptions& operators = options->operators;
+  app.add_option("--target", operators.target, "Of operators: native, sm_86, ...");
+  app.add_option("--seconds", operators.seconds, "Begin no operator after so long");
+  app.add_flag("--compile-only", operators.compile_only,
+               "Only compile the operators, to the cache");
+  app.add_flag("--text", operators.text, "CUDA text, for the emulated driver in TCC_CUDA_DRIVER");
+  app.add_flag("--quick", operators.quick, "Few launches: only to see that it works");
+  app.add_option("--markdown", operators.markdown, "Write a table, to stdout or FILE")
       ->expected(0, 1);
   return [options] { return RunKernels(*options); };
 }

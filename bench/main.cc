@@ -13,8 +13,9 @@ namespace {
 using namespace tcc;
 
 constexpr BenchSubcommand kSubcommands[] = {
+    {"calibrate", "What a GPU reaches: multiply-adds, copies, launches", DeclareCalibrate},
     {"costs", "What the compiler itself costs", DeclareCosts},
-    {"kernels", "Kernels against the peak of the CPU and against libraries", DeclareKernels},
+    {"kernels", "Kernels against the peak of the device and against libraries", DeclareKernels},
 };
 
 }  // namespace

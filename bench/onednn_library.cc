@@ -20,6 +20,7 @@ std::optional<Library> Open() {
   find("dnnl_stream_create", library.stream_create);
   find("dnnl_stream_wait", library.stream_wait);
   find("dnnl_memory_desc_init_by_tag", library.memory_desc_init_by_tag);
+  find("dnnl_memory_desc_init_by_strides", library.memory_desc_init_by_strides);
   find("dnnl_memory_create", library.memory_create);
   find("dnnl_matmul_desc_init", library.matmul_desc_init);
   find("dnnl_convolution_forward_desc_init", library.convolution_forward_desc_init);
@@ -29,6 +30,10 @@ std::optional<Library> Open() {
   find("dnnl_reorder_primitive_desc_create", library.reorder_primitive_desc_create);
   find("dnnl_primitive_create", library.primitive_create);
   find("dnnl_primitive_execute", library.primitive_execute);
+  find("dnnl_post_ops_create", library.post_ops_create);
+  find("dnnl_post_ops_append_eltwise", library.post_ops_append_eltwise);
+  find("dnnl_primitive_attr_create", library.primitive_attr_create);
+  find("dnnl_primitive_attr_set_post_ops", library.primitive_attr_set_post_ops);
   find("omp_set_num_threads", library.omp_set_num_threads);
   return complete ? std::optional(library) : std::nullopt;
 }

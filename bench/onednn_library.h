@@ -18,7 +18,8 @@ inline constexpr int kQueryWeights = 131;
 // Layouts, by the order of dimensions; kAny leaves it to the primitive.
 inline constexpr int kAny = 1, kAb = 3, kAcdb = 20, kCdba = 30, kDecab = 33;
 // Arguments of primitives.
-inline constexpr int kSource = 1, kDestination = 17, kWeights = 33;
+inline constexpr int kSource = 1, kDestination = 17, kWeights = 33, kBias = 41;
+inline constexpr int kEltwiseRelu = 0x1f;
 
 // Memory and operation descriptions are structs that only the library looks into; the largest has
 // 6 KB in version 2.6.
@@ -37,6 +38,8 @@ struct Library {
   int (*stream_wait)(void* stream);
   int (*memory_desc_init_by_tag)(Description* made, int rank, const int64_t* dims, int dtype,
                                  int tag);
+  int (*memory_desc_init_by_strides)(Description* made, int rank, const int64_t* dims, int dtype,
+                                     const int64_t* strides);
   int (*memory_create)(void** memory, const void* description, void* engine, void* data);
   int (*matmul_desc_init)(Description* made, const Description* source, const Description* weights,
                           const Description* bias, const Description* destination);
@@ -55,6 +58,11 @@ struct Library {
   int (*primitive_create)(void** primitive, const void* primitive_desc);
   int (*primitive_execute)(const void* primitive, void* stream, int count,
                            const Argument* arguments);
+  int (*post_ops_create)(void** made);
+  int (*post_ops_append_eltwise)(void* post_ops, float scale, int algorithm, float alpha,
+                                 float beta);
+  int (*primitive_attr_create)(void** made);
+  int (*primitive_attr_set_post_ops)(void* attributes, const void* post_ops);
   // Of the OpenMP that it runs on.
   void (*omp_set_num_threads)(int threads);
 };

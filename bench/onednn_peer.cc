@@ -26,6 +26,16 @@ class Builder {
     return made;
   }
 
+  // Row by row.
+  Description DescribePlain(const std::vector<int64_t>& dims) const {
+    std::vector<int64_t> strides(dims.size(), 1);
+    for (size_t i = dims.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * dims[i + 1];
+    Description made;
+    Expect(lib_.memory_desc_init_by_strides(&made, static_cast<int>(dims.size()), dims.data(), kF32,
+                                            strides.data()));
+    return made;
+  }
+
   // The library's own memory without `data`.
   void* Memory(const void* description, const Tensor* data) const {
     void* own = std::bit_cast<void*>(~uintptr_t{0});
@@ -35,9 +45,9 @@ class Builder {
     return memory;
   }
 
-  void* PrimitiveDesc(const Description& operation) const {
+  void* PrimitiveDesc(const Description& operation, const void* attributes = nullptr) const {
     void* made = nullptr;
-    Expect(lib_.primitive_desc_create(&made, &operation, nullptr, engine_, nullptr));
+    Expect(lib_.primitive_desc_create(&made, &operation, attributes, engine_, nullptr));
     return made;
   }
 
@@ -59,6 +69,17 @@ class Builder {
                                          arguments.data()));
       Expect(this_lib->stream_wait(stream));
     };
+  }
+
+  // Of an operation whose result is rectified.
+  void* ReluAttributes() const {
+    void* post_ops = nullptr;
+    void* attributes = nullptr;
+    Expect(lib_.post_ops_create(&post_ops));
+    Expect(lib_.post_ops_append_eltwise(post_ops, 1.0F, kEltwiseRelu, 0.0F, 0.0F));
+    Expect(lib_.primitive_attr_create(&attributes));
+    Expect(lib_.primitive_attr_set_post_ops(attributes, post_ops));
+    return attributes;
   }
 
   const Library& lib() const { return lib_; }
@@ -130,7 +151,64 @@ std::function<void()> RunOf(const Builder& builder, const BenchKernel& kernel,
   return {};
 }
 
+// On images in the layout of the operator.
+std::function<void()> Convolution(const Builder& builder, const ConvolutionOp& op,
+                                  const std::vector<Tensor>& inputs,
+                                  const std::vector<Tensor>& constants, const Tensor& output) {
+  const WindowShape& window = op.window;
+  std::vector<int64_t> in = {window.batch, window.channels, window.height, window.width};
+  std::vector<int64_t> out = {window.batch, op.filters, window.OutHeight(), window.OutWidth()};
+  Description x = op.channels_last ? builder.Describe(in, kAcdb) : builder.DescribePlain(in);
+  Description y = op.channels_last ? builder.Describe(out, kAcdb) : builder.DescribePlain(out);
+  std::vector<int64_t> filter = constants[0].shape;
+  if (op.groups > 1) {
+    filter[0] /= op.groups;
+    filter.insert(filter.begin(), op.groups);
+  }
+  Description w = builder.DescribePlain(filter);
+  Description any = builder.Describe(filter, kAny);
+  Description bias = builder.DescribePlain({op.filters});
+  int64_t strides[] = {window.stride, window.stride};
+  int64_t before[] = {window.top, window.left}, after[] = {window.bottom, window.right};
+  Description operation;
+  TCC_CHECK(builder.lib().convolution_forward_desc_init(
+                &operation, kForwardInference, kConvolutionDirect, &x, &any,
+                op.bias_relu ? &bias : nullptr, &y, strides, before, after) == kOk);
+  void* desc = builder.PrimitiveDesc(operation, op.bias_relu ? builder.ReluAttributes() : nullptr);
+  std::vector<Argument> arguments = {{kSource, builder.Memory(&x, &inputs[0])},
+                                     {kWeights, builder.Weights(desc, w, constants[0])},
+                                     {kDestination, builder.Memory(&y, &output)}};
+  if (op.bias_relu) arguments.push_back({kBias, builder.Memory(&bias, &constants[1])});
+  return builder.Run(desc, std::move(arguments));
+}
+
 }  // namespace
+
+std::function<void()> OnednnOperator(const BenchOperator& op, const std::vector<Tensor>& inputs,
+                                     const std::vector<Tensor>& constants, const Tensor& output,
+                                     int threads) {
+  if (!HasOnednn()) return {};
+  OpenLibrary()->omp_set_num_threads(threads);
+  if (const auto* matmul = std::get_if<MatmulOp>(&op.kind); matmul && matmul->batch == 1) {
+    BenchKernel kernel{.name = "matmul",
+                       .kind = KernelKind::kGemm,
+                       .rows = matmul->rows,
+                       .columns = matmul->columns,
+                       .depth = matmul->depth};
+    return Gemm(Builder(), kernel, {inputs[0], constants[0], output});
+  }
+  if (const auto* softmax = std::get_if<SoftmaxOp>(&op.kind)) {
+    BenchKernel kernel{.name = "softmax",
+                       .kind = KernelKind::kSoftmax,
+                       .rows = softmax->rows,
+                       .columns = softmax->columns};
+    return Softmax(Builder(), kernel, {inputs[0], output});
+  }
+  if (const auto* convolution = std::get_if<ConvolutionOp>(&op.kind)) {
+    return Convolution(Builder(), *convolution, inputs, constants, output);
+  }
+  return {};
+}
 
 bool HasOnednn() {
   return OpenLibrary() != nullptr;

@@ -61,4 +61,17 @@ std::function<void()> OpenBlasKernel(const BenchKernel& kernel,
   };
 }
 
+std::function<void()> OpenBlasOperator(const BenchOperator& op, const std::vector<Tensor>& inputs,
+                                       const std::vector<Tensor>& constants, const Tensor& output,
+                                       int threads) {
+  const auto* matmul = std::get_if<MatmulOp>(&op.kind);
+  if (matmul == nullptr || matmul->batch != 1) return {};
+  BenchKernel kernel{.name = "matmul",
+                     .kind = KernelKind::kGemm,
+                     .rows = matmul->rows,
+                     .columns = matmul->columns,
+                     .depth = matmul->depth};
+  return OpenBlasKernel(kernel, {inputs[0], constants[0], output}, threads);
+}
+
 }  // namespace tcc

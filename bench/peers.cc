@@ -8,7 +8,16 @@ constexpr Peer kPeers[] = {
     {"openblas", HasOpenBlas, OpenBlasKernel},
 };
 
+constexpr OperatorPeer kOperatorPeers[] = {
+    {"onednn", OnednnOperator},
+    {"openblas", OpenBlasOperator},
+};
+
 }  // namespace
+
+std::span<const OperatorPeer> OperatorPeers() {
+  return kOperatorPeers;
+}
 
 std::span<const Peer> Peers() {
   return kPeers;

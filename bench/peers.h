@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/kernel_suite.h"
+#include "bench/operator.h"
 #include "ir/support/tensor.h"
 
 // Libraries that others run the same kernels with. They are opened where they are installed; a
@@ -23,6 +24,24 @@ struct Peer {
 };
 
 std::span<const Peer> Peers();
+
+// The same for operators, of a CPU: on the inputs and constants of the operator, to `output`. Only
+// the run that was made last is sure to have its number of threads.
+struct OperatorPeer {
+  std::string_view name;
+  std::function<void()> (*make)(const BenchOperator& op, const std::vector<Tensor>& inputs,
+                                const std::vector<Tensor>& constants, const Tensor& output,
+                                int threads);
+};
+
+std::span<const OperatorPeer> OperatorPeers();
+
+std::function<void()> OnednnOperator(const BenchOperator& op, const std::vector<Tensor>& inputs,
+                                     const std::vector<Tensor>& constants, const Tensor& output,
+                                     int threads);
+std::function<void()> OpenBlasOperator(const BenchOperator& op, const std::vector<Tensor>& inputs,
+                                       const std::vector<Tensor>& constants, const Tensor& output,
+                                       int threads);
 
 bool HasOnednn();
 std::function<void()> OnednnKernel(const BenchKernel& kernel, const std::vector<Tensor>& arguments,

@@ -18,6 +18,7 @@ struct BenchSubcommand {
   BenchAction (*declare)(CLI::App& app);
 };
 
+BenchAction DeclareCalibrate(CLI::App& app);
 BenchAction DeclareCosts(CLI::App& app);
 BenchAction DeclareKernels(CLI::App& app);
 

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "api/random_inputs.h"
 #include "api/reference_device.h"
 #include "cli/command.h"
+#include "cli/profile.h"
 #include "cli/threads_option.h"
 #include "runtime/aligned_memory.h"
 #include "runtime/binding.h"
@@ -26,12 +28,8 @@ struct BenchCommand {
   int iterations = 50;
   int threads = 0;
   bool profile = false;
+  std::string trace;
   bool json = false;
-};
-
-struct KernelTime {
-  double seconds = 0;  // of one run of the model, all calls together
-  int64_t calls = 0;   // in one run
 };
 
 // Tensors that every run reads and writes.
@@ -75,25 +73,6 @@ StatusOr<std::vector<double>> Measure(Bench& bench, int iterations) {
   return times;
 }
 
-// Each kernel's time in the run where it was fastest, by its place in the metadata.
-StatusOr<std::vector<KernelTime>> Profile(Bench& bench, int runs) {
-  size_t count = bench.executor.module().metadata().kernels.size();
-  std::vector<KernelTime> best(count), run(count);
-  bench.executor.set_call_hook([&](size_t kernel, double seconds) {
-    run[kernel].seconds += seconds;
-    ++run[kernel].calls;
-  });
-  for (int r = 0; r < runs; ++r) {
-    run.assign(count, {});
-    TCC_RETURN_IF_ERROR(bench.Run());
-    for (size_t k = 0; k < count; ++k) {
-      if (r == 0 || run[k].seconds < best[k].seconds) best[k] = run[k];
-    }
-  }
-  bench.executor.set_call_hook({});
-  return best;
-}
-
 // By nearest rank.
 double Percentile(const std::vector<double>& sorted, double percent) {
   auto rank = static_cast<size_t>(std::ceil(percent / 100 * static_cast<double>(sorted.size())));
@@ -105,13 +84,27 @@ double Median(const std::vector<double>& sorted) {
   return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
+// Names of the model's nodes, as many as fit a line.
+std::string NodesText(const KernelInfo& info) {
+  constexpr size_t kMost = 60;
+  std::string text;
+  for (size_t i = 0; i < info.nodes.size(); ++i) {
+    std::string next = (i == 0 ? "" : " ") + info.nodes[i];
+    if (i > 0 && text.size() + next.size() > kMost) {
+      return fmt::format("{} and {} more", text, info.nodes.size() - i);
+    }
+    text += next;
+  }
+  return text;
+}
+
 double Gflops(const KernelInfo& info, const KernelTime& time) {
   if (time.seconds <= 0) return 0;
   return static_cast<double>(info.flops * time.calls) / time.seconds * 1e-9;
 }
 
 void PrintJson(const BenchCommand& command, const Bench& bench, const std::vector<double>& times,
-               const std::vector<KernelTime>& kernels) {
+               const Profile& profile, const std::vector<KernelTime>& kernels) {
   const Module& module = bench.executor.module();
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (size_t k = 0; k < kernels.size(); ++k) {
@@ -131,41 +124,64 @@ void PrintJson(const BenchCommand& command, const Bench& bench, const std::vecto
                                    {"median_ms", Median(times)},
                                    {"p90_ms", Percentile(times, 90)},
                                    {"p99_ms", Percentile(times, 99)},
+                                   {"kernel_timer", profile.timer},
+                                   {"peak_gflops", profile.peak_gflops},
                                    {"kernels", rows}};
   fmt::print("{}\n", result.dump(2));
 }
 
-void PrintProfile(const Bench& bench, const std::vector<KernelTime>& kernels) {
+void PrintProfile(const Metadata& metadata, const Profile& profile,
+                  const std::vector<KernelTime>& kernels) {
   double total = 0;
   for (const KernelTime& kernel : kernels) total += kernel.seconds;
   std::vector<size_t> order(kernels.size());
   for (size_t k = 0; k < order.size(); ++k) order[k] = k;
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return kernels[a].seconds > kernels[b].seconds; });
-  fmt::print("{:>9} {:>6} {:>5} {:>8}  kernel\n", "ms", "share", "calls", "GFLOP/s");
+  fmt::print("kernels timed by {}; peak {:.0f} GFLOP/s\n", profile.timer, profile.peak_gflops);
+  fmt::print("{:>9} {:>6} {:>5} {:>8} {:>6}  kernel: nodes\n", "ms", "share", "calls", "GFLOP/s",
+             "% peak");
   for (size_t k : order) {
-    const KernelInfo& info = bench.executor.module().metadata().kernels[k];
-    fmt::print("{:9.3f} {:5.1f}% {:5} {:8.1f}  {}\n", kernels[k].seconds * 1e3,
-               total > 0 ? kernels[k].seconds / total * 100 : 0, kernels[k].calls,
-               Gflops(info, kernels[k]), info.name);
+    const KernelInfo& info = metadata.kernels[k];
+    double gflops = Gflops(info, kernels[k]);
+    fmt::print("{:9.4f} {:5.1f}% {:5} {:8.1f} {:6.1f}  {}: {}\n", kernels[k].seconds * 1e3,
+               total > 0 ? kernels[k].seconds / total * 100 : 0, kernels[k].calls, gflops,
+               profile.peak_gflops > 0 ? gflops / profile.peak_gflops * 100 : 0, info.name,
+               NodesText(info));
   }
+}
+
+Status WriteTrace(const std::string& path, const Profile& profile, const Metadata& metadata) {
+  std::ofstream file(path);
+  file << ChromeTrace(profile, metadata);
+  file.close();
+  if (!file) return InvalidInput("cannot write the trace '{}'", path);
+  return OkStatus();
 }
 
 Status RunBench(const BenchCommand& command) {
   TCC_ASSIGN_OR_RETURN(Bench bench, Prepare(command));
   TCC_ASSIGN_OR_RETURN(std::vector<double> times, Measure(bench, command.iterations));
-  std::vector<KernelTime> kernels;
-  if (command.profile || command.json) {
-    TCC_ASSIGN_OR_RETURN(kernels, Profile(bench, std::min(command.iterations, kProfiledRuns)));
+  const Module& module = bench.executor.module();
+  const Metadata& metadata = module.metadata();
+  Profile profile;
+  bool profiled = command.profile || command.json || !command.trace.empty();
+  if (profiled) {
+    int runs = std::min(command.iterations, kProfiledRuns);
+    TCC_ASSIGN_OR_RETURN(profile, ProfileRuns(bench.executor, [&] { return bench.Run(); }, runs));
+  }
+  std::vector<KernelTime> kernels = FastestTimes(profile, metadata.kernels.size());
+  if (!command.trace.empty()) {
+    TCC_RETURN_IF_ERROR(WriteTrace(command.trace, profile, metadata));
   }
   if (command.json) {
-    PrintJson(command, bench, times, kernels);
+    PrintJson(command, bench, times, profile, kernels);
     return OkStatus();
   }
   fmt::print("{} runs, {} threads: min {:.3f} ms, median {:.3f} ms, p90 {:.3f} ms, p99 {:.3f} ms\n",
-             command.iterations, bench.executor.module().pool()->threads(), times.front(),
-             Median(times), Percentile(times, 90), Percentile(times, 99));
-  if (command.profile) PrintProfile(bench, kernels);
+             command.iterations, module.pool()->threads(), times.front(), Median(times),
+             Percentile(times, 90), Percentile(times, 99));
+  if (command.profile) PrintProfile(metadata, profile, kernels);
   return OkStatus();
 }
 
@@ -179,7 +195,11 @@ Action DeclareBench(CLI::App& app) {
       ->check(CLI::Range(1, 1000000).description(""))
       ->capture_default_str();
   AddThreadsOption(app, command->threads);
-  app.add_flag("--profile", command->profile, "Also say what each kernel takes");
+  app.add_flag(
+      "--profile", command->profile,
+      "Also say what each kernel takes: on a GPU by CUPTI where it is found, else by events");
+  app.add_option("--trace", command->trace, "Write a run's calls of kernels as a Chrome trace")
+      ->type_name("FILE");
   app.add_flag("--json", command->json, "Print JSON, kernels included");
   return [command] { return RunBench(*command); };
 }

@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
+
+#include "ir/support/cuda_library.h"
 
 namespace tcc {
 namespace {
@@ -34,13 +35,7 @@ struct Entries {
   int (*ptx)(Program, char*) = nullptr;
 };
 
-template <typename Function>
-bool Bind(void* library, const char* name, Function*& entry) {
-  entry = reinterpret_cast<Function*>(dlsym(library, name));
-  return entry != nullptr;
-}
-
-bool BindAll(void* library, Entries& entries) {
+bool BindAll(const OpenedLibrary& library, Entries& entries) {
   return Bind(library, "nvrtcVersion", entries.version) &&
          Bind(library, "nvrtcGetErrorString", entries.error_text) &&
          Bind(library, "nvrtcGetNumSupportedArchs", entries.count_archs) &&
@@ -56,66 +51,11 @@ bool BindAll(void* library, Entries& entries) {
          Bind(library, "nvrtcGetPTX", entries.ptx);
 }
 
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 // Newer ones first.
-constexpr const char* kSonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-
-// lib/python3.*/site-packages/nvidia/{cu13,cuda_nvrtc}/lib of a venv.
-std::vector<std::string> WheelFolders(const fs::path& venv) {
-  std::vector<std::string> folders;
-  std::error_code ignored;
-  for (const fs::directory_entry& python : fs::directory_iterator(venv / "lib", ignored)) {
-    for (const char* wheel : {"cu13", "cuda_nvrtc"}) {
-      fs::path folder = python.path() / "site-packages/nvidia" / wheel / "lib";
-      if (fs::is_directory(folder, ignored)) folders.push_back(folder.string());
-    }
-  }
-  std::sort(folders.begin(), folders.end());
-  return folders;
-}
-
-// Venvs that scripts/setup.sh may have made: the one that is named, else of the current folder and
-// of the build that this program is in.
-std::vector<fs::path> Venvs() {
-  if (std::string named = Variable("TCC_VENV"); !named.empty()) return {named};
-  std::vector<fs::path> venvs = {"build/venv"};
-  std::error_code ignored;
-  fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  venvs.push_back(program.parent_path() / "../../venv");
-  return venvs;
-}
-
-std::vector<std::string> CandidatePaths() {
-  if (std::string given = Variable("TCC_NVRTC"); !given.empty()) return {given};
-  std::vector<std::string> folders;
-  if (std::string home = Variable("CUDA_HOME"); !home.empty()) {
-    folders.push_back(home + "/lib64");
-    folders.push_back(home + "/lib");
-  }
-  folders.emplace_back("/usr/local/cuda/lib64");
-  folders.emplace_back("");  // the linker's path
-  for (const fs::path& venv : Venvs()) {
-    for (std::string& folder : WheelFolders(venv)) folders.push_back(std::move(folder));
-  }
-  std::vector<std::string> paths;
-  for (const std::string& folder : folders) {
-    for (const char* name : kSonames) paths.push_back(folder.empty() ? name : folder + "/" + name);
-  }
-  return paths;
-}
-
-Status NotFound() {
-  if (std::string given = Variable("TCC_NVRTC"); !given.empty())
-    return Missing("TCC_NVRTC is {}, which cannot be opened as a library", given);
-  return Missing(
-      "{} was not found; looked in TCC_NVRTC, CUDA_HOME, /usr/local/cuda/lib64, the linker's path "
-      "and the venv ($TCC_VENV or build/venv); run scripts/setup.sh or set TCC_NVRTC",
-      kSonames[0]);
-}
+constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+constexpr const char* kWheels[] = {"cuda_nvrtc/lib"};
+constexpr CudaLibrary kNvrtc = {
+    .variable = "TCC_NVRTC", .names = kNames, .toolkit_folders = {}, .wheel_folders = kWheels};
 
 std::string ArchitectureOf(int sm) {
   return sm == 90 ? "sm_90a" : fmt::format("sm_{}", sm);
@@ -216,24 +156,19 @@ size_t FileBytes(void* library) {
 }  // namespace
 
 StatusOr<Nvrtc> Nvrtc::Open() {
-  std::vector<std::string> paths = CandidatePaths();
-  for (const std::string& path : paths) {
-    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) continue;
-    auto library = std::make_shared<Library>();
-    int major = 0, minor = 0, count = 0;
-    bool usable = BindAll(handle, library->entries) &&
-                  library->entries.version(&major, &minor) == 0 &&
-                  library->entries.count_archs(&count) == 0;
-    if (!usable) return Missing("{} is no NVRTC of version 11.2 or newer", path);
-    library->archs.resize(static_cast<size_t>(count));
-    library->entries.archs(library->archs.data());
-    library->path = path;
-    library->file_bytes = FileBytes(handle);
-    library->version = fmt::format("{}.{}", major, minor);
-    return Nvrtc(std::move(library));
-  }
-  return NotFound();
+  TCC_ASSIGN_OR_RETURN(OpenedLibrary opened, OpenCudaLibrary(kNvrtc));
+  auto library = std::make_shared<Library>();
+  int major = 0, minor = 0, count = 0;
+  bool usable = BindAll(opened, library->entries) &&
+                library->entries.version(&major, &minor) == 0 &&
+                library->entries.count_archs(&count) == 0;
+  if (!usable) return Missing("{} is no NVRTC of version 11.2 or newer", opened.path);
+  library->archs.resize(static_cast<size_t>(count));
+  library->entries.archs(library->archs.data());
+  library->path = opened.path;
+  library->file_bytes = FileBytes(opened.handle);
+  library->version = fmt::format("{}.{}", major, minor);
+  return Nvrtc(std::move(library));
 }
 
 const std::string& Nvrtc::version() const {

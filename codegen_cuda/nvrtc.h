@@ -31,10 +31,8 @@ struct Cubin {
 // NVIDIA's compiler of CUDA C, opened at run time. May be used by many threads at once.
 class Nvrtc {
  public:
-  // Sought in TCC_NVRTC (the library's path) alone if that is set, else CUDA_HOME, /usr/local/cuda,
-  // the linker's path, and the venv that scripts/setup.sh makes: named by TCC_VENV or else
-  // build/venv of the current folder or of the build that this program is in. Error (Unavailable):
-  // what was looked for, and where. The library stays open.
+  // Sought as ir/support/cuda_library.h says; the variable is TCC_NVRTC. Error (Unavailable): what
+  // was looked for, and where. The library stays open.
   static StatusOr<Nvrtc> Open();
 
   // "13.0".

@@ -20,6 +20,7 @@ using CudaGraphExecHandle = struct CudaGraphExecObject*;
 
 // Values of the enumerations that are passed as int.
 enum CudaDeviceAttribute : int {
+  kCudaClockKhz = 13,
   kCudaMultiprocessors = 16,
   kCudaL2Bytes = 38,
   kCudaArchMajor = 75,

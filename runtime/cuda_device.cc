@@ -12,19 +12,6 @@
 namespace tcc {
 namespace {
 
-StatusOr<int> ChosenOrdinal(int ordinal) {
-  if (ordinal >= 0) return ordinal;
-  const char* text = std::getenv("TCC_CUDA_DEVICE");
-  if (text == nullptr || *text == '\0') return 0;
-  std::string_view word(text);
-  int number = 0;
-  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || end != word.data() + word.size() || number < 0) {
-    return UsageError("TCC_CUDA_DEVICE is '{}'; expected the number of a device", word);
-  }
-  return number;
-}
-
 class CudaDevice final : public Device {
  public:
   CudaDevice(std::optional<CudaDriver> driver, int ordinal) : driver_(driver), ordinal_(ordinal) {}
@@ -36,7 +23,10 @@ class CudaDevice final : public Device {
     } else {
       TCC_ASSIGN_OR_RETURN(driver, OpenCudaDriver());
     }
-    TCC_ASSIGN_OR_RETURN(int ordinal, ChosenOrdinal(ordinal_));
+    int ordinal = ordinal_;
+    if (ordinal < 0) {
+      TCC_ASSIGN_OR_RETURN(ordinal, ChosenCudaOrdinal());
+    }
     TCC_ASSIGN_OR_RETURN(std::shared_ptr<const CudaContext> context,
                          CudaContext::Open(driver, ordinal));
     TCC_ASSIGN_OR_RETURN(std::shared_ptr<const CudaProgram> program,
@@ -62,6 +52,29 @@ class CudaDevice final : public Device {
 };
 
 }  // namespace
+
+StatusOr<int> ChosenCudaOrdinal() {
+  const char* text = std::getenv("TCC_CUDA_DEVICE");
+  if (text == nullptr || *text == '\0') return 0;
+  std::string_view word(text);
+  int number = 0;
+  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size() || number < 0) {
+    return UsageError("TCC_CUDA_DEVICE is '{}'; expected the number of a device", word);
+  }
+  return number;
+}
+
+StatusOr<Target> TargetOf(const CudaDeviceInfo& device) {
+  const Target* best = nullptr;
+  for (const Target& target : AllTargets()) {
+    bool runs = target.kind == TargetKind::kCuda && target.sm / 10 == device.sm / 10 &&
+                target.sm <= device.sm;
+    if (runs && (best == nullptr || best->sm < target.sm)) best = &target;
+  }
+  if (best == nullptr) return Missing("no target has code for {}", Describe(device));
+  return *best;
+}
 
 std::shared_ptr<const Device> MakeCudaDevice(int ordinal) {
   return std::make_shared<CudaDevice>(std::nullopt, ordinal);

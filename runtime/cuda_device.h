@@ -2,10 +2,17 @@
 
 #include <memory>
 
+#include "ir/target.h"
 #include "runtime/cuda_driver.h"
 #include "runtime/device.h"
 
 namespace tcc {
+
+// TCC_CUDA_DEVICE, 0 where it is not set; FailedPrecondition for what is no number.
+StatusOr<int> ChosenCudaOrdinal();
+
+// The target whose code the device runs best. Unavailable: none.
+StatusOr<Target> TargetOf(const CudaDeviceInfo& device);
 
 // Runs artefacts of device "cuda" (artefact/gpu_program.h). The driver is opened when kernels are
 // loaded (cuda_driver.h). Without an ordinal (-1) TCC_CUDA_DEVICE chooses, else device 0.

@@ -120,6 +120,7 @@ StatusOr<CudaDeviceInfo> FindCudaDevice(const CudaDriver& driver, int ordinal) {
   TCC_ASSIGN_OR_RETURN(int minor, Attribute(driver, kCudaArchMinor, device));
   info.sm = 10 * major + minor;
   TCC_ASSIGN_OR_RETURN(info.multiprocessors, Attribute(driver, kCudaMultiprocessors, device));
+  TCC_ASSIGN_OR_RETURN(info.clock_khz, Attribute(driver, kCudaClockKhz, device));
   TCC_ASSIGN_OR_RETURN(info.shared_bytes, Attribute(driver, kCudaSharedBytesOptIn, device));
   TCC_ASSIGN_OR_RETURN(info.l2_bytes, Attribute(driver, kCudaL2Bytes, device));
   size_t bytes = 0;
@@ -139,6 +140,13 @@ StatusOr<std::vector<CudaDeviceInfo>> ListCudaDevices(const CudaDriver& driver) 
     devices.push_back(std::move(device));
   }
   return devices;
+}
+
+double PeakGflops(const CudaDeviceInfo& device) {
+  // CUDA C Programming Guide, throughput of native arithmetic instructions.
+  const bool narrow = device.sm == 70 || device.sm == 75 || device.sm == 80;
+  const int64_t lanes = int64_t{device.multiprocessors} * (narrow ? 64 : 128);
+  return 2e-6 * static_cast<double>(lanes * device.clock_khz);
 }
 
 std::string Describe(const CudaDeviceInfo& device) {

@@ -34,6 +34,7 @@ struct CudaDeviceInfo {
   std::string name;
   int sm = 0;  // 86
   int multiprocessors = 0;
+  int clock_khz = 0;  // the highest of the multiprocessors
   int64_t memory_bytes = 0;
   int64_t shared_bytes = 0;  // that a block may have when it asks for more than the default
   int64_t l2_bytes = 0;
@@ -42,6 +43,9 @@ struct CudaDeviceInfo {
 StatusOr<std::vector<CudaDeviceInfo>> ListCudaDevices(const CudaDriver& driver);
 // Fails with Unavailable if there is no such device.
 StatusOr<CudaDeviceInfo> FindCudaDevice(const CudaDriver& driver, int ordinal);
+
+// Of float32, multiply-adds as two operations, at the highest clock.
+double PeakGflops(const CudaDeviceInfo& device);
 
 // "device 0 (NVIDIA H200, sm_90)"
 std::string Describe(const CudaDeviceInfo& device);

@@ -202,7 +202,7 @@ Status Executor::Upload(std::span<const Tensor> inputs, const FrameMemory& memor
 Status Executor::EnqueueWork(const FrameMemory& memory, std::span<const int64_t> shape_variables) {
   const std::vector<Instruction>& body = module_.artefact().plan.body;
   Work work{memory, {shape_variables.begin(), shape_variables.end()}};
-  const bool again = !hook_ && IsStraight(body) && work == last_;
+  const bool again = may_record_ && !hook_ && IsStraight(body) && work == last_;
   if (!again) {
     recorded_ = false;
     last_ = {};

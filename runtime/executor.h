@@ -52,6 +52,9 @@ class Executor {
   };
   const Copies& copies() const { return copies_; }
 
+  // Off: every run launches its kernels one by one, as who captures `stream` of Enqueue needs it.
+  void set_recording(bool on) { may_record_ = on; }
+
   // An empty hook ends the timing.
   void set_call_hook(CallHook hook) { hook_ = std::move(hook); }
 
@@ -93,6 +96,7 @@ class Executor {
   };
   Work last_;
   bool recorded_ = false;  // last_, in the queue
+  bool may_record_ = true;
   CallHook hook_;
   Copies copies_;
   std::shared_ptr<uint8_t> arena_;

@@ -14,6 +14,7 @@ namespace {
 constexpr int kDriverVersion = 13000;
 
 constexpr int kMultiprocessorCount = 2;
+constexpr int kClockKhz = 1'000'000;
 constexpr int kL2CacheBytes = 4 << 20;
 
 Context* Device(CudaDeviceHandle device) {
@@ -99,6 +100,9 @@ CudaResult cuDeviceGetAttribute(int* value, int attribute, CudaDeviceHandle devi
   const Context* context = Device(device);
   if (context == nullptr) return Fail(kCudaInvalidDevice, "there is no such device");
   switch (attribute) {
+    case kCudaClockKhz:
+      *value = kClockKhz;
+      return kCudaSuccess;
     case kCudaMultiprocessors:
       *value = kMultiprocessorCount;
       return kCudaSuccess;

@@ -1,5 +1,6 @@
 #include "schedule/sketch.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
+#include "tests/codegen_cuda/on_device/run_on_device.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/nvrtc_sample.h"
 #include "tests/fuzz/operator_point.h"
@@ -18,35 +19,46 @@ namespace {
 // Most of a point's time is the host compiler's, which asks for few statements.
 constexpr PointLimits kLimits = {.instances = 100'000, .statements = 400};
 
-RunFunction OnEmulator(const Target& target, NvrtcSample& sample) {
-  return [target, &sample](const Function& fn, std::vector<Tensor>& arguments) -> Status {
-    Status status = RunEmulated(fn, target, arguments);
-    if (status.ok()) sample.Add(fn);
-    return status;
-  };
-}
-// What a sketch makes has code.
-RunFunction SketchOnEmulator(const Target& target, NvrtcSample& sample) {
-  return [run = OnEmulator(target, sample)](const Function& fn,
-                                            std::vector<Tensor>& arguments) -> Status {
-    Status status = run(fn, arguments);
-    return status.code() == absl::StatusCode::kUnimplemented ? absl::InternalError(Message(status))
-                                                             : status;
-  };
-}
+// Where points run.
+struct Machine {
+  NvrtcSample& sample;
+  // The target of the device at hand; nothing: the emulator, which has all.
+  std::optional<Target> device = std::nullopt;
+  GpuCode code = GpuCode::kCubin;
 
-const Target& AnyGpu(Random& random) {
-  std::vector<const Target*> targets;
-  for (const Target& target : AllTargets()) {
-    if (target.kind == TargetKind::kCuda) targets.push_back(&target);
+  Target AnyTarget(Random& random) const {
+    if (device) return *device;
+    std::vector<const Target*> targets;
+    for (const Target& target : AllTargets()) {
+      if (target.kind == TargetKind::kCuda) targets.push_back(&target);
+    }
+    return *targets[random.Below(targets.size())];
   }
-  return *targets[random.Below(targets.size())];
-}
+
+  RunFunction Run(const Target& target) const {
+    return [this, target](const Function& fn, std::vector<Tensor>& arguments) -> Status {
+      if (device) return RunOnDevice(fn, target, code, arguments);
+      Status status = RunEmulated(fn, target, arguments);
+      if (status.ok()) sample.Add(fn);
+      return status;
+    };
+  }
+
+  // What a sketch makes has code.
+  RunFunction RunSketch(const Target& target) const {
+    return [run = Run(target)](const Function& fn, std::vector<Tensor>& arguments) -> Status {
+      Status status = run(fn, arguments);
+      return status.code() == absl::StatusCode::kUnimplemented
+                 ? absl::InternalError(Message(status))
+                 : status;
+    };
+  }
+};
 
 // A sketch, or random steps with threads, of a random function over all dtypes.
-Status CheckTypedPoint(NvrtcSample& sample, Random& random, Histogram& histogram) {
+Status CheckTypedPoint(const Machine& machine, Random& random, Histogram& histogram) {
   for (;;) {
-    const Target& target = AnyGpu(random);
+    const Target target = machine.AnyTarget(random);
     TypedFunction typed = RandomTypedFunction(random);
     ScheduledFunction scheduled{.name = "typed", .fn = typed.fn, .trace = {}};
     std::vector<Sketch> sketches = GenerateSketches(typed.fn, target);
@@ -56,7 +68,7 @@ Status CheckTypedPoint(NvrtcSample& sample, Random& random, Histogram& histogram
     if (random.OneIn(4)) scheduled.start = sketch.start;
     PointCheckOptions options;
     options.arguments = typed.arguments;
-    options.run_scheduled = SketchOnEmulator(target, sample);
+    options.run_scheduled = machine.RunSketch(target);
     TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
                          CheckAtRandomPoint(scheduled, options, kLimits, random, histogram));
     if (!decisions) continue;
@@ -68,14 +80,14 @@ Status CheckTypedPoint(NvrtcSample& sample, Random& random, Histogram& histogram
 }
 
 // A hand-written schedule with threads.
-Status CheckSpikePoint(NvrtcSample& sample, Random& random, Histogram& histogram) {
+Status CheckSpikePoint(const Machine& machine, Random& random, Histogram& histogram) {
   for (;;) {
-    const Target& target = AnyGpu(random);
+    const Target target = machine.AnyTarget(random);
     SpikeProgram spike = BuildSpike(random.Below(SpikeCount()), random);
     StatusOr<SymbolicProgram> program = Instantiate(spike.fn, spike.trace);
     if (!program.ok() || !HasThreads(program->fn)) continue;
     PointCheckOptions options;
-    options.run_scheduled = OnEmulator(target, sample);
+    options.run_scheduled = machine.Run(target);
     TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
                          CheckAtRandomPoint({spike.name, spike.fn, spike.trace}, options, kLimits,
                                             random, histogram));
@@ -86,18 +98,18 @@ Status CheckSpikePoint(NvrtcSample& sample, Random& random, Histogram& histogram
 // Of ten points four are of sketches of operators in any float type, two of operators under random
 // steps with threads, one of a sketch of a network's task or of a random model's, two of functions
 // over all dtypes, and one of a hand-written schedule.
-Status CheckPointOf(uint64_t seed, NvrtcSample& sample, Histogram& histogram) {
+Status CheckPointOf(uint64_t seed, const Machine& machine, Histogram& histogram) {
   constexpr DTypeCode kReals[] = {DTypeCode::kFloat32, DTypeCode::kFloat16, DTypeCode::kBFloat16,
                                   DTypeCode::kFloat64};
   Random random(seed);
   uint64_t round = seed / 10, place = seed % 10;
-  const Target& target = AnyGpu(random);
+  const Target target = machine.AnyTarget(random);
   ++histogram["target " + target.name];
-  if (place == 9) return CheckSpikePoint(sample, random, histogram);
-  if (place >= 7) return CheckTypedPoint(sample, random, histogram);
+  if (place == 9) return CheckSpikePoint(machine, random, histogram);
+  if (place >= 7) return CheckTypedPoint(machine, random, histogram);
   if (place == 6) {
     PointCheckOptions options;
-    options.run_scheduled = SketchOnEmulator(target, sample);
+    options.run_scheduled = machine.RunSketch(target);
     return CheckSketchPoint(round, target, options, kLimits, histogram);
   }
   bool sketch = place < 4;
@@ -110,7 +122,7 @@ Status CheckPointOf(uint64_t seed, NvrtcSample& sample, Histogram& histogram) {
       .gpu = target.name,
       .real = kReals[random.OneIn(2) ? 0 : random.Below(std::size(kReals))],
       .limits = kLimits,
-      .run_scheduled = sketch ? SketchOnEmulator(target, sample) : OnEmulator(target, sample)};
+      .run_scheduled = sketch ? machine.RunSketch(target) : machine.Run(target)};
   ++histogram["operators in " + ToString(DType(point.real))];
   return CheckOperatorPoint(point, seed, histogram);
 }
@@ -121,10 +133,20 @@ FuzzResult FuzzCuda(const FuzzOptions& options) {
   StartWatchdog({.seconds = 300, .resident_bytes = int64_t{4} << 30});
   constexpr size_t kCompiledByNvrtc = 40;
   NvrtcSample sample(kCompiledByNvrtc);
+  Machine machine{.sample = sample};
+  if (options.on_device) {
+    StatusOr<Target> device = TargetOfDevice();
+    if (!device.ok()) {
+      fmt::print(stderr, "cuda: {}\n", Message(device.status()));
+      return {.passed = 0, .failed = 1, .histogram = {}};
+    }
+    machine.device = *device;
+    machine.code = options.text ? GpuCode::kCudaText : GpuCode::kCubin;
+  }
   FuzzResult result = RunPoints("cuda", options, [&](uint64_t seed, Histogram& histogram) {
-    return CheckPointOf(seed, sample, histogram);
+    return CheckPointOf(seed, machine, histogram);
   });
-  sample.Check(result);
+  if (!options.on_device) sample.Check(result);
   return result;
 }
 

@@ -21,6 +21,9 @@ struct FuzzOptions {
   // Of gpu-schedule and formulas: so many points of every sketch of the built-in networks in turn.
   // `seed` is the number of the first of all these, from 1.
   int64_t points_per_sketch = 0;
+  // Of cuda: on the device at hand, not the emulator; as text, which the emulated driver takes.
+  bool on_device = false;
+  bool text = false;
   Zoo zoo = Zoo::kSmall;  // of sketches
   std::string target;     // of legality: a GPU whose compiler judges; "": none
 };

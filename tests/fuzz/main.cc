@@ -64,6 +64,11 @@ int main(int argc, char** argv) {
       subcommand->add_option("--target", options.target,
                              "A GPU: its sketches alone, each point compiled by NVRTC");
     }
+    if (row.run == FuzzCuda) {
+      subcommand->add_flag("--device", options.on_device, "On the GPU at hand, by NVRTC");
+      subcommand->add_flag("--text", options.text,
+                           "With --device: text, for the emulated driver in TCC_CUDA_DRIVER");
+    }
     if (row.run == FuzzInput) {
       subcommand->add_option("--corpus", options.corpus, "Folder with more files to start from");
       subcommand->add_option("--emit", options.emit, "Folder for the files to start from");

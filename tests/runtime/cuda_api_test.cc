@@ -1,7 +1,8 @@
 #include "runtime/cuda_api.h"
 
 #include <catch2/catch.hpp>
-#include <type_traits>
+
+#include "tests/runtime/passed_alike.h"
 
 #if __has_include(<cuda.h>)
 #include <cuda.h>
@@ -12,45 +13,18 @@
 extern "C" decltype(cuEventElapsedTime_v2) cuEventElapsedTime;
 #endif
 
-// Where a toolkit is, its declarations are held against ours. Handles and enumerations have other
-// names there, so parameters are compared by what a call passes: how many, how wide, pointer or
-// not.
+// Where a toolkit is, its declarations are held against ours.
 namespace {
 
-template <typename Ours, typename Theirs>
-constexpr bool kPassedAlike =
-    sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
-    std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs>;
-
-// What a pointer leads to is as wide, where both know it.
-template <typename Ours, typename Theirs>
-constexpr bool LeadAlike() {
-  using O = std::remove_pointer_t<Ours>;
-  using T = std::remove_pointer_t<Theirs>;
-  if constexpr (!std::is_pointer_v<Ours> || std::is_void_v<O> || std::is_void_v<T> ||
-                std::is_class_v<O> || std::is_class_v<T>) {
-    return true;
-  } else {
-    return sizeof(O) == sizeof(T);
-  }
-}
-
-template <typename Ours, typename Theirs>
-struct Alike : std::false_type {};
-template <typename... Ours, typename... Theirs>
-  requires(sizeof...(Ours) == sizeof...(Theirs))
-struct Alike<tcc::CudaResult (*)(Ours...), CUresult (*)(Theirs...)>
-    : std::bool_constant<(kPassedAlike<Ours, Theirs> && ...) &&
-                         (LeadAlike<Ours, Theirs>() && ...)> {};
+using tcc::test::Alike;
+using tcc::test::Same;
 
 #define TCC_HOLD_AGAINST_HEADER(name, parameters, names) \
   static_assert(Alike<decltype(tcc::CudaDriver::name), decltype(&::name)>::value, #name);
 TCC_CUDA_CALLS(TCC_HOLD_AGAINST_HEADER)
 #undef TCC_HOLD_AGAINST_HEADER
 
-constexpr bool Same(auto ours, auto theirs) {
-  return static_cast<int>(ours) == static_cast<int>(theirs);
-}
+static_assert(Same(tcc::kCudaClockKhz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE));
 static_assert(Same(tcc::kCudaMultiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
 static_assert(Same(tcc::kCudaL2Bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
 static_assert(Same(tcc::kCudaArchMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));

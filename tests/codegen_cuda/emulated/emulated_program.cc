@@ -23,18 +23,6 @@ Assignment ShapesOf(const Function& fn, std::span<const int64_t> shapes) {
   return values;
 }
 
-// A parameter that any launch writes.
-bool IsWritten(const LaunchPlan& plan, size_t parameter) {
-  for (const Launch& launch : plan.launches) {
-    for (const KernelArgument& argument : launch.arguments) {
-      if (argument.kind == KernelArgument::Kind::kParameter && argument.index == parameter &&
-          argument.written)
-        return true;
-    }
-  }
-  return false;
-}
-
 // What the arguments of one run's launches point to.
 struct RunMemory {
   emulator::DeviceMemory device;
@@ -152,6 +140,17 @@ Status EmulatedProgram::Run(size_t which, std::vector<Tensor>& arguments,
   return memory.device.CheckRedZones();
 }
 
+bool IsWritten(const LaunchPlan& plan, size_t parameter) {
+  for (const Launch& launch : plan.launches) {
+    for (const KernelArgument& argument : launch.arguments) {
+      if (argument.kind == KernelArgument::Kind::kParameter && argument.index == parameter &&
+          argument.written)
+        return true;
+    }
+  }
+  return false;
+}
+
 StatusOr<PreparedFunction> LoweredParts(const Function& fn) {
   TCC_ASSIGN_OR_RETURN(PreparedFunction parts, SplitPrepare(fn));
   for (Function& prepare : parts.prepare) TCC_RETURN_IF_ERROR(Lower(prepare));
@@ -159,7 +158,7 @@ StatusOr<PreparedFunction> LoweredParts(const Function& fn) {
   return parts;
 }
 
-Status RunEmulated(const Function& fn, const Target& target, std::vector<Tensor>& arguments) {
+Status RunParts(const Function& fn, std::vector<Tensor>& arguments, const RunMain& run) {
   TCC_ASSIGN_OR_RETURN(PreparedFunction parts, LoweredParts(fn));
   TensorOf tensors;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -172,9 +171,8 @@ Status RunEmulated(const Function& fn, const Target& target, std::vector<Tensor>
     TCC_RETURN_IF_ERROR(Interpret(prepare, operands).status());
     tensors[prepare.params.back().var] = operands.back();
   }
-  TCC_ASSIGN_OR_RETURN(EmulatedProgram program, EmulatedProgram::Compile({parts.main}, target));
   std::vector<Tensor> operands = ArgumentsOf(parts.main, tensors);
-  TCC_RETURN_IF_ERROR(Annotate(program.Run(0, operands, {}), "emulated"));
+  TCC_RETURN_IF_ERROR(run(parts.main, operands));
   for (size_t i = 0; i < arguments.size(); ++i) {
     for (size_t p = 0; p < operands.size(); ++p) {
       if (!(parts.main.params[p].var == fn.params[i].var)) continue;
@@ -184,6 +182,14 @@ Status RunEmulated(const Function& fn, const Target& target, std::vector<Tensor>
     }
   }
   return OkStatus();
+}
+
+Status RunEmulated(const Function& fn, const Target& target, std::vector<Tensor>& arguments) {
+  return RunParts(
+      fn, arguments, [&](const Function& main, std::vector<Tensor>& operands) -> Status {
+        TCC_ASSIGN_OR_RETURN(EmulatedProgram program, EmulatedProgram::Compile({main}, target));
+        return Annotate(program.Run(0, operands, {}), "emulated");
+      });
 }
 
 std::string KernelsOf(const CudaSource& source) {

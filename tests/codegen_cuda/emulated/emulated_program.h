@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,6 +39,14 @@ class EmulatedProgram {
 
 // What the compiler makes of a function for a GPU: each part lowered. EmitCuda takes `main`.
 StatusOr<PreparedFunction> LoweredParts(const Function& fn);
+
+// Whether any launch writes parameter number `parameter`.
+bool IsWritten(const LaunchPlan& plan, size_t parameter);
+
+// Runs a function of any level, without Shape variables, in place: what computes constants is
+// interpreted first, as the compiler does; `run` gets the lowered rest and its operands.
+using RunMain = std::function<Status(const Function& main, std::vector<Tensor>& operands)>;
+Status RunParts(const Function& fn, std::vector<Tensor>& arguments, const RunMain& run);
 
 // A function of any level, without Shape variables, on the target's text, in place; what computes
 // constants is interpreted first, as the compiler does.

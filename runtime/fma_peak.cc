@@ -1,4 +1,4 @@
-#include "bench/fma_peak.h"
+#include "runtime/fma_peak.h"
 
 #include <immintrin.h>
 

@@ -1,0 +1,66 @@
+// tcc-bench calibrate: what a GPU reaches at best.
+
+#include <fmt/core.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "bench/gpu/calibration.h"
+#include "bench/subcommand.h"
+#include "runtime/cuda_device.h"
+
+namespace tcc {
+namespace {
+
+struct CalibrateOptions {
+  std::string target;
+  bool text = false;
+  bool quick = false;
+  bool json = false;
+};
+
+Status RunCalibrate(const CalibrateOptions& options) {
+  TCC_ASSIGN_OR_RETURN(CudaDeviceInfo device, ChosenGpu());
+  CalibrationOptions calibration{.target = {},
+                                 .code = options.text ? GpuCode::kCudaText : GpuCode::kCubin,
+                                 .quick = options.quick};
+  if (options.target.empty()) {
+    TCC_ASSIGN_OR_RETURN(calibration.target, TargetOf(device));
+  } else {
+    TCC_ASSIGN_OR_RETURN(calibration.target, FindTarget(options.target));
+  }
+  TCC_ASSIGN_OR_RETURN(GpuCeiling ceiling, CalibrateGpu(calibration));
+  if (!options.json) {
+    fmt::print("{}, code for {}\n", Describe(device), calibration.target.name);
+    fmt::print("float32 multiply-adds {:>10.1f} GFLOP/s\n", ceiling.fma_gflops);
+    fmt::print("copy, memory          {:>10.1f} GB/s, read and written\n", ceiling.copy_gbytes);
+    fmt::print("copy, L2 cache        {:>10.1f} GB/s, read and written\n", ceiling.l2_gbytes);
+    fmt::print("launch in a graph     {:>10.2f} us\n", ceiling.launch_us);
+    return OkStatus();
+  }
+  nlohmann::ordered_json result = {{"device", device.name},
+                                   {"sm", device.sm},
+                                   {"target", calibration.target.name},
+                                   {"multiprocessors", device.multiprocessors},
+                                   {"memory_bytes", device.memory_bytes},
+                                   {"l2_bytes", device.l2_bytes},
+                                   {"fma_gflops", ceiling.fma_gflops},
+                                   {"copy_gbytes", ceiling.copy_gbytes},
+                                   {"l2_gbytes", ceiling.l2_gbytes},
+                                   {"launch_us", ceiling.launch_us}};
+  fmt::print("{}\n", result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  return OkStatus();
+}
+
+}  // namespace
+
+BenchAction DeclareCalibrate(CLI::App& app) {
+  auto options = std::make_shared<CalibrateOptions>();
+  app.add_option("--target", options->target, "Code for sm_86, ...; else what suits the device");
+  app.add_flag("--text", options->text, "CUDA text, for the emulated driver in TCC_CUDA_DRIVER");
+  app.add_flag("--quick", options->quick, "Little work: only to see that it works");
+  app.add_flag("--json", options->json, "Print JSON");
+  return [options] { return RunCalibrate(*options); };
+}
+
+}  // namespace tcc

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# usage: pack.sh [--target sm_90a] [--out DIR] [--suites A,B,...]
+#
+# What a machine with a GPU needs, in one folder (default: build/device_pack) and one archive beside
+# it: programs of the preset portable, run.sh, and the machine code of all kernels for the target, so
+# that nothing need be built there. Says how large it is; fails beyond 64 MiB, or if a program has
+# more than 30 MB. NVRTC is needed here (docs/building.md), a GPU is not.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+target=sm_90a out=build/device_pack
+suites=smoke,resnet50,matmul,rows,attention,mobilenet_v2,roller,networks
+while [ $# -gt 0 ]; do
+  case $1 in
+    --target) target=$2; shift ;;
+    --out) out=$2; shift ;;
+    --suites) suites=$2; shift ;;
+    *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0" >&2; exit 2 ;;
+  esac
+  shift
+done
+
+cmake --preset portable >build/portable.configure.log 2>&1 || { cat build/portable.configure.log; exit 1; }
+cmake --build --preset portable -- -j "${TCC_JOBS:-2}"
+rm -rf "$out" "$out.tar.gz"
+mkdir -p "$out/bin" "$out/cache"
+for program in tcc tcc-bench tcc-fuzz; do
+  cp "build/portable/bin/$program" "$out/bin/"
+  bytes=$(stat -c %s "$out/bin/$program")
+  needs=$(objdump -T "$out/bin/$program" | grep -o 'GLIBC_2[.0-9]*' | sort -uV | tail -n 1)
+  echo "$program: $((bytes / 1000000)) MB, needs $needs"
+  [ "$bytes" -le 30000000 ] || { echo "pack.sh: $program is too large" >&2; exit 1; }
+done
+cp bench/device/run.sh "$out/"
+
+# A kernel that cannot be made is a failure of its suite, which run.sh shows; the rest is packed.
+export TCC_CACHE_DIR=$PWD/$out/cache
+[ "${out#/}" = "$out" ] || export TCC_CACHE_DIR=$out/cache
+for suite in ${suites//,/ }; do
+  echo "compiling $suite for $target"
+  "$out/bin/tcc-bench" kernels --suite "$suite" --target "$target" --compile-only 2>&1 | tail -n 1 || true
+done
+tar -czf "$out.tar.gz" -C "$(dirname "$out")" "$(basename "$out")"
+kib=$(du -sk "$out" | cut -f 1)
+packed=$(du -sk "$out.tar.gz" | cut -f 1)
+echo "$out: $((kib / 1024)) MiB, of which $(ls "$out/cache/nvrtc" | wc -l) programs $(du -sk "$out/cache" | cut -f 1) KiB; $out.tar.gz: $((packed / 1024)) MiB"
+[ "$kib" -le 65536 ] || { echo "pack.sh: more than 64 MiB" >&2; exit 1; }

@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# usage: run.sh [--seconds N] [--out DIR] [--programs DIR] [--suites A,B,...] [--quick] [--text]
+#
+# Everything that is to be known of a GPU, in one go: doctor, tests, sanitizer, calibration, suites.
+# The suites take about N seconds in all (default 240), what is before them some minutes at most.
+# DIR of --out (default: results/DEVICE beside this file) gets
+#
+#   run.json     date, device, driver, clocks before and after each suite, every step with its exit
+#                code and time, the calibration, all rows of the suites
+#   report.md    the suites as tables
+#   log.txt      what every step printed
+#
+# The programs (tcc, tcc-bench, tests) are those of --programs, else of bin/ beside this file (as
+# pack.sh lays it out), else of build/portable/bin. --quick only sees that all of it works;
+# --text is for the emulated driver (TCC_CUDA_DRIVER). Ends with 0 if all steps went well.
+#
+# The card's settings are left as they are: nvidia-smi is only asked.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+seconds=240 out= programs= quick= text= suites=resnet50,matmul,rows,attention,mobilenet_v2,roller,networks
+while [ $# -gt 0 ]; do
+  case $1 in
+    --seconds) seconds=$2; shift ;;
+    --out) out=$2; shift ;;
+    --programs) programs=$2; shift ;;
+    --suites) suites=$2; shift ;;
+    --quick) quick=--quick ;;
+    --text) text=--text ;;
+    *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0" >&2; exit 2 ;;
+  esac
+  shift
+done
+if [ -z "$programs" ]; then
+  programs=$here/bin
+  [ -x "$programs/tcc" ] || programs=$here/../../build/portable/bin
+fi
+tcc=$programs/tcc bench=$programs/tcc-bench
+if [ ! -x "$tcc" ] || [ ! -x "$bench" ]; then
+  echo "run.sh: no tcc and tcc-bench in $programs; build the preset portable or name --programs" >&2
+  exit 5
+fi
+
+# Compiled programs of the pack; and libraries of the Python that is there, as wheels have them.
+if [ -z "${TCC_CACHE_DIR:-}" ] && [ -d "$here/cache" ]; then export TCC_CACHE_DIR=$here/cache; fi
+if [ -z "${TCC_VENV:-}" ] && command -v python3 >/dev/null; then
+  TCC_VENV=$(python3 -c 'import sys; print(sys.prefix)') && export TCC_VENV
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+log=$work/log.txt steps=$work/steps results=$work/results report=$work/report.md
+: >"$log"; : >"$steps"; : >"$results"; : >"$report"
+failed=0
+
+# A JSON string.
+quoted() { printf '"%s"' "$(tr '\n\t' '  ' <<<"$1" | tr -d '\000-\037' | sed 's/\\/\\\\/g; s/"/\\"/g; s/ *$//')"; }
+
+# step NAME COMMAND...: runs it, into the log; its exit code and time become part of the results.
+step() {
+  local name=$1 begin end code
+  shift
+  echo "== $name: $*" >>"$log"
+  begin=$(date +%s.%N)
+  "$@" >>"$log" 2>&1
+  code=$?
+  end=$(date +%s.%N)
+  printf '%s{"name": %s, "exit": %d, "seconds": %.1f, "last_line": %s}' \
+    "$([ -s "$steps" ] && echo ', ')" "$(quoted "$name")" "$code" "$(awk "BEGIN {print $end - $begin}")" \
+    "$(quoted "$(tail -n 1 "$log" | cut -c 1-200)")" >>"$steps"
+  printf '%-28s exit %d, %5.1f s\n' "$name" "$code" "$(awk "BEGIN {print $end - $begin}")"
+  [ $code -eq 0 ] || failed=1
+  return $code
+}
+
+# Clocks, power and temperature as they are now; null without nvidia-smi.
+clocks() {
+  local fields=clocks.sm,clocks.mem,power.draw,temperature.gpu,pstate line
+  line=$(nvidia-smi --query-gpu=$fields --format=csv,noheader 2>/dev/null | head -n 1)
+  [ -n "$line" ] && quoted "$fields: $line" || echo null
+}
+
+field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" | head -n 1; }
+
+"$tcc" doctor --json >"$work/doctor.json" 2>>"$log" || echo "doctor: exit $?" >>"$log"
+"$tcc" devices --json >"$work/devices.json" 2>>"$log"
+if ! grep -q '"cuda"' "$work/devices.json"; then
+  echo "run.sh: no GPU: $("$tcc" doctor 2>/dev/null | grep 'NVIDIA driver')" >&2
+  exit 5
+fi
+# The first CUDA device that is listed, or that of TCC_CUDA_DEVICE.
+ordinal=${TCC_CUDA_DEVICE:-0}
+device_json=$(sed -n "/\"ordinal\": $ordinal,/,/}/p" "$work/devices.json")
+model=$(field model <<<"$device_json") sm=$(field sm <<<"$device_json")
+target=sm_$sm
+[ "$sm" = 90 ] && target=sm_90a
+driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1)
+out=${out:-$here/results/$(tr -c 'a-zA-Z0-9\n' '_' <<<"$model")}
+mkdir -p "$out" || exit 1
+echo "$model, $target, driver ${driver:-unknown}; results in $out"
+
+# Tests that run on a device: random functions in all types against the interpreter; networks.
+points=500
+[ -n "$quick" ] && points=5
+step "tcc-fuzz cuda" timeout 200 "$programs/tcc-fuzz" cuda --device $text --points $points
+if [ -z "$text" ]; then
+  for network in $("$tcc" zoo list | awk '{print $1}'); do
+    "$tcc" zoo export "$network" --small -o "$work/$network.onnx" >>"$log" 2>&1
+    step "check $network" timeout 100 "$tcc" check "$work/$network.onnx" --target "$target"
+  done
+fi
+step "smoke" timeout 200 "$bench" kernels --suite smoke --target "$target" $text $quick --rounds 3
+
+# Out-of-bounds accesses, races, missing barriers, unwritten memory.
+sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}"/bin/compute-sanitizer \
+  "${TCC_VENV:-/nowhere}"/lib/python3*/site-packages/nvidia/*/bin/compute-sanitizer 2>/dev/null | head -n 1)
+if [ -n "$sanitizer" ] && [ -z "$text" ]; then
+  for tool in memcheck racecheck synccheck initcheck; do
+    step "compute-sanitizer $tool" timeout 120 "$sanitizer" --tool $tool --error-exitcode 9 \
+      "$bench" kernels --suite smoke --target "$target" --quick --rounds 1 --peer none
+  done
+else
+  echo "compute-sanitizer: not found, or not for this driver" | tee -a "$log"
+fi
+
+calibration=null
+if step calibrate "$bench" calibrate --target "$target" $text $quick; then
+  calibration=$("$bench" calibrate --target "$target" $text $quick --json 2>>"$log")
+fi
+
+# Each suite gets an equal share of what is left.
+IFS=, read -ra names <<<"$suites"
+left=$seconds
+for i in "${!names[@]}"; do
+  name=${names[$i]}
+  share=$((left / (${#names[@]} - i)))
+  [ $share -ge 1 ] || share=1
+  before=$(clocks) begin=$SECONDS
+  step "suite $name" timeout $((share + 300)) "$bench" kernels --suite "$name" --target "$target" $text \
+    $quick --rounds "$([ -n "$quick" ] && echo 1 || echo 9)" --seconds $share \
+    --json "$work/suite.json" --markdown "$work/suite.md"
+  left=$((left - (SECONDS - begin)))
+  [ -s "$work/suite.json" ] || echo '[]' >"$work/suite.json"
+  { [ -s "$results" ] && echo ','
+    printf '%s: {"clocks_before": %s, "clocks_after": %s, "rows": ' "$(quoted "$name")" "$before" "$(clocks)"
+    cat "$work/suite.json"
+    echo '}'; } >>"$results"
+  { echo "## $name"; echo; cat "$work/suite.md" 2>/dev/null; } >>"$report"
+  rm -f "$work/suite.json" "$work/suite.md"
+done
+
+{
+  printf '{"date": %s,\n"device": %s,\n"target": %s,\n"driver": %s,\n"system": %s,\n' \
+    "$(quoted "$(date -u +%FT%TZ)")" "$(quoted "$model")" "$(quoted "$target")" \
+    "$(quoted "${driver:-unknown}")" "$(quoted "$(uname -srm)")"
+  printf '"clocks": %s,\n"doctor": %s,\n"devices": %s,\n"calibration": %s,\n' \
+    "$(clocks)" "$(cat "$work/doctor.json")" "$(cat "$work/devices.json")" "$calibration"
+  printf '"steps": [%s],\n"suites": {%s}}\n' "$(cat "$steps")" "$(cat "$results")"
+} >"$out/run.json"
+{ printf '# %s, %s, driver %s, %s\n\n' "$model" "$target" "${driver:-unknown}" "$(date -u +%F)"
+  cat "$report"; } >"$out/report.md"
+cp "$log" "$out/log.txt"
+[ $failed -eq 0 ] && echo "all steps went well" || echo "some steps failed; see $out/log.txt"
+exit $failed

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "ir/support/status.h"
+#include "ir/target.h"
+#include "runtime/artefact/gpu_program.h"
+#include "runtime/cuda_driver.h"
+
+namespace tcc {
+
+// What a GPU reaches at best, measured by small kernels.
+struct GpuCeiling {
+  double fma_gflops = 0;   // float32, in registers alone
+  double copy_gbytes = 0;  // read and written together, from and to memory
+  double l2_gbytes = 0;    // the same where all of it stays in the L2 cache
+  double launch_us = 0;    // from one kernel of a graph to the next, both empty
+};
+
+struct CalibrationOptions {
+  Target target;
+  GpuCode code = GpuCode::kCubin;
+  bool quick = false;  // only to see that it works: little work, no meaning
+};
+
+// Unavailable without a device that runs code for the target; NVRTC's errors.
+StatusOr<GpuCeiling> CalibrateGpu(const CalibrationOptions& options);
+
+// Of the kernels: what CalibrateGpu loads. With a cache nothing need be compiled later.
+StatusOr<GpuProgram> CalibrationProgram(const CalibrationOptions& options);
+
+// The device that TCC_CUDA_DEVICE chooses.
+StatusOr<CudaDeviceInfo> ChosenGpu();
+
+}  // namespace tcc

@@ -1,0 +1,50 @@
+#include "bench/gpu/cublas_library.h"
+
+#include "ir/support/cuda_library.h"
+
+namespace tcc {
+namespace {
+
+constexpr const char* kCublasNames[] = {"libcublas.so.13", "libcublas.so.12"};
+constexpr const char* kLtNames[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
+constexpr const char* kWheels[] = {"cublas/lib"};
+
+}  // namespace
+
+StatusOr<cublas::Library> cublas::OpenLibrary() {
+  TCC_ASSIGN_OR_RETURN(OpenedLibrary opened, OpenCudaLibrary({.variable = "TCC_CUBLAS",
+                                                              .names = kCublasNames,
+                                                              .toolkit_folders = {},
+                                                              .wheel_folders = kWheels}));
+  Library library;
+  bool complete = Bind(opened, "cublasCreate_v2", library.create) &&
+                  Bind(opened, "cublasSetStream_v2", library.set_stream) &&
+                  Bind(opened, "cublasSetWorkspace_v2", library.set_workspace) &&
+                  Bind(opened, "cublasSetMathMode", library.set_math_mode) &&
+                  Bind(opened, "cublasSgemm_v2", library.sgemm) &&
+                  Bind(opened, "cublasSgemmStridedBatched", library.sgemm_strided_batched) &&
+                  Bind(opened, "cublasGemmEx", library.gemm_ex);
+  if (!complete) return Missing("{} is no cuBLAS of version 12 or 13", opened.path);
+  return library;
+}
+
+StatusOr<cublaslt::Library> cublaslt::OpenLibrary() {
+  TCC_ASSIGN_OR_RETURN(OpenedLibrary opened, OpenCudaLibrary({.variable = "TCC_CUBLASLT",
+                                                              .names = kLtNames,
+                                                              .toolkit_folders = {},
+                                                              .wheel_folders = kWheels}));
+  Library library;
+  bool complete = Bind(opened, "cublasLtCreate", library.create) &&
+                  Bind(opened, "cublasLtMatmulDescCreate", library.desc_create) &&
+                  Bind(opened, "cublasLtMatrixLayoutCreate", library.layout_create) &&
+                  Bind(opened, "cublasLtMatrixLayoutSetAttribute", library.layout_set) &&
+                  Bind(opened, "cublasLtMatmulPreferenceCreate", library.preference_create) &&
+                  Bind(opened, "cublasLtMatmulPreferenceSetAttribute", library.preference_set) &&
+                  Bind(opened, "cublasLtMatmulAlgoGetHeuristic", library.heuristic) &&
+                  Bind(opened, "cublasLtMatmulAlgoConfigGetAttribute", library.config_get) &&
+                  Bind(opened, "cublasLtMatmul", library.matmul);
+  if (!complete) return Missing("{} is no cuBLASLt of version 12 or 13", opened.path);
+  return library;
+}
+
+}  // namespace tcc

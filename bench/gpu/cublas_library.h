@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "ir/support/status.h"
+#include "runtime/cuda_api.h"
+
+// The parts of cuBLAS and cuBLASLt, versions 12 and 13, that the peers use, declared here so that
+// no toolkit is needed to build; tests hold them against the real headers where there are some. All
+// functions return 0 where they succeed.
+namespace tcc::cublas {
+
+inline constexpr int kNoTranspose = 0;
+inline constexpr int kFloat = 0;         // CUDA_R_32F
+inline constexpr int kCompute32F = 68;   // CUBLAS_COMPUTE_32F: float32 throughout
+inline constexpr int kGemmDefault = -1;  // CUBLAS_GEMM_DEFAULT
+inline constexpr int kDefaultMath = 0;   // CUBLAS_DEFAULT_MATH: no tf32
+
+struct Library {
+  int (*create)(void** handle) = nullptr;
+  int (*set_stream)(void* handle, CudaStreamHandle stream) = nullptr;
+  int (*set_workspace)(void* handle, void* memory, size_t bytes) = nullptr;
+  int (*set_math_mode)(void* handle, int mode) = nullptr;
+  int (*sgemm_strided_batched)(void* handle, int transpose_a, int transpose_b, int m, int n, int k,
+                               const float* alpha, const float* a, int lda, long long stride_a,
+                               const float* b, int ldb, long long stride_b, const float* beta,
+                               float* c, int ldc, long long stride_c, int batch) = nullptr;
+  int (*sgemm)(void* handle, int transpose_a, int transpose_b, int m, int n, int k,
+               const float* alpha, const float* a, int lda, const float* b, int ldb,
+               const float* beta, float* c, int ldc) = nullptr;
+  int (*gemm_ex)(void* handle, int transpose_a, int transpose_b, int m, int n, int k,
+                 const void* alpha, const void* a, int type_a, int lda, const void* b, int type_b,
+                 int ldb, const void* beta, void* c, int type_c, int ldc, int compute,
+                 int algorithm) = nullptr;
+};
+
+// Sought as ir/support/cuda_library.h says; the variable is TCC_CUBLAS.
+StatusOr<Library> OpenLibrary();
+
+}  // namespace tcc::cublas
+
+namespace tcc::cublaslt {
+
+// Attributes, by their enumerations.
+inline constexpr int kLayoutBatchCount = 5, kLayoutBatchStride = 6;
+inline constexpr int kPreferenceWorkspace = 1;
+inline constexpr int kConfigId = 0, kConfigTile = 1, kConfigSplitK = 2, kConfigStages = 6;
+
+struct Algorithm {
+  std::array<uint64_t, 8> data;
+};
+struct HeuristicResult {
+  Algorithm algorithm;
+  size_t workspace_bytes;
+  int state;  // 0: usable
+  float waves;
+  std::array<int, 4> reserved;
+};
+
+struct Library {
+  int (*create)(void** handle) = nullptr;
+  int (*desc_create)(void** desc, int compute, int scale_type) = nullptr;
+  int (*layout_create)(void** layout, int type, uint64_t rows, uint64_t columns,
+                       int64_t ld) = nullptr;
+  int (*layout_set)(void* layout, int attribute, const void* value, size_t bytes) = nullptr;
+  int (*preference_create)(void** preference) = nullptr;
+  int (*preference_set)(void* preference, int attribute, const void* value, size_t bytes) = nullptr;
+  int (*heuristic)(void* handle, void* desc, void* a, void* b, void* c, void* d, void* preference,
+                   int requested, HeuristicResult* results, int* returned) = nullptr;
+  int (*config_get)(const Algorithm* algorithm, int attribute, void* value, size_t bytes,
+                    size_t* written) = nullptr;
+  int (*matmul)(void* handle, void* desc, const void* alpha, const void* a, void* a_layout,
+                const void* b, void* b_layout, const void* beta, const void* c, void* c_layout,
+                void* d, void* d_layout, const Algorithm* algorithm, void* workspace,
+                size_t workspace_bytes, CudaStreamHandle stream) = nullptr;
+};
+
+// As above; the variable is TCC_CUBLASLT.
+StatusOr<Library> OpenLibrary();
+
+}  // namespace tcc::cublaslt

@@ -1,0 +1,100 @@
+// cuBLAS: matrix products, strict float32, by SGEMM and GemmEx. Ours are row by row, its are column
+// by column: it is asked for the transposed product of the swapped operands, which is the same.
+
+#include <optional>
+
+#include "bench/gpu/cublas_library.h"
+#include "bench/gpu/gpu_peers.h"
+
+namespace tcc {
+namespace {
+
+// Hopper's kernels want 32 MiB.
+constexpr int64_t kWorkspaceBytes = int64_t{64} << 20;
+constexpr float kOne = 1, kZero = 0;
+
+Status Failed(const char* call, int result) {
+  return absl::InternalError(fmt::format("{} fails with {}", call, result));
+}
+
+// A handle for one bench, which stays open: libraries do not like to be closed.
+struct Session {
+  cublas::Library library;
+  void* handle = nullptr;
+};
+
+StatusOr<Session> OpenSession(const GpuBench& bench) {
+  Session session;
+  TCC_ASSIGN_OR_RETURN(session.library, cublas::OpenLibrary());
+  if (int result = session.library.create(&session.handle); result != 0) {
+    return Failed("cublasCreate", result);
+  }
+  TCC_ASSIGN_OR_RETURN(CudaMemory workspace, bench.Allocate(kWorkspaceBytes, "cuBLAS's workspace"));
+  // A capture would not allow it to allocate one. It lives as long as the process.
+  auto* kept = new CudaMemory(std::move(workspace));
+  if (int result = session.library.set_stream(session.handle, bench.stream()); result != 0) {
+    return Failed("cublasSetStream", result);
+  }
+  if (int result = session.library.set_workspace(session.handle, kept->data(), kWorkspaceBytes);
+      result != 0) {
+    return Failed("cublasSetWorkspace", result);
+  }
+  if (int result = session.library.set_math_mode(session.handle, cublas::kDefaultMath);
+      result != 0) {
+    return Failed("cublasSetMathMode", result);
+  }
+  return session;
+}
+
+Status Sgemm(const Session& session, const MatmulOp& op, const GpuOperands& operands) {
+  int m = static_cast<int>(op.columns), n = static_cast<int>(op.rows);
+  int k = static_cast<int>(op.depth);
+  const auto* a = reinterpret_cast<const float*>(operands.inputs[0]);
+  auto* c = reinterpret_cast<float*>(operands.outputs[0]);
+  int result = 0;
+  if (op.batch == 1) {
+    const auto* b = reinterpret_cast<const float*>(operands.constants[0]);
+    result = session.library.sgemm(session.handle, cublas::kNoTranspose, cublas::kNoTranspose, m, n,
+                                   k, &kOne, b, m, a, k, &kZero, c, m);
+    return result == 0 ? OkStatus() : Failed("cublasSgemm", result);
+  }
+  const auto* b = reinterpret_cast<const float*>(operands.inputs[1]);
+  result = session.library.sgemm_strided_batched(
+      session.handle, cublas::kNoTranspose, cublas::kNoTranspose, m, n, k, &kOne, b, m,
+      op.depth * op.columns, a, k, op.rows * op.depth, &kZero, c, m, op.rows * op.columns,
+      static_cast<int>(op.batch));
+  return result == 0 ? OkStatus() : Failed("cublasSgemmStridedBatched", result);
+}
+
+Status GemmEx(const Session& session, const MatmulOp& op, const GpuOperands& operands) {
+  int m = static_cast<int>(op.columns), n = static_cast<int>(op.rows);
+  int k = static_cast<int>(op.depth);
+  int result = session.library.gemm_ex(
+      session.handle, cublas::kNoTranspose, cublas::kNoTranspose, m, n, k, &kOne,
+      operands.constants[0], cublas::kFloat, m, operands.inputs[0], cublas::kFloat, k, &kZero,
+      operands.outputs[0], cublas::kFloat, m, cublas::kCompute32F, cublas::kGemmDefault);
+  return result == 0 ? OkStatus() : Failed("cublasGemmEx", result);
+}
+
+}  // namespace
+
+StatusOr<std::vector<GpuCandidate>> CublasCandidates(const BenchOperator& op,
+                                                     const GpuBench& bench) {
+  std::vector<GpuCandidate> candidates;
+  const auto* matmul = std::get_if<MatmulOp>(&op.kind);
+  if (matmul == nullptr) return candidates;
+  static const StatusOr<Session> session = OpenSession(bench);
+  TCC_RETURN_IF_ERROR(session.status());
+  candidates.push_back({.algorithm = matmul->batch == 1 ? "SGEMM" : "SgemmStridedBatched",
+                        .enqueue = [matmul = *matmul](const GpuOperands& operands) {
+                          return Sgemm(*session, matmul, operands);
+                        }});
+  if (matmul->batch > 1) return candidates;
+  candidates.push_back(
+      {.algorithm = "GemmEx", .enqueue = [matmul = *matmul](const GpuOperands& operands) {
+         return GemmEx(*session, matmul, operands);
+       }});
+  return candidates;
+}
+
+}  // namespace tcc

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "bench/gpu/gpu_bench.h"
+#include "ir/support/tensor.h"
+
+namespace tcc {
+
+// Where one run finds its operands.
+struct GpuOperands {
+  std::vector<uint8_t*> inputs;
+  std::vector<uint8_t*> constants;
+  std::vector<uint8_t*> outputs;
+};
+
+// Copies of tensors on a GPU: inputs and outputs once for each set, constants once for all.
+class GpuOperandSets {
+ public:
+  struct Tensors {
+    std::vector<Tensor> inputs, constants;
+    std::vector<int64_t> output_bytes;
+  };
+  // As many sets as fill the L2 cache twice, so that no run finds what the one before left there;
+  // fewer where the device's memory would not do.
+  static StatusOr<GpuOperandSets> Make(const GpuBench& bench, const Tensors& tensors);
+
+  size_t size() const { return sets_.size(); }
+  const GpuOperands& operator[](size_t set) const { return sets_[set]; }
+
+ private:
+  std::vector<CudaMemory> memory_;
+  std::vector<GpuOperands> sets_;
+};
+
+}  // namespace tcc

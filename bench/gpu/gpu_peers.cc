@@ -1,0 +1,18 @@
+#include "bench/gpu/gpu_peers.h"
+
+namespace tcc {
+namespace {
+
+constexpr GpuPeer kPeers[] = {
+    {"cublas", CublasCandidates},
+    {"cublaslt", CublasLtCandidates},
+    {"cudnn", CudnnCandidates},
+};
+
+}  // namespace
+
+std::span<const GpuPeer> GpuPeers() {
+  return kPeers;
+}
+
+}  // namespace tcc

@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "bench/channels_last.h"
+#include "bench/gpu/gpu_operands.h"
+#include "bench/gpu/gpu_peers.h"
+#include "bench/operator_check.h"
+#include "bench/operator_run.h"
+#include "runtime/executor.h"
+
+namespace tcc {
+namespace {
+
+// Of few bytes at most: more does not stay in any cache.
+constexpr double kWarmBytes = 64e6;
+
+// A tensor of the device: its bytes are not to be looked at.
+Tensor OnDevice(const Tensor& host, uint8_t* memory) {
+  Tensor tensor = host;
+  tensor.owner = nullptr;
+  tensor.bytes = {memory, host.bytes.size()};
+  return tensor;
+}
+
+class GpuRun {
+ public:
+  GpuRun(const CompiledOperator& compiled, const OperatorOptions& options, const GpuBench& bench,
+         OperatorResult& result)
+      : compiled_(compiled), options_(options), bench_(bench), result_(result) {
+    timing_.blocks = options.rounds;
+    if (options.quick) {
+      timing_ = {.launches = 2, .graph_seconds = 0, .replays = 1, .blocks = options.rounds};
+    }
+  }
+
+  Status Measure() {
+    TCC_ASSIGN_OR_RETURN(outputs_, OutputsOf(compiled_.artefact));
+    bool last = IsChannelsLast(compiled_.op);
+    inputs_ = last ? ToChannelsLast(compiled_.inputs) : compiled_.inputs;
+    TCC_ASSIGN_OR_RETURN(const GpuOperandSets* sets, SetsFor(last));
+    TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(compiled_.artefact));
+    Executor executor(module);
+    executor.set_recording(false);
+    GpuWork ours = [&](size_t set) { return Enqueue(executor, (*sets)[set]); };
+    TCC_ASSIGN_OR_RETURN(result_.error, Check(ours, *sets, last));
+    std::vector<GpuWork> contestants = {ours};
+    for (const GpuPeer& peer : GpuPeers()) {
+      if (!options_.Wants(peer.name)) continue;
+      Status status = AddPeer(peer, contestants);
+      if (!status.ok()) result_.notes.push_back(fmt::format("{}: {}", peer.name, Message(status)));
+    }
+    timing_.sets = sets->size();
+    TCC_ASSIGN_OR_RETURN(std::vector<GpuTime> times, bench_.Time(contestants, timing_));
+    result_.microseconds = times[0].median_us;
+    for (size_t i = 1; i < times.size(); ++i) {
+      result_.peers[i - 1].microseconds = times[i].median_us;
+      if (!times[i].graph) result_.peers[i - 1].algorithm += ", without a graph";
+    }
+    if (result_.bytes == 0 || result_.bytes > kWarmBytes) return OkStatus();
+    timing_.sets = 1;
+    TCC_ASSIGN_OR_RETURN(times, bench_.Time({contestants.data(), 1}, timing_));
+    result_.warm_microseconds = times[0].median_us;
+    return OkStatus();
+  }
+
+ private:
+  // Made at the first use. Both layouts take as many bytes, and get as many sets.
+  StatusOr<const GpuOperandSets*> SetsFor(bool channels_last) {
+    std::optional<GpuOperandSets>& sets = sets_[channels_last ? 1 : 0];
+    if (sets) return &*sets;
+    GpuOperandSets::Tensors tensors{compiled_.inputs, compiled_.constants, {}};
+    if (channels_last) {
+      tensors.inputs = ToChannelsLast(tensors.inputs);
+      tensors.constants = ToChannelsLast(tensors.constants);
+    }
+    for (const Tensor& output : outputs_) tensors.output_bytes.push_back(std::ssize(output.bytes));
+    TCC_ASSIGN_OR_RETURN(sets, GpuOperandSets::Make(bench_, tensors));
+    return &*sets;
+  }
+
+  Status Enqueue(Executor& executor, const GpuOperands& operands) const {
+    std::vector<Tensor> inputs, outputs;
+    for (size_t i = 0; i < operands.inputs.size(); ++i) {
+      inputs.push_back(OnDevice(inputs_[i], operands.inputs[i]));
+    }
+    for (size_t i = 0; i < operands.outputs.size(); ++i) {
+      outputs.push_back(OnDevice(outputs_[i], operands.outputs[i]));
+    }
+    return executor.Enqueue(inputs, outputs, bench_.stream());
+  }
+
+  // Of the first output, which the artefact has in the operator's own layout.
+  std::vector<int64_t> OutputShape(bool channels_last) const {
+    std::vector<int64_t> shape = outputs_[0].shape;
+    bool own = IsChannelsLast(compiled_.op);
+    if (shape.size() != 4 || own == channels_last) return shape;
+    if (own) return {shape[0], shape[3], shape[1], shape[2]};
+    return {shape[0], shape[2], shape[3], shape[1]};
+  }
+
+  // Runs once on the first set, and looks at the first output.
+  StatusOr<double> Check(const GpuWork& work, const GpuOperandSets& sets,
+                         bool channels_last) const {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      TCC_RETURN_IF_ERROR(bench_.Poison(sets[0].outputs[i], std::ssize(outputs_[i].bytes)));
+    }
+    TCC_RETURN_IF_ERROR(work(0));
+    Tensor got = MakeZeroTensor(outputs_[0].dtype, OutputShape(channels_last));
+    TCC_RETURN_IF_ERROR(bench_.Download(MutableBytes(got), sets[0].outputs[0]));
+    if (channels_last) got = FromChannelsLast(got);
+    TCC_ASSIGN_OR_RETURN(OperatorCheck check,
+                         CheckOperator(compiled_.op, compiled_.inputs, compiled_.constants, got));
+    return check.error;
+  }
+
+  // A candidate, alone.
+  struct Attempt {
+    const GpuCandidate* candidate;
+    const GpuOperandSets* sets;
+    GpuWork work;
+    double seconds;
+  };
+
+  // Those that run, fastest first; the last error where none does.
+  StatusOr<std::vector<Attempt>> Try(const std::vector<GpuCandidate>& candidates) {
+    std::vector<Attempt> attempts;
+    Status last;
+    for (const GpuCandidate& candidate : candidates) {
+      TCC_ASSIGN_OR_RETURN(const GpuOperandSets* sets, SetsFor(candidate.channels_last));
+      GpuWork work = [sets, enqueue = candidate.enqueue](size_t set) {
+        return enqueue((*sets)[set]);
+      };
+      StatusOr<double> seconds = bench_.TimeOnce(work);
+      if (!seconds.ok()) {
+        last = Annotate(seconds.status(), candidate.algorithm);
+        continue;
+      }
+      attempts.push_back({&candidate, sets, std::move(work), *seconds});
+    }
+    if (attempts.empty()) return last;
+    std::ranges::stable_sort(attempts, {}, &Attempt::seconds);
+    return attempts;
+  }
+
+  // The fastest of the peer's candidates that computes the operator becomes a contestant.
+  Status AddPeer(const GpuPeer& peer, std::vector<GpuWork>& contestants) {
+    TCC_ASSIGN_OR_RETURN(std::vector<GpuCandidate> candidates,
+                         peer.candidates(compiled_.op, bench_));
+    if (candidates.empty()) return OkStatus();
+    TCC_ASSIGN_OR_RETURN(std::vector<Attempt> attempts, Try(candidates));
+    Status wrong;
+    for (Attempt& attempt : attempts) {
+      StatusOr<double> error = Check(attempt.work, *attempt.sets, attempt.candidate->channels_last);
+      if (!error.ok()) {
+        wrong = Annotate(error.status(), attempt.candidate->algorithm);
+        continue;
+      }
+      result_.peers.push_back(
+          {std::string(peer.name),
+           fmt::format("{} (of {})", attempt.candidate->algorithm, attempts.size()),
+           attempt.candidate->numeric, 0, *error});
+      contestants.push_back(std::move(attempt.work));
+      return OkStatus();
+    }
+    return wrong;
+  }
+
+  const CompiledOperator& compiled_;
+  const OperatorOptions& options_;
+  const GpuBench& bench_;
+  OperatorResult& result_;
+  GpuTimingOptions timing_;
+  std::vector<Tensor> inputs_, outputs_;   // as the artefact lays them out
+  std::optional<GpuOperandSets> sets_[2];  // channels first, channels last
+};
+
+}  // namespace
+
+Status MeasureOnGpu(const CompiledOperator& compiled, const OperatorOptions& options,
+                    const GpuBench& bench, OperatorResult& result) {
+  return GpuRun(compiled, options, bench, result).Measure();
+}
+
+}  // namespace tcc

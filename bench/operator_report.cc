@@ -1,0 +1,111 @@
+#include "bench/operator_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tcc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json OptionalJson(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+// A rate in the unit that the work has more of.
+std::string RateText(const OperatorResult& result) {
+  if (result.flops == 0) return "-";
+  double gflops = result.flops / result.microseconds * 1e-3;
+  double gbytes = result.bytes / result.microseconds * 1e-3;
+  // Beyond this many operations a byte, arithmetic is the limit of any device.
+  bool computes = result.flops > 20 * result.bytes;
+  return computes ? fmt::format("{:.0f} GFLOP/s", gflops) : fmt::format("{:.0f} GB/s", gbytes);
+}
+
+std::string PercentText(const OperatorResult& result) {
+  std::optional<double> percent = result.PercentOfCeiling();
+  return percent ? fmt::format("{:.0f} %", *percent) : "-";
+}
+
+}  // namespace
+
+std::optional<double> OperatorResult::PercentOfCeiling() const {
+  if (ceiling_microseconds == 0 || microseconds == 0) return std::nullopt;
+  return ceiling_microseconds / microseconds * 100;
+}
+
+std::string ProgressLine(const OperatorResult& result) {
+  if (!result.failure.empty()) return fmt::format("{:<32} FAILED: {}", result.name, result.failure);
+  if (result.microseconds == 0) {
+    return fmt::format("{:<32} {:>3} kernels compiled in {:.2f} s", result.name, result.kernels,
+                       result.compile_seconds);
+  }
+  std::string line = fmt::format("{:<32} {:>11.2f} us {:>16} {:>6}", result.name,
+                                 result.microseconds, RateText(result), PercentText(result));
+  for (const PeerTime& peer : result.peers) {
+    line += fmt::format("   {} {:.2f} us, ratio {:.2f}", peer.peer, peer.microseconds,
+                        result.microseconds / peer.microseconds);
+  }
+  return line;
+}
+
+std::string MarkdownTable(const std::vector<OperatorResult>& results) {
+  std::string text =
+      "| operator | us | warm us | rate | of ceiling | error / (eps M) | peer | us | ratio | "
+      "numeric | peer's algorithm |\n|---|---:|---:|---:|---:|---:|---|---:|---:|---|---|\n";
+  for (const OperatorResult& result : results) {
+    if (!result.failure.empty()) {
+      text += fmt::format("| {} | failed: {} |  |  |  |  |  |  |  |  |  |\n", result.name,
+                          result.failure);
+      continue;
+    }
+    std::string warm =
+        result.warm_microseconds ? fmt::format("{:.2f}", *result.warm_microseconds) : "";
+    std::string ours =
+        fmt::format("| {} | {:.2f} | {} | {} | {} | {:.2f} |", result.name, result.microseconds,
+                    warm, RateText(result), PercentText(result), result.error);
+    if (result.peers.empty()) text += ours + "  |  |  |  |  |\n";
+    for (const PeerTime& peer : result.peers) {
+      text +=
+          ours + fmt::format(" {} | {:.2f} | {:.2f} | {} | {} |\n", peer.peer, peer.microseconds,
+                             result.microseconds / peer.microseconds, peer.numeric, peer.algorithm);
+    }
+  }
+  return text;
+}
+
+std::string JsonText(const std::vector<OperatorResult>& results) {
+  Json rows = Json::array();
+  for (const OperatorResult& result : results) {
+    Json row = {{"name", result.name},
+                {"target", result.target},
+                {"flops", result.flops},
+                {"bytes", result.bytes},
+                {"failure", result.failure},
+                {"kernels", result.kernels},
+                {"compile_s", result.compile_seconds},
+                {"ours_us", result.microseconds},
+                {"ours_warm_us", OptionalJson(result.warm_microseconds)},
+                {"numeric", result.numeric},
+                {"error", result.error},
+                {"percent_of_peak", OptionalJson(result.PercentOfCeiling())},
+                {"peer", nullptr},
+                {"peer_us", nullptr},
+                {"ratio", nullptr}};
+    if (!result.notes.empty()) row["notes"] = result.notes;
+    if (result.peers.empty()) rows.push_back(row);
+    for (const PeerTime& peer : result.peers) {
+      row["peer"] = peer.peer;
+      row["peer_us"] = peer.microseconds;
+      row["ratio"] = result.microseconds / peer.microseconds;
+      row["peer_algorithm"] = peer.algorithm;
+      row["peer_numeric"] = peer.numeric;
+      row["peer_error"] = peer.error;
+      rows.push_back(row);
+    }
+  }
+  return rows.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tcc

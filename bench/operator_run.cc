@@ -1,0 +1,83 @@
+#include "bench/operator_run.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "api/compile_graph.h"
+#include "api/random_inputs.h"
+#include "bench/channels_last.h"
+#include "ir/support/random.h"
+
+namespace tcc {
+namespace {
+
+Tensor Uniform(const TensorInfo& info, Random& random) {
+  Tensor tensor = MakeZeroTensor(info.dtype, *StaticShape(info));
+  auto* values = reinterpret_cast<float*>(MutableBytes(tensor).data());
+  size_t count = tensor.bytes.size() / sizeof(float);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(random.Unit() * 2 - 1);
+  return tensor;
+}
+
+}  // namespace
+
+bool OperatorOptions::Wants(std::string_view peer) const {
+  return peers.empty() || std::ranges::find(peers, peer) != peers.end();
+}
+
+StatusOr<CompiledOperator> CompileOperator(const BenchOperator& op,
+                                           const OperatorOptions& options) {
+  CompiledOperator compiled{.op = op, .artefact = {}, .constants = {}, .inputs = {}};
+  TCC_ASSIGN_OR_RETURN(Graph graph, GraphOf(op));
+  compiled.constants = ConstantsOf(op, graph);
+  auto start = std::chrono::steady_clock::now();
+  CompileOptions compile{.target = options.target, .threads = options.compile_threads};
+  compile.gpu_code = options.code;
+  TCC_ASSIGN_OR_RETURN(compiled.artefact, CompileGraph(std::move(graph), compile));
+  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  compiled.seconds = taken.count();
+  const Metadata& metadata = compiled.artefact.metadata;
+  if (std::holds_alternative<NetworkOp>(op.kind)) {
+    TCC_ASSIGN_OR_RETURN(compiled.inputs, RandomInputs(metadata, 0));
+    return compiled;
+  }
+  Random random(1);
+  for (const TensorInfo& info : metadata.inputs) {
+    Tensor input = Uniform(info, random);
+    compiled.inputs.push_back(IsChannelsLast(op) ? FromChannelsLast(input) : input);
+  }
+  return compiled;
+}
+
+OperatorResult ResultOf(const CompiledOperator& compiled, const OperatorOptions& options) {
+  OperatorResult result;
+  result.name = compiled.op.name;
+  result.target = options.target.name;
+  OperatorWork work = WorkOf(compiled.op);
+  result.flops = work.flops;
+  result.bytes = work.bytes;
+  for (const KernelInfo& kernel : compiled.artefact.metadata.kernels) {
+    if (work.flops == 0) result.flops += static_cast<double>(kernel.flops);
+  }
+  result.kernels = compiled.artefact.metadata.kernels.size();
+  result.compile_seconds = compiled.seconds;
+  return result;
+}
+
+StatusOr<std::vector<Tensor>> OutputsOf(const Artefact& artefact) {
+  std::vector<Tensor> outputs;
+  for (const TensorInfo& info : artefact.metadata.outputs) {
+    std::optional<std::vector<int64_t>> shape = StaticShape(info);
+    if (!shape) return Unsupported("output '{}' has no static shape", info.name);
+    outputs.push_back(MakeZeroTensor(info.dtype, *shape));
+  }
+  return outputs;
+}
+
+void ApplyCeiling(const Ceiling& ceiling, OperatorResult& result) {
+  if (result.flops == 0 || ceiling.gflops == 0 || ceiling.gbytes == 0) return;
+  result.ceiling_microseconds =
+      std::max(result.flops / ceiling.gflops, result.bytes / ceiling.gbytes) * 1e-3;
+}
+
+}  // namespace tcc

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/gpu/calibration.h"
+#include "bench/gpu/gpu_bench.h"
+#include "bench/operator.h"
+#include "bench/operator_report.h"
+#include "runtime/module.h"
+
+namespace tcc {
+
+struct OperatorOptions {
+  Target target;
+  GpuCode code = GpuCode::kCubin;
+  int compile_threads = 1;
+  int threads = 1;                 // of CPU kernels
+  std::vector<std::string> peers;  // those wanted; all, if none is named
+  int rounds = 9;
+  bool quick = false;  // few launches: only to see that it works
+
+  bool Wants(std::string_view peer) const;
+};
+
+// An operator that was compiled, and what it is fed with, channels first also where the artefact
+// takes them last.
+struct CompiledOperator {
+  BenchOperator op;
+  Artefact artefact;
+  std::vector<Tensor> constants, inputs;
+  double seconds = 0;  // that compiling took
+};
+
+// Inputs are uniform in [-1, 1]; those of networks are RandomInputs.
+StatusOr<CompiledOperator> CompileOperator(const BenchOperator& op, const OperatorOptions& options);
+
+// A result with what is known before anything runs.
+OperatorResult ResultOf(const CompiledOperator& compiled, const OperatorOptions& options);
+
+// Tensors for the outputs of the artefact, as it lays them out.
+StatusOr<std::vector<Tensor>> OutputsOf(const Artefact& artefact);
+
+// What the device or CPU at hand reaches.
+struct Ceiling {
+  double gflops = 0, gbytes = 0;
+};
+
+// Time of ours and the peers, all checked (operator_check.h). A peer that fails is a note.
+Status MeasureOnGpu(const CompiledOperator& compiled, const OperatorOptions& options,
+                    const GpuBench& bench, OperatorResult& result);
+Status MeasureOnCpu(const CompiledOperator& compiled, const OperatorOptions& options,
+                    OperatorResult& result);
+
+// Fills in the time that the ceiling allows.
+void ApplyCeiling(const Ceiling& ceiling, OperatorResult& result);
+
+}  // namespace tcc

@@ -1,0 +1,152 @@
+#include "bench/operators.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <memory>
+
+#include "bench/gpu/gpu_peers.h"
+#include "bench/operator_report.h"
+#include "bench/operator_run.h"
+#include "bench/operator_suite.h"
+#include "bench/peers.h"
+#include "runtime/thread_pool.h"
+
+namespace tcc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Status WriteText(const std::string& text, const std::string& path) {
+  if (path.empty()) {
+    fmt::print("{}", text);
+    return OkStatus();
+  }
+  std::ofstream file(path);
+  file << text;
+  if (!file) return InvalidInput("cannot write '{}'", path);
+  return OkStatus();
+}
+
+Status ExpectPeers(const OperatorSuiteOptions& options, const Target& target) {
+  std::vector<std::string_view> known;
+  if (target.kind == TargetKind::kCuda) {
+    for (const GpuPeer& peer : GpuPeers()) known.push_back(peer.name);
+  } else {
+    for (const OperatorPeer& peer : OperatorPeers()) known.push_back(peer.name);
+  }
+  for (const std::string& name : options.peers) {
+    if (name == "none" || std::ranges::find(known, name) != known.end()) continue;
+    return UsageError("no peer '{}' for {}; there are none, {}", name, target.name,
+                      fmt::join(known, ", "));
+  }
+  return OkStatus();
+}
+
+// What runs the operators of a target.
+class SuiteRun {
+ public:
+  SuiteRun(const OperatorSuiteOptions& options, Target target)
+      : options_(options), target_(std::move(target)) {
+    each_.target = target_;
+    each_.code = options_.text ? GpuCode::kCudaText : GpuCode::kCubin;
+    each_.compile_threads = static_cast<int>(AllowedCpus().size());
+    each_.threads = options_.threads;
+    each_.peers = options_.peers;
+    each_.rounds = options_.rounds;
+    each_.quick = options_.quick;
+  }
+
+  // The device and what it reaches.
+  Status Open() {
+    if (options_.compile_only) return CompileCalibration();
+    if (target_.kind != TargetKind::kCuda) return OkStatus();
+    TCC_ASSIGN_OR_RETURN(ceiling_, CalibrateGpu(Calibration()));
+    TCC_ASSIGN_OR_RETURN(bench_, GpuBench::Open());
+    fmt::print(stderr, "{}: {:.0f} GFLOP/s, {:.0f} GB/s\n", Describe(bench_->device()),
+               ceiling_.fma_gflops, ceiling_.copy_gbytes);
+    return OkStatus();
+  }
+
+  OperatorResult Measure(const BenchOperator& op) const {
+    OperatorResult result;
+    result.name = op.name;
+    result.target = target_.name;
+    Status status = TryMeasure(op, result);
+    if (!status.ok()) result.failure = Message(status);
+    return result;
+  }
+
+ private:
+  CalibrationOptions Calibration() const { return {target_, each_.code, options_.quick}; }
+
+  // So that a cache is filled with these kernels, too.
+  Status CompileCalibration() const {
+    if (target_.kind != TargetKind::kCuda) return OkStatus();
+    return CalibrationProgram(Calibration()).status();
+  }
+
+  Status TryMeasure(const BenchOperator& op, OperatorResult& result) const {
+    TCC_ASSIGN_OR_RETURN(CompiledOperator compiled, CompileOperator(op, each_));
+    result = ResultOf(compiled, each_);
+    if (options_.compile_only) return OkStatus();
+    if (bench_ == nullptr) return MeasureOnCpu(compiled, each_, result);
+    TCC_RETURN_IF_ERROR(MeasureOnGpu(compiled, each_, *bench_, result));
+    ApplyCeiling({.gflops = ceiling_.fma_gflops, .gbytes = ceiling_.copy_gbytes}, result);
+    return OkStatus();
+  }
+
+  const OperatorSuiteOptions& options_;
+  Target target_;
+  OperatorOptions each_;
+  GpuCeiling ceiling_;
+  std::unique_ptr<GpuBench> bench_;  // null where kernels run on the CPU
+};
+
+// Each message once: a library that is missing is so for every operator.
+void PrintNotes(const std::vector<OperatorResult>& results) {
+  std::vector<std::string> seen;
+  for (const OperatorResult& result : results) {
+    for (const std::string& note : result.notes) {
+      if (std::ranges::find(seen, note) != seen.end()) continue;
+      seen.push_back(note);
+      fmt::print(stderr, "{}: {}\n", result.name, note);
+    }
+  }
+}
+
+}  // namespace
+
+Status RunOperatorSuite(const OperatorSuiteOptions& options) {
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
+  TCC_RETURN_IF_ERROR(ExpectPeers(options, target));
+  std::vector<BenchOperator> suite = OperatorSuite(options.suite);
+  if (!options.kernel.empty()) {
+    std::erase_if(suite, [&](const BenchOperator& op) { return op.name != options.kernel; });
+    if (suite.empty()) {
+      return UsageError("no operator '{}' in suite '{}'", options.kernel, options.suite);
+    }
+  }
+  SuiteRun run(options, target);
+  TCC_RETURN_IF_ERROR(run.Open());
+  std::vector<OperatorResult> results;
+  auto start = Clock::now();
+  for (const BenchOperator& op : suite) {
+    std::chrono::duration<double> spent = Clock::now() - start;
+    if (options.seconds > 0 && spent.count() > options.seconds) break;
+    results.push_back(run.Measure(op));
+    fmt::print(stderr, "{}\n", ProgressLine(results.back()));
+  }
+  PrintNotes(results);
+  if (options.markdown) TCC_RETURN_IF_ERROR(WriteText(MarkdownTable(results), *options.markdown));
+  if (options.json) TCC_RETURN_IF_ERROR(WriteText(JsonText(results), *options.json));
+  auto failed = std::ranges::count_if(results, [](const auto& r) { return !r.failure.empty(); });
+  fmt::print(stderr, "{} of {} operators measured, {} failed, {} left out for time\n",
+             std::ssize(results) - failed, suite.size(), failed, suite.size() - results.size());
+  if (failed > 0) return absl::DataLossError(fmt::format("{} operators failed", failed));
+  return OkStatus();
+}
+
+}  // namespace tcc

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/support/status.h"
+
+namespace tcc {
+
+struct OperatorSuiteOptions {
+  std::string suite;
+  std::string kernel;  // one of the suite, or all
+  std::string target = "native";
+  int threads = 1;                 // of CPU kernels
+  std::vector<std::string> peers;  // all, if none is named; "none": none
+  int rounds = 9;
+  double seconds = 0;                         // no operator is begun after so long; 0: no limit
+  bool compile_only = false;                  // fills the cache of compiled programs
+  bool text = false;                          // CUDA text, for the emulated driver
+  bool quick = false;                         // few launches: only to see that it works
+  std::optional<std::string> json, markdown;  // files; "" for stdout
+};
+
+// Measures a suite of operators (operator_suite.h), one line each to stderr. DataLoss if any
+// fails, at the end: the others are measured all the same.
+Status RunOperatorSuite(const OperatorSuiteOptions& options);
+
+}  // namespace tcc

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/support/status.h"
+
+namespace tcc {
+
+// A kernel that a GPU has run, by CUPTI's clock.
+struct KernelActivity {
+  std::string symbol;
+  uint64_t start_ns = 0, end_ns = 0;
+};
+
+// CUPTI records every kernel of this process, those of CUDA graphs one by one, from Start to Stop.
+// One recording at a time.
+class CuptiRecording {
+ public:
+  // Unavailable without the library, sought as ir/support/cuda_library.h says (TCC_CUPTI), or where
+  // it is not allowed to record.
+  static StatusOr<std::unique_ptr<CuptiRecording>> Start();
+  CuptiRecording(const CuptiRecording&) = delete;
+  CuptiRecording& operator=(const CuptiRecording&) = delete;
+  ~CuptiRecording();
+
+  // Of work that has ended before; by their start.
+  StatusOr<std::vector<KernelActivity>> Stop();
+
+ private:
+  CuptiRecording() = default;
+  bool running_ = false;
+};
+
+}  // namespace tcc

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""usage: bench_gpu_test.py TCC_BENCH EMULATED_DRIVER FAKE_LIBRARIES
+
+tcc-bench on a GPU, which is the emulated driver, with libraries that are fakes: they log what they
+are asked for and compute it.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BENCH, DRIVER, FAKES = sys.argv[1:4]
+PEERS = {"TCC_CUBLAS": FAKES, "TCC_CUBLASLT": FAKES, "TCC_CUDNN": FAKES}
+
+
+class BenchOnGpu(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def bench(self, *options, expect=0, **environment):
+        """The rows of smoke's operators by their names, and the fakes' calls in their order."""
+        log, rows = self.folder / "calls", self.folder / "rows.json"
+        run = subprocess.run(
+            [BENCH, "kernels", "--suite", "smoke", "--target", "sm_86", "--text", "--quick",
+             "--rounds", "1", "--json", str(rows), *options],
+            capture_output=True, text=True, check=False,
+            env={**os.environ, "TCC_CUDA_DRIVER": DRIVER, "TCC_EMULATED_SM": "86",
+                 "TCC_FAKE_LOG": str(log), **environment})
+        self.assertEqual(run.returncode, expect, run.stderr)
+        self.stderr = run.stderr
+        by_name = collections.defaultdict(dict)
+        for row in json.loads(rows.read_text()) if expect == 0 else []:
+            by_name[row["name"]][row["peer"]] = row
+        return by_name, log.read_text().splitlines() if log.exists() else []
+
+    def test_a_matrix_product_is_compared_with_cublas(self):
+        rows, calls = self.bench("--kernel", "matmul_33x20x17", "--peer", "cublas", **PEERS)
+        row = rows["matmul_33x20x17"]["cublas"]
+        self.assertIn(row["peer_algorithm"].split(" (")[0], ["SGEMM", "GemmEx"])
+        self.assertEqual(row["peer_numeric"], "strict")
+        self.assertGreater(row["ours_us"], 0)
+        self.assertGreater(row["peer_us"], 0)
+        self.assertAlmostEqual(row["ratio"], row["ours_us"] / row["peer_us"])
+        self.assertEqual(row["flops"], 2 * 33 * 20 * 17)
+        self.assertLess(row["peer_error"], 1)  # a sum in float64, rounded once
+        self.assertEqual(calls[:4], ["cublasCreate", "cublasSetStream",
+                                     f"cublasSetWorkspace {64 << 20}", "cublasSetMathMode 0"])
+        # In either order: each four times to see which is faster, that one for the check, the
+        # warming up, the graph and its first replays, which launch nothing.
+        self.assertEqual(set(calls[4:]), {"cublasSgemm", "cublasGemmEx compute 68"})
+
+    def test_products_of_many_matrices_are_one_call(self):
+        rows, calls = self.bench("--kernel", "matmul_3x8x12x10", "--peer", "cublas", **PEERS)
+        self.assertIn("SgemmStridedBatched", rows["matmul_3x8x12x10"]["cublas"]["peer_algorithm"])
+        self.assertEqual(set(calls[4:]), {"cublasSgemmStridedBatched"})
+
+    def test_every_algorithm_that_cublaslt_names_is_timed_and_a_wrong_one_is_not_taken(self):
+        for name in ["matmul_33x20x17", "matmul_3x8x12x10"]:
+            rows, calls = self.bench("--kernel", name, "--peer", "cublaslt", **PEERS)
+            row = rows[name]["cublaslt"]
+            self.assertEqual(row["peer_algorithm"],
+                             "algorithm 10, tile 1, stages 6, split-K 2 (of 2)")
+            self.assertIn("cublasLtMatmulAlgoGetHeuristic 64", calls)
+            self.assertIn("cublasLtMatmul algorithm 12", calls)
+            self.assertNotIn("cublasLtMatmul algorithm 11", calls)
+
+    def test_a_convolution_is_compared_with_every_strict_engine_of_cudnn_in_both_layouts(self):
+        for name in ["conv", "conv_dw_3x3_8_8_8s2_n1"]:
+            (self.folder / "calls").unlink(missing_ok=True)
+            rows, calls = self.bench("--kernel", name, "--peer", "cudnn", **PEERS)
+            algorithm = rows[name]["cudnn"]["peer_algorithm"]
+            self.assertRegex(algorithm, r"^engine (1|3), N(CHW|HWC)(, Winograd)? \(of 6\)$")
+            self.assertEqual("engine 3" in algorithm, "Winograd" in algorithm)
+            executed = {call for call in calls if call.startswith("cudnnBackendExecute")}
+            self.assertEqual(executed, {f"cudnnBackendExecute engine {e}" for e in (1, 3, 5)})
+            self.assertEqual(calls[:2], ["cudnnCreate", "cudnnSetStream"])
+
+    def test_relu_is_compared_with_cudnn(self):
+        rows, _ = self.bench("--kernel", "relu", "--peer", "cudnn", **PEERS)
+        self.assertEqual(rows["relu"]["cudnn"]["peer_error"], 0)
+
+    def test_libraries_that_are_missing_are_notes_that_say_where_they_were_sought(self):
+        nowhere = {name: "/nowhere/library.so" for name in PEERS}
+        rows, calls = self.bench("--kernel", "matmul_33x20x17", **nowhere)
+        self.assertEqual(calls, [])
+        row = rows["matmul_33x20x17"][None]
+        self.assertGreater(row["ours_us"], 0)
+        self.assertEqual(len(row["notes"]), 2)
+        for name in ["TCC_CUBLAS", "TCC_CUBLASLT"]:
+            self.assertIn(f"{name} is /nowhere/library.so, which cannot be opened", self.stderr)
+
+    def test_a_library_without_a_device_is_a_note(self):
+        """The real libraries refuse the emulated driver; here another one stands for them."""
+        rows, _ = self.bench("--kernel", "matmul_33x20x17", "--peer", "cublas",
+                             TCC_CUBLAS=DRIVER)
+        self.assertIn("is no cuBLAS of version", rows["matmul_33x20x17"][None]["notes"][0])
+
+    def test_every_kind_of_operator_is_right_and_has_its_share_of_the_ceiling(self):
+        table = self.folder / "table.md"
+        rows, _ = self.bench("--markdown", str(table), **PEERS)
+        self.assertGreaterEqual(len(rows), 12)
+        for name, by_peer in rows.items():
+            for row in by_peer.values():
+                self.assertEqual(row["failure"], "")
+                self.assertGreater(row["ours_us"], 0)
+                self.assertGreater(row["percent_of_peak"], 0, name)
+        lines = table.read_text().splitlines()
+        self.assertTrue(lines[0].startswith("| operator | us |"))
+        self.assertEqual(len(lines), 2 + sum(len(by_peer) for by_peer in rows.values()))
+        self.assertIn("12 of 12 operators measured, 0 failed, 0 left out", self.stderr)
+
+    def test_a_budget_leaves_operators_out_and_says_so(self):
+        self.bench("--seconds", "0.001", "--peer", "none")
+        self.assertRegex(self.stderr, r"1 of 12 operators measured, 0 failed, 11 left out for time")
+
+    def test_an_unknown_peer_is_refused(self):
+        self.bench("--peer", "nobody", expect=1)
+        self.assertIn("no peer 'nobody' for sm_86; there are none, cublas, cublaslt, cudnn",
+                      self.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

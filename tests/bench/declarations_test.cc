@@ -1,0 +1,188 @@
+#include <catch2/catch.hpp>
+
+#include "bench/gpu/cublas_library.h"
+#include "bench/gpu/cudnn_library.h"
+#include "runtime/cupti_api.h"
+#include "tests/runtime/passed_alike.h"
+
+#if __has_include(<cublas_v2.h>) && __has_include(<cublasLt.h>)
+#include <cublasLt.h>
+#include <cublas_v2.h>
+
+namespace {
+
+using tcc::test::Alike;
+using tcc::test::Same;
+
+#define TCC_ALIKE(ours, theirs) static_assert(Alike<decltype(ours), decltype(&::theirs)>::value)
+using Blas = tcc::cublas::Library;
+TCC_ALIKE(Blas::create, cublasCreate_v2);
+TCC_ALIKE(Blas::set_stream, cublasSetStream_v2);
+TCC_ALIKE(Blas::set_workspace, cublasSetWorkspace_v2);
+TCC_ALIKE(Blas::set_math_mode, cublasSetMathMode);
+TCC_ALIKE(Blas::sgemm, cublasSgemm_v2);
+TCC_ALIKE(Blas::sgemm_strided_batched, cublasSgemmStridedBatched);
+static_assert(Same(tcc::cublas::kNoTranspose, CUBLAS_OP_N));
+static_assert(Same(tcc::cublas::kFloat, CUDA_R_32F));
+static_assert(Same(tcc::cublas::kCompute32F, CUBLAS_COMPUTE_32F));
+static_assert(Same(tcc::cublas::kGemmDefault, CUBLAS_GEMM_DEFAULT));
+static_assert(Same(tcc::cublas::kDefaultMath, CUBLAS_DEFAULT_MATH));
+// C++ has an overload of it with other types.
+using GemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int,
+                                  int, const void*, const void*, cudaDataType, int, const void*,
+                                  cudaDataType, int, const void*, void*, cudaDataType, int,
+                                  cublasComputeType_t, cublasGemmAlgo_t);
+static_assert(
+    Alike<decltype(Blas::gemm_ex), decltype(static_cast<GemmEx>(&::cublasGemmEx))>::value);
+
+using Lt = tcc::cublaslt::Library;
+TCC_ALIKE(Lt::create, cublasLtCreate);
+TCC_ALIKE(Lt::desc_create, cublasLtMatmulDescCreate);
+TCC_ALIKE(Lt::layout_create, cublasLtMatrixLayoutCreate);
+TCC_ALIKE(Lt::layout_set, cublasLtMatrixLayoutSetAttribute);
+TCC_ALIKE(Lt::preference_create, cublasLtMatmulPreferenceCreate);
+TCC_ALIKE(Lt::preference_set, cublasLtMatmulPreferenceSetAttribute);
+TCC_ALIKE(Lt::heuristic, cublasLtMatmulAlgoGetHeuristic);
+TCC_ALIKE(Lt::config_get, cublasLtMatmulAlgoConfigGetAttribute);
+TCC_ALIKE(Lt::matmul, cublasLtMatmul);
+static_assert(sizeof(tcc::cublaslt::Algorithm) == sizeof(cublasLtMatmulAlgo_t));
+static_assert(sizeof(tcc::cublaslt::HeuristicResult) == sizeof(cublasLtMatmulHeuristicResult_t));
+static_assert(offsetof(tcc::cublaslt::HeuristicResult, state) ==
+              offsetof(cublasLtMatmulHeuristicResult_t, state));
+static_assert(Same(tcc::cublaslt::kLayoutBatchCount, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT));
+static_assert(Same(tcc::cublaslt::kLayoutBatchStride, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET));
+static_assert(Same(tcc::cublaslt::kPreferenceWorkspace, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES));
+static_assert(Same(tcc::cublaslt::kConfigId, CUBLASLT_ALGO_CONFIG_ID));
+static_assert(Same(tcc::cublaslt::kConfigTile, CUBLASLT_ALGO_CONFIG_TILE_ID));
+static_assert(Same(tcc::cublaslt::kConfigSplitK, CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
+static_assert(Same(tcc::cublaslt::kConfigStages, CUBLASLT_ALGO_CONFIG_STAGES_ID));
+
+}  // namespace
+#endif
+
+#if __has_include(<cudnn.h>)
+#include <cudnn.h>
+
+namespace {
+
+using Dnn = tcc::cudnn::Library;
+TCC_ALIKE(Dnn::create, cudnnCreate);
+TCC_ALIKE(Dnn::set_stream, cudnnSetStream);
+TCC_ALIKE(Dnn::error_text, cudnnGetErrorString);
+TCC_ALIKE(Dnn::make, cudnnBackendCreateDescriptor);
+TCC_ALIKE(Dnn::destroy, cudnnBackendDestroyDescriptor);
+TCC_ALIKE(Dnn::finalize, cudnnBackendFinalize);
+TCC_ALIKE(Dnn::set, cudnnBackendSetAttribute);
+TCC_ALIKE(Dnn::get, cudnnBackendGetAttribute);
+TCC_ALIKE(Dnn::execute, cudnnBackendExecute);
+
+#define TCC_SAME(ours, theirs) static_assert(Same(tcc::cudnn::ours, theirs))
+TCC_SAME(kFloat, CUDNN_DATA_FLOAT);
+TCC_SAME(kCrossCorrelation, CUDNN_CROSS_CORRELATION);
+TCC_SAME(kAdd, CUDNN_POINTWISE_ADD);
+TCC_SAME(kReluForward, CUDNN_POINTWISE_RELU_FWD);
+TCC_SAME(kPointwise, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+TCC_SAME(kConvolution, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+TCC_SAME(kEngine, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+TCC_SAME(kEngineConfig, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+TCC_SAME(kEngineHeuristic, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+TCC_SAME(kExecutionPlan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+TCC_SAME(kOperationConvolutionForward, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
+TCC_SAME(kOperationPointwise, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+TCC_SAME(kOperationGraph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+TCC_SAME(kVariantPack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+TCC_SAME(kTensor, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+TCC_SAME(kTypeHandle, CUDNN_TYPE_HANDLE);
+TCC_SAME(kTypeDataType, CUDNN_TYPE_DATA_TYPE);
+TCC_SAME(kTypeBoolean, CUDNN_TYPE_BOOLEAN);
+TCC_SAME(kTypeInt64, CUDNN_TYPE_INT64);
+TCC_SAME(kTypeFloat, CUDNN_TYPE_FLOAT);
+TCC_SAME(kTypePointer, CUDNN_TYPE_VOID_PTR);
+TCC_SAME(kTypeConvolutionMode, CUDNN_TYPE_CONVOLUTION_MODE);
+TCC_SAME(kTypeHeuristicMode, CUDNN_TYPE_HEUR_MODE);
+TCC_SAME(kTypeNumericalNote, CUDNN_TYPE_NUMERICAL_NOTE);
+TCC_SAME(kTypePointwiseMode, CUDNN_TYPE_POINTWISE_MODE);
+TCC_SAME(kTypeDescriptor, CUDNN_TYPE_BACKEND_DESCRIPTOR);
+TCC_SAME(kPointwiseMode, CUDNN_ATTR_POINTWISE_MODE);
+TCC_SAME(kPointwisePrecision, CUDNN_ATTR_POINTWISE_MATH_PREC);
+TCC_SAME(kConvolutionPrecision, CUDNN_ATTR_CONVOLUTION_COMP_TYPE);
+TCC_SAME(kConvolutionMode, CUDNN_ATTR_CONVOLUTION_CONV_MODE);
+TCC_SAME(kConvolutionDilations, CUDNN_ATTR_CONVOLUTION_DILATIONS);
+TCC_SAME(kConvolutionStrides, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
+TCC_SAME(kConvolutionPostPaddings, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS);
+TCC_SAME(kConvolutionPrePaddings, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
+TCC_SAME(kConvolutionSpatialDims, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
+TCC_SAME(kHeuristicMode, CUDNN_ATTR_ENGINEHEUR_MODE);
+TCC_SAME(kHeuristicGraph, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+TCC_SAME(kHeuristicResults, CUDNN_ATTR_ENGINEHEUR_RESULTS);
+TCC_SAME(kConfigEngine, CUDNN_ATTR_ENGINECFG_ENGINE);
+TCC_SAME(kPlanConfig, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+TCC_SAME(kPlanWorkspaceBytes, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+TCC_SAME(kForwardAlpha, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA);
+TCC_SAME(kForwardBeta, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA);
+TCC_SAME(kForwardConvolution, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
+TCC_SAME(kForwardW, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W);
+TCC_SAME(kForwardX, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X);
+TCC_SAME(kForwardY, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
+TCC_SAME(kPointwiseDescriptor, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+TCC_SAME(kPointwiseX, CUDNN_ATTR_OPERATION_POINTWISE_XDESC);
+TCC_SAME(kPointwiseB, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+TCC_SAME(kPointwiseY, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+TCC_SAME(kGraphOperations, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+TCC_SAME(kTensorAlignment, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
+TCC_SAME(kTensorDataType, CUDNN_ATTR_TENSOR_DATA_TYPE);
+TCC_SAME(kTensorDimensions, CUDNN_ATTR_TENSOR_DIMENSIONS);
+TCC_SAME(kTensorStrides, CUDNN_ATTR_TENSOR_STRIDES);
+TCC_SAME(kTensorId, CUDNN_ATTR_TENSOR_UNIQUE_ID);
+TCC_SAME(kTensorIsVirtual, CUDNN_ATTR_TENSOR_IS_VIRTUAL);
+TCC_SAME(kPackIds, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+TCC_SAME(kPackPointers, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+TCC_SAME(kPackWorkspace, CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+TCC_SAME(kEngineIndex, CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+TCC_SAME(kEngineNotes, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+TCC_SAME(kModeA, CUDNN_HEUR_MODE_A);
+TCC_SAME(kModeB, CUDNN_HEUR_MODE_B);
+TCC_SAME(kModeFallback, CUDNN_HEUR_MODE_FALLBACK);
+TCC_SAME(kTensorCore, CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+TCC_SAME(kDownConvertInputs, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
+TCC_SAME(kReducedPrecisionReduction, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION);
+TCC_SAME(kFft, CUDNN_NUMERICAL_NOTE_FFT);
+TCC_SAME(kWinograd, CUDNN_NUMERICAL_NOTE_WINOGRAD);
+TCC_SAME(kWinograd4x4, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4);
+TCC_SAME(kWinograd6x6, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6);
+TCC_SAME(kWinograd13x13, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13);
+static_assert(tcc::cudnn::kNoteCount >= CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+
+}  // namespace
+#endif
+
+#if __has_include(<cupti_activity.h>)
+#include <cupti.h>
+
+namespace {
+
+using Cupti = tcc::cupti::Library;
+TCC_ALIKE(Cupti::register_callbacks, cuptiActivityRegisterCallbacks);
+TCC_ALIKE(Cupti::enable, cuptiActivityEnable);
+TCC_ALIKE(Cupti::disable, cuptiActivityDisable);
+TCC_ALIKE(Cupti::flush_all, cuptiActivityFlushAll);
+TCC_ALIKE(Cupti::next_record, cuptiActivityGetNextRecord);
+TCC_ALIKE(Cupti::result_string, cuptiGetResultString);
+static_assert(Alike<tcc::cupti::BufferRequested, CUpti_BuffersCallbackRequestFunc>::value);
+static_assert(Alike<tcc::cupti::BufferCompleted, CUpti_BuffersCallbackCompleteFunc>::value);
+static_assert(Same(tcc::cupti::kConcurrentKernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+static_assert(Same(tcc::cupti::kFlushForced, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+static_assert(Same(tcc::cupti::kMaxLimitReached, CUPTI_ERROR_MAX_LIMIT_REACHED));
+using Record = tcc::cupti::KernelRecord;
+static_assert(offsetof(Record, start) == offsetof(CUpti_ActivityKernel9, start));
+static_assert(offsetof(Record, end) == offsetof(CUpti_ActivityKernel9, end));
+static_assert(offsetof(Record, name) == offsetof(CUpti_ActivityKernel9, name));
+static_assert(offsetof(Record, name) == offsetof(CUpti_ActivityKernel4, name));
+
+}  // namespace
+#endif
+
+TEST_CASE("our declarations of cuBLAS, cuBLASLt, cuDNN and CUPTI are those of their headers",
+          "[bench]") {
+  SUCCEED("held when this file was compiled");
+}

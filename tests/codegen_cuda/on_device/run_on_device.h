@@ -1,0 +1,21 @@
+#pragma once
+
+#include <vector>
+
+#include "ir/function.h"
+#include "ir/support/tensor.h"
+#include "ir/target.h"
+#include "runtime/artefact/gpu_program.h"
+
+namespace tcc {
+
+// What RunEmulated does, on the device that the runtime chooses: the text is compiled by NVRTC or,
+// for the emulated driver as a library, is handed on. The target's code must run there. Results
+// hold poison before.
+Status RunOnDevice(const Function& fn, const Target& target, GpuCode code,
+                   std::vector<Tensor>& arguments);
+
+// The target with the best code for that device.
+StatusOr<Target> TargetOfDevice();
+
+}  // namespace tcc
