@@ -242,7 +242,28 @@ const Buffer& ExprText::BufferOf(const Var& var) const {
   return found->second;
 }
 
+bool ExprText::IsOfWarp(const Var& buffer) const {
+  auto found = kernel_.buffers.find(buffer.get());
+  return found != kernel_.buffers.end() && found->second.scope == Scope::kWarp;
+}
+
+Piece ExprText::LoadFromLane(const Var& buffer, const Expr& lane) {
+  DType dtype = buffer.dtype().element();
+  const auto* partner = lane.as<Call>();
+  TCC_CHECK(partner && partner->op == ScalarOp::kBitXor)
+      << buffer->name << " is read at a lane that is no exclusive or";
+  std::string cell = kernel_.NameOf(buffer) + "[0]";
+  if (IsNarrowFloat(dtype)) cell = "tcc_widen(" + cell + ")";
+  std::string mask = Emit(partner->args[1]).text;
+  // Narrower integers are shuffled as int.
+  bool whole = IsNarrowFloat(dtype) || dtype.bytes() >= 4;
+  std::string type = RegisterTypeText(dtype);
+  if (whole) return {fmt::format("tcc_shuffle_xor<{}>({}, (int)({}))", type, cell, mask)};
+  return {fmt::format("({})tcc_shuffle_xor<int>({}, (int)({}))", type, cell, mask), P::kUnary};
+}
+
 Piece ExprText::LoadScalar(const Var& buffer, const Expr& index) {
+  if (IsOfWarp(buffer)) return LoadFromLane(buffer, index);
   std::string name = kernel_.NameOf(buffer);
   DType dtype = buffer.dtype().element();
   Piece place = Emit(index);

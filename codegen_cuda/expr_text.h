@@ -32,6 +32,9 @@ class ExprText {
   // elements; 1 where nothing is known of their alignment.
   int AccessWidth(const Buffer& buffer, const Expr& base, int lanes) const;
   const Buffer& BufferOf(const Var& var) const;
+  // Whether it is declared, and lies in the lanes of a warp: a store is into a lane's own cell, a
+  // load is from the lane whose number differs by an exclusive or, a shuffle.
+  bool IsOfWarp(const Var& buffer) const;
   // base + offset, simplified.
   Expr Shifted(const Expr& base, int64_t offset) const;
 
@@ -50,6 +53,7 @@ class ExprText {
   Piece Logical(bool is_and, const Expr& a, const Expr& b);
   Pieces SelectNode(const Select& select);
   Piece LoadScalar(const Var& buffer, const Expr& index);
+  Piece LoadFromLane(const Var& buffer, const Expr& lane);
   Pieces LoadLanes(const Load& load);
   Pieces LoadVectors(const Buffer& buffer, const Expr& base, int lanes, int width);
   Pieces VectorNode(const Expr& expr);

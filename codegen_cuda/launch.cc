@@ -135,10 +135,10 @@ class LaunchFinder {
         launch.shared.push_back(buffer);
         return OkStatus();
       case Scope::kLocal:
+      case Scope::kWarp:
         return OkStatus();
       case Scope::kGlobal:
       case Scope::kConstant:
-      case Scope::kWarp:
         return Unsupported("kernel '{}': buffer '{}' of scope {} is inside a launch", fn_.name,
                            buffer.var->name, ToString(buffer.scope));
     }

@@ -10,6 +10,7 @@
 #include "codegen_cuda/scalar_text.h"
 #include "ir/simplify.h"
 #include "ir/support/check.h"
+#include "ir/target.h"
 #include "ir/visitor.h"
 #include "lower/lane_index.h"
 
@@ -25,6 +26,17 @@ bool KeepsItsLoop(const For& loop) {
   return found;
 }
 
+// The steps of an exchange in a warp: few, and their distances become constants.
+bool IsOfShuffles(const For& loop) {
+  bool warp = false, block = false;
+  PreOrder(loop.body, [&](const Stmt& stmt) {
+    const auto* barrier = stmt.as<Barrier>();
+    warp = warp || (barrier && barrier->scope == Scope::kWarp);
+    block = block || stmt.as<For>() || (barrier && barrier->scope != Scope::kWarp);
+  });
+  return warp && !block;
+}
+
 bool Reads(const Expr& value, const Var& buffer) {
   return UsesVar(value, buffer);
 }
@@ -35,10 +47,14 @@ bool StmtText::HasGuard() const {
   return guards_[0] || guards_[1] || guards_[2];
 }
 
-// What all threads of a block must reach may not stand under the guard, nor may what the guard does
-// not hold for.
+// What all threads of a block or warp must reach may not stand under the guard, nor may what the
+// guard does not hold for.
 bool StmtText::FitsUnderGuard(const Stmt& stmt) const {
   bool fits = true;
+  PreOrderExprs(stmt, [&](const Expr& expr) {
+    const auto* load = expr.as<Load>();
+    fits = fits && !(load && exprs_.IsOfWarp(load->buffer));
+  });
   PreOrder(stmt, [&](const Stmt& s) {
     const auto* loop = s.as<For>();
     bool other = loop && IsThreadIdx(loop->for_kind) && guards_[AxisOf(loop->for_kind)];
@@ -106,6 +122,8 @@ void StmtText::EmitUnguarded(const Stmt& stmt) {
                       [this](const Let& let) { EmitLet(let); },
                       [this](const Allocate& allocate) { EmitAllocate(allocate); },
                       [this](const Barrier& barrier) {
+                        // Shuffles meet by themselves.
+                        if (barrier.scope == Scope::kWarp) return;
                         kernel_.Line(barrier.id == 0
                                          ? "tcc_barrier();"
                                          : fmt::format("tcc_named_barrier<{}>();", barrier.id));
@@ -143,7 +161,7 @@ void StmtText::EmitFor(const For& loop) {
   kernel_.bounds[loop.var] = {0, most == INT64_MAX ? most : std::max<int64_t>(most - 1, 0)};
   bool wide = most > INT32_MAX;
   if (wide) kernel_.wide.insert(loop.var.get());
-  if (loop.for_kind == ForKind::kUnrolled) {
+  if (loop.for_kind == ForKind::kUnrolled || IsOfShuffles(loop)) {
     kernel_.Line("#pragma unroll");
   } else if (KeepsItsLoop(loop)) {
     kernel_.Line("#pragma unroll 1");
@@ -200,10 +218,15 @@ void StmtText::EmitVectorLet(const Let& let) {
 // Shared buffers are declared at the kernel's begin.
 void StmtText::EmitAllocate(const Allocate& allocate) {
   const Buffer& buffer = allocate.buffer;
-  if (buffer.scope == Scope::kLocal) {
+  if (buffer.scope == Scope::kLocal || buffer.scope == Scope::kWarp) {
     kernel_.buffers[buffer.var.get()] = buffer;
     std::optional<int64_t> count = AsConstant(buffer.shape[0]);
     TCC_CHECK(count && buffer.rank() == 1) << buffer.var->name << " has no constant size";
+    // A lane has its own cell of what a warp has.
+    if (buffer.scope == Scope::kWarp) {
+      TCC_CHECK(*count == Target::kWarp) << buffer.var->name << " has not a cell a lane";
+      count = 1;
+    }
     int64_t cells = IsNibble(buffer.dtype()) ? (*count + 1) / 2 : *count;
     kernel_.Line(fmt::format("TCC_LOCAL({}, {}, {});", MemoryTypeText(buffer.dtype()),
                              kernel_.Define(buffer.var), std::max<int64_t>(cells, 1)));
@@ -273,7 +296,7 @@ void StmtText::StoreScalar(const Var& buffer, const Expr& index, const Expr& val
 void StmtText::StoreCell(const Buffer& buffer, const Expr& index, const Piece& value) {
   DType dtype = buffer.dtype();
   std::string name = kernel_.NameOf(buffer.var);
-  std::string place = exprs_.EmitIndex(index);
+  std::string place = buffer.scope == Scope::kWarp ? "0" : exprs_.EmitIndex(index);
   if (IsNibble(dtype)) {
     kernel_.Line(fmt::format("tcc_store_nibble({}, {}, {});", name, place, value.text));
     return;

@@ -82,6 +82,8 @@ void Machine::RunTogether(const Code& code, const Contexts& threads) {
     case CodeKind::kAllocate:
       return AllocateTogether(code, threads);
     case CodeKind::kBarrier:
+      // The lanes of a warp have come this far in any case.
+      if (code.scope == Scope::kWarp) return;
       ++monitor_.report.barriers;
       ++monitor_.epoch;
       return;
@@ -144,6 +146,7 @@ void Machine::AllocateTogether(const Code& code, const Contexts& threads) {
       Declare(code.buffer, *threads[i], found->second);
       found->second.Poison();
       if (scope == Scope::kShared) found->second.SwapUses(shared_uses_[code.buffer]);
+      if (scope == Scope::kWarp) found->second.ExpectNoRace();
     }
     threads[i]->buffers[code.buffer] = &found->second;
   }

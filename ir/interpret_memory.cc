@@ -223,6 +223,7 @@ void Cells::CopyCell(int64_t to, const Cells& from, int64_t offset) {
 }
 
 bool Cells::NoteUse(int64_t offset, bool write, int64_t thread, uint64_t epoch) {
+  if (in_step_) return true;
   if (static_cast<int64_t>(uses_.size()) < count_) uses_.resize(static_cast<size_t>(count_));
   CellUse& use = uses_[offset];
   bool written = use.write_epoch == epoch;

@@ -63,6 +63,8 @@ class Cells {
 
   // False on a race.
   bool NoteUse(int64_t offset, bool write, int64_t thread, uint64_t epoch);
+  // Those who use the cells move together, statement by statement: no use is a race.
+  void ExpectNoRace() { in_step_ = true; }
   // Exchanges what was noted: shared memory stays the same from one lifetime of a buffer to the
   // next, so what threads did to the earlier one counts.
   void SwapUses(std::vector<CellUse>& uses) { uses_.swap(uses); }
@@ -78,6 +80,7 @@ class Cells {
   std::vector<int64_t> integers_;
   std::vector<uint8_t> written_;  // of integers_
   std::vector<CellUse> uses_;
+  bool in_step_ = false;
 };
 
 }  // namespace tcc::interpret

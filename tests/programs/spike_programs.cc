@@ -522,6 +522,26 @@ fn softmax(X: f32[{0}, {1}], Y: f32[{0}, {1}]) tensor {{
                                rows, columns));
 }
 
+Function SoftmaxByBlocks(int64_t rows, int64_t columns) {
+  return MustParse(fmt::format(R"(
+    fn rows(X: f32[{m}, {n}], Y: f32[{m}, {n}]) tensor {{
+      alloc m: f32[{m}, 1]
+      alloc e: f32[{m}, {n}]
+      alloc s: f32[{m}, 1]
+      for i in 0..{m} @max/i {{ for o in 0..1 @max/o {{ for t in 0..{n} @max/t {{
+        block max(i: spatial {m} = i, o: spatial 1 = o, t: reduce {n} = t) {{
+          reduce max_f32 init (m[i, o]) with (X[i, t]) }} }} }} }}
+      for i in 0..{m} @exp/i {{ for j in 0..{n} @exp/j {{
+        block exp(i: spatial {m} = i, j: spatial {n} = j) {{ e[i, j] = exp(X[i, j] - m[i, 0]) }} }} }}
+      for i in 0..{m} @sum/i {{ for o in 0..1 @sum/o {{ for t in 0..{n} @sum/t {{
+        block sum(i: spatial {m} = i, o: spatial 1 = o, t: reduce {n} = t) {{
+          reduce sum_f32 init (s[i, o]) with (e[i, t]) }} }} }} }}
+      for i in 0..{m} @out/i {{ for j in 0..{n} @out/j {{
+        block out(i: spatial {m} = i, j: spatial {n} = j) {{ Y[i, j] = e[i, j] / s[i, 0] }} }} }}
+    }})",
+                               fmt::arg("m", rows), fmt::arg("n", columns)));
+}
+
 Function AttentionFunction(const AttentionShape& shape) {
   return MustParse(fmt::format(R"(
 fn attention(Q: f32[{n}, {e}], K: f32[{t}, {e}], V: f32[{t}, {d}], B: f32[{n}, {t}],
