@@ -11,9 +11,10 @@
 //   for i blockIdx.x { for r0 { for r1 threadIdx.x { for r2 vectorized {
 //     block sum: reduce sum init (S[i]) with (A[i, r]) } } } }
 //
-// The bound loop has two iterations or more. Every iteration of the loops that feed the reduction adds to the same cell, whichever thread it
-// runs in. Where S is local, each thread along x has the result; else the first one stores it. The
-// vectorized loop is innermost and spreads what a thread adds over lanes.
+// The bound loop has two iterations or more. Every iteration of the loops that feed the reduction
+// adds to the same cell, whichever thread it runs in. Where S is local, each thread along x has the
+// result; else the first one stores it. The vectorized loop is innermost and spreads what a thread
+// adds over lanes.
 //
 // A schedule may as well give each thread a partial result of its own (RFactor) and let one thread
 // add those up. The result then is no thread's own before a barrier, and nothing says that the

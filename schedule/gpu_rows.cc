@@ -5,6 +5,7 @@
 
 #include "ir/compare.h"
 #include "ir/simplify.h"
+#include "ir/visitor.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
 #include "schedule/placement.h"
@@ -38,7 +39,7 @@ class ThreadRows {
   // Whether some elements are kept or made again: else both ways are the same.
   bool HasElementsBetween() const { return has_between_; }
 
-  std::optional<SketchState> Build() && {
+  std::optional<SketchState> Build() {
     if (!FindRows() || !PlaceBetween()) return std::nullopt;
     ChooseSizes();
     if (!SplitRows() || !PlaceChain()) return std::nullopt;
@@ -133,37 +134,58 @@ class ThreadRows {
     return true;
   }
 
-  // Sizes that all blocks of the chain have: rows of a block, threads of a row.
-  void ChooseSizes() {
-    int64_t row = 1, lanes = 4;
+  // As many elements along the last axis as make a vector of 16 bytes of all that has them, as far
+  // as they divide it.
+  int64_t WidestLanes() const {
+    int64_t bytes = 1, lanes = Target::kWidestAccess;
     for (const std::string& name : chain_) {
       Ref<Block> block = Find(name);
       std::vector<size_t> elements = ElementsOf(*block);
-      row = std::max(row, RowOf(*block));
-      if (!elements.empty()) lanes = std::min(lanes, CopyLanes(ExtentOf(*block, elements.back())));
+      if (elements.empty()) continue;
+      const IterVar& last = block->iters[elements.back()];
+      while (ExtentOf(*block, elements.back()) % lanes != 0) lanes /= 2;
+      std::vector<Access> accesses = ReadsOf(*block);
+      for (const Access& write : WritesOf(*block)) accesses.push_back(write);
+      for (const Access& access : accesses) {
+        bool vector = std::any_of(access.indices.begin(), access.indices.end(),
+                                  [&](const Expr& index) { return UsesVar(index, last.var); });
+        if (vector) bytes = std::max<int64_t>(bytes, access.buffer.dtype().bytes());
+      }
     }
-    int64_t vectors = (row + lanes - 1) / lanes;
-    int64_t most = std::clamp<int64_t>(PowerOfTwoFrom(vectors), 32, Target::kMaxThreads);
-    bool few = all_rows_ < kBusyBlocks;
-    int64_t threads = PowerOfTwoFrom((vectors + kVectors - 1) / kVectors);
-    threads = few ? std::min<int64_t>(PowerOfTwoFrom(vectors), 2 * kThreads)
-                  : std::clamp<int64_t>(threads, 32, 2 * kThreads);
-    if (PowerOfTwoFrom(vectors) < threads) threads = PowerOfTwoFrom(vectors);
+    return std::max<int64_t>(std::min(lanes, Target::kWidestAccess / bytes), 1);
+  }
+
+  // Threads of a row to start from, which has so many vectors: some vectors each, but all threads
+  // that have one where there are few rows.
+  int64_t ThreadsFor(int64_t vectors) const {
+    int64_t all = PowerOfTwoFrom(vectors);
+    int64_t least = all_rows_ < kBusyBlocks ? 2 * kThreads : Target::kWarp;
+    int64_t most = all_rows_ < kBusyBlocks ? Target::kMaxThreads : 2 * kThreads;
+    int64_t threads = std::clamp(PowerOfTwoFrom((vectors + kVectors - 1) / kVectors), least, most);
+    return std::max<int64_t>(std::min(threads, all), 2);
+  }
+
+  // Sizes that all blocks of the chain have: rows of a block, threads of a row, their steps.
+  void ChooseSizes() {
+    int64_t row = 1;
+    for (const std::string& name : chain_) row = std::max(row, RowOf(*Find(name)));
+    widest_ = WidestLanes();
+    int64_t vectors = (row + widest_ - 1) / widest_;
+    int64_t threads = ThreadsFor(vectors);
+    int64_t most = std::clamp<int64_t>(PowerOfTwoFrom(vectors), Target::kWarp, Target::kMaxThreads);
     LoopRef key = chain_.back() + "/row";
-    threads_ =
-        state_.Size(LevelKey(key, 1), most, PowersOfTwo(2, most), std::max<int64_t>(threads, 2));
-    int64_t steps = (vectors + threads - 1) / threads;
+    threads_ = state_.Size(LevelKey(key, 1), most, PowersOfTwo(2, most), threads);
+    int64_t steps = PowerOfTwoFrom((vectors + threads - 1) / threads);
     steps_ = state_.Size(LevelKey(key, 2), kMostSteps, PowersOfTwo(1, kMostSteps),
-                         std::min(PowerOfTwoFrom(steps), kMostSteps));
-    int64_t together = few ? std::max<int64_t>(32 / threads, 1) : kThreads / threads;
-    int64_t most_rows = rows_.empty() ? 1 : std::min(PowerOfTwoFrom(last_extent_), kMostRows);
+                         std::min(steps, kMostSteps));
+    rows_together_ = Expr(1);
+    if (rows_.empty()) return;
+    int64_t wanted = all_rows_ < kBusyBlocks ? Target::kWarp : kThreads;
+    int64_t most_rows = std::min(PowerOfTwoFrom(last_extent_), kMostRows);
+    int64_t together = std::clamp<int64_t>(wanted / threads, 1, most_rows);
     while (together > 1 && together * row_bytes_ > kMostRowBytes) together /= 2;
-    if (rows_.empty()) {
-      rows_together_ = Expr(1);
-    } else {
-      rows_together_ = state_.Size(LevelKey(rows_.back(), 1), most_rows, PowersOfTwo(1, most_rows),
-                                   std::clamp<int64_t>(together, 1, most_rows));
-    }
+    rows_together_ =
+        state_.Size(LevelKey(rows_.back(), 1), most_rows, PowersOfTwo(1, most_rows), together);
   }
 
   bool SplitRows() {
@@ -223,8 +245,8 @@ class ThreadRows {
   Expr LanesFor(const LoopRef& loop, int64_t extent) {
     auto known = lanes_.find(extent);
     if (known != lanes_.end()) return known->second;
-    Expr lanes = state_.Size(loop, std::min<int64_t>(extent, 4), {DomainKind::kChoice, {1, 2, 4}},
-                             CopyLanes(extent));
+    int64_t most = std::min(PowerOfTwoFrom(extent), std::max<int64_t>(widest_, 4));
+    Expr lanes = state_.Size(loop, most, PowersOfTwo(1, most), std::min(widest_, most));
     lanes_.emplace(extent, lanes);
     return lanes;
   }
@@ -243,7 +265,7 @@ class ThreadRows {
   std::vector<std::string> chain_, inlined_;
   Between between_;
   std::vector<LoopRef> rows_;  // of the last block; the innermost one in blocks of rows
-  int64_t all_rows_ = 1, last_extent_ = 1, row_bytes_ = 0;
+  int64_t all_rows_ = 1, last_extent_ = 1, row_bytes_ = 0, widest_ = 1;
   bool has_between_ = false;
   Expr rows_together_, threads_, steps_;
   std::map<std::string, LoopRef> row_loops_;  // by block
@@ -278,7 +300,7 @@ std::vector<SketchState> ScheduleThreadRows(const SketchState& state, const Bloc
     std::vector<SketchState> ways;
     for (Between between : {Between::kShared, Between::kInline}) {
       ThreadRows rows(state, chain, between);
-      if (auto way = std::move(rows).Build()) ways.push_back(*std::move(way));
+      if (auto way = rows.Build()) ways.push_back(*std::move(way));
       if (!ways.empty() && !rows.HasElementsBetween()) break;
     }
     if (!ways.empty()) return ways;

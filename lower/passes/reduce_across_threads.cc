@@ -332,6 +332,11 @@ class ThreadReducer final : public Mutator {
     loops_.push_back(&loop);
     Stmt result = RewriteChildren(loop);
     loops_.pop_back();
+    // Round an exchange even one iteration would cost a barrier, as if others followed.
+    bool exchanges = !result.same_as(loop) && loop.for_kind == ForKind::kSerial;
+    if (exchanges && IsConstant(loop.extent, 1)) {
+      return Substitute(result.as<For>()->body, loop.var, Expr(0));
+    }
     if (!IsUnordered(loop.for_kind) || !MeetsBelow(loop)) return result;
     // Of any other form: in order, in one thread.
     const For& same = *result.as<For>();

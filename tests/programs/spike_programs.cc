@@ -388,6 +388,23 @@ rfactor stat stat/j.1 0 shared stat_p
 bind stat_p/j.1 threadIdx.x
 bind stat_p.init/j.1 threadIdx.x
 )"},
+    {"softmax, threads of a row exchange what they have",
+     [](Random& random) { return SoftmaxFunction(Extent(random), Extent(random)); }, R"(
+tile w 2 33
+set_scope m local
+set_scope l local
+split out/i [i1]
+compute_at stat out/i.0
+bind stat/i threadIdx.y
+split stat/j [k1, w, s]
+bind stat/j.2 threadIdx.x
+vectorize stat/j.3
+unroll stat/j.1
+bind out/i.1 threadIdx.y
+split out/j [w]
+bind out/j.1 threadIdx.x
+bind out/i.0 blockIdx.x
+)"},
     {"attention, one by one", RandomAttention, R"(
 split core/t [k1, k2]
 reorder [core/d, core/t.0, core/i, core/t.1]

@@ -98,9 +98,9 @@ void CheckPoints(const Function& fn) {
   Random random(5);
   std::vector<SketchState> ways = WaysOf(fn);
   REQUIRE_FALSE(ways.empty());
-  for (SketchState& way : ways) {
+  for (const SketchState& way : ways) {
     CHECK(way.Next() == nullptr);
-    Sketch sketch = way.sketch();
+    const Sketch& sketch = way.sketch();
     INFO(Print(sketch.trace));
     SymbolicProgram program = Instantiate(fn, sketch.trace).value();
     PointCheckOptions options{.max_instances = 3'000'000};
