@@ -244,7 +244,29 @@ const Buffer& ExprText::BufferOf(const Var& var) const {
   return found->second;
 }
 
+bool ExprText::IsShuffled(const Var& buffer) const {
+  auto found = kernel_.buffers.find(buffer.get());
+  return found != kernel_.buffers.end() && found->second.scope == Scope::kWarp &&
+         !kernel_.tile_words.contains(buffer.get());
+}
+
+Piece ExprText::LoadFromLane(const Var& buffer, const Expr& lane) {
+  DType dtype = buffer.dtype().element();
+  const auto* partner = lane.as<Call>();
+  TCC_CHECK(partner && partner->op == ScalarOp::kBitXor)
+      << buffer->name << " is read at a lane that is no exclusive or";
+  std::string cell = kernel_.NameOf(buffer) + "[0]";
+  if (IsNarrowFloat(dtype)) cell = "tcc_widen(" + cell + ")";
+  std::string mask = Emit(partner->args[1]).text;
+  // Narrower integers are shuffled as int.
+  bool whole = IsNarrowFloat(dtype) || dtype.bytes() >= 4;
+  std::string type = RegisterTypeText(dtype);
+  if (whole) return {fmt::format("tcc_shuffle_xor<{}>({}, (int)({}))", type, cell, mask)};
+  return {fmt::format("({})tcc_shuffle_xor<int>({}, (int)({}))", type, cell, mask), P::kUnary};
+}
+
 Piece ExprText::LoadScalar(const Var& buffer, const Expr& index) {
+  if (IsShuffled(buffer)) return LoadFromLane(buffer, index);
   std::string name = kernel_.NameOf(buffer);
   DType dtype = buffer.dtype().element();
   if (IsNibble(dtype)) {
@@ -260,6 +282,7 @@ Piece ExprText::LoadScalar(const Var& buffer, const Expr& index) {
 std::string ExprText::CellText(const Buffer& buffer, const Expr& index) {
   const std::string& name = kernel_.NameOf(buffer.var);
   if (buffer.scope != Scope::kWarp) return fmt::format("{}[{}]", name, EmitIndex(index));
+  if (IsShuffled(buffer.var)) return name + "[0]";
   auto is_lane = [&](const Var& var) { return kernel_.lanes_of_warp.contains(var.get()); };
   std::optional<int64_t> reg = OwnRegister(index, kernel_.bounds, is_lane);
   if (!reg || buffer.dtype().bits() != 32) {

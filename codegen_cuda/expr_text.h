@@ -32,8 +32,11 @@ class ExprText {
   // elements; 1 where nothing is known of their alignment.
   int AccessWidth(const Buffer& buffer, const Expr& base, int lanes) const;
   const Buffer& BufferOf(const Var& var) const;
-  // A cell of any buffer but of nibbles.
+  // A cell of any buffer but of nibbles; of a warp's buffer, the thread's own.
   std::string CellText(const Buffer& buffer, const Expr& index);
+  // Whether it is declared, and has a cell for each lane of a warp rather than fragments: a load is
+  // from the lane whose number differs by an exclusive or, a shuffle.
+  bool IsShuffled(const Var& buffer) const;
   // base + offset, simplified.
   Expr Shifted(const Expr& base, int64_t offset) const;
 
@@ -52,6 +55,7 @@ class ExprText {
   Piece Logical(bool is_and, const Expr& a, const Expr& b);
   Pieces SelectNode(const Select& select);
   Piece LoadScalar(const Var& buffer, const Expr& index);
+  Piece LoadFromLane(const Var& buffer, const Expr& lane);
   Pieces LoadLanes(const Load& load);
   Pieces LoadVectors(const Buffer& buffer, const Expr& base, int lanes, int width);
   Pieces VectorNode(const Expr& expr);

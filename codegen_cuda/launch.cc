@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen_cuda/warp_call.h"
 #include "ir/compare.h"
 #include "ir/support/check.h"
 #include "ir/visitor.h"
@@ -137,6 +138,7 @@ class LaunchFinder {
       case Scope::kLocal:
         return OkStatus();
       case Scope::kWarp:
+        if (!HoldsFragments(launch.body, buffer.var)) return OkStatus();
         if (launch.launch.block[0] == Target::kWarp) return OkStatus();
         return Unsupported(
             "kernel '{}': warps hold buffer '{}' but its blocks have {} threads along x; expected "

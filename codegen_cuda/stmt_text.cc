@@ -11,6 +11,7 @@
 #include "ir/simplify.h"
 #include "ir/support/check.h"
 #include "ir/support/integer_division.h"
+#include "ir/target.h"
 #include "ir/visitor.h"
 #include "lower/lane_index.h"
 
@@ -24,6 +25,17 @@ bool KeepsItsLoop(const For& loop) {
     found = found || stmt.as<For>() || stmt.as<Barrier>() || stmt.as<AsyncWait>();
   });
   return found;
+}
+
+// The steps of an exchange in a warp: few, and their distances become constants.
+bool IsOfShuffles(const For& loop) {
+  bool warp = false, block = false;
+  PreOrder(loop.body, [&](const Stmt& stmt) {
+    const auto* barrier = stmt.as<Barrier>();
+    warp = warp || (barrier && barrier->scope == Scope::kWarp);
+    block = block || stmt.as<For>() || (barrier && barrier->scope != Scope::kWarp);
+  });
+  return warp && !block;
 }
 
 bool Reads(const Expr& value, const Var& buffer) {
@@ -49,10 +61,14 @@ bool StmtText::HasGuard() const {
   return guards_[0] || guards_[1] || guards_[2];
 }
 
-// What all threads of a block must reach may not stand under the guard, nor may what the guard does
-// not hold for.
+// What all threads of a block or warp must reach may not stand under the guard, nor may what the
+// guard does not hold for.
 bool StmtText::FitsUnderGuard(const Stmt& stmt) const {
   bool fits = true;
+  PreOrderExprs(stmt, [&](const Expr& expr) {
+    const auto* load = expr.as<Load>();
+    fits = fits && !(load && exprs_.IsShuffled(load->buffer));
+  });
   PreOrder(stmt, [&](const Stmt& s) {
     const auto* loop = s.as<For>();
     bool other = loop && IsThreadIdx(loop->for_kind) && guards_[AxisOf(loop->for_kind)];
@@ -120,6 +136,8 @@ void StmtText::EmitUnguarded(const Stmt& stmt) {
                       [this](const Let& let) { EmitLet(let); },
                       [this](const Allocate& allocate) { EmitAllocate(allocate); },
                       [this](const Barrier& barrier) {
+                        // Shuffles meet by themselves.
+                        if (barrier.scope == Scope::kWarp) return;
                         kernel_.Line(barrier.id == 0
                                          ? "tcc_barrier();"
                                          : fmt::format("tcc_named_barrier<{}>();", barrier.id));
@@ -157,7 +175,7 @@ void StmtText::EmitFor(const For& loop) {
   kernel_.bounds[loop.var] = {0, most == INT64_MAX ? most : std::max<int64_t>(most - 1, 0)};
   bool wide = most > INT32_MAX;
   if (wide) kernel_.wide.insert(loop.var.get());
-  if (loop.for_kind == ForKind::kUnrolled) {
+  if (loop.for_kind == ForKind::kUnrolled || IsOfShuffles(loop)) {
     kernel_.Line("#pragma unroll");
   } else if (KeepsItsLoop(loop)) {
     kernel_.Line("#pragma unroll 1");
@@ -214,15 +232,22 @@ void StmtText::EmitVectorLet(const Let& let) {
 // Shared buffers are declared at the kernel's begin.
 void StmtText::EmitAllocate(const Allocate& allocate) {
   const Buffer& buffer = allocate.buffer;
-  if (buffer.scope == Scope::kLocal) {
+  bool fragments = buffer.scope == Scope::kWarp && HoldsFragments(allocate.body, buffer.var);
+  if (fragments) {
+    DeclareFragments(allocate);
+  } else if (buffer.scope == Scope::kLocal || buffer.scope == Scope::kWarp) {
     kernel_.buffers[buffer.var.get()] = buffer;
     std::optional<int64_t> count = AsConstant(buffer.shape[0]);
     TCC_CHECK(count && buffer.rank() == 1) << buffer.var->name << " has no constant size";
+    // A lane has its own cell of what a warp has.
+    if (buffer.scope == Scope::kWarp) {
+      TCC_CHECK(*count == Target::kWarp) << buffer.var->name << " has not a cell a lane";
+      count = 1;
+    }
     int64_t cells = IsNibble(buffer.dtype()) ? (*count + 1) / 2 : *count;
     kernel_.Line(fmt::format("TCC_LOCAL({}, {}, {});", MemoryTypeText(buffer.dtype()),
                              kernel_.Define(buffer.var), std::max<int64_t>(cells, 1)));
   }
-  if (buffer.scope == Scope::kWarp) DeclareFragments(allocate);
   Emit(allocate.body);
 }
 
@@ -302,8 +327,8 @@ void StmtText::EmitCopy(const AsyncCopy& copy) {
                        exprs_.AccessWidth(source, from, copy.count));
   DType dtype = target.dtype();
   bool in_memory = source.scope == Scope::kGlobal || source.scope == Scope::kConstant;
-  bool possible = target.scope == Scope::kShared && in_memory && !IsNibble(dtype) &&
-                  width * dtype.bytes() >= 4;
+  bool possible =
+      target.scope == Scope::kShared && in_memory && !IsNibble(dtype) && width * dtype.bytes() >= 4;
   for (int i = 0; i < copy.count; i += possible ? width : 1) {
     Expr to_index = exprs_.Shifted(to, i);
     Expr from_index = exprs_.Shifted(from, i);

@@ -301,6 +301,14 @@ std::optional<int64_t> OwnRegister(const Expr& index, const Bounds& bounds,
   return AsConstant(Simplify(FloorDivide(index, Expr(kWarpLanes)), bounds));
 }
 
+bool HoldsFragments(const Stmt& body, const Var& buffer) {
+  bool found = false;
+  PreOrder(body, [&](const Stmt& stmt) {
+    found = found || (stmt.as<IntrinsicCall>() && UsesVar(stmt, buffer));
+  });
+  return found;
+}
+
 int64_t BankConflicts(const LoadMatricesCall& call, const Var& lane) {
   constexpr int64_t kBankGroups = 8;  // of 16 bytes, in 32 banks
   int64_t most = 1;

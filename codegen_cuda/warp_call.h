@@ -45,6 +45,9 @@ StatusOr<MmaCall> ReadMma(const IntrinsicCall& call, const WarpInstruction& inst
 StatusOr<LoadMatricesCall> ReadLoadMatrices(const IntrinsicCall& call, const Var& lane,
                                             const Bounds& bounds);
 
+// Whether calls use a warp's buffer, which then holds fragments; else each lane has a cell of it.
+bool HoldsFragments(const Stmt& body, const Var& buffer);
+
 // The register (not word) of a cell of a warp's buffer, if it is the lane's own: at index
 // register * 32 + lane. `is_lane`: whether a variable is the thread's index along x.
 std::optional<int64_t> OwnRegister(const Expr& index, const Bounds& bounds,

@@ -163,6 +163,7 @@ struct Code {
   DType dtype;                          // kLet
   std::string name;                     // kLoop, kBlock
   ForKind for_kind = ForKind::kSerial;  // kLoop
+  Scope scope = Scope::kShared;         // kBarrier
   int nest = -1;                        // kNest: index into Program::nests
   int buffer = -1;                      // kAllocate
   int first = 0;                        // kRole; kAsyncWait: pending

@@ -184,7 +184,10 @@ class FunctionCompiler {
                           code->buffer = Declare(allocate.buffer);
                           code->children.push_back(CompileStmt(allocate.body));
                         },
-                        [&](const Barrier&) { code->kind = CodeKind::kBarrier; },
+                        [&](const Barrier& barrier) {
+                          code->kind = CodeKind::kBarrier;
+                          code->scope = barrier.scope;
+                        },
                         [&](const AsyncCopy& copy) {
                           code->kind = CodeKind::kAsyncCopy;
                           code->destination = CompileAccess(copy.destination);

@@ -82,6 +82,8 @@ void Machine::RunTogether(const Code& code, const Contexts& threads) {
     case CodeKind::kAllocate:
       return AllocateTogether(code, threads);
     case CodeKind::kBarrier:
+      // The lanes of a warp have come this far in any case.
+      if (code.scope == Scope::kWarp) return;
       ++monitor_.report.barriers;
       ++monitor_.epoch;
       return;

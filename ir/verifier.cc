@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "ir/cross_thread.h"
 #include "ir/interval.h"
 #include "ir/visitor.h"
 
@@ -351,13 +352,21 @@ class Verifier {
       bool in_order = IsInOrder(loop->for_kind);
       bool threads = !in_order && loop->for_kind != ForKind::kParallel &&
                      loop->for_kind != ForKind::kVectorized;
-      bool unordered = !in_order && !(threads && reduces);
+      bool lanes = loop->for_kind == ForKind::kVectorized && MeetsThreads(block);
+      bool unordered = !in_order && !((threads || lanes) && reduces);
       if (unordered && UsesVar(iter.binding, loop->var) && !OwnsCells(block, loop->var)) {
         return Error("{} loop '{}' feeds reduce variable '{}' of block '{}'",
                      ToString(loop->for_kind), NameOf(*loop), iter.var->name, block.name);
       }
     }
     return OkStatus();
+  }
+
+  // A reduction across threads, each of which may have lanes (cross_thread.h).
+  bool MeetsThreads(const Block& block) const {
+    return std::any_of(loops_.begin(), loops_.end(), [&](const For* loop) {
+      return IsThreadIdx(loop->for_kind) && MeetsIn(*loop, block);
+    });
   }
 
   Status CheckStmt(const If& branch) {

@@ -30,6 +30,10 @@ constexpr Pass kPipeline[] = {
     // name                run              holds after it                     why here
     {"simplify", SimplifyAll, "sizes are plain numbers", "schedules leave raw algebra"},
     {"drop_predicates", DropPredicates, "no guard is redundant", "blocks still know their domains"},
+    {"reduce_across_threads", ReduceAcrossThreads, "no loop over threads feeds a reduction",
+     "threads are bound; what it adds needs barriers"},
+    {"drop_cells_of_others", DropCellsOfOthers, "what a thread keeps to itself is at its own index",
+     "bindings still say which thread is meant"},
     {"insert_barriers", InsertBarriers, "no shared-memory hazard is open",
      "threads are bound, accesses are logical"},
     {"guard_idle_threads", GuardIdleThreads, "each cell outside local memory has one writer",

@@ -1,7 +1,10 @@
 #include "lower/whole_launches.h"
 
+#include <algorithm>
 #include <functional>
 
+#include "ir/cross_thread.h"
+#include "ir/own_cells.h"
 #include "ir/visitor.h"
 
 namespace tcc {
@@ -34,6 +37,16 @@ bool Writes(const Stmt& stmt, const Var& buffer) {
   return found;
 }
 
+// What a reduction across the threads of `loop` writes, all of them have.
+bool WritesApart(const For& loop, const Var& buffer) {
+  for (const Ref<Block>& block : BlocksOf(loop.body)) {
+    if (Writes(Stmt(*block), buffer) && !(block->body.as<Reduce>() && MeetsIn(loop, *block))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool IsHardware(const For& loop) {
   return IsBlockIdx(loop.for_kind) || IsThreadIdx(loop.for_kind) ||
          loop.for_kind == ForKind::kVthread;
@@ -48,10 +61,13 @@ Status ExpectInsideLaunch(const Allocate& allocate) {
     return InvalidInput("shared buffer '{}' lives round loop '{}', which is bound to {}",
                         buffer.var->name, block->key, ToString(block->for_kind));
   }
+  if (buffer.scope != Scope::kLocal) return OkStatus();
+  std::vector<ForKind> own = AxesOfOwnCells(allocate);
   const For* thread = FindInside(allocate.body, [&](const For& loop) {
-    return IsThreadIdx(loop.for_kind) && Writes(loop.body, buffer.var);
+    return IsThreadIdx(loop.for_kind) && WritesApart(loop, buffer.var) &&
+           std::find(own.begin(), own.end(), loop.for_kind) == own.end();
   });
-  if (!thread || buffer.scope != Scope::kLocal) return OkStatus();
+  if (!thread) return OkStatus();
   return InvalidInput("local buffer '{}' is written by the threads of loop '{}', each its own copy",
                       buffer.var->name, thread->key);
 }

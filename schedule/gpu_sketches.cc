@@ -4,6 +4,7 @@
 #include "schedule/constant_panels.h"
 #include "schedule/default_tiles.h"
 #include "schedule/gpu_attention.h"
+#include "schedule/gpu_rows.h"
 #include "schedule/gpu_tile.h"
 #include "schedule/reduction_nest.h"
 #include "schedule/sketch_parts.h"
@@ -98,33 +99,34 @@ std::vector<SketchState> OperandRule(const SketchState& state, const Block& bloc
   return forks;
 }
 
-// A thread block a result, whose threads reduce strided parts; one of them combines what they have
-// in shared memory.
+std::vector<SketchState> RowRule(const SketchState& state, const Block& block,
+                                 const Target& target) {
+  return ScheduleThreadRows(state, block, target);
+}
+
+// A thread block a result, whose threads reduce strided parts (ir/cross_thread.h).
 //
-//   blockIdx(s...) { threadIdx(t.1) { t.0: partial += ... }  t.1: result += partial }
+//   blockIdx(s...) { t.0 { threadIdx(t.1) { result += ... } } }
 std::vector<SketchState> CrossThreadRule(const SketchState& state, const Block& block,
                                          const Target&) {
-  constexpr int64_t kWarp = 32;
   std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
   std::vector<size_t> reduce = ItersOf(block, IterKind::kReduce);
-  bool fits = IsReduction(block) && WritesPlainly(block) && !CanBeTiled(block) &&
-              !spatial.empty() && !reduce.empty() && ExtentOf(block, reduce.back()) >= kWarp;
+  bool fits = IsReduction(block) && !CanBeTiled(block) && !spatial.empty() && !reduce.empty() &&
+              ExtentOf(block, reduce.back()) >= Target::kWarp;
   if (!fits) return {};
   SketchState next = state;
   LoopRef loop = BaseKey(block.name, block.iters[reduce.back()]);
-  std::string thread = LevelKey(loop, 1).substr(block.name.size());
   int64_t most = std::min(ExtentOf(block, reduce.back()), Target::kMaxThreads);
-  Expr threads = next.Size(LevelKey(loop, 1), most, {DomainKind::kMultiples, {kWarp}}, 128);
-  std::string partial = block.name + ".partial";
-  next.Do(Bind{FuseAll(next, KeysOf(block, spatial)), ForKind::kBlockIdxX});
-  next.Do(Split{loop, {threads}});
-  next.Do(RFactor{block.name, block.name + thread, 0, Scope::kShared, partial});
-  next.Do(Bind{partial + thread, ForKind::kThreadIdxX});
-  next.Do(Bind{partial + ".init" + thread, ForKind::kThreadIdxX});
-  for (const std::string& made : {partial, partial + ".init", block.name + ".init"}) {
-    next.MarkDone(made);
+  Expr threads = next.Size(LevelKey(loop, 1), most, {DomainKind::kMultiples, {Target::kWarp}}, 128);
+  LoopRef blocks = KeysOf(block, {spatial[0]})[0];
+  for (size_t i = 1; i < spatial.size(); ++i) {
+    LoopRef inner = KeysOf(block, {spatial[i]})[0];
+    if (!next.Try(Fuse{blocks, inner})) return {};
+    blocks = FusedKey(blocks, inner);
   }
-  return {next};
+  bool legal = next.Try(Bind{blocks, ForKind::kBlockIdxX}) && next.Try(Split{loop, {threads}}) &&
+               next.Try(Bind{LevelKey(loop, 1), ForKind::kThreadIdxX});
+  return legal ? std::vector<SketchState>{next} : std::vector<SketchState>();
 }
 
 // The spatial axes over threads, whatever is left inside each of them in its order.
@@ -152,7 +154,8 @@ constexpr SketchRule kRules[] = {
     {"narrow_constant", NarrowConstantRule, "maps of constants to a narrower type"},
     {"operand", OperandRule, "maps that make an operand of one tile"},
     {"tile", TileRule, "contractions and windows"},
-    {"cross_thread", CrossThreadRule, "long reductions whose operands are read once"},
+    {"row_reduction", RowRule, "softmax, norms, reductions along which memory is contiguous"},
+    {"cross_thread", CrossThreadRule, "other long reductions whose operands are read once"},
     {"map", MapRule, "blocks without a reduction"},
     {"thread", ThreadRule, "everything: a thread for each result"},
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/cross_thread.h"
+#include "ir/interval.h"
 #include "ir/visitor.h"
 #include "schedule/guard.h"
 #include "schedule/prepack.h"
@@ -10,12 +12,40 @@
 namespace tcc {
 namespace {
 
-Status CheckSpatial(const char* step, const Function& fn, const LoopRef& loop) {
+// Whether `block` is reduced across threads (ir/cross_thread.h) by loops of a form that is lowered
+// as such: no loop round them takes part, and there are no virtual threads.
+bool IsAcrossThreads(const Function& fn, const std::string& block) {
+  Path path = FindBlock(fn, block).value();
+  Ref<Block> leaf = BlockAt(path);
+  for (const Ref<For>& loop : LoopsOn(path)) {
+    if (loop->for_kind == ForKind::kVthread) return false;
+    if (MeetsIn(*loop, *leaf)) return MatchCrossThread(*loop).has_value();
+  }
+  return false;
+}
+
+Function WithKind(const Function& fn, const LoopRef& key, ForKind kind) {
+  Ref<For> loop = LoopAt(FindLoop(fn, key).value());
+  Function result = fn;
+  result.body = Replace(fn.body, loop.get(),
+                        MakeStmt<For>(loop->var, loop->extent, kind, loop->key, loop->body));
+  return result;
+}
+
+// A loop of the one block whose reduction would then be one across threads, with lanes.
+bool MayReduce(const Function& fn, const For& loop, ForKind kind) {
+  if (kind != ForKind::kThreadIdxX && kind != ForKind::kVectorized) return false;
+  std::vector<Ref<Block>> blocks = BlocksOf(loop.body);
+  return blocks.size() == 1 && UnsharedAxes(*blocks[0]).empty() &&
+         IsAcrossThreads(WithKind(fn, loop.key, kind), blocks[0]->name);
+}
+
+Status CheckSpatial(const char* step, const Function& fn, const LoopRef& loop, ForKind kind) {
   TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, loop));
   TCC_RETURN_IF_ERROR(ExpectSerial(step, LoopAt(path)));
   TCC_RETURN_IF_ERROR(ExpectOutsideVectors(step, path));
   TCC_RETURN_IF_ERROR(ExpectCarriesNothing(step, fn, *LoopAt(path)));
-  if (FeedsReduction(*LoopAt(path))) {
+  if (FeedsReduction(*LoopAt(path)) && !MayReduce(fn, *LoopAt(path), kind)) {
     return InvalidInput("{}: loop '{}' feeds a reduction; expected a loop of spatial axes", step,
                         loop);
   }
@@ -27,14 +57,6 @@ Status CheckSpatial(const char* step, const Function& fn, const LoopRef& loop) {
         step, loop, block->name);
   }
   return OkStatus();
-}
-
-Function WithKind(const Function& fn, const LoopRef& key, ForKind kind) {
-  Ref<For> loop = LoopAt(FindLoop(fn, key).value());
-  Function result = fn;
-  result.body = Replace(fn.body, loop.get(),
-                        MakeStmt<For>(loop->var, loop->extent, kind, loop->key, loop->body));
-  return result;
 }
 
 bool UsesLoop(const Block& block, const Var& loop) {
@@ -61,15 +83,25 @@ Status ExpectOneLoopOfAxis(const Function& fn, const Bind& step) {
   return OkStatus();
 }
 
+// What threads exchange is not had once a virtual thread.
+Status ExpectNoneAcrossThreads(const Function& fn, const Bind& step) {
+  for (const Ref<Block>& block : BlocksOf(FindLoop(fn, step.loop)->back())) {
+    if (!IsAcrossThreads(fn, block->name)) continue;
+    return InvalidInput("bind: block '{}' in loop '{}' is reduced across threads; expected no {}",
+                        block->name, step.loop, ToString(step.kind));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<Constraints> CheckParallel(const Function& fn, const Parallel& step) {
-  TCC_RETURN_IF_ERROR(CheckSpatial("parallel", fn, step.loop));
+  TCC_RETURN_IF_ERROR(CheckSpatial("parallel", fn, step.loop, ForKind::kParallel));
   return Constraints{};
 }
 
 StatusOr<Constraints> CheckVectorize(const Function& fn, const Vectorize& step) {
-  TCC_RETURN_IF_ERROR(CheckSpatial("vectorize", fn, step.loop));
+  TCC_RETURN_IF_ERROR(CheckSpatial("vectorize", fn, step.loop, ForKind::kVectorized));
   Ref<For> loop = LoopAt(FindLoop(fn, step.loop).value());
   Status status;
   PreOrder(loop->body, [&](const Stmt& stmt) {
@@ -106,7 +138,7 @@ StatusOr<Constraints> CheckBind(const Function& fn, const Bind& step) {
   if (!thread && !IsBlockIdx(step.kind)) {
     return InvalidInput("bind: {} is no hardware index", ToString(step.kind));
   }
-  TCC_RETURN_IF_ERROR(CheckSpatial("bind", fn, step.loop));
+  TCC_RETURN_IF_ERROR(CheckSpatial("bind", fn, step.loop, step.kind));
   Ref<For> loop = LoopAt(FindLoop(fn, step.loop).value());
   for (const Ref<Block>& block : BlocksOf(loop->body)) {
     if (!RunsWhenLinked(fn, *block)) continue;
@@ -123,8 +155,18 @@ StatusOr<Constraints> CheckBind(const Function& fn, const Bind& step) {
       }
     }
   }
-  if (step.kind != ForKind::kVthread) TCC_RETURN_IF_ERROR(ExpectOneLoopOfAxis(fn, step));
-  return Constraints{};
+  Constraints constraints;
+  // With one thread nothing would say whose the result is.
+  if (FeedsReduction(*loop) && BoundsOf(loop->extent, {}).low < 2) {
+    constraints.push_back({Expr(2) - loop->extent,
+                           fmt::format("bind: two threads or more for loop '{}'", step.loop)});
+  }
+  if (step.kind == ForKind::kVthread) {
+    TCC_RETURN_IF_ERROR(ExpectNoneAcrossThreads(fn, step));
+  } else {
+    TCC_RETURN_IF_ERROR(ExpectOneLoopOfAxis(fn, step));
+  }
+  return constraints;
 }
 
 Function ApplyParallel(const Function& fn, const Parallel& step) {

@@ -31,7 +31,9 @@ struct Partition {
   LoopRef loop;
   auto Fields() { return std::tie(loop); }
 };
-// A blockIdx, threadIdx or vthread. Comes before buffers are placed at or below the loop.
+// A blockIdx, threadIdx or vthread. Comes before buffers are placed at or below the loop. A loop of
+// a reduction may be bound to threadIdx.x, and then the innermost one vectorized: a reduction
+// across threads (ir/cross_thread.h).
 struct Bind {
   LoopRef loop;
   ForKind kind;
@@ -39,8 +41,9 @@ struct Bind {
 };
 
 // Refused: a loop that is not serial; for all but Unroll and Partition a loop that feeds a
-// reduction (Bind to threadIdx too: cross-thread reductions go through RFactor) or an axis that
-// some outputs of a tuple lack (DecomposeTuple); Vectorize of a loop that holds another bound loop
+// reduction, unless that is one across threads then: the only block in its loops, all of which feed
+// reduce variables only, and under no vthread; or a loop that feeds an axis that some outputs of a
+// tuple lack (DecomposeTuple); Vectorize of a loop that holds another bound loop
 // or a serial loop's allocation; Bind to a kind that is no hardware index, or of a threadIdx or
 // vthread loop that occurs in the origin of a shared window; a block that would use a loop of a
 // hardware index inside another loop of the same one; a nest that runs when the model is linked.

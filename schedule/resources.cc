@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "ir/compare.h"
+#include "ir/cross_thread.h"
 #include "ir/layout.h"
+#include "ir/own_cells.h"
 #include "ir/simplify.h"
 #include "ir/visitor.h"
 #include "schedule/loop_tree.h"
@@ -89,7 +91,8 @@ class NestMeter {
  public:
   NestMeter(const Function& fn, const Target& target) : fn_(fn), target_(target) {}
 
-  NestResources Measure(const Stmt& nest) {
+  NestResources Measure(const Stmt& scheduled) {
+    Stmt nest = KeepOwnCells(scheduled);
     NestResources result;
     result.name = NameOf(nest);
     result.grid = LaunchSize(nest, ForKind::kBlockIdxX);
@@ -97,6 +100,7 @@ class NestMeter {
     result.threads = Times(Times(result.threads_by_axis[0], result.threads_by_axis[1]),
                            result.threads_by_axis[2]);
     result.vthreads = Expr(1);
+    threads_ = result.threads_by_axis;
     auto is_shared = [](const Allocate& a) { return a.buffer.scope == Scope::kShared; };
     auto is_local = [](const Allocate& a) { return a.buffer.scope == Scope::kLocal; };
     auto bytes = [&](const Allocate& a) { return BytesOf(a.buffer); };
@@ -202,6 +206,23 @@ class NestMeter {
     return found;
   }
 
+  // Where `stmt` is the nest of a reduction across threads.
+  std::optional<CrossThreadScratch> ScratchAt(const Stmt& stmt) const {
+    const auto* loop = stmt.as<For>();
+    std::optional<CrossThreadReduction> found = loop ? MatchCrossThread(*loop) : std::nullopt;
+    return found ? std::optional(ScratchOf(*found, threads_)) : std::nullopt;
+  }
+
+  static std::vector<Buffer> BuffersOf(const CrossThreadScratch& scratch) {
+    std::vector<Buffer> buffers = scratch.partial;
+    bool has_lanes = !(scratch.total[0].var == scratch.partial[0].var);
+    if (has_lanes) buffers.insert(buffers.end(), scratch.total.begin(), scratch.total.end());
+    for (const auto* more : {&scratch.other, &scratch.shared}) {
+      buffers.insert(buffers.end(), more->begin(), more->end());
+    }
+    return buffers;
+  }
+
   // The most that is alive at a time of the allocations that count; buffers of statements that
   // follow each other take the same place. What lives across a barrier does so once a vthread.
   Expr Peak(const Stmt& stmt, const Expr& versions,
@@ -212,6 +233,13 @@ class NestMeter {
       inner_versions = Times(versions, loop->extent);
     }
     Expr most(0);
+    if (std::optional<CrossThreadScratch> scratch = ScratchAt(stmt)) {
+      for (const Buffer& buffer : BuffersOf(*scratch)) {
+        Allocate allocate(buffer, Nothing());
+        if (counts(allocate)) most = Plus(most, amount(allocate));
+      }
+      return most;
+    }
     ForEachChild(stmt, [&](const Stmt& child) {
       most = Larger(most, Peak(child, inner_versions, counts, amount));
     });
@@ -231,6 +259,14 @@ class NestMeter {
       ForEachChild(stmt, [&](const Stmt& child) { Scan(child, copies, vthreads, result); });
       return;
     }
+    if (auto scratch = across_threads_ ? std::nullopt : ScratchAt(stmt)) {
+      if (HasWork(stmt))
+        result.statements = Plus(result.statements, Times(copies, scratch->stores));
+      across_threads_ = true;
+      Scan(stmt, copies, vthreads, result);
+      across_threads_ = false;
+      return;
+    }
     if (loop->for_kind == ForKind::kVectorized && HasWork(loop->body)) {
       result.lanes = IsOne(result.lanes) ? loop->extent : MaxOf(result.lanes, loop->extent);
     }
@@ -243,7 +279,10 @@ class NestMeter {
   void ScanLeaf(const Block& block, const Expr& copies, const Expr& vthreads,
                 NestResources& result) {
     if (!MayExist(block)) return;
-    result.statements = Plus(result.statements, Times(copies, Expr(StatementsOf(block))));
+    // Across threads the results are stored once, afterwards.
+    int64_t stores =
+        across_threads_ ? std::ssize(block.body.as<Reduce>()->outputs) : StatementsOf(block);
+    result.statements = Plus(result.statements, Times(copies, Expr(stores)));
     if (!IsOne(vthreads)) {
       result.vthreads = IsOne(result.vthreads) ? vthreads : MaxOf(result.vthreads, vthreads);
     }
@@ -290,6 +329,8 @@ class NestMeter {
   const Target& target_;
   std::vector<const For*> spread_;  // unrolled and vectorized loops round the statement at hand
   Expr operands_;
+  std::array<Expr, 3> threads_;  // of the launch
+  bool across_threads_ = false;  // in the nest of a reduction of theirs
 };
 
 // A launch begins below sequences and the buffers that all launches see.

@@ -73,24 +73,13 @@ class RowSchedule {
     return BlockAt(FindBlock(state.fn(), name).value());
   }
 
-  // The loops of the last block whose variables pick the row: those that it reads a result of the
-  // chain's reductions by. They are the outermost ones.
   static std::vector<LoopRef> RowLoops(const SketchState& state,
                                        const std::vector<std::string>& chain) {
     Ref<Block> last = Find(state, chain.back());
-    size_t rows = 0;
-    for (const std::string& name : chain) {
-      Ref<Block> block = Find(state, name);
-      if (!IsReduction(*block)) continue;
-      for (const Access& read : ReadsOf(*last)) {
-        if (!Writes(block->body, read.buffer)) continue;
-        for (size_t i = 0; i < last->iters.size(); ++i) {
-          if (Uses(read, last->iters[i].var)) rows = std::max(rows, i + 1);
-        }
-      }
-    }
     std::vector<LoopRef> loops;
-    for (size_t i = 0; i < rows; ++i) loops.push_back(BaseKey(last->name, last->iters[i]));
+    for (size_t i = 0; i < RowItersOf(state.fn(), chain); ++i) {
+      loops.push_back(BaseKey(last->name, last->iters[i]));
+    }
     return loops;
   }
 
@@ -123,8 +112,7 @@ class RowSchedule {
     }
     for (size_t i = chain.size() - 1; i-- > 0;) {
       Ref<Block> block = Find(state, chain[i]);
-      if (!IsSimple(*block) || !HasRows(*block, count) ||
-          !state.Try(ComputeAt{chain[i], rows.back()})) {
+      if (!WorksByRow(*block, count) || !state.Try(ComputeAt{chain[i], rows.back()})) {
         return std::nullopt;
       }
     }
@@ -142,19 +130,6 @@ class RowSchedule {
       if (!IsBlockName(original_.fn(), block->name)) state.MarkDone(block->name);
     }
     return state;
-  }
-
-  // A map, or a row reduction.
-  static bool IsSimple(const Block& block) {
-    if (!IsKnown(block)) return false;
-    return IsReduction(block) ? IsRowReduction(block) : !IsOrdered(block);
-  }
-
-  // In a row's loop nothing is done twice: a reduction has a result a row, a map elements of each.
-  static bool HasRows(const Block& block, int64_t rows) {
-    int64_t count = 1;
-    for (size_t i : ItersOf(block, IterKind::kSpatial)) count *= ExtentOf(block, i);
-    return IsReduction(block) ? count == rows : count >= rows;
   }
 
   // The reduction alone, or with the map that takes over its results one by one.
@@ -238,6 +213,30 @@ class RowSchedule {
 };
 
 }  // namespace
+
+size_t RowItersOf(const Function& fn, const std::vector<std::string>& chain) {
+  Ref<Block> last = BlockAt(FindBlock(fn, chain.back()).value());
+  size_t rows = 0;
+  for (const std::string& name : chain) {
+    Ref<Block> block = BlockAt(FindBlock(fn, name).value());
+    if (!IsReduction(*block)) continue;
+    for (const Access& read : ReadsOf(*last)) {
+      if (!Writes(block->body, read.buffer)) continue;
+      for (size_t i = 0; i < last->iters.size(); ++i) {
+        if (Uses(read, last->iters[i].var)) rows = std::max(rows, i + 1);
+      }
+    }
+  }
+  return rows;
+}
+
+bool WorksByRow(const Block& block, int64_t rows) {
+  if (!IsKnown(block)) return false;
+  if (IsReduction(block) ? !IsRowReduction(block) : IsOrdered(block)) return false;
+  int64_t count = 1;
+  for (size_t i : ItersOf(block, IterKind::kSpatial)) count *= ExtentOf(block, i);
+  return IsReduction(block) ? count == rows : count >= rows;
+}
 
 bool IsRowReduction(const Block& block) {
   const auto* reduce = block.body.as<Reduce>();

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "ir/target.h"
 #include "schedule/sketch.h"
@@ -20,6 +22,14 @@ namespace tcc {
 // and at least `kLeastRow` elements along it.
 inline constexpr int64_t kLeastRow = 8;
 bool IsRowReduction(const Block& block);
+
+// Of a chain of blocks, how many iteration variables of the last one pick the row: those up to the
+// last by which it reads a result of the chain's reductions. They are the outermost ones.
+size_t RowItersOf(const Function& fn, const std::vector<std::string>& chain);
+
+// Whether the block may stand in a loop over `rows` rows, where nothing is done twice: a row
+// reduction has a result a row, a map elements of each.
+bool WorksByRow(const Block& block, int64_t rows);
 
 // Schedules `block`, a row reduction, together with the blocks after it that can work row by row;
 // all of them are marked as done. nullopt where a step of it is not legal.

@@ -11,6 +11,21 @@ namespace tcc {
 // range.
 Function DropPredicates(const Function& fn);
 
+// Reductions whose loops are bound to threads (ir/cross_thread.h): each thread combines what it
+// has, lanes of a warp exchange that by shuffles, warps through shared memory; then all threads
+// along x have the result.
+//
+//   for tx(T) { block s: S += A[tx] }  -->  for tx(X) { p = 0; for t(T) { p += A[t] }
+//                                             for s in 0..5 { w[lane] = p; p += w[lane ^ 1 << s] }
+//                                             block s: S = p }
+//
+// A buffer w has a cell a lane; its loads at other lanes are shuffles, on a GPU. A loop of any
+// other form is run in order by one thread.
+Function ReduceAcrossThreads(const Function& fn);
+
+// Local buffers have no cells of other threads (ir/own_cells.h).
+Function DropCellsOfOthers(const Function& fn);
+
 // Puts barriers between the accesses of shared buffers that could race.
 Function InsertBarriers(const Function& fn);
 

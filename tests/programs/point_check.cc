@@ -191,8 +191,9 @@ PointReport CheckPoint(const Function& original, const SymbolicProgram& program,
                  Print(Simplify(*replayed)));
   }
   checker.CheckText(program.fn);
-  // Without barriers, threads that share memory mean nothing yet.
-  checker.CheckResult("scheduled", InsertBarriers(substituted));
+  // Without barriers, threads that share memory mean nothing yet, nor do loops over threads that
+  // feed a reduction.
+  checker.CheckResult("scheduled", InsertBarriers(ReduceAcrossThreads(substituted)));
 
   StatusOr<Function> lowered = Lower(substituted, options);
   if (!lowered.ok()) {

@@ -388,6 +388,23 @@ rfactor stat stat/j.1 0 shared stat_p
 bind stat_p/j.1 threadIdx.x
 bind stat_p.init/j.1 threadIdx.x
 )"},
+    {"softmax, threads of a row exchange what they have",
+     [](Random& random) { return SoftmaxFunction(Extent(random), Extent(random)); }, R"(
+tile w 2 33
+set_scope m local
+set_scope l local
+split out/i [i1]
+compute_at stat out/i.0
+bind stat/i threadIdx.y
+split stat/j [k1, w, s]
+bind stat/j.2 threadIdx.x
+vectorize stat/j.3
+unroll stat/j.1
+bind out/i.1 threadIdx.y
+split out/j [w]
+bind out/j.1 threadIdx.x
+bind out/i.0 blockIdx.x
+)"},
     {"attention, one by one", RandomAttention, R"(
 split core/t [k1, k2]
 reorder [core/d, core/t.0, core/i, core/t.1]
@@ -520,6 +537,26 @@ fn softmax(X: f32[{0}, {1}], Y: f32[{0}, {1}]) tensor {{
     }} }}
 }})",
                                rows, columns));
+}
+
+Function SoftmaxByBlocks(int64_t rows, int64_t columns) {
+  return MustParse(fmt::format(R"(
+    fn rows(X: f32[{m}, {n}], Y: f32[{m}, {n}]) tensor {{
+      alloc m: f32[{m}, 1]
+      alloc e: f32[{m}, {n}]
+      alloc s: f32[{m}, 1]
+      for i in 0..{m} @max/i {{ for o in 0..1 @max/o {{ for t in 0..{n} @max/t {{
+        block max(i: spatial {m} = i, o: spatial 1 = o, t: reduce {n} = t) {{
+          reduce max_f32 init (m[i, o]) with (X[i, t]) }} }} }} }}
+      for i in 0..{m} @exp/i {{ for j in 0..{n} @exp/j {{
+        block exp(i: spatial {m} = i, j: spatial {n} = j) {{ e[i, j] = exp(X[i, j] - m[i, 0]) }} }} }}
+      for i in 0..{m} @sum/i {{ for o in 0..1 @sum/o {{ for t in 0..{n} @sum/t {{
+        block sum(i: spatial {m} = i, o: spatial 1 = o, t: reduce {n} = t) {{
+          reduce sum_f32 init (s[i, o]) with (e[i, t]) }} }} }} }}
+      for i in 0..{m} @out/i {{ for j in 0..{n} @out/j {{
+        block out(i: spatial {m} = i, j: spatial {n} = j) {{ Y[i, j] = e[i, j] / s[i, 0] }} }} }}
+    }})",
+                               fmt::arg("m", rows), fmt::arg("n", columns)));
 }
 
 Function AttentionFunction(const AttentionShape& shape) {

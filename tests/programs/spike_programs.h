@@ -26,6 +26,8 @@ struct ConvShape {
 };
 Function ConvFunction(const ConvShape& shape);
 Function SoftmaxFunction(int64_t rows, int64_t columns);
+// The same by four blocks: max, exp, sum and out, from X to Y.
+Function SoftmaxByBlocks(int64_t rows, int64_t columns);
 // Softmax(mask(Q K^T)) V as scores, logits, one reduction to (maximum, sum, sums of values) whose
 // elements differ in their axes, and a quotient; 0 for a query that sees no key. Keys before
 // `blind` are seen by nobody, the others where B[i, t] is above `threshold`.

@@ -75,13 +75,34 @@ TEST_CASE("a loop that is not serial keeps its kind", "[schedule][loop_kind]") {
         "bind: loop 'mm/i' is parallel; expected a serial loop");
 }
 
-TEST_CASE("only unrolling is allowed to a loop that feeds a reduction", "[schedule][loop_kind]") {
+TEST_CASE("only unrolling and threads along x are allowed to a loop that feeds a reduction",
+          "[schedule][loop_kind]") {
   Function mm = MatmulFunction(4, 5, 6);
   const std::string why = ": loop 'mm/k' feeds a reduction; expected a loop of spatial axes";
   CHECK(RefusalOf(mm, "parallel mm/k") == "parallel" + why);
   CHECK(RefusalOf(mm, "vectorize mm/k") == "vectorize" + why);
-  CHECK(RefusalOf(mm, "bind mm/k threadIdx.x") == "bind" + why);
+  CHECK(RefusalOf(mm, "bind mm/k threadIdx.y") == "bind" + why);
   CHECK(RefusalOf(mm, "bind mm/k blockIdx.x") == "bind" + why);
+  CheckStepResult(mm, "bind mm/k threadIdx.x");
+  CheckStepResult(mm,
+                  "bind mm/i threadIdx.y\nsplit mm/k [4, 2]\nbind mm/k.1 threadIdx.x\n"
+                  "vectorize mm/k.2");
+}
+
+TEST_CASE("a reduction across threads has loops of its own", "[schedule][loop_kind]") {
+  Function mm = MatmulFunction(4, 5, 6);
+  auto refused = [&](const std::string& steps) {
+    return RefusalOf(mm, steps).find("feeds a reduction") != std::string::npos;
+  };
+  CHECK(refused("reorder [mm/k, mm/j]\nbind mm/k threadIdx.x"));
+  CHECK(
+      refused("cache_read A [mm] global A_s\nsplit mm/k [3]\ncompute_at A_s mm/k.0\n"
+              "bind mm/k.1 threadIdx.x"));
+  CHECK(refused("split mm/k [3]\nbind mm/k.0 threadIdx.x\nbind mm/k.1 threadIdx.x"));
+  CHECK(refused("bind mm/i vthread\nbind mm/k threadIdx.x"));
+  CHECK(refused("split mm/k [4, 2]\nvectorize mm/k.2"));
+  CHECK(RefusalOf(mm, "bind mm/k threadIdx.x\nbind mm/i vthread") ==
+        "bind: block 'mm' in loop 'mm/i' is reduced across threads; expected no vthread");
 }
 
 TEST_CASE("a vectorized loop holds no bound loop and no allocation", "[schedule][loop_kind]") {

@@ -4,32 +4,13 @@
 
 #include "ir/printer.h"
 #include "schedule/sketch.h"
+#include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 #include "tests/schedule/tensor_functions.h"
 
 using namespace tcc;
 
 namespace {
-
-Function Softmax(int64_t rows, int64_t columns) {
-  return FunctionOf(fmt::format(R"(
-    fn rows(X: f32[{m}, {n}], Y: f32[{m}, {n}]) tensor {{
-      alloc m: f32[{m}, 1]
-      alloc e: f32[{m}, {n}]
-      alloc s: f32[{m}, 1]
-      for i in 0..{m} @max/i {{ for o in 0..1 @max/o {{ for t in 0..{n} @max/t {{
-        block max(i: spatial {m} = i, o: spatial 1 = o, t: reduce {n} = t) {{
-          reduce max_f32 init (m[i, o]) with (X[i, t]) }} }} }} }}
-      for i in 0..{m} @exp/i {{ for j in 0..{n} @exp/j {{
-        block exp(i: spatial {m} = i, j: spatial {n} = j) {{ e[i, j] = exp(X[i, j] - m[i, 0]) }} }} }}
-      for i in 0..{m} @sum/i {{ for o in 0..1 @sum/o {{ for t in 0..{n} @sum/t {{
-        block sum(i: spatial {m} = i, o: spatial 1 = o, t: reduce {n} = t) {{
-          reduce sum_f32 init (s[i, o]) with (e[i, t]) }} }} }} }}
-      for i in 0..{m} @out/i {{ for j in 0..{n} @out/j {{
-        block out(i: spatial {m} = i, j: spatial {n} = j) {{ Y[i, j] = e[i, j] / s[i, 0] }} }} }}
-    }})",
-                                fmt::arg("m", rows), fmt::arg("n", columns)));
-}
 
 bool IsRow(const std::string& text) {
   Function fn = FunctionOf(text);
@@ -62,7 +43,7 @@ TEST_CASE("a reduction along contiguous memory is one of rows", "[schedule][rows
 }
 
 TEST_CASE("softmax works on a row while it is in the cache", "[schedule][rows]") {
-  Function fn = Softmax(64, 197);
+  Function fn = SoftmaxByBlocks(64, 197);
   std::optional<SketchState> state = ScheduleRows(SketchState(fn), *BlocksOf(fn.body)[0], Avx512());
   REQUIRE(state);
   for (const char* block : {"max", "exp", "sum", "out"}) {
@@ -91,7 +72,7 @@ TEST_CASE("rows that somebody else reads are scheduled one reduction at a time",
 }
 
 TEST_CASE("long rows have several accumulators", "[schedule][rows]") {
-  Function fn = Softmax(4, 2050);
+  Function fn = SoftmaxByBlocks(4, 2050);
   Sketch sketch = FirstSketch(fn, Avx512());
   std::string trace = Print(sketch.trace);
   INFO(trace);
@@ -102,7 +83,7 @@ TEST_CASE("long rows have several accumulators", "[schedule][rows]") {
 TEST_CASE("short rows are done a few at a time", "[schedule][rows]") {
   for (int64_t rows : {1, 2, 3, 4, 7, 13}) {
     for (int64_t columns : {8, 31, 197, 300}) {
-      Function fn = Softmax(rows, columns);
+      Function fn = SoftmaxByBlocks(rows, columns);
       Sketch sketch = FirstSketch(fn, Avx512());
       CheckStepResult(fn, Print(sketch.trace), sketch.start);
     }

@@ -1,0 +1,148 @@
+#include "ir/own_cells.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "ir/function.h"
+#include "ir/simplify.h"
+#include "ir/substitute.h"
+#include "ir/visitor.h"
+
+namespace tcc {
+namespace {
+
+// Loops over threads by their variables.
+using ThreadLoops = std::map<const ExprNode*, ForKind>;
+
+class OwnDimensions {
+ public:
+  explicit OwnDimensions(const Allocate& allocate)
+      : buffer_(allocate.buffer), axes_(allocate.buffer.rank()), own_(axes_.size(), true) {
+    PreOrder(allocate.body, [&](const Stmt& stmt) {
+      const auto* loop = stmt.as<For>();
+      if (loop && IsThreadIdx(loop->for_kind)) threads_.emplace(loop->var.get(), loop->for_kind);
+    });
+    if (threads_.empty()) {
+      own_.assign(own_.size(), false);
+      return;
+    }
+    PreOrder(allocate.body, [&](const Stmt& stmt) {
+      if (const auto* block = stmt.as<Block>()) Look(*block);
+    });
+    for (size_t d = 0; d < own_.size(); ++d) own_[d] = own_[d] && axes_[d];
+  }
+
+  const std::vector<bool>& own() const { return own_; }
+  std::vector<ForKind> axes() const {
+    std::vector<ForKind> axes;
+    for (size_t d = 0; d < own_.size(); ++d) {
+      if (own_[d]) axes.push_back(*axes_[d]);
+    }
+    return axes;
+  }
+
+ private:
+  void Look(const Block& block) {
+    Substitution bindings;
+    for (const IterVar& iter : block.iters) bindings.emplace(iter.var, iter.binding);
+    auto look = [&](const Var& buffer, const std::vector<Expr>& indices) {
+      if (!(buffer == buffer_.var)) return;
+      for (size_t d = 0; d < indices.size(); ++d) {
+        if (own_[d]) Note(d, Substitute(indices[d], bindings));
+      }
+    };
+    auto look_at_loads = [&](const Expr& expr) {
+      if (const auto* load = expr.as<Load>()) look(load->buffer, load->indices);
+    };
+    PreOrder(block.predicate, look_at_loads);
+    PreOrderExprs(block.body, look_at_loads);
+    PreOrder(block.body, [&](const Stmt& stmt) {
+      if (const auto* store = stmt.as<Store>()) look(store->buffer, store->indices);
+      if (const auto* reduce = stmt.as<Reduce>()) {
+        for (const Access& output : reduce->outputs) look(output.buffer, output.indices);
+      }
+    });
+  }
+
+  void Note(size_t d, const Expr& index) {
+    Expr cell = index;
+    if (!buffer_.window.origin.empty()) cell = cell - buffer_.window.origin[d];
+    cell = Simplify(cell);
+    auto thread = threads_.find(cell.get());
+    own_[d] = thread != threads_.end() && (!axes_[d] || axes_[d] == thread->second);
+    if (own_[d]) axes_[d] = thread->second;
+  }
+
+  const Buffer& buffer_;
+  ThreadLoops threads_;
+  std::vector<std::optional<ForKind>> axes_;
+  std::vector<bool> own_;
+};
+
+template <typename T>
+std::vector<T> Without(const std::vector<T>& list, const std::vector<bool>& dropped, const T& one) {
+  std::vector<T> kept;
+  for (size_t d = 0; d < list.size(); ++d) {
+    if (!dropped[d]) kept.push_back(list[d]);
+  }
+  if (kept.empty() && !list.empty()) kept.push_back(one);
+  return kept;
+}
+
+Stmt WithoutDimensions(const Allocate& allocate, const std::vector<bool>& dropped) {
+  Buffer buffer = allocate.buffer;
+  buffer.shape = Without(buffer.shape, dropped, Expr(1));
+  buffer.window.origin = Without(buffer.window.origin, dropped, Expr(0));
+  buffer.window.size = Without(buffer.window.size, dropped, Expr(1));
+  auto cell = [&](const Access& access) -> Access {
+    if (!(access.buffer == buffer.var)) return access;
+    return {access.buffer, Without(access.indices, dropped, Expr(0))};
+  };
+  auto rewrite_stmt = [&](const Stmt& stmt) -> Stmt {
+    if (const auto* store = stmt.as<Store>(); store && store->buffer == buffer.var) {
+      return MakeStmt<Store>(store->buffer, cell({store->buffer, store->indices}).indices,
+                             store->value, store->mask);
+    }
+    const auto* reduce = stmt.as<Reduce>();
+    if (!reduce) return stmt;
+    std::vector<Access> outputs;
+    for (const Access& output : reduce->outputs) outputs.push_back(cell(output));
+    return MakeStmt<Reduce>(reduce->combiner, outputs, reduce->inputs, reduce->init);
+  };
+  auto rewrite_expr = [&](const Expr& expr) -> Expr {
+    const auto* load = expr.as<Load>();
+    if (!load || !(load->buffer == buffer.var)) return expr;
+    return Make<Load>(load->buffer, cell({load->buffer, load->indices}).indices);
+  };
+  return MakeStmt<Allocate>(buffer, RewriteBottomUp(allocate.body, rewrite_stmt, rewrite_expr));
+}
+
+class CellKeeper final : public Mutator {
+  using Mutator::Rewrite;
+
+  Stmt Rewrite(const Allocate& allocate) override {
+    Stmt inner = RewriteChildren(allocate);
+    const auto& same = *inner.as<Allocate>();
+    const Buffer& buffer = same.buffer;
+    bool plain = buffer.scope == Scope::kLocal && buffer.circular < 0 && !buffer.versions &&
+                 buffer.layout.strides.empty() && buffer.layout.blocks.empty() &&
+                 !buffer.layout.offset && buffer.layout.swizzle.bits == 0;
+    if (!plain) return inner;
+    std::vector<bool> own = OwnDimensions(same).own();
+    bool any = std::find(own.begin(), own.end(), true) != own.end();
+    return any ? WithoutDimensions(same, own) : inner;
+  }
+};
+
+}  // namespace
+
+std::vector<ForKind> AxesOfOwnCells(const Allocate& allocate) {
+  return OwnDimensions(allocate).axes();
+}
+
+Stmt KeepOwnCells(const Stmt& stmt) {
+  return CellKeeper().Mutate(stmt);
+}
+
+}  // namespace tcc
