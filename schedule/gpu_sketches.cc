@@ -3,6 +3,7 @@
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
 #include "schedule/gpu_attention.h"
+#include "schedule/gpu_mma_tile.h"
 #include "schedule/gpu_tile.h"
 #include "schedule/reduction_nest.h"
 #include "schedule/sketch_parts.h"
@@ -45,6 +46,7 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
                                   const Target& target) {
   if (!CanBeTiled(block)) return {};
   std::vector<SketchState> forks;
+  if (auto mma = TileForTensorCores(state, block, target)) forks.push_back(*std::move(mma));
   if (IsWorthSplitting(block)) forks.push_back(TilePartsForThreads(state, block, target));
   forks.push_back(TileForThreads(state, block, target));
   return forks;

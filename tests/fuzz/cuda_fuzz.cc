@@ -3,6 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/nvrtc_sample.h"
 #include "tests/fuzz/operator_point.h"
+#include "tests/fuzz/random_product.h"
 #include "tests/fuzz/run_compiled.h"
 #include "tests/fuzz/sketch_point.h"
 #include "tests/fuzz/step_table.h"
@@ -17,6 +18,8 @@ namespace {
 
 // Most of a point's time is the host compiler's, which asks for few statements.
 constexpr PointLimits kLimits = {.instances = 100'000, .statements = 400};
+// A tile of an instruction is 2,048 instances.
+constexpr PointLimits kProductLimits = {.instances = 400'000, .statements = 600};
 
 RunFunction OnEmulator(const Target& target, NvrtcSample& sample) {
   return [target, &sample](const Function& fn, std::vector<Tensor>& arguments) -> Status {
@@ -67,6 +70,26 @@ Status CheckTypedPoint(NvrtcSample& sample, Random& random, Histogram& histogram
   }
 }
 
+// A product on tensor cores.
+Status CheckProductPoint(NvrtcSample& sample, Random& random, Histogram& histogram) {
+  for (;;) {
+    const Target& target = AnyGpu(random);
+    Function fn = RandomProduct(random);
+    Sketch sketch = FirstSketch(fn, target);
+    if (sketch.name.find("mma") == std::string::npos) continue;
+    ScheduledFunction scheduled{.name = "product, " + target.name, .fn = fn, .trace = sketch.trace};
+    if (random.OneIn(4)) scheduled.start = sketch.start;
+    PointCheckOptions options;
+    options.max_instances = 2 * kProductLimits.instances;
+    options.run_scheduled = SketchOnEmulator(target, sample);
+    TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
+                         CheckAtRandomPoint(scheduled, options, kProductLimits, random, histogram));
+    if (!decisions) continue;
+    ++histogram["products of " + ToString(fn.params[0].dtype()) + " on tensor cores"];
+    return OkStatus();
+  }
+}
+
 // A hand-written schedule with threads.
 Status CheckSpikePoint(NvrtcSample& sample, Random& random, Histogram& histogram) {
   for (;;) {
@@ -84,8 +107,8 @@ Status CheckSpikePoint(NvrtcSample& sample, Random& random, Histogram& histogram
 }
 
 // Of ten points four are of sketches of operators in any float type, two of operators under random
-// steps with threads, one of a sketch of a network's task or of a random model's, two of functions
-// over all dtypes, and one of a hand-written schedule.
+// steps with threads, one of a sketch of a network's task or of a random model's, one of functions
+// over all dtypes, one of products on tensor cores, and one of a hand-written schedule.
 Status CheckPointOf(uint64_t seed, NvrtcSample& sample, Histogram& histogram) {
   constexpr DTypeCode kReals[] = {DTypeCode::kFloat32, DTypeCode::kFloat16, DTypeCode::kBFloat16,
                                   DTypeCode::kFloat64};
@@ -94,7 +117,8 @@ Status CheckPointOf(uint64_t seed, NvrtcSample& sample, Histogram& histogram) {
   const Target& target = AnyGpu(random);
   ++histogram["target " + target.name];
   if (place == 9) return CheckSpikePoint(sample, random, histogram);
-  if (place >= 7) return CheckTypedPoint(sample, random, histogram);
+  if (place == 8) return CheckProductPoint(sample, random, histogram);
+  if (place == 7) return CheckTypedPoint(sample, random, histogram);
   if (place == 6) {
     PointCheckOptions options;
     options.run_scheduled = SketchOnEmulator(target, sample);
