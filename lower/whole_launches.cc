@@ -48,12 +48,14 @@ Status ExpectInsideLaunch(const Allocate& allocate) {
     return InvalidInput("shared buffer '{}' lives round loop '{}', which is bound to {}",
                         buffer.var->name, block->key, ToString(block->for_kind));
   }
+  bool warp = buffer.scope == Scope::kWarp;
   const For* thread = FindInside(allocate.body, [&](const For& loop) {
-    return IsThreadIdx(loop.for_kind) && Writes(loop.body, buffer.var);
+    bool lanes = warp && loop.for_kind == ForKind::kThreadIdxX;
+    return IsThreadIdx(loop.for_kind) && !lanes && Writes(loop.body, buffer.var);
   });
-  if (!thread || buffer.scope != Scope::kLocal) return OkStatus();
-  return InvalidInput("local buffer '{}' is written by the threads of loop '{}', each its own copy",
-                      buffer.var->name, thread->key);
+  if (!thread || !(warp || buffer.scope == Scope::kLocal)) return OkStatus();
+  return InvalidInput("{} buffer '{}' is written by the threads of loop '{}', each its own copy",
+                      ToString(buffer.scope), buffer.var->name, thread->key);
 }
 
 // Of a nest with hardware indices.

@@ -173,6 +173,14 @@ class NestMeter {
     const Var& buffer = allocate.buffer.var;
     return allocate.buffer.scope == Scope::kLocal && !HasRunningIndex(allocate.body, buffer, {});
   }
+  static bool HoldsFragments(const Stmt& stmt) {
+    bool found = false;
+    PreOrder(stmt, [&](const Stmt& inner) {
+      const auto* allocate = inner.as<Allocate>();
+      found = found || (allocate && IsOfWarp(*allocate));
+    });
+    return found;
+  }
   static bool IsOfWarp(const Allocate& allocate) { return allocate.buffer.scope == Scope::kWarp; }
   static bool HasRunningIndex(const Stmt& stmt, const Var& buffer, std::vector<Var> running) {
     if (const auto* loop = stmt.as<For>(); loop && !IsSpread(loop->for_kind)) {
@@ -207,18 +215,23 @@ class NestMeter {
   }
 
   // The most that is alive at a time of the allocations that count; buffers of statements that
-  // follow each other take the same place. What lives across a barrier does so once a vthread.
+  // follow each other take the same place. What lives across a barrier does so once a vthread;
+  // fragments of the next iteration of an unrolled loop are loaded while this one's are used.
   Expr Peak(const Stmt& stmt, const Expr& versions,
             const std::function<bool(const Allocate&)>& counts,
             const std::function<Expr(const Allocate&)>& amount) const {
     Expr inner_versions = versions;
+    Expr ahead(1);
     if (const auto* loop = stmt.as<For>(); loop && loop->for_kind == ForKind::kVthread) {
       inner_versions = Times(versions, loop->extent);
+    } else if (loop && loop->for_kind == ForKind::kUnrolled && HoldsFragments(loop->body)) {
+      ahead = MinOf(loop->extent, Expr(2));
     }
     Expr most(0);
     ForEachChild(stmt, [&](const Stmt& child) {
       most = Larger(most, Peak(child, inner_versions, counts, amount));
     });
+    most = Times(most, ahead);
     const auto* allocate = stmt.as<Allocate>();
     if (!allocate || !counts(*allocate)) return most;
     bool spread = allocate->buffer.scope == Scope::kLocal && MeetsThreads(allocate->body);

@@ -19,6 +19,7 @@ Function RandomProduct(Random& random) {
   }
   bool bytes = type == 1;
   shape.rounded = !bytes && random.OneIn(2);
+  shape.narrowed = !bytes && random.OneIn(4);
   if (!bytes && random.OneIn(3)) shape.a = "k, i";
   if (bytes || random.OneIn(2)) shape.b = "j, k";
   if (random.OneIn(3)) {

@@ -12,11 +12,13 @@ struct ProductShape {
   std::string type = "f16", sum = "f32";
   // Indices of the operands, over b, i, j and k, and their shapes.
   std::string a = "i, k", b = "k, j";
-  int64_t batch = 0;    // 0: no such axis
-  bool rounded = true;  // with a bias, to the operands' type
+  int64_t batch = 0;      // 0: no such axis
+  bool rounded = true;    // with a bias, to the operands' type
+  bool narrowed = false;  // A is f32, and made narrow by a map
 };
 
-// Blocks "mm" and, where it is rounded, "out"; parameters A, B, D (the bias) and C.
+// Blocks "narrow", "mm" and "out", as far as they are asked for; parameters A, B, D (the bias) and
+// C.
 Function ProductFunction(const ProductShape& shape);
 
 }  // namespace tcc

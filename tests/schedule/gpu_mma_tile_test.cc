@@ -26,6 +26,7 @@ const ProductShape kShapes[] = {
     {.rows = 33, .columns = 40, .depth = 24, .type = "bf16"},
     {.rows = 17, .columns = 23, .depth = 37, .rounded = false},
     {.a = "k, i"},
+    {.rows = 40, .columns = 24, .depth = 50, .narrowed = true},
     {.b = "j, k"},
     {.a = "k, i", .b = "j, k"},
     {.rows = 20, .columns = 48, .a = "b, i, k", .b = "b, k, j", .batch = 3},
