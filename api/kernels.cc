@@ -23,6 +23,7 @@
 #include "lower/split_prepare.h"
 #include "lower/whole_launches.h"
 #include "schedule/attention_sketch.h"
+#include "schedule/gpu_mma_tile.h"
 
 namespace tcc {
 namespace {
@@ -68,9 +69,18 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
 }
 
 // The variant that the default schedule is best for. Threads that ask at each tap whether it lies
-// inside go separate ways.
+// inside go separate ways; tensor cores are worth a copy of operands.
 size_t ChosenVariant(const Task& task, const Target& target) {
-  if (target.kind == TargetKind::kCuda) return task.zero_padded;
+  if (target.kind == TargetKind::kCuda) {
+    size_t best = task.zero_padded;
+    int64_t most = 0;
+    for (size_t v = 0; v < task.variants.size(); ++v) {
+      int64_t results = ResultsOnTensorCores(task.variants[v], target);
+      if (results > most) best = v;
+      most = std::max(most, results);
+    }
+    return best;
+  }
   for (size_t v = 0; v < task.variants.size(); ++v) {
     if (HasFlashAttention(task.variants[v], target)) return v;
   }

@@ -61,15 +61,17 @@ Status ExpectInsideLaunch(const Allocate& allocate) {
     return InvalidInput("shared buffer '{}' lives round loop '{}', which is bound to {}",
                         buffer.var->name, block->key, ToString(block->for_kind));
   }
-  if (buffer.scope != Scope::kLocal) return OkStatus();
+  bool warp = buffer.scope == Scope::kWarp;
+  if (!warp && buffer.scope != Scope::kLocal) return OkStatus();
   std::vector<ForKind> own = AxesOfOwnCells(allocate);
   const For* thread = FindInside(allocate.body, [&](const For& loop) {
-    return IsThreadIdx(loop.for_kind) && WritesApart(loop, buffer.var) &&
+    bool lanes = warp && loop.for_kind == ForKind::kThreadIdxX;
+    return IsThreadIdx(loop.for_kind) && !lanes && WritesApart(loop, buffer.var) &&
            std::find(own.begin(), own.end(), loop.for_kind) == own.end();
   });
   if (!thread) return OkStatus();
-  return InvalidInput("local buffer '{}' is written by the threads of loop '{}', each its own copy",
-                      buffer.var->name, thread->key);
+  return InvalidInput("{} buffer '{}' is written by the threads of loop '{}', each its own copy",
+                      ToString(buffer.scope), buffer.var->name, thread->key);
 }
 
 // Of a nest with hardware indices.

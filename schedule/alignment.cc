@@ -129,7 +129,7 @@ Constraints AlignmentOf(const Function& fn) {
     for (const Access& write : WritesOf(*block)) accesses.push_back(write);
     for (const Access& access : accesses) {
       const Buffer& buffer = *FindBuffer(fn, access.buffer);
-      if (buffer.scope == Scope::kLocal) continue;
+      if (buffer.scope == Scope::kLocal || buffer.scope == Scope::kWarp) continue;
       std::optional<std::vector<Expr>> parts = OffsetParts(*block, access, buffer);
       if (!parts) continue;
       OffsetTerms terms(loops, (*vector)->var);

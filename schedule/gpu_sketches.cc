@@ -4,6 +4,7 @@
 #include "schedule/constant_panels.h"
 #include "schedule/default_tiles.h"
 #include "schedule/gpu_attention.h"
+#include "schedule/gpu_mma_tile.h"
 #include "schedule/gpu_rows.h"
 #include "schedule/gpu_tile.h"
 #include "schedule/reduction_nest.h"
@@ -47,6 +48,7 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
                                   const Target& target) {
   if (!CanBeTiled(block)) return {};
   std::vector<SketchState> forks;
+  if (auto mma = TileForTensorCores(state, block, target)) forks.push_back(*std::move(mma));
   if (IsWorthSplitting(block)) forks.push_back(TilePartsForThreads(state, block, target));
   forks.push_back(TileForThreads(state, block, target));
   return forks;

@@ -105,6 +105,7 @@ class NestMeter {
     auto is_local = [](const Allocate& a) { return a.buffer.scope == Scope::kLocal; };
     auto bytes = [&](const Allocate& a) { return BytesOf(a.buffer); };
     auto registers = [&](const Allocate& a) { return RegistersOf(a.buffer); };
+    auto is_registers = [](const Allocate& a) { return IsRegisters(a) || IsOfWarp(a); };
     result.shared_bytes = Peak(nest, Expr(1), is_shared, bytes);
     result.local_bytes = Peak(nest, Expr(1), is_local, bytes);
     result.register_bytes = Peak(nest, Expr(1), IsRegisters, bytes);
@@ -113,7 +114,7 @@ class NestMeter {
     Scan(nest, Expr(1), Expr(1), result);
     int64_t others = target_.kind == TargetKind::kCpu ? 1 : kBookkeepingRegisters;
     result.registers =
-        Plus(Plus(Peak(nest, Expr(1), IsRegisters, registers), operands_), Expr(others));
+        Plus(Plus(Peak(nest, Expr(1), is_registers, registers), operands_), Expr(others));
     return result;
   }
 
@@ -155,7 +156,9 @@ class NestMeter {
 
   // Of the target: 32-bit ones, or vectors along the last dimension that is not just 1 long.
   Expr RegistersOf(const Buffer& buffer) const {
-    if (target_.kind != TargetKind::kCpu) return InUnits(BytesOf(buffer), 4);
+    // Each lane has its share of what a warp holds.
+    int64_t shared_by = buffer.scope == Scope::kWarp ? Target::kWarp : 1;
+    if (target_.kind != TargetKind::kCpu) return InUnits(BytesOf(buffer), 4 * shared_by);
     std::vector<Expr> extents = StoredExtents(buffer);
     bool plain = extents.size() == buffer.rank();
     size_t vectors = extents.size();
@@ -174,6 +177,15 @@ class NestMeter {
     const Var& buffer = allocate.buffer.var;
     return allocate.buffer.scope == Scope::kLocal && !HasRunningIndex(allocate.body, buffer, {});
   }
+  static bool HoldsFragments(const Stmt& stmt) {
+    bool found = false;
+    PreOrder(stmt, [&](const Stmt& inner) {
+      const auto* allocate = inner.as<Allocate>();
+      found = found || (allocate && IsOfWarp(*allocate));
+    });
+    return found;
+  }
+  static bool IsOfWarp(const Allocate& allocate) { return allocate.buffer.scope == Scope::kWarp; }
   static bool HasRunningIndex(const Stmt& stmt, const Var& buffer, std::vector<Var> running) {
     if (const auto* loop = stmt.as<For>(); loop && !IsSpread(loop->for_kind)) {
       running.push_back(loop->var);
@@ -224,13 +236,17 @@ class NestMeter {
   }
 
   // The most that is alive at a time of the allocations that count; buffers of statements that
-  // follow each other take the same place. What lives across a barrier does so once a vthread.
+  // follow each other take the same place. What lives across a barrier does so once a vthread;
+  // fragments of the next iteration of an unrolled loop are loaded while this one's are used.
   Expr Peak(const Stmt& stmt, const Expr& versions,
             const std::function<bool(const Allocate&)>& counts,
             const std::function<Expr(const Allocate&)>& amount) const {
     Expr inner_versions = versions;
+    Expr ahead(1);
     if (const auto* loop = stmt.as<For>(); loop && loop->for_kind == ForKind::kVthread) {
       inner_versions = Times(versions, loop->extent);
+    } else if (loop && loop->for_kind == ForKind::kUnrolled && HoldsFragments(loop->body)) {
+      ahead = MinOf(loop->extent, Expr(2));
     }
     Expr most(0);
     if (std::optional<CrossThreadScratch> scratch = ScratchAt(stmt)) {
@@ -243,6 +259,7 @@ class NestMeter {
     ForEachChild(stmt, [&](const Stmt& child) {
       most = Larger(most, Peak(child, inner_versions, counts, amount));
     });
+    most = Times(most, ahead);
     const auto* allocate = stmt.as<Allocate>();
     if (!allocate || !counts(*allocate)) return most;
     bool spread = allocate->buffer.scope == Scope::kLocal && MeetsThreads(allocate->body);
@@ -307,7 +324,7 @@ class NestMeter {
   // spatial loops reach.
   Expr OperandRegisters(const Block& block, const Access& read) const {
     const Buffer* buffer = FindBuffer(fn_, read.buffer);
-    if (buffer->scope == Scope::kLocal) return Expr(0);
+    if (buffer->scope == Scope::kLocal || buffer->scope == Scope::kWarp) return Expr(0);
     bool cpu = target_.kind == TargetKind::kCpu;
     std::vector<Var> iters = VarsOf(read);
     Expr count(1), row(1);

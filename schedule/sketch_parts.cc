@@ -39,17 +39,17 @@ Expr LanesOf(SketchState& state, const LoopRef& loop, int64_t extent, int64_t wi
   return state.Size(loop, std::max(extent, widest), lanes, start);
 }
 
-ResultReader KeepResultLocal(SketchState& state, const Block& reduction) {
+ResultReader KeepResult(SketchState& state, const Block& reduction, Scope scope) {
   std::string output = WritesOf(reduction)[0].buffer->name;
   ResultReader reader;
   if (const Block* epilogue = EpilogueOf(state.fn(), reduction)) {
     reader.block = epilogue->name;
     for (const IterVar& iter : epilogue->iters) reader.loops.push_back(BaseKey(reader.block, iter));
-    state.Do(SetScope{output, Scope::kLocal});
+    state.Do(SetScope{output, scope});
   } else {
     reader.block = reduction.name + ".out";
     size_t rank = ItersOf(reduction, IterKind::kSpatial).size();
-    state.Do(CacheWrite{reduction.name, output, Scope::kLocal, reader.block});
+    state.Do(CacheWrite{reduction.name, output, scope, reader.block});
     for (size_t d = 0; d < rank; ++d) {
       reader.loops.push_back(reader.block + "/ax" + std::to_string(d));
     }
@@ -57,6 +57,10 @@ ResultReader KeepResultLocal(SketchState& state, const Block& reduction) {
   state.MarkDone(reader.block);
   state.MarkDone(reduction.name + ".init");
   return reader;
+}
+
+ResultReader KeepResultLocal(SketchState& state, const Block& reduction) {
+  return KeepResult(state, reduction, Scope::kLocal);
 }
 
 }  // namespace tcc

@@ -32,6 +32,7 @@ struct ResultReader {
   std::string block;
   std::vector<LoopRef> loops;
 };
+ResultReader KeepResult(SketchState& state, const Block& reduction, Scope scope);
 ResultReader KeepResultLocal(SketchState& state, const Block& reduction);
 
 }  // namespace tcc

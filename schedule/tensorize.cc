@@ -1,7 +1,6 @@
 #include "schedule/tensorize.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "ir/affine.h"
@@ -14,191 +13,22 @@
 #include "schedule/guard.h"
 #include "schedule/placement.h"
 #include "schedule/tensor_intrinsics.h"
+#include "schedule/tensor_reading.h"
 #include "schedule/transform_layout.h"
 
 namespace tcc {
 namespace {
 
-// A chain of loops round one block.
-struct Nest {
-  std::vector<Ref<For>> loops;
-  Ref<Block> block;
-};
-
-StatusOr<Nest> NestFrom(const Stmt& stmt, const LoopRef& key) {
-  Nest nest;
-  Stmt at = stmt;
-  while (const auto* loop = at.as<For>()) {
-    TCC_RETURN_IF_ERROR(ExpectSerial("tensorize", Ref<For>(loop)));
-    nest.loops.push_back(Ref<For>(loop));
-    at = loop->body;
-  }
-  const auto* block = at.as<Block>();
-  if (!block) {
-    return InvalidInput("tensorize: loop '{}' is not one chain of loops round one block", key);
-  }
-  nest.block = Ref<Block>(block);
-  return nest;
-}
-
-// Which access of the nest stands for which parameter of the meaning.
-using Operands = std::map<std::string, Access>;
-
-// Every way to read `expr` as `pattern`: products may be turned round.
-std::vector<Operands> Readings(const Expr& pattern, const Expr& expr) {
-  if (pattern.dtype() != expr.dtype() || pattern.kind() != expr.kind()) return {};
-  if (const auto* load = pattern.as<Load>()) {
-    const auto* actual = expr.as<Load>();
-    return {{{load->buffer->name, Access{actual->buffer, actual->indices}}}};
-  }
-  if (const auto* cast = pattern.as<Cast>()) {
-    return Readings(cast->value, expr.as<Cast>()->value);
-  }
-  const auto* product = pattern.as<Mul>();
-  if (!product) return {};
-  std::vector<Operands> readings;
-  auto join = [&](const Expr& a, const Expr& b) {
-    for (const Operands& left : Readings(product->a, a)) {
-      for (Operands right : Readings(product->b, b)) {
-        right.insert(left.begin(), left.end());
-        readings.push_back(std::move(right));
-      }
-    }
-  };
-  join(expr.as<Mul>()->a, expr.as<Mul>()->b);
-  join(expr.as<Mul>()->b, expr.as<Mul>()->a);
-  return readings;
-}
-
-// The loop of the nest, if any, that moves each dimension of an access; nullopt where an index
-// moves with several, or not cell by cell.
-struct MovingDim {
-  size_t dim, loop;
-};
-std::optional<std::vector<MovingDim>> MovingDims(const Access& access, const Nest& nest) {
-  std::vector<Var> vars;
-  Substitution bindings;
-  for (const Ref<For>& loop : nest.loops) vars.push_back(loop->var);
-  for (const IterVar& iter : nest.block->iters) bindings.emplace(iter.var, iter.binding);
-  std::vector<MovingDim> moving;
-  for (size_t d = 0; d < access.indices.size(); ++d) {
-    std::optional<AffineForm> form = ToAffine(Substitute(access.indices[d], bindings), vars);
-    if (!form || form->vars.size() > 1) return std::nullopt;
-    if (form->vars.empty()) continue;
-    if (!EqualUpToAlgebra(form->coefficients[0], Expr(1))) return std::nullopt;
-    auto found = std::find(vars.begin(), vars.end(), form->vars[0]);
-    moving.push_back({d, static_cast<size_t>(found - vars.begin())});
-  }
-  return moving;
-}
-
-std::map<std::string, Access> AccessesOf(const Block& block) {
-  std::map<std::string, Access> accesses;
-  for (const Access& read : ReadsOf(block)) accesses.emplace(read.buffer->name, read);
-  for (const Access& write : WritesOf(block)) accesses.emplace(write.buffer->name, write);
-  return accesses;
-}
-
-// How a nest means the intrinsic.
-struct Reading {
-  Operands operands;
-  std::vector<size_t> axes;  // the loop of the nest for each of the meaning
-  // The dimension of each operand that is dimension d of the parameter.
-  std::map<std::string, std::vector<size_t>> dims;
-};
-
-bool IsFragment(const Function& fn, const Access& access) {
-  return FindBuffer(fn, access.buffer)->scope == Scope::kWarp;
-}
-
-class Reader {
- public:
-  Reader(const Function& fn, const Nest& nest, const Nest& meaning)
-      : fn_(fn), nest_(nest), meaning_(meaning), declared_(AccessesOf(*meaning.block)) {}
-
-  // One whose extents are the meaning's, if there is such.
-  std::optional<Reading> Find() const {
-    std::optional<Reading> other;
-    for (const Operands& operands : AllOperands()) {
-      std::vector<size_t> axes(meaning_.loops.size());
-      for (size_t a = 0; a < axes.size(); ++a) axes[a] = a;
-      do {
-        std::optional<Reading> reading = ReadAs(operands, axes);
-        if (!reading) continue;
-        if (HasExtents(axes)) return reading;
-        if (!other) other = std::move(reading);
-      } while (std::next_permutation(axes.begin(), axes.end()));
-    }
-    return other;
-  }
-
- private:
-  // A reduction by a combiner's name is compared elsewhere.
-  std::vector<Operands> AllOperands() const {
-    const auto* reduce = nest_.block->body.as<Reduce>();
-    const auto* store = nest_.block->body.as<Store>();
-    const auto* wanted_reduce = meaning_.block->body.as<Reduce>();
-    const auto* wanted_store = meaning_.block->body.as<Store>();
-    std::vector<Operands> result;
-    if (reduce && wanted_reduce) {
-      result = Readings(wanted_reduce->inputs[0], reduce->inputs[0]);
-      for (Operands& operands : result) {
-        operands.emplace(wanted_reduce->outputs[0].buffer->name, reduce->outputs[0]);
-      }
-    } else if (store && wanted_store) {
-      result = Readings(wanted_store->value, store->value);
-      for (Operands& operands : result) {
-        operands.emplace(wanted_store->buffer->name, Access{store->buffer, store->indices});
-      }
-    }
-    std::erase_if(result,
-                  [&](const Operands& operands) { return operands.size() != declared_.size(); });
-    return result;
-  }
-
-  std::optional<Reading> ReadAs(const Operands& operands, const std::vector<size_t>& axes) const {
-    Reading reading{operands, axes, {}};
-    for (const auto& [name, access] : declared_) {
-      std::optional<std::vector<MovingDim>> want = MovingDims(access, meaning_);
-      std::optional<std::vector<MovingDim>> got = MovingDims(operands.at(name), nest_);
-      if (!want || !got || want->size() != got->size()) return std::nullopt;
-      // The order of a fragment's dimensions is nobody's business.
-      bool in_order = !IsFragment(fn_, operands.at(name));
-      for (size_t d = 0; d < want->size(); ++d) {
-        auto found = std::find_if(got->begin(), got->end(), [&](const MovingDim& moving) {
-          return moving.loop == axes[(*want)[d].loop];
-        });
-        if (found == got->end()) return std::nullopt;
-        if (in_order && found - got->begin() != static_cast<std::ptrdiff_t>(d)) return std::nullopt;
-        reading.dims[name].push_back(found->dim);
-      }
-    }
-    return reading;
-  }
-
-  bool HasExtents(const std::vector<size_t>& axes) const {
-    for (size_t a = 0; a < axes.size(); ++a) {
-      if (!EqualUpToAlgebra(nest_.loops[axes[a]]->extent, meaning_.loops[a]->extent)) return false;
-    }
-    return true;
-  }
-
-  const Function& fn_;
-  const Nest& nest_;
-  const Nest& meaning_;
-  std::map<std::string, Access> declared_;
-};
-
 // The instruction that a warp does together in place of the nest, or nullptr.
 const WarpInstruction* InstructionOf(const Function& fn, const std::string& intrinsic,
-                                     const Reading& reading) {
+                                     const IntrinsicReading& reading) {
   for (const auto& [name, access] : reading.operands) {
     if (IsFragment(fn, access)) return FindWarpInstruction(intrinsic);
   }
   return nullptr;
 }
 
-Layout LayoutOf(const Function& fn, const Reading& reading,
+Layout LayoutOf(const Function& fn, const IntrinsicReading& reading,
                 const WarpInstruction::Operand& operand) {
   std::string name(operand.name);
   const Buffer& buffer = *FindBuffer(fn, reading.operands.at(name).buffer);
@@ -215,13 +45,9 @@ bool SameLayout(const Layout& a, const Layout& b) {
   return same;
 }
 
-Nest MeaningNest(const TensorIntrinsic& intrinsic) {
-  return NestFrom(MeaningOf(intrinsic).body, "").value();
-}
-
 class Matcher {
  public:
-  Matcher(const Function& fn, const Tensorize& step, Path path, Nest nest, Nest meaning)
+  Matcher(const Function& fn, const Tensorize& step, Path path, LoopNest nest, LoopNest meaning)
       : fn_(fn),
         step_(step),
         path_(std::move(path)),
@@ -230,7 +56,7 @@ class Matcher {
 
   StatusOr<Constraints> Run() {
     TCC_RETURN_IF_ERROR(CheckBody());
-    std::optional<Reading> reading = Reader(fn_, nest_, meaning_).Find();
+    std::optional<IntrinsicReading> reading = ReadNest(fn_, nest_, meaning_);
     if (!reading) {
       return Refuse("block '{}' does not read or write as the intrinsic does", nest_.block->name);
     }
@@ -286,12 +112,17 @@ class Matcher {
   }
 
   // Fragments are laid out as the instruction has them, and all lanes take part.
-  Status CheckWarp(const WarpInstruction& instruction, const Reading& reading) const {
+  Status CheckWarp(const WarpInstruction& instruction, const IntrinsicReading& reading) const {
     for (const Stmt& stmt : path_) {
       const auto* loop = stmt.as<For>();
-      if (!loop || loop->for_kind != ForKind::kThreadIdxX) continue;
-      return Refuse("it is inside loop '{}' over the lanes of a warp, which do it together",
-                    loop->key);
+      if (loop && loop->for_kind == ForKind::kThreadIdxX) {
+        return Refuse("it is inside loop '{}' over the lanes of a warp, which do it together",
+                      loop->key);
+      }
+      if (loop && loop->for_kind == ForKind::kVthread) {
+        return Refuse("it is inside loop '{}' of virtual threads, which share a warp's buffers",
+                      loop->key);
+      }
     }
     for (size_t a = 0; a < meaning_.loops.size(); ++a) {
       const For& loop = *nest_.loops[reading.axes[a]];
@@ -386,8 +217,8 @@ class Matcher {
   const Function& fn_;
   const Tensorize& step_;
   Path path_;
-  Nest nest_;
-  Nest meaning_;
+  LoopNest nest_;
+  LoopNest meaning_;
   std::unordered_map<Var, int64_t, VarHash> tile_;
   Constraints constraints_;
 };
@@ -403,15 +234,15 @@ StatusOr<Constraints> CheckTensorize(const Function& fn, const Tensorize& step) 
       return InvalidInput("tensorize: loop '{}' is in an intrinsic already", step.loop);
     }
   }
-  TCC_ASSIGN_OR_RETURN(Nest nest, NestFrom(path.back(), step.loop));
+  TCC_ASSIGN_OR_RETURN(LoopNest nest, LoopNestFrom(path.back(), step.loop));
   return Matcher(fn, step, path, nest, MeaningNest(*intrinsic)).Run();
 }
 
 Function ApplyTensorize(const Function& fn, const Tensorize& step) {
   Ref<For> loop = LoopAt(FindLoop(fn, step.loop).value());
-  Nest nest = NestFrom(Stmt(*loop), step.loop).value();
-  Reading reading =
-      Reader(fn, nest, MeaningNest(*FindTensorIntrinsic(step.intrinsic).value())).Find().value();
+  LoopNest nest = LoopNestFrom(Stmt(*loop), step.loop).value();
+  IntrinsicReading reading =
+      ReadNest(fn, nest, MeaningNest(*FindTensorIntrinsic(step.intrinsic).value())).value();
   const WarpInstruction* instruction = InstructionOf(fn, step.intrinsic, reading);
   Stmt body(*loop);
   Function result = fn;

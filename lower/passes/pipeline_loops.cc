@@ -93,7 +93,7 @@ class AsyncCopies final : public Mutator {
     bool even_guard = guard && !guard->else_body && !UsesVar(guard->condition, loop.var);
     const auto* store = (even_guard ? guard->then_body : loop.body).as<Store>();
     std::optional<int64_t> lanes = AsConstant(loop.extent);
-    Stmt copy = store && lanes ? Copy(*store, &loop.var, *lanes) : Stmt();
+    Stmt copy = store && lanes ? Copy(*store, &loop, *lanes) : Stmt();
     if (!copy) return Stmt(loop);
     return even_guard ? MakeStmt<If>(guard->condition, copy) : copy;
   }
@@ -103,18 +103,47 @@ class AsyncCopies final : public Mutator {
     return copy ? copy : Stmt(store);
   }
 
-  // A copy, or one where a condition holds and a constant elsewhere: null where the store is
-  // neither.
-  Stmt Copy(const Store& store, const Var* lane, int64_t count) const {
-    const auto* choice = store.value.as<Select>();
-    if (!choice) return PlainCopy(store, lane, count);
-    bool is_even = !lane || !UsesVar(choice->condition, *lane);
-    if (store.mask || !is_even || !IsNumber(choice->else_value)) return {};
-    Stmt copy = PlainCopy(Store(store.buffer, store.indices, choice->then_value), lane, count);
-    if (!copy) return {};
-    Stmt otherwise = MakeStmt<Store>(store.buffer, store.indices, choice->else_value);
-    if (lane) otherwise = MakeStmt<For>(*lane, Expr(count), ForKind::kVectorized, "", otherwise);
-    return MakeStmt<If>(choice->condition, copy, otherwise);
+  // A copy, or one where conditions hold and a constant elsewhere: null where the store is neither.
+  Stmt Copy(const Store& store, const For* lanes, int64_t count) const {
+    const Var* lane = lanes ? &lanes->var : nullptr;
+    Expr value = store.value, condition, elsewhere;
+    while (const auto* choice = value.as<Select>()) {
+      Expr even = SameInLanes(choice->condition, lane, count);
+      bool one =
+          IsNumber(choice->else_value) && (!elsewhere || Equal(elsewhere, choice->else_value));
+      if (store.mask || !even || !one) return {};
+      elsewhere = choice->else_value;
+      condition = condition ? BothOf(condition, even) : even;
+      value = choice->then_value;
+    }
+    Stmt copy = PlainCopy(Store(store.buffer, store.indices, value, store.mask), lane, count);
+    if (!copy || !condition) return copy;
+    Stmt otherwise = MakeStmt<Store>(store.buffer, store.indices, elsewhere);
+    if (lanes) {
+      otherwise = MakeStmt<For>(*lane, Expr(count), ForKind::kVectorized, lanes->key, otherwise);
+    }
+    return MakeStmt<If>(condition, copy, otherwise);
+  }
+
+  // The condition of all lanes, null where they differ: with e a multiple of their number, e + lane
+  // is below 0, and e - lane at most 0, where e is.
+  static Expr SameInLanes(const Expr& condition, const Var* lane, int64_t count) {
+    if (!lane || !UsesVar(condition, *lane)) return condition;
+    if (const auto* both = condition.as<And>()) {
+      Expr a = SameInLanes(both->a, lane, count);
+      Expr b = SameInLanes(both->b, lane, count);
+      return a && b ? BothOf(a, b) : Expr();
+    }
+    const auto* less = condition.as<Lt>();
+    const auto* at_most = condition.as<Le>();
+    if (!less && !at_most) return {};
+    Expr gap = less ? less->a - less->b : at_most->a - at_most->b;
+    if (gap.dtype() != kInt64) return {};
+    std::optional<AffineForm> form = ToAffine(gap, {*lane});
+    if (!form || form->vars.empty()) return {};
+    bool even = IsConstant(Simplify(form->coefficients[0]), less ? 1 : -1) &&
+                IsConstant(Simplify(FloorModulo(form->rest, Expr(count))), 0);
+    return even ? Substitute(condition, *lane, Expr(0)) : Expr();
   }
 
   // Null where the store is no copy that the hardware does on its own.

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
@@ -10,30 +8,21 @@
 #include "ir/simplify.h"
 #include "ir/visitor.h"
 #include "lower/pipeline.h"
-#include "schedule/trace.h"
+#include "schedule/limits.h"
+#include "schedule/sketch.h"
+#include "schedule/space.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 #include "tests/programs/point_check.h"
+#include "tests/programs/product_function.h"
 
 using namespace tcc;
 using namespace tcc::test;
 
 namespace {
 
-// As the importer makes it of MatMul on f16.
+// As the importer makes it of MatMul on f16, but for a bias.
 Function HalfProduct(int64_t rows, int64_t columns, int64_t depth) {
-  return MustParse(fmt::format(R"(
-fn gemm(A: f16[{0}, {2}], B: f16[{2}, {1}], C: f16[{0}, {1}]) tensor {{
-  alloc C_sum: f32[{0}, {1}]
-  for i in 0..{0} @mm/i {{ for j in 0..{1} @mm/j {{ for k in 0..{2} @mm/k {{
-    block mm(i: spatial {0} = i, j: spatial {1} = j, k: reduce {2} = k) {{
-      reduce sum_f32 init (C_sum[i, j]) with (f32(A[i, k]) * f32(B[k, j]))
-    }}
-  }} }} }}
-  for i in 0..{0} @mm_round/i {{ for j in 0..{1} @mm_round/j {{
-    block mm_round(i: spatial {0} = i, j: spatial {1} = j) {{ C[i, j] = f16(C_sum[i, j]) }}
-  }} }}
-}})",
-                               rows, columns, depth));
+  return ProductFunction({.rows = rows, .columns = columns, .depth = depth});
 }
 
 std::string HandTrace() {
@@ -148,17 +137,17 @@ TEST_CASE("what cannot be done by lanes is refused, never shuffled", "[codegen_c
     return Message(EmitCuda(std::vector<Function>{lowered}, GpuTarget(target)).status());
   };
   CHECK(refusal(HandTrace(), "sm_75") ==
-        "kernel 'gemm': intrinsic 'mma_m16n8k16_f16_f32' needs sm_80");
+        "kernel 'f': intrinsic 'mma_m16n8k16_f16_f32' needs sm_80");
   std::string columns_first = HandTrace();
-  size_t at = columns_first.find("fuse mm_round/i.2 mm_round/j.1");
+  size_t at = columns_first.find("fuse out/i.2 out/j.1");
   columns_first.replace(at, columns_first.size(),
-                        "reorder [mm_round/j.1, mm_round/i.2]\nfuse mm_round/j.1 mm_round/i.2\n"
-                        "bind mm_round/(j.1*i.2) threadIdx.x\nunroll mm_round/i.0\n"
-                        "unroll mm_round/j.0\nunroll mm_round/i.1\nunroll mm_round/j.2\n");
+                        "reorder [out/j.1, out/i.2]\nfuse out/j.1 out/i.2\n"
+                        "bind out/(j.1*i.2) threadIdx.x\nunroll out/i.0\n"
+                        "unroll out/j.0\nunroll out/i.1\nunroll out/j.2\n");
   CHECK_THAT(refusal(columns_first, "sm_86"),
              Catch::Contains("which is no register of the thread"));
   CHECK_THAT(refusal(Without(HandTrace(), "tensorize mm/i.3"), "sm_86"),
-             Catch::Contains("kernel 'gemm': "));
+             Catch::Contains("kernel 'f': "));
 }
 
 TEST_CASE("a fragment that is shifted is found", "[codegen_cuda][emulator]") {
@@ -173,7 +162,7 @@ TEST_CASE("a fragment that is shifted is found", "[codegen_cuda][emulator]") {
       {"mm_af[0] = tcc_load_matrix<4>(mm_a, ", "mm_af[0] = tcc_load_matrix<4>(mm_a, 8 + "},
       {"mm_bf[0].v[1] = ", "mm_bf[0].v[0] = "},
       {"tcc_load_matrix_transposed<4>", "tcc_load_matrix<4>"},
-      {"C_sum[3].v[1] = 0.0f", "C_sum[3].v[0] = 0.0f"},
+      {"S[3].v[1] = 0.0f", "S[3].v[0] = 0.0f"},
   };
   for (const auto& [text, wrong] : mistakes) {
     INFO(text);
@@ -187,5 +176,58 @@ TEST_CASE("a fragment that is shifted is found", "[codegen_cuda][emulator]") {
     std::vector<Tensor> got = arguments;
     Status status = program->Run(0, got, {});
     CHECK((!status.ok() || !FirstDifference(got, expected).empty()));
+  }
+}
+
+TEST_CASE("sketches of products use tensor cores without spills or conflicts of banks",
+          "[codegen_cuda][nvrtc]") {
+  const ProductShape shapes[] = {
+      {.rows = 512, .columns = 512, .depth = 256},
+      {.rows = 197, .columns = 768, .depth = 768, .type = "bf16", .b = "j, k"},
+      {.rows = 256, .columns = 384, .depth = 512, .a = "k, i"},
+      {.rows = 256,
+       .columns = 384,
+       .depth = 512,
+       .type = "i8",
+       .sum = "i32",
+       .b = "j, k",
+       .rounded = false},
+  };
+  Random random(9);
+  for (const std::string& target : GpuTargets()) {
+    for (const ProductShape& shape : shapes) {
+      if (target == "sm_75" && shape.type != "f16") continue;
+      INFO(target << " " << shape.type << " A[" << shape.a << "] B[" << shape.b << "]");
+      Function fn = ProductFunction(shape);
+      Sketch sketch = FirstSketch(fn, GpuTarget(target));
+      SymbolicProgram program =
+          WithLimits(Instantiate(fn, sketch.trace).value(), GpuTarget(target));
+      SearchSpace space = SearchSpace::Create(program).value();
+      std::vector<Decisions> points = {sketch.start};
+      if (std::optional<Point> point = space.Sample(random)) {
+        points.push_back(space.ToDecisions(*point));
+      }
+      for (const Decisions& decisions : points) {
+        StatusOr<Function> scheduled = Replay(fn, sketch.trace, decisions);
+        REQUIRE(scheduled.ok());
+        Function lowered = RunPipeline(Simplify(*scheduled)).value();
+        auto [worst, loads] = WorstConflicts(lowered);
+        CHECK(worst == 1);
+        CHECK(loads > 0);
+        std::optional<Cubin> cubin = MustCompile(SourceOf({lowered}, target), target);
+        if (!cubin) return;
+        CubinKernel kernel = ReadCubin(cubin->image, GpuTarget(target).sm).value().at(0);
+        const SassCounts& all = kernel.facts.all;
+        CHECK(all.of(shape.type == "i8" ? SassKind::kImma : SassKind::kHmma) > 0);
+        CHECK(all.of(SassKind::kLdsm) > 0);
+        CHECK(all.of(SassKind::kFfma) == 0);
+        if (target != "sm_75" && decisions == sketch.start) {
+          CHECK(all.of(SassKind::kLdgsts) > 0);
+          CHECK(kernel.facts.load_bytes_widest == 16);
+        }
+        CHECK(cubin->kernels[0].spill_stores == 0);
+        CHECK(cubin->kernels[0].stack_bytes == 0);
+      }
+    }
   }
 }

@@ -4,6 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/nvrtc_sample.h"
 #include "tests/fuzz/operator_point.h"
+#include "tests/fuzz/random_product.h"
 #include "tests/fuzz/run_compiled.h"
 #include "tests/fuzz/sketch_point.h"
 #include "tests/fuzz/step_table.h"
@@ -18,6 +19,8 @@ namespace {
 
 // Most of a point's time is the host compiler's, which asks for few statements.
 constexpr PointLimits kLimits = {.instances = 100'000, .statements = 400};
+// A tile of an instruction is 2,048 instances.
+constexpr PointLimits kProductLimits = {.instances = 400'000, .statements = 600};
 
 // Where points run.
 struct Machine {
@@ -79,6 +82,26 @@ Status CheckTypedPoint(const Machine& machine, Random& random, Histogram& histog
   }
 }
 
+// A product on tensor cores.
+Status CheckProductPoint(const Machine& machine, Random& random, Histogram& histogram) {
+  for (;;) {
+    const Target target = machine.AnyTarget(random);
+    Function fn = RandomProduct(random);
+    Sketch sketch = FirstSketch(fn, target);
+    if (sketch.name.find("mma") == std::string::npos) continue;
+    ScheduledFunction scheduled{.name = "product, " + target.name, .fn = fn, .trace = sketch.trace};
+    if (random.OneIn(4)) scheduled.start = sketch.start;
+    PointCheckOptions options;
+    options.max_instances = 2 * kProductLimits.instances;
+    options.run_scheduled = machine.RunSketch(target);
+    TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
+                         CheckAtRandomPoint(scheduled, options, kProductLimits, random, histogram));
+    if (!decisions) continue;
+    ++histogram["products of " + ToString(fn.params[0].dtype()) + " on tensor cores"];
+    return OkStatus();
+  }
+}
+
 // A hand-written schedule with threads.
 Status CheckSpikePoint(const Machine& machine, Random& random, Histogram& histogram) {
   for (;;) {
@@ -96,8 +119,8 @@ Status CheckSpikePoint(const Machine& machine, Random& random, Histogram& histog
 }
 
 // Of ten points four are of sketches of operators in any float type, two of operators under random
-// steps with threads, one of a sketch of a network's task or of a random model's, two of functions
-// over all dtypes, and one of a hand-written schedule.
+// steps with threads, one of a sketch of a network's task or of a random model's, one of functions
+// over all dtypes, one of products on tensor cores, and one of a hand-written schedule.
 Status CheckPointOf(uint64_t seed, const Machine& machine, Histogram& histogram) {
   constexpr DTypeCode kReals[] = {DTypeCode::kFloat32, DTypeCode::kFloat16, DTypeCode::kBFloat16,
                                   DTypeCode::kFloat64};
@@ -106,7 +129,8 @@ Status CheckPointOf(uint64_t seed, const Machine& machine, Histogram& histogram)
   const Target target = machine.AnyTarget(random);
   ++histogram["target " + target.name];
   if (place == 9) return CheckSpikePoint(machine, random, histogram);
-  if (place >= 7) return CheckTypedPoint(machine, random, histogram);
+  if (place == 8) return CheckProductPoint(machine, random, histogram);
+  if (place == 7) return CheckTypedPoint(machine, random, histogram);
   if (place == 6) {
     PointCheckOptions options;
     options.run_scheduled = machine.RunSketch(target);

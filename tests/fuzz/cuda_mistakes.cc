@@ -41,25 +41,25 @@ constexpr CudaMistake kMistakes[] = {
      [](Text text, uint64_t which) {
        return Rewrite(text, R"(tcc_async_wait<\d+>\(\);)", which, Nothing);
      },
-     true},
+     CudaMistake::Needs::kCopies},
     {"CUDA: a wait leaves one group more",
      [](Text text, uint64_t which) {
        return Rewrite(text, R"(tcc_async_wait<(\d+)>)", which, [](const Match& match) {
          return "tcc_async_wait<" + std::to_string(Number(match, 1) + 1) + ">";
        });
      },
-     true},
+     CudaMistake::Needs::kCopies},
     {"CUDA: a commit is missing",
      [](Text text, uint64_t which) {
        return Rewrite(text, R"(tcc_async_commit\(\);)", which, Nothing);
      },
-     true},
+     CudaMistake::Needs::kCopies},
     {"CUDA: a copy goes one element further",
      [](Text text, uint64_t which) {
        return Rewrite(text, R"((tcc_async_copy<\d+>\([^;]*)\);)", which,
                       [](const Match& match) { return match[1].str() + " + 1);"; });
      },
-     true},
+     CudaMistake::Needs::kCopies},
     {"CUDA: a guard is missing",
      [](Text text, uint64_t which) {
        return Rewrite(text, R"(\bif \([^{]*\) \{)", which,
@@ -123,6 +123,25 @@ constexpr CudaMistake kMistakes[] = {
          return match[1].str() + std::to_string(std::max<int64_t>(Number(match, 2) - 1, 1)) + ");";
        });
      }},
+    {"CUDA: a product takes the fragment of another tile",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"((tcc_mma_\w+\(\w+\[)(\d+)\])", which, [](const Match& match) {
+         return match[1].str() + std::to_string(Number(match, 2) ^ 1) + "]";
+       });
+     },
+     CudaMistake::Needs::kFragments},
+    {"CUDA: a fragment is shifted by a chunk",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"((tcc_load_matrix\w*<\d>\(\w+, ))", which,
+                      [](const Match& match) { return match[1].str() + "8 + "; });
+     },
+     CudaMistake::Needs::kFragments},
+    {"CUDA: a fragment is of the next row",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(= tcc_thread_x\(\);)", which,
+                      [](const Match&) { return std::string("= tcc_thread_x() ^ 1;"); });
+     },
+     CudaMistake::Needs::kFragments},
     {"CUDA: an accumulator is not set",
      [](Text text, uint64_t which) {
        return Rewrite(text, R"(\n *\w+\[[^;\]]*\] = 0\.0f?;)", which, Nothing);

@@ -16,8 +16,9 @@ struct CudaMistake {
   // Changes the `which`-th place (modulo their number) in the text of kernels; nothing if there is
   // none.
   std::optional<std::string> (*plant)(const std::string& kernels, uint64_t which);
-  // What the mistake needs of a schedule: copies that go on while threads compute.
-  bool asynchronous = false;
+  // What the mistake needs of a schedule: copies that go on while threads compute; fragments.
+  enum class Needs : uint8_t { kNothing, kCopies, kFragments };
+  Needs needs = Needs::kNothing;
 };
 
 std::span<const CudaMistake> CudaMistakes();

@@ -6,6 +6,7 @@
 #include "schedule/sketch.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
 #include "tests/fuzz/cuda_mistakes.h"
+#include "tests/fuzz/random_product.h"
 #include "tests/fuzz/run_compiled.h"
 #include "tests/fuzz/schedule_point.h"
 #include "tests/fuzz/typed_function.h"
@@ -27,7 +28,12 @@ struct Subject {
   std::vector<Tensor> arguments;
 };
 
-Subject AnySubject(bool asynchronous, const Target& target, Random& random) {
+Subject AnySubject(CudaMistake::Needs needs, const Target& target, Random& random) {
+  if (needs == CudaMistake::Needs::kFragments) {
+    Function fn = RandomProduct(random);
+    return {{"product", fn, FirstSketch(fn, target).trace}, RandomArguments(fn, random)};
+  }
+  bool asynchronous = needs == CudaMistake::Needs::kCopies;
   if (!asynchronous && random.OneIn(2)) {
     TypedFunction typed = RandomTypedFunction(random);
     std::vector<Sketch> sketches = GenerateSketches(typed.fn, target);
@@ -64,7 +70,7 @@ std::optional<std::pair<Function, CudaSource>> TextOf(const Subject& subject, co
 
 Verdict PlantInText(const CudaMistake& mistake, Random& random) {
   Target target = FindTarget("sm_86").value();
-  Subject subject = AnySubject(mistake.asynchronous, target, random);
+  Subject subject = AnySubject(mistake.needs, target, random);
   auto made = TextOf(subject, target, random);
   if (!made) return Verdict::kNotPlanted;
   auto& [lowered, source] = *made;

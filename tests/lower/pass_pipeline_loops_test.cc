@@ -136,6 +136,32 @@ TEST_CASE("a copy where a condition holds is asynchronous, the constant elsewher
   CheckSameResult(after, before);
 }
 
+TEST_CASE("vectors that a condition holds for as a whole are copied as a whole",
+          "[lower][passes][pipeline]") {
+  auto copies = [](const std::string& value) {
+    Function before = ParsedFunction(R"(
+      fn f(A: f32[120], B: f32[160]) scheduled {
+        for k in 0..10 pipelined_async @k {
+          alloc S: f32[16] versions 2
+          for a in 0..4 @a { for v in 0..4 vectorized @v { S[a * 4 + v] = )" +
+                                     value + R"( } }
+          for b in 0..16 @b { B[k * 16 + b] = S[b] }
+        }
+      })");
+    Function after = PipelineLoops(before);
+    CheckSameResult(after, before);
+    int wide = 0;
+    PreOrder(after.body, [&](const Stmt& stmt) {
+      const auto* copy = stmt.as<AsyncCopy>();
+      wide += copy && copy->count == 4;
+    });
+    return wide;
+  };
+  CHECK(copies("select(a * 4 + v < 12, select(k < 9, A[k * 12 + a * 4 + v], 0.0), 0.0)") > 0);
+  CHECK(copies("select(a * 4 + v < 11, A[k * 12 + a * 4 + v], 0.0)") == 0);
+  CHECK(copies("select(a * 4 + v < 12, select(k < 9, A[k * 12 + a * 4 + v], 1.0), 0.0)") == 0);
+}
+
 TEST_CASE("values on their way through registers are stored after the uses",
           "[lower][passes][pipeline]") {
   Function before = ParsedFunction(R"(

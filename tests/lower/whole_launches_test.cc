@@ -37,6 +37,19 @@ TEST_CASE("a thread's own memory is placed inside the thread's loop", "[lower][w
         "local buffer 'C_l' is written by the threads of loop 'mm/j', each its own copy");
 }
 
+TEST_CASE("a warp's memory is placed inside the loop over warps", "[lower][whole_launches]") {
+  const std::string rows = R"(
+bind mm/i blockIdx.x
+split mm/j [2]
+bind mm/j.0 threadIdx.y
+bind mm/j.1 threadIdx.x
+cache_write mm C warp C_w
+)";
+  CHECK(WhyNotWhole(rows + "reverse_compute_at C_w mm/j.0").empty());
+  CHECK(WhyNotWhole(rows + "reverse_compute_at C_w mm/i") ==
+        "warp buffer 'C_w' is written by the threads of loop 'mm/j.0', each its own copy");
+}
+
 TEST_CASE("shared memory is placed inside the blocks' loops", "[lower][whole_launches]") {
   const std::string steps = "bind mm/j blockIdx.x\ncache_read A [mm] shared A_s\n";
   CHECK(WhyNotWhole(steps + "compute_at A_s mm/j").empty());

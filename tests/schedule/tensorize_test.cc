@@ -192,6 +192,9 @@ TEST_CASE("what a warp does together is refused where it cannot be", "[schedule]
   CHECK(refusal("bind mm/j.1 threadIdx.x\n", product) ==
         "tensorize: it is inside loop 'mm/j.1' over the lanes of a warp, which do it together" +
             at);
+  CHECK(refusal("bind mm/j.1 vthread\n", product) ==
+        "tensorize: it is inside loop 'mm/j.1' of virtual threads, which share a warp's buffers" +
+            at);
   CHECK(refusal("set_scope mm.a local\n", "tensorize mm.af/ax0.1 load_matrices_16x16_f16") ==
         "tensorize: buffer 'mm.a' is local; expected shared, at loop 'mm.af/ax0.1', is not "
         "load_matrices_16x16_f16");

@@ -1,0 +1,33 @@
+#include "tests/fuzz/random_product.h"
+
+#include "tests/programs/product_function.h"
+
+namespace tcc {
+
+Function RandomProduct(Random& random) {
+  auto extent = [&](int64_t least) {
+    auto any = least + static_cast<int64_t>(random.Below(40));
+    return random.OneIn(2) ? (any + 7) / 8 * 8 : any;
+  };
+  ProductShape shape{.rows = extent(8), .columns = extent(8), .depth = extent(16)};
+  uint64_t type = random.Below(4);
+  if (type == 0) shape.type = "bf16";
+  if (type == 1) {
+    shape.type = "i8";
+    shape.sum = "i32";
+    shape.depth += 32;
+  }
+  bool bytes = type == 1;
+  shape.rounded = !bytes && random.OneIn(2);
+  shape.narrowed = !bytes && random.OneIn(4);
+  if (!bytes && random.OneIn(3)) shape.a = "k, i";
+  if (bytes || random.OneIn(2)) shape.b = "j, k";
+  if (random.OneIn(3)) {
+    shape.batch = 1 + static_cast<int64_t>(random.Below(3));
+    shape.a = "b, " + shape.a;
+    if (random.OneIn(2)) shape.b = "b, " + shape.b;
+  }
+  return ProductFunction(shape);
+}
+
+}  // namespace tcc

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "ir/function.h"
+
+namespace tcc {
+
+// A product of matrices, as an operator is lowered to it.
+struct ProductShape {
+  int64_t rows = 64, columns = 32, depth = 32;
+  std::string type = "f16", sum = "f32";
+  // Indices of the operands, over b, i, j and k, and their shapes.
+  std::string a = "i, k", b = "k, j";
+  int64_t batch = 0;      // 0: no such axis
+  bool rounded = true;    // with a bias, to the operands' type
+  bool narrowed = false;  // A is f32, and made narrow by a map
+};
+
+// Blocks "narrow", "mm" and "out", as far as they are asked for; parameters A, B, D (the bias) and
+// C.
+Function ProductFunction(const ProductShape& shape);
+
+}  // namespace tcc

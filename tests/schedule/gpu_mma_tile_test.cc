@@ -1,0 +1,88 @@
+#include "schedule/gpu_mma_tile.h"
+
+#include <catch2/catch.hpp>
+
+#include "schedule/limits.h"
+#include "schedule/space.h"
+#include "tests/programs/point_check.h"
+#include "tests/programs/product_function.h"
+#include "tests/schedule/step_check.h"
+
+using namespace tcc;
+
+namespace {
+
+Sketch FirstFor(const Function& fn, const std::string& target) {
+  return FirstSketch(fn, FindTarget(target).value());
+}
+
+bool UsesTensorCores(const Sketch& sketch) {
+  return sketch.name.find("mma") != std::string::npos &&
+         Print(sketch.trace).find("tensorize mm/") != std::string::npos;
+}
+
+const ProductShape kShapes[] = {
+    {},
+    {.rows = 33, .columns = 40, .depth = 24, .type = "bf16"},
+    {.rows = 17, .columns = 23, .depth = 37, .rounded = false},
+    {.a = "k, i"},
+    {.rows = 40, .columns = 24, .depth = 50, .narrowed = true},
+    {.b = "j, k"},
+    {.a = "k, i", .b = "j, k"},
+    {.rows = 20, .columns = 48, .a = "b, i, k", .b = "b, k, j", .batch = 3},
+    {.rows = 20, .columns = 48, .a = "b, i, k", .batch = 2},
+    {.rows = 24,
+     .columns = 72,
+     .depth = 96,
+     .type = "i8",
+     .sum = "i32",
+     .b = "j, k",
+     .rounded = false},
+};
+
+}  // namespace
+
+TEST_CASE("products of narrow operands start on tensor cores", "[schedule][mma]") {
+  for (const ProductShape& shape : kShapes) {
+    Function fn = ProductFunction(shape);
+    INFO(shape.type << " A[" << shape.a << "] B[" << shape.b << "]");
+    CHECK(UsesTensorCores(FirstFor(fn, "sm_80")));
+    CHECK(UsesTensorCores(FirstFor(fn, "sm_90a")));
+    CHECK(UsesTensorCores(FirstFor(fn, "sm_75")) == (shape.type == "f16"));
+  }
+  CHECK_FALSE(UsesTensorCores(FirstFor(ProductFunction({.type = "f32"}), "sm_90a")));
+  // A row times a matrix is mostly padding; bytes that are not along k would have to change places.
+  CHECK_FALSE(UsesTensorCores(FirstFor(ProductFunction({.rows = 1}), "sm_90a")));
+  CHECK_FALSE(UsesTensorCores(
+      FirstFor(ProductFunction({.type = "i8", .sum = "i32", .rounded = false}), "sm_90a")));
+}
+
+TEST_CASE("a product on tensor cores is right at its start and at random points",
+          "[schedule][mma]") {
+  Random random(11);
+  int points = 0;
+  for (const ProductShape& shape : kShapes) {
+    Function fn = ProductFunction(shape);
+    for (const char* name : {"sm_75", "sm_80"}) {
+      Target target = FindTarget(name).value();
+      Sketch sketch = FirstFor(fn, name);
+      if (!UsesTensorCores(sketch)) continue;
+      SymbolicProgram program = WithLimits(Instantiate(fn, sketch.trace).value(), target);
+      SearchSpace space = SearchSpace::Create(program).value();
+      std::vector<Decisions> tried = {sketch.start};
+      for (int i = 0; i < 2; ++i) {
+        std::optional<Point> point = space.Sample(random);
+        if (point) tried.push_back(space.ToDecisions(*point));
+      }
+      for (const Decisions& decisions : tried) {
+        PointReport report =
+            CheckPoint(fn, program, decisions, random, {.max_instances = 1'000'000});
+        INFO(name << " A[" << shape.a << "] B[" << shape.b << "] " << report.message);
+        if (report.outcome == PointOutcome::kTooLarge) continue;
+        CHECK(report.outcome == PointOutcome::kRight);
+        ++points;
+      }
+    }
+  }
+  CHECK(points >= 20);
+}
