@@ -3,6 +3,7 @@
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
 #include "schedule/gpu_attention.h"
+#include "schedule/gpu_long_rows.h"
 #include "schedule/gpu_rows.h"
 #include "schedule/gpu_tile.h"
 #include "schedule/reduction_nest.h"
@@ -83,7 +84,16 @@ std::vector<SketchState> OperandRule(const SketchState& state, const Block& bloc
 
 std::vector<SketchState> RowRule(const SketchState& state, const Block& block,
                                  const Target& target) {
-  return ScheduleThreadRows(state, block, target);
+  std::vector<SketchState> ways = ScheduleThreadRows(state, block, target);
+  // Two launches are worth it where the results are all that is wanted.
+  std::vector<Access> writes = WritesOf(block);
+  bool alone = EpilogueOf(state.fn(), block) ||
+               std::none_of(writes.begin(), writes.end(), [&](const Access& write) {
+                 return OnlyReaderOf(state.fn(), write.buffer);
+               });
+  std::optional<SketchState> parts = alone ? ScheduleLongRows(state, block) : std::nullopt;
+  if (parts) ways.insert(ways.begin(), *std::move(parts));
+  return ways;
 }
 
 // A thread block a result, whose threads reduce strided parts (ir/cross_thread.h).
