@@ -82,15 +82,22 @@ std::vector<SketchState> OperandRule(const SketchState& state, const Block& bloc
   return forks;
 }
 
+// Whether another block reads a result.
+bool IsRead(const Function& fn, const Block& block) {
+  for (const Ref<Block>& other : BlocksOf(fn.body)) {
+    if (other->name == block.name) continue;
+    for (const Access& write : WritesOf(block)) {
+      if (Reads(*other, write.buffer)) return true;
+    }
+  }
+  return false;
+}
+
 std::vector<SketchState> RowRule(const SketchState& state, const Block& block,
                                  const Target& target) {
   std::vector<SketchState> ways = ScheduleThreadRows(state, block, target);
   // Two launches are worth it where the results are all that is wanted.
-  std::vector<Access> writes = WritesOf(block);
-  bool alone = EpilogueOf(state.fn(), block) ||
-               std::none_of(writes.begin(), writes.end(), [&](const Access& write) {
-                 return OnlyReaderOf(state.fn(), write.buffer);
-               });
+  bool alone = EpilogueOf(state.fn(), block) || !IsRead(state.fn(), block);
   std::optional<SketchState> parts = alone ? ScheduleLongRows(state, block) : std::nullopt;
   if (parts) ways.insert(ways.begin(), *std::move(parts));
   return ways;
