@@ -12,6 +12,7 @@ namespace tcc {
 namespace {
 
 constexpr int64_t kLongRow = 1 << 15;  // elements
+constexpr int64_t kParts = 384;        // of all rows together: what keeps a large GPU busy
 constexpr int64_t kThreads = 256;
 constexpr int64_t kSteps = 4;  // loads of a thread that are in flight together
 
@@ -24,7 +25,7 @@ class LongRows {
   }
 
   std::optional<SketchState> Build(const Block& block) {
-    if (row_ < kLongRow || results_ * kSteps > kBusyBlocks) return std::nullopt;
+    if (row_ < kLongRow || results_ * kSteps > kParts) return std::nullopt;
     std::vector<LoopRef> rows = KeysOf(block, ItersOf(block, IterKind::kSpatial));
     if (!SplitRow(block) || !SpreadParts(rows) || !AddParts(rows)) return std::nullopt;
     for (const std::string& done : {name_, name_ + ".init", part_, part_ + ".init"}) {
@@ -52,7 +53,7 @@ class LongRows {
       row_loop_ = FusedKey(loops[i], row_loop_);
     }
     int64_t vectors = row_ / CopyLanes(last);
-    int64_t wanted = std::max(vectors * results_ / kBusyBlocks, kThreads);
+    int64_t wanted = std::max(vectors * results_ / kParts, kThreads);
     Expr chunk = state_.Size(LevelKey(row_loop_, 1), vectors, PowersOfTwo(64, vectors), wanted);
     return state_.Try(Split{row_loop_, {chunk}}) &&
            state_.Try(RFactor{name_, LevelKey(row_loop_, 0), 0, Scope::kGlobal, part_});
