@@ -4,6 +4,7 @@
 #include "schedule/constant_panels.h"
 #include "schedule/default_tiles.h"
 #include "schedule/gpu_attention.h"
+#include "schedule/gpu_long_rows.h"
 #include "schedule/gpu_mma_tile.h"
 #include "schedule/gpu_rows.h"
 #include "schedule/gpu_tile.h"
@@ -101,9 +102,25 @@ std::vector<SketchState> OperandRule(const SketchState& state, const Block& bloc
   return forks;
 }
 
+// Whether another block reads a result.
+bool IsRead(const Function& fn, const Block& block) {
+  for (const Ref<Block>& other : BlocksOf(fn.body)) {
+    if (other->name == block.name) continue;
+    for (const Access& write : WritesOf(block)) {
+      if (Reads(*other, write.buffer)) return true;
+    }
+  }
+  return false;
+}
+
 std::vector<SketchState> RowRule(const SketchState& state, const Block& block,
                                  const Target& target) {
-  return ScheduleThreadRows(state, block, target);
+  std::vector<SketchState> ways = ScheduleThreadRows(state, block, target);
+  // Two launches are worth it where the results are all that is wanted.
+  bool alone = EpilogueOf(state.fn(), block) || !IsRead(state.fn(), block);
+  std::optional<SketchState> parts = alone ? ScheduleLongRows(state, block) : std::nullopt;
+  if (parts) ways.insert(ways.begin(), *std::move(parts));
+  return ways;
 }
 
 // A thread block a result, whose threads reduce strided parts (ir/cross_thread.h).

@@ -1,27 +1,17 @@
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 
-#include "ir/affine.h"
 #include "ir/compare.h"
 #include "ir/interval.h"
 #include "ir/simplify.h"
+#include "ir/substitute.h"
 #include "ir/visitor.h"
+#include "lower/passes/cell_owner.h"
 #include "lower/passes/passes.h"
 
 namespace tcc {
 namespace {
-
-// Dimension `dim` of a buffer tells the thread along `axis`, from a window's begin: the thread is
-// (place div step) mod count, or place div step where count is 0. Threads that fill a row together
-// in steps and read it again likewise each meet their own cells.
-struct Owner {
-  size_t dim;
-  ForKind axis;
-  int64_t step, count;
-  bool operator==(const Owner&) const = default;
-};
 
 // One access by a leaf of a buffer that threads share, with what decides whether two accesses can
 // meet.
@@ -31,7 +21,7 @@ struct SharedAccess {
   const Block* leaf = nullptr;
   // How many times the buffer had come into being.
   int lifetime = 0;
-  std::vector<Owner> owners;
+  std::vector<CellOwner> owners;
   // Likewise for the vthread loops round the leaf; a vthread is a thread of its own.
   std::vector<std::pair<size_t, Var>> vthread_owners;
   std::vector<Var> vthreads;
@@ -214,53 +204,9 @@ class BarrierInserter {
     for (size_t d = 0; d < indices.size(); ++d) {
       Expr place = Substitute(indices[d], bindings);
       if (!origin.empty()) place = Simplify(place - origin[d]);
-      if (std::optional<Owner> owner = OwnerBy(d, place)) access.owners.push_back(*owner);
+      if (auto owner = OwnerOf(place, d, vars_)) access.owners.push_back(*owner);
     }
     return access;
-  }
-
-  // The one thread loop in `place` = c * thread + others, where each of the others is a multiple of
-  // c * (extent of the loop), or all together stay below c.
-  std::optional<Owner> OwnerBy(size_t dim, const Expr& place) const {
-    std::vector<Var> vars;
-    for (const For* loop : vars_) vars.push_back(loop->var);
-    std::optional<AffineForm> form = ToAffine(place, vars);
-    if (!form || !IsConstant(Simplify(form->rest), 0)) return std::nullopt;
-    auto loop_of = [&](const Var& var) {
-      return *std::find_if(vars_.begin(), vars_.end(),
-                           [&](const For* loop) { return loop->var == var; });
-    };
-    const For* thread = nullptr;
-    int64_t step = 0;
-    std::vector<std::pair<int64_t, int64_t>> others;  // coefficient, extent
-    for (size_t i = 0; i < form->vars.size(); ++i) {
-      const For* loop = loop_of(form->vars[i]);
-      std::optional<int64_t> coefficient = AsConstant(Simplify(form->coefficients[i]));
-      if (!coefficient || *coefficient < 1) return std::nullopt;
-      if (!IsThreadIdx(loop->for_kind)) {
-        std::optional<int64_t> extent = AsConstant(loop->extent);
-        if (!extent) return std::nullopt;
-        others.emplace_back(*coefficient, *extent);
-        continue;
-      }
-      if (thread) return std::nullopt;
-      thread = loop;
-      step = *coefficient;
-    }
-    if (!thread) return std::nullopt;
-    std::optional<int64_t> threads = AsConstant(thread->extent);
-    if (!threads && !others.empty()) return std::nullopt;
-    int64_t round = step * threads.value_or(1), within = 0;
-    bool repeats = false;
-    for (auto [coefficient, extent] : others) {
-      if (coefficient % round == 0) {
-        repeats = repeats || extent > 1;
-      } else {
-        within += coefficient * (extent - 1);
-      }
-    }
-    if (within >= step) return std::nullopt;
-    return Owner{dim, thread->for_kind, step, repeats ? round / step : 0};
   }
 
   // Both accesses belong to the same thread: every axis of the launch, and every vthread loop round
@@ -270,7 +216,7 @@ class BarrierInserter {
       return std::find(list.begin(), list.end(), item) != list.end();
     };
     std::set<ForKind> fixed;
-    for (const Owner& owner : a.owners) {
+    for (const CellOwner& owner : a.owners) {
       if (contains(b.owners, owner)) fixed.insert(owner.axis);
     }
     if (fixed != axes_) return false;

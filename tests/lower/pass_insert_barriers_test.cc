@@ -136,6 +136,43 @@ TEST_CASE("no barrier stands where each thread owns its cells", "[lower][passes]
     })")) == 0);
 }
 
+TEST_CASE("threads that go through a row in the same steps meet their own cells",
+          "[lower][passes][barriers]") {
+  // Rows of 30 from a window's begin, vectors of 2: by 4 threads, and read again somehow.
+  auto read = [](const std::string& loops, const std::string& place) {
+    return ParsedFunction(fmt::format(R"(
+      fn f(A: f32[60], B: f32[60]) scheduled {{
+        for w in 0..2 @w/w {{
+          alloc T: f32[60] shared window [w * 30] size [32]
+          for s in 0..4 @w/s {{ for i in 0..4 threadIdx.x @w/i {{ for v in 0..2 @w/v {{
+            block w(c: spatial 60 = w * 30 + (s * 4 + i) * 2 + v)
+                guard (s * 8 + i * 2 + v < 30) {{ T[c] = A[c] }}
+          }} }} }}
+          {0}
+            block r(c: spatial 60 = w * 30 + {1}) guard ({1} < 30) {{ B[c] = T[c] }}
+          }} }} }}
+        }}
+      }})",
+                                      loops, place));
+  };
+  const std::string same =
+      "for s in 0..4 @r/s { for i in 0..4 threadIdx.x @r/i { for v in 0..2 @r/v {";
+  Function own = read(same, "s * 8 + i * 2 + v");
+  CHECK(BarriersIn(own) == 0);  // the next row takes the same places
+  Function others = read(same, "s * 8 + i + v * 4");
+  CHECK(BarriersIn(others) == 2);
+  Function longer =
+      read("for s in 0..2 @r/s { for i in 0..8 threadIdx.x @r/i { for v in 0..2 @r/v {",
+           "s * 16 + i * 2 + v");
+  CHECK(BarriersIn(longer) == 2);
+  Random random(3);
+  for (const Function& fn : {own, others, longer}) {
+    std::vector<Tensor> arguments = RandomArguments(fn, random);
+    std::vector<Tensor> want = {arguments[0], arguments[0]};
+    CHECK_FALSE(IsCaught(InsertBarriers(fn), arguments, want));
+  }
+}
+
 TEST_CASE("a thread that reads its neighbour's cell waits before and after, round a loop",
           "[lower][passes][barriers]") {
   CHECK(BarriersIn(Exchange("7 - i")) == 2);

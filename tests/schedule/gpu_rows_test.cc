@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/printer.h"
+#include "schedule/gpu_long_rows.h"
 #include "schedule/limits.h"
 #include "schedule/resources.h"
 #include "tests/programs/point_check.h"
@@ -38,6 +39,16 @@ Function LayerNorm(int64_t rows, int64_t columns) {
       for i in 0..{m} @out/i {{ for j in 0..{n} @out/j {{
         block out(i: spatial {m} = i, j: spatial {n} = j) {{
           Y[i, j] = (X[i, j] - S[i] / {n}.0) / sqrt(V[i] / {n}.0 + 1.0) * G[j] }}
+      }} }}
+    }})",
+                                fmt::arg("m", rows), fmt::arg("n", columns)));
+}
+
+Function RowSums(int64_t rows, int64_t columns) {
+  return FunctionOf(fmt::format(R"(
+    fn sums(X: f32[{m}, {n}], Y: f32[{m}]) tensor {{
+      for i in 0..{m} @y/i {{ for r in 0..{n} @y/r {{
+        block y(i: spatial {m} = i, r: reduce {n} = r) {{ reduce sum_f32 init (Y[i]) with (X[i, r]) }}
       }} }}
     }})",
                                 fmt::arg("m", rows), fmt::arg("n", columns)));
@@ -150,6 +161,30 @@ TEST_CASE("rows of a GPU are right at all sizes", "[schedule][rows]") {
   CheckPoints(PlaneMean(5, 7, 12));
   CheckPoints(ArgMax(5, 130));
   CheckPoints(SumOfAll(1000));
+}
+
+TEST_CASE("a few long rows are reduced in parts, which a second launch adds up",
+          "[schedule][rows]") {
+  Random random(5);
+  for (const Function& fn : {RowSums(3, 40000), SumOfAll(70001), PlaneMean(2, 250, 200)}) {
+    std::optional<SketchState> state = ScheduleLongRows(SketchState(fn), *BlocksOf(fn.body)[0]);
+    REQUIRE(state);
+    CHECK(FirstSketch(fn, Gpu()).trace.steps.size() >= state->sketch().trace.steps.size());
+    const Sketch& sketch = state->sketch();
+    INFO(Print(sketch.trace));
+    SymbolicProgram program = Instantiate(fn, sketch.trace).value();
+    CHECK(Satisfies(WithLimits(program, Gpu()), sketch.start));
+    PointCheckOptions options{.max_instances = 3'000'000};
+    CHECK(CheckPoint(fn, program, sketch.start, random, options).message == "");
+    for (int point = 0; point < 3; ++point) {
+      Decisions decisions = RandomDecisions(sketch.trace, random);
+      if (!Satisfies(program, decisions)) continue;
+      CHECK(CheckPoint(fn, program, decisions, random, options).message == "");
+    }
+  }
+  CHECK_FALSE(ScheduleLongRows(SketchState(RowSums(3, 400)), *BlocksOf(RowSums(3, 400).body)[0]));
+  Function many = RowSums(1000, 40000);
+  CHECK_FALSE(ScheduleLongRows(SketchState(many), *BlocksOf(many.body)[0]));
 }
 
 TEST_CASE("a sketch of rows starts within the limits of every GPU", "[schedule][rows]") {
