@@ -116,14 +116,19 @@ int64_t MapLanes(int64_t extent, const Target& target) {
   return lanes;
 }
 
-std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents) {
+int64_t BusyBlocks(const Target& target) {
+  return 4 * target.multiprocessors;
+}
+
+std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents, const Target& target) {
   std::vector<ThreadLevels> levels(extents.size());
   if (extents.empty()) return levels;
   int64_t columns = extents.back();
   int64_t rows = 1;
   for (int64_t extent : extents.first(extents.size() - 1)) rows *= extent;
-  bool tall = rows * columns >= 2 * kBusyBlocks * kResultsOfTile;
-  bool wide = rows * columns >= 4 * kBusyBlocks * kResultsOfTile;
+  int64_t busy = BusyBlocks(target) * kResultsOfTile;
+  bool tall = rows * columns >= 2 * busy;
+  bool wide = rows * columns >= 4 * busy;
   // Few rows leave more threads to the columns.
   int64_t row_threads = std::clamp<int64_t>(rows, 1, kTileThreads / kTileColumns);
   int64_t column_threads = std::min(columns, kTileThreads / row_threads);

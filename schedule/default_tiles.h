@@ -32,9 +32,9 @@ RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& tar
 // theirs, at most 14, so that filter and rows in reach stay in registers with them.
 RegisterTile ChooseWindowTile(int64_t rows, int64_t columns, const Target& target, DType dtype);
 
-// Thread blocks that keep a large GPU busy: three or four for each of a hundred multiprocessors;
-// and what one makes at first.
-inline constexpr int64_t kBusyBlocks = 384;
+// Thread blocks that keep a GPU busy: four for each multiprocessor.
+int64_t BusyBlocks(const Target& target);
+// What one of them makes at first.
 inline constexpr int64_t kResultsOfTile = 64 * 64;
 
 // How many elements along one axis a thread block makes: virtual threads * threads * inner.
@@ -46,8 +46,8 @@ struct ThreadLevels {
 
 // For spatial axes of these extents, memory being contiguous along the last: about 256 threads of
 // 4 x 4 results each, rows along the others from the right and columns along the last axis; 8 x 4
-// or 8 x 8 where that still makes kBusyBlocks.
-std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents);
+// or 8 x 8 where that still makes BusyBlocks.
+std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents, const Target& target);
 
 // The widest of 4, 2 and 1 elements that divides the extent.
 int64_t CopyLanes(int64_t extent);

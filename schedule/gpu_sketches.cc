@@ -45,7 +45,7 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
                                   const Target& target) {
   if (!CanBeTiled(block)) return {};
   std::vector<SketchState> forks;
-  if (IsWorthSplitting(block)) forks.push_back(TilePartsForThreads(state, block, target));
+  if (IsWorthSplitting(block, target)) forks.push_back(TilePartsForThreads(state, block, target));
   forks.push_back(TileForThreads(state, block, target));
   return forks;
 }

@@ -96,7 +96,7 @@ class ThreadTiled {
   void SplitAxes() {
     std::vector<int64_t> extents;
     for (const TiledLoop& axis : t_.spatial) extents.push_back(axis.extent);
-    std::vector<ThreadLevels> start = ChooseThreadTile(extents);
+    std::vector<ThreadLevels> start = ChooseThreadTile(extents, target_);
     int wide = 0;
     for (size_t s = extents.size(); s-- > 0;) {
       bool is_wide = extents[s] >= 4 && wide < 2;
@@ -237,16 +237,24 @@ size_t LongestReduceAxis(const Block& block) {
   });
 }
 
-// The number of parts next to `wanted`, more first, that are whole steps, whose copies are aligned.
+// The number of parts next to `wanted`, more first, that are whole steps, whose copies are aligned;
+// those of one length are preferred, of which none has a guard.
 int64_t PartsOfWholeSteps(int64_t extent, int64_t wanted, int64_t most) {
+  wanted = std::min(wanted, most);
+  auto nearest = [&](auto fits) -> int64_t {
+    for (int64_t parts = wanted; parts <= std::min(2 * wanted, most); ++parts) {
+      if (fits(parts)) return parts;
+    }
+    for (int64_t parts = wanted; parts > 1; --parts) {
+      if (fits(parts)) return parts;
+    }
+    return 0;
+  };
   auto is_whole = [&](int64_t parts) { return CeilDivision(extent, parts) % kStep == 0; };
-  for (int64_t parts = wanted; parts <= std::min(2 * wanted, most); ++parts) {
-    if (is_whole(parts)) return parts;
-  }
-  for (int64_t parts = std::min(wanted, most); parts > 1; --parts) {
-    if (is_whole(parts)) return parts;
-  }
-  return std::min(wanted, most);
+  auto is_even = [&](int64_t parts) { return extent % parts == 0 && is_whole(parts); };
+  int64_t even = nearest(is_even), whole = nearest(is_whole);
+  if (2 * even >= wanted) return even;
+  return whole > 0 ? whole : wanted;
 }
 
 // What `reduction` has left to do once its parts are done: a thread for each result.
@@ -276,10 +284,10 @@ SketchState TileForThreads(const SketchState& state, const Block& block, const T
   return ThreadTiled(next, std::move(tiling), target).Build();
 }
 
-bool IsWorthSplitting(const Block& block) {
+bool IsWorthSplitting(const Block& block, const Target& target) {
   int64_t results = Product(LoopsOf(block, IterKind::kSpatial, block.name));
   int64_t steps = Product(LoopsOf(block, IterKind::kReduce, block.name));
-  return results < kBusyBlocks * kResultsOfTile && steps >= kLongReduction &&
+  return results < BusyBlocks(target) * kResultsOfTile && steps >= kLongReduction &&
          ExtentOf(block, LongestReduceAxis(block)) >= 2 * kStep;
 }
 
@@ -296,7 +304,7 @@ SketchState TilePartsForThreads(const SketchState& state, const Block& block,
   int64_t steps = Product(LoopsOf(block, IterKind::kReduce, block.name));
   int64_t least = std::max(kStep, kLongPart * extent / steps);
   int64_t most = std::clamp<int64_t>(extent / least, 2, kMostParts);
-  int64_t start = PartsOfWholeSteps(extent, CeilDivision(kBusyBlocks, tiles), most);
+  int64_t start = PartsOfWholeSteps(extent, CeilDivision(BusyBlocks(target), tiles), most);
   Expr parts = next.Size(LevelKey(loop, 0), most, {}, start);
   next.Do(Split{loop, {CeilDivide(Expr(extent), parts)}});
   std::string name = block.name + ".part";

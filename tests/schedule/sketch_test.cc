@@ -18,7 +18,7 @@ using namespace tcc;
 namespace {
 
 Target Gpu() {
-  return {.name = "sm_86", .kind = TargetKind::kCuda, .sm = 86};
+  return FindTarget("sm_86").value();
 }
 
 Target Cpu() {
