@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ir/support/integer_division.h"
+#include "schedule/bank_conflicts.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
 #include "schedule/limits.h"
@@ -182,7 +183,8 @@ class ThreadTiled {
     const Block* filler = PlaceFiller(buffer);
     if (!filler) return;
     staged_ = true;
-    state_.MarkDone(filler->name);
+    std::string name = filler->name;
+    state_.MarkDone(name);
     std::vector<LoopRef> loops = KeysOf(*filler, ItersOf(*filler, IterKind::kSpatial));
     int64_t last = ExtentOf(*filler, filler->iters.size() - 1);
     Expr vector = state_.Size(LevelKey(loops.back(), 1), 4, {DomainKind::kChoice, {1, 2, 4}},
@@ -194,6 +196,42 @@ class ThreadTiled {
     LoopRef fused = FuseAll(state_, loops);
     state_.Do(Split{fused, {threads_}});
     state_.Do(Bind{LevelKey(fused, 1), ForKind::kThreadIdxX});
+    SpreadRows(*BlockNamed(name), CopyLanes(last));
+  }
+
+  // Rows of a staged operand that threads read several of begin at odd multiples of half a free
+  // number of cells, 1 for rows without gaps: threads meet fewer of each other in one bank. Of the
+  // numbers that leave copies of `lanes` cells aligned the start has the least with the fewest
+  // meetings.
+  void SpreadRows(const Block& filler, int64_t lanes) {
+    Buffer buffer = BufferNamed(state_.fn(), WritesOf(filler)[0].buffer->name).value();
+    if (ReadsOfRows(state_.fn(), buffer.var).empty()) return;
+    auto align = [&](const Expr& cells) {
+      auto dim = static_cast<int64_t>(buffer.rank()) - 2;
+      return StorageAlign{buffer.var->name, dim, cells, FloorDivide(cells, Expr(2))};
+    };
+    int64_t vectors = 2 * Target::kWidestAccess / buffer.dtype().bytes();
+    Domain domain{DomainKind::kChoice, {1, 2, vectors}};
+    int64_t start = 1, fewest = INT64_MAX;
+    for (int64_t cells : domain.numbers) {
+      if (cells > 1 && cells / 2 % lanes != 0) continue;
+      Function fn = Apply(state_.fn(), align(Expr(cells)));
+      int64_t passes = 0;
+      for (const Access& read : ReadsOfRows(fn, buffer.var)) {
+        passes += WarpPasses(fn, t_.block, read, state_.sketch().start).value_or(1);
+      }
+      if (passes < fewest) start = cells;
+      fewest = std::min(fewest, passes);
+    }
+    state_.Do(align(state_.Size(filler.name + "/rows", vectors, domain, start)));
+  }
+
+  std::vector<Access> ReadsOfRows(const Function& fn, const Var& buffer) const {
+    std::vector<Access> reads = ReadsOf(*BlockAt(FindBlock(fn, t_.block).value()));
+    std::erase_if(reads, [&](const Access& read) {
+      return !(read.buffer == buffer) || !ThreadsReadRows(fn, t_.block, read);
+    });
+    return reads;
   }
 
   // Registers have no addresses: every index of the result's tile is a constant.

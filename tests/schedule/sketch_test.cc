@@ -254,6 +254,22 @@ TEST_CASE("a tile for a GPU has virtual threads and stages of its copies as free
   }
 }
 
+TEST_CASE("a tile for a GPU may leave gaps between rows of its operands", "[schedule][sketch]") {
+  Function fn = MatmulFunction(64, 64, 32);
+  Sketch sketch = FirstSketch(fn, Gpu());
+  INFO(Print(sketch.trace));
+  // Two rows of threads read one column of A, 4 rows apart; all read one row of B.
+  CHECK(sketch.start.at("mm.A.rows") == 8);
+  CHECK_FALSE(sketch.start.contains("mm.B.rows"));
+  SymbolicProgram program = ProgramOfSketch(fn, sketch);
+  Random random(3);
+  for (int64_t cells : {1, 2, 8}) {
+    Decisions decisions = sketch.start;
+    decisions["mm.A.rows"] = cells;
+    CHECK(CheckPoint(fn, program, decisions, random).message == "");
+  }
+}
+
 TEST_CASE("a long reduction to few results gets a sketch that splits it over thread blocks",
           "[schedule][sketch]") {
   auto has_split = [](const Function& fn) {
