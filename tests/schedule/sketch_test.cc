@@ -55,6 +55,31 @@ fn depthwise(X: f32[4, 9, 6], W: f32[3, 3, 6], Y: f32[4, 9, 6]) tensor {
       .value();
 }
 
+// The same over an image that is brought to another scale and offset first, with bigger steps down.
+Function NormalizedWindowFunction(int64_t stride) {
+  return ParseFunction(fmt::format(R"(
+fn normalized(X: f32[17, 9, 6], S: f32[6], W: f32[3, 3, 6], Y: f32[{rows}, 9, 6]) tensor {{
+  alloc T: f32[17, 9, 6]
+  for y in 0..17 @norm/y {{ for x in 0..9 @norm/x {{ for c in 0..6 @norm/c {{
+    block norm(y: spatial 17 = y, x: spatial 9 = x, c: spatial 6 = c) {{
+      T[y, x, c] = max(X[y, x, c] * S[c] - 0.5, 0.0)
+    }}
+  }} }} }}
+  for y in 0..{rows} @dw/y {{ for x in 0..9 @dw/x {{ for c in 0..6 @dw/c {{
+    for ky in 0..3 @dw/ky {{ for kx in 0..3 @dw/kx {{
+      block dw(y: spatial {rows} = y, x: spatial 9 = x, c: spatial 6 = c,
+               ky: reduce 3 = ky, kx: reduce 3 = kx)
+          where (1 <= y * {stride} + ky && y * {stride} + ky < 18 && 1 <= x + kx && x + kx < 10) {{
+        reduce sum_f32 init (Y[y, x, c])
+            with (T[y * {stride} + ky - 1, x + kx - 1, c] * W[ky, kx, c])
+      }}
+    }} }}
+  }} }} }}
+}})",
+                                   fmt::arg("stride", stride), fmt::arg("rows", 16 / stride + 1)))
+      .value();
+}
+
 // One reduction loop, and no filter.
 Function PoolFunction() {
   return ParseFunction(R"(
@@ -98,6 +123,8 @@ std::vector<Case> Cases() {
           {"convolution", ConvFunction(conv)},
           {"strided convolution", ConvFunction(strided)},
           {"depthwise convolution", DepthwiseFunction()},
+          {"depthwise convolution of a map", NormalizedWindowFunction(1)},
+          {"strided depthwise convolution of a map", NormalizedWindowFunction(2)},
           {"maximum pooling", PoolFunction()},
           {"repack", RepackFunction()},
           {"matmul of a long reduction", MatmulFunction(5, 7, 300)},
@@ -190,6 +217,27 @@ TEST_CASE("a CPU sketch unrolls windows that have a filter for each channel",
     for (const Step& step : sketch.trace.steps)
       CHECK_FALSE(std::holds_alternative<Partition>(step));
   }
+}
+
+TEST_CASE("one CPU sketch keeps rows of a map that windows slide over", "[schedule][sketch]") {
+  auto rolling = [](int64_t stride) {
+    std::vector<bool> rolls;
+    for (const Sketch& sketch : GenerateSketches(NormalizedWindowFunction(stride), Cpu())) {
+      rolls.push_back(std::any_of(
+          sketch.trace.steps.begin(), sketch.trace.steps.end(),
+          [](const Step& step) { return std::holds_alternative<RollingBuffer>(step); }));
+    }
+    return rolls;
+  };
+  for (int64_t stride : {1, 2}) {
+    std::vector<bool> rolls = rolling(stride);
+    REQUIRE_FALSE(rolls.empty());
+    CHECK_FALSE(rolls.front());
+    CHECK(std::count(rolls.begin(), rolls.end(), true) == 1);
+  }
+  // Windows four rows apart share none.
+  std::vector<bool> apart = rolling(4);
+  CHECK(std::count(apart.begin(), apart.end(), true) == 0);
 }
 
 TEST_CASE("a CPU sketch gathers no vectors of three", "[schedule][sketch]") {
