@@ -84,6 +84,10 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
   return {next};
 }
 
+// Results that are so many times as large as L2 come back from memory: keeping rows of them made
+// depthwise windows over 8 MiB and more 2 to 14 % faster, and others up to 70 % slower.
+constexpr int64_t kFarL2s = 8;
+
 // A map that makes what one window slides over is done on its own, or row by row in front of it.
 std::vector<SketchState> SlidingRule(const SketchState& state, const Block& block,
                                      const Target& target) {
@@ -95,7 +99,8 @@ std::vector<SketchState> SlidingRule(const SketchState& state, const Block& bloc
   if (!rolling) return {};
   rolling->MarkDone(reader->name);
   std::vector<SketchState> forks = MapRule(state, block, target);
-  forks.push_back(*std::move(rolling));
+  bool is_far = WorkOf(block) * writes[0].buffer.dtype().bytes() > kFarL2s * target.l2_bytes;
+  forks.insert(is_far ? forks.begin() : forks.end(), *std::move(rolling));
   return forks;
 }
 
