@@ -12,7 +12,6 @@ namespace {
 // capability"); the driver keeps `reserved_bytes` of shared memory a block for itself.
 struct Row {
   int sm;
-  int64_t multiprocessors;  // of the typical device
   int64_t warps;
   int64_t blocks;
   int64_t shared_bytes;
@@ -20,9 +19,8 @@ struct Row {
 };
 constexpr int64_t kKiB = 1024;
 constexpr Row kRows[] = {
-    {75, 40, 32, 16, 64 * kKiB, 0},      {80, 108, 64, 32, 164 * kKiB, kKiB},
-    {86, 72, 48, 16, 100 * kKiB, kKiB},  {89, 128, 48, 24, 100 * kKiB, kKiB},
-    {90, 132, 64, 32, 228 * kKiB, kKiB},
+    {75, 32, 16, 64 * kKiB, 0},     {80, 64, 32, 164 * kKiB, kKiB}, {86, 48, 16, 100 * kKiB, kKiB},
+    {89, 48, 24, 100 * kKiB, kKiB}, {90, 64, 32, 228 * kKiB, kKiB},
 };
 
 // A device that is newer than the table is taken for its last.
@@ -30,6 +28,16 @@ const Row& RowOf(int sm) {
   const Row* row =
       std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.sm >= sm; });
   return row == std::end(kRows) ? *std::prev(std::end(kRows)) : *row;
+}
+
+int64_t MultiprocessorsOf(int sm) {
+  int64_t count = 0;
+  for (const Target& target : AllTargets()) {
+    if (target.kind != TargetKind::kCuda) continue;
+    count = target.multiprocessors;
+    if (target.sm >= sm) break;
+  }
+  return count;
 }
 
 int64_t RoundedUp(int64_t value, int64_t multiple) {
@@ -56,7 +64,7 @@ int64_t BlocksPerMultiprocessor(const BlockResources& block, int sm) {
 }
 
 double WavesOf(int64_t blocks, const BlockResources& block, int sm) {
-  int64_t at_once = BlocksPerMultiprocessor(block, sm) * RowOf(sm).multiprocessors;
+  int64_t at_once = BlocksPerMultiprocessor(block, sm) * MultiprocessorsOf(sm);
   return at_once == 0 ? 0 : static_cast<double>(blocks) / static_cast<double>(at_once);
 }
 

@@ -14,8 +14,8 @@ struct BlockResources {
 // Blocks that one multiprocessor of `sm` (75, 80, 86, 89, 90) runs at a time; 0 if not even one.
 int64_t BlocksPerMultiprocessor(const BlockResources& block, int sm);
 
-// How often the typical device of that kind is filled by `blocks` of them; at least one wave keeps
-// all of it busy. Typical: T4, A100, A10, RTX 4090, H200 (reference: gpu_perf, section 1).
+// How often the typical device of that kind (Target::multiprocessors) is filled by `blocks` of
+// them; at least one wave keeps all of it busy.
 double WavesOf(int64_t blocks, const BlockResources& block, int sm);
 
 }  // namespace tcc

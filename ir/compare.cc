@@ -19,13 +19,16 @@ class Comparer {
     if (a.kind() == ExprKind::kVarNode) return SameVar(a, b);
     // A DAG is compared as a DAG: pairs found equal are not walked again. Sound because pairings of
     // variables only grow, and a pair once equal stays so.
-    auto& known = equal_[a.get()];
-    if (known == b.get()) return true;
+    bool is_shared = a->IsShared();
+    if (is_shared) {
+      auto known = equal_.find(a.get());
+      if (known != equal_.end() && known->second == b.get()) return true;
+    }
     bool same = VisitExpr(a, [&](const auto& node) {
       using Node = std::decay_t<decltype(node)>;
       return SameFields(node, static_cast<const Node&>(*b));
     });
-    if (same) equal_[a.get()] = b.get();
+    if (same && is_shared) equal_[a.get()] = b.get();
     return same;
   }
 

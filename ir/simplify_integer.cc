@@ -45,7 +45,9 @@ Polynomial Simplifier::ToPolynomial(const Expr& expr) {
 
 Polynomial Simplifier::Expand(const Expr& expr) {
   if (const auto* imm = expr.as<IntImm>()) return {imm->value, {}};
-  auto found = expanded_.find(expr.get());
+  // A sum or product that stands in one place is asked for once.
+  bool is_kept = expr->IsShared() || !(expr.as<Add>() || expr.as<Sub>() || expr.as<Mul>());
+  auto found = is_kept ? expanded_.find(expr.get()) : expanded_.end();
   if (found != expanded_.end()) return found->second.second;
   Polynomial result = VisitExpr(
       expr,
@@ -69,7 +71,7 @@ Polynomial Simplifier::Expand(const Expr& expr) {
             return same_kind ? AtomOf(result) : Expand(result);
           },
       });
-  expanded_.emplace(expr.get(), std::pair(expr, result));
+  if (is_kept) expanded_.emplace(expr.get(), std::pair(expr, result));
   return result;
 }
 

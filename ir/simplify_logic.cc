@@ -70,12 +70,16 @@ Polynomial NegativePart(const Polynomial& polynomial) {
 
 Expr Simplifier::Run(const Expr& expr) {
   if (expr.as<IntImm>() || expr.as<FloatImm>()) return expr;
-  auto found = results_.find(expr.get());
+  // What stands in one place is asked for once.
+  bool is_kept = expr->IsShared();
+  auto found = is_kept ? results_.find(expr.get()) : results_.end();
   if (found != results_.end()) return found->second.second;
-  Expr result = IsIndex(expr) ? Render(ToPolynomial(expr)) : RunOther(expr);
+  Expr result = !IsIndex(expr) ? RunOther(expr)
+                : is_kept      ? Render(ToPolynomial(expr))
+                               : Render(JoinRemainders(Expand(expr)));
   // What was in normal form stays the same node.
   if (order_.Compare(result, expr) == 0) result = expr;
-  results_.emplace(expr.get(), std::pair(expr, result));
+  if (is_kept) results_.emplace(expr.get(), std::pair(expr, result));
   return result;
 }
 

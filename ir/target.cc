@@ -27,11 +27,12 @@ int64_t CacheBytes(int name, int64_t fallback) {
 
 constexpr int64_t kKiB = 1024;
 
-Target Gpu(std::string name, int sm, int64_t shared_kib) {
+Target Gpu(std::string name, int sm, int64_t shared_kib, int64_t multiprocessors) {
   return {.name = std::move(name),
           .kind = TargetKind::kCuda,
           .sm = sm,
-          .shared_bytes = shared_kib * kKiB};
+          .shared_bytes = shared_kib * kKiB,
+          .multiprocessors = multiprocessors};
 }
 
 const std::vector<Target>& Table() {
@@ -59,11 +60,11 @@ const std::vector<Target>& Table() {
        .l2_bytes = 1024 * kKiB},
       {.name = "reference", .kind = TargetKind::kReference},
       // Shared memory by block: reference: gpu_perf, section 1.
-      Gpu("sm_75", 75, 64),
-      Gpu("sm_80", 80, 163),
-      Gpu("sm_86", 86, 99),
-      Gpu("sm_89", 89, 99),
-      Gpu("sm_90a", 90, 227),
+      Gpu("sm_75", 75, 64, 40),
+      Gpu("sm_80", 80, 163, 108),
+      Gpu("sm_86", 86, 99, 72),
+      Gpu("sm_89", 89, 99, 128),
+      Gpu("sm_90a", 90, 227, 132),
   };
   return *table;
 }

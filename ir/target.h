@@ -23,6 +23,8 @@ struct Target {
   int64_t l2_bytes = 0;
   int sm = 0;                // CUDA targets: 75, 80, ...
   int64_t shared_bytes = 0;  // that a thread block may have when it asks for more than the default
+  // Of the typical device: T4, A100, A10, RTX 4090, H200 (reference: gpu_perf, section 1).
+  int64_t multiprocessors = 0;
 
   // Limits that every CUDA target has.
   static constexpr int64_t kMaxThreads = 1024;   // of a thread block

@@ -5,19 +5,15 @@
 namespace tcc {
 namespace {
 
-// Hands each Expr or Stmt of a field to `on_expr` / `on_stmt`.
+// Hands each Expr of a field to `on_expr`.
 struct FieldWalker {
-  const std::function<void(const Expr&)>* on_expr = nullptr;
-  const std::function<void(const Stmt&)>* on_stmt = nullptr;
+  const std::function<void(const Expr&)>& on_expr;
 
   void operator()(const Expr& expr) const {
-    if (on_expr && expr) (*on_expr)(expr);
+    if (expr) on_expr(expr);
   }
   // Without this overload the template for plain fields would match a Var better than Expr does.
   void operator()(const Var& var) const { (*this)(static_cast<const Expr&>(var)); }
-  void operator()(const Stmt& stmt) const {
-    if (on_stmt && stmt) (*on_stmt)(stmt);
-  }
   template <typename T>
   void operator()(const std::vector<T>& values) const {
     for (const T& value : values) (*this)(value);
@@ -29,6 +25,20 @@ struct FieldWalker {
   }
   template <typename T>
     requires(!requires(const T& value) { value.Fields(); })
+  void operator()(const T&) const {}
+};
+
+// Hands each Stmt of a field to `on_stmt`; expressions and what holds them are not looked at.
+struct ChildWalker {
+  const std::function<void(const Stmt&)>& on_stmt;
+
+  void operator()(const Stmt& stmt) const {
+    if (stmt) on_stmt(stmt);
+  }
+  void operator()(const std::vector<Stmt>& stmts) const {
+    for (const Stmt& stmt : stmts) (*this)(stmt);
+  }
+  template <typename T>
   void operator()(const T&) const {}
 };
 
@@ -65,27 +75,30 @@ class SeenNodes {
   std::unordered_set<const ExprNode*> more_;
 };
 
-// Rewriting a number again costs less than keeping the result. A variable's is kept: it may have
-// become another one, the same everywhere.
-bool IsNumber(const Expr& expr) {
-  return expr.kind() == ExprKind::kIntImm || expr.kind() == ExprKind::kFloatImm;
+// Whether a result may be asked for again, and costs more than keeping it. That of a variable is
+// kept in any case: it may have become another one, the same everywhere.
+bool IsWorthKeeping(const Expr& expr) {
+  if (expr.kind() == ExprKind::kVarNode) return true;
+  bool is_number = expr.kind() == ExprKind::kIntImm || expr.kind() == ExprKind::kFloatImm;
+  return !is_number && expr->IsShared();
 }
 
 }  // namespace
 
 void ForEachChild(const Expr& expr, const std::function<void(const Expr&)>& f) {
   VisitExpr(expr, [&](const auto& node) {
-    std::apply([&](const auto&... field) { (FieldWalker{&f, nullptr}(field), ...); },
-               node.Fields());
+    std::apply([&](const auto&... field) { (FieldWalker{f}(field), ...); }, node.Fields());
   });
 }
 
 void ForEachExpr(const Stmt& stmt, const std::function<void(const Expr&)>& f) {
-  VisitStmt(stmt, [&](const auto& node) { FieldWalker{&f, nullptr}(node); });
+  VisitStmt(stmt, [&](const auto& node) { FieldWalker{f}(node); });
 }
 
 void ForEachChild(const Stmt& stmt, const std::function<void(const Stmt&)>& f) {
-  VisitStmt(stmt, [&](const auto& node) { FieldWalker{nullptr, &f}(node); });
+  VisitStmt(stmt, [&](const auto& node) {
+    std::apply([&](const auto&... field) { (ChildWalker{f}(field), ...); }, node.Fields());
+  });
 }
 
 void PreOrder(const Expr& expr, const std::function<void(const Expr&)>& f) {
@@ -95,7 +108,7 @@ void PreOrder(const Expr& expr, const std::function<void(const Expr&)>& f) {
     SeenNodes seen;
   } walk{f, {}};
   std::function<void(const Expr&)> visit = [&walk, &visit](const Expr& e) {
-    if (!walk.seen.Insert(e.get())) return;
+    if (e->IsShared() && !walk.seen.Insert(e.get())) return;
     walk.f(e);
     ForEachChild(e, visit);
   };
@@ -122,7 +135,8 @@ bool UsesVar(const Expr& expr, const Var& var) {
   } search{var, {}};
   std::function<void(const Expr&)> visit = [&search, &visit](const Expr& e) {
     search.found = search.found || e.same_as(search.var);
-    if (!search.found && search.seen.Insert(e.get())) ForEachChild(e, visit);
+    if (search.found || e.kind() == ExprKind::kVarNode) return;
+    if (!e->IsShared() || search.seen.Insert(e.get())) ForEachChild(e, visit);
   };
   visit(expr);
   return search.found;
@@ -147,7 +161,9 @@ std::vector<Var> VarsOf(const Expr& expr) {
 }
 
 Expr Mutator::Mutate(const Expr& expr) {
-  if (IsNumber(expr)) return VisitExpr(expr, [&](const auto& node) { return Rewrite(node); });
+  if (!IsWorthKeeping(expr)) {
+    return VisitExpr(expr, [&](const auto& node) { return Rewrite(node); });
+  }
   auto found = memo_.find(expr.get());
   if (found != memo_.end()) return found->second.second;
   Expr result = VisitExpr(expr, [&](const auto& node) { return Rewrite(node); });
@@ -182,7 +198,7 @@ TCC_STMT_KINDS(TCC_MUTATE_STMT)
 #undef TCC_MUTATE_STMT
 
 Buffer Mutator::RewriteBuffer(const Buffer& buffer) {
-  FieldMutator mutate(*this, [this](const Buffer& b) { return RewriteBuffer(b); });
+  FieldMutator mutate(*this);
   Buffer result = buffer;
   result.var = mutate(buffer.var);
   result.shape = mutate(buffer.shape);

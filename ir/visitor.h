@@ -1,7 +1,8 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <functional>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "ir/function.h"
@@ -95,7 +96,9 @@ class Mutator {
   void ForgetRewritten() { memo_.clear(); }
 
  private:
-  std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> memo_;
+  friend class FieldMutator;
+
+  absl::flat_hash_map<const ExprNode*, std::pair<Expr, Expr>> memo_;
 };
 
 // A lambda as a whole pass: the children are rewritten first, then `after` maps the rebuilt node.

@@ -70,8 +70,8 @@ int64_t CoefficientOf(const Var& var, const std::optional<AffineForm>& form) {
   return std::abs(AsConstant(Simplify(coefficient)).value_or(1));
 }
 
-// Whether the cells that `index` covers over the reduction are also covered from a neighbour along
-// a spatial variable: it takes shorter steps than that.
+}  // namespace
+
 bool Slides(const Expr& index, const Block& block) {
   std::vector<Var> vars;
   for (const IterVar& iter : block.iters) {
@@ -90,8 +90,6 @@ bool Slides(const Expr& index, const Block& block) {
   }
   return reach > 0 && step > 0 && step <= reach;
 }
-
-}  // namespace
 
 bool HasWindow(const Block& block) {
   for (const Access& read : ReadsOf(block)) {

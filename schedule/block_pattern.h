@@ -19,6 +19,9 @@ std::vector<size_t> ItersOf(const Block& block, IterKind kind);
 // it has that variable. What tiling is good for.
 bool HasReuse(const Block& block);
 
+// Whether the cells that `index` covers over the block's reduction are also covered from a
+// neighbour along a spatial variable: it takes shorter steps than that.
+bool Slides(const Expr& index, const Block& block);
 // Whether windows slide: some index has a spatial and a reduce variable, and neighbours along the
 // spatial one share operands.
 bool HasWindow(const Block& block);

@@ -34,6 +34,22 @@ StatusOr<Constraints> ExpectLiveBefore(const Path& path, const LoopRef& loop,
   return Constraints{};
 }
 
+// Cells of a circular buffer are used again by later iterations of the loop that carries it, so an
+// initialisation goes no further out than the block's own loops.
+Status ExpectInsideCarrier(const Function& fn, const Path& path, const LoopRef& loop,
+                           const Reduce& reduce) {
+  std::vector<Ref<For>> own = LoopsFrom(path, NestOf(path));
+  bool is_own = std::any_of(own.begin(), own.end(),
+                            [&](const Ref<For>& inner) { return inner->key == loop; });
+  for (const Access& output : reduce.outputs) {
+    if (is_own || FindBuffer(fn, output.buffer)->circular < 0) continue;
+    return InvalidInput(
+        "decompose_reduction: buffer '{}' is circular, and loop '{}' is not of block '{}'",
+        output.buffer->name, loop, BlockAt(path)->name);
+  }
+  return OkStatus();
+}
+
 // The initialisation of a decomposed reduction can be taken away from where it is.
 Status ExpectMovable(const Function& fn, const Block& block) {
   const Block* init = InitialisationOf(fn, block);
@@ -92,6 +108,7 @@ StatusOr<Constraints> CheckDecomposeReduction(const Function& fn, const Decompos
                           loop->key, role == LoopRole::kBoth ? "both" : "neither of");
     }
   }
+  TCC_RETURN_IF_ERROR(ExpectInsideCarrier(fn, path, step.loop, *reduce));
   return ExpectLiveBefore(path, step.loop, *reduce);
 }
 

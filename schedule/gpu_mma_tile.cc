@@ -197,12 +197,11 @@ constexpr Levels kLevels[] = {
 };
 
 // The largest tile that is made often enough, and is not mostly padding.
-Levels StartLevels(int64_t rows, int64_t columns, int64_t others) {
-  constexpr int64_t kEnoughBlocks = kBusyBlocks / 4;
+Levels StartLevels(int64_t rows, int64_t columns, int64_t others, const Target& target) {
   for (const Levels& levels : kLevels) {
     int64_t blocks = CeilDivision(rows, levels.rows()) * CeilDivision(columns, levels.columns());
     int64_t padded = blocks * levels.rows() * levels.columns();
-    if (blocks * others >= kEnoughBlocks && 2 * padded <= 3 * rows * columns) return levels;
+    if (blocks * others >= target.multiprocessors && 2 * padded <= 3 * rows * columns) return levels;
   }
   return kLevels[std::size(kLevels) - 2];
 }
@@ -254,7 +253,7 @@ class MmaTiled {
     for (size_t i : ItersOf(block_, IterKind::kSpatial)) {
       if (i != p_.m && i != p_.n) others *= ExtentAt(i);
     }
-    Levels start = StartLevels(ExtentAt(p_.m), ExtentAt(p_.n), others);
+    Levels start = StartLevels(ExtentAt(p_.m), ExtentAt(p_.n), others, target_);
     m_warps_ = state_.Size(LevelKey(m_, 1), 4, PowersOfTwo(1, 4), start.m_warps);
     m_tiles_ = state_.Size(LevelKey(m_, 2), 8, PowersOfTwo(1, 8), start.m_tiles);
     n_warps_ = state_.Size(LevelKey(n_, 1), 4, PowersOfTwo(1, 4), start.n_warps);

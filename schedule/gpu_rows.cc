@@ -34,8 +34,12 @@ int64_t PowerOfTwoFrom(int64_t least) {
 
 class ThreadRows {
  public:
-  ThreadRows(const SketchState& state, std::vector<std::string> chain, Between between)
-      : state_(state), chain_(std::move(chain)), between_(between) {}
+  ThreadRows(const SketchState& state, std::vector<std::string> chain, Between between,
+             const Target& target)
+      : state_(state),
+        chain_(std::move(chain)),
+        between_(between),
+        busy_blocks_(BusyBlocks(target)) {}
 
   // Whether some elements are kept or made again: else both ways are the same.
   bool HasElementsBetween() const { return has_between_; }
@@ -160,8 +164,8 @@ class ThreadRows {
   // that have one where there are few rows.
   int64_t ThreadsFor(int64_t vectors) const {
     int64_t all = PowerOfTwoFrom(vectors);
-    int64_t least = all_rows_ < kBusyBlocks ? 2 * kThreads : Target::kWarp;
-    int64_t most = all_rows_ < kBusyBlocks ? Target::kMaxThreads : 2 * kThreads;
+    int64_t least = all_rows_ < busy_blocks_ ? 2 * kThreads : Target::kWarp;
+    int64_t most = all_rows_ < busy_blocks_ ? Target::kMaxThreads : 2 * kThreads;
     int64_t threads = std::clamp(PowerOfTwoFrom((vectors + kVectors - 1) / kVectors), least, most);
     return std::max<int64_t>(std::min(threads, all), 2);
   }
@@ -181,7 +185,7 @@ class ThreadRows {
                          std::min(steps, kMostSteps));
     rows_together_ = Expr(1);
     if (rows_.empty()) return;
-    int64_t wanted = all_rows_ < kBusyBlocks ? Target::kWarp : kThreads;
+    int64_t wanted = all_rows_ < busy_blocks_ ? Target::kWarp : kThreads;
     int64_t most_rows = std::min(PowerOfTwoFrom(last_extent_), kMostRows);
     int64_t together = std::clamp<int64_t>(wanted / threads, 1, most_rows);
     while (together > 1 && together * row_bytes_ > kMostRowBytes) together /= 2;
@@ -265,6 +269,7 @@ class ThreadRows {
   SketchState state_;
   std::vector<std::string> chain_, inlined_;
   Between between_;
+  int64_t busy_blocks_;
   std::vector<LoopRef> rows_;  // of the last block; the innermost one in blocks of rows
   int64_t all_rows_ = 1, last_extent_ = 1, row_bytes_ = 0, widest_ = 1;
   bool has_between_ = false;
@@ -291,7 +296,7 @@ bool HasRowReduction(const Function& fn, const std::vector<std::string>& chain) 
 }  // namespace
 
 std::vector<SketchState> ScheduleThreadRows(const SketchState& state, const Block& block,
-                                            const Target&) {
+                                            const Target& target) {
   std::vector<std::string> chain = NamesFrom(state.fn(), block.name);
   for (; !chain.empty() && HasRowReduction(state.fn(), chain); chain.pop_back()) {
     if (std::any_of(chain.begin(), chain.end(),
@@ -300,7 +305,7 @@ std::vector<SketchState> ScheduleThreadRows(const SketchState& state, const Bloc
     }
     std::vector<SketchState> ways;
     for (Between between : {Between::kShared, Between::kInline}) {
-      ThreadRows rows(state, chain, between);
+      ThreadRows rows(state, chain, between, target);
       if (auto way = rows.Build()) ways.push_back(*std::move(way));
       if (!ways.empty() && !rows.HasElementsBetween()) break;
     }

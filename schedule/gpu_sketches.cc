@@ -50,7 +50,7 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
   if (!CanBeTiled(block)) return {};
   std::vector<SketchState> forks;
   if (auto mma = TileForTensorCores(state, block, target)) forks.push_back(*std::move(mma));
-  if (IsWorthSplitting(block)) forks.push_back(TilePartsForThreads(state, block, target));
+  if (IsWorthSplitting(block, target)) forks.push_back(TilePartsForThreads(state, block, target));
   forks.push_back(TileForThreads(state, block, target));
   return forks;
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ir/support/integer_division.h"
+#include "schedule/bank_conflicts.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
 #include "schedule/limits.h"
@@ -97,7 +98,7 @@ class ThreadTiled {
   void SplitAxes() {
     std::vector<int64_t> extents;
     for (const TiledLoop& axis : t_.spatial) extents.push_back(axis.extent);
-    std::vector<ThreadLevels> start = ChooseThreadTile(extents);
+    std::vector<ThreadLevels> start = ChooseThreadTile(extents, target_);
     int wide = 0;
     for (size_t s = extents.size(); s-- > 0;) {
       bool is_wide = extents[s] >= 4 && wide < 2;
@@ -183,7 +184,8 @@ class ThreadTiled {
     const Block* filler = PlaceFiller(buffer);
     if (!filler) return;
     staged_ = true;
-    state_.MarkDone(filler->name);
+    std::string name = filler->name;
+    state_.MarkDone(name);
     std::vector<LoopRef> loops = KeysOf(*filler, ItersOf(*filler, IterKind::kSpatial));
     int64_t last = ExtentOf(*filler, filler->iters.size() - 1);
     Expr vector = state_.Size(LevelKey(loops.back(), 1), 4, {DomainKind::kChoice, {1, 2, 4}},
@@ -195,6 +197,42 @@ class ThreadTiled {
     LoopRef fused = FuseAll(state_, loops);
     state_.Do(Split{fused, {threads_}});
     state_.Do(Bind{LevelKey(fused, 1), ForKind::kThreadIdxX});
+    SpreadRows(*BlockNamed(name), CopyLanes(last));
+  }
+
+  // Rows of a staged operand that threads read several of begin at odd multiples of half a free
+  // number of cells, 1 for rows without gaps: threads meet fewer of each other in one bank. Of the
+  // numbers that leave copies of `lanes` cells aligned the start has the least with the fewest
+  // meetings.
+  void SpreadRows(const Block& filler, int64_t lanes) {
+    Buffer buffer = BufferNamed(state_.fn(), WritesOf(filler)[0].buffer->name).value();
+    if (ReadsOfRows(state_.fn(), buffer.var).empty()) return;
+    auto align = [&](const Expr& cells) {
+      auto dim = static_cast<int64_t>(buffer.rank()) - 2;
+      return StorageAlign{buffer.var->name, dim, cells, FloorDivide(cells, Expr(2))};
+    };
+    int64_t vectors = 2 * Target::kWidestAccess / buffer.dtype().bytes();
+    Domain domain{DomainKind::kChoice, {1, 2, vectors}};
+    int64_t start = 1, fewest = INT64_MAX;
+    for (int64_t cells : domain.numbers) {
+      if (cells > 1 && cells / 2 % lanes != 0) continue;
+      Function fn = Apply(state_.fn(), align(Expr(cells)));
+      int64_t passes = 0;
+      for (const Access& read : ReadsOfRows(fn, buffer.var)) {
+        passes += WarpPasses(fn, t_.block, read, state_.sketch().start).value_or(1);
+      }
+      if (passes < fewest) start = cells;
+      fewest = std::min(fewest, passes);
+    }
+    state_.Do(align(state_.Size(filler.name + "/rows", vectors, domain, start)));
+  }
+
+  std::vector<Access> ReadsOfRows(const Function& fn, const Var& buffer) const {
+    std::vector<Access> reads = ReadsOf(*BlockAt(FindBlock(fn, t_.block).value()));
+    std::erase_if(reads, [&](const Access& read) {
+      return !(read.buffer == buffer) || !ThreadsReadRows(fn, t_.block, read);
+    });
+    return reads;
   }
 
   // Registers have no addresses: every index of the result's tile is a constant.
@@ -238,16 +276,24 @@ size_t LongestReduceAxis(const Block& block) {
   });
 }
 
-// The number of parts next to `wanted`, more first, that are whole steps, whose copies are aligned.
+// The number of parts next to `wanted`, more first, that are whole steps, whose copies are aligned;
+// those of one length are preferred, of which none has a guard.
 int64_t PartsOfWholeSteps(int64_t extent, int64_t wanted, int64_t most) {
+  wanted = std::min(wanted, most);
+  auto nearest = [&](auto fits) -> int64_t {
+    for (int64_t parts = wanted; parts <= std::min(2 * wanted, most); ++parts) {
+      if (fits(parts)) return parts;
+    }
+    for (int64_t parts = wanted; parts > 1; --parts) {
+      if (fits(parts)) return parts;
+    }
+    return 0;
+  };
   auto is_whole = [&](int64_t parts) { return CeilDivision(extent, parts) % kStep == 0; };
-  for (int64_t parts = wanted; parts <= std::min(2 * wanted, most); ++parts) {
-    if (is_whole(parts)) return parts;
-  }
-  for (int64_t parts = std::min(wanted, most); parts > 1; --parts) {
-    if (is_whole(parts)) return parts;
-  }
-  return std::min(wanted, most);
+  auto is_even = [&](int64_t parts) { return extent % parts == 0 && is_whole(parts); };
+  int64_t even = nearest(is_even), whole = nearest(is_whole);
+  if (2 * even >= wanted) return even;
+  return whole > 0 ? whole : wanted;
 }
 
 // What `reduction` has left to do once its parts are done: a thread for each result.
@@ -277,10 +323,10 @@ SketchState TileForThreads(const SketchState& state, const Block& block, const T
   return ThreadTiled(next, std::move(tiling), target).Build();
 }
 
-bool IsWorthSplitting(const Block& block) {
+bool IsWorthSplitting(const Block& block, const Target& target) {
   int64_t results = Product(LoopsOf(block, IterKind::kSpatial, block.name));
   int64_t steps = Product(LoopsOf(block, IterKind::kReduce, block.name));
-  return results < kBusyBlocks * kResultsOfTile && steps >= kLongReduction &&
+  return results < BusyBlocks(target) * kResultsOfTile && steps >= kLongReduction &&
          ExtentOf(block, LongestReduceAxis(block)) >= 2 * kStep;
 }
 
@@ -297,7 +343,7 @@ SketchState TilePartsForThreads(const SketchState& state, const Block& block,
   int64_t steps = Product(LoopsOf(block, IterKind::kReduce, block.name));
   int64_t least = std::max(kStep, kLongPart * extent / steps);
   int64_t most = std::clamp<int64_t>(extent / least, 2, kMostParts);
-  int64_t start = PartsOfWholeSteps(extent, CeilDivision(kBusyBlocks, tiles), most);
+  int64_t start = PartsOfWholeSteps(extent, CeilDivision(BusyBlocks(target), tiles), most);
   Expr parts = next.Size(LevelKey(loop, 0), most, {}, start);
   next.Do(Split{loop, {CeilDivide(Expr(extent), parts)}});
   std::string name = block.name + ".part";

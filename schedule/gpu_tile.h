@@ -25,7 +25,7 @@ SketchState TileForThreads(const SketchState& state, const Block& block, const T
 //   blockIdx, threadIdx(s...) { p: result += part[p, ..] }
 SketchState TilePartsForThreads(const SketchState& state, const Block& block, const Target& target);
 
-// Whether tiles of the results alone leave a large GPU idle, and the reduction is long.
-bool IsWorthSplitting(const Block& block);
+// Whether tiles of the results alone leave multiprocessors idle, and the reduction is long.
+bool IsWorthSplitting(const Block& block, const Target& target);
 
 }  // namespace tcc

@@ -1,6 +1,7 @@
 #include "schedule/sketch.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ir/support/check.h"
 #include "schedule/limits.h"
@@ -106,22 +107,30 @@ std::vector<SketchState> Advance(const SketchState& state, const Block& block, c
 
 std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
                                      std::span<const SketchRule> rules) {
-  std::vector<SketchState> open = {SketchState(fn)};
-  std::vector<Sketch> done;
+  // Of each the forks taken so far: their order is that of the sketches, however many blocks a rule
+  // deals with at once.
+  using Choices = std::vector<size_t>;
+  std::vector<std::pair<Choices, SketchState>> open = {{Choices(), SketchState(fn)}};
+  std::map<Choices, Sketch> complete;
   while (!open.empty()) {
-    SketchState state = std::move(open.front());
+    auto [choices, state] = std::move(open.front());
     open.erase(open.begin());
     const Block* block = state.Next();
     if (block == nullptr) {
-      done.push_back(state.sketch());
+      complete.emplace(std::move(choices), state.sketch());
       continue;
     }
     std::vector<SketchState> forks = Advance(state, *block, target, rules);
+    choices.push_back(0);
     // The first fork is always followed; others while there is room.
     for (size_t i = 0; i < forks.size(); ++i) {
-      if (i == 0 || open.size() + done.size() < kMaxSketches) open.push_back(std::move(forks[i]));
+      choices.back() = i;
+      bool is_followed = i == 0 || open.size() + complete.size() < kMaxSketches;
+      if (is_followed) open.emplace_back(choices, std::move(forks[i]));
     }
   }
+  std::vector<Sketch> done;
+  for (auto& [choices, sketch] : complete) done.push_back(std::move(sketch));
   if (target.kind == TargetKind::kCuda) {
     for (Sketch& sketch : done) StartWithinLimits(fn, target, sketch);
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ir/support/integer_division.h"
-#include "ir/target.h"
 
 namespace tcc {
 namespace {
@@ -66,12 +65,17 @@ std::vector<Tile> WithAxis(const std::vector<Tile>& tiles, int64_t extent, int64
 
 }  // namespace
 
-std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents) {
+int64_t BusyBlocks(const Target& target) {
+  return 4 * target.multiprocessors;
+}
+
+std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents, const Target& target) {
   if (extents.empty()) return {};
+  int64_t busy = BusyBlocks(target) * kResultsOfTile;
   int64_t columns = std::max<int64_t>(extents.back(), 1);
   int64_t results = columns;
   for (int64_t extent : extents.first(extents.size() - 1)) results *= extent;
-  int64_t most_inner = results >= 2 * kBusyBlocks * kResultsOfTile ? 2 * kInner : kInner;
+  int64_t most_inner = results >= 2 * busy ? 2 * kInner : kInner;
   std::vector<ThreadLevels> best;
   double least = 0;
   for (int64_t inner : {4, 2, 1}) {
@@ -95,7 +99,7 @@ std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents) {
       }
     }
   }
-  bool wide = results >= 4 * kBusyBlocks * kResultsOfTile && columns >= 128;
+  bool wide = results >= 4 * busy && columns >= 128;
   if (wide) best.back().vthreads = 2;
   return best;
 }

@@ -4,12 +4,14 @@
 #include <span>
 #include <vector>
 
+#include "ir/target.h"
+
 // The sizes that a GPU's tiles of contractions and windows start from, picked from extents alone.
 namespace tcc {
 
-// Thread blocks that keep a large GPU busy: three or four for each of a hundred multiprocessors;
-// and what one makes at first.
-inline constexpr int64_t kBusyBlocks = 384;
+// Thread blocks that keep a GPU busy: four for each multiprocessor.
+int64_t BusyBlocks(const Target& target);
+// What one of them makes at first.
 inline constexpr int64_t kResultsOfTile = 64 * 64;
 
 // How many elements along one axis a thread block makes: virtual threads * threads * inner.
@@ -21,8 +23,8 @@ struct ThreadLevels {
 
 // For spatial axes of these extents, memory being contiguous along the last: about 256 threads of
 // 4 x 4 results each, rows along the others from the right and columns along the last axis; 8 x 4
-// or 8 x 8 where that still makes kBusyBlocks. Of all numbers of threads and of results a thread,
+// or 8 x 8 where that still makes BusyBlocks. Of all numbers of threads and of results a thread,
 // those that cost least, padding counted.
-std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents);
+std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents, const Target& target);
 
 }  // namespace tcc

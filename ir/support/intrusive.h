@@ -14,6 +14,9 @@ class RefCounted {
   RefCounted& operator=(const RefCounted&) = delete;
   virtual ~RefCounted() = default;
 
+  // Whether there are several handles: a node that has one is in one place.
+  bool IsShared() const { return count_.load(std::memory_order_relaxed) > 1; }
+
  private:
   template <typename T>
   friend class Ref;

@@ -35,6 +35,9 @@ class Resolver final : public BoundedMutator {
     Stmt then = Mutate(branch.then_body);
     if (IsConstant(condition, 1)) return then;
     if (IsNothing(then) && IsNothing(otherwise)) return Nothing();
+    bool same = condition.same_as(branch.condition) && then.same_as(branch.then_body) &&
+                otherwise.same_as(branch.else_body);
+    if (same) return branch;
     return MakeStmt<If>(condition, then, otherwise);
   }
 

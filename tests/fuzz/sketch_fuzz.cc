@@ -101,7 +101,7 @@ FuzzResult FuzzEverySketch(FuzzOptions options, const Target& target) {
 }  // namespace
 
 FuzzResult FuzzGpuSchedule(const FuzzOptions& options) {
-  Target target{.name = "sm_86", .kind = TargetKind::kCuda, .sm = 86};
+  Target target = FindTarget("sm_86").value();
   if (options.points_per_sketch > 0) return FuzzEverySketch(options, target);
   FuzzResult result = RunPoints("gpu-schedule", options, [&](uint64_t seed, Histogram& histogram) {
     return CheckSketchPoint(seed, target, {}, {}, histogram);

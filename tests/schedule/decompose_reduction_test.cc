@@ -154,3 +154,22 @@ TEST_CASE("decompose_reduction says why an initialisation cannot move", "[schedu
                   "decompose_reduction s s/k") ==
         "decompose_reduction: block 'b' uses 'C' before block 's' does");
 }
+
+TEST_CASE(
+    "rows of a rolling buffer are initialised with each of them, not once before: two loops "
+    "had one key, or sums went on",
+    "[schedule][decompose]") {
+  Function f = FunctionOf(R"(
+    fn f(A: f32[9, 4], C: f32[9]) tensor {
+      alloc B: f32[9]
+      for i in 0..9 @s/i { for k in 0..4 @s/k {
+        block s(i: spatial 9 = i, k: reduce 4 = k) {
+          reduce sum_f32 init (B[i]) with (A[i, k]) } } }
+      for i in 0..9 @c/i { block c(i: spatial 9 = i) { C[i] = B[i] / 4.0 } }
+    })");
+  const std::string rolled = "compute_at s c/i\nrolling_buffer B 0\n";
+  CHECK(RefusalOf(f, rolled + "decompose_reduction s c/i") ==
+        "decompose_reduction: buffer 'B' is circular, and loop 'c/i' is not of block 's'");
+  CheckStepResult(f, rolled + "decompose_reduction s s/i");
+  CheckStepResult(f, rolled + "decompose_reduction s s/k");
+}

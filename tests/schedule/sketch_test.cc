@@ -18,7 +18,7 @@ using namespace tcc;
 namespace {
 
 Target Gpu() {
-  return {.name = "sm_86", .kind = TargetKind::kCuda, .sm = 86};
+  return FindTarget("sm_86").value();
 }
 
 Target Cpu() {
@@ -52,6 +52,32 @@ fn depthwise(X: f32[4, 9, 6], W: f32[3, 3, 6], Y: f32[4, 9, 6]) tensor {
     } }
   } } }
 })")
+      .value();
+}
+
+// The same over an image that is brought to another scale and offset first, with bigger steps down.
+Function NormalizedWindowFunction(int64_t stride, int64_t width = 9) {
+  return ParseFunction(fmt::format(R"(
+fn normalized(X: f32[17, {w}, 6], S: f32[6], W: f32[3, 3, 6], Y: f32[{rows}, {w}, 6]) tensor {{
+  alloc T: f32[17, {w}, 6]
+  for y in 0..17 @norm/y {{ for x in 0..{w} @norm/x {{ for c in 0..6 @norm/c {{
+    block norm(y: spatial 17 = y, x: spatial {w} = x, c: spatial 6 = c) {{
+      T[y, x, c] = max(X[y, x, c] * S[c] - 0.5, 0.0)
+    }}
+  }} }} }}
+  for y in 0..{rows} @dw/y {{ for x in 0..{w} @dw/x {{ for c in 0..6 @dw/c {{
+    for ky in 0..3 @dw/ky {{ for kx in 0..3 @dw/kx {{
+      block dw(y: spatial {rows} = y, x: spatial {w} = x, c: spatial 6 = c,
+               ky: reduce 3 = ky, kx: reduce 3 = kx)
+          where (1 <= y * {stride} + ky && y * {stride} + ky < 18 && 1 <= x + kx && x + kx <= {w}) {{
+        reduce sum_f32 init (Y[y, x, c])
+            with (T[y * {stride} + ky - 1, x + kx - 1, c] * W[ky, kx, c])
+      }}
+    }} }}
+  }} }} }}
+}})",
+                                   fmt::arg("stride", stride), fmt::arg("rows", 16 / stride + 1),
+                                   fmt::arg("w", width)))
       .value();
 }
 
@@ -98,6 +124,8 @@ std::vector<Case> Cases() {
           {"convolution", ConvFunction(conv)},
           {"strided convolution", ConvFunction(strided)},
           {"depthwise convolution", DepthwiseFunction()},
+          {"depthwise convolution of a map", NormalizedWindowFunction(1)},
+          {"strided depthwise convolution of a map", NormalizedWindowFunction(2)},
           {"maximum pooling", PoolFunction()},
           {"repack", RepackFunction()},
           {"matmul of a long reduction", MatmulFunction(5, 7, 300)},
@@ -192,6 +220,31 @@ TEST_CASE("a CPU sketch unrolls windows that have a filter for each channel",
   }
 }
 
+TEST_CASE("one CPU sketch keeps rows of a map that windows slide over", "[schedule][sketch]") {
+  auto rolling = [](int64_t stride, int64_t width = 9) {
+    std::vector<bool> rolls;
+    for (const Sketch& sketch : GenerateSketches(NormalizedWindowFunction(stride, width), Cpu())) {
+      rolls.push_back(std::any_of(
+          sketch.trace.steps.begin(), sketch.trace.steps.end(),
+          [](const Step& step) { return std::holds_alternative<RollingBuffer>(step); }));
+    }
+    return rolls;
+  };
+  for (int64_t stride : {1, 2}) {
+    std::vector<bool> rolls = rolling(stride);
+    REQUIRE_FALSE(rolls.empty());
+    CHECK_FALSE(rolls.front());
+    CHECK(std::count(rolls.begin(), rolls.end(), true) == 1);
+  }
+  // The first where the whole map would go through memory.
+  std::vector<bool> large = rolling(1, 100'000);
+  CHECK(large.front());
+  CHECK(std::count(large.begin(), large.end(), true) == 1);
+  // Windows four rows apart share none.
+  std::vector<bool> apart = rolling(4);
+  CHECK(std::count(apart.begin(), apart.end(), true) == 0);
+}
+
 TEST_CASE("a CPU sketch gathers no vectors of three", "[schedule][sketch]") {
   for (const Sketch& sketch : GenerateSketches(RepackFunction(), Cpu())) {
     for (const Step& step : sketch.trace.steps)
@@ -251,6 +304,22 @@ TEST_CASE("a tile for a GPU has virtual threads and stages of its copies as free
       decisions["mm.k.0.stages"] = stages;
       CHECK(CheckPoint(fn, program, decisions, random).message == "");
     }
+  }
+}
+
+TEST_CASE("a tile for a GPU may leave gaps between rows of its operands", "[schedule][sketch]") {
+  Function fn = MatmulFunction(64, 64, 32);
+  Sketch sketch = FirstSketch(fn, Gpu());
+  INFO(Print(sketch.trace));
+  // Two rows of threads read one column of A, 4 rows apart; all read one row of B.
+  CHECK(sketch.start.at("mm.A.rows") == 8);
+  CHECK_FALSE(sketch.start.contains("mm.B.rows"));
+  SymbolicProgram program = ProgramOfSketch(fn, sketch);
+  Random random(3);
+  for (int64_t cells : {1, 2, 8}) {
+    Decisions decisions = sketch.start;
+    decisions["mm.A.rows"] = cells;
+    CHECK(CheckPoint(fn, program, decisions, random).message == "");
   }
 }
 

@@ -1,0 +1,299 @@
+#include "schedule/cpu_tile.h"
+
+#include <algorithm>
+
+#include "ir/support/integer_division.h"
+#include "ir/visitor.h"
+#include "schedule/block_pattern.h"
+#include "schedule/constant_panels.h"
+#include "schedule/default_tiles.h"
+#include "schedule/sketch_parts.h"
+
+namespace tcc {
+namespace {
+
+// Below this many scalar steps a fork and join costs more than it saves.
+constexpr int64_t kParallelWork = 1 << 15;
+
+// Which axis varies slower while tiles are computed one after another; with the columns outside,
+// the next packed panel of a constant may be brought near while one is used.
+enum class TileOrder : uint8_t { kColumnsOutside, kRowsOutside, kPanelsAhead };
+
+// Panels in turn to start from where the next one is prefetched.
+constexpr int64_t kPanelsInTurn = 4;
+
+// More taps than this are a loop: unrolled, each is an instruction for every row of a tile.
+constexpr int64_t kMostTaps = 32;
+
+// A window with a filter, or none, for each column: no operand serves several columns, so that
+// registers gain nothing by more than one vector of them. What neighbouring rows share is read once
+// where the taps are unrolled.
+bool IsColumnwise(const Block& block, size_t column) {
+  int64_t taps = 1;
+  for (size_t r : ItersOf(block, IterKind::kReduce))
+    taps *= std::min(ExtentOf(block, r), kMostTaps);
+  bool all = taps <= kMostTaps;
+  for (const Access& read : ReadsOf(block)) {
+    all = all && std::any_of(read.indices.begin(), read.indices.end(), [&](const Expr& index) {
+            return UsesVar(index, block.iters[column].var);
+          });
+  }
+  return all;
+}
+
+// Pieces of rows that make threads busy.
+constexpr int64_t kPieces = 8;
+
+// A spatial axis along which windows slide over dimension `dim` of a buffer that `producer` makes.
+struct RollingRows {
+  std::string producer, buffer;
+  size_t dim = 0;
+  size_t axis = 0;  // of the spatial ones
+};
+
+// The reduction of columnwise windows is unrolled, its last loop inside rows.2; its first and last
+// tiles of rows, which have padding, are code of their own.
+class RegisterTiled {
+ public:
+  RegisterTiled(const SketchState& state, const Block& block, const Target& target, TileOrder order)
+      : state_(Prepacked(state, block)),
+        block_(block),
+        target_(target),
+        order_(order),
+        spatial_(ItersOf(block, IterKind::kSpatial)),
+        reduce_(ItersOf(block, IterKind::kReduce)) {
+    // A dimension that is kept has an extent of 1: the last ones that have more.
+    columns_ = spatial_.size() - 1;
+    while (columns_ > 0 && Extent(columns_) == 1) --columns_;
+    for (size_t s = 0; s < spatial_.size(); ++s) {
+      if (s != columns_ && Extent(s) > 1) rows_ = s;
+    }
+    columnwise_ = rows_ && IsColumnwise(block, spatial_[columns_]);
+  }
+
+  // The axis along which rows of `buffer` may be kept, outside of the tiles.
+  std::optional<RollingRows> FindRows(const std::string& producer, const Var& buffer) const {
+    for (const Access& read : ReadsOf(block_)) {
+      if (!(read.buffer == buffer)) continue;
+      for (size_t d = 0; d < read.indices.size(); ++d) {
+        for (size_t s = 0; rows_ && s < *rows_; ++s) {
+          bool slides = s != columns_ && Extent(s) > 1 && Slides(read.indices[d], block_) &&
+                        UsesVar(read.indices[d], block_.iters[spatial_[s]].var);
+          if (slides) return RollingRows{producer, buffer->name, d, s};
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<SketchState> BuildRolling(const RollingRows& rolling) {
+    rolling_ = rolling;
+    SketchState tiled = Build();
+    return is_rolled_ ? std::optional(std::move(tiled)) : std::nullopt;
+  }
+
+  SketchState Build() {
+    DType dtype = WritesOf(block_)[0].buffer.dtype();
+    ResultReader reader = KeepResultLocal(state_, block_);
+    int64_t rows = rows_ ? Extent(*rows_) : 1;
+    tile_ = columnwise_ ? ChooseWindowTile(rows, Extent(columns_), target_, dtype)
+                        : ChooseRegisterTile(rows, Extent(columns_), target_, dtype);
+    SplitColumns(dtype);
+    if (!columnwise_) PackConstants();
+    if (rows_) SplitRows();
+
+    std::vector<LoopRef> outer = OuterLoops();
+    std::vector<LoopRef> order = outer;
+    if (rolling_) {
+      SplitRollingRows();
+      order.insert(order.end(), {LevelKey(Key(rolling_->axis), 1), LevelKey(Key(columns_), 0),
+                                 LevelKey(Key(*rows_), 0)});
+    }
+    std::vector<LoopRef> middle = MiddleLoops();
+    std::vector<LoopRef> reduce = KeysOf(block_, reduce_);
+    order.insert(order.end(), middle.begin(), middle.end());
+    order.insert(order.end(), reduce.begin(), reduce.end());
+    if (rows_) order.push_back(LevelKey(Key(*rows_), 2));
+    // The first loop of the reduction stays outside, where it is decomposed.
+    if (columnwise_ && reduce.size() > 1) std::swap(order[order.size() - 2], order.back());
+    order.push_back(LevelKey(Key(columns_), 2));
+    order.push_back(LevelKey(Key(columns_), 3));
+    state_.Do(Reorder{order});
+    state_.Do(ReverseComputeAt{reader.block, middle.back()});
+    state_.Do(DecomposeReduction{block_.name, reduce[0]});
+
+    for (const std::string& name : {block_.name, block_.name + ".init"}) {
+      std::string columns = name + Key(columns_).substr(block_.name.size());
+      state_.Do(Vectorize{LevelKey(columns, 3)});
+      state_.Do(Unroll{LevelKey(columns, 2)});
+      if (rows_) state_.Do(Unroll{LevelKey(name + Key(*rows_).substr(block_.name.size()), 2)});
+    }
+    if (rows_) state_.Do(Unroll{reader.loops[*rows_]});
+    const LoopRef& columns = reader.loops[columns_];
+    state_.Do(Split{columns, {lanes_}});
+    state_.Do(Unroll{LevelKey(columns, 0)});
+    state_.Do(Vectorize{LevelKey(columns, 1)});
+    if (columnwise_) {
+      for (const LoopRef& loop : reduce) state_.Do(Unroll{loop});
+      state_.Do(Partition{LevelKey(Key(*rows_), 1)});
+    }
+    if (order_ == TileOrder::kPanelsAhead) PrefetchPanels();
+    if (rolling_) is_rolled_ = RollRows();
+    RunInParallel(state_, block_, outer);
+    return state_;
+  }
+
+  bool HasPrefetch() const { return has_prefetch_; }
+  bool HasRows() const { return rows_.has_value(); }
+
+ private:
+  int64_t Extent(size_t s) const { return ExtentOf(block_, spatial_[s]); }
+  LoopRef Key(size_t s) const { return BaseKey(block_.name, block_.iters[spatial_[s]]); }
+
+  void SplitColumns(DType dtype) {
+    int64_t extent = Extent(columns_);
+    int64_t widest = std::max<int64_t>(target_.vector_bytes / std::max(dtype.bytes(), 1), 1);
+    LoopRef key = Key(columns_);
+    lanes_ = LanesOf(state_, LevelKey(key, 3), extent, widest, tile_.lanes);
+    registers_ = state_.Size(LevelKey(key, 2), 8, {}, tile_.registers);
+    int64_t in_turn = order_ == TileOrder::kPanelsAhead ? kPanelsInTurn : 1;
+    Expr panels = state_.Size(LevelKey(key, 1), std::min<int64_t>(extent, 1024), {}, in_turn);
+    state_.Do(Split{key, {panels, registers_, lanes_}});
+  }
+
+  // Where the tile that is tried first gains by it.
+  void PackConstants() {
+    std::vector<std::string> copies;
+    for (const ConstantOperand& operand :
+         ConstantOperands(state_.fn(), block_, spatial_[columns_])) {
+      if (!IsWorthPacking(operand, tile_.registers * tile_.lanes)) continue;
+      for (const Step& step : PackingSteps(operand, block_.name, registers_, lanes_, copies)) {
+        state_.Do(step);
+      }
+    }
+    for (const std::string& copy : copies) state_.MarkDone(copy);
+    panels_ = std::move(copies);
+  }
+
+  // While one panel of columns is used, the next.
+  void PrefetchPanels() {
+    if (Extent(columns_) <= tile_.registers * tile_.lanes) return;
+    const LoopRef over = LevelKey(Key(columns_), 1);
+    const LoopRef at = BaseKey(block_.name, block_.iters[reduce_.back()]);
+    for (const std::string& panel : panels_) {
+      has_prefetch_ = state_.Try(Prefetch{block_.name, panel, over, at, Expr(1)}) || has_prefetch_;
+    }
+  }
+
+  // As many rows as the tile has room for; at first one thread takes all tiles of a panel in turn,
+  // while its columns stay in the cache.
+  void SplitRows() {
+    int64_t extent = Extent(*rows_);
+    LoopRef key = Key(*rows_);
+    Expr rows = state_.Size(LevelKey(key, 2), std::min<int64_t>(extent, 30), {}, tile_.rows);
+    int64_t tiles = (extent + tile_.rows - 1) / tile_.rows;
+    Expr tiles_in_turn = state_.Size(LevelKey(key, 1), extent, {}, tiles);
+    state_.Do(Split{key, {tiles_in_turn, rows}});
+  }
+
+  // A thread's rows of windows, at first so many that there are some pieces.
+  void SplitRollingRows() {
+    int64_t others = 1;
+    for (size_t s = 0; s < spatial_.size(); ++s) {
+      if (s != columns_ && s != *rows_ && s != rolling_->axis) others *= Extent(s);
+    }
+    int64_t extent = Extent(rolling_->axis);
+    int64_t start = CeilDivision(extent, CeilDivision(kPieces, others));
+    LoopRef key = Key(rolling_->axis);
+    state_.Do(Split{key, {state_.Size(LevelKey(key, 1), extent, {}, start)}});
+  }
+
+  // The producer computes the rows that are new, by vectors along its last axis.
+  bool RollRows() {
+    bool placed = state_.Try(ComputeAt{rolling_->producer, LevelKey(Key(rolling_->axis), 1)}) &&
+                  state_.Try(RollingBuffer{rolling_->buffer, static_cast<int64_t>(rolling_->dim)});
+    if (!placed) return false;
+    const Block& producer = *FindBlock(state_.fn(), rolling_->producer).value().back().as<Block>();
+    int64_t extent = ExtentOf(producer, producer.iters.size() - 1);
+    std::string axis =
+        KeysOf(producer, {producer.iters.size() - 1})[0].substr(producer.name.size());
+    std::string names[] = {producer.name, producer.name + ".fill"};
+    Expr lanes = LanesOf(state_, LevelKey(names[0] + axis, 1), extent, 2 * target_.FloatLanes(),
+                         MapLanes(extent, target_));
+    for (const std::string& name : names) {
+      state_.Do(Split{name + axis, {lanes}});
+      state_.Do(Vectorize{LevelKey(name + axis, 1)});
+      state_.MarkDone(name);
+    }
+    return true;
+  }
+
+  std::vector<LoopRef> OuterLoops() const {
+    std::vector<LoopRef> outer;
+    if (!rolling_) outer.push_back(LevelKey(Key(columns_), 0));
+    for (size_t s = 0; s < spatial_.size(); ++s) {
+      if (s == columns_ || (rolling_ && rows_ == s)) continue;
+      bool is_split = rolling_ ? s == rolling_->axis : rows_ == s;
+      outer.push_back(is_split ? LevelKey(Key(s), 0) : Key(s));
+    }
+    return outer;
+  }
+
+  std::vector<LoopRef> MiddleLoops() const {
+    std::vector<LoopRef> middle = {LevelKey(Key(columns_), 1)};
+    if (rows_) middle.push_back(LevelKey(Key(*rows_), 1));
+    if (order_ == TileOrder::kRowsOutside) std::reverse(middle.begin(), middle.end());
+    return middle;
+  }
+
+  SketchState state_;
+  const Block& block_;
+  const Target& target_;
+  TileOrder order_;
+  std::vector<size_t> spatial_, reduce_;  // of the block's iteration variables
+  size_t columns_ = 0;                    // into spatial_: the axis of the vectors
+  std::optional<size_t> rows_;            // into spatial_
+  bool columnwise_ = false;
+  RegisterTile tile_;
+  Expr registers_, lanes_;
+  std::vector<std::string> panels_;  // packed copies of constants
+  bool has_prefetch_ = false;
+  std::optional<RollingRows> rolling_;
+  bool is_rolled_ = false;
+};
+
+}  // namespace
+
+void RunInParallel(SketchState& state, const Block& block, const std::vector<LoopRef>& loops) {
+  if (loops.empty() || WorkOf(block) < kParallelWork) return;
+  state.Do(Parallel{FuseAll(state, loops)});
+}
+
+SketchState Prepacked(const SketchState& state, const Block& block) {
+  SketchState next = state;
+  if (std::optional<Prepack> step = PrepackOfStage(state.fn(), block)) next.Do(*step);
+  return next;
+}
+
+std::vector<SketchState> TileForRegisters(const SketchState& state, const Block& block,
+                                          const Target& target) {
+  RegisterTiled columns(state, block, target, TileOrder::kColumnsOutside);
+  bool both = columns.HasRows();
+  std::vector<SketchState> forks = {columns.Build()};
+  if (both) {
+    forks.push_back(RegisterTiled(state, block, target, TileOrder::kRowsOutside).Build());
+  }
+  RegisterTiled ahead(state, block, target, TileOrder::kPanelsAhead);
+  SketchState prefetching = ahead.Build();
+  if (ahead.HasPrefetch()) forks.push_back(std::move(prefetching));
+  return forks;
+}
+
+std::optional<SketchState> TileOverRollingRows(const SketchState& state, const Block& producer,
+                                               const Block& block, const Target& target) {
+  RegisterTiled tiled(state, block, target, TileOrder::kColumnsOutside);
+  std::optional<RollingRows> rows = tiled.FindRows(producer.name, WritesOf(producer)[0].buffer);
+  return rows ? tiled.BuildRolling(*rows) : std::nullopt;
+}
+
+}  // namespace tcc
