@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "bench/compiled_kernel.h"
-#include "runtime/fma_peak.h"
 #include "bench/interleaved_timing.h"
 #include "bench/kernel_case.h"
 #include "bench/kernel_report.h"
@@ -17,6 +16,7 @@
 #include "bench/operators.h"
 #include "bench/peers.h"
 #include "bench/subcommand.h"
+#include "runtime/fma_peak.h"
 #include "schedule/sketch.h"
 
 namespace tcc {

@@ -2,12 +2,12 @@
 #include <cstring>
 
 #include "bench/channels_last.h"
-#include "runtime/fma_peak.h"
 #include "bench/interleaved_timing.h"
 #include "bench/operator_check.h"
 #include "bench/operator_run.h"
 #include "bench/peers.h"
 #include "runtime/executor.h"
+#include "runtime/fma_peak.h"
 
 namespace tcc {
 namespace {

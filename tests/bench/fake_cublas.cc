@@ -56,6 +56,12 @@ int handle_object = 0;
 
 extern "C" {
 
+const char* cublasGetStatusString(int status) {
+  return status == 0 ? "success" : "a fake's failure";
+}
+const char* cublasLtGetStatusString(int status) {
+  return cublasGetStatusString(status);
+}
 int cublasCreate_v2(void** handle) {
   LogCall("cublasCreate");
   *handle = &handle_object;
