@@ -143,8 +143,9 @@ Status RunOperatorSuite(const OperatorSuiteOptions& options) {
   if (options.markdown) TCC_RETURN_IF_ERROR(WriteText(MarkdownTable(results), *options.markdown));
   if (options.json) TCC_RETURN_IF_ERROR(WriteText(JsonText(results), *options.json));
   auto failed = std::ranges::count_if(results, [](const auto& r) { return !r.failure.empty(); });
-  fmt::print(stderr, "{} of {} operators measured, {} failed, {} left out for time\n",
-             std::ssize(results) - failed, suite.size(), failed, suite.size() - results.size());
+  fmt::print(stderr, "{} of {} operators {}, {} failed, {} left out for time\n",
+             std::ssize(results) - failed, suite.size(),
+             options.compile_only ? "compiled" : "measured", failed, suite.size() - results.size());
   if (failed > 0) return absl::DataLossError(fmt::format("{} operators failed", failed));
   return OkStatus();
 }

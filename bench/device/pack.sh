@@ -3,8 +3,8 @@
 #
 # What a machine with a GPU needs, in one folder (default: build/device_pack) and one archive beside
 # it: programs of the preset portable, run.sh, and the machine code of all kernels for the target, so
-# that nothing need be built there. Says how large it is; fails beyond 64 MiB, or if a program has
-# more than 30 MB. NVRTC is needed here (docs/building.md), a GPU is not.
+# that nothing need be built there. Says how large it is; fails if the archive has more than 64 MiB
+# or a program more than 30 MB. NVRTC is needed here (docs/building.md), a GPU is not.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -44,4 +44,4 @@ tar -czf "$out.tar.gz" -C "$(dirname "$out")" "$(basename "$out")"
 kib=$(du -sk "$out" | cut -f 1)
 packed=$(du -sk "$out.tar.gz" | cut -f 1)
 echo "$out: $((kib / 1024)) MiB, of which $(ls "$out/cache/nvrtc" | wc -l) programs $(du -sk "$out/cache" | cut -f 1) KiB; $out.tar.gz: $((packed / 1024)) MiB"
-[ "$kib" -le 65536 ] || { echo "pack.sh: more than 64 MiB" >&2; exit 1; }
+[ "$packed" -le 65536 ] || { echo "pack.sh: more than 64 MiB" >&2; exit 1; }

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# usage: run.sh [--seconds N] [--out DIR] [--programs DIR] [--suites A,B,...] [--quick] [--text]
+# usage: run.sh [--seconds N] [--only tests|suites] [--suites A,B,...] [--out DIR] [--programs DIR]
+#               [--quick] [--text]
 #
 # Everything that is to be known of a GPU, in one go: doctor, tests, sanitizer, calibration, suites.
-# The suites take about N seconds in all (default 240), what is before them some minutes at most.
+# The suites take about N seconds in all (default 240), what is before them some minutes at most;
+# --only does one part, where commands may not take long.
 # DIR of --out (default: results/DEVICE beside this file) gets
 #
 #   run.json     date, device, driver, clocks before and after each suite, every step with its exit
@@ -18,10 +20,11 @@
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
-seconds=240 out= programs= quick= text= suites=resnet50,matmul,rows,attention,mobilenet_v2,roller,networks
+seconds=240 only= out= programs= quick= text= suites=resnet50,matmul,rows,attention,mobilenet_v2,roller,networks
 while [ $# -gt 0 ]; do
   case $1 in
     --seconds) seconds=$2; shift ;;
+    --only) only=$2; shift ;;
     --out) out=$2; shift ;;
     --programs) programs=$2; shift ;;
     --suites) suites=$2; shift ;;
@@ -99,29 +102,33 @@ out=${out:-$here/results/$(tr -c 'a-zA-Z0-9\n' '_' <<<"$model")}
 mkdir -p "$out" || exit 1
 echo "$model, $target, driver ${driver:-unknown}; results in $out"
 
-# Tests that run on a device: random functions in all types against the interpreter; networks.
-points=500
-[ -n "$quick" ] && points=5
-step "tcc-fuzz cuda" timeout 200 "$programs/tcc-fuzz" cuda --device $text --points $points
-if [ -z "$text" ]; then
-  for network in $("$tcc" zoo list | awk '{print $1}'); do
-    "$tcc" zoo export "$network" --small -o "$work/$network.onnx" >>"$log" 2>&1
-    step "check $network" timeout 100 "$tcc" check "$work/$network.onnx" --target "$target"
-  done
-fi
-step "smoke" timeout 200 "$bench" kernels --suite smoke --target "$target" $text $quick --rounds 3
+# Tests that run on a device: random functions in all types against the interpreter; networks; one
+# operator of each kind.
+tests() {
+  points=500
+  [ -n "$quick" ] && points=5
+  step "tcc-fuzz cuda" timeout 200 "$programs/tcc-fuzz" cuda --device $text --points $points
+  if [ -z "$text" ]; then
+    for network in $("$tcc" zoo list | awk '{print $1}'); do
+      "$tcc" zoo export "$network" --small -o "$work/$network.onnx" >>"$log" 2>&1
+      step "check $network" timeout 100 "$tcc" check "$work/$network.onnx" --target "$target"
+    done
+  fi
+  step "smoke" timeout 200 "$bench" kernels --suite smoke --target "$target" $text $quick --rounds 3
 
-# Out-of-bounds accesses, races, missing barriers, unwritten memory.
-sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}"/bin/compute-sanitizer \
-  "${TCC_VENV:-/nowhere}"/lib/python3*/site-packages/nvidia/*/bin/compute-sanitizer 2>/dev/null | head -n 1)
-if [ -n "$sanitizer" ] && [ -z "$text" ]; then
-  for tool in memcheck racecheck synccheck initcheck; do
-    step "compute-sanitizer $tool" timeout 120 "$sanitizer" --tool $tool --error-exitcode 9 \
-      "$bench" kernels --suite smoke --target "$target" --quick --rounds 1 --peer none
-  done
-else
-  echo "compute-sanitizer: not found, or not for this driver" | tee -a "$log"
-fi
+  # Out-of-bounds accesses, races, missing barriers, unwritten memory.
+  sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}"/bin/compute-sanitizer \
+    "${TCC_VENV:-/nowhere}"/lib/python3*/site-packages/nvidia/*/bin/compute-sanitizer 2>/dev/null | head -n 1)
+  if [ -n "$sanitizer" ] && [ -z "$text" ]; then
+    for tool in memcheck racecheck synccheck initcheck; do
+      step "compute-sanitizer $tool" timeout 120 "$sanitizer" --tool $tool --error-exitcode 9 \
+        "$bench" kernels --suite smoke --target "$target" --quick --rounds 1 --peer none
+    done
+  else
+    echo "compute-sanitizer: not found, or not for this driver" | tee -a "$log"
+  fi
+}
+[ "$only" = suites ] || tests
 
 calibration=null
 if step calibrate "$bench" calibrate --target "$target" $text $quick; then
@@ -130,6 +137,7 @@ fi
 
 # Each suite gets an equal share of what is left.
 IFS=, read -ra names <<<"$suites"
+[ "$only" != tests ] || names=()
 left=$seconds
 for i in "${!names[@]}"; do
   name=${names[$i]}

@@ -17,7 +17,8 @@ StatusOr<cublas::Library> cublas::OpenLibrary() {
                                                               .toolkit_folders = {},
                                                               .wheel_folders = kWheels}));
   Library library;
-  bool complete = Bind(opened, "cublasCreate_v2", library.create) &&
+  bool complete = Bind(opened, "cublasGetStatusString", library.status_text) &&
+                  Bind(opened, "cublasCreate_v2", library.create) &&
                   Bind(opened, "cublasSetStream_v2", library.set_stream) &&
                   Bind(opened, "cublasSetWorkspace_v2", library.set_workspace) &&
                   Bind(opened, "cublasSetMathMode", library.set_math_mode) &&
@@ -34,7 +35,8 @@ StatusOr<cublaslt::Library> cublaslt::OpenLibrary() {
                                                               .toolkit_folders = {},
                                                               .wheel_folders = kWheels}));
   Library library;
-  bool complete = Bind(opened, "cublasLtCreate", library.create) &&
+  bool complete = Bind(opened, "cublasLtGetStatusString", library.status_text) &&
+                  Bind(opened, "cublasLtCreate", library.create) &&
                   Bind(opened, "cublasLtMatmulDescCreate", library.desc_create) &&
                   Bind(opened, "cublasLtMatrixLayoutCreate", library.layout_create) &&
                   Bind(opened, "cublasLtMatrixLayoutSetAttribute", library.layout_set) &&

@@ -19,6 +19,7 @@ inline constexpr int kGemmDefault = -1;  // CUBLAS_GEMM_DEFAULT
 inline constexpr int kDefaultMath = 0;   // CUBLAS_DEFAULT_MATH: no tf32
 
 struct Library {
+  const char* (*status_text)(int status) = nullptr;
   int (*create)(void** handle) = nullptr;
   int (*set_stream)(void* handle, CudaStreamHandle stream) = nullptr;
   int (*set_workspace)(void* handle, void* memory, size_t bytes) = nullptr;
@@ -60,6 +61,7 @@ struct HeuristicResult {
 };
 
 struct Library {
+  const char* (*status_text)(int status) = nullptr;
   int (*create)(void** handle) = nullptr;
   int (*desc_create)(void** desc, int compute, int scale_type) = nullptr;
   int (*layout_create)(void** layout, int type, uint64_t rows, uint64_t columns,

@@ -13,36 +13,31 @@ namespace {
 constexpr int64_t kWorkspaceBytes = int64_t{64} << 20;
 constexpr float kOne = 1, kZero = 0;
 
-Status Failed(const char* call, int result) {
-  return absl::InternalError(fmt::format("{} fails with {}", call, result));
-}
-
 // A handle for one bench, which stays open: libraries do not like to be closed.
 struct Session {
   cublas::Library library;
   void* handle = nullptr;
+
+  Status Expect(int result, const char* call) const {
+    if (result == 0) return OkStatus();
+    return absl::InternalError(fmt::format("{} fails with {}", call, library.status_text(result)));
+  }
 };
 
 StatusOr<Session> OpenSession(const GpuBench& bench) {
   Session session;
   TCC_ASSIGN_OR_RETURN(session.library, cublas::OpenLibrary());
-  if (int result = session.library.create(&session.handle); result != 0) {
-    return Failed("cublasCreate", result);
-  }
-  TCC_ASSIGN_OR_RETURN(CudaMemory workspace, bench.Allocate(kWorkspaceBytes, "cuBLAS's workspace"));
+  const cublas::Library& library = session.library;
+  TCC_RETURN_IF_ERROR(session.Expect(library.create(&session.handle), "cublasCreate"));
+  TCC_RETURN_IF_ERROR(
+      session.Expect(library.set_stream(session.handle, bench.stream()), "cublasSetStream"));
   // A capture would not allow it to allocate one. It lives as long as the process.
+  TCC_ASSIGN_OR_RETURN(CudaMemory workspace, bench.Allocate(kWorkspaceBytes, "cuBLAS's workspace"));
   auto* kept = new CudaMemory(std::move(workspace));
-  if (int result = session.library.set_stream(session.handle, bench.stream()); result != 0) {
-    return Failed("cublasSetStream", result);
-  }
-  if (int result = session.library.set_workspace(session.handle, kept->data(), kWorkspaceBytes);
-      result != 0) {
-    return Failed("cublasSetWorkspace", result);
-  }
-  if (int result = session.library.set_math_mode(session.handle, cublas::kDefaultMath);
-      result != 0) {
-    return Failed("cublasSetMathMode", result);
-  }
+  TCC_RETURN_IF_ERROR(session.Expect(
+      library.set_workspace(session.handle, kept->data(), kWorkspaceBytes), "cublasSetWorkspace"));
+  TCC_RETURN_IF_ERROR(session.Expect(library.set_math_mode(session.handle, cublas::kDefaultMath),
+                                     "cublasSetMathMode"));
   return session;
 }
 
@@ -51,19 +46,18 @@ Status Sgemm(const Session& session, const MatmulOp& op, const GpuOperands& oper
   int k = static_cast<int>(op.depth);
   const auto* a = reinterpret_cast<const float*>(operands.inputs[0]);
   auto* c = reinterpret_cast<float*>(operands.outputs[0]);
-  int result = 0;
   if (op.batch == 1) {
     const auto* b = reinterpret_cast<const float*>(operands.constants[0]);
-    result = session.library.sgemm(session.handle, cublas::kNoTranspose, cublas::kNoTranspose, m, n,
-                                   k, &kOne, b, m, a, k, &kZero, c, m);
-    return result == 0 ? OkStatus() : Failed("cublasSgemm", result);
+    int result = session.library.sgemm(session.handle, cublas::kNoTranspose, cublas::kNoTranspose,
+                                       m, n, k, &kOne, b, m, a, k, &kZero, c, m);
+    return session.Expect(result, "cublasSgemm");
   }
   const auto* b = reinterpret_cast<const float*>(operands.inputs[1]);
-  result = session.library.sgemm_strided_batched(
+  int result = session.library.sgemm_strided_batched(
       session.handle, cublas::kNoTranspose, cublas::kNoTranspose, m, n, k, &kOne, b, m,
       op.depth * op.columns, a, k, op.rows * op.depth, &kZero, c, m, op.rows * op.columns,
       static_cast<int>(op.batch));
-  return result == 0 ? OkStatus() : Failed("cublasSgemmStridedBatched", result);
+  return session.Expect(result, "cublasSgemmStridedBatched");
 }
 
 Status GemmEx(const Session& session, const MatmulOp& op, const GpuOperands& operands) {
@@ -73,7 +67,7 @@ Status GemmEx(const Session& session, const MatmulOp& op, const GpuOperands& ope
       session.handle, cublas::kNoTranspose, cublas::kNoTranspose, m, n, k, &kOne,
       operands.constants[0], cublas::kFloat, m, operands.inputs[0], cublas::kFloat, k, &kZero,
       operands.outputs[0], cublas::kFloat, m, cublas::kCompute32F, cublas::kGemmDefault);
-  return result == 0 ? OkStatus() : Failed("cublasGemmEx", result);
+  return session.Expect(result, "cublasGemmEx");
 }
 
 }  // namespace

@@ -21,25 +21,25 @@ struct Session {
   void* preference = nullptr;
   uint8_t* workspace = nullptr;
   CudaStreamHandle stream = nullptr;
-};
 
-Status Expect(int result, const char* call) {
-  if (result == 0) return OkStatus();
-  return absl::InternalError(fmt::format("{} fails with {}", call, result));
-}
+  Status Expect(int result, const char* call) const {
+    if (result == 0) return OkStatus();
+    return absl::InternalError(fmt::format("{} fails with {}", call, library.status_text(result)));
+  }
+};
 
 StatusOr<Session> OpenSession(const GpuBench& bench) {
   Session session;
   TCC_ASSIGN_OR_RETURN(session.library, OpenLibrary());
   const Library& library = session.library;
-  TCC_RETURN_IF_ERROR(Expect(library.create(&session.handle), "cublasLtCreate"));
+  TCC_RETURN_IF_ERROR(session.Expect(library.create(&session.handle), "cublasLtCreate"));
   TCC_RETURN_IF_ERROR(
-      Expect(library.desc_create(&session.desc, cublas::kCompute32F, cublas::kFloat),
-             "cublasLtMatmulDescCreate"));
-  TCC_RETURN_IF_ERROR(
-      Expect(library.preference_create(&session.preference), "cublasLtMatmulPreferenceCreate"));
+      session.Expect(library.desc_create(&session.desc, cublas::kCompute32F, cublas::kFloat),
+                     "cublasLtMatmulDescCreate"));
+  TCC_RETURN_IF_ERROR(session.Expect(library.preference_create(&session.preference),
+                                     "cublasLtMatmulPreferenceCreate"));
   auto bytes = static_cast<uint64_t>(kWorkspaceBytes);
-  TCC_RETURN_IF_ERROR(Expect(
+  TCC_RETURN_IF_ERROR(session.Expect(
       library.preference_set(session.preference, kPreferenceWorkspace, &bytes, sizeof(bytes)),
       "cublasLtMatmulPreferenceSetAttribute"));
   TCC_ASSIGN_OR_RETURN(CudaMemory workspace,
@@ -52,19 +52,19 @@ StatusOr<Session> OpenSession(const GpuBench& bench) {
 // Column by column; of each of `batch` matrices.
 StatusOr<void*> LayoutOf(const Session& session, int64_t rows, int64_t columns, int64_t batch) {
   void* layout = nullptr;
-  TCC_RETURN_IF_ERROR(
-      Expect(session.library.layout_create(&layout, cublas::kFloat, static_cast<uint64_t>(rows),
-                                           static_cast<uint64_t>(columns), rows),
-             "cublasLtMatrixLayoutCreate"));
+  TCC_RETURN_IF_ERROR(session.Expect(
+      session.library.layout_create(&layout, cublas::kFloat, static_cast<uint64_t>(rows),
+                                    static_cast<uint64_t>(columns), rows),
+      "cublasLtMatrixLayoutCreate"));
   if (batch == 1) return layout;
   auto count = static_cast<int32_t>(batch);
   int64_t stride = rows * columns;
   TCC_RETURN_IF_ERROR(
-      Expect(session.library.layout_set(layout, kLayoutBatchCount, &count, sizeof(count)),
-             "cublasLtMatrixLayoutSetAttribute"));
-  TCC_RETURN_IF_ERROR(
-      Expect(session.library.layout_set(layout, kLayoutBatchStride, &stride, sizeof(stride)),
-             "cublasLtMatrixLayoutSetAttribute"));
+      session.Expect(session.library.layout_set(layout, kLayoutBatchCount, &count, sizeof(count)),
+                     "cublasLtMatrixLayoutSetAttribute"));
+  TCC_RETURN_IF_ERROR(session.Expect(
+      session.library.layout_set(layout, kLayoutBatchStride, &stride, sizeof(stride)),
+      "cublasLtMatrixLayoutSetAttribute"));
   return layout;
 }
 
@@ -91,7 +91,7 @@ struct Layouts {
 Status Run(const Session& session, const Layouts& layouts, const HeuristicResult& found,
            bool constant, const GpuOperands& operands) {
   const uint8_t* b = constant ? operands.constants[0] : operands.inputs[1];
-  return Expect(
+  return session.Expect(
       session.library.matmul(session.handle, session.desc, &kOne, b, layouts.left,
                              operands.inputs[0], layouts.right, &kZero, operands.outputs[0],
                              layouts.result, operands.outputs[0], layouts.result, &found.algorithm,
@@ -117,11 +117,11 @@ StatusOr<std::vector<GpuCandidate>> CublasLtCandidates(const BenchOperator& op,
                        LayoutOf(*session, matmul->columns, matmul->rows, matmul->batch));
   std::vector<HeuristicResult> results(kRequested);
   int returned = 0;
-  TCC_RETURN_IF_ERROR(
-      Expect(session->library.heuristic(session->handle, session->desc, layouts.left, layouts.right,
-                                        layouts.result, layouts.result, session->preference,
-                                        kRequested, results.data(), &returned),
-             "cublasLtMatmulAlgoGetHeuristic"));
+  TCC_RETURN_IF_ERROR(session->Expect(
+      session->library.heuristic(session->handle, session->desc, layouts.left, layouts.right,
+                                 layouts.result, layouts.result, session->preference, kRequested,
+                                 results.data(), &returned),
+      "cublasLtMatmulAlgoGetHeuristic"));
   results.resize(static_cast<size_t>(returned));
   for (const HeuristicResult& found : results) {
     if (found.state != 0) continue;

@@ -53,19 +53,24 @@ StatusOr<CudaMemory> GpuBench::Allocate(int64_t bytes, std::string_view what) co
   return CudaMemory::Allocate(context_, bytes, what);
 }
 
+// The copy returns when the driver has taken the bytes over, and our stream does not wait for the
+// default stream, in which they arrive.
+Status GpuBench::CopyToDevice(uint8_t* to, std::span<const uint8_t> from) const {
+  if (from.empty()) return OkStatus();
+  constexpr char kCopy[] = "uploading an operand";
+  TCC_RETURN_IF_ERROR(
+      TCC_CUDA_CALL(driver(), kCopy, cuMemcpyHtoD_v2, AddressOf(to), from.data(), from.size()));
+  return TCC_CUDA_CALL(driver(), kCopy, cuStreamSynchronize, nullptr);
+}
+
 StatusOr<CudaMemory> GpuBench::Upload(std::span<const uint8_t> bytes, std::string_view what) const {
   TCC_ASSIGN_OR_RETURN(CudaMemory memory, Allocate(std::ssize(bytes), what));
-  if (bytes.empty()) return memory;
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), what, cuMemcpyHtoD_v2, AddressOf(memory.data()),
-                                    bytes.data(), bytes.size()));
+  TCC_RETURN_IF_ERROR(CopyToDevice(memory.data(), bytes));
   return memory;
 }
 
 Status GpuBench::Poison(uint8_t* memory, int64_t bytes) const {
-  std::vector<uint8_t> poison(static_cast<size_t>(bytes), 0xff);
-  if (poison.empty()) return OkStatus();
-  return TCC_CUDA_CALL(driver(), "poisoning a result", cuMemcpyHtoD_v2, AddressOf(memory),
-                       poison.data(), poison.size());
+  return CopyToDevice(memory, std::vector<uint8_t>(static_cast<size_t>(bytes), 0xff));
 }
 
 Status GpuBench::Download(std::span<uint8_t> to, const uint8_t* from) const {

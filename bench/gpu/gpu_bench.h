@@ -60,6 +60,7 @@ class GpuBench {
  private:
   struct Contestant;
   GpuBench() = default;
+  Status CopyToDevice(uint8_t* to, std::span<const uint8_t> from) const;
   StatusOr<double> SecondsOf(const std::function<Status()>& work) const;
   StatusOr<Contestant> Prepare(const GpuWork& work, const GpuTimingOptions& options) const;
   StatusOr<CudaGraphExec> Capture(const GpuWork& work, int launches, size_t sets) const;

@@ -16,6 +16,7 @@ using tcc::test::Same;
 
 #define TCC_ALIKE(ours, theirs) static_assert(Alike<decltype(ours), decltype(&::theirs)>::value)
 using Blas = tcc::cublas::Library;
+TCC_ALIKE(Blas::status_text, cublasGetStatusString);
 TCC_ALIKE(Blas::create, cublasCreate_v2);
 TCC_ALIKE(Blas::set_stream, cublasSetStream_v2);
 TCC_ALIKE(Blas::set_workspace, cublasSetWorkspace_v2);
@@ -36,6 +37,7 @@ static_assert(
     Alike<decltype(Blas::gemm_ex), decltype(static_cast<GemmEx>(&::cublasGemmEx))>::value);
 
 using Lt = tcc::cublaslt::Library;
+TCC_ALIKE(Lt::status_text, cublasLtGetStatusString);
 TCC_ALIKE(Lt::create, cublasLtCreate);
 TCC_ALIKE(Lt::desc_create, cublasLtMatmulDescCreate);
 TCC_ALIKE(Lt::layout_create, cublasLtMatrixLayoutCreate);

@@ -56,6 +56,12 @@ int handle_object = 0;
 
 extern "C" {
 
+const char* cublasGetStatusString(int status) {
+  return status == 0 ? "success" : "a fake's failure";
+}
+const char* cublasLtGetStatusString(int status) {
+  return cublasGetStatusString(status);
+}
 int cublasCreate_v2(void** handle) {
   LogCall("cublasCreate");
   *handle = &handle_object;
@@ -143,7 +149,7 @@ int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, void*, voi
   LogCall("cublasLtMatmulAlgoGetHeuristic " + std::to_string(requested));
   for (int i = 0; i < 3; ++i) {
     results[i] = {};
-    results[i].algorithm.data[0] = static_cast<uint64_t>(10 + i);
+    results[i].algorithm.data[0] = 10 + static_cast<uint64_t>(i);
     results[i].state = i == 1 ? 15 : 0;
   }
   *returned = 3;

@@ -31,8 +31,9 @@ struct Object {
     auto found = attributes.find(attribute);
     if (found == attributes.end()) return {};
     const std::vector<uint8_t>& bytes = found->second.second;
-    std::vector<T> values(bytes.size() / sizeof(T));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
+    // T may be a pointer.
+    std::vector<T> values(bytes.size() / sizeof(T));  // NOLINT(bugprone-sizeof-expression)
+    std::memcpy(static_cast<void*>(values.data()), bytes.data(), bytes.size());
     return values;
   }
   template <typename T>
@@ -194,8 +195,8 @@ constexpr int kOwnEngine = -1, kOwnGraph = -2;
 
 template <typename T>
 void Put(Object& object, int attribute, T value) {
-  std::vector<uint8_t> bytes(sizeof(value));
-  std::memcpy(bytes.data(), &value, sizeof(value));
+  std::vector<uint8_t> bytes(sizeof(T));  // NOLINT(bugprone-sizeof-expression): also of pointers
+  std::memcpy(bytes.data(), static_cast<const void*>(&value), bytes.size());
   object.attributes[attribute] = {kTypeInt64, bytes};
 }
 

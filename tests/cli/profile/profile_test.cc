@@ -101,7 +101,6 @@ TEST_CASE("CUPTI's records become the calls of a run", "[profile]") {
 TEST_CASE("where CUPTI is missing or refuses, kernels are timed by events and it is said why",
           "[profile]") {
   Network network("sm_86");
-  std::string why;
   {
     Variable library("TCC_CUPTI", "/nowhere/libcupti.so");
     StatusOr<Profile> profile = network.Profiled(2);
