@@ -124,9 +124,11 @@ void PrintJson(const BenchCommand& command, const Bench& bench, const std::vecto
                                    {"median_ms", Median(times)},
                                    {"p90_ms", Percentile(times, 90)},
                                    {"p99_ms", Percentile(times, 99)},
-                                   {"kernel_timer", profile.timer},
-                                   {"peak_gflops", profile.peak_gflops},
                                    {"kernels", rows}};
+  if (command.profile) {
+    result["kernel_timer"] = profile.timer;
+    result["peak_gflops"] = profile.peak_gflops;
+  }
   fmt::print("{}\n", result.dump(2));
 }
 

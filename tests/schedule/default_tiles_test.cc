@@ -44,25 +44,3 @@ TEST_CASE("a window's tile is one vector wide", "[schedule][tiles]") {
   CheckTile(ChooseWindowTile(15, 24, Named("x86-64-v3"), kFloat32), 8, 1, 8);
   CheckTile(ChooseWindowTile(29, 24, Named("x86-64-v4"), kFloat32), 10, 1, 16);
 }
-
-TEST_CASE("tiles for a GPU grow where that leaves four blocks for each of its multiprocessors",
-          "[schedule][tiles]") {
-  for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kCuda) continue;
-    INFO(target.name);
-    CHECK(target.multiprocessors > 0);
-    CHECK(BusyBlocks(target) == 4 * target.multiprocessors);
-    auto results = [&](int64_t rows) {
-      int64_t made = 1;
-      for (const ThreadLevels& level : ChooseThreadTile(std::vector<int64_t>{rows, 64}, target)) {
-        made *= level.vthreads * level.threads * level.inner;
-      }
-      return made;
-    };
-    // 64 x 64 results a block, then twice and four times as many.
-    int64_t busy = 64 * BusyBlocks(target);
-    CHECK(results(busy) == kResultsOfTile);
-    CHECK(results(2 * busy - 64) == kResultsOfTile);
-    CHECK(results(2 * busy) == 2 * kResultsOfTile);
-  }
-}
