@@ -201,7 +201,8 @@ Levels StartLevels(int64_t rows, int64_t columns, int64_t others, const Target& 
   for (const Levels& levels : kLevels) {
     int64_t blocks = CeilDivision(rows, levels.rows()) * CeilDivision(columns, levels.columns());
     int64_t padded = blocks * levels.rows() * levels.columns();
-    if (blocks * others >= target.multiprocessors && 2 * padded <= 3 * rows * columns) return levels;
+    if (blocks * others >= target.multiprocessors && 2 * padded <= 3 * rows * columns)
+      return levels;
   }
   return kLevels[std::size(kLevels) - 2];
 }
