@@ -22,6 +22,12 @@ constexpr PointLimits kLimits = {.instances = 100'000, .statements = 400};
 // A tile of an instruction is 2,048 instances.
 constexpr PointLimits kProductLimits = {.instances = 400'000, .statements = 600};
 
+// What does not fit the target has no code.
+PointLimits Within(const Target& target, PointLimits limits = kLimits) {
+  limits.target = target;
+  return limits;
+}
+
 // Where points run.
 struct Machine {
   NvrtcSample& sample;
@@ -73,7 +79,7 @@ Status CheckTypedPoint(const Machine& machine, Random& random, Histogram& histog
     options.arguments = typed.arguments;
     options.run_scheduled = machine.RunSketch(target);
     TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
-                         CheckAtRandomPoint(scheduled, options, kLimits, random, histogram));
+                         CheckAtRandomPoint(scheduled, options, Within(target), random, histogram));
     if (!decisions) continue;
     for (const Buffer& param : typed.fn.params) {
       ++histogram["dtype of a parameter: " + ToString(param.dtype())];
@@ -94,8 +100,9 @@ Status CheckProductPoint(const Machine& machine, Random& random, Histogram& hist
     PointCheckOptions options;
     options.max_instances = 2 * kProductLimits.instances;
     options.run_scheduled = machine.RunSketch(target);
-    TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
-                         CheckAtRandomPoint(scheduled, options, kProductLimits, random, histogram));
+    TCC_ASSIGN_OR_RETURN(
+        std::optional<Decisions> decisions,
+        CheckAtRandomPoint(scheduled, options, Within(target, kProductLimits), random, histogram));
     if (!decisions) continue;
     ++histogram["products of " + ToString(fn.params[0].dtype()) + " on tensor cores"];
     return OkStatus();
@@ -134,7 +141,7 @@ Status CheckPointOf(uint64_t seed, const Machine& machine, Histogram& histogram)
   if (place == 6) {
     PointCheckOptions options;
     options.run_scheduled = machine.RunSketch(target);
-    return CheckSketchPoint(round, target, options, kLimits, histogram);
+    return CheckSketchPoint(round, target, options, Within(target), histogram);
   }
   bool sketch = place < 4;
   size_t ops = OperatorNames().size();
@@ -145,7 +152,7 @@ Status CheckPointOf(uint64_t seed, const Machine& machine, Histogram& histogram)
       .wanted = pair / ops % StepNames().size(),
       .gpu = target.name,
       .real = kReals[random.OneIn(2) ? 0 : random.Below(std::size(kReals))],
-      .limits = kLimits,
+      .limits = sketch ? Within(target) : kLimits,
       .run_scheduled = sketch ? machine.RunSketch(target) : machine.Run(target)};
   ++histogram["operators in " + ToString(DType(point.real))];
   return CheckOperatorPoint(point, seed, histogram);

@@ -2,6 +2,7 @@
 
 #include "ir/evaluate.h"
 #include "ir/simplify.h"
+#include "schedule/limits.h"
 #include "schedule/resources.h"
 #include "tests/programs/prefetch_check.h"
 #include "tests/programs/random_trace.h"
@@ -135,6 +136,7 @@ StatusOr<std::optional<Decisions>> CheckAtRandomPoint(const ScheduledFunction& s
   DescribeRunningPoint(scheduled.name + ": " + Describe(scheduled, {}));
   StatusOr<SymbolicProgram> program = Instantiate(scheduled.fn, scheduled.trace);
   if (!program.ok()) return Annotate(program.status(), scheduled.name);
+  if (limits.target) program = WithLimits(*std::move(program), *limits.target);
   StatusOr<Trace> parsed = ParseTrace(Print(scheduled.trace));
   if (!parsed.ok() || Print(*parsed) != Print(scheduled.trace)) {
     return absl::InternalError("the trace's text does not parse back:\n" + Print(scheduled.trace));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/target.h"
 #include "schedule/trace.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/programs/point_check.h"
@@ -23,6 +24,7 @@ struct PointLimits {
   int64_t instances = 200'000;  // that are issued
   int64_t statements = 2'000;   // that are unrolled and copied
   int draws = 20;
+  std::optional<Target> target = std::nullopt;  // whose limits a point keeps
 };
 
 // A random legal point that is small enough; nullopt where none of the draws was.
