@@ -253,8 +253,11 @@ bool ExprText::IsShuffled(const Var& buffer) const {
 Piece ExprText::LoadFromLane(const Var& buffer, const Expr& lane) {
   DType dtype = buffer.dtype().element();
   const auto* partner = lane.as<Call>();
-  TCC_CHECK(partner && partner->op == ScalarOp::kBitXor)
-      << buffer->name << " is read at a lane that is no exclusive or";
+  if (!partner || partner->op != ScalarOp::kBitXor) {
+    kernel_.Refuse(Unsupported("'{}', which a warp holds, is read at {}, which is no exclusive or",
+                               buffer->name, Print(lane)));
+    return {"0"};
+  }
   std::string cell = kernel_.NameOf(buffer) + "[0]";
   if (IsNarrowFloat(dtype)) cell = "tcc_widen(" + cell + ")";
   std::string mask = Emit(partner->args[1]).text;

@@ -241,7 +241,10 @@ void StmtText::EmitAllocate(const Allocate& allocate) {
     TCC_CHECK(count && buffer.rank() == 1) << buffer.var->name << " has no constant size";
     // A lane has its own cell of what a warp has.
     if (buffer.scope == Scope::kWarp) {
-      TCC_CHECK(*count == Target::kWarp) << buffer.var->name << " has not a cell a lane";
+      if (*count != Target::kWarp) {
+        kernel_.Refuse(Unsupported("'{}', which a warp holds, has {} cells that no intrinsic uses",
+                                   buffer.var->name, *count));
+      }
       count = 1;
     }
     int64_t cells = IsNibble(buffer.dtype()) ? (*count + 1) / 2 : *count;

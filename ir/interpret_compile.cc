@@ -28,10 +28,7 @@ class FunctionCompiler {
 
   std::unique_ptr<Program> Run() {
     program_->flat = fn_.level == Level::kLowered;
-    std::vector<Buffer> buffers = DeclaredBuffers(fn_);
-    has_warp_memory_ = std::any_of(buffers.begin(), buffers.end(), [](const Buffer& buffer) {
-      return buffer.scope == Scope::kWarp;
-    });
+    FindFragments();
     for (const Var& var : fn_.vars) DefineVar(var);
     for (const Buffer& param : fn_.params) Declare(param);
     program_->param_count = static_cast<int>(fn_.params.size());
@@ -115,8 +112,7 @@ class FunctionCompiler {
           const auto* allocate = inner.as<Allocate>();
           return inner.as<Barrier>() || (allocate && allocate->buffer.scope != Scope::kLocal);
         });
-    code->in_order =
-        in_launch_ && has_warp_memory_ && code->kind != CodeKind::kNest && UsesWarpMemory(stmt);
+    code->in_order = in_launch_ && code->kind != CodeKind::kNest && UsesFragments(stmt);
     if (launch) in_launch_ = false;
     code->launch = launch;
     code->thread_extents = std::move(extents);
@@ -325,13 +321,20 @@ class FunctionCompiler {
 
   Scope ScopeOf(const Var& buffer) const { return scopes_[buffers_.at(buffer)]; }
 
-  bool UsesWarpMemory(const Stmt& stmt) const {
-    bool found = false;
-    PreOrderExprs(stmt, [&](const Expr& expr) {
-      const auto* load = expr.as<Load>();
-      found = found || (load && ScopeOf(load->buffer) == Scope::kWarp);
-    });
-    return found || StoresTo(stmt, [](Scope scope) { return scope == Scope::kWarp; });
+  // What a warp's calls work on; in other buffers of a warp each lane has a cell, and barriers say
+  // what comes first.
+  void FindFragments() {
+    for (const Buffer& buffer : DeclaredBuffers(fn_)) {
+      bool called = buffer.scope == Scope::kWarp && Contains(fn_.body, [&](const Stmt& stmt) {
+                      return stmt.as<IntrinsicCall>() && UsesVar(stmt, buffer.var);
+                    });
+      if (called) fragments_.push_back(buffer.var);
+    }
+  }
+
+  bool UsesFragments(const Stmt& stmt) const {
+    return std::any_of(fragments_.begin(), fragments_.end(),
+                       [&](const Var& buffer) { return UsesVar(stmt, buffer); });
   }
 
   bool StoresTo(const Stmt& stmt, const std::function<bool(Scope)>& which) const {
@@ -388,7 +391,7 @@ class FunctionCompiler {
   bool in_launch_ = false;
   bool in_block_ = false;
   bool in_warp_call_ = false;
-  bool has_warp_memory_ = false;
+  std::vector<Var> fragments_;
 };
 
 }  // namespace
