@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "bench/peers.h"
+#include "bench/write_text.h"
 
 namespace tcc {
 namespace {
@@ -77,15 +77,7 @@ void PrintRow(const KernelResult& row) {
 }
 
 Status WriteJson(const std::vector<KernelResult>& rows, const std::string& path) {
-  std::string text = ToJson(rows).dump(2) + "\n";
-  if (path.empty()) {
-    fmt::print("{}", text);
-    return OkStatus();
-  }
-  std::ofstream file(path);
-  file << text;
-  if (!file) return InvalidInput("cannot write '{}'", path);
-  return OkStatus();
+  return WriteText(ToJson(rows).dump(2) + "\n", path);
 }
 
 }  // namespace tcc

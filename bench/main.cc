@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/subcommand.h"
+#include "cli/exit_code.h"
 
 namespace {
 
@@ -38,7 +39,7 @@ int main(int argc, char** argv) {
     Status status = action();
     if (status.ok()) return 0;
     fmt::print(stderr, "tcc-bench: {}\n", Message(status));
-    return 1;
+    return ExitCodeOf(status);
   }
   return 2;
 }

@@ -56,8 +56,12 @@ Status MeasureOnCpu(const CompiledOperator& compiled, const OperatorOptions& opt
     std::function<void()> run =
         peer.make(compiled.op, inputs, compiled.constants, outputs[0], options.threads);
     if (!run) continue;
-    TCC_ASSIGN_OR_RETURN(double error, check(run));
-    result.peers.push_back({std::string(peer.name), "its own choice", "strict", 0, error});
+    StatusOr<double> error = check(run);
+    if (!error.ok()) {
+      result.notes.push_back(fmt::format("{}: {}", peer.name, Message(error.status())));
+      continue;
+    }
+    result.peers.push_back({std::string(peer.name), "its own choice", "strict", 0, *error});
     contestants.push_back(std::move(run));
   }
   std::vector<double> seconds = LeastSeconds(contestants, options.rounds);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace tcc {
@@ -62,9 +63,10 @@ std::string MarkdownTable(const std::vector<OperatorResult>& results) {
     }
     std::string warm =
         result.warm_microseconds ? fmt::format("{:.2f}", *result.warm_microseconds) : "";
+    std::string error = std::isnan(result.error) ? "finite" : fmt::format("{:.2f}", result.error);
     std::string ours =
-        fmt::format("| {} | {:.2f} | {} | {} | {} | {:.2f} |", result.name, result.microseconds,
-                    warm, RateText(result), PercentText(result), result.error);
+        fmt::format("| {} | {:.2f} | {} | {} | {} | {} |", result.name, result.microseconds, warm,
+                    RateText(result), PercentText(result), error);
     if (result.peers.empty()) text += ours + "  |  |  |  |  |\n";
     for (const PeerTime& peer : result.peers) {
       text +=

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <memory>
 
 #include "bench/gpu/gpu_peers.h"
@@ -12,23 +11,13 @@
 #include "bench/operator_run.h"
 #include "bench/operator_suite.h"
 #include "bench/peers.h"
+#include "bench/write_text.h"
 #include "runtime/thread_pool.h"
 
 namespace tcc {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-Status WriteText(const std::string& text, const std::string& path) {
-  if (path.empty()) {
-    fmt::print("{}", text);
-    return OkStatus();
-  }
-  std::ofstream file(path);
-  file << text;
-  if (!file) return InvalidInput("cannot write '{}'", path);
-  return OkStatus();
-}
 
 Status ExpectPeers(const OperatorSuiteOptions& options, const Target& target) {
   std::vector<std::string_view> known;

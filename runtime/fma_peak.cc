@@ -45,6 +45,7 @@ __attribute__((target("avx2,fma"))) double FmaLoop256() {
 
 double RunFmaLoop(ThreadPool& pool) {
   bool wide = __builtin_cpu_supports("avx512f");
+  if (!wide && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))) return 0;
   std::atomic<double> operations = 0;
   pool.ParallelFor(pool.threads(), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) operations += wide ? FmaLoop512() : FmaLoop256();

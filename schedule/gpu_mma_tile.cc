@@ -13,6 +13,7 @@
 #include "schedule/default_tiles.h"
 #include "schedule/sketch_parts.h"
 #include "schedule/tensor_intrinsics.h"
+#include "schedule/thread_tile.h"
 
 namespace tcc {
 namespace {
@@ -29,8 +30,6 @@ constexpr int64_t kChunkBytes = 16;
 // Of k between two barriers: rows of staged tiles, where the search starts.
 constexpr int64_t kStepBytes = 64;
 constexpr int64_t kMostSteps = 4;
-// The first architecture that copies to shared memory asynchronously.
-constexpr int kAsyncCopies = 80;
 
 struct MmaRow {
   DTypeCode operand;

@@ -21,8 +21,6 @@ constexpr int64_t kMostParts = 64;
 // Of the last reduce axis between two barriers, where the search starts.
 constexpr int64_t kStep = 8;
 constexpr int64_t kUnrolledSteps = 4;
-// The first architecture that copies to shared memory asynchronously.
-constexpr int kAsyncCopies = 80;
 
 // A loop to be tiled. Its extent, where that is free the most that it may be.
 struct TiledLoop {

@@ -9,6 +9,9 @@
 // The sizes that a GPU's tiles of contractions and windows start from, picked from extents alone.
 namespace tcc {
 
+// The first architecture that copies to shared memory asynchronously.
+inline constexpr int kAsyncCopies = 80;
+
 // Thread blocks that keep a GPU busy: four for each multiprocessor.
 int64_t BusyBlocks(const Target& target);
 // What one of them makes at first.

@@ -2,9 +2,10 @@
 # usage: pack.sh [--target sm_90a] [--out DIR] [--suites A,B,...]
 #
 # What a machine with a GPU needs, in one folder (default: build/device_pack) and one archive beside
-# it: programs of the preset portable, run.sh, and the machine code of all kernels for the target, so
-# that nothing need be built there. Says how large it is; fails if the archive has more than 64 MiB
-# or a program more than 30 MB. NVRTC is needed here (docs/building.md), a GPU is not.
+# it: programs of the preset portable, run.sh, and the machine code of the suites' kernels for the
+# target. Says how large it is; fails if the archive has more than 64 MiB or a program more than
+# 30 MB. NVRTC is needed here (docs/building.md), a GPU is not; on the device the tests of run.sh
+# want NVRTC as well, the suites do not.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -20,6 +21,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 
+mkdir -p build
 cmake --preset portable >build/portable.configure.log 2>&1 || { cat build/portable.configure.log; exit 1; }
 cmake --build --preset portable -- -j "${TCC_JOBS:-2}"
 rm -rf "$out" "$out.tar.gz"

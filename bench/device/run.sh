@@ -125,7 +125,8 @@ tests() {
         "$bench" kernels --suite smoke --target "$target" --quick --rounds 1 --peer none
     done
   else
-    echo "compute-sanitizer: not found, or not for this driver" | tee -a "$log"
+    echo "compute-sanitizer: skipped, not found, or not for this driver" | tee -a "$log"
+    printf '%s{"name": "compute-sanitizer", "skipped": true}' "$([ -s "$steps" ] && echo ', ')" >>"$steps"
   fi
 }
 [ "$only" = suites ] || tests

@@ -121,7 +121,7 @@ class BenchOnGpu(unittest.TestCase):
         self.assertRegex(self.stderr, r"1 of 12 operators measured, 0 failed, 11 left out for time")
 
     def test_an_unknown_peer_is_refused(self):
-        self.bench("--peer", "nobody", expect=1)
+        self.bench("--peer", "nobody", expect=2)
         self.assertIn("no peer 'nobody' for sm_86; there are none, cublas, cublaslt, cudnn",
                       self.stderr)
 

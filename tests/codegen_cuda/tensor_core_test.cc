@@ -26,7 +26,7 @@ Function HalfProduct(int64_t rows, int64_t columns, int64_t depth) {
 }
 
 std::string HandTrace() {
-  std::ifstream file("bench/traces/gemm_f16_1024x1024x1024_sm_86.trace");
+  std::ifstream file("bench/traces/gpu/gemm_f16_1024x1024x1024.trace");
   std::ostringstream text;
   text << file.rdbuf();
   REQUIRE(!text.str().empty());

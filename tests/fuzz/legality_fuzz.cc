@@ -125,12 +125,8 @@ void CountSlow(const LegalityProgram& program, const Decisions& decisions, Histo
                                                              : "enough in the lowered code")];
 }
 
-struct Found {
-  bool legal = false;
-  bool broken = false;
-};
-
-StatusOr<Found> CheckProgram(const LegalityProgram& program, Random& random, Histogram& histogram) {
+StatusOr<FoundPoints> CheckProgram(const LegalityProgram& program, Random& random,
+                                   Histogram& histogram) {
   TCC_RETURN_IF_ERROR(CheckFormulas(program, random, histogram));
   TCC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(program.symbolic));
   std::optional<Point> legal = space.Sample(random);
@@ -141,29 +137,14 @@ StatusOr<Found> CheckProgram(const LegalityProgram& program, Random& random, His
     ++histogram["legal points for " + program.target.name];
     TCC_RETURN_IF_ERROR(CheckLegal(program, space, *legal, histogram));
   }
-  return Found{legal.has_value(), broken.illegal.has_value()};
+  return FoundPoints{legal.has_value(), broken.illegal.has_value()};
 }
 
-// Even seeds go through the built-in networks' sketches in turn; then random programs until there
-// was a legal point and one that is broken.
 Status CheckPointOf(uint64_t seed, Histogram& histogram) {
-  constexpr int kMaxPrograms = 50;
-  Random random(seed);
-  Found found;
-  if (seed % 2 == 0) {
-    const std::vector<LegalityProgram>& programs = ZooPrograms();
-    TCC_ASSIGN_OR_RETURN(found,
-                         CheckProgram(programs[seed / 2 % programs.size()], random, histogram));
-  }
-  for (int tries = 0; tries < kMaxPrograms && !(found.legal && found.broken); ++tries) {
-    TCC_ASSIGN_OR_RETURN(LegalityProgram program, RandomLegalityProgram(random));
-    if (program.symbolic.trace.sizes.empty()) continue;
-    TCC_ASSIGN_OR_RETURN(Found now, CheckProgram(program, random, histogram));
-    found = {found.legal || now.legal, found.broken || now.broken};
-  }
-  if (found.legal && found.broken) return OkStatus();
-  return absl::InternalError(fmt::format("no program of {} had a {} point", kMaxPrograms,
-                                         found.legal ? "broken" : "legal"));
+  return LookForBoth(seed, ZooPrograms(), RandomLegalityProgram,
+                     [&](const LegalityProgram& program, Random& random) {
+                       return CheckProgram(program, random, histogram);
+                     });
 }
 
 }  // namespace

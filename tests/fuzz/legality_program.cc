@@ -192,4 +192,25 @@ BrokenPoints FindBroken(const LegalityProgram& program, const SearchSpace& space
   return found;
 }
 
+Status LookForBoth(
+    uint64_t seed, const std::vector<LegalityProgram>& zoo,
+    const std::function<StatusOr<LegalityProgram>(Random&)>& draw,
+    const std::function<StatusOr<FoundPoints>(const LegalityProgram&, Random&)>& look) {
+  constexpr int kMaxPrograms = 50;
+  Random random(seed);
+  FoundPoints found;
+  if (seed % 2 == 0) {
+    TCC_ASSIGN_OR_RETURN(found, look(zoo[seed / 2 % zoo.size()], random));
+  }
+  for (int tries = 0; tries < kMaxPrograms && !(found.legal && found.broken); ++tries) {
+    TCC_ASSIGN_OR_RETURN(LegalityProgram program, draw(random));
+    if (program.symbolic.trace.sizes.empty()) continue;
+    TCC_ASSIGN_OR_RETURN(FoundPoints now, look(program, random));
+    found = {found.legal || now.legal, found.broken || now.broken};
+  }
+  if (found.legal && found.broken) return OkStatus();
+  return absl::InternalError(fmt::format("no program of {} had a {} point", kMaxPrograms,
+                                         found.legal ? "broken" : "legal"));
+}
+
 }  // namespace tcc

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,5 +52,19 @@ struct BrokenPoints {
   std::optional<Decisions> illegal, slow;
 };
 BrokenPoints FindBroken(const LegalityProgram& program, const SearchSpace& space, Random& random);
+
+// Which points a program turned out to have.
+struct FoundPoints {
+  bool legal = false;
+  bool broken = false;
+};
+
+// Looks at programs until there was a legal point and a broken one: even seeds start with the next
+// of the built-in networks' (`zoo`), then come random ones. Error: none of fifty had such points,
+// or what `look` says.
+Status LookForBoth(
+    uint64_t seed, const std::vector<LegalityProgram>& zoo,
+    const std::function<StatusOr<LegalityProgram>(Random&)>& draw,
+    const std::function<StatusOr<FoundPoints>(const LegalityProgram&, Random&)>& look);
 
 }  // namespace tcc

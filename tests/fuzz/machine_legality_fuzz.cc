@@ -171,12 +171,8 @@ bool IsOfRegisters(const Constraint* constraint) {
   return constraint && constraint->why.find("registers") != std::string::npos;
 }
 
-struct Found {
-  bool legal = false;
-  bool broken = false;
-};
-
-StatusOr<Found> TryProgram(const LegalityProgram& program, Random& random, MachineJudge& judge) {
+StatusOr<FoundPoints> TryProgram(const LegalityProgram& program, Random& random,
+                                 MachineJudge& judge) {
   TCC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(program.symbolic));
   std::optional<Point> legal = space.Sample(random);
   if (legal) {
@@ -203,7 +199,7 @@ StatusOr<Found> TryProgram(const LegalityProgram& program, Random& random, Machi
     std::optional<Candidate> candidate = CandidateAt(program, *broken.slow, Claim::kSlow);
     if (candidate) judge.Add(*std::move(candidate));
   }
-  return Found{legal.has_value(), broken.illegal.has_value()};
+  return FoundPoints{legal.has_value(), broken.illegal.has_value()};
 }
 
 }  // namespace
@@ -222,23 +218,12 @@ FuzzResult FuzzMachineLegality(const FuzzOptions& options) {
   }
   MachineJudge judge(*target, *std::move(nvrtc), result);
   std::vector<LegalityProgram> zoo = ZooLegalityPrograms(*target);
-  // Even seeds go through the built-in networks' sketches in turn; then random functions until
-  // there was a legal point and one that is broken.
-  auto point = [&](uint64_t seed, Histogram&) -> Status {
-    constexpr int kMaxPrograms = 50;
-    Random random(seed);
-    Found found;
-    if (seed % 2 == 0) {
-      TCC_ASSIGN_OR_RETURN(found, TryProgram(zoo[seed / 2 % zoo.size()], random, judge));
-    }
-    for (int tries = 0; tries < kMaxPrograms && !(found.legal && found.broken); ++tries) {
-      TCC_ASSIGN_OR_RETURN(LegalityProgram program, RandomGpuProgram(*target, random));
-      if (program.symbolic.trace.sizes.empty()) continue;
-      TCC_ASSIGN_OR_RETURN(Found now, TryProgram(program, random, judge));
-      found = {found.legal || now.legal, found.broken || now.broken};
-    }
-    if (found.legal && found.broken) return OkStatus();
-    return absl::InternalError("no program had both a legal and a broken point");
+  auto point = [&](uint64_t seed, Histogram&) {
+    return LookForBoth(
+        seed, zoo, [&](Random& random) { return RandomGpuProgram(*target, random); },
+        [&](const LegalityProgram& program, Random& random) {
+          return TryProgram(program, random, judge);
+        });
   };
   FuzzResult run = RunPoints("legality --target " + options.target, options, point);
   judge.Flush();
