@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "ir/accesses.h"
 #include "ir/function.h"
 #include "ir/simplify.h"
 #include "ir/substitute.h"
@@ -23,7 +24,7 @@ class OwnDimensions {
       const auto* loop = stmt.as<For>();
       if (loop && IsThreadIdx(loop->for_kind)) threads_.emplace(loop->var.get(), loop->for_kind);
     });
-    if (threads_.empty()) {
+    if (threads_.empty() || !IsPlain(buffer_)) {
       own_.assign(own_.size(), false);
       return;
     }
@@ -43,26 +44,23 @@ class OwnDimensions {
   }
 
  private:
+  // A dimension less leaves all else as it is.
+  static bool IsPlain(const Buffer& buffer) {
+    return buffer.scope == Scope::kLocal && buffer.circular < 0 && !buffer.versions &&
+           buffer.layout.strides.empty() && buffer.layout.blocks.empty() && !buffer.layout.offset &&
+           buffer.layout.swizzle.bits == 0;
+  }
+
   void Look(const Block& block) {
     Substitution bindings;
     for (const IterVar& iter : block.iters) bindings.emplace(iter.var, iter.binding);
-    auto look = [&](const Var& buffer, const std::vector<Expr>& indices) {
-      if (!(buffer == buffer_.var)) return;
-      for (size_t d = 0; d < indices.size(); ++d) {
-        if (own_[d]) Note(d, Substitute(indices[d], bindings));
+    for (const std::vector<Access>& accesses : {ReadsOf(block), WritesOf(block)}) {
+      for (const Access& access : accesses) {
+        for (size_t d = 0; d < access.indices.size() && access.buffer == buffer_.var; ++d) {
+          if (own_[d]) Note(d, Substitute(access.indices[d], bindings));
+        }
       }
-    };
-    auto look_at_loads = [&](const Expr& expr) {
-      if (const auto* load = expr.as<Load>()) look(load->buffer, load->indices);
-    };
-    PreOrder(block.predicate, look_at_loads);
-    PreOrderExprs(block.body, look_at_loads);
-    PreOrder(block.body, [&](const Stmt& stmt) {
-      if (const auto* store = stmt.as<Store>()) look(store->buffer, store->indices);
-      if (const auto* reduce = stmt.as<Reduce>()) {
-        for (const Access& output : reduce->outputs) look(output.buffer, output.indices);
-      }
-    });
+    }
   }
 
   void Note(size_t d, const Expr& index) {
@@ -124,11 +122,6 @@ class CellKeeper final : public Mutator {
   Stmt Rewrite(const Allocate& allocate) override {
     Stmt inner = RewriteChildren(allocate);
     const auto& same = *inner.as<Allocate>();
-    const Buffer& buffer = same.buffer;
-    bool plain = buffer.scope == Scope::kLocal && buffer.circular < 0 && !buffer.versions &&
-                 buffer.layout.strides.empty() && buffer.layout.blocks.empty() &&
-                 !buffer.layout.offset && buffer.layout.swizzle.bits == 0;
-    if (!plain) return inner;
     std::vector<bool> own = OwnDimensions(same).own();
     bool any = std::find(own.begin(), own.end(), true) != own.end();
     return any ? WithoutDimensions(same, own) : inner;

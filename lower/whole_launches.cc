@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "ir/accesses.h"
 #include "ir/cross_thread.h"
 #include "ir/own_cells.h"
 #include "ir/visitor.h"
@@ -20,19 +21,6 @@ const For* FindInside(const Stmt& stmt, const std::function<bool(const For&)>& w
   PreOrder(stmt, [&](const Stmt& s) {
     const auto* loop = s.as<For>();
     if (!found && loop && wanted(*loop)) found = loop;
-  });
-  return found;
-}
-
-bool Writes(const Stmt& stmt, const Var& buffer) {
-  bool found = false;
-  PreOrder(stmt, [&](const Stmt& s) {
-    if (const auto* store = s.as<Store>()) found = found || store->buffer == buffer;
-    if (const auto* copy = s.as<AsyncCopy>()) found = found || copy->destination.buffer == buffer;
-    const auto* reduce = s.as<Reduce>();
-    for (size_t e = 0; reduce && e < reduce->outputs.size(); ++e) {
-      found = found || reduce->outputs[e].buffer == buffer;
-    }
   });
   return found;
 }
@@ -103,16 +91,6 @@ void CollectLeaves(const Stmt& stmt, std::vector<const For*>& grid, std::vector<
   if (bound) grid.pop_back();
 }
 
-bool Reads(const Stmt& stmt, const Var& buffer) {
-  bool found = false;
-  auto look = [&](const Expr& expr) {
-    const auto* load = expr.as<Load>();
-    found = found || (load && load->buffer == buffer);
-  };
-  PreOrderExprs(stmt, look);
-  return found;
-}
-
 // What one leaf of a launch writes to global memory, other leaves touch in the same thread block:
 // no two wait for each other.
 Status ExpectOwnCells(const Stmt& nest, const std::vector<Buffer>& global) {
@@ -125,7 +103,7 @@ Status ExpectOwnCells(const Stmt& nest, const std::vector<Buffer>& global) {
       for (const Leaf& other : leaves) {
         if (other.grid == writer.grid) continue;
         Stmt body(*other.block);
-        if (!Writes(body, buffer.var) && !Reads(body, buffer.var)) continue;
+        if (!Accesses(body, buffer.var)) continue;
         return InvalidInput(
             "blocks '{}' and '{}' of one launch share buffer '{}', but not all of their blockIdx "
             "loops",

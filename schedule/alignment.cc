@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/accesses.h"
 #include "ir/layout.h"
 #include "ir/simplify.h"
 #include "ir/substitute.h"

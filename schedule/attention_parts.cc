@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "ir/accesses.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
 #include "schedule/placement.h"

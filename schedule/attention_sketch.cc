@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/accesses.h"
 #include "schedule/attention_parts.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"

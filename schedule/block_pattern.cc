@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ir/accesses.h"
 #include "ir/affine.h"
 #include "ir/simplify.h"
 #include "ir/visitor.h"

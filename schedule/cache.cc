@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/accesses.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
 #include "schedule/copy_nest.h"

@@ -1,5 +1,6 @@
 #include "schedule/compute_at.h"
 
+#include "ir/accesses.h"
 #include "ir/compare.h"
 #include "schedule/guard.h"
 #include "schedule/placement.h"

@@ -1,5 +1,6 @@
 #include "schedule/compute_inline.h"
 
+#include "ir/accesses.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
 #include "schedule/moved_value.h"

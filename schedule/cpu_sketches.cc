@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/accesses.h"
 #include "ir/visitor.h"
 #include "schedule/attention_parts.h"
 #include "schedule/attention_sketch.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/accesses.h"
 #include "schedule/guard.h"
 #include "schedule/placement.h"
 #include "schedule/reduction_nest.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/accesses.h"
 #include "ir/layout.h"
 #include "ir/simplify.h"
 #include "ir/visitor.h"

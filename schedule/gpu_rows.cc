@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/accesses.h"
 #include "ir/compare.h"
 #include "ir/simplify.h"
 #include "ir/visitor.h"

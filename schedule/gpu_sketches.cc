@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/accesses.h"
 #include "schedule/block_pattern.h"
 #include "schedule/constant_panels.h"
 #include "schedule/default_tiles.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/accesses.h"
 #include "ir/support/integer_division.h"
 #include "schedule/bank_conflicts.h"
 #include "schedule/block_pattern.h"

@@ -1,5 +1,6 @@
 #include "schedule/guard.h"
 
+#include "ir/accesses.h"
 #include "ir/visitor.h"
 
 namespace tcc {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/accesses.h"
 #include "schedule/sketch_parts.h"
 
 namespace tcc {

@@ -29,15 +29,6 @@ size_t CountBlocks(const Stmt& stmt) {
   return BlocksOf(stmt).size();
 }
 
-bool AnyLoad(const Stmt& stmt, const Var& buffer) {
-  bool found = false;
-  PreOrderExprs(stmt, [&](const Expr& expr) {
-    const auto* load = expr.as<Load>();
-    found = found || (load && load->buffer == buffer);
-  });
-  return found;
-}
-
 }  // namespace
 
 StatusOr<Path> FindLoop(const Function& fn, const LoopRef& loop) {
@@ -130,46 +121,6 @@ Stmt NestOf(const Path& path) {
   }
   TCC_CHECK(false) << "a path without a block";
   return {};
-}
-
-bool Reads(const Stmt& stmt, const Var& buffer) {
-  return AnyLoad(stmt, buffer);
-}
-
-bool Writes(const Stmt& stmt, const Var& buffer) {
-  bool found = false;
-  PreOrder(stmt, [&](const Stmt& s) {
-    if (const auto* store = s.as<Store>()) found = found || store->buffer == buffer;
-    if (const auto* reduce = s.as<Reduce>()) {
-      for (const Access& output : reduce->outputs) found = found || output.buffer == buffer;
-    }
-  });
-  return found;
-}
-
-bool Accesses(const Stmt& stmt, const Var& buffer) {
-  return Reads(stmt, buffer) || Writes(stmt, buffer);
-}
-
-std::vector<Access> WritesOf(const Block& block) {
-  std::vector<Access> writes;
-  PreOrder(block.body, [&](const Stmt& stmt) {
-    if (const auto* store = stmt.as<Store>()) writes.push_back({store->buffer, store->indices});
-    if (const auto* reduce = stmt.as<Reduce>()) {
-      writes.insert(writes.end(), reduce->outputs.begin(), reduce->outputs.end());
-    }
-  });
-  return writes;
-}
-
-std::vector<Access> ReadsOf(const Block& block) {
-  std::vector<Access> reads;
-  auto collect = [&](const Expr& expr) {
-    if (const auto* load = expr.as<Load>()) reads.push_back({load->buffer, load->indices});
-  };
-  PreOrder(block.predicate, collect);
-  PreOrderExprs(block.body, collect);
-  return reads;
 }
 
 LoopRef BaseKey(const std::string& block, const IterVar& iter) {

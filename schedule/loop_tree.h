@@ -38,15 +38,6 @@ Stmt Replace(const Stmt& root, const StmtNode* target, const Stmt& replacement);
 // excluded: what has to move when that block moves.
 Stmt NestOf(const Path& path);
 
-// Whether a load or store of `buffer` occurs in `stmt`.
-bool Accesses(const Stmt& stmt, const Var& buffer);
-bool Reads(const Stmt& stmt, const Var& buffer);
-bool Writes(const Stmt& stmt, const Var& buffer);
-
-// The accesses that a leaf block performs: its body is a Store or a Reduce.
-std::vector<Access> WritesOf(const Block& block);
-std::vector<Access> ReadsOf(const Block& block);
-
 // The names in the keys of a fresh nest: "block/axis".
 LoopRef BaseKey(const std::string& block, const IterVar& iter);
 

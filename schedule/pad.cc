@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "ir/accesses.h"
 #include "ir/compare.h"
 #include "ir/interval.h"
 #include "ir/simplify.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/accesses.h"
 #include "ir/interval.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/accesses.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
 #include "schedule/cache.h"

@@ -1,5 +1,6 @@
 #include "schedule/re_index.h"
 
+#include "ir/accesses.h"
 #include "ir/compare.h"
 #include "ir/interval.h"
 #include "ir/simplify.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/accesses.h"
 #include "ir/compare.h"
 #include "ir/cross_thread.h"
 #include "ir/layout.h"

@@ -1,3 +1,4 @@
+#include "ir/accesses.h"
 #include "ir/visitor.h"
 #include "schedule/compute_at.h"
 #include "schedule/guard.h"

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/accesses.h"
 #include "ir/compare.h"
 #include "ir/simplify.h"
 #include "ir/substitute.h"

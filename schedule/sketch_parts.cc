@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/accesses.h"
 #include "schedule/block_pattern.h"
 
 namespace tcc {

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "ir/accesses.h"
 #include "ir/compare.h"
 #include "ir/interval.h"
 #include "ir/simplify.h"
@@ -26,6 +27,10 @@ struct SharedAccess {
   std::vector<std::pair<size_t, Var>> vthread_owners;
   std::vector<Var> vthreads;
   std::vector<Var> threads;  // the thread loops round the leaf
+  std::set<ForKind> axes;    // theirs
+  // The leaf stores to memory that threads share, so that one thread of an axis that is not round
+  // it runs it; all of them where it stores to their own memory alone.
+  bool once = false;
 };
 
 using Pending = std::vector<SharedAccess>;
@@ -38,6 +43,7 @@ class BarrierInserter {
       buffers_.emplace(buffer.var.get(), &buffer);
       if (buffer.scope == Scope::kShared) shared_.insert(buffer.var.get());
       if (buffer.scope == Scope::kGlobal) global_.insert(buffer.var.get());
+      if (IsPrivate(buffer.scope)) private_.insert(buffer.var.get());
     }
     PreOrder(launch, [&](const Stmt& stmt) {
       const auto* loop = stmt.as<For>();
@@ -72,6 +78,8 @@ class BarrierInserter {
   }
 
  private:
+  static bool IsPrivate(Scope scope) { return scope == Scope::kLocal || scope == Scope::kWarp; }
+
   // Of all threads: a warp meets on its own.
   static bool IsMeeting(const Stmt& stmt) {
     const auto* barrier = stmt.as<Barrier>();
@@ -169,28 +177,23 @@ class BarrierInserter {
         accesses.push_back(Describe(block, buffer, indices, writes));
       }
     };
-    auto reads = [&](const Expr& expr) {
-      if (const auto* load = expr.as<Load>()) add(load->buffer, load->indices, false);
-    };
-    PreOrder(block.predicate, reads);
-    PreOrderExprs(block.body, reads);
-    PreOrder(block.body, [&](const Stmt& stmt) {
-      if (const auto* store = stmt.as<Store>()) add(store->buffer, store->indices, true);
-      if (const auto* reduce = stmt.as<Reduce>()) {
-        for (const Access& output : reduce->outputs) add(output.buffer, output.indices, true);
-      }
-    });
+    for (const Access& read : ReadsOf(block)) add(read.buffer, read.indices, false);
+    for (const Access& write : WritesOf(block)) add(write.buffer, write.indices, true);
     return accesses;
   }
 
   SharedAccess Describe(const Block& block, const Var& buffer, const std::vector<Expr>& indices,
                         bool writes) {
-    SharedAccess access{buffer, writes, &block, lifetimes_[buffer.get()], {}, {}, {}, {}};
+    SharedAccess access{buffer, writes, &block, lifetimes_[buffer.get()], {}, {}, {}, {}, {}};
+    for (const Access& output : WritesOf(block)) {
+      access.once = access.once || !private_.contains(output.buffer.get());
+    }
     for (const For* loop : vars_) {
       bool vthread = loop->for_kind == ForKind::kVthread;
       if (vthread) access.vthreads.push_back(loop->var);
       if (!vthread && !IsThreadIdx(loop->for_kind)) continue;
       access.threads.push_back(loop->var);
+      if (!vthread) access.axes.insert(loop->for_kind);
       for (size_t d = 0; d < indices.size(); ++d) {
         for (const IterVar& iter : block.iters) {
           bool is_thread = indices[d].same_as(iter.var) && iter.binding.same_as(loop->var);
@@ -232,7 +235,9 @@ class BarrierInserter {
 
   // Iterations of a loop that was bound carry nothing to each other in buffers that live outside.
   bool InSameThread(const SharedAccess& a, const SharedAccess& b) const {
-    return SameOwner(a, b) || (global_.contains(a.buffer.get()) && a.threads == b.threads);
+    if (SameOwner(a, b)) return true;
+    return global_.contains(a.buffer.get()) && a.threads == b.threads &&
+           (a.once == b.once || a.axes == axes_);
   }
 
   bool Conflicts(const Pending& earlier, const Pending& later) const {
@@ -248,7 +253,7 @@ class BarrierInserter {
   }
 
   std::map<const ExprNode*, const Buffer*> buffers_;
-  std::set<const ExprNode*> shared_, global_;
+  std::set<const ExprNode*> shared_, global_, private_;
   std::set<ForKind> axes_;
   bool has_threads_ = false;
   std::vector<const For*> vars_;

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ir/accesses.h"
 #include "ir/interpreter.h"
 #include "ir/simplify.h"
 #include "lower/interpret_graph.h"

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "ir/accesses.h"
 #include "ir/compare.h"
 #include "ir/simplify.h"
 #include "ir/visitor.h"

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "ir/accesses.h"
 #include "ir/evaluate.h"
 #include "ir/support/check.h"
 #include "ir/visitor.h"

@@ -229,6 +229,21 @@ TEST_CASE("what each thread began and one goes on with in global memory waits fo
                                "decompose_reduction mm mm/k")) == 0);
 }
 
+TEST_CASE("all threads that copy what one of them wrote to global memory wait for it",
+          "[lower][passes][barriers]") {
+  CHECK(BarriersIn(ParsedFunction(R"(
+    fn f(A: f32[4], C: f32[4], B: f32[4, 3]) scheduled {
+      for b in 0..4 blockIdx.x @c/b {
+        block c(i: spatial 4 = b) { C[i] = A[i] }
+        alloc L: f32[1] local
+        block l(i: spatial 4 = b) { L[0] = C[i] }
+        for j in 0..3 threadIdx.x @r/j {
+          block r(i: spatial 4 = b, j: spatial 3 = j) { B[i, j] = L[0] }
+        }
+      }
+    })")) == 1);
+}
+
 TEST_CASE("virtual threads that share a buffer wait for each other where there are no others",
           "[lower][passes][barriers]") {
   Function matmul = MatmulFunction(5, 4, 3);

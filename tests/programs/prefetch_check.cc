@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/accesses.h"
 #include "ir/evaluate.h"
 #include "ir/simplify.h"
 #include "ir/visitor.h"

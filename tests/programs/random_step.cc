@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/accesses.h"
 #include "ir/visitor.h"
 #include "schedule/tensor_intrinsics.h"
 

@@ -1,4 +1,5 @@
 #include "schedule/bank_conflicts.h"
+#include "ir/accesses.h"
 
 #include <catch2/catch.hpp>
 

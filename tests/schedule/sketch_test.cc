@@ -1,4 +1,5 @@
 #include "schedule/sketch.h"
+#include "ir/accesses.h"
 
 #include <catch2/catch.hpp>
 
