@@ -9,6 +9,7 @@
 #include "codegen_cuda/lane_of.h"
 #include "codegen_cuda/scalar_text.h"
 #include "codegen_cuda/warp_call.h"
+#include "ir/compare.h"
 #include "ir/printer.h"
 #include "ir/simplify.h"
 #include "ir/support/check.h"
@@ -250,12 +251,23 @@ bool ExprText::IsShuffled(const Var& buffer) const {
          !kernel_.tile_words.contains(buffer.get());
 }
 
+bool ExprText::IsOwnLane(const Expr& index) const {
+  auto lane_of = [&](const Expr& thread) {
+    return Simplify(FloorModulo(thread, Expr(Target::kWarp)), kernel_.bounds);
+  };
+  std::vector<Var> vars = VarsOf(index);
+  return std::any_of(vars.begin(), vars.end(), [&](const Var& var) {
+    return kernel_.lanes_of_warp.contains(var.get()) && Equal(lane_of(var), lane_of(index));
+  });
+}
+
 Piece ExprText::LoadFromLane(const Var& buffer, const Expr& lane) {
   DType dtype = buffer.dtype().element();
   const auto* partner = lane.as<Call>();
-  if (!partner || partner->op != ScalarOp::kBitXor) {
-    kernel_.Refuse(Unsupported("'{}', which a warp holds, is read at {}, which is no exclusive or",
-                               buffer->name, Print(lane)));
+  if (!partner || partner->op != ScalarOp::kBitXor || !IsOwnLane(partner->args[0])) {
+    kernel_.Refuse(Unsupported(
+        "'{}', which a warp holds, is read at {}, which is no exclusive or of the thread's lane",
+        buffer->name, Print(lane)));
     return {"0"};
   }
   std::string cell = kernel_.NameOf(buffer) + "[0]";
@@ -285,7 +297,14 @@ Piece ExprText::LoadScalar(const Var& buffer, const Expr& index) {
 std::string ExprText::CellText(const Buffer& buffer, const Expr& index) {
   const std::string& name = kernel_.NameOf(buffer.var);
   if (buffer.scope != Scope::kWarp) return fmt::format("{}[{}]", name, EmitIndex(index));
-  if (IsShuffled(buffer.var)) return name + "[0]";
+  if (IsShuffled(buffer.var)) {
+    if (!IsOwnLane(index)) {
+      kernel_.Refuse(Unsupported("'{}', which a warp holds, is written at {}, which is no lane of "
+                                 "the thread's own",
+                                 buffer.var->name, Print(index)));
+    }
+    return name + "[0]";
+  }
   auto is_lane = [&](const Var& var) { return kernel_.lanes_of_warp.contains(var.get()); };
   std::optional<int64_t> reg = OwnRegister(index, kernel_.bounds, is_lane);
   if (!reg || buffer.dtype().bits() != 32) {

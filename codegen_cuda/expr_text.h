@@ -55,6 +55,8 @@ class ExprText {
   Piece Logical(bool is_and, const Expr& a, const Expr& b);
   Pieces SelectNode(const Select& select);
   Piece LoadScalar(const Var& buffer, const Expr& index);
+  // Whether it is the number of the thread in its warp.
+  bool IsOwnLane(const Expr& index) const;
   Piece LoadFromLane(const Var& buffer, const Expr& lane);
   Pieces LoadLanes(const Load& load);
   Pieces LoadVectors(const Buffer& buffer, const Expr& base, int lanes, int width);

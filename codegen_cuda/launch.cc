@@ -138,7 +138,7 @@ class LaunchFinder {
       case Scope::kLocal:
         return OkStatus();
       case Scope::kWarp:
-        if (!HoldsFragments(launch.body, buffer.var)) return OkStatus();
+        if (!HoldsFragments(launch.body, buffer.var)) return AddExchanged(buffer, launch.launch);
         if (launch.launch.block[0] == Target::kWarp) return OkStatus();
         return Unsupported(
             "kernel '{}': warps hold buffer '{}' but its blocks have {} threads along x; expected "
@@ -150,6 +150,17 @@ class LaunchFinder {
                            buffer.var->name, ToString(buffer.scope));
     }
     TCC_UNREACHABLE();
+  }
+
+  // Threads along x exchange its cells by shuffles, in which whole warps take part.
+  Status AddExchanged(const Buffer& buffer, const Launch& launch) {
+    int64_t x = launch.block[0];
+    bool aligned = x % Target::kWarp == 0 || Target::kWarp % x == 0;
+    if (aligned && launch.Threads() % Target::kWarp == 0) return OkStatus();
+    return Unsupported(
+        "kernel '{}': warps hold buffer '{}' but its blocks have {} threads, {} along x; expected "
+        "whole warps and a multiple or a divisor of {} along x",
+        fn_.name, buffer.var->name, launch.Threads(), x, Target::kWarp);
   }
 
   Status AddShared(LaunchBody& launch) {

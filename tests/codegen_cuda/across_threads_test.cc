@@ -146,3 +146,33 @@ TEST_CASE("softmax is one launch with shuffles and without spills",
     CHECK(facts.store_bytes_widest == softmax.bytes);
   }
 }
+
+TEST_CASE("lanes exchange what they wrote themselves, in whole warps; else the text is refused",
+          "[codegen_cuda]") {
+  auto error = [](int threads, const char* write, const char* read) {
+    Function fn = MustParse(fmt::format(R"(
+      fn f(A: f32[{0}], B: f32[{0}]) lowered {{
+        for b in 0..1 blockIdx.x {{
+          alloc W: f32[32] warp
+          for t in 0..{0} threadIdx.x {{
+            W[{1}] = A[t]
+            barrier(warp)
+            B[t] = W[{2}]
+          }}
+        }}
+      }})",
+                                        threads, write, read));
+    StatusOr<CudaSource> source = EmitCuda(std::vector<Function>{fn}, FindTarget("sm_86").value());
+    return source.ok() ? "" : Message(source.status());
+  };
+  const char* own = "t mod 32";
+  const char* partner = "bit_xor(t mod 32, 4)";
+  using Catch::Contains;
+  CHECK_THAT(error(64, own, partner), Catch::Equals(""));
+  CHECK_THAT(error(32, "t", "bit_xor(t, 4)"), Catch::Equals(""));
+  CHECK_THAT(error(64, "(t + 1) mod 32", partner), Contains("no lane of the thread's own"));
+  CHECK_THAT(error(64, own, "bit_xor((t + 1) mod 32, 4)"), Contains("no exclusive or"));
+  CHECK_THAT(error(64, own, "(t + 1) mod 32"), Contains("no exclusive or"));
+  CHECK_THAT(error(48, own, partner), Contains("48 threads, 48 along x"));
+  CHECK_THAT(error(16, own, partner), Contains("16 threads, 16 along x"));
+}

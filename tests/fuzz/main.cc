@@ -83,10 +83,11 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   for (const Subcommand& row : kSubcommands) {
-    CLI::App* subcommand = app.get_subcommand(row.name);
+    const CLI::App* subcommand = app.get_subcommand(row.name);
+    if (!*subcommand) continue;
     bool all = options.points_per_sketch > 0 && subcommand->count("--points") == 0;
     if (all) options.points = std::numeric_limits<int64_t>::max();
-    if (*subcommand) return Report(row.run(options));
+    return Report(row.run(options));
   }
   return 2;
 }
