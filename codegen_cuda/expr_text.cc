@@ -299,9 +299,10 @@ std::string ExprText::CellText(const Buffer& buffer, const Expr& index) {
   if (buffer.scope != Scope::kWarp) return fmt::format("{}[{}]", name, EmitIndex(index));
   if (IsShuffled(buffer.var)) {
     if (!IsOwnLane(index)) {
-      kernel_.Refuse(Unsupported("'{}', which a warp holds, is written at {}, which is no lane of "
-                                 "the thread's own",
-                                 buffer.var->name, Print(index)));
+      kernel_.Refuse(
+          Unsupported("'{}', which a warp holds, is written at {}, which is no lane of "
+                      "the thread's own",
+                      buffer.var->name, Print(index)));
     }
     return name + "[0]";
   }

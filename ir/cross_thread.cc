@@ -1,11 +1,10 @@
 #include "ir/cross_thread.h"
 
+#include "ir/target.h"
 #include "ir/visitor.h"
 
 namespace tcc {
 namespace {
-
-constexpr int64_t kWarp = 32;
 
 bool FeedsSpatial(const For& loop, const Block& block) {
   for (const IterVar& iter : block.iters) {
@@ -57,9 +56,10 @@ std::optional<CrossThreadReduction> MatchCrossThread(const For& nest) {
 }
 
 ThreadExchange ExchangeOf(const std::array<Expr, 3>& threads) {
-  Expr warps_are_whole = IsZero(FloorModulo(threads[0] * threads[1] * threads[2], Expr(kWarp)));
-  return {BothOf(warps_are_whole, IsZero(FloorModulo(Expr(kWarp), threads[0]))),
-          IsZero(FloorModulo(threads[0], Expr(kWarp)))};
+  Expr warps_are_whole =
+      IsZero(FloorModulo(threads[0] * threads[1] * threads[2], Expr(Target::kWarp)));
+  return {BothOf(warps_are_whole, IsZero(FloorModulo(Expr(Target::kWarp), threads[0]))),
+          IsZero(FloorModulo(threads[0], Expr(Target::kWarp)))};
 }
 
 CrossThreadScratch ScratchOf(const CrossThreadReduction& reduction,
@@ -70,7 +70,7 @@ CrossThreadScratch ScratchOf(const CrossThreadReduction& reduction,
   };
   Expr lanes = reduction.lanes ? reduction.lanes->extent : Expr(1);
   Expr all = threads[0] * threads[1] * threads[2];
-  Expr cells = choose(Expr(0), CeilDivide(all, Expr(kWarp)), all);
+  Expr cells = choose(Expr(0), CeilDivide(all, Expr(Target::kWarp)), all);
   CrossThreadScratch scratch;
   const Combiner& combiner = reduction.reduce->combiner;
   for (size_t e = 0; e < combiner.arity(); ++e) {

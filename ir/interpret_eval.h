@@ -26,9 +26,6 @@ struct PendingCopy {
   int count = 0;
 };
 
-// Threads that run in step.
-inline constexpr int kWarpSize = 32;
-
 // What one thread sees.
 struct Context {
   std::vector<Slot> slots;

@@ -3,6 +3,7 @@
 
 #include "ir/interpret_machine.h"
 #include "ir/support/check.h"
+#include "ir/target.h"
 
 // Machine: thread blocks.
 namespace tcc::interpret {
@@ -97,7 +98,7 @@ void Machine::RunTogether(const Code& code, const Contexts& threads) {
     case CodeKind::kWarpCall: {
       Contexts first;
       for (Context* thread : threads) {
-        if (thread->thread % kWarpSize == 0) first.push_back(thread);
+        if (thread->thread % Target::kWarp == 0) first.push_back(thread);
       }
       return RunTogether(*code.children[0], first);
     }
@@ -174,7 +175,7 @@ void Machine::AllocateTogether(const Code& code, const Contexts& threads) {
   for (size_t i = 0; i < threads.size(); ++i) {
     int64_t owner = 0;
     if (scope == Scope::kLocal) owner = static_cast<int64_t>(i);
-    if (scope == Scope::kWarp) owner = threads[i]->thread / kWarpSize;
+    if (scope == Scope::kWarp) owner = threads[i]->thread / Target::kWarp;
     auto [found, fresh] = owners.try_emplace(owner);
     if (fresh) {
       Declare(code.buffer, *threads[i], found->second);

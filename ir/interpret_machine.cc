@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "ir/support/check.h"
+#include "ir/target.h"
 
 namespace tcc::interpret {
 namespace {
@@ -232,7 +233,7 @@ void Machine::RunAllocate(const Code& code, Context& context) {
 }
 
 bool Machine::InRole(const Code& code, const Context& context) const {
-  int64_t warp = context.thread / kWarpSize;
+  int64_t warp = context.thread / Target::kWarp;
   return warp >= code.first && warp < code.first + code.count;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/target.h"
+
 namespace tcc::interpret {
 
 bool RunsHere(const LeafGuard& guard, const Context& context, Evaluator& scalars) {
@@ -10,7 +12,7 @@ bool RunsHere(const LeafGuard& guard, const Context& context, Evaluator& scalars
     if (axis.only_first && index != 0) return false;
     if (axis.extent >= 0 && index >= scalars.Integer(axis.extent)) return false;
   }
-  if (guard.first_lane && context.thread % kWarpSize != 0) return false;
+  if (guard.first_lane && context.thread % Target::kWarp != 0) return false;
   return std::all_of(guard.first_slots.begin(), guard.first_slots.end(),
                      [&](int slot) { return context.slots[slot].integer == 0; });
 }

@@ -5,6 +5,7 @@
 #include "ir/substitute.h"
 #include "ir/visitor.h"
 #include "lower/flat_index.h"
+#include "lower/free_name.h"
 
 namespace tcc {
 namespace {
@@ -105,7 +106,7 @@ class Builder {
   Buffer Intermediate(TensorProgram& program, const char* suffix, const std::vector<int64_t>& shape,
                       const Expr& value) const {
     Buffer buffer;
-    buffer.var = BufferVar(stage_.name + suffix, value.dtype());
+    buffer.var = BufferVar(FreeName(program, stage_.name + suffix), value.dtype());
     for (int64_t extent : shape) buffer.shape.emplace_back(extent);
     program.intermediates.push_back(buffer);
     return buffer;

@@ -7,6 +7,7 @@
 #include "ir/constant_fold.h"
 #include "ir/support/check.h"
 #include "ir/visitor.h"
+#include "lower/free_name.h"
 
 namespace tcc {
 namespace {
@@ -154,7 +155,7 @@ class Rounder {
     copy.scope = Scope::kGlobal;
     copy.layout = {};
     ComputeExpr map;
-    map.name = UniqueName(copy.var->name);
+    map.name = copy.var->name;
     map.outputs = {copy};
     map.indices.emplace_back();
     for (size_t d = 0; d < copy.rank(); ++d) {
@@ -241,7 +242,8 @@ class Rounder {
 
   Buffer NarrowBuffer(const Buffer& buffer) const {
     Buffer narrow = buffer;
-    narrow.var = BufferVar(buffer.var->name + "_" + ToString(*mode_.type), *mode_.type);
+    narrow.var =
+        BufferVar(FreeName(result_, buffer.var->name + "_" + ToString(*mode_.type)), *mode_.type);
     return narrow;
   }
 
@@ -252,18 +254,6 @@ class Rounder {
       }
     }
     TCC_UNREACHABLE();
-  }
-
-  std::string UniqueName(const std::string& hint) const {
-    std::string name = hint;
-    auto is_taken = [&](const TensorExpr& stage) {
-      return std::visit([&](const auto& s) { return s.name == name; }, stage);
-    };
-    for (int suffix = 1; std::any_of(result_.stages.begin(), result_.stages.end(), is_taken);
-         ++suffix) {
-      name = hint + "_" + std::to_string(suffix);
-    }
-    return name;
   }
 
   TensorProgram result_;

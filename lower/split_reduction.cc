@@ -5,6 +5,7 @@
 #include "ir/substitute.h"
 #include "ir/support/integer_division.h"
 #include "ir/visitor.h"
+#include "lower/free_name.h"
 
 namespace tcc {
 namespace {
@@ -59,7 +60,7 @@ TensorProgram Build(const TensorProgram& program, size_t s) {
   Expr parts(CeilDivision(extent, length));
 
   ComputeExpr part = whole;
-  part.name = whole.name + "_part";
+  part.name = FreeName(program, whole.name + "_part");
   Axis p{IterationVar("part"), parts};
   Substitution at;
   for (auto* axes : {&part.axes, &part.reduce_axes}) {
@@ -91,7 +92,7 @@ TensorProgram Build(const TensorProgram& program, size_t s) {
   for (size_t e = 0; e < whole.outputs.size(); ++e) {
     Buffer buffer;
     std::string suffix = whole.outputs.size() == 1 ? "" : std::to_string(e);
-    buffer.var = BufferVar(part.name + suffix, whole.outputs[e].dtype());
+    buffer.var = BufferVar(FreeName(result, part.name + suffix), whole.outputs[e].dtype());
     for (const Axis& axis : part.axes) buffer.shape.push_back(axis.extent);
     part.outputs[e] = buffer;
     part.indices[e] = cell;

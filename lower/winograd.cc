@@ -7,6 +7,7 @@
 #include "ir/simplify.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
+#include "lower/free_name.h"
 
 namespace tcc {
 namespace {
@@ -222,7 +223,7 @@ class Builder {
 
   Buffer Intermediate(TensorProgram& program, const char* suffix, std::vector<Expr> shape) const {
     Buffer buffer;
-    buffer.var = BufferVar(stage_.name + suffix, kFloat32);
+    buffer.var = BufferVar(FreeName(program, stage_.name + suffix), kFloat32);
     buffer.shape = std::move(shape);
     program.intermediates.push_back(buffer);
     return buffer;

@@ -1,8 +1,11 @@
 #include "lower/zero_padding.h"
 
+#include <algorithm>
+
 #include "ir/interval.h"
 #include "ir/simplify.h"
 #include "ir/visitor.h"
+#include "lower/free_name.h"
 
 namespace tcc {
 namespace {
@@ -57,22 +60,8 @@ struct GuardedRead {
   const std::vector<Expr>& indices() const { return load.as<Load>()->indices; }
 };
 
-std::optional<GuardedRead> Match(const TensorProgram& program, const ComputeExpr& stage) {
-  if (!stage.combiner || stage.values.size() != 1 || !IsKnown(stage)) return std::nullopt;
-  const auto* product = stage.values[0].as<Mul>();
-  bool sums = product && stage.combiner.get() == SumCombiner(stage.outputs[0].dtype()).get();
-  if (!sums || IsConstant(stage.predicate, 1)) return std::nullopt;
-  for (const Expr& factor : {product->a, product->b}) {
-    const auto* load = factor.as<Load>();
-    const Buffer* input = load ? BufferOf(program, load->buffer) : nullptr;
-    if (input && KeepsOnlyInside(stage.predicate, *load, *input)) {
-      return GuardedRead{0, factor, *input};
-    }
-  }
-  return std::nullopt;
-}
-
-// Where the indices of the window lie: of `low` first, `extents` of them.
+// Where the indices of the window lie: of `low` first, `extents` of them; none where an index has
+// no bounds.
 struct Reach {
   std::vector<int64_t> low, extents;
 };
@@ -82,10 +71,33 @@ Reach ReachOf(const GuardedRead& read, const ComputeExpr& stage) {
   Bounds bounds = BoundsOfAxes(stage);
   for (const Expr& index : read.indices()) {
     Interval interval = BoundsOf(index, bounds);
+    if (interval.low == INT64_MIN || interval.high == INT64_MAX) return {};
     reach.low.push_back(interval.low);
     reach.extents.push_back(interval.high - interval.low + 1);
   }
   return reach;
+}
+
+// Whether the padded input has a size that is known.
+bool IsFinite(const Reach& reach, const Buffer& input) {
+  return reach.low.size() == input.rank() &&
+         std::all_of(input.shape.begin(), input.shape.end(),
+                     [](const Expr& extent) { return AsConstant(extent).has_value(); });
+}
+
+std::optional<GuardedRead> Match(const TensorProgram& program, const ComputeExpr& stage) {
+  if (!stage.combiner || stage.values.size() != 1 || !IsKnown(stage)) return std::nullopt;
+  const auto* product = stage.values[0].as<Mul>();
+  bool sums = product && stage.combiner.get() == SumCombiner(stage.outputs[0].dtype()).get();
+  if (!sums || IsConstant(stage.predicate, 1)) return std::nullopt;
+  for (const Expr& factor : {product->a, product->b}) {
+    const auto* load = factor.as<Load>();
+    const Buffer* input = load ? BufferOf(program, load->buffer) : nullptr;
+    if (!input || !KeepsOnlyInside(stage.predicate, *load, *input)) continue;
+    GuardedRead read{0, factor, *input};
+    if (IsFinite(ReachOf(read, stage), *input)) return read;
+  }
+  return std::nullopt;
 }
 
 // padded[i..] = input[i + low..], 0 outside.
@@ -115,7 +127,7 @@ TensorProgram Padded(const TensorProgram& program, const GuardedRead& read) {
   auto& stage = std::get<ComputeExpr>(result.stages[read.stage]);
   Reach reach = ReachOf(read, stage);
   Buffer padded;
-  padded.var = BufferVar(stage.name + "_padded", read.input.dtype());
+  padded.var = BufferVar(FreeName(program, stage.name + "_padded"), read.input.dtype());
   for (int64_t extent : reach.extents) padded.shape.emplace_back(extent);
 
   std::vector<Expr> places;

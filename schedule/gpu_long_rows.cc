@@ -7,25 +7,28 @@
 #include "schedule/default_tiles.h"
 #include "schedule/row_reduction.h"
 #include "schedule/sketch_parts.h"
+#include "schedule/thread_tile.h"
 
 namespace tcc {
 namespace {
 
 constexpr int64_t kLongRow = 1 << 15;  // elements
-constexpr int64_t kParts = 384;        // of all rows together: what keeps a large GPU busy
 constexpr int64_t kThreads = 256;
 constexpr int64_t kSteps = 4;  // loads of a thread that are in flight together
 
 class LongRows {
  public:
-  LongRows(const SketchState& state, const Block& block)
-      : state_(state), name_(block.name), part_(block.name + ".part") {
+  LongRows(const SketchState& state, const Block& block, const Target& target)
+      : state_(state),
+        name_(block.name),
+        part_(block.name + ".part"),
+        busy_blocks_(BusyBlocks(target)) {
     for (size_t i : ItersOf(block, IterKind::kSpatial)) results_ *= ExtentOf(block, i);
     for (size_t i : ItersOf(block, IterKind::kReduce)) row_ *= ExtentOf(block, i);
   }
 
   std::optional<SketchState> Build(const Block& block) {
-    if (row_ < kLongRow || results_ * kSteps > kParts) return std::nullopt;
+    if (row_ < kLongRow || results_ * kSteps > busy_blocks_) return std::nullopt;
     std::vector<LoopRef> rows = KeysOf(block, ItersOf(block, IterKind::kSpatial));
     if (!SplitRow(block) || !SpreadParts(rows) || !AddParts(rows)) return std::nullopt;
     for (const std::string& done : {name_, name_ + ".init", part_, part_ + ".init"}) {
@@ -53,7 +56,7 @@ class LongRows {
       row_loop_ = FusedKey(loops[i], row_loop_);
     }
     int64_t vectors = row_ / CopyLanes(last);
-    int64_t wanted = std::max(vectors * results_ / kParts, kThreads);
+    int64_t wanted = std::max(vectors * results_ / busy_blocks_, kThreads);
     Expr chunk = state_.Size(LevelKey(row_loop_, 1), vectors, PowersOfTwo(64, vectors), wanted);
     return state_.Try(Split{row_loop_, {chunk}}) &&
            state_.Try(RFactor{name_, LevelKey(row_loop_, 0), 0, Scope::kGlobal, part_});
@@ -96,15 +99,16 @@ class LongRows {
 
   SketchState state_;
   std::string name_, part_;
-  int64_t results_ = 1, row_ = 1;
+  int64_t busy_blocks_, results_ = 1, row_ = 1;
   LoopRef row_loop_, lanes_;
 };
 
 }  // namespace
 
-std::optional<SketchState> ScheduleLongRows(const SketchState& state, const Block& block) {
+std::optional<SketchState> ScheduleLongRows(const SketchState& state, const Block& block,
+                                            const Target& target) {
   if (!IsRowReduction(block) || HasReuse(block)) return std::nullopt;
-  return LongRows(state, block).Build(block);
+  return LongRows(state, block, target).Build(block);
 }
 
 }  // namespace tcc

@@ -14,6 +14,7 @@ namespace tcc {
 
 // Schedules `block`, a row reduction (row_reduction.h), that way and marks it as done. nullopt
 // where its rows are many or short, or a step is not legal.
-std::optional<SketchState> ScheduleLongRows(const SketchState& state, const Block& block);
+std::optional<SketchState> ScheduleLongRows(const SketchState& state, const Block& block,
+                                            const Target& target);
 
 }  // namespace tcc

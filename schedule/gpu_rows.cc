@@ -1,6 +1,7 @@
 #include "schedule/gpu_rows.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "ir/accesses.h"
@@ -28,9 +29,7 @@ constexpr int64_t kMostRowBytes = 24 * 1024;
 enum class Between { kShared, kInline };  // what becomes of the maps' elements
 
 int64_t PowerOfTwoFrom(int64_t least) {
-  int64_t power = 1;
-  while (power < least) power *= 2;
-  return power;
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(least, 1))));
 }
 
 class ThreadRows {

@@ -119,7 +119,7 @@ std::vector<SketchState> RowRule(const SketchState& state, const Block& block,
   std::vector<SketchState> ways = ScheduleThreadRows(state, block, target);
   // Two launches are worth it where the results are all that is wanted.
   bool alone = EpilogueOf(state.fn(), block) || !IsRead(state.fn(), block);
-  std::optional<SketchState> parts = alone ? ScheduleLongRows(state, block) : std::nullopt;
+  std::optional<SketchState> parts = alone ? ScheduleLongRows(state, block, target) : std::nullopt;
   if (parts) ways.insert(ways.begin(), *std::move(parts));
   return ways;
 }

@@ -5,13 +5,12 @@
 #include "ir/cross_thread.h"
 #include "ir/simplify.h"
 #include "ir/substitute.h"
+#include "ir/target.h"
 #include "ir/visitor.h"
 #include "lower/passes/passes.h"
 
 namespace tcc {
 namespace {
-
-constexpr int64_t kWarp = 32;
 
 int AxisOf(ForKind kind) {
   return static_cast<int>(kind) - static_cast<int>(ForKind::kThreadIdxX);
@@ -195,11 +194,11 @@ class Lowering {
   Stmt Exchange() {
     if (in_warp_) return Shuffles(LevelsOf(threads_[0]));
     if (in_warps_)
-      return SeqOf({Shuffles(LevelsOf(kWarp)), ThroughShared(), Shuffles(WarpLevels())});
+      return SeqOf({Shuffles(LevelsOf(Target::kWarp)), ThroughShared(), Shuffles(WarpLevels())});
     return OneByOne();
   }
 
-  int64_t WarpLevels() const { return LevelsOf(threads_[0] / kWarp); }
+  int64_t WarpLevels() const { return LevelsOf(threads_[0] / Target::kWarp); }
 
   // A thread and the one whose lane differs in bit s add up what they have, for each s.
   Stmt Shuffles(int64_t levels) {
@@ -207,7 +206,7 @@ class Lowering {
     std::vector<Buffer> given;
     for (const Buffer& total : s_.total) {
       given.push_back({BufferVar(total.var->name + ".warp", total.dtype()),
-                       {Expr(kWarp)},
+                       {Expr(Target::kWarp)},
                        Scope::kWarp,
                        {},
                        {},
@@ -216,9 +215,10 @@ class Lowering {
     }
     IterVar giver = ThreadIter(), taker = ThreadIter();
     IterVar level{LoopVar("s"), IterKind::kSpatial, s, Expr(std::max<int64_t>(levels, 1))};
-    Expr own = FloorModulo(giver.var, Expr(kWarp));
+    Expr own = FloorModulo(giver.var, Expr(Target::kWarp));
     Expr distance = CallOf(ScalarOp::kShiftLeft, {Expr(1), level.var});
-    Expr partner = CallOf(ScalarOp::kBitXor, {FloorModulo(taker.var, Expr(kWarp)), distance});
+    Expr partner =
+        CallOf(ScalarOp::kBitXor, {FloorModulo(taker.var, Expr(Target::kWarp)), distance});
     Stmt give = BlockOf(".give", {giver}, StoresOf(given, own, LoadsOf(s_.total, Expr(0))));
     Stmt take =
         BlockOf(".take", {taker, level}, StoresOf(s_.other, Expr(0), LoadsOf(given, partner)));
@@ -232,12 +232,12 @@ class Lowering {
   // The first lane of each warp leaves what the warp has; each lane then takes one of the cells of
   // its row of threads, or the identities.
   Stmt ThroughShared() {
-    int64_t warps = threads_[0] / kWarp;
+    int64_t warps = threads_[0] / Target::kWarp;
     IterVar leaver = ThreadIter(), taker = ThreadIter();
-    Stmt leave = BlockOf(
-        ".leave", {leaver},
-        StoresOf(s_.shared, FloorDivide(leaver.var, Expr(kWarp)), LoadsOf(s_.total, Expr(0))),
-        {{FloorModulo(leaver.binding, Expr(kWarp)), Expr(1)}});
+    Stmt leave = BlockOf(".leave", {leaver},
+                         StoresOf(s_.shared, FloorDivide(leaver.var, Expr(Target::kWarp)),
+                                  LoadsOf(s_.total, Expr(0))),
+                         {{FloorModulo(leaver.binding, Expr(Target::kWarp)), Expr(1)}});
     Expr row = FloorDivide(taker.var, Expr(threads_[0])) * Expr(warps);
     Expr lane = FloorModulo(taker.var, Expr(int64_t{1} << WarpLevels()));
     std::vector<Expr> values;

@@ -166,8 +166,11 @@ TEST_CASE("rows of a GPU are right at all sizes", "[schedule][rows]") {
 TEST_CASE("a few long rows are reduced in parts, which a second launch adds up",
           "[schedule][rows]") {
   Random random(5);
+  auto scheduled = [](const Function& fn) {
+    return ScheduleLongRows(SketchState(fn), *BlocksOf(fn.body)[0], Gpu());
+  };
   for (const Function& fn : {RowSums(3, 40000), SumOfAll(70001), PlaneMean(2, 250, 200)}) {
-    std::optional<SketchState> state = ScheduleLongRows(SketchState(fn), *BlocksOf(fn.body)[0]);
+    std::optional<SketchState> state = scheduled(fn);
     REQUIRE(state);
     CHECK(FirstSketch(fn, Gpu()).trace.steps.size() >= state->sketch().trace.steps.size());
     const Sketch& sketch = state->sketch();
@@ -182,9 +185,8 @@ TEST_CASE("a few long rows are reduced in parts, which a second launch adds up",
       CHECK(CheckPoint(fn, program, decisions, random, options).message == "");
     }
   }
-  CHECK_FALSE(ScheduleLongRows(SketchState(RowSums(3, 400)), *BlocksOf(RowSums(3, 400).body)[0]));
-  Function many = RowSums(1000, 40000);
-  CHECK_FALSE(ScheduleLongRows(SketchState(many), *BlocksOf(many.body)[0]));
+  CHECK_FALSE(scheduled(RowSums(3, 400)));
+  CHECK_FALSE(scheduled(RowSums(1000, 40000)));
 }
 
 TEST_CASE("a sketch of rows starts within the limits of every GPU", "[schedule][rows]") {
