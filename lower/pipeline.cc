@@ -60,6 +60,8 @@ constexpr Pass kPipeline[] = {
      "vectors and copies left arithmetic"},
     {"resolve_conditions", ResolveConditions, "no condition is known from the loops' bounds",
      "copies of loops know their indices"},
+    {"merge_conditions", MergeConditions, "no neighbours have the same condition",
+     "copies of a statement are neighbours, and those decided are gone"},
     {"unswitch", UnswitchLoops, "innermost loops have a version without conditions",
      "conditions are simplest now"},
 };

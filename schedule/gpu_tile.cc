@@ -71,7 +71,7 @@ class ThreadTiled {
     SplitAxes();
     std::vector<LoopRef> order;
     if (!t_.part.empty()) order.push_back(t_.part);
-    for (const auto* level : {&s_[0], &s_[1], &s_[2], &r_[0], &r_[1], &s_[3], &r_[2], &s_[4]}) {
+    for (const auto* level : {&s_[0], &s_[1], &s_[2], &r_[0], &r_[1], &r_[2], &s_[3], &s_[4]}) {
       order.insert(order.end(), level->begin(), level->end());
     }
     state_.Do(Reorder{order});

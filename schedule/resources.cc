@@ -10,6 +10,7 @@
 #include "ir/simplify.h"
 #include "ir/visitor.h"
 #include "schedule/loop_tree.h"
+#include "schedule/region.h"
 
 namespace tcc {
 namespace {
@@ -288,10 +289,17 @@ class NestMeter {
     if (loop->for_kind == ForKind::kVectorized && HasWork(loop->body)) {
       result.lanes = IsOne(result.lanes) ? loop->extent : MaxOf(result.lanes, loop->extent);
     }
-    if (IsSpread(loop->for_kind)) spread_.push_back(loop);
-    Scan(loop->body, IsSpread(loop->for_kind) ? Times(copies, loop->extent) : copies,
-         loop->for_kind == ForKind::kVthread ? Times(vthreads, loop->extent) : vthreads, result);
-    if (IsSpread(loop->for_kind)) spread_.pop_back();
+    bool spread = IsSpread(loop->for_kind), vthread = loop->for_kind == ForKind::kVthread;
+    std::vector<Ref<For>> outside = unrolled_;
+    if (IsInOrder(loop->for_kind) && !spread) unrolled_.clear();
+    if (spread) unrolled_.push_back(Ref<For>(loop));
+    if (spread) spread_.push_back(loop);
+    if (vthread) vthreads_.push_back(Ref<For>(loop));
+    Scan(loop->body, spread ? Times(copies, loop->extent) : copies,
+         vthread ? Times(vthreads, loop->extent) : vthreads, result);
+    if (spread) spread_.pop_back();
+    if (vthread) vthreads_.pop_back();
+    unrolled_ = std::move(outside);
   }
 
   void ScanLeaf(const Block& block, const Expr& copies, const Expr& vthreads,
@@ -321,31 +329,83 @@ class NestMeter {
     operands_ = Larger(operands_, operands);
   }
 
-  // What a reduction reads from memory in one step and uses again: the cells that its unrolled
-  // spatial loops reach.
+  // What a reduction reads from memory and keeps for a later use.
   Expr OperandRegisters(const Block& block, const Access& read) const {
     const Buffer* buffer = FindBuffer(fn_, read.buffer);
     if (buffer->scope == Scope::kLocal || buffer->scope == Scope::kWarp) return Expr(0);
-    bool cpu = target_.kind == TargetKind::kCpu;
+    if (target_.kind == TargetKind::kCpu) return OperandVectors(block, read, *buffer);
+    // Copies of virtual threads stand side by side, innermost.
+    std::vector<Ref<For>> loops = unrolled_;
+    loops.insert(loops.end(), vthreads_.begin(), vthreads_.end());
+    std::vector<Ref<For>> spatial;
+    for (const Ref<For>& loop : loops) {
+      if (IsSpatial(block, loop->var)) spatial.push_back(loop);
+    }
+    Expr cells = Larger(CellsReached(block, read, spatial), CellsReadAgain(block, read, loops));
+    return InUnits(Times(cells, Expr(buffer->dtype().bytes())), 4);
+  }
+
+  // One step's vectors that its unrolled spatial loops reach.
+  Expr OperandVectors(const Block& block, const Access& read, const Buffer& buffer) const {
     std::vector<Var> iters = VarsOf(read);
     Expr count(1), row(1);
     for (const For* loop : spread_) {
-      bool spatial = std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
-        return iter.kind == IterKind::kSpatial && UsesVar(iter.binding, loop->var);
-      });
-      if (!spatial || !Uses(block, iters, loop->var)) continue;
-      bool vector = cpu && loop->for_kind == ForKind::kVectorized;
+      if (!IsSpatial(block, loop->var) || !Uses(block, iters, loop->var)) continue;
+      bool vector = loop->for_kind == ForKind::kVectorized;
       (vector ? row : count) = Times(vector ? row : count, loop->extent);
     }
-    Expr row_bytes = Times(row, Expr(buffer->dtype().bytes()));
-    if (!cpu) return InUnits(Times(count, row_bytes), 4);
     // A scalar operand is broadcast just before use.
-    return IsOne(row) ? Expr(0) : Times(count, InUnits(row_bytes, target_.vector_bytes));
+    if (IsOne(row)) return Expr(0);
+    Expr row_bytes = Times(row, Expr(buffer.dtype().bytes()));
+    return Times(count, InUnits(row_bytes, target_.vector_bytes));
+  }
+
+  static bool IsSpatial(const Block& block, const Var& loop) {
+    return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+      return iter.kind == IterKind::kSpatial && UsesVar(iter.binding, loop);
+    });
+  }
+
+  // Different cells of the access while `loops` run.
+  Expr CellsReached(const Block& block, const Access& read,
+                    const std::vector<Ref<For>>& loops) const {
+    const Buffer* buffer = FindBuffer(fn_, read.buffer);
+    StatusOr<Box> box = RegionOf(block, read, loops);
+    Expr cells(1);
+    if (!box.ok()) {
+      std::vector<Var> iters = VarsOf(read);
+      for (const Ref<For>& loop : loops) {
+        if (Uses(block, iters, loop->var)) cells = Times(cells, loop->extent);
+      }
+      return cells;
+    }
+    for (size_t d = 0; d < box->size.size(); ++d) {
+      if (!IsOne(box->size[d])) cells = Times(cells, MinOf(box->size[d], buffer->shape[d]));
+    }
+    return cells;
+  }
+
+  // Unrolled, `loops` (outermost first) are one run of statements, in which the compiler reads a
+  // cell once. Cells that all iterations of a loop read, or that windows of its neighbouring
+  // iterations share, stay in registers while one iteration of it runs.
+  Expr CellsReadAgain(const Block& block, const Access& read,
+                      const std::vector<Ref<For>>& loops) const {
+    Expr result(1), inside(1);
+    for (size_t i = loops.size(); i-- > 0;) {
+      std::vector<Ref<For>> with(loops.begin() + static_cast<ptrdiff_t>(i), loops.end());
+      Expr reached = CellsReached(block, read, with);
+      Expr shared = reached < Times(loops[i]->extent, inside);
+      if (!IsOne(inside)) result = SelectOf(shared, inside, result);
+      inside = reached;
+    }
+    return result;
   }
 
   const Function& fn_;
   const Target& target_;
   std::vector<const For*> spread_;  // unrolled and vectorized loops round the statement at hand
+  std::vector<Ref<For>> unrolled_;  // those of them inside every loop that stays one
+  std::vector<Ref<For>> vthreads_;
   Expr operands_;
   std::array<Expr, 3> threads_;  // of the launch
   bool across_threads_ = false;  // in the nest of a reduction of theirs

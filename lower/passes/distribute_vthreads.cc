@@ -31,11 +31,15 @@ class Distributor {
       return Allocated(*allocate);
     }
     if (const auto* seq = stmt.as<Seq>(); seq && HoldsMeetingPoint(stmt)) return InSeq(*seq);
-    // Virtual threads are independent between barriers, so a loop may as well be outside: the
-    // copies then stand side by side in its body.
+    // Virtual threads are independent between barriers, so a loop, or a condition, may as well be
+    // outside: the copies then stand side by side in its body.
     if (const auto* loop = stmt.as<For>(); loop && !UsesVar(loop->extent, vthread_.var)) {
       return MakeStmt<For>(loop->var, loop->extent, loop->for_kind, loop->key,
                            Distribute(loop->body));
+    }
+    const auto* test = stmt.as<If>();
+    if (test && !test->else_body && IsSame(test->condition)) {
+      return MakeStmt<If>(test->condition, Distribute(test->then_body));
     }
     return Copied(stmt);
   }
@@ -87,6 +91,13 @@ class Distributor {
     bool found = UsesVar(stmt, vthread_.var);
     PreOrderExprs(stmt, [&](const Expr& e) { found = found || locals_.contains(e.get()); });
     return found;
+  }
+
+  // For all virtual threads, whatever they have stored.
+  bool IsSame(const Expr& expr) const {
+    bool loads = false;
+    PreOrder(expr, [&](const Expr& e) { loads = loads || e.as<Load>(); });
+    return !loads && !UsesVar(expr, vthread_.var);
   }
 
   std::vector<Expr> Shifted(const Var& buffer, const std::vector<Expr>& indices) const {

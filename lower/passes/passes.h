@@ -65,6 +65,11 @@ Function PartitionLoops(const Function& fn);
 // Conditions (of statements, and of selects) that hold or fail at every point are gone.
 Function ResolveConditions(const Function& fn);
 
+// Neighbours under one condition are under it together, so that what they read can be read once.
+//
+//   if c { A } if c { B }  -->  if c { A B }
+Function MergeConditions(const Function& fn);
+
 // Loops marked unrolled are replaced by their iterations; one whose extent is not known becomes
 // serial.
 Function UnrollLoops(const Function& fn);

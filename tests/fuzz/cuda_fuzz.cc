@@ -64,6 +64,10 @@ struct Machine {
   }
 };
 
+void CountTarget(const Target& target, Histogram& histogram) {
+  ++histogram["target " + target.name];
+}
+
 // A sketch, or random steps with threads, of a random function over all dtypes.
 Status CheckTypedPoint(const Machine& machine, Random& random, Histogram& histogram) {
   for (;;) {
@@ -81,6 +85,7 @@ Status CheckTypedPoint(const Machine& machine, Random& random, Histogram& histog
     TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
                          CheckAtRandomPoint(scheduled, options, Within(target), random, histogram));
     if (!decisions) continue;
+    CountTarget(target, histogram);
     for (const Buffer& param : typed.fn.params) {
       ++histogram["dtype of a parameter: " + ToString(param.dtype())];
     }
@@ -104,6 +109,7 @@ Status CheckProductPoint(const Machine& machine, Random& random, Histogram& hist
         std::optional<Decisions> decisions,
         CheckAtRandomPoint(scheduled, options, Within(target, kProductLimits), random, histogram));
     if (!decisions) continue;
+    CountTarget(target, histogram);
     ++histogram["products of " + ToString(fn.params[0].dtype()) + " on tensor cores"];
     return OkStatus();
   }
@@ -121,7 +127,9 @@ Status CheckSpikePoint(const Machine& machine, Random& random, Histogram& histog
     TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
                          CheckAtRandomPoint({spike.name, spike.fn, spike.trace}, options, kLimits,
                                             random, histogram));
-    if (decisions) return OkStatus();
+    if (!decisions) continue;
+    CountTarget(target, histogram);
+    return OkStatus();
   }
 }
 
@@ -134,10 +142,11 @@ Status CheckPointOf(uint64_t seed, const Machine& machine, Histogram& histogram)
   Random random(seed);
   uint64_t round = seed / 10, place = seed % 10;
   const Target target = machine.AnyTarget(random);
-  ++histogram["target " + target.name];
+  // These look for a target that has points of theirs.
   if (place == 9) return CheckSpikePoint(machine, random, histogram);
   if (place == 8) return CheckProductPoint(machine, random, histogram);
   if (place == 7) return CheckTypedPoint(machine, random, histogram);
+  CountTarget(target, histogram);
   if (place == 6) {
     PointCheckOptions options;
     options.run_scheduled = machine.RunSketch(target);

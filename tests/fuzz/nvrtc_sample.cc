@@ -27,6 +27,10 @@ void NvrtcSample::Check(FuzzResult& result) const {
     for (const Function& fn : lowered_) {
       if (EmitCuda({{fn}}, target).ok()) fitting.push_back(fn);
     }
+    if (fitting.empty()) {
+      fmt::print(stderr, "{}: none of {} functions has code\n", target.name, lowered_.size());
+      result.failed += lowered_.size() == most_ ? 1 : 0;
+    }
     for (size_t i = 0; i < fitting.size(); i += kTogether) {
       std::span<const Function> some(&fitting[i], std::min(kTogether, fitting.size() - i));
       StatusOr<Cubin> cubin = nvrtc->Compile(EmitCuda(some, target)->text, target.sm);

@@ -17,7 +17,8 @@ class NvrtcSample {
   void Add(const Function& scheduled);
 
   // Compiles them, and counts the kernels for each target in the histogram; a text that NVRTC
-  // refuses is a failure. Where there is no NVRTC, a line says so.
+  // refuses is a failure, and so is a target that none of a full sample fits. Where there is no
+  // NVRTC, or a smaller sample has nothing for a target, a line says so.
   void Check(FuzzResult& result) const;
 
  private:

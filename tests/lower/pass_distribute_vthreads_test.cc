@@ -151,3 +151,25 @@ TEST_CASE("two threads never write one cell that their leaf's bindings share",
     })");
   CheckThreaded(plain, outside);
 }
+
+// Round the loops the copies would be far from each other, and what they share read twice or kept
+// in registers for long.
+TEST_CASE("a condition that is the same for all virtual threads stays round their copies",
+          "[lower][passes][vthreads]") {
+  Function before = ParsedFunction(R"(
+    fn f(A: f32[12], B: f32[24]) scheduled {
+      for v in 0..2 vthread @v { for t in 0..4 threadIdx.x @t {
+        if t < 3 { for k in 0..3 unrolled @k { B[v * 12 + k * 4 + t] = A[k * 4 + t] } }
+      } }
+    })");
+  Function after = DistributeVthreads(before);
+  CHECK(Print(after) == Print(ParsedFunction(R"(
+    fn f(A: f32[12], B: f32[24]) scheduled {
+      for t in 0..4 threadIdx.x @t {
+        if t < 3 { for k in 0..3 unrolled @k {
+          for v in 0..2 unrolled @v.0 { B[v * 12 + k * 4 + t] = A[k * 4 + t] }
+        } }
+      }
+    })")));
+  CheckSameResult(after, before);
+}

@@ -158,6 +158,60 @@ vectorize C_l/ax1
   CHECK(at(FootprintInside(program->fn, "mm/k.0").value()) == (2 * panels + 8 * 4) * 4);
 }
 
+// Spills in code that the formula took for small: all steps' cells of B, the kernel of W.
+TEST_CASE("operands that unrolled copies read again later count as alive in between",
+          "[schedule][resources]") {
+  auto registers = [](const Function& fn, const std::string& trace) {
+    StatusOr<SymbolicProgram> program = Instantiate(fn, ParseTrace(trace).value());
+    INFO(Message(program.status()));
+    REQUIRE(program.ok());
+    NestResources nest = ResourcesOf(program->fn, TargetNamed("sm_86")).at(0);
+    return FormulaAt(nest.registers, program->fn, {}) - kBookkeepingRegisters;
+  };
+  auto product = [&](const std::string& order) {
+    return registers(MatmulFunction(64, 64, 64), R"(
+cache_write mm C local C_l
+split mm/i [2, 4]
+split mm/j [4]
+split mm/k [4]
+reorder [mm/i.0, mm/j.0, mm/k.0, )" + order + R"(]
+bind mm/i.0 blockIdx.x
+bind mm/j.0 threadIdx.x
+reverse_compute_at C_l mm/j.0
+unroll mm/i.1
+unroll mm/i.2
+unroll mm/j.1
+unroll mm/k.1
+unroll C_l/ax0
+unroll C_l/ax1)");
+  };
+  // Results, eight cells of A, four of B.
+  CHECK(product("mm/k.1, mm/i.1, mm/i.2, mm/j.1") == 2 * 4 * 4 + 2 * 4 + 4);
+  // The second iteration of i.1 reads all of B again.
+  CHECK(product("mm/i.1, mm/k.1, mm/i.2, mm/j.1") == 2 * 4 * 4 + 2 * 4 + 4 * 4);
+
+  ConvShape shape;
+  shape.height = shape.width = 18;
+  shape.kernel_h = shape.kernel_w = 3;
+  shape.channels = shape.filters = 8;
+  // Windows of neighbouring rows share two rows of three.
+  CHECK(registers(ConvFunction(shape), R"(
+cache_write conv Y local Y_l
+split conv/y [4]
+split conv/o [2]
+reorder [conv/y.0, conv/x, conv/o.0, conv/c, conv/y.1, conv/ky, conv/kx, conv/o.1]
+bind conv/y.0 blockIdx.x
+bind conv/x threadIdx.x
+reverse_compute_at Y_l conv/o.0
+unroll conv/y.1
+unroll conv/ky
+unroll conv/kx
+unroll conv/o.1
+unroll Y_l/ax0
+unroll Y_l/ax1
+unroll Y_l/ax2)") == 4 * 2 + 3 * 3 + 3 * 3 * 2);
+}
+
 // Two rows of two vectors of results, two vectors of B and a cell of A in all lanes.
 TEST_CASE("a register tile takes as many registers as are alive in its loop",
           "[schedule][resources]") {
