@@ -114,7 +114,8 @@ tests() {
       step "check $network" timeout 100 "$tcc" check "$work/$network.onnx" --target "$target"
     done
   fi
-  step "smoke" timeout 200 "$bench" kernels --suite smoke --target "$target" $text $quick --rounds 3
+  step "smoke" timeout 200 "$bench" kernels --suite smoke --target "$target" $text \
+    ${quick:+--quick --rounds 1}
 
   # Out-of-bounds accesses, races, missing barriers, unwritten memory.
   sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}"/bin/compute-sanitizer \
@@ -146,7 +147,7 @@ for i in "${!names[@]}"; do
   [ $share -ge 1 ] || share=1
   before=$(clocks) begin=$SECONDS
   step "suite $name" timeout $((share + 300)) "$bench" kernels --suite "$name" --target "$target" $text \
-    $quick --rounds "$([ -n "$quick" ] && echo 1 || echo 9)" --seconds $share \
+    ${quick:+--quick --rounds 1} --seconds $share \
     --json "$work/suite.json" --markdown "$work/suite.md"
   left=$((left - (SECONDS - begin)))
   [ -s "$work/suite.json" ] || echo '[]' >"$work/suite.json"
