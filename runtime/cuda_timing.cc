@@ -103,6 +103,8 @@ StatusOr<CudaTimer::Contestant> CudaTimer::Prepare(const CudaWork& work, size_t 
     for (int i = 0; i < launches && status.ok(); ++i) status = work(static_cast<size_t>(i) % sets);
     return status;
   });
+  // Or the capture failed because the device did.
+  if (!graph.ok() && (!work(0).ok() || !Finish().ok())) return graph.status();
   return Contestant{.work = work, .sets = sets, .launches = launches, .graph = std::move(graph)};
 }
 

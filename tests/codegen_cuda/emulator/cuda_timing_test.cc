@@ -37,5 +37,30 @@ TEST_CASE("a kernel is timed as a graph of launches over rotated buffers", "[cud
         "the plan passes 0 buffers and 1 shapes; the kernel takes 3 and 1");
 }
 
+TEST_CASE("work that cannot be captured is timed launch by launch, and the reason is told",
+          "[cuda_timing]") {
+  StatusOr<std::shared_ptr<const CudaContext>> context =
+      CudaContext::Open(emulator::EmulatedDriver(), emulator::EmulatedOrdinal(kSm));
+  REQUIRE(context.ok());
+  const CudaScope scope(**context);
+  StatusOr<std::unique_ptr<CudaTimer>> timer = CudaTimer::Make(*context);
+  REQUIRE(timer.ok());
+  // A stream that is captured cannot be waited for.
+  std::vector<size_t> sets;
+  const CudaWork waits = [&](size_t set) {
+    sets.push_back(set);
+    return (*timer)->Finish();
+  };
+  const CudaTimingOptions few{.launches = 3, .graph_seconds = 0, .replays = 1, .blocks = 1};
+  StatusOr<std::vector<CudaTime>> times = (*timer)->Time({&waits, 1}, 2, few);
+  INFO(Message(times.status()));
+  REQUIRE(times.ok());
+  CHECK(times->front().graph.message().find("cuStreamSynchronize") != std::string::npos);
+  CHECK(times->front().median_seconds > 0);
+  // The last are those of the block: one round before, one between the events.
+  REQUIRE(sets.size() > 6);
+  CHECK(std::vector<size_t>(sets.end() - 6, sets.end()) == std::vector<size_t>{0, 1, 0, 0, 1, 0});
+}
+
 }  // namespace
 }  // namespace tcc::test
