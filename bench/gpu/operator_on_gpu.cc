@@ -99,27 +99,31 @@ class GpuRun {
     return executor.Enqueue(inputs, outputs, bench_.stream());
   }
 
-  // Of the first output, which the artefact has in the operator's own layout.
-  std::vector<int64_t> OutputShape(bool channels_last) const {
-    std::vector<int64_t> shape = outputs_[0].shape;
+  // Of an output, which the artefact has in the operator's own layout.
+  std::vector<int64_t> ShapeOf(const Tensor& output, bool channels_last) const {
+    const std::vector<int64_t>& shape = output.shape;
     bool own = IsChannelsLast(compiled_.op);
     if (shape.size() != 4 || own == channels_last) return shape;
     if (own) return {shape[0], shape[3], shape[1], shape[2]};
     return {shape[0], shape[2], shape[3], shape[1]};
   }
 
-  // Runs once on the first set, and looks at the first output.
+  // Runs once on the first set, and looks at the outputs.
   StatusOr<double> Check(const CudaWork& work, const GpuOperandSets& sets,
                          bool channels_last) const {
+    const std::vector<uint8_t*>& places = sets[0].outputs;
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      TCC_RETURN_IF_ERROR(bench_.Poison(sets[0].outputs[i], std::ssize(outputs_[i].bytes)));
+      TCC_RETURN_IF_ERROR(bench_.Poison(places[i], std::ssize(outputs_[i].bytes)));
     }
     TCC_RETURN_IF_ERROR(work(0));
-    Tensor got = MakeZeroTensor(outputs_[0].dtype, OutputShape(channels_last));
-    TCC_RETURN_IF_ERROR(bench_.Download(MutableBytes(got), sets[0].outputs[0]));
-    if (channels_last) got = FromChannelsLast(got);
-    TCC_ASSIGN_OR_RETURN(OperatorCheck check,
-                         CheckOperator(compiled_.op, compiled_.inputs, compiled_.constants, got));
+    std::vector<Tensor> results;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      results.push_back(MakeZeroTensor(outputs_[i].dtype, ShapeOf(outputs_[i], channels_last)));
+      TCC_RETURN_IF_ERROR(bench_.Download(MutableBytes(results.back()), places[i]));
+    }
+    if (channels_last) results = FromChannelsLast(results);
+    TCC_ASSIGN_OR_RETURN(OperatorCheck check, CheckOperator(compiled_.op, compiled_.inputs,
+                                                            compiled_.constants, results));
     return check.error;
   }
 
