@@ -24,7 +24,8 @@ struct OperatorSuiteOptions {
 };
 
 // Measures a suite of operators (operator_suite.h), one line each to stderr. DataLoss if any
-// fails, at the end: the others are measured all the same.
+// fails, at the end: the others are measured all the same. Files hold at any time what was measured
+// before, and the operator at hand as one that failed.
 Status RunOperatorSuite(const OperatorSuiteOptions& options);
 
 }  // namespace tcc
