@@ -4,9 +4,12 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 
 #include "bench/gpu/calibration.h"
 #include "bench/subcommand.h"
+#include "bench/write_text.h"
 #include "runtime/cuda_device.h"
 
 namespace tcc {
@@ -16,7 +19,7 @@ struct CalibrateOptions {
   std::string target;
   bool text = false;
   bool quick = false;
-  bool json = false;
+  std::optional<std::string> json;  // a file; "" for stdout
 };
 
 Status RunCalibrate(const CalibrateOptions& options) {
@@ -30,14 +33,14 @@ Status RunCalibrate(const CalibrateOptions& options) {
     TCC_ASSIGN_OR_RETURN(calibration.target, FindTarget(options.target));
   }
   TCC_ASSIGN_OR_RETURN(GpuCeiling ceiling, CalibrateGpu(calibration));
-  if (!options.json) {
+  if (options.json != "") {
     fmt::print("{}, code for {}\n", Describe(device), calibration.target.name);
     fmt::print("float32 multiply-adds {:>10.1f} GFLOP/s\n", ceiling.fma_gflops);
     fmt::print("copy, memory          {:>10.1f} GB/s, read and written\n", ceiling.copy_gbytes);
     fmt::print("copy, L2 cache        {:>10.1f} GB/s, read and written\n", ceiling.l2_gbytes);
     fmt::print("launch in a graph     {:>10.2f} us\n", ceiling.launch_us);
-    return OkStatus();
   }
+  if (!options.json) return OkStatus();
   nlohmann::ordered_json result = {{"device", device.name},
                                    {"sm", device.sm},
                                    {"target", calibration.target.name},
@@ -48,8 +51,8 @@ Status RunCalibrate(const CalibrateOptions& options) {
                                    {"copy_gbytes", ceiling.copy_gbytes},
                                    {"l2_gbytes", ceiling.l2_gbytes},
                                    {"launch_us", ceiling.launch_us}};
-  fmt::print("{}\n", result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-  return OkStatus();
+  std::string text = result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return WriteText(text + "\n", *options.json);
 }
 
 }  // namespace
@@ -59,7 +62,7 @@ BenchAction DeclareCalibrate(CLI::App& app) {
   app.add_option("--target", options->target, "Code for sm_86, ...; else what suits the device");
   app.add_flag("--text", options->text, "CUDA text, for the emulated driver in TCC_CUDA_DRIVER");
   app.add_flag("--quick", options->quick, "Little work: only to see that it works");
-  app.add_flag("--json", options->json, "Print JSON");
+  app.add_option("--json", options->json, "Write JSON, to stdout or FILE")->expected(0, 1);
   return [options] { return RunCalibrate(*options); };
 }
 

@@ -39,4 +39,10 @@ std::vector<Tensor> ToChannelsLast(const std::vector<Tensor>& tensors) {
   return turned;
 }
 
+std::vector<Tensor> FromChannelsLast(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> turned;
+  for (const Tensor& tensor : tensors) turned.push_back(FromChannelsLast(tensor));
+  return turned;
+}
+
 }  // namespace tcc

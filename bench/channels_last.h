@@ -11,5 +11,6 @@ Tensor ToChannelsLast(const Tensor& tensor);
 Tensor FromChannelsLast(const Tensor& tensor);
 
 std::vector<Tensor> ToChannelsLast(const std::vector<Tensor>& tensors);
+std::vector<Tensor> FromChannelsLast(const std::vector<Tensor>& tensors);
 
 }  // namespace tcc

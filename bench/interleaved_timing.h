@@ -5,6 +5,9 @@
 
 namespace tcc {
 
+// How often each is measured where nothing else is said.
+inline constexpr int kRounds = 9;
+
 // Seconds of one call of each, the least of `rounds`. In every round each is called for some
 // milliseconds in turn, after a pause that lets the threads of the one before fall asleep and a
 // call that warms up: so a drift of the clock or a burst of other load meets all of them

@@ -195,27 +195,49 @@ Expected Element(const NetworkOp&, const Operands&, int64_t) {
   return {0, std::numeric_limits<double>::infinity(), 1};
 }
 
-Status CheckWritten(const BenchOperator& op, const Tensor& result) {
-  if (!(result.dtype == kFloat32)) return OkStatus();
-  std::span<const float> values = result.values<float>();
-  auto bad = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
-  if (bad == values.end()) return OkStatus();
-  return absl::DataLossError(fmt::format("{}: element {} is {}; expected a finite number", op.name,
-                                         bad - values.begin(), *bad));
+// Bytes of 0xff are no float that a network computes, and no bool; integers may be anything.
+bool IsWritten(const DType& dtype, double value) {
+  if (dtype == kBool) return value == 0 || value == 1;
+  return std::isfinite(value);
+}
+
+// The first element that is not; -1: all are.
+int64_t FindUnwritten(const Tensor& result) {
+  if (result.dtype == kFloat32) {  // which may be large
+    std::span<const float> values = result.values<float>();
+    auto bad = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
+    return bad == values.end() ? -1 : bad - values.begin();
+  }
+  for (int64_t i = 0; i < *ElementCount(result.shape); ++i) {
+    if (!IsWritten(result.dtype, ElementAsDouble(result, i))) return i;
+  }
+  return -1;
+}
+
+Status CheckWritten(const BenchOperator& op, const std::vector<Tensor>& results) {
+  for (size_t number = 0; number < results.size(); ++number) {
+    int64_t i = FindUnwritten(results[number]);
+    if (i < 0) continue;
+    std::string which = results.size() == 1 ? "" : fmt::format("output {}: ", number);
+    return absl::DataLossError(fmt::format("{}: {}element {} is {}; expected a finite number",
+                                           op.name, which, i, ElementAsDouble(results[number], i)));
+  }
+  return OkStatus();
 }
 
 }  // namespace
 
 StatusOr<OperatorCheck> CheckOperator(const BenchOperator& op, const std::vector<Tensor>& inputs,
-                                      const std::vector<Tensor>& constants, const Tensor& result) {
-  TCC_RETURN_IF_ERROR(CheckWritten(op, result));
+                                      const std::vector<Tensor>& constants,
+                                      const std::vector<Tensor>& results) {
+  TCC_RETURN_IF_ERROR(CheckWritten(op, results));
   OperatorCheck check;
   if (std::holds_alternative<NetworkOp>(op.kind)) {
     check.error = std::numeric_limits<double>::quiet_NaN();
     return check;
   }
   Operands operands{inputs, constants};
-  std::span<const float> values = result.values<float>();
+  std::span<const float> values = results[0].values<float>();
   Random random(7);
   for (int sample = 0; sample < kSamples; ++sample) {
     // The ends are where tails go wrong.

@@ -13,10 +13,12 @@ struct OperatorCheck {
   double error = 0;
 };
 
-// Holds some elements of a result, spread over all of it, against their definition in float64, and
-// expects every element to have been written: fill the result with NaN before. Of a network only
-// the latter is expected. Error: DataLoss with the first element that is off.
+// Holds some elements of the first result, spread over all of it, against their definition in
+// float64, and expects every element of every result to have been written: fill them with 0xff
+// before, NaN where they are floats. Of a network only the latter is expected, and `error` is NaN.
+// Error: DataLoss with the first element that is off.
 StatusOr<OperatorCheck> CheckOperator(const BenchOperator& op, const std::vector<Tensor>& inputs,
-                                      const std::vector<Tensor>& constants, const Tensor& result);
+                                      const std::vector<Tensor>& constants,
+                                      const std::vector<Tensor>& results);
 
 }  // namespace tcc

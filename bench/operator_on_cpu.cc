@@ -47,7 +47,7 @@ Status MeasureOnCpu(const CompiledOperator& compiled, const OperatorOptions& opt
     TCC_RETURN_IF_ERROR(failure);
     TCC_ASSIGN_OR_RETURN(OperatorCheck checked,
                          CheckOperator(compiled.op, compiled.inputs, compiled.constants,
-                                       last ? FromChannelsLast(outputs[0]) : outputs[0]));
+                                       last ? FromChannelsLast(outputs) : outputs));
     return checked.error;
   };
   TCC_ASSIGN_OR_RETURN(result.error, check(contestants[2]));

@@ -6,6 +6,7 @@
 
 #include "bench/gpu/calibration.h"
 #include "bench/gpu/gpu_bench.h"
+#include "bench/interleaved_timing.h"
 #include "bench/operator.h"
 #include "bench/operator_report.h"
 #include "runtime/module.h"
@@ -18,7 +19,7 @@ struct OperatorOptions {
   int compile_threads = 1;
   int threads = 1;                 // of CPU kernels
   std::vector<std::string> peers;  // those wanted; all, if none is named
-  int rounds = 9;
+  int rounds = kRounds;
   bool quick = false;  // few launches: only to see that it works
 
   bool Wants(std::string_view peer) const;

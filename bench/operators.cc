@@ -106,6 +106,23 @@ void PrintNotes(const std::vector<OperatorResult>& results) {
   }
 }
 
+// To the files, or to stdout where none is named.
+Status WriteResults(const OperatorSuiteOptions& options,
+                    const std::vector<OperatorResult>& results) {
+  if (options.markdown) TCC_RETURN_IF_ERROR(WriteText(MarkdownTable(results), *options.markdown));
+  if (options.json) TCC_RETURN_IF_ERROR(WriteText(JsonText(results), *options.json));
+  return OkStatus();
+}
+
+// What is known before an operator is measured, and what stays of it where that never ends.
+OperatorResult Unfinished(const BenchOperator& op, const Target& target) {
+  OperatorResult result;
+  result.name = op.name;
+  result.target = target.name;
+  result.failure = "not finished";
+  return result;
+}
+
 }  // namespace
 
 Status RunOperatorSuite(const OperatorSuiteOptions& options) {
@@ -120,17 +137,22 @@ Status RunOperatorSuite(const OperatorSuiteOptions& options) {
   }
   SuiteRun run(options, target);
   TCC_RETURN_IF_ERROR(run.Open());
+  OperatorSuiteOptions files = options;  // those of them that are files get rows as they come
+  for (auto* path : {&files.json, &files.markdown}) {
+    if (*path == "") path->reset();
+  }
   std::vector<OperatorResult> results;
   auto start = Clock::now();
   for (const BenchOperator& op : suite) {
     std::chrono::duration<double> spent = Clock::now() - start;
     if (options.seconds > 0 && spent.count() > options.seconds) break;
-    results.push_back(run.Measure(op));
+    results.push_back(Unfinished(op, target));
+    TCC_RETURN_IF_ERROR(WriteResults(files, results));
+    results.back() = run.Measure(op);
     fmt::print(stderr, "{}\n", ProgressLine(results.back()));
   }
   PrintNotes(results);
-  if (options.markdown) TCC_RETURN_IF_ERROR(WriteText(MarkdownTable(results), *options.markdown));
-  if (options.json) TCC_RETURN_IF_ERROR(WriteText(JsonText(results), *options.json));
+  TCC_RETURN_IF_ERROR(WriteResults(options, results));
   auto failed = std::ranges::count_if(results, [](const auto& r) { return !r.failure.empty(); });
   fmt::print(stderr, "{} of {} operators {}, {} failed, {} left out for time\n",
              std::ssize(results) - failed, suite.size(),

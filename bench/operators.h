@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/interleaved_timing.h"
 #include "ir/support/status.h"
 
 namespace tcc {
@@ -14,7 +15,7 @@ struct OperatorSuiteOptions {
   std::string target = "native";
   int threads = 1;                 // of CPU kernels
   std::vector<std::string> peers;  // all, if none is named; "none": none
-  int rounds = 9;
+  int rounds = kRounds;
   double seconds = 0;                         // no operator is begun after so long; 0: no limit
   bool compile_only = false;                  // fills the cache of compiled programs
   bool text = false;                          // CUDA text, for the emulated driver
@@ -23,7 +24,8 @@ struct OperatorSuiteOptions {
 };
 
 // Measures a suite of operators (operator_suite.h), one line each to stderr. DataLoss if any
-// fails, at the end: the others are measured all the same.
+// fails, at the end: the others are measured all the same. Files hold at any time what was measured
+// before, and the operator at hand as one that failed.
 Status RunOperatorSuite(const OperatorSuiteOptions& options);
 
 }  // namespace tcc

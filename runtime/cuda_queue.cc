@@ -40,10 +40,7 @@ StatusOr<std::unique_ptr<CudaQueue>> CudaQueue::Make(std::shared_ptr<const CudaP
   std::unique_ptr<CudaQueue> queue(new CudaQueue(std::move(program)));
   CudaScope scope(*queue->context());
   TCC_RETURN_IF_ERROR(scope.status());
-  CudaStreamHandle stream = nullptr;
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(queue->driver(), "making a stream", cuStreamCreate, &stream,
-                                    kCudaStreamNonBlocking));
-  queue->stream_ = {queue->context(), stream};
+  TCC_ASSIGN_OR_RETURN(queue->stream_, MakeCudaStream(queue->context()));
   return queue;
 }
 
@@ -200,70 +197,24 @@ Status CudaQueue::Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
                        value_places_.data(), nullptr);
 }
 
-Status CudaQueue::MakeEvents() {
-  for (CudaEvent* event : {&start_, &end_}) {
-    if (*event) continue;
-    CudaEventHandle handle = nullptr;
-    TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), "making an event", cuEventCreate, &handle, 0));
-    *event = {context(), handle};
-  }
-  return OkStatus();
-}
-
-StatusOr<double> CudaQueue::Time(std::string_view what, const std::function<Status()>& work) {
+StatusOr<double> CudaQueue::TimedLaunch(size_t kernel, const LaunchArguments& arguments) {
   CudaScope scope(*context());
   TCC_RETURN_IF_ERROR(scope.status());
-  TCC_RETURN_IF_ERROR(MakeEvents());
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), what, cuEventRecord, start_.get(), stream()));
-  TCC_RETURN_IF_ERROR(work());
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), what, cuEventRecord, end_.get(), stream()));
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), what, cuEventSynchronize, end_.get()));
-  float milliseconds = 0;
-  TCC_RETURN_IF_ERROR(
-      TCC_CUDA_CALL(driver(), what, cuEventElapsedTime, &milliseconds, start_.get(), end_.get()));
-  return milliseconds / 1e3;
+  return stopwatch_.Time(context(), stream(), [&] { return Enqueue(kernel, arguments); });
 }
 
-StatusOr<double> CudaQueue::TimedLaunch(size_t kernel, const LaunchArguments& arguments) {
-  return Time("timing a kernel", [&] { return Enqueue(kernel, arguments); });
-}
-
-StatusOr<double> CudaQueue::TimedReplays(int replays) {
-  return Time("timing a graph", [&] {
-    for (int i = 0; i < replays; ++i) TCC_RETURN_IF_ERROR(Replay());
-    return OkStatus();
-  });
-}
-
-// A capture is ended whatever happened in it, or the stream would stay unusable. It is our own
-// stream's: a caller's may be captured already.
-StatusOr<CudaGraph> CudaQueue::Capture(const std::function<Status()>& work) {
-  constexpr char kWhat[] = "recording a graph";
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), kWhat, cuStreamBeginCapture_v2, stream_.get(),
-                                    kCudaCaptureThreadLocal));
-  recording_ = true;
-  CudaStreamHandle caller_stream = std::exchange(caller_stream_, nullptr);
-  Status worked = work();
-  caller_stream_ = caller_stream;
-  recording_ = false;
-  CudaGraphHandle handle = nullptr;
-  Status ended = TCC_CUDA_CALL(driver(), kWhat, cuStreamEndCapture, stream_.get(), &handle);
-  CudaGraph graph;
-  if (handle != nullptr) graph = {context(), handle};
-  TCC_RETURN_IF_ERROR(worked);
-  TCC_RETURN_IF_ERROR(ended);
-  return graph;
-}
-
+// On our own stream: a caller's may be captured already.
 Status CudaQueue::Record(const std::function<Status()>& work) {
   CudaScope scope(*context());
   TCC_RETURN_IF_ERROR(scope.status());
   graph_.Reset();
-  TCC_ASSIGN_OR_RETURN(CudaGraph graph, Capture(work));
-  CudaGraphExecHandle exec = nullptr;
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver(), "making a graph", cuGraphInstantiateWithFlags, &exec,
-                                    graph.get(), 0));
-  graph_ = {context(), exec};
+  recording_ = true;
+  CudaStreamHandle caller_stream = std::exchange(caller_stream_, nullptr);
+  StatusOr<CudaGraphExec> graph = CaptureCudaGraph(context(), stream(), work);
+  caller_stream_ = caller_stream;
+  recording_ = false;
+  TCC_RETURN_IF_ERROR(graph.status());
+  graph_ = *std::move(graph);
   return OkStatus();
 }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/cuda_program.h"
 #include "runtime/cuda_staging.h"
+#include "runtime/cuda_stream.h"
 #include "runtime/device.h"
 
 namespace tcc {
@@ -26,9 +27,6 @@ class CudaQueue final : public DeviceQueue {
   Status Replay() override;
   Status Finish() override;
 
-  // Waits; the seconds that so many replays took together.
-  StatusOr<double> TimedReplays(int replays);
-
  private:
   explicit CudaQueue(std::shared_ptr<const CudaProgram> program) : program_(std::move(program)) {}
 
@@ -43,10 +41,6 @@ class CudaQueue final : public DeviceQueue {
   Status Enqueue(size_t kernel, const LaunchArguments& arguments);
   Status Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
                  const LaunchArguments& arguments);
-  StatusOr<CudaGraph> Capture(const std::function<Status()>& work);
-  Status MakeEvents();
-  // The seconds that the device took for what `work` enqueues.
-  StatusOr<double> Time(std::string_view what, const std::function<Status()>& work);
 
   std::shared_ptr<const CudaProgram> program_;
   std::vector<CudaMemory> slots_;
@@ -60,7 +54,7 @@ class CudaQueue final : public DeviceQueue {
   std::vector<Arrival> arrivals_;
   CudaStream stream_;
   CudaStreamHandle caller_stream_ = nullptr;
-  CudaEvent start_, end_;
+  CudaStopwatch stopwatch_;
   CudaGraphExec graph_;
   bool recording_ = false;
   // Of the kernel at hand, kept to save their allocation.

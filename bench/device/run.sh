@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# usage: run.sh [--seconds N] [--only tests|suites] [--suites A,B,...] [--out DIR] [--programs DIR]
-#               [--quick] [--text]
+# usage: run.sh [--seconds N] [--grace N] [--only tests|suites] [--suites A,B,...] [--out DIR]
+#               [--programs DIR] [--quick] [--text]
 #
 # Everything that is to be known of a GPU, in one go: doctor, tests, sanitizer, calibration, suites.
 # The suites take about N seconds in all (default 240), what is before them some minutes at most;
-# --only does one part, where commands may not take long.
+# --only does one part, where commands may not take long. A suite begins no operator once its share
+# of the time is spent, and is ended --grace seconds (default 300) after that.
 # DIR of --out (default: results/DEVICE beside this file) gets
 #
 #   run.json     date, device, driver, clocks before and after each suite, every step with its exit
 #                code and time, the calibration, all rows of the suites
 #   report.md    the suites as tables
 #   log.txt      what every step printed
+#
+# They are written after every suite, and when the run is ended (SIGTERM); where it is killed, the
+# rows of the suite at hand are in NAME.rows.json.
 #
 # The programs (tcc, tcc-bench, tests) are those of --programs, else of bin/ beside this file (as
 # pack.sh lays it out), else of build/portable/bin. --quick only sees that all of it works;
@@ -20,19 +24,31 @@
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
-seconds=240 only= out= programs= quick= text= suites=resnet50,matmul,rows,attention,mobilenet_v2,roller,networks
+seconds=240 grace=300 only='' out='' programs='' quick='' text=''
+suites=resnet50,matmul,rows,attention,mobilenet_v2,roller,networks
+usage() {
+  echo "run.sh: $1" >&2
+  sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0" >&2
+  exit 2
+}
 while [ $# -gt 0 ]; do
   case $1 in
+    --seconds|--grace|--only|--out|--programs|--suites) [ $# -ge 2 ] || usage "$1 needs a value" ;;&
     --seconds) seconds=$2; shift ;;
+    --grace) grace=$2; shift ;;
     --only) only=$2; shift ;;
     --out) out=$2; shift ;;
     --programs) programs=$2; shift ;;
     --suites) suites=$2; shift ;;
     --quick) quick=--quick ;;
     --text) text=--text ;;
-    *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0" >&2; exit 2 ;;
+    *) usage "there is no option '$1'" ;;
   esac
   shift
+done
+[[ $only =~ ^(|tests|suites)$ ]] || usage "--only is '$only'; expected tests or suites"
+for number in "$seconds" "$grace"; do
+  [[ $number =~ ^[0-9]+$ ]] || usage "'$number' is no number of seconds"
 done
 if [ -z "$programs" ]; then
   programs=$here/bin
@@ -54,24 +70,42 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 log=$work/log.txt steps=$work/steps results=$work/results report=$work/report.md
 : >"$log"; : >"$steps"; : >"$results"; : >"$report"
-failed=0
+failed=0 child='' stopped=''
+
+# Who ends this run ends the step at hand; what comes after it is left out.
+stop() {
+  stopped=1 failed=1
+  [ -z "$child" ] || kill "$child"
+}
+trap stop TERM INT HUP
 
 # A JSON string.
 quoted() { printf '"%s"' "$(tr '\n\t' '  ' <<<"$1" | tr -d '\000-\037' | sed 's/\\/\\\\/g; s/"/\\"/g; s/ *$//')"; }
 
-# step NAME COMMAND...: runs it, into the log; its exit code and time become part of the results.
+# step NAME SECONDS COMMAND...: runs it so long at most, into the log; its exit code, its time and
+# whether that was too short become part of the results.
 step() {
-  local name=$1 begin end code
-  shift
+  local name=$1 limit=$2 begin taken code ended=false
+  shift 2
+  [ -z "$stopped" ] || return 1
   echo "== $name: $*" >>"$log"
   begin=$(date +%s.%N)
-  "$@" >>"$log" 2>&1
-  code=$?
-  end=$(date +%s.%N)
-  printf '%s{"name": %s, "exit": %d, "seconds": %.1f, "last_line": %s}' \
-    "$([ -s "$steps" ] && echo ', ')" "$(quoted "$name")" "$code" "$(awk "BEGIN {print $end - $begin}")" \
+  timeout --kill-after 10 "$limit" "$@" >>"$log" 2>&1 &
+  child=$!
+  # A signal ends the first wait, not the step.
+  wait $child; code=$?
+  while kill -0 $child 2>/dev/null; do wait $child; code=$?; done
+  child=''
+  taken=$(awk "BEGIN {print $(date +%s.%N) - $begin}")
+  # What does not heed timeout's first signal is killed by its second.
+  if [ $code -eq 124 ] || { [ $code -eq 137 ] && awk "BEGIN {exit !($taken >= $limit)}"; }; then
+    ended=true
+    echo "$name: ended after $limit s" >>"$log"
+  fi
+  printf '%s{"name": %s, "exit": %d, "seconds": %.1f, "timed_out": %s, "last_line": %s}' \
+    "$([ -s "$steps" ] && echo ', ')" "$(quoted "$name")" "$code" "$taken" "$ended" \
     "$(quoted "$(tail -n 1 "$log" | cut -c 1-200)")" >>"$steps"
-  printf '%-28s exit %d, %5.1f s\n' "$name" "$code" "$(awk "BEGIN {print $end - $begin}")"
+  printf '%-28s exit %d, %5.1f s%s\n' "$name" "$code" "$taken" "$([ $ended = false ] || echo ', timed out')"
   [ $code -eq 0 ] || failed=1
   return $code
 }
@@ -107,21 +141,22 @@ echo "$model, $target, driver ${driver:-unknown}; results in $out"
 tests() {
   points=500
   [ -n "$quick" ] && points=5
-  step "tcc-fuzz cuda" timeout 200 "$programs/tcc-fuzz" cuda --device $text --points $points
+  step "tcc-fuzz cuda" 200 "$programs/tcc-fuzz" cuda --device $text --points $points
   if [ -z "$text" ]; then
     for network in $("$tcc" zoo list | awk '{print $1}'); do
       "$tcc" zoo export "$network" --small -o "$work/$network.onnx" >>"$log" 2>&1
-      step "check $network" timeout 100 "$tcc" check "$work/$network.onnx" --target "$target"
+      step "check $network" 100 "$tcc" check "$work/$network.onnx" --target "$target"
     done
   fi
-  step "smoke" timeout 200 "$bench" kernels --suite smoke --target "$target" $text $quick --rounds 3
+  step "smoke" 200 "$bench" kernels --suite smoke --target "$target" $text \
+    ${quick:+--quick --rounds 1}
 
   # Out-of-bounds accesses, races, missing barriers, unwritten memory.
   sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}"/bin/compute-sanitizer \
     "${TCC_VENV:-/nowhere}"/lib/python3*/site-packages/nvidia/*/bin/compute-sanitizer 2>/dev/null | head -n 1)
   if [ -n "$sanitizer" ] && [ -z "$text" ]; then
     for tool in memcheck racecheck synccheck initcheck; do
-      step "compute-sanitizer $tool" timeout 120 "$sanitizer" --tool $tool --error-exitcode 9 \
+      step "compute-sanitizer $tool" 120 "$sanitizer" --tool $tool --error-exitcode 9 \
         "$bench" kernels --suite smoke --target "$target" --quick --rounds 1 --peer none
     done
   else
@@ -129,45 +164,51 @@ tests() {
     printf '%s{"name": "compute-sanitizer", "skipped": true}' "$([ -s "$steps" ] && echo ', ')" >>"$steps"
   fi
 }
-[ "$only" = suites ] || tests
+# All that is known by now, to the folder.
+write_results() {
+  {
+    printf '{"date": %s,\n"device": %s,\n"target": %s,\n"driver": %s,\n"system": %s,\n' \
+      "$(quoted "$(date -u +%FT%TZ)")" "$(quoted "$model")" "$(quoted "$target")" \
+      "$(quoted "${driver:-unknown}")" "$(quoted "$(uname -srm)")"
+    printf '"clocks": %s,\n"doctor": %s,\n"devices": %s,\n"calibration": %s,\n' \
+      "$(clocks)" "$(cat "$work/doctor.json")" "$(cat "$work/devices.json")" \
+      "$(cat "$work/calibration.json" 2>/dev/null || echo null)"
+    printf '"steps": [%s],\n"suites": {%s}}\n' "$(cat "$steps")" "$(cat "$results")"
+  } >"$work/run.json"
+  { printf '# %s, %s, driver %s, %s\n\n' "$model" "$target" "${driver:-unknown}" "$(date -u +%F)"
+    cat "$report"; } >"$work/whole_report.md"
+  cp "$log" "$out/log.txt" && cp "$work/whole_report.md" "$out/report.md" &&
+    cp "$work/run.json" "$out/run.json"
+}
 
-calibration=null
-if step calibrate "$bench" calibrate --target "$target" $text $quick; then
-  calibration=$("$bench" calibrate --target "$target" $text $quick --json 2>>"$log")
-fi
+# suite NAME SECONDS: its operators, as far as they get.
+suite() {
+  local name=$1 share=$2 before rows=$out/$1.rows.json table=$out/$1.rows.md
+  rm -f "$rows"* "$table"*
+  before=$(clocks)
+  step "suite $name" $((share + grace)) "$bench" kernels --suite "$name" --target "$target" $text \
+    ${quick:+--quick --rounds 1} --seconds "$share" --json "$rows" --markdown "$table"
+  { [ ! -s "$results" ] || echo ','
+    printf '%s: {"clocks_before": %s, "clocks_after": %s, "rows": ' "$(quoted "$name")" "$before" "$(clocks)"
+    cat "$rows" 2>/dev/null || echo '[]'
+    echo '}'; } >>"$results"
+  { echo "## $name"; echo; cat "$table" 2>/dev/null; echo; } >>"$report"
+  write_results && rm -f "$rows"* "$table"*
+}
+
+[ "$only" = suites ] || tests
+step calibrate 200 "$bench" calibrate --target "$target" $text $quick --json "$work/calibration.json"
+write_results
 
 # Each suite gets an equal share of what is left.
 IFS=, read -ra names <<<"$suites"
 [ "$only" != tests ] || names=()
-left=$seconds
+end=$((SECONDS + seconds))
 for i in "${!names[@]}"; do
-  name=${names[$i]}
-  share=$((left / (${#names[@]} - i)))
-  [ $share -ge 1 ] || share=1
-  before=$(clocks) begin=$SECONDS
-  step "suite $name" timeout $((share + 300)) "$bench" kernels --suite "$name" --target "$target" $text \
-    $quick --rounds "$([ -n "$quick" ] && echo 1 || echo 9)" --seconds $share \
-    --json "$work/suite.json" --markdown "$work/suite.md"
-  left=$((left - (SECONDS - begin)))
-  [ -s "$work/suite.json" ] || echo '[]' >"$work/suite.json"
-  { [ -s "$results" ] && echo ','
-    printf '%s: {"clocks_before": %s, "clocks_after": %s, "rows": ' "$(quoted "$name")" "$before" "$(clocks)"
-    cat "$work/suite.json"
-    echo '}'; } >>"$results"
-  { echo "## $name"; echo; cat "$work/suite.md" 2>/dev/null; } >>"$report"
-  rm -f "$work/suite.json" "$work/suite.md"
+  [ -z "$stopped" ] || break
+  share=$(((end - SECONDS) / (${#names[@]} - i)))
+  suite "${names[$i]}" $((share >= 1 ? share : 1))
 done
-
-{
-  printf '{"date": %s,\n"device": %s,\n"target": %s,\n"driver": %s,\n"system": %s,\n' \
-    "$(quoted "$(date -u +%FT%TZ)")" "$(quoted "$model")" "$(quoted "$target")" \
-    "$(quoted "${driver:-unknown}")" "$(quoted "$(uname -srm)")"
-  printf '"clocks": %s,\n"doctor": %s,\n"devices": %s,\n"calibration": %s,\n' \
-    "$(clocks)" "$(cat "$work/doctor.json")" "$(cat "$work/devices.json")" "$calibration"
-  printf '"steps": [%s],\n"suites": {%s}}\n' "$(cat "$steps")" "$(cat "$results")"
-} >"$out/run.json"
-{ printf '# %s, %s, driver %s, %s\n\n' "$model" "$target" "${driver:-unknown}" "$(date -u +%F)"
-  cat "$report"; } >"$out/report.md"
-cp "$log" "$out/log.txt"
+[ -z "$stopped" ] || echo "ended from outside"
 [ $failed -eq 0 ] && echo "all steps went well" || echo "some steps failed; see $out/log.txt"
 exit $failed

@@ -142,11 +142,9 @@ class Calibrator {
  private:
   StatusOr<double> Time(size_t kernel, const std::vector<std::span<const uint8_t>>& buffers,
                         const std::vector<int64_t>& shapes) {
-    CudaTimingOptions options = timing_;
-    options.cold = false;
-    TCC_ASSIGN_OR_RETURN(CudaTiming timing,
-                         TimeCudaKernel(module_, kernel, buffers, shapes, options));
-    return timing.min_seconds;
+    TCC_ASSIGN_OR_RETURN(
+        CudaTime time, TimeCudaKernel(module_, kernel, buffers, shapes, CudaCache::kWarm, timing_));
+    return time.min_seconds;
   }
 
   const Module& module_;

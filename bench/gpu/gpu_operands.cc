@@ -1,21 +1,13 @@
 #include "bench/gpu/gpu_operands.h"
 
-#include <algorithm>
-
 namespace tcc {
 namespace {
-
-constexpr int64_t kMostSets = 64;
-// Of the device's memory, for all sets.
-constexpr int64_t kMemoryShare = 4;
 
 int64_t CountSets(const GpuOperandSets::Tensors& tensors, const CudaDeviceInfo& device) {
   int64_t bytes = 0;
   for (const Tensor& input : tensors.inputs) bytes += std::ssize(input.bytes);
   for (int64_t output : tensors.output_bytes) bytes += output;
-  if (bytes == 0) return 1;
-  int64_t room = std::max<int64_t>(1, device.memory_bytes / kMemoryShare / bytes);
-  return std::min({2 * device.l2_bytes / bytes + 1, room, kMostSets});
+  return CountColdSets(bytes, device);
 }
 
 }  // namespace

@@ -21,8 +21,7 @@ class GpuOperandSets {
     std::vector<Tensor> inputs, constants;
     std::vector<int64_t> output_bytes;
   };
-  // As many sets as fill the L2 cache twice, so that no run finds what the one before left there;
-  // fewer where the device's memory would not do.
+  // As many sets as CountColdSets says.
   static StatusOr<GpuOperandSets> Make(const GpuBench& bench, const Tensors& tensors);
 
   size_t size() const { return sets_.size(); }

@@ -43,30 +43,37 @@ class GpuRun {
     TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(compiled_.artefact));
     Executor executor(module);
     executor.set_recording(false);
-    GpuWork ours = [&](size_t set) { return Enqueue(executor, (*sets)[set]); };
+    CudaWork ours = [&](size_t set) { return Enqueue(executor, (*sets)[set]); };
     TCC_ASSIGN_OR_RETURN(result_.error, Check(ours, *sets, last));
-    std::vector<GpuWork> contestants = {ours};
+    std::vector<CudaWork> contestants = {ours};
     for (const GpuPeer& peer : GpuPeers()) {
       if (!options_.Wants(peer.name)) continue;
       Status status = AddPeer(peer, contestants);
       if (!status.ok()) result_.notes.push_back(fmt::format("{}: {}", peer.name, Message(status)));
     }
-    timing_.sets = sets->size();
-    TCC_ASSIGN_OR_RETURN(std::vector<GpuTime> times, bench_.Time(contestants, timing_));
-    result_.microseconds = times[0].median_us;
-    if (!times[0].graph) result_.notes.push_back("ours is timed without a graph");
+    TCC_ASSIGN_OR_RETURN(std::vector<CudaTime> times,
+                         bench_.timer().Time(contestants, sets->size(), timing_));
+    result_.microseconds = times[0].median_seconds * 1e6;
+    NoteMissingGraph("ours", times[0]);
     for (size_t i = 1; i < times.size(); ++i) {
-      result_.peers[i - 1].microseconds = times[i].median_us;
-      if (!times[i].graph) result_.peers[i - 1].algorithm += ", without a graph";
+      PeerTime& peer = result_.peers[i - 1];
+      peer.microseconds = times[i].median_seconds * 1e6;
+      if (!times[i].graph.ok()) peer.algorithm += ", without a graph";
+      NoteMissingGraph(peer.peer, times[i]);
     }
     if (result_.bytes == 0 || result_.bytes > kWarmBytes) return OkStatus();
-    timing_.sets = 1;
-    TCC_ASSIGN_OR_RETURN(times, bench_.Time({contestants.data(), 1}, timing_));
-    result_.warm_microseconds = times[0].median_us;
+    TCC_ASSIGN_OR_RETURN(times, bench_.timer().Time({contestants.data(), 1}, 1, timing_));
+    result_.warm_microseconds = times[0].median_seconds * 1e6;
     return OkStatus();
   }
 
  private:
+  void NoteMissingGraph(std::string_view whose, const CudaTime& time) {
+    if (time.graph.ok()) return;
+    result_.notes.push_back(
+        fmt::format("{}: timed without a graph: {}", whose, Message(time.graph)));
+  }
+
   // Made at the first use. Both layouts take as many bytes, and get as many sets.
   StatusOr<const GpuOperandSets*> SetsFor(bool channels_last) {
     std::optional<GpuOperandSets>& sets = sets_[channels_last ? 1 : 0];
@@ -92,27 +99,31 @@ class GpuRun {
     return executor.Enqueue(inputs, outputs, bench_.stream());
   }
 
-  // Of the first output, which the artefact has in the operator's own layout.
-  std::vector<int64_t> OutputShape(bool channels_last) const {
-    std::vector<int64_t> shape = outputs_[0].shape;
+  // Of an output, which the artefact has in the operator's own layout.
+  std::vector<int64_t> ShapeOf(const Tensor& output, bool channels_last) const {
+    const std::vector<int64_t>& shape = output.shape;
     bool own = IsChannelsLast(compiled_.op);
     if (shape.size() != 4 || own == channels_last) return shape;
     if (own) return {shape[0], shape[3], shape[1], shape[2]};
     return {shape[0], shape[2], shape[3], shape[1]};
   }
 
-  // Runs once on the first set, and looks at the first output.
-  StatusOr<double> Check(const GpuWork& work, const GpuOperandSets& sets,
+  // Runs once on the first set, and looks at the outputs.
+  StatusOr<double> Check(const CudaWork& work, const GpuOperandSets& sets,
                          bool channels_last) const {
+    const std::vector<uint8_t*>& places = sets[0].outputs;
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      TCC_RETURN_IF_ERROR(bench_.Poison(sets[0].outputs[i], std::ssize(outputs_[i].bytes)));
+      TCC_RETURN_IF_ERROR(bench_.Poison(places[i], std::ssize(outputs_[i].bytes)));
     }
     TCC_RETURN_IF_ERROR(work(0));
-    Tensor got = MakeZeroTensor(outputs_[0].dtype, OutputShape(channels_last));
-    TCC_RETURN_IF_ERROR(bench_.Download(MutableBytes(got), sets[0].outputs[0]));
-    if (channels_last) got = FromChannelsLast(got);
-    TCC_ASSIGN_OR_RETURN(OperatorCheck check,
-                         CheckOperator(compiled_.op, compiled_.inputs, compiled_.constants, got));
+    std::vector<Tensor> results;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      results.push_back(MakeZeroTensor(outputs_[i].dtype, ShapeOf(outputs_[i], channels_last)));
+      TCC_RETURN_IF_ERROR(bench_.Download(MutableBytes(results.back()), places[i]));
+    }
+    if (channels_last) results = FromChannelsLast(results);
+    TCC_ASSIGN_OR_RETURN(OperatorCheck check, CheckOperator(compiled_.op, compiled_.inputs,
+                                                            compiled_.constants, results));
     return check.error;
   }
 
@@ -120,7 +131,7 @@ class GpuRun {
   struct Attempt {
     const GpuCandidate* candidate;
     const GpuOperandSets* sets;
-    GpuWork work;
+    CudaWork work;
     double seconds;
   };
 
@@ -130,10 +141,10 @@ class GpuRun {
     Status last;
     for (const GpuCandidate& candidate : candidates) {
       TCC_ASSIGN_OR_RETURN(const GpuOperandSets* sets, SetsFor(candidate.channels_last));
-      GpuWork work = [sets, enqueue = candidate.enqueue](size_t set) {
+      CudaWork work = [sets, enqueue = candidate.enqueue](size_t set) {
         return enqueue((*sets)[set]);
       };
-      StatusOr<double> seconds = bench_.TimeOnce(work);
+      StatusOr<double> seconds = bench_.timer().TimeOnce(work);
       if (!seconds.ok()) {
         last = Annotate(seconds.status(), candidate.algorithm);
         continue;
@@ -146,7 +157,7 @@ class GpuRun {
   }
 
   // The fastest of the peer's candidates that computes the operator becomes a contestant.
-  Status AddPeer(const GpuPeer& peer, std::vector<GpuWork>& contestants) {
+  Status AddPeer(const GpuPeer& peer, std::vector<CudaWork>& contestants) {
     TCC_ASSIGN_OR_RETURN(std::vector<GpuCandidate> candidates,
                          peer.candidates(compiled_.op, bench_));
     if (candidates.empty()) return OkStatus();
@@ -172,7 +183,7 @@ class GpuRun {
   const OperatorOptions& options_;
   const GpuBench& bench_;
   OperatorResult& result_;
-  GpuTimingOptions timing_;
+  CudaTimingOptions timing_;
   std::vector<Tensor> inputs_, outputs_;   // as the artefact lays them out
   std::optional<GpuOperandSets> sets_[2];  // channels first, channels last
 };

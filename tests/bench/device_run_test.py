@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""usage: device_run_test.py PROGRAMS EMULATED_DRIVER
+"""usage: device_run_test.py PROGRAMS EMULATED_DRIVER FAKE_LIBRARIES
 
 A dry run of bench/device/run.sh over the emulated driver: what it would do on a machine with a GPU.
 """
@@ -7,12 +7,16 @@ A dry run of bench/device/run.sh over the emulated driver: what it would do on a
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
-PROGRAMS, DRIVER = sys.argv[1:3]
+PROGRAMS, DRIVER, FAKES = sys.argv[1:4]
+# The second operator of suite smoke never ends.
+HANGS = {"TCC_CUBLAS": FAKES, "TCC_FAKE_HANG": "cublasSgemmStridedBatched"}
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "bench/device/run.sh"
 
 
@@ -22,18 +26,31 @@ class DeviceRun(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.out = pathlib.Path(folder.name) / "out"
 
-    def script(self, *options, expect=0, **environment):
-        run = subprocess.run(
-            [SCRIPT, "--programs", PROGRAMS, "--out", self.out, *options], capture_output=True,
-            text=True, check=False,
+    def start(self, *options, **environment):
+        return subprocess.Popen(
+            [SCRIPT, "--programs", PROGRAMS, "--out", self.out, *options], stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, start_new_session=True,
             env={**os.environ, "TCC_CUDA_DRIVER": DRIVER, "TCC_EMULATED_SM": "86", **environment})
-        self.assertEqual(run.returncode, expect, run.stdout + run.stderr)
-        return run.stdout + run.stderr
+
+    def script(self, *options, expect=0, **environment):
+        run = self.start(*options, **environment)
+        output, _ = run.communicate()
+        self.assertEqual(run.returncode, expect, output)
+        return output
+
+    def report(self):
+        return json.loads((self.out / "run.json").read_text())
+
+    def assert_second_operator_hung(self, rows):
+        self.assertEqual([(row["name"], row["failure"]) for row in rows],
+                         [("matmul_33x20x17", ""), ("matmul_3x8x12x10", "not finished")])
+        self.assertGreater(rows[0]["ours_us"], 0)
+        self.assertEqual(rows[0]["peer"], "cublas")
 
     def test_every_step_is_done_and_its_results_are_kept(self):
         output = self.script("--text", "--quick", "--suites", "smoke", "--seconds", "60")
         self.assertIn("all steps went well", output)
-        report = json.loads((self.out / "run.json").read_text())
+        report = self.report()
         self.assertEqual(report["device"], "emulated sm_86")
         self.assertEqual(report["target"], "sm_86")
         self.assertRegex(report["date"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
@@ -48,11 +65,15 @@ class DeviceRun(unittest.TestCase):
             self.assertLessEqual(expected.items(), step.items())
         for key in ["fma_gflops", "copy_gbytes", "l2_gbytes", "launch_us"]:
             self.assertGreater(report["calibration"][key], 0)
+        log = (self.out / "log.txt").read_text()
+        self.assertEqual(log.count("float32 multiply-adds"), 1)  # calibrated once
         rows = report["suites"]["smoke"]["rows"]
         self.assertEqual(len({row["name"] for row in rows}), 12)
         self.assertEqual({row["failure"] for row in rows}, {""})
         self.assertIn("| matmul_33x20x17 |", (self.out / "report.md").read_text())
-        self.assertIn("12 of 12 operators measured", (self.out / "log.txt").read_text())
+        self.assertIn("12 of 12 operators measured", log)
+        self.assertEqual(sorted(path.name for path in self.out.iterdir()),
+                         ["log.txt", "report.md", "run.json"])
 
     def test_a_step_that_fails_is_told_and_the_others_are_done(self):
         # Machine code, which the emulated driver does not take.
@@ -61,11 +82,57 @@ class DeviceRun(unittest.TestCase):
             self.skipTest("no NVRTC")
         output = self.script("--quick", "--suites", "smoke", expect=1)
         self.assertIn("some steps failed", output)
-        report = json.loads((self.out / "run.json").read_text())
+        report = self.report()
         exits = {step["name"]: step.get("exit") for step in report["steps"]}
         self.assertNotEqual(exits["calibrate"], 0)
         self.assertNotEqual(exits["suite smoke"], 0)
         self.assertIsNone(report["calibration"])
+
+    def test_a_suite_that_is_ended_keeps_its_rows(self):
+        output = self.script("--text", "--quick", "--only", "suites", "--suites", "smoke",
+                             "--seconds", "15", "--grace", "0", expect=1, **HANGS)
+        self.assertIn("timed out", output)
+        report = self.report()
+        step = {step["name"]: step for step in report["steps"]}["suite smoke"]
+        self.assertEqual((step["exit"], step["timed_out"]), (124, True))
+        self.assertIn("ended after 15 s", step["last_line"])
+        self.assert_second_operator_hung(report["suites"]["smoke"]["rows"])
+        table = (self.out / "report.md").read_text()
+        self.assertIn("| matmul_33x20x17 |", table)
+        self.assertIn("| matmul_3x8x12x10 | failed: not finished |", table)
+
+    def test_a_run_that_is_ended_keeps_what_was_measured(self):
+        run = self.start("--text", "--quick", "--only", "suites", "--suites", "smoke,rows", **HANGS)
+        partial = self.out / "smoke.rows.json"
+        begin = time.monotonic()
+        while not (partial.exists() and len(json.loads(partial.read_text())) == 2):
+            self.assertLess(time.monotonic() - begin, 120)
+            time.sleep(0.1)
+        # What a run leaves that cannot say farewell.
+        self.assert_second_operator_hung(json.loads(partial.read_text()))
+        self.assertGreater(self.report()["calibration"]["launch_us"], 0)
+        run.send_signal(signal.SIGTERM)
+        output, _ = run.communicate()
+        self.assertEqual(run.returncode, 1, output)
+        self.assertIn("ended from outside", output)
+        report = self.report()
+        self.assertEqual(list(report["suites"]), ["smoke"])
+        self.assert_second_operator_hung(report["suites"]["smoke"]["rows"])
+        self.assertEqual(report["steps"][-1]["name"], "suite smoke")
+        self.assertFalse(report["steps"][-1]["timed_out"])
+        self.assertFalse(partial.exists())
+
+    def test_options_that_it_does_not_know_are_refused_before_anything_is_done(self):
+        for options, message in [
+                (["--only", "suite"], "--only is 'suite'; expected tests or suites"),
+                (["--only"], "--only needs a value"),
+                (["--seconds", "long"], "'long' is no number of seconds"),
+                (["--fast"], "there is no option '--fast'")]:
+            with self.subTest(options):
+                output = self.script(*options, expect=2)
+                self.assertIn(message, output)
+                self.assertIn("usage: run.sh", output)
+                self.assertFalse(self.out.exists())
 
     def test_without_a_gpu_nothing_is_done_and_the_reason_is_given(self):
         output = self.script("--quick", expect=5, TCC_CUDA_DRIVER="/nowhere/libcuda.so.1")

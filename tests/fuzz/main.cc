@@ -65,9 +65,11 @@ int main(int argc, char** argv) {
                              "A GPU: its sketches alone, each point compiled by NVRTC");
     }
     if (row.run == FuzzCuda) {
-      subcommand->add_flag("--device", options.on_device, "On the GPU at hand, by NVRTC");
-      subcommand->add_flag("--text", options.text,
-                           "With --device: text, for the emulated driver in TCC_CUDA_DRIVER");
+      CLI::Option* device =
+          subcommand->add_flag("--device", options.on_device, "On the GPU at hand, by NVRTC");
+      subcommand
+          ->add_flag("--text", options.text, "Text, for the emulated driver in TCC_CUDA_DRIVER")
+          ->needs(device);
     }
     if (row.run == FuzzInput) {
       subcommand->add_option("--corpus", options.corpus, "Folder with more files to start from");

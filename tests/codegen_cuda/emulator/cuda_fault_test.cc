@@ -3,6 +3,7 @@
 
 #include "codegen_cuda/emulator/driver.h"
 #include "runtime/cuda_api.h"
+#include "runtime/cuda_timing.h"
 #include "tests/codegen_cuda/emulator/cuda_artefacts.h"
 
 // Every call of the driver fails once with every kind of error: what comes of it is a message, or
@@ -58,7 +59,31 @@ Status RunLoop() {
   return End();
 }
 
-constexpr Status (*kScenarios[])() = {RunStraight, RunDynamic, RunLoop};
+// Two that are timed in turn, on two sets of operands.
+Status RunTimer() {
+  constexpr int64_t kBytes = 256;
+  TCC_ASSIGN_OR_RETURN(
+      auto context, CudaContext::Open(emulator::EmulatedDriver(), emulator::EmulatedOrdinal(kSm)));
+  CudaScope scope(*context);
+  TCC_RETURN_IF_ERROR(scope.status());
+  TCC_ASSIGN_OR_RETURN(CudaMemory memory, CudaMemory::Allocate(context, 4 * kBytes, "a test"));
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<CudaTimer> timer, CudaTimer::Make(context));
+  const CudaWork copy = [&](size_t set) {
+    uint8_t* from = memory.data() + 2 * kBytes * static_cast<int64_t>(set);
+    return TCC_CUDA_CALL(context->driver(), "copying", cuMemcpyDtoDAsync_v2,
+                         AddressOf(from + kBytes), AddressOf(from), size_t{kBytes},
+                         timer->stream());
+  };
+  const CudaTimingOptions few{.launches = 3, .graph_seconds = 0, .replays = 2, .blocks = 2};
+  TCC_ASSIGN_OR_RETURN(std::vector<CudaTime> times, timer->Time({{copy, copy}}, 2, few));
+  for (const CudaTime& time : times) {
+    TCC_RETURN_IF_ERROR(time.graph);
+    if (!(time.median_seconds > 0)) return WrongResult("no time without an error");
+  }
+  return End();
+}
+
+constexpr Status (*kScenarios[])() = {RunStraight, RunDynamic, RunLoop, RunTimer};
 
 bool GivesBack(const std::string& call) {
   static const std::set<std::string> kCalls = {

@@ -1,0 +1,137 @@
+#include "bench/schedules.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "bench/compiled_kernel.h"
+#include "bench/kernel_case.h"
+#include "bench/kernel_report.h"
+#include "bench/kernel_suite.h"
+#include "bench/peers.h"
+#include "runtime/fma_peak.h"
+#include "schedule/sketch.h"
+
+namespace tcc {
+namespace {
+
+StatusOr<Schedule> ReadSchedule(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return InvalidInput("cannot read '{}'", path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  StatusOr<Schedule> schedule = ParseSchedule(text.str());
+  if (!schedule.ok()) return Annotate(schedule.status(), path);
+  return schedule;
+}
+
+// What the options say `fn` is to run as: a trace where the suite has them, else the first sketch.
+StatusOr<Schedule> ScheduleFor(const Function& fn, const ScheduleSuiteOptions& options) {
+  if (!options.trace.empty()) return ReadSchedule(options.trace);
+  bool has_traces = options.suite == "traces";
+  if (has_traces && !options.sketch) {
+    return ReadSchedule(options.traces.value_or(TCC_BENCH_TRACES) + "/" + fn.name + ".trace");
+  }
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget("native"));
+  std::vector<Sketch> sketches = GenerateSketches(fn, target);
+  size_t number = options.sketch.value_or(0);
+  if (number >= sketches.size()) {
+    return UsageError("{} has {} sketches", fn.name, sketches.size());
+  }
+  const Sketch& sketch = sketches[number];
+  return Schedule{sketch.trace, sketch.start, 0};
+}
+
+bool IsWanted(const ScheduleSuiteOptions& options, const Peer& peer) {
+  return options.peers.empty() ||
+         std::find(options.peers.begin(), options.peers.end(), peer.name) != options.peers.end();
+}
+
+Status PrintStage(const BenchKernel& kernel, const ScheduleSuiteOptions& options) {
+  Function fn = TensorFunction(kernel);
+  TCC_ASSIGN_OR_RETURN(Schedule schedule, ScheduleFor(fn, options));
+  if (options.stage == "schedule") {
+    fmt::print("# {}\n{}", fn.name, Print(schedule));
+    return OkStatus();
+  }
+  TCC_ASSIGN_OR_RETURN(std::string text, KernelStage(fn, schedule, options.stage));
+  fmt::print("{}\n", text);
+  return OkStatus();
+}
+
+StatusOr<std::vector<KernelResult>> MeasureKernel(const BenchKernel& kernel,
+                                                  const ScheduleSuiteOptions& options) {
+  std::string name(kernel.name);
+  TCC_ASSIGN_OR_RETURN(Schedule schedule, ScheduleFor(TensorFunction(kernel), options));
+  TCC_ASSIGN_OR_RETURN(KernelCase example, KernelCase::Create(kernel));
+  StatusOr<BenchedKernel> ours = BenchedKernel::Create(example.fn(), schedule, example.arguments());
+  if (!ours.ok()) return Annotate(ours.status(), name);
+  std::vector<KernelResult> results;
+  for (int threads : options.threads) {
+    ThreadPool pool({.threads = threads});
+    double operations = 0;
+    std::vector<std::function<void()>> contestants = {[&] { operations = RunFmaLoop(pool); },
+                                                      [&] { ours->Run(pool); }};
+    TCC_RETURN_IF_ERROR(example.Check("the schedule", contestants[1]));
+    std::vector<std::string> peers;
+    for (const Peer& peer : Peers()) {
+      if (!IsWanted(options, peer)) continue;
+      std::function<void()> run = peer.make(kernel, example.arguments(), threads);
+      if (!run) continue;
+      TCC_RETURN_IF_ERROR(example.Check(std::string(peer.name), run));
+      peers.emplace_back(peer.name);
+      contestants.push_back(std::move(run));
+    }
+    std::vector<double> seconds = LeastSeconds(contestants, options.rounds);
+    KernelResult result{
+        name, threads, NominalFlops(kernel), seconds[1] * 1e6, operations / seconds[0] / 1e9, {}};
+    for (size_t p = 0; p < peers.size(); ++p) {
+      result.peers.emplace_back(peers[p], seconds[p + 2] * 1e6);
+    }
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+Status ExpectPeers(const ScheduleSuiteOptions& options) {
+  for (const std::string& name : options.peers) {
+    bool known = name == "none" || std::any_of(Peers().begin(), Peers().end(),
+                                               [&](const Peer& peer) { return peer.name == name; });
+    if (!known) return UsageError("no peer '{}'; there are onednn and openblas", name);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status RunScheduleSuite(const ScheduleSuiteOptions& options) {
+  if (!options.trace.empty() && options.kernel.empty()) {
+    return UsageError("--trace needs --kernel");
+  }
+  if (options.traces && options.suite != "traces") {
+    return UsageError("--traces is for suite traces, not {}", options.suite);
+  }
+  TCC_RETURN_IF_ERROR(ExpectPeers(options));
+  bool as_text = options.json != "" && options.stage.empty();
+  bool found = false;
+  std::vector<KernelResult> results;
+  if (as_text) PrintHeader();
+  for (const BenchKernel& kernel : KernelSuite(options.suite)) {
+    if (!options.kernel.empty() && kernel.name != options.kernel) continue;
+    found = true;
+    if (!options.stage.empty()) {
+      TCC_RETURN_IF_ERROR(PrintStage(kernel, options));
+      continue;
+    }
+    TCC_ASSIGN_OR_RETURN(std::vector<KernelResult> measured, MeasureKernel(kernel, options));
+    if (as_text) std::for_each(measured.begin(), measured.end(), PrintRow);
+    results.insert(results.end(), measured.begin(), measured.end());
+  }
+  if (!found) return UsageError("no kernel '{}' in suite '{}'", options.kernel, options.suite);
+  return options.json ? WriteJson(results, *options.json) : OkStatus();
+}
+
+}  // namespace tcc

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/interleaved_timing.h"
+#include "ir/support/status.h"
+
+namespace tcc {
+
+struct ScheduleSuiteOptions {
+  std::string suite = "traces";       // of kernel_suite.h
+  std::string kernel;                 // one of the suite, or all
+  std::optional<std::string> traces;  // the folder of NAME.trace
+  std::string trace;                  // a file, for `kernel`
+  std::optional<size_t> sketch;       // that one's start point instead of a trace
+  std::string stage;                  // of the compiler, to print instead of measuring
+  std::vector<int> threads = {1, 2};
+  std::vector<std::string> peers;  // all, if none is named; "none": none
+  int rounds = kRounds;
+  std::optional<std::string> json;  // a file; "" for stdout
+};
+
+// Measures a suite of kernels under hand-written schedules, or sketches, against the peak of the
+// CPU and against libraries, one line each. DataLoss for the first that is wrong.
+Status RunScheduleSuite(const ScheduleSuiteOptions& options);
+
+}  // namespace tcc
