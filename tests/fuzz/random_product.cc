@@ -10,12 +10,16 @@ Function RandomProduct(Random& random) {
     return random.OneIn(2) ? (any + 7) / 8 * 8 : any;
   };
   ProductShape shape{.rows = extent(8), .columns = extent(8), .depth = extent(16)};
-  uint64_t type = random.Below(4);
+  uint64_t type = random.Below(6);
   if (type == 0) shape.type = "bf16";
   if (type == 1) {
     shape.type = "i8";
     shape.sum = "i32";
     shape.depth += 32;
+  }
+  if (type == 2 || type == 3) {
+    shape.type = "f32";
+    shape.tf32 = type == 2 ? "tf32" : "3xtf32";
   }
   bool bytes = type == 1;
   shape.rounded = !bytes && random.OneIn(2);

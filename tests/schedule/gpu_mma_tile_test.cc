@@ -38,6 +38,16 @@ const ProductShape kShapes[] = {
      .sum = "i32",
      .b = "j, k",
      .rounded = false},
+    {.type = "f32", .tf32 = "tf32"},
+    {.rows = 24, .columns = 40, .depth = 36, .type = "f32", .b = "j, k", .tf32 = "3xtf32"},
+    {.rows = 17, .columns = 23, .depth = 37, .type = "f32", .a = "k, i", .tf32 = "tf32"},
+    {.rows = 20,
+     .columns = 48,
+     .type = "f32",
+     .a = "b, k, i",
+     .b = "b, j, k",
+     .batch = 2,
+     .tf32 = "3xtf32"},
 };
 
 }  // namespace
@@ -50,6 +60,7 @@ TEST_CASE("products of narrow operands start on tensor cores", "[schedule][mma]"
     CHECK(UsesTensorCores(FirstFor(fn, "sm_90a")));
     CHECK(UsesTensorCores(FirstFor(fn, "sm_75")) == (shape.type == "f16"));
   }
+  // Strictly.
   CHECK_FALSE(UsesTensorCores(FirstFor(ProductFunction({.type = "f32"}), "sm_90a")));
   // A row times a matrix is mostly padding; bytes that are not along k would have to change places.
   CHECK_FALSE(UsesTensorCores(FirstFor(ProductFunction({.rows = 1}), "sm_90a")));
