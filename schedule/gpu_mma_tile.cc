@@ -19,8 +19,7 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kRows = 16;    // of a tile of an instruction
-constexpr int64_t kColumns = 8;  // of it
+constexpr int64_t kColumns = 8;  // of a tile of an instruction
 constexpr int64_t kLoaded = 16;  // rows or columns that one load of matrices has
 // Below this, most of an instruction's work is padding.
 constexpr int64_t kFewestRows = 8;
@@ -37,18 +36,20 @@ constexpr int64_t kMostSteps = 4;
 struct MmaRow {
   DTypeCode operand;
   int sm;
+  int64_t rows;  // of a tile
   int64_t depth;
   std::string_view intrinsic;
 };
 
 // The first that fits is taken.
 constexpr MmaRow kMmas[] = {
-    {DTypeCode::kFloat16, 80, 16, "mma_m16n8k16_f16_f32"},
-    {DTypeCode::kBFloat16, 80, 16, "mma_m16n8k16_bf16_f32"},
-    {DTypeCode::kInt8, 80, 32, "mma_m16n8k32_s8_s32"},
-    {DTypeCode::kFloat16, 75, 8, "mma_m16n8k8_f16_f32"},
-    {DTypeCode::kFloat32, 80, 8, "mma_m16n8k8_tf32_f32"},
-    {DTypeCode::kFloat32, 80, 8, "mma_m16n8k8_3xtf32_f32"},
+    {DTypeCode::kFloat16, 80, 16, 16, "mma_m16n8k16_f16_f32"},
+    {DTypeCode::kBFloat16, 80, 16, 16, "mma_m16n8k16_bf16_f32"},
+    {DTypeCode::kInt8, 80, 16, 32, "mma_m16n8k32_s8_s32"},
+    {DTypeCode::kInt8, 75, 8, 16, "mma_m8n8k16_s8_s32"},
+    {DTypeCode::kFloat16, 75, 16, 8, "mma_m16n8k8_f16_f32"},
+    {DTypeCode::kFloat32, 80, 16, 8, "mma_m16n8k8_tf32_f32"},
+    {DTypeCode::kFloat32, 80, 16, 8, "mma_m16n8k8_3xtf32_f32"},
 };
 
 // An operand, and which of its dimensions are k and the axis of the result that it alone has.
@@ -183,10 +184,10 @@ bool HasKnownExtents(const Block& block) {
                      [](const IterVar& iter) { return AsConstant(iter.domain).has_value(); });
 }
 
-// Warps, and tiles of one of them.
+// Warps, and tiles of one of them, of kLoaded rows.
 struct Levels {
   int64_t m_warps, n_warps, m_tiles, n_tiles;
-  int64_t rows() const { return m_warps * m_tiles * kRows; }
+  int64_t rows() const { return m_warps * m_tiles * kLoaded; }
   int64_t columns() const { return n_warps * n_tiles * kColumns; }
 };
 
@@ -255,7 +256,9 @@ class MmaTiled {
     }
     Levels start = StartLevels(ExtentAt(p_.m), ExtentAt(p_.n), others, target_);
     m_warps_ = state_.Size(LevelKey(m_, 1), 4, PowersOfTwo(1, 4), start.m_warps);
-    m_tiles_ = state_.Size(LevelKey(m_, 2), 8, PowersOfTwo(1, 8), start.m_tiles);
+    int64_t at_once = kLoaded / p_.mma->rows;
+    m_tiles_ = state_.Size(LevelKey(m_, 2), 8 * at_once, PowersOfTwo(at_once, 8 * at_once),
+                           start.m_tiles * at_once);
     n_warps_ = state_.Size(LevelKey(n_, 1), 4, PowersOfTwo(1, 4), start.n_warps);
     n_tiles_ = state_.Size(LevelKey(n_, 2), 8, PowersOfTwo(2, 8), start.n_tiles);
     int64_t depth = p_.mma->depth;
@@ -263,7 +266,7 @@ class MmaTiled {
     int64_t steps = std::clamp<int64_t>(kStepBytes / (depth * p_.a.bytes), 1, kMostSteps);
     k_tiles_ =
         state_.Size(LevelKey(k_, 1), kMostSteps, PowersOfTwo(1, kMostSteps), std::min(steps, most));
-    rows_ = m_warps_ * m_tiles_ * Expr(kRows);
+    rows_ = m_warps_ * m_tiles_ * Expr(p_.mma->rows);
     columns_ = n_warps_ * n_tiles_ * Expr(kColumns);
     steps_ = k_tiles_ * Expr(depth);
   }
@@ -287,7 +290,7 @@ class MmaTiled {
 
   // Returns the loop over warps.
   LoopRef SplitAxes() {
-    Do(Split{m_, {m_warps_, m_tiles_, Expr(kRows)}});
+    Do(Split{m_, {m_warps_, m_tiles_, Expr(p_.mma->rows)}});
     Do(Split{n_, {n_warps_, n_tiles_, Expr(kColumns)}});
     Do(Split{k_, {k_tiles_, Expr(p_.mma->depth)}});
     std::vector<LoopRef> blocks, steps;
@@ -400,8 +403,8 @@ class MmaTiled {
                                        ToString(DType(p_.mma->operand)))});
   }
 
-  // Cells of 16 x 8 to the lanes that hold them: rows r and columns c of
-  // tile[2 r.1][8 r.2] x [4 c.1][2 c.2], the lanes being r.2 * 4 + c.1. Returns the loop that is
+  // Cells of 16 x 8, or 8 x 8, to the lanes that hold them: rows r and columns c of
+  // tile[r.1][8 r.2] x [4 c.1][2 c.2], the lanes being r.2 * 4 + c.1. Returns the loop that is
   // left, over neighbours.
   LoopRef DistributeTile(const std::vector<LoopRef>& outside, const LoopRef& rows,
                          const LoopRef& columns, size_t level) {
@@ -443,7 +446,7 @@ class MmaTiled {
         others.push_back(reader.loops[s]);
       }
     }
-    Do(Split{rows, {Expr(kRows / kLaneRows), Expr(kLaneRows)}});
+    Do(Split{rows, {Expr(p_.mma->rows / kLaneRows), Expr(kLaneRows)}});
     Do(Split{columns, {Expr(kColumns / kNeighbours), Expr(kNeighbours)}});
     LoopRef neighbours = DistributeTile(others, rows, columns, 2);
     bool whole = ExtentAt(p_.n) % kNeighbours == 0;

@@ -252,6 +252,17 @@ TEST_CASE("sketches of f32 products rounded to tf32 use tensor cores without spi
   }
 }
 
+TEST_CASE("sketches of products of bytes use tensor cores of sm_75", "[codegen_cuda][nvrtc]") {
+  ProductShape shape{.type = "i8", .sum = "i32", .b = "j, k", .rounded = false};
+  Random random(9);
+  for (int64_t rows : {64, 197, 1024}) {
+    shape.rows = rows;
+    shape.columns = 512;
+    shape.depth = 512;
+    CheckSketch(shape, "sm_75", random);
+  }
+}
+
 TEST_CASE("an operand is rounded to tf32 once a fragment, however many products use it",
           "[codegen_cuda][nvrtc]") {
   ProductShape shape{.rows = 2048, .columns = 2048, .depth = 512, .type = "f32", .tf32 = "tf32"};

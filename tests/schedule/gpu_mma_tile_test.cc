@@ -58,7 +58,7 @@ TEST_CASE("products of narrow operands start on tensor cores", "[schedule][mma]"
     INFO(shape.type << " A[" << shape.a << "] B[" << shape.b << "]");
     CHECK(UsesTensorCores(FirstFor(fn, "sm_80")));
     CHECK(UsesTensorCores(FirstFor(fn, "sm_90a")));
-    CHECK(UsesTensorCores(FirstFor(fn, "sm_75")) == (shape.type == "f16"));
+    CHECK(UsesTensorCores(FirstFor(fn, "sm_75")) == (shape.type == "f16" || shape.type == "i8"));
   }
   // Strictly.
   CHECK_FALSE(UsesTensorCores(FirstFor(ProductFunction({.type = "f32"}), "sm_90a")));
