@@ -10,6 +10,7 @@
 #include "ir/support/integer_division.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
+#include "schedule/constant_panels.h"
 #include "schedule/default_tiles.h"
 #include "schedule/sketch_parts.h"
 #include "schedule/tensor_intrinsics.h"
@@ -27,6 +28,7 @@ constexpr int64_t kFewestRows = 8;
 constexpr int64_t kLaneRows = 8;
 constexpr int64_t kNeighbours = 2;
 constexpr int64_t kLaneColumns = 4;
+constexpr int64_t kHalfBytes = 2;
 constexpr int64_t kWordBytes = 4;
 constexpr int64_t kChunkBytes = 16;
 // Of k between two barriers: rows of staged tiles, where the search starts.
@@ -171,9 +173,6 @@ std::optional<Product> ProductOf(const Function& fn, const Block& block, const T
                ExtentOf(block, product.n) >= kFewestRows &&
                ExtentOf(block, *k) >= product.mma->depth;
   if (!left || !right || !large) return std::nullopt;
-  // Bytes do not change places when matrices are loaded.
-  bool along_k = left->k_dim + 1 == left->rank && right->k_dim + 1 == right->rank;
-  if (left->bytes == 1 && !along_k) return std::nullopt;
   product.a = *std::move(left);
   product.b = *std::move(right);
   return product;
@@ -221,6 +220,8 @@ class MmaTiled {
   // `maps`: what makes an operand is done where its tiles are staged.
   std::optional<SketchState> Build(bool maps) && {
     ResultReader reader = KeepResult(state_, block_, Scope::kWarp);
+    PackAlongK(p_.a, p_.m);
+    PackAlongK(p_.b, p_.n);
     for (Operand* operand : {&p_.a, &p_.b}) CopyToShared(*operand, maps);
     Do(Pad{name_, block_.iters[p_.m].var->name, rows_});
     Do(Pad{name_, block_.iters[p_.n].var->name, columns_});
@@ -269,6 +270,37 @@ class MmaTiled {
     rows_ = m_warps_ * m_tiles_ * Expr(p_.mma->rows);
     columns_ = n_warps_ * n_tiles_ * Expr(kColumns);
     steps_ = k_tiles_ * Expr(depth);
+  }
+
+  // What is constant is made when the model is linked. Only cells of 16 bits change places when
+  // matrices are loaded: a copy of others has them along k, where they are constant or no words;
+  // of what is computed it is a launch of its own.
+  void PackAlongK(Operand& operand, size_t axis) {
+    Buffer buffer = BufferNamed(state_.fn(), operand.buffer).value();
+    const Block* map = OnlyMapInto(state_.fn(), buffer.var);
+    std::optional<Prepack> made =
+        map && !state_.IsDone(map->name) ? PrepackOfStage(state_.fn(), *map) : std::nullopt;
+    if (made) {
+      Do(*made);
+      state_.MarkDone(made->block);
+    }
+    bool constant = made || buffer.scope == Scope::kConstant;
+    bool moves = operand.bytes == kHalfBytes || (operand.bytes == kWordBytes && !constant);
+    if (operand.along_k() || moves) return;
+    std::string copy = name_ + "." + operand.buffer + ".rows";
+    Do(ReIndex{name_, operand.buffer, Scope::kGlobal, copy});
+    if (constant) {
+      Do(Prepack{copy});
+      state_.MarkDone(copy);
+    }
+    if (failed_) return;
+    const auto& block = *FindBlock(state_.fn(), name_).value().back().as<Block>();
+    for (const Access& read : ReadsOf(block)) {
+      if (read.buffer->name != copy) continue;
+      std::optional<Operand> turned = OperandOf(state_.fn(), block, read, axis, p_.k);
+      failed_ = !turned || !turned->along_k();
+      if (turned) operand = *std::move(turned);
+    }
   }
 
   // The operand, in shared memory but whole for now.

@@ -23,9 +23,10 @@ Function RandomProduct(Random& random) {
   }
   bool bytes = type == 1;
   shape.rounded = !bytes && random.OneIn(2);
+  shape.constant = random.OneIn(3);
   shape.narrowed = !bytes && random.OneIn(4);
-  if (!bytes && random.OneIn(3)) shape.a = "k, i";
-  if (bytes || random.OneIn(2)) shape.b = "j, k";
+  if (random.OneIn(3)) shape.a = "k, i";
+  if (random.OneIn(2)) shape.b = "j, k";
   if (random.OneIn(3)) {
     shape.batch = 1 + static_cast<int64_t>(random.Below(3));
     shape.a = "b, " + shape.a;

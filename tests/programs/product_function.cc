@@ -67,10 +67,10 @@ std::string ProductOf(const ProductShape& shape, const std::string& a, const std
 Function ProductFunction(const ProductShape& shape) {
   std::string cell = shape.batch > 0 ? "b, i, j" : "i, j";
   std::string text =
-      fmt::format("fn f(A: {0}[{1}], B: {2}[{3}], D: f32[{4}], C: {5}[{6}]) tensor {{\n",
+      fmt::format("fn f(A: {0}[{1}], B: {2}[{3}]{7}, D: f32[{4}], C: {5}[{6}]) tensor {{\n",
                   shape.narrowed ? "f32" : shape.type, ShapeOf(shape, shape.a), shape.type,
                   ShapeOf(shape, shape.b), shape.columns, shape.rounded ? shape.type : shape.sum,
-                  ShapeOf(shape, cell));
+                  ShapeOf(shape, cell), shape.constant ? " constant" : "");
   std::string left = shape.narrowed ? "N" : "A", result = shape.rounded ? "S" : "C";
   if (shape.narrowed) {
     text +=
