@@ -23,9 +23,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kGpuStatistics[] = {"registers",   "shared_bytes", "spill_bytes",
-                                          "local_bytes", "ffma_share",   "load_bytes_widest",
-                                          "waves"};
+constexpr const char* kGpuStatistics[] = {
+    "registers",  "shared_bytes",        "spill_bytes",       "local_bytes",
+    "ffma_share", "tensor_instructions", "load_bytes_widest", "waves"};
 
 struct InspectCommand {
   ModelOptions file;

@@ -22,10 +22,14 @@ int64_t BlocksOf(const Launch& launch) {
   return blocks;
 }
 
+int64_t OnTensorCores(const SassCounts& counts) {
+  return counts.of(SassKind::kHmma) + counts.of(SassKind::kImma);
+}
+
 // Multiply-adds of the code, times how often it runs as far as that is known: by launch size.
 int64_t WorkOf(const LaunchFacts& facts) {
   const SassCounts& counts = facts.code.facts.main_loop;
-  int64_t tensor = counts.of(SassKind::kHmma) + counts.of(SassKind::kImma);
+  int64_t tensor = OnTensorCores(counts);
   int64_t threads = std::max<int64_t>(BlocksOf(*facts.launch), 1) * facts.launch->Threads();
   return (1 + counts.of(SassKind::kFfma) + 1000 * tensor) * threads;
 }
@@ -57,6 +61,7 @@ StatusOr<std::vector<LaunchFacts>> FactsOfLaunches(const LaunchPlan& plan, const
 
 void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKernel& kernel) {
   int64_t registers = 0, local = 0, widest = 0, shared = 0, spills = 0, code = 0, warnings = 0;
+  int64_t tensor = 0;
   const LaunchFacts* main = nullptr;
   for (const LaunchFacts& facts : launches) {
     registers = std::max(registers, facts.code.registers);
@@ -65,6 +70,7 @@ void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKe
     shared = std::max(shared, SharedBytes(*facts.launch));
     spills += SpillBytes(facts);
     code += facts.code.code_bytes;
+    tensor += OnTensorCores(facts.code.facts.all);
     if (!facts.resources.warning.empty()) {
       ++warnings;
       kernel.fault = facts.resources.warning;
@@ -73,9 +79,13 @@ void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKe
   }
   if (spills > 0) kernel.fault = fmt::format("spills {} bytes", spills);
   kernel.fault_cost = static_cast<double>(spills);
-  kernel.statistics = {{"code_bytes", code},     {"load_bytes_widest", widest},
-                       {"local_bytes", local},   {"registers", registers},
-                       {"shared_bytes", shared}, {"spill_bytes", spills},
+  kernel.statistics = {{"code_bytes", code},
+                       {"load_bytes_widest", widest},
+                       {"local_bytes", local},
+                       {"registers", registers},
+                       {"shared_bytes", shared},
+                       {"spill_bytes", spills},
+                       {"tensor_instructions", tensor},
                        {"warnings", warnings}};
   if (!main) return;
   kernel.ratios = {{"ffma_share", FfmaShare(main->code.facts.main_loop)}};

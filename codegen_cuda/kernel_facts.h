@@ -23,6 +23,7 @@ StatusOr<std::vector<LaunchFacts>> FactsOfLaunches(const LaunchPlan& plan, const
 // Fills the fault and the statistics of a kernel from those of its launches:
 //   registers, local_bytes, load_bytes_widest, shared_bytes   the most that a launch has
 //   spill_bytes, code_bytes, warnings                         of all of them together
+//   tensor_instructions           of all: how many of the code's multiply matrices (HMMA, IMMA)
 //   ffma_share, waves                                         of the launch with the most work:
 //     how much of its main loop's instructions are float32 multiply-adds (of all its code where no
 //     loop has any), and WavesOf its blocks

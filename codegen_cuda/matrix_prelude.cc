@@ -32,6 +32,14 @@ template <int N, class T, class Index>
 TCC_DEVICE TccVector<unsigned, N> tcc_load_matrix(const T* shared, Index index) {
   return TccMatrices<N, false>::Load((unsigned)__cvta_generic_to_shared(shared + index));
 }
+template <int N, class Index>
+TCC_DEVICE TccVector<float, N> tcc_load_matrix(const float* shared, Index index) {
+  const TccVector<unsigned, N> words =
+      TccMatrices<N, false>::Load((unsigned)__cvta_generic_to_shared(shared + index));
+  TccVector<float, N> matrices;
+  for (int i = 0; i < N; ++i) matrices.v[i] = __uint_as_float(words.v[i]);
+  return matrices;
+}
 template <int N, class T, class Index>
 TCC_DEVICE TccVector<unsigned, N> tcc_load_matrix_transposed(const T* shared, Index index) {
   static_assert(sizeof(T) == 2, "elements of 16 bits");
@@ -50,12 +58,36 @@ TCC_DEVICE TccVector<unsigned, N> tcc_load_matrix_transposed(const T* shared, In
 #if __CUDA_ARCH__ >= 800
 TCC_MMA_4_2(tcc_mma_m16n8k16_f16, "m16n8k16.row.col.f32.f16.f16.f32", float, "f")
 TCC_MMA_4_2(tcc_mma_m16n8k16_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32", float, "f")
-TCC_MMA_4_2(tcc_mma_m16n8k8_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32", float, "f")
 TCC_MMA_4_2(tcc_mma_m16n8k32_s8, "m16n8k32.row.col.s32.s8.s8.s32", int, "r")
+TCC_MMA_4_2(tcc_mma_rounded_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32", float, "f")
 TCC_DEVICE unsigned tcc_to_tf32(float x) {
   unsigned bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
   return bits;
+}
+template <int N>
+TCC_DEVICE TccVector<unsigned, N> tcc_big_tf32(TccVector<float, N> x) {
+  TccVector<unsigned, N> big;
+  for (int i = 0; i < N; ++i) big.v[i] = tcc_to_tf32(x.v[i]);
+  return big;
+}
+template <int N>
+TCC_DEVICE TccVector<unsigned, N> tcc_small_tf32(TccVector<float, N> x) {
+  TccVector<unsigned, N> small;
+  for (int i = 0; i < N; ++i) {
+    small.v[i] = tcc_to_tf32(x.v[i] - __uint_as_float(tcc_to_tf32(x.v[i])));
+  }
+  return small;
+}
+TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_tf32(TccVector<float, 4> a, TccVector<float, 2> b,
+                                                    TccVector<float, 4> c) {
+  return tcc_mma_rounded_tf32(tcc_big_tf32(a), tcc_big_tf32(b), c);
+}
+TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_3xtf32(TccVector<float, 4> a, TccVector<float, 2> b,
+                                                      TccVector<float, 4> c) {
+  c = tcc_mma_rounded_tf32(tcc_big_tf32(a), tcc_small_tf32(b), c);
+  c = tcc_mma_rounded_tf32(tcc_small_tf32(a), tcc_big_tf32(b), c);
+  return tcc_mma_rounded_tf32(tcc_big_tf32(a), tcc_big_tf32(b), c);
 }
 #endif
 TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_f16(TccVector<unsigned, 2> a,

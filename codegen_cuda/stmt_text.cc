@@ -314,7 +314,7 @@ void StmtText::EmitLoad(const LoadMatricesCall& call) {
     return kernel_.Line(fmt::format("{}[{}] = {};", name, call.words[0] / words, loaded));
   }
   std::string all = kernel_.Fresh("m");
-  kernel_.Line(fmt::format("const TccVector<unsigned, {}> {} = {};", count, all, loaded));
+  kernel_.Line(fmt::format("const auto {} = {};", all, loaded));
   for (size_t i = 0; i < count; ++i) {
     auto word = static_cast<size_t>(call.words[i]);
     kernel_.Line(fmt::format("{}[{}].v[{}] = {}.v[{}];", name, word / words, word % words, all, i));

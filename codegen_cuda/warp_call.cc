@@ -28,7 +28,10 @@ constexpr MmaFunction kMmaFunctions[] = {
     {"mma_m16n8k16_f16_f32", "tcc_mma_m16n8k16_f16"},
     {"mma_m16n8k16_bf16_f32", "tcc_mma_m16n8k16_bf16"},
     {"mma_m16n8k8_f16_f32", "tcc_mma_m16n8k8_f16"},
+    {"mma_m16n8k8_tf32_f32", "tcc_mma_m16n8k8_tf32"},
+    {"mma_m16n8k8_3xtf32_f32", "tcc_mma_m16n8k8_3xtf32"},
     {"mma_m16n8k32_s8_s32", "tcc_mma_m16n8k32_s8"},
+    {"mma_m8n8k16_s8_s32", "tcc_mma_m8n8k16_s8"},
 };
 
 // The loops of a body in their order, and what they run.

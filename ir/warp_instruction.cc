@@ -14,33 +14,42 @@ using Kind = WarpInstruction::Kind;
 // PTX ISA, "Matrix Fragments for mma": the lane, then the register. Of A (rows i, columns k), of B
 // (rows k, columns j) and of C (rows i, columns j), all for 8 columns j.
 constexpr FragmentPart kSum16x8[] = {{1, 2, 4}, {0, 1, 8}, {1, 1, 2}, {0, 8, 2}};
+constexpr FragmentPart kSum8x8[] = {{1, 2, 4}, {0, 1, 8}, {1, 1, 2}};
 // 16-bit elements: a lane has neighbours along k in one word.
 constexpr FragmentPart kHalfA16x16[] = {{1, 2, 4}, {0, 1, 8}, {1, 1, 2}, {0, 8, 2}, {1, 8, 2}};
 constexpr FragmentPart kHalfB16x8[] = {{0, 2, 4}, {1, 1, 8}, {0, 1, 2}, {0, 8, 2}};
 constexpr FragmentPart kHalfA16x8[] = {{1, 2, 4}, {0, 1, 8}, {1, 1, 2}, {0, 8, 2}};
 constexpr FragmentPart kHalfB8x8[] = {{0, 2, 4}, {1, 1, 8}, {0, 1, 2}};
+// 32-bit elements.
+constexpr FragmentPart kWordA16x8[] = {{1, 1, 4}, {0, 1, 8}, {0, 8, 2}, {1, 4, 2}};
+constexpr FragmentPart kWordB8x8[] = {{0, 1, 4}, {1, 1, 8}, {0, 4, 2}};
 // Bytes: four a word.
 constexpr FragmentPart kByteA16x32[] = {{1, 4, 4}, {0, 1, 8}, {1, 1, 4}, {0, 8, 2}, {1, 16, 2}};
+constexpr FragmentPart kByteA8x16[] = {{1, 4, 4}, {0, 1, 8}, {1, 1, 4}};
+constexpr FragmentPart kByteB16x8[] = {{0, 4, 4}, {1, 1, 8}, {0, 1, 4}};
 constexpr FragmentPart kByteB32x8[] = {{0, 4, 4}, {1, 1, 8}, {0, 1, 4}, {0, 16, 2}};
 
 constexpr Operand kHalf16[] = {{"A", kHalfA16x16}, {"B", kHalfB16x8}, {"C", kSum16x8}};
 constexpr Operand kHalf8[] = {{"A", kHalfA16x8}, {"B", kHalfB8x8}, {"C", kSum16x8}};
+constexpr Operand kWord8[] = {{"A", kWordA16x8}, {"B", kWordB8x8}, {"C", kSum16x8}};
+constexpr Operand kByte16[] = {{"A", kByteA8x16}, {"B", kByteB16x8}, {"C", kSum8x8}};
 constexpr Operand kByte32[] = {{"A", kByteA16x32}, {"B", kByteB32x8}, {"C", kSum16x8}};
 
 constexpr WarpInstruction kInstructions[] = {
     {"mma_m16n8k16_f16_f32", Kind::kMma, 80, kHalf16},
     {"mma_m16n8k16_bf16_f32", Kind::kMma, 80, kHalf16},
     {"mma_m16n8k8_f16_f32", Kind::kMma, 75, kHalf8},
+    {"mma_m16n8k8_tf32_f32", Kind::kMma, 80, kWord8},
+    {"mma_m16n8k8_3xtf32_f32", Kind::kMma, 80, kWord8},
     {"mma_m16n8k32_s8_s32", Kind::kMma, 80, kByte32},
+    {"mma_m8n8k16_s8_s32", Kind::kMma, 75, kByte16},
     {"load_matrices_16x16_f16", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_16x8_f16", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_8x16_f16", Kind::kLoadMatrices, 75, {}},
-    {"load_matrices_8x8_f16", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_16x16_bf16", Kind::kLoadMatrices, 75, {}},
-    {"load_matrices_16x8_bf16", Kind::kLoadMatrices, 75, {}},
+    {"load_matrices_16x8_f32", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_16x32_i8", Kind::kLoadMatrices, 75, {}},
-    {"load_matrices_32x8_i8", Kind::kLoadMatrices, 75, {}},
-    {"load_matrices_32x16_i8", Kind::kLoadMatrices, 75, {}},
+    {"load_matrices_16x16_i8", Kind::kLoadMatrices, 75, {}},
 };
 
 // The parts of one dimension, the slowest first.

@@ -10,22 +10,26 @@
 #include "ir/support/integer_division.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
+#include "schedule/constant_panels.h"
 #include "schedule/default_tiles.h"
 #include "schedule/sketch_parts.h"
 #include "schedule/tensor_intrinsics.h"
+#include "schedule/tensor_reading.h"
 #include "schedule/thread_tile.h"
 
 namespace tcc {
 namespace {
 
-constexpr int64_t kRows = 16;    // of a tile of an instruction
-constexpr int64_t kColumns = 8;  // of it
+constexpr int64_t kColumns = 8;  // of a tile of an instruction
 constexpr int64_t kLoaded = 16;  // rows or columns that one load of matrices has
 // Below this, most of an instruction's work is padding.
 constexpr int64_t kFewestRows = 8;
 // A lane holds two neighbours of a row, of each eighth row.
 constexpr int64_t kLaneRows = 8;
 constexpr int64_t kNeighbours = 2;
+constexpr int64_t kLaneColumns = 4;
+constexpr int64_t kHalfBytes = 2;
+constexpr int64_t kWordBytes = 4;
 constexpr int64_t kChunkBytes = 16;
 // Of k between two barriers: rows of staged tiles, where the search starts.
 constexpr int64_t kStepBytes = 64;
@@ -34,16 +38,20 @@ constexpr int64_t kMostSteps = 4;
 struct MmaRow {
   DTypeCode operand;
   int sm;
+  int64_t rows;  // of a tile
   int64_t depth;
   std::string_view intrinsic;
 };
 
 // The first that fits is taken.
 constexpr MmaRow kMmas[] = {
-    {DTypeCode::kFloat16, 80, 16, "mma_m16n8k16_f16_f32"},
-    {DTypeCode::kBFloat16, 80, 16, "mma_m16n8k16_bf16_f32"},
-    {DTypeCode::kInt8, 80, 32, "mma_m16n8k32_s8_s32"},
-    {DTypeCode::kFloat16, 75, 8, "mma_m16n8k8_f16_f32"},
+    {DTypeCode::kFloat16, 80, 16, 16, "mma_m16n8k16_f16_f32"},
+    {DTypeCode::kBFloat16, 80, 16, 16, "mma_m16n8k16_bf16_f32"},
+    {DTypeCode::kInt8, 80, 16, 32, "mma_m16n8k32_s8_s32"},
+    {DTypeCode::kInt8, 75, 8, 16, "mma_m8n8k16_s8_s32"},
+    {DTypeCode::kFloat16, 75, 16, 8, "mma_m16n8k8_f16_f32"},
+    {DTypeCode::kFloat32, 80, 16, 8, "mma_m16n8k8_tf32_f32"},
+    {DTypeCode::kFloat32, 80, 16, 8, "mma_m16n8k8_3xtf32_f32"},
 };
 
 // An operand, and which of its dimensions are k and the axis of the result that it alone has.
@@ -55,6 +63,7 @@ struct Operand {
   int64_t row = 0;    // elements along the last dimension
   // Where it is staged: the buffer, the block that fills it, and the fragments' buffer and block.
   std::string shared = {}, filler = {}, tile = {};
+  bool along_k() const { return k_dim > axis_dim; }
 };
 
 // What is multiplied, by positions of the block's variables.
@@ -64,66 +73,60 @@ struct Product {
   Operand a, b;
 };
 
-// The loads of the two factors of a sum of products, through casts.
-std::optional<std::pair<const Load*, const Load*>> Factors(const Block& block) {
+// The instruction, what it multiplies, from where.
+struct Reading {
+  const MmaRow* mma;
+  Access a, b;
+};
+
+// nullopt where the target has no instruction for the block's products.
+std::optional<Reading> ReadProducts(const Block& block, const Target& target) {
   const auto* reduce = block.body.as<Reduce>();
-  const auto* product = reduce ? reduce->inputs[0].as<Mul>() : nullptr;
-  if (!product) return std::nullopt;
-  auto load = [](const Expr& expr) {
-    const auto* cast = expr.as<Cast>();
-    return (cast ? cast->value : expr).as<Load>();
-  };
-  const Load* a = load(product->a);
-  const Load* b = load(product->b);
-  if (!a || !b || a->buffer == b->buffer) return std::nullopt;
-  return std::pair(a, b);
-}
-
-const MmaRow* MmaFor(const Block& block, const Load& a, const Load& b, const Target& target) {
-  const auto& reduce = *block.body.as<Reduce>();
+  if (!reduce || !IsConstant(block.predicate, 1)) return std::nullopt;
   for (const MmaRow& row : kMmas) {
-    if (row.sm > target.sm || a.dtype.code() != row.operand || b.dtype.code() != row.operand) {
-      continue;
+    if (row.sm > target.sm) continue;
+    LoopNest meaning = MeaningNest(*FindTensorIntrinsic(row.intrinsic).value());
+    const auto& sum = *meaning.block->body.as<Reduce>();
+    if (!Equal(sum.combiner, reduce->combiner)) continue;
+    for (const IntrinsicOperands& operands : ReadValue(sum.inputs[0], reduce->inputs[0])) {
+      const Access& a = operands.at("A");
+      const Access& b = operands.at("B");
+      bool fits = a.buffer.dtype().code() == row.operand && b.buffer.dtype() == a.buffer.dtype();
+      if (fits && !(a.buffer == b.buffer)) return Reading{&row, a, b};
     }
-    Function meaning = MeaningOf(*FindTensorIntrinsic(row.intrinsic).value());
-    Ref<Block> wanted = BlocksOf(meaning.body)[0];
-    const auto& sum = *wanted->body.as<Reduce>();
-    bool same =
-        Equal(sum.combiner, reduce.combiner) && sum.inputs[0].dtype() == reduce.inputs[0].dtype();
-    if (same && IsConstant(block.predicate, 1)) return &row;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-// The one dimension of `load` whose index is moved by the variable, cell by cell; nullopt where
+// The one dimension of `read` whose index is moved by the variable, cell by cell; nullopt where
 // there is none such.
-std::optional<size_t> DimOf(const Load& load, const Var& var) {
+std::optional<size_t> DimOf(const Access& read, const Var& var) {
   std::optional<size_t> found;
-  for (size_t d = 0; d < load.indices.size(); ++d) {
-    if (!UsesVar(load.indices[d], var)) continue;
-    if (found || !load.indices[d].same_as(var)) return std::nullopt;
+  for (size_t d = 0; d < read.indices.size(); ++d) {
+    if (!UsesVar(read.indices[d], var)) continue;
+    if (found || !read.indices[d].same_as(var)) return std::nullopt;
     found = d;
   }
   return found;
 }
 
-bool Uses(const Load& load, const Var& var) {
-  return std::any_of(load.indices.begin(), load.indices.end(),
+bool Uses(const Access& read, const Var& var) {
+  return std::any_of(read.indices.begin(), read.indices.end(),
                      [&](const Expr& index) { return UsesVar(index, var); });
 }
 
-// Of the spatial variables that only `load` has, the last one that it has as a dimension.
-std::optional<size_t> OwnAxis(const Block& block, const Load& load, const Load& other) {
+// Of the spatial variables that only `read` has, the last one that it has as a dimension.
+std::optional<size_t> OwnAxis(const Block& block, const Access& read, const Access& other) {
   std::optional<size_t> axis;
   for (size_t i : ItersOf(block, IterKind::kSpatial)) {
     const Var& var = block.iters[i].var;
-    if (DimOf(load, var) && !Uses(other, var)) axis = i;
+    if (DimOf(read, var) && !Uses(other, var)) axis = i;
   }
   return axis;
 }
 
 // Of the reduce variables that both have as a dimension, the longest.
-std::optional<size_t> SharedAxis(const Block& block, const Load& a, const Load& b) {
+std::optional<size_t> SharedAxis(const Block& block, const Access& a, const Access& b) {
   std::optional<size_t> axis;
   for (size_t i : ItersOf(block, IterKind::kReduce)) {
     const Var& var = block.iters[i].var;
@@ -134,45 +137,42 @@ std::optional<size_t> SharedAxis(const Block& block, const Load& a, const Load& 
 }
 
 // nullopt where memory is contiguous along neither of the dimensions, or their size is not known.
-std::optional<Operand> OperandOf(const Function& fn, const Block& block, const Load& load,
+std::optional<Operand> OperandOf(const Function& fn, const Block& block, const Access& read,
                                  size_t axis, size_t k) {
-  Operand operand{.buffer = load.buffer->name,
-                  .axis_dim = *DimOf(load, block.iters[axis].var),
-                  .k_dim = *DimOf(load, block.iters[k].var),
-                  .rank = load.indices.size(),
-                  .bytes = load.dtype.bytes()};
-  std::optional<int64_t> row = AsConstant(FindBuffer(fn, load.buffer)->shape.back());
+  Operand operand{.buffer = read.buffer->name,
+                  .axis_dim = *DimOf(read, block.iters[axis].var),
+                  .k_dim = *DimOf(read, block.iters[k].var),
+                  .rank = read.indices.size(),
+                  .bytes = read.buffer.dtype().bytes()};
+  std::optional<int64_t> row = AsConstant(FindBuffer(fn, read.buffer)->shape.back());
   if (std::max(operand.axis_dim, operand.k_dim) + 1 != operand.rank || !row) return std::nullopt;
   operand.row = *row;
   return operand;
 }
 
 std::optional<Product> ProductOf(const Function& fn, const Block& block, const Target& target) {
-  auto factors = Factors(block);
-  if (!factors) return std::nullopt;
-  auto [a, b] = *factors;
-  Product product;
-  product.mma = MmaFor(block, *a, *b, target);
-  std::optional<size_t> of_a = OwnAxis(block, *a, *b), of_b = OwnAxis(block, *b, *a);
-  std::optional<size_t> k = SharedAxis(block, *a, *b);
-  if (!product.mma || !of_a || !of_b || !k) return std::nullopt;
+  std::optional<Reading> reading = ReadProducts(block, target);
+  if (!reading) return std::nullopt;
+  Access a = reading->a, b = reading->b;
+  std::optional<size_t> of_a = OwnAxis(block, a, b), of_b = OwnAxis(block, b, a);
+  std::optional<size_t> k = SharedAxis(block, a, b);
+  if (!of_a || !of_b || !k) return std::nullopt;
   // Memory of the result is contiguous along the later axis.
   if (*of_a > *of_b) {
     std::swap(a, b);
     std::swap(of_a, of_b);
   }
+  Product product;
+  product.mma = reading->mma;
   product.m = *of_a;
   product.n = *of_b;
   product.k = *k;
-  std::optional<Operand> left = OperandOf(fn, block, *a, product.m, *k);
-  std::optional<Operand> right = OperandOf(fn, block, *b, product.n, *k);
+  std::optional<Operand> left = OperandOf(fn, block, a, product.m, *k);
+  std::optional<Operand> right = OperandOf(fn, block, b, product.n, *k);
   bool large = ExtentOf(block, product.m) >= kFewestRows &&
                ExtentOf(block, product.n) >= kFewestRows &&
                ExtentOf(block, *k) >= product.mma->depth;
   if (!left || !right || !large) return std::nullopt;
-  // Bytes do not change places when matrices are loaded.
-  bool along_k = left->k_dim + 1 == left->rank && right->k_dim + 1 == right->rank;
-  if (left->bytes == 1 && !along_k) return std::nullopt;
   product.a = *std::move(left);
   product.b = *std::move(right);
   return product;
@@ -183,10 +183,10 @@ bool HasKnownExtents(const Block& block) {
                      [](const IterVar& iter) { return AsConstant(iter.domain).has_value(); });
 }
 
-// Warps, and tiles of one of them.
+// Warps, and tiles of one of them, of kLoaded rows.
 struct Levels {
   int64_t m_warps, n_warps, m_tiles, n_tiles;
-  int64_t rows() const { return m_warps * m_tiles * kRows; }
+  int64_t rows() const { return m_warps * m_tiles * kLoaded; }
   int64_t columns() const { return n_warps * n_tiles * kColumns; }
 };
 
@@ -220,6 +220,8 @@ class MmaTiled {
   // `maps`: what makes an operand is done where its tiles are staged.
   std::optional<SketchState> Build(bool maps) && {
     ResultReader reader = KeepResult(state_, block_, Scope::kWarp);
+    PackAlongK(p_.a, p_.m);
+    PackAlongK(p_.b, p_.n);
     for (Operand* operand : {&p_.a, &p_.b}) CopyToShared(*operand, maps);
     Do(Pad{name_, block_.iters[p_.m].var->name, rows_});
     Do(Pad{name_, block_.iters[p_.n].var->name, columns_});
@@ -235,7 +237,7 @@ class MmaTiled {
     for (const LoopRef& loop : {LevelKey(k_, 1), LevelKey(m_, 2), LevelKey(n_, 2)}) {
       Do(Unroll{loop});
     }
-    for (const Operand* operand : {&p_.a, &p_.b}) LoadMatrices(*operand);
+    for (const Operand* operand : {&p_.a, &p_.b}) LoadFragments(*operand);
     DistributeZeros();
     DistributeResults(reader);
     PipelineStages();
@@ -255,7 +257,9 @@ class MmaTiled {
     }
     Levels start = StartLevels(ExtentAt(p_.m), ExtentAt(p_.n), others, target_);
     m_warps_ = state_.Size(LevelKey(m_, 1), 4, PowersOfTwo(1, 4), start.m_warps);
-    m_tiles_ = state_.Size(LevelKey(m_, 2), 8, PowersOfTwo(1, 8), start.m_tiles);
+    int64_t at_once = kLoaded / p_.mma->rows;
+    m_tiles_ = state_.Size(LevelKey(m_, 2), 8 * at_once, PowersOfTwo(at_once, 8 * at_once),
+                           start.m_tiles * at_once);
     n_warps_ = state_.Size(LevelKey(n_, 1), 4, PowersOfTwo(1, 4), start.n_warps);
     n_tiles_ = state_.Size(LevelKey(n_, 2), 8, PowersOfTwo(2, 8), start.n_tiles);
     int64_t depth = p_.mma->depth;
@@ -263,9 +267,40 @@ class MmaTiled {
     int64_t steps = std::clamp<int64_t>(kStepBytes / (depth * p_.a.bytes), 1, kMostSteps);
     k_tiles_ =
         state_.Size(LevelKey(k_, 1), kMostSteps, PowersOfTwo(1, kMostSteps), std::min(steps, most));
-    rows_ = m_warps_ * m_tiles_ * Expr(kRows);
+    rows_ = m_warps_ * m_tiles_ * Expr(p_.mma->rows);
     columns_ = n_warps_ * n_tiles_ * Expr(kColumns);
     steps_ = k_tiles_ * Expr(depth);
+  }
+
+  // What is constant is made when the model is linked. Only cells of 16 bits change places when
+  // matrices are loaded: a copy of others has them along k, where they are constant or no words;
+  // of what is computed it is a launch of its own.
+  void PackAlongK(Operand& operand, size_t axis) {
+    Buffer buffer = BufferNamed(state_.fn(), operand.buffer).value();
+    const Block* map = OnlyMapInto(state_.fn(), buffer.var);
+    std::optional<Prepack> made =
+        map && !state_.IsDone(map->name) ? PrepackOfStage(state_.fn(), *map) : std::nullopt;
+    if (made) {
+      Do(*made);
+      state_.MarkDone(made->block);
+    }
+    bool constant = made || buffer.scope == Scope::kConstant;
+    bool moves = operand.bytes == kHalfBytes || (operand.bytes == kWordBytes && !constant);
+    if (operand.along_k() || moves) return;
+    std::string copy = name_ + "." + operand.buffer + ".rows";
+    Do(ReIndex{name_, operand.buffer, Scope::kGlobal, copy});
+    if (constant) {
+      Do(Prepack{copy});
+      state_.MarkDone(copy);
+    }
+    if (failed_) return;
+    const auto& block = *FindBlock(state_.fn(), name_).value().back().as<Block>();
+    for (const Access& read : ReadsOf(block)) {
+      if (read.buffer->name != copy) continue;
+      std::optional<Operand> turned = OperandOf(state_.fn(), block, read, axis, p_.k);
+      failed_ = !turned || !turned->along_k();
+      if (turned) operand = *std::move(turned);
+    }
   }
 
   // The operand, in shared memory but whole for now.
@@ -287,7 +322,7 @@ class MmaTiled {
 
   // Returns the loop over warps.
   LoopRef SplitAxes() {
-    Do(Split{m_, {m_warps_, m_tiles_, Expr(kRows)}});
+    Do(Split{m_, {m_warps_, m_tiles_, Expr(p_.mma->rows)}});
     Do(Split{n_, {n_warps_, n_tiles_, Expr(kColumns)}});
     Do(Split{k_, {k_tiles_, Expr(p_.mma->depth)}});
     std::vector<LoopRef> blocks, steps;
@@ -323,10 +358,13 @@ class MmaTiled {
     Do(ComputeAt{operand.filler, r_});
     if (failed_) return;
     const int64_t chunk = kChunkBytes / operand.bytes;
-    bool along_k = operand.k_dim > operand.axis_dim;
-    if (along_k) {
+    if (operand.along_k()) {
       // Rows of 16 to 128 bytes: chunks change places with those of rows in other banks.
       Do(Swizzle{operand.shared, 3, std::countr_zero(static_cast<uint64_t>(chunk)), 3});
+    } else if (operand.bytes == kWordBytes) {
+      // Four rows, of which lanes read eight neighbours each, fill the banks.
+      Do(StorageAlign{operand.shared, static_cast<int64_t>(operand.rank) - 2,
+                      Expr(kLaneColumns * kLaneRows), Expr(kLaneRows)});
     } else {
       // Rows begin at an odd number of chunks.
       Do(StorageAlign{operand.shared, static_cast<int64_t>(operand.rank) - 2, Expr(2 * chunk),
@@ -348,16 +386,40 @@ class MmaTiled {
     Do(Unroll{LevelKey(fused, 0)});
   }
 
-  // Shared memory to fragments.
-  void LoadMatrices(const Operand& operand) {
+  // Shared memory to fragments. Words change places only where each lane fetches its own.
+  void LoadFragments(const Operand& operand) {
     LoopRef axis = fmt::format("{}/ax{}", operand.tile, operand.axis_dim);
     LoopRef k = fmt::format("{}/ax{}", operand.tile, operand.k_dim);
-    Do(Split{axis, {Expr(kLoaded)}});
-    std::vector<LoopRef> order;
+    std::vector<LoopRef> others;
     for (size_t d = 0; d < operand.rank; ++d) {
       if (d == operand.axis_dim || d == operand.k_dim) continue;
-      order.push_back(fmt::format("{}/ax{}", operand.tile, d));
+      others.push_back(fmt::format("{}/ax{}", operand.tile, d));
     }
+    if (operand.bytes == kWordBytes && !operand.along_k()) {
+      LoadWords(axis, k, others);
+    } else {
+      LoadMatrices(operand, axis, k, others);
+    }
+  }
+
+  // Rows along the axis, of which lanes (axis mod 8) * 4 + k mod 4 hold a word of every eighth.
+  void LoadWords(const LoopRef& axis, const LoopRef& k, std::vector<LoopRef> order) {
+    Do(Split{axis, {Expr(kLaneRows)}});
+    Do(Split{k, {Expr(kLaneColumns)}});
+    order.push_back(LevelKey(axis, 0));
+    order.push_back(LevelKey(k, 0));
+    std::vector<LoopRef> unrolled = order;
+    order.push_back(LevelKey(axis, 1));
+    order.push_back(LevelKey(k, 1));
+    Do(Reorder{order});
+    for (const LoopRef& loop : unrolled) Do(Unroll{loop});
+    Do(Fuse{LevelKey(axis, 1), LevelKey(k, 1)});
+    Do(Bind{FusedKey(LevelKey(axis, 1), LevelKey(k, 1)), ForKind::kThreadIdxX});
+  }
+
+  void LoadMatrices(const Operand& operand, const LoopRef& axis, const LoopRef& k,
+                    std::vector<LoopRef> order) {
+    Do(Split{axis, {Expr(kLoaded)}});
     order.push_back(LevelKey(axis, 0));
     std::vector<LoopRef> unrolled = order;
     std::array<LoopRef, 2> inner = {LevelKey(axis, 1), k};
@@ -373,8 +435,8 @@ class MmaTiled {
                                        ToString(DType(p_.mma->operand)))});
   }
 
-  // Cells of 16 x 8 to the lanes that hold them: rows r and columns c of
-  // tile[2 r.1][8 r.2] x [4 c.1][2 c.2], the lanes being r.2 * 4 + c.1. Returns the loop that is
+  // Cells of 16 x 8, or 8 x 8, to the lanes that hold them: rows r and columns c of
+  // tile[r.1][8 r.2] x [4 c.1][2 c.2], the lanes being r.2 * 4 + c.1. Returns the loop that is
   // left, over neighbours.
   LoopRef DistributeTile(const std::vector<LoopRef>& outside, const LoopRef& rows,
                          const LoopRef& columns, size_t level) {
@@ -416,7 +478,7 @@ class MmaTiled {
         others.push_back(reader.loops[s]);
       }
     }
-    Do(Split{rows, {Expr(kRows / kLaneRows), Expr(kLaneRows)}});
+    Do(Split{rows, {Expr(p_.mma->rows / kLaneRows), Expr(kLaneRows)}});
     Do(Split{columns, {Expr(kColumns / kNeighbours), Expr(kNeighbours)}});
     LoopRef neighbours = DistributeTile(others, rows, columns, 2);
     bool whole = ExtentAt(p_.n) % kNeighbours == 0;

@@ -8,18 +8,26 @@
 namespace tcc {
 namespace {
 
-// A of 16 rows and `depth` columns times B of 8 columns.
-#define TCC_MMA_OF(depth, type, sum, product)                             \
-  "fn mma(A: " type "[16, " depth "], B: " type "[" depth ", 8], C: " sum \
-  "[16, 8]) tensor {\n"                                                   \
-  "  for i in 0..16 @m/i { for j in 0..8 @m/j { for k in 0.." depth       \
-  " @m/k {\n"                                                             \
-  "    block m(i: spatial 16 = i, j: spatial 8 = j, k: reduce " depth     \
-  " = k) {\n"                                                             \
-  "      reduce sum_" sum " (C[i, j]) with (" product                     \
-  ")\n"                                                                   \
+// A of `rows` rows and `depth` columns times B of 8 columns.
+#define TCC_MMA_OF(rows, depth, type, sum, product)                                      \
+  "fn mma(A: " type "[" rows ", " depth "], B: " type "[" depth ", 8], C: " sum "[" rows \
+  ", 8]) tensor {\n"                                                                     \
+  "  for i in 0.." rows " @m/i { for j in 0..8 @m/j { for k in 0.." depth                \
+  " @m/k {\n"                                                                            \
+  "    block m(i: spatial " rows " = i, j: spatial 8 = j, k: reduce " depth              \
+  " = k) {\n"                                                                            \
+  "      reduce sum_" sum " (C[i, j]) with (" product                                    \
+  ")\n"                                                                                  \
   "} } } } }"
-#define TCC_MMA(depth, type, sum) TCC_MMA_OF(depth, type, sum, sum "(A[i, k]) * " sum "(B[k, j])")
+#define TCC_MMA(rows, depth, type, sum) \
+  TCC_MMA_OF(rows, depth, type, sum, sum "(A[i, k]) * " sum "(B[k, j])")
+// The numbers that an f32 is the sum of, nearly (lower/round_operands.h).
+#define TCC_BIG(x) "round_tf32(" x ")"
+#define TCC_SMALL(x) "round_tf32(" x " - " TCC_BIG(x) ")"
+#define TCC_TF32_PRODUCT TCC_BIG("A[i, k]") " * " TCC_BIG("B[k, j]")
+#define TCC_3XTF32_PRODUCT                                                                     \
+  "((" TCC_BIG("A[i, k]") " * " TCC_SMALL("B[k, j]") " + " TCC_SMALL("A[i, k]") " * " TCC_BIG( \
+      "B[k, j]") ") + " TCC_TF32_PRODUCT ")"
 #define TCC_LOAD(rows, columns, type)                                              \
   "fn load(From: " type "[" rows ", " columns "], To: " type "[" rows ", " columns \
   "]) tensor {"                                                                    \
@@ -48,23 +56,27 @@ fn dot(A: u8[4], B: i8[16, 4], C: i32[16]) tensor {
   } }
 })",
      "vpdpbusd"},
-    {"mma_m16n8k16_f16_f32", TCC_MMA("16", "f16", "f32"),
+    {"mma_m16n8k16_f16_f32", TCC_MMA("16", "16", "f16", "f32"),
      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"},
-    {"mma_m16n8k16_bf16_f32", TCC_MMA("16", "bf16", "f32"),
+    {"mma_m16n8k16_bf16_f32", TCC_MMA("16", "16", "bf16", "f32"),
      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"},
-    {"mma_m16n8k8_f16_f32", TCC_MMA("8", "f16", "f32"),
+    {"mma_m16n8k8_f16_f32", TCC_MMA("16", "8", "f16", "f32"),
      "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"},
-    {"mma_m16n8k32_s8_s32", TCC_MMA("32", "i8", "i32"),
+    {"mma_m16n8k8_tf32_f32", TCC_MMA_OF("16", "8", "f32", "f32", TCC_TF32_PRODUCT),
+     "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
+    {"mma_m16n8k8_3xtf32_f32", TCC_MMA_OF("16", "8", "f32", "f32", TCC_3XTF32_PRODUCT),
+     "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32, three"},
+    {"mma_m16n8k32_s8_s32", TCC_MMA("16", "32", "i8", "i32"),
      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"},
+    {"mma_m8n8k16_s8_s32", TCC_MMA("8", "16", "i8", "i32"),
+     "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"},
     {"load_matrices_16x16_f16", TCC_LOAD("16", "16", "f16"), "ldmatrix.sync.aligned.m8n8.x4"},
     {"load_matrices_16x8_f16", TCC_LOAD("16", "8", "f16"), "ldmatrix.sync.aligned.m8n8.x2"},
     {"load_matrices_8x16_f16", TCC_LOAD("8", "16", "f16"), "ldmatrix.sync.aligned.m8n8.x2"},
-    {"load_matrices_8x8_f16", TCC_LOAD("8", "8", "f16"), "ldmatrix.sync.aligned.m8n8.x1"},
     {"load_matrices_16x16_bf16", TCC_LOAD("16", "16", "bf16"), "ldmatrix.sync.aligned.m8n8.x4"},
-    {"load_matrices_16x8_bf16", TCC_LOAD("16", "8", "bf16"), "ldmatrix.sync.aligned.m8n8.x2"},
+    {"load_matrices_16x8_f32", TCC_LOAD("16", "8", "f32"), "ldmatrix.sync.aligned.m8n8.x4"},
     {"load_matrices_16x32_i8", TCC_LOAD("16", "32", "i8"), "ldmatrix.sync.aligned.m8n8.x4"},
-    {"load_matrices_32x8_i8", TCC_LOAD("32", "8", "i8"), "ldmatrix.sync.aligned.m8n8.x2"},
-    {"load_matrices_32x16_i8", TCC_LOAD("32", "16", "i8"), "ldmatrix.sync.aligned.m8n8.x4"},
+    {"load_matrices_16x16_i8", TCC_LOAD("16", "16", "i8"), "ldmatrix.sync.aligned.m8n8.x2"},
 };
 
 }  // namespace

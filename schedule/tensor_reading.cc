@@ -4,6 +4,7 @@
 
 #include "ir/accesses.h"
 #include "ir/affine.h"
+#include "ir/compare.h"
 #include "ir/simplify.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
@@ -16,29 +17,43 @@ using Nest = LoopNest;
 using Operands = IntrinsicOperands;
 using Reading = IntrinsicReading;
 
-// Every way to read `expr` as `pattern`: products may be turned round.
-std::vector<Operands> Readings(const Expr& pattern, const Expr& expr) {
-  if (pattern.dtype() != expr.dtype() || pattern.kind() != expr.kind()) return {};
-  if (const auto* load = pattern.as<Load>()) {
-    const auto* actual = expr.as<Load>();
-    return {{{load->buffer->name, Access{actual->buffer, actual->indices}}}};
+bool IsSame(const Access& a, const Access& b) {
+  return a.buffer == b.buffer &&
+         std::equal(a.indices.begin(), a.indices.end(), b.indices.begin(), b.indices.end(),
+                    [](const Expr& x, const Expr& y) { return Equal(x, y); });
+}
+
+// What stands for parameters in two parts of an expression; nullopt where one would be two
+// accesses.
+std::optional<Operands> Union(const Operands& a, const Operands& b) {
+  Operands all = a;
+  for (const auto& [name, access] : b) {
+    auto [known, fresh] = all.emplace(name, access);
+    if (!fresh && !IsSame(known->second, access)) return std::nullopt;
   }
-  if (const auto* cast = pattern.as<Cast>()) {
-    return Readings(cast->value, expr.as<Cast>()->value);
-  }
-  const auto* product = pattern.as<Mul>();
-  if (!product) return {};
-  std::vector<Operands> readings;
-  auto join = [&](const Expr& a, const Expr& b) {
-    for (const Operands& left : Readings(product->a, a)) {
-      for (Operands right : Readings(product->b, b)) {
-        right.insert(left.begin(), left.end());
-        readings.push_back(std::move(right));
+  return all;
+}
+
+std::vector<Operands> Readings(const std::vector<Expr>& patterns, const std::vector<Expr>& exprs) {
+  std::vector<Operands> readings = {{}};
+  for (size_t i = 0; i < patterns.size(); ++i) {
+    std::vector<Operands> joined;
+    for (const Operands& left : readings) {
+      for (const Operands& right : ReadValue(patterns[i], exprs[i])) {
+        if (auto all = Union(left, right)) joined.push_back(*std::move(all));
       }
     }
-  };
-  join(expr.as<Mul>()->a, expr.as<Mul>()->b);
-  join(expr.as<Mul>()->b, expr.as<Mul>()->a);
+    readings = std::move(joined);
+  }
+  return readings;
+}
+
+// Sums and products may be turned round.
+template <typename Node>
+std::vector<Operands> ReadingsOfPair(const Node& pattern, const Node& expr) {
+  std::vector<Operands> readings = Readings({pattern.a, pattern.b}, {expr.a, expr.b});
+  std::vector<Operands> turned = Readings({pattern.a, pattern.b}, {expr.b, expr.a});
+  readings.insert(readings.end(), turned.begin(), turned.end());
   return readings;
 }
 
@@ -101,12 +116,12 @@ class Reader {
     const auto* wanted_store = meaning_.block->body.as<Store>();
     std::vector<Operands> result;
     if (reduce && wanted_reduce) {
-      result = Readings(wanted_reduce->inputs[0], reduce->inputs[0]);
+      result = ReadValue(wanted_reduce->inputs[0], reduce->inputs[0]);
       for (Operands& operands : result) {
         operands.emplace(wanted_reduce->outputs[0].buffer->name, reduce->outputs[0]);
       }
     } else if (store && wanted_store) {
-      result = Readings(wanted_store->value, store->value);
+      result = ReadValue(wanted_store->value, store->value);
       for (Operands& operands : result) {
         operands.emplace(wanted_store->buffer->name, Access{store->buffer, store->indices});
       }
@@ -150,6 +165,27 @@ class Reader {
 };
 
 }  // namespace
+
+std::vector<IntrinsicOperands> ReadValue(const Expr& meaning, const Expr& value) {
+  if (meaning.dtype() != value.dtype() || meaning.kind() != value.kind()) return {};
+  if (const auto* load = meaning.as<Load>()) {
+    const auto* actual = value.as<Load>();
+    return {{{load->buffer->name, Access{actual->buffer, actual->indices}}}};
+  }
+  if (const auto* cast = meaning.as<Cast>()) return ReadValue(cast->value, value.as<Cast>()->value);
+  if (const auto* call = meaning.as<Call>()) {
+    const auto* actual = value.as<Call>();
+    bool same = call->op == actual->op;
+    return same ? Readings(call->args, actual->args) : std::vector<Operands>();
+  }
+  if (const auto* sum = meaning.as<Add>()) return ReadingsOfPair(*sum, *value.as<Add>());
+  if (const auto* product = meaning.as<Mul>()) return ReadingsOfPair(*product, *value.as<Mul>());
+  if (const auto* difference = meaning.as<Sub>()) {
+    const auto* actual = value.as<Sub>();
+    return Readings({difference->a, difference->b}, {actual->a, actual->b});
+  }
+  return {};
+}
 
 bool IsFragment(const Function& fn, const Access& access) {
   return FindBuffer(fn, access.buffer)->scope == Scope::kWarp;

@@ -24,6 +24,9 @@ LoopNest MeaningNest(const TensorIntrinsic& intrinsic);
 // Which access of the nest stands for which parameter of the meaning.
 using IntrinsicOperands = std::map<std::string, Access>;
 
+// Every way to read `value` as what a meaning computes: sums and products may be turned round.
+std::vector<IntrinsicOperands> ReadValue(const Expr& meaning, const Expr& value);
+
 struct IntrinsicReading {
   IntrinsicOperands operands;
   std::vector<size_t> axes;  // the loop of the nest for each of the meaning

@@ -9,6 +9,7 @@
 #include "ir/visitor.h"
 #include "lower/pipeline.h"
 #include "schedule/limits.h"
+#include "schedule/schedule.h"
 #include "schedule/sketch.h"
 #include "schedule/space.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
@@ -76,6 +77,41 @@ std::pair<int64_t, int> WorstConflicts(const Function& lowered) {
     ++loads;
   });
   return {worst, loads};
+}
+
+// Of a product's first sketch at its start and, where there is one, a random point.
+void CheckSketch(const ProductShape& shape, const std::string& target, Random& random) {
+  INFO(target << " " << shape.type << shape.tf32 << " A[" << shape.a << "] B[" << shape.b << "]");
+  Function fn = ProductFunction(shape);
+  Sketch sketch = FirstSketch(fn, GpuTarget(target));
+  SymbolicProgram program = WithLimits(Instantiate(fn, sketch.trace).value(), GpuTarget(target));
+  SearchSpace space = SearchSpace::Create(program).value();
+  std::vector<Decisions> points = {sketch.start};
+  if (std::optional<Point> point = space.Sample(random)) {
+    points.push_back(space.ToDecisions(*point));
+  }
+  for (const Decisions& decisions : points) {
+    INFO(Print(Schedule{.trace = sketch.trace, .decisions = decisions}));
+    StatusOr<Function> scheduled = Replay(fn, sketch.trace, decisions);
+    REQUIRE(scheduled.ok());
+    Function lowered = RunPipeline(Simplify(*scheduled)).value();
+    auto [worst, loads] = WorstConflicts(lowered);
+    CHECK(worst == 1);
+    CHECK(loads > 0);
+    std::optional<Cubin> cubin = MustCompile(SourceOf({lowered}, target), target);
+    if (!cubin) return;
+    CubinKernel kernel = ReadCubin(cubin->image, GpuTarget(target).sm).value().at(0);
+    const SassCounts& all = kernel.facts.all;
+    CHECK(all.of(shape.type == "i8" ? SassKind::kImma : SassKind::kHmma) > 0);
+    CHECK(all.of(SassKind::kLdsm) > 0);
+    CHECK(all.of(SassKind::kFfma) == 0);
+    if (target != "sm_75" && decisions == sketch.start) {
+      CHECK(all.of(SassKind::kLdgsts) > 0);
+      CHECK(kernel.facts.load_bytes_widest == 16);
+    }
+    CHECK(cubin->kernels[0].spill_stores == 0);
+    CHECK(cubin->kernels[0].stack_bytes == 0);
+  }
 }
 
 }  // namespace
@@ -197,37 +233,48 @@ TEST_CASE("sketches of products use tensor cores without spills or conflicts of 
   for (const std::string& target : GpuTargets()) {
     for (const ProductShape& shape : shapes) {
       if (target == "sm_75" && shape.type != "f16") continue;
-      INFO(target << " " << shape.type << " A[" << shape.a << "] B[" << shape.b << "]");
-      Function fn = ProductFunction(shape);
-      Sketch sketch = FirstSketch(fn, GpuTarget(target));
-      SymbolicProgram program =
-          WithLimits(Instantiate(fn, sketch.trace).value(), GpuTarget(target));
-      SearchSpace space = SearchSpace::Create(program).value();
-      std::vector<Decisions> points = {sketch.start};
-      if (std::optional<Point> point = space.Sample(random)) {
-        points.push_back(space.ToDecisions(*point));
-      }
-      for (const Decisions& decisions : points) {
-        StatusOr<Function> scheduled = Replay(fn, sketch.trace, decisions);
-        REQUIRE(scheduled.ok());
-        Function lowered = RunPipeline(Simplify(*scheduled)).value();
-        auto [worst, loads] = WorstConflicts(lowered);
-        CHECK(worst == 1);
-        CHECK(loads > 0);
-        std::optional<Cubin> cubin = MustCompile(SourceOf({lowered}, target), target);
-        if (!cubin) return;
-        CubinKernel kernel = ReadCubin(cubin->image, GpuTarget(target).sm).value().at(0);
-        const SassCounts& all = kernel.facts.all;
-        CHECK(all.of(shape.type == "i8" ? SassKind::kImma : SassKind::kHmma) > 0);
-        CHECK(all.of(SassKind::kLdsm) > 0);
-        CHECK(all.of(SassKind::kFfma) == 0);
-        if (target != "sm_75" && decisions == sketch.start) {
-          CHECK(all.of(SassKind::kLdgsts) > 0);
-          CHECK(kernel.facts.load_bytes_widest == 16);
-        }
-        CHECK(cubin->kernels[0].spill_stores == 0);
-        CHECK(cubin->kernels[0].stack_bytes == 0);
-      }
+      CheckSketch(shape, target, random);
     }
   }
+}
+
+TEST_CASE("sketches of f32 products rounded to tf32 use tensor cores without spills",
+          "[codegen_cuda][nvrtc]") {
+  const ProductShape shapes[] = {
+      {.rows = 512, .columns = 256, .depth = 512, .type = "f32", .tf32 = "tf32"},
+      {.rows = 256, .columns = 384, .depth = 512, .type = "f32", .b = "j, k", .tf32 = "tf32"},
+      {.rows = 512, .columns = 512, .depth = 512, .type = "f32", .tf32 = "3xtf32"},
+  };
+  Random random(9);
+  for (const std::string& target : GpuTargets()) {
+    if (target == "sm_75") continue;
+    for (const ProductShape& shape : shapes) CheckSketch(shape, target, random);
+  }
+}
+
+TEST_CASE("sketches of products of bytes use tensor cores of sm_75", "[codegen_cuda][nvrtc]") {
+  ProductShape shape{.type = "i8", .sum = "i32", .b = "j, k", .rounded = false};
+  Random random(9);
+  for (int64_t rows : {64, 197, 1024}) {
+    shape.rows = rows;
+    shape.columns = 512;
+    shape.depth = 512;
+    CheckSketch(shape, "sm_75", random);
+  }
+}
+
+TEST_CASE("an operand is rounded to tf32 once a fragment, however many products use it",
+          "[codegen_cuda][nvrtc]") {
+  ProductShape shape{.rows = 2048, .columns = 2048, .depth = 512, .type = "f32", .tf32 = "tf32"};
+  Function fn = ProductFunction(shape);
+  Sketch sketch = FirstSketch(fn, GpuTarget("sm_80"));
+  Function scheduled = Replay(fn, sketch.trace, sketch.start).value();
+  Function lowered = RunPipeline(Simplify(scheduled)).value();
+  std::optional<Cubin> cubin = MustCompile(SourceOf({lowered}, "sm_80"), "sm_80");
+  if (!cubin) return;
+  CubinKernel kernel = ReadCubin(cubin->image, 80).value().at(0);
+  const SassCounts& loop = kernel.facts.main_loop;
+  // Of a warp's 64 x 32 a step: 16 + 8 words, rounded by two instructions each, for 16 products.
+  CHECK(loop.of(SassKind::kHmma) > 0);
+  CHECK(loop.total < loop.of(SassKind::kHmma) * 8);
 }

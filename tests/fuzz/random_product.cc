@@ -10,18 +10,23 @@ Function RandomProduct(Random& random) {
     return random.OneIn(2) ? (any + 7) / 8 * 8 : any;
   };
   ProductShape shape{.rows = extent(8), .columns = extent(8), .depth = extent(16)};
-  uint64_t type = random.Below(4);
+  uint64_t type = random.Below(6);
   if (type == 0) shape.type = "bf16";
   if (type == 1) {
     shape.type = "i8";
     shape.sum = "i32";
     shape.depth += 32;
   }
+  if (type == 2 || type == 3) {
+    shape.type = "f32";
+    shape.tf32 = type == 2 ? "tf32" : "3xtf32";
+  }
   bool bytes = type == 1;
   shape.rounded = !bytes && random.OneIn(2);
+  shape.constant = random.OneIn(3);
   shape.narrowed = !bytes && random.OneIn(4);
-  if (!bytes && random.OneIn(3)) shape.a = "k, i";
-  if (bytes || random.OneIn(2)) shape.b = "j, k";
+  if (random.OneIn(3)) shape.a = "k, i";
+  if (random.OneIn(2)) shape.b = "j, k";
   if (random.OneIn(3)) {
     shape.batch = 1 + static_cast<int64_t>(random.Below(3));
     shape.a = "b, " + shape.a;

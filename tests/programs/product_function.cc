@@ -50,15 +50,27 @@ std::string Nest(const ProductShape& shape, const std::string& block, const std:
   return fmt::format("{}block {}({}) {{ {} }}{}\n", loops, block, iters, statement, close);
 }
 
+// Of two elements.
+std::string ProductOf(const ProductShape& shape, const std::string& a, const std::string& b) {
+  auto big = [](const std::string& x) { return fmt::format("round_tf32({})", x); };
+  auto small = [&](const std::string& x) { return big(x + " - " + big(x)); };
+  std::string bigs = big(a) + " * " + big(b);
+  if (shape.tf32 == "tf32") return bigs;
+  if (shape.tf32 == "3xtf32") {
+    return fmt::format("({} * {} + {} * {}) + {}", big(a), small(b), small(a), big(b), bigs);
+  }
+  return fmt::format("{0}({1}) * {0}({2})", shape.sum, a, b);
+}
+
 }  // namespace
 
 Function ProductFunction(const ProductShape& shape) {
   std::string cell = shape.batch > 0 ? "b, i, j" : "i, j";
   std::string text =
-      fmt::format("fn f(A: {0}[{1}], B: {2}[{3}], D: f32[{4}], C: {5}[{6}]) tensor {{\n",
+      fmt::format("fn f(A: {0}[{1}], B: {2}[{3}]{7}, D: f32[{4}], C: {5}[{6}]) tensor {{\n",
                   shape.narrowed ? "f32" : shape.type, ShapeOf(shape, shape.a), shape.type,
                   ShapeOf(shape, shape.b), shape.columns, shape.rounded ? shape.type : shape.sum,
-                  ShapeOf(shape, cell));
+                  ShapeOf(shape, cell), shape.constant ? " constant" : "");
   std::string left = shape.narrowed ? "N" : "A", result = shape.rounded ? "S" : "C";
   if (shape.narrowed) {
     text +=
@@ -67,8 +79,9 @@ Function ProductFunction(const ProductShape& shape) {
   }
   if (shape.rounded) text += fmt::format("alloc S: {}[{}]\n", shape.sum, ShapeOf(shape, cell));
   text += Nest(shape, "mm", cell + ", k",
-               fmt::format("reduce sum_{0} init ({1}[{2}]) with ({0}({3}[{4}]) * {0}(B[{5}]))",
-                           shape.sum, result, cell, left, shape.a, shape.b));
+               fmt::format("reduce sum_{} init ({}[{}]) with ({})", shape.sum, result, cell,
+                           ProductOf(shape, fmt::format("{}[{}]", left, shape.a),
+                                     fmt::format("B[{}]", shape.b))));
   if (shape.rounded) {
     text += Nest(shape, "out", cell, fmt::format("C[{0}] = {1}(S[{0}] + D[j])", cell, shape.type));
   }

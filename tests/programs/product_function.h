@@ -13,8 +13,12 @@ struct ProductShape {
   // Indices of the operands, over b, i, j and k, and their shapes.
   std::string a = "i, k", b = "k, j";
   int64_t batch = 0;      // 0: no such axis
+  bool constant = false;  // B is
   bool rounded = true;    // with a bias, to the operands' type
   bool narrowed = false;  // A is f32, and made narrow by a map
+  // What multiplies f32, as lower/round_operands.h writes it: "" for plain products, "tf32" or
+  // "3xtf32".
+  std::string tf32 = "";
 };
 
 // Blocks "narrow", "mm" and "out", as far as they are asked for; parameters A, B, D (the bias) and

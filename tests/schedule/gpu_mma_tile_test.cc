@@ -38,6 +38,20 @@ const ProductShape kShapes[] = {
      .sum = "i32",
      .b = "j, k",
      .rounded = false},
+    {.type = "i8", .sum = "i32", .rounded = false},
+    {.rows = 40, .columns = 20, .type = "i8", .sum = "i32", .constant = true, .rounded = false},
+    {.columns = 33, .depth = 44, .type = "f32", .constant = true, .tf32 = "tf32"},
+    {.columns = 40, .depth = 56, .type = "i8", .sum = "i32", .a = "k, i", .rounded = false},
+    {.type = "f32", .tf32 = "tf32"},
+    {.rows = 24, .columns = 40, .depth = 36, .type = "f32", .b = "j, k", .tf32 = "3xtf32"},
+    {.rows = 17, .columns = 23, .depth = 37, .type = "f32", .a = "k, i", .tf32 = "tf32"},
+    {.rows = 20,
+     .columns = 48,
+     .type = "f32",
+     .a = "b, k, i",
+     .b = "b, j, k",
+     .batch = 2,
+     .tf32 = "3xtf32"},
 };
 
 }  // namespace
@@ -48,13 +62,12 @@ TEST_CASE("products of narrow operands start on tensor cores", "[schedule][mma]"
     INFO(shape.type << " A[" << shape.a << "] B[" << shape.b << "]");
     CHECK(UsesTensorCores(FirstFor(fn, "sm_80")));
     CHECK(UsesTensorCores(FirstFor(fn, "sm_90a")));
-    CHECK(UsesTensorCores(FirstFor(fn, "sm_75")) == (shape.type == "f16"));
+    CHECK(UsesTensorCores(FirstFor(fn, "sm_75")) == (shape.type == "f16" || shape.type == "i8"));
   }
+  // Strictly.
   CHECK_FALSE(UsesTensorCores(FirstFor(ProductFunction({.type = "f32"}), "sm_90a")));
-  // A row times a matrix is mostly padding; bytes that are not along k would have to change places.
+  // A row times a matrix is mostly padding.
   CHECK_FALSE(UsesTensorCores(FirstFor(ProductFunction({.rows = 1}), "sm_90a")));
-  CHECK_FALSE(UsesTensorCores(
-      FirstFor(ProductFunction({.type = "i8", .sum = "i32", .rounded = false}), "sm_90a")));
 }
 
 TEST_CASE("a product on tensor cores is right at its start and at random points",
@@ -85,4 +98,21 @@ TEST_CASE("a product on tensor cores is right at its start and at random points"
     }
   }
   CHECK(points >= 20);
+}
+
+TEST_CASE("a constant operand of words or bytes is turned along k when the model is linked",
+          "[schedule][mma]") {
+  auto has = [](const ProductShape& shape, const std::string& step) {
+    std::string trace = Print(FirstFor(ProductFunction(shape), "sm_80").trace);
+    return trace.find("\n" + step) != std::string::npos;
+  };
+  ProductShape words{.type = "f32", .constant = true, .tf32 = "tf32"};
+  CHECK(has(words, "reindex mm B"));
+  CHECK(has(words, "prepack mm.B.rows"));
+  words.b = "j, k";
+  CHECK_FALSE(has(words, "reindex"));
+  ProductShape bytes{.type = "i8", .sum = "i32", .rounded = false};
+  CHECK(has(bytes, "reindex mm B"));
+  CHECK_FALSE(has(bytes, "prepack"));
+  CHECK_FALSE(has({.constant = true}, "reindex"));
 }
