@@ -5,6 +5,7 @@
 #include <map>
 
 #include "codegen_cuda/c_types.h"
+#include "codegen_cuda/launch.h"
 #include "codegen_cuda/prelude.h"
 #include "codegen_cuda/stmt_text.h"
 #include "ir/support/check.h"
@@ -109,7 +110,7 @@ void DeclareIndices(const Stmt& body, KernelText& kernel) {
     if (!loop || (!IsBlockIdx(loop->for_kind) && !IsThreadIdx(loop->for_kind))) return;
     auto found = names.find(loop->for_kind);
     bool lane = loop->for_kind == ForKind::kThreadIdxX;
-    if (lane) kernel.lanes_of_warp.insert(loop->var.get());
+    if (IsThreadIdx(loop->for_kind)) kernel.thread_axes[loop->var.get()] = AxisOf(loop->for_kind);
     if (found != names.end()) return kernel.Alias(loop->var, found->second);
     std::string name = kernel.NameOf(loop->var);
     names[loop->for_kind] = name;
@@ -125,6 +126,7 @@ StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>
   KernelText kernel;
   kernel.sm = sm;
   kernel.bounds = body.bounds;
+  kernel.threads = body.launch.block;
   for (const Buffer& param : fn.params) kernel.buffers[param.var.get()] = param;
   for (const Buffer& workspace : workspaces) kernel.buffers[workspace.var.get()] = workspace;
   const Launch& launch = body.launch;

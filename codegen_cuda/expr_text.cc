@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "codegen_cuda/c_types.h"
@@ -12,6 +13,7 @@
 #include "ir/compare.h"
 #include "ir/printer.h"
 #include "ir/simplify.h"
+#include "ir/substitute.h"
 #include "ir/support/check.h"
 #include "ir/target.h"
 #include "ir/visitor.h"
@@ -252,13 +254,24 @@ bool ExprText::IsShuffled(const Var& buffer) const {
 }
 
 bool ExprText::IsOwnLane(const Expr& index) const {
+  Bounds bounds = kernel_.bounds;
+  std::array<Var, 3> threads;
+  Expr number(0);
+  for (size_t axis = 3; axis-- > 0;) {
+    int64_t along = kernel_.threads[axis];
+    threads[axis] = LoopVar("t");
+    bounds[threads[axis]] = {0, along - 1};
+    number = number * Expr(along) + threads[axis];
+  }
+  Substitution as_threads;
+  for (const Var& var : VarsOf(index)) {
+    auto axis = kernel_.thread_axes.find(var.get());
+    if (axis != kernel_.thread_axes.end()) as_threads.emplace(var, threads[axis->second]);
+  }
   auto lane_of = [&](const Expr& thread) {
-    return Simplify(FloorModulo(thread, Expr(Target::kWarp)), kernel_.bounds);
+    return Simplify(FloorModulo(thread, Expr(Target::kWarp)), bounds);
   };
-  std::vector<Var> vars = VarsOf(index);
-  return std::any_of(vars.begin(), vars.end(), [&](const Var& var) {
-    return kernel_.lanes_of_warp.contains(var.get()) && Equal(lane_of(var), lane_of(index));
-  });
+  return Equal(lane_of(Substitute(index, as_threads)), lane_of(number));
 }
 
 Piece ExprText::LoadFromLane(const Var& buffer, const Expr& lane) {
@@ -306,7 +319,10 @@ std::string ExprText::CellText(const Buffer& buffer, const Expr& index) {
     }
     return name + "[0]";
   }
-  auto is_lane = [&](const Var& var) { return kernel_.lanes_of_warp.contains(var.get()); };
+  auto is_lane = [&](const Var& var) {
+    auto axis = kernel_.thread_axes.find(var.get());
+    return axis != kernel_.thread_axes.end() && axis->second == 0;
+  };
   std::optional<int64_t> reg = OwnRegister(index, kernel_.bounds, is_lane);
   if (!reg || buffer.dtype().bits() != 32) {
     kernel_.Refuse(

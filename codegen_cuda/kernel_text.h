@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -41,8 +42,10 @@ class KernelText {
   std::unordered_map<const ExprNode*, Buffer> buffers;
   // The lanes of vector variables in scope.
   LaneVars lanes;
-  // Of the kernel's loops over threadIdx.x; one of them, for what needs a name of the lane.
-  std::unordered_set<const ExprNode*> lanes_of_warp;
+  // The axis of each of the kernel's loops over threads, and how many there are along each.
+  std::unordered_map<const ExprNode*, int> thread_axes;
+  std::array<int64_t, 3> threads = {1, 1, 1};
+  // A loop over threadIdx.x, for what needs a name of the lane.
   Var lane = LoopVar("lane");
   // Words of 32 bits that a tile of a warp's buffer has.
   std::unordered_map<const ExprNode*, int64_t> tile_words;

@@ -152,15 +152,13 @@ class LaunchFinder {
     TCC_UNREACHABLE();
   }
 
-  // Threads along x exchange its cells by shuffles, in which whole warps take part.
+  // Threads exchange its cells by shuffles, in which whole warps take part.
   Status AddExchanged(const Buffer& buffer, const Launch& launch) {
-    int64_t x = launch.block[0];
-    bool aligned = x % Target::kWarp == 0 || Target::kWarp % x == 0;
-    if (aligned && launch.Threads() % Target::kWarp == 0) return OkStatus();
+    if (launch.Threads() % Target::kWarp == 0) return OkStatus();
     return Unsupported(
-        "kernel '{}': warps hold buffer '{}' but its blocks have {} threads, {} along x; expected "
-        "whole warps and a multiple or a divisor of {} along x",
-        fn_.name, buffer.var->name, launch.Threads(), x, Target::kWarp);
+        "kernel '{}': warps hold buffer '{}' but its blocks have {} threads; expected a multiple "
+        "of {}",
+        fn_.name, buffer.var->name, launch.Threads(), Target::kWarp);
   }
 
   Status AddShared(LaunchBody& launch) {

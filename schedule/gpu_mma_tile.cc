@@ -7,6 +7,7 @@
 #include <bit>
 #include <numeric>
 
+#include "ir/accesses.h"
 #include "ir/support/integer_division.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
