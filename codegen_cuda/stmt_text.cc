@@ -265,7 +265,7 @@ void StmtText::DeclareFragments(const Allocate& allocate) {
   });
   DType dtype = buffer.dtype();
   int64_t count =
-      CeilDivision(*AsConstant(buffer.shape[0]) * dtype.bytes(), 4 * kWarpLanes * words);
+      CeilDivision(*AsConstant(buffer.shape[0]) * dtype.bytes(), 4 * Target::kWarp * words);
   kernel_.tile_words[buffer.var.get()] = words;
   kernel_.Line(fmt::format("TCC_FRAGMENTS({}, {}, {}, {});",
                            dtype.bits() == 32 ? RegisterTypeText(dtype) : "unsigned", words,

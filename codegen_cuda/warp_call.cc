@@ -10,6 +10,7 @@
 #include "ir/evaluate.h"
 #include "ir/simplify.h"
 #include "ir/substitute.h"
+#include "ir/target.h"
 #include "ir/visitor.h"
 
 namespace tcc {
@@ -121,7 +122,7 @@ StatusOr<MmaCall::Operand> OperandAt(const Tile& tile, const Var& buffer, const 
     return Refuse(tile.intrinsic, "its tile of '{}' does not lie in the registers that it takes",
                   buffer->name);
   }
-  int64_t of_word = kWarpLanes * ElementsOfWord(buffer);
+  int64_t of_word = Target::kWarp * ElementsOfWord(buffer);
   return MmaCall::Operand{buffer, *first / of_word, cells / of_word};
 }
 
@@ -151,17 +152,17 @@ struct Order {
 std::optional<int64_t> WordOf(const TileIndex& to, const std::array<int64_t, 2>& origin,
                               const Order& order, int64_t of_word) {
   std::optional<int64_t> first = to.At(origin[0], origin[1]);
-  if (!first || *first % (kWarpLanes * of_word) != 0) return std::nullopt;
-  for (int64_t lane = 0; lane < kWarpLanes; ++lane) {
+  if (!first || *first % (Target::kWarp * of_word) != 0) return std::nullopt;
+  for (int64_t lane = 0; lane < Target::kWarp; ++lane) {
     for (int64_t e = 0; e < of_word; ++e) {
       int64_t slow = lane / 4, fast = lane % 4 * of_word + e;
       std::array<int64_t, 2> cell = origin;
       cell[1 - order.along] += order.transposed ? fast : slow;
       cell[order.along] += order.transposed ? slow : fast;
-      if (to.At(cell[0], cell[1]) != *first + e * kWarpLanes + lane) return std::nullopt;
+      if (to.At(cell[0], cell[1]) != *first + e * Target::kWarp + lane) return std::nullopt;
     }
   }
-  return *first / (kWarpLanes * of_word);
+  return *first / (Target::kWarp * of_word);
 }
 
 // By their words; empty where they do not lie so.
@@ -263,7 +264,7 @@ StatusOr<LoadMatricesCall> ReadLoadMatrices(const IntrinsicCall& call, const Var
   int64_t of_row = kRowBytes / result.to.dtype().bytes();
 
   Bounds with_lane = bounds;
-  with_lane[lane] = {0, kWarpLanes - 1};
+  with_lane[lane] = {0, Target::kWarp - 1};
   Expr step = from.At(Expr(0), Expr(1), with_lane) - from.At(Expr(0), Expr(0), with_lane);
   Order order{.along = IsConstant(Simplify(step, with_lane), 1) ? size_t{1} : size_t{0}};
   std::vector<Matrix> matrices = MatricesOf(to, order, of_row, of_word);
@@ -298,10 +299,10 @@ StatusOr<LoadMatricesCall> ReadLoadMatrices(const IntrinsicCall& call, const Var
 
 std::optional<int64_t> OwnRegister(const Expr& index, const Bounds& bounds,
                                    const std::function<bool(const Var&)>& is_lane) {
-  Expr lane = Simplify(FloorModulo(index, Expr(kWarpLanes)), bounds);
+  Expr lane = Simplify(FloorModulo(index, Expr(Target::kWarp)), bounds);
   const auto* var = lane.as<VarNode>();
   if (!var || !is_lane(Var(var))) return std::nullopt;
-  return AsConstant(Simplify(FloorDivide(index, Expr(kWarpLanes)), bounds));
+  return AsConstant(Simplify(FloorDivide(index, Expr(Target::kWarp)), bounds));
 }
 
 bool HoldsFragments(const Stmt& body, const Var& buffer) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,7 +39,7 @@ const WarpInstruction* InstructionOf(const IntrinsicCall& call,
                                      const std::function<Scope(const Var&)>& scope_of);
 
 // Error (Unsupported): a body with conditions, or whose tiles are not where the instruction has
-// them. `whole`: look at every cell, not just at the first of each register.
+// them: every cell is looked at.
 StatusOr<MmaCall> ReadMma(const IntrinsicCall& call, const WarpInstruction& instruction,
                           const Bounds& bounds);
 // `lane`: a variable for the lane's number.

@@ -333,7 +333,8 @@ struct PrefetchLine final : StmtNode {
 };
 
 // `body`, which a backend that has the intrinsic of this name emits as its instructions and every
-// other one as it stands. The loops outermost in the body are the intrinsic's axes.
+// other one as it stands. The loops outermost in the body are the intrinsic's axes. A body that
+// stores to a warp's buffer is done once a warp.
 struct IntrinsicCall final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kIntrinsicCall;
   IntrinsicCall(std::string intrinsic, Stmt body);

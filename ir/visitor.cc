@@ -42,10 +42,6 @@ struct ChildWalker {
   void operator()(const T&) const {}
 };
 
-}  // namespace
-
-namespace {
-
 // Addresses that were met. Most expressions are small: these need no memory of their own.
 class SeenNodes {
  public:

@@ -9,9 +9,6 @@
 
 namespace tcc {
 
-// Lanes of a warp.
-inline constexpr int64_t kWarpLanes = 32;
-
 // How the lanes of a warp hold a tile, its fragment: a cell's place is
 // register * 32 + lane, and each part of it is part of an index of the tile,
 // (index of `dim` / unit) modulo extent. Listed from the part that varies fastest; those of the

@@ -179,7 +179,7 @@ class NestMeter {
     const Var& buffer = allocate.buffer.var;
     return allocate.buffer.scope == Scope::kLocal && !HasRunningIndex(allocate.body, buffer, {});
   }
-  static bool HoldsFragments(const Stmt& stmt) {
+  static bool HoldsWarpBuffers(const Stmt& stmt) {
     bool found = false;
     PreOrder(stmt, [&](const Stmt& inner) {
       const auto* allocate = inner.as<Allocate>();
@@ -247,7 +247,7 @@ class NestMeter {
     Expr ahead(1);
     if (const auto* loop = stmt.as<For>(); loop && loop->for_kind == ForKind::kVthread) {
       inner_versions = Times(versions, loop->extent);
-    } else if (loop && loop->for_kind == ForKind::kUnrolled && HoldsFragments(loop->body)) {
+    } else if (loop && loop->for_kind == ForKind::kUnrolled && HoldsWarpBuffers(loop->body)) {
       ahead = MinOf(loop->extent, Expr(2));
     }
     Expr most(0);
