@@ -108,7 +108,8 @@ void Build(GraphBuilder& net, const SoftmaxOp& op) {
 
 void Build(GraphBuilder& net, const LayerNormOp& op) {
   ValueId x = net.Input("x", {op.rows, op.columns});
-  net.Output(LayerNormalization(net, "norm", x, op.columns, 1e-5), {op.rows, op.columns});
+  net.Output(LayerNormalization(net, "norm", x, op.columns, kLayerNormEpsilon),
+             {op.rows, op.columns});
 }
 
 void Build(GraphBuilder& net, const AttentionOp& op) {

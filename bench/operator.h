@@ -53,6 +53,7 @@ struct SoftmaxOp {
 struct LayerNormOp {
   int64_t rows = 1, columns = 1;
 };
+inline constexpr double kLayerNormEpsilon = 1e-5;
 // softmax(q k' / sqrt(depth)) v with q, k, v [batch, heads, tokens, depth].
 struct AttentionOp {
   int64_t batch = 1, heads = 1, tokens = 1, depth = 1;

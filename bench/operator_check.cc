@@ -159,7 +159,7 @@ Expected Element(const LayerNormOp& op, const Operands& of, int64_t i) {
   for (int64_t c = 0; c < op.columns; ++c) {
     variance += std::pow(of.Input(0, row + c) - mean, 2) / columns;
   }
-  double root = std::sqrt(variance + 1e-5), x = of.Input(0, i);
+  double root = std::sqrt(variance + kLayerNormEpsilon), x = of.Input(0, i);
   double scale = of.Constant(0, i % op.columns), bias = of.Constant(1, i % op.columns);
   return {(x - mean) / root * scale + bias,
           (std::abs(x) + absolute) / root * std::abs(scale) + std::abs(bias), columns};

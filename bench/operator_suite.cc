@@ -159,6 +159,7 @@ std::vector<BenchOperator> Smoke() {
   image.top = image.left = image.bottom = 1;
   WindowShape pool = image;
   pool.stride = 2;
+  pool.right = 1;
   std::vector<BenchOperator> suite = {
       Matmul({1, 33, 20, 17}),
       Matmul({3, 8, 12, 10}),

@@ -24,7 +24,20 @@ StatusOr<Library> OpenLibrary() {
                   Bind(opened, "cudnnBackendFinalize", library.finalize) &&
                   Bind(opened, "cudnnBackendSetAttribute", library.set) &&
                   Bind(opened, "cudnnBackendGetAttribute", library.get) &&
-                  Bind(opened, "cudnnBackendExecute", library.execute);
+                  Bind(opened, "cudnnBackendExecute", library.execute) &&
+                  Bind(opened, "cudnnCreateTensorDescriptor", library.make_tensor) &&
+                  Bind(opened, "cudnnDestroyTensorDescriptor", library.destroy_tensor) &&
+                  Bind(opened, "cudnnSetTensorNdDescriptor", library.set_tensor) &&
+                  Bind(opened, "cudnnCreatePoolingDescriptor", library.make_pooling) &&
+                  Bind(opened, "cudnnDestroyPoolingDescriptor", library.destroy_pooling) &&
+                  Bind(opened, "cudnnSetPooling2dDescriptor", library.set_pooling) &&
+                  Bind(opened, "cudnnCreateReduceTensorDescriptor", library.make_reduction) &&
+                  Bind(opened, "cudnnDestroyReduceTensorDescriptor", library.destroy_reduction) &&
+                  Bind(opened, "cudnnSetReduceTensorDescriptor", library.set_reduction) &&
+                  Bind(opened, "cudnnPoolingForward", library.pool) &&
+                  Bind(opened, "cudnnSoftmaxForward", library.softmax) &&
+                  Bind(opened, "cudnnGetReductionWorkspaceSize", library.reduction_workspace) &&
+                  Bind(opened, "cudnnReduceTensor", library.reduce);
   if (!complete) return Missing("{} is no cuDNN of version 9", opened.path);
   return library;
 }

@@ -86,6 +86,34 @@ class BenchOnGpu(unittest.TestCase):
         rows, _ = self.bench("--kernel", "relu", "--peer", "cudnn", **PEERS)
         self.assertEqual(rows["relu"]["cudnn"]["peer_error"], 0)
 
+    def test_pooling_is_compared_with_cudnn_in_both_layouts(self):
+        rows, calls = self.bench("--kernel", "average_pool", "--peer", "cudnn", **PEERS)
+        row = rows["average_pool"]["cudnn"]
+        self.assertRegex(row["peer_algorithm"], r"^PoolingForward, N(CHW|HWC) \(of 2\)$")
+        self.assertLess(row["peer_error"], 1)
+        self.assertEqual(set(calls[2:]),
+                         {"cudnnPoolingForward NCHW", "cudnnPoolingForward NHWC"})
+
+    def test_softmax_is_compared_with_cudnn_in_both_modes(self):
+        rows, calls = self.bench("--kernel", "softmax_5x70", "--peer", "cudnn", **PEERS)
+        self.assertRegex(rows["softmax_5x70"]["cudnn"]["peer_algorithm"],
+                         r"^SoftmaxForward, (instances|channels) \(of 2\)$")
+        self.assertEqual(set(calls[2:]),
+                         {"cudnnSoftmaxForward mode 0", "cudnnSoftmaxForward mode 1"})
+
+    def test_sums_are_compared_with_cudnn(self):
+        for name in ["sum_5x70", "sum_2_3"]:
+            rows, calls = self.bench("--kernel", name, "--peer", "cudnn", **PEERS)
+            self.assertEqual(rows[name]["cudnn"]["peer_algorithm"], "ReduceTensor (of 1)")
+            self.assertEqual(rows[name]["cudnn"]["peer_numeric"], "strict")
+            self.assertIn("cudnnReduceTensor", calls)
+
+    def test_layer_normalization_is_compared_with_every_engine_of_cudnn(self):
+        rows, calls = self.bench("--kernel", "layer_norm_5x70", "--peer", "cudnn", **PEERS)
+        self.assertRegex(rows["layer_norm_5x70"]["cudnn"]["peer_algorithm"],
+                         r"^engine (1|3), .*\(of 3\)$")
+        self.assertIn("cudnnBackendExecute engine 5", calls)
+
     def test_libraries_that_are_missing_are_notes_that_say_where_they_were_sought(self):
         nowhere = {name: "/nowhere/library.so" for name in PEERS}
         rows, calls = self.bench("--kernel", "matmul_33x20x17", **nowhere)
@@ -111,6 +139,8 @@ class BenchOnGpu(unittest.TestCase):
                 self.assertEqual(row["failure"], "")
                 self.assertGreater(row["ours_us"], 0)
                 self.assertGreater(row["percent_of_peak"], 0, name)
+        alone = {name for name, by_peer in rows.items() if None in by_peer}
+        self.assertEqual(alone, {"attention_1x2x10x8", "dqn"})
         lines = table.read_text().splitlines()
         self.assertTrue(lines[0].startswith("| operator | us |"))
         self.assertEqual(len(lines), 2 + sum(len(by_peer) for by_peer in rows.values()))

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <string>
@@ -75,7 +76,12 @@ int TypeOf(int attribute) {
     case kForwardBeta:
       return kTypeFloat;
     case kTensorIsVirtual:
+    case kTensorIsByValue:
       return kTypeBoolean;
+    case kNormMode:
+      return kTypeNormMode;
+    case kNormPhase:
+      return kTypeNormPhase;
     case kGraphHandle:
     case kPlanHandle:
       return kTypeHandle;
@@ -93,6 +99,11 @@ int TypeOf(int attribute) {
     case kPointwiseB:
     case kPointwiseY:
     case kGraphOperations:
+    case kNormX:
+    case kNormScale:
+    case kNormBias:
+    case kNormEpsilon:
+    case kNormY:
       return kTypeDescriptor;
     default:
       return kTypeInt64;
@@ -175,6 +186,25 @@ void Pointwise(const Object& operation, Memory& memory) {
     float value = x.At(n, c, i, j);
     y.At(n, c, i, j) = mode == kAdd ? value + b.At(n, c, i, j) : std::max(value, 0.0F);
   });
+}
+
+// Along all axes but the first, as a layer is.
+void Normalize(const Object& operation, Memory& memory) {
+  View x = memory.Of(operation.At(kNormX)), y = memory.Of(operation.At(kNormY));
+  View scale = memory.Of(operation.At(kNormScale)), bias = memory.Of(operation.At(kNormBias));
+  View epsilon = memory.Of(operation.At(kNormEpsilon));
+  for (int64_t n = 0; n < x.dims[0]; ++n) {
+    double sum = 0, squares = 0;
+    for (int64_t c = 0; c < x.dims[1]; ++c) sum += x.At(n, c, 0, 0);
+    const double mean = sum / static_cast<double>(x.dims[1]);
+    for (int64_t c = 0; c < x.dims[1]; ++c) squares += std::pow(x.At(n, c, 0, 0) - mean, 2);
+    const double variance = squares / static_cast<double>(x.dims[1]);
+    const double root = std::sqrt(variance + epsilon.At(0, 0, 0, 0));
+    for (int64_t c = 0; c < x.dims[1]; ++c) {
+      const double value = (x.At(n, c, 0, 0) - mean) / root;
+      y.At(n, c, 0, 0) = static_cast<float>(value * scale.At(0, c, 0, 0) + bias.At(0, c, 0, 0));
+    }
+  }
 }
 
 // The engines that a heuristic names.
@@ -306,6 +336,7 @@ int cudnnBackendExecute(void* handle, void* plan_descriptor, void* pack_descript
   for (Object* operation : config.At(kOwnGraph).All<Object*>(kGraphOperations)) {
     if (operation->type == kOperationConvolutionForward) Convolve(*operation, memory);
     if (operation->type == kOperationPointwise) Pointwise(*operation, memory);
+    if (operation->type == kOperationNormForward) Normalize(*operation, memory);
   }
   if (engine == 5) *pointers[1] += 1;
   return 0;
