@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <span>
 
 #include "ir/support/cuda_library.h"
 #include "ir/target.h"
@@ -131,34 +130,36 @@ std::string WithoutFinalZero(std::string text) {
 constexpr const char* kOptions[] = {"-default-device", "--std=c++17", "-Xptxas=-v",
                                     "-Xptxas=-warn-spills"};
 
-// For the prelude: one block at a time on a multiprocessor is enough. ptxas, told nothing, spills a
-// few bytes where that makes room for another block.
-constexpr const char* kOneBlock = "-DTCC_ONE_BLOCK";
+int64_t SpilledBytes(const KernelResources& kernel) {
+  return kernel.spill_stores + kernel.spill_loads;
+}
 
 int64_t SpilledBytes(const Cubin& cubin) {
   int64_t bytes = 0;
-  for (const KernelResources& kernel : cubin.kernels) {
-    bytes += kernel.spill_stores + kernel.spill_loads;
-  }
+  for (const KernelResources& kernel : cubin.kernels) bytes += SpilledBytes(kernel);
   return bytes;
 }
 
-// Whether a kernel spills that could have more registers.
-bool SpillsByChoice(const Cubin& cubin) {
-  return std::any_of(cubin.kernels.begin(), cubin.kernels.end(), [](const KernelResources& kernel) {
-    return kernel.spill_stores + kernel.spill_loads > 0 && kernel.registers < Target::kMaxRegisters;
-  });
+// The text where kernels that spill although they could have more registers say that one block at a
+// time on a multiprocessor is enough. ptxas, told nothing, spills a few bytes where that makes room
+// for another block.
+std::string AskingForOneBlock(std::string text, const Cubin& cubin) {
+  for (const KernelResources& kernel : cubin.kernels) {
+    if (SpilledBytes(kernel) == 0 || kernel.registers >= Target::kMaxRegisters) continue;
+    size_t at = text.find("TCC_KERNEL(" + kernel.kernel + ",");
+    if (at != std::string::npos) text.insert(at + std::string_view("TCC_").size(), "ONE_BLOCK_");
+  }
+  return text;
 }
 
-// `arch` is sm_NN for machine code, compute_NN for PTX; `more` options.
+// `arch` is sm_NN for machine code, compute_NN for PTX.
 Status CompileProgram(const Entries& entries, const std::string& text, const std::string& arch,
-                      std::span<const char* const> more, ProgramOwner& program, std::string& log) {
+                      ProgramOwner& program, std::string& log) {
   int created = entries.create(program.address(), text.c_str(), "tcc.cu", 0, nullptr, nullptr);
   if (created != 0) return absl::InternalError(entries.error_text(created));
   std::string gpu = "--gpu-architecture=" + arch;
   std::vector<const char*> options = {gpu.c_str()};
   options.insert(options.end(), std::begin(kOptions), std::end(kOptions));
-  options.insert(options.end(), more.begin(), more.end());
   int compiled = entries.compile(program.get(), static_cast<int>(options.size()), options.data());
   log = WithoutFinalZero(Fetch(program.get(), entries.log_size, entries.log));
   if (compiled == 0) return OkStatus();
@@ -166,11 +167,10 @@ Status CompileProgram(const Entries& entries, const std::string& text, const std
       fmt::format("NVRTC for {}: {}: {}", arch, entries.error_text(compiled), log));
 }
 
-StatusOr<Cubin> CompileOnce(const Entries& entries, const std::string& text, int sm,
-                            std::span<const char* const> more) {
+StatusOr<Cubin> CompileOnce(const Entries& entries, const std::string& text, int sm) {
   ProgramOwner program(entries);
   Cubin cubin;
-  TCC_RETURN_IF_ERROR(CompileProgram(entries, text, ArchitectureOf(sm), more, program, cubin.log));
+  TCC_RETURN_IF_ERROR(CompileProgram(entries, text, ArchitectureOf(sm), program, cubin.log));
   std::string image = Fetch(program.get(), entries.cubin_size, entries.cubin);
   if (image.empty()) return absl::InternalError("NVRTC gave no cubin: " + cubin.log);
   cubin.image.assign(image.begin(), image.end());
@@ -225,10 +225,11 @@ StatusOr<Cubin> Nvrtc::Compile(const std::string& text, int sm) const {
   if (std::find(archs.begin(), archs.end(), sm) == archs.end()) {
     return Unsupported("NVRTC {} has no sm_{}; it has {}", version(), sm, fmt::join(archs, ", "));
   }
-  TCC_ASSIGN_OR_RETURN(Cubin cubin, CompileOnce(library_->entries, text, sm, {}));
-  if (!SpillsByChoice(cubin)) return cubin;
-  TCC_ASSIGN_OR_RETURN(Cubin one_block, CompileOnce(library_->entries, text, sm, {&kOneBlock, 1}));
-  return SpilledBytes(one_block) < SpilledBytes(cubin) ? one_block : cubin;
+  TCC_ASSIGN_OR_RETURN(Cubin cubin, CompileOnce(library_->entries, text, sm));
+  std::string asking = AskingForOneBlock(text, cubin);
+  if (asking == text) return cubin;
+  TCC_ASSIGN_OR_RETURN(Cubin other, CompileOnce(library_->entries, asking, sm));
+  return SpilledBytes(other) < SpilledBytes(cubin) ? other : cubin;
 }
 
 StatusOr<std::string> Nvrtc::CompileToPtx(const std::string& text, int sm) const {
@@ -236,7 +237,7 @@ StatusOr<std::string> Nvrtc::CompileToPtx(const std::string& text, int sm) const
   ProgramOwner program(entries);
   std::string log;
   std::string arch = "compute" + ArchitectureOf(sm).substr(2);
-  TCC_RETURN_IF_ERROR(CompileProgram(entries, text, arch, {}, program, log));
+  TCC_RETURN_IF_ERROR(CompileProgram(entries, text, arch, program, log));
   return WithoutFinalZero(Fetch(program.get(), entries.ptx_size, entries.ptx));
 }
 

@@ -42,9 +42,10 @@ class Nvrtc {
   // What a result of Compile depends on beside the text.
   std::string Settings(int sm) const;
 
-  // Machine code for `sm` (86; 90 means sm_90a). Where ptxas spills although there are registers,
-  // it is asked again for one block on a multiprocessor, and what spills less is kept. Error
-  // (Internal): the log; Unsupported: this NVRTC has no such architecture.
+  // Machine code for `sm` (86; 90 means sm_90a). Kernels that spill although there are registers
+  // (TCC_KERNEL in the text) are asked for again with one block on a multiprocessor, and what
+  // spills less is kept. Error (Internal): the log; Unsupported: this NVRTC has no such
+  // architecture.
   StatusOr<Cubin> Compile(const std::string& text, int sm) const;
   // PTX of the same.
   StatusOr<std::string> CompileToPtx(const std::string& text, int sm) const;

@@ -13,12 +13,9 @@ constexpr std::string_view kMachinePart = R"(#ifdef TCC_EMULATOR
 #include TCC_MACHINE_HEADER
 #else
 #define TCC_DEVICE static __device__ __forceinline__
-#ifdef TCC_ONE_BLOCK
-#define TCC_BOUNDS(threads) __launch_bounds__(threads, 1)
-#else
-#define TCC_BOUNDS(threads) __launch_bounds__(threads)
-#endif
-#define TCC_KERNEL(name, threads) extern "C" __global__ void TCC_BOUNDS(threads) name
+#define TCC_KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads) name
+#define TCC_ONE_BLOCK_KERNEL(name, threads) \
+  extern "C" __global__ void __launch_bounds__(threads, 1) name
 #define TCC_END_KERNEL(name)
 #define TCC_INPUT(type, name) const type* __restrict__ name
 #define TCC_OUTPUT(type, name) type* __restrict__ name

@@ -25,9 +25,10 @@ struct NestResources {
   Expr shared_bytes;
   Expr local_bytes;     // a thread
   Expr register_bytes;  // of them, those of buffers whose indices are constants once unrolled
-  // An estimate. GPU: 32-bit registers a thread: register_bytes, the operands that one step of a
-  // reduction reads again and again, and kBookkeepingRegisters. CPU: vector registers, the same way
-  // with one for a broadcast operand.
+  // An estimate. GPU: 32-bit registers a thread: register_bytes, the operands of a reduction that
+  // are alive at a time, and kBookkeepingRegisters. Of one read those are the cells of one step,
+  // and no fewer than what unrolled copies that stand apart read again. CPU: vector registers, the
+  // same way with one for a broadcast operand.
   Expr registers;
   Expr lanes;         // of the widest vector
   Expr vector_bytes;  // that the widest access of a vectorized loop asks for
