@@ -23,7 +23,7 @@
 #include "lower/split_prepare.h"
 #include "lower/whole_launches.h"
 #include "schedule/attention_sketch.h"
-#include "schedule/gpu_mma_tile.h"
+#include "schedule/mma_product.h"
 
 namespace tcc {
 namespace {

@@ -13,9 +13,9 @@
 #include "schedule/block_pattern.h"
 #include "schedule/constant_panels.h"
 #include "schedule/default_tiles.h"
+#include "schedule/gpu_tile.h"
+#include "schedule/mma_product.h"
 #include "schedule/sketch_parts.h"
-#include "schedule/tensor_intrinsics.h"
-#include "schedule/tensor_reading.h"
 #include "schedule/thread_tile.h"
 
 namespace tcc {
@@ -23,8 +23,6 @@ namespace {
 
 constexpr int64_t kColumns = 8;  // of a tile of an instruction
 constexpr int64_t kLoaded = 16;  // rows or columns that one load of matrices has
-// Below this, most of an instruction's work is padding.
-constexpr int64_t kFewestRows = 8;
 // A lane holds two neighbours of a row, of each eighth row.
 constexpr int64_t kLaneRows = 8;
 constexpr int64_t kNeighbours = 2;
@@ -35,154 +33,9 @@ constexpr int64_t kChunkBytes = 16;
 // Of k between two barriers: rows of staged tiles, where the search starts.
 constexpr int64_t kStepBytes = 64;
 constexpr int64_t kMostSteps = 4;
-
-struct MmaRow {
-  DTypeCode operand;
-  int sm;
-  int64_t rows;  // of a tile
-  int64_t depth;
-  std::string_view intrinsic;
-};
-
-// The first that fits is taken.
-constexpr MmaRow kMmas[] = {
-    {DTypeCode::kFloat16, 80, 16, 16, "mma_m16n8k16_f16_f32"},
-    {DTypeCode::kBFloat16, 80, 16, 16, "mma_m16n8k16_bf16_f32"},
-    {DTypeCode::kInt8, 80, 16, 32, "mma_m16n8k32_s8_s32"},
-    {DTypeCode::kInt8, 75, 8, 16, "mma_m8n8k16_s8_s32"},
-    {DTypeCode::kFloat16, 75, 16, 8, "mma_m16n8k8_f16_f32"},
-    {DTypeCode::kFloat32, 80, 16, 8, "mma_m16n8k8_tf32_f32"},
-    {DTypeCode::kFloat32, 80, 16, 8, "mma_m16n8k8_3xtf32_f32"},
-};
-
-// An operand, and which of its dimensions are k and the axis of the result that it alone has.
-struct Operand {
-  std::string buffer;
-  size_t axis_dim = 0, k_dim = 0;
-  size_t rank = 0;
-  int64_t bytes = 0;  // of an element
-  int64_t row = 0;    // elements along the last dimension
-  // Where it is staged: the buffer, the block that fills it, and the fragments' buffer and block.
-  std::string shared = {}, filler = {}, tile = {};
-  bool along_k() const { return k_dim > axis_dim; }
-};
-
-// What is multiplied, by positions of the block's variables.
-struct Product {
-  const MmaRow* mma = nullptr;
-  size_t m = 0, n = 0, k = 0;
-  Operand a, b;
-};
-
-// The instruction, what it multiplies, from where.
-struct Reading {
-  const MmaRow* mma;
-  Access a, b;
-};
-
-// nullopt where the target has no instruction for the block's products.
-std::optional<Reading> ReadProducts(const Block& block, const Target& target) {
-  const auto* reduce = block.body.as<Reduce>();
-  if (!reduce || !IsConstant(block.predicate, 1)) return std::nullopt;
-  for (const MmaRow& row : kMmas) {
-    if (row.sm > target.sm) continue;
-    LoopNest meaning = MeaningNest(*FindTensorIntrinsic(row.intrinsic).value());
-    const auto& sum = *meaning.block->body.as<Reduce>();
-    if (!Equal(sum.combiner, reduce->combiner)) continue;
-    for (const IntrinsicOperands& operands : ReadValue(sum.inputs[0], reduce->inputs[0])) {
-      const Access& a = operands.at("A");
-      const Access& b = operands.at("B");
-      bool fits = a.buffer.dtype().code() == row.operand && b.buffer.dtype() == a.buffer.dtype();
-      if (fits && !(a.buffer == b.buffer)) return Reading{&row, a, b};
-    }
-  }
-  return std::nullopt;
-}
-
-// The one dimension of `read` whose index is moved by the variable, cell by cell; nullopt where
-// there is none such.
-std::optional<size_t> DimOf(const Access& read, const Var& var) {
-  std::optional<size_t> found;
-  for (size_t d = 0; d < read.indices.size(); ++d) {
-    if (!UsesVar(read.indices[d], var)) continue;
-    if (found || !read.indices[d].same_as(var)) return std::nullopt;
-    found = d;
-  }
-  return found;
-}
-
-bool Uses(const Access& read, const Var& var) {
-  return std::any_of(read.indices.begin(), read.indices.end(),
-                     [&](const Expr& index) { return UsesVar(index, var); });
-}
-
-// Of the spatial variables that only `read` has, the last one that it has as a dimension.
-std::optional<size_t> OwnAxis(const Block& block, const Access& read, const Access& other) {
-  std::optional<size_t> axis;
-  for (size_t i : ItersOf(block, IterKind::kSpatial)) {
-    const Var& var = block.iters[i].var;
-    if (DimOf(read, var) && !Uses(other, var)) axis = i;
-  }
-  return axis;
-}
-
-// Of the reduce variables that both have as a dimension, the longest.
-std::optional<size_t> SharedAxis(const Block& block, const Access& a, const Access& b) {
-  std::optional<size_t> axis;
-  for (size_t i : ItersOf(block, IterKind::kReduce)) {
-    const Var& var = block.iters[i].var;
-    if (!DimOf(a, var) || !DimOf(b, var)) continue;
-    if (!axis || ExtentOf(block, i) > ExtentOf(block, *axis)) axis = i;
-  }
-  return axis;
-}
-
-// nullopt where memory is contiguous along neither of the dimensions, or their size is not known.
-std::optional<Operand> OperandOf(const Function& fn, const Block& block, const Access& read,
-                                 size_t axis, size_t k) {
-  Operand operand{.buffer = read.buffer->name,
-                  .axis_dim = *DimOf(read, block.iters[axis].var),
-                  .k_dim = *DimOf(read, block.iters[k].var),
-                  .rank = read.indices.size(),
-                  .bytes = read.buffer.dtype().bytes()};
-  std::optional<int64_t> row = AsConstant(FindBuffer(fn, read.buffer)->shape.back());
-  if (std::max(operand.axis_dim, operand.k_dim) + 1 != operand.rank || !row) return std::nullopt;
-  operand.row = *row;
-  return operand;
-}
-
-std::optional<Product> ProductOf(const Function& fn, const Block& block, const Target& target) {
-  std::optional<Reading> reading = ReadProducts(block, target);
-  if (!reading) return std::nullopt;
-  Access a = reading->a, b = reading->b;
-  std::optional<size_t> of_a = OwnAxis(block, a, b), of_b = OwnAxis(block, b, a);
-  std::optional<size_t> k = SharedAxis(block, a, b);
-  if (!of_a || !of_b || !k) return std::nullopt;
-  // Memory of the result is contiguous along the later axis.
-  if (*of_a > *of_b) {
-    std::swap(a, b);
-    std::swap(of_a, of_b);
-  }
-  Product product;
-  product.mma = reading->mma;
-  product.m = *of_a;
-  product.n = *of_b;
-  product.k = *k;
-  std::optional<Operand> left = OperandOf(fn, block, a, product.m, *k);
-  std::optional<Operand> right = OperandOf(fn, block, b, product.n, *k);
-  bool large = ExtentOf(block, product.m) >= kFewestRows &&
-               ExtentOf(block, product.n) >= kFewestRows &&
-               ExtentOf(block, *k) >= product.mma->depth;
-  if (!left || !right || !large) return std::nullopt;
-  product.a = *std::move(left);
-  product.b = *std::move(right);
-  return product;
-}
-
-bool HasKnownExtents(const Block& block) {
-  return std::all_of(block.iters.begin(), block.iters.end(),
-                     [](const IterVar& iter) { return AsConstant(iter.domain).has_value(); });
-}
+// Of a part of the reduction, or adding parts up costs what they save.
+constexpr int64_t kLeastPartSteps = 8;
+constexpr int64_t kMostParts = 32;
 
 // Warps, and tiles of one of them, of kLoaded rows.
 struct Levels {
@@ -196,53 +49,81 @@ constexpr Levels kLevels[] = {
     {2, 4, 4, 4}, {2, 2, 4, 4}, {2, 2, 2, 4}, {2, 2, 1, 4}, {2, 2, 1, 2}, {1, 2, 1, 2},
 };
 
-// The largest tile that is made often enough, and is not mostly padding.
-Levels StartLevels(int64_t rows, int64_t columns, int64_t others, const Target& target) {
+// Results of a product, and of how many steps of the reduction.
+struct Extents {
+  int64_t rows, columns, others, steps;
+};
+
+// Where the search starts.
+struct Start {
+  Levels levels;
+  int64_t parts = 1;
+};
+
+// The largest tile that is made often enough, with so many parts of the reduction at most, and is
+// not mostly padding; nullopt where there is none.
+std::optional<Start> StartWithParts(const Extents& extents, int64_t most, const Target& target) {
   for (const Levels& levels : kLevels) {
-    int64_t blocks = CeilDivision(rows, levels.rows()) * CeilDivision(columns, levels.columns());
+    int64_t blocks =
+        CeilDivision(extents.rows, levels.rows()) * CeilDivision(extents.columns, levels.columns());
     int64_t padded = blocks * levels.rows() * levels.columns();
-    if (blocks * others >= target.multiprocessors && 2 * padded <= 3 * rows * columns)
-      return levels;
+    int64_t parts = CeilDivision(target.multiprocessors, blocks * extents.others);
+    bool fits = 2 * padded <= 3 * extents.rows * extents.columns;
+    if (parts <= most && fits) return Start{levels, parts};
   }
-  return kLevels[std::size(kLevels) - 2];
+  return std::nullopt;
+}
+
+Start StartWhole(const Extents& extents, const Target& target) {
+  std::optional<Start> start = StartWithParts(extents, 1, target);
+  return start.value_or(Start{kLevels[std::size(kLevels) - 2]});
+}
+
+// nullopt where tiles of the results alone keep every multiprocessor busy, or parts of the
+// reduction would be short.
+std::optional<Start> StartInParts(const Extents& extents, const Target& target) {
+  int64_t most = std::min(extents.steps / kLeastPartSteps, kMostParts);
+  if (most < 2 || StartWithParts(extents, 1, target)) return std::nullopt;
+  std::optional<Start> start = StartWithParts(extents, most, target);
+  return start ? start : Start{kLevels[std::size(kLevels) - 2], most};
 }
 
 class MmaTiled {
  public:
-  MmaTiled(const SketchState& state, const Block& block, const Product& product,
-           const Target& target)
+  MmaTiled(const SketchState& state, const Block& block, const MmaProduct& product,
+           const Start& start, const Target& target)
       : state_(state), block_(block), name_(block.name), p_(product), target_(target) {
-    m_ = BaseKey(name_, block.iters[p_.m]);
-    n_ = BaseKey(name_, block.iters[p_.n]);
-    k_ = BaseKey(name_, block.iters[p_.k]);
-    ChooseSizes();
+    in_parts_ = start.parts > 1;
+    SetKeys();
+    ChooseSizes(start);
   }
 
   // `maps`: what makes an operand is done where its tiles are staged.
   std::optional<SketchState> Build(bool maps) && {
-    ResultReader reader = KeepResult(state_, block_, Scope::kWarp);
+    ResultReader reader = KeepResult(state_, block_, in_parts_ ? Scope::kLocal : Scope::kWarp);
     PackAlongK(p_.a, p_.m);
     PackAlongK(p_.b, p_.n);
-    for (Operand* operand : {&p_.a, &p_.b}) CopyToShared(*operand, maps);
+    for (MmaOperand* operand : {&p_.a, &p_.b}) CopyToShared(*operand, maps);
     Do(Pad{name_, block_.iters[p_.m].var->name, rows_});
     Do(Pad{name_, block_.iters[p_.n].var->name, columns_});
-    Do(Pad{name_, block_.iters[p_.k].var->name, steps_});
-    for (const Operand* operand : {&p_.a, &p_.b}) {
+    Do(Pad{name_, block_.iters[p_.k].var->name, in_parts_ ? parts_ * steps_ : steps_});
+    ResultReader results = in_parts_ ? FactorParts() : reader;
+    for (const MmaOperand* operand : {&p_.a, &p_.b}) {
       Do(CacheRead{operand->shared, {name_}, Scope::kWarp, operand->tile});
     }
     LoopRef warps = SplitAxes();
-    Do(ReverseComputeAt{reader.block, warps});
-    for (const Operand* operand : {&p_.a, &p_.b}) Stage(*operand);
     Do(DecomposeReduction{name_, r_});
+    Do(ReverseComputeAt{results.block, warps});
+    for (const MmaOperand* operand : {&p_.a, &p_.b}) Stage(*operand);
     Do(Tensorize{LevelKey(m_, 3), std::string(p_.mma->intrinsic)});
-    for (const LoopRef& loop : {LevelKey(k_, 1), LevelKey(m_, 2), LevelKey(n_, 2)}) {
-      Do(Unroll{loop});
-    }
-    for (const Operand* operand : {&p_.a, &p_.b}) LoadFragments(*operand);
+    for (const LoopRef& loop : {k_tile_, LevelKey(m_, 2), LevelKey(n_, 2)}) Do(Unroll{loop});
+    for (const MmaOperand* operand : {&p_.a, &p_.b}) LoadFragments(*operand);
     DistributeZeros();
-    DistributeResults(reader);
+    DistributeResults(results);
     PipelineStages();
     if (failed_) return std::nullopt;
+    if (in_parts_)
+      CombineParts(state_, block_, LevelKey(BaseKey(block_.name, block_.iters[p_.k]), 1), reader);
     return std::move(state_);
   }
 
@@ -251,12 +132,16 @@ class MmaTiled {
 
   int64_t ExtentAt(size_t iter) const { return ExtentOf(block_, iter); }
 
-  void ChooseSizes() {
-    int64_t others = 1;
-    for (size_t i : ItersOf(block_, IterKind::kSpatial)) {
-      if (i != p_.m && i != p_.n) others *= ExtentAt(i);
-    }
-    Levels start = StartLevels(ExtentAt(p_.m), ExtentAt(p_.n), others, target_);
+  void SetKeys() {
+    m_ = BaseKey(name_, block_.iters[p_.m]);
+    n_ = BaseKey(name_, block_.iters[p_.n]);
+    k_ = BaseKey(name_, block_.iters[p_.k]);
+    k_tile_ = LevelKey(k_, in_parts_ ? 2 : 1);
+    k_depth_ = LevelKey(k_, in_parts_ ? 3 : 2);
+  }
+
+  void ChooseSizes(const Start& begin) {
+    const Levels& start = begin.levels;
     m_warps_ = state_.Size(LevelKey(m_, 1), 4, PowersOfTwo(1, 4), start.m_warps);
     int64_t at_once = kLoaded / p_.mma->rows;
     m_tiles_ = state_.Size(LevelKey(m_, 2), 8 * at_once, PowersOfTwo(at_once, 8 * at_once),
@@ -266,17 +151,35 @@ class MmaTiled {
     int64_t depth = p_.mma->depth;
     int64_t most = std::clamp<int64_t>(CeilDivision(ExtentAt(p_.k), depth), 1, kMostSteps);
     int64_t steps = std::clamp<int64_t>(kStepBytes / (depth * p_.a.bytes), 1, kMostSteps);
-    k_tiles_ =
-        state_.Size(LevelKey(k_, 1), kMostSteps, PowersOfTwo(1, kMostSteps), std::min(steps, most));
+    k_tiles_ = state_.Size(k_tile_, kMostSteps, PowersOfTwo(1, kMostSteps), std::min(steps, most));
+    if (in_parts_) parts_ = state_.Size(LevelKey(k_, 1), kMostParts, {}, begin.parts);
     rows_ = m_warps_ * m_tiles_ * Expr(p_.mma->rows);
     columns_ = n_warps_ * n_tiles_ * Expr(kColumns);
     steps_ = k_tiles_ * Expr(depth);
   }
 
+  // Every part of the reduction gets results of its own, which threads add up in a second launch:
+  // of each `parts` steps one. Returns their reader.
+  ResultReader FactorParts() {
+    Do(Split{k_, {parts_, k_tiles_, Expr(p_.mma->depth)}});
+    LoopRef part = k_;
+    name_ += ".part";
+    Do(RFactor{block_.name, LevelKey(part, 1), 0, Scope::kGlobal, name_});
+    SetKeys();
+    part_ = LevelKey(k_, 1);
+    ResultReader reader{.block = name_ + ".out", .loops = {}};
+    Do(CacheWrite{name_, name_, Scope::kWarp, reader.block});
+    for (size_t d = 1; d <= ItersOf(block_, IterKind::kSpatial).size(); ++d) {
+      reader.loops.push_back(fmt::format("{}/ax{}", reader.block, d));
+    }
+    for (const char* made : {"", ".init", ".out"}) state_.MarkDone(name_ + made);
+    return reader;
+  }
+
   // What is constant is made when the model is linked. Only cells of 16 bits change places when
   // matrices are loaded: a copy of others has them along k, where they are constant or no words;
   // of what is computed it is a launch of its own.
-  void PackAlongK(Operand& operand, size_t axis) {
+  void PackAlongK(MmaOperand& operand, size_t axis) {
     Buffer buffer = BufferNamed(state_.fn(), operand.buffer).value();
     const Block* map = OnlyMapInto(state_.fn(), buffer.var);
     std::optional<Prepack> made =
@@ -298,14 +201,14 @@ class MmaTiled {
     const auto& block = *FindBlock(state_.fn(), name_).value().back().as<Block>();
     for (const Access& read : ReadsOf(block)) {
       if (read.buffer->name != copy) continue;
-      std::optional<Operand> turned = OperandOf(state_.fn(), block, read, axis, p_.k);
+      std::optional<MmaOperand> turned = MmaOperandOf(state_.fn(), block, read, axis, p_.k);
       failed_ = !turned || !turned->along_k();
       if (turned) operand = *std::move(turned);
     }
   }
 
   // The operand, in shared memory but whole for now.
-  void CopyToShared(Operand& operand, bool maps) {
+  void CopyToShared(MmaOperand& operand, bool maps) {
     Var var = BufferNamed(state_.fn(), operand.buffer).value().var;
     const Block* map = OnlyMapInto(state_.fn(), var);
     bool fills = maps && map && !state_.IsDone(map->name) && OnlyReaderOf(state_.fn(), var);
@@ -325,7 +228,7 @@ class MmaTiled {
   LoopRef SplitAxes() {
     Do(Split{m_, {m_warps_, m_tiles_, Expr(p_.mma->rows)}});
     Do(Split{n_, {n_warps_, n_tiles_, Expr(kColumns)}});
-    Do(Split{k_, {k_tiles_, Expr(p_.mma->depth)}});
+    if (!in_parts_) Do(Split{k_, {k_tiles_, Expr(p_.mma->depth)}});
     std::vector<LoopRef> blocks, steps;
     for (size_t i = 0; i < block_.iters.size(); ++i) {
       if (i == p_.m || i == p_.n || i == p_.k) continue;
@@ -336,15 +239,18 @@ class MmaTiled {
     blocks.push_back(LevelKey(n_, 0));
     steps.push_back(LevelKey(k_, 0));
     std::vector<LoopRef> order = blocks;
+    if (in_parts_) order.insert(order.begin(), part_);
     order.push_back(LevelKey(m_, 1));
     order.push_back(LevelKey(n_, 1));
     order.insert(order.end(), steps.begin(), steps.end());
-    for (const LoopRef& loop : {LevelKey(k_, 1), LevelKey(m_, 2), LevelKey(n_, 2), LevelKey(m_, 3),
-                                LevelKey(n_, 3), LevelKey(k_, 2)}) {
+    for (const LoopRef& loop :
+         {k_tile_, LevelKey(m_, 2), LevelKey(n_, 2), LevelKey(m_, 3), LevelKey(n_, 3), k_depth_}) {
       order.push_back(loop);
     }
     Do(Reorder{order});
     if (failed_) return "";
+    // Fused with others it would no longer say by itself which part's cells are written.
+    if (in_parts_) Do(Bind{part_, ForKind::kBlockIdxY});
     Do(Bind{FuseAll(state_, blocks), ForKind::kBlockIdxX});
     LoopRef warps = FuseAll(state_, {LevelKey(m_, 1), LevelKey(n_, 1)});
     Do(Bind{warps, ForKind::kThreadIdxY});
@@ -354,8 +260,8 @@ class MmaTiled {
 
   // The tile of a step of the reduction is fetched by all threads together, chunks of which lie so
   // that rows of a matrix meet in no bank.
-  void Stage(const Operand& operand) {
-    Do(ComputeAt{operand.tile, LevelKey(k_, 1)});
+  void Stage(const MmaOperand& operand) {
+    Do(ComputeAt{operand.tile, k_tile_});
     Do(ComputeAt{operand.filler, r_});
     if (failed_) return;
     const int64_t chunk = kChunkBytes / operand.bytes;
@@ -388,7 +294,7 @@ class MmaTiled {
   }
 
   // Shared memory to fragments. Words change places only where each lane fetches its own.
-  void LoadFragments(const Operand& operand) {
+  void LoadFragments(const MmaOperand& operand) {
     LoopRef axis = fmt::format("{}/ax{}", operand.tile, operand.axis_dim);
     LoopRef k = fmt::format("{}/ax{}", operand.tile, operand.k_dim);
     std::vector<LoopRef> others;
@@ -418,7 +324,7 @@ class MmaTiled {
     Do(Bind{FusedKey(LevelKey(axis, 1), LevelKey(k, 1)), ForKind::kThreadIdxX});
   }
 
-  void LoadMatrices(const Operand& operand, const LoopRef& axis, const LoopRef& k,
+  void LoadMatrices(const MmaOperand& operand, const LoopRef& axis, const LoopRef& k,
                     std::vector<LoopRef> order) {
     Do(Split{axis, {Expr(kLoaded)}});
     order.push_back(LevelKey(axis, 0));
@@ -468,6 +374,7 @@ class MmaTiled {
   // The reader of the results runs by lanes as well.
   void DistributeResults(const ResultReader& reader) {
     std::vector<LoopRef> others;
+    if (in_parts_) others.push_back(reader.block + "/ax0");
     LoopRef rows, columns;
     std::vector<size_t> spatial = ItersOf(block_, IterKind::kSpatial);
     for (size_t s = 0; s < spatial.size(); ++s) {
@@ -498,38 +405,53 @@ class MmaTiled {
   SketchState state_;
   const Block& block_;
   std::string name_;
-  Product p_;
+  MmaProduct p_;
   const Target& target_;
-  LoopRef m_, n_, k_, r_;
-  Expr m_warps_, m_tiles_, n_warps_, n_tiles_, k_tiles_;
+  bool in_parts_ = false;  // of the reduction, which the loop part_ is over
+  LoopRef m_, n_, k_, k_tile_, k_depth_, r_, part_;
+  Expr m_warps_, m_tiles_, n_warps_, n_tiles_, k_tiles_, parts_;
   Expr rows_, columns_, steps_;  // of a thread block
   bool failed_ = false;
 };
 
-}  // namespace
-
-int64_t ResultsOnTensorCores(const Function& fn, const Target& target) {
-  int64_t most = 0;
-  for (const Ref<Block>& block : BlocksOf(fn.body)) {
-    bool fits = IsReduction(*block) && WritesPlainly(*block) && HasKnownExtents(*block);
-    std::optional<Product> product = fits ? ProductOf(fn, *block, target) : std::nullopt;
-    if (product) {
-      most = std::max(most, ExtentOf(*block, product->m) * ExtentOf(*block, product->n));
-    }
+Extents ExtentsOf(const Block& block, const MmaProduct& product) {
+  Extents extents{ExtentOf(block, product.m), ExtentOf(block, product.n), 1, 1};
+  for (size_t i : ItersOf(block, IterKind::kSpatial)) {
+    if (i != product.m && i != product.n) extents.others *= ExtentOf(block, i);
   }
-  return most;
+  extents.steps = ExtentOf(block, product.k) * product.a.bytes / kStepBytes;
+  for (size_t i : ItersOf(block, IterKind::kReduce)) {
+    if (i != product.k) extents.steps *= ExtentOf(block, i);
+  }
+  return extents;
 }
+
+std::optional<SketchState> Tiled(const SketchState& state, const Block& block,
+                                 const MmaProduct& product, const Start& start,
+                                 const Target& target) {
+  for (bool maps : {true, false}) {
+    SketchState fork = state;
+    fork.AddRuleName(start.parts > 1 ? "mma_split_k" : "mma");
+    if (auto built = MmaTiled(fork, block, product, start, target).Build(maps)) return built;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::optional<SketchState> TileForTensorCores(const SketchState& state, const Block& block,
                                               const Target& target) {
-  std::optional<Product> product = ProductOf(state.fn(), block, target);
+  std::optional<MmaProduct> product = MmaProductOf(state.fn(), block, target);
   if (!product) return std::nullopt;
-  for (bool maps : {true, false}) {
-    SketchState start = state;
-    start.AddRuleName("mma");
-    if (auto built = MmaTiled(start, block, *product, target).Build(maps)) return built;
-  }
-  return std::nullopt;
+  return Tiled(state, block, *product, StartWhole(ExtentsOf(block, *product), target), target);
+}
+
+std::optional<SketchState> TilePartsForTensorCores(const SketchState& state, const Block& block,
+                                                   const Target& target) {
+  std::optional<MmaProduct> product = MmaProductOf(state.fn(), block, target);
+  if (!product) return std::nullopt;
+  std::optional<Start> start = StartInParts(ExtentsOf(block, *product), target);
+  return start ? Tiled(state, block, *product, *start, target) : std::nullopt;
 }
 
 }  // namespace tcc

@@ -23,8 +23,10 @@ namespace tcc {
 std::optional<SketchState> TileForTensorCores(const SketchState& state, const Block& block,
                                               const Target& target);
 
-// The results of a function's products on tensor cores that are tiled together: of the largest, the
-// extents of m and n multiplied; 0 where there is none. `fn` is kTensor with known extents.
-int64_t ResultsOnTensorCores(const Function& fn, const Target& target);
+// The same in two launches (TilePartsForThreads): of the steps of the reduction every part has one
+// of each `parts`. nullopt also where tiles of the results alone keep every multiprocessor busy, or
+// parts of the reduction would be short.
+std::optional<SketchState> TilePartsForTensorCores(const SketchState& state, const Block& block,
+                                                   const Target& target);
 
 }  // namespace tcc

@@ -50,6 +50,9 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
                                   const Target& target) {
   if (!CanBeTiled(block)) return {};
   std::vector<SketchState> forks;
+  if (auto parts = TilePartsForTensorCores(state, block, target)) {
+    forks.push_back(*std::move(parts));
+  }
   if (auto mma = TileForTensorCores(state, block, target)) forks.push_back(*std::move(mma));
   if (IsWorthSplitting(block, target)) forks.push_back(TilePartsForThreads(state, block, target));
   forks.push_back(TileForThreads(state, block, target));

@@ -295,7 +295,8 @@ int64_t PartsOfWholeSteps(int64_t extent, int64_t wanted, int64_t most) {
   return whole > 0 ? whole : wanted;
 }
 
-// What `reduction` has left to do once its parts are done: a thread for each result.
+}  // namespace
+
 void CombineParts(SketchState& state, const Block& reduction, const LoopRef& parts,
                   const ResultReader& reader) {
   LoopRef loop = FuseAll(state, KeysOf(reduction, ItersOf(reduction, IterKind::kSpatial)));
@@ -308,8 +309,6 @@ void CombineParts(SketchState& state, const Block& reduction, const LoopRef& par
   state.Do(ReverseComputeAt{reader.block, LevelKey(loop, 1)});
   for (const LoopRef& one : reader.loops) state.Do(Unroll{one});
 }
-
-}  // namespace
 
 SketchState TileForThreads(const SketchState& state, const Block& block, const Target& target) {
   SketchState next = state;

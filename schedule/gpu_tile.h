@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ir/target.h"
-#include "schedule/sketch.h"
+#include "schedule/sketch_parts.h"
 
 namespace tcc {
 
@@ -24,6 +24,11 @@ SketchState TileForThreads(const SketchState& state, const Block& block, const T
 //   blockIdx.y(p) blockIdx.x(s.0...) ... { ... part[p, ..] = registers }
 //   blockIdx, threadIdx(s...) { p: result += part[p, ..] }
 SketchState TilePartsForThreads(const SketchState& state, const Block& block, const Target& target);
+
+// What `reduction` has left to do once its parts are done, those of the loop `parts`: a thread for
+// each result, and for what `reader` makes of it.
+void CombineParts(SketchState& state, const Block& reduction, const LoopRef& parts,
+                  const ResultReader& reader);
 
 // Whether tiles of the results alone leave multiprocessors idle, and the reduction is long.
 bool IsWorthSplitting(const Block& block, const Target& target);

@@ -110,7 +110,9 @@ Status CheckProductPoint(const Machine& machine, Random& random, Histogram& hist
         CheckAtRandomPoint(scheduled, options, Within(target, kProductLimits), random, histogram));
     if (!decisions) continue;
     CountTarget(target, histogram);
-    ++histogram["products of " + ToString(fn.params[0].dtype()) + " on tensor cores"];
+    bool in_parts = sketch.name.starts_with("mma_split_k");
+    ++histogram["products of " + ToString(fn.params[0].dtype()) + " on tensor cores" +
+                (in_parts ? ", in parts" : "")];
     return OkStatus();
   }
 }

@@ -10,6 +10,12 @@ Function RandomProduct(Random& random) {
     return random.OneIn(2) ? (any + 7) / 8 * 8 : any;
   };
   ProductShape shape{.rows = extent(8), .columns = extent(8), .depth = extent(16)};
+  // Few results, for which the reduction is split.
+  if (random.OneIn(4)) {
+    shape.rows = 8 + static_cast<int64_t>(random.Below(12));
+    shape.columns = 8 + static_cast<int64_t>(random.Below(12));
+    shape.depth = 500 + 16 * static_cast<int64_t>(random.Below(20));
+  }
   uint64_t type = random.Below(6);
   if (type == 0) shape.type = "bf16";
   if (type == 1) {
@@ -27,7 +33,7 @@ Function RandomProduct(Random& random) {
   shape.narrowed = !bytes && random.OneIn(4);
   if (random.OneIn(3)) shape.a = "k, i";
   if (random.OneIn(2)) shape.b = "j, k";
-  if (random.OneIn(3)) {
+  if (shape.depth < 500 && random.OneIn(3)) {
     shape.batch = 1 + static_cast<int64_t>(random.Below(3));
     shape.a = "b, " + shape.a;
     if (random.OneIn(2)) shape.b = "b, " + shape.b;

@@ -72,12 +72,12 @@ Function ProductFunction(const ProductShape& shape) {
                   ShapeOf(shape, shape.b), shape.columns, shape.rounded ? shape.type : shape.sum,
                   ShapeOf(shape, cell), shape.constant ? " constant" : "");
   std::string left = shape.narrowed ? "N" : "A", result = shape.rounded ? "S" : "C";
+  if (shape.rounded) text += fmt::format("alloc S: {}[{}]\n", shape.sum, ShapeOf(shape, cell));
   if (shape.narrowed) {
     text +=
         fmt::format("alloc N: {}[{}]\n", shape.type, ShapeOf(shape, shape.a)) +
         Nest(shape, "narrow", shape.a, fmt::format("N[{0}] = {1}(A[{0}])", shape.a, shape.type));
   }
-  if (shape.rounded) text += fmt::format("alloc S: {}[{}]\n", shape.sum, ShapeOf(shape, cell));
   text += Nest(shape, "mm", cell + ", k",
                fmt::format("reduce sum_{} init ({}[{}]) with ({})", shape.sum, result, cell,
                            ProductOf(shape, fmt::format("{}[{}]", left, shape.a),

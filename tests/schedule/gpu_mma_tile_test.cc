@@ -100,6 +100,43 @@ TEST_CASE("a product on tensor cores is right at its start and at random points"
   CHECK(points >= 20);
 }
 
+TEST_CASE("a long product of few results is computed in parts that are added up",
+          "[schedule][mma]") {
+  const ProductShape shapes[] = {
+      {.rows = 16, .columns = 24, .depth = 1024},
+      {.rows = 17, .columns = 23, .depth = 777, .rounded = false},
+      {.rows = 20, .columns = 16, .depth = 640, .a = "b, k, i", .b = "b, k, j", .batch = 2},
+      {.rows = 16, .columns = 16, .depth = 600, .type = "f32", .b = "j, k", .tf32 = "tf32"},
+      {.rows = 16, .columns = 24, .depth = 1100, .narrowed = true},
+      {.rows = 24, .columns = 8, .depth = 2048, .type = "i8", .sum = "i32", .rounded = false},
+  };
+  Random random(12);
+  for (const ProductShape& shape : shapes) {
+    Function fn = ProductFunction(shape);
+    Target target = FindTarget("sm_80").value();
+    Sketch sketch = FirstSketch(fn, target);
+    INFO(shape.type << " A[" << shape.a << "] B[" << shape.b << "] " << sketch.name);
+    CHECK(sketch.name.find("mma_split_k") != std::string::npos);
+    CHECK(Print(sketch.trace).find("tensorize mm.part/") != std::string::npos);
+    SymbolicProgram program = WithLimits(Instantiate(fn, sketch.trace).value(), target);
+    SearchSpace space = SearchSpace::Create(program).value();
+    std::vector<Decisions> tried = {sketch.start};
+    if (auto point = space.Sample(random)) tried.push_back(space.ToDecisions(*point));
+    for (const Decisions& decisions : tried) {
+      PointReport report = CheckPoint(fn, program, decisions, random, {.max_instances = 4'000'000});
+      INFO(report.message);
+      if (report.outcome == PointOutcome::kTooLarge) continue;
+      CHECK(report.outcome == PointOutcome::kRight);
+    }
+  }
+  // Tiles keep every multiprocessor busy.
+  Sketch wide = FirstFor(ProductFunction({.rows = 2048, .columns = 2048, .depth = 1024}), "sm_80");
+  CHECK(wide.name.find("split_k") == std::string::npos);
+  // Parts would be short.
+  Sketch brief = FirstFor(ProductFunction({.depth = 256}), "sm_80");
+  CHECK(brief.name.find("split_k") == std::string::npos);
+}
+
 TEST_CASE("a constant operand of words or bytes is turned along k when the model is linked",
           "[schedule][mma]") {
   auto has = [](const ProductShape& shape, const std::string& step) {
