@@ -77,7 +77,7 @@ class Splitter {
       TCC_ASSIGN_OR_RETURN(nests_for.emplace_back(), NestsFor(buffer));
       for (size_t n = 0; n < nests_.size(); ++n) rest[n] = rest[n] && !nests_for.back()[n];
     }
-    TCC_RETURN_IF_ERROR(ExpectOnlyConstantsShared(rest));
+    TCC_RETURN_IF_ERROR(AddShared(rest));
 
     VarSet used = TouchedBy(rest);
     PreparedFunction result{fn_, {}};
@@ -134,18 +134,27 @@ class Splitter {
     return status;
   }
 
-  // What constants are computed by leaves nothing else behind.
-  Status ExpectOnlyConstantsShared(const NestSet& rest) const {
-    VarSet used = TouchedBy(rest);
-    for (const Buffer& buffer : allocated_) {
-      if (buffer.scope == Scope::kConstant || !used.contains(buffer.var)) continue;
-      for (size_t n = 0; n < nests_.size(); ++n) {
-        if (rest[n] || !nests_[n].writes.contains(buffer.var)) continue;
-        return InvalidInput("buffer '{}' is computed together with a constant but is none",
+  // Nests of what is no constant but used by both are in both: main computes it once more.
+  Status AddShared(NestSet& rest) const {
+    for (size_t n = 0; n < nests_.size(); ++n) {
+      if (rest[n] || !WritesOneOf(nests_[n], TouchedBy(rest))) continue;
+      for (const Buffer& buffer : allocated_) {
+        if (buffer.scope != Scope::kConstant || !nests_[n].writes.contains(buffer.var)) continue;
+        return InvalidInput("constant '{}' is computed in one nest with what is none",
                             buffer.var->name);
       }
+      rest[n] = true;
+      return AddShared(rest);
     }
     return OkStatus();
+  }
+
+  // Of the buffers that are no constants.
+  bool WritesOneOf(const Nest& nest, const VarSet& used) const {
+    return std::any_of(allocated_.begin(), allocated_.end(), [&](const Buffer& buffer) {
+      return buffer.scope != Scope::kConstant && used.contains(buffer.var) &&
+             nest.writes.contains(buffer.var);
+    });
   }
 
   static const Buffer* Find(const std::vector<Buffer>& buffers, const Var& var) {

@@ -24,7 +24,9 @@ struct PreparedFunction {
 //     for ... B_p = B                        prepare(B constant, B_p):  for ... B_p = B
 //     for ... C += A * B_p
 //
-// Error: such a nest that reads what is not constant, or computes other things as well; one with
+// What such a nest and others read, and is not constant, both compute.
+//
+// Error: such a nest that reads what is not constant, or writes what others read as well; one with
 // loops bound to threads.
 StatusOr<PreparedFunction> SplitPrepare(const Function& fn);
 

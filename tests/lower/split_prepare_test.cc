@@ -110,6 +110,38 @@ TEST_CASE("what a constant is computed from goes with it", "[lower][prepare]") {
     })");
 }
 
+// Was refused: tcc-fuzz schedule --points 1 --seed 6712.
+TEST_CASE("a copy that a constant and others read is made for each of them", "[lower][prepare]") {
+  StatusOr<PreparedFunction> parts = SplitPrepare(FunctionOf(R"(
+    fn f(W: f32[6] constant, B: f32[6]) scheduled {
+      alloc U: f32[6] constant
+      alloc T: f32[6]
+      alloc S: f32[6]
+      for i in 0..6 @s/i { block s(i: spatial 6 = i) { S[i] = W[i] } }
+      for i in 0..6 @t/i { block t(i: spatial 6 = i) { T[i] = S[i] } }
+      for i in 0..6 @u/i { block u(i: spatial 6 = i) { U[i] = T[i] } }
+      for i in 0..6 @b/i { block b(i: spatial 6 = i) { B[i] = T[i] + U[i] } }
+    })"));
+  REQUIRE(parts.ok());
+  CheckSame(parts->main, R"(
+    fn f(W: f32[6] constant, B: f32[6], U: f32[6] constant) scheduled {
+      alloc T: f32[6]
+      alloc S: f32[6]
+      for i in 0..6 @s/i { block s(i: spatial 6 = i) { S[i] = W[i] } }
+      for i in 0..6 @t/i { block t(i: spatial 6 = i) { T[i] = S[i] } }
+      for i in 0..6 @b/i { block b(i: spatial 6 = i) { B[i] = T[i] + U[i] } }
+    })");
+  REQUIRE(parts->prepare.size() == 1);
+  CheckSame(parts->prepare[0], R"(
+    fn f_U(W: f32[6] constant, U: f32[6]) scheduled {
+      alloc T: f32[6]
+      alloc S: f32[6]
+      for i in 0..6 @s/i { block s(i: spatial 6 = i) { S[i] = W[i] } }
+      for i in 0..6 @t/i { block t(i: spatial 6 = i) { T[i] = S[i] } }
+      for i in 0..6 @u/i { block u(i: spatial 6 = i) { U[i] = T[i] } }
+    })");
+}
+
 TEST_CASE("what only looks constant is refused", "[lower][prepare]") {
   CHECK(ErrorOf(R"(
     fn f(A: f32[6], B: f32[6]) scheduled {
@@ -126,7 +158,7 @@ TEST_CASE("what only looks constant is refused", "[lower][prepare]") {
         block t(i: spatial 6 = i) { T[i] = W[i] }
       }
       for i in 0..6 @b/i { block b(i: spatial 6 = i) { B[i] = U[i] + T[i] } }
-    })") == "buffer 'T' is computed together with a constant but is none");
+    })") == "constant 'U' is computed in one nest with what is none");
   CHECK(ErrorOf(R"(
     fn f(W: f32[6] constant, B: f32[6]) scheduled {
       alloc U: f32[6] constant
