@@ -182,7 +182,7 @@ StatusOr<Cubin> CompileOnce(const Entries& entries, const std::string& text, int
 // Of the file that a library came from; 0 where that is not known.
 size_t FileBytes(void* library) {
   link_map* map = nullptr;
-  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return 0;
+  if (dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0) return 0;
   std::error_code error;
   uintmax_t bytes = fs::file_size(map->l_name, error);
   return error ? 0 : bytes;

@@ -167,6 +167,13 @@ std::optional<Candidate> CandidateAt(const LegalityProgram& program, const Decis
   return candidate;
 }
 
+// Far beyond the registers that there are nothing is left to ask: code for thousands of them takes
+// ptxas a quarter of an hour.
+bool IsNearTheLimit(const Candidate& candidate) {
+  return std::all_of(candidate.registers.begin(), candidate.registers.end(),
+                     [](int64_t count) { return count <= 2 * Target::kMaxRegisters; });
+}
+
 bool IsOfRegisters(const Constraint* constraint) {
   return constraint && constraint->why.find("registers") != std::string::npos;
 }
@@ -192,12 +199,12 @@ StatusOr<FoundPoints> TryProgram(const LegalityProgram& program, Random& random,
     if (candidate) judge.Add(*std::move(candidate));
     if (!candidate) judge.CountIllegal();
   }
-  // These take the compiler longest.
+  // These take the compiler long.
   constexpr uint64_t kSlowOneIn = 5;
   if (broken.slow && random.OneIn(kSlowOneIn) &&
       IsOfRegisters(FirstBroken(program, *broken.slow, /*of_speed=*/true))) {
     std::optional<Candidate> candidate = CandidateAt(program, *broken.slow, Claim::kSlow);
-    if (candidate) judge.Add(*std::move(candidate));
+    if (candidate && IsNearTheLimit(*candidate)) judge.Add(*std::move(candidate));
   }
   return FoundPoints{legal.has_value(), broken.illegal.has_value()};
 }
