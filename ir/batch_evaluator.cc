@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <tuple>
 #include <unordered_map>
 
@@ -256,7 +257,7 @@ size_t BatchEvaluator::checked_instructions() const {
 }
 
 void BatchEvaluator::EvaluateBlock(const PointTable& points, size_t first, size_t count,
-                                   std::vector<double>& values, PointTable& results) const {
+                                   std::span<double> values, PointTable& results) const {
   size_t width = std::min(kBlock, points.points());
   auto slot = [&](uint32_t id) { return &values[id * width]; };
   for (size_t v = 0; v < vars_; ++v) {
@@ -312,7 +313,9 @@ PointTable BatchEvaluator::Evaluate(const PointTable& points) const {
   TCC_CHECK(points.columns() == vars_) << points.columns() << " columns for " << vars_;
   PointTable results(results_.size(), points.points());
   size_t width = std::min(kBlock, points.points());
-  std::vector<double> values((vars_ + constants_.size() + instructions_.size()) * width);
+  size_t cells = (vars_ + constants_.size() + instructions_.size()) * width;
+  auto room = std::make_unique_for_overwrite<double[]>(cells);
+  std::span<double> values(room.get(), cells);
   for (size_t i = 0; i < constants_.size(); ++i) {
     std::fill_n(&values[(vars_ + i) * width], width, constants_[i]);
   }

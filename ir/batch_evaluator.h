@@ -64,8 +64,8 @@ class BatchEvaluator {
     uint32_t a, b, c;
   };
 
-  void EvaluateBlock(const PointTable& points, size_t first, size_t count,
-                     std::vector<double>& values, PointTable& results) const;
+  void EvaluateBlock(const PointTable& points, size_t first, size_t count, std::span<double> values,
+                     PointTable& results) const;
 
   size_t vars_ = 0;
   std::vector<double> constants_;

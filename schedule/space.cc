@@ -42,18 +42,21 @@ std::string AxisOf(const std::string& name) {
 StatusOr<SearchSpace> SearchSpace::Create(const SymbolicProgram& program) {
   std::vector<Var> vars;
   std::vector<Expr> exprs;
-  for (const FreeSize& size : program.trace.sizes) vars.push_back(size.var);
+  std::vector<std::vector<int64_t>> values;
+  Bounds bounds;
+  for (const FreeSize& size : program.trace.sizes) {
+    vars.push_back(size.var);
+    values.push_back(ValuesOf(size));
+    if (values.back().empty()) return InvalidInput("no value is allowed for '{}'", Print(size));
+    auto [least, most] = std::minmax_element(values.back().begin(), values.back().end());
+    bounds[size.var] = {*least, *most};
+  }
   for (const Constraint& constraint : program.constraints) exprs.push_back(constraint.expr);
-  TCC_ASSIGN_OR_RETURN(BatchEvaluator excess, BatchEvaluator::Compile(exprs, vars));
+  TCC_ASSIGN_OR_RETURN(BatchEvaluator excess, BatchEvaluator::Compile(exprs, vars, bounds));
   SearchSpace space(std::move(excess));
   space.sizes_ = program.trace.sizes;
+  space.values_ = std::move(values);
   space.constraints_ = program.constraints;
-  for (const FreeSize& size : space.sizes_) {
-    space.values_.push_back(ValuesOf(size));
-    if (space.values_.back().empty()) {
-      return InvalidInput("no value is allowed for '{}'", Print(size));
-    }
-  }
   for (const Expr& expr : exprs) {
     std::vector<uint32_t>& used = space.sizes_of_.emplace_back();
     for (uint32_t v = 0; v < vars.size(); ++v) {
@@ -136,25 +139,25 @@ const Constraint* SearchSpace::FirstBroken(const Point& point) const {
   return nullptr;
 }
 
-// The sum of how badly each candidate breaks constraints; of the only candidate also which.
-std::vector<double> SearchSpace::ScoresOf(std::span<const Ranks> candidates,
-                                          std::vector<uint32_t>* broken) const {
+PointTable SearchSpace::ExcessAt(std::span<const Ranks> candidates) const {
   PointTable table(sizes_.size(), candidates.size());
   for (size_t v = 0; v < sizes_.size(); ++v) {
     for (size_t p = 0; p < candidates.size(); ++p) {
       table.at(v, p) = static_cast<double>(values_[v][candidates[p][v]]);
     }
   }
-  PointTable excess = excess_.Evaluate(table);
-  std::vector<double> scores(candidates.size(), 0.0);
+  return excess_.Evaluate(table);
+}
+
+// Of point `p` of the table.
+SearchSpace::Faults SearchSpace::FaultsOf(const PointTable& excess, size_t p) const {
+  Faults faults;
   for (uint32_t c = 0; c < constraints_.size(); ++c) {
-    for (size_t p = 0; p < candidates.size(); ++p) {
-      double badness = Badness(excess.at(c, p));
-      scores[p] += badness;
-      if (broken && badness > 0) broken->push_back(c);
-    }
+    double badness = Badness(excess.at(c, p));
+    faults.score += badness;
+    if (badness > 0) faults.broken.push_back(c);
   }
-  return scores;
+  return faults;
 }
 
 // Points that differ from `ranks` in one size that the constraint speaks of.
@@ -194,22 +197,27 @@ std::vector<SearchSpace::Ranks> SearchSpace::MovesOf(const Ranks& ranks, uint32_
 // Takes any move that makes things better, not the best one, which would always be the smallest
 // tile; where none does, any move, so that the search leaves the hollow.
 bool SearchSpace::RepairRanks(Ranks& ranks, Random& random) const {
-  std::vector<uint32_t> broken;
-  double score = ScoresOf({&ranks, 1}, &broken)[0];
-  for (int i = 0; i < kMaxMoves && score > 0; ++i) {
-    uint32_t constraint = broken[random.Below(broken.size())];
+  Faults faults = FaultsOf(ExcessAt({&ranks, 1}), 0);
+  for (int i = 0; i < kMaxMoves && faults.score > 0; ++i) {
+    uint32_t constraint = faults.broken[random.Below(faults.broken.size())];
     if (sizes_of_[constraint].empty()) return false;
     std::vector<Ranks> moves = MovesOf(ranks, constraint, random);
     if (moves.empty()) continue;
-    std::vector<double> scores = ScoresOf(moves, nullptr);
+    PointTable excess = ExcessAt(moves);
     size_t taken = 0;
-    while (taken < moves.size() && scores[taken] >= score) ++taken;
-    if (taken == moves.size()) taken = random.Below(moves.size());
+    Faults left;
+    for (; taken < moves.size(); ++taken) {
+      left = FaultsOf(excess, taken);
+      if (left.score < faults.score) break;
+    }
+    if (taken == moves.size()) {
+      taken = random.Below(moves.size());
+      left = FaultsOf(excess, taken);
+    }
     ranks = moves[taken];
-    broken.clear();
-    score = ScoresOf({&ranks, 1}, &broken)[0];
+    faults = std::move(left);
   }
-  return score == 0;
+  return faults.score == 0;
 }
 
 std::optional<Point> SearchSpace::Repair(const Point& point, Random& random) const {

@@ -70,8 +70,13 @@ class SearchSpace {
   using Ranks = std::vector<uint32_t>;
   Point ToPoint(const Ranks& ranks) const;
   Ranks NearestRanks(const Point& point) const;
-  std::vector<double> ScoresOf(std::span<const Ranks> candidates,
-                               std::vector<uint32_t>* broken) const;
+  // Which constraints a point breaks; score: how badly, all together.
+  struct Faults {
+    double score = 0;
+    std::vector<uint32_t> broken;
+  };
+  PointTable ExcessAt(std::span<const Ranks> candidates) const;
+  Faults FaultsOf(const PointTable& excess, size_t p) const;
   bool AreAllowed(const Point& point) const;
   bool RepairRanks(Ranks& ranks, Random& random) const;
   std::vector<Ranks> MovesOf(const Ranks& ranks, uint32_t constraint, Random& random) const;
