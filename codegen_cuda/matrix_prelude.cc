@@ -65,30 +65,6 @@ TCC_DEVICE unsigned tcc_to_tf32(float x) {
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
   return bits;
 }
-template <int N>
-TCC_DEVICE TccVector<unsigned, N> tcc_big_tf32(TccVector<float, N> x) {
-  TccVector<unsigned, N> big;
-  for (int i = 0; i < N; ++i) big.v[i] = tcc_to_tf32(x.v[i]);
-  return big;
-}
-template <int N>
-TCC_DEVICE TccVector<unsigned, N> tcc_small_tf32(TccVector<float, N> x) {
-  TccVector<unsigned, N> small;
-  for (int i = 0; i < N; ++i) {
-    small.v[i] = tcc_to_tf32(x.v[i] - __uint_as_float(tcc_to_tf32(x.v[i])));
-  }
-  return small;
-}
-TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_tf32(TccVector<float, 4> a, TccVector<float, 2> b,
-                                                    TccVector<float, 4> c) {
-  return tcc_mma_rounded_tf32(tcc_big_tf32(a), tcc_big_tf32(b), c);
-}
-TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_3xtf32(TccVector<float, 4> a, TccVector<float, 2> b,
-                                                      TccVector<float, 4> c) {
-  c = tcc_mma_rounded_tf32(tcc_big_tf32(a), tcc_small_tf32(b), c);
-  c = tcc_mma_rounded_tf32(tcc_small_tf32(a), tcc_big_tf32(b), c);
-  return tcc_mma_rounded_tf32(tcc_big_tf32(a), tcc_big_tf32(b), c);
-}
 #endif
 TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_f16(TccVector<unsigned, 2> a,
                                                    TccVector<unsigned, 1> b,
@@ -106,12 +82,46 @@ TCC_DEVICE TccVector<int, 2> tcc_mma_m8n8k16_s8(TccVector<unsigned, 1> a, TccVec
       : "r"(a.v[0]), "r"(b.v[0]));
   return c;
 }
+// A wrapper's place in a kernel, which the emulator asks for.
+#define TCC_HERE
+#define TCC_THERE
+)";
+
+// The same for both: of float operands, which are rounded first.
+constexpr std::string_view kOfFloats = R"(#if defined(TCC_EMULATOR) || __CUDA_ARCH__ >= 800
+template <int N>
+TCC_DEVICE TccVector<unsigned, N> tcc_big_tf32(TccVector<float, N> x) {
+  TccVector<unsigned, N> big;
+  for (int i = 0; i < N; ++i) big.v[i] = tcc_to_tf32(x.v[i]);
+  return big;
+}
+template <int N>
+TCC_DEVICE TccVector<unsigned, N> tcc_small_tf32(TccVector<float, N> x) {
+  for (int i = 0; i < N; ++i) x.v[i] -= tcc_bits_to_float(tcc_to_tf32(x.v[i]));
+  return tcc_big_tf32(x);
+}
+TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_tf32(TccVector<float, 4> a, TccVector<float, 2> b,
+                                                    TccVector<float, 4> c TCC_HERE) {
+  return tcc_mma_rounded_tf32(tcc_big_tf32(a), tcc_big_tf32(b), c TCC_THERE);
+}
+TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_3xtf32(TccVector<float, 4> a, TccVector<float, 2> b,
+                                                      TccVector<float, 4> c TCC_HERE) {
+  c = tcc_mma_rounded_tf32(tcc_big_tf32(a), tcc_small_tf32(b), c TCC_THERE);
+  c = tcc_mma_rounded_tf32(tcc_small_tf32(a), tcc_big_tf32(b), c TCC_THERE);
+  return tcc_mma_rounded_tf32(tcc_big_tf32(a), tcc_big_tf32(b), c TCC_THERE);
+}
+#endif
+
 )";
 
 }  // namespace
 
 std::string_view MatrixPrelude() {
   return kText;
+}
+
+std::string_view PortableMatrixPrelude() {
+  return kOfFloats;
 }
 
 }  // namespace tcc

@@ -30,5 +30,7 @@ namespace tcc {
 
 // For NVRTC.
 std::string_view MatrixPrelude();
+// For the emulator too, after its own wrappers: those that are made of others.
+std::string_view PortableMatrixPrelude();
 
 }  // namespace tcc

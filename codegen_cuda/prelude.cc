@@ -336,7 +336,8 @@ TCC_DEVICE bool tcc_is_inf(double x) {
 
 std::string_view CudaPrelude() {
   static const std::string text = std::string(kMachinePart) + std::string(MatrixPrelude()) +
-                                  "#endif\n\n" + std::string(kPortablePart);
+                                  "#endif\n\n" + std::string(kPortablePart) +
+                                  std::string(PortableMatrixPrelude());
   return text;
 }
 

@@ -122,8 +122,9 @@ class MmaTiled {
     DistributeResults(results);
     PipelineStages();
     if (failed_) return std::nullopt;
-    if (in_parts_)
+    if (in_parts_) {
       CombineParts(state_, block_, LevelKey(BaseKey(block_.name, block_.iters[p_.k]), 1), reader);
+    }
     return std::move(state_);
   }
 

@@ -125,7 +125,6 @@ TCC_MMA(tcc_mma_m16n8k16_bf16, TccOfBfloat, 16, 16, 16, 4, 2, float, 4)
 TCC_MMA(tcc_mma_m16n8k32_s8, TccOfByte, 16, 32, 8, 4, 2, int, 4)
 TCC_MMA(tcc_mma_m16n8k8_f16, TccOfHalf, 16, 8, 16, 2, 1, float, 4)
 TCC_MMA(tcc_mma_m8n8k16_s8, TccOfByte, 8, 16, 8, 1, 1, int, 2)
-
 TCC_MMA(tcc_mma_rounded_tf32, TccOfTf32, 16, 8, 32, 4, 2, float, 4)
 
 TCC_DEVICE unsigned tcc_to_tf32(float x) {
@@ -133,29 +132,8 @@ TCC_DEVICE unsigned tcc_to_tf32(float x) {
   if (x != x) return 0x7fffffff;
   return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & ~0x1fffu;
 }
-template <int N>
-TCC_DEVICE TccVector<unsigned, N> tcc_big_tf32(TccVector<float, N> x) {
-  TccVector<unsigned, N> big;
-  for (int i = 0; i < N; ++i) big.v[i] = tcc_to_tf32(x.v[i]);
-  return big;
-}
-template <int N>
-TCC_DEVICE TccVector<unsigned, N> tcc_small_tf32(TccVector<float, N> x) {
-  for (int i = 0; i < N; ++i) x.v[i] -= tcc_bits_to_float(tcc_to_tf32(x.v[i]));
-  return tcc_big_tf32(x);
-}
-TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_tf32(TccVector<float, 4> a, TccVector<float, 2> b,
-                                                    TccVector<float, 4> c,
-                                                    int line = __builtin_LINE()) {
-  return tcc_mma_rounded_tf32(tcc_big_tf32(a), tcc_big_tf32(b), c, line);
-}
-TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_3xtf32(TccVector<float, 4> a, TccVector<float, 2> b,
-                                                      TccVector<float, 4> c,
-                                                      int line = __builtin_LINE()) {
-  c = tcc_mma_rounded_tf32(tcc_big_tf32(a), tcc_small_tf32(b), c, line);
-  c = tcc_mma_rounded_tf32(tcc_small_tf32(a), tcc_big_tf32(b), c, line);
-  return tcc_mma_rounded_tf32(tcc_big_tf32(a), tcc_big_tf32(b), c, line);
-}
+#define TCC_HERE , int line = __builtin_LINE()
+#define TCC_THERE , line
 )text";
 
 }  // namespace

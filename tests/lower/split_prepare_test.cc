@@ -11,6 +11,16 @@ using namespace tcc;
 
 namespace {
 
+// U = T = S = W.
+constexpr const char* kPrepareInThree = R"(
+    fn f_U(W: f32[6] constant, U: f32[6]) scheduled {
+      alloc T: f32[6]
+      alloc S: f32[6]
+      for i in 0..6 @s/i { block s(i: spatial 6 = i) { S[i] = W[i] } }
+      for i in 0..6 @t/i { block t(i: spatial 6 = i) { T[i] = S[i] } }
+      for i in 0..6 @u/i { block u(i: spatial 6 = i) { U[i] = T[i] } }
+    })";
+
 Function FunctionOf(const std::string& text) {
   StatusOr<Function> fn = ParseFunction(text);
   INFO(text);
@@ -100,14 +110,7 @@ TEST_CASE("what a constant is computed from goes with it", "[lower][prepare]") {
       for i in 0..6 @b/i { block b(i: spatial 6 = i) { B[i] = V[i] + W[i] + U[i] } }
     })");
   REQUIRE(parts->prepare.size() == 1);
-  CheckSame(parts->prepare[0], R"(
-    fn f_U(W: f32[6] constant, U: f32[6]) scheduled {
-      alloc T: f32[6]
-      alloc S: f32[6]
-      for i in 0..6 @s/i { block s(i: spatial 6 = i) { S[i] = W[i] } }
-      for i in 0..6 @t/i { block t(i: spatial 6 = i) { T[i] = S[i] } }
-      for i in 0..6 @u/i { block u(i: spatial 6 = i) { U[i] = T[i] } }
-    })");
+  CheckSame(parts->prepare[0], kPrepareInThree);
 }
 
 // Was refused: tcc-fuzz schedule --points 1 --seed 6712.
@@ -132,14 +135,7 @@ TEST_CASE("a copy that a constant and others read is made for each of them", "[l
       for i in 0..6 @b/i { block b(i: spatial 6 = i) { B[i] = T[i] + U[i] } }
     })");
   REQUIRE(parts->prepare.size() == 1);
-  CheckSame(parts->prepare[0], R"(
-    fn f_U(W: f32[6] constant, U: f32[6]) scheduled {
-      alloc T: f32[6]
-      alloc S: f32[6]
-      for i in 0..6 @s/i { block s(i: spatial 6 = i) { S[i] = W[i] } }
-      for i in 0..6 @t/i { block t(i: spatial 6 = i) { T[i] = S[i] } }
-      for i in 0..6 @u/i { block u(i: spatial 6 = i) { U[i] = T[i] } }
-    })");
+  CheckSame(parts->prepare[0], kPrepareInThree);
 }
 
 TEST_CASE("what only looks constant is refused", "[lower][prepare]") {
