@@ -57,21 +57,20 @@ void NarrowShapes(const Function& fn, KernelText& kernel) {
 }
 
 void DeclareShared(const LaunchBody& launch, KernelText& kernel) {
-  int64_t offset = 0;
-  for (const Buffer& buffer : launch.shared) {
+  for (size_t i = 0; i < launch.shared.size(); ++i) {
+    const Buffer& buffer = launch.shared[i];
     kernel.buffers[buffer.var.get()] = buffer;
     DType dtype = buffer.dtype();
     int64_t bytes = (*AsConstant(buffer.shape[0]) * dtype.bits() + 7) / 8;
     int64_t cells = IsNibble(dtype) ? bytes : bytes / dtype.bytes();
     std::string name = kernel.NameOf(buffer.var);
     if (launch.launch.dynamic_shared_bytes > 0) {
-      kernel.Line(fmt::format("TCC_SHARED_AT({}, {}, {}, {});", MemoryTypeText(dtype), name, offset,
-                              cells));
+      kernel.Line(fmt::format("TCC_SHARED_AT({}, {}, {}, {});", MemoryTypeText(dtype), name,
+                              launch.places.offsets[i], cells));
     } else {
       kernel.Line(fmt::format("TCC_SHARED({}, {}, {});", MemoryTypeText(dtype), name,
                               std::max<int64_t>(cells, 1)));
     }
-    offset += (bytes + 15) / 16 * 16;
   }
 }
 

@@ -162,23 +162,24 @@ class LaunchFinder {
   }
 
   Status AddShared(LaunchBody& launch) {
-    int64_t bytes = 0;
+    std::vector<int64_t> sizes;
     for (const Buffer& buffer : launch.shared) {
       std::optional<int64_t> count = AsConstant(buffer.shape[0]);
       if (buffer.rank() != 1 || !count) {
         return Unsupported("kernel '{}': shared buffer '{}' has no constant size", fn_.name,
                            buffer.var->name);
       }
-      bytes += (SharedBytes(buffer.dtype(), *count) + 15) / 16 * 16;
+      sizes.push_back((*count * buffer.dtype().bits() + 7) / 8);
     }
-    bool is_static = bytes <= kDefaultSharedBytes;
+    launch.places = PlaceShared(launch.body, launch.shared, sizes);
+    int64_t bytes = launch.places.bytes;
+    // Arrays that overlap are parts of the one that the driver gives.
+    bool is_static = bytes <= kDefaultSharedBytes && !launch.places.reused;
     (is_static ? launch.launch.static_shared_bytes : launch.launch.dynamic_shared_bytes) = bytes;
     if (bytes <= target_.shared_bytes) return OkStatus();
     return Unsupported("kernel '{}' needs {} bytes of shared memory; target '{}' has {}", fn_.name,
                        bytes, target_.name, target_.shared_bytes);
   }
-
-  static int64_t SharedBytes(DType dtype, int64_t count) { return (count * dtype.bits() + 7) / 8; }
 
   Status CheckLimits(const Launch& launch) {
     if (launch.Threads() <= Target::kMaxThreads && launch.block[2] <= Target::kMaxThreadsInZ)

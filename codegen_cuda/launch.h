@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen_cuda/place_shared.h"
 #include "ir/function.h"
 #include "ir/interval.h"
 #include "ir/support/status.h"
@@ -43,6 +44,7 @@ struct LaunchBody {
   Launch launch;
   Stmt body;
   std::vector<Buffer> shared;  // buffers of the body in shared memory
+  SharedPlaces places;         // theirs
   Bounds bounds;               // of the variables of its block and thread loops, and of shapes
 };
 

@@ -1,0 +1,84 @@
+#include "codegen_cuda/place_shared.h"
+
+#include <catch2/catch.hpp>
+
+#include "codegen_cuda/launch.h"
+#include "ir/parser.h"
+#include "tests/codegen_cuda/as_interpreted.h"
+
+using namespace tcc;
+using namespace tcc::test;
+
+namespace {
+
+// Each block reverses its row twice, by way of `first`, then of `second`; `between` stands between
+// them.
+std::string TwoTurns(const std::string& between) {
+  return R"(
+fn turn(X: f32[4096], Y: f32[4096], Z: i32[4096]) lowered {
+  for b in 0..4 blockIdx.x {
+    alloc first: f32[1024] shared
+    alloc second: i32[1024] shared
+    for t in 0..64 threadIdx.x { for i in 0..16 { first[t * 16 + i] = X[b * 1024 + t * 16 + i] } }
+    barrier(shared)
+    for t in 0..64 threadIdx.x { for i in 0..16 { Y[b * 1024 + t * 16 + i] = first[1023 - t * 16 - i] } }
+)" + between +
+         R"(
+    for t in 0..64 threadIdx.x { for i in 0..16 { second[t * 16 + i] = i32(t * 16 + i) } }
+    barrier(shared)
+    for t in 0..64 threadIdx.x { for i in 0..16 { Z[b * 1024 + t * 16 + i] = second[1023 - t * 16 - i] } }
+  }
+})";
+}
+
+LaunchBody LaunchOf(const std::string& text) {
+  StatusOr<Function> fn = ParseFunction(text);
+  INFO(text << fn.status());
+  REQUIRE(fn.ok());
+  StatusOr<LaunchBodies> bodies = FindLaunches(*fn, *FindTarget("sm_86"));
+  REQUIRE(bodies.ok());
+  REQUIRE(bodies->launches.size() == 1);
+  return bodies->launches[0];
+}
+
+}  // namespace
+
+TEST_CASE("shared memory is used again after a barrier of all threads", "[codegen_cuda][shared]") {
+  const std::string text = TwoTurns("    barrier(shared)");
+  LaunchBody launch = LaunchOf(text);
+  CHECK(launch.places.reused);
+  CHECK(launch.places.offsets == std::vector<int64_t>{0, 0});
+  CHECK(launch.launch.static_shared_bytes == 0);
+  CHECK(launch.launch.dynamic_shared_bytes == 4096);
+  CheckAsInterpreted(text);
+}
+
+TEST_CASE("shared memory is not used again where threads do not meet", "[codegen_cuda][shared]") {
+  for (const char* between : {"", "    if b < 2 { barrier(shared) }",
+                              "    for i in 0..3 { barrier(shared) }", "    barrier(warp)"}) {
+    const std::string text = TwoTurns(between);
+    LaunchBody launch = LaunchOf(text);
+    CHECK_FALSE(launch.places.reused);
+    CHECK(launch.launch.static_shared_bytes == 8192);
+    CheckAsInterpreted(text);
+  }
+}
+
+TEST_CASE("what a loop in order uses lives as long as the loop", "[codegen_cuda][shared]") {
+  const std::string text = R"(
+fn turn(X: f32[1024], Y: f32[1024]) lowered {
+  for b in 0..1 blockIdx.x {
+    alloc first: f32[1024] shared
+    alloc second: f32[1024] shared
+    for k in 0..3 {
+      for t in 0..64 threadIdx.x { for i in 0..16 { first[t * 16 + i] = X[t * 16 + i] } }
+      barrier(shared)
+      for t in 0..64 threadIdx.x { for i in 0..16 { second[t * 16 + i] = first[1023 - t * 16 - i] } }
+      barrier(shared)
+      for t in 0..64 threadIdx.x { for i in 0..16 { Y[t * 16 + i] = second[1023 - t * 16 - i] } }
+    }
+  }
+})";
+  CHECK_FALSE(LaunchOf(text).places.reused);
+  CheckAsInterpreted(text);
+}
