@@ -81,7 +81,7 @@ BenchAction DeclareKernels(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::Range(1, 1024).description(""));
   app.add_option("--peer", schedules.peers,
-                 "Only these of onednn, openblas; on a GPU of cublas, cublaslt, cudnn; none")
+                 "Only these of onednn, openblas; on a GPU of cublas, cublaslt, cudnn, cublas+cudnn; none")
       ->delimiter(',');
   app.add_option("--rounds", schedules.rounds, "How often each is measured in turn")
       ->check(CLI::Range(1, 1000).description(""))

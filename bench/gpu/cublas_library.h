@@ -12,7 +12,7 @@
 // functions return 0 where they succeed.
 namespace tcc::cublas {
 
-inline constexpr int kNoTranspose = 0;
+inline constexpr int kNoTranspose = 0, kTranspose = 1;
 inline constexpr int kFloat = 0;         // CUDA_R_32F
 inline constexpr int kCompute32F = 68;   // CUBLAS_COMPUTE_32F: float32 throughout
 inline constexpr int kGemmDefault = -1;  // CUBLAS_GEMM_DEFAULT

@@ -3,43 +3,15 @@
 
 #include <optional>
 
-#include "bench/gpu/cublas_library.h"
+#include "bench/gpu/cublas_session.h"
 #include "bench/gpu/gpu_peers.h"
 
 namespace tcc {
 namespace {
 
-// Hopper's kernels want 32 MiB.
-constexpr int64_t kWorkspaceBytes = int64_t{64} << 20;
+using cublas::Session;
+
 constexpr float kOne = 1, kZero = 0;
-
-// A handle for one bench, which stays open: libraries do not like to be closed.
-struct Session {
-  cublas::Library library;
-  void* handle = nullptr;
-
-  Status Expect(int result, const char* call) const {
-    if (result == 0) return OkStatus();
-    return absl::InternalError(fmt::format("{} fails with {}", call, library.status_text(result)));
-  }
-};
-
-StatusOr<Session> OpenSession(const GpuBench& bench) {
-  Session session;
-  TCC_ASSIGN_OR_RETURN(session.library, cublas::OpenLibrary());
-  const cublas::Library& library = session.library;
-  TCC_RETURN_IF_ERROR(session.Expect(library.create(&session.handle), "cublasCreate"));
-  TCC_RETURN_IF_ERROR(
-      session.Expect(library.set_stream(session.handle, bench.stream()), "cublasSetStream"));
-  // A capture would not allow it to allocate one. It lives as long as the process.
-  TCC_ASSIGN_OR_RETURN(CudaMemory workspace, bench.Allocate(kWorkspaceBytes, "cuBLAS's workspace"));
-  auto* kept = new CudaMemory(std::move(workspace));
-  TCC_RETURN_IF_ERROR(session.Expect(
-      library.set_workspace(session.handle, kept->data(), kWorkspaceBytes), "cublasSetWorkspace"));
-  TCC_RETURN_IF_ERROR(session.Expect(library.set_math_mode(session.handle, cublas::kDefaultMath),
-                                     "cublasSetMathMode"));
-  return session;
-}
 
 Status Sgemm(const Session& session, const MatmulOp& op, const GpuOperands& operands) {
   int m = static_cast<int>(op.columns), n = static_cast<int>(op.rows);
@@ -48,13 +20,14 @@ Status Sgemm(const Session& session, const MatmulOp& op, const GpuOperands& oper
   auto* c = reinterpret_cast<float*>(operands.outputs[0]);
   if (op.batch == 1) {
     const auto* b = reinterpret_cast<const float*>(operands.constants[0]);
-    int result = session.library.sgemm(session.handle, cublas::kNoTranspose, cublas::kNoTranspose,
-                                       m, n, k, &kOne, b, m, a, k, &kZero, c, m);
+    int result =
+        session.library().sgemm(session.handle(), cublas::kNoTranspose, cublas::kNoTranspose, m, n,
+                                k, &kOne, b, m, a, k, &kZero, c, m);
     return session.Expect(result, "cublasSgemm");
   }
   const auto* b = reinterpret_cast<const float*>(operands.inputs[1]);
-  int result = session.library.sgemm_strided_batched(
-      session.handle, cublas::kNoTranspose, cublas::kNoTranspose, m, n, k, &kOne, b, m,
+  int result = session.library().sgemm_strided_batched(
+      session.handle(), cublas::kNoTranspose, cublas::kNoTranspose, m, n, k, &kOne, b, m,
       op.depth * op.columns, a, k, op.rows * op.depth, &kZero, c, m, op.rows * op.columns,
       static_cast<int>(op.batch));
   return session.Expect(result, "cublasSgemmStridedBatched");
@@ -63,8 +36,8 @@ Status Sgemm(const Session& session, const MatmulOp& op, const GpuOperands& oper
 Status GemmEx(const Session& session, const MatmulOp& op, const GpuOperands& operands) {
   int m = static_cast<int>(op.columns), n = static_cast<int>(op.rows);
   int k = static_cast<int>(op.depth);
-  int result = session.library.gemm_ex(
-      session.handle, cublas::kNoTranspose, cublas::kNoTranspose, m, n, k, &kOne,
+  int result = session.library().gemm_ex(
+      session.handle(), cublas::kNoTranspose, cublas::kNoTranspose, m, n, k, &kOne,
       operands.constants[0], cublas::kFloat, m, operands.inputs[0], cublas::kFloat, k, &kZero,
       operands.outputs[0], cublas::kFloat, m, cublas::kCompute32F, cublas::kGemmDefault);
   return session.Expect(result, "cublasGemmEx");
@@ -77,15 +50,14 @@ StatusOr<std::vector<GpuCandidate>> CublasCandidates(const BenchOperator& op,
   std::vector<GpuCandidate> candidates;
   const auto* matmul = std::get_if<MatmulOp>(&op.kind);
   if (matmul == nullptr) return candidates;
-  static const StatusOr<Session> session = OpenSession(bench);
-  TCC_RETURN_IF_ERROR(session.status());
+  TCC_ASSIGN_OR_RETURN(const Session* session, cublas::SharedSession(bench));
   candidates.push_back({.algorithm = matmul->batch == 1 ? "SGEMM" : "SgemmStridedBatched",
-                        .enqueue = [matmul = *matmul](const GpuOperands& operands) {
+                        .enqueue = [session, matmul = *matmul](const GpuOperands& operands) {
                           return Sgemm(*session, matmul, operands);
                         }});
   if (matmul->batch > 1) return candidates;
   candidates.push_back(
-      {.algorithm = "GemmEx", .enqueue = [matmul = *matmul](const GpuOperands& operands) {
+      {.algorithm = "GemmEx", .enqueue = [session, matmul = *matmul](const GpuOperands& operands) {
          return GemmEx(*session, matmul, operands);
        }});
   return candidates;

@@ -18,6 +18,12 @@ Status Session::Expect(int result, const char* call, const char* what) const {
       fmt::format("{} of {} fails: {}", call, what, library_.error_text(result)));
 }
 
+StatusOr<const Session*> SharedSession(CudaStreamHandle stream) {
+  static const StatusOr<Session> session = Session::Open(stream);
+  TCC_RETURN_IF_ERROR(session.status());
+  return &*session;
+}
+
 Descriptor::Descriptor(const Session& session, DescriptorType type, const char* what)
     : session_(&session), what_(what) {
   status_ =

@@ -24,6 +24,9 @@ class Session {
   void* handle_ = nullptr;
 };
 
+// The process's one, on the stream of its first caller.
+StatusOr<const Session*> SharedSession(CudaStreamHandle stream);
+
 // A backend descriptor: attributes are set, then it is finalized and can be used by others. The
 // first error stays; Finalize returns it.
 class Descriptor {

@@ -202,8 +202,7 @@ bool HasCudnn(const BenchOperator& op) {
 StatusOr<std::vector<GpuCandidate>> CudnnCandidates(const BenchOperator& op,
                                                     const GpuBench& bench) {
   if (!HasCudnn(op)) return std::vector<GpuCandidate>();
-  static const StatusOr<Session> session = Session::Open(bench.stream());
-  TCC_RETURN_IF_ERROR(session.status());
+  TCC_ASSIGN_OR_RETURN(const Session* session, SharedSession(bench.stream()));
   if (const auto* pool = std::get_if<AveragePoolOp>(&op.kind)) {
     return PoolingCandidates(*session, *pool);
   }

@@ -7,6 +7,7 @@ constexpr GpuPeer kPeers[] = {
     {"cublas", CublasCandidates},
     {"cublaslt", CublasLtCandidates},
     {"cudnn", CudnnCandidates},
+    {"cublas+cudnn", AttentionCandidates},
 };
 
 }  // namespace

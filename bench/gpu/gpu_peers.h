@@ -38,5 +38,7 @@ StatusOr<std::vector<GpuCandidate>> CublasCandidates(const BenchOperator& op,
 StatusOr<std::vector<GpuCandidate>> CublasLtCandidates(const BenchOperator& op,
                                                        const GpuBench& bench);
 StatusOr<std::vector<GpuCandidate>> CudnnCandidates(const BenchOperator& op, const GpuBench& bench);
+StatusOr<std::vector<GpuCandidate>> AttentionCandidates(const BenchOperator& op,
+                                                        const GpuBench& bench);
 
 }  // namespace tcc

@@ -114,6 +114,16 @@ class BenchOnGpu(unittest.TestCase):
                          r"^engine (1|3), .*\(of 3\)$")
         self.assertIn("cudnnBackendExecute engine 5", calls)
 
+    def test_attention_is_compared_with_two_products_and_a_softmax(self):
+        rows, calls = self.bench("--kernel", "attention_1x2x10x8", "--peer", "cublas+cudnn", **PEERS)
+        row = rows["attention_1x2x10x8"]["cublas+cudnn"]
+        self.assertRegex(row["peer_algorithm"], r"^SgemmStridedBatched twice, SoftmaxForward, "
+                                                r"(instances|channels) \(of 2\)$")
+        self.assertLess(row["peer_error"], 1)
+        product, softmax = "cublasSgemmStridedBatched", "cudnnSoftmaxForward mode"
+        self.assertIn([product, softmax + " 0", product],
+                      [calls[i:i + 3] for i in range(len(calls))])
+
     def test_libraries_that_are_missing_are_notes_that_say_where_they_were_sought(self):
         nowhere = {name: "/nowhere/library.so" for name in PEERS}
         rows, calls = self.bench("--kernel", "matmul_33x20x17", **nowhere)
@@ -140,7 +150,7 @@ class BenchOnGpu(unittest.TestCase):
                 self.assertGreater(row["ours_us"], 0)
                 self.assertGreater(row["percent_of_peak"], 0, name)
         alone = {name for name, by_peer in rows.items() if None in by_peer}
-        self.assertEqual(alone, {"attention_1x2x10x8", "dqn"})
+        self.assertEqual(alone, {"dqn"})
         lines = table.read_text().splitlines()
         self.assertTrue(lines[0].startswith("| operator | us |"))
         self.assertEqual(len(lines), 2 + sum(len(by_peer) for by_peer in rows.values()))
@@ -152,7 +162,8 @@ class BenchOnGpu(unittest.TestCase):
 
     def test_an_unknown_peer_is_refused(self):
         self.bench("--peer", "nobody", expect=2)
-        self.assertIn("no peer 'nobody' for sm_86; there are none, cublas, cublaslt, cudnn",
+        self.assertIn("no peer 'nobody' for sm_86; there are none, cublas, cublaslt, cudnn, "
+                      "cublas+cudnn",
                       self.stderr)
 
 

@@ -27,6 +27,7 @@ TCC_ALIKE(Blas::set_math_mode, cublasSetMathMode);
 TCC_ALIKE(Blas::sgemm, cublasSgemm_v2);
 TCC_ALIKE(Blas::sgemm_strided_batched, cublasSgemmStridedBatched);
 static_assert(Same(tcc::cublas::kNoTranspose, CUBLAS_OP_N));
+static_assert(Same(tcc::cublas::kTranspose, CUBLAS_OP_T));
 static_assert(Same(tcc::cublas::kFloat, CUDA_R_32F));
 static_assert(Same(tcc::cublas::kCompute32F, CUBLAS_COMPUTE_32F));
 static_assert(Same(tcc::cublas::kGemmDefault, CUBLAS_GEMM_DEFAULT));

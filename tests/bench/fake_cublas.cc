@@ -19,7 +19,7 @@ struct Layout {
   int64_t stride = 0;
 };
 
-// c = a * b, column by column.
+// c = scale * a * b, column by column.
 struct Product {
   int64_t m, n, k;
   const float* a;
@@ -28,25 +28,28 @@ struct Product {
   int64_t ldb;
   float* c;
   int64_t ldc;
+  bool a_is_transposed = false;
 };
 
-void Multiply(const Product& p) {
+void Multiply(const Product& p, float scale) {
+  int64_t row = p.a_is_transposed ? p.lda : 1, column = p.a_is_transposed ? 1 : p.lda;
   for (int64_t j = 0; j < p.n; ++j) {
     for (int64_t i = 0; i < p.m; ++i) {
       double sum = 0;
-      for (int64_t l = 0; l < p.k; ++l) sum += double{p.a[l * p.lda + i]} * p.b[j * p.ldb + l];
-      p.c[j * p.ldc + i] = static_cast<float>(sum);
+      for (int64_t l = 0; l < p.k; ++l)
+        sum += double{p.a[i * row + l * column]} * p.b[j * p.ldb + l];
+      p.c[j * p.ldc + i] = static_cast<float>(scale * sum);
     }
   }
 }
 
-// With alpha 1 and beta 0, which is what the peer wants.
+// With beta 0, which is what the peers want.
 int Gemm(const Product& p, const void* alpha, const void* beta) {
-  float one = 0, zero = 1;
-  std::memcpy(&one, alpha, sizeof(one));
+  float scale = 0, zero = 1;
+  std::memcpy(&scale, alpha, sizeof(scale));
   std::memcpy(&zero, beta, sizeof(zero));
-  if (one != 1 || zero != 0) return 7;
-  Multiply(p);
+  if (zero != 0) return 7;
+  Multiply(p, scale);
   return 0;
 }
 
@@ -90,11 +93,11 @@ int cublasSgemmStridedBatched(void*, int ta, int tb, int m, int n, int k, const 
                               long long stride_b, const float* beta, float* c, int ldc,
                               long long stride_c, int batch) {
   LogCall("cublasSgemmStridedBatched");
-  if (ta != 0 || tb != 0) return 7;
+  if (tb != 0) return 7;
   for (int i = 0; i < batch; ++i) {
-    int result =
-        Gemm({m, n, k, a + i * stride_a, lda, b + i * stride_b, ldb, c + i * stride_c, ldc}, alpha,
-             beta);
+    int result = Gemm({m, n, k, a + i * stride_a, lda, b + i * stride_b, ldb, c + i * stride_c, ldc,
+                       ta == tcc::cublas::kTranspose},
+                      alpha, beta);
     if (result != 0) return result;
   }
   return 0;
