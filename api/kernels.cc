@@ -68,23 +68,26 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
   return OkStatus();
 }
 
-// The variant that the default schedule is best for. Threads that ask at each tap whether it lies
-// inside go separate ways; tensor cores are worth a copy of operands.
-size_t ChosenVariant(const Task& task, const Target& target) {
-  if (target.kind == TargetKind::kCuda) {
-    size_t best = task.zero_padded;
-    int64_t most = 0;
-    for (size_t v = 0; v < task.variants.size(); ++v) {
-      int64_t results = ResultsOnTensorCores(task.variants[v], target);
-      if (results > most) best = v;
-      most = std::max(most, results);
-    }
-    return best;
+// The one with the most results of tensor cores, which are worth a copy of operands.
+std::optional<size_t> VariantOnTensorCores(const Task& task, const Target& target) {
+  std::optional<size_t> best;
+  int64_t most = 0;
+  for (size_t v = 0; v < task.variants.size(); ++v) {
+    int64_t results = ResultsOnTensorCores(task.variants[v], target);
+    if (results > most) best = v;
+    most = std::max(most, results);
   }
+  return best;
+}
+
+// The variant that the default schedule is best for. Threads of a GPU that ask at each tap whether
+// it lies inside go separate ways.
+size_t ChosenVariant(const Task& task, const Target& target) {
+  if (auto variant = VariantOnTensorCores(task, target)) return *variant;
   for (size_t v = 0; v < task.variants.size(); ++v) {
     if (HasFlashAttention(task.variants[v], target)) return v;
   }
-  return 0;
+  return target.kind == TargetKind::kCuda ? task.zero_padded : 0;
 }
 
 // Equal computations get one kernel. Its parameters' order is that of the task's inputs and

@@ -180,6 +180,26 @@ TEST_CASE("an artefact for a GPU is the same for any number of threads", "[api][
   CHECK(ProgramOf(one).code == GpuCode::kCubin);
 }
 
+// Was six, through global memory: flash attention was the choice for CPUs alone.
+TEST_CASE("the core of attention is one launch", "[api][gpu]") {
+  Graph graph = Inferred(R"(graph attention {
+  input q: f32[3x40x16]
+  input k: f32[3x16x40]
+  input v: f32[3x40x16]
+  logits = MatMul(q, k) : f32[]
+  weights = Softmax(logits) {axis: -1} : f32[]
+  y = MatMul(weights, v) : f32[]
+  return y
+})");
+  for (const Target& target : AllTargets()) {
+    if (target.kind != TargetKind::kCuda) continue;
+    INFO(target.name);
+    GpuProgram program = ProgramOf(MustCompile(graph, TextFor(target.name)));
+    REQUIRE(program.kernels.size() == 1);
+    CHECK(program.kernels[0].launches.size() == 1);
+  }
+}
+
 // First blocks inside a loop in order, which no launch can be made of, then the outer loop's.
 std::vector<SketchState> InnerThenOuter(const SketchState& state, const Block& block,
                                         const Target&) {
