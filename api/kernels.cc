@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 
+#include "api/runnable_schedule.h"
 #include "api/schedule_choice.h"
 #include "ir/canonical.h"
 #include "ir/printer.h"
@@ -21,7 +22,6 @@
 #include "lower/pipeline.h"
 #include "lower/place_parts.h"
 #include "lower/split_prepare.h"
-#include "lower/whole_launches.h"
 #include "schedule/attention_sketch.h"
 #include "schedule/mma_product.h"
 
@@ -169,27 +169,9 @@ Status ExpectKernelsFor(const Schedules& schedules, const KernelSet& set) {
   return OkStatus();
 }
 
-// A CPU has no hardware indices to bind loops to; a GPU runs whole launches.
-Status ExpectRunsOn(const Target& target, const Function& fn) {
-  if (target.kind == TargetKind::kCuda) return ExpectWholeLaunches(fn);
-  Status status;
-  PreOrder(fn.body, [&](const Stmt& stmt) {
-    const auto* loop = stmt.as<For>();
-    if (!loop) return;
-    bool bound = IsBlockIdx(loop->for_kind) || IsThreadIdx(loop->for_kind) ||
-                 loop->for_kind == ForKind::kVthread;
-    if (bound) {
-      status = InvalidInput("the schedule binds loop '{}' to {}, which target '{}' does not have",
-                            loop->key, ToString(loop->for_kind), target.name);
-    }
-  });
-  return status;
-}
-
 Status ScheduleKernel(KernelStages& kernel, const KernelOptions& options) {
   TCC_ASSIGN_OR_RETURN(Function scheduled,
-                       Replay(kernel.tensor, kernel.schedule.trace, kernel.schedule.decisions));
-  TCC_RETURN_IF_ERROR(ExpectRunsOn(options.target, scheduled));
+                       ReplayFor(options.target, kernel.tensor, kernel.schedule));
   kernel.scheduled = Simplify(scheduled);
   PipelineOptions pipeline;
   pipeline.verify = options.verify;
@@ -238,7 +220,11 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
     return OkStatus();
   }
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
-  if (is_given) return ScheduleKernel(kernel, options);
+  if (is_given) {
+    TCC_ASSIGN_OR_RETURN(kernel.schedule.decisions,
+                         DecideOpenSizes(kernel.tensor, kernel.schedule, options.target));
+    return ScheduleKernel(kernel, options);
+  }
   Status first;
   for (; TakeChoice(kernel, options); ++kernel.choice) {
     Status status = ScheduleKernel(kernel, options);

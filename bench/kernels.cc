@@ -80,8 +80,9 @@ BenchAction DeclareKernels(CLI::App& app) {
   app.add_option("--threads", schedules.threads, "Numbers of threads: 1,2; of operators one")
       ->delimiter(',')
       ->check(CLI::Range(1, 1024).description(""));
-  app.add_option("--peer", schedules.peers,
-                 "Only these of onednn, openblas; on a GPU of cublas, cublaslt, cudnn, cublas+cudnn; none")
+  app.add_option(
+         "--peer", schedules.peers,
+         "Only these of onednn, openblas; on a GPU of cublas, cublaslt, cudnn, cublas+cudnn; none")
       ->delimiter(',');
   app.add_option("--rounds", schedules.rounds, "How often each is measured in turn")
       ->check(CLI::Range(1, 1000).description(""))

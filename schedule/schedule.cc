@@ -1,5 +1,7 @@
 #include "schedule/schedule.h"
 
+#include <absl/strings/ascii.h>
+
 #include <sstream>
 
 namespace tcc {
@@ -45,6 +47,7 @@ StatusOr<Schedule> ParseSchedule(const std::string& text) {
   std::istringstream lines(text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
+    absl::StripAsciiWhitespace(&line);
     bool decides = line.starts_with("set "), chooses = line.starts_with("variant ");
     if (decides || chooses) {
       Status status =

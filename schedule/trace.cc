@@ -1,8 +1,11 @@
 #include "schedule/trace.h"
 
+#include <absl/strings/ascii.h>
+
 #include <sstream>
 
 #include "ir/simplify.h"
+#include "schedule/countable.h"
 
 namespace tcc {
 namespace {
@@ -13,21 +16,29 @@ void AddValue(const Var& var, const Decisions& decisions, Substitution& values) 
 }
 
 Status CheckDecisions(const Trace& trace, const Decisions& decisions) {
-  size_t matched = 0;
+  Decisions unknown = decisions;
   for (const FreeSize& size : trace.sizes) {
     auto found = decisions.find(size.var->name);
     if (found == decisions.end()) continue;
-    ++matched;
+    unknown.erase(found->first);
     if (!Allows(size, found->second)) {
       return InvalidInput("tile '{}' is {}; expected a value of '{}'", size.var->name,
                           found->second, Print(size));
     }
   }
-  if (matched != decisions.size()) {
-    return InvalidInput("{} decisions are for variables that the trace does not have",
-                        decisions.size() - matched);
+  if (!unknown.empty()) {
+    return InvalidInput("tile '{}' is set to {}, but the trace does not have it",
+                        unknown.begin()->first, unknown.begin()->second);
   }
   return OkStatus();
+}
+
+Status DoStep(const Step& step, SymbolicProgram& program) {
+  TCC_RETURN_IF_ERROR(ExpectModestNumbers(step));
+  TCC_ASSIGN_OR_RETURN(Constraints constraints, Check(program.fn, step));
+  program.constraints.insert(program.constraints.end(), constraints.begin(), constraints.end());
+  program.fn = Apply(program.fn, step);
+  return ExpectCountable(program.fn);
 }
 
 }  // namespace
@@ -45,7 +56,8 @@ StatusOr<Trace> ParseTrace(const std::string& text) {
   std::istringstream lines(text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos || line[0] == '#') continue;
+    absl::StripAsciiWhitespace(&line);
+    if (line.empty() || line[0] == '#') continue;
     std::string where = fmt::format("line {}", number);
     if (line.starts_with("tile ")) {
       StatusOr<FreeSize> size = ParseFreeSize(line);
@@ -75,12 +87,8 @@ StatusOr<SymbolicProgram> Instantiate(const Function& fn, const Trace& trace,
   }
   for (size_t i = 0; i < trace.steps.size(); ++i) {
     Step step = Substitute(trace.steps[i], values);
-    StatusOr<Constraints> constraints = Check(program.fn, step);
-    if (!constraints.ok()) {
-      return Annotate(constraints.status(), fmt::format("step {} ({})", i + 1, Print(step)));
-    }
-    program.constraints.insert(program.constraints.end(), constraints->begin(), constraints->end());
-    program.fn = Apply(program.fn, step);
+    Status status = DoStep(step, program);
+    if (!status.ok()) return Annotate(status, fmt::format("step {} ({})", i + 1, Print(step)));
   }
   return program;
 }
@@ -88,7 +96,8 @@ StatusOr<SymbolicProgram> Instantiate(const Function& fn, const Trace& trace,
 StatusOr<Function> Replay(const Function& fn, const Trace& trace, const Decisions& decisions) {
   for (const FreeSize& size : trace.sizes) {
     if (!decisions.contains(size.var->name)) {
-      return InvalidInput("tile '{}' has no value", size.var->name);
+      return InvalidInput("tile '{}' has no value; expected one by 'set {} VALUE'", size.var->name,
+                          size.var->name);
     }
   }
   TCC_ASSIGN_OR_RETURN(SymbolicProgram program, Instantiate(fn, trace, decisions));

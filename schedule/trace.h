@@ -19,7 +19,7 @@ struct Trace {
 
 // A line each for the sizes ("tile ti 1 64") and the steps.
 std::string Print(const Trace& trace);
-// Blank lines and lines that start with '#' are skipped. Errors name the line.
+// Blank lines, space round lines and lines that start with '#' are skipped. Errors name the line.
 StatusOr<Trace> ParseTrace(const std::string& text);
 
 // Values for some or all sizes of a trace, by name.

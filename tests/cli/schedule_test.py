@@ -42,9 +42,11 @@ class Schedules(CommandTest):
         path.write_text("".join(line.replace(name, value) + "\n" for line in others))
         self.assertEqual(self.compile("number.tcc", "--schedule", self.traces).read_bytes(), plain)
         unset = [line for line in lines if line.split()[:2] != ["set", name]]
-        path.write_text("\n".join(unset) + "\n")
-        self.compile("unset.tcc", "--schedule", self.traces, expect=4)
-        self.assertIn(f"tile '{name}' has no value", self.error)
+        path.write_text("\r\n".join(unset) + "\r\n")
+        artefact = self.compile("unset.tcc", "--schedule", self.traces)
+        self.assertEqual(artefact.read_bytes(),
+                         self.compile("again.tcc", "--schedule", self.traces).read_bytes())
+        self.call("check", self.model, artefact)
 
     def test_files_of_another_name_are_not_silently_left_out(self):
         for path in list(self.traces.iterdir()):

@@ -147,9 +147,9 @@ TEST_CASE("decisions must be in range and for variables of the trace", "[schedul
   CHECK(error({{"t", 2}, {"u", 3}}).empty());
   CHECK(error({{"t", 1}, {"u", 3}}) == "tile 't' is 1; expected a value of 'tile t 2 9'");
   CHECK(error({{"t", 2}, {"u", 4}}) == "tile 'u' is 4; expected a value of 'tile u 1 3'");
-  CHECK(error({{"t", 2}}) == "tile 'u' has no value");
+  CHECK(error({{"t", 2}}) == "tile 'u' has no value; expected one by 'set u VALUE'");
   CHECK(error({{"t", 2}, {"u", 1}, {"w", 1}}) ==
-        "1 decisions are for variables that the trace does not have");
+        "tile 'w' is set to 1, but the trace does not have it");
 }
 
 TEST_CASE("a variable without a decision stays free", "[schedule][trace]") {

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "ir/function.h"
+#include "ir/support/status.h"
+#include "schedule/step.h"
+
+// Numbers that a schedule may name, and sizes that its loops and buffers may come to, so that no
+// arithmetic on them leaves 64 bits.
+namespace tcc {
+
+inline constexpr int64_t kMostOfStep = int64_t{1} << 40;
+inline constexpr int64_t kMostCount = int64_t{1} << 53;
+
+// Error: a number of the step beyond kMostOfStep, or factors whose product is.
+Status ExpectModestNumbers(const Step& step);
+
+// Error, naming it: a nest of loops that runs kMostCount times or more, or a buffer of as many
+// bytes, wherever free sizes lie.
+Status ExpectCountable(const Function& fn);
+
+}  // namespace tcc
