@@ -171,7 +171,7 @@ class LaunchFinder {
       }
       sizes.push_back((*count * buffer.dtype().bits() + 7) / 8);
     }
-    launch.places = PlaceShared(launch.body, launch.shared, sizes);
+    launch.places = PlaceShared(launch.body, launch.shared, sizes, target_.shared_bytes);
     int64_t bytes = launch.places.bytes;
     // Arrays that overlap are parts of the one that the driver gives.
     bool is_static = bytes <= kDefaultSharedBytes && !launch.places.reused;

@@ -78,11 +78,12 @@ SharedPlaces OneAfterTheOther(std::span<const int64_t> bytes) {
 }  // namespace
 
 SharedPlaces PlaceShared(const Stmt& body, std::span<const Buffer> buffers,
-                         std::span<const int64_t> bytes) {
+                         std::span<const int64_t> bytes, int64_t most) {
   TCC_CHECK(buffers.size() == bytes.size());
   SharedPlaces apart = OneAfterTheOther(bytes);
   MemoryPlan plan = PlanMemory(LiveRanges(buffers, bytes).Of(body));
-  if (apart.bytes - plan.arena_bytes < kWorthwhile) return apart;
+  int64_t saved = apart.bytes - plan.arena_bytes;
+  if (saved < kWorthwhile && (saved <= 0 || apart.bytes <= most)) return apart;
   return {std::move(plan.offsets), plan.arena_bytes, true};
 }
 

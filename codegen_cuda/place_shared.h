@@ -18,8 +18,8 @@ struct SharedPlaces {
 // Places for buffers of `body`, a launch, that take so many bytes each. Those between whose uses
 // all threads meet may overlap: where a barrier stands that every thread passes once, outside loops
 // in order and conditions. Memory is reused (by PlanMemory)
-// where that saves 1 KiB or more.
+// where that saves 1 KiB or more, or where there are only `most` bytes.
 SharedPlaces PlaceShared(const Stmt& body, std::span<const Buffer> buffers,
-                         std::span<const int64_t> bytes);
+                         std::span<const int64_t> bytes, int64_t most);
 
 }  // namespace tcc

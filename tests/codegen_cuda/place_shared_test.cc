@@ -82,3 +82,12 @@ fn turn(X: f32[1024], Y: f32[1024]) lowered {
   CHECK_FALSE(LaunchOf(text).places.reused);
   CheckAsInterpreted(text);
 }
+
+TEST_CASE("little is saved where all else would not fit", "[codegen_cuda][shared]") {
+  LaunchBody launch = LaunchOf(TwoTurns("    barrier(shared)"));
+  const std::vector<int64_t> kBytes = {4096, 512};
+  auto place = [&](int64_t most) { return PlaceShared(launch.body, launch.shared, kBytes, most); };
+  CHECK_FALSE(place(4608).reused);
+  CHECK(place(4607).reused);
+  CHECK(place(4607).bytes == 4096);
+}
