@@ -101,6 +101,24 @@ bool HasWindow(const Block& block) {
   return false;
 }
 
+std::optional<int64_t> StrideAlong(const Function& fn, const Access& access, const Var& var) {
+  const std::vector<Expr>& shape = FindBuffer(fn, access.buffer)->shape;
+  int64_t stride = 0, step = 1;  // step: of the dimension
+  for (size_t d = shape.size(); d-- > 0;) {
+    std::optional<AffineForm> form = ToAffine(access.indices[d], {var});
+    if (!form) return std::nullopt;
+    for (const Expr& coefficient : form->coefficients) {
+      std::optional<int64_t> number = AsConstant(Simplify(coefficient));
+      if (!number) return std::nullopt;
+      stride += *number * step;
+    }
+    std::optional<int64_t> extent = AsConstant(shape[d]);
+    if (!extent && d > 0) return std::nullopt;
+    step *= extent.value_or(1);
+  }
+  return stride;
+}
+
 bool WritesPlainly(const Block& block) {
   const auto* reduce = block.body.as<Reduce>();
   if (!reduce || reduce->init != ReduceInit::kFirstInstance || reduce->outputs.size() != 1) {

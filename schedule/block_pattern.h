@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/accesses.h"
 #include "ir/function.h"
 
 // What sketch rules ask about a block.
@@ -25,6 +26,10 @@ bool Slides(const Expr& index, const Block& block);
 // Whether windows slide: some index has a spatial and a reduce variable, and neighbours along the
 // spatial one share operands.
 bool HasWindow(const Block& block);
+
+// Elements between what neighbours along the block's variable access: 0 where it is the same.
+// nullopt where there is no such number: data decides, or it is not known.
+std::optional<int64_t> StrideAlong(const Function& fn, const Access& access, const Var& var);
 
 // A reduction that sets its own identities and writes one buffer at just its spatial variables, in
 // their order.

@@ -5,6 +5,7 @@
 #include "schedule/attention_parts.h"
 #include "schedule/attention_sketch.h"
 #include "schedule/block_pattern.h"
+#include "schedule/column_panels.h"
 #include "schedule/cpu_tile.h"
 #include "schedule/default_tiles.h"
 #include "schedule/reduction_nest.h"
@@ -105,13 +106,10 @@ std::vector<SketchState> SlidingRule(const SketchState& state, const Block& bloc
   return forks;
 }
 
-// Right for any reduction and any ordered block: the outermost loop in parallel if it is spatial.
-std::vector<SketchState> OuterRule(const SketchState& state, const Block& block, const Target&) {
-  SketchState next = Prepacked(state, block);
-  bool spatial = !block.iters.empty() && block.iters[0].kind == IterKind::kSpatial &&
-                 !IsUnshared(block, block.iters[0]);
-  if (spatial) RunInParallel(next, block, KeysOf(block, {0}));
-  return {next};
+// Right for any reduction and any ordered block.
+std::vector<SketchState> OuterRule(const SketchState& state, const Block& block,
+                                   const Target& target) {
+  return {ScheduleColumnPanels(Prepacked(state, block), block, target)};
 }
 
 constexpr SketchRule kRules[] = {
@@ -121,7 +119,7 @@ constexpr SketchRule kRules[] = {
     {"tile", TileRule, "reductions into one buffer"},
     {"sliding", SlidingRule, "maps that make what one window slides over"},
     {"map", MapRule, "blocks without a reduction"},
-    {"outer", OuterRule, "everything"},
+    {"outer", OuterRule, "everything: a panel of columns at a time through the reduction"},
 };
 
 }  // namespace

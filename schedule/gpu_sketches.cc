@@ -155,12 +155,7 @@ std::vector<SketchState> CrossThreadRule(const SketchState& state, const Block& 
 // The spatial axes over threads, whatever is left inside each of them in its order.
 std::vector<SketchState> ThreadRule(const SketchState& state, const Block& block, const Target&) {
   SketchState next = state;
-  std::vector<LoopRef> loops;
-  for (const IterVar& iter : block.iters) {
-    // Values of an axis that some outputs lack repeat what a thread does.
-    if (iter.kind != IterKind::kSpatial || IsUnshared(block, iter)) break;
-    loops.push_back(BaseKey(block.name, iter));
-  }
+  std::vector<LoopRef> loops = SpatialLoopsOutside(next, block);
   if (loops.empty()) return {next};
   LoopRef fused = FuseAll(next, loops);
   Expr threads =

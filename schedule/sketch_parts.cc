@@ -4,6 +4,7 @@
 
 #include "ir/accesses.h"
 #include "schedule/block_pattern.h"
+#include "schedule/reduction_nest.h"
 
 namespace tcc {
 
@@ -24,6 +25,21 @@ LoopRef FuseAll(SketchState& state, const std::vector<LoopRef>& loops) {
     fused = FusedKey(fused, loops[i]);
   }
   return fused;
+}
+
+std::vector<LoopRef> SpatialLoopsOutside(SketchState& state, const Block& block) {
+  std::vector<LoopRef> leading, spatial, others;
+  for (const IterVar& iter : block.iters) {
+    LoopRef loop = BaseKey(block.name, iter);
+    // Values of an axis that some outputs lack repeat what is inside.
+    bool moves = iter.kind == IterKind::kSpatial && !IsUnshared(block, iter);
+    if (moves && others.empty()) leading.push_back(loop);
+    (moves ? spatial : others).push_back(loop);
+  }
+  if (spatial.size() == leading.size()) return leading;
+  std::vector<LoopRef> order = spatial;
+  order.insert(order.end(), others.begin(), others.end());
+  return state.Try(Reorder{order}) ? spatial : leading;
 }
 
 Domain PowersOfTwo(int64_t least, int64_t most) {

@@ -17,6 +17,11 @@ std::vector<LoopRef> KeysOf(const Block& block, const std::vector<size_t>& iters
 // The loops, which are perfectly nested in this order, as one: its key.
 LoopRef FuseAll(SketchState& state, const std::vector<LoopRef>& loops);
 
+// Moves the loops of a block that no step has touched, but those of reductions and of variables
+// that some outputs lack (IsUnshared), outside the others, in their order, where that is legal.
+// Returns those of them that are outermost then.
+std::vector<LoopRef> SpatialLoopsOutside(SketchState& state, const Block& block);
+
 // Powers of two of [least, most], of which `least` is one.
 Domain PowersOfTwo(int64_t least, int64_t most);
 

@@ -8,11 +8,12 @@
 #include "schedule/sketch.h"
 #include "schedule/trace.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/ordered_functions.h"
 #include "tests/fuzz/task_functions.h"
 
-// Which sketches the built-in networks' operators get: a row for each block of each variant of
-// each task on each kind of target. Every contraction and window is tiled by one of them at least,
-// and on a GPU nothing that has an axis for threads is left without.
+// Which sketches the operators get of the built-in networks and of OrderedTaskFunctions: a row for
+// each block of each variant of each task on each kind of target. Every contraction and window is
+// tiled by one of them at least, and on a GPU nothing that has an axis for threads is left without.
 namespace tcc {
 namespace {
 
@@ -163,7 +164,9 @@ FuzzResult ListSketches(const FuzzOptions& options) {
   FuzzResult result;
   Table table(result);
   fmt::print("network\ttask\tvariant\ttarget\tblock\tkind\tsketches\ttiled\tfirst sketch\n");
-  for (const TaskFunction& task : ZooTaskFunctions(options.zoo)) {
+  std::vector<TaskFunction> tasks = ZooTaskFunctions(options.zoo);
+  for (TaskFunction& task : OrderedTaskFunctions()) tasks.push_back(std::move(task));
+  for (const TaskFunction& task : tasks) {
     for (const char* name : {"native", "sm_86"}) table.Add(task, FindTarget(name).value());
   }
   return result;

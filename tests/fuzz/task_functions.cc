@@ -58,10 +58,13 @@ const std::vector<TaskFunction>& ZooTaskFunctions(Zoo zoo) {
   return found->second;
 }
 
-StatusOr<std::vector<TaskFunction>> RandomTaskFunctions(Random& random) {
-  RandomModel model = MakeRandomModel(random);
-  TCC_ASSIGN_OR_RETURN(Graph graph, ImportOnnxBytes(onnx_bytes::AsSpan(model.bytes)));
+StatusOr<std::vector<TaskFunction>> TasksOfModel(const std::string& bytes) {
+  TCC_ASSIGN_OR_RETURN(Graph graph, ImportOnnxBytes(onnx_bytes::AsSpan(bytes)));
   return TasksOf(std::move(graph));
+}
+
+StatusOr<std::vector<TaskFunction>> RandomTaskFunctions(Random& random) {
+  return TasksOfModel(MakeRandomModel(random).bytes);
 }
 
 }  // namespace tcc

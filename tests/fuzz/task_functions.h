@@ -23,6 +23,9 @@ enum class Zoo : uint8_t { kSmall, kFull };
 // The tasks of all built-in networks in this form; equal ones once.
 const std::vector<TaskFunction>& ZooTaskFunctions(Zoo zoo = Zoo::kSmall);
 
+// Those of an ONNX file's bytes.
+StatusOr<std::vector<TaskFunction>> TasksOfModel(const std::string& bytes);
+
 // Those of one random model (random_model.h).
 StatusOr<std::vector<TaskFunction>> RandomTaskFunctions(Random& random);
 
