@@ -59,6 +59,10 @@ class ExprEmitter {
   // masked access would keep the buffer out of registers.
   bool MayTouchAll(const Var& buffer, const Expr& first, int lanes) const;
   llvm::Value* LoadLanes(const Var& buffer, const Expr& index, llvm::Value* otherwise);
+  // Lanes some cells apart, as memory holds them; `passthrough` where the mask (may be null) does
+  // not hold.
+  llvm::Value* LoadStrided(const Var& buffer, const LaneIndex& index, llvm::Value* mask,
+                           llvm::Value* passthrough);
   llvm::Value* LoadSubByte(const Var& buffer, const Expr& index);
   void StoreScalar(const Var& buffer, llvm::Value* index, llvm::Value* value);
   void StoreLanes(const Var& buffer, const Expr& index, llvm::Value* value);

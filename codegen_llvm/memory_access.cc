@@ -7,6 +7,7 @@
 
 #include "codegen_llvm/expr_emitter.h"
 #include "codegen_llvm/llvm_types.h"
+#include "codegen_llvm/strided_pieces.h"
 #include "ir/support/check.h"
 
 namespace tcc {
@@ -171,6 +172,8 @@ Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* other
     value = plain ? static_cast<Value*>(b_.CreateAlignedLoad(type, address, ElementAlign(buffer)))
                   : b_.CreateMaskedLoad(type, address, ElementAlign(buffer), mask, passthrough);
     if (plain && mask && otherwise) value = b_.CreateSelect(mask, value, passthrough);
+  } else if (lanes && lanes->stride > 1 && lanes->stride <= kMostPickedStride) {
+    return FromMemory(b_, LoadStrided(buffer, *lanes, mask, passthrough), dtype);
   } else {
     Value* addresses = Addresses(buffer, index, lanes, GatherLanes(dtype.lanes()));
     value = Gather(b_, addresses, ElementAlign(buffer), mask, passthrough);
@@ -178,6 +181,30 @@ Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* other
   Annotate(value, buffer);
   if (reversed) value = Reversed(b_, value);
   return FromMemory(b_, value, dtype);
+}
+
+Value* ExprEmitter::LoadStrided(const Var& buffer, const LaneIndex& index, Value* mask,
+                                Value* passthrough) {
+  StridedPieces pieces{LanesOf(passthrough), static_cast<int>(index.stride)};
+  int64_t last = index.stride * (pieces.lanes - 1);
+  bool plain = !mask || MayTouchAll(buffer, index.base, static_cast<int>(last + 1));
+  llvm::Type* type = passthrough->getType();
+  llvm::Type* element = MemoryType(b_.getContext(), buffer.dtype());
+  Value* none = llvm::Constant::getNullValue(type);
+  Value* first = Address(buffer, Emit(index.base));
+  std::vector<Value*> values;
+  for (int p = 0; p < pieces.Count(); ++p) {
+    Value* address = b_.CreateConstGEP1_64(element, first, static_cast<uint64_t>(pieces.Begin(p)));
+    values.push_back(
+        plain ? static_cast<Value*>(b_.CreateAlignedLoad(type, address, ElementAlign(buffer)))
+              : b_.CreateMaskedLoad(type, address, ElementAlign(buffer), pieces.MaskOf(b_, mask, p),
+                                    none));
+    Annotate(values.back(), buffer);
+  }
+  Value* picked = pieces.Pick(b_, values);
+  auto* rest = llvm::dyn_cast<llvm::Constant>(passthrough);
+  bool is_zero = !plain && rest && rest->isNullValue();
+  return mask && !is_zero ? b_.CreateSelect(mask, picked, passthrough) : picked;
 }
 
 Value* ExprEmitter::LoadSubByte(const Var& buffer, const Expr& index) {

@@ -62,6 +62,9 @@ constexpr Pass kPipeline[] = {
      "copies of loops know their indices"},
     {"merge_conditions", MergeConditions, "no neighbours have the same condition",
      "copies of a statement are neighbours, and those decided are gone"},
+    {"unswitch_sequences", UnswitchSequences,
+     "versions of statements by one condition stand together",
+     "copies of a statement are neighbours; loops in a version have its conditions decided"},
     {"unswitch", UnswitchLoops, "innermost loops have a version without conditions",
      "conditions are simplest now"},
 };

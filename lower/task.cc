@@ -100,6 +100,7 @@ bool HasAttention(const Graph& graph, const Subgraph& subgraph) {
 constexpr std::optional<TensorProgram> (*kVariants[])(const TensorProgram& program) = {
     WinogradVariant,
     ZeroPaddingVariant,
+    PaddedPoolVariant,
     ImplicitGemmVariant,
     SplitReductionVariant,
 };

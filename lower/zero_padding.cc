@@ -52,11 +52,12 @@ const Buffer* BufferOf(const TensorProgram& program, const Var& var) {
   return nullptr;
 }
 
-// The factor of a convolution that reads an input under the predicate.
+// What a window reads of an input under the predicate, and what may surround the input instead.
 struct GuardedRead {
   size_t stage = 0;
   Expr load;
   Buffer input;
+  Expr fill;
   const std::vector<Expr>& indices() const { return load.as<Load>()->indices; }
 };
 
@@ -85,22 +86,47 @@ bool IsFinite(const Reach& reach, const Buffer& input) {
                      [](const Expr& extent) { return AsConstant(extent).has_value(); });
 }
 
-std::optional<GuardedRead> Match(const TensorProgram& program, const ComputeExpr& stage) {
-  if (!stage.combiner || stage.values.size() != 1 || !IsKnown(stage)) return std::nullopt;
-  const auto* product = stage.values[0].as<Mul>();
-  bool sums = product && stage.combiner.get() == SumCombiner(stage.outputs[0].dtype()).get();
-  if (!sums || IsConstant(stage.predicate, 1)) return std::nullopt;
+// The load under the predicate, if it is all that the predicate guards.
+std::optional<GuardedRead> ReadOf(const TensorProgram& program, const ComputeExpr& stage,
+                                  const Expr& expr, const Expr& fill) {
+  const auto* load = expr.as<Load>();
+  const Buffer* input = load ? BufferOf(program, load->buffer) : nullptr;
+  if (!input || !KeepsOnlyInside(stage.predicate, *load, *input)) return std::nullopt;
+  GuardedRead read{0, expr, *input, fill};
+  return IsFinite(ReachOf(read, stage), *input) ? std::optional(read) : std::nullopt;
+}
+
+bool IsGuardedReduction(const ComputeExpr& stage) {
+  return stage.combiner && stage.values.size() == 1 && IsKnown(stage) &&
+         !IsConstant(stage.predicate, 1);
+}
+
+bool IsSum(const ComputeExpr& stage) {
+  return stage.combiner.get() == SumCombiner(stage.outputs[0].dtype()).get();
+}
+
+// A factor of a convolution.
+std::optional<GuardedRead> MatchFactor(const TensorProgram& program, const ComputeExpr& stage) {
+  const auto* product = IsGuardedReduction(stage) ? stage.values[0].as<Mul>() : nullptr;
+  if (!product || !IsSum(stage)) return std::nullopt;
   for (const Expr& factor : {product->a, product->b}) {
-    const auto* load = factor.as<Load>();
-    const Buffer* input = load ? BufferOf(program, load->buffer) : nullptr;
-    if (!input || !KeepsOnlyInside(stage.predicate, *load, *input)) continue;
-    GuardedRead read{0, factor, *input};
-    if (IsFinite(ReachOf(read, stage), *input)) return read;
+    Expr zero = Const(factor.dtype(), 0);
+    if (std::optional<GuardedRead> read = ReadOf(program, stage, factor, zero)) return read;
   }
   return std::nullopt;
 }
 
-// padded[i..] = input[i + low..], 0 outside.
+// The elements that a pool reduces, of its type or summed in a wider one.
+std::optional<GuardedRead> MatchElement(const TensorProgram& program, const ComputeExpr& stage) {
+  if (!IsGuardedReduction(stage)) return std::nullopt;
+  const Expr& value = stage.values[0];
+  const auto* cast = value.as<Cast>();
+  if (!cast) return ReadOf(program, stage, value, stage.combiner->identities[0]);
+  if (!IsSum(stage)) return std::nullopt;
+  return ReadOf(program, stage, cast->value, Const(cast->value.dtype(), 0));
+}
+
+// padded[i..] = input[i + low..], the fill outside.
 ComputeExpr PadStage(const Buffer& padded, const GuardedRead& read, const Reach& reach) {
   ComputeExpr stage;
   stage.name = padded.var->name;
@@ -118,7 +144,7 @@ ComputeExpr PadStage(const Buffer& padded, const GuardedRead& read, const Reach&
     if (reach.low[d] + reach.extents[d] > extent) inside = BothOf(inside, places[d] < Expr(extent));
   }
   Expr value = Make<Load>(read.input.var, places);
-  stage.values = {SelectOf(inside, value, Const(value.dtype(), 0))};
+  stage.values = {SelectOf(inside, value, read.fill)};
   return stage;
 }
 
@@ -147,17 +173,28 @@ TensorProgram Padded(const TensorProgram& program, const GuardedRead& read) {
   return result;
 }
 
-}  // namespace
-
-std::optional<TensorProgram> ZeroPaddingVariant(const TensorProgram& program) {
+// The first stage in which `match` finds a read, padded.
+std::optional<TensorProgram> FirstPadded(const TensorProgram& program,
+                                         std::optional<GuardedRead> (*match)(const TensorProgram&,
+                                                                             const ComputeExpr&)) {
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const auto* stage = std::get_if<ComputeExpr>(&program.stages[s]);
-    std::optional<GuardedRead> read = stage ? Match(program, *stage) : std::nullopt;
+    std::optional<GuardedRead> read = stage ? match(program, *stage) : std::nullopt;
     if (!read) continue;
     read->stage = s;
     return Padded(program, *read);
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<TensorProgram> ZeroPaddingVariant(const TensorProgram& program) {
+  return FirstPadded(program, MatchFactor);
+}
+
+std::optional<TensorProgram> PaddedPoolVariant(const TensorProgram& program) {
+  return FirstPadded(program, MatchElement);
 }
 
 }  // namespace tcc

@@ -19,4 +19,9 @@ namespace tcc {
 // A weight that is not finite spoils results whose window reaches outside the input.
 std::optional<TensorProgram> ZeroPaddingVariant(const TensorProgram& program);
 
+// The same of a pool, which reduces the elements themselves: the reduction's identity (0 of a sum,
+// the lowest of a maximum) surrounds the input, so that any element is still right. nullopt where
+// no stage is such a reduction.
+std::optional<TensorProgram> PaddedPoolVariant(const TensorProgram& program);
+
 }  // namespace tcc

@@ -78,6 +78,14 @@ Function UnrollLoops(const Function& fn);
 // becomes a mask, with a version without masks for where all lanes pass.
 Function VectorizeLoops(const Function& fn);
 
+// A sequence whose statements have versions by a condition that does not change in it is doubled,
+// so that each version is straight-line code, whose masks are computed once.
+//
+//   if c { A } else { A' } S; if c { B } else { B' }  -->  if c { A S; B } else { A' S; B' }
+//
+// As long as that adds little code, and not in code for threads of a GPU.
+Function UnswitchSequences(const Function& fn);
+
 // An innermost loop whose body has conditions that do not change in it is doubled: without
 // conditions for where all hold, as it was for where they do not.
 Function UnswitchLoops(const Function& fn);

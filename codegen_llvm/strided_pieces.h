@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codegen_llvm/llvm_forward.h"
+
+namespace tcc {
+
+// Beyond that many cells a lane, most of what pieces load is not wanted.
+inline constexpr int64_t kMostPickedStride = 4;
+
+// All cells from the first lane's to the last one's, `stride` > 1 of them a lane, as vectors of as
+// many cells as there are lanes (2 or more). None reaches further, where memory may end: the last
+// one overlaps the one before. Loading them and picking lanes is faster than a gather, which is an
+// access a lane.
+struct StridedPieces {
+  int lanes = 2;
+  int stride = 2;
+
+  int Count() const;
+  // The first cell of a piece.
+  int Begin(int piece) const;
+  // Of a mask of lanes, that of the piece's cells.
+  llvm::Value* MaskOf(llvm::IRBuilderBase& b, llvm::Value* mask, int piece) const;
+  // The lanes, of the pieces' values.
+  llvm::Value* Pick(llvm::IRBuilderBase& b, const std::vector<llvm::Value*>& pieces) const;
+
+ private:
+  int Span() const { return stride * (lanes - 1) + 1; }
+};
+
+}  // namespace tcc

@@ -1,0 +1,136 @@
+#include <algorithm>
+
+#include "ir/compare.h"
+#include "ir/substitute.h"
+#include "ir/visitor.h"
+#include "lower/passes/passes.h"
+#include "lower/passes/resolve_conditions.h"
+#include "lower/passes/rewrite_statements.h"
+
+namespace tcc {
+namespace {
+
+// Stores that the copies of a function's sequences may add.
+constexpr int kMostAddedStores = 512;
+
+// A condition that fewer than one of so many stores are under gains less than the copy costs.
+constexpr int kLeastShare = 8;
+
+int CountStores(const Stmt& stmt) {
+  int count = 0;
+  PreOrder(stmt, [&](const Stmt& s) { count += s.kind() == StmtKind::kStore; });
+  return count;
+}
+
+bool HasLoad(const Expr& expr) {
+  bool found = false;
+  PreOrder(expr, [&](const Expr& e) { found = found || e.as<Load>(); });
+  return found;
+}
+
+// The condition that most branches of `stmt` with two sides ask, of those that can be asked before
+// it, as nothing inside defines or stores what they use; null where it is not asked often.
+Expr CommonCondition(const Stmt& stmt) {
+  std::vector<Var> defined;
+  PreOrder(stmt, [&](const Stmt& s) {
+    if (const auto* let = s.as<Let>()) defined.push_back(let->var);
+    if (const auto* loop = s.as<For>()) defined.push_back(loop->var);
+  });
+  std::vector<std::pair<Expr, int>> asked;
+  PreOrder(stmt, [&](const Stmt& s) {
+    const auto* test = s.as<If>();
+    if (!test || !test->else_body || HasLoad(test->condition)) return;
+    for (const Var& var : defined) {
+      if (UsesVar(test->condition, var)) return;
+    }
+    for (auto& [condition, times] : asked) {
+      if (!Equal(condition, test->condition)) continue;
+      ++times;
+      return;
+    }
+    asked.emplace_back(test->condition, 1);
+  });
+  std::pair<Expr, int> most = {Expr(), std::max(CountStores(stmt) / kLeastShare / 2, 1)};
+  for (const auto& candidate : asked) {
+    if (candidate.second > most.second) most = candidate;
+  }
+  return most.first;
+}
+
+// What is left of `asked` where all of `known` holds.
+Expr WithoutTerms(const Expr& asked, const std::vector<Expr>& known) {
+  Expr left;
+  for (const Expr& term : TermsOf(asked)) {
+    bool holds = std::any_of(known.begin(), known.end(),
+                             [&](const Expr& other) { return Equal(other, term); });
+    if (!holds) left = left ? BothOf(left, term) : term;
+  }
+  return left ? left : True();
+}
+
+// `stmt` where the condition holds.
+Stmt WhereItHolds(const Stmt& stmt, const Expr& condition) {
+  std::vector<Expr> known = TermsOf(condition);
+  return RewriteStatements(stmt, [&](const Stmt& s) -> Stmt {
+    const auto* test = s.as<If>();
+    if (!test) return s;
+    Expr left = WithoutTerms(test->condition, known);
+    if (IsConstant(left, 1)) return test->then_body;
+    return MakeStmt<If>(left, test->then_body, test->else_body);
+  });
+}
+
+// `stmt` where the condition fails, and so whatever asks it with others.
+Stmt WhereItFails(const Stmt& stmt, const Expr& condition) {
+  std::vector<Expr> failing = TermsOf(condition);
+  return RewriteStatements(stmt, [&](const Stmt& s) -> Stmt {
+    if (const auto* seq = s.as<Seq>()) return SeqOf(seq->stmts);
+    const auto* test = s.as<If>();
+    if (!test) return s;
+    std::vector<Expr> asked = TermsOf(test->condition);
+    bool fails = std::all_of(failing.begin(), failing.end(), [&](const Expr& term) {
+      return std::any_of(asked.begin(), asked.end(),
+                         [&](const Expr& other) { return Equal(other, term); });
+    });
+    if (!fails) return s;
+    return test->else_body ? test->else_body : Nothing();
+  });
+}
+
+// Threads of a block go together, and would meet in other places.
+bool HasThreads(const Stmt& stmt) {
+  bool found = false;
+  PreOrder(stmt, [&](const Stmt& s) {
+    const auto* loop = s.as<For>();
+    found = found || s.as<Barrier>() || (loop && IsThreadIdx(loop->for_kind));
+  });
+  return found;
+}
+
+class SequenceUnswitcher final : public Mutator {
+ private:
+  using Mutator::Rewrite;
+
+  // The largest first: what is inside comes along.
+  Stmt Rewrite(const Seq& seq) override {
+    Expr condition = CommonCondition(seq);
+    if (!condition) return RewriteChildren(seq);
+    Stmt holds = WhereItHolds(seq, condition);
+    Stmt fails = WhereItFails(seq, condition);
+    int added = std::max(CountStores(holds) + CountStores(fails) - CountStores(seq), 0);
+    if (added > budget_) return RewriteChildren(seq);
+    budget_ -= added;
+    holds = Mutate(holds);
+    return MakeStmt<If>(condition, holds, WithFreshVars(Mutate(fails)));
+  }
+
+  int budget_ = kMostAddedStores;
+};
+
+}  // namespace
+
+Function UnswitchSequences(const Function& fn) {
+  return HasThreads(fn.body) ? fn : SequenceUnswitcher().Mutate(fn);
+}
+
+}  // namespace tcc
