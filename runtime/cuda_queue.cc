@@ -61,7 +61,7 @@ StatusOr<uint8_t*> CudaQueue::Reserve(size_t slot, int64_t bytes, std::string_vi
   if (memory.data() != nullptr && memory.bytes() >= bytes) return memory.data();
   CudaScope scope(*context());
   TCC_RETURN_IF_ERROR(scope.status());
-  graph_.Reset();
+  Forget();
   memory.Reset();
   TCC_ASSIGN_OR_RETURN(memory, CudaMemory::Allocate(context(), bytes, what));
   return memory.data();
@@ -125,7 +125,7 @@ Status CudaQueue::GrowScratch(int64_t bytes) {
   // A recorded run comes after an equal one that was not, which made the room.
   TCC_CHECK(!recording_) << "memory grows while work is recorded";
   if (scratch_.data() != nullptr) TCC_RETURN_IF_ERROR(Wait("making room for workspaces"));
-  graph_.Reset();
+  Forget();
   scratch_.Reset();
   TCC_ASSIGN_OR_RETURN(scratch_,
                        CudaMemory::Allocate(context(), bytes, "the workspaces of a kernel"));
@@ -205,9 +205,6 @@ StatusOr<double> CudaQueue::TimedLaunch(size_t kernel, const LaunchArguments& ar
 
 // On our own stream: a caller's may be captured already.
 Status CudaQueue::Record(const std::function<Status()>& work) {
-  CudaScope scope(*context());
-  TCC_RETURN_IF_ERROR(scope.status());
-  graph_.Reset();
   recording_ = true;
   CudaStreamHandle caller_stream = std::exchange(caller_stream_, nullptr);
   StatusOr<CudaGraphExec> graph = CaptureCudaGraph(context(), stream(), work);
@@ -218,10 +215,10 @@ Status CudaQueue::Record(const std::function<Status()>& work) {
   return OkStatus();
 }
 
-Status CudaQueue::Replay() {
-  TCC_CHECK(static_cast<bool>(graph_)) << "nothing was recorded";
+Status CudaQueue::DoRecorded(const std::function<Status()>& work) {
   CudaScope scope(*context());
   TCC_RETURN_IF_ERROR(scope.status());
+  if (!graph_) TCC_RETURN_IF_ERROR(Record(work));
   return TCC_CUDA_CALL(driver(), "launching the model's graph", cuGraphLaunch, graph_.get(),
                        stream());
 }

@@ -9,7 +9,7 @@
 
 namespace tcc {
 
-// One stream, its memory, and the graph of what was recorded last.
+// One stream, its memory, and the graph of what is recorded.
 class CudaQueue final : public DeviceQueue {
  public:
   static StatusOr<std::unique_ptr<CudaQueue>> Make(std::shared_ptr<const CudaProgram> program);
@@ -23,8 +23,8 @@ class CudaQueue final : public DeviceQueue {
   Status Copy(uint8_t* to, const uint8_t* from, int64_t bytes) override;
   Status Launch(size_t kernel, const LaunchArguments& arguments) override;
   StatusOr<double> TimedLaunch(size_t kernel, const LaunchArguments& arguments) override;
-  Status Record(const std::function<Status()>& work) override;
-  Status Replay() override;
+  Status DoRecorded(const std::function<Status()>& work) override;
+  void Forget() override { graph_.Reset(); }
   Status Finish() override;
 
  private:
@@ -34,6 +34,7 @@ class CudaQueue final : public DeviceQueue {
   const CudaDriver& driver() const { return context()->driver(); }
   CudaStreamHandle stream() const { return caller_stream_ ? caller_stream_ : stream_.get(); }
   Status Wait(std::string_view what);
+  Status Record(const std::function<Status()>& work);
   Status EnqueueDownload(std::span<uint8_t> to, const uint8_t* from);
   Status CopyApart(uint8_t* to, const uint8_t* from, int64_t bytes);
   Status GrowScratch(int64_t bytes);
@@ -55,7 +56,7 @@ class CudaQueue final : public DeviceQueue {
   CudaStream stream_;
   CudaStreamHandle caller_stream_ = nullptr;
   CudaStopwatch stopwatch_;
-  CudaGraphExec graph_;
+  CudaGraphExec graph_;  // none if nothing is recorded
   bool recording_ = false;
   // Of the kernel at hand, kept to save their allocation.
   std::vector<uint8_t*> workspaces_;

@@ -55,11 +55,11 @@ class DeviceQueue {
   // Waits; the seconds that the device was busy with it.
   virtual StatusOr<double> TimedLaunch(size_t kernel, const LaunchArguments& arguments) = 0;
 
-  // Keeps the launches and copies that `work` makes instead of doing them, for Replay, which does
-  // them at once. Work equal to it has been done before, so that all memory is there. Reserve
-  // forgets it if memory moves.
-  virtual Status Record(const std::function<Status()>& work) = 0;
-  virtual Status Replay() = 0;
+  // Does the launches and copies that `work` makes, all at once: as they were recorded, or recorded
+  // now if nothing is since the last Forget. Memory that moves or is lost forgets too, so `work` is
+  // equal from one Forget to the next. It has been done before, so that all memory is there.
+  virtual Status DoRecorded(const std::function<Status()>& work) = 0;
+  virtual void Forget() = 0;
 
   // Waits for everything.
   virtual Status Finish() = 0;

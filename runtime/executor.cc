@@ -202,21 +202,17 @@ Status Executor::Upload(std::span<const Tensor> inputs, const FrameMemory& memor
 Status Executor::EnqueueWork(const FrameMemory& memory, std::span<const int64_t> shape_variables) {
   const std::vector<Instruction>& body = module_.artefact().plan.body;
   Work work{memory, {shape_variables.begin(), shape_variables.end()}};
+  auto run = [&] {
+    TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
+    return RunBody(body);
+  };
   const bool again = may_record_ && !hook_ && IsStraight(body) && work == last_;
-  if (!again) {
-    recorded_ = false;
-    last_ = {};
-    TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
-    TCC_RETURN_IF_ERROR(RunBody(body));
-    last_ = std::move(work);
-    return OkStatus();
-  }
-  if (!recorded_) {
-    TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
-    TCC_RETURN_IF_ERROR(queue_->Record([&] { return RunBody(body); }));
-    recorded_ = true;
-  }
-  return queue_->Replay();
+  if (again) return queue_->DoRecorded(run);
+  queue_->Forget();
+  last_ = {};
+  TCC_RETURN_IF_ERROR(run());
+  last_ = std::move(work);
+  return OkStatus();
 }
 
 Status Executor::Download(std::span<Tensor> outputs, const FrameMemory& memory) {

@@ -95,7 +95,6 @@ class Executor {
     friend bool operator==(const Work&, const Work&) = default;
   };
   Work last_;
-  bool recorded_ = false;  // last_, in the queue
   bool may_record_ = true;
   CallHook hook_;
   Copies copies_;

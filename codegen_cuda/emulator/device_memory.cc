@@ -14,19 +14,38 @@ int64_t RoundUp(int64_t value, int64_t to) {
   return (value + to - 1) / to * to;
 }
 
-// Of the whole allocation of a buffer, which begins with the first red zone.
+// Of a buffer with its red zones.
 int64_t TotalBytes(int64_t bytes) {
   return RoundUp(bytes, DeviceMemory::kAlignment) + 2 * DeviceMemory::kRedZoneBytes;
+}
+
+bool IsInPage(int64_t bytes) {
+  return TotalBytes(bytes) <= DeviceMemory::kPageBytes;
 }
 
 }  // namespace
 
 DeviceMemory::~DeviceMemory() {
   for (const auto& [begin, buffer] : buffers_) std::free(buffer.memory);
+  for (std::byte* page : free_pages_) std::free(page);
+}
+
+std::byte* DeviceMemory::TakePlace(int64_t bytes) {
+  const bool in_page = IsInPage(bytes);
+  if (in_page) {
+    std::lock_guard lock(mutex_);
+    if (!free_pages_.empty()) {
+      std::byte* page = free_pages_.back();
+      free_pages_.pop_back();
+      return page;
+    }
+  }
+  const int64_t total = in_page ? kPageBytes : TotalBytes(bytes);
+  return static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<size_t>(total)));
 }
 
 StatusOr<void*> DeviceMemory::Allocate(int64_t bytes) {
-  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kAlignment, TotalBytes(bytes)));
+  std::byte* memory = TakePlace(bytes);
   if (memory == nullptr) {
     return absl::ResourceExhaustedError(
         fmt::format("no memory for {} bytes of the emulated device", bytes));
@@ -64,7 +83,11 @@ Status DeviceMemory::Free(void* pointer) {
   auto found = buffers_.find(static_cast<const std::byte*>(pointer));
   if (found == buffers_.end()) return InvalidInput("freed what is no buffer of the device");
   Status status = CheckRedZones(found->first, found->second);
-  std::free(found->second.memory);
+  if (IsInPage(found->second.bytes)) {
+    free_pages_.push_back(found->second.memory);
+  } else {
+    std::free(found->second.memory);
+  }
   buffers_.erase(found);
   return status;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "ir/support/status.h"
 
@@ -16,6 +17,9 @@ namespace tcc::emulator {
 class DeviceMemory {
  public:
   static constexpr int64_t kRedZoneBytes = 4096;
+  // What is small has a page of its own, and the page freed last is the next one given: whoever
+  // remembers a freed place finds another buffer there, as on a device.
+  static constexpr int64_t kPageBytes = 65536;
   // What cuMemAlloc aligns to.
   static constexpr int64_t kAlignment = 256;
 
@@ -39,10 +43,12 @@ class DeviceMemory {
     std::byte* memory;
     int64_t bytes;
   };
+  std::byte* TakePlace(int64_t bytes);
   Status CheckRedZones(const std::byte* begin, const Buffer& buffer) const;
 
   mutable std::mutex mutex_;
   std::map<const std::byte*, Buffer> buffers_;
+  std::vector<std::byte*> free_pages_;
 };
 
 }  // namespace tcc::emulator

@@ -7,56 +7,74 @@
 #include "tests/codegen_cuda/emulator/cuda_artefacts.h"
 
 // Every call of the driver fails once with every kind of error: what comes of it is a message, or
-// nothing where something was given back, and everything that was made is given back.
+// nothing where something was given back, everything that was made is given back, and an executor
+// goes on as if nothing had been if the driver does.
 namespace tcc::test {
 namespace {
 
 using emulator::DriverFault;
 using emulator::DriverObjects;
 
-Status RunsWell(Executor& executor, const std::vector<Tensor>& inputs,
-                const std::vector<double>& expected) {
-  StatusOr<std::vector<double>> got = RunOne(executor, inputs);
-  if (!got.ok()) return got.status();
-  return *got == expected ? OkStatus() : WrongResult("a wrong result without an error");
+// A run and what it must give.
+struct Step {
+  std::vector<Tensor> inputs;
+  std::vector<double> expected;
+  bool timed = false;
+};
+
+Status RunSteps(Executor& executor, const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    executor.set_call_hook(step.timed ? [](size_t, double) {} : CallHook());
+    TCC_ASSIGN_OR_RETURN(const std::vector<double> got, RunOne(executor, step.inputs));
+    if (got != step.expected) return WrongResult("a wrong result without an error");
+  }
+  return OkStatus();
 }
 
-// How many calls a scenario made before it only gave back.
+// How many calls a scenario made before it only gave back, and what became of the executor that
+// failed in it when it was used on.
 int64_t work_calls = 0;
+Status used_on;
 Status End() {
   work_calls = static_cast<int64_t>(emulator::RecordedDriverCalls().size());
   return OkStatus();
 }
 
+// After a failure the same executor does all steps, the second time from what the first one left.
+Status RunAndUseOn(Artefact artefact, const std::vector<Step>& steps) {
+  TCC_ASSIGN_OR_RETURN(Executor executor, MakeExecutor(std::move(artefact)));
+  const Status status = RunSteps(executor, steps);
+  if (status.ok()) return End();
+  for (int round = 0; round < 2 && used_on.ok(); ++round) used_on = RunSteps(executor, steps);
+  return status;
+}
+
 // All that the runtime does with a driver: loading, runs of which one is recorded and one replayed,
 // memory that grows, timing, values that are read back.
 Status RunStraight() {
-  TCC_ASSIGN_OR_RETURN(Executor executor, MakeExecutor(ScaleReverseArtefact()));
-  for (int run = 0; run < 3; ++run) {
-    TCC_RETURN_IF_ERROR(RunsWell(executor, {Floats({4}, {10, 20, 30, 40})}, {56, 42, 28, 14}));
-  }
-  executor.set_call_hook([](size_t, double) {});
-  TCC_RETURN_IF_ERROR(RunsWell(executor, {Floats({4}, {10, 20, 30, 40})}, {56, 42, 28, 14}));
-  return End();
+  const Step step{{Floats({4}, {10, 20, 30, 40})}, {56, 42, 28, 14}};
+  Step timed = step;
+  timed.timed = true;
+  return RunAndUseOn(ScaleReverseArtefact(), {step, step, step, timed});
 }
 
+// Of DynamicArtefact.
+Step CountStep(int64_t n) {
+  Step step{{Floats({n}, {})}, {}};
+  for (int64_t i = 0; i < n; ++i) step.expected.push_back(static_cast<double>(i));
+  return step;
+}
+
+// Memory freed to make room for the third run lies where it lay in the first, if that failed.
 Status RunDynamic() {
-  TCC_ASSIGN_OR_RETURN(Executor executor, MakeExecutor(DynamicArtefact()));
-  for (int64_t n : {2, 2, 300}) {
-    std::vector<double> y;
-    for (int64_t i = 0; i < n; ++i) y.push_back(static_cast<double>(i));
-    TCC_RETURN_IF_ERROR(RunsWell(executor, {Floats({n}, {})}, y));
-  }
-  return End();
+  return RunAndUseOn(DynamicArtefact(), {CountStep(2), CountStep(2), CountStep(300)});
 }
 
 Status RunLoop() {
-  TCC_ASSIGN_OR_RETURN(Executor executor, MakeExecutor(LoopArtefact()));
   Tensor m = MakeZeroTensor(kInt64, {}), go = MakeZeroTensor(kBool, {});
   SetElementInt(m, 0, 2);
   SetElementInt(go, 0, 1);
-  TCC_RETURN_IF_ERROR(RunsWell(executor, {Floats({1}, {5}), m, go}, {21}));
-  return End();
+  return RunAndUseOn(LoopArtefact(), {{{Floats({1}, {5}), m, go}, {21}}});
 }
 
 // Two that are timed in turn, on two sets of operands.
@@ -132,6 +150,7 @@ std::string Complaint(const Baseline& baseline, const DriverFault& fault) {
   const std::string where = fmt::format("call {} ({}) with {}{}: ", fault.call, call, fault.error,
                                         fault.sticky ? ", sticky" : "");
   const int64_t lost_before = emulator::LiveDriverObjects().lost;
+  used_on = OkStatus();
   emulator::RecordDriverCalls(fault);
   const Status status = baseline.scenario();
   emulator::RecordDriverCalls();
@@ -140,6 +159,7 @@ std::string Complaint(const Baseline& baseline, const DriverFault& fault) {
   // What a context holds that cannot be made current any more goes with it.
   if (fault.sticky || call == "cuCtxPushCurrent_v2") live.lost = lost_before;
   if (live != DriverObjects{.lost = lost_before}) return where + "something was not given back";
+  if (!fault.sticky && !used_on.ok()) return where + "used on: " + Message(used_on);
 
   const int64_t reporter = Reporter(baseline, fault);
   if (reporter < 0) return status.ok() ? "" : where + "unexpected: " + Message(status);
@@ -152,8 +172,10 @@ std::string Complaint(const Baseline& baseline, const DriverFault& fault) {
   return named ? "" : where + "not named: " + message;
 }
 
-TEST_CASE("an error at any call of the driver ends in a message, with everything given back",
-          "[cuda_fault]") {
+TEST_CASE(
+    "an error at any call of the driver ends in a message, with everything given back and the "
+    "executor fit for use",
+    "[cuda_fault]") {
   // A failed copy, a broken context, no memory, a lost device.
   const CudaResult kKinds[] = {kCudaInvalidValue, kCudaOutOfMemory, kCudaIllegalAddress,
                                kCudaDeviceUnavailable};
@@ -171,6 +193,22 @@ TEST_CASE("an error at any call of the driver ends in a message, with everything
     }
   }
   CHECK(faults > 1500);
+}
+
+TEST_CASE("a run after one that found no memory does not replay what was forgotten",
+          "[cuda_fault]") {
+  Artefact artefact = DynamicArtefact();
+  // Of 300 on a tebibyte more.
+  const SizeExpr hundreds = Combine(SizeOp::kFloorDiv, SizeExpr::Variable(0), 300);
+  artefact.plan.arena_bytes = Combine(SizeOp::kAdd, artefact.plan.arena_bytes,
+                                      Combine(SizeOp::kMul, hundreds, int64_t{1} << 40));
+  StatusOr<Executor> executor = MakeExecutor(std::move(artefact));
+  REQUIRE(executor.ok());
+  for (int64_t n : {2, 2, 2, 300, 2, 2, 2}) {
+    INFO("N = " << n);
+    const Status status = RunSteps(*executor, {CountStep(n)});
+    CHECK(status.code() == (n == 2 ? absl::StatusCode::kOk : absl::StatusCode::kResourceExhausted));
+  }
 }
 
 TEST_CASE("every error of the driver has a name, and a code by what it means", "[cuda_fault]") {
