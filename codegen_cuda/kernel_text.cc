@@ -1,50 +1,61 @@
 #include "codegen_cuda/kernel_text.h"
 
 #include <algorithm>
-#include <cctype>
-#include <string_view>
 #include <utility>
 
 namespace tcc {
 namespace {
 
-// Words of C++ and names of CUDA and <math.h> that a variable might be called; names that begin
-// with tcc are the prelude's.
-constexpr std::string_view kTaken[] = {
-    "and",      "asm",      "auto",    "bool",      "break",    "case",    "char",   "class",
-    "const",    "default",  "delete",  "do",        "double",   "else",    "enum",   "exp",
-    "explicit", "extern",   "false",   "float",     "for",      "friend",  "goto",   "if",
-    "inline",   "int",      "log",     "long",      "new",      "not",     "or",     "operator",
-    "pow",      "private",  "public",  "register",  "return",   "short",   "signed", "sizeof",
-    "static",   "struct",   "switch",  "template",  "this",     "throw",   "true",   "try",
-    "typedef",  "typename", "union",   "unsigned",  "using",    "virtual", "void",   "volatile",
-    "while",    "xor",      "y0",      "y1",        "yn",       "j0",      "j1",     "jn",
-    "blockDim", "blockIdx", "gridDim", "threadIdx", "warpSize", "erf",     "sin",    "cos",
-    "tan"};
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
 
+bool IsSmallLetter(char c) {
+  return c >= 'a' && c <= 'z';
+}
+
+bool IsLetter(char c) {
+  return IsSmallLetter(c) || (c >= 'A' && c <= 'Z');
+}
+
+// Whether no keyword, no macro and no function that kernels call can be called so: none of them is
+// one letter, and those that end in a digit are macros in capitals. Types like float4 may be
+// hidden, for kernels name none of them.
+bool IsFree(const std::string& name) {
+  if (name.size() == 1) return true;
+  return IsDigit(name.back()) && std::any_of(name.begin(), name.end(), IsSmallLetter);
+}
+
+// Nor does any of them begin with a letter and end in an underscore.
+std::string Freed(const std::string& name) {
+  return IsFree(name) ? name : name + "_";
+}
+
+// Letters, digits and single underscores, a letter first. Names that begin with tcc are the
+// prelude's.
 std::string Identifier(const std::string& hint) {
   std::string name;
   for (char c : hint) {
-    bool keep = std::isalnum(static_cast<unsigned char>(c)) != 0;
-    if (keep) {
+    if (IsLetter(c) || IsDigit(c)) {
       name += c;
     } else if (!name.empty() && name.back() != '_') {
       name += '_';
     }
   }
-  bool plain = !name.empty() && std::isalpha(static_cast<unsigned char>(name[0])) != 0;
-  if (!plain || name.starts_with("tcc") || name.starts_with("Tcc") || name.starts_with("TCC"))
-    name = "v_" + name;
-  if (std::find(std::begin(kTaken), std::end(kTaken), name) != std::end(kTaken)) name += "_";
-  return name;
+  if (name.ends_with('_')) name.pop_back();
+  if (name.empty()) return "v";
+  bool of_prelude = name.starts_with("tcc") || name.starts_with("Tcc") || name.starts_with("TCC");
+  return IsLetter(name[0]) && !of_prelude ? name : "v_" + name;
 }
 
 }  // namespace
 
 std::string KernelText::Fresh(const std::string& hint) {
   std::string base = Identifier(hint);
-  std::string name = base;
-  while (!used_.emplace(name, 0).second) name = base + "_" + std::to_string(++used_[base]);
+  std::string name = Freed(base);
+  while (!used_.insert(name).second) {
+    name = Freed(base + "_" + std::to_string(++count_[base]));
+  }
   return name;
 }
 

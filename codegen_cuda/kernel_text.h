@@ -16,7 +16,8 @@ namespace tcc {
 // The text of one kernel in the making: its lines so far and what names stand for.
 class KernelText {
  public:
-  // A name that nothing else in the kernel has, made of `hint`.
+  // A name that nothing else in the kernel has, nor the language, the headers and the prelude, made
+  // of `hint`.
   std::string Fresh(const std::string& hint);
 
   // The C name of a variable or buffer, made at its first use.
@@ -58,7 +59,8 @@ class KernelText {
 
  private:
   std::unordered_map<const ExprNode*, std::string> names_;
-  std::unordered_map<std::string, int> used_;
+  std::unordered_set<std::string> used_;
+  std::unordered_map<std::string, int> count_;  // of the names made of one
   std::vector<std::string> lines_;
   int depth_ = 1;
 };

@@ -184,20 +184,12 @@ struct TccCall;
 template <class... P, void (*kFunction)(P...)>
 struct TccCall<kFunction> {
   static constexpr TccParameter kParameters[sizeof...(P) + 1] = {P::kParameter..., {}};
-  // Makes the parameters one after the other, then calls.
-  template <class First, class... Rest, class... Made>
-  static void Next(const TccArgument* a, const Made&... made) {
-    Step<Rest...>(a + 1, made..., First(*a));
-  }
-  template <class... Rest, class... Made>
-  static void Step(const TccArgument* a, const Made&... made) {
-    if constexpr (sizeof...(Rest) == 0) {
-      kFunction(made...);
-    } else {
-      Next<Rest...>(a, made...);
-    }
-  }
-  static void Run(const TccArgument* a) { Step<P...>(a); }
+  // A constructor's arguments in braces are made one after the other; no recursion, for a thread's
+  // stack is small.
+  struct Made {
+    Made(P... p) { kFunction(p...); }
+  };
+  static void Run(const TccArgument* a) { Made{P(*a++)...}; }
   static constexpr TccKernel Kernel(int threads) {
     return TccKernel{threads, (int)sizeof...(P), kParameters, &Run};
   }

@@ -206,9 +206,9 @@ TEST_CASE("a fragment that is shifted is found", "[codegen_cuda][emulator]") {
   std::vector<Tensor> arguments = RandomArguments(fn, random);
   std::vector<Tensor> expected = RunInterpreter(fn, arguments).value();
   std::pair<const char*, const char*> mistakes[] = {
-      {"mm_af[1], mm_bf[2]", "mm_af[1], mm_bf[1]"},
-      {"mm_af[0] = tcc_load_matrix<4>(mm_a, ", "mm_af[0] = tcc_load_matrix<4>(mm_a, 8 + "},
-      {"mm_bf[0].v[1] = ", "mm_bf[0].v[0] = "},
+      {"mm_af_[1], mm_bf_[2]", "mm_af_[1], mm_bf_[1]"},
+      {"mm_af_[0] = tcc_load_matrix<4>(mm_a_, ", "mm_af_[0] = tcc_load_matrix<4>(mm_a_, 8 + "},
+      {"mm_bf_[0].v[1] = ", "mm_bf_[0].v[0] = "},
       {"tcc_load_matrix_transposed<4>", "tcc_load_matrix<4>"},
       {"S[3].v[1] = 0.0f", "S[3].v[0] = 0.0f"},
   };
