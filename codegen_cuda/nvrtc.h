@@ -15,7 +15,7 @@ struct KernelResources {
   std::string kernel;
   int64_t registers = 0;     // of a thread
   int64_t shared_bytes = 0;  // static
-  int64_t stack_bytes = 0;   // of a thread's local memory
+  int64_t stack_bytes = 0;   // of a thread's local memory; with its callees', as spills are
   int64_t spill_stores = 0;  // bytes
   int64_t spill_loads = 0;
   std::string warning = {};  // of number C75xx: the code loses performance
