@@ -215,9 +215,12 @@ const std::string& Nvrtc::path() const {
 }
 
 // The size of the library's file tells patch releases apart, which it does not name.
-std::string Nvrtc::Settings(int sm) const {
-  return fmt::format("NVRTC {} of {} bytes, {}, {}", version(), library_->file_bytes,
-                     ArchitectureOf(sm), fmt::join(kOptions, " "));
+std::string Nvrtc::Identity() const {
+  return fmt::format("NVRTC {} of {} bytes", version(), library_->file_bytes);
+}
+
+std::string Nvrtc::Settings(const std::string& identity, int sm) {
+  return fmt::format("{}, {}, {}", identity, ArchitectureOf(sm), fmt::join(kOptions, " "));
 }
 
 StatusOr<Cubin> Nvrtc::Compile(const std::string& text, int sm) const {

@@ -39,8 +39,10 @@ class Nvrtc {
   const std::string& version() const;
   const std::string& path() const;
 
-  // What a result of Compile depends on beside the text.
-  std::string Settings(int sm) const;
+  // Tells it from other versions and builds, "NVRTC 13.0 of 104857600 bytes"; one line.
+  std::string Identity() const;
+  // What a result of Compile depends on beside the text, of the NVRTC with that identity.
+  static std::string Settings(const std::string& identity, int sm);
 
   // Machine code for `sm` (86; 90 means sm_90a). Kernels that spill although there are registers
   // (TCC_KERNEL in the text) are asked for again with one block on a multiprocessor, and what
