@@ -42,24 +42,46 @@ std::vector<std::vector<size_t>> GroupKernels(const std::vector<KernelTextInfo>&
 StatusOr<const Nvrtc*> CudaPrograms::Library() {
   std::lock_guard lock(mutex_);
   if (!nvrtc_) {
-    TCC_ASSIGN_OR_RETURN(nvrtc_, Nvrtc::Open());
+    nvrtc_ = Nvrtc::Open();
+    compilers_ = cache_.Compilers();
+    if (nvrtc_->ok()) cache_.AddCompiler((*nvrtc_)->Identity());
   }
-  return &*nvrtc_;
+  if (!nvrtc_->ok()) return nvrtc_->status();
+  return &**nvrtc_;
+}
+
+std::optional<Cubin> CudaPrograms::FindOfAnyCompiler(const std::string& text) const {
+  for (const std::string& identity : compilers_) {
+    Sha256Digest key = ProgramCache::KeyOf(Nvrtc::Settings(identity, sm_), text);
+    if (std::optional<Cubin> cubin = cache_.Find(key)) return cubin;
+  }
+  return std::nullopt;
+}
+
+StatusOr<Cubin> CudaPrograms::FindOrCompile(const std::string& text) {
+  StatusOr<const Nvrtc*> nvrtc = Library();
+  Status status = nvrtc.status();
+  if (nvrtc.ok()) {
+    Sha256Digest key = ProgramCache::KeyOf(Nvrtc::Settings((*nvrtc)->Identity(), sm_), text);
+    if (std::optional<Cubin> cubin = cache_.Find(key)) return *std::move(cubin);
+    StatusOr<Cubin> made = (*nvrtc)->Compile(text, sm_);
+    if (made.ok()) cache_.Put(key, *made);
+    // What this NVRTC says of the text stands.
+    if (made.ok() || made.status().code() == absl::StatusCode::kInternal) return made;
+    status = made.status();
+  }
+  if (std::optional<Cubin> cubin = FindOfAnyCompiler(text)) return *std::move(cubin);
+  return status;
 }
 
 StatusOr<std::shared_ptr<const Cubin>> CudaPrograms::Compile(const std::string& text) {
-  TCC_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, Library());
-  Sha256Digest key = ProgramCache::KeyOf(nvrtc->Settings(sm_), text);
+  Sha256Digest key = Sha256(text);
   {
     std::lock_guard lock(mutex_);
     if (auto known = known_.find(key); known != known_.end()) return known->second;
   }
-  std::optional<Cubin> cubin = cache_.Find(key);
-  if (!cubin) {
-    TCC_ASSIGN_OR_RETURN(cubin, nvrtc->Compile(text, sm_));
-    cache_.Put(key, *cubin);
-  }
-  auto shared = std::make_shared<const Cubin>(*std::move(cubin));
+  TCC_ASSIGN_OR_RETURN(Cubin cubin, FindOrCompile(text));
+  auto shared = std::make_shared<const Cubin>(std::move(cubin));
   std::lock_guard lock(mutex_);
   return known_.emplace(key, std::move(shared)).first->second;
 }

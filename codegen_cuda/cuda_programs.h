@@ -29,18 +29,22 @@ class CudaPrograms {
   CudaPrograms(const Target& target, const std::string& cache_folder)
       : sm_(target.sm), cache_(cache_folder) {}
 
-  // Opens NVRTC at the first call. Errors are Nvrtc's.
+  // Opens NVRTC at the first call. Where there is none, or none for the target, what another one
+  // has left in the cache will do. Errors are Nvrtc's.
   StatusOr<std::shared_ptr<const Cubin>> Compile(const std::string& text);
   StatusOr<std::string> CompileToPtx(const std::string& text);
 
  private:
   StatusOr<const Nvrtc*> Library();
+  StatusOr<Cubin> FindOrCompile(const std::string& text);
+  std::optional<Cubin> FindOfAnyCompiler(const std::string& text) const;
 
   int sm_;
   ProgramCache cache_;
   std::mutex mutex_;
-  std::optional<Nvrtc> nvrtc_;
-  std::map<Sha256Digest, std::shared_ptr<const Cubin>> known_;
+  std::optional<StatusOr<Nvrtc>> nvrtc_;  // once it was asked for
+  std::vector<std::string> compilers_;    // that have filled the cache; then as well
+  std::map<Sha256Digest, std::shared_ptr<const Cubin>> known_;  // by text
 };
 
 }  // namespace tcc

@@ -215,9 +215,12 @@ const std::string& Nvrtc::path() const {
 }
 
 // The size of the library's file tells patch releases apart, which it does not name.
-std::string Nvrtc::Settings(int sm) const {
-  return fmt::format("NVRTC {} of {} bytes, {}, {}", version(), library_->file_bytes,
-                     ArchitectureOf(sm), fmt::join(kOptions, " "));
+std::string Nvrtc::Identity() const {
+  return fmt::format("NVRTC {} of {} bytes", version(), library_->file_bytes);
+}
+
+std::string Nvrtc::Settings(const std::string& identity, int sm) {
+  return fmt::format("{}, {}, {}", identity, ArchitectureOf(sm), fmt::join(kOptions, " "));
 }
 
 StatusOr<Cubin> Nvrtc::Compile(const std::string& text, int sm) const {
@@ -243,12 +246,13 @@ StatusOr<std::string> Nvrtc::CompileToPtx(const std::string& text, int sm) const
 
 namespace {
 
-// Reads what one line says into the kernel that the lines before have named.
+// Reads what one line says into the kernel that the lines before have named. What its callees spill
+// is spilled by the kernel as well.
 void ReadResources(std::string_view line, KernelResources& kernel) {
   if (line.find("bytes stack frame") != std::string_view::npos) {
-    kernel.stack_bytes = NumberBefore(line, " bytes stack frame");
-    kernel.spill_stores = NumberBefore(line, " bytes spill stores");
-    kernel.spill_loads = NumberBefore(line, " bytes spill loads");
+    kernel.stack_bytes += NumberBefore(line, " bytes stack frame");
+    kernel.spill_stores += NumberBefore(line, " bytes spill stores");
+    kernel.spill_loads += NumberBefore(line, " bytes spill loads");
   }
   if (line.find(" registers") != std::string_view::npos) {
     kernel.registers = NumberBefore(line, " registers");
@@ -272,6 +276,8 @@ void ReadWarning(std::string_view line, std::vector<KernelResources>& kernels) {
 // ptxas info    : Function properties for k
 // ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 // ptxas info    : Used 10 registers, used 0 barriers, 376 bytes cmem[0]
+// ptxas info    : Function properties for a_function_that_k_calls
+// ptxas         .     0 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads
 // ptxas info    : (C7508) Potential Performance Loss: ... in the function 'k'
 std::vector<KernelResources> ParseResources(std::string_view log) {
   std::vector<KernelResources> kernels;

@@ -15,7 +15,7 @@ struct KernelResources {
   std::string kernel;
   int64_t registers = 0;     // of a thread
   int64_t shared_bytes = 0;  // static
-  int64_t stack_bytes = 0;   // of a thread's local memory
+  int64_t stack_bytes = 0;   // of a thread's local memory; with its callees', as spills are
   int64_t spill_stores = 0;  // bytes
   int64_t spill_loads = 0;
   std::string warning = {};  // of number C75xx: the code loses performance
@@ -39,8 +39,10 @@ class Nvrtc {
   const std::string& version() const;
   const std::string& path() const;
 
-  // What a result of Compile depends on beside the text.
-  std::string Settings(int sm) const;
+  // Tells it from other versions and builds, "NVRTC 13.0 of 104857600 bytes"; one line.
+  std::string Identity() const;
+  // What a result of Compile depends on beside the text, of the NVRTC with that identity.
+  static std::string Settings(const std::string& identity, int sm);
 
   // Machine code for `sm` (86; 90 means sm_90a). Kernels that spill although there are registers
   // (TCC_KERNEL in the text) are asked for again with one block on a multiprocessor, and what

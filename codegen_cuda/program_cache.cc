@@ -1,5 +1,6 @@
 #include "codegen_cuda/program_cache.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "ir/support/file.h"
@@ -7,6 +8,8 @@
 
 namespace tcc {
 namespace {
+
+namespace fs = std::filesystem;
 
 // Also the version of the encoding.
 constexpr std::string_view kMagic = "tcc nvrtc 1\n";
@@ -32,6 +35,10 @@ std::optional<Cubin> Decode(std::span<const uint8_t> bytes) {
   cubin.kernels = ParseResources(cubin.log);
   return cubin;
 }
+
+// A compiler's file holds its identity and is named by that one's hash: nothing is ever changed in
+// it, so that many processes can add theirs.
+constexpr std::string_view kCompilerPrefix = "compiler-";
 
 std::span<const uint8_t> BytesOf(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
@@ -65,12 +72,40 @@ std::optional<Cubin> ProgramCache::Find(const Sha256Digest& key) const {
 void ProgramCache::Put(const Sha256Digest& key, const Cubin& cubin) const {
   if (folder_.empty()) return;
   std::error_code error;
-  std::filesystem::create_directories(folder_, error);
+  fs::create_directories(folder_, error);
   if (error) return;
   std::vector<uint8_t> content = Encode(cubin);
   Sha256Digest digest = Sha256(content);
   const std::span<const uint8_t> pieces[] = {BytesOf(kMagic), digest, content};
   WriteFileAtomically(PathOf(key), pieces).IgnoreError();
+}
+
+void ProgramCache::AddCompiler(const std::string& identity) const {
+  if (folder_.empty()) return;
+  std::vector<std::string> known = Compilers();
+  if (std::find(known.begin(), known.end(), identity) != known.end()) return;
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) return;
+  std::string path = folder_ + "/" + std::string(kCompilerPrefix) + ToHex(Sha256(identity));
+  const std::span<const uint8_t> pieces[] = {BytesOf(identity)};
+  WriteFileAtomically(path, pieces).IgnoreError();
+}
+
+std::vector<std::string> ProgramCache::Compilers() const {
+  std::vector<std::string> identities;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
+    std::string name = entry.path().filename().string();
+    if (!name.starts_with(kCompilerPrefix)) continue;
+    StatusOr<SharedBytes> file = MapFile(entry.path().string());
+    if (!file.ok()) continue;
+    std::string identity(file->bytes.begin(), file->bytes.end());
+    if (name.substr(kCompilerPrefix.size()) != ToHex(Sha256(identity))) continue;
+    identities.push_back(std::move(identity));
+  }
+  std::sort(identities.begin(), identities.end());
+  return identities;
 }
 
 }  // namespace tcc

@@ -2,10 +2,10 @@
 # usage: pack.sh [--target sm_90a] [--out DIR] [--suites A,B,...]
 #
 # What a machine with a GPU needs, in one folder (default: build/device_pack) and one archive beside
-# it: programs of the preset portable, run.sh, and the machine code of the suites' kernels for the
-# target. Says how large it is; fails if the archive has more than 64 MiB or a program more than
-# 30 MB. NVRTC is needed here (docs/building.md), a GPU is not; on the device the tests of run.sh
-# want NVRTC as well, the suites do not.
+# it: programs of the preset portable, run.sh, and the machine code of all kernels that run.sh wants
+# for the target (precompile.sh). Says how large it is; fails if the archive has more than 64 MiB or
+# a program more than 30 MB. NVRTC is needed here (docs/building.md), a GPU is not; on the device the
+# driver is enough.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -35,17 +35,11 @@ for program in tcc tcc-bench tcc-fuzz; do
 done
 cp bench/device/run.sh "$out/"
 
-# A kernel that cannot be made (exit 1) is a failure of its suite, which run.sh shows; the rest is
-# packed. No NVRTC, or no such suite, is an error.
 export TCC_CACHE_DIR=$PWD/$out/cache
 [ "${out#/}" = "$out" ] || export TCC_CACHE_DIR=$out/cache
-for suite in ${suites//,/ }; do
-  echo "compiling $suite for $target"
-  "$out/bin/tcc-bench" kernels --suite "$suite" --target "$target" --compile-only 2>&1 |
-    tail -n 1 || [ $? -eq 1 ]
-done
+bench/device/precompile.sh "$out/bin" "$target" "$suites"
 tar -czf "$out.tar.gz" -C "$(dirname "$out")" "$(basename "$out")"
 kib=$(du -sk "$out" | cut -f 1)
 packed=$(du -sk "$out.tar.gz" | cut -f 1)
-echo "$out: $((kib / 1024)) MiB, of which $(ls "$out/cache/nvrtc" | wc -l) programs $(du -sk "$out/cache" | cut -f 1) KiB; $out.tar.gz: $((packed / 1024)) MiB"
+echo "$out: $((kib / 1024)) MiB, of which $(ls "$out/cache/nvrtc" | grep -cv compiler-) programs $(du -sk "$out/cache" | cut -f 1) KiB; $out.tar.gz: $((packed / 1024)) MiB"
 [ "$packed" -le 65536 ] || { echo "pack.sh: more than 64 MiB" >&2; exit 1; }

@@ -69,6 +69,17 @@ class Gpu(CommandTest):
         self.assertEqual(first, self.compile(model, "sm_86", "4.tcc",
                                              TCC_CACHE_DIR="/proc/nowhere").read_bytes())
 
+    def test_a_warm_cache_needs_no_nvrtc(self):
+        if not self.has_nvrtc():
+            self.skipTest("no NVRTC: nothing is compiled for a GPU")
+        model = self.export("dqn", "--small")
+        made = self.compile(model, "sm_86", "1.tcc").read_bytes()
+        absent = {"TCC_NVRTC": "/nowhere/libnvrtc.so"}
+        self.assertEqual(made, self.compile(model, "sm_86", "2.tcc", **absent).read_bytes())
+        # What is not there is still asked of NVRTC.
+        self.compile(model, "sm_89", "3.tcc", expect=5, **absent)
+        self.assertIn("/nowhere/libnvrtc.so", self.error)
+
     def test_without_a_driver_running_ends_with_5(self):
         checks = {row["name"]: row["status"] for row in json.loads(self.call("doctor", "--json"))}
         if checks["NVRTC"] != "ok" or checks["NVIDIA driver"] == "ok":

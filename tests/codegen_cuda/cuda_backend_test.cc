@@ -106,6 +106,34 @@ TEST_CASE("a function that no launch can be made of is refused, the others are n
   CHECK(Message(compiled->kernels[1].refused).find("4096 x 1 x 1 threads") != std::string::npos);
 }
 
+// What ptxas of CUDA 13 says of a kernel that spills by itself and calls the slow way of sin.
+TEST_CASE("what a kernel spills is not forgotten for a callee that spills nothing",
+          "[codegen_cuda]") {
+  std::vector<KernelResources> kernels = ParseResources(
+      "ptxas info    : Compiling entry function 'k' for 'sm_86'\n"
+      "ptxas info    : Function properties for k\n"
+      "ptxas         .     152 bytes stack frame, 216 bytes spill stores, 220 bytes spill loads\n"
+      "ptxas info    : Used 255 registers, used 1 barriers, 152 bytes cumulative stack size\n"
+      "ptxas info    : Function properties for __internal_trig_reduction_slowpathd\n"
+      "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+      "ptxas info    : Compiling entry function 'calls' for 'sm_86'\n"
+      "ptxas info    : Function properties for calls\n"
+      "ptxas         .     40 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+      "ptxas info    : Used 64 registers, used 0 barriers, 40 bytes cumulative stack size\n"
+      "ptxas info    : Function properties for __internal_accurate_pow\n"
+      "ptxas         .     8 bytes stack frame, 244 bytes spill stores, 256 bytes spill loads\n"
+      "ptxas info    : Function properties for __internal_trig_reduction_slowpathd\n"
+      "ptxas         .     0 bytes stack frame, 156 bytes spill stores, 144 bytes spill loads\n");
+  REQUIRE(kernels.size() == 2);
+  CHECK(kernels[0].stack_bytes == 152);
+  CHECK(kernels[0].spill_stores == 216);
+  CHECK(kernels[0].spill_loads == 220);
+  CHECK(kernels[0].registers == 255);
+  CHECK(kernels[1].stack_bytes == 48);
+  CHECK(kernels[1].spill_stores == 400);
+  CHECK(kernels[1].spill_loads == 400);
+}
+
 TEST_CASE("warnings of ptxas belong to the kernel that they name", "[codegen_cuda]") {
   std::vector<KernelResources> kernels = ParseResources(
       "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored in function 'b'\n"

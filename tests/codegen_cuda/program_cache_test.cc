@@ -62,6 +62,26 @@ TEST_CASE("another text or other settings are not found", "[codegen_cuda][cache]
   CHECK(!cache.Find(ProgramCache::KeyOf("NVRTC 13.1", "text")));
 }
 
+TEST_CASE("a cache knows the compilers that have filled it", "[codegen_cuda][cache]") {
+  Folder folder;
+  ProgramCache cache(folder.path());
+  CHECK(cache.Compilers().empty());
+  cache.AddCompiler("NVRTC 13.0 of 7 bytes");
+  cache.AddCompiler("NVRTC 12.9 of 8 bytes");
+  cache.AddCompiler("NVRTC 13.0 of 7 bytes");
+  const std::vector<std::string> both = {"NVRTC 12.9 of 8 bytes", "NVRTC 13.0 of 7 bytes"};
+  CHECK(ProgramCache(folder.path()).Compilers() == both);
+  for (const fs::directory_entry& file : fs::directory_iterator(fs::path(folder.path()) / "nvrtc"))
+    std::ofstream(file.path()) << "damaged";
+  CHECK(cache.Compilers().empty());
+  cache.AddCompiler(both[0]);
+  CHECK(cache.Compilers() == std::vector{both[0]});
+  for (const char* none : {"", "/proc/no/such/folder"}) {
+    ProgramCache(none).AddCompiler(both[0]);
+    CHECK(ProgramCache(none).Compilers().empty());
+  }
+}
+
 TEST_CASE("a damaged cache file is a miss and is replaced", "[codegen_cuda][cache]") {
   Folder folder;
   ProgramCache cache(folder.path());

@@ -77,3 +77,32 @@ TEST_CASE("a kernel with registers left does not spill to make room for another 
     CHECK(cubin->kernels[0].spill_loads == 0);
   }
 }
+
+TEST_CASE("a kernel that spills around a sine of f64 is known to spill", "[codegen_cuda][nvrtc]") {
+  const Nvrtc* nvrtc = FindNvrtc();
+  if (!nvrtc) return;
+  // 130 numbers of two registers each are alive at once.
+  const char* text = R"(
+extern "C" __global__ void __launch_bounds__(256) k(const double* x, double* y, int n) {
+  double a[130];
+#pragma unroll
+  for (int i = 0; i < 130; ++i) a[i] = x[i * 1024 + threadIdx.x];
+#pragma unroll 1
+  for (int k = 0; k < n; ++k) {
+#pragma unroll
+    for (int i = 0; i < 130; ++i) a[i] = a[i] * x[k] + x[7];
+  }
+#pragma unroll
+  for (int i = 0; i < 130; ++i) y[1024 * (i + 1) + threadIdx.x] = a[i];
+  __syncthreads();
+  y[threadIdx.x] = sin(y[threadIdx.x + 99]);
+})";
+  StatusOr<Cubin> cubin = nvrtc->Compile(text, 86);
+  INFO(Message(cubin.status()));
+  REQUIRE(cubin.ok());
+  INFO(cubin->log);
+  REQUIRE(cubin->kernels.size() == 1);
+  CHECK(cubin->log.find("Function properties for __internal_trig") != std::string::npos);
+  CHECK(cubin->kernels[0].spill_stores > 0);
+  CHECK(cubin->kernels[0].spill_loads > 0);
+}

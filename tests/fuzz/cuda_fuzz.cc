@@ -34,6 +34,7 @@ struct Machine {
   // The target of the device at hand; nothing: the emulator, which has all.
   std::optional<Target> device = std::nullopt;
   GpuCode code = GpuCode::kCubin;
+  bool is_there = true;  // the device; what would run there is compiled in any case
 
   Target AnyTarget(Random& random) const {
     if (device) return *device;
@@ -46,6 +47,7 @@ struct Machine {
 
   RunFunction Run(const Target& target) const {
     return [this, target](const Function& fn, std::vector<Tensor>& arguments) -> Status {
+      if (device && !is_there) return CompileForDevice(fn, target, arguments);
       if (device) return RunOnDevice(fn, target, code, arguments);
       Status status = RunEmulated(fn, target, arguments);
       if (status.ok()) sample.Add(fn);
@@ -176,8 +178,10 @@ FuzzResult FuzzCuda(const FuzzOptions& options) {
   constexpr size_t kCompiledByNvrtc = 40;
   NvrtcSample sample(kCompiledByNvrtc);
   Machine machine{.sample = sample};
-  if (options.on_device) {
-    StatusOr<Target> device = TargetOfDevice();
+  machine.is_there = options.compile_only.empty();
+  if (options.on_device || !machine.is_there) {
+    StatusOr<Target> device =
+        machine.is_there ? TargetOfDevice() : FindTarget(options.compile_only);
     if (!device.ok()) {
       fmt::print(stderr, "cuda: {}\n", Message(device.status()));
       return {.passed = 0, .failed = 1, .histogram = {}};
@@ -188,7 +192,7 @@ FuzzResult FuzzCuda(const FuzzOptions& options) {
   FuzzResult result = RunPoints("cuda", options, [&](uint64_t seed, Histogram& histogram) {
     return CheckPointOf(seed, machine, histogram);
   });
-  if (!options.on_device) sample.Check(result);
+  if (!machine.device) sample.Check(result);
   return result;
 }
 

@@ -24,8 +24,9 @@ struct FuzzOptions {
   // Of cuda: on the device at hand, not the emulator; as text, which the emulated driver takes.
   bool on_device = false;
   bool text = false;
-  Zoo zoo = Zoo::kSmall;  // of sketches
-  std::string target;     // of legality: a GPU whose compiler judges; "": none
+  std::string compile_only;  // the same: for that target, as on_device does, without a device
+  Zoo zoo = Zoo::kSmall;     // of sketches
+  std::string target;        // of legality: a GPU whose compiler judges; "": none
 };
 
 // How often something was met: node kinds, steps, shares of tiles.

@@ -70,6 +70,10 @@ int main(int argc, char** argv) {
       subcommand
           ->add_flag("--text", options.text, "Text, for the emulated driver in TCC_CUDA_DRIVER")
           ->needs(device);
+      subcommand
+          ->add_option("--compile-only", options.compile_only,
+                       "A GPU: what --device runs on one is compiled, and kept in the cache")
+          ->excludes(device);
     }
     if (row.run == FuzzInput) {
       subcommand->add_option("--corpus", options.corpus, "Folder with more files to start from");

@@ -2,6 +2,7 @@
 
 #include "codegen_cuda/cuda_programs.h"
 #include "codegen_cuda/gpu_kernel.h"
+#include "ir/interpreter.h"
 #include "ir/support/cache_folder.h"
 #include "runtime/cuda_device.h"
 #include "runtime/cuda_queue.h"
@@ -67,6 +68,14 @@ Status RunOnDevice(const Function& fn, const Target& target, GpuCode code,
                    std::vector<Tensor>& arguments) {
   return RunParts(fn, arguments, [&](const Function& main, std::vector<Tensor>& operands) {
     return Annotate(RunLowered(main, target, code, operands), "on the device");
+  });
+}
+
+Status CompileForDevice(const Function& fn, const Target& target, std::vector<Tensor>& arguments) {
+  return RunParts(fn, arguments, [&](const Function& main, std::vector<Tensor>& operands) {
+    TCC_ASSIGN_OR_RETURN(CudaSource source, EmitCuda({&main, 1}, target));
+    TCC_RETURN_IF_ERROR(ImageOf(source.text, target, GpuCode::kCubin).status());
+    return Interpret(main, operands).status();
   });
 }
 

@@ -15,6 +15,10 @@ namespace tcc {
 Status RunOnDevice(const Function& fn, const Target& target, GpuCode code,
                    std::vector<Tensor>& arguments);
 
+// Compiles the same for the target, so that RunOnDevice finds it in the cache of programs; results
+// are the interpreter's.
+Status CompileForDevice(const Function& fn, const Target& target, std::vector<Tensor>& arguments);
+
 // The target with the best code for that device.
 StatusOr<Target> TargetOfDevice();
 
