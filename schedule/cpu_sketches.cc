@@ -42,7 +42,7 @@ std::vector<SketchState> AttentionRule(const SketchState& state, const Block& bl
 // Reductions along contiguous memory, with the blocks after them, row by row.
 std::vector<SketchState> RowsRule(const SketchState& state, const Block& block,
                                   const Target& target) {
-  if (!IsRowReduction(block)) return {};
+  if (!IsRowReduction(state.fn(), block)) return {};
   std::optional<SketchState> rows = ScheduleRows(state, block, target);
   return rows ? std::vector<SketchState>{*std::move(rows)} : std::vector<SketchState>{};
 }

@@ -6,8 +6,9 @@
 #include "ir/support/integer_division.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
-#include "schedule/constant_panels.h"
 #include "schedule/default_tiles.h"
+#include "schedule/operand_panels.h"
+#include "schedule/panel_copy.h"
 #include "schedule/sketch_parts.h"
 
 namespace tcc {
@@ -19,6 +20,10 @@ constexpr int64_t kParallelWork = 1 << 15;
 // Which axis varies slower while tiles are computed one after another; with the columns outside,
 // the next packed panel of a constant may be brought near while one is used.
 enum class TileOrder : uint8_t { kColumnsOutside, kRowsOutside, kPanelsAhead };
+
+// Which operands lie in panels of columns: constants, packed when the model is linked, or also what
+// is copied whenever the function runs.
+enum class Panels : uint8_t { kOfConstants, kOfAll };
 
 // Panels in turn to start from where the next one is prefetched.
 constexpr int64_t kPanelsInTurn = 4;
@@ -56,11 +61,13 @@ struct RollingRows {
 // tiles of rows, which have padding, are code of their own.
 class RegisterTiled {
  public:
-  RegisterTiled(const SketchState& state, const Block& block, const Target& target, TileOrder order)
+  RegisterTiled(const SketchState& state, const Block& block, const Target& target, TileOrder order,
+                Panels panels = Panels::kOfConstants)
       : state_(Prepacked(state, block)),
         block_(block),
         target_(target),
         order_(order),
+        packed_(panels),
         spatial_(ItersOf(block, IterKind::kSpatial)),
         reduce_(ItersOf(block, IterKind::kReduce)) {
     // A dimension that is kept has an extent of 1: the last ones that have more.
@@ -122,6 +129,7 @@ class RegisterTiled {
     state_.Do(Reorder{order});
     state_.Do(ReverseComputeAt{reader.block, middle.back()});
     state_.Do(DecomposeReduction{block_.name, reduce[0]});
+    if (!columnwise_ && packed_ == Panels::kOfAll) CopyOthers(outer.back());
 
     for (const std::string& name : {block_.name, block_.name + ".init"}) {
       std::string columns = name + Key(columns_).substr(block_.name.size());
@@ -146,6 +154,8 @@ class RegisterTiled {
 
   bool HasPrefetch() const { return has_prefetch_; }
   bool HasRows() const { return rows_.has_value(); }
+  // The most that copies of what varies gained.
+  PanelGain GainOfCopies() const { return gain_; }
 
  private:
   int64_t Extent(size_t s) const { return ExtentOf(block_, spatial_[s]); }
@@ -165,8 +175,7 @@ class RegisterTiled {
   // Where the tile that is tried first gains by it.
   void PackConstants() {
     std::vector<std::string> copies;
-    for (const ConstantOperand& operand :
-         ConstantOperands(state_.fn(), block_, spatial_[columns_])) {
+    for (const PanelOperand& operand : ConstantOperands(state_.fn(), block_, spatial_[columns_])) {
       if (!IsWorthPacking(operand, tile_.registers * tile_.lanes)) continue;
       for (const Step& step : PackingSteps(operand, block_.name, registers_, lanes_, copies)) {
         state_.Do(step);
@@ -174,6 +183,18 @@ class RegisterTiled {
     }
     for (const std::string& copy : copies) state_.MarkDone(copy);
     panels_ = std::move(copies);
+  }
+
+  // What varies, where it gains: panels of no use to other iterations of the outer loops by whoever
+  // uses them, others once.
+  void CopyOthers(const LoopRef& innermost) {
+    for (const PanelOperand& operand : VaryingOperands(state_.fn(), block_, spatial_[columns_])) {
+      PanelGain gain = GainOfPanels(operand, tile_.rows, tile_.registers * tile_.lanes, target_);
+      if (gain == PanelGain::kNone) continue;
+      bool is_own = rows_ && operand.reuse == Extent(*rows_);
+      PanelCopy copy{block_.name, is_own ? innermost : "", registers_, lanes_};
+      if (CopyIntoPanels(state_, operand, copy)) gain_ = std::max(gain_, gain);
+    }
   }
 
   // While one panel of columns is used, the next.
@@ -251,6 +272,7 @@ class RegisterTiled {
   const Block& block_;
   const Target& target_;
   TileOrder order_;
+  Panels packed_;
   std::vector<size_t> spatial_, reduce_;  // of the block's iteration variables
   size_t columns_ = 0;                    // into spatial_: the axis of the vectors
   std::optional<size_t> rows_;            // into spatial_
@@ -259,6 +281,7 @@ class RegisterTiled {
   Expr registers_, lanes_;
   std::vector<std::string> panels_;  // packed copies of constants
   bool has_prefetch_ = false;
+  PanelGain gain_ = PanelGain::kNone;
   std::optional<RollingRows> rolling_;
   bool is_rolled_ = false;
 };
@@ -287,6 +310,24 @@ std::vector<SketchState> TileForRegisters(const SketchState& state, const Block&
   RegisterTiled ahead(state, block, target, TileOrder::kPanelsAhead);
   SketchState prefetching = ahead.Build();
   if (ahead.HasPrefetch()) forks.push_back(std::move(prefetching));
+  RegisterTiled copying(state, block, target, TileOrder::kColumnsOutside, Panels::kOfAll);
+  SketchState copied = copying.Build();
+  switch (copying.GainOfCopies()) {
+    case PanelGain::kNone:
+      break;
+    case PanelGain::kStrides:
+      forks.push_back(std::move(copied));
+      break;
+    case PanelGain::kGathers:
+      // Of those that gather one is enough.
+      forks.erase(forks.begin() + 1, forks.end());
+      forks.insert(forks.begin(), std::move(copied));
+      if (both) {
+        RegisterTiled rows(state, block, target, TileOrder::kRowsOutside, Panels::kOfAll);
+        forks.insert(forks.begin() + 1, rows.Build());
+      }
+      break;
+  }
   return forks;
 }
 

@@ -16,8 +16,9 @@ namespace tcc {
 //     r...  rows.2 columns.2 columns.3: tile += ...
 //     the consumer, or the write-back, of the tile } } }
 //
-// A fork for each order of the tiles. `block` WritesPlainly and has axes of both kinds, all of
-// known extents.
+// A fork for each order of the tiles, and some with copies of varying operands in panels of columns
+// (panel_copy.h): first, where lanes would gather them. `block` WritesPlainly and has axes of both
+// kinds, all of known extents.
 std::vector<SketchState> TileForRegisters(const SketchState& state, const Block& block,
                                           const Target& target);
 

@@ -107,7 +107,7 @@ class LongRows {
 
 std::optional<SketchState> ScheduleLongRows(const SketchState& state, const Block& block,
                                             const Target& target) {
-  if (!IsRowReduction(block) || HasReuse(block)) return std::nullopt;
+  if (!IsRowReduction(state.fn(), block) || HasReuse(block)) return std::nullopt;
   return LongRows(state, block, target).Build(block);
 }
 

@@ -11,7 +11,7 @@
 #include "ir/support/integer_division.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
-#include "schedule/constant_panels.h"
+#include "schedule/operand_panels.h"
 #include "schedule/default_tiles.h"
 #include "schedule/gpu_tile.h"
 #include "schedule/mma_product.h"

@@ -83,7 +83,7 @@ class ThreadRows {
     for (const std::string& name : chain_) {
       Ref<Block> block = Find(name);
       bool own = name == chain_.back() && !IsReduction(*block);
-      if (!own && !WorksByRow(*block, all_rows_)) return false;
+      if (!own && !WorksByRow(state_.fn(), *block, all_rows_)) return false;
       if (IsReduction(*block) && HasReuse(*block)) return false;
     }
     return true;
@@ -289,7 +289,7 @@ std::vector<std::string> NamesFrom(const Function& fn, const std::string& first)
 
 bool HasRowReduction(const Function& fn, const std::vector<std::string>& chain) {
   return std::any_of(chain.begin(), chain.end(), [&](const std::string& name) {
-    return IsRowReduction(*BlockAt(FindBlock(fn, name).value()));
+    return IsRowReduction(fn, *BlockAt(FindBlock(fn, name).value()));
   });
 }
 

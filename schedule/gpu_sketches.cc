@@ -2,7 +2,7 @@
 
 #include "ir/accesses.h"
 #include "schedule/block_pattern.h"
-#include "schedule/constant_panels.h"
+#include "schedule/operand_panels.h"
 #include "schedule/default_tiles.h"
 #include "schedule/gpu_attention.h"
 #include "schedule/gpu_long_rows.h"

@@ -1,6 +1,7 @@
 #include "schedule/row_reduction.h"
 
 #include <algorithm>
+#include <span>
 
 #include "ir/accesses.h"
 #include "ir/affine.h"
@@ -27,16 +28,26 @@ bool Uses(const Access& access, const Var& var) {
                      [&](const Expr& index) { return UsesVar(index, var); });
 }
 
+// Indices of a buffer's dimensions but the last ones of extent 1, as a vector has that is stored as
+// a matrix of one column.
+std::span<const Expr> LongIndices(const Function& fn, const Access& read) {
+  const std::vector<Expr>& shape = FindBuffer(fn, read.buffer)->shape;
+  size_t rank = read.indices.size();
+  while (rank > 1 && IsConstant(shape[rank - 1], 1)) --rank;
+  return std::span(read.indices).first(rank);
+}
+
 // Neighbours along iteration variable `row` are neighbours in memory, and rows do not overlap as
 // windows do.
-bool IsContiguous(const Block& block, const Access& read, size_t row) {
+bool IsContiguous(const Function& fn, const Block& block, const Access& read, size_t row) {
   if (read.indices.empty()) return false;
-  for (size_t d = 0; d + 1 < read.indices.size(); ++d) {
-    if (UsesVar(read.indices[d], block.iters[row].var)) return false;
+  std::span<const Expr> indices = LongIndices(fn, read);
+  for (const Expr& index : indices.first(indices.size() - 1)) {
+    if (UsesVar(index, block.iters[row].var)) return false;
   }
   std::vector<Var> vars;
   for (const IterVar& iter : block.iters) vars.push_back(iter.var);
-  std::optional<AffineForm> form = ToAffine(read.indices.back(), vars);
+  std::optional<AffineForm> form = ToAffine(indices.back(), vars);
   if (!form) return false;
   bool found = false;
   for (size_t v = 0; v < form->vars.size(); ++v) {
@@ -113,7 +124,7 @@ class RowSchedule {
     }
     for (size_t i = chain.size() - 1; i-- > 0;) {
       Ref<Block> block = Find(state, chain[i]);
-      if (!WorksByRow(*block, count) || !state.Try(ComputeAt{chain[i], rows.back()})) {
+      if (!WorksByRow(state.fn(), *block, count) || !state.Try(ComputeAt{chain[i], rows.back()})) {
         return std::nullopt;
       }
     }
@@ -231,15 +242,15 @@ size_t RowItersOf(const Function& fn, const std::vector<std::string>& chain) {
   return rows;
 }
 
-bool WorksByRow(const Block& block, int64_t rows) {
+bool WorksByRow(const Function& fn, const Block& block, int64_t rows) {
   if (!IsKnown(block)) return false;
-  if (IsReduction(block) ? !IsRowReduction(block) : IsOrdered(block)) return false;
+  if (IsReduction(block) ? !IsRowReduction(fn, block) : IsOrdered(block)) return false;
   int64_t count = 1;
   for (size_t i : ItersOf(block, IterKind::kSpatial)) count *= ExtentOf(block, i);
   return IsReduction(block) ? count == rows : count >= rows;
 }
 
-bool IsRowReduction(const Block& block) {
+bool IsRowReduction(const Function& fn, const Block& block) {
   const auto* reduce = block.body.as<Reduce>();
   std::vector<size_t> reduced = ItersOf(block, IterKind::kReduce);
   if (!reduce || reduced.empty() || reduce->init != ReduceInit::kFirstInstance) return false;
@@ -251,7 +262,7 @@ bool IsRowReduction(const Block& block) {
     for (size_t i = 0; i < block.iters.size(); ++i) {
       whole = whole && (ExtentOf(block, i) == 1 || Uses(read, block.iters[i].var));
     }
-    bool in_order = IsContiguous(block, read, reduced.back());
+    bool in_order = IsContiguous(fn, block, read, reduced.back());
     contiguous = contiguous || (whole && in_order);
     // Lanes along the row would gather.
     if (Uses(read, row) && !in_order) return false;

@@ -18,10 +18,11 @@ namespace tcc {
 //   sum: for i { for t }                  exp: for j.0 { j.1 vectorized }
 //   out: for i { for j }                  sum.lanes: ...  sum: ...  out: ... }
 
-// Whether `block` is one: at known extents, an operand has all its axes, the last reduced one last,
-// and at least `kLeastRow` elements along it.
+// Whether `block` of `fn` is one: at known extents, an operand has all its axes, the last reduced
+// one last, and at least `kLeastRow` elements along it. Axes and dimensions of extent 1 do not
+// count, so that a product with one column is one.
 inline constexpr int64_t kLeastRow = 8;
-bool IsRowReduction(const Block& block);
+bool IsRowReduction(const Function& fn, const Block& block);
 
 // Of a chain of blocks, how many iteration variables of the last one pick the row: those up to the
 // last by which it reads a result of the chain's reductions. They are the outermost ones.
@@ -29,7 +30,7 @@ size_t RowItersOf(const Function& fn, const std::vector<std::string>& chain);
 
 // Whether the block may stand in a loop over `rows` rows, where nothing is done twice: a row
 // reduction has a result a row, a map elements of each.
-bool WorksByRow(const Block& block, int64_t rows);
+bool WorksByRow(const Function& fn, const Block& block, int64_t rows);
 
 // Schedules `block`, a row reduction, together with the blocks after it that can work row by row;
 // all of them are marked as done. nullopt where a step of it is not legal.

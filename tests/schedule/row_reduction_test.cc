@@ -14,7 +14,7 @@ namespace {
 
 bool IsRow(const std::string& text) {
   Function fn = FunctionOf(text);
-  return IsRowReduction(*BlocksOf(fn.body)[0]);
+  return IsRowReduction(fn, *BlocksOf(fn.body)[0]);
 }
 
 Target Avx512() {
@@ -39,7 +39,25 @@ TEST_CASE("a reduction along contiguous memory is one of rows", "[schedule][rows
   CHECK_FALSE(IsRow(sum("64, 96", "0, i + t")));
   // Every row is the same: registers can be used again.
   CHECK_FALSE(IsRow(sum("1, 32", "0, t")));
-  CHECK_FALSE(IsRowReduction(*BlocksOf(FunctionOf(MatmulText(8, 32, 64, "")).body)[0]));
+  CHECK_FALSE(IsRow(MatmulText(8, 32, 64, "")));
+}
+
+TEST_CASE("a product with one column is a reduction of rows", "[schedule][rows]") {
+  CHECK(IsRow(MatmulText(64, 1, 64, "")));
+  CHECK_FALSE(IsRow(MatmulText(64, 2, 64, "")));
+  for (int64_t rows : {1, 13, 64}) {
+    Function fn = FunctionOf(MatmulText(rows, 1, 77, ""));
+    for (const Sketch& sketch : GenerateSketches(fn, Avx512())) {
+      CHECK(Print(sketch.trace).find(".lanes") != std::string::npos);
+      CheckStepResult(fn, Print(sketch.trace), sketch.start);
+    }
+  }
+  // A column of a matrix that has others is gathered.
+  CHECK_FALSE(IsRow(R"(
+    fn f(X: f32[64, 32], V: f32[32, 3], Y: f32[64]) tensor {
+      for i in 0..64 @s/i { for t in 0..32 @s/t {
+        block s(i: spatial 64 = i, t: reduce 32 = t) {
+          reduce sum_f32 init (Y[i]) with (X[i, t] * V[t, 1]) } } } })"));
 }
 
 TEST_CASE("softmax works on a row while it is in the cache", "[schedule][rows]") {

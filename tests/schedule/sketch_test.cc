@@ -95,6 +95,36 @@ fn pool(X: f32[19, 5], Y: f32[9, 5]) tensor {
       .value();
 }
 
+// A product with rows of B, for each of some batches; the matrix may serve all of them.
+enum class Matrices { kOne, kOfBatches };
+Function ProductOfRows(int64_t batches, int64_t rows, int64_t columns, int64_t depth,
+                       Matrices matrices = Matrices::kOfBatches) {
+  bool is_one = matrices == Matrices::kOne;
+  return ParseFunction(fmt::format(R"(
+fn product(A: f32[{b}, {m}, {k}], B: f32[{extents}{n}, {k}], C: f32[{b}, {m}, {n}]) tensor {{
+  for b in 0..{b} @mm/b {{ for i in 0..{m} @mm/i {{ for j in 0..{n} @mm/j {{ for k in 0..{k} @mm/k {{
+    block mm(b: spatial {b} = b, i: spatial {m} = i, j: spatial {n} = j, k: reduce {k} = k) {{
+      reduce sum_f32 init (C[b, i, j]) with (A[b, i, k] * B[{indices}j, k])
+    }}
+  }} }} }} }}
+}})",
+                                   fmt::arg("b", batches), fmt::arg("m", rows),
+                                   fmt::arg("n", columns), fmt::arg("k", depth),
+                                   fmt::arg("extents", is_one ? "" : fmt::format("{}, ", batches)),
+                                   fmt::arg("indices", is_one ? "" : "b, ")))
+      .value();
+}
+
+// Copies in panels that are made whenever the function runs.
+int64_t PanelsOf(const Sketch& sketch) {
+  int64_t panels = 0;
+  for (const Step& step : sketch.trace.steps) {
+    panels += std::holds_alternative<TransformLayout>(step);
+    panels -= std::holds_alternative<Prepack>(step);
+  }
+  return panels;
+}
+
 // The channels of an image move behind its pixels.
 Function RepackFunction() {
   return ParseFunction(R"(
@@ -121,6 +151,8 @@ std::vector<Case> Cases() {
   return {{"matmul by a constant", WithConstants(MatmulFunction(3, 96, 5))},
           {"convolution by a constant", WithConstants(ConvFunction(wide))},
           {"matmul", MatmulFunction(7, 11, 5)},
+          {"products of rows", ProductOfRows(2, 33, 19, 7)},
+          {"products of rows of one matrix", ProductOfRows(3, 20, 37, 5, Matrices::kOne)},
           {"matmul of one row", MatmulFunction(1, 13, 9)},
           {"convolution", ConvFunction(conv)},
           {"strided convolution", ConvFunction(strided)},
@@ -204,6 +236,62 @@ TEST_CASE("one CPU sketch of several packed panels prefetches the next", "[sched
     for (const Step& step : sketches[0].trace.steps) {
       CHECK_FALSE(std::holds_alternative<Prefetch>(step));
     }
+  }
+}
+
+TEST_CASE("a CPU sketch copies what lanes would gather, another does not", "[schedule][sketch]") {
+  for (Matrices matrices : {Matrices::kOne, Matrices::kOfBatches}) {
+    Function fn = ProductOfRows(2, 33, 19, 7, matrices);
+    std::vector<Sketch> sketches = GenerateSketches(fn, Cpu());
+    CHECK(PanelsOf(sketches.front()) == 1);
+    CHECK(PanelsOf(sketches.back()) == 0);
+    CHECK(Print(FirstSketch(fn, Cpu()).trace) == Print(sketches.front().trace));
+    // Who uses a panel makes it, unless others use it, too.
+    bool is_placed =
+        std::any_of(sketches[0].trace.steps.begin(), sketches[0].trace.steps.end(),
+                    [](const Step& step) { return std::holds_alternative<ComputeAt>(step); });
+    CHECK(is_placed == (matrices == Matrices::kOfBatches));
+  }
+  // One tile reads it, and it stays near.
+  CHECK(PanelsOf(FirstSketch(ProductOfRows(2, 3, 64, 8), Cpu())) == 0);
+  CHECK(PanelsOf(FirstSketch(ProductOfRows(2, 3, 64, 1024), Cpu())) == 1);
+  // Nothing reads it again.
+  CHECK(PanelsOf(FirstSketch(ProductOfRows(2, 1, 64, 1024), Cpu())) == 0);
+}
+
+TEST_CASE("one CPU sketch copies a large matrix whose columns are neighbours",
+          "[schedule][sketch]") {
+  Target cpu = Cpu();
+  auto panels = [&](const Function& fn) {
+    std::vector<int64_t> counts;
+    for (const Sketch& sketch : GenerateSketches(fn, cpu)) counts.push_back(PanelsOf(sketch));
+    return counts;
+  };
+  CHECK(panels(MatmulFunction(512, 512, 512)) == std::vector<int64_t>{0, 0, 1});
+  CHECK(panels(MatmulFunction(16, 512, 512)) == std::vector<int64_t>{0, 0});
+  Function fn = MatmulFunction(112, 64, 8);
+  CHECK(panels(fn) == std::vector<int64_t>{0, 0});
+  cpu.l1_bytes = 1024;
+  CHECK(panels(fn) == std::vector<int64_t>{0, 0, 1});
+  Sketch sketch = GenerateSketches(fn, cpu).back();
+  CheckStepResult(fn, Print(sketch.trace), sketch.start);
+}
+
+TEST_CASE("a constant may have the name that a sketch gives to a write-back",
+          "[schedule][sketch]") {
+  for (const char* name : {"out", "init"}) {
+    Function fn = ParseFunction(fmt::format(R"(
+fn mm(A: f32[5, 9], {name}: f32[9, 96] constant, C: f32[5, 96]) tensor {{
+  for i in 0..5 @mm/i {{ for j in 0..96 @mm/j {{ for k in 0..9 @mm/k {{
+    block mm(i: spatial 5 = i, j: spatial 96 = j, k: reduce 9 = k) {{
+      reduce sum_f32 init (C[i, j]) with (A[i, k] * {name}[k, j])
+    }}
+  }} }} }}
+}})",
+                                            fmt::arg("name", name)))
+                      .value();
+    Sketch sketch = FirstSketch(fn, Cpu());
+    CheckStepResult(fn, Print(sketch.trace), sketch.start);
   }
 }
 

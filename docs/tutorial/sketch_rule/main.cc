@@ -10,7 +10,7 @@
 #include "api/schedule_folder.h"
 #include "models/import_onnx.h"
 #include "schedule/block_pattern.h"
-#include "schedule/constant_panels.h"
+#include "schedule/operand_panels.h"
 #include "schedule/default_tiles.h"
 #include "schedule/reduction_nest.h"
 #include "schedule/sketch_parts.h"
@@ -37,7 +37,7 @@ std::vector<SketchState> SkinnyRule(const SketchState& state, const Block& block
                                     const Target& target) {
   if (!IsSkinnyProduct(block)) return {};
   size_t column = ItersOf(block, IterKind::kSpatial)[1];
-  std::vector<ConstantOperand> matrix = ConstantOperands(state.fn(), block, column);
+  std::vector<PanelOperand> matrix = ConstantOperands(state.fn(), block, column);
   if (matrix.size() != 1 || !matrix[0].is_parameter) return {};
 
   SketchState next = state;

@@ -1,4 +1,4 @@
-#include "schedule/constant_panels.h"
+#include "schedule/operand_panels.h"
 
 #include <algorithm>
 
@@ -49,13 +49,26 @@ int ReduceDepth(const Expr& index, const Block& block) {
   return depth;
 }
 
-std::optional<ConstantOperand> OperandAt(const Function& fn, const Buffer& buffer,
-                                         const Block& block, size_t column) {
+// How many values of spatial variables read the same cells.
+int64_t ReuseOf(const std::vector<Expr>& indices, const Block& block) {
+  int64_t reuse = 1;
+  for (const IterVar& iter : block.iters) {
+    bool is_used = std::any_of(indices.begin(), indices.end(),
+                               [&](const Expr& index) { return UsesVar(index, iter.var); });
+    if (iter.kind != IterKind::kSpatial || is_used) continue;
+    reuse *= AsConstant(iter.domain).value_or(1);
+  }
+  return reuse;
+}
+
+std::optional<PanelOperand> OperandAt(const Function& fn, const Buffer& buffer, const Block& block,
+                                      size_t column) {
   std::vector<Access> reads = ReadsOf(block);
   const std::vector<Expr>* indices = OnlyIndices(reads, buffer.var);
   std::optional<int> dim = indices ? DimensionOf(*indices, block.iters[column].var) : std::nullopt;
   if (!dim) return std::nullopt;
-  ConstantOperand operand{buffer, IsParameter(fn, buffer.var), *dim, {}, false};
+  PanelOperand operand{buffer, IsParameter(fn, buffer.var), *dim, {},
+                       false,  ReuseOf(*indices, block)};
   std::vector<int64_t> inner;
   for (int64_t d = 0; d < static_cast<int64_t>(indices->size()); ++d) {
     if (d == *dim) continue;
@@ -70,6 +83,17 @@ std::optional<ConstantOperand> OperandAt(const Function& fn, const Buffer& buffe
   operand.order.insert(operand.order.end(), inner.begin(), inner.end());
   operand.order.push_back(rank);
   return operand;
+}
+
+std::vector<PanelOperand> OperandsOf(const Function& fn, const Block& block, size_t column,
+                                     Scope scope) {
+  std::vector<PanelOperand> operands;
+  for (const Buffer& buffer : DeclaredBuffers(fn)) {
+    if (buffer.scope != scope || !IsRowMajor(buffer.layout)) continue;
+    std::optional<PanelOperand> operand = OperandAt(fn, buffer, block, column);
+    if (operand) operands.push_back(*std::move(operand));
+  }
+  return operands;
 }
 
 }  // namespace
@@ -90,31 +114,34 @@ std::optional<Prepack> PrepackOfStage(const Function& fn, const Block& block) {
   return Prepack{block.name};
 }
 
-std::vector<ConstantOperand> ConstantOperands(const Function& fn, const Block& block,
-                                              size_t column) {
-  std::vector<ConstantOperand> operands;
-  for (const Buffer& buffer : DeclaredBuffers(fn)) {
-    if (buffer.scope != Scope::kConstant || !IsRowMajor(buffer.layout)) continue;
-    std::optional<ConstantOperand> operand = OperandAt(fn, buffer, block, column);
-    if (operand) operands.push_back(*std::move(operand));
-  }
-  return operands;
+std::vector<PanelOperand> ConstantOperands(const Function& fn, const Block& block, size_t column) {
+  return OperandsOf(fn, block, column, Scope::kConstant);
 }
 
-bool IsWorthPacking(const ConstantOperand& operand, int64_t width) {
+std::vector<PanelOperand> VaryingOperands(const Function& fn, const Block& block, size_t column) {
+  return OperandsOf(fn, block, column, Scope::kGlobal);
+}
+
+bool IsWorthPacking(const PanelOperand& operand, int64_t width) {
   std::optional<int64_t> columns = AsConstant(operand.buffer.shape[operand.dim]);
   if (!columns || (operand.streams_as_it_is && *columns <= width)) return false;
   int64_t panels = (*columns + width - 1) / width;
   return panels * width - *columns <= *columns / 4;
 }
 
-std::vector<Step> PackingSteps(const ConstantOperand& operand, const std::string& reader,
+std::string CopyName(const std::string& reader, const std::string& buffer) {
+  std::string name = reader + "." + buffer;
+  bool is_taken = buffer == "out" || buffer == "init";
+  return is_taken ? name + ".panels" : name;
+}
+
+std::vector<Step> PackingSteps(const PanelOperand& operand, const std::string& reader,
                                const Expr& registers, const Expr& lanes,
                                std::vector<std::string>& copies) {
   const std::string& name = operand.buffer.var->name;
   std::vector<BlockFactor> panels = {{operand.dim, registers * lanes}};
   if (!operand.is_parameter) return {TransformLayout{name, panels, operand.order}};
-  std::string copy = reader + "." + name;
+  std::string copy = CopyName(reader, name);
   copies.push_back(copy);
   LoopRef columns = copy + "/ax" + std::to_string(operand.dim);
   return {CacheRead{name, {reader}, Scope::kGlobal, copy},
