@@ -110,8 +110,22 @@ inline constexpr unsigned kCudaStreamNonBlocking = 1;
        stream, arguments, extra))
 // clang-format on
 
+// A driver that takes notes exports this.
+inline constexpr char kCudaTakesNotes[] = "tcc_takes_argument_notes";
+
+// What the emulated driver is told of each argument of a launch beside its value.
+struct CudaArgumentNote {
+  // kKnown: a shape, or what an earlier launch of the same kernel got already.
+  enum class Kind : uint8_t { kKnown, kBuffer, kWorkspace };
+  int64_t bytes = 0;
+  Kind kind = Kind::kKnown;
+};
+
 // The driver's functions, each under its symbol: libcuda's, or the emulator's.
 struct CudaDriver {
+  // cuLaunchKernel's `extra` is {an array of CudaArgumentNote, one an argument}, or null; libcuda
+  // takes null only.
+  bool takes_notes = false;
 #define TCC_CUDA_FIELD(name, parameters, names) CudaResult(*name) parameters = nullptr;
   TCC_CUDA_CALLS(TCC_CUDA_FIELD)
 #undef TCC_CUDA_FIELD

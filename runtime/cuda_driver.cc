@@ -85,6 +85,7 @@ StatusOr<CudaDriver> OpenCudaDriver() {
     }
     symbol.set(driver, function);
   }
+  driver.takes_notes = ::dlsym(library, kCudaTakesNotes) != nullptr;
   return driver;
 }
 

@@ -136,17 +136,21 @@ Status CudaQueue::PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64
   workspaces_.clear();
   if (kernel.workspace_bytes.empty()) return OkStatus();
   std::vector<int64_t> begins;
+  std::vector<int64_t> sizes;
   int64_t end = 0;
   for (const SizeExpr& expr : kernel.workspace_bytes) {
     TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(expr, shapes));
     begins.push_back(end);
+    sizes.push_back(bytes);
     if (bytes < 0 || __builtin_add_overflow(end, bytes, &end) || end > INT64_MAX - kAlignment) {
       return InvalidInput("a workspace has {} bytes", bytes);
     }
     end = (end + kAlignment - 1) / kAlignment * kAlignment;
   }
   TCC_RETURN_IF_ERROR(GrowScratch(end));
-  for (int64_t begin : begins) workspaces_.push_back(scratch_.data() + begin);
+  for (size_t i = 0; i < begins.size(); ++i) {
+    workspaces_.push_back({scratch_.data() + begins[i], sizes[i]});
+  }
   return OkStatus();
 }
 
@@ -164,37 +168,60 @@ Status CudaQueue::Enqueue(size_t index, const LaunchArguments& arguments) {
                         kernel.shapes);
   }
   TCC_RETURN_IF_ERROR(PlaceWorkspaces(kernel, arguments.shape_args));
+  passed_.clear();
   for (size_t i = 0; i < kernel.launches.size(); ++i) {
     TCC_RETURN_IF_ERROR(Enqueue(kernel.launches[i], program_->function(index, i), arguments));
   }
   return OkStatus();
 }
 
+void CudaQueue::Pass(uint64_t value, const CudaArgumentNote& note) {
+  values_.push_back(value);
+  notes_.push_back(note);
+}
+
+void CudaQueue::Pass(const void* buffer, CudaArgumentNote note) {
+  const auto* begin = static_cast<const uint8_t*>(buffer);
+  if (std::ranges::find(passed_, begin) == passed_.end()) {
+    passed_.push_back(begin);
+  } else {
+    note.kind = CudaArgumentNote::Kind::kKnown;
+  }
+  Pass(AddressOf(begin), note);
+}
+
+void CudaQueue::PassAll(const GpuLaunch& launch, const LaunchArguments& arguments) {
+  values_.clear();
+  notes_.clear();
+  for (const auto& [kind, index] : launch.arguments) {
+    switch (kind) {
+      case GpuArgument::Kind::kBuffer:
+        Pass(arguments.buffers[index], {arguments.bytes[index], CudaArgumentNote::Kind::kBuffer});
+        break;
+      case GpuArgument::Kind::kWorkspace:
+        Pass(workspaces_[index].data,
+             {workspaces_[index].bytes, CudaArgumentNote::Kind::kWorkspace});
+        break;
+      case GpuArgument::Kind::kShape:
+        Pass(static_cast<uint64_t>(arguments.shape_args[index]), {});
+        break;
+    }
+  }
+}
+
 Status CudaQueue::Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
                           const LaunchArguments& arguments) {
   TCC_ASSIGN_OR_RETURN(auto grid, GridOf(launch, arguments.shape_args));
   if (!grid) return OkStatus();
-  values_.clear();
-  for (const GpuArgument& argument : launch.arguments) {
-    switch (argument.kind) {
-      case GpuArgument::Kind::kBuffer:
-        values_.push_back(AddressOf(arguments.buffers[argument.index]));
-        break;
-      case GpuArgument::Kind::kWorkspace:
-        values_.push_back(AddressOf(workspaces_[argument.index]));
-        break;
-      case GpuArgument::Kind::kShape:
-        values_.push_back(static_cast<uint64_t>(arguments.shape_args[argument.index]));
-        break;
-    }
-  }
+  PassAll(launch, arguments);
   value_places_.clear();
   for (uint64_t& value : values_) value_places_.push_back(&value);
+  std::array<void*, 1> notes = {notes_.data()};
   const auto& [x, y, z] = launch.block;
   return TCC_CUDA_CALL(driver(), "launching " + launch.symbol, cuLaunchKernel, function, (*grid)[0],
                        (*grid)[1], (*grid)[2], x, y, z,
                        static_cast<unsigned>(launch.dynamic_shared_bytes), stream(),
-                       value_places_.data(), nullptr);
+                       value_places_.data(), driver().takes_notes ? notes.data() : nullptr);
 }
 
 StatusOr<double> CudaQueue::TimedLaunch(size_t kernel, const LaunchArguments& arguments) {

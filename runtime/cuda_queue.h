@@ -6,6 +6,7 @@
 #include "runtime/cuda_staging.h"
 #include "runtime/cuda_stream.h"
 #include "runtime/device.h"
+#include "runtime/frame.h"
 
 namespace tcc {
 
@@ -39,6 +40,9 @@ class CudaQueue final : public DeviceQueue {
   Status CopyApart(uint8_t* to, const uint8_t* from, int64_t bytes);
   Status GrowScratch(int64_t bytes);
   Status PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64_t> shapes);
+  void Pass(uint64_t value, const CudaArgumentNote& note);
+  void Pass(const void* buffer, CudaArgumentNote note);
+  void PassAll(const GpuLaunch& launch, const LaunchArguments& arguments);
   Status Enqueue(size_t kernel, const LaunchArguments& arguments);
   Status Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
                  const LaunchArguments& arguments);
@@ -59,9 +63,11 @@ class CudaQueue final : public DeviceQueue {
   CudaGraphExec graph_;  // none if nothing is recorded
   bool recording_ = false;
   // Of the kernel at hand, kept to save their allocation.
-  std::vector<uint8_t*> workspaces_;
+  std::vector<BufferPlace> workspaces_;
+  std::vector<const uint8_t*> passed_;
   std::vector<uint64_t> values_;
   std::vector<void*> value_places_;
+  std::vector<CudaArgumentNote> notes_;
 };
 
 }  // namespace tcc

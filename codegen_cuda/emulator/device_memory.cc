@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "codegen_cuda/emulator/shared_memory.h"
 
@@ -21,6 +22,21 @@ int64_t TotalBytes(int64_t bytes) {
 
 bool IsInPage(int64_t bytes) {
   return TotalBytes(bytes) <= DeviceMemory::kPageBytes;
+}
+
+bool IsRedZone(const std::byte* from, const std::byte* to) {
+  return *from == kRedZone && std::memcmp(from, from + 1, static_cast<size_t>(to - from - 1)) == 0;
+}
+
+// Around `bytes` from `begin` on, in the memory that begins with the first zone.
+Status CheckZones(const std::byte* memory, const std::byte* begin, int64_t bytes) {
+  if (!IsRedZone(memory, begin)) {
+    return WrongResult("memory before a buffer of {} bytes was written to", bytes);
+  }
+  if (!IsRedZone(begin + bytes, memory + TotalBytes(bytes))) {
+    return WrongResult("memory behind a buffer of {} bytes was written to", bytes);
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -59,30 +75,26 @@ StatusOr<void*> DeviceMemory::Allocate(int64_t bytes) {
   return begin;
 }
 
-Status DeviceMemory::CheckRedZones(const std::byte* begin, const Buffer& buffer) const {
-  auto written = [](const std::byte* from, const std::byte* to) {
-    return std::any_of(from, to, [](std::byte value) { return value != kRedZone; });
-  };
-  if (written(buffer.memory, begin)) {
-    return WrongResult("memory before a buffer of {} bytes was written to", buffer.bytes);
-  }
-  if (written(begin + buffer.bytes, buffer.memory + TotalBytes(buffer.bytes))) {
-    return WrongResult("memory behind a buffer of {} bytes was written to", buffer.bytes);
+Status DeviceMemory::CheckRedZones() const {
+  std::lock_guard lock(mutex_);
+  for (const auto& [begin, buffer] : buffers_) {
+    TCC_RETURN_IF_ERROR(CheckZones(buffer.memory, begin, buffer.bytes));
   }
   return OkStatus();
 }
 
-Status DeviceMemory::CheckRedZones() const {
+Status DeviceMemory::CheckRedZones(const void* pointer) const {
   std::lock_guard lock(mutex_);
-  for (const auto& [begin, buffer] : buffers_) TCC_RETURN_IF_ERROR(CheckRedZones(begin, buffer));
-  return OkStatus();
+  const auto found = Find(pointer);
+  if (found == buffers_.end()) return InvalidInput("no memory of the device");
+  return CheckZones(found->second.memory, found->first, found->second.bytes);
 }
 
 Status DeviceMemory::Free(void* pointer) {
   std::lock_guard lock(mutex_);
   auto found = buffers_.find(static_cast<const std::byte*>(pointer));
   if (found == buffers_.end()) return InvalidInput("freed what is no buffer of the device");
-  Status status = CheckRedZones(found->first, found->second);
+  Status status = CheckZones(found->second.memory, found->first, found->second.bytes);
   if (IsInPage(found->second.bytes)) {
     free_pages_.push_back(found->second.memory);
   } else {
@@ -92,13 +104,19 @@ Status DeviceMemory::Free(void* pointer) {
   return status;
 }
 
-int64_t DeviceMemory::BytesFrom(const void* pointer) const {
+DeviceMemory::Buffers::const_iterator DeviceMemory::Find(const void* pointer) const {
   const auto* at = static_cast<const std::byte*>(pointer);
+  const auto after = buffers_.upper_bound(at);
+  if (after == buffers_.begin()) return buffers_.end();
+  const auto found = std::prev(after);
+  return at <= found->first + found->second.bytes ? found : buffers_.end();
+}
+
+int64_t DeviceMemory::BytesFrom(const void* pointer) const {
   std::lock_guard lock(mutex_);
-  auto after = buffers_.upper_bound(at);
-  if (after == buffers_.begin()) return -1;
-  const auto& [begin, buffer] = *std::prev(after);
-  return at <= begin + buffer.bytes ? begin + buffer.bytes - at : -1;
+  const auto found = Find(pointer);
+  if (found == buffers_.end()) return -1;
+  return found->first + found->second.bytes - static_cast<const std::byte*>(pointer);
 }
 
 }  // namespace tcc::emulator

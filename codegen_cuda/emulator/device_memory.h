@@ -11,9 +11,8 @@
 
 namespace tcc::emulator {
 
-// The global memory of the emulated device: buffers, poisoned, each between red zones. A kernel's
-// accesses are checked against the buffer of the argument they go through; the red zones show what
-// got past that. May be used from several threads at once.
+// The global memory of the emulated device: buffers, poisoned, each between red zones, which show
+// what got past the checks of single accesses. May be used from several threads at once.
 class DeviceMemory {
  public:
   static constexpr int64_t kRedZoneBytes = 4096;
@@ -34,6 +33,8 @@ class DeviceMemory {
   // Fails if the buffer is none of ours or its red zones have been written to.
   Status Free(void* buffer);
   Status CheckRedZones() const;
+  // Of the buffer that `pointer` points into.
+  Status CheckRedZones(const void* pointer) const;
 
   // From `pointer` to the end of the buffer that it points into; -1 if it points into none.
   int64_t BytesFrom(const void* pointer) const;
@@ -43,11 +44,12 @@ class DeviceMemory {
     std::byte* memory;
     int64_t bytes;
   };
+  using Buffers = std::map<const std::byte*, Buffer>;
   std::byte* TakePlace(int64_t bytes);
-  Status CheckRedZones(const std::byte* begin, const Buffer& buffer) const;
+  Buffers::const_iterator Find(const void* pointer) const;
 
   mutable std::mutex mutex_;
-  std::map<const std::byte*, Buffer> buffers_;
+  Buffers buffers_;
   std::vector<std::byte*> free_pages_;
 };
 

@@ -75,7 +75,7 @@ struct Entry<kFunction, kCall> {
 }  // namespace
 
 CudaDriver EmulatedDriver() {
-  CudaDriver driver;
+  CudaDriver driver{.takes_notes = true};
 #define TCC_FILL_IN(name, parameters, names) \
   driver.name = &Entry<&calls::name, kIndex_##name>::Call;
   TCC_CUDA_CALLS(TCC_FILL_IN)

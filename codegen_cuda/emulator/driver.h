@@ -11,6 +11,12 @@
 // when it is enqueued, or recorded while its stream is captured. It is as strict as the real one
 // where that pays: contexts must be current, handles known, memory is poisoned and between red
 // zones, a failed kernel breaks its context, captures refuse what they refuse.
+//
+// Told each buffer's extent (CudaArgumentNote), it holds kernels to the buffers that they are
+// given, not to the arena or the weights around them, and poisons workspaces and outputs before a
+// kernel writes them. An output is kept where it may hold parts that other kernels wrote: what a
+// kernel leaves unwritten there, or where another tensor of the run lay, shows what was there
+// before.
 namespace tcc::emulator {
 
 // All users of a process share one machine. It has a device of each arch of the target table, or,

@@ -51,6 +51,7 @@ void EndContext(Context& context) {
       ++at;
       continue;
     }
+    machine.begun.Forget(at->first, at->second.bytes);
     (void)machine.memory.Free(std::bit_cast<void*>(at->first));
     at = machine.allocations.erase(at);
     ++machine.lost;

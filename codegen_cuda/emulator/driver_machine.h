@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "codegen_cuda/emulator/begun_buffers.h"
 #include "codegen_cuda/emulator/driver.h"
 #include "codegen_cuda/emulator/emulator.h"
 #include "codegen_cuda/emulator/program_cache.h"
@@ -114,6 +115,7 @@ struct Machine {
   std::vector<std::unique_ptr<Context>> contexts;  // by device
   DeviceMemory memory;
   std::map<CudaAddress, Allocation> allocations;
+  BegunBuffers begun;
   std::map<void*, std::unique_ptr<std::byte[]>> host_memory;
   Objects<Module> modules;
   Objects<Stream> streams;

@@ -57,6 +57,7 @@ CudaResult cuMemFree_v2(CudaAddress memory) {
   if (context == nullptr || found == machine.allocations.end()) {
     return Fail(kCudaInvalidValue, "freed what is no memory of the device");
   }
+  machine.begun.Forget(memory, found->second.bytes);
   found->second.context->memory_bytes -= found->second.bytes;
   machine.allocations.erase(found);
   const Status intact = machine.memory.Free(Place(memory));
@@ -111,6 +112,10 @@ CudaResult cuMemcpyDtoDAsync_v2(CudaAddress to, CudaAddress from, size_t bytes,
   if (to < from + bytes && from < to + bytes) return Fail(kCudaInvalidValue, "a copy onto itself");
   return Enqueue(stream, [=](Context&) -> CudaResult {
     if (CudaResult error = CheckRange(from, bytes); error != kCudaSuccess) return error;
+    {
+      std::lock_guard lock(TheMachine().mutex);
+      TheMachine().begun.Begin(to, static_cast<int64_t>(bytes));
+    }
     return ToDevice(to, Place(from), bytes);
   });
 }

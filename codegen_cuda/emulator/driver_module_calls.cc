@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string_view>
 
@@ -29,6 +30,10 @@ void WriteErrorLog(std::string_view text, unsigned count, const int* options, vo
   log[size] = '\0';
 }
 
+std::byte* Place(CudaAddress address) {
+  return std::bit_cast<std::byte*>(address);
+}
+
 // Which error a text that does not compile is.
 CudaResult ErrorOf(const Status& status) {
   return status.code() == absl::StatusCode::kUnavailable ? kCudaJitCompilerNotFound
@@ -37,6 +42,43 @@ CudaResult ErrorOf(const Status& status) {
 
 CudaResult LaunchError(const Status& status) {
   return status.code() == absl::StatusCode::kDataLoss ? kCudaLaunchFailed : kCudaInvalidValue;
+}
+
+// A launch's arguments as they were when it was enqueued.
+struct Arguments {
+  std::vector<uint64_t> values;
+  std::vector<CudaArgumentNote> notes;  // none, or one each
+
+  bool Overlap(size_t i, size_t j) const {
+    return values[i] < values[j] + static_cast<uint64_t>(notes[j].bytes) &&
+           values[j] < values[i] + static_cast<uint64_t>(notes[i].bytes);
+  }
+  // Nothing else is passed in its memory, so that it is not updated in place.
+  bool IsApart(size_t i) const {
+    for (size_t j = 0; j < notes.size(); ++j) {
+      if (j != i && Overlap(i, j)) return false;
+    }
+    return true;
+  }
+};
+
+// An element that is not written must not show what lay there before: another tensor, or the same
+// one of an earlier run.
+void PoisonOutputs(const TccKernel& kernel, const Arguments& arguments) {
+  Machine& machine = TheMachine();
+  for (size_t i = 0; i < arguments.notes.size(); ++i) {
+    const auto& [bytes, kind] = arguments.notes[i];
+    if (kind == CudaArgumentNote::Kind::kKnown || kernel.parameters[i].kind != 'o') continue;
+    {
+      std::lock_guard lock(machine.mutex);
+      const bool is_over = machine.begun.Begin(arguments.values[i], bytes);
+      if (kind == CudaArgumentNote::Kind::kBuffer && !is_over) continue;
+    }
+    if (!arguments.IsApart(i) || machine.memory.BytesFrom(Place(arguments.values[i])) < bytes) {
+      continue;
+    }
+    std::memset(Place(arguments.values[i]), static_cast<int>(kPoison), static_cast<size_t>(bytes));
+  }
 }
 
 CudaResult Run(Module& module, const LaunchOptions& options) {
@@ -124,7 +166,7 @@ CudaResult cuFuncSetAttribute(CudaFunctionHandle handle, int attribute, int valu
 CudaResult cuLaunchKernel(CudaFunctionHandle handle, unsigned grid_x, unsigned grid_y,
                           unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                           unsigned dynamic_shared_bytes, CudaStreamHandle stream, void** arguments,
-                          void**) {
+                          void** extra) {
   const KernelFunction& function = *FunctionOf(handle);
   if (dynamic_shared_bytes > function.most_dynamic_shared_bytes) {
     return Fail(kCudaInvalidValue,
@@ -132,19 +174,26 @@ CudaResult cuLaunchKernel(CudaFunctionHandle handle, unsigned grid_x, unsigned g
                             dynamic_shared_bytes, function.most_dynamic_shared_bytes));
   }
   // The arguments are read now, whenever the work is done.
-  std::vector<uint64_t> values(static_cast<size_t>(function.kernel->parameter_count));
-  for (size_t i = 0; i < values.size(); ++i) {
-    std::memcpy(&values[i], arguments[i], sizeof(uint64_t));
+  Arguments passed;
+  for (int i = 0; i < function.kernel->parameter_count; ++i) {
+    std::memcpy(&passed.values.emplace_back(), arguments[i], sizeof(uint64_t));
+  }
+  if (extra != nullptr) {
+    const auto* notes = static_cast<const CudaArgumentNote*>(extra[0]);
+    passed.notes.assign(notes, notes + passed.values.size());
   }
   LaunchOptions options{.kernel = function.name,
                         .grid = {grid_x, grid_y, grid_z},
                         .block = {block_x, block_y, block_z},
                         .dynamic_shared_bytes = dynamic_shared_bytes,
                         .blocks_in_all_orders = kBlocksInAllOrders};
+  for (const CudaArgumentNote& note : passed.notes) options.argument_bytes.push_back(note.bytes);
+  const TccKernel* kernel = function.kernel;
   Module* module = function.module;
-  return Enqueue(stream, [module, options, values](Context&) {
+  return Enqueue(stream, [module, kernel, options, passed](Context&) {
     LaunchOptions launch = options;
-    for (const uint64_t& value : values) launch.arguments.push_back(&value);
+    for (const uint64_t& value : passed.values) launch.arguments.push_back(&value);
+    PoisonOutputs(*kernel, passed);
     return Run(*module, launch);
   });
 }

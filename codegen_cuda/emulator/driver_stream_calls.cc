@@ -21,17 +21,19 @@ CudaResult FindStream(CudaStreamHandle handle, Stream** stream) {
 }
 
 // From CUDA_ERROR_ILLEGAL_ADDRESS on, failures of kernels are those of their context for good.
-void BreakContext(Context& context, CudaResult error) {
-  if (error < kCudaIllegalAddress || error > kCudaLaunchFailed) return;
-  std::lock_guard lock(TheMachine().mutex);
+// Expects the machine to be locked.
+CudaResult BreakContext(Context& context, CudaResult error) {
+  if (error < kCudaIllegalAddress || error > kCudaLaunchFailed) return error;
   context.broken = error;
   context.message = ThisThread().message;
+  return error;
 }
 
 CudaResult Do(Context& context, const Work& work) {
   const CudaResult error = work(context);
-  if (error != kCudaSuccess) BreakContext(context, error);
-  return error;
+  if (error == kCudaSuccess) return error;
+  std::lock_guard lock(TheMachine().mutex);
+  return BreakContext(context, error);
 }
 
 template <typename T>
@@ -80,9 +82,13 @@ CudaResult cuStreamSynchronize(CudaStreamHandle handle) {
   }
   Stream* stream = nullptr;
   if (CudaResult error = FindStream(handle, &stream); error != kCudaSuccess) return error;
-  if (stream->capture == nullptr) return kCudaSuccess;
-  stream->invalidated = true;
-  return Fail(kCudaCaptureUnsupported, "waiting for a stream that is captured");
+  if (stream->capture != nullptr) {
+    stream->invalidated = true;
+    return Fail(kCudaCaptureUnsupported, "waiting for a stream that is captured");
+  }
+  const Status intact = TheMachine().memory.CheckRedZones();
+  if (intact.ok()) return kCudaSuccess;
+  return BreakContext(*stream->context, Fail(kCudaIllegalAddress, Message(intact)));
 }
 
 CudaResult cuStreamBeginCapture_v2(CudaStreamHandle handle, int) {

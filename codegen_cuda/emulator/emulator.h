@@ -56,6 +56,8 @@ struct LaunchOptions {
   // As cuLaunchKernel takes them, in the order of the kernel's parameters: each points to 8 bytes,
   // which are an address in device memory or a shape.
   std::vector<const void*> arguments = {};
+  // Of the buffer of each argument, beyond which accesses fail; empty: all that follows in memory.
+  std::vector<int64_t> argument_bytes = {};
   // So many blocks run in every ThreadOrder; those after them in one each, which alternate.
   int64_t blocks_in_all_orders = INT64_MAX;
 };

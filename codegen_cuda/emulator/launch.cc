@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -8,7 +9,7 @@ namespace tcc::emulator {
 namespace {
 
 StatusOr<TccArgument> Argument(const DeviceMemory& memory, const TccParameter& parameter,
-                               const void* value) {
+                               const void* value, std::optional<int64_t> bytes) {
   TccArgument argument = {};
   if (parameter.kind == 's') {
     memcpy(&argument.value, value, sizeof(argument.value));
@@ -19,6 +20,11 @@ StatusOr<TccArgument> Argument(const DeviceMemory& memory, const TccParameter& p
   if (argument.bytes < 0) {
     return InvalidInput("argument '{}' points to no device memory", parameter.name);
   }
+  if (bytes && *bytes > argument.bytes) {
+    return InvalidInput("argument '{}' has {} bytes, of which {} are device memory", parameter.name,
+                        *bytes, argument.bytes);
+  }
+  if (bytes) argument.bytes = *bytes;
   if (reinterpret_cast<uintptr_t>(argument.pointer) % parameter.element_bytes != 0) {
     return InvalidInput("argument '{}' is not aligned to its elements of {} bytes", parameter.name,
                         parameter.element_bytes);
@@ -27,16 +33,31 @@ StatusOr<TccArgument> Argument(const DeviceMemory& memory, const TccParameter& p
 }
 
 StatusOr<std::vector<TccArgument>> Arguments(const DeviceMemory& memory, const TccKernel& kernel,
-                                             const std::vector<const void*>& values) {
+                                             const LaunchOptions& options) {
+  const std::vector<const void*>& values = options.arguments;
   if (static_cast<int>(values.size()) != kernel.parameter_count) {
     return InvalidInput("{} arguments; expected {}", values.size(), kernel.parameter_count);
   }
   std::vector<TccArgument> arguments;
   for (size_t i = 0; i < values.size(); ++i) {
-    TCC_ASSIGN_OR_RETURN(TccArgument argument, Argument(memory, kernel.parameters[i], values[i]));
+    std::optional<int64_t> bytes;
+    if (!options.argument_bytes.empty()) bytes = options.argument_bytes[i];
+    TCC_ASSIGN_OR_RETURN(TccArgument argument,
+                         Argument(memory, kernel.parameters[i], values[i], bytes));
     arguments.push_back(argument);
   }
   return arguments;
+}
+
+Status CheckRedZones(const DeviceMemory& memory, const TccKernel& kernel,
+                     const std::vector<TccArgument>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const TccParameter& parameter = kernel.parameters[i];
+    if (parameter.kind != 'o') continue;
+    TCC_RETURN_IF_ERROR(Annotate(memory.CheckRedZones(arguments[i].pointer),
+                                 fmt::format("argument '{}'", parameter.name)));
+  }
+  return OkStatus();
 }
 
 // The limits of every device (CUDA C Programming Guide, table of compute capabilities); what
@@ -135,12 +156,13 @@ Status Launch(const Program& program, const DeviceMemory& memory, const LaunchOp
   if (kernel == nullptr) return InvalidInput("{} is not in the text", context);
   Status shape = CheckShape(*kernel, options);
   if (!shape.ok()) return Annotate(shape, context);
-  StatusOr<std::vector<TccArgument>> arguments = Arguments(memory, *kernel, options.arguments);
+  StatusOr<std::vector<TccArgument>> arguments = Arguments(memory, *kernel, options);
   if (!arguments.ok()) return Annotate(arguments.status(), context);
   TCC_ASSIGN_OR_RETURN(const FiberStacks* stacks, Stacks());
   BlockRunner runner(*stacks, program.host(), *kernel, arguments->data(), options.block,
                      options.dynamic_shared_bytes);
-  return Annotate(RunGrid(program, runner, options), context);
+  TCC_RETURN_IF_ERROR(Annotate(RunGrid(program, runner, options), context));
+  return Annotate(CheckRedZones(memory, *kernel, *arguments), context);
 }
 
 }  // namespace tcc::emulator

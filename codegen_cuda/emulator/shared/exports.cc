@@ -28,3 +28,9 @@ using tcc::CudaModuleHandle;
 using tcc::CudaResult;
 using tcc::CudaStreamHandle;
 TCC_CUDA_CALLS(TCC_EXPORT)
+
+// kCudaTakesNotes.
+extern "C" {
+extern __attribute__((visibility("default"))) const char tcc_takes_argument_notes;
+const char tcc_takes_argument_notes = 1;
+}
