@@ -90,19 +90,39 @@ TCC_DEVICE TccVector<int, 2> tcc_mma_m8n8k16_s8(TccVector<unsigned, 1> a, TccVec
 // The same for both: of float operands, which are rounded first.
 constexpr std::string_view kOfFloats = R"(#if defined(TCC_EMULATOR) || __CUDA_ARCH__ >= 800
 template <int N>
+TCC_DEVICE TccVector<unsigned, N> tcc_rounded_tf32(TccVector<float, N> x) {
+  TccVector<unsigned, N> rounded;
+  for (int i = 0; i < N; ++i) rounded.v[i] = tcc_to_tf32(x.v[i]);
+  return rounded;
+}
+// As rounded, but finite: cut off where rounding up would be too large; 1 or -1 of infinity, which
+// is the small part then. NaN stays.
+TCC_DEVICE unsigned tcc_big_part(float x) {
+  const float magnitude = fabsf(x);
+  const unsigned half = magnitude < tcc_bits_to_float(0x7f7ff000u) ? 0x1000u : 0u;
+  const bool infinite = magnitude == tcc_bits_to_float(0x7f800000u);
+  return (tcc_float_to_bits(x) + half) & (infinite ? 0xbf800000u : ~0x1fffu);
+}
+// NaN may be lost here: the big part has it. Infinity stays, for its mantissa does not overflow.
+TCC_DEVICE unsigned tcc_small_part(float x) {
+  const float rest = x - tcc_bits_to_float(tcc_big_part(x));
+  return (tcc_float_to_bits(rest) + 0x1000u) & ~0x1fffu;
+}
+template <int N>
 TCC_DEVICE TccVector<unsigned, N> tcc_big_tf32(TccVector<float, N> x) {
   TccVector<unsigned, N> big;
-  for (int i = 0; i < N; ++i) big.v[i] = tcc_to_tf32(x.v[i]);
+  for (int i = 0; i < N; ++i) big.v[i] = tcc_big_part(x.v[i]);
   return big;
 }
 template <int N>
 TCC_DEVICE TccVector<unsigned, N> tcc_small_tf32(TccVector<float, N> x) {
-  for (int i = 0; i < N; ++i) x.v[i] -= tcc_bits_to_float(tcc_to_tf32(x.v[i]));
-  return tcc_big_tf32(x);
+  TccVector<unsigned, N> small;
+  for (int i = 0; i < N; ++i) small.v[i] = tcc_small_part(x.v[i]);
+  return small;
 }
 TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_tf32(TccVector<float, 4> a, TccVector<float, 2> b,
                                                     TccVector<float, 4> c TCC_HERE) {
-  return tcc_mma_rounded_tf32(tcc_big_tf32(a), tcc_big_tf32(b), c TCC_THERE);
+  return tcc_mma_rounded_tf32(tcc_rounded_tf32(a), tcc_rounded_tf32(b), c TCC_THERE);
 }
 TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_3xtf32(TccVector<float, 4> a, TccVector<float, 2> b,
                                                       TccVector<float, 4> c TCC_HERE) {

@@ -51,6 +51,18 @@ bool IsRounded(const Expr& value, std::optional<DType> type) {
   return IsExactIn(value, type) || value.dtype() != kFloat32;
 }
 
+constexpr double kLargestTf32 = 0x1.ffcp127;
+
+// Rounded, but never infinite: what is too large to be rounded up is cut off. With 1 or -1 as the
+// big part of an infinity and the infinity as the small one, no infinity meets a zero or another
+// infinity of the other sign in the three products.
+Expr BigPart(const Expr& x) {
+  Expr below =
+      MinOf(MaxOf(x, FloatConst(kFloat32, -kLargestTf32)), FloatConst(kFloat32, kLargestTf32));
+  return SelectOf(CallOf(ScalarOp::kIsInf, {x}), CallOf(ScalarOp::kSign, {x}),
+                  CallOf(ScalarOp::kRoundTf32, {below}));
+}
+
 class Rounder {
  public:
   Rounder(const TensorProgram& program, const NumericModeRow& mode)
@@ -84,8 +96,8 @@ class Rounder {
       case NumericMode::kStrict:
         return a * b;
       case NumericMode::k3xTf32: {
-        Expr big_a = CallOf(ScalarOp::kRoundTf32, {a});
-        Expr big_b = CallOf(ScalarOp::kRoundTf32, {b});
+        Expr big_a = BigPart(a);
+        Expr big_b = BigPart(b);
         Expr small_a = CallOf(ScalarOp::kRoundTf32, {a - big_a});
         Expr small_b = CallOf(ScalarOp::kRoundTf32, {b - big_b});
         return (big_a * small_b + small_a * big_b) + big_a * big_b;

@@ -22,6 +22,8 @@ bool HasF32Contraction(const TensorProgram& program);
 //
 //   tf32:    out = sum of tf32(x) * tf32(w)
 //   3xtf32:  out = sum of (x0 * w1 + x1 * w0) + x0 * w0,  x0 = tf32(x), x1 = tf32(x - x0)
+//            of what tf32 would make infinite, x0 is the largest number of tf32 with its sign; of
+//            infinity it is 1 or -1, and x1 infinity
 //
 // The error of an output is within RowOf(mode).product_error * M of the strict one's, M the sum of
 // the absolute terms. nullopt for strict, and where there is nothing to round.

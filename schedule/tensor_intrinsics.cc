@@ -22,12 +22,15 @@ namespace {
 #define TCC_MMA(rows, depth, type, sum) \
   TCC_MMA_OF(rows, depth, type, sum, sum "(A[i, k]) * " sum "(B[k, j])")
 // The numbers that an f32 is the sum of, nearly (lower/round_operands.h).
-#define TCC_BIG(x) "round_tf32(" x ")"
+#define TCC_LARGEST_TF32 "3.4011621342146535e+38"
+#define TCC_BIG(x)                                                                  \
+  "select(is_inf(" x "), sign(" x "), round_tf32(min(max(" x ", -" TCC_LARGEST_TF32 \
+  "), " TCC_LARGEST_TF32 ")))"
 #define TCC_SMALL(x) "round_tf32(" x " - " TCC_BIG(x) ")"
-#define TCC_TF32_PRODUCT TCC_BIG("A[i, k]") " * " TCC_BIG("B[k, j]")
+#define TCC_TF32_PRODUCT "round_tf32(A[i, k]) * round_tf32(B[k, j])"
 #define TCC_3XTF32_PRODUCT                                                                     \
   "((" TCC_BIG("A[i, k]") " * " TCC_SMALL("B[k, j]") " + " TCC_SMALL("A[i, k]") " * " TCC_BIG( \
-      "B[k, j]") ") + " TCC_TF32_PRODUCT ")"
+      "B[k, j]") ") + " TCC_BIG("A[i, k]") " * " TCC_BIG("B[k, j]") ")"
 #define TCC_LOAD(rows, columns, type)                                              \
   "fn load(From: " type "[" rows ", " columns "], To: " type "[" rows ", " columns \
   "]) tensor {"                                                                    \

@@ -184,6 +184,20 @@ std::vector<IntrinsicOperands> ReadValue(const Expr& meaning, const Expr& value)
     const auto* actual = value.as<Sub>();
     return Readings({difference->a, difference->b}, {actual->a, actual->b});
   }
+  if (const auto* least = meaning.as<Min>()) {
+    const auto* actual = value.as<Min>();
+    return Readings({least->a, least->b}, {actual->a, actual->b});
+  }
+  if (const auto* most = meaning.as<Max>()) {
+    const auto* actual = value.as<Max>();
+    return Readings({most->a, most->b}, {actual->a, actual->b});
+  }
+  if (const auto* choice = meaning.as<Select>()) {
+    const auto* actual = value.as<Select>();
+    return Readings({choice->condition, choice->then_value, choice->else_value},
+                    {actual->condition, actual->then_value, actual->else_value});
+  }
+  if (meaning.as<FloatImm>() && Equal(meaning, value)) return {{}};
   return {};
 }
 

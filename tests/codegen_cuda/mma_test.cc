@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "codegen_cuda/emulator/emulator.h"
 #include "codegen_cuda/nvrtc.h"
@@ -243,6 +246,52 @@ TEST_CASE("three products of tf32 keep what one loses", "[codegen_cuda][mma]") {
     INFO(mma.name);
     CHECK(ElementAsDouble(operands[3], 0) == expected);
     CHECK(ElementAsDouble(operands[3], mma.rows * 8 - 1) == expected);
+  }
+}
+
+// They became NaN: inf - inf was the small part, and the big one of the largest float was infinite.
+TEST_CASE("three products of tf32 keep infinities and the largest numbers", "[codegen_cuda][mma]") {
+  const float most = std::numeric_limits<float>::max();
+  const Mma& mma = *std::find_if(std::begin(kMmas), std::end(kMmas), [](const Mma& row) {
+    return std::string(row.name) == "m16n8k8_3xtf32";
+  });
+  std::string text = TextOf(mma, Order::kColumns);
+  // 1 + 2^-12 and 4098.5 have small parts below and above 0, of 4098.5 one that is not below 1.
+  const std::pair<float, float> pairs[] = {
+      {INFINITY, 1},
+      {INFINITY, 1 + 0x1p-12f},
+      {INFINITY, -4098.5f},
+      {-INFINITY, 1e30f * (1 - 0x1p-12f)},
+      {INFINITY, most},
+      {INFINITY, -INFINITY},
+      {INFINITY, 0},
+      {NAN, 1},
+      {NAN, 0},
+      {most, 1e-3f},
+      {most, -1e-30f},
+      {-most, 0x1p-13f},
+      {0x1.ffep127f, 1e-2f},
+      {-0x1.ffcp127f, 1e-2f},
+      {most, 2},
+      {1, 3},
+  };
+  for (auto [x, y] : pairs) {
+    for (bool turned : {false, true}) {
+      std::vector<Tensor> operands = OperandsOf(mma);
+      for (int n : {0, 1}) {
+        for (int64_t i = 0; i < operands[n].shape[0]; ++i)
+          SetElement(operands[n], i, (n == 1) != turned ? y : x);
+      }
+      for (int64_t i = 0; i < operands[2].shape[0]; ++i) SetElement(operands[2], i, 0);
+      REQUIRE(RunOnEmulator(text, operands).ok());
+      double exact = mma.depth * (static_cast<double>(x) * y);
+      double expected = std::fabs(exact) > most ? std::copysign(INFINITY, exact) : exact;
+      double got = ElementAsDouble(operands[3], 0);
+      INFO(x << " * " << y << " gives " << got);
+      bool same = std::isfinite(expected) ? std::fabs(got - expected) <= 1e-6 * std::fabs(expected)
+                                          : got == expected || (got != got && exact != exact);
+      CHECK(same);
+    }
   }
 }
 

@@ -297,6 +297,25 @@ TEST_CASE("sketches of long products use tensor cores in parts", "[codegen_cuda]
   }
 }
 
+// Of a warp's 64 x 32 a step: 16 + 8 words for 48 products, each split by eight instructions or so.
+TEST_CASE("an operand is split in two once a fragment, however many products use it",
+          "[codegen_cuda][nvrtc]") {
+  ProductShape shape{.rows = 2048, .columns = 2048, .depth = 512, .type = "f32", .tf32 = "3xtf32"};
+  Function fn = ProductFunction(shape);
+  for (const char* target : {"sm_80", "sm_86", "sm_90a"}) {
+    Sketch sketch = FirstSketch(fn, GpuTarget(target));
+    Function scheduled = Replay(fn, sketch.trace, sketch.start).value();
+    Function lowered = RunPipeline(Simplify(scheduled)).value();
+    std::optional<Cubin> cubin = MustCompile(SourceOf({lowered}, target), target);
+    if (!cubin) return;
+    CubinKernel kernel = ReadCubin(cubin->image, GpuTarget(target).sm).value().at(0);
+    const SassCounts& loop = kernel.facts.main_loop;
+    INFO(target << " " << loop.total << " instructions, " << loop.of(SassKind::kHmma) << " HMMA");
+    CHECK(loop.of(SassKind::kHmma) > 0);
+    CHECK(loop.total < loop.of(SassKind::kHmma) * 7);
+  }
+}
+
 TEST_CASE("an operand is rounded to tf32 once a fragment, however many products use it",
           "[codegen_cuda][nvrtc]") {
   ProductShape shape{.rows = 2048, .columns = 2048, .depth = 512, .type = "f32", .tf32 = "tf32"};

@@ -3,6 +3,7 @@
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "ir/interpreter.h"
 #include "ir/printer.h"
@@ -105,6 +106,32 @@ TEST_CASE("a matrix product of rounded operands is that, within its mode's bound
     }
     bool coarse = row.product_error >= 0x1p-10;
     CHECK((worst > 0x1p-16) == coarse);
+  }
+}
+
+// They became NaN: inf - inf was the small part, and the big one of the largest float was infinite.
+TEST_CASE("3xtf32 keeps infinities and the largest numbers", "[lower]") {
+  const float most = std::numeric_limits<float>::max();
+  const float xs[] = {INFINITY, -INFINITY, most, -most, 0x1.ffep127F, NAN, 1.5F};
+  const float ys[] = {0.5F, 1 + 0x1p-12F, -4098.5F, 1e-3F, 1e-30F, INFINITY, 0};
+  Tensor a = MakeZeroTensor(kFloat32, {7, 1});
+  Tensor b = MakeZeroTensor(kFloat32, {1, 7});
+  for (int64_t i = 0; i < 7; ++i) {
+    SetElement(a, i, xs[i]);
+    SetElement(b, i, ys[i]);
+  }
+  Task task = TaskOf(MatMulGraph(a, b), NumericMode::k3xTf32);
+  std::vector<double> result = ResultOf(task.variants[0], {b, a});
+  for (size_t i = 0; i < 7; ++i) {
+    for (size_t j = 0; j < 7; ++j) {
+      double exact = static_cast<double>(xs[i]) * ys[j];
+      double expected = std::fabs(exact) > most ? std::copysign(INFINITY, exact) : exact;
+      double got = result[i * 7 + j];
+      INFO(xs[i] << " * " << ys[j] << " gives " << got);
+      bool same = std::isfinite(expected) ? std::fabs(got - expected) <= 1e-6 * std::fabs(expected)
+                                          : got == expected || (got != got && exact != exact);
+      CHECK(same);
+    }
   }
 }
 

@@ -52,12 +52,15 @@ std::string Nest(const ProductShape& shape, const std::string& block, const std:
 
 // Of two elements.
 std::string ProductOf(const ProductShape& shape, const std::string& a, const std::string& b) {
-  auto big = [](const std::string& x) { return fmt::format("round_tf32({})", x); };
-  auto small = [&](const std::string& x) { return big(x + " - " + big(x)); };
-  std::string bigs = big(a) + " * " + big(b);
-  if (shape.tf32 == "tf32") return bigs;
+  auto rounded = [](const std::string& x) { return fmt::format("round_tf32({})", x); };
+  auto big = [](const std::string& x) {
+    return fmt::format("select(is_inf({0}), sign({0}), round_tf32(min(max({0}, -{1}), {1})))", x,
+                       "3.4011621342146535e+38");
+  };
+  auto small = [&](const std::string& x) { return rounded(x + " - " + big(x)); };
+  if (shape.tf32 == "tf32") return rounded(a) + " * " + rounded(b);
   if (shape.tf32 == "3xtf32") {
-    return fmt::format("({} * {} + {} * {}) + {}", big(a), small(b), small(a), big(b), bigs);
+    return fmt::format("({0} * {3} + {2} * {1}) + {0} * {1}", big(a), big(b), small(a), small(b));
   }
   return fmt::format("{0}({1}) * {0}({2})", shape.sum, a, b);
 }
