@@ -11,6 +11,7 @@ struct CompileOptions {
   int threads = 1;      // compiler threads; the artefact is the same for any number
   bool verify = false;  // checks the IR after every pass
   ProgressHook progress = {};
+  std::function<void(const std::string& message)> warn = {};  // of what works, but should not be so
   std::stop_token stop = {};                  // Cancelled soon after it asks for a stop
   Schedules schedules = {};                   // for kernels that are not to get the default one
   std::vector<SketchRule> sketch_rules = {};  // as KernelOptions has them

@@ -39,6 +39,18 @@ Status TryAnother(const CompiledKernel& compiled, const KernelOptions& options,
   return OkStatus();
 }
 
+// Of what is kept although it has a fault.
+void WarnOfFaults(const KernelSet& kernels, const CompiledModule& compiled,
+                  const CompileOptions& options) {
+  if (!options.warn) return;
+  for (size_t i = 0; i < compiled.kernels.size(); ++i) {
+    const std::string& fault = compiled.kernels[i].fault;
+    if (fault.empty()) continue;
+    options.warn(fmt::format("kernel '{}' {}; it is kept for want of a better schedule",
+                             kernels.kernels[i].symbol, fault));
+  }
+}
+
 }  // namespace
 
 StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions& options) {
@@ -64,7 +76,10 @@ StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions
       bool good = kernel.refused.ok() && kernel.fault.empty();
       if (!good && !attempts[i].settled) faulty.push_back(i);
     }
-    if (faulty.empty()) return compiled;
+    if (faulty.empty()) {
+      WarnOfFaults(kernels, compiled, options);
+      return compiled;
+    }
     stage = "code of other schedules";
     Status status = ForEachIndex(faulty.size(), options.threads, [&](size_t f) {
       size_t i = faulty[f];

@@ -95,6 +95,7 @@ StatusOr<tcc::Artefact> CompileWith(const CompileOptions& options, const Import&
                       int64_t total) { reporter.Report(stage, done, total); },
       .stop = options.cancellation};
   compile.numeric = numeric;
+  compile.warn = [&](const std::string& message) { reporter.Log(LogLevel::kWarning, message); };
   size_t nodes = graph.nodes.size();
   TCC_ASSIGN_OR_RETURN(tcc::Artefact artefact, CompileGraph(std::move(graph), compile));
   reporter.Log(

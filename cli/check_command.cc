@@ -58,6 +58,7 @@ StatusOr<Runnable> RunnableToCheck(const CheckCommand& command, const Graph& gra
     TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
   }
   TCC_ASSIGN_OR_RETURN(options.numeric, FindNumericMode(command.numeric));
+  options.warn = [&](const std::string& message) { progress.Warn(message); };
   options.gpu_code = command.emulate ? GpuCode::kCudaText : GpuCode::kCubin;
   TCC_ASSIGN_OR_RETURN(runnable.artefact, CompileGraph(graph, options));
   return runnable;

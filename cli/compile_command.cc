@@ -34,6 +34,7 @@ Status RunCompile(const CompileCommand& command) {
   CompileOptions options{
       .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
   options.numeric = numeric;
+  options.warn = [&](const std::string& message) { progress.Warn(message); };
   if (!command.schedule.empty()) {
     TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
   }

@@ -53,6 +53,15 @@ void Progress::Report(const std::string& stage, int64_t done, int64_t total) {
   Write(stage, done, total, seconds);
 }
 
+void Progress::Warn(const std::string& message) {
+  if (mode_ == Mode::kJson) {
+    fmt::print(stderr, "{}\n", nlohmann::ordered_json{{"warning", message}}.dump());
+    return;
+  }
+  fmt::print(stderr, "{}tcc: warning: {}\n", line_open_ ? "\r\x1b[K" : "", message);
+  line_open_ = false;
+}
+
 void Progress::Write(const std::string& stage, int64_t done, int64_t total, double seconds) {
   if (mode_ == Mode::kJson) {
     nlohmann::ordered_json line = {

@@ -23,6 +23,8 @@ class Progress {
 
   void Report(const std::string& stage, int64_t done, int64_t total);
   ProgressHook hook();
+  // A line on standard error; in json an object with "warning".
+  void Warn(const std::string& message);
 
  private:
   enum class Mode { kLine, kPlain, kJson, kNone };

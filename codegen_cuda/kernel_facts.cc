@@ -15,6 +15,10 @@ int64_t SpillBytes(const LaunchFacts& facts) {
   return facts.resources.spill_stores + facts.resources.spill_loads;
 }
 
+// As many bytes of spills are no worse than a warning: what ptxas numbers C75xx serializes products
+// or gives up what the kernel was made for.
+constexpr int64_t kBytesOfWarning = 4096;
+
 // Blocks of a launch; 0 where a shape decides.
 int64_t BlocksOf(const Launch& launch) {
   int64_t blocks = 1;
@@ -63,6 +67,7 @@ void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKe
   int64_t registers = 0, local = 0, widest = 0, shared = 0, spills = 0, code = 0, warnings = 0;
   int64_t tensor = 0;
   const LaunchFacts* main = nullptr;
+  std::string warning;
   for (const LaunchFacts& facts : launches) {
     registers = std::max(registers, facts.code.registers);
     local = std::max(local, facts.code.local_bytes);
@@ -73,12 +78,16 @@ void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKe
     tensor += OnTensorCores(facts.code.facts.all);
     if (!facts.resources.warning.empty()) {
       ++warnings;
-      kernel.fault = facts.resources.warning;
+      warning = facts.resources.warning;
     }
     if (!main || WorkOf(facts) > WorkOf(*main)) main = &facts;
   }
-  if (spills > 0) kernel.fault = fmt::format("spills {} bytes", spills);
-  kernel.fault_cost = static_cast<double>(spills);
+  kernel.fault = warning;
+  if (spills > 0) {
+    std::string spilled = fmt::format("spills {} bytes with {} registers", spills, registers);
+    kernel.fault = warning.empty() ? spilled : spilled + "; " + warning;
+  }
+  kernel.fault_cost = static_cast<double>(spills + kBytesOfWarning * warnings);
   kernel.statistics = {{"code_bytes", code},
                        {"load_bytes_widest", widest},
                        {"local_bytes", local},

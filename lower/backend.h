@@ -31,7 +31,7 @@ struct BackendOptions {
 struct CompiledKernel {
   // Not OK: the kernel has no machine code, and why; the module has no image then.
   Status refused = {};
-  // Why another schedule should be tried, "spills 24 bytes"; "" for nothing.
+  // Why another schedule should be tried, "spills 24 bytes with 255 registers"; "" for nothing.
   std::string fault = {};
   double fault_cost = 0;  // of two faults, the smaller is the better to live with
   // Of the machine code, in the order of the keys (KernelInfo::statistics, KernelInfo::ratios).

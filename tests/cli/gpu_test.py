@@ -80,6 +80,34 @@ class Gpu(CommandTest):
         self.compile(model, "sm_89", "3.tcc", expect=5, **absent)
         self.assertIn("/nowhere/libnvrtc.so", self.error)
 
+    def test_a_kernel_that_spills_is_warned_of(self):
+        if not self.has_nvrtc():
+            self.skipTest("no NVRTC: nothing is compiled for a GPU")
+        model, traces = self.export("dqn", "--small"), self.folder / "traces"
+        self.compile(model, "sm_86", "m.tcc")
+        self.assertNotIn("warning", self.error)
+        self.call("dump", model, "--target", "sm_86", "--stage", "scheduled", "--output-dir",
+                  traces)
+        # 10 x 10 x 4 sums a thread.
+        path = traces / "conv1_relu.trace"
+        trace = path.read_text().splitlines()
+        for tile, value in {"h.2": 1, "h.4": 10, "w.2": 1, "w.4": 10, "c.2": 1}.items():
+            name = f"set conv1.{tile} "
+            self.assertTrue(any(line.startswith(name) for line in trace), tile)
+            trace = [f"{name}{value}" if line.startswith(name) else line for line in trace]
+        path.write_text("\n".join(trace) + "\n")
+        artefact = self.compile(model, "sm_86", "m.tcc", "--schedule", traces)
+        kernels = json.loads(self.call("inspect", artefact, "--json"))["kernels"]
+        spilled = {kernel["name"]: kernel["spill_bytes"] for kernel in kernels}["conv1_relu"]
+        self.assertGreater(spilled, 0)
+        warning = (f"tcc: warning: kernel 'conv1_relu' spills {spilled} bytes with 255 registers; "
+                   "it is kept for want of a better schedule")
+        self.compile(model, "sm_86", "m.tcc", "--schedule", traces)
+        self.assertEqual([line for line in self.error.splitlines() if "warning" in line], [warning])
+        self.compile(model, "sm_86", "m.tcc", "--schedule", traces, "--progress", "json")
+        self.assertEqual([json.loads(line)["warning"] for line in self.error.splitlines()
+                          if "warning" in line], [warning.removeprefix("tcc: warning: ")])
+
     def test_without_a_driver_running_ends_with_5(self):
         checks = {row["name"]: row["status"] for row in json.loads(self.call("doctor", "--json"))}
         if checks["NVRTC"] != "ok" or checks["NVIDIA driver"] == "ok":

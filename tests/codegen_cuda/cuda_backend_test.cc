@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "codegen_cuda/cuda_programs.h"
+#include "codegen_cuda/kernel_facts.h"
 #include "codegen_cuda/prelude.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 
@@ -132,6 +133,31 @@ TEST_CASE("what a kernel spills is not forgotten for a callee that spills nothin
   CHECK(kernels[1].stack_bytes == 48);
   CHECK(kernels[1].spill_stores == 400);
   CHECK(kernels[1].spill_loads == 400);
+}
+
+TEST_CASE("a warning of ptxas is a worse fault than a spill of a few bytes", "[codegen_cuda]") {
+  Launch launch;
+  launch.kernel = "k";
+  launch.grid = {1, 1, 1};
+  auto described = [&](int64_t spilled, const std::string& warning) {
+    LaunchFacts facts{&launch, {.kernel = "k"}, {}};
+    facts.resources.spill_stores = spilled;
+    facts.resources.warning = warning;
+    facts.code.registers = 64;
+    CompiledKernel kernel;
+    DescribeKernel({facts}, 86, kernel);
+    return kernel;
+  };
+  CompiledKernel clean = described(0, ""), spills = described(24, ""), warned = described(0, "C75");
+  CompiledKernel both = described(24, "C75");
+  CHECK(clean.fault_cost == 0);
+  CHECK(clean.fault.empty());
+  CHECK(spills.fault_cost > 0);
+  CHECK(spills.fault == "spills 24 bytes with 64 registers");
+  CHECK(warned.fault_cost > spills.fault_cost);
+  CHECK(warned.fault == "C75");
+  CHECK(both.fault_cost > warned.fault_cost);
+  CHECK(both.fault == "spills 24 bytes with 64 registers; C75");
 }
 
 TEST_CASE("warnings of ptxas belong to the kernel that they name", "[codegen_cuda]") {
