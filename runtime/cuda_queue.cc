@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/support/check.h"
+#include "runtime/cuda_caller.h"
 
 namespace tcc {
 namespace {
@@ -65,6 +66,14 @@ StatusOr<uint8_t*> CudaQueue::Reserve(size_t slot, int64_t bytes, std::string_vi
   memory.Reset();
   TCC_ASSIGN_OR_RETURN(memory, CudaMemory::Allocate(context(), bytes, what));
   return memory.data();
+}
+
+Status CudaQueue::CheckStream(void* stream) {
+  return CheckCallersStream(*context(), static_cast<CudaStreamHandle>(stream));
+}
+
+Status CudaQueue::CheckMemory(const void* memory, std::string_view what) {
+  return CheckCallersMemory(*context(), memory, what);
 }
 
 Status CudaQueue::Upload(uint8_t* to, std::span<const uint8_t> from) {
