@@ -59,7 +59,11 @@ Status CudaQueue::Wait(std::string_view what) {
 StatusOr<uint8_t*> CudaQueue::Reserve(size_t slot, int64_t bytes, std::string_view what) {
   if (slots_.size() <= slot) slots_.resize(slot + 1);
   CudaMemory& memory = slots_[slot];
-  if (memory.data() != nullptr && memory.bytes() >= bytes) return memory.data();
+  if (memory.data() != nullptr) {
+    if (memory.bytes() >= bytes) return memory.data();
+    // The run before may still use it: in this stream, or it has ended.
+    TCC_RETURN_IF_ERROR(Finish());
+  }
   CudaScope scope(*context());
   TCC_RETURN_IF_ERROR(scope.status());
   graph_.Reset();

@@ -251,9 +251,9 @@ Status Executor::Enqueue(std::span<const Tensor> inputs, std::span<const Tensor>
     memory.outputs.push_back(PlaceOf(outputs[i].bytes));
   }
   TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(module_.artefact().plan.arena_bytes, variables));
+  queue_->UseStream(stream);
   TCC_ASSIGN_OR_RETURN(uint8_t* arena, queue_->Reserve(0, bytes, kArenaText));
   memory.arena = {arena, bytes};
-  queue_->UseStream(stream);
   return EnqueueWork(memory, variables);
 }
 

@@ -225,6 +225,28 @@ TEST_CASE("a stream or memory of another device's, or of none, is refused with b
   CHECK(executor.Enqueue({&input, 1}, {&output, 1}, user.stream).ok());
 }
 
+TEST_CASE("memory that grows is given back after the work in the caller's stream",
+          "[cuda_device]") {
+  DriverUser user;
+  Executor executor = Made(DynamicArtefact());
+  auto enqueue = [&](int64_t n) {
+    Tensor x = Floats({n}, {}), y = x;
+    x.bytes = {std::bit_cast<const uint8_t*>(user.memory), static_cast<size_t>(n) * 4};
+    y.bytes = {x.bytes.data() + 32, x.bytes.size()};
+    emulator::RecordDriverCalls();
+    REQUIRE(executor.Enqueue({&x, 1}, {&y, 1}, user.stream).ok());
+    return emulator::RecordedDriverCalls();
+  };
+  enqueue(2);
+  enqueue(1);
+  CHECK(Calls("cuStreamSynchronize") == 0);
+  const std::vector<std::string> calls = enqueue(8);
+  auto wait = std::ranges::find(calls, "cuStreamSynchronize");
+  REQUIRE(wait != calls.end());
+  CHECK(std::ranges::find(calls, "cuMemFree_v2") > wait);
+  CHECK(std::ranges::find(calls, "cuMemFree_v2") != calls.end());
+}
+
 TEST_CASE("a caller's stream may be the default one", "[cuda_device]") {
   DriverUser user;
   const auto stream = std::bit_cast<CudaStreamHandle>(kCudaDefaultStream);
