@@ -26,7 +26,7 @@ constexpr StageRow kStages[] = {
     {Stage::kLowered,   "lowered",   "what the code generator reads"},
     {Stage::kSource,    "source",    "the code generator's text: LLVM IR or CUDA C"},
     {Stage::kPtx,       "ptx",       "NVIDIA's portable assembly"},
-    {Stage::kAsm,       "asm",       "assembly"},
+    {Stage::kAsm,       "asm",       "assembly; of GPUs as nvdisasm writes it"},
 };
 // clang-format on
 
@@ -163,7 +163,7 @@ bool IsStageOf(const Target& target, Stage stage) {
     case TargetKind::kCpu:
       return stage != Stage::kPtx;
     case TargetKind::kCuda:
-      return stage != Stage::kAsm;
+      return true;
     case TargetKind::kReference:
       return stage <= Stage::kTensor;
   }

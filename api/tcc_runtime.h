@@ -76,6 +76,18 @@ struct Output {
   std::size_t bytes;
 };
 
+// An input or output in memory of a GPU, at a multiple of kDeviceAlignment. Without a name it is
+// the one of its place in the list.
+struct DeviceTensor {
+  std::string_view name;
+  DType dtype;
+  void* data;  // a CUdeviceptr, or what cudaMalloc gave; inputs are only read
+  std::size_t bytes;
+  std::span<const std::int64_t> shape = {};  // empty: an input's as declared, an output's as it is
+};
+
+inline constexpr std::size_t kDeviceAlignment = 16;
+
 // Of bool, integers, float and double.
 template <typename T>
 constexpr DType DTypeOf() {
@@ -118,6 +130,9 @@ class TCC_EXPORT ThreadPool {
 struct LoadOptions {
   int threads = 0;                 // of a pool of the module's own; as ThreadPool's
   std::optional<ThreadPool> pool;  // instead
+  // Which GPU, by the driver's number from 0 on; -1: the one that TCC_CUDA_DEVICE names, else 0.
+  // What runs on the CPU does not look at it.
+  int device = -1;
 };
 
 // What Run had to copy because it did not lie at a multiple of kAlignment.
@@ -134,7 +149,8 @@ class Executor;
 class TCC_EXPORT Module {
  public:
   // From a file, which is mapped: it must not be changed while the module lives. kBadInput for a
-  // bad file; kMissing where this CPU lacks what the kernels need.
+  // bad file; kMissing where this CPU lacks what the kernels need, or where there is no such GPU,
+  // no driver for it, or one of another arch than the kernels'.
   static Result<Module> Load(const std::string& path, const LoadOptions& options = {});
   // From a file's content. With an owner, bytes at a multiple of kAlignment are used where they
   // are and the owner is kept as long; others are copied.
@@ -155,9 +171,13 @@ class TCC_EXPORT Module {
   // free dimensions.
   std::optional<std::size_t> activation_bytes() const;
   int threads() const;
+  // The number of the GPU that has the kernels and weights; nothing where they run on the CPU.
+  std::optional<int> device() const;
 
   // Shapes of the outputs for inputs of these types and shapes; data is not looked at.
   Result<std::vector<std::vector<std::int64_t>>> OutputShapes(std::span<const Input> inputs) const;
+  Result<std::vector<std::vector<std::int64_t>>> OutputShapes(
+      std::span<const DeviceTensor> inputs) const;
 
   // Reads the inputs, overwrites the outputs: all of both, not overlapping. Runs of one module at
   // the same time take memory for activations each, which is kept for later runs. kBadInput,
@@ -189,6 +209,23 @@ class TCC_EXPORT Executor {
   // As Module::Run.
   Status Run(std::span<const Input> inputs, std::span<const Output> outputs,
              Copies* copies = nullptr);
+
+  // As Run, on a GPU's memory and in a stream of the caller's, a CUstream or cudaStream_t; null is
+  // the default stream. Nothing is copied, and nothing waited for but what a loop or branch of the
+  // model depends on and, where memory has to grow, the executor's last run: the work goes on after
+  // the call, in the stream's order, and the caller synchronizes, which also tells of kernels that
+  // failed.
+  //
+  // Until the work has ended the executor lives, the stream lives, and the tensors' memory is only
+  // touched by other work in the stream. The next run or Enqueue of the executor is in the same
+  // stream or begins after that end. Names and shapes are looked at during the call only. The
+  // stream is not being captured.
+  //
+  // kUsage where the module is not for a GPU; kBadInput, naming the tensor, what was expected and
+  // what came, where a type, shape, size or alignment does not fit, or memory or stream are another
+  // device's; kNoMemory where memory for activations is short. Nothing was enqueued then.
+  Status Enqueue(std::span<const DeviceTensor> inputs, std::span<const DeviceTensor> outputs,
+                 void* stream);
 
  private:
   struct State;

@@ -5,6 +5,7 @@
 
 #include "codegen_cuda/cuda_programs.h"
 #include "codegen_cuda/cuda_source.h"
+#include "codegen_cuda/disassemble.h"
 #include "codegen_cuda/gpu_kernel.h"
 #include "codegen_cuda/kernel_facts.h"
 #include "codegen_cuda/prelude.h"
@@ -72,8 +73,11 @@ class CudaBackend final : public Backend {
     for (const Function& kernel : module.kernels) kernels.push_back(WithPrefix(kernel));
     TCC_ASSIGN_OR_RETURN(CudaSource source, EmitCuda(kernels, target_));
     if (stage == "source") return source.text;
-    if (stage != "ptx") return UsageError("target '{}' has no stage '{}'", target_.name, stage);
-    return programs_.CompileToPtx(source.text);
+    if (stage == "ptx") return programs_.CompileToPtx(source.text);
+    if (stage != "asm") return UsageError("target '{}' has no stage '{}'", target_.name, stage);
+    TCC_ASSIGN_OR_RETURN(std::string disassembler, FindDisassembler());
+    TCC_ASSIGN_OR_RETURN(std::shared_ptr<const Cubin> cubin, programs_.Compile(source.text));
+    return Disassemble(disassembler, cubin->image);
   }
 
  private:

@@ -30,7 +30,9 @@ enum CudaDeviceAttribute : int {
 enum CudaFunctionAttribute : int { kCudaMostThreads = 0, kCudaMostDynamicSharedBytes = 8 };
 enum CudaJitOption : int { kCudaErrorLog = 5, kCudaErrorLogBytes = 6 };
 enum CudaCaptureMode : int { kCudaCaptureThreadLocal = 1 };
+enum CudaPointerAttribute : int { kCudaPointerOrdinal = 9 };
 inline constexpr unsigned kCudaStreamNonBlocking = 1;
+inline constexpr std::uintptr_t kCudaDefaultStream = 1;  // as a handle; for launches as null is
 
 // CALL(symbol in the library, parameters, their names) for each function; all of them return a
 // CudaResult.
@@ -55,6 +57,7 @@ inline constexpr unsigned kCudaStreamNonBlocking = 1;
   CALL(cuDevicePrimaryCtxRelease_v2, (CudaDeviceHandle device), (device)) \
   CALL(cuCtxPushCurrent_v2, (CudaContextHandle context), (context)) \
   CALL(cuCtxPopCurrent_v2, (CudaContextHandle* context), (context)) \
+  CALL(cuCtxGetDevice, (CudaDeviceHandle* device), (device)) \
   CALL(cuModuleLoadDataEx, \
        (CudaModuleHandle* module, const void* image, unsigned option_count, int* options, \
        void** option_values), \
@@ -72,6 +75,9 @@ inline constexpr unsigned kCudaStreamNonBlocking = 1;
   CALL(cuMemGetInfo_v2, (size_t* free, size_t* total), (free, total)) \
   CALL(cuMemAlloc_v2, (CudaAddress* memory, size_t bytes), (memory, bytes)) \
   CALL(cuMemFree_v2, (CudaAddress memory), (memory)) \
+  CALL(cuPointerGetAttribute, \
+       (void* value, int attribute, CudaAddress memory), \
+       (value, attribute, memory)) \
   CALL(cuMemHostAlloc, (void** memory, size_t bytes, unsigned flags), (memory, bytes, flags)) \
   CALL(cuMemFreeHost, (void* memory), (memory)) \
   CALL(cuMemcpyHtoD_v2, (CudaAddress to, const void* from, size_t bytes), (to, from, bytes)) \
@@ -86,6 +92,9 @@ inline constexpr unsigned kCudaStreamNonBlocking = 1;
        (to, from, bytes, stream)) \
   CALL(cuStreamCreate, (CudaStreamHandle* stream, unsigned flags), (stream, flags)) \
   CALL(cuStreamDestroy_v2, (CudaStreamHandle stream), (stream)) \
+  CALL(cuStreamGetCtx, \
+       (CudaStreamHandle stream, CudaContextHandle* context), \
+       (stream, context)) \
   CALL(cuStreamSynchronize, (CudaStreamHandle stream), (stream)) \
   CALL(cuStreamBeginCapture_v2, (CudaStreamHandle stream, int mode), (stream, mode)) \
   CALL(cuStreamEndCapture, (CudaStreamHandle stream, CudaGraphHandle* graph), (stream, graph)) \

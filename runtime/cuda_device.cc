@@ -24,7 +24,7 @@ class CudaDevice final : public Device {
       TCC_ASSIGN_OR_RETURN(driver, OpenCudaDriver());
     }
     int ordinal = ordinal_;
-    if (ordinal < 0) {
+    if (ordinal == -1) {
       TCC_ASSIGN_OR_RETURN(ordinal, ChosenCudaOrdinal());
     }
     TCC_ASSIGN_OR_RETURN(std::shared_ptr<const CudaContext> context,
@@ -33,6 +33,7 @@ class CudaDevice final : public Device {
                          CudaProgram::Load(std::move(context), artefact));
     LoadedKernels loaded;
     loaded.weights = program->weights();
+    loaded.ordinal = ordinal;
     loaded.module = std::move(program);
     return loaded;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/support/check.h"
+#include "runtime/cuda_caller.h"
 
 namespace tcc {
 namespace {
@@ -58,13 +59,25 @@ Status CudaQueue::Wait(std::string_view what) {
 StatusOr<uint8_t*> CudaQueue::Reserve(size_t slot, int64_t bytes, std::string_view what) {
   if (slots_.size() <= slot) slots_.resize(slot + 1);
   CudaMemory& memory = slots_[slot];
-  if (memory.data() != nullptr && memory.bytes() >= bytes) return memory.data();
+  if (memory.data() != nullptr) {
+    if (memory.bytes() >= bytes) return memory.data();
+    // The run before may still use it: in this stream, or it has ended.
+    TCC_RETURN_IF_ERROR(Finish());
+  }
   CudaScope scope(*context());
   TCC_RETURN_IF_ERROR(scope.status());
   Forget();
   memory.Reset();
   TCC_ASSIGN_OR_RETURN(memory, CudaMemory::Allocate(context(), bytes, what));
   return memory.data();
+}
+
+Status CudaQueue::CheckStream(void* stream) {
+  return CheckCallersStream(*context(), static_cast<CudaStreamHandle>(stream));
+}
+
+Status CudaQueue::CheckMemory(const void* memory, std::string_view what) {
+  return CheckCallersMemory(*context(), memory, what);
 }
 
 Status CudaQueue::Upload(uint8_t* to, std::span<const uint8_t> from) {

@@ -19,6 +19,8 @@ class CudaQueue final : public DeviceQueue {
 
   StatusOr<uint8_t*> Reserve(size_t slot, int64_t bytes, std::string_view what) override;
   void UseStream(void* stream) override { caller_stream_ = static_cast<CudaStreamHandle>(stream); }
+  Status CheckStream(void* stream) override;
+  Status CheckMemory(const void* memory, std::string_view what) override;
   Status Upload(uint8_t* to, std::span<const uint8_t> from) override;
   Status Download(std::span<uint8_t> to, const uint8_t* from) override;
   Status Copy(uint8_t* to, const uint8_t* from, int64_t bytes) override;

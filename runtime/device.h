@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ struct LoadedKernels {
   std::vector<const void*> entries;
   // Where kernels find the weights; null: where the artefact has them.
   uint8_t* weights = nullptr;
+  // The number of the device that has them, where there may be several.
+  std::optional<int> ordinal;
 };
 
 // What a kernel is launched with, in the order of its plan's Call. bytes[i] is buffers[i]'s size.
@@ -43,6 +46,11 @@ class DeviceQueue {
   // Work goes to this stream of the caller's from now on; null: to one of the queue's own. Nothing
   // orders the work before and after the change, nor does a queue's end wait for a caller's stream.
   virtual void UseStream(void* stream) = 0;
+
+  // Whether work of the queue can go to that stream of the caller's, and use that memory of the
+  // caller's, which `what` names. Fail with InvalidArgument, naming both devices, for another's.
+  virtual Status CheckStream(void* stream) = 0;
+  virtual Status CheckMemory(const void* memory, std::string_view what) = 0;
 
   // `from` may change after the call.
   virtual Status Upload(uint8_t* to, std::span<const uint8_t> from) = 0;

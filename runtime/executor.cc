@@ -19,13 +19,16 @@ bool IsAligned(const Tensor& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.bytes.data()) % kAlignment == 0;
 }
 
-// What kernels for devices rely on (artefact/gpu_program.h).
-Status CheckDeviceAlignment(const TensorInfo& info, const Tensor& tensor) {
+// Memory of the caller's on the queue's device; kernels rely on the alignment
+// (artefact/gpu_program.h).
+Status CheckDeviceMemory(DeviceQueue& queue, const TensorInfo& info, const Tensor& tensor) {
   constexpr uintptr_t kDeviceAlignment = 16;
   const auto address = reinterpret_cast<uintptr_t>(tensor.bytes.data());
-  if (address % kDeviceAlignment == 0) return OkStatus();
-  return InvalidInput("'{}' lies {} above a multiple of {}", info.name, address % kDeviceAlignment,
-                      kDeviceAlignment);
+  if (address % kDeviceAlignment != 0) {
+    return InvalidInput("'{}' lies {} above a multiple of {}", info.name,
+                        address % kDeviceAlignment, kDeviceAlignment);
+  }
+  return tensor.bytes.empty() ? OkStatus() : queue.CheckMemory(tensor.bytes.data(), info.name);
 }
 
 // Kernels get plain pointers; VerifyPlan and the compiler see to it that inputs are only read.
@@ -226,25 +229,27 @@ Status Executor::Enqueue(std::span<const Tensor> inputs, std::span<const Tensor>
                          void* stream) {
   TCC_RETURN_IF_ERROR(MakeReady());
   if (queue_ == nullptr) {
-    return UsageError("kernels of device '{}' run on host memory", module_.artefact().device);
+    return UsageError("the module is for '{}', whose kernels run on host memory; expected a GPU",
+                      module_.artefact().target);
   }
   const Metadata& metadata = module_.metadata();
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(metadata, inputs));
   TCC_RETURN_IF_ERROR(CheckOutputs(variables, outputs));
+  TCC_RETURN_IF_ERROR(queue_->CheckStream(stream));
   FrameMemory memory;
   memory.weights = WeightsOnDevice();
   for (size_t i = 0; i < inputs.size(); ++i) {
-    TCC_RETURN_IF_ERROR(CheckDeviceAlignment(metadata.inputs[i], inputs[i]));
+    TCC_RETURN_IF_ERROR(CheckDeviceMemory(*queue_, metadata.inputs[i], inputs[i]));
     memory.inputs.push_back(PlaceOf(inputs[i].bytes));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    TCC_RETURN_IF_ERROR(CheckDeviceAlignment(metadata.outputs[i], outputs[i]));
+    TCC_RETURN_IF_ERROR(CheckDeviceMemory(*queue_, metadata.outputs[i], outputs[i]));
     memory.outputs.push_back(PlaceOf(outputs[i].bytes));
   }
   TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(module_.artefact().plan.arena_bytes, variables));
+  queue_->UseStream(stream);
   TCC_ASSIGN_OR_RETURN(uint8_t* arena, queue_->Reserve(0, bytes, kArenaText));
   memory.arena = {arena, bytes};
-  queue_->UseStream(stream);
   return EnqueueWork(memory, variables);
 }
 

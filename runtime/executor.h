@@ -40,9 +40,10 @@ class Executor {
 
   // As RunInto, on tensors whose bytes lie in the memory of the module's device, each at a multiple
   // of 16, which is not copied. The work is enqueued in `stream` of the caller's (of "cuda": a
-  // CUstream) and goes on after the call; what a loop or branch depends on is waited for. The next
-  // run is in the same stream or begins after the work has ended, as does the executor's end.
-  // Fails with FailedPrecondition where kernels run on host memory.
+  // CUstream, not null) and goes on after the call; what a loop or branch depends on is waited for.
+  // The next run is in the same stream or begins after the work has ended, as does the executor's
+  // end. Fails with FailedPrecondition where kernels run on host memory, with InvalidArgument where
+  // stream or memory are another device's.
   Status Enqueue(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void* stream);
 
   // What the last run copied for that reason.

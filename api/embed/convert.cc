@@ -74,6 +74,27 @@ Tensor ViewOf(v1::DType dtype, std::vector<int64_t> shape, const void* data, siz
   return {ToDType(dtype), std::move(shape), nullptr, {static_cast<const uint8_t*>(data), bytes}};
 }
 
+template <typename View>
+StatusOr<std::vector<Tensor>> ArrangeInputViews(const Metadata& metadata,
+                                                std::span<const View> inputs) {
+  TCC_ASSIGN_OR_RETURN(std::vector<const View*> places, Arrange("input", metadata.inputs, inputs));
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < places.size(); ++i) {
+    std::vector<int64_t> shape(places[i]->shape.begin(), places[i]->shape.end());
+    if (shape.empty()) {
+      std::optional<std::vector<int64_t>> declared = StaticShape(metadata.inputs[i]);
+      if (!declared) {
+        return InvalidInput("input '{}' is {}: its shape must be given", metadata.inputs[i].name,
+                            TypeText(metadata.inputs[i], metadata));
+      }
+      shape = *declared;
+    }
+    tensors.push_back(
+        ViewOf(places[i]->dtype, std::move(shape), places[i]->data, places[i]->bytes));
+  }
+  return tensors;
+}
+
 }  // namespace
 
 v1::Status ToApi(const Status& status) {
@@ -102,23 +123,12 @@ v1::KernelInfo ToApi(const KernelInfo& info) {
 
 StatusOr<std::vector<Tensor>> ArrangeViews(const Metadata& metadata,
                                            std::span<const v1::Input> inputs) {
-  TCC_ASSIGN_OR_RETURN(std::vector<const v1::Input*> places,
-                       Arrange("input", metadata.inputs, inputs));
-  std::vector<Tensor> tensors;
-  for (size_t i = 0; i < places.size(); ++i) {
-    std::vector<int64_t> shape(places[i]->shape.begin(), places[i]->shape.end());
-    if (shape.empty()) {
-      std::optional<std::vector<int64_t>> declared = StaticShape(metadata.inputs[i]);
-      if (!declared) {
-        return InvalidInput("input '{}' is {}: its shape must be given", metadata.inputs[i].name,
-                            TypeText(metadata.inputs[i], metadata));
-      }
-      shape = *declared;
-    }
-    tensors.push_back(
-        ViewOf(places[i]->dtype, std::move(shape), places[i]->data, places[i]->bytes));
-  }
-  return tensors;
+  return ArrangeInputViews(metadata, inputs);
+}
+
+StatusOr<std::vector<Tensor>> ArrangeViews(const Metadata& metadata,
+                                           std::span<const v1::DeviceTensor> inputs) {
+  return ArrangeInputViews(metadata, inputs);
 }
 
 StatusOr<std::vector<Tensor>> ArrangeViews(const Metadata& metadata,
@@ -129,6 +139,21 @@ StatusOr<std::vector<Tensor>> ArrangeViews(const Metadata& metadata,
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < places.size(); ++i) {
     tensors.push_back(ViewOf(places[i]->dtype, shapes[i], places[i]->data, places[i]->bytes));
+  }
+  return tensors;
+}
+
+StatusOr<std::vector<Tensor>> ArrangeViews(const Metadata& metadata,
+                                           std::span<const std::vector<int64_t>> shapes,
+                                           std::span<const v1::DeviceTensor> outputs) {
+  TCC_ASSIGN_OR_RETURN(std::vector<const v1::DeviceTensor*> places,
+                       Arrange("output", metadata.outputs, outputs));
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const v1::DeviceTensor& view = *places[i];
+    std::vector<int64_t> shape(view.shape.begin(), view.shape.end());
+    if (shape.empty()) shape = shapes[i];
+    tensors.push_back(ViewOf(view.dtype, std::move(shape), view.data, view.bytes));
   }
   return tensors;
 }

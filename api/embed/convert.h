@@ -19,9 +19,14 @@ v1::KernelInfo ToApi(const KernelInfo& info);
 // memory, or leaves a free dimension open.
 StatusOr<std::vector<Tensor>> ArrangeViews(const Metadata& metadata,
                                            std::span<const v1::Input> inputs);
-// The same of outputs, whose shapes are known by now.
+StatusOr<std::vector<Tensor>> ArrangeViews(const Metadata& metadata,
+                                           std::span<const v1::DeviceTensor> inputs);
+// The same of outputs, whose shapes are known by now; those that are given must be checked.
 StatusOr<std::vector<Tensor>> ArrangeViews(const Metadata& metadata,
                                            std::span<const std::vector<int64_t>> shapes,
                                            std::span<const v1::Output> outputs);
+StatusOr<std::vector<Tensor>> ArrangeViews(const Metadata& metadata,
+                                           std::span<const std::vector<int64_t>> shapes,
+                                           std::span<const v1::DeviceTensor> outputs);
 
 }  // namespace tcc

@@ -1,3 +1,4 @@
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 
@@ -6,6 +7,7 @@
 #include "api/version.h"
 #include "runtime/aligned_memory.h"
 #include "runtime/binding.h"
+#include "runtime/cuda_api.h"
 
 namespace tcc::v1 {
 namespace {
@@ -32,12 +34,28 @@ tcc::Status RunViews(tcc::Executor& executor, std::span<const Input> inputs,
   return tcc::OkStatus();
 }
 
-// Inputs of which only types and shapes count.
-std::vector<Input> WithoutData(std::span<const Input> inputs) {
-  static const char nothing = 0;
-  std::vector<Input> result(inputs.begin(), inputs.end());
-  for (Input& input : result) input.data = &nothing;
-  return result;
+tcc::Status EnqueueViews(tcc::Executor& executor, std::span<const DeviceTensor> inputs,
+                         std::span<const DeviceTensor> outputs, void* stream) {
+  const Metadata& metadata = executor.module().metadata();
+  TCC_ASSIGN_OR_RETURN(std::vector<tcc::Tensor> in, ArrangeViews(metadata, inputs));
+  TCC_ASSIGN_OR_RETURN(std::vector<std::vector<int64_t>> shapes, ShapesOfOutputs(metadata, in));
+  TCC_ASSIGN_OR_RETURN(std::vector<tcc::Tensor> out, ArrangeViews(metadata, shapes, outputs));
+  if (stream == nullptr) stream = std::bit_cast<void*>(kCudaDefaultStream);
+  return executor.Enqueue(in, out, stream);
+}
+
+// Of inputs only types and shapes count.
+template <typename View>
+Result<std::vector<std::vector<std::int64_t>>> ShapesFor(const Metadata& metadata,
+                                                         std::span<const View> inputs) {
+  static char nothing = 0;
+  std::vector<View> views(inputs.begin(), inputs.end());
+  for (View& view : views) view.data = &nothing;
+  StatusOr<std::vector<tcc::Tensor>> in = ArrangeViews(metadata, std::span<const View>(views));
+  if (!in.ok()) return ToApi(in.status());
+  StatusOr<std::vector<std::vector<int64_t>>> shapes = ShapesOfOutputs(metadata, *in);
+  if (!shapes.ok()) return ToApi(shapes.status());
+  return std::move(*shapes);
 }
 
 }  // namespace
@@ -78,6 +96,7 @@ tcc::LoadOptions Module::Access::Options(const LoadOptions& options) {
   if (options.pool) load.pool = options.pool->state_->pool;
   load.threads = options.threads;
   load.devices = EmbeddedDevices();
+  load.ordinal = options.device;
   return load;
 }
 
@@ -138,15 +157,18 @@ std::optional<std::size_t> Module::activation_bytes() const {
 int Module::threads() const {
   return state_->module.pool()->threads();
 }
+std::optional<int> Module::device() const {
+  return state_->module.kernels().ordinal;
+}
 
 Result<std::vector<std::vector<std::int64_t>>> Module::OutputShapes(
     std::span<const Input> inputs) const {
-  const Metadata& metadata = state_->module.metadata();
-  StatusOr<std::vector<tcc::Tensor>> in = ArrangeViews(metadata, WithoutData(inputs));
-  if (!in.ok()) return ToApi(in.status());
-  StatusOr<std::vector<std::vector<int64_t>>> shapes = ShapesOfOutputs(metadata, *in);
-  if (!shapes.ok()) return ToApi(shapes.status());
-  return std::move(*shapes);
+  return ShapesFor(state_->module.metadata(), inputs);
+}
+
+Result<std::vector<std::vector<std::int64_t>>> Module::OutputShapes(
+    std::span<const DeviceTensor> inputs) const {
+  return ShapesFor(state_->module.metadata(), inputs);
 }
 
 Status Module::Run(std::span<const Input> inputs, std::span<const Output> outputs,
@@ -179,6 +201,11 @@ Executor::~Executor() = default;
 Status Executor::Run(std::span<const Input> inputs, std::span<const Output> outputs,
                      Copies* copies) {
   return ToApi(RunViews(state_->executor, inputs, outputs, copies));
+}
+
+Status Executor::Enqueue(std::span<const DeviceTensor> inputs,
+                         std::span<const DeviceTensor> outputs, void* stream) {
+  return ToApi(EnqueueViews(state_->executor, inputs, outputs, stream));
 }
 
 }  // namespace tcc::v1

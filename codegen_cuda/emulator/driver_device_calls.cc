@@ -172,4 +172,12 @@ CudaResult cuCtxPopCurrent_v2(CudaContextHandle* handle) {
   return kCudaSuccess;
 }
 
+CudaResult cuCtxGetDevice(CudaDeviceHandle* device) {
+  std::lock_guard lock(TheMachine().mutex);
+  Context* context = nullptr;
+  if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+  *device = context->device;
+  return kCudaSuccess;
+}
+
 }  // namespace tcc::emulator::calls

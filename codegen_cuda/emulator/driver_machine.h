@@ -119,6 +119,7 @@ struct Machine {
   std::map<void*, std::unique_ptr<std::byte[]>> host_memory;
   Objects<Module> modules;
   Objects<Stream> streams;
+  std::map<const Context*, Stream> default_streams;
   Objects<Event> events;
   Objects<Graph> graphs;
   Objects<GraphExec> graph_execs;

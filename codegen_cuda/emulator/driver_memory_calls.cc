@@ -1,5 +1,6 @@
 #include <bit>
 #include <cstring>
+#include <iterator>
 
 #include "codegen_cuda/emulator/driver_calls.h"
 #include "codegen_cuda/emulator/driver_machine.h"
@@ -63,6 +64,23 @@ CudaResult cuMemFree_v2(CudaAddress memory) {
   const Status intact = machine.memory.Free(Place(memory));
   if (!intact.ok()) return Fail(kCudaIllegalAddress, Message(intact));
   return broken;
+}
+
+// Of memory of devices only.
+CudaResult cuPointerGetAttribute(void* value, int attribute, CudaAddress memory) {
+  Machine& machine = TheMachine();
+  std::lock_guard lock(machine.mutex);
+  if (attribute != kCudaPointerOrdinal) {
+    return Fail(kCudaInvalidValue, "an attribute that is not emulated");
+  }
+  auto after = machine.allocations.upper_bound(memory);
+  if (after == machine.allocations.begin()) return Fail(kCudaInvalidValue, "no memory of a device");
+  const auto& [begin, allocation] = *std::prev(after);
+  if (memory - begin >= static_cast<CudaAddress>(allocation.bytes)) {
+    return Fail(kCudaInvalidValue, "no memory of a device");
+  }
+  *static_cast<int*>(value) = allocation.context->device;
+  return kCudaSuccess;
 }
 
 CudaResult cuMemHostAlloc(void** memory, size_t bytes, unsigned) {

@@ -1,3 +1,4 @@
+#include <bit>
 #include <chrono>
 
 #include "codegen_cuda/emulator/driver_calls.h"
@@ -12,9 +13,18 @@ double Now() {
   return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+CudaStreamHandle DefaultStream() {
+  return std::bit_cast<CudaStreamHandle>(kCudaDefaultStream);
+}
+
 CudaResult FindStream(CudaStreamHandle handle, Stream** stream) {
   Context* context = nullptr;
   if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+  if (handle == DefaultStream()) {
+    *stream = &TheMachine().default_streams[context];
+    (*stream)->context = context;
+    return kCudaSuccess;
+  }
   *stream = TheMachine().streams.Find(handle);
   if (*stream != nullptr && (*stream)->context == context) return kCudaSuccess;
   return Fail(kCudaInvalidHandle, "no stream of the thread's context");
@@ -72,10 +82,22 @@ CudaResult cuStreamDestroy_v2(CudaStreamHandle stream) {
   return Remove(TheMachine().streams, stream);
 }
 
+CudaResult cuStreamGetCtx(CudaStreamHandle handle, CudaContextHandle* found) {
+  std::lock_guard lock(TheMachine().mutex);
+  Context* context = nullptr;
+  if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+  if (handle != nullptr && handle != DefaultStream()) {
+    const Stream* stream = TheMachine().streams.Find(handle);
+    if (stream == nullptr) return Fail(kCudaInvalidHandle, "no stream");
+    context = stream->context;
+  }
+  *found = reinterpret_cast<CudaContextHandle>(context);
+  return kCudaSuccess;
+}
+
 CudaResult cuStreamSynchronize(CudaStreamHandle handle) {
   std::lock_guard lock(TheMachine().mutex);
-  if (handle == nullptr) {
-    // The default stream.
+  if (handle == nullptr || handle == DefaultStream()) {
     Context* context = nullptr;
     if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
     return RefuseInCapture();
@@ -94,6 +116,9 @@ CudaResult cuStreamSynchronize(CudaStreamHandle handle) {
 CudaResult cuStreamBeginCapture_v2(CudaStreamHandle handle, int) {
   std::lock_guard lock(TheMachine().mutex);
   Stream* stream = nullptr;
+  if (handle == DefaultStream()) {
+    return Fail(kCudaCaptureUnsupported, "the default stream is not captured");
+  }
   if (CudaResult error = FindStream(handle, &stream); error != kCudaSuccess) return error;
   if (stream->capture != nullptr) return Fail(kCudaInvalidValue, "the stream is captured already");
   stream->capture = std::make_unique<Graph>();

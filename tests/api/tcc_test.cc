@@ -319,4 +319,21 @@ TEST_CASE("output shapes follow from the inputs' without their data", "[api]") {
   CHECK_FALSE(module.OutputShapes(std::array{x}).ok());
 }
 
+TEST_CASE("work is not enqueued on a CPU, which has no device", "[api]") {
+  tcc::LoadOptions options;
+  options.device = 7;
+  tcc::Module module = Loaded(tcc::Module::Load(Compiled(AddModel()), options));
+  CHECK_FALSE(module.device());
+  Six x, b, y;
+  std::vector<tcc::DeviceTensor> inputs = {{"x", tcc::DType::kFloat32, x.values.data(), 24},
+                                           {"b", tcc::DType::kFloat32, b.values.data(), 24}};
+  std::vector<tcc::DeviceTensor> outputs = {{"y", tcc::DType::kFloat32, y.values.data(), 24}};
+  tcc::Executor executor(module);
+  tcc::Status status = executor.Enqueue(inputs, outputs, nullptr);
+  CHECK(status.code() == tcc::Code::kUsage);
+  CHECK(status.message() ==
+        "the module is for 'native', whose kernels run on host memory; expected a GPU");
+  CHECK(module.OutputShapes(inputs).value() == std::vector<std::vector<int64_t>>{{2, 3}});
+}
+
 }  // namespace

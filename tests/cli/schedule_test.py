@@ -74,9 +74,6 @@ class Schedules(CommandTest):
         source = self.call("dump", self.model, "--target", "sm_86", "--stage", "source")
         self.assertEqual(source.count("#ifdef TCC_EMULATOR"), 1)
         self.assertIn("TCC_KERNEL(", source)
-        self.call("dump", self.model, "--target", "sm_86", "--stage", "asm", expect=2)
-        self.assertIn("'sm_86' has no such stage; it has graph, fused, tensor, scheduled, "
-                      "lowered, source, ptx", self.error)
 
     def test_ptx_needs_nvrtc(self):
         ptx = ["dump", self.model, "--target", "sm_86", "--stage", "ptx"]
@@ -90,6 +87,20 @@ class Schedules(CommandTest):
         self.call("dump", self.model, "--target", "native", "--stage", "ptx", expect=2)
         self.assertIn("'native' has no such stage; it has graph, fused, tensor, scheduled, "
                       "lowered, source, asm", self.error)
+
+    def test_assembly_of_a_gpu_is_machine_code_by_nvdisasm(self):
+        asm = ["dump", self.model, "--target", "sm_86", "--stage", "asm", "--verify"]
+        self.call(*asm, expect=5, TCC_NVDISASM="/nowhere/nvdisasm")
+        self.assertIn("TCC_NVDISASM is /nowhere/nvdisasm, which is no program that can be run",
+                      self.error)
+        if not self.has_nvrtc():
+            self.skipTest("no NVRTC")
+        text = self.call(*asm)
+        kernels = self.call("dump", self.model, "--target", "sm_86", "--stage", "ptx")
+        self.assertEqual(text.count(".section\t.text."), kernels.count(".entry"))
+        self.assertRegex(text, r"/\*[0-9a-f]{4}\*/ +EXIT")
+        self.call(*asm, expect=5, TCC_NVDISASM="/bin/false")
+        self.assertIn("/bin/false ended with 1", self.error)
 
     def test_mistakes_are_named(self):
         path = self.any_trace()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The projects of examples/, built against an installed tcc by CMake and by pkg-config.
+"""The projects of examples/ and on_gpu, built against an installed tcc by CMake and by pkg-config.
 
-usage: installed_test.py BUILD_FOLDER CMAKE COMPILER
+usage: installed_test.py BUILD_FOLDER CMAKE COMPILER GPU_ARTEFACTS EMULATED_DRIVER
 """
 
 import os
@@ -17,7 +17,7 @@ COMPILERS_LIBRARY = re.compile(r"llvm|lld|clang|nvrtc|protobuf", re.I)
 
 
 class Installed(unittest.TestCase):
-    build = cmake = compiler = None
+    build = cmake = compiler = gpu_artefacts = driver = None
 
     @classmethod
     def setUpClass(cls):
@@ -47,9 +47,9 @@ class Installed(unittest.TestCase):
             raise AssertionError(f"{arguments}\n{result.stdout}\n{result.stderr}")
         return result.stdout
 
-    def build_by_cmake(self, example):
+    def build_by_cmake(self, example, projects=ROOT / "examples"):
         folder = self.folder / f"{example}-cmake"
-        self.run_command(self.cmake, "-S", ROOT / "examples" / example, "-B", folder,
+        self.run_command(self.cmake, "-S", projects / example, "-B", folder,
                          f"-DCMAKE_PREFIX_PATH={self.prefix}",
                          f"-DCMAKE_CXX_COMPILER={self.compiler}",
                          "-DCMAKE_CXX_FLAGS=" + " ".join(self.flags))
@@ -87,6 +87,46 @@ class Installed(unittest.TestCase):
         self.assertIn("libtcc_runtime.so", loaded)
         self.assertIsNone(COMPILERS_LIBRARY.search(loaded), loaded)
 
+    def test_models_run_in_a_stream_and_on_device_memory_of_the_program_s(self):
+        """The emulated driver has sm_75, 80, 86, 89 and 90; the artefacts are for sm_86."""
+        program = self.build_by_cmake("on_gpu", pathlib.Path(__file__).resolve().parent)
+        self.run_command(self.gpu_artefacts, self.folder)
+        wanted, other = "device 2 (emulated sm_86, sm_86)", "device 0 (emulated sm_75, sm_75)"
+        for name, size, given, values, wrong_shape in [
+                ("network", 0, "[1x4x44x44]", 4 * 44 * 44,
+                 "input 'x': expected f32[1x4x44x44], got f32[1]"),
+                ("free_dimension", 300, "[N]", 300, "'x': f32[1] takes 4 bytes, got 1200")]:
+            with self.subTest(name):
+                path = self.folder / f"{name}.tcc"
+                shape, count = given.replace("N", str(size)), 4 * values
+                lines = self.run_on_gpu(program, path, 2, 0, size)
+                host = re.sub("0x[0-9a-f]+", "HOST", lines.pop(18))
+                # Enqueued three times: launched kernel by kernel, recorded, replayed.
+                self.assertEqual(lines, [
+                    f"device 99: 5 {path}: there is no CUDA device 99; the driver has 5",
+                    f"another device: 5 {path}: the kernels are for sm_86; {other} does not run "
+                    "them; compile with --target sm_75",
+                    "device: 0 ", "on device 2",
+                    *["enqueue: 0 ", "run: 0 ", "same"] * 3,
+                    f"type: 4 input 'x': expected f32{given}, got f64{shape}",
+                    f"shape: 4 {wrong_shape}",
+                    f"size: 4 'x': f32{shape} takes {count} bytes, got {count - 4}",
+                    "alignment: 4 'x' lies 4 above a multiple of 16",
+                    f"memory: 4 'x': expected memory of {wanted}, got memory of {other}",
+                    "none: 4 input 'x' has no memory",
+                    f"stream: 4 the stream is of {other}; expected one of {wanted}",
+                    "default stream: 0 "])
+                self.assertRegex(host, f"^host: 4 'x': expected memory of {re.escape(wanted)}, "
+                                 "got HOST: cuPointerGetAttribute failed with ")
+
+    def run_on_gpu(self, *arguments):
+        environment = {**self.environment, "TCC_CUDA_DRIVER": self.driver}
+        environment.pop("TCC_EMULATED_SM", None)
+        result = subprocess.run(list(map(str, arguments)), capture_output=True, text=True,
+                                check=False, env=environment, timeout=300)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        return result.stdout.splitlines()
+
     def test_libraries_export_the_api_and_nothing_else_of_tcc(self):
         for library in ["libtcc.so", "libtcc_runtime.so"]:
             text = self.run_command("nm", "-D", "--defined-only", "--demangle",
@@ -114,5 +154,7 @@ class Installed(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    Installed.compiler, Installed.cmake, Installed.build = (sys.argv.pop() for _ in range(3))
+    (Installed.build, Installed.cmake, Installed.compiler, Installed.gpu_artefacts,
+     Installed.driver) = sys.argv[1:6]
+    del sys.argv[1:6]
     unittest.main()

@@ -38,6 +38,7 @@ static_assert(Same(tcc::kCudaErrorLog, CU_JIT_ERROR_LOG_BUFFER));
 static_assert(Same(tcc::kCudaErrorLogBytes, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES));
 static_assert(Same(tcc::kCudaCaptureThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 static_assert(Same(tcc::kCudaStreamNonBlocking, CU_STREAM_NON_BLOCKING));
+static_assert(Same(tcc::kCudaPointerOrdinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL));
 static_assert(Same(tcc::kCudaOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY));
 static_assert(Same(tcc::kCudaNoBinaryForGpu, CUDA_ERROR_NO_BINARY_FOR_GPU));
 static_assert(Same(tcc::kCudaUnsupportedPtxVersion, CUDA_ERROR_UNSUPPORTED_PTX_VERSION));

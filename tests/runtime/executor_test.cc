@@ -128,7 +128,7 @@ TEST_CASE("a run writes into the caller's memory, aligned or not", "[executor]")
         "output 'y': expected f32[4], got f32[3]");
   CHECK(Message(executor.RunInto({&x, 1}, {})) == "expected 1 outputs, got 0");
   CHECK(Message(executor.Enqueue({&x, 1}, {&x, 1}, nullptr)) ==
-        "kernels of device 'cpu' run on host memory");
+        "the module is for 'x86-64-v3', whose kernels run on host memory; expected a GPU");
 }
 
 TEST_CASE("a model with a free dimension runs at every size in its range", "[executor]") {

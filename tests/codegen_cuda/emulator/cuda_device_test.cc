@@ -133,10 +133,10 @@ TEST_CASE("the call hook gets a GPU's times for every kernel in order", "[cuda_d
 // Memory and a stream of a user's of the driver.
 struct DriverUser {
   CudaDriver driver = emulator::EmulatedDriver();
-  int device = emulator::EmulatedOrdinal(kSm);
+  int device;
   CudaStreamHandle stream = nullptr;
   CudaAddress memory = 0;
-  DriverUser() {
+  explicit DriverUser(int sm = kSm) : device(emulator::EmulatedOrdinal(sm)) {
     CudaContextHandle context = nullptr;
     REQUIRE(driver.cuInit(0) == kCudaSuccess);
     REQUIRE(driver.cuDevicePrimaryCtxRetain(&context, device) == kCudaSuccess);
@@ -188,6 +188,81 @@ TEST_CASE("a model runs in a caller's stream on a caller's memory of the device"
           "'x' lies 4 above a multiple of 16");
   }
   CHECK(emulator::LiveDriverObjects() == emulator::DriverObjects());
+}
+
+TEST_CASE("a stream or memory of another device's, or of none, is refused with both named",
+          "[cuda_device]") {
+  DriverUser user;
+  Executor executor = Made(ScaleReverseArtefact());
+  const Tensor input = user.At(0), output = user.At(32);
+  auto refusal = [&](const Tensor& x, const Tensor& y, void* stream) {
+    emulator::RecordDriverCalls();
+    Status status = executor.Enqueue({&x, 1}, {&y, 1}, stream);
+    CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+    CHECK(Calls("cuLaunchKernel") == 0);
+    return Message(status);
+  };
+  {
+    DriverUser other(75);
+    CHECK(refusal(other.At(0), output, user.stream) ==
+          "'x': expected memory of device 2 (emulated sm_86, sm_86), got memory of device 0 "
+          "(emulated sm_75, sm_75)");
+    CHECK(refusal(input, other.At(0), user.stream) ==
+          "'y': expected memory of device 2 (emulated sm_86, sm_86), got memory of device 0 "
+          "(emulated sm_75, sm_75)");
+    CHECK(refusal(input, output, other.stream) ==
+          "the stream is of device 0 (emulated sm_75, sm_75); expected one of device 2 (emulated "
+          "sm_86, sm_86)");
+  }
+  const Tensor host = Floats({4}, {1, 2, 3, 4});
+  CHECK_THAT(refusal(host, output, user.stream),
+             Catch::Matchers::StartsWith("'x': expected memory of device 2 (emulated sm_86, sm_86)"
+                                         ", got 0x") &&
+                 Catch::Matchers::Contains("cuPointerGetAttribute failed with "
+                                           "CUDA_ERROR_INVALID_VALUE (1)"));
+  int no_stream = 0;
+  CHECK_THAT(refusal(input, output, &no_stream),
+             Catch::Matchers::StartsWith("expected a stream of device 2 (emulated sm_86, sm_86): "
+                                         "cuStreamGetCtx failed with CUDA_ERROR_INVALID_HANDLE"));
+  CHECK(executor.Enqueue({&input, 1}, {&output, 1}, user.stream).ok());
+}
+
+TEST_CASE("memory that grows is given back after the work in the caller's stream",
+          "[cuda_device]") {
+  DriverUser user;
+  Executor executor = Made(DynamicArtefact());
+  auto enqueue = [&](int64_t n) {
+    Tensor x = Floats({n}, {}), y = x;
+    x.bytes = {std::bit_cast<const uint8_t*>(user.memory), static_cast<size_t>(n) * 4};
+    y.bytes = {x.bytes.data() + 32, x.bytes.size()};
+    emulator::RecordDriverCalls();
+    REQUIRE(executor.Enqueue({&x, 1}, {&y, 1}, user.stream).ok());
+    return emulator::RecordedDriverCalls();
+  };
+  enqueue(2);
+  enqueue(1);
+  CHECK(Calls("cuStreamSynchronize") == 0);
+  const std::vector<std::string> calls = enqueue(8);
+  auto wait = std::ranges::find(calls, "cuStreamSynchronize");
+  REQUIRE(wait != calls.end());
+  CHECK(std::ranges::find(calls, "cuMemFree_v2") > wait);
+  CHECK(std::ranges::find(calls, "cuMemFree_v2") != calls.end());
+}
+
+TEST_CASE("a caller's stream may be the default one", "[cuda_device]") {
+  DriverUser user;
+  const auto stream = std::bit_cast<CudaStreamHandle>(kCudaDefaultStream);
+  Executor executor = Made(ScaleReverseArtefact());
+  const Tensor input = user.At(0), output = user.At(32);
+  const std::vector<float> x = {10, 20, 30, 40};
+  REQUIRE(user.driver.cuMemcpyHtoD_v2(user.memory, x.data(), 16) == kCudaSuccess);
+  for (int run = 0; run < 3; ++run) {
+    REQUIRE(executor.Enqueue({&input, 1}, {&output, 1}, stream).ok());
+    std::vector<float> y(4);
+    REQUIRE(user.driver.cuMemcpyDtoHAsync_v2(y.data(), user.memory + 32, 16, stream) ==
+            kCudaSuccess);
+    CHECK(y == std::vector<float>{56, 42, 28, 14});
+  }
 }
 
 TEST_CASE("inputs and outputs beyond the staging memory arrive whole", "[cuda_device]") {

@@ -77,6 +77,24 @@ Status RunLoop() {
   return RunAndUseOn(LoopArtefact(), {{{Floats({1}, {5}), m, go}, {21}}});
 }
 
+// In a stream of a caller's and on its memory.
+Status RunEnqueued() {
+  TCC_ASSIGN_OR_RETURN(
+      auto context, CudaContext::Open(emulator::EmulatedDriver(), emulator::EmulatedOrdinal(kSm)));
+  CudaScope scope(*context);
+  TCC_RETURN_IF_ERROR(scope.status());
+  TCC_ASSIGN_OR_RETURN(CudaMemory memory, CudaMemory::Allocate(context, 64, "a test"));
+  TCC_ASSIGN_OR_RETURN(CudaStream stream, MakeCudaStream(context));
+  TCC_ASSIGN_OR_RETURN(Executor executor, MakeExecutor(ScaleReverseArtefact()));
+  Tensor x = Floats({4}, {}), y = x;
+  x.bytes = {memory.data(), 16};
+  y.bytes = {memory.data() + 32, 16};
+  for (int run = 0; run < 3; ++run) {
+    TCC_RETURN_IF_ERROR(executor.Enqueue({&x, 1}, {&y, 1}, stream.get()));
+  }
+  return End();
+}
+
 // Two that are timed in turn, on two sets of operands.
 Status RunTimer() {
   constexpr int64_t kBytes = 256;
@@ -101,7 +119,7 @@ Status RunTimer() {
   return End();
 }
 
-constexpr Status (*kScenarios[])() = {RunStraight, RunDynamic, RunLoop, RunTimer};
+constexpr Status (*kScenarios[])() = {RunStraight, RunDynamic, RunLoop, RunEnqueued, RunTimer};
 
 bool GivesBack(const std::string& call) {
   static const std::set<std::string> kCalls = {
