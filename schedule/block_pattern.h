@@ -3,7 +3,6 @@
 #include <optional>
 #include <vector>
 
-#include "ir/accesses.h"
 #include "ir/function.h"
 
 // What sketch rules ask about a block.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/accesses.h"
 #include "ir/support/integer_division.h"
 #include "schedule/block_pattern.h"
 #include "schedule/cpu_tile.h"

@@ -12,6 +12,7 @@
 #include "schedule/row_reduction.h"
 #include "schedule/sketch_parts.h"
 #include "schedule/sketch_rules.h"
+#include "schedule/transposing_map.h"
 
 // Sketch rules for CPUs: vectors along the last axis, register tiles, outer loops in parallel.
 namespace tcc {
@@ -71,6 +72,8 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
   std::vector<LoopRef> loops = KeysOf(block, ItersOf(block, IterKind::kSpatial));
   LoopRef last = loops.back();
   int64_t extent = ExtentOf(block, block.iters.size() - 1);
+  std::vector<SketchState> forks;
+  if (auto turned = TileTransposing(next, block, target)) forks.push_back(*std::move(turned));
   if (extent < kLeastLanes && loops.size() > 1 && Gathers(block)) {
     next.Do(Unroll{last});
     loops.pop_back();
@@ -83,7 +86,8 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
   next.Do(Vectorize{LevelKey(last, 1)});
   loops.back() = LevelKey(last, 0);
   RunInParallel(next, block, loops);
-  return {next};
+  forks.push_back(std::move(next));
+  return forks;
 }
 
 // Results that are so many times as large as L2 come back from memory: keeping rows of them made
