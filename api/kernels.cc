@@ -69,7 +69,8 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
 }
 
 // The variant that the default schedule is best for. Threads that ask at each tap whether it lies
-// inside go separate ways; tensor cores are worth a copy of operands.
+// inside go separate ways; tensor cores are worth a copy of operands. On a CPU, so few steps of a
+// separable window are worth it to keep what is between them.
 size_t ChosenVariant(const Task& task, const Target& target) {
   if (target.kind == TargetKind::kCuda) {
     size_t best = task.zero_padded;
@@ -84,7 +85,7 @@ size_t ChosenVariant(const Task& task, const Target& target) {
   for (size_t v = 0; v < task.variants.size(); ++v) {
     if (HasFlashAttention(task.variants[v], target)) return v;
   }
-  return 0;
+  return task.separable;
 }
 
 // Equal computations get one kernel. Its parameters' order is that of the task's inputs and
