@@ -81,13 +81,14 @@ std::optional<size_t> VariantOnTensorCores(const Task& task, const Target& targe
 }
 
 // The variant that the default schedule is best for. Threads of a GPU that ask at each tap whether
-// it lies inside go separate ways.
+// it lies inside go separate ways. On a CPU, so few steps of a separable window are worth it to
+// keep what is between them.
 size_t ChosenVariant(const Task& task, const Target& target) {
   if (auto variant = VariantOnTensorCores(task, target)) return *variant;
   for (size_t v = 0; v < task.variants.size(); ++v) {
     if (HasFlashAttention(task.variants[v], target)) return v;
   }
-  return target.kind == TargetKind::kCuda ? task.zero_padded : 0;
+  return target.kind == TargetKind::kCuda ? task.zero_padded : task.separable;
 }
 
 // Equal computations get one kernel. Its parameters' order is that of the task's inputs and

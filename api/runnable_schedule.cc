@@ -52,8 +52,8 @@ Status ExpectAtMost(const NestResources& nest, const char* what, const Expr& amo
 }
 
 Status ExpectRoom(const NestResources& nest, const Target& target) {
-  TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "statements once unrolled", nest.statements,
-                                   kMaxStatements));
+  TCC_RETURN_IF_ERROR(
+      ExpectAtMost(nest, "statements once unrolled", nest.statements, kMaxStatements));
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "lanes", nest.lanes, kMaxLanes));
   if (target.kind != TargetKind::kCuda) return OkStatus();
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "threads a block", nest.threads, Target::kMaxThreads));

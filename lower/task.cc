@@ -10,6 +10,7 @@
 #include "lower/implicit_gemm.h"
 #include "lower/ops/op_lowering.h"
 #include "lower/round_operands.h"
+#include "lower/separable_window.h"
 #include "lower/split_reduction.h"
 #include "lower/winograd.h"
 #include "lower/zero_padding.h"
@@ -98,11 +99,8 @@ bool HasAttention(const Graph& graph, const Subgraph& subgraph) {
 
 // Other ways to compute a program, in the order of a task's variants.
 constexpr std::optional<TensorProgram> (*kVariants[])(const TensorProgram& program) = {
-    WinogradVariant,
-    ZeroPaddingVariant,
-    PaddedPoolVariant,
-    ImplicitGemmVariant,
-    SplitReductionVariant,
+    WinogradVariant,        ZeroPaddingVariant,  PaddedPoolVariant,
+    SeparableWindowVariant, ImplicitGemmVariant, SplitReductionVariant,
 };
 
 // The inputs in the order of `ids`; false where they are not the same.
@@ -170,6 +168,7 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Pla
     if (std::optional<TensorProgram> program = variant(lowered.program)) {
       InlineMaps(*program);
       if (variant == ZeroPaddingVariant) task.zero_padded = task.variants.size();
+      if (variant == SeparableWindowVariant) task.separable = task.variants.size();
       task.variants.push_back(function_of(*program));
     }
   }

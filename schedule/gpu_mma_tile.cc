@@ -11,10 +11,10 @@
 #include "ir/support/integer_division.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
-#include "schedule/operand_panels.h"
 #include "schedule/default_tiles.h"
 #include "schedule/gpu_tile.h"
 #include "schedule/mma_product.h"
+#include "schedule/operand_panels.h"
 #include "schedule/sketch_parts.h"
 #include "schedule/thread_tile.h"
 

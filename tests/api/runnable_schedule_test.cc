@@ -44,8 +44,7 @@ TEST_CASE("sizes that would leave 64 bits are refused by the step", "[api][sched
   for (const std::string step :
        {"storage_align B_s 0 4611686018427387904 1",
         "transform_layout B_s [0 by 4294967296, 1 by 4294967296] [0, 1, 2, 3]",
-        "split C/i [4294967296, 4294967296]",
-        "pipeline C/k 4611686018427387904 pipelined"}) {
+        "split C/i [4294967296, 4294967296]", "pipeline C/k 4611686018427387904 pipelined"}) {
     std::string error = ErrorOf(kCopied + step);
     INFO(step << ": " << error);
     CHECK(error.starts_with("step 2 (" + step));

@@ -10,8 +10,8 @@
 #include "api/schedule_folder.h"
 #include "models/import_onnx.h"
 #include "schedule/block_pattern.h"
-#include "schedule/operand_panels.h"
 #include "schedule/default_tiles.h"
+#include "schedule/operand_panels.h"
 #include "schedule/reduction_nest.h"
 #include "schedule/sketch_parts.h"
 
