@@ -19,21 +19,23 @@ std::string IndexText(const Dim3& index) {
   return fmt::format("({}, {}, {})", index.x, index.y, index.z);
 }
 
+}  // namespace
+
 Dim3 IndexIn(int64_t linear, const Dim3& dims) {
   return {static_cast<uint32_t>(linear % dims.x), static_cast<uint32_t>(linear / dims.x % dims.y),
           static_cast<uint32_t>(linear / dims.x / dims.y)};
 }
 
-}  // namespace
-
 BlockRunner::BlockRunner(const FiberStacks& stacks, TccHost& host, const TccKernel& kernel,
-                         const TccArgument* arguments, Dim3 threads, int64_t dynamic_shared_bytes)
+                         std::span<const TccArgument> arguments, Dim3 threads,
+                         int64_t dynamic_shared_bytes)
     : stacks_(stacks),
       host_(host),
       kernel_(kernel),
       arguments_(arguments),
       dims_(threads),
       shared_(dynamic_shared_bytes),
+      races_(kernel, arguments),
       threads_(threads.Count()),
       warps_((threads.Count() + kWarp - 1) / kWarp) {
   host_ = Calls();
@@ -44,6 +46,7 @@ TccHost BlockRunner::Calls() {
   host.shared_array = &SharedArray;
   host.shared_access = &SharedAccess;
   host.global_write = &GlobalWrite;
+  host.global_read = &GlobalRead;
   host.out_of_bounds = &OutOfBounds;
   host.misaligned = &Misaligned;
   host.barrier = &BarrierCall;
@@ -54,13 +57,14 @@ TccHost BlockRunner::Calls() {
   return host;
 }
 
-Status BlockRunner::Run(Dim3 block, ThreadOrder order, uint64_t seed) {
+Status BlockRunner::Run(Dim3 block, int64_t linear, ThreadOrder order) {
+  block_ = linear;
   writes_.Clear();
   failure_ = OkStatus();
   shared_.Reset();
   StartThreads(block);
   BlockRunner* outer = std::exchange(running, this);
-  Status status = RunThreads(order, seed);
+  Status status = RunThreads(order, static_cast<uint64_t>(linear));
   running = outer;
   return status;
 }
@@ -89,7 +93,7 @@ void BlockRunner::StartThreads(Dim3 block) {
 
 void BlockRunner::Enter(void* argument) {
   Thread& thread = *static_cast<Thread*>(argument);
-  thread.runner->kernel_.run(thread.runner->arguments_);
+  thread.runner->kernel_.run(thread.runner->arguments_.data());
   thread.state = State::kEnded;
   thread.fiber.Suspend();
 }
@@ -189,8 +193,20 @@ void BlockRunner::SharedAccess(void* address, unsigned bytes, char kind, TccWher
 }
 
 void BlockRunner::GlobalWrite(void* address, unsigned bytes, char kind, TccWhere where) {
-  running->writes_.Add(address, static_cast<int>(bytes), kind == 'a', where.name, where.index,
+  const bool atomic = kind == 'a';
+  if (auto complaint = running->races_.Write(running->block_, address, bytes, atomic)) {
+    running->FailAt(where, *complaint);
+  }
+  running->StopIfFailed();
+  running->writes_.Add(address, static_cast<int>(bytes), atomic, where.name, where.index,
                        where.line);
+}
+
+void BlockRunner::GlobalRead(const void* address, unsigned bytes, TccWhere where) {
+  if (auto complaint = running->races_.Read(running->block_, address, bytes)) {
+    running->FailAt(where, *complaint);
+  }
+  running->StopIfFailed();
 }
 
 void BlockRunner::OutOfBounds(long long elements, long long count, TccWhere where) {

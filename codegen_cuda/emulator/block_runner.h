@@ -2,9 +2,11 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "codegen_cuda/emulator/block_races.h"
 #include "codegen_cuda/emulator/fiber.h"
 #include "codegen_cuda/emulator/host_interface.h"
 #include "codegen_cuda/emulator/shared_memory.h"
@@ -21,6 +23,9 @@ struct Dim3 {
   int64_t Count() const { return int64_t{x} * y * z; }
 };
 
+// Number `linear` of those within `dims`, x fastest.
+Dim3 IndexIn(int64_t linear, const Dim3& dims);
+
 // Runs the blocks of one launch, one at a time: each thread is a fiber that runs until it waits for
 // others or ends. Serves the calls of the kernel (host_interface.h) meanwhile.
 class BlockRunner {
@@ -28,13 +33,15 @@ class BlockRunner {
   static constexpr int kMostThreads = 1024;
   static constexpr int kWarp = 32;
 
-  // `host` is what the kernel's text sees; `kernel` and `arguments` outlive the runner.
+  // `host` is what the kernel's text sees; `kernel` and `arguments`, one for each of its
+  // parameters, outlive the runner.
   BlockRunner(const FiberStacks& stacks, TccHost& host, const TccKernel& kernel,
-              const TccArgument* arguments, Dim3 threads, int64_t dynamic_shared_bytes);
+              std::span<const TccArgument> arguments, Dim3 threads, int64_t dynamic_shared_bytes);
 
-  // Runs block `block` from the memory as it is. A mistake's message begins with the thread and
-  // names the line of the text as "line N"; memory then holds whatever was written until then.
-  Status Run(Dim3 block, ThreadOrder order, uint64_t seed);
+  // Runs block `block`, which is number `linear` of the grid, from the memory as it is. A mistake's
+  // message begins with the thread and names the line of the text as "line N"; memory then holds
+  // whatever was written until then.
+  Status Run(Dim3 block, int64_t linear, ThreadOrder order);
 
   // What the last Run wrote to global memory.
   const WriteLog& writes() const { return writes_; }
@@ -81,6 +88,7 @@ class BlockRunner {
   static void* SharedArray(int id, long long offset, long long bytes, TccWhere where);
   static void SharedAccess(void* address, unsigned bytes, char kind, TccWhere where);
   static void GlobalWrite(void* address, unsigned bytes, char kind, TccWhere where);
+  static void GlobalRead(const void* address, unsigned bytes, TccWhere where);
   static void OutOfBounds(long long elements, long long count, TccWhere where);
   static void Misaligned(const void* address, unsigned bytes, TccWhere where);
   static void BarrierCall(int id, int line);
@@ -112,9 +120,11 @@ class BlockRunner {
   const FiberStacks& stacks_;
   TccHost& host_;
   const TccKernel& kernel_;
-  const TccArgument* arguments_;
+  std::span<const TccArgument> arguments_;
   Dim3 dims_;
   SharedMemory shared_;
+  BlockRaces races_;
+  int64_t block_ = 0;
   WriteLog writes_;
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;

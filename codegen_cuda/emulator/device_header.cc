@@ -90,7 +90,9 @@ struct TccOutput : TccExtent<T, kName> {
       : TccExtent<T, kName>{(T*)a.pointer, a.bytes / (long long)sizeof(T)} {}
   template <int N>
   TCC_CALL TccVector<T, N> Read(TccIndex at) const {
-    return tcc_fetch<T, N>(this->template Reach<N>(at));
+    const T* from = this->template Reach<N>(at);
+    tcc_host->global_read(from, sizeof(T) * N, this->Where(at));
+    return tcc_fetch<T, N>(from);
   }
   T* Change(TccIndex at, char kind) const {
     T* to = this->template Reach<1>(at);

@@ -38,6 +38,7 @@ struct KernelFunction {
   std::string name = {};
   const TccKernel* kernel = nullptr;
   int64_t most_dynamic_shared_bytes = 0;
+  int64_t launches = 0;  // that have run; guarded as they are
 };
 struct Module {
   Context* context = nullptr;

@@ -13,7 +13,7 @@ namespace {
 // What a block may have without cuFuncSetAttribute.
 constexpr int64_t kDefaultSharedBytes = int64_t{48} << 10;
 
-// Of a launch, in every order of their threads; whole models have too many for that.
+// Of a launch, in every order of their threads; whole models have too many for all.
 constexpr int64_t kBlocksInAllOrders = 4;
 
 // Writes where the caller wants to read what is wrong with an image.
@@ -81,10 +81,14 @@ void PoisonOutputs(const TccKernel& kernel, const Arguments& arguments) {
   }
 }
 
-CudaResult Run(Module& module, const LaunchOptions& options) {
+CudaResult Run(KernelFunction& function, LaunchOptions options, const Arguments& arguments) {
   // Not by the module: two of them may have the same text.
-  const std::shared_ptr<SharedProgram> program = module.program;
+  const std::shared_ptr<SharedProgram> program = function.module->program;
   std::lock_guard lock(program->running);
+  // The first launch shows who relies on blocks before it, the next one who relies on those after.
+  options.block_order = function.launches++ % 2 == 0 ? BlockOrder::kReverse : BlockOrder::kForward;
+  for (const uint64_t& value : arguments.values) options.arguments.push_back(&value);
+  PoisonOutputs(*function.kernel, arguments);
   const Status status = Launch(*program->program, TheMachine().memory, options);
   return status.ok() ? kCudaSuccess : Fail(LaunchError(status), Message(status));
 }
@@ -167,7 +171,7 @@ CudaResult cuLaunchKernel(CudaFunctionHandle handle, unsigned grid_x, unsigned g
                           unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                           unsigned dynamic_shared_bytes, CudaStreamHandle stream, void** arguments,
                           void** extra) {
-  const KernelFunction& function = *FunctionOf(handle);
+  KernelFunction& function = *FunctionOf(handle);
   if (dynamic_shared_bytes > function.most_dynamic_shared_bytes) {
     return Fail(kCudaInvalidValue,
                 fmt::format("{} bytes of dynamic shared memory; allowed are {}",
@@ -188,14 +192,8 @@ CudaResult cuLaunchKernel(CudaFunctionHandle handle, unsigned grid_x, unsigned g
                         .dynamic_shared_bytes = dynamic_shared_bytes,
                         .blocks_in_all_orders = kBlocksInAllOrders};
   for (const CudaArgumentNote& note : passed.notes) options.argument_bytes.push_back(note.bytes);
-  const TccKernel* kernel = function.kernel;
-  Module* module = function.module;
-  return Enqueue(stream, [module, kernel, options, passed](Context&) {
-    LaunchOptions launch = options;
-    for (const uint64_t& value : passed.values) launch.arguments.push_back(&value);
-    PoisonOutputs(*kernel, passed);
-    return Run(*module, launch);
-  });
+  return Enqueue(stream,
+                 [&function, options, passed](Context&) { return Run(function, options, passed); });
 }
 
 }  // namespace tcc::emulator::calls

@@ -15,10 +15,15 @@
 // part of its prelude (codegen_cuda/prelude.h) replaced.
 //
 // Found, and named with thread, line and element: accesses outside of a buffer or shared array;
-// misaligned vector accesses; races on shared memory; barriers that not all threads reach, or reach
-// in different lines; warp operations without all lanes; asynchronous copies that are used before
-// they are waited for; results that depend on the order of threads or are never written (poison).
-// Not modelled: the device's memory order, its limits of registers, and time.
+// misaligned vector accesses; races on shared memory; elements that one block writes and another of
+// the same launch reads or writes; barriers that not all threads reach, or reach in different
+// lines; warp operations without all lanes; asynchronous copies that are used before they are
+// waited for; results that depend on the order of threads or are never written (poison).
+//
+// Not modelled: the device's memory order, its limits of registers, and time. Not found: what only
+// a block shows that does not run in all orders of threads (LaunchOptions); what a block reads and
+// another writes if they run in that order, or if the two go through different arguments; races of
+// threads of one block on global memory that no order of threads shows.
 namespace tcc::emulator {
 
 // A compiled text. Launches of one Program must not overlap; those of different ones may.
@@ -48,6 +53,9 @@ class Program {
   mutable std::unique_ptr<TccHost> host_;
 };
 
+// In which order the blocks of a launch run, one after the other.
+enum class BlockOrder : uint8_t { kForward, kReverse };
+
 struct LaunchOptions {
   std::string kernel = {};
   Dim3 grid = {};
@@ -58,8 +66,10 @@ struct LaunchOptions {
   std::vector<const void*> arguments = {};
   // Of the buffer of each argument, beyond which accesses fail; empty: all that follows in memory.
   std::vector<int64_t> argument_bytes = {};
-  // So many blocks run in every ThreadOrder; those after them in one each, which alternate.
+  // So many blocks run in every ThreadOrder, evenly chosen from the first to the last; the others
+  // in one each, which alternate.
   int64_t blocks_in_all_orders = INT64_MAX;
+  BlockOrder block_order = BlockOrder::kForward;
 };
 
 // Runs each block; the ThreadOrders that it runs in must all write the same, byte for byte.

@@ -17,6 +17,7 @@ namespace tcc::emulator {
 //                   of dynamic shared memory, or statically where offset < 0
 //   shared_access   before each read ('r'), write ('w') and atomic update ('a') of shared memory
 //   global_write    before each write or atomic update of global memory
+//   global_read     before each read of a buffer that the kernel may write
 //   exchange        gives `bytes` <= kTccSlot to the warp; returns 32 slots of kTccSlot bytes,
 //                   valid until the next call but one
 //   async_wait      until at most `pending` committed groups are under way
@@ -36,6 +37,7 @@ TCC_DECLARE_HERE_AND_IN_TEXT(
       void* (*shared_array)(int id, long long offset, long long bytes, TccWhere where);
       void (*shared_access)(void* address, unsigned bytes, char kind, TccWhere where);
       void (*global_write)(void* address, unsigned bytes, char kind, TccWhere where);
+      void (*global_read)(const void* address, unsigned bytes, TccWhere where);
       void (*out_of_bounds)(long long elements, long long count, TccWhere where);
       void (*misaligned)(const void* address, unsigned bytes, TccWhere where);
       void (*barrier)(int id, int line);

@@ -102,15 +102,15 @@ std::optional<WriteLog::Written> Difference(const std::vector<WriteLog::Written>
 }
 
 // Leaves in memory what the orders agree on.
-Status RunBlock(BlockRunner& runner, Dim3 block, uint64_t seed) {
+Status RunBlock(BlockRunner& runner, Dim3 block, int64_t linear) {
   constexpr ThreadOrder kFirst = kThreadOrders[0];
-  TCC_RETURN_IF_ERROR(runner.Run(block, kFirst, seed));
+  TCC_RETURN_IF_ERROR(runner.Run(block, linear, kFirst));
   const WriteLog writes = runner.writes();
   const std::vector<WriteLog::Written> results = writes.Results();
   for (ThreadOrder order : kThreadOrders) {
     if (order == kFirst) continue;
     writes.Undo();
-    TCC_RETURN_IF_ERROR(runner.Run(block, order, seed));
+    TCC_RETURN_IF_ERROR(runner.Run(block, linear, order));
     if (auto entry = Difference(results, runner.writes())) {
       return WrongResult("{}[{}], written in line {}, depends on the order of threads ({}, {})",
                          entry->name, entry->index, entry->line, Name(kFirst), Name(order));
@@ -119,24 +119,28 @@ Status RunBlock(BlockRunner& runner, Dim3 block, uint64_t seed) {
   return OkStatus();
 }
 
+// Whether block `linear` of `count` is one of `chosen` that lie evenly from the first to the last.
+bool IsChosen(int64_t linear, int64_t count, int64_t chosen) {
+  if (chosen >= count) return true;
+  if (chosen <= 1) return linear < chosen;
+  const int64_t number = (linear * (chosen - 1) + count - 2) / (count - 1);
+  return number * (count - 1) / (chosen - 1) == linear;
+}
+
 Status RunGrid(const Program& program, BlockRunner& runner, const LaunchOptions& options) {
-  const Dim3& grid = options.grid;
-  int64_t seed = 0;
-  for (uint32_t z = 0; z < grid.z; ++z) {
-    for (uint32_t y = 0; y < grid.y; ++y) {
-      for (uint32_t x = 0; x < grid.x; ++x) {
-        const Dim3 block = {x, y, z};
-        Status status =
-            seed < options.blocks_in_all_orders
-                ? RunBlock(runner, block, seed)
-                : runner.Run(block, kThreadOrders[seed % std::size(kThreadOrders)], seed);
-        ++seed;
-        if (status.ok()) continue;
-        const std::string message = Message(status);
-        return Status(status.code(), fmt::format("block ({}, {}, {}), {}{}", x, y, z, message,
-                                                 QuotedLine(program, message)));
-      }
-    }
+  const int64_t count = options.grid.Count();
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t linear = options.block_order == BlockOrder::kForward ? i : count - 1 - i;
+    const Dim3 block = IndexIn(linear, options.grid);
+    const ThreadOrder one_order =
+        kThreadOrders[static_cast<size_t>(linear) % std::size(kThreadOrders)];
+    Status status = IsChosen(linear, count, options.blocks_in_all_orders)
+                        ? RunBlock(runner, block, linear)
+                        : runner.Run(block, linear, one_order);
+    if (status.ok()) continue;
+    const std::string message = Message(status);
+    return Status(status.code(), fmt::format("block ({}, {}, {}), {}{}", block.x, block.y, block.z,
+                                             message, QuotedLine(program, message)));
   }
   return OkStatus();
 }
@@ -159,7 +163,7 @@ Status Launch(const Program& program, const DeviceMemory& memory, const LaunchOp
   StatusOr<std::vector<TccArgument>> arguments = Arguments(memory, *kernel, options);
   if (!arguments.ok()) return Annotate(arguments.status(), context);
   TCC_ASSIGN_OR_RETURN(const FiberStacks* stacks, Stacks());
-  BlockRunner runner(*stacks, program.host(), *kernel, arguments->data(), options.block,
+  BlockRunner runner(*stacks, program.host(), *kernel, *arguments, options.block,
                      options.dynamic_shared_bytes);
   TCC_RETURN_IF_ERROR(Annotate(RunGrid(program, runner, options), context));
   return Annotate(CheckRedZones(memory, *kernel, *arguments), context);

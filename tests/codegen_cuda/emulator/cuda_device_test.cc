@@ -377,8 +377,8 @@ TEST_CASE("a kernel that fails on a GPU breaks its module, not the next one", "[
     INFO(message);
     CHECK(
         message.starts_with("scale_add: launching scale_add: cuLaunchKernel failed with "
-                            "CUDA_ERROR_LAUNCH_FAILED (719): kernel 'scale_add': block (0, 0, 0)"));
-    CHECK(message.find("x[4] is outside of its 4 elements") != std::string::npos);
+                            "CUDA_ERROR_LAUNCH_FAILED (719): kernel 'scale_add': block (7, 0, 0)"));
+    CHECK(message.find("x[896] is outside of its 4 elements") != std::string::npos);
     CHECK_FALSE(RunOne(executor, {Floats({4}, {})}).ok());
   }
   CHECK(emulator::LiveDriverObjects() == emulator::DriverObjects());

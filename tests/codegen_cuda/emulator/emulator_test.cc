@@ -119,6 +119,58 @@ TEST_CASE("a result that depends on the order of threads is named", "[cuda_emula
              {"y[0], written in line 4, depends on the order of threads (forward, reverse)"});
 }
 
+Kernel With(Kernel kernel, emulator::BlockOrder order) {
+  kernel.block_order = order;
+  return kernel;
+}
+
+TEST_CASE("a block that reads what another of its launch writes is named", "[cuda_emulator]") {
+  using enum emulator::BlockOrder;
+  const Kernel reads_before =
+      With(VectorAdd(), "z[i] = x[i] + y[i];", "z[i] = x[i] + (i >= 256 ? z[i - 256] : y[i]);");
+  CheckFound(With(reads_before, kForward),
+             {"block (1, 0, 0), thread (0, 0, 0)",
+              "z[0] is read although block number 0 of the same launch writes it"});
+  // Too late to see what it reads: it gets poison.
+  std::vector<float> output;
+  REQUIRE(Run(With(reads_before, kReverse), &output).ok());
+  CHECK(output[256] != output[256]);
+
+  const Kernel reads_after =
+      With(VectorAdd(), "z[i] = x[i] + y[i];", "z[i] = x[i] + (i < 256 ? z[i + 256] : y[i]);");
+  CheckFound(With(reads_after, kReverse),
+             {"block (0, 0, 0)", "is read although block number 1 of the same launch writes it"});
+}
+
+TEST_CASE("two blocks of a launch that write one element are named", "[cuda_emulator]") {
+  // With the same value, which no result shows.
+  CheckFound(With(VectorAdd(), "z[i] = x[i] + y[i];", "z[i] = x[i] + y[i];\nz[0] = x[0] + y[0];"),
+             {"block (1, 0, 0)", "z[0] is written by block number 0 of the same launch too"});
+  std::vector<float> output;
+  CHECK(Run(With(VectorAdd(), "z[i] = x[i] + y[i];", "z[i] = 0;\nz[i] = x[i] + y[i];"), &output)
+            .ok());
+}
+
+TEST_CASE("atomic updates of one element by several blocks are right", "[cuda_emulator]") {
+  Kernel kernel = With(VectorAdd(), "if (i < count) {\n    z[i] = x[i] + y[i];",
+                       "if (i < count) {\n    tcc_atomic_add(z, 0, x[i]);");
+  std::vector<float> output;
+  Status status = Run(kernel, &output);
+  INFO(Message(status));
+  CHECK(status.ok());
+  kernel.text = Replaced(kernel.text, "tcc_atomic_add(z, 0, x[i]);",
+                         "if (i < 768) tcc_atomic_add(z, 0, x[i]);\nif (i == 999) z[0] = 1;");
+  CheckFound(kernel, {"block (3, 0, 0)", "z[0] is written by block number 2"});
+}
+
+TEST_CASE("blocks run backward compute the same", "[cuda_emulator]") {
+  for (const Kernel& kernel : {VectorAdd(), Transpose(), TiledMatmul(), PipelinedMatmul()}) {
+    std::vector<float> output;
+    REQUIRE(Run(With(kernel, emulator::BlockOrder::kReverse), &output).ok());
+    CHECK(output == kernel.expected);
+  }
+}
+
 TEST_CASE("blocks beyond those that run in all orders run once each", "[cuda_emulator]") {
   for (const Kernel& right : {VectorAdd(), Transpose(), TiledMatmul(), PipelinedMatmul()}) {
     Kernel kernel = right;
@@ -133,6 +185,21 @@ TEST_CASE("blocks beyond those that run in all orders run once each", "[cuda_emu
   CHECK_FALSE(Run(kernel, &output).ok());
   kernel.blocks_in_all_orders = 0;
   CHECK(Run(kernel, &output).ok());
+}
+
+TEST_CASE("the blocks that run in all orders reach from the first to the last", "[cuda_emulator]") {
+  // Only that block depends on the order of its threads.
+  auto found = [](int block, int64_t chosen) {
+    Kernel kernel = With(VectorAdd(), "z[i] = x[i] + y[i];",
+                         fmt::format("z[tcc_block_x() == {} ? i & ~1 : i] = x[i];", block));
+    kernel.blocks_in_all_orders = chosen;
+    std::vector<float> output;
+    return !Run(kernel, &output).ok();
+  };
+  CHECK((found(0, 2) && found(3, 2)));
+  CHECK_FALSE((found(1, 2) || found(2, 2)));
+  CHECK((found(0, 3) && found(1, 3) && found(3, 3)));
+  CHECK((found(0, 4) && found(1, 4) && found(2, 4) && found(3, 4)));
 }
 
 TEST_CASE("a word of shared memory that two threads share by bytes is no race", "[cuda_emulator]") {

@@ -259,6 +259,7 @@ Status Run(const Kernel& kernel, std::vector<float>* output) {
       .block = kernel.block,
       .dynamic_shared_bytes = kernel.dynamic_shared_bytes,
       .blocks_in_all_orders = kernel.blocks_in_all_orders,
+      .block_order = kernel.block_order,
   };
   std::vector<void*> buffers;
   auto buffer = [&](size_t count) {

@@ -20,6 +20,7 @@ struct Kernel {
   std::vector<std::vector<float>> inputs = {};
   std::vector<int64_t> shapes = {};
   int64_t blocks_in_all_orders = INT64_MAX;
+  emulator::BlockOrder block_order = emulator::BlockOrder::kForward;
   std::vector<float> expected = {};
 };
 
