@@ -120,6 +120,15 @@ template <class T>
 TCC_DEVICE T tcc_shuffle_xor(T value, int mask) {
   return __shfl_xor_sync(0xffffffffu, value, mask);
 }
+template <class T>
+TCC_DEVICE T tcc_shuffle(T value, int from) {
+  return __shfl_sync(0xffffffffu, value, from);
+}
+TCC_DEVICE unsigned tcc_ballot(bool vote) { return __ballot_sync(0xffffffffu, vote); }
+template <class T, class Index>
+TCC_DEVICE T tcc_atomic_add(T* buffer, Index index, T value) {
+  return atomicAdd(buffer + index, value);
+}
 // Two atomic steps suffice: nobody else touches the nibble.
 template <class Index>
 TCC_DEVICE void tcc_store_nibble(unsigned char* buffer, Index index, int value) {
