@@ -252,6 +252,12 @@ TCC_DEVICE TccF8E5M2 tcc_f8e5m2(float x) {
 }
 template <class Index>
 TCC_DEVICE int tcc_nibble_shift(Index index) { return (int)(index & 1) * 4; }
+// The byte with another nibble: of `index`, even ones low.
+template <class Index>
+TCC_DEVICE unsigned char tcc_with_nibble(unsigned char byte, Index index, int value) {
+  const int shift = tcc_nibble_shift(index);
+  return (unsigned char)((byte & ~(15 << shift)) | (value & 15) << shift);
+}
 // The low four bits of x as a value of i4 or u4.
 TCC_DEVICE signed char tcc_i4(int x) { return (signed char)(((x & 15) ^ 8) - 8); }
 TCC_DEVICE unsigned char tcc_u4(int x) { return (unsigned char)(x & 15); }
