@@ -120,6 +120,15 @@ template <class T>
 TCC_DEVICE T tcc_shuffle_xor(T value, int mask) {
   return __shfl_xor_sync(0xffffffffu, value, mask);
 }
+template <class T>
+TCC_DEVICE T tcc_shuffle(T value, int from) {
+  return __shfl_sync(0xffffffffu, value, from);
+}
+TCC_DEVICE unsigned tcc_ballot(bool vote) { return __ballot_sync(0xffffffffu, vote); }
+template <class T, class Index>
+TCC_DEVICE T tcc_atomic_add(T* buffer, Index index, T value) {
+  return atomicAdd(buffer + index, value);
+}
 // Two atomic steps suffice: nobody else touches the nibble.
 template <class Index>
 TCC_DEVICE void tcc_store_nibble(unsigned char* buffer, Index index, int value) {
@@ -243,6 +252,12 @@ TCC_DEVICE TccF8E5M2 tcc_f8e5m2(float x) {
 }
 template <class Index>
 TCC_DEVICE int tcc_nibble_shift(Index index) { return (int)(index & 1) * 4; }
+// The byte with another nibble: of `index`, even ones low.
+template <class Index>
+TCC_DEVICE unsigned char tcc_with_nibble(unsigned char byte, Index index, int value) {
+  const int shift = tcc_nibble_shift(index);
+  return (unsigned char)((byte & ~(15 << shift)) | (value & 15) << shift);
+}
 // The low four bits of x as a value of i4 or u4.
 TCC_DEVICE signed char tcc_i4(int x) { return (signed char)(((x & 15) ^ 8) - 8); }
 TCC_DEVICE unsigned char tcc_u4(int x) { return (unsigned char)(x & 15); }

@@ -45,7 +45,12 @@
 //   void tcc_async_wait<pending>()                          shared memory; see ir/stmt.h
 //
 //   T tcc_shuffle_down<T>(T value, int lanes), tcc_shuffle_xor<T>(T value, int mask)
-//                                           32- and 64-bit T; all 32 lanes of the warp take part
+//   T tcc_shuffle<T>(T value, int from)     of the lane `from` modulo 32; 32- and 64-bit T; all 32
+//                                           lanes of the warp take part
+//   unsigned tcc_ballot(bool vote)          bit i is the vote of lane i; all 32 lanes take part
+//   T tcc_atomic_add(buffer, index, T value)        adds to an element of an output or of shared
+//                                           memory, returns what it was; T int, unsigned, float,
+//                                           double or unsigned long long
 //   tensor cores: matrix_prelude.h
 //   void tcc_store_nibble(buffer, index, int value)  of an unsigned char buffer, the nibble `index`
 //                                           (even ones low); other threads may store the other one

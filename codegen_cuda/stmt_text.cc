@@ -310,7 +310,9 @@ void StmtText::EmitLoad(const LoadMatricesCall& call) {
                   kernel_.NameOf(call.from), exprs_.EmitIndex(call.row));
   const std::string& name = kernel_.NameOf(call.to);
   auto words = static_cast<size_t>(kernel_.tile_words.at(call.to.get()));
-  if (count == words && call.words.back() - call.words[0] + 1 == static_cast<int64_t>(count)) {
+  bool whole = count == words && static_cast<size_t>(call.words[0]) % words == 0 &&
+               call.words.back() - call.words[0] + 1 == static_cast<int64_t>(count);
+  if (whole) {
     return kernel_.Line(fmt::format("{}[{}] = {};", name, call.words[0] / words, loaded));
   }
   std::string all = kernel_.Fresh("m");
@@ -383,15 +385,27 @@ void StmtText::StoreScalar(const Var& buffer, const Expr& index, const Expr& val
 
 void StmtText::StoreCell(const Buffer& buffer, const Expr& index, const Piece& value) {
   DType dtype = buffer.dtype();
-  if (IsNibble(dtype)) {
-    kernel_.Line(fmt::format("tcc_store_nibble({}, {}, {});", kernel_.NameOf(buffer.var),
-                             exprs_.EmitIndex(index), value.text));
-    return;
-  }
+  if (IsNibble(dtype)) return StoreNibble(buffer, index, value);
   std::string cell = exprs_.CellText(buffer, index);
   std::string narrowing = NarrowingFunction(dtype);
   std::string text = narrowing.empty() ? value.text : narrowing + "(" + value.text + ")";
   kernel_.Line(fmt::format("{} = {};", cell, text));
+}
+
+// The other nibble of a byte may be another thread's, but for what a thread has for itself, which
+// has no address that an atomic step could take.
+void StmtText::StoreNibble(const Buffer& buffer, const Expr& index, const Piece& value) {
+  const std::string& name = kernel_.NameOf(buffer.var);
+  std::string at = exprs_.EmitIndex(index);
+  if (buffer.scope == Scope::kWarp) {
+    kernel_.Refuse(Unsupported("'{}', which a warp holds, is of {}", buffer.var->name,
+                               ToString(buffer.dtype())));
+  } else if (buffer.scope == Scope::kLocal) {
+    kernel_.Line(fmt::format("{0}[({1}) >> 1] = tcc_with_nibble({0}[({1}) >> 1], {1}, {2});", name,
+                             at, value.text));
+  } else {
+    kernel_.Line(fmt::format("tcc_store_nibble({}, {}, {});", name, at, value.text));
+  }
 }
 
 void StmtText::StoreLanes(const Store& store) {

@@ -35,6 +35,7 @@ class StmtText {
   void EmitUnmasked(const Store& store);
   void StoreScalar(const Var& buffer, const Expr& index, const Expr& value);
   void StoreCell(const Buffer& buffer, const Expr& index, const Piece& value);
+  void StoreNibble(const Buffer& buffer, const Expr& index, const Piece& value);
   void StoreLanes(const Store& store);
   void EmitFor(const For& loop);
   void EmitIf(const If& branch);

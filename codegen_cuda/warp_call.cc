@@ -7,6 +7,7 @@
 #include <set>
 
 #include "codegen_cuda/lane_of.h"
+#include "ir/compare.h"
 #include "ir/evaluate.h"
 #include "ir/simplify.h"
 #include "ir/substitute.h"
@@ -135,6 +136,26 @@ const Load* LoadIn(const Expr& expr, const std::function<bool(const Load&)>& wan
   return found;
 }
 
+bool IsSame(const Load& load, const Var& buffer, const Expr& index) {
+  return load.buffer == buffer && Equal(load.indices[0], index);
+}
+
+// Whether the store adds to its cell what is made of nothing but the two loads, by a product at
+// the top or, of several instructions, a sum of such.
+bool AddsProduct(const Store& store, const Load& a, const Load& b) {
+  const auto* sum = store.value.as<Add>();
+  if (!sum) return false;
+  auto is_cell = [&](const Expr& expr) {
+    const auto* load = expr.as<Load>();
+    return load && IsSame(*load, store.buffer, store.indices[0]);
+  };
+  if (is_cell(sum->a) == is_cell(sum->b)) return false;
+  const Expr& product = is_cell(sum->a) ? sum->b : sum->a;
+  return (product.as<Mul>() || product.as<Add>()) && !LoadIn(product, [&](const Load& load) {
+           return !IsSame(load, a.buffer, a.indices[0]) && !IsSame(load, b.buffer, b.indices[0]);
+         });
+}
+
 // One of the matrices of a load: kRows rows of its tile, of kRowBytes along the dimension whose
 // cells lie side by side in memory.
 struct Matrix {
@@ -239,6 +260,9 @@ StatusOr<MmaCall> ReadMma(const IntrinsicCall& call, const WarpInstruction& inst
       three ? LoadIn(value, [&](const Load& load) { return uses(load, 1) && uses(load, 2); })
             : nullptr;
   if (mma.function.empty() || !a || !b) return Refuse(call.intrinsic, "it has no such instruction");
+  if (!AddsProduct(*tile.store, *a, *b)) {
+    return Refuse(call.intrinsic, "its tile is no sum of products");
+  }
   const auto& fragments = instruction.operands;
   TCC_ASSIGN_OR_RETURN(mma.a, OperandAt(tile, a->buffer, {tile, {0, 2}, a->indices[0], bounds},
                                         fragments[0].fragment));

@@ -98,6 +98,30 @@ fn nibbles(X: {0}[33], Y: i32[33], Z: {0}[33]) lowered {{
   }
 }
 
+// They were stored by atomic steps, which registers and stacks have no addresses for.
+TEST_CASE("a thread's own nibbles are stored without atomics", "[codegen_cuda][nvrtc]") {
+  constexpr int kCount = 14;
+  std::vector<std::vector<uint8_t>> buffers = {std::vector<uint8_t>(kCount),
+                                               std::vector<uint8_t>(kCount * 4)};
+  for (int i = 0; i < kCount; ++i) buffers[0][i] = static_cast<uint8_t>(i - 7);
+  std::string text = R"(
+fn own(X: i8[14], Y: i32[14]) lowered {
+  for i in 0..2 threadIdx.x {
+    alloc own: i4[7] local
+    for j in 0..7 { own[6 - j] = i4(X[i * 7 + j]) }
+    for j in 0..7 { Y[i * 7 + j] = i32(own[j]) }
+  }
+})";
+  RunOn(text, buffers);
+  for (int i = 0; i < kCount; ++i) {
+    INFO(i);
+    CHECK(ValueAt<int32_t>(buffers[1], i) == i / 7 * 7 + 6 - i % 7 - 7);
+  }
+  CudaSource source = SourceOf({MustParse(text)});
+  CHECK(source.text.find("tcc_store_nibble(own_") == std::string::npos);
+  MustCompile(source);
+}
+
 TEST_CASE("every 8-bit float is widened, and floats are rounded to the nearest one",
           "[codegen_cuda]") {
   for (const Format& format : kFormats) {

@@ -70,7 +70,8 @@ void CountTarget(const Target& target, Histogram& histogram) {
   ++histogram["target " + target.name];
 }
 
-// A sketch, or random steps with threads, of a random function over all dtypes.
+// A sketch, or random steps with threads, of a random function over all dtypes but those that only
+// hold values (f8, i4, u4), which the interpreter does not read.
 Status CheckTypedPoint(const Machine& machine, Random& random, Histogram& histogram) {
   for (;;) {
     const Target target = machine.AnyTarget(random);

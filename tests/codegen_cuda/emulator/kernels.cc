@@ -1,5 +1,6 @@
 #include "tests/codegen_cuda/emulator/kernels.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -165,6 +166,39 @@ TCC_END_KERNEL(row_sums)
   return kernel;
 }
 
+// Of 64 numbers a block: how many have each of the values 0 to 7, and their warp's first.
+Kernel Histogram() {
+  constexpr int kBlocks = 3;
+  Kernel kernel = {.name = "histogram", .grid = {kBlocks}, .block = {64}};
+  kernel.text = std::string(kBegin) + R"(
+TCC_KERNEL(histogram, 64)(TCC_INPUT(float, x), TCC_OUTPUT(float, y)) {
+  TCC_SHARED(int, bins, 8);
+  const int i = tcc_thread_x();
+  const float value = x[tcc_block_x() * 64 + i];
+  if (i < 8) {
+    bins[i] = 0;
+  }
+  tcc_barrier();  // cleared
+  tcc_atomic_add(bins, (int)value, 1);
+  tcc_barrier();  // counted
+  if (i < 8) {
+    y[tcc_block_x() * 72 + i] = (float)bins[i];
+  }
+  y[tcc_block_x() * 72 + 8 + i] = tcc_shuffle<float>(value, 0);
+}
+TCC_END_KERNEL(histogram)
+)";
+  std::vector<float>& x = kernel.inputs.emplace_back();
+  for (int i = 0; i < kBlocks * 64; ++i) x.push_back(static_cast<float>(i * i % 37 % 8));
+  for (int block = 0; block < kBlocks; ++block) {
+    auto first = x.begin() + block * 64;
+    for (int value = 0; value < 8; ++value)
+      kernel.expected.push_back(static_cast<float>(std::count(first, first + 64, value)));
+    for (int i = 0; i < 64; ++i) kernel.expected.push_back(first[i / 32 * 32]);
+  }
+  return kernel;
+}
+
 // 64 x 64 by 32, a block of 32 x 32, each thread 4 of a row; the next tile of 8 is copied while one
 // is used.
 Kernel PipelinedMatmul() {
@@ -248,6 +282,10 @@ TCC_END_KERNEL(round_trip)
     kernel.expected.push_back(BFloat16ToFloat(FloatToBFloat16(value)));
   }
   return kernel;
+}
+
+std::string_view BodyOf(const Kernel& kernel) {
+  return std::string_view(kernel.text).substr(std::string_view(kBegin).size());
 }
 
 Status Run(const Kernel& kernel, std::vector<float>* output) {

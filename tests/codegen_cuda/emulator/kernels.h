@@ -28,10 +28,14 @@ Kernel VectorAdd();
 Kernel Transpose();
 Kernel TiledMatmul();
 Kernel RowSums();
+Kernel Histogram();
 Kernel PipelinedMatmul();
 Kernel VectorCopy();
 // Rounds to half and to bfloat16 and back: float32 values of all magnitudes, NaN and infinities.
 Kernel RoundTrip();
+
+// The kernel's text without the emulator's header, to be put after a prelude.
+std::string_view BodyOf(const Kernel& kernel);
 
 // `text` with its one occurrence of `piece` replaced.
 std::string Replaced(std::string text, std::string_view piece, std::string_view by);
