@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "codegen_llvm/toolchain.h"
 #include "ir/target.h"
-#include "runtime/cuda_driver.h"
+#include "runtime/cuda_device.h"
 #include "runtime/thread_pool.h"
 
 namespace tcc {
@@ -24,10 +24,12 @@ void AddCudaDevices(nlohmann::ordered_json& rows) {
   StatusOr<std::vector<CudaDeviceInfo>> devices = ListCudaDevices(*driver);
   if (!devices.ok()) return;
   for (const CudaDeviceInfo& device : *devices) {
+    StatusOr<Target> target = TargetOf(device);
     rows.push_back({{"name", "cuda"},
                     {"ordinal", device.ordinal},
                     {"model", device.name},
                     {"sm", device.sm},
+                    {"target", target.ok() ? target->name : "none"},
                     {"multiprocessors", device.multiprocessors},
                     {"memory_bytes", device.memory_bytes},
                     {"shared_bytes", device.shared_bytes},

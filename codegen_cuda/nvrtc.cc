@@ -36,7 +36,7 @@ struct Entries {
   int (*ptx)(Program, char*) = nullptr;
 };
 
-bool BindAll(const OpenedLibrary& library, Entries& entries) {
+bool BindAll(OpenedLibrary& library, Entries& entries) {
   return Bind(library, "nvrtcVersion", entries.version) &&
          Bind(library, "nvrtcGetErrorString", entries.error_text) &&
          Bind(library, "nvrtcGetNumSupportedArchs", entries.count_archs) &&
@@ -194,10 +194,12 @@ StatusOr<Nvrtc> Nvrtc::Open() {
   TCC_ASSIGN_OR_RETURN(OpenedLibrary opened, OpenCudaLibrary(kNvrtc));
   auto library = std::make_shared<Library>();
   int major = 0, minor = 0, count = 0;
-  bool usable = BindAll(opened, library->entries) &&
-                library->entries.version(&major, &minor) == 0 &&
-                library->entries.count_archs(&count) == 0;
-  if (!usable) return Missing("{} is no NVRTC of version 11.2 or newer", opened.path);
+  if (!BindAll(opened, library->entries)) return Lacks(opened, "NVRTC 11.2 or newer");
+  if (library->entries.version(&major, &minor) != 0 || library->entries.count_archs(&count) != 0) {
+    return Missing(
+        "{} does not tell its version and its architectures; expected NVRTC 11.2 or newer",
+        opened.path);
+  }
   library->archs.resize(static_cast<size_t>(count));
   library->entries.archs(library->archs.data());
   library->path = opened.path;

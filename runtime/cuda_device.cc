@@ -67,14 +67,19 @@ StatusOr<int> ChosenCudaOrdinal() {
 }
 
 StatusOr<Target> TargetOf(const CudaDeviceInfo& device) {
-  const Target* best = nullptr;
+  const Target* with_code = nullptr;
+  const Target* with_ptx = nullptr;
   for (const Target& target : AllTargets()) {
-    bool runs = target.kind == TargetKind::kCuda && target.sm / 10 == device.sm / 10 &&
-                target.sm <= device.sm;
-    if (runs && (best == nullptr || best->sm < target.sm)) best = &target;
+    if (target.kind != TargetKind::kCuda) continue;
+    const bool has_suffix = HasSuffix(target.name);
+    const CudaImageChoice choice = ChooseImage(device.sm, target.sm, has_suffix, !has_suffix);
+    if (choice == CudaImageChoice::kNone) continue;
+    const Target*& best = choice == CudaImageChoice::kCode ? with_code : with_ptx;
+    if (best == nullptr || best->sm < target.sm) best = &target;
   }
-  if (best == nullptr) return Missing("no target has code for {}", Describe(device));
-  return *best;
+  if (with_code != nullptr) return *with_code;
+  if (with_ptx != nullptr) return *with_ptx;
+  return Missing("no target has code for {}", Describe(device));
 }
 
 std::shared_ptr<const Device> MakeCudaDevice(int ordinal) {

@@ -11,7 +11,8 @@ namespace tcc {
 // TCC_CUDA_DEVICE, 0 where it is not set; FailedPrecondition for what is no number.
 StatusOr<int> ChosenCudaOrdinal();
 
-// The target whose code the device runs best. Unavailable: none.
+// The target whose code the device runs best: that with machine code for it, else the newest one
+// with PTX that it can translate. Unavailable: none.
 StatusOr<Target> TargetOf(const CudaDeviceInfo& device);
 
 // Runs artefacts of device "cuda" (artefact/gpu_program.h). The driver is opened when kernels are

@@ -3,15 +3,13 @@
 #include <array>
 #include <bit>
 
+#include "runtime/cuda_device.h"
+
 namespace tcc {
 namespace {
 
 // What a block may have without asking.
 constexpr int64_t kDefaultSharedBytes = int64_t{48} << 10;
-
-bool HasSuffix(const std::string& target) {
-  return !target.empty() && (target.back() < '0' || target.back() > '9');
-}
 
 // The driver's own words of why an image does not load, after its error.
 StatusOr<CudaModule> LoadImage(const std::shared_ptr<const CudaContext>& context,
@@ -39,7 +37,18 @@ Status CheckShared(const CudaDeviceInfo& device, const GpuLaunch& launch) {
                  device.shared_bytes);
 }
 
+Status DoesNotRun(const std::string& target, const CudaDeviceInfo& device) {
+  StatusOr<Target> fitting = TargetOf(device);
+  return Missing(
+      "the kernels are for {}; {} does not run them; {}", target, Describe(device),
+      fitting.ok() ? "compile with --target " + fitting->name : "no target has code for it");
+}
+
 }  // namespace
+
+bool HasSuffix(const std::string& target) {
+  return !target.empty() && (target.back() < '0' || target.back() > '9');
+}
 
 CudaImageChoice ChooseImage(int device_sm, int code_sm, bool has_suffix, bool has_ptx) {
   const bool same_generation = device_sm / 10 == code_sm / 10 && device_sm >= code_sm;
@@ -75,8 +84,7 @@ Status CudaProgram::LoadImages(const std::string& target) {
         code = &image.ptx;
         break;
       case CudaImageChoice::kNone:
-        return Missing("the kernels are for {}; {} does not run them; compile with --target sm_{}",
-                       target, Describe(device), device.sm);
+        return DoesNotRun(target, device);
     }
     TCC_ASSIGN_OR_RETURN(CudaModule module, LoadImage(context_, *code, what));
     modules_.push_back(std::move(module));

@@ -42,6 +42,9 @@ class CudaProgram {
   CudaMemory weights_;
 };
 
+// Whether a target's name ends like that of sm_90a, whose code is for one arch alone.
+bool HasSuffix(const std::string& target);
+
 // Which of an image's codes a device runs. Machine code runs on devices of the same generation that
 // are not older, that of an arch with a suffix ("sm_90a") on that very one; PTX on newer ones.
 enum class CudaImageChoice : uint8_t { kCode, kPtx, kNone };

@@ -60,7 +60,7 @@ StatusOr<cupti::Library> OpenLibrary() {
                   Bind(opened, "cuptiActivityFlushAll", library.flush_all) &&
                   Bind(opened, "cuptiActivityGetNextRecord", library.next_record) &&
                   Bind(opened, "cuptiGetResultString", library.result_string);
-  if (!complete) return Missing("{} is no CUPTI of CUDA 11.4 or newer", opened.path);
+  if (!complete) return Lacks(opened, "CUPTI of CUDA 11.4 or newer");
   return library;
 }
 

@@ -4,8 +4,8 @@
 # What a machine with a GPU needs, in one folder (default: build/device_pack) and one archive beside
 # it: programs of the preset portable, run.sh, and the machine code of all kernels that run.sh wants
 # for the target (precompile.sh). Says how large it is; fails if the archive has more than 64 MiB or
-# a program more than 30 MB. NVRTC is needed here (docs/building.md), a GPU is not; on the device the
-# driver is enough.
+# a program more than 30 MB. NVRTC is needed here (docs/building.md), a GPU is not; on the device
+# the driver is enough.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

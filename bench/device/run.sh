@@ -128,9 +128,11 @@ fi
 # The first CUDA device that is listed, or that of TCC_CUDA_DEVICE.
 ordinal=${TCC_CUDA_DEVICE:-0}
 device_json=$(sed -n "/\"ordinal\": $ordinal,/,/}/p" "$work/devices.json")
-model=$(field model <<<"$device_json") sm=$(field sm <<<"$device_json")
-target=sm_$sm
-[ "$sm" = 90 ] && target=sm_90a
+model=$(field model <<<"$device_json") target=$(field target <<<"$device_json")
+if [ "$target" = none ] || [ -z "$target" ]; then
+  echo "run.sh: no target has code for $model" >&2
+  exit 5
+fi
 driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1)
 out=${out:-$here/results/$(tr -c 'a-zA-Z0-9\n' '_' <<<"$model")}
 mkdir -p "$out" || exit 1

@@ -7,6 +7,7 @@
 #include "ir/support/cache_folder.h"
 #include "ir/support/random.h"
 #include "runtime/cuda_device.h"
+#include "runtime/cuda_program.h"
 #include "runtime/cuda_timing.h"
 
 namespace tcc {
@@ -165,7 +166,9 @@ StatusOr<GpuProgram> CalibrationProgram(const CalibrationOptions& options) {
   }
   CudaPrograms programs(options.target, CacheFolder());
   TCC_ASSIGN_OR_RETURN(std::shared_ptr<const Cubin> cubin, programs.Compile(text));
-  program.images = {{.code = cubin->image}};
+  GpuImage image{.code = cubin->image};
+  if (!HasSuffix(options.target.name)) image.ptx.assign(cubin->ptx.begin(), cubin->ptx.end());
+  program.images = {std::move(image)};
   return program;
 }
 

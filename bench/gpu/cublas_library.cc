@@ -25,7 +25,7 @@ StatusOr<cublas::Library> cublas::OpenLibrary() {
                   Bind(opened, "cublasSgemm_v2", library.sgemm) &&
                   Bind(opened, "cublasSgemmStridedBatched", library.sgemm_strided_batched) &&
                   Bind(opened, "cublasGemmEx", library.gemm_ex);
-  if (!complete) return Missing("{} is no cuBLAS of version 12 or 13", opened.path);
+  if (!complete) return Lacks(opened, "cuBLAS of version 12 or 13");
   return library;
 }
 
@@ -45,7 +45,7 @@ StatusOr<cublaslt::Library> cublaslt::OpenLibrary() {
                   Bind(opened, "cublasLtMatmulAlgoGetHeuristic", library.heuristic) &&
                   Bind(opened, "cublasLtMatmulAlgoConfigGetAttribute", library.config_get) &&
                   Bind(opened, "cublasLtMatmul", library.matmul);
-  if (!complete) return Missing("{} is no cuBLASLt of version 12 or 13", opened.path);
+  if (!complete) return Lacks(opened, "cuBLASLt of version 12 or 13");
   return library;
 }
 

@@ -38,7 +38,7 @@ StatusOr<Library> OpenLibrary() {
                   Bind(opened, "cudnnSoftmaxForward", library.softmax) &&
                   Bind(opened, "cudnnGetReductionWorkspaceSize", library.reduction_workspace) &&
                   Bind(opened, "cudnnReduceTensor", library.reduce);
-  if (!complete) return Missing("{} is no cuDNN of version 9", opened.path);
+  if (!complete) return Lacks(opened, "cuDNN of version 9");
   return library;
 }
 

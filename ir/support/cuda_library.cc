@@ -86,9 +86,14 @@ StatusOr<OpenedLibrary> OpenCudaLibrary(const CudaLibrary& library) {
   return NotFound(library);
 }
 
-bool FindSymbol(const OpenedLibrary& library, const char* name, void*& entry) {
+bool FindSymbol(OpenedLibrary& library, const char* name, void*& entry) {
   entry = dlsym(library.handle, name);
+  if (entry == nullptr && library.lacks.empty()) library.lacks = name;
   return entry != nullptr;
+}
+
+Status Lacks(const OpenedLibrary& library, std::string_view expected) {
+  return Missing("{} has no {}; expected {}", library.path, library.lacks, expected);
 }
 
 }  // namespace tcc

@@ -20,6 +20,7 @@ struct CudaLibrary {
 struct OpenedLibrary {
   void* handle = nullptr;  // stays open
   std::string path;
+  std::string lacks = {};  // the first function that Bind did not find in it
 };
 
 // Sought in the variable alone if it is set, else CUDA_HOME, /usr/local/cuda, the linker's path,
@@ -29,14 +30,18 @@ struct OpenedLibrary {
 StatusOr<OpenedLibrary> OpenCudaLibrary(const CudaLibrary& library);
 
 // A function of it. False, and null, where it has none of that name.
-bool FindSymbol(const OpenedLibrary& library, const char* name, void*& entry);
+bool FindSymbol(OpenedLibrary& library, const char* name, void*& entry);
 
 template <typename Function>
-bool Bind(const OpenedLibrary& library, const char* name, Function*& entry) {
+bool Bind(OpenedLibrary& library, const char* name, Function*& entry) {
   void* found = nullptr;
   bool ok = FindSymbol(library, name, found);
   entry = reinterpret_cast<Function*>(found);
   return ok;
 }
+
+// Unavailable, for a library that Bind found something to lack in: its path, the function, and what
+// was expected, "cuDNN of version 9".
+Status Lacks(const OpenedLibrary& library, std::string_view expected);
 
 }  // namespace tcc

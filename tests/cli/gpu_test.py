@@ -30,6 +30,11 @@ class Gpu(CommandTest):
         self.assertIn("/nowhere/libnvrtc.so", self.error)
         self.assertFalse((self.folder / "m.tcc").exists())
 
+    def test_a_library_that_is_no_nvrtc_is_told_what_it_lacks(self):
+        model = self.export("dqn", "--small")
+        self.compile(model, "sm_86", "m.tcc", expect=5, TCC_NVRTC="libm.so.6")
+        self.assertIn("libm.so.6 has no nvrtcVersion; expected NVRTC 11.2 or newer", self.error)
+
     def test_every_kernel_of_every_small_network_is_described(self):
         if not self.has_nvrtc():
             self.skipTest("no NVRTC: nothing is compiled for a GPU")

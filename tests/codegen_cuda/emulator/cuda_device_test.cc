@@ -313,6 +313,60 @@ TEST_CASE("kernels for another arch are refused with both named", "[cuda_device]
         })).starts_with("the kernels are for sm_80a; device 2 (emulated sm_86, sm_86)"));
 }
 
+TEST_CASE("a target is named that exists and whose code the device runs", "[cuda_device]") {
+  auto target_of = [](int sm) {
+    CudaDeviceInfo device;
+    device.sm = sm;
+    StatusOr<Target> target = TargetOf(device);
+    return target.ok() ? target->name : "none";
+  };
+  const std::vector<std::pair<int, std::string>> expected = {
+      {70, "none"},  {72, "none"},   {75, "sm_75"},  {80, "sm_80"},  {86, "sm_86"}, {87, "sm_86"},
+      {89, "sm_89"}, {90, "sm_90a"}, {100, "sm_89"}, {103, "sm_89"}, {120, "sm_89"}};
+  for (const auto& [sm, name] : expected) {
+    INFO("sm_" << sm);
+    CHECK(target_of(sm) == name);
+  }
+}
+
+// The emulated driver, but its devices say that they are of another arch.
+template <int kArch>
+std::shared_ptr<const Device> MakeOfArch(const DeviceOptions&) {
+  CudaDriver driver = emulator::EmulatedDriver();
+  driver.cuDeviceGetAttribute = [](int* value, int attribute,
+                                   CudaDeviceHandle device) -> CudaResult {
+    if (attribute == kCudaArchMajor || attribute == kCudaArchMinor) {
+      *value = attribute == kCudaArchMajor ? kArch / 10 : kArch % 10;
+      return kCudaSuccess;
+    }
+    return emulator::EmulatedDriver().cuDeviceGetAttribute(value, attribute, device);
+  };
+  return MakeCudaDevice(driver, 0);
+}
+
+TEST_CASE("a device that no target is named after is told which one to compile for",
+          "[cuda_device]") {
+  static constexpr DeviceRow kNewer[] = {{"cuda", MakeOfArch<120>}};
+  static constexpr DeviceRow kBetween[] = {{"cuda", MakeOfArch<87>}};
+  static constexpr DeviceRow kOlder[] = {{"cuda", MakeOfArch<70>}};
+  auto refusal = [](std::span<const DeviceRow> devices) {
+    Artefact artefact = ScaleReverseArtefact();
+    StatusOr<GpuProgram> program = ParseGpuProgram(artefact.kernels.bytes);
+    REQUIRE(program.ok());
+    program->sm = 90;
+    artefact.target = "sm_90a";
+    artefact.kernels = OwnBytes(GpuProgramBytes(*program));
+    LoadOptions options{.pool = {}, .threads = 1, .devices = devices};
+    return Message(Module::FromArtefact(std::move(artefact), options).status());
+  };
+  CHECK_THAT(refusal(kNewer), Catch::EndsWith("sm_120) does not run them; compile with --target "
+                                              "sm_89"));
+  CHECK_THAT(refusal(kBetween), Catch::EndsWith("sm_87) does not run them; compile with --target "
+                                                "sm_86"));
+  CHECK_THAT(refusal(kOlder), Catch::EndsWith("sm_70) does not run them; no target has code for "
+                                              "it"));
+}
+
 TEST_CASE("an image is chosen by generation, suffix and PTX", "[cuda_device]") {
   using enum CudaImageChoice;
   CHECK(ChooseImage(86, 86, false, false) == kCode);

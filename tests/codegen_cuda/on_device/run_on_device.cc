@@ -16,7 +16,9 @@ StatusOr<GpuImage> ImageOf(const std::string& text, const Target& target, GpuCod
   if (code == GpuCode::kCudaText) return GpuImage{.code = {text.begin(), text.end()}};
   CudaPrograms programs(target, CacheFolder());
   TCC_ASSIGN_OR_RETURN(std::shared_ptr<const Cubin> cubin, programs.Compile(text));
-  return GpuImage{.code = cubin->image};
+  GpuImage image{.code = cubin->image};
+  if (!HasSuffix(target.name)) image.ptx.assign(cubin->ptx.begin(), cubin->ptx.end());
+  return image;
 }
 
 StatusOr<Module> Load(const Function& lowered, const CudaSource& source, const Target& target,
