@@ -40,12 +40,18 @@ std::vector<SketchState> AttentionRule(const SketchState& state, const Block& bl
   return {};
 }
 
-// Reductions along contiguous memory, with the blocks after them, row by row.
+// Reductions along contiguous memory, with the blocks after them, row by row; products with a
+// vector also by tiles.
 std::vector<SketchState> RowsRule(const SketchState& state, const Block& block,
                                   const Target& target) {
   if (!IsRowReduction(state.fn(), block)) return {};
   std::optional<SketchState> rows = ScheduleRows(state, block, target);
-  return rows ? std::vector<SketchState>{*std::move(rows)} : std::vector<SketchState>{};
+  if (!rows) return {};
+  std::vector<SketchState> forks = {*std::move(rows)};
+  if (HasReuse(block) && CanBeTiled(block)) {
+    forks.push_back(TileForRegisters(state, block, target).front());
+  }
+  return forks;
 }
 
 // Gathering so few lanes costs more than it saves: the channels of an image, say, that move behind
