@@ -48,6 +48,11 @@ std::vector<size_t> ItersOf(const Block& block, IterKind kind) {
   return iters;
 }
 
+bool HasKnownExtents(const Block& block) {
+  return std::all_of(block.iters.begin(), block.iters.end(),
+                     [](const IterVar& iter) { return AsConstant(iter.domain).has_value(); });
+}
+
 bool HasReuse(const Block& block) {
   const auto* reduce = block.body.as<Reduce>();
   if (!reduce) return false;
@@ -121,14 +126,18 @@ std::optional<int64_t> StrideAlong(const Function& fn, const Access& access, con
 
 bool WritesPlainly(const Block& block) {
   const auto* reduce = block.body.as<Reduce>();
-  if (!reduce || reduce->init != ReduceInit::kFirstInstance || reduce->outputs.size() != 1) {
-    return false;
-  }
+  return reduce && reduce->outputs.size() == 1 && WritesTuplePlainly(block);
+}
+
+bool WritesTuplePlainly(const Block& block) {
+  const auto* reduce = block.body.as<Reduce>();
+  if (!reduce || reduce->init != ReduceInit::kFirstInstance) return false;
   std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
-  const std::vector<Expr>& indices = reduce->outputs[0].indices;
-  if (indices.size() != spatial.size()) return false;
-  for (size_t d = 0; d < spatial.size(); ++d) {
-    if (!indices[d].same_as(block.iters[spatial[d]].var)) return false;
+  for (const Access& output : reduce->outputs) {
+    if (output.indices.size() != spatial.size()) return false;
+    for (size_t d = 0; d < spatial.size(); ++d) {
+      if (!output.indices[d].same_as(block.iters[spatial[d]].var)) return false;
+    }
   }
   return true;
 }
@@ -160,36 +169,58 @@ const Block* OnlyMapInto(const Function& fn, const Var& buffer) {
 
 namespace {
 
-// Nothing that `reader` reads is written by `block` or after it, but for `result`.
+bool Contains(const std::vector<Var>& vars, const Var& var) {
+  return std::find(vars.begin(), vars.end(), var) != vars.end();
+}
+
+// Nothing that `reader` reads is written by `block` or after it, but for `results`.
 bool ReadsOnlyFromBefore(const Function& fn, const Block& reader, const Block& block,
-                         const Var& result) {
+                         const std::vector<Var>& results) {
   bool reached = false;
   for (const Ref<Block>& writer : BlocksOf(fn.body)) {
     reached = reached || writer->name == block.name;
     if (!reached) continue;
     for (const Access& read : ReadsOf(reader)) {
-      if (!(read.buffer == result) && Writes(*writer, read.buffer)) return false;
+      if (!Contains(results, read.buffer) && Writes(*writer, read.buffer)) return false;
     }
   }
   return true;
 }
 
-}  // namespace
-
-const Block* EpilogueOf(const Function& fn, const Block& block) {
-  std::vector<Access> writes = WritesOf(block);
-  if (writes.size() != 1 || IsParameter(fn, writes[0].buffer)) return nullptr;
-  const Var& buffer = writes[0].buffer;
+// The one block beside `block` that has to do with the results: a map that reads them.
+const Block* OnlyMapFrom(const Function& fn, const Block& block, const std::vector<Var>& results) {
   const Block* reader = nullptr;
   for (const Ref<Block>& other : BlocksOf(fn.body)) {
-    if (other->name == block.name || !Accesses(*other, buffer)) continue;
-    if (reader || !ItersOf(*other, IterKind::kReduce).empty() || Writes(*other, buffer)) {
+    auto accesses = [&](const Var& result) { return Accesses(*other, result); };
+    auto writes = [&](const Var& result) { return Writes(*other, result); };
+    if (other->name == block.name || std::none_of(results.begin(), results.end(), accesses)) {
+      continue;
+    }
+    if (reader || !ItersOf(*other, IterKind::kReduce).empty() ||
+        std::any_of(results.begin(), results.end(), writes)) {
       return nullptr;
     }
     reader = other.get();
   }
-  bool fits =
-      reader && ReadsPlainly(*reader, buffer) && ReadsOnlyFromBefore(fn, *reader, block, buffer);
+  return reader;
+}
+
+}  // namespace
+
+const Block* EpilogueOf(const Function& fn, const Block& block) {
+  return WritesOf(block).size() == 1 ? TupleEpilogueOf(fn, block) : nullptr;
+}
+
+const Block* TupleEpilogueOf(const Function& fn, const Block& block) {
+  std::vector<Var> results;
+  for (const Access& write : WritesOf(block)) {
+    if (IsParameter(fn, write.buffer)) return nullptr;
+    results.push_back(write.buffer);
+  }
+  const Block* reader = OnlyMapFrom(fn, block, results);
+  bool fits = reader && ReadsOnlyFromBefore(fn, *reader, block, results) &&
+              std::all_of(results.begin(), results.end(),
+                          [&](const Var& result) { return ReadsPlainly(*reader, result); });
   return fits ? reader : nullptr;
 }
 

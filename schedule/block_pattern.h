@@ -15,6 +15,9 @@ bool IsOrdered(const Block& block);
 // Positions of the block's iteration variables of that kind.
 std::vector<size_t> ItersOf(const Block& block, IterKind kind);
 
+// Whether all iteration variables have extents that are numbers.
+bool HasKnownExtents(const Block& block);
+
 // Whether some operand is used again by other values of a spatial variable: an index of no part of
 // it has that variable. What tiling is good for.
 bool HasReuse(const Block& block);
@@ -33,6 +36,8 @@ std::optional<int64_t> StrideAlong(const Function& fn, const Access& access, con
 // A reduction that sets its own identities and writes one buffer at just its spatial variables, in
 // their order.
 bool WritesPlainly(const Block& block);
+// The same of each buffer of a tuple.
+bool WritesTuplePlainly(const Block& block);
 
 // The one block that reads the buffer, which is no parameter, and the map that alone writes it,
 // into cells of its own; nullptr where there is none such.
@@ -42,5 +47,8 @@ const Block* OnlyMapInto(const Function& fn, const Var& buffer);
 // The block that alone reads what `block` alone writes, element by element at its own variables, or
 // nullptr. What is written is no parameter, and whatever else is read was written before.
 const Block* EpilogueOf(const Function& fn, const Block& block);
+// The same of a tuple, or of one buffer: the block may leave out some of the results, which then
+// nobody reads.
+const Block* TupleEpilogueOf(const Function& fn, const Block& block);
 
 }  // namespace tcc

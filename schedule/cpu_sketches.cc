@@ -6,9 +6,11 @@
 #include "schedule/attention_sketch.h"
 #include "schedule/block_pattern.h"
 #include "schedule/column_panels.h"
+#include "schedule/column_reduction.h"
 #include "schedule/cpu_tile.h"
 #include "schedule/default_tiles.h"
 #include "schedule/reduction_nest.h"
+#include "schedule/reduction_parts.h"
 #include "schedule/row_reduction.h"
 #include "schedule/sketch_parts.h"
 #include "schedule/sketch_rules.h"
@@ -52,6 +54,24 @@ std::vector<SketchState> RowsRule(const SketchState& state, const Block& block,
     forks.push_back(TileForRegisters(state, block, target).front());
   }
   return forks;
+}
+
+// Few and long reductions, in parts or as the other rules have them.
+std::vector<SketchState> PartsRule(const SketchState& state, const Block& block,
+                                   const Target& target) {
+  std::optional<SketchState> parts = ScheduleReductionParts(state, block, target);
+  if (!parts) return {};
+  std::vector<SketchState> forks = RowsRule(state, block, target);
+  if (forks.empty()) forks = TileRule(state, block, target);
+  forks.insert(forks.begin(), *std::move(parts));
+  return forks;
+}
+
+// Reductions to tuples, along memory that is contiguous along an axis of the results.
+std::vector<SketchState> ColumnsRule(const SketchState& state, const Block& block,
+                                     const Target& target) {
+  std::optional<SketchState> columns = ScheduleColumns(state, block, target);
+  return columns ? std::vector<SketchState>{*std::move(columns)} : std::vector<SketchState>{};
 }
 
 // Gathering so few lanes costs more than it saves: the channels of an image, say, that move behind
@@ -125,8 +145,10 @@ std::vector<SketchState> OuterRule(const SketchState& state, const Block& block,
 constexpr SketchRule kRules[] = {
     // name, rule, what it fits
     {"attention", AttentionRule, "cores of attention, their scores and logits"},
+    {"parts", PartsRule, "few reductions that are long"},
     {"rows", RowsRule, "reductions along contiguous memory"},
     {"tile", TileRule, "reductions into one buffer"},
+    {"columns", ColumnsRule, "reductions into several buffers, along their last axis"},
     {"sliding", SlidingRule, "maps that make what one window slides over"},
     {"map", MapRule, "blocks without a reduction"},
     {"outer", OuterRule, "everything: a panel of columns at a time through the reduction"},

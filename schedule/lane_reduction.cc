@@ -59,7 +59,9 @@ bool ReduceInLanes(SketchState& state, const LaneReduction& reduction) {
   const std::string& name = reduction.block;
   StatusOr<Path> path = FindBlock(state.fn(), name);
   if (!path.ok()) return false;
-  auto rank = static_cast<int64_t>(WritesOf(*BlockAt(*path))[0].indices.size());
+  std::vector<Access> results = WritesOf(*BlockAt(*path));
+  auto rank = static_cast<int64_t>(results[0].indices.size());
+  auto elements = static_cast<int64_t>(results.size());
   int64_t start = reduction.lanes;
   while (start > reduction.extent) start /= 2;
   bool is_long = reduction.extent >= kLongLoop * start && reduction.rows.empty();
@@ -69,7 +71,8 @@ bool ReduceInLanes(SketchState& state, const LaneReduction& reduction) {
                           PowersOfTwo(is_wide ? kWideVector : 1, start), start);
   std::vector<Expr> factors = {lanes};
   if (is_long) {
-    Expr registers = state.Size(LevelKey(reduction.loop, 1), 2 * kRegisters, {}, kRegisters);
+    int64_t registers_wanted = std::max<int64_t>(kRegisters / elements, 1);
+    Expr registers = state.Size(LevelKey(reduction.loop, 1), 2 * kRegisters, {}, registers_wanted);
     factors.insert(factors.begin(), registers);
   }
   std::string key = reduction.loop.substr(reduction.loop.find('/'));

@@ -89,11 +89,6 @@ std::optional<size_t> SharedAxis(const Block& block, const Access& a, const Acce
   return axis;
 }
 
-bool HasKnownExtents(const Block& block) {
-  return std::all_of(block.iters.begin(), block.iters.end(),
-                     [](const IterVar& iter) { return AsConstant(iter.domain).has_value(); });
-}
-
 }  // namespace
 
 std::optional<MmaOperand> MmaOperandOf(const Function& fn, const Block& block, const Access& read,

@@ -59,11 +59,6 @@ bool IsContiguous(const Function& fn, const Block& block, const Access& read, si
   return found;
 }
 
-bool IsKnown(const Block& block) {
-  return std::all_of(block.iters.begin(), block.iters.end(),
-                     [](const IterVar& iter) { return AsConstant(iter.domain).has_value(); });
-}
-
 // The row of one instance of ScheduleRows.
 class RowSchedule {
  public:
@@ -107,7 +102,7 @@ class RowSchedule {
   std::optional<SketchState> Chain(const std::vector<std::string>& chain) const {
     SketchState state = original_;
     Ref<Block> last = Find(state, chain.back());
-    if (!ItersOf(*last, IterKind::kReduce).empty() || !IsKnown(*last)) return std::nullopt;
+    if (!ItersOf(*last, IterKind::kReduce).empty() || !HasKnownExtents(*last)) return std::nullopt;
     std::vector<LoopRef> rows = RowLoops(state, chain);
     if (rows.empty() || rows.size() >= last->iters.size()) return std::nullopt;
     int64_t work = WorkOf(*last);
@@ -148,24 +143,20 @@ class RowSchedule {
   std::optional<SketchState> Alone() const {
     SketchState state = original_;
     Ref<Block> block = Find(state, first_);
-    if (!WritesPlainly(*block)) return std::nullopt;
-    std::vector<LoopRef> rows;
-    for (size_t i : ItersOf(*block, IterKind::kSpatial)) {
-      rows.push_back(BaseKey(block->name, block->iters[i]));
-    }
+    if (!WritesTuplePlainly(*block)) return std::nullopt;
+    std::vector<LoopRef> rows = KeysOf(*block, ItersOf(*block, IterKind::kSpatial));
     int64_t work = WorkOf(*block);
     if (rows.empty()) {
       if (!Fill(state, first_)) return std::nullopt;
       return Marked(state, {first_});
     }
-    const Block* epilogue = EpilogueOf(state.fn(), *block);
-    std::string consumer = epilogue ? epilogue->name : first_ + ".out";
-    std::string output = WritesOf(*block)[0].buffer->name;
-    bool placed = (epilogue ? state.Try(SetScope{output, Scope::kLocal})
-                            : state.Try(CacheWrite{first_, output, Scope::kLocal, consumer})) &&
-                  state.Try(ReverseComputeAt{consumer, rows.back()});
-    if (!placed || !Fill(state, first_) || !ParallelRows(state, rows, work)) return std::nullopt;
-    return Marked(state, {first_, consumer});
+    std::optional<std::vector<ResultReader>> readers = KeepResults(state, *block);
+    if (!readers) return std::nullopt;
+    for (const ResultReader& reader : *readers) {
+      if (!state.Try(ReverseComputeAt{reader.block, rows.back()})) return std::nullopt;
+    }
+    if (!Fill(state, first_) || !ParallelRows(state, rows, work)) return std::nullopt;
+    return Marked(state, {first_});
   }
 
   // Vectors along the row. `row`: the iteration variable over rows that are done together.
@@ -243,7 +234,7 @@ size_t RowItersOf(const Function& fn, const std::vector<std::string>& chain) {
 }
 
 bool WorksByRow(const Function& fn, const Block& block, int64_t rows) {
-  if (!IsKnown(block)) return false;
+  if (!HasKnownExtents(block)) return false;
   if (IsReduction(block) ? !IsRowReduction(fn, block) : IsOrdered(block)) return false;
   int64_t count = 1;
   for (size_t i : ItersOf(block, IterKind::kSpatial)) count *= ExtentOf(block, i);
@@ -254,7 +245,7 @@ bool IsRowReduction(const Function& fn, const Block& block) {
   const auto* reduce = block.body.as<Reduce>();
   std::vector<size_t> reduced = ItersOf(block, IterKind::kReduce);
   if (!reduce || reduced.empty() || reduce->init != ReduceInit::kFirstInstance) return false;
-  if (!IsKnown(block) || ExtentOf(block, reduced.back()) < kLeastRow) return false;
+  if (!HasKnownExtents(block) || ExtentOf(block, reduced.back()) < kLeastRow) return false;
   const Var& row = block.iters[reduced.back()].var;
   bool contiguous = false;
   for (const Access& read : ReadsOf(block)) {

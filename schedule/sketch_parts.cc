@@ -80,4 +80,58 @@ ResultReader KeepResultLocal(SketchState& state, const Block& reduction) {
   return KeepResult(state, reduction, Scope::kLocal);
 }
 
+namespace {
+
+bool IsReadBy(const Block& reader, const Var& buffer) {
+  std::vector<Access> reads = ReadsOf(reader);
+  return std::any_of(reads.begin(), reads.end(),
+                     [&](const Access& read) { return read.buffer == buffer; });
+}
+
+// The element that alone is read, by a map that can go where it is made (ReverseComputeAt has one
+// operand there).
+std::optional<size_t> ElementOf(const Block* epilogue, const std::vector<Access>& outputs) {
+  std::optional<size_t> element;
+  for (size_t e = 0; epilogue && e < outputs.size(); ++e) {
+    if (!IsReadBy(*epilogue, outputs[e].buffer)) continue;
+    if (element) return std::nullopt;
+    element = e;
+  }
+  return element;
+}
+
+}  // namespace
+
+std::optional<std::vector<ResultReader>> KeepResults(SketchState& state, const Block& reduction) {
+  std::vector<ResultReader> readers;
+  std::vector<Access> outputs = WritesOf(reduction);
+  const Block* epilogue = TupleEpilogueOf(state.fn(), reduction);
+  std::optional<size_t> taken_over = ElementOf(epilogue, outputs);
+  if (taken_over) {
+    readers.push_back({epilogue->name, {}});
+    for (const IterVar& iter : epilogue->iters) {
+      readers[0].loops.push_back(BaseKey(epilogue->name, iter));
+    }
+  }
+  for (size_t e = 0; e < outputs.size(); ++e) {
+    const std::string& output = outputs[e].buffer->name;
+    if (e == taken_over) {
+      if (!state.Try(SetScope{output, Scope::kLocal})) return std::nullopt;
+      continue;
+    }
+    ResultReader copy{reduction.name + ".out", {}};
+    if (outputs.size() > 1) copy.block += std::to_string(e);
+    if (!state.Try(CacheWrite{reduction.name, output, Scope::kLocal, copy.block})) {
+      return std::nullopt;
+    }
+    for (size_t d = 0; d < outputs[e].indices.size(); ++d) {
+      copy.loops.push_back(copy.block + "/ax" + std::to_string(d));
+    }
+    readers.push_back(std::move(copy));
+  }
+  for (const ResultReader& reader : readers) state.MarkDone(reader.block);
+  state.MarkDone(reduction.name + ".init");
+  return readers;
+}
+
 }  // namespace tcc

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,5 +40,8 @@ struct ResultReader {
 };
 ResultReader KeepResult(SketchState& state, const Block& reduction, Scope scope);
 ResultReader KeepResultLocal(SketchState& state, const Block& reduction);
+// The same of a tuple, whose elements may need a reader each, and of a reduction that is
+// decomposed; nullopt where that is not legal.
+std::optional<std::vector<ResultReader>> KeepResults(SketchState& state, const Block& reduction);
 
 }  // namespace tcc

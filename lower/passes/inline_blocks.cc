@@ -27,26 +27,40 @@ Stmt InitOf(const Reduce& reduce, const Block& block) {
   return MakeStmt<If>(first, SeqOf(stores));
 }
 
+Var HeldVar(const std::string& name, size_t element, const Expr& value) {
+  Expr var = Make<VarNode>(name + std::to_string(element), VarRole::kLoop, value.dtype(), 0, 0);
+  return Var(var.as<VarNode>());
+}
+
 // All elements change at once, so with several the new values are held before the first is stored.
+// What comes in is, too: elements have it in several places, some under a condition, and a load
+// there would wait for that.
 Stmt UpdateOf(const Reduce& reduce) {
   std::vector<Expr> old;
   for (const Access& output : reduce.outputs)
     old.push_back(Make<Load>(output.buffer, output.indices));
-  std::vector<Expr> values = Combine(reduce.combiner, old, reduce.inputs);
-  std::vector<Var> held;
-  if (values.size() > 1) {
-    for (size_t e = 0; e < values.size(); ++e) {
-      Expr var = Make<VarNode>("new" + std::to_string(e), VarRole::kLoop, values[e].dtype(), 0, 0);
-      held.push_back(Var(var.as<VarNode>()));
-    }
+  bool holds = reduce.outputs.size() > 1;
+  std::vector<Expr> inputs = reduce.inputs;
+  std::vector<std::pair<Var, Expr>> held;
+  for (size_t e = 0; holds && e < inputs.size(); ++e) {
+    if (AsConstant(inputs[e]) || inputs[e].as<FloatImm>() || inputs[e].as<VarNode>()) continue;
+    held.emplace_back(HeldVar("in", e, inputs[e]), inputs[e]);
+    inputs[e] = held.back().first;
+  }
+  std::vector<Expr> values = Combine(reduce.combiner, old, inputs);
+  for (size_t e = 0; holds && e < values.size(); ++e) {
+    held.emplace_back(HeldVar("new", e, values[e]), values[e]);
+    values[e] = held.back().first;
   }
   std::vector<Stmt> stores;
   for (size_t e = 0; e < values.size(); ++e) {
-    Expr value = held.empty() ? values[e] : Expr(held[e]);
-    stores.push_back(MakeStmt<Store>(reduce.outputs[e].buffer, reduce.outputs[e].indices, value));
+    stores.push_back(
+        MakeStmt<Store>(reduce.outputs[e].buffer, reduce.outputs[e].indices, values[e]));
   }
   Stmt update = SeqOf(stores);
-  for (size_t e = held.size(); e-- > 0;) update = MakeStmt<Let>(held[e], values[e], update);
+  for (size_t h = held.size(); h-- > 0;) {
+    update = MakeStmt<Let>(held[h].first, held[h].second, update);
+  }
   return update;
 }
 

@@ -1,0 +1,72 @@
+#include "schedule/column_reduction.h"
+
+#include <fmt/format.h>
+#include <catch2/catch.hpp>
+
+#include "ir/printer.h"
+#include "schedule/sketch.h"
+#include "tests/schedule/step_check.h"
+
+using namespace tcc;
+
+namespace {
+
+Target Avx2() {
+  return FindTarget("x86-64-v3").value();
+}
+
+// (log of) the sum of exponentials along the middle axis, as (maximum, sum).
+Function ExponentialsAlongMiddle(int64_t rows, int64_t depth, int64_t columns,
+                                 const std::string& index = "i, t, j") {
+  return FunctionOf(fmt::format(R"(
+    fn f(X: f32[{m}, {k}, {n}], M: f32[{m}, {n}], S: f32[{m}, {n}]) tensor {{
+      for i in 0..{m} @y/i {{ for j in 0..{n} @y/j {{ for t in 0..{k} @y/t {{
+        block y(i: spatial {m} = i, j: spatial {n} = j, t: reduce {k} = t) {{
+          reduce softmax_f32 init (M[i, j], S[i, j]) with (X[{index}], 1.0) }}
+      }} }} }}
+    }})",
+                                fmt::arg("m", rows), fmt::arg("k", depth), fmt::arg("n", columns),
+                                fmt::arg("index", index)));
+}
+
+const Block& Only(const Function& fn) {
+  return *BlocksOf(fn.body)[0];
+}
+
+}  // namespace
+
+TEST_CASE("columns are the last axis of results where operands have neighbours along it",
+          "[schedule][columns]") {
+  CHECK(ColumnsOf(Only(ExponentialsAlongMiddle(8, 8, 8))) == 1);
+  CHECK(ColumnsOf(Only(ExponentialsAlongMiddle(8, 8, 1))) == std::nullopt);
+  CHECK(ColumnsOf(Only(ExponentialsAlongMiddle(1, 8, 1))) == std::nullopt);
+  CHECK(ColumnsOf(Only(ExponentialsAlongMiddle(8, 8, 8, "i, j, t"))) == std::nullopt);
+  CHECK(ColumnsOf(Only(ExponentialsAlongMiddle(8, 8, 8, "i, t, j * 1"))) == 1);
+  CHECK(ColumnsOf(Only(ExponentialsAlongMiddle(8, 8, 8, "i, t, 7 - j"))) == std::nullopt);
+}
+
+TEST_CASE("a tuple along a middle axis is reduced in vectors of the last one",
+          "[schedule][columns]") {
+  Function fn = ExponentialsAlongMiddle(4, 70, 48);
+  std::optional<SketchState> state = ScheduleColumns(SketchState(fn), Only(fn), Avx2());
+  REQUIRE(state);
+  CHECK(state->Next() == nullptr);
+  std::vector<Ref<For>> loops = LoopsOn(FindBlock(state->fn(), "y").value());
+  REQUIRE(loops.size() >= 4);
+  CHECK(loops.back()->key == "y/j.2");
+  CHECK(loops.back()->for_kind == ForKind::kVectorized);
+  CHECK(loops[loops.size() - 3]->key == "y/t");
+  Sketch sketch = FirstSketch(fn, Avx2());
+  CHECK(sketch.name == "columns");
+}
+
+TEST_CASE("tuples in columns are right for sizes that do and do not divide",
+          "[schedule][columns]") {
+  for (int64_t columns : {2, 7, 8, 31, 64}) {
+    for (int64_t depth : {1, 13}) {
+      Function fn = ExponentialsAlongMiddle(3, depth, columns);
+      Sketch sketch = FirstSketch(fn, Avx2());
+      CheckStepResult(fn, Print(sketch.trace), sketch.start);
+    }
+  }
+}
