@@ -100,6 +100,8 @@ class ReductionParts {
     int64_t extent = ExtentOf(block_, reduce_[cut]);
     int64_t chunk = PowerAtLeast(CeilDivision(extent, parts_));
     if (chunk >= extent) return false;
+    // Vectors of a row whose last part is shorter would be masked in every part: slower than whole.
+    if (is_row_ && cut + 1 == reduce_.size() && extent % chunk != 0) return false;
     last_extent_ = cut + 1 == reduce_.size() ? chunk : ExtentOf(block_, reduce_.back());
     parts_loop_ = LevelKey(loop, 0);
     inside_[cut] = LevelKey(loop, 1);
