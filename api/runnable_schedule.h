@@ -13,8 +13,8 @@ StatusOr<Decisions> DecideOpenSizes(const Function& fn, const Schedule& schedule
 
 // `fn` as the schedule says, if the target can run that: a CPU has no hardware indices to bind
 // loops to; a GPU runs whole launches (lower/whole_launches.h) of threads, blocks and shared memory
-// that it has; neither unrolls or vectorizes beyond kMaxStatements or kMaxLanes. Error: the step
-// after which it cannot, and why.
+// that it has; neither unrolls into far more than kMaxStatements or vectorizes beyond kMaxLanes.
+// Error: the step after which it cannot, and why.
 StatusOr<Function> ReplayFor(const Target& target, const Function& fn, const Schedule& schedule);
 
 }  // namespace tcc

@@ -59,10 +59,10 @@ TEST_CASE("sizes that would leave 64 bits are refused by the step", "[api][sched
 }
 
 TEST_CASE("code beyond what is compiled is refused by the step", "[api][schedule]") {
-  CHECK(ErrorOf("unroll C/i\nunroll C/j") == "");
-  CHECK(ErrorOf("unroll C/i\nunroll C/j\nunroll C/k")
-            .starts_with("step 3 (unroll C/k): nest 'C' has 13702 statements once unrolled; "
-                         "expected at most 4096"));
+  CHECK(ErrorOf("unroll C/i\nunroll C/j\nunroll C/k") == "");
+  CHECK(ErrorOf("split C/i [64]\nunroll C/i.1\nunroll C/j\nunroll C/k")
+            .starts_with("step 4 (unroll C/k): nest 'C' has 67456 statements once unrolled; "
+                         "expected at most 65536"));
 }
 
 TEST_CASE("what a GPU cannot run is refused by the step", "[api][schedule]") {
