@@ -6,6 +6,7 @@
 #include "ir/compare.h"
 #include "ir/simplify.h"
 #include "ir/substitute.h"
+#include "ir/support/integer_division.h"
 #include "ir/visitor.h"
 #include "lower/free_name.h"
 
@@ -219,8 +220,6 @@ class Builder {
   }
 
  private:
-  static int64_t CeilDivision(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
   Buffer Intermediate(TensorProgram& program, const char* suffix, std::vector<Expr> shape) const {
     Buffer buffer;
     buffer.var = BufferVar(FreeName(program, stage_.name + suffix), kFloat32);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/accesses.h"
+#include "ir/support/integer_division.h"
 #include "schedule/attention_parts.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
@@ -24,10 +25,6 @@ constexpr int64_t kMostRows = 30;  // of queries in a tile of scores
 
 // Code for more panels of keys than that costs more than it saves.
 constexpr int64_t kUnrolledPanels = 8;
-
-int64_t CeilDivision(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 // The sizes to start from.
 struct AttentionTile {

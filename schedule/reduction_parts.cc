@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "ir/accesses.h"
+#include "ir/support/integer_division.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
 #include "schedule/column_reduction.h"
@@ -24,10 +25,6 @@ constexpr int64_t kParts = 64;
 constexpr int64_t kLeastPart = 1 << 14;
 // Columns that a piece has without parts: some vectors.
 constexpr int64_t kColumnsOfPiece = 64;
-
-int64_t CeilDivision(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 int64_t PowerAtLeast(int64_t value) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(value)));
