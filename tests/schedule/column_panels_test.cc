@@ -128,12 +128,6 @@ TEST_CASE("where data says what columns write, they are in parallel and in no ve
   CHECK(LoopsOf(ScatteredElements(64, 1024), "x86-64-v3", "y") == "y/j.0 parallel, y/i, y/j.1");
 }
 
-TEST_CASE("maxima with their places are found in vectors of columns, not along strided memory",
-          "[schedule][panels]") {
-  CHECK(LoopsOf(ColumnMaxima(64, 32, 64), "x86-64-v3", "y") ==
-        "y/(b*j.0) parallel, y/r, y/j.1, y/j.2 vectorized");
-}
-
 TEST_CASE("a reduction with an order that has no other axis stays as it is", "[schedule][panels]") {
   Function fn = FunctionOf(R"(
     fn sums(X: f32[64], S: f32[64]) tensor {
