@@ -255,25 +255,28 @@ class Fuser {
     if ((!maps && form != OpForm::kContraction) || !MayLead(graph_.nodes[leader])) return;
     std::set<int> readers = maps ? members : std::set<int>{leader};
     for (int reader : readers) {
-      for (ValueId operand : graph_.nodes[reader].inputs) Absorb(operand, leader, maps, members);
+      for (ValueId operand : graph_.nodes[reader].inputs) {
+        int movement = MovementBefore(operand, reader);
+        if (movement >= 0) Absorb(movement, leader, maps, members);
+      }
     }
   }
 
   bool FollowsMovement(int movement) const {
     const Node& node = graph_.nodes[movement];
     if (!IsPlainMovement(node) || IsView(graph_, node)) return false;
-    for (int n = MovementBefore(node.inputs[0]); n >= 0;
-         n = MovementBefore(graph_.nodes[n].inputs[0])) {
+    for (int n = MovementBefore(node.inputs[0], movement); n >= 0;
+         n = MovementBefore(graph_.nodes[n].inputs[0], n)) {
       if (!IsView(graph_, graph_.nodes[n])) return true;
     }
     return false;
   }
 
-  void Absorb(ValueId operand, int leader, bool maps, std::set<int>& members) const {
+  // `movement` and those before it, as far as that is good.
+  void Absorb(int movement, int leader, bool maps, std::set<int>& members) const {
     std::set<int> taken = members;
     std::set<int> best = members;
-    for (int n = MovementBefore(operand); n >= 0; n = MovementBefore(operand)) {
-      operand = graph_.nodes[n].inputs[0];
+    for (int n = movement; n >= 0; n = MovementBefore(graph_.nodes[n].inputs[0], n)) {
       taken.insert(n);
       if (taken.size() > kMaxNodes || CountInputs(taken) > kMaxInputs) break;
       if (!IsView(graph_, graph_.nodes[n]) && (maps || ReadsAlike(taken, leader))) best = taken;
@@ -281,12 +284,25 @@ class Fuser {
     members = std::move(best);
   }
 
-  // The node that gives the value, if it is a movement for this reader alone.
-  int MovementBefore(ValueId id) const {
+  // The node that gives the value, if it is a movement for this reader alone, in the order that the
+  // reader wants.
+  int MovementBefore(ValueId id, int reader) const {
     int producer = id == kNoValue ? -1 : producers_[id];
     bool fits = producer >= 0 && group_[producer] == kNone && uses_.HasOneReader(id) &&
-                IsPlainMovement(graph_.nodes[producer]);
+                IsPlainMovement(graph_.nodes[producer]) && LiesAsRead(id, producer, reader);
     return fits ? producer : -1;
+  }
+
+  // Whether both take the value to be stored alike. Orders that differ by dimensions of extent 1
+  // are the same bytes, but other buffers.
+  bool LiesAsRead(ValueId id, int producer, int reader) const {
+    const Node& node = graph_.nodes[reader];
+    std::vector<int> order =
+        OutputOrder(graph_, graph_.nodes[producer], graph_.value(id).shape.size());
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == id && InputOrder(graph_, node, i) != order) return false;
+    }
+    return true;
   }
 
   bool ReadsAlike(const std::set<int>& nodes, int leader) const {

@@ -54,6 +54,25 @@ TEST_CASE("attention reads heads where they are, keys too", "[lower][fusion]") {
   CHECK(KernelNames(graph) == Names{"tanh", "exp", "neg", "q_transpose_transpose_attention"});
 }
 
+// Was fused, and the kernel then wanted what was inside of it: tcc-fuzz model --points 1
+// --seed 50403.
+TEST_CASE("one channel that is read channels last is not read through what moves it",
+          "[lower][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 4, 4});
+  ValueId moved = builder.Add("moved", OpKind::kTranspose,
+                              {builder.Add("tanh", OpKind::kTanh, {x})}, {{"perm", Ints{2, 0, 1}}});
+  ValueId weights = builder.Constant("weights", RandomF32({1, 4, 1}, 3));
+  builder.Output(builder.Add("y", OpKind::kConvTranspose, {moved, weights}));
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  for (const Subgraph& subgraph : FuseGraph(graph)) {
+    if (subgraph.kind != SubgraphKind::kKernel) continue;
+    INFO(subgraph.name);
+    CHECK(BuildTask(graph, subgraph).value().variants[0].params.size() ==
+          subgraph.inputs.size() + subgraph.outputs.size());
+  }
+}
+
 TEST_CASE("keys that several heads share are not copied for each", "[lower][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 2, 4, 3});
