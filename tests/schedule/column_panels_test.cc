@@ -5,8 +5,7 @@
 #include "ir/printer.h"
 #include "ir/verifier.h"
 #include "schedule/limits.h"
-#include "tests/programs/point_check.h"
-#include "tests/programs/random_trace.h"
+#include "tests/schedule/sketch_points.h"
 #include "tests/schedule/step_check.h"
 
 using namespace tcc;
@@ -93,16 +92,9 @@ std::string LoopsOf(const Function& fn, const char* target, const std::string& b
 
 // All sketches at their starts and at random points.
 void CheckPoints(const Function& fn, const Target& target) {
-  Random random(7);
   for (const Sketch& sketch : GenerateSketches(fn, target)) {
-    INFO(target.name << "\n" << Print(sketch.trace));
-    SymbolicProgram program = Instantiate(fn, sketch.trace).value();
-    CHECK(CheckPoint(fn, program, sketch.start, random, {}).message == "");
-    for (int point = 0; point < 6; ++point) {
-      Decisions decisions = RandomDecisions(sketch.trace, random);
-      if (!Satisfies(program, decisions)) continue;
-      CHECK(CheckPoint(fn, program, decisions, random, {}).message == "");
-    }
+    INFO(target.name);
+    test::CheckSketchAtPoints(fn, sketch, 7);
   }
 }
 

@@ -5,8 +5,7 @@
 #include "ir/printer.h"
 #include "ir/simplify.h"
 #include "schedule/limits.h"
-#include "tests/programs/point_check.h"
-#include "tests/programs/random_trace.h"
+#include "tests/schedule/sketch_points.h"
 #include "tests/schedule/step_check.h"
 
 using namespace tcc;
@@ -48,19 +47,11 @@ std::optional<SketchState> Tiled(const Function& fn) {
 
 // At the sketch's start and at random points.
 void CheckPoints(const Function& fn) {
-  Random random(3);
   std::optional<SketchState> state = Tiled(fn);
   INFO(Print(fn));
   REQUIRE(state);
   CHECK(state->Next()->name == "y");
-  const Sketch& sketch = state->sketch();
-  SymbolicProgram program = Instantiate(fn, sketch.trace).value();
-  CHECK(CheckPoint(fn, program, sketch.start, random, {}).message == "");
-  for (int point = 0; point < 6; ++point) {
-    Decisions decisions = RandomDecisions(sketch.trace, random);
-    if (!Satisfies(program, decisions)) continue;
-    CHECK(CheckPoint(fn, program, decisions, random, {}).message == "");
-  }
+  test::CheckSketchAtPoints(fn, state->sketch(), 3);
 }
 
 }  // namespace
