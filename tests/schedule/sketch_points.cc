@@ -11,11 +11,11 @@ void CheckSketchAtPoints(const Function& fn, const Sketch& sketch, uint64_t seed
   Random random(seed);
   INFO("\n" << Print(sketch.trace));
   SymbolicProgram program = Instantiate(fn, sketch.trace).value();
-  CHECK(CheckPoint(fn, program, sketch.start, random, {}).message == "");
+  CHECK(CheckPoint(fn, program, sketch.start, random, {}).message.empty());
   for (int point = 0; point < 6; ++point) {
     Decisions decisions = RandomDecisions(sketch.trace, random);
     if (!Satisfies(program, decisions)) continue;
-    CHECK(CheckPoint(fn, program, decisions, random, {}).message == "");
+    CHECK(CheckPoint(fn, program, decisions, random, {}).message.empty());
   }
 }
 
