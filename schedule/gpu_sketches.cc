@@ -8,6 +8,7 @@
 #include "schedule/gpu_mma_tile.h"
 #include "schedule/gpu_rows.h"
 #include "schedule/gpu_tile.h"
+#include "schedule/gpu_transposing_map.h"
 #include "schedule/operand_panels.h"
 #include "schedule/reduction_nest.h"
 #include "schedule/sketch_parts.h"
@@ -61,9 +62,12 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
 
 std::vector<SketchState> MapRule(const SketchState& state, const Block& block, const Target&) {
   if (!ItersOf(block, IterKind::kReduce).empty()) return {};
+  std::vector<SketchState> ways;
+  if (auto turned = TileTransposingForThreads(state, block)) ways.push_back(*std::move(turned));
   SketchState next = state;
   BindMap(next, block);
-  return {next};
+  ways.push_back(std::move(next));
+  return ways;
 }
 
 std::vector<SketchState> AttentionRule(const SketchState& state, const Block& block,

@@ -9,12 +9,10 @@
 #include "schedule/default_tiles.h"
 #include "schedule/prepack.h"
 #include "schedule/sketch_parts.h"
+#include "schedule/turned_operand.h"
 
 namespace tcc {
 namespace {
-
-// Below so many elements along an axis there is little to turn.
-constexpr int64_t kLeastExtent = 4;
 
 constexpr int64_t kWidest = 16;
 constexpr int64_t kLineBytes = 64;
@@ -35,50 +33,6 @@ TurnedTile ChooseTile(const Block& block, DType dtype, const Target& target) {
   int64_t line = std::min<int64_t>(kLineBytes / std::max(dtype.bytes(), 1), kWidest);
   if (calls < kCostlyCalls || target.FloatLanes() <= kColumns) return {line, kColumns};
   return {std::min(line, kColumns), target.FloatLanes()};
-}
-
-// An operand that lies across the last axis: which of its dimensions each axis of a tile picks.
-struct TurnedOperand {
-  std::string buffer;
-  DType dtype;
-  size_t row_dim = 0;
-  size_t column_dim = 0;
-};
-
-// The one dimension that uses the variable, alone; nullopt: there is none such.
-std::optional<size_t> DimensionOf(const Access& access, const Var& var) {
-  std::optional<size_t> found;
-  for (size_t d = 0; d < access.indices.size(); ++d) {
-    if (!UsesVar(access.indices[d], var)) continue;
-    if (found || !access.indices[d].same_as(var)) return std::nullopt;
-    found = d;
-  }
-  return found;
-}
-
-// Whether neighbours along the variable are far apart in what is read.
-bool IsStrided(const Function& fn, const Access& read, const Var& var) {
-  std::optional<int64_t> stride = StrideAlong(fn, read, var);
-  return stride && std::abs(*stride) > 1;
-}
-
-// The operands that lie along axis `row` and across the last one.
-std::vector<TurnedOperand> TurnedAlong(const Function& fn, const Block& block, size_t row) {
-  const Var& last = block.iters.back().var;
-  const Var& other = block.iters[row].var;
-  std::vector<TurnedOperand> operands;
-  for (const Access& read : ReadsOf(block)) {
-    if (!IsStrided(fn, read, last) || StrideAlong(fn, read, other) != 1) continue;
-    std::optional<size_t> row_dim = DimensionOf(read, other);
-    std::optional<size_t> column_dim = DimensionOf(read, last);
-    if (!row_dim || !column_dim) continue;
-    TurnedOperand operand{read.buffer->name, read.buffer.dtype(), *row_dim, *column_dim};
-    bool known = std::any_of(operands.begin(), operands.end(), [&](const TurnedOperand& seen) {
-      return seen.buffer == operand.buffer;
-    });
-    if (!known) operands.push_back(operand);
-  }
-  return operands;
 }
 
 class TransposingTile {
@@ -151,10 +105,10 @@ class TransposingTile {
 std::optional<SketchState> TileTransposing(const SketchState& state, const Block& block,
                                            const Target& target) {
   bool fits = block.iters.size() >= 2 && ItersOf(block, IterKind::kReduce).empty() &&
-              ExtentOf(block, block.iters.size() - 1) >= kLeastExtent &&
+              ExtentOf(block, block.iters.size() - 1) >= kLeastTurned &&
               !RunsWhenLinked(state.fn(), block);
   for (size_t row = 0; fits && row + 1 < block.iters.size(); ++row) {
-    if (ExtentOf(block, row) < kLeastExtent) continue;
+    if (ExtentOf(block, row) < kLeastTurned) continue;
     std::vector<TurnedOperand> operands = TurnedAlong(state.fn(), block, row);
     if (operands.empty()) continue;
     TransposingTile tile(state, block, row, std::move(operands), target);
