@@ -191,7 +191,7 @@ class RegisterTiled {
     for (const PanelOperand& operand : VaryingOperands(state_.fn(), block_, spatial_[columns_])) {
       PanelGain gain = GainOfPanels(operand, tile_.rows, tile_.registers * tile_.lanes, target_);
       if (gain == PanelGain::kNone) continue;
-      bool is_own = rows_ && operand.reuse == Extent(*rows_);
+      bool is_own = rows_ && operand.reuse == Extent(*rows_) && !shares_panels_;
       PanelCopy copy{block_.name, is_own ? innermost : "", registers_, lanes_};
       if (CopyIntoPanels(state_, operand, copy)) gain_ = std::max(gain_, gain);
     }
@@ -208,13 +208,20 @@ class RegisterTiled {
   }
 
   // As many rows as the tile has room for; at first one thread takes all tiles of a panel in turn,
-  // while its columns stay in the cache.
+  // while its columns stay in the cache, or a part of them where there are few panels.
   void SplitRows() {
     int64_t extent = Extent(*rows_);
     LoopRef key = Key(*rows_);
     Expr rows = state_.Size(LevelKey(key, 2), std::min<int64_t>(extent, 30), {}, tile_.rows);
-    int64_t tiles = (extent + tile_.rows - 1) / tile_.rows;
-    Expr tiles_in_turn = state_.Size(LevelKey(key, 1), extent, {}, tiles);
+    int64_t others = CeilDivision(Extent(columns_), tile_.registers * tile_.lanes);
+    for (size_t s = 0; s < spatial_.size(); ++s) {
+      if (s != columns_ && s != *rows_) others *= Extent(s);
+    }
+    int64_t tiles = CeilDivision(extent, tile_.rows);
+    int64_t pieces = WorkOf(block_) < kParallelWork ? 1 : CeilDivision(kPieces, others);
+    int64_t start = CeilDivision(tiles, pieces);
+    shares_panels_ = start < tiles;
+    Expr tiles_in_turn = state_.Size(LevelKey(key, 1), extent, {}, start);
     state_.Do(Split{key, {tiles_in_turn, rows}});
   }
 
@@ -277,6 +284,7 @@ class RegisterTiled {
   size_t columns_ = 0;                    // into spatial_: the axis of the vectors
   std::optional<size_t> rows_;            // into spatial_
   bool columnwise_ = false;
+  bool shares_panels_ = false;  // at first, several threads the same
   RegisterTile tile_;
   Expr registers_, lanes_;
   std::vector<std::string> panels_;  // packed copies of constants

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/printer.h"
+#include "ir/simplify.h"
 #include "ir/verifier.h"
 #include "ir/visitor.h"
 #include "lower/pipeline.h"
@@ -132,4 +133,26 @@ TEST_CASE("large nests run in parallel and small ones do not", "[schedule][sketc
   Target target = TargetNamed("x86-64-v3");
   CHECK(is_parallel(FunctionOf(MatmulText(64, 64, 64, "")), target));
   CHECK_FALSE(is_parallel(FunctionOf(MatmulText(8, 8, 8, "")), target));
+}
+
+TEST_CASE("a product of few columns, all in one panel, has pieces of rows for several threads",
+          "[schedule][sketch]") {
+  Target target = TargetNamed("x86-64-v3");
+  auto pieces = [&](int64_t rows, int64_t columns, int64_t depth) {
+    Function fn = FunctionOf(MatmulText(rows, columns, depth, ""));
+    Sketch sketch = FirstSketch(fn, target);
+    Function scheduled = Replay(fn, sketch.trace, sketch.start).value();
+    Expr extent(1);
+    PreOrder(scheduled.body, [&](const Stmt& stmt) {
+      const auto* loop = stmt.as<For>();
+      if (loop && loop->for_kind == ForKind::kParallel) extent = loop->extent;
+    });
+    return AsConstant(Simplify(extent)).value();
+  };
+  CHECK(pieces(512, 8, 512) >= 8);
+  CHECK(pieces(512, 16, 8) >= 8);
+  // Enough panels of columns.
+  CHECK(pieces(512, 512, 64) == 512 / 16);
+  // Too little for several threads.
+  CHECK(pieces(8, 8, 8) == 1);
 }
