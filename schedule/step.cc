@@ -2,8 +2,10 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 
+#include "ir/compare.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
@@ -44,7 +46,6 @@ std::string PrintField(const std::vector<T>& list) {
   for (const T& item : list) items.push_back(PrintField(item));
   return fmt::format("[{}]", fmt::join(items, ", "));
 }
-
 // A field of its own ends at the next space that is not in parentheses.
 std::string PrintWord(const Expr& expr) {
   std::string text = Print(expr);
@@ -194,6 +195,22 @@ class FieldReader {
   std::string error_;
 };
 
+bool EqualField(const Expr& a, const Expr& b) {
+  return Equal(a, b);
+}
+bool EqualField(const BlockFactor& a, const BlockFactor& b) {
+  return a.dim == b.dim && Equal(a.factor, b.factor);
+}
+template <typename T>
+bool EqualField(const T& a, const T& b) {
+  return a == b;
+}
+template <typename T>
+bool EqualField(const std::vector<T>& a, const std::vector<T>& b) {
+  auto equal = [](const T& x, const T& y) { return EqualField(x, y); };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), equal);
+}
+
 template <typename T>
 T ReadStep(FieldReader& reader) {
   T step{};
@@ -221,6 +238,19 @@ Function Apply(const Function& fn, const Step& step) {
 #undef TCC_STEP_APPLY
       },
       step);
+}
+
+bool operator==(const Step& a, const Step& b) {
+  if (a.index() != b.index()) return false;
+  auto equal_fields = [&](auto left) {
+    auto right = std::get<decltype(left)>(b);
+    auto same = [&](const auto&... x) {
+      return std::apply([&](const auto&... y) { return (EqualField(x, y) && ...); },
+                        right.Fields());
+    };
+    return std::apply(same, left.Fields());
+  };
+  return std::visit(equal_fields, a);
 }
 
 std::string Print(const Step& step) {

@@ -76,6 +76,10 @@ StatusOr<Constraints> Check(const Function& fn, const Step& step);
 // it commutes with Substitute.
 Function Apply(const Function& fn, const Step& step);
 
+// The same kind of step with the same fields; sizes have the same structure over the same
+// variables.
+bool operator==(const Step& a, const Step& b);
+
 // One line: "split mm/i [ti, 4]". Names and keys hold no white space or brackets.
 std::string Print(const Step& step);
 StatusOr<Step> ParseStep(const std::string& line, const std::map<std::string, Var>& vars);

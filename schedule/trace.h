@@ -17,9 +17,13 @@ struct Trace {
   std::vector<Step> steps;
 };
 
+// The same sizes (names, ranges and domains) in the same order, and the same steps over them.
+bool operator==(const Trace& a, const Trace& b);
+
 // A line each for the sizes ("tile ti 1 64") and the steps.
 std::string Print(const Trace& trace);
-// Blank lines, space round lines and lines that start with '#' are skipped. Errors name the line.
+// ParseTrace(Print(t)) == t. Blank lines, space round lines and lines that start with '#' are
+// skipped. Errors name the line.
 StatusOr<Trace> ParseTrace(const std::string& text);
 
 // Values for some or all sizes of a trace, by name.

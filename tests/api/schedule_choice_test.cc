@@ -47,7 +47,7 @@ TEST_CASE("a GPU kernel falls back to fewer registers, then to plainer sketches"
   REQUIRE(others.size() >= 2);
   // The same steps at a smaller point.
   CHECK(others[0].name == first.name);
-  CHECK(Print(others[0].trace) == Print(first.trace));
+  CHECK(others[0].trace == first.trace);
   CHECK(RegistersOf(fn, others[0], target) < RegistersOf(fn, first, target));
   CHECK(others.back().name == "thread");
   for (const Sketch& sketch : others) CHECK(RegistersOf(fn, sketch, target) > 0);
