@@ -1,6 +1,7 @@
 #include "schedule/fuse.h"
 
 #include "ir/interval.h"
+#include "ir/printer.h"
 #include "ir/substitute.h"
 #include "ir/support/check.h"
 #include "schedule/guard.h"
@@ -73,7 +74,10 @@ StatusOr<Constraints> CheckRasterize(const Function& fn, const Rasterize& step) 
     }
   }
   Interval rows = BoundsOf(step.rows, {});
-  if (rows.high < 1) return InvalidInput("rasterize: expected bands of at least 1 row");
+  if (rows.high < 1) {
+    return InvalidInput("rasterize: loops '{}' and '{}' in bands of {} rows; expected at least 1",
+                        step.outer, step.inner, Print(step.rows));
+  }
   if (rows.low < 1) constraints.push_back({Expr(1) - step.rows, "a band has a row"});
   return constraints;
 }

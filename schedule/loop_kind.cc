@@ -136,7 +136,8 @@ StatusOr<Constraints> CheckPartition(const Function& fn, const Partition& step) 
 StatusOr<Constraints> CheckBind(const Function& fn, const Bind& step) {
   bool thread = IsThreadIdx(step.kind) || step.kind == ForKind::kVthread;
   if (!thread && !IsBlockIdx(step.kind)) {
-    return InvalidInput("bind: {} is no hardware index", ToString(step.kind));
+    return InvalidInput("bind: loop '{}' to {}; expected a hardware index", step.loop,
+                        ToString(step.kind));
   }
   TCC_RETURN_IF_ERROR(CheckSpatial("bind", fn, step.loop, step.kind));
   Ref<For> loop = LoopAt(FindLoop(fn, step.loop).value());

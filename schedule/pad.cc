@@ -9,6 +9,7 @@
 #include "ir/accesses.h"
 #include "ir/compare.h"
 #include "ir/interval.h"
+#include "ir/printer.h"
 #include "ir/simplify.h"
 #include "ir/visitor.h"
 #include "schedule/guard.h"
@@ -198,7 +199,10 @@ Stmt PadBlock(const Block& block, size_t iter, const Expr& padded, const Stmt& b
 StatusOr<Constraints> CheckPad(const Function& fn, const Pad& step) {
   TCC_RETURN_IF_ERROR(MakePlan(fn, step).status());
   Interval multiple = BoundsOf(step.multiple, {});
-  if (multiple.high < 1) return InvalidInput("pad: expected a multiple of at least 1");
+  if (multiple.high < 1) {
+    return InvalidInput("pad: variable '{}' of block '{}' to a multiple of {}; expected at least 1",
+                        step.axis, step.block, Print(step.multiple));
+  }
   if (multiple.low >= 1) return Constraints{};
   return Constraints{{Expr(1) - step.multiple, "what is padded to is at least 1"}};
 }

@@ -4,6 +4,7 @@
 
 #include "ir/accesses.h"
 #include "ir/interval.h"
+#include "ir/printer.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
 #include "schedule/cache.h"
@@ -123,7 +124,12 @@ StatusOr<Constraints> CheckPrefetch(const Function& fn, const Prefetch& step) {
   TCC_RETURN_IF_ERROR(CheckPlaces(fn, step, plan));
   Constraints constraints;
   Interval distance = BoundsOf(step.distance, {});
-  if (distance.high < 1) return InvalidInput("prefetch: expected a distance of at least 1");
+  if (distance.high < 1) {
+    return InvalidInput(
+        "prefetch: buffer '{}' is to be {} iterations of loop '{}' ahead; expected "
+        "at least 1",
+        step.buffer, Print(step.distance), step.over);
+  }
   if (distance.low < 1) {
     constraints.push_back({Expr(1) - step.distance, "a prefetch distance is at least 1"});
   }

@@ -147,7 +147,8 @@ Status CheckCopies(const For& loop, const Plan& plan, const std::vector<Buffer>&
 
 StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePipeline& step) {
   if (!IsPipelined(step.kind)) {
-    return InvalidInput("pipeline: {} is no kind of pipeline", ToString(step.kind));
+    return InvalidInput("pipeline: loop '{}' to be {}; expected pipelined or pipelined_async",
+                        step.loop, ToString(step.kind));
   }
   TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, step.loop));
   Ref<For> loop = LoopAt(path);
@@ -167,7 +168,10 @@ StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePi
   TCC_ASSIGN_OR_RETURN(Plan plan, PlanOf(*loop));
   TCC_RETURN_IF_ERROR(CheckCopies(*loop, plan, DeclaredBuffers(fn)));
   Interval stages = BoundsOf(step.stages, {});
-  if (stages.high < 1) return InvalidInput("pipeline: expected at least 1 stage");
+  if (stages.high < 1) {
+    return InvalidInput("pipeline: loop '{}' in {} stages; expected at least 1", step.loop,
+                        Print(step.stages));
+  }
   if (stages.low >= 1) return Constraints{};
   return Constraints{{Expr(1) - step.stages, "a pipeline has a stage"}};
 }

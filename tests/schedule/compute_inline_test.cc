@@ -277,3 +277,65 @@ TEST_CASE("a consumer that leaves cells to the next tile is not inlined", "[sche
         "inline it before");
   CheckStepResult(fn, tiled + "compute_inline p");
 }
+
+TEST_CASE("compute_inline says which block is no value to be computed again",
+          "[schedule][inline]") {
+  Function repeated = FunctionOf(R"(
+    fn f(A: f32[6], B: f32[6]) tensor {
+      alloc T: f32[6]
+      for i in 0..6 @p/i { for z in 0..3 @p/z {
+        block p(i: spatial 6 = i, z: spatial 3 = z) { T[i] = A[i] } } }
+      for i in 0..6 @c/i { block c(i: spatial 6 = i) { B[i] = T[i] } }
+    })");
+  CHECK(RefusalOf(repeated, "compute_inline p") ==
+        "compute_inline: block 'p' has variables that are no index of buffer 'T'");
+  Function early = FunctionOf(R"(
+    fn f(A: f32[6], B: f32[6]) tensor {
+      alloc T: f32[6]
+      for i in 0..6 @c/i { block c(i: spatial 6 = i) { B[i] = T[i] } }
+      for i in 0..6 @p/i { block p(i: spatial 6 = i) { T[i] = A[i] } }
+    })");
+  CHECK(RefusalOf(early, "compute_inline p") ==
+        "compute_inline: block 'c' reads buffer 'T' before block 'p' writes it");
+  CHECK(RefusalOf(early, "reverse_compute_inline c") ==
+        "reverse_compute_inline: block 'p' writes buffer 'T' after block 'c' reads it");
+  Function in_place = FunctionOf(R"(
+    fn f(B: f32[6]) tensor {
+      for i in 0..6 @p/i { block p(i: spatial 6 = i) { B[i] = B[i] * 2.0 } } })");
+  CHECK(RefusalOf(in_place, "compute_inline p") ==
+        "compute_inline: block 'p' reads what it writes");
+  CHECK(RefusalOf(MatmulFunction(3, 4, 7), R"(
+split mm/k [2]
+reorder [mm/k.0, mm/i, mm/j, mm/k.1]
+cache_read A [mm] global A_s
+cache_read A [A_s] global A_t
+compute_at A_s mm/k.0
+decompose_reduction mm mm/k.0
+pipeline mm/k.0 2 pipelined
+compute_inline A_t)") == "compute_inline: block 'A_s' copies for a pipeline already");
+}
+
+TEST_CASE("a value is not inlined where its operand's rows may be gone, nor into a placed buffer",
+          "[schedule][inline]") {
+  Function sliding = FunctionOf(R"(
+    fn f(A: f32[12], B: f32[10]) tensor {
+      alloc T: f32[12]
+      alloc U: f32[10]
+      for x in 0..12 @t/x { block t(x: spatial 12 = x) { T[x] = A[x] * 2.0 } }
+      for i in 0..10 @u/i { block u(i: spatial 10 = i) { U[i] = T[i] + T[i + 1] + T[i + 2] } }
+      for i in 0..10 @b/i { block b(i: spatial 10 = i) { B[i] = U[i] + 1.0 } }
+    })");
+  CHECK(RefusalOf(sliding,
+                  "compute_at u b/i\ncompute_at t b/i\nrolling_buffer T 0\ncompute_inline u") ==
+        "compute_inline: buffer 'T' is circular; block 'b' may come too late for its rows");
+  CHECK(RefusalOf(FunctionOf(R"(
+    fn f(A: f32[6], B: f32[6]) tensor {
+      alloc T: f32[6]
+      alloc U: f32[6]
+      for i in 0..6 @p/i { block p(i: spatial 6 = i) { T[i] = A[i] + 1.0 } }
+      for i in 0..6 @u/i { block u(i: spatial 6 = i) { U[i] = T[i] * 2.0 } }
+      for i in 0..6 @b/i { block b(i: spatial 6 = i) { B[i] = U[i] - 3.0 } }
+    })"),
+                  "compute_at u b/i\nreverse_compute_inline u") ==
+        "reverse_compute_inline: buffer 'U' is placed already; inline what writes it before");
+}

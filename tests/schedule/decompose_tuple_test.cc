@@ -104,7 +104,11 @@ TEST_CASE("a tuple of different axes keeps its loops until it is decomposed", "[
         "reorder: loop 'core/d' of an axis that some outputs of block 'core' lack would go inside "
         "its reduction; decompose_tuple it first");
   for (const char* step : {"parallel core/d", "vectorize core/d", "bind core/d threadIdx.x"}) {
-    CHECK(RefusalOf(core, step).find("decompose_tuple it first") != std::string::npos);
+    std::string name(step, std::string_view(step).find(' '));
+    CHECK(RefusalOf(core, step) ==
+          name +
+              ": loop 'core/d' feeds an axis that some outputs of block 'core' lack; "
+              "decompose_tuple it first");
   }
   CHECK(RefusalOf(core, "decompose_reduction core core/t") ==
         "decompose_reduction: block 'core' updates outputs of different axes; decompose_tuple it "
@@ -154,4 +158,29 @@ TEST_CASE("a slice of an axis has its own copies of the elements that lack it",
                         "rfactor_tile core core/t.0 direct local p",
                     {{"s", s}});
   }
+}
+
+TEST_CASE("decompose_tuple asks for a reduction that is whole", "[schedule][tuple]") {
+  Function begun = FunctionOf(R"(
+    fn core(S: f32[2, 5], V: f32[5, 3], m: f32[2], l: f32[2], acc: f32[2, 3]) scheduled {
+      for i in 0..2 @core/i { for d in 0..3 @core/d { for t in 0..5 @core/t {
+        block core(i: spatial 2 = i, d: spatial 3 = d, t: reduce 5 = t) {
+          reduce attention_f32 (m[i], l[i], acc[i, d]) with (S[i, t], 1.0, V[t, d])
+        }
+      } } }
+    })");
+  CHECK(RefusalOf(begun, "decompose_tuple core") ==
+        "decompose_tuple: block 'core' is decomposed already");
+  Function once = FunctionOf(R"(
+    fn core(S: f32[2, 1], V: f32[1, 3], m: f32[2], l: f32[2], acc: f32[2, 3]) tensor {
+      for i in 0..2 @core/i { for d in 0..3 @core/d {
+        block core(i: spatial 2 = i, d: spatial 3 = d, t: reduce 1 = 0) {
+          reduce attention_f32 init (m[i], l[i], acc[i, d]) with (S[i, t], 1.0, V[t, d])
+        }
+      } }
+    })");
+  CHECK(RefusalOf(once, "decompose_tuple core") ==
+        "decompose_tuple: block 'core' has no loop of its reduction");
+  CHECK(RefusalOf(Core(3, 4, 5), "vectorize core/i\ndecompose_tuple core") ==
+        "decompose_tuple: loop 'core/i' is vectorized");
 }

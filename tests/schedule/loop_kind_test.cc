@@ -122,8 +122,10 @@ TEST_CASE("a vectorized loop holds no bound loop and no allocation", "[schedule]
 TEST_CASE("bind refuses what is no hardware index and threads that move a shared window",
           "[schedule][loop_kind]") {
   Function mm = MatmulFunction(4, 5, 6);
-  CHECK(RefusalOf(mm, "bind mm/i parallel") == "bind: parallel is no hardware index");
-  CHECK(RefusalOf(mm, "bind mm/i serial") == "bind: serial is no hardware index");
+  CHECK(RefusalOf(mm, "bind mm/i parallel") ==
+        "bind: loop 'mm/i' to parallel; expected a hardware index");
+  CHECK(RefusalOf(mm, "bind mm/i serial") ==
+        "bind: loop 'mm/i' to serial; expected a hardware index");
   const std::string staged = "cache_read A [mm] shared A_s\ncompute_at A_s mm/j\n";
   CHECK(RefusalOf(mm, staged + "bind mm/i threadIdx.y") ==
         "bind: the window of shared buffer 'A_s' moves with loop 'mm/i'; bind loops to threadIdx.y "

@@ -59,3 +59,16 @@ TEST_CASE("the verifier refuses threads along an ordered axis", "[schedule][orde
   CHECK(Message(Verify(*fn)) ==
         "function 'sums': threadIdx.x loop 's/j' feeds reduce variable 'j' of block 's'");
 }
+
+TEST_CASE("an ordered block's value is neither inlined nor padded", "[schedule][ordered]") {
+  CHECK(RefusalOf(RunningSums(), "compute_inline s") ==
+        "compute_inline: variable 'i' of block 's' runs in order; expected spatial ones");
+  Function last = FunctionOf(R"(
+    fn last(X: f32[3, 5], S: f32[3]) tensor {
+      for b in 0..3 @s/b { for j in 0..5 @s/j {
+        block s(b: spatial 3 = b, j: reduce 5 = j) { S[b] = X[b, j] }
+      } }
+    })");
+  CHECK(RefusalOf(last, "cache_read X [s] global X_s\npad s j 4") ==
+        "pad: variable 'j' of block 's' runs in order; expected a reduction");
+}

@@ -115,7 +115,8 @@ TEST_CASE("pad asks for copies that it can extend", "[schedule][pad]") {
         "pad: buffer 'A_s' is placed under a loop already; pad before");
   CHECK(RefusalOf(mm, kCopies + "transform_layout A_s [] [1, 0]\npad mm k 4") ==
         "pad: buffer 'A_s' has a layout already; place it before");
-  CHECK(RefusalOf(mm, kCopies + "pad mm i 0") == "pad: expected a multiple of at least 1");
+  CHECK(RefusalOf(mm, kCopies + "pad mm i 0") ==
+        "pad: variable 'i' of block 'mm' to a multiple of 0; expected at least 1");
   CHECK(RefusalOf(mm, kCopies + "decompose_reduction mm mm/i\npad mm i 4") ==
         "pad: block 'mm.init' writes buffer 'C_l' as well; pad before");
 }
@@ -142,4 +143,27 @@ TEST_CASE("pad asks for a filling that leaves a reduction as it is", "[schedule]
       for i in 0..6 @p/i { block p(i: spatial 6 = i) { B[i] = trunc_div(A[i], A[i]) } } })"),
                   "cache_write p B local B_l\ncache_read A [p] local A_l\npad p i 4") ==
         "pad: block 'p' divides by what it reads, which may be 0");
+}
+
+TEST_CASE("pad asks for an operand as long as the variable, of one writer", "[schedule][pad]") {
+  CHECK(RefusalOf(FunctionOf(R"(
+    fn f(A: f32[6], B: f32[4]) tensor {
+      for i in 0..4 @p/i { block p(i: spatial 4 = i) { B[i] = A[i] } } })"),
+                  "cache_write p B local B_l\ncache_read A [p] local A_l\npad p i 3") ==
+        "pad: dimension 0 of buffer 'A_l' is not as long as variable 'i'");
+  CHECK(RefusalOf(FunctionOf(R"(
+    fn f(A: f32[6, 5], B: f32[6]) tensor {
+      alloc T: f32[6]
+      for i in 0..6 @r/i { for k in 0..5 @r/k {
+        block r(i: spatial 6 = i, k: reduce 5 = k) {
+          reduce sum_f32 init (T[i]) with (A[i, k]) } } }
+      for i in 0..6 @p/i { block p(i: spatial 6 = i) { B[i] = T[i] } } })"),
+                  "cache_write p B local B_l\ndecompose_reduction r r/k\npad p i 4") ==
+        "pad: buffer 'T' has 2 writers; expected one");
+  CHECK(RefusalOf(MatmulFunction(8, 16, 3),
+                  "split mm/i [8]\nsplit mm/j [16]\nsplit mm/k [1]\n"
+                  "reorder [mm/i.0, mm/j.0, mm/k.0, mm/i.1, mm/j.1, mm/k.1]\n"
+                  "decompose_reduction mm mm/k.0\ntensorize mm/i.1 outer_product_f32_8x16\n"
+                  "pad mm i 4") ==
+        "pad: block 'mm' is emitted by intrinsic 'outer_product_f32_8x16'");
 }

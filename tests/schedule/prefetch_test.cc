@@ -133,7 +133,7 @@ TEST_CASE("prefetch says what is wrong with the buffer or the loops", "[schedule
   CHECK(RefusalOf(mm, "cache_read A [] global A_s\nprefetch mm B A_s/ax0 A_s/ax0 1") ==
         "prefetch: loop 'A_s/ax0' is not round block 'mm'");
   CHECK(RefusalOf(mm, "prefetch mm B mm/i mm/k 0") ==
-        "prefetch: expected a distance of at least 1");
+        "prefetch: buffer 'B' is to be 0 iterations of loop 'mm/i' ahead; expected at least 1");
   CHECK(RefusalOf(mm, "prefetch mm B mm/i mm/i 1") ==
         "prefetch: an iteration of loop 'mm/i' would ask for 256 lines; expected at most 64: place "
         "it further in");
@@ -151,4 +151,6 @@ TEST_CASE("prefetch says what is wrong with the buffer or the loops", "[schedule
     } })");
   CHECK(RefusalOf(gather, "prefetch g A g/i g/i 1") ==
         "prefetch: block 'g' reads buffer 'A' at an index from memory");
+  CHECK(RefusalOf(EmptyReductionFunction(3), "prefetch total A total/i total/k 1") ==
+        "prefetch: loop 'total/k' has extent 0; expected at least 1");
 }

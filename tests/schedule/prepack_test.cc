@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 
 using namespace tcc;
@@ -78,6 +79,11 @@ TEST_CASE("prepack says what is not constant", "[schedule][prepack]") {
       }
     })");
   CHECK(RefusalOf(together, "prepack u") == "prepack: block 'u' stands in loop 'u/i' with others");
+  CHECK(RefusalOf(SoftmaxFunction(3, 4), "prepack stat") ==
+        "prepack: block 'stat' writes several buffers");
+  CHECK(RefusalOf(FunctionOf(R"(
+    fn f(A: f32[6]) tensor { for i in 0..6 @p/i { block p(i: spatial 6 = i) { } } })"),
+                  "prepack p") == "prepack: block 'p' writes nothing");
 }
 
 TEST_CASE("a constant's nest neither moves nor takes others in", "[schedule][prepack]") {

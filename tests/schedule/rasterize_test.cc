@@ -77,7 +77,8 @@ TEST_CASE("rasterize says what is wrong with the loops or the rows", "[schedule]
         "rasterize: loop 'mm/k' is not the whole body of loop 'mm/i'");
   CHECK(RefusalOf(mm, "rasterize mm/j mm/k 2") ==
         "rasterize: loop 'mm/k' feeds a reduction; expected a loop of spatial axes");
-  CHECK(RefusalOf(mm, "rasterize mm/i mm/j 0") == "rasterize: expected bands of at least 1 row");
+  CHECK(RefusalOf(mm, "rasterize mm/i mm/j 0") ==
+        "rasterize: loops 'mm/i' and 'mm/j' in bands of 0 rows; expected at least 1");
   CHECK(RefusalOf(mm, "parallel mm/i\nrasterize mm/i mm/j 2") ==
         "rasterize: loop 'mm/i' is parallel; expected a serial loop");
 }

@@ -122,6 +122,16 @@ TEST_CASE("reindex says what is no copy in the block's space", "[schedule][reind
       for i in 0..4 @p/i { block p(i: spatial 4 = i) { B[i] = A[3] } } })");
   CHECK(RefusalOf(one, "reindex p A global A_r") ==
         "reindex: block 'p' accesses one cell of buffer 'A'");
+  Function in_place = FunctionOf(R"(
+    fn f(B: f32[6]) tensor {
+      for i in 0..6 @p/i { block p(i: spatial 6 = i) { B[i] = B[i] * 2.0 } } })");
+  CHECK(RefusalOf(in_place, "reindex p B global B_r") ==
+        "reindex: block 'p' reads and writes buffer 'B'");
+  Function chosen = FunctionOf(R"(
+    fn f(A: f32[4], L: i64[4], B: f32[4]) tensor {
+      for i in 0..4 @p/i { block p(i: spatial 4 = i) where i < L[i] { B[i] = A[3 - i] } } })");
+  CHECK(RefusalOf(chosen, "reindex p A global A_r") ==
+        "reindex: the predicate of block 'p' depends on data");
 }
 
 TEST_CASE("reindex reads nothing that the block would not have read", "[schedule][reindex]") {

@@ -177,3 +177,20 @@ TEST_CASE("rfactor refuses a reduction whose loops hold other blocks", "[schedul
                   "rfactor mm mm/j 0 global p") ==
         "rfactor: loop 'mm/j' does not go round block 'mm' alone");
 }
+
+TEST_CASE("rfactor asks for a loop of fixed extent and a nest of loops alone",
+          "[schedule][rfactor]") {
+  CHECK(RefusalOf(FunctionOf(R"(
+    fn f(A: f32[4, 4], B: f32[4]) tensor {
+      for i in 0..4 @r/i { for k in 0..(i + 1) @r/k {
+        block r(i: spatial 4 = i, k: reduce 4 = k) {
+          reduce sum_f32 init (B[i]) with (A[i, k]) } } } })"),
+                  "rfactor r r/k 0 global p") ==
+        "rfactor: the extent of loop 'r/k' depends on loop 'r/i'");
+  CHECK(RefusalOf(MatmulFunction(8, 16, 3),
+                  "split mm/i [8]\nsplit mm/j [16]\nsplit mm/k [1]\n"
+                  "reorder [mm/i.0, mm/j.0, mm/k.0, mm/i.1, mm/j.1, mm/k.1]\n"
+                  "decompose_reduction mm mm/k.0\ntensorize mm/i.1 outer_product_f32_8x16\n"
+                  "rfactor mm mm/k.0 0 global p") ==
+        "rfactor: the loops of block 'mm' hold more than the block");
+}

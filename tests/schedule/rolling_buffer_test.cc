@@ -129,3 +129,43 @@ TEST_CASE("rolling_buffer says what is wrong with the buffer", "[schedule][rolli
                               "rolling_buffer T 0") ==
         "rolling_buffer: block 't' reads buffer 'A_s', which lives inside loop 'b/y'");
 }
+
+TEST_CASE("rolling_buffer asks for one writer that moves as its window does",
+          "[schedule][rolling_buffer]") {
+  Function f = SlidingSum(9, 6, 3, 1, true);
+  CHECK(RefusalOf(f, "cache_read A [t] global t.fill\ncompute_at t b/y\nrolling_buffer T 0") ==
+        "rolling_buffer: the name 't.fill' is in use");
+  Function sums = FunctionOf(R"(
+    fn f(A: f32[12, 3], B: f32[10]) tensor {
+      alloc T: f32[12]
+      for x in 0..12 @t/x { for k in 0..3 @t/k {
+        block t(x: spatial 12 = x, k: reduce 3 = k) {
+          reduce sum_f32 init (T[x]) with (A[x, k]) } } }
+      for i in 0..10 @b/i { block b(i: spatial 10 = i) { B[i] = T[i] + T[i + 2] } }
+    })");
+  CHECK(RefusalOf(sums, "compute_at t b/i\ndecompose_reduction t t/k\nrolling_buffer T 0") ==
+        "rolling_buffer: expected one block that writes buffer 'T' and nothing else");
+  Function columns = FunctionOf(R"(
+    fn f(A: f32[12], B: f32[10, 4]) tensor {
+      alloc T: f32[12]
+      for x in 0..12 @t/x { block t(x: spatial 12 = x) { T[x] = A[x] * 2.0 } }
+      for i in 0..10 @b/i { for j in 0..4 @b/j {
+        block b(i: spatial 10 = i, j: spatial 4 = j) { B[i, j] = T[i] + T[i + 1] } } }
+    })");
+  CHECK(RefusalOf(columns, "compute_at t b/j\nrolling_buffer T 0") ==
+        "rolling_buffer: the window of buffer 'T' does not move with loop 'b/j' by a constant step "
+        "in dimension 0");
+  // Rows that stay would hold what an earlier iteration scaled.
+  Function scaled = FunctionOf(R"(
+    fn f(A: f32[12], C: f32[10], B: f32[10]) scheduled {
+      for i in 0..10 @b/i {
+        alloc T: f32[12] window [i] size [3]
+        for x in 0..3 @t/x {
+          block t(x: spatial 12 = i + x, z: spatial 10 = i) { T[x] = A[x] * C[z] }
+        }
+        block b(i: spatial 10 = i) { B[i] = T[i] + T[i + 1] + T[i + 2] }
+      }
+    })");
+  CHECK(RefusalOf(scaled, "rolling_buffer T 0") ==
+        "rolling_buffer: variable 'z' of block 't' moves with loop 'b/i'");
+}

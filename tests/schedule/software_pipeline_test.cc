@@ -68,9 +68,9 @@ TEST_CASE("pipeline says what is wrong with the loop or its body", "[schedule][p
         "pipeline: in loop 'mm/k' lives no shared or global buffer that is written first and then "
         "read; cache an operand and compute it at the loop");
   CHECK(RefusalOf(mm, kStaged + "pipeline mm/k.0 2 unrolled") ==
-        "pipeline: unrolled is no kind of pipeline");
+        "pipeline: loop 'mm/k.0' to be unrolled; expected pipelined or pipelined_async");
   CHECK(RefusalOf(mm, kStaged + "pipeline mm/k.0 0 pipelined") ==
-        "pipeline: expected at least 1 stage");
+        "pipeline: loop 'mm/k.0' in 0 stages; expected at least 1");
   CHECK(RefusalOf(mm, kStaged + "pipeline mm/k.0 2 pipelined\npipeline mm/k.0 2 pipelined") ==
         "pipeline: loop 'mm/k.0' is pipelined; expected a serial loop");
   CHECK(RefusalOf(mm, kStaged + "cache_read B [mm] global B_s\ncompute_at B_s mm/i\n"
@@ -100,4 +100,37 @@ TEST_CASE("pipeline says what is wrong with the loop or its body", "[schedule][p
                   "decompose_reduction stat stat/j\nreverse_compute_at c0 stat/i\n"
                   "pipeline stat/i 1 pipelined_async") ==
         "pipeline: a copy in loop 'stat/i' writes buffer 'm', too, which is not staged");
+}
+
+TEST_CASE("pipeline says what its copies would read or leave too early", "[schedule][pipeline]") {
+  CHECK(RefusalOf(MatmulFunction(3, 4, 7), R"(
+split mm/k [2]
+reorder [mm/k.0, mm/i, mm/j, mm/k.1]
+cache_read A [mm] global A_t
+cache_read A [A_t] global A_s
+compute_at A_t mm/k.0
+compute_at A_s mm/k.0
+decompose_reduction mm mm/k.0
+pipeline mm/k.0 2 pipelined)") ==
+        "pipeline: a copy in loop 'mm/k.0' reads buffer 'A_s', which is staged too");
+  // A copy by way of a register, whose value another statement wants.
+  auto staged = [](const std::string& size, const std::string& first, const std::string& second,
+                   const std::string& value) {
+    return FunctionOf(R"(
+      fn f(A: f32[10], B: f32[10]) scheduled {
+        for i in 0..10 @i {
+          alloc L: f32[10] window [i] size [1] local
+          alloc R: f32[10] window [0] size [)" +
+                      size + "]\nalloc S: f32[10] window [i] size [1]\n" + first + second +
+                      "block b(i: spatial 10 = i) { B[i] = " + value + " } } }");
+  };
+  const std::string l = "block l(i: spatial 10 = i) { L[i] = A[i] }\n";
+  const std::string r = "block r(i: spatial 10 = i) { R[i] = A[i] }\n";
+  const std::string s = "block s(i: spatial 10 = i) { S[i] = L[i] }\n";
+  CHECK(RefusalOf(staged("10", r + l, s, "R[i] + S[i]"), "pipeline i 2 pipelined") ==
+        "pipeline: something stands between the copies of loop 'i'");
+  CHECK(RefusalOf(staged("10", l, s, "L[i] + S[i]"), "pipeline i 2 pipelined") ==
+        "pipeline: buffer 'L' is written on the way to a copy of loop 'i' and read by its uses");
+  CHECK(RefusalOf(staged("i + 1", r, "", "R[i]"), "pipeline i 2 pipelined") ==
+        "pipeline: the size of buffer 'R' changes with loop 'i'");
 }

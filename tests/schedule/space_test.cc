@@ -236,3 +236,11 @@ TEST_CASE("legal points of a convolution's sketches are found for every target",
     }
   }
 }
+
+TEST_CASE("a space without a value for a size is refused", "[schedule][space]") {
+  SymbolicProgram program =
+      ProgramFor(MatmulFunction(64, 64, 64),
+                 ParseTrace("tile t 1 15 multiples 16\nsplit mm/i [t]").value(), "native");
+  CHECK(Message(SearchSpace::Create(program).status()) ==
+        "no value is allowed for 'tile t 1 15 multiples 16'");
+}

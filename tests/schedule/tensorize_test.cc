@@ -243,3 +243,32 @@ TEST_CASE("tensorize says what is not as the intrinsic is", "[schedule][tensoriz
   CHECK(RefusalOf(MatmulFunction(16, 32, 5), kOuterProduct + call + "\n" + call) ==
         "tensorize: loop 'mm/i.1' is in an intrinsic already");
 }
+
+TEST_CASE("tensorize asks for the intrinsic's body in one chain of loops",
+          "[schedule][tensorize]") {
+  Function mm = MatmulFunction(16, 32, 5);
+  CHECK(RefusalOf(mm, "decompose_reduction mm mm/k\ntensorize mm/i outer_product_f32_8x16") ==
+        "tensorize: loop 'mm/i' is not one chain of loops round one block");
+  CHECK(RefusalOf(mm, kOuterProduct + "tensorize mm/i.1 load_matrices_16x16_f16") ==
+        "tensorize: block 'mm' is no copy, at loop 'mm/i.1', is not load_matrices_16x16_f16");
+  Function most = FunctionOf(R"(
+    fn mm(A: f32[16, 5], B: f32[5, 32], C: f32[16, 32]) tensor {
+      for i in 0..16 @mm/i { for j in 0..32 @mm/j { for k in 0..5 @mm/k {
+        block mm(i: spatial 16 = i, j: spatial 32 = j, k: reduce 5 = k) {
+          reduce max_f32 init (C[i, j]) with (A[i, k] * B[k, j])
+        }
+      } } }
+    })");
+  CHECK(RefusalOf(most, kOuterProduct + "tensorize mm/i.1 outer_product_f32_8x16") ==
+        "tensorize: block 'mm' reduces by max_f32; expected sum_f32, at loop 'mm/i.1', is not "
+        "outer_product_f32_8x16");
+}
+
+TEST_CASE("a warp's tile has no free extent", "[schedule][tensorize]") {
+  std::string free = kFragments;
+  free.replace(free.find("[2, 16]"), 7, "[2, t]");
+  CHECK(RefusalOf(HalfMatmul(64, 32, 32),
+                  "tile t 1 16\n" + free + "tensorize mm/i.2 mma_m16n8k16_f16_f32") ==
+        "tensorize: loop 'mm/i.2' has a free extent; expected 16, at loop 'mm/i.2', is not "
+        "mma_m16n8k16_f16_f32");
+}
