@@ -36,11 +36,17 @@ Status RunCalibrate(const CalibrateOptions& options) {
   if (options.json != "") {
     fmt::print("{}, code for {}\n", Describe(device), calibration.target.name);
     fmt::print("float32 multiply-adds {:>10.1f} GFLOP/s\n", ceiling.fma_gflops);
+    for (const auto& [type, gflops] : ceiling.mma_gflops) {
+      fmt::print("products of {:<4} mma  {:>10.1f} {}\n", type, gflops,
+                 type == "s8" ? "GOP/s" : "GFLOP/s");
+    }
     fmt::print("copy, memory          {:>10.1f} GB/s, read and written\n", ceiling.copy_gbytes);
     fmt::print("copy, L2 cache        {:>10.1f} GB/s, read and written\n", ceiling.l2_gbytes);
     fmt::print("launch in a graph     {:>10.2f} us\n", ceiling.launch_us);
   }
   if (!options.json) return OkStatus();
+  nlohmann::ordered_json mma = nlohmann::ordered_json::object();
+  for (const auto& [type, gflops] : ceiling.mma_gflops) mma[type] = gflops;
   nlohmann::ordered_json result = {{"device", device.name},
                                    {"sm", device.sm},
                                    {"target", calibration.target.name},
@@ -48,6 +54,7 @@ Status RunCalibrate(const CalibrateOptions& options) {
                                    {"memory_bytes", device.memory_bytes},
                                    {"l2_bytes", device.l2_bytes},
                                    {"fma_gflops", ceiling.fma_gflops},
+                                   {"mma_gflops", mma},
                                    {"copy_gbytes", ceiling.copy_gbytes},
                                    {"l2_gbytes", ceiling.l2_gbytes},
                                    {"launch_us", ceiling.launch_us}};

@@ -1,5 +1,7 @@
 // tcc-bench kernels: hand-written schedules on the CPU, and operators on any target.
 
+#include <fmt/ranges.h>
+
 #include <memory>
 
 #include "bench/kernel_suite.h"
@@ -8,6 +10,7 @@
 #include "bench/schedules.h"
 #include "bench/subcommand.h"
 #include "bench/used_options.h"
+#include "ir/numeric_mode.h"
 #include "ir/target.h"
 
 namespace tcc {
@@ -58,6 +61,13 @@ Status RunKernels(const KernelsOptions& options, const CLI::App& app) {
   return RunOperatorSuite(operators);
 }
 
+std::string NumericHelp() {
+  std::vector<std::string_view> names;
+  for (const NumericModeRow& row : NumericModes()) names.push_back(row.name);
+  return fmt::format("Of operators: the mode that ours and the peers compute in: {}",
+                     fmt::join(names, ", "));
+}
+
 }  // namespace
 
 BenchAction DeclareKernels(CLI::App& app) {
@@ -91,6 +101,7 @@ BenchAction DeclareKernels(CLI::App& app) {
       ->expected(0, 1);
   OperatorSuiteOptions& operators = options->operators;
   app.add_option("--target", operators.target, "Of operators: native, sm_86, ...");
+  app.add_option("--numeric", operators.numeric, NumericHelp())->type_name("MODE");
   app.add_option("--seconds", operators.seconds, "Begin no operator after so long");
   app.add_flag("--compile-only", operators.compile_only,
                "Only compile the operators, to the cache");

@@ -229,7 +229,7 @@ Status CheckWritten(const BenchOperator& op, const std::vector<Tensor>& results)
 
 StatusOr<OperatorCheck> CheckOperator(const BenchOperator& op, const std::vector<Tensor>& inputs,
                                       const std::vector<Tensor>& constants,
-                                      const std::vector<Tensor>& results) {
+                                      const std::vector<Tensor>& results, NumericMode numeric) {
   TCC_RETURN_IF_ERROR(CheckWritten(op, results));
   OperatorCheck check;
   if (std::holds_alternative<NetworkOp>(op.kind)) {
@@ -248,6 +248,7 @@ StatusOr<OperatorCheck> CheckOperator(const BenchOperator& op, const std::vector
     double unit = std::numeric_limits<float>::epsilon() * wanted.magnitude;
     double got = values[static_cast<size_t>(i)], off = std::abs(got - wanted.value);
     double allowed = kAllowed * std::sqrt(wanted.terms) * unit;
+    allowed += RowOf(numeric).product_error * wanted.magnitude;
     if (!(off <= allowed)) {
       return absl::DataLossError(fmt::format("{}: element {} is {}; expected {} +- {}", op.name, i,
                                              got, wanted.value, allowed));

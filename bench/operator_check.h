@@ -3,13 +3,14 @@
 #include <vector>
 
 #include "bench/operator.h"
+#include "ir/numeric_mode.h"
 
 namespace tcc {
 
 struct OperatorCheck {
   int64_t elements = 0;  // compared
   // The largest error of an element in units of eps * M, M the sum of the absolute values of its
-  // terms. `strict` allows 8 * sqrt(K) for K terms.
+  // terms. 8 * sqrt(K) is allowed for K terms, and what a mode's rounding of products adds.
   double error = 0;
 };
 
@@ -19,6 +20,7 @@ struct OperatorCheck {
 // Error: DataLoss with the first element that is off.
 StatusOr<OperatorCheck> CheckOperator(const BenchOperator& op, const std::vector<Tensor>& inputs,
                                       const std::vector<Tensor>& constants,
-                                      const std::vector<Tensor>& results);
+                                      const std::vector<Tensor>& results,
+                                      NumericMode numeric = NumericMode::kStrict);
 
 }  // namespace tcc

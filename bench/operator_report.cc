@@ -29,6 +29,11 @@ std::string PercentText(const OperatorResult& result) {
   return percent ? fmt::format("{:.0f} %", *percent) : "-";
 }
 
+// Of a network nothing is compared.
+std::string ErrorText(double error) {
+  return std::isnan(error) ? "finite" : fmt::format("{:.2f}", error);
+}
+
 }  // namespace
 
 std::optional<double> OperatorResult::PercentOfCeiling() const {
@@ -47,31 +52,32 @@ std::string ProgressLine(const OperatorResult& result) {
   for (const PeerTime& peer : result.peers) {
     line += fmt::format("   {} {:.2f} us, ratio {:.2f}", peer.peer, peer.microseconds,
                         result.microseconds / peer.microseconds);
+    if (peer.numeric != result.numeric) line += fmt::format(" ({})", peer.numeric);
   }
   return line;
 }
 
 std::string MarkdownTable(const std::vector<OperatorResult>& results) {
   std::string text =
-      "| operator | us | warm us | rate | of ceiling | error / (eps M) | peer | us | ratio | "
-      "numeric | peer's algorithm |\n|---|---:|---:|---:|---:|---:|---|---:|---:|---|---|\n";
+      "| operator | numeric | us | warm us | rate | of ceiling | ceiling | error / (eps M) | peer "
+      "| us | ratio | its error | its numeric | its algorithm |\n"
+      "|---|---|---:|---:|---:|---:|---|---:|---|---:|---:|---:|---|---|\n";
   for (const OperatorResult& result : results) {
     if (!result.failure.empty()) {
-      text += fmt::format("| {} | failed: {} |  |  |  |  |  |  |  |  |  |\n", result.name,
+      text += fmt::format("| {} | failed: {} |  |  |  |  |  |  |  |  |  |  |  |  |\n", result.name,
                           result.failure);
       continue;
     }
     std::string warm =
         result.warm_microseconds ? fmt::format("{:.2f}", *result.warm_microseconds) : "";
-    std::string error = std::isnan(result.error) ? "finite" : fmt::format("{:.2f}", result.error);
-    std::string ours =
-        fmt::format("| {} | {:.2f} | {} | {} | {} | {} |", result.name, result.microseconds, warm,
-                    RateText(result), PercentText(result), error);
-    if (result.peers.empty()) text += ours + "  |  |  |  |  |\n";
+    std::string ours = fmt::format("| {} | {} | {:.2f} | {} | {} | {} | {} | {} |", result.name,
+                                   result.numeric, result.microseconds, warm, RateText(result),
+                                   PercentText(result), result.ceiling, ErrorText(result.error));
+    if (result.peers.empty()) text += ours + "  |  |  |  |  |  |\n";
     for (const PeerTime& peer : result.peers) {
-      text +=
-          ours + fmt::format(" {} | {:.2f} | {:.2f} | {} | {} |\n", peer.peer, peer.microseconds,
-                             result.microseconds / peer.microseconds, peer.numeric, peer.algorithm);
+      text += ours + fmt::format(" {} | {:.2f} | {:.2f} | {} | {} | {} |\n", peer.peer,
+                                 peer.microseconds, result.microseconds / peer.microseconds,
+                                 ErrorText(peer.error), peer.numeric, peer.algorithm);
     }
   }
   return text;
@@ -92,10 +98,14 @@ std::string JsonText(const std::vector<OperatorResult>& results) {
                 {"numeric", result.numeric},
                 {"error", result.error},
                 {"percent_of_peak", OptionalJson(result.PercentOfCeiling())},
+                {"ceiling", result.ceiling},
+                {"peak_gflops", result.peak_gflops},
+                {"peak_gbytes", result.peak_gbytes},
                 {"peer", nullptr},
                 {"peer_us", nullptr},
                 {"ratio", nullptr}};
     if (!result.notes.empty()) row["notes"] = result.notes;
+    if (!result.warnings.empty()) row["warnings"] = result.warnings;
     if (result.peers.empty()) rows.push_back(row);
     for (const PeerTime& peer : result.peers) {
       row["peer"] = peer.peer;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "api/compile_graph.h"
 #include "api/random_inputs.h"
@@ -19,6 +20,34 @@ Tensor Uniform(const TensorInfo& info, Random& random) {
   return tensor;
 }
 
+// Of a network, whose kernels may stay strict.
+void AddFlopsOfKernels(const CompiledOperator& compiled, OperatorResult& result) {
+  const Metadata& metadata = compiled.artefact.metadata;
+  std::set<std::string_view> strict;
+  for (const auto& [key, value] : metadata.properties) {
+    if (key != "strict_kernels") continue;
+    std::string_view names = value;
+    for (size_t begin = 0; begin < names.size();) {
+      size_t end = std::min(names.find(", ", begin), names.size());
+      strict.insert(names.substr(begin, end - begin));
+      begin = end + 2;
+    }
+  }
+  for (const KernelInfo& kernel : metadata.kernels) {
+    auto flops = static_cast<double>(kernel.flops);
+    result.flops += flops;
+    if (strict.contains(kernel.name)) result.strict_flops += flops;
+  }
+}
+
+// The mode, if some kernel rounds by it.
+NumericMode RoundsIn(const Metadata& metadata, NumericMode mode) {
+  for (const auto& [key, value] : metadata.properties) {
+    if (key == "rounded_kernels" && value != "0") return mode;
+  }
+  return NumericMode::kStrict;
+}
+
 }  // namespace
 
 bool OperatorOptions::Wants(std::string_view peer) const {
@@ -27,16 +56,20 @@ bool OperatorOptions::Wants(std::string_view peer) const {
 
 StatusOr<CompiledOperator> CompileOperator(const BenchOperator& op,
                                            const OperatorOptions& options) {
-  CompiledOperator compiled{.op = op, .artefact = {}, .constants = {}, .inputs = {}};
+  CompiledOperator compiled;
+  compiled.op = op;
   TCC_ASSIGN_OR_RETURN(Graph graph, GraphOf(op));
   compiled.constants = ConstantsOf(op, graph);
   auto start = std::chrono::steady_clock::now();
   CompileOptions compile{.target = options.target, .threads = options.compile_threads};
+  compile.numeric = options.numeric;
   compile.gpu_code = options.code;
+  compile.warn = [&](const std::string& message) { compiled.warnings.push_back(message); };
   TCC_ASSIGN_OR_RETURN(compiled.artefact, CompileGraph(std::move(graph), compile));
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   compiled.seconds = taken.count();
   const Metadata& metadata = compiled.artefact.metadata;
+  compiled.numeric = RoundsIn(metadata, options.numeric);
   if (std::holds_alternative<NetworkOp>(op.kind)) {
     TCC_ASSIGN_OR_RETURN(compiled.inputs, RandomInputs(metadata, 0));
     return compiled;
@@ -53,12 +86,12 @@ OperatorResult ResultOf(const CompiledOperator& compiled, const OperatorOptions&
   OperatorResult result;
   result.name = compiled.op.name;
   result.target = options.target.name;
+  result.numeric = RowOf(compiled.numeric).name;
+  result.warnings = compiled.warnings;
   OperatorWork work = WorkOf(compiled.op);
   result.flops = work.flops;
   result.bytes = work.bytes;
-  for (const KernelInfo& kernel : compiled.artefact.metadata.kernels) {
-    if (work.flops == 0) result.flops += static_cast<double>(kernel.flops);
-  }
+  if (work.flops == 0) AddFlopsOfKernels(compiled, result);
   result.kernels = compiled.artefact.metadata.kernels.size();
   result.compile_seconds = compiled.seconds;
   return result;
@@ -76,8 +109,13 @@ StatusOr<std::vector<Tensor>> OutputsOf(const Artefact& artefact) {
 
 void ApplyCeiling(const Ceiling& ceiling, OperatorResult& result) {
   if (result.flops == 0 || ceiling.gflops == 0 || ceiling.gbytes == 0) return;
-  result.ceiling_microseconds =
-      std::max(result.flops / ceiling.gflops, result.bytes / ceiling.gbytes) * 1e-3;
+  double computing = (result.flops - result.strict_flops) / ceiling.gflops;
+  if (result.strict_flops > 0) computing += result.strict_flops / ceiling.fma_gflops;
+  double moving = result.bytes / ceiling.gbytes;
+  result.ceiling_microseconds = std::max(computing, moving) * 1e-3;
+  result.ceiling = computing >= moving ? ceiling.instructions : "copy";
+  result.peak_gflops = ceiling.gflops;
+  result.peak_gbytes = ceiling.gbytes;
 }
 
 }  // namespace tcc

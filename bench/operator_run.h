@@ -9,12 +9,14 @@
 #include "bench/interleaved_timing.h"
 #include "bench/operator.h"
 #include "bench/operator_report.h"
+#include "ir/numeric_mode.h"
 #include "runtime/module.h"
 
 namespace tcc {
 
 struct OperatorOptions {
   Target target;
+  NumericMode numeric = NumericMode::kStrict;
   GpuCode code = GpuCode::kCubin;
   int compile_threads = 1;
   int threads = 1;                 // of CPU kernels
@@ -30,8 +32,11 @@ struct OperatorOptions {
 struct CompiledOperator {
   BenchOperator op;
   Artefact artefact;
+  // The mode in which it computes: strict, where there was nothing to round.
+  NumericMode numeric = NumericMode::kStrict;
   std::vector<Tensor> constants, inputs;
-  double seconds = 0;  // that compiling took
+  double seconds = 0;                 // that compiling took
+  std::vector<std::string> warnings;  // of the compiler
 };
 
 // Inputs are uniform in [-1, 1]; those of networks are RandomInputs.
@@ -45,7 +50,9 @@ StatusOr<std::vector<Tensor>> OutputsOf(const Artefact& artefact);
 
 // What the device or CPU at hand reaches.
 struct Ceiling {
+  std::string instructions = "fma";  // whose rate `gflops` is: "fma", "tf32 mma"
   double gflops = 0, gbytes = 0;
+  double fma_gflops = 0;  // of what a network computes strictly in spite of its mode
 };
 
 // Time of ours and the peers, all checked (operator_check.h). A peer that fails is a note.

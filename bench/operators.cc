@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "bench/gpu/gpu_peers.h"
+#include "bench/gpu/mma_peaks.h"
 #include "bench/operator_report.h"
 #include "bench/operator_run.h"
 #include "bench/operator_suite.h"
@@ -37,9 +38,10 @@ Status ExpectPeers(const OperatorSuiteOptions& options, const Target& target) {
 // What runs the operators of a target.
 class SuiteRun {
  public:
-  SuiteRun(const OperatorSuiteOptions& options, Target target)
+  SuiteRun(const OperatorSuiteOptions& options, Target target, NumericMode numeric)
       : options_(options), target_(std::move(target)) {
     each_.target = target_;
+    each_.numeric = numeric;
     each_.code = options_.text ? GpuCode::kCudaText : GpuCode::kCubin;
     each_.compile_threads = static_cast<int>(AllowedCpus().size());
     each_.threads = options_.threads;
@@ -56,6 +58,10 @@ class SuiteRun {
     TCC_ASSIGN_OR_RETURN(bench_, GpuBench::Open());
     fmt::print(stderr, "{}: {:.0f} GFLOP/s, {:.0f} GB/s\n", Describe(bench_->device()),
                ceiling_.fma_gflops, ceiling_.copy_gbytes);
+    if (each_.numeric != NumericMode::kStrict) {
+      Ceiling ceiling = CeilingOf(each_.numeric);
+      fmt::print(stderr, "{}: {:.0f} GFLOP/s\n", ceiling.instructions, ceiling.gflops);
+    }
     return OkStatus();
   }
 
@@ -83,8 +89,19 @@ class SuiteRun {
     if (options_.compile_only) return OkStatus();
     if (bench_ == nullptr) return MeasureOnCpu(compiled, each_, result);
     TCC_RETURN_IF_ERROR(MeasureOnGpu(compiled, each_, *bench_, result));
-    ApplyCeiling({.gflops = ceiling_.fma_gflops, .gbytes = ceiling_.copy_gbytes}, result);
+    ApplyCeiling(CeilingOf(compiled.numeric), result);
     return OkStatus();
+  }
+
+  Ceiling CeilingOf(NumericMode numeric) const {
+    Ceiling ceiling{.gflops = ceiling_.GflopsOf(numeric),
+                    .gbytes = ceiling_.copy_gbytes,
+                    .fma_gflops = ceiling_.fma_gflops};
+    if (numeric == NumericMode::kStrict) return ceiling;
+    MmaOfMode mma = MmaOf(numeric);
+    ceiling.instructions = fmt::format("{} mma", mma.type);
+    if (mma.products > 1) ceiling.instructions += fmt::format(" / {}", mma.products);
+    return ceiling;
   }
 
   const OperatorSuiteOptions& options_;
@@ -127,6 +144,8 @@ OperatorResult Unfinished(const BenchOperator& op, const Target& target) {
 
 Status RunOperatorSuite(const OperatorSuiteOptions& options) {
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
+  TCC_ASSIGN_OR_RETURN(NumericMode numeric, FindNumericMode(options.numeric));
+  TCC_RETURN_IF_ERROR(ExpectMode(target, numeric));
   TCC_RETURN_IF_ERROR(ExpectPeers(options, target));
   std::vector<BenchOperator> suite = OperatorSuite(options.suite);
   if (!options.kernel.empty()) {
@@ -135,7 +154,7 @@ Status RunOperatorSuite(const OperatorSuiteOptions& options) {
       return UsageError("no operator '{}' in suite '{}'", options.kernel, options.suite);
     }
   }
-  SuiteRun run(options, target);
+  SuiteRun run(options, target, numeric);
   TCC_RETURN_IF_ERROR(run.Open());
   OperatorSuiteOptions files = options;  // those of them that are files get rows as they come
   for (auto* path : {&files.json, &files.markdown}) {
@@ -150,6 +169,9 @@ Status RunOperatorSuite(const OperatorSuiteOptions& options) {
     TCC_RETURN_IF_ERROR(WriteResults(files, results));
     results.back() = run.Measure(op);
     fmt::print(stderr, "{}\n", ProgressLine(results.back()));
+    for (const std::string& warning : results.back().warnings) {
+      fmt::print(stderr, "tcc-bench: warning: {}: {}\n", op.name, warning);
+    }
   }
   PrintNotes(results);
   TCC_RETURN_IF_ERROR(WriteResults(options, results));

@@ -13,6 +13,7 @@ struct OperatorSuiteOptions {
   std::string suite;
   std::string kernel;  // one of the suite, or all
   std::string target = "native";
+  std::string numeric = "strict";  // the mode of ours and the peers
   int threads = 1;                 // of CPU kernels
   std::vector<std::string> peers;  // all, if none is named; "none": none
   int rounds = kRounds;

@@ -28,6 +28,7 @@ const std::vector<OptionUse>& OptionUses() {
       {"--rounds", {kSchedules, kOperatorsOnCpu, kOperatorsOnGpu}},
       {"--json", {kSchedules, kOperatorsOnCpu, kOperatorsOnGpu, kCompileOnly}},
       {"--markdown", {kOperatorsOnCpu, kOperatorsOnGpu}},
+      {"--numeric", {kOperatorsOnCpu, kOperatorsOnGpu, kCompileOnly}},
       {"--seconds", {kOperatorsOnCpu, kOperatorsOnGpu, kCompileOnly}},
       {"--compile-only", {kCompileOnly}},
       {"--quick", {kOperatorsOnCpu, kOperatorsOnGpu}},

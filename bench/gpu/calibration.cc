@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bench/gpu/mma_peaks.h"
 #include "codegen_cuda/cuda_programs.h"
 #include "codegen_cuda/prelude.h"
 #include "ir/support/cache_folder.h"
@@ -62,13 +63,14 @@ TCC_END_KERNEL(bench_nothing)
 constexpr int64_t kChains = 8, kUnroll = 16;
 constexpr int64_t kBlocksOfMultiprocessor = 4, kThreads = 256;
 constexpr int64_t kCopiedByBlock = 1024 * 16;
+constexpr int64_t kWarpsOfBlock = kThreads / Target::kWarp;
 
 using Kind = GpuArgument::Kind;
 
-// The kernels' places in the program. Grids come as the last shape.
-enum CalibrationKernel : size_t { kFma, kCopy, kNothing };
+// The kernels' places in the program, those of tensor cores last. Grids come as the last shape.
+enum CalibrationKernel : size_t { kFma, kCopy, kNothing, kFirstMma };
 
-std::vector<GpuKernel> Kernels() {
+std::vector<GpuKernel> Kernels(const Target& target) {
   GpuLaunch fma{.symbol = "bench_fma",
                 .grid = {SizeExpr::Variable(1), 1, 1},
                 .block = {kThreads, 1, 1},
@@ -80,9 +82,15 @@ std::vector<GpuKernel> Kernels() {
   GpuLaunch nothing{.symbol = "bench_nothing",
                     .block = {32, 1, 1},
                     .arguments = {{Kind::kBuffer, 0}, {Kind::kShape, 0}}};
-  return {{.buffers = 1, .shapes = 2, .launches = {fma}},
-          {.buffers = 2, .shapes = 1, .launches = {copy}},
-          {.buffers = 1, .shapes = 1, .launches = {nothing}}};
+  std::vector<GpuKernel> kernels = {{.buffers = 1, .shapes = 2, .launches = {fma}},
+                                    {.buffers = 2, .shapes = 1, .launches = {copy}},
+                                    {.buffers = 1, .shapes = 1, .launches = {nothing}}};
+  for (const MmaPeakKernel& peak : MmaPeakKernels(target)) {
+    GpuLaunch mma = fma;
+    mma.symbol = peak.symbol;
+    kernels.push_back({.buffers = 1, .shapes = 2, .launches = {mma}});
+  }
+  return kernels;
 }
 
 StatusOr<Module> LoadCalibration(const CalibrationOptions& options) {
@@ -116,12 +124,11 @@ class Calibrator {
   }
 
   StatusOr<double> FmaGflops() {
-    int64_t blocks = quick_ ? 1 : device_.multiprocessors * kBlocksOfMultiprocessor;
-    int64_t steps = quick_ ? 2 : 4096;
-    std::vector<uint8_t> y(static_cast<size_t>(blocks * kThreads * 4));
-    TCC_ASSIGN_OR_RETURN(double seconds, Time(kFma, {y}, {steps, blocks}));
-    double operations = 2.0 * kChains * kUnroll * static_cast<double>(steps * blocks * kThreads);
-    return operations / seconds * 1e-9;
+    return GflopsOf(kFma, 2.0 * kChains * kUnroll * static_cast<double>(kThreads));
+  }
+
+  StatusOr<double> MmaGflops(size_t number, const MmaPeakKernel& peak) {
+    return GflopsOf(kFirstMma + number, peak.flops_of_step * static_cast<double>(kWarpsOfBlock));
   }
 
   StatusOr<double> CopyGbytes(int64_t bytes) {
@@ -141,6 +148,15 @@ class Calibrator {
   int64_t L2Bytes() const { return quick_ ? kCopiedByBlock : device_.l2_bytes / 4; }
 
  private:
+  // Of a kernel that works in registers; one step of a block is so many operations.
+  StatusOr<double> GflopsOf(size_t kernel, double operations_of_step) {
+    int64_t blocks = quick_ ? 1 : device_.multiprocessors * kBlocksOfMultiprocessor;
+    int64_t steps = quick_ ? 2 : 4096;
+    std::vector<uint8_t> y(static_cast<size_t>(blocks * kThreads * 4));
+    TCC_ASSIGN_OR_RETURN(double seconds, Time(kernel, {y}, {steps, blocks}));
+    return operations_of_step * static_cast<double>(steps * blocks) / seconds * 1e-9;
+  }
+
   StatusOr<double> Time(size_t kernel, const std::vector<std::span<const uint8_t>>& buffers,
                         const std::vector<int64_t>& shapes) {
     TCC_ASSIGN_OR_RETURN(
@@ -157,9 +173,11 @@ class Calibrator {
 }  // namespace
 
 StatusOr<GpuProgram> CalibrationProgram(const CalibrationOptions& options) {
-  GpuProgram program{
-      .sm = options.target.sm, .code = options.code, .images = {}, .kernels = Kernels()};
-  std::string text = std::string(CudaPrelude()) + kKernels;
+  GpuProgram program{.sm = options.target.sm,
+                     .code = options.code,
+                     .images = {},
+                     .kernels = Kernels(options.target)};
+  std::string text = std::string(CudaPrelude()) + kKernels + MmaPeakText(options.target);
   if (options.code == GpuCode::kCudaText) {
     program.images = {{.code = {text.begin(), text.end()}}};
     return program;
@@ -170,6 +188,15 @@ StatusOr<GpuProgram> CalibrationProgram(const CalibrationOptions& options) {
   if (!HasSuffix(options.target.name)) image.ptx.assign(cubin->ptx.begin(), cubin->ptx.end());
   program.images = {std::move(image)};
   return program;
+}
+
+double GpuCeiling::GflopsOf(NumericMode mode) const {
+  if (mode == NumericMode::kStrict) return fma_gflops;
+  MmaOfMode mma = MmaOf(mode);
+  for (const auto& [type, gflops] : mma_gflops) {
+    if (type == mma.type) return gflops / mma.products;
+  }
+  return 0;
 }
 
 StatusOr<CudaDeviceInfo> ChosenGpu() {
@@ -187,6 +214,11 @@ StatusOr<GpuCeiling> CalibrateGpu(const CalibrationOptions& options) {
   TCC_ASSIGN_OR_RETURN(ceiling.copy_gbytes, calibrator.CopyGbytes(calibrator.MemoryBytes()));
   TCC_ASSIGN_OR_RETURN(ceiling.l2_gbytes, calibrator.CopyGbytes(calibrator.L2Bytes()));
   TCC_ASSIGN_OR_RETURN(ceiling.launch_us, calibrator.LaunchMicroseconds());
+  std::vector<MmaPeakKernel> peaks = MmaPeakKernels(options.target);
+  for (size_t i = 0; i < peaks.size(); ++i) {
+    TCC_ASSIGN_OR_RETURN(double gflops, calibrator.MmaGflops(i, peaks[i]));
+    ceiling.mma_gflops.emplace_back(peaks[i].type, gflops);
+  }
   return ceiling;
 }
 

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
+#include "ir/numeric_mode.h"
 #include "ir/support/status.h"
 #include "ir/target.h"
 #include "runtime/artefact/gpu_program.h"
@@ -13,6 +17,12 @@ struct GpuCeiling {
   double copy_gbytes = 0;  // read and written together, from and to memory
   double l2_gbytes = 0;    // the same where all of it stays in the L2 cache
   double launch_us = 0;    // from one kernel of a graph to the next, both empty
+  // Of products on tensor cores (mma_peaks.h), by the type of their operands; of integers these are
+  // no float operations.
+  std::vector<std::pair<std::string, double>> mma_gflops;
+
+  // What products in a mode reach: of strict ones fma_gflops; 0 where the target has none.
+  double GflopsOf(NumericMode mode) const;
 };
 
 struct CalibrationOptions {

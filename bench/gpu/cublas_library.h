@@ -3,7 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "ir/dtype.h"
+#include "ir/numeric_mode.h"
 #include "ir/support/status.h"
 #include "runtime/cuda_api.h"
 
@@ -13,8 +16,11 @@
 namespace tcc::cublas {
 
 inline constexpr int kNoTranspose = 0, kTranspose = 1;
-inline constexpr int kFloat = 0;         // CUDA_R_32F
-inline constexpr int kCompute32F = 68;   // CUBLAS_COMPUTE_32F: float32 throughout
+inline constexpr int kFloat = 0, kHalf = 2, kBfloat16 = 14;  // CUDA_R_32F, _16F, _16BF
+// CUBLAS_COMPUTE_32F: products of operands as they are, sums in float32; _FAST_*: float32 operands
+// may be rounded before. _EMULATED_16BFX9: each as a sum of three bfloat16.
+inline constexpr int kCompute32F = 68, kFast16F = 74, kFast16BF = 75, kFastTf32 = 77;
+inline constexpr int kEmulated16BFx9 = 78;
 inline constexpr int kGemmDefault = -1;  // CUBLAS_GEMM_DEFAULT
 inline constexpr int kDefaultMath = 0;   // CUBLAS_DEFAULT_MATH: no tf32
 
@@ -35,10 +41,33 @@ struct Library {
                  const void* alpha, const void* a, int type_a, int lda, const void* b, int type_b,
                  int ldb, const void* beta, void* c, int type_c, int ldc, int compute,
                  int algorithm) = nullptr;
+  int (*gemm_strided_batched_ex)(void* handle, int transpose_a, int transpose_b, int m, int n,
+                                 int k, const void* alpha, const void* a, int type_a, int lda,
+                                 long long stride_a, const void* b, int type_b, int ldb,
+                                 long long stride_b, const void* beta, void* c, int type_c, int ldc,
+                                 long long stride_c, int batch, int compute,
+                                 int algorithm) = nullptr;
 };
 
 // Sought as ir/support/cuda_library.h says; the variable is TCC_CUBLAS.
 StatusOr<Library> OpenLibrary();
+
+// A way to compute in a mode: what operands are stored as, the compute type that is asked for, how
+// that is named. Results and sums are float32.
+struct Arithmetic {
+  NumericMode mode;
+  DType stored;
+  int type;  // of `stored`
+  int compute;
+  const char* name;
+
+  // Computes as float32 does; cublasSgemm will do.
+  bool IsStrict() const { return type == kFloat && compute == kCompute32F; }
+};
+
+// All of a mode: what rounds float32 operands, and what expects them rounded. Nothing but strict
+// arithmetic and the emulation of float32 by bfloat16 is as exact as 3xtf32.
+std::vector<Arithmetic> ArithmeticsOf(NumericMode mode);
 
 }  // namespace tcc::cublas
 

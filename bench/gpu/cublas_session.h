@@ -5,8 +5,8 @@
 
 namespace tcc::cublas {
 
-// A handle of cuBLAS's for strict float32, with a workspace, on a bench's stream. It stays open
-// until the process ends: libraries do not like to be closed.
+// A handle of cuBLAS's with a workspace, on a bench's stream; strict where a function's compute
+// type says nothing else. It stays open until the process ends: libraries do not like to be closed.
 class Session {
  public:
   static StatusOr<Session> Open(const GpuBench& bench);

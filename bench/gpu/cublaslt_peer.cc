@@ -1,4 +1,4 @@
-// cuBLASLt: matrix products, strict float32, by every algorithm that its heuristic names.
+// cuBLASLt: matrix products by every algorithm that its heuristic names for a numeric mode.
 
 #include "bench/gpu/cublas_library.h"
 #include "bench/gpu/gpu_peers.h"
@@ -17,7 +17,6 @@ constexpr float kOne = 1, kZero = 0;
 struct Session {
   Library library;
   void* handle = nullptr;
-  void* desc = nullptr;
   void* preference = nullptr;
   uint8_t* workspace = nullptr;
   CudaStreamHandle stream = nullptr;
@@ -33,9 +32,6 @@ StatusOr<Session> OpenSession(const GpuBench& bench) {
   TCC_ASSIGN_OR_RETURN(session.library, OpenLibrary());
   const Library& library = session.library;
   TCC_RETURN_IF_ERROR(session.Expect(library.create(&session.handle), "cublasLtCreate"));
-  TCC_RETURN_IF_ERROR(
-      session.Expect(library.desc_create(&session.desc, cublas::kCompute32F, cublas::kFloat),
-                     "cublasLtMatmulDescCreate"));
   TCC_RETURN_IF_ERROR(session.Expect(library.preference_create(&session.preference),
                                      "cublasLtMatmulPreferenceCreate"));
   auto bytes = static_cast<uint64_t>(kWorkspaceBytes);
@@ -50,12 +46,13 @@ StatusOr<Session> OpenSession(const GpuBench& bench) {
 }
 
 // Column by column; of each of `batch` matrices.
-StatusOr<void*> LayoutOf(const Session& session, int64_t rows, int64_t columns, int64_t batch) {
+StatusOr<void*> LayoutOf(const Session& session, int type, int64_t rows, int64_t columns,
+                         int64_t batch) {
   void* layout = nullptr;
-  TCC_RETURN_IF_ERROR(session.Expect(
-      session.library.layout_create(&layout, cublas::kFloat, static_cast<uint64_t>(rows),
-                                    static_cast<uint64_t>(columns), rows),
-      "cublasLtMatrixLayoutCreate"));
+  TCC_RETURN_IF_ERROR(
+      session.Expect(session.library.layout_create(&layout, type, static_cast<uint64_t>(rows),
+                                                   static_cast<uint64_t>(columns), rows),
+                     "cublasLtMatrixLayoutCreate"));
   if (batch == 1) return layout;
   auto count = static_cast<int32_t>(batch);
   int64_t stride = rows * columns;
@@ -82,55 +79,81 @@ std::string NameOf(const Session& session, const Algorithm& algorithm) {
       ConfigOf(session, algorithm, kConfigSplitK));
 }
 
-struct Layouts {
+// A product as the library is told of it; these too stay until the process ends.
+struct Problem {
+  void* desc = nullptr;
   void* left = nullptr;   // the transposed right operand
   void* right = nullptr;  // the transposed left one
   void* result = nullptr;
 };
 
-Status Run(const Session& session, const Layouts& layouts, const HeuristicResult& found,
+StatusOr<Problem> ProblemOf(const Session& session, const MatmulOp& op,
+                            const cublas::Arithmetic& how) {
+  Problem problem;
+  TCC_RETURN_IF_ERROR(
+      session.Expect(session.library.desc_create(&problem.desc, how.compute, cublas::kFloat),
+                     "cublasLtMatmulDescCreate"));
+  TCC_ASSIGN_OR_RETURN(problem.left, LayoutOf(session, how.type, op.columns, op.depth, op.batch));
+  TCC_ASSIGN_OR_RETURN(problem.right, LayoutOf(session, how.type, op.depth, op.rows, op.batch));
+  TCC_ASSIGN_OR_RETURN(problem.result,
+                       LayoutOf(session, cublas::kFloat, op.columns, op.rows, op.batch));
+  return problem;
+}
+
+StatusOr<std::vector<HeuristicResult>> HeuristicsOf(const Session& session,
+                                                    const Problem& problem) {
+  std::vector<HeuristicResult> results(kRequested);
+  int returned = 0;
+  TCC_RETURN_IF_ERROR(session.Expect(
+      session.library.heuristic(session.handle, problem.desc, problem.left, problem.right,
+                                problem.result, problem.result, session.preference, kRequested,
+                                results.data(), &returned),
+      "cublasLtMatmulAlgoGetHeuristic"));
+  results.resize(static_cast<size_t>(returned));
+  return results;
+}
+
+Status Run(const Session& session, const Problem& problem, const HeuristicResult& found,
            bool constant, const GpuOperands& operands) {
   const uint8_t* b = constant ? operands.constants[0] : operands.inputs[1];
   return session.Expect(
-      session.library.matmul(session.handle, session.desc, &kOne, b, layouts.left,
-                             operands.inputs[0], layouts.right, &kZero, operands.outputs[0],
-                             layouts.result, operands.outputs[0], layouts.result, &found.algorithm,
+      session.library.matmul(session.handle, problem.desc, &kOne, b, problem.left,
+                             operands.inputs[0], problem.right, &kZero, operands.outputs[0],
+                             problem.result, operands.outputs[0], problem.result, &found.algorithm,
                              session.workspace, kWorkspaceBytes, session.stream),
       "cublasLtMatmul");
 }
 
 }  // namespace
 
-StatusOr<std::vector<GpuCandidate>> CublasLtCandidates(const BenchOperator& op,
+// A compute type that the library or the device does not have is left out, where another has.
+StatusOr<std::vector<GpuCandidate>> CublasLtCandidates(const BenchOperator& op, NumericMode numeric,
                                                        const GpuBench& bench) {
   std::vector<GpuCandidate> candidates;
   const auto* matmul = std::get_if<MatmulOp>(&op.kind);
   if (matmul == nullptr) return candidates;
   static const StatusOr<Session> session = OpenSession(bench);
   TCC_RETURN_IF_ERROR(session.status());
-  Layouts layouts;
-  TCC_ASSIGN_OR_RETURN(layouts.left,
-                       LayoutOf(*session, matmul->columns, matmul->depth, matmul->batch));
-  TCC_ASSIGN_OR_RETURN(layouts.right,
-                       LayoutOf(*session, matmul->depth, matmul->rows, matmul->batch));
-  TCC_ASSIGN_OR_RETURN(layouts.result,
-                       LayoutOf(*session, matmul->columns, matmul->rows, matmul->batch));
-  std::vector<HeuristicResult> results(kRequested);
-  int returned = 0;
-  TCC_RETURN_IF_ERROR(session->Expect(
-      session->library.heuristic(session->handle, session->desc, layouts.left, layouts.right,
-                                 layouts.result, layouts.result, session->preference, kRequested,
-                                 results.data(), &returned),
-      "cublasLtMatmulAlgoGetHeuristic"));
-  results.resize(static_cast<size_t>(returned));
-  for (const HeuristicResult& found : results) {
-    if (found.state != 0) continue;
-    candidates.push_back(
-        {.algorithm = NameOf(*session, found.algorithm),
-         .enqueue = [layouts, found, constant = matmul->batch == 1](const GpuOperands& operands) {
-           return Run(*session, layouts, found, constant, operands);
-         }});
+  Status failed;
+  for (const cublas::Arithmetic& how : cublas::ArithmeticsOf(numeric)) {
+    TCC_ASSIGN_OR_RETURN(Problem problem, ProblemOf(*session, *matmul, how));
+    StatusOr<std::vector<HeuristicResult>> results = HeuristicsOf(*session, problem);
+    if (!results.ok()) {
+      failed = Annotate(results.status(), how.name);
+      continue;
+    }
+    for (const HeuristicResult& found : *results) {
+      if (found.state != 0) continue;
+      candidates.push_back(
+          {.algorithm = NameOf(*session, found.algorithm),
+           .numeric = how.name,
+           .stored = how.stored,
+           .enqueue = [problem, found, constant = matmul->batch == 1](const GpuOperands& operands) {
+             return Run(*session, problem, found, constant, operands);
+           }});
+    }
   }
+  if (candidates.empty()) return failed;
   return candidates;
 }
 

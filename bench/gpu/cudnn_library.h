@@ -12,12 +12,12 @@
 namespace tcc::cudnn {
 
 // Values of its enumerations, without their CUDNN_.
-inline constexpr int kFloat = 0;                    // DATA_FLOAT
-inline constexpr int kCrossCorrelation = 1;         // CROSS_CORRELATION
-inline constexpr int kAdd = 0, kReluForward = 100;  // POINTWISE_*
-inline constexpr int kLayerNorm = 0;                // LAYER_NORM
-inline constexpr int kNormInference = 0;            // NORM_FWD_INFERENCE
-inline constexpr int kMostDims = 8;                 // DIM_MAX
+inline constexpr int kFloat = 0, kHalf = 2, kBfloat16 = 9;  // DATA_*
+inline constexpr int kCrossCorrelation = 1;                 // CROSS_CORRELATION
+inline constexpr int kAdd = 0, kReluForward = 100;          // POINTWISE_*
+inline constexpr int kLayerNorm = 0;                        // LAYER_NORM
+inline constexpr int kNormInference = 0;                    // NORM_FWD_INFERENCE
+inline constexpr int kMostDims = 8;                         // DIM_MAX
 // Of single operators.
 inline constexpr int kAverageOfInside = 2;         // POOLING_AVERAGE_COUNT_EXCLUDE_PADDING
 inline constexpr int kSoftmaxAccurate = 1;         // SOFTMAX_ACCURATE

@@ -21,16 +21,20 @@ bool IsVirtual(int64_t id) {
   return id == kConvolved || id == kBiased;
 }
 
+bool IsOperand(int64_t id) {
+  return id == kX || id == kW || id == kBias;
+}
+
 class GraphBuilding {
  public:
-  GraphBuilding(const Session& session, bool channels_last)
-      : session_(session), channels_last_(channels_last) {}
+  GraphBuilding(const Session& session, const Storage& storage)
+      : session_(session), storage_(storage) {}
 
   StatusOr<void*> Tensor(int64_t id, const Image& dims) {
-    Image strides = StridesOf(dims, channels_last_);
+    Image strides = StridesOf(dims, storage_.channels_last);
     if (id == kEpsilon) epsilon_ = static_cast<float>(kLayerNormEpsilon);
     Descriptor tensor(session_, kTensor, "a tensor");
-    tensor.Set(kTensorDataType, kTypeDataType, kFloat)
+    tensor.Set(kTensorDataType, kTypeDataType, IsOperand(id) ? storage_.operands : kFloat)
         .Set(kTensorDimensions, std::span<const int64_t>(dims))
         .Set(kTensorStrides, std::span<const int64_t>(strides))
         .Set(kTensorId, kTypeInt64, id)
@@ -111,7 +115,7 @@ class GraphBuilding {
   }
 
   const Session& session_;
-  bool channels_last_;
+  Storage storage_;
   std::vector<Descriptor> parts_;
   std::vector<void*> operations_;
   std::optional<float> epsilon_;
@@ -119,9 +123,10 @@ class GraphBuilding {
 
 }  // namespace
 
-StatusOr<SharedGraph> GraphOf(const Session& session, const ConvolutionOp& op, bool channels_last) {
+StatusOr<SharedGraph> GraphOf(const Session& session, const ConvolutionOp& op,
+                              const Storage& storage) {
   const WindowShape& window = op.window;
-  GraphBuilding building(session, channels_last);
+  GraphBuilding building(session, storage);
   Image out = {window.batch, op.filters, window.OutHeight(), window.OutWidth()};
   TCC_ASSIGN_OR_RETURN(
       void* x, building.Tensor(kX, {window.batch, window.channels, window.height, window.width}));
@@ -144,7 +149,7 @@ StatusOr<SharedGraph> GraphOf(const Session& session, const ConvolutionOp& op, b
 StatusOr<SharedGraph> GraphOf(const Session& session, const ReluOp& op) {
   Image dims = {1, 1, 1, 1};
   for (size_t i = 0; i < op.shape.size(); ++i) dims[std::min<size_t>(i, 3)] *= op.shape[i];
-  GraphBuilding building(session, false);
+  GraphBuilding building(session, {});
   TCC_ASSIGN_OR_RETURN(void* x, building.Tensor(kX, dims));
   TCC_ASSIGN_OR_RETURN(void* y, building.Tensor(kY, dims));
   TCC_RETURN_IF_ERROR(building.Pointwise(kReluForward, x, nullptr, y));
@@ -152,7 +157,7 @@ StatusOr<SharedGraph> GraphOf(const Session& session, const ReluOp& op) {
 }
 
 StatusOr<SharedGraph> GraphOf(const Session& session, const LayerNormOp& op) {
-  GraphBuilding building(session, true);
+  GraphBuilding building(session, {.channels_last = true});
   const Image dims = {op.rows, op.columns, 1, 1}, of_column = {1, op.columns, 1, 1};
   TCC_ASSIGN_OR_RETURN(void* x, building.Tensor(kX, dims));
   TCC_ASSIGN_OR_RETURN(void* scale, building.Tensor(kW, of_column));

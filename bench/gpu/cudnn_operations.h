@@ -7,7 +7,7 @@
 #include "bench/gpu/cudnn_descriptor.h"
 #include "bench/operator.h"
 
-// Operators as operation graphs of cuDNN's backend interface, in float32.
+// Operators as operation graphs of cuDNN's backend interface, computed in float32.
 namespace tcc::cudnn {
 
 // Descriptors refer to each other and live together.
@@ -29,8 +29,15 @@ enum TensorId : int64_t {
   kEpsilon = 7,
 };
 
+// How the tensors of a graph lie in memory.
+struct Storage {
+  bool channels_last = false;
+  int operands = kFloat;  // their type; results are kFloat
+};
+
 // With bias and Relu as virtual tensors between operations.
-StatusOr<SharedGraph> GraphOf(const Session& session, const ConvolutionOp& op, bool channels_last);
+StatusOr<SharedGraph> GraphOf(const Session& session, const ConvolutionOp& op,
+                              const Storage& storage);
 StatusOr<SharedGraph> GraphOf(const Session& session, const ReluOp& op);
 // Scale is kW.
 StatusOr<SharedGraph> GraphOf(const Session& session, const LayerNormOp& op);

@@ -1,6 +1,6 @@
 // cuDNN: convolutions, with bias and Relu fused, in both layouts, Relu and layer normalization by
 // its backend interface, where every engine configuration that one of its heuristics names and that
-// computes in float32 is a candidate; the rest is in cudnn_functions.cc.
+// rounds no more than the numeric mode does is a candidate; the rest is in cudnn_functions.cc.
 
 #include <algorithm>
 #include <array>
@@ -42,6 +42,12 @@ struct EngineFacts {
   // Computes as float32 does, in whatever order.
   bool IsStrict() const {
     return !Has(kTensorCore) && !Has(kDownConvertInputs) && !Has(kReducedPrecisionReduction);
+  }
+  // Of float32, whose sums stay so: what its operands are rounded to is not told, but engines that
+  // convert them down do so to 16 bits, and tensor cores multiply others as tf32.
+  std::string_view Numeric() const {
+    if (Has(kDownConvertInputs)) return "operands converted down";
+    return Has(kTensorCore) ? "tf32" : "strict";
   }
   std::string Text(bool channels_last) const {
     std::string text = fmt::format("engine {}, {}", index, channels_last ? "NHWC" : "NCHW");
@@ -123,14 +129,26 @@ Status Execute(const Session& session, const Plan& plan, const GpuOperands& oper
                         "cudnnBackendExecute", "a plan");
 }
 
+// An operator as cuDNN is told of it, and which engines may compute it.
+struct Problem {
+  SharedGraph graph;
+  Storage storage = {};
+  DType stored = kFloat32;  // as storage.operands
+  bool strictly = true;
+  std::string numeric = {};  // of all its engines; "": of each its own
+
+  bool Allows(const EngineFacts& engine) const {
+    return strictly ? engine.IsStrict() : !engine.Has(kReducedPrecisionReduction);
+  }
+};
+
 // Engines that cannot do it after all are left out; an error is one of the heuristics of all modes.
 Status AddCandidates(const Session& session, const std::shared_ptr<Workspace>& workspace,
-                     const SharedGraph& graph, bool channels_last,
-                     std::vector<GpuCandidate>& candidates) {
+                     const Problem& problem, std::vector<GpuCandidate>& candidates) {
   Status failed;
   bool any = false;
   for (HeuristicMode mode : kModes) {
-    StatusOr<std::vector<Descriptor>> configs = ConfigsOf(session, *graph, mode);
+    StatusOr<std::vector<Descriptor>> configs = ConfigsOf(session, *problem.graph, mode);
     if (!configs.ok()) {
       failed = configs.status();
       continue;
@@ -138,55 +156,79 @@ Status AddCandidates(const Session& session, const std::shared_ptr<Workspace>& w
     any = true;
     for (Descriptor& config : *configs) {
       StatusOr<EngineFacts> facts = FactsOf(session, config);
-      if (!facts.ok() || !facts->IsStrict()) continue;
+      if (!facts.ok() || !problem.Allows(*facts)) continue;
       StatusOr<std::shared_ptr<const Plan>> plan =
-          PlanOf(session, workspace, graph, std::move(config));
+          PlanOf(session, workspace, problem.graph, std::move(config));
       if (!plan.ok()) continue;
-      candidates.push_back({.algorithm = facts->Text(channels_last),
-                            .channels_last = channels_last,
-                            .enqueue = [&session, plan = *plan](const GpuOperands& operands) {
-                              return Execute(session, *plan, operands);
-                            }});
+      bool last = problem.storage.channels_last;
+      candidates.push_back(
+          {.algorithm = facts->Text(last),
+           .numeric = problem.numeric.empty() ? std::string(facts->Numeric()) : problem.numeric,
+           .stored = problem.stored,
+           .channels_last = last,
+           .enqueue = [&session, plan = *plan](const GpuOperands& operands) {
+             return Execute(session, *plan, operands);
+           }});
     }
   }
   return any ? OkStatus() : failed;
 }
 
-struct LaidOutGraph {
-  SharedGraph graph;
-  bool channels_last;
-};
-
-// Of an operator in the layouts that it has.
-StatusOr<std::vector<LaidOutGraph>> GraphsOf(const Session& session, const BenchOperator& op) {
-  std::vector<LaidOutGraph> graphs;
-  auto add = [&](const StatusOr<SharedGraph>& graph, bool channels_last) {
-    if (graph.ok()) graphs.push_back({*graph, channels_last});
-    return graph.status();
-  };
-  if (const auto* convolution = std::get_if<ConvolutionOp>(&op.kind)) {
-    for (bool last : {false, true}) {
-      TCC_RETURN_IF_ERROR(add(GraphOf(session, *convolution, last), last));
-    }
-  }
-  if (const auto* relu = std::get_if<ReluOp>(&op.kind)) {
-    TCC_RETURN_IF_ERROR(add(GraphOf(session, *relu), false));
-  }
-  if (const auto* norm = std::get_if<LayerNormOp>(&op.kind)) {
-    TCC_RETURN_IF_ERROR(add(GraphOf(session, *norm), false));
-  }
-  return graphs;
+int TypeOf(DType stored) {
+  if (stored == kFloat16) return kHalf;
+  return stored == kFloat32 ? kFloat : kBfloat16;
 }
 
+// In both layouts; in modes of 16 bits also on operands that are stored so.
+StatusOr<std::vector<Problem>> ConvolutionProblems(const Session& session, const ConvolutionOp& op,
+                                                   NumericMode numeric) {
+  const NumericModeRow& mode = RowOf(numeric);
+  bool strictly = numeric == NumericMode::kStrict || numeric == NumericMode::k3xTf32;
+  std::vector<DType> types = {kFloat32};
+  if (mode.type) types.push_back(*mode.type);
+  std::vector<Problem> problems;
+  for (DType stored : types) {
+    for (bool last : {false, true}) {
+      Problem problem{.graph = {}, .storage = {last, TypeOf(stored)}, .stored = stored};
+      problem.strictly = strictly;
+      if (stored != kFloat32) problem.numeric = fmt::format("{}, stored so", mode.name);
+      TCC_ASSIGN_OR_RETURN(problem.graph, GraphOf(session, op, problem.storage));
+      problems.push_back(std::move(problem));
+    }
+  }
+  return problems;
+}
+
+// Of an operator in the layouts that it has.
+StatusOr<std::vector<Problem>> ProblemsOf(const Session& session, const BenchOperator& op,
+                                          NumericMode numeric) {
+  if (const auto* convolution = std::get_if<ConvolutionOp>(&op.kind)) {
+    return ConvolutionProblems(session, *convolution, numeric);
+  }
+  std::vector<Problem> problems;
+  if (const auto* relu = std::get_if<ReluOp>(&op.kind)) {
+    TCC_ASSIGN_OR_RETURN(SharedGraph graph, GraphOf(session, *relu));
+    problems.push_back({.graph = std::move(graph)});
+  }
+  if (const auto* norm = std::get_if<LayerNormOp>(&op.kind)) {
+    TCC_ASSIGN_OR_RETURN(SharedGraph graph, GraphOf(session, *norm));
+    problems.push_back({.graph = std::move(graph)});
+  }
+  return problems;
+}
+
+// An error is that of the first problem, where none has any engine.
 StatusOr<std::vector<GpuCandidate>> EngineCandidates(const Session& session,
-                                                     const BenchOperator& op,
+                                                     const BenchOperator& op, NumericMode numeric,
                                                      const GpuBench& bench) {
   std::vector<GpuCandidate> candidates;
   auto workspace = std::make_shared<Workspace>();
-  TCC_ASSIGN_OR_RETURN(std::vector<LaidOutGraph> graphs, GraphsOf(session, op));
-  for (const auto& [graph, channels_last] : graphs) {
-    TCC_RETURN_IF_ERROR(AddCandidates(session, workspace, graph, channels_last, candidates));
+  TCC_ASSIGN_OR_RETURN(std::vector<Problem> problems, ProblemsOf(session, op, numeric));
+  Status failed;
+  for (const Problem& problem : problems) {
+    failed.Update(AddCandidates(session, workspace, problem, candidates));
   }
+  if (candidates.empty()) TCC_RETURN_IF_ERROR(failed);
   TCC_ASSIGN_OR_RETURN(workspace->memory, bench.Allocate(workspace->bytes, "cuDNN's workspace"));
   return candidates;
 }
@@ -199,7 +241,7 @@ bool HasCudnn(const BenchOperator& op) {
 
 }  // namespace
 
-StatusOr<std::vector<GpuCandidate>> CudnnCandidates(const BenchOperator& op,
+StatusOr<std::vector<GpuCandidate>> CudnnCandidates(const BenchOperator& op, NumericMode numeric,
                                                     const GpuBench& bench) {
   if (!HasCudnn(op)) return std::vector<GpuCandidate>();
   TCC_ASSIGN_OR_RETURN(const Session* session, SharedSession(bench.stream()));
@@ -212,7 +254,7 @@ StatusOr<std::vector<GpuCandidate>> CudnnCandidates(const BenchOperator& op,
   if (const auto* sum = std::get_if<ReduceSumOp>(&op.kind)) {
     return SumCandidates(*session, *sum, bench);
   }
-  return EngineCandidates(*session, op, bench);
+  return EngineCandidates(*session, op, numeric, bench);
 }
 
 }  // namespace tcc

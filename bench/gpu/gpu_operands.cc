@@ -1,18 +1,16 @@
 #include "bench/gpu/gpu_operands.h"
 
 namespace tcc {
-namespace {
 
-int64_t CountSets(const GpuOperandSets::Tensors& tensors, const CudaDeviceInfo& device) {
+int64_t GpuOperandSets::CountFor(const Tensors& tensors, const CudaDeviceInfo& device) {
   int64_t bytes = 0;
   for (const Tensor& input : tensors.inputs) bytes += std::ssize(input.bytes);
   for (int64_t output : tensors.output_bytes) bytes += output;
   return CountColdSets(bytes, device);
 }
 
-}  // namespace
-
-StatusOr<GpuOperandSets> GpuOperandSets::Make(const GpuBench& bench, const Tensors& tensors) {
+StatusOr<GpuOperandSets> GpuOperandSets::Make(const GpuBench& bench, const Tensors& tensors,
+                                              int64_t count) {
   GpuOperandSets made;
   auto upload = [&](const Tensor& tensor, std::vector<uint8_t*>& places) -> Status {
     TCC_ASSIGN_OR_RETURN(CudaMemory memory, bench.Upload(tensor.bytes, "an operand"));
@@ -24,7 +22,6 @@ StatusOr<GpuOperandSets> GpuOperandSets::Make(const GpuBench& bench, const Tenso
   for (const Tensor& constant : tensors.constants) {
     TCC_RETURN_IF_ERROR(upload(constant, constants));
   }
-  int64_t count = CountSets(tensors, bench.device());
   for (int64_t set = 0; set < count; ++set) {
     GpuOperands& operands = made.sets_.emplace_back();
     operands.constants = constants;

@@ -21,8 +21,11 @@ class GpuOperandSets {
     std::vector<Tensor> inputs, constants;
     std::vector<int64_t> output_bytes;
   };
-  // As many sets as CountColdSets says.
-  static StatusOr<GpuOperandSets> Make(const GpuBench& bench, const Tensors& tensors);
+  // As many sets as are asked for.
+  static StatusOr<GpuOperandSets> Make(const GpuBench& bench, const Tensors& tensors,
+                                       int64_t count);
+  // As CountColdSets says of their inputs and outputs.
+  static int64_t CountFor(const Tensors& tensors, const CudaDeviceInfo& device);
 
   size_t size() const { return sets_.size(); }
   const GpuOperands& operator[](size_t set) const { return sets_[set]; }

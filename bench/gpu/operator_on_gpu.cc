@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 
 #include "bench/channels_last.h"
@@ -24,6 +25,22 @@ Tensor OnDevice(const Tensor& host, uint8_t* memory) {
   return tensor;
 }
 
+// The same elements, rounded.
+Tensor StoredAs(const Tensor& tensor, DType dtype) {
+  if (tensor.dtype == dtype) return tensor;
+  Tensor stored = MakeZeroTensor(dtype, tensor.shape);
+  for (int64_t i = 0; i < *ElementCount(tensor.shape); ++i) {
+    SetElement(stored, i, ElementAsDouble(tensor, i));
+  }
+  return stored;
+}
+
+std::vector<Tensor> StoredAs(const std::vector<Tensor>& tensors, DType dtype) {
+  std::vector<Tensor> stored;
+  for (const Tensor& tensor : tensors) stored.push_back(StoredAs(tensor, dtype));
+  return stored;
+}
+
 class GpuRun {
  public:
   GpuRun(const CompiledOperator& compiled, const OperatorOptions& options, const GpuBench& bench,
@@ -39,7 +56,7 @@ class GpuRun {
     TCC_ASSIGN_OR_RETURN(outputs_, OutputsOf(compiled_.artefact));
     bool last = IsChannelsLast(compiled_.op);
     inputs_ = last ? ToChannelsLast(compiled_.inputs) : compiled_.inputs;
-    TCC_ASSIGN_OR_RETURN(const GpuOperandSets* sets, SetsFor(last));
+    TCC_ASSIGN_OR_RETURN(const GpuOperandSets* sets, SetsFor(last, kFloat32));
     TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(compiled_.artefact));
     Executor executor(module);
     executor.set_recording(false);
@@ -74,18 +91,44 @@ class GpuRun {
         fmt::format("{}: timed without a graph: {}", whose, Message(time.graph)));
   }
 
-  // Made at the first use. Both layouts take as many bytes, and get as many sets.
-  StatusOr<const GpuOperandSets*> SetsFor(bool channels_last) {
-    std::optional<GpuOperandSets>& sets = sets_[channels_last ? 1 : 0];
-    if (sets) return &*sets;
+  struct Sets {
+    bool channels_last;
+    DType stored;
+    GpuOperandSets sets;
+  };
+
+  // Made at the first use. All get as many sets, enough for those of the fewest bytes.
+  StatusOr<const GpuOperandSets*> SetsFor(bool channels_last, DType stored) {
+    for (const Sets& made : sets_) {
+      if (made.channels_last == channels_last && made.stored == stored) return &made.sets;
+    }
+    GpuOperandSets::Tensors tensors = TensorsFor(channels_last, stored);
+    if (set_count_ == 0) {
+      std::optional<DType> narrow = RowOf(compiled_.numeric).type;
+      set_count_ = GpuOperandSets::CountFor(
+          TensorsFor(channels_last, IsOperator() ? narrow.value_or(stored) : stored),
+          bench_.device());
+    }
+    TCC_ASSIGN_OR_RETURN(GpuOperandSets made, GpuOperandSets::Make(bench_, tensors, set_count_));
+    sets_.push_back({channels_last, stored, std::move(made)});
+    return &sets_.back().sets;
+  }
+
+  bool IsOperator() const { return !std::holds_alternative<NetworkOp>(compiled_.op.kind); }
+
+  GpuOperandSets::Tensors TensorsFor(bool channels_last, DType stored) const {
     GpuOperandSets::Tensors tensors{compiled_.inputs, compiled_.constants, {}};
     if (channels_last) {
       tensors.inputs = ToChannelsLast(tensors.inputs);
       tensors.constants = ToChannelsLast(tensors.constants);
     }
+    // Those of networks are of any type, and never stored as another.
+    if (stored != kFloat32) {
+      tensors.inputs = StoredAs(tensors.inputs, stored);
+      tensors.constants = StoredAs(tensors.constants, stored);
+    }
     for (const Tensor& output : outputs_) tensors.output_bytes.push_back(std::ssize(output.bytes));
-    TCC_ASSIGN_OR_RETURN(sets, GpuOperandSets::Make(bench_, tensors));
-    return &*sets;
+    return tensors;
   }
 
   Status Enqueue(Executor& executor, const GpuOperands& operands) const {
@@ -122,8 +165,9 @@ class GpuRun {
       TCC_RETURN_IF_ERROR(bench_.Download(MutableBytes(results.back()), places[i]));
     }
     if (channels_last) results = FromChannelsLast(results);
-    TCC_ASSIGN_OR_RETURN(OperatorCheck check, CheckOperator(compiled_.op, compiled_.inputs,
-                                                            compiled_.constants, results));
+    TCC_ASSIGN_OR_RETURN(OperatorCheck check,
+                         CheckOperator(compiled_.op, compiled_.inputs, compiled_.constants, results,
+                                       compiled_.numeric));
     return check.error;
   }
 
@@ -140,7 +184,8 @@ class GpuRun {
     std::vector<Attempt> attempts;
     Status last;
     for (const GpuCandidate& candidate : candidates) {
-      TCC_ASSIGN_OR_RETURN(const GpuOperandSets* sets, SetsFor(candidate.channels_last));
+      TCC_ASSIGN_OR_RETURN(const GpuOperandSets* sets,
+                           SetsFor(candidate.channels_last, candidate.stored));
       CudaWork work = [sets, enqueue = candidate.enqueue](size_t set) {
         return enqueue((*sets)[set]);
       };
@@ -156,11 +201,27 @@ class GpuRun {
     return attempts;
   }
 
-  // The fastest of the peer's candidates that computes the operator becomes a contestant.
+  // The peer's candidates whose operands are stored alike stand for it together.
   Status AddPeer(const GpuPeer& peer, std::vector<CudaWork>& contestants) {
     TCC_ASSIGN_OR_RETURN(std::vector<GpuCandidate> candidates,
-                         peer.candidates(compiled_.op, bench_));
-    if (candidates.empty()) return OkStatus();
+                         peer.candidates(compiled_.op, compiled_.numeric, bench_));
+    std::vector<std::vector<GpuCandidate>> groups;
+    for (GpuCandidate& candidate : candidates) {
+      auto same = [&](const auto& group) { return group[0].stored == candidate.stored; };
+      auto group = std::ranges::find_if(groups, same);
+      if (group == groups.end()) group = groups.insert(group, std::vector<GpuCandidate>());
+      group->push_back(std::move(candidate));
+    }
+    Status failed;
+    for (const std::vector<GpuCandidate>& group : groups) {
+      failed.Update(AddFastest(peer, group, contestants));
+    }
+    return failed;
+  }
+
+  // The fastest of the candidates that computes the operator becomes a contestant.
+  Status AddFastest(const GpuPeer& peer, const std::vector<GpuCandidate>& candidates,
+                    std::vector<CudaWork>& contestants) {
     TCC_ASSIGN_OR_RETURN(std::vector<Attempt> attempts, Try(candidates));
     Status wrong;
     for (Attempt& attempt : attempts) {
@@ -184,8 +245,9 @@ class GpuRun {
   const GpuBench& bench_;
   OperatorResult& result_;
   CudaTimingOptions timing_;
-  std::vector<Tensor> inputs_, outputs_;   // as the artefact lays them out
-  std::optional<GpuOperandSets> sets_[2];  // channels first, channels last
+  std::vector<Tensor> inputs_, outputs_;  // as the artefact lays them out
+  std::deque<Sets> sets_;                 // which others point into
+  int64_t set_count_ = 0;
 };
 
 }  // namespace

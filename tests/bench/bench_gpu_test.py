@@ -24,14 +24,14 @@ class BenchOnGpu(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def bench(self, *options, expect=0, **environment):
+    def bench(self, *options, expect=0, sm=86, **environment):
         """The rows of smoke's operators by their names, and the fakes' calls in their order."""
         log, rows = self.folder / "calls", self.folder / "rows.json"
         run = subprocess.run(
-            [BENCH, "kernels", "--suite", "smoke", "--target", "sm_86", "--text", "--quick",
+            [BENCH, "kernels", "--suite", "smoke", "--target", f"sm_{sm}", "--text", "--quick",
              "--rounds", "1", "--json", str(rows), *options],
             capture_output=True, text=True, check=False,
-            env={**os.environ, "TCC_CUDA_DRIVER": DRIVER, "TCC_EMULATED_SM": "86",
+            env={**os.environ, "TCC_CUDA_DRIVER": DRIVER, "TCC_EMULATED_SM": str(sm),
                  "TCC_FAKE_LOG": str(log), **environment})
         self.assertEqual(run.returncode, expect, run.stderr)
         self.stderr = run.stderr
@@ -153,9 +153,104 @@ class BenchOnGpu(unittest.TestCase):
         alone = {name for name, by_peer in rows.items() if None in by_peer}
         self.assertEqual(alone, {"dqn"})
         lines = table.read_text().splitlines()
-        self.assertTrue(lines[0].startswith("| operator | us |"))
+        self.assertTrue(lines[0].startswith("| operator | numeric | us |"))
+        self.assertEqual({line.count("|") for line in lines}, {15})
         self.assertEqual(len(lines), 2 + sum(len(by_peer) for by_peer in rows.values()))
         self.assertIn("12 of 12 operators measured, 0 failed, 0 left out", self.stderr)
+
+    def rows_of(self, name, mode, *options, **environment):
+        """By the name of a peer and its arithmetic."""
+        rows = self.folder / "rows.json"
+        _, calls = self.bench("--kernel", name, "--numeric", mode, *options, **{**PEERS, **environment})
+        return {(row["peer"], row.get("peer_numeric")): row
+                for row in json.loads(rows.read_text())}, calls
+
+    def test_a_product_in_a_mode_meets_peers_and_a_ceiling_of_the_same_mode(self):
+        name = "matmul_33x20x17"
+        expected = {
+            # mode: what cuBLAS and cuBLASLt are asked for, the ceiling, the largest error of a
+            # product (docs/numeric.md)
+            "tf32": ({("tf32", 77, "")}, "tf32 mma", 2.0**-10),
+            "fp16": ({("fp16", 74, ""), ("fp16, stored so", 68, " half")}, "f16 mma", 2.0**-10),
+            "bf16": ({("bf16", 75, ""), ("bf16, stored so", 68, " bfloat16")}, "bf16 mma", 2.0**-7),
+        }
+        for mode, (ways, ceiling, bound) in expected.items():
+            with self.subTest(mode):
+                (self.folder / "calls").unlink(missing_ok=True)
+                rows, calls = self.rows_of(name, mode)
+                names = {numeric for numeric, _, _ in ways}
+                self.assertEqual(set(rows), {(peer, numeric) for peer in ["cublas", "cublaslt"]
+                                             for numeric in names})
+                for row in rows.values():
+                    self.assertEqual((row["numeric"], row["failure"]), (mode, ""))
+                    self.assertIn(row["ceiling"], [ceiling, "copy"])
+                    self.assertGreater(row["peak_gflops"], 0)
+                    # In units of eps; strict ones are below 1. What a mode rounds is seen.
+                    for error in [row["error"], row["peer_error"]]:
+                        self.assertGreater(error, 20)
+                        self.assertLess(error, bound * 2**23 + 50)
+                self.assertEqual({call for call in calls if call.startswith("cublasGemmEx")},
+                                 {f"cublasGemmEx compute {compute}{stored}"
+                                  for _, compute, stored in ways})
+                self.assertNotIn("cublasSgemm", calls)
+                self.assertEqual({call for call in calls if "DescCreate" in call},
+                                 {f"cublasLtMatmulDescCreate compute {compute}"
+                                  for _, compute, _ in ways})
+                self.assertEqual({call for call in calls if "cublasLtMatmul algorithm 10" in call},
+                                 {f"cublasLtMatmul algorithm 10{stored}" for _, _, stored in ways})
+
+    def test_three_products_of_tf32_meet_what_is_as_exact(self):
+        rows, calls = self.rows_of("matmul_33x20x17", "3xtf32")
+        self.assertEqual(set(rows), {("cublas", "strict"), ("cublaslt", "strict")})
+        for row in rows.values():
+            self.assertEqual(row["numeric"], "3xtf32")
+            self.assertIn(row["ceiling"], ["tf32 mma / 3", "copy"])
+            self.assertLess(row["error"], 10)
+        self.assertIn("cublasSgemm", calls)
+        self.assertIn("cublasGemmEx compute 78", calls)  # which this device does not have
+        self.assertNotIn("notes", row)
+
+    def test_products_of_many_matrices_have_a_mode_too(self):
+        rows, calls = self.rows_of("matmul_3x8x12x10", "fp16", "--peer", "cublas")
+        self.assertEqual(set(rows), {("cublas", "fp16"), ("cublas", "fp16, stored so")})
+        self.assertEqual(set(calls[4:]), {"cublasGemmStridedBatchedEx compute 74",
+                                          "cublasGemmStridedBatchedEx compute 68 half"})
+
+    def test_a_convolution_in_a_mode_may_use_engines_with_tensor_cores(self):
+        rows, calls = self.rows_of("conv", "tf32", "--peer", "cudnn")
+        (peer, numeric), row = *rows.keys(), *rows.values()
+        self.assertEqual(peer, "cudnn")
+        self.assertIn(numeric, ["tf32", "strict"])  # whichever engine is the fastest
+        self.assertRegex(row["peer_algorithm"], r"\(of 8\)$")
+        self.assertIn("cudnnBackendExecute engine 2", calls)
+        self.assertGreater(row["error"], 10)
+        # Of 16 bits in memory also those without a note.
+        rows, _ = self.rows_of("conv", "bf16", "--peer", "cudnn")
+        self.assertEqual(len(rows), 2)
+        self.assertIn(("cudnn", "bf16, stored so"), rows)
+        self.assertGreater(rows["cudnn", "bf16, stored so"]["peer_error"], 10)
+        rows, calls = self.rows_of("conv", "3xtf32", "--peer", "cudnn")
+        self.assertEqual(set(rows), {("cudnn", "strict")})
+
+    def test_what_has_nothing_to_round_stays_strict_in_any_mode(self):
+        for name, peer in [("softmax_5x70", "cudnn"), ("attention_1x2x10x8", "cublas+cudnn")]:
+            rows, _ = self.rows_of(name, "fp16")
+            row = rows[peer, "strict"]
+            self.assertEqual(row["numeric"], "strict")
+            self.assertIn(row["ceiling"], ["fma", "copy"])
+
+    def test_a_mode_without_tensor_cores_of_the_target_is_refused(self):
+        for sm, mode, known in [(75, "tf32", "strict, fp16"), (75, "bf16", "strict, fp16"),
+                                (75, "3xtf32", "strict, fp16")]:
+            self.bench("--numeric", mode, expect=2, sm=sm)
+            self.assertIn(f"--numeric {mode}: sm_75 has no tensor cores for it; it has {known}",
+                          self.stderr)
+        self.bench("--numeric", "int8", expect=2)
+        self.assertIn("unknown numeric mode 'int8'; expected one of strict, 3xtf32, tf32, bf16, fp16",
+                      self.stderr)
+        rows, _ = self.bench("--kernel", "matmul_33x20x17", "--numeric", "fp16", "--peer", "none",
+                             sm=75)
+        self.assertEqual(rows["matmul_33x20x17"][None]["numeric"], "fp16")
 
     def test_a_budget_leaves_operators_out_and_says_so(self):
         self.bench("--seconds", "0.001", "--peer", "none")

@@ -24,6 +24,8 @@ REFUSED = [
     ("--suite smoke --compile-only --markdown", "--markdown has no meaning for --compile-only"),
     ("--suite smoke --compile-only --quick", "--quick has no meaning for --compile-only"),
     ("--suite gemm --seconds 3", "--seconds has no meaning for a suite of schedules"),
+    ("--suite gemm --numeric tf32", "--numeric has no meaning for a suite of schedules"),
+    ("--suite smoke --numeric int8", "unknown numeric mode 'int8'"),
     ("--suite gemm --compile-only", "--compile-only has no meaning for a suite of schedules"),
     ("--suite gemm --text", "--text has no meaning for a suite of schedules"),
     ("--suite gemm --quick", "--quick has no meaning for a suite of schedules"),

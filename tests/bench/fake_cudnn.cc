@@ -1,8 +1,9 @@
 // cuDNN's backend interface as far as bench/gpu/cudnn_library.h goes: on host memory, which is what
 // the emulated driver has. It keeps to the rules that the real one has: attributes are set before a
 // descriptor is finalized, descriptors that others refer to are finalized, types are the right
-// ones. Heuristics name engine 1, which is right; 2, which has tensor cores; 3, which is right and
-// by Winograd; 4, for which no plan can be made; 5, which computes something else.
+// ones. Heuristics name engine 1, which is right; 2, which has tensor cores and rounds to tf32; 3,
+// which is right and by Winograd; 4, for which no plan can be made; 5, which computes something
+// else.
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "bench/gpu/cudnn_library.h"
+#include "ir/dtype.h"
 #include "tests/bench/fake_log.h"
 
 namespace {
@@ -127,6 +129,28 @@ struct View {
 struct Memory {
   std::map<int64_t, float*> given = {};
   std::map<int64_t, std::vector<float>> own = {};
+  bool rounds = false;  // operands of convolutions to mantissas of 10 bits
+
+  // An operand of 16 bits.
+  float* Widened(const Object& tensor, int64_t id, int type) {
+    std::vector<float>& values = own[id];
+    const auto* words = reinterpret_cast<const uint16_t*>(given.at(id));
+    size_t count = 1;
+    for (int64_t dim : tensor.All<int64_t>(kTensorDimensions)) count *= static_cast<size_t>(dim);
+    values.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      values[i] = type == kHalf ? tcc::HalfToFloat(words[i]) : tcc::BFloat16ToFloat(words[i]);
+    }
+    return values.data();
+  }
+
+  float Multiplied(float x) const {
+    uint32_t bits = 0;
+    std::memcpy(&bits, &x, sizeof(bits));
+    if (rounds) bits = (bits + 0x1000U) & ~0x1fffU;
+    std::memcpy(&x, &bits, sizeof(bits));
+    return x;
+  }
 
   View Of(const Object& tensor) {
     View view{tensor.All<int64_t>(kTensorDimensions), tensor.All<int64_t>(kTensorStrides)};
@@ -137,6 +161,8 @@ struct Memory {
       for (int64_t dim : view.dims) count *= static_cast<size_t>(dim);
       values.resize(count);
       view.data = values.data();
+    } else if (int type = tensor.One<int>(kTensorDataType); type != kFloat) {
+      view.data = Widened(tensor, id, type);
     } else {
       view.data = given.at(id);
     }
@@ -170,7 +196,8 @@ void Convolve(const Object& operation, Memory& memory) {
           int64_t iy = oy * strides[0] + ky - before[0], ix = ox * strides[1] + kx - before[1];
           if (iy < 0 || iy >= x.dims[2] || ix < 0 || ix >= x.dims[3]) continue;
           int64_t channel = f / filters_of_group * w.dims[1] + c;
-          sum += double{x.At(n, channel, iy, ix)} * w.At(f, c, ky, kx);
+          sum += double{memory.Multiplied(x.At(n, channel, iy, ix))} *
+                 memory.Multiplied(w.At(f, c, ky, kx));
         }
       }
     }
@@ -333,6 +360,7 @@ int cudnnBackendExecute(void* handle, void* plan_descriptor, void* pack_descript
   auto ids = pack.All<int64_t>(kPackIds);
   auto pointers = pack.All<float*>(kPackPointers);
   for (size_t i = 0; i < ids.size(); ++i) memory.given[ids[i]] = pointers[i];
+  memory.rounds = engine == 2;
   for (Object* operation : config.At(kOwnGraph).All<Object*>(kGraphOperations)) {
     if (operation->type == kOperationConvolutionForward) Convolve(*operation, memory);
     if (operation->type == kOperationPointwise) Pointwise(*operation, memory);
