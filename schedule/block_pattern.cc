@@ -124,6 +124,11 @@ std::optional<int64_t> StrideAlong(const Function& fn, const Access& access, con
   return stride;
 }
 
+bool IsContiguousAlong(const Function& fn, const Access& access, const Var& var) {
+  std::optional<int64_t> stride = StrideAlong(fn, access, var);
+  return stride == 0 || stride == 1;
+}
+
 bool WritesPlainly(const Block& block) {
   const auto* reduce = block.body.as<Reduce>();
   return reduce && reduce->outputs.size() == 1 && WritesTuplePlainly(block);

@@ -32,6 +32,8 @@ bool HasWindow(const Block& block);
 // Elements between what neighbours along the block's variable access: 0 where it is the same.
 // nullopt where there is no such number: data decides, or it is not known.
 std::optional<int64_t> StrideAlong(const Function& fn, const Access& access, const Var& var);
+// Whether what they access are neighbours in memory, or the same: lanes along it need no gather.
+bool IsContiguousAlong(const Function& fn, const Access& access, const Var& var);
 
 // A reduction that sets its own identities and writes one buffer at just its spatial variables, in
 // their order.

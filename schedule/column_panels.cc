@@ -21,16 +21,12 @@ bool IsColumn(const Block& block, size_t iter) {
   return block.iters[iter].kind == IterKind::kSpatial && !IsUnshared(block, block.iters[iter]);
 }
 
-// Whether neighbours along a variable are neighbours in memory, or the same, in all that the block
-// accesses.
-bool IsContiguousAlong(const Function& fn, const Block& block, const Var& var) {
+bool AccessesContiguouslyAlong(const Function& fn, const Block& block, const Var& var) {
   std::vector<Access> accesses = ReadsOf(block);
   std::vector<Access> writes = WritesOf(block);
   accesses.insert(accesses.end(), writes.begin(), writes.end());
-  return std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
-    std::optional<int64_t> stride = StrideAlong(fn, access, var);
-    return stride == 0 || stride == 1;
-  });
+  return std::all_of(accesses.begin(), accesses.end(),
+                     [&](const Access& access) { return IsContiguousAlong(fn, access, var); });
 }
 
 // The largest number up to `most` that divides `extent`.
@@ -57,7 +53,7 @@ class ColumnPanels {
       LoopRef loop = BaseKey(block_.name, block_.iters[i]);
       if (!IsColumn(block_, i)) {
         Prepend(reduction_, loop);
-      } else if (first && IsContiguousAlong(state_.fn(), block_, block_.iters[i].var)) {
+      } else if (first && AccessesContiguouslyAlong(state_.fn(), block_, block_.iters[i].var)) {
         SplitLanes(loop, ExtentOf(block_, i));
       } else if (i > leading_) {
         SplitColumns(loop, ExtentOf(block_, i));

@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "ir/accesses.h"
-#include "ir/affine.h"
-#include "ir/visitor.h"
 #include "schedule/block_pattern.h"
 #include "schedule/cpu_tile.h"
 #include "schedule/default_tiles.h"
@@ -17,19 +15,6 @@ namespace {
 constexpr int64_t kRegisters = 4;
 constexpr int64_t kMostRegisters = 8;
 
-// Neighbours along `column` are neighbours in memory, or the same.
-bool IsGathered(const Access& read, const Var& column, const std::vector<Var>& vars) {
-  for (size_t d = 0; d < read.indices.size(); ++d) {
-    if (!UsesVar(read.indices[d], column)) continue;
-    std::optional<AffineForm> form = ToAffine(read.indices[d], vars);
-    if (!form || d + 1 < read.indices.size()) return true;
-    for (size_t v = 0; v < form->vars.size(); ++v) {
-      if (form->vars[v] == column && AsConstant(form->coefficients[v]) != 1) return true;
-    }
-  }
-  return false;
-}
-
 // Vectors of what the reader takes over.
 bool FillReader(SketchState& state, const LoopRef& loop, const Expr& lanes) {
   return state.Try(Split{loop, {lanes}}) && state.Try(Unroll{LevelKey(loop, 0)}) &&
@@ -38,14 +23,12 @@ bool FillReader(SketchState& state, const LoopRef& loop, const Expr& lanes) {
 
 }  // namespace
 
-std::optional<size_t> ColumnsOf(const Block& block) {
+std::optional<size_t> ColumnsOf(const Function& fn, const Block& block) {
   std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
-  std::vector<Var> vars;
-  for (const IterVar& iter : block.iters) vars.push_back(iter.var);
   while (!spatial.empty() && ExtentOf(block, spatial.back()) == 1) spatial.pop_back();
   if (spatial.empty()) return std::nullopt;
   for (const Access& read : ReadsOf(block)) {
-    if (IsGathered(read, block.iters[spatial.back()].var, vars)) return std::nullopt;
+    if (!IsContiguousAlong(fn, read, block.iters[spatial.back()].var)) return std::nullopt;
   }
   return spatial.back();
 }
@@ -93,7 +76,7 @@ std::optional<SketchState> ScheduleColumns(const SketchState& state, const Block
   if (!WritesTuplePlainly(block) || WritesPlainly(block) || !HasKnownExtents(block)) {
     return std::nullopt;
   }
-  std::optional<size_t> columns = ColumnsOf(block);
+  std::optional<size_t> columns = ColumnsOf(state.fn(), block);
   std::vector<size_t> reduce = ItersOf(block, IterKind::kReduce);
   if (!columns || reduce.empty()) return std::nullopt;
   ColumnReduction reduction{.block = block.name,

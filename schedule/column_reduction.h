@@ -30,7 +30,7 @@ std::optional<LoopRef> ReduceInColumns(SketchState& state, const ColumnReduction
 
 // The columns of a reduction (WritesTuplePlainly, known extents): the last spatial variable of more
 // than one value, where no operand is gathered along it.
-std::optional<size_t> ColumnsOf(const Block& block);
+std::optional<size_t> ColumnsOf(const Function& fn, const Block& block);
 
 // Schedules a reduction to a tuple that has columns, and marks it as done. nullopt where it has
 // none, or a step is not legal.

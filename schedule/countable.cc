@@ -1,5 +1,6 @@
 #include "schedule/countable.h"
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 

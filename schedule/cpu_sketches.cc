@@ -79,14 +79,11 @@ std::vector<SketchState> ColumnsRule(const SketchState& state, const Block& bloc
 constexpr int64_t kLeastLanes = 4;
 
 // Whether neighbours along the last variable are no neighbours in what the block reads.
-bool Gathers(const Block& block) {
-  const Var& last = block.iters.back().var;
-  for (const Access& read : ReadsOf(block)) {
-    for (size_t d = 0; d + 1 < read.indices.size(); ++d) {
-      if (UsesVar(read.indices[d], last)) return true;
-    }
-  }
-  return false;
+bool Gathers(const Function& fn, const Block& block) {
+  std::vector<Access> reads = ReadsOf(block);
+  return std::any_of(reads.begin(), reads.end(), [&](const Access& read) {
+    return !IsContiguousAlong(fn, read, block.iters.back().var);
+  });
 }
 
 // Outer loops in parallel, vectors along the last.
@@ -100,7 +97,7 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
   int64_t extent = ExtentOf(block, block.iters.size() - 1);
   std::vector<SketchState> forks;
   if (auto turned = TileTransposing(next, block, target)) forks.push_back(*std::move(turned));
-  if (extent < kLeastLanes && loops.size() > 1 && Gathers(block)) {
+  if (extent < kLeastLanes && loops.size() > 1 && Gathers(state.fn(), block)) {
     next.Do(Unroll{last});
     loops.pop_back();
     RunInParallel(next, block, loops);

@@ -41,7 +41,7 @@ class ReductionParts {
         spatial_(ItersOf(block, IterKind::kSpatial)),
         reduce_(ItersOf(block, IterKind::kReduce)),
         is_row_(IsRowReduction(state.fn(), block)) {
-    if (!is_row_) columns_ = ColumnsOf(block);
+    if (!is_row_) columns_ = ColumnsOf(state.fn(), block);
   }
 
   std::optional<SketchState> Build() {

@@ -1,10 +1,8 @@
 #include "schedule/row_reduction.h"
 
 #include <algorithm>
-#include <span>
 
 #include "ir/accesses.h"
-#include "ir/affine.h"
 #include "ir/simplify.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
@@ -28,35 +26,12 @@ bool Uses(const Access& access, const Var& var) {
                      [&](const Expr& index) { return UsesVar(index, var); });
 }
 
-// Indices of a buffer's dimensions but the last ones of extent 1, as a vector has that is stored as
-// a matrix of one column.
-std::span<const Expr> LongIndices(const Function& fn, const Access& read) {
-  const std::vector<Expr>& shape = FindBuffer(fn, read.buffer)->shape;
-  size_t rank = read.indices.size();
-  while (rank > 1 && IsConstant(shape[rank - 1], 1)) --rank;
-  return std::span(read.indices).first(rank);
-}
-
-// Neighbours along iteration variable `row` are neighbours in memory, and rows do not overlap as
-// windows do.
-bool IsContiguous(const Function& fn, const Block& block, const Access& read, size_t row) {
-  if (read.indices.empty()) return false;
-  std::span<const Expr> indices = LongIndices(fn, read);
-  for (const Expr& index : indices.first(indices.size() - 1)) {
-    if (UsesVar(index, block.iters[row].var)) return false;
-  }
-  std::vector<Var> vars;
-  for (const IterVar& iter : block.iters) vars.push_back(iter.var);
-  std::optional<AffineForm> form = ToAffine(indices.back(), vars);
-  if (!form) return false;
-  bool found = false;
-  for (size_t v = 0; v < form->vars.size(); ++v) {
-    bool is_row = form->vars[v] == block.iters[row].var;
-    std::optional<int64_t> stride = AsConstant(form->coefficients[v]);
-    if (!stride || (is_row ? *stride != 1 : *stride < ExtentOf(block, row))) return false;
-    found = found || is_row;
-  }
-  return found;
+// Neighbours along `row` are neighbours in memory, and rows do not overlap as windows do.
+bool IsInOrder(const Function& fn, const Block& block, const Access& read, const Var& row) {
+  return StrideAlong(fn, read, row) == 1 &&
+         std::none_of(read.indices.begin(), read.indices.end(), [&](const Expr& index) {
+           return UsesVar(index, row) && Slides(index, block);
+         });
 }
 
 // The row of one instance of ScheduleRows.
@@ -253,7 +228,7 @@ bool IsRowReduction(const Function& fn, const Block& block) {
     for (size_t i = 0; i < block.iters.size(); ++i) {
       whole = whole && (ExtentOf(block, i) == 1 || Uses(read, block.iters[i].var));
     }
-    bool in_order = IsContiguous(fn, block, read, reduced.back());
+    bool in_order = IsInOrder(fn, block, read, row);
     contiguous = contiguous || (whole && in_order);
     // Lanes along the row would gather.
     if (Uses(read, row) && !in_order) return false;

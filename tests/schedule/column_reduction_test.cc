@@ -33,16 +33,35 @@ const Block& Only(const Function& fn) {
   return *BlocksOf(fn.body)[0];
 }
 
+std::optional<size_t> Columns(const Function& fn) {
+  return ColumnsOf(fn, Only(fn));
+}
+
 }  // namespace
 
 TEST_CASE("columns are the last axis of results where operands have neighbours along it",
           "[schedule][columns]") {
-  CHECK(ColumnsOf(Only(ExponentialsAlongMiddle(8, 8, 8))) == 1);
-  CHECK(ColumnsOf(Only(ExponentialsAlongMiddle(8, 8, 1))) == std::nullopt);
-  CHECK(ColumnsOf(Only(ExponentialsAlongMiddle(1, 8, 1))) == std::nullopt);
-  CHECK(ColumnsOf(Only(ExponentialsAlongMiddle(8, 8, 8, "i, j, t"))) == std::nullopt);
-  CHECK(ColumnsOf(Only(ExponentialsAlongMiddle(8, 8, 8, "i, t, j * 1"))) == 1);
-  CHECK(ColumnsOf(Only(ExponentialsAlongMiddle(8, 8, 8, "i, t, 7 - j"))) == std::nullopt);
+  CHECK(Columns(ExponentialsAlongMiddle(8, 8, 8)) == 1);
+  CHECK(Columns(ExponentialsAlongMiddle(8, 8, 1)) == std::nullopt);
+  CHECK(Columns(ExponentialsAlongMiddle(1, 8, 1)) == std::nullopt);
+  CHECK(Columns(ExponentialsAlongMiddle(8, 8, 8, "i, j, t")) == std::nullopt);
+  CHECK(Columns(ExponentialsAlongMiddle(8, 8, 8, "i, t, j * 1")) == 1);
+  CHECK(Columns(ExponentialsAlongMiddle(8, 8, 8, "i, t, 7 - j")) == std::nullopt);
+}
+
+TEST_CASE("columns may be followed by dimensions of one cell", "[schedule][columns]") {
+  auto maximum = [](int64_t kept, const std::string& index) {
+    return FunctionOf(fmt::format(R"(
+      fn f(X: f32[8, 16, {}], M: f32[16], S: f32[16]) tensor {{
+        for j in 0..16 @y/j {{ for t in 0..8 @y/t {{
+          block y(j: spatial 16 = j, t: reduce 8 = t) {{
+            reduce softmax_f32 init (M[j], S[j]) with (X[{}], 1.0) }}
+        }} }}
+      }})",
+                                  kept, index));
+  };
+  CHECK(Columns(maximum(1, "t, j, 0")) == 0);
+  CHECK(Columns(maximum(2, "t, j, 1")) == std::nullopt);
 }
 
 TEST_CASE("a tuple along a middle axis is reduced in vectors of the last one",

@@ -63,6 +63,21 @@ TEST_CASE("a product with one column is a reduction of rows", "[schedule][rows]"
           reduce sum_f32 init (Y[i]) with (X[i, t] * V[t, 1]) } } } })"));
 }
 
+TEST_CASE("rows may be cut out where data says, and end in dimensions of one cell",
+          "[schedule][rows]") {
+  auto sum = [](int64_t kept, const std::string& index) {
+    return "fn f(X: f32[64, 640, " + std::to_string(kept) +
+           "], P: i64[64], Y: f32[64]) tensor { for i in 0..64 @s/i { for t in 0..32 @s/t { "
+           "block s(i: spatial 64 = i, t: reduce 32 = t) { reduce sum_f32 init (Y[i]) with (X[" +
+           index + "]) } } } }";
+  };
+  CHECK(IsRow(sum(1, "i, t, 0")));
+  CHECK_FALSE(IsRow(sum(2, "i, t, 0")));
+  CHECK(IsRow(sum(1, "P[i], t, 0")));
+  // From where data says, which may be another row's.
+  CHECK_FALSE(IsRow(sum(1, "0, P[i] + t, 0")));
+}
+
 TEST_CASE("softmax works on a row while it is in the cache", "[schedule][rows]") {
   Function fn = SoftmaxByBlocks(64, 197);
   std::optional<SketchState> state = ScheduleRows(SketchState(fn), *BlocksOf(fn.body)[0], Avx512());
