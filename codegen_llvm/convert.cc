@@ -10,9 +10,13 @@ namespace {
 
 using llvm::Value;
 
+// Behind a fence: what LLVM sees to be an f16 it computes in f16, and on CPUs without such vectors
+// it then compares and rounds them lane by lane.
 Value* FromHalfBits(llvm::IRBuilderBase& b, Value* i16) {
   Value* half = b.CreateBitCast(i16, SameLanes(i16, b.getHalfTy()));
-  return b.CreateFPExt(half, SameLanes(i16, b.getFloatTy()));
+  Value* f32 = b.CreateFPExt(half, SameLanes(i16, b.getFloatTy()));
+  if (LanesOf(f32) == 1 || llvm::isa<llvm::Constant>(f32)) return f32;
+  return b.CreateUnaryIntrinsic(llvm::Intrinsic::arithmetic_fence, f32);
 }
 
 Value* ToHalfBits(llvm::IRBuilderBase& b, Value* f32) {

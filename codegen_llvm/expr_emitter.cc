@@ -3,6 +3,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen_llvm/convert.h"
+#include "codegen_llvm/float16_order.h"
 #include "codegen_llvm/integer_ops.h"
 #include "codegen_llvm/llvm_types.h"
 #include "codegen_llvm/scalar_calls.h"
@@ -69,13 +70,18 @@ Value* ExprEmitter::ActiveLanes(int lanes) {
   return known && known->isAllOnesValue() ? nullptr : active;
 }
 
-Value* ExprEmitter::Emit(const Expr& expr) {
+Value* ExprEmitter::Known(const Expr& expr) const {
   for (const Memo& layer : memo_) {
-    auto found = layer.find(expr.get());
-    if (found != layer.end()) return found->second.second;
+    auto found = layer.find(expr);
+    if (found != layer.end()) return found->second;
   }
+  return nullptr;
+}
+
+Value* ExprEmitter::Emit(const Expr& expr) {
+  if (Value* known = Known(expr)) return known;
   Value* value = EmitNode(expr);
-  memo_.back().emplace(expr.get(), std::pair(expr, value));
+  memo_.back().emplace(expr, value);
   return value;
 }
 
@@ -126,6 +132,10 @@ Value* ExprEmitter::EmitRamp(const Ramp& ramp) {
 
 Value* ExprEmitter::EmitBinary(ExprKind kind, const Expr& a, const Expr& b, DType dtype) {
   if (!dtype.is_float()) return EmitIntegerBinary(kind, a, b, dtype);
+  bool picks = kind == ExprKind::kMin || kind == ExprKind::kMax;
+  if (picks && dtype.bits() == 16) {
+    return EmitMinMax16(b_, kind == ExprKind::kMin, Emit(a), Emit(b), dtype);
+  }
   Value* x = Widen(b_, Emit(a), dtype);
   Value* y = Widen(b_, Emit(b), dtype);
   return Narrow(b_, EmitFloatBinary(kind, x, y, dtype), dtype);
@@ -193,7 +203,7 @@ Value* ExprEmitter::EmitSelect(const Select& select) {
   Value* condition = Emit(select.condition);
   int lanes = select.dtype.lanes();
   const auto* load = select.then_value.as<Load>();
-  bool masked_load = load && !IsSubByte(select.dtype);
+  bool masked_load = load && !IsSubByte(select.dtype) && !Known(select.then_value);
   if (masked_load && lanes == 1 && IsZero(select.else_value))
     return Guarded(condition,
                    [&] { return LoadScalar(load->buffer, load->indices[0], condition); });

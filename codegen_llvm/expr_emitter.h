@@ -1,10 +1,10 @@
 #pragma once
 
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "codegen_llvm/kernel_state.h"
+#include "ir/compare.h"
 #include "ir/expr.h"
 #include "lower/lane_index.h"
 
@@ -36,8 +36,10 @@ class ExprEmitter {
   bool IsNonNegative(const Expr& expr) const;
 
  private:
-  using Memo = std::unordered_map<const ExprNode*, std::pair<Expr, llvm::Value*>>;
+  using Memo = std::unordered_map<Expr, llvm::Value*, ExprHash, ExprEqual>;
 
+  // What was computed of an equal expression; null: nothing.
+  llvm::Value* Known(const Expr& expr) const;
   llvm::Value* EmitNode(const Expr& expr);
   llvm::Value* EmitVar(const VarNode& var);
   llvm::Value* EmitFloatBinary(ExprKind kind, llvm::Value* x, llvm::Value* y, DType dtype);
@@ -94,8 +96,8 @@ class ExprEmitter {
   KernelState& state_;
   llvm::IRBuilderBase& b_;
   Guard guard_;
-  // Innermost guard last. What was computed under a weaker guard serves under a stronger one. The
-  // Expr is kept, or a freed node's address could come again.
+  // Innermost guard last. What was computed under a weaker guard serves under a stronger one: LLVM
+  // would not see that a masked load gives what a plain one gave.
   std::vector<Memo> memo_;
 };
 

@@ -193,6 +193,7 @@ Value* IntegerCall(llvm::IRBuilderBase& b, ScalarOp op, const Args& args, DType 
 Value* EmitScalarCall(KernelState& state, ScalarOp op, std::vector<Value*> args, DType dtype) {
   llvm::IRBuilderBase& b = state.builder;
   if (!dtype.is_float()) return IntegerCall(b, op, args, dtype);
+  if (op == ScalarOp::kAbs && dtype.bits() == 16) return b.CreateAnd(args[0], Int(args[0], 0x7fff));
   for (Value*& arg : args) arg = Widen(b, arg, dtype);
   Value* result = FloatCall(state, op, args);
   return RowOf(op).rule == ScalarTypeRule::kTest ? result : Narrow(b, result, dtype);
