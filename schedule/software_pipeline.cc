@@ -11,20 +11,14 @@
 namespace tcc {
 namespace {
 
-// What stands in the body of a loop to be pipelined.
-struct Body {
-  std::vector<Buffer> buffers;
-  std::vector<Stmt> stmts;
-};
-
-void Collect(const Stmt& stmt, Body& body) {
+void Collect(const Stmt& stmt, std::vector<Buffer>& buffers, std::vector<Stmt>& stmts) {
   if (const auto* allocate = stmt.as<Allocate>()) {
-    body.buffers.push_back(allocate->buffer);
-    Collect(allocate->body, body);
+    buffers.push_back(allocate->buffer);
+    Collect(allocate->body, buffers, stmts);
   } else if (const auto* seq = stmt.as<Seq>()) {
-    for (const Stmt& child : seq->stmts) Collect(child, body);
+    for (const Stmt& child : seq->stmts) Collect(child, buffers, stmts);
   } else {
-    body.stmts.push_back(stmt);
+    stmts.push_back(stmt);
   }
 }
 
@@ -51,47 +45,41 @@ bool Declares(const Stmt& stmt, const Var& buffer) {
   return found;
 }
 
-struct Plan {
-  std::vector<Buffer> staged;
-  std::vector<Stmt> copies;
-  std::vector<Stmt> uses;
-};
-
 // The staged buffers are those that the leading statements write and the others read. Whatever
 // writes only what such a statement reads is a part of the copy.
-StatusOr<Plan> PlanOf(const For& loop) {
-  Body body;
-  Collect(loop.body, body);
-  Plan plan;
+StatusOr<PipelineBody> BodyOf(const For& loop) {
+  PipelineBody body;
+  std::vector<Stmt> stmts;
+  Collect(loop.body, body.buffers, stmts);
   for (const Buffer& buffer : body.buffers) {
     bool kept = buffer.scope == Scope::kShared || buffer.scope == Scope::kGlobal;
     size_t last_write = 0;
     size_t last_read = 0;
-    for (size_t i = 0; i < body.stmts.size(); ++i) {
-      if (Writes(body.stmts[i], buffer.var)) last_write = i + 1;
-      if (Reads(body.stmts[i], buffer.var)) last_read = i + 1;
+    for (size_t i = 0; i < stmts.size(); ++i) {
+      if (Writes(stmts[i], buffer.var)) last_write = i + 1;
+      if (Reads(stmts[i], buffer.var)) last_read = i + 1;
     }
-    if (kept && last_write > 0 && last_read > last_write) plan.staged.push_back(buffer);
+    if (kept && last_write > 0 && last_read > last_write) body.staged.push_back(buffer);
   }
-  if (plan.staged.empty()) {
+  if (body.staged.empty()) {
     return InvalidInput(
         "pipeline: in loop '{}' lives no shared or global buffer that is written first and then "
         "read; cache an operand and compute it at the loop",
         loop.key);
   }
   size_t copies = 0;
-  for (size_t i = 0; i < body.stmts.size(); ++i) {
-    for (const Buffer& buffer : plan.staged) {
-      if (Writes(body.stmts[i], buffer.var)) copies = i + 1;
+  for (size_t i = 0; i < stmts.size(); ++i) {
+    for (const Buffer& buffer : body.staged) {
+      if (Writes(stmts[i], buffer.var)) copies = i + 1;
     }
   }
-  auto middle = body.stmts.begin() + static_cast<std::ptrdiff_t>(copies);
-  plan.copies.assign(body.stmts.begin(), middle);
-  plan.uses.assign(middle, body.stmts.end());
-  return plan;
+  auto middle = stmts.begin() + static_cast<std::ptrdiff_t>(copies);
+  body.copies.assign(stmts.begin(), middle);
+  body.uses.assign(middle, stmts.end());
+  return body;
 }
 
-Status CheckCopies(const For& loop, const Plan& plan, const std::vector<Buffer>& declared) {
+Status CheckCopies(const For& loop, const PipelineBody& plan, const std::vector<Buffer>& declared) {
   auto is_staged = [&](const Buffer& buffer) {
     return std::any_of(plan.staged.begin(), plan.staged.end(),
                        [&](const Buffer& staged) { return staged.var == buffer.var; });
@@ -165,8 +153,10 @@ StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePi
     if (const auto* inner = stmt.as<For>()) refuse_nesting(*inner);
   });
   TCC_RETURN_IF_ERROR(nested);
-  TCC_ASSIGN_OR_RETURN(Plan plan, PlanOf(*loop));
-  TCC_RETURN_IF_ERROR(CheckCopies(*loop, plan, DeclaredBuffers(fn)));
+  TCC_ASSIGN_OR_RETURN(PipelineBody body, BodyOf(*loop));
+  std::vector<Buffer> declared = DeclaredBuffers(fn);
+  TCC_RETURN_IF_ERROR(CheckCopies(*loop, body, declared));
+  TCC_RETURN_IF_ERROR(CheckIssueOrder(step.loop, body, step.order, declared));
   Interval stages = BoundsOf(step.stages, {});
   if (stages.high < 1) {
     return InvalidInput("pipeline: loop '{}' in {} stages; expected at least 1", step.loop,
@@ -178,7 +168,14 @@ StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePi
 
 Function ApplySoftwarePipeline(const Function& fn, const SoftwarePipeline& step) {
   Ref<For> loop = LoopAt(FindLoop(fn, step.loop).value());
-  Plan plan = PlanOf(*loop).value();
+  PipelineBody plan = BodyOf(*loop).value();
+  Stmt body = loop->body;
+  if (!step.order.blocks.empty()) {
+    body = SeqOf(InIssueOrder(plan, step.order));
+    for (size_t b = plan.buffers.size(); b-- > 0;) {
+      body = MakeStmt<Allocate>(plan.buffers[b], body);
+    }
+  }
   auto version = [&](const Stmt& stmt) -> Stmt {
     const auto* allocate = stmt.as<Allocate>();
     if (!allocate) return stmt;
@@ -190,7 +187,7 @@ Function ApplySoftwarePipeline(const Function& fn, const SoftwarePipeline& step)
     }
     return stmt;
   };
-  Stmt body = RewriteBottomUp(loop->body, version, [](const Expr& expr) { return expr; });
+  body = RewriteBottomUp(body, version, [](const Expr& expr) { return expr; });
   Function result = fn;
   result.body = Replace(fn.body, loop.get(),
                         MakeStmt<For>(loop->var, loop->extent, step.kind, loop->key, body));

@@ -46,6 +46,11 @@ std::string PrintField(const std::vector<T>& list) {
   for (const T& item : list) items.push_back(PrintField(item));
   return fmt::format("[{}]", fmt::join(items, ", "));
 }
+// Comes last, and is left out where it is empty.
+std::string PrintField(const IssueOrder& order) {
+  return order.blocks.empty() ? "" : PrintField(order.blocks);
+}
+
 // A field of its own ends at the next space that is not in parentheses.
 std::string PrintWord(const Expr& expr) {
   std::string text = Print(expr);
@@ -101,6 +106,10 @@ class FieldReader {
   // One word, or in parentheses.
   void Read(Expr& expr) { ReadSize(SizeWord(), expr); }
   void Read(std::vector<std::string>& list) { list = Items(); }
+  void Read(IssueOrder& order) {
+    SkipSpace();
+    if (at_ < text_.size()) order.blocks = Items();
+  }
   void Read(std::vector<int64_t>& list) {
     for (const std::string& item : Items()) ReadNumber(item, list.emplace_back());
   }
@@ -257,8 +266,8 @@ std::string Print(const Step& step) {
   std::string line(kStepNames[step.index()]);
   std::visit(
       [&](auto copy) {
-        std::apply([&](const auto&... field) { ((line += " " + PrintWord(field)), ...); },
-                   copy.Fields());
+        auto add = [&](const std::string& word) { line += word.empty() ? "" : " " + word; };
+        std::apply([&](const auto&... field) { (add(PrintWord(field)), ...); }, copy.Fields());
       },
       step);
   return line;

@@ -1,5 +1,6 @@
 #include <unordered_map>
 
+#include "ir/issue_mark.h"
 #include "ir/simplify.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
@@ -10,7 +11,8 @@ namespace {
 
 // What every virtual thread of a thread does together, once.
 bool IsMeetingPoint(const Stmt& stmt) {
-  return stmt.as<Barrier>() || stmt.as<AsyncCommit>() || stmt.as<AsyncWait>();
+  return stmt.as<Barrier>() || stmt.as<AsyncCommit>() || stmt.as<AsyncWait>() ||
+         !IssuedBuffer(stmt).empty();
 }
 
 bool HoldsMeetingPoint(const Stmt& stmt) {

@@ -54,7 +54,7 @@ Function DistributeVthreads(const Function& fn);
 //   P(0) .. P(S-2); for t in 0..E { barrier; if t+S-1 < E { P(t+S-1) }; C(t) }
 //
 // With pipelined_async, plain copies are AsyncCopy, each P is a group, and `wait(S-2)` stands
-// before the barrier.
+// before the barrier. Marks among the uses say where copies stand (ir/issue_mark.h).
 Function PipelineLoops(const Function& fn);
 
 // Partitioned loops are split into first iterations, interior and last iterations, so that the

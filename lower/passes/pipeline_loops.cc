@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <functional>
 
 #include "ir/affine.h"
+#include "ir/issue_mark.h"
 #include "ir/simplify.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
@@ -13,7 +15,11 @@ bool WritesTo(const Stmt& stmt, const std::vector<Buffer>& buffers) {
   bool found = false;
   PreOrder(stmt, [&](const Stmt& s) {
     const auto* store = s.as<Store>();
-    for (const Buffer& buffer : buffers) found = found || (store && store->buffer == buffer.var);
+    const auto* copy = s.as<AsyncCopy>();
+    for (const Buffer& buffer : buffers) {
+      found = found || (store && store->buffer == buffer.var) ||
+              (copy && copy->destination.buffer == buffer.var);
+    }
   });
   return found;
 }
@@ -30,7 +36,7 @@ struct Body {
   std::vector<Buffer> others;  // that live in the body as well
   std::vector<Stmt> loads;     // into `others`, for `stores` alone
   std::vector<Stmt> stores;    // into `staged`
-  std::vector<Stmt> uses;      // the rest, barriers between them included
+  std::vector<Stmt> uses;      // the rest, barriers and marks between them included
 };
 
 Body BodyOf(const For& loop) {
@@ -213,14 +219,11 @@ class LoopPipeliner {
     std::vector<Stmt> steady;
     if (async) steady.push_back(MakeStmt<AsyncWait>(static_cast<int>(stages_ - 2)));
     steady.push_back(barrier);
-    steady.push_back(Ahead(body_.loads, ahead));
-    Stmt uses = Versioned(SeqOf(body_.uses), Expr(loop_.var));
-    // Values on their way through registers are stored once the uses have hidden their latency.
-    bool through_registers = !body_.loads.empty();
-    if (through_registers) steady.push_back(uses);
-    steady.push_back(Ahead(body_.stores, ahead));
-    if (async) steady.push_back(MakeStmt<AsyncCommit>());
-    if (!through_registers) steady.push_back(uses);
+    if (IsMarked()) {
+      AddMarked(ahead, steady);
+    } else {
+      AddInOrder(ahead, steady);
+    }
     // Partitioned: the last iterations have nothing to copy.
     stmts.push_back(
         MakeStmt<For>(loop_.var, loop_.extent, ForKind::kPartitioned, loop_.key, SeqOf(steady)));
@@ -229,6 +232,54 @@ class LoopPipeliner {
   }
 
  private:
+  // The copies before the uses or, as far as values on their way through registers are stored, once
+  // the uses have hidden their latency.
+  void AddInOrder(const Expr& ahead, std::vector<Stmt>& steady) {
+    steady.push_back(Ahead(body_.loads, ahead));
+    Stmt uses = Versioned(SeqOf(body_.uses), Expr(loop_.var));
+    bool through_registers = !body_.loads.empty();
+    if (through_registers) steady.push_back(uses);
+    steady.push_back(Ahead(body_.stores, ahead));
+    AddCommit(steady);
+    if (!through_registers) steady.push_back(uses);
+  }
+
+  bool IsMarked() const {
+    return std::any_of(body_.uses.begin(), body_.uses.end(),
+                       [](const Stmt& stmt) { return !IssuedBuffer(stmt).empty(); });
+  }
+
+  // The uses in their order, with the copies at their marks.
+  void AddMarked(const Expr& ahead, std::vector<Stmt>& steady) {
+    std::vector<Stmt> copies = body_.loads;
+    copies.insert(copies.end(), body_.stores.begin(), body_.stores.end());
+    size_t marks = 0;
+    for (const Stmt& use : body_.uses) marks += !IssuedBuffer(use).empty();
+    for (const Stmt& use : body_.uses) {
+      std::string_view buffer = IssuedBuffer(use);
+      if (buffer.empty()) {
+        steady.push_back(Versioned(use, Expr(loop_.var)));
+        continue;
+      }
+      bool last = --marks == 0;
+      auto waits = [&](const Stmt& copy) { return !last && !WritesNamed(copy, buffer); };
+      auto later = std::stable_partition(copies.begin(), copies.end(), std::not_fn(waits));
+      steady.push_back(Ahead({copies.begin(), later}, ahead));
+      copies.erase(copies.begin(), later);
+      if (last) AddCommit(steady);
+    }
+  }
+
+  bool WritesNamed(const Stmt& copy, std::string_view buffer) const {
+    auto writes = [&](const Buffer& b) { return b.var->name == buffer && WritesTo(copy, {b}); };
+    return std::any_of(body_.staged.begin(), body_.staged.end(), writes) ||
+           std::any_of(body_.others.begin(), body_.others.end(), writes);
+  }
+
+  void AddCommit(std::vector<Stmt>& steady) const {
+    if (loop_.for_kind == ForKind::kPipelinedAsync) steady.push_back(MakeStmt<AsyncCommit>());
+  }
+
   bool IsShared() const {
     return std::any_of(body_.staged.begin(), body_.staged.end(),
                        [](const Buffer& buffer) { return buffer.scope == Scope::kShared; });
@@ -322,6 +373,16 @@ class Pipeliner final : public Mutator {
     repeats_ -= in_order;
     ForKind kind = pipelined ? ForKind::kSerial : loop.for_kind;
     return MakeStmt<For>(loop.var, loop.extent, kind, loop.key, body);
+  }
+
+  // Of one stage, nothing is issued ahead.
+  Stmt Rewrite(const IntrinsicCall& call) override {
+    return IssuedBuffer(Stmt(call)).empty() ? RewriteChildren(call) : Nothing();
+  }
+  Stmt Rewrite(const Seq& seq) override {
+    std::vector<Stmt> stmts;
+    for (const Stmt& stmt : seq.stmts) stmts.push_back(Mutate(stmt));
+    return SeqOf(stmts);
   }
 
   Stmt Rewrite(const Allocate& allocate) override {

@@ -1,5 +1,8 @@
 #include "schedule/software_pipeline.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "tests/programs/spike_programs.h"
@@ -133,4 +136,111 @@ pipeline mm/k.0 2 pipelined)") ==
         "pipeline: buffer 'L' is written on the way to a copy of loop 'i' and read by its uses");
   CHECK(RefusalOf(staged("i + 1", r, "", "R[i]"), "pipeline i 2 pipelined") ==
         "pipeline: the size of buffer 'R' changes with loop 'i'");
+}
+
+namespace {
+
+// Two copies and three uses in the loop, of which the second needs the first.
+Function TwoCopies() {
+  return FunctionOf(R"(
+    fn f(A: f32[10], B: f32[10], C: f32[10], D: f32[10]) scheduled {
+      for k in 0..5 @k {
+        alloc S: f32[10] window [k * 2] size [2]
+        alloc T: f32[10] window [k * 2] size [2]
+        alloc X: f32[10] local window [k * 2] size [2]
+        for i in 0..2 @s/i { block s(i: spatial 10 = k * 2 + i) { S[i] = A[i] } }
+        for i in 0..2 @t/i { block t(i: spatial 10 = k * 2 + i) { T[i] = B[i] } }
+        for i in 0..2 @x/i { block x(i: spatial 10 = k * 2 + i) { X[i] = S[i] * 2.0 } }
+        for i in 0..2 @c/i { block c(i: spatial 10 = k * 2 + i) { C[i] = X[i] + T[i] } }
+        for i in 0..2 @d/i { block d(i: spatial 10 = k * 2 + i) { D[i] = T[i] } }
+      }
+    })");
+}
+
+}  // namespace
+
+TEST_CASE("an order of a pipeline moves copies between its uses", "[schedule][pipeline]") {
+  Function before = FunctionOf(R"(
+    fn f(A: f32[10], B: f32[10], C: f32[10]) scheduled {
+      for k in 0..5 @k {
+        alloc S: f32[10] window [k * 2] size [2]
+        for a in 0..2 @S/a { block S(a: spatial 10 = k * 2 + a) { S[a] = A[a] } }
+        for b in 0..2 @b/i { block b(i: spatial 10 = k * 2 + b) { B[i] = S[i] } }
+        for c in 0..2 @c/i { block c(i: spatial 10 = k * 2 + c) { C[i] = S[i] } }
+      }
+    })");
+  CheckSteps(before, "pipeline k 2 pipelined [c, S, b]", R"(
+    fn f(A: f32[10], B: f32[10], C: f32[10]) scheduled {
+      for k in 0..5 pipelined @k {
+        alloc S: f32[10] window [k * 2] size [2] versions 2
+        for a in 0..2 @S/a { block S(a: spatial 10 = k * 2 + a) { S[a] = A[a] } }
+        for c in 0..2 @c/i { block c(i: spatial 10 = k * 2 + c) { C[i] = S[i] } }
+        intrinsic "issue S" { }
+        for b in 0..2 @b/i { block b(i: spatial 10 = k * 2 + b) { B[i] = S[i] } }
+      }
+    })");
+}
+
+TEST_CASE("a pipeline is right in every order that is legal, for any number of stages",
+          "[schedule][pipeline]") {
+  Function fn = TwoCopies();
+  std::vector<std::string> blocks = {"c", "d", "s", "t", "x"};
+  int legal = 0;
+  do {
+    std::string order = fmt::format(" [{}]", fmt::join(blocks, ", "));
+    for (const char* kind : {"pipelined", "pipelined_async"}) {
+      std::string trace = std::string("tile n 1 5\npipeline k n ") + kind + order;
+      INFO(trace);
+      auto place = [&](const char* block) {
+        return std::find(blocks.begin(), blocks.end(), block) - blocks.begin();
+      };
+      bool in_order = place("x") < place("c");
+      CHECK(RefusalOf(fn, trace).empty() == in_order);
+      if (!in_order) continue;
+      ++legal;
+      for (int64_t stages : {1, 2, 3, 5}) CheckStepResult(fn, trace, {{"n", stages}});
+    }
+  } while (std::next_permutation(blocks.begin(), blocks.end()));
+  CHECK(legal == 2 * 60);
+}
+
+TEST_CASE("pipeline says what is wrong with an order", "[schedule][pipeline]") {
+  auto refusal = [](const std::string& order) {
+    return RefusalOf(TwoCopies(), "pipeline k 2 pipelined " + order);
+  };
+  CHECK(refusal("[]").empty());
+  CHECK(refusal("[x, c, d, s, t]").empty());
+  CHECK(refusal("[s, t, x, c, q]") ==
+        "pipeline: no block 'q' in loop 'k' to be issued; it has s, t, x, c, d");
+  CHECK(refusal("[s, t, x, c]") ==
+        "pipeline: the order leaves out the statement of block 'd'; expected each of s, t, x, c, d "
+        "once");
+  CHECK(refusal("[s, t, x, s, c, d]") ==
+        "pipeline: the order repeats the statement of block 's'; expected each of s, t, x, c, d "
+        "once");
+  CHECK(refusal("[s, t, c, x, d]") ==
+        "pipeline: the order has block 'c' before 'x', which comes first in loop 'k' and meets it "
+        "in buffer 'X'");
+  Function two = FunctionOf(R"(
+    fn f(A: f32[10], B: f32[10]) scheduled {
+      for k in 0..5 @k {
+        alloc S: f32[2]
+        alloc T: f32[1]
+        block s0(x: spatial 5 = k) { S[0] = A[x * 2] }
+        block t(x: spatial 5 = k) { T[0] = A[x * 2] }
+        block s1(x: spatial 5 = k) { S[1] = A[x * 2 + 1] }
+        block b(x: spatial 5 = k) { B[x * 2] = S[0] + T[0] }
+        block c(x: spatial 5 = k) { B[x * 2 + 1] = S[1] }
+      }
+    })");
+  CHECK(RefusalOf(two, "pipeline k 2 pipelined [s0, t, s1, b, c]") ==
+        "pipeline: the order has something between the copies into buffer 'S'");
+  CHECK(RefusalOf(two, "pipeline k 2 pipelined [s1, s0, t, b, c]") ==
+        "pipeline: the order has block 's1' before 's0', which comes first in loop 'k' and meets "
+        "it in buffer 'S'");
+  for (const char* order : {"[s0, s1, t, b, c]", "[b, s0, s1, c, t]", "[t, b, c, s0, s1]"}) {
+    for (int stages : {1, 2, 3}) {
+      CheckStepResult(two, fmt::format("pipeline k {} pipelined {}", stages, order));
+    }
+  }
 }

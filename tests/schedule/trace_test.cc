@@ -48,6 +48,7 @@ rfactor_tile core core/t.0 direct shared core_p
 rolling_buffer T 1
 prefetch mm A mm/i mm/k 2
 pipeline mm/k u pipelined_async
+pipeline mm/j 2 pipelined [mm, A_s]
 tensorize mm/j outer_product
 )";
 
@@ -119,6 +120,7 @@ TEST_CASE("a trace that is read as it was printed is the same, and no other is",
       "rolling_buffer T 0",
       "prefetch mm A mm/i mm/k 3",
       "pipeline mm/k u pipelined",
+      "pipeline mm/j 2 pipelined [A_s, mm]",
       "tensorize mm/j outer_sum",
   };
   std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
