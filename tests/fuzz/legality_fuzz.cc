@@ -2,7 +2,7 @@
 
 #include "codegen_llvm/jit.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/legality_program.h"
+#include "tests/fuzz/legality_verdict.h"
 #include "tests/programs/random_trace.h"
 
 namespace tcc {
@@ -94,15 +94,32 @@ const char* NameOf(TargetKind kind) {
   return kind == TargetKind::kCpu ? "CPU" : "GPU";
 }
 
-void CountBroken(const LegalityProgram& program, const Decisions& decisions, Histogram& histogram) {
-  const Constraint* broken = FirstBroken(program, decisions, /*of_speed=*/false);
-  bool illegal = IsTrulyIllegal(program, decisions);
-  ++histogram[illegal ? "broken: truly illegal" : "broken: fits all the same"];
-  ++histogram[fmt::format("broken for a {}{}", NameOf(program.target.kind),
-                          illegal ? ": truly illegal" : ": fits all the same")];
-  ++histogram["broken constraint: " + KindOf(*broken)];
-  if (!illegal) {
-    fmt::print(stderr, "fits all the same ({}): {}\n", broken->why, Describe(program, decisions));
+// What breaks a step's condition or a limit of the device, by what shows that it cannot run.
+void CountHard(const LegalityProgram& program, const Decisions& decisions, Histogram& histogram) {
+  const Constraint& broken = *GravestBroken(program, decisions);
+  std::string why = WhyImpossible(program, decisions);
+  const char* verdict = why.empty() ? "runs all the same" : "truly illegal";
+  ++histogram[fmt::format("broken: {}", verdict)];
+  ++histogram[fmt::format("broken for a {}: {}", NameOf(program.target.kind), verdict)];
+  ++histogram[fmt::format("broken: '{}' ({}), as {}", KindOf(broken),
+                          ToString(GroundOf(program, broken)),
+                          why.empty() ? "nothing shows" : why)];
+  if (why.empty()) {
+    fmt::print(stderr, "runs all the same ({}): {}\n", broken.why, Describe(program, decisions));
+  }
+}
+
+// What breaks only caps of ours: it would run, and is no illegal point. Whether the lowered code is
+// as far beyond as the formula says.
+void CountCapped(const LegalityProgram& program, const Decisions& decisions, Histogram& histogram) {
+  const Constraint& broken = *GravestBroken(program, decisions);
+  std::string beyond = CapExceeded(program, decisions);
+  ++histogram[beyond.empty() ? "only caps broken: the lowered code is within them"
+                             : "only caps broken: so is the lowered code"];
+  ++histogram[fmt::format("only caps broken: '{}', in the lowered code {}", KindOf(broken),
+                          beyond.empty() ? "none" : beyond)];
+  if (beyond.empty()) {
+    fmt::print(stderr, "within caps ({}): {}\n", broken.why, Describe(program, decisions));
   }
 }
 
@@ -117,7 +134,7 @@ bool LacksRegisters(const LegalityProgram& program, const Decisions& decisions) 
 
 // What breaks only estimates.
 void CountSlow(const LegalityProgram& program, const Decisions& decisions, Histogram& histogram) {
-  const Constraint* broken = FirstBroken(program, decisions, /*of_speed=*/true);
+  const Constraint* broken = GravestBroken(program, decisions);
   ++histogram["only estimates broken: " + KindOf(*broken)];
   if (broken->why.find("registers") == std::string::npos) return;
   ++histogram[fmt::format("estimates of registers on a {}: {}", NameOf(program.target.kind),
@@ -131,13 +148,14 @@ StatusOr<FoundPoints> CheckProgram(const LegalityProgram& program, Random& rando
   TCC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(program.symbolic));
   std::optional<Point> legal = space.Sample(random);
   BrokenPoints broken = FindBroken(program, space, random);
-  if (broken.illegal) CountBroken(program, *broken.illegal, histogram);
+  if (broken.hard) CountHard(program, *broken.hard, histogram);
+  if (broken.capped) CountCapped(program, *broken.capped, histogram);
   if (broken.slow) CountSlow(program, *broken.slow, histogram);
   if (legal) {
     ++histogram["legal points for " + program.target.name];
     TCC_RETURN_IF_ERROR(CheckLegal(program, space, *legal, histogram));
   }
-  return FoundPoints{legal.has_value(), broken.illegal.has_value()};
+  return FoundPoints{legal.has_value(), broken.hard.has_value()};
 }
 
 Status CheckPointOf(uint64_t seed, Histogram& histogram) {
@@ -154,15 +172,18 @@ FuzzResult FuzzLegality(const FuzzOptions& options) {
   FuzzResult result = RunPoints("legality", options, CheckPointOf);
   result.histogram["sketches of the built-in networks"] =
       static_cast<int64_t>(ZooPrograms().size());
-  for (const char* of : {"broken", "broken for a CPU", "broken for a GPU"}) {
-    int64_t illegal = result.histogram[fmt::format("{}: truly illegal", of)];
-    int64_t fits = result.histogram[fmt::format("{}: fits all the same", of)];
-    // One in a hundred, rounded up where there are fewer.
-    if (fits <= (illegal + fits + 99) / 100) continue;
-    fmt::print(stderr, "{}: of {} points that break constraints {} fit all the same\n", of,
-               illegal + fits, fits);
+  // Of each, one in a hundred, rounded up where there are fewer.
+  auto expect = [&](const std::string& good, const std::string& bad) {
+    int64_t goods = result.histogram[good], bads = result.histogram[bad];
+    if (bads <= (goods + bads + 99) / 100) return;
+    fmt::print(stderr, "{}: {} of {}\n", bad, bads, goods + bads);
     ++result.failed;
+  };
+  for (const char* of : {"broken", "broken for a CPU", "broken for a GPU"}) {
+    expect(fmt::format("{}: truly illegal", of), fmt::format("{}: runs all the same", of));
   }
+  expect("only caps broken: so is the lowered code",
+         "only caps broken: the lowered code is within them");
   return result;
 }
 

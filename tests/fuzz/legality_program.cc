@@ -70,26 +70,6 @@ bool NeedsGpu(const Function& fn) {
   return found;
 }
 
-// Registers and caches are estimates of speed: what breaks them runs all the same.
-bool IsEstimate(const Constraint& constraint) {
-  for (const char* word : {"registers", "fits L1", "fit L2"}) {
-    if (constraint.why.find(word) != std::string::npos) return true;
-  }
-  return false;
-}
-
-// Values drawn evenly, or the largest or least, however illegal.
-Decisions AnyDecisions(const SearchSpace& space, Random& random) {
-  Decisions decisions;
-  for (const FreeSize& size : space.sizes()) {
-    std::vector<int64_t> values = ValuesOf(size);
-    int64_t any = values[random.Below(values.size())];
-    bool extreme = random.OneIn(3);
-    decisions[size.var->name] = !extreme ? any : random.OneIn(2) ? values.back() : values.front();
-  }
-  return decisions;
-}
-
 }  // namespace
 
 StatusOr<LegalityProgram> RandomGpuProgram(const Target& target, Random& random) {
@@ -153,43 +133,9 @@ std::string Describe(const LegalityProgram& program, const Decisions& decisions)
   return text + "\ntrace:\n" + Print(program.symbolic.trace);
 }
 
-const Constraint* FirstBroken(const LegalityProgram& program, const Decisions& decisions,
-                              bool of_speed) {
-  Assignment values;
-  for (const Var& var : program.symbolic.fn.vars) values[var] = decisions.at(var->name);
-  for (const Constraint& constraint : program.symbolic.constraints) {
-    if (IsEstimate(constraint) != of_speed) continue;
-    std::optional<int64_t> excess = EvaluateInt(constraint.expr, values);
-    if (!excess || *excess > 0) return &constraint;
-  }
-  return nullptr;
-}
-
-bool IsTrulyIllegal(const LegalityProgram& program, const Decisions& decisions) {
-  if (!Replay(program.fn, program.symbolic.trace, decisions).ok()) return true;
-  StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kMarked);
-  if (!point.ok() || !Runs(*point, program.target)) return true;
-  bool many = std::any_of(point->statements.begin(), point->statements.end(),
-                          [](int64_t count) { return count > kMaxStatements; });
-  return many || std::any_of(point->marked.begin(), point->marked.end(),
-                             [](const NestFacts& nest) { return nest.vthreads > kMaxVthreads; });
-}
-
 std::string KindOf(const Constraint& constraint) {
-  return constraint.why.substr(constraint.why.find(": ") + 2);
-}
-
-BrokenPoints FindBroken(const LegalityProgram& program, const SearchSpace& space, Random& random) {
-  BrokenPoints found;
-  for (int tries = 0; tries < 60 && !(found.illegal && found.slow); ++tries) {
-    Decisions decisions = AnyDecisions(space, random);
-    if (FirstBroken(program, decisions, /*of_speed=*/false)) {
-      if (!found.illegal) found.illegal = decisions;
-    } else if (!found.slow && FirstBroken(program, decisions, /*of_speed=*/true)) {
-      found.slow = decisions;
-    }
-  }
-  return found;
+  size_t colon = constraint.why.find(": ");
+  return colon == std::string::npos ? constraint.why : constraint.why.substr(colon + 2);
 }
 
 Status LookForBoth(

@@ -34,24 +34,8 @@ std::string Describe(const LegalityProgram& program, const Decisions& decisions)
 bool Runs(const LoweredPoint& point, const Target& target);
 std::string WhyNot(const LoweredPoint& point, const Target& target);
 
-// "at most 1024 threads a block".
+// Without what it is of: "at most 1024 threads a block".
 std::string KindOf(const Constraint& constraint);
-
-// The first constraint of legality, or of speed (registers and caches: what breaks these runs all
-// the same), that does not hold.
-const Constraint* FirstBroken(const LegalityProgram& program, const Decisions& decisions,
-                              bool of_speed);
-
-// What breaks constraints is refused when it is replayed, or too large for the machine, or becomes
-// more copies than is allowed.
-bool IsTrulyIllegal(const LegalityProgram& program, const Decisions& decisions);
-
-// A point that breaks a constraint of legality, and one that breaks constraints of speed alone, as
-// far as they are met with.
-struct BrokenPoints {
-  std::optional<Decisions> illegal, slow;
-};
-BrokenPoints FindBroken(const LegalityProgram& program, const SearchSpace& space, Random& random);
 
 // Which points a program turned out to have.
 struct FoundPoints {

@@ -3,15 +3,17 @@
 
 #include "codegen_cuda/cuda_source.h"
 #include "codegen_cuda/nvrtc.h"
+#include "schedule/limits.h"
+#include "schedule/limits.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/legality_program.h"
+#include "tests/fuzz/legality_verdict.h"
 
 // tcc-fuzz legality --target sm_86: points of GPU sketches by what NVRTC makes of them.
 namespace tcc {
 namespace {
 
 // What a drawn point says of itself by its formulas.
-enum class Claim : uint8_t { kLegal, kIllegal, kSlow };
+enum class Claim : uint8_t { kLegal, kIllegal, kCapped, kSlow };
 
 struct Candidate {
   Claim claim = Claim::kLegal;
@@ -60,7 +62,7 @@ class MachineJudge {
   // Fails where more than one in a hundred broken points fit, or more than one in fifty legal ones
   // spill.
   void CheckShares() {
-    Expect("broken: truly illegal", "broken: fits all the same", 100);
+    Expect("broken: truly illegal", "broken: runs all the same", 100);
     Expect("legal: in registers", "legal: spills", 50);
   }
 
@@ -108,8 +110,12 @@ class MachineJudge {
         if (!fits && why != "spills") ++result_.failed;
         return;
       case Claim::kIllegal:
-        ++histogram[fits ? "broken: fits all the same" : "broken: truly illegal"];
-        if (fits) fmt::print(stderr, "fits all the same: {}\n", candidate.description);
+        ++histogram[fits ? "broken: runs all the same" : "broken: truly illegal"];
+        if (fits) fmt::print(stderr, "runs all the same: {}\n", candidate.description);
+        return;
+      case Claim::kCapped:
+        ++histogram[fits ? "only caps of ours broken: in registers"
+                         : "only caps of ours broken: " + why];
         return;
       case Claim::kSlow:
         ++histogram[fits ? "too many registers by the estimate: in registers"
@@ -174,6 +180,15 @@ bool IsNearTheLimit(const Candidate& candidate) {
                      [](int64_t count) { return count <= 2 * Target::kMaxRegisters; });
 }
 
+// Whether unrolled code is no longer than legal code may be.
+bool IsOfModestSize(const LegalityProgram& program, const Decisions& decisions) {
+  for (const NestResources& nest : ResourcesOf(program.symbolic.fn, program.target)) {
+    Expr copies = nest.statements * nest.vthreads;
+    if (FormulaAt(copies, program.symbolic.fn, decisions) > kMaxStatements) return false;
+  }
+  return true;
+}
+
 bool IsOfRegisters(const Constraint* constraint) {
   return constraint && constraint->why.find("registers") != std::string::npos;
 }
@@ -191,22 +206,26 @@ StatusOr<FoundPoints> TryProgram(const LegalityProgram& program, Random& random,
     judge.Add(*std::move(candidate));
   }
   BrokenPoints broken = FindBroken(program, space, random);
-  if (broken.illegal) {
+  if (broken.hard) {
     std::optional<Candidate> candidate;
-    if (!IsTrulyIllegal(program, *broken.illegal)) {
-      candidate = CandidateAt(program, *broken.illegal, Claim::kIllegal);
+    if (WhyImpossible(program, *broken.hard).empty()) {
+      candidate = CandidateAt(program, *broken.hard, Claim::kIllegal);
     }
     if (candidate) judge.Add(*std::move(candidate));
     if (!candidate) judge.CountIllegal();
   }
   // These take the compiler long.
   constexpr uint64_t kSlowOneIn = 5;
+  if (broken.capped && random.OneIn(kSlowOneIn) && IsOfModestSize(program, *broken.capped)) {
+    std::optional<Candidate> candidate = CandidateAt(program, *broken.capped, Claim::kCapped);
+    if (candidate && IsNearTheLimit(*candidate)) judge.Add(*std::move(candidate));
+  }
   if (broken.slow && random.OneIn(kSlowOneIn) &&
-      IsOfRegisters(FirstBroken(program, *broken.slow, /*of_speed=*/true))) {
+      IsOfRegisters(GravestBroken(program, *broken.slow))) {
     std::optional<Candidate> candidate = CandidateAt(program, *broken.slow, Claim::kSlow);
     if (candidate && IsNearTheLimit(*candidate)) judge.Add(*std::move(candidate));
   }
-  return FoundPoints{legal.has_value(), broken.illegal.has_value()};
+  return FoundPoints{legal.has_value(), broken.hard.has_value()};
 }
 
 }  // namespace
