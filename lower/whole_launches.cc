@@ -6,6 +6,8 @@
 #include "ir/accesses.h"
 #include "ir/cross_thread.h"
 #include "ir/own_cells.h"
+#include "ir/simplify.h"
+#include "ir/target.h"
 #include "ir/visitor.h"
 
 namespace tcc {
@@ -62,8 +64,43 @@ Status ExpectInsideLaunch(const Allocate& allocate) {
                       ToString(buffer.scope), buffer.var->name, thread->key);
 }
 
+const Buffer* FindWarpBuffer(const Stmt& stmt) {
+  const Buffer* found = nullptr;
+  PreOrder(stmt, [&](const Stmt& s) {
+    const auto* allocate = s.as<Allocate>();
+    if (allocate && allocate->buffer.scope == Scope::kWarp) found = &allocate->buffer;
+  });
+  return found;
+}
+
+// The lanes of a warp are all threads along x: with fewer or more of them, its threads would be at
+// several indices along y or z.
+Status ExpectWholeWarps(const Stmt& nest) {
+  const Buffer* buffer = FindWarpBuffer(nest);
+  if (!buffer) return OkStatus();
+  std::optional<int64_t> lanes = 1;
+  const For* round = nullptr;
+  PreOrder(nest, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (!loop || loop->for_kind != ForKind::kThreadIdxX) return;
+    if (FindWarpBuffer(loop->body)) round = loop;
+    std::optional<int64_t> extent = AsConstant(Simplify(loop->extent));
+    lanes = lanes && extent ? std::optional(std::max(*lanes, *extent)) : std::nullopt;
+  });
+  if (round) {
+    return InvalidInput("warp buffer '{}' lives inside loop '{}', which is bound to {}",
+                        FindWarpBuffer(round->body)->var->name, round->key,
+                        ToString(round->for_kind));
+  }
+  if (lanes == Target::kWarp) return OkStatus();
+  return InvalidInput("warp buffer '{}' is in a launch with {} threads along x; expected {}",
+                      buffer->var->name, lanes ? std::to_string(*lanes) : "a free number of",
+                      Target::kWarp);
+}
+
 // Of a nest with hardware indices.
 Status ExpectOwnMemory(const Stmt& nest) {
+  TCC_RETURN_IF_ERROR(ExpectWholeWarps(nest));
   Status status;
   PreOrder(nest, [&](const Stmt& stmt) {
     const auto* allocate = stmt.as<Allocate>();

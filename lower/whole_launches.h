@@ -11,9 +11,10 @@ namespace tcc {
 //
 // Error, naming the buffer: one that is neither global nor constant and lives round the nests; a
 // shared buffer that lives round a blockIdx loop; a local one whose cells a threadIdx loop inside
-// its lifetime writes, so that each thread would have only its own; a global one that lives inside
-// a launch, or that two blocks of a launch share, one of them writing, which are not under the same
-// blockIdx loops. Functions without hardware indices are always whole.
+// its lifetime writes, so that each thread would have only its own; a warp's inside a threadIdx.x
+// loop, or where there are not just as many threads along x as a warp has lanes; a global one that
+// lives inside a launch, or that two blocks of a launch share, one of them writing, which are not
+// under the same blockIdx loops. Functions without hardware indices are always whole.
 Status ExpectWholeLaunches(const Function& fn);
 
 }  // namespace tcc

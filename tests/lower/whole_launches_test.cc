@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/parser.h"
 #include "schedule/trace.h"
 #include "tests/programs/spike_programs.h"
 
@@ -38,16 +39,29 @@ TEST_CASE("a thread's own memory is placed inside the thread's loop", "[lower][w
 }
 
 TEST_CASE("a warp's memory is placed inside the loop over warps", "[lower][whole_launches]") {
-  const std::string rows = R"(
-bind mm/i blockIdx.x
-split mm/j [2]
-bind mm/j.0 threadIdx.y
-bind mm/j.1 threadIdx.x
-cache_write mm C warp C_w
-)";
-  CHECK(WhyNotWhole(rows + "reverse_compute_at C_w mm/j.0").empty());
-  CHECK(WhyNotWhole(rows + "reverse_compute_at C_w mm/i") ==
+  auto why = [](int lanes, const std::string& place) {
+    Function wide = ParseFunction(R"(
+      fn f(A: f32[4, 64], C: f32[4, 64]) tensor {
+        for i in 0..4 @mm/i { for j in 0..64 @mm/j {
+          block mm(i: spatial 4 = i, j: spatial 64 = j) { C[i, j] = A[i, j] } } } })")
+                        .value();
+    Trace trace = ParseTrace(fmt::format("bind mm/i blockIdx.x\nsplit mm/j [{}]\n"
+                                         "bind mm/j.0 threadIdx.y\nbind mm/j.1 threadIdx.x\n"
+                                         "cache_write mm C warp C_w\nreverse_compute_at C_w {}",
+                                         lanes, place))
+                      .value();
+    return Message(ExpectWholeLaunches(Instantiate(wide, trace).value().fn));
+  };
+  CHECK(why(32, "mm/j.0").empty());
+  CHECK(why(32, "mm/i") ==
         "warp buffer 'C_w' is written by the threads of loop 'mm/j.0', each its own copy");
+  // A warp would be threads of several rows, each with a window of its own.
+  CHECK(why(16, "mm/j.0") ==
+        "warp buffer 'C_w' is in a launch with 16 threads along x; expected 32");
+  CHECK(why(64, "mm/j.0") ==
+        "warp buffer 'C_w' is in a launch with 64 threads along x; expected 32");
+  CHECK(why(32, "mm/j.1") ==
+        "warp buffer 'C_w' lives inside loop 'mm/j.1', which is bound to threadIdx.x");
 }
 
 TEST_CASE("shared memory is placed inside the blocks' loops", "[lower][whole_launches]") {

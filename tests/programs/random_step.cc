@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/accesses.h"
+#include "ir/target.h"
 #include "ir/visitor.h"
 #include "schedule/tensor_intrinsics.h"
 
@@ -110,7 +111,7 @@ Step StepProposer::Make() {
     if (!axes_.empty()) step.axis = Pick(axes_);
   }
   if constexpr (requires { step.name; }) step.name = NewName();
-  if constexpr (requires { step.readers; }) step.readers.clear();
+  if constexpr (requires { step.readers; }) step.readers = SomeReaders(step.buffer);
   Refine(step);
   return step;
 }
@@ -123,6 +124,8 @@ void StepProposer::Refine(S& step) {
     for (uint64_t levels = 1 + random_.Below(2); levels > 0; --levels) {
       step.factors.push_back(Factor(loop.extent));
     }
+    // Threads that make a warp.
+    if (hardware_ && random_.OneIn(8)) step.factors = {Expr(Target::kWarp)};
   } else if constexpr (std::is_same_v<S, Prefetch>) {
     step.over = loops_[random_.Below(loops_.size())].key;
     step.at = random_.OneIn(2) ? step.over : loops_[random_.Below(loops_.size())].key;
@@ -218,8 +221,30 @@ void StepProposer::Fill(std::string& field) {
   }
 }
 
-// Reorder's loops; names of other things are filled in by their fields' names.
+// Some of the blocks that read the buffer; none: all.
+std::vector<std::string> StepProposer::SomeReaders(const std::string& buffer) {
+  std::vector<std::string> readers;
+  if (random_.OneIn(2)) return readers;
+  for (const Ref<Block>& block : nodes_) {
+    std::vector<Access> reads = ReadsOf(*block);
+    bool is_reader = std::any_of(reads.begin(), reads.end(),
+                                 [&](const Access& read) { return read.buffer->name == buffer; });
+    if (is_reader && random_.OneIn(2)) readers.push_back(block->name);
+  }
+  return readers;
+}
+
+// Reorder's loops, two or a longer run of those that follow each other in the text; names of other
+// things are filled in by their fields' names.
 void StepProposer::Fill(std::vector<std::string>& field) {
+  field.clear();
+  if (random_.OneIn(3)) {
+    size_t first = random_.Below(loops_.size());
+    size_t end = std::min(first + 3 + random_.Below(3), loops_.size());
+    for (size_t i = first; i < end; ++i) field.push_back(loops_[i].key);
+    for (size_t i = field.size(); i > 1; --i) std::swap(field[i - 1], field[random_.Below(i)]);
+    return;
+  }
   field.resize(2);
   PickPair(field[1], field[0]);
   if (random_.OneIn(2)) field[0] = loops_[random_.Below(loops_.size())].key;
@@ -255,12 +280,16 @@ void StepProposer::Fill(std::vector<BlockFactor>& field) {
 void StepProposer::Fill(Scope& field) {
   constexpr Scope kScopes[] = {Scope::kLocal, Scope::kGlobal, Scope::kShared};
   field = kScopes[random_.Below(hardware_ ? 3 : 2)];
+  if (hardware_ && random_.OneIn(8)) field = Scope::kWarp;
 }
 
 void StepProposer::Fill(ForKind& field) {
   constexpr ForKind kKinds[] = {ForKind::kBlockIdxX,  ForKind::kThreadIdxX, ForKind::kThreadIdxY,
                                 ForKind::kThreadIdxX, ForKind::kVthread,    ForKind::kBlockIdxY};
   field = hardware_ ? kKinds[random_.Below(std::size(kKinds))] : ForKind::kSerial;
+  if (hardware_ && random_.OneIn(6)) {
+    field = random_.OneIn(2) ? ForKind::kBlockIdxZ : ForKind::kThreadIdxZ;
+  }
 }
 
 void StepProposer::Fill(TileForm& field) {

@@ -38,6 +38,7 @@ class StepProposer {
   void RefineReIndex(ReIndex& step);
   void RefineReduction(std::string& block, std::string& loop);
   void RefinePipeline(SoftwarePipeline& step);
+  std::vector<std::string> SomeReaders(const std::string& buffer);
 
   void Fill(std::string& field);
   void Fill(std::vector<std::string>& field);

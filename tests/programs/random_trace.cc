@@ -99,7 +99,7 @@ class TraceGrower {
   void ShareBetweenLaunches() {
     for (Stmt stmt = fn_.body; const auto* allocate = stmt.as<Allocate>(); stmt = allocate->body) {
       bool own =
-          allocate->buffer.scope == Scope::kLocal || allocate->buffer.scope == Scope::kShared;
+          allocate->buffer.scope != Scope::kGlobal && allocate->buffer.scope != Scope::kConstant;
       if (own) Take(SetScope{allocate->buffer.var->name, Scope::kGlobal});
     }
   }
