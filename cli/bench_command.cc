@@ -28,6 +28,7 @@ struct BenchCommand {
   int iterations = 50;
   int threads = 0;
   bool profile = false;
+  bool counters = false;
   std::string trace;
   bool json = false;
 };
@@ -98,6 +99,12 @@ std::string NodesText(const KernelInfo& info) {
   return text;
 }
 
+// Of the peak that bounds the kernel.
+double PercentOf(const KernelBound& bound, const KernelTime& time) {
+  if (time.seconds <= 0) return 0;
+  return bound.seconds * static_cast<double>(time.calls) / time.seconds * 100;
+}
+
 double Gflops(const KernelInfo& info, const KernelTime& time) {
   if (time.seconds <= 0) return 0;
   return static_cast<double>(info.flops * time.calls) / time.seconds * 1e-9;
@@ -106,6 +113,8 @@ double Gflops(const KernelInfo& info, const KernelTime& time) {
 void PrintJson(const BenchCommand& command, const Bench& bench, const std::vector<double>& times,
                const Profile& profile, const std::vector<KernelTime>& kernels) {
   const Module& module = bench.executor.module();
+  std::vector<KernelBound> bounds = BoundsOf(module.artefact(), profile.peaks);
+  std::vector<double> bytes = BytesOfCalls(module.artefact());
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (size_t k = 0; k < kernels.size(); ++k) {
     const KernelInfo& info = module.metadata().kernels[k];
@@ -114,7 +123,13 @@ void PrintJson(const BenchCommand& command, const Bench& bench, const std::vecto
                     {"calls", kernels[k].calls},
                     {"ms", kernels[k].seconds * 1e3},
                     {"flops", info.flops},
-                    {"gflops", Gflops(info, kernels[k])}});
+                    {"bytes", bytes[k]},
+                    {"gflops", Gflops(info, kernels[k])},
+                    {"peak", bounds[k].of},
+                    {"percent_of_peak", PercentOf(bounds[k], kernels[k])}});
+    if (!profile.counters.empty() && profile.counters[k]) {
+      rows.back()["counters"] = CountersJson(*profile.counters[k]);
+    }
   }
   nlohmann::ordered_json result = {{"model", module.metadata().model},
                                    {"target", module.artefact().target},
@@ -127,54 +142,97 @@ void PrintJson(const BenchCommand& command, const Bench& bench, const std::vecto
                                    {"kernels", rows}};
   if (command.profile) {
     result["kernel_timer"] = profile.timer;
-    result["peak_gflops"] = profile.peak_gflops;
+    result["peak_gflops"] = profile.peaks.fma_gflops;
+    result["peak_mma_gflops"] = nlohmann::ordered_json::object();
+    for (const auto& [type, gflops] : profile.peaks.mma_gflops) {
+      result["peak_mma_gflops"][type] = gflops;
+    }
+    result["peak_gbytes"] = profile.peaks.memory_gbytes;
+    if (!profile.counters_missing.empty()) result["counters_missing"] = profile.counters_missing;
   }
   fmt::print("{}\n", result.dump(2));
 }
 
-void PrintProfile(const Metadata& metadata, const Profile& profile,
+// "512 GFLOP/s fma, 2048 f16 mma, 16 GB/s".
+std::string PeaksText(const DevicePeaks& peaks) {
+  std::string text = fmt::format("{:.0f} GFLOP/s fma", peaks.fma_gflops);
+  for (const auto& [type, gflops] : peaks.mma_gflops) {
+    text += fmt::format(", {:.0f} {} mma", gflops, type);
+  }
+  if (peaks.memory_gbytes > 0) text += fmt::format(", {:.0f} GB/s", peaks.memory_gbytes);
+  return text;
+}
+
+// In the order of the table above it.
+void PrintCounters(const Metadata& metadata, const Profile& profile,
+                   const std::vector<size_t>& order) {
+  if (profile.counters.empty()) return;
+  fmt::print("{:>9} {:>9} {:>7} {:>7} {:>7} {:>7}  kernel, by its counters\n", "MB read", "written",
+             "L2 hit", "warps", "tensor", "fma");
+  for (size_t k : order) {
+    if (!profile.counters[k]) continue;
+    const KernelCounters& counters = *profile.counters[k];
+    fmt::print("{:9.3f} {:9.3f} {:6.1f}% {:6.1f}% {:6.1f}% {:6.1f}%  {}\n",
+               counters.read_bytes * 1e-6, counters.written_bytes * 1e-6, counters.l2_hit_percent,
+               counters.occupancy_percent, counters.tensor_percent, counters.fma_percent,
+               metadata.kernels[k].name);
+  }
+}
+
+void PrintProfile(const Artefact& artefact, const Profile& profile,
                   const std::vector<KernelTime>& kernels) {
+  const Metadata& metadata = artefact.metadata;
+  std::vector<KernelBound> bounds = BoundsOf(artefact, profile.peaks);
   double total = 0;
   for (const KernelTime& kernel : kernels) total += kernel.seconds;
   std::vector<size_t> order(kernels.size());
   for (size_t k = 0; k < order.size(); ++k) order[k] = k;
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return kernels[a].seconds > kernels[b].seconds; });
-  fmt::print("kernels timed by {}; peak {:.0f} GFLOP/s\n", profile.timer, profile.peak_gflops);
-  fmt::print("{:>9} {:>6} {:>5} {:>8} {:>6}  kernel: nodes\n", "ms", "share", "calls", "GFLOP/s",
-             "% peak");
+  fmt::print("kernels timed by {}; peaks {}\n", profile.timer, PeaksText(profile.peaks));
+  fmt::print("{:>9} {:>6} {:>5} {:>8} {:>6} {:<12}  kernel: nodes\n", "ms", "share", "calls",
+             "GFLOP/s", "% peak", "of");
   for (size_t k : order) {
     const KernelInfo& info = metadata.kernels[k];
-    double gflops = Gflops(info, kernels[k]);
-    fmt::print("{:9.4f} {:5.1f}% {:5} {:8.1f} {:6.1f}  {}: {}\n", kernels[k].seconds * 1e3,
-               total > 0 ? kernels[k].seconds / total * 100 : 0, kernels[k].calls, gflops,
-               profile.peak_gflops > 0 ? gflops / profile.peak_gflops * 100 : 0, info.name,
+    fmt::print("{:9.4f} {:5.1f}% {:5} {:8.1f} {:6.1f} {:<12}  {}: {}\n", kernels[k].seconds * 1e3,
+               total > 0 ? kernels[k].seconds / total * 100 : 0, kernels[k].calls,
+               Gflops(info, kernels[k]), PercentOf(bounds[k], kernels[k]), bounds[k].of, info.name,
                NodesText(info));
   }
+  PrintCounters(metadata, profile, order);
 }
 
-Status WriteTrace(const std::string& path, const Profile& profile, const Metadata& metadata) {
+Status WriteTrace(const std::string& path, const Profile& profile, const Artefact& artefact) {
   std::ofstream file(path);
-  file << ChromeTrace(profile, metadata);
+  file << ChromeTrace(profile, artefact);
   file.close();
   if (!file) return InvalidInput("cannot write the trace '{}'", path);
   return OkStatus();
 }
 
 Status RunBench(const BenchCommand& command) {
+  bool profiled = command.profile || command.json || !command.trace.empty();
+  if (command.counters && !profiled) {
+    return UsageError("--counters wants --profile, --trace or --json, which show them");
+  }
   TCC_ASSIGN_OR_RETURN(Bench bench, Prepare(command));
   TCC_ASSIGN_OR_RETURN(std::vector<double> times, Measure(bench, command.iterations));
   const Module& module = bench.executor.module();
   const Metadata& metadata = module.metadata();
   Profile profile;
-  bool profiled = command.profile || command.json || !command.trace.empty();
   if (profiled) {
     int runs = std::min(command.iterations, kProfiledRuns);
     TCC_ASSIGN_OR_RETURN(profile, ProfileRuns(bench.executor, [&] { return bench.Run(); }, runs));
   }
+  if (command.counters) {
+    TCC_RETURN_IF_ERROR(CountKernels(bench.executor, [&] { return bench.Run(); }, profile));
+    if (!profile.counters_missing.empty()) {
+      fmt::print(stderr, "tcc: no counters: {}\n", profile.counters_missing);
+    }
+  }
   std::vector<KernelTime> kernels = FastestTimes(profile, metadata.kernels.size());
   if (!command.trace.empty()) {
-    TCC_RETURN_IF_ERROR(WriteTrace(command.trace, profile, metadata));
+    TCC_RETURN_IF_ERROR(WriteTrace(command.trace, profile, module.artefact()));
   }
   if (command.json) {
     PrintJson(command, bench, times, profile, kernels);
@@ -183,7 +241,7 @@ Status RunBench(const BenchCommand& command) {
   fmt::print("{} runs, {} threads: min {:.3f} ms, median {:.3f} ms, p90 {:.3f} ms, p99 {:.3f} ms\n",
              command.iterations, module.pool()->threads(), times.front(), Median(times),
              Percentile(times, 90), Percentile(times, 99));
-  if (command.profile) PrintProfile(metadata, profile, kernels);
+  if (command.profile) PrintProfile(module.artefact(), profile, kernels);
   return OkStatus();
 }
 
@@ -200,6 +258,9 @@ Action DeclareBench(CLI::App& app) {
   app.add_flag(
       "--profile", command->profile,
       "Also say what each kernel takes: on a GPU by CUPTI where it is found, else by events");
+  app.add_flag("--counters", command->counters,
+               "Also read a GPU's counters by CUPTI, which repeats each kernel: memory read and "
+               "written, L2 hits, warps, tensor cores, multiply-adds");
   app.add_option("--trace", command->trace, "Write a run's calls of kernels as a Chrome trace")
       ->type_name("FILE");
   app.add_flag("--json", command->json, "Print JSON, kernels included");

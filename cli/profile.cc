@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "runtime/cuda_device.h"
+#include "runtime/cuda_peaks.h"
 #include "runtime/cuda_program.h"
+#include "runtime/cupti_counters.h"
 #include "runtime/cupti_recording.h"
 #include "runtime/fma_peak.h"
 
@@ -92,14 +95,69 @@ Status RunWithCupti(const Module& module, const std::function<Status()>& run, in
   return OkStatus();
 }
 
-double CpuPeakGflops(ThreadPool& pool) {
-  double best = 0;
+// Measured, on the threads of the pool; memory by copies larger than caches.
+DevicePeaks CpuPeaks(ThreadPool& pool) {
+  constexpr size_t kCopiedBytes = size_t{64} << 20;
+  const std::vector<uint8_t> from(kCopiedBytes, 1);
+  std::vector<uint8_t> to(kCopiedBytes);
+  auto pieces = static_cast<int64_t>(pool.threads());
+  const int64_t piece = std::ssize(to) / pieces;
+  DevicePeaks peaks;
   for (int i = 0; i < 5; ++i) {
     Clock::time_point start = Clock::now();
     double operations = RunFmaLoop(pool);
-    best = std::max(best, operations / MicrosecondsSince(start) * 1e-3);
+    peaks.fma_gflops = std::max(peaks.fma_gflops, operations / MicrosecondsSince(start) * 1e-3);
+    start = Clock::now();
+    pool.ParallelFor(pieces, [&](int64_t begin, int64_t end) {
+      std::memcpy(to.data() + begin * piece, from.data() + begin * piece,
+                  static_cast<size_t>((end - begin) * piece));
+    });
+    double moved = 2 * static_cast<double>(pieces * piece);
+    peaks.memory_gbytes = std::max(peaks.memory_gbytes, moved / MicrosecondsSince(start) * 1e-3);
   }
-  return best;
+  return peaks;
+}
+
+DevicePeaks GpuPeaks(const CudaContext& context) {
+  CudaPeaks of_device = PeaksOf(context.driver(), context.device());
+  DevicePeaks peaks{.fma_gflops = of_device.fma_gflops,
+                    .mma_gflops = {of_device.mma_gflops.begin(), of_device.mma_gflops.end()},
+                    .memory_gbytes = of_device.memory_gbytes};
+  return peaks;
+}
+
+// Of a run, of which the last one tells.
+size_t LaunchesOf(const Profile& profile, const CudaProgram& program) {
+  size_t launches = 0;
+  if (profile.runs.empty()) return launches;
+  for (const ProfiledCall& call : profile.runs.back()) {
+    launches += program.kernels()[call.kernel].launches.size();
+  }
+  return launches;
+}
+
+std::vector<std::optional<KernelCounters>> Collected(const std::vector<LaunchCounters>& launches,
+                                                     const std::vector<size_t>& kernel_of_launch,
+                                                     size_t kernels) {
+  std::vector<std::optional<KernelCounters>> counters(kernels);
+  std::vector<double> nanoseconds(kernels);
+  for (size_t i = 0; i < launches.size(); ++i) {
+    nanoseconds[kernel_of_launch[i]] += launches[i].nanoseconds;
+  }
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const LaunchCounters& launch = launches[i];
+    std::optional<KernelCounters>& kernel = counters[kernel_of_launch[i]];
+    if (!kernel) kernel.emplace();
+    kernel->read_bytes += launch.read_bytes;
+    kernel->written_bytes += launch.written_bytes;
+    double all = nanoseconds[kernel_of_launch[i]];
+    double share = all > 0 ? launch.nanoseconds / all : 0;
+    kernel->l2_hit_percent += share * launch.l2_hit_percent;
+    kernel->occupancy_percent += share * launch.occupancy_percent;
+    kernel->tensor_percent += share * launch.tensor_percent;
+    kernel->fma_percent += share * launch.fma_percent;
+  }
+  return counters;
 }
 
 }  // namespace
@@ -109,12 +167,12 @@ StatusOr<Profile> ProfileRuns(Executor& executor, const std::function<Status()>&
   Profile profile;
   if (module.artefact().device != "cuda") {
     profile.timer = "the CPU's clock";
-    if (module.artefact().device == "cpu") profile.peak_gflops = CpuPeakGflops(*module.pool());
+    if (module.artefact().device == "cpu") profile.peaks = CpuPeaks(*module.pool());
     TCC_RETURN_IF_ERROR(RunWithHook(executor, run, runs, true, profile));
     return profile;
   }
   auto program = std::static_pointer_cast<const CudaProgram>(module.kernels().module);
-  profile.peak_gflops = PeakGflops(program->context()->device());
+  profile.peaks = GpuPeaks(*program->context());
   profile.timer = "CUPTI";
   Status recorded = RunWithCupti(module, run, runs, profile);
   if (recorded.ok()) return profile;
@@ -122,6 +180,38 @@ StatusOr<Profile> ProfileRuns(Executor& executor, const std::function<Status()>&
   profile.timer = fmt::format("events, kernel by kernel ({})", Message(recorded));
   TCC_RETURN_IF_ERROR(RunWithHook(executor, run, runs, false, profile));
   return profile;
+}
+
+Status CountKernels(Executor& executor, const std::function<Status()>& run, Profile& profile) {
+  const Module& module = executor.module();
+  if (module.artefact().device != "cuda") {
+    profile.counters_missing = "they are read of GPUs alone";
+    return OkStatus();
+  }
+  auto program = std::static_pointer_cast<const CudaProgram>(module.kernels().module);
+  // The hook has kernels launched one by one.
+  std::vector<size_t> launched;  // the kernel of each launch
+  executor.set_call_hook([&](size_t kernel, double) {
+    launched.insert(launched.end(), program->kernels()[kernel].launches.size(), kernel);
+  });
+  CudaScope scope(*program->context());
+  Status ran = scope.status();
+  StatusOr<std::vector<LaunchCounters>> counted =
+      CountLaunches(*program->context(), LaunchesOf(profile, *program), [&] {
+        ran.Update(run());
+        return ran;
+      });
+  executor.set_call_hook({});
+  TCC_RETURN_IF_ERROR(ran);
+  if (!counted.ok()) {
+    profile.counters_missing = Message(counted.status());
+  } else if (counted->size() != launched.size()) {
+    profile.counters_missing = fmt::format("CUPTI counted {} launches of kernels; expected {}",
+                                           counted->size(), launched.size());
+  } else {
+    profile.counters = Collected(*counted, launched, program->kernels().size());
+  }
+  return OkStatus();
 }
 
 std::vector<KernelTime> FastestTimes(const Profile& profile, size_t kernels) {
@@ -139,19 +229,40 @@ std::vector<KernelTime> FastestTimes(const Profile& profile, size_t kernels) {
   return best;
 }
 
-std::string ChromeTrace(const Profile& profile, const Metadata& metadata) {
+nlohmann::ordered_json CountersJson(const KernelCounters& counters) {
+  return {{"dram_read_bytes", counters.read_bytes},
+          {"dram_written_bytes", counters.written_bytes},
+          {"l2_hit_percent", counters.l2_hit_percent},
+          {"occupancy_percent", counters.occupancy_percent},
+          {"tensor_percent", counters.tensor_percent},
+          {"fma_percent", counters.fma_percent}};
+}
+
+std::string ChromeTrace(const Profile& profile, const Artefact& artefact) {
+  const Metadata& metadata = artefact.metadata;
+  std::vector<KernelBound> bounds = BoundsOf(artefact, profile.peaks);
   nlohmann::ordered_json events = nlohmann::ordered_json::array();
   if (!profile.runs.empty()) {
     for (const ProfiledCall& call : profile.runs.back()) {
       const KernelInfo& kernel = metadata.kernels[call.kernel];
-      events.push_back({{"name", kernel.name},
-                        {"cat", "kernel"},
-                        {"ph", "X"},
-                        {"ts", call.start_us},
-                        {"dur", call.microseconds},
-                        {"pid", 0},
-                        {"tid", 0},
-                        {"args", {{"nodes", kernel.nodes}, {"flops", kernel.flops}}}});
+      const KernelBound& bound = bounds[call.kernel];
+      nlohmann::ordered_json event = {
+          {"name", kernel.name},
+          {"cat", "kernel"},
+          {"ph", "X"},
+          {"ts", call.start_us},
+          {"dur", call.microseconds},
+          {"pid", 0},
+          {"tid", 0},
+          {"args",
+           {{"nodes", kernel.nodes},
+            {"flops", kernel.flops},
+            {"peak", bound.of},
+            {"percent_of_peak", bound.seconds * 1e8 / call.microseconds}}}};
+      if (!profile.counters.empty() && profile.counters[call.kernel]) {
+        event["args"].update(CountersJson(*profile.counters[call.kernel]));
+      }
+      events.push_back(std::move(event));
     }
   }
   nlohmann::ordered_json trace = {

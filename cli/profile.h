@@ -1,8 +1,11 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/kernel_bound.h"
 #include "runtime/executor.h"
 
 namespace tcc {
@@ -14,11 +17,22 @@ struct ProfiledCall {
   double microseconds = 0;
 };
 
+// All launches of a kernel in one run: sums, and means weighted by their time under the counters.
+struct KernelCounters {
+  double read_bytes = 0, written_bytes = 0;  // of the device's memory
+  // LaunchCounters says of what (runtime/cupti_counters.h).
+  double l2_hit_percent = 0, occupancy_percent = 0, tensor_percent = 0, fma_percent = 0;
+};
+
 struct Profile {
   // How it was measured: "CUPTI", "events, kernel by kernel (WHY)", "the CPU's clock".
   std::string timer;
-  double peak_gflops = 0;  // of float32, on the device or the threads of the pool
+  DevicePeaks peaks;
   std::vector<std::vector<ProfiledCall>> runs;
+  // By the place of a kernel in the metadata; nullopt for one that did not run. Empty where nobody
+  // has asked for counters, or for the reason that stands in counters_missing.
+  std::vector<std::optional<KernelCounters>> counters;
+  std::string counters_missing;
 };
 
 // All kernels of a model in one run.
@@ -32,10 +46,16 @@ struct KernelTime {
 // calls are timed by the clock.
 StatusOr<Profile> ProfileRuns(Executor& executor, const std::function<Status()>& run, int runs);
 
+// One more run, under a GPU's counters, for a profile that ProfileRuns has made. Times stay as they
+// are; where counters cannot be read, `profile` says why. Error: the run's.
+Status CountKernels(Executor& executor, const std::function<Status()>& run, Profile& profile);
+
 // Of each kernel, by its place in the metadata, in the run where it was fastest.
 std::vector<KernelTime> FastestTimes(const Profile& profile, size_t kernels);
 
+nlohmann::ordered_json CountersJson(const KernelCounters& counters);
+
 // The last run in the format of Chrome's tracing (chrome://tracing, Perfetto).
-std::string ChromeTrace(const Profile& profile, const Metadata& metadata);
+std::string ChromeTrace(const Profile& profile, const Artefact& artefact);
 
 }  // namespace tcc

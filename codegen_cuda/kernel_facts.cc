@@ -65,7 +65,7 @@ StatusOr<std::vector<LaunchFacts>> FactsOfLaunches(const LaunchPlan& plan, const
 
 void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKernel& kernel) {
   int64_t registers = 0, local = 0, widest = 0, shared = 0, spills = 0, code = 0, warnings = 0;
-  int64_t tensor = 0;
+  int64_t bf16 = 0, f16 = 0, s8 = 0, tf32 = 0;
   const LaunchFacts* main = nullptr;
   std::string warning;
   for (const LaunchFacts& facts : launches) {
@@ -75,7 +75,11 @@ void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKe
     shared = std::max(shared, SharedBytes(*facts.launch));
     spills += SpillBytes(facts);
     code += facts.code.code_bytes;
-    tensor += OnTensorCores(facts.code.facts.all);
+    const SassCounts& all = facts.code.facts.all;
+    bf16 += all.of_bf16;
+    tf32 += all.of_tf32;
+    f16 += all.of(SassKind::kHmma) - all.of_bf16 - all.of_tf32;
+    s8 += all.of(SassKind::kImma);
     if (!facts.resources.warning.empty()) {
       ++warnings;
       warning = facts.resources.warning;
@@ -91,11 +95,18 @@ void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKe
   kernel.statistics = {{"code_bytes", code},
                        {"load_bytes_widest", widest},
                        {"local_bytes", local},
+                       {"mma_bf16", bf16},
+                       {"mma_f16", f16},
+                       {"mma_s8", s8},
+                       {"mma_tf32", tf32},
                        {"registers", registers},
                        {"shared_bytes", shared},
                        {"spill_bytes", spills},
-                       {"tensor_instructions", tensor},
+                       {"tensor_instructions", bf16 + f16 + s8 + tf32},
                        {"warnings", warnings}};
+  std::erase_if(kernel.statistics, [](const auto& statistic) {
+    return statistic.first.starts_with("mma_") && statistic.second == 0;
+  });
   if (!main) return;
   kernel.ratios = {{"ffma_share", FfmaShare(main->code.facts.main_loop)}};
   int64_t blocks = BlocksOf(*main->launch);

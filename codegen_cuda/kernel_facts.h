@@ -24,6 +24,7 @@ StatusOr<std::vector<LaunchFacts>> FactsOfLaunches(const LaunchPlan& plan, const
 //   registers, local_bytes, load_bytes_widest, shared_bytes   the most that a launch has
 //   spill_bytes, code_bytes, warnings                         of all of them together
 //   tensor_instructions           of all: how many of the code's multiply matrices (HMMA, IMMA)
+//   mma_f16, mma_bf16, mma_tf32, mma_s8   those by the type of their operands, where there are any
 //   ffma_share, waves                                         of the launch with the most work:
 //     how much of its main loop's instructions are float32 multiply-adds (of all its code where no
 //     loop has any), and WavesOf its blocks

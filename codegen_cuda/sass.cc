@@ -81,12 +81,23 @@ int64_t AccessBytes(const Instruction& access) {
   return kBytes[BitsOf(access, 73, 3)];
 }
 
+// The type of the operands that tensor cores multiply; 0 is f16.
+constexpr uint64_t kBf16 = 1, kTf32 = 2;
+uint64_t HmmaType(const Instruction& hmma) {
+  return BitsOf(hmma, 82, 2);
+}
+
 SassCounts CountsOf(std::span<const Instruction> instructions) {
   SassCounts counts;
   for (const Instruction& instruction : instructions) {
     if (instruction.Operation() == kNop) continue;
-    ++counts.of_kind[static_cast<size_t>(KindOf(instruction))];
+    SassKind kind = KindOf(instruction);
+    ++counts.of_kind[static_cast<size_t>(kind)];
     ++counts.total;
+    if (kind != SassKind::kHmma) continue;
+    uint64_t type = HmmaType(instruction);
+    counts.of_bf16 += type == kBf16 ? 1 : 0;
+    counts.of_tf32 += type == kTf32 ? 1 : 0;
   }
   return counts;
 }

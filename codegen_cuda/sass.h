@@ -32,6 +32,8 @@ std::string_view ToString(SassKind kind);
 
 struct SassCounts {
   std::array<int64_t, kSassKinds> of_kind = {};
+  // Of kHmma, by the type of their operands.
+  int64_t of_bf16 = 0, of_tf32 = 0;
   int64_t total = 0;  // without those that do nothing
 
   int64_t of(SassKind kind) const { return of_kind[static_cast<size_t>(kind)]; }

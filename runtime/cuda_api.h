@@ -22,6 +22,8 @@ using CudaGraphExecHandle = struct CudaGraphExecObject*;
 enum CudaDeviceAttribute : int {
   kCudaClockKhz = 13,
   kCudaMultiprocessors = 16,
+  kCudaMemoryClockKhz = 36,
+  kCudaMemoryBusBits = 37,
   kCudaL2Bytes = 38,
   kCudaArchMajor = 75,
   kCudaArchMinor = 76,

@@ -5,15 +5,11 @@
 #include <mutex>
 #include <utility>
 
-#include "ir/support/cuda_library.h"
 #include "runtime/cupti_api.h"
+#include "runtime/cupti_library.h"
 
 namespace tcc {
 namespace {
-
-constexpr const char* kNames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
-constexpr const char* kToolkitFolders[] = {"extras/CUPTI/lib64"};
-constexpr const char* kWheels[] = {"cuda_cupti/lib"};
 
 // CUPTI wants multiples of 8 bytes, and large ones.
 constexpr size_t kBufferBytes = size_t{1} << 20;
@@ -49,10 +45,7 @@ void TakeBuffer(CudaContextHandle, uint32_t, uint8_t* buffer, size_t, size_t val
 }
 
 StatusOr<cupti::Library> OpenLibrary() {
-  TCC_ASSIGN_OR_RETURN(OpenedLibrary opened, OpenCudaLibrary({.variable = "TCC_CUPTI",
-                                                              .names = kNames,
-                                                              .toolkit_folders = kToolkitFolders,
-                                                              .wheel_folders = kWheels}));
+  TCC_ASSIGN_OR_RETURN(OpenedLibrary opened, cupti::OpenSharedLibrary());
   cupti::Library library;
   bool complete = Bind(opened, "cuptiActivityRegisterCallbacks", library.register_callbacks) &&
                   Bind(opened, "cuptiActivityEnable", library.enable) &&

@@ -15,6 +15,7 @@ constexpr int kDriverVersion = 13000;
 
 constexpr int kMultiprocessorCount = 2;
 constexpr int kClockKhz = 1'000'000;
+constexpr int kMemoryClockKhz = 1'000'000, kMemoryBusBits = 64;
 constexpr int kL2CacheBytes = 4 << 20;
 
 Context* Device(CudaDeviceHandle device) {
@@ -108,6 +109,12 @@ CudaResult cuDeviceGetAttribute(int* value, int attribute, CudaDeviceHandle devi
       return kCudaSuccess;
     case kCudaL2Bytes:
       *value = kL2CacheBytes;
+      return kCudaSuccess;
+    case kCudaMemoryClockKhz:
+      *value = kMemoryClockKhz;
+      return kCudaSuccess;
+    case kCudaMemoryBusBits:
+      *value = kMemoryBusBits;
       return kCudaSuccess;
     case kCudaArchMajor:
       *value = context->target.sm / 10;

@@ -6,6 +6,7 @@
 #include "bench/gpu/cublas_library.h"
 #include "bench/gpu/cudnn_library.h"
 #include "runtime/cupti_api.h"
+#include "runtime/cupti_profiler_api.h"
 #include "tests/runtime/passed_alike.h"
 
 #if __has_include(<cublas_v2.h>) && __has_include(<cublasLt.h>)
@@ -29,7 +30,15 @@ TCC_ALIKE(Blas::sgemm_strided_batched, cublasSgemmStridedBatched);
 static_assert(Same(tcc::cublas::kNoTranspose, CUBLAS_OP_N));
 static_assert(Same(tcc::cublas::kTranspose, CUBLAS_OP_T));
 static_assert(Same(tcc::cublas::kFloat, CUDA_R_32F));
+static_assert(Same(tcc::cublas::kHalf, CUDA_R_16F));
+static_assert(Same(tcc::cublas::kBfloat16, CUDA_R_16BF));
 static_assert(Same(tcc::cublas::kCompute32F, CUBLAS_COMPUTE_32F));
+static_assert(Same(tcc::cublas::kFast16F, CUBLAS_COMPUTE_32F_FAST_16F));
+static_assert(Same(tcc::cublas::kFast16BF, CUBLAS_COMPUTE_32F_FAST_16BF));
+static_assert(Same(tcc::cublas::kFastTf32, CUBLAS_COMPUTE_32F_FAST_TF32));
+#if CUBLAS_VERSION >= 120900
+static_assert(Same(tcc::cublas::kEmulated16BFx9, CUBLAS_COMPUTE_32F_EMULATED_16BFX9));
+#endif
 static_assert(Same(tcc::cublas::kGemmDefault, CUBLAS_GEMM_DEFAULT));
 static_assert(Same(tcc::cublas::kDefaultMath, CUBLAS_DEFAULT_MATH));
 // C++ has an overload of it with other types.
@@ -39,6 +48,15 @@ using GemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOpera
                                   cublasComputeType_t, cublasGemmAlgo_t);
 static_assert(
     Alike<decltype(Blas::gemm_ex), decltype(static_cast<GemmEx>(&::cublasGemmEx))>::value);
+using GemmStridedBatchedEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t,
+                                                cublasOperation_t, int, int, int, const void*,
+                                                const void*, cudaDataType, int, long long,
+                                                const void*, cudaDataType, int, long long,
+                                                const void*, void*, cudaDataType, int, long long,
+                                                int, cublasComputeType_t, cublasGemmAlgo_t);
+static_assert(
+    Alike<decltype(Blas::gemm_strided_batched_ex),
+          decltype(static_cast<GemmStridedBatchedEx>(&::cublasGemmStridedBatchedEx))>::value);
 
 using Lt = tcc::cublaslt::Library;
 TCC_ALIKE(Lt::status_text, cublasLtGetStatusString);
@@ -97,6 +115,8 @@ TCC_ALIKE(Dnn::reduce, cudnnReduceTensor);
 
 #define TCC_SAME(ours, theirs) static_assert(Same(tcc::cudnn::ours, theirs))
 TCC_SAME(kFloat, CUDNN_DATA_FLOAT);
+TCC_SAME(kHalf, CUDNN_DATA_HALF);
+TCC_SAME(kBfloat16, CUDNN_DATA_BFLOAT16);
 TCC_SAME(kCrossCorrelation, CUDNN_CROSS_CORRELATION);
 TCC_SAME(kAdd, CUDNN_POINTWISE_ADD);
 TCC_SAME(kReluForward, CUDNN_POINTWISE_RELU_FWD);
@@ -193,6 +213,125 @@ TCC_SAME(kWinograd4x4, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4);
 TCC_SAME(kWinograd6x6, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6);
 TCC_SAME(kWinograd13x13, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13);
 static_assert(tcc::cudnn::kNoteCount >= CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+
+}  // namespace
+#endif
+
+#if __has_include(<cupti_range_profiler.h>) && __has_include(<cupti_profiler_host.h>)
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+
+namespace {
+
+using Profiler = tcc::cupti::ProfilerLibrary;
+TCC_ALIKE(Profiler::initialize, cuptiProfilerInitialize);
+TCC_ALIKE(Profiler::deinitialize, cuptiProfilerDeInitialize);
+TCC_ALIKE(Profiler::chip_name, cuptiDeviceGetChipName);
+TCC_ALIKE(Profiler::host_initialize, cuptiProfilerHostInitialize);
+TCC_ALIKE(Profiler::host_deinitialize, cuptiProfilerHostDeinitialize);
+TCC_ALIKE(Profiler::host_add_metrics, cuptiProfilerHostConfigAddMetrics);
+TCC_ALIKE(Profiler::host_config_size, cuptiProfilerHostGetConfigImageSize);
+TCC_ALIKE(Profiler::host_config, cuptiProfilerHostGetConfigImage);
+TCC_ALIKE(Profiler::host_evaluate, cuptiProfilerHostEvaluateToGpuValues);
+TCC_ALIKE(Profiler::enable, cuptiRangeProfilerEnable);
+TCC_ALIKE(Profiler::disable, cuptiRangeProfilerDisable);
+TCC_ALIKE(Profiler::data_size, cuptiRangeProfilerGetCounterDataSize);
+TCC_ALIKE(Profiler::data_initialize, cuptiRangeProfilerCounterDataImageInitialize);
+TCC_ALIKE(Profiler::set_config, cuptiRangeProfilerSetConfig);
+TCC_ALIKE(Profiler::start, cuptiRangeProfilerStart);
+TCC_ALIKE(Profiler::stop, cuptiRangeProfilerStop);
+TCC_ALIKE(Profiler::decode, cuptiRangeProfilerDecodeData);
+TCC_ALIKE(Profiler::data_info, cuptiRangeProfilerGetCounterDataInfo);
+
+// A field and where it ends, which for the last one is the size that a caller gives. Newer versions
+// append fields (13.5 does to two of them) and take the old sizes.
+#define TCC_FIELD(ours, field, theirs, their_field)                                   \
+  static_assert(offsetof(tcc::cupti::ours, field) == offsetof(theirs, their_field) && \
+                sizeof(tcc::cupti::ours::field) == sizeof(theirs::their_field))
+#define TCC_STRUCT(ours, last, theirs, their_last)                                   \
+  TCC_FIELD(ours, bytes, theirs, structSize);                                        \
+  TCC_FIELD(ours, reserved, theirs, pPriv);                                          \
+  TCC_FIELD(ours, last, theirs, their_last);                                         \
+  static_assert(offsetof(tcc::cupti::ours, last) + sizeof(tcc::cupti::ours::last) <= \
+                theirs##_STRUCT_SIZE)
+
+TCC_STRUCT(PlainParams, reserved, CUpti_Profiler_Initialize_Params, pPriv);
+TCC_STRUCT(PlainParams, reserved, CUpti_Profiler_DeInitialize_Params, pPriv);
+TCC_STRUCT(ChipNameParams, name, CUpti_Device_GetChipName_Params, pChipName);
+TCC_FIELD(ChipNameParams, device, CUpti_Device_GetChipName_Params, deviceIndex);
+TCC_STRUCT(HostInitializeParams, host, CUpti_Profiler_Host_Initialize_Params, pHostObject);
+TCC_FIELD(HostInitializeParams, profiler, CUpti_Profiler_Host_Initialize_Params, profilerType);
+TCC_FIELD(HostInitializeParams, chip, CUpti_Profiler_Host_Initialize_Params, pChipName);
+TCC_FIELD(HostInitializeParams, availability, CUpti_Profiler_Host_Initialize_Params,
+          pCounterAvailabilityImage);
+TCC_STRUCT(HostParams, host, CUpti_Profiler_Host_Deinitialize_Params, pHostObject);
+TCC_STRUCT(AddMetricsParams, count, CUpti_Profiler_Host_ConfigAddMetrics_Params, numMetrics);
+TCC_FIELD(AddMetricsParams, host, CUpti_Profiler_Host_ConfigAddMetrics_Params, pHostObject);
+TCC_FIELD(AddMetricsParams, names, CUpti_Profiler_Host_ConfigAddMetrics_Params, ppMetricNames);
+TCC_STRUCT(ConfigSizeParams, config_bytes, CUpti_Profiler_Host_GetConfigImageSize_Params,
+           configImageSize);
+TCC_FIELD(ConfigSizeParams, host, CUpti_Profiler_Host_GetConfigImageSize_Params, pHostObject);
+TCC_STRUCT(ConfigParams, config, CUpti_Profiler_Host_GetConfigImage_Params, pConfigImage);
+TCC_FIELD(ConfigParams, host, CUpti_Profiler_Host_GetConfigImage_Params, pHostObject);
+TCC_FIELD(ConfigParams, config_bytes, CUpti_Profiler_Host_GetConfigImage_Params, configImageSize);
+TCC_STRUCT(EvaluateParams, values, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pMetricValues);
+TCC_FIELD(EvaluateParams, host, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pHostObject);
+TCC_FIELD(EvaluateParams, data, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pCounterDataImage);
+TCC_FIELD(EvaluateParams, data_bytes, CUpti_Profiler_Host_EvaluateToGpuValues_Params,
+          counterDataImageSize);
+TCC_FIELD(EvaluateParams, range, CUpti_Profiler_Host_EvaluateToGpuValues_Params, rangeIndex);
+TCC_FIELD(EvaluateParams, names, CUpti_Profiler_Host_EvaluateToGpuValues_Params, ppMetricNames);
+TCC_FIELD(EvaluateParams, count, CUpti_Profiler_Host_EvaluateToGpuValues_Params, numMetrics);
+TCC_STRUCT(EnableParams, profiler, CUpti_RangeProfiler_Enable_Params, pRangeProfilerObject);
+TCC_FIELD(EnableParams, context, CUpti_RangeProfiler_Enable_Params, ctx);
+TCC_STRUCT(ProfilerParams, profiler, CUpti_RangeProfiler_Disable_Params, pRangeProfilerObject);
+TCC_STRUCT(ProfilerParams, profiler, CUpti_RangeProfiler_Start_Params, pRangeProfilerObject);
+TCC_STRUCT(DataSizeParams, data_bytes, CUpti_RangeProfiler_GetCounterDataSize_Params,
+           counterDataSize);
+TCC_FIELD(DataSizeParams, profiler, CUpti_RangeProfiler_GetCounterDataSize_Params,
+          pRangeProfilerObject);
+TCC_FIELD(DataSizeParams, names, CUpti_RangeProfiler_GetCounterDataSize_Params, pMetricNames);
+TCC_FIELD(DataSizeParams, count, CUpti_RangeProfiler_GetCounterDataSize_Params, numMetrics);
+TCC_FIELD(DataSizeParams, most_ranges, CUpti_RangeProfiler_GetCounterDataSize_Params,
+          maxNumOfRanges);
+TCC_FIELD(DataSizeParams, most_nodes, CUpti_RangeProfiler_GetCounterDataSize_Params,
+          maxNumRangeTreeNodes);
+TCC_STRUCT(DataInitializeParams, data, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+           pCounterData);
+TCC_FIELD(DataInitializeParams, profiler, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+          pRangeProfilerObject);
+TCC_FIELD(DataInitializeParams, data_bytes, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+          counterDataSize);
+TCC_STRUCT(SetConfigParams, target_nesting_level, CUpti_RangeProfiler_SetConfig_Params,
+           targetNestingLevel);
+TCC_FIELD(SetConfigParams, profiler, CUpti_RangeProfiler_SetConfig_Params, pRangeProfilerObject);
+TCC_FIELD(SetConfigParams, config_bytes, CUpti_RangeProfiler_SetConfig_Params, configSize);
+TCC_FIELD(SetConfigParams, config, CUpti_RangeProfiler_SetConfig_Params, pConfig);
+TCC_FIELD(SetConfigParams, data_bytes, CUpti_RangeProfiler_SetConfig_Params, counterDataImageSize);
+TCC_FIELD(SetConfigParams, data, CUpti_RangeProfiler_SetConfig_Params, pCounterDataImage);
+TCC_FIELD(SetConfigParams, range, CUpti_RangeProfiler_SetConfig_Params, range);
+TCC_FIELD(SetConfigParams, replay, CUpti_RangeProfiler_SetConfig_Params, replayMode);
+TCC_FIELD(SetConfigParams, most_ranges, CUpti_RangeProfiler_SetConfig_Params, maxRangesPerPass);
+TCC_FIELD(SetConfigParams, nesting_levels, CUpti_RangeProfiler_SetConfig_Params, numNestingLevels);
+TCC_FIELD(SetConfigParams, least_nesting_level, CUpti_RangeProfiler_SetConfig_Params,
+          minNestingLevel);
+TCC_FIELD(SetConfigParams, pass, CUpti_RangeProfiler_SetConfig_Params, passIndex);
+TCC_STRUCT(StopParams, all_passes_submitted, CUpti_RangeProfiler_Stop_Params, isAllPassSubmitted);
+TCC_FIELD(StopParams, profiler, CUpti_RangeProfiler_Stop_Params, pRangeProfilerObject);
+TCC_STRUCT(DecodeParams, dropped, CUpti_RangeProfiler_DecodeData_Params, numOfRangeDropped);
+TCC_FIELD(DecodeParams, profiler, CUpti_RangeProfiler_DecodeData_Params, pRangeProfilerObject);
+TCC_STRUCT(DataInfoParams, ranges, CUpti_RangeProfiler_GetCounterDataInfo_Params, numTotalRanges);
+TCC_FIELD(DataInfoParams, data, CUpti_RangeProfiler_GetCounterDataInfo_Params, pCounterDataImage);
+TCC_FIELD(DataInfoParams, data_bytes, CUpti_RangeProfiler_GetCounterDataInfo_Params,
+          counterDataImageSize);
+static_assert(Same(tcc::cupti::kRangeProfiler, CUPTI_PROFILER_TYPE_RANGE_PROFILER));
+static_assert(Same(tcc::cupti::kAutoRange, CUPTI_AutoRange));
+static_assert(Same(tcc::cupti::kKernelReplay, CUPTI_KernelReplay));
+static_assert(Same(tcc::cupti::kInsufficientPrivileges, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES));
+static_assert(Same(tcc::cupti::kVirtualInsufficientPrivileges,
+                   CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES));
 
 }  // namespace
 #endif

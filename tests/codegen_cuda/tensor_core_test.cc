@@ -112,6 +112,8 @@ void CheckSketch(const ProductShape& shape, const std::string& target, Random* r
     CubinKernel kernel = MostOf(kind, ReadCubin(cubin->image, GpuTarget(target).sm).value());
     const SassCounts& all = kernel.facts.all;
     CHECK(all.of(kind) > 0);
+    CHECK(all.of_bf16 == (shape.type == "bf16" ? all.of(kind) : 0));
+    CHECK(all.of_tf32 == (shape.type == "f32" ? all.of(kind) : 0));
     CHECK(all.of(SassKind::kLdsm) > 0);
     CHECK(all.of(SassKind::kFfma) == 0);
     if (target != "sm_75" && decisions == sketch.start) {

@@ -25,6 +25,8 @@ TCC_CUDA_CALLS(TCC_HOLD_AGAINST_HEADER)
 #undef TCC_HOLD_AGAINST_HEADER
 
 static_assert(Same(tcc::kCudaClockKhz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE));
+static_assert(Same(tcc::kCudaMemoryClockKhz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE));
+static_assert(Same(tcc::kCudaMemoryBusBits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH));
 static_assert(Same(tcc::kCudaMultiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
 static_assert(Same(tcc::kCudaL2Bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
 static_assert(Same(tcc::kCudaArchMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));

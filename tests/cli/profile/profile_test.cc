@@ -49,6 +49,9 @@ struct Network {
   StatusOr<Profile> Profiled(int runs) {
     return ProfileRuns(*executor, [&] { return executor->Run(inputs).status(); }, runs);
   }
+  Status Count(Profile& profile) {
+    return CountKernels(*executor, [&] { return executor->Run(inputs).status(); }, profile);
+  }
   const Metadata& metadata() const { return executor->module().metadata(); }
 
   std::unique_ptr<Executor> executor;
@@ -84,7 +87,11 @@ TEST_CASE("CUPTI's records become the calls of a run", "[profile]") {
   REQUIRE(profile.ok());
   CHECK(profile->timer == "CUPTI");
   // Two multiprocessors of 128 lanes at 1 GHz.
-  CHECK(profile->peak_gflops == Approx(512));
+  CHECK(profile->peaks.fma_gflops == Approx(512));
+  // 512 multiply-adds a cycle on tensor cores; 8 bytes twice a cycle from memory.
+  REQUIRE(profile->peaks.mma_gflops.size() == 4);
+  CHECK(profile->peaks.mma_gflops[0] == std::pair<std::string, double>("f16", 2048));
+  CHECK(profile->peaks.memory_gbytes == Approx(16));
   REQUIRE(profile->runs.size() == 3);
   const std::vector<ProfiledCall>& calls = profile->runs[0];
   REQUIRE(calls.size() == launches.size());
@@ -120,13 +127,120 @@ TEST_CASE("where CUPTI is missing or refuses, kernels are timed by events and it
         "events, kernel by kernel (cuptiActivityEnable fails: NO_PERMISSION (15))");
 }
 
+TEST_CASE("a run under counters says of each kernel what its launches read, wrote and used",
+          "[profile]") {
+  Network network("sm_86");
+  std::vector<size_t> launches;
+  std::vector<std::string> symbols = SymbolsOf(network, launches);
+  Variable library("TCC_CUPTI", TCC_FAKE_CUPTI);
+  Variable counted("TCC_FAKE_LAUNCHES", std::to_string(symbols.size()));
+  Profile profile = network.Profiled(1).value();
+  profile.runs.resize(1);
+
+  REQUIRE(network.Count(profile).ok());
+
+  CHECK(profile.counters_missing.empty());
+  REQUIRE(profile.counters.size() == network.metadata().kernels.size());
+  // Metric m of launch i is 10 i + m: time, bytes read and written, then percentages.
+  size_t launch = 0;
+  const std::vector<ProfiledCall>& calls = profile.runs[0];
+  REQUIRE(calls.size() == launches.size());
+  std::vector<double> read(profile.counters.size()), time(read), weighted(read);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    for (size_t l = 0; l < launches[i]; ++l, ++launch) {
+      double first = 10 * static_cast<double>(launch);
+      read[calls[i].kernel] += first + 1;
+      time[calls[i].kernel] += first;
+      weighted[calls[i].kernel] += first * (first + 5);
+    }
+  }
+  for (size_t k = 0; k < profile.counters.size(); ++k) {
+    REQUIRE(profile.counters[k].has_value());
+    CHECK(profile.counters[k]->read_bytes == Approx(read[k]));
+    if (time[k] > 0) CHECK(profile.counters[k]->tensor_percent == Approx(weighted[k] / time[k]));
+  }
+  auto trace = nlohmann::json::parse(ChromeTrace(profile, network.executor->module().artefact()));
+  CHECK(trace["traceEvents"][0]["args"]["dram_read_bytes"] == Approx(read[calls[0].kernel]));
+  CHECK(trace["traceEvents"][0]["args"].contains("occupancy_percent"));
+}
+
+TEST_CASE("where counters are not allowed it is said what it takes, and times stay", "[profile]") {
+  Network network("sm_86");
+  Variable library("TCC_CUPTI", TCC_FAKE_CUPTI);
+  Profile profile = network.Profiled(1).value();
+  const char* kCalls[] = {
+      "cuptiProfilerInitialize",
+      "cuptiDeviceGetChipName",
+      "cuptiProfilerHostInitialize",
+      "cuptiProfilerHostConfigAddMetrics",
+      "cuptiProfilerHostGetConfigImageSize",
+      "cuptiProfilerHostGetConfigImage",
+      "cuptiRangeProfilerEnable",
+      "cuptiRangeProfilerGetCounterDataSize",
+      "cuptiRangeProfilerCounterDataImageInitialize",
+      "cuptiRangeProfilerSetConfig",
+      "cuptiRangeProfilerStart",
+      "cuptiRangeProfilerStop",
+      "cuptiRangeProfilerDecodeData",
+      "cuptiRangeProfilerGetCounterDataInfo",
+      "cuptiProfilerHostEvaluateToGpuValues",
+  };
+  std::vector<size_t> launches;
+  std::string count = std::to_string(SymbolsOf(network, launches).size());
+  Variable counted("TCC_FAKE_LAUNCHES", count);
+  for (const char* call : kCalls) {
+    INFO(call);
+    profile.counters_missing.clear();
+    {
+      Variable fails("TCC_FAKE_CUPTI_FAILS", std::string(call) + " 35");
+      REQUIRE(network.Count(profile).ok());
+    }
+    CHECK_THAT(profile.counters_missing,
+               Catch::StartsWith(std::string(call) + " fails: the user may not read GPU counters "
+                                                     "(ERR_NVGPUCTRPERM); it takes root"));
+    CHECK(profile.counters.empty());
+    CHECK(profile.runs.size() == 1);
+    // All was given back.
+    profile.counters_missing.clear();
+    REQUIRE(network.Count(profile).ok());
+    CHECK(profile.counters_missing.empty());
+    profile.counters.clear();
+  }
+  Variable fails("TCC_FAKE_CUPTI_FAILS", "cuptiDeviceGetChipName 15");
+  REQUIRE(network.Count(profile).ok());
+  CHECK(profile.counters_missing == "cuptiDeviceGetChipName fails: NO_PERMISSION (15)");
+}
+
+TEST_CASE("counters of another number of launches than were made are not taken", "[profile]") {
+  Network network("sm_86");
+  Variable library("TCC_CUPTI", TCC_FAKE_CUPTI), counted("TCC_FAKE_LAUNCHES", "1");
+  Profile profile = network.Profiled(1).value();
+  REQUIRE(network.Count(profile).ok());
+  CHECK_THAT(profile.counters_missing,
+             Catch::StartsWith("CUPTI counted 1 launches of kernels; expected "));
+  CHECK(profile.counters.empty());
+}
+
+TEST_CASE("a CPU has no counters, and a CUPTI without them is named", "[profile]") {
+  Network cpu("native");
+  Profile profile = cpu.Profiled(1).value();
+  REQUIRE(cpu.Count(profile).ok());
+  CHECK(profile.counters_missing == "they are read of GPUs alone");
+  Network gpu("sm_86");
+  Variable library("TCC_CUPTI", "/nowhere/libcupti.so");
+  profile = gpu.Profiled(1).value();
+  REQUIRE(gpu.Count(profile).ok());
+  CHECK_THAT(profile.counters_missing, Catch::StartsWith("TCC_CUPTI is /nowhere/libcupti.so"));
+}
+
 TEST_CASE("on a CPU every call is timed, and the trace has them as they followed each other",
           "[profile]") {
   Network network("native");
   StatusOr<Profile> profile = network.Profiled(4);
   REQUIRE(profile.ok());
   CHECK(profile->timer == "the CPU's clock");
-  CHECK(profile->peak_gflops > 0);
+  CHECK(profile->peaks.fma_gflops > 0);
+  CHECK(profile->peaks.memory_gbytes > 0);
   REQUIRE(profile->runs.size() == 4);
 
   std::vector<KernelTime> times = FastestTimes(*profile, network.metadata().kernels.size());
@@ -134,7 +248,7 @@ TEST_CASE("on a CPU every call is timed, and the trace has them as they followed
     CHECK(time.calls >= 1);
     CHECK(time.seconds > 0);
   }
-  auto trace = nlohmann::json::parse(ChromeTrace(*profile, network.metadata()));
+  auto trace = nlohmann::json::parse(ChromeTrace(*profile, network.executor->module().artefact()));
   const auto& events = trace["traceEvents"];
   REQUIRE(events.size() == profile->runs[3].size());
   double end = 0;
@@ -143,6 +257,9 @@ TEST_CASE("on a CPU every call is timed, and the trace has them as they followed
     CHECK(event["ts"].get<double>() >= end - 0.01);
     end = event["ts"].get<double>() + event["dur"].get<double>();
     CHECK_FALSE(event["args"]["nodes"].empty());
+    std::string peak = event["args"]["peak"];
+    CHECK((peak == "fma" || peak == "memory"));
+    CHECK(event["args"]["percent_of_peak"].get<double>() > 0);
   }
 }
 

@@ -1,0 +1,88 @@
+#include "cli/kernel_bound.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+namespace tcc {
+namespace {
+
+struct Moved {
+  double bytes = 0;
+  int64_t calls = 0;
+};
+
+void AddCalls(const Plan& plan, const std::vector<Instruction>& body, std::vector<Moved>& moved) {
+  for (const Instruction& instruction : body) {
+    if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) {
+      AddCalls(plan, loop->body, moved);
+    }
+    if (const auto* branch = std::get_if<PlanIf>(&instruction.op)) {
+      AddCalls(plan, branch->then_body, moved);
+      AddCalls(plan, branch->else_body, moved);
+    }
+    const auto* call = std::get_if<PlanCall>(&instruction.op);
+    if (call == nullptr) continue;
+    Moved& of_kernel = moved[call->kernel];
+    ++of_kernel.calls;
+    for (BufferId id : std::set<BufferId>(call->buffers.begin(), call->buffers.end())) {
+      of_kernel.bytes += static_cast<double>(plan.buffers[id].bytes.AsConstant().value_or(0));
+    }
+  }
+}
+
+int64_t StatisticOf(const KernelInfo& kernel, std::string_view key) {
+  for (const auto& [name, value] : kernel.statistics) {
+    if (name == key) return value;
+  }
+  return 0;
+}
+
+// The peak of the instructions that a kernel multiplies with, and their name.
+std::pair<std::string, double> ArithmeticOf(const KernelInfo& kernel, const DevicePeaks& peaks,
+                                            bool three_products) {
+  std::pair<std::string, double> most = {"fma", peaks.fma_gflops};
+  int64_t instructions = 0;
+  for (const auto& [type, gflops] : peaks.mma_gflops) {
+    int64_t of_type = StatisticOf(kernel, "mma_" + type);
+    if (of_type <= instructions) continue;
+    instructions = of_type;
+    bool divides = three_products && type == "tf32";
+    most = {type + (divides ? " mma / 3" : " mma"), divides ? gflops / 3 : gflops};
+  }
+  return most;
+}
+
+}  // namespace
+
+std::vector<double> BytesOfCalls(const Artefact& artefact) {
+  std::vector<Moved> moved(artefact.metadata.kernels.size());
+  AddCalls(artefact.plan, artefact.plan.body, moved);
+  std::vector<double> bytes;
+  for (const Moved& of_kernel : moved) {
+    bytes.push_back(of_kernel.bytes / static_cast<double>(std::max<int64_t>(of_kernel.calls, 1)));
+  }
+  return bytes;
+}
+
+std::vector<KernelBound> BoundsOf(const Artefact& artefact, const DevicePeaks& peaks) {
+  const Metadata& metadata = artefact.metadata;
+  bool three_products = std::ranges::count(metadata.properties, std::pair<std::string, std::string>{
+                                                                    "numeric", "3xtf32"}) > 0;
+  std::vector<double> bytes = BytesOfCalls(artefact);
+  std::vector<KernelBound> bounds;
+  for (size_t k = 0; k < metadata.kernels.size(); ++k) {
+    const KernelInfo& kernel = metadata.kernels[k];
+    auto [instructions, gflops] = ArithmeticOf(kernel, peaks, three_products);
+    KernelBound bound;
+    if (gflops > 0 && kernel.flops > 0) {
+      bound = {instructions, static_cast<double>(kernel.flops) / gflops * 1e-9};
+    }
+    double moving = peaks.memory_gbytes > 0 ? bytes[k] / peaks.memory_gbytes * 1e-9 : 0;
+    if (moving > bound.seconds) bound = {"memory", moving};
+    bounds.push_back(std::move(bound));
+  }
+  return bounds;
+}
+
+}  // namespace tcc

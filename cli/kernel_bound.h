@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/artefact/artefact.h"
+
+namespace tcc {
+
+// What the units of a device do at most.
+struct DevicePeaks {
+  double fma_gflops = 0;  // of float32, on the device or the threads of the pool
+  std::vector<std::pair<std::string, double>> mma_gflops;  // by type: "f16", "bf16", "tf32", "s8"
+  double memory_gbytes = 0;                                // 0: not known
+};
+
+// What a call of a kernel takes at least.
+struct KernelBound {
+  // Whose peak says so: "fma"; "f16 mma" of a kernel with such instructions, "tf32 mma / 3" where
+  // each product is three of them; "memory"; "" where the peak is not known.
+  std::string of;
+  double seconds = 0;
+};
+
+// Of each kernel of the artefact, from what it says about its kernels: their float operations,
+// their machine code's instructions, and the buffers that they are called on, each of which is
+// moved once. A buffer that stays in a cache may be faster than memory.
+std::vector<KernelBound> BoundsOf(const Artefact& artefact, const DevicePeaks& peaks);
+
+// Bytes of the buffers of one call, the mean over the calls of the plan.
+std::vector<double> BytesOfCalls(const Artefact& artefact);
+
+}  // namespace tcc
