@@ -93,7 +93,7 @@ void CheckTail(const StridedTail& t) {
 TEST_CASE("strided lanes with a masked tail touch no cell outside of the buffer",
           "[codegen_llvm]") {
   for (DType dtype : {kFloat32, DType(DTypeCode::kUInt16)}) {
-    for (int64_t stride : {2, 3, 4, 5, 7}) {
+    for (int64_t stride : {2, 3, 4, 5, 7, 8, 9}) {
       for (int lanes : {2, 5, 16}) {
         for (int active : {1, 2, lanes - 1, lanes}) {
           for (Fence fence : {Fence::kAtEnd, Fence::kAtStart}) {
