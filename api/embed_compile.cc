@@ -5,6 +5,7 @@
 #include "api/compile_graph.h"
 #include "api/embed/module_state.h"
 #include "api/tcc.h"
+#include "ir/printer.h"
 #include "ir/support/stop.h"
 #include "models/import_onnx.h"
 #include "runtime/artefact/artefact.h"
@@ -78,12 +79,29 @@ class Reporter {
   Clock::time_point start_ = Clock::now();
 };
 
+StatusOr<Schedules> ToSchedules(const CompileOptions& options) {
+  Schedules schedules;
+  for (const auto& [kernel, text] : options.schedules) {
+    StatusOr<Schedule> schedule = ParseSchedule(text);
+    if (!schedule.ok()) return Annotate(schedule.status(), "schedule of '" + kernel + "'");
+    schedules.emplace(kernel, *std::move(schedule));
+  }
+  return schedules;
+}
+
+// The model, and how to compile it; `reporter` outlives that.
+struct Request {
+  Graph graph;
+  tcc::CompileOptions options;
+};
+
 template <typename Import>
-StatusOr<tcc::Artefact> CompileWith(const CompileOptions& options, const Import& import_model) {
-  Reporter reporter(options);
+StatusOr<Request> RequestOf(const CompileOptions& options, const Import& import_model,
+                            Reporter& reporter) {
   TCC_ASSIGN_OR_RETURN(NumericMode numeric, FindNumericMode(options.numeric));
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
   TCC_ASSIGN_OR_RETURN(ImportOptions import, ToImport(options));
+  TCC_ASSIGN_OR_RETURN(Schedules schedules, ToSchedules(options));
   reporter.Report("import", 0, 1);
   TCC_RETURN_IF_ERROR(StopIfRequested(options.cancellation));
   TCC_ASSIGN_OR_RETURN(Graph graph, import_model(import));
@@ -91,19 +109,52 @@ StatusOr<tcc::Artefact> CompileWith(const CompileOptions& options, const Import&
   tcc::CompileOptions compile{
       .target = target,
       .threads = threads,
-      .progress = [&](const std::string& stage, int64_t done,
-                      int64_t total) { reporter.Report(stage, done, total); },
+      .progress = [&reporter](const std::string& stage, int64_t done,
+                              int64_t total) { reporter.Report(stage, done, total); },
       .stop = options.cancellation};
   compile.numeric = numeric;
-  compile.warn = [&](const std::string& message) { reporter.Log(LogLevel::kWarning, message); };
-  size_t nodes = graph.nodes.size();
-  TCC_ASSIGN_OR_RETURN(tcc::Artefact artefact, CompileGraph(std::move(graph), compile));
+  compile.schedules = std::move(schedules);
+  compile.warn = [&reporter](const std::string& message) {
+    reporter.Log(LogLevel::kWarning, message);
+  };
+  return Request{std::move(graph), std::move(compile)};
+}
+
+template <typename Import>
+StatusOr<tcc::Artefact> CompileWith(const CompileOptions& options, const Import& import_model) {
+  Reporter reporter(options);
+  TCC_ASSIGN_OR_RETURN(Request request, RequestOf(options, import_model, reporter));
+  size_t nodes = request.graph.nodes.size();
+  TCC_ASSIGN_OR_RETURN(tcc::Artefact artefact,
+                       CompileGraph(std::move(request.graph), request.options));
   reporter.Log(
       LogLevel::kInfo,
       fmt::format("'{}' for {}: {} nodes became {} kernels in {} calls, {} bytes of weights",
-                  artefact.metadata.model, target.name, nodes, artefact.metadata.kernels.size(),
-                  artefact.plan.body.size(), artefact.weights.bytes.size()));
+                  artefact.metadata.model, request.options.target.name, nodes,
+                  artefact.metadata.kernels.size(), artefact.plan.body.size(),
+                  artefact.weights.bytes.size()));
   return artefact;
+}
+
+template <typename Import>
+StatusOr<std::vector<Kernel>> KernelsWith(const CompileOptions& options,
+                                          const Import& import_model) {
+  Reporter reporter(options);
+  TCC_ASSIGN_OR_RETURN(Request request, RequestOf(options, import_model, reporter));
+  TCC_RETURN_IF_ERROR(ExpectBoundInputs(request.graph));
+  TCC_ASSIGN_OR_RETURN(KernelSet set,
+                       KernelsOf(std::move(request.graph), KernelOptionsOf(request.options)));
+  std::vector<Kernel> kernels;
+  for (KernelStages& stages : set.kernels) {
+    Kernel kernel{.name = stages.symbol,
+                  .nodes = std::move(stages.nodes),
+                  .variants = {},
+                  .schedule = Print(stages.schedule),
+                  .rules = std::move(stages.sketch)};
+    for (const Function& variant : stages.variants) kernel.variants.push_back(Print(variant));
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
 }
 
 }  // namespace
@@ -120,6 +171,21 @@ Result<Artefact> Compile(std::span<const std::uint8_t> model, const CompileOptio
       options, [&](const ImportOptions& import) { return ImportOnnxBytes(model, import); });
   if (!artefact.ok()) return ToApi(artefact.status());
   return Artefact(std::make_shared<Artefact::State>(Artefact::State{std::move(*artefact)}));
+}
+
+Result<std::vector<Kernel>> Kernels(const std::string& path, const CompileOptions& options) {
+  auto kernels =
+      KernelsWith(options, [&](const ImportOptions& import) { return ImportOnnx(path, import); });
+  if (!kernels.ok()) return ToApi(kernels.status());
+  return *std::move(kernels);
+}
+
+Result<std::vector<Kernel>> Kernels(std::span<const std::uint8_t> model,
+                                    const CompileOptions& options) {
+  auto kernels = KernelsWith(
+      options, [&](const ImportOptions& import) { return ImportOnnxBytes(model, import); });
+  if (!kernels.ok()) return ToApi(kernels.status());
+  return *std::move(kernels);
 }
 
 Status Artefact::Save(const std::string& path) const {

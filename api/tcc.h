@@ -45,6 +45,9 @@ struct CompileOptions {
   // Where a model's files with large tensors lie; "": the model's own folder.
   std::string external_data_folder = {};
   bool follow_links = false;  // to such files; download caches have them
+  // Schedules of kernels by name, as text; Kernels lists both. Others get their default. A step
+  // that is not legal, and a name that no kernel has, end Compile with a message that says so.
+  std::map<std::string, std::string> schedules = {};
   // Called from the compiler's threads, one at a time.
   std::function<void(const Progress&)> progress = {};
   std::function<void(LogLevel, std::string_view)> logger = {};
@@ -74,6 +77,25 @@ TCC_EXPORT Result<Artefact> Compile(const std::string& path, const CompileOption
 // An ONNX file's content, which is not needed afterwards.
 TCC_EXPORT Result<Artefact> Compile(std::span<const std::uint8_t> model,
                                     const CompileOptions& options = {});
+
+// A kernel that a network is compiled to: what it computes, and how. docs/text_format.md and
+// docs/schedules.md tell how to read the texts.
+struct Kernel {
+  std::string name;
+  std::vector<std::string> nodes;  // of the model, all that share it
+  // What it computes before any step of a schedule: functions that are equivalent. A schedule is
+  // for the first one unless it says "variant N".
+  std::vector<std::string> variants;
+  std::string schedule;  // that of the options, or else the default one of the target
+  std::string rules;     // the sketch rules that made the default; "" where options had one
+};
+
+// The kernels that Compile would make, without making them: what to write schedules for. A rule of
+// the caller's own looks at `variants`, and puts text into CompileOptions::schedules.
+TCC_EXPORT Result<std::vector<Kernel>> Kernels(const std::string& path,
+                                               const CompileOptions& options = {});
+TCC_EXPORT Result<std::vector<Kernel>> Kernels(std::span<const std::uint8_t> model,
+                                               const CompileOptions& options = {});
 
 TCC_API_END
 }  // namespace tcc

@@ -265,6 +265,50 @@ TEST_CASE("options that do not fit and models that are none are refused", "[api]
   CHECK(tcc::Module::Load(model, nullptr).status().code() == tcc::Code::kBadInput);
 }
 
+TEST_CASE("kernels can be given schedules of the caller's own", "[api]") {
+  std::vector<uint8_t> model = SmallNetwork("dqn");
+  tcc::CompileOptions options{.target = "x86-64-v3"};
+  std::vector<tcc::Kernel> kernels = tcc::Kernels(std::span(model), options).value();
+  REQUIRE(kernels.size() > 2);
+  for (const tcc::Kernel& kernel : kernels) {
+    INFO(kernel.name << "\n" << kernel.schedule);
+    CHECK(!kernel.nodes.empty());
+    CHECK(!kernel.rules.empty());
+    REQUIRE(!kernel.variants.empty());
+    CHECK(kernel.variants[0].find("fn " + kernel.name + "(") != std::string::npos);
+  }
+  std::vector<uint8_t> plain = Compiled(model, options).Bytes();
+
+  // What the default is, said explicitly, makes no difference.
+  for (const tcc::Kernel& kernel : kernels) options.schedules[kernel.name] = kernel.schedule;
+  CHECK(Compiled(model, options).Bytes() == plain);
+
+  // Others do, and the answer stays.
+  std::vector<float> answer =
+      RunOnce(Loaded(tcc::Module::Load(Compiled(model, {.target = "reference"}))));
+  for (auto& [name, schedule] : options.schedules) schedule = "";  // no step: loops as they stand
+  tcc::Artefact unscheduled = Compiled(model, options);
+  CHECK(unscheduled.Bytes() != plain);
+  CHECK(tcc::Kernels(std::span(model), options).value()[0].rules.empty());
+  std::vector<float> got = RunOnce(Loaded(tcc::Module::Load(unscheduled)));
+  REQUIRE(got.size() == answer.size());
+  for (size_t i = 0; i < got.size(); ++i)
+    CHECK(got[i] == Approx(answer[i]).epsilon(1e-4).margin(1e-5));
+}
+
+TEST_CASE("schedules that do not fit are refused by kernel and step", "[api]") {
+  std::vector<uint8_t> model = AddModel();
+  std::string name = tcc::Kernels(std::span(model)).value()[0].name;
+  auto refused = [&](const std::string& kernel, const std::string& text) {
+    return tcc::Compile(std::span(model), {.schedules = {{kernel, text}}}).status();
+  };
+  CHECK(refused("nobody", "").message().find("'nobody'") != std::string::npos);
+  CHECK(refused(name, "split").message().find("schedule of '" + name + "'") != std::string::npos);
+  tcc::Status status = refused(name, "vectorize " + name + "/nothing");
+  CHECK(status.code() == tcc::Code::kBadInput);
+  CHECK(status.message().find("step 1") != std::string::npos);
+}
+
 TEST_CASE("a numeric mode is asked for by name and said by the artefact", "[api]") {
   std::vector<uint8_t> model = SmallNetwork("dqn");
   for (const char* mode : {"strict", "bf16"}) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The projects of examples/ and on_gpu, built against an installed tcc by CMake and by pkg-config.
+"""Projects of examples/, on_gpu and a tutorial, built against an installed tcc.
 
 usage: installed_test.py BUILD_FOLDER CMAKE COMPILER GPU_ARTEFACTS EMULATED_DRIVER
 """
@@ -126,6 +126,17 @@ class Installed(unittest.TestCase):
                                 check=False, env=environment, timeout=300)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         return result.stdout.splitlines()
+
+    def test_a_program_with_a_sketch_rule_of_its_own_builds_against_the_developer_s_libraries(self):
+        program = self.build_by_cmake("sketch_rule", ROOT / "docs" / "tutorial")
+        schedules = self.folder / "schedules"
+        lines = self.run_command(program, self.model, "native", schedules).splitlines()
+        self.assertTrue(any(line.endswith(": skinny") for line in lines), lines)
+        artefact = self.folder / "scheduled.tcc"
+        tcc = self.prefix / "bin" / "tcc"
+        self.run_command(tcc, "compile", self.model, "--target", "native", "--schedule", schedules,
+                         "-o", artefact)
+        self.run_command(tcc, "check", self.model, artefact)
 
     def test_libraries_export_the_api_and_nothing_else_of_tcc(self):
         for library in ["libtcc.so", "libtcc_runtime.so"]:
