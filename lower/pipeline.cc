@@ -1,5 +1,6 @@
 #include "lower/pipeline.h"
 
+#include "ir/nested_blocks.h"
 #include "ir/simplify.h"
 #include "ir/support/stop.h"
 #include "ir/verifier.h"
@@ -29,6 +30,8 @@ Function MarkLowered(const Function& fn) {
 constexpr Pass kPipeline[] = {
     // name                run              holds after it                     why here
     {"simplify", SimplifyAll, "sizes are plain numbers", "schedules leave raw algebra"},
+    {"unnest_blocks", UnnestBlocks, "no block stands in a block",
+     "all that follows takes a block for a leaf of the loops round it"},
     {"drop_predicates", DropPredicates, "no guard is redundant", "blocks still know their domains"},
     {"reduce_across_threads", ReduceAcrossThreads, "no loop over threads feeds a reduction",
      "threads are bound; what it adds needs barriers"},

@@ -5,6 +5,7 @@
 
 #include "ir/accesses.h"
 #include "ir/cross_thread.h"
+#include "ir/nested_blocks.h"
 #include "ir/own_cells.h"
 #include "ir/simplify.h"
 #include "ir/target.h"
@@ -169,8 +170,9 @@ Status ExpectAtRoot(const Stmt& stmt, const std::vector<Buffer>& global) {
 
 }  // namespace
 
-Status ExpectWholeLaunches(const Function& fn) {
-  if (!FindInside(fn.body, IsHardware)) return OkStatus();
+Status ExpectWholeLaunches(const Function& nested) {
+  if (!FindInside(nested.body, IsHardware)) return OkStatus();
+  Function fn = UnnestBlocks(nested);
   std::vector<Buffer> global = DeclaredBuffers(fn);
   std::erase_if(global, [](const Buffer& buffer) { return !IsSeenByAll(buffer); });
   return ExpectAtRoot(fn.body, global);

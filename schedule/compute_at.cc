@@ -2,6 +2,7 @@
 
 #include "ir/accesses.h"
 #include "ir/compare.h"
+#include "ir/nested_blocks.h"
 #include "schedule/guard.h"
 #include "schedule/placement.h"
 
@@ -17,7 +18,8 @@ struct Plan {
 };
 
 // The hull of what the blocks under `loop` read of `buffer`.
-StatusOr<Box> RegionRead(const Function& fn, const Buffer& buffer, const LoopRef& loop) {
+StatusOr<Box> RegionRead(const Function& nested, const Buffer& buffer, const LoopRef& loop) {
+  Function fn = UnnestBlocks(nested);
   std::optional<Box> region;
   auto reads = [&](const Block& block) { return Reads(block, buffer.var); };
   for (const Path& path : PathsOf(fn, reads)) {

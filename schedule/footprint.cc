@@ -5,6 +5,7 @@
 
 #include "ir/accesses.h"
 #include "ir/layout.h"
+#include "ir/nested_blocks.h"
 #include "ir/simplify.h"
 #include "ir/visitor.h"
 #include "schedule/region.h"
@@ -69,7 +70,8 @@ bool IsAllocatedIn(const Stmt& stmt, const Var& buffer) {
 
 }  // namespace
 
-StatusOr<Expr> FootprintInside(const Function& fn, const LoopRef& loop) {
+StatusOr<Expr> FootprintInside(const Function& nested, const LoopRef& loop) {
+  Function fn = UnnestBlocks(nested);
   TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, loop));
   std::vector<Var> order;
   std::unordered_map<Var, Boxes, VarHash> touched;

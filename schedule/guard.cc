@@ -20,18 +20,26 @@ bool MovesRows(const For& loop, const Buffer& buffer) {
   return false;
 }
 
+class GuardAdder final : public Mutator {
+ public:
+  explicit GuardAdder(const LoopGuard& guard) : guard_(guard) {}
+
+ private:
+  using Mutator::Rewrite;
+
+  Stmt Rewrite(const Block& block) override {
+    std::vector<LoopGuard> guards = block.guards;
+    guards.push_back(guard_);
+    return MakeStmt<Block>(block.name, block.iters, std::move(guards), block.predicate, block.body);
+  }
+
+  const LoopGuard& guard_;
+};
+
 }  // namespace
 
 Stmt AddGuard(const Stmt& stmt, const LoopGuard& guard) {
-  auto add = [&](const Stmt& s) -> Stmt {
-    const auto* block = s.as<Block>();
-    if (!block) return s;
-    std::vector<LoopGuard> guards = block->guards;
-    guards.push_back(guard);
-    return MakeStmt<Block>(block->name, block->iters, std::move(guards), block->predicate,
-                           block->body);
-  };
-  return RewriteBottomUp(stmt, add, [](const Expr& expr) { return expr; });
+  return GuardAdder(guard).Mutate(stmt);
 }
 
 Status ExpectSerial(const char* step, const Ref<For>& loop) {

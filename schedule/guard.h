@@ -8,7 +8,7 @@
 // What several steps share about loops and the guards of the blocks below them.
 namespace tcc {
 
-// `guard` appended to every block in `stmt`.
+// `guard` appended to every block in `stmt` that stands in no other one there.
 Stmt AddGuard(const Stmt& stmt, const LoopGuard& guard);
 
 // "split: loop 'mm/k' is bound to threadIdx.x; expected a serial loop", or OK.

@@ -103,6 +103,11 @@ Stmt Replace(const Stmt& root, const StmtNode* target, const Stmt& replacement) 
     if (IsNothing(body)) return body;
     return MakeStmt<For>(loop->var, loop->extent, loop->for_kind, loop->key, body);
   }
+  if (const auto* block = root.as<Block>()) {
+    Stmt body = inner(block->body);
+    if (body.same_as(block->body)) return root;
+    return MakeStmt<Block>(block->name, block->iters, block->guards, block->predicate, body);
+  }
   if (const auto* call = root.as<IntrinsicCall>()) {
     Stmt body = inner(call->body);
     return body.same_as(call->body) ? root : MakeStmt<IntrinsicCall>(call->intrinsic, body);

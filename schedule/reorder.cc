@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/nested_blocks.h"
 #include "ir/support/check.h"
 #include "schedule/guard.h"
 #include "schedule/reduction_nest.h"
@@ -119,7 +120,7 @@ StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step) {
     return InvalidInput("reorder: the loops from '{}' to '{}' are not one perfectly nested chain",
                         step.loops.front(), step.loops.back());
   }
-  if (reduces && BlocksOf(chain.back()->body).size() > 1) {
+  if (reduces && OutermostBlocksOf(chain.back()->body).size() > 1) {
     return InvalidInput(
         "reorder: a loop of a reduction would change places with loops round several "
         "blocks; expected one block below '{}'",

@@ -6,6 +6,7 @@
 #include "ir/compare.h"
 #include "ir/cross_thread.h"
 #include "ir/layout.h"
+#include "ir/nested_blocks.h"
 #include "ir/own_cells.h"
 #include "ir/simplify.h"
 #include "ir/visitor.h"
@@ -432,7 +433,8 @@ void MeasureNests(const Function& fn, const Stmt& stmt, const Target& target,
 
 std::vector<NestResources> ResourcesOf(const Function& fn, const Target& target) {
   std::vector<NestResources> results;
-  MeasureNests(fn, fn.body, target, results);
+  Function plain = UnnestBlocks(fn);
+  MeasureNests(plain, plain.body, target, results);
   return results;
 }
 

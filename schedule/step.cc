@@ -6,9 +6,11 @@
 #include <charconv>
 
 #include "ir/compare.h"
+#include "ir/nested_blocks.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "schedule/inside_block.h"
 
 namespace tcc {
 namespace {
@@ -229,7 +231,9 @@ T ReadStep(FieldReader& reader) {
 
 }  // namespace
 
-StatusOr<Constraints> Check(const Function& fn, const Step& step) {
+namespace {
+
+StatusOr<Constraints> CheckPlain(const Function& fn, const Step& step) {
   return std::visit(
       Overloaded{
 #define TCC_STEP_CHECK(type, name) [&](const type& s) { return Check##type(fn, s); },
@@ -237,6 +241,16 @@ StatusOr<Constraints> Check(const Function& fn, const Step& step) {
 #undef TCC_STEP_CHECK
       },
       step);
+}
+
+}  // namespace
+
+StatusOr<Constraints> Check(const Function& fn, const Step& step) {
+  if (!HasNestedBlocks(fn.body)) return CheckPlain(fn, step);
+  TCC_RETURN_IF_ERROR(ExpectWholeBlocks(fn, step));
+  TCC_RETURN_IF_ERROR(CheckPlain(fn, step).status());
+  // What the step does inside the nests of blocks is judged with all bindings in view.
+  return CheckPlain(UnnestBlocks(fn), UnnestedStep(fn, step));
 }
 
 Function Apply(const Function& fn, const Step& step) {

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "ir/substitute.h"
+#include "schedule/blockize.h"
 #include "schedule/cache.h"
 #include "schedule/compute_at.h"
 #include "schedule/compute_inline.h"
@@ -59,6 +60,7 @@ namespace tcc {
   X(RollingBuffer, "rolling_buffer")                \
   X(Prefetch, "prefetch")                           \
   X(SoftwarePipeline, "pipeline")                   \
+  X(Blockize, "blockize")                           \
   X(Tensorize, "tensorize")
 
 template <typename First, typename... Rest>

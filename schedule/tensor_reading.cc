@@ -205,24 +205,24 @@ bool IsFragment(const Function& fn, const Access& access) {
   return FindBuffer(fn, access.buffer)->scope == Scope::kWarp;
 }
 
-StatusOr<LoopNest> LoopNestFrom(const Stmt& stmt, const LoopRef& key) {
+StatusOr<LoopNest> LoopNestFrom(const char* step, const Stmt& stmt, const LoopRef& key) {
   LoopNest nest;
   Stmt at = stmt;
   while (const auto* loop = at.as<For>()) {
-    TCC_RETURN_IF_ERROR(ExpectSerial("tensorize", Ref<For>(loop)));
+    TCC_RETURN_IF_ERROR(ExpectSerial(step, Ref<For>(loop)));
     nest.loops.push_back(Ref<For>(loop));
     at = loop->body;
   }
   const auto* block = at.as<Block>();
   if (!block) {
-    return InvalidInput("tensorize: loop '{}' is not one chain of loops round one block", key);
+    return InvalidInput("{}: loop '{}' is not one chain of loops round one block", step, key);
   }
   nest.block = Ref<Block>(block);
   return nest;
 }
 
 LoopNest MeaningNest(const TensorIntrinsic& intrinsic) {
-  return LoopNestFrom(MeaningOf(intrinsic).body, "").value();
+  return LoopNestFrom("", MeaningOf(intrinsic).body, "").value();
 }
 
 std::optional<IntrinsicReading> ReadNest(const Function& fn, const LoopNest& nest,

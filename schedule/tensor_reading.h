@@ -17,8 +17,8 @@ struct LoopNest {
   Ref<Block> block;
 };
 
-// Error: another form, a loop that is not serial; in the words of the step "tensorize".
-StatusOr<LoopNest> LoopNestFrom(const Stmt& stmt, const LoopRef& key);
+// Error: another form, a loop that is not serial; in the words of the step.
+StatusOr<LoopNest> LoopNestFrom(const char* step, const Stmt& stmt, const LoopRef& key);
 LoopNest MeaningNest(const TensorIntrinsic& intrinsic);
 
 // Which access of the nest stands for which parameter of the meaning.

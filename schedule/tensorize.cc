@@ -162,7 +162,10 @@ class Matcher {
   // tile is in it otherwise than by itself.
   bool CollectMultiples(const Expr& value, const Expr& factor, std::vector<Expr>& multiples) const {
     std::vector<Var> vars = VarsOf(value);
-    auto moves = [](const Var& var) { return var->role == VarRole::kLoop; };
+    // A loop, or what stands for loops in a nest of a block.
+    auto moves = [](const Var& var) {
+      return var->role == VarRole::kLoop || var->role == VarRole::kIter;
+    };
     if (std::none_of(vars.begin(), vars.end(), moves)) {
       multiples.push_back(factor * value);
       return true;
@@ -234,13 +237,13 @@ StatusOr<Constraints> CheckTensorize(const Function& fn, const Tensorize& step) 
       return InvalidInput("tensorize: loop '{}' is in an intrinsic already", step.loop);
     }
   }
-  TCC_ASSIGN_OR_RETURN(LoopNest nest, LoopNestFrom(path.back(), step.loop));
+  TCC_ASSIGN_OR_RETURN(LoopNest nest, LoopNestFrom("tensorize", path.back(), step.loop));
   return Matcher(fn, step, path, nest, MeaningNest(*intrinsic)).Run();
 }
 
 Function ApplyTensorize(const Function& fn, const Tensorize& step) {
   Ref<For> loop = LoopAt(FindLoop(fn, step.loop).value());
-  LoopNest nest = LoopNestFrom(Stmt(*loop), step.loop).value();
+  LoopNest nest = LoopNestFrom("tensorize", Stmt(*loop), step.loop).value();
   IntrinsicReading reading =
       ReadNest(fn, nest, MeaningNest(*FindTensorIntrinsic(step.intrinsic).value())).value();
   const WarpInstruction* instruction = InstructionOf(fn, step.intrinsic, reading);

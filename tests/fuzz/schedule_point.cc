@@ -1,6 +1,7 @@
 #include "tests/fuzz/schedule_point.h"
 
 #include "ir/evaluate.h"
+#include "ir/nested_blocks.h"
 #include "ir/simplify.h"
 #include "schedule/limits.h"
 #include "schedule/resources.h"
@@ -37,7 +38,7 @@ class Size {
   Size(const SymbolicProgram& program, const PointLimits& limits)
       : program_(program),
         limits_(limits),
-        issued_(IssuedInstances(program.fn.body)),
+        issued_(IssuedInstances(UnnestBlocks(program.fn.body))),
         copies_(CopiedStatements(program.fn)) {}
 
   bool IsSmall(const Decisions& decisions) const {

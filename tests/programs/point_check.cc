@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/compare.h"
+#include "ir/nested_blocks.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/simplify.h"
@@ -158,6 +159,16 @@ class Checker {
   std::vector<Tensor> expected_;
 };
 
+bool IsForThreads(const Function& fn) {
+  bool found = false;
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    found = found || (loop && (IsThreadIdx(loop->for_kind) || IsBlockIdx(loop->for_kind) ||
+                               loop->for_kind == ForKind::kVthread));
+  });
+  return found;
+}
+
 StatusOr<Function> Lower(const Function& fn, const PointCheckOptions& options) {
   PipelineOptions pipeline;
   pipeline.verify = true;
@@ -193,7 +204,11 @@ PointReport CheckPoint(const Function& original, const SymbolicProgram& program,
   checker.CheckText(program.fn);
   // Without barriers, threads that share memory mean nothing yet, nor do loops over threads that
   // feed a reduction.
-  checker.CheckResult("scheduled", InsertBarriers(ReduceAcrossThreads(substituted)));
+  Function plain = UnnestBlocks(substituted);
+  checker.CheckResult("scheduled", InsertBarriers(ReduceAcrossThreads(plain)));
+  if (HasNestedBlocks(substituted.body) && !IsForThreads(substituted)) {
+    checker.CheckResult("nested", substituted);
+  }
 
   StatusOr<Function> lowered = Lower(substituted, options);
   if (!lowered.ok()) {

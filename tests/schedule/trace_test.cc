@@ -49,6 +49,7 @@ rolling_buffer T 1
 prefetch mm A mm/i mm/k 2
 pipeline mm/k u pipelined_async
 pipeline mm/j 2 pipelined [mm, A_s]
+blockize mm/i.1 mm_o
 tensorize mm/j outer_product
 )";
 
@@ -121,6 +122,7 @@ TEST_CASE("a trace that is read as it was printed is the same, and no other is",
       "prefetch mm A mm/i mm/k 3",
       "pipeline mm/k u pipelined",
       "pipeline mm/j 2 pipelined [A_s, mm]",
+      "blockize mm/i.1 mm_p",
       "tensorize mm/j outer_sum",
   };
   std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
