@@ -5,7 +5,7 @@ from page import main
 from patched_sources import PatchedSources
 
 # What sees the table of steps and is in the tests of one.
-USERS = ["schedule/step.cc", "schedule/countable.cc", "schedule/trace.cc",
+USERS = ["schedule/step.cc", "schedule/countable.cc", "schedule/inside_block.cc", "schedule/trace.cc",
          "tests/programs/point_check.cc", "tests/programs/spike_programs.cc",
          "tests/schedule/step_check.cc"]
 
