@@ -24,9 +24,9 @@ struct CalibrateOptions {
 
 Status RunCalibrate(const CalibrateOptions& options) {
   TCC_ASSIGN_OR_RETURN(CudaDeviceInfo device, ChosenGpu());
-  CalibrationOptions calibration{.target = {},
-                                 .code = options.text ? GpuCode::kCudaText : GpuCode::kCubin,
-                                 .quick = options.quick};
+  CalibrationOptions calibration;
+  if (options.text) calibration.code = GpuCode::kCudaText;
+  calibration.quick = options.quick;
   if (options.target.empty()) {
     TCC_ASSIGN_OR_RETURN(calibration.target, TargetOf(device));
   } else {

@@ -75,7 +75,9 @@ class SuiteRun {
   }
 
  private:
-  CalibrationOptions Calibration() const { return {target_, each_.code, options_.quick}; }
+  CalibrationOptions Calibration() const {
+    return {target_, each_.code, options_.quick, {MmaOf(each_.numeric).type}};
+  }
 
   // So that a cache is filled with these kernels, too.
   Status CompileCalibration() const {

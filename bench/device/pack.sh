@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 target=sm_90a out=build/device_pack
-suites=smoke,resnet50,matmul,rows,attention,mobilenet_v2,roller,networks
+suites=''
 while [ $# -gt 0 ]; do
   case $1 in
     --target) target=$2; shift ;;
@@ -20,6 +20,8 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+
+suites=${suites:-smoke,$(bench/device/run.sh --list-suites "$target")}
 
 mkdir -p build
 cmake --preset portable >build/portable.configure.log 2>&1 || { cat build/portable.configure.log; exit 1; }

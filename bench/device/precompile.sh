@@ -2,7 +2,7 @@
 # usage: precompile.sh PROGRAMS TARGET SUITES
 #
 # Fills the cache of compiled programs (TCC_CACHE_DIR) with all that run.sh wants for the target: of
-# its tests, its calibration and the suites (names with commas). PROGRAMS is the folder with tcc,
+# its tests, its calibration and the suites (NAME or NAME:MODE, with commas). PROGRAMS is the folder with tcc,
 # tcc-bench and tcc-fuzz.
 #
 # A kernel that cannot be made (exit 1) is a failure of its step, which run.sh shows; the rest is
@@ -12,7 +12,10 @@ programs=$1 target=$2 suites=$3
 
 for suite in ${suites//,/ }; do
   echo "compiling $suite for $target"
-  "$programs/tcc-bench" kernels --suite "$suite" --target "$target" --compile-only 2>&1 |
+  mode=strict
+  [[ $suite != *:* ]] || mode=${suite#*:}
+  "$programs/tcc-bench" kernels --suite "${suite%%:*}" --target "$target" --numeric "$mode" \
+    --compile-only 2>&1 |
     tail -n 1 || [ $? -eq 1 ]
 done
 

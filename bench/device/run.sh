@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # usage: run.sh [--seconds N] [--grace N] [--only tests|suites] [--suites A,B,...] [--out DIR]
 #               [--programs DIR] [--quick] [--text]
+#        run.sh --list-suites TARGET
 #
 # Everything that is to be known of a GPU, in one go: doctor, tests, sanitizer, calibration, suites.
 # The suites take about N seconds in all (default 240), what is before them some minutes at most;
 # --only does one part, where commands may not take long. A suite begins no operator once its share
-# of the time is spent, and is ended --grace seconds (default 300) after that.
+# of the time is spent, and is ended --grace seconds (default 300) after that. NAME:MODE is a suite
+# in a numeric mode (tcc-bench --numeric), matmul:tf32. By default matrix products are measured in all
+# modes that the device has tensor cores for, beside the strict suites: --list-suites prints them.
 # DIR of --out (default: results/DEVICE beside this file) gets
 #
 #   run.json     date, device, driver, clocks before and after each suite, every step with its exit
@@ -25,7 +28,19 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
 seconds=240 grace=300 only='' out='' programs='' quick='' text=''
-suites=resnet50,matmul,rows,attention,mobilenet_v2,roller,networks
+suites=''
+# Three products of tf32 take longer than a strict one on sm_86 and sm_89.
+default_suites() {
+  local modes mode
+  case $1 in
+    sm_75) modes=fp16 ;;
+    sm_86|sm_89) modes='fp16 bf16 tf32' ;;
+    *) modes='fp16 bf16 tf32 3xtf32' ;;
+  esac
+  printf 'resnet50,matmul'
+  for mode in $modes; do printf ',matmul:%s' "$mode"; done
+  echo ,rows,attention,mobilenet_v2,roller,networks
+}
 usage() {
   echo "run.sh: $1" >&2
   sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0" >&2
@@ -33,13 +48,14 @@ usage() {
 }
 while [ $# -gt 0 ]; do
   case $1 in
-    --seconds|--grace|--only|--out|--programs|--suites) [ $# -ge 2 ] || usage "$1 needs a value" ;;&
+    --seconds|--grace|--only|--out|--programs|--suites|--list-suites) [ $# -ge 2 ] || usage "$1 needs a value" ;;&
     --seconds) seconds=$2; shift ;;
     --grace) grace=$2; shift ;;
     --only) only=$2; shift ;;
     --out) out=$2; shift ;;
     --programs) programs=$2; shift ;;
     --suites) suites=$2; shift ;;
+    --list-suites) default_suites "$2"; exit 0 ;;
     --quick) quick=--quick ;;
     --text) text=--text ;;
     *) usage "there is no option '$1'" ;;
@@ -133,6 +149,7 @@ if [ "$target" = none ] || [ -z "$target" ]; then
   echo "run.sh: no target has code for $model" >&2
   exit 5
 fi
+suites=${suites:-$(default_suites "$target")}
 driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1)
 out=${out:-$here/results/$(tr -c 'a-zA-Z0-9\n' '_' <<<"$model")}
 mkdir -p "$out" || exit 1
@@ -183,13 +200,14 @@ write_results() {
     cp "$work/run.json" "$out/run.json"
 }
 
-# suite NAME SECONDS: its operators, as far as they get.
+# suite NAME[:MODE] SECONDS: its operators, as far as they get.
 suite() {
-  local name=$1 share=$2 before rows=$out/$1.rows.json table=$out/$1.rows.md
+  local name=$1 share=$2 before mode='' rows=$out/${1/:/.}.rows.json table=$out/${1/:/.}.rows.md
+  [[ $name != *:* ]] || mode=${name#*:}
   rm -f "$rows"* "$table"*
   before=$(clocks)
-  step "suite $name" $((share + grace)) "$bench" kernels --suite "$name" --target "$target" $text \
-    ${quick:+--quick --rounds 1} --seconds "$share" --json "$rows" --markdown "$table"
+  step "suite $name" $((share + grace)) "$bench" kernels --suite "${name%%:*}" --target "$target" \
+    $text ${mode:+--numeric "$mode"} ${quick:+--quick --rounds 1} --seconds "$share" --json "$rows" --markdown "$table"
   { [ ! -s "$results" ] || echo ','
     printf '%s: {"clocks_before": %s, "clocks_after": %s, "rows": ' "$(quoted "$name")" "$before" "$(clocks)"
     cat "$rows" 2>/dev/null || echo '[]'

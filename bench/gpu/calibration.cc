@@ -124,11 +124,12 @@ class Calibrator {
   }
 
   StatusOr<double> FmaGflops() {
-    return GflopsOf(kFma, 2.0 * kChains * kUnroll * static_cast<double>(kThreads));
+    return GflopsOf(kFma, 4096, 2.0 * kChains * kUnroll * static_cast<double>(kThreads));
   }
 
   StatusOr<double> MmaGflops(size_t number, const MmaPeakKernel& peak) {
-    return GflopsOf(kFirstMma + number, peak.flops_of_step * static_cast<double>(kWarpsOfBlock));
+    return GflopsOf(kFirstMma + number, 1024,
+                    peak.flops_of_step * static_cast<double>(kWarpsOfBlock));
   }
 
   StatusOr<double> CopyGbytes(int64_t bytes) {
@@ -148,10 +149,11 @@ class Calibrator {
   int64_t L2Bytes() const { return quick_ ? kCopiedByBlock : device_.l2_bytes / 4; }
 
  private:
-  // Of a kernel that works in registers; one step of a block is so many operations.
-  StatusOr<double> GflopsOf(size_t kernel, double operations_of_step) {
+  // Of a kernel that works in registers; one step of a block is so many operations. So many steps
+  // take about a millisecond.
+  StatusOr<double> GflopsOf(size_t kernel, int64_t steps, double operations_of_step) {
     int64_t blocks = quick_ ? 1 : device_.multiprocessors * kBlocksOfMultiprocessor;
-    int64_t steps = quick_ ? 2 : 4096;
+    if (quick_) steps = 2;
     std::vector<uint8_t> y(static_cast<size_t>(blocks * kThreads * 4));
     TCC_ASSIGN_OR_RETURN(double seconds, Time(kernel, {y}, {steps, blocks}));
     return operations_of_step * static_cast<double>(steps * blocks) / seconds * 1e-9;
@@ -216,6 +218,7 @@ StatusOr<GpuCeiling> CalibrateGpu(const CalibrationOptions& options) {
   TCC_ASSIGN_OR_RETURN(ceiling.launch_us, calibrator.LaunchMicroseconds());
   std::vector<MmaPeakKernel> peaks = MmaPeakKernels(options.target);
   for (size_t i = 0; i < peaks.size(); ++i) {
+    if (std::ranges::count(options.mma_types, peaks[i].type) == 0) continue;
     TCC_ASSIGN_OR_RETURN(double gflops, calibrator.MmaGflops(i, peaks[i]));
     ceiling.mma_gflops.emplace_back(peaks[i].type, gflops);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/numeric_mode.h"
@@ -29,6 +30,8 @@ struct CalibrationOptions {
   Target target;
   GpuCode code = GpuCode::kCubin;
   bool quick = false;  // only to see that it works: little work, no meaning
+  // Of the products on tensor cores those to measure, as far as the target has them.
+  std::vector<std::string_view> mma_types = {"f16", "bf16", "tf32", "s8"};
 };
 
 // Unavailable without a device that runs code for the target; NVRTC's errors.

@@ -161,7 +161,8 @@ class BenchOnGpu(unittest.TestCase):
     def rows_of(self, name, mode, *options, **environment):
         """By the name of a peer and its arithmetic."""
         rows = self.folder / "rows.json"
-        _, calls = self.bench("--kernel", name, "--numeric", mode, *options, **{**PEERS, **environment})
+        _, calls = self.bench("--kernel", name, "--numeric", mode, *options,
+                              **{**PEERS, **environment})
         return {(row["peer"], row.get("peer_numeric")): row
                 for row in json.loads(rows.read_text())}, calls
 
@@ -246,11 +247,22 @@ class BenchOnGpu(unittest.TestCase):
             self.assertIn(f"--numeric {mode}: sm_75 has no tensor cores for it; it has {known}",
                           self.stderr)
         self.bench("--numeric", "int8", expect=2)
-        self.assertIn("unknown numeric mode 'int8'; expected one of strict, 3xtf32, tf32, bf16, fp16",
+        self.assertIn("unknown numeric mode 'int8'; expected one of strict, 3xtf32, tf32, bf16,"
+                      " fp16",
                       self.stderr)
         rows, _ = self.bench("--kernel", "matmul_33x20x17", "--numeric", "fp16", "--peer", "none",
                              sm=75)
         self.assertEqual(rows["matmul_33x20x17"][None]["numeric"], "fp16")
+
+    def test_calibration_tells_the_rate_of_tensor_cores_by_the_type_of_operands(self):
+        for sm, types in [(75, ["f16", "s8"]), (80, ["f16", "bf16", "tf32", "s8"])]:
+            run = subprocess.run(
+                [BENCH, "calibrate", "--target", f"sm_{sm}", "--text", "--quick", "--json"],
+                capture_output=True, text=True, check=True,
+                env={**os.environ, "TCC_CUDA_DRIVER": DRIVER, "TCC_EMULATED_SM": str(sm)})
+            peaks = json.loads(run.stdout)["mma_gflops"]
+            self.assertEqual(list(peaks), types)
+            self.assertGreater(min(peaks.values()), 0)
 
     def test_a_budget_leaves_operators_out_and_says_so(self):
         self.bench("--seconds", "0.001", "--peer", "none")

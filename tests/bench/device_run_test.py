@@ -78,6 +78,39 @@ class DeviceRun(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.out.iterdir()),
                          ["log.txt", "report.md", "run.json"])
 
+    def test_a_suite_may_be_run_in_numeric_modes(self):
+        output = self.script("--text", "--quick", "--only", "suites", "--suites", "smoke:tf32",
+                             "--seconds", "400", TCC_CUBLAS=FAKES, TCC_CUBLASLT=FAKES,
+                             TCC_CUDNN=FAKES)
+        self.assertIn("all steps went well", output)
+        report = self.report()
+        self.assertEqual(list(report["suites"]), ["smoke:tf32"])
+        rows = {row["name"]: row for row in report["suites"]["smoke:tf32"]["rows"]}
+        self.assertEqual({row["failure"] for row in rows.values()}, {""})
+        self.assertEqual(rows["matmul_33x20x17"]["numeric"], "tf32")
+        self.assertEqual(rows["matmul_33x20x17"]["peer_numeric"], "tf32")
+        self.assertIn(rows["matmul_33x20x17"]["ceiling"], ["tf32 mma", "copy"])
+        self.assertEqual(rows["softmax_5x70"]["numeric"], "strict")
+        self.assertGreater(report["calibration"]["mma_gflops"]["tf32"], 0)
+        self.assertIn("## smoke:tf32", (self.out / "report.md").read_text())
+        self.assertEqual(sorted(path.name for path in self.out.iterdir()),
+                         ["log.txt", "report.md", "run.json"])
+
+    def test_without_a_choice_matrix_products_are_measured_in_every_mode_of_the_device(self):
+        for target, modes in [("sm_75", ["fp16"]), ("sm_80", ["fp16", "bf16", "tf32", "3xtf32"]),
+                              ("sm_90a", ["fp16", "bf16", "tf32", "3xtf32"]),
+                              ("sm_86", ["fp16", "bf16", "tf32"])]:
+            with self.subTest(target):
+                expected = ["resnet50", "matmul", *(f"matmul:{mode}" for mode in modes), "rows",
+                            "attention", "mobilenet_v2", "roller", "networks"]
+                listed = subprocess.run([SCRIPT, "--list-suites", target], capture_output=True,
+                                        text=True, check=True).stdout
+                self.assertEqual(listed, ",".join(expected) + "\n")
+        # Each is begun, and ended at once: nothing but the plan.
+        self.script("--text", "--quick", "--only", "suites", "--seconds", "0", "--grace", "0",
+                    expect=1)
+        self.assertEqual(list(self.report()["suites"]), expected)
+
     def test_a_step_that_fails_is_told_and_the_others_are_done(self):
         # Machine code, which the emulated driver does not take.
         if subprocess.run([f"{PROGRAMS}/tcc", "doctor"], capture_output=True, text=True,
