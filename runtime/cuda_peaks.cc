@@ -38,7 +38,7 @@ CudaPeaks PeaksOf(const CudaDriver& driver, const CudaDeviceInfo& device) {
   int64_t clock_khz = Attribute(driver, device, kCudaMemoryClockKhz);
   int64_t bits = Attribute(driver, device, kCudaMemoryBusBits);
   // Two transfers a cycle.
-  peaks.memory_gbytes = 2e-6 * static_cast<double>(clock_khz * bits / 8);
+  peaks.memory_gbytes = 2e-6 / 8 * static_cast<double>(clock_khz * bits);
   return peaks;
 }
 
