@@ -79,7 +79,10 @@ class RegisterTiled {
     columnwise_ = rows_ && IsColumnwise(block, spatial_[columns_]);
   }
 
-  // The axis along which rows of `buffer` may be kept, outside of the tiles.
+  // The axis along which rows of `buffer` may be kept, outside of the tiles. Rows inside of them,
+  // as pools of planes (NCHW) have, are not: by hand, rows that roll were no faster than a padded
+  // copy of a plane, and both 10 to 90 % slower than masks at the borders where a row is at most
+  // one vector, or whole ones; 20 to 40 % faster where it is neither.
   std::optional<RollingRows> FindRows(const std::string& producer, const Var& buffer) const {
     for (const Access& read : ReadsOf(block_)) {
       if (!(read.buffer == buffer)) continue;
