@@ -104,12 +104,11 @@ class NestMeter {
                            result.threads_by_axis[2]);
     result.vthreads = Expr(1);
     threads_ = result.threads_by_axis;
-    auto is_shared = [](const Allocate& a) { return a.buffer.scope == Scope::kShared; };
     auto is_local = [](const Allocate& a) { return a.buffer.scope == Scope::kLocal; };
     auto bytes = [&](const Allocate& a) { return BytesOf(a.buffer); };
     auto registers = [&](const Allocate& a) { return RegistersOf(a.buffer); };
     auto is_registers = [](const Allocate& a) { return IsRegisters(a) || IsOfWarp(a); };
-    result.shared_bytes = Peak(nest, Expr(1), is_shared, bytes);
+    result.shared_bytes = SharedBytes(nest);
     result.local_bytes = Peak(nest, Expr(1), is_local, bytes);
     result.register_bytes = Peak(nest, Expr(1), IsRegisters, bytes);
     result.lanes = result.vector_bytes = Expr(1);
@@ -236,6 +235,22 @@ class NestMeter {
       buffers.insert(buffers.end(), more->begin(), more->end());
     }
     return buffers;
+  }
+
+  // Of all shared buffers together: those of statements that follow each other have no barrier
+  // between them that would let one take the place of the other.
+  Expr SharedBytes(const Stmt& stmt) const {
+    Expr bytes(0);
+    auto add = [&](const Buffer& buffer) {
+      if (buffer.scope == Scope::kShared) bytes = Plus(bytes, BytesOf(buffer));
+    };
+    if (std::optional<CrossThreadScratch> scratch = ScratchAt(stmt)) {
+      for (const Buffer& buffer : BuffersOf(*scratch)) add(buffer);
+      return bytes;
+    }
+    if (const auto* allocate = stmt.as<Allocate>()) add(allocate->buffer);
+    ForEachChild(stmt, [&](const Stmt& child) { bytes = Plus(bytes, SharedBytes(child)); });
+    return bytes;
   }
 
   // The most that is alive at a time of the allocations that count; buffers of statements that

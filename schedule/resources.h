@@ -19,11 +19,11 @@ struct NestResources {
   std::array<Expr, 3> threads_by_axis;
   Expr threads;   // of a thread block
   Expr vthreads;  // the most that one leaf runs in
-  // The most that is alive at a time, with layouts, padding and versions; shared buffers start at
-  // multiples of kSharedAlignment, local ones that live across a barrier have a version for each
-  // vthread round them.
+  // With layouts, padding and versions: all shared buffers, which start at multiples of
+  // kSharedAlignment; of a thread's local ones the most that are alive at a time, those that live
+  // across a barrier with a version for each vthread round them.
   Expr shared_bytes;
-  Expr local_bytes;     // a thread
+  Expr local_bytes;
   Expr register_bytes;  // of them, those of buffers whose indices are constants once unrolled
   // An estimate. GPU: 32-bit registers a thread: register_bytes, the operands of a reduction that
   // are alive at a time, and kBookkeepingRegisters. Of one read those are the cells of one step,

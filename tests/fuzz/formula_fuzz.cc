@@ -1,6 +1,12 @@
 #include <set>
 
+#include "codegen_cuda/launch.h"
+#include "ir/printer.h"
+#include "ir/simplify.h"
+#include "ir/substitute.h"
 #include "ir/support/check.h"
+#include "ir/visitor.h"
+#include "schedule/footprint.h"
 #include "schedule/limits.h"
 #include "schedule/resources.h"
 #include "schedule/sketch.h"
@@ -8,6 +14,7 @@
 #include "tests/fuzz/task_functions.h"
 #include "tests/programs/formula_check.h"
 #include "tests/programs/random_trace.h"
+#include "tests/programs/touched_cells.h"
 
 // The formulas of what a sketch takes (schedule/resources.h) have the values that are counted in
 // the lowered function, at points that need fit nothing.
@@ -21,6 +28,7 @@ constexpr int kDraws = 50;
 
 struct Row {
   std::string title;
+  Target target;
   SymbolicProgram program;
   std::vector<NestResources> formulas;
 };
@@ -38,7 +46,7 @@ const std::vector<Row>& Rows() {
           std::string title = fmt::format("sketch '{}' of {} variant {} for {}", sketch.name,
                                           task.nodes, task.variant, target.name);
           std::vector<NestResources> formulas = ResourcesOf(program->fn, target);
-          all->push_back({std::move(title), *std::move(program), std::move(formulas)});
+          all->push_back({std::move(title), target, *std::move(program), std::move(formulas)});
         }
       }
     }
@@ -62,6 +70,58 @@ std::optional<Decisions> Draw(const SymbolicProgram& program, Random& random) {
   return std::nullopt;
 }
 
+// What one iteration of some loop touches is no more than its formula says.
+Status CheckFootprint(const Row& row, const Decisions& decisions, Random& random,
+                      Histogram& histogram) {
+  constexpr int64_t kMostInstances = 5'000;
+  const Function& symbolic = row.program.fn;
+  Function known = Simplify(Substitute(symbolic, ToSubstitution(symbolic, decisions)));
+  std::vector<LoopRef> loops;
+  PreOrder(known.body, [&](const Stmt& stmt) {
+    if (const auto* loop = stmt.as<For>()) loops.push_back(loop->key);
+  });
+  if (loops.empty()) return OkStatus();
+  const LoopRef& loop = loops[random.Below(loops.size())];
+  std::optional<int64_t> touched = BytesTouchedInside(known, loop, kMostInstances);
+  if (!touched) {
+    ++histogram["footprints that are too large to be counted"];
+    return OkStatus();
+  }
+  int64_t formula = FormulaAt(FootprintInside(symbolic, loop).value(), symbolic, decisions);
+  ++histogram[*touched == formula ? "footprints: exactly the cells that are touched"
+                                  : "footprints: beyond the cells that are touched"];
+  if (*touched <= formula) return OkStatus();
+  return absl::InternalError(
+      fmt::format("{}: an iteration of loop '{}' touches {} bytes, by formula {}\n{}", row.title,
+                  loop, *touched, formula, Print(known)));
+}
+
+// The launches' shared buffers find places in as many bytes as the formulas say. "" or what is
+// wrong.
+std::string CheckLaunches(const Row& row, const Decisions& decisions, const Function& lowered,
+                          Histogram& histogram) {
+  if (row.target.kind != TargetKind::kCuda) return "";
+  Target exact = row.target;
+  exact.shared_bytes = 0;
+  for (const NestResources& nest : row.formulas) {
+    exact.shared_bytes =
+        std::max(exact.shared_bytes, FormulaAt(nest.shared_bytes, row.program.fn, decisions));
+  }
+  if (exact.shared_bytes == 0) return "";
+  StatusOr<LaunchBodies> bodies = FindLaunches(lowered, exact);
+  if (!bodies.ok()) {
+    bool of_memory = Message(bodies.status()).find("of shared memory") != std::string::npos;
+    if (of_memory) return Message(bodies.status());
+    ++histogram["launches beyond other limits than shared memory"];
+    return "";
+  }
+  int64_t most = 0;
+  for (const LaunchBody& body : bodies->launches) most = std::max(most, body.places.bytes);
+  ++histogram[most == exact.shared_bytes ? "shared bytes: exactly those of the launch"
+                                         : "shared bytes: more than those of the launch"];
+  return "";
+}
+
 Status CheckAssignment(const Row& row, Random& random, Histogram& histogram) {
   std::optional<Decisions> decisions = Draw(row.program, random);
   if (!decisions) return absl::InternalError(row.title + ": no assignment is legal");
@@ -78,7 +138,8 @@ Status CheckAssignment(const Row& row, Random& random, Histogram& histogram) {
                           : Message(lowered.status());
   ++histogram[whole ? "assignments held against unrolled code too"
                     : "assignments held against marked loops"];
-  if (wrong.empty()) return OkStatus();
+  if (whole && wrong.empty()) wrong = CheckLaunches(row, *decisions, lowered->lowered, histogram);
+  if (wrong.empty()) return CheckFootprint(row, *decisions, random, histogram);
   std::string sizes;
   for (const auto& [name, value] : *decisions) sizes += fmt::format(" {}={}", name, value);
   return absl::InternalError(fmt::format("{}: {}\nsizes:{}\ntrace:\n{}", row.title, wrong, sizes,

@@ -16,9 +16,11 @@ struct LoweredPoint {
   // While loops are marked unrolled or vectorized, nest by nest.
   std::vector<NestFacts> marked;
   std::vector<int64_t> statements;  // what they are going to be unrolled into
-  bool aligned = true;              // VectorsAreAligned
-  bool pipelined = false;           // HasPipeline
-  bool repeated = false;            // HasRepeatedLoops
+  // With virtual threads' versions; not known where they would be too many.
+  std::vector<std::optional<int64_t>> local_bytes;
+  bool aligned = true;     // VectorsAreAligned
+  bool pipelined = false;  // HasPipeline
+  bool repeated = false;   // HasRepeatedLoops
   // Of all nests together, the statements in sum: a nest may be unrolled into several. Only at the
   // whole depth.
   std::optional<NestFacts> whole;

@@ -38,13 +38,23 @@ int64_t BytesOf(const Buffer& flat) {
   return AsConstant(flat.shape[0]).value() * versions * flat.dtype().bytes();
 }
 
-int64_t Alive(const Stmt& stmt, Scope scope) {
+int64_t LocalBytes(const Stmt& stmt) {
   int64_t inner = 0;
-  ForEachChild(stmt, [&](const Stmt& child) { inner = std::max(inner, Alive(child, scope)); });
+  ForEachChild(stmt, [&](const Stmt& child) { inner = std::max(inner, LocalBytes(child)); });
   const auto* allocate = stmt.as<Allocate>();
-  if (!allocate || allocate->buffer.scope != scope) return inner;
-  int64_t bytes = BytesOf(allocate->buffer);
-  return inner + (scope == Scope::kShared ? (bytes + 15) / 16 * 16 : bytes);
+  if (!allocate || allocate->buffer.scope != Scope::kLocal) return inner;
+  return inner + BytesOf(allocate->buffer);
+}
+
+// Of all, each from a multiple of 16.
+int64_t SharedBytes(const Stmt& nest) {
+  int64_t all = 0;
+  PreOrder(nest, [&](const Stmt& stmt) {
+    const auto* allocate = stmt.as<Allocate>();
+    if (!allocate || allocate->buffer.scope != Scope::kShared) return;
+    all += (BytesOf(allocate->buffer) + 15) / 16 * 16;
+  });
+  return all;
 }
 
 int64_t StoresIn(const Stmt& stmt) {
@@ -112,8 +122,8 @@ void MeasureMarkedVector(const For& loop, NestFacts& facts) {
 
 NestFacts FactsOfNest(const Stmt& nest) {
   NestFacts facts;
-  facts.shared_bytes = Alive(nest, Scope::kShared);
-  facts.local_bytes = Alive(nest, Scope::kLocal);
+  facts.shared_bytes = SharedBytes(nest);
+  facts.local_bytes = LocalBytes(nest);
   facts.statements = StoresIn(nest);
   facts.vthreads = VthreadsIn(nest);
   PreOrder(nest, [&](const Stmt& stmt) {

@@ -158,6 +158,36 @@ vectorize C_l/ax1
   CHECK(at(FootprintInside(program->fn, "mm/k.0").value()) == (2 * panels + 8 * 4) * 4);
 }
 
+// They were counted once; a launch has no barrier between the last use of one and the first of the
+// other, and gives each a place.
+TEST_CASE("shared buffers of statements that follow each other are counted together",
+          "[schedule][resources]") {
+  auto turn = [](const std::string& buffer, const std::string& from, const std::string& to) {
+    return fmt::format(R"(
+      alloc {0}: f32[4, 64] window [i, 0] size [1, 64] shared in {{
+        for j in 0..64 threadIdx.x @{0}/j {{
+          block {0}(i: spatial 4 = i, j: spatial 64 = j) {{ {0}[i, j] = {1}[i, j] }}
+        }}
+        for j in 0..64 threadIdx.x @{2}/j {{
+          block {2}(i: spatial 4 = i, j: spatial 64 = j) {{ {2}[i, j] = {0}[i, 63 - j] }}
+        }}
+      }})",
+                       buffer, from, to);
+  };
+  const std::string head = R"(
+fn f(A: f32[4, 64], B: f32[4, 64], C: f32[4, 64]) scheduled {
+  for i in 0..4 blockIdx.x @i {)";
+  for (const std::string loop : {"", "for k in 0..3 @k {"}) {
+    std::string text = head + loop + turn("S", "A", "B") + turn("T", "B", "C") + "} }";
+    if (!loop.empty()) text += " }";
+    StatusOr<Function> fn = ParseFunction(text);
+    INFO(text << fn.status());
+    REQUIRE(fn.ok());
+    NestResources nest = ResourcesOf(*fn, TargetNamed("sm_86")).at(0);
+    CHECK(FormulaAt(nest.shared_bytes, *fn, {}) == 2 * 64 * 4);
+  }
+}
+
 // Spills in code that the formula took for small: all steps' cells of B, the kernel of W.
 TEST_CASE("operands that unrolled copies read again later count as alive in between",
           "[schedule][resources]") {
