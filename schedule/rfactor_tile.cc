@@ -32,7 +32,8 @@ struct Plan {
   std::vector<TupleGroup> groups;
   std::vector<Ref<For>> outer;  // of the nest, before the tile's loop
   Ref<For> tile;
-  std::vector<Ref<For>> inner;     // after it; those that some outputs lack come last
+  std::vector<Ref<For>> round;     // after it, round all of a tile, nested form
+  std::vector<Ref<For>> inner;     // after those; those that some outputs lack come last
   std::vector<Ref<For>> reducing;  // of the inner ones
   std::vector<Buffer> partials;    // of each element
   std::vector<Expr> inputs;        // of each element's partial reduction, direct form
@@ -73,6 +74,13 @@ Status SortLoops(const RFactorTile& step, Plan& plan) {
     if (reduces) plan.reducing.push_back(loop);
   }
   plan.inner.insert(plan.inner.end(), moved.begin(), moved.end());
+  if (step.form == TileForm::kNested) {
+    auto reduces = std::find_if(plan.inner.begin(), plan.inner.end(), [&](const Ref<For>& loop) {
+      return RoleOf(*loop, block) == LoopRole::kReduce;
+    });
+    plan.round.assign(plan.inner.begin(), reduces);
+    plan.inner.erase(plan.inner.begin(), reduces);
+  }
   return OkStatus();
 }
 
@@ -81,11 +89,11 @@ Status ExpectForm(const RFactorTile& step, const Plan& plan) {
   if (step.form == TileForm::kDirect && combiner->direct.empty()) {
     return InvalidInput("{}: combiner '{}' has no direct form", kStep, combiner->name);
   }
-  if (step.form == TileForm::kCombined && plan.groups.size() > 1) {
+  if (step.form != TileForm::kDirect && plan.groups.size() > 1) {
     return InvalidInput("{}: the outputs of block '{}' differ in their axes; expected form direct",
                         kStep, step.block);
   }
-  for (const std::vector<Ref<For>>* loops : {&plan.outer, &plan.inner}) {
+  for (const std::vector<Ref<For>>* loops : {&plan.outer, &plan.round, &plan.inner}) {
     for (const Ref<For>& loop : *loops) {
       if (loop->for_kind != ForKind::kVectorized) continue;
       return InvalidInput("{}: loop '{}' is vectorized", kStep, loop->key);
@@ -165,6 +173,7 @@ Status ExpectNames(const Function& fn, const RFactorTile& step, const Plan& plan
 Status PlaceInTile(const Plan& plan, const std::vector<Expr>& indices, Buffer& buffer) {
   std::vector<Ref<For>> outer = plan.outer;
   outer.push_back(plan.tile);
+  outer.insert(outer.end(), plan.round.begin(), plan.round.end());
   TCC_ASSIGN_OR_RETURN(Box box,
                        RegionOf(*plan.found.block, Access{buffer.var, indices},
                                 MovingWithThreads(plan.inner, plan.found, outer, buffer.scope)));
@@ -327,6 +336,15 @@ Stmt CombinationOf(const Plan& plan, const TupleGroup& group) {
       MakeStmt<Block>(group.name, iters, GuardsWithout(block, absent), True(), leaf));
 }
 
+// `body` in the loops, the first outermost.
+Stmt InLoops(const std::vector<Ref<For>>& loops, Stmt body) {
+  for (size_t i = loops.size(); i-- > 0;) {
+    const For& loop = *loops[i];
+    body = MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
+  }
+  return body;
+}
+
 Stmt Tile(const RFactorTile& step, const Plan& plan) {
   std::vector<Stmt> nests =
       step.form == TileForm::kDirect ? DirectNests(plan) : CombinedNests(step, plan);
@@ -336,8 +354,9 @@ Stmt Tile(const RFactorTile& step, const Plan& plan) {
   for (const SharedMap& map : plan.maps) buffers.push_back(map.buffer);
   buffers.insert(buffers.end(), plan.old.buffers.begin(), plan.old.buffers.end());
   for (size_t i = buffers.size(); i-- > 0;) body = MakeStmt<Allocate>(buffers[i], body);
-  const For& loop = *plan.tile;
-  return MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
+  std::vector<Ref<For>> loops = {plan.tile};
+  loops.insert(loops.end(), plan.round.begin(), plan.round.end());
+  return InLoops(loops, std::move(body));
 }
 
 }  // namespace
@@ -360,18 +379,15 @@ StatusOr<Constraints> CheckRFactorTile(const Function& fn, const RFactorTile& st
 
 Function ApplyRFactorTile(const Function& fn, const RFactorTile& step) {
   Plan plan = MakePlan(fn, step).value();
+  std::vector<Ref<For>> inside = plan.round;
+  inside.insert(inside.end(), plan.inner.begin(), plan.inner.end());
   std::vector<Stmt> nests;
   for (const TupleGroup& group : plan.groups) {
-    nests.push_back(InitOfGroup(plan.found, group, plan.inner));
+    nests.push_back(InitOfGroup(plan.found, group, inside));
   }
   nests.push_back(Tile(step, plan));
-  Stmt body = SeqOf(nests);
-  for (size_t i = plan.outer.size(); i-- > 0;) {
-    const For& loop = *plan.outer[i];
-    body = MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
-  }
   Function result = fn;
-  result.body = Replace(fn.body, plan.found.nest.get(), body);
+  result.body = Replace(fn.body, plan.found.nest.get(), InLoops(plan.outer, SeqOf(nests)));
   return result;
 }
 

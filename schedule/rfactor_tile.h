@@ -6,9 +6,10 @@
 namespace tcc {
 
 // text, enumerator, how the partial result of a tile is made
-#define TCC_TILE_FORMS(X)                                              \
-  X("combined", kCombined, "the combiner takes the inputs one by one") \
-  X("direct", kDirect, "an element after the other, each a plain reduction (Combiner)")
+#define TCC_TILE_FORMS(X)                                                               \
+  X("combined", kCombined, "the combiner takes the inputs one by one")                  \
+  X("direct", kDirect, "an element after the other, each a plain reduction (Combiner)") \
+  X("nested", kNested, "as combined, for each iteration of the spatial loops in between")
 
 enum class TileForm : uint8_t {
 #define TCC_TILE_FORM(text, form, meaning) form,
@@ -37,8 +38,17 @@ std::optional<TileForm> ParseTileForm(std::string_view text);
 // scalar functions of a direct element (exp_diff) do not depend on such an axis are computed once,
 // in a block and buffer of their own ("p.map0").
 //
-// With a combiner that has no other form than itself, and to give a reduction's inner part a
-// register tile of its own, `combined` makes one partial block `name`.
+// With a combiner that has no other form than itself, `combined` makes one partial block `name`.
+//
+// `nested` does too, and keeps the spatial loops between the tile's loop and the next one of the
+// reduction round all of the tile: what remains inside, a register tile say, has a partial result
+// of its own, which is added to the output before the next begins.
+//
+//   for i { for k0 { for j0 {               for i { for j0, j1 { block mm.init: C[i, j] = 0 }
+//     for k1 { for j1 {                       for k0 { for j0 { allocate p[J1] {
+//       block mm: C[i, j] +=          -->       for j1 { block p.init: p[j] = 0 }
+//         f(i, j, k)                            for k1 { for j1 { block p: p[j] += f(i, j, k) } }
+//   } } } } }   (loop = mm/k.0, name = p)       for j1 { block mm: C[i, j] += p[j] } } } } }
 struct RFactorTile {
   std::string block;
   LoopRef loop;
@@ -50,8 +60,8 @@ struct RFactorTile {
 
 // Refused: a block that is no reduction or is decomposed; a loop that is not serial, does not go
 // round the block alone or is not the outermost of the reduction; loops that feed spatial and
-// reduce variables alike; direct: a combiner without that form; combined: outputs of different
-// axes; what DecomposeTuple refuses of a tuple; names in use.
+// reduce variables alike; direct: a combiner without that form; combined, nested: outputs of
+// different axes; what DecomposeTuple refuses of a tuple; names in use.
 StatusOr<Constraints> CheckRFactorTile(const Function& fn, const RFactorTile& step);
 Function ApplyRFactorTile(const Function& fn, const RFactorTile& step);
 

@@ -293,7 +293,9 @@ void StepProposer::Fill(ForKind& field) {
 }
 
 void StepProposer::Fill(TileForm& field) {
-  field = random_.OneIn(3) ? TileForm::kCombined : TileForm::kDirect;
+  constexpr TileForm kForms[] = {TileForm::kCombined, TileForm::kDirect, TileForm::kDirect,
+                                 TileForm::kNested};
+  field = kForms[random_.Below(std::size(kForms))];
 }
 
 void StepProposer::Fill(IssueOrder& field) {

@@ -103,6 +103,51 @@ TEST_CASE("a tile's combined result gets a nest of its own", "[schedule][rfactor
                "split stat/j [t]\nrfactor_tile stat stat/j.0 combined global p");
 }
 
+TEST_CASE("a tile's partial result may stand inside the spatial loops in between",
+          "[schedule][rfactor]") {
+  CheckSteps(MatmulFunction(3, 4, 5),
+             "split mm/j [2]\nsplit mm/k [2]\nreorder [mm/k.0, mm/j.0, mm/k.1, mm/j.1]\n"
+             "rfactor_tile mm mm/k.0 nested local p\n",
+             R"(
+    fn mm(A: f32[3, 5], B: f32[5, 4], C: f32[3, 4]) scheduled {
+      for i in 0..3 @mm/i {
+        for j0 in 0..2 @mm.init/j.0 { for j1 in 0..2 @mm.init/j.1 {
+          block mm.init(i: spatial 3 = i, j: spatial 4 = j0 * 2 + j1) guard (j0 * 2 + j1 < 4) {
+            C[i, j] = 0.0
+          }
+        } }
+        for k0 in 0..3 @mm/k.0 { for j0 in 0..2 @mm/j.0 {
+          alloc p: f32[3, 4] local window [i, j0 * 2] size [1, 2]
+          for j1 in 0..2 @p.init/j.1 {
+            block p.init(i: spatial 3 = i, j: spatial 4 = j0 * 2 + j1) guard (j0 * 2 + j1 < 4) {
+              p[i, j] = 0.0
+            }
+          }
+          for k1 in 0..2 @p/k.1 { for j1 in 0..2 @p/j.1 {
+            block p(i: spatial 3 = i, j: spatial 4 = j0 * 2 + j1, k: reduce 5 = k0 * 2 + k1)
+                guard (j0 * 2 + j1 < 4, k0 * 2 + k1 < 5) {
+              reduce sum_f32 (p[i, j]) with (A[i, k] * B[k, j])
+            }
+          } }
+          for j1 in 0..2 @mm/j.1 {
+            block mm(i: spatial 3 = i, j: spatial 4 = j0 * 2 + j1, tile: reduce 3 = k0)
+                guard (j0 * 2 + j1 < 4) {
+              reduce sum_f32 (C[i, j]) with (p[i, j])
+            }
+          }
+        } }
+      }
+    })");
+  for (const char* more :
+       {"", "reorder [mm/k.0, mm/i, mm/j]\n", "reorder [mm/k.0, mm/i, mm/k.1, mm/j]\n"}) {
+    CheckAtTiles(MatmulFunction(3, 4, 11), std::string("split mm/k [t, u]\n") + more +
+                                               "rfactor_tile mm mm/k.0 nested local mm_p");
+  }
+  CheckAtTiles(SoftmaxFunction(3, 11),
+               "split stat/j [t]\nreorder [stat/j.0, stat/i]\n"
+               "rfactor_tile stat stat/j.0 nested local p");
+}
+
 TEST_CASE("attention's tuple means what attention means", "[schedule][tuple]") {
   for (double threshold : {-1e9, 0.0, 0.7, 1e9}) {
     for (int64_t blind : {0, 3, 13}) {
