@@ -31,6 +31,7 @@ constexpr BenchKernel kGemms[] = {
     {"gemm_196x768x3072", K::kGemm, 196, 768, 3072},
     {"gemm_128x768x3072", K::kGemm, 128, 768, 3072},
     {"gemm_100x4096x4096", K::kGemm, 100, 4096, 4096},
+    {"gemm_512x512x4096", K::kGemm, 512, 512, 4096},
 };
 constexpr BenchKernel kConvolutions[] = {
     {"conv1x1_64_256_56", K::kConvolution, 0, 0, 0, 56, 64, 256, 1},

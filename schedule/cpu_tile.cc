@@ -9,6 +9,7 @@
 #include "schedule/default_tiles.h"
 #include "schedule/operand_panels.h"
 #include "schedule/panel_copy.h"
+#include "schedule/reduction_nest.h"
 #include "schedule/sketch_parts.h"
 
 namespace tcc {
@@ -24,6 +25,10 @@ enum class TileOrder : uint8_t { kColumnsOutside, kRowsOutside, kPanelsAhead };
 // Which operands lie in panels of columns: constants, packed when the model is linked, or also what
 // is copied whenever the function runs.
 enum class Panels : uint8_t { kOfConstants, kOfAll };
+
+// Whether a tile of registers has the whole reduction, or one step of it before the next tile has
+// the same.
+enum class ReduceLevels : uint8_t { kOne, kTwo };
 
 // Panels in turn to start from where the next one is prefetched.
 constexpr int64_t kPanelsInTurn = 4;
@@ -47,6 +52,29 @@ bool IsColumnwise(const Block& block, size_t column) {
   return all;
 }
 
+// Fewer terms than this are no more than some steps that fill the first cache: one pass over
+// the results costs less than to come back to them.
+constexpr int64_t kLongReduction = 1024;
+
+struct TileChoice {
+  TileOrder order = TileOrder::kColumnsOutside;
+  Panels panels = Panels::kOfConstants;
+  ReduceLevels levels = ReduceLevels::kOne;
+};
+
+// The axis of a reduction that is cut into steps: the longest.
+size_t LongestOf(const Block& block, const std::vector<size_t>& reduce) {
+  auto shorter = [&](size_t a, size_t b) { return ExtentOf(block, a) < ExtentOf(block, b); };
+  return static_cast<size_t>(std::max_element(reduce.begin(), reduce.end(), shorter) -
+                             reduce.begin());
+}
+
+int64_t TermsOf(const Block& block, const std::vector<size_t>& reduce) {
+  double terms = 1;
+  for (size_t r : reduce) terms *= static_cast<double>(ExtentOf(block, r));
+  return static_cast<int64_t>(std::min(terms, 9e15));
+}
+
 // Pieces of rows that make threads busy.
 constexpr int64_t kPieces = 8;
 
@@ -61,13 +89,12 @@ struct RollingRows {
 // tiles of rows, which have padding, are code of their own.
 class RegisterTiled {
  public:
-  RegisterTiled(const SketchState& state, const Block& block, const Target& target, TileOrder order,
-                Panels panels = Panels::kOfConstants)
+  RegisterTiled(const SketchState& state, const Block& block, const Target& target,
+                const TileChoice& choice)
       : state_(Prepacked(state, block)),
         block_(block),
         target_(target),
-        order_(order),
-        packed_(panels),
+        choice_(choice),
         spatial_(ItersOf(block, IterKind::kSpatial)),
         reduce_(ItersOf(block, IterKind::kReduce)) {
     // A dimension that is kept has an extent of 1: the last ones that have more.
@@ -77,6 +104,10 @@ class RegisterTiled {
       if (s != columns_ && Extent(s) > 1) rows_ = s;
     }
     columnwise_ = rows_ && IsColumnwise(block, spatial_[columns_]);
+    if (choice.levels == ReduceLevels::kTwo) {
+      steps_ = LongestOf(block, reduce_);
+      FindMiddle();
+    }
   }
 
   // The axis along which rows of `buffer` may be kept, outside of the tiles. Rows inside of them,
@@ -105,13 +136,14 @@ class RegisterTiled {
 
   SketchState Build() {
     DType dtype = WritesOf(block_)[0].buffer.dtype();
-    ResultReader reader = KeepResultLocal(state_, block_);
+    std::optional<ResultReader> reader = KeepTile();
     int64_t rows = rows_ ? Extent(*rows_) : 1;
     tile_ = columnwise_ ? ChooseWindowTile(rows, Extent(columns_), target_, dtype)
                         : ChooseRegisterTile(rows, Extent(columns_), target_, dtype);
     SplitColumns(dtype);
     if (!columnwise_) PackConstants();
     if (rows_) SplitRows();
+    for (size_t s : middle_) SplitMiddle(s);
 
     std::vector<LoopRef> outer = OuterLoops();
     std::vector<LoopRef> order = outer;
@@ -120,8 +152,12 @@ class RegisterTiled {
       order.insert(order.end(), {LevelKey(Key(rolling_->axis), 1), LevelKey(Key(columns_), 0),
                                  LevelKey(Key(*rows_), 0)});
     }
-    std::vector<LoopRef> middle = MiddleLoops();
     std::vector<LoopRef> reduce = KeysOf(block_, reduce_);
+    if (steps_) {
+      order.push_back(LevelKey(reduce[*steps_], 0));
+      SplitReduction(reduce[*steps_]);
+    }
+    std::vector<LoopRef> middle = MiddleLoops();
     order.insert(order.end(), middle.begin(), middle.end());
     order.insert(order.end(), reduce.begin(), reduce.end());
     if (rows_) order.push_back(LevelKey(Key(*rows_), 2));
@@ -130,26 +166,23 @@ class RegisterTiled {
     order.push_back(LevelKey(Key(columns_), 2));
     order.push_back(LevelKey(Key(columns_), 3));
     state_.Do(Reorder{order});
-    state_.Do(ReverseComputeAt{reader.block, middle.back()});
-    state_.Do(DecomposeReduction{block_.name, reduce[0]});
-    if (!columnwise_ && packed_ == Panels::kOfAll) CopyOthers(outer.back());
-
-    for (const std::string& name : {block_.name, block_.name + ".init"}) {
-      std::string columns = name + Key(columns_).substr(block_.name.size());
-      state_.Do(Vectorize{LevelKey(columns, 3)});
-      state_.Do(Unroll{LevelKey(columns, 2)});
-      if (rows_) state_.Do(Unroll{LevelKey(name + Key(*rows_).substr(block_.name.size()), 2)});
+    // Where the results of a tile are done, and where a copy serves all of them.
+    const LoopRef& done = steps_ ? outer.back() : middle.back();
+    const LoopRef& copied = steps_ ? order[outer.size()] : outer.back();
+    if (reader) state_.Do(ReverseComputeAt{reader->block, done});
+    if (steps_) {
+      state_.Do(RFactorTile{block_.name, copied, TileForm::kNested, Scope::kLocal, StepName()});
+    } else {
+      state_.Do(DecomposeReduction{block_.name, reduce[0]});
     }
-    if (rows_) state_.Do(Unroll{reader.loops[*rows_]});
-    const LoopRef& columns = reader.loops[columns_];
-    state_.Do(Split{columns, {lanes_}});
-    state_.Do(Unroll{LevelKey(columns, 0)});
-    state_.Do(Vectorize{LevelKey(columns, 1)});
+    if (!columnwise_ && choice_.panels == Panels::kOfAll) CopyOthers(copied);
+    FillRegisters();
+    if (reader) FillReader(*reader);
     if (columnwise_) {
       for (const LoopRef& loop : reduce) state_.Do(Unroll{loop});
       state_.Do(Partition{LevelKey(Key(*rows_), 1)});
     }
-    if (order_ == TileOrder::kPanelsAhead) PrefetchPanels();
+    if (choice_.order == TileOrder::kPanelsAhead) PrefetchPanels();
     if (rolling_) is_rolled_ = RollRows();
     RunInParallel(state_, block_, outer);
     return state_;
@@ -157,12 +190,97 @@ class RegisterTiled {
 
   bool HasPrefetch() const { return has_prefetch_; }
   bool HasRows() const { return rows_.has_value(); }
+  // Some operand is used again by other tiles, which a step of the reduction brings nearer.
+  bool GainsBySteps() const {
+    return rows_ && !columnwise_ && HasReuse(block_) && TermsOf(block_, reduce_) >= kLongReduction;
+  }
   // The most that copies of what varies gained.
   PanelGain GainOfCopies() const { return gain_; }
 
  private:
   int64_t Extent(size_t s) const { return ExtentOf(block_, spatial_[s]); }
+  bool IsMiddle(size_t s) const {
+    return std::find(middle_.begin(), middle_.end(), s) != middle_.end();
+  }
   LoopRef Key(size_t s) const { return BaseKey(block_.name, block_.iters[spatial_[s]]); }
+
+  std::string StepName() const { return block_.name + ".step"; }
+
+  // Where the tile's results are until all of them are done: in registers, or where the steps of
+  // the reduction add up in memory. No reader there, where that is the result itself.
+  std::optional<ResultReader> KeepTile() {
+    if (!steps_) return KeepResultLocal(state_, block_);
+    for (const std::string& name : {StepName(), StepName() + ".init", block_.name + ".init"}) {
+      state_.MarkDone(name);
+    }
+    if (!EpilogueOf(state_.fn(), block_)) return std::nullopt;
+    return KeepResult(state_, block_, Scope::kGlobal);
+  }
+
+  // Axes beside those of the tile whose values share an operand: a step has some in turn.
+  void FindMiddle() {
+    for (size_t s = 0; s < spatial_.size(); ++s) {
+      if (s == columns_ || rows_ == s || Extent(s) == 1) continue;
+      std::vector<Access> reads = ReadsOf(block_);
+      bool shares = std::any_of(reads.begin(), reads.end(), [&](const Access& read) {
+        return std::none_of(read.indices.begin(), read.indices.end(), [&](const Expr& index) {
+          return UsesVar(index, block_.iters[spatial_[s]].var);
+        });
+      });
+      if (shares) middle_.push_back(s);
+    }
+  }
+
+  // Terms of the reduction for each value of the axis that is cut into steps.
+  int64_t TermsOfStep() const {
+    return TermsOf(block_, reduce_) / std::max<int64_t>(ExtentOf(block_, reduce_[*steps_]), 1);
+  }
+
+  int64_t FirstStep() const {
+    return ChooseReductionStep(tile_, ExtentOf(block_, reduce_[*steps_]), TermsOfStep(), target_,
+                               WritesOf(block_)[0].buffer.dtype());
+  }
+
+  // Of a step, what some rows of results read stays in half of the second cache.
+  int64_t RowsOfStep() const {
+    int64_t bytes = std::max(WritesOf(block_)[0].buffer.dtype().bytes(), 1);
+    return std::max<int64_t>(target_.l2_bytes / 2 / (FirstStep() * TermsOfStep() * bytes), 1);
+  }
+
+  // `loop` becomes the inner one.
+  void SplitReduction(LoopRef& loop) {
+    LoopRef inner = LevelKey(loop, 1);
+    int64_t extent = ExtentOf(block_, reduce_[*steps_]);
+    state_.Do(Split{loop, {state_.Size(inner, extent, {}, FirstStep())}});
+    loop = inner;
+  }
+
+  void SplitMiddle(size_t s) {
+    LoopRef key = Key(s);
+    int64_t rows = rows_ ? Extent(*rows_) : 1;
+    int64_t start = std::clamp<int64_t>(RowsOfStep() / rows, 1, Extent(s));
+    state_.Do(Split{key, {state_.Size(LevelKey(key, 1), Extent(s), {}, start)}});
+  }
+
+  // The blocks that have a tile of registers: vectors along its columns, the rest unrolled.
+  void FillRegisters() {
+    std::vector<std::string> names = {block_.name, block_.name + ".init"};
+    if (steps_) names.insert(names.end(), {StepName(), StepName() + ".init"});
+    for (const std::string& name : names) {
+      std::string columns = Rekeyed(Key(columns_), name);
+      state_.Do(Vectorize{LevelKey(columns, 3)});
+      state_.Do(Unroll{LevelKey(columns, 2)});
+      if (rows_) state_.Do(Unroll{LevelKey(Rekeyed(Key(*rows_), name), 2)});
+    }
+  }
+
+  void FillReader(const ResultReader& reader) {
+    if (rows_ && !steps_) state_.Do(Unroll{reader.loops[*rows_]});
+    const LoopRef& columns = reader.loops[columns_];
+    state_.Do(Split{columns, {lanes_}});
+    if (!steps_) state_.Do(Unroll{LevelKey(columns, 0)});
+    state_.Do(Vectorize{LevelKey(columns, 1)});
+  }
 
   void SplitColumns(DType dtype) {
     int64_t extent = Extent(columns_);
@@ -170,7 +288,7 @@ class RegisterTiled {
     LoopRef key = Key(columns_);
     lanes_ = LanesOf(state_, LevelKey(key, 3), extent, widest, tile_.lanes);
     registers_ = state_.Size(LevelKey(key, 2), 8, {}, tile_.registers);
-    int64_t in_turn = order_ == TileOrder::kPanelsAhead ? kPanelsInTurn : 1;
+    int64_t in_turn = choice_.order == TileOrder::kPanelsAhead ? kPanelsInTurn : 1;
     Expr panels = state_.Size(LevelKey(key, 1), std::min<int64_t>(extent, 1024), {}, in_turn);
     state_.Do(Split{key, {panels, registers_, lanes_}});
   }
@@ -195,7 +313,8 @@ class RegisterTiled {
       PanelGain gain = GainOfPanels(operand, tile_.rows, tile_.registers * tile_.lanes, target_);
       if (gain == PanelGain::kNone) continue;
       bool is_own = rows_ && operand.reuse == Extent(*rows_) && !shares_panels_;
-      PanelCopy copy{block_.name, is_own ? innermost : "", registers_, lanes_};
+      const std::string reader = steps_ ? StepName() : block_.name;
+      PanelCopy copy{reader, is_own ? innermost : "", registers_, lanes_};
       if (CopyIntoPanels(state_, operand, copy)) gain_ = std::max(gain_, gain);
     }
   }
@@ -223,7 +342,8 @@ class RegisterTiled {
     int64_t tiles = CeilDivision(extent, tile_.rows);
     int64_t pieces = WorkOf(block_) < kParallelWork ? 1 : CeilDivision(kPieces, others);
     int64_t start = CeilDivision(tiles, pieces);
-    shares_panels_ = start < tiles;
+    shares_panels_ = !steps_ && start < tiles;
+    if (steps_) start = std::min(start, CeilDivision(RowsOfStep(), tile_.rows));
     Expr tiles_in_turn = state_.Size(LevelKey(key, 1), extent, {}, start);
     state_.Do(Split{key, {tiles_in_turn, rows}});
   }
@@ -265,7 +385,7 @@ class RegisterTiled {
     if (!rolling_) outer.push_back(LevelKey(Key(columns_), 0));
     for (size_t s = 0; s < spatial_.size(); ++s) {
       if (s == columns_ || (rolling_ && rows_ == s)) continue;
-      bool is_split = rolling_ ? s == rolling_->axis : rows_ == s;
+      bool is_split = rolling_ ? s == rolling_->axis : rows_ == s || IsMiddle(s);
       outer.push_back(is_split ? LevelKey(Key(s), 0) : Key(s));
     }
     return outer;
@@ -273,21 +393,23 @@ class RegisterTiled {
 
   std::vector<LoopRef> MiddleLoops() const {
     std::vector<LoopRef> middle = {LevelKey(Key(columns_), 1)};
+    for (size_t s : middle_) middle.push_back(LevelKey(Key(s), 1));
     if (rows_) middle.push_back(LevelKey(Key(*rows_), 1));
-    if (order_ == TileOrder::kRowsOutside) std::reverse(middle.begin(), middle.end());
+    if (choice_.order == TileOrder::kRowsOutside) std::reverse(middle.begin(), middle.end());
     return middle;
   }
 
   SketchState state_;
   const Block& block_;
   const Target& target_;
-  TileOrder order_;
-  Panels packed_;
+  TileChoice choice_;
   std::vector<size_t> spatial_, reduce_;  // of the block's iteration variables
   size_t columns_ = 0;                    // into spatial_: the axis of the vectors
   std::optional<size_t> rows_;            // into spatial_
   bool columnwise_ = false;
-  bool shares_panels_ = false;  // at first, several threads the same
+  bool shares_panels_ = false;   // at first, several threads the same
+  std::optional<size_t> steps_;  // into reduce_: the axis that is cut into steps
+  std::vector<size_t> middle_;   // into spatial_: further axes that a step goes round
   RegisterTile tile_;
   Expr registers_, lanes_;
   std::vector<std::string> panels_;  // packed copies of constants
@@ -312,16 +434,17 @@ SketchState Prepacked(const SketchState& state, const Block& block) {
 
 std::vector<SketchState> TileForRegisters(const SketchState& state, const Block& block,
                                           const Target& target) {
-  RegisterTiled columns(state, block, target, TileOrder::kColumnsOutside);
+  auto tiled = [&](const TileChoice& choice) {
+    return RegisterTiled(state, block, target, choice);
+  };
+  RegisterTiled columns = tiled({});
   bool both = columns.HasRows();
   std::vector<SketchState> forks = {columns.Build()};
-  if (both) {
-    forks.push_back(RegisterTiled(state, block, target, TileOrder::kRowsOutside).Build());
-  }
-  RegisterTiled ahead(state, block, target, TileOrder::kPanelsAhead);
+  if (both) forks.push_back(tiled({.order = TileOrder::kRowsOutside}).Build());
+  RegisterTiled ahead = tiled({.order = TileOrder::kPanelsAhead});
   SketchState prefetching = ahead.Build();
   if (ahead.HasPrefetch()) forks.push_back(std::move(prefetching));
-  RegisterTiled copying(state, block, target, TileOrder::kColumnsOutside, Panels::kOfAll);
+  RegisterTiled copying = tiled({.panels = Panels::kOfAll});
   SketchState copied = copying.Build();
   switch (copying.GainOfCopies()) {
     case PanelGain::kNone:
@@ -334,17 +457,23 @@ std::vector<SketchState> TileForRegisters(const SketchState& state, const Block&
       forks.erase(forks.begin() + 1, forks.end());
       forks.insert(forks.begin(), std::move(copied));
       if (both) {
-        RegisterTiled rows(state, block, target, TileOrder::kRowsOutside, Panels::kOfAll);
-        forks.insert(forks.begin() + 1, rows.Build());
+        forks.insert(forks.begin() + 1,
+                     tiled({.order = TileOrder::kRowsOutside, .panels = Panels::kOfAll}).Build());
       }
       break;
+  }
+  if (columns.GainsBySteps()) {
+    bool copies = copying.GainOfCopies() != PanelGain::kNone;
+    forks.push_back(tiled({.panels = copies ? Panels::kOfAll : Panels::kOfConstants,
+                           .levels = ReduceLevels::kTwo})
+                        .Build());
   }
   return forks;
 }
 
 std::optional<SketchState> TileOverRollingRows(const SketchState& state, const Block& producer,
                                                const Block& block, const Target& target) {
-  RegisterTiled tiled(state, block, target, TileOrder::kColumnsOutside);
+  RegisterTiled tiled(state, block, target, {});
   std::optional<RollingRows> rows = tiled.FindRows(producer.name, WritesOf(producer)[0].buffer);
   return rows ? tiled.BuildRolling(*rows) : std::nullopt;
 }

@@ -19,6 +19,20 @@ namespace tcc {
 // A fork for each order of the tiles, and some with copies of varying operands in panels of columns
 // (panel_copy.h): first, where lanes would gather them. `block` WritesPlainly and has axes of both
 // kinds, all of known extents.
+//
+// Long reductions whose operands several tiles read get one more, last, in steps of their longest
+// axis: tiles take turns with one step, whose operands stay in caches meanwhile (limits.h).
+//
+//   parallel (columns.0, others.0, rows.0) { results = 0
+//     r.0 { columns.1 { others.1 { rows.1 {
+//       r.1...  rows.2 columns.2 columns.3: tile += ...
+//       results += tile } } } }
+//     the consumer of the results, if there is one }
+//
+// A tile has sums of its own for each step (RFactorTile), which are added to results in memory. It
+// could also load them before a step and store them after it, but that takes an initialisation that
+// reads, and no step makes one; RFactor alone would keep the results of all steps until the end.
+// Sums of steps are shorter chains of roundings, too.
 std::vector<SketchState> TileForRegisters(const SketchState& state, const Block& block,
                                           const Target& target);
 

@@ -87,6 +87,16 @@ RegisterTile ChooseWindowTile(int64_t rows, int64_t columns, const Target& targe
   return tile;
 }
 
+int64_t ChooseReductionStep(const RegisterTile& tile, int64_t extent, int64_t others,
+                            const Target& target, DType dtype) {
+  int64_t columns = tile.registers * tile.lanes;
+  int64_t bytes = std::max(dtype.bytes(), 1);
+  // The partial results and those that they are added to.
+  int64_t rest = std::max<int64_t>(target.l1_bytes - 2 * tile.rows * columns * bytes, 0);
+  int64_t most = rest / ((tile.rows + columns) * std::max<int64_t>(others, 1) * bytes);
+  return EvenPart(extent, std::max<int64_t>(most, 1));
+}
+
 int64_t MapLanes(int64_t extent, const Target& target) {
   int64_t lanes = target.FloatLanes();
   if (extent < lanes) return std::max<int64_t>(extent, 1);

@@ -29,6 +29,11 @@ RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& tar
 // theirs, at most 14, so that filter and rows in reach stay in registers with them.
 RegisterTile ChooseWindowTile(int64_t rows, int64_t columns, const Target& target, DType dtype);
 
+// Of a reduction's axis of `extent`, with `others` terms for each value, what one step takes: as
+// much as leaves the operands of a tile in the first cache, with its results.
+int64_t ChooseReductionStep(const RegisterTile& tile, int64_t extent, int64_t others,
+                            const Target& target, DType dtype);
+
 // The widest of 4, 2 and 1 elements that divides the extent.
 int64_t CopyLanes(int64_t extent);
 

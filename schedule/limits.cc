@@ -101,23 +101,37 @@ std::vector<Run> ReductionRuns(const std::vector<Ref<For>>& loops, const Block& 
   return runs;
 }
 
-// A step of the outer run of reduction loops streams panels through L1; the whole reduction of a
-// block of results through L2.
+// The block adds up what another one makes of each step of the loop, which says what a step needs.
+bool CombinesSteps(const For& loop, const Block& block) {
+  std::vector<Ref<Block>> blocks = BlocksOf(loop.body);
+  return std::any_of(blocks.begin(), blocks.end(), [&](const Ref<Block>& other) {
+    return other->name != block.name && other->body.as<Reduce>() && FeedsReduceOf(loop, *other);
+  });
+}
+
+// Between two runs of reduction loops tiles of results take turns with one step of the reduction.
+// What one of them reads then stays in L1, so that the next finds the operand that they share, and
+// what all of them read in L2. Of a reduction in one run the operands of a tile pass through L2.
 void AddCacheLimits(const Function& fn, const Target& target, Limits& limits) {
   for (const Ref<Block>& block : BlocksOf(fn.body)) {
     if (!block->body.as<Reduce>()) continue;
     std::vector<Ref<For>> loops = LoopsOn(FindBlock(fn, block->name).value());
     std::vector<Run> runs = ReductionRuns(loops, *block);
-    if (runs.size() > 1) {
+    if (runs.empty() || runs.back().first == 0) continue;
+    if (CombinesSteps(*loops[runs.back().last], *block)) continue;
+    Expr tile = FootprintInside(fn, loops[runs.back().first - 1]->key).value();
+    if (runs.size() == 1) {
       limits.AtMostUnlessHopeless(
-          FootprintInside(fn, loops[runs[runs.size() - 2].last]->key).value(), target.l1_bytes,
-          fmt::format("block '{}': a step of its outer reduction loops fits L1", block->name));
-    }
-    if (!runs.empty() && runs[0].first > 0) {
-      limits.AtMostUnlessHopeless(
-          FootprintInside(fn, loops[runs[0].first - 1]->key).value(), target.l2_bytes,
+          tile, target.l2_bytes,
           fmt::format("block '{}': the operands of one tile fit L2", block->name));
+      continue;
     }
+    limits.AtMostUnlessHopeless(
+        tile, target.l1_bytes,
+        fmt::format("block '{}': a tile's step of the reduction fits L1", block->name));
+    limits.AtMostUnlessHopeless(
+        FootprintInside(fn, loops[runs[runs.size() - 2].last]->key).value(), target.l2_bytes,
+        fmt::format("block '{}': a step of the reduction fits L2", block->name));
   }
 }
 

@@ -20,7 +20,8 @@ inline constexpr int64_t kMaxLanes = 256;
 //
 // GPU, each launch: threads by axis and in all; whole warps beyond the first; blocks by axis;
 // shared bytes; registers of a thread and of a block; vthreads; width and alignment of vectors.
-// CPU: the register tile; what a step of the outer reduction loops touches fits L1, all of them L2.
+// CPU: the register tile; the operands of one tile fit L2, or where a reduction is in steps that
+// tiles take turns with, one tile's fit L1 and all of a step L2.
 // Both: statements and lanes. For the reference target nothing.
 Constraints LimitsOf(const Function& fn, const Target& target);
 
