@@ -65,14 +65,6 @@ bool IsNarrowFloat(DType dtype) {
   return RowOf(dtype).narrowing[0] != '\0';
 }
 
-bool IsAnyFloat(DType dtype) {
-  return dtype.is_float() || IsNarrowFloat(dtype);
-}
-
-bool IsNibble(DType dtype) {
-  return dtype.code() == DTypeCode::kInt4 || dtype.code() == DTypeCode::kUInt4;
-}
-
 std::string IntegerLiteral(DType dtype, int64_t value) {
   if (dtype.is_bool()) return value != 0 ? "true" : "false";
   std::string suffix = RowOf(dtype).suffix;

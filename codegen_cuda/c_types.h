@@ -17,9 +17,6 @@ std::string RegisterTypeText(DType dtype);
 // ("tcc_f16"); "" for every other type.
 std::string NarrowingFunction(DType dtype);
 bool IsNarrowFloat(DType dtype);
-// f16 to f64, and f8*.
-bool IsAnyFloat(DType dtype);
-bool IsNibble(DType dtype);
 
 // Literals of the register type. Floats that a literal cannot spell are made from their bits.
 std::string IntegerLiteral(DType dtype, int64_t value);

@@ -9,6 +9,7 @@
 #include "codegen_cuda/prelude.h"
 #include "codegen_cuda/stmt_text.h"
 #include "ir/support/check.h"
+#include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 
 namespace tcc {

@@ -15,6 +15,7 @@
 #include "ir/simplify.h"
 #include "ir/substitute.h"
 #include "ir/support/check.h"
+#include "ir/support/storage_types.h"
 #include "ir/target.h"
 #include "ir/visitor.h"
 #include "lower/lane_index.h"
@@ -287,7 +288,7 @@ Piece ExprText::LoadFromLane(const Var& buffer, const Expr& lane) {
   if (IsNarrowFloat(dtype)) cell = "tcc_widen(" + cell + ")";
   std::string mask = Emit(partner->args[1]).text;
   // Narrower integers are shuffled as int.
-  bool whole = IsNarrowFloat(dtype) || dtype.bytes() >= 4;
+  bool whole = IsNarrowFloat(dtype) || dtype.bits() >= 32;
   std::string type = RegisterTypeText(dtype);
   if (whole) return {fmt::format("tcc_shuffle_xor<{}>({}, (int)({}))", type, cell, mask)};
   return {fmt::format("({})tcc_shuffle_xor<int>({}, (int)({}))", type, cell, mask), P::kUnary};

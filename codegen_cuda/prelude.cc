@@ -245,9 +245,16 @@ TCC_DEVICE TccF8E4M3 tcc_f8e4m3(float x) {
   narrow.bits = tcc_narrow_f8(x, 3, -6, 448.0f, 0.00390625f);
   return narrow;
 }
+// What is loaded keeps its infinity; a cast makes none.
+TCC_DEVICE float tcc_finite_e5m2(float x) {
+  return x > 57344.0f ? 57344.0f : x < -57344.0f ? -57344.0f : x;
+}
 TCC_DEVICE TccF8E5M2 tcc_f8e5m2(float x) {
   TccF8E5M2 narrow;
-  narrow.bits = tcc_narrow_f8(x, 2, -14, 57344.0f, 1.0f);
+  const unsigned bits = tcc_float_to_bits(x);
+  const bool infinite = (bits & 0x7fffffffu) == 0x7f800000u;
+  narrow.bits = infinite ? (unsigned char)(bits >> 24 & 0x80u | 0x7cu)
+                         : tcc_narrow_f8(x, 2, -14, 57344.0f, 1.0f);
   return narrow;
 }
 template <class Index>

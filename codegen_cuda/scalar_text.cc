@@ -9,6 +9,7 @@
 
 #include "codegen_cuda/c_types.h"
 #include "ir/support/check.h"
+#include "ir/support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -211,7 +212,7 @@ std::string PowerOfTwo(DType from, int bits) {
 }
 
 Piece FloatToInteger(const Piece& value, DType from, DType to) {
-  bool is_signed = to.is_signed_integer();
+  bool is_signed = MinValue(to) < 0;
   int magnitude = to.bits() - (is_signed ? 1 : 0);
   DType held = from.code() == DTypeCode::kFloat64 ? kFloat64 : kFloat32;
   std::string low = is_signed ? "-" + PowerOfTwo(held, magnitude) : FloatLiteral(held, 0);
@@ -220,14 +221,13 @@ Piece FloatToInteger(const Piece& value, DType from, DType to) {
                              IntegerLiteral(to, MinValue(to)), IntegerLiteral(to, MaxValue(to))));
 }
 
-Piece ToNibble(const Piece& value, DType from, DType to) {
-  Piece whole = IsAnyFloat(from) ? FloatToInteger(value, from, kInt32) : Casted("int", value);
+Piece ToNibble(const Piece& value, DType to) {
   const char* name = to.code() == DTypeCode::kInt4 ? "tcc_i4" : "tcc_u4";
-  return Primary(fmt::format("{}({})", name, whole.text));
+  return Primary(fmt::format("{}({})", name, Casted("int", value).text));
 }
 
 // To f32, f64, or a float that Rounded then makes the narrow one.
-Piece ToFloat(const Piece& value, DType from, DType to) {
+Piece ToUnrounded(const Piece& value, DType from, DType to) {
   if (to.code() == DTypeCode::kFloat64) {
     return from.code() == DTypeCode::kFloat64 ? value : Casted("double", value);
   }
@@ -236,8 +236,14 @@ Piece ToFloat(const Piece& value, DType from, DType to) {
     return is_float ? value : Casted("float", value);
   }
   if (from.code() == DTypeCode::kFloat64) return Primary(fmt::format("tcc_to_odd({})", value.text));
-  if (IsAnyFloat(from)) return value;
+  if (HoldsFloats(from)) return value;
   return Primary(fmt::format("tcc_to_odd({})", Casted("double", value).text));
+}
+
+Piece ToFloat(const Piece& value, DType from, DType to) {
+  Piece unrounded = ToUnrounded(value, from, to);
+  if (to.code() != DTypeCode::kFloat8E5M2) return unrounded;
+  return Primary(fmt::format("tcc_finite_e5m2({})", unrounded.text));
 }
 
 }  // namespace
@@ -282,9 +288,9 @@ Piece CallText(ScalarOp op, DType dtype, const std::vector<Piece>& args) {
 Piece CastText(const Piece& value, DType from, DType to) {
   if (from.element() == to.element()) return value;
   if (to.is_bool()) return {In(value, P::kEquality) + " != 0", P::kEquality};
-  if (IsAnyFloat(to)) return ToFloat(value, from, to);
-  if (IsNibble(to)) return ToNibble(value, from, to);
-  if (IsAnyFloat(from)) return FloatToInteger(value, from, to);
+  if (HoldsFloats(to)) return ToFloat(value, from, to);
+  if (HoldsFloats(from)) return FloatToInteger(value, from, to);
+  if (IsNibble(to)) return ToNibble(value, to);
   return Casted(RegisterTypeText(to), value);
 }
 

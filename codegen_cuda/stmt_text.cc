@@ -11,6 +11,7 @@
 #include "ir/simplify.h"
 #include "ir/support/check.h"
 #include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
 #include "ir/target.h"
 #include "ir/visitor.h"
 #include "lower/lane_index.h"

@@ -95,6 +95,16 @@ Value* FloatToInteger(llvm::IRBuilderBase& b, Value* value, DType to) {
   return b.CreateIntrinsic(saturate, {type, value->getType()}, {value});
 }
 
+// i4 and u4 stand in an i8.
+Value* FloatToSubByte(llvm::IRBuilderBase& b, Value* value, DType to) {
+  bool is_signed = MinValue(to) < 0;
+  value = FloatToInteger(b, value, is_signed ? DTypeCode::kInt8 : DTypeCode::kUInt8);
+  llvm::Intrinsic::ID least = is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin;
+  value = b.CreateBinaryIntrinsic(least, value, Int(value, MaxValue(to)));
+  if (!is_signed) return value;
+  return b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, Int(value, MinValue(to)));
+}
+
 Value* IntegerToFloat(llvm::IRBuilderBase& b, Value* value, bool is_signed, DType to) {
   // 16-bit types go over f64, rounded once: exact for all integers up to 2^53.
   llvm::Type* element = to.element() == kFloat32 ? b.getFloatTy() : b.getDoubleTy();
@@ -123,13 +133,11 @@ bool IsStorageFloat(DType dtype) {
 }
 
 Value* ToInteger(llvm::IRBuilderBase& b, Value* value, DType from, DType to) {
-  bool is_float = from.is_float() || IsStorageFloat(from);
-  if (is_float) {
+  if (from.is_float() || IsStorageFloat(from)) {
     value = Widen(b, value, from);
-    if (!IsSubByte(to)) return FloatToInteger(b, value, to);
-    value = FloatToInteger(b, value, kInt32);
+    return IsSubByte(to) ? FloatToSubByte(b, value, to) : FloatToInteger(b, value, to);
   }
-  bool is_signed = is_float || from.is_signed_integer() || from.code() == DTypeCode::kInt4;
+  bool is_signed = from.is_signed_integer() || from.code() == DTypeCode::kInt4;
   llvm::Type* type = SameLanes(value, RegisterType(b.getContext(), to.element()));
   value = b.CreateIntCast(value, type, is_signed);
   return IsSubByte(to) ? WrapSubByte(b, value, to) : value;

@@ -7,6 +7,7 @@
 
 #include "ir/support/check.h"
 #include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -158,13 +159,20 @@ int64_t WrapInteger(DType type, int64_t value) {
   int bits = type.bits();
   if (bits == 64) return value;
   uint64_t kept = static_cast<uint64_t>(value) << (64 - bits);
-  if (type.is_signed_integer()) return static_cast<int64_t>(kept) >> (64 - bits);
+  bool is_signed = type.is_signed_integer() || type.code() == DTypeCode::kInt4;
+  if (is_signed) return static_cast<int64_t>(kept) >> (64 - bits);
   return static_cast<int64_t>(kept >> (64 - bits));
 }
 
 double RoundFloat(DType type, double value) {
   type = type.element();
   if (type == kFloat64) return value;
+  if (IsFloat8(type)) {
+    // As ONNX's Cast with saturate = 1: infinity becomes the largest number, too.
+    constexpr double kMost = std::numeric_limits<double>::max();
+    double finite = std::isinf(value) ? std::copysign(kMost, value) : value;
+    return Float8ToDouble(type, DoubleToFloat8(type, finite));
+  }
   // Rounding to float on the way to 16 bits would round twice; rounding to odd keeps what the
   // second rounding needs to know.
   float near = static_cast<float>(value);
@@ -357,8 +365,9 @@ double IntegerToFloat(DType from, DType to, int64_t value) {
 std::optional<int64_t> FloatToInteger(DType to, double value) {
   if (to.is_bool()) return value != 0;
   double whole = std::trunc(value);
-  double high = std::ldexp(1.0, to.bits() - to.is_signed_integer());
-  double low = to.is_signed_integer() ? -high : 0;
+  bool is_signed = MinValue(to) < 0;
+  double high = std::ldexp(1.0, to.bits() - is_signed);
+  double low = is_signed ? -high : 0;
   if (!(whole >= low && whole < high)) return std::nullopt;
   if (whole >= 0x1p63) return static_cast<int64_t>(static_cast<uint64_t>(whole));
   return static_cast<int64_t>(whole);

@@ -11,7 +11,7 @@ namespace tcc {
 
 // `value` as an integer type keeps it: modulo 2^bits. For bool: value != 0.
 int64_t WrapInteger(DType type, int64_t value);
-// The nearest value of a float type, halves to even.
+// The nearest value of a float type, halves to even; of 8-bit ones the largest for more.
 double RoundFloat(DType type, double value);
 
 // a op b on operands of an integer type or bool, for Add, Sub, Mul, FloorDiv, FloorMod, CeilDiv,

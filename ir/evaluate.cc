@@ -1,6 +1,7 @@
 #include "ir/evaluate.h"
 
 #include "ir/constant_fold.h"
+#include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 
 namespace tcc {
@@ -33,11 +34,12 @@ class Evaluator {
     Value value = Of(cast.value);
     if (!value) return value;
     DType from = cast.value.dtype();
-    if (!from.is_float()) {
-      if (cast.dtype.is_float()) return Real(IntegerToFloat(from, cast.dtype, value->integer));
+    bool to_float = HoldsFloats(cast.dtype);
+    if (!HoldsFloats(from)) {
+      if (to_float) return Real(IntegerToFloat(from, cast.dtype, value->integer));
       return Integer(CastInteger(cast.dtype, value->integer));
     }
-    if (cast.dtype.is_float()) return Real(RoundFloat(cast.dtype, value->real));
+    if (to_float) return Real(RoundFloat(cast.dtype, value->real));
     return Integer(FloatToInteger(cast.dtype, value->real));
   }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ir/support/check.h"
+#include "ir/support/storage_types.h"
 
 namespace tcc::interpret {
 namespace {
@@ -15,7 +16,7 @@ bool IsComparison(ExprKind kind) {
 
 bool HoldsReals(const Node& node) {
   if (node.op == Op::kBinary && IsComparison(node.kind)) return false;
-  return node.dtype.is_float();
+  return HoldsFloats(node.dtype);
 }
 
 }  // namespace
@@ -102,7 +103,7 @@ void Evaluator::Compute(int id, const Mask& mask) {
     case Op::kSlot: {
       const Slot& slot = context_->slots[node.index];
       state.uniform = !node.varying;
-      if (node.dtype.is_float()) {
+      if (HoldsFloats(node.dtype)) {
         const double* from = node.varying ? slot.reals.data() : &slot.real;
         std::copy_n(from, node.varying ? lanes_ : 1, state.reals.get());
       } else {

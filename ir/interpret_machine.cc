@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "ir/support/check.h"
+#include "ir/support/storage_types.h"
 #include "ir/target.h"
 
 namespace tcc::interpret {
@@ -200,7 +201,7 @@ void Machine::RunLet(const Code& code, Context& context) {
   scalars_.Evaluate(code.expr, scalars_.full());
   Slot& slot = context.slots[code.slot];
   bool one = scalars_.uniform(code.expr);
-  if (code.dtype.is_float()) {
+  if (HoldsFloats(code.dtype)) {
     const double* values = scalars_.reals(code.expr);
     slot.real = values[0];
     slot.reals.resize(code.lanes);

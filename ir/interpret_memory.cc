@@ -5,6 +5,7 @@
 
 #include "ir/stochastic_rounding.h"
 #include "ir/support/check.h"
+#include "ir/support/storage_types.h"
 
 namespace tcc::interpret {
 namespace {
@@ -24,19 +25,30 @@ struct Brain {
   operator double() const { return BFloat16ToFloat(bits); }
 };
 
+template <DTypeCode code>
+struct Float8 {
+  uint8_t bits;
+  operator double() const { return Float8ToDouble(code, bits); }
+};
+// Two elements a byte.
+template <DTypeCode code>
+struct Nibbles {
+  const uint8_t* bytes;
+  int64_t operator[](int64_t index) const { return NibbleAt(code, bytes, index); }
+};
+
 // Lanes at consecutive cells are read without looking at the mask: all of them lie inside.
-template <typename T, typename Out>
-void Gather(const T* from, const Offsets& at, int n, std::span<const int> lanes, Out* out) {
+template <typename From, typename Out>
+void Gather(const From& from, const Offsets& at, int n, std::span<const int> lanes, Out* out) {
   if (at.kind == Offsets::kUniform) {
     out[0] = static_cast<Out>(from[at.At(lanes.empty() ? 0 : lanes[0])]);
   } else if (at.masked_only) {
     for (int lane : lanes) out[lane] = static_cast<Out>(from[at.At(lane)]);
   } else if (at.kind == Offsets::kContiguous) {
-    const T* first = from + at.At(0);
-    for (int i = 0; i < n; ++i) out[i] = static_cast<Out>(first[i]);
+    int64_t first = at.At(0);
+    for (int i = 0; i < n; ++i) out[i] = static_cast<Out>(from[first + i]);
   } else {
-    const T* first = from + at.base;
-    for (int i = 0; i < n; ++i) out[i] = static_cast<Out>(first[at.lanes[i]]);
+    for (int i = 0; i < n; ++i) out[i] = static_cast<Out>(from[at.At(i)]);
   }
 }
 
@@ -64,7 +76,7 @@ void Scatter(T* to, const Offsets& at, int n, std::span<const int> lanes, const 
   }
 }
 
-template <typename Out, typename F>
+template <typename F>
 void WithNative(DType dtype, const uint8_t* bytes, F&& f) {
   switch (dtype.code()) {
 #define TCC_NATIVE(code, type) \
@@ -83,14 +95,15 @@ void WithNative(DType dtype, const uint8_t* bytes, F&& f) {
     TCC_NATIVE(kUInt16, uint16_t)
     TCC_NATIVE(kUInt32, uint32_t)
     TCC_NATIVE(kUInt64, uint64_t)
+    TCC_NATIVE(kFloat8E4M3, Float8<DTypeCode::kFloat8E4M3>)
+    TCC_NATIVE(kFloat8E5M2, Float8<DTypeCode::kFloat8E5M2>)
 #undef TCC_NATIVE
-    case DTypeCode::kFloat8E4M3:
-    case DTypeCode::kFloat8E5M2:
     case DTypeCode::kInt4:
+      return f(Nibbles<DTypeCode::kInt4>{bytes});
     case DTypeCode::kUInt4:
-      break;
+      return f(Nibbles<DTypeCode::kUInt4>{bytes});
   }
-  TCC_CHECK(false) << "the interpreter has no cells of " << ToString(dtype);
+  TCC_UNREACHABLE();
 }
 
 }  // namespace
@@ -111,7 +124,7 @@ void Cells::Declare(const std::string& name, DType dtype, std::span<const int64_
 }
 
 void Cells::Poison() {
-  if (dtype_.is_float()) {
+  if (HoldsFloats(dtype_)) {
     reals_.assign(static_cast<size_t>(count_), std::bit_cast<double>(kPoisonBits));
   } else {
     integers_.assign(static_cast<size_t>(count_), 0);
@@ -125,12 +138,12 @@ void Cells::ReadFrom(const Tensor& tensor) {
 
 void Cells::CopyFrom(const Tensor& tensor) {
   Poison();
-  if (dtype_.is_float()) {
-    WithNative<double>(dtype_, tensor.bytes.data(), [&](const auto* from) {
+  if (HoldsFloats(dtype_)) {
+    WithNative(dtype_, tensor.bytes.data(), [&](const auto& from) {
       for (int64_t i = 0; i < count_; ++i) reals_[i] = static_cast<double>(from[i]);
     });
   } else {
-    WithNative<int64_t>(dtype_, tensor.bytes.data(), [&](const auto* from) {
+    WithNative(dtype_, tensor.bytes.data(), [&](const auto& from) {
       for (int64_t i = 0; i < count_; ++i) integers_[i] = static_cast<int64_t>(from[i]);
     });
     written_.assign(written_.size(), 1);
@@ -144,7 +157,7 @@ void Cells::RoundInto(Tensor& tensor, std::optional<uint64_t> rounding_seed) con
     return;
   }
   for (int64_t i = 0; i < count_; ++i) {
-    if (dtype_.is_float()) {
+    if (HoldsFloats(dtype_)) {
       double value = reals_[i];
       SetElement(tensor, i,
                  rounding_seed ? RoundStochastically(dtype_, value, *rounding_seed) : value);
@@ -157,7 +170,7 @@ void Cells::RoundInto(Tensor& tensor, std::optional<uint64_t> rounding_seed) con
 bool Cells::Load(const Offsets& at, int n, std::span<const int> lanes, double* out,
                  int* bad) const {
   if (native_) {
-    WithNative<double>(dtype_, native_, [&](const auto* from) { Gather(from, at, n, lanes, out); });
+    WithNative(dtype_, native_, [&](const auto& from) { Gather(from, at, n, lanes, out); });
     return true;
   }
   Gather(reals_.data(), at, n, lanes, out);
@@ -176,8 +189,7 @@ bool Cells::Load(const Offsets& at, int n, std::span<const int> lanes, double* o
 bool Cells::Load(const Offsets& at, int n, std::span<const int> lanes, int64_t* out,
                  int* bad) const {
   if (native_) {
-    WithNative<int64_t>(dtype_, native_,
-                        [&](const auto* from) { Gather(from, at, n, lanes, out); });
+    WithNative(dtype_, native_, [&](const auto& from) { Gather(from, at, n, lanes, out); });
     return true;
   }
   Gather(integers_.data(), at, n, lanes, out);
@@ -201,7 +213,7 @@ void Cells::Store(const Offsets& at, int n, std::span<const int> lanes, const in
 }
 
 void Cells::Forget(int64_t offset) {
-  if (dtype_.is_float()) {
+  if (HoldsFloats(dtype_)) {
     reals_[offset] = std::bit_cast<double>(kPoisonBits);
   } else {
     written_[offset] = 0;
@@ -210,14 +222,14 @@ void Cells::Forget(int64_t offset) {
 
 bool Cells::IsWritten(int64_t offset) const {
   if (native_) return true;
-  return dtype_.is_float() ? !IsPoison(reals_[offset]) : written_[offset] != 0;
+  return HoldsFloats(dtype_) ? !IsPoison(reals_[offset]) : written_[offset] != 0;
 }
 
 void Cells::CopyCell(int64_t to, const Cells& from, int64_t offset) {
   const int64_t zero = 0;
   Offsets source{.base = offset, .lanes = &zero};
   int bad = 0;
-  if (dtype_.is_float()) {
+  if (HoldsFloats(dtype_)) {
     from.Load(source, 1, {}, &reals_[to], &bad);
   } else {
     from.Load(source, 1, {}, &integers_[to], &bad);

@@ -5,6 +5,7 @@
 #include "ir/interpret_eval.h"
 #include "ir/stochastic_rounding.h"
 #include "ir/support/check.h"
+#include "ir/support/storage_types.h"
 
 // Evaluator: arithmetic.
 namespace tcc::interpret {
@@ -133,7 +134,7 @@ void Evaluator::ComputeBinary(const Node& node, State& state, const Mask& mask) 
   int n = state.uniform ? 1 : lanes_;
   bool division = node.kind == ExprKind::kFloorDiv || node.kind == ExprKind::kFloorMod ||
                   node.kind == ExprKind::kCeilDiv;
-  bool real = node.dtype.is_float();
+  bool real = HoldsFloats(node.dtype);
   if (division && (code_.nodes[node.b].op != Op::kInt || b.integers[0] == 0)) {
     return ComputePartial(node, state, mask);
   }
@@ -183,16 +184,17 @@ void Evaluator::ComputeCast(const Node& node, State& state) {
   DType to = node.dtype;
   state.uniform = a.uniform;
   int n = state.uniform ? 1 : lanes_;
-  if (from.is_float() && to.is_float() && monitor_.rounding_seed) {
+  bool from_float = HoldsFloats(from), to_float = HoldsFloats(to);
+  if (from_float && to_float && monitor_.rounding_seed) {
     uint64_t seed = *monitor_.rounding_seed;
     ForLanes1(a.reals.get(), state.reals.get(), n,
               [=](double x) { return RoundStochastically(to, x, seed); });
-  } else if (from.is_float() && to.is_float()) {
+  } else if (from_float && to_float) {
     ForLanes1(a.reals.get(), state.reals.get(), n, [=](double x) { return RoundFloat(to, x); });
-  } else if (from.is_float()) {
+  } else if (from_float) {
     ForLanes1(a.reals.get(), state.integers.get(), n,
               [=](double x) { return TruncateToInteger(to, x); });
-  } else if (to.is_float()) {
+  } else if (to_float) {
     ForLanes1(a.integers.get(), state.reals.get(), n,
               [=](int64_t x) { return RoundFloat(to, FromInteger(from, x)); });
   } else {

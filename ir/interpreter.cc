@@ -33,12 +33,6 @@ Status CheckCounts(const Function& fn, const std::vector<Tensor>& arguments,
     return InvalidInput("function '{}' got values for {} variables; expected {}", fn.name,
                         options.var_values.size(), fn.vars.size());
   }
-  for (const Buffer& buffer : DeclaredBuffers(fn)) {
-    if (buffer.dtype().is_storage_only()) {
-      return Unsupported("buffer '{}' holds {}, which the interpreter does not read",
-                         buffer.var->name, ToString(buffer.dtype()));
-    }
-  }
   return OkStatus();
 }
 

@@ -4,6 +4,7 @@
 
 #include "ir/accesses.h"
 #include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
 #include "schedule/attention_parts.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
@@ -40,7 +41,7 @@ class FlashAttention {
       : original_(state), state_(state), p_(std::move(parts)) {
     Ref<Block> core = BlockAt(FindBlock(state.fn(), p_.core).value());
     DType dtype = WritesOf(*core)[0].buffer.dtype();
-    start_.lanes = std::max(target.vector_bytes / std::max(dtype.bytes(), 1), 1);
+    start_.lanes = std::max(target.vector_bytes / WholeBytes(dtype), 1);
     start_.registers = std::clamp<int64_t>(CeilDivision(p_.width, start_.lanes), 1, kRowRegisters);
     int64_t most = (target.vector_registers - start_.registers - 1) / start_.registers;
     most = std::max<int64_t>(most, 1);

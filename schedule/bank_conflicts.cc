@@ -7,6 +7,7 @@
 #include "ir/evaluate.h"
 #include "ir/layout.h"
 #include "ir/substitute.h"
+#include "ir/support/storage_types.h"
 #include "ir/target.h"
 #include "ir/visitor.h"
 #include "schedule/loop_tree.h"
@@ -71,7 +72,7 @@ std::optional<int64_t> WarpPasses(const Function& fn, const std::string& block,
     if (rest > 0) break;  // fewer threads than a warp has
     std::optional<int64_t> cell = EvaluateInt(*offset, at);
     if (!cell) return std::nullopt;
-    int64_t word = *cell * buffer.dtype().bytes() / kWordBytes;
+    int64_t word = *cell * WholeBytes(buffer.dtype()) / kWordBytes;
     words[static_cast<size_t>(word % kBanks)].insert(word);
   }
   size_t most = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/accesses.h"
+#include "ir/support/storage_types.h"
 #include "schedule/block_pattern.h"
 #include "schedule/cpu_tile.h"
 #include "schedule/default_tiles.h"
@@ -37,7 +38,7 @@ std::optional<LoopRef> ReduceInColumns(SketchState& state, const ColumnReduction
                                        const Target& target) {
   Ref<Block> block = BlockAt(FindBlock(state.fn(), reduction.block).value());
   std::vector<Access> results = WritesOf(*block);
-  int64_t bytes = std::max(results[0].buffer.dtype().bytes(), 1);
+  int64_t bytes = WholeBytes(results[0].buffer.dtype());
   int64_t widest = std::max<int64_t>(target.vector_bytes / bytes, 1);
   const LoopRef& columns = reduction.columns;
   Expr lanes = LanesOf(state, LevelKey(columns, 2), reduction.extent, widest, widest);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/accesses.h"
+#include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 #include "schedule/attention_parts.h"
 #include "schedule/attention_sketch.h"
@@ -128,7 +129,7 @@ std::vector<SketchState> SlidingRule(const SketchState& state, const Block& bloc
   if (!rolling) return {};
   rolling->MarkDone(reader->name);
   std::vector<SketchState> forks = MapRule(state, block, target);
-  bool is_far = WorkOf(block) * writes[0].buffer.dtype().bytes() > kFarL2s * target.l2_bytes;
+  bool is_far = WorkOf(block) * WholeBytes(writes[0].buffer.dtype()) > kFarL2s * target.l2_bytes;
   forks.insert(is_far ? forks.begin() : forks.end(), *std::move(rolling));
   return forks;
 }

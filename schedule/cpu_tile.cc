@@ -4,6 +4,7 @@
 
 #include "ir/accesses.h"
 #include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
@@ -284,7 +285,7 @@ class RegisterTiled {
 
   void SplitColumns(DType dtype) {
     int64_t extent = Extent(columns_);
-    int64_t widest = std::max<int64_t>(target_.vector_bytes / std::max(dtype.bytes(), 1), 1);
+    int64_t widest = std::max<int64_t>(target_.vector_bytes / WholeBytes(dtype), 1);
     LoopRef key = Key(columns_);
     lanes_ = LanesOf(state_, LevelKey(key, 3), extent, widest, tile_.lanes);
     registers_ = state_.Size(LevelKey(key, 2), 8, {}, tile_.registers);

@@ -4,6 +4,7 @@
 
 #include "ir/support/check.h"
 #include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -68,7 +69,7 @@ int64_t WorkOf(const Block& block) {
 }
 
 RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& target, DType dtype) {
-  int64_t widest = std::max<int64_t>(target.vector_bytes / std::max(dtype.bytes(), 1), 1);
+  int64_t widest = std::max<int64_t>(target.vector_bytes / WholeBytes(dtype), 1);
   RegisterTile tile = ChooseColumns(columns, widest, target);
   int64_t most =
       std::max<int64_t>((target.vector_registers - tile.registers - 1) / tile.registers, 1);
@@ -77,7 +78,7 @@ RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& tar
 }
 
 RegisterTile ChooseWindowTile(int64_t rows, int64_t columns, const Target& target, DType dtype) {
-  int64_t widest = std::max<int64_t>(target.vector_bytes / std::max(dtype.bytes(), 1), 1);
+  int64_t widest = std::max<int64_t>(target.vector_bytes / WholeBytes(dtype), 1);
   RegisterTile tile{EvenPart(rows, kWindowRows), 1,
                     std::min(std::max<int64_t>(columns, 1), widest)};
   bool is_masked = columns > widest && HasCheapMasks(target);

@@ -7,6 +7,7 @@
 #include "ir/layout.h"
 #include "ir/nested_blocks.h"
 #include "ir/simplify.h"
+#include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 #include "schedule/region.h"
 
@@ -47,11 +48,12 @@ class Boxes {
   void AddWhole() { whole_ = true; }
 
   Expr BytesOf(const Buffer& buffer) const {
-    Expr bytes(buffer.dtype().bytes());
-    if (whole_) return StoredElements(buffer) * bytes;
-    Expr cells(0);
-    for (const Box& box : boxes_) cells = cells + CellsOf(box, buffer);
-    return cells * bytes;
+    Expr cells = whole_ ? StoredElements(buffer) : Expr(0);
+    for (const Box& box : boxes_) {
+      if (!whole_) cells = cells + CellsOf(box, buffer);
+    }
+    if (IsNibble(buffer.dtype())) return CeilDivide(cells, Expr(2));
+    return cells * Expr(buffer.dtype().bytes());
   }
 
  private:

@@ -7,6 +7,7 @@
 #include "ir/accesses.h"
 #include "ir/compare.h"
 #include "ir/simplify.h"
+#include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
@@ -114,7 +115,7 @@ class ThreadRows {
       Ref<Block> block = Find(name);
       if (name == chain_.back() || IsReduction(*block) || RowOf(*block) == 1) continue;
       has_between_ = true;
-      bytes += RowOf(*block) * WritesOf(*block)[0].buffer.dtype().bytes();
+      bytes += RowOf(*block) * WholeBytes(WritesOf(*block)[0].buffer.dtype());
     }
     row_bytes_ = bytes;
     if (bytes > kMostRowBytes && between_ == Between::kShared) return false;
@@ -154,7 +155,7 @@ class ThreadRows {
       for (const Access& access : accesses) {
         bool vector = std::any_of(access.indices.begin(), access.indices.end(),
                                   [&](const Expr& index) { return UsesVar(index, last.var); });
-        if (vector) bytes = std::max<int64_t>(bytes, access.buffer.dtype().bytes());
+        if (vector) bytes = std::max<int64_t>(bytes, WholeBytes(access.buffer.dtype()));
       }
     }
     return std::max<int64_t>(std::min(lanes, Target::kWidestAccess / bytes), 1);

@@ -5,6 +5,7 @@
 
 #include "ir/accesses.h"
 #include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
 #include "schedule/bank_conflicts.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
@@ -210,7 +211,7 @@ class ThreadTiled {
       auto dim = static_cast<int64_t>(buffer.rank()) - 2;
       return StorageAlign{buffer.var->name, dim, cells, FloorDivide(cells, Expr(2))};
     };
-    int64_t vectors = 2 * Target::kWidestAccess / buffer.dtype().bytes();
+    int64_t vectors = 2 * Target::kWidestAccess / WholeBytes(buffer.dtype());
     Domain domain{DomainKind::kChoice, {1, 2, vectors}};
     int64_t start = 1, fewest = INT64_MAX;
     for (int64_t cells : domain.numbers) {

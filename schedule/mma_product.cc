@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/compare.h"
+#include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
@@ -97,7 +98,7 @@ std::optional<MmaOperand> MmaOperandOf(const Function& fn, const Block& block, c
                      .axis_dim = *DimOf(read, block.iters[axis].var),
                      .k_dim = *DimOf(read, block.iters[k].var),
                      .rank = read.indices.size(),
-                     .bytes = read.buffer.dtype().bytes()};
+                     .bytes = WholeBytes(read.buffer.dtype())};
   std::optional<int64_t> row = AsConstant(FindBuffer(fn, read.buffer)->shape.back());
   if (std::max(operand.axis_dim, operand.k_dim) + 1 != operand.rank || !row) return std::nullopt;
   operand.row = *row;

@@ -4,6 +4,7 @@
 
 #include "ir/accesses.h"
 #include "ir/compare.h"
+#include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 #include "schedule/placement.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 // 0 where an extent is not known.
 int64_t BytesOf(const Buffer& buffer) {
-  int64_t bytes = buffer.dtype().bytes();
+  int64_t bytes = WholeBytes(buffer.dtype());
   for (const Expr& extent : buffer.shape) bytes *= AsConstant(extent).value_or(0);
   return bytes;
 }

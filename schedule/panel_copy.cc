@@ -4,6 +4,7 @@
 #include <span>
 
 #include "ir/accesses.h"
+#include "ir/support/storage_types.h"
 #include "schedule/cpu_tile.h"
 #include "schedule/loop_tree.h"
 #include "schedule/sketch_parts.h"
@@ -35,7 +36,7 @@ bool IsGathered(const PanelOperand& operand) {
 PanelGain GainOfPanels(const PanelOperand& operand, int64_t rows, int64_t width,
                        const Target& target) {
   int64_t tiles = (operand.reuse + rows - 1) / rows;
-  int64_t bytes = operand.buffer.dtype().bytes();
+  int64_t bytes = WholeBytes(operand.buffer.dtype());
   // The order ends with what a panel has of a column, and the columns of a panel.
   std::span<const int64_t> dims(operand.order.data(), operand.order.size() - 1);
   auto column = std::find(dims.begin(), dims.end(), operand.dim);
@@ -68,7 +69,7 @@ bool CopyIntoPanels(SketchState& state, const PanelOperand& operand, const Panel
     if (dim == rank) continue;
     outer.push_back(dim == operand.dim || dim == along ? LevelKey(key(dim), 0) : key(dim));
   }
-  int64_t line = kCacheLine / std::max(operand.buffer.dtype().bytes(), 1);
+  int64_t line = kCacheLine / WholeBytes(operand.buffer.dtype());
   next.Do(Split{key(operand.dim), {copy.registers, copy.lanes}});
   next.Do(Split{key(along), {line}});
   std::vector<LoopRef> order = outer;

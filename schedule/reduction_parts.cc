@@ -5,6 +5,7 @@
 
 #include "ir/accesses.h"
 #include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
 #include "schedule/column_reduction.h"
@@ -112,7 +113,7 @@ class ReductionParts {
 
   bool FillRow(const std::vector<LoopRef>& outer) {
     if (outer.size() > 1 && !state_.Try(Reorder{outer})) return false;
-    int64_t bytes = std::max(WritesOf(block_)[0].buffer.dtype().bytes(), 1);
+    int64_t bytes = WholeBytes(WritesOf(block_)[0].buffer.dtype());
     return state_.Try(DecomposeReduction{part_, OfParts(inside_[0])}) &&
            ReduceInLanes(state_, {.block = part_,
                                   .loop = OfParts(inside_.back()),

@@ -9,6 +9,7 @@
 #include "ir/nested_blocks.h"
 #include "ir/own_cells.h"
 #include "ir/simplify.h"
+#include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 #include "schedule/loop_tree.h"
 #include "schedule/region.h"
@@ -149,8 +150,12 @@ class NestMeter {
     return size;
   }
 
+  static Expr BytesOf(const Expr& cells, DType dtype) {
+    return IsNibble(dtype) ? CeilDivide(cells, Expr(2)) : Times(cells, Expr(dtype.bytes()));
+  }
+
   static Expr BytesOf(const Buffer& buffer) {
-    Expr bytes = Times(StoredElements(buffer), Expr(buffer.dtype().bytes()));
+    Expr bytes = BytesOf(StoredElements(buffer), buffer.dtype());
     if (buffer.versions) bytes = Times(bytes, buffer.versions);
     if (buffer.scope != Scope::kShared) return bytes;
     return CeilDivide(bytes, Expr(kSharedAlignment)) * Expr(kSharedAlignment);
@@ -170,7 +175,7 @@ class NestMeter {
       if (d + 1 != vectors) count = Times(count, extents[d]);
     }
     Expr row = extents.empty() ? Expr(1) : extents[vectors - 1];
-    return Times(count, InUnits(Times(row, Expr(buffer.dtype().bytes())), target_.vector_bytes));
+    return Times(count, InUnits(BytesOf(row, buffer.dtype()), target_.vector_bytes));
   }
 
   // Whether a local buffer's indices are constants once loops are unrolled: no other loop that runs
@@ -334,7 +339,7 @@ class NestMeter {
         if (loop->for_kind != ForKind::kVectorized || !Uses(block, VarsOf(access), loop->var)) {
           continue;
         }
-        Expr bytes = Times(loop->extent, Expr(access.buffer.dtype().bytes()));
+        Expr bytes = BytesOf(loop->extent, access.buffer.dtype());
         result.vector_bytes =
             IsOne(result.vector_bytes) ? bytes : Larger(result.vector_bytes, bytes);
       }
@@ -358,7 +363,7 @@ class NestMeter {
       if (IsSpatial(block, loop->var)) spatial.push_back(loop);
     }
     Expr cells = Larger(CellsReached(block, read, spatial), CellsReadAgain(block, read, loops));
-    return InUnits(Times(cells, Expr(buffer->dtype().bytes())), 4);
+    return InUnits(BytesOf(cells, buffer->dtype()), 4);
   }
 
   // One step's vectors that its unrolled spatial loops reach.
@@ -372,7 +377,7 @@ class NestMeter {
     }
     // A scalar operand is broadcast just before use.
     if (IsOne(row)) return Expr(0);
-    Expr row_bytes = Times(row, Expr(buffer.dtype().bytes()));
+    Expr row_bytes = BytesOf(row, buffer.dtype());
     return Times(count, InUnits(row_bytes, target_.vector_bytes));
   }
 

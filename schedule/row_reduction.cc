@@ -4,6 +4,7 @@
 
 #include "ir/accesses.h"
 #include "ir/simplify.h"
+#include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
@@ -167,12 +168,11 @@ class RowSchedule {
     bool has_rows = row < block.iters.size() && block.iters[row].kind == IterKind::kSpatial &&
                     ExtentOf(block, row) > 1;
     DType dtype = WritesOf(block)[0].buffer.dtype();
-    return ReduceInLanes(state,
-                         {.block = block.name,
-                          .loop = BaseKey(block.name, block.iters[last]),
-                          .extent = ExtentOf(block, last),
-                          .lanes = std::max(target_.vector_bytes / std::max(dtype.bytes(), 1), 1),
-                          .rows = has_rows ? BaseKey(block.name, block.iters[row]) : ""});
+    return ReduceInLanes(state, {.block = block.name,
+                                 .loop = BaseKey(block.name, block.iters[last]),
+                                 .extent = ExtentOf(block, last),
+                                 .lanes = std::max(target_.vector_bytes / WholeBytes(dtype), 1),
+                                 .rows = has_rows ? BaseKey(block.name, block.iters[row]) : ""});
   }
 
   static bool ParallelRows(SketchState& state, const std::vector<LoopRef>& rows, int64_t work) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/accesses.h"
+#include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
 #include "schedule/cpu_tile.h"
@@ -30,7 +31,7 @@ struct TurnedTile {
 TurnedTile ChooseTile(const Block& block, DType dtype, const Target& target) {
   int64_t calls = 0;
   PreOrderExprs(block.body, [&](const Expr& expr) { calls += expr.as<Call>() != nullptr; });
-  int64_t line = std::min<int64_t>(kLineBytes / std::max(dtype.bytes(), 1), kWidest);
+  int64_t line = std::min<int64_t>(kLineBytes / WholeBytes(dtype), kWidest);
   if (calls < kCostlyCalls || target.FloatLanes() <= kColumns) return {line, kColumns};
   return {std::min(line, kColumns), target.FloatLanes()};
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ir/support/check.h"
+#include "ir/support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -54,6 +55,12 @@ T ReadAt(const Tensor& tensor, int64_t index) {
   T value;
   std::memcpy(&value, tensor.bytes.data() + index * sizeof(T), sizeof(T));
   return value;
+}
+
+// Fails where the nibble lies outside.
+int64_t NibbleIndex(const Tensor& tensor, int64_t index) {
+  TCC_CHECK(index >= 0 && index / 2 < static_cast<int64_t>(tensor.bytes.size())) << index;
+  return index;
 }
 
 template <typename T>
@@ -115,13 +122,18 @@ double ElementAsDouble(const Tensor& tensor, int64_t index) {
   if (tensor.dtype == kFloat16) return HalfToFloat(ReadAt<uint16_t>(tensor, index));
   if (tensor.dtype.code() == DTypeCode::kBFloat16)
     return BFloat16ToFloat(ReadAt<uint16_t>(tensor, index));
+  if (IsFloat8(tensor.dtype)) return Float8ToDouble(tensor.dtype, ReadAt<uint8_t>(tensor, index));
+  if (IsNibble(tensor.dtype)) return static_cast<double>(ElementAsInt(tensor, index));
   return VisitStorage(tensor.dtype, [&](auto zero) {
     return static_cast<double>(ReadAt<decltype(zero)>(tensor, index));
   });
 }
 
 int64_t ElementAsInt(const Tensor& tensor, int64_t index) {
-  if (tensor.dtype.is_float()) return static_cast<int64_t>(ElementAsDouble(tensor, index));
+  if (HoldsFloats(tensor.dtype)) return static_cast<int64_t>(ElementAsDouble(tensor, index));
+  if (IsNibble(tensor.dtype)) {
+    return NibbleAt(tensor.dtype, tensor.bytes.data(), NibbleIndex(tensor, index));
+  }
   return VisitStorage(tensor.dtype, [&](auto zero) {
     return static_cast<int64_t>(ReadAt<decltype(zero)>(tensor, index));
   });
@@ -133,13 +145,17 @@ void SetElement(Tensor& tensor, int64_t index, double value) {
   if (tensor.dtype.code() == DTypeCode::kBFloat16) {
     return WriteAt(tensor, index, FloatToBFloat16(static_cast<float>(value)));
   }
+  if (IsFloat8(tensor.dtype)) return WriteAt(tensor, index, DoubleToFloat8(tensor.dtype, value));
   if (!tensor.dtype.is_float()) return SetElementInt(tensor, index, static_cast<int64_t>(value));
   VisitStorage(tensor.dtype,
                [&](auto zero) { WriteAt(tensor, index, static_cast<decltype(zero)>(value)); });
 }
 
 void SetElementInt(Tensor& tensor, int64_t index, int64_t value) {
-  if (tensor.dtype.is_float()) return SetElement(tensor, index, static_cast<double>(value));
+  if (HoldsFloats(tensor.dtype)) return SetElement(tensor, index, static_cast<double>(value));
+  if (IsNibble(tensor.dtype)) {
+    return SetNibble(MutableBytes(tensor).data(), NibbleIndex(tensor, index), value);
+  }
   VisitStorage(tensor.dtype,
                [&](auto zero) { WriteAt(tensor, index, static_cast<decltype(zero)>(value)); });
 }

@@ -122,6 +122,40 @@ fn own(X: i8[14], Y: i32[14]) lowered {
   MustCompile(source);
 }
 
+TEST_CASE("an infinity of f8e5m2 that is copied stays one, and a cast makes none",
+          "[codegen_cuda]") {
+  std::vector<std::vector<uint8_t>> buffers = {{0x7c, 0xfc, 0x7b, 0x81},
+                                               BytesOf<float>({INFINITY, -INFINITY, 7e4f, 1}),
+                                               std::vector<uint8_t>(4),
+                                               std::vector<uint8_t>(4)};
+  RunOn(R"(
+fn copied(X: f8e5m2[4], V: f32[4], Y: f8e5m2[4], Z: f8e5m2[4]) lowered {
+  for i in 0..4 threadIdx.x {
+    Y[i] = X[i]
+    Z[i] = f8e5m2(V[i])
+  }
+})",
+        buffers);
+  CHECK(buffers[2] == buffers[0]);
+  CHECK(buffers[3] == std::vector<uint8_t>{0x7b, 0xfb, 0x7b, 0x3c});
+}
+
+TEST_CASE("floats beyond a nibble's range saturate, and NaN becomes 0", "[codegen_cuda]") {
+  std::vector<std::vector<uint8_t>> buffers = {
+      BytesOf<float>({7.9f, 8, -8.9f, -1e30f, INFINITY, NAN, -0.9f, 15.99f}),
+      std::vector<uint8_t>(4), std::vector<uint8_t>(4)};
+  RunOn(R"(
+fn cut(V: f32[8], Y: i4[8], Z: u4[8]) lowered {
+  for i in 0..8 threadIdx.x {
+    Y[i] = i4(V[i])
+    Z[i] = u4(V[i])
+  }
+})",
+        buffers);
+  CHECK(buffers[1] == std::vector<uint8_t>{0x77, 0x88, 0x07, 0x70});
+  CHECK(buffers[2] == std::vector<uint8_t>{0x87, 0x00, 0x0f, 0xf0});
+}
+
 TEST_CASE("every 8-bit float is widened, and floats are rounded to the nearest one",
           "[codegen_cuda]") {
   for (const Format& format : kFormats) {

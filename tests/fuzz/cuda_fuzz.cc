@@ -70,8 +70,7 @@ void CountTarget(const Target& target, Histogram& histogram) {
   ++histogram["target " + target.name];
 }
 
-// A sketch, or random steps with threads, of a random function over all dtypes but those that only
-// hold values (f8, i4, u4), which the interpreter does not read.
+// A sketch of a random function over all dtypes, equal to the last bit.
 Status CheckTypedPoint(const Machine& machine, Random& random, Histogram& histogram) {
   for (;;) {
     const Target target = machine.AnyTarget(random);
@@ -84,6 +83,7 @@ Status CheckTypedPoint(const Machine& machine, Random& random, Histogram& histog
     if (random.OneIn(4)) scheduled.start = sketch.start;
     PointCheckOptions options;
     options.arguments = typed.arguments;
+    options.exact = true;
     options.run_scheduled = machine.RunSketch(target);
     TCC_ASSIGN_OR_RETURN(std::optional<Decisions> decisions,
                          CheckAtRandomPoint(scheduled, options, Within(target), random, histogram));

@@ -1,9 +1,11 @@
+#include "schedule/sketch.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/operator_point.h"
 #include "tests/fuzz/run_compiled.h"
 #include "tests/fuzz/schedule_point.h"
 #include "tests/fuzz/sketch_point.h"
 #include "tests/fuzz/step_table.h"
+#include "tests/fuzz/typed_function.h"
 #include "tests/fuzz/watchdog.h"
 #include "tests/programs/random_step.h"
 #include "tests/programs/spike_programs.h"
@@ -28,18 +30,40 @@ Status CheckSpikePoint(uint64_t seed, Histogram& histogram) {
   }
 }
 
-// Of eight points, one is of a hand-written schedule, one of a sketch of a network's task, two are
-// of sketches of operators and four of steps: these go through all pairs of operator and step in
-// turn.
+// A sketch of a random function over all dtypes, as machine code equal to the last bit.
+Status CheckTypedPoint(uint64_t seed, const Target& target, Histogram& histogram) {
+  // A statement on a vector of nibbles stores each of them on its own.
+  const PointLimits kFew{.statements = 200};
+  Random random(seed);
+  for (;;) {
+    TypedFunction typed = RandomTypedFunction(random);
+    std::vector<Sketch> sketches = GenerateSketches(typed.fn, target);
+    const Sketch& sketch = sketches[random.Below(sketches.size())];
+    PointCheckOptions options;
+    options.arguments = typed.arguments;
+    options.exact = true;
+    options.run_lowered = RunCompiled;
+    TCC_ASSIGN_OR_RETURN(
+        std::optional<Decisions> decisions,
+        CheckAtRandomPoint({"typed, sketch " + sketch.name, typed.fn, sketch.trace}, options, kFew,
+                           random, histogram));
+    if (decisions) return OkStatus();
+  }
+}
+
+// Of eight points, one is of a hand-written schedule or of a function over all dtypes, one of a
+// sketch of a network's task, two are of sketches of operators and four of steps: these go through
+// all pairs of operator and step in turn.
 Status CheckPointOf(uint64_t seed, const std::string& emit, Histogram& histogram) {
   constexpr ScheduleSource kSources[] = {ScheduleSource::kSteps,     ScheduleSource::kSteps,
                                          ScheduleSource::kSteps,     ScheduleSource::kThreadedSteps,
                                          ScheduleSource::kCpuSketch, ScheduleSource::kGpuSketch};
   constexpr size_t kOfSteps = 4;
   uint64_t round = seed / 8, place = seed % 8;
-  if (place == 7) return CheckSpikePoint(seed, histogram);
+  if (place == 7 && round % 2 == 0) return CheckSpikePoint(seed, histogram);
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget("native"));
+  if (place == 7) return CheckTypedPoint(seed, target, histogram);
   if (place == 6) {
-    TCC_ASSIGN_OR_RETURN(Target target, FindTarget("native"));
     PointCheckOptions options;
     if (round % 4 < 2) options.run_lowered = RunCompiled;
     return CheckSketchPoint(round, target, options, {}, histogram);

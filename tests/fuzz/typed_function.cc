@@ -1,10 +1,13 @@
 #include "tests/fuzz/typed_function.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/support/check.h"
+#include "ir/support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -16,8 +19,20 @@ constexpr DTypeCode kTypes[] = {DTypeCode::kBool,    DTypeCode::kInt8,    DTypeC
                                 DTypeCode::kFloat16, DTypeCode::kFloat32, DTypeCode::kFloat64,
                                 DTypeCode::kBFloat16};
 
+constexpr DTypeCode kStorageTypes[] = {DTypeCode::kFloat8E4M3, DTypeCode::kFloat8E5M2,
+                                       DTypeCode::kInt4, DTypeCode::kUInt4};
+
+// One that can be computed with.
 DType AnyType(Random& random) {
   return kTypes[random.Below(std::size(kTypes))];
+}
+
+DType AnyStorageType(Random& random) {
+  return kStorageTypes[random.Below(std::size(kStorageTypes))];
+}
+
+DType AnyTypeOfMemory(Random& random) {
+  return random.OneIn(3) ? AnyStorageType(random) : AnyType(random);
 }
 
 bool IsUnsigned(DType dtype) {
@@ -36,9 +51,10 @@ class TypedExprs {
   TypedExprs(Random& random, std::vector<std::pair<Var, int64_t>> indices)
       : random_(random), indices_(std::move(indices)) {}
 
-  // Bools, or numbers from -8 (0 if unsigned) to 8.
+  // Bools, or numbers from -8 (0 if unsigned) to 8; what a type holds that is only stored.
   Expr Value(DType dtype, int depth) {
     if (dtype.is_bool()) return Truth(depth);
+    if (dtype.is_storage_only()) return Stored(dtype, depth);
     Expr value = depth == 0 || random_.OneIn(6) ? Leaf(dtype) : Compute(dtype, depth);
     return MaxOf(MinOf(value, Number(dtype, kLargest)),
                  Number(dtype, IsUnsigned(dtype) ? 0 : -kLargest));
@@ -51,6 +67,12 @@ class TypedExprs {
     if (random_.OneIn(5)) return Number(dtype, random_.Between(0, kLargest));
     if (random_.OneIn(4)) return Cast(dtype, 0);
     return Loaded(dtype);
+  }
+
+  Expr Stored(DType dtype, int depth) {
+    if (depth == 0 || random_.OneIn(4)) return Loaded(dtype);
+    if (random_.OneIn(3)) return SelectOf(Truth(depth - 1), Loaded(dtype), Loaded(dtype));
+    return CastTo(dtype, Value(AnyType(random_), depth - 1));
   }
 
   Expr Loaded(DType dtype) {
@@ -88,7 +110,7 @@ class TypedExprs {
   Expr Cast(DType dtype, int depth) {
     // Of a type that there is an input of, or a new one.
     DType from = inputs_.empty() || (inputs_.size() < 5 && random_.OneIn(2))
-                     ? AnyType(random_)
+                     ? AnyTypeOfMemory(random_)
                      : inputs_[random_.Below(inputs_.size())].dtype();
     Expr value = depth > 0 ? Value(from, depth - 1) : Loaded(from);
     // A negative float is out of an unsigned type's range.
@@ -241,7 +263,7 @@ int64_t AnyExtent(Random& random) {
 std::string TextOf(Random& random) {
   int64_t m = AnyExtent(random);
   int64_t n = AnyExtent(random);
-  DType to = AnyType(random);
+  DType to = AnyTypeOfMemory(random);
   Var i = LoopVar("i");
   Var j = LoopVar("j");
   if (random.OneIn(2)) {
@@ -260,10 +282,65 @@ std::string TextOf(Random& random) {
   return ReductionText(ParamsText(exprs.inputs()), to, m, n, sum);
 }
 
+// One to three casts of a tensor, one of whose types is only stored.
+std::string ConversionText(Random& random) {
+  int64_t m = AnyExtent(random);
+  int64_t n = AnyExtent(random);
+  std::vector<DType> types(2 + random.Below(3));
+  for (DType& type : types) type = AnyTypeOfMemory(random);
+  types[random.Below(types.size())] = AnyStorageType(random);
+  Buffer from;
+  from.var = BufferVar("X", types[0]);
+  std::vector<std::pair<Var, int64_t>> order = {{LoopVar("i"), m}, {LoopVar("j"), n}};
+  if (random.OneIn(3)) std::swap(order[0], order[1]);
+  std::vector<Expr> indices;
+  for (const auto& [var, extent] : order) {
+    from.shape.emplace_back(extent);
+    indices.emplace_back(var);
+  }
+  Expr value = Make<Load>(from.var, indices);
+  for (size_t i = 1; i < types.size(); ++i) {
+    if (types[i] != types[i - 1]) value = CastTo(types[i], value);
+  }
+  return MapText(ParamsText({from}), types.back(), m, n, value);
+}
+
+double AnyReal(Random& random) {
+  constexpr double kSpecial[] = {
+      -0.0,     0x1p-10, 0x1.8p-10, 0x1p-17,  0x1.8p-17, 0.5,
+      7.5,      8.5,     14.5,      15.5,     -8.5,      -9,
+      448,      464,     464.25,    480,      57344,     61440,
+      61440.25, 65504,   1e300,     HUGE_VAL, -HUGE_VAL, std::numeric_limits<double>::quiet_NaN()};
+  if (random.OneIn(3)) return kSpecial[random.Below(std::size(kSpecial))];
+  // Few bits, so that halves between two numbers come up.
+  auto units = static_cast<double>(random.Between(-64, 64));
+  return std::ldexp(units, static_cast<int>(random.Between(-20, 12)));
+}
+
+// Of the whole range of a type, with what it rounds or saturates.
+void SetAnything(Tensor& tensor, int64_t element, Random& random) {
+  DType dtype = tensor.dtype;
+  if (dtype.is_float()) return SetElement(tensor, element, AnyReal(random));
+  if (IsFloat8(dtype)) {
+    MutableBytes(tensor)[element] = static_cast<uint8_t>(random.Below(256));
+  } else {
+    // Small ones too, which narrow types hold.
+    auto bits = static_cast<int64_t>(random.Next()) >> random.Below(64);
+    SetElementInt(tensor, element, dtype.is_bool() ? bits & 1 : bits);
+  }
+}
+
+void SetSmall(Tensor& tensor, int64_t element, Random& random) {
+  int64_t low = IsUnsigned(tensor.dtype) ? 0 : -kLargest;
+  SetElementInt(tensor, element,
+                tensor.dtype.is_bool() ? random.Between(0, 1) : random.Between(low, kLargest));
+}
+
 }  // namespace
 
 TypedFunction RandomTypedFunction(Random& random) {
-  std::string text = TextOf(random);
+  bool converts = random.OneIn(4);
+  std::string text = converts ? ConversionText(random) : TextOf(random);
   StatusOr<Function> fn = ParseFunction(text);
   TCC_CHECK(fn.ok()) << Message(fn.status()) << text;
   TypedFunction made{*fn, {}};
@@ -272,10 +349,8 @@ TypedFunction RandomTypedFunction(Random& random) {
     for (const Expr& extent : param.shape) shape.push_back(*AsConstant(extent));
     Tensor tensor = MakeZeroTensor(param.dtype(), shape);
     bool input = &param != &fn->params.back();
-    int64_t low = IsUnsigned(param.dtype()) ? 0 : -kLargest;
     for (int64_t e = 0; input && e < ElementCount(shape).value(); ++e) {
-      SetElementInt(tensor, e,
-                    param.dtype().is_bool() ? random.Between(0, 1) : random.Between(low, kLargest));
+      converts ? SetAnything(tensor, e, random) : SetSmall(tensor, e, random);
     }
     made.arguments.push_back(std::move(tensor));
   }

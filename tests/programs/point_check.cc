@@ -129,7 +129,8 @@ class Checker {
       return;
     }
     if (!status.ok()) return Fail("compiled: " + Message(status));
-    std::string difference = FirstRoundedDifference(copies, expected_, Precision(fn));
+    double precision = options_.exact ? 0 : Precision(fn);
+    std::string difference = FirstRoundedDifference(copies, expected_, precision);
     if (!difference.empty()) Fail("compiled: " + difference + "\n" + Print(fn));
   }
 

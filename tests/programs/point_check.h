@@ -36,6 +36,8 @@ struct PointCheckOptions {
   // code), arguments in place.
   RunFunction run_scheduled = nullptr;
   RunFunction run_lowered = nullptr;
+  // What is run otherwise gives the interpreter's results, not nearly.
+  bool exact = false;
   // What to run it on; empty: random tensors.
   std::vector<Tensor> arguments = {};
 };
