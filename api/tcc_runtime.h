@@ -218,12 +218,12 @@ class TCC_EXPORT Executor {
   //
   // Until the work has ended the executor lives, the stream lives, and the tensors' memory is only
   // touched by other work in the stream. The next run or Enqueue of the executor is in the same
-  // stream or begins after that end. Names and shapes are looked at during the call only. The
-  // stream is not being captured.
+  // stream or begins after that end. Names and shapes are looked at during the call only.
   //
   // kUsage where the module is not for a GPU; kBadInput, naming the tensor, what was expected and
   // what came, where a type, shape, size or alignment does not fit, or memory or stream are another
-  // device's; kNoMemory where memory for activations is short. Nothing was enqueued then.
+  // device's, or the stream is being captured; kNoMemory where memory for activations is short.
+  // Nothing was enqueued then.
   Status Enqueue(std::span<const DeviceTensor> inputs, std::span<const DeviceTensor> outputs,
                  void* stream);
 

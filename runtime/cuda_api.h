@@ -15,6 +15,7 @@ using CudaModuleHandle = struct CudaModuleObject*;
 using CudaFunctionHandle = struct CudaFunctionObject*;
 using CudaStreamHandle = struct CudaStreamObject*;
 using CudaEventHandle = struct CudaEventObject*;
+using CudaPoolHandle = struct CudaPoolObject*;
 using CudaGraphHandle = struct CudaGraphObject*;
 using CudaGraphExecHandle = struct CudaGraphExecObject*;
 
@@ -28,13 +29,31 @@ enum CudaDeviceAttribute : int {
   kCudaArchMajor = 75,
   kCudaArchMinor = 76,
   kCudaSharedBytesOptIn = 97,  // of a block that asks for more than the default
+  kCudaMemoryPools = 115,      // 1 if it has them
 };
 enum CudaFunctionAttribute : int { kCudaMostThreads = 0, kCudaMostDynamicSharedBytes = 8 };
 enum CudaJitOption : int { kCudaErrorLog = 5, kCudaErrorLogBytes = 6 };
 enum CudaCaptureMode : int { kCudaCaptureThreadLocal = 1 };
+enum CudaCaptureStatus : int {
+  kCudaNotCaptured = 0,
+  kCudaCaptured = 1,
+  kCudaCaptureIsInvalid = 2,  // until it is ended
+};
 enum CudaPointerAttribute : int { kCudaPointerOrdinal = 9 };
+enum CudaPoolAttribute : int { kCudaPoolKeptBytes = 4 };  // its release threshold
 inline constexpr unsigned kCudaStreamNonBlocking = 1;
 inline constexpr std::uintptr_t kCudaDefaultStream = 1;  // as a handle; for launches as null is
+
+// Of a pool in the memory of device `ordinal`, for this process alone: what is named here, the rest
+// zeros.
+struct CudaPoolProperties {
+  int allocation_kind = 1;  // pinned
+  int handle_kinds = 0;     // none
+  int place_kind = 1;       // a device
+  int ordinal = 0;
+  void* security = nullptr;
+  unsigned char reserved[64] = {};
+};
 
 // CALL(symbol in the library, parameters, their names) for each function; all of them return a
 // CudaResult.
@@ -77,6 +96,18 @@ inline constexpr std::uintptr_t kCudaDefaultStream = 1;  // as a handle; for lau
   CALL(cuMemGetInfo_v2, (size_t* free, size_t* total), (free, total)) \
   CALL(cuMemAlloc_v2, (CudaAddress* memory, size_t bytes), (memory, bytes)) \
   CALL(cuMemFree_v2, (CudaAddress memory), (memory)) \
+  CALL(cuMemPoolCreate, \
+       (CudaPoolHandle* pool, const CudaPoolProperties* properties), \
+       (pool, properties)) \
+  CALL(cuMemPoolDestroy, (CudaPoolHandle pool), (pool)) \
+  CALL(cuMemPoolSetAttribute, \
+       (CudaPoolHandle pool, int attribute, void* value), \
+       (pool, attribute, value)) \
+  CALL(cuMemPoolTrimTo, (CudaPoolHandle pool, size_t bytes_kept), (pool, bytes_kept)) \
+  CALL(cuMemAllocFromPoolAsync, \
+       (CudaAddress* memory, size_t bytes, CudaPoolHandle pool, CudaStreamHandle stream), \
+       (memory, bytes, pool, stream)) \
+  CALL(cuMemFreeAsync, (CudaAddress memory, CudaStreamHandle stream), (memory, stream)) \
   CALL(cuPointerGetAttribute, \
        (void* value, int attribute, CudaAddress memory), \
        (value, attribute, memory)) \
@@ -98,6 +129,7 @@ inline constexpr std::uintptr_t kCudaDefaultStream = 1;  // as a handle; for lau
        (CudaStreamHandle stream, CudaContextHandle* context), \
        (stream, context)) \
   CALL(cuStreamSynchronize, (CudaStreamHandle stream), (stream)) \
+  CALL(cuStreamIsCapturing, (CudaStreamHandle stream, int* status), (stream, status)) \
   CALL(cuStreamBeginCapture_v2, (CudaStreamHandle stream, int mode), (stream, mode)) \
   CALL(cuStreamEndCapture, (CudaStreamHandle stream, CudaGraphHandle* graph), (stream, graph)) \
   CALL(cuGraphInstantiateWithFlags, \

@@ -49,6 +49,18 @@ Status CheckCallersStream(const CudaContext& context, CudaStreamHandle stream) {
                       Describe(context.device()));
 }
 
+Status CheckNotCaptured(const CudaContext& context, CudaStreamHandle stream) {
+  CudaScope scope(context);
+  TCC_RETURN_IF_ERROR(scope.status());
+  int status = kCudaNotCaptured;
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(context.driver(), "asking whether a stream is captured",
+                                    cuStreamIsCapturing, stream, &status));
+  if (status == kCudaNotCaptured) return OkStatus();
+  return InvalidInput(
+      "the stream is being captured; expected one that is not: a graph of the caller's would use "
+      "memory that the executor may replace");
+}
+
 Status CheckCallersMemory(const CudaContext& context, const void* memory, std::string_view what) {
   CudaScope scope(context);
   TCC_RETURN_IF_ERROR(scope.status());

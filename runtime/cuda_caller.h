@@ -12,8 +12,11 @@ namespace tcc {
 // driver does not know the stream.
 Status CheckCallersStream(const CudaContext& context, CudaStreamHandle stream);
 
-// The same of memory, which `what` names in messages. Memory of the host that the driver made for
-// the device will do.
+// Fails with InvalidArgument for a stream that is being captured.
+Status CheckNotCaptured(const CudaContext& context, CudaStreamHandle stream);
+
+// As CheckCallersStream, of memory, which `what` names in messages. Memory of the host that the
+// driver made for the device will do.
 Status CheckCallersMemory(const CudaContext& context, const void* memory, std::string_view what);
 
 }  // namespace tcc

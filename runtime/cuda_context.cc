@@ -27,27 +27,28 @@ CudaScope::~CudaScope() {
   if (status_.ok()) context_.driver().cuCtxPopCurrent_v2(&popped);
 }
 
+Status NoCudaMemory(const CudaContext& context, CudaResult result, std::string_view call,
+                    int64_t bytes, std::string_view what) {
+  const CudaDriver& driver = context.driver();
+  size_t free = 0, total = 0;
+  std::string room;
+  if (result == kCudaOutOfMemory && driver.cuMemGetInfo_v2(&free, &total) == kCudaSuccess) {
+    room = fmt::format("; {} of its {} bytes are free", free, total);
+  }
+  return CudaStatus(driver, result, call,
+                    fmt::format("no memory on {} for {}, which takes {} bytes{}",
+                                Describe(context.device()), what, bytes, room));
+}
+
 StatusOr<CudaMemory> CudaMemory::Allocate(const std::shared_ptr<const CudaContext>& context,
                                           int64_t bytes, std::string_view what) {
   const CudaDriver& driver = context->driver();
   CudaAddress address = 0;
   // The driver refuses 0 bytes.
   const size_t size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
-  CudaResult result = driver.cuMemAlloc_v2(&address, size);
-  if (result != kCudaSuccess) {
-    size_t free = 0, total = 0;
-    std::string room;
-    if (result == kCudaOutOfMemory && driver.cuMemGetInfo_v2(&free, &total) == kCudaSuccess) {
-      room = fmt::format("; {} of its {} bytes are free", free, total);
-    }
-    return CudaStatus(driver, result, "cuMemAlloc_v2",
-                      fmt::format("no memory on {} for {}, which takes {} bytes{}",
-                                  Describe(context->device()), what, bytes, room));
-  }
-  CudaMemory memory;
-  memory.memory_ = {context, address};
-  memory.bytes_ = bytes;
-  return memory;
+  const CudaResult result = driver.cuMemAlloc_v2(&address, size);
+  if (result != kCudaSuccess) return NoCudaMemory(*context, result, "cuMemAlloc_v2", bytes, what);
+  return CudaMemory(context, address, bytes);
 }
 
 }  // namespace tcc

@@ -76,6 +76,12 @@ class CudaOwned {
     context_.reset();
   }
 
+  // Another gives it back.
+  Handle Detach() {
+    context_.reset();
+    return std::exchange(handle_, Handle());
+  }
+
   Handle get() const { return handle_; }
   explicit operator bool() const { return context_ != nullptr; }
 
@@ -84,6 +90,7 @@ class CudaOwned {
   Handle handle_ = Handle();
 };
 
+using CudaMemoryPool = CudaOwned<CudaPoolHandle, &CudaDriver::cuMemPoolDestroy>;
 using CudaModule = CudaOwned<CudaModuleHandle, &CudaDriver::cuModuleUnload>;
 using CudaStream = CudaOwned<CudaStreamHandle, &CudaDriver::cuStreamDestroy_v2>;
 using CudaEvent = CudaOwned<CudaEventHandle, &CudaDriver::cuEventDestroy_v2>;
@@ -99,12 +106,19 @@ class CudaMemory {
   // thread's. ResourceExhausted says how much is free.
   static StatusOr<CudaMemory> Allocate(const std::shared_ptr<const CudaContext>& context,
                                        int64_t bytes, std::string_view what);
+  CudaMemory(std::shared_ptr<const CudaContext> context, CudaAddress address, int64_t bytes)
+      : memory_(std::move(context), address), bytes_(bytes) {}
 
   uint8_t* data() const { return std::bit_cast<uint8_t*>(memory_.get()); }
   int64_t bytes() const { return bytes_; }
   void Reset() {
     memory_.Reset();
     bytes_ = 0;
+  }
+  // Another gives it back.
+  CudaAddress Detach() {
+    bytes_ = 0;
+    return memory_.Detach();
   }
 
  private:
@@ -115,5 +129,9 @@ class CudaMemory {
 inline CudaAddress AddressOf(const void* memory) {
   return std::bit_cast<CudaAddress>(memory);
 }
+
+// The failure of `call` to allocate `bytes` for `what`; says how much is free where that is why.
+Status NoCudaMemory(const CudaContext& context, CudaResult result, std::string_view call,
+                    int64_t bytes, std::string_view what);
 
 }  // namespace tcc

@@ -124,6 +124,8 @@ StatusOr<CudaDeviceInfo> FindCudaDevice(const CudaDriver& driver, int ordinal) {
   TCC_ASSIGN_OR_RETURN(info.clock_khz, Attribute(driver, kCudaClockKhz, device));
   TCC_ASSIGN_OR_RETURN(info.shared_bytes, Attribute(driver, kCudaSharedBytesOptIn, device));
   TCC_ASSIGN_OR_RETURN(info.l2_bytes, Attribute(driver, kCudaL2Bytes, device));
+  TCC_ASSIGN_OR_RETURN(int pools, Attribute(driver, kCudaMemoryPools, device));
+  info.has_pools = pools != 0;
   size_t bytes = 0;
   TCC_RETURN_IF_ERROR(
       TCC_CUDA_CALL(driver, "asking a device for its memory", cuDeviceTotalMem_v2, &bytes, device));

@@ -38,6 +38,7 @@ struct CudaDeviceInfo {
   int64_t memory_bytes = 0;
   int64_t shared_bytes = 0;  // that a block may have when it asks for more than the default
   int64_t l2_bytes = 0;
+  bool has_pools = false;  // memory that is taken and given back in a stream's order
 };
 
 StatusOr<std::vector<CudaDeviceInfo>> ListCudaDevices(const CudaDriver& driver);

@@ -67,6 +67,7 @@ StatusOr<std::shared_ptr<const CudaProgram>> CudaProgram::Load(
   TCC_RETURN_IF_ERROR(program->LoadImages(artefact.target));
   TCC_RETURN_IF_ERROR(program->FindFunctions());
   TCC_RETURN_IF_ERROR(program->UploadWeights(artefact.weights.bytes));
+  TCC_ASSIGN_OR_RETURN(program->pool_, CudaPool::Make(program->context_));
   return program;
 }
 

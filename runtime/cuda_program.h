@@ -10,6 +10,7 @@
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/gpu_program.h"
 #include "runtime/cuda_context.h"
+#include "runtime/cuda_pool.h"
 
 namespace tcc {
 
@@ -28,6 +29,8 @@ class CudaProgram {
     return functions_[kernel][launch];
   }
   uint8_t* weights() const { return weights_.data(); }
+  // Of the memory of all its executors.
+  const CudaPool& pool() const { return pool_; }
 
  private:
   CudaProgram() = default;
@@ -40,6 +43,7 @@ class CudaProgram {
   std::vector<CudaModule> modules_;
   std::vector<std::vector<CudaFunctionHandle>> functions_;
   CudaMemory weights_;
+  CudaPool pool_;
 };
 
 // Whether a target's name ends like that of sm_90a, whose code is for one arch alone.

@@ -59,21 +59,28 @@ Status CudaQueue::Wait(std::string_view what) {
 StatusOr<uint8_t*> CudaQueue::Reserve(size_t slot, int64_t bytes, std::string_view what) {
   if (slots_.size() <= slot) slots_.resize(slot + 1);
   CudaMemory& memory = slots_[slot];
-  if (memory.data() != nullptr) {
-    if (memory.bytes() >= bytes) return memory.data();
-    // The run before may still use it: in this stream, or it has ended.
-    TCC_RETURN_IF_ERROR(Finish());
+  if (memory.data() == nullptr || memory.bytes() < bytes) {
+    CudaScope scope(*context());
+    TCC_RETURN_IF_ERROR(scope.status());
+    TCC_RETURN_IF_ERROR(Replace(memory, bytes, what));
   }
-  CudaScope scope(*context());
-  TCC_RETURN_IF_ERROR(scope.status());
-  Forget();
-  memory.Reset();
-  TCC_ASSIGN_OR_RETURN(memory, CudaMemory::Allocate(context(), bytes, what));
   return memory.data();
+}
+
+// The run before may still use it: in this stream, or it has ended.
+Status CudaQueue::Replace(CudaMemory& memory, int64_t bytes, std::string_view what) {
+  TCC_RETURN_IF_ERROR(program_->pool().GiveBack(memory, stream()));
+  Forget();
+  TCC_ASSIGN_OR_RETURN(memory, program_->pool().Allocate(stream(), bytes, what));
+  return OkStatus();
 }
 
 Status CudaQueue::CheckStream(void* stream) {
   return CheckCallersStream(*context(), static_cast<CudaStreamHandle>(stream));
+}
+
+Status CudaQueue::CheckNotCaptured(void* stream) {
+  return tcc::CheckNotCaptured(*context(), static_cast<CudaStreamHandle>(stream));
 }
 
 Status CudaQueue::CheckMemory(const void* memory, std::string_view what) {
@@ -132,17 +139,11 @@ Status CudaQueue::CopyApart(uint8_t* to, const uint8_t* from, int64_t bytes) {
                        AddressOf(from), static_cast<size_t>(bytes), stream());
 }
 
-// What it held may still be in use by what was enqueued before.
 Status CudaQueue::GrowScratch(int64_t bytes) {
   if (scratch_.bytes() >= bytes) return OkStatus();
   // A recorded run comes after an equal one that was not, which made the room.
   TCC_CHECK(!recording_) << "memory grows while work is recorded";
-  if (scratch_.data() != nullptr) TCC_RETURN_IF_ERROR(Wait("making room for workspaces"));
-  Forget();
-  scratch_.Reset();
-  TCC_ASSIGN_OR_RETURN(scratch_,
-                       CudaMemory::Allocate(context(), bytes, "the workspaces of a kernel"));
-  return OkStatus();
+  return Replace(scratch_, bytes, "the workspaces of a kernel");
 }
 
 Status CudaQueue::PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64_t> shapes) {

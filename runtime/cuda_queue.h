@@ -20,6 +20,7 @@ class CudaQueue final : public DeviceQueue {
   StatusOr<uint8_t*> Reserve(size_t slot, int64_t bytes, std::string_view what) override;
   void UseStream(void* stream) override { caller_stream_ = static_cast<CudaStreamHandle>(stream); }
   Status CheckStream(void* stream) override;
+  Status CheckNotCaptured(void* stream) override;
   Status CheckMemory(const void* memory, std::string_view what) override;
   Status Upload(uint8_t* to, std::span<const uint8_t> from) override;
   Status Download(std::span<uint8_t> to, const uint8_t* from) override;
@@ -40,6 +41,7 @@ class CudaQueue final : public DeviceQueue {
   Status Record(const std::function<Status()>& work);
   Status EnqueueDownload(std::span<uint8_t> to, const uint8_t* from);
   Status CopyApart(uint8_t* to, const uint8_t* from, int64_t bytes);
+  Status Replace(CudaMemory& memory, int64_t bytes, std::string_view what);
   Status GrowScratch(int64_t bytes);
   Status PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64_t> shapes);
   void Pass(uint64_t value, const CudaArgumentNote& note);

@@ -50,6 +50,8 @@ class DeviceQueue {
   // Whether work of the queue can go to that stream of the caller's, and use that memory of the
   // caller's, which `what` names. Fail with InvalidArgument, naming both devices, for another's.
   virtual Status CheckStream(void* stream) = 0;
+  // Fails with InvalidArgument while somebody records what goes to the stream.
+  virtual Status CheckNotCaptured(void* stream) = 0;
   virtual Status CheckMemory(const void* memory, std::string_view what) = 0;
 
   // `from` may change after the call.

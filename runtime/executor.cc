@@ -236,6 +236,7 @@ Status Executor::Enqueue(std::span<const Tensor> inputs, std::span<const Tensor>
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(metadata, inputs));
   TCC_RETURN_IF_ERROR(CheckOutputs(variables, outputs));
   TCC_RETURN_IF_ERROR(queue_->CheckStream(stream));
+  if (may_record_) TCC_RETURN_IF_ERROR(queue_->CheckNotCaptured(stream));
   FrameMemory memory;
   memory.weights = WeightsOnDevice();
   for (size_t i = 0; i < inputs.size(); ++i) {

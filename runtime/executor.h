@@ -43,7 +43,8 @@ class Executor {
   // CUstream, not null) and goes on after the call; what a loop or branch depends on is waited for.
   // The next run is in the same stream or begins after the work has ended, as does the executor's
   // end. Fails with FailedPrecondition where kernels run on host memory, with InvalidArgument where
-  // stream or memory are another device's.
+  // stream or memory are another device's, and for a stream that is being captured: the caller's
+  // graph would use the executor's memory. Whoever sets recording off answers for that.
   Status Enqueue(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void* stream);
 
   // What the last run copied for that reason.

@@ -29,6 +29,8 @@ constexpr CallIndex kGivesBack[] = {
     kIndex_cuCtxPopCurrent_v2,
     kIndex_cuModuleUnload,
     kIndex_cuMemFree_v2,
+    kIndex_cuMemFreeAsync,
+    kIndex_cuMemPoolDestroy,
     kIndex_cuMemFreeHost,
     kIndex_cuStreamDestroy_v2,
     kIndex_cuStreamEndCapture,

@@ -31,6 +31,7 @@ struct DriverObjects {
   int64_t contexts = 0;
   int64_t memory = 0;
   int64_t host_memory = 0;
+  int64_t pools = 0;
   int64_t modules = 0;
   int64_t streams = 0;
   int64_t captures = 0;

@@ -125,6 +125,9 @@ CudaResult cuDeviceGetAttribute(int* value, int attribute, CudaDeviceHandle devi
     case kCudaSharedBytesOptIn:
       *value = static_cast<int>(context->target.shared_bytes);
       return kCudaSuccess;
+    case kCudaMemoryPools:
+      *value = 1;
+      return kCudaSuccess;
     default:
       return Fail(kCudaInvalidValue, "an attribute that is not emulated");
   }

@@ -43,9 +43,9 @@ CudaResult RefuseInCapture() {
 
 void EndContext(Context& context) {
   Machine& machine = TheMachine();
-  machine.lost += machine.modules.RemoveAll(&context) + machine.streams.RemoveAll(&context) +
-                  machine.events.RemoveAll(&context) + machine.graphs.RemoveAll(&context) +
-                  machine.graph_execs.RemoveAll(&context);
+  machine.lost += machine.pools.RemoveAll(&context) + machine.modules.RemoveAll(&context) +
+                  machine.streams.RemoveAll(&context) + machine.events.RemoveAll(&context) +
+                  machine.graphs.RemoveAll(&context) + machine.graph_execs.RemoveAll(&context);
   for (auto at = machine.allocations.begin(); at != machine.allocations.end();) {
     if (at->second.context != &context) {
       ++at;
@@ -69,6 +69,7 @@ DriverObjects LiveDriverObjects() {
   for (const auto& context : machine.contexts) live.contexts += context->retained;
   live.memory = static_cast<int64_t>(machine.allocations.size());
   live.host_memory = static_cast<int64_t>(machine.host_memory.size());
+  live.pools = machine.pools.size();
   live.modules = machine.modules.size();
   live.streams = machine.streams.size();
   live.captures =

@@ -67,6 +67,10 @@ struct Event {
   double seconds = 0;
 };
 
+struct Pool {
+  Context* context = nullptr;
+};
+
 // The objects of one kind that exist.
 template <typename T>
 class Objects {
@@ -118,6 +122,7 @@ struct Machine {
   std::map<CudaAddress, Allocation> allocations;
   BegunBuffers begun;
   std::map<void*, std::unique_ptr<std::byte[]>> host_memory;
+  Objects<Pool> pools;
   Objects<Module> modules;
   Objects<Stream> streams;
   std::map<const Context*, Stream> default_streams;
@@ -150,6 +155,10 @@ CudaResult CurrentContext(Context** context);
 
 // Fails, and makes the capture fail, while this thread captures a stream.
 CudaResult RefuseInCapture();
+
+// Memory of a context's device. The latter of any context, and though the thread's is broken.
+CudaResult AllocateMemory(Context& context, CudaAddress* memory, size_t bytes);
+CudaResult FreeMemory(CudaAddress memory);
 
 // Ends a context: what was not given back goes with it.
 void EndContext(Context& context);

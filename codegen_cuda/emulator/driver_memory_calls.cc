@@ -7,7 +7,39 @@
 #include "codegen_cuda/emulator/driver_streams.h"
 
 // Memory and copies.
-namespace tcc::emulator::calls {
+namespace tcc::emulator {
+
+CudaResult AllocateMemory(Context& context, CudaAddress* memory, size_t bytes) {
+  Machine& machine = TheMachine();
+  if (bytes == 0) return Fail(kCudaInvalidValue, "0 bytes");
+  if (bytes > static_cast<size_t>(kDeviceMemoryBytes - context.memory_bytes)) {
+    return Fail(kCudaOutOfMemory, "out of memory");
+  }
+  StatusOr<void*> made = machine.memory.Allocate(static_cast<int64_t>(bytes));
+  if (!made.ok()) return Fail(kCudaOutOfMemory, Message(made.status()));
+  *memory = std::bit_cast<CudaAddress>(*made);
+  machine.allocations[*memory] = {&context, static_cast<int64_t>(bytes)};
+  context.memory_bytes += static_cast<int64_t>(bytes);
+  return kCudaSuccess;
+}
+
+CudaResult FreeMemory(CudaAddress memory) {
+  Machine& machine = TheMachine();
+  Context* context = nullptr;
+  const CudaResult broken = CurrentContext(&context);
+  auto found = machine.allocations.find(memory);
+  if (context == nullptr || found == machine.allocations.end()) {
+    return Fail(kCudaInvalidValue, "freed what is no memory of the device");
+  }
+  machine.begun.Forget(memory, found->second.bytes);
+  found->second.context->memory_bytes -= found->second.bytes;
+  machine.allocations.erase(found);
+  const Status intact = machine.memory.Free(std::bit_cast<void*>(memory));
+  if (!intact.ok()) return Fail(kCudaIllegalAddress, Message(intact));
+  return broken;
+}
+
+namespace calls {
 namespace {
 
 std::byte* Place(CudaAddress address) {
@@ -32,38 +64,16 @@ CudaResult ToDevice(CudaAddress to, const void* from, size_t bytes) {
 }  // namespace
 
 CudaResult cuMemAlloc_v2(CudaAddress* memory, size_t bytes) {
-  Machine& machine = TheMachine();
-  std::lock_guard lock(machine.mutex);
+  std::lock_guard lock(TheMachine().mutex);
   Context* context = nullptr;
   if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
   if (CudaResult error = RefuseInCapture(); error != kCudaSuccess) return error;
-  if (bytes == 0) return Fail(kCudaInvalidValue, "0 bytes");
-  if (bytes > static_cast<size_t>(kDeviceMemoryBytes - context->memory_bytes)) {
-    return Fail(kCudaOutOfMemory, "out of memory");
-  }
-  StatusOr<void*> made = machine.memory.Allocate(static_cast<int64_t>(bytes));
-  if (!made.ok()) return Fail(kCudaOutOfMemory, Message(made.status()));
-  *memory = std::bit_cast<CudaAddress>(*made);
-  machine.allocations[*memory] = {context, static_cast<int64_t>(bytes)};
-  context->memory_bytes += static_cast<int64_t>(bytes);
-  return kCudaSuccess;
+  return AllocateMemory(*context, memory, bytes);
 }
 
 CudaResult cuMemFree_v2(CudaAddress memory) {
-  Machine& machine = TheMachine();
-  std::lock_guard lock(machine.mutex);
-  Context* context = nullptr;
-  const CudaResult broken = CurrentContext(&context);
-  auto found = machine.allocations.find(memory);
-  if (context == nullptr || found == machine.allocations.end()) {
-    return Fail(kCudaInvalidValue, "freed what is no memory of the device");
-  }
-  machine.begun.Forget(memory, found->second.bytes);
-  found->second.context->memory_bytes -= found->second.bytes;
-  machine.allocations.erase(found);
-  const Status intact = machine.memory.Free(Place(memory));
-  if (!intact.ok()) return Fail(kCudaIllegalAddress, Message(intact));
-  return broken;
+  std::lock_guard lock(TheMachine().mutex);
+  return FreeMemory(memory);
 }
 
 // Of memory of devices only.
@@ -138,4 +148,5 @@ CudaResult cuMemcpyDtoDAsync_v2(CudaAddress to, CudaAddress from, size_t bytes,
   });
 }
 
-}  // namespace tcc::emulator::calls
+}  // namespace calls
+}  // namespace tcc::emulator

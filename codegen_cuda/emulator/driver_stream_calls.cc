@@ -17,19 +17,6 @@ CudaStreamHandle DefaultStream() {
   return std::bit_cast<CudaStreamHandle>(kCudaDefaultStream);
 }
 
-CudaResult FindStream(CudaStreamHandle handle, Stream** stream) {
-  Context* context = nullptr;
-  if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
-  if (handle == DefaultStream()) {
-    *stream = &TheMachine().default_streams[context];
-    (*stream)->context = context;
-    return kCudaSuccess;
-  }
-  *stream = TheMachine().streams.Find(handle);
-  if (*stream != nullptr && (*stream)->context == context) return kCudaSuccess;
-  return Fail(kCudaInvalidHandle, "no stream of the thread's context");
-}
-
 // From CUDA_ERROR_ILLEGAL_ADDRESS on, failures of kernels are those of their context for good.
 // Expects the machine to be locked.
 CudaResult BreakContext(Context& context, CudaResult error) {
@@ -54,6 +41,19 @@ CudaResult Remove(Objects<T>& objects, void* handle) {
 }
 
 }  // namespace
+
+CudaResult FindStream(CudaStreamHandle handle, Stream** stream) {
+  Context* context = nullptr;
+  if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+  if (handle == DefaultStream()) {
+    *stream = &TheMachine().default_streams[context];
+    (*stream)->context = context;
+    return kCudaSuccess;
+  }
+  *stream = TheMachine().streams.Find(handle);
+  if (*stream != nullptr && (*stream)->context == context) return kCudaSuccess;
+  return Fail(kCudaInvalidHandle, "no stream of the thread's context");
+}
 
 CudaResult Enqueue(CudaStreamHandle handle, std::function<CudaResult(Context&)> work) {
   Stream* stream = nullptr;
@@ -111,6 +111,19 @@ CudaResult cuStreamSynchronize(CudaStreamHandle handle) {
   const Status intact = TheMachine().memory.CheckRedZones();
   if (intact.ok()) return kCudaSuccess;
   return BreakContext(*stream->context, Fail(kCudaIllegalAddress, Message(intact)));
+}
+
+CudaResult cuStreamIsCapturing(CudaStreamHandle handle, int* status) {
+  std::lock_guard lock(TheMachine().mutex);
+  *status = kCudaNotCaptured;
+  // The thread's default stream, which is not captured.
+  if (handle == nullptr) return kCudaSuccess;
+  Stream* stream = nullptr;
+  if (CudaResult error = FindStream(handle, &stream); error != kCudaSuccess) return error;
+  if (stream->capture != nullptr) {
+    *status = stream->invalidated ? kCudaCaptureIsInvalid : kCudaCaptured;
+  }
+  return kCudaSuccess;
 }
 
 CudaResult cuStreamBeginCapture_v2(CudaStreamHandle handle, int) {

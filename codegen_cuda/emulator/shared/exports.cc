@@ -25,6 +25,8 @@ using tcc::CudaFunctionHandle;
 using tcc::CudaGraphExecHandle;
 using tcc::CudaGraphHandle;
 using tcc::CudaModuleHandle;
+using tcc::CudaPoolHandle;
+using tcc::CudaPoolProperties;
 using tcc::CudaResult;
 using tcc::CudaStreamHandle;
 TCC_CUDA_CALLS(TCC_EXPORT)

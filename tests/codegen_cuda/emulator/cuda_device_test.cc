@@ -55,7 +55,7 @@ TEST_CASE(
       CHECK(Calls("cuLaunchKernel") == (run < 2 ? 4 : 0));
       CHECK(Calls("cuStreamBeginCapture_v2") == (run == 1 ? 1 : 0));
       CHECK(Calls("cuGraphLaunch") == (run < 1 ? 0 : 1));
-      CHECK(Calls("cuMemAlloc_v2") == (run < 1 ? 4 : 0));
+      CHECK(Calls("cuMemAllocFromPoolAsync") == (run < 1 ? 4 : 0));
       CHECK(Calls("cuMemcpyHtoD_v2") == 0);
     }
   }
@@ -78,6 +78,98 @@ TEST_CASE("a GPU model with a free dimension runs at every size, none included",
     CHECK(*got == y);
   }
   CHECK(emulator::LiveDriverObjects().graph_execs == 1);
+}
+
+// The streams of launches, copies of inputs and memory that is given back, in order.
+std::vector<std::pair<std::string, CudaStreamHandle>> used_streams;
+
+std::shared_ptr<const Device> MakeWatched(const DeviceOptions&) {
+  CudaDriver driver = emulator::EmulatedDriver();
+  driver.cuMemcpyHtoDAsync_v2 = [](CudaAddress to, const void* from, size_t bytes,
+                                   CudaStreamHandle stream) -> CudaResult {
+    used_streams.emplace_back("upload", stream);
+    return emulator::EmulatedDriver().cuMemcpyHtoDAsync_v2(to, from, bytes, stream);
+  };
+  driver.cuMemAllocFromPoolAsync = [](CudaAddress* memory, size_t bytes, CudaPoolHandle pool,
+                                      CudaStreamHandle stream) -> CudaResult {
+    used_streams.emplace_back("take", stream);
+    return emulator::EmulatedDriver().cuMemAllocFromPoolAsync(memory, bytes, pool, stream);
+  };
+  driver.cuMemFreeAsync = [](CudaAddress memory, CudaStreamHandle stream) -> CudaResult {
+    used_streams.emplace_back("give back", stream);
+    return emulator::EmulatedDriver().cuMemFreeAsync(memory, stream);
+  };
+  return MakeCudaDevice(driver, emulator::EmulatedOrdinal(kSm));
+}
+
+TEST_CASE("memory that grows is taken from a pool in the order of the stream, without waiting",
+          "[cuda_device]") {
+  static constexpr DeviceRow kWatched[] = {{"cuda", MakeWatched}};
+  used_streams.clear();
+  {
+    StatusOr<Module> module =
+        Module::FromArtefact(DynamicArtefact(), {.pool = {}, .threads = 1, .devices = kWatched});
+    REQUIRE(module.ok());
+    Executor executor(*module);
+    for (int64_t n : {2, 300, 300, 4096, 2}) {
+      emulator::RecordDriverCalls();
+      StatusOr<Values> y = RunOne(executor, {Floats({n}, Values(static_cast<size_t>(n), 1))});
+      REQUIRE(y.ok());
+      CHECK(y->back() == static_cast<double>(n));
+      // For the results alone.
+      CHECK(Calls("cuStreamSynchronize") == 1);
+      CHECK(Calls("cuMemAlloc_v2") + Calls("cuMemFree_v2") == 0);
+    }
+    CHECK(emulator::LiveDriverObjects().pools == 1);
+  }
+  CHECK(emulator::LiveDriverObjects() == emulator::DriverObjects());
+  auto count = [](const std::string& what) {
+    return std::ranges::count_if(used_streams, [&](const auto& use) { return use.first == what; });
+  };
+  // Arena, input and output; two of the sizes are larger than those before.
+  CHECK(count("take") == 9);
+  CHECK(count("give back") == 6);
+  for (const auto& [what, stream] : used_streams) CHECK(stream == used_streams[0].second);
+}
+
+// The emulated driver, but its devices have no memory pools.
+std::shared_ptr<const Device> MakeWithoutPools(const DeviceOptions&) {
+  CudaDriver driver = emulator::EmulatedDriver();
+  driver.cuDeviceGetAttribute = [](int* value, int attribute,
+                                   CudaDeviceHandle device) -> CudaResult {
+    *value = 0;
+    if (attribute == kCudaMemoryPools) return kCudaSuccess;
+    return emulator::EmulatedDriver().cuDeviceGetAttribute(value, attribute, device);
+  };
+  return MakeCudaDevice(driver, emulator::EmulatedOrdinal(kSm));
+}
+
+TEST_CASE("on a device without memory pools memory grows after the work that uses it",
+          "[cuda_device]") {
+  static constexpr DeviceRow kPlain[] = {{"cuda", MakeWithoutPools}};
+  emulator::RecordDriverCalls();
+  {
+    StatusOr<Module> module =
+        Module::FromArtefact(DynamicArtefact(), {.pool = {}, .threads = 1, .devices = kPlain});
+    REQUIRE(module.ok());
+    Executor executor(*module);
+    for (int64_t n : {2, 300, 2}) {
+      StatusOr<Values> y = RunOne(executor, {Floats({n}, Values(static_cast<size_t>(n), 1))});
+      REQUIRE(y.ok());
+      CHECK(y->back() == static_cast<double>(n));
+    }
+  }
+  CHECK(emulator::LiveDriverObjects() == emulator::DriverObjects());
+  const std::vector<std::string> calls = emulator::RecordedDriverCalls();
+  CHECK(std::ranges::none_of(calls, [](const std::string& call) {
+    return call.starts_with("cuMemPool") || call.ends_with("Async") && call.starts_with("cuMemA");
+  }));
+  for (size_t i = 0, frees = 0; i < calls.size() && frees < 3; ++i) {
+    if (calls[i] != "cuMemFree_v2") continue;
+    ++frees;
+    CHECK(std::find(calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(i),
+                    "cuStreamSynchronize") != calls.begin() + static_cast<std::ptrdiff_t>(i));
+  }
 }
 
 TEST_CASE("loops on a GPU read their trip count and condition back", "[cuda_device]") {
@@ -229,24 +321,64 @@ TEST_CASE("a stream or memory of another device's, or of none, is refused with b
 
 TEST_CASE("memory that grows is given back after the work in the caller's stream",
           "[cuda_device]") {
+  static constexpr DeviceRow kWatched[] = {{"cuda", MakeWatched}};
   DriverUser user;
-  Executor executor = Made(DynamicArtefact());
+  StatusOr<Module> module =
+      Module::FromArtefact(DynamicArtefact(), {.pool = {}, .threads = 1, .devices = kWatched});
+  REQUIRE(module.ok());
+  Executor executor(*module);
   auto enqueue = [&](int64_t n) {
     Tensor x = Floats({n}, {}), y = x;
     x.bytes = {std::bit_cast<const uint8_t*>(user.memory), static_cast<size_t>(n) * 4};
     y.bytes = {x.bytes.data() + 32, x.bytes.size()};
     emulator::RecordDriverCalls();
+    used_streams.clear();
     REQUIRE(executor.Enqueue({&x, 1}, {&y, 1}, user.stream).ok());
-    return emulator::RecordedDriverCalls();
+    CHECK(Calls("cuStreamSynchronize") == 0);
   };
   enqueue(2);
   enqueue(1);
-  CHECK(Calls("cuStreamSynchronize") == 0);
-  const std::vector<std::string> calls = enqueue(8);
-  auto wait = std::ranges::find(calls, "cuStreamSynchronize");
-  REQUIRE(wait != calls.end());
-  CHECK(std::ranges::find(calls, "cuMemFree_v2") > wait);
-  CHECK(std::ranges::find(calls, "cuMemFree_v2") != calls.end());
+  CHECK(used_streams.empty());
+  enqueue(8);
+  using Uses = std::vector<std::pair<std::string, CudaStreamHandle>>;
+  CHECK(used_streams == Uses{{"give back", user.stream}, {"take", user.stream}});
+  const std::vector<std::string> calls = emulator::RecordedDriverCalls();
+  CHECK(std::ranges::find(calls, "cuMemFreeAsync") < std::ranges::find(calls, "cuLaunchKernel"));
+}
+
+TEST_CASE("a stream that is being captured is refused, and its capture goes on", "[cuda_device]") {
+  DriverUser user;
+  Executor executor = Made(ScaleReverseArtefact());
+  const Tensor input = user.At(0), output = user.At(32);
+  for (int run = 0; run < 3; ++run) {
+    REQUIRE(user.driver.cuStreamBeginCapture_v2(user.stream, kCudaCaptureThreadLocal) ==
+            kCudaSuccess);
+    emulator::RecordDriverCalls();
+    const Status status = executor.Enqueue({&input, 1}, {&output, 1}, user.stream);
+    CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+    CHECK(Message(status) ==
+          "the stream is being captured; expected one that is not: a graph of the caller's would "
+          "use memory that the executor may replace");
+    CHECK(Calls("cuLaunchKernel") + Calls("cuGraphLaunch") + Calls("cuMemAllocFromPoolAsync") == 0);
+    CudaGraphHandle graph = nullptr;
+    CHECK(user.driver.cuStreamEndCapture(user.stream, &graph) == kCudaSuccess);
+    CHECK(user.driver.cuGraphDestroy(graph) == kCudaSuccess);
+    CHECK(executor.Enqueue({&input, 1}, {&output, 1}, user.stream).ok());
+  }
+}
+
+TEST_CASE("what records nothing itself may be captured once its memory is there", "[cuda_device]") {
+  DriverUser user;
+  Executor executor = Made(ScaleReverseArtefact());
+  executor.set_recording(false);
+  const Tensor input = user.At(0), output = user.At(32);
+  REQUIRE(executor.Enqueue({&input, 1}, {&output, 1}, user.stream).ok());
+  REQUIRE(user.driver.cuStreamBeginCapture_v2(user.stream, kCudaCaptureThreadLocal) ==
+          kCudaSuccess);
+  CHECK(executor.Enqueue({&input, 1}, {&output, 1}, user.stream).ok());
+  CudaGraphHandle graph = nullptr;
+  CHECK(user.driver.cuStreamEndCapture(user.stream, &graph) == kCudaSuccess);
+  CHECK(user.driver.cuGraphDestroy(graph) == kCudaSuccess);
 }
 
 TEST_CASE("a caller's stream may be the default one", "[cuda_device]") {
@@ -416,7 +548,8 @@ TEST_CASE("activations that a GPU has no room for say how much is free", "[cuda_
   CHECK(status.code() == absl::StatusCode::kResourceExhausted);
   CHECK(Message(status) ==
         "no memory on device 2 (emulated sm_86, sm_86) for the activations, which takes "
-        "1099511627776 bytes; 4294967280 of its 4294967296 bytes are free: cuMemAlloc failed with "
+        "1099511627776 bytes; 4294967280 of its 4294967296 bytes are free: cuMemAllocFromPoolAsync "
+        "failed with "
         "CUDA_ERROR_OUT_OF_MEMORY (2): out of memory");
 }
 

@@ -28,7 +28,7 @@ TEST_CASE("a kernel is timed as a graph of launches over rotated buffers", "[cud
     CHECK(time->min_seconds > 0);
     CHECK(time->median_seconds >= time->min_seconds);
     const std::vector<std::string> calls = emulator::RecordedDriverCalls();
-    CHECK(std::ranges::count(calls, "cuMemAlloc_v2") == 3 * sets);
+    CHECK(std::ranges::count(calls, "cuMemAllocFromPoolAsync") == 3 * sets);
     // Four to see how long it takes, one on each other set, those of the graph.
     CHECK(std::ranges::count(calls, "cuLaunchKernel") == 4 + (sets - 1) + 7);
     CHECK(std::ranges::count(calls, "cuGraphLaunch") == (1 + 2) * 3);
