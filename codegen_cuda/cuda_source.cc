@@ -6,6 +6,7 @@
 
 #include "codegen_cuda/c_types.h"
 #include "codegen_cuda/launch.h"
+#include "codegen_cuda/named_barriers.h"
 #include "codegen_cuda/prelude.h"
 #include "codegen_cuda/stmt_text.h"
 #include "ir/support/check.h"
@@ -134,6 +135,9 @@ StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>
   NarrowShapes(fn, kernel);
   DeclareShared(body, kernel);
   DeclareIndices(body.body, kernel);
+  StatusOr<std::map<int, int64_t>> barriers = ThreadsAtBarriers(body.body, launch.Threads());
+  if (barriers.ok()) kernel.barriers = *std::move(barriers);
+  kernel.Refuse(barriers.status());
   StmtText(kernel, launch.block).Emit(body.body);
   if (!kernel.refused.ok()) {
     return Unsupported("kernel '{}': {}", fn.name, Message(kernel.refused));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -46,6 +47,8 @@ class KernelText {
   // The axis of each of the kernel's loops over threads, and how many there are along each.
   std::unordered_map<const ExprNode*, int> thread_axes;
   std::array<int64_t, 3> threads = {1, 1, 1};
+  // How many threads meet at each named barrier that is not of the whole block.
+  std::map<int, int64_t> barriers;
   // A loop over threadIdx.x, for what needs a name of the lane.
   Var lane = LoopVar("lane");
   // Words of 32 bits that a tile of a warp's buffer has.

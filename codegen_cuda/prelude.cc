@@ -37,9 +37,13 @@ TCC_DEVICE int tcc_warp() {
   return (int)((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / 32);
 }
 TCC_DEVICE void tcc_barrier() { __syncthreads(); }
-template <int id>
+template <int id, int threads = 0>
 TCC_DEVICE void tcc_named_barrier() {
-  asm volatile("bar.sync %0;" ::"n"(id) : "memory");
+  if constexpr (threads == 0) {
+    asm volatile("bar.sync %0;" ::"n"(id) : "memory");
+  } else {
+    asm volatile("bar.sync %0, %1;" ::"n"(id), "n"(threads) : "memory");
+  }
 }
 
 template <class T, int N>

@@ -35,6 +35,8 @@
 //   int tcc_warp()                          index of the thread's warp in its block
 //   void tcc_barrier()                      all threads of the block
 //   void tcc_named_barrier<id>()            the same with another barrier, 1 <= id <= 15
+//   void tcc_named_barrier<id, threads>()   the next so many to come, whole warps, wherever their
+//                                           text calls it
 //
 //   struct TccVector<T, N> { T v[N]; }      aligned to its size, at most 16 bytes
 //   TccVector<T, N> tcc_load_vector<N>(buffer, index)       &buffer[index] is so aligned; `buffer`

@@ -128,6 +128,15 @@ void StmtText::EmitThreads(const For& loop) {
   guards_[axis] = outer;
 }
 
+std::string StmtText::BarrierText(int id) const {
+  if (id == 0) return "tcc_barrier();";
+  auto met = kernel_.barriers.find(id);
+  if (met == kernel_.barriers.end()) {
+    return fmt::format("tcc_named_barrier<{}>();", id);
+  }
+  return fmt::format("tcc_named_barrier<{}, {}>();", id, met->second);
+}
+
 void StmtText::EmitUnguarded(const Stmt& stmt) {
   VisitStmt(stmt, Overloaded{
                       [this](const Seq& seq) { EmitSeq(seq); },
@@ -138,10 +147,7 @@ void StmtText::EmitUnguarded(const Stmt& stmt) {
                       [this](const Allocate& allocate) { EmitAllocate(allocate); },
                       [this](const Barrier& barrier) {
                         // Shuffles meet by themselves.
-                        if (barrier.scope == Scope::kWarp) return;
-                        kernel_.Line(barrier.id == 0
-                                         ? "tcc_barrier();"
-                                         : fmt::format("tcc_named_barrier<{}>();", barrier.id));
+                        if (barrier.scope != Scope::kWarp) kernel_.Line(BarrierText(barrier.id));
                       },
                       [this](const AsyncCopy& copy) { EmitCopy(copy); },
                       [this](const AsyncCommit&) { kernel_.Line("tcc_async_commit();"); },

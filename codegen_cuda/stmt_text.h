@@ -26,6 +26,7 @@ class StmtText {
  private:
   // Under no guard, or below whose statements it is to be written.
   void EmitUnguarded(const Stmt& stmt);
+  std::string BarrierText(int id) const;
   void EmitSeq(const Seq& seq);
   void EmitThreads(const For& loop);
   bool HasGuard() const;

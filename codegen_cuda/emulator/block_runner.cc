@@ -125,6 +125,15 @@ int BlockRunner::LanesOf(int warp) const {
   return std::min(kWarp, static_cast<int>(threads_.size()) - warp * kWarp);
 }
 
+// Of how many, if not of all.
+std::string BlockRunner::BarrierText(const Thread& thread) const {
+  if (thread.at_barrier == 0) {
+    return fmt::format("at barrier {} in line {}", thread.barrier, thread.line);
+  }
+  return fmt::format("at barrier {} of {} threads, of which {} came, in line {}", thread.barrier,
+                     thread.at_barrier, barriers_[thread.barrier].arrived, thread.line);
+}
+
 // One piece for each thing that threads wait for, with the first of them.
 Status BlockRunner::Deadlock() const {
   struct Group {
@@ -136,7 +145,7 @@ Status BlockRunner::Deadlock() const {
   for (const Thread& thread : threads_) {
     std::string what = thread.state == State::kEnded ? "ended"
                        : thread.state == State::kAtBarrier
-                           ? fmt::format("at barrier {} in line {}", thread.barrier, thread.line)
+                           ? BarrierText(thread)
                            : fmt::format("at {} in line {}", thread.operation, thread.line);
     if (groups.empty() || groups.back().what != what) groups.push_back({what, thread.linear, 0});
     ++groups.back().count;
@@ -224,27 +233,45 @@ void BlockRunner::Misaligned(const void* address, unsigned bytes, TccWhere where
   running->StopIfFailed();
 }
 
-void BlockRunner::BarrierCall(int id, int line) {
-  running->Barrier(id, line);
+void BlockRunner::BarrierCall(int id, int threads, int line) {
+  running->Barrier(id, threads, line);
   running->StopIfFailed();
 }
 
-// All threads of the block meet, in the same line: what the language asks of a barrier, although a
-// device might only count.
-void BlockRunner::Barrier(int id, int line) {
+// Where all threads of the block meet, they do in the same line: what the language asks of a
+// barrier, although a device might only count. Those of some warps may come from different places.
+//
+// Shared accesses before it and after it are then in order, also those of warps that were not
+// there: a race of theirs with the others may go unseen.
+void BlockRunner::Barrier(int id, int threads, int line) {
+  const auto all = static_cast<int>(threads_.size());
+  const int expected = threads == 0 ? all : threads;
+  // The hardware counts warps, so a last one that is not full counts as one.
+  if (expected > (all + kWarp - 1) / kWarp * kWarp) {
+    return Fail(line,
+                fmt::format("barrier {} is of {} threads; the block has {}", id, expected, all));
+  }
   Meeting& meeting = barriers_[id];
   if (meeting.arrived == 0) {
-    meeting = {0, current_->linear, nullptr, line};
-  } else if (meeting.line != line) {
+    meeting = {.arrived = 0, .expected = expected, .first = current_->linear, .line = line};
+  } else if (meeting.expected != expected) {
+    return Fail(line, fmt::format("barrier {} is of {} threads here, and of {} where thread {} "
+                                  "waits at it in line {}",
+                                  id, expected, meeting.expected,
+                                  IndexText(threads_[meeting.first].index), meeting.line));
+  } else if (threads == 0 && meeting.line != line) {
     return Fail(line, fmt::format("divergent barrier {}: thread {} waits at it in line {}", id,
                                   IndexText(threads_[meeting.first].index), meeting.line));
   }
   current_->barrier = id;
+  current_->at_barrier = threads;
   current_->line = line;
-  if (++meeting.arrived < static_cast<int>(threads_.size())) return Wait(State::kAtBarrier);
+  if (++meeting.arrived < std::min(expected, all)) return Wait(State::kAtBarrier);
   meeting.arrived = 0;
   shared_.NextEpoch();
-  for (Thread& thread : threads_) thread.state = State::kReady;
+  for (Thread& thread : threads_) {
+    if (thread.state == State::kAtBarrier && thread.barrier == id) thread.state = State::kReady;
+  }
 }
 
 const unsigned char* BlockRunner::ExchangeCall(const char* operation, const void* value,
@@ -261,7 +288,7 @@ const unsigned char* BlockRunner::Exchange(const char* operation, const void* va
   Meeting& meeting = warp.meeting;
   auto& slots = warp.slots[warp.turn % 2];
   if (meeting.arrived == 0) {
-    meeting = {0, current_->linear, operation, line};
+    meeting = {0, 0, current_->linear, operation, line};
   } else if (meeting.line != line || std::string_view(meeting.operation) != operation) {
     Fail(line,
          fmt::format(

@@ -62,6 +62,7 @@ class BlockRunner {
     State state = State::kEnded;
     // What it waits for: a barrier, or the warp's `operation`.
     int barrier = 0;
+    int at_barrier = 0;  // how many it waits for, itself included; 0: all
     const char* operation = nullptr;
     int line = 0;
     // Asynchronous copies by group, the last one open.
@@ -70,6 +71,7 @@ class BlockRunner {
   // Threads that wait for each other, and where the first of them does.
   struct Meeting {
     int arrived = 0;
+    int expected = 0;
     int first = 0;
     const char* operation = nullptr;
     int line = 0;
@@ -91,7 +93,7 @@ class BlockRunner {
   static void GlobalRead(const void* address, unsigned bytes, TccWhere where);
   static void OutOfBounds(long long elements, long long count, TccWhere where);
   static void Misaligned(const void* address, unsigned bytes, TccWhere where);
-  static void BarrierCall(int id, int line);
+  static void BarrierCall(int id, int threads, int line);
   static const unsigned char* ExchangeCall(const char* operation, const void* value, unsigned bytes,
                                            int line);
   static void AsyncCopy(void* to, const void* from, unsigned bytes, TccWhere where);
@@ -100,7 +102,7 @@ class BlockRunner {
 
   // What the calls above do; each may note a failure.
   std::byte* Place(int id, int64_t offset, int64_t bytes, const TccWhere& where);
-  void Barrier(int id, int line);
+  void Barrier(int id, int threads, int line);
   const unsigned char* Exchange(const char* operation, const void* value, unsigned bytes, int line);
   void BeginCopy(const Copy& copy);
   void FinishCopies(const std::vector<Copy>& group);
@@ -114,6 +116,7 @@ class BlockRunner {
 
   void StartThreads(Dim3 block);
   Status RunThreads(ThreadOrder order, uint64_t seed);
+  std::string BarrierText(const Thread& thread) const;
   Status Deadlock() const;
   int LanesOf(int warp) const;
 

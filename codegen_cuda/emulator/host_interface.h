@@ -18,6 +18,7 @@ namespace tcc::emulator {
 //   shared_access   before each read ('r'), write ('w') and atomic update ('a') of shared memory
 //   global_write    before each write or atomic update of global memory
 //   global_read     before each read of a buffer that the kernel may write
+//   barrier         until `threads` have come to barrier `id`; 0: all of the block
 //   exchange        gives `bytes` <= kTccSlot to the warp; returns 32 slots of kTccSlot bytes,
 //                   valid until the next call but one
 //   async_wait      until at most `pending` committed groups are under way
@@ -40,7 +41,7 @@ TCC_DECLARE_HERE_AND_IN_TEXT(
       void (*global_read)(const void* address, unsigned bytes, TccWhere where);
       void (*out_of_bounds)(long long elements, long long count, TccWhere where);
       void (*misaligned)(const void* address, unsigned bytes, TccWhere where);
-      void (*barrier)(int id, int line);
+      void (*barrier)(int id, int threads, int line);
       const unsigned char* (*exchange)(const char* operation, const void* value, unsigned bytes,
                                        int line);
       void (*async_copy)(void* to, const void* from, unsigned bytes, TccWhere where);

@@ -1,5 +1,7 @@
 #include "codegen_cuda/emulator/emulator.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "codegen_cuda/nvrtc.h"
@@ -11,7 +13,7 @@ namespace {
 
 TEST_CASE("right kernels compute the exact result in every order of threads", "[cuda_emulator]") {
   for (const Kernel& kernel : {VectorAdd(), Transpose(), TiledMatmul(), RowSums(), Histogram(),
-                               PipelinedMatmul(), VectorCopy()}) {
+                               PipelinedMatmul(), VectorCopy(), HandOver()}) {
     INFO(kernel.name);
     std::vector<float> output;
     Status status = Run(kernel, &output);
@@ -29,8 +31,8 @@ TEST_CASE("the emulator's test kernels compile for GPUs as they stand", "[cuda_e
     return;
   }
   for (const Kernel& kernel : {VectorAdd(), Transpose(), TiledMatmul(), RowSums(), Histogram(),
-                               PipelinedMatmul(), VectorCopy(), RoundTrip()}) {
-    for (int sm : {75, 86}) {
+                               PipelinedMatmul(), VectorCopy(), HandOver(), RoundTrip()}) {
+    for (int sm : {75, 80, 86, 89, 90}) {
       StatusOr<Cubin> cubin =
           nvrtc->Compile(std::string(CudaPrelude()) + std::string(BodyOf(kernel)), sm);
       INFO(kernel.name << " " << sm << " " << Message(cubin.status()));
@@ -129,6 +131,34 @@ TEST_CASE("a barrier that only some threads reach is a deadlock that names it", 
   CheckFound(
       before_copying("if (tcc_thread_x() < 32)\ntcc_barrier();\nelse\ntcc_barrier();\n"),
       {"thread (32, 0, 0), line 7", "divergent barrier 0: thread (0, 0, 0) waits at it in line 5"});
+}
+
+TEST_CASE("warps that come to a barrier of some are counted", "[cuda_emulator]") {
+  auto with = [](std::string_view place, int threads) {
+    const std::string line = fmt::format("_barrier<{}, 64>();  // {}",
+                                         place == "filled" || place == "arrived" ? 1 : 2, place);
+    return [=](const Kernel& kernel) {
+      return With(kernel, line, Replaced(line, "64", std::to_string(threads)));
+    };
+  };
+  const Kernel right = HandOver();
+  // Too few come, as one leaves it out.
+  CheckFound(With(right, "tcc_named_barrier<2, 64>();  // used", ""),
+             {"deadlock: threads 0 to 31 at barrier 2 of 64 threads, of which 32 came, in line 10, "
+              "threads 32 to 63 at barrier 1 of 64 threads, of which 32 came, in line 14"});
+  // Or as it is of more.
+  CheckFound(with("filled", 96)(with("arrived", 96)(right)),
+             {"deadlock: threads 0 to 31 at barrier 1 of 96 threads, of which 64 came, in line 9, "
+              "threads 32 to 63 at barrier 1 of 96 threads, of which 64 came, in line 14, threads "
+              "64 to 95 ended"});
+  CheckFound(with("filled", 128)(right), {"barrier 1 is of 128 threads; the block has 96"});
+  // Both say how many.
+  CheckFound(with("filled", 96)(right), {"barrier 1 is of 64 threads here, and of 96 where thread "
+                                         "(0, 0, 0) waits at it in line 9"});
+  // More come than it is of: the second goes on alone, before the tile is filled.
+  CheckFound(with("filled", 32)(with("arrived", 32)(right)), {});
+  // One more warp comes and takes another's place.
+  CheckFound(With(right, "  } else {\n", "  } else {\n    tcc_named_barrier<1, 64>();\n"), {});
 }
 
 TEST_CASE("a shuffle that some lanes skip is named", "[cuda_emulator]") {
