@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen_cuda/launch.h"
 #include "ir/evaluate.h"
 #include "ir/support/check.h"
 #include "schedule/limits.h"
@@ -33,7 +34,7 @@ const Device& DeviceOf(const Target& target) {
   return *found;
 }
 
-std::string WhyNoLaunch(const NestFacts& nest, const Device& device) {
+std::string WhyNoLaunch(const NestFacts& nest) {
   if (nest.threads() > kThreads) return "the lowered launch has more threads than a block may";
   if (nest.threads_by_axis[2] > kThreadsAlongZ) {
     return "the lowered launch has more threads along z than a block may";
@@ -41,10 +42,20 @@ std::string WhyNoLaunch(const NestFacts& nest, const Device& device) {
   for (size_t axis : {0, 1, 2}) {
     if (nest.grid[axis] > kGrid[axis]) return "the lowered launch has more blocks than a grid may";
   }
-  if (nest.shared_bytes > device.shared_bytes) {
-    return "the lowered launch has more shared memory than a block may";
-  }
   return "";
+}
+
+// Whether the launches' shared buffers find places. Code far beyond what may be unrolled is not
+// looked at: it would take minutes.
+bool FindsSharedPlaces(const LegalityProgram& program, const Decisions& decisions,
+                       const LoweredPoint& marked) {
+  bool small = std::all_of(marked.statements.begin(), marked.statements.end(),
+                           [](int64_t count) { return count <= kMaxStatements; });
+  if (!small) return false;
+  StatusOr<LoweredPoint> whole = LowerAt(program.symbolic, decisions, LoweringDepth::kWhole);
+  Target device = program.target;
+  device.shared_bytes = DeviceOf(program.target).shared_bytes;
+  return whole.ok() && FindLaunches(whole->lowered, device).ok();
 }
 
 // Values drawn evenly, or the largest or least, however illegal.
@@ -114,11 +125,15 @@ std::string WhyImpossible(const LegalityProgram& program, const Decisions& decis
   StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kMarked);
   if (!point.ok()) return "it does not lower";
   if (program.target.kind != TargetKind::kCuda) return "";
+  int64_t shared_bytes = 0;
   for (const NestFacts& nest : point->marked) {
-    std::string why = WhyNoLaunch(nest, DeviceOf(program.target));
+    std::string why = WhyNoLaunch(nest);
     if (!why.empty()) return why;
+    shared_bytes = std::max(shared_bytes, nest.shared_bytes);
   }
-  return "";
+  bool fits = shared_bytes <= DeviceOf(program.target).shared_bytes ||
+              FindsSharedPlaces(program, decisions, *point);
+  return fits ? "" : "the lowered launch has more shared memory than a block may";
 }
 
 std::string CapExceeded(const LegalityProgram& program, const Decisions& decisions) {
