@@ -4,7 +4,6 @@
 #include "codegen_cuda/cuda_source.h"
 #include "codegen_cuda/nvrtc.h"
 #include "schedule/limits.h"
-#include "schedule/limits.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/legality_verdict.h"
 
