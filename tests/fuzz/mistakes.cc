@@ -351,15 +351,18 @@ Function FoldSwizzle(const Function& fn, uint64_t which) {
   });
 }
 
-// What copies hold outside their operand, by another value.
-Function ChangeFilling(const Function& fn, uint64_t which) {
-  return ChangeOneExpr(fn, which, [](const Expr& expr) -> Expr {
+// What copies hold outside their operands, by another value: of all copies, since a zero in one
+// operand of a product hides what the other has.
+Function ChangeFilling(const Function& fn, uint64_t) {
+  Function result = fn;
+  result.body = RewriteExprs(fn.body, [](const Expr& expr) -> Expr {
     const auto* select = expr.as<Select>();
     bool fills = select && select->then_value.as<Load>() && select->else_value.as<FloatImm>();
     return fills
                ? Make<Select>(select->condition, select->then_value, FloatConst(expr.dtype(), 2.5))
-               : Expr();
+               : expr;
   });
+  return result;
 }
 
 // Two dimensions of what a block stores, exchanged.
