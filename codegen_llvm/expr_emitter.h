@@ -63,6 +63,8 @@ class ExprEmitter {
   llvm::Value* LoadLanes(const Var& buffer, const Expr& index, llvm::Value* otherwise);
   // Lanes some cells apart, as memory holds them; `passthrough` where the mask (may be null) does
   // not hold.
+  bool IsInPieces(const Var& buffer, const LaneIndex& index, int lanes,
+                  const llvm::Value* mask) const;
   llvm::Value* LoadStrided(const Var& buffer, const LaneIndex& index, llvm::Value* mask,
                            llvm::Value* passthrough);
   llvm::Value* LoadSubByte(const Var& buffer, const Expr& index);

@@ -172,15 +172,34 @@ Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* other
     value = plain ? static_cast<Value*>(b_.CreateAlignedLoad(type, address, ElementAlign(buffer)))
                   : b_.CreateMaskedLoad(type, address, ElementAlign(buffer), mask, passthrough);
     if (plain && mask && otherwise) value = b_.CreateSelect(mask, value, passthrough);
-  } else if (lanes && lanes->stride > 1 && lanes->stride <= kMostPickedStride) {
+  } else if (lanes && IsInPieces(buffer, *lanes, dtype.lanes(), mask)) {
     return FromMemory(b_, LoadStrided(buffer, *lanes, mask, passthrough), dtype);
   } else {
     Value* addresses = Addresses(buffer, index, lanes, GatherLanes(dtype.lanes()));
-    value = Gather(b_, addresses, ElementAlign(buffer), mask, passthrough);
+    // No machine gathers 8 or 16 bits: lanes are loaded one by one, and those that are masked
+    // would each be a branch.
+    bool is_narrow = mask && buffer.dtype().bits() < 32;
+    if (is_narrow) {
+      addresses = b_.CreateSelect(WithLanes(b_, mask, LanesOf(addresses)), addresses,
+                                  b_.CreateVectorSplat(LanesOf(addresses), ZeroLine()));
+    }
+    value = Gather(b_, addresses, ElementAlign(buffer), is_narrow ? nullptr : mask, passthrough);
+    if (is_narrow) value = b_.CreateSelect(mask, value, passthrough);
   }
+  // The line of zeros is no part of the buffer, but nothing ever stores to it.
   Annotate(value, buffer);
   if (reversed) value = Reversed(b_, value);
   return FromMemory(b_, value, dtype);
+}
+
+// A machine without masked loads of 8 and 16 bits branches for each lane of each piece.
+bool ExprEmitter::IsInPieces(const Var& buffer, const LaneIndex& index, int lanes,
+                             const Value* mask) const {
+  int64_t most = buffer.dtype().bits() <= 8 ? kMostPickedBytes : kMostPickedStride;
+  if (index.stride <= 1 || index.stride > most) return false;
+  int64_t reach = index.stride * (lanes - 1) + 1;
+  return !mask || buffer.dtype().bits() >= 32 || index.stride <= kMostPickedNarrow ||
+         MayTouchAll(buffer, index.base, static_cast<int>(reach));
 }
 
 Value* ExprEmitter::LoadStrided(const Var& buffer, const LaneIndex& index, Value* mask,

@@ -31,6 +31,7 @@ std::vector<Issued> StatementsOf(const PipelineBody& body) {
   };
   for (const Stmt& stmt : body.copies) add(stmt, true);
   for (const Stmt& stmt : body.uses) add(stmt, false);
+  if (statements.empty()) return statements;
   std::vector<Stmt>& last = statements.back().stmts;
   last.insert(last.end(), hints.begin(), hints.end());
   return statements;

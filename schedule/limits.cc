@@ -4,6 +4,7 @@
 
 #include "ir/evaluate.h"
 #include "ir/interval.h"
+#include "ir/nested_blocks.h"
 #include "ir/visitor.h"
 #include "schedule/alignment.h"
 #include "schedule/footprint.h"
@@ -137,8 +138,9 @@ void AddCacheLimits(const Function& fn, const Target& target, Limits& limits) {
 
 }  // namespace
 
-Constraints LimitsOf(const Function& fn, const Target& target) {
+Constraints LimitsOf(const Function& nested, const Target& target) {
   if (target.kind == TargetKind::kReference) return {};
+  Function fn = UnnestBlocks(nested);
   Limits limits(fn);
   for (const NestResources& nest : ResourcesOf(fn, target)) {
     if (target.kind == TargetKind::kCuda) AddGpuLimits(nest, target, limits);

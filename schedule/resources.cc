@@ -242,8 +242,16 @@ class NestMeter {
     return buffers;
   }
 
-  // Of all shared buffers together: those of statements that follow each other have no barrier
-  // between them that would let one take the place of the other.
+  // How often the code of a loop's body is written, so that each has buffers of its own: a loop
+  // that is partitioned has a first part, a middle and a last one at most.
+  static Expr CopiesOf(const For& loop) {
+    if (loop.for_kind == ForKind::kUnrolled) return loop.extent;
+    if (loop.for_kind == ForKind::kPartitioned) return MinOf(loop.extent, Expr(3));
+    return Expr(1);
+  }
+
+  // Of all shared buffers together: a launch may let one take the place of another where all
+  // threads meet between their uses, which no formula knows.
   Expr SharedBytes(const Stmt& stmt) const {
     Expr bytes(0);
     auto add = [&](const Buffer& buffer) {
@@ -255,7 +263,8 @@ class NestMeter {
     }
     if (const auto* allocate = stmt.as<Allocate>()) add(allocate->buffer);
     ForEachChild(stmt, [&](const Stmt& child) { bytes = Plus(bytes, SharedBytes(child)); });
-    return bytes;
+    const auto* loop = stmt.as<For>();
+    return loop ? Times(CopiesOf(*loop), bytes) : bytes;
   }
 
   // The most that is alive at a time of the allocations that count; buffers of statements that

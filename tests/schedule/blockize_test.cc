@@ -4,6 +4,8 @@
 
 #include "ir/function.h"
 #include "ir/simplify.h"
+#include "schedule/limits.h"
+#include "schedule/space.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 
@@ -273,4 +275,25 @@ TEST_CASE("loops of an axis that some outputs lack do not run apart round a bloc
   std::string plain = RefusalOf(attention, "parallel core/d");
   REQUIRE_FALSE(plain.empty());
   CHECK(RefusalOf(attention, "split core/t [4]\nblockize core/t.1 o\nparallel core/d") == plain);
+}
+
+TEST_CASE("a block that holds a nest has the limits that the nest has", "[schedule][blockize]") {
+  auto legal = [](const std::string& steps, const char* target) {
+    Trace trace = ParseTrace("tile t 1 16\n" + steps).value();
+    SymbolicProgram program = Instantiate(MatmulFunction(8, 24, 8), trace).value();
+    program = WithLimits(std::move(program), FindTarget(target).value());
+    CHECK(SearchSpace::Create(program).status() == OkStatus());
+    std::vector<int64_t> sizes;
+    for (int64_t t = 1; t <= 16; ++t) {
+      if (Satisfies(program, {{"t", t}})) sizes.push_back(t);
+    }
+    return sizes;
+  };
+  const std::string copy = "cache_write mm C local C_out\nsplit C_out/ax1 [t]\n";
+  const std::string lanes = "vectorize C_out/ax1.1\n";
+  std::vector<int64_t> plain = legal(copy + lanes, "sm_80");
+  CHECK(plain.size() < 16);
+  CHECK(legal(copy + "blockize C_out/ax1.0 o\n" + lanes, "sm_80") == plain);
+  const std::string tile = "split mm/i [t]\nreorder [mm/i.0, mm/k, mm/i.1, mm/j]\n";
+  CHECK(legal(tile + "blockize mm/i.1 o\n", "x86-64-v3") == legal(tile, "x86-64-v3"));
 }

@@ -335,3 +335,27 @@ vectorize copy/j.1
   CHECK(legal_lanes(3, 7) == std::vector<int64_t>{1});
   CHECK(legal_lanes(1, 7) == std::vector<int64_t>{1, 2, 4});
 }
+
+TEST_CASE("copies of code have shared buffers of their own", "[schedule][resources]") {
+  Function fn = MatmulFunction(16, 64, 16);
+  auto shared_bytes = [&](const std::string& kind) {
+    Trace trace = ParseTrace(R"(
+tile u 1 8
+split mm/k [u, 4]
+reorder [mm/i, mm/k.0, mm/k.1, mm/j, mm/k.2]
+bind mm/i blockIdx.x
+bind mm/j threadIdx.x
+cache_read B [mm] shared B_s
+compute_at B_s mm/k.1
+bind B_s/ax1 threadIdx.x
+)" + kind)
+                      .value();
+    SymbolicProgram program = Instantiate(fn, trace).value();
+    NestResources nest = ResourcesOf(program.fn, TargetNamed("sm_80")).at(0);
+    return FormulaAt(nest.shared_bytes, program.fn, {{"u", 5}});
+  };
+  constexpr int64_t kOne = 4 * 64 * 4;
+  CHECK(shared_bytes("") == kOne);
+  CHECK(shared_bytes("unroll mm/k.1") == 5 * kOne);
+  CHECK(shared_bytes("partition mm/k.1") == 3 * kOne);
+}
