@@ -317,7 +317,8 @@ void ExprEmitter::StoreLanes(const Var& buffer, const Expr& index, Value* value)
   Annotate(access, buffer);
 }
 
-// Lane by lane: two lanes may share a byte.
+// Lane by lane: two lanes may share a byte. So may two threads, of which neither must put back what
+// the other replaced.
 void ExprEmitter::StoreSubByte(const Var& buffer, const Expr& index, Value* value) {
   int lanes = index.dtype().lanes();
   Value* places = Emit(index);
@@ -330,10 +331,18 @@ void ExprEmitter::StoreSubByte(const Var& buffer, const Expr& index, Value* valu
         b_.CreateGEP(b_.getInt8Ty(), BindingOf(buffer).pointer, b_.CreateLShr(place, 1));
     if (mask) address = b_.CreateSelect(at(mask), address, unused);
     Value* shift = b_.CreateTrunc(b_.CreateShl(b_.CreateAnd(place, 1), 2), b_.getInt8Ty());
-    Value* cleared = b_.CreateAnd(b_.CreateLoad(b_.getInt8Ty(), address),
-                                  b_.CreateNot(b_.CreateShl(b_.getInt8(0xf), shift)));
+    Value* others = b_.CreateNot(b_.CreateShl(b_.getInt8(0xf), shift));
     Value* nibble = b_.CreateShl(b_.CreateAnd(at(value), 0xf), shift);
-    b_.CreateStore(b_.CreateOr(cleared, nibble), address);
+    if (BindingOf(buffer).is_private) {
+      Value* cleared = b_.CreateAnd(b_.CreateLoad(b_.getInt8Ty(), address), others);
+      b_.CreateStore(b_.CreateOr(cleared, nibble), address);
+    } else {
+      auto update = [&](llvm::AtomicRMWInst::BinOp op, Value* bits) {
+        b_.CreateAtomicRMW(op, address, bits, llvm::Align(1), llvm::AtomicOrdering::Monotonic);
+      };
+      update(llvm::AtomicRMWInst::And, others);
+      update(llvm::AtomicRMWInst::Or, nibble);
+    }
   }
 }
 

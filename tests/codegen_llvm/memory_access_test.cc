@@ -403,4 +403,38 @@ TEST_CASE("a division whose lane is off does not trap", "[codegen_llvm]") {
   }
 }
 
+// Each of two threads, which run ranges of three iterations, counts in nibbles whose bytes the
+// other counts in as well.
+TEST_CASE("parallel iterations that share bytes of i4 undo no stores of each other",
+          "[codegen_llvm]") {
+  Function fn = *ParseFunction(R"(
+fn f(y: i4[16]) lowered {
+  for t in 0..6 parallel {
+    for j in 0..3000000 {
+      y[j mod 8 * 2 + t div 3] = i4(i32(y[j mod 8 * 2 + t div 3]) + 1)
+    }
+  }
+}
+)");
+  std::vector<uint8_t> y(8, 0);
+  RunOn(fn, y);
+  constexpr uint8_t kCount = 3 * 3'000'000 / 8 % 16;
+  for (uint8_t byte : y) REQUIRE(byte == (kCount | kCount << 4));
+}
+
+TEST_CASE("nibbles are stored atomically but in buffers of one thread", "[codegen_llvm]") {
+  auto text_of = [](Scope scope) {
+    Buffer x = FlatBuffer("X", kInt32, 6);
+    Buffer t = FlatBuffer("T", DType(DTypeCode::kInt4), 6, scope);
+    Var i = LoopVar("i");
+    Stmt fill = Loop(i, 6, StoreTo(t, i, CastTo(t.dtype(), LoadOf(x, i))));
+    Var j = LoopVar("j");
+    Stmt use = Loop(j, 6, StoreTo(x, j, CastTo(kInt32, LoadOf(t, Expr(5) - Expr(j)))));
+    Function fn = LoweredFunction("f", {x}, MakeStmt<Allocate>(t, SeqOf({fill, use})));
+    return KernelText(fn, NativeTarget(), "source").value();
+  };
+  CHECK(text_of(Scope::kGlobal).find("atomicrmw") != std::string::npos);
+  CHECK(text_of(Scope::kLocal).find("atomicrmw") == std::string::npos);
+}
+
 }  // namespace tcc::test
