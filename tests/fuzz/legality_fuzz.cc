@@ -97,14 +97,15 @@ const char* NameOf(TargetKind kind) {
 // What breaks a step's condition or a limit of the device, by what shows that it cannot run.
 void CountHard(const LegalityProgram& program, const Decisions& decisions, Histogram& histogram) {
   const Constraint& broken = *GravestBroken(program, decisions);
-  std::string why = WhyImpossible(program, decisions);
-  const char* verdict = why.empty() ? "runs all the same" : "truly illegal";
+  Judgement judgement = Judge(program, decisions);
+  const char* verdict = ToString(judgement.verdict);
+  bool runs = judgement.verdict == Verdict::kRuns;
   ++histogram[fmt::format("broken: {}", verdict)];
   ++histogram[fmt::format("broken for a {}: {}", NameOf(program.target.kind), verdict)];
   ++histogram[fmt::format("broken: '{}' ({}), as {}", KindOf(broken),
                           ToString(GroundOf(program, broken)),
-                          why.empty() ? "nothing shows" : why)];
-  if (why.empty()) {
+                          runs ? "nothing shows" : judgement.why)];
+  if (runs) {
     fmt::print(stderr, "runs all the same ({}): {}\n", broken.why, Describe(program, decisions));
   }
 }

@@ -47,15 +47,21 @@ std::string WhyNoLaunch(const NestFacts& nest) {
 
 // Whether the launches' shared buffers find places. Code far beyond what may be unrolled is not
 // looked at: it would take minutes.
-bool FindsSharedPlaces(const LegalityProgram& program, const Decisions& decisions,
-                       const LoweredPoint& marked) {
+Judgement JudgeSharedPlaces(const LegalityProgram& program, const Decisions& decisions,
+                            const LoweredPoint& marked) {
   bool small = std::all_of(marked.statements.begin(), marked.statements.end(),
                            [](int64_t count) { return count <= kMaxStatements; });
-  if (!small) return false;
+  if (!small) return {Verdict::kNotKnown, "code too long for its launches to be looked at"};
   StatusOr<LoweredPoint> whole = LowerAt(program.symbolic, decisions, LoweringDepth::kWhole);
+  if (!whole.ok()) return {Verdict::kNotKnown, "code that does not lower beyond marked loops"};
   Target device = program.target;
   device.shared_bytes = DeviceOf(program.target).shared_bytes;
-  return whole.ok() && FindLaunches(whole->lowered, device).ok();
+  StatusOr<LaunchBodies> launches = FindLaunches(whole->lowered, device);
+  if (launches.ok()) return {};
+  if (Message(launches.status()).find("of shared memory") == std::string::npos) {
+    return {Verdict::kNotKnown, "launches beyond other limits than shared memory"};
+  }
+  return {Verdict::kImpossible, "the lowered launch has more shared memory than a block may"};
 }
 
 // Values drawn evenly, or the largest or least, however illegal.
@@ -118,22 +124,33 @@ const Constraint* GravestBroken(const LegalityProgram& program, const Decisions&
   return nullptr;
 }
 
-std::string WhyImpossible(const LegalityProgram& program, const Decisions& decisions) {
+const char* ToString(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kImpossible:
+      return "truly illegal";
+    case Verdict::kRuns:
+      return "runs all the same";
+    case Verdict::kNotKnown:
+      return "not known";
+  }
+  TCC_UNREACHABLE();
+}
+
+Judgement Judge(const LegalityProgram& program, const Decisions& decisions) {
   if (!Replay(program.fn, program.symbolic.trace, decisions).ok()) {
-    return "a step refuses the sizes once they are known";
+    return {Verdict::kImpossible, "a step refuses the sizes once they are known"};
   }
   StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kMarked);
-  if (!point.ok()) return "it does not lower";
-  if (program.target.kind != TargetKind::kCuda) return "";
+  if (!point.ok()) return {Verdict::kImpossible, "it does not lower"};
+  if (program.target.kind != TargetKind::kCuda) return {};
   int64_t shared_bytes = 0;
   for (const NestFacts& nest : point->marked) {
     std::string why = WhyNoLaunch(nest);
-    if (!why.empty()) return why;
+    if (!why.empty()) return {Verdict::kImpossible, why};
     shared_bytes = std::max(shared_bytes, nest.shared_bytes);
   }
-  bool fits = shared_bytes <= DeviceOf(program.target).shared_bytes ||
-              FindsSharedPlaces(program, decisions, *point);
-  return fits ? "" : "the lowered launch has more shared memory than a block may";
+  if (shared_bytes <= DeviceOf(program.target).shared_bytes) return {};
+  return JudgeSharedPlaces(program, decisions, *point);
 }
 
 std::string CapExceeded(const LegalityProgram& program, const Decisions& decisions) {

@@ -26,10 +26,22 @@ const Constraint* FirstBroken(const LegalityProgram& program, const Decisions& d
 // The first on the gravest ground.
 const Constraint* GravestBroken(const LegalityProgram& program, const Decisions& decisions);
 
-// Why the point cannot run, whatever the formulas say: a step refuses its known sizes, or it does
-// not lower, or a launch of the lowered function is beyond what the CUDA programming guide gives
-// the device. Empty: nothing is known against it.
-std::string WhyImpossible(const LegalityProgram& program, const Decisions& decisions);
+enum class Verdict : uint8_t {
+  kImpossible,  // the point cannot run
+  kRuns,        // nothing shows that it cannot
+  kNotKnown,    // its launches were not to be had
+};
+const char* ToString(Verdict verdict);
+
+struct Judgement {
+  Verdict verdict = Verdict::kRuns;
+  std::string why;
+};
+
+// Whether the point can run, whatever the formulas say. It cannot where a step refuses its known
+// sizes, or it does not lower, or a launch of the lowered function is beyond what the CUDA
+// programming guide gives the device.
+Judgement Judge(const LegalityProgram& program, const Decisions& decisions);
 
 // Which bound of ours the lowered function is beyond: copies of statements, virtual threads, lanes,
 // whole warps, or the width or alignment of vectors. Empty: none.

@@ -56,7 +56,10 @@ class MachineJudge {
     waiting_.clear();
   }
 
-  void CountIllegal() { ++result_.histogram["broken: truly illegal"]; }
+  // A broken point that there is nothing to compile of.
+  void CountBroken(Verdict verdict) {
+    ++result_.histogram[fmt::format("broken: {}", ToString(verdict))];
+  }
 
   // Fails where more than one in a hundred broken points fit, or more than one in fifty legal ones
   // spill.
@@ -192,6 +195,15 @@ bool IsOfRegisters(const Constraint* constraint) {
   return constraint && constraint->why.find("registers") != std::string::npos;
 }
 
+// What breaks a step's condition or a limit of the device.
+void AddBroken(const LegalityProgram& program, const Decisions& decisions, MachineJudge& judge) {
+  Verdict verdict = Judge(program, decisions).verdict;
+  if (verdict != Verdict::kRuns) return judge.CountBroken(verdict);
+  std::optional<Candidate> candidate = CandidateAt(program, decisions, Claim::kIllegal);
+  if (!candidate) return judge.CountBroken(Verdict::kNotKnown);
+  judge.Add(*std::move(candidate));
+}
+
 StatusOr<FoundPoints> TryProgram(const LegalityProgram& program, Random& random,
                                  MachineJudge& judge) {
   TCC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(program.symbolic));
@@ -205,14 +217,7 @@ StatusOr<FoundPoints> TryProgram(const LegalityProgram& program, Random& random,
     judge.Add(*std::move(candidate));
   }
   BrokenPoints broken = FindBroken(program, space, random);
-  if (broken.hard) {
-    std::optional<Candidate> candidate;
-    if (WhyImpossible(program, *broken.hard).empty()) {
-      candidate = CandidateAt(program, *broken.hard, Claim::kIllegal);
-    }
-    if (candidate) judge.Add(*std::move(candidate));
-    if (!candidate) judge.CountIllegal();
-  }
+  if (broken.hard) AddBroken(program, *broken.hard, judge);
   // These take the compiler long.
   constexpr uint64_t kSlowOneIn = 5;
   if (broken.capped && random.OneIn(kSlowOneIn) && IsOfModestSize(program, *broken.capped)) {
