@@ -11,6 +11,10 @@
 namespace tcc {
 namespace {
 
+int64_t BytesOf(int64_t cells, DType dtype) {
+  return (cells * dtype.bits() + 7) / 8;
+}
+
 int64_t StoresIn(const Stmt& stmt);
 
 // A launch begins below sequences and global buffers.
@@ -35,7 +39,7 @@ std::vector<Stmt> NestsOf(const Function& fn) {
 
 int64_t BytesOf(const Buffer& flat) {
   int64_t versions = flat.versions ? AsConstant(flat.versions).value() : 1;
-  return AsConstant(flat.shape[0]).value() * versions * flat.dtype().bytes();
+  return BytesOf(AsConstant(flat.shape[0]).value() * versions, flat.dtype());
 }
 
 int64_t LocalBytes(const Stmt& stmt) {
@@ -101,7 +105,8 @@ void MeasureLaunch(const For& loop, NestFacts& facts) {
 
 void MeasureAccess(const Var& buffer, const std::vector<Expr>& indices, NestFacts& facts) {
   int64_t lanes = indices[0].dtype().lanes();
-  if (lanes > 1) facts.vector_bytes = std::max(facts.vector_bytes, lanes * buffer.dtype().bytes());
+  if (lanes == 1) return;
+  facts.vector_bytes = std::max(facts.vector_bytes, BytesOf(lanes, buffer.dtype()));
 }
 
 // Of a function whose vectorized loops are still marked.
@@ -110,7 +115,7 @@ void MeasureMarkedVector(const For& loop, NestFacts& facts) {
   facts.lanes = std::max(facts.lanes, lanes);
   auto measure = [&](const Var& buffer, const std::vector<Expr>& indices) {
     if (!UsesVar(indices[0], loop.var)) return;
-    facts.vector_bytes = std::max(facts.vector_bytes, lanes * buffer.dtype().bytes());
+    facts.vector_bytes = std::max(facts.vector_bytes, BytesOf(lanes, buffer.dtype()));
   };
   PreOrder(loop.body, [&](const Stmt& stmt) {
     if (const auto* store = stmt.as<Store>()) measure(store->buffer, store->indices);
@@ -274,7 +279,7 @@ class LiveVectors {
       known.last = place_;
       return;
     }
-    int64_t bytes = index.dtype().lanes() * buffer.dtype().bytes();
+    int64_t bytes = BytesOf(index.dtype().lanes(), buffer.dtype());
     int64_t registers = (bytes + target_.vector_bytes - 1) / target_.vector_bytes;
     vectors_.push_back({buffer, index, registers, place_, place_});
   }

@@ -44,7 +44,7 @@ class TouchedCells {
   int64_t Bytes() const {
     int64_t bytes = 0;
     for (const auto& [buffer, cells] : cells_) {
-      bytes += std::ssize(cells) * buffer.dtype().bytes();
+      bytes += (std::ssize(cells) * buffer.dtype().bits() + 7) / 8;
     }
     return bytes;
   }

@@ -11,6 +11,7 @@
 #include "tests/programs/formula_check.h"
 #include "tests/programs/random_trace.h"
 #include "tests/programs/spike_programs.h"
+#include "tests/programs/touched_cells.h"
 
 using namespace tcc;
 
@@ -103,6 +104,41 @@ TEST_CASE("formulas of sketches equal what is lowered", "[schedule][resources]")
       }
     }
   }
+}
+
+// Two share a byte, and of odd rows the last stands alone.
+TEST_CASE("formulas of nibbles equal what is lowered and touched", "[schedule][resources]") {
+  StatusOr<Function> fn = ParseFunction(R"(
+fn f(X: i4[7, 9], Y: i4[7, 9]) scheduled {
+  for i in 0..7 @y/i {
+    for j in 0..9 @y/j {
+      block y(i: spatial 7 = i, j: spatial 9 = j) { Y[i, j] = i4(i32(X[i, j]) + 1) }
+    }
+  }
+})");
+  INFO(fn.status());
+  REQUIRE(fn.ok());
+  StatusOr<Trace> trace = ParseTrace(R"(
+tile j1 1 9
+split y/j [j1]
+cache_read X [y] local X_l
+compute_at X_l y/i
+vectorize y/j.1
+)");
+  REQUIRE(trace.ok());
+  Random random(14);
+  for (const char* target : {"x86-64-v3", "sm_86"}) {
+    Tally tally;
+    CheckProgram(*fn, *trace, TargetNamed(target), 20, random, tally);
+    CHECK(tally.points > 0);
+  }
+  SymbolicProgram program = Instantiate(*fn, *trace).value();
+  Decisions decisions = {{"j1", 2}};
+  NestResources nest = ResourcesOf(program.fn, TargetNamed("sm_86")).at(0);
+  CHECK(FormulaAt(nest.local_bytes, program.fn, decisions) == 5);
+  CHECK(FormulaAt(nest.vector_bytes, program.fn, decisions) == 1);
+  CHECK(FormulaAt(FootprintInside(*fn, "y/i").value(), *fn, {}) == 5 + 5);
+  CHECK(BytesTouchedInside(*fn, "y/i", 100) == 5 + 5);
 }
 
 TEST_CASE("a tiled matmul takes what its tiles say", "[schedule][resources]") {
