@@ -244,7 +244,7 @@ class RegisterTiled {
 
   // Of a step, what some rows of results read stays in half of the second cache.
   int64_t RowsOfStep() const {
-    int64_t bytes = std::max(WritesOf(block_)[0].buffer.dtype().bytes(), 1);
+    int64_t bytes = WholeBytes(WritesOf(block_)[0].buffer.dtype());
     return std::max<int64_t>(target_.l2_bytes / 2 / (FirstStep() * TermsOfStep() * bytes), 1);
   }
 

@@ -91,7 +91,7 @@ RegisterTile ChooseWindowTile(int64_t rows, int64_t columns, const Target& targe
 int64_t ChooseReductionStep(const RegisterTile& tile, int64_t extent, int64_t others,
                             const Target& target, DType dtype) {
   int64_t columns = tile.registers * tile.lanes;
-  int64_t bytes = std::max(dtype.bytes(), 1);
+  int64_t bytes = WholeBytes(dtype);
   // The partial results and those that they are added to.
   int64_t rest = std::max<int64_t>(target.l1_bytes - 2 * tile.rows * columns * bytes, 0);
   int64_t most = rest / ((tile.rows + columns) * std::max<int64_t>(others, 1) * bytes);
