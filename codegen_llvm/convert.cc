@@ -4,6 +4,7 @@
 
 #include "codegen_llvm/float_algebra.h"
 #include "codegen_llvm/llvm_types.h"
+#include "ir/support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -128,19 +129,15 @@ Value* WrapSubByte(llvm::IRBuilderBase& b, Value* value, DType to) {
   return to.code() == DTypeCode::kInt4 ? b.CreateAShr(value, 4) : b.CreateLShr(value, 4);
 }
 
-bool IsStorageFloat(DType dtype) {
-  return dtype.is_storage_only() && !IsSubByte(dtype);
-}
-
 Value* ToInteger(llvm::IRBuilderBase& b, Value* value, DType from, DType to) {
-  if (from.is_float() || IsStorageFloat(from)) {
+  if (HoldsFloats(from)) {
     value = Widen(b, value, from);
-    return IsSubByte(to) ? FloatToSubByte(b, value, to) : FloatToInteger(b, value, to);
+    return IsNibble(to) ? FloatToSubByte(b, value, to) : FloatToInteger(b, value, to);
   }
   bool is_signed = from.is_signed_integer() || from.code() == DTypeCode::kInt4;
   llvm::Type* type = SameLanes(value, RegisterType(b.getContext(), to.element()));
   value = b.CreateIntCast(value, type, is_signed);
-  return IsSubByte(to) ? WrapSubByte(b, value, to) : value;
+  return IsNibble(to) ? WrapSubByte(b, value, to) : value;
 }
 
 }  // namespace
@@ -150,19 +147,19 @@ Value* Widen(llvm::IRBuilderBase& b, Value* value, DType dtype) {
   if (dtype.code() == DTypeCode::kBFloat16) {
     return FromBits(b, b.CreateShl(b.CreateZExt(value, SameLanes(value, b.getInt32Ty())), 16));
   }
-  return IsStorageFloat(dtype) ? WidenFloat8(b, value, dtype) : value;
+  return IsFloat8(dtype) ? WidenFloat8(b, value, dtype) : value;
 }
 
 Value* Narrow(llvm::IRBuilderBase& b, Value* value, DType dtype) {
   if (dtype.element() == kFloat16) return ToHalfBits(b, value);
   if (dtype.code() == DTypeCode::kBFloat16) return ToBFloatBits(b, value);
-  return IsStorageFloat(dtype) ? NarrowFloat8(b, value, dtype) : value;
+  return IsFloat8(dtype) ? NarrowFloat8(b, value, dtype) : value;
 }
 
 Value* Convert(llvm::IRBuilderBase& b, Value* value, DType from, DType to) {
   if (from.element() == to.element()) return value;
-  bool from_float = from.is_float() || IsStorageFloat(from);
-  bool to_float = to.is_float() || IsStorageFloat(to);
+  bool from_float = HoldsFloats(from);
+  bool to_float = HoldsFloats(to);
   if (to.is_bool()) {
     if (!from_float) return b.CreateICmpNE(value, Int(value, 0));
     value = Widen(b, value, from);

@@ -8,6 +8,7 @@
 #include "codegen_llvm/llvm_types.h"
 #include "codegen_llvm/scalar_calls.h"
 #include "ir/support/check.h"
+#include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 
 namespace tcc {
@@ -203,7 +204,7 @@ Value* ExprEmitter::EmitSelect(const Select& select) {
   Value* condition = Emit(select.condition);
   int lanes = select.dtype.lanes();
   const auto* load = select.then_value.as<Load>();
-  bool masked_load = load && !IsSubByte(select.dtype) && !Known(select.then_value);
+  bool masked_load = load && !IsNibble(select.dtype) && !Known(select.then_value);
   if (masked_load && lanes == 1 && IsZero(select.else_value))
     return Guarded(condition,
                    [&] { return LoadScalar(load->buffer, load->indices[0], condition); });

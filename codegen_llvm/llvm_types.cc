@@ -3,6 +3,8 @@
 #include <llvm/IR/DerivedTypes.h>
 #include <llvm/IR/IRBuilder.h>
 
+#include "ir/support/storage_types.h"
+
 namespace tcc {
 namespace {
 
@@ -11,10 +13,6 @@ llvm::Type* WithLanes(llvm::Type* element, int lanes) {
 }
 
 }  // namespace
-
-bool IsSubByte(DType dtype) {
-  return dtype.bits() < 8;
-}
 
 llvm::Type* RegisterType(llvm::LLVMContext& context, DType dtype) {
   llvm::Type* element = nullptr;
@@ -25,7 +23,7 @@ llvm::Type* RegisterType(llvm::LLVMContext& context, DType dtype) {
   } else if (dtype.element() == kFloat64) {
     element = llvm::Type::getDoubleTy(context);
   } else {
-    element = llvm::Type::getIntNTy(context, IsSubByte(dtype) ? 8 : dtype.bits());
+    element = llvm::Type::getIntNTy(context, IsNibble(dtype) ? 8 : dtype.bits());
   }
   return WithLanes(element, dtype.lanes());
 }

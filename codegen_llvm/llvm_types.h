@@ -15,8 +15,6 @@ llvm::Type* RegisterType(llvm::LLVMContext& context, DType dtype);
 // elements of i4 or u4 share one i8, the first in the low half.
 llvm::Type* MemoryType(llvm::LLVMContext& context, DType dtype);
 
-bool IsSubByte(DType dtype);
-
 // `value` in every lane; `lanes` may be 1.
 llvm::Value* Splat(llvm::IRBuilderBase& b, llvm::Value* value, int lanes);
 int LanesOf(llvm::Value* value);

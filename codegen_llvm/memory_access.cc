@@ -9,6 +9,7 @@
 #include "codegen_llvm/llvm_types.h"
 #include "codegen_llvm/strided_pieces.h"
 #include "ir/support/check.h"
+#include "ir/support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 using llvm::Value;
 
 llvm::Align ElementAlign(const Var& buffer) {
-  return llvm::Align(IsSubByte(buffer.dtype()) ? 1 : buffer.dtype().bytes());
+  return llvm::Align(IsNibble(buffer.dtype()) ? 1 : buffer.dtype().bytes());
 }
 
 // Memory holds a bool as a byte; registers hold a bit.
@@ -119,7 +120,7 @@ Value* ExprEmitter::ZeroLine() {
 Value* ExprEmitter::EmitLoad(const Load& load, Value* otherwise) {
   TCC_CHECK(load.indices.size() == 1) << load.buffer->name << " has an index a dimension";
   const Expr& index = load.indices[0];
-  if (IsSubByte(load.dtype)) return LoadSubByte(load.buffer, index);
+  if (IsNibble(load.dtype)) return LoadSubByte(load.buffer, index);
   if (load.dtype.lanes() == 1) return LoadScalar(load.buffer, index, nullptr);
   return LoadLanes(load.buffer, index, otherwise);
 }
@@ -257,7 +258,7 @@ void ExprEmitter::EmitStore(const Var& buffer, const Expr& index, const Expr& va
   auto store = [&]() -> Value* {
     Value* stored = Emit(value);
     if (LanesOf(stored) < lanes) stored = Splat(b_, stored, lanes);
-    if (IsSubByte(buffer.dtype())) {
+    if (IsNibble(buffer.dtype())) {
       StoreSubByte(buffer, index, stored);
     } else if (lanes == 1) {
       StoreScalar(buffer, Emit(index), stored);
@@ -276,7 +277,7 @@ void ExprEmitter::EmitStore(const Var& buffer, const Expr& index, const Expr& va
 void ExprEmitter::EmitPrefetch(const Var& buffer, const Expr& index) {
   Value* place = Emit(index);
   Value* address =
-      IsSubByte(buffer.dtype())
+      IsNibble(buffer.dtype())
           ? b_.CreateGEP(b_.getInt8Ty(), BindingOf(buffer).pointer, b_.CreateLShr(place, 1))
           : Address(buffer, place);
   // For reading, into all cache levels, data.

@@ -7,6 +7,7 @@
 #include "codegen_llvm/llvm_types.h"
 #include "codegen_llvm/parallel_loop.h"
 #include "ir/support/check.h"
+#include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 #include "runtime/kernel_abi.h"
 
@@ -185,7 +186,7 @@ void StmtEmitter::EmitAllocate(const Allocate& allocate) {
     return EmitWorkspace(allocate, exprs_.Emit(ElementCountOf(buffer)));
 
   llvm::Type* element = MemoryType(b_.getContext(), dtype);
-  int64_t cells = IsSubByte(dtype) ? BytesOf(dtype, *elements) : *elements;
+  int64_t cells = IsNibble(dtype) ? BytesOf(dtype, *elements) : *elements;
   llvm::Type* type = llvm::ArrayType::get(element, cells);
   llvm::AllocaInst* slot = StackSlot(state_, type);
   llvm::ConstantInt* bytes = b_.getInt64(BytesOf(dtype, *elements));
