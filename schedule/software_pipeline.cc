@@ -79,15 +79,15 @@ StatusOr<PipelineBody> BodyOf(const For& loop) {
   return body;
 }
 
-Status CheckCopies(const For& loop, const PipelineBody& plan, const std::vector<Buffer>& declared) {
+Status CheckCopies(const For& loop, const PipelineBody& body, const std::vector<Buffer>& declared) {
   auto is_staged = [&](const Buffer& buffer) {
-    return std::any_of(plan.staged.begin(), plan.staged.end(),
+    return std::any_of(body.staged.begin(), body.staged.end(),
                        [&](const Buffer& staged) { return staged.var == buffer.var; });
   };
   bool storing = false;
-  for (const Stmt& copy : plan.copies) {
+  for (const Stmt& copy : body.copies) {
     bool stores = false;
-    for (const Buffer& buffer : plan.staged) {
+    for (const Buffer& buffer : body.staged) {
       stores = stores || Writes(copy, buffer.var);
       if (!Reads(copy, buffer.var)) continue;
       return InvalidInput("pipeline: a copy in loop '{}' reads buffer '{}', which is staged too",
@@ -99,9 +99,9 @@ Status CheckCopies(const For& loop, const PipelineBody& plan, const std::vector<
     storing = stores;
   }
   for (const Buffer& buffer : declared) {
-    for (const Stmt& copy : plan.copies) {
+    for (const Stmt& copy : body.copies) {
       // Lowered, it would be several statements, and some no copies.
-      bool both = WritesAny(copy, plan.staged) && !is_staged(buffer) && Writes(copy, buffer.var) &&
+      bool both = WritesAny(copy, body.staged) && !is_staged(buffer) && Writes(copy, buffer.var) &&
                   !Declares(copy, buffer.var);
       if (!both) continue;
       return InvalidInput(
@@ -109,19 +109,19 @@ Status CheckCopies(const For& loop, const PipelineBody& plan, const std::vector<
           "staged",
           loop.key, buffer.var->name);
     }
-    bool written = AnyWrites(plan.copies, buffer.var);
-    if (written && !is_staged(buffer) && AnyReads(plan.uses, buffer.var)) {
+    bool written = AnyWrites(body.copies, buffer.var);
+    if (written && !is_staged(buffer) && AnyReads(body.uses, buffer.var)) {
       return InvalidInput(
           "pipeline: buffer '{}' is written on the way to a copy of loop '{}' and read by its uses",
           buffer.var->name, loop.key);
     }
-    if (AnyWrites(plan.uses, buffer.var) && (written || AnyReads(plan.copies, buffer.var))) {
+    if (AnyWrites(body.uses, buffer.var) && (written || AnyReads(body.copies, buffer.var))) {
       return InvalidInput(
           "pipeline: the uses in loop '{}' write buffer '{}', which its copies access", loop.key,
           buffer.var->name);
     }
   }
-  for (const Buffer& buffer : plan.staged) {
+  for (const Buffer& buffer : body.staged) {
     for (const Expr& size : buffer.window.size) {
       if (!UsesVar(size, loop.var)) continue;
       return InvalidInput("pipeline: the size of buffer '{}' changes with loop '{}'",
@@ -168,18 +168,18 @@ StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePi
 
 Function ApplySoftwarePipeline(const Function& fn, const SoftwarePipeline& step) {
   Ref<For> loop = LoopAt(FindLoop(fn, step.loop).value());
-  PipelineBody plan = BodyOf(*loop).value();
-  Stmt body = loop->body;
+  PipelineBody body = BodyOf(*loop).value();
+  Stmt rewritten = loop->body;
   if (!step.order.blocks.empty()) {
-    body = SeqOf(InIssueOrder(plan, step.order));
-    for (size_t b = plan.buffers.size(); b-- > 0;) {
-      body = MakeStmt<Allocate>(plan.buffers[b], body);
+    rewritten = SeqOf(InIssueOrder(body, step.order));
+    for (size_t b = body.buffers.size(); b-- > 0;) {
+      rewritten = MakeStmt<Allocate>(body.buffers[b], rewritten);
     }
   }
   auto version = [&](const Stmt& stmt) -> Stmt {
     const auto* allocate = stmt.as<Allocate>();
     if (!allocate) return stmt;
-    for (const Buffer& staged : plan.staged) {
+    for (const Buffer& staged : body.staged) {
       if (!(staged.var == allocate->buffer.var)) continue;
       Buffer buffer = allocate->buffer;
       buffer.versions = step.stages;
@@ -187,10 +187,10 @@ Function ApplySoftwarePipeline(const Function& fn, const SoftwarePipeline& step)
     }
     return stmt;
   };
-  body = RewriteBottomUp(body, version, [](const Expr& expr) { return expr; });
+  rewritten = RewriteBottomUp(rewritten, version, [](const Expr& expr) { return expr; });
   Function result = fn;
   result.body = Replace(fn.body, loop.get(),
-                        MakeStmt<For>(loop->var, loop->extent, step.kind, loop->key, body));
+                        MakeStmt<For>(loop->var, loop->extent, step.kind, loop->key, rewritten));
   return result;
 }
 

@@ -229,10 +229,6 @@ T ReadStep(FieldReader& reader) {
   return step;
 }
 
-}  // namespace
-
-namespace {
-
 StatusOr<Constraints> CheckPlain(const Function& fn, const Step& step) {
   return std::visit(
       Overloaded{

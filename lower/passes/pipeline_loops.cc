@@ -30,7 +30,8 @@ bool WritesAnything(const Stmt& stmt) {
   return found;
 }
 
-// The statements of a pipelined loop's body. CheckPipeline saw to it that they come in this order.
+// The statements of a pipelined loop's body. CheckSoftwarePipeline saw to it that they come in this
+// order.
 struct Body {
   std::vector<Buffer> staged;  // those with versions
   std::vector<Buffer> others;  // that live in the body as well
