@@ -92,9 +92,12 @@ class Checker {
         if (report.outcome == PointOutcome::kRight) report.outcome = PointOutcome::kTooLarge;
         return;
       }
-      if (!got.ok()) return Fail(what + ": " + Message(got.status()) + "\n" + Print(fn));
+      auto fail = [&](const std::string& why) {
+        Fail(fmt::format("{}: {}\n{}", what, why, Print(fn)));
+      };
+      if (!got.ok()) return fail(Message(got.status()));
       std::string difference = FirstDifference(*got, expected_);
-      if (!difference.empty()) return Fail(what + ": " + difference + "\n" + Print(fn));
+      if (!difference.empty()) return fail(difference);
     }
   }
 

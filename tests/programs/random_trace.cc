@@ -68,7 +68,7 @@ class TraceGrower {
   // Copies of all that some block works on, and the block padded: few draws would make them all.
   bool TakePaddedCopies() {
     std::vector<Ref<Block>> blocks = BlocksOf(fn_.body);
-    Ref<Block> block = blocks[random_.Below(blocks.size())];
+    const Ref<Block>& block = blocks[random_.Below(blocks.size())];
     for (const Buffer& param : std::vector<Buffer>(fn_.params)) {
       const std::string& of = param.var->name;
       std::string name = of + "_c" + std::to_string(trace_.steps.size());
