@@ -24,14 +24,11 @@ Tensor Uniform(const TensorInfo& info, Random& random) {
 void AddFlopsOfKernels(const CompiledOperator& compiled, OperatorResult& result) {
   const Metadata& metadata = compiled.artefact.metadata;
   std::set<std::string_view> strict;
-  for (const auto& [key, value] : metadata.properties) {
-    if (key != "strict_kernels") continue;
-    std::string_view names = value;
-    for (size_t begin = 0; begin < names.size();) {
-      size_t end = std::min(names.find(", ", begin), names.size());
-      strict.insert(names.substr(begin, end - begin));
-      begin = end + 2;
-    }
+  std::string_view names = PropertyOf(metadata, "strict_kernels");
+  for (size_t begin = 0; begin < names.size();) {
+    size_t end = std::min(names.find(", ", begin), names.size());
+    strict.insert(names.substr(begin, end - begin));
+    begin = end + 2;
   }
   for (const KernelInfo& kernel : metadata.kernels) {
     auto flops = static_cast<double>(kernel.flops);
@@ -42,10 +39,8 @@ void AddFlopsOfKernels(const CompiledOperator& compiled, OperatorResult& result)
 
 // The mode, if some kernel rounds by it.
 NumericMode RoundsIn(const Metadata& metadata, NumericMode mode) {
-  for (const auto& [key, value] : metadata.properties) {
-    if (key == "rounded_kernels" && value != "0") return mode;
-  }
-  return NumericMode::kStrict;
+  std::string_view rounded = PropertyOf(metadata, "rounded_kernels");
+  return rounded.empty() || rounded == "0" ? NumericMode::kStrict : mode;
 }
 
 }  // namespace

@@ -5,16 +5,6 @@
 #include <cstdio>
 
 namespace tcc {
-namespace {
-
-std::string_view PropertyOf(const Metadata& metadata, std::string_view key) {
-  for (const auto& [name, value] : metadata.properties) {
-    if (name == key) return value;
-  }
-  return "";
-}
-
-}  // namespace
 
 void AddNumericOption(CLI::App& app, std::string& name) {
   std::string names;

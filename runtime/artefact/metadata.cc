@@ -114,6 +114,13 @@ TensorInfo StaticTensor(std::string name, DType dtype, const std::vector<int64_t
   return {std::move(name), dtype, std::vector<SizeExpr>(shape.begin(), shape.end())};
 }
 
+std::string_view PropertyOf(const Metadata& metadata, std::string_view key) {
+  for (const auto& [name, value] : metadata.properties) {
+    if (name == key) return value;
+  }
+  return "";
+}
+
 std::string TypeText(const TensorInfo& info, const Metadata& metadata) {
   std::vector<std::string> names = metadata.ShapeVariableNames(), dims;
   for (const SizeExpr& dim : info.shape) dims.push_back(ToString(dim, names));

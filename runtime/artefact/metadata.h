@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,8 @@ struct Metadata {
 std::optional<std::vector<int64_t>> StaticShape(const TensorInfo& info);
 // A tensor of a static shape.
 TensorInfo StaticTensor(std::string name, DType dtype, const std::vector<int64_t>& shape);
+// What the properties say under a key, "" for nothing.
+std::string_view PropertyOf(const Metadata& metadata, std::string_view key);
 // "f32[Nx3x224x224]"
 std::string TypeText(const TensorInfo& info, const Metadata& metadata);
 
