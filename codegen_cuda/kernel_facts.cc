@@ -1,6 +1,7 @@
 #include "codegen_cuda/kernel_facts.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "codegen_cuda/occupancy.h"
 
@@ -38,6 +39,24 @@ int64_t WorkOf(const LaunchFacts& facts) {
   return (1 + counts.of(SassKind::kFfma) + 1000 * tensor) * threads;
 }
 
+// Instructions that multiply matrices, by the type of their operands; then of all types.
+std::vector<std::pair<std::string, int64_t>> MmaStatistics(
+    const std::vector<LaunchFacts>& launches) {
+  int64_t bf16 = 0, f16 = 0, s8 = 0, tf32 = 0;
+  for (const LaunchFacts& facts : launches) {
+    const SassCounts& all = facts.code.facts.all;
+    bf16 += all.of_bf16;
+    tf32 += all.of_tf32;
+    f16 += all.of(SassKind::kHmma) - all.of_bf16 - all.of_tf32;
+    s8 += all.of(SassKind::kImma);
+  }
+  std::vector<std::pair<std::string, int64_t>> statistics = {
+      {"mma_bf16", bf16}, {"mma_f16", f16}, {"mma_s8", s8}, {"mma_tf32", tf32}};
+  std::erase_if(statistics, [](const auto& statistic) { return statistic.second == 0; });
+  statistics.emplace_back("tensor_instructions", bf16 + f16 + s8 + tf32);
+  return statistics;
+}
+
 double FfmaShare(const SassCounts& counts) {
   if (counts.total == 0) return 0;
   return static_cast<double>(counts.of(SassKind::kFfma)) / static_cast<double>(counts.total);
@@ -65,7 +84,6 @@ StatusOr<std::vector<LaunchFacts>> FactsOfLaunches(const LaunchPlan& plan, const
 
 void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKernel& kernel) {
   int64_t registers = 0, local = 0, widest = 0, shared = 0, spills = 0, code = 0, warnings = 0;
-  int64_t bf16 = 0, f16 = 0, s8 = 0, tf32 = 0;
   const LaunchFacts* main = nullptr;
   std::string warning;
   for (const LaunchFacts& facts : launches) {
@@ -75,11 +93,6 @@ void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKe
     shared = std::max(shared, SharedBytes(*facts.launch));
     spills += SpillBytes(facts);
     code += facts.code.code_bytes;
-    const SassCounts& all = facts.code.facts.all;
-    bf16 += all.of_bf16;
-    tf32 += all.of_tf32;
-    f16 += all.of(SassKind::kHmma) - all.of_bf16 - all.of_tf32;
-    s8 += all.of(SassKind::kImma);
     if (!facts.resources.warning.empty()) {
       ++warnings;
       warning = facts.resources.warning;
@@ -92,21 +105,12 @@ void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKe
     kernel.fault = warning.empty() ? spilled : spilled + "; " + warning;
   }
   kernel.fault_cost = static_cast<double>(spills + kBytesOfWarning * warnings);
-  kernel.statistics = {{"code_bytes", code},
-                       {"load_bytes_widest", widest},
-                       {"local_bytes", local},
-                       {"mma_bf16", bf16},
-                       {"mma_f16", f16},
-                       {"mma_s8", s8},
-                       {"mma_tf32", tf32},
-                       {"registers", registers},
-                       {"shared_bytes", shared},
-                       {"spill_bytes", spills},
-                       {"tensor_instructions", bf16 + f16 + s8 + tf32},
+  kernel.statistics = {{"code_bytes", code},     {"load_bytes_widest", widest},
+                       {"local_bytes", local},   {"registers", registers},
+                       {"shared_bytes", shared}, {"spill_bytes", spills},
                        {"warnings", warnings}};
-  std::erase_if(kernel.statistics, [](const auto& statistic) {
-    return statistic.first.starts_with("mma_") && statistic.second == 0;
-  });
+  std::ranges::move(MmaStatistics(launches), std::back_inserter(kernel.statistics));
+  std::ranges::sort(kernel.statistics);
   if (!main) return;
   kernel.ratios = {{"ffma_share", FfmaShare(main->code.facts.main_loop)}};
   int64_t blocks = BlocksOf(*main->launch);
