@@ -91,6 +91,12 @@ StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::stri
     metadata.kernels[i].statistics = code.kernels[i].statistics;
     metadata.kernels[i].ratios = code.kernels[i].ratios;
   }
+  for (size_t i = 0; i < kernels.kernels.size(); ++i) {
+    if (!kernels.kernels[i].moved_bytes) continue;
+    auto& statistics = metadata.kernels[i].statistics;
+    statistics.emplace_back("moved_bytes", *kernels.kernels[i].moved_bytes);
+    std::ranges::sort(statistics);
+  }
   metadata.properties = {{"compiler", std::string(kVersion)}};
   DescribeNumeric(kernels, options.numeric, metadata);
   metadata.cpu_features = RequiredCpuFeatures(options.target);

@@ -103,6 +103,7 @@ void ShareKernels(const Target& target, KernelSet& set) {
       KernelStages kernel;
       kernel.symbol = SymbolFor(task.name, symbols);
       kernel.flops = task.flops;
+      kernel.moved_bytes = task.moved_bytes;
       kernel.variants = task.variants;
       for (Function& fn : kernel.variants) fn.name = kernel.symbol;
       kernel.schedule.variant = variant;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -31,11 +32,12 @@ struct KernelOperand {
 
 // One kernel at every stage of its making. Subgraphs with the same computation share it.
 struct KernelStages {
-  std::string symbol;              // unique; letters, digits and underscores
-  std::vector<std::string> nodes;  // of the model, of every subgraph that uses it
-  double flops = 0;                // of one call
-  std::vector<Function> variants;  // of the task
-  Function tensor;                 // the one that is scheduled
+  std::string symbol;                       // unique; letters, digits and underscores
+  std::vector<std::string> nodes;           // of the model, of every subgraph that uses it
+  double flops = 0;                         // of one call
+  std::optional<int64_t> moved_bytes = {};  // of one call, too
+  std::vector<Function> variants;           // of the task
+  Function tensor;                          // the one that is scheduled
   Schedule schedule;
   std::string sketch;  // the rules that made the schedule, Sketch::name; "" where it was given
   size_t choice = 0;   // 0: the first sketch; else which of OtherSchedules, counted from 1

@@ -1,6 +1,7 @@
 #include "cli/kernel_bound.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -31,11 +32,11 @@ void AddCalls(const Plan& plan, const std::vector<Instruction>& body, std::vecto
   }
 }
 
-int64_t StatisticOf(const KernelInfo& kernel, std::string_view key) {
+std::optional<int64_t> StatisticOf(const KernelInfo& kernel, std::string_view key) {
   for (const auto& [name, value] : kernel.statistics) {
     if (name == key) return value;
   }
-  return 0;
+  return std::nullopt;
 }
 
 // The peak of the instructions that a kernel multiplies with, and their name.
@@ -44,13 +45,15 @@ std::pair<std::string, double> ArithmeticOf(const KernelInfo& kernel, const Devi
   std::pair<std::string, double> most = {"fma", peaks.fma_gflops};
   int64_t instructions = 0;
   for (const auto& [type, gflops] : peaks.mma_gflops) {
-    int64_t of_type = StatisticOf(kernel, "mma_" + type);
+    int64_t of_type = StatisticOf(kernel, "mma_" + type).value_or(0);
     if (of_type <= instructions) continue;
     instructions = of_type;
     bool divides = three_products && type == "tf32";
     most = {type + (divides ? " mma / 3" : " mma"), divides ? gflops / 3 : gflops};
   }
-  return most;
+  // Of a type that the device is not known to have.
+  bool unknown = instructions == 0 && StatisticOf(kernel, "tensor_instructions").value_or(0) > 0;
+  return unknown ? std::pair<std::string, double>() : most;
 }
 
 }  // namespace
@@ -59,16 +62,17 @@ std::vector<double> BytesOfCalls(const Artefact& artefact) {
   std::vector<Moved> moved(artefact.metadata.kernels.size());
   AddCalls(artefact.plan, artefact.plan.body, moved);
   std::vector<double> bytes;
-  for (const Moved& of_kernel : moved) {
-    bytes.push_back(of_kernel.bytes / static_cast<double>(std::max<int64_t>(of_kernel.calls, 1)));
+  for (size_t k = 0; k < moved.size(); ++k) {
+    double whole = moved[k].bytes / static_cast<double>(std::max<int64_t>(moved[k].calls, 1));
+    std::optional<int64_t> part = StatisticOf(artefact.metadata.kernels[k], "moved_bytes");
+    bytes.push_back(part ? std::min(whole, static_cast<double>(*part)) : whole);
   }
   return bytes;
 }
 
 std::vector<KernelBound> BoundsOf(const Artefact& artefact, const DevicePeaks& peaks) {
   const Metadata& metadata = artefact.metadata;
-  bool three_products = std::ranges::count(metadata.properties, std::pair<std::string, std::string>{
-                                                                    "numeric", "3xtf32"}) > 0;
+  bool three_products = PropertyOf(metadata, "numeric") == "3xtf32";
   std::vector<double> bytes = BytesOfCalls(artefact);
   std::vector<KernelBound> bounds;
   for (size_t k = 0; k < metadata.kernels.size(); ++k) {

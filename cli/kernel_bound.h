@@ -24,11 +24,13 @@ struct KernelBound {
 };
 
 // Of each kernel of the artefact, from what it says about its kernels: their float operations,
-// their machine code's instructions, and the buffers that they are called on, each of which is
-// moved once. A buffer that stays in a cache may be faster than memory.
+// their machine code's instructions, and the bytes that they move. A buffer that stays in a cache
+// may be faster than memory.
 std::vector<KernelBound> BoundsOf(const Artefact& artefact, const DevicePeaks& peaks);
 
-// Bytes of the buffers of one call, the mean over the calls of the plan.
+// Bytes that one call moves: of the elements that it reads or writes, each once, as far as the
+// artefact says so ("moved_bytes"), but no more than the buffers have that it is called on, the
+// mean over the calls of the plan.
 std::vector<double> BytesOfCalls(const Artefact& artefact);
 
 }  // namespace tcc

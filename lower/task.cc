@@ -8,6 +8,7 @@
 #include "lower/drop_stages.h"
 #include "lower/graph/to_tensor_exprs.h"
 #include "lower/implicit_gemm.h"
+#include "lower/moved_bytes.h"
 #include "lower/ops/op_lowering.h"
 #include "lower/round_operands.h"
 #include "lower/separable_window.h"
@@ -176,6 +177,7 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Pla
   for (const TensorExpr& stage : lowered.program.stages) {
     task.flops += std::visit([](const auto& expr) { return FlopsOf(expr); }, stage);
   }
+  task.moved_bytes = MovedBytes(lowered.program);
   return task;
 }
 

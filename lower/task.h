@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct Task {
   // Floating-point operations of the direct variant, padding counted: a multiply-add is two. 0
   // where a dimension is symbolic.
   double flops = 0;
+  // Of the direct variant (moved_bytes.h).
+  std::optional<int64_t> moved_bytes = {};
   NumericMode numeric = NumericMode::kStrict;  // by which some operand is rounded
   // A contraction of f32 that does not round as it was asked to: the core of attention.
   bool stays_strict = false;

@@ -33,7 +33,8 @@ struct KernelInfo {
   std::string name;                // its symbol in the kernels section
   std::vector<std::string> nodes;  // names of the model's nodes that it computes
   int64_t flops = 0;               // of one call, at the low end of the shape variables
-  // What the code generator knows of the machine code, in the order of the keys: "code_bytes" -> n.
+  // In the order of the keys: what the code generator knows of the machine code, "code_bytes" -> n;
+  // "moved_bytes": of the elements that one call reads or writes, each once.
   std::vector<std::pair<std::string, int64_t>> statistics = {};
   // The same of what is no whole number: "waves" -> 1.5.
   std::vector<std::pair<std::string, double>> ratios = {};

@@ -2,6 +2,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "api/compile_graph.h"
+#include "ir/graph_bodies.h"
+#include "lower/graph/infer_shapes.h"
+
 namespace tcc {
 namespace {
 
@@ -50,7 +54,9 @@ TEST_CASE("a kernel is held against the peak of the instructions that it has", "
   CHECK(bounds[1].seconds == Approx(0.001));
   CHECK(bounds[2].of == "tf32 mma");
   CHECK(bounds[2].seconds == Approx(1.0 / 600));
-  CHECK(bounds[3].of == "fma");  // which the device is not known to have
+  // Of a type that the device is not known to have.
+  CHECK(bounds[3].of == "memory");
+  CHECK(bounds[3].seconds == Approx(8e-10));
   // Three products for one, which its float operations do not count.
   bounds = BoundsOf(ArtefactOf(calls, "3xtf32"), kPeaks);
   CHECK(bounds[2].of == "tf32 mma / 3");
@@ -83,6 +89,50 @@ TEST_CASE("a buffer that a call names twice is moved once, and calls are average
   loop.body = {{again}};
   artefact.plan.body.push_back({loop});
   CHECK(BytesOfCalls(artefact) == std::vector<double>{65});
+}
+
+// The one kernel of a graph in text.
+Artefact CompiledText(const std::string& text) {
+  StatusOr<Graph> graph = ParseGraph(text, {});
+  REQUIRE(graph.ok());
+  REQUIRE(InferShapes(*graph).ok());
+  StatusOr<Artefact> artefact =
+      CompileGraph(*std::move(graph), {.target = *FindTarget("native"), .threads = 2});
+  INFO(Message(artefact.status()));
+  REQUIRE(artefact.ok());
+  REQUIRE(artefact->metadata.kernels.size() == 1);
+  return *std::move(artefact);
+}
+
+TEST_CASE("of a table from which rows are gathered these rows count, not the table", "[profile]") {
+  Artefact artefact = CompiledText(R"(graph embedding {
+  input table: f32[200000x64]
+  input rows: i64[8]
+  y = Gather(table, rows) {axis: 0} : f32[]
+  return y
+})");
+  // 8 rows of 64 read and written, and their numbers.
+  CHECK(BytesOfCalls(artefact) == std::vector<double>{2 * 8 * 64 * 4 + 8 * 8});
+  KernelBound bound = BoundsOf(artefact, kPeaks)[0];
+  CHECK(bound.of == "memory");
+  CHECK(bound.seconds == Approx(4160 / 10e9));
+}
+
+TEST_CASE("of a buffer that a window or a product reads often each element counts once",
+          "[profile]") {
+  Artefact product = CompiledText(R"(graph product {
+  input a: f32[30x50]
+  input b: f32[50x40]
+  y = MatMul(a, b) : f32[]
+  return y
+})");
+  CHECK(BytesOfCalls(product) == std::vector<double>{(30 * 50 + 50 * 40 + 30 * 40) * 4});
+  Artefact pool = CompiledText(R"(graph pool {
+  input x: f32[1x3x20x20]
+  y = MaxPool(x) {kernel_shape: [3, 3], strides: [1, 1]} : f32[]
+  return y
+})");
+  CHECK(BytesOfCalls(pool) == std::vector<double>{(3 * 20 * 20 + 3 * 18 * 18) * 4});
 }
 
 }  // namespace
