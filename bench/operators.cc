@@ -69,6 +69,7 @@ class SuiteRun {
     OperatorResult result;
     result.name = op.name;
     result.target = target_.name;
+    result.numeric = RowOf(each_.numeric).name;
     Status status = TryMeasure(op, result);
     if (!status.ok()) result.failure = Message(status);
     return result;
@@ -134,10 +135,11 @@ Status WriteResults(const OperatorSuiteOptions& options,
 }
 
 // What is known before an operator is measured, and what stays of it where that never ends.
-OperatorResult Unfinished(const BenchOperator& op, const Target& target) {
+OperatorResult Unfinished(const BenchOperator& op, const Target& target, NumericMode numeric) {
   OperatorResult result;
   result.name = op.name;
   result.target = target.name;
+  result.numeric = RowOf(numeric).name;
   result.failure = "not finished";
   return result;
 }
@@ -167,7 +169,7 @@ Status RunOperatorSuite(const OperatorSuiteOptions& options) {
   for (const BenchOperator& op : suite) {
     std::chrono::duration<double> spent = Clock::now() - start;
     if (options.seconds > 0 && spent.count() > options.seconds) break;
-    results.push_back(Unfinished(op, target));
+    results.push_back(Unfinished(op, target, numeric));
     TCC_RETURN_IF_ERROR(WriteResults(files, results));
     results.back() = run.Measure(op);
     fmt::print(stderr, "{}\n", ProgressLine(results.back()));

@@ -12,6 +12,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 BENCH, DRIVER, FAKES = sys.argv[1:4]
@@ -239,6 +240,25 @@ class BenchOnGpu(unittest.TestCase):
             row = rows[peer, "strict"]
             self.assertEqual(row["numeric"], "strict")
             self.assertIn(row["ceiling"], ["fma", "copy"])
+
+    def test_an_operator_that_is_not_finished_is_of_the_mode_that_was_asked_for(self):
+        rows = self.folder / "unfinished.json"
+        run = subprocess.Popen(
+            [BENCH, "kernels", "--suite", "smoke", "--kernel", "matmul_33x20x17", "--target",
+             "sm_86", "--text", "--quick", "--peer", "cublas", "--numeric", "fp16", "--json", rows],
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "TCC_CUDA_DRIVER": DRIVER, "TCC_EMULATED_SM": "86",
+                 "TCC_FAKE_HANG": "cublasCreate", **PEERS})
+        try:
+            begin = time.monotonic()
+            while not rows.exists():
+                self.assertLess(time.monotonic() - begin, 120)
+                time.sleep(0.1)
+            row = json.loads(rows.read_text())[0]
+        finally:
+            run.kill()
+            run.wait()
+        self.assertEqual((row["failure"], row["numeric"]), ("not finished", "fp16"))
 
     def test_a_mode_without_tensor_cores_of_the_target_is_refused(self):
         for sm, mode, known in [(75, "tf32", "strict, fp16"), (75, "bf16", "strict, fp16"),
