@@ -148,8 +148,8 @@ void PrintJson(const BenchCommand& command, const Bench& bench, const std::vecto
       result["peak_mma_gflops"][type] = gflops;
     }
     result["peak_gbytes"] = profile.peaks.memory_gbytes;
-    if (!profile.counters_missing.empty()) result["counters_missing"] = profile.counters_missing;
   }
+  if (!profile.counters_missing.empty()) result["counters_missing"] = profile.counters_missing;
   fmt::print("{}\n", result.dump(2));
 }
 
@@ -163,6 +163,10 @@ std::string PeaksText(const DevicePeaks& peaks) {
   return text;
 }
 
+std::string PercentText(double percent) {
+  return std::isnan(percent) ? "-" : fmt::format("{:.1f}%", percent);
+}
+
 // In the order of the table above it.
 void PrintCounters(const Metadata& metadata, const Profile& profile,
                    const std::vector<size_t>& order) {
@@ -172,10 +176,10 @@ void PrintCounters(const Metadata& metadata, const Profile& profile,
   for (size_t k : order) {
     if (!profile.counters[k]) continue;
     const KernelCounters& counters = *profile.counters[k];
-    fmt::print("{:9.3f} {:9.3f} {:6.1f}% {:6.1f}% {:6.1f}% {:6.1f}%  {}\n",
-               counters.read_bytes * 1e-6, counters.written_bytes * 1e-6, counters.l2_hit_percent,
-               counters.occupancy_percent, counters.tensor_percent, counters.fma_percent,
-               metadata.kernels[k].name);
+    fmt::print("{:9.3f} {:9.3f} {:>7} {:>7} {:>7} {:>7}  {}\n", counters.read_bytes * 1e-6,
+               counters.written_bytes * 1e-6, PercentText(counters.l2_hit_percent),
+               PercentText(counters.occupancy_percent), PercentText(counters.tensor_percent),
+               PercentText(counters.fma_percent), metadata.kernels[k].name);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -126,36 +127,65 @@ DevicePeaks GpuPeaks(const CudaContext& context) {
   return peaks;
 }
 
+// Those of a call; one of an empty grid is none.
+size_t LaunchesOf(const GpuKernel& kernel) {
+  auto has_blocks = [](const GpuLaunch& launch) {
+    return std::ranges::none_of(launch.grid, [](const SizeExpr& e) { return e.AsConstant() == 0; });
+  };
+  return static_cast<size_t>(std::ranges::count_if(kernel.launches, has_blocks));
+}
+
 // Of a run, of which the last one tells.
 size_t LaunchesOf(const Profile& profile, const CudaProgram& program) {
   size_t launches = 0;
   if (profile.runs.empty()) return launches;
   for (const ProfiledCall& call : profile.runs.back()) {
-    launches += program.kernels()[call.kernel].launches.size();
+    launches += LaunchesOf(program.kernels()[call.kernel]);
   }
   return launches;
 }
 
+// The mean of a counter over the launches of a kernel, weighted by their time. A launch for which
+// it is no number (a share of nothing) is left out.
+class WeightedMean {
+ public:
+  void Add(double value, double weight) {
+    if (std::isnan(value) || std::isnan(weight)) return;
+    sum_ += value * weight;
+    weight_ += weight;
+  }
+  // NaN of nothing.
+  double Value() const { return sum_ / weight_; }
+
+ private:
+  double sum_ = 0, weight_ = 0;
+};
+
 std::vector<std::optional<KernelCounters>> Collected(const std::vector<LaunchCounters>& launches,
                                                      const std::vector<size_t>& kernel_of_launch,
                                                      size_t kernels) {
+  struct Means {
+    WeightedMean l2_hit, occupancy, tensor, fma;
+  };
   std::vector<std::optional<KernelCounters>> counters(kernels);
-  std::vector<double> nanoseconds(kernels);
-  for (size_t i = 0; i < launches.size(); ++i) {
-    nanoseconds[kernel_of_launch[i]] += launches[i].nanoseconds;
-  }
+  std::vector<Means> means(kernels);
   for (size_t i = 0; i < launches.size(); ++i) {
     const LaunchCounters& launch = launches[i];
-    std::optional<KernelCounters>& kernel = counters[kernel_of_launch[i]];
-    if (!kernel) kernel.emplace();
-    kernel->read_bytes += launch.read_bytes;
-    kernel->written_bytes += launch.written_bytes;
-    double all = nanoseconds[kernel_of_launch[i]];
-    double share = all > 0 ? launch.nanoseconds / all : 0;
-    kernel->l2_hit_percent += share * launch.l2_hit_percent;
-    kernel->occupancy_percent += share * launch.occupancy_percent;
-    kernel->tensor_percent += share * launch.tensor_percent;
-    kernel->fma_percent += share * launch.fma_percent;
+    size_t k = kernel_of_launch[i];
+    if (!counters[k]) counters[k].emplace();
+    counters[k]->read_bytes += launch.read_bytes;
+    counters[k]->written_bytes += launch.written_bytes;
+    means[k].l2_hit.Add(launch.l2_hit_percent, launch.nanoseconds);
+    means[k].occupancy.Add(launch.occupancy_percent, launch.nanoseconds);
+    means[k].tensor.Add(launch.tensor_percent, launch.nanoseconds);
+    means[k].fma.Add(launch.fma_percent, launch.nanoseconds);
+  }
+  for (size_t k = 0; k < kernels; ++k) {
+    if (!counters[k]) continue;
+    counters[k]->l2_hit_percent = means[k].l2_hit.Value();
+    counters[k]->occupancy_percent = means[k].occupancy.Value();
+    counters[k]->tensor_percent = means[k].tensor.Value();
+    counters[k]->fma_percent = means[k].fma.Value();
   }
   return counters;
 }
@@ -189,15 +219,20 @@ Status CountKernels(Executor& executor, const std::function<Status()>& run, Prof
     return OkStatus();
   }
   auto program = std::static_pointer_cast<const CudaProgram>(module.kernels().module);
+  size_t most_launches = LaunchesOf(profile, *program);
+  if (most_launches == 0) {
+    profile.counters_missing = "the model launches no kernel";
+    return OkStatus();
+  }
   // The hook has kernels launched one by one.
   std::vector<size_t> launched;  // the kernel of each launch
   executor.set_call_hook([&](size_t kernel, double) {
-    launched.insert(launched.end(), program->kernels()[kernel].launches.size(), kernel);
+    launched.insert(launched.end(), LaunchesOf(program->kernels()[kernel]), kernel);
   });
   CudaScope scope(*program->context());
   Status ran = scope.status();
   StatusOr<std::vector<LaunchCounters>> counted =
-      CountLaunches(*program->context(), LaunchesOf(profile, *program), [&] {
+      CountLaunches(*program->context(), most_launches, [&] {
         ran.Update(run());
         return ran;
       });
@@ -246,19 +281,19 @@ std::string ChromeTrace(const Profile& profile, const Artefact& artefact) {
     for (const ProfiledCall& call : profile.runs.back()) {
       const KernelInfo& kernel = metadata.kernels[call.kernel];
       const KernelBound& bound = bounds[call.kernel];
-      nlohmann::ordered_json event = {
-          {"name", kernel.name},
-          {"cat", "kernel"},
-          {"ph", "X"},
-          {"ts", call.start_us},
-          {"dur", call.microseconds},
-          {"pid", 0},
-          {"tid", 0},
-          {"args",
-           {{"nodes", kernel.nodes},
-            {"flops", kernel.flops},
-            {"peak", bound.of},
-            {"percent_of_peak", bound.seconds * 1e8 / call.microseconds}}}};
+      double percent = call.microseconds > 0 ? bound.seconds * 1e8 / call.microseconds : 0;
+      nlohmann::ordered_json event = {{"name", kernel.name},
+                                      {"cat", "kernel"},
+                                      {"ph", "X"},
+                                      {"ts", call.start_us},
+                                      {"dur", call.microseconds},
+                                      {"pid", 0},
+                                      {"tid", 0},
+                                      {"args",
+                                       {{"nodes", kernel.nodes},
+                                        {"flops", kernel.flops},
+                                        {"peak", bound.of},
+                                        {"percent_of_peak", percent}}}};
       if (!profile.counters.empty() && profile.counters[call.kernel]) {
         event["args"].update(CountersJson(*profile.counters[call.kernel]));
       }

@@ -20,7 +20,8 @@ struct ProfiledCall {
 // All launches of a kernel in one run: sums, and means weighted by their time under the counters.
 struct KernelCounters {
   double read_bytes = 0, written_bytes = 0;  // of the device's memory
-  // LaunchCounters says of what (runtime/cupti_counters.h).
+  // LaunchCounters says of what (runtime/cupti_counters.h). NaN where it is so of every launch: a
+  // share of nothing.
   double l2_hit_percent = 0, occupancy_percent = 0, tensor_percent = 0, fma_percent = 0;
 };
 
@@ -53,6 +54,7 @@ Status CountKernels(Executor& executor, const std::function<Status()>& run, Prof
 // Of each kernel, by its place in the metadata, in the run where it was fastest.
 std::vector<KernelTime> FastestTimes(const Profile& profile, size_t kernels);
 
+// NaN is null.
 nlohmann::ordered_json CountersJson(const KernelCounters& counters);
 
 // The last run in the format of Chrome's tracing (chrome://tracing, Perfetto).

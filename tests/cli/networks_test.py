@@ -120,6 +120,9 @@ class Networks(CommandTest):
         self.assertLessEqual(report["median_ms"], report["p99_ms"])
         self.assertLess(0, sum(kernel["ms"] for kernel in report["kernels"]))
         self.assertLessEqual({"name", "nodes", "ms", "gflops"}, set(report["kernels"][0]))
+        report = json.loads(self.call("bench", artefact, "--iterations", "1", "--json",
+                                      "--counters"))
+        self.assertEqual(report["counters_missing"], "they are read of GPUs alone")
 
     def test_inspect_counts_flops_and_weights(self):
         model = self.export("dqn", "--small")

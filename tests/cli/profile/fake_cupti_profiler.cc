@@ -1,10 +1,12 @@
 // CUPTI's range profiler and its host interface as far as runtime/cupti_profiler_api.h goes. It
 // counts no kernel: it has as many launches as TCC_FAKE_LAUNCHES says, and of number i metric m is
 // 10 * i + m. It expects what the real one does: calls in order, sizes of structs up to their last
-// field, room for the ranges. TCC_FAKE_CUPTI_FAILS names a function and its result,
+// field, room for the ranges. The metric whose number is TCC_FAKE_NOTHING is NaN for every second
+// launch. TCC_FAKE_CUPTI_FAILS names a function and its result,
 // "cuptiRangeProfilerEnable 35".
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -29,6 +31,11 @@ size_t most_ranges = 0;
 size_t Launches() {
   const char* text = std::getenv("TCC_FAKE_LAUNCHES");
   return text == nullptr ? 0 : static_cast<size_t>(std::atoi(text));
+}
+
+bool IsNothing(size_t metric) {
+  const char* text = std::getenv("TCC_FAKE_NOTHING");
+  return text != nullptr && static_cast<size_t>(std::atoi(text)) == metric;
 }
 
 // The result that a function is to have; 0 where the struct and all else is right.
@@ -148,6 +155,7 @@ int cuptiRangeProfilerGetCounterDataInfo(DataInfoParams* params) {
 int cuptiProfilerHostEvaluateToGpuValues(EvaluateParams* params) {
   for (size_t i = 0; i < params->count; ++i) {
     params->values[i] = 10 * static_cast<double>(params->range) + static_cast<double>(i);
+    if (params->range % 2 == 1 && IsNothing(i)) params->values[i] = std::nan("");
   }
   return TCC_RESULT("cuptiProfilerHostEvaluateToGpuValues", EvaluateParams, values,
                     SameMetrics(params->names, params->count) && params->range < Launches());

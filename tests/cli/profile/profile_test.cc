@@ -7,6 +7,8 @@
 #include "api/compile_graph.h"
 #include "api/emulated_device.h"
 #include "api/random_inputs.h"
+#include "ir/graph_bodies.h"
+#include "lower/graph/infer_shapes.h"
 #include "models/zoo.h"
 #include "runtime/cuda_program.h"
 
@@ -29,12 +31,13 @@ class Variable {
 
 // A small network, ready to run.
 struct Network {
-  explicit Network(const char* target_name) {
+  explicit Network(const char* target_name,
+                   Graph graph = BuildZoo("dqn", {.small = true}).value()) {
     Target target = FindTarget(target_name).value();
     bool gpu = target.kind == TargetKind::kCuda;
     CompileOptions options{.target = target, .threads = 2};
     options.gpu_code = GpuCode::kCudaText;
-    StatusOr<Artefact> artefact = CompileGraph(BuildZoo("dqn", {.small = true}).value(), options);
+    StatusOr<Artefact> artefact = CompileGraph(std::move(graph), options);
     REQUIRE(artefact.ok());
     StatusOr<LoadOptions> load =
         LoadOptionsFor(target, gpu ? Execution::kEmulator : Execution::kDevice);
@@ -219,6 +222,66 @@ TEST_CASE("counters of another number of launches than were made are not taken",
   CHECK_THAT(profile.counters_missing,
              Catch::StartsWith("CUPTI counted 1 launches of kernels; expected "));
   CHECK(profile.counters.empty());
+}
+
+TEST_CASE("a share of nothing in one launch leaves the mean to the others", "[profile]") {
+  Network network("sm_86");
+  std::vector<size_t> launches;
+  std::vector<std::string> symbols = SymbolsOf(network, launches);
+  Variable library("TCC_CUPTI", TCC_FAKE_CUPTI);
+  Variable counted("TCC_FAKE_LAUNCHES", std::to_string(symbols.size()));
+  // Metric 3 is the share of sectors that were found in the L2 cache.
+  Variable nothing("TCC_FAKE_NOTHING", "3");
+  Profile profile = network.Profiled(1).value();
+  profile.runs.resize(1);
+  REQUIRE(network.Count(profile).ok());
+  const std::vector<ProfiledCall>& calls = profile.runs[0];
+  size_t launch = 0;
+  std::vector<double> time(profile.counters.size()), weighted(time);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    for (size_t l = 0; l < launches[i]; ++l, ++launch) {
+      if (launch % 2 == 1) continue;  // of these the fake says nothing
+      double first = 10 * static_cast<double>(launch);
+      time[calls[i].kernel] += first;
+      weighted[calls[i].kernel] += first * (first + 3);
+    }
+  }
+  for (size_t k = 0; k < profile.counters.size(); ++k) {
+    double share = profile.counters[k]->l2_hit_percent;
+    if (time[k] > 0) CHECK(share == Approx(weighted[k] / time[k]));
+    if (time[k] == 0) CHECK(CountersJson(*profile.counters[k])["l2_hit_percent"].dump() == "null");
+  }
+}
+
+TEST_CASE("a kernel of an empty grid is no launch that counters are expected of", "[profile]") {
+  StatusOr<Graph> graph = ParseGraph(R"(graph partly_empty {
+  input nothing: f32[0x5]
+  input x: f32[6x5]
+  a = Relu(nothing) : f32[]
+  b = Exp(x) : f32[]
+  return a, b
+})",
+                                     {});
+  REQUIRE(graph.ok());
+  REQUIRE(InferShapes(*graph).ok());
+  Network network("sm_86", *std::move(graph));
+  std::vector<size_t> launches;
+  SymbolsOf(network, launches);
+  REQUIRE(launches == std::vector<size_t>{0, 1});
+  Variable library("TCC_CUPTI", TCC_FAKE_CUPTI), counted("TCC_FAKE_LAUNCHES", "1");
+  Profile profile = network.Profiled(1).value();
+  REQUIRE(network.Count(profile).ok());
+  CHECK(profile.counters_missing.empty());
+  REQUIRE(profile.counters.size() == 2);
+  CHECK(profile.counters[0].has_value() != profile.counters[1].has_value());
+}
+
+TEST_CASE("a model without launches has no counters, and it is said so", "[profile]") {
+  Network network("sm_86");
+  Profile profile = network.Profiled(1).value();
+  profile.runs = {{}};
+  REQUIRE(network.Count(profile).ok());
+  CHECK(profile.counters_missing == "the model launches no kernel");
 }
 
 TEST_CASE("a CPU has no counters, and a CUPTI without them is named", "[profile]") {
