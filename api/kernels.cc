@@ -183,6 +183,13 @@ Status ScheduleKernel(KernelStages& kernel, const KernelOptions& options) {
   return LowerKernel(kernel, pipeline);
 }
 
+// The steps of a schedule that are not taken, by the limits of the target all the same.
+Status ExpectLegal(const KernelStages& kernel, const KernelOptions& options) {
+  TCC_ASSIGN_OR_RETURN(Decisions decisions,
+                       DecideOpenSizes(kernel.tensor, kernel.schedule, options.target));
+  return Replay(kernel.tensor, kernel.schedule.trace, decisions).status();
+}
+
 // Of a kernel that is given none; false where there is no such choice. A search would start at the
 // first one.
 bool TakeChoice(KernelStages& kernel, const KernelOptions& options) {
@@ -219,7 +226,7 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
   if (options.target.kind == TargetKind::kReference) {
     for (size_t i = 0; i < kernel.tensor.params.size(); ++i)
       kernel.operands.push_back({.index = i});
-    return OkStatus();
+    return is_given ? ExpectLegal(kernel, options) : OkStatus();
   }
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
   if (is_given) {

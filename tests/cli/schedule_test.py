@@ -54,6 +54,18 @@ class Schedules(CommandTest):
         self.compile("none.tcc", "--schedule", self.traces, expect=4)
         self.assertIn("expected schedules in files NAME.trace, found ", self.error)
 
+    def test_an_illegal_step_is_refused_though_the_reference_takes_no_schedule(self):
+        path = self.any_trace()
+        text = path.read_text()
+        # Legal: taken, and of no effect.
+        self.call("compile", self.model, "--target", "reference", "-o", self.folder / "r.tcc",
+                  "--schedule", self.traces)
+        path.write_text(text + "vectorize g/nothing\n")
+        for target in ["native", "reference"]:
+            self.call("compile", self.model, "--target", target, "-o", self.folder / "m.tcc",
+                      "--schedule", self.traces, expect=4)
+            self.assertIn("(vectorize g/nothing): ", self.error)
+
     def test_threads_are_refused_on_a_cpu(self):
         path = self.any_trace()
         loop = next(line for line in path.read_text().splitlines()
