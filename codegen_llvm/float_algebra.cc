@@ -78,7 +78,8 @@ Value* AtLeast(llvm::IRBuilderBase& b, Value* x, double limit) {
   return b.CreateSelect(b.CreateFCmpOLT(x, Real(x, limit)), Real(x, limit), x);
 }
 
-Value* Polynomial(llvm::IRBuilderBase& b, Value* x, std::initializer_list<double> coefficients) {
+Value* EvaluatePolynomial(llvm::IRBuilderBase& b, Value* x,
+                          std::initializer_list<double> coefficients) {
   const double* next = coefficients.end();
   Value* sum = Real(x, *--next);
   while (next != coefficients.begin()) sum = Fma(b, sum, x, Real(x, *--next));

@@ -21,8 +21,8 @@ llvm::Value* AtMost(llvm::IRBuilderBase& b, llvm::Value* x, double limit);
 llvm::Value* AtLeast(llvm::IRBuilderBase& b, llvm::Value* x, double limit);
 
 // By Horner's rule; coefficients from the constant upwards.
-llvm::Value* Polynomial(llvm::IRBuilderBase& b, llvm::Value* x,
-                        std::initializer_list<double> coefficients);
+llvm::Value* EvaluatePolynomial(llvm::IRBuilderBase& b, llvm::Value* x,
+                                std::initializer_list<double> coefficients);
 
 // The integers of the same width that hold the bits, and back.
 llvm::Value* Bits(llvm::IRBuilderBase& b, llvm::Value* x);

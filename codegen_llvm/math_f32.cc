@@ -19,7 +19,7 @@ ExpParts ReduceExp(llvm::IRBuilderBase& b, Value* x) {
   Nearest n = NearestInteger(b, x, kLog2E);
   Value* r = Fma(b, n.real, Real(x, -kHigh), x);
   r = Fma(b, n.real, Real(x, kHigh - kLn2), r);
-  Value* p = Polynomial(
+  Value* p = EvaluatePolynomial(
       b, r, {5.000000000e-01, 1.666657776e-01, 4.166655615e-02, 8.363174275e-03, 1.392617705e-03});
   Value* power = Fma(b, b.CreateFMul(r, r), p, r);
   return {b.CreateFAdd(power, Real(x, 1)), n};
@@ -56,7 +56,7 @@ Value* EmitLogF32(llvm::IRBuilderBase& b, Value* x) {
 
   Value* f = b.CreateFSub(parts.mantissa, Real(x, 1));
   Value* square = b.CreateFMul(f, f);
-  Value* p = Polynomial(
+  Value* p = EvaluatePolynomial(
       b, f,
       {3.333333135e-01, -2.499999702e-01, 2.000071555e-01, -1.666780263e-01, 1.424905807e-01,
        -1.242568716e-01, 1.168541983e-01, -1.147973388e-01, 6.971611828e-02});
@@ -75,9 +75,9 @@ Value* EmitLogF32(llvm::IRBuilderBase& b, Value* x) {
 Value* EmitTanhF32(llvm::IRBuilderBase& b, Value* x) {
   Value* magnitude = AtMost(b, Abs(b, x), 10);
   Value* square = b.CreateFMul(magnitude, magnitude);
-  Value* p = Polynomial(b, square,
-                        {-3.333333433e-01, 1.333330423e-01, -5.395925790e-02, 2.176891826e-02,
-                         -8.343945257e-03, 2.292744815e-03});
+  Value* p = EvaluatePolynomial(b, square,
+                                {-3.333333433e-01, 1.333330423e-01, -5.395925790e-02,
+                                 2.176891826e-02, -8.343945257e-03, 2.292744815e-03});
   Value* small = Fma(b, b.CreateFMul(magnitude, square), p, magnitude);
   Value* power = NormalExp(b, b.CreateFMul(magnitude, Real(x, 2)));
   Value* quotient = b.CreateFDiv(Real(x, 2), b.CreateFAdd(power, Real(x, 1)));
@@ -89,11 +89,12 @@ Value* EmitTanhF32(llvm::IRBuilderBase& b, Value* x) {
 // x P(x^2) below 1; above, 1 - e^Q(x) with Q(x) = log(erfc(x)) on [0.98, 4]; 1 from 4 on.
 Value* EmitErfF32(llvm::IRBuilderBase& b, Value* x) {
   Value* magnitude = AtMost(b, Abs(b, x), 4);
-  Value* p = Polynomial(b, b.CreateFMul(magnitude, magnitude),
-                        {1.128379107e+00, -3.761262596e-01, 1.128359437e-01, -2.685421146e-02,
-                         5.189087242e-03, -8.016864303e-04, 7.875874871e-05});
+  Value* p =
+      EvaluatePolynomial(b, b.CreateFMul(magnitude, magnitude),
+                         {1.128379107e+00, -3.761262596e-01, 1.128359437e-01, -2.685421146e-02,
+                          5.189087242e-03, -8.016864303e-04, 7.875874871e-05});
   Value* small = b.CreateFMul(magnitude, p);
-  Value* q = Polynomial(
+  Value* q = EvaluatePolynomial(
       b, magnitude,
       {3.214710159e-04, -1.130239248e+00, -6.318156719e-01, -1.100901961e-01, 2.642704360e-02,
        -4.761717282e-03, 5.972644431e-04, -4.611291297e-05, 1.639937977e-06});

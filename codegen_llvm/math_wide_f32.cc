@@ -24,9 +24,9 @@ Value* LogOfNormal(llvm::IRBuilderBase& b, Value* x) {
   MantissaExponent parts = SplitMantissa(b, x);
   Value* one = Real(x, 1);
   Value* s = b.CreateFDiv(b.CreateFSub(parts.mantissa, one), b.CreateFAdd(parts.mantissa, one));
-  Value* series =
-      Polynomial(b, b.CreateFMul(s, s),
-                 {2.0, 2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17});
+  Value* series = EvaluatePolynomial(
+      b, b.CreateFMul(s, s),
+      {2.0, 2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17});
   Value* e = b.CreateSIToFP(parts.exponent, x->getType());
   return Fma(b, e, Real(x, kLn2), b.CreateFMul(s, series));
 }
@@ -35,9 +35,9 @@ Value* LogOfNormal(llvm::IRBuilderBase& b, Value* x) {
 Value* ExpOfModerate(llvm::IRBuilderBase& b, Value* x) {
   Nearest n = NearestInteger(b, x, kLog2E);
   Value* r = Fma(b, n.real, Real(x, -kLn2), x);
-  Value* series = Polynomial(b, r,
-                             {1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720,
-                              1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800});
+  Value* series = EvaluatePolynomial(b, r,
+                                     {1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720,
+                                      1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800});
   return b.CreateFMul(series, PowerOfTwo(b, n.integer));
 }
 
@@ -50,10 +50,10 @@ Value* SineOfQuarter(llvm::IRBuilderBase& b, Value* x, int quarter) {
   Value* r = Fma(b, k.real, Real(wide, -kHalfPi), wide);
   r = Fma(b, k.real, Real(wide, -kHalfPiLow), r);
   Value* square = b.CreateFMul(r, r);
-  Value* sine =
-      Polynomial(b, square, {-1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800});
+  Value* sine = EvaluatePolynomial(
+      b, square, {-1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800});
   sine = Fma(b, b.CreateFMul(r, square), sine, r);
-  Value* cosine = Polynomial(
+  Value* cosine = EvaluatePolynomial(
       b, square,
       {1.0, -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600});
   Value* turns = b.CreateAdd(k.integer, Int(k.integer, quarter));
