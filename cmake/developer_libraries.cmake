@@ -14,7 +14,12 @@ install(TARGETS ${developer_libraries} EXPORT tcc_developer_targets COMPONENT tc
   INCLUDES DESTINATION ${developer_headers})
 foreach(folder ir models schedule lower codegen_cuda codegen_llvm runtime api)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} COMPONENT tcc_developer
-    DESTINATION ${developer_headers} FILES_MATCHING PATTERN "*.h" PATTERN "*.inc")
+    DESTINATION ${developer_headers} FILES_MATCHING PATTERN "*.h" PATTERN "*.inc"
+    # The importer's own, which need the header that protoc makes.
+    REGEX "/models/onnx_[^/]*$" EXCLUDE)
 endforeach()
+# But for what import_onnx.h includes.
+install(FILES ${PROJECT_SOURCE_DIR}/models/onnx_survey.h COMPONENT tcc_developer
+  DESTINATION ${developer_headers}/models)
 install(EXPORT tcc_developer_targets NAMESPACE tcc-developer:: COMPONENT tcc_developer
   DESTINATION ${package_folder} FILE tccDeveloperTargets.cmake)

@@ -138,6 +138,21 @@ class Installed(unittest.TestCase):
                          "-o", artefact)
         self.run_command(tcc, "check", self.model, artefact)
 
+    def test_every_header_of_the_developer_s_libraries_can_be_included(self):
+        folder = self.prefix / "include" / "tcc-developer"
+        headers = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.h"))]
+        self.assertIn("models/import_onnx.h", headers)
+        project = self.folder / "headers"
+        project.mkdir()
+        (project / "headers.cc").write_text("".join(f'#include "{name}"\n' for name in headers))
+        # No C++20 but for what the target asks for.
+        (project / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(headers LANGUAGES C CXX)\n"
+            "find_package(tcc 0.1 REQUIRED COMPONENTS developer)\n"
+            "add_library(headers OBJECT headers.cc)\n"
+            "target_link_libraries(headers PRIVATE tcc-developer::tcc_api)\n")
+        self.build_by_cmake("headers", self.folder)
+
     def test_libraries_export_the_api_and_nothing_else_of_tcc(self):
         for library in ["libtcc.so", "libtcc_runtime.so"]:
             text = self.run_command("nm", "-D", "--defined-only", "--demangle",
