@@ -381,5 +381,10 @@ TEST_CASE("our declarations of cuBLAS, cuBLASLt, cuDNN and CUPTI are those of th
 #else
   std::cout << "skipped: no headers of CUPTI\n";
 #endif
+#if __has_include(<cupti_range_profiler.h>) && __has_include(<cupti_profiler_host.h>)
+  compared.emplace_back("CUPTI's range profiler");
+#else
+  std::cout << "skipped: no headers of CUPTI's range profiler\n";
+#endif
   for (const std::string& library : compared) std::cout << "held: " << library << "\n";
 }
