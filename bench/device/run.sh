@@ -7,8 +7,9 @@
 # The suites take about N seconds in all (default 240), what is before them some minutes at most;
 # --only does one part, where commands may not take long. A suite begins no operator once its share
 # of the time is spent, and is ended --grace seconds (default 300) after that. NAME:MODE is a suite
-# in a numeric mode (tcc-bench --numeric), matmul:tf32. By default matrix products are measured in all
-# modes that the device has tensor cores for, beside the strict suites: --list-suites prints them.
+# in a numeric mode (tcc-bench --numeric), matmul:tf32. By default matrix products are measured in the
+# modes that the device has tensor cores for, beside the strict suites, but not in 3xtf32 on sm_86 and
+# sm_89, where it takes longer than strict: --list-suites prints them.
 # DIR of --out (default: results/DEVICE beside this file) gets
 #
 #   run.json     date, device, driver, clocks before and after each suite, every step with its exit
