@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
+#include <utility>
 
 #include "codegen_cuda/emulator/driver.h"
 #include "runtime/cuda_api.h"
+#include "runtime/cuda_device.h"
 #include "runtime/cuda_timing.h"
 #include "tests/codegen_cuda/emulator/cuda_artefacts.h"
 
@@ -41,12 +44,16 @@ Status End() {
 }
 
 // After a failure the same executor does all steps, the second time from what the first one left.
-Status RunAndUseOn(Artefact artefact, const std::vector<Step>& steps) {
-  TCC_ASSIGN_OR_RETURN(Executor executor, MakeExecutor(std::move(artefact)));
+Status RunAndUseOn(Executor executor, const std::vector<Step>& steps) {
   const Status status = RunSteps(executor, steps);
   if (status.ok()) return End();
   for (int round = 0; round < 2 && used_on.ok(); ++round) used_on = RunSteps(executor, steps);
   return status;
+}
+
+Status RunAndUseOn(Artefact artefact, const std::vector<Step>& steps) {
+  TCC_ASSIGN_OR_RETURN(Executor executor, MakeExecutor(std::move(artefact)));
+  return RunAndUseOn(std::move(executor), steps);
 }
 
 // All that the runtime does with a driver: loading, runs of which one is recorded and one replayed,
@@ -75,6 +82,29 @@ Status RunLoop() {
   SetElementInt(m, 0, 2);
   SetElementInt(go, 0, 1);
   return RunAndUseOn(LoopArtefact(), {{{Floats({1}, {5}), m, go}, {21}}});
+}
+
+// Whether the next request for memory of a pool finds that the pool keeps it all.
+bool pool_keeps_all = false;
+
+std::shared_ptr<const Device> MakeTight(const DeviceOptions&) {
+  CudaDriver driver = emulator::EmulatedDriver();
+  driver.cuMemAllocFromPoolAsync = [](CudaAddress* memory, size_t bytes, CudaPoolHandle pool,
+                                      CudaStreamHandle stream) -> CudaResult {
+    if (std::exchange(pool_keeps_all, false)) return kCudaOutOfMemory;
+    return emulator::EmulatedDriver().cuMemAllocFromPoolAsync(memory, bytes, pool, stream);
+  };
+  return MakeCudaDevice(driver, emulator::EmulatedOrdinal(kSm));
+}
+
+// The first request is for the arena.
+Status RunTight() {
+  static constexpr DeviceRow kTight[] = {{"cuda", MakeTight}};
+  TCC_ASSIGN_OR_RETURN(
+      Module module,
+      Module::FromArtefact(DynamicArtefact(), {.pool = {}, .threads = 1, .devices = kTight}));
+  pool_keeps_all = true;
+  return RunAndUseOn(Executor(std::move(module)), {CountStep(2), CountStep(300)});
 }
 
 // In a stream of a caller's and on its memory.
@@ -119,7 +149,8 @@ Status RunTimer() {
   return End();
 }
 
-constexpr Status (*kScenarios[])() = {RunStraight, RunDynamic, RunLoop, RunEnqueued, RunTimer};
+constexpr Status (*kScenarios[])() = {RunStraight, RunDynamic,  RunLoop,
+                                      RunTight,    RunEnqueued, RunTimer};
 
 bool GivesBack(const std::string& call) {
   static const std::set<std::string> kCalls = {"cuDevicePrimaryCtxRelease_v2",
@@ -171,9 +202,27 @@ int64_t Reporter(const Baseline& baseline, const DriverFault& fault) {
   return -1;
 }
 
+constexpr char kAllocation[] = "cuMemAllocFromPoolAsync";
+constexpr char kTrimming[] = "cuMemPoolTrimTo";
+
 // Memory is asked for again once a pool has given back what it kept.
-bool IsTriedAgain(const std::string& call, const DriverFault& fault) {
-  return call == "cuMemAllocFromPoolAsync" && fault.error == kCudaOutOfMemory && !fault.sticky;
+bool IsTriedAgain(const std::vector<std::string>& calls, const DriverFault& fault) {
+  const auto at = static_cast<size_t>(fault.call);
+  return calls[at] == kAllocation && calls[at - 1] != kTrimming &&
+         fault.error == kCudaOutOfMemory && !fault.sticky;
+}
+
+// Of the wait and the trimming before memory is asked for again. If one fails it is not, and what
+// is said is that there was none.
+bool IsBetweenTries(const std::vector<std::string>& calls, const DriverFault& fault) {
+  const auto at = static_cast<size_t>(fault.call);
+  return calls[at] == kTrimming || (at + 1 < calls.size() && calls[at + 1] == kTrimming);
+}
+
+bool Names(const Status& status, const std::string& call, CudaResult error) {
+  const std::string message = Message(status);
+  return message.find(PublicName(call) + " failed with CUDA_ERROR_") != std::string::npos &&
+         message.find(fmt::format("({})", static_cast<int>(error))) != std::string::npos;
 }
 
 // Runs a scenario with a fault; what is wrong about how it ends, or nothing.
@@ -193,16 +242,15 @@ std::string Complaint(const Baseline& baseline, const DriverFault& fault) {
   if (live != DriverObjects{.lost = lost_before}) return where + "something was not given back";
   if (!fault.sticky && !used_on.ok()) return where + "used on: " + Message(used_on);
 
-  if (IsTriedAgain(call, fault)) return status.ok() ? "" : where + Message(status);
+  if (IsTriedAgain(baseline.calls, fault)) return status.ok() ? "" : where + Message(status);
+  if (IsBetweenTries(baseline.calls, fault)) {
+    return Names(status, kAllocation, kCudaOutOfMemory) ? "" : where + Message(status);
+  }
   const int64_t reporter = Reporter(baseline, fault);
   if (reporter < 0) return status.ok() ? "" : where + "unexpected: " + Message(status);
   if (status.ok()) return where + "no error came of it";
-  const std::string failed = fmt::format("{} failed with CUDA_ERROR_",
-                                         PublicName(baseline.calls[static_cast<size_t>(reporter)]));
-  const std::string message = Message(status);
-  const bool named = message.find(failed) != std::string::npos &&
-                     message.find(fmt::format("({})", fault.error)) != std::string::npos;
-  return named ? "" : where + "not named: " + message;
+  const std::string& failed = baseline.calls[static_cast<size_t>(reporter)];
+  return Names(status, failed, fault.error) ? "" : where + "not named: " + Message(status);
 }
 
 TEST_CASE(
@@ -212,10 +260,11 @@ TEST_CASE(
   // A failed copy, a broken context, no memory, a lost device.
   const CudaResult kKinds[] = {kCudaInvalidValue, kCudaOutOfMemory, kCudaIllegalAddress,
                                kCudaDeviceUnavailable};
-  int64_t faults = 0;
+  int64_t faults = 0, trimmings = 0;
   for (auto* scenario : kScenarios) {
     const Baseline baseline = RunWithoutFaults(scenario);
     REQUIRE(baseline.calls.size() > 50);
+    trimmings += std::ranges::count(baseline.calls, kTrimming);
     for (int64_t call = 0; call < static_cast<int64_t>(baseline.calls.size()); ++call) {
       for (CudaResult error : kKinds) {
         for (bool sticky : {false, true}) {
@@ -226,6 +275,7 @@ TEST_CASE(
     }
   }
   CHECK(faults > 1500);
+  CHECK(trimmings == 1);
 }
 
 TEST_CASE("a run after one that found no memory does not replay what was forgotten",
