@@ -19,6 +19,12 @@ std::string IndexText(const Dim3& index) {
   return fmt::format("({}, {}, {})", index.x, index.y, index.z);
 }
 
+// The hardware counts warps at barriers: one that is not full is as one that is.
+int InWholeWarps(int threads) {
+  constexpr int kWarp = BlockRunner::kWarp;
+  return (threads + kWarp - 1) / kWarp * kWarp;
+}
+
 }  // namespace
 
 Dim3 IndexIn(int64_t linear, const Dim3& dims) {
@@ -238,6 +244,14 @@ void BlockRunner::BarrierCall(int id, int threads, int line) {
   running->StopIfFailed();
 }
 
+// The thread that comes to a barrier, with the lanes that its warp does not have if it is the last
+// of a warp that is not full.
+void BlockRunner::Count(Meeting& meeting) const {
+  ++meeting.arrived;
+  const int lanes = LanesOf(current_->linear / kWarp);
+  if (lanes < kWarp && ++meeting.of_part == lanes) meeting.arrived += kWarp - lanes;
+}
+
 // Where all threads of the block meet, they do in the same line: what the language asks of a
 // barrier, although a device might only count. Those of some warps may come from different places.
 //
@@ -245,11 +259,10 @@ void BlockRunner::BarrierCall(int id, int threads, int line) {
 // there: a race of theirs with the others may go unseen.
 void BlockRunner::Barrier(int id, int threads, int line) {
   const auto all = static_cast<int>(threads_.size());
-  const int expected = threads == 0 ? all : threads;
-  // The hardware counts warps, so a last one that is not full counts as one.
-  if (expected > (all + kWarp - 1) / kWarp * kWarp) {
+  const int expected = InWholeWarps(threads == 0 ? all : threads);
+  if (expected > InWholeWarps(all)) {
     return Fail(line,
-                fmt::format("barrier {} is of {} threads; the block has {}", id, expected, all));
+                fmt::format("barrier {} is of {} threads; the block has {}", id, threads, all));
   }
   Meeting& meeting = barriers_[id];
   if (meeting.arrived == 0) {
@@ -266,7 +279,8 @@ void BlockRunner::Barrier(int id, int threads, int line) {
   current_->barrier = id;
   current_->at_barrier = threads;
   current_->line = line;
-  if (++meeting.arrived < std::min(expected, all)) return Wait(State::kAtBarrier);
+  Count(meeting);
+  if (meeting.arrived < expected) return Wait(State::kAtBarrier);
   meeting.arrived = 0;
   shared_.NextEpoch();
   for (Thread& thread : threads_) {

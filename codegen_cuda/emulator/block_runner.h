@@ -75,6 +75,7 @@ class BlockRunner {
     int first = 0;
     const char* operation = nullptr;
     int line = 0;
+    int of_part = 0;  // of `arrived`, those of a warp that is not full
   };
   // Slots alternate, so that a lane may give its next value while others still read the last.
   struct Warp {
@@ -119,6 +120,7 @@ class BlockRunner {
   std::string BarrierText(const Thread& thread) const;
   Status Deadlock() const;
   int LanesOf(int warp) const;
+  void Count(Meeting& meeting) const;
 
   const FiberStacks& stacks_;
   TccHost& host_;

@@ -161,6 +161,32 @@ TEST_CASE("warps that come to a barrier of some are counted", "[cuda_emulator]")
   CheckFound(With(right, "  } else {\n", "  } else {\n    tcc_named_barrier<1, 64>();\n"), {});
 }
 
+TEST_CASE("a warp that is not full comes to barriers as a whole one", "[cuda_emulator]") {
+  // The tile goes from the second warp of 80 threads to the third, which has 16.
+  Kernel part = HandOver();
+  part.block = {80};
+  part = With(part, "hand_over, 96)", "hand_over, 80)");
+  part = With(part, "tcc_warp() == 1", "tcc_warp() == 2");
+  part = With(part, "tcc_warp() == 0", "tcc_warp() == 1");
+  part = With(part, "y[i * 32 + lane] = tile[31 - lane];",
+              "for (int j = lane; j < 32; j += 16) y[i * 32 + j] = tile[31 - j];");
+  const std::string lane = "tcc_thread_x() % 32;\n";
+  for (const char* all : {"tcc_named_barrier<3>();\n", "tcc_named_barrier<3, 96>();\n",
+                          "if (tcc_warp() == 0) tcc_named_barrier<3, 96>(); else "
+                          "tcc_named_barrier<3>();\n"}) {
+    INFO(all);
+    std::vector<float> output;
+    Status status = Run(With(part, lane, lane + all), &output);
+    INFO(Message(status));
+    REQUIRE(status.ok());
+    CHECK(output == part.expected);
+  }
+  // But only once all of it is there.
+  CheckFound(With(part, "tcc_named_barrier<2, 64>();  // used",
+                  "if (lane < 15) tcc_named_barrier<2, 64>();"),
+             {"deadlock: ", "at barrier 2 of 64 threads, of which 47 came"});
+}
+
 TEST_CASE("a shuffle that some lanes skip is named", "[cuda_emulator]") {
   CheckFound(With(RowSums(), "sum += tcc_shuffle_xor<float>(sum, 4);",
                   "if (lane < 16) sum += tcc_shuffle_xor<float>(sum, 4);"),
