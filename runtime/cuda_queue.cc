@@ -67,8 +67,10 @@ StatusOr<uint8_t*> CudaQueue::Reserve(size_t slot, int64_t bytes, std::string_vi
   return memory.data();
 }
 
-// The run before may still use it: in this stream, or it has ended.
+// The run before may still use it: in this stream, or it has ended. What a caller's capture takes
+// or gives back would be its graph's.
 Status CudaQueue::Replace(CudaMemory& memory, int64_t bytes, std::string_view what) {
+  TCC_RETURN_IF_ERROR(CheckNotCaptured(stream()));
   TCC_RETURN_IF_ERROR(program_->pool().GiveBack(memory, stream()));
   Forget();
   TCC_ASSIGN_OR_RETURN(memory, program_->pool().Allocate(stream(), bytes, what));
@@ -244,7 +246,7 @@ StatusOr<double> CudaQueue::TimedLaunch(size_t kernel, const LaunchArguments& ar
   return stopwatch_.Time(context(), stream(), [&] { return Enqueue(kernel, arguments); });
 }
 
-// On our own stream: a caller's may be captured already.
+// On our own stream: a caller's may be the default one, which cannot be captured.
 Status CudaQueue::Record(const std::function<Status()>& work) {
   recording_ = true;
   CudaStreamHandle caller_stream = std::exchange(caller_stream_, nullptr);

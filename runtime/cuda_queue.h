@@ -14,7 +14,8 @@ namespace tcc {
 class CudaQueue final : public DeviceQueue {
  public:
   static StatusOr<std::unique_ptr<CudaQueue>> Make(std::shared_ptr<const CudaProgram> program);
-  // Waits, so that no kernel runs on memory that is given back.
+  // Waits for its own stream, so that no kernel there runs on memory that is given back. Work in a
+  // caller's has ended.
   ~CudaQueue() override;
 
   StatusOr<uint8_t*> Reserve(size_t slot, int64_t bytes, std::string_view what) override;

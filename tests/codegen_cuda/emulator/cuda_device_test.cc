@@ -397,6 +397,25 @@ TEST_CASE("what records nothing itself may be captured once its memory is there"
   CHECK(user.driver.cuGraphDestroy(graph) == kCudaSuccess);
 }
 
+TEST_CASE("memory does not grow inside a capture, which goes on", "[cuda_device]") {
+  DriverUser user;
+  Executor executor = Made(DynamicArtefact());
+  executor.set_recording(false);
+  REQUIRE(EnqueueCounts(executor, user, 2).ok());
+  REQUIRE(user.driver.cuStreamBeginCapture_v2(user.stream, kCudaCaptureThreadLocal) ==
+          kCudaSuccess);
+  emulator::RecordDriverCalls();
+  const Status status = EnqueueCounts(executor, user, 8);
+  CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+  CHECK(Message(status).starts_with("the stream is being captured; "));
+  CHECK(Calls("cuMemFreeAsync") + Calls("cuMemAllocFromPoolAsync") + Calls("cuLaunchKernel") == 0);
+  CHECK(EnqueueCounts(executor, user, 2).ok());
+  CudaGraphHandle graph = nullptr;
+  CHECK(user.driver.cuStreamEndCapture(user.stream, &graph) == kCudaSuccess);
+  CHECK(user.driver.cuGraphDestroy(graph) == kCudaSuccess);
+  CHECK(EnqueueCounts(executor, user, 8).ok());
+}
+
 TEST_CASE("a caller's stream may be the default one", "[cuda_device]") {
   DriverUser user;
   const auto stream = std::bit_cast<CudaStreamHandle>(kCudaDefaultStream);

@@ -214,8 +214,8 @@ bool IsTriedAgain(const std::vector<std::string>& calls, const DriverFault& faul
 
 // Of the wait and the trimming before memory is asked for again. If one fails it is not, and what
 // is said is that there was none.
-bool IsBetweenTries(const std::vector<std::string>& calls, const DriverFault& fault) {
-  const auto at = static_cast<size_t>(fault.call);
+bool IsBetweenTries(const std::vector<std::string>& calls, int64_t call) {
+  const auto at = static_cast<size_t>(call);
   return calls[at] == kTrimming || (at + 1 < calls.size() && calls[at + 1] == kTrimming);
 }
 
@@ -243,12 +243,12 @@ std::string Complaint(const Baseline& baseline, const DriverFault& fault) {
   if (!fault.sticky && !used_on.ok()) return where + "used on: " + Message(used_on);
 
   if (IsTriedAgain(baseline.calls, fault)) return status.ok() ? "" : where + Message(status);
-  if (IsBetweenTries(baseline.calls, fault)) {
-    return Names(status, kAllocation, kCudaOutOfMemory) ? "" : where + Message(status);
-  }
   const int64_t reporter = Reporter(baseline, fault);
   if (reporter < 0) return status.ok() ? "" : where + "unexpected: " + Message(status);
   if (status.ok()) return where + "no error came of it";
+  if (IsBetweenTries(baseline.calls, reporter)) {
+    return Names(status, kAllocation, kCudaOutOfMemory) ? "" : where + Message(status);
+  }
   const std::string& failed = baseline.calls[static_cast<size_t>(reporter)];
   return Names(status, failed, fault.error) ? "" : where + "not named: " + Message(status);
 }
