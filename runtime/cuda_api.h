@@ -202,6 +202,7 @@ enum CudaErrorCode : CudaResult {
   kCudaCompatNotSupported = 804,
   kCudaCaptureUnsupported = 900,
   kCudaCaptureInvalidated = 901,
+  kCudaCaptureImplicit = 906,  // a use of the default stream, which waits for a captured one
 };
 
 }  // namespace tcc

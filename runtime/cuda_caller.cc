@@ -52,9 +52,16 @@ Status CheckCallersStream(const CudaContext& context, CudaStreamHandle stream) {
 Status CheckNotCaptured(const CudaContext& context, CudaStreamHandle stream) {
   CudaScope scope(context);
   TCC_RETURN_IF_ERROR(scope.status());
+  const CudaDriver& driver = context.driver();
   int status = kCudaNotCaptured;
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(context.driver(), "asking whether a stream is captured",
-                                    cuStreamIsCapturing, stream, &status));
+  const CudaResult result = driver.cuStreamIsCapturing(stream, &status);
+  if (result == kCudaCaptureImplicit) {
+    return InvalidInput(
+        "the stream is the default one, which waits for one that is being captured; expected one "
+        "that does not");
+  }
+  TCC_RETURN_IF_ERROR(
+      CudaStatus(driver, result, "cuStreamIsCapturing", "asking whether a stream is captured"));
   if (status == kCudaNotCaptured) return OkStatus();
   return InvalidInput(
       "the stream is being captured; expected one that is not: a graph of the caller's would use "

@@ -12,7 +12,8 @@ namespace tcc {
 // driver does not know the stream.
 Status CheckCallersStream(const CudaContext& context, CudaStreamHandle stream);
 
-// Fails with InvalidArgument for a stream that is being captured.
+// Fails with InvalidArgument for a stream that is being captured, and for the default one while it
+// waits for such a stream.
 Status CheckNotCaptured(const CudaContext& context, CudaStreamHandle stream);
 
 // As CheckCallersStream, of memory, which `what` names in messages. Memory of the host that the

@@ -59,6 +59,7 @@ struct Stream {
   Context* context = nullptr;
   std::unique_ptr<Graph> capture = nullptr;  // while it is captured
   std::thread::id capturer = {};
+  bool blocks = false;       // the default stream waits for it
   bool invalidated = false;  // by a call that a capture does not allow
 };
 struct Event {

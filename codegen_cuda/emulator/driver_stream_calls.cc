@@ -70,11 +70,13 @@ CudaResult Enqueue(CudaStreamHandle handle, std::function<CudaResult(Context&)> 
 
 namespace calls {
 
-CudaResult cuStreamCreate(CudaStreamHandle* stream, unsigned) {
+CudaResult cuStreamCreate(CudaStreamHandle* stream, unsigned flags) {
   std::lock_guard lock(TheMachine().mutex);
   Context* context = nullptr;
   if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
-  *stream = reinterpret_cast<CudaStreamHandle>(TheMachine().streams.Make(context));
+  Stream* made = TheMachine().streams.Make(context);
+  made->blocks = (flags & kCudaStreamNonBlocking) == 0;
+  *stream = reinterpret_cast<CudaStreamHandle>(made);
   return kCudaSuccess;
 }
 
@@ -116,8 +118,16 @@ CudaResult cuStreamSynchronize(CudaStreamHandle handle) {
 CudaResult cuStreamIsCapturing(CudaStreamHandle handle, int* status) {
   std::lock_guard lock(TheMachine().mutex);
   *status = kCudaNotCaptured;
-  // The thread's default stream, which is not captured.
-  if (handle == nullptr) return kCudaSuccess;
+  // The default stream is not captured itself.
+  if (handle == nullptr || handle == DefaultStream()) {
+    Context* context = nullptr;
+    if (CudaResult error = CurrentContext(&context); error != kCudaSuccess) return error;
+    const int64_t captured = TheMachine().streams.Count([&](const Stream& stream) {
+      return stream.context == context && stream.blocks && stream.capture != nullptr;
+    });
+    if (captured == 0) return kCudaSuccess;
+    return Fail(kCudaCaptureImplicit, "the default stream waits for one that is captured");
+  }
   Stream* stream = nullptr;
   if (CudaResult error = FindStream(handle, &stream); error != kCudaSuccess) return error;
   if (stream->capture != nullptr) {

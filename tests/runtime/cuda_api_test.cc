@@ -57,6 +57,7 @@ static_assert(Same(tcc::kCudaIllegalAddress, CUDA_ERROR_ILLEGAL_ADDRESS));
 static_assert(Same(tcc::kCudaLaunchFailed, CUDA_ERROR_LAUNCH_FAILED));
 static_assert(Same(tcc::kCudaSystemDriverMismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH));
 static_assert(Same(tcc::kCudaCaptureInvalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));
+static_assert(Same(tcc::kCudaCaptureImplicit, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT));
 
 }  // namespace
 

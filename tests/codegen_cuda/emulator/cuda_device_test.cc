@@ -432,6 +432,33 @@ TEST_CASE("a caller's stream may be the default one", "[cuda_device]") {
   }
 }
 
+TEST_CASE("the default stream is refused while a stream that it waits for is captured",
+          "[cuda_device]") {
+  DriverUser user;
+  const auto stream = std::bit_cast<CudaStreamHandle>(kCudaDefaultStream);
+  Executor executor = Made(ScaleReverseArtefact());
+  const Tensor input = user.At(0), output = user.At(32);
+  auto enqueue_beside = [&](CudaStreamHandle captured) {
+    REQUIRE(user.driver.cuStreamBeginCapture_v2(captured, kCudaCaptureThreadLocal) == kCudaSuccess);
+    Status status = executor.Enqueue({&input, 1}, {&output, 1}, stream);
+    CudaGraphHandle graph = nullptr;
+    CHECK(user.driver.cuStreamEndCapture(captured, &graph) == kCudaSuccess);
+    CHECK(user.driver.cuGraphDestroy(graph) == kCudaSuccess);
+    return status;
+  };
+  REQUIRE(executor.Enqueue({&input, 1}, {&output, 1}, stream).ok());
+  const Status status = enqueue_beside(user.stream);
+  CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+  CHECK(Message(status) ==
+        "the stream is the default one, which waits for one that is being captured; expected one "
+        "that does not");
+  CHECK(executor.Enqueue({&input, 1}, {&output, 1}, stream).ok());
+  CudaStreamHandle apart = nullptr;
+  REQUIRE(user.driver.cuStreamCreate(&apart, kCudaStreamNonBlocking) == kCudaSuccess);
+  CHECK(enqueue_beside(apart).ok());
+  CHECK(user.driver.cuStreamDestroy_v2(apart) == kCudaSuccess);
+}
+
 TEST_CASE("inputs and outputs beyond the staging memory arrive whole", "[cuda_device]") {
   Artefact artefact = DynamicArtefact();
   artefact.metadata.shape_variables[0].high = 1 << 20;
