@@ -212,9 +212,9 @@ class TCC_EXPORT Executor {
 
   // As Run, on a GPU's memory and in a stream of the caller's, a CUstream or cudaStream_t; null is
   // the default stream. Nothing is copied, and nothing waited for but what a loop or branch of the
-  // model depends on and, where memory has to grow, the executor's last run: the work goes on after
-  // the call, in the stream's order, and the caller synchronizes, which also tells of kernels that
-  // failed.
+  // model depends on and, where memory has to grow and is short or the device has no memory pools,
+  // all work in the stream: the work goes on after the call, in the stream's order, and the caller
+  // synchronizes, which also tells of kernels that failed.
   //
   // Until the work has ended the executor lives, the stream lives, and the tensors' memory is only
   // touched by other work in the stream. The next run or Enqueue of the executor is in the same
