@@ -223,7 +223,7 @@ class TCC_EXPORT Executor {
   // kUsage where the module is not for a GPU; kBadInput, naming the tensor, what was expected and
   // what came, where a type, shape, size or alignment does not fit, or memory or stream are another
   // device's, or the stream is being captured; kNoMemory where memory for activations is short.
-  // Nothing was enqueued then.
+  // Nothing goes on then: what was enqueued before it failed has ended, and outputs may hold parts.
   Status Enqueue(std::span<const DeviceTensor> inputs, std::span<const DeviceTensor> outputs,
                  void* stream);
 

@@ -35,6 +35,28 @@ StatusOr<std::optional<std::array<unsigned, 3>>> GridOf(const GpuLaunch& launch,
   return std::optional(grid);
 }
 
+// A kernel's workspaces in memory of `end` bytes, one after the other.
+struct Workspaces {
+  std::vector<int64_t> begins;
+  std::vector<int64_t> sizes;
+  int64_t end = 0;
+};
+
+StatusOr<Workspaces> LayOut(const GpuKernel& kernel, std::span<const int64_t> shapes) {
+  Workspaces workspaces;
+  int64_t& end = workspaces.end;
+  for (const SizeExpr& expr : kernel.workspace_bytes) {
+    TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(expr, shapes));
+    workspaces.begins.push_back(end);
+    workspaces.sizes.push_back(bytes);
+    if (bytes < 0 || __builtin_add_overflow(end, bytes, &end) || end > INT64_MAX - kAlignment) {
+      return InvalidInput("a workspace has {} bytes", bytes);
+    }
+    end = (end + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  return workspaces;
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<CudaQueue>> CudaQueue::Make(std::shared_ptr<const CudaProgram> program) {
@@ -151,23 +173,28 @@ Status CudaQueue::GrowScratch(int64_t bytes) {
 Status CudaQueue::PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64_t> shapes) {
   workspaces_.clear();
   if (kernel.workspace_bytes.empty()) return OkStatus();
-  std::vector<int64_t> begins;
-  std::vector<int64_t> sizes;
-  int64_t end = 0;
-  for (const SizeExpr& expr : kernel.workspace_bytes) {
-    TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(expr, shapes));
-    begins.push_back(end);
-    sizes.push_back(bytes);
-    if (bytes < 0 || __builtin_add_overflow(end, bytes, &end) || end > INT64_MAX - kAlignment) {
-      return InvalidInput("a workspace has {} bytes", bytes);
-    }
-    end = (end + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  TCC_RETURN_IF_ERROR(GrowScratch(end));
-  for (size_t i = 0; i < begins.size(); ++i) {
-    workspaces_.push_back({scratch_.data() + begins[i], sizes[i]});
+  TCC_ASSIGN_OR_RETURN(const Workspaces places, LayOut(kernel, shapes));
+  TCC_RETURN_IF_ERROR(GrowScratch(places.end));
+  for (size_t i = 0; i < places.begins.size(); ++i) {
+    workspaces_.push_back({scratch_.data() + places.begins[i], places.sizes[i]});
   }
   return OkStatus();
+}
+
+StatusOr<int64_t> CudaQueue::WorkspaceBytes(size_t kernel,
+                                            std::span<const int64_t> shape_args) const {
+  const GpuKernel& of = program_->kernels()[kernel];
+  // Its launch is refused.
+  if (shape_args.size() != of.shapes) return 0;
+  TCC_ASSIGN_OR_RETURN(const Workspaces places, LayOut(of, shape_args));
+  return places.end;
+}
+
+Status CudaQueue::ReserveWorkspace(int64_t bytes) {
+  if (scratch_.bytes() >= bytes) return OkStatus();
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  return GrowScratch(bytes);
 }
 
 Status CudaQueue::Launch(size_t kernel, const LaunchArguments& arguments) {
@@ -276,6 +303,12 @@ Status CudaQueue::Finish() {
   }
   staging_.Clear();
   return OkStatus();
+}
+
+// The failure is told already; one of work before it would be of this run.
+void CudaQueue::Abandon() {
+  arrivals_.clear();
+  if (CheckNotCaptured(stream()).ok()) (void)Finish();
 }
 
 }  // namespace tcc

@@ -26,11 +26,15 @@ class CudaQueue final : public DeviceQueue {
   Status Upload(uint8_t* to, std::span<const uint8_t> from) override;
   Status Download(std::span<uint8_t> to, const uint8_t* from) override;
   Status Copy(uint8_t* to, const uint8_t* from, int64_t bytes) override;
+  StatusOr<int64_t> WorkspaceBytes(size_t kernel,
+                                   std::span<const int64_t> shape_args) const override;
+  Status ReserveWorkspace(int64_t bytes) override;
   Status Launch(size_t kernel, const LaunchArguments& arguments) override;
   StatusOr<double> TimedLaunch(size_t kernel, const LaunchArguments& arguments) override;
   Status DoRecorded(const std::function<Status()>& work) override;
   void Forget() override { graph_.Reset(); }
   Status Finish() override;
+  void Abandon() override;
 
  private:
   explicit CudaQueue(std::shared_ptr<const CudaProgram> program) : program_(std::move(program)) {}

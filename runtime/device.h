@@ -61,6 +61,11 @@ class DeviceQueue {
   // Both are memory of the device and may overlap.
   virtual Status Copy(uint8_t* to, const uint8_t* from, int64_t bytes) = 0;
 
+  // What Launch of the kernel needs to work in, and room for that much at least, so that launches
+  // of such kernels do not fail for want of it.
+  virtual StatusOr<int64_t> WorkspaceBytes(size_t kernel,
+                                           std::span<const int64_t> shape_args) const = 0;
+  virtual Status ReserveWorkspace(int64_t bytes) = 0;
   virtual Status Launch(size_t kernel, const LaunchArguments& arguments) = 0;
   // Waits; the seconds that the device was busy with it.
   virtual StatusOr<double> TimedLaunch(size_t kernel, const LaunchArguments& arguments) = 0;
@@ -73,6 +78,9 @@ class DeviceQueue {
 
   // Waits for everything.
   virtual Status Finish() = 0;
+  // After a failure: waits for what was enqueued before it, and downloads nothing. What a caller
+  // captures is left alone.
+  virtual void Abandon() = 0;
 };
 
 // Runs kernels. May be used from several threads at once.

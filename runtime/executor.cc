@@ -133,15 +133,28 @@ Status Executor::RunOn(std::span<const Tensor> inputs, std::span<const int64_t> 
   copies_ = {};
   if (queue_ != nullptr) {
     queue_->UseStream(nullptr);
-    TCC_ASSIGN_OR_RETURN(FrameMemory memory, PlaceOnDevice(inputs, outputs, arena_bytes));
-    TCC_RETURN_IF_ERROR(Upload(inputs, memory));
-    TCC_RETURN_IF_ERROR(EnqueueWork(memory, shape_variables));
-    return Download(outputs, memory);
+    return EndIfFailed(RunOnDevice(inputs, shape_variables, outputs, arena_bytes));
   }
   std::vector<Tensor> copies;
   TCC_ASSIGN_OR_RETURN(FrameMemory memory, PlaceOnHost(inputs, outputs, arena_bytes, copies));
   TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
   return RunBody(module_.artefact().plan.body);
+}
+
+Status Executor::RunOnDevice(std::span<const Tensor> inputs,
+                             std::span<const int64_t> shape_variables, std::span<Tensor> outputs,
+                             int64_t arena_bytes) {
+  TCC_ASSIGN_OR_RETURN(FrameMemory memory, PlaceOnDevice(inputs, outputs, arena_bytes));
+  TCC_RETURN_IF_ERROR(Upload(inputs, memory));
+  TCC_RETURN_IF_ERROR(EnqueueWork(memory, shape_variables));
+  return Download(outputs, memory);
+}
+
+// Memory that was taken in a stream's order, and work that uses it, are nothing that a next run in
+// another stream could know of.
+Status Executor::EndIfFailed(Status status) {
+  if (!status.ok()) queue_->Abandon();
+  return status;
 }
 
 StatusOr<FrameMemory> Executor::PlaceOnHost(std::span<const Tensor> inputs,
@@ -205,17 +218,42 @@ Status Executor::Upload(std::span<const Tensor> inputs, const FrameMemory& memor
 Status Executor::EnqueueWork(const FrameMemory& memory, std::span<const int64_t> shape_variables) {
   const std::vector<Instruction>& body = module_.artefact().plan.body;
   Work work{memory, {shape_variables.begin(), shape_variables.end()}};
-  auto run = [&] {
-    TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
-    return RunBody(body);
-  };
   const bool again = may_record_ && !hook_ && IsStraight(body) && work == last_;
-  if (again) return queue_->DoRecorded(run);
+  if (again) {
+    return queue_->DoRecorded([&] {
+      TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
+      return RunBody(body);
+    });
+  }
   queue_->Forget();
   last_ = {};
-  TCC_RETURN_IF_ERROR(run());
+  TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
+  TCC_RETURN_IF_ERROR(ReserveWorkspace(body));
+  TCC_RETURN_IF_ERROR(RunBody(body));
   last_ = std::move(work);
   return OkStatus();
+}
+
+// Before the first launch, so that a run for which memory is short launches nothing. Calls in loops
+// and branches may not come about, and make room when they do.
+Status Executor::ReserveWorkspace(const std::vector<Instruction>& body) {
+  const PlanCall* largest = nullptr;
+  int64_t most = 0;
+  for (const Instruction& instruction : body) {
+    const auto* call = std::get_if<PlanCall>(&instruction.op);
+    if (call == nullptr) continue;
+    TCC_RETURN_IF_ERROR(EvaluateShapes(*call));
+    StatusOr<int64_t> bytes = queue_->WorkspaceBytes(call->kernel, shape_args_);
+    if (!bytes.ok()) {
+      return Annotate(bytes.status(), module_.metadata().kernels[call->kernel].name);
+    }
+    if (*bytes <= most) continue;
+    largest = call;
+    most = *bytes;
+  }
+  if (largest == nullptr) return OkStatus();
+  Status status = queue_->ReserveWorkspace(most);
+  return status.ok() ? status : Annotate(status, module_.metadata().kernels[largest->kernel].name);
 }
 
 Status Executor::Download(std::span<Tensor> outputs, const FrameMemory& memory) {
@@ -249,9 +287,14 @@ Status Executor::Enqueue(std::span<const Tensor> inputs, std::span<const Tensor>
   }
   TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(module_.artefact().plan.arena_bytes, variables));
   queue_->UseStream(stream);
-  TCC_ASSIGN_OR_RETURN(uint8_t* arena, queue_->Reserve(0, bytes, kArenaText));
-  memory.arena = {arena, bytes};
-  return EnqueueWork(memory, variables);
+  return EndIfFailed(EnqueueOnDevice(std::move(memory), variables, bytes));
+}
+
+Status Executor::EnqueueOnDevice(FrameMemory memory, std::span<const int64_t> shape_variables,
+                                 int64_t arena_bytes) {
+  TCC_ASSIGN_OR_RETURN(uint8_t* arena, queue_->Reserve(0, arena_bytes, kArenaText));
+  memory.arena = {arena, arena_bytes};
+  return EnqueueWork(memory, shape_variables);
 }
 
 Status Executor::RunBody(const std::vector<Instruction>& body) {
@@ -264,18 +307,23 @@ Status Executor::RunBody(const std::vector<Instruction>& body) {
 Status Executor::Execute(const PlanCall& call) {
   buffers_.clear();
   bytes_.clear();
-  shape_args_.clear();
   for (BufferId buffer : call.buffers) {
     TCC_ASSIGN_OR_RETURN(BufferPlace place, frame_.Find(buffer));
     buffers_.push_back(place.data);
     bytes_.push_back(place.bytes);
   }
+  TCC_RETURN_IF_ERROR(EvaluateShapes(call));
+  Status status = Launch(call);
+  return status.ok() ? status : Annotate(status, module_.metadata().kernels[call.kernel].name);
+}
+
+Status Executor::EvaluateShapes(const PlanCall& call) {
+  shape_args_.clear();
   for (const SizeExpr& arg : call.shape_args) {
     TCC_ASSIGN_OR_RETURN(int64_t value, Evaluate(arg, frame_.variables()));
     shape_args_.push_back(value);
   }
-  Status status = Launch(call);
-  return status.ok() ? status : Annotate(status, module_.metadata().kernels[call.kernel].name);
+  return OkStatus();
 }
 
 Status Executor::Launch(const PlanCall& call) {

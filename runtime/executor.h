@@ -44,7 +44,8 @@ class Executor {
   // The next run is in the same stream or begins after the work has ended, as does the executor's
   // end. Fails with FailedPrecondition where kernels run on host memory, with InvalidArgument where
   // stream or memory are another device's, and for a stream that is being captured: the caller's
-  // graph would use the executor's memory. Whoever sets recording off answers for that.
+  // graph would use the executor's memory. Whoever sets recording off answers for that, and makes
+  // no larger run while it is captured. Whatever it fails with, what it had enqueued has ended.
   Status Enqueue(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void* stream);
 
   // What the last run copied for that reason.
@@ -73,7 +74,14 @@ class Executor {
                                       int64_t arena_bytes);
   BufferPlace WeightsOnDevice() const;
   Status Upload(std::span<const Tensor> inputs, const FrameMemory& memory);
+  Status RunOnDevice(std::span<const Tensor> inputs, std::span<const int64_t> shape_variables,
+                     std::span<Tensor> outputs, int64_t arena_bytes);
+  Status EnqueueOnDevice(FrameMemory memory, std::span<const int64_t> shape_variables,
+                         int64_t arena_bytes);
   Status EnqueueWork(const FrameMemory& memory, std::span<const int64_t> shape_variables);
+  Status ReserveWorkspace(const std::vector<Instruction>& body);
+  Status EndIfFailed(Status status);
+  Status EvaluateShapes(const PlanCall& call);
   Status Download(std::span<Tensor> outputs, const FrameMemory& memory);
   Status CheckOutputs(std::span<const int64_t> shape_variables,
                       std::span<const Tensor> outputs) const;

@@ -362,6 +362,49 @@ TEST_CASE("on a device without memory pools memory grows after the work that use
   CHECK(std::ranges::find(calls, "cuStreamSynchronize") < std::ranges::find(calls, "cuMemFree_v2"));
 }
 
+// Whether somebody waited after the last call of that name.
+bool WaitedAfter(const std::string& name) {
+  const std::vector<std::string> calls = emulator::RecordedDriverCalls();
+  const auto last = std::find(calls.rbegin(), calls.rend(), name);
+  return last != calls.rend() && std::find(calls.rbegin(), last, "cuStreamSynchronize") != last;
+}
+
+TEST_CASE("a run whose largest workspace finds no memory launches nothing and leaves nothing going",
+          "[cuda_device]") {
+  DriverUser user;
+  Artefact artefact = ScaleReverseArtefact();
+  StatusOr<GpuProgram> program = ParseGpuProgram(artefact.kernels.bytes);
+  REQUIRE(program.ok());
+  program->kernels[1].workspace_bytes = {int64_t{1} << 40};
+  artefact.kernels = OwnBytes(GpuProgramBytes(*program));
+  Executor executor = Made(std::move(artefact));
+  const Tensor input = user.At(0), output = user.At(32);
+  for (int run = 0; run < 2; ++run) {
+    emulator::RecordDriverCalls();
+    const Status status = executor.Enqueue({&input, 1}, {&output, 1}, user.stream);
+    CHECK(status.code() == absl::StatusCode::kResourceExhausted);
+    CHECK(Message(status).starts_with("reverse: no memory on device 2"));
+    CHECK(Calls("cuLaunchKernel") == 0);
+    CHECK(WaitedAfter("cuMemAllocFromPoolAsync"));
+  }
+}
+
+TEST_CASE("a run that fails midway has ended when that is told", "[cuda_device]") {
+  DriverUser user;
+  Artefact artefact = ScaleReverseArtefact();
+  artefact.plan.body[1] = {PlanCall{0, {0, 1}, {4}}};
+  Executor executor = Made(std::move(artefact));
+  const Tensor input = user.At(0), output = user.At(32);
+  emulator::RecordDriverCalls();
+  CHECK_FALSE(executor.Enqueue({&input, 1}, {&output, 1}, user.stream).ok());
+  CHECK(Calls("cuLaunchKernel") == 1);
+  CHECK(WaitedAfter("cuLaunchKernel"));
+  emulator::RecordDriverCalls();
+  CHECK_FALSE(RunOne(executor, {Floats({4}, {})}).ok());
+  CHECK(Calls("cuLaunchKernel") == 1);
+  CHECK(WaitedAfter("cuLaunchKernel"));
+}
+
 TEST_CASE("a stream that is being captured is refused, and its capture goes on", "[cuda_device]") {
   DriverUser user;
   Executor executor = Made(ScaleReverseArtefact());
