@@ -168,6 +168,12 @@ StatusOr<Executor> MakeExecutor(Artefact artefact, int sm) {
   return Executor(std::move(module));
 }
 
+Executor Made(Artefact artefact) {
+  StatusOr<Executor> executor = MakeExecutor(std::move(artefact));
+  TCC_CHECK(executor.ok()) << Message(executor.status());
+  return *std::move(executor);
+}
+
 StatusOr<std::vector<double>> RunOne(Executor& executor, const std::vector<Tensor>& inputs) {
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor.Run(inputs));
   std::vector<double> values;

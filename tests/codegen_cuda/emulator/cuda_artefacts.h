@@ -31,6 +31,7 @@ Artefact LoopArtefact();
 
 // What Module and Executor need for it.
 StatusOr<Executor> MakeExecutor(Artefact artefact, int sm = kSm);
+Executor Made(Artefact artefact);  // which is to be loaded well
 StatusOr<std::vector<double>> RunOne(Executor& executor, const std::vector<Tensor>& inputs);
 Tensor Floats(std::vector<int64_t> shape, const std::vector<double>& values);
 
