@@ -57,6 +57,10 @@ bool IsColumnwise(const Block& block, size_t column) {
 // the results costs less than to come back to them.
 constexpr int64_t kLongReduction = 1024;
 
+// Sums of random products, one after another, have errors of about 1e-5 of their deviation after so
+// many; in steps of some hundreds a tenth of that.
+constexpr int64_t kLongChain = 4096;
+
 struct TileChoice {
   TileOrder order = TileOrder::kColumnsOutside;
   Panels panels = Panels::kOfConstants;
@@ -194,6 +198,10 @@ class RegisterTiled {
   // Some operand is used again by other tiles, which a step of the reduction brings nearer.
   bool GainsBySteps() const {
     return rows_ && !columnwise_ && HasReuse(block_) && TermsOf(block_, reduce_) >= kLongReduction;
+  }
+  // Whether sums of so many terms in one chain would be rounded too often.
+  bool LosesByOneChain() const {
+    return !HasWindow(block_) && TermsOf(block_, reduce_) >= kLongChain;
   }
   // The most that copies of what varies gained.
   PanelGain GainOfCopies() const { return gain_; }
@@ -465,9 +473,10 @@ std::vector<SketchState> TileForRegisters(const SketchState& state, const Block&
   }
   if (columns.GainsBySteps()) {
     bool copies = copying.GainOfCopies() != PanelGain::kNone;
-    forks.push_back(tiled({.panels = copies ? Panels::kOfAll : Panels::kOfConstants,
-                           .levels = ReduceLevels::kTwo})
-                        .Build());
+    SketchState steps = tiled({.panels = copies ? Panels::kOfAll : Panels::kOfConstants,
+                               .levels = ReduceLevels::kTwo})
+                            .Build();
+    forks.insert(columns.LosesByOneChain() ? forks.begin() : forks.end(), std::move(steps));
   }
   return forks;
 }

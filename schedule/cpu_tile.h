@@ -20,8 +20,9 @@ namespace tcc {
 // (panel_copy.h): first, where lanes would gather them. `block` WritesPlainly and has axes of both
 // kinds, all of known extents.
 //
-// Long reductions whose operands several tiles read get one more, last, in steps of their longest
-// axis: tiles take turns with one step, whose operands stay in caches meanwhile (limits.h).
+// Long reductions whose operands several tiles read get one more, last, or first where one chain of
+// sums would be rounded too often, in steps of their longest axis: tiles take turns with one step,
+// whose operands stay in caches meanwhile (limits.h).
 //
 //   parallel (columns.0, others.0, rows.0) { results = 0
 //     r.0 { columns.1 { others.1 { rows.1 {
