@@ -99,9 +99,31 @@ Status ExpectWholeWarps(const Stmt& nest) {
                       Target::kWarp);
 }
 
+bool UsesSharedMemory(const Stmt& stmt) {
+  bool found = false;
+  PreOrder(stmt, [&](const Stmt& s) {
+    const auto* allocate = s.as<Allocate>();
+    const auto* loop = s.as<For>();
+    found = found || (allocate && allocate->buffer.scope == Scope::kShared) ||
+            (loop && MatchCrossThread(*loop));
+  });
+  return found;
+}
+
+// Iterations in parallel, which threads of a launch make in order, would share what they write.
+Status ExpectSharedInOrder(const Stmt& nest) {
+  const For* loop = FindInside(nest, [](const For& f) {
+    return f.for_kind == ForKind::kParallel && UsesSharedMemory(f.body);
+  });
+  if (!loop) return OkStatus();
+  return InvalidInput(
+      "loop '{}' of a launch is parallel, round shared memory; expected one in order", loop->key);
+}
+
 // Of a nest with hardware indices.
 Status ExpectOwnMemory(const Stmt& nest) {
   TCC_RETURN_IF_ERROR(ExpectWholeWarps(nest));
+  TCC_RETURN_IF_ERROR(ExpectSharedInOrder(nest));
   Status status;
   PreOrder(nest, [&](const Stmt& stmt) {
     const auto* allocate = stmt.as<Allocate>();

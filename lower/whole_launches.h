@@ -14,7 +14,8 @@ namespace tcc {
 // its lifetime writes, so that each thread would have only its own; a warp's inside a threadIdx.x
 // loop, or where there are not just as many threads along x as a warp has lanes; a global one that
 // lives inside a launch, or that two blocks of a launch share, one of them writing, which are not
-// under the same blockIdx loops. Functions without hardware indices are always whole.
+// under the same blockIdx loops. A parallel loop round shared memory is named itself. Functions
+// without hardware indices are always whole.
 Status ExpectWholeLaunches(const Function& fn);
 
 }  // namespace tcc

@@ -71,6 +71,18 @@ TEST_CASE("shared memory is placed inside the blocks' loops", "[lower][whole_lau
         "shared buffer 'A_s' lives round loop 'mm/j', which is bound to blockIdx.x");
 }
 
+TEST_CASE("iterations in parallel do not share a launch's shared memory: a race",
+          "[lower][whole_launches]") {
+  const std::string launch = "bind mm/j threadIdx.x\ncache_read A [mm] shared A_s\n";
+  CHECK(WhyNotWhole(launch + "compute_at A_s mm/i\nbind mm/i blockIdx.x").empty());
+  CHECK(WhyNotWhole(launch + "compute_at A_s mm/i\nparallel mm/i") ==
+        "loop 'mm/i' of a launch is parallel, round shared memory; expected one in order");
+  // The threads of a reduction exchange what they have there.
+  CHECK(WhyNotWhole("bind mm/k threadIdx.x\nparallel mm/j\nbind mm/i blockIdx.x") ==
+        "loop 'mm/j' of a launch is parallel, round shared memory; expected one in order");
+  CHECK(WhyNotWhole("parallel mm/j\nbind mm/i blockIdx.x").empty());
+}
+
 TEST_CASE("what lives inside a launch is not global", "[lower][whole_launches]") {
   CHECK(WhyNotWhole("bind mm/i threadIdx.x\ncache_read A [mm] global A_g\ncompute_at A_g mm/i") ==
         "global buffer 'A_g' lives inside a launch; expected a shared or local one");
