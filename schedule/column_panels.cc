@@ -5,7 +5,7 @@
 #include "ir/accesses.h"
 #include "ir/support/integer_division.h"
 #include "schedule/block_pattern.h"
-#include "schedule/cpu_tile.h"
+#include "schedule/cpu_parts.h"
 #include "schedule/default_tiles.h"
 #include "schedule/reduction_nest.h"
 #include "schedule/sketch_parts.h"

@@ -6,6 +6,7 @@
 #include "schedule/gpu_attention.h"
 #include "schedule/gpu_long_rows.h"
 #include "schedule/gpu_mma_tile.h"
+#include "schedule/gpu_parts.h"
 #include "schedule/gpu_rows.h"
 #include "schedule/gpu_tile.h"
 #include "schedule/gpu_transposing_map.h"
@@ -34,12 +35,7 @@ void BindMap(SketchState& state, const Block& block) {
   state.Do(Split{loops.back(), {vector}});
   loops.back() = LevelKey(loops.back(), 0);
   state.Do(Vectorize{lanes});
-  LoopRef fused = FuseAll(state, loops);
-  Expr threads =
-      state.Size(LevelKey(fused, 1), Target::kMaxThreads, {DomainKind::kMultiples, {32}}, 128);
-  state.Do(Split{fused, {threads}});
-  state.Do(Bind{LevelKey(fused, 0), ForKind::kBlockIdxX});
-  state.Do(Bind{LevelKey(fused, 1), ForKind::kThreadIdxX});
+  SpreadOverThreads(state, loops);
 }
 
 bool CanBeTiled(const Block& block) {
@@ -161,12 +157,7 @@ std::vector<SketchState> ThreadRule(const SketchState& state, const Block& block
   SketchState next = state;
   std::vector<LoopRef> loops = SpatialLoopsOutside(next, block);
   if (loops.empty()) return {next};
-  LoopRef fused = FuseAll(next, loops);
-  Expr threads =
-      next.Size(LevelKey(fused, 1), Target::kMaxThreads, {DomainKind::kMultiples, {32}}, 128);
-  next.Do(Split{fused, {threads}});
-  next.Do(Bind{LevelKey(fused, 0), ForKind::kBlockIdxX});
-  next.Do(Bind{LevelKey(fused, 1), ForKind::kThreadIdxX});
+  SpreadOverThreads(next, loops);
   return {next};
 }
 

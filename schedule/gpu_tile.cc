@@ -4,11 +4,13 @@
 #include <array>
 
 #include "ir/accesses.h"
+#include "ir/support/check.h"
 #include "ir/support/integer_division.h"
 #include "ir/support/storage_types.h"
 #include "schedule/bank_conflicts.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
+#include "schedule/gpu_parts.h"
 #include "schedule/limits.h"
 #include "schedule/reduction_nest.h"
 #include "schedule/sketch_parts.h"
@@ -194,9 +196,7 @@ class ThreadTiled {
     state_.Do(Split{loops.back(), {vector}});
     loops.back() = LevelKey(loops.back(), 0);
     state_.Do(Vectorize{lanes});
-    LoopRef fused = FuseAll(state_, loops);
-    state_.Do(Split{fused, {threads_}});
-    state_.Do(Bind{LevelKey(fused, 1), ForKind::kThreadIdxX});
+    TCC_CHECK(FetchTogether(state_, loops, threads_));
     SpreadRows(*BlockNamed(name), CopyLanes(last));
   }
 
@@ -300,14 +300,10 @@ int64_t PartsOfWholeSteps(int64_t extent, int64_t wanted, int64_t most) {
 
 void CombineParts(SketchState& state, const Block& reduction, const LoopRef& parts,
                   const ResultReader& reader) {
-  LoopRef loop = FuseAll(state, KeysOf(reduction, ItersOf(reduction, IterKind::kSpatial)));
-  Expr threads =
-      state.Size(LevelKey(loop, 1), Target::kMaxThreads, {DomainKind::kMultiples, {32}}, 128);
-  state.Do(Split{loop, {threads}});
-  state.Do(Bind{LevelKey(loop, 0), ForKind::kBlockIdxX});
-  state.Do(Bind{LevelKey(loop, 1), ForKind::kThreadIdxX});
+  LoopRef thread =
+      SpreadOverThreads(state, KeysOf(reduction, ItersOf(reduction, IterKind::kSpatial)));
   state.Do(DecomposeReduction{reduction.name, parts});
-  state.Do(ReverseComputeAt{reader.block, LevelKey(loop, 1)});
+  state.Do(ReverseComputeAt{reader.block, thread});
   for (const LoopRef& one : reader.loops) state.Do(Unroll{one});
 }
 

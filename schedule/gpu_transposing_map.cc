@@ -4,6 +4,7 @@
 
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
+#include "schedule/gpu_parts.h"
 #include "schedule/prepack.h"
 #include "schedule/sketch_parts.h"
 #include "schedule/turned_operand.h"
@@ -90,10 +91,8 @@ class TurnedTile {
       if (!state_.Try(Vectorize{LevelKey(along, 1)})) return false;
       along = LevelKey(along, 0);
     }
-    LoopRef fused = FuseAll(state_, loops);
-    state_.Do(Split{fused, {threads_}});
     auto dim = static_cast<int64_t>(operand.column_dim);
-    return state_.Try(Bind{LevelKey(fused, 1), ForKind::kThreadIdxX}) &&
+    return FetchTogether(state_, loops, threads_) &&
            state_.Try(StorageAlign{copy, dim, Expr(2 * cells), Expr(cells)});
   }
 

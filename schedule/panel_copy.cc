@@ -5,7 +5,7 @@
 
 #include "ir/accesses.h"
 #include "ir/support/storage_types.h"
-#include "schedule/cpu_tile.h"
+#include "schedule/cpu_parts.h"
 #include "schedule/loop_tree.h"
 #include "schedule/sketch_parts.h"
 

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 
-#include "ir/accesses.h"
 #include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
-#include "schedule/cpu_tile.h"
+#include "schedule/cpu_parts.h"
 #include "schedule/default_tiles.h"
 #include "schedule/prepack.h"
 #include "schedule/sketch_parts.h"
