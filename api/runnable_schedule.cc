@@ -55,11 +55,13 @@ Status ExpectAtMost(const NestResources& nest, const char* what, const Expr& amo
 }
 
 Status ExpectRoom(const NestResources& nest, const Target& target) {
-  TCC_RETURN_IF_ERROR(
-      ExpectAtMost(nest, "statements once unrolled", nest.statements, kMostStatements));
+  TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "statements once unrolled",
+                                   nest.statements * nest.vthreads, kMostStatements));
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "lanes", nest.lanes, kMaxLanes));
   if (target.kind != TargetKind::kCuda) return OkStatus();
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "threads a block", nest.threads, Target::kMaxThreads));
+  TCC_RETURN_IF_ERROR(
+      ExpectAtMost(nest, "bytes of shared memory", nest.shared_bytes, target.shared_bytes));
   TCC_RETURN_IF_ERROR(
       ExpectAtMost(nest, "threads along z", nest.threads_by_axis[2], Target::kMaxThreadsInZ));
   const char* const kAlong[] = {"blocks along x", "blocks along y", "blocks along z"};

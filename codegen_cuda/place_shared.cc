@@ -36,13 +36,14 @@ class LiveRanges {
     } else if (const auto* allocate = stmt.as<Allocate>()) {
       Visit(allocate->body);
     } else if (const auto* let = stmt.as<Let>()) {
+      Use([&](const Var& buffer) { return Reads(let->value, buffer); });
       Visit(let->body);
     } else if (const auto* loop = stmt.as<For>(); loop && IsOfThreads(*loop)) {
       Visit(loop->body);
     } else if (const auto* barrier = stmt.as<Barrier>(); barrier && IsOfAll(*barrier)) {
       ++barriers_;
     } else {
-      Use(stmt);
+      Use([&](const Var& buffer) { return Accesses(stmt, buffer); });
     }
   }
 
@@ -53,9 +54,10 @@ class LiveRanges {
     return barrier.scope == Scope::kShared && barrier.id == 0;
   }
 
-  void Use(const Stmt& stmt) {
+  template <typename Uses>
+  void Use(const Uses& uses) {
     for (size_t i = 0; i < buffers_.size(); ++i) {
-      if (!Accesses(stmt, buffers_[i].var)) continue;
+      if (!uses(buffers_[i].var)) continue;
       ranges_[i].first = std::min(ranges_[i].first, barriers_);
       ranges_[i].last = barriers_;
     }

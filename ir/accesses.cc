@@ -34,6 +34,15 @@ bool Reads(const Stmt& stmt, const Var& buffer) {
   return found;
 }
 
+bool Reads(const Expr& expr, const Var& buffer) {
+  bool found = false;
+  PreOrder(expr, [&](const Expr& inner) {
+    const auto* load = inner.as<Load>();
+    found = found || (load && load->buffer == buffer);
+  });
+  return found;
+}
+
 bool Writes(const Stmt& stmt, const Var& buffer) {
   bool found = false;
   ForEachWrite(stmt, [&](const Access& write) { found = found || write.buffer == buffer; });

@@ -11,6 +11,7 @@ namespace tcc {
 bool Reads(const Stmt& stmt, const Var& buffer);
 bool Writes(const Stmt& stmt, const Var& buffer);
 bool Accesses(const Stmt& stmt, const Var& buffer);
+bool Reads(const Expr& expr, const Var& buffer);
 
 // Of a leaf block, in the order of its text, indices in its iteration variables. Reads are those of
 // its predicate and its body.

@@ -7,6 +7,7 @@
 #include "ir/interval.h"
 #include "ir/layout.h"
 #include "ir/printer.h"
+#include "ir/simplify.h"
 #include "ir/visitor.h"
 
 namespace tcc {
@@ -21,6 +22,9 @@ class Numbers {
  public:
   void Visit(int64_t number) { Refuse(std::abs(static_cast<double>(number)), number); }
   void Visit(const Expr& size) {
+    if (status_.ok() && VarsOf(size).empty() && !AsConstant(Simplify(size))) {
+      status_ = InvalidInput("size {} is no number", Print(size));
+    }
     // Neither is what a free size may come to, nor less than nothing.
     Interval bounds = BoundsOf(size, {});
     Refuse(Least(size), bounds.low);

@@ -11,7 +11,8 @@ namespace tcc {
 inline constexpr int64_t kMostOfStep = int64_t{1} << 40;
 inline constexpr int64_t kMostCount = int64_t{1} << 53;
 
-// Error: a number of the step beyond kMostOfStep, or factors whose product is.
+// Error: a number of the step beyond kMostOfStep, or factors whose product is; a size without
+// variables that has no value, as 4 div 0.
 Status ExpectModestNumbers(const Step& step);
 
 // Error, naming it: a nest of loops that runs kMostCount times or more, or a buffer of as many

@@ -158,12 +158,16 @@ StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePi
   TCC_RETURN_IF_ERROR(CheckCopies(*loop, body, declared));
   TCC_RETURN_IF_ERROR(CheckIssueOrder(step.loop, body, step.order, declared));
   Interval stages = BoundsOf(step.stages, {});
-  if (stages.high < 1) {
-    return InvalidInput("pipeline: loop '{}' in {} stages; expected at least 1", step.loop,
-                        Print(step.stages));
+  if (stages.high < 1 || stages.low > kMostStages) {
+    return InvalidInput("pipeline: loop '{}' in {} stages; expected at least 1 and at most {}",
+                        step.loop, Print(step.stages), kMostStages);
   }
-  if (stages.low >= 1) return Constraints{};
-  return Constraints{{Expr(1) - step.stages, "a pipeline has a stage"}};
+  Constraints constraints;
+  if (stages.low < 1) constraints.push_back({Expr(1) - step.stages, "a pipeline has a stage"});
+  if (stages.high > kMostStages) {
+    constraints.push_back({step.stages - Expr(kMostStages), "every stage has code of its own"});
+  }
+  return constraints;
 }
 
 Function ApplySoftwarePipeline(const Function& fn, const SoftwarePipeline& step) {

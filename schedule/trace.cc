@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "ir/printer.h"
 #include "ir/simplify.h"
+#include "ir/visitor.h"
 #include "schedule/countable.h"
 
 namespace tcc {
@@ -34,9 +36,21 @@ Status CheckDecisions(const Trace& trace, const Decisions& decisions) {
   return OkStatus();
 }
 
+// A condition of sizes that are all known holds, or the step is not legal.
+Status ExpectKnownToHold(const Constraint& constraint) {
+  if (!VarsOf(constraint.expr).empty()) return OkStatus();
+  std::optional<int64_t> excess = AsConstant(Simplify(constraint.expr));
+  if (excess && *excess <= 0) return OkStatus();
+  return InvalidInput("{} is {}; expected at most 0, since {}", Print(constraint.expr),
+                      excess ? fmt::format("{}", *excess) : "no number", constraint.why);
+}
+
 Status DoStep(const Step& step, SymbolicProgram& program) {
   TCC_RETURN_IF_ERROR(ExpectModestNumbers(step));
   TCC_ASSIGN_OR_RETURN(Constraints constraints, Check(program.fn, step));
+  for (const Constraint& constraint : constraints) {
+    TCC_RETURN_IF_ERROR(ExpectKnownToHold(constraint));
+  }
   program.constraints.insert(program.constraints.end(), constraints.begin(), constraints.end());
   program.fn = Apply(program.fn, step);
   return ExpectCountable(program.fn);

@@ -10,11 +10,12 @@
 
 namespace tcc::emulator {
 
-// Stacks for up to `count` fibers, each with a page below it that may not be touched. Pages cost
-// memory once they are used.
+// Stacks for up to `count` fibers, each with a page below it that may not be touched: room for the
+// 512 KiB of local memory that a CUDA thread may have, and calls. Pages cost memory once they are
+// used.
 class FiberStacks {
  public:
-  static constexpr size_t kBytes = size_t{256} << 10;
+  static constexpr size_t kBytes = size_t{1} << 20;
 
   static StatusOr<FiberStacks> Make(int count);
   FiberStacks(FiberStacks&& other) noexcept;

@@ -29,7 +29,7 @@ inline constexpr uint32_t kArtefactVersion = 3;
 struct Artefact {
   std::string target;          // as on the command line: "native", "x86-64-v3", "sm_86"
   std::string device;          // which device runs the kernels: "cpu", "cuda", "reference"
-  Sha256Digest environment{};  // of what the kernels depend on: compiler, options
+  Sha256Digest environment{};  // of tcc's version and the target's name
   SharedBytes kernels;         // cpu: one ELF shared object; cuda: gpu_program.h; reference: text
   SharedBytes weights;         // addressed by the plan's kWeight buffers
   Plan plan;

@@ -63,6 +63,27 @@ TEST_CASE("code beyond what is compiled is refused by the step", "[api][schedule
   CHECK(ErrorOf("split C/i [64]\nunroll C/i.1\nunroll C/j\nunroll C/k")
             .starts_with("step 4 (unroll C/k): nest 'C' has 67456 statements once unrolled; "
                          "expected at most 65536"));
+  CHECK(ErrorOf("split C/i [64]\nbind C/i.1 vthread\nunroll C/j\nunroll C/k", "sm_86")
+            .starts_with("step 4 (unroll C/k): nest 'C' has 67456 statements once unrolled; "));
+}
+
+// 4 div 0 crashed what it made, and a factor of 0 gave wrong results.
+TEST_CASE("sizes that are no numbers or break a condition are refused by the step",
+          "[api][schedule]") {
+  CHECK(ErrorOf("split C/i [(4 div 0)]") ==
+        "step 1 (split C/i [4 div 0]): size 4 div 0 is no number");
+  CHECK(ErrorOf("cache_read B [C] global B_s\nstorage_align B_s 0 (8 div 0) 1")
+            .ends_with("size 8 div 0 is no number"));
+  CHECK(ErrorOf("cache_read B [C] global B_s\ntransform_layout B_s [0 by (4 div 0)] [0, 1, 2]")
+            .ends_with("size 4 div 0 is no number"));
+  CHECK(ErrorOf("split C/i [shift_left(1, 64)]")
+            .ends_with("1 - shift_left(1, 64) is 1; expected at most 0, since a split factor is at "
+                       "least 1"));
+  CHECK(ErrorOf("tile t 1 4\nsplit C/k [(8 div (t - 1))]\nset t 1").ends_with(" is no number"));
+  CHECK(ErrorOf("tile t 1 4\nsplit C/k [(t - 1)]\nset t 2").empty());
+  CHECK(
+      ErrorOf("tile t 1 4\nsplit C/k [(t - 1)]\nset t 1")
+          .starts_with("step 1 (split C/k [1 - 1]): split: factor 1 - 1 of loop 'C/k'; expected "));
 }
 
 TEST_CASE("what a GPU cannot run is refused by the step", "[api][schedule]") {
@@ -72,6 +93,11 @@ TEST_CASE("what a GPU cannot run is refused by the step", "[api][schedule]") {
   CHECK(ErrorOf("split C/i [2048]\nbind C/i.0 blockIdx.x\nbind C/i.1 threadIdx.x", "sm_86") ==
         "step 3 (bind C/i.1 threadIdx.x): nest 'C' has 2048 threads a block; expected at most "
         "1024");
+  CHECK(ErrorOf("bind C/i blockIdx.x\ncache_read B [C] shared B_s\ncompute_at B_s C/i\n"
+                "transform_layout B_s [0 by 2000] [0, 1, 2]\nbind B_s/ax1 threadIdx.x",
+                "sm_86")
+            .starts_with("step 4 (transform_layout B_s [0 by 2000] [0, 1, 2]): nest 'C' has 136000 "
+                         "bytes of shared memory; expected at most 101376"));
   CHECK(ErrorOf("bind C/i threadIdx.x") ==
         "step 1 (bind C/i threadIdx.x): the schedule binds loop 'C/i' to threadIdx.x, which target "
         "'x86-64-v3' does not have");

@@ -83,6 +83,24 @@ fn turn(X: f32[1024], Y: f32[1024]) lowered {
   CheckAsInterpreted(text);
 }
 
+TEST_CASE("a tuple's reduction read its operands where other buffers had been placed",
+          "[codegen_cuda][shared]") {
+  const std::string text = R"(
+fn turn(X: f32[1024], Y: f32[1024]) lowered {
+  for b in 0..1 blockIdx.x {
+    alloc first: f32[1024] shared
+    alloc second: f32[1024] shared
+    for t in 0..1024 threadIdx.x { first[t] = X[t] }
+    barrier(shared)
+    for t in 0..1024 threadIdx.x { second[t] = X[t] + 1 }
+    barrier(shared)
+    for t in 0..1024 threadIdx.x { let turned = first[1023 - t] { Y[t] = turned + second[1023 - t] } }
+  }
+})";
+  CHECK_FALSE(LaunchOf(text).places.reused);
+  CheckAsInterpreted(text);
+}
+
 TEST_CASE("little is saved where all else would not fit", "[codegen_cuda][shared]") {
   LaunchBody launch = LaunchOf(TwoTurns("    barrier(shared)"));
   const std::vector<int64_t> kBytes = {4096, 512};

@@ -73,7 +73,7 @@ TEST_CASE("pipeline says what is wrong with the loop or its body", "[schedule][p
   CHECK(RefusalOf(mm, kStaged + "pipeline mm/k.0 2 unrolled") ==
         "pipeline: loop 'mm/k.0' to be unrolled; expected pipelined or pipelined_async");
   CHECK(RefusalOf(mm, kStaged + "pipeline mm/k.0 0 pipelined") ==
-        "pipeline: loop 'mm/k.0' in 0 stages; expected at least 1");
+        "pipeline: loop 'mm/k.0' in 0 stages; expected at least 1 and at most 64");
   CHECK(RefusalOf(mm, kStaged + "pipeline mm/k.0 2 pipelined\npipeline mm/k.0 2 pipelined") ==
         "pipeline: loop 'mm/k.0' is pipelined; expected a serial loop");
   CHECK(RefusalOf(mm, kStaged + "cache_read B [mm] global B_s\ncompute_at B_s mm/i\n"

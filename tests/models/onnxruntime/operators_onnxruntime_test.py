@@ -21,8 +21,10 @@ def u8(*shape):
     return DRAW.integers(0, 256, shape).astype(U8)
 
 
+# Of 7 bits: where a CPU has no VNNI, ONNX Runtime adds two products of u8 and i8 in 16 bits, which
+# saturate with weights of 8.
 def i8(*shape):
-    return DRAW.integers(-128, 128, shape).astype(I8)
+    return DRAW.integers(-64, 64, shape).astype(I8)
 
 
 def i32(*shape):
