@@ -4,6 +4,7 @@
 #include "ir/visitor.h"
 #include "lower/passes/passes.h"
 #include "lower/pipeline.h"
+#include "schedule/trace.h"
 #include "tests/lower/pass_check.h"
 #include "tests/lower/threaded_check.h"
 
@@ -79,7 +80,7 @@ bind s/r.1 threadIdx.x
 const Shape kShapes[] = {
     {3, 100, 1, 32, 1}, {5, 37, 4, 8, 1},   {7, 64, 4, 16, 4},    {3, 197, 1, 64, 1},
     {2, 500, 1, 96, 1}, {3, 300, 2, 64, 2}, {1, 2000, 1, 256, 4}, {3, 50, 1, 7, 1},
-    {4, 33, 3, 5, 2},   {2, 10, 2, 32, 1},  {3, 20, 2, 48, 1},    {5, 19, 2, 1, 1},
+    {4, 33, 3, 5, 2},   {2, 10, 2, 32, 1},  {3, 20, 2, 48, 1},    {5, 19, 2, 2, 1},
 };
 
 int BarriersOf(const Function& fn, Scope scope) {
@@ -103,7 +104,17 @@ void CheckNoticed(const Function& original, const Function& lowered, const Funct
 
 }  // namespace
 
-TEST_CASE("threads of any number reduce rows of any length", "[lower][passes][across_threads]") {
+// With one thread nothing says whose the result is: the loop would be gone.
+TEST_CASE("a row is not reduced across one thread", "[lower][passes][across_threads]") {
+  const Shape shape{5, 19, 2, 1, 1};
+  Function fn = RowSum(shape);
+  CHECK(Message(Replay(fn, ParseTrace(TraceOf(shape)).value(), {}).status()) ==
+        "step 5 (bind s/r.1 threadIdx.x): 2 - 1 is 1; expected at most 0, since bind: two threads "
+        "or more for loop 's/r.1'");
+}
+
+TEST_CASE("threads of any number above one reduce rows of any length",
+          "[lower][passes][across_threads]") {
   for (const Shape& shape : kShapes) {
     INFO(shape.row << " by " << shape.threads);
     for (Function (*row)(const Shape&) : {RowSum, RowArgMax, RowWelford, RowSoftmax}) {
