@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/accesses.h"
 #include "ir/support/integer_division.h"
 #include "schedule/cpu_parts.h"
 #include "schedule/register_tiling.h"
@@ -73,19 +72,18 @@ WholeTile TileWhole(RegisterTiling t, const TileChoice& choice) {
   t.NestTile(order, reduce);
   t.state.Do(ReverseComputeAt{reader.block, tiles.back()});
   t.state.Do(DecomposeReduction{block.name, reduce[0]});
-  WholeTile whole{t.state};
+  PanelGain gain = PanelGain::kNone;
   if (!t.is_columnwise() && choice.panels == Panels::kOfAll) {
     // At first, several threads have rows of the same panel.
     bool shares = t.rows() && t.TilesOfPiece() < CeilDivision(t.Extent(*t.rows()), t.tile().rows);
-    whole.gain = t.CopyOthers(block.name, outer.back(), shares);
+    gain = t.CopyOthers(block.name, outer.back(), shares);
   }
   t.FillRegisters({block.name, block.name + ".init"});
   t.FillReader(reader);
   t.UnrollWindow();
-  if (ahead) whole.prefetches = PrefetchPanels(t);
+  bool prefetches = ahead && PrefetchPanels(t);
   RunInParallel(t.state, block, outer);
-  whole.state = std::move(t.state);
-  return whole;
+  return {std::move(t.state), prefetches, gain};
 }
 
 }  // namespace
