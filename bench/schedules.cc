@@ -28,14 +28,19 @@ StatusOr<Schedule> ReadSchedule(const std::string& path) {
   return schedule;
 }
 
+// Where the schedules by hand for this CPU are: their tiles fill its vector registers.
+std::string FolderOfTraces(const Target& target) {
+  bool is_avx512 = target.vector_bytes >= 64;
+  return std::string(TCC_BENCH_TRACES) + (is_avx512 ? "/x86-64-v4" : "/x86-64-v3");
+}
+
 // What the options say `fn` is to run as: a trace where the suite has them, else the first sketch.
 StatusOr<Schedule> ScheduleFor(const Function& fn, const ScheduleSuiteOptions& options) {
   if (!options.trace.empty()) return ReadSchedule(options.trace);
-  bool has_traces = options.suite == "traces";
-  if (has_traces && !options.sketch) {
-    return ReadSchedule(options.traces.value_or(TCC_BENCH_TRACES) + "/" + fn.name + ".trace");
-  }
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget("native"));
+  if (options.suite == "traces" && !options.sketch) {
+    return ReadSchedule(options.traces.value_or(FolderOfTraces(target)) + "/" + fn.name + ".trace");
+  }
   std::vector<Sketch> sketches = GenerateSketches(fn, target);
   size_t number = options.sketch.value_or(0);
   if (number >= sketches.size()) {

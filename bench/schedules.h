@@ -12,7 +12,7 @@ namespace tcc {
 struct ScheduleSuiteOptions {
   std::string suite = "traces";       // of kernel_suite.h
   std::string kernel;                 // one of the suite, or all
-  std::optional<std::string> traces;  // the folder of NAME.trace
+  std::optional<std::string> traces;  // the folder of NAME.trace; else the one for this CPU
   std::string trace;                  // a file, for `kernel`
   std::optional<size_t> sketch;       // that one's start point instead of a trace
   std::string stage;                  // of the compiler, to print instead of measuring
