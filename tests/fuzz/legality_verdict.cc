@@ -64,6 +64,21 @@ Judgement JudgeSharedPlaces(const LegalityProgram& program, const Decisions& dec
   return {Verdict::kImpossible, "the lowered launch has more shared memory than a block may"};
 }
 
+// What shows in the lowered function, to which no step's condition was asked.
+Judgement JudgeLaunch(const LegalityProgram& program, const Decisions& decisions) {
+  StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kMarked);
+  if (!point.ok()) return {Verdict::kImpossible, "it does not lower"};
+  if (program.target.kind != TargetKind::kCuda) return {};
+  int64_t shared_bytes = 0;
+  for (const NestFacts& nest : point->marked) {
+    std::string why = WhyNoLaunch(nest);
+    if (!why.empty()) return {Verdict::kImpossible, why};
+    shared_bytes = std::max(shared_bytes, nest.shared_bytes);
+  }
+  if (shared_bytes <= DeviceOf(program.target).shared_bytes) return {};
+  return JudgeSharedPlaces(program, decisions, *point);
+}
+
 // Values drawn evenly, or the largest or least, however illegal.
 Decisions AnyDecisions(const SearchSpace& space, Random& random) {
   Decisions decisions;
@@ -128,6 +143,8 @@ const char* ToString(Verdict verdict) {
   switch (verdict) {
     case Verdict::kImpossible:
       return "truly illegal";
+    case Verdict::kRefused:
+      return "refused by its step alone";
     case Verdict::kRuns:
       return "runs all the same";
     case Verdict::kNotKnown:
@@ -137,20 +154,11 @@ const char* ToString(Verdict verdict) {
 }
 
 Judgement Judge(const LegalityProgram& program, const Decisions& decisions) {
-  if (!Replay(program.fn, program.symbolic.trace, decisions).ok()) {
-    return {Verdict::kImpossible, "a step refuses the sizes once they are known"};
-  }
-  StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kMarked);
-  if (!point.ok()) return {Verdict::kImpossible, "it does not lower"};
-  if (program.target.kind != TargetKind::kCuda) return {};
-  int64_t shared_bytes = 0;
-  for (const NestFacts& nest : point->marked) {
-    std::string why = WhyNoLaunch(nest);
-    if (!why.empty()) return {Verdict::kImpossible, why};
-    shared_bytes = std::max(shared_bytes, nest.shared_bytes);
-  }
-  if (shared_bytes <= DeviceOf(program.target).shared_bytes) return {};
-  return JudgeSharedPlaces(program, decisions, *point);
+  Judgement launch = JudgeLaunch(program, decisions);
+  if (launch.verdict == Verdict::kImpossible) return launch;
+  bool refused = !Replay(program.fn, program.symbolic.trace, decisions).ok();
+  return refused ? Judgement{Verdict::kRefused, "a step refuses the sizes once they are known"}
+                 : launch;
 }
 
 std::string CapExceeded(const LegalityProgram& program, const Decisions& decisions) {

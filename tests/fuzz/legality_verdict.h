@@ -28,6 +28,7 @@ const Constraint* GravestBroken(const LegalityProgram& program, const Decisions&
 
 enum class Verdict : uint8_t {
   kImpossible,  // the point cannot run
+  kRefused,     // it lowers within the machine, but a step refuses its known sizes
   kRuns,        // nothing shows that it cannot
   kNotKnown,    // its launches were not to be had
 };
@@ -38,9 +39,10 @@ struct Judgement {
   std::string why;
 };
 
-// Whether the point can run, whatever the formulas say. It cannot where a step refuses its known
-// sizes, or it does not lower, or a launch of the lowered function is beyond what the CUDA
-// programming guide gives the device.
+// Whether the point can run, whatever the formulas say. It cannot where it does not lower, or a
+// launch of the lowered function is beyond what the CUDA programming guide gives the device. That a
+// step refuses its known sizes is no proof of it: the step asks the very conditions that are
+// judged.
 Judgement Judge(const LegalityProgram& program, const Decisions& decisions);
 
 // Which bound of ours the lowered function is beyond: copies of statements, virtual threads, lanes,
