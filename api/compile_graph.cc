@@ -67,6 +67,15 @@ void DescribeNumeric(const KernelSet& kernels, NumericMode numeric, Metadata& me
   }
 }
 
+// The compilers that tcc had make machine code of its text.
+void DescribeCompilers(const CompiledModule& code, Metadata& metadata) {
+  std::set<std::string> compilers;
+  for (const CompiledKernel& kernel : code.kernels) compilers.insert(kernel.compiler);
+  compilers.erase("");
+  if (compilers.empty()) return;
+  metadata.properties.emplace_back("code_compiler", fmt::format("{}", fmt::join(compilers, "; ")));
+}
+
 StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::string>& output_names,
                                  const KernelSet& kernels, const CompiledModule& code,
                                  const CompileOptions& options) {
@@ -97,7 +106,8 @@ StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::stri
     statistics.emplace_back("moved_bytes", *kernels.kernels[i].moved_bytes);
     std::ranges::sort(statistics);
   }
-  metadata.properties = {{"compiler", std::string(kVersion)}};
+  DescribeCompilers(code, metadata);
+  metadata.properties.emplace_back("compiler", kVersion);
   DescribeNumeric(kernels, options.numeric, metadata);
   metadata.cpu_features = RequiredCpuFeatures(options.target);
   return metadata;

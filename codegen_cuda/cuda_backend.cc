@@ -140,6 +140,7 @@ class CudaBackend final : public Backend {
       TCC_ASSIGN_OR_RETURN(std::vector<LaunchFacts> facts,
                            FactsOfLaunches(kernels[i].plan, **cubin, target_.sm));
       DescribeKernel(facts, target_.sm, compiled.kernels[i]);
+      compiled.kernels[i].compiler = (*cubin)->settings;
     }
     return OkStatus();
   }

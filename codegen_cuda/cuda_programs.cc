@@ -52,8 +52,8 @@ StatusOr<const Nvrtc*> CudaPrograms::Library() {
 
 std::optional<Cubin> CudaPrograms::FindOfAnyCompiler(const std::string& text) const {
   for (const std::string& identity : compilers_) {
-    Sha256Digest key = ProgramCache::KeyOf(Nvrtc::Settings(identity, sm_), text);
-    if (std::optional<Cubin> cubin = cache_.Find(key)) return cubin;
+    if (std::optional<Cubin> cubin = cache_.Find(Nvrtc::Settings(identity, sm_), text))
+      return cubin;
   }
   return std::nullopt;
 }
@@ -62,10 +62,10 @@ StatusOr<Cubin> CudaPrograms::FindOrCompile(const std::string& text) {
   StatusOr<const Nvrtc*> nvrtc = Library();
   Status status = nvrtc.status();
   if (nvrtc.ok()) {
-    Sha256Digest key = ProgramCache::KeyOf(Nvrtc::Settings((*nvrtc)->Identity(), sm_), text);
-    if (std::optional<Cubin> cubin = cache_.Find(key)) return *std::move(cubin);
+    std::string settings = Nvrtc::Settings((*nvrtc)->Identity(), sm_);
+    if (std::optional<Cubin> cubin = cache_.Find(settings, text)) return *std::move(cubin);
     StatusOr<Cubin> made = (*nvrtc)->Compile(text, sm_);
-    if (made.ok()) cache_.Put(key, *made);
+    if (made.ok()) cache_.Put(text, *made);
     // What this NVRTC says of the text stands.
     if (made.ok() || made.status().code() == absl::StatusCode::kInternal) return made;
     status = made.status();

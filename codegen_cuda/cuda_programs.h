@@ -9,6 +9,7 @@
 
 #include "codegen_cuda/nvrtc.h"
 #include "codegen_cuda/program_cache.h"
+#include "ir/support/sha256.h"
 #include "ir/target.h"
 
 namespace tcc {

@@ -122,15 +122,16 @@ void DeclareIndices(const Stmt& body, KernelText& kernel) {
   });
 }
 
+// Its text; of the launch, what shows only when it is written.
 StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>& workspaces,
-                                   const LaunchBody& body, int sm) {
+                                   LaunchBody& body, int sm) {
   KernelText kernel;
   kernel.sm = sm;
   kernel.bounds = body.bounds;
   kernel.threads = body.launch.block;
   for (const Buffer& param : fn.params) kernel.buffers[param.var.get()] = param;
   for (const Buffer& workspace : workspaces) kernel.buffers[workspace.var.get()] = workspace;
-  const Launch& launch = body.launch;
+  Launch& launch = body.launch;
   std::string arguments = ArgumentsText(fn, workspaces, launch, kernel);
   NarrowShapes(fn, kernel);
   DeclareShared(body, kernel);
@@ -142,6 +143,7 @@ StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>
   if (!kernel.refused.ok()) {
     return Unsupported("kernel '{}': {}", fn.name, Message(kernel.refused));
   }
+  launch.rows_of_bank = kernel.rows_of_bank;
   return fmt::format("TCC_KERNEL({}, {})({}) {{\n{}}}\nTCC_END_KERNEL({})\n\n", launch.kernel,
                      launch.Threads(), arguments, kernel.Text(), launch.kernel);
 }

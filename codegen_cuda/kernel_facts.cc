@@ -1,5 +1,7 @@
 #include "codegen_cuda/kernel_facts.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -19,6 +21,8 @@ int64_t SpillBytes(const LaunchFacts& facts) {
 // As many bytes of spills are no worse than a warning: what ptxas numbers C75xx serializes products
 // or gives up what the kernel was made for.
 constexpr int64_t kBytesOfWarning = 4096;
+// As many are no worse than each further row that a load of a matrix waits for.
+constexpr int64_t kBytesOfConflict = 64;
 
 // Blocks of a launch; 0 where a shape decides.
 int64_t BlocksOf(const Launch& launch) {
@@ -84,6 +88,7 @@ StatusOr<std::vector<LaunchFacts>> FactsOfLaunches(const LaunchPlan& plan, const
 
 void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKernel& kernel) {
   int64_t registers = 0, local = 0, widest = 0, shared = 0, spills = 0, code = 0, warnings = 0;
+  int64_t rows_of_bank = 0;
   const LaunchFacts* main = nullptr;
   std::string warning;
   for (const LaunchFacts& facts : launches) {
@@ -91,6 +96,7 @@ void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKe
     local = std::max(local, facts.code.local_bytes);
     widest = std::max(widest, facts.code.facts.load_bytes_widest);
     shared = std::max(shared, SharedBytes(*facts.launch));
+    rows_of_bank = std::max(rows_of_bank, facts.launch->rows_of_bank);
     spills += SpillBytes(facts);
     code += facts.code.code_bytes;
     if (!facts.resources.warning.empty()) {
@@ -99,16 +105,23 @@ void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKe
     }
     if (!main || WorkOf(facts) > WorkOf(*main)) main = &facts;
   }
-  kernel.fault = warning;
+  std::vector<std::string> faults;
   if (spills > 0) {
-    std::string spilled = fmt::format("spills {} bytes with {} registers", spills, registers);
-    kernel.fault = warning.empty() ? spilled : spilled + "; " + warning;
+    faults.push_back(fmt::format("spills {} bytes with {} registers", spills, registers));
   }
-  kernel.fault_cost = static_cast<double>(spills + kBytesOfWarning * warnings);
+  if (!warning.empty()) faults.push_back(warning);
+  if (rows_of_bank > 1) {
+    faults.push_back(fmt::format("loads matrices of which {} rows meet in a bank", rows_of_bank));
+  }
+  kernel.fault = fmt::format("{}", fmt::join(faults, "; "));
+  kernel.fault_cost =
+      static_cast<double>(spills + kBytesOfWarning * warnings +
+                          kBytesOfConflict * std::max<int64_t>(rows_of_bank - 1, 0));
   kernel.statistics = {{"code_bytes", code},     {"load_bytes_widest", widest},
                        {"local_bytes", local},   {"registers", registers},
                        {"shared_bytes", shared}, {"spill_bytes", spills},
                        {"warnings", warnings}};
+  if (rows_of_bank > 0) kernel.statistics.emplace_back("ldmatrix_conflicts", rows_of_bank - 1);
   std::ranges::move(MmaStatistics(launches), std::back_inserter(kernel.statistics));
   std::ranges::sort(kernel.statistics);
   if (!main) return;

@@ -23,6 +23,8 @@ StatusOr<std::vector<LaunchFacts>> FactsOfLaunches(const LaunchPlan& plan, const
 // Fills the fault and the statistics of a kernel from those of its launches:
 //   registers, local_bytes, load_bytes_widest, shared_bytes   the most that a launch has
 //   spill_bytes, code_bytes, warnings                         of all of them together
+//   ldmatrix_conflicts            the most rows of a matrix that wait for others of it to be loaded
+//                                 from the same bank of shared memory; none where none is loaded so
 //   tensor_instructions           of all: how many of the code's multiply matrices (HMMA, IMMA)
 //   mma_f16, mma_bf16, mma_tf32, mma_s8   those by the type of their operands, where there are any
 //   ffma_share, waves                                         of the launch with the most work:

@@ -27,6 +27,7 @@ struct Launch {
   std::array<int64_t, 3> block = {1, 1, 1};
   int64_t static_shared_bytes = 0;
   int64_t dynamic_shared_bytes = 0;  // above 48 KiB only after the driver is told so
+  int64_t rows_of_bank = 0;  // the most of a matrix that ldmatrix meets in one; 1: no conflicts
   std::vector<KernelArgument> arguments;
 
   int64_t Threads() const { return block[0] * block[1] * block[2]; }

@@ -232,9 +232,12 @@ StatusOr<Cubin> Nvrtc::Compile(const std::string& text, int sm) const {
   }
   TCC_ASSIGN_OR_RETURN(Cubin cubin, CompileOnce(library_->entries, text, sm));
   std::string asking = AskingForOneBlock(text, cubin);
-  if (asking == text) return cubin;
-  TCC_ASSIGN_OR_RETURN(Cubin other, CompileOnce(library_->entries, asking, sm));
-  return SpilledBytes(other) < SpilledBytes(cubin) ? other : cubin;
+  if (asking != text) {
+    TCC_ASSIGN_OR_RETURN(Cubin other, CompileOnce(library_->entries, asking, sm));
+    if (SpilledBytes(other) < SpilledBytes(cubin)) cubin = std::move(other);
+  }
+  cubin.settings = Settings(Identity(), sm);
+  return cubin;
 }
 
 StatusOr<std::string> Nvrtc::CompileToPtx(const std::string& text, int sm) const {

@@ -26,6 +26,7 @@ struct Cubin {
   std::string ptx;                       // what the image was made of
   std::vector<KernelResources> kernels;  // in the order of the log
   std::string log;
+  std::string settings = {};  // Nvrtc::Settings
 };
 
 // NVIDIA's compiler of CUDA C, opened at run time. May be used by many threads at once.
@@ -41,7 +42,8 @@ class Nvrtc {
 
   // Tells it from other versions and builds, "NVRTC 13.0 of 104857600 bytes"; one line.
   std::string Identity() const;
-  // What a result of Compile depends on beside the text, of the NVRTC with that identity.
+  // What a result of Compile depends on beside the text, of the NVRTC with that identity: the
+  // architecture and the options too; one line.
   static std::string Settings(const std::string& identity, int sm);
 
   // Machine code for `sm` (86; 90 means sm_90a). Kernels that spill although there are registers

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "ir/support/file.h"
+#include "ir/support/sha256.h"
 #include "runtime/artefact/bytes.h"
 
 namespace tcc {
@@ -49,27 +50,26 @@ std::span<const uint8_t> BytesOf(std::string_view text) {
 ProgramCache::ProgramCache(const std::string& folder)
     : folder_(folder.empty() ? "" : folder + "/nvrtc") {}
 
-Sha256Digest ProgramCache::KeyOf(const std::string& settings, const std::string& text) {
-  return Sha256(settings + '\n' + text);
+std::string ProgramCache::PathOf(const std::string& settings, const std::string& text) const {
+  return folder_ + "/" + ToHex(Sha256(settings + '\n' + text));
 }
 
-std::string ProgramCache::PathOf(const Sha256Digest& key) const {
-  return folder_ + "/" + ToHex(key);
-}
-
-std::optional<Cubin> ProgramCache::Find(const Sha256Digest& key) const {
+std::optional<Cubin> ProgramCache::Find(const std::string& settings,
+                                        const std::string& text) const {
   if (folder_.empty()) return std::nullopt;
-  StatusOr<SharedBytes> file = MapFile(PathOf(key));
+  StatusOr<SharedBytes> file = MapFile(PathOf(settings, text));
   if (!file.ok() || file->bytes.size() < kHeaderBytes) return std::nullopt;
   std::span<const uint8_t> content = file->bytes.subspan(kHeaderBytes);
   std::vector<uint8_t> header(BytesOf(kMagic).begin(), BytesOf(kMagic).end());
   Sha256Digest digest = Sha256(content);
   header.insert(header.end(), digest.begin(), digest.end());
   if (!std::equal(header.begin(), header.end(), file->bytes.begin())) return std::nullopt;
-  return Decode(content);
+  std::optional<Cubin> cubin = Decode(content);
+  if (cubin) cubin->settings = settings;
+  return cubin;
 }
 
-void ProgramCache::Put(const Sha256Digest& key, const Cubin& cubin) const {
+void ProgramCache::Put(const std::string& text, const Cubin& cubin) const {
   if (folder_.empty()) return;
   std::error_code error;
   fs::create_directories(folder_, error);
@@ -77,7 +77,7 @@ void ProgramCache::Put(const Sha256Digest& key, const Cubin& cubin) const {
   std::vector<uint8_t> content = Encode(cubin);
   Sha256Digest digest = Sha256(content);
   const std::span<const uint8_t> pieces[] = {BytesOf(kMagic), digest, content};
-  WriteFileAtomically(PathOf(key), pieces).IgnoreError();
+  WriteFileAtomically(PathOf(cubin.settings, text), pieces).IgnoreError();
 }
 
 void ProgramCache::AddCompiler(const std::string& identity) const {

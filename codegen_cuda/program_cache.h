@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "codegen_cuda/nvrtc.h"
-#include "ir/support/sha256.h"
 
 namespace tcc {
 
@@ -19,11 +18,11 @@ class ProgramCache {
   // Files lie in `folder`/nvrtc, which is made when first written to. "": nothing is kept.
   explicit ProgramCache(const std::string& folder);
 
-  static Sha256Digest KeyOf(const std::string& settings, const std::string& text);
-
-  std::optional<Cubin> Find(const Sha256Digest& key) const;
-  // A folder that cannot be written to is no error: nothing is found next time.
-  void Put(const Sha256Digest& key, const Cubin& cubin) const;
+  // What `text` was made into with those Nvrtc::Settings.
+  std::optional<Cubin> Find(const std::string& settings, const std::string& text) const;
+  // What was made of it. A folder that cannot be written to is no error: nothing is found next
+  // time.
+  void Put(const std::string& text, const Cubin& cubin) const;
 
   // Remembers that the compiler with this identity has filled the folder; the same holds of errors.
   void AddCompiler(const std::string& identity) const;
@@ -31,7 +30,7 @@ class ProgramCache {
   std::vector<std::string> Compilers() const;
 
  private:
-  std::string PathOf(const Sha256Digest& key) const;
+  std::string PathOf(const std::string& settings, const std::string& text) const;
 
   std::string folder_;
 };

@@ -294,7 +294,9 @@ void StmtText::EmitCall(const IntrinsicCall& call) {
     }
     case WarpInstruction::Kind::kLoadMatrices: {
       StatusOr<LoadMatricesCall> load = ReadLoadMatrices(call, kernel_.lane, kernel_.bounds);
-      return load.ok() ? EmitLoad(*load) : kernel_.Refuse(load.status());
+      if (!load.ok()) return kernel_.Refuse(load.status());
+      kernel_.rows_of_bank = std::max(kernel_.rows_of_bank, BankConflicts(*load, kernel_.lane));
+      return EmitLoad(*load);
     }
   }
 }

@@ -34,6 +34,9 @@ struct CompiledKernel {
   // Why another schedule should be tried, "spills 24 bytes with 255 registers"; "" for nothing.
   std::string fault = {};
   double fault_cost = 0;  // of two faults, the smaller is the better to live with
+  // What made the machine code, with its settings, as "NVRTC 13.0 of 90 bytes, sm_86, ..."; "":
+  // tcc.
+  std::string compiler = {};
   // Of the machine code, in the order of the keys (KernelInfo::statistics, KernelInfo::ratios).
   std::vector<std::pair<std::string, int64_t>> statistics = {};
   std::vector<std::pair<std::string, double>> ratios = {};

@@ -48,6 +48,8 @@ class Gpu(CommandTest):
                 summary = json.loads(self.call("inspect", artefact, "--json"))
                 self.assertEqual((summary["target"], summary["device"]), (target, "cuda"))
                 self.assertTrue(summary["kernels"])
+                compiler = summary["properties"]["code_compiler"]
+                self.assertRegex(compiler, f"^NVRTC [0-9.]+ of [0-9]+ bytes, {target}, .*-Xptxas=-v")
                 for kernel in summary["kernels"]:
                     with self.subTest(network=name, target=target, kernel=kernel["name"]):
                         for field in FIELDS:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
 #include <string_view>
 
 #include "codegen_cuda/cuda_programs.h"
@@ -158,6 +159,30 @@ TEST_CASE("a warning of ptxas is a worse fault than a spill of a few bytes", "[c
   CHECK(warned.fault == "C75");
   CHECK(both.fault_cost > warned.fault_cost);
   CHECK(both.fault == "spills 24 bytes with 64 registers; C75");
+}
+
+TEST_CASE("rows of a matrix that meet in a bank are a fault", "[codegen_cuda]") {
+  Launch launch;
+  launch.kernel = "k";
+  launch.grid = {1, 1, 1};
+  auto described = [&](int64_t rows) {
+    launch.rows_of_bank = rows;
+    CompiledKernel kernel;
+    DescribeKernel({{&launch, {.kernel = "k"}, {}}}, 86, kernel);
+    return kernel;
+  };
+  auto conflicts = [](const CompiledKernel& kernel) {
+    std::map<std::string, int64_t> all(kernel.statistics.begin(), kernel.statistics.end());
+    return all.contains("ldmatrix_conflicts") ? all.at("ldmatrix_conflicts") : -1;
+  };
+  CHECK(described(0).fault.empty());
+  CHECK(conflicts(described(0)) == -1);
+  CHECK(described(1).fault.empty());
+  CHECK(conflicts(described(1)) == 0);
+  CHECK(described(4).fault == "loads matrices of which 4 rows meet in a bank");
+  CHECK(conflicts(described(4)) == 3);
+  CHECK(described(8).fault_cost > described(4).fault_cost);
+  CHECK(described(4).fault_cost > 0);
 }
 
 TEST_CASE("warnings of ptxas belong to the kernel that they name", "[codegen_cuda]") {

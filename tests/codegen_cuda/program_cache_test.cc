@@ -25,8 +25,11 @@ class Folder {
   fs::path path_;
 };
 
+const std::string kSettings = "NVRTC 13.0 of 7 bytes, sm_86, --std=c++17";
+
 Cubin Sample() {
   Cubin cubin;
+  cubin.settings = kSettings;
   cubin.image = {1, 2, 3, 0, 255};
   cubin.ptx = ".version 9.0\n";
   cubin.log =
@@ -36,20 +39,19 @@ Cubin Sample() {
   return cubin;
 }
 
-const Sha256Digest kKey = ProgramCache::KeyOf("NVRTC 13.0", "text");
-
 }  // namespace
 
 TEST_CASE("a cached program comes back with its resources", "[codegen_cuda][cache]") {
   Folder folder;
   ProgramCache cache(folder.path());
-  CHECK(!cache.Find(kKey));
-  cache.Put(kKey, Sample());
-  std::optional<Cubin> found = ProgramCache(folder.path()).Find(kKey);
+  CHECK(!cache.Find(kSettings, "text"));
+  cache.Put("text", Sample());
+  std::optional<Cubin> found = ProgramCache(folder.path()).Find(kSettings, "text");
   REQUIRE(found);
   CHECK(found->image == Sample().image);
   CHECK(found->ptx == Sample().ptx);
   CHECK(found->log == Sample().log);
+  CHECK(found->settings == kSettings);
   REQUIRE(found->kernels.size() == 1);
   CHECK(found->kernels[0].registers == 12);
 }
@@ -57,9 +59,9 @@ TEST_CASE("a cached program comes back with its resources", "[codegen_cuda][cach
 TEST_CASE("another text or other settings are not found", "[codegen_cuda][cache]") {
   Folder folder;
   ProgramCache cache(folder.path());
-  cache.Put(kKey, Sample());
-  CHECK(!cache.Find(ProgramCache::KeyOf("NVRTC 13.0", "another text")));
-  CHECK(!cache.Find(ProgramCache::KeyOf("NVRTC 13.1", "text")));
+  cache.Put("text", Sample());
+  CHECK(!cache.Find(kSettings, "another text"));
+  CHECK(!cache.Find("NVRTC 13.1 of 7 bytes, sm_86, --std=c++17", "text"));
 }
 
 TEST_CASE("a cache knows the compilers that have filled it", "[codegen_cuda][cache]") {
@@ -85,7 +87,7 @@ TEST_CASE("a cache knows the compilers that have filled it", "[codegen_cuda][cac
 TEST_CASE("a damaged cache file is a miss and is replaced", "[codegen_cuda][cache]") {
   Folder folder;
   ProgramCache cache(folder.path());
-  cache.Put(kKey, Sample());
+  cache.Put("text", Sample());
   auto size = static_cast<int64_t>(fs::file_size(folder.File()));
   for (int64_t at = 0; at < size; ++at) {
     std::fstream file(folder.File(), std::ios::in | std::ios::out | std::ios::binary);
@@ -95,15 +97,15 @@ TEST_CASE("a damaged cache file is a miss and is replaced", "[codegen_cuda][cach
     file.put(static_cast<char>(byte ^ 0x10));
     file.close();
     INFO("byte " << at);
-    CHECK(!cache.Find(kKey));
-    cache.Put(kKey, Sample());
-    CHECK(cache.Find(kKey));
+    CHECK(!cache.Find(kSettings, "text"));
+    cache.Put("text", Sample());
+    CHECK(cache.Find(kSettings, "text"));
   }
   for (int64_t bytes : {int64_t{0}, int64_t{5}, size / 2, size - 1}) {
     fs::resize_file(folder.File(), static_cast<uintmax_t>(bytes));
     INFO(bytes << " bytes");
-    CHECK(!cache.Find(kKey));
-    cache.Put(kKey, Sample());
+    CHECK(!cache.Find(kSettings, "text"));
+    cache.Put("text", Sample());
   }
 }
 
@@ -111,7 +113,7 @@ TEST_CASE("a cache without a folder, or one that cannot be made, finds nothing",
           "[codegen_cuda][cache]") {
   for (const char* folder : {"", "/proc/no/such/folder"}) {
     ProgramCache cache(folder);
-    cache.Put(kKey, Sample());
-    CHECK(!cache.Find(kKey));
+    cache.Put("text", Sample());
+    CHECK(!cache.Find(kSettings, "text"));
   }
 }

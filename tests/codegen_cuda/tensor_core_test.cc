@@ -181,6 +181,20 @@ TEST_CASE("rows of matrices meet in no bank where tiles are swizzled", "[codegen
   CHECK(WorstConflicts(LoweredProduct(fn, Without(HandTrace(), "swizzle mm.b"))).first == 8);
 }
 
+TEST_CASE("a launch says how many rows of a matrix meet in a bank", "[codegen_cuda]") {
+  auto rows_of_bank = [](const Function& fn, const std::string& trace) {
+    Function lowered = LoweredProduct(fn, trace);
+    StatusOr<CudaSource> source = EmitCuda({&lowered, 1}, GpuTarget("sm_86"));
+    INFO(Message(source.status()));
+    REQUIRE(source.ok());
+    return source->plans.at(0).launches.at(0).rows_of_bank;
+  };
+  Function fn = HalfProduct(128, 128, 64);
+  CHECK(rows_of_bank(fn, HandTrace()) == 1);
+  CHECK(rows_of_bank(fn, Without(HandTrace(), "swizzle mm.a")) == 4);
+  CHECK(rows_of_bank(fn, Without(HandTrace(), "swizzle mm.b")) == 8);
+}
+
 TEST_CASE("what cannot be done by lanes is refused, never shuffled", "[codegen_cuda]") {
   auto refusal = [](const std::string& trace, const std::string& target) {
     Function lowered = LoweredProduct(HalfProduct(128, 128, 64), trace);
