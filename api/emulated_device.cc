@@ -34,6 +34,10 @@ StatusOr<LoadOptions> LoadOptionsFor(const Target& target, Execution execution) 
   TCC_RETURN_IF_ERROR(emulator::TemporaryFolder::Make().status());
   load.devices = kEmulatedDevices;
   load.ordinal = emulator::EmulatedOrdinal(target.sm);
+  if (load.ordinal < 0) {
+    return absl::UnavailableError("no " + target.name +
+                                  " is emulated; unset TCC_EMULATED_SM, which names another");
+  }
   return load;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <iterator>
 #include <string_view>
 
 #include "codegen_cuda/emulator/driver_calls.h"
@@ -85,14 +87,20 @@ CudaDriver EmulatedDriver() {
   return driver;
 }
 
+std::vector<Target> EmulatedTargets() {
+  const char* chosen = std::getenv("TCC_EMULATED_SM");
+  const int only = chosen != nullptr ? std::atoi(chosen) : 0;
+  std::vector<Target> targets;
+  std::ranges::copy_if(AllTargets(), std::back_inserter(targets), [&](const Target& target) {
+    return target.kind == TargetKind::kCuda && (only == 0 || target.sm == only);
+  });
+  return targets;
+}
+
 int EmulatedOrdinal(int sm) {
-  int ordinal = 0;
-  for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kCuda) continue;
-    if (target.sm == sm) return ordinal;
-    ++ordinal;
-  }
-  return -1;
+  const std::vector<Target> targets = EmulatedTargets();
+  auto found = std::ranges::find(targets, sm, &Target::sm);
+  return found == targets.end() ? -1 : static_cast<int>(found - targets.begin());
 }
 
 std::vector<CudaResult> DriverErrors() {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/target.h"
 #include "runtime/cuda_api.h"
 
 // A CUDA driver in this process whose modules are CUDA C text (GpuCode::kCudaText) and whose
@@ -23,7 +24,9 @@ namespace tcc::emulator {
 // where TCC_EMULATED_SM is set to one of them when the driver starts, that one alone.
 CudaDriver EmulatedDriver();
 
-// The device of that arch in a machine with all of them; -1 if there is none.
+// Of the machine's devices, in their order.
+std::vector<Target> EmulatedTargets();
+// The device of that arch; -1 if there is none.
 int EmulatedOrdinal(int sm);
 
 // What exists now, over all devices; `lost` was not given back before its context ended.

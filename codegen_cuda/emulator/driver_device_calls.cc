@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
+#include "codegen_cuda/emulator/driver.h"
 #include "codegen_cuda/emulator/driver_calls.h"
 #include "codegen_cuda/emulator/driver_errors.h"
 #include "codegen_cuda/emulator/driver_machine.h"
@@ -37,10 +37,7 @@ CudaResult cuInit(unsigned) {
   std::lock_guard lock(machine.mutex);
   if (machine.started) return kCudaSuccess;
   machine.started = true;
-  const char* chosen = std::getenv("TCC_EMULATED_SM");
-  const int only = chosen != nullptr ? std::atoi(chosen) : 0;
-  for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kCuda || (only != 0 && target.sm != only)) continue;
+  for (const Target& target : EmulatedTargets()) {
     auto context = std::make_unique<Context>();
     context->target = target;
     context->device = static_cast<int>(machine.contexts.size());

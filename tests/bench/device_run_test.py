@@ -60,7 +60,7 @@ class DeviceRun(unittest.TestCase):
         for key in ["driver", "clocks", "doctor", "devices"]:
             self.assertIn(key, report)
         self.assertEqual([step["name"] for step in report["steps"]],
-                         ["tcc-fuzz cuda", "smoke", "compute-sanitizer", "calibrate",
+                         ["tcc-fuzz cuda", "check dqn", "smoke", "compute-sanitizer", "calibrate",
                           "suite smoke"])
         # compute-sanitizer watches real drivers only.
         for step in report["steps"]:
@@ -77,6 +77,22 @@ class DeviceRun(unittest.TestCase):
         self.assertIn("12 of 12 operators measured", log)
         self.assertEqual(sorted(path.name for path in self.out.iterdir()),
                          ["log.txt", "report.md", "run.json"])
+
+    def test_every_tool_of_the_sanitizer_watches_the_operators(self):
+        # One that says what it was asked, does it, and finds something with one tool.
+        sanitizer = self.out.parent / "sanitizer"
+        sanitizer.write_text('#!/bin/bash\necho "asked: $*"\n[ "$2" != racecheck ] || exit "$4"\n'
+                             'shift 4\nexec "$@"\n')
+        sanitizer.chmod(0o755)
+        self.script("--text", "--quick", "--only", "tests", expect=1,
+                    COMPUTE_SANITIZER=str(sanitizer))
+        steps = {step["name"]: step for step in self.report()["steps"]}
+        exits = {tool: steps[f"compute-sanitizer {tool}"]["exit"]
+                 for tool in ["memcheck", "racecheck", "synccheck", "initcheck"]}
+        self.assertEqual(exits, {"memcheck": 0, "racecheck": 9, "synccheck": 0, "initcheck": 0})
+        log = self.log_of_steps()
+        self.assertEqual(log.count("asked: --tool"), 4)
+        self.assertEqual(log.count("12 of 12 operators measured"), 4)  # one unwatched
 
     def test_a_suite_may_be_run_in_numeric_modes(self):
         output = self.script("--text", "--quick", "--only", "suites", "--suites", "smoke:tf32",

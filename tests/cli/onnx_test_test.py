@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ONNX's own tests of operators, on the interpreter and as machine code.
+"""ONNX's own tests of operators: on the interpreter, as machine code, on the emulated GPU.
 
 The tests are those of Debian's libonnx-testdata, and of $TCC_ONNX_TESTS (a folder with a folder
 'node') where that is set.
@@ -86,8 +86,8 @@ class OnnxTest(CommandTest):
         self.call("check", model, expect=3)
         self.assertIn("--bind shape=", self.error)
 
-    def check_suite(self, data, target, least):
-        results = self.results(data / "node", target, expect=1)
+    def check_suite(self, data, target, least, *options):
+        results = self.results(data / "node", target, *options, expect=1)
         failed = {name: reason for name, (verdict, reason) in results.items()
                   if verdict == "FAIL"}
         known = KNOWN_FAILURES | (ON_REFERENCE if target == "reference" else {})
@@ -103,6 +103,11 @@ class OnnxTest(CommandTest):
 
     def test_debians_tests_pass_as_machine_code(self):
         self.check_suite(DEBIAN, "native", 850)
+
+    def test_debians_tests_pass_on_an_emulated_gpu(self):
+        self.check_suite(DEBIAN, "sm_86", 850, "--emulate")
+        self.call("onnx-test", self.copy("test_relu"), "--target", "sm_86", "--emulate", expect=5,
+                  TCC_HOST_CXX="/nowhere/g++")
 
     def test_newer_tests_pass_where_they_are(self):
         folder = os.environ.get("TCC_ONNX_TESTS")
