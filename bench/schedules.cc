@@ -28,7 +28,8 @@ StatusOr<Schedule> ReadSchedule(const std::string& path) {
   return schedule;
 }
 
-// Where the schedules by hand for this CPU are: their tiles fill its vector registers.
+// Where the schedules by hand for this CPU are: made for 32 vector registers of 16 lanes, or for 16
+// of 8.
 std::string FolderOfTraces(const Target& target) {
   bool is_avx512 = target.vector_bytes >= 64;
   return std::string(TCC_BENCH_TRACES) + (is_avx512 ? "/x86-64-v4" : "/x86-64-v3");

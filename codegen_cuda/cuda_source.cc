@@ -122,7 +122,7 @@ void DeclareIndices(const Stmt& body, KernelText& kernel) {
   });
 }
 
-// Its text; of the launch, what shows only when it is written.
+// Also sets the launch's rows_per_bank.
 StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>& workspaces,
                                    LaunchBody& body, int sm) {
   KernelText kernel;
@@ -137,13 +137,13 @@ StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>
   DeclareShared(body, kernel);
   DeclareIndices(body.body, kernel);
   StatusOr<std::map<int, int64_t>> barriers = ThreadsAtBarriers(body.body, launch.Threads());
-  if (barriers.ok()) kernel.barriers = *std::move(barriers);
   kernel.Refuse(barriers.status());
+  if (barriers.ok()) kernel.barriers = *std::move(barriers);
   StmtText(kernel, launch.block).Emit(body.body);
   if (!kernel.refused.ok()) {
     return Unsupported("kernel '{}': {}", fn.name, Message(kernel.refused));
   }
-  launch.rows_of_bank = kernel.rows_of_bank;
+  launch.rows_per_bank = kernel.rows_per_bank;
   return fmt::format("TCC_KERNEL({}, {})({}) {{\n{}}}\nTCC_END_KERNEL({})\n\n", launch.kernel,
                      launch.Threads(), arguments, kernel.Text(), launch.kernel);
 }

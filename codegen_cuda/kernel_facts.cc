@@ -21,7 +21,7 @@ int64_t SpillBytes(const LaunchFacts& facts) {
 // As many bytes of spills are no worse than a warning: what ptxas numbers C75xx serializes products
 // or gives up what the kernel was made for.
 constexpr int64_t kBytesOfWarning = 4096;
-// As many are no worse than each further row that a load of a matrix waits for.
+// A guess, below the spills that hurt: each further row is one more pass of a load.
 constexpr int64_t kBytesOfConflict = 64;
 
 // Blocks of a launch; 0 where a shape decides.
@@ -61,6 +61,29 @@ std::vector<std::pair<std::string, int64_t>> MmaStatistics(
   return statistics;
 }
 
+// What of all launches together may be at fault.
+struct Faults {
+  int64_t spill_bytes, registers, warnings, rows_per_bank;
+  std::string warning;  // the last
+};
+
+void DescribeFault(const Faults& found, CompiledKernel& kernel) {
+  std::vector<std::string> texts;
+  if (found.spill_bytes > 0) {
+    texts.push_back(
+        fmt::format("spills {} bytes with {} registers", found.spill_bytes, found.registers));
+  }
+  if (!found.warning.empty()) texts.push_back(found.warning);
+  int64_t waiting = std::max<int64_t>(found.rows_per_bank - 1, 0);
+  if (waiting > 0) {
+    texts.push_back(
+        fmt::format("loads matrices of which {} rows meet in a bank", found.rows_per_bank));
+  }
+  kernel.fault = fmt::format("{}", fmt::join(texts, "; "));
+  kernel.fault_cost = static_cast<double>(found.spill_bytes + kBytesOfWarning * found.warnings +
+                                          kBytesOfConflict * waiting);
+}
+
 double FfmaShare(const SassCounts& counts) {
   if (counts.total == 0) return 0;
   return static_cast<double>(counts.of(SassKind::kFfma)) / static_cast<double>(counts.total);
@@ -88,7 +111,7 @@ StatusOr<std::vector<LaunchFacts>> FactsOfLaunches(const LaunchPlan& plan, const
 
 void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKernel& kernel) {
   int64_t registers = 0, local = 0, widest = 0, shared = 0, spills = 0, code = 0, warnings = 0;
-  int64_t rows_of_bank = 0;
+  int64_t rows_per_bank = 0;
   const LaunchFacts* main = nullptr;
   std::string warning;
   for (const LaunchFacts& facts : launches) {
@@ -96,7 +119,7 @@ void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKe
     local = std::max(local, facts.code.local_bytes);
     widest = std::max(widest, facts.code.facts.load_bytes_widest);
     shared = std::max(shared, SharedBytes(*facts.launch));
-    rows_of_bank = std::max(rows_of_bank, facts.launch->rows_of_bank);
+    rows_per_bank = std::max(rows_per_bank, facts.launch->rows_per_bank);
     spills += SpillBytes(facts);
     code += facts.code.code_bytes;
     if (!facts.resources.warning.empty()) {
@@ -105,23 +128,12 @@ void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKe
     }
     if (!main || WorkOf(facts) > WorkOf(*main)) main = &facts;
   }
-  std::vector<std::string> faults;
-  if (spills > 0) {
-    faults.push_back(fmt::format("spills {} bytes with {} registers", spills, registers));
-  }
-  if (!warning.empty()) faults.push_back(warning);
-  if (rows_of_bank > 1) {
-    faults.push_back(fmt::format("loads matrices of which {} rows meet in a bank", rows_of_bank));
-  }
-  kernel.fault = fmt::format("{}", fmt::join(faults, "; "));
-  kernel.fault_cost =
-      static_cast<double>(spills + kBytesOfWarning * warnings +
-                          kBytesOfConflict * std::max<int64_t>(rows_of_bank - 1, 0));
+  DescribeFault({spills, registers, warnings, rows_per_bank, warning}, kernel);
   kernel.statistics = {{"code_bytes", code},     {"load_bytes_widest", widest},
                        {"local_bytes", local},   {"registers", registers},
                        {"shared_bytes", shared}, {"spill_bytes", spills},
                        {"warnings", warnings}};
-  if (rows_of_bank > 0) kernel.statistics.emplace_back("ldmatrix_conflicts", rows_of_bank - 1);
+  if (rows_per_bank > 0) kernel.statistics.emplace_back("ldmatrix_conflicts", rows_per_bank - 1);
   std::ranges::move(MmaStatistics(launches), std::back_inserter(kernel.statistics));
   std::ranges::sort(kernel.statistics);
   if (!main) return;

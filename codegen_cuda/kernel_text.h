@@ -53,8 +53,8 @@ class KernelText {
   Var lane = LoopVar("lane");
   // Words of 32 bits that a tile of a warp's buffer has.
   std::unordered_map<const ExprNode*, int64_t> tile_words;
-  // The most rows of a matrix that meet in a bank where it is loaded (BankConflicts); 0: none is.
-  int64_t rows_of_bank = 0;
+  // The most rows of a matrix that meet in a bank where it is loaded (RowsPerBank); 0: none is.
+  int64_t rows_per_bank = 0;
   int sm = 0;
   // Why there can be no such text: the first reason.
   Status refused;

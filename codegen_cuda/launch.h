@@ -27,7 +27,8 @@ struct Launch {
   std::array<int64_t, 3> block = {1, 1, 1};
   int64_t static_shared_bytes = 0;
   int64_t dynamic_shared_bytes = 0;  // above 48 KiB only after the driver is told so
-  int64_t rows_of_bank = 0;  // the most of a matrix that ldmatrix meets in one; 1: no conflicts
+  // The most rows of a matrix that ldmatrix meets in one bank. 1: no conflicts; 0: no ldmatrix.
+  int64_t rows_per_bank = 0;
   std::vector<KernelArgument> arguments;
 
   int64_t Threads() const { return block[0] * block[1] * block[2]; }

@@ -20,8 +20,8 @@ class ProgramCache {
 
   // What `text` was made into with those Nvrtc::Settings.
   std::optional<Cubin> Find(const std::string& settings, const std::string& text) const;
-  // What was made of it. A folder that cannot be written to is no error: nothing is found next
-  // time.
+  // Keeps it under `text` and its settings. A folder that cannot be written to is no error: nothing
+  // is found next time.
   void Put(const std::string& text, const Cubin& cubin) const;
 
   // Remembers that the compiler with this identity has filled the folder; the same holds of errors.

@@ -295,7 +295,7 @@ void StmtText::EmitCall(const IntrinsicCall& call) {
     case WarpInstruction::Kind::kLoadMatrices: {
       StatusOr<LoadMatricesCall> load = ReadLoadMatrices(call, kernel_.lane, kernel_.bounds);
       if (!load.ok()) return kernel_.Refuse(load.status());
-      kernel_.rows_of_bank = std::max(kernel_.rows_of_bank, BankConflicts(*load, kernel_.lane));
+      kernel_.rows_per_bank = std::max(kernel_.rows_per_bank, RowsPerBank(*load, kernel_.lane));
       return EmitLoad(*load);
     }
   }

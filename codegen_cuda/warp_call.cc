@@ -337,7 +337,7 @@ bool HoldsFragments(const Stmt& body, const Var& buffer) {
   return found;
 }
 
-int64_t BankConflicts(const LoadMatricesCall& call, const Var& lane) {
+int64_t RowsPerBank(const LoadMatricesCall& call, const Var& lane) {
   constexpr int64_t kBankGroups = 8;  // of 16 bytes, in 32 banks
   int64_t most = 1;
   int64_t of_row = kRowBytes / call.from.dtype().bytes();
@@ -347,8 +347,9 @@ int64_t BankConflicts(const LoadMatricesCall& call, const Var& lane) {
       Assignment values;
       for (const Var& var : VarsOf(call.row)) values[var] = 0;
       values[lane] = static_cast<int64_t>(matrix) * kRows + row;
-      int64_t chunk = EvaluateInt(call.row, values).value_or(0) / of_row;
-      int64_t& met = meet[static_cast<size_t>(chunk % kBankGroups)];
+      std::optional<int64_t> start = EvaluateInt(call.row, values);
+      if (!start) continue;
+      int64_t& met = meet[static_cast<size_t>(*start / of_row % kBankGroups)];
       most = std::max(most, ++met);
     }
   }

@@ -56,6 +56,6 @@ std::optional<int64_t> OwnRegister(const Expr& index, const Bounds& bounds,
 
 // The most rows of one matrix that meet in a bank of shared memory; 1: no conflicts. With all other
 // variables 0.
-int64_t BankConflicts(const LoadMatricesCall& call, const Var& lane);
+int64_t RowsPerBank(const LoadMatricesCall& call, const Var& lane);
 
 }  // namespace tcc

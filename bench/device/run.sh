@@ -23,7 +23,8 @@
 # The programs (tcc, tcc-bench, tests) are those of --programs, else of bin/ beside this file (as
 # pack.sh lays it out), else of build/portable/bin. --quick only sees that all of it works;
 # --text is for the emulated driver (TCC_CUDA_DRIVER), which compute-sanitizer cannot watch.
-# COMPUTE_SANITIZER names another one than that of the path or the toolkit. Ends with 0 if all steps went well.
+# COMPUTE_SANITIZER names another one than that of the path or the toolkit. Ends with 0 if all steps
+# went well.
 #
 # The card's settings are left as they are: nvidia-smi is only asked.
 set -uo pipefail
@@ -163,7 +164,7 @@ tests() {
   points=500
   [ -n "$quick" ] && points=5
   step "tcc-fuzz cuda" 200 "$programs/tcc-fuzz" cuda --device $text --points $points
-  for network in $("$tcc" zoo list | awk '{print $1}' | sed ${quick:+1q}); do
+  for network in $("$tcc" zoo list | awk -v quick="$quick" '{print $1} quick {exit}'); do
     "$tcc" zoo export "$network" --small -o "$work/$network.onnx" >>"$log" 2>&1
     step "check $network" 100 "$tcc" check "$work/$network.onnx" --target "$target" \
       ${text:+--emulate}

@@ -21,10 +21,10 @@
 namespace tcc::emulator {
 
 // All users of a process share one machine. It has a device of each arch of the target table, or,
-// where TCC_EMULATED_SM is set to one of them when the driver starts, that one alone.
+// where TCC_EMULATED_SM is one of them, that one alone.
 CudaDriver EmulatedDriver();
 
-// Of the machine's devices, in their order.
+// The targets of the machine's devices, by ordinal.
 std::vector<Target> EmulatedTargets();
 // The device of that arch; -1 if there is none.
 int EmulatedOrdinal(int sm);

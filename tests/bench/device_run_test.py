@@ -94,6 +94,23 @@ class DeviceRun(unittest.TestCase):
         self.assertEqual(log.count("asked: --tool"), 4)
         self.assertEqual(log.count("12 of 12 operators measured"), 4)  # one unwatched
 
+    def test_a_whole_run_checks_every_network(self):
+        # Programs that only say what they were asked, but for what tells of device and networks.
+        programs = self.out.parent / "programs"
+        programs.mkdir()
+        real = f'case $1 in doctor|devices|zoo) exec "{PROGRAMS}/tcc" "$@";; esac\n'
+        for name, begin in [("tcc", real), ("tcc-bench", ""), ("tcc-fuzz", "")]:
+            (programs / name).write_text(f'#!/bin/bash\n{begin}echo "asked: $*"\n')
+            (programs / name).chmod(0o755)
+        self.script("--only", "tests", "--programs", programs)
+        listed = subprocess.run([f"{PROGRAMS}/tcc", "zoo", "list"], capture_output=True, text=True,
+                                check=True).stdout
+        names = [line.split()[0] for line in listed.splitlines()]
+        self.assertEqual(len(names), 10)
+        steps = [step["name"] for step in self.report()["steps"]]
+        self.assertEqual([step.removeprefix("check ") for step in steps if "check " in step], names)
+        self.assertEqual(self.log_of_steps().count("asked: check"), 10)
+
     def test_a_suite_may_be_run_in_numeric_modes(self):
         output = self.script("--text", "--quick", "--only", "suites", "--suites", "smoke:tf32",
                              "--seconds", "400", TCC_CUBLAS=FAKES, TCC_CUBLASLT=FAKES,

@@ -161,14 +161,17 @@ TEST_CASE("a warning of ptxas is a worse fault than a spill of a few bytes", "[c
   CHECK(both.fault == "spills 24 bytes with 64 registers; C75");
 }
 
-TEST_CASE("rows of a matrix that meet in a bank are a fault", "[codegen_cuda]") {
+TEST_CASE("rows of a matrix that meet in a bank are a fault, below spills of some KiB",
+          "[codegen_cuda]") {
   Launch launch;
   launch.kernel = "k";
   launch.grid = {1, 1, 1};
-  auto described = [&](int64_t rows) {
-    launch.rows_of_bank = rows;
+  auto described = [&](int64_t rows, int64_t spilled = 0) {
+    launch.rows_per_bank = rows;
+    LaunchFacts facts{&launch, {.kernel = "k"}, {}};
+    facts.resources.spill_stores = spilled;
     CompiledKernel kernel;
-    DescribeKernel({{&launch, {.kernel = "k"}, {}}}, 86, kernel);
+    DescribeKernel({facts}, 86, kernel);
     return kernel;
   };
   auto conflicts = [](const CompiledKernel& kernel) {
@@ -178,11 +181,15 @@ TEST_CASE("rows of a matrix that meet in a bank are a fault", "[codegen_cuda]") 
   CHECK(described(0).fault.empty());
   CHECK(conflicts(described(0)) == -1);
   CHECK(described(1).fault.empty());
+  CHECK(described(1).fault_cost == 0);
   CHECK(conflicts(described(1)) == 0);
   CHECK(described(4).fault == "loads matrices of which 4 rows meet in a bank");
   CHECK(conflicts(described(4)) == 3);
-  CHECK(described(8).fault_cost > described(4).fault_cost);
   CHECK(described(4).fault_cost > 0);
+  CHECK(described(8).fault_cost > described(4).fault_cost);
+  CHECK(described(0, 2048).fault_cost > described(8).fault_cost);
+  CHECK(described(8, 24).fault ==
+        "spills 24 bytes with 0 registers; loads matrices of which 8 rows meet in a bank");
 }
 
 TEST_CASE("warnings of ptxas belong to the kernel that they name", "[codegen_cuda]") {

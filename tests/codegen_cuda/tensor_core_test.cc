@@ -74,7 +74,7 @@ std::pair<int64_t, int> WorstConflicts(const Function& lowered) {
     StatusOr<LoadMatricesCall> load = ReadLoadMatrices(*call, lane, bounds);
     INFO(load.status());
     REQUIRE(load.ok());
-    worst = std::max(worst, BankConflicts(*load, lane));
+    worst = std::max(worst, RowsPerBank(*load, lane));
     ++loads;
   });
   return {worst, loads};
@@ -182,17 +182,17 @@ TEST_CASE("rows of matrices meet in no bank where tiles are swizzled", "[codegen
 }
 
 TEST_CASE("a launch says how many rows of a matrix meet in a bank", "[codegen_cuda]") {
-  auto rows_of_bank = [](const Function& fn, const std::string& trace) {
+  auto rows_per_bank = [](const Function& fn, const std::string& trace) {
     Function lowered = LoweredProduct(fn, trace);
     StatusOr<CudaSource> source = EmitCuda({&lowered, 1}, GpuTarget("sm_86"));
     INFO(Message(source.status()));
     REQUIRE(source.ok());
-    return source->plans.at(0).launches.at(0).rows_of_bank;
+    return source->plans.at(0).launches.at(0).rows_per_bank;
   };
   Function fn = HalfProduct(128, 128, 64);
-  CHECK(rows_of_bank(fn, HandTrace()) == 1);
-  CHECK(rows_of_bank(fn, Without(HandTrace(), "swizzle mm.a")) == 4);
-  CHECK(rows_of_bank(fn, Without(HandTrace(), "swizzle mm.b")) == 8);
+  CHECK(rows_per_bank(fn, HandTrace()) == 1);
+  CHECK(rows_per_bank(fn, Without(HandTrace(), "swizzle mm.a")) == 4);
+  CHECK(rows_per_bank(fn, Without(HandTrace(), "swizzle mm.b")) == 8);
 }
 
 TEST_CASE("what cannot be done by lanes is refused, never shuffled", "[codegen_cuda]") {

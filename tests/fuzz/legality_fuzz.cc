@@ -100,13 +100,14 @@ void CountHard(const LegalityProgram& program, const Decisions& decisions, Histo
   Judgement judgement = Judge(program, decisions);
   const char* verdict = ToString(judgement.verdict);
   bool runs = judgement.verdict == Verdict::kRuns;
+  bool shown = runs || judgement.verdict == Verdict::kRefused;
   ++histogram[fmt::format("broken: {}", verdict)];
   ++histogram[fmt::format("broken for a {}: {}", NameOf(program.target.kind), verdict)];
   ++histogram[fmt::format("broken: '{}' ({}), as {}", KindOf(broken),
                           ToString(GroundOf(program, broken)),
                           runs ? "nothing shows" : judgement.why)];
-  if (runs) {
-    fmt::print(stderr, "runs all the same ({}): {}\n", broken.why, Describe(program, decisions));
+  if (shown) {
+    fmt::print(stderr, "{} ({}): {}\n", verdict, broken.why, Describe(program, decisions));
   }
 }
 
@@ -182,6 +183,13 @@ FuzzResult FuzzLegality(const FuzzOptions& options) {
   };
   for (const char* of : {"broken", "broken for a CPU", "broken for a GPU"}) {
     expect(fmt::format("{}: truly illegal", of), fmt::format("{}: runs all the same", of));
+  }
+  // A step that refuses what would run makes itself the only proof.
+  constexpr int64_t kMostRefused = 5;
+  if (result.histogram["broken for a GPU: refused by its step alone"] >
+      result.histogram["broken for a GPU: truly illegal"] + kMostRefused) {
+    fmt::print(stderr, "most broken points for a GPU are refused by a step alone\n");
+    ++result.failed;
   }
   expect("only caps broken: so is the lowered code",
          "only caps broken: the lowered code is within them");

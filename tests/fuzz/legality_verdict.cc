@@ -64,7 +64,7 @@ Judgement JudgeSharedPlaces(const LegalityProgram& program, const Decisions& dec
   return {Verdict::kImpossible, "the lowered launch has more shared memory than a block may"};
 }
 
-// What shows in the lowered function, to which no step's condition was asked.
+// From the lowered function alone: no step's condition is asked.
 Judgement JudgeLaunch(const LegalityProgram& program, const Decisions& decisions) {
   StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kMarked);
   if (!point.ok()) return {Verdict::kImpossible, "it does not lower"};
@@ -155,7 +155,7 @@ const char* ToString(Verdict verdict) {
 
 Judgement Judge(const LegalityProgram& program, const Decisions& decisions) {
   Judgement launch = JudgeLaunch(program, decisions);
-  if (launch.verdict == Verdict::kImpossible) return launch;
+  if (launch.verdict != Verdict::kRuns) return launch;
   bool refused = !Replay(program.fn, program.symbolic.trace, decisions).ok();
   return refused ? Judgement{Verdict::kRefused, "a step refuses the sizes once they are known"}
                  : launch;
