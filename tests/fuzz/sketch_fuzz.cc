@@ -83,7 +83,7 @@ FuzzResult FuzzEverySketch(FuzzOptions options, const Target& target) {
     const SketchOfTask& row = sketches[s];
     seen.insert(s);
     Random random(seed);
-    for (; most[s] <= kMostInstances; most[s] *= 10) {
+    for (; most[s] <= kMostInstances; most[s] *= 2) {
       StatusOr<bool> checked = CheckSketch(*row.task, row.sketch, {}, {most[s]}, random, histogram);
       if (!checked.ok()) return checked.status();
       if (*checked) {
