@@ -21,10 +21,13 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // the second-level cache.
 constexpr size_t kBlock = 64;
 
-// The floor of a double below 2^63 in magnitude; std::floor is a call where SSE4.1 is not assumed.
+// The floor of a double of at most 2^52 in magnitude: beyond 2^52 doubles have no fractions, so
+// that the sum is rounded to the nearest integer. A conversion to integers and back is no vector
+// code.
 inline double Floor(double x) {
-  auto whole = static_cast<double>(static_cast<int64_t>(x));
-  return whole - (whole > x ? 1.0 : 0.0);
+  const double whole_numbers = std::copysign(static_cast<double>(kExact), x);
+  const double nearest = (x + whole_numbers) - whole_numbers;
+  return nearest - (nearest > x ? 1.0 : 0.0);
 }
 
 // The rounded quotient of two integers below 2^52 has the exact quotient's floor: a fraction is at
@@ -113,7 +116,8 @@ void ApplyAll(const double* a, const double* b, double* out, size_t count, bool 
 void SelectAll(const double* condition, const double* then_value, const double* else_value,
                double* out, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    double picked = condition[i] != 0 ? then_value[i] : else_value[i];
+    const double then_one = then_value[i], else_one = else_value[i];
+    double picked = condition[i] != 0 ? then_one : else_one;
     out[i] = condition[i] == condition[i] ? picked : kNaN;
   }
 }

@@ -2,17 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "ir/visitor.h"
 
 namespace tcc {
 namespace {
 
-// Candidates that are looked at for one move of a repair.
-constexpr int kMovesTried = 16;
+// Candidates that are looked at for one move of a repair. Formulas are evaluated for many at once:
+// those of one point alone cost little more than one, points side by side fill a batch all the
+// same.
+constexpr int kMovesOfOne = 16, kMovesOfMany = 4;
 // Moves of one repair, and draws of one sample.
 constexpr int kMaxMoves = 200;
-constexpr int kMaxDraws = 8;
+constexpr size_t kMaxDraws = 8;
+// Points that are repaired side by side.
+constexpr size_t kDrawnTogether = 64;
 
 // How badly a constraint is broken: steps of a factor two count alike, whether bytes or threads.
 double Badness(double excess) {
@@ -160,12 +165,11 @@ SearchSpace::Faults SearchSpace::FaultsOf(const PointTable& excess, size_t p) co
   return faults;
 }
 
-// Points that differ from `ranks` in one size that the constraint speaks of.
-std::vector<SearchSpace::Ranks> SearchSpace::MovesOf(const Ranks& ranks, uint32_t constraint,
-                                                     Random& random) const {
-  std::vector<Ranks> moves;
+// Up to `tried` points that differ from `ranks` in one size that the constraint speaks of.
+void SearchSpace::AddMoves(const Ranks& ranks, uint32_t constraint, int tried, Random& random,
+                           std::vector<Ranks>& moves) const {
   const std::vector<uint32_t>& used = sizes_of_[constraint];
-  for (int i = 0; i < kMovesTried; ++i) {
+  for (int i = 0; i < tried; ++i) {
     uint32_t v = used[random.Below(used.size())];
     auto last = static_cast<uint32_t>(values_[v].size() - 1);
     uint32_t rank = ranks[v];
@@ -191,38 +195,60 @@ std::vector<SearchSpace::Ranks> SearchSpace::MovesOf(const Ranks& ranks, uint32_
     moves.push_back(ranks);
     moves.back()[v] = rank;
   }
-  return moves;
 }
 
 // Takes any move that makes things better, not the best one, which would always be the smallest
 // tile; where none does, any move, so that the search leaves the hollow.
-bool SearchSpace::RepairRanks(Ranks& ranks, Random& random) const {
-  Faults faults = FaultsOf(ExcessAt({&ranks, 1}), 0);
-  for (int i = 0; i < kMaxMoves && faults.score > 0; ++i) {
-    uint32_t constraint = faults.broken[random.Below(faults.broken.size())];
-    if (sizes_of_[constraint].empty()) return false;
-    std::vector<Ranks> moves = MovesOf(ranks, constraint, random);
-    if (moves.empty()) continue;
-    PointTable excess = ExcessAt(moves);
-    size_t taken = 0;
-    Faults left;
-    for (; taken < moves.size(); ++taken) {
-      left = FaultsOf(excess, taken);
-      if (left.score < faults.score) break;
-    }
-    if (taken == moves.size()) {
-      taken = random.Below(moves.size());
-      left = FaultsOf(excess, taken);
-    }
-    ranks = moves[taken];
-    faults = std::move(left);
+void SearchSpace::TakeMove(std::span<const Ranks> moves, const PointTable& excess, size_t first,
+                           Random& random, Ranks& ranks, Faults& faults) const {
+  size_t taken = 0;
+  Faults left;
+  for (; taken < moves.size(); ++taken) {
+    left = FaultsOf(excess, first + taken);
+    if (left.score < faults.score) break;
   }
-  return faults.score == 0;
+  if (taken == moves.size()) {
+    taken = random.Below(moves.size());
+    left = FaultsOf(excess, first + taken);
+  }
+  ranks = moves[taken];
+  faults = std::move(left);
+}
+
+std::vector<bool> SearchSpace::RepairRanks(std::span<Ranks> points, Random& random) const {
+  PointTable excess = ExcessAt(points);
+  std::vector<Faults> faults;
+  for (size_t p = 0; p < points.size(); ++p) faults.push_back(FaultsOf(excess, p));
+  std::vector<bool> open(points.size(), true);
+  const int tried = points.size() == 1 ? kMovesOfOne : kMovesOfMany;
+  for (int i = 0; i < kMaxMoves; ++i) {
+    std::vector<Ranks> moves;
+    std::vector<size_t> first;  // of the moves of each point
+    for (size_t p = 0; p < points.size(); ++p) {
+      first.push_back(moves.size());
+      open[p] = open[p] && faults[p].score > 0;
+      if (!open[p]) continue;
+      uint32_t constraint = faults[p].broken[random.Below(faults[p].broken.size())];
+      open[p] = !sizes_of_[constraint].empty();
+      if (open[p]) AddMoves(points[p], constraint, tried, random, moves);
+    }
+    if (std::ranges::none_of(open, std::identity())) break;
+    first.push_back(moves.size());
+    excess = ExcessAt(moves);
+    for (size_t p = 0; p < points.size(); ++p) {
+      if (first[p] == first[p + 1]) continue;
+      std::span<const Ranks> own(&moves[first[p]], first[p + 1] - first[p]);
+      TakeMove(own, excess, first[p], random, points[p], faults[p]);
+    }
+  }
+  std::vector<bool> legal;
+  for (const Faults& left : faults) legal.push_back(left.score == 0);
+  return legal;
 }
 
 std::optional<Point> SearchSpace::Repair(const Point& point, Random& random) const {
   Ranks ranks = NearestRanks(point);
-  if (!RepairRanks(ranks, random)) return std::nullopt;
+  if (!RepairRanks({&ranks, 1}, random)[0]) return std::nullopt;
   return ToPoint(ranks);
 }
 
@@ -239,20 +265,26 @@ SearchSpace::Ranks SearchSpace::Draw(Random& random) const {
 }
 
 std::optional<Point> SearchSpace::Sample(Random& random) const {
-  for (int i = 0; i < kMaxDraws; ++i) {
+  for (size_t i = 0; i < kMaxDraws; ++i) {
     Ranks ranks = Draw(random);
-    if (RepairRanks(ranks, random)) return ToPoint(ranks);
+    if (RepairRanks({&ranks, 1}, random)[0]) return ToPoint(ranks);
   }
   return std::nullopt;
 }
 
 std::vector<Point> SearchSpace::Sample(size_t count, Random& random) const {
   std::vector<Point> points;
-  for (size_t i = 0; i < count; ++i) {
-    std::optional<Point> point = Sample(random);
+  size_t draws = 0;
+  while (points.size() < count && draws < kMaxDraws * count) {
+    std::vector<Ranks> together(std::min(kDrawnTogether, count - points.size()));
+    for (Ranks& ranks : together) ranks = Draw(random);
+    std::vector<bool> legal = RepairRanks(together, random);
+    for (size_t p = 0; p < together.size(); ++p) {
+      if (legal[p]) points.push_back(ToPoint(together[p]));
+    }
+    draws += together.size();
     // Where the first is not found after many draws, none will be.
-    if (!point && points.empty()) return {};
-    if (point) points.push_back(*std::move(point));
+    if (points.empty() && draws >= kMaxDraws) break;
   }
   return points;
 }

@@ -78,8 +78,13 @@ class SearchSpace {
   PointTable ExcessAt(std::span<const Ranks> candidates) const;
   Faults FaultsOf(const PointTable& excess, size_t p) const;
   bool AreAllowed(const Point& point) const;
-  bool RepairRanks(Ranks& ranks, Random& random) const;
-  std::vector<Ranks> MovesOf(const Ranks& ranks, uint32_t constraint, Random& random) const;
+  // Moves points until they are legal; which of them are in the end.
+  std::vector<bool> RepairRanks(std::span<Ranks> points, Random& random) const;
+  void AddMoves(const Ranks& ranks, uint32_t constraint, int tried, Random& random,
+                std::vector<Ranks>& moves) const;
+  // To one of the moves, whose excess begins at column `first`.
+  void TakeMove(std::span<const Ranks> moves, const PointTable& excess, size_t first,
+                Random& random, Ranks& ranks, Faults& faults) const;
   Ranks Draw(Random& random) const;
   PointTable ExcessOf(std::span<const Point> points) const;
 
