@@ -117,4 +117,12 @@ Status ExpectCountable(const Function& fn) {
   return ExpectCountableBelow(fn.body, 1);
 }
 
+Status ExpectKnownToHold(const Constraint& constraint) {
+  if (!VarsOf(constraint.expr).empty()) return OkStatus();
+  std::optional<int64_t> excess = AsConstant(Simplify(constraint.expr));
+  if (excess && *excess <= 0) return OkStatus();
+  return InvalidInput("{} is {}; expected at most 0, since {}", Print(constraint.expr),
+                      excess ? fmt::format("{}", *excess) : "no number", constraint.why);
+}
+
 }  // namespace tcc

@@ -15,6 +15,9 @@ inline constexpr int64_t kMostCount = int64_t{1} << 53;
 // variables that has no value, as 4 div 0.
 Status ExpectModestNumbers(const Step& step);
 
+// Error, saying why it is asked: a condition of sizes that are all known does not hold.
+Status ExpectKnownToHold(const Constraint& constraint);
+
 // Error, naming it: a nest of loops that runs kMostCount times or more, or a buffer of as many
 // bytes, wherever free sizes lie.
 Status ExpectCountable(const Function& fn);

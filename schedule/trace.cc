@@ -7,7 +7,6 @@
 
 #include "ir/printer.h"
 #include "ir/simplify.h"
-#include "ir/visitor.h"
 #include "schedule/countable.h"
 
 namespace tcc {
@@ -34,15 +33,6 @@ Status CheckDecisions(const Trace& trace, const Decisions& decisions) {
                         unknown.begin()->first, unknown.begin()->second);
   }
   return OkStatus();
-}
-
-// A condition of sizes that are all known holds, or the step is not legal.
-Status ExpectKnownToHold(const Constraint& constraint) {
-  if (!VarsOf(constraint.expr).empty()) return OkStatus();
-  std::optional<int64_t> excess = AsConstant(Simplify(constraint.expr));
-  if (excess && *excess <= 0) return OkStatus();
-  return InvalidInput("{} is {}; expected at most 0, since {}", Print(constraint.expr),
-                      excess ? fmt::format("{}", *excess) : "no number", constraint.why);
 }
 
 Status DoStep(const Step& step, SymbolicProgram& program) {

@@ -4,6 +4,7 @@
 
 #include "ir/accesses.h"
 #include "ir/visitor.h"
+#include "schedule/countable.h"
 #include "tests/programs/random_step.h"
 
 namespace tcc {
@@ -28,7 +29,11 @@ class TraceGrower {
   }
 
   bool Take(const Step& step) {
-    if (!Check(fn_, step).ok()) return false;
+    StatusOr<Constraints> asked = Check(fn_, step);
+    if (!asked.ok()) return false;
+    for (const Constraint& constraint : *asked) {
+      if (!ExpectKnownToHold(constraint).ok()) return false;
+    }
     fn_ = Apply(fn_, step);
     trace_.steps.push_back(step);
     return true;

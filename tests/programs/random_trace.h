@@ -17,7 +17,8 @@ struct RandomTraceOptions {
 };
 
 // A random trace of legal steps for `fn`: proposals of any kind and place, kept where Check says
-// yes with the sizes free. Most split factors are free variables.
+// yes with the sizes free, and what it asks of known sizes holds, so that Instantiate takes them.
+// Most split factors are free variables.
 Trace RandomTrace(const Function& fn, const RandomTraceOptions& options, Random& random);
 
 bool Contains(const Trace& trace, size_t kind);

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/programs/random_trace.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 
@@ -35,4 +36,14 @@ TEST_CASE("loops run and buffers hold what 2^53 counts", "[schedule][countable]"
                 "cache_read A [mm] global A_s\nstorage_align A_s 0 1099511627776 0") ==
         "step 2 (storage_align A_s 0 1099511627776 0): buffer 'A_s' takes 1.8e+16 bytes; expected "
         "fewer than 2^53");
+}
+
+TEST_CASE("a random trace never binds the one term of a sum to threads", "[schedule][countable]") {
+  Function mm = MatmulFunction(3, 2, 1);
+  Random random(7);
+  for (int i = 0; i < 300; ++i) {
+    Trace trace = RandomTrace(mm, {.steps = 6, .hardware = true}, random);
+    INFO(Print(trace));
+    CHECK(Message(Instantiate(mm, trace).status()).empty());
+  }
 }
