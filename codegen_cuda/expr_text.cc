@@ -45,6 +45,7 @@ std::string TypeText(const Expr& expr, const Piece& piece) {
 void ExprText::Start(const std::vector<Expr>& roots) {
   uses_.clear();
   memo_.assign(1, {});
+  shared_.clear();
   for (const Expr& root : roots) {
     if (root) CountUses(root);
   }
@@ -53,6 +54,11 @@ void ExprText::Start(const std::vector<Expr>& roots) {
 void ExprText::CountUses(const Expr& expr) {
   if (IsLeaf(expr) || ++uses_[expr.get()] > 1) return;
   for (const Expr& operand : OperandsOf(expr)) CountUses(operand);
+}
+
+// What counts uses and what remembers go by address.
+Expr ExprText::Shared(const Expr& expr) {
+  return RewriteBottomUp(expr, [&](const Expr& node) { return *shared_.insert(node).first; });
 }
 
 const ExprText::Pieces* ExprText::Find(const Expr& expr) const {
@@ -388,13 +394,13 @@ ExprText::Pieces ExprText::LoadLanes(const Load& load) {
 }
 
 ExprText::Pieces ExprText::LaneByLane(const Expr& expr) {
-  Pieces result;
+  std::vector<Expr> lanes;
   for (int l = 0; l < expr.dtype().lanes(); ++l) {
-    Expr lane = LaneOf(expr, l, kernel_.lanes);
-    CountUses(lane);
-    // The memo holds what it knows by address: the lane must outlive the statement.
-    result.push_back(Remember(lane, {Emit(lane)})[0]);
+    lanes.push_back(Shared(LaneOf(expr, l, kernel_.lanes)));
+    CountUses(lanes.back());
   }
+  Pieces result;
+  for (const Expr& lane : lanes) result.push_back(Remember(lane, {Emit(lane)})[0]);
   return result;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "codegen_cuda/kernel_text.h"
 #include "codegen_cuda/piece.h"
+#include "ir/compare.h"
 
 namespace tcc {
 
@@ -44,6 +46,8 @@ class ExprText {
   using Pieces = std::vector<Piece>;
 
   void CountUses(const Expr& expr);
+  // The same, of nodes that stand once: equal ones, as the lanes of a vector have, are one.
+  Expr Shared(const Expr& expr);
   const Pieces* Find(const Expr& expr) const;
   const Pieces& Remember(const Expr& expr, Pieces pieces);
   Pieces Name(const Expr& expr, Pieces pieces);
@@ -74,6 +78,7 @@ class ExprText {
 
   KernelText& kernel_;
   std::unordered_map<const ExprNode*, int> uses_;
+  std::unordered_set<Expr, ExprHash, ExprEqual> shared_;
   std::vector<std::unordered_map<const ExprNode*, std::pair<Expr, Pieces>>> memo_;
 };
 
