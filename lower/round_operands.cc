@@ -51,6 +51,19 @@ bool IsRounded(const Expr& value, std::optional<DType> type) {
   return IsExactIn(value, type) || value.dtype() != kFloat32;
 }
 
+// f16 or bf16 before it was widened.
+bool WasNarrow(const Expr& value) {
+  const auto* cast = value.as<Cast>();
+  return cast && cast->value.dtype().is_float() && cast->value.dtype().bits() == 16;
+}
+
+// Two factors of 16 bits stay what the model has them in, whatever the mode's type is: their
+// product is exact, and there are tensor cores for both types.
+bool IsRoundedProduct(const Mul& product, std::optional<DType> type) {
+  return (WasNarrow(product.a) && WasNarrow(product.b)) ||
+         (IsRounded(product.a, type) && IsRounded(product.b, type));
+}
+
 constexpr double kLargestTf32 = 0x1.ffcp127;
 
 // Rounded, but never infinite: what is too large to be rounded up is cut off. With 1 or -1 as the
@@ -72,9 +85,7 @@ class Rounder {
     if (mode_.type) NarrowIntermediates();
     for (size_t s = 0; s < result_.stages.size(); ++s) {
       const Mul* product = ProductOf(result_.stages[s]);
-      if (!product || (IsRounded(product->a, mode_.type) && IsRounded(product->b, mode_.type))) {
-        continue;
-      }
+      if (!product || IsRoundedProduct(*product, mode_.type)) continue;
       Expr a = product->a;
       Expr b = product->b;
       size_t maps = stages_before_;
@@ -189,7 +200,7 @@ class Rounder {
       size_t writer = result_.stages.size();
       if (buffer.dtype() != kFloat32 || !IsOnlyOperand(buffer.var, writer)) continue;
       auto& map = std::get<ComputeExpr>(result_.stages[writer]);
-      if (IsExactIn(map.values[0], mode_.type)) continue;
+      if (IsExactIn(map.values[0], mode_.type) || WasNarrow(map.values[0])) continue;
       Buffer narrow = NarrowBuffer(buffer);
       map.values[0] = CastTo(*mode_.type, map.values[0]);
       map.outputs[0] = narrow;
@@ -280,7 +291,7 @@ class Rounder {
 bool HasF32Contraction(const TensorProgram& program) {
   return std::any_of(program.stages.begin(), program.stages.end(), [](const TensorExpr& stage) {
     const Mul* product = ProductOf(stage);
-    return product && !(IsExactIn(product->a, kFloat16) && IsExactIn(product->b, kFloat16));
+    return product && !IsRoundedProduct(*product, kFloat16);
   });
 }
 
