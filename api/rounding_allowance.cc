@@ -22,6 +22,19 @@ void AddSquares(const Tensor& got, const Tensor& expected, std::vector<double>& 
   }
 }
 
+// The largest of the first squares in this order that are not 0, of as many as an element has
+// peers.
+double LargestOfTheFirst(const std::vector<double>& squares, const std::vector<size_t>& order) {
+  double largest = 0;
+  size_t moved = 0;
+  for (size_t i : order) {
+    largest = std::max(largest, squares[i]);
+    moved += squares[i] > 0;
+    if (moved == kFewestPeers) break;
+  }
+  return largest;
+}
+
 // From what squares add up to over the runs.
 Allowance AllowanceOf(const std::vector<double>& squares, const Tensor& expected) {
   size_t count = squares.size();
@@ -36,13 +49,15 @@ Allowance AllowanceOf(const std::vector<double>& squares, const Tensor& expected
                    [&](size_t a, size_t b) { return size[a] < size[b]; });
 
   Allowance allowance(count);
+  const double largest_near_zero = LargestOfTheFirst(squares, order);
   double largest = 0;
   size_t peers = 0;
   for (size_t i : order) {
     while (peers < count && (peers < kFewestPeers || size[order[peers]] <= 2 * size[i])) {
       largest = std::max(largest, squares[order[peers++]]);
     }
-    allowance[i] = kSpreadsAllowed * std::sqrt(largest / kRoundingRuns);
+    const double square = size[i] == 0 ? largest_near_zero : largest;
+    allowance[i] = kSpreadsAllowed * std::sqrt(square / kRoundingRuns);
   }
   return allowance;
 }

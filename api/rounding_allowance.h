@@ -19,7 +19,9 @@ bool HasNarrowFloats(const Graph& graph);
 // (discrete stochastic arithmetic: J. Vignes, 1993). The root mean square distance from
 // `expected` is an element's spread; kSpreadsAllowed times the largest spread of elements up to
 // twice as large as it, and of at least the kFewestPeers smallest ones, is its allowance: a single
-// element's spread may be small by chance, and errors grow with what they are errors of.
+// element's spread may be small by chance, and errors grow with what they are errors of. A zero has
+// the kFewestPeers smallest ones that have a spread for peers: what Relu cuts off shows none,
+// though it may be close to being let through.
 //
 // Expects InferShapes to have run. `how` gives threads and progress.
 inline constexpr int kRoundingRuns = 4;

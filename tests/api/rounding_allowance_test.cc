@@ -75,6 +75,35 @@ TEST_CASE("small results gain nothing by what large ones may be off", "[api]") {
   CHECK(allowance[kCount - 1] == 0);
 }
 
+TEST_CASE("what Relu cuts off may be let through by as much as its neighbours are off", "[api]") {
+  // 1 + x in f16, a tie of neighbours 2 apart, less 2048 in the next node: three of four are cut.
+  Graph graph = SumGraph(kFloat16);
+  ValueId y = graph.outputs[0];
+  for (OpKind op : {OpKind::kSub, OpKind::kRelu}) {
+    Value value = graph.value(y);
+    value.name = op == OpKind::kSub ? "less" : "cut";
+    graph.values.push_back(value);
+    Node node;
+    node.name = value.name;
+    node.op = op;
+    node.inputs = {graph.outputs[0]};
+    if (op == OpKind::kSub) node.inputs.push_back(graph.inputs[1]);
+    node.outputs = {static_cast<ValueId>(graph.values.size() - 1)};
+    graph.outputs = node.outputs;
+    graph.nodes.push_back(node);
+  }
+  REQUIRE(InferShapes(graph).ok());
+  std::vector<Tensor> inputs = Inputs(kFloat16, -4096, 2);
+  for (int64_t i = 0; i < kCount; i += 4) {
+    SetElement(inputs[0], i, 2048 + 2 * static_cast<double>(i));
+  }
+  std::vector<Tensor> expected = InterpretGraph(graph, inputs).value();
+  Allowance allowance = RoundingAllowances(graph, inputs, expected, {}).value()[0];
+  REQUIRE(ElementAsDouble(expected[0], 1) == 0);
+  CHECK(allowance[1] > 2);
+  CHECK(allowance[1] <= 4 * kSpreadsAllowed);
+}
+
 TEST_CASE("types that nodes compute are looked at, in bodies too", "[api]") {
   CHECK(HasNarrowFloats(SumGraph(kFloat16)));
   CHECK_FALSE(HasNarrowFloats(SumGraph(kFloat32)));
