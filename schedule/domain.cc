@@ -71,10 +71,29 @@ bool Allows(const FreeSize& size, int64_t value) {
 
 std::vector<int64_t> ValuesOf(const FreeSize& size) {
   std::vector<int64_t> values;
-  for (int64_t value = size.var->low; value <= size.var->high; ++value) {
-    if (InDomain(size.domain, value)) values.push_back(value);
+  auto add = [&](int64_t value) {
+    if (Allows(size, value)) values.push_back(value);
+  };
+  const int64_t low = size.var->low, high = size.var->high;
+  switch (size.domain.kind) {
+    case DomainKind::kAny:
+      for (int64_t value = low; value <= high; ++value) add(value);
+      return values;
+    case DomainKind::kDivisors:
+      for (int64_t value = low; value <= std::min(high, size.domain.numbers[0]); ++value) {
+        add(value);
+      }
+      return values;
+    case DomainKind::kMultiples: {
+      const int64_t step = size.domain.numbers[0];
+      for (int64_t k = (low - 1) / step + 1; k <= high / step; ++k) add(k * step);
+      return values;
+    }
+    case DomainKind::kChoice:
+      for (int64_t value : size.domain.numbers) add(value);
+      return values;
   }
-  return values;
+  TCC_UNREACHABLE();
 }
 
 std::string Print(const FreeSize& size) {

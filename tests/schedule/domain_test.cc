@@ -43,6 +43,16 @@ TEST_CASE("a free size lists exactly the values that it allows", "[schedule][dom
   }
 }
 
+// A choice within the terms of a sum of 2^62 is not sought among them.
+TEST_CASE("values are listed in a time that does not grow with the range", "[schedule][domain]") {
+  CHECK(ValuesOf(Read("tile t 1 4611686018427387904 choice 1 16 64")) ==
+        std::vector<int64_t>{1, 16, 64});
+  CHECK(ValuesOf(Read("tile t 1 4611686018427387904 divisors 6")) ==
+        std::vector<int64_t>{1, 2, 3, 6});
+  CHECK(ValuesOf(Read("tile t 1 9223372036854775807 multiples 4611686018427387904")) ==
+        std::vector<int64_t>{4611686018427387904});
+}
+
 TEST_CASE("a malformed domain says what is expected of which size", "[schedule][domain]") {
   for (std::string tail :
        {"divisors", "divisors 0", "divisors 3 4", "multiples -2", "multiples x", "choice",
