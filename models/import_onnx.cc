@@ -88,7 +88,7 @@ class Importer {
     for (const onnxpb::ValueInfo* input : inputs_) {
       int32_t type = input->type().tensor_type().elem_type();
       std::optional<DType> dtype = FromOnnxType(type);
-      if (!dtype) return Unsupported("input '{}': element type {}", input->name(), type);
+      if (!dtype) return UnsupportedType("input '" + input->name() + "'", type);
       auto bound = options_.binds.find(input->name());
       if (bound == options_.binds.end()) {
         ValueId id = importer_.Define(input->name(), *dtype);
@@ -114,7 +114,7 @@ class Importer {
       int32_t type = output.type().tensor_type().elem_type();
       if (type != onnxpb::TENSOR_UNDEFINED && FromOnnxType(type) != value.dtype) {
         return InvalidInput("output '{}' is {}; the model says element type {}", output.name(),
-                            ToString(value.dtype), type);
+                            ToString(value.dtype), OnnxTypeName(type));
       }
       bool computed = !value.constant && !defined_.contains(value.name);
       if (std::optional<std::vector<Expr>> shape = shapes_.OutputShape(output); computed && shape) {

@@ -46,7 +46,7 @@ Status NormalizeCast(OnnxNodeContext& context) {
   std::optional<DType> dtype =
       to < 0 || to > INT32_MAX ? std::nullopt : FromOnnxType(static_cast<int32_t>(to));
   if (!dtype || dtype->is_storage_only()) {
-    return context.NotSupported(fmt::format("cast to ONNX's element type {}", to));
+    return context.NotSupported(fmt::format("cast to ONNX's element type {}", OnnxTypeName(to)));
   }
   return CastTo(context, *dtype);
 }

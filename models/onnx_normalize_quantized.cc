@@ -102,7 +102,7 @@ StatusOr<std::optional<DType>> TakeType(OnnxNodeContext& context, const std::str
   std::optional<DType> dtype =
       number < 0 || number > INT32_MAX ? std::nullopt : FromOnnxType(static_cast<int32_t>(number));
   if (!dtype || dtype->is_storage_only()) {
-    return context.NotSupported(fmt::format("{} {}", key, number));
+    return context.NotSupported(fmt::format("{} {}", key, OnnxTypeName(number)));
   }
   return dtype;
 }

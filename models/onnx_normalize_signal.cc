@@ -61,7 +61,7 @@ StatusOr<DType> OutputType(const OnnxNodeContext& context) {
   auto code = static_cast<int32_t>(context.node.Int("output_datatype", 1));
   std::optional<DType> type = FromOnnxType(code);
   if (type && !type->is_storage_only() && !type->is_bool()) return *type;
-  return context.NotSupported(fmt::format("ONNX's element type {}", code));
+  return context.NotSupported(fmt::format("ONNX's element type {}", OnnxTypeName(code)));
 }
 
 void BecomeCast(OnnxNodeContext& context, ValueId x, DType type) {

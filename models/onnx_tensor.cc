@@ -8,6 +8,15 @@
 namespace tcc {
 namespace {
 
+// TensorProto.DataType of onnx.proto, by number.
+constexpr std::string_view kOnnxNames[] = {
+    "UNDEFINED",      "FLOAT",      "UINT8",          "INT8",       "UINT16",     "INT16",
+    "INT32",          "INT64",      "STRING",         "BOOL",       "FLOAT16",    "DOUBLE",
+    "UINT32",         "UINT64",     "COMPLEX64",      "COMPLEX128", "BFLOAT16",   "FLOAT8E4M3FN",
+    "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "UINT4",      "INT4",       "FLOAT4E2M1",
+    "FLOAT8E8M0",     "UINT2",      "INT2",           "FLOAT6E2M3", "FLOAT6E3M2",
+};
+
 struct TypeRow {
   onnxpb::TensorType onnx;
   DTypeCode dtype;
@@ -71,7 +80,7 @@ class TensorReader {
 
   StatusOr<Tensor> Read(const TensorLimits& limits) {
     std::optional<DType> dtype = FromOnnxType(proto_.data_type());
-    if (!dtype) return Unsupported("{}: element type {}", what_, proto_.data_type());
+    if (!dtype) return UnsupportedType(what_, proto_.data_type());
     dtype_ = *dtype;
     shape_.assign(proto_.dims().begin(), proto_.dims().end());
     TCC_RETURN_IF_ERROR(Annotate(CheckExtents(shape_), what_));
@@ -226,6 +235,19 @@ int32_t ToOnnxType(DType dtype) {
     if (row.dtype == dtype.code()) return row.onnx;
   }
   return onnxpb::TENSOR_UNDEFINED;
+}
+
+std::string OnnxTypeName(int64_t type) {
+  if (type < 0 || type >= std::ssize(kOnnxNames)) return std::to_string(type);
+  return fmt::format("{} ({})", kOnnxNames[type], type);
+}
+
+Status UnsupportedType(const std::string& what, int32_t type) {
+  std::string known;
+  for (const TypeRow& row : kTypes) {
+    known += (known.empty() ? "" : ", ") + std::string(kOnnxNames[row.onnx]);
+  }
+  return Unsupported("{}: element type {}; supported are {}", what, OnnxTypeName(type), known);
 }
 
 StatusOr<Tensor> ReadOnnxTensor(onnxpb::Tensor& proto, const std::string& what, ExternalData& files,

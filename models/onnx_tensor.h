@@ -14,6 +14,11 @@ namespace tcc {
 std::optional<DType> FromOnnxType(int32_t type);
 int32_t ToOnnxType(DType dtype);
 
+// As ONNX calls it, with its number: "COMPLEX64 (14)"; of a number that ONNX does not have, "99".
+std::string OnnxTypeName(int64_t type);
+// Unimplemented: a type that tcc does not have, and those that it has. `what` begins the message.
+Status UnsupportedType(const std::string& what, int32_t type);
+
 struct TensorLimits {
   int64_t max_bytes = 0;  // of one tensor
 };

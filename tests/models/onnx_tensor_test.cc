@@ -112,4 +112,19 @@ TEST_CASE("element types that tcc does not have are unsupported, not malformed",
     INFO(type);
     CHECK(Read(BareTensor("w", type, {1})).status().code() == absl::StatusCode::kUnimplemented);
   }
+  CHECK_THAT(ErrorOf(BareTensor("w", 14, {1})),
+             Contains("initializer 'w': element type COMPLEX64 (14); supported are FLOAT, UINT8,"));
+}
+
+TEST_CASE("an element type is called by its name in ONNX", "[models][tensor]") {
+  const std::pair<int, std::string> names[] = {{-1, "-1"},
+                                               {0, "UNDEFINED (0)"},
+                                               {8, "STRING (8)"},
+                                               {18, "FLOAT8E4M3FNUZ (18)"},
+                                               {23, "FLOAT4E2M1 (23)"},
+                                               {28, "FLOAT6E3M2 (28)"},
+                                               {29, "29"}};
+  for (const auto& [type, name] : names) {
+    CHECK_THAT(ErrorOf(BareTensor("w", type, {1})), Contains("element type " + name + "; "));
+  }
 }
