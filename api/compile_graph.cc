@@ -157,7 +157,7 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
   std::vector<std::string> output_names = OutputNames(graph);
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
-  TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph));
+  TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph, options.target));
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());
 

@@ -52,8 +52,10 @@ MemoryNeed MemoryNeedOf(const Graph& graph) {
   return need;
 }
 
-Status CheckMemoryNeed(const Graph& graph) {
+Status CheckMemoryNeed(const Graph& graph, const Target& target) {
   MemoryNeed need = MemoryNeedOf(graph);
+  // The rest is in the memory of a GPU, which may be in another machine.
+  if (target.kind == TargetKind::kCuda) return CheckMemoryFor(need.weights, "the weights");
   int64_t total = Sum(Sum(need.weights, need.interface), need.node);
   std::string what = fmt::format("the model ({} of weights, {} of inputs and outputs, {} between",
                                  need.weights, need.interface, need.node);

@@ -5,6 +5,7 @@
 
 #include "ir/graph.h"
 #include "ir/support/status.h"
+#include "ir/target.h"
 
 namespace tcc {
 
@@ -20,7 +21,8 @@ struct MemoryNeed {
 // stay at INT64_MAX.
 MemoryNeed MemoryNeedOf(const Graph& graph);
 
-// ResourceExhausted, naming the largest node, where the model cannot run here.
-Status CheckMemoryNeed(const Graph& graph);
+// ResourceExhausted, naming the largest node, where the model cannot run here. For a GPU only the
+// weights count, which compiling holds.
+Status CheckMemoryNeed(const Graph& graph, const Target& target);
 
 }  // namespace tcc

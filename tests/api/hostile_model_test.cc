@@ -215,7 +215,21 @@ TEST_CASE("memory is counted before there is a plan", "[api]") {
   CHECK(need.node == 100 * 2 * 4);
   CHECK(need.weights == 2 * 4 + 2 * 8);
   CHECK(need.largest == "node 'y' (MatMul)");
-  CHECK(CheckMemoryNeed(*graph) == OkStatus());
+  CHECK(CheckMemoryNeed(*graph, *FindTarget("native")) == OkStatus());
+}
+
+TEST_CASE("only the weights of a model for a GPU must fit this machine", "[api]") {
+  // 4 TiB of activations.
+  ModelSpec spec = OneNode("Expand", {"1"}, {Ints("o0", {1 << 20, 1 << 20})});
+  StatusOr<Graph> graph = ImportOnnxBytes(AsSpan(ModelOf(spec)));
+  REQUIRE(graph.status() == OkStatus());
+  REQUIRE(InferShapes(*graph) == OkStatus());
+  CHECK(CheckMemoryNeed(*graph, *FindTarget("sm_86")) == OkStatus());
+  for (const char* target : {"native", "reference"}) {
+    Status status = CheckMemoryNeed(*graph, *FindTarget(target));
+    CHECK(status.code() == absl::StatusCode::kResourceExhausted);
+    CHECK_THAT(Message(status), Contains("node 'n' (Expand)") && Contains("are available"));
+  }
 }
 
 TEST_CASE("thousands of operands take no stack, more are unsupported", "[models][hostile]") {
