@@ -32,6 +32,7 @@ StatusOr<LoadOptions> LoadOptionsFor(const Target& target, Execution execution) 
   // Found out here: a driver can only say that it could not load a module.
   TCC_RETURN_IF_ERROR(emulator::FindHostCompiler().status());
   TCC_RETURN_IF_ERROR(emulator::TemporaryFolder::Make().status());
+  TCC_RETURN_IF_ERROR(emulator::EmulatedTargets().status());
   load.devices = kEmulatedDevices;
   load.ordinal = emulator::EmulatedOrdinal(target.sm);
   if (load.ordinal < 0) {

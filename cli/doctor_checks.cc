@@ -132,12 +132,15 @@ DoctorCheck CheckLoading() {
 DoctorCheck CheckDriver() {
   StatusOr<CudaDriver> driver = OpenCudaDriver();
   if (!driver.ok()) return {"NVIDIA driver", false, false, Message(driver.status())};
+  StatusOr<std::string> version = CudaVersionOf(*driver);
+  if (!version.ok()) return {"NVIDIA driver", false, false, Message(version.status())};
   StatusOr<std::vector<CudaDeviceInfo>> devices = ListCudaDevices(*driver);
   if (!devices.ok()) return {"NVIDIA driver", false, false, Message(devices.status())};
   std::vector<std::string> names;
   names.reserve(devices->size());
   for (const CudaDeviceInfo& device : *devices) names.push_back(Describe(device));
-  return {"NVIDIA driver", true, false, fmt::format("{}", fmt::join(names, ", "))};
+  return {"NVIDIA driver", true, false,
+          fmt::format("supports CUDA {}; {}", *version, fmt::join(names, ", "))};
 }
 
 // What --emulate compiles CUDA text with.

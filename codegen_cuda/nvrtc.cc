@@ -8,6 +8,8 @@
 #include <charconv>
 #include <filesystem>
 
+#include "codegen_cuda/cubin.h"
+#include "codegen_cuda/nvrtc_api.h"
 #include "ir/support/cuda_library.h"
 #include "ir/target.h"
 
@@ -16,41 +18,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Program = void*;
+bool BindAll(OpenedLibrary& library, NvrtcCalls& calls) {
+  bool all = true;
+#define TCC_BIND(name, result, parameters) all = all && Bind(library, #name, calls.name);
+  TCC_NVRTC_CALLS(TCC_BIND)
+#undef TCC_BIND
+  return all;
+}
 
-// The entries of nvrtc.h that tcc uses; results are its enum, 0 is success.
-struct Entries {
-  int (*version)(int*, int*) = nullptr;
-  const char* (*error_text)(int) = nullptr;
-  int (*count_archs)(int*) = nullptr;
-  int (*archs)(int*) = nullptr;
-  int (*create)(Program*, const char*, const char*, int, const char* const*,
-                const char* const*) = nullptr;
-  int (*destroy)(Program*) = nullptr;
-  int (*compile)(Program, int, const char* const*) = nullptr;
-  int (*log_size)(Program, size_t*) = nullptr;
-  int (*log)(Program, char*) = nullptr;
-  int (*cubin_size)(Program, size_t*) = nullptr;
-  int (*cubin)(Program, char*) = nullptr;
-  int (*ptx_size)(Program, size_t*) = nullptr;
-  int (*ptx)(Program, char*) = nullptr;
+// NVRTC as it was found.
+struct Compiler {
+  std::string name;  // "NVRTC 13.0 (libnvrtc.so.13)"
+  NvrtcCalls calls;
 };
 
-bool BindAll(OpenedLibrary& library, Entries& entries) {
-  return Bind(library, "nvrtcVersion", entries.version) &&
-         Bind(library, "nvrtcGetErrorString", entries.error_text) &&
-         Bind(library, "nvrtcGetNumSupportedArchs", entries.count_archs) &&
-         Bind(library, "nvrtcGetSupportedArchs", entries.archs) &&
-         Bind(library, "nvrtcCreateProgram", entries.create) &&
-         Bind(library, "nvrtcDestroyProgram", entries.destroy) &&
-         Bind(library, "nvrtcCompileProgram", entries.compile) &&
-         Bind(library, "nvrtcGetProgramLogSize", entries.log_size) &&
-         Bind(library, "nvrtcGetProgramLog", entries.log) &&
-         Bind(library, "nvrtcGetCUBINSize", entries.cubin_size) &&
-         Bind(library, "nvrtcGetCUBIN", entries.cubin) &&
-         Bind(library, "nvrtcGetPTXSize", entries.ptx_size) &&
-         Bind(library, "nvrtcGetPTX", entries.ptx);
-}
+// The results of nvrtc.h that are about the text, so that another one may compile: out of memory,
+// compilation, internal error. The rest are about NVRTC, whatever it is given.
+constexpr NvrtcResult kAboutTheText[] = {1, 6, 11};
 
 // Newer ones first.
 constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
@@ -89,7 +73,7 @@ struct Nvrtc::Library {
   std::string path;
   std::string version;
   size_t file_bytes = 0;
-  Entries entries;
+  Compiler compiler;
   std::vector<int> archs;
 };
 
@@ -98,26 +82,27 @@ namespace {
 // A program that is destroyed with its scope.
 class ProgramOwner {
  public:
-  explicit ProgramOwner(const Entries& entries) : entries_(entries) {}
+  explicit ProgramOwner(const NvrtcCalls& calls) : calls_(calls) {}
   ~ProgramOwner() {
-    if (program_) entries_.destroy(&program_);
+    if (program_) calls_.nvrtcDestroyProgram(&program_);
   }
   ProgramOwner(const ProgramOwner&) = delete;
   ProgramOwner& operator=(const ProgramOwner&) = delete;
-  Program get() const { return program_; }
-  Program* address() { return &program_; }
+  NvrtcProgram get() const { return program_; }
+  NvrtcProgram* address() { return &program_; }
 
  private:
-  const Entries& entries_;
-  Program program_ = nullptr;
+  const NvrtcCalls& calls_;
+  NvrtcProgram program_ = nullptr;
 };
 
 // A text or image of the program, without the size's final 0 where it is text.
-std::string Fetch(Program program, int (*size)(Program, size_t*), int (*get)(Program, char*)) {
+std::string Fetch(NvrtcProgram program, decltype(NvrtcCalls::nvrtcGetPTXSize) size,
+                  decltype(NvrtcCalls::nvrtcGetPTX) get) {
   size_t bytes = 0;
-  if (size(program, &bytes) != 0 || bytes == 0) return "";
+  if (size(program, &bytes) != kNvrtcSuccess || bytes == 0) return "";
   std::string result(bytes, '\0');
-  if (get(program, result.data()) != 0) return "";
+  if (get(program, result.data()) != kNvrtcSuccess) return "";
   return result;
 }
 
@@ -152,29 +137,49 @@ std::string AskingForOneBlock(std::string text, const Cubin& cubin) {
   return text;
 }
 
+// Of a result that no other text would change.
+Status BrokenCompiler(const Compiler& compiler, NvrtcResult result, const std::string& log) {
+  return Missing(
+      "{} compiles nothing: {}{}{}; expected a whole NVRTC, with libnvrtc-builtins beside it; "
+      "install it again or set TCC_NVRTC",
+      compiler.name, compiler.calls.nvrtcGetErrorString(result), log.empty() ? "" : ": ", log);
+}
+
 // `arch` is sm_NN for machine code, compute_NN for PTX.
-Status CompileProgram(const Entries& entries, const std::string& text, const std::string& arch,
+Status CompileProgram(const Compiler& compiler, const std::string& text, const std::string& arch,
                       ProgramOwner& program, std::string& log) {
-  int created = entries.create(program.address(), text.c_str(), "tcc.cu", 0, nullptr, nullptr);
-  if (created != 0) return absl::InternalError(entries.error_text(created));
+  const NvrtcCalls& calls = compiler.calls;
+  NvrtcResult created =
+      calls.nvrtcCreateProgram(program.address(), text.c_str(), "tcc.cu", 0, nullptr, nullptr);
+  if (created != kNvrtcSuccess) return BrokenCompiler(compiler, created, "");
   std::string gpu = "--gpu-architecture=" + arch;
   std::vector<const char*> options = {gpu.c_str()};
   options.insert(options.end(), std::begin(kOptions), std::end(kOptions));
-  int compiled = entries.compile(program.get(), static_cast<int>(options.size()), options.data());
-  log = WithoutFinalZero(Fetch(program.get(), entries.log_size, entries.log));
-  if (compiled == 0) return OkStatus();
+  NvrtcResult compiled =
+      calls.nvrtcCompileProgram(program.get(), static_cast<int>(options.size()), options.data());
+  log = WithoutFinalZero(
+      Fetch(program.get(), calls.nvrtcGetProgramLogSize, calls.nvrtcGetProgramLog));
+  if (compiled == kNvrtcSuccess) return OkStatus();
+  if (std::ranges::find(kAboutTheText, compiled) == std::end(kAboutTheText)) {
+    return BrokenCompiler(compiler, compiled, log);
+  }
   return absl::InternalError(
-      fmt::format("NVRTC for {}: {}: {}", arch, entries.error_text(compiled), log));
+      fmt::format("NVRTC for {}: {}: {}", arch, calls.nvrtcGetErrorString(compiled), log));
 }
 
-StatusOr<Cubin> CompileOnce(const Entries& entries, const std::string& text, int sm) {
-  ProgramOwner program(entries);
+StatusOr<Cubin> CompileOnce(const Compiler& compiler, const std::string& text, int sm) {
+  const NvrtcCalls& calls = compiler.calls;
+  ProgramOwner program(calls);
   Cubin cubin;
-  TCC_RETURN_IF_ERROR(CompileProgram(entries, text, ArchitectureOf(sm), program, cubin.log));
-  std::string image = Fetch(program.get(), entries.cubin_size, entries.cubin);
-  if (image.empty()) return absl::InternalError("NVRTC gave no cubin: " + cubin.log);
+  TCC_RETURN_IF_ERROR(CompileProgram(compiler, text, ArchitectureOf(sm), program, cubin.log));
+  std::string image = Fetch(program.get(), calls.nvrtcGetCUBINSize, calls.nvrtcGetCUBIN);
   cubin.image.assign(image.begin(), image.end());
-  cubin.ptx = WithoutFinalZero(Fetch(program.get(), entries.ptx_size, entries.ptx));
+  // Before it is kept in a cache.
+  if (Status readable = ReadCubin(cubin.image, sm).status(); !readable.ok()) {
+    return Missing("{} gave no cubin for {} that can be read: {}; set TCC_NVRTC to another one",
+                   compiler.name, ArchitectureOf(sm), Message(readable));
+  }
+  cubin.ptx = WithoutFinalZero(Fetch(program.get(), calls.nvrtcGetPTXSize, calls.nvrtcGetPTX));
   cubin.kernels = ParseResources(cubin.log);
   return cubin;
 }
@@ -194,17 +199,20 @@ StatusOr<Nvrtc> Nvrtc::Open() {
   TCC_ASSIGN_OR_RETURN(OpenedLibrary opened, OpenCudaLibrary(kNvrtc));
   auto library = std::make_shared<Library>();
   int major = 0, minor = 0, count = 0;
-  if (!BindAll(opened, library->entries)) return Lacks(opened, "NVRTC 11.2 or newer");
-  if (library->entries.version(&major, &minor) != 0 || library->entries.count_archs(&count) != 0) {
+  NvrtcCalls& calls = library->compiler.calls;
+  if (!BindAll(opened, calls)) return Lacks(opened, "NVRTC 11.2 or newer");
+  if (calls.nvrtcVersion(&major, &minor) != kNvrtcSuccess ||
+      calls.nvrtcGetNumSupportedArchs(&count) != kNvrtcSuccess) {
     return Missing(
         "{} does not tell its version and its architectures; expected NVRTC 11.2 or newer",
         opened.path);
   }
   library->archs.resize(static_cast<size_t>(count));
-  library->entries.archs(library->archs.data());
+  calls.nvrtcGetSupportedArchs(library->archs.data());
   library->path = opened.path;
   library->file_bytes = FileBytes(opened.handle);
   library->version = fmt::format("{}.{}", major, minor);
+  library->compiler.name = fmt::format("NVRTC {} ({})", library->version, library->path);
   return Nvrtc(std::move(library));
 }
 
@@ -225,15 +233,20 @@ std::string Nvrtc::Settings(const std::string& identity, int sm) {
   return fmt::format("{}, {}, {}", identity, ArchitectureOf(sm), fmt::join(kOptions, " "));
 }
 
-StatusOr<Cubin> Nvrtc::Compile(const std::string& text, int sm) const {
+Status Nvrtc::ExpectArch(int sm) const {
   const std::vector<int>& archs = library_->archs;
-  if (std::find(archs.begin(), archs.end(), sm) == archs.end()) {
-    return Unsupported("NVRTC {} has no sm_{}; it has {}", version(), sm, fmt::join(archs, ", "));
-  }
-  TCC_ASSIGN_OR_RETURN(Cubin cubin, CompileOnce(library_->entries, text, sm));
+  if (std::ranges::find(archs, sm) != archs.end()) return OkStatus();
+  return Missing("NVRTC {} has no sm_{}; it has {}; set TCC_NVRTC to another one", version(), sm,
+                 fmt::join(archs, ", "));
+}
+
+StatusOr<Cubin> Nvrtc::Compile(const std::string& text, int sm) const {
+  TCC_RETURN_IF_ERROR(ExpectArch(sm));
+  const Compiler& compiler = library_->compiler;
+  TCC_ASSIGN_OR_RETURN(Cubin cubin, CompileOnce(compiler, text, sm));
   std::string asking = AskingForOneBlock(text, cubin);
   if (asking != text) {
-    TCC_ASSIGN_OR_RETURN(Cubin other, CompileOnce(library_->entries, asking, sm));
+    TCC_ASSIGN_OR_RETURN(Cubin other, CompileOnce(compiler, asking, sm));
     if (SpilledBytes(other) < SpilledBytes(cubin)) cubin = std::move(other);
   }
   cubin.settings = Settings(Identity(), sm);
@@ -241,12 +254,14 @@ StatusOr<Cubin> Nvrtc::Compile(const std::string& text, int sm) const {
 }
 
 StatusOr<std::string> Nvrtc::CompileToPtx(const std::string& text, int sm) const {
-  const Entries& entries = library_->entries;
-  ProgramOwner program(entries);
+  TCC_RETURN_IF_ERROR(ExpectArch(sm));
+  const Compiler& compiler = library_->compiler;
+  const NvrtcCalls& calls = compiler.calls;
+  ProgramOwner program(calls);
   std::string log;
   std::string arch = "compute" + ArchitectureOf(sm).substr(2);
-  TCC_RETURN_IF_ERROR(CompileProgram(entries, text, arch, program, log));
-  return WithoutFinalZero(Fetch(program.get(), entries.ptx_size, entries.ptx));
+  TCC_RETURN_IF_ERROR(CompileProgram(compiler, text, arch, program, log));
+  return WithoutFinalZero(Fetch(program.get(), calls.nvrtcGetPTXSize, calls.nvrtcGetPTX));
 }
 
 namespace {

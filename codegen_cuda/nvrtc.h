@@ -48,14 +48,15 @@ class Nvrtc {
 
   // Machine code for `sm` (86; 90 means sm_90a). Kernels that spill although there are registers
   // (TCC_KERNEL in the text) are asked for again with one block on a multiprocessor, and what
-  // spills less is kept. Error (Internal): the log; Unsupported: this NVRTC has no such
-  // architecture.
+  // spills less is kept. Error (Internal): the log. Unavailable, whatever the text: this NVRTC has
+  // no such architecture, lacks a part of it, or gives what cannot be read.
   StatusOr<Cubin> Compile(const std::string& text, int sm) const;
-  // PTX of the same.
+  // PTX of the same; the same errors.
   StatusOr<std::string> CompileToPtx(const std::string& text, int sm) const;
 
  private:
   struct Library;
+  Status ExpectArch(int sm) const;
   explicit Nvrtc(std::shared_ptr<const Library> library) : library_(std::move(library)) {}
   std::shared_ptr<const Library> library_;
 };

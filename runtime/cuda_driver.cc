@@ -89,6 +89,13 @@ StatusOr<CudaDriver> OpenCudaDriver() {
   return driver;
 }
 
+StatusOr<std::string> CudaVersionOf(const CudaDriver& driver) {
+  int version = 0;  // 12040
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, "asking the CUDA driver for its version",
+                                    cuDriverGetVersion, &version));
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
 Status CudaStatus(const CudaDriver& driver, CudaResult result, std::string_view call,
                   std::string_view what) {
   if (result == kCudaSuccess) return OkStatus();

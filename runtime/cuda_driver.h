@@ -13,6 +13,9 @@ namespace tcc {
 // path. Unavailable if there is none or it lacks a function.
 StatusOr<CudaDriver> OpenCudaDriver();
 
+// The newest CUDA that the driver supports: "12.4".
+StatusOr<std::string> CudaVersionOf(const CudaDriver& driver);
+
 // The message names the call, the error and `what` was going on ("loading image 0"). By the error:
 // ResourceExhausted for memory, Unavailable for what this machine lacks, InvalidArgument for
 // kernels that it cannot load, else Internal.

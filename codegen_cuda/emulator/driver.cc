@@ -1,10 +1,10 @@
 #include "codegen_cuda/emulator/driver.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <iterator>
-#include <string_view>
+#include <string>
 
 #include "codegen_cuda/emulator/driver_calls.h"
 #include "codegen_cuda/emulator/driver_errors.h"
@@ -87,20 +87,25 @@ CudaDriver EmulatedDriver() {
   return driver;
 }
 
-std::vector<Target> EmulatedTargets() {
-  const char* chosen = std::getenv("TCC_EMULATED_SM");
-  const int only = chosen != nullptr ? std::atoi(chosen) : 0;
+StatusOr<std::vector<Target>> EmulatedTargets() {
+  const char* variable = std::getenv("TCC_EMULATED_SM");
+  const std::string only = variable != nullptr ? variable : "";
   std::vector<Target> targets;
-  std::ranges::copy_if(AllTargets(), std::back_inserter(targets), [&](const Target& target) {
-    return target.kind == TargetKind::kCuda && (only == 0 || target.sm == only);
-  });
-  return targets;
+  std::vector<int> known;
+  for (const Target& target : AllTargets()) {
+    if (target.kind != TargetKind::kCuda) continue;
+    known.push_back(target.sm);
+    if (only.empty() || only == std::to_string(target.sm)) targets.push_back(target);
+  }
+  if (!targets.empty()) return targets;
+  return Missing("TCC_EMULATED_SM is '{}'; expected one of {}", only, fmt::join(known, ", "));
 }
 
 int EmulatedOrdinal(int sm) {
-  const std::vector<Target> targets = EmulatedTargets();
-  auto found = std::ranges::find(targets, sm, &Target::sm);
-  return found == targets.end() ? -1 : static_cast<int>(found - targets.begin());
+  const StatusOr<std::vector<Target>> targets = EmulatedTargets();
+  if (!targets.ok()) return -1;
+  auto found = std::ranges::find(*targets, sm, &Target::sm);
+  return found == targets->end() ? -1 : static_cast<int>(found - targets->begin());
 }
 
 std::vector<CudaResult> DriverErrors() {

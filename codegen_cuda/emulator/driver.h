@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/support/status.h"
 #include "ir/target.h"
 #include "runtime/cuda_api.h"
 
@@ -21,11 +22,12 @@
 namespace tcc::emulator {
 
 // All users of a process share one machine. It has a device of each arch of the target table, or,
-// where TCC_EMULATED_SM is one of them, that one alone.
+// where TCC_EMULATED_SM is one of them, that one alone; where it is anything else, cuInit fails.
 CudaDriver EmulatedDriver();
 
-// The targets of the machine's devices, by ordinal.
-std::vector<Target> EmulatedTargets();
+// The targets of the machine's devices, by ordinal. Unavailable if TCC_EMULATED_SM is no arch of
+// the target table.
+StatusOr<std::vector<Target>> EmulatedTargets();
 // The device of that arch; -1 if there is none.
 int EmulatedOrdinal(int sm);
 

@@ -36,8 +36,10 @@ CudaResult cuInit(unsigned) {
   Machine& machine = TheMachine();
   std::lock_guard lock(machine.mutex);
   if (machine.started) return kCudaSuccess;
+  const StatusOr<std::vector<Target>> targets = EmulatedTargets();
+  if (!targets.ok()) return Fail(kCudaNoDevice, Message(targets.status()));
   machine.started = true;
-  for (const Target& target : EmulatedTargets()) {
+  for (const Target& target : *targets) {
     auto context = std::make_unique<Context>();
     context->target = target;
     context->device = static_cast<int>(machine.contexts.size());

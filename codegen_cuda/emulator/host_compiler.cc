@@ -78,6 +78,32 @@ StatusOr<int> RunProgram(const std::vector<std::string>& words, const std::strin
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// Makes folder/NAME.so of folder/NAME.cc: the compiler's exit status. What it says is in
+// folder/NAME.log.
+StatusOr<int> Compile(const std::string& compiler, const std::string& folder,
+                      const std::string& name, HostOptimization optimization) {
+  std::vector<std::string> words = {compiler,
+                                    optimization == HostOptimization::kNone ? "-O0" : "-O1"};
+  words.insert(words.end(), std::begin(kOptions), std::end(kOptions));
+  const std::string path = folder + "/" + name;
+  words.insert(words.end(), {"-DTCC_EMULATOR", "-I" + folder, path + ".cc", "-o", path + ".so",
+                             "-nodefaultlibs", "-lm", "-lc"});
+  return RunProgram(words, path + ".log");
+}
+
+// The fault is the compiler's where it refuses what every text begins with.
+Status ExpectCompiler(const std::string& compiler, const std::string& folder) {
+  std::ofstream(folder + "/probe.cc") << "#include \"tcc_emulator.h\"\n";
+  TCC_ASSIGN_OR_RETURN(const int exit_status,
+                       Compile(compiler, folder, "probe", HostOptimization::kNone));
+  if (exit_status == 0) return OkStatus();
+  const std::string said = FirstLines(folder + "/probe.log", 12);
+  return Missing(
+      "{} compiles nothing for the emulated GPU (exit status {}); expected a compiler of C++20; "
+      "set TCC_HOST_CXX to one; it said:{}",
+      compiler, exit_status, said.empty() ? " nothing" : said);
+}
+
 }  // namespace
 
 StatusOr<std::string> FindHostCompiler() {
@@ -98,16 +124,11 @@ StatusOr<std::string> FindHostCompiler() {
 
 Status CompileSharedObject(const std::string& compiler, const std::string& folder,
                            HostOptimization optimization) {
-  std::vector<std::string> words = {compiler,
-                                    optimization == HostOptimization::kNone ? "-O0" : "-O1"};
-  words.insert(words.end(), std::begin(kOptions), std::end(kOptions));
-  words.insert(words.end(), {"-DTCC_EMULATOR", "-I" + folder, folder + "/kernel.cc", "-o",
-                             folder + "/kernel.so", "-nodefaultlibs", "-lm", "-lc"});
-  const std::string log = folder + "/log";
-  TCC_ASSIGN_OR_RETURN(const int exit_status, RunProgram(words, log));
+  TCC_ASSIGN_OR_RETURN(const int exit_status, Compile(compiler, folder, "kernel", optimization));
   if (exit_status == 0) return OkStatus();
+  TCC_RETURN_IF_ERROR(ExpectCompiler(compiler, folder));
   return InvalidInput("{} refused the CUDA text (exit status {}):{}", compiler, exit_status,
-                      FirstLines(log, 12));
+                      FirstLines(folder + "/kernel.log", 12));
 }
 
 }  // namespace tcc::emulator

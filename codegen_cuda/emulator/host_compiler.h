@@ -16,8 +16,8 @@ StatusOr<std::string> FindHostCompiler();
 // and in 8 s with it.
 enum class HostOptimization : uint8_t { kNone, kSome };
 
-// Makes folder/kernel.so of folder/kernel.cc. InvalidArgument with the compiler's first complaints
-// if it refuses.
+// Makes folder/kernel.so of folder/kernel.cc, beside folder/tcc_emulator.h. With the compiler's
+// first complaints: InvalidArgument if it refuses the text, Unavailable if the header alone too.
 Status CompileSharedObject(const std::string& compiler, const std::string& folder,
                            HostOptimization optimization);
 

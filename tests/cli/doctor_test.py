@@ -50,6 +50,17 @@ class Doctor(CommandTest):
         home["TCC_CACHE_DIR"] = str(self.folder / "own")
         self.assertIn(f"{self.folder}/own (", self.doctor(**home)["cache folder"]["detail"])
 
+    def test_a_driver_says_which_cuda_it_supports_and_which_devices_it_has(self):
+        driver = {"TCC_CUDA_DRIVER": os.environ.get("TCC_TEST_CUDA_DRIVER", "")}
+        if not driver["TCC_CUDA_DRIVER"]:
+            self.skipTest("no emulated driver in TCC_TEST_CUDA_DRIVER")
+        check = self.doctor(**driver, TCC_EMULATED_SM="86")["NVIDIA driver"]
+        self.assertEqual(check, {"name": "NVIDIA driver", "status": "ok", "needed": False, "detail":
+                                 "supports CUDA 13.0; device 0 (emulated sm_86, sm_86)"})
+        check = self.doctor(**driver, TCC_EMULATED_SM="86,89")["NVIDIA driver"]
+        self.assertEqual(check["status"], "missing")
+        self.assertIn("TCC_EMULATED_SM is '86,89'; expected one of 75, 80, 86,", check["detail"])
+
     def test_devices_are_listed(self):
         rows = json.loads(self.call("devices", "--json"))
         names = [row["name"] for row in rows]

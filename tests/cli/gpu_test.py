@@ -34,6 +34,27 @@ class Gpu(CommandTest):
         self.compile(model, "sm_86", "m.tcc", expect=5, TCC_NVRTC="libm.so.6")
         self.assertIn("libm.so.6 has no nvrtcVersion; expected NVRTC 11.2 or newer", self.error)
 
+    def test_an_nvrtc_at_fault_is_a_missing_toolchain(self):
+        model = self.export("dqn", "--small")
+        library = os.environ.get("TCC_TEST_NVRTC")
+        if not library:
+            self.skipTest("no NVRTC with faults in TCC_TEST_NVRTC")
+        for fault, message in [
+                ("arch", "NVRTC 13.0 has no sm_86; it has 50; set TCC_NVRTC"),
+                ("builtins", f"NVRTC 13.0 ({library}) compiles nothing: "
+                 "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE: nvrtc: error: failed to open libnvrtc-"),
+                ("cubin", f"NVRTC 13.0 ({library}) gave no cubin for sm_86 that can be read: ")]:
+            at_fault = {"TCC_NVRTC": library, "TCC_FAKE_NVRTC": fault}
+            self.compile(model, "sm_86", "m.tcc", "--progress", "plain", expect=5, **at_fault)
+            self.assertIn(message, self.error)
+            self.assertNotIn("code of other schedules", self.error)
+            if fault == "cubin":
+                continue  # which PTX needs not
+            self.call("dump", model, "--target", "sm_86", "--stage", "ptx", expect=5, **at_fault)
+            self.assertIn(message, self.error)
+        self.assertEqual([path for path in (self.cache / "nvrtc").iterdir()
+                          if not path.name.startswith("compiler-")], [])
+
     def test_every_kernel_of_every_small_network_is_described(self):
         if not self.has_nvrtc():
             self.skipTest("no NVRTC: nothing is compiled for a GPU")
@@ -127,6 +148,9 @@ class Gpu(CommandTest):
         emulated = ["check", model, "--target", "sm_86", "--emulate"]
         self.call(*emulated, expect=5, TCC_HOST_CXX="/nowhere/g++")
         self.assertIn("/nowhere/g++", self.error)
+        self.call(*emulated, expect=5, TCC_HOST_CXX="false")
+        self.assertIn("false compiles nothing for the emulated GPU (exit status 1)", self.error)
+        self.assertIn("it said: nothing", self.error)
         for folder in ["/nowhere", "/proc"]:
             self.call(*emulated, expect=5, TMPDIR=folder)
             self.assertIn(f"cannot make a folder in {folder} ", self.error)
@@ -135,6 +159,9 @@ class Gpu(CommandTest):
         self.call(*emulated, TCC_EMULATED_SM="86")
         self.call(*emulated, expect=5, TCC_EMULATED_SM="80")
         self.assertIn("no sm_86 is emulated; unset TCC_EMULATED_SM", self.error)
+        for value in ["foo", "86,89", "87", "90a", "0"]:
+            self.call(*emulated, expect=5, TCC_EMULATED_SM=value)
+            self.assertIn(f"TCC_EMULATED_SM is '{value}'; expected one of 75, 80, 86,", self.error)
         self.call("check", model, "--target", "native", "--emulate", expect=2)
         artefact = self.folder / "native.tcc"
         self.call("compile", model, "--target", "native", "-o", artefact)
