@@ -228,6 +228,9 @@ TCC_DEVICE void tcc_async_copy(const To& to, TccIndex to_at, const From& from, T
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
   auto* target = to.template Reach<N>(to_at);
   auto* source = from.template Reach<N>(from_at);
+  if constexpr (From::kParameter.kind == 'o') {
+    tcc_host->global_read(source, kBytes, from.Where(from_at));
+  }
   tcc_host->async_copy(target, source, kBytes, to.Where(to_at));
 }
 TCC_DEVICE void tcc_async_commit() { tcc_host->async_commit(); }

@@ -225,6 +225,32 @@ TEST_CASE("a block that reads what another of its launch writes is named", "[cud
              {"block (0, 0, 0)", "is read although block number 1 of the same launch writes it"});
 }
 
+// Nothing of the global side of a copy was noted.
+TEST_CASE("a block that copies asynchronously what another of its launch writes is named",
+          "[cuda_emulator]") {
+  // From its neighbour's part of z, in whichever order the two run.
+  Kernel kernel = With(VectorAdd(), "z[i] = x[i] + y[i];", R"(z[i] = x[i] + y[i];
+    if (tcc_thread_x() == 0) {
+      TCC_SHARED(float, part, 1);
+      tcc_async_copy<1>(part, 0, z, (tcc_block_x() ^ 1) * 256);
+      tcc_async_commit();
+      tcc_async_wait<0>();
+    })");
+  CheckFound(kernel, {"block (1, 0, 0), thread (0, 0, 0)",
+                      "z[0] is read although block number 0 of the same launch writes it"});
+  kernel.block_order = emulator::BlockOrder::kReverse;
+  CheckFound(kernel, {"block (2, 0, 0), thread (0, 0, 0)",
+                      "z[768] is read although block number 3 of the same launch writes it"});
+
+  // What it wrote itself it may copy.
+  kernel.text = Replaced(kernel.text, "(tcc_block_x() ^ 1) * 256", "tcc_block_x() * 256");
+  std::vector<float> output;
+  Status status = Run(kernel, &output);
+  INFO(Message(status));
+  CHECK(status.ok());
+  CHECK(output == kernel.expected);
+}
+
 TEST_CASE("two blocks of a launch that write one element are named", "[cuda_emulator]") {
   // With the same value, which no result shows.
   CheckFound(With(VectorAdd(), "z[i] = x[i] + y[i];", "z[i] = x[i] + y[i];\nz[0] = x[0] + y[0];"),

@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "codegen_cuda/prelude.h"
+#include "tests/codegen_cuda/nvrtc_rig.h"
+#include "tests/programs/product_function.h"
+
+using namespace tcc;
+using namespace tcc::test;
+
+namespace {
+
+// What hardware does by PTX, in the words of the prelude.
+constexpr const char* kWordsOfPtx[] = {"tcc_mma_m16n8k16_f16",        "tcc_mma_m16n8k16_bf16",
+                                       "tcc_mma_m16n8k8_f16",         "tcc_mma_m16n8k32_s8",
+                                       "tcc_mma_m8n8k16_s8",          "tcc_load_matrix<",
+                                       "tcc_load_matrix_transposed<", "tcc_async_copy<",
+                                       "tcc_async_commit(",           "tcc_async_wait<",
+                                       "tcc_named_barrier<"};
+
+const ProductShape kProducts[] = {
+    {.rows = 512, .columns = 512, .depth = 256},
+    {.rows = 197, .columns = 768, .depth = 768, .type = "bf16", .b = "j, k"},
+    {.rows = 256,
+     .columns = 384,
+     .depth = 512,
+     .type = "i8",
+     .sum = "i32",
+     .b = "j, k",
+     .rounded = false},
+    {.rows = 512, .columns = 256, .depth = 512, .type = "f32", .tf32 = "tf32"},
+    {.rows = 512, .columns = 256, .depth = 512, .type = "f32", .tf32 = "3xtf32"},
+    {.rows = 512, .columns = 256, .depth = 512, .type = "f32", .rounded = false},
+};
+
+// Two warps turn a row round, another has no part in it.
+constexpr char kRoles[] = R"(
+fn turn(X: f32[64], Y: f32[64]) lowered {
+  for b in 0..1 blockIdx.x {
+    alloc T: f32[64] shared
+    for t in 0..96 threadIdx.x {
+      role(0, 2) {
+        T[t] = X[t]
+        barrier(shared, 3)
+        Y[t] = T[63 - t]
+      }
+    }
+  }
+})";
+
+// The kernels of the target: products on tensor cores and on plain units, a network, roles.
+std::string KernelsFor(const std::string& target) {
+  std::string text = KernelsOf(SourceOf({MustParse(kRoles)}, target));
+  text += KernelsOf(SourceOf(KernelsOfNetwork("dqn", target), target));
+  for (const ProductShape& shape : kProducts) {
+    if (target == "sm_75" && (shape.type == "bf16" || !shape.tf32.empty())) continue;
+    text += KernelsOf(SourceOf(LoweredSketches(ProductFunction(shape), target), target));
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("no kernel holds asm: all PTX stands in the prelude", "[codegen_cuda]") {
+  std::string all;
+  for (const std::string& target : GpuTargets()) {
+    INFO(target);
+    const std::string text = KernelsFor(target);
+    CHECK(text.find("asm") == std::string::npos);
+    CHECK(text.find("TCC_KERNEL(") != std::string::npos);
+    all += text;
+  }
+  for (const char* word : kWordsOfPtx) {
+    INFO(word);
+    CHECK(all.find(word) != std::string::npos);
+  }
+  CHECK(CudaPrelude().find("asm") != std::string::npos);
+}
