@@ -182,11 +182,8 @@ FuzzResult FuzzCuda(const FuzzOptions& options) {
   machine.is_there = options.compile_only.empty();
   if (options.on_device || !machine.is_there) {
     StatusOr<Target> device =
-        machine.is_there ? TargetOfDevice() : FindTarget(options.compile_only);
-    if (!device.ok()) {
-      fmt::print(stderr, "cuda: {}\n", Message(device.status()));
-      return {.passed = 0, .failed = 1, .histogram = {}};
-    }
+        machine.is_there ? TargetOfDevice() : FindGpuTarget("--compile-only", options.compile_only);
+    if (!device.ok()) return {.histogram = {}, .refused = device.status()};
     machine.device = *device;
     machine.code = options.text ? GpuCode::kCudaText : GpuCode::kCubin;
   }

@@ -24,6 +24,13 @@ void DescribeRunningPoint(std::string text) {
   description = std::move(text);
 }
 
+StatusOr<Target> FindGpuTarget(const std::string& option, const std::string& name) {
+  StatusOr<Target> target = FindTarget(name);
+  if (!target.ok()) return Annotate(target.status(), option);
+  if (target->kind == TargetKind::kCuda) return target;
+  return UsageError("{}: expected a GPU; got '{}'", option, name);
+}
+
 FuzzResult RunPoints(const std::string& subcommand, const FuzzOptions& options,
                      const std::function<Status(uint64_t seed, Histogram& histogram)>& point) {
   using Clock = std::chrono::steady_clock;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ir/support/status.h"
+#include "ir/target.h"
 #include "tests/fuzz/task_functions.h"
 
 namespace tcc {
@@ -36,12 +37,16 @@ struct FuzzResult {
   int64_t passed = 0;
   int64_t failed = 0;
   Histogram histogram;
+  Status refused = {};  // why nothing was run
 };
 
 // Runs `point` for each seed. A failure is printed to stderr with the line that reproduces it,
 // `tcc-fuzz SUBCOMMAND --points 1 --seed S`; so is a failed TCC_CHECK, which ends the run.
 FuzzResult RunPoints(const std::string& subcommand, const FuzzOptions& options,
                      const std::function<Status(uint64_t seed, Histogram& histogram)>& point);
+
+// The target that an option names. FailedPrecondition if there is none or it is no GPU.
+StatusOr<Target> FindGpuTarget(const std::string& option, const std::string& name);
 
 // What a failed TCC_CHECK says of the point that is running, beside how to reproduce it.
 void DescribeRunningPoint(std::string text);

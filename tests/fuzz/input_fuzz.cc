@@ -189,10 +189,10 @@ FuzzResult FuzzInput(const FuzzOptions& options) {
   StatusOr<std::vector<Seed>> seeds = SeedCorpus(options.corpus);
   Status status = seeds.status();
   if (status.ok() && !options.emit.empty()) status = WriteSeeds(*seeds, options.emit);
-  if (!status.ok()) {
-    fmt::print(stderr, "{}\n", Message(status));
-    return {.passed = 0, .failed = 1, .histogram = {}};
+  if (status.ok() && options.points == 0 && options.emit.empty()) {
+    status = UsageError("--points 0: nothing is done without --emit; expected at least 1");
   }
+  if (!status.ok()) return {.histogram = {}, .refused = status};
   StartWatchdog({});
   InputFuzzer fuzzer(std::move(*seeds));
   std::string corpus = options.corpus.empty() ? "" : " --corpus " + options.corpus;

@@ -69,13 +69,17 @@ Judgement JudgeLaunch(const LegalityProgram& program, const Decisions& decisions
   StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kMarked);
   if (!point.ok()) return {Verdict::kImpossible, "it does not lower"};
   if (program.target.kind != TargetKind::kCuda) return {};
+  const int64_t most_shared = DeviceOf(program.target).shared_bytes;
   int64_t shared_bytes = 0;
   for (const NestFacts& nest : point->marked) {
     std::string why = WhyNoLaunch(nest);
     if (!why.empty()) return {Verdict::kImpossible, why};
+    if (nest.shared_bytes_at_once > most_shared) {
+      return {Verdict::kImpossible, "one statement has more shared memory than a block may"};
+    }
     shared_bytes = std::max(shared_bytes, nest.shared_bytes);
   }
-  if (shared_bytes <= DeviceOf(program.target).shared_bytes) return {};
+  if (shared_bytes <= most_shared) return {};
   return JudgeSharedPlaces(program, decisions, *point);
 }
 

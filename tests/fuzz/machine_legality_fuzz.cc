@@ -236,16 +236,10 @@ StatusOr<FoundPoints> TryProgram(const LegalityProgram& program, Random& random,
 
 FuzzResult FuzzMachineLegality(const FuzzOptions& options) {
   FuzzResult result;
-  StatusOr<Target> target = FindTarget(options.target);
+  StatusOr<Target> target = FindGpuTarget("--target", options.target);
   StatusOr<Nvrtc> nvrtc = Nvrtc::Open();
-  if (!target.ok() || target->kind != TargetKind::kCuda || !nvrtc.ok()) {
-    fmt::print(stderr, "{}\n",
-               !target.ok()  ? Message(target.status())
-               : !nvrtc.ok() ? Message(nvrtc.status())
-                             : "--target: expected a GPU");
-    result.failed = 1;
-    return result;
-  }
+  result.refused = target.ok() ? nvrtc.status() : target.status();
+  if (!result.refused.ok()) return result;
   MachineJudge judge(*target, *std::move(nvrtc), result);
   std::vector<LegalityProgram> zoo = ZooLegalityPrograms(*target);
   auto point = [&](uint64_t seed, Histogram&) {

@@ -4,11 +4,14 @@
 #include <limits>
 #include <string_view>
 
+#include "cli/exit_code.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {
 
 using namespace tcc;
+
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 struct Subcommand {
   const char* name;
@@ -35,7 +38,16 @@ constexpr Subcommand kSubcommands[] = {
     {"text", FuzzText, "functions print, parse back and keep their key; broken texts are refused"},
 };
 
+// How many points there may be at least: input may only write the files that it starts from.
+int64_t LeastPoints(const Subcommand& row) {
+  return row.run == FuzzInput ? 0 : 1;
+}
+
 int Report(const FuzzResult& result) {
+  if (!result.refused.ok()) {
+    fmt::print(stderr, "tcc-fuzz: {}\n", Message(result.refused));
+    return ExitCodeOf(result.refused);
+  }
   for (const auto& [name, count] : result.histogram) fmt::print("{:>12}  {}\n", count, name);
   fmt::print("{} passed, {} failed\n", result.passed, result.failed);
   return result.failed == 0 ? 0 : 1;
@@ -49,12 +61,16 @@ int main(int argc, char** argv) {
   FuzzOptions options;
   for (const Subcommand& row : kSubcommands) {
     CLI::App* subcommand = app.add_subcommand(row.name, row.description);
-    subcommand->add_option("--points", options.points, "How many points");
+    subcommand->add_option("--points", options.points, "How many points")
+        ->check(CLI::Range(LeastPoints(row), kMost).description(""));
     subcommand->add_option("--seed", options.seed, "Seed of the first point; later ones count up");
-    subcommand->add_option("--seconds", options.seconds, "Stop after this time; 0: no limit");
+    subcommand->add_option("--seconds", options.seconds, "Stop after this time; 0: no limit")
+        ->check(CLI::Range(0.0, 1e9).description(""));
     if (row.run == FuzzGpuSchedule || row.run == FuzzFormulas) {
-      subcommand->add_option("--points-per-sketch", options.points_per_sketch,
-                             "So many points of every sketch of the built-in networks");
+      subcommand
+          ->add_option("--points-per-sketch", options.points_per_sketch,
+                       "So many points of every sketch of the built-in networks")
+          ->check(CLI::Range(int64_t{1}, kMost).description(""));
     }
     if (row.run == ListSketches) {
       subcommand->add_flag_callback(
@@ -92,7 +108,7 @@ int main(int argc, char** argv) {
     const CLI::App* subcommand = app.get_subcommand(row.name);
     if (!*subcommand) continue;
     bool all = options.points_per_sketch > 0 && subcommand->count("--points") == 0;
-    if (all) options.points = std::numeric_limits<int64_t>::max();
+    if (all) options.points = kMost;
     return Report(row.run(options));
   }
   return 2;

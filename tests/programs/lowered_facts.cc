@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "ir/affine.h"
 #include "ir/compare.h"
@@ -50,15 +52,29 @@ int64_t LocalBytes(const Stmt& stmt) {
   return inner + BytesOf(allocate->buffer);
 }
 
-// Of all, each from a multiple of 16.
-int64_t SharedBytes(const Stmt& nest) {
-  int64_t all = 0;
+void MeasureShared(const Stmt& nest, NestFacts& facts) {
+  std::unordered_map<Var, int64_t, VarHash> bytes_of;
   PreOrder(nest, [&](const Stmt& stmt) {
     const auto* allocate = stmt.as<Allocate>();
     if (!allocate || allocate->buffer.scope != Scope::kShared) return;
-    all += (BytesOf(allocate->buffer) + 15) / 16 * 16;
+    int64_t bytes = (BytesOf(allocate->buffer) + 15) / 16 * 16;
+    bytes_of[allocate->buffer.var] = bytes;
+    facts.shared_bytes += bytes;
   });
-  return all;
+  if (bytes_of.empty()) return;
+  PreOrder(nest, [&](const Stmt& stmt) {
+    const auto* store = stmt.as<Store>();
+    if (!store) return;
+    std::unordered_set<Var, VarHash> accessed = {store->buffer};
+    ForEachExpr(stmt, [&](const Expr& expr) {
+      PreOrder(expr, [&](const Expr& node) {
+        if (const auto* load = node.as<Load>()) accessed.insert(load->buffer);
+      });
+    });
+    int64_t at_once = 0;
+    for (const auto& [buffer, bytes] : bytes_of) at_once += accessed.contains(buffer) ? bytes : 0;
+    facts.shared_bytes_at_once = std::max(facts.shared_bytes_at_once, at_once);
+  });
 }
 
 int64_t StoresIn(const Stmt& stmt) {
@@ -127,7 +143,7 @@ void MeasureMarkedVector(const For& loop, NestFacts& facts) {
 
 NestFacts FactsOfNest(const Stmt& nest) {
   NestFacts facts;
-  facts.shared_bytes = SharedBytes(nest);
+  MeasureShared(nest, facts);
   facts.local_bytes = LocalBytes(nest);
   facts.statements = StoresIn(nest);
   facts.vthreads = VthreadsIn(nest);

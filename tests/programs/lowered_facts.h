@@ -16,6 +16,8 @@ struct NestFacts {
   std::array<int64_t, 3> grid = {1, 1, 1};
   std::array<int64_t, 3> threads_by_axis = {1, 1, 1};
   int64_t shared_bytes = 0;  // of all buffers, each from a multiple of 16
+  // Of those that one store reads or writes, which have places of their own, at most.
+  int64_t shared_bytes_at_once = 0;
   int64_t local_bytes = 0;   // alive at a time
   int64_t vthreads = 1;      // of the deepest loops that are still marked so
   int64_t lanes = 1;         // of the widest vector
