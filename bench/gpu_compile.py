@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""usage: gpu_compile.py [--tcc FILE] [--targets sm_75,...] [--threads 2] [--warm] [--json] M.onnx...
+"""usage: gpu_compile.py [--tcc FILE] [--targets sm_75,...] [--threads 2] [--cache DIR] [--warm]
+                      [--json] [--real-share 0.8] [--seconds COLD[,WARM]] M.onnx...
 
 Compiles models for GPUs, without one, and says what became of their kernels: how many there are,
 how long that took with an empty cache (and, with --warm, once more with a full one), what ptxas had
 to spill or warn of, and the share of the FLOPs in kernels that are real ones: multiply-adds are at
 least 75 % of the main loop's instructions, loads from memory are 16 bytes wide, and there is at
-least one wave of blocks. Ends with 1 if a model did not compile or a kernel spills or is warned of.
+least one wave of blocks. Ends with 1 if a model did not compile, a kernel spills or is warned of, or
+a model has a smaller share than --real-share or takes longer than --seconds. With --cache all models
+share a cache of compiled kernels, so that what they have in common is compiled once.
 
 Free dimensions are those of the files input_<i>.npy in the folder M beside M.onnx (fill.py
 --reference writes them). Needs numpy.
@@ -56,7 +59,7 @@ def compile_one(arguments, model, target, folder):
     """A row about one model on one target."""
     row = {"model": model.stem, "target": target}
     artefact = folder / "m.tcc"
-    environment = {**os.environ, "TCC_CACHE_DIR": str(folder / "cache")}
+    environment = {**os.environ, "TCC_CACHE_DIR": str(arguments.cache or folder / "cache")}
     command = [arguments.tcc, "compile", model, "--target", target, "-o", artefact, "--threads",
                arguments.threads, "--progress", "none", *shapes_of(arguments.tcc, model)]
     for key in ["cold_s", "warm_s"][:2 if arguments.warm else 1]:
@@ -76,16 +79,29 @@ def compile_one(arguments, model, target, folder):
             "real_share": round(share(kernels, is_real), 3)}
 
 
+def faults(arguments, row):
+    """What keeps the row from being as it should be."""
+    if "error" in row:
+        return [row["error"]]
+    found = [f"spills or warnings: {' '.join(row['spills_or_warnings'])}"
+             ] if row["spills_or_warnings"] else []
+    if row["real_share"] < arguments.real_share:
+        found.append(f"less than {arguments.real_share:.0%} in real kernels")
+    for key, limit in zip(["cold_s", "warm_s"], arguments.seconds):
+        if row.get(key, 0) > limit:
+            found.append(f"{key[:4]} in more than {limit:g} s")
+    return found
+
+
 def text_of(row):
     start = f"{row['model']:<28} {row['target']:<7} {row['cold_s']:>7.2f} s"
     if "warm_s" in row:
         start += f" {row['warm_s']:>6.2f} s warm"
-    if "error" in row:
-        return f"{start}  FAILED: {row['error']}"
-    bad = row["spills_or_warnings"]
-    return (f"{start} {row['kernels']:>4} kernels, {row['most_registers']:>3} registers at most, "
-            f"{row['local_memory']} with local memory, {row['real_share']:.0%} of the FLOPs in real "
-            f"kernels" + (f"; spills or warnings: {' '.join(bad)}" if bad else ""))
+    if "error" not in row:
+        start += (f" {row['kernels']:>4} kernels, {row['most_registers']:>3} registers at most, "
+                  f"{row['local_memory']} with local memory, {row['real_share']:.0%} of the FLOPs in "
+                  f"real kernels")
+    return start + (f"; FAILED: {'; '.join(row['faults'])}" if row["faults"] else "")
 
 
 def main():
@@ -95,7 +111,11 @@ def main():
     parser.add_argument("--tcc", default="build/release/bin/tcc")
     parser.add_argument("--targets", default=TARGETS)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--cache", type=pathlib.Path)
     parser.add_argument("--warm", action="store_true")
+    parser.add_argument("--real-share", type=float, default=0.0)
+    parser.add_argument("--seconds", type=lambda text: [float(s) for s in text.split(",")],
+                        default=[])
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     rows = []
@@ -103,11 +123,12 @@ def main():
         for target in arguments.targets.split(","):
             with tempfile.TemporaryDirectory() as folder:
                 rows.append(compile_one(arguments, model, target, pathlib.Path(folder)))
+                rows[-1]["faults"] = faults(arguments, rows[-1])
             if not arguments.json:
                 print(text_of(rows[-1]), flush=True)
     if arguments.json:
         print(json.dumps(rows, indent=2))
-    failed = [row for row in rows if "error" in row or row["spills_or_warnings"]]
+    failed = [row for row in rows if row["faults"]]
     print(f"{len(rows) - len(failed)} passed, {len(failed)} failed", file=sys.stderr)
     return 1 if failed else 0
 

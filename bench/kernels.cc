@@ -102,7 +102,8 @@ BenchAction DeclareKernels(CLI::App& app) {
   OperatorSuiteOptions& operators = options->operators;
   app.add_option("--target", operators.target, "Of operators: native, sm_86, ...");
   app.add_option("--numeric", operators.numeric, NumericHelp())->type_name("MODE");
-  app.add_option("--seconds", operators.seconds, "Begin no operator after so long");
+  app.add_option("--seconds", operators.seconds, "Begin no operator after so long; 0: no limit")
+      ->check(CLI::Range(0.0, 1e9).description(""));
   app.add_flag("--compile-only", operators.compile_only,
                "Only compile the operators, to the cache");
   app.add_flag("--text", operators.text, "CUDA text, for the emulated driver in TCC_CUDA_DRIVER");

@@ -3,7 +3,8 @@
 #               [--programs DIR] [--quick] [--text]
 #        run.sh --list-suites TARGET
 #
-# Everything that is to be known of a GPU, in one go: doctor, tests, sanitizer, calibration, suites.
+# Everything that is to be known of a GPU, in one go: doctor, tests, a profile, sanitizer,
+# calibration, suites.
 # The suites take about N seconds in all (default 240), what is before them some minutes at most;
 # --only does one part, where commands may not take long. A suite begins no operator once its share
 # of the time is spent, and is ended --grace seconds (default 300) after that. NAME:MODE is a suite
@@ -16,15 +17,16 @@
 #                code and time, the calibration, all rows of the suites
 #   report.md    the suites as tables
 #   log.txt      what every step printed
+#   trace.json   a run of a network as CUPTI saw it, for Perfetto
 #
 # They are written after every suite, and when the run is ended (SIGTERM); where it is killed, the
 # rows of the suite at hand are in NAME.rows.json.
 #
 # The programs (tcc, tcc-bench, tests) are those of --programs, else of bin/ beside this file (as
 # pack.sh lays it out), else of build/portable/bin. --quick only sees that all of it works;
-# --text is for the emulated driver (TCC_CUDA_DRIVER), which compute-sanitizer cannot watch.
-# COMPUTE_SANITIZER names another one than that of the path or the toolkit. Ends with 0 if all steps
-# went well.
+# --text is for the emulated driver (TCC_CUDA_DRIVER), which compute-sanitizer and CUPTI cannot
+# watch. COMPUTE_SANITIZER names another one than that of the path, the toolkit or Python's wheel.
+# Ends with 0 if all steps went well.
 #
 # The card's settings are left as they are: nvidia-smi is only asked.
 set -uo pipefail
@@ -32,6 +34,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 seconds=240 grace=300 only='' out='' programs='' quick='' text=''
 suites=''
+is_known() { [[ $1 =~ ^sm_(75|80|86|89|90a)$ ]]; }
 # Three products of tf32 take longer than a strict one on sm_86 and sm_89.
 default_suites() {
   local modes mode
@@ -58,7 +61,9 @@ while [ $# -gt 0 ]; do
     --out) out=$2; shift ;;
     --programs) programs=$2; shift ;;
     --suites) suites=$2; shift ;;
-    --list-suites) default_suites "$2"; exit 0 ;;
+    --list-suites)
+      is_known "$2" || usage "'$2' is no target; expected sm_75, sm_80, sm_86, sm_89 or sm_90a"
+      default_suites "$2"; exit 0 ;;
     --quick) quick=--quick ;;
     --text) text=--text ;;
     *) usage "there is no option '$1'" ;;
@@ -129,10 +134,27 @@ step() {
   return $code
 }
 
+skipped() {
+  echo "$1: skipped, $2" | tee -a "$log"
+  printf '%s{"name": %s, "skipped": true}' "$([ -s "$steps" ] && echo ', ')" "$(quoted "$1")" >>"$steps"
+}
+
+# What nvidia-smi says of the device; nothing without it. It counts all devices, by their place on
+# the bus: CUDA numbers those that CUDA_VISIBLE_DEVICES names, and where they differ in speed the
+# numbers are the same only with CUDA_DEVICE_ORDER=PCI_BUS_ID.
+query() {
+  local id=$ordinal visible
+  if [ -n "${CUDA_VISIBLE_DEVICES:-}" ]; then
+    IFS=', ' read -ra visible <<<"$CUDA_VISIBLE_DEVICES"
+    id=${visible[$ordinal]:-none}
+  fi
+  nvidia-smi --id="$id" --query-gpu="$1" --format=csv,noheader 2>/dev/null
+}
+
 # Clocks, power and temperature as they are now; null without nvidia-smi.
 clocks() {
   local fields=clocks.sm,clocks.mem,power.draw,temperature.gpu,pstate line
-  line=$(nvidia-smi --query-gpu=$fields --format=csv,noheader 2>/dev/null | head -n 1)
+  line=$(query $fields) || line=''
   [ -n "$line" ] && quoted "$fields: $line" || echo null
 }
 
@@ -153,10 +175,23 @@ if [ "$target" = none ] || [ -z "$target" ]; then
   exit 5
 fi
 suites=${suites:-$(default_suites "$target")}
-driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1)
+driver=$(query driver_version) || driver=''
 out=${out:-$here/results/$(tr -c 'a-zA-Z0-9\n' '_' <<<"$model")}
 mkdir -p "$out" || exit 1
 echo "$model, $target, driver ${driver:-unknown}; results in $out"
+
+# A network under CUPTI: times of its kernels, and counters where the user may read them.
+profile() {
+  local network=$1
+  if [ -n "$text" ]; then
+    skipped profile 'tcc compile makes no CUDA text, and CUPTI watches real drivers only'
+    return
+  fi
+  step "compile $network" 100 "$tcc" compile "$work/$network.onnx" --target "$target" \
+    --progress plain -o "$work/$network.tcc" &&
+    step profile 100 "$tcc" bench "$work/$network.tcc" --iterations 10 --profile --counters \
+      --trace "$out/trace.json" --json
+}
 
 # Tests that run on a device: random functions in all types against the interpreter; networks; one
 # operator of each kind.
@@ -169,6 +204,8 @@ tests() {
     step "check $network" 100 "$tcc" check "$work/$network.onnx" --target "$target" \
       ${text:+--emulate}
   done
+  [ -n "$quick" ] || network=resnet50
+  profile "$network"
   step "smoke" 200 "$bench" kernels --suite smoke --target "$target" $text \
     ${quick:+--quick --rounds 1}
 
@@ -176,15 +213,15 @@ tests() {
   sanitizer=${COMPUTE_SANITIZER:-}
   [ -n "$sanitizer" ] || [ -n "$text" ] ||
     sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}"/bin/compute-sanitizer \
-    "${TCC_VENV:-/nowhere}"/lib/python3*/site-packages/nvidia/*/bin/compute-sanitizer 2>/dev/null | head -n 1)
+    "${TCC_VENV:-/nowhere}"/lib/python3*/site-packages/nvidia/*/{bin,compute-sanitizer}/compute-sanitizer \
+    2>/dev/null | head -n 1)
   if [ -n "$sanitizer" ]; then
     for tool in memcheck racecheck synccheck initcheck; do
       step "compute-sanitizer $tool" 120 "$sanitizer" --tool $tool --error-exitcode 9 \
         "$bench" kernels --suite smoke --target "$target" $text --quick --rounds 1 --peer none
     done
   else
-    echo "compute-sanitizer: skipped, not found, or not for this driver" | tee -a "$log"
-    printf '%s{"name": "compute-sanitizer", "skipped": true}' "$([ -s "$steps" ] && echo ', ')" >>"$steps"
+    skipped compute-sanitizer 'not found, or not for this driver'
   fi
 }
 # All that is known by now, to the folder.

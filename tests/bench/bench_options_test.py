@@ -41,6 +41,7 @@ REFUSED = [
     ("--stage lowered --peer none", "--peer has no meaning for --stage"),
     ("--rounds 0", "--rounds: Value 0 not in range 1 to 1000"),
     ("--threads 0", "--threads: Value 0 not in range 1 to 1024"),
+    ("--suite smoke --seconds -1", "--seconds: Value -1 not in range 0"),
     ("--suite nothing", "no suite 'nothing'"),
 ]
 

@@ -7,6 +7,7 @@ A dry run of bench/device/run.sh over the emulated driver: what it would do on a
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -60,12 +61,14 @@ class DeviceRun(unittest.TestCase):
         for key in ["driver", "clocks", "doctor", "devices"]:
             self.assertIn(key, report)
         self.assertEqual([step["name"] for step in report["steps"]],
-                         ["tcc-fuzz cuda", "check dqn", "smoke", "compute-sanitizer", "calibrate",
-                          "suite smoke"])
-        # compute-sanitizer watches real drivers only.
+                         ["tcc-fuzz cuda", "check dqn", "profile", "smoke", "compute-sanitizer",
+                          "calibrate", "suite smoke"])
+        # CUPTI and compute-sanitizer watch real drivers only.
         for step in report["steps"]:
-            expected = {"skipped": True} if step["name"] == "compute-sanitizer" else {"exit": 0}
+            skipped = step["name"] in ["profile", "compute-sanitizer"]
+            expected = {"skipped": True} if skipped else {"exit": 0}
             self.assertLessEqual(expected.items(), step.items())
+            self.assertEqual(f"{step['name']}: skipped, " in output, skipped)
         for key in ["fma_gflops", "copy_gbytes", "l2_gbytes", "launch_us"]:
             self.assertGreater(report["calibration"][key], 0)
         log = (self.out / "log.txt").read_text()
@@ -94,22 +97,64 @@ class DeviceRun(unittest.TestCase):
         self.assertEqual(log.count("asked: --tool"), 4)
         self.assertEqual(log.count("12 of 12 operators measured"), 4)  # one unwatched
 
-    def test_a_whole_run_checks_every_network(self):
-        # Programs that only say what they were asked, but for what tells of device and networks.
+    def executable(self, path, text):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("#!/bin/bash\n" + text)
+        path.chmod(0o755)
+
+    def echoes(self):
+        """Programs that only say what they were asked, but for device and networks."""
         programs = self.out.parent / "programs"
-        programs.mkdir()
         real = f'case $1 in doctor|devices|zoo) exec "{PROGRAMS}/tcc" "$@";; esac\n'
         for name, begin in [("tcc", real), ("tcc-bench", ""), ("tcc-fuzz", "")]:
-            (programs / name).write_text(f'#!/bin/bash\n{begin}echo "asked: $*"\n')
-            (programs / name).chmod(0o755)
-        self.script("--only", "tests", "--programs", programs)
+            self.executable(programs / name, begin + 'echo "asked: $*"\n')
+        return programs
+
+    def test_a_whole_run_checks_every_network_and_profiles_one(self):
+        self.script("--only", "tests", "--programs", self.echoes())
         listed = subprocess.run([f"{PROGRAMS}/tcc", "zoo", "list"], capture_output=True, text=True,
                                 check=True).stdout
         names = [line.split()[0] for line in listed.splitlines()]
         self.assertEqual(len(names), 10)
         steps = [step["name"] for step in self.report()["steps"]]
         self.assertEqual([step.removeprefix("check ") for step in steps if "check " in step], names)
-        self.assertEqual(self.log_of_steps().count("asked: check"), 10)
+        log = self.log_of_steps()
+        self.assertEqual(log.count("asked: check"), 10)
+        self.assertEqual(steps[steps.index("compile resnet50") + 1], "profile")
+        self.assertRegex(log, r"asked: compile \S+/resnet50.onnx --target sm_86 .*-o \S+.tcc\n")
+        self.assertRegex(log, r"asked: bench \S+/resnet50.tcc --iterations 10 --profile --counters "
+                              rf"--trace {self.out}/trace.json --json\n")
+
+    def test_what_nvidia_smi_is_asked_is_of_the_device_that_is_measured(self):
+        self.executable(self.out.parent / "path/nvidia-smi", 'echo "asked: $*"\n')
+        programs = self.echoes()
+        path = f"{self.out.parent}/path:{os.environ['PATH']}"
+        for visible, asked in [("", "1"), ("3,2", "2"), ("GPU-4711, GPU-12 ,GPU-5", "GPU-12"),
+                               ("3", "none")]:
+            with self.subTest(visible):
+                self.script("--only", "tests", "--quick", "--programs", programs, PATH=path,
+                            TCC_EMULATED_SM="", TCC_CUDA_DEVICE="1", CUDA_VISIBLE_DEVICES=visible)
+                report = self.report()
+                self.assertEqual(report["device"], "emulated sm_80")
+                self.assertIn(f"asked: --id={asked} --query-gpu=clocks.sm,", report["clocks"])
+                self.assertIn(f"asked: --id={asked} --query-gpu=driver_version", report["driver"])
+
+    def test_the_sanitizer_of_a_wheel_is_found(self):
+        if shutil.which("compute-sanitizer"):
+            self.skipTest("the one of PATH comes first")
+        programs = self.echoes()
+        nvidia = self.out.parent / "venv/lib/python3.11/site-packages/nvidia"
+        (nvidia / "cu13").mkdir(parents=True)
+        # As version 13 and earlier ones lay it.
+        for place in ["cu13/bin", "cu13/compute-sanitizer", "cuda_sanitizer_api/bin"]:
+            with self.subTest(place):
+                (nvidia / place).parent.mkdir(exist_ok=True)
+                tool = nvidia / place / "compute-sanitizer"
+                self.executable(tool, f'echo "asked at {place}"\n')
+                self.script("--only", "tests", "--quick", "--programs", programs,
+                            CUDA_HOME="/nowhere", TCC_VENV=str(nvidia.parents[3]))
+                self.assertEqual(self.log_of_steps().count(f"asked at {place}"), 4)
+                tool.unlink()
 
     def test_a_suite_may_be_run_in_numeric_modes(self):
         output = self.script("--text", "--quick", "--only", "suites", "--suites", "smoke:tf32",
@@ -139,6 +184,12 @@ class DeviceRun(unittest.TestCase):
                 listed = subprocess.run([SCRIPT, "--list-suites", target], capture_output=True,
                                         text=True, check=True).stdout
                 self.assertEqual(listed, ",".join(expected) + "\n")
+        for target in ["sm_99", "native", "sm_9", ""]:
+            with self.subTest(target):
+                listed = subprocess.run([SCRIPT, "--list-suites", target], capture_output=True,
+                                        text=True, check=False)
+                self.assertEqual((listed.returncode, listed.stdout), (2, ""))
+                self.assertIn(f"'{target}' is no target; expected sm_75, ", listed.stderr)
         # Each is begun, and ended at once: nothing but the plan.
         self.script("--text", "--quick", "--only", "suites", "--seconds", "0", "--grace", "0",
                     expect=1)
