@@ -118,6 +118,8 @@ def main():
                         default=[])
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    if len(arguments.seconds) > 1 + arguments.warm:
+        parser.error("--seconds COLD takes one number, COLD,WARM with --warm two")
     rows = []
     for model in arguments.models:
         for target in arguments.targets.split(","):

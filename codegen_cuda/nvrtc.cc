@@ -32,9 +32,9 @@ struct Compiler {
   NvrtcCalls calls;
 };
 
-// The results of nvrtc.h that are about the text, so that another one may compile: out of memory,
-// compilation, internal error. The rest are about NVRTC, whatever it is given.
-constexpr NvrtcResult kAboutTheText[] = {1, 6, 11};
+// Results that are about the text, so that another one may compile. The rest are about NVRTC,
+// whatever it is given.
+constexpr NvrtcResult kAboutTheText[] = {kNvrtcOutOfMemory, kNvrtcCompilation, kNvrtcInternalError};
 
 // Newer ones first.
 constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};

@@ -9,6 +9,10 @@ namespace tcc {
 using NvrtcProgram = struct NvrtcProgramObject*;
 using NvrtcResult = int;
 inline constexpr NvrtcResult kNvrtcSuccess = 0;
+inline constexpr NvrtcResult kNvrtcOutOfMemory = 1;
+inline constexpr NvrtcResult kNvrtcCompilation = 6;
+inline constexpr NvrtcResult kNvrtcBuiltinFailure = 7;
+inline constexpr NvrtcResult kNvrtcInternalError = 11;
 
 // CALL(symbol in the library, its result, its parameters) for each function.
 // clang-format off

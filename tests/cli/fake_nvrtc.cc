@@ -14,7 +14,6 @@ using tcc::NvrtcResult;
 
 namespace {
 
-constexpr NvrtcResult kBuiltinFailure = 7;
 constexpr char kLog[] = "nvrtc: error: failed to open libnvrtc-builtins.so.13.0";
 
 bool Has(std::string_view fault) {
@@ -39,7 +38,8 @@ NvrtcResult nvrtcVersion(int* major, int* minor) {
   return Give(minor, 0);
 }
 const char* nvrtcGetErrorString(NvrtcResult result) {
-  return result == kBuiltinFailure ? "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE" : "NVRTC_ERROR";
+  return result == tcc::kNvrtcBuiltinFailure ? "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE"
+                                             : "NVRTC_ERROR";
 }
 NvrtcResult nvrtcGetNumSupportedArchs(int* count) {
   return Give(count, 1);
@@ -55,7 +55,7 @@ NvrtcResult nvrtcDestroyProgram(NvrtcProgram*) {
   return tcc::kNvrtcSuccess;
 }
 NvrtcResult nvrtcCompileProgram(NvrtcProgram, int, const char* const*) {
-  return Has("builtins") ? kBuiltinFailure : tcc::kNvrtcSuccess;
+  return Has("builtins") ? tcc::kNvrtcBuiltinFailure : tcc::kNvrtcSuccess;
 }
 NvrtcResult nvrtcGetProgramLogSize(NvrtcProgram, size_t* bytes) {
   return Give(bytes, sizeof(kLog));

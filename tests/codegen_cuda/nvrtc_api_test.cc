@@ -19,6 +19,10 @@ TCC_NVRTC_CALLS(TCC_HOLD_AGAINST_HEADER)
 #undef TCC_HOLD_AGAINST_HEADER
 
 static_assert(Same(tcc::kNvrtcSuccess, NVRTC_SUCCESS));
+static_assert(Same(tcc::kNvrtcOutOfMemory, NVRTC_ERROR_OUT_OF_MEMORY));
+static_assert(Same(tcc::kNvrtcCompilation, NVRTC_ERROR_COMPILATION));
+static_assert(Same(tcc::kNvrtcBuiltinFailure, NVRTC_ERROR_BUILTIN_OPERATION_FAILURE));
+static_assert(Same(tcc::kNvrtcInternalError, NVRTC_ERROR_INTERNAL_ERROR));
 
 }  // namespace
 
