@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""usage: networks.py [--tcc FILE] [--threads 2] [--rounds 5] [--iterations 10] [--json] M.onnx...
+"""usage: networks.py [--tcc FILE] [--before FILE] [--threads 2] [--rounds 5] [--iterations 10] [--json] M.onnx...
 
 Latency of tcc, ONNX Runtime and OpenVINO on the same models in the same run. The three take turns,
 round by round, so that a busy machine is busy for all of them; each round is one `tcc bench` of
 some iterations and as many inferences of the others, after a warm-up. The figure is the median of
-the rounds' medians; the ratio is tcc's over the faster peer's. Also what compiling takes. Needs the
-venv that scripts/setup.sh makes.
+the rounds' medians; the ratio is tcc's over the faster peer's. Also what compiling takes. --before is
+the tcc of an earlier tree, which takes its turns too, and whose artefact is compared. Needs the venv
+that scripts/setup.sh makes.
 """
 
 import argparse
@@ -61,12 +62,10 @@ def median_ms(run, iterations):
 
 
 class Tcc:
-    name = "tcc"
-
-    def __init__(self, arguments, model, feeds, folder):
-        self.arguments = arguments
-        self.artefact = folder / f"{model.stem}.tcc"
-        command = [arguments.tcc, "compile", model, "--target", arguments.target, "-o",
+    def __init__(self, name, program, arguments, model, feeds, folder):
+        self.name, self.program, self.arguments = name, program, arguments
+        self.artefact = folder / f"{model.stem}.{name}.tcc"
+        command = [program, "compile", model, "--target", arguments.target, "-o",
                    self.artefact, "--threads", arguments.threads, "--progress", "none"]
         for name, feed in feeds.items():
             if feed.shape:
@@ -76,7 +75,7 @@ class Tcc:
         self.compile_s = time.perf_counter() - start
 
     def median_ms(self, iterations):
-        command = [self.arguments.tcc, "bench", self.artefact, "--iterations", iterations,
+        command = [self.program, "bench", self.artefact, "--iterations", iterations,
                    "--threads", self.arguments.threads, "--json"]
         result = subprocess.run([*map(str, command)], check=True, capture_output=True)
         return json.loads(result.stdout)["median_ms"]
@@ -115,8 +114,12 @@ class OpenVino:
 
 def measure(arguments, model, folder):
     feeds = feeds_of(model)
-    tcc = Tcc(arguments, model, feeds, folder)
+    tcc = Tcc("tcc", arguments.tcc, arguments, model, feeds, folder)
     contenders = [tcc, OnnxRuntime(arguments, model, feeds), OpenVino(arguments, model, feeds)]
+    before = None
+    if arguments.before:
+        before = Tcc("before", arguments.before, arguments, model, feeds, folder)
+        contenders.append(before)
     times = {contender.name: [] for contender in contenders}
     for _ in range(arguments.rounds):
         for contender in contenders:
@@ -124,13 +127,25 @@ def measure(arguments, model, folder):
     row = {"model": model.stem, "compile_s": tcc.compile_s}
     row |= {f"{name}_ms": statistics.median(values) for name, values in times.items()}
     row["ratio"] = row["tcc_ms"] / min(row["onnxruntime_ms"], row["openvino_ms"])
+    if before:
+        row["ratio_before"] = row["tcc_ms"] / row["before_ms"]
+        row["same_artefact"] = tcc.artefact.read_bytes() == before.artefact.read_bytes()
+        before.artefact.unlink()
+    tcc.artefact.unlink()
     return row
+
+
+def told_of_before(row):
+    if "before_ms" not in row:
+        return ""
+    return f"  {row['ratio_before']:5.3f}x, {'same' if row['same_artefact'] else 'another'} artefact"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1])
     parser.add_argument("models", nargs="+", type=pathlib.Path)
     parser.add_argument("--tcc", default="build/release/bin/tcc")
+    parser.add_argument("--before", help="tcc of an earlier tree")
     parser.add_argument("--target", default="native")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
@@ -140,7 +155,7 @@ def main():
     rows = []
     if not arguments.json:
         print(f"{'model':28} {'compile':>9} {'tcc':>10} {'onnxruntime':>12} {'openvino':>10} "
-              f"{'ratio':>7}")
+              f"{'ratio':>7}" + ("  to before" if arguments.before else ""))
     with tempfile.TemporaryDirectory() as folder:
         for model in arguments.models:
             row = measure(arguments, model, pathlib.Path(folder))
@@ -148,7 +163,7 @@ def main():
             if not arguments.json:
                 print(f"{row['model']:28} {row['compile_s']:7.2f} s {row['tcc_ms']:7.2f} ms "
                       f"{row['onnxruntime_ms']:9.2f} ms {row['openvino_ms']:7.2f} ms "
-                      f"{row['ratio']:6.2f}x", flush=True)
+                      f"{row['ratio']:6.2f}x{told_of_before(row)}", flush=True)
     if arguments.json:
         json.dump(rows, sys.stdout, indent=2)
         print()

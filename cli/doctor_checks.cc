@@ -26,6 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kDoctorKernel[] = "extern \"C\" __global__ void k(float* x) { x[0] = 1.0f; }\n";
+
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
@@ -150,10 +152,22 @@ DoctorCheck CheckHostCompiler() {
   return {"host compiler", true, false, *compiler};
 }
 
+// That the library opens does not mean that it compiles: it is several files.
 DoctorCheck CheckNvrtc() {
   StatusOr<Nvrtc> nvrtc = Nvrtc::Open();
   if (!nvrtc.ok()) return {"NVRTC", false, false, Message(nvrtc.status())};
-  return {"NVRTC", true, false, fmt::format("{}, {}", nvrtc->version(), nvrtc->path())};
+  std::vector<std::string> compiled;
+  Status failure = OkStatus();
+  for (const Target& target : AllTargets()) {
+    if (target.kind != TargetKind::kCuda) continue;
+    Status status = nvrtc->Compile(kDoctorKernel, target.sm).status();
+    if (status.ok()) compiled.push_back(target.name);
+    failure.Update(status);
+  }
+  if (compiled.empty()) return {"NVRTC", false, false, Message(failure)};
+  return {"NVRTC", true, false,
+          fmt::format("{}, {}, compiles for {}{}{}", nvrtc->version(), nvrtc->path(),
+                      fmt::join(compiled, ", "), failure.ok() ? "" : "; ", Message(failure))};
 }
 
 }  // namespace

@@ -184,13 +184,27 @@ StatusOr<Cubin> CompileOnce(const Compiler& compiler, const std::string& text, i
   return cubin;
 }
 
-// Of the file that a library came from; 0 where that is not known.
-size_t FileBytes(void* library) {
+// The file that a library came from; empty where that is not known.
+fs::path FileOf(void* library) {
   link_map* map = nullptr;
-  if (dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0) return 0;
+  if (dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0) return {};
   std::error_code error;
-  uintmax_t bytes = fs::file_size(map->l_name, error);
+  fs::path file = fs::canonical(map->l_name, error);
+  return error ? fs::path() : file;
+}
+
+size_t FileBytes(const fs::path& file) {
+  std::error_code error;
+  uintmax_t bytes = fs::file_size(file, error);
   return error ? 0 : bytes;
+}
+
+// NVRTC's second library lies beside it, but NVRTC asks for it by its bare name, which is found only
+// on a search path; a Python package is on none. The dynamic linker gives what is open already under
+// that name. Without the file NVRTC itself says what it lacks, when it compiles.
+void OpenBuiltins(const fs::path& nvrtc, const std::string& version) {
+  fs::path builtins = nvrtc.parent_path() / ("libnvrtc-builtins.so." + version);
+  dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 }  // namespace
@@ -210,8 +224,10 @@ StatusOr<Nvrtc> Nvrtc::Open() {
   library->archs.resize(static_cast<size_t>(count));
   calls.nvrtcGetSupportedArchs(library->archs.data());
   library->path = opened.path;
-  library->file_bytes = FileBytes(opened.handle);
   library->version = fmt::format("{}.{}", major, minor);
+  fs::path file = FileOf(opened.handle);
+  library->file_bytes = FileBytes(file);
+  OpenBuiltins(file, library->version);
   library->compiler.name = fmt::format("NVRTC {} ({})", library->version, library->path);
   return Nvrtc(std::move(library));
 }

@@ -42,6 +42,21 @@ class Doctor(CommandTest):
         if checks["NVRTC"]["status"] == "missing":
             self.assertIn("scripts/setup.sh", checks["NVRTC"]["detail"])
 
+    def test_an_nvrtc_that_compiles_nothing_is_not_ok(self):
+        library = os.environ.get("TCC_TEST_NVRTC")
+        if not library:
+            self.skipTest("no NVRTC with faults in TCC_TEST_NVRTC")
+        for fault, message in [("builtins", "failed to open libnvrtc-builtins"),
+                               ("arch", "NVRTC 13.0 has no sm_75; it has 50")]:
+            check = self.doctor(TCC_NVRTC=library, TCC_FAKE_NVRTC=fault)["NVRTC"]
+            self.assertEqual(check["status"], "missing")
+            self.assertIn(message, check["detail"])
+
+    def test_an_nvrtc_that_is_ok_names_what_it_compiles_for(self):
+        check = self.doctor()["NVRTC"]
+        if check["status"] == "ok":
+            self.assertRegex(check["detail"], r", compiles for (sm_\d+a?, )*sm_\d+a?$")
+
     def test_the_cache_folder_follows_the_variables_in_their_order(self):
         home = {"HOME": str(self.folder / "home"), "XDG_CACHE_HOME": "", "TCC_CACHE_DIR": ""}
         self.assertIn(f"{self.folder}/home/.cache/tcc", self.doctor(**home)["cache folder"]["detail"])

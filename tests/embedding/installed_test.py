@@ -33,6 +33,7 @@ class Installed(unittest.TestCase):
                            "PKG_CONFIG_PATH": str(cls.libraries / "pkgconfig")}
         # As the libraries were built; a sanitizer's runtime must be in the program too.
         cache = (pathlib.Path(cls.build) / "CMakeCache.txt").read_text()
+        cls.generator = re.search(r"^CMAKE_GENERATOR:INTERNAL=(.*)$", cache, re.M)[1]
         sanitized = "TCC_SANITIZE:BOOL=ON" in cache
         cls.flags = ["-fsanitize=address,undefined"] if sanitized else []
         cls.model = cls.folder / "dqn.onnx"
@@ -45,11 +46,11 @@ class Installed(unittest.TestCase):
                                 check=False, env=getattr(cls, "environment", None), timeout=300)
         if (result.returncode == 0) != (expect == 0):
             raise AssertionError(f"{arguments}\n{result.stdout}\n{result.stderr}")
-        return result.stdout
+        return result.stdout if expect == 0 else result.stderr
 
     def build_by_cmake(self, example, projects=ROOT / "examples"):
         folder = self.folder / f"{example}-cmake"
-        self.run_command(self.cmake, "-S", projects / example, "-B", folder,
+        self.run_command(self.cmake, "-G", self.generator, "-S", projects / example, "-B", folder,
                          f"-DCMAKE_PREFIX_PATH={self.prefix}",
                          f"-DCMAKE_CXX_COMPILER={self.compiler}",
                          "-DCMAKE_CXX_FLAGS=" + " ".join(self.flags))
@@ -167,8 +168,9 @@ class Installed(unittest.TestCase):
         folder.mkdir()
         text = (ROOT / "examples" / "run_only" / "CMakeLists.txt").read_text()
         (folder / "CMakeLists.txt").write_text(text.replace("tcc 0.1", "tcc 0.2"))
-        self.run_command(self.cmake, "-S", folder, "-B", folder / "build",
-                         f"-DCMAKE_PREFIX_PATH={self.prefix}", expect=1)
+        error = self.run_command(self.cmake, "-G", self.generator, "-S", folder, "-B",
+                                 folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", expect=1)
+        self.assertIn('requested version "0.2"', error)
 
     def test_a_bad_model_ends_with_its_code(self):
         self.model.with_name("bad.onnx").write_text("no model")
