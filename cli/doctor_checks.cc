@@ -161,8 +161,11 @@ DoctorCheck CheckNvrtc() {
   for (const Target& target : AllTargets()) {
     if (target.kind != TargetKind::kCuda) continue;
     Status status = nvrtc->Compile(kDoctorKernel, target.sm).status();
-    if (status.ok()) compiled.push_back(target.name);
-    failure.Update(status);
+    if (status.ok()) {
+      compiled.push_back(target.name);
+    } else if (failure.ok() || nvrtc->ExpectArch(target.sm).ok()) {
+      failure = status;  // what it should compile tells more than what it does not know
+    }
   }
   if (compiled.empty()) return {"NVRTC", false, false, Message(failure)};
   return {"NVRTC", true, false,

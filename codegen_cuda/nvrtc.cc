@@ -199,9 +199,9 @@ size_t FileBytes(const fs::path& file) {
   return error ? 0 : bytes;
 }
 
-// NVRTC's second library lies beside it, but NVRTC asks for it by its bare name, which is found only
-// on a search path; a Python package is on none. The dynamic linker gives what is open already under
-// that name. Without the file NVRTC itself says what it lacks, when it compiles.
+// NVRTC's second library lies beside it, but NVRTC asks for it by its bare name, which is found
+// only on a search path; a Python package is on none. The dynamic linker gives what is open already
+// under that name. Without the file NVRTC itself says what it lacks, when it compiles.
 void OpenBuiltins(const fs::path& nvrtc, const std::string& version) {
   fs::path builtins = nvrtc.parent_path() / ("libnvrtc-builtins.so." + version);
   dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);

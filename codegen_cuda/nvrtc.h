@@ -51,12 +51,13 @@ class Nvrtc {
   // spills less is kept. Error (Internal): the log. Unavailable, whatever the text: this NVRTC has
   // no such architecture, lacks a part of it, or gives what cannot be read.
   StatusOr<Cubin> Compile(const std::string& text, int sm) const;
+  // Unavailable where this NVRTC has no such architecture.
+  Status ExpectArch(int sm) const;
   // PTX of the same; the same errors.
   StatusOr<std::string> CompileToPtx(const std::string& text, int sm) const;
 
  private:
   struct Library;
-  Status ExpectArch(int sm) const;
   explicit Nvrtc(std::shared_ptr<const Library> library) : library_(std::move(library)) {}
   std::shared_ptr<const Library> library_;
 };

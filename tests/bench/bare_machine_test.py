@@ -25,13 +25,15 @@ APART = ["unshare", "--mount", *([] if ROOT else ["--user", "--map-root-user"])]
 
 
 def toolkit_paths():
-    """Folders of toolkits, and libraries of NVIDIA's in folders that the system needs too."""
+    """Folders of toolkits, and files of NVRTC in folders that the system needs too."""
     listed = subprocess.run([LDCONFIG, "-p"], capture_output=True, text=True, check=True).stdout
-    libraries = re.findall(r"=> (\S*/lib(?:nv|cu)\S+)$", listed, re.M)
-    own = {os.path.dirname(os.path.realpath(path)) for path in libraries if "cuda" in path}
-    own |= {os.path.realpath(path) for path in glob.glob("/usr/local/cuda*") + glob.glob("/opt/cuda*")}
-    shared = {os.path.realpath(path) for path in libraries if "libnvrtc" in path}
-    return sorted(own), sorted(path for path in shared if os.path.dirname(path) not in own)
+    files = [pathlib.Path(path).resolve()
+             for path in re.findall(r"=> (\S*/libnvrtc\S+)$", listed, re.M)]
+    folders = {file.parent for file in files if "cuda" in str(file.parent)}
+    folders |= {pathlib.Path(path).resolve()
+                for path in glob.glob("/usr/local/cuda*") + glob.glob("/opt/cuda*")}
+    outermost = {folder for folder in folders if folders.isdisjoint(folder.parents)}
+    return sorted(outermost), sorted({file for file in files if outermost.isdisjoint(file.parents)})
 
 
 class BareMachine(unittest.TestCase):
