@@ -19,8 +19,9 @@ constexpr Magic kMagics[] = {
     {0, "\x1f\x8b", "a gzip archive; unpack it"},
     {0, "PK\x03\x04", "a zip archive (PyTorch's files are); unpack it or export it to ONNX"},
     {0, "BZh", "a bzip2 archive; unpack it"},
-    {0, "\xfd"
-        "7zXZ",
+    {0,
+     "\xfd"
+     "7zXZ",
      "an xz archive; unpack it"},
     {0, "\x28\xb5\x2f\xfd", "a zstd archive; unpack it"},
     {257, "ustar", "a tar archive; unpack it"},
@@ -31,8 +32,9 @@ constexpr Magic kMagics[] = {
     {4, "ORTM", "a model in ONNX Runtime's own format; take the ONNX model it was made of"},
     {0, "GGUF", "a GGUF model; export it to ONNX"},
     {0, "\x93NUMPY", "a NumPy array"},
-    {0, "\x7f"
-        "ELF",
+    {0,
+     "\x7f"
+     "ELF",
      "an executable or shared object"},
     {0, "<?xml", "an XML file"},
 };
@@ -64,8 +66,9 @@ std::string PointerTarget(std::string_view text) {
 bool IsHtml(std::string_view text) {
   size_t begin = std::min(text.find_first_not_of(" \t\r\n\xef\xbb\xbf"), text.size());
   std::string start(text.substr(begin, 14));
-  std::ranges::transform(start, start.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::ranges::transform(start, start.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  });
   return start.starts_with("<!doctype html") || start.starts_with("<html");
 }
 

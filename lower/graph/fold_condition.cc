@@ -34,9 +34,8 @@ std::vector<size_t> NodesBehind(const Graph& graph, ValueId value) {
 std::optional<Tensor> DecidedByOne(const Graph& graph, const Node& node) {
   if (node.op != OpKind::kAnd && node.op != OpKind::kOr) return std::nullopt;
   bool deciding = node.op == OpKind::kOr;
-  bool decided = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
-    return KnownBool(graph, input) == deciding;
-  });
+  bool decided = std::any_of(node.inputs.begin(), node.inputs.end(),
+                             [&](ValueId input) { return KnownBool(graph, input) == deciding; });
   std::optional<std::vector<int64_t>> shape = StaticShape(graph.value(node.outputs[0]));
   if (!decided || !shape || ElementCount(*shape).value_or(0) != 1) return std::nullopt;
   Tensor result = MakeZeroTensor(kBool, *shape);

@@ -1,29 +1,26 @@
 #include <catch2/catch.hpp>
 
 #include "api/tcc.h"
-#include "models/export_onnx.h"
-#include "models/graph_builder.h"
+#include "tests/models/onnx_bytes.h"
 
+using namespace tcc::onnx_bytes;
 using Catch::Matchers::Contains;
 
 TEST_CASE("what is odd about a model reaches the logger as warnings", "[api]") {
-  tcc::GraphBuilder builder("odd", 0);
-  tcc::ValueId x = builder.Input("x", {2, 3});
-  tcc::ValueId unused = builder.Input("unused", {2, 3});
-  builder.Output(builder.Add("y", x, x), {3, 2});
-  tcc::Graph graph = builder.Take();
-  graph.shape_vars = {tcc::ShapeVar("N", 1, 8)};
-  graph.values[unused].shape[0] = graph.shape_vars[0];
-  tcc::StatusOr<std::string> bytes = tcc::ExportOnnxBytes(graph);
-  REQUIRE(bytes.ok());
-  std::vector<uint8_t> model(bytes->begin(), bytes->end());
+  Wire graph = Wire().Bytes(2, "odd");
+  graph.Sub(1, NodeOf({.op = "Relu", .inputs = {"x"}, .outputs = {"y"}}));
+  graph.Sub(11, InputOf("x", kOnnxFloat, {"2", "3"}));
+  graph.Sub(11, InputOf("unused", kOnnxFloat, {"N", "3"}));
+  graph.Sub(12, InputOf("y", kOnnxFloat, {"3", "2"}));
+  std::string model =
+      Wire().Varint(1, 8).Sub(7, graph).Sub(8, Wire().Bytes(1, "").Varint(2, 17)).bytes;
 
   std::vector<std::string> warnings;
   tcc::CompileOptions options;
   options.logger = [&](tcc::LogLevel level, std::string_view message) {
     if (level == tcc::LogLevel::kWarning) warnings.emplace_back(message);
   };
-  tcc::Result<tcc::Artefact> artefact = tcc::Compile(std::span(model), options);
+  tcc::Result<tcc::Artefact> artefact = tcc::Compile(AsSpan(model), options);
   INFO(artefact.status().message());
   REQUIRE(artefact.ok());
   REQUIRE(warnings.size() == 2);
