@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
 #include "api/compile_kernels.h"
 #include "api/execution_plan.h"
@@ -15,6 +16,7 @@
 #include "ir/support/cache_folder.h"
 #include "ir/support/check.h"
 #include "ir/support/stop.h"
+#include "lower/graph/declared_shapes.h"
 #include "lower/graph/graph_pipeline.h"
 #include "lower/place_parts.h"
 #include "runtime/cpu_features.h"
@@ -22,16 +24,20 @@
 namespace tcc {
 namespace {
 
+std::vector<std::string> FreeDimensions(const Value& value) {
+  std::vector<std::string> names;
+  for (const Expr& dim : value.shape) {
+    const auto* var = dim.as<VarNode>();
+    if (var && std::ranges::find(names, var->name) == names.end()) names.push_back(var->name);
+  }
+  return names;
+}
+
 StatusOr<TensorInfo> InfoOf(const Value& value) {
   std::optional<std::vector<int64_t>> shape = StaticShape(value);
   if (!shape) {
-    std::string free;
-    for (const Expr& dim : value.shape) {
-      const auto* var = dim.as<VarNode>();
-      if (var) free += (free.empty() ? "" : ", ") + var->name;
-    }
-    return Unsupported("'{}' has free dimensions ({}); bind them with --dim or --shape", value.name,
-                       free);
+    return Unsupported("'{}' has free dimensions ({})", value.name,
+                       fmt::join(FreeDimensions(value), ", "));
   }
   return StaticTensor(value.name, value.dtype, *shape);
 }
@@ -40,9 +46,10 @@ StatusOr<TensorInfo> InfoOf(const Value& value) {
 // value that is an output twice gets a second name.
 std::vector<std::string> OutputNames(const Graph& graph) {
   std::vector<std::string> names;
+  std::unordered_set<std::string> taken;
   for (ValueId id : graph.outputs) {
     std::string name = graph.value(id).name;
-    for (int i = 1; std::count(names.begin(), names.end(), name) > 0; ++i) {
+    for (int i = 1; !taken.insert(name).second; ++i) {
       name = graph.value(id).name + "_" + std::to_string(i);
     }
     names.push_back(name);
@@ -128,8 +135,21 @@ std::string DeviceOf(TargetKind kind) {
 }  // namespace
 
 Status ExpectBoundInputs(const Graph& graph) {
-  for (ValueId id : graph.inputs) TCC_RETURN_IF_ERROR(InfoOf(graph.value(id)).status());
-  return OkStatus();
+  std::vector<std::string> inputs, dims, shapes;
+  for (ValueId id : graph.inputs) {
+    const Value& value = graph.value(id);
+    std::vector<std::string> names = FreeDimensions(value);
+    if (names.empty()) continue;
+    inputs.push_back(fmt::format("'{}' ({})", value.name, fmt::join(names, ", ")));
+    shapes.push_back(fmt::format("--shape {}=..", value.name));
+    for (const std::string& name : names) {
+      std::string dim = fmt::format("--dim {}=..", name);
+      if (std::ranges::find(dims, dim) == dims.end()) dims.push_back(dim);
+    }
+  }
+  if (inputs.empty()) return OkStatus();
+  return Unsupported("inputs have free dimensions: {}; give {}, or {}", fmt::join(inputs, ", "),
+                     fmt::join(dims, " "), fmt::join(shapes, " "));
 }
 
 KernelOptions KernelOptionsOf(const CompileOptions& options) {
@@ -156,7 +176,13 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   report("graph");
   TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
   std::vector<std::string> output_names = OutputNames(graph);
+  std::vector<std::vector<Expr>> declared = DeclaredShapes(graph);
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
+  if (options.warn) {
+    for (const std::string& line : ContradictedShapes(graph, output_names, declared)) {
+      options.warn(line);
+    }
+  }
   TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph, options.target));
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());

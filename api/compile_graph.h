@@ -23,7 +23,7 @@ struct CompileOptions {
 // plan. Deterministic: the same graph and target give the same bytes.
 StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options);
 
-// Unimplemented where an input has dimensions that nobody has bound, which the message names:
+// Unimplemented where inputs have dimensions that nobody has bound, all of which the message names:
 // kernels are made for one size.
 Status ExpectBoundInputs(const Graph& graph);
 

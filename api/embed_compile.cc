@@ -102,6 +102,10 @@ StatusOr<Request> RequestOf(const CompileOptions& options, const Import& import_
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
   TCC_ASSIGN_OR_RETURN(ImportOptions import, ToImport(options));
   TCC_ASSIGN_OR_RETURN(Schedules schedules, ToSchedules(options));
+  auto warn = [&reporter](const std::string& message) {
+    reporter.Log(LogLevel::kWarning, message);
+  };
+  import.warn = warn;
   reporter.Report("import", 0, 1);
   TCC_RETURN_IF_ERROR(StopIfRequested(options.cancellation));
   TCC_ASSIGN_OR_RETURN(Graph graph, import_model(import));
@@ -114,9 +118,7 @@ StatusOr<Request> RequestOf(const CompileOptions& options, const Import& import_
       .stop = options.cancellation};
   compile.numeric = numeric;
   compile.schedules = std::move(schedules);
-  compile.warn = [&reporter](const std::string& message) {
-    reporter.Log(LogLevel::kWarning, message);
-  };
+  compile.warn = warn;
   return Request{std::move(graph), std::move(compile)};
 }
 

@@ -103,7 +103,8 @@ Status RunCheck(const CheckCommand& command) {
     return UsageError("--numeric is for a model that is compiled now; a compiled one says its own");
   }
   Progress progress(command.progress);
-  TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model));
+  auto warn = [&](const std::string& message) { progress.Warn(message); };
+  TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model, warn));
   TCC_ASSIGN_OR_RETURN(Runnable runnable, RunnableToCheck(command, graph, progress));
   runnable.load.threads = ThreadCount(command.threads);
   TCC_ASSIGN_OR_RETURN(Module module,

@@ -30,11 +30,12 @@ Status RunCompile(const CompileCommand& command) {
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(command.target));
   TCC_ASSIGN_OR_RETURN(NumericMode numeric, FindNumericMode(command.numeric));
   Progress progress(command.progress);
-  TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model));
+  auto warn = [&](const std::string& message) { progress.Warn(message); };
+  TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model, warn));
   CompileOptions options{
       .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
   options.numeric = numeric;
-  options.warn = [&](const std::string& message) { progress.Warn(message); };
+  options.warn = warn;
   if (!command.schedule.empty()) {
     TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
   }

@@ -56,8 +56,10 @@ void AddModelOptions(CLI::App& app, ModelOptions& options) {
                "Follow links to files with weights, as download caches have them");
 }
 
-StatusOr<Graph> ImportModel(const ModelOptions& options) {
+StatusOr<Graph> ImportModel(const ModelOptions& options,
+                            std::function<void(const std::string& message)> warn) {
   TCC_ASSIGN_OR_RETURN(ImportOptions import, ToImportOptions(options));
+  import.warn = std::move(warn);
   return ImportOnnx(options.path, import);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,9 @@ struct ModelOptions {
 };
 
 void AddModelOptions(CLI::App& app, ModelOptions& options);
-StatusOr<Graph> ImportModel(const ModelOptions& options);
+// `warn` as ImportOptions has it.
+StatusOr<Graph> ImportModel(const ModelOptions& options,
+                            std::function<void(const std::string& message)> warn = {});
 
 // --target, one of AllTargets.
 void AddTargetOption(CLI::App& app, std::string& target);

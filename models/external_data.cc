@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/support/file_kind.h"
 #include "ir/support/plain_text.h"
 #include "ir/support/printable.h"
 
@@ -96,7 +97,11 @@ StatusOr<SharedBytes> ExternalData::Open(const std::string& location) const {
     return InvalidInput("external data '{}' has {} hard links; expected 1", location,
                         info.st_nlink);
   }
-  return MapDescriptor(at.get(), location);
+  TCC_ASSIGN_OR_RETURN(SharedBytes file, MapDescriptor(at.get(), location));
+  if (IsGitLfsPointer(file.bytes)) {
+    return InvalidInput("external data '{}' is {}", location, KindOfFile(file.bytes));
+  }
+  return file;
 }
 
 StatusOr<SharedBytes> ExternalData::Read(const std::string& location, int64_t offset,

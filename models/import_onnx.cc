@@ -3,7 +3,9 @@
 #include <climits>
 #include <unordered_set>
 
+#include "ir/support/file_kind.h"
 #include "models/onnx_graph_importer.h"
+#include "models/onnx_liveness.h"
 #include "models/onnx_shapes.h"
 #include "models/onnx_types.h"
 #include "models/onnx_wire.h"
@@ -14,9 +16,11 @@ namespace {
 // The main graph: what is asked for, of what shapes, and which of the inputs are bound.
 class Importer {
  public:
-  Importer(onnxpb::Model& model, const std::string& folder, const ImportOptions& options,
-           int64_t opset)
+  Importer(onnxpb::Model& model, std::vector<OnnxBodies>& bodies, const std::string& folder,
+           const ImportOptions& options, int64_t opset)
       : proto_(*model.mutable_graph()),
+        bodies_(bodies),
+        live_(FindLive(proto_, bodies)),
         options_(options),
         session_{.files = ExternalData(
                      options.external_data_folder.empty() ? folder : options.external_data_folder,
@@ -32,12 +36,10 @@ class Importer {
 
   StatusOr<Graph> Import() {
     graph().name = proto_.name();
-    TCC_ASSIGN_OR_RETURN(std::vector<OnnxBodies> bodies, ParseBodies(*proto_.mutable_node(), 0));
     TCC_RETURN_IF_ERROR(CollectDefinitions());
     CollectNames();
     TCC_RETURN_IF_ERROR(AddInputs());
-    TCC_RETURN_IF_ERROR(importer_.AddInitializers(*proto_.mutable_initializer()));
-    TCC_RETURN_IF_ERROR(importer_.AddNodes(*proto_.mutable_node(), bodies));
+    TCC_RETURN_IF_ERROR(importer_.AddContents(proto_, bodies_, live_));
     TCC_RETURN_IF_ERROR(AddOutputs());
     SetBodyDimensions(graph());
     TCC_RETURN_IF_ERROR(VerifyGraph(graph()));
@@ -84,7 +86,7 @@ class Importer {
         return Unsupported("input '{}' is no tensor", input->name());
       }
     }
-    TCC_RETURN_IF_ERROR(shapes_.ReadInputs(inputs_));
+    TCC_RETURN_IF_ERROR(shapes_.ReadInputs(inputs_, live_.names));
     for (const onnxpb::ValueInfo* input : inputs_) {
       int32_t type = input->type().tensor_type().elem_type();
       std::optional<DType> dtype = FromOnnxType(type);
@@ -137,6 +139,8 @@ class Importer {
   }
 
   onnxpb::Graph& proto_;
+  std::vector<OnnxBodies>& bodies_;
+  OnnxLiveness live_;
   const ImportOptions& options_;
   OnnxImportSession session_;
   ModelShapes shapes_;
@@ -145,7 +149,16 @@ class Importer {
   std::unordered_set<std::string> defined_;
 };
 
-StatusOr<onnxpb::Model> ParseModel(std::span<const uint8_t> bytes) {
+// The bodies of its nodes stand apart.
+struct ParsedModel {
+  onnxpb::Model model;
+  std::vector<OnnxBodies> bodies;
+};
+
+StatusOr<ParsedModel> ParseModel(std::span<const uint8_t> bytes) {
+  if (std::string kind = KindOfFile(bytes); !kind.empty()) {
+    return InvalidInput("not an ONNX model but {}", kind);
+  }
   if (bytes.size() > INT_MAX) {
     return InvalidInput(
         "the model has {} bytes; the format's limit is 2 GiB less one, larger "
@@ -153,20 +166,22 @@ StatusOr<onnxpb::Model> ParseModel(std::span<const uint8_t> bytes) {
         bytes.size());
   }
   TCC_RETURN_IF_ERROR(CheckModelMessage(bytes));
-  onnxpb::Model model;
+  ParsedModel parsed;
+  onnxpb::Model& model = parsed.model;
   if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return InvalidInput("not an ONNX model: the message is malformed");
   }
   if (!model.has_graph()) return InvalidInput("not an ONNX model: there is no graph");
-  return model;
+  TCC_ASSIGN_OR_RETURN(parsed.bodies, ParseBodies(*model.mutable_graph()->mutable_node(), 0));
+  return parsed;
 }
 
 StatusOr<Graph> ImportFrom(std::span<const uint8_t> bytes, const std::string& folder,
                            const ImportOptions& options) {
-  TCC_ASSIGN_OR_RETURN(onnxpb::Model model, ParseModel(bytes));
-  TCC_ASSIGN_OR_RETURN(OnnxSurvey survey, SurveyModel(model));
+  TCC_ASSIGN_OR_RETURN(ParsedModel parsed, ParseModel(bytes));
+  TCC_ASSIGN_OR_RETURN(OnnxSurvey survey, SurveyModel(parsed.model, parsed.bodies));
   TCC_RETURN_IF_ERROR(RefuseUnsupported(survey));
-  return Importer(model, folder, options, survey.opset).Import();
+  return Importer(parsed.model, parsed.bodies, folder, options, survey.opset).Import();
 }
 
 std::string FolderOf(const std::string& path) {
@@ -189,9 +204,9 @@ StatusOr<Graph> ImportOnnxBytes(std::span<const uint8_t> bytes, const ImportOpti
 
 StatusOr<OnnxSurvey> SurveyOnnx(const std::string& path) {
   TCC_ASSIGN_OR_RETURN(SharedBytes file, MapFile(path));
-  StatusOr<onnxpb::Model> model = ParseModel(file.bytes);
-  if (!model.ok()) return Annotate(model.status(), path);
-  return SurveyModel(*model);
+  StatusOr<ParsedModel> parsed = ParseModel(file.bytes);
+  if (!parsed.ok()) return Annotate(parsed.status(), path);
+  return SurveyModel(parsed->model, parsed->bodies);
 }
 
 }  // namespace tcc

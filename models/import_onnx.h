@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -24,6 +25,8 @@ struct ImportOptions {
   std::string external_data_folder = {};
   Links external_data_links = Links::kRefused;
   int64_t max_tensor_bytes = int64_t{1} << 36;
+  // Gets a line for each thing that is odd about the model and was settled.
+  std::function<void(const std::string& message)> warn = {};
 };
 
 // A dimension left free is a Shape variable of this range.
@@ -33,7 +36,9 @@ inline constexpr int64_t kGreatestFreeDim = int64_t{1} << 24;
 // Reads a model into the form that ir/graph.h describes. Initializers and Constant nodes become
 // constants, as does an Identity of one; large tensors stay mapped in their files. Every value has
 // its dtype; inputs, constants and, where the model states them, outputs have their shapes.
-// Nodes come in topological order: the file's own where that is one.
+// Nodes come in topological order: the file's own where that is one. Nodes and initializers that no
+// output needs are left out, supported or not. An input that nothing reads stays; where its shape
+// is not known its free dimensions are 1, with a warning.
 //
 // Fails with Unimplemented and the whole list of what is not supported, before any tensor is read;
 // with FailedPrecondition for options that do not fit the model; with InvalidArgument, naming the

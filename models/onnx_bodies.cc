@@ -2,6 +2,7 @@
 
 #include "ir/graph_bodies.h"
 #include "models/onnx_attributes.h"
+#include "models/onnx_liveness.h"
 
 namespace tcc {
 namespace {
@@ -19,13 +20,9 @@ std::set<std::string> OwnNames(const onnxpb::Graph& graph) {
 std::set<std::string> OuterNames(const OnnxBody& body) {
   std::set<std::string> own = OwnNames(body.graph);
   std::set<std::string> outer;
-  auto read = [&](const std::string& name) {
-    if (!name.empty() && !own.contains(name)) outer.insert(name);
-  };
-  for (int n = 0; n < body.graph.node_size(); ++n) {
-    for (const std::string& name : NamesRead(body.graph.node(n), body.of_nodes[n])) read(name);
+  for (const std::string& name : FindLive(body.graph, body.of_nodes).names) {
+    if (!own.contains(name)) outer.insert(name);
   }
-  for (const onnxpb::ValueInfo& output : body.graph.output()) read(output.name());
   return outer;
 }
 

@@ -17,7 +17,7 @@ struct OnnxBody {
   std::string attribute;  // "then_branch"
   onnxpb::Graph graph;
   std::vector<OnnxBodies> of_nodes;   // of graph.node(i)
-  std::set<std::string> outer_names;  // what it reads of the graphs around
+  std::set<std::string> outer_names;  // what its results need of the graphs around
 };
 
 // Takes the graphs out of the nodes' attributes. Refuses one that is no valid message and, `depth`

@@ -44,8 +44,8 @@ void ReserveNames(OnnxGraphImporter& body, const onnxpb::Graph& graph) {
 // Reads what a body holds; its inputs are values already. Sets outputs.
 Status FillBody(OnnxGraphImporter& body, OnnxBody& proto) {
   body.graph().name = proto.graph.name();
-  TCC_RETURN_IF_ERROR(body.AddInitializers(*proto.graph.mutable_initializer()));
-  TCC_RETURN_IF_ERROR(body.AddNodes(*proto.graph.mutable_node(), proto.of_nodes));
+  OnnxLiveness live = FindLive(proto.graph, proto.of_nodes);
+  TCC_RETURN_IF_ERROR(body.AddContents(proto.graph, proto.of_nodes, live));
   for (const onnxpb::ValueInfo& output : proto.graph.output()) {
     TCC_ASSIGN_OR_RETURN(ValueId id, body.Find(output.name()));
     if (id == kNoValue) return InvalidInput("result '{}' is left out", output.name());

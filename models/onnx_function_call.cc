@@ -99,7 +99,8 @@ Status OnnxGraphImporter::AddCall(onnxpb::Node& proto, const onnxpb::Function& f
   TCC_ASSIGN_OR_RETURN(std::vector<OnnxBodies> bodies, ParseBodies(nodes, depth_));
   calls.push_back(&function);
   scope_ = &scope;
-  Status status = AddNodes(nodes, bodies);
+  OnnxLiveness live = FindLive(nodes, bodies, {function.output().begin(), function.output().end()});
+  Status status = AddNodes(nodes, bodies, live);
   scope_ = scope.caller;
   calls.pop_back();
   TCC_RETURN_IF_ERROR(Annotate(status, fmt::format("function '{}'", function.name())));

@@ -109,10 +109,20 @@ StatusOr<ValueId> OnnxGraphImporter::Find(const std::string& name) {
   return inside;
 }
 
+Status OnnxGraphImporter::AddContents(onnxpb::Graph& graph, std::vector<OnnxBodies>& bodies,
+                                      const OnnxLiveness& live) {
+  TCC_RETURN_IF_ERROR(AddInitializers(*graph.mutable_initializer(), live));
+  return AddNodes(*graph.mutable_node(), bodies, live);
+}
+
 Status OnnxGraphImporter::AddInitializers(
-    google::protobuf::RepeatedPtrField<onnxpb::Tensor>& tensors) {
+    google::protobuf::RepeatedPtrField<onnxpb::Tensor>& tensors, const OnnxLiveness& live) {
   for (onnxpb::Tensor& proto : tensors) {
     if (scope_->ids.contains(proto.name())) continue;  // bound, or an input of a body
+    if (!live.names.contains(proto.name())) {
+      left_out_.insert(proto.name());
+      continue;
+    }
     std::string what = fmt::format("initializer '{}'", proto.name());
     TCC_ASSIGN_OR_RETURN(Tensor tensor,
                          ReadOnnxTensor(proto, what, session_.files, session_.limits));
@@ -122,18 +132,21 @@ Status OnnxGraphImporter::AddInitializers(
 }
 
 Status OnnxGraphImporter::AddNodes(google::protobuf::RepeatedPtrField<onnxpb::Node>& nodes,
-                                   std::vector<OnnxBodies>& bodies) {
+                                   std::vector<OnnxBodies>& bodies, const OnnxLiveness& live) {
   session_.nodes += nodes.size();
   if (session_.nodes > kMaxImportedNodes) {
     return Unsupported(
         "the model has more than {} nodes, those of its functions counted at each call",
         kMaxImportedNodes);
   }
-  OnnxNames names{.is_own = [this](const std::string& name) { return scope_->ids.contains(name); },
+  auto is_own = [this](const std::string& name) {
+    return scope_->ids.contains(name) || (scope_ == &own_ && left_out_.contains(name));
+  };
+  OnnxNames names{.is_own = is_own,
                   .is_known = [this](const std::string& name) { return Knows(name); }};
-  TCC_ASSIGN_OR_RETURN(std::vector<int> order, TopologicalOrder(nodes, bodies, names));
+  TCC_ASSIGN_OR_RETURN(std::vector<int> order, TopologicalOrder(nodes, bodies, live, names));
   for (int index : order) {
-    TCC_RETURN_IF_ERROR(AddNode(nodes[index], bodies[index]));
+    if (live.nodes[index]) TCC_RETURN_IF_ERROR(AddNode(nodes[index], bodies[index]));
   }
   return OkStatus();
 }

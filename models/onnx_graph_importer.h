@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/onnx_bodies.h"
+#include "models/onnx_liveness.h"
 #include "models/onnx_ops.h"
 #include "models/onnx_tensor.h"
 
@@ -73,10 +74,9 @@ class OnnxGraphImporter {
   // In the order of their first use.
   const std::vector<Capture>& captures() const { return captures_; }
 
-  Status AddInitializers(google::protobuf::RepeatedPtrField<onnxpb::Tensor>& tensors);
-  // Nodes of the scope at hand in topological order.
-  Status AddNodes(google::protobuf::RepeatedPtrField<onnxpb::Node>& nodes,
-                  std::vector<OnnxBodies>& bodies);
+  // What is live of a graph: initializers, then nodes in topological order.
+  Status AddContents(onnxpb::Graph& graph, std::vector<OnnxBodies>& bodies,
+                     const OnnxLiveness& live);
   // Appends a node of ours; results have these types and fresh names.
   std::vector<ValueId> Emit(Node node, const std::vector<DType>& types);
 
@@ -92,6 +92,10 @@ class OnnxGraphImporter {
   };
 
   std::string ValueName(const std::string& name);
+  Status AddInitializers(google::protobuf::RepeatedPtrField<onnxpb::Tensor>& tensors,
+                         const OnnxLiveness& live);
+  Status AddNodes(google::protobuf::RepeatedPtrField<onnxpb::Node>& nodes,
+                  std::vector<OnnxBodies>& bodies, const OnnxLiveness& live);
   Status AddNode(onnxpb::Node& proto, OnnxBodies& bodies);
   Status AddOperator(onnxpb::Node& proto, const OnnxOp& op);
   Status AddConstant(const onnxpb::Node& proto, std::map<std::string, Attribute>& attributes,
@@ -110,6 +114,7 @@ class OnnxGraphImporter {
   Scope* scope_ = &own_;  // at hand
   Graph graph_;
   std::vector<Capture> captures_;
+  std::unordered_set<std::string> left_out_;  // initializers that nothing needs
   std::unordered_set<std::string> taken_;
   std::unordered_set<std::string> kept_names_;
   std::unordered_map<std::string, int> wishes_;

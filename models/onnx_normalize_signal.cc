@@ -46,6 +46,12 @@ class Formula {
     ValueId axes = context_.AddInts("axes", {axis});
     return context_.Emit(OpKind::kUnsqueeze, {x, axes}, {}, TypeOf(x));
   }
+  // [batch, length, parts of a number]; torch leaves the last one out where it is one.
+  ValueId WithParts(ValueId signal) {
+    ValueId shape = context_.AddInts("shape", {0, 0, -1});
+    return context_.Emit(OpKind::kReshape, {signal, shape}, {{"allowzero", int64_t{0}}},
+                         TypeOf(signal));
+  }
   // The extent of one dimension, as a list of one.
   ValueId Extent(ValueId x, int64_t axis) {
     return context_.Emit(OpKind::kShape, {x}, {{"start", axis}, {"end", axis + 1}}, kInt64);
@@ -174,7 +180,7 @@ Status NormalizeSTFT(OnnxNodeContext& context) {
     return context.Invalid("has neither a window nor a frame length");
   }
   Formula formula(context);
-  ValueId signal = node.inputs[0];
+  ValueId signal = formula.WithParts(node.inputs[0]);
   ValueId step = formula.To(kInt64, node.inputs[1]);
   ValueId length =
       context.HasInput(3) ? formula.To(kInt64, node.inputs[3]) : formula.Extent(node.inputs[2], 0);

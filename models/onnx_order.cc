@@ -50,7 +50,7 @@ Status Cycle(const Nodes& nodes, const std::vector<OnnxBodies>& bodies, const Pr
 
 StatusOr<std::vector<int>> TopologicalOrder(const Nodes& nodes,
                                             const std::vector<OnnxBodies>& bodies,
-                                            const OnnxNames& names) {
+                                            const OnnxLiveness& live, const OnnxNames& names) {
   TCC_ASSIGN_OR_RETURN(Producers producers, FindProducers(nodes, names));
   auto count = static_cast<size_t>(nodes.size());
   std::vector<std::vector<int>> readers(count);
@@ -60,7 +60,7 @@ StatusOr<std::vector<int>> TopologicalOrder(const Nodes& nodes,
       if (input.empty()) continue;
       auto producer = producers.find(input);
       if (producer == producers.end()) {
-        if (names.is_known(input)) continue;
+        if (!live.nodes[i] || names.is_known(input)) continue;
         return InvalidInput("{}: input '{}' is not defined", Where(nodes[i]), input);
       }
       readers[producer->second].push_back(i);

@@ -6,6 +6,7 @@
 
 #include "ir/support/status.h"
 #include "models/onnx_bodies.h"
+#include "models/onnx_liveness.h"
 
 namespace tcc {
 
@@ -13,13 +14,14 @@ namespace tcc {
 // could be next, the first in the file. `is_own` tells inputs and initializers of the nodes' graph,
 // `is_known` those and what can be seen of the graphs around.
 //
-// Refused, each with the node's name: a value that is defined twice or not at all, a cycle.
+// Refused, each with the node's name: a value that is defined twice, one that a live node reads and
+// nobody defines, a cycle.
 struct OnnxNames {
   std::function<bool(const std::string&)> is_own;
   std::function<bool(const std::string&)> is_known;
 };
 StatusOr<std::vector<int>> TopologicalOrder(
     const google::protobuf::RepeatedPtrField<onnxpb::Node>& nodes,
-    const std::vector<OnnxBodies>& bodies, const OnnxNames& names);
+    const std::vector<OnnxBodies>& bodies, const OnnxLiveness& live, const OnnxNames& names);
 
 }  // namespace tcc

@@ -14,6 +14,11 @@ const onnxpb::Shape* DeclaredShape(const onnxpb::ValueInfo& value) {
   return tensor.has_shape() ? &tensor.shape() : nullptr;
 }
 
+// Some programs write -1 for an extent that they do not know.
+bool IsFixed(const onnxpb::Shape::Dimension& dim) {
+  return dim.has_dim_value() && dim.dim_value() >= 0;
+}
+
 std::string DimName(const onnxpb::ValueInfo& input, int axis) {
   const std::string& param = DeclaredShape(input)->dim(axis).dim_param();
   return param.empty() ? fmt::format("{}_{}", input.name(), axis) : param;
@@ -28,6 +33,16 @@ std::string Identifier(const std::string& dim) {
     hint += letter || (digit && !hint.empty()) ? c : '_';
   }
   return hint;
+}
+
+// "2xNx3"
+std::string ShapeText(const std::vector<Expr>& shape) {
+  std::vector<std::string> dims;
+  for (const Expr& dim : shape) {
+    std::optional<int64_t> extent = AsConstant(dim);
+    dims.push_back(extent ? std::to_string(*extent) : dim.as<VarNode>()->name);
+  }
+  return dims.empty() ? "that of a scalar" : fmt::format("{}", fmt::join(dims, "x"));
 }
 
 // What the option was, for messages.
@@ -60,8 +75,7 @@ Status ModelShapes::BindGiven(const onnxpb::ValueInfo& input, const std::vector<
   }
   for (int axis = 0; axis < declared->dim_size(); ++axis) {
     const onnxpb::Shape::Dimension& dim = declared->dim(axis);
-    if (!dim.has_dim_value()) {
-      dims_.insert(DimName(input, axis));
+    if (!IsFixed(dim)) {
       TCC_RETURN_IF_ERROR(Bind(DimName(input, axis), shape[axis]));
     } else if (dim.dim_value() != shape[axis]) {
       return UsageError("dimension {} of input '{}' is {}; shape {} was given", axis, input.name(),
@@ -71,56 +85,117 @@ Status ModelShapes::BindGiven(const onnxpb::ValueInfo& input, const std::vector<
   return OkStatus();
 }
 
-Expr ModelShapes::Named(const std::string& dim) {
-  dims_.insert(dim);
-  if (auto value = bound_.find(dim); value != bound_.end()) return Expr(value->second);
-  auto [entry, added] = free_.try_emplace(dim);
-  if (added) {
-    std::string hint = Identifier(dim);
-    while (!hints_.insert(hint).second) hint += "_";
-    entry->second = ShapeVar(hint, kLeastFreeDim, kGreatestFreeDim);
-    vars_.push_back(entry->second);
+// Names are as the model has them, or as messages and formulas call them where that tells one.
+Status ModelShapes::BindDims(const std::vector<const onnxpb::ValueInfo*>& inputs) {
+  std::map<std::string, std::set<std::string>> called;
+  for (const onnxpb::ValueInfo* input : inputs) {
+    const onnxpb::Shape* declared = DeclaredShape(*input);
+    for (int axis = 0; declared != nullptr && axis < declared->dim_size(); ++axis) {
+      if (IsFixed(declared->dim(axis))) continue;
+      std::string name = DimName(*input, axis);
+      called[Identifier(name)].insert(name);
+      dims_.insert(std::move(name));
+    }
   }
-  return entry->second;
-}
-
-StatusOr<Expr> ModelShapes::Dimension(const onnxpb::ValueInfo& input, int axis) {
-  const onnxpb::Shape::Dimension& dim = DeclaredShape(input)->dim(axis);
-  if (!dim.has_dim_value()) return Named(DimName(input, axis));
-  if (dim.dim_value() < 0) {
-    return InvalidInput("dimension {} of input '{}' is {}", axis, input.name(), dim.dim_value());
-  }
-  return Expr(int64_t{dim.dim_value()});
-}
-
-Status ModelShapes::ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inputs) {
   for (const auto& [name, value] : options_.dims) {
     if (value < 0) return UsageError("--dim: '{}' is {}; expected 0 or more", name, value);
+    auto meant = called.find(name);
+    bool by_call = !dims_.contains(name) && meant != called.end() && meant->second.size() == 1;
+    TCC_RETURN_IF_ERROR(Bind(by_call ? *meant->second.begin() : name, value));
+    if (!by_call && !dims_.contains(name)) {
+      return UsageError("--dim: no dimension is named '{}'; {}", name,
+                        dims_.empty() ? std::string("all of them are fixed")
+                                      : fmt::format("there are {}", fmt::join(dims_, ", ")));
+    }
   }
+  return OkStatus();
+}
+
+std::optional<Expr> ModelShapes::Known(const std::string& dim) const {
+  if (auto value = bound_.find(dim); value != bound_.end()) return Expr(value->second);
+  if (auto var = free_.find(dim); var != free_.end()) return Expr(var->second);
+  return std::nullopt;
+}
+
+Expr ModelShapes::Dimension(const onnxpb::ValueInfo& input, int axis) {
+  const onnxpb::Shape::Dimension& dim = DeclaredShape(input)->dim(axis);
+  if (IsFixed(dim)) return Expr(int64_t{dim.dim_value()});
+  std::string name = DimName(input, axis);
+  if (std::optional<Expr> known = Known(name)) return *known;
+  std::string hint = Identifier(name);
+  while (!hints_.insert(hint).second) hint += "_";
+  vars_.push_back(ShapeVar(hint, kLeastFreeDim, kGreatestFreeDim));
+  free_.emplace(name, vars_.back());
+  return Expr(vars_.back());
+}
+
+Status ModelShapes::SetShape(const onnxpb::ValueInfo& input, std::vector<Expr> shape) {
+  std::vector<int64_t> constants;
+  for (const Expr& dim : shape) {
+    if (std::optional<int64_t> extent = AsConstant(dim)) constants.push_back(*extent);
+  }
+  // Free dimensions are at least 1, so they only add to the rank.
+  constants.resize(std::max<size_t>(constants.size(), shape.size()), 1);
+  TCC_RETURN_IF_ERROR(Annotate(CheckExtents(constants), fmt::format("input '{}'", input.name())));
+  shapes_[input.name()] = std::move(shape);
+  return OkStatus();
+}
+
+Status ModelShapes::ReadDeclared(const onnxpb::ValueInfo& input) {
+  std::vector<Expr> shape;
+  for (int axis = 0; axis < DeclaredShape(input)->dim_size(); ++axis) {
+    shape.push_back(Dimension(input, axis));
+  }
+  return SetShape(input, std::move(shape));
+}
+
+// No result depends on the extents that are not known, so none is asked for.
+Status ModelShapes::ReadUnused(const onnxpb::ValueInfo& input) {
+  const onnxpb::Shape* declared = DeclaredShape(input);
+  std::vector<Expr> shape;
+  bool guessed = declared == nullptr;
+  for (int axis = 0; declared != nullptr && axis < declared->dim_size(); ++axis) {
+    const onnxpb::Shape::Dimension& dim = declared->dim(axis);
+    std::optional<Expr> known =
+        IsFixed(dim) ? Expr(int64_t{dim.dim_value()}) : Known(DimName(input, axis));
+    guessed = guessed || !known;
+    shape.push_back(known.value_or(Expr(1)));
+  }
+  if (guessed && options_.warn) {
+    options_.warn(
+        fmt::format("nothing reads input '{}'; its shape becomes {} (--shape {}=... "
+                    "gives another)",
+                    input.name(), ShapeText(shape), input.name()));
+  }
+  return SetShape(input, std::move(shape));
+}
+
+Status ModelShapes::ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inputs,
+                               const std::unordered_set<std::string>& read) {
+  TCC_RETURN_IF_ERROR(BindDims(inputs));
   for (const onnxpb::ValueInfo* input : inputs) {
     if (const std::vector<int64_t>* given = GivenShape(options_, input->name())) {
       TCC_RETURN_IF_ERROR(BindGiven(*input, *given));
     }
   }
+  std::vector<std::string> without_shape;
+  std::string asked;
   for (const onnxpb::ValueInfo* input : inputs) {
-    if (shapes_.contains(input->name())) continue;
-    const onnxpb::Shape* declared = DeclaredShape(*input);
-    if (declared == nullptr) {
-      return UsageError("input '{}' has no shape in the model; give --shape {}=...", input->name(),
-                        input->name());
+    if (shapes_.contains(input->name()) || !read.contains(input->name())) continue;
+    if (DeclaredShape(*input) != nullptr) {
+      TCC_RETURN_IF_ERROR(ReadDeclared(*input));
+      continue;
     }
-    std::vector<Expr> shape;
-    std::vector<int64_t> constants;
-    for (int axis = 0; axis < declared->dim_size(); ++axis) {
-      TCC_ASSIGN_OR_RETURN(Expr dim, Dimension(*input, axis));
-      if (std::optional<int64_t> extent = AsConstant(dim)) constants.push_back(*extent);
-      shape.push_back(dim);
-    }
-    // Free dimensions are at least 1, so they only add to the rank.
-    constants.resize(std::max<size_t>(constants.size(), shape.size()), 1);
-    TCC_RETURN_IF_ERROR(
-        Annotate(CheckExtents(constants), fmt::format("input '{}'", input->name())));
-    shapes_[input->name()] = std::move(shape);
+    without_shape.push_back("'" + input->name() + "'");
+    asked += fmt::format(" --shape {}=...", input->name());
+  }
+  if (!without_shape.empty()) {
+    bool one = without_shape.size() == 1;
+    return UsageError("{} {} {} no shape in the model; give{}", one ? "input" : "inputs",
+                      fmt::join(without_shape, ", "), one ? "has" : "have", asked);
+  }
+  for (const onnxpb::ValueInfo* input : inputs) {
+    if (!shapes_.contains(input->name())) TCC_RETURN_IF_ERROR(ReadUnused(*input));
   }
   return CheckOptions(inputs);
 }
@@ -144,13 +219,6 @@ Status ModelShapes::CheckOptions(const std::vector<const onnxpb::ValueInfo*>& in
                         fmt::join(names, ", "));
     }
   }
-  for (const auto& [name, value] : options_.dims) {
-    if (!dims_.contains(name)) {
-      return UsageError("--dim: no dimension is named '{}'; {}", name,
-                        dims_.empty() ? std::string("all of them are fixed")
-                                      : fmt::format("there are {}", fmt::join(dims_, ", ")));
-    }
-  }
   return OkStatus();
 }
 
@@ -159,15 +227,10 @@ std::optional<std::vector<Expr>> ModelShapes::OutputShape(const onnxpb::ValueInf
   if (declared == nullptr) return std::nullopt;
   std::vector<Expr> shape;
   for (const onnxpb::Shape::Dimension& dim : declared->dim()) {
-    if (dim.has_dim_value() && dim.dim_value() >= 0) {
-      shape.emplace_back(int64_t{dim.dim_value()});
-    } else if (auto value = bound_.find(dim.dim_param()); value != bound_.end()) {
-      shape.emplace_back(value->second);
-    } else if (auto var = free_.find(dim.dim_param()); var != free_.end()) {
-      shape.push_back(var->second);
-    } else {
-      return std::nullopt;
-    }
+    std::optional<Expr> known =
+        IsFixed(dim) ? Expr(int64_t{dim.dim_value()}) : Known(dim.dim_param());
+    if (!known) return std::nullopt;
+    shape.push_back(*std::move(known));
   }
   return shape;
 }

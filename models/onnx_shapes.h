@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/expr.h"
@@ -15,14 +16,15 @@ namespace tcc {
 // The extents of a model's inputs and outputs after --dim, --shape and --bind.
 //
 // Dimensions of one name are one: bound to a value, or one Shape variable. A name that looks like
-// arithmetic ("P+S") is a name like any other.
+// arithmetic ("P+S") is a name like any other. A negative extent is a dimension without a name.
 class ModelShapes {
  public:
-  explicit ModelShapes(const ImportOptions& options) : options_(options), bound_(options.dims) {}
+  explicit ModelShapes(const ImportOptions& options) : options_(options) {}
 
-  // All inputs in order, before anything is asked. Refuses options that name no input or dimension
-  // of the model or contradict it or each other.
-  Status ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inputs);
+  // All inputs in order, before anything is asked, and the values that something reads. Refuses
+  // options that name no input or dimension of the model or contradict it or each other.
+  Status ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inputs,
+                    const std::unordered_set<std::string>& read);
 
   // Of an input.
   const std::vector<Expr>& ShapeOf(const std::string& input) const { return shapes_.at(input); }
@@ -32,16 +34,20 @@ class ModelShapes {
   const std::vector<Var>& vars() const { return vars_; }
 
  private:
+  Status BindDims(const std::vector<const onnxpb::ValueInfo*>& inputs);
   Status BindGiven(const onnxpb::ValueInfo& input, const std::vector<int64_t>& shape);
   Status Bind(const std::string& dim, int64_t value);
-  StatusOr<Expr> Dimension(const onnxpb::ValueInfo& input, int axis);
-  Expr Named(const std::string& dim);
+  Status ReadDeclared(const onnxpb::ValueInfo& input);
+  Status SetShape(const onnxpb::ValueInfo& input, std::vector<Expr> shape);
+  Status ReadUnused(const onnxpb::ValueInfo& input);
+  Expr Dimension(const onnxpb::ValueInfo& input, int axis);
+  std::optional<Expr> Known(const std::string& dim) const;
   Status CheckOptions(const std::vector<const onnxpb::ValueInfo*>& inputs) const;
 
   const ImportOptions& options_;
   std::map<std::string, int64_t> bound_;
   std::map<std::string, Var> free_;
-  std::set<std::string> dims_;  // names that occur in the inputs
+  std::set<std::string> dims_;  // names of all inputs' dimensions
   std::set<std::string> hints_;
   std::vector<Var> vars_;
   std::map<std::string, std::vector<Expr>> shapes_;

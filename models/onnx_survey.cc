@@ -5,9 +5,10 @@
 #include <optional>
 #include <set>
 
-#include "ir/graph_bodies.h"
 #include "models/onnx_attributes.h"
+#include "models/onnx_bodies.h"
 #include "models/onnx_graph_importer.h"
+#include "models/onnx_liveness.h"
 
 namespace tcc {
 namespace {
@@ -35,7 +36,7 @@ class Surveyor {
  public:
   explicit Surveyor(const onnxpb::Model& model) : model_(model) {}
 
-  StatusOr<OnnxSurvey> Survey() {
+  StatusOr<OnnxSurvey> Survey(const std::vector<OnnxBodies>& bodies) {
     TCC_ASSIGN_OR_RETURN(survey_.opset, DefaultOpset(model_));
     survey_.ir_version = model_.ir_version();
     if (survey_.opset > kNewestOpset) {
@@ -46,22 +47,15 @@ class Surveyor {
       functions_.emplace(FunctionKey(function.domain(), function.name(), function.overload()),
                          &function);
     }
-    TCC_RETURN_IF_ERROR(VisitGraph(model_.graph(), {.depth = 0, .opset = survey_.opset}));
-    // Subgraphs wait as bytes, so that nesting takes no stack; parents are parsed before children.
+    Visit(model_.graph(), bodies, survey_.opset, true);
     // Functions that nobody calls are not looked at.
-    while (!pending_.empty() || !called_.empty()) {
-      while (!called_.empty()) {
-        const onnxpb::Function& function = *called_.back();
-        called_.pop_back();
-        Place place{.depth = 0, .opset = OpsetOf(function)};
-        for (const onnxpb::Node& node : function.node()) VisitNode(node, place);
-      }
-      if (pending_.empty()) break;
-      auto [bytes, place] = std::move(pending_.back());
-      pending_.pop_back();
-      onnxpb::Graph graph;
-      if (!graph.ParseFromString(bytes)) return InvalidInput("a subgraph is not a valid message");
-      TCC_RETURN_IF_ERROR(VisitGraph(graph, place));
+    while (!called_.empty()) {
+      const onnxpb::Function& function = *called_.back();
+      called_.pop_back();
+      google::protobuf::RepeatedPtrField<onnxpb::Node> nodes = function.node();
+      TCC_ASSIGN_OR_RETURN(std::vector<OnnxBodies> of_nodes, ParseBodies(nodes, 0));
+      std::vector<std::string> results(function.output().begin(), function.output().end());
+      VisitNodes(nodes, of_nodes, FindLive(nodes, of_nodes, results), OpsetOf(function));
     }
     if (needs_opset_) {
       return InvalidInput("the model imports no opset of the default domain");
@@ -70,10 +64,7 @@ class Surveyor {
   }
 
  private:
-  struct Place {
-    int depth = 0;
-    int64_t opset = 0;
-  };
+  using Nodes = google::protobuf::RepeatedPtrField<onnxpb::Node>;
 
   int64_t OpsetOf(const onnxpb::Function& function) const {
     for (const onnxpb::OperatorSet& import : function.opset_import()) {
@@ -82,40 +73,47 @@ class Surveyor {
     return survey_.opset;
   }
 
-  Status VisitGraph(const onnxpb::Graph& graph, Place place) {
-    if (place.depth > kMaxBodyDepth) {
-      return InvalidInput("subgraphs are nested more than {} deep", kMaxBodyDepth);
-    }
+  // Nodes nest no deeper than ParseBodies lets them.
+  void Visit(const onnxpb::Graph& graph, const std::vector<OnnxBodies>& bodies, int64_t opset,
+             bool is_live) {
+    OnnxLiveness live = FindLive(graph, bodies);
+    if (!is_live) live = {.nodes = std::vector<bool>(live.nodes.size(), false), .names = {}};
     for (const onnxpb::SparseTensor& tensor : graph.sparse_initializer()) {
-      Report("sparse initializer", tensor.values().name());
+      const std::string& name = tensor.values().name();
+      if (live.names.contains(name)) Report("sparse initializer", name);
     }
-    for (const onnxpb::Node& node : graph.node()) VisitNode(node, place);
-    return OkStatus();
+    VisitNodes(graph.node(), bodies, live, opset);
   }
 
-  void VisitNode(const onnxpb::Node& node, Place place) {
-    std::string name = OperatorName(node);
-    ++survey_.nodes;
-    ++survey_.operators[name];
-    Place inside{.depth = place.depth + 1, .opset = place.opset};
-    for (const onnxpb::Attribute& attribute : node.attribute()) {
-      if (!attribute.g().empty()) pending_.emplace_back(attribute.g(), inside);
-      for (const std::string& graph : attribute.graphs()) pending_.emplace_back(graph, inside);
+  void VisitNodes(const Nodes& nodes, const std::vector<OnnxBodies>& bodies,
+                  const OnnxLiveness& live, int64_t opset) {
+    for (int n = 0; n < nodes.size(); ++n) {
+      ++survey_.nodes;
+      ++survey_.operators[OperatorName(nodes[n])];
+      if (live.nodes[n]) VisitLive(nodes[n], bodies[n], opset);
     }
+    for (int n = 0; n < nodes.size(); ++n) {
+      for (const OnnxBody& body : bodies[n]) {
+        Visit(body.graph, body.of_nodes, opset, live.nodes[n]);
+      }
+    }
+  }
+
+  void VisitLive(const onnxpb::Node& node, const OnnxBodies& bodies, int64_t opset) {
     auto function = functions_.find(FunctionKey(node.domain(), node.op_type(), node.overload()));
     if (function != functions_.end()) {
       if (visited_.insert(function->second).second) called_.push_back(function->second);
       return;
     }
-    needs_opset_ = needs_opset_ || (IsDefaultDomain(node.domain()) && place.opset == 0);
-    if (std::optional<std::string> problem = Problem(node, name, place.opset)) {
+    needs_opset_ = needs_opset_ || (IsDefaultDomain(node.domain()) && opset == 0);
+    if (std::optional<std::string> problem = Problem(node, bodies, OperatorName(node), opset)) {
       Report(*problem, NodeName(node));
     }
   }
 
   // What stands in the way of reading the node.
-  static std::optional<std::string> Problem(const onnxpb::Node& node, const std::string& name,
-                                            int64_t default_opset) {
+  static std::optional<std::string> Problem(const onnxpb::Node& node, const OnnxBodies& bodies,
+                                            const std::string& name, int64_t default_opset) {
     const OnnxOp* op = FindOnnxOp(name);
     if (op == nullptr) return name;
     int64_t opset = OpsetFor(node, default_opset);
@@ -128,6 +126,11 @@ class Surveyor {
       if (row->presence == Presence::kFixed && row->type == AttributeType::kInt &&
           attribute.ref_attr_name().empty() && attribute.i() != static_cast<int64_t>(row->number)) {
         return fmt::format("{} with {} = {}", name, attribute.name(), attribute.i());
+      }
+    }
+    for (const OnnxBody& body : bodies) {
+      if (FindAttribute(*op, body.attribute, opset) == nullptr) {
+        return fmt::format("{} with attribute '{}'", name, body.attribute);
       }
     }
     for (int i = op->max_outputs; i < node.output_size(); ++i) {
@@ -151,13 +154,13 @@ class Surveyor {
   std::set<const onnxpb::Function*> visited_;
   std::vector<const onnxpb::Function*> called_;
   std::map<std::string, size_t> index_;
-  std::vector<std::pair<std::string, Place>> pending_;
 };
 
 }  // namespace
 
-StatusOr<OnnxSurvey> SurveyModel(const onnxpb::Model& model) {
-  return Surveyor(model).Survey();
+StatusOr<OnnxSurvey> SurveyModel(const onnxpb::Model& model,
+                                 const std::vector<OnnxBodies>& bodies) {
+  return Surveyor(model).Survey(bodies);
 }
 
 Status RefuseUnsupported(const OnnxSurvey& survey) {

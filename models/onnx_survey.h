@@ -12,6 +12,7 @@ namespace tcc {
 namespace onnxpb {
 class Model;
 }
+struct OnnxBody;
 
 // One thing that tcc cannot read, and where.
 struct UnsupportedOperator {
@@ -25,11 +26,14 @@ struct OnnxSurvey {
   int64_t ir_version = 0;
   int64_t opset = 0;  // of the default domain; 0 if nothing is of that
   int64_t nodes = 0;
-  std::map<std::string, int64_t> operators;      // name to count
-  std::vector<UnsupportedOperator> unsupported;  // by first occurrence
+  std::map<std::string, int64_t> operators;  // name to count
+  // By first occurrence; what no result needs does not count.
+  std::vector<UnsupportedOperator> unsupported;
 };
 
-StatusOr<OnnxSurvey> SurveyModel(const onnxpb::Model& model);
+// `bodies`: of the main graph's nodes, taken out of them.
+StatusOr<OnnxSurvey> SurveyModel(const onnxpb::Model& model,
+                                 const std::vector<std::vector<OnnxBody>>& bodies);
 
 // Unimplemented with one line for each unsupported operator; OK where there is none.
 Status RefuseUnsupported(const OnnxSurvey& survey);

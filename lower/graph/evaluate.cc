@@ -55,7 +55,9 @@ bool IsComputable(const Graph& graph, const Node& node) {
                   (node.op == OpKind::kTranspose && node.attributes.contains("to"));
   if (node.layout == DataLayout::kChannelsLast || is_moved) return false;
   if (!node.bodies.empty()) return false;
-  if (node.op == OpKind::kShape) return StaticShape(graph.value(node.inputs[0])).has_value();
+  if (node.op == OpKind::kShape || node.op == OpKind::kSize) {
+    return StaticShape(graph.value(node.inputs[0])).has_value();
+  }
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
     return input == kNoValue || graph.ConstantOf(input) != nullptr;
   });

@@ -5,6 +5,7 @@
 #include "ir/support/check.h"
 #include "lower/graph/control_flow.h"
 #include "lower/graph/edit.h"
+#include "lower/graph/fold_condition.h"
 #include "lower/graph/unroll_loop.h"
 #include "lower/ops/node_lowering.h"
 
@@ -37,6 +38,7 @@ class ControlFlow {
       : graph_(graph), node_(node), budget_(budget) {}
 
   StatusOr<InferredControlFlow> InferIf() {
+    FoldCondition(graph_, node_.inputs[0], budget_);
     if (std::optional<bool> condition = KnownBool(graph_, node_.inputs[0])) {
       std::vector<ValueId> captured(node_.inputs.begin() + 1, node_.inputs.end());
       Graph taken = std::move(node_.bodies[*condition ? 0 : 1]);
@@ -46,7 +48,14 @@ class ControlFlow {
     SinkConstants(graph_, node_);
     for (Graph& body : node_.bodies) {
       SetCapturedShapes(body);
-      TCC_RETURN_IF_ERROR(InferBody(body));
+      Status inferred = InferBody(body);
+      if (absl::IsInvalidArgument(inferred)) {
+        return InvalidInput(
+            "{} (the condition is known only when running, so both branches must fit; --bind what "
+            "it depends on to choose one)",
+            Message(inferred));
+      }
+      if (!inferred.ok()) return inferred;
     }
     const Graph& then_body = node_.bodies[0];
     for (size_t i = 0; i < node_.outputs.size(); ++i) {

@@ -21,33 +21,6 @@ constexpr EvaluationLimits kShapeArithmetic = {.max_bytes = 4096, .max_instances
 
 constexpr int64_t kValueDependentBytes = int64_t{64} << 20;
 
-using Declared = std::vector<std::pair<ValueId, std::vector<Expr>>>;
-
-Declared DeclaredOutputs(const Graph& graph) {
-  Declared declared;
-  for (ValueId id : graph.outputs) {
-    if (!graph.value(id).shape.empty()) declared.emplace_back(id, graph.value(id).shape);
-  }
-  return declared;
-}
-
-Status CheckDeclared(const Graph& graph, const Declared& declared) {
-  for (const auto& [id, shape] : declared) {
-    const Value& value = graph.value(id);
-    bool agrees = shape.size() == value.shape.size();
-    for (size_t d = 0; agrees && d < shape.size(); ++d) {
-      // A dimension known on one side only is the better knowledge, not a contradiction.
-      agrees = !AsConstant(shape[d]) || !AsConstant(value.shape[d]) ||
-               SameExtent(shape[d], value.shape[d]);
-    }
-    if (!agrees) {
-      return InvalidInput("output '{}' is declared as {}; its node gives {}", value.name,
-                          ShapeText(shape), ShapeText(value.shape));
-    }
-  }
-  return OkStatus();
-}
-
 void SetConstant(Value& value, const Tensor& tensor) {
   value.dtype = tensor.dtype;
   value.shape = ToExprs(tensor.shape);
@@ -147,7 +120,6 @@ Status InferShapes(Graph& graph) {
 }
 
 Status InferShapes(Graph& graph, InferenceBudget& budget) {
-  Declared declared = DeclaredOutputs(graph);
   std::deque<Node> pending(std::make_move_iterator(graph.nodes.begin()),
                            std::make_move_iterator(graph.nodes.end()));
   graph.nodes.clear();
@@ -191,7 +163,7 @@ Status InferShapes(Graph& graph, InferenceBudget& budget) {
     TCC_ASSIGN_OR_RETURN(bool evaluated, EvaluateIfSmall(graph, node, budget));
     if (!evaluated) graph.nodes.push_back(std::move(node));
   }
-  return CheckDeclared(graph, declared);
+  return OkStatus();
 }
 
 }  // namespace tcc

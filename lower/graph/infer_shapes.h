@@ -12,14 +12,16 @@ namespace tcc {
 // become constants and their nodes go, because later shapes may depend on them. Bodies likewise
 // (infer_control_flow.h). LSTM, GRU and RNN become what they stand for (expand_recurrence.h).
 //
-// A shape that a graph output was declared with is checked against the inferred one. Fails with the
-// node's own error (op_lowering.h); the graph is then half done and of no use.
+// The shape that a node gives takes the place of one that a graph output was declared with. Fails
+// with the node's own error (op_lowering.h); the graph is then half done and of no use.
 Status InferShapes(Graph& graph);
 
 // What is left of the work that a model's shapes may take; its bodies share it.
 struct InferenceBudget {
   // Block instances of values computed on the way: some 10^7 a second.
   int64_t instances = int64_t{1} << 25;
+  // Of what conditions are folded from.
+  int64_t bytes = int64_t{1} << 26;
   // Nodes of bodies and of what is written out.
   int64_t nodes = int64_t{1} << 18;
 };

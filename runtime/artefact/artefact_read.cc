@@ -29,6 +29,14 @@ bool IsWord(const std::string& text) {
          std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
 }
 
+Status NotAnArtefact(std::span<const uint8_t> file) {
+  if (LooksLikeOnnx(file)) {
+    return InvalidInput("not a tcc artefact but an ONNX model; make one of it with tcc compile");
+  }
+  std::string kind = KindOfFile(file);
+  return InvalidInput("not a tcc artefact{}{}", kind.empty() ? "" : " but ", kind);
+}
+
 // The header up to its hash, which is checked; fills target, device and environment.
 StatusOr<Header> ReadHeader(std::span<const uint8_t> file, Artefact& artefact) {
   ByteReader reader(file, "header");
@@ -36,7 +44,7 @@ StatusOr<Header> ReadHeader(std::span<const uint8_t> file, Artefact& artefact) {
   if (!reader.ok() || !std::ranges::equal(magic, kArtefactMagic, [](uint8_t a, char b) {
         return a == static_cast<uint8_t>(b);
       })) {
-    return InvalidInput("not a tcc artefact");
+    return NotAnArtefact(file);
   }
   uint32_t version = reader.U32();
   if (reader.ok() && version != kArtefactVersion) {

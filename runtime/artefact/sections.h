@@ -5,13 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "ir/support/file_kind.h"
 #include "ir/support/sha256.h"
 
 // The frame of an artefact's file, shared by its writer and its reader.
 namespace tcc {
 
-// PNG's idea: a byte above 127 and line ends, which text transfers damage.
-inline constexpr std::string_view kArtefactMagic = "\x89TCC\r\n\x1a\n";
 inline constexpr uint64_t kSectionAlignment = 64;
 
 // In the order in which they lie in the file; the numbers are the format's.

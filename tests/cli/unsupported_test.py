@@ -14,7 +14,7 @@ def strange_model():
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 2])
     nodes = [helper.make_node("Optional", ["x"], ["a"], name="first"),
              helper.make_node("Optional", ["x"], ["b"], name="second"),
-             helper.make_node("Sprocket", ["a"], ["c"], name="third", domain="example.org"),
+             helper.make_node("Sprocket", ["a", "b"], ["c"], name="third", domain="example.org"),
              helper.make_node("Relu", ["c"], ["y"], name="fourth")]
     result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
     graph = helper.make_graph(nodes, "strange", [value], [result])

@@ -186,6 +186,7 @@ TEST_CASE("what is not supported inside bodies and functions is listed", "[model
   ModelSpec spec = Branch();
   spec.nodes[0].attributes[0] = GraphAttr("then_branch", GraphOf(inner));
   spec.nodes.push_back({.op = "F", .inputs = {"x"}, .outputs = {"u"}, .domain = "own"});
+  spec.outputs.push_back("u");
   Wire function = FunctionOf({.name = "F",
                               .inputs = {"a"},
                               .outputs = {"b"},

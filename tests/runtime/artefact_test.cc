@@ -155,7 +155,7 @@ TEST_CASE("damage is named", "[artefact]") {
   CHECK(with(kVersionAt, 9) == "format version 9; this runtime reads version 3");
   CHECK(with(kTableAt, 7) == "header does not match its SHA-256");
   CHECK(with(bytes.size() - 1, 0x7f) == "weights section does not match its SHA-256");
-  CHECK(Refusal({}) == "not a tcc artefact");
+  CHECK(Refusal({}) == "not a tcc artefact but an empty file");
 }
 
 TEST_CASE("hostile section tables are refused", "[artefact]") {

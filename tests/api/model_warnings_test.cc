@@ -1,0 +1,29 @@
+#include <catch2/catch.hpp>
+
+#include "api/tcc.h"
+#include "tests/models/onnx_bytes.h"
+
+using namespace tcc::onnx_bytes;
+using Catch::Matchers::Contains;
+
+TEST_CASE("what is odd about a model reaches the logger as warnings", "[api]") {
+  Wire graph = Wire().Bytes(2, "odd");
+  graph.Sub(1, NodeOf({.op = "Relu", .inputs = {"x"}, .outputs = {"y"}}));
+  graph.Sub(11, InputOf("x", kOnnxFloat, {"2", "3"}));
+  graph.Sub(11, InputOf("unused", kOnnxFloat, {"N", "3"}));
+  graph.Sub(12, InputOf("y", kOnnxFloat, {"3", "2"}));
+  std::string model =
+      Wire().Varint(1, 8).Sub(7, graph).Sub(8, Wire().Bytes(1, "").Varint(2, 17)).bytes;
+
+  std::vector<std::string> warnings;
+  tcc::CompileOptions options;
+  options.logger = [&](tcc::LogLevel level, std::string_view message) {
+    if (level == tcc::LogLevel::kWarning) warnings.emplace_back(message);
+  };
+  tcc::Result<tcc::Artefact> artefact = tcc::Compile(AsSpan(model), options);
+  INFO(artefact.status().message());
+  REQUIRE(artefact.ok());
+  REQUIRE(warnings.size() == 2);
+  CHECK_THAT(warnings[0], Contains("nothing reads input 'unused'; its shape becomes 1x3"));
+  CHECK(warnings[1] == "output 'y' is declared as 3x2; its node gives 2x3");
+}
