@@ -33,6 +33,9 @@ class OnnxNodeContext {
   ValueId AddValue(const std::string& role, DType dtype);
   ValueId AddConstant(const std::string& role, const Tensor& tensor);
   ValueId AddInts(const std::string& role, const std::vector<int64_t>& values);
+  // Of a Cast or QuantizeLinear to f8 that does not saturate: [2], what it makes of values above
+  // and below its range.
+  ValueId AddOverflow(DType dtype);
   // Of one element of the first input's type.
   ValueId AddScalar(const std::string& role, double value);
   // The attribute, removed from the node; nullopt where it is absent.

@@ -55,14 +55,14 @@ constexpr OnnxAttribute kBatchNormalization[] = {
     {.name = "spatial", .type = kInt, .presence = kFixed, .number = 1, .until = 8},
     {.name = "training_mode", .type = kInt, .presence = kDefault, .number = 0, .since = 14}};
 
-// Both say how to round to float8 types, which nothing is cast to here.
+// "round_mode" says how to round to FLOAT8E8M0, which nothing is cast to here.
 constexpr OnnxAttribute kCast[] = {
     {"to", kInt, kRequired},
-    {.name = "saturate", .type = kInt, .presence = kIgnored, .since = 19},
+    {.name = "saturate", .type = kInt, .presence = kDefault, .number = 1, .since = 19},
     {.name = "round_mode", .type = kString, .presence = kIgnored, .since = 24}};
 
 constexpr OnnxAttribute kCastLike[] = {
-    {.name = "saturate", .type = kInt, .presence = kIgnored, .since = 19},
+    {.name = "saturate", .type = kInt, .presence = kDefault, .number = 1, .since = 19},
     {.name = "round_mode", .type = kString, .presence = kIgnored, .since = 24}};
 
 constexpr OnnxAttribute kCenterCropPad[] = {{"axes", kInts, kOptional}};
@@ -99,14 +99,13 @@ constexpr OnnxAttribute kConvTranspose[] = {{"auto_pad", kString, kDefault, 0, "
                                             {"pads", kInts, kOptional},
                                             {"strides", kInts, kOptional}};
 
-// "saturate" and "precision" matter for float8 results and for scales of float16; here the quotient
-// is always f32.
+// "precision" matters for scales of float16; here the quotient is always f32.
 constexpr OnnxAttribute kQuantizeLinear[] = {
     {.name = "axis", .type = kInt, .presence = kDefault, .number = 1, .since = 13},
     {.name = "block_size", .type = kInt, .presence = kDefault, .number = 0, .since = 21},
     {.name = "output_dtype", .type = kInt, .presence = kDefault, .number = 0, .since = 21},
     {.name = "precision", .type = kInt, .presence = kIgnored, .since = 23},
-    {.name = "saturate", .type = kInt, .presence = kIgnored, .since = 19}};
+    {.name = "saturate", .type = kInt, .presence = kDefault, .number = 1, .since = 19}};
 
 constexpr OnnxAttribute kDequantizeLinear[] = {
     {.name = "axis", .type = kInt, .presence = kDefault, .number = 1, .since = 13},
@@ -437,8 +436,8 @@ constexpr OnnxOp kOps[] = {
     {"BitwiseOr", OpKind::kBitwiseOr, 18, "TT>T", kNumber, 2, 2, 1, {}},
     {"BitwiseXor", OpKind::kBitwiseXor, 18, "TT>T", kNumber, 2, 2, 1, {}},
     {"BlackmanWindow", OpKind::kCast, 17, "J>*", kAnyType, 1, 1, 1, kWindow, NormalizeBlackmanWindow},
-    {"Cast", OpKind::kCast, 6, "A>*", kAnyType, 1, 1, 1, kCast, NormalizeCast},
-    {"CastLike", OpKind::kCast, 15, "AA>*", kAnyType, 2, 2, 1, kCastLike, NormalizeCastLike},
+    {"Cast", OpKind::kCast, 6, "S>*", kStored, 1, 1, 1, kCast, NormalizeCast},
+    {"CastLike", OpKind::kCast, 15, "SS>*", kStored, 2, 2, 1, kCastLike, NormalizeCastLike},
     {"Ceil", OpKind::kCeil, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"Celu", OpKind::kCelu, 12, "T>T", kAnyFloat, 1, 1, 1, kAlpha1},
     {"CenterCropPad", OpKind::kCenterCropPad, 18, "TJ>T", kAnyType, 2, 2, 1, kCenterCropPad},
@@ -456,7 +455,7 @@ constexpr OnnxOp kOps[] = {
     {"CumSum", OpKind::kCumSum, 11, "TJ>T", kNumber, 2, 2, 1, kCumSum},
     {"DFT", OpKind::kDFT, 17, "TJI>T", kAnyFloat, 1, 3, 1, kDFT},
     {"DepthToSpace", OpKind::kDepthToSpace, 1, "T>T", kAnyType, 1, 1, 1, kDepthToSpace},
-    {"DequantizeLinear", OpKind::kDequantizeLinear, 10, "TFT>*", kNumber, 2, 3, 1, kDequantizeLinear, NormalizeDequantizeLinear},
+    {"DequantizeLinear", OpKind::kDequantizeLinear, 10, "TFT>*", kQuantized, 2, 3, 1, kDequantizeLinear, NormalizeDequantizeLinear},
     {"Det", OpKind::kDet, 11, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Div", OpKind::kDiv, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"Dropout", OpKind::kDropout, 1, "TFB>TB", kAnyFloat, 1, 3, 2, kDropout, NormalizeDropout},
@@ -527,7 +526,7 @@ constexpr OnnxOp kOps[] = {
     {"Pow", OpKind::kPow, 1, "TU>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"QLinearConv", OpKind::kConvInteger, 10, "TFTUFUFVK>V", kNumber, 8, 9, 1, kConv, NormalizeQLinearConv},
     {"QLinearMatMul", OpKind::kMatMulInteger, 10, "TFTUFUFV>V", kNumber, 8, 8, 1, {}, NormalizeQLinearMatMul},
-    {"QuantizeLinear", OpKind::kQuantizeLinear, 10, "TFU>*", kNumber, 2, 3, 1, kQuantizeLinear, NormalizeQuantizeLinear},
+    {"QuantizeLinear", OpKind::kQuantizeLinear, 10, "TFQ>*", kNumber, 2, 3, 1, kQuantizeLinear, NormalizeQuantizeLinear},
     {"RMSNormalization", OpKind::kRMSNormalization, 23, "TV>V", kAnyFloat, 2, 2, 1, kLayerNormalization, NormalizeRMSNormalization},
     {"RNN", OpKind::kRNN, 7, "TTTTJT>T", kAnyFloat, 3, 6, 2, kRnn},
     {"Range", OpKind::kRange, 11, "T>T", kNumber, 3, 3, 1, {}},
@@ -588,7 +587,7 @@ constexpr OnnxOp kOps[] = {
     {"Where", OpKind::kWhere, 9, "BTT>T", kAnyType, 3, 3, 1, {}},
     {"Xor", OpKind::kXor, 1, "BB>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
     {"com.microsoft.BiasGelu", OpKind::kGelu, 1, "TT>T", kAnyFloat, 2, 2, 1, {}, NormalizeBiasGelu},
-    {"com.microsoft.DequantizeLinear", OpKind::kDequantizeLinear, 1, "TFT>*", kNumber, 2, 3, 1, kMicrosoftQuantize, NormalizeDequantizeLinear},
+    {"com.microsoft.DequantizeLinear", OpKind::kDequantizeLinear, 1, "TFT>*", kQuantized, 2, 3, 1, kMicrosoftQuantize, NormalizeDequantizeLinear},
     {"com.microsoft.DynamicQuantizeMatMul", OpKind::kMatMulInteger, 1, "FTFTF>*", kNumber, 3, 5, 1, {}, NormalizeDynamicQuantizeMatMul},
     {"com.microsoft.FastGelu", OpKind::kGelu, 1, "TT>T", kAnyFloat, 1, 2, 1, {}, NormalizeFastGelu},
     {"com.microsoft.Gelu", OpKind::kGelu, 1, "T>T", kAnyFloat, 1, 1, 1, {}, NormalizeGelu},
@@ -602,7 +601,7 @@ constexpr OnnxOp kOps[] = {
     {"com.microsoft.QLinearMul", OpKind::kMul, 1, "TFTTFTFT>T", kNumber, 7, 8, 1, {}, NormalizeQLinearBinary},
     {"com.microsoft.QLinearSigmoid", OpKind::kSigmoid, 1, "TFTFT>T", kNumber, 4, 5, 1, {}, NormalizeQLinearUnary},
     {"com.microsoft.QLinearWhere", OpKind::kWhere, 1, "BTFTTFTFT>T", kNumber, 9, 9, 1, {}, NormalizeQLinearWhere},
-    {"com.microsoft.QuantizeLinear", OpKind::kQuantizeLinear, 1, "TFU>*", kNumber, 2, 3, 1, kMicrosoftQuantize, NormalizeQuantizeLinear},
+    {"com.microsoft.QuantizeLinear", OpKind::kQuantizeLinear, 1, "TFQ>*", kNumber, 2, 3, 1, kMicrosoftQuantize, NormalizeQuantizeLinear},
     {"com.microsoft.QuickGelu", OpKind::kSwish, 1, "T>T", kAnyFloat, 1, 1, 1, kQuickGelu},
     {"com.microsoft.RotaryEmbedding", OpKind::kRotaryEmbedding, 1, "TITT>T", kAnyFloat, 4, 4, 1, kRotaryEmbeddingOfMicrosoft, NormalizeRotaryEmbeddingOfMicrosoft},
     {"com.microsoft.SimplifiedLayerNormalization", OpKind::kRMSNormalization, 1, "TV>V*", kAnyFloat, 2, 2, 2, kLayerNormalization, NormalizeRMSNormalization},
@@ -643,6 +642,10 @@ std::string_view ToString(TypeClass types) {
       return "float or integer";
     case TypeClass::kAnyType:
       return "float, integer or bool";
+    case TypeClass::kQuantized:
+      return "float, integer, f8, i4 or u4";
+    case TypeClass::kStored:
+      return "float, integer, bool, f8, i4 or u4";
   }
   return "";
 }
@@ -655,6 +658,10 @@ bool Contains(TypeClass types, DType dtype) {
       return dtype.is_float() || dtype.is_integer();
     case TypeClass::kAnyType:
       return dtype.is_float() || dtype.is_integer() || dtype.is_bool();
+    case TypeClass::kQuantized:
+      return Contains(TypeClass::kNumber, dtype) || dtype.is_storage_only();
+    case TypeClass::kStored:
+      return Contains(TypeClass::kAnyType, dtype) || dtype.is_storage_only();
   }
   return false;
 }
