@@ -57,6 +57,7 @@ class OnnxNodeContext {
 
 // Squeeze, Unsqueeze and Reduce*.
 Status NormalizeAxes(OnnxNodeContext& context);
+Status NormalizeAttentionOfMicrosoft(OnnxNodeContext& context);
 Status NormalizeBatchNormalization(OnnxNodeContext& context);
 Status NormalizeBiasGelu(OnnxNodeContext& context);
 // Add, Pow and their like, whose operands broadcast by attributes before opset 7.
@@ -74,8 +75,12 @@ Status NormalizeDequantizeLinear(OnnxNodeContext& context);
 Status NormalizeDropout(OnnxNodeContext& context);
 Status NormalizeDynamicQuantizeLinear(OnnxNodeContext& context);
 Status NormalizeDynamicQuantizeMatMul(OnnxNodeContext& context);
+Status NormalizeEmbedLayerNormalization(OnnxNodeContext& context);
 Status NormalizeEyeLike(OnnxNodeContext& context);
 Status NormalizeFastGelu(OnnxNodeContext& context);
+Status NormalizeFusedConv(OnnxNodeContext& context);
+Status NormalizeFusedGemm(OnnxNodeContext& context);
+Status NormalizeFusedMatMul(OnnxNodeContext& context);
 Status NormalizeGelu(OnnxNodeContext& context);
 Status NormalizeHammingWindow(OnnxNodeContext& context);
 Status NormalizeHannWindow(OnnxNodeContext& context);
@@ -83,6 +88,7 @@ Status NormalizeLayerNormalization(OnnxNodeContext& context);
 Status NormalizeMatMulIntegerToFloat(OnnxNodeContext& context);
 Status NormalizeMean(OnnxNodeContext& context);
 Status NormalizeMelWeightMatrix(OnnxNodeContext& context);
+Status NormalizeMultiHeadAttention(OnnxNodeContext& context);
 Status NormalizePRelu(OnnxNodeContext& context);
 Status NormalizePad(OnnxNodeContext& context);
 Status NormalizePool(OnnxNodeContext& context);

@@ -115,6 +115,38 @@ constexpr OnnxAttribute kDequantizeLinear[] = {
 // Of the domain com.microsoft.
 constexpr OnnxAttribute kMicrosoftQuantize[] = {{"axis", kInt, kDefault, 1},
                                                 {"block_size", kInt, kDefault, 0}};
+constexpr OnnxAttribute kAttentionOfMicrosoft[] = {
+    {"do_rotary", kInt, kFixed, 0},         {"mask_filter_value", kFloat, kDefault, -10000},
+    {"num_heads", kInt, kRequired},         {"past_present_share_buffer", kInt, kFixed, 0},
+    {"qkv_hidden_sizes", kInts, kOptional}, {"rotary_embedding_dim", kInt, kIgnored},
+    {"scale", kFloat, kOptional},           {"unidirectional", kInt, kDefault, 0}};
+constexpr OnnxAttribute kEmbedLayerNormalization[] = {{"epsilon", kFloat, kDefault, 1e-12f},
+                                                      {"mask_index_type", kInt, kIgnored}};
+constexpr OnnxAttribute kFusedConv[] = {{"activation", kString, kDefault, 0, ""},
+                                        {"activation_params", kFloats, kOptional},
+                                        {"auto_pad", kString, kDefault, 0, "NOTSET"},
+                                        {"dilations", kInts, kOptional},
+                                        {"group", kInt, kDefault, 1},
+                                        {"kernel_shape", kInts, kOptional},
+                                        {"pads", kInts, kOptional},
+                                        {"strides", kInts, kOptional}};
+constexpr OnnxAttribute kFusedGemm[] = {{"activation", kString, kDefault, 0, ""},
+                                        {"activation_alpha", kFloat, kOptional},
+                                        {"activation_beta", kFloat, kOptional},
+                                        {"activation_gamma", kFloat, kOptional},
+                                        {"alpha", kFloat, kDefault, 1},
+                                        {"beta", kFloat, kDefault, 1},
+                                        {"transA", kInt, kDefault, 0},
+                                        {"transB", kInt, kDefault, 0}};
+constexpr OnnxAttribute kFusedMatMul[] = {{"alpha", kFloat, kDefault, 1},
+                                          {"transA", kInt, kDefault, 0},
+                                          {"transB", kInt, kDefault, 0},
+                                          {"transBatchA", kInt, kDefault, 0},
+                                          {"transBatchB", kInt, kDefault, 0}};
+constexpr OnnxAttribute kMultiHeadAttention[] = {{"mask_filter_value", kFloat, kDefault, -10000},
+                                                 {"num_heads", kInt, kRequired},
+                                                 {"scale", kFloat, kOptional},
+                                                 {"unidirectional", kInt, kDefault, 0}};
 constexpr OnnxAttribute kQGemm[] = {
     {"alpha", kFloat, kDefault, 1}, {"transA", kInt, kDefault, 0}, {"transB", kInt, kDefault, 0}};
 constexpr OnnxAttribute kQLinearAveragePool[] = {{"auto_pad", kString, kDefault, 0, "NOTSET"},
@@ -189,6 +221,7 @@ constexpr OnnxAttribute kInstanceNormalization[] = {
 constexpr OnnxAttribute kIsInf[] = {{"detect_negative", kInt, kDefault, 1},
                                     {"detect_positive", kInt, kDefault, 1}};
 
+// ONNX has it since opset 17; ONNX Runtime's optimizer writes it into models of any opset.
 constexpr OnnxAttribute kLayerNormalization[] = {{"axis", kInt, kDefault, -1},
                                                  {"epsilon", kFloat, kDefault, 1e-5f},
                                                  {"stash_type", kInt, kDefault, 1}};
@@ -494,7 +527,7 @@ constexpr OnnxOp kOps[] = {
     {"IsNaN", OpKind::kIsNaN, 9, "F>B", kAnyFloat, 1, 1, 1, {}},
     {"LRN", OpKind::kLRN, 1, "T>T", kAnyFloat, 1, 1, 1, kLRN},
     {"LSTM", OpKind::kLSTM, 7, "TTTTJTTT>T", kAnyFloat, 3, 8, 3, kLstm},
-    {"LayerNormalization", OpKind::kLayerNormalization, 17, "T>T*", kAnyFloat, 2, 3, 3, kLayerNormalization, NormalizeLayerNormalization},
+    {"LayerNormalization", OpKind::kLayerNormalization, 1, "T>T*", kAnyFloat, 2, 3, 3, kLayerNormalization, NormalizeLayerNormalization},
     {"LeakyRelu", OpKind::kLeakyRelu, 1, "T>T", kAnyFloat, 1, 1, 1, kLeakyRelu},
     {"Less", OpKind::kLess, 1, "TT>B", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"LessOrEqual", OpKind::kLessOrEqual, 12, "TT>B", kNumber, 2, 2, 1, {}},
@@ -586,12 +619,18 @@ constexpr OnnxOp kOps[] = {
     {"Upsample", OpKind::kResize, 7, "TF>T", kAnyType, 1, 2, 1, kUpsample, NormalizeResize},
     {"Where", OpKind::kWhere, 9, "BTT>T", kAnyType, 3, 3, 1, {}},
     {"Xor", OpKind::kXor, 1, "BB>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
+    {"com.microsoft.Attention", OpKind::kAttention, 1, "TTTJTTJ>T", kAnyFloat, 2, 7, 2, kAttentionOfMicrosoft, NormalizeAttentionOfMicrosoft},
     {"com.microsoft.BiasGelu", OpKind::kGelu, 1, "TT>T", kAnyFloat, 2, 2, 1, {}, NormalizeBiasGelu},
     {"com.microsoft.DequantizeLinear", OpKind::kDequantizeLinear, 1, "TFT>*", kQuantized, 2, 3, 1, kMicrosoftQuantize, NormalizeDequantizeLinear},
     {"com.microsoft.DynamicQuantizeMatMul", OpKind::kMatMulInteger, 1, "FTFTF>*", kNumber, 3, 5, 1, {}, NormalizeDynamicQuantizeMatMul},
+    {"com.microsoft.EmbedLayerNormalization", OpKind::kLayerNormalization, 1, "JJTTTTTJJ>TKT", kAnyFloat, 1, 9, 3, kEmbedLayerNormalization, NormalizeEmbedLayerNormalization},
     {"com.microsoft.FastGelu", OpKind::kGelu, 1, "TT>T", kAnyFloat, 1, 2, 1, {}, NormalizeFastGelu},
+    {"com.microsoft.FusedConv", OpKind::kConv, 1, "TTTT>T", kAnyFloat, 2, 4, 1, kFusedConv, NormalizeFusedConv},
+    {"com.microsoft.FusedGemm", OpKind::kGemm, 1, "TTT>T", kAnyFloat, 2, 3, 1, kFusedGemm, NormalizeFusedGemm},
+    {"com.microsoft.FusedMatMul", OpKind::kMatMul, 1, "TT>T", kAnyFloat, 2, 2, 1, kFusedMatMul, NormalizeFusedMatMul},
     {"com.microsoft.Gelu", OpKind::kGelu, 1, "T>T", kAnyFloat, 1, 1, 1, {}, NormalizeGelu},
     {"com.microsoft.MatMulIntegerToFloat", OpKind::kMatMulInteger, 1, "TUFFTUF>*", kNumber, 4, 7, 1, {}, NormalizeMatMulIntegerToFloat},
+    {"com.microsoft.MultiHeadAttention", OpKind::kAttention, 1, "TTTTJTTTJJ>T", kAnyFloat, 1, 10, 3, kMultiHeadAttention, NormalizeMultiHeadAttention},
     {"com.microsoft.QGemm", OpKind::kMatMulInteger, 1, "TFTUFUKFT>T", kNumber, 6, 9, 1, kQGemm, NormalizeQGemm},
     {"com.microsoft.QLinearAdd", OpKind::kAdd, 1, "TFTTFTFT>T", kNumber, 7, 8, 1, {}, NormalizeQLinearBinary},
     {"com.microsoft.QLinearAveragePool", OpKind::kAveragePool, 1, "TFTFT>T", kNumber, 4, 5, 1, kQLinearAveragePool, NormalizeQLinearAveragePool},
