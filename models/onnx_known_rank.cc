@@ -6,25 +6,45 @@
 namespace tcc {
 namespace {
 
-// Nodes between a value and what its rank is known from.
-constexpr int kMostSteps = 64;
+// Nodes that are looked at for one value: a model of many nodes is still read in seconds.
+constexpr int kMostNodes = 50'000;
 
 // Their first result has the rank of their first operand.
-constexpr OpKind kKeepRank[] = {
-    OpKind::kCast,         OpKind::kClip,       OpKind::kConcat,  OpKind::kDropout,
-    OpKind::kElu,          OpKind::kErf,        OpKind::kGelu,    OpKind::kIdentity,
-    OpKind::kLeakyRelu,    OpKind::kLogSoftmax, OpKind::kNeg,     OpKind::kNot,
-    OpKind::kRelu,         OpKind::kSigmoid,    OpKind::kSlice,   OpKind::kSoftmax,
-    OpKind::kSplit,        OpKind::kSqrt,       OpKind::kTanh,    OpKind::kTile,
-    OpKind::kTranspose,    OpKind::kTrilu,      OpKind::kPad,     OpKind::kLayerNormalization,
-    OpKind::kRMSNormalization, OpKind::kConv,   OpKind::kScatterND};
+constexpr OpKind kKeepRank[] = {OpKind::kCast,
+                                OpKind::kClip,
+                                OpKind::kConcat,
+                                OpKind::kDropout,
+                                OpKind::kElu,
+                                OpKind::kErf,
+                                OpKind::kGelu,
+                                OpKind::kIdentity,
+                                OpKind::kLeakyRelu,
+                                OpKind::kLogSoftmax,
+                                OpKind::kNeg,
+                                OpKind::kNot,
+                                OpKind::kRelu,
+                                OpKind::kSigmoid,
+                                OpKind::kSlice,
+                                OpKind::kSoftmax,
+                                OpKind::kSplit,
+                                OpKind::kSqrt,
+                                OpKind::kTanh,
+                                OpKind::kTile,
+                                OpKind::kTranspose,
+                                OpKind::kTrilu,
+                                OpKind::kPad,
+                                OpKind::kLayerNormalization,
+                                OpKind::kRMSNormalization,
+                                OpKind::kConv,
+                                OpKind::kScatterND};
 
 // The rank of the operand that has most.
-constexpr OpKind kBroadcast[] = {
-    OpKind::kAdd,     OpKind::kAnd,         OpKind::kDiv,  OpKind::kEqual,      OpKind::kGreater,
-    OpKind::kLess,    OpKind::kLessOrEqual, OpKind::kMax,  OpKind::kGreaterOrEqual,
-    OpKind::kMin,     OpKind::kMod,         OpKind::kMul,  OpKind::kOr,         OpKind::kPow,
-    OpKind::kSub,     OpKind::kWhere};
+constexpr OpKind kBroadcast[] = {OpKind::kAdd,         OpKind::kAnd,     OpKind::kDiv,
+                                 OpKind::kEqual,       OpKind::kGreater, OpKind::kLess,
+                                 OpKind::kLessOrEqual, OpKind::kMax,     OpKind::kGreaterOrEqual,
+                                 OpKind::kMin,         OpKind::kMod,     OpKind::kMul,
+                                 OpKind::kOr,          OpKind::kPow,     OpKind::kSub,
+                                 OpKind::kWhere};
 
 constexpr OpKind kReductions[] = {OpKind::kReduceMax, OpKind::kReduceMean, OpKind::kReduceMin,
                                   OpKind::kReduceProd, OpKind::kReduceSum};
@@ -39,10 +59,11 @@ class RankFinder {
   explicit RankFinder(const Graph& graph) : graph_(graph) {}
 
   std::optional<size_t> Find(ValueId id) {
-    if (id == kNoValue || ++steps_ > kMostSteps) return std::nullopt;
+    if (id == kNoValue) return std::nullopt;
     if (const Tensor* constant = graph_.ConstantOf(id)) return constant->shape.size();
     if (!graph_.value(id).shape.empty()) return graph_.value(id).shape.size();
     for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
+      if (++looked_at_ > kMostNodes) return std::nullopt;
       const auto& outputs = node->outputs;
       if (std::find(outputs.begin(), outputs.end(), id) != outputs.end()) return Of(*node);
     }
@@ -97,7 +118,7 @@ class RankFinder {
   }
 
   const Graph& graph_;
-  int steps_ = 0;
+  int looked_at_ = 0;
 };
 
 }  // namespace

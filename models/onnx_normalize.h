@@ -86,6 +86,7 @@ Status NormalizeHammingWindow(OnnxNodeContext& context);
 Status NormalizeHannWindow(OnnxNodeContext& context);
 Status NormalizeLayerNormalization(OnnxNodeContext& context);
 Status NormalizeMatMulIntegerToFloat(OnnxNodeContext& context);
+Status NormalizeMatMulNBits(OnnxNodeContext& context);
 Status NormalizeMean(OnnxNodeContext& context);
 Status NormalizeMelWeightMatrix(OnnxNodeContext& context);
 Status NormalizeMultiHeadAttention(OnnxNodeContext& context);

@@ -12,7 +12,15 @@ namespace {
 using Ids = std::vector<ValueId>;
 
 // Where a node of com.microsoft has its operands.
-enum AttentionInput : size_t { kInput, kWeights, kBias, kMaskIndex, kPast, kScoreBias, kPastLength };
+enum AttentionInput : size_t {
+  kInput,
+  kWeights,
+  kBias,
+  kMaskIndex,
+  kPast,
+  kScoreBias,
+  kPastLength
+};
 enum MultiHeadInput : size_t {
   kQuery,
   kKey,
@@ -109,9 +117,9 @@ class AttentionWriter {
       if (rank == 2u) axes.push_back(2);
       return View(OpKind::kUnsqueeze, BiasWhere(seen), axes);
     }
-    return context_.NotSupported(fmt::format(
-        "{} (input {}) has {} dimensions; supported are 1, 2 and 3", what, input,
-        rank ? std::to_string(*rank) : "an unknown number of"));
+    return context_.NotSupported(
+        fmt::format("{} (input {}) has {} dimensions; supported are 1, 2 and 3", what, input,
+                    rank ? std::to_string(*rank) : "an unknown number of"));
   }
 
   // A list whose length is not known yet has [batch] elements, which the Attention checks.
@@ -121,10 +129,9 @@ class AttentionWriter {
     int64_t batch = known_batch.value_or(1);
     int64_t count = known_batch && known_count ? *known_count : batch;
     if (count != batch && count != 2 * batch && count != 3 * batch + 2) {
-      return context_.NotSupported(
-          fmt::format("mask '{}' has {} elements; expected {}, {} or {} for a batch of {}",
-                      context_.graph.value(mask).name, count, batch, 2 * batch, 3 * batch + 2,
-                      batch));
+      return context_.NotSupported(fmt::format(
+          "mask '{}' has {} elements; expected {}, {} or {} for a batch of {}",
+          context_.graph.value(mask).name, count, batch, 2 * batch, 3 * batch + 2, batch));
     }
     ValueId positions = Positions(keys);
     if (count == 3 * batch + 2) {
@@ -134,8 +141,7 @@ class AttentionWriter {
     Ids parts = Parts(mask, 0, 2);
     ValueId early = Below(positions, parts[1]);
     ValueId late = context_.Emit(OpKind::kNot, {early}, {}, kBool);
-    return BiasWhere(
-        context_.Emit(OpKind::kAnd, {Below(positions, parts[0]), late}, {}, kBool));
+    return BiasWhere(context_.Emit(OpKind::kAnd, {Below(positions, parts[0]), late}, {}, kBool));
   }
 
   // The sum of two biases, either of which may be absent.
@@ -195,7 +201,7 @@ Status RefuseInputs(const OnnxNodeContext& context,
                     std::initializer_list<std::pair<size_t, const char*>> inputs) {
   for (auto [index, name] : inputs) {
     if (context.HasInput(index)) {
-      return context.NotSupported(fmt::format("input {} ({})", index, name));
+      return context.NotSupported(fmt::format("input {} ({}); expected none", index, name));
     }
   }
   return OkStatus();
@@ -289,7 +295,8 @@ Status NormalizeMultiHeadAttention(OnnxNodeContext& context) {
   bool has_bias = context.HasInput(kProjectionBias);
   bool is_packed = operands[2] == kNoValue;
   if (is_packed && has_bias) {
-    return context.NotSupported("input 3 (bias) with packed keys and values");
+    return context.NotSupported(
+        "MultiHeadAttention with input 3 (bias) and packed keys and values");
   }
   if (operands[1] == kNoValue) {
     operands = Unpacked(write, operands[0], 3);
@@ -297,7 +304,9 @@ Status NormalizeMultiHeadAttention(OnnxNodeContext& context) {
     Ids parts = Unpacked(write, operands[1], 2);
     operands = {operands[0], parts[0], parts[1]};
   } else if (KnownRank(context.graph, operands[1]) == 4u) {
-    if (has_bias) return context.NotSupported("input 3 (bias) with keys of 4 dimensions");
+    if (has_bias)
+      return context.NotSupported(
+          "MultiHeadAttention with input 3 (bias) and keys of 4 dimensions");
     for (size_t i : {1, 2}) operands[i] = write.Packed(operands[i]);
   }
   if (has_bias) {

@@ -143,6 +143,13 @@ constexpr OnnxAttribute kFusedMatMul[] = {{"alpha", kFloat, kDefault, 1},
                                           {"transB", kInt, kDefault, 0},
                                           {"transBatchA", kInt, kDefault, 0},
                                           {"transBatchB", kInt, kDefault, 0}};
+// The computation is never in a narrower type than f32.
+constexpr OnnxAttribute kMatMulNBits[] = {{"K", kInt, kRequired},
+                                          {"N", kInt, kRequired},
+                                          {"accuracy_level", kInt, kIgnored},
+                                          {"bits", kInt, kDefault, 4},
+                                          {"block_size", kInt, kRequired},
+                                          {"weight_prepacked", kInt, kFixed, 0}};
 constexpr OnnxAttribute kMultiHeadAttention[] = {{"mask_filter_value", kFloat, kDefault, -10000},
                                                  {"num_heads", kInt, kRequired},
                                                  {"scale", kFloat, kOptional},
@@ -630,6 +637,7 @@ constexpr OnnxOp kOps[] = {
     {"com.microsoft.FusedMatMul", OpKind::kMatMul, 1, "TT>T", kAnyFloat, 2, 2, 1, kFusedMatMul, NormalizeFusedMatMul},
     {"com.microsoft.Gelu", OpKind::kGelu, 1, "T>T", kAnyFloat, 1, 1, 1, {}, NormalizeGelu},
     {"com.microsoft.MatMulIntegerToFloat", OpKind::kMatMulInteger, 1, "TUFFTUF>*", kNumber, 4, 7, 1, {}, NormalizeMatMulIntegerToFloat},
+    {"com.microsoft.MatMulNBits", OpKind::kMatMul, 1, "TUTAKT>T", kAnyFloat, 3, 6, 1, kMatMulNBits, NormalizeMatMulNBits},
     {"com.microsoft.MultiHeadAttention", OpKind::kAttention, 1, "TTTTJTTTJJ>T", kAnyFloat, 1, 10, 3, kMultiHeadAttention, NormalizeMultiHeadAttention},
     {"com.microsoft.QGemm", OpKind::kMatMulInteger, 1, "TFTUFUKFT>T", kNumber, 6, 9, 1, kQGemm, NormalizeQGemm},
     {"com.microsoft.QLinearAdd", OpKind::kAdd, 1, "TFTTFTFT>T", kNumber, 7, 8, 1, {}, NormalizeQLinearBinary},

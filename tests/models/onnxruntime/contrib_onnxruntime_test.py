@@ -140,11 +140,29 @@ def embedding_cases():
     yield "BiasGelu", [x, Const(f32(8))], {}, 1
 
 
+def few_bits_cases():
+    def u8(*shape):
+        return Const(DRAW.integers(0, 256, shape).astype(np.uint8))
+
+    for depth, columns, block, bits in [(64, 10, 16, 4), (48, 3, 16, 4), (100, 5, 32, 4),
+                                        (64, 6, 32, 8)]:
+        blocks = -(-depth // block)
+        x, scales = f32(2, 3, depth), Const(np.abs(f32(columns, blocks)))
+        weights = u8(columns, blocks, block * bits // 8)
+        zeros = u8(columns, -(-blocks * bits // 8))
+        # At level 1 ONNX Runtime computes in f32.
+        attributes = {"K": depth, "N": columns, "block_size": block, "bits": bits,
+                      "accuracy_level": 1}
+        yield "MatMulNBits", [x, weights, scales], attributes, 1
+        yield "MatMulNBits", [x, weights, scales, zeros, None, Const(f32(columns))], attributes, 1
+
+
 def cases():
     yield from fused_cases()
     yield from multi_head_cases()
     yield from attention_cases()
     yield from embedding_cases()
+    yield from few_bits_cases()
 
 
 # Operator, operands, attributes, what the message names.
@@ -161,6 +179,13 @@ def refused_cases():
     yield "Attention", [x, w, bias, Computed(i32(1, 2))], heads, ["mask_index", "unknown"]
     yield "Attention", [x, w, bias], {**heads, "do_rotary": 1}, ["do_rotary"]
     yield "Attention", [x, w, bias, None, None, None, i32(1)], heads, ["past_sequence_length"]
+    weights = Const(np.zeros((3, 2, 8), np.uint8))
+    for more, words in (({"bits": 2}, ["'bits'", "is 2", "4 and 8"]),
+                        ({"weight_prepacked": 1}, ["weight_prepacked"])):
+        yield "MatMulNBits", [f32(2, 32), weights, Const(f32(3, 2))], {
+            "K": 32, "N": 3, "block_size": 16, **more}, words
+    yield "MatMulNBits", [f32(2, 32), weights.value, Const(f32(3, 2))], {
+        "K": 32, "N": 3, "block_size": 16}, ["input 1", "computed"]
     yield "MultiHeadAttention", [f32(B, S, N, 3, H), None, None, Const(f32(3 * N * H))], heads, [
         "bias", "packed"]
     yield "MultiHeadAttention", [q, k, k] + [None] * 5 + [i32(1)], heads, ["past_sequence_length"]
@@ -240,6 +265,19 @@ def check_packed(tcc, folder):
         print("packed", [x.shape for x in operands], flush=True)
         model, feeds = contrib_model("MultiHeadAttention", operands, {"num_heads": N}, 1)
         check(tcc, folder / f"packed{len(operands)}", model, feeds.values(), expected, TARGETS)
+
+
+def check_early_normalization(tcc, folder):
+    """LayerNormalization in a model of an opset that does not have it, as the optimizer writes."""
+    x = f32(3, 8)
+    graph = helper.make_graph(
+        [helper.make_node("LayerNormalization", ["x", "scale", "bias"], ["y"], epsilon=0.01)],
+        "early", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [onnx.ValueInfoProto(name="y")],
+        [numpy_helper.from_array(f32(8), name) for name in ("scale", "bias")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    print("LayerNormalization of opset 13", flush=True)
+    check(tcc, folder / "early", model, [x], session_of(model).run(None, {"x": x}), TARGETS)
 
 
 # x of f32 through one of these types and back: each its own way to round and to saturate.
@@ -347,6 +385,8 @@ def main():
                 check_refused(tcc, folder, contrib_model(op, operands, attributes, 1)[0], words)
         if pattern.search("packed"):
             check_packed(tcc, folder)
+        if pattern.search("LayerNormalization"):
+            check_early_normalization(tcc, folder)
         for title, model, x, expected in stored_cases():
             if pattern.search(title):
                 print(title, flush=True)
