@@ -19,15 +19,18 @@ the two. `tcc inspect M.onnx` lists what a model uses and everything in it that 
   name begins with.
 - **operands**: the types of the inputs, then, behind the arrow, of the outputs; the last one stands
   for all further ones. `T` is one type of the column **T**, the same everywhere; `number` is any
-  float or integer, `any` any type of the list below.
+  float or integer, `any` any float, integer or bool, `stored` any type of the list below.
 - **attributes**: with the default where there is one. An attribute that says nothing about
   inference is read and left.
 
-Types: float is f16, bf16, f32 and f64; integer is i8 to i64 and u8 to u64.
+Types: float is f16, bf16, f32 and f64; integer is i8 to i64 and u8 to u64; f8 is f8e4m3
+(FLOAT8E4M3FN) and f8e5m2. The f8, i4 and u4 only hold values: they are cast, quantized and
+dequantized, and may be inputs, outputs and constants of a model.
 
 Where ONNX leaves a result open, tcc's is defined: an index out of range that is known only at run
 time (Gather and its kin) is clamped into the range; division of integers by 0 gives 0, and so does
-Mod; a cast of a float to an integer saturates, NaN gives 0.
+Mod; a cast of a float to an integer saturates, NaN gives 0; one to i4 or u4 truncates to i32 and
+keeps the low 4 bits, as ONNX's tests do.
 )";
 
 std::string OperandText(char letter) {
@@ -49,6 +52,9 @@ std::string OperandText(char letter) {
       return "i32";
     case 'A':
       return "any";
+    case 'Q':
+    case 'S':
+      return "stored";
     default:
       return "as the node says";  // '*'
   }

@@ -20,12 +20,12 @@ namespace tcc {
 // The one form, where opsets differ. Inputs in brackets may be kNoValue or missing at the end; an
 // attribute with a default is always there. What is not named here is as in ONNX's newest opset.
 //   Clip(x, [min], [max])              HardSigmoid {alpha, beta: double}, LeakyRelu {alpha: double}
-//   Cast(x) {to: "f32"}                the output value has that dtype; CastLike is a Cast
+//   Cast(x, [overflow]) {to: "f32"}    the output value has that dtype; CastLike is a Cast
 //   Mod(a, b) {fmod}                   Dropout(x) is the identity; its mask is other nodes
 //   Gelu(x) {approximate: none or tanh}          Sum and Mean are Adds
-//   QuantizeLinear(x, scale, [zero]) {axis, [block_size], to: "u8"}, DequantizeLinear likewise to a
-//                        float; what else is quantized (DynamicQuantizeLinear, QLinear*) is written
-//                        with these two, ConvInteger and MatMulInteger
+//   QuantizeLinear(x, scale, [zero], [overflow]) {axis, [block_size], to: "u8"}, DequantizeLinear
+//                        likewise to a float; QLinear* and their like are written with these two,
+//                        ConvInteger and MatMulInteger; overflow[2]: f8 of too large, too small
 //   Reshape(x, shape) {allowzero}      Flatten {axis}, Concat {axis}, Gather {axis}
 //   Squeeze(x, [axes])                 Unsqueeze(x, axes), Transpose {[perm]}, Shape {start, [end]}
 //   Slice(x, starts, ends, [axes], [steps])      Pad(x, pads, [value], [axes]) {mode}

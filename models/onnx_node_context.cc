@@ -1,5 +1,8 @@
 #include "models/onnx_normalize.h"
 
+#include "ir/support/check.h"
+#include "ir/support/storage_types.h"
+
 namespace tcc {
 
 const Tensor* OnnxNodeContext::ConstantInput(size_t index) const {
@@ -42,6 +45,15 @@ ValueId OnnxNodeContext::AddScalar(const std::string& role, double value) {
   Tensor tensor = MakeZeroTensor(InputType(0), {});
   SetElement(tensor, 0, value);
   return AddConstant(role, tensor);
+}
+
+// Infinities where the type has them, else NaNs.
+ValueId OnnxNodeContext::AddOverflow(DType dtype) {
+  TCC_CHECK(IsFloat8(dtype)) << ToString(dtype);
+  bool infinite = dtype.code() == DTypeCode::kFloat8E5M2;
+  uint8_t code = infinite ? 0x7c : 0x7f;
+  const uint8_t codes[] = {code, static_cast<uint8_t>(code | 0x80)};
+  return AddConstant("overflow", MakeTensor(dtype, {2}, codes));
 }
 
 std::optional<std::vector<int64_t>> OnnxNodeContext::TakeInts(const std::string& key) {

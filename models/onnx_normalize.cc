@@ -1,5 +1,6 @@
 #include "models/onnx_normalize.h"
 
+#include "ir/support/storage_types.h"
 #include "models/onnx_tensor.h"
 
 namespace tcc {
@@ -22,6 +23,8 @@ std::optional<int64_t> KnownRank(const Graph& graph, ValueId id) {
 }
 
 Status CastTo(OnnxNodeContext& context, DType dtype) {
+  bool saturates = context.node.Int("saturate", 1) != 0;
+  if (IsFloat8(dtype) && !saturates) context.SetInput(1, context.AddOverflow(dtype));
   context.graph.values[context.node.outputs[0]].dtype = dtype;
   context.node.attributes = {{"to", ToString(dtype)}};
   return OkStatus();
@@ -45,7 +48,7 @@ Status NormalizeCast(OnnxNodeContext& context) {
   int64_t to = context.node.Int("to", 0);
   std::optional<DType> dtype =
       to < 0 || to > INT32_MAX ? std::nullopt : FromOnnxType(static_cast<int32_t>(to));
-  if (!dtype || dtype->is_storage_only()) {
+  if (!dtype) {
     return context.NotSupported(fmt::format("cast to ONNX's element type {}", OnnxTypeName(to)));
   }
   return CastTo(context, *dtype);

@@ -33,6 +33,9 @@ class OnnxNodeContext {
   ValueId AddValue(const std::string& role, DType dtype);
   ValueId AddConstant(const std::string& role, const Tensor& tensor);
   ValueId AddInts(const std::string& role, const std::vector<int64_t>& values);
+  // Of a Cast or QuantizeLinear to f8 that does not saturate: [2], what it makes of values above
+  // and below its range.
+  ValueId AddOverflow(DType dtype);
   // Of one element of the first input's type.
   ValueId AddScalar(const std::string& role, double value);
   // The attribute, removed from the node; nullopt where it is absent.
@@ -54,6 +57,7 @@ class OnnxNodeContext {
 
 // Squeeze, Unsqueeze and Reduce*.
 Status NormalizeAxes(OnnxNodeContext& context);
+Status NormalizeAttentionOfMicrosoft(OnnxNodeContext& context);
 Status NormalizeBatchNormalization(OnnxNodeContext& context);
 Status NormalizeBiasGelu(OnnxNodeContext& context);
 // Add, Pow and their like, whose operands broadcast by attributes before opset 7.
@@ -71,15 +75,21 @@ Status NormalizeDequantizeLinear(OnnxNodeContext& context);
 Status NormalizeDropout(OnnxNodeContext& context);
 Status NormalizeDynamicQuantizeLinear(OnnxNodeContext& context);
 Status NormalizeDynamicQuantizeMatMul(OnnxNodeContext& context);
+Status NormalizeEmbedLayerNormalization(OnnxNodeContext& context);
 Status NormalizeEyeLike(OnnxNodeContext& context);
 Status NormalizeFastGelu(OnnxNodeContext& context);
+Status NormalizeFusedConv(OnnxNodeContext& context);
+Status NormalizeFusedGemm(OnnxNodeContext& context);
+Status NormalizeFusedMatMul(OnnxNodeContext& context);
 Status NormalizeGelu(OnnxNodeContext& context);
 Status NormalizeHammingWindow(OnnxNodeContext& context);
 Status NormalizeHannWindow(OnnxNodeContext& context);
 Status NormalizeLayerNormalization(OnnxNodeContext& context);
 Status NormalizeMatMulIntegerToFloat(OnnxNodeContext& context);
+Status NormalizeMatMulNBits(OnnxNodeContext& context);
 Status NormalizeMean(OnnxNodeContext& context);
 Status NormalizeMelWeightMatrix(OnnxNodeContext& context);
+Status NormalizeMultiHeadAttention(OnnxNodeContext& context);
 Status NormalizePRelu(OnnxNodeContext& context);
 Status NormalizePad(OnnxNodeContext& context);
 Status NormalizePool(OnnxNodeContext& context);

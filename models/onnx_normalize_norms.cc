@@ -29,6 +29,66 @@ ValueId EmitAdd(OnnxNodeContext& context, ValueId x, ValueId y) {
   return context.Emit(OpKind::kAdd, {x, y}, {}, context.InputType(0));
 }
 
+bool WantsOutput(const Node& node, size_t output) {
+  return node.outputs.size() > output && node.outputs[output] != kNoValue;
+}
+
+// Of EmbedLayerNormalization.
+enum EmbedInput : size_t {
+  kIds,
+  kSegmentIds,
+  kWords,
+  kPlaces,
+  kSegments,
+  kGamma,
+  kBeta,
+  kMask,
+  kPlaceIds
+};
+
+// One extent of the ids, as a list.
+ValueId ExtentOfIds(OnnxNodeContext& context, int64_t axis) {
+  return context.Emit(OpKind::kShape, {context.node.inputs[kIds]},
+                      {{"start", axis}, {"end", axis + 1}}, kInt64);
+}
+
+// Words + places + segments. Without ids of their own, places are counted from 0.
+ValueId EmbeddingSum(OnnxNodeContext& context) {
+  const std::vector<ValueId>& inputs = context.node.inputs;
+  DType dtype = context.InputType(kWords);
+  auto rows = [&](size_t table, size_t ids) {
+    return context.Emit(OpKind::kGather, {inputs[table], inputs[ids]}, {{"axis", int64_t{0}}},
+                        dtype);
+  };
+  auto add = [&](ValueId a, ValueId b) { return context.Emit(OpKind::kAdd, {a, b}, {}, dtype); };
+  ValueId places = kNoValue;
+  if (context.HasInput(kPlaceIds)) {
+    places = rows(kPlaces, kPlaceIds);
+  } else {
+    ValueId zero = context.AddInts("zero", {0});
+    places = context.Emit(OpKind::kSlice, {inputs[kPlaces], zero, ExtentOfIds(context, 1), zero},
+                          {}, dtype);
+  }
+  ValueId sum = add(rows(kWords, kIds), places);
+  return context.HasInput(kSegments) ? add(sum, rows(kSegments, kSegmentIds)) : sum;
+}
+
+// The ones of each row of the mask; without a mask 0.
+void EmitMaskCounts(OnnxNodeContext& context, ValueId counts) {
+  if (!context.HasInput(kMask)) {
+    context.EmitAs(counts, OpKind::kConstantOfShape, {ExtentOfIds(context, 0)},
+                   {{"value", MakeZeroTensor(kInt32, {1})}});
+    return;
+  }
+  Tensor one = MakeZeroTensor(context.InputType(kMask), {});
+  SetElementInt(one, 0, 1);
+  ValueId mask = context.node.inputs[kMask];
+  ValueId is_one = context.Emit(OpKind::kEqual, {mask, context.AddConstant("one", one)}, {}, kBool);
+  ValueId as_number = context.Emit(OpKind::kCast, {is_one}, {{"to", ToString(kInt32)}}, kInt32);
+  context.EmitAs(counts, OpKind::kReduceSum, {as_number, context.AddInts("axes", {1})},
+                 {{"keepdims", int64_t{0}}, {"noop_with_empty_axes", int64_t{0}}});
+}
+
 }  // namespace
 
 // Whether the statistics are those of the batch: until opset 6 if it is no test, until 13 if they
@@ -53,6 +113,30 @@ Status NormalizeBiasGelu(OnnxNodeContext& context) {
   Node& node = context.node;
   node.inputs = {EmitAdd(context, node.inputs[0], node.inputs[1])};
   node.attributes["approximate"] = std::string("none");
+  return OkStatus();
+}
+
+// (input_ids, [segment_ids], word_embedding, position_embedding, [segment_embedding], gamma, beta,
+// [mask], [position_ids]) -> (output, [mask_index], [embedding_sum]): a normalization of the sum of
+// looked up rows. mask_index counts the ones of each row of the mask.
+Status NormalizeEmbedLayerNormalization(OnnxNodeContext& context) {
+  Node& node = context.node;
+  for (size_t required : {kWords, kPlaces, kGamma, kBeta}) {
+    if (!context.HasInput(required)) {
+      return context.Invalid(fmt::format("input {} is missing", static_cast<int>(required)));
+    }
+  }
+  if (context.HasInput(kSegmentIds) != context.HasInput(kSegments)) {
+    return context.Invalid("segment_ids and segment_embedding come together or not at all");
+  }
+  ValueId sum = EmbeddingSum(context);
+  if (WantsOutput(node, 1)) EmitMaskCounts(context, node.outputs[1]);
+  if (WantsOutput(node, 2)) context.EmitAs(node.outputs[2], OpKind::kIdentity, {sum}, {});
+  node.inputs = {sum, node.inputs[kGamma], node.inputs[kBeta]};
+  node.outputs.resize(1);
+  node.attributes = {{"axis", int64_t{-1}},
+                     {"epsilon", node.Float("epsilon", 1e-12)},
+                     {"stash_type", ToString(kFloat32)}};
   return OkStatus();
 }
 

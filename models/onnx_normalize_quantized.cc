@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/support/storage_types.h"
 #include "models/onnx_normalize.h"
 #include "models/onnx_tensor.h"
 
@@ -101,7 +102,7 @@ StatusOr<std::optional<DType>> TakeType(OnnxNodeContext& context, const std::str
   if (number == 0) return std::optional<DType>();
   std::optional<DType> dtype =
       number < 0 || number > INT32_MAX ? std::nullopt : FromOnnxType(static_cast<int32_t>(number));
-  if (!dtype || dtype->is_storage_only()) {
+  if (!dtype) {
     return context.NotSupported(fmt::format("{} {}", key, OnnxTypeName(number)));
   }
   return dtype;
@@ -170,6 +171,9 @@ Status NormalizeQuantizeLinear(OnnxNodeContext& context) {
                                          ToString(*asked), ToString(dtype)));
     }
   }
+  bool saturates = context.node.Int("saturate", 1) != 0;
+  context.node.attributes.erase("saturate");
+  if (IsFloat8(dtype) && !saturates) context.SetInput(3, context.AddOverflow(dtype));
   return SetResultType(context, dtype);
 }
 

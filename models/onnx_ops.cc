@@ -55,14 +55,14 @@ constexpr OnnxAttribute kBatchNormalization[] = {
     {.name = "spatial", .type = kInt, .presence = kFixed, .number = 1, .until = 8},
     {.name = "training_mode", .type = kInt, .presence = kDefault, .number = 0, .since = 14}};
 
-// Both say how to round to float8 types, which nothing is cast to here.
+// "round_mode" says how to round to FLOAT8E8M0, which nothing is cast to here.
 constexpr OnnxAttribute kCast[] = {
     {"to", kInt, kRequired},
-    {.name = "saturate", .type = kInt, .presence = kIgnored, .since = 19},
+    {.name = "saturate", .type = kInt, .presence = kDefault, .number = 1, .since = 19},
     {.name = "round_mode", .type = kString, .presence = kIgnored, .since = 24}};
 
 constexpr OnnxAttribute kCastLike[] = {
-    {.name = "saturate", .type = kInt, .presence = kIgnored, .since = 19},
+    {.name = "saturate", .type = kInt, .presence = kDefault, .number = 1, .since = 19},
     {.name = "round_mode", .type = kString, .presence = kIgnored, .since = 24}};
 
 constexpr OnnxAttribute kCenterCropPad[] = {{"axes", kInts, kOptional}};
@@ -99,14 +99,13 @@ constexpr OnnxAttribute kConvTranspose[] = {{"auto_pad", kString, kDefault, 0, "
                                             {"pads", kInts, kOptional},
                                             {"strides", kInts, kOptional}};
 
-// "saturate" and "precision" matter for float8 results and for scales of float16; here the quotient
-// is always f32.
+// "precision" matters for scales of float16; here the quotient is always f32.
 constexpr OnnxAttribute kQuantizeLinear[] = {
     {.name = "axis", .type = kInt, .presence = kDefault, .number = 1, .since = 13},
     {.name = "block_size", .type = kInt, .presence = kDefault, .number = 0, .since = 21},
     {.name = "output_dtype", .type = kInt, .presence = kDefault, .number = 0, .since = 21},
     {.name = "precision", .type = kInt, .presence = kIgnored, .since = 23},
-    {.name = "saturate", .type = kInt, .presence = kIgnored, .since = 19}};
+    {.name = "saturate", .type = kInt, .presence = kDefault, .number = 1, .since = 19}};
 
 constexpr OnnxAttribute kDequantizeLinear[] = {
     {.name = "axis", .type = kInt, .presence = kDefault, .number = 1, .since = 13},
@@ -116,6 +115,45 @@ constexpr OnnxAttribute kDequantizeLinear[] = {
 // Of the domain com.microsoft.
 constexpr OnnxAttribute kMicrosoftQuantize[] = {{"axis", kInt, kDefault, 1},
                                                 {"block_size", kInt, kDefault, 0}};
+constexpr OnnxAttribute kAttentionOfMicrosoft[] = {
+    {"do_rotary", kInt, kFixed, 0},         {"mask_filter_value", kFloat, kDefault, -10000},
+    {"num_heads", kInt, kRequired},         {"past_present_share_buffer", kInt, kFixed, 0},
+    {"qkv_hidden_sizes", kInts, kOptional}, {"rotary_embedding_dim", kInt, kIgnored},
+    {"scale", kFloat, kOptional},           {"unidirectional", kInt, kDefault, 0}};
+constexpr OnnxAttribute kEmbedLayerNormalization[] = {{"epsilon", kFloat, kDefault, 1e-12f},
+                                                      {"mask_index_type", kInt, kIgnored}};
+constexpr OnnxAttribute kFusedConv[] = {{"activation", kString, kDefault, 0, ""},
+                                        {"activation_params", kFloats, kOptional},
+                                        {"auto_pad", kString, kDefault, 0, "NOTSET"},
+                                        {"dilations", kInts, kOptional},
+                                        {"group", kInt, kDefault, 1},
+                                        {"kernel_shape", kInts, kOptional},
+                                        {"pads", kInts, kOptional},
+                                        {"strides", kInts, kOptional}};
+constexpr OnnxAttribute kFusedGemm[] = {{"activation", kString, kDefault, 0, ""},
+                                        {"activation_alpha", kFloat, kOptional},
+                                        {"activation_beta", kFloat, kOptional},
+                                        {"activation_gamma", kFloat, kOptional},
+                                        {"alpha", kFloat, kDefault, 1},
+                                        {"beta", kFloat, kDefault, 1},
+                                        {"transA", kInt, kDefault, 0},
+                                        {"transB", kInt, kDefault, 0}};
+constexpr OnnxAttribute kFusedMatMul[] = {{"alpha", kFloat, kDefault, 1},
+                                          {"transA", kInt, kDefault, 0},
+                                          {"transB", kInt, kDefault, 0},
+                                          {"transBatchA", kInt, kDefault, 0},
+                                          {"transBatchB", kInt, kDefault, 0}};
+// The computation is never in a narrower type than f32.
+constexpr OnnxAttribute kMatMulNBits[] = {{"K", kInt, kRequired},
+                                          {"N", kInt, kRequired},
+                                          {"accuracy_level", kInt, kIgnored},
+                                          {"bits", kInt, kDefault, 4},
+                                          {"block_size", kInt, kRequired},
+                                          {"weight_prepacked", kInt, kFixed, 0}};
+constexpr OnnxAttribute kMultiHeadAttention[] = {{"mask_filter_value", kFloat, kDefault, -10000},
+                                                 {"num_heads", kInt, kRequired},
+                                                 {"scale", kFloat, kOptional},
+                                                 {"unidirectional", kInt, kDefault, 0}};
 constexpr OnnxAttribute kQGemm[] = {
     {"alpha", kFloat, kDefault, 1}, {"transA", kInt, kDefault, 0}, {"transB", kInt, kDefault, 0}};
 constexpr OnnxAttribute kQLinearAveragePool[] = {{"auto_pad", kString, kDefault, 0, "NOTSET"},
@@ -190,6 +228,7 @@ constexpr OnnxAttribute kInstanceNormalization[] = {
 constexpr OnnxAttribute kIsInf[] = {{"detect_negative", kInt, kDefault, 1},
                                     {"detect_positive", kInt, kDefault, 1}};
 
+// ONNX has it since opset 17; ONNX Runtime's optimizer writes it into models of any opset.
 constexpr OnnxAttribute kLayerNormalization[] = {{"axis", kInt, kDefault, -1},
                                                  {"epsilon", kFloat, kDefault, 1e-5f},
                                                  {"stash_type", kInt, kDefault, 1}};
@@ -437,8 +476,8 @@ constexpr OnnxOp kOps[] = {
     {"BitwiseOr", OpKind::kBitwiseOr, 18, "TT>T", kNumber, 2, 2, 1, {}},
     {"BitwiseXor", OpKind::kBitwiseXor, 18, "TT>T", kNumber, 2, 2, 1, {}},
     {"BlackmanWindow", OpKind::kCast, 17, "J>*", kAnyType, 1, 1, 1, kWindow, NormalizeBlackmanWindow},
-    {"Cast", OpKind::kCast, 6, "A>*", kAnyType, 1, 1, 1, kCast, NormalizeCast},
-    {"CastLike", OpKind::kCast, 15, "AA>*", kAnyType, 2, 2, 1, kCastLike, NormalizeCastLike},
+    {"Cast", OpKind::kCast, 6, "S>*", kStored, 1, 1, 1, kCast, NormalizeCast},
+    {"CastLike", OpKind::kCast, 15, "SS>*", kStored, 2, 2, 1, kCastLike, NormalizeCastLike},
     {"Ceil", OpKind::kCeil, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"Celu", OpKind::kCelu, 12, "T>T", kAnyFloat, 1, 1, 1, kAlpha1},
     {"CenterCropPad", OpKind::kCenterCropPad, 18, "TJ>T", kAnyType, 2, 2, 1, kCenterCropPad},
@@ -456,7 +495,7 @@ constexpr OnnxOp kOps[] = {
     {"CumSum", OpKind::kCumSum, 11, "TJ>T", kNumber, 2, 2, 1, kCumSum},
     {"DFT", OpKind::kDFT, 17, "TJI>T", kAnyFloat, 1, 3, 1, kDFT},
     {"DepthToSpace", OpKind::kDepthToSpace, 1, "T>T", kAnyType, 1, 1, 1, kDepthToSpace},
-    {"DequantizeLinear", OpKind::kDequantizeLinear, 10, "TFT>*", kNumber, 2, 3, 1, kDequantizeLinear, NormalizeDequantizeLinear},
+    {"DequantizeLinear", OpKind::kDequantizeLinear, 10, "TFT>*", kQuantized, 2, 3, 1, kDequantizeLinear, NormalizeDequantizeLinear},
     {"Det", OpKind::kDet, 11, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Div", OpKind::kDiv, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"Dropout", OpKind::kDropout, 1, "TFB>TB", kAnyFloat, 1, 3, 2, kDropout, NormalizeDropout},
@@ -495,7 +534,7 @@ constexpr OnnxOp kOps[] = {
     {"IsNaN", OpKind::kIsNaN, 9, "F>B", kAnyFloat, 1, 1, 1, {}},
     {"LRN", OpKind::kLRN, 1, "T>T", kAnyFloat, 1, 1, 1, kLRN},
     {"LSTM", OpKind::kLSTM, 7, "TTTTJTTT>T", kAnyFloat, 3, 8, 3, kLstm},
-    {"LayerNormalization", OpKind::kLayerNormalization, 17, "T>T*", kAnyFloat, 2, 3, 3, kLayerNormalization, NormalizeLayerNormalization},
+    {"LayerNormalization", OpKind::kLayerNormalization, 1, "T>T*", kAnyFloat, 2, 3, 3, kLayerNormalization, NormalizeLayerNormalization},
     {"LeakyRelu", OpKind::kLeakyRelu, 1, "T>T", kAnyFloat, 1, 1, 1, kLeakyRelu},
     {"Less", OpKind::kLess, 1, "TT>B", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"LessOrEqual", OpKind::kLessOrEqual, 12, "TT>B", kNumber, 2, 2, 1, {}},
@@ -527,7 +566,7 @@ constexpr OnnxOp kOps[] = {
     {"Pow", OpKind::kPow, 1, "TU>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"QLinearConv", OpKind::kConvInteger, 10, "TFTUFUFVK>V", kNumber, 8, 9, 1, kConv, NormalizeQLinearConv},
     {"QLinearMatMul", OpKind::kMatMulInteger, 10, "TFTUFUFV>V", kNumber, 8, 8, 1, {}, NormalizeQLinearMatMul},
-    {"QuantizeLinear", OpKind::kQuantizeLinear, 10, "TFU>*", kNumber, 2, 3, 1, kQuantizeLinear, NormalizeQuantizeLinear},
+    {"QuantizeLinear", OpKind::kQuantizeLinear, 10, "TFQ>*", kNumber, 2, 3, 1, kQuantizeLinear, NormalizeQuantizeLinear},
     {"RMSNormalization", OpKind::kRMSNormalization, 23, "TV>V", kAnyFloat, 2, 2, 1, kLayerNormalization, NormalizeRMSNormalization},
     {"RNN", OpKind::kRNN, 7, "TTTTJT>T", kAnyFloat, 3, 6, 2, kRnn},
     {"Range", OpKind::kRange, 11, "T>T", kNumber, 3, 3, 1, {}},
@@ -587,12 +626,19 @@ constexpr OnnxOp kOps[] = {
     {"Upsample", OpKind::kResize, 7, "TF>T", kAnyType, 1, 2, 1, kUpsample, NormalizeResize},
     {"Where", OpKind::kWhere, 9, "BTT>T", kAnyType, 3, 3, 1, {}},
     {"Xor", OpKind::kXor, 1, "BB>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
+    {"com.microsoft.Attention", OpKind::kAttention, 1, "TTTJTTJ>T", kAnyFloat, 2, 7, 2, kAttentionOfMicrosoft, NormalizeAttentionOfMicrosoft},
     {"com.microsoft.BiasGelu", OpKind::kGelu, 1, "TT>T", kAnyFloat, 2, 2, 1, {}, NormalizeBiasGelu},
-    {"com.microsoft.DequantizeLinear", OpKind::kDequantizeLinear, 1, "TFT>*", kNumber, 2, 3, 1, kMicrosoftQuantize, NormalizeDequantizeLinear},
+    {"com.microsoft.DequantizeLinear", OpKind::kDequantizeLinear, 1, "TFT>*", kQuantized, 2, 3, 1, kMicrosoftQuantize, NormalizeDequantizeLinear},
     {"com.microsoft.DynamicQuantizeMatMul", OpKind::kMatMulInteger, 1, "FTFTF>*", kNumber, 3, 5, 1, {}, NormalizeDynamicQuantizeMatMul},
+    {"com.microsoft.EmbedLayerNormalization", OpKind::kLayerNormalization, 1, "JJTTTTTJJ>TKT", kAnyFloat, 1, 9, 3, kEmbedLayerNormalization, NormalizeEmbedLayerNormalization},
     {"com.microsoft.FastGelu", OpKind::kGelu, 1, "TT>T", kAnyFloat, 1, 2, 1, {}, NormalizeFastGelu},
+    {"com.microsoft.FusedConv", OpKind::kConv, 1, "TTTT>T", kAnyFloat, 2, 4, 1, kFusedConv, NormalizeFusedConv},
+    {"com.microsoft.FusedGemm", OpKind::kGemm, 1, "TTT>T", kAnyFloat, 2, 3, 1, kFusedGemm, NormalizeFusedGemm},
+    {"com.microsoft.FusedMatMul", OpKind::kMatMul, 1, "TT>T", kAnyFloat, 2, 2, 1, kFusedMatMul, NormalizeFusedMatMul},
     {"com.microsoft.Gelu", OpKind::kGelu, 1, "T>T", kAnyFloat, 1, 1, 1, {}, NormalizeGelu},
     {"com.microsoft.MatMulIntegerToFloat", OpKind::kMatMulInteger, 1, "TUFFTUF>*", kNumber, 4, 7, 1, {}, NormalizeMatMulIntegerToFloat},
+    {"com.microsoft.MatMulNBits", OpKind::kMatMul, 1, "TUTAKT>T", kAnyFloat, 3, 6, 1, kMatMulNBits, NormalizeMatMulNBits},
+    {"com.microsoft.MultiHeadAttention", OpKind::kAttention, 1, "TTTTJTTTJJ>T", kAnyFloat, 1, 10, 3, kMultiHeadAttention, NormalizeMultiHeadAttention},
     {"com.microsoft.QGemm", OpKind::kMatMulInteger, 1, "TFTUFUKFT>T", kNumber, 6, 9, 1, kQGemm, NormalizeQGemm},
     {"com.microsoft.QLinearAdd", OpKind::kAdd, 1, "TFTTFTFT>T", kNumber, 7, 8, 1, {}, NormalizeQLinearBinary},
     {"com.microsoft.QLinearAveragePool", OpKind::kAveragePool, 1, "TFTFT>T", kNumber, 4, 5, 1, kQLinearAveragePool, NormalizeQLinearAveragePool},
@@ -602,7 +648,7 @@ constexpr OnnxOp kOps[] = {
     {"com.microsoft.QLinearMul", OpKind::kMul, 1, "TFTTFTFT>T", kNumber, 7, 8, 1, {}, NormalizeQLinearBinary},
     {"com.microsoft.QLinearSigmoid", OpKind::kSigmoid, 1, "TFTFT>T", kNumber, 4, 5, 1, {}, NormalizeQLinearUnary},
     {"com.microsoft.QLinearWhere", OpKind::kWhere, 1, "BTFTTFTFT>T", kNumber, 9, 9, 1, {}, NormalizeQLinearWhere},
-    {"com.microsoft.QuantizeLinear", OpKind::kQuantizeLinear, 1, "TFU>*", kNumber, 2, 3, 1, kMicrosoftQuantize, NormalizeQuantizeLinear},
+    {"com.microsoft.QuantizeLinear", OpKind::kQuantizeLinear, 1, "TFQ>*", kNumber, 2, 3, 1, kMicrosoftQuantize, NormalizeQuantizeLinear},
     {"com.microsoft.QuickGelu", OpKind::kSwish, 1, "T>T", kAnyFloat, 1, 1, 1, kQuickGelu},
     {"com.microsoft.RotaryEmbedding", OpKind::kRotaryEmbedding, 1, "TITT>T", kAnyFloat, 4, 4, 1, kRotaryEmbeddingOfMicrosoft, NormalizeRotaryEmbeddingOfMicrosoft},
     {"com.microsoft.SimplifiedLayerNormalization", OpKind::kRMSNormalization, 1, "TV>V*", kAnyFloat, 2, 2, 2, kLayerNormalization, NormalizeRMSNormalization},
@@ -643,6 +689,10 @@ std::string_view ToString(TypeClass types) {
       return "float or integer";
     case TypeClass::kAnyType:
       return "float, integer or bool";
+    case TypeClass::kQuantized:
+      return "float, integer, f8, i4 or u4";
+    case TypeClass::kStored:
+      return "float, integer, bool, f8, i4 or u4";
   }
   return "";
 }
@@ -655,6 +705,10 @@ bool Contains(TypeClass types, DType dtype) {
       return dtype.is_float() || dtype.is_integer();
     case TypeClass::kAnyType:
       return dtype.is_float() || dtype.is_integer() || dtype.is_bool();
+    case TypeClass::kQuantized:
+      return Contains(TypeClass::kNumber, dtype) || dtype.is_storage_only();
+    case TypeClass::kStored:
+      return Contains(TypeClass::kAnyType, dtype) || dtype.is_storage_only();
   }
   return false;
 }

@@ -45,7 +45,9 @@ struct OnnxAttribute {
 };
 
 // What an operand may be; the letters of OnnxOp::signature.
-enum class TypeClass : uint8_t { kAnyFloat, kNumber, kAnyType };
+// kQuantized and kStored hold the types of f8 and of 4 bits, too, which only Cast, QuantizeLinear
+// and DequantizeLinear take.
+enum class TypeClass : uint8_t { kAnyFloat, kNumber, kAnyType, kQuantized, kStored };
 std::string_view ToString(TypeClass types);
 bool Contains(TypeClass types, DType dtype);
 
@@ -59,8 +61,9 @@ struct OnnxOp {
   OpKind op;
   int since;  // the oldest opset of its domain that is read
   // Types of inputs and, after '>', outputs. T: one type of `types`, the same everywhere; U, V: one
-  // numeric type each; F: any float; B: bool; I: i64; J: i32 or i64; K: i32; A: any; *: what
-  // normalize says. The last letter stands for all further operands.
+  // numeric type each; F: any float; B: bool; I: i64; J: i32 or i64; K: i32; A: any; Q, S: one of
+  // kQuantized, of kStored; *: what normalize says. The last letter stands for all further
+  // operands.
   std::string_view signature;
   TypeClass types;
   int min_inputs;

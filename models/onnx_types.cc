@@ -26,6 +26,10 @@ class TypeChecker {
         return InClass(TypeClass::kAnyType, index, value);
       case 'F':
         return InClass(TypeClass::kAnyFloat, index, value);
+      case 'Q':
+        return InClass(TypeClass::kQuantized, index, value);
+      case 'S':
+        return InClass(TypeClass::kStored, index, value);
       case 'B':
         return Expect(value.dtype.is_bool(), "bool", index, value);
       case 'I':

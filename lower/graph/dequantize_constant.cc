@@ -56,14 +56,16 @@ std::optional<Tensor> DequantizedConstant(const Graph& graph, const Node& node) 
   TCC_CHECK(dtype.has_value()) << node.name;
   bool is_double = AccumulationType(*dtype) == kFloat64;
   ScaleIndex index = ScaleIndexOf(node, *x, *scale);
+  bool one_zero = zero && ElementCount(zero->shape).value() == 1;
   Tensor result = MakeZeroTensor(*dtype, x->shape);
   int64_t count = ElementCount(x->shape).value();
   for (int64_t i = 0; i < count; ++i) {
     int64_t at = index.At(i);
-    int64_t zero_at = zero && zero->bytes.size() == static_cast<size_t>(x->dtype.bytes()) ? 0 : at;
-    int64_t difference = ElementAsInt(*x, i) - (zero ? ElementAsInt(*zero, zero_at) : 0);
+    // Exact in a double: integers have up to 32 bits, the zero point of an f8 is 0.
+    double difference =
+        ElementAsDouble(*x, i) - (zero ? ElementAsDouble(*zero, one_zero ? 0 : at) : 0);
     double factor = ElementAsDouble(*scale, at);
-    double product = is_double ? static_cast<double>(difference) * factor
+    double product = is_double ? difference * factor
                                : static_cast<float>(difference) * static_cast<float>(factor);
     SetElement(result, i, product);
   }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/support/check.h"
+#include "ir/support/storage_types.h"
 #include "lower/ops/activations.h"
 #include "lower/ops/broadcast.h"
 #include "lower/ops/lowerings.h"
@@ -325,13 +326,21 @@ Status LowerWhere(NodeLowering& node) {
 }
 
 Status LowerCast(NodeLowering& node) {
-  TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
+  TCC_RETURN_IF_ERROR(node.CheckCount(1, 2));
   std::string name = node.node().String("to", "");
   std::optional<DType> to = ParseDType(name);
-  if (!to || to->is_storage_only() || to->lanes() != 1) {
-    return node.NotSupported("cast to type '{}'", name);
-  }
-  return MapOver(node, *to, [&](const InputAtPoint& input) { return CastTo(*to, input(0)); });
+  if (!to || to->lanes() != 1) return node.NotSupported("cast to type '{}'", name);
+  const std::vector<Expr>& shape = node.Shape(0);
+  StoredBuffer out = node.Output(0, *to, shape);
+  std::vector<Axis> axes = node.Axes(shape);
+  Expr value = node.Load(0, VarsOf(axes));
+  // What only holds values becomes a number first.
+  DType from = value.dtype();
+  if (from.is_storage_only()) value = CastTo(IsNibble(from) ? kInt32 : kFloat32, value);
+  // ONNX truncates to an integer, of which the low 4 bits are kept.
+  if (IsNibble(*to)) value = CastTo(kInt32, value);
+  node.Map(out, axes, node.Has(1) ? CastWithOverflow(node, *to, value, 1) : CastTo(*to, value));
+  return OkStatus();
 }
 
 namespace {

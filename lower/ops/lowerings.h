@@ -85,6 +85,9 @@ Status LowerLpPool(NodeLowering& node);
 Status LowerGlobalPool(NodeLowering& node);
 
 // quantize.cc
+// Floats to an f8 that does not saturate: `overflow` names the input that holds what values above
+// its range become, and below it.
+Expr CastWithOverflow(NodeLowering& node, DType type, const Expr& value, size_t overflow);
 Status LowerQuantizeLinear(NodeLowering& node);
 Status LowerDequantizeLinear(NodeLowering& node);
 

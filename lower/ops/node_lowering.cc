@@ -22,6 +22,7 @@ std::string AxisName(size_t rank, size_t dim) {
 }
 
 Expr Immediate(const Tensor& scalar) {
+  if (scalar.dtype.is_storage_only()) return Const(scalar.dtype, ElementAsDouble(scalar, 0));
   if (scalar.dtype.is_float()) return FloatConst(scalar.dtype, ElementAsDouble(scalar, 0));
   return IntConst(scalar.dtype, ElementAsInt(scalar, 0));
 }
@@ -99,7 +100,7 @@ const Tensor* NodeLowering::Constant(size_t input) const {
   return Has(input) ? graph_.ConstantOf(node_.inputs[input]) : nullptr;
 }
 
-Status NodeLowering::CheckInputs(size_t least, size_t most) const {
+Status NodeLowering::CheckCount(size_t least, size_t most) const {
   if (input_count() < least || input_count() > most) {
     std::string range = least == most      ? fmt::format("{}", least)
                         : most == SIZE_MAX ? fmt::format("at least {}", least)
@@ -107,15 +108,19 @@ Status NodeLowering::CheckInputs(size_t least, size_t most) const {
     return Error("has {} inputs; expected {}", input_count(), range);
   }
   for (size_t i = 0; i < input_count(); ++i) {
-    if (!Has(i)) {
-      if (i < least) return Error("input {} is missing", i);
-      continue;
-    }
-    if (Type(i).is_storage_only()) {
+    if (!Has(i) && i < least) return Error("input {} is missing", i);
+  }
+  if (!Wants(0)) return Error("has no output");
+  return OkStatus();
+}
+
+Status NodeLowering::CheckInputs(size_t least, size_t most) const {
+  TCC_RETURN_IF_ERROR(CheckCount(least, most));
+  for (size_t i = 0; i < input_count(); ++i) {
+    if (Has(i) && Type(i).is_storage_only()) {
       return NotSupported("input {} has type {}, which is not computed with", i, ToString(Type(i)));
     }
   }
-  if (!Wants(0)) return Error("has no output");
   return OkStatus();
 }
 

@@ -42,7 +42,9 @@ class NodeLowering {
   const Tensor* Constant(size_t input) const;  // nullptr if absent or computed
 
   // InvalidArgument unless the node has between `least` and `most` inputs, the first `least` of
-  // them present, every present one of a type that can be computed with.
+  // them present.
+  Status CheckCount(size_t least, size_t most) const;
+  // The same, and every present one is of a type that can be computed with.
   Status CheckInputs(size_t least, size_t most) const;
   // InvalidArgument unless the input's elements are floats.
   Status CheckFloats(size_t input) const;

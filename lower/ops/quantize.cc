@@ -1,4 +1,5 @@
 #include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
 #include "lower/ops/lowerings.h"
 
 namespace tcc {
@@ -60,9 +61,7 @@ class Granularity {
 StatusOr<DType> ResultType(const NodeLowering& node) {
   std::string name = node.node().String("to", "");
   std::optional<DType> to = ParseDType(name);
-  if (!to || to->is_storage_only() || to->lanes() != 1) {
-    return node.NotSupported("result type '{}'", name);
-  }
+  if (!to || to->lanes() != 1) return node.NotSupported("result type '{}'", name);
   return *to;
 }
 
@@ -73,13 +72,26 @@ bool IsOne(const Expr& expr) {
 
 }  // namespace
 
+Expr CastWithOverflow(NodeLowering& node, DType type, const Expr& value, size_t overflow) {
+  bool e5m2 = type.code() == DTypeCode::kFloat8E5M2;
+  DType computed = value.dtype() == kFloat64 ? kFloat64 : kFloat32;
+  Expr number = CastTo(computed, value);
+  Expr magnitude = CallOf(ScalarOp::kAbs, {number});
+  // Half a step above the largest number, which ties to the even one: of f8e4m3 that number.
+  Expr bound = Const(computed, e5m2 ? 61440 : 464);
+  Expr over = e5m2 ? magnitude >= bound : magnitude > bound;
+  Expr side = SelectOf(number < Const(computed, 0), Expr(1), Expr(0));
+  return SelectOf(over, node.Load(overflow, {side}), CastTo(type, value));
+}
+
 // saturate(round(x / scale) + zero point), halves to even. In f32, where integers of 16 bits are
-// exact; the cast saturates.
+// exact; the cast saturates. To an f8 the quotient itself is cast; its zero point is 0.
 Status LowerQuantizeLinear(NodeLowering& node) {
-  TCC_RETURN_IF_ERROR(node.CheckInputs(2, 3));
+  TCC_RETURN_IF_ERROR(node.CheckCount(2, 4));
   TCC_ASSIGN_OR_RETURN(DType type, ResultType(node));
-  if (!type.is_integer() || type.bits() > 16) {
-    return node.Error("result type {}; expected integers of 8 or 16 bits", ToString(type));
+  bool small_integer = IsNibble(type) || (type.is_integer() && type.bits() <= 16);
+  if (!small_integer && !IsFloat8(type)) {
+    return node.Error("result type {}; expected integers of up to 16 bits or f8", ToString(type));
   }
   if (!node.Type(1).is_float()) {
     return node.Error("scale has type {}; expected floats", ToString(node.Type(1)));
@@ -99,22 +111,23 @@ Status LowerQuantizeLinear(NodeLowering& node) {
   Expr scale = CastTo(computed, parameter(1));
   Expr value = CastTo(computed, node.Load(0, VarsOf(axes)));
   if (!IsOne(scale)) value = Make<Div>(value, scale);
-  value = CallOf(ScalarOp::kRound, {value});
-  if (node.Has(2)) {
+  if (small_integer) value = CallOf(ScalarOp::kRound, {value});
+  if (small_integer && node.Has(2)) {
     Expr zero = parameter(2);
     if (!IsConstant(zero, 0)) value = value + CastTo(computed, zero);
   }
-  node.Map(out, axes, CastTo(type, value));
+  node.Map(out, axes, node.Has(3) ? CastWithOverflow(node, type, value, 3) : CastTo(type, value));
   return OkStatus();
 }
 
-// (x - zero point) * scale, the difference exact.
+// (x - zero point) * scale, the difference exact; an f8's zero point is 0.
 Status LowerDequantizeLinear(NodeLowering& node) {
-  TCC_RETURN_IF_ERROR(node.CheckInputs(2, 3));
+  TCC_RETURN_IF_ERROR(node.CheckCount(2, 3));
   TCC_ASSIGN_OR_RETURN(DType type, ResultType(node));
   DType from = node.Type(0);
-  if (!from.is_integer() || from.bits() > 32) {
-    return node.Error("input has type {}; expected integers of up to 32 bits", ToString(from));
+  if (!from.is_storage_only() && (!from.is_integer() || from.bits() > 32)) {
+    return node.Error("input has type {}; expected integers of up to 32 bits or f8",
+                      ToString(from));
   }
   if (!type.is_float() || !node.Type(1).is_float()) {
     return node.Error("scale has type {} and the result {}; expected floats",
@@ -134,9 +147,12 @@ Status LowerDequantizeLinear(NodeLowering& node) {
     return node.Load(input, granularity.IndexAt(VarsOf(axes), node.Shape(input)));
   };
   Expr value = node.Load(0, VarsOf(axes));
-  Expr zero = node.Has(2) ? parameter(2) : Const(from, 0);
-  if (!IsConstant(zero, 0)) value = CastTo(exact, value) - CastTo(exact, zero);
-  if (value.dtype().bits() < 32) value = CastTo(kInt32, value);
+  if (!IsFloat8(from)) {
+    if (node.Has(2) && !IsConstant(parameter(2), 0)) {
+      value = CastTo(exact, value) - CastTo(exact, parameter(2));
+    }
+    if (value.dtype().bits() < 32) value = CastTo(kInt32, value);
+  }
   Expr scaled = CastTo(computed, value) * CastTo(computed, parameter(1));
   node.Map(out, axes, CastTo(type, scaled));
   return OkStatus();
