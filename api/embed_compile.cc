@@ -9,6 +9,7 @@
 #include "ir/support/stop.h"
 #include "models/import_onnx.h"
 #include "runtime/artefact/artefact.h"
+#include "runtime/usable_cpus.h"
 
 // Compiling, of the embedding API.
 namespace tcc::v1 {
@@ -105,7 +106,7 @@ StatusOr<Request> RequestOf(const CompileOptions& options, const Import& import_
   reporter.Report("import", 0, 1);
   TCC_RETURN_IF_ERROR(StopIfRequested(options.cancellation));
   TCC_ASSIGN_OR_RETURN(Graph graph, import_model(import));
-  int threads = options.threads > 0 ? options.threads : static_cast<int>(AllowedCpus().size());
+  int threads = options.threads > 0 ? options.threads : UsableCpus();
   tcc::CompileOptions compile{
       .target = target,
       .threads = threads,
