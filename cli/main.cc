@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -81,7 +82,10 @@ int main(int argc, char** argv) {
   try {
     return tcc::Run(argc, argv);
   } catch (const std::bad_alloc&) {
-    tcc::Complain("out of memory");
+    // What was asked for is too large; there may be no memory for a longer text.
+    std::fputs("tcc: out of memory: the input is too large for what this machine has left\n",
+               stderr);
+    return tcc::kExitBadInput;
   } catch (const std::system_error& error) {
     // Printing throws it.
     tcc::Complain(std::string("could not write: ") + error.what());
