@@ -15,6 +15,7 @@
 #include "ir/support/cache_folder.h"
 #include "ir/support/check.h"
 #include "ir/support/stop.h"
+#include "ir/support/wanted_option.h"
 #include "lower/graph/graph_pipeline.h"
 #include "lower/place_parts.h"
 #include "runtime/cpu_features.h"
@@ -30,8 +31,9 @@ StatusOr<TensorInfo> InfoOf(const Value& value) {
       const auto* var = dim.as<VarNode>();
       if (var) free += (free.empty() ? "" : ", ") + var->name;
     }
-    return Unsupported("'{}' has free dimensions ({}); bind them with --dim or --shape", value.name,
-                       free);
+    Status status = Unsupported("'{}' has free dimensions ({}); expected each to be given a value",
+                                value.name, free);
+    return WithOption(WithOption(std::move(status), Option::kDims), Option::kShapes);
   }
   return StaticTensor(value.name, value.dtype, *shape);
 }

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/help_markdown.h"
+#include "cli/option_names.h"
 #include "ir/support/check.h"
 
 namespace tcc {
@@ -31,7 +32,7 @@ void EndOnBug(const std::string& message) {
 ExitCode Finish(Status status) {
   bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (!written && status.ok()) status = InvalidInput("could not write to standard output");
-  if (!status.ok()) Complain(Message(status));
+  if (!status.ok()) Complain(MessageWithOptions(status));
   return ExitCodeOf(status);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/support/extents.h"
+#include "ir/support/wanted_option.h"
 
 namespace tcc {
 namespace {
@@ -32,7 +33,8 @@ std::string Identifier(const std::string& dim) {
 
 // What the option was, for messages.
 const std::vector<int64_t>* GivenShape(const ImportOptions& options, const std::string& input) {
-  if (auto bind = options.binds.find(input); bind != options.binds.end()) {
+  auto bind = options.binds.find(input);
+  if (bind != options.binds.end() && !options.binds_as_declared.contains(input)) {
     return &bind->second.shape;
   }
   auto shape = options.shapes.find(input);
@@ -95,7 +97,9 @@ StatusOr<Expr> ModelShapes::Dimension(const onnxpb::ValueInfo& input, int axis) 
 
 Status ModelShapes::ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inputs) {
   for (const auto& [name, value] : options_.dims) {
-    if (value < 0) return UsageError("--dim: '{}' is {}; expected 0 or more", name, value);
+    if (value >= 0) continue;
+    return WithOption(UsageError("dimension '{}' is {}; expected 0 or more", name, value),
+                      Option::kDims);
   }
   for (const onnxpb::ValueInfo* input : inputs) {
     if (const std::vector<int64_t>* given = GivenShape(options_, input->name())) {
@@ -106,8 +110,9 @@ Status ModelShapes::ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inpu
     if (shapes_.contains(input->name())) continue;
     const onnxpb::Shape* declared = DeclaredShape(*input);
     if (declared == nullptr) {
-      return UsageError("input '{}' has no shape in the model; give --shape {}=...", input->name(),
-                        input->name());
+      return WithOption(UsageError("input '{}' has no shape in the model; expected one to be given",
+                                   input->name()),
+                        Option::kShapes, input->name());
     }
     std::vector<Expr> shape;
     std::vector<int64_t> constants;
@@ -131,24 +136,28 @@ Status ModelShapes::CheckOptions(const std::vector<const onnxpb::ValueInfo*>& in
   auto known = [&](const std::string& name) { return shapes_.contains(name); };
   for (const auto& [name, shape] : options_.shapes) {
     if (!known(name)) {
-      return UsageError("--shape: no input is named '{}'; there are {}", name,
-                        fmt::join(names, ", "));
+      return WithOption(
+          UsageError("no input is named '{}'; there are {}", name, fmt::join(names, ", ")),
+          Option::kShapes);
     }
-    if (options_.binds.contains(name)) {
+    if (options_.binds.contains(name) && !options_.binds_as_declared.contains(name)) {
       return UsageError("input '{}' is given both a shape and a value", name);
     }
   }
   for (const auto& [name, tensor] : options_.binds) {
     if (!known(name)) {
-      return UsageError("--bind: no input is named '{}'; there are {}", name,
-                        fmt::join(names, ", "));
+      return WithOption(
+          UsageError("no input is named '{}'; there are {}", name, fmt::join(names, ", ")),
+          Option::kBinds);
     }
   }
   for (const auto& [name, value] : options_.dims) {
     if (!dims_.contains(name)) {
-      return UsageError("--dim: no dimension is named '{}'; {}", name,
-                        dims_.empty() ? std::string("all of them are fixed")
-                                      : fmt::format("there are {}", fmt::join(dims_, ", ")));
+      return WithOption(
+          UsageError("no dimension is named '{}'; {}", name,
+                     dims_.empty() ? std::string("all of them are fixed")
+                                   : fmt::format("there are {}", fmt::join(dims_, ", "))),
+          Option::kDims);
     }
   }
   return OkStatus();

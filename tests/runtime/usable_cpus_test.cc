@@ -37,8 +37,11 @@ class Groups {
 
 TEST_CASE("a quota of CPU time is rounded up to whole CPUs", "[cpus]") {
   Groups groups;
-  for (auto [text, cpus] : {std::pair{"150000 100000", 2}, {"100000 100000", 1},
-                            {"1000 100000", 1}, {"800000 100000", 8}, {"50000 50000", 1}}) {
+  for (auto [text, cpus] : {std::pair{"150000 100000", 2},
+                            {"100000 100000", 1},
+                            {"1000 100000", 1},
+                            {"800000 100000", 8},
+                            {"50000 50000", 1}}) {
     INFO(text);
     groups.Write("cpu.max", text);
     CHECK(groups.Quota("0::/\n") == cpus);
