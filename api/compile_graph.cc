@@ -16,6 +16,7 @@
 #include "ir/support/cache_folder.h"
 #include "ir/support/check.h"
 #include "ir/support/stop.h"
+#include "ir/support/wanted_option.h"
 #include "lower/graph/declared_shapes.h"
 #include "lower/graph/graph_pipeline.h"
 #include "lower/place_parts.h"
@@ -36,8 +37,9 @@ std::vector<std::string> FreeDimensions(const Value& value) {
 StatusOr<TensorInfo> InfoOf(const Value& value) {
   std::optional<std::vector<int64_t>> shape = StaticShape(value);
   if (!shape) {
-    return Unsupported("'{}' has free dimensions ({})", value.name,
-                       fmt::join(FreeDimensions(value), ", "));
+    Status status = Unsupported("'{}' has free dimensions ({}); expected each to be given a value",
+                                value.name, fmt::join(FreeDimensions(value), ", "));
+    return WithOption(WithOption(std::move(status), Option::kDims), Option::kShapes);
   }
   return StaticTensor(value.name, value.dtype, *shape);
 }
@@ -141,15 +143,17 @@ Status ExpectBoundInputs(const Graph& graph) {
     std::vector<std::string> names = FreeDimensions(value);
     if (names.empty()) continue;
     inputs.push_back(fmt::format("'{}' ({})", value.name, fmt::join(names, ", ")));
-    shapes.push_back(fmt::format("--shape {}=..", value.name));
+    shapes.push_back(value.name);
     for (const std::string& name : names) {
-      std::string dim = fmt::format("--dim {}=..", name);
-      if (std::ranges::find(dims, dim) == dims.end()) dims.push_back(dim);
+      if (std::ranges::find(dims, name) == dims.end()) dims.push_back(name);
     }
   }
   if (inputs.empty()) return OkStatus();
-  return Unsupported("inputs have free dimensions: {}; give {}, or {}", fmt::join(inputs, ", "),
-                     fmt::join(dims, " "), fmt::join(shapes, " "));
+  Status status = Unsupported("inputs have free dimensions: {}; expected each to be given a value",
+                              fmt::join(inputs, ", "));
+  for (const std::string& dim : dims) status = WithOption(status, Option::kDims, dim);
+  for (const std::string& input : shapes) status = WithOption(status, Option::kShapes, input);
+  return status;
 }
 
 KernelOptions KernelOptionsOf(const CompileOptions& options) {

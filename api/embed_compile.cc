@@ -9,6 +9,7 @@
 #include "ir/support/stop.h"
 #include "models/import_onnx.h"
 #include "runtime/artefact/artefact.h"
+#include "runtime/usable_cpus.h"
 
 // Compiling, of the embedding API.
 namespace tcc::v1 {
@@ -19,6 +20,27 @@ struct Artefact::State {
 
 namespace {
 
+// A copy; bytes in a row where the model says the shape.
+StatusOr<tcc::Tensor> BoundTensor(const Input& bind, const std::string& what) {
+  std::optional<tcc::DType> dtype = ToDType(bind.dtype);
+  if (!dtype) return NoDType(bind.dtype, what);
+  std::span<const uint8_t> view(static_cast<const uint8_t*>(bind.data), bind.bytes);
+  if (view.data() == nullptr && !view.empty()) return InvalidInput("{} has no memory", what);
+  if (bind.shape.empty()) {
+    constexpr DTypeCode kByte = DTypeCode::kUInt8;
+    TCC_ASSIGN_OR_RETURN(tcc::Tensor tensor,
+                         CopyTensor(kByte, {static_cast<int64_t>(bind.bytes)}, view, what));
+    tensor.dtype = *dtype;
+    return tensor;
+  }
+  TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(*dtype, bind.shape));
+  if (bytes != static_cast<int64_t>(bind.bytes)) {
+    return InvalidInput("{}: {}[{}] takes {} bytes, got {}", what, tcc::ToString(*dtype),
+                        ShapeToString(bind.shape), bytes, bind.bytes);
+  }
+  return CopyTensor(*dtype, {bind.shape.begin(), bind.shape.end()}, view, what);
+}
+
 StatusOr<ImportOptions> ToImport(const CompileOptions& options) {
   ImportOptions import;
   import.dims = options.dims;
@@ -27,17 +49,12 @@ StatusOr<ImportOptions> ToImport(const CompileOptions& options) {
   if (options.follow_links) import.external_data_links = Links::kFollowed;
   for (const Input& bind : options.binds) {
     std::string name(bind.name);
-    tcc::DType dtype(static_cast<DTypeCode>(bind.dtype));
-    TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(dtype, bind.shape));
-    if (bytes != static_cast<int64_t>(bind.bytes)) {
-      return InvalidInput("bound input '{}': {}[{}] takes {} bytes, got {}", name,
-                          tcc::ToString(dtype), ShapeToString(bind.shape), bytes, bind.bytes);
-    }
-    std::span<const uint8_t> view(static_cast<const uint8_t*>(bind.data), bind.bytes);
-    tcc::Tensor tensor = MakeTensor(dtype, {bind.shape.begin(), bind.shape.end()}, view);
+    TCC_ASSIGN_OR_RETURN(tcc::Tensor tensor,
+                         BoundTensor(bind, fmt::format("bound input '{}'", name)));
     if (!import.binds.emplace(name, std::move(tensor)).second) {
       return UsageError("input '{}' is bound twice", name);
     }
+    if (bind.shape.empty()) import.binds_as_declared.insert(name);
   }
   return import;
 }
@@ -109,7 +126,7 @@ StatusOr<Request> RequestOf(const CompileOptions& options, const Import& import_
   reporter.Report("import", 0, 1);
   TCC_RETURN_IF_ERROR(StopIfRequested(options.cancellation));
   TCC_ASSIGN_OR_RETURN(Graph graph, import_model(import));
-  int threads = options.threads > 0 ? options.threads : static_cast<int>(AllowedCpus().size());
+  int threads = options.threads > 0 ? options.threads : UsableCpus();
   tcc::CompileOptions compile{
       .target = target,
       .threads = threads,
@@ -162,36 +179,44 @@ StatusOr<std::vector<Kernel>> KernelsWith(const CompileOptions& options,
 }  // namespace
 
 Result<Artefact> Compile(const std::string& path, const CompileOptions& options) {
-  auto artefact =
-      CompileWith(options, [&](const ImportOptions& import) { return ImportOnnx(path, import); });
-  if (!artefact.ok()) return ToApi(artefact.status());
-  return Artefact(std::make_shared<Artefact::State>(Artefact::State{std::move(*artefact)}));
+  return WithinMemory([&]() -> Result<Artefact> {
+    auto artefact =
+        CompileWith(options, [&](const ImportOptions& import) { return ImportOnnx(path, import); });
+    if (!artefact.ok()) return ToApi(artefact.status());
+    return Artefact(std::make_shared<Artefact::State>(Artefact::State{std::move(*artefact)}));
+  });
 }
 
 Result<Artefact> Compile(std::span<const std::uint8_t> model, const CompileOptions& options) {
-  auto artefact = CompileWith(
-      options, [&](const ImportOptions& import) { return ImportOnnxBytes(model, import); });
-  if (!artefact.ok()) return ToApi(artefact.status());
-  return Artefact(std::make_shared<Artefact::State>(Artefact::State{std::move(*artefact)}));
+  return WithinMemory([&]() -> Result<Artefact> {
+    auto artefact = CompileWith(
+        options, [&](const ImportOptions& import) { return ImportOnnxBytes(model, import); });
+    if (!artefact.ok()) return ToApi(artefact.status());
+    return Artefact(std::make_shared<Artefact::State>(Artefact::State{std::move(*artefact)}));
+  });
 }
 
 Result<std::vector<Kernel>> Kernels(const std::string& path, const CompileOptions& options) {
-  auto kernels =
-      KernelsWith(options, [&](const ImportOptions& import) { return ImportOnnx(path, import); });
-  if (!kernels.ok()) return ToApi(kernels.status());
-  return *std::move(kernels);
+  return WithinMemory([&]() -> Result<std::vector<Kernel>> {
+    auto kernels =
+        KernelsWith(options, [&](const ImportOptions& import) { return ImportOnnx(path, import); });
+    if (!kernels.ok()) return ToApi(kernels.status());
+    return *std::move(kernels);
+  });
 }
 
 Result<std::vector<Kernel>> Kernels(std::span<const std::uint8_t> model,
                                     const CompileOptions& options) {
-  auto kernels = KernelsWith(
-      options, [&](const ImportOptions& import) { return ImportOnnxBytes(model, import); });
-  if (!kernels.ok()) return ToApi(kernels.status());
-  return *std::move(kernels);
+  return WithinMemory([&]() -> Result<std::vector<Kernel>> {
+    auto kernels = KernelsWith(
+        options, [&](const ImportOptions& import) { return ImportOnnxBytes(model, import); });
+    if (!kernels.ok()) return ToApi(kernels.status());
+    return *std::move(kernels);
+  });
 }
 
 Status Artefact::Save(const std::string& path) const {
-  return ToApi(WriteArtefact(state_->artefact, path));
+  return WithinMemory([&] { return ToApi(WriteArtefact(state_->artefact, path)); });
 }
 
 std::vector<std::uint8_t> Artefact::Bytes() const {
@@ -199,8 +224,10 @@ std::vector<std::uint8_t> Artefact::Bytes() const {
 }
 
 Result<Module> Module::Load(const Artefact& artefact, const LoadOptions& options) {
-  return Access::Wrap(
-      tcc::Module::FromArtefact(artefact.state_->artefact, Access::Options(options)));
+  return WithinMemory([&] {
+    return Access::Wrap(
+        tcc::Module::FromArtefact(artefact.state_->artefact, Access::Options(options)));
+  });
 }
 
 }  // namespace tcc::v1

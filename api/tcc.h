@@ -37,8 +37,10 @@ struct CompileOptions {
   std::string target = "native";                  // or x86-64-v3, sm_86, ... as tcc compile
   std::map<std::string, std::int64_t> dims = {};  // values of dimensions by name
   std::map<std::string, std::vector<std::int64_t>> shapes = {};  // whole shapes of inputs
-  std::vector<Input> binds = {};                                 // inputs that become constants
-  int threads = 0;                                               // 0: one for each CPU
+  // Inputs that become constants. One without a shape has the declared one, with `dims` and
+  // `shapes` for what that leaves open.
+  std::vector<Input> binds = {};
+  int threads = 0;  // as ThreadPool's
   // What contractions of f32 round their operands to: strict (nothing), 3xtf32, tf32, bf16, fp16;
   // docs/numeric.md says what each does to a model.
   std::string numeric = "strict";
@@ -60,7 +62,7 @@ class TCC_EXPORT Artefact {
  public:
   // The file appears whole or not at all.
   Status Save(const std::string& path) const;
-  // The file's content.
+  // The file's content; std::bad_alloc where there is no memory for it.
   std::vector<std::uint8_t> Bytes() const;
 
  private:

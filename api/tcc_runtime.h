@@ -5,7 +5,9 @@
 //   tcc::Result<tcc::Module> module = tcc::Module::Load("model.tcc");
 //   tcc::Status status = module->Run({tcc::In("x", x)}, {tcc::Out("y", y)});
 //
-// Nothing here throws, prints or keeps global state; a bug in tcc ends the program with a message.
+// Nothing here prints or keeps global state but a count of forks, and nothing throws, but for
+// std::bad_alloc where a result that is no Status or Result finds no memory; a bug in tcc ends the
+// program with a message. docs/embedding.md says what a fork does.
 
 #include <bit>
 #include <cstddef>
@@ -39,7 +41,7 @@ TCC_EXPORT std::string_view ToString(DType dtype);
 // How elements lie in memory. kRowMajor: the last dimension is contiguous, without gaps.
 enum class Layout : std::uint8_t { kRowMajor };
 
-// An input or an output of a module.
+// An input or an output of a module. Compile makes no module with free dimensions yet.
 struct TensorInfo {
   std::string name;
   DType dtype = DType::kFloat32;
@@ -117,8 +119,10 @@ Output Out(std::string_view name, Range&& range) {
 // Threads that run kernels; modules may share one. A handle.
 class TCC_EXPORT ThreadPool {
  public:
-  // How many work, the caller of Run among them; 0: one for each CPU that the process may use.
+  // How many work, the caller of Run among them; 0: one for each CPU that the process may use, no
+  // more than its quota of CPU time keeps busy.
   explicit ThreadPool(int threads = 0);
+  // As many as there are: fewer than asked for where the system has no more threads.
   int threads() const;
 
  private:

@@ -13,7 +13,7 @@
 #include "bench/operator_suite.h"
 #include "bench/peers.h"
 #include "bench/write_text.h"
-#include "runtime/thread_pool.h"
+#include "runtime/usable_cpus.h"
 
 namespace tcc {
 namespace {
@@ -43,7 +43,7 @@ class SuiteRun {
     each_.target = target_;
     each_.numeric = numeric;
     each_.code = options_.text ? GpuCode::kCudaText : GpuCode::kCubin;
-    each_.compile_threads = static_cast<int>(AllowedCpus().size());
+    each_.compile_threads = UsableCpus();
     each_.threads = options_.threads;
     each_.peers = options_.peers;
     each_.rounds = options_.rounds;

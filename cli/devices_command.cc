@@ -8,7 +8,7 @@
 #include "codegen_llvm/toolchain.h"
 #include "ir/target.h"
 #include "runtime/cuda_device.h"
-#include "runtime/thread_pool.h"
+#include "runtime/usable_cpus.h"
 
 namespace tcc {
 namespace {
@@ -47,7 +47,7 @@ Status RunDevices(const DevicesCommand& command) {
     nlohmann::ordered_json row = {{"name", device.name}};
     if (device.name == "cpu") {
       row["model"] = HostCpuName();
-      row["threads"] = AllowedCpus().size();
+      row["threads"] = UsableCpus();
       row["vector_bytes"] = FindTarget("native")->vector_bytes;
     }
     rows.push_back(row);

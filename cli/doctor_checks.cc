@@ -19,7 +19,7 @@
 #include "runtime/artefact/artefact.h"
 #include "runtime/cpu_features.h"
 #include "runtime/cuda_driver.h"
-#include "runtime/thread_pool.h"
+#include "runtime/usable_cpus.h"
 
 namespace tcc {
 namespace {
@@ -65,8 +65,7 @@ DoctorCheck CheckCpu() {
 
 DoctorCheck CheckThreads() {
   return {"threads", true, true,
-          fmt::format("{} CPUs may be used of {}", AllowedCpus().size(),
-                      sysconf(_SC_NPROCESSORS_ONLN))};
+          fmt::format("{} CPUs may be used of {}", UsableCpus(), sysconf(_SC_NPROCESSORS_ONLN))};
 }
 
 // A file is made in the folder and goes again.

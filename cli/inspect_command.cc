@@ -10,6 +10,7 @@
 #include "api/kernels.h"
 #include "cli/command.h"
 #include "cli/model_options.h"
+#include "cli/option_names.h"
 #include "ir/printer.h"
 #include "lower/graph/graph_pipeline.h"
 #include "lower/graph/symbolic_shapes.h"
@@ -173,7 +174,7 @@ StatusOr<Json> ModelSummary(const ModelOptions& options) {
   summary["shapes_inferred"] = CountOfInferred(graph, shapes);
   StatusOr<Json> compiled = CompiledForm(std::move(graph));
   if (!compiled.ok()) {
-    summary["not_compiled"] = Message(compiled.status());
+    summary["not_compiled"] = MessageWithOptions(compiled.status());
     return summary;
   }
   for (const auto& [key, value] : compiled->items()) summary[key] = value;

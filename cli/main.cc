@@ -3,12 +3,14 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 #include <system_error>
 
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/help_markdown.h"
+#include "cli/option_names.h"
 #include "ir/support/check.h"
 
 namespace tcc {
@@ -30,7 +32,7 @@ void EndOnBug(const std::string& message) {
 ExitCode Finish(Status status) {
   bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (!written && status.ok()) status = InvalidInput("could not write to standard output");
-  if (!status.ok()) Complain(Message(status));
+  if (!status.ok()) Complain(MessageWithOptions(status));
   return ExitCodeOf(status);
 }
 
@@ -81,7 +83,10 @@ int main(int argc, char** argv) {
   try {
     return tcc::Run(argc, argv);
   } catch (const std::bad_alloc&) {
-    tcc::Complain("out of memory");
+    // What was asked for is too large; there may be no memory for a longer text.
+    std::fputs("tcc: out of memory: the input is too large for what this machine has left\n",
+               stderr);
+    return tcc::kExitBadInput;
   } catch (const std::system_error& error) {
     // Printing throws it.
     tcc::Complain(std::string("could not write: ") + error.what());

@@ -1,8 +1,6 @@
 #include "cli/threads_option.h"
 
-#include <sched.h>
-
-#include <algorithm>
+#include "runtime/usable_cpus.h"
 
 namespace tcc {
 
@@ -14,10 +12,7 @@ void AddThreadsOption(CLI::App& app, int& threads) {
 }
 
 int ThreadCount(int threads) {
-  if (threads > 0) return threads;
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 1;
-  return std::max(1, CPU_COUNT(&allowed));
+  return threads > 0 ? threads : UsableCpus();
 }
 
 }  // namespace tcc

@@ -18,12 +18,12 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include "codegen_llvm/kernel_emitter.h"
 #include "codegen_llvm/target_machine.h"
 #include "ir/support/check.h"
 #include "ir/support/stop.h"
+#include "ir/support/threads.h"
 
 namespace tcc {
 namespace {
@@ -114,11 +114,7 @@ StatusOr<std::vector<KernelObject>> CompileKernels(const std::vector<Function>& 
       options.progress(++done, static_cast<int64_t>(kernels.size()));
     }
   };
-  std::vector<std::thread> others;
-  for (int i = 1; i < std::min<int64_t>(options.threads, kernels.size()); ++i)
-    others.emplace_back(work);
-  work();
-  for (std::thread& thread : others) thread.join();
+  RunOnThreads(static_cast<int>(std::min<int64_t>(options.threads, kernels.size())), work);
 
   std::vector<KernelObject> objects;
   for (std::optional<StatusOr<KernelObject>>& result : results) {

@@ -1,11 +1,12 @@
 #include "ir/interpret_machine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
-#include <thread>
 
 #include "ir/support/check.h"
 #include "ir/support/storage_types.h"
+#include "ir/support/threads.h"
 #include "ir/target.h"
 
 namespace tcc::interpret {
@@ -107,17 +108,16 @@ void Machine::RunShared(const Nest& nest, Context& context) {
   int parts = options_.threads;
   std::vector<Monitor> monitors(parts);
   for (Monitor& monitor : monitors) monitor.rounding_seed = options_.rounding_seed;
-  std::vector<std::thread> threads;
-  for (int part = 0; part < parts; ++part) {
-    threads.emplace_back([&, part] {
+  std::atomic<int> next{0};
+  RunOnThreads(parts, [&] {
+    for (int part = next++; part < parts; part = next++) {
       Context own = context;
       Evaluator scalars(program_.scalars, monitors[part], std::max(1, program_.widest_vector));
       scalars.Enter(own, 1);
       NestRunner(nest, monitors[part], options_.max_lanes)
           .Run(own, scalars, {.part = part, .parts = parts});
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+    }
+  });
   // Parts are in the order of iterations: the first failure is the one that one thread would meet.
   for (const Monitor& monitor : monitors) {
     monitor_.report.instances_issued += monitor.report.instances_issued;

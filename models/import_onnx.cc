@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "ir/support/file_kind.h"
+#include "ir/support/wanted_option.h"
 #include "models/onnx_graph_importer.h"
 #include "models/onnx_liveness.h"
 #include "models/onnx_shapes.h"
@@ -102,10 +103,30 @@ class Importer {
         return UsageError("input '{}' is {}; {} was given", input->name(), ToString(*dtype),
                           ToString(bound->second));
       }
-      importer_.DefineConstant(input->name(), bound->second);
+      TCC_ASSIGN_OR_RETURN(Tensor tensor, BoundTensor(input->name(), bound->second));
+      importer_.DefineConstant(input->name(), std::move(tensor));
     }
     graph().shape_vars = shapes_.vars();
     return OkStatus();
+  }
+
+  // With the declared shape, if it has none of its own.
+  StatusOr<Tensor> BoundTensor(const std::string& name, Tensor tensor) {
+    if (!options_.binds_as_declared.contains(name)) return tensor;
+    tensor.shape.clear();
+    for (const Expr& dim : shapes_.ShapeOf(name)) {
+      std::optional<int64_t> extent = AsConstant(dim);
+      if (!extent) {
+        Status status = UsageError(
+            "bound input '{}' has free dimensions; expected them, or its shape, to be given", name);
+        return WithOption(WithOption(status, Option::kDims), Option::kShapes, name);
+      }
+      tensor.shape.push_back(*extent);
+    }
+    TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(tensor.dtype, tensor.shape));
+    if (tensor.bytes.size() == static_cast<size_t>(bytes)) return tensor;
+    return InvalidInput("bound input '{}': {} takes {} bytes, got {}", name, ToString(tensor),
+                        bytes, tensor.bytes.size());
   }
 
   Status AddOutputs() {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes = {};
   // Inputs that become constants (`--bind mask=file.npy`).
   std::map<std::string, Tensor> binds = {};
+  // Those of `binds` whose tensors come without a shape of their own and get the one that the model
+  // declares, with `dims` and `shapes` for what it leaves open.
+  std::set<std::string> binds_as_declared = {};
   // Where files with large tensors are sought; "" for the model's own folder.
   std::string external_data_folder = {};
   Links external_data_links = Links::kRefused;

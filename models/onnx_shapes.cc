@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/support/extents.h"
+#include "ir/support/wanted_option.h"
 
 namespace tcc {
 namespace {
@@ -47,7 +48,8 @@ std::string ShapeText(const std::vector<Expr>& shape) {
 
 // What the option was, for messages.
 const std::vector<int64_t>* GivenShape(const ImportOptions& options, const std::string& input) {
-  if (auto bind = options.binds.find(input); bind != options.binds.end()) {
+  auto bind = options.binds.find(input);
+  if (bind != options.binds.end() && !options.binds_as_declared.contains(input)) {
     return &bind->second.shape;
   }
   auto shape = options.shapes.find(input);
@@ -98,14 +100,19 @@ Status ModelShapes::BindDims(const std::vector<const onnxpb::ValueInfo*>& inputs
     }
   }
   for (const auto& [name, value] : options_.dims) {
-    if (value < 0) return UsageError("--dim: '{}' is {}; expected 0 or more", name, value);
+    if (value < 0) {
+      return WithOption(UsageError("dimension '{}' is {}; expected 0 or more", name, value),
+                        Option::kDims);
+    }
     auto meant = called.find(name);
     bool by_call = !dims_.contains(name) && meant != called.end() && meant->second.size() == 1;
     TCC_RETURN_IF_ERROR(Bind(by_call ? *meant->second.begin() : name, value));
     if (!by_call && !dims_.contains(name)) {
-      return UsageError("--dim: no dimension is named '{}'; {}", name,
-                        dims_.empty() ? std::string("all of them are fixed")
-                                      : fmt::format("there are {}", fmt::join(dims_, ", ")));
+      return WithOption(
+          UsageError("no dimension is named '{}'; {}", name,
+                     dims_.empty() ? std::string("all of them are fixed")
+                                   : fmt::format("there are {}", fmt::join(dims_, ", "))),
+          Option::kDims);
     }
   }
   return OkStatus();
@@ -162,10 +169,8 @@ Status ModelShapes::ReadUnused(const onnxpb::ValueInfo& input) {
     shape.push_back(known.value_or(Expr(1)));
   }
   if (guessed && options_.warn) {
-    options_.warn(
-        fmt::format("nothing reads input '{}'; its shape becomes {} (--shape {}=... "
-                    "gives another)",
-                    input.name(), ShapeText(shape), input.name()));
+    options_.warn(fmt::format("nothing reads input '{}'; its shape becomes {} where none is given",
+                              input.name(), ShapeText(shape)));
   }
   return SetShape(input, std::move(shape));
 }
@@ -179,20 +184,23 @@ Status ModelShapes::ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inpu
     }
   }
   std::vector<std::string> without_shape;
-  std::string asked;
   for (const onnxpb::ValueInfo* input : inputs) {
     if (shapes_.contains(input->name()) || !read.contains(input->name())) continue;
     if (DeclaredShape(*input) != nullptr) {
       TCC_RETURN_IF_ERROR(ReadDeclared(*input));
       continue;
     }
-    without_shape.push_back("'" + input->name() + "'");
-    asked += fmt::format(" --shape {}=...", input->name());
+    without_shape.push_back(input->name());
   }
   if (!without_shape.empty()) {
     bool one = without_shape.size() == 1;
-    return UsageError("{} {} {} no shape in the model; give{}", one ? "input" : "inputs",
-                      fmt::join(without_shape, ", "), one ? "has" : "have", asked);
+    Status status = UsageError("{} '{}' {} no shape in the model; expected one to be given{}",
+                               one ? "input" : "inputs", fmt::join(without_shape, "', '"),
+                               one ? "has" : "have", one ? "" : " for each");
+    for (const std::string& name : without_shape) {
+      status = WithOption(status, Option::kShapes, name);
+    }
+    return status;
   }
   for (const onnxpb::ValueInfo* input : inputs) {
     if (!shapes_.contains(input->name())) TCC_RETURN_IF_ERROR(ReadUnused(*input));
@@ -206,17 +214,19 @@ Status ModelShapes::CheckOptions(const std::vector<const onnxpb::ValueInfo*>& in
   auto known = [&](const std::string& name) { return shapes_.contains(name); };
   for (const auto& [name, shape] : options_.shapes) {
     if (!known(name)) {
-      return UsageError("--shape: no input is named '{}'; there are {}", name,
-                        fmt::join(names, ", "));
+      return WithOption(
+          UsageError("no input is named '{}'; there are {}", name, fmt::join(names, ", ")),
+          Option::kShapes);
     }
-    if (options_.binds.contains(name)) {
+    if (options_.binds.contains(name) && !options_.binds_as_declared.contains(name)) {
       return UsageError("input '{}' is given both a shape and a value", name);
     }
   }
   for (const auto& [name, tensor] : options_.binds) {
     if (!known(name)) {
-      return UsageError("--bind: no input is named '{}'; there are {}", name,
-                        fmt::join(names, ", "));
+      return WithOption(
+          UsageError("no input is named '{}'; there are {}", name, fmt::join(names, ", ")),
+          Option::kBinds);
     }
   }
   return OkStatus();

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 
+#include "ir/support/wanted_option.h"
 #include "runtime/cuda_device.h"
 
 namespace tcc {
@@ -39,9 +40,10 @@ Status CheckShared(const CudaDeviceInfo& device, const GpuLaunch& launch) {
 
 Status DoesNotRun(const std::string& target, const CudaDeviceInfo& device) {
   StatusOr<Target> fitting = TargetOf(device);
-  return Missing(
-      "the kernels are for {}; {} does not run them; {}", target, Describe(device),
-      fitting.ok() ? "compile with --target " + fitting->name : "no target has code for it");
+  Status status =
+      Missing("the kernels are for {}; {} does not run them; {}", target, Describe(device),
+              fitting.ok() ? "compile for target " + fitting->name : "no target has code for it");
+  return fitting.ok() ? WithOption(status, Option::kTarget, fitting->name) : status;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "runtime/aligned_memory.h"
+#include "runtime/available_memory.h"
 #include "runtime/binding.h"
 
 namespace tcc {
@@ -161,12 +162,16 @@ StatusOr<FrameMemory> Executor::PlaceOnHost(std::span<const Tensor> inputs,
                                             std::span<Tensor> outputs, int64_t arena_bytes,
                                             std::vector<Tensor>& copies) {
   FrameMemory memory;
-  for (const Tensor& input : inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& input = inputs[i];
     if (IsAligned(input)) {
       memory.inputs.push_back(PlaceOf(input.bytes));
       continue;
     }
-    copies.push_back(MakeTensor(input.dtype, input.shape, input.bytes));
+    std::string what = fmt::format("a copy of input '{}'", module_.metadata().inputs[i].name);
+    TCC_RETURN_IF_ERROR(CheckMemoryFor(static_cast<int64_t>(input.bytes.size()), what));
+    TCC_ASSIGN_OR_RETURN(Tensor copy, CopyTensor(input.dtype, input.shape, input.bytes, what));
+    copies.push_back(std::move(copy));
     memory.inputs.push_back(PlaceOf(copies.back().bytes));
     CountCopy(input);
   }

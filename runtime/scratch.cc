@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "ir/support/check.h"
@@ -32,8 +33,8 @@ class Stack {
     if (!MakeRoom(size)) return nullptr;
     Block& block = blocks_[top_];
     uint8_t* memory = block.memory.get() + block.used;
-    block.used += size;
     live_.push_back({memory, size, top_});
+    block.used += size;
     return memory;
   }
 
@@ -62,12 +63,10 @@ class Stack {
     Block block;
     block.memory.reset(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, bytes)));
     block.size = bytes;
-    if (block.memory == nullptr) {
-      top_ = live_.empty() ? 0 : live_.back().block;
-      return false;
-    }
-    top_ = blocks_.size();
+    top_ = live_.empty() ? 0 : live_.back().block;
+    if (block.memory == nullptr) return false;
     blocks_.push_back(std::move(block));
+    top_ = blocks_.size() - 1;
     return true;
   }
 
@@ -81,7 +80,12 @@ thread_local Stack t_stack;
 }  // namespace
 
 void* AllocateScratch(int64_t bytes) {
-  return bytes < 0 ? nullptr : t_stack.Allocate(static_cast<size_t>(bytes));
+  if (bytes < 0) return nullptr;
+  try {
+    return t_stack.Allocate(static_cast<size_t>(bytes));
+  } catch (const std::bad_alloc&) {
+    return nullptr;  // there is a kernel's code between here and who could catch it
+  }
 }
 
 void FreeScratch(void* memory) {

@@ -10,14 +10,21 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
+#include <vector>
+
+#include "ir/support/threads.h"
+#include "runtime/usable_cpus.h"
 
 namespace tcc {
 namespace {
 
 constexpr size_t kCacheLine = 64;
-constexpr int kMaxThreads = 1024;
+constexpr size_t kMaxThreads = 1024;
 // Parts into which a thread cuts its share: small enough to even out, large enough to be cheap.
 constexpr int64_t kChunksPerShare = 8;
 // Looks between two glances at the clock, and before a waiting caller yields its CPU.
@@ -56,31 +63,22 @@ void Pin(std::thread& thread, int cpu) {
 
 }  // namespace
 
-std::vector<int> AllowedCpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-    }
-  }
-  if (cpus.empty()) cpus.push_back(0);
-  return cpus;
-}
-
 struct ThreadPool::State {
   explicit State(const ThreadPoolOptions& options) : spin(options.spin_microseconds) {
     std::vector<int> cpus = AllowedCpus();
-    int threads = options.threads > 0 ? options.threads : static_cast<int>(cpus.size());
-    threads = std::min(threads, kMaxThreads);
-    shares = std::vector<Share>(static_cast<size_t>(threads));
-    for (int i = 1; i < threads; ++i) {
-      workers.emplace_back([this, i] { Work(static_cast<size_t>(i)); });
+    const auto usable = static_cast<size_t>(UsableCpus());
+    const size_t wanted = options.threads > 0 ? static_cast<size_t>(options.threads) : usable;
+    shares = std::vector<Share>(std::min(wanted, kMaxThreads));
+    workers.reserve(shares.size());
+    while (threads < shares.size()) {
+      std::optional<std::thread> worker = StartThread([this, self = threads] { Work(self); });
+      if (!worker) break;
+      workers.push_back(*std::move(worker));
+      ++threads;
     }
-    if (threads < static_cast<int>(cpus.size())) return;
-    cpu_of_thread = cpus;
-    for (size_t i = 0; i < workers.size(); ++i) Pin(workers[i], cpus[i + 1]);
+    if (threads != cpus.size() || usable != cpus.size()) return;
+    cpu_of_thread = std::move(cpus);
+    for (size_t i = 0; i < workers.size(); ++i) Pin(workers[i], cpu_of_thread[i + 1]);
   }
 
   ~State() {
@@ -128,11 +126,11 @@ struct ThreadPool::State {
   }
 
   void DealShares(int64_t count) {
-    auto threads = static_cast<int64_t>(shares.size());
+    const auto parts = static_cast<int64_t>(threads);
     int64_t begin = 0;
-    for (int64_t i = 0; i < threads; ++i) {
+    for (int64_t i = 0; i < parts; ++i) {
       Share& share = shares[static_cast<size_t>(i)];
-      int64_t size = count / threads + (i < count % threads ? 1 : 0);
+      int64_t size = count / parts + (i < count % parts ? 1 : 0);
       share.chunk = std::max<int64_t>(1, size / kChunksPerShare);
       share.end = begin + size;
       share.next.store(begin, std::memory_order_relaxed);
@@ -142,8 +140,8 @@ struct ThreadPool::State {
 
   void TakeAll(size_t self) {
     t_inside = true;
-    for (size_t i = 0; i < shares.size(); ++i) {
-      Share& share = shares[(self + i) % shares.size()];
+    for (size_t i = 0; i < threads; ++i) {
+      Share& share = shares[(self + i) % threads];
       while (share.next.load(std::memory_order_relaxed) < share.end) {
         int64_t begin = share.next.fetch_add(share.chunk, std::memory_order_relaxed);
         if (begin >= share.end) break;
@@ -200,7 +198,8 @@ struct ThreadPool::State {
   // The loop: written while `word` is closed and nobody is in it.
   Body body = nullptr;
   void* closure = nullptr;
-  std::vector<Share> shares;  // by thread; the caller's is the first
+  std::vector<Share> shares;  // by thread, with room for all; the caller's is the first
+  size_t threads = 1;         // that there are; before the first loop
   // By thread where workers are pinned: their CPUs, and the one that they leave to the caller.
   std::vector<int> cpu_of_thread;
   alignas(kCacheLine) std::atomic<uint64_t> word{0};
@@ -212,20 +211,20 @@ struct ThreadPool::State {
 };
 
 ThreadPool::ThreadPool(const ThreadPoolOptions& options)
-    : state_(std::make_unique<State>(options)) {}
+    : state_([options] { return std::make_unique<State>(options); }) {}
 ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::threads() const {
-  return static_cast<int>(state_->shares.size());
+  return static_cast<int>(state_.Get().threads);
 }
 
 void ThreadPool::ParallelFor(int64_t count, Body body, void* closure) {
   if (count <= 0) return;
-  std::unique_lock lock(state_->busy, std::defer_lock);
-  if (count == 1 || t_inside || state_->shares.size() == 1 || !lock.try_lock()) {
-    return body(closure, 0, count);
-  }
-  state_->Run(count, body, closure);
+  if (count == 1 || t_inside) return body(closure, 0, count);
+  State& state = state_.Get();
+  std::unique_lock lock(state.busy, std::defer_lock);
+  if (state.threads == 1 || !lock.try_lock()) return body(closure, 0, count);
+  state.Run(count, body, closure);
 }
 
 }  // namespace tcc

@@ -1,15 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <type_traits>
-#include <vector>
+
+#include "runtime/per_process.h"
 
 namespace tcc {
 
 struct ThreadPoolOptions {
-  // How many threads work, the caller of ParallelFor among them; 0: one for each allowed CPU.
-  // At most 1024 are made.
+  // How many threads work, the caller of ParallelFor among them; 0: one for each CPU that the
+  // process may use (usable_cpus.h). At most 1024 are made, and fewer than asked for where the
+  // system has no more.
   int threads = 0;
   // How long an idle worker looks for work before it sleeps. Longer than the serial code between
   // two layers, shorter than what a machine's other users would notice.
@@ -19,9 +20,13 @@ struct ThreadPoolOptions {
 // Threads that share loops. Any thread may call ParallelFor, also at the same time as others and
 // from inside a body.
 //
-// When the pool takes every CPU that the process may use, its workers are pinned to those that the
-// caller is not on; the caller's affinity is the user's business. A smaller pool is not pinned: two
-// processes with two threads each would otherwise pile up on the first CPUs.
+// When the pool has exactly one thread for each CPU that the process may use, its workers are
+// pinned to those that the caller is not on; the caller's affinity is the user's business. A
+// smaller pool is not pinned: two processes with two threads each would otherwise pile up on the
+// first CPUs. Nor is a larger one, whose threads have to take turns, or one of a process with a
+// quota of CPU time that its CPUs would use up: the system spreads both best.
+//
+// A fork leaves the child without the workers; there the pool makes new ones when it is used.
 class ThreadPool {
  public:
   explicit ThreadPool(const ThreadPoolOptions& options = {});
@@ -29,6 +34,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  // As many as there are, which may be fewer than asked for.
   int threads() const;
 
   using Body = void (*)(void* closure, int64_t begin, int64_t end);
@@ -53,10 +59,7 @@ class ThreadPool {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  PerProcess<State> state_;
 };
-
-// CPUs that the calling thread may run on; at least one.
-std::vector<int> AllowedCpus();
 
 }  // namespace tcc

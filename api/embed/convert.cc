@@ -1,7 +1,10 @@
 #include "api/embed/convert.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
+#include "ir/support/wanted_option.h"
 #include "runtime/binding.h"
 
 namespace tcc {
@@ -13,9 +16,9 @@ namespace {
 TCC_DTYPES(TCC_SAME_CODE)
 #undef TCC_SAME_CODE
 
-DType ToDType(v1::DType dtype) {
-  return DType(static_cast<DTypeCode>(dtype));
-}
+#define TCC_ONE_MORE(text, code, bits, kind) +1
+constexpr auto kLastDType = static_cast<v1::DType>(-1 TCC_DTYPES(TCC_ONE_MORE));
+#undef TCC_ONE_MORE
 
 v1::Code ToCode(absl::StatusCode code) {
   switch (code) {
@@ -43,7 +46,7 @@ v1::Code ToCode(absl::StatusCode code) {
   }
 }
 
-// Which of `infos` each view stands for.
+// Which of `infos` each view stands for; all have a type.
 template <typename View>
 StatusOr<std::vector<const View*>> Arrange(const std::string& kind,
                                            const std::vector<TensorInfo>& infos,
@@ -62,6 +65,9 @@ StatusOr<std::vector<const View*>> Arrange(const std::string& kind,
     if (view.data == nullptr && view.bytes > 0) {
       return InvalidInput("{} '{}' has no memory", kind, infos[place].name);
     }
+    if (!ToDType(view.dtype)) {
+      return NoDType(view.dtype, fmt::format("{} '{}'", kind, infos[place].name));
+    }
     places[place] = &view;
   }
   for (size_t i = 0; i < places.size(); ++i) {
@@ -70,8 +76,23 @@ StatusOr<std::vector<const View*>> Arrange(const std::string& kind,
   return places;
 }
 
+// Of a view that Arrange has looked at.
 Tensor ViewOf(v1::DType dtype, std::vector<int64_t> shape, const void* data, size_t bytes) {
-  return {ToDType(dtype), std::move(shape), nullptr, {static_cast<const uint8_t*>(data), bytes}};
+  return {*ToDType(dtype), std::move(shape), nullptr, {static_cast<const uint8_t*>(data), bytes}};
+}
+
+std::string_view FieldOf(Option option) {
+  switch (option) {
+    case Option::kDims:
+      return "CompileOptions::dims";
+    case Option::kShapes:
+      return "CompileOptions::shapes";
+    case Option::kBinds:
+      return "CompileOptions::binds";
+    case Option::kTarget:
+      return "CompileOptions::target";
+  }
+  return "";
 }
 
 template <typename View>
@@ -98,7 +119,24 @@ StatusOr<std::vector<Tensor>> ArrangeInputViews(const Metadata& metadata,
 }  // namespace
 
 v1::Status ToApi(const Status& status) {
-  return {ToCode(status.code()), Message(status)};
+  std::vector<std::string_view> fields;
+  for (const WantedOption& wanted : WantedOptions(status)) {
+    std::string_view field = FieldOf(wanted.option);
+    if (std::ranges::count(fields, field) == 0) fields.push_back(field);
+  }
+  std::string message = Message(status);
+  if (!fields.empty()) message += fmt::format(" ({})", fmt::join(fields, ", "));
+  return {ToCode(status.code()), message};
+}
+
+std::optional<DType> ToDType(v1::DType dtype) {
+  if (dtype > kLastDType) return std::nullopt;
+  return DType(static_cast<DTypeCode>(dtype));
+}
+
+Status NoDType(v1::DType dtype, const std::string& what) {
+  return InvalidInput("{} has DType {}; expected 0 to {}", what, static_cast<int>(dtype),
+                      static_cast<int>(kLastDType));
 }
 
 v1::TensorInfo ToApi(const TensorInfo& info, const Metadata& metadata) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <new>
+
 #define TCC_IMPLEMENTATION
 #include "api/tcc_runtime.h"
 #include "ir/support/status.h"
@@ -9,7 +11,23 @@
 // Between the embedding API's types, tcc::v1, and the compiler's own.
 namespace tcc {
 
+// Names the fields of CompileOptions that are at fault or would help.
 v1::Status ToApi(const Status& status);
+
+// What `call` returns, or that memory is short: nothing is thrown into the program around.
+template <typename Call>
+auto WithinMemory(Call&& call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return v1::Status(v1::Code::kNoMemory, "out of memory");
+  }
+}
+
+// Nothing for a number that is no type.
+std::optional<DType> ToDType(v1::DType dtype);
+// That it is none; `what` is whose it is.
+Status NoDType(v1::DType dtype, const std::string& what);
 
 v1::TensorInfo ToApi(const TensorInfo& info, const Metadata& metadata);
 v1::KernelInfo ToApi(const KernelInfo& info);

@@ -115,18 +115,24 @@ Result<Module> Module::Access::Wrap(StatusOr<tcc::Module> module) {
 }
 
 Result<Module> Module::Load(const std::string& path, const LoadOptions& options) {
-  return Access::Wrap(tcc::Module::Load(path, Access::Options(options)));
+  return WithinMemory(
+      [&] { return Access::Wrap(tcc::Module::Load(path, Access::Options(options))); });
 }
 
 Result<Module> Module::Load(std::span<const std::uint8_t> file, std::shared_ptr<const void> owner,
                             const LoadOptions& options) {
-  // Without an owner nobody answers for the caller's memory.
-  SharedBytes bytes = owner ? SharedBytes{std::move(owner), file} : [&] {
-    tcc::Tensor copy =
-        MakeTensor(tcc::DType(DTypeCode::kUInt8), {static_cast<int64_t>(file.size())}, file);
-    return SharedBytes{copy.owner, copy.bytes};
-  }();
-  return Access::Wrap(tcc::Module::FromBytes(std::move(bytes), Access::Options(options)));
+  return WithinMemory([&]() -> Result<Module> {
+    SharedBytes bytes{std::move(owner), file};
+    if (bytes.owner == nullptr) {
+      // Nobody answers for the caller's memory.
+      StatusOr<tcc::Tensor> copy =
+          CopyTensor(tcc::DType(DTypeCode::kUInt8), {static_cast<int64_t>(file.size())}, file,
+                     "a copy of the artefact");
+      if (!copy.ok()) return ToApi(copy.status());
+      bytes = {copy->owner, copy->bytes};
+    }
+    return Access::Wrap(tcc::Module::FromBytes(std::move(bytes), Access::Options(options)));
+  });
 }
 
 const std::string& Module::name() const {
@@ -163,29 +169,32 @@ std::optional<int> Module::device() const {
 
 Result<std::vector<std::vector<std::int64_t>>> Module::OutputShapes(
     std::span<const Input> inputs) const {
-  return ShapesFor(state_->module.metadata(), inputs);
+  return WithinMemory([&] { return ShapesFor(state_->module.metadata(), inputs); });
 }
 
 Result<std::vector<std::vector<std::int64_t>>> Module::OutputShapes(
     std::span<const DeviceTensor> inputs) const {
-  return ShapesFor(state_->module.metadata(), inputs);
+  return WithinMemory([&] { return ShapesFor(state_->module.metadata(), inputs); });
 }
 
 Status Module::Run(std::span<const Input> inputs, std::span<const Output> outputs,
                    Copies* copies) const {
-  std::unique_ptr<tcc::Executor> executor;
-  {
-    std::lock_guard lock(state_->mutex);
-    if (!state_->idle.empty()) {
-      executor = std::move(state_->idle.back());
-      state_->idle.pop_back();
+  return WithinMemory([&] {
+    State::Idle& idle = state_->idle.Get();
+    std::unique_ptr<tcc::Executor> executor;
+    {
+      std::lock_guard lock(idle.mutex);
+      if (!idle.executors.empty()) {
+        executor = std::move(idle.executors.back());
+        idle.executors.pop_back();
+      }
     }
-  }
-  if (!executor) executor = std::make_unique<tcc::Executor>(state_->module);
-  tcc::Status status = RunViews(*executor, inputs, outputs, copies);
-  std::lock_guard lock(state_->mutex);
-  state_->idle.push_back(std::move(executor));
-  return ToApi(status);
+    if (!executor) executor = std::make_unique<tcc::Executor>(state_->module);
+    Status status = ToApi(RunViews(*executor, inputs, outputs, copies));
+    std::lock_guard lock(idle.mutex);
+    idle.executors.push_back(std::move(executor));
+    return status;
+  });
 }
 
 struct Executor::State {
@@ -200,12 +209,13 @@ Executor::~Executor() = default;
 
 Status Executor::Run(std::span<const Input> inputs, std::span<const Output> outputs,
                      Copies* copies) {
-  return ToApi(RunViews(state_->executor, inputs, outputs, copies));
+  return WithinMemory([&] { return ToApi(RunViews(state_->executor, inputs, outputs, copies)); });
 }
 
 Status Executor::Enqueue(std::span<const DeviceTensor> inputs,
                          std::span<const DeviceTensor> outputs, void* stream) {
-  return ToApi(EnqueueViews(state_->executor, inputs, outputs, stream));
+  return WithinMemory(
+      [&] { return ToApi(EnqueueViews(state_->executor, inputs, outputs, stream)); });
 }
 
 }  // namespace tcc::v1

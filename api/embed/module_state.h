@@ -6,6 +6,7 @@
 
 #include "api/embed/convert.h"
 #include "runtime/executor.h"
+#include "runtime/per_process.h"
 
 // What the embedding API's handles hold.
 namespace tcc::v1 {
@@ -26,8 +27,11 @@ struct Module::State {
   std::vector<KernelInfo> kernels;
 
   // Executors that no Run uses now.
-  mutable std::mutex mutex;
-  mutable std::vector<std::unique_ptr<tcc::Executor>> idle;
+  struct Idle {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<tcc::Executor>> executors;
+  };
+  PerProcess<Idle> idle{[] { return std::make_unique<Idle>(); }};
 };
 
 struct Module::Access {

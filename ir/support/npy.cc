@@ -82,8 +82,9 @@ StatusOr<Tensor> ParseNpy(std::span<const uint8_t> file) {
       std::any_of(parts.elements.begin(), parts.elements.end(), [](uint8_t b) { return b > 1; })) {
     return InvalidInput("npy: a bool is neither 0 nor 1");
   }
-  if (!header.fortran_order) return MakeTensor(header.dtype, header.shape, parts.elements);
-  Tensor tensor = MakeZeroTensor(header.dtype, header.shape);
+  TCC_ASSIGN_OR_RETURN(Tensor tensor,
+                       CopyTensor(header.dtype, header.shape, parts.elements, "the array"));
+  if (!header.fortran_order) return tensor;
   CopyFromFortranOrder(parts.elements, static_cast<size_t>(header.dtype.bytes()), tensor);
   return tensor;
 }

@@ -22,7 +22,7 @@ Status PrintableStatus(const Status& status) {
     shown += (start == 0 ? "" : "\n") + Printable(message.substr(start, end - start));
     start = end + 1;
   }
-  return Status(status.code(), shown);
+  return WithMessage(status, shown);
 }
 
 }  // namespace tcc

@@ -55,10 +55,17 @@ inline std::string Message(const Status& status) {
   return std::string(status.message());
 }
 
+// The same failure, and all that it carries besides, with another message.
+inline Status WithMessage(const Status& status, const std::string& message) {
+  if (status.ok()) return status;
+  Status changed(status.code(), message);
+  status.ForEachPayload([&](auto url, const absl::Cord& value) { changed.SetPayload(url, value); });
+  return changed;
+}
+
 // The same failure with "context: " before its message.
 inline Status Annotate(const Status& status, const std::string& context) {
-  if (status.ok()) return status;
-  return Status(status.code(), context + ": " + Message(status));
+  return WithMessage(status, context + ": " + Message(status));
 }
 
 }  // namespace tcc

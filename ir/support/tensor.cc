@@ -2,9 +2,10 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "ir/support/check.h"
 #include "ir/support/storage_types.h"
@@ -69,6 +70,21 @@ void WriteAt(Tensor& tensor, int64_t index, T value) {
   std::memcpy(MutableBytes(tensor).data() + index * sizeof(T), &value, sizeof(T));
 }
 
+// Whoever asked for it fills it; what alignment adds is zeros.
+Tensor MakeEmptyTensor(DType dtype, std::vector<int64_t> shape) {
+  constexpr std::align_val_t kAlignment{64};
+  StatusOr<int64_t> size = ByteCount(dtype, shape);
+  TCC_CHECK(size.ok()) << Message(size.status());
+  // An empty tensor has an address too.
+  const size_t rounded = std::max<size_t>((static_cast<size_t>(*size) + 63) / 64 * 64, 64);
+  std::shared_ptr<const void> memory(::operator new(rounded, kAlignment),
+                                     [](void* start) { ::operator delete(start, kAlignment); });
+  auto* start = static_cast<uint8_t*>(const_cast<void*>(memory.get()));
+  std::fill(start + *size, start + rounded, uint8_t{0});
+  std::span<const uint8_t> bytes(start, static_cast<size_t>(*size));
+  return {dtype, std::move(shape), std::move(memory), bytes};
+}
+
 }  // namespace
 
 StatusOr<int64_t> ElementCount(std::span<const int64_t> shape) {
@@ -95,23 +111,27 @@ StatusOr<int64_t> ByteCount(DType dtype, std::span<const int64_t> shape) {
 }
 
 Tensor MakeZeroTensor(DType dtype, std::vector<int64_t> shape) {
-  StatusOr<int64_t> size = ByteCount(dtype, shape);
-  TCC_CHECK(size.ok()) << Message(size.status());
-  size_t rounded = (static_cast<size_t>(*size) + 63) / 64 * 64 + (*size == 0 ? 64 : 0);
-  void* memory = std::aligned_alloc(64, rounded);
-  TCC_CHECK(memory != nullptr) << "out of memory for " << rounded << " bytes";
-  std::memset(memory, 0, rounded);
-  Tensor tensor{dtype, std::move(shape), std::shared_ptr<const void>(memory, std::free), {}};
-  tensor.bytes = {static_cast<const uint8_t*>(memory), static_cast<size_t>(*size)};
+  Tensor tensor = MakeEmptyTensor(dtype, std::move(shape));
+  std::memset(MutableBytes(tensor).data(), 0, tensor.bytes.size());
   return tensor;
 }
 
 Tensor MakeTensor(DType dtype, std::vector<int64_t> shape, std::span<const uint8_t> bytes) {
-  Tensor tensor = MakeZeroTensor(dtype, std::move(shape));
+  Tensor tensor = MakeEmptyTensor(dtype, std::move(shape));
   TCC_CHECK(tensor.bytes.size() == bytes.size())
       << ToString(tensor) << " from " << bytes.size() << " bytes";
   if (!bytes.empty()) std::memcpy(MutableBytes(tensor).data(), bytes.data(), bytes.size());
   return tensor;
+}
+
+StatusOr<Tensor> CopyTensor(DType dtype, std::vector<int64_t> shape, std::span<const uint8_t> bytes,
+                            const std::string& what) {
+  try {
+    return MakeTensor(dtype, std::move(shape), bytes);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        fmt::format("no memory for {}, which takes {} bytes", what, bytes.size()));
+  }
 }
 
 std::span<uint8_t> MutableBytes(Tensor& tensor) {

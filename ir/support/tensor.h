@@ -31,8 +31,14 @@ StatusOr<int64_t> ElementCount(std::span<const int64_t> shape);
 StatusOr<int64_t> ByteCount(DType dtype, std::span<const int64_t> shape);
 
 // Owns 64-byte aligned copies of `bytes` (or zeros). Expects the byte count to fit the shape.
+// Memory that is short is std::bad_alloc, as it is where a vector grows: the command line and the
+// embedding API make an error of it.
 Tensor MakeTensor(DType dtype, std::vector<int64_t> shape, std::span<const uint8_t> bytes);
 Tensor MakeZeroTensor(DType dtype, std::vector<int64_t> shape);
+// MakeTensor of what a user gives, which may be large: fails with ResourceExhausted, naming `what`,
+// where memory is short.
+StatusOr<Tensor> CopyTensor(DType dtype, std::vector<int64_t> shape, std::span<const uint8_t> bytes,
+                            const std::string& what);
 // The bytes of a tensor that nobody else holds yet, to fill it.
 std::span<uint8_t> MutableBytes(Tensor& tensor);
 

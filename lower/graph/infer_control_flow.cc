@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/support/check.h"
+#include "ir/support/wanted_option.h"
 #include "lower/graph/control_flow.h"
 #include "lower/graph/edit.h"
 #include "lower/graph/fold_condition.h"
@@ -50,10 +51,11 @@ class ControlFlow {
       SetCapturedShapes(body);
       Status inferred = InferBody(body);
       if (absl::IsInvalidArgument(inferred)) {
-        return InvalidInput(
-            "{} (the condition is known only when running, so both branches must fit; --bind what "
-            "it depends on to choose one)",
-            Message(inferred));
+        return WithOption(
+            InvalidInput("{}; the condition is known only when running, so both branches must fit: "
+                         "binding what it depends on chooses one",
+                         Message(inferred)),
+            Option::kBinds);
       }
       if (!inferred.ok()) return inferred;
     }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ir/support/check.h"
+#include "ir/support/wanted_option.h"
 #include "lower/ops/node_lowering.h"
 
 namespace tcc {
@@ -188,10 +189,11 @@ StatusOr<std::vector<Tensor>> EvaluateValueDependent(const Graph& graph, const N
   for (size_t i = 0; i < inputs; ++i) {
     const Tensor* tensor = context.Constant(i);
     if (!tensor) {
-      return context.NotSupported(
-          "input {} is computed at run time and the shape of the result depends on it; expected a "
-          "constant (bind it with --bind)",
-          i);
+      return WithOption(
+          context.NotSupported("input {} is computed at run time and the shape of the result "
+                               "depends on it; expected a constant",
+                               i),
+          Option::kBinds);
     }
     // Indices of 64 bits, one a dimension.
     int64_t grown = static_cast<int64_t>(tensor->bytes.size()) * 8 *

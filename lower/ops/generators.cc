@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ir/support/wanted_option.h"
 #include "lower/ops/lowerings.h"
 
 // Operators whose elements follow from their places.
@@ -40,10 +41,9 @@ Status LowerRange(NodeLowering& node) {
   const char* names[] = {"start", "limit", "delta"};
   for (size_t i = 0; i < 3; ++i) {
     if (!node.Constant(i)) {
-      return node.NotSupported(
-          "{} is computed at run time; expected a constant (bind it with "
-          "--bind)",
-          names[i]);
+      return WithOption(
+          node.NotSupported("{} is computed at run time; expected a constant", names[i]),
+          Option::kBinds);
     }
     if (!ConstantScalar(node, i) || node.Type(i) != node.Type(0) || node.Type(i).is_bool()) {
       return node.Error("{} is {}; expected a number of type {}", names[i],
@@ -70,7 +70,8 @@ Status LowerOneHot(NodeLowering& node) {
                        node.NormalizedAxis(node.node().Int("axis", -1), picks.size() + 1));
   const Tensor* depth = ConstantScalar(node, 1);
   if (!depth) {
-    return node.NotSupported("depth is no constant number; expected one (bind it with --bind)");
+    return WithOption(node.NotSupported("depth is no constant number; expected one"),
+                      Option::kBinds);
   }
   if (node.Rank(2) != 1 || !IsConstant(node.Shape(2)[0], 2)) {
     return node.Error("values have shape {}; expected 2", ShapeText(node.Shape(2)));

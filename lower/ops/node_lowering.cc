@@ -1,9 +1,12 @@
 #include "lower/ops/node_lowering.h"
 
+#include <fmt/ranges.h>
+
 #include <cctype>
 
 #include "ir/compare.h"
 #include "ir/support/check.h"
+#include "ir/support/wanted_option.h"
 #include "lower/ops/shape_operands.h"
 #include "lower/ops/storage_order.h"
 
@@ -55,17 +58,23 @@ int64_t SaturatedSum(int64_t a, int64_t b) {
   return b > 0 ? INT64_MAX : INT64_MIN;
 }
 
-// "computed from input 'k' at run time; expected a constant: --bind k=FILE.npy".
-std::string NotConstantText(const Graph& graph, const Node& node, size_t operand) {
-  if (operand >= node.inputs.size() || node.inputs[operand] == kNoValue) return "missing";
-  std::string names, binds;
+// The model's inputs that decide the operand; none where it is missing.
+std::vector<std::string> DecidingInputs(const Graph& graph, const Node& node, size_t operand) {
+  std::vector<std::string> names;
+  if (operand >= node.inputs.size() || node.inputs[operand] == kNoValue) return names;
   for (ValueId id : InputsBehind(graph, node.inputs[operand])) {
-    const std::string& name = graph.value(id).name;
-    names += (names.empty() ? "'" : ", '") + name + "'";
-    binds += " --bind " + name + "=FILE.npy";
+    names.push_back(graph.value(id).name);
   }
-  if (names.empty()) return "computed at run time; expected a constant";
-  return fmt::format("computed from {} at run time; expected a constant:{}", names, binds);
+  return names;
+}
+
+// "computed from 'k' at run time; expected a constant".
+std::string NotConstantText(const Node& node, size_t operand,
+                            const std::vector<std::string>& inputs) {
+  if (operand >= node.inputs.size() || node.inputs[operand] == kNoValue) return "missing";
+  if (inputs.empty()) return "computed at run time; expected a constant";
+  return fmt::format("computed from '{}' at run time; expected a constant",
+                     fmt::join(inputs, "', '"));
 }
 
 }  // namespace
@@ -148,7 +157,12 @@ StatusOr<std::vector<int64_t>> NodeLowering::StaticShape(size_t input) const {
 StatusOr<std::vector<int64_t>> NodeLowering::ConstantInts(size_t input,
                                                           std::string_view what) const {
   const Tensor* tensor = Constant(input);
-  if (!tensor) return NotSupported("{} is {}", what, NotConstantText(graph_, node_, input));
+  if (!tensor) {
+    std::vector<std::string> inputs = DecidingInputs(graph_, node_, input);
+    Status status = NotSupported("{} is {}", what, NotConstantText(node_, input, inputs));
+    for (const std::string& name : inputs) status = WithOption(status, Option::kBinds, name);
+    return status;
+  }
   if (!tensor->dtype.is_integer() || tensor->shape.size() > 1) {
     return Error("{} is {}; expected a list of integers", what, tcc::ToString(*tensor));
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/support/wanted_option.h"
 #include "lower/ops/lowerings.h"
 #include "lower/ops/resample.h"
 
@@ -14,8 +15,8 @@ StatusOr<std::vector<double>> Numbers(const NodeLowering& node, size_t input, co
   const Tensor* tensor = node.Constant(input);
   if (!tensor && IsConstant(Product(node.Shape(input)), 0)) return numbers;
   if (!tensor) {
-    return node.NotSupported(
-        "{} is computed at run time; expected a constant (bind it with --bind)", what);
+    return WithOption(node.NotSupported("{} is computed at run time; expected a constant", what),
+                      Option::kBinds);
   }
   TCC_ASSIGN_OR_RETURN(int64_t count, ElementCount(tensor->shape));
   for (int64_t i = 0; i < count; ++i) numbers.push_back(ElementAsDouble(*tensor, i));

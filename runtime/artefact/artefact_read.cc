@@ -105,11 +105,12 @@ StatusOr<std::span<const uint8_t>> SectionBytes(std::span<const uint8_t> file,
 }
 
 // The same bytes at a multiple of 64.
-SharedBytes Aligned(SharedBytes file) {
+StatusOr<SharedBytes> Aligned(SharedBytes file) {
   if (reinterpret_cast<uintptr_t>(file.bytes.data()) % kSectionAlignment == 0) return file;
-  Tensor copy =
-      MakeTensor(DType(DTypeCode::kUInt8), {static_cast<int64_t>(file.bytes.size())}, file.bytes);
-  return {copy.owner, copy.bytes};
+  TCC_ASSIGN_OR_RETURN(
+      Tensor copy, CopyTensor(DType(DTypeCode::kUInt8), {static_cast<int64_t>(file.bytes.size())},
+                              file.bytes, "the artefact at a multiple of 64"));
+  return SharedBytes{copy.owner, copy.bytes};
 }
 
 StatusOr<Artefact> Parse(const SharedBytes& file) {
@@ -146,7 +147,8 @@ Status VerifyArtefact(const Artefact& artefact) {
 }
 
 StatusOr<Artefact> ParseArtefact(SharedBytes file) {
-  StatusOr<Artefact> artefact = Parse(Aligned(std::move(file)));
+  TCC_ASSIGN_OR_RETURN(SharedBytes aligned, Aligned(std::move(file)));
+  StatusOr<Artefact> artefact = Parse(aligned);
   if (!artefact.ok()) return PrintableStatus(artefact.status());
   return artefact;
 }

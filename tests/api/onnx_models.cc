@@ -20,11 +20,34 @@ std::vector<uint8_t> SmallNetwork(const std::string& name) {
   return BytesOf(*tcc::BuildZoo(name, {.small = true}));
 }
 
-std::vector<uint8_t> AddModel() {
+std::vector<uint8_t> AddModel(int64_t rows) {
   tcc::GraphBuilder builder("add", 0);
-  tcc::ValueId x = builder.Input("x", {2, 3});
-  tcc::ValueId b = builder.Input("b", {2, 3});
-  builder.Output(builder.Add("y", x, b), {2, 3});
+  tcc::ValueId x = builder.Input("x", {rows, 3});
+  tcc::ValueId b = builder.Input("b", {rows, 3});
+  builder.Output(builder.Add("y", x, b), {rows, 3});
+  return BytesOf(builder.Take());
+}
+
+std::vector<uint8_t> FreeAddModel() {
+  tcc::GraphBuilder builder("add", 0);
+  tcc::ValueId x = builder.Input("x", {1, 3});
+  tcc::ValueId b = builder.Input("b", {1, 3});
+  tcc::ValueId y = builder.Add("y", x, b);
+  builder.Output(y, {1, 3});
+  tcc::Graph graph = builder.Take();
+  tcc::Var n = tcc::ShapeVar("N", 1, 8), m = tcc::ShapeVar("M", 1, 8);
+  graph.shape_vars = {n, m};
+  graph.values[x].shape[0] = n;
+  graph.values[b].shape[0] = m;
+  graph.values[y].shape[0] = n;
+  return BytesOf(graph);
+}
+
+std::vector<uint8_t> ScalarModel() {
+  tcc::GraphBuilder builder("scalar", 0);
+  tcc::ValueId x = builder.Input("x", {3});
+  tcc::ValueId s = builder.Input("s", {});
+  builder.Output(builder.Add("y", x, s), {3});
   return BytesOf(builder.Take());
 }
 

@@ -8,7 +8,11 @@
 
 // A small network of the zoo.
 std::vector<uint8_t> SmallNetwork(const std::string& name);
-// y = x + b for f32[2x3] tensors, all three of them inputs and outputs.
-std::vector<uint8_t> AddModel();
+// y = x + b for f32 tensors of `rows` times 3, all three of them inputs and outputs.
+std::vector<uint8_t> AddModel(int64_t rows = 2);
+// y = x + b for x of f32[Nx3], b of f32[Mx3] and a free N and M.
+std::vector<uint8_t> FreeAddModel();
+// y = x + s for x of f32[3] and a scalar s.
+std::vector<uint8_t> ScalarModel();
 // An artefact, no model: y = x for f32[Nx3] tensors, 1 <= N <= 8.
 std::vector<uint8_t> CopyArtefact();

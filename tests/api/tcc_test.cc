@@ -1,15 +1,18 @@
 #include "api/tcc.h"
 
 #include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <thread>
 
+#include "runtime/usable_cpus.h"
 #include "tests/api/onnx_models.h"
+#include "tests/runtime/child_process.h"
 
-// The embedding API as a program outside sees it: no other header of tcc in here.
+// The embedding API as a program outside sees it: no header of the compiler in here.
 namespace {
 
 tcc::Artefact Compiled(const std::vector<uint8_t>& model, const tcc::CompileOptions& options = {}) {
@@ -140,6 +143,42 @@ TEST_CASE("what does not fit the model is refused by name", "[api]") {
   CHECK_THAT(message({good_x, nothing}, {good_y}), Contains("no memory"));
 }
 
+TEST_CASE("an element type that is none is refused by name", "[api]") {
+  tcc::Module module = Loaded(tcc::Module::Load(Compiled(AddModel())));
+  Six x, b, y;
+  const auto none = static_cast<tcc::DType>(200), next = static_cast<tcc::DType>(17);
+  CHECK(tcc::ToString(none).empty());
+  CHECK(tcc::ToString(static_cast<tcc::DType>(16)) == "u4");
+  auto refused = [](const tcc::Status& status, const std::string& what) {
+    INFO(status.message());
+    CHECK(status.code() == tcc::Code::kBadInput);
+    CHECK_THAT(status.message(), Catch::Matchers::Contains(what));
+  };
+  tcc::Input good_x = tcc::In("x", x.values), bad_b{"b", none, b.values.data(), 24};
+  tcc::Output good_y = tcc::Out("y", y.values);
+  refused(module.Run({good_x, bad_b}, {good_y}), "input 'b' has DType 200; expected 0 to 16");
+  bad_b.dtype = next;
+  refused(module.Run({good_x, bad_b}, {good_y}), "input 'b' has DType 17");
+  refused(module.OutputShapes(std::array{good_x, bad_b}).status(), "input 'b' has DType 17");
+  refused(module.Run({good_x, tcc::In("b", b.values)}, {{"y", none, y.values.data(), 24}}),
+          "output 'y' has DType 200");
+
+  tcc::Executor executor(module);
+  std::vector<tcc::DeviceTensor> inputs = {{"x", none, x.values.data(), 24},
+                                           {"b", tcc::DType::kFloat32, b.values.data(), 24}};
+  std::vector<tcc::DeviceTensor> outputs = {{"y", none, y.values.data(), 24}};
+  refused(executor.Enqueue(inputs, outputs, nullptr), "input 'x' has DType 200");
+  refused(module.OutputShapes(inputs).status(), "input 'x' has DType 200");
+  inputs[0].dtype = tcc::DType::kFloat32;
+  refused(executor.Enqueue(inputs, outputs, nullptr), "output 'y' has DType 200");
+
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{}, module.inputs()[1].shape}) {
+    tcc::CompileOptions options;
+    options.binds = {{"b", none, b.values.data(), 24, shape}};
+    refused(tcc::Compile(AddModel(), options).status(), "bound input 'b' has DType 200");
+  }
+}
+
 TEST_CASE("an artefact runs the same directly, from a file and from memory", "[api]") {
   tcc::Artefact artefact = Compiled(SmallNetwork("dqn"));
   std::vector<float> expected = RunOnce(Loaded(tcc::Module::Load(artefact)));
@@ -201,6 +240,91 @@ TEST_CASE("several threads compile at once and give the same artefact", "[api]")
   for (std::thread& thread : threads) thread.join();
   for (bool same : equal) CHECK(same);
 }
+
+TEST_CASE("one to eight threads give the same answer whatever the number of CPUs", "[api]") {
+  std::vector<uint8_t> model = SmallNetwork("dqn");
+  std::vector<float> expected;
+  for (int threads = 1; threads <= 8; ++threads) {
+    INFO(threads);
+    tcc::CompileOptions compile;
+    compile.threads = threads;
+    tcc::LoadOptions load;
+    load.threads = threads;
+    tcc::Module module = Loaded(tcc::Module::Load(Compiled(model, compile), load));
+    CHECK(module.threads() == threads);
+    std::vector<float> got = RunOnce(module);
+    if (threads == 1) expected = got;
+    CHECK(got == expected);
+    load.pool = tcc::ThreadPool(threads);
+    CHECK(RunOnce(Loaded(tcc::Module::Load(Compiled(model, compile), load))) == expected);
+  }
+}
+
+TEST_CASE("a forked child runs its parent's modules on threads of its own", "[api][fork]") {
+  tcc::LoadOptions options;
+  options.threads = 2;
+  // Large enough for more than one thread.
+  tcc::Module module = Loaded(tcc::Module::Load(Compiled(AddModel(1 << 16)), options));
+  const std::vector<float> expected = RunOnce(module);
+  const std::vector<int> cpus = tcc::AllowedCpus();
+  auto run_in_child = [&] {
+    return tcc::InChild([&] {
+      for (int run = 0; run < 3; ++run) {
+        Feed feed(module);
+        if (!module.Run(feed.inputs, feed.outputs).ok()) return "a run failed";
+        if (feed.FirstOutput() != expected) return "wrong results";
+      }
+      auto threads = std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+      if (threads < 2) return "the child has no other thread";
+      if (module.threads() != 2) return "another number of threads";
+      return tcc::AllowedCpus() == cpus ? "" : "the child is pinned";
+    });
+  };
+  for (int round = 0; round < 10; ++round) {
+    CHECK(run_in_child() == "");
+    CHECK(RunOnce(module) == expected);
+  }
+  // Out of the middle of another thread's run.
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    Feed feed(module);
+    while (!stop) (void)module.Run(feed.inputs, feed.outputs);
+  });
+  for (int round = 0; round < 20; ++round) CHECK(run_in_child() == "");
+  stop = true;
+  busy.join();
+}
+
+// The limits of a sanitizer's address space are its own.
+#ifndef __SANITIZE_ADDRESS__
+TEST_CASE("short memory is an error and not the end of the program", "[api]") {
+  constexpr int64_t kRows = 8 << 20;
+  constexpr size_t kBytes = kRows * 3 * sizeof(float);
+  tcc::Module module = Loaded(tcc::Module::Load(Compiled(AddModel(kRows))));
+  std::shared_ptr<void> x = tcc::AllocateAligned(kBytes + 4), y = tcc::AllocateAligned(kBytes);
+  float* shifted = static_cast<float*>(x.get()) + 1;
+  const std::vector<uint8_t> model = AddModel(kRows);
+  const std::vector<tcc::Input> inputs = {{"x", tcc::DType::kFloat32, shifted, kBytes},
+                                          {"b", tcc::DType::kFloat32, x.get(), kBytes}};
+  const std::vector<tcc::Output> outputs = {{"y", tcc::DType::kFloat32, y.get(), kBytes}};
+  std::string problem = tcc::InChild([&]() -> std::string {
+    if (!tcc::LimitMemoryTo(tcc::MemoryInUse() + (int64_t{32} << 20))) return "no limit";
+    tcc::Status status = module.Run(inputs, outputs);
+    if (status.code() != tcc::Code::kNoMemory) return "run: " + status.message();
+    if (status.message().find("input 'x'") == std::string::npos) return status.message();
+    std::span<const uint8_t> file(static_cast<const uint8_t*>(x.get()), kBytes);
+    status = tcc::Module::Load(file, nullptr).status();
+    if (status.code() != tcc::Code::kNoMemory) return "load: " + status.message();
+    tcc::CompileOptions options;
+    options.binds = {{"b", tcc::DType::kFloat32, x.get(), kBytes}};
+    status = tcc::Compile(std::span(model), options).status();
+    if (status.code() != tcc::Code::kNoMemory) return "compile: " + status.message();
+    return tcc::AllocateAligned(kBytes) == nullptr ? "" : "there is memory";
+  });
+  INFO(problem);
+  CHECK(problem.empty());
+}
+#endif
 
 TEST_CASE("modules share a pool of threads", "[api]") {
   tcc::ThreadPool pool(3);
@@ -333,6 +457,78 @@ TEST_CASE("a bound input becomes a constant", "[api]") {
   Six x{{1, 1, 1, 1, 1, 1}}, y;
   REQUIRE(module.Run({tcc::In("x", x.values)}, {tcc::Out("y", y.values)}).ok());
   CHECK(y.values == std::array<float, 6>{2, 3, 4, 5, 6, 7});
+}
+
+TEST_CASE("a bound input without a shape has the declared one", "[api]") {
+  std::array<float, 6> bias{1, 2, 3, 4, 5, 6};
+  tcc::CompileOptions options;
+  options.binds = {tcc::In("b", bias)};
+  tcc::Module module = Loaded(tcc::Module::Load(Compiled(AddModel(), options)));
+  Six x{{1, 1, 1, 1, 1, 1}}, y;
+  REQUIRE(module.Run({tcc::In("x", x.values)}, {tcc::Out("y", y.values)}).ok());
+  CHECK(y.values == std::array<float, 6>{2, 3, 4, 5, 6, 7});
+
+  // A declared scalar is one.
+  std::array<float, 1> seven{7};
+  options.binds = {tcc::In("s", seven)};
+  module = Loaded(tcc::Module::Load(Compiled(ScalarModel(), options)));
+  std::array<float, 3> in{1, 2, 3}, out{};
+  REQUIRE(module.Run({tcc::In("x", in)}, {tcc::Out("y", out)}).ok());
+  CHECK(out == std::array<float, 3>{8, 9, 10});
+
+  // What the model leaves open is as the other options say.
+  options.binds = {tcc::In("b", bias)};
+  options.dims = {{"N", 2}, {"M", 2}};
+  module = Loaded(tcc::Module::Load(Compiled(FreeAddModel(), options)));
+  REQUIRE(module.Run({tcc::In("x", x.values)}, {tcc::Out("y", y.values)}).ok());
+  CHECK(y.values == std::array<float, 6>{2, 3, 4, 5, 6, 7});
+  options.dims = {{"N", 2}};
+  options.shapes = {{"b", {2, 3}}};
+  module = Loaded(tcc::Module::Load(Compiled(FreeAddModel(), options)));
+  CHECK(module.inputs().size() == 1);
+}
+
+TEST_CASE("a bound input that does not fit the declared shape is refused by name", "[api]") {
+  std::array<float, 6> bias{};
+  tcc::CompileOptions options;
+  options.binds = {tcc::In("b", bias)};
+  using Catch::Matchers::Contains;
+  auto refused = [&](const std::vector<uint8_t>& model, tcc::Code code, const std::string& what) {
+    tcc::Status status = tcc::Compile(std::span(model), options).status();
+    CHECK(status.code() == code);
+    CHECK_THAT(status.message(), Contains(what));
+  };
+  refused(FreeAddModel(), tcc::Code::kUsage,
+          "bound input 'b' has free dimensions; expected them, or its shape, to be given "
+          "(CompileOptions::dims, CompileOptions::shapes)");
+  refused(AddModel(3), tcc::Code::kBadInput, "'b': f32[3x3] takes 36 bytes, got 24");
+  std::array<double, 6> doubles{};
+  options.binds = {tcc::In("b", doubles)};
+  refused(AddModel(), tcc::Code::kUsage, "input 'b' is f32; f64");
+  options.binds = {{"b", tcc::DType::kFloat32, nullptr, 24}};
+  refused(AddModel(), tcc::Code::kBadInput, "bound input 'b' has no memory");
+}
+
+TEST_CASE("messages name fields of the API and no option of the command line", "[api]") {
+  auto message = [](const std::vector<uint8_t>& model, const tcc::CompileOptions& options) {
+    std::string text = tcc::Compile(std::span(model), options).status().message();
+    CHECK_THAT(text, !Catch::Matchers::Contains("--"));
+    return text;
+  };
+  CHECK(message(FreeAddModel(), {}) ==
+        "inputs have free dimensions: 'x' (N); expected each to be given a value "
+        "(CompileOptions::dims, CompileOptions::shapes)");
+  CHECK(message(AddModel(), {.dims = {{"K", 1}}}) ==
+        "no dimension is named 'K'; all of them are fixed (CompileOptions::dims)");
+  CHECK(message(FreeAddModel(), {.dims = {{"N", -1}}}) ==
+        "dimension 'N' is -1; expected 0 or more (CompileOptions::dims)");
+  CHECK(message(AddModel(), {.shapes = {{"z", {1}}}}) ==
+        "no input is named 'z'; there are x, b (CompileOptions::shapes)");
+  std::array<float, 1> value{};
+  CHECK(message(AddModel(), {.binds = {tcc::In("z", value)}}) ==
+        "no input is named 'z'; there are x, b (CompileOptions::binds)");
+  CHECK_THAT(message(AddModel(), {.target = "vax"}), Catch::Matchers::Contains("'vax'"));
+  CHECK_THAT(message(AddModel(), {.numeric = "x"}), Catch::Matchers::Contains("'x'"));
 }
 
 TEST_CASE("a free dimension is decided by the shape of an input", "[api]") {

@@ -48,16 +48,22 @@ class Unsupported(CommandTest):
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), model)
         self.call("compile", model, "--target", "native", "-o", self.folder / "m.tcc", expect=3)
         self.assertIn("Batch", self.error)
+        self.assertIn("(--dim, --shape)", self.error)
         self.call("dump", model, "--target", "native", "--stage", "graph")
         for stage in ["tensor", "scheduled", "lowered", "source", "asm"]:
             self.call("dump", model, "--target", "native", "--stage", stage, expect=3)
             self.assertIn("Batch", self.error)
         report = json.loads(self.call("inspect", model, "--json"))
         self.assertIn("Batch", report["not_compiled"])
+        self.assertIn("(--dim, --shape)", report["not_compiled"])
         report = json.loads(self.call("inspect", model, "--json", "--dim", "Batch=5"))
         self.assertNotIn("not_compiled", report)
         self.call("check", model, "--dim", "Batch=5")
         self.call("check", model, "--shape", "x=7x3")
+        self.call("check", model, "--dim", "N=7", expect=2)
+        self.assertIn("no dimension is named 'N'; there are Batch (--dim)", self.error)
+        self.call("check", model, "--shape", "z=7", expect=2)
+        self.assertIn("no input is named 'z'; there are x (--shape)", self.error)
 
 
 if __name__ == "__main__":

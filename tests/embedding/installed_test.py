@@ -106,7 +106,7 @@ class Installed(unittest.TestCase):
                 self.assertEqual(lines, [
                     f"device 99: 5 {path}: there is no CUDA device 99; the driver has 5",
                     f"another device: 5 {path}: the kernels are for sm_86; {other} does not run "
-                    "them; compile with --target sm_75",
+                    "them; compile for target sm_75 (CompileOptions::target)",
                     "device: 0 ", "on device 2",
                     *["enqueue: 0 ", "run: 0 ", "same"] * 3,
                     f"type: 4 input 'x': expected f32{given}, got f64{shape}",

@@ -1,15 +1,21 @@
 #include "runtime/thread_pool.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <thread>
 
 #include "ir/support/random.h"
+#include "ir/support/threads.h"
 #include "runtime/scratch.h"
+#include "runtime/usable_cpus.h"
+#include "tests/runtime/child_process.h"
 
 using namespace tcc;
 
@@ -28,7 +34,179 @@ int64_t WrongVisits(ThreadPool& pool, std::vector<int>& cells, int64_t count) {
   return wrong;
 }
 
+// Of 200 loops.
+int64_t WrongVisits(ThreadPool& pool) {
+  std::vector<int> cells(300);
+  int64_t wrong = 0;
+  for (int64_t count = 0; count < 200; ++count) wrong += WrongVisits(pool, cells, count);
+  return wrong;
+}
+
+// Where each of the pool's threads may run; each body waits for the others, so that each thread
+// runs one, for five seconds at most.
+std::vector<std::vector<int>> Affinities(ThreadPool& pool) {
+  auto threads = static_cast<size_t>(pool.threads());
+  std::vector<std::vector<int>> affinities(threads);
+  std::atomic<size_t> arrived{0};
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  pool.ParallelFor(static_cast<int64_t>(threads), [&](int64_t begin, int64_t) {
+    ++arrived;
+    while (arrived < threads && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::yield();
+    }
+    affinities[static_cast<size_t>(begin)] = AllowedCpus();
+  });
+  return affinities;
+}
+
+// No thread can be made while this lives: each would get a stack larger than the address space.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, size_t{1} << 50);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+
+ private:
+  pthread_attr_t before_;
+};
+
 }  // namespace
+
+TEST_CASE("a pool of more threads than CPUs is right and pins none of them", "[threads]") {
+  std::vector<int> cpus = AllowedCpus();
+  for (int threads = 1; threads <= 8; ++threads) {
+    INFO(threads << " threads on " << cpus.size() << " CPUs");
+    ThreadPool pool({.threads = threads});
+    CHECK(pool.threads() == threads);
+    CHECK(WrongVisits(pool) == 0);
+    if (static_cast<size_t>(threads) == cpus.size()) continue;
+    for (const std::vector<int>& affinity : Affinities(pool)) CHECK(affinity == cpus);
+  }
+}
+
+TEST_CASE("a pool is the caller alone where the system has no thread for it", "[threads]") {
+  std::optional<ThreadPool> pool;
+  {
+    NoThreads no_threads;
+    CHECK_FALSE(StartThread([] {}));
+    pool.emplace(ThreadPoolOptions{.threads = 4});
+  }
+  CHECK(pool->threads() == 1);
+  CHECK(WrongVisits(*pool) == 0);
+}
+
+// The limits of a sanitizer's address space are its own.
+#ifndef __SANITIZE_ADDRESS__
+TEST_CASE("a pool goes on with the threads that it got", "[threads]") {
+  // Stacks take 8 MiB each, or what the limit of stacks says.
+  std::string problem = InChild([] {
+    if (!LimitMemoryTo(MemoryInUse() + (int64_t{100} << 20))) return "no limit can be set";
+    ThreadPool pool({.threads = 64});
+    if (pool.threads() < 2) return "no thread was made";
+    if (pool.threads() == 64) return "every thread was made";
+    return WrongVisits(pool) == 0 ? "" : "wrong results";
+  });
+  INFO(problem);
+  CHECK(problem.empty());
+}
+#endif
+
+TEST_CASE("work is all done by the threads that can be made", "[threads]") {
+  auto sum = [] {
+    std::atomic<int> next{0}, total{0};
+    RunOnThreads(4, [&] {
+      for (int i = next++; i < 100; i = next++) total += i;
+    });
+    return total.load();
+  };
+  CHECK(sum() == 4950);
+  NoThreads no_threads;
+  CHECK(sum() == 4950);
+}
+
+TEST_CASE("what a thread throws ends up with the caller", "[threads]") {
+  std::atomic<int> calls{0};
+  std::vector<int> empty;
+  CHECK_THROWS_AS(RunOnThreads(3,
+                               [&] {
+                                 ++calls;
+                                 empty.at(7) = 1;
+                               }),
+                  std::out_of_range);
+  CHECK(calls == 3);
+}
+
+TEST_CASE("a forked child has workers of its own and its affinity stays", "[threads][fork]") {
+  std::vector<int> cpus = AllowedCpus();
+  for (int threads : {static_cast<int>(cpus.size()), 3}) {
+    auto pool = std::make_unique<ThreadPool>(ThreadPoolOptions{.threads = threads});
+    for (int round = 0; round < 20; ++round) {
+      CHECK(WrongVisits(*pool) == 0);
+      std::string problem = InChild([&] {
+        if (pool->threads() != threads) return "another number of threads";
+        if (WrongVisits(*pool) != 0) return "wrong results";
+        for (const std::vector<int>& affinity : Affinities(*pool)) {
+          if (affinity.empty()) return "a thread took no part";
+        }
+        if (AllowedCpus() != cpus) return "the child is pinned";
+        pool.reset();
+        return "";
+      });
+      INFO(problem);
+      REQUIRE(problem.empty());
+    }
+    CHECK(WrongVisits(*pool) == 0);
+  }
+}
+
+TEST_CASE("a fork in the middle of another thread's loop leaves the child a pool",
+          "[threads][fork]") {
+  auto pool = std::make_unique<ThreadPool>(ThreadPoolOptions{.threads = 2});
+  std::atomic<bool> stop{false}, looping{false};
+  std::thread other([&] {
+    while (!stop) {
+      pool->ParallelFor(64, [&](int64_t, int64_t) { looping = true; });
+    }
+  });
+  while (!looping) std::this_thread::yield();
+  for (int round = 0; round < 50; ++round) {
+    std::string problem = InChild([&] {
+      if (WrongVisits(*pool) != 0) return "wrong results";
+      for (const std::vector<int>& affinity : Affinities(*pool)) {
+        if (affinity.empty()) return "a thread took no part";
+      }
+      pool.reset();
+      return "";
+    });
+    INFO(problem);
+    CHECK(problem.empty());
+    if (!problem.empty()) break;
+  }
+  stop = true;
+  other.join();
+}
+
+TEST_CASE("a child that does not use the pool ends it without its workers", "[threads][fork]") {
+  auto pool = std::make_unique<ThreadPool>(ThreadPoolOptions{.threads = 3});
+  std::string problem = InChild([&] {
+    pool.reset();
+    return "";
+  });
+  INFO(problem);
+  CHECK(problem.empty());
+  CHECK(WrongVisits(*pool) == 0);
+}
 
 TEST_CASE("ten thousand loops visit every index exactly once", "[threads]") {
   for (int threads = 1; threads <= 4; ++threads) {
@@ -141,7 +319,7 @@ TEST_CASE("an empty loop calls nothing", "[threads]") {
 
 TEST_CASE("by default a pool has a thread for each CPU that the process may use", "[threads]") {
   std::vector<int> cpus = AllowedCpus();
-  CHECK(ThreadPool().threads() == static_cast<int>(cpus.size()));
+  CHECK(ThreadPool().threads() == UsableCpus());
   std::thread([&] {
     cpu_set_t one;
     CPU_ZERO(&one);

@@ -588,9 +588,9 @@ TEST_CASE("a device that no target is named after is told which one to compile f
     LoadOptions options{.pool = {}, .threads = 1, .devices = devices};
     return Message(Module::FromArtefact(std::move(artefact), options).status());
   };
-  CHECK_THAT(refusal(kNewer), Catch::EndsWith("sm_120) does not run them; compile with --target "
+  CHECK_THAT(refusal(kNewer), Catch::EndsWith("sm_120) does not run them; compile for target "
                                               "sm_89"));
-  CHECK_THAT(refusal(kBetween), Catch::EndsWith("sm_87) does not run them; compile with --target "
+  CHECK_THAT(refusal(kBetween), Catch::EndsWith("sm_87) does not run them; compile for target "
                                                 "sm_86"));
   CHECK_THAT(refusal(kOlder), Catch::EndsWith("sm_70) does not run them; no target has code for "
                                               "it"));

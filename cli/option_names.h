@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "ir/support/status.h"
+
+namespace tcc {
+
+// The message of a failure, and the options of the command line that are at fault or would help.
+std::string MessageWithOptions(const Status& status);
+
+}  // namespace tcc
