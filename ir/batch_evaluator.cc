@@ -316,6 +316,7 @@ void BatchEvaluator::EvaluateBlock(const PointTable& points, size_t first, size_
 PointTable BatchEvaluator::Evaluate(const PointTable& points) const {
   TCC_CHECK(points.columns() == vars_) << points.columns() << " columns for " << vars_;
   PointTable results(results_.size(), points.points());
+  if (points.points() == 0) return results;
   size_t width = std::min(kBlock, points.points());
   size_t cells = (vars_ + constants_.size() + instructions_.size()) * width;
   auto room = std::make_unique_for_overwrite<double[]>(cells);

@@ -21,9 +21,11 @@ class PointTable {
   size_t points() const { return points_; }
   double& at(size_t column, size_t point) { return cells_[column * points_ + point]; }
   double at(size_t column, size_t point) const { return cells_[column * points_ + point]; }
-  std::span<double> column(size_t column) { return {&cells_[column * points_], points_}; }
+  std::span<double> column(size_t column) {
+    return std::span(cells_).subspan(column * points_, points_);
+  }
   std::span<const double> column(size_t column) const {
-    return {&cells_[column * points_], points_};
+    return std::span(cells_).subspan(column * points_, points_);
   }
 
  private:

@@ -19,31 +19,42 @@ using ThreadLoops = std::map<const ExprNode*, ForKind>;
 class OwnDimensions {
  public:
   explicit OwnDimensions(const Allocate& allocate)
-      : buffer_(allocate.buffer), axes_(allocate.buffer.rank()), own_(axes_.size(), true) {
+      : buffer_(allocate.buffer), dimensions_(buffer_.rank()) {
     PreOrder(allocate.body, [&](const Stmt& stmt) {
       const auto* loop = stmt.as<For>();
       if (loop && IsThreadIdx(loop->for_kind)) threads_.emplace(loop->var.get(), loop->for_kind);
     });
-    if (threads_.empty() || !IsPlain(buffer_)) {
-      own_.assign(own_.size(), false);
-      return;
-    }
+    if (threads_.empty() || !IsPlain(buffer_)) return;
     PreOrder(allocate.body, [&](const Stmt& stmt) {
       if (const auto* block = stmt.as<Block>()) Look(*block);
     });
-    for (size_t d = 0; d < own_.size(); ++d) own_[d] = own_[d] && axes_[d];
   }
 
-  const std::vector<bool>& own() const { return own_; }
+  // Of each dimension whether a thread uses one cell of it.
+  std::vector<bool> own() const {
+    std::vector<bool> own;
+    for (const Dimension& dimension : dimensions_) {
+      own.push_back((dimension.at_thread && dimension.axis) ||
+                    (dimension.at_place && dimension.place));
+    }
+    return own;
+  }
   std::vector<ForKind> axes() const {
     std::vector<ForKind> axes;
-    for (size_t d = 0; d < own_.size(); ++d) {
-      if (own_[d]) axes.push_back(*axes_[d]);
+    for (const Dimension& dimension : dimensions_) {
+      if (dimension.at_thread && dimension.axis) axes.push_back(*dimension.axis);
     }
     return axes;
   }
 
  private:
+  struct Dimension {
+    bool at_thread = true;        // every access so far is at the thread's number along the axis
+    std::optional<ForKind> axis;  // nullopt: no access so far
+    bool at_place = true;         // every access so far is at the place
+    std::optional<int64_t> place;
+  };
+
   // A dimension less leaves all else as it is.
   static bool IsPlain(const Buffer& buffer) {
     return buffer.scope == Scope::kLocal && buffer.circular < 0 && !buffer.versions &&
@@ -52,30 +63,46 @@ class OwnDimensions {
   }
 
   void Look(const Block& block) {
-    Substitution bindings;
-    for (const IterVar& iter : block.iters) bindings.emplace(iter.var, iter.binding);
+    Substitution bindings, known;
+    for (const IterVar& iter : block.iters) {
+      bindings.emplace(iter.var, iter.binding);
+      if (IsConstant(iter.domain, 1)) known.emplace(iter.var, Expr(0));
+    }
     for (const std::vector<Access>& accesses : {ReadsOf(block), WritesOf(block)}) {
       for (const Access& access : accesses) {
         for (size_t d = 0; d < access.indices.size() && access.buffer == buffer_.var; ++d) {
-          if (own_[d]) Note(d, Substitute(access.indices[d], bindings));
+          NoteThread(d, Substitute(access.indices[d], bindings));
+          NotePlace(d, Simplify(Substitute(access.indices[d], known)));
         }
       }
     }
   }
 
-  void Note(size_t d, const Expr& index) {
+  void NoteThread(size_t d, const Expr& index) {
+    Dimension& dimension = dimensions_[d];
+    if (!dimension.at_thread) return;
     Expr cell = index;
     if (!buffer_.window.origin.empty()) cell = cell - buffer_.window.origin[d];
     cell = Simplify(cell);
     auto thread = threads_.find(cell.get());
-    own_[d] = thread != threads_.end() && (!axes_[d] || axes_[d] == thread->second);
-    if (own_[d]) axes_[d] = thread->second;
+    dimension.at_thread =
+        thread != threads_.end() && (!dimension.axis || *dimension.axis == thread->second);
+    if (dimension.at_thread) dimension.axis = thread->second;
+  }
+
+  // An iteration variable of one value is known to be 0 before sizes are, as it is afterwards; the
+  // thread that it is bound to is not in the index any more then.
+  void NotePlace(size_t d, const Expr& index) {
+    Dimension& dimension = dimensions_[d];
+    std::optional<int64_t> place = AsConstant(index);
+    dimension.at_place =
+        dimension.at_place && place && (!dimension.place || dimension.place == place);
+    if (dimension.at_place) dimension.place = place;
   }
 
   const Buffer& buffer_;
   ThreadLoops threads_;
-  std::vector<std::optional<ForKind>> axes_;
-  std::vector<bool> own_;
+  std::vector<Dimension> dimensions_;
 };
 
 template <typename T>

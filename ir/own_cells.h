@@ -8,7 +8,8 @@ namespace tcc {
 
 // A local buffer, a thread's own, in whose dimension every access is at the number of the thread
 // itself, loses that dimension: a thread would have room for what others compute and use one cell,
-// at an index that is no constant.
+// at an index that is no constant. So does one in whose dimension every access is at the same
+// constant: where rows are one, that is what becomes of the thread's number.
 //
 //   alloc m: [N] local window [i0*4] size [4]            alloc m: [1] local
 //   for y threadIdx.y { block m: m[i0*4 + y] = .. }  -->  for y threadIdx.y { block m: m[0] = .. }

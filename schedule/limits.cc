@@ -16,8 +16,12 @@ namespace {
 // Collects constraints that say something.
 class Limits {
  public:
-  explicit Limits(const Function& fn) {
-    for (const Var& var : fn.vars) least_.emplace(var, var->low);
+  Limits(const Function& fn, const Decisions& start) {
+    for (const Var& var : fn.vars) {
+      least_.emplace(var, var->low);
+      auto value = start.find(var->name);
+      start_.emplace(var, value == start.end() ? var->low : value->second);
+    }
   }
 
   // `amount` <= most.
@@ -31,17 +35,25 @@ class Limits {
     if (BoundsOf(excess, {}).high > 0) constraints_.push_back({excess, std::move(why)});
   }
 
-  // As AtMost, but not where the smallest sizes break it.
-  void AtMostUnlessHopeless(const Expr& amount, int64_t most, std::string why) {
+  // A bound of speed: as AtMost, but not where the smallest sizes break it, and no less than what
+  // the start takes. Whoever made the start had a reason to go beyond, and every start is a point
+  // of its own space.
+  void Cap(const Expr& amount, int64_t most, std::string why) {
     std::optional<int64_t> least = EvaluateInt(amount, least_);
-    if (!least || *least <= most) AtMost(amount, most, std::move(why));
+    if (least && *least > most) return;
+    std::optional<int64_t> taken = EvaluateInt(amount, start_);
+    if (taken && *taken > most) {
+      most = *taken;
+      why += fmt::format("; the start takes {}", most);
+    }
+    AtMost(amount, most, std::move(why));
   }
 
   Constraints Take() && { return std::move(constraints_); }
 
  private:
   Constraints constraints_;
-  Assignment least_;
+  Assignment least_, start_;
 };
 
 void AddGpuLimits(const NestResources& nest, const Target& target, Limits& limits) {
@@ -62,12 +74,10 @@ void AddGpuLimits(const NestResources& nest, const Target& target, Limits& limit
   }
   limits.AtMost(nest.shared_bytes, target.shared_bytes,
                 why(fmt::format("at most {} bytes of shared memory", target.shared_bytes)));
-  limits.AtMostUnlessHopeless(
-      nest.registers, Target::kMaxRegisters,
-      why(fmt::format("at most {} registers a thread", Target::kMaxRegisters)));
-  limits.AtMostUnlessHopeless(
-      nest.registers * nest.threads, Target::kRegisterFile,
-      why(fmt::format("at most {} registers a block", Target::kRegisterFile)));
+  limits.Cap(nest.registers, Target::kMaxRegisters,
+             why(fmt::format("at most {} registers a thread", Target::kMaxRegisters)));
+  limits.Cap(nest.registers * nest.threads, Target::kRegisterFile,
+             why(fmt::format("at most {} registers a block", Target::kRegisterFile)));
   limits.AtMost(nest.vthreads, kMaxVthreads,
                 why(fmt::format("at most {} virtual threads", kMaxVthreads)));
   limits.Add(FloorModulo(Expr(Target::kWidestAccess), nest.vector_bytes),
@@ -122,36 +132,33 @@ void AddCacheLimits(const Function& fn, const Target& target, Limits& limits) {
     if (CombinesSteps(*loops[runs.back().last], *block)) continue;
     Expr tile = FootprintInside(fn, loops[runs.back().first - 1]->key).value();
     if (runs.size() == 1) {
-      limits.AtMostUnlessHopeless(
-          tile, target.l2_bytes,
-          fmt::format("block '{}': the operands of one tile fit L2", block->name));
+      limits.Cap(tile, target.l2_bytes,
+                 fmt::format("block '{}': the operands of one tile fit L2", block->name));
       continue;
     }
-    limits.AtMostUnlessHopeless(
-        tile, target.l1_bytes,
-        fmt::format("block '{}': a tile's step of the reduction fits L1", block->name));
-    limits.AtMostUnlessHopeless(
-        FootprintInside(fn, loops[runs[runs.size() - 2].last]->key).value(), target.l2_bytes,
-        fmt::format("block '{}': a step of the reduction fits L2", block->name));
+    limits.Cap(tile, target.l1_bytes,
+               fmt::format("block '{}': a tile's step of the reduction fits L1", block->name));
+    limits.Cap(FootprintInside(fn, loops[runs[runs.size() - 2].last]->key).value(), target.l2_bytes,
+               fmt::format("block '{}': a step of the reduction fits L2", block->name));
   }
 }
 
 }  // namespace
 
-Constraints LimitsOf(const Function& nested, const Target& target) {
+Constraints LimitsOf(const Function& nested, const Target& target, const Decisions& start) {
   if (target.kind == TargetKind::kReference) return {};
   Function fn = UnnestBlocks(nested);
-  Limits limits(fn);
+  Limits limits(fn, start);
   for (const NestResources& nest : ResourcesOf(fn, target)) {
     if (target.kind == TargetKind::kCuda) AddGpuLimits(nest, target, limits);
     if (target.kind == TargetKind::kCpu) {
-      limits.AtMostUnlessHopeless(nest.registers, target.vector_registers,
-                                  fmt::format("nest '{}': at most {} vector registers", nest.name,
-                                              target.vector_registers));
+      limits.Cap(nest.registers, target.vector_registers,
+                 fmt::format("nest '{}': at most {} vector registers", nest.name,
+                             target.vector_registers));
     }
     limits.AtMost(nest.lanes, kMaxLanes,
                   fmt::format("nest '{}': at most {} lanes", nest.name, kMaxLanes));
-    limits.AtMostUnlessHopeless(
+    limits.Cap(
         nest.statements, kMaxStatements,
         fmt::format("nest '{}': at most {} statements once unrolled", nest.name, kMaxStatements));
   }
@@ -164,8 +171,8 @@ Constraints LimitsOf(const Function& nested, const Target& target) {
   return std::move(limits).Take();
 }
 
-SymbolicProgram WithLimits(SymbolicProgram program, const Target& target) {
-  Constraints limits = LimitsOf(program.fn, target);
+SymbolicProgram WithLimits(SymbolicProgram program, const Target& target, const Decisions& start) {
+  Constraints limits = LimitsOf(program.fn, target, start);
   program.constraints.insert(program.constraints.end(), limits.begin(), limits.end());
   return program;
 }

@@ -103,6 +103,16 @@ std::vector<SketchState> Advance(const SketchState& state, const Block& block, c
   return next;
 }
 
+// A GPU refuses to run what is beyond its limits: sketches without a start within them go, unless
+// none would be left.
+void DropUnfit(const Function& fn, const Target& target, std::vector<Sketch>& sketches) {
+  std::vector<Sketch> fit;
+  for (Sketch& sketch : sketches) {
+    if (StartWithinLimits(fn, target, sketch)) fit.push_back(sketch);
+  }
+  if (!fit.empty()) sketches = std::move(fit);
+}
+
 }  // namespace
 
 std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
@@ -131,9 +141,7 @@ std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
   }
   std::vector<Sketch> done;
   for (auto& [choices, sketch] : complete) done.push_back(std::move(sketch));
-  if (target.kind == TargetKind::kCuda) {
-    for (Sketch& sketch : done) StartWithinLimits(fn, target, sketch);
-  }
+  if (target.kind == TargetKind::kCuda) DropUnfit(fn, target, done);
   return done;
 }
 
@@ -151,10 +159,22 @@ Sketch FirstSketch(const Function& fn, const Target& target, std::span<const Ske
   return first;
 }
 
-bool StartWithinLimits(const Function& fn, const Target& target, Sketch& sketch) {
+namespace {
+
+SymbolicProgram Instantiated(const Function& fn, const Sketch& sketch) {
   StatusOr<SymbolicProgram> program = Instantiate(fn, sketch.trace);
   TCC_CHECK(program.ok()) << sketch.name << ": " << Message(program.status());
-  StatusOr<SearchSpace> space = SearchSpace::Create(WithLimits(*std::move(program), target));
+  return *std::move(program);
+}
+
+}  // namespace
+
+SymbolicProgram ProgramOf(const Function& fn, const Target& target, const Sketch& sketch) {
+  return WithLimits(Instantiated(fn, sketch), target, sketch.start);
+}
+
+bool StartWithinLimits(const Function& fn, const Target& target, Sketch& sketch) {
+  StatusOr<SearchSpace> space = SearchSpace::Create(WithLimits(Instantiated(fn, sketch), target));
   if (!space.ok()) return false;
   Random random(0);
   std::optional<Point> point = space->Repair(space->ToPoint(sketch.start), random);

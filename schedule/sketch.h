@@ -77,6 +77,10 @@ std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target);
 Sketch FirstSketch(const Function& fn, const Target& target, std::span<const SketchRule> rules);
 Sketch FirstSketch(const Function& fn, const Target& target);
 
+// The program of a sketch of `fn` with the limits of the target: what a search looks for points in.
+// The start is one of them.
+SymbolicProgram ProgramOf(const Function& fn, const Target& target, const Sketch& sketch);
+
 // Moves the sizes that a sketch starts from to a point near by that breaks no constraint and no
 // limit of the target; false, and nothing changes, where none is found.
 bool StartWithinLimits(const Function& fn, const Target& target, Sketch& sketch);

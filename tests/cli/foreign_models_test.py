@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Models as other programs write them: odd, yet ONNX Runtime runs them."""
 
-import re
 import gzip
 import json
+import re
 import zipfile
 
 import numpy as np

@@ -6,6 +6,7 @@
 #include "ir/visitor.h"
 #include "schedule/block_pattern.h"
 #include "schedule/sketch.h"
+#include "schedule/space.h"
 #include "schedule/trace.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/ordered_functions.h"
@@ -13,7 +14,8 @@
 
 // Which sketches the operators get of the built-in networks and of OrderedTaskFunctions: a row for
 // each block of each variant of each task on each kind of target. Every contraction and window is
-// tiled by one of them at least, and on a GPU nothing that has an axis for threads is left without.
+// tiled by one of them at least, on a GPU nothing that has an axis for threads is left without, and
+// every sketch starts from a point of its own space.
 namespace tcc {
 namespace {
 
@@ -104,6 +106,14 @@ std::vector<std::string> Unbound(const Function& scheduled) {
   return names;
 }
 
+// The first constraint of the sketch's own space that its start breaks; "" where there is none.
+std::string BrokenAtStart(const Function& fn, const Target& target, const Sketch& sketch) {
+  StatusOr<SearchSpace> space = SearchSpace::Create(ProgramOf(fn, target, sketch));
+  if (!space.ok()) return Message(space.status());
+  const Constraint* broken = space->FirstBroken(space->ToPoint(sketch.start));
+  return broken == nullptr ? "" : broken->why;
+}
+
 struct Sketched {
   std::string name;
   Function fn;
@@ -118,6 +128,9 @@ class Table {
     for (const Sketch& sketch : GenerateSketches(task.fn, target)) {
       StatusOr<SymbolicProgram> program = Instantiate(task.fn, sketch.trace);
       if (!program.ok()) return Fail(task, target, "", Message(program.status()));
+      if (std::string broken = BrokenAtStart(task.fn, target, sketch); !broken.empty()) {
+        return Fail(task, target, "", sketch.name + " starts outside its space: " + broken);
+      }
       sketches.push_back({sketch.name, program->fn});
     }
     if (sketches.empty()) return Fail(task, target, "", "no sketch");

@@ -130,3 +130,14 @@ TEST_CASE("a batch refuses what it cannot compute exactly", "[ir][batch]") {
   CHECK(message(i + Expr(int64_t{1} << 60)) ==
         "batch evaluation: 1152921504606846976 is not below 2^52");
 }
+
+TEST_CASE("a batch of no points has no values", "[ir][batch]") {
+  Var i = LoopVar("i");
+  std::vector<Expr> exprs = {i + Expr(1), Expr(7)};
+  StatusOr<BatchEvaluator> batch = BatchEvaluator::Compile(exprs, std::vector<Var>{i});
+  REQUIRE(batch.ok());
+  PointTable none = batch->Evaluate(PointTable(1, 0));
+  CHECK(none.columns() == 2);
+  CHECK(none.points() == 0);
+  CHECK(none.column(1).empty());
+}

@@ -395,3 +395,52 @@ bind B_s/ax1 threadIdx.x
   CHECK(shared_bytes("unroll mm/k.1") == 5 * kOne);
   CHECK(shared_bytes("partition mm/k.1") == 3 * kOne);
 }
+
+// The index of a row of one is 0 once sizes are known, no thread's number any more; such a buffer
+// was counted as one cell and lowered to one for every thread.
+TEST_CASE("a thread's own cell of a single row is counted as it is lowered",
+          "[schedule][resources]") {
+  StatusOr<Trace> trace = ParseTrace(R"(
+tile i1 1 15
+tile s 1 6
+tile w 2 33
+set_scope m local
+set_scope l local
+split out/i [i1]
+compute_at stat out/i.0
+bind stat/i threadIdx.y
+split stat/j [w, s]
+bind stat/j.1 threadIdx.x
+vectorize stat/j.2
+bind out/i.1 threadIdx.y
+split out/j [w]
+bind out/j.1 threadIdx.x
+bind out/i.0 blockIdx.x
+)");
+  REQUIRE(trace.ok());
+  Decisions decisions = {{"i1", 4}, {"s", 4}, {"w", 2}};
+  for (int64_t rows : {1, 2, 4, 7}) {
+    SymbolicProgram program = Instantiate(SoftmaxFunction(rows, 13), *trace).value();
+    std::vector<NestResources> formulas = ResourcesOf(program.fn, TargetNamed("sm_86"));
+    LoweredPoint point = LowerAt(program, decisions, LoweringDepth::kWhole).value();
+    CHECK(FirstWrongFormula(formulas, program.fn, decisions, point) == "");
+    // Two cells of the thread's own; of two elements each four lanes, their total, another's.
+    CHECK(FormulaAt(formulas.at(0).local_bytes, program.fn, decisions) == (2 + 2 * 6) * 4);
+  }
+}
+
+// Of 471 sketches for a CPU seven started beyond a cap of ours, where no search could begin.
+TEST_CASE("a start beyond a cap of ours is a point of its own space", "[schedule][limits]") {
+  Target target = TargetNamed("x86-64-v3");
+  Function fn = ConvFunction(
+      {.height = 7, .width = 7, .channels = 512, .filters = 512, .kernel_w = 3, .stride = 1});
+  size_t beyond = 0;
+  for (const Sketch& sketch : GenerateSketches(fn, target)) {
+    SymbolicProgram program = Instantiate(fn, sketch.trace).value();
+    beyond += !Satisfies(WithLimits(program, target), sketch.start);
+    SymbolicProgram own = ProgramOf(fn, target, sketch);
+    CHECK(Satisfies(own, sketch.start));
+    CHECK(own.constraints.size() == WithLimits(program, target).constraints.size());
+  }
+  CHECK(beyond > 0);
+}
