@@ -1,5 +1,6 @@
 #include "runtime/usable_cpus.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -80,7 +81,8 @@ std::optional<int> CpuQuota(std::string_view groups, const std::string& mount) {
       // Where version 1 has the other controllers.
       least = Least(least, LeastOnTheWay(mount + "/unified", path, QuotaOfVersion2));
     } else if (HasWord(controllers, "cpu")) {
-      least = Least(least, LeastOnTheWay(mount + "/" + controllers, path, QuotaOfVersion1));
+      least = Least(least,
+                    LeastOnTheWay(fmt::format("{}/{}", mount, controllers), path, QuotaOfVersion1));
       least = Least(least, LeastOnTheWay(mount + "/cpu", path, QuotaOfVersion1));
     }
   }
