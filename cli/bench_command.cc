@@ -11,6 +11,7 @@
 #include "api/reference_device.h"
 #include "cli/command.h"
 #include "cli/profile.h"
+#include "cli/text_table.h"
 #include "cli/threads_option.h"
 #include "runtime/aligned_memory.h"
 #include "runtime/binding.h"
@@ -83,20 +84,6 @@ double Percentile(const std::vector<double>& sorted, double percent) {
 double Median(const std::vector<double>& sorted) {
   size_t middle = sorted.size() / 2;
   return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
-// Names of the model's nodes, as many as fit a line.
-std::string NodesText(const KernelInfo& info) {
-  constexpr size_t kMost = 60;
-  std::string text;
-  for (size_t i = 0; i < info.nodes.size(); ++i) {
-    std::string next = (i == 0 ? "" : " ") + info.nodes[i];
-    if (i > 0 && text.size() + next.size() > kMost) {
-      return fmt::format("{} and {} more", text, info.nodes.size() - i);
-    }
-    text += next;
-  }
-  return text;
 }
 
 // Of the peak that bounds the kernel.
@@ -201,7 +188,7 @@ void PrintProfile(const Artefact& artefact, const Profile& profile,
     fmt::print("{:9.4f} {:5.1f}% {:5} {:8.1f} {:6.1f} {:<12}  {}: {}\n", kernels[k].seconds * 1e3,
                total > 0 ? kernels[k].seconds / total * 100 : 0, kernels[k].calls,
                Gflops(info, kernels[k]), PercentOf(bounds[k], kernels[k]), bounds[k].of, info.name,
-               NodesText(info));
+               NamesText(info.nodes));
   }
   PrintCounters(metadata, profile, order);
 }

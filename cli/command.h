@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "ir/support/status.h"
@@ -22,6 +23,9 @@ struct Command {
 
 // Every command, in the order of the help; commands.cc.
 std::span<const Command> Commands();
+
+// What `tcc version` prints, without the last line's end.
+std::string VersionText();
 
 Action DeclareBench(CLI::App& app);
 Action DeclareCheck(CLI::App& app);

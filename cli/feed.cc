@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/random_inputs.h"
+#include "cli/npz.h"
 #include "cli/seed_option.h"
 #include "cli/split_assignment.h"
 #include "ir/support/npy.h"
@@ -21,6 +22,32 @@ StatusOr<std::vector<Tensor>> ReadNumbered(const std::string& folder, const std:
   return tensors;
 }
 
+// What numpy.savez calls an array without a name: "arr_0" is the first input, and so on.
+std::string PositionOrName(const std::string& name, const Metadata& metadata) {
+  for (const TensorInfo& input : metadata.inputs) {
+    if (input.name == name) return name;
+  }
+  for (size_t i = 0; i < metadata.inputs.size(); ++i) {
+    if (name == fmt::format("arr_{}", i)) return metadata.inputs[i].name;
+  }
+  return name;
+}
+
+// Of one --input.
+Status ReadInput(const std::string& text, const Metadata& metadata, NamedTensors& named) {
+  if (IsNpz(text) && text.find('=') == text.npos) {
+    TCC_ASSIGN_OR_RETURN(NamedTensors arrays, ReadNpz(text));
+    for (auto& [name, tensor] : arrays) {
+      named.emplace_back(PositionOrName(name, metadata), std::move(tensor));
+    }
+    return OkStatus();
+  }
+  TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--input", text));
+  TCC_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(pair.second));
+  named.emplace_back(pair.first, std::move(tensor));
+  return OkStatus();
+}
+
 // CLI11's own check names its bound, the largest double, in 309 digits.
 std::string RefuseNegative(const std::string& text) {
   double value = 0;
@@ -31,9 +58,10 @@ std::string RefuseNegative(const std::string& text) {
 }  // namespace
 
 void AddFeedOptions(CLI::App& app, FeedOptions& options) {
-  CLI::Option* input = app.add_option("--input", options.inputs, "A tensor to feed")
-                           ->type_name("name=x.npy")
-                           ->allow_extra_args(false);
+  CLI::Option* input =
+      app.add_option("--input", options.inputs, "A tensor to feed, or an archive of them by name")
+          ->type_name("name=x.npy|all.npz")
+          ->allow_extra_args(false);
   CLI::Option* random =
       AddSeedOption(app, "--random", options.random_seed, "Feed random tensors")->type_name("SEED");
   CLI::Option* golden =
@@ -56,11 +84,9 @@ StatusOr<std::vector<Tensor>> FeedOf(const FeedOptions& options, const Metadata&
     return ReadNumbered(options.golden, "input", metadata.inputs.size());
   }
   if (options.inputs.empty()) return RandomInputs(metadata, options.random_seed);
-  std::vector<std::pair<std::string, Tensor>> named;
+  NamedTensors named;
   for (const std::string& text : options.inputs) {
-    TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--input", text));
-    TCC_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(pair.second));
-    named.emplace_back(pair.first, std::move(tensor));
+    TCC_RETURN_IF_ERROR(ReadInput(text, metadata, named));
   }
   return ArrangeInputs(metadata, std::move(named));
 }

@@ -12,7 +12,7 @@ namespace tcc {
 
 // What a model is fed, and what it is expected to answer.
 struct FeedOptions {
-  std::vector<std::string> inputs;  // name=x.npy
+  std::vector<std::string> inputs;  // name=x.npy, all.npz
   uint64_t random_seed = 0;
   std::string golden;  // folder with input_<i>.npy and output_<i>.npy, "" for none
   Tolerance tolerance;

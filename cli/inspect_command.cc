@@ -9,6 +9,7 @@
 #include "api/compile_graph.h"
 #include "api/kernels.h"
 #include "cli/command.h"
+#include "cli/inspect_text.h"
 #include "cli/model_options.h"
 #include "cli/option_names.h"
 #include "ir/printer.h"
@@ -181,31 +182,6 @@ StatusOr<Json> ModelSummary(const ModelOptions& options) {
   return summary;
 }
 
-// A list on one line each entry, numbers and texts beside their names.
-void PrintText(const Json& summary) {
-  for (const auto& [key, value] : summary.items()) {
-    if (value.is_string()) {
-      fmt::print("{}: {}\n", key, value.get<std::string>());
-    } else if (!value.is_structured() || value.empty() || value.front().is_string()) {
-      fmt::print("{}: {}\n", key, value.dump());
-    } else {
-      fmt::print("{}:\n", key);
-      for (const auto& [name, entry] : value.items()) {
-        std::string line = value.is_object() ? name + " " + entry.dump() : "";
-        if (value.is_array()) {
-          for (const auto& [field, content] : entry.items()) {
-            std::string text = content.is_string() ? content.get<std::string>() : content.dump();
-            bool plain = field == "name" || field == "what" || field == "type";
-            line += line.empty() ? "" : "  ";
-            line += plain ? text : fmt::format("{} {}", field, text);
-          }
-        }
-        fmt::print("  {}\n", line);
-      }
-    }
-  }
-}
-
 Status RunInspect(const InspectCommand& command) {
   Json summary;
   if (IsArtefact(command.file.path)) {
@@ -217,15 +193,7 @@ Status RunInspect(const InspectCommand& command) {
   if (command.json) {
     fmt::print("{}\n", summary.dump(2));
   } else {
-    // People need not read what this kind of artefact does not have.
-    if (summary.contains("kernels")) {
-      for (Json& kernel : summary["kernels"]) {
-        for (const char* key : kGpuStatistics) {
-          if (kernel[key].is_null()) kernel.erase(key);
-        }
-      }
-    }
-    PrintText(summary);
+    PrintInspection(summary);
   }
   return OkStatus();
 }

@@ -49,15 +49,22 @@ ExitCode EndOnParseError(const CLI::App& app, const CLI::ParseError& error) {
   return kExitUsage;
 }
 
+constexpr char kFirstTry[] = R"(A first try:
+  tcc zoo export resnet50 -o resnet50.onnx     a network with random weights; or take a model of yours
+  tcc compile resnet50.onnx                    for this CPU, to resnet50.tcc
+  tcc run resnet50.tcc --random 1              and what came out, in numbers)";
+
 ExitCode Run(int argc, char** argv) {
   CLI::App app("tcc: a tensor compiler", "tcc");
-  bool markdown = false;
+  bool markdown = false, version = false;
   app.add_flag("--help-markdown", markdown)->group("");
+  app.add_flag("--version", version, "Print the version");
   std::vector<std::pair<CLI::App*, Action>> actions;
   for (const Command& command : Commands()) {
     CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.summary));
     actions.emplace_back(sub, command.declare(*sub));
   }
+  app.footer(kFirstTry);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -65,6 +72,10 @@ ExitCode Run(int argc, char** argv) {
   }
   if (markdown) {
     fmt::print("{}", HelpMarkdown(app));
+    return Finish(OkStatus());
+  }
+  if (version) {
+    fmt::print("{}\n", VersionText());
     return Finish(OkStatus());
   }
   for (const auto& [sub, action] : actions) {

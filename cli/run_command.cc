@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -7,10 +8,13 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "api/reference_device.h"
 #include "cli/command.h"
 #include "cli/feed.h"
+#include "cli/npz.h"
+#include "cli/split_assignment.h"
 #include "cli/threads_option.h"
 #include "ir/support/npy.h"
 #include "runtime/executor.h"
@@ -22,7 +26,14 @@ struct RunCommand {
   std::string artefact;
   FeedOptions feed;
   std::string output_folder;
+  std::vector<std::string> outputs;  // name=y.npy, all.npz
   int threads = 0;
+};
+
+// Where one --output goes.
+struct OutputFile {
+  std::string path;
+  std::optional<size_t> output;  // nullopt: all, by their names
 };
 
 // "logits f32[1x1000] from -3.1 to 4.2, mean 0.003"
@@ -55,17 +66,51 @@ Status WriteOutputs(const std::string& folder, const std::vector<Tensor>& output
   return OkStatus();
 }
 
+// Known before anything runs.
+StatusOr<std::vector<OutputFile>> OutputFiles(const RunCommand& command, const Metadata& metadata) {
+  std::vector<OutputFile> files;
+  for (const std::string& text : command.outputs) {
+    if (IsNpz(text) && text.find('=') == text.npos) {
+      files.push_back({text, std::nullopt});
+      continue;
+    }
+    TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--output", text));
+    std::vector<std::string> names = OutputNames(metadata);
+    auto found = std::find(names.begin(), names.end(), pair.first);
+    if (found == names.end()) {
+      return UsageError("--output: no output is named '{}'; there are {}", pair.first,
+                        fmt::join(names, ", "));
+    }
+    files.push_back({pair.second, static_cast<size_t>(found - names.begin())});
+  }
+  return files;
+}
+
+Status WriteOutput(const OutputFile& file, const std::vector<Tensor>& outputs,
+                   const Metadata& metadata) {
+  if (file.output) return WriteNpy(outputs[*file.output], file.path);
+  NamedTensors named;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    named.emplace_back(metadata.outputs[i].name, outputs[i]);
+  }
+  return WriteNpz(named, file.path);
+}
+
 Status RunRun(const RunCommand& command) {
   LoadOptions load;
   load.threads = ThreadCount(command.threads);
   load.devices = AllDevices();
   TCC_ASSIGN_OR_RETURN(Module module, Module::Load(command.artefact, load));
   const Metadata& metadata = module.metadata();
+  TCC_ASSIGN_OR_RETURN(std::vector<OutputFile> files, OutputFiles(command, metadata));
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(command.feed, metadata));
   Executor executor(module);
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor.Run(inputs));
   if (!command.output_folder.empty()) {
     TCC_RETURN_IF_ERROR(WriteOutputs(command.output_folder, outputs));
+  }
+  for (const OutputFile& file : files) {
+    TCC_RETURN_IF_ERROR(WriteOutput(file, outputs, metadata));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     fmt::print("{}\n", Summary(metadata.outputs[i].name, outputs[i]));
@@ -84,6 +129,9 @@ Action DeclareRun(CLI::App& app) {
   AddFeedOptions(app, command->feed);
   app.add_option("--output-dir", command->output_folder, "Folder that gets output_<i>.npy")
       ->type_name("DIR");
+  app.add_option("--output", command->outputs, "Write an output, or an archive of all by name")
+      ->type_name("name=y.npy|all.npz")
+      ->allow_extra_args(false);
   AddThreadsOption(app, command->threads);
   return [command] { return RunRun(*command); };
 }

@@ -7,11 +7,16 @@
 
 namespace tcc {
 
+std::string VersionText() {
+  std::string text =
+      fmt::format("tcc {}\nartefact version {}\ntargets", kVersion, kArtefactVersion);
+  for (const Target& target : AllTargets()) text += " " + target.name;
+  return text;
+}
+
 Action DeclareVersion(CLI::App&) {
   return [] {
-    fmt::print("tcc {}\nartefact version {}\ntargets", kVersion, kArtefactVersion);
-    for (const Target& target : AllTargets()) fmt::print(" {}", target.name);
-    fmt::print("\n");
+    fmt::print("{}\n", VersionText());
     return OkStatus();
   };
 }

@@ -19,10 +19,20 @@ struct TypeRow {
 };
 
 constexpr TypeRow kTypes[] = {
-    {"|b1", DTypeCode::kBool},    {"|i1", DTypeCode::kInt8},    {"<i2", DTypeCode::kInt16},
-    {"<i4", DTypeCode::kInt32},   {"<i8", DTypeCode::kInt64},   {"|u1", DTypeCode::kUInt8},
-    {"<u2", DTypeCode::kUInt16},  {"<u4", DTypeCode::kUInt32},  {"<u8", DTypeCode::kUInt64},
-    {"<f2", DTypeCode::kFloat16}, {"<f4", DTypeCode::kFloat32}, {"<f8", DTypeCode::kFloat64},
+    {"|b1", DTypeCode::kBool},
+    {"|i1", DTypeCode::kInt8},
+    {"<i2", DTypeCode::kInt16},
+    {"<i4", DTypeCode::kInt32},
+    {"<i8", DTypeCode::kInt64},
+    {"|u1", DTypeCode::kUInt8},
+    {"<u2", DTypeCode::kUInt16},
+    {"<u4", DTypeCode::kUInt32},
+    {"<u8", DTypeCode::kUInt64},
+    {"<f2", DTypeCode::kFloat16},
+    {"<f4", DTypeCode::kFloat32},
+    {"<f8", DTypeCode::kFloat64},
+    // Two bytes without a meaning, as which NumPy writes bfloat16 of the package ml_dtypes.
+    {"<V2", DTypeCode::kBFloat16},
 };
 
 std::string Quoted(std::string_view text) {
@@ -31,10 +41,11 @@ std::string Quoted(std::string_view text) {
 
 StatusOr<DType> TypeOf(std::string_view descr) {
   for (const TypeRow& row : kTypes) {
-    // One-byte types have no byte order: NumPy writes "|", other writers "<".
-    bool same = descr == row.descr || (row.descr[0] == '|' && descr.size() == 3 &&
-                                       descr[0] == '<' && descr.substr(1) == row.descr.substr(1));
-    if (same) return DType(row.code);
+    // Of one byte, and without a meaning, there is no byte order: writers choose "|" or "<".
+    bool unordered = row.descr[0] == '|' || row.descr[1] == 'V';
+    bool same = unordered && (descr.starts_with('<') || descr.starts_with('|')) &&
+                descr.substr(1) == row.descr.substr(1);
+    if (same || descr == row.descr) return DType(row.code);
   }
   if (descr.starts_with('>')) {
     return InvalidInput("npy: element type {} is big-endian; expected little-endian",
@@ -42,7 +53,8 @@ StatusOr<DType> TypeOf(std::string_view descr) {
   }
   if (descr.starts_with("|O")) return InvalidInput("npy: arrays of Python objects are refused");
   return InvalidInput(
-      "npy: element type {}; expected bool, an integer of 8 to 64 bits or f2, f4, f8",
+      "npy: element type {}; expected bool, an integer of 8 to 64 bits, f2, f4, f8 or V2 "
+      "(bfloat16)",
       Quoted(descr));
 }
 

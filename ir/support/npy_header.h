@@ -23,7 +23,7 @@ struct NpyHeader {
 StatusOr<NpyHeader> ParseNpyHeader(std::string_view text);
 std::string NpyHeaderText(std::string_view descr, const std::vector<int64_t>& shape);
 
-// "<f4" for f32, "|b1" for bool; nothing for a type that NumPy does not have.
+// "<f4" for f32, "|b1" for bool, "<V2" for bf16; nothing for a type that NumPy does not have.
 std::optional<std::string_view> NpyDescr(DType dtype);
 
 }  // namespace tcc

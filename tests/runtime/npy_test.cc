@@ -90,8 +90,8 @@ TEST_CASE("a tensor survives the way through a file", "[npy]") {
 }
 
 TEST_CASE("writing refuses types that numpy lacks and folders that are not there", "[npy]") {
-  Tensor tensor = MakeZeroTensor(DType(DTypeCode::kBFloat16), {2});
-  CHECK(Message(NpyBytes(tensor).status()) == "npy: NumPy has no type for bf16");
+  Tensor tensor = MakeZeroTensor(DType(DTypeCode::kFloat8E5M2), {2});
+  CHECK(Message(NpyBytes(tensor).status()) == "npy: NumPy has no type for f8e5m2");
   Status status = WriteNpy(MakeZeroTensor(kFloat32, {2}), "/nonexistent/x.npy");
   CHECK(Message(status) == "cannot write '/nonexistent/x.npy': No such file or directory");
   CHECK(Message(ReadNpy("/nonexistent/x.npy").status()) ==
@@ -105,9 +105,11 @@ TEST_CASE("hostile headers are refused with the reason", "[npy]") {
         "npy: element type '>i4' is big-endian; expected little-endian");
   CHECK(Refusal("{'descr': '|O'" + tail) == "npy: arrays of Python objects are refused");
   CHECK(Refusal("{'descr': '<c8'" + tail) ==
-        "npy: element type '<c8'; expected bool, an integer of 8 to 64 bits or f2, f4, f8");
+        "npy: element type '<c8'; expected bool, an integer of 8 to 64 bits, f2, f4, f8 or "
+        "V2 (bfloat16)");
   CHECK(Refusal("{'descr': '\x1b[2J'" + tail) ==
-        "npy: element type '\\x1b[2J'; expected bool, an integer of 8 to 64 bits or f2, f4, f8");
+        "npy: element type '\\x1b[2J'; expected bool, an integer of 8 to 64 bits, f2, f4, f8 or "
+        "V2 (bfloat16)");
   CHECK(Refusal("{'descr': [('a', '<f4')]" + tail) ==
         "npy: header has '[('a', '<f4')], 'fortran_order': False, '... where an element type "
         "(records are refused) was expected");

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace tcc {
+
+// What `tcc inspect --json` prints as an object, for people: values beside their names, lists as
+// tables, work and sizes in readable units, nothing that is null.
+void PrintInspection(const nlohmann::ordered_json& summary);
+
+}  // namespace tcc

@@ -1,0 +1,43 @@
+#include "cli/readable_units.h"
+
+#include <fmt/core.h>
+
+#include <iterator>
+
+namespace tcc {
+namespace {
+
+// Three digits of a number below 1,024.
+std::string Digits(double value) {
+  int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+// The number in the largest of the units, each `step` times the one before, of which it has one.
+template <size_t kUnits>
+std::string InUnits(double value, double step, const char* const (&units)[kUnits]) {
+  size_t unit = 0;
+  // What would be rounded up to the next unit is one of that.
+  while (unit + 1 < kUnits && value >= step - 0.5) {
+    value /= step;
+    ++unit;
+  }
+  return Digits(value) + " " + units[unit];
+}
+
+constexpr const char* kFlops[] = {"kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
+constexpr const char* kBytes[] = {"KiB", "MiB", "GiB", "TiB"};
+
+}  // namespace
+
+std::string ReadableFlops(double flops) {
+  if (flops < 1000) return fmt::format("{:.0f} FLOP", flops);
+  return InUnits(flops / 1000, 1000, kFlops);
+}
+
+std::string ReadableBytes(uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
+  return InUnits(static_cast<double>(bytes) / 1024, 1024, kBytes);
+}
+
+}  // namespace tcc

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+// Numbers as people read them: three digits and a unit.
+namespace tcc {
+
+// "0 FLOP", "512 FLOP", "8.18 GFLOP"; thousands of 1,000.
+std::string ReadableFlops(double flops);
+
+// "1 byte", "512 bytes", "97.5 MiB"; thousands of 1,024.
+std::string ReadableBytes(uint64_t bytes);
+
+}  // namespace tcc
