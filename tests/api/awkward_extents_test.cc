@@ -21,12 +21,12 @@ struct Operand {
 
 // 784 of 8 rows: an attention of 28 x 28 patches. 4099 is prime.
 std::vector<Operand> Operands() {
-  return {{{1, 784, 8, 8}, {1}},   {{8, 784, 16}, {1}},    {{1, 784, 14, 14}, {1}},
+  return {{{1, 784, 8, 8}, {1}},   {{8, 784, 16}, {1}},      {{1, 784, 14, 14}, {1}},
           {{4, 784, 49}, {1}},     {{1, 12, 784, 784}, {2}}, {{2, 3, 784, 7}, {3}},
-          {{784, 1}, {0}},         {{7, 4099}, {0}},       {{7, 4099}, {1}},
-          {{4099, 7}, {0}},        {{3, 4099, 5}, {1}},    {{65537, 7}, {1}},
-          {{65537, 3}, {0}},       {{2, 197, 768}, {1}},   {{2, 197, 768}, {0, 1}},
-          {{8, 784, 197}, {1, 2}}, {{8, 197, 7}, {0, 2}},  {{8, 784, 7, 7}, {0, 2, 3}}};
+          {{784, 1}, {0}},         {{7, 4099}, {0}},         {{7, 4099}, {1}},
+          {{4099, 7}, {0}},        {{3, 4099, 5}, {1}},      {{65537, 7}, {1}},
+          {{65537, 3}, {0}},       {{2, 197, 768}, {1}},     {{2, 197, 768}, {0, 1}},
+          {{8, 784, 197}, {1, 2}}, {{8, 197, 7}, {0, 2}},    {{8, 784, 7, 7}, {0, 2, 3}}};
 }
 
 // One operator along the axes of its operand; nullopt where it does not take several.
@@ -115,8 +115,10 @@ TEST_CASE("a reduction of 784 or other awkward extents gets a schedule for every
         KernelOptions options;
         options.target = target;
         StatusOr<KernelSet> kernels = KernelsOf(*std::move(graph), options);
-        INFO(target.name << " " << ToString(c.op) << " of " << fmt::format("{}", fmt::join(operand.shape, "x"))
-                         << " along " << fmt::format("{}", fmt::join(operand.axes, ", ")) << ": " << kernels.status());
+        INFO(target.name << " " << ToString(c.op) << " of "
+                         << fmt::format("{}", fmt::join(operand.shape, "x")) << " along "
+                         << fmt::format("{}", fmt::join(operand.axes, ", ")) << ": "
+                         << kernels.status());
         CHECK(kernels.ok());
         // None is a last resort.
         if (kernels.ok()) {
