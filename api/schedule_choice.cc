@@ -12,20 +12,21 @@
 namespace tcc {
 namespace {
 
-// What a program is predicted to take, at points of it.
-class RegisterCount {
+// What a program is predicted to take of what smaller sizes save, at points of it: a GPU's
+// registers; a CPU has room for all but code.
+class Need {
  public:
-  RegisterCount(const SymbolicProgram& program, const Target& target) : fn_(program.fn) {
+  Need(const SymbolicProgram& program, const Target& target) : fn_(program.fn) {
     for (const NestResources& nest : ResourcesOf(program.fn, target))
-      nests_.push_back(nest.registers);
+      nests_.push_back(target.kind == TargetKind::kCuda ? nest.registers : nest.statements);
   }
 
-  // The most of all launches.
+  // The most of all nests.
   int64_t At(const Decisions& decisions) const {
     Substitution values = ToSubstitution(fn_, decisions);
     int64_t most = 0;
-    for (const Expr& registers : nests_)
-      most = std::max(most, AsConstant(Simplify(Substitute(registers, values))).value_or(0));
+    for (const Expr& amount : nests_)
+      most = std::max(most, AsConstant(Simplify(Substitute(amount, values))).value_or(0));
     return most;
   }
 
@@ -43,20 +44,19 @@ std::optional<int64_t> HalfOf(const FreeSize& size, int64_t value) {
   return half;
 }
 
-// The legal point with the fewest registers of those that halve one size.
-std::optional<Point> Smaller(const SearchSpace& space, const RegisterCount& registers,
-                             const Point& point) {
+// The legal point that needs the least of those that halve one size.
+std::optional<Point> Smaller(const SearchSpace& space, const Need& need, const Point& point) {
   std::optional<Point> best;
-  int64_t fewest = registers.At(space.ToDecisions(point));
+  int64_t least = need.At(space.ToDecisions(point));
   for (size_t i = 0; i < point.size(); ++i) {
     std::optional<int64_t> half = HalfOf(space.sizes()[i], point[i]);
     if (!half) continue;
     Point candidate = point;
     candidate[i] = *half;
     if (!space.IsLegal(candidate)) continue;
-    int64_t count = registers.At(space.ToDecisions(candidate));
-    if (count >= fewest) continue;
-    fewest = count;
+    int64_t amount = need.At(space.ToDecisions(candidate));
+    if (amount >= least) continue;
+    least = amount;
     best = candidate;
   }
   return best;
@@ -67,11 +67,11 @@ std::vector<Sketch> SmallerPoints(const Function& fn, const Target& target, cons
   if (!program.ok()) return {};
   StatusOr<SearchSpace> space = SearchSpace::Create(WithLimits(*program, target));
   if (!space.ok()) return {};
-  RegisterCount registers(*program, target);
+  Need need(*program, target);
   std::vector<Sketch> smaller;
   std::optional<Point> point = space->ToPoint(sketch.start);
   while (smaller.size() < kSmallerPoints) {
-    point = Smaller(*space, registers, *point);
+    point = Smaller(*space, need, *point);
     if (!point) break;
     smaller.push_back(sketch);
     smaller.back().start = space->ToDecisions(*point);
@@ -83,9 +83,16 @@ std::vector<Sketch> SmallerPoints(const Function& fn, const Target& target, cons
 
 std::vector<Sketch> OtherSchedules(const Function& fn, const Target& target,
                                    std::span<const SketchRule> rules) {
-  if (target.kind != TargetKind::kCuda) return {};
+  if (target.kind == TargetKind::kReference) return {};
   std::vector<Sketch> sketches = GenerateSketches(fn, target, rules);
-  std::vector<Sketch> others = SmallerPoints(fn, target, sketches[0]);
+  std::vector<Sketch> others;
+  if (target.kind == TargetKind::kCpu) {
+    // Those of a GPU start within its limits.
+    for (Sketch& sketch : sketches) StartWithinLimits(fn, target, sketch);
+    others.push_back(sketches[0]);
+  }
+  std::vector<Sketch> smaller = SmallerPoints(fn, target, sketches[0]);
+  others.insert(others.end(), smaller.begin(), smaller.end());
   others.insert(others.end(), sketches.begin() + 1, sketches.end());
   others.push_back(FirstSketch(fn, target, rules.last(1)));
   return others;

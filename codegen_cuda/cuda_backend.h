@@ -15,9 +15,10 @@ struct CudaBackendOptions {
 };
 
 // For CUDA targets. Compile gives a GpuProgram (runtime/artefact/gpu_program.h), one kernel for
-// each function; kernels that spill or that ptxas warns of have a fault, those that no launch can
-// be made of are refused. Emit gives "source" (CUDA C, without NVRTC), "ptx" and "asm" (by
-// nvdisasm). Where NVRTC or nvdisasm is needed and not there, Unavailable says where it was sought.
+// each function; kernels that spill, keep buffers of a thread in local memory or that ptxas warns
+// of have a fault, those that no launch can be made of are refused. Emit gives "source" (CUDA C,
+// without NVRTC), "ptx" and "asm" (by nvdisasm). Where NVRTC or nvdisasm is needed and not there,
+// Unavailable says where it was sought.
 std::unique_ptr<Backend> MakeCudaBackend(const Target& target,
                                          const CudaBackendOptions& options = {});
 

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "codegen_cuda/c_types.h"
 #include "codegen_cuda/launch.h"
@@ -122,7 +124,32 @@ void DeclareIndices(const Stmt& body, KernelText& kernel) {
   });
 }
 
-// Also sets the launch's rows_per_bank.
+bool IsKnownPlace(const Expr& index) {
+  const auto* ramp = index.as<Ramp>();
+  return ramp ? IsKnownPlace(ramp->base) && IsKnownPlace(ramp->stride)
+              : AsConstant(index).has_value();
+}
+
+bool IndexesLocals(const Stmt& body) {
+  std::set<const ExprNode*> locals;
+  bool found = false;
+  auto look = [&](const Var& buffer, const std::vector<Expr>& indices) {
+    if (!locals.contains(buffer.get())) return;
+    found = found || !std::all_of(indices.begin(), indices.end(), IsKnownPlace);
+  };
+  PreOrder(body, [&](const Stmt& stmt) {
+    const auto* allocate = stmt.as<Allocate>();
+    if (allocate && allocate->buffer.scope == Scope::kLocal)
+      locals.insert(allocate->buffer.var.get());
+    if (const auto* store = stmt.as<Store>()) look(store->buffer, store->indices);
+  });
+  PreOrderExprs(body, [&](const Expr& expr) {
+    if (const auto* load = expr.as<Load>()) look(load->buffer, load->indices);
+  });
+  return found;
+}
+
+// Also sets the launch's rows_per_bank and indexes_locals.
 StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>& workspaces,
                                    LaunchBody& body, int sm) {
   KernelText kernel;
@@ -144,6 +171,7 @@ StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>
     return Unsupported("kernel '{}': {}", fn.name, Message(kernel.refused));
   }
   launch.rows_per_bank = kernel.rows_per_bank;
+  launch.indexes_locals = IndexesLocals(body.body);
   return fmt::format("TCC_KERNEL({}, {})({}) {{\n{}}}\nTCC_END_KERNEL({})\n\n", launch.kernel,
                      launch.Threads(), arguments, kernel.Text(), launch.kernel);
 }

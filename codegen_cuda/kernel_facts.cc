@@ -24,6 +24,8 @@ constexpr int64_t kBytesOfWarning = 4096;
 // A guess, below the spills that hurt: each further row is one more pass of a load.
 constexpr int64_t kBytesOfConflict = 64;
 
+constexpr int64_t kBytesOfWord = 4;  // most accesses of local memory have one
+
 // Blocks of a launch; 0 where a shape decides.
 int64_t BlocksOf(const Launch& launch) {
   int64_t blocks = 1;
@@ -61,9 +63,23 @@ std::vector<std::pair<std::string, int64_t>> MmaStatistics(
   return statistics;
 }
 
+// Of a thread's own buffers that are no registers. What functions of the device library keep, as
+// the slow way of sin does, is nothing that another schedule would save.
+int64_t OwnLocalBytes(const LaunchFacts& facts) {
+  return facts.launch->indexes_locals ? facts.code.local_bytes : 0;
+}
+
+// The bytes that the code moves between them and registers, without spills.
+int64_t MovedLocalBytes(const LaunchFacts& facts) {
+  if (OwnLocalBytes(facts) == 0) return 0;
+  const SassCounts& all = facts.code.facts.all;
+  int64_t words = all.of(SassKind::kLdl) + all.of(SassKind::kStl);
+  return std::max<int64_t>(words * kBytesOfWord - SpillBytes(facts), 1);
+}
+
 // What of all launches together may be at fault.
 struct Faults {
-  int64_t spill_bytes, registers, warnings, rows_per_bank;
+  int64_t spill_bytes, registers, warnings, rows_per_bank, local_bytes, moved_local_bytes;
   std::string warning;  // the last
 };
 
@@ -73,6 +89,9 @@ void DescribeFault(const Faults& found, CompiledKernel& kernel) {
     texts.push_back(
         fmt::format("spills {} bytes with {} registers", found.spill_bytes, found.registers));
   }
+  if (found.local_bytes > 0) {
+    texts.push_back(fmt::format("keeps {} bytes of a thread in local memory", found.local_bytes));
+  }
   if (!found.warning.empty()) texts.push_back(found.warning);
   int64_t waiting = std::max<int64_t>(found.rows_per_bank - 1, 0);
   if (waiting > 0) {
@@ -80,8 +99,9 @@ void DescribeFault(const Faults& found, CompiledKernel& kernel) {
         fmt::format("loads matrices of which {} rows meet in a bank", found.rows_per_bank));
   }
   kernel.fault = fmt::format("{}", fmt::join(texts, "; "));
-  kernel.fault_cost = static_cast<double>(found.spill_bytes + kBytesOfWarning * found.warnings +
-                                          kBytesOfConflict * waiting);
+  kernel.fault_cost =
+      static_cast<double>(found.spill_bytes + found.moved_local_bytes +
+                          kBytesOfWarning * found.warnings + kBytesOfConflict * waiting);
 }
 
 double FfmaShare(const SassCounts& counts) {
@@ -111,7 +131,7 @@ StatusOr<std::vector<LaunchFacts>> FactsOfLaunches(const LaunchPlan& plan, const
 
 void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKernel& kernel) {
   int64_t registers = 0, local = 0, widest = 0, shared = 0, spills = 0, code = 0, warnings = 0;
-  int64_t rows_per_bank = 0;
+  int64_t rows_per_bank = 0, own_local = 0, moved_local = 0;
   const LaunchFacts* main = nullptr;
   std::string warning;
   for (const LaunchFacts& facts : launches) {
@@ -120,6 +140,8 @@ void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKe
     widest = std::max(widest, facts.code.facts.load_bytes_widest);
     shared = std::max(shared, SharedBytes(*facts.launch));
     rows_per_bank = std::max(rows_per_bank, facts.launch->rows_per_bank);
+    own_local = std::max(own_local, OwnLocalBytes(facts));
+    moved_local += MovedLocalBytes(facts);
     spills += SpillBytes(facts);
     code += facts.code.code_bytes;
     if (!facts.resources.warning.empty()) {
@@ -128,7 +150,8 @@ void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKe
     }
     if (!main || WorkOf(facts) > WorkOf(*main)) main = &facts;
   }
-  DescribeFault({spills, registers, warnings, rows_per_bank, warning}, kernel);
+  DescribeFault({spills, registers, warnings, rows_per_bank, own_local, moved_local, warning},
+                kernel);
   kernel.statistics = {{"code_bytes", code},     {"load_bytes_widest", widest},
                        {"local_bytes", local},   {"registers", registers},
                        {"shared_bytes", shared}, {"spill_bytes", spills},

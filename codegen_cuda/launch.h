@@ -29,6 +29,8 @@ struct Launch {
   int64_t dynamic_shared_bytes = 0;  // above 48 KiB only after the driver is told so
   // The most rows of a matrix that ldmatrix meets in one bank. 1: no conflicts; 0: no ldmatrix.
   int64_t rows_per_bank = 0;
+  // A thread's own buffers have places that the text does not know: they may not be registers.
+  bool indexes_locals = false;
   std::vector<KernelArgument> arguments;
 
   int64_t Threads() const { return block[0] * block[1] * block[2]; }

@@ -19,8 +19,10 @@ constexpr int64_t kMostTaps = 32;
 
 bool IsColumnwise(const Block& block, size_t column) {
   int64_t taps = 1;
-  for (size_t r : ItersOf(block, IterKind::kReduce))
-    taps *= std::min(ExtentOf(block, r), kMostTaps);
+  for (size_t r : ItersOf(block, IterKind::kReduce)) {
+    // One more than the most is too many, and the product stays small.
+    taps *= std::min(ExtentOf(block, r), kMostTaps + 1);
+  }
   bool all = taps <= kMostTaps;
   for (const Access& read : ReadsOf(block)) {
     all = all && std::any_of(read.indices.begin(), read.indices.end(), [&](const Expr& index) {

@@ -38,11 +38,19 @@ class Flattener final : public BoundedMutator {
     return {buffer.var, {count}, buffer.scope, {}, buffer.versions, -1, {}};
   }
 
+  // In a window of one cell there is one place, though its origin may move with a loop that the
+  // index does not have. Registers need to know that; elsewhere the difference is often shorter.
+  static Expr PlaceInWindow(const Buffer& buffer, size_t dim, const Expr& index) {
+    bool one = AsConstant(Simplify(buffer.window.size[dim])) == 1;
+    if (one && buffer.scope == Scope::kLocal) return Expr(0);
+    return index - buffer.window.origin[dim];
+  }
+
   Expr OffsetOf(const Var& var, const std::vector<Expr>& indices) {
     const Buffer& buffer = declared_.at(var);
     std::vector<Expr> stored = indices;
     for (size_t d = 0; d < stored.size(); ++d) {
-      if (!buffer.window.origin.empty()) stored[d] = stored[d] - buffer.window.origin[d];
+      if (!buffer.window.origin.empty()) stored[d] = PlaceInWindow(buffer, d, stored[d]);
       // Without a window every index has a cell of its own.
       if (buffer.circular == static_cast<int>(d) && !buffer.window.size.empty()) {
         stored[d] = FloorModulo(stored[d], buffer.window.size[d]);

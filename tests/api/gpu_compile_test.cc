@@ -3,7 +3,9 @@
 #include "api/compare_tensors.h"
 #include "api/compile_graph.h"
 #include "api/emulated_device.h"
+#include "api/kernels.h"
 #include "api/random_inputs.h"
+#include "codegen_cuda/cuda_source.h"
 #include "codegen_cuda/nvrtc.h"
 #include "ir/graph_bodies.h"
 #include "lower/graph/infer_shapes.h"
@@ -106,6 +108,35 @@ void CheckRuns(const Graph& graph, const std::string& target) {
         CompareOutputs(*got, Expected(graph, inputs), names, {.rtol = 1e-4, .atol = 1e-5});
     INFO(difference);
     CHECK(difference.ok());
+  }
+}
+
+// Thread 0 alone has the one row, which the guard says and not the index: what the thread keeps of
+// it was in local memory.
+TEST_CASE("attention of one query keeps its row in registers", "[api][gpu]") {
+  for (int64_t keys : {8, 33}) {
+    KernelOptions options;
+    options.target = *FindTarget("sm_80");
+    StatusOr<KernelSet> kernels = KernelsOf(Inferred(fmt::format(R"(graph attention {{
+  input q: f32[1x4x1x64]
+  input k: f32[1x4x{0}x64]
+  input v: f32[1x4x{0}x64]
+  t = Transpose(k) {{perm: [0, 1, 3, 2]}} : f32[]
+  s = MatMul(q, t) : f32[]
+  p = Softmax(s) {{axis: 3}} : f32[]
+  y = MatMul(p, v) : f32[]
+  return y
+}})",
+                                                                 keys)),
+                                            options);
+    INFO(kernels.status());
+    REQUIRE(kernels.ok());
+    REQUIRE(kernels->kernels.size() == 1);
+    CHECK(kernels->kernels[0].sketch.find("attention") != std::string::npos);
+    std::vector<Function> lowered = {kernels->kernels[0].lowered};
+    StatusOr<CudaSource> source = EmitCuda(lowered, options.target);
+    REQUIRE(source.ok());
+    for (const Launch& launch : source->plans[0].launches) CHECK_FALSE(launch.indexes_locals);
   }
 }
 

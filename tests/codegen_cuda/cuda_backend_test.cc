@@ -192,6 +192,34 @@ TEST_CASE("rows of a matrix that meet in a bank are a fault, below spills of som
         "spills 24 bytes with 0 registers; loads matrices of which 8 rows meet in a bank");
 }
 
+TEST_CASE("buffers of a thread in local memory are a fault as spills are", "[codegen_cuda]") {
+  Launch launch;
+  launch.kernel = "k";
+  launch.grid = {1, 1, 1};
+  auto described = [&](int64_t bytes, int64_t words, int64_t spilled = 0) {
+    LaunchFacts facts{&launch, {.kernel = "k"}, {}};
+    facts.resources.spill_stores = spilled;
+    facts.code.local_bytes = bytes;
+    facts.code.registers = 64;
+    facts.code.facts.all.of_kind[static_cast<size_t>(SassKind::kLdl)] = words;
+    CompiledKernel kernel;
+    DescribeKernel({facts}, 86, kernel);
+    return kernel;
+  };
+  // What no buffer of the text needs is the device library's: the slow way of sin.
+  CHECK(described(32, 8).fault.empty());
+  CHECK(described(32, 8).fault_cost == 0);
+  launch.indexes_locals = true;
+  CHECK(described(0, 0).fault.empty());
+  CHECK(described(288, 72).fault == "keeps 288 bytes of a thread in local memory");
+  CHECK(described(288, 72).fault_cost == 288);
+  CHECK(described(288, 176).fault_cost > described(288, 72).fault_cost);
+  // Spills are local memory, too, and count once.
+  CHECK(described(288, 78, 24).fault_cost == described(288, 78).fault_cost);
+  CHECK(described(288, 78, 24).fault ==
+        "spills 24 bytes with 64 registers; keeps 288 bytes of a thread in local memory");
+}
+
 TEST_CASE("warnings of ptxas belong to the kernel that they name", "[codegen_cuda]") {
   std::vector<KernelResources> kernels = ParseResources(
       "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored in function 'b'\n"
