@@ -30,12 +30,12 @@ std::string CellOf(const std::string& key, const Json& value) {
   return names ? NamesText(value.get<std::vector<std::string>>()) : value.dump();
 }
 
-// Those of the fields that some row has a value for, in the order of the first.
+// Those of the fields that some row has a value for that is not 0, in the order of the first.
 std::vector<std::string> FieldsOf(const Json& rows) {
   std::vector<std::string> fields;
   for (const auto& [field, ignored] : rows.front().items()) {
     bool used = std::any_of(rows.begin(), rows.end(), [&, name = field](const Json& row) {
-      return row.contains(name) && !row[name].is_null();
+      return row.contains(name) && !row[name].is_null() && row[name] != 0;
     });
     if (used) fields.push_back(field);
   }
@@ -76,7 +76,8 @@ void PrintRows(const Json& list) {
 }
 
 bool IsList(const Json& value) {
-  return value.is_structured() && !value.empty() && !value.front().is_string();
+  if (value.empty()) return false;
+  return value.is_object() || (value.is_array() && !value.front().is_string());
 }
 
 // "nodes after passes", "weights" for weights_bytes.
