@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <tuple>
 
 #include "ir/interval.h"
@@ -113,8 +114,22 @@ Status ExpectModestNumbers(const Step& step) {
   return std::move(numbers).Take();
 }
 
-Status ExpectCountable(const Function& fn) {
-  return ExpectCountableBelow(fn.body, 1);
+Status ExpectCountable(const Function& fn, const Stmt& before) {
+  const auto* now = fn.body.as<Seq>();
+  const auto* then = before.as<Seq>();
+  if (!now || !then) return ExpectCountableBelow(fn.body, 1);
+  // A step changes few of the nests.
+  std::span<const Stmt> changed = now->stmts, old = then->stmts;
+  while (!changed.empty() && !old.empty() && changed.front().same_as(old.front())) {
+    changed = changed.subspan(1);
+    old = old.subspan(1);
+  }
+  while (!changed.empty() && !old.empty() && changed.back().same_as(old.back())) {
+    changed = changed.first(changed.size() - 1);
+    old = old.first(old.size() - 1);
+  }
+  for (const Stmt& stmt : changed) TCC_RETURN_IF_ERROR(ExpectCountableBelow(stmt, 1));
+  return OkStatus();
 }
 
 Status ExpectKnownToHold(const Constraint& constraint) {

@@ -19,7 +19,8 @@ Status ExpectModestNumbers(const Step& step);
 Status ExpectKnownToHold(const Constraint& constraint);
 
 // Error, naming it: a nest of loops that runs kMostCount times or more, or a buffer of as many
-// bytes, wherever free sizes lie.
-Status ExpectCountable(const Function& fn);
+// bytes, wherever free sizes lie. Nests that `before` has too, a body that passed, are taken as
+// they are.
+Status ExpectCountable(const Function& fn, const Stmt& before = {});
 
 }  // namespace tcc

@@ -38,7 +38,7 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
 std::vector<SketchState> AttentionRule(const SketchState& state, const Block& block,
                                        const Target& target) {
   for (const Ref<Block>& core : BlocksOf(state.fn().body)) {
-    if (state.IsDone(core->name) || !IsAttentionCore(*core)) continue;
+    if (!IsAttentionCore(*core) || state.IsDone(core->name)) continue;
     std::optional<SketchState> next = ScheduleAttention(state, *core, target);
     if (next && next->IsDone(block.name)) return {*std::move(next)};
   }

@@ -288,10 +288,14 @@ std::vector<std::string> NamesFrom(const Function& fn, const std::string& first)
   return names;
 }
 
-bool HasRowReduction(const Function& fn, const std::vector<std::string>& chain) {
-  return std::any_of(chain.begin(), chain.end(), [&](const std::string& name) {
-    return IsRowReduction(fn, *BlockAt(FindBlock(fn, name).value()));
-  });
+// How many of them, from the first, hold a row reduction; 0: all together hold none.
+size_t LeastWithRowReduction(const Function& fn, const std::vector<std::string>& names) {
+  std::vector<Ref<Block>> blocks = BlocksOf(fn.body);
+  size_t first = blocks.size() - names.size();
+  for (size_t i = first; i < blocks.size(); ++i) {
+    if (IsRowReduction(fn, *blocks[i])) return i - first + 1;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -299,7 +303,9 @@ bool HasRowReduction(const Function& fn, const std::vector<std::string>& chain) 
 std::vector<SketchState> ScheduleThreadRows(const SketchState& state, const Block& block,
                                             const Target& target) {
   std::vector<std::string> chain = NamesFrom(state.fn(), block.name);
-  for (; !chain.empty() && HasRowReduction(state.fn(), chain); chain.pop_back()) {
+  size_t least = LeastWithRowReduction(state.fn(), chain);
+  if (least == 0) return {};
+  for (; chain.size() >= least; chain.pop_back()) {
     if (std::any_of(chain.begin(), chain.end(),
                     [&](const std::string& name) { return state.IsDone(name); })) {
       continue;

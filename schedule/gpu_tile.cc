@@ -219,7 +219,7 @@ class ThreadTiled {
       Function fn = Apply(state_.fn(), align(Expr(cells)));
       int64_t passes = 0;
       for (const Access& read : ReadsOfRows(fn, buffer.var)) {
-        passes += WarpPasses(fn, t_.block, read, state_.sketch().start).value_or(1);
+        passes += WarpPasses(fn, t_.block, read, state_.start()).value_or(1);
       }
       if (passes < fewest) start = cells;
       fewest = std::min(fewest, passes);

@@ -68,10 +68,19 @@ bool UsesLoop(const Block& block, const Var& loop) {
 
 // A hardware index has one value: what runs under two loops of it can only mean the inner one.
 Status ExpectOneLoopOfAxis(const Function& fn, const Bind& step) {
-  Function bound = WithKind(fn, step.loop, step.kind);
-  for (const Ref<Block>& block : BlocksOf(FindLoop(bound, step.loop)->back())) {
-    std::vector<Ref<For>> loops = LoopsOn(FindBlock(bound, block->name).value());
-    std::erase_if(loops, [&](const Ref<For>& loop) { return loop->for_kind != step.kind; });
+  Path path = FindLoop(fn, step.loop).value();
+  // The nest alone: the function may have thousands.
+  Function nest;
+  nest.body = path.back();
+  path.pop_back();
+  for (const Ref<Block>& block : BlocksOf(nest.body)) {
+    Path inside = FindBlock(nest, block->name).value();
+    Path whole = path;
+    whole.insert(whole.end(), inside.begin(), inside.end());
+    std::vector<Ref<For>> loops = LoopsOn(whole);
+    std::erase_if(loops, [&](const Ref<For>& loop) {
+      return loop->key != step.loop && loop->for_kind != step.kind;
+    });
     for (size_t i = 0; i + 1 < loops.size(); ++i) {
       if (!UsesLoop(*block, loops[i]->var)) continue;
       return InvalidInput(
@@ -81,6 +90,15 @@ Status ExpectOneLoopOfAxis(const Function& fn, const Bind& step) {
     }
   }
   return OkStatus();
+}
+
+std::vector<Buffer> SharedBuffers(const Function& fn) {
+  std::vector<Buffer> shared;
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* allocate = stmt.as<Allocate>();
+    if (allocate && allocate->buffer.scope == Scope::kShared) shared.push_back(allocate->buffer);
+  });
+  return shared;
 }
 
 // What threads exchange is not had once a virtual thread.
@@ -145,8 +163,7 @@ StatusOr<Constraints> CheckBind(const Function& fn, const Bind& step) {
     if (!RunsWhenLinked(fn, *block)) continue;
     return InvalidInput("bind: block '{}' runs when the model is linked, on the host", block->name);
   }
-  for (const Buffer& buffer : DeclaredBuffers(fn)) {
-    if (!thread || buffer.scope != Scope::kShared) continue;
+  for (const Buffer& buffer : thread ? SharedBuffers(fn) : std::vector<Buffer>()) {
     for (const Expr& origin : buffer.window.origin) {
       if (UsesVar(origin, loop->var)) {
         return InvalidInput(

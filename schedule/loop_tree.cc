@@ -7,12 +7,49 @@
 namespace tcc {
 namespace {
 
-// Depth first; true once `path` ends at a statement that `wanted` accepts.
-bool Descend(const Stmt& stmt, const std::function<bool(const Stmt&)>& wanted, Path& path) {
+// What is sought: the loop of a key or the block of a name.
+struct Wanted {
+  std::string_view loop, block;
+
+  bool Is(const Stmt& stmt) const {
+    if (const auto* node = stmt.as<For>()) return !loop.empty() && node->key == loop;
+    const auto* node = stmt.as<Block>();
+    return node && !block.empty() && node->name == block;
+  }
+  // Whether it probably stands in `stmt`: loops of a block's own nest have its name in their keys.
+  bool IsLikelyIn(const Stmt& stmt) const {
+    std::string_view name = block.empty() ? loop.substr(0, loop.find('/')) : block;
+    if (const auto* node = stmt.as<For>()) {
+      return node->key.size() > name.size() && node->key[name.size()] == '/' &&
+             node->key.starts_with(name);
+    }
+    return Is(stmt);
+  }
+};
+
+bool Descend(const Stmt& stmt, const Wanted& wanted, Path& path);
+
+// Of many nests the likely ones are looked through first: of thousands, walking through each takes
+// most of a schedule's time.
+bool DescendIntoAny(const Seq& seq, const Wanted& wanted, Path& path) {
+  for (bool likely : {true, false}) {
+    for (const Stmt& child : seq.stmts) {
+      if (wanted.IsLikelyIn(child) == likely && Descend(child, wanted, path)) return true;
+    }
+  }
+  return false;
+}
+
+// Depth first; true once `path` ends at what is wanted. Nothing is there twice.
+bool Descend(const Stmt& stmt, const Wanted& wanted, Path& path) {
   path.push_back(stmt);
-  if (wanted(stmt)) return true;
+  if (wanted.Is(stmt)) return true;
   bool found = false;
-  ForEachChild(stmt, [&](const Stmt& child) { found = found || Descend(child, wanted, path); });
+  if (const auto* seq = stmt.as<Seq>()) {
+    found = DescendIntoAny(*seq, wanted, path);
+  } else {
+    ForEachChild(stmt, [&](const Stmt& child) { found = found || Descend(child, wanted, path); });
+  }
   if (!found) path.pop_back();
   return found;
 }
@@ -33,22 +70,14 @@ size_t CountBlocks(const Stmt& stmt) {
 
 StatusOr<Path> FindLoop(const Function& fn, const LoopRef& loop) {
   Path path;
-  auto is_loop = [&](const Stmt& stmt) {
-    const auto* node = stmt.as<For>();
-    return node && node->key == loop;
-  };
-  if (Descend(fn.body, is_loop, path)) return path;
+  if (!loop.empty() && Descend(fn.body, {.loop = loop, .block = {}}, path)) return path;
   return InvalidInput("no loop '{}' in function '{}'; it has {}", loop, fn.name,
                       fmt::join(LoopKeys(fn), ", "));
 }
 
 StatusOr<Path> FindBlock(const Function& fn, const std::string& block) {
   Path path;
-  auto is_block = [&](const Stmt& stmt) {
-    const auto* node = stmt.as<Block>();
-    return node && node->name == block;
-  };
-  if (Descend(fn.body, is_block, path)) return path;
+  if (!block.empty() && Descend(fn.body, {.loop = {}, .block = block}, path)) return path;
   std::vector<std::string> names;
   for (const Ref<Block>& b : BlocksOf(fn.body)) names.push_back(b->name);
   return InvalidInput("no block '{}' in function '{}'; it has {}", block, fn.name,

@@ -93,6 +93,7 @@ bool RunsWhenLinked(const Function& fn, const Block& block) {
     const auto* allocate = stmt.as<Allocate>();
     if (allocate && allocate->buffer.scope == Scope::kConstant) wanted.insert(allocate->buffer.var);
   });
+  if (wanted.empty()) return false;
   auto is_wanted = [&](const Block& candidate) {
     std::vector<Access> writes = WritesOf(candidate);
     return std::any_of(writes.begin(), writes.end(),

@@ -30,21 +30,46 @@ std::string SizeName(const LoopRef& loop) {
 
 }  // namespace
 
-SketchState::SketchState(const Function& fn) : fn_(fn) {
-  fn_.level = Level::kScheduled;
+SketchState::SketchState(const Function& fn)
+    : fn_(std::make_shared<Function>(fn)),
+      places_(std::make_shared<std::unordered_map<std::string, size_t>>()) {
+  fn_->level = Level::kScheduled;
+}
+
+Sketch SketchState::sketch() const {
+  Sketch sketch{.name = name_, .trace = {}, .start = start()};
+  sketch.trace.sizes.assign(sizes_.begin(), sizes_.end());
+  sketch.trace.steps.assign(steps_.begin(), steps_.end());
+  return sketch;
+}
+
+Decisions SketchState::start() const {
+  Decisions decisions;
+  for (const auto& [name, value] : start_) decisions[name] = value;
+  return decisions;
+}
+
+Function& SketchState::Own() {
+  if (fn_.use_count() > 1) fn_ = std::make_shared<Function>(*fn_);
+  return *fn_;
+}
+
+void SketchState::Take(const Step& step) {
+  Function& fn = Own();
+  fn = Apply(std::move(fn), step);
+  steps_.Add(step);
 }
 
 bool SketchState::Try(const Step& step) {
-  if (!Check(fn_, step).ok()) return false;
-  fn_ = Apply(fn_, step);
-  sketch_.trace.steps.push_back(step);
+  if (!Check(*fn_, step).ok()) return false;
+  Take(step);
   return true;
 }
 
 void SketchState::Do(const Step& step) {
-  Status status = Check(fn_, step).status();
+  Status status = Check(*fn_, step).status();
   TCC_CHECK(status.ok()) << Print(step) << " of a sketch: " << Message(status);
-  Try(step);
+  Take(step);
 }
 
 Expr SketchState::Size(const LoopRef& loop, int64_t high, Domain domain, int64_t start) {
@@ -52,30 +77,38 @@ Expr SketchState::Size(const LoopRef& loop, int64_t high, Domain domain, int64_t
   std::vector<int64_t> values = ValuesOf(size);
   TCC_CHECK(!values.empty()) << Print(size) << " allows no value";
   if (values.size() == 1) return values[0];
-  sketch_.start[size.var->name] = Nearest(values, start);
-  fn_.vars.push_back(size.var);
-  sketch_.trace.sizes.push_back(size);
+  start_.Add({size.var->name, Nearest(values, start)});
+  Own().vars.push_back(size.var);
+  sizes_.Add(size);
   return size.var;
 }
 
 const Block* SketchState::Next() const {
-  for (const Ref<Block>& block : BlocksOf(fn_.body)) {
+  for (const Ref<Block>& block : BlocksOf(fn_->body)) {
     if (!IsDone(block->name)) return block.get();
   }
   return nullptr;
 }
 
 bool SketchState::IsDone(const std::string& block) const {
-  return std::find(done_.begin(), done_.end(), block) != done_.end();
+  auto found = places_->find(block);
+  return found != places_->end() && found->second < done_.size() &&
+         done_.begin()[found->second] == block;
 }
 
 void SketchState::MarkDone(const std::string& block) {
-  done_.push_back(block);
+  if (IsDone(block)) return;
+  auto [place, fresh] = places_->emplace(block, done_.size());
+  done_.Add(block);
+  if (fresh || place->second + 1 == done_.size()) return;
+  // Another state has the name at another place.
+  places_ = std::make_shared<std::unordered_map<std::string, size_t>>();
+  for (const std::string& name : done_) places_->emplace(name, places_->size());
 }
 
 void SketchState::AddRuleName(std::string_view rule) {
-  if (!sketch_.name.empty()) sketch_.name += ", ";
-  sketch_.name += rule;
+  if (!name_.empty()) name_ += ", ";
+  name_ += rule;
 }
 
 namespace {

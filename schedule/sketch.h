@@ -1,11 +1,15 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ir/target.h"
+#include "schedule/shared_log.h"
 #include "schedule/trace.h"
 
 namespace tcc {
@@ -25,8 +29,9 @@ class SketchState {
  public:
   explicit SketchState(const Function& fn);
 
-  const Function& fn() const { return fn_; }
-  const Sketch& sketch() const { return sketch_; }
+  const Function& fn() const { return *fn_; }
+  Sketch sketch() const;
+  Decisions start() const;
 
   // Takes a step that is legal; the rule has seen to that.
   void Do(const Step& step);
@@ -46,9 +51,19 @@ class SketchState {
   void AddRuleName(std::string_view rule);
 
  private:
-  Function fn_;
-  Sketch sketch_;
-  std::vector<std::string> done_;
+  // The function, no longer shared with other states.
+  Function& Own();
+  void Take(const Step& step);
+
+  // A state is copied for each of a function's blocks, of which there may be thousands.
+  std::shared_ptr<Function> fn_;
+  std::string name_;
+  SharedLog<Step> steps_;
+  SharedLog<FreeSize> sizes_;
+  SharedLog<std::pair<std::string, int64_t>> start_;
+  SharedLog<std::string> done_;
+  // The places of names in done_ and in what others have added to it.
+  std::shared_ptr<std::unordered_map<std::string, size_t>> places_;
 };
 
 // A composite schedule: from a state and its next block, the states that it may go on as. None: the

@@ -259,6 +259,28 @@ Function Apply(const Function& fn, const Step& step) {
       step);
 }
 
+namespace {
+
+template <typename T, typename... Ts>
+constexpr bool kIsOneOf = (std::is_same_v<T, Ts> || ...);
+
+// Whether a step of this kind changes loops alone, without a look at the parameters.
+template <typename T>
+constexpr bool kOfLoops =
+    kIsOneOf<T, Split, Fuse, Rasterize, Reorder, Parallel, Vectorize, Unroll, Partition, Bind>;
+
+}  // namespace
+
+Function Apply(Function&& fn, const Step& step) {
+  bool of_loops =
+      std::visit([](const auto& s) { return kOfLoops<std::decay_t<decltype(s)>>; }, step);
+  if (!of_loops) return Apply(std::as_const(fn), step);
+  std::vector<Buffer> params = std::exchange(fn.params, {});
+  Function result = Apply(std::as_const(fn), step);
+  result.params = std::move(params);
+  return result;
+}
+
 bool operator==(const Step& a, const Step& b) {
   if (a.index() != b.index()) return false;
   auto equal_fields = [&](auto left) {

@@ -77,6 +77,8 @@ StatusOr<Constraints> Check(const Function& fn, const Step& step);
 // Total where Check agreed. Never consults a prover and never looks at the value of a size, so that
 // it commutes with Substitute.
 Function Apply(const Function& fn, const Step& step);
+// The same without a copy of the declarations, where the step leaves them as they are.
+Function Apply(Function&& fn, const Step& step);
 
 // The same kind of step with the same fields; sizes have the same structure over the same
 // variables.

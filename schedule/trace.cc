@@ -35,15 +35,16 @@ Status CheckDecisions(const Trace& trace, const Decisions& decisions) {
   return OkStatus();
 }
 
-Status DoStep(const Step& step, SymbolicProgram& program) {
+Status DoStep(const Step& step, bool first, SymbolicProgram& program) {
   TCC_RETURN_IF_ERROR(ExpectModestNumbers(step));
   TCC_ASSIGN_OR_RETURN(Constraints constraints, Check(program.fn, step));
   for (const Constraint& constraint : constraints) {
     TCC_RETURN_IF_ERROR(ExpectKnownToHold(constraint));
   }
   program.constraints.insert(program.constraints.end(), constraints.begin(), constraints.end());
-  program.fn = Apply(program.fn, step);
-  return ExpectCountable(program.fn);
+  Stmt before = program.fn.body;
+  program.fn = Apply(std::move(program.fn), step);
+  return ExpectCountable(program.fn, first ? Stmt() : before);
 }
 
 }  // namespace
@@ -106,7 +107,7 @@ StatusOr<SymbolicProgram> Instantiate(const Function& fn, const Trace& trace,
   }
   for (size_t i = 0; i < trace.steps.size(); ++i) {
     Step step = Substitute(trace.steps[i], values);
-    Status status = DoStep(step, program);
+    Status status = DoStep(step, i == 0, program);
     if (!status.ok()) return Annotate(status, fmt::format("step {} ({})", i + 1, Print(step)));
   }
   return program;
