@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "api/random_inputs.h"
 #include "api/reference_device.h"
@@ -13,6 +13,7 @@
 #include "cli/profile.h"
 #include "cli/text_table.h"
 #include "cli/threads_option.h"
+#include "ir/support/file.h"
 #include "runtime/aligned_memory.h"
 #include "runtime/binding.h"
 #include "runtime/executor.h"
@@ -194,17 +195,21 @@ void PrintProfile(const Artefact& artefact, const Profile& profile,
 }
 
 Status WriteTrace(const std::string& path, const Profile& profile, const Artefact& artefact) {
-  std::ofstream file(path);
-  file << ChromeTrace(profile, artefact);
-  file.close();
-  if (!file) return InvalidInput("cannot write the trace '{}'", path);
-  return OkStatus();
+  std::string text = ChromeTrace(profile, artefact);
+  std::span<const uint8_t> piece(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  return WriteFileAtomically(path, {&piece, 1});
 }
 
 Status RunBench(const BenchCommand& command) {
   bool profiled = command.profile || command.json || !command.trace.empty();
   if (command.counters && !profiled) {
     return UsageError("--counters wants --profile, --trace or --json, which show them");
+  }
+  if (!command.trace.empty()) {
+    if (IsSameFile(command.trace, command.artefact)) {
+      return UsageError("--trace {}: that is the model; expected another file", command.trace);
+    }
+    TCC_RETURN_IF_ERROR(CheckWritable(command.trace));
   }
   TCC_ASSIGN_OR_RETURN(Bench bench, Prepare(command));
   TCC_ASSIGN_OR_RETURN(std::vector<double> times, Measure(bench, command.iterations));

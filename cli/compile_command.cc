@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <chrono>
+#include <filesystem>
 #include <memory>
 
 #include "api/compile_graph.h"
@@ -10,14 +12,17 @@
 #include "cli/numeric_option.h"
 #include "cli/progress.h"
 #include "cli/threads_option.h"
+#include "ir/support/file.h"
 
 namespace tcc {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct CompileCommand {
   ModelOptions model;
   LaterOptions later;
-  std::string target;
+  std::string target = "native";
   std::string output;
   std::string schedule;
   std::string numeric;
@@ -25,13 +30,49 @@ struct CompileCommand {
   int threads = 0;
 };
 
+// Beside the model, with its own suffix.
+std::string OutputOf(const CompileCommand& command) {
+  if (!command.output.empty()) return command.output;
+  return fs::path(command.model.path).replace_extension(".tcc").string();
+}
+
+// The files that are read, as far as their names are on the command line.
+std::vector<std::string> FilesOf(const CompileCommand& command) {
+  std::vector<std::string> files = {command.model.path};
+  for (const std::string& bind : command.model.binds) {
+    files.push_back(bind.substr(bind.rfind('=') + 1));
+  }
+  std::error_code ignored;
+  if (command.schedule.empty()) return files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(command.schedule, ignored)) {
+    files.push_back(entry.path().string());
+  }
+  return files;
+}
+
+// Before anything is compiled.
+Status CheckOutput(const std::string& output, const CompileCommand& command) {
+  for (const std::string& file : FilesOf(command)) {
+    if (IsSameFile(output, file)) {
+      return UsageError("-o {}: that is {}, which is read; expected another file", output, file);
+    }
+  }
+  return CheckWritable(output);
+}
+
 Status RunCompile(const CompileCommand& command) {
+  auto start = std::chrono::steady_clock::now();
   TCC_RETURN_IF_ERROR(RefuseLaterOptions(command.later));
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(command.target));
   TCC_ASSIGN_OR_RETURN(NumericMode numeric, FindNumericMode(command.numeric));
+  std::string output = OutputOf(command);
+  TCC_RETURN_IF_ERROR(CheckOutput(output, command));
   Progress progress(command.progress);
   auto warn = [&](const std::string& message) { progress.Warn(message); };
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model, warn));
+  if (IsMapped(output)) {
+    return UsageError("-o {}: the model's weights are there; expected another file", output);
+  }
   CompileOptions options{
       .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
   options.numeric = numeric;
@@ -42,7 +83,14 @@ Status RunCompile(const CompileCommand& command) {
   TCC_ASSIGN_OR_RETURN(Artefact artefact, CompileGraph(std::move(graph), options));
   TellStrictKernels(artefact.metadata);
   progress.Report("writing", 0, 1);
-  return WriteArtefact(artefact, command.output);
+  TCC_RETURN_IF_ERROR(WriteArtefact(artefact, output));
+  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  std::error_code ignored;
+  progress.TellWritten({.file = output,
+                        .bytes = fs::file_size(output, ignored),
+                        .kernels = artefact.metadata.kernels.size(),
+                        .seconds = taken.count()});
+  return OkStatus();
 }
 
 }  // namespace
@@ -51,8 +99,9 @@ Action DeclareCompile(CLI::App& app) {
   auto command = std::make_shared<CompileCommand>();
   AddModelOptions(app, command->model);
   AddTargetOption(app, command->target);
-  app.get_option("--target")->required();
-  app.add_option("-o,--output", command->output, "File to write")->required()->type_name("OUT.tcc");
+  app.get_option("--target")->capture_default_str();
+  app.add_option("-o,--output", command->output, "File to write; without it M.tcc beside the model")
+      ->type_name("OUT.tcc");
   app.add_option("--schedule", command->schedule,
                  "Folder of schedules, NAME.trace for kernel NAME; others get their default")
       ->type_name("DIR");

@@ -10,7 +10,8 @@ constexpr const char* kIntroduction = R"(# The command line
 This page is printed by `tcc --help-markdown`; a test compares the two.
 
 Data goes to standard output, messages to standard error; a file that is written appears whole or
-not at all.
+not at all. A file that is replaced hands on its permissions; a symbolic link stays, and what it
+leads to is replaced; of a hard link this one name gets the new content.
 
 | exit code | meaning |
 |---|---|

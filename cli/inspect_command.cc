@@ -182,6 +182,15 @@ StatusOr<Json> ModelSummary(const ModelOptions& options) {
   return summary;
 }
 
+// Unimplemented for operators that tcc does not have. Dimensions that nobody has bound are no
+// fault: this command tells their names.
+Status CanBeCompiled(const Json& summary) {
+  if (!summary.contains("unsupported") || summary["unsupported"].empty()) return OkStatus();
+  return Unsupported("the model cannot be compiled: {} of its operators {} not supported",
+                     summary["unsupported"].size(),
+                     summary["unsupported"].size() == 1 ? "is" : "are");
+}
+
 Status RunInspect(const InspectCommand& command) {
   Json summary;
   if (IsArtefact(command.file.path)) {
@@ -195,7 +204,7 @@ Status RunInspect(const InspectCommand& command) {
   } else {
     PrintInspection(summary);
   }
-  return OkStatus();
+  return CanBeCompiled(summary);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/readable_units.h"
+
 namespace tcc {
 namespace {
 
@@ -59,6 +61,25 @@ void Progress::Warn(const std::string& message) {
     return;
   }
   fmt::print(stderr, "{}tcc: warning: {}\n", line_open_ ? "\r\x1b[K" : "", message);
+  line_open_ = false;
+}
+
+void Progress::TellWritten(const Written& written) {
+  if (mode_ == Mode::kNone) return;
+  if (mode_ == Mode::kJson) {
+    nlohmann::ordered_json line = {{"stage", "wrote"},
+                                   {"done", 1},
+                                   {"total", 1},
+                                   {"seconds", written.seconds},
+                                   {"file", written.file},
+                                   {"bytes", written.bytes},
+                                   {"kernels", written.kernels}};
+    fmt::print(stderr, "{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return;
+  }
+  fmt::print(stderr, "{}tcc: wrote {}, {}, {} kernel{}, {:.1f} s\n", line_open_ ? "\r\x1b[K" : "",
+             written.file, ReadableBytes(written.bytes), written.kernels,
+             written.kernels == 1 ? "" : "s", written.seconds);
   line_open_ = false;
 }
 

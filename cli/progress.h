@@ -11,6 +11,14 @@ namespace tcc {
 // --progress auto|plain|json|none. auto: one line that is rewritten on a terminal, else plain.
 void AddProgressOption(CLI::App& app, std::string& mode);
 
+// What a command has written.
+struct Written {
+  std::string file;
+  uint64_t bytes = 0;
+  size_t kernels = 0;
+  double seconds = 0;
+};
+
 // What is being done, on standard error: a line when a stage begins, and every few seconds. Without
 // being asked for (auto) only of work that takes longer than a second.
 // The hook is valid as long as the Progress; only one thread may call it at a time.
@@ -25,6 +33,8 @@ class Progress {
   ProgressHook hook();
   // A line on standard error; in json an object with "warning".
   void Warn(const std::string& message);
+  // As the last line, of short work too: "tcc: wrote m.tcc, 97.5 MiB, 21 kernels, 6.2 s".
+  void TellWritten(const Written& written);
 
  private:
   enum class Mode { kLine, kPlain, kJson, kNone };

@@ -16,6 +16,7 @@
 #include "cli/npz.h"
 #include "cli/split_assignment.h"
 #include "cli/threads_option.h"
+#include "ir/support/file.h"
 #include "ir/support/npy.h"
 #include "runtime/executor.h"
 
@@ -25,6 +26,7 @@ namespace {
 struct RunCommand {
   std::string artefact;
   FeedOptions feed;
+  bool random_given = false;
   std::string output_folder;
   std::vector<std::string> outputs;  // name=y.npy, all.npz
   int threads = 0;
@@ -66,7 +68,7 @@ Status WriteOutputs(const std::string& folder, const std::vector<Tensor>& output
   return OkStatus();
 }
 
-// Known before anything runs.
+// Known, and found fit to be written, before anything runs.
 StatusOr<std::vector<OutputFile>> OutputFiles(const RunCommand& command, const Metadata& metadata) {
   std::vector<OutputFile> files;
   for (const std::string& text : command.outputs) {
@@ -83,6 +85,12 @@ StatusOr<std::vector<OutputFile>> OutputFiles(const RunCommand& command, const M
     }
     files.push_back({pair.second, static_cast<size_t>(found - names.begin())});
   }
+  for (const OutputFile& file : files) {
+    if (IsSameFile(file.path, command.artefact)) {
+      return UsageError("--output {}: that is the model; expected another file", file.path);
+    }
+    TCC_RETURN_IF_ERROR(CheckWritable(file.path));
+  }
   return files;
 }
 
@@ -96,6 +104,15 @@ Status WriteOutput(const OutputFile& file, const std::vector<Tensor>& outputs,
   return WriteNpz(named, file.path);
 }
 
+// Numbers that nobody asked for are not to be taken for a model's answer.
+void TellUnasked(const RunCommand& command, const Metadata& metadata) {
+  const FeedOptions& feed = command.feed;
+  bool asked = command.random_given || !feed.inputs.empty() || !feed.golden.empty();
+  if (asked || metadata.inputs.empty()) return;
+  fmt::print(stderr, "tcc: no --input is given; random inputs of seed {} are used\n",
+             feed.random_seed);
+}
+
 Status RunRun(const RunCommand& command) {
   LoadOptions load;
   load.threads = ThreadCount(command.threads);
@@ -103,6 +120,7 @@ Status RunRun(const RunCommand& command) {
   TCC_ASSIGN_OR_RETURN(Module module, Module::Load(command.artefact, load));
   const Metadata& metadata = module.metadata();
   TCC_ASSIGN_OR_RETURN(std::vector<OutputFile> files, OutputFiles(command, metadata));
+  TellUnasked(command, metadata);
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(command.feed, metadata));
   Executor executor(module);
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor.Run(inputs));
@@ -127,13 +145,17 @@ Action DeclareRun(CLI::App& app) {
   auto command = std::make_shared<RunCommand>();
   app.add_option("artefact", command->artefact, "Compiled model")->required()->type_name("OUT.tcc");
   AddFeedOptions(app, command->feed);
+  CLI::Option* random = app.get_option("--random");
   app.add_option("--output-dir", command->output_folder, "Folder that gets output_<i>.npy")
       ->type_name("DIR");
   app.add_option("--output", command->outputs, "Write an output, or an archive of all by name")
       ->type_name("name=y.npy|all.npz")
       ->allow_extra_args(false);
   AddThreadsOption(app, command->threads);
-  return [command] { return RunRun(*command); };
+  return [command, random] {
+    command->random_given = random->count() > 0;
+    return RunRun(*command);
+  };
 }
 
 }  // namespace tcc

@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/seed_option.h"
+#include "ir/support/file.h"
 #include "models/export_onnx.h"
 #include "models/zoo.h"
 
@@ -22,6 +23,7 @@ Status RunZoo(const ZooCommand& command) {
     for (const std::string& name : ZooNames()) fmt::print("{}\n", name);
     return OkStatus();
   }
+  TCC_RETURN_IF_ERROR(CheckWritable(command.output));
   TCC_ASSIGN_OR_RETURN(Graph graph, BuildZoo(command.name, command.options));
   return ExportOnnx(graph, command.output);
 }

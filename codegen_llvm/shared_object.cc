@@ -1,13 +1,18 @@
 #include "codegen_llvm/shared_object.h"
 
+#include <fcntl.h>
 #include <lld/Common/Driver.h>
 #include <llvm/Support/raw_ostream.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <cerrno>
+#include <cstring>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
 
 #include "ir/support/check.h"
 
@@ -16,45 +21,65 @@ LLD_HAS_DRIVER(elf)
 namespace tcc {
 namespace {
 
-namespace fs = std::filesystem;
-
-// A private folder that is gone at the end of the scope.
-class TemporaryFolder {
+class Descriptor {
  public:
-  TemporaryFolder() {
-    const char* base = std::getenv("TMPDIR");
-    std::string pattern = (fs::path(base && *base ? base : "/tmp") / "tcc-link-XXXXXX").string();
-    if (mkdtemp(pattern.data())) path_ = pattern;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { Close(); }
+  int get() const { return fd_; }
+  void Close() {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  // Empty if it could not be made.
-  const fs::path& path() const { return path_; }
+  // What others may open it by.
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
 
  private:
-  fs::path path_;
+  int fd_;
 };
 
-Status WriteFile(const fs::path& path, const std::vector<uint8_t>& bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<int64_t>(bytes.size()));
-  file.close();
-  if (!file) return Missing("cannot write {}; set TMPDIR to a folder with space", path.string());
-  return OkStatus();
+bool WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
 }
 
-StatusOr<std::vector<uint8_t>> ReadFile(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
-  if (!file || bytes.empty()) return Missing("cannot read {}", path.string());
+// To the end of a pipe.
+std::vector<uint8_t> ReadAll(int fd) {
+  constexpr size_t kPiece = size_t{1} << 16;  // what a pipe holds
+  std::vector<uint8_t> bytes;
+  size_t size = 0;
+  while (true) {
+    bytes.resize(size + kPiece);
+    ssize_t got = ::read(fd, bytes.data() + size, kPiece);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    size += static_cast<size_t>(got);
+  }
+  bytes.resize(size);
   return bytes;
 }
 
-// LLD keeps its state in globals: one link at a time. It fails where the folder has no space left.
+// In ar's format, so that one descriptor is enough for any number of objects.
+bool WriteArchive(int fd, const std::vector<KernelObject>& objects) {
+  bool whole = WriteAll(fd, "!<arch>\n");
+  for (size_t i = 0; i < objects.size(); ++i) {
+    const std::vector<uint8_t>& bytes = objects[i].bytes;
+    // Name, time, owner, group, mode, size; content starts at even places.
+    std::string header = fmt::format("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n",
+                                     fmt::format("{}.o/", i), 0, 0, 0, 644, bytes.size());
+    whole = whole && WriteAll(fd, header) &&
+            WriteAll(fd, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}) &&
+            WriteAll(fd, bytes.size() % 2 == 1 ? "\n" : "");
+  }
+  return whole;
+}
+
+// LLD keeps its state in globals: one link at a time.
 Status RunLld(const std::vector<std::string>& arguments) {
   static std::mutex one_at_a_time;
   std::lock_guard lock(one_at_a_time);
@@ -65,38 +90,35 @@ Status RunLld(const std::vector<std::string>& arguments) {
   lld::Result result = lld::lldMain(argv, llvm::nulls(), stream, {{lld::Gnu, &lld::elf::link}});
   TCC_CHECK(result.canRunAgain) << "lld: " << messages;
   if (result.retCode == 0) return OkStatus();
-  return Missing("linking failed; set TMPDIR to a folder with space ({})", messages);
+  return Missing("linking failed ({})", messages);
 }
 
 }  // namespace
 
+// LLD reads from memory and writes to a pipe: a process that is killed leaves no file behind.
 StatusOr<std::vector<uint8_t>> LinkSharedObject(const std::vector<KernelObject>& objects) {
-  TemporaryFolder folder;
-  if (folder.path().empty()) return Missing("cannot make a temporary folder; set TMPDIR");
-  fs::path output = folder.path() / "kernels.so";
-  std::vector<std::string> arguments = {
-      "ld.lld",
-      "-shared",
-      "-o",
-      output.string(),
-      "-z",
-      "defs",
-      "-z",
-      "noexecstack",
-      "--threads=1",
-      "--build-id=none",
-      "--hash-style=gnu",
-      "--nostdlib",
-      "-m",
-      "elf_x86_64",
-  };
-  for (size_t i = 0; i < objects.size(); ++i) {
-    fs::path input = folder.path() / (std::to_string(i) + ".o");
-    TCC_RETURN_IF_ERROR(WriteFile(input, objects[i].bytes));
-    arguments.push_back(input.string());
+  Descriptor input(::memfd_create("tcc-link", MFD_CLOEXEC));
+  if (input.get() < 0 || !WriteArchive(input.get(), objects)) {
+    return Missing("cannot hold what is to be linked in memory: {}", std::strerror(errno));
   }
-  TCC_RETURN_IF_ERROR(RunLld(arguments));
-  return ReadFile(output);
+  if (::access(input.path().c_str(), R_OK) != 0) {
+    return Missing("cannot link: {}: {}; is /proc mounted?", input.path(), std::strerror(errno));
+  }
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return Missing("cannot link: {}", std::strerror(errno));
+  Descriptor from(ends[0]), to(ends[1]);
+  std::vector<uint8_t> output;
+  Status status;
+  {
+    std::jthread reader([&] { output = ReadAll(from.get()); });
+    status = RunLld({"ld.lld", "-shared", "-o", to.path(), "-z", "defs", "-z", "noexecstack",
+                     "--threads=1", "--build-id=none", "--hash-style=gnu", "--nostdlib", "-m",
+                     "elf_x86_64", "--whole-archive", input.path()});
+    to.Close();  // the reader's end
+  }
+  TCC_RETURN_IF_ERROR(status);
+  if (output.empty()) return Missing("linking gave nothing");
+  return output;
 }
 
 }  // namespace tcc

@@ -7,7 +7,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 
 namespace tcc {
 namespace {
@@ -19,6 +23,7 @@ std::string SystemReason() {
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   FileDescriptor(const FileDescriptor&) = delete;
   FileDescriptor& operator=(const FileDescriptor&) = delete;
   ~FileDescriptor() {
@@ -40,6 +45,72 @@ bool WriteAll(int fd, std::span<const uint8_t> bytes) {
     bytes = bytes.subspan(static_cast<size_t>(written));
   }
   return true;
+}
+
+// Where writing to `path` ends up; a link may lead to what is not there yet.
+StatusOr<std::string> EndOfLinks(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  std::filesystem::path at = path;
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::error_code error;
+    if (!std::filesystem::is_symlink(at, error)) return at.string();
+    std::filesystem::path next = std::filesystem::read_symlink(at, error);
+    if (error) break;
+    at = at.parent_path() / next;
+  }
+  return InvalidInput("cannot write '{}': too many symbolic links", path);
+}
+
+std::string FolderOf(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+// A file that is being written; without a name it is gone with its last descriptor.
+struct NewFile {
+  FileDescriptor descriptor;
+  std::string folder;
+  std::string name;  // "" for none
+};
+
+// No other thread or process has it.
+std::string TemporaryName(const std::string& folder) {
+  static std::atomic<uint64_t> counter{0};
+  return fmt::format("{}/.tcc-{}-{}", folder, ::getpid(), counter++);
+}
+
+std::string PathOf(int fd) {
+  return fmt::format("/proc/self/fd/{}", fd);
+}
+
+// The descriptor is negative, with errno, where the folder takes no file.
+NewFile OpenNewFile(const std::string& folder) {
+  int fd = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  // The name is given by way of /proc.
+  if (fd >= 0 && ::access(PathOf(fd).c_str(), F_OK) == 0) return {FileDescriptor(fd), folder, ""};
+  if (fd >= 0) ::close(fd);
+  std::string name = TemporaryName(folder);
+  // O_EXCL refuses a file left over by another.
+  fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  return {FileDescriptor(fd), folder, fd >= 0 ? name : ""};
+}
+
+// Makes the file the one at `target`; false with errno.
+bool GiveName(NewFile& file, const std::string& target) {
+  if (file.name.empty()) {
+    std::string from = PathOf(file.descriptor.get());
+    if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, target.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      return true;
+    }
+    if (errno != EEXIST) return false;
+    // Only a rename replaces, and only what has a name can be renamed.
+    std::string name = TemporaryName(file.folder);
+    if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+      return false;
+    }
+    file.name = name;
+  }
+  return ::rename(file.name.c_str(), target.c_str()) == 0;
 }
 
 }  // namespace
@@ -72,26 +143,65 @@ StatusOr<SharedBytes> MapDescriptor(int fd, const std::string& name) {
 
 Status WriteFileAtomically(const std::string& path,
                            std::span<const std::span<const uint8_t>> pieces) {
-  static std::atomic<uint64_t> counter{0};
-  // Renaming would put a file where a device or a pipe was; it refuses folders itself.
+  auto failed = [&] { return InvalidInput("cannot write '{}': {}", path, SystemReason()); };
+  TCC_RETURN_IF_ERROR(CheckWritable(path));
+  TCC_ASSIGN_OR_RETURN(std::string target, EndOfLinks(path));
+  NewFile file = OpenNewFile(FolderOf(target));
+  if (file.descriptor.get() < 0) return failed();
   struct stat there{};
-  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
-    return InvalidInput("cannot write '{}': it is not a regular file", path);
+  bool written = true;
+  if (::stat(target.c_str(), &there) == 0) {
+    written = ::fchmod(file.descriptor.get(), there.st_mode & 0777) == 0;
   }
-  // The name differs between processes and threads; O_EXCL refuses a file left over by another.
-  std::string temporary = fmt::format("{}.tmp-{}-{}", path, ::getpid(), counter++);
-  FileDescriptor file(
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
-  if (file.get() < 0) return InvalidInput("cannot write '{}': {}", path, SystemReason());
-  bool whole = true;
-  for (std::span<const uint8_t> piece : pieces) whole = whole && WriteAll(file.get(), piece);
-  whole = whole && ::fsync(file.get()) == 0;
-  whole = whole && file.Close();
-  whole = whole && ::rename(temporary.c_str(), path.c_str()) == 0;
-  if (whole) return OkStatus();
-  std::string reason = SystemReason();
-  ::unlink(temporary.c_str());
-  return InvalidInput("cannot write '{}': {}", path, reason);
+  for (std::span<const uint8_t> piece : pieces) {
+    written = written && WriteAll(file.descriptor.get(), piece);
+  }
+  written = written && ::fsync(file.descriptor.get()) == 0 && GiveName(file, target);
+  // Network file systems report late errors here.
+  written = file.descriptor.Close() && written;
+  if (written) return OkStatus();
+  Status status = failed();
+  if (!file.name.empty()) ::unlink(file.name.c_str());
+  return status;
+}
+
+Status CheckWritable(const std::string& path) {
+  TCC_ASSIGN_OR_RETURN(std::string target, EndOfLinks(path));
+  struct stat there{};
+  if (::stat(target.c_str(), &there) == 0) {
+    if (S_ISDIR(there.st_mode)) return InvalidInput("cannot write '{}': it is a folder", path);
+    // Renaming would put a file where a device or a pipe was.
+    if (!S_ISREG(there.st_mode)) {
+      return InvalidInput("cannot write '{}': it is not a regular file", path);
+    }
+    if (::access(target.c_str(), W_OK) != 0) {
+      return InvalidInput("cannot write '{}': {}", path, SystemReason());
+    }
+  } else if (errno != ENOENT || target.empty()) {
+    return InvalidInput("cannot write '{}': {}", path, SystemReason());
+  }
+  if (target.ends_with('/')) return InvalidInput("cannot write '{}': it is a folder", path);
+  std::string folder = FolderOf(target);
+  if (::access(folder.c_str(), W_OK | X_OK) == 0) return OkStatus();
+  return InvalidInput("cannot write '{}': folder '{}': {}", path, folder, SystemReason());
+}
+
+bool IsSameFile(const std::string& a, const std::string& b) {
+  struct stat first{}, second{};
+  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+bool IsMapped(const std::string& path) {
+  std::unique_ptr<char, decltype(&std::free)> full(::realpath(path.c_str(), nullptr), std::free);
+  if (!full) return false;
+  // "start-end permissions offset device inode   path"
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    size_t begin = line.find('/');
+    if (begin != line.npos && line.substr(begin) == full.get()) return true;
+  }
+  return false;
 }
 
 }  // namespace tcc

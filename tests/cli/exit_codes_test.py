@@ -22,7 +22,7 @@ class ExitCodes(CommandTest):
     def test_wrong_command_lines_end_with_2(self):
         self.refused(2, "command", )
         self.refused(2, "frobnicate", "frobnicate")
-        self.refused(2, "--target", "compile", "m.onnx", "-o", "m.tcc")
+        self.refused(2, "--target", "dump", "m.onnx", "--stage", "graph")
         self.refused(2, "unknown target 'vax'",
                      "compile", "m.onnx", "--target", "vax", "-o", "m.tcc")
         self.refused(2, "--threads", "run", "m.tcc", "--threads", "-1")

@@ -45,6 +45,41 @@ class FirstTry(CommandTest):
         self.assertRegex(self.call("inspect", model),
                          rf"(?m)^flops +{re.escape(f'{flops / 1e6:.1f}')} MFLOP$")
 
+    def test_compiling_without_output_and_target_writes_beside_the_model_for_this_cpu(self):
+        self.export("dqn", "--small").rename(self.folder / "a.b.onnx")
+        elsewhere = self.folder / "elsewhere"
+        elsewhere.mkdir()
+        self.call("compile", self.folder / "a.b.onnx", cwd=elsewhere)
+        artefact = self.folder / "a.b.tcc"
+        summary = json.loads(self.call("inspect", artefact, "--json"))
+        self.assertEqual(summary["device"], "cpu")
+        self.assertEqual(list(elsewhere.iterdir()), [])
+
+    def test_compiling_ends_with_what_was_written(self):
+        model = self.export("dqn", "--small")
+        artefact = self.folder / "m.tcc"
+        self.assertEqual(self.call("compile", model, "--target", "native", "-o", artefact), "")
+        last = self.error.splitlines()[-1]
+        kernels = len(json.loads(self.call("inspect", artefact, "--json"))["kernels"])
+        self.assertRegex(last, rf"^tcc: wrote {re.escape(str(artefact))}, [\d.]+ (B|[KM]iB), "
+                               rf"{kernels} kernels, \d+\.\d s$")
+        self.call("compile", model, "--target", "native", "-o", artefact, "--progress", "json")
+        told = json.loads(self.error.splitlines()[-1])
+        self.assertEqual(told["file"], str(artefact))
+        self.assertEqual(told["bytes"], artefact.stat().st_size)
+        self.assertEqual(told["kernels"], kernels)
+        self.call("compile", model, "--target", "native", "-o", artefact, "--progress", "none")
+        self.assertEqual(self.error, "")
+
+    def test_running_without_inputs_says_that_they_are_random(self):
+        artefact = self.folder / "m.tcc"
+        self.call("compile", self.export("dqn", "--small"), "--target", "native",
+                  "-o", artefact)
+        silent = self.call("run", artefact, "--random", "0")
+        self.assertEqual(self.error, "")
+        self.assertEqual(self.call("run", artefact), silent)
+        self.assertIn("random inputs of seed 0", self.error)
+
     def test_a_command_that_is_missing_is_asked_for(self):
         found = subprocess.run([self.tcc], capture_output=True, text=True, check=False)
         self.assertEqual(found.returncode, 2)

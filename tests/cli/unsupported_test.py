@@ -37,8 +37,12 @@ class Unsupported(CommandTest):
         self.assertFalse((self.folder / "m.tcc").exists())
 
     def test_inspect_lists_them_too(self):
-        report = json.loads(self.call("inspect", self.model, "--json"))
+        report = json.loads(self.call("inspect", self.model, "--json", expect=3))
         self.assertEqual([row["count"] for row in report["unsupported"]], [2, 1])
+        text = self.call("inspect", self.model, expect=3)
+        for expected in ["opset", "Optional", "Sprocket"]:
+            self.assertIn(expected, text)
+        self.assertIn("cannot be compiled", self.error)
 
     def test_a_free_dimension_is_named(self):
         model = self.folder / "free.onnx"

@@ -119,13 +119,12 @@ TEST_CASE("a shared object is the same for any number of threads and names no fi
   CHECK_FALSE(Contains(one, "/tmp"));
 }
 
-TEST_CASE("a folder for temporary files that is missing is a clear message", "[codegen_llvm]") {
+TEST_CASE("no folder for temporary files is needed", "[codegen_llvm]") {
   REQUIRE(setenv("TMPDIR", "/nonexistent/folder", 1) == 0);
   auto compiled = MakeLlvmBackend(NativeTarget())
                       ->Compile({{Busy("a", ScalarOp::kExp, kFloat32)}}, {.threads = 1});
   REQUIRE(unsetenv("TMPDIR") == 0);
-  REQUIRE_FALSE(compiled.ok());
-  CHECK(Message(compiled.status()).find("TMPDIR") != std::string::npos);
+  CHECK(compiled.status() == OkStatus());
 }
 
 TEST_CASE("kernels are given as text, and unknown stages and targets are refused",

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Files that tcc writes: whole or not at all, never over what it reads, nothing left behind."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import stat
+import subprocess
+import time
+
+import onnx
+
+from tcc_command import CommandTest, main
+
+
+COMPILE = ["compile", "--target", "native"]
+
+
+class Files(CommandTest):
+    def names(self, folder=None):
+        return sorted(path.name for path in (folder or self.folder).iterdir())
+
+    def refused(self, code, message, *arguments):
+        self.assertEqual(self.call(*arguments, expect=code), "")
+        self.assertIn(message, self.error)
+
+    def test_a_compilation_that_is_interrupted_leaves_no_files(self):
+        model = self.export("resnet18")
+        out, scratch = self.folder / "out", self.folder / "scratch"
+        out.mkdir()
+        scratch.mkdir()
+        command = [self.tcc, "compile", str(model), "--target", "native", "-o",
+                   str(out / "m.tcc"), "--progress", "json"]
+        environment = {**os.environ, "TMPDIR": str(scratch)}
+
+        def stop(when, number):
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL, env=environment)
+            while process.poll() is None and not when():
+                pass
+            process.send_signal(number)
+            process.wait()
+            self.assertIn(self.names(out), [[], ["m.tcc"]])
+            self.assertEqual(self.names(scratch), [])
+            (out / "m.tcc").unlink(missing_ok=True)
+
+        start = time.monotonic()
+        stop(lambda: False, signal.SIGINT)
+        whole = time.monotonic() - start
+        for number in [signal.SIGINT, signal.SIGTERM]:
+            stop(lambda: any(scratch.iterdir()), number)
+            stop(lambda: any(out.iterdir()), number)
+            for share in [0.1, 0.5, 0.8, 0.9, 0.95]:
+                end = time.monotonic() + whole * share
+                stop(lambda end=end: time.monotonic() > end, number)
+
+    def test_no_scratch_has_a_name_that_could_be_left(self):
+        strace = shutil.which("strace")
+        if strace is None:
+            self.skipTest("strace is missing")
+        model = self.export("dqn", "--small")
+        out, scratch = self.folder / "out", self.folder / "scratch"
+        out.mkdir()
+        scratch.mkdir()
+        log = self.folder / "log"
+        subprocess.run([strace, "-f", "-e", "trace=mkdir,mkdirat,open,openat,creat,link,linkat,"
+                        "rename", "-o", log, self.tcc, "compile", model, "--target", "native",
+                        "-o", out / "m.tcc"], check=True, capture_output=True,
+                       env={**os.environ, "TMPDIR": str(scratch)})
+        made = [line for line in log.read_text().splitlines()
+                if ("mkdir" in line or "O_CREAT" in line) and str(self.folder) in line]
+        self.assertEqual(made, [], "a file or folder is made under a name before it is whole")
+
+    def test_the_model_is_not_overwritten_by_what_is_compiled(self):
+        model = self.export("dqn", "--small")
+        before = model.read_bytes()
+        link, hard, here = (self.folder / name for name in ["l.tcc", "h.tcc", "m.tcc"])
+        link.symlink_to(model)
+        os.link(model, hard)
+        shutil.copy(model, here)
+        for output in [model, link, hard, self.folder / "." / "dqn.onnx"]:
+            self.refused(2, "expected another file", *COMPILE, model, "-o", output)
+        # What would be written without -o.
+        self.refused(2, "expected another file", *COMPILE, here)
+        self.assertEqual(model.read_bytes(), before)
+
+    def test_weights_schedules_and_bound_arrays_are_not_overwritten(self):
+        small = self.export("dqn", "--small")
+        model, data = self.folder / "external.onnx", self.folder / "w.data"
+        onnx.save_model(onnx.load(small), model, save_as_external_data=True, location=data.name,
+                        size_threshold=0)
+        before = data.read_bytes()
+        link = self.folder / "link.tcc"
+        link.symlink_to(data)
+        for output in [data, link]:
+            self.refused(2, "weights", *COMPILE, model, "-o", output)
+        self.assertEqual(data.read_bytes(), before)
+        schedules = self.folder / "s"
+        schedules.mkdir()
+        self.call("dump", small, "--target", "native", "--stage", "scheduled", "--output-dir",
+                  schedules)
+        trace = next(schedules.iterdir())
+        self.refused(2, trace.name, *COMPILE, small, "--schedule", schedules, "-o", trace)
+        bound = self.folder / "b.npy"
+        bound.write_bytes(b"array")
+        self.refused(2, "b.npy", *COMPILE, small, "--bind", f"x={bound}", "-o", bound)
+
+    def test_the_compiled_model_is_not_overwritten_by_what_it_answers(self):
+        model = self.export("dqn", "--small")
+        artefact = self.folder / "m.tcc"
+        self.call(*COMPILE, model, "-o", artefact)
+        name = json.loads(self.call("inspect", artefact, "--json"))["outputs"][0]["name"]
+        link = self.folder / "all.npz"
+        link.symlink_to(artefact)
+        for output in [f"{name}={artefact}", link]:
+            self.refused(2, "that is the model", "run", artefact, "--random", "1", "--output",
+                         output)
+        self.refused(2, "that is the model", "bench", artefact, "--trace", artefact)
+        self.refused(4, "cannot write", "run", artefact, "--random", "1", "--output",
+                     f"{name}={self.folder}")
+        self.call("run", artefact, "--random", "1")
+
+    def test_an_output_that_cannot_be_written_is_noticed_before_compiling(self):
+        model = self.export("dqn", "--small")
+        for output in [self.folder / "none" / "m.tcc", self.folder, f"{self.folder}/",
+                       self.folder / ("n" * 300), model / "m.tcc"]:
+            self.refused(4, "cannot write", *COMPILE, model, "-o", output, "--progress", "plain")
+            self.assertNotIn("tcc: graph", self.error)
+        self.assertEqual(self.names(), ["dqn.onnx"])
+
+    def test_a_file_that_is_replaced_keeps_its_permissions(self):
+        model = self.export("dqn", "--small")
+        artefact = self.folder / "m.tcc"
+        artefact.touch()
+        for mode in [0o600, 0o664]:
+            artefact.chmod(mode)
+            self.call(*COMPILE, model, "-o", artefact)
+            self.assertEqual(stat.S_IMODE(artefact.stat().st_mode), mode)
+            model.chmod(mode)
+            self.export("dqn", "--small")
+            self.assertEqual(stat.S_IMODE(model.stat().st_mode), mode)
+
+    def test_a_new_file_gets_the_permissions_of_the_mask(self):
+        old = os.umask(0o027)
+        try:
+            model = self.export("dqn", "--small")
+        finally:
+            os.umask(old)
+        self.assertEqual(stat.S_IMODE(model.stat().st_mode), 0o640)
+
+    def test_a_symbolic_link_stays_and_what_it_leads_to_is_replaced(self):
+        model = self.export("dqn", "--small")
+        (self.folder / "real").mkdir()
+        for there in [True, False]:
+            target = self.folder / "real" / f"{there}.tcc"
+            if there:
+                target.write_bytes(b"old")
+            link = self.folder / f"{there}.tcc"
+            link.symlink_to(pathlib.Path("real") / target.name)
+            self.call(*COMPILE, model, "-o", link)
+            self.assertTrue(link.is_symlink())
+            self.call("run", target, "--random", "1")
+        loop = self.folder / "loop"
+        loop.symlink_to("loop")
+        self.refused(4, "symbolic links", *COMPILE, model, "-o", loop)
+
+    def test_of_a_hard_link_one_name_gets_the_new_content(self):
+        model = self.export("dqn", "--small")
+        artefact, other = self.folder / "m.tcc", self.folder / "other"
+        artefact.write_bytes(b"old")
+        os.link(artefact, other)
+        self.call(*COMPILE, model, "-o", artefact)
+        self.assertEqual(other.read_bytes(), b"old")
+        self.call("run", artefact, "--random", "1")
+
+    def test_a_trace_is_whole_or_not_there(self):
+        model = self.export("dqn", "--small")
+        artefact = self.folder / "m.tcc"
+        self.call(*COMPILE, model, "-o", artefact)
+        trace = self.folder / "t.json"
+        other = self.folder / "other"
+        trace.write_bytes(b"old")
+        os.link(trace, other)
+        self.call("bench", artefact, "--iterations", "1", "--trace", trace)
+        self.assertIn("traceEvents", json.loads(trace.read_text()))
+        self.assertEqual(other.read_bytes(), b"old")  # the file was replaced, not written into
+
+
+if __name__ == "__main__":
+    main()
