@@ -7,14 +7,19 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "ir/support/check.h"
+#include "ir/support/threads.h"
 
 LLD_HAS_DRIVER(elf)
 
@@ -48,19 +53,22 @@ bool WriteAll(int fd, std::string_view bytes) {
   return true;
 }
 
-// To the end of a pipe.
-std::vector<uint8_t> ReadAll(int fd) {
-  constexpr size_t kPiece = size_t{1} << 16;  // what a pipe holds
-  std::vector<uint8_t> bytes;
-  size_t size = 0;
+// To the end of a pipe, which is emptied even where its bytes find no room.
+bool CopyAll(int from, int to) {
+  char piece[1 << 16];  // what a pipe holds
+  bool whole = true;
   while (true) {
-    bytes.resize(size + kPiece);
-    ssize_t got = ::read(fd, bytes.data() + size, kPiece);
+    ssize_t got = ::read(from, piece, sizeof piece);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    size += static_cast<size_t>(got);
+    if (got <= 0) return whole && got == 0;
+    whole = whole && WriteAll(to, {piece, static_cast<size_t>(got)});
   }
-  bytes.resize(size);
+}
+
+StatusOr<std::vector<uint8_t>> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
+  if (!file || bytes.empty()) return Missing("cannot read {}", path);
   return bytes;
 }
 
@@ -80,11 +88,27 @@ bool WriteArchive(int fd, const std::vector<KernelObject>& objects) {
 }
 
 // LLD keeps its state in globals: one link at a time.
-Status RunLld(const std::vector<std::string>& arguments) {
+Status RunLld(const std::string& input, const std::string& output) {
+  const char* argv[] = {
+      "ld.lld",
+      "-shared",
+      "-o",
+      output.c_str(),
+      "-z",
+      "defs",
+      "-z",
+      "noexecstack",
+      "--threads=1",
+      "--build-id=none",
+      "--hash-style=gnu",
+      "--nostdlib",
+      "-m",
+      "elf_x86_64",
+      "--whole-archive",
+      input.c_str(),
+  };
   static std::mutex one_at_a_time;
   std::lock_guard lock(one_at_a_time);
-  std::vector<const char*> argv;
-  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   lld::Result result = lld::lldMain(argv, llvm::nulls(), stream, {{lld::Gnu, &lld::elf::link}});
@@ -93,32 +117,58 @@ Status RunLld(const std::vector<std::string>& arguments) {
   return Missing("linking failed ({})", messages);
 }
 
+// A thread that reads what `written` is the other end of: it ends once that is closed.
+struct Reader {
+  Descriptor& written;
+  std::thread thread;
+
+  ~Reader() {
+    written.Close();
+    thread.join();
+  }
+};
+
+// By a file with a name, which an interruption would leave.
+StatusOr<std::vector<uint8_t>> LinkInFolder(const std::string& input) {
+  const char* base = std::getenv("TMPDIR");
+  std::string folder = std::string(base && *base ? base : "/tmp") + "/tcc-link-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    return Missing("cannot make {}: {}; set TMPDIR", folder, std::strerror(errno));
+  }
+  std::string output = folder + "/kernels.so";
+  Status status = RunLld(input, output);
+  StatusOr<std::vector<uint8_t>> bytes = status.ok() ? ReadFile(output) : status;
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  return bytes;
+}
+
 }  // namespace
 
-// LLD reads from memory and writes to a pipe: a process that is killed leaves no file behind.
 StatusOr<std::vector<uint8_t>> LinkSharedObject(const std::vector<KernelObject>& objects) {
-  Descriptor input(::memfd_create("tcc-link", MFD_CLOEXEC));
-  if (input.get() < 0 || !WriteArchive(input.get(), objects)) {
-    return Missing("cannot hold what is to be linked in memory: {}", std::strerror(errno));
-  }
-  if (::access(input.path().c_str(), R_OK) != 0) {
-    return Missing("cannot link: {}: {}; is /proc mounted?", input.path(), std::strerror(errno));
-  }
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return Missing("cannot link: {}", std::strerror(errno));
+  Descriptor input(::memfd_create("tcc-objects", MFD_CLOEXEC));
+  Descriptor output(::memfd_create("tcc-linked", MFD_CLOEXEC));
+  int ends[2] = {-1, -1};
+  bool made = input.get() >= 0 && output.get() >= 0 && WriteArchive(input.get(), objects) &&
+              ::access(input.path().c_str(), R_OK) == 0 && ::pipe2(ends, O_CLOEXEC) == 0;
   Descriptor from(ends[0]), to(ends[1]);
-  std::vector<uint8_t> output;
+  if (!made) {
+    return Missing("cannot link in memory: {}; is /proc mounted?", std::strerror(errno));
+  }
+  // LLD gives a regular file its name by renaming, but writes into a pipe as it is.
+  bool whole = true;
+  std::optional<std::thread> thread =
+      StartThread([&] { whole = CopyAll(from.get(), output.get()); });
+  // Here the system has no thread to give.
+  if (!thread) return LinkInFolder(input.path());
   Status status;
   {
-    std::jthread reader([&] { output = ReadAll(from.get()); });
-    status = RunLld({"ld.lld", "-shared", "-o", to.path(), "-z", "defs", "-z", "noexecstack",
-                     "--threads=1", "--build-id=none", "--hash-style=gnu", "--nostdlib", "-m",
-                     "elf_x86_64", "--whole-archive", input.path()});
-    to.Close();  // the reader's end
+    Reader reader{to, *std::move(thread)};
+    status = RunLld(input.path(), to.path());
   }
   TCC_RETURN_IF_ERROR(status);
-  if (output.empty()) return Missing("linking gave nothing");
-  return output;
+  if (!whole) return Missing("cannot hold what was linked in memory");
+  return ReadFile(output.path());
 }
 
 }  // namespace tcc

@@ -166,6 +166,21 @@ class Files(CommandTest):
         loop.symlink_to("loop")
         self.refused(4, "symbolic links", *COMPILE, model, "-o", loop)
 
+    def test_a_file_system_without_unnamed_files_gets_whole_files_too(self):
+        strace = shutil.which("strace")
+        if strace is None:
+            self.skipTest("strace is missing")
+        model, out = self.export("dqn", "--small"), self.folder / "out"
+        out.mkdir()
+        for _ in ["a new file", "one that is replaced"]:
+            log = subprocess.run([strace, "-f", "-P", out, "-e", "trace=openat", "-e",
+                                  "inject=openat:error=EOPNOTSUPP:when=1", self.tcc, "compile",
+                                  model, "--target", "native", "-o", out / "m.tcc"], check=True,
+                                 capture_output=True, text=True).stderr
+            self.assertIn("INJECTED", log)
+            self.assertEqual(self.names(out), ["m.tcc"])
+            self.call("run", out / "m.tcc", "--random", "1")
+
     def test_of_a_hard_link_one_name_gets_the_new_content(self):
         model = self.export("dqn", "--small")
         artefact, other = self.folder / "m.tcc", self.folder / "other"
