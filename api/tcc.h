@@ -95,7 +95,8 @@ struct Kernel {
 // The kernels that Compile would make, without making them: what to write schedules for. A rule of
 // the caller's own looks at `variants`, and puts text into CompileOptions::schedules. On a GPU
 // Compile may leave a default schedule for another one where its machine code spills registers or
-// the compiler refuses it; one that is given it never leaves. Errors are Compile's.
+// uses local memory, or the compiler refuses it; one that is given it never leaves. Errors are
+// Compile's.
 TCC_EXPORT Result<std::vector<Kernel>> Kernels(const std::string& path,
                                                const CompileOptions& options = {});
 TCC_EXPORT Result<std::vector<Kernel>> Kernels(std::span<const std::uint8_t> model,

@@ -12,8 +12,8 @@ enum Input : size_t { kA, kB, kScales, kZeroPoints, kGroupIndex, kBias };
 struct Blocks {
   int64_t columns = 0;  // of the product: rows of the stored weights
   int64_t depth = 0;
-  int64_t size = 0;   // elements along the depth that share a scale
-  int64_t count = 0;  // in each row
+  int64_t size = 0;                // elements along the depth that share a scale
+  int64_t count = 0;               // in each row
   DType type = DTypeCode::kUInt4;  // of the weights
 };
 
@@ -23,7 +23,8 @@ StatusOr<Blocks> ReadBlocks(const OnnxNodeContext& context) {
       .columns = node.Int("N", 0), .depth = node.Int("K", 0), .size = node.Int("block_size", 0)};
   int64_t bits = node.Int("bits", 4);
   if (bits != 4 && bits != 8) {
-    return context.NotSupported(fmt::format("attribute 'bits' of MatMulNBits is {}; supported are 4 and 8", bits));
+    return context.NotSupported(
+        fmt::format("attribute 'bits' of MatMulNBits is {}; supported are 4 and 8", bits));
   }
   constexpr int64_t kLargest = INT32_MAX;
   for (int64_t value : {blocks.columns, blocks.depth, blocks.size}) {
@@ -44,11 +45,12 @@ StatusOr<Blocks> ReadBlocks(const OnnxNodeContext& context) {
 StatusOr<Tensor> Reinterpreted(const OnnxNodeContext& context, size_t input, DType type,
                                std::vector<int64_t> shape) {
   const Tensor* tensor = context.ConstantInput(input);
-  if (!tensor) return context.NotSupported(fmt::format("MatMulNBits whose input {} is computed; expected a constant", input));
-  if (tensor->dtype.code() != DTypeCode::kUInt8) {
+  if (!tensor)
     return context.NotSupported(
-        fmt::format("input {} of MatMulNBits is {}; supported is u8", input,
-                    ToString(tensor->dtype)));
+        fmt::format("MatMulNBits whose input {} is computed; expected a constant", input));
+  if (tensor->dtype.code() != DTypeCode::kUInt8) {
+    return context.NotSupported(fmt::format("input {} of MatMulNBits is {}; supported is u8", input,
+                                            ToString(tensor->dtype)));
   }
   TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(type, shape));
   if (bytes != static_cast<int64_t>(tensor->bytes.size())) {
@@ -67,8 +69,8 @@ StatusOr<Tensor> ZeroPoints(const OnnxNodeContext& context, const Blocks& blocks
     return middle;
   }
   int64_t stored = nibbles ? blocks.count + blocks.count % 2 : blocks.count;
-  TCC_ASSIGN_OR_RETURN(
-      Tensor padded, Reinterpreted(context, kZeroPoints, blocks.type, {blocks.columns, stored}));
+  TCC_ASSIGN_OR_RETURN(Tensor padded,
+                       Reinterpreted(context, kZeroPoints, blocks.type, {blocks.columns, stored}));
   if (stored == blocks.count) return padded;
   Tensor zeros = MakeZeroTensor(blocks.type, {blocks.columns, blocks.count});
   for (int64_t row = 0; row < blocks.columns; ++row) {
@@ -84,7 +86,8 @@ StatusOr<Tensor> ZeroPoints(const OnnxNodeContext& context, const Blocks& blocks
 // A * dequantized(B)^T + bias: row n of B holds column n of the weights.
 Status NormalizeMatMulNBits(OnnxNodeContext& context) {
   Node& node = context.node;
-  if (context.HasInput(kGroupIndex)) return context.NotSupported("MatMulNBits with input 4 (g_idx)");
+  if (context.HasInput(kGroupIndex))
+    return context.NotSupported("MatMulNBits with input 4 (g_idx)");
   TCC_ASSIGN_OR_RETURN(Blocks blocks, ReadBlocks(context));
   TCC_ASSIGN_OR_RETURN(Tensor weights, Reinterpreted(context, kB, blocks.type,
                                                      {blocks.columns, blocks.count * blocks.size}));
@@ -103,8 +106,8 @@ Status NormalizeMatMulNBits(OnnxNodeContext& context) {
                          context.AddInts("axes", {1})},
                         {}, dtype);
   }
-  ValueId columns = context.Emit(OpKind::kTranspose, {rows},
-                                 {{"perm", std::vector<int64_t>{1, 0}}}, dtype);
+  ValueId columns =
+      context.Emit(OpKind::kTranspose, {rows}, {{"perm", std::vector<int64_t>{1, 0}}}, dtype);
   node.attributes.clear();
   std::vector<ValueId> product = {node.inputs[kA], columns};
   if (context.HasInput(kBias)) {
