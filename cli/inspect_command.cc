@@ -156,7 +156,14 @@ StatusOr<Json> CompiledForm(Graph graph) {
               {"flops", flops}};
 }
 
-StatusOr<Json> ModelSummary(const ModelOptions& options) {
+// What is known of a file, and whether that is all there is to a model that can be compiled.
+struct Inspection {
+  Json summary;
+  Status can_be_compiled;
+};
+
+// Dimensions that nobody has bound are no fault: this command tells their names.
+StatusOr<Inspection> InspectModel(const ModelOptions& options) {
   TCC_ASSIGN_OR_RETURN(OnnxSurvey survey, SurveyOnnx(options.path));
   Json unsupported = Json::array();
   for (const UnsupportedOperator& op : survey.unsupported) {
@@ -167,44 +174,42 @@ StatusOr<Json> ModelSummary(const ModelOptions& options) {
                   {"nodes", survey.nodes},
                   {"operators", survey.operators},
                   {"unsupported", unsupported}};
-  if (!survey.unsupported.empty()) return summary;
+  if (size_t count = survey.unsupported.size(); count > 0) {
+    return Inspection{summary,
+                      Unsupported("the model cannot be compiled: {} of its operators {} not "
+                                  "supported",
+                                  count, count == 1 ? "is" : "are")};
+  }
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(options));
   std::vector<SymbolicValue> shapes = InferSymbolicShapes(graph);
   summary["inputs"] = ValueRows(graph, graph.inputs, shapes);
   summary["outputs"] = ValueRows(graph, graph.outputs, shapes);
   summary["shapes_inferred"] = CountOfInferred(graph, shapes);
+  bool is_bound = ExpectBoundInputs(graph).ok();
   StatusOr<Json> compiled = CompiledForm(std::move(graph));
   if (!compiled.ok()) {
     summary["not_compiled"] = MessageWithOptions(compiled.status());
-    return summary;
+    Status failure = Annotate(compiled.status(), "the model cannot be compiled");
+    return Inspection{summary, is_bound ? failure : OkStatus()};
   }
   for (const auto& [key, value] : compiled->items()) summary[key] = value;
-  return summary;
-}
-
-// Unimplemented for operators that tcc does not have. Dimensions that nobody has bound are no
-// fault: this command tells their names.
-Status CanBeCompiled(const Json& summary) {
-  if (!summary.contains("unsupported") || summary["unsupported"].empty()) return OkStatus();
-  return Unsupported("the model cannot be compiled: {} of its operators {} not supported",
-                     summary["unsupported"].size(),
-                     summary["unsupported"].size() == 1 ? "is" : "are");
+  return Inspection{summary, OkStatus()};
 }
 
 Status RunInspect(const InspectCommand& command) {
-  Json summary;
+  Inspection found;
   if (IsArtefact(command.file.path)) {
     TCC_ASSIGN_OR_RETURN(Artefact artefact, ReadArtefact(command.file.path));
-    summary = ArtefactSummary(artefact);
+    found.summary = ArtefactSummary(artefact);
   } else {
-    TCC_ASSIGN_OR_RETURN(summary, ModelSummary(command.file));
+    TCC_ASSIGN_OR_RETURN(found, InspectModel(command.file));
   }
   if (command.json) {
-    fmt::print("{}\n", summary.dump(2));
+    fmt::print("{}\n", found.summary.dump(2));
   } else {
-    PrintInspection(summary);
+    PrintInspection(found.summary);
   }
-  return CanBeCompiled(summary);
+  return found.can_be_compiled;
 }
 
 }  // namespace

@@ -117,7 +117,17 @@ int VarOrder::CompareDifferent(const Expr& a, const Expr& b) {
   });
 }
 
+AtomId AtomTable::IdOfVar(const Expr& var) {
+  auto [found, added] = vars_.try_emplace(var.get(), static_cast<AtomId>(atoms_.size()));
+  if (added) {
+    atoms_.push_back(var);
+    order_.RankOf(var.get());
+  }
+  return found->second;
+}
+
 AtomId AtomTable::IdOf(const Expr& atom) {
+  if (atom.kind() == ExprKind::kVarNode) return IdOfVar(atom);
   std::vector<AtomId>& candidates = by_hash_[atom->hash];
   for (AtomId id : candidates) {
     if (order_.Compare(atoms_[id], atom) == 0) return id;

@@ -47,9 +47,13 @@ class AtomTable {
   size_t size() const { return atoms_.size(); }
 
  private:
+  AtomId IdOfVar(const Expr& var);
+
   VarOrder& order_;
   std::vector<Expr> atoms_;
-  std::unordered_map<uint64_t, std::vector<AtomId>> by_hash_;
+  // Hashes of expressions do not tell variables apart, of which a function may have thousands.
+  std::unordered_map<const ExprNode*, AtomId> vars_;
+  std::unordered_map<uint64_t, std::vector<AtomId>> by_hash_;  // of all others
 };
 
 // A product of atoms in canonical order; an atom stands in it once for each power.

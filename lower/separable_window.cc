@@ -188,8 +188,9 @@ constexpr double kPartCost = 2;
 
 // Stage `s` in stages of one reduce axis each.
 std::optional<TensorProgram> Separated(const TensorProgram& program, size_t s) {
-  TensorProgram result = program;
   const auto& direct = std::get<ComputeExpr>(program.stages[s]);
+  if (!Match(program, direct)) return std::nullopt;
+  TensorProgram result = program;
   double work = 0;
   ComputeExpr rest = direct;
   while (std::optional<Window> window = Match(result, rest)) {

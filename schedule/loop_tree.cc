@@ -118,13 +118,15 @@ Stmt Replace(const Stmt& root, const StmtNode* target, const Stmt& replacement) 
   if (root.get() == target) return replacement;
   auto inner = [&](const Stmt& body) { return Replace(body, target, replacement); };
   if (const auto* seq = root.as<Seq>()) {
-    std::vector<Stmt> stmts;
-    bool changed = false;
-    for (const Stmt& stmt : seq->stmts) {
-      stmts.push_back(inner(stmt));
-      changed |= !stmts.back().same_as(stmt);
+    // The target stands in one place: of thousands of nests all but that one's stay as they are.
+    for (size_t i = 0; i < seq->stmts.size(); ++i) {
+      Stmt changed = inner(seq->stmts[i]);
+      if (changed.same_as(seq->stmts[i])) continue;
+      std::vector<Stmt> stmts = seq->stmts;
+      stmts[i] = std::move(changed);
+      return SeqOf(stmts);
     }
-    return changed ? SeqOf(stmts) : root;
+    return root;
   }
   if (const auto* loop = root.as<For>()) {
     Stmt body = inner(loop->body);

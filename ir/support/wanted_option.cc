@@ -13,7 +13,10 @@ constexpr char kPayload[] = "tcc/wanted_options";
 Status WithOption(Status status, Option option, const std::string& key) {
   if (status.ok()) return status;
   absl::Cord lines = status.GetPayload(kPayload).value_or(absl::Cord());
-  lines.Append(fmt::format("{}{}\n", static_cast<int>(option), Printable(key)));
+  const std::string line = fmt::format("{}{}\n", static_cast<int>(option), Printable(key));
+  // Append of a std::string is a template of Abseil's library whose name GCC and Clang, which
+  // builds the libFuzzer targets, spell differently.
+  lines.Append(absl::string_view(line));
   status.SetPayload(kPayload, lines);
   return status;
 }

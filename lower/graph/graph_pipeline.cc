@@ -19,6 +19,7 @@ constexpr GraphPass kPasses[] = {
     {"rewrite_rotary_embeddings",  RewriteRotaryEmbeddings,  "while slices and tables are as exporters write them", true},
     {"rewrite_attentions",         RewriteAttentions,        "while views are as exporters write them"},
     {"rewrite_movements",          RewriteMovements,         "the patterns before count on what exporters write"},
+    {"cut_splits",                 CutSplits,                "once no pass asks which Split a value comes from"},
     {"sink_movements",             SinkMovements,            "while every value is in ONNX's order"},
     {"fold_batch_normalizations",  FoldBatchNormalizations,  "while a Conv's weights are in ONNX's order"},
     {"simplify_activations",       SimplifyActivations,      "before fusion names tasks after them"},

@@ -66,6 +66,10 @@ Status RewriteMovements(Graph& graph);
 // and what computes that operand, whose kernel can then take it.
 Status SinkMovements(Graph& graph);
 
+// A Split into hundreds becomes several of some of the parts each, as one kernel's compile time
+// grows with the square of its parts.
+Status CutSplits(Graph& graph);
+
 // Clip from 0 without an upper bound becomes Relu; a Relu of a Relu goes.
 Status SimplifyActivations(Graph& graph);
 

@@ -516,7 +516,7 @@ TEST_CASE("messages name fields of the API and no option of the command line", "
     return text;
   };
   CHECK(message(FreeAddModel(), {}) ==
-        "inputs have free dimensions: 'x' (N); expected each to be given a value "
+        "inputs have free dimensions: 'x' (N), 'b' (M); expected each to be given a value "
         "(CompileOptions::dims, CompileOptions::shapes)");
   CHECK(message(AddModel(), {.dims = {{"K", 1}}}) ==
         "no dimension is named 'K'; all of them are fixed (CompileOptions::dims)");

@@ -44,6 +44,28 @@ class Unsupported(CommandTest):
             self.assertIn(expected, text)
         self.assertIn("cannot be compiled", self.error)
 
+    def test_inspect_of_what_cannot_be_compiled_for_another_reason_ends_as_compile_does(self):
+        def model(node, *inputs):
+            path = self.folder / f"{node.op_type}.onnx"
+            values = [helper.make_tensor_value_info(name, kind, shape)
+                      for name, kind, shape in inputs]
+            result = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+            graph = helper.make_graph([node], "g", values, [result])
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+            return path
+        for status, path, word in [
+                (4, model(helper.make_node("MatMul", ["a", "b"], ["y"]),
+                          ("a", TensorProto.FLOAT, [2, 3]), ("b", TensorProto.FLOAT, [4, 5])),
+                 "MatMul"),
+                (3, model(helper.make_node("Reshape", ["a", "s"], ["y"]),
+                          ("a", TensorProto.FLOAT, [2, 3]), ("s", TensorProto.INT64, [2])),
+                 "Reshape")]:
+            self.call("compile", path, "-o", self.folder / "m.tcc", expect=status)
+            report = json.loads(self.call("inspect", path, "--json", expect=status))
+            self.assertEqual(report["operators"], {word: 1})
+            self.assertIn(word, report["not_compiled"])
+            self.assertIn("the model cannot be compiled", self.error)
+
     def test_a_free_dimension_is_named(self):
         model = self.folder / "free.onnx"
         value = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["Batch", 3])

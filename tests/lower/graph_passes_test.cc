@@ -6,6 +6,7 @@
 #include "lower/graph/infer_shapes.h"
 #include "lower/graph/passes.h"
 #include "lower/interpret_graph.h"
+#include "tests/ir/parsed_graph.h"
 #include "tests/lower/graph_check.h"
 #include "tests/lower/one_node.h"
 
@@ -136,4 +137,19 @@ TEST_CASE("a clip from zero up is a relu", "[lower][graph]") {
   CHECK(CountOf(graph, OpKind::kRelu) == 1);
   CHECK(CountOf(graph, OpKind::kClip) == 1);
   CHECK(ValuesOf(RunGraph(graph, F32({3}, {-1, 3, 9}))) == std::vector<double>{0, 3, 6});
+}
+
+TEST_CASE("a split into hundreds is several, each of some of the parts", "[lower][graph]") {
+  std::string names = "y299", types = "f32[]";
+  for (int i = 298; i >= 0; --i) {
+    names = fmt::format("y{}, {}", i, names);
+    types += ", f32[]";
+  }
+  // 299 parts of 3 and one of 2.
+  Graph graph =
+      ParsedGraph("graph pieces {\n  input x: f32[2x899]\n  " + names +
+                      " = Split(x) {axis: -1, num_outputs: 300} : " + types +
+                      "\n  z = Concat(y299, " + names + ") {axis: 1} : f32[]\n  return z\n}",
+                  {});
+  CHECK(CountOf(CheckSameAfterPasses(graph), OpKind::kSplit) == 3);
 }

@@ -200,7 +200,7 @@ TEST_CASE("a write that fails leaves what was there and nothing beside it", "[ar
   std::string path = folder.path / "taken.tcc";
   fs::create_directories(fs::path(path) / "not-empty");
   Status status = WriteArtefact(SampleArtefact(), path);
-  CHECK(Message(status) == fmt::format("cannot write '{}': Is a directory", path));
+  CHECK(Message(status) == fmt::format("cannot write '{}': it is a folder", path));
   CHECK(folder.files() == 1);
   CHECK(Message(ReadArtefact(path).status()) == fmt::format("'{}' is not a regular file", path));
 }

@@ -93,7 +93,8 @@ TEST_CASE("writing refuses types that numpy lacks and folders that are not there
   Tensor tensor = MakeZeroTensor(DType(DTypeCode::kFloat8E5M2), {2});
   CHECK(Message(NpyBytes(tensor).status()) == "npy: NumPy has no type for f8e5m2");
   Status status = WriteNpy(MakeZeroTensor(kFloat32, {2}), "/nonexistent/x.npy");
-  CHECK(Message(status) == "cannot write '/nonexistent/x.npy': No such file or directory");
+  CHECK(Message(status) ==
+        "cannot write '/nonexistent/x.npy': folder '/nonexistent': No such file or directory");
   CHECK(Message(ReadNpy("/nonexistent/x.npy").status()) ==
         "cannot open '/nonexistent/x.npy': No such file or directory");
   CHECK(Message(ReadNpy("/dev/null").status()) == "'/dev/null' is not a regular file");

@@ -534,7 +534,7 @@ TEST_CASE("kernels for another arch are refused with both named", "[cuda_device]
   CHECK(status.code() == absl::StatusCode::kUnavailable);
   CHECK(Message(status) ==
         "the kernels are for sm_86; device 0 (emulated sm_75, sm_75) does not run them; compile "
-        "with --target sm_75");
+        "for target sm_75");
   // sm_86 runs what is for sm_80, but nothing that is for one arch alone.
   CHECK(Refusal([](Artefact& a, GpuProgram& p) { p.sm = 80, a.target = "sm_80"; }).ok());
   CHECK(Message(Refusal([](Artefact& a, GpuProgram& p) {
