@@ -13,11 +13,11 @@ TEST_CASE("a Split into 300 outputs and a Concat of as many have each in its pla
     names += (i ? ", y" : "y") + std::to_string(i);
     types += i ? ", f32[]" : "f32[]";
   }
-  Graph graph = ParsedGraph("graph pieces {\n  input x: f32[300x3]\n  " + names +
-                                " = Split(x) {axis: 0, num_outputs: 300} : " + types +
-                                "\n  z = Concat(" + names + ") {axis: 1} : f32[]\n  return z, " +
-                                names + "\n}",
-                            {});
+  Graph graph =
+      ParsedGraph("graph pieces {\n  input x: f32[300x3]\n  " + names +
+                      " = Split(x) {axis: 0, num_outputs: 300} : " + types + "\n  z = Concat(" +
+                      names + ") {axis: 1} : f32[]\n  return z, " + names + "\n}",
+                  {});
   REQUIRE(InferShapes(graph).ok());
   Status difference = DifferenceOn(graph, "native");
   INFO(difference);
