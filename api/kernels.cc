@@ -22,7 +22,7 @@
 #include "lower/pipeline.h"
 #include "lower/place_parts.h"
 #include "lower/split_prepare.h"
-#include "schedule/attention_sketch.h"
+#include "schedule/flash_attention.h"
 #include "schedule/mma_product.h"
 
 namespace tcc {

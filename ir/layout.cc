@@ -2,6 +2,11 @@
 
 namespace tcc {
 
+bool IsRowMajor(const Layout& layout) {
+  return layout.strides.empty() && !layout.offset && layout.blocks.empty() &&
+         layout.swizzle.bits == 0;
+}
+
 std::vector<Expr> StoredExtents(const Buffer& buffer) {
   std::vector<Expr> extents = buffer.window.size.empty() ? buffer.shape : buffer.window.size;
   for (const BlockFactor& block : buffer.layout.blocks) {

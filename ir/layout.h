@@ -8,6 +8,9 @@
 // what is allocated.
 namespace tcc {
 
+// Whether cells lie row by row without gaps.
+bool IsRowMajor(const Layout& layout);
+
 // Extents of the stored dimensions: the window's sizes (or the shape), block factors applied.
 std::vector<Expr> StoredExtents(const Buffer& buffer);
 // A stride for each of them.

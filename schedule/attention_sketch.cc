@@ -8,7 +8,6 @@
 #include "schedule/attention_parts.h"
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
-#include "schedule/gpu_attention.h"
 #include "schedule/lane_reduction.h"
 #include "schedule/placement.h"
 #include "schedule/reduction_nest.h"
@@ -191,24 +190,6 @@ std::optional<SketchState> ScheduleAttention(const SketchState& state, const Blo
   if (!parts) return std::nullopt;
   int64_t work = WorkOf(core);
   return FlashAttention(state, *std::move(parts), target).Build(work);
-}
-
-bool HasFlashAttention(const Function& fn, const Target& target) {
-  for (const Ref<Block>& block : BlocksOf(fn.body)) {
-    if (!IsAttentionCore(*block)) continue;
-    SketchState start(fn);
-    switch (target.kind) {
-      case TargetKind::kCpu:
-        if (ScheduleAttention(start, *block, target)) return true;
-        break;
-      case TargetKind::kCuda:
-        if (ScheduleThreadAttention(start, *block)) return true;
-        break;
-      case TargetKind::kReference:
-        break;
-    }
-  }
-  return false;
 }
 
 }  // namespace tcc

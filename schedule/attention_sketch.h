@@ -22,7 +22,4 @@ namespace tcc {
 std::optional<SketchState> ScheduleAttention(const SketchState& state, const Block& core,
                                              const Target& target);
 
-// Whether this, or ScheduleThreadAttention on a GPU, does a block of `fn` (kTensor).
-bool HasFlashAttention(const Function& fn, const Target& target);
-
 }  // namespace tcc

@@ -10,7 +10,6 @@
 #include "schedule/copy_nest.h"
 #include "schedule/guard.h"
 #include "schedule/placement.h"
-#include "schedule/prepack.h"
 #include "schedule/reduction_nest.h"
 
 namespace tcc {
@@ -78,16 +77,6 @@ Status ExpectAllOrNoConstants(const Function& fn, const IsReader& is_reader) {
 }
 
 }  // namespace
-
-StatusOr<Buffer> BufferNamed(const Function& fn, const std::string& name) {
-  std::vector<std::string> names;
-  for (const Buffer& buffer : DeclaredBuffers(fn)) {
-    if (buffer.var->name == name) return buffer;
-    names.push_back(buffer.var->name);
-  }
-  return InvalidInput("no buffer '{}' in function '{}'; it has {}", name, fn.name,
-                      fmt::join(names, ", "));
-}
 
 StatusOr<Constraints> CheckCacheRead(const Function& fn, const CacheRead& step) {
   TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, step.buffer));

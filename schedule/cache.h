@@ -51,7 +51,4 @@ Function ApplyCacheWrite(const Function& fn, const CacheWrite& step);
 StatusOr<Constraints> CheckSetScope(const Function& fn, const SetScope& step);
 Function ApplySetScope(const Function& fn, const SetScope& step);
 
-// The declaration of the buffer with this name. Error: names what there is.
-StatusOr<Buffer> BufferNamed(const Function& fn, const std::string& name);
-
 }  // namespace tcc

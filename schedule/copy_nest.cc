@@ -7,6 +7,7 @@
 #include "ir/simplify.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
+#include "schedule/guard.h"
 
 namespace tcc {
 namespace {

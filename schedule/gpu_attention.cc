@@ -6,6 +6,7 @@
 #include "ir/visitor.h"
 #include "schedule/attention_parts.h"
 #include "schedule/block_pattern.h"
+#include "schedule/guard.h"
 #include "schedule/placement.h"
 #include "schedule/sketch_parts.h"
 

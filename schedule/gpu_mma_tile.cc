@@ -13,6 +13,7 @@
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
 #include "schedule/gpu_tile.h"
+#include "schedule/guard.h"
 #include "schedule/mma_product.h"
 #include "schedule/operand_panels.h"
 #include "schedule/sketch_parts.h"

@@ -11,6 +11,7 @@
 #include "schedule/block_pattern.h"
 #include "schedule/default_tiles.h"
 #include "schedule/gpu_parts.h"
+#include "schedule/guard.h"
 #include "schedule/limits.h"
 #include "schedule/reduction_nest.h"
 #include "schedule/sketch_parts.h"

@@ -48,6 +48,22 @@ Status ExpectSerial(const char* step, const Ref<For>& loop) {
                       ToString(loop->for_kind));
 }
 
+StatusOr<Buffer> BufferNamed(const Function& fn, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Buffer& buffer : DeclaredBuffers(fn)) {
+    if (buffer.var->name == name) return buffer;
+    names.push_back(buffer.var->name);
+  }
+  return InvalidInput("no buffer '{}' in function '{}'; it has {}", name, fn.name,
+                      fmt::join(names, ", "));
+}
+
+Status ExpectNotPrepacked(const char* step, const Buffer& buffer) {
+  if (buffer.scope != Scope::kConstant) return OkStatus();
+  return InvalidInput("{}: buffer '{}' is made when the model is linked; its nests stay", step,
+                      buffer.var->name);
+}
+
 Status ExpectUnversioned(const char* step, const Buffer& buffer) {
   if (!buffer.versions) return OkStatus();
   return InvalidInput("{}: buffer '{}' is part of a pipeline already", step, buffer.var->name);

@@ -5,7 +5,7 @@
 #include "ir/support/status.h"
 #include "schedule/loop_tree.h"
 
-// What several steps share about loops and the guards of the blocks below them.
+// What several steps ask of loops, of buffers and of the guards of blocks.
 namespace tcc {
 
 // `guard` appended to every block in `stmt` that stands in no other one there.
@@ -19,6 +19,10 @@ inline bool IsPipelined(ForKind kind) {
   return kind == ForKind::kPipelined || kind == ForKind::kPipelinedAsync;
 }
 
+// The declaration of the buffer with this name. Error: names what there is.
+StatusOr<Buffer> BufferNamed(const Function& fn, const std::string& name);
+// Refuses a buffer that is computed when the model is linked: its nests stay what they are.
+Status ExpectNotPrepacked(const char* step, const Buffer& buffer);
 // A buffer of a pipeline stays where its copies and uses are.
 Status ExpectUnversioned(const char* step, const Buffer& buffer);
 

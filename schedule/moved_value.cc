@@ -7,7 +7,6 @@
 #include "ir/visitor.h"
 
 #include "schedule/guard.h"
-#include "schedule/prepack.h"
 
 namespace tcc {
 namespace {

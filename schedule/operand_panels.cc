@@ -4,6 +4,7 @@
 
 #include "ir/accesses.h"
 #include "ir/compare.h"
+#include "ir/layout.h"
 #include "ir/support/storage_types.h"
 #include "ir/visitor.h"
 #include "schedule/placement.h"

@@ -4,10 +4,10 @@
 #include <set>
 
 #include "ir/accesses.h"
+#include "ir/layout.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
-#include "schedule/prepack.h"
-#include "schedule/transform_layout.h"
+#include "schedule/guard.h"
 
 namespace tcc {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "schedule/cache.h"
+#include "schedule/loop_tree.h"
 #include "schedule/region.h"
 
 // What ComputeAt and ReverseComputeAt share.

@@ -7,7 +7,6 @@
 #include "ir/printer.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
-#include "schedule/cache.h"
 #include "schedule/guard.h"
 #include "schedule/placement.h"
 

@@ -6,7 +6,6 @@
 #include "ir/accesses.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
-#include "schedule/cache.h"
 #include "schedule/placement.h"
 
 namespace tcc {
@@ -79,12 +78,6 @@ Function ApplyPrepack(const Function& fn, const Prepack& step) {
     buffer.scope = Scope::kConstant;
     return buffer;
   });
-}
-
-Status ExpectNotPrepacked(const char* step, const Buffer& buffer) {
-  if (buffer.scope != Scope::kConstant) return OkStatus();
-  return InvalidInput("{}: buffer '{}' is made when the model is linked; its nests stay", step,
-                      buffer.var->name);
 }
 
 bool RunsWhenLinked(const Function& fn, const Block& block) {

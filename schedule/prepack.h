@@ -25,9 +25,6 @@ struct Prepack {
 StatusOr<Constraints> CheckPrepack(const Function& fn, const Prepack& step);
 Function ApplyPrepack(const Function& fn, const Prepack& step);
 
-// Refuses a buffer that is computed when the model is linked: its nests stay what they are.
-Status ExpectNotPrepacked(const char* step, const Buffer& buffer);
-
 // Whether a block takes part in what is computed when the model is linked.
 bool RunsWhenLinked(const Function& fn, const Block& block);
 

@@ -6,6 +6,7 @@
 #include "ir/simplify.h"
 #include "ir/visitor.h"
 #include "schedule/copy_nest.h"
+#include "schedule/guard.h"
 #include "schedule/moved_value.h"
 
 namespace tcc {

@@ -6,7 +6,6 @@
 #include "ir/compare.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
-#include "schedule/cache.h"
 #include "schedule/guard.h"
 
 namespace tcc {

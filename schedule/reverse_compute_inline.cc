@@ -8,7 +8,6 @@
 #include "schedule/compute_inline.h"
 #include "schedule/guard.h"
 #include "schedule/moved_value.h"
-#include "schedule/prepack.h"
 
 namespace tcc {
 namespace {

@@ -8,7 +8,6 @@
 #include "ir/simplify.h"
 #include "ir/substitute.h"
 #include "ir/visitor.h"
-#include "schedule/cache.h"
 #include "schedule/guard.h"
 #include "schedule/placement.h"
 

@@ -2,8 +2,8 @@
 
 #include "ir/interval.h"
 #include "ir/layout.h"
+#include "schedule/guard.h"
 #include "schedule/placement.h"
-#include "schedule/transform_layout.h"
 
 namespace tcc {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "ir/affine.h"
 #include "ir/interval.h"
+#include "ir/layout.h"
 #include "ir/printer.h"
 #include "ir/simplify.h"
 #include "ir/substitute.h"
@@ -14,7 +15,6 @@
 #include "schedule/placement.h"
 #include "schedule/tensor_intrinsics.h"
 #include "schedule/tensor_reading.h"
-#include "schedule/transform_layout.h"
 
 namespace tcc {
 namespace {

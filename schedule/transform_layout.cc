@@ -6,7 +6,7 @@
 
 #include "ir/interval.h"
 #include "ir/layout.h"
-#include "schedule/cache.h"
+#include "schedule/guard.h"
 #include "schedule/placement.h"
 
 namespace tcc {
@@ -42,11 +42,6 @@ Status CheckBlocks(const Buffer& buffer, const TransformLayout& step) {
 }
 
 }  // namespace
-
-bool IsRowMajor(const Layout& layout) {
-  return layout.strides.empty() && !layout.offset && layout.blocks.empty() &&
-         layout.swizzle.bits == 0;
-}
 
 StatusOr<Constraints> CheckTransformLayout(const Function& fn, const TransformLayout& step) {
   TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, step.buffer));

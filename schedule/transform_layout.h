@@ -26,7 +26,4 @@ struct TransformLayout {
 StatusOr<Constraints> CheckTransformLayout(const Function& fn, const TransformLayout& step);
 Function ApplyTransformLayout(const Function& fn, const TransformLayout& step);
 
-// Whether cells lie row by row without gaps.
-bool IsRowMajor(const Layout& layout);
-
 }  // namespace tcc

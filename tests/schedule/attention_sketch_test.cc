@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/printer.h"
+#include "schedule/flash_attention.h"
 #include "schedule/sketch.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"

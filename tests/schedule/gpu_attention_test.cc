@@ -4,6 +4,7 @@
 
 #include "ir/printer.h"
 #include "schedule/attention_sketch.h"
+#include "schedule/flash_attention.h"
 #include "schedule/limits.h"
 #include "tests/programs/point_check.h"
 #include "tests/programs/random_trace.h"
