@@ -10,7 +10,7 @@
 #include "bench/gpu/calibration.h"
 #include "bench/subcommand.h"
 #include "bench/write_text.h"
-#include "runtime/cuda_device.h"
+#include "runtime/cuda/cuda_device.h"
 
 namespace tcc {
 namespace {

@@ -5,16 +5,16 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "api/compile_graph.h"
 #include "bench/subcommand.h"
-#include "ir/parser.h"
-#include "ir/simplify.h"
+#include "compiler/compile_graph.h"
+#include "ir/simplify/simplify.h"
 #include "ir/support/check.h"
+#include "ir/text/parser.h"
 #include "lower/pipeline.h"
-#include "models/zoo.h"
-#include "schedule/limits.h"
-#include "schedule/sketch.h"
-#include "schedule/space.h"
+#include "models/zoo/zoo.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "schedule/space/limits.h"
+#include "schedule/space/space.h"
 
 namespace tcc {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "bench/peers.h"
+#include "bench/cpu/peers.h"
 #include "bench/write_text.h"
 
 namespace tcc {

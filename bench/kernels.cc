@@ -4,14 +4,14 @@
 
 #include <memory>
 
-#include "bench/kernel_suite.h"
+#include "bench/cpu/kernel_suite.h"
 #include "bench/operator_suite.h"
 #include "bench/operators.h"
 #include "bench/schedules.h"
 #include "bench/subcommand.h"
 #include "bench/used_options.h"
-#include "ir/numeric_mode.h"
-#include "ir/target.h"
+#include "ir/target/numeric_mode.h"
+#include "ir/target/target.h"
 
 namespace tcc {
 namespace {

@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bench/channels_last.h"
-#include "bench/interleaved_timing.h"
-#include "bench/operator_check.h"
+#include "bench/cpu/interleaved_timing.h"
+#include "bench/cpu/peers.h"
+#include "bench/operator/channels_last.h"
+#include "bench/operator/operator_check.h"
 #include "bench/operator_run.h"
-#include "bench/peers.h"
-#include "runtime/executor.h"
-#include "runtime/fma_peak.h"
+#include "runtime/cpu/fma_peak.h"
+#include "runtime/executor/executor.h"
 
 namespace tcc {
 namespace {

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <set>
 
-#include "api/compile_graph.h"
-#include "api/random_inputs.h"
-#include "bench/channels_last.h"
+#include "bench/operator/channels_last.h"
+#include "compiler/compile_graph.h"
+#include "compiler/random_inputs.h"
 #include "ir/support/random.h"
 
 namespace tcc {

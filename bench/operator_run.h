@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "bench/cpu/interleaved_timing.h"
 #include "bench/gpu/calibration.h"
 #include "bench/gpu/gpu_bench.h"
-#include "bench/interleaved_timing.h"
-#include "bench/operator.h"
+#include "bench/operator/operator.h"
 #include "bench/operator_report.h"
-#include "ir/numeric_mode.h"
-#include "runtime/module.h"
+#include "ir/target/numeric_mode.h"
+#include "runtime/executor/module.h"
 
 namespace tcc {
 

@@ -8,7 +8,7 @@
 
 #include "bench/roller_csv.h"
 #include "ir/support/check.h"
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 namespace tcc {
 namespace {

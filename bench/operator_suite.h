@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/operator.h"
+#include "bench/operator/operator.h"
 
 namespace tcc {
 

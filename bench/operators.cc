@@ -6,14 +6,14 @@
 #include <chrono>
 #include <memory>
 
+#include "bench/cpu/peers.h"
 #include "bench/gpu/gpu_peers.h"
 #include "bench/gpu/mma_peaks.h"
 #include "bench/operator_report.h"
 #include "bench/operator_run.h"
 #include "bench/operator_suite.h"
-#include "bench/peers.h"
 #include "bench/write_text.h"
-#include "runtime/usable_cpus.h"
+#include "runtime/executor/usable_cpus.h"
 
 namespace tcc {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/interleaved_timing.h"
+#include "bench/cpu/interleaved_timing.h"
 #include "ir/support/status.h"
 
 namespace tcc {

@@ -7,13 +7,13 @@
 #include <memory>
 #include <sstream>
 
-#include "bench/compiled_kernel.h"
-#include "bench/kernel_case.h"
+#include "bench/cpu/compiled_kernel.h"
+#include "bench/cpu/kernel_case.h"
+#include "bench/cpu/kernel_suite.h"
+#include "bench/cpu/peers.h"
 #include "bench/kernel_report.h"
-#include "bench/kernel_suite.h"
-#include "bench/peers.h"
-#include "runtime/fma_peak.h"
-#include "schedule/sketch.h"
+#include "runtime/cpu/fma_peak.h"
+#include "schedule/sketches/parts/sketch.h"
 
 namespace tcc {
 namespace {

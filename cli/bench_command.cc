@@ -7,16 +7,16 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "api/random_inputs.h"
-#include "api/reference_device.h"
 #include "cli/command.h"
 #include "cli/profile.h"
 #include "cli/text_table.h"
 #include "cli/threads_option.h"
+#include "compiler/random_inputs.h"
+#include "compiler/reference_device.h"
 #include "ir/support/file.h"
-#include "runtime/aligned_memory.h"
-#include "runtime/binding.h"
-#include "runtime/executor.h"
+#include "runtime/executor/aligned_memory.h"
+#include "runtime/executor/binding.h"
+#include "runtime/executor/executor.h"
 
 namespace tcc {
 namespace {

@@ -1,18 +1,18 @@
 #include <memory>
 
-#include "api/compile_graph.h"
-#include "api/emulated_device.h"
-#include "api/rounding_allowance.h"
-#include "api/schedule_folder.h"
 #include "cli/command.h"
 #include "cli/feed.h"
 #include "cli/model_options.h"
 #include "cli/numeric_option.h"
 #include "cli/progress.h"
 #include "cli/threads_option.h"
+#include "compiler/compile_graph.h"
+#include "compiler/emulated_device.h"
+#include "compiler/rounding_allowance.h"
+#include "compiler/schedule_folder.h"
 #include "lower/graph/infer_shapes.h"
-#include "lower/interpret_graph.h"
-#include "runtime/executor.h"
+#include "lower/variants/interpret_graph.h"
+#include "runtime/executor/executor.h"
 
 namespace tcc {
 namespace {

@@ -4,14 +4,14 @@
 #include <filesystem>
 #include <memory>
 
-#include "api/compile_graph.h"
-#include "api/schedule_folder.h"
 #include "cli/command.h"
 #include "cli/later_options.h"
 #include "cli/model_options.h"
 #include "cli/numeric_option.h"
 #include "cli/progress.h"
 #include "cli/threads_option.h"
+#include "compiler/compile_graph.h"
+#include "compiler/schedule_folder.h"
 #include "ir/support/file.h"
 
 namespace tcc {

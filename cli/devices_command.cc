@@ -3,12 +3,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "api/reference_device.h"
 #include "cli/command.h"
 #include "codegen_llvm/toolchain.h"
-#include "ir/target.h"
-#include "runtime/cuda_device.h"
-#include "runtime/usable_cpus.h"
+#include "compiler/reference_device.h"
+#include "ir/target/target.h"
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/executor/usable_cpus.h"
 
 namespace tcc {
 namespace {

@@ -10,16 +10,16 @@
 #include <filesystem>
 #include <fstream>
 
-#include "api/version.h"
 #include "codegen_cuda/emulator/host_compiler.h"
-#include "codegen_cuda/nvrtc.h"
+#include "codegen_cuda/nvrtc/nvrtc.h"
 #include "codegen_llvm/toolchain.h"
 #include "ir/support/cache_folder.h"
-#include "ir/target.h"
+#include "ir/support/version.h"
+#include "ir/target/target.h"
 #include "runtime/artefact/artefact.h"
-#include "runtime/cpu_features.h"
-#include "runtime/cuda_driver.h"
-#include "runtime/usable_cpus.h"
+#include "runtime/cpu/cpu_features.h"
+#include "runtime/cuda/cuda_driver.h"
+#include "runtime/executor/usable_cpus.h"
 
 namespace tcc {
 namespace {

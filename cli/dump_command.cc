@@ -2,13 +2,13 @@
 
 #include <memory>
 
-#include "api/dump_stage.h"
-#include "api/schedule_folder.h"
 #include "cli/command.h"
 #include "cli/model_options.h"
 #include "cli/numeric_option.h"
 #include "cli/progress.h"
 #include "cli/threads_option.h"
+#include "compiler/dump_stage.h"
+#include "compiler/schedule_folder.h"
 
 namespace tcc {
 namespace {

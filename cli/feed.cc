@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "api/random_inputs.h"
 #include "cli/npz.h"
 #include "cli/seed_option.h"
 #include "cli/split_assignment.h"
+#include "compiler/random_inputs.h"
 #include "ir/support/npy.h"
-#include "runtime/binding.h"
+#include "runtime/executor/binding.h"
 
 namespace tcc {
 namespace {

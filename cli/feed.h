@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "api/compare_tensors.h"
+#include "compiler/compare_tensors.h"
 #include "runtime/artefact/metadata.h"
 
 namespace tcc {

@@ -6,17 +6,17 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "api/compile_graph.h"
-#include "api/kernels.h"
 #include "cli/command.h"
 #include "cli/inspect_text.h"
 #include "cli/model_options.h"
 #include "cli/option_names.h"
-#include "ir/printer.h"
+#include "compiler/compile_graph.h"
+#include "compiler/kernels.h"
+#include "ir/text/printer.h"
 #include "lower/graph/graph_pipeline.h"
 #include "lower/graph/symbolic_shapes.h"
-#include "lower/place_parts.h"
-#include "models/import_onnx.h"
+#include "lower/variants/place_parts.h"
+#include "models/onnx/import_onnx.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/sections.h"
 

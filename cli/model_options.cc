@@ -2,7 +2,7 @@
 
 #include "cli/split_assignment.h"
 #include "ir/support/npy.h"
-#include "models/import_onnx.h"
+#include "models/onnx/import_onnx.h"
 
 namespace tcc {
 namespace {

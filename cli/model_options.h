@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/target.h"
+#include "ir/graph/graph.h"
+#include "ir/target/target.h"
 
 namespace tcc {
 

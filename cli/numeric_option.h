@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "ir/numeric_mode.h"
+#include "ir/target/numeric_mode.h"
 #include "runtime/artefact/metadata.h"
 
 namespace tcc {

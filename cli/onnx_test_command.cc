@@ -8,11 +8,11 @@
 #include <regex>
 #include <set>
 
-#include "api/onnx_conformance.h"
 #include "cli/command.h"
 #include "cli/isolated_call.h"
 #include "cli/model_options.h"
 #include "cli/threads_option.h"
+#include "compiler/onnx_conformance.h"
 
 namespace tcc {
 namespace {

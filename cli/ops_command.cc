@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/ops_markdown.h"
-#include "models/onnx_ops.h"
+#include "models/onnx/onnx_ops.h"
 
 namespace tcc {
 namespace {

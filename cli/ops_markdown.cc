@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "models/onnx_ops.h"
+#include "models/onnx/onnx_ops.h"
 
 namespace tcc {
 namespace {

@@ -7,12 +7,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "runtime/cuda_device.h"
-#include "runtime/cuda_peaks.h"
-#include "runtime/cuda_program.h"
-#include "runtime/cupti_counters.h"
-#include "runtime/cupti_recording.h"
-#include "runtime/fma_peak.h"
+#include "runtime/cpu/fma_peak.h"
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/cuda/cuda_peaks.h"
+#include "runtime/cuda/cuda_program.h"
+#include "runtime/cupti/cupti_counters.h"
+#include "runtime/cupti/cupti_recording.h"
 
 namespace tcc {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/kernel_bound.h"
-#include "runtime/executor.h"
+#include "runtime/executor/executor.h"
 
 namespace tcc {
 
@@ -20,8 +20,8 @@ struct ProfiledCall {
 // All launches of a kernel in one run: sums, and means weighted by their time under the counters.
 struct KernelCounters {
   double read_bytes = 0, written_bytes = 0;  // of the device's memory
-  // LaunchCounters says of what (runtime/cupti_counters.h). NaN where it is so of every launch: a
-  // share of nothing.
+  // LaunchCounters says of what (runtime/cupti/cupti_counters.h). NaN where it is so of every
+  // launch: a share of nothing.
   double l2_hit_percent = 0, occupancy_percent = 0, tensor_percent = 0, fma_percent = 0;
 };
 

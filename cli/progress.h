@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "api/kernels.h"
+#include "compiler/kernels.h"
 
 namespace tcc {
 

@@ -10,15 +10,15 @@
 #include <memory>
 #include <optional>
 
-#include "api/reference_device.h"
 #include "cli/command.h"
 #include "cli/feed.h"
 #include "cli/npz.h"
 #include "cli/split_assignment.h"
 #include "cli/threads_option.h"
+#include "compiler/reference_device.h"
 #include "ir/support/file.h"
 #include "ir/support/npy.h"
-#include "runtime/executor.h"
+#include "runtime/executor/executor.h"
 
 namespace tcc {
 namespace {

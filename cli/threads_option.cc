@@ -1,6 +1,6 @@
 #include "cli/threads_option.h"
 
-#include "runtime/usable_cpus.h"
+#include "runtime/executor/usable_cpus.h"
 
 namespace tcc {
 

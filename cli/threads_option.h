@@ -4,7 +4,7 @@
 
 namespace tcc {
 
-// --threads; 0 stands for every CPU that the process may use (runtime/usable_cpus.h).
+// --threads; 0 stands for every CPU that the process may use (runtime/executor/usable_cpus.h).
 void AddThreadsOption(CLI::App& app, int& threads);
 // At least 1.
 int ThreadCount(int threads);

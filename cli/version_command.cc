@@ -1,8 +1,8 @@
 #include <fmt/core.h>
 
-#include "api/version.h"
 #include "cli/command.h"
-#include "ir/target.h"
+#include "ir/support/version.h"
+#include "ir/target/target.h"
 #include "runtime/artefact/artefact.h"
 
 namespace tcc {

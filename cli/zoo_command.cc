@@ -5,8 +5,8 @@
 #include "cli/command.h"
 #include "cli/seed_option.h"
 #include "ir/support/file.h"
-#include "models/export_onnx.h"
-#include "models/zoo.h"
+#include "models/onnx/export_onnx.h"
+#include "models/zoo/zoo.h"
 
 namespace tcc {
 namespace {

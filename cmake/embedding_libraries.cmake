@@ -7,9 +7,9 @@ include(CMakePackageConfigHelpers)
 file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 
 # What the library says of itself is what the package files say of it.
-file(STRINGS ${PROJECT_SOURCE_DIR}/api/version.h version_line REGEX "kVersion")
+file(STRINGS ${PROJECT_SOURCE_DIR}/ir/support/version.h version_line REGEX "kVersion")
 if(NOT version_line MATCHES "\"${PROJECT_VERSION}\"")
-  message(FATAL_ERROR "api/version.h says ${version_line}; the project's version is ${PROJECT_VERSION}")
+  message(FATAL_ERROR "ir/support/version.h says ${version_line}; the project's version is ${PROJECT_VERSION}")
 endif()
 
 # Only the embedding API is exported: the compiler's own classes, and the static libraries inside,
@@ -42,10 +42,9 @@ endfunction()
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/api ${CMAKE_BINARY_DIR}/include/tcc SYMBOLIC)
 
-file(GLOB runtime_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/api/embed/*.cc)
-set(compiler_sources ${runtime_sources} ${PROJECT_SOURCE_DIR}/api/embed_compile.cc
-    ${PROJECT_SOURCE_DIR}/api/embed_devices.cc)
-list(FILTER compiler_sources EXCLUDE REGEX "/embed/runtime_devices\\.cc$")
+set(api ${PROJECT_SOURCE_DIR}/api)
+set(runtime_sources ${api}/convert.cc ${api}/module.cc ${api}/runtime_devices.cc)
+set(compiler_sources ${api}/all_devices.cc ${api}/compile.cc ${api}/convert.cc ${api}/module.cc)
 
 tcc_embedding_library(tcc_runtime_shared tcc_runtime
   SOURCES ${runtime_sources}

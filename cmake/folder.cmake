@@ -1,10 +1,15 @@
-# tcc_library(NAME [SOURCES ...] [LINKS ...] [PRIVATE_LINKS ...]): the library of one folder.
-# Without SOURCES it takes every .cc file of the folder itself.
+# tcc_library(NAME [ROOMS ...] [SOURCES ...] [LINKS ...] [PRIVATE_LINKS ...]): the library of one
+# folder. It takes every .cc file of the sub-folders in ROOMS ("." is the folder itself) and SOURCES;
+# without either, every .cc file of the folder itself.
 function(tcc_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
-  if(NOT arg_SOURCES)
-    file(GLOB arg_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  cmake_parse_arguments(arg "" "" "ROOMS;SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  if(NOT arg_ROOMS AND NOT arg_SOURCES)
+    set(arg_ROOMS .)
   endif()
+  foreach(room ${arg_ROOMS})
+    file(GLOB room_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cc)
+    list(APPEND arg_SOURCES ${room_sources})
+  endforeach()
   if(NOT arg_SOURCES)
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE ${arg_LINKS})

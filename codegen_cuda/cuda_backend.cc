@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <mutex>
 
-#include "codegen_cuda/cuda_programs.h"
-#include "codegen_cuda/cuda_source.h"
-#include "codegen_cuda/disassemble.h"
-#include "codegen_cuda/gpu_kernel.h"
+#include "codegen_cuda/cubin/disassemble.h"
 #include "codegen_cuda/kernel_facts.h"
-#include "codegen_cuda/prelude.h"
+#include "codegen_cuda/nvrtc/cuda_programs.h"
+#include "codegen_cuda/text/cuda_source.h"
+#include "codegen_cuda/text/gpu_kernel.h"
+#include "codegen_cuda/text/prelude.h"
 #include "ir/support/check.h"
 #include "ir/support/for_each_index.h"
 #include "ir/support/stop.h"

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "ir/target.h"
+#include "ir/target/target.h"
 #include "lower/backend.h"
 #include "runtime/artefact/gpu_program.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "codegen_cuda/occupancy.h"
+#include "codegen_cuda/cubin/occupancy.h"
 
 namespace tcc {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "codegen_cuda/cubin.h"
-#include "codegen_cuda/launch.h"
-#include "codegen_cuda/nvrtc.h"
+#include "codegen_cuda/cubin/cubin.h"
+#include "codegen_cuda/nvrtc/nvrtc.h"
+#include "codegen_cuda/text/launch.h"
 #include "lower/backend.h"
 
 namespace tcc {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "ir/support/status.h"
-#include "ir/target.h"
+#include "ir/target/target.h"
 
 namespace tcc {
 

@@ -7,9 +7,9 @@
 #include "codegen_llvm/integer_ops.h"
 #include "codegen_llvm/llvm_types.h"
 #include "codegen_llvm/scalar_calls.h"
+#include "ir/expr/visitor.h"
 #include "ir/support/check.h"
 #include "ir/support/storage_types.h"
-#include "ir/visitor.h"
 
 namespace tcc {
 namespace {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "codegen_llvm/kernel_state.h"
-#include "ir/compare.h"
-#include "ir/expr.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/expr.h"
 #include "lower/lane_index.h"
 
 namespace tcc {

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "codegen_llvm/llvm_forward.h"
-#include "ir/expr.h"
+#include "ir/expr/expr.h"
 
-// Integer division, shifts and the like, lane by lane, with the semantics of ir/expr.h and
-// ir/scalar_op.h.
+// Integer division, shifts and the like, lane by lane, with the semantics of ir/expr/expr.h and
+// ir/expr/scalar_op.h.
 namespace tcc {
 
 // What is known of the operands; saves the correction of a signed division.

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "ir/support/status.h"
-#include "ir/target.h"
+#include "ir/target/target.h"
 #include "lower/backend.h"
-#include "runtime/kernel_abi.h"
+#include "runtime/artefact/kernel_abi.h"
 
 namespace tcc {
 

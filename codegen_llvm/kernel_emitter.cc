@@ -10,7 +10,7 @@
 
 #include "codegen_llvm/stmt_emitter.h"
 #include "ir/support/check.h"
-#include "runtime/kernel_abi.h"
+#include "runtime/artefact/kernel_abi.h"
 
 namespace tcc {
 namespace {

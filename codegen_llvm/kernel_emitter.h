@@ -3,14 +3,14 @@
 #include <memory>
 
 #include "codegen_llvm/llvm_forward.h"
-#include "ir/function.h"
-#include "ir/target.h"
+#include "ir/expr/function.h"
+#include "ir/target/target.h"
 
 namespace tcc {
 
-// A module with one external function, `fn.name`, of the form TccKernel (runtime/kernel_abi.h):
-// buffers in the order of `fn.params`, shape arguments in the order of `fn.vars`. Everything else
-// in it is internal; no library is called.
+// A module with one external function, `fn.name`, of the form TccKernel
+// (runtime/artefact/kernel_abi.h): buffers in the order of `fn.params`, shape arguments in the
+// order of `fn.vars`. Everything else in it is internal; no library is called.
 //
 // A parameter that the kernel stores to shares no memory with any other parameter.
 std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Function& fn,

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "codegen_llvm/llvm_forward.h"
-#include "ir/interval.h"
-#include "ir/stmt.h"
+#include "ir/expr/stmt.h"
+#include "ir/simplify/interval.h"
 
 namespace tcc {
 

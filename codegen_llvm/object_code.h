@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/function.h"
+#include "ir/expr/function.h"
 #include "ir/support/status.h"
-#include "ir/target.h"
+#include "ir/target/target.h"
 #include "lower/backend.h"
 
 namespace tcc {

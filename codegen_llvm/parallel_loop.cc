@@ -7,8 +7,8 @@
 #include <unordered_set>
 
 #include "codegen_llvm/stmt_emitter.h"
-#include "ir/visitor.h"
-#include "runtime/kernel_abi.h"
+#include "ir/expr/visitor.h"
+#include "runtime/artefact/kernel_abi.h"
 
 namespace tcc {
 namespace {

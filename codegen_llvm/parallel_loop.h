@@ -1,7 +1,7 @@
 #pragma once
 
 #include "codegen_llvm/kernel_state.h"
-#include "ir/stmt.h"
+#include "ir/expr/stmt.h"
 
 namespace tcc {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "codegen_llvm/llvm_types.h"
-#include "runtime/kernel_abi.h"
+#include "runtime/artefact/kernel_abi.h"
 
 namespace tcc {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "codegen_llvm/kernel_state.h"
-#include "ir/scalar_op.h"
+#include "ir/expr/scalar_op.h"
 
 namespace tcc {
 

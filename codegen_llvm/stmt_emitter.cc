@@ -6,10 +6,10 @@
 
 #include "codegen_llvm/llvm_types.h"
 #include "codegen_llvm/parallel_loop.h"
+#include "ir/expr/visitor.h"
 #include "ir/support/check.h"
 #include "ir/support/storage_types.h"
-#include "ir/visitor.h"
-#include "runtime/kernel_abi.h"
+#include "runtime/artefact/kernel_abi.h"
 
 namespace tcc {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "codegen_llvm/expr_emitter.h"
-#include "ir/stmt.h"
+#include "ir/expr/stmt.h"
 
 namespace tcc {
 

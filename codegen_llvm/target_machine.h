@@ -4,7 +4,7 @@
 
 #include "codegen_llvm/llvm_forward.h"
 #include "ir/support/status.h"
-#include "ir/target.h"
+#include "ir/target/target.h"
 
 namespace tcc {
 

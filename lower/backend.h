@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "ir/function.h"
+#include "ir/expr/function.h"
 #include "ir/support/status.h"
-#include "ir/target.h"
+#include "ir/target/target.h"
 
 namespace tcc {
 
@@ -44,7 +44,7 @@ struct CompiledKernel {
 
 struct CompiledModule {
   // What the artefact stores and the device loads: for CPU targets one ELF shared object that
-  // exports each kernel by its name (runtime/kernel_abi.h), for CUDA targets a GpuProgram.
+  // exports each kernel by its name (runtime/artefact/kernel_abi.h), for CUDA targets a GpuProgram.
   std::vector<uint8_t> image;
   std::vector<CompiledKernel> kernels;  // of the module's, in their order
 };

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/substitute.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
 #include "ir/support/check.h"
-#include "ir/visitor.h"
 
 namespace tcc {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "ir/function.h"
-#include "ir/tensor_expr.h"
+#include "ir/expr/function.h"
+#include "ir/expr/tensor_expr.h"
 
 namespace tcc {
 

@@ -1,6 +1,6 @@
 #include "lower/lane_index.h"
 
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
 
 namespace tcc {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "ir/expr.h"
+#include "ir/expr/expr.h"
 
 namespace tcc {
 

@@ -1,10 +1,10 @@
 #include "lower/pipeline.h"
 
-#include "ir/nested_blocks.h"
-#include "ir/simplify.h"
+#include "ir/analysis/nested_blocks.h"
+#include "ir/analysis/verifier.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
 #include "ir/support/stop.h"
-#include "ir/verifier.h"
-#include "ir/visitor.h"
 #include "lower/passes/passes.h"
 #include "lower/passes/rewrite_statements.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/function.h"
+#include "ir/expr/function.h"
 #include "ir/support/status.h"
 
 namespace tcc {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "ir/compare.h"
-#include "ir/visitor.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/visitor.h"
 
 namespace tcc {
 namespace {

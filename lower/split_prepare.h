@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ir/function.h"
+#include "ir/expr/function.h"
 #include "ir/support/status.h"
 
 namespace tcc {
@@ -17,7 +17,7 @@ struct PreparedFunction {
   std::vector<Function> prepare;
 };
 
-// Takes the root nests that compute constant buffers (schedule/prepack.h) out of `fn`.
+// Takes the root nests that compute constant buffers (schedule/steps/prepack.h) out of `fn`.
 //
 //   f(A, B constant, C):                     main(A, C, B_p constant):  for ... C += A * B_p
 //     allocate B_p constant            -->

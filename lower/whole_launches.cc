@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <functional>
 
-#include "ir/accesses.h"
-#include "ir/cross_thread.h"
-#include "ir/nested_blocks.h"
-#include "ir/own_cells.h"
-#include "ir/simplify.h"
-#include "ir/target.h"
-#include "ir/visitor.h"
+#include "ir/analysis/accesses.h"
+#include "ir/analysis/cross_thread.h"
+#include "ir/analysis/nested_blocks.h"
+#include "ir/analysis/own_cells.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/target/target.h"
 
 namespace tcc {
 namespace {

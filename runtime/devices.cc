@@ -1,6 +1,6 @@
-#include "runtime/cpu_device.h"
-#include "runtime/cuda_device.h"
-#include "runtime/device.h"
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/executor/device.h"
 
 namespace tcc {
 namespace {

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "bench/gpu/mma_peaks.h"
-#include "codegen_cuda/cuda_programs.h"
-#include "codegen_cuda/prelude.h"
+#include "codegen_cuda/nvrtc/cuda_programs.h"
+#include "codegen_cuda/text/prelude.h"
 #include "ir/support/cache_folder.h"
 #include "ir/support/random.h"
-#include "runtime/cuda_device.h"
-#include "runtime/cuda_program.h"
-#include "runtime/cuda_timing.h"
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/cuda/cuda_program.h"
+#include "runtime/cuda/cuda_timing.h"
 
 namespace tcc {
 namespace {

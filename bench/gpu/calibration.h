@@ -4,11 +4,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/numeric_mode.h"
 #include "ir/support/status.h"
-#include "ir/target.h"
+#include "ir/target/numeric_mode.h"
+#include "ir/target/target.h"
 #include "runtime/artefact/gpu_program.h"
-#include "runtime/cuda_driver.h"
+#include "runtime/cuda/cuda_driver.h"
 
 namespace tcc {
 

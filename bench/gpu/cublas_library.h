@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/dtype.h"
-#include "ir/numeric_mode.h"
+#include "ir/support/cuda_api.h"
+#include "ir/support/dtype.h"
 #include "ir/support/status.h"
-#include "runtime/cuda_api.h"
+#include "ir/target/numeric_mode.h"
 
 // The parts of cuBLAS and cuBLASLt, versions 12 and 13, that the peers use, declared here so that
 // no toolkit is needed to build; tests hold them against the real headers where there are some. All

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ir/support/cuda_api.h"
 #include "ir/support/status.h"
-#include "runtime/cuda_api.h"
 
 // The part of cuDNN, version 9, that the peer uses: of its backend interface and of its functions
 // for single operators. Declared here so that no toolkit is needed to build; tests hold it against

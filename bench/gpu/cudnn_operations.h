@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/gpu/cudnn_descriptor.h"
-#include "bench/operator.h"
+#include "bench/operator/operator.h"
 
 // Operators as operation graphs of cuDNN's backend interface, computed in float32.
 namespace tcc::cudnn {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "runtime/cuda_device.h"
+#include "runtime/cuda/cuda_device.h"
 
 namespace tcc {
 

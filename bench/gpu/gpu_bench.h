@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "ir/support/status.h"
-#include "runtime/cuda_timing.h"
+#include "runtime/cuda/cuda_timing.h"
 
 namespace tcc {
 

@@ -8,8 +8,8 @@
 
 #include "bench/gpu/gpu_bench.h"
 #include "bench/gpu/gpu_operands.h"
-#include "bench/operator.h"
-#include "ir/numeric_mode.h"
+#include "bench/operator/operator.h"
+#include "ir/target/numeric_mode.h"
 
 // NVIDIA's libraries on the same operators, in the same numeric mode. They are opened where they
 // are found.

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/numeric_mode.h"
-#include "ir/target.h"
+#include "ir/target/numeric_mode.h"
+#include "ir/target/target.h"
 
 namespace tcc {
 

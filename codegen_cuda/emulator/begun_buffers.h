@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <map>
 
-#include "runtime/cuda_api.h"
+#include "ir/support/cuda_api.h"
 
 namespace tcc::emulator {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/cuda_api.h"
+#include "ir/support/cuda_api.h"
 
 namespace tcc::emulator::calls {
 

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "runtime/cuda_api.h"
+#include "ir/support/cuda_api.h"
 
 namespace tcc::emulator {
 

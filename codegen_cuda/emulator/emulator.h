@@ -12,7 +12,7 @@
 #include "ir/support/status.h"
 
 // Runs CUDA C text on the CPU to find its mistakes: the very text that NVRTC gets, with the machine
-// part of its prelude (codegen_cuda/prelude.h) replaced.
+// part of its prelude (codegen_cuda/text/prelude.h) replaced.
 //
 // Found, and named with thread, line and element: accesses outside of a buffer or shared array;
 // misaligned vector accesses; races on shared memory; elements that one block writes and another of

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/dtype.h"
+#include "ir/support/dtype.h"
 #include "ir/support/status.h"
 
 // The header of an .npy file: a Python dictionary of three keys.

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "ir/dtype.h"
+#include "ir/support/dtype.h"
 
 // The types that only hold values: floats of 8 bits, and integers of 4 of which two share a byte.
 namespace tcc {

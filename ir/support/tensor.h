@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/dtype.h"
+#include "ir/support/dtype.h"
 #include "ir/support/status.h"
 
 namespace tcc {

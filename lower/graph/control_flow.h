@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph_bodies.h"
+#include "ir/graph/graph_bodies.h"
 
 // Edits of nodes that have bodies.
 namespace tcc {

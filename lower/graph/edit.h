@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 // Small total edits that graph passes are made of.
 namespace tcc {

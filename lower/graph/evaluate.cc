@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/interpreter.h"
+#include "ir/interpret/interpreter.h"
 #include "lower/build_loop_nest.h"
 #include "lower/graph/dequantize_constant.h"
 #include "lower/graph/edit.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/graph_bodies.h"
+#include "ir/graph/graph_bodies.h"
 #include "ir/support/check.h"
 #include "lower/graph/recurrence_activation.h"
 #include "lower/ops/node_lowering.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "lower/graph/infer_shapes.h"
 
 namespace tcc {

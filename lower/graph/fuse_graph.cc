@@ -4,8 +4,8 @@
 #include <numeric>
 #include <set>
 
-#include "ir/printer.h"
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
+#include "ir/text/printer.h"
 #include "lower/graph/edit.h"
 #include "lower/graph/to_tensor_exprs.h"
 #include "lower/ops/op_lowering.h"

@@ -4,7 +4,7 @@
 #include <stop_token>
 #include <string_view>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "ir/support/status.h"
 
 namespace tcc {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "ir/support/status.h"
 #include "lower/graph/infer_shapes.h"
 

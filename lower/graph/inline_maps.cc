@@ -2,8 +2,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "ir/substitute.h"
-#include "ir/visitor.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
 #include "lower/graph/to_tensor_exprs.h"
 
 namespace tcc {

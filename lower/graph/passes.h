@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "ir/support/status.h"
 
 // The graph passes, in the order of graph_pipeline.cc. Each expects shapes to be inferred, keeps

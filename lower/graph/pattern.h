@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "ir/support/status.h"
 #include "lower/graph/edit.h"
 

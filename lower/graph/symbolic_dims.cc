@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ir/simplify.h"
+#include "ir/simplify/simplify.h"
 #include "ir/support/integer_division.h"
 #include "lower/graph/symbolic_rules.h"
 #include "lower/ops/node_lowering.h"

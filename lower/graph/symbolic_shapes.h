@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace tcc {
 

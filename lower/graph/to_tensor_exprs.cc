@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/substitute.h"
+#include "ir/expr/substitute.h"
 #include "lower/ops/op_lowering.h"
 
 namespace tcc {

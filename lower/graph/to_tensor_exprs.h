@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-#include "ir/compare.h"
+#include "ir/expr/compare.h"
 #include "lower/graph/fuse_graph.h"
 #include "lower/ops/node_lowering.h"
 

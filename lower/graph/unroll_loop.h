@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/graph_bodies.h"
+#include "ir/graph/graph_bodies.h"
 
 namespace tcc {
 

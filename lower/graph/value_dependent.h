@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "ir/support/status.h"
 
 namespace tcc {

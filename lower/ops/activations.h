@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 // Activation functions as expressions over a node's operands, which are of one type: f32 or f64, or
 // an integer where ONNX allows it. Attributes are the node's. No result but that of an infinite

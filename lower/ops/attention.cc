@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/attention_combiner.h"
+#include "ir/expr/attention_combiner.h"
 #include "lower/ops/lowerings.h"
 
 // Attention of opset 23 to 25 as stages of one kernel:

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/interval.h"
+#include "ir/simplify/interval.h"
 #include "ir/support/integer_division.h"
 #include "lower/ops/convolution.h"
 #include "lower/ops/lowerings.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ir/compare.h"
+#include "ir/expr/compare.h"
 #include "lower/ops/broadcast.h"
 #include "lower/ops/lowerings.h"
 

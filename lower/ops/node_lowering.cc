@@ -4,7 +4,7 @@
 
 #include <cctype>
 
-#include "ir/compare.h"
+#include "ir/expr/compare.h"
 #include "ir/support/check.h"
 #include "ir/support/wanted_option.h"
 #include "lower/ops/shape_operands.h"

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/tensor_expr.h"
+#include "ir/expr/tensor_expr.h"
+#include "ir/graph/graph.h"
 
 namespace tcc {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace tcc {
 

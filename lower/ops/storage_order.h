@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 // Which dimension of an operand lies where in memory, from the node's DataLayout.
 namespace tcc {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ir/affine.h"
-#include "ir/simplify.h"
+#include "ir/analysis/affine.h"
+#include "ir/simplify/simplify.h"
 
 namespace tcc {
 namespace {

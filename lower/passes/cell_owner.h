@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/stmt.h"
+#include "ir/expr/stmt.h"
 
 namespace tcc {
 

@@ -1,9 +1,9 @@
 #include <unordered_map>
 
-#include "ir/issue_mark.h"
-#include "ir/simplify.h"
-#include "ir/substitute.h"
-#include "ir/visitor.h"
+#include "ir/expr/issue_mark.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
 #include "lower/passes/passes.h"
 
 namespace tcc {

@@ -1,4 +1,4 @@
-#include "ir/own_cells.h"
+#include "ir/analysis/own_cells.h"
 #include "lower/passes/passes.h"
 
 namespace tcc {

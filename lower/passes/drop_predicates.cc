@@ -1,4 +1,4 @@
-#include "ir/compare.h"
+#include "ir/expr/compare.h"
 #include "lower/passes/loop_bounds.h"
 #include "lower/passes/passes.h"
 

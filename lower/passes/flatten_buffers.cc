@@ -1,8 +1,8 @@
 #include <unordered_map>
 
-#include "ir/compare.h"
-#include "ir/layout.h"
-#include "ir/simplify.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/layout.h"
+#include "ir/simplify/simplify.h"
 #include "lower/passes/loop_bounds.h"
 #include "lower/passes/passes.h"
 

@@ -1,7 +1,7 @@
 #include <set>
 #include <utility>
 
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
 #include "lower/passes/passes.h"
 
 namespace tcc {

@@ -1,4 +1,4 @@
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
 #include "lower/passes/passes.h"
 
 namespace tcc {

@@ -1,5 +1,5 @@
-#include "ir/simplify.h"
-#include "ir/substitute.h"
+#include "ir/expr/substitute.h"
+#include "ir/simplify/simplify.h"
 #include "lower/passes/loop_bounds.h"
 #include "lower/passes/passes.h"
 

@@ -2,12 +2,12 @@
 #include <map>
 #include <set>
 
-#include "ir/accesses.h"
-#include "ir/compare.h"
-#include "ir/interval.h"
-#include "ir/simplify.h"
-#include "ir/substitute.h"
-#include "ir/visitor.h"
+#include "ir/analysis/accesses.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/interval.h"
+#include "ir/simplify/simplify.h"
 #include "lower/passes/cell_owner.h"
 #include "lower/passes/passes.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "ir/interval.h"
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/interval.h"
 
 namespace tcc {
 

@@ -1,5 +1,5 @@
-#include "ir/compare.h"
-#include "ir/visitor.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/visitor.h"
 #include "lower/passes/passes.h"
 #include "lower/passes/rewrite_statements.h"
 

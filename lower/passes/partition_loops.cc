@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "ir/affine.h"
-#include "ir/simplify.h"
-#include "ir/substitute.h"
+#include "ir/analysis/affine.h"
+#include "ir/expr/substitute.h"
+#include "ir/simplify/simplify.h"
 #include "lower/passes/loop_bounds.h"
 #include "lower/passes/passes.h"
 #include "lower/passes/resolve_conditions.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/function.h"
+#include "ir/expr/function.h"
 
 // The loop passes. Each is total on what Verify accepts and is run by RunPipeline alone, which says
 // in one list what holds after it and why it stands where it stands.
@@ -11,9 +11,9 @@ namespace tcc {
 // range.
 Function DropPredicates(const Function& fn);
 
-// Reductions whose loops are bound to threads (ir/cross_thread.h): each thread combines what it
-// has, lanes of a warp exchange that by shuffles, warps through shared memory; then all threads
-// along x have the result.
+// Reductions whose loops are bound to threads (ir/analysis/cross_thread.h): each thread combines
+// what it has, lanes of a warp exchange that by shuffles, warps through shared memory; then all
+// threads along x have the result.
 //
 //   for tx(T) { block s: S += A[tx] }  -->  for tx(X) { p = 0; for t(T) { p += A[t] }
 //                                             for s in 0..5 { w[lane] = p; p += w[lane ^ 1 << s] }
@@ -23,7 +23,7 @@ Function DropPredicates(const Function& fn);
 // other form is run in order by one thread.
 Function ReduceAcrossThreads(const Function& fn);
 
-// Local buffers have no cells of other threads (ir/own_cells.h).
+// Local buffers have no cells of other threads (ir/analysis/own_cells.h).
 Function DropCellsOfOthers(const Function& fn);
 
 // Puts barriers between the accesses of shared buffers that could race.
@@ -54,7 +54,7 @@ Function DistributeVthreads(const Function& fn);
 //   P(0) .. P(S-2); for t in 0..E { barrier; if t+S-1 < E { P(t+S-1) }; C(t) }
 //
 // With pipelined_async, plain copies are AsyncCopy, each P is a group, and `wait(S-2)` stands
-// before the barrier. Marks among the uses say where copies stand (ir/issue_mark.h).
+// before the barrier. Marks among the uses say where copies stand (ir/expr/issue_mark.h).
 Function PipelineLoops(const Function& fn);
 
 // Partitioned loops are split into first iterations, interior and last iterations, so that the

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <functional>
 
-#include "ir/affine.h"
-#include "ir/issue_mark.h"
-#include "ir/simplify.h"
-#include "ir/substitute.h"
-#include "ir/visitor.h"
+#include "ir/analysis/affine.h"
+#include "ir/expr/issue_mark.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
 #include "lower/passes/passes.h"
 
 namespace tcc {

@@ -2,11 +2,11 @@
 #include <array>
 #include <set>
 
-#include "ir/cross_thread.h"
-#include "ir/simplify.h"
-#include "ir/substitute.h"
-#include "ir/target.h"
-#include "ir/visitor.h"
+#include "ir/analysis/cross_thread.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/target/target.h"
 #include "lower/passes/passes.h"
 
 namespace tcc {

@@ -1,6 +1,6 @@
 #include "lower/passes/resolve_conditions.h"
 
-#include "ir/simplify.h"
+#include "ir/simplify/simplify.h"
 #include "lower/passes/loop_bounds.h"
 #include "lower/passes/passes.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "ir/interval.h"
-#include "ir/stmt.h"
+#include "ir/expr/stmt.h"
+#include "ir/simplify/interval.h"
 
 namespace tcc {
 

@@ -1,6 +1,6 @@
 #include "lower/passes/rewrite_statements.h"
 
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
 
 namespace tcc {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "ir/stmt.h"
+#include "ir/expr/stmt.h"
 
 namespace tcc {
 

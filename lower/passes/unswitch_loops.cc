@@ -1,5 +1,5 @@
-#include "ir/substitute.h"
-#include "ir/visitor.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
 #include "lower/passes/passes.h"
 #include "lower/passes/rewrite_statements.h"
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "ir/compare.h"
-#include "ir/substitute.h"
-#include "ir/visitor.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
 #include "lower/passes/passes.h"
 #include "lower/passes/resolve_conditions.h"
 #include "lower/passes/rewrite_statements.h"

@@ -1,7 +1,7 @@
-#include "ir/affine.h"
-#include "ir/simplify.h"
-#include "ir/substitute.h"
-#include "ir/visitor.h"
+#include "ir/analysis/affine.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
 #include "lower/passes/passes.h"
 
 namespace tcc {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/dtype.h"
+#include "ir/support/dtype.h"
 #include "ir/support/status.h"
 #include "runtime/artefact/size_expr.h"
 

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "runtime/usable_cpus.h"
-#include "tests/api/onnx_models.h"
+#include "runtime/executor/usable_cpus.h"
+#include "tests/compiler/onnx_models.h"
 #include "tests/runtime/child_process.h"
 
 // The embedding API as a program outside sees it: no header of the compiler in here.

@@ -5,8 +5,8 @@
 
 #include "bench/gpu/cublas_library.h"
 #include "bench/gpu/cudnn_library.h"
-#include "runtime/cupti_api.h"
-#include "runtime/cupti_profiler_api.h"
+#include "runtime/cupti/cupti_api.h"
+#include "runtime/cupti/cupti_profiler_api.h"
 #include "tests/runtime/passed_alike.h"
 
 #if __has_include(<cublas_v2.h>) && __has_include(<cublasLt.h>)

@@ -1,4 +1,4 @@
-#include "bench/operator_check.h"
+#include "bench/operator/operator_check.h"
 
 #include <catch2/catch.hpp>
 #include <limits>

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "codegen_cuda/nvrtc_api.h"
+#include "codegen_cuda/nvrtc/nvrtc_api.h"
 
 using tcc::NvrtcProgram;
 using tcc::NvrtcResult;

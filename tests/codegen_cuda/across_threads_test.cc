@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 
-#include "codegen_cuda/cubin.h"
-#include "ir/simplify.h"
+#include "codegen_cuda/cubin/cubin.h"
+#include "ir/simplify/simplify.h"
 #include "lower/pipeline.h"
-#include "schedule/sketch.h"
-#include "schedule/trace.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "schedule/space/trace.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 #include "tests/programs/compare_programs.h"
 #include "tests/programs/spike_programs.h"

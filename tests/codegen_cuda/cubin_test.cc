@@ -1,4 +1,4 @@
-#include "codegen_cuda/cubin.h"
+#include "codegen_cuda/cubin/cubin.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include <regex>
 #include <sstream>
 
-#include "codegen_cuda/occupancy.h"
+#include "codegen_cuda/cubin/occupancy.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 
 using namespace tcc;

@@ -5,9 +5,9 @@
 #include <map>
 #include <string_view>
 
-#include "codegen_cuda/cuda_programs.h"
 #include "codegen_cuda/kernel_facts.h"
-#include "codegen_cuda/prelude.h"
+#include "codegen_cuda/nvrtc/cuda_programs.h"
+#include "codegen_cuda/text/prelude.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 
 using namespace tcc;

@@ -4,10 +4,10 @@
 #include <fstream>
 #include <iterator>
 
-#include "codegen_cuda/cubin.h"
-#include "ir/simplify.h"
+#include "codegen_cuda/cubin/cubin.h"
+#include "ir/simplify/simplify.h"
 #include "lower/pipeline.h"
-#include "schedule/schedule.h"
+#include "schedule/space/schedule.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 #include "tests/programs/compare_programs.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/scalar_op.h"
+#include "ir/expr/scalar_op.h"
 #include "tests/codegen_cuda/as_interpreted.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 

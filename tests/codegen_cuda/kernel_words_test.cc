@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen_cuda/prelude.h"
+#include "codegen_cuda/text/prelude.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 #include "tests/programs/product_function.h"
 

@@ -7,9 +7,9 @@
 #include <limits>
 
 #include "codegen_cuda/emulator/emulator.h"
-#include "codegen_cuda/nvrtc.h"
-#include "codegen_cuda/prelude.h"
-#include "ir/dtype.h"
+#include "codegen_cuda/nvrtc/nvrtc.h"
+#include "codegen_cuda/text/prelude.h"
+#include "ir/support/dtype.h"
 #include "ir/support/random.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 

@@ -1,4 +1,4 @@
-#include "codegen_cuda/named_barriers.h"
+#include "codegen_cuda/text/named_barriers.h"
 
 #include <fmt/format.h>
 

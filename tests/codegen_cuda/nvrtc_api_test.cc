@@ -1,4 +1,4 @@
-#include "codegen_cuda/nvrtc_api.h"
+#include "codegen_cuda/nvrtc/nvrtc_api.h"
 
 #include <catch2/catch.hpp>
 

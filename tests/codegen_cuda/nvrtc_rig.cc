@@ -5,15 +5,15 @@
 #include <catch2/catch.hpp>
 #include <iostream>
 
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/simplify.h"
+#include "ir/simplify/simplify.h"
 #include "ir/support/check.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "lower/graph/graph_pipeline.h"
 #include "lower/pipeline.h"
-#include "lower/task.h"
-#include "models/zoo.h"
-#include "schedule/sketch.h"
+#include "lower/variants/task.h"
+#include "models/zoo/zoo.h"
+#include "schedule/sketches/parts/sketch.h"
 
 namespace tcc::test {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen_cuda/cuda_source.h"
-#include "codegen_cuda/nvrtc.h"
+#include "codegen_cuda/nvrtc/nvrtc.h"
+#include "codegen_cuda/text/cuda_source.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
 
 namespace tcc::test {

@@ -1,9 +1,9 @@
-#include "codegen_cuda/place_shared.h"
+#include "codegen_cuda/text/place_shared.h"
 
 #include <catch2/catch.hpp>
 
-#include "codegen_cuda/launch.h"
-#include "ir/parser.h"
+#include "codegen_cuda/text/launch.h"
+#include "ir/text/parser.h"
 #include "tests/codegen_cuda/as_interpreted.h"
 
 using namespace tcc;

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "ir/simplify.h"
+#include "ir/simplify/simplify.h"
 #include "lower/pipeline.h"
-#include "schedule/schedule.h"
+#include "schedule/space/schedule.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 
 using namespace tcc;

@@ -1,4 +1,4 @@
-#include "codegen_cuda/size_code.h"
+#include "codegen_cuda/text/size_code.h"
 
 #include <catch2/catch.hpp>
 

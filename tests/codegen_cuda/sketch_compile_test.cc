@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 
 using namespace tcc;

@@ -1,8 +1,8 @@
-#include "ir/interpreter.h"
+#include "ir/interpret/interpreter.h"
 
 #include <cmath>
 
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 #include "tests/codegen_llvm/kernel_rig.h"
 
 namespace tcc::test {

@@ -8,9 +8,9 @@
 
 #include "codegen_llvm/jit.h"
 #include "codegen_llvm/llvm_backend.h"
-#include "ir/function.h"
+#include "ir/expr/function.h"
 #include "ir/support/random.h"
-#include "runtime/kernel_abi.h"
+#include "runtime/artefact/kernel_abi.h"
 
 namespace tcc::test {
 

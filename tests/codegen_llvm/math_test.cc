@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/constant_fold.h"
+#include "ir/expr/constant_fold.h"
 #include "tests/codegen_llvm/kernel_rig.h"
 
 namespace tcc::test {

@@ -1,5 +1,5 @@
 #include "codegen_llvm/object_code.h"
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 #include "tests/codegen_llvm/kernel_rig.h"
 
 namespace tcc::test {

@@ -5,7 +5,7 @@ from page import main
 from patched_sources import PatchedSources
 
 # What sees the table of steps and is in the tests of one.
-USERS = ["schedule/step.cc", "schedule/countable.cc", "schedule/inside_block.cc", "schedule/trace.cc",
+USERS = ["schedule/steps/step.cc", "schedule/space/countable.cc", "schedule/steps/inside_block.cc", "schedule/space/trace.cc",
          "tests/programs/point_check.cc", "tests/programs/spike_programs.cc",
          "tests/schedule/step_check.cc"]
 
@@ -13,7 +13,7 @@ USERS = ["schedule/step.cc", "schedule/countable.cc", "schedule/inside_block.cc"
 class AddPrimitive(PatchedSources):
     def test_the_steps_of_the_page_give_a_primitive_that_passes_its_tests(self):
         self.patch("add_a_primitive.md", 5)
-        objects = [self.compile("schedule/round_up.cc", "schedule/split.cc"),
+        objects = [self.compile("schedule/steps/round_up.cc", "schedule/steps/split.cc"),
                    self.compile("tests/schedule/round_up_test.cc", "tests/schedule/split_test.cc"),
                    *map(self.compile, USERS)]
         tests = self.link("bin/schedule_tests", objects, keep=False)

@@ -4,8 +4,8 @@
 //   gpu_artefacts FOLDER
 #include <cstdio>
 
-#include "api/compile_graph.h"
-#include "models/zoo.h"
+#include "compiler/compile_graph.h"
+#include "models/zoo/zoo.h"
 #include "runtime/artefact/artefact.h"
 #include "tests/codegen_cuda/emulator/cuda_artefacts.h"
 

@@ -1,4 +1,4 @@
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 #include "tests/fuzz/expr_point.h"
 #include "tests/fuzz/fuzz.h"
 

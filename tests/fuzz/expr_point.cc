@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/affine.h"
-#include "ir/simplify.h"
-#include "ir/visitor.h"
-#include "tests/fuzz/random_scalar.h"
+#include "ir/analysis/affine.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "tests/fuzz/random/random_scalar.h"
 
 namespace tcc {
 namespace {

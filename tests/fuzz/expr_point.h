@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/expr.h"
+#include "ir/expr/expr.h"
 
 namespace tcc {
 

@@ -1,23 +1,23 @@
 #include <set>
 
-#include "codegen_cuda/launch.h"
-#include "ir/printer.h"
-#include "ir/simplify.h"
-#include "ir/substitute.h"
+#include "codegen_cuda/text/launch.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
 #include "ir/support/check.h"
-#include "ir/visitor.h"
-#include "schedule/footprint.h"
-#include "schedule/limits.h"
-#include "schedule/resources.h"
-#include "schedule/sketch.h"
+#include "ir/text/printer.h"
+#include "schedule/analysis/footprint.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "schedule/space/limits.h"
+#include "schedule/space/resources.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/task_functions.h"
+#include "tests/fuzz/random/task_functions.h"
 #include "tests/programs/formula_check.h"
 #include "tests/programs/random_trace.h"
 #include "tests/programs/touched_cells.h"
 
-// The formulas of what a sketch takes (schedule/resources.h) have the values that are counted in
-// the lowered function, at points that need fit nothing.
+// The formulas of what a sketch takes (schedule/space/resources.h) have the values that are counted
+// in the lowered function, at points that need fit nothing.
 namespace tcc {
 namespace {
 

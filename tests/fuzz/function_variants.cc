@@ -1,6 +1,6 @@
 #include "tests/fuzz/function_variants.h"
 
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
 
 namespace tcc {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/function.h"
+#include "ir/expr/function.h"
 #include "ir/support/random.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "ir/support/status.h"
-#include "ir/target.h"
-#include "tests/fuzz/task_functions.h"
+#include "ir/target/target.h"
+#include "tests/fuzz/random/task_functions.h"
 
 namespace tcc {
 

@@ -7,21 +7,21 @@
 #include <filesystem>
 #include <fstream>
 
-#include "api/compile_graph.h"
-#include "api/memory_need.h"
-#include "api/random_inputs.h"
-#include "api/reference_device.h"
+#include "compiler/compile_graph.h"
+#include "compiler/memory_need.h"
+#include "compiler/random_inputs.h"
+#include "compiler/reference_device.h"
 #include "ir/support/npy.h"
 #include "ir/support/plain_text.h"
 #include "lower/graph/infer_shapes.h"
-#include "models/import_onnx.h"
-#include "models/onnx_tensor_file.h"
-#include "runtime/executor.h"
+#include "models/onnx/import_onnx.h"
+#include "models/onnx/onnx_tensor_file.h"
+#include "runtime/executor/executor.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/mutate_artefact.h"
-#include "tests/fuzz/mutate_bytes.h"
-#include "tests/fuzz/mutate_protobuf.h"
-#include "tests/fuzz/seed_corpus.h"
+#include "tests/fuzz/random/mutate_artefact.h"
+#include "tests/fuzz/random/mutate_bytes.h"
+#include "tests/fuzz/random/mutate_protobuf.h"
+#include "tests/fuzz/random/seed_corpus.h"
 #include "tests/fuzz/watchdog.h"
 
 namespace tcc {

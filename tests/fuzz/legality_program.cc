@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "ir/evaluate.h"
+#include "ir/expr/evaluate.h"
+#include "ir/expr/visitor.h"
 #include "ir/support/check.h"
-#include "ir/visitor.h"
-#include "schedule/limits.h"
-#include "schedule/sketch.h"
-#include "tests/fuzz/task_functions.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "schedule/space/limits.h"
+#include "tests/fuzz/random/task_functions.h"
 #include "tests/programs/random_trace.h"
 #include "tests/programs/spike_programs.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "schedule/space.h"
+#include "schedule/space/space.h"
 #include "tests/programs/formula_check.h"
 
 // What tcc-fuzz legality looks at: symbolic programs with the limits of a target, and points of

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "codegen_cuda/launch.h"
-#include "ir/evaluate.h"
+#include "codegen_cuda/text/launch.h"
+#include "ir/expr/evaluate.h"
 #include "ir/support/check.h"
-#include "schedule/limits.h"
+#include "schedule/space/limits.h"
 
 namespace tcc {
 namespace {

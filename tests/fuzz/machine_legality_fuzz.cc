@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codegen_cuda/cuda_source.h"
-#include "codegen_cuda/nvrtc.h"
-#include "schedule/limits.h"
+#include "codegen_cuda/nvrtc/nvrtc.h"
+#include "codegen_cuda/text/cuda_source.h"
+#include "schedule/space/limits.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/legality_verdict.h"
 

@@ -3,9 +3,9 @@
 #include <functional>
 #include <unordered_set>
 
-#include "ir/simplify.h"
-#include "ir/substitute.h"
-#include "ir/visitor.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
 
 namespace tcc {
 namespace {

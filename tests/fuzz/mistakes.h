@@ -3,7 +3,7 @@
 #include <span>
 #include <string_view>
 
-#include "ir/function.h"
+#include "ir/expr/function.h"
 
 namespace tcc {
 

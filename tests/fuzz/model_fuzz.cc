@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "api/compare_tensors.h"
-#include "api/compile_graph.h"
+#include "compiler/compare_tensors.h"
+#include "compiler/compile_graph.h"
 #include "lower/graph/infer_shapes.h"
-#include "lower/interpret_graph.h"
-#include "models/import_onnx.h"
-#include "runtime/executor.h"
+#include "lower/variants/interpret_graph.h"
+#include "models/onnx/import_onnx.h"
+#include "runtime/executor/executor.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/random_model.h"
+#include "tests/fuzz/random/random_model.h"
 #include "tests/fuzz/watchdog.h"
 #include "tests/fuzz/write_case.h"
 

@@ -1,6 +1,6 @@
 #include "tests/fuzz/nvrtc_sample.h"
 
-#include "codegen_cuda/nvrtc.h"
+#include "codegen_cuda/nvrtc/nvrtc.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
 
 namespace tcc {

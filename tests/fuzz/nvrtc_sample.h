@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ir/function.h"
+#include "ir/expr/function.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace tcc {

@@ -3,15 +3,15 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ir/accesses.h"
-#include "ir/interpreter.h"
-#include "ir/simplify.h"
-#include "lower/interpret_graph.h"
+#include "ir/analysis/accesses.h"
+#include "ir/interpret/interpreter.h"
+#include "ir/simplify/simplify.h"
 #include "lower/pipeline.h"
+#include "lower/variants/interpret_graph.h"
 #include "lower/whole_launches.h"
-#include "schedule/schedule.h"
-#include "schedule/sketch.h"
-#include "tests/fuzz/operator_tasks.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "schedule/space/schedule.h"
+#include "tests/fuzz/random/operator_tasks.h"
 #include "tests/fuzz/run_compiled.h"
 #include "tests/fuzz/schedule_point.h"
 #include "tests/fuzz/step_table.h"

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "ir/accesses.h"
-#include "ir/compare.h"
-#include "ir/simplify.h"
-#include "ir/visitor.h"
+#include "ir/analysis/accesses.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
 #include "lower/passes/passes.h"
 #include "lower/whole_launches.h"
 #include "tests/fuzz/cuda_mistakes.h"

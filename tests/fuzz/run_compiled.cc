@@ -3,8 +3,8 @@
 #include <cstdlib>
 
 #include "codegen_llvm/jit.h"
-#include "ir/visitor.h"
-#include "runtime/kernel_math.h"
+#include "ir/expr/visitor.h"
+#include "runtime/cpu/kernel_math.h"
 
 namespace tcc {
 namespace {

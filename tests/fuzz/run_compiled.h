@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ir/function.h"
+#include "ir/expr/function.h"
 #include "ir/support/tensor.h"
 
 namespace tcc {

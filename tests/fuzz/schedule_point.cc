@@ -1,10 +1,10 @@
 #include "tests/fuzz/schedule_point.h"
 
-#include "ir/evaluate.h"
-#include "ir/nested_blocks.h"
-#include "ir/simplify.h"
-#include "schedule/limits.h"
-#include "schedule/resources.h"
+#include "ir/analysis/nested_blocks.h"
+#include "ir/expr/evaluate.h"
+#include "ir/simplify/simplify.h"
+#include "schedule/space/limits.h"
+#include "schedule/space/resources.h"
 #include "tests/programs/prefetch_check.h"
 #include "tests/programs/random_trace.h"
 

@@ -1,11 +1,11 @@
-#include "schedule/sketch.h"
+#include "schedule/sketches/parts/sketch.h"
 
 #include <set>
 
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/random/task_functions.h"
 #include "tests/fuzz/schedule_point.h"
 #include "tests/fuzz/sketch_point.h"
-#include "tests/fuzz/task_functions.h"
 
 namespace tcc {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/target.h"
+#include "ir/target/target.h"
 #include "tests/fuzz/schedule_point.h"
 
 namespace tcc {

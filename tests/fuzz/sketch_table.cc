@@ -1,16 +1,16 @@
 #include <set>
 
-#include "ir/accesses.h"
-#include "ir/evaluate.h"
+#include "ir/analysis/accesses.h"
+#include "ir/expr/evaluate.h"
+#include "ir/expr/visitor.h"
 #include "ir/support/check.h"
-#include "ir/visitor.h"
-#include "schedule/block_pattern.h"
-#include "schedule/sketch.h"
-#include "schedule/space.h"
-#include "schedule/trace.h"
+#include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "schedule/space/space.h"
+#include "schedule/space/trace.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/ordered_functions.h"
-#include "tests/fuzz/task_functions.h"
+#include "tests/fuzz/random/ordered_functions.h"
+#include "tests/fuzz/random/task_functions.h"
 
 // Which sketches the operators get of the built-in networks and of OrderedTaskFunctions: a row for
 // each block of each variant of each task on each kind of target. Every contraction and window is

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schedule/trace.h"
+#include "schedule/space/trace.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace tcc {

@@ -1,10 +1,10 @@
-#include "ir/canonical.h"
-#include "ir/compare.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
+#include "ir/analysis/canonical.h"
+#include "ir/expr/compare.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "tests/fuzz/function_variants.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/random_function.h"
+#include "tests/fuzz/random/random_function.h"
 
 namespace tcc {
 namespace {

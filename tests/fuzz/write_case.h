@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "tests/fuzz/random_model.h"
+#include "tests/fuzz/random/random_model.h"
 
 namespace tcc {
 

@@ -1,9 +1,9 @@
-#include "ir/affine.h"
+#include "ir/analysis/affine.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/evaluate.h"
-#include "ir/simplify.h"
+#include "ir/expr/evaluate.h"
+#include "ir/simplify/simplify.h"
 
 using namespace tcc;
 

@@ -1,10 +1,10 @@
-#include "ir/batch_evaluator.h"
+#include "ir/analysis/batch_evaluator.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "ir/printer.h"
-#include "tests/fuzz/random_scalar.h"
+#include "ir/text/printer.h"
+#include "tests/fuzz/random/random_scalar.h"
 
 using namespace tcc;
 

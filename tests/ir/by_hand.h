@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "ir/function.h"
-#include "ir/interpreter.h"
-#include "ir/parser.h"
+#include "ir/expr/function.h"
+#include "ir/interpret/interpreter.h"
 #include "ir/support/random.h"
 #include "ir/support/tensor.h"
+#include "ir/text/parser.h"
 
 // Functions written by hand, for tests of what the parser and the printer stand on.
 namespace tcc::by_hand {

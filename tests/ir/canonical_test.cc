@@ -1,8 +1,8 @@
-#include "ir/canonical.h"
+#include "ir/analysis/canonical.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 
 using namespace tcc;
 

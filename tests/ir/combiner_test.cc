@@ -1,11 +1,11 @@
-#include "ir/combiner.h"
+#include "ir/expr/combiner.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
-#include "ir/attention_combiner.h"
-#include "ir/interpreter.h"
+#include "ir/expr/attention_combiner.h"
+#include "ir/interpret/interpreter.h"
 #include "tests/ir/by_hand.h"
 
 using namespace tcc;

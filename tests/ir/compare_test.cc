@@ -1,8 +1,8 @@
-#include "ir/compare.h"
+#include "ir/expr/compare.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 
 using namespace tcc;
 

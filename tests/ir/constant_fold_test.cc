@@ -1,11 +1,11 @@
-#include "ir/constant_fold.h"
+#include "ir/expr/constant_fold.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
-#include "ir/evaluate.h"
-#include "ir/simplify.h"
+#include "ir/expr/evaluate.h"
+#include "ir/simplify/simplify.h"
 
 using namespace tcc;
 

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "ir/simplify.h"
+#include "ir/simplify/simplify.h"
 #include "tests/fuzz/expr_point.h"
 
 using namespace tcc;

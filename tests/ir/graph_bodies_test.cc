@@ -1,4 +1,4 @@
-#include "ir/graph_bodies.h"
+#include "ir/graph/graph_bodies.h"
 
 #include <catch2/catch.hpp>
 

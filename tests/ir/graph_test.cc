@@ -1,4 +1,4 @@
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "ir/interpreter.h"
+#include "ir/interpret/interpreter.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,9 +1,9 @@
-#include "ir/interval.h"
+#include "ir/simplify/interval.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/evaluate.h"
-#include "ir/interval_arithmetic.h"
+#include "ir/expr/evaluate.h"
+#include "ir/simplify/interval_arithmetic.h"
 #include "ir/support/random.h"
 
 using namespace tcc;

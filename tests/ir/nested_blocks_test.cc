@@ -1,12 +1,12 @@
-#include "ir/nested_blocks.h"
+#include "ir/analysis/nested_blocks.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/compare.h"
-#include "ir/interpreter.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/verifier.h"
+#include "ir/analysis/verifier.h"
+#include "ir/expr/compare.h"
+#include "ir/interpret/interpreter.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 
 using namespace tcc;
 

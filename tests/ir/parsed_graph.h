@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace tcc {
 

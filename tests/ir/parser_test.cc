@@ -1,9 +1,9 @@
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/compare.h"
-#include "ir/printer.h"
+#include "ir/expr/compare.h"
+#include "ir/text/printer.h"
 
 using namespace tcc;
 

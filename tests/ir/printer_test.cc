@@ -1,12 +1,12 @@
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
-#include "ir/compare.h"
-#include "ir/parser.h"
-#include "ir/standard_combiners.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/standard_combiners.h"
+#include "ir/text/parser.h"
 
 using namespace tcc;
 

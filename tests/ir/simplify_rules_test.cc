@@ -2,11 +2,11 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/evaluate.h"
-#include "ir/match.h"
-#include "ir/simplify.h"
+#include "ir/expr/evaluate.h"
+#include "ir/expr/match.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
 #include "ir/support/random.h"
-#include "ir/visitor.h"
 
 using namespace tcc;
 

@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 
-#include "ir/compare.h"
-#include "ir/simplify.h"
-#include "ir/substitute.h"
-#include "ir/visitor.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
 
 using namespace tcc;
 

@@ -1,8 +1,8 @@
-#include "ir/simplify.h"
+#include "ir/simplify/simplify.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/compare.h"
+#include "ir/expr/compare.h"
 
 using namespace tcc;
 

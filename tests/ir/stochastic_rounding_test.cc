@@ -1,4 +1,4 @@
-#include "ir/stochastic_rounding.h"
+#include "ir/expr/stochastic_rounding.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

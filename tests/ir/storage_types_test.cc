@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "ir/interpreter.h"
-#include "ir/parser.h"
+#include "ir/interpret/interpreter.h"
+#include "ir/text/parser.h"
 
 using namespace tcc;
 

@@ -1,9 +1,9 @@
-#include "ir/substitute.h"
+#include "ir/expr/substitute.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/parser.h"
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
+#include "ir/text/parser.h"
 
 using namespace tcc;
 

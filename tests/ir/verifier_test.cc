@@ -1,4 +1,4 @@
-#include "ir/verifier.h"
+#include "ir/analysis/verifier.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
 
 #include <catch2/catch.hpp>
 #include <map>

@@ -1,4 +1,4 @@
-#include "ir/warp_instruction.h"
+#include "ir/expr/warp_instruction.h"
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "lower/graph/fuse_graph.h"
-#include "lower/task.h"
+#include "lower/variants/task.h"
 #include "tests/lower/graph_check.h"
 #include "tests/lower/one_node.h"
 

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "ir/verifier.h"
+#include "ir/analysis/verifier.h"
 #include "lower/graph/graph_pipeline.h"
-#include "lower/interpret_graph.h"
-#include "lower/task.h"
-#include "schedule/block_pattern.h"
+#include "lower/variants/interpret_graph.h"
+#include "lower/variants/task.h"
+#include "schedule/sketches/parts/block_pattern.h"
 #include "tests/lower/one_node.h"
 
 using namespace tcc;

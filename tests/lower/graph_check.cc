@@ -6,7 +6,7 @@
 
 #include "lower/graph/graph_pipeline.h"
 #include "lower/graph/infer_shapes.h"
-#include "lower/interpret_graph.h"
+#include "lower/variants/interpret_graph.h"
 #include "tests/lower/one_node.h"
 
 namespace tcc {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "ir/support/tensor.h"
 
 // Graphs before and after passes, for the tests of passes.

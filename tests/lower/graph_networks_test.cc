@@ -2,15 +2,15 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "ir/compare.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/verifier.h"
+#include "ir/analysis/verifier.h"
+#include "ir/expr/compare.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "lower/graph/graph_pipeline.h"
 #include "lower/graph/infer_shapes.h"
-#include "lower/interpret_graph.h"
-#include "lower/task.h"
-#include "models/zoo.h"
+#include "lower/variants/interpret_graph.h"
+#include "lower/variants/task.h"
+#include "models/zoo/zoo.h"
 #include "tests/lower/one_node.h"
 
 using namespace tcc;

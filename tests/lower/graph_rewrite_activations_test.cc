@@ -4,7 +4,7 @@
 #include "lower/graph/graph_pipeline.h"
 #include "lower/graph/infer_shapes.h"
 #include "lower/graph/passes.h"
-#include "lower/interpret_graph.h"
+#include "lower/variants/interpret_graph.h"
 #include "tests/lower/one_node.h"
 
 using namespace tcc;

@@ -1,11 +1,11 @@
-#include "lower/implicit_gemm.h"
+#include "lower/variants/implicit_gemm.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/interpreter.h"
-#include "ir/printer.h"
+#include "ir/interpret/interpreter.h"
+#include "ir/text/printer.h"
 #include "lower/graph/infer_shapes.h"
-#include "lower/task.h"
+#include "lower/variants/task.h"
 #include "tests/lower/one_node.h"
 
 namespace tcc {

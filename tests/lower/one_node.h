@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "ir/support/status.h"
 
 // Graphs of one node or a few, and tensors written by hand, for the tests of lowerings and passes.

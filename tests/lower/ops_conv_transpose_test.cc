@@ -1,12 +1,12 @@
 #include <catch2/catch.hpp>
 
-#include "ir/interpreter.h"
+#include "ir/expr/visitor.h"
+#include "ir/interpret/interpreter.h"
 #include "ir/support/random.h"
-#include "ir/visitor.h"
 #include "lower/graph/graph_pipeline.h"
 #include "lower/graph/infer_shapes.h"
-#include "lower/interpret_graph.h"
-#include "lower/task.h"
+#include "lower/variants/interpret_graph.h"
+#include "lower/variants/task.h"
 #include "tests/lower/one_node.h"
 
 using namespace tcc;

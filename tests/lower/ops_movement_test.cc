@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "ir/interpreter.h"
+#include "ir/interpret/interpreter.h"
 #include "lower/build_loop_nest.h"
 #include "lower/ops/op_lowering.h"
 #include "tests/lower/one_node.h"

@@ -2,7 +2,7 @@
 
 #include "lower/graph/fuse_graph.h"
 #include "lower/graph/infer_shapes.h"
-#include "lower/interpret_graph.h"
+#include "lower/variants/interpret_graph.h"
 #include "tests/lower/one_node.h"
 
 using namespace tcc;

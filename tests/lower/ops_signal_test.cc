@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
 #include "lower/graph/fuse_graph.h"
 #include "lower/graph/infer_shapes.h"
-#include "lower/task.h"
+#include "lower/variants/task.h"
 #include "tests/lower/one_node.h"
 
 using namespace tcc;

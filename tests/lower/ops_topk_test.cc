@@ -3,11 +3,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "ir/printer.h"
 #include "ir/support/random.h"
+#include "ir/text/printer.h"
 #include "lower/graph/fuse_graph.h"
 #include "lower/graph/graph_pipeline.h"
-#include "lower/task.h"
+#include "lower/variants/task.h"
 #include "tests/lower/one_node.h"
 
 using namespace tcc;

@@ -2,12 +2,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/compare.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/simplify.h"
-#include "ir/verifier.h"
-#include "ir/visitor.h"
+#include "ir/analysis/verifier.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "lower/pipeline.h"
 #include "tests/programs/compare_programs.h"
 

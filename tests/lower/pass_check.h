@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ir/function.h"
+#include "ir/expr/function.h"
 
 // Passes held against functions written as text.
 namespace tcc {

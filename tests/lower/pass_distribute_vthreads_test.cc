@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 #include "lower/passes/passes.h"
 #include "tests/lower/pass_check.h"
 #include "tests/lower/threaded_check.h"

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "ir/compare.h"
+#include "ir/expr/compare.h"
 #include "ir/support/status.h"
 
 #include "lower/passes/passes.h"

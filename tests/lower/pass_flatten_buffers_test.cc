@@ -2,9 +2,9 @@
 
 #include "ir/support/status.h"
 
-#include "ir/compare.h"
-#include "ir/printer.h"
-#include "ir/simplify.h"
+#include "ir/expr/compare.h"
+#include "ir/simplify/simplify.h"
+#include "ir/text/printer.h"
 #include "tests/lower/pass_check.h"
 
 using namespace tcc;

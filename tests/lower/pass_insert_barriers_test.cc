@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "ir/printer.h"
-#include "ir/simplify.h"
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/text/printer.h"
 #include "lower/passes/passes.h"
 #include "tests/lower/pass_check.h"
 #include "tests/lower/threaded_check.h"

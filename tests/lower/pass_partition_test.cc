@@ -1,11 +1,11 @@
 #include <catch2/catch.hpp>
 
-#include "ir/compare.h"
-#include "ir/printer.h"
-#include "ir/visitor.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/visitor.h"
+#include "ir/text/printer.h"
 #include "lower/passes/passes.h"
 #include "lower/pipeline.h"
-#include "schedule/trace.h"
+#include "schedule/space/trace.h"
 #include "tests/lower/pass_check.h"
 #include "tests/programs/spike_programs.h"
 

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "ir/printer.h"
-#include "ir/verifier.h"
+#include "ir/analysis/verifier.h"
+#include "ir/text/printer.h"
 #include "tests/lower/pass_check.h"
 #include "tests/programs/spike_programs.h"
 

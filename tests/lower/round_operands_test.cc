@@ -1,16 +1,16 @@
-#include "lower/round_operands.h"
+#include "lower/variants/round_operands.h"
 
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
-#include "ir/interpreter.h"
-#include "ir/printer.h"
-#include "ir/verifier.h"
+#include "ir/analysis/verifier.h"
+#include "ir/interpret/interpreter.h"
+#include "ir/text/printer.h"
 #include "lower/graph/infer_shapes.h"
-#include "lower/task.h"
-#include "models/graph_builder.h"
+#include "lower/variants/task.h"
+#include "models/zoo/graph_builder.h"
 #include "tests/lower/one_node.h"
 
 namespace tcc {

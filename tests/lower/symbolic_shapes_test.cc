@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 #include "tests/lower/one_node.h"
 
 using namespace tcc;

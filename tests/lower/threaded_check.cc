@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/printer.h"
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
+#include "ir/text/printer.h"
 #include "lower/pipeline.h"
-#include "schedule/trace.h"
+#include "schedule/space/trace.h"
 
 namespace tcc {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ir/function.h"
+#include "ir/expr/function.h"
 #include "tests/programs/compare_programs.h"
 
 // Programs of threads and barriers, judged by the interpreter.

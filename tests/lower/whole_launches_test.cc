@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/parser.h"
-#include "schedule/trace.h"
+#include "ir/text/parser.h"
+#include "schedule/space/trace.h"
 #include "tests/programs/spike_programs.h"
 
 using namespace tcc;

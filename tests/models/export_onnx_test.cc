@@ -1,8 +1,8 @@
-#include "models/export_onnx.h"
+#include "models/onnx/export_onnx.h"
 
 #include <catch2/catch.hpp>
 
-#include "models/import_onnx.h"
+#include "models/onnx/import_onnx.h"
 #include "tests/models/onnx_bytes.h"
 
 using namespace tcc;

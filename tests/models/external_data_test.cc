@@ -1,11 +1,11 @@
-#include "models/external_data.h"
+#include "models/onnx/external_data.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include "models/import_onnx.h"
+#include "models/onnx/import_onnx.h"
 #include "tests/models/onnx_bytes.h"
 
 using namespace tcc;

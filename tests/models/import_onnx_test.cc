@@ -1,4 +1,4 @@
-#include "models/import_onnx.h"
+#include "models/onnx/import_onnx.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "models/import_onnx.h"
+#include "models/onnx/import_onnx.h"
 #include "tests/models/onnx_bytes.h"
 
 using namespace tcc;

@@ -1,8 +1,8 @@
-#include "models/onnx_wire.h"
+#include "models/onnx/onnx_wire.h"
 
 #include <catch2/catch.hpp>
 
-#include "models/import_onnx.h"
+#include "models/onnx/import_onnx.h"
 #include "tests/models/onnx_bytes.h"
 
 using namespace tcc;

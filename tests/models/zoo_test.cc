@@ -1,4 +1,4 @@
-#include "models/zoo.h"
+#include "models/zoo/zoo.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -7,8 +7,8 @@
 #include <map>
 #include <sstream>
 
-#include "models/export_onnx.h"
-#include "models/import_onnx.h"
+#include "models/onnx/export_onnx.h"
+#include "models/onnx/import_onnx.h"
 
 using namespace tcc;
 namespace fs = std::filesystem;

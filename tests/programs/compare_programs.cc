@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/expr/visitor.h"
 #include "ir/support/check.h"
-#include "ir/visitor.h"
 
 namespace tcc {
 namespace {

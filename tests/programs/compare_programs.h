@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "ir/function.h"
-#include "ir/interpreter.h"
+#include "ir/expr/function.h"
+#include "ir/interpret/interpreter.h"
 #include "ir/support/random.h"
 
 namespace tcc {

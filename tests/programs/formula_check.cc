@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "ir/evaluate.h"
-#include "ir/printer.h"
-#include "ir/simplify.h"
+#include "ir/expr/evaluate.h"
+#include "ir/simplify/simplify.h"
 #include "ir/support/check.h"
+#include "ir/text/printer.h"
 #include "lower/passes/passes.h"
 #include "lower/pipeline.h"
 

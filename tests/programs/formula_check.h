@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "schedule/resources.h"
-#include "schedule/trace.h"
+#include "schedule/space/resources.h"
+#include "schedule/space/trace.h"
 #include "tests/programs/lowered_facts.h"
 
 namespace tcc {

@@ -5,10 +5,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "ir/affine.h"
-#include "ir/compare.h"
-#include "ir/evaluate.h"
-#include "ir/visitor.h"
+#include "ir/analysis/affine.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/evaluate.h"
+#include "ir/expr/visitor.h"
 
 namespace tcc {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/function.h"
-#include "ir/target.h"
+#include "ir/expr/function.h"
+#include "ir/target/target.h"
 
 namespace tcc {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/compare.h"
-#include "ir/nested_blocks.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/simplify.h"
-#include "ir/verifier.h"
-#include "ir/visitor.h"
+#include "ir/analysis/nested_blocks.h"
+#include "ir/analysis/verifier.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "lower/passes/passes.h"
 #include "lower/pipeline.h"
 #include "lower/split_prepare.h"

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/accesses.h"
-#include "ir/evaluate.h"
-#include "ir/simplify.h"
-#include "ir/visitor.h"
+#include "ir/analysis/accesses.h"
+#include "ir/expr/evaluate.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
 
 namespace tcc {
 namespace {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "schedule/trace.h"
+#include "schedule/space/trace.h"
 
 namespace tcc {
 

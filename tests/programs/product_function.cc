@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/parser.h"
 #include "ir/support/check.h"
+#include "ir/text/parser.h"
 
 namespace tcc {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ir/function.h"
+#include "ir/expr/function.h"
 
 namespace tcc {
 
@@ -16,8 +16,8 @@ struct ProductShape {
   bool constant = false;  // B is
   bool rounded = true;    // with a bias, to the operands' type
   bool narrowed = false;  // A is f32, and made narrow by a map
-  // What multiplies f32, as lower/round_operands.h writes it: "" for plain products, "tf32" or
-  // "3xtf32".
+  // What multiplies f32, as lower/variants/round_operands.h writes it: "" for plain products,
+  // "tf32" or "3xtf32".
   std::string tf32 = "";
 };
 

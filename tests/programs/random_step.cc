@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "ir/accesses.h"
-#include "ir/target.h"
-#include "ir/visitor.h"
-#include "schedule/tensor_intrinsics.h"
+#include "ir/analysis/accesses.h"
+#include "ir/expr/visitor.h"
+#include "ir/target/target.h"
+#include "schedule/analysis/tensor_intrinsics.h"
 
 namespace tcc {
 namespace {

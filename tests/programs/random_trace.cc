@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ir/accesses.h"
-#include "ir/visitor.h"
-#include "schedule/countable.h"
+#include "ir/analysis/accesses.h"
+#include "ir/expr/visitor.h"
+#include "schedule/space/countable.h"
 #include "tests/programs/random_step.h"
 
 namespace tcc {

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "ir/support/random.h"
-#include "schedule/trace.h"
+#include "schedule/space/trace.h"
 
 namespace tcc {
 

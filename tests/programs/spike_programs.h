@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ir/support/random.h"
-#include "schedule/trace.h"
+#include "schedule/space/trace.h"
 
 namespace tcc {
 

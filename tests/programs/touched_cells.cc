@@ -4,9 +4,9 @@
 #include <set>
 #include <unordered_map>
 
-#include "ir/accesses.h"
-#include "ir/evaluate.h"
-#include "ir/visitor.h"
+#include "ir/analysis/accesses.h"
+#include "ir/expr/evaluate.h"
+#include "ir/expr/visitor.h"
 
 namespace tcc {
 namespace {

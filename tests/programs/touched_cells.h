@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "ir/function.h"
-#include "schedule/loop_tree.h"
+#include "ir/expr/function.h"
+#include "schedule/analysis/loop_tree.h"
 
 namespace tcc {
 

@@ -1,4 +1,4 @@
-#include "runtime/cuda_api.h"
+#include "ir/support/cuda_api.h"
 
 #include <catch2/catch.hpp>
 

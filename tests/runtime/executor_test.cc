@@ -1,11 +1,11 @@
-#include "runtime/executor.h"
+#include "runtime/executor/executor.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
 #include <thread>
 
-#include "runtime/binding.h"
+#include "runtime/executor/binding.h"
 #include "tests/runtime/kernel_artefact.h"
 #include "tests/runtime/loop_plan.h"
 

@@ -1,10 +1,10 @@
-#include "runtime/module.h"
+#include "runtime/executor/module.h"
 
 #include <catch2/catch.hpp>
 #include <functional>
 
 #include "ir/support/random.h"
-#include "runtime/cpu_features.h"
+#include "runtime/cpu/cpu_features.h"
 #include "tests/runtime/kernel_artefact.h"
 
 using namespace tcc;

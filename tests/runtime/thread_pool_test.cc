@@ -1,4 +1,4 @@
-#include "runtime/thread_pool.h"
+#include "runtime/executor/thread_pool.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -13,8 +13,8 @@
 
 #include "ir/support/random.h"
 #include "ir/support/threads.h"
-#include "runtime/scratch.h"
-#include "runtime/usable_cpus.h"
+#include "runtime/cpu/scratch.h"
+#include "runtime/executor/usable_cpus.h"
 #include "tests/runtime/child_process.h"
 
 using namespace tcc;

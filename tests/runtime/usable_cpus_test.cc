@@ -1,4 +1,4 @@
-#include "runtime/usable_cpus.h"
+#include "runtime/executor/usable_cpus.h"
 
 #include <unistd.h>
 

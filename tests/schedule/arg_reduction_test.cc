@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 #include "lower/pipeline.h"
-#include "schedule/sketch.h"
+#include "schedule/sketches/parts/sketch.h"
 #include "tests/programs/compare_programs.h"
 #include "tests/schedule/step_check.h"
 

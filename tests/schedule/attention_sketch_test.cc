@@ -1,10 +1,10 @@
-#include "schedule/attention_sketch.h"
+#include "schedule/sketches/cpu/attention_sketch.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/printer.h"
-#include "schedule/flash_attention.h"
-#include "schedule/sketch.h"
+#include "ir/text/printer.h"
+#include "schedule/sketches/flash_attention.h"
+#include "schedule/sketches/parts/sketch.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 

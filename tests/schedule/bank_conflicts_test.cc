@@ -1,9 +1,9 @@
-#include "schedule/bank_conflicts.h"
-#include "ir/accesses.h"
+#include "schedule/space/bank_conflicts.h"
+#include "ir/analysis/accesses.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
 #include "tests/schedule/step_check.h"
 
 using namespace tcc;

@@ -1,11 +1,11 @@
-#include "schedule/blockize.h"
+#include "schedule/steps/blockize.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/function.h"
-#include "ir/simplify.h"
-#include "schedule/limits.h"
-#include "schedule/space.h"
+#include "ir/expr/function.h"
+#include "ir/simplify/simplify.h"
+#include "schedule/space/limits.h"
+#include "schedule/space/space.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 

@@ -1,4 +1,4 @@
-#include "schedule/cache.h"
+#include "schedule/steps/cache.h"
 
 #include <catch2/catch.hpp>
 

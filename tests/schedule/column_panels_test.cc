@@ -1,10 +1,10 @@
-#include "schedule/column_panels.h"
+#include "schedule/sketches/cpu/column_panels.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/printer.h"
-#include "ir/verifier.h"
-#include "schedule/limits.h"
+#include "ir/analysis/verifier.h"
+#include "ir/text/printer.h"
+#include "schedule/space/limits.h"
 #include "tests/schedule/sketch_points.h"
 #include "tests/schedule/step_check.h"
 

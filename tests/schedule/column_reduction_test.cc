@@ -1,10 +1,10 @@
-#include "schedule/column_reduction.h"
+#include "schedule/sketches/cpu/column_reduction.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
-#include "ir/printer.h"
-#include "schedule/sketch.h"
+#include "ir/text/printer.h"
+#include "schedule/sketches/parts/sketch.h"
 #include "tests/schedule/step_check.h"
 
 using namespace tcc;

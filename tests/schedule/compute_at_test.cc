@@ -1,4 +1,4 @@
-#include "schedule/compute_at.h"
+#include "schedule/steps/compute_at.h"
 
 #include <catch2/catch.hpp>
 

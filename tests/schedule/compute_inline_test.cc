@@ -1,4 +1,4 @@
-#include "schedule/compute_inline.h"
+#include "schedule/steps/compute_inline.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "schedule/countable.h"
+#include "schedule/space/countable.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "schedule/decompose_reduction.h"
+#include "schedule/steps/decompose_reduction.h"
 
 #include <catch2/catch.hpp>
 

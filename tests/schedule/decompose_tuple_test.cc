@@ -1,4 +1,4 @@
-#include "schedule/decompose_tuple.h"
+#include "schedule/steps/decompose_tuple.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "schedule/default_tiles.h"
+#include "schedule/sketches/parts/default_tiles.h"
 
 #include <catch2/catch.hpp>
 

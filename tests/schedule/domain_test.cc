@@ -1,4 +1,4 @@
-#include "schedule/domain.h"
+#include "schedule/space/domain.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "schedule/fuse.h"
+#include "schedule/steps/fuse.h"
 
 #include <catch2/catch.hpp>
 

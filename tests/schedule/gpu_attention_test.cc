@@ -1,11 +1,11 @@
-#include "schedule/gpu_attention.h"
+#include "schedule/sketches/gpu/gpu_attention.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/printer.h"
-#include "schedule/attention_sketch.h"
-#include "schedule/flash_attention.h"
-#include "schedule/limits.h"
+#include "ir/text/printer.h"
+#include "schedule/sketches/cpu/attention_sketch.h"
+#include "schedule/sketches/flash_attention.h"
+#include "schedule/space/limits.h"
 #include "tests/programs/point_check.h"
 #include "tests/programs/random_trace.h"
 #include "tests/programs/spike_programs.h"

@@ -1,9 +1,9 @@
-#include "schedule/gpu_mma_tile.h"
+#include "schedule/sketches/gpu/gpu_mma_tile.h"
 
 #include <catch2/catch.hpp>
 
-#include "schedule/limits.h"
-#include "schedule/space.h"
+#include "schedule/space/limits.h"
+#include "schedule/space/space.h"
 #include "tests/programs/point_check.h"
 #include "tests/programs/product_function.h"
 #include "tests/schedule/step_check.h"

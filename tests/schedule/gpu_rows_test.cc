@@ -1,11 +1,11 @@
-#include "schedule/gpu_rows.h"
+#include "schedule/sketches/gpu/gpu_rows.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/printer.h"
-#include "schedule/gpu_long_rows.h"
-#include "schedule/limits.h"
-#include "schedule/resources.h"
+#include "ir/text/printer.h"
+#include "schedule/sketches/gpu/gpu_long_rows.h"
+#include "schedule/space/limits.h"
+#include "schedule/space/resources.h"
 #include "tests/programs/point_check.h"
 #include "tests/programs/random_trace.h"
 #include "tests/programs/spike_programs.h"

@@ -1,4 +1,4 @@
-#include "schedule/loop_kind.h"
+#include "schedule/steps/loop_kind.h"
 
 #include <catch2/catch.hpp>
 

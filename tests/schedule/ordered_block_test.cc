@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "ir/parser.h"
-#include "ir/verifier.h"
+#include "ir/analysis/verifier.h"
+#include "ir/text/parser.h"
 #include "tests/schedule/step_check.h"
 
 using namespace tcc;

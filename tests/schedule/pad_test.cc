@@ -1,4 +1,4 @@
-#include "schedule/pad.h"
+#include "schedule/steps/pad.h"
 
 #include <catch2/catch.hpp>
 

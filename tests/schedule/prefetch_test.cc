@@ -1,12 +1,12 @@
-#include "schedule/prefetch.h"
+#include "schedule/steps/prefetch.h"
 
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/simplify.h"
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "lower/pipeline.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"

@@ -1,4 +1,4 @@
-#include "schedule/prepack.h"
+#include "schedule/steps/prepack.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "ir/simplify.h"
-#include "ir/visitor.h"
-#include "schedule/fuse.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "schedule/steps/fuse.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 

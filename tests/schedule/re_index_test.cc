@@ -1,4 +1,4 @@
-#include "schedule/re_index.h"
+#include "schedule/steps/re_index.h"
 
 #include <catch2/catch.hpp>
 

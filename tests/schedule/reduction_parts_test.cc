@@ -1,12 +1,12 @@
-#include "schedule/reduction_parts.h"
+#include "schedule/sketches/cpu/reduction_parts.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
-#include "ir/printer.h"
-#include "ir/simplify.h"
-#include "ir/visitor.h"
-#include "schedule/sketch.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/text/printer.h"
+#include "schedule/sketches/parts/sketch.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 #include "tests/schedule/tensor_functions.h"

@@ -1,12 +1,12 @@
 #include <catch2/catch.hpp>
 
-#include "ir/evaluate.h"
-#include "ir/parser.h"
-#include "ir/visitor.h"
-#include "schedule/limits.h"
-#include "schedule/rfactor_tile.h"
-#include "schedule/sketch.h"
-#include "schedule/space.h"
+#include "ir/expr/evaluate.h"
+#include "ir/expr/visitor.h"
+#include "ir/text/parser.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "schedule/space/limits.h"
+#include "schedule/space/space.h"
+#include "schedule/steps/rfactor_tile.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/sketch_points.h"
 

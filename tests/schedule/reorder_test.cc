@@ -1,4 +1,4 @@
-#include "schedule/reorder.h"
+#include "schedule/steps/reorder.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,13 +1,13 @@
-#include "schedule/resources.h"
+#include "schedule/space/resources.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "schedule/footprint.h"
-#include "schedule/limits.h"
-#include "schedule/sketch.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "schedule/analysis/footprint.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "schedule/space/limits.h"
 #include "tests/programs/formula_check.h"
 #include "tests/programs/random_trace.h"
 #include "tests/programs/spike_programs.h"

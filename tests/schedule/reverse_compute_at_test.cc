@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "schedule/compute_at.h"
+#include "schedule/steps/compute_at.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 

@@ -1,4 +1,4 @@
-#include "schedule/rfactor.h"
+#include "schedule/steps/rfactor.h"
 
 #include <catch2/catch.hpp>
 

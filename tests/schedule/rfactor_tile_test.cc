@@ -1,4 +1,4 @@
-#include "schedule/rfactor_tile.h"
+#include "schedule/steps/rfactor_tile.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

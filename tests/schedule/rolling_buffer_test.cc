@@ -1,4 +1,4 @@
-#include "schedule/rolling_buffer.h"
+#include "schedule/steps/rolling_buffer.h"
 
 #include <catch2/catch.hpp>
 

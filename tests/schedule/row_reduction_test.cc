@@ -1,9 +1,9 @@
-#include "schedule/row_reduction.h"
+#include "schedule/sketches/parts/row_reduction.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/printer.h"
-#include "schedule/sketch.h"
+#include "ir/text/printer.h"
+#include "schedule/sketches/parts/sketch.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 #include "tests/schedule/tensor_functions.h"

@@ -1,4 +1,4 @@
-#include "schedule/schedule.h"
+#include "schedule/space/schedule.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "schedule/shared_log.h"
+#include "schedule/sketches/parts/shared_log.h"
 
 #include <catch2/catch.hpp>
 

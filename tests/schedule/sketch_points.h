@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "schedule/sketch.h"
+#include "schedule/sketches/parts/sketch.h"
 
 namespace tcc::test {
 

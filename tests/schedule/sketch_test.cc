@@ -1,14 +1,14 @@
-#include "schedule/sketch.h"
-#include "ir/accesses.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "ir/analysis/accesses.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/evaluate.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/visitor.h"
-#include "schedule/block_pattern.h"
-#include "schedule/resources.h"
+#include "ir/expr/evaluate.h"
+#include "ir/expr/visitor.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/space/resources.h"
 #include "tests/programs/point_check.h"
 #include "tests/programs/random_trace.h"
 #include "tests/programs/spike_programs.h"

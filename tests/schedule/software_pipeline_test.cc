@@ -1,4 +1,4 @@
-#include "schedule/software_pipeline.h"
+#include "schedule/steps/software_pipeline.h"
 
 #include <fmt/ranges.h>
 

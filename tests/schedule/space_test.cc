@@ -1,10 +1,10 @@
-#include "schedule/space.h"
+#include "schedule/space/space.h"
 
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "schedule/limits.h"
-#include "schedule/sketch.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "schedule/space/limits.h"
 #include "tests/programs/spike_programs.h"
 
 using namespace tcc;

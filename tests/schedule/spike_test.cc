@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
-#include "ir/compare.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/verifier.h"
+#include "ir/analysis/verifier.h"
+#include "ir/expr/compare.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "tests/programs/point_check.h"
 #include "tests/programs/random_trace.h"
 #include "tests/programs/spike_programs.h"

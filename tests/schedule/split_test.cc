@@ -1,4 +1,4 @@
-#include "schedule/split.h"
+#include "schedule/steps/split.h"
 
 #include <catch2/catch.hpp>
 

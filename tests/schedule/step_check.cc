@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/compare.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/simplify.h"
+#include "ir/expr/compare.h"
+#include "ir/simplify/simplify.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "tests/programs/point_check.h"
 
 namespace tcc {

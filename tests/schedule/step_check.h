@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "schedule/trace.h"
+#include "schedule/space/trace.h"
 
 // Steps written as the text of a trace, held against functions written as text.
 namespace tcc {

@@ -1,13 +1,13 @@
-#include "schedule/storage_align.h"
+#include "schedule/steps/storage_align.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <set>
 
-#include "ir/printer.h"
-#include "ir/simplify.h"
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/text/printer.h"
 #include "lower/pipeline.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"

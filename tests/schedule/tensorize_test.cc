@@ -1,13 +1,13 @@
-#include "schedule/tensorize.h"
+#include "schedule/steps/tensorize.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/printer.h"
-#include "ir/simplify.h"
-#include "ir/verifier.h"
-#include "ir/visitor.h"
+#include "ir/analysis/verifier.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/text/printer.h"
 #include "lower/pipeline.h"
-#include "schedule/tensor_intrinsics.h"
+#include "schedule/analysis/tensor_intrinsics.h"
 #include "tests/programs/compare_programs.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"

@@ -1,4 +1,4 @@
-#include "schedule/thread_tile.h"
+#include "schedule/sketches/gpu/thread_tile.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "schedule/trace.h"
+#include "schedule/space/trace.h"
 
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
@@ -7,8 +7,8 @@
 
 #include <set>
 
-#include "ir/compare.h"
-#include "ir/simplify.h"
+#include "ir/expr/compare.h"
+#include "ir/simplify/simplify.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 

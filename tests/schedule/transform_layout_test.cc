@@ -1,10 +1,10 @@
-#include "schedule/transform_layout.h"
+#include "schedule/steps/transform_layout.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/printer.h"
-#include "ir/simplify.h"
-#include "ir/visitor.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/text/printer.h"
 #include "lower/pipeline.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"

@@ -1,15 +1,15 @@
-#include "schedule/transposing_map.h"
+#include "schedule/sketches/cpu/transposing_map.h"
 
 #include <absl/strings/str_replace.h>
 
 #include <catch2/catch.hpp>
 
-#include "ir/accesses.h"
-#include "ir/printer.h"
-#include "ir/simplify.h"
-#include "schedule/bank_conflicts.h"
-#include "schedule/gpu_transposing_map.h"
-#include "schedule/limits.h"
+#include "ir/analysis/accesses.h"
+#include "ir/simplify/simplify.h"
+#include "ir/text/printer.h"
+#include "schedule/sketches/gpu/gpu_transposing_map.h"
+#include "schedule/space/bank_conflicts.h"
+#include "schedule/space/limits.h"
 #include "tests/schedule/sketch_points.h"
 #include "tests/schedule/step_check.h"
 

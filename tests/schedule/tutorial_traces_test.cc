@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "schedule/schedule.h"
+#include "schedule/space/schedule.h"
 #include "tests/programs/point_check.h"
 #include "tests/schedule/step_check.h"
 

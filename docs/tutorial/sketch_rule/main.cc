@@ -6,14 +6,14 @@
 
 #include <algorithm>
 
-#include "api/kernels.h"
-#include "api/schedule_folder.h"
-#include "models/import_onnx.h"
-#include "schedule/block_pattern.h"
-#include "schedule/default_tiles.h"
-#include "schedule/operand_panels.h"
-#include "schedule/reduction_nest.h"
-#include "schedule/sketch_parts.h"
+#include "compiler/kernels.h"
+#include "compiler/schedule_folder.h"
+#include "models/onnx/import_onnx.h"
+#include "schedule/analysis/reduction_nest.h"
+#include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/default_tiles.h"
+#include "schedule/sketches/parts/operand_panels.h"
+#include "schedule/sketches/parts/sketch_parts.h"
 
 namespace {
 

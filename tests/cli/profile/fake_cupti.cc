@@ -1,5 +1,5 @@
-// CUPTI as far as runtime/cupti_api.h goes. It does not look at any kernel: a flush hands out a
-// record for each name in TCC_FAKE_KERNELS (separated by commas), number i from 10 us * i on and
+// CUPTI as far as runtime/cupti/cupti_api.h goes. It does not look at any kernel: a flush hands out
+// a record for each name in TCC_FAKE_KERNELS (separated by commas), number i from 10 us * i on and
 // for i + 1 us, last one first, as the real one does not sort them either.
 
 #include <cstdlib>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cupti_api.h"
+#include "runtime/cupti/cupti_api.h"
 
 namespace {
 

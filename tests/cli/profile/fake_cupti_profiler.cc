@@ -1,9 +1,9 @@
-// CUPTI's range profiler and its host interface as far as runtime/cupti_profiler_api.h goes. It
-// counts no kernel: it has as many launches as TCC_FAKE_LAUNCHES says, and of number i metric m is
-// 10 * i + m. It expects what the real one does: calls in order, sizes of structs up to their last
-// field, room for the ranges. The metric whose number is TCC_FAKE_NOTHING is NaN for every second
-// launch. TCC_FAKE_CUPTI_FAILS names a function and its result,
-// "cuptiRangeProfilerEnable 35".
+// CUPTI's range profiler and its host interface as far as runtime/cupti/cupti_profiler_api.h goes.
+// It counts no kernel: it has as many launches as TCC_FAKE_LAUNCHES says, and of number i metric m
+// is 10 * i + m. It expects what the real one does: calls in order, sizes of structs up to their
+// last field, room for the ranges. The metric whose number is TCC_FAKE_NOTHING is NaN for every
+// second launch. TCC_FAKE_CUPTI_FAILS names a function and its result, "cuptiRangeProfilerEnable
+// 35".
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cupti_profiler_api.h"
+#include "runtime/cupti/cupti_profiler_api.h"
 
 namespace {
 

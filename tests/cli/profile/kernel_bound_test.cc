@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "api/compile_graph.h"
-#include "ir/graph_bodies.h"
+#include "compiler/compile_graph.h"
+#include "ir/graph/graph_bodies.h"
 #include "lower/graph/infer_shapes.h"
 
 namespace tcc {

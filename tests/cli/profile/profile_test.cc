@@ -4,13 +4,13 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "api/compile_graph.h"
-#include "api/emulated_device.h"
-#include "api/random_inputs.h"
-#include "ir/graph_bodies.h"
+#include "compiler/compile_graph.h"
+#include "compiler/emulated_device.h"
+#include "compiler/random_inputs.h"
+#include "ir/graph/graph_bodies.h"
 #include "lower/graph/infer_shapes.h"
-#include "models/zoo.h"
-#include "runtime/cuda_program.h"
+#include "models/zoo/zoo.h"
+#include "runtime/cuda/cuda_program.h"
 
 namespace tcc {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "codegen_cuda/prelude.h"
-#include "ir/evaluate.h"
-#include "ir/interpreter.h"
+#include "codegen_cuda/text/prelude.h"
+#include "ir/expr/evaluate.h"
+#include "ir/interpret/interpreter.h"
 #include "ir/support/check.h"
 #include "lower/pipeline.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen_cuda/cuda_source.h"
 #include "codegen_cuda/emulator/emulator.h"
+#include "codegen_cuda/text/cuda_source.h"
 #include "ir/support/tensor.h"
 #include "lower/split_prepare.h"
 

@@ -2,7 +2,7 @@
 
 #include "codegen_cuda/emulator/driver.h"
 #include "ir/support/check.h"
-#include "runtime/cuda_device.h"
+#include "runtime/cuda/cuda_device.h"
 #include "tests/runtime/loop_plan.h"
 
 namespace tcc::test {

@@ -5,7 +5,7 @@
 
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/gpu_program.h"
-#include "runtime/executor.h"
+#include "runtime/executor/executor.h"
 
 // Artefacts of device "cuda" whose kernels are CUDA text written by hand, for the emulated driver.
 namespace tcc::test {

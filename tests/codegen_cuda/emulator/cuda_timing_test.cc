@@ -1,4 +1,4 @@
-#include "runtime/cuda_timing.h"
+#include "runtime/cuda/cuda_timing.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -4,8 +4,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "codegen_cuda/nvrtc.h"
-#include "codegen_cuda/prelude.h"
+#include "codegen_cuda/nvrtc/nvrtc.h"
+#include "codegen_cuda/text/prelude.h"
 #include "tests/codegen_cuda/emulator/kernels.h"
 
 namespace tcc::test {

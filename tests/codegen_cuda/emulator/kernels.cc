@@ -4,8 +4,8 @@
 #include <bit>
 #include <cstring>
 
-#include "ir/dtype.h"
 #include "ir/support/check.h"
+#include "ir/support/dtype.h"
 
 namespace tcc::test {
 namespace {

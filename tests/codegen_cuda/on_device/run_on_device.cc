@@ -1,12 +1,12 @@
 #include "tests/codegen_cuda/on_device/run_on_device.h"
 
-#include "codegen_cuda/cuda_programs.h"
-#include "codegen_cuda/gpu_kernel.h"
-#include "ir/interpreter.h"
+#include "codegen_cuda/nvrtc/cuda_programs.h"
+#include "codegen_cuda/text/gpu_kernel.h"
+#include "ir/interpret/interpreter.h"
 #include "ir/support/cache_folder.h"
-#include "runtime/cuda_device.h"
-#include "runtime/cuda_queue.h"
-#include "runtime/module.h"
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/cuda/cuda_queue.h"
+#include "runtime/executor/module.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
 
 namespace tcc {

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "ir/function.h"
+#include "ir/expr/function.h"
 #include "ir/support/tensor.h"
-#include "ir/target.h"
+#include "ir/target/target.h"
 #include "runtime/artefact/gpu_program.h"
 
 namespace tcc {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tests/fuzz/mutate_protobuf.h"
+#include "tests/fuzz/random/mutate_protobuf.h"
 
 // libFuzzer's own mutations break a length in nearly every message; half of ours keep them right.
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);

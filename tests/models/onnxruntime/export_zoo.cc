@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "models/export_onnx.h"
-#include "models/zoo.h"
+#include "models/onnx/export_onnx.h"
+#include "models/zoo/zoo.h"
 
 namespace {
 

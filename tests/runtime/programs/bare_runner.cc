@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <cstdio>
 
-#include "runtime/aligned_memory.h"
-#include "runtime/binding.h"
-#include "runtime/executor.h"
+#include "runtime/executor/aligned_memory.h"
+#include "runtime/executor/binding.h"
+#include "runtime/executor/executor.h"
 
 namespace tcc {
 namespace {

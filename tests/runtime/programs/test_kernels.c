@@ -1,6 +1,6 @@
 // Kernels by hand for the tests of the runtime, built without libc like generated ones.
 // FACTOR tells the two builds apart.
-#include "runtime/kernel_abi.h"
+#include "runtime/artefact/kernel_abi.h"
 
 typedef struct {
   const float* x;

@@ -1,9 +1,0 @@
-#include "api/embed/devices.h"
-
-namespace tcc {
-
-std::span<const DeviceRow> EmbeddedDevices() {
-  return RuntimeDevices();
-}
-
-}  // namespace tcc

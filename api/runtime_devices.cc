@@ -1,0 +1,9 @@
+#include "api/devices.h"
+
+namespace tcc {
+
+std::span<const DeviceRow> EmbeddedDevices() {
+  return RuntimeDevices();
+}
+
+}  // namespace tcc

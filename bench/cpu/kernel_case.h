@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/cpu/kernel_suite.h"
+#include "ir/support/tensor.h"
+
+namespace tcc {
+
+// A kernel of a suite with arguments, and what it is to compute from them: what its function gives
+// as it is written, without a schedule.
+class KernelCase {
+ public:
+  static StatusOr<KernelCase> Create(const BenchKernel& kernel);
+
+  const Function& fn() const { return fn_; }
+  // Of the function's parameters; the last one is the result.
+  const std::vector<Tensor>& arguments() const { return arguments_; }
+
+  // Forgets the result, lets `run` write it and compares. The error names `who`. A result may be
+  // off by 8 * sqrt(K) * eps * M for K terms, M the sum of their absolute values: twice the bound
+  // of `strict`, since the expected values are sums of float32 as well.
+  Status Check(const std::string& who, const std::function<void()>& run) const;
+
+ private:
+  Function fn_;
+  std::vector<Tensor> arguments_;
+  std::vector<float> expected_, magnitudes_;
+  double factor_ = 0;
+};
+
+}  // namespace tcc

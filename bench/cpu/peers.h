@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "bench/cpu/kernel_suite.h"
+#include "bench/operator/operator.h"
+#include "ir/support/tensor.h"
+
+// Libraries that others run the same kernels with. They are opened where they are installed; a
+// peer that is not there, or does not have a kernel, is left out.
+namespace tcc {
+
+struct Peer {
+  std::string_view name;
+  bool (*is_present)();
+  // What runs the kernel on so many threads, its weights packed as the peer likes them; empty if it
+  // cannot. The tensors are those of the parameters of TensorFunction(kernel). Only the run that
+  // was made last is sure to have its number of threads.
+  std::function<void()> (*make)(const BenchKernel& kernel, const std::vector<Tensor>& arguments,
+                                int threads);
+};
+
+std::span<const Peer> Peers();
+
+// The same for operators, of a CPU: on the inputs and constants of the operator, to `output`. Only
+// the run that was made last is sure to have its number of threads.
+struct OperatorPeer {
+  std::string_view name;
+  std::function<void()> (*make)(const BenchOperator& op, const std::vector<Tensor>& inputs,
+                                const std::vector<Tensor>& constants, const Tensor& output,
+                                int threads);
+};
+
+std::span<const OperatorPeer> OperatorPeers();
+
+std::function<void()> OnednnOperator(const BenchOperator& op, const std::vector<Tensor>& inputs,
+                                     const std::vector<Tensor>& constants, const Tensor& output,
+                                     int threads);
+std::function<void()> OpenBlasOperator(const BenchOperator& op, const std::vector<Tensor>& inputs,
+                                       const std::vector<Tensor>& constants, const Tensor& output,
+                                       int threads);
+
+bool HasOnednn();
+std::function<void()> OnednnKernel(const BenchKernel& kernel, const std::vector<Tensor>& arguments,
+                                   int threads);
+bool HasOpenBlas();
+std::function<void()> OpenBlasKernel(const BenchKernel& kernel,
+                                     const std::vector<Tensor>& arguments, int threads);
+
+}  // namespace tcc

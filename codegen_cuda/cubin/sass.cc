@@ -1,0 +1,170 @@
+#include "codegen_cuda/cubin/sass.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+namespace tcc {
+namespace {
+
+constexpr size_t kInstructionBytes = 16;
+
+struct Instruction {
+  uint64_t low = 0;
+  uint64_t high = 0;
+
+  uint64_t Operation() const { return low & 0x1ff; }
+};
+
+constexpr uint64_t kBranch = 0x147;
+constexpr uint64_t kNop = 0x118;
+
+// The low 9 bits; the three above say what kinds the operands are of.
+struct Row {
+  SassKind kind;
+  std::string_view name;
+  uint64_t operation;
+};
+constexpr Row kRows[] = {
+    {SassKind::kFfma, "FFMA", 0x023}, {SassKind::kHmma, "HMMA", 0x03c},
+    {SassKind::kImma, "IMMA", 0x037}, {SassKind::kLdg, "LDG", 0x181},
+    {SassKind::kStg, "STG", 0x186},   {SassKind::kLdgsts, "LDGSTS", 0x1ae},
+    {SassKind::kLds, "LDS", 0x184},   {SassKind::kSts, "STS", 0x188},
+    {SassKind::kLdsm, "LDSM", 0x03b}, {SassKind::kLdl, "LDL", 0x183},
+    {SassKind::kStl, "STL", 0x187},   {SassKind::kBar, "BAR", 0x11d},
+    {SassKind::kShfl, "SHFL", 0x189},
+};
+
+SassKind KindOf(const Instruction& instruction) {
+  for (const Row& row : kRows) {
+    if (row.operation == instruction.Operation()) return row.kind;
+  }
+  return SassKind::kOther;
+}
+
+std::vector<Instruction> InstructionsOf(std::span<const uint8_t> code) {
+  std::vector<Instruction> instructions(code.size() / kInstructionBytes);
+  std::memcpy(instructions.data(), code.data(), instructions.size() * kInstructionBytes);
+  return instructions;
+}
+
+// Bits [first, first + count) of the 128, count <= 64.
+uint64_t BitsOf(const Instruction& instruction, int first, int count) {
+  uint64_t bits = 0;
+  for (int i = 0; i < count; ++i) {
+    int at = first + i;
+    uint64_t bit = at < 64 ? instruction.low >> at : instruction.high >> (at - 64);
+    bits |= (bit & 1) << i;
+  }
+  return bits;
+}
+
+int64_t SignExtended(uint64_t bits, int count) {
+  return static_cast<int64_t>(bits << (64 - count)) >> (64 - count);
+}
+
+// Where a branch goes, as the index of an instruction: its offset counts bytes from the next one.
+// From sm_90 on its lowest bits, in units of 4 bytes, have a place of their own.
+int64_t TargetOf(const Instruction& branch, int64_t index, int sm) {
+  int64_t offset = SignExtended(BitsOf(branch, 32, 50), 50);
+  if (sm >= 90) {
+    int64_t high = SignExtended(BitsOf(branch, 34, 48), 48);
+    offset = (high * 256 + static_cast<int64_t>(BitsOf(branch, 16, 8))) * 4;
+  }
+  return index + 1 + offset / static_cast<int64_t>(kInstructionBytes);
+}
+
+// Bytes of an access to memory by one thread.
+int64_t AccessBytes(const Instruction& access) {
+  constexpr int64_t kBytes[] = {1, 1, 2, 2, 4, 8, 16, 16};
+  return kBytes[BitsOf(access, 73, 3)];
+}
+
+// The type of the operands that tensor cores multiply; 0 is f16.
+constexpr uint64_t kBf16 = 1, kTf32 = 2;
+uint64_t HmmaType(const Instruction& hmma) {
+  return BitsOf(hmma, 82, 2);
+}
+
+SassCounts CountsOf(std::span<const Instruction> instructions) {
+  SassCounts counts;
+  for (const Instruction& instruction : instructions) {
+    if (instruction.Operation() == kNop) continue;
+    SassKind kind = KindOf(instruction);
+    ++counts.of_kind[static_cast<size_t>(kind)];
+    ++counts.total;
+    if (kind != SassKind::kHmma) continue;
+    uint64_t type = HmmaType(instruction);
+    counts.of_bf16 += type == kBf16 ? 1 : 0;
+    counts.of_tf32 += type == kTf32 ? 1 : 0;
+  }
+  return counts;
+}
+
+struct Loop {
+  int64_t first, last;  // of its instructions
+};
+
+// Of branches backward. A branch to itself ends the code and is no loop.
+std::vector<Loop> LoopsOf(std::span<const Instruction> instructions, int sm) {
+  std::vector<Loop> loops;
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    if (instructions[i].Operation() != kBranch) continue;
+    auto index = static_cast<int64_t>(i);
+    int64_t target = TargetOf(instructions[i], index, sm);
+    if (target >= 0 && target < index) loops.push_back({target, index});
+  }
+  return loops;
+}
+
+bool HoldsAnother(const Loop& loop, const std::vector<Loop>& loops) {
+  return std::any_of(loops.begin(), loops.end(), [&](const Loop& other) {
+    bool same = other.first == loop.first && other.last == loop.last;
+    return !same && other.first >= loop.first && other.last <= loop.last;
+  });
+}
+
+// Tensor cores do hundreds of multiply-adds an instruction.
+int64_t WorkOf(const SassCounts& counts) {
+  int64_t tensor = counts.of(SassKind::kHmma) + counts.of(SassKind::kImma);
+  return tensor * 1000 + counts.of(SassKind::kFfma);
+}
+
+SassCounts MainLoopOf(std::span<const Instruction> instructions, int sm) {
+  std::vector<Loop> loops = LoopsOf(instructions, sm);
+  std::optional<SassCounts> main;
+  for (const Loop& loop : loops) {
+    if (HoldsAnother(loop, loops)) continue;
+    SassCounts counts = CountsOf(instructions.subspan(
+        static_cast<size_t>(loop.first), static_cast<size_t>(loop.last - loop.first + 1)));
+    if (WorkOf(counts) > (main ? WorkOf(*main) : 0)) main = counts;
+  }
+  return main ? *main : CountsOf(instructions);
+}
+
+}  // namespace
+
+std::string_view ToString(SassKind kind) {
+  for (const Row& row : kRows) {
+    if (row.kind == kind) return row.name;
+  }
+  return "";
+}
+
+SassFacts FactsOf(std::span<const uint8_t> code, int sm) {
+  std::vector<Instruction> instructions = InstructionsOf(code);
+  SassFacts facts;
+  facts.all = CountsOf(instructions);
+  facts.main_loop = MainLoopOf(instructions, sm);
+  for (const Instruction& instruction : instructions) {
+    SassKind kind = KindOf(instruction);
+    if (kind == SassKind::kLdg || kind == SassKind::kLdgsts)
+      facts.load_bytes_widest = std::max(facts.load_bytes_widest, AccessBytes(instruction));
+    if (kind == SassKind::kStg)
+      facts.store_bytes_widest = std::max(facts.store_bytes_widest, AccessBytes(instruction));
+  }
+  return facts;
+}
+
+}  // namespace tcc

@@ -1,0 +1,198 @@
+#include "codegen_cuda/text/cuda_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "codegen_cuda/text/c_types.h"
+#include "codegen_cuda/text/launch.h"
+#include "codegen_cuda/text/named_barriers.h"
+#include "codegen_cuda/text/prelude.h"
+#include "codegen_cuda/text/stmt_text.h"
+#include "ir/expr/visitor.h"
+#include "ir/support/check.h"
+#include "ir/support/storage_types.h"
+
+namespace tcc {
+namespace {
+
+// The buffer or shape that an argument stands for.
+Var VarOf(const Function& fn, const std::vector<Buffer>& workspaces,
+          const KernelArgument& argument) {
+  switch (argument.kind) {
+    case KernelArgument::Kind::kParameter:
+      return fn.params[argument.index].var;
+    case KernelArgument::Kind::kWorkspace:
+      return workspaces[argument.index].var;
+    case KernelArgument::Kind::kShape:
+      return fn.vars[argument.index];
+  }
+  TCC_UNREACHABLE();
+}
+
+std::string ArgumentsText(const Function& fn, const std::vector<Buffer>& workspaces,
+                          const Launch& launch, KernelText& kernel) {
+  std::string text;
+  for (const KernelArgument& argument : launch.arguments) {
+    Var var = VarOf(fn, workspaces, argument);
+    std::string name = kernel.NameOf(var);
+    text += text.empty() ? "" : ", ";
+    if (argument.kind == KernelArgument::Kind::kShape) {
+      kernel.wide.insert(var.get());
+      text += fmt::format("TCC_SHAPE({})", name);
+      continue;
+    }
+    text += fmt::format("{}({}, {})", argument.written ? "TCC_OUTPUT" : "TCC_INPUT",
+                        MemoryTypeText(var.dtype()), name);
+  }
+  return text;
+}
+
+// Shapes that fit an int are used as one.
+void NarrowShapes(const Function& fn, KernelText& kernel) {
+  for (const Var& var : fn.vars) {
+    if (var->low < -INT32_MAX || var->high > INT32_MAX) continue;
+    std::string argument = kernel.NameOf(var);
+    kernel.Line(fmt::format("const int {} = (int){};", kernel.Define(var), argument));
+    kernel.wide.erase(var.get());
+  }
+}
+
+void DeclareShared(const LaunchBody& launch, KernelText& kernel) {
+  for (size_t i = 0; i < launch.shared.size(); ++i) {
+    const Buffer& buffer = launch.shared[i];
+    kernel.buffers[buffer.var.get()] = buffer;
+    DType dtype = buffer.dtype();
+    int64_t bytes = (*AsConstant(buffer.shape[0]) * dtype.bits() + 7) / 8;
+    int64_t cells = IsNibble(dtype) ? bytes : bytes / dtype.bytes();
+    std::string name = kernel.NameOf(buffer.var);
+    if (launch.launch.dynamic_shared_bytes > 0) {
+      kernel.Line(fmt::format("TCC_SHARED_AT({}, {}, {}, {});", MemoryTypeText(dtype), name,
+                              launch.places.offsets[i], cells));
+    } else {
+      kernel.Line(fmt::format("TCC_SHARED({}, {}, {});", MemoryTypeText(dtype), name,
+                              std::max<int64_t>(cells, 1)));
+    }
+  }
+}
+
+std::string_view HardwareIndex(ForKind kind) {
+  switch (kind) {
+    case ForKind::kBlockIdxX:
+      return "tcc_block_x()";
+    case ForKind::kBlockIdxY:
+      return "tcc_block_y()";
+    case ForKind::kBlockIdxZ:
+      return "tcc_block_z()";
+    case ForKind::kThreadIdxX:
+      return "tcc_thread_x()";
+    case ForKind::kThreadIdxY:
+      return "tcc_thread_y()";
+    case ForKind::kThreadIdxZ:
+      return "tcc_thread_z()";
+    case ForKind::kSerial:
+    case ForKind::kParallel:
+    case ForKind::kVectorized:
+    case ForKind::kUnrolled:
+    case ForKind::kPartitioned:
+    case ForKind::kPipelined:
+    case ForKind::kPipelinedAsync:
+    case ForKind::kVthread:
+      break;
+  }
+  TCC_UNREACHABLE();
+}
+
+// A constant an axis, which all loops of the axis share.
+void DeclareIndices(const Stmt& body, KernelText& kernel) {
+  std::map<ForKind, std::string> names;
+  PreOrder(body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (!loop || (!IsBlockIdx(loop->for_kind) && !IsThreadIdx(loop->for_kind))) return;
+    auto found = names.find(loop->for_kind);
+    bool lane = loop->for_kind == ForKind::kThreadIdxX;
+    if (IsThreadIdx(loop->for_kind)) kernel.thread_axes[loop->var.get()] = AxisOf(loop->for_kind);
+    if (found != names.end()) return kernel.Alias(loop->var, found->second);
+    std::string name = kernel.NameOf(loop->var);
+    names[loop->for_kind] = name;
+    kernel.Line(fmt::format("const int {} = {};", name, HardwareIndex(loop->for_kind)));
+    if (!lane) return;
+    kernel.Alias(kernel.lane, name);
+    kernel.bounds[kernel.lane] = kernel.bounds.at(loop->var);
+  });
+}
+
+bool IsKnownPlace(const Expr& index) {
+  const auto* ramp = index.as<Ramp>();
+  return ramp ? IsKnownPlace(ramp->base) && IsKnownPlace(ramp->stride)
+              : AsConstant(index).has_value();
+}
+
+bool IndexesLocals(const Stmt& body) {
+  std::set<const ExprNode*> locals;
+  bool found = false;
+  auto look = [&](const Var& buffer, const std::vector<Expr>& indices) {
+    if (!locals.contains(buffer.get())) return;
+    found = found || !std::all_of(indices.begin(), indices.end(), IsKnownPlace);
+  };
+  PreOrder(body, [&](const Stmt& stmt) {
+    const auto* allocate = stmt.as<Allocate>();
+    if (allocate && allocate->buffer.scope == Scope::kLocal)
+      locals.insert(allocate->buffer.var.get());
+    if (const auto* store = stmt.as<Store>()) look(store->buffer, store->indices);
+  });
+  PreOrderExprs(body, [&](const Expr& expr) {
+    if (const auto* load = expr.as<Load>()) look(load->buffer, load->indices);
+  });
+  return found;
+}
+
+// Also sets the launch's rows_per_bank and indexes_locals.
+StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>& workspaces,
+                                   LaunchBody& body, int sm) {
+  KernelText kernel;
+  kernel.sm = sm;
+  kernel.bounds = body.bounds;
+  kernel.threads = body.launch.block;
+  for (const Buffer& param : fn.params) kernel.buffers[param.var.get()] = param;
+  for (const Buffer& workspace : workspaces) kernel.buffers[workspace.var.get()] = workspace;
+  Launch& launch = body.launch;
+  std::string arguments = ArgumentsText(fn, workspaces, launch, kernel);
+  NarrowShapes(fn, kernel);
+  DeclareShared(body, kernel);
+  DeclareIndices(body.body, kernel);
+  StatusOr<std::map<int, int64_t>> barriers = ThreadsAtBarriers(body.body, launch.Threads());
+  kernel.Refuse(barriers.status());
+  if (barriers.ok()) kernel.barriers = *std::move(barriers);
+  StmtText(kernel, launch.block).Emit(body.body);
+  if (!kernel.refused.ok()) {
+    return Unsupported("kernel '{}': {}", fn.name, Message(kernel.refused));
+  }
+  launch.rows_per_bank = kernel.rows_per_bank;
+  launch.indexes_locals = IndexesLocals(body.body);
+  return fmt::format("TCC_KERNEL({}, {})({}) {{\n{}}}\nTCC_END_KERNEL({})\n\n", launch.kernel,
+                     launch.Threads(), arguments, kernel.Text(), launch.kernel);
+}
+
+}  // namespace
+
+StatusOr<CudaSource> EmitCuda(std::span<const Function> functions, const Target& target) {
+  CudaSource source;
+  source.text = CudaPrelude();
+  for (const Function& fn : functions) {
+    TCC_ASSIGN_OR_RETURN(LaunchBodies bodies, FindLaunches(fn, target));
+    LaunchPlan plan;
+    plan.workspaces = bodies.workspaces;
+    for (LaunchBody& body : bodies.launches) {
+      TCC_ASSIGN_OR_RETURN(std::string text, KernelSource(fn, bodies.workspaces, body, target.sm));
+      source.text += text;
+      plan.launches.push_back(std::move(body.launch));
+    }
+    source.plans.push_back(std::move(plan));
+  }
+  return source;
+}
+
+}  // namespace tcc

@@ -1,0 +1,434 @@
+#include "codegen_cuda/text/expr_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "codegen_cuda/text/c_types.h"
+#include "codegen_cuda/text/lane_of.h"
+#include "codegen_cuda/text/scalar_text.h"
+#include "codegen_cuda/text/warp_call.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/support/check.h"
+#include "ir/support/storage_types.h"
+#include "ir/target/target.h"
+#include "ir/text/printer.h"
+#include "lower/lane_index.h"
+
+namespace tcc {
+namespace {
+
+using P = Precedence;
+
+bool IsLeaf(const Expr& expr) {
+  return expr.as<IntImm>() || expr.as<FloatImm>() || expr.as<VarNode>();
+}
+
+std::vector<Expr> OperandsOf(const Expr& expr) {
+  std::vector<Expr> operands;
+  ForEachChild(expr, [&](const Expr& child) { operands.push_back(child); });
+  return operands;
+}
+
+std::string TypeText(const Expr& expr, const Piece& piece) {
+  DType dtype = expr.dtype().element();
+  return dtype == kInt64 && !piece.wide ? "int" : RegisterTypeText(dtype);
+}
+
+}  // namespace
+
+void ExprText::Start(const std::vector<Expr>& roots) {
+  uses_.clear();
+  memo_.assign(1, {});
+  shared_.clear();
+  for (const Expr& root : roots) {
+    if (root) CountUses(root);
+  }
+}
+
+void ExprText::CountUses(const Expr& expr) {
+  if (IsLeaf(expr) || ++uses_[expr.get()] > 1) return;
+  for (const Expr& operand : OperandsOf(expr)) CountUses(operand);
+}
+
+// What counts uses and what remembers go by address.
+Expr ExprText::Shared(const Expr& expr) {
+  return RewriteBottomUp(expr, [&](const Expr& node) { return *shared_.insert(node).first; });
+}
+
+const ExprText::Pieces* ExprText::Find(const Expr& expr) const {
+  for (const auto& layer : memo_) {
+    auto found = layer.find(expr.get());
+    if (found != layer.end()) return &found->second.second;
+  }
+  return nullptr;
+}
+
+const ExprText::Pieces& ExprText::Remember(const Expr& expr, Pieces pieces) {
+  return memo_.back()
+      .insert_or_assign(expr.get(), std::pair(expr, std::move(pieces)))
+      .first->second.second;
+}
+
+// Each lane as a constant of its own.
+ExprText::Pieces ExprText::Name(const Expr& expr, Pieces pieces) {
+  for (Piece& piece : pieces) {
+    std::string name = kernel_.Fresh("t");
+    kernel_.Line(fmt::format("const {} {} = {};", TypeText(expr, piece), name, piece.text));
+    piece = {name, P::kPrimary, piece.wide};
+  }
+  return pieces;
+}
+
+Piece ExprText::Emit(const Expr& expr) {
+  TCC_CHECK(expr.dtype().lanes() == 1) << "a vector where a scalar is due";
+  return EmitLanes(expr)[0];
+}
+
+std::vector<Piece> ExprText::EmitLanes(const Expr& expr) {
+  if (const Pieces* found = Find(expr)) return *found;
+  Pieces pieces = Node(expr);
+  auto uses = uses_.find(expr.get());
+  if (uses == uses_.end() || uses->second < 2) return pieces;
+  return Remember(expr, Name(expr, std::move(pieces)));
+}
+
+ExprText::Pieces ExprText::Node(const Expr& expr) {
+  if (const auto* select = expr.as<Select>()) return SelectNode(*select);
+  if (expr.dtype().lanes() > 1) return VectorNode(expr);
+  Piece piece = ScalarNode(expr);
+  return {NeedsRounding(expr) ? Rounded(piece, expr.dtype()) : piece};
+}
+
+Piece ExprText::EmitUnrounded(const Expr& expr) {
+  bool plain = expr.dtype().lanes() == 1 && NeedsRounding(expr) && !Find(expr);
+  auto uses = uses_.find(expr.get());
+  if (!plain || (uses != uses_.end() && uses->second > 1)) return Emit(expr);
+  return ScalarNode(expr);
+}
+
+Piece ExprText::ScalarNode(const Expr& expr) {
+  return VisitExpr(expr, Overloaded{
+                             [](const IntImm& imm) { return LiteralOf(imm); },
+                             [](const FloatImm& imm) {
+                               std::string text = FloatLiteral(imm.dtype, imm.value);
+                               P precedence = text.starts_with("-") ? P::kUnary : P::kPrimary;
+                               return Piece{std::move(text), precedence};
+                             },
+                             [&](const VarNode& var) { return Variable(var); },
+                             [&](const And& node) { return Logical(true, node.a, node.b); },
+                             [&](const Or& node) { return Logical(false, node.a, node.b); },
+                             [&](const Load& node) {
+                               TCC_CHECK(node.indices.size() == 1)
+                                   << node.buffer->name << " is not flat";
+                               return LoadScalar(node.buffer, node.indices[0]);
+                             },
+                             [](const Ramp&) -> Piece { TCC_UNREACHABLE(); },
+                             [](const Broadcast&) -> Piece { TCC_UNREACHABLE(); },
+                             [](const Select&) -> Piece { TCC_UNREACHABLE(); },
+                             [&](const auto&) { return Operation(expr, OperandsOf(expr))[0]; },
+                         });
+}
+
+Piece ExprText::Variable(const VarNode& var) {
+  return {kernel_.NameOf(Var(&var)), P::kPrimary, kernel_.wide.contains(&var)};
+}
+
+bool ExprText::FitsInt(const Expr& expr) const {
+  Interval bounds = BoundsOf(expr, kernel_.bounds);
+  return bounds.low >= -INT32_MAX && bounds.high <= INT32_MAX;
+}
+
+// Arithmetic, comparisons, negation, calls and casts: the same for every lane.
+ExprText::Pieces ExprText::Operation(const Expr& expr, const std::vector<Expr>& operands) {
+  std::vector<Pieces> args;
+  size_t lanes = 1;
+  for (const Expr& operand : operands) {
+    args.push_back(EmitLanes(operand));
+    lanes = std::max(lanes, args.back().size());
+  }
+  DType from = operands[0].dtype().element();
+  DType to = expr.dtype().element();
+  IndexFacts facts;
+  if (from == kInt64 && lanes == 1) {
+    facts.fits_int = to != kInt64 || FitsInt(expr);
+    facts.non_negative = BoundsOf(operands[0], kernel_.bounds).low >= 0;
+  }
+  Pieces result;
+  for (size_t l = 0; l < lanes; ++l) {
+    auto at = [&](size_t i) { return args[i].size() == 1 ? args[i][0] : args[i][l]; };
+    if (expr.as<Cast>()) {
+      result.push_back(CastText(at(0), from, to));
+    } else if (const auto* call = expr.as<Call>()) {
+      std::vector<Piece> of_lane;
+      for (size_t i = 0; i < args.size(); ++i) of_lane.push_back(at(i));
+      result.push_back(CallText(call->op, from, of_lane));
+    } else if (expr.as<Not>()) {
+      result.push_back({"!" + In(at(0), P::kUnary), P::kUnary});
+    } else if (to.is_bool()) {
+      result.push_back(ComparisonText(expr.kind(), from, at(0), at(1)));
+    } else {
+      result.push_back(BinaryText(expr.kind(), to, at(0), at(1), operands[1], facts));
+    }
+  }
+  return result;
+}
+
+ExprText::Arm ExprText::InArm(const Expr& expr) {
+  Arm arm;
+  std::vector<std::string> before = kernel_.TakeLines();
+  memo_.emplace_back();
+  arm.pieces = EmitLanes(expr);
+  memo_.pop_back();
+  arm.lines = kernel_.TakeLines();
+  kernel_.Append(std::move(before));
+  return arm;
+}
+
+Piece ExprText::Logical(bool is_and, const Expr& a, const Expr& b) {
+  Piece first = Emit(a);
+  Arm second = InArm(b);
+  P precedence = is_and ? P::kAnd : P::kOr;
+  if (second.lines.empty()) {
+    return {fmt::format("{} {} {}", In(first, precedence), is_and ? "&&" : "||",
+                        In(second.pieces[0], is_and ? P::kBits : P::kAnd)),
+            precedence};
+  }
+  std::string name = kernel_.Fresh("t");
+  kernel_.Line(fmt::format("bool {} = {};", name, first.text));
+  kernel_.Open(fmt::format("if ({}{})", is_and ? "" : "!", name));
+  kernel_.Append(std::move(second.lines));
+  kernel_.Line(fmt::format("{} = {};", name, second.pieces[0].text));
+  kernel_.Close();
+  return {name};
+}
+
+ExprText::Pieces ExprText::SelectNode(const Select& select) {
+  const auto* splat = select.condition.as<Broadcast>();
+  const Expr& condition = splat ? splat->value : select.condition;
+  if (condition.dtype().lanes() > 1) return LaneByLane(Expr(&select));
+
+  Piece test = Emit(condition);
+  Arm then_arm = InArm(select.then_value);
+  Arm else_arm = InArm(select.else_value);
+  size_t lanes = std::max(then_arm.pieces.size(), else_arm.pieces.size());
+  auto lane = [](const Arm& arm, size_t l) {
+    return arm.pieces.size() == 1 ? arm.pieces[0] : arm.pieces[l];
+  };
+  bool is_index = select.dtype.element() == kInt64;
+  Pieces result;
+  if (lanes == 1 && then_arm.lines.empty() && else_arm.lines.empty()) {
+    Piece a = lane(then_arm, 0);
+    Piece b = lane(else_arm, 0);
+    bool wide = is_index && (a.wide || b.wide);
+    return {{fmt::format("{} ? {} : {}", In(test, P::kOr), In(a, P::kOr), In(b, P::kTernary)),
+             P::kTernary, wide}};
+  }
+  std::string type = RegisterTypeText(select.dtype.element());
+  for (size_t l = 0; l < lanes; ++l) {
+    result.push_back({kernel_.Fresh("t")});
+    kernel_.Line(fmt::format("{} {};", type, result.back().text));
+  }
+  auto assign = [&](Arm& arm) {
+    kernel_.Append(std::move(arm.lines));
+    for (size_t l = 0; l < lanes; ++l) {
+      kernel_.Line(fmt::format("{} = {};", result[l].text, lane(arm, l).text));
+    }
+  };
+  kernel_.Open(fmt::format("if ({})", test.text));
+  assign(then_arm);
+  kernel_.Else();
+  assign(else_arm);
+  kernel_.Close();
+  return result;
+}
+
+const Buffer& ExprText::BufferOf(const Var& var) const {
+  auto found = kernel_.buffers.find(var.get());
+  TCC_CHECK(found != kernel_.buffers.end()) << var->name << " is not declared here";
+  return found->second;
+}
+
+bool ExprText::IsShuffled(const Var& buffer) const {
+  auto found = kernel_.buffers.find(buffer.get());
+  return found != kernel_.buffers.end() && found->second.scope == Scope::kWarp &&
+         !kernel_.tile_words.contains(buffer.get());
+}
+
+bool ExprText::IsOwnLane(const Expr& index) const {
+  Bounds bounds = kernel_.bounds;
+  std::array<Var, 3> threads;
+  Expr number(0);
+  for (size_t axis = 3; axis-- > 0;) {
+    int64_t along = kernel_.threads[axis];
+    threads[axis] = LoopVar("t");
+    bounds[threads[axis]] = {0, along - 1};
+    number = number * Expr(along) + threads[axis];
+  }
+  Substitution as_threads;
+  for (const Var& var : VarsOf(index)) {
+    auto axis = kernel_.thread_axes.find(var.get());
+    if (axis != kernel_.thread_axes.end()) as_threads.emplace(var, threads[axis->second]);
+  }
+  auto lane_of = [&](const Expr& thread) {
+    return Simplify(FloorModulo(thread, Expr(Target::kWarp)), bounds);
+  };
+  return Equal(lane_of(Substitute(index, as_threads)), lane_of(number));
+}
+
+Piece ExprText::LoadFromLane(const Var& buffer, const Expr& lane) {
+  DType dtype = buffer.dtype().element();
+  const auto* partner = lane.as<Call>();
+  if (!partner || partner->op != ScalarOp::kBitXor || !IsOwnLane(partner->args[0])) {
+    kernel_.Refuse(Unsupported(
+        "'{}', which a warp holds, is read at {}, which is no exclusive or of the thread's lane",
+        buffer->name, Print(lane)));
+    return {"0"};
+  }
+  std::string cell = kernel_.NameOf(buffer) + "[0]";
+  if (IsNarrowFloat(dtype)) cell = "tcc_widen(" + cell + ")";
+  std::string mask = Emit(partner->args[1]).text;
+  // Narrower integers are shuffled as int.
+  bool whole = IsNarrowFloat(dtype) || dtype.bits() >= 32;
+  std::string type = RegisterTypeText(dtype);
+  if (whole) return {fmt::format("tcc_shuffle_xor<{}>({}, (int)({}))", type, cell, mask)};
+  return {fmt::format("({})tcc_shuffle_xor<int>({}, (int)({}))", type, cell, mask), P::kUnary};
+}
+
+Piece ExprText::LoadScalar(const Var& buffer, const Expr& index) {
+  if (IsShuffled(buffer)) return LoadFromLane(buffer, index);
+  std::string name = kernel_.NameOf(buffer);
+  DType dtype = buffer.dtype().element();
+  if (IsNibble(dtype)) {
+    Piece place = Emit(index);
+    const char* made = dtype.code() == DTypeCode::kInt4 ? "tcc_i4" : "tcc_u4";
+    std::string at = In(place, P::kUnary);
+    return {fmt::format("{}({}[{} >> 1] >> tcc_nibble_shift({}))", made, name, at, place.text)};
+  }
+  std::string cell = CellText(BufferOf(buffer), index);
+  return {IsNarrowFloat(dtype) ? "tcc_widen(" + cell + ")" : cell};
+}
+
+std::string ExprText::CellText(const Buffer& buffer, const Expr& index) {
+  const std::string& name = kernel_.NameOf(buffer.var);
+  if (buffer.scope != Scope::kWarp) return fmt::format("{}[{}]", name, EmitIndex(index));
+  if (IsShuffled(buffer.var)) {
+    if (!IsOwnLane(index)) {
+      kernel_.Refuse(
+          Unsupported("'{}', which a warp holds, is written at {}, which is no lane of "
+                      "the thread's own",
+                      buffer.var->name, Print(index)));
+    }
+    return name + "[0]";
+  }
+  auto is_lane = [&](const Var& var) {
+    auto axis = kernel_.thread_axes.find(var.get());
+    return axis != kernel_.thread_axes.end() && axis->second == 0;
+  };
+  std::optional<int64_t> reg = OwnRegister(index, kernel_.bounds, is_lane);
+  if (!reg || buffer.dtype().bits() != 32) {
+    kernel_.Refuse(
+        Unsupported("'{}', which a warp holds, is used at {}, which is no {} of the thread",
+                    buffer.var->name, Print(index), reg ? "whole register" : "register"));
+    return "0";
+  }
+  int64_t words = kernel_.tile_words.at(buffer.var.get());
+  return fmt::format("{}[{}].v[{}]", name, *reg / words, *reg % words);
+}
+
+Expr ExprText::Shifted(const Expr& base, int64_t offset) const {
+  return offset == 0 ? base : Simplify(base + Expr(offset), kernel_.bounds);
+}
+
+int ExprText::AccessWidth(const Buffer& buffer, const Expr& base, int lanes) const {
+  DType dtype = buffer.dtype().element();
+  bool in_registers = buffer.scope == Scope::kLocal || buffer.scope == Scope::kWarp;
+  if (in_registers || IsNibble(dtype)) return 1;
+  int64_t divisor = DivisorOf(base);
+  int width = static_cast<int>(Target::kWidestAccess / dtype.bytes());
+  while (width > 1 && (lanes % width != 0 || divisor % width != 0)) width /= 2;
+  return width;
+}
+
+ExprText::Pieces ExprText::LoadVectors(const Buffer& buffer, const Expr& base, int lanes,
+                                       int width) {
+  DType dtype = buffer.dtype().element();
+  Pieces result;
+  for (int l = 0; l < lanes; l += width) {
+    std::string name = kernel_.Fresh("v");
+    kernel_.Line(fmt::format("const TccVector<{}, {}> {} = tcc_load_vector<{}>({}, {});",
+                             MemoryTypeText(dtype), width, name, width, kernel_.NameOf(buffer.var),
+                             EmitIndex(Shifted(base, l))));
+    for (int i = 0; i < width; ++i) {
+      std::string cell = fmt::format("{}.v[{}]", name, i);
+      result.push_back({IsNarrowFloat(dtype) ? "tcc_widen(" + cell + ")" : cell});
+    }
+  }
+  return result;
+}
+
+ExprText::Pieces ExprText::LoadLanes(const Load& load) {
+  int lanes = load.dtype.lanes();
+  std::optional<LaneIndex> index = MatchLaneIndex(load.indices[0]);
+  const Buffer& buffer = BufferOf(load.buffer);
+  if (index && index->stride == 0) {
+    return Pieces(static_cast<size_t>(lanes),
+                  Name(Expr(&load), {LoadScalar(load.buffer, index->base)})[0]);
+  }
+  if (index && index->stride == 1) {
+    int width = AccessWidth(buffer, index->base, lanes);
+    if (width > 1) return LoadVectors(buffer, index->base, lanes, width);
+  }
+  Pieces result;
+  for (int l = 0; l < lanes; ++l) {
+    Expr at = index ? Shifted(index->base, l * index->stride)
+                    : Simplify(LaneOf(load.indices[0], l, kernel_.lanes), kernel_.bounds);
+    result.push_back(LoadScalar(load.buffer, at));
+  }
+  return result;
+}
+
+ExprText::Pieces ExprText::LaneByLane(const Expr& expr) {
+  std::vector<Expr> lanes;
+  for (int l = 0; l < expr.dtype().lanes(); ++l) {
+    lanes.push_back(Shared(LaneOf(expr, l, kernel_.lanes)));
+    CountUses(lanes.back());
+  }
+  Pieces result;
+  for (const Expr& lane : lanes) result.push_back(Remember(lane, {Emit(lane)})[0]);
+  return result;
+}
+
+ExprText::Pieces ExprText::VectorNode(const Expr& expr) {
+  auto lanes = static_cast<size_t>(expr.dtype().lanes());
+  if (const auto* splat = expr.as<Broadcast>()) {
+    Pieces value = {Emit(splat->value)};
+    if (!IsLeaf(splat->value) && !Find(splat->value)) value = Name(splat->value, std::move(value));
+    return Pieces(lanes, value[0]);
+  }
+  if (const auto* load = expr.as<Load>()) return LoadLanes(*load);
+  if (const auto* var = expr.as<VarNode>()) {
+    Pieces result;
+    for (const Var& lane : kernel_.lanes.at(var))
+      result.push_back(Variable(*Expr(lane).as<VarNode>()));
+    return result;
+  }
+  bool lazy = expr.as<And>() || expr.as<Or>();
+  bool index = expr.dtype().element() == kInt64;
+  for (const Expr& operand : OperandsOf(expr)) {
+    index = index || operand.dtype().element() == kInt64;
+  }
+  if (lazy || index) return LaneByLane(expr);
+  Pieces result = Operation(expr, OperandsOf(expr));
+  if (NeedsRounding(expr)) {
+    for (Piece& piece : result) piece = Rounded(piece, expr.dtype().element());
+  }
+  return result;
+}
+
+}  // namespace tcc

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "codegen_cuda/text/launch.h"
+#include "runtime/artefact/gpu_program.h"
+
+namespace tcc {
+
+// How the runtime starts a kLowered function: its launches, all in image `image`. Shapes are the
+// function's variables in their order.
+GpuKernel GpuKernelOf(const Function& fn, const LaunchPlan& plan, uint32_t image);
+
+}  // namespace tcc

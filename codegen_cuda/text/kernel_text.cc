@@ -1,0 +1,111 @@
+#include "codegen_cuda/text/kernel_text.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tcc {
+namespace {
+
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool IsSmallLetter(char c) {
+  return c >= 'a' && c <= 'z';
+}
+
+bool IsLetter(char c) {
+  return IsSmallLetter(c) || (c >= 'A' && c <= 'Z');
+}
+
+// Whether no keyword, no macro and no function that kernels call can be called so: none of them is
+// one letter, and those that end in a digit are macros in capitals. Types like float4 may be
+// hidden, for kernels name none of them.
+bool IsFree(const std::string& name) {
+  if (name.size() == 1) return true;
+  return IsDigit(name.back()) && std::any_of(name.begin(), name.end(), IsSmallLetter);
+}
+
+// Nor does any of them begin with a letter and end in an underscore.
+std::string Freed(const std::string& name) {
+  return IsFree(name) ? name : name + "_";
+}
+
+// Letters, digits and single underscores, a letter first. Names that begin with tcc are the
+// prelude's.
+std::string Identifier(const std::string& hint) {
+  std::string name;
+  for (char c : hint) {
+    if (IsLetter(c) || IsDigit(c)) {
+      name += c;
+    } else if (!name.empty() && name.back() != '_') {
+      name += '_';
+    }
+  }
+  if (name.ends_with('_')) name.pop_back();
+  if (name.empty()) return "v";
+  bool of_prelude = name.starts_with("tcc") || name.starts_with("Tcc") || name.starts_with("TCC");
+  return IsLetter(name[0]) && !of_prelude ? name : "v_" + name;
+}
+
+}  // namespace
+
+std::string KernelText::Fresh(const std::string& hint) {
+  std::string base = Identifier(hint);
+  std::string name = Freed(base);
+  while (!used_.insert(name).second) {
+    name = Freed(base + "_" + std::to_string(++count_[base]));
+  }
+  return name;
+}
+
+const std::string& KernelText::NameOf(const Var& var) {
+  auto found = names_.find(var.get());
+  if (found != names_.end()) return found->second;
+  return names_.emplace(var.get(), Fresh(var->name)).first->second;
+}
+
+const std::string& KernelText::Define(const Var& var) {
+  return names_.insert_or_assign(var.get(), Fresh(var->name)).first->second;
+}
+
+void KernelText::Alias(const Var& var, const std::string& name) {
+  names_.insert_or_assign(var.get(), name);
+}
+
+void KernelText::Line(const std::string& text) {
+  bool directive = text.starts_with("#");
+  lines_.push_back((directive ? "" : std::string(static_cast<size_t>(depth_) * 2, ' ')) + text);
+}
+
+void KernelText::Open(const std::string& text) {
+  Line(text + " {");
+  ++depth_;
+}
+
+void KernelText::Else() {
+  --depth_;
+  Open("} else");
+}
+
+void KernelText::Close() {
+  --depth_;
+  Line("}");
+}
+
+std::vector<std::string> KernelText::TakeLines() {
+  return std::exchange(lines_, {});
+}
+
+void KernelText::Append(std::vector<std::string> lines) {
+  lines_.insert(lines_.end(), std::make_move_iterator(lines.begin()),
+                std::make_move_iterator(lines.end()));
+}
+
+std::string KernelText::Text() const {
+  std::string text;
+  for (const std::string& line : lines_) text += line + "\n";
+  return text;
+}
+
+}  // namespace tcc

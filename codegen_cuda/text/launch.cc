@@ -1,0 +1,241 @@
+#include "codegen_cuda/text/launch.h"
+
+#include <algorithm>
+
+#include "codegen_cuda/text/warp_call.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/visitor.h"
+#include "ir/support/check.h"
+
+namespace tcc {
+namespace {
+
+// What a thread block may use without asking the driver for more.
+constexpr int64_t kDefaultSharedBytes = 48 * 1024;
+
+constexpr std::string_view kAxisNames[] = {"x", "y", "z"};
+
+class LaunchFinder {
+ public:
+  LaunchFinder(const Function& fn, const Target& target) : fn_(fn), target_(target) {
+    for (size_t i = 0; i < fn.params.size(); ++i) {
+      globals_.push_back({fn.params[i].var, {KernelArgument::Kind::kParameter, i, false}});
+    }
+  }
+
+  StatusOr<LaunchBodies> Find() && {
+    TCC_RETURN_IF_ERROR(Below(fn_.body));
+    if (result_.launches.size() > 1) {
+      for (size_t i = 0; i < result_.launches.size(); ++i) {
+        result_.launches[i].launch.kernel += "_" + std::to_string(i);
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  Status Below(const Stmt& stmt) {
+    if (const auto* seq = stmt.as<Seq>()) {
+      for (const Stmt& child : seq->stmts) TCC_RETURN_IF_ERROR(Below(child));
+      return OkStatus();
+    }
+    const auto* allocate = stmt.as<Allocate>();
+    if (allocate && allocate->buffer.scope == Scope::kGlobal) {
+      globals_.push_back({allocate->buffer.var,
+                          {KernelArgument::Kind::kWorkspace, result_.workspaces.size(), false}});
+      result_.workspaces.push_back(allocate->buffer);
+      return Below(allocate->body);
+    }
+    return AddLaunch(stmt);
+  }
+
+  Status AddLaunch(const Stmt& stmt) {
+    LaunchBody launch;
+    launch.launch.kernel = fn_.name;
+    launch.launch.grid = {Expr(1), Expr(1), Expr(1)};
+    launch.body = stmt;
+    seen_ = {};
+    TCC_RETURN_IF_ERROR(AddThreads(stmt, launch));
+    TCC_RETURN_IF_ERROR(AddLoops(stmt, false, launch));
+    TCC_RETURN_IF_ERROR(AddShared(launch));
+    TCC_RETURN_IF_ERROR(CheckLimits(launch.launch));
+    AddArguments(launch);
+    result_.launches.push_back(std::move(launch));
+    return OkStatus();
+  }
+
+  // A thread's index goes up to the most that any loop of its axis asks for; the text keeps those
+  // out of the other loops that they do not have (stmt_text.h).
+  Status AddThreads(const Stmt& stmt, LaunchBody& launch) {
+    Status status = OkStatus();
+    PreOrder(stmt, [&](const Stmt& s) {
+      const auto* loop = s.as<For>();
+      if (!loop || !IsThreadIdx(loop->for_kind)) return;
+      std::optional<int64_t> extent = AsConstant(loop->extent);
+      if (!extent) {
+        status = Unsupported("kernel '{}': loop '{}' has threads of a number that is not constant",
+                             fn_.name, loop->var->name);
+        return;
+      }
+      int64_t& most = launch.launch.block[AxisOf(loop->for_kind)];
+      most = std::max(most, *extent);
+    });
+    return status;
+  }
+
+  Status AddLoops(const Stmt& stmt, bool in_order, LaunchBody& launch) {
+    const auto* loop = stmt.as<For>();
+    if (loop && IsThreadIdx(loop->for_kind)) {
+      launch.bounds[loop->var] = {0, launch.launch.block[AxisOf(loop->for_kind)] - 1};
+    } else if (loop && IsBlockIdx(loop->for_kind)) {
+      if (in_order) {
+        return Unsupported("kernel '{}': loop '{}' of blocks is inside a loop that is in order",
+                           fn_.name, loop->var->name);
+      }
+      TCC_RETURN_IF_ERROR(AddBlocks(*loop, launch));
+    } else if (loop) {
+      in_order = true;
+    }
+    if (const auto* allocate = stmt.as<Allocate>()) {
+      TCC_RETURN_IF_ERROR(AddBuffer(allocate->buffer, launch));
+    }
+    Status status = OkStatus();
+    ForEachChild(stmt, [&](const Stmt& child) {
+      if (status.ok()) status = AddLoops(child, in_order, launch);
+    });
+    return status;
+  }
+
+  Status AddBlocks(const For& loop, LaunchBody& launch) {
+    int axis = AxisOf(loop.for_kind);
+    Expr& grid = launch.launch.grid[axis];
+    if (seen_[axis] && !Equal(grid, loop.extent)) {
+      return Unsupported("kernel '{}': two loops of one launch are bound to blockIdx.{}", fn_.name,
+                         kAxisNames[axis]);
+    }
+    seen_[axis] = true;
+    grid = loop.extent;
+    for (const Var& var : VarsOf(grid)) {
+      if (var->role == VarRole::kShape) continue;
+      return Unsupported("kernel '{}': the number of blocks along {} depends on loop '{}'",
+                         fn_.name, kAxisNames[axis], var->name);
+    }
+    Interval extent = BoundsOf(grid, {});
+    int64_t most = axis == 0 ? Target::kMaxGridX : Target::kMaxGridYZ;
+    if (extent.low > most) {
+      return Unsupported("kernel '{}' has {} blocks along {}; target '{}' allows {}", fn_.name,
+                         extent.low, kAxisNames[axis], target_.name, most);
+    }
+    launch.bounds[loop.var] = {0, std::max<int64_t>(std::min(extent.high, most) - 1, 0)};
+    return OkStatus();
+  }
+
+  Status AddBuffer(const Buffer& buffer, LaunchBody& launch) {
+    switch (buffer.scope) {
+      case Scope::kShared:
+        launch.shared.push_back(buffer);
+        return OkStatus();
+      case Scope::kLocal:
+        return OkStatus();
+      case Scope::kWarp:
+        if (!HoldsFragments(launch.body, buffer.var)) return AddExchanged(buffer, launch.launch);
+        if (launch.launch.block[0] == Target::kWarp) return OkStatus();
+        return Unsupported(
+            "kernel '{}': warps hold buffer '{}' but its blocks have {} threads along x; expected "
+            "{}",
+            fn_.name, buffer.var->name, launch.launch.block[0], Target::kWarp);
+      case Scope::kGlobal:
+      case Scope::kConstant:
+        return Unsupported("kernel '{}': buffer '{}' of scope {} is inside a launch", fn_.name,
+                           buffer.var->name, ToString(buffer.scope));
+    }
+    TCC_UNREACHABLE();
+  }
+
+  // Threads exchange its cells by shuffles, in which whole warps take part.
+  Status AddExchanged(const Buffer& buffer, const Launch& launch) {
+    if (launch.Threads() % Target::kWarp == 0) return OkStatus();
+    return Unsupported(
+        "kernel '{}': warps hold buffer '{}' but its blocks have {} threads; expected a multiple "
+        "of {}",
+        fn_.name, buffer.var->name, launch.Threads(), Target::kWarp);
+  }
+
+  Status AddShared(LaunchBody& launch) {
+    std::vector<int64_t> sizes;
+    for (const Buffer& buffer : launch.shared) {
+      std::optional<int64_t> count = AsConstant(buffer.shape[0]);
+      if (buffer.rank() != 1 || !count) {
+        return Unsupported("kernel '{}': shared buffer '{}' has no constant size", fn_.name,
+                           buffer.var->name);
+      }
+      sizes.push_back((*count * buffer.dtype().bits() + 7) / 8);
+    }
+    launch.places = PlaceShared(launch.body, launch.shared, sizes, target_.shared_bytes);
+    int64_t bytes = launch.places.bytes;
+    // Arrays that overlap are parts of the one that the driver gives.
+    bool is_static = bytes <= kDefaultSharedBytes && !launch.places.reused;
+    (is_static ? launch.launch.static_shared_bytes : launch.launch.dynamic_shared_bytes) = bytes;
+    if (bytes <= target_.shared_bytes) return OkStatus();
+    return Unsupported("kernel '{}' needs {} bytes of shared memory; target '{}' has {}", fn_.name,
+                       bytes, target_.name, target_.shared_bytes);
+  }
+
+  Status CheckLimits(const Launch& launch) {
+    if (launch.Threads() <= Target::kMaxThreads && launch.block[2] <= Target::kMaxThreadsInZ)
+      return OkStatus();
+    return Unsupported("kernel '{}' has {} x {} x {} threads; target '{}' allows {}, {} along z",
+                       fn_.name, launch.block[0], launch.block[1], launch.block[2], target_.name,
+                       Target::kMaxThreads, Target::kMaxThreadsInZ);
+  }
+
+  // Buffers first, then all shapes.
+  void AddArguments(LaunchBody& launch) {
+    for (const auto& [var, argument] : globals_) {
+      KernelArgument used = argument;
+      used.written = IsWritten(launch.body, var);
+      if (used.written || UsesVar(launch.body, var)) launch.launch.arguments.push_back(used);
+    }
+    for (size_t i = 0; i < fn_.vars.size(); ++i) {
+      launch.launch.arguments.push_back({KernelArgument::Kind::kShape, i, false});
+      launch.bounds[fn_.vars[i]] = {fn_.vars[i]->low, fn_.vars[i]->high};
+    }
+  }
+
+  static bool IsWritten(const Stmt& body, const Var& var) {
+    bool written = false;
+    PreOrder(body, [&](const Stmt& stmt) {
+      const auto* store = stmt.as<Store>();
+      const auto* copy = stmt.as<AsyncCopy>();
+      written =
+          written || (store && store->buffer == var) || (copy && copy->destination.buffer == var);
+    });
+    return written;
+  }
+
+  struct Global {
+    Var var;
+    KernelArgument argument;
+  };
+
+  const Function& fn_;
+  const Target& target_;
+  std::vector<Global> globals_;
+  std::array<bool, 3> seen_ = {};
+  LaunchBodies result_;
+};
+
+}  // namespace
+
+int AxisOf(ForKind kind) {
+  ForKind first = IsBlockIdx(kind) ? ForKind::kBlockIdxX : ForKind::kThreadIdxX;
+  return static_cast<int>(kind) - static_cast<int>(first);
+}
+
+StatusOr<LaunchBodies> FindLaunches(const Function& fn, const Target& target) {
+  TCC_CHECK(fn.level == Level::kLowered) << fn.name << " is at " << ToString(fn.level);
+  for (const Var& var : fn.vars) TCC_CHECK(var->role == VarRole::kShape) << var->name;
+  return LaunchFinder(fn, target).Find();
+}
+
+}  // namespace tcc

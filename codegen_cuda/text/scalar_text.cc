@@ -1,0 +1,337 @@
+#include "codegen_cuda/text/scalar_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "codegen_cuda/text/c_types.h"
+#include "ir/support/check.h"
+#include "ir/support/storage_types.h"
+
+namespace tcc {
+namespace {
+
+using P = Precedence;
+
+Piece Primary(std::string text, bool wide = true) {
+  return {std::move(text), P::kPrimary, wide};
+}
+
+Piece Casted(const std::string& type, const Piece& value) {
+  return {fmt::format("({}){}", type, In(value, P::kUnary)), P::kUnary, true};
+}
+
+Piece Infix(const Piece& a, const char* op, const Piece& b, P precedence, bool wide) {
+  P right = static_cast<P>(static_cast<int>(precedence) - 1);
+  return {fmt::format("{} {} {}", In(a, precedence), op, In(b, right)), precedence, wide};
+}
+
+// The type that integer tensor arithmetic is done in: unsigned, so that it wraps.
+const char* WrappingType(DType dtype) {
+  return dtype.bits() == 64 ? "unsigned long long" : "unsigned";
+}
+
+struct InfixRow {
+  ExprKind kind;
+  const char* text;
+  P precedence;
+};
+
+constexpr InfixRow kArithmetic[] = {
+    {ExprKind::kAdd, "+", P::kSum},
+    {ExprKind::kSub, "-", P::kSum},
+    {ExprKind::kMul, "*", P::kProduct},
+    {ExprKind::kDiv, "/", P::kProduct},
+};
+constexpr InfixRow kComparisons[] = {
+    {ExprKind::kEq, "==", P::kEquality},
+    {ExprKind::kNe, "!=", P::kEquality},
+    {ExprKind::kLt, "<", P::kOrder},
+    {ExprKind::kLe, "<=", P::kOrder},
+};
+
+template <size_t n>
+const InfixRow* FindRow(const InfixRow (&rows)[n], ExprKind kind) {
+  for (const InfixRow& row : rows) {
+    if (row.kind == kind) return &row;
+  }
+  return nullptr;
+}
+
+Piece Wrapped(const Piece& a, const InfixRow& row, const Piece& b, DType dtype) {
+  std::string type = WrappingType(dtype);
+  Piece sum = Infix(Casted(type, a), row.text, Casted(type, b), row.precedence, true);
+  return Casted(RegisterTypeText(dtype), sum);
+}
+
+// On integers: templates, to which the type is said.
+const char* FunctionName(ExprKind kind) {
+  if (kind == ExprKind::kMin) return "tcc_integer_min";
+  if (kind == ExprKind::kMax) return "tcc_integer_max";
+  if (kind == ExprKind::kFloorDiv) return "tcc_floor_div";
+  if (kind == ExprKind::kFloorMod) return "tcc_floor_mod";
+  TCC_CHECK(kind == ExprKind::kCeilDiv) << static_cast<int>(kind);
+  return "tcc_ceil_div";
+}
+
+// An arithmetic shift rounds toward minus infinity, and a mask of a negative number is its residue.
+std::optional<Piece> ByShift(ExprKind kind, const Piece& a, const Expr& divisor, bool wide) {
+  std::optional<int64_t> constant = divisor ? AsConstant(divisor) : std::nullopt;
+  if (!constant || *constant < 1 || !std::has_single_bit(static_cast<uint64_t>(*constant)))
+    return std::nullopt;
+  if (kind == ExprKind::kFloorDiv) {
+    Piece count = Primary(std::to_string(std::countr_zero(static_cast<uint64_t>(*constant))));
+    return Infix({In(a, P::kUnary)}, ">>", count, P::kShift, wide);
+  }
+  if (kind == ExprKind::kFloorMod) {
+    return Infix({In(a, P::kUnary)}, "&", Primary(std::to_string(*constant - 1)), P::kBits, wide);
+  }
+  return std::nullopt;
+}
+
+Piece IndexBinary(ExprKind kind, Piece a, Piece b, const Expr& divisor, IndexFacts facts) {
+  bool wide = !facts.fits_int || a.wide || b.wide;
+  if (wide) {
+    a = Widened(a);
+    b = Widened(b);
+  }
+  if (const InfixRow* row = FindRow(kArithmetic, kind))
+    return Infix(a, row->text, b, row->precedence, wide);
+  if (std::optional<Piece> shift = ByShift(kind, a, divisor, wide)) return *shift;
+  if (facts.non_negative && kind == ExprKind::kFloorDiv) return Infix(a, "/", b, P::kProduct, wide);
+  if (facts.non_negative && kind == ExprKind::kFloorMod) return Infix(a, "%", b, P::kProduct, wide);
+  return Primary(
+      fmt::format("{}<{}>({}, {})", FunctionName(kind), wide ? "long long" : "int", a.text, b.text),
+      wide);
+}
+
+// The name of C's function for f32 and f64; nullptr where an operation is written otherwise.
+const char* MathName(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kExp:
+    case ScalarOp::kLog:
+    case ScalarOp::kLog1p:
+    case ScalarOp::kSqrt:
+    case ScalarOp::kSin:
+    case ScalarOp::kCos:
+    case ScalarOp::kTan:
+    case ScalarOp::kAsin:
+    case ScalarOp::kAcos:
+    case ScalarOp::kAtan:
+    case ScalarOp::kSinh:
+    case ScalarOp::kCosh:
+    case ScalarOp::kAsinh:
+    case ScalarOp::kAcosh:
+    case ScalarOp::kAtanh:
+    case ScalarOp::kTanh:
+    case ScalarOp::kErf:
+    case ScalarOp::kFloor:
+    case ScalarOp::kCeil:
+    case ScalarOp::kTrunc:
+    case ScalarOp::kPow:
+      return RowOf(op).text.data();
+    case ScalarOp::kFMod:
+      return "fmod";
+    case ScalarOp::kRound:
+      return "rint";
+    case ScalarOp::kAbs:
+      return "fabs";
+    case ScalarOp::kRsqrt:
+    case ScalarOp::kSigmoid:
+    case ScalarOp::kRoundTf32:
+    case ScalarOp::kSign:
+    case ScalarOp::kExpDiff:
+    case ScalarOp::kTruncDiv:
+    case ScalarOp::kTruncMod:
+    case ScalarOp::kBitAnd:
+    case ScalarOp::kBitOr:
+    case ScalarOp::kBitXor:
+    case ScalarOp::kBitNot:
+    case ScalarOp::kShiftLeft:
+    case ScalarOp::kShiftRight:
+    case ScalarOp::kIsNan:
+    case ScalarOp::kIsInf:
+      return nullptr;
+  }
+  TCC_UNREACHABLE();
+}
+
+std::string Arguments(const std::vector<Piece>& args) {
+  std::string text;
+  for (const Piece& arg : args) text += (text.empty() ? "" : ", ") + arg.text;
+  return text;
+}
+
+Piece FloatCall(ScalarOp op, DType dtype, const std::vector<Piece>& args) {
+  bool is_double = dtype.code() == DTypeCode::kFloat64;
+  if (const char* name = MathName(op)) {
+    return Primary(fmt::format("{}{}({})", name, is_double ? "" : "f", Arguments(args)));
+  }
+  if (op == ScalarOp::kRsqrt) {
+    return {(is_double ? "1.0 / sqrt(" : "1.0f / sqrtf(") + args[0].text + ")", P::kProduct};
+  }
+  return Primary(fmt::format("tcc_{}({})", RowOf(op).text, Arguments(args)));
+}
+
+const char* BitOperator(ScalarOp op) {
+  if (op == ScalarOp::kBitAnd) return "&";
+  if (op == ScalarOp::kBitOr) return "|";
+  return op == ScalarOp::kBitXor ? "^" : nullptr;
+}
+
+Piece IntegerCall(ScalarOp op, DType dtype, std::vector<Piece> args) {
+  std::string type = RegisterTypeText(dtype);
+  bool wide = std::any_of(args.begin(), args.end(), [](const Piece& arg) { return arg.wide; });
+  if (dtype.element() == kInt64 && !wide && BitOperator(op)) {
+    return {
+        fmt::format("{} {} {}", In(args[0], P::kUnary), BitOperator(op), In(args[1], P::kUnary)),
+        P::kBits, false};
+  }
+  if (dtype.element() == kInt64) {
+    for (Piece& arg : args) arg = Widened(arg);
+  }
+  if (const char* bits = BitOperator(op)) {
+    // The operands' own precedences among & ^ | differ: parentheses round both.
+    std::string text =
+        fmt::format("{} {} {}", In(args[0], P::kUnary), bits, In(args[1], P::kUnary));
+    return Casted(type, {text, P::kBits});
+  }
+  if (op == ScalarOp::kBitNot) return Casted(type, {"~" + In(args[0], P::kUnary), P::kUnary});
+  std::string name = fmt::format("tcc_{}", RowOf(op).text);
+  if (op == ScalarOp::kSign) name = "tcc_integer_sign";
+  if (op == ScalarOp::kAbs) name = "tcc_integer_abs";
+  return Primary(fmt::format("{}<{}>({})", name, type, Arguments(args)));
+}
+
+// 2^bits as a literal of the floating type.
+std::string PowerOfTwo(DType from, int bits) {
+  return FloatLiteral(from, std::ldexp(1.0, bits));
+}
+
+Piece FloatToInteger(const Piece& value, DType from, DType to) {
+  bool is_signed = MinValue(to) < 0;
+  int magnitude = to.bits() - (is_signed ? 1 : 0);
+  DType held = from.code() == DTypeCode::kFloat64 ? kFloat64 : kFloat32;
+  std::string low = is_signed ? "-" + PowerOfTwo(held, magnitude) : FloatLiteral(held, 0);
+  return Primary(fmt::format("tcc_to_integer<{}, {}>({}, {}, {}, {}, {})", RegisterTypeText(to),
+                             RegisterTypeText(held), value.text, low, PowerOfTwo(held, magnitude),
+                             IntegerLiteral(to, MinValue(to)), IntegerLiteral(to, MaxValue(to))));
+}
+
+Piece ToNibble(const Piece& value, DType to) {
+  const char* name = to.code() == DTypeCode::kInt4 ? "tcc_i4" : "tcc_u4";
+  return Primary(fmt::format("{}({})", name, Casted("int", value).text));
+}
+
+// To f32, f64, or a float that Rounded then makes the narrow one.
+Piece ToUnrounded(const Piece& value, DType from, DType to) {
+  if (to.code() == DTypeCode::kFloat64) {
+    return from.code() == DTypeCode::kFloat64 ? value : Casted("double", value);
+  }
+  if (to.code() == DTypeCode::kFloat32) {
+    bool is_float = IsNarrowFloat(from) || from.code() == DTypeCode::kFloat32;
+    return is_float ? value : Casted("float", value);
+  }
+  if (from.code() == DTypeCode::kFloat64) return Primary(fmt::format("tcc_to_odd({})", value.text));
+  if (HoldsFloats(from)) return value;
+  return Primary(fmt::format("tcc_to_odd({})", Casted("double", value).text));
+}
+
+Piece ToFloat(const Piece& value, DType from, DType to) {
+  Piece unrounded = ToUnrounded(value, from, to);
+  if (to.code() != DTypeCode::kFloat8E5M2) return unrounded;
+  return Primary(fmt::format("tcc_finite_e5m2({})", unrounded.text));
+}
+
+}  // namespace
+
+Piece Widened(const Piece& piece) {
+  return piece.wide ? piece : Casted("long long", piece);
+}
+
+Piece LiteralOf(const IntImm& imm) {
+  bool is_index = imm.dtype.element() == kInt64;
+  bool fits = is_index && imm.value >= -INT32_MAX && imm.value <= INT32_MAX;
+  std::string text = fits ? std::to_string(imm.value) : IntegerLiteral(imm.dtype, imm.value);
+  bool negative = text.starts_with("-");
+  return {std::move(text), negative ? P::kUnary : P::kPrimary, !fits};
+}
+
+Piece BinaryText(ExprKind kind, DType dtype, Piece a, Piece b, const Expr& divisor,
+                 IndexFacts facts) {
+  if (dtype.element() == kInt64)
+    return IndexBinary(kind, std::move(a), std::move(b), divisor, facts);
+  const InfixRow* row = FindRow(kArithmetic, kind);
+  if (row && dtype.is_float()) return Infix(a, row->text, b, row->precedence, true);
+  if (row) return Wrapped(a, *row, b, dtype);
+  if (dtype.is_float()) {
+    const char* name = kind == ExprKind::kMin ? "tcc_min" : "tcc_max";
+    return Primary(fmt::format("{}({}, {})", name, a.text, b.text));
+  }
+  return Primary(
+      fmt::format("{}<{}>({}, {})", FunctionName(kind), RegisterTypeText(dtype), a.text, b.text));
+}
+
+Piece ComparisonText(ExprKind kind, DType dtype, const Piece& a, const Piece& b) {
+  const InfixRow* row = FindRow(kComparisons, kind);
+  TCC_CHECK(row) << ToString(dtype);
+  return Infix(a, row->text, b, row->precedence, true);
+}
+
+Piece CallText(ScalarOp op, DType dtype, const std::vector<Piece>& args) {
+  return dtype.is_float() ? FloatCall(op, dtype, args) : IntegerCall(op, dtype, args);
+}
+
+Piece CastText(const Piece& value, DType from, DType to) {
+  if (from.element() == to.element()) return value;
+  if (to.is_bool()) return {In(value, P::kEquality) + " != 0", P::kEquality};
+  if (HoldsFloats(to)) return ToFloat(value, from, to);
+  if (HoldsFloats(from)) return FloatToInteger(value, from, to);
+  if (IsNibble(to)) return ToNibble(value, to);
+  return Casted(RegisterTypeText(to), value);
+}
+
+bool NeedsRounding(const Expr& expr) {
+  DType dtype = expr.dtype();
+  if (!IsNarrowFloat(dtype)) return false;
+  switch (expr.kind()) {
+    case ExprKind::kCast:
+      return expr.as<Cast>()->value.dtype().element() != dtype.element();
+    case ExprKind::kAdd:
+    case ExprKind::kSub:
+    case ExprKind::kMul:
+    case ExprKind::kDiv:
+    case ExprKind::kCall:
+      return true;
+    case ExprKind::kIntImm:
+    case ExprKind::kFloatImm:
+    case ExprKind::kVarNode:
+    case ExprKind::kFloorDiv:
+    case ExprKind::kFloorMod:
+    case ExprKind::kCeilDiv:
+    case ExprKind::kMin:
+    case ExprKind::kMax:
+    case ExprKind::kEq:
+    case ExprKind::kNe:
+    case ExprKind::kLt:
+    case ExprKind::kLe:
+    case ExprKind::kAnd:
+    case ExprKind::kOr:
+    case ExprKind::kNot:
+    case ExprKind::kSelect:
+    case ExprKind::kLoad:
+    case ExprKind::kRamp:
+    case ExprKind::kBroadcast:
+      return false;
+  }
+  TCC_UNREACHABLE();
+}
+
+Piece Rounded(const Piece& value, DType dtype) {
+  return Primary(fmt::format("tcc_widen({}({}))", NarrowingFunction(dtype), value.text));
+}
+
+}  // namespace tcc

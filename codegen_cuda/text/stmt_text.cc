@@ -1,0 +1,465 @@
+#include "codegen_cuda/text/stmt_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "codegen_cuda/text/c_types.h"
+#include "codegen_cuda/text/lane_of.h"
+#include "codegen_cuda/text/scalar_text.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/support/check.h"
+#include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
+#include "ir/target/target.h"
+#include "lower/lane_index.h"
+
+namespace tcc {
+namespace {
+
+// Loops round loops or barriers stay as they are; innermost ones are the compiler's to unroll.
+bool KeepsItsLoop(const For& loop) {
+  bool found = false;
+  PreOrder(loop.body, [&](const Stmt& stmt) {
+    found = found || stmt.as<For>() || stmt.as<Barrier>() || stmt.as<AsyncWait>();
+  });
+  return found;
+}
+
+// The steps of an exchange in a warp: few, and their distances become constants.
+bool IsOfShuffles(const For& loop) {
+  bool warp = false, block = false;
+  PreOrder(loop.body, [&](const Stmt& stmt) {
+    const auto* barrier = stmt.as<Barrier>();
+    warp = warp || (barrier && barrier->scope == Scope::kWarp);
+    block = block || stmt.as<For>() || (barrier && barrier->scope != Scope::kWarp);
+  });
+  return warp && !block;
+}
+
+bool Reads(const Expr& value, const Var& buffer) {
+  return UsesVar(value, buffer);
+}
+
+// Of the operand of the call's instruction that is in `buffer`; 1 where that is a matter of other
+// calls.
+int64_t WordsOfTile(const IntrinsicCall& call, const Var& buffer) {
+  const WarpInstruction* instruction = FindWarpInstruction(call.intrinsic);
+  if (!instruction || instruction->kind != WarpInstruction::Kind::kMma) return 1;
+  StatusOr<MmaCall> mma = ReadMma(call, *instruction, {});
+  if (!mma.ok()) return 1;
+  for (const MmaCall::Operand& operand : {mma->a, mma->b, mma->c}) {
+    if (operand.buffer == buffer) return operand.words;
+  }
+  return 1;
+}
+
+}  // namespace
+
+bool StmtText::HasGuard() const {
+  return guards_[0] || guards_[1] || guards_[2];
+}
+
+// What all threads of a block or warp must reach may not stand under the guard, nor may what the
+// guard does not hold for.
+bool StmtText::FitsUnderGuard(const Stmt& stmt) const {
+  bool fits = true;
+  PreOrderExprs(stmt, [&](const Expr& expr) {
+    const auto* load = expr.as<Load>();
+    fits = fits && !(load && exprs_.IsShuffled(load->buffer));
+  });
+  PreOrder(stmt, [&](const Stmt& s) {
+    const auto* loop = s.as<For>();
+    bool other = loop && IsThreadIdx(loop->for_kind) && guards_[AxisOf(loop->for_kind)];
+    fits = fits && !other && !s.as<Barrier>() && !s.as<AsyncCommit>() && !s.as<AsyncWait>();
+  });
+  return fits;
+}
+
+std::string StmtText::GuardText() const {
+  std::string text;
+  for (const std::optional<ThreadGuard>& guard : guards_) {
+    if (!guard) continue;
+    text += fmt::format("{}{} < {}", text.empty() ? "" : " && ", guard->index, guard->extent);
+  }
+  return text;
+}
+
+void StmtText::Emit(const Stmt& stmt) {
+  bool guarded = HasGuard() && FitsUnderGuard(stmt) && !IsNothing(stmt);
+  if (!guarded) return EmitUnguarded(stmt);
+  kernel_.Open(fmt::format("if ({})", GuardText()));
+  auto guards = std::exchange(guards_, {});
+  EmitUnguarded(stmt);
+  guards_ = guards;
+  kernel_.Close();
+}
+
+// Neighbours share an if.
+void StmtText::EmitSeq(const Seq& seq) {
+  std::vector<Stmt> together;
+  auto flush = [&] {
+    if (!together.empty()) Emit(SeqOf(std::exchange(together, {})));
+  };
+  if (!HasGuard()) {
+    for (const Stmt& child : seq.stmts) Emit(child);
+    return;
+  }
+  for (const Stmt& child : seq.stmts) {
+    if (FitsUnderGuard(child)) {
+      together.push_back(child);
+      continue;
+    }
+    flush();
+    Emit(child);
+  }
+  flush();
+}
+
+void StmtText::EmitThreads(const For& loop) {
+  int axis = AxisOf(loop.for_kind);
+  int64_t extent = *AsConstant(loop.extent);
+  std::optional<ThreadGuard> guard;
+  if (extent < threads_[axis]) guard = ThreadGuard{kernel_.NameOf(loop.var), extent};
+  auto outer = std::exchange(guards_[axis], guard);
+  Emit(loop.body);
+  guards_[axis] = outer;
+}
+
+std::string StmtText::BarrierText(int id) const {
+  if (id == 0) return "tcc_barrier();";
+  auto met = kernel_.barriers.find(id);
+  if (met == kernel_.barriers.end()) {
+    return fmt::format("tcc_named_barrier<{}>();", id);
+  }
+  return fmt::format("tcc_named_barrier<{}, {}>();", id, met->second);
+}
+
+void StmtText::EmitUnguarded(const Stmt& stmt) {
+  VisitStmt(stmt, Overloaded{
+                      [this](const Seq& seq) { EmitSeq(seq); },
+                      [this](const Store& store) { EmitStore(store); },
+                      [this](const For& loop) { EmitFor(loop); },
+                      [this](const If& branch) { EmitIf(branch); },
+                      [this](const Let& let) { EmitLet(let); },
+                      [this](const Allocate& allocate) { EmitAllocate(allocate); },
+                      [this](const Barrier& barrier) {
+                        // Shuffles meet by themselves.
+                        if (barrier.scope != Scope::kWarp) kernel_.Line(BarrierText(barrier.id));
+                      },
+                      [this](const AsyncCopy& copy) { EmitCopy(copy); },
+                      [this](const AsyncCommit&) { kernel_.Line("tcc_async_commit();"); },
+                      [this](const AsyncWait& wait) {
+                        kernel_.Line(fmt::format("tcc_async_wait<{}>();", wait.pending));
+                      },
+                      // A hint for caches that fetch on their own: a thread block hides latency by
+                      // its other warps.
+                      [](const PrefetchLine&) {},
+                      [this](const IntrinsicCall& call) { EmitCall(call); },
+                      [this](const Role& role) {
+                        kernel_.Open(fmt::format("if (tcc_warp() >= {} && tcc_warp() < {})",
+                                                 role.first, role.first + role.count));
+                        Emit(role.body);
+                        kernel_.Close();
+                      },
+                      [](const auto& node) {
+                        TCC_CHECK(false) << "statement of kind " << static_cast<int>(node.kind)
+                                         << " at kLowered";
+                      },
+                  });
+}
+
+void StmtText::EmitFor(const For& loop) {
+  if (IsBlockIdx(loop.for_kind)) return Emit(loop.body);
+  if (IsThreadIdx(loop.for_kind)) return EmitThreads(loop);
+  TCC_CHECK(loop.for_kind != ForKind::kVectorized && loop.for_kind != ForKind::kVthread)
+      << loop.var->name << " is " << ToString(loop.for_kind) << " at kLowered";
+  exprs_.Start({loop.extent});
+  Piece extent = exprs_.Emit(loop.extent);
+  int64_t most = BoundsOf(loop.extent, kernel_.bounds).high;
+  kernel_.bounds[loop.var] = {0, most == INT64_MAX ? most : std::max<int64_t>(most - 1, 0)};
+  bool wide = most > INT32_MAX;
+  if (wide) kernel_.wide.insert(loop.var.get());
+  if (loop.for_kind == ForKind::kUnrolled || IsOfShuffles(loop)) {
+    kernel_.Line("#pragma unroll");
+  } else if (KeepsItsLoop(loop)) {
+    kernel_.Line("#pragma unroll 1");
+  }
+  const std::string& name = kernel_.NameOf(loop.var);
+  kernel_.Open(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1})", wide ? "long long" : "int", name,
+                           In(extent, Precedence::kShift)));
+  Emit(loop.body);
+  kernel_.Close();
+}
+
+void StmtText::EmitIf(const If& branch) {
+  exprs_.Start({branch.condition});
+  kernel_.Open(fmt::format("if ({})", exprs_.Emit(branch.condition).text));
+  Emit(branch.then_body);
+  if (branch.else_body) {
+    kernel_.Else();
+    Emit(branch.else_body);
+  }
+  kernel_.Close();
+}
+
+void StmtText::EmitLet(const Let& let) {
+  DType dtype = let.value.dtype();
+  if (dtype.lanes() > 1) return EmitVectorLet(let);
+  exprs_.Start({let.value});
+  Piece value = exprs_.Emit(let.value);
+  bool is_index = dtype == kInt64;
+  if (is_index) kernel_.bounds[let.var] = BoundsOf(let.value, kernel_.bounds);
+  if (is_index && value.wide) kernel_.wide.insert(let.var.get());
+  std::string type = is_index && !value.wide ? "int" : RegisterTypeText(dtype);
+  kernel_.Line(fmt::format("const {} {} = {};", type, kernel_.Define(let.var), value.text));
+  Emit(let.body);
+}
+
+// A constant a lane.
+void StmtText::EmitVectorLet(const Let& let) {
+  DType dtype = let.value.dtype().element();
+  exprs_.Start({let.value});
+  std::vector<Piece> values = exprs_.EmitLanes(let.value);
+  std::vector<Var>& lanes = kernel_.lanes[let.var.get()];
+  lanes.clear();
+  for (const Piece& value : values) {
+    Expr lane = Make<VarNode>(let.var->name, let.var->role, dtype, let.var->low, let.var->high);
+    lanes.emplace_back(lane.as<VarNode>());
+    std::string text = dtype == kInt64 ? Widened(value).text : value.text;
+    if (dtype == kInt64) kernel_.wide.insert(lane.get());
+    kernel_.Line(fmt::format("const {} {} = {};", RegisterTypeText(dtype),
+                             kernel_.Define(lanes.back()), text));
+  }
+  Emit(let.body);
+}
+
+// Shared buffers are declared at the kernel's begin.
+void StmtText::EmitAllocate(const Allocate& allocate) {
+  const Buffer& buffer = allocate.buffer;
+  bool fragments = buffer.scope == Scope::kWarp && HoldsFragments(allocate.body, buffer.var);
+  if (fragments) {
+    DeclareFragments(allocate);
+  } else if (buffer.scope == Scope::kLocal || buffer.scope == Scope::kWarp) {
+    kernel_.buffers[buffer.var.get()] = buffer;
+    std::optional<int64_t> count = AsConstant(buffer.shape[0]);
+    TCC_CHECK(count && buffer.rank() == 1) << buffer.var->name << " has no constant size";
+    // A lane has its own cell of what a warp has.
+    if (buffer.scope == Scope::kWarp) {
+      if (*count != Target::kWarp) {
+        kernel_.Refuse(Unsupported("'{}', which a warp holds, has {} cells that no intrinsic uses",
+                                   buffer.var->name, *count));
+      }
+      count = 1;
+    }
+    int64_t cells = IsNibble(buffer.dtype()) ? (*count + 1) / 2 : *count;
+    kernel_.Line(fmt::format("TCC_LOCAL({}, {}, {});", MemoryTypeText(buffer.dtype()),
+                             kernel_.Define(buffer.var), std::max<int64_t>(cells, 1)));
+  }
+  Emit(allocate.body);
+}
+
+// Grouped as the instruction takes them.
+void StmtText::DeclareFragments(const Allocate& allocate) {
+  const Buffer& buffer = allocate.buffer;
+  kernel_.buffers[buffer.var.get()] = buffer;
+  int64_t words = 1;
+  PreOrder(allocate.body, [&](const Stmt& stmt) {
+    const auto* call = stmt.as<IntrinsicCall>();
+    if (call && words == 1 && UsesVar(stmt, buffer.var)) words = WordsOfTile(*call, buffer.var);
+  });
+  DType dtype = buffer.dtype();
+  int64_t count =
+      CeilDivision(*AsConstant(buffer.shape[0]) * dtype.bytes(), 4 * Target::kWarp * words);
+  kernel_.tile_words[buffer.var.get()] = words;
+  kernel_.Line(fmt::format("TCC_FRAGMENTS({}, {}, {}, {});",
+                           dtype.bits() == 32 ? RegisterTypeText(dtype) : "unsigned", words,
+                           kernel_.Define(buffer.var), count));
+}
+
+void StmtText::EmitCall(const IntrinsicCall& call) {
+  const WarpInstruction* instruction =
+      InstructionOf(call, [&](const Var& buffer) { return exprs_.BufferOf(buffer).scope; });
+  if (!instruction) return Emit(call.body);
+  if (instruction->sm > kernel_.sm) {
+    return kernel_.Refuse(
+        Unsupported("intrinsic '{}' needs sm_{}", call.intrinsic, instruction->sm));
+  }
+  switch (instruction->kind) {
+    case WarpInstruction::Kind::kMma: {
+      StatusOr<MmaCall> mma = ReadMma(call, *instruction, kernel_.bounds);
+      return mma.ok() ? EmitMma(*mma) : kernel_.Refuse(mma.status());
+    }
+    case WarpInstruction::Kind::kLoadMatrices: {
+      StatusOr<LoadMatricesCall> load = ReadLoadMatrices(call, kernel_.lane, kernel_.bounds);
+      if (!load.ok()) return kernel_.Refuse(load.status());
+      kernel_.rows_per_bank = std::max(kernel_.rows_per_bank, RowsPerBank(*load, kernel_.lane));
+      return EmitLoad(*load);
+    }
+  }
+}
+
+std::string StmtText::TileText(const MmaCall::Operand& operand) const {
+  return fmt::format("{}[{}]", kernel_.NameOf(operand.buffer), operand.word / operand.words);
+}
+
+void StmtText::EmitMma(const MmaCall& call) {
+  std::string sum = TileText(call.c);
+  kernel_.Line(fmt::format("{} = {}({}, {}, {});", sum, call.function, TileText(call.a),
+                           TileText(call.b), sum));
+}
+
+void StmtText::EmitLoad(const LoadMatricesCall& call) {
+  exprs_.Start({call.row});
+  size_t count = call.words.size();
+  std::string loaded =
+      fmt::format("tcc_load_matrix{}<{}>({}, {})", call.transposed ? "_transposed" : "", count,
+                  kernel_.NameOf(call.from), exprs_.EmitIndex(call.row));
+  const std::string& name = kernel_.NameOf(call.to);
+  auto words = static_cast<size_t>(kernel_.tile_words.at(call.to.get()));
+  bool whole = count == words && static_cast<size_t>(call.words[0]) % words == 0 &&
+               call.words.back() - call.words[0] + 1 == static_cast<int64_t>(count);
+  if (whole) {
+    return kernel_.Line(fmt::format("{}[{}] = {};", name, call.words[0] / words, loaded));
+  }
+  std::string all = kernel_.Fresh("m");
+  kernel_.Line(fmt::format("const auto {} = {};", all, loaded));
+  for (size_t i = 0; i < count; ++i) {
+    auto word = static_cast<size_t>(call.words[i]);
+    kernel_.Line(fmt::format("{}[{}].v[{}] = {}.v[{}];", name, word / words, word % words, all, i));
+  }
+}
+
+void StmtText::EmitCopy(const AsyncCopy& copy) {
+  const Expr& to = copy.destination.indices[0];
+  const Expr& from = copy.source.indices[0];
+  const Buffer& target = exprs_.BufferOf(copy.destination.buffer);
+  const Buffer& source = exprs_.BufferOf(copy.source.buffer);
+  int width = std::min(exprs_.AccessWidth(target, to, copy.count),
+                       exprs_.AccessWidth(source, from, copy.count));
+  DType dtype = target.dtype();
+  bool in_memory = source.scope == Scope::kGlobal || source.scope == Scope::kConstant;
+  bool possible =
+      target.scope == Scope::kShared && in_memory && !IsNibble(dtype) && width * dtype.bytes() >= 4;
+  for (int i = 0; i < copy.count; i += possible ? width : 1) {
+    Expr to_index = exprs_.Shifted(to, i);
+    Expr from_index = exprs_.Shifted(from, i);
+    if (!possible) {
+      // What cp.async cannot do is copied at once.
+      StoreScalar(target.var, to_index, Make<Load>(source.var, std::vector<Expr>{from_index}));
+      continue;
+    }
+    exprs_.Start({to_index, from_index});
+    std::string to_text = exprs_.EmitIndex(to_index);
+    kernel_.Line(fmt::format("tcc_async_copy<{}>({}, {}, {}, {});", width,
+                             kernel_.NameOf(target.var), to_text, kernel_.NameOf(source.var),
+                             exprs_.EmitIndex(from_index)));
+  }
+}
+
+void StmtText::EmitStore(const Store& store) {
+  TCC_CHECK(store.indices.size() == 1) << store.buffer->name << " has an index a dimension";
+  if (!store.mask) return EmitUnmasked(store);
+  const auto* splat = store.mask.as<Broadcast>();
+  const Expr& mask = splat ? splat->value : store.mask;
+  if (mask.dtype().lanes() == 1) {
+    exprs_.Start({mask});
+    kernel_.Open(fmt::format("if ({})", exprs_.Emit(mask).text));
+    EmitUnmasked(Store(store.buffer, store.indices, store.value));
+    return kernel_.Close();
+  }
+  for (int l = 0; l < mask.dtype().lanes(); ++l) {
+    Expr of_lane = Simplify(LaneOf(mask, l, kernel_.lanes), kernel_.bounds);
+    if (IsConstant(of_lane, 0)) continue;
+    exprs_.Start({of_lane});
+    kernel_.Open(fmt::format("if ({})", exprs_.Emit(of_lane).text));
+    StoreScalar(store.buffer, Simplify(LaneOf(store.indices[0], l, kernel_.lanes), kernel_.bounds),
+                LaneOf(store.value, l, kernel_.lanes));
+    kernel_.Close();
+  }
+}
+
+void StmtText::EmitUnmasked(const Store& store) {
+  if (store.indices[0].dtype().lanes() == 1)
+    return StoreScalar(store.buffer, store.indices[0], store.value);
+  StoreLanes(store);
+}
+
+void StmtText::StoreScalar(const Var& buffer, const Expr& index, const Expr& value) {
+  exprs_.Start({index, value});
+  StoreCell(exprs_.BufferOf(buffer), index, exprs_.EmitUnrounded(value));
+}
+
+void StmtText::StoreCell(const Buffer& buffer, const Expr& index, const Piece& value) {
+  DType dtype = buffer.dtype();
+  if (IsNibble(dtype)) return StoreNibble(buffer, index, value);
+  std::string cell = exprs_.CellText(buffer, index);
+  std::string narrowing = NarrowingFunction(dtype);
+  std::string text = narrowing.empty() ? value.text : narrowing + "(" + value.text + ")";
+  kernel_.Line(fmt::format("{} = {};", cell, text));
+}
+
+// The other nibble of a byte may be another thread's, but for what a thread has for itself, which
+// has no address that an atomic step could take.
+void StmtText::StoreNibble(const Buffer& buffer, const Expr& index, const Piece& value) {
+  const std::string& name = kernel_.NameOf(buffer.var);
+  std::string at = exprs_.EmitIndex(index);
+  if (buffer.scope == Scope::kWarp) {
+    kernel_.Refuse(Unsupported("'{}', which a warp holds, is of {}", buffer.var->name,
+                               ToString(buffer.dtype())));
+  } else if (buffer.scope == Scope::kLocal) {
+    kernel_.Line(fmt::format("{0}[({1}) >> 1] = tcc_with_nibble({0}[({1}) >> 1], {1}, {2});", name,
+                             at, value.text));
+  } else {
+    kernel_.Line(fmt::format("tcc_store_nibble({}, {}, {});", name, at, value.text));
+  }
+}
+
+void StmtText::StoreLanes(const Store& store) {
+  const Buffer& buffer = exprs_.BufferOf(store.buffer);
+  const Expr& index = store.indices[0];
+  int lanes = index.dtype().lanes();
+  DType dtype = buffer.dtype();
+  exprs_.Start({store.value, index});
+  std::vector<Piece> values = exprs_.EmitLanes(store.value);
+  if (values.size() == 1) values.resize(static_cast<size_t>(lanes), values[0]);
+  std::optional<LaneIndex> match = MatchLaneIndex(index);
+  bool contiguous = match && match->stride == 1;
+  int width = contiguous ? exprs_.AccessWidth(buffer, match->base, lanes) : 1;
+  if (width > 1) {
+    std::string narrowing = NarrowingFunction(dtype);
+    std::vector<std::string> vectors;
+    for (int l = 0; l < lanes; ++l) {
+      if (l % width == 0) {
+        vectors.push_back(kernel_.Fresh("v"));
+        kernel_.Line(
+            fmt::format("TccVector<{}, {}> {};", MemoryTypeText(dtype), width, vectors.back()));
+      }
+      kernel_.Line(fmt::format("{}.v[{}] = {}({});", vectors.back(), l % width, narrowing,
+                               values[static_cast<size_t>(l)].text));
+    }
+    for (size_t i = 0; i < vectors.size(); ++i) {
+      Expr at = exprs_.Shifted(match->base, static_cast<int64_t>(i) * width);
+      kernel_.Line(fmt::format("tcc_store_vector({}, {}, {});", kernel_.NameOf(buffer.var),
+                               exprs_.EmitIndex(at), vectors[i]));
+    }
+    return;
+  }
+  // All lanes are read before any is written.
+  if (Reads(store.value, store.buffer)) {
+    for (Piece& value : values) {
+      std::string name = kernel_.Fresh("t");
+      kernel_.Line(fmt::format("const {} {} = {};", RegisterTypeText(dtype), name, value.text));
+      value = {name};
+    }
+  }
+  for (int l = 0; l < lanes; ++l) {
+    Expr at = match ? exprs_.Shifted(match->base, l * match->stride)
+                    : Simplify(LaneOf(index, l, kernel_.lanes), kernel_.bounds);
+    StoreCell(buffer, at, values[static_cast<size_t>(l)]);
+  }
+}
+
+}  // namespace tcc

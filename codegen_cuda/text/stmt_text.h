@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "codegen_cuda/text/expr_text.h"
+#include "codegen_cuda/text/launch.h"
+#include "codegen_cuda/text/warp_call.h"
+
+namespace tcc {
+
+// Writes the statements of one kernel.
+//
+// A loop over threads is no loop here: every thread of the block comes by. Where it has fewer
+// iterations than the block has threads along its axis, the others are kept out by an if, round as
+// much as can be: not round a barrier, nor a loop of the same axis, which counts alone for what is
+// inside it.
+class StmtText {
+ public:
+  // `threads`: of a block, along each axis.
+  StmtText(KernelText& kernel, const std::array<int64_t, 3>& threads)
+      : kernel_(kernel), exprs_(kernel), threads_(threads) {}
+
+  void Emit(const Stmt& stmt);
+
+ private:
+  // Under no guard, or below whose statements it is to be written.
+  void EmitUnguarded(const Stmt& stmt);
+  std::string BarrierText(int id) const;
+  void EmitSeq(const Seq& seq);
+  void EmitThreads(const For& loop);
+  bool HasGuard() const;
+  bool FitsUnderGuard(const Stmt& stmt) const;
+  std::string GuardText() const;
+  void EmitStore(const Store& store);
+  void EmitUnmasked(const Store& store);
+  void StoreScalar(const Var& buffer, const Expr& index, const Expr& value);
+  void StoreCell(const Buffer& buffer, const Expr& index, const Piece& value);
+  void StoreNibble(const Buffer& buffer, const Expr& index, const Piece& value);
+  void StoreLanes(const Store& store);
+  void EmitFor(const For& loop);
+  void EmitIf(const If& branch);
+  void EmitLet(const Let& let);
+  void EmitVectorLet(const Let& let);
+  void EmitAllocate(const Allocate& allocate);
+  void EmitCopy(const AsyncCopy& copy);
+  void EmitCall(const IntrinsicCall& call);
+  void EmitMma(const MmaCall& call);
+  void EmitLoad(const LoadMatricesCall& call);
+  std::string TileText(const MmaCall::Operand& operand) const;
+  void DeclareFragments(const Allocate& allocate);
+
+  // Of an axis: only threads whose `index` is below `extent` are meant, and no if says so yet.
+  struct ThreadGuard {
+    std::string index;
+    int64_t extent;
+  };
+
+  KernelText& kernel_;
+  ExprText exprs_;
+  std::array<int64_t, 3> threads_;
+  std::array<std::optional<ThreadGuard>, 3> guards_;
+};
+
+}  // namespace tcc

@@ -1,0 +1,92 @@
+#include "compiler/compile_kernels.h"
+
+#include <optional>
+
+#include "compiler/reference_device.h"
+#include "ir/support/for_each_index.h"
+
+namespace tcc {
+namespace {
+
+// What has been tried of a kernel.
+struct Attempts {
+  std::optional<KernelStages> best;  // that was compiled
+  double cost = 0;                   // of its fault
+  Status first_refusal;
+  bool settled = false;  // for its best
+};
+
+LoweredModule ModuleOf(const KernelSet& kernels) {
+  LoweredModule module;
+  for (const KernelStages& kernel : kernels.kernels) module.kernels.push_back(kernel.lowered);
+  return module;
+}
+
+// Gives the kernel its next schedule, or its best one where there is no other.
+Status TryAnother(const CompiledKernel& compiled, const KernelOptions& options,
+                  KernelStages& kernel, Attempts& attempts) {
+  if (!compiled.refused.ok()) {
+    if (attempts.first_refusal.ok()) attempts.first_refusal = compiled.refused;
+  } else if (!attempts.best || compiled.fault_cost < attempts.cost) {
+    attempts.best = kernel;
+    attempts.cost = compiled.fault_cost;
+  }
+  TCC_ASSIGN_OR_RETURN(bool another, FinishWithNextChoice(kernel, options));
+  if (another) return OkStatus();
+  attempts.settled = true;
+  if (!attempts.best) return Annotate(attempts.first_refusal, "kernel '" + kernel.symbol + "'");
+  kernel = *attempts.best;
+  return OkStatus();
+}
+
+// Of what is kept although it has a fault.
+void WarnOfFaults(const KernelSet& kernels, const CompiledModule& compiled,
+                  const CompileOptions& options) {
+  if (!options.warn) return;
+  for (size_t i = 0; i < compiled.kernels.size(); ++i) {
+    const std::string& fault = compiled.kernels[i].fault;
+    if (fault.empty()) continue;
+    options.warn(fmt::format("kernel '{}' {}; it is kept for want of a better schedule",
+                             kernels.kernels[i].symbol, fault));
+  }
+}
+
+}  // namespace
+
+StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions& options) {
+  if (options.target.kind == TargetKind::kReference)
+    return CompiledModule{ReferenceKernels(kernels), {}};
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
+                       MakeBackend(options.target, options.gpu_code));
+  std::string stage = "code";
+  BackendOptions backend_options{.threads = options.threads, .progress = {}, .stop = options.stop};
+  if (options.progress) {
+    backend_options.progress = [&](int64_t done, int64_t total) {
+      options.progress(stage, done, total);
+    };
+  }
+  KernelOptions kernel_options = KernelOptionsOf(options);
+  std::vector<Attempts> attempts(kernels.kernels.size());
+  for (;;) {
+    TCC_ASSIGN_OR_RETURN(CompiledModule compiled,
+                         backend->Compile(ModuleOf(kernels), backend_options));
+    std::vector<size_t> faulty;
+    for (size_t i = 0; i < attempts.size(); ++i) {
+      const CompiledKernel& kernel = compiled.kernels[i];
+      bool good = kernel.refused.ok() && kernel.fault.empty();
+      if (!good && !attempts[i].settled) faulty.push_back(i);
+    }
+    if (faulty.empty()) {
+      WarnOfFaults(kernels, compiled, options);
+      return compiled;
+    }
+    stage = "code of other schedules";
+    Status status = ForEachIndex(faulty.size(), options.threads, [&](size_t f) {
+      size_t i = faulty[f];
+      return TryAnother(compiled.kernels[i], kernel_options, kernels.kernels[i], attempts[i]);
+    });
+    TCC_RETURN_IF_ERROR(status);
+  }
+}
+
+}  // namespace tcc

@@ -1,0 +1,302 @@
+#include "compiler/dump_stage.h"
+
+#include <set>
+
+#include "codegen_llvm/assemble_text.h"
+#include "compiler/compile_graph.h"
+#include "compiler/schedule_folder.h"
+#include "ir/analysis/verifier.h"
+#include "ir/expr/compare.h"
+#include "ir/simplify/simplify.h"
+#include "ir/support/check.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "lower/graph/graph_pipeline.h"
+#include "lower/variants/place_parts.h"
+
+namespace tcc {
+namespace {
+
+// clang-format off
+constexpr StageRow kStages[] = {
+    {Stage::kGraph,     "graph",     "nodes after the graph passes"},
+    {Stage::kFused,     "fused",     "which nodes are computed together"},
+    {Stage::kTensor,    "tensor",    "what each kernel computes, as plain loops"},
+    {Stage::kScheduled, "scheduled", "each kernel's trace and the loops that it gives"},
+    {Stage::kLowered,   "lowered",   "what the code generator reads"},
+    {Stage::kSource,    "source",    "the code generator's text: LLVM IR or CUDA C"},
+    {Stage::kPtx,       "ptx",       "NVIDIA's portable assembly"},
+    {Stage::kAsm,       "asm",       "assembly; of GPUs as nvdisasm writes it"},
+};
+// clang-format on
+
+Status Mismatch(const std::string& what) {
+  return absl::InternalError(what + " does not come back from its text");
+}
+
+Status NoTask(const std::string& name) {
+  return UsageError("--task: no task '{}'; --stage fused lists them", name);
+}
+
+StatusOr<std::string> DumpGraph(const Graph& graph, const DumpOptions& options) {
+  std::string text = Print(graph);
+  if (!options.verify) return text;
+  TCC_RETURN_IF_ERROR(VerifyGraph(graph));
+  TCC_ASSIGN_OR_RETURN(Graph parsed, ParseGraph(text, graph));
+  TCC_RETURN_IF_ERROR(VerifyGraph(parsed));
+  if (Print(parsed) != text) return Mismatch("the graph");
+  return text;
+}
+
+std::string NamesOf(const Graph& graph, const std::vector<ValueId>& ids) {
+  std::string text;
+  for (ValueId id : ids) {
+    if (id != kNoValue) text += (text.empty() ? "" : ", ") + graph.value(id).name;
+  }
+  return text;
+}
+
+std::string_view KindText(SubgraphKind kind) {
+  switch (kind) {
+    case SubgraphKind::kKernel:
+      return "kernel";
+    case SubgraphKind::kView:
+      return "view";
+    case SubgraphKind::kPart:
+      return "part";
+    case SubgraphKind::kLoop:
+      return "loop";
+    case SubgraphKind::kIf:
+      return "if";
+  }
+  TCC_UNREACHABLE();
+}
+
+// "conv1.Relu: kernel (x, w) -> (y)", then a line a node; those of bodies further in. All of them,
+// or the one called `task` wherever it lies.
+std::string SubgraphsText(const Graph& graph, const std::vector<Subgraph>& subgraphs,
+                          const std::string& task, const std::string& indent) {
+  std::string text;
+  for (const Subgraph& subgraph : subgraphs) {
+    bool wanted = task.empty() || subgraph.name == task;
+    if (wanted) {
+      text += fmt::format("{}{}: {} ({}) -> ({})\n", indent, subgraph.name, KindText(subgraph.kind),
+                          NamesOf(graph, subgraph.inputs), NamesOf(graph, subgraph.outputs));
+    }
+    for (int n : subgraph.nodes) {
+      const Node& node = graph.nodes[n];
+      if (wanted) text += fmt::format("{}  {} {}\n", indent, ToString(node.op), node.name);
+      for (size_t b = 0; b < node.bodies.size(); ++b) {
+        text += SubgraphsText(node.bodies[b], subgraph.bodies[b], wanted ? "" : task,
+                              wanted ? indent + "    " : indent);
+      }
+    }
+  }
+  return text;
+}
+
+// There is no parser: what must hold is that each node is computed once, after what it reads.
+Status VerifyCover(const Graph& graph, const std::vector<Subgraph>& subgraphs) {
+  std::set<ValueId> ready(graph.inputs.begin(), graph.inputs.end());
+  std::set<int> seen;
+  for (const Subgraph& subgraph : subgraphs) {
+    for (int n : subgraph.nodes) {
+      const Node& node = graph.nodes[n];
+      if (!seen.insert(n).second) return absl::InternalError(node.name + " is in two subgraphs");
+      for (ValueId id : node.inputs) {
+        if (id == kNoValue || graph.value(id).constant || ready.contains(id)) continue;
+        return absl::InternalError(node.name + " runs before what it reads");
+      }
+      ready.insert(node.outputs.begin(), node.outputs.end());
+      for (size_t b = 0; b < node.bodies.size(); ++b) {
+        TCC_RETURN_IF_ERROR(VerifyCover(node.bodies[b], subgraph.bodies[b]));
+      }
+    }
+  }
+  if (seen.size() != graph.nodes.size()) return absl::InternalError("a node is in no subgraph");
+  return OkStatus();
+}
+
+Status VerifyText(const std::string& text, const Function& fn) {
+  TCC_RETURN_IF_ERROR(Verify(fn));
+  TCC_ASSIGN_OR_RETURN(Function parsed, ParseFunction(text));
+  TCC_RETURN_IF_ERROR(Verify(parsed));
+  if (!AlphaEqual(parsed, fn) || Print(parsed) != text) return Mismatch("'" + fn.name + "'");
+  return OkStatus();
+}
+
+StatusOr<std::string> FunctionText(const Function& fn, const DumpOptions& options) {
+  std::string text = Print(fn);
+  if (options.verify) TCC_RETURN_IF_ERROR(Annotate(VerifyText(text, fn), fn.name));
+  return text;
+}
+
+// The trace as comments before the function.
+StatusOr<std::string> ScheduledText(const KernelStages& kernel, const DumpOptions& options) {
+  std::string trace = Print(kernel.schedule);
+  if (options.verify) {
+    TCC_ASSIGN_OR_RETURN(Schedule parsed, ParseSchedule(trace));
+    TCC_ASSIGN_OR_RETURN(Function again, Replay(kernel.tensor, parsed.trace, parsed.decisions));
+    if (Print(parsed) != trace || !AlphaEqual(Simplify(again), kernel.scheduled)) {
+      return Mismatch("the trace of '" + kernel.symbol + "'");
+    }
+  }
+  std::string text;
+  for (size_t begin = 0; begin < trace.size();) {
+    size_t end = std::min(trace.find('\n', begin), trace.size());
+    text += "# " + trace.substr(begin, end - begin) + "\n";
+    begin = end + 1;
+  }
+  TCC_ASSIGN_OR_RETURN(std::string fn, FunctionText(kernel.scheduled, options));
+  return text + fn;
+}
+
+std::string_view NameOf(Stage stage) {
+  for (const StageRow& row : kStages) {
+    if (row.stage == stage) return row.name;
+  }
+  TCC_UNREACHABLE();
+}
+
+bool IsStageOf(const Target& target, Stage stage) {
+  switch (target.kind) {
+    case TargetKind::kCpu:
+      return stage != Stage::kPtx;
+    case TargetKind::kCuda:
+      return true;
+    case TargetKind::kReference:
+      return stage <= Stage::kTensor;
+  }
+  TCC_UNREACHABLE();
+}
+
+Status ExpectStageOf(const Target& target, Stage stage) {
+  if (IsStageOf(target, stage)) return OkStatus();
+  if (target.kind == TargetKind::kReference)
+    return UsageError("target 'reference' interprets the stage 'tensor'; it has none after that");
+  std::string names;
+  for (const StageRow& row : kStages) {
+    if (IsStageOf(target, row.stage)) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  }
+  return UsageError("--stage {}: target '{}' has no such stage; it has {}", NameOf(stage),
+                    target.name, names);
+}
+
+// Names of GPU kernels are said by NVRTC itself.
+Status VerifyCode(Backend& backend, const LoweredModule& module, const std::string& text,
+                  const DumpOptions& options) {
+  if (options.target.kind == TargetKind::kCuda)
+    return backend.Compile(module, {.threads = options.threads}).status();
+  std::string stage(NameOf(options.stage));
+  return Annotate(AssembleText(text, stage, options.target), module.kernels[0].name);
+}
+
+StatusOr<std::string> BackendText(const LoweredModule& module, const DumpOptions& options) {
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, MakeBackend(options.target));
+  TCC_ASSIGN_OR_RETURN(std::string text, backend->Emit(module, std::string(NameOf(options.stage))));
+  if (options.verify) TCC_RETURN_IF_ERROR(VerifyCode(*backend, module, text, options));
+  return text;
+}
+
+StatusOr<std::string> KernelText(const KernelStages& kernel, const DumpOptions& options) {
+  switch (options.stage) {
+    case Stage::kTensor:
+      return FunctionText(kernel.tensor, options);
+    case Stage::kScheduled:
+      return ScheduledText(kernel, options);
+    case Stage::kLowered:
+      return FunctionText(kernel.lowered, options);
+    case Stage::kSource:
+    case Stage::kPtx:
+    case Stage::kAsm:
+      return BackendText({.kernels = {kernel.lowered}}, options);
+    case Stage::kGraph:
+    case Stage::kFused:
+      break;
+  }
+  TCC_UNREACHABLE();
+}
+
+// Of kernels that `options` ask for.
+StatusOr<std::string> KernelsText(const std::vector<const KernelStages*>& kernels,
+                                  const DumpOptions& options) {
+  if (options.target.kind == TargetKind::kCuda && options.stage > Stage::kLowered) {
+    // One program, or each kernel would repeat what all texts begin with.
+    LoweredModule module;
+    for (const KernelStages* kernel : kernels) module.kernels.push_back(kernel->lowered);
+    return BackendText(module, options);
+  }
+  std::string text;
+  for (const KernelStages* kernel : kernels) {
+    TCC_ASSIGN_OR_RETURN(std::string one, KernelText(*kernel, options));
+    if (one.empty()) return absl::InternalError(kernel->symbol + " has no text");
+    text += (text.empty() ? "" : "\n") + one;
+  }
+  return text;
+}
+
+StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
+                                  const PlacedParts& parts, const DumpOptions& options) {
+  KernelOptions kernel_options{
+      options.target, options.threads, options.verify, options.progress, {}, options.schedules};
+  kernel_options.numeric = options.numeric;
+  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, kernel_options));
+  if (!options.schedule_folder.empty()) {
+    TCC_RETURN_IF_ERROR(WriteSchedules(options.schedule_folder, kernels));
+  }
+  std::vector<bool> wanted(kernels.kernels.size(), options.task.empty());
+  for (size_t t = 0; t < kernels.tasks.size(); ++t) {
+    size_t k = kernels.kernel_of_task[t];
+    if (options.task == kernels.tasks[t].name || options.task == kernels.kernels[k].symbol) {
+      wanted[k] = true;
+    }
+  }
+  std::vector<const KernelStages*> dumped;
+  for (size_t k = 0; k < kernels.kernels.size(); ++k) {
+    if (wanted[k]) dumped.push_back(&kernels.kernels[k]);
+  }
+  if (dumped.empty() && !options.task.empty()) return NoTask(options.task);
+  if (dumped.empty()) return "";
+  return KernelsText(dumped, options);
+}
+
+StatusOr<std::string> DumpFused(const Graph& graph, const std::vector<Subgraph>& subgraphs,
+                                const DumpOptions& options) {
+  if (options.verify) TCC_RETURN_IF_ERROR(VerifyCover(graph, subgraphs));
+  std::string text = SubgraphsText(graph, subgraphs, options.task, "");
+  if (text.empty() && !options.task.empty()) return NoTask(options.task);
+  return text;
+}
+
+}  // namespace
+
+std::span<const StageRow> Stages() {
+  return kStages;
+}
+
+StatusOr<Stage> FindStage(std::string_view name) {
+  std::string known;
+  for (const StageRow& row : kStages) {
+    if (row.name == name) return row.stage;
+    known += (known.empty() ? "" : ", ") + std::string(row.name);
+  }
+  return UsageError("--stage: expected one of {}; got '{}'", known, name);
+}
+
+StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {
+  // The interpreter's loops may run to formulas; what is scheduled has sizes.
+  Status bound = ExpectBoundInputs(graph);
+  bool interpreted = options.target.kind == TargetKind::kReference;
+  TCC_RETURN_IF_ERROR(ExpectStageOf(options.target, options.stage));
+  bool is_graph = options.stage == Stage::kGraph || options.stage == Stage::kFused;
+  if (!is_graph && !interpreted) TCC_RETURN_IF_ERROR(bound);
+  // What a pass cannot tell is mostly what was not bound.
+  if (Status passes = RunGraphPasses(graph); !passes.ok()) return bound.ok() ? passes : bound;
+  if (options.stage == Stage::kGraph) return DumpGraph(graph, options);
+  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());
+  if (options.stage == Stage::kFused) return DumpFused(graph, subgraphs, options);
+  return DumpKernels(graph, subgraphs, parts, options);
+}
+
+}  // namespace tcc

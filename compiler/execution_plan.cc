@@ -1,0 +1,426 @@
+#include "compiler/execution_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "compiler/plan_buffers.h"
+#include "ir/graph/graph_bodies.h"
+#include "ir/support/check.h"
+#include "runtime/executor/available_memory.h"
+
+namespace tcc {
+namespace {
+
+// A graph or a body while its instructions are made: which buffers its values are in. What a body
+// captures is in the buffer that the graph around has it in.
+struct Scope {
+  Scope(const Graph& of_graph, const std::vector<Subgraph>& of_subgraphs,
+        const PlacedParts& of_parts = {})
+      : graph(of_graph), subgraphs(of_subgraphs), parts(of_parts), root(of_graph.values.size()) {
+    for (size_t v = 0; v < root.size(); ++v) root[v] = static_cast<ValueId>(v);
+    for (const Subgraph& subgraph : subgraphs) {
+      const Node& node = graph.nodes[subgraph.nodes[0]];
+      switch (subgraph.kind) {
+        case SubgraphKind::kView:
+          root[subgraph.outputs[0]] = root[node.inputs[0]];
+          break;
+        case SubgraphKind::kKernel:
+        case SubgraphKind::kIf:
+        case SubgraphKind::kPart:
+          for (ValueId id : subgraph.outputs) {
+            if (!parts.contains(id)) written.insert(id);
+          }
+          break;
+        case SubgraphKind::kLoop:
+          for (size_t i = PartsOf(node).carried; i < node.outputs.size(); ++i) {
+            stacked.insert(node.outputs[i]);
+          }
+          break;
+      }
+    }
+  }
+
+  const Graph& graph;
+  const std::vector<Subgraph>& subgraphs;
+  const PlacedParts parts;    // what lies inside another value
+  std::vector<ValueId> root;  // of each value: the value whose bytes it looks at
+  // Values that can be put where somebody wants them: by whole, or slice by slice.
+  std::set<ValueId> written, stacked;
+  std::map<ValueId, BufferId> buffers;  // of roots
+};
+
+// Puts a graph's values into the buffers of a plan. One arena serves all bodies: a buffer lives
+// from the first instruction that touches it to the last, counted through all bodies in order; what
+// comes from before a loop and is used in it lives to the loop's end.
+class PlanBuilder {
+ public:
+  PlanBuilder(const KernelSet& kernels, int64_t alignment)
+      : kernels_(kernels), alignment_(alignment) {}
+
+  StatusOr<ExecutionPlan> Build(const Graph& graph, const std::vector<Subgraph>& subgraphs) {
+    Scope scope(graph, subgraphs, kernels_.parts);
+    for (size_t i = 0; i < graph.inputs.size(); ++i) {
+      TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(graph, graph.inputs[i]));
+      scope.buffers[graph.inputs[i]] = buffers_.Add(BufferKind::kInput, i, bytes);
+    }
+    std::vector<Result> results;
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
+      TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(graph, graph.outputs[i]));
+      results.push_back({graph.outputs[i], buffers_.Add(BufferKind::kOutput, i, bytes)});
+    }
+    TCC_RETURN_IF_ERROR(RunScope(scope, results));
+    TCC_RETURN_IF_ERROR(CheckMemoryFor(buffers_.weight_bytes(), "the weights"));
+    PlanBuffers::Placed placed = std::move(buffers_).Place();
+    result_.plan.buffers = std::move(placed.buffers);
+    result_.plan.arena_bytes = placed.arena_bytes;
+    result_.weights = placed.weights;
+    result_.prepared = std::move(placed.prepared);
+    result_.activation_bytes = placed.activation_bytes;
+    return std::move(result_);
+  }
+
+ private:
+  // Where a result of a graph or a body is to be; kCopied: kernels cannot write there.
+  enum class Writing : uint8_t { kInPlace, kCopied };
+  struct Result {
+    ValueId value;
+    BufferId buffer;
+    Writing writing = Writing::kInPlace;
+  };
+
+  static StatusOr<int64_t> BytesOf(const Graph& graph, ValueId id) {
+    const Value& value = graph.value(id);
+    std::optional<std::vector<int64_t>> shape = StaticShape(value);
+    if (shape) return ByteCount(value.dtype, *shape);
+    return Unsupported("value '{}' has no static shape; bind its dimensions", value.name);
+  }
+
+  void Emit(Instruction instruction) {
+    body_->push_back(std::move(instruction));
+    buffers_.Advance();
+  }
+
+  void EmitCopy(BufferId from, BufferId to) {
+    if (from == to) return;
+    buffers_.Touch(from);
+    buffers_.Touch(to);
+    Emit({PlanCopy{from, to}});
+  }
+
+  // Of a value that is read.
+  BufferId Use(Scope& scope, ValueId value) {
+    ValueId id = scope.root[value];
+    if (auto part = scope.parts.find(id); part != scope.parts.end()) {
+      BufferId whole = Use(scope, part->second.whole);
+      return buffers_.AddPart(whole, part->second.offset, part->second.bytes);
+    }
+    auto found = scope.buffers.find(id);
+    if (found == scope.buffers.end()) {
+      const Tensor* constant = scope.graph.ConstantOf(id);
+      TCC_CHECK(constant != nullptr) << "'" << scope.graph.value(id).name << "' is nowhere";
+      found = scope.buffers.emplace(id, buffers_.AddWeight(*constant)).first;
+    }
+    buffers_.Touch(found->second);
+    return found->second;
+  }
+
+  // Of a value that is written.
+  StatusOr<BufferId> Place(Scope& scope, ValueId id) {
+    if (auto part = scope.parts.find(id); part != scope.parts.end()) {
+      TCC_ASSIGN_OR_RETURN(BufferId whole, Place(scope, part->second.whole));
+      return buffers_.AddPart(whole, part->second.offset, part->second.bytes);
+    }
+    auto found = scope.buffers.find(id);
+    if (found == scope.buffers.end()) {
+      TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope.graph, id));
+      found = scope.buffers.emplace(id, buffers_.Add(BufferKind::kArena, 0, bytes)).first;
+    }
+    buffers_.Touch(found->second);
+    return found->second;
+  }
+
+  // The instructions of a graph or body, its inputs being placed, and of what brings its results
+  // where they are to be: a result is written there at once if it is computed here and is not an
+  // earlier result as well.
+  Status RunScope(Scope& scope, const std::vector<Result>& results) {
+    std::vector<Result> copied;
+    for (const Result& result : results) {
+      ValueId id = scope.root[result.value];
+      bool in_place = scope.written.contains(id) ||
+                      (scope.stacked.contains(id) && !buffers_.IsSwapped(result.buffer));
+      in_place = in_place && result.writing == Writing::kInPlace;
+      if (!in_place || !scope.buffers.emplace(id, result.buffer).second) {
+        copied.push_back(result);
+      }
+    }
+    for (const Subgraph& subgraph : scope.subgraphs) {
+      switch (subgraph.kind) {
+        case SubgraphKind::kView:
+        case SubgraphKind::kPart:
+          break;
+        case SubgraphKind::kKernel:
+          TCC_RETURN_IF_ERROR(AddCall(scope));
+          break;
+        case SubgraphKind::kIf:
+          TCC_RETURN_IF_ERROR(AddIf(scope, subgraph));
+          break;
+        case SubgraphKind::kLoop:
+          TCC_RETURN_IF_ERROR(LoopBuilder(*this, scope, subgraph).Build());
+          break;
+      }
+    }
+    for (const Result& result : copied) EmitCopy(Use(scope, result.value), result.buffer);
+    return OkStatus();
+  }
+
+  Status AddCall(Scope& scope) {
+    const Task& task = kernels_.tasks[next_task_];
+    PlanCall call;
+    call.kernel = static_cast<uint32_t>(kernels_.kernel_of_task[next_task_]);
+    ++next_task_;
+    const KernelStages& kernel = kernels_.kernels[call.kernel];
+    for (const KernelOperand& operand : kernel.operands) {
+      TCC_ASSIGN_OR_RETURN(BufferId buffer, BufferOf(scope, task, kernel, operand));
+      call.buffers.push_back(buffer);
+    }
+    Emit({std::move(call)});
+    return OkStatus();
+  }
+
+  StatusOr<BufferId> BufferOf(Scope& scope, const Task& task, const KernelStages& kernel,
+                              const KernelOperand& operand) {
+    switch (operand.kind) {
+      case KernelOperand::Kind::kParameter: {
+        size_t inputs = task.inputs.size();
+        if (operand.index < inputs) return Use(scope, task.inputs[operand.index]);
+        return Place(scope, task.outputs[operand.index - inputs]);
+      }
+      case KernelOperand::Kind::kPrepared:
+        break;
+    }
+    const PrepareStages& prepare = kernel.prepare[operand.index];
+    PreparedWeight weight{prepare.key, {}, prepare.bytes, {}};
+    for (size_t i : prepare.constants) {
+      weight.constants.push_back(*scope.graph.ConstantOf(task.inputs[i]));
+    }
+    return buffers_.AddPrepared(weight);
+  }
+
+  // A body's instructions, `first` ones before them; its results are put where `results` say.
+  StatusOr<std::vector<Instruction>> RunBody(Scope& body, const std::vector<Result>& results,
+                                             const std::vector<PlanCopy>& first = {}) {
+    std::vector<Instruction> instructions;
+    std::vector<Instruction>* around = std::exchange(body_, &instructions);
+    buffers_.Advance();
+    for (const PlanCopy& copy : first) EmitCopy(copy.from, copy.to);
+    Status status = RunScope(body, results);
+    body_ = around;
+    if (!status.ok()) return status;
+    return instructions;
+  }
+
+  Status AddIf(Scope& scope, const Subgraph& subgraph) {
+    const Node& node = scope.graph.nodes[subgraph.nodes[0]];
+    PlanIf branch;
+    branch.condition = Use(scope, node.inputs[0]);
+    std::vector<std::optional<BufferId>> places;
+    for (ValueId id : node.outputs) {
+      places.emplace_back();
+      if (id == kNoValue) continue;
+      TCC_ASSIGN_OR_RETURN(places.back(), Place(scope, id));
+    }
+    for (size_t b = 0; b < node.bodies.size(); ++b) {
+      Scope body(node.bodies[b], subgraph.bodies[b]);
+      for (size_t i = 1; i < node.inputs.size(); ++i) {
+        body.buffers[body.graph.inputs[i - 1]] = Use(scope, node.inputs[i]);
+      }
+      std::vector<Result> results;
+      for (size_t i = 0; i < places.size(); ++i) {
+        if (places[i]) results.push_back({body.graph.outputs[i], *places[i]});
+      }
+      TCC_ASSIGN_OR_RETURN((b == 0 ? branch.then_body : branch.else_body), RunBody(body, results));
+    }
+    Emit({std::move(branch)});
+    return OkStatus();
+  }
+
+  // One Loop. A carried value has two buffers that change places after each iteration: the body
+  // reads one and writes the other, and after the loop the first holds the result.
+  class LoopBuilder {
+   public:
+    LoopBuilder(PlanBuilder& plan, Scope& scope, const Subgraph& subgraph)
+        : plan_(plan),
+          scope_(scope),
+          node_(scope.graph.nodes[subgraph.nodes[0]]),
+          parts_(PartsOf(node_)),
+          body_(node_.bodies[0], subgraph.bodies[0]) {}
+
+    Status Build() {
+      TCC_RETURN_IF_ERROR(PlaceTripCount());
+      TCC_RETURN_IF_ERROR(PlaceCarried());
+      PlaceCondition();
+      loop_.counter = plan_.depth_;
+      uint32_t& counters = plan_.result_.plan.counters;
+      counters = std::max(counters, loop_.counter + 1);
+      ++plan_.depth_;
+      TCC_RETURN_IF_ERROR(PlaceScans());
+      for (size_t i = parts_.first_captured(); i < node_.inputs.size(); ++i) {
+        body_.buffers[body_.graph.inputs[i]] = plan_.Use(scope_, node_.inputs[i]);
+      }
+      plan_.buffers_.Advance();
+      int64_t begin = plan_.buffers_.now();
+      TouchOwn();
+      TCC_ASSIGN_OR_RETURN(loop_.body, plan_.RunBody(body_, results_, copied_slices_));
+      plan_.Emit({std::move(loop_)});
+      --plan_.depth_;
+      plan_.buffers_.KeepThroughLoop(begin);
+      return OkStatus();
+    }
+
+   private:
+    const Value& Operand(size_t i) const { return scope_.graph.value(node_.inputs[i]); }
+
+    Status PlaceTripCount() {
+      int64_t extent = INT64_MAX;
+      for (size_t i = 0; i < parts_.scan_inputs; ++i) {
+        const Value& value = Operand(parts_.first_scan_input() + i);
+        std::optional<std::vector<int64_t>> shape = StaticShape(value);
+        if (!shape) return Unsupported("'{}' has a free dimension; bind it", value.name);
+        extent = std::min(extent, shape->at(0));
+      }
+      if (node_.inputs[0] != kNoValue) {
+        if (const Tensor* constant = scope_.graph.ConstantOf(node_.inputs[0])) {
+          extent = std::clamp<int64_t>(ElementAsInt(*constant, 0), 0, extent);
+        } else {
+          loop_.trip_count = plan_.Use(scope_, node_.inputs[0]);
+        }
+      }
+      extent_ = extent;
+      loop_.extent = extent;
+      return OkStatus();
+    }
+
+    Status PlaceCarried() {
+      for (size_t k = 0; k < parts_.carried; ++k) {
+        TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope_.graph, node_.inputs[2 + k]));
+        BufferId current = plan_.buffers_.Add(BufferKind::kArena, 0, bytes);
+        BufferId next = plan_.buffers_.Add(BufferKind::kArena, 0, bytes);
+        loop_.swaps.emplace_back(current, next);
+        plan_.buffers_.Pair(current, next);
+        plan_.EmitCopy(plan_.Use(scope_, node_.inputs[2 + k]), current);
+        body_.buffers[body_.graph.inputs[2 + k]] = current;
+        results_.push_back({body_.graph.outputs[1 + k], next});
+        // What the operand stands for may be needed again, so the result is a value of its own.
+        if (node_.outputs[k] != kNoValue) scope_.buffers[node_.outputs[k]] = current;
+      }
+      return OkStatus();
+    }
+
+    // Read before each iteration, so written before the first.
+    void PlaceCondition() {
+      ValueId after = body_.graph.outputs[0];
+      const Tensor* known = body_.graph.ConstantOf(after);
+      bool stays = known != nullptr && known->bytes[0] != 0;
+      if (stays && node_.inputs[1] == kNoValue) return;
+      loop_.condition = plan_.buffers_.Add(BufferKind::kArena, 0, 1);
+      BufferId before;
+      if (node_.inputs[1] != kNoValue) {
+        before = plan_.Use(scope_, node_.inputs[1]);
+      } else {
+        Tensor holds = MakeZeroTensor(kBool, {});
+        SetElementInt(holds, 0, 1);
+        before = plan_.buffers_.AddWeight(holds);
+      }
+      plan_.EmitCopy(before, *loop_.condition);
+      if (!stays) results_.push_back({after, *loop_.condition});
+    }
+
+    Status PlaceScans() {
+      for (size_t i = 0; i < parts_.scan_inputs; ++i) {
+        size_t at = parts_.first_scan_input() + i;
+        BufferId whole = plan_.Use(scope_, node_.inputs[at]);
+        // A slice has a place of its own, which no swap moves along.
+        if (plan_.buffers_.IsSwapped(whole)) {
+          TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope_.graph, node_.inputs[at]));
+          BufferId fixed = plan_.buffers_.Add(BufferKind::kArena, 0, bytes);
+          plan_.EmitCopy(whole, fixed);
+          whole = fixed;
+        }
+        BufferId slice = plan_.buffers_.AddSlice(whole, loop_.counter, SliceBytes(Operand(at)),
+                                                 Last("scan_input_directions", i, Extent(at)));
+        BufferId& operand = body_.buffers[body_.graph.inputs[at]];
+        operand = slice;
+        if (WritingTo(Operand(at)) == Writing::kInPlace) continue;
+        operand = plan_.buffers_.Add(BufferKind::kArena, 0, SliceBytes(Operand(at)));
+        copied_slices_.push_back({slice, operand});
+      }
+      for (size_t i = 0; i < parts_.scan_outputs; ++i) {
+        ValueId output = node_.outputs[parts_.carried + i];
+        if (output == kNoValue) continue;
+        TCC_ASSIGN_OR_RETURN(BufferId whole, plan_.Place(scope_, output));
+        BufferId slice =
+            plan_.buffers_.AddSlice(whole, loop_.counter, SliceBytes(scope_.graph.value(output)),
+                                    Last("scan_output_directions", i, extent_));
+        results_.push_back({body_.graph.outputs[1 + parts_.carried + i], slice,
+                            WritingTo(scope_.graph.value(output))});
+      }
+      return OkStatus();
+    }
+
+    // Slices of few bytes start where no kernel expects a buffer.
+    Writing WritingTo(const Value& sliced) const {
+      return SliceBytes(sliced) % plan_.alignment_ == 0 ? Writing::kInPlace : Writing::kCopied;
+    }
+
+    int64_t Extent(size_t operand) const { return StaticShape(Operand(operand))->at(0); }
+
+    static int64_t SliceBytes(const Value& value) {
+      std::vector<int64_t> shape = *StaticShape(value);
+      return *ByteCount(value.dtype, {shape.begin() + 1, shape.end()});
+    }
+
+    std::optional<int64_t> Last(const char* directions, size_t i, int64_t extent) const {
+      if (RunsBackward(node_, directions, i)) return extent - 1;
+      return std::nullopt;
+    }
+
+    // What the loop itself reads, before its first iteration and between iterations.
+    void TouchOwn() {
+      for (const auto& [current, next] : loop_.swaps) {
+        plan_.buffers_.Touch(current);
+        plan_.buffers_.Touch(next);
+      }
+      if (loop_.trip_count) plan_.buffers_.Touch(*loop_.trip_count);
+      if (loop_.condition) plan_.buffers_.Touch(*loop_.condition);
+    }
+
+    PlanBuilder& plan_;
+    Scope& scope_;
+    const Node& node_;
+    LoopParts parts_;
+    Scope body_;
+    PlanLoop loop_;
+    int64_t extent_ = 0;
+    std::vector<Result> results_;
+    std::vector<PlanCopy> copied_slices_;  // into what the body reads
+  };
+
+  const KernelSet& kernels_;
+  int64_t alignment_;
+  ExecutionPlan result_;
+  PlanBuffers buffers_;
+  std::vector<Instruction>* body_ = &result_.plan.body;
+  size_t next_task_ = 0;
+  uint32_t depth_ = 0;  // loops around
+};
+
+}  // namespace
+
+StatusOr<ExecutionPlan> BuildExecutionPlan(const Graph& graph,
+                                           const std::vector<Subgraph>& subgraphs,
+                                           const KernelSet& kernels, const Target& target) {
+  return PlanBuilder(kernels, target.BufferAlignment()).Build(graph, subgraphs);
+}
+
+}  // namespace tcc

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "ir/target/target.h"
+#include "lower/backend.h"
+#include "lower/variants/task.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "schedule/space/schedule.h"
+
+namespace tcc {
+
+// What fills a constant that a kernel reads in place of the model's own; run once, when the model
+// is linked.
+struct PrepareStages {
+  std::string key;                // of the function; equal ones need be compiled once
+  std::vector<size_t> constants;  // parameters of the tensor function that it reads
+  int64_t bytes = 0;              // of the result
+  Function lowered;               // its parameters are the constants, then the result
+};
+
+// A parameter of a lowered kernel: one of the tensor function's, or what a prepare function gives.
+struct KernelOperand {
+  enum class Kind : uint8_t { kParameter, kPrepared };
+  Kind kind = Kind::kParameter;
+  size_t index = 0;
+};
+
+// One kernel at every stage of its making. Subgraphs with the same computation share it.
+struct KernelStages {
+  std::string symbol;                       // unique; letters, digits and underscores
+  std::vector<std::string> nodes;           // of the model, of every subgraph that uses it
+  double flops = 0;                         // of one call
+  std::optional<int64_t> moved_bytes = {};  // of one call, too
+  std::vector<Function> variants;           // of the task
+  Function tensor;                          // the one that is scheduled
+  Schedule schedule;
+  std::string sketch;  // the rules that made the schedule, Sketch::name; "" where it was given
+  size_t choice = 0;   // 0: the first sketch; else which of OtherSchedules, counted from 1
+  Function scheduled;
+  Function lowered;                     // without what is prepared
+  std::vector<KernelOperand> operands;  // of its parameters
+  std::vector<PrepareStages> prepare;
+};
+
+struct KernelSet {
+  // Of the subgraphs of kind kKernel in their order; those of a body where its node stands.
+  std::vector<Task> tasks;
+  std::vector<double> runs_of_task;    // of one run of the model; an unknown trip count is 1
+  std::vector<size_t> kernel_of_task;  // index into kernels
+  std::vector<KernelStages> kernels;   // by first use
+  PlacedParts parts;                   // of the graph's values, not of a body's
+};
+
+// A stage of work with something to count, for progress displays.
+using ProgressHook = std::function<void(const std::string& stage, int64_t done, int64_t total)>;
+
+struct KernelOptions {
+  Target target;
+  int threads = 1;
+  bool verify = false;  // after every pass
+  ProgressHook progress = {};
+  std::stop_token stop = {};
+  Schedules schedules = {};                   // for kernels that are not to get their first sketch
+  std::vector<SketchRule> sketch_rules = {};  // in place of the target's own; empty: those
+  NumericMode numeric = NumericMode::kStrict;
+};
+
+// Builds the tasks of the subgraphs, gives each different one its schedule and lowers it
+// (but for the reference target, whose kernels stay as the operators mean them). The same for any
+// number of threads. Error: a task's, with its name; a schedule for no kernel, or one
+// with an illegal step, by the step; Cancelled soon after a stop is requested. `parts` are what
+// PlaceParts said of the subgraphs.
+StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
+                                const PlacedParts& parts, const KernelOptions& options);
+
+// The kernels of an imported graph: the graph passes, fusion, then MakeKernels.
+StatusOr<KernelSet> KernelsOf(Graph graph, const KernelOptions& options);
+
+// Schedules and lowers one kernel: one of its variants by the schedule that `options` have for it,
+// else by the first one from `choice` on that the target allows.
+Status FinishKernel(KernelStages& kernel, const KernelOptions& options);
+
+// The same with the next choice; false if there is none, or the schedule was given. The kernel may
+// then be of no use.
+StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const KernelOptions& options);
+
+}  // namespace tcc

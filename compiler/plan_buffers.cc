@@ -1,0 +1,147 @@
+#include "compiler/plan_buffers.h"
+
+#include <algorithm>
+
+namespace tcc {
+
+BufferId PlanBuffers::Add(BufferKind kind, size_t index, int64_t bytes) {
+  PlanBuffer buffer;
+  buffer.kind = kind;
+  buffer.index = static_cast<uint32_t>(index);
+  buffer.bytes = bytes;
+  buffers_.push_back(std::move(buffer));
+  live_.push_back({bytes, now_, now_});
+  return static_cast<BufferId>(buffers_.size() - 1);
+}
+
+BufferId PlanBuffers::AddWeight(const Tensor& tensor) {
+  auto [known, absent] = weights_.emplace(std::pair(tensor.bytes.data(), tensor.bytes.size()), 0);
+  if (absent) {
+    known->second = Add(BufferKind::kWeight, 0, static_cast<int64_t>(tensor.bytes.size()));
+    tensors_.push_back(tensor);
+    weight_buffers_.push_back(known->second);
+  }
+  return known->second;
+}
+
+BufferId PlanBuffers::AddPrepared(const PreparedWeight& weight) {
+  std::vector<const uint8_t*> places;
+  for (const Tensor& tensor : weight.constants) places.push_back(tensor.bytes.data());
+  auto [known, absent] = known_prepared_.emplace(std::pair(weight.function, places), 0);
+  if (absent) {
+    known->second = Add(BufferKind::kWeight, 0, weight.bytes);
+    prepared_.push_back(weight);
+    prepared_buffers_.push_back(known->second);
+  }
+  return known->second;
+}
+
+int64_t PlanBuffers::weight_bytes() const {
+  int64_t sum = 0;
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    if (buffers_[i].kind != BufferKind::kWeight) continue;
+    if (__builtin_add_overflow(sum, live_[i].bytes, &sum)) return INT64_MAX;
+  }
+  return sum;
+}
+
+BufferId PlanBuffers::AddSlice(BufferId whole, uint32_t counter, int64_t bytes,
+                               std::optional<int64_t> last) {
+  BufferKind kind = buffers_[whole].kind;
+  BufferId slice = Add(kind, buffers_[whole].index, bytes);
+  slices_.push_back({slice, whole, counter, bytes, last});
+  whole_of_[slice] = whole;
+  Touch(whole);
+  return slice;
+}
+
+BufferId PlanBuffers::AddPart(BufferId whole, int64_t offset, int64_t bytes) {
+  auto [known, absent] = part_at_.emplace(std::tuple(whole, offset, bytes), 0);
+  if (absent) {
+    BufferKind kind = buffers_[whole].kind;
+    known->second = Add(kind, buffers_[whole].index, bytes);
+    parts_.push_back({known->second, whole, offset});
+    whole_of_[known->second] = whole;
+  }
+  return known->second;
+}
+
+void PlanBuffers::Touch(BufferId buffer) {
+  for (auto whole = whole_of_.find(buffer); whole != whole_of_.end();
+       whole = whole_of_.find(buffer)) {
+    buffer = whole->second;
+  }
+  live_[buffer].last = now_;
+}
+
+void PlanBuffers::Pair(BufferId current, BufferId next) {
+  swapped_.insert({current, next});
+  pairs_.emplace_back(current, next);
+}
+
+void PlanBuffers::KeepThroughLoop(int64_t begin) {
+  for (LiveBuffer& live : live_) {
+    if (live.first < begin && live.last >= begin) live.last = now_;
+  }
+}
+
+PlanBuffers::Placed PlanBuffers::Place() && {
+  Placed placed;
+  std::vector<int64_t> blanks;
+  for (const PreparedWeight& weight : prepared_) blanks.push_back(weight.bytes);
+  PackedWeights packed = PackWeights(tensors_, blanks);
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    buffers_[weight_buffers_[i]].offset = packed.offsets[i];
+  }
+  for (size_t i = 0; i < prepared_.size(); ++i) {
+    buffers_[prepared_buffers_[i]].offset = packed.offsets[tensors_.size() + i];
+    prepared_[i].result = packed.blanks[i];
+  }
+  placed.weights = packed.bytes;
+  placed.prepared = std::move(prepared_);
+  PlaceArena(placed);
+  PlaceParts();
+  PlaceSlices();
+  placed.buffers = std::move(buffers_);
+  return placed;
+}
+
+void PlanBuffers::PlaceArena(Placed& placed) {
+  // After an odd number of iterations the one's bytes lie where the other's were.
+  for (const auto& [current, next] : pairs_) {
+    LiveBuffer &a = live_[current], &b = live_[next];
+    a.first = b.first = std::min(a.first, b.first);
+    a.last = b.last = std::max(a.last, b.last);
+  }
+  std::vector<BufferId> arena;
+  std::vector<LiveBuffer> live;
+  for (BufferId id = 0; id < live_.size(); ++id) {
+    if (buffers_[id].kind != BufferKind::kArena || whole_of_.contains(id)) continue;
+    arena.push_back(id);
+    live.push_back(live_[id]);
+    placed.activation_bytes += live_[id].bytes;
+  }
+  MemoryPlan memory = PlanMemory(live);
+  for (size_t i = 0; i < arena.size(); ++i) buffers_[arena[i]].offset = memory.offsets[i];
+  placed.arena_bytes = memory.arena_bytes;
+}
+
+// In the order of their making: a part may be one of a part.
+void PlanBuffers::PlaceParts() {
+  for (const Part& part : parts_) {
+    buffers_[part.buffer].offset =
+        Combine(SizeOp::kAdd, buffers_[part.whole].offset, SizeExpr(part.offset));
+  }
+}
+
+// In the order of their making: a slice may be one of a slice.
+void PlanBuffers::PlaceSlices() {
+  for (const Slice& slice : slices_) {
+    SizeExpr index = SizeExpr::Variable(slice.counter);
+    if (slice.last) index = Combine(SizeOp::kSub, *slice.last, index);
+    buffers_[slice.buffer].offset = Combine(SizeOp::kAdd, buffers_[slice.whole].offset,
+                                            Combine(SizeOp::kMul, index, slice.bytes));
+  }
+}
+
+}  // namespace tcc

@@ -1,0 +1,137 @@
+#include "compiler/runnable_schedule.h"
+
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "lower/whole_launches.h"
+#include "schedule/space/limits.h"
+#include "schedule/space/resources.h"
+#include "schedule/space/space.h"
+
+namespace tcc {
+namespace {
+
+// Well beyond what is sensible (kMaxStatements), which sketches with large cores of attention are,
+// too; beyond this, compiling does not end in minutes.
+constexpr int64_t kMostStatements = 16 * kMaxStatements;
+// Values of one size that are looked at.
+constexpr int64_t kMostValues = int64_t{1} << 20;
+
+Status ExpectNoHardware(const Function& fn, const Target& target) {
+  Status status;
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (!loop) return;
+    bool bound = IsBlockIdx(loop->for_kind) || IsThreadIdx(loop->for_kind) ||
+                 loop->for_kind == ForKind::kVthread;
+    if (bound) {
+      status = InvalidInput("the schedule binds loop '{}' to {}, which target '{}' does not have",
+                            loop->key, ToString(loop->for_kind), target.name);
+    }
+  });
+  return status;
+}
+
+// A launch's blocks are in no order.
+Status ExpectBlocksOutermost(const Stmt& stmt, const For* in_order) {
+  const auto* loop = stmt.as<For>();
+  if (loop && in_order && IsBlockIdx(loop->for_kind)) {
+    return InvalidInput("loop '{}', which is bound to {}, is inside loop '{}', which is {}",
+                        loop->key, ToString(loop->for_kind), in_order->key,
+                        ToString(in_order->for_kind));
+  }
+  bool stays = loop && IsInOrder(loop->for_kind) && loop->for_kind != ForKind::kUnrolled;
+  Status status;
+  ForEachChild(stmt, [&](const Stmt& child) {
+    if (status.ok()) status = ExpectBlocksOutermost(child, stays ? loop : in_order);
+  });
+  return status;
+}
+
+// What is known of the amount is at most so much.
+Status ExpectAtMost(const NestResources& nest, const char* what, const Expr& amount, int64_t most) {
+  std::optional<int64_t> known = AsConstant(Simplify(amount));
+  if (!known || *known <= most) return OkStatus();
+  return InvalidInput("nest '{}' has {} {}; expected at most {}", nest.name, *known, what, most);
+}
+
+Status ExpectRoom(const NestResources& nest, const Target& target) {
+  TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "statements once unrolled",
+                                   nest.statements * nest.vthreads, kMostStatements));
+  TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "lanes", nest.lanes, kMaxLanes));
+  if (target.kind != TargetKind::kCuda) return OkStatus();
+  TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "threads a block", nest.threads, Target::kMaxThreads));
+  TCC_RETURN_IF_ERROR(
+      ExpectAtMost(nest, "bytes of shared memory", nest.shared_bytes, target.shared_bytes));
+  TCC_RETURN_IF_ERROR(
+      ExpectAtMost(nest, "threads along z", nest.threads_by_axis[2], Target::kMaxThreadsInZ));
+  const char* const kAlong[] = {"blocks along x", "blocks along y", "blocks along z"};
+  for (size_t axis : {0, 1, 2}) {
+    int64_t most = axis == 0 ? Target::kMaxGridX : Target::kMaxGridYZ;
+    TCC_RETURN_IF_ERROR(ExpectAtMost(nest, kAlong[axis], nest.grid[axis], most));
+  }
+  return OkStatus();
+}
+
+Status ExpectRunnable(const Function& fn, const Target& target) {
+  if (target.kind == TargetKind::kCuda) {
+    TCC_RETURN_IF_ERROR(ExpectBlocksOutermost(fn.body, nullptr));
+    TCC_RETURN_IF_ERROR(ExpectWholeLaunches(fn));
+  } else {
+    TCC_RETURN_IF_ERROR(ExpectNoHardware(fn, target));
+  }
+  for (const NestResources& nest : ResourcesOf(fn, target)) {
+    TCC_RETURN_IF_ERROR(ExpectRoom(nest, target));
+  }
+  return OkStatus();
+}
+
+// Later steps may mend what earlier ones begin: the culprit comes after the longest part of the
+// trace that could be run.
+Status NameStep(Status status, const Target& target, const Function& fn, Schedule schedule) {
+  std::vector<Step>& steps = schedule.trace.steps;
+  while (!steps.empty()) {
+    Step last = std::move(steps.back());
+    steps.pop_back();
+    StatusOr<Function> before = Replay(fn, schedule.trace, schedule.decisions);
+    if (!before.ok() || !ExpectRunnable(*before, target).ok()) continue;
+    return Annotate(status, fmt::format("step {} ({})", steps.size() + 1, Print(last)));
+  }
+  return status;
+}
+
+}  // namespace
+
+StatusOr<Decisions> DecideOpenSizes(const Function& fn, const Schedule& schedule,
+                                    const Target& target) {
+  Decisions decisions = schedule.decisions;
+  Trace open = schedule.trace;
+  std::erase_if(open.sizes,
+                [&](const FreeSize& size) { return decisions.contains(size.var->name); });
+  if (open.sizes.empty()) return decisions;
+  for (const FreeSize& size : open.sizes) {
+    if (size.var->high - size.var->low < kMostValues) continue;
+    return InvalidInput("'{}' has more than {} values; expected one of them by 'set {} VALUE'",
+                        Print(size), kMostValues, size.var->name);
+  }
+  TCC_ASSIGN_OR_RETURN(SymbolicProgram program, Instantiate(fn, schedule.trace, decisions));
+  program.trace.sizes = open.sizes;
+  TCC_ASSIGN_OR_RETURN(SearchSpace space,
+                       SearchSpace::Create(WithLimits(std::move(program), target)));
+  Random random(0);
+  std::optional<Point> point = space.Sample(random);
+  if (!point) {
+    return InvalidInput("no values of '{}' and the other open sizes were found that '{}' allows",
+                        open.sizes[0].var->name, target.name);
+  }
+  decisions.merge(space.ToDecisions(*point));
+  return decisions;
+}
+
+StatusOr<Function> ReplayFor(const Target& target, const Function& fn, const Schedule& schedule) {
+  TCC_ASSIGN_OR_RETURN(Function scheduled, Replay(fn, schedule.trace, schedule.decisions));
+  Status status = ExpectRunnable(scheduled, target);
+  if (!status.ok()) return NameStep(std::move(status), target, fn, schedule);
+  return scheduled;
+}
+
+}  // namespace tcc

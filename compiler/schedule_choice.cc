@@ -1,0 +1,101 @@
+#include "compiler/schedule_choice.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ir/expr/substitute.h"
+#include "ir/simplify/simplify.h"
+#include "schedule/space/limits.h"
+#include "schedule/space/resources.h"
+#include "schedule/space/space.h"
+
+namespace tcc {
+namespace {
+
+// What a program is predicted to take of what smaller sizes save, at points of it: a GPU's
+// registers; a CPU has room for all but code.
+class Need {
+ public:
+  Need(const SymbolicProgram& program, const Target& target) : fn_(program.fn) {
+    for (const NestResources& nest : ResourcesOf(program.fn, target))
+      nests_.push_back(target.kind == TargetKind::kCuda ? nest.registers : nest.statements);
+  }
+
+  // The most of all nests.
+  int64_t At(const Decisions& decisions) const {
+    Substitution values = ToSubstitution(fn_, decisions);
+    int64_t most = 0;
+    for (const Expr& amount : nests_)
+      most = std::max(most, AsConstant(Simplify(Substitute(amount, values))).value_or(0));
+    return most;
+  }
+
+ private:
+  const Function& fn_;
+  std::vector<Expr> nests_;
+};
+
+// The largest value that is allowed and at most half of `value`.
+std::optional<int64_t> HalfOf(const FreeSize& size, int64_t value) {
+  std::optional<int64_t> half;
+  for (int64_t allowed : ValuesOf(size)) {
+    if (allowed <= value / 2) half = allowed;
+  }
+  return half;
+}
+
+// The legal point that needs the least of those that halve one size.
+std::optional<Point> Smaller(const SearchSpace& space, const Need& need, const Point& point) {
+  std::optional<Point> best;
+  int64_t least = need.At(space.ToDecisions(point));
+  for (size_t i = 0; i < point.size(); ++i) {
+    std::optional<int64_t> half = HalfOf(space.sizes()[i], point[i]);
+    if (!half) continue;
+    Point candidate = point;
+    candidate[i] = *half;
+    if (!space.IsLegal(candidate)) continue;
+    int64_t amount = need.At(space.ToDecisions(candidate));
+    if (amount >= least) continue;
+    least = amount;
+    best = candidate;
+  }
+  return best;
+}
+
+std::vector<Sketch> SmallerPoints(const Function& fn, const Target& target, const Sketch& sketch) {
+  StatusOr<SymbolicProgram> program = Instantiate(fn, sketch.trace);
+  if (!program.ok()) return {};
+  StatusOr<SearchSpace> space = SearchSpace::Create(WithLimits(*program, target));
+  if (!space.ok()) return {};
+  Need need(*program, target);
+  std::vector<Sketch> smaller;
+  std::optional<Point> point = space->ToPoint(sketch.start);
+  while (smaller.size() < kSmallerPoints) {
+    point = Smaller(*space, need, *point);
+    if (!point) break;
+    smaller.push_back(sketch);
+    smaller.back().start = space->ToDecisions(*point);
+  }
+  return smaller;
+}
+
+}  // namespace
+
+std::vector<Sketch> OtherSchedules(const Function& fn, const Target& target,
+                                   std::span<const SketchRule> rules) {
+  if (target.kind == TargetKind::kReference) return {};
+  std::vector<Sketch> sketches = GenerateSketches(fn, target, rules);
+  std::vector<Sketch> others;
+  if (target.kind == TargetKind::kCpu) {
+    // Those of a GPU start within its limits.
+    for (Sketch& sketch : sketches) StartWithinLimits(fn, target, sketch);
+    others.push_back(sketches[0]);
+  }
+  std::vector<Sketch> smaller = SmallerPoints(fn, target, sketches[0]);
+  others.insert(others.end(), smaller.begin(), smaller.end());
+  others.insert(others.end(), sketches.begin() + 1, sketches.end());
+  others.push_back(FirstSketch(fn, target, rules.last(1)));
+  return others;
+}
+
+}  // namespace tcc

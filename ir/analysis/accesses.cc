@@ -1,0 +1,71 @@
+#include "ir/analysis/accesses.h"
+
+#include <functional>
+
+#include "ir/expr/visitor.h"
+
+namespace tcc {
+namespace {
+
+void ForEachWrite(const Stmt& stmt, const std::function<void(const Access&)>& visit) {
+  PreOrder(stmt, [&](const Stmt& inner) {
+    if (const auto* store = inner.as<Store>()) visit({store->buffer, store->indices});
+    if (const auto* copy = inner.as<AsyncCopy>()) visit(copy->destination);
+    if (const auto* reduce = inner.as<Reduce>()) {
+      for (const Access& output : reduce->outputs) visit(output);
+    }
+  });
+}
+
+void ForEachRead(const Stmt& stmt, const std::function<void(const Access&)>& visit) {
+  PreOrderExprs(stmt, [&](const Expr& expr) {
+    if (const auto* load = expr.as<Load>()) visit({load->buffer, load->indices});
+  });
+  PreOrder(stmt, [&](const Stmt& inner) {
+    if (const auto* copy = inner.as<AsyncCopy>()) visit(copy->source);
+  });
+}
+
+}  // namespace
+
+bool Reads(const Stmt& stmt, const Var& buffer) {
+  bool found = false;
+  ForEachRead(stmt, [&](const Access& read) { found = found || read.buffer == buffer; });
+  return found;
+}
+
+bool Reads(const Expr& expr, const Var& buffer) {
+  bool found = false;
+  PreOrder(expr, [&](const Expr& inner) {
+    const auto* load = inner.as<Load>();
+    found = found || (load && load->buffer == buffer);
+  });
+  return found;
+}
+
+bool Writes(const Stmt& stmt, const Var& buffer) {
+  bool found = false;
+  ForEachWrite(stmt, [&](const Access& write) { found = found || write.buffer == buffer; });
+  return found;
+}
+
+bool Accesses(const Stmt& stmt, const Var& buffer) {
+  return Reads(stmt, buffer) || Writes(stmt, buffer);
+}
+
+std::vector<Access> WritesOf(const Block& block) {
+  std::vector<Access> writes;
+  ForEachWrite(block.body, [&](const Access& write) { writes.push_back(write); });
+  return writes;
+}
+
+std::vector<Access> ReadsOf(const Block& block) {
+  std::vector<Access> reads;
+  PreOrder(block.predicate, [&](const Expr& expr) {
+    if (const auto* load = expr.as<Load>()) reads.push_back({load->buffer, load->indices});
+  });
+  ForEachRead(block.body, [&](const Access& read) { reads.push_back(read); });
+  return reads;
+}
+
+}  // namespace tcc

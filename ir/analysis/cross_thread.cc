@@ -1,0 +1,97 @@
+#include "ir/analysis/cross_thread.h"
+
+#include "ir/expr/visitor.h"
+#include "ir/target/target.h"
+
+namespace tcc {
+namespace {
+
+bool FeedsSpatial(const For& loop, const Block& block) {
+  for (const IterVar& iter : block.iters) {
+    if (iter.kind == IterKind::kSpatial && UsesVar(iter.binding, loop.var)) return true;
+  }
+  return false;
+}
+
+Expr IsZero(const Expr& expr) {
+  return Make<Eq>(expr, Expr(0));
+}
+
+}  // namespace
+
+bool MeetsIn(const For& loop, const Block& block) {
+  for (const IterVar& iter : block.iters) {
+    bool reduces = iter.kind == IterKind::kReduce && UsesVar(iter.binding, loop.var);
+    if (reduces && !OwnsCells(block, loop.var)) return true;
+  }
+  return false;
+}
+
+std::optional<CrossThreadReduction> MatchCrossThread(const For& nest) {
+  CrossThreadReduction found;
+  found.nest = &nest;
+  std::vector<const For*> loops;
+  const Stmt* body = nullptr;
+  for (const For* loop = &nest; loop; loop = body->as<For>()) {
+    loops.push_back(loop);
+    body = &loop->body;
+  }
+  found.block = body->as<Block>();
+  found.reduce = found.block ? found.block->body.as<Reduce>() : nullptr;
+  if (!found.reduce) return std::nullopt;
+  for (const For* loop : loops) {
+    bool meets = MeetsIn(*loop, *found.block);
+    // Bindings of known sizes do not have loops of one iteration.
+    bool takes_part = meets || IsConstant(loop->extent, 1);
+    if (!takes_part || FeedsSpatial(*loop, *found.block) || found.lanes) return std::nullopt;
+    if (loop->for_kind == ForKind::kVectorized) {
+      found.lanes = loop;
+    } else if (loop->for_kind == ForKind::kThreadIdxX && meets && !found.thread) {
+      found.thread = loop;
+    } else if (!IsInOrder(loop->for_kind)) {
+      return std::nullopt;
+    }
+  }
+  return found.thread ? std::optional(found) : std::nullopt;
+}
+
+ThreadExchange ExchangeOf(const std::array<Expr, 3>& threads) {
+  Expr warps_are_whole =
+      IsZero(FloorModulo(threads[0] * threads[1] * threads[2], Expr(Target::kWarp)));
+  return {BothOf(warps_are_whole, IsZero(FloorModulo(Expr(Target::kWarp), threads[0]))),
+          IsZero(FloorModulo(threads[0], Expr(Target::kWarp)))};
+}
+
+CrossThreadScratch ScratchOf(const CrossThreadReduction& reduction,
+                             const std::array<Expr, 3>& threads) {
+  ThreadExchange exchange = ExchangeOf(threads);
+  auto choose = [&](const Expr& in_warp, const Expr& in_warps, const Expr& else_value) {
+    return SelectOf(exchange.in_warp, in_warp, SelectOf(exchange.in_warps, in_warps, else_value));
+  };
+  Expr lanes = reduction.lanes ? reduction.lanes->extent : Expr(1);
+  Expr all = threads[0] * threads[1] * threads[2];
+  Expr cells = choose(Expr(0), CeilDivide(all, Expr(Target::kWarp)), all);
+  CrossThreadScratch scratch;
+  const Combiner& combiner = reduction.reduce->combiner;
+  for (size_t e = 0; e < combiner.arity(); ++e) {
+    std::string name = reduction.block->name + "." + std::to_string(e);
+    DType dtype = combiner->identities[e].dtype();
+    auto buffer = [&](const char* what, const Expr& size, Scope scope) {
+      return Buffer{BufferVar(name + what, dtype), {size}, scope, {}, {}, -1, {}};
+    };
+    scratch.partial.push_back(buffer(".partial", lanes, Scope::kLocal));
+    if (reduction.lanes) scratch.total.push_back(buffer(".total", Expr(1), Scope::kLocal));
+    scratch.other.push_back(buffer(".other", Expr(1), Scope::kLocal));
+    scratch.shared.push_back(buffer(".shared", cells, Scope::kShared));
+  }
+  if (!reduction.lanes) scratch.total = scratch.partial;
+  // The identities of lanes; lanes that are added up, with the identities again; then the exchange:
+  // a step by shuffles gives, takes and adds; and the result, perhaps with its identities.
+  int64_t results = reduction.reduce->init == ReduceInit::kFirstInstance ? 2 : 1;
+  Expr each = lanes + (reduction.lanes ? lanes * Expr(2) : Expr(0)) + Expr(results) +
+              choose(Expr(3), Expr(3 + 2 + 3), Expr(1 + 2));
+  scratch.stores = each * Expr(static_cast<int64_t>(combiner.arity()));
+  return scratch;
+}
+
+}  // namespace tcc

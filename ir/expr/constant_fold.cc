@@ -1,0 +1,425 @@
+#include "ir/expr/constant_fold.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "ir/support/check.h"
+#include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
+
+namespace tcc {
+namespace {
+
+// As the unsigned type where that is what the bits mean; only u64 differs from int64.
+bool IsUnsigned64(DType type) {
+  return type.is_integer() && !type.is_signed_integer() && type.bits() == 64;
+}
+
+bool Less(DType type, int64_t a, int64_t b) {
+  if (IsUnsigned64(type)) return static_cast<uint64_t>(a) < static_cast<uint64_t>(b);
+  return a < b;
+}
+
+std::optional<int64_t> Arithmetic(ExprKind op, DType type, int64_t a, int64_t b) {
+  int64_t result = 0;
+  bool overflow = op == ExprKind::kAdd   ? __builtin_add_overflow(a, b, &result)
+                  : op == ExprKind::kSub ? __builtin_sub_overflow(a, b, &result)
+                                         : __builtin_mul_overflow(a, b, &result);
+  if (overflow && type.element() == kInt64) return std::nullopt;
+  return WrapInteger(type, result);
+}
+
+std::optional<int64_t> Division(ExprKind op, DType type, int64_t a, int64_t b) {
+  if (IsUnsigned64(type)) {
+    uint64_t x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+    if (y == 0) return std::nullopt;
+    if (op == ExprKind::kFloorMod) return static_cast<int64_t>(x % y);
+    return static_cast<int64_t>(x / y + (op == ExprKind::kCeilDiv && x % y != 0));
+  }
+  if (b < 1) return std::nullopt;
+  int64_t quotient = FloorDivision(a, b);
+  int64_t remainder = a - quotient * b;
+  if (op == ExprKind::kFloorMod) return remainder;
+  return quotient + (op == ExprKind::kCeilDiv && remainder != 0);
+}
+
+double Sigmoid(double x) {
+  if (x >= 0) return 1 / (1 + std::exp(-x));
+  double e = std::exp(x);
+  return e / (1 + e);
+}
+
+double Sign(double x) {
+  if (std::isnan(x)) return x;
+  return x > 0 ? 1 : x < 0 ? -1 : 0;
+}
+
+// To nearest, halves away from zero; the exponents of f32, below the smallest normal one too.
+double RoundTf32(double x) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  double step = std::ldexp(1.0, std::max(std::ilogb(x), -126) - 10);
+  double rounded = std::round(x / step) * step;
+  return std::fabs(rounded) < 0x1p128 ? rounded : std::copysign(HUGE_VAL, x);
+}
+
+std::optional<int64_t> TruncDivision(ScalarOp op, DType type, int64_t a, int64_t b) {
+  if (b == 0) return std::nullopt;
+  bool quotient = op == ScalarOp::kTruncDiv;
+  if (IsUnsigned64(type)) {
+    uint64_t x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+    return static_cast<int64_t>(quotient ? x / y : x % y);
+  }
+  // The least number by -1 wraps to itself; C++'s own division traps there.
+  if (b == -1)
+    return quotient ? WrapInteger(type, static_cast<int64_t>(-static_cast<uint64_t>(a))) : 0;
+  return quotient ? a / b : a % b;
+}
+
+int64_t Shift(ScalarOp op, DType type, int64_t a, int64_t b) {
+  uint64_t count = static_cast<uint64_t>(WrapInteger(type, b));
+  if (count >= static_cast<uint64_t>(type.bits())) return 0;
+  uint64_t bits = static_cast<uint64_t>(a);
+  if (op == ScalarOp::kShiftLeft) return WrapInteger(type, static_cast<int64_t>(bits << count));
+  if (type.bits() < 64) bits &= (uint64_t{1} << type.bits()) - 1;
+  return WrapInteger(type, static_cast<int64_t>(bits >> count));
+}
+
+bool IsComparison(ExprKind op) {
+  return op >= ExprKind::kEq && op <= ExprKind::kLe;
+}
+
+std::optional<Expr> ExactFloat(DType type, double value) {
+  if (std::isnan(value) || RoundFloat(type, value) != value) return std::nullopt;
+  return FloatConst(type, value);
+}
+
+std::optional<Expr> FoldBinary(const Expr& expr, const Expr& a, const Expr& b) {
+  const auto* ia = a.as<IntImm>();
+  const auto* ib = b.as<IntImm>();
+  if (ia && ib) {
+    std::optional<int64_t> value = EvaluateInteger(expr.kind(), a.dtype(), ia->value, ib->value);
+    return value ? std::optional(IntConst(expr.dtype(), *value)) : std::nullopt;
+  }
+  const auto* fa = a.as<FloatImm>();
+  const auto* fb = b.as<FloatImm>();
+  if (!fa || !fb) return std::nullopt;
+  if (IsComparison(expr.kind())) {
+    return IntConst(kBool, CompareFloat(expr.kind(), fa->value, fb->value));
+  }
+  return ExactFloat(expr.dtype(), EvaluateFloat(expr.kind(), fa->value, fb->value));
+}
+
+std::optional<Expr> FoldCast(const Cast& cast) {
+  DType to = cast.dtype;
+  if (const auto* imm = cast.value.as<IntImm>()) {
+    if (to.is_float()) return FloatConst(to, IntegerToFloat(imm->dtype, to, imm->value));
+    if (to.is_integer() || to.is_bool()) return IntConst(to, CastInteger(to, imm->value));
+  }
+  if (const auto* imm = cast.value.as<FloatImm>()) {
+    double rounded = to.is_float() ? RoundFloat(to, imm->value) : 0;
+    if (to.is_float() && !std::isnan(rounded)) return FloatConst(to, rounded);
+    if (to.is_integer() || to.is_bool()) {
+      std::optional<int64_t> value = FloatToInteger(to, imm->value);
+      if (value) return IntConst(to, *value);
+    }
+  }
+  return std::nullopt;
+}
+
+// Results of these are the same whoever computes them; exp and its like are left to the backend.
+bool IsExactOnFloats(ScalarOp op) {
+  return op == ScalarOp::kFloor || op == ScalarOp::kCeil || op == ScalarOp::kRound ||
+         op == ScalarOp::kRoundTf32 || op == ScalarOp::kTrunc || op == ScalarOp::kAbs ||
+         op == ScalarOp::kSign;
+}
+
+std::optional<Expr> FoldCall(const Call& call) {
+  if (const auto* imm = call.args[0].as<FloatImm>()) {
+    if (RowOf(call.op).rule == ScalarTypeRule::kTest) {
+      return IntConst(kBool, EvaluateFloatOp(call.op, imm->value) != 0);
+    }
+    if (!IsExactOnFloats(call.op)) return std::nullopt;
+    return ExactFloat(call.dtype, EvaluateFloatOp(call.op, imm->value));
+  }
+  for (const Expr& arg : call.args) {
+    if (!arg.as<IntImm>()) return std::nullopt;
+  }
+  std::optional<int64_t> value =
+      EvaluateIntegerOp(call.op, call.dtype, *AsConstant(call.args[0]),
+                        call.args.size() > 1 ? *AsConstant(call.args[1]) : 0);
+  return value ? std::optional(IntConst(call.dtype, *value)) : std::nullopt;
+}
+
+}  // namespace
+
+int64_t WrapInteger(DType type, int64_t value) {
+  if (type.is_bool()) return value != 0;
+  int bits = type.bits();
+  if (bits == 64) return value;
+  uint64_t kept = static_cast<uint64_t>(value) << (64 - bits);
+  bool is_signed = type.is_signed_integer() || type.code() == DTypeCode::kInt4;
+  if (is_signed) return static_cast<int64_t>(kept) >> (64 - bits);
+  return static_cast<int64_t>(kept >> (64 - bits));
+}
+
+double RoundFloat(DType type, double value) {
+  type = type.element();
+  if (type == kFloat64) return value;
+  if (IsFloat8(type)) {
+    // As ONNX's Cast with saturate = 1: infinity becomes the largest number, too.
+    constexpr double kMost = std::numeric_limits<double>::max();
+    double finite = std::isinf(value) ? std::copysign(kMost, value) : value;
+    return Float8ToDouble(type, DoubleToFloat8(type, finite));
+  }
+  // Rounding to float on the way to 16 bits would round twice; rounding to odd keeps what the
+  // second rounding needs to know.
+  float near = static_cast<float>(value);
+  if (type == kFloat32 || !std::isfinite(near)) return near;
+  if (near != value && (std::bit_cast<uint32_t>(near) & 1) == 0) {
+    double infinity = std::numeric_limits<double>::infinity();
+    near = std::nextafter(near, static_cast<float>(value > near ? infinity : -infinity));
+  }
+  return type == kFloat16 ? HalfToFloat(FloatToHalf(near)) : BFloat16ToFloat(FloatToBFloat16(near));
+}
+
+std::optional<int64_t> EvaluateInteger(ExprKind op, DType type, int64_t a, int64_t b) {
+  switch (op) {
+    case ExprKind::kAdd:
+    case ExprKind::kSub:
+    case ExprKind::kMul:
+      return Arithmetic(op, type, a, b);
+    case ExprKind::kFloorDiv:
+    case ExprKind::kFloorMod:
+    case ExprKind::kCeilDiv:
+      return Division(op, type, a, b);
+    case ExprKind::kMin:
+      return Less(type, b, a) ? b : a;
+    case ExprKind::kMax:
+      return Less(type, a, b) ? b : a;
+    case ExprKind::kEq:
+      return a == b;
+    case ExprKind::kNe:
+      return a != b;
+    case ExprKind::kLt:
+      return Less(type, a, b);
+    case ExprKind::kLe:
+      return !Less(type, b, a);
+    case ExprKind::kAnd:
+      return a != 0 && b != 0;
+    case ExprKind::kOr:
+      return a != 0 || b != 0;
+    default:
+      TCC_UNREACHABLE();
+  }
+}
+
+double EvaluateFloat(ExprKind op, double a, double b) {
+  double nan = std::numeric_limits<double>::quiet_NaN();
+  switch (op) {
+    case ExprKind::kAdd:
+      return a + b;
+    case ExprKind::kSub:
+      return a - b;
+    case ExprKind::kMul:
+      return a * b;
+    case ExprKind::kDiv:
+      return a / b;
+    case ExprKind::kMin:
+      return std::isnan(a) || std::isnan(b) ? nan : std::min(a, b);
+    case ExprKind::kMax:
+      return std::isnan(a) || std::isnan(b) ? nan : std::max(a, b);
+    default:
+      TCC_UNREACHABLE();
+  }
+}
+
+bool CompareFloat(ExprKind op, double a, double b) {
+  switch (op) {
+    case ExprKind::kEq:
+      return a == b;
+    case ExprKind::kNe:
+      return a != b;
+    case ExprKind::kLt:
+      return a < b;
+    case ExprKind::kLe:
+      return a <= b;
+    default:
+      TCC_UNREACHABLE();
+  }
+}
+
+std::optional<int64_t> EvaluateIntegerOp(ScalarOp op, DType type, int64_t a, int64_t b) {
+  switch (op) {
+    case ScalarOp::kAbs:
+      return Less(type, a, 0) ? WrapInteger(type, static_cast<int64_t>(-static_cast<uint64_t>(a)))
+                              : a;
+    case ScalarOp::kSign:
+      return a == 0 ? 0 : Less(type, a, 0) ? -1 : 1;
+    case ScalarOp::kTruncDiv:
+    case ScalarOp::kTruncMod:
+      return TruncDivision(op, type, a, b);
+    case ScalarOp::kBitAnd:
+      return a & b;
+    case ScalarOp::kBitOr:
+      return a | b;
+    case ScalarOp::kBitXor:
+      return a ^ b;
+    case ScalarOp::kBitNot:
+      return WrapInteger(type, ~a);
+    case ScalarOp::kShiftLeft:
+    case ScalarOp::kShiftRight:
+      return Shift(op, type, a, b);
+    default:
+      TCC_CHECK(false) << RowOf(op).text << " of integers";
+      return std::nullopt;
+  }
+}
+
+double EvaluateFloatOp(ScalarOp op, double a, double b) {
+  switch (op) {
+    case ScalarOp::kExp:
+      return std::exp(a);
+    case ScalarOp::kLog:
+      return std::log(a);
+    case ScalarOp::kLog1p:
+      return std::log1p(a);
+    case ScalarOp::kSqrt:
+      return std::sqrt(a);
+    case ScalarOp::kRsqrt:
+      return 1 / std::sqrt(a);
+    case ScalarOp::kSin:
+      return std::sin(a);
+    case ScalarOp::kCos:
+      return std::cos(a);
+    case ScalarOp::kTan:
+      return std::tan(a);
+    case ScalarOp::kAsin:
+      return std::asin(a);
+    case ScalarOp::kAcos:
+      return std::acos(a);
+    case ScalarOp::kAtan:
+      return std::atan(a);
+    case ScalarOp::kSinh:
+      return std::sinh(a);
+    case ScalarOp::kCosh:
+      return std::cosh(a);
+    case ScalarOp::kAsinh:
+      return std::asinh(a);
+    case ScalarOp::kAcosh:
+      return std::acosh(a);
+    case ScalarOp::kAtanh:
+      return std::atanh(a);
+    case ScalarOp::kTanh:
+      return std::tanh(a);
+    case ScalarOp::kErf:
+      return std::erf(a);
+    case ScalarOp::kSigmoid:
+      return Sigmoid(a);
+    case ScalarOp::kFloor:
+      return std::floor(a);
+    case ScalarOp::kCeil:
+      return std::ceil(a);
+    case ScalarOp::kRound:
+      return std::nearbyint(a);
+    case ScalarOp::kTrunc:
+      return std::trunc(a);
+    case ScalarOp::kRoundTf32:
+      return RoundTf32(a);
+    case ScalarOp::kAbs:
+      return std::fabs(a);
+    case ScalarOp::kSign:
+      return Sign(a);
+    case ScalarOp::kPow:
+      return std::pow(a, b);
+    case ScalarOp::kFMod:
+      return std::fmod(a, b);
+    case ScalarOp::kExpDiff:
+      return a == b ? 1 : std::exp(a - b);
+    case ScalarOp::kIsNan:
+      return std::isnan(a);
+    case ScalarOp::kIsInf:
+      return std::isinf(a);
+    default:
+      TCC_CHECK(false) << RowOf(op).text << " of floats";
+      return 0;
+  }
+}
+
+int64_t CastInteger(DType to, int64_t value) {
+  return WrapInteger(to, value);
+}
+
+double IntegerToFloat(DType from, DType to, int64_t value) {
+  // Above 2^53 a double would round once before the target type does.
+  if (to.element() == kFloat32) {
+    return IsUnsigned64(from) ? static_cast<float>(static_cast<uint64_t>(value))
+                              : static_cast<float>(value);
+  }
+  double wide = IsUnsigned64(from) ? static_cast<double>(static_cast<uint64_t>(value))
+                                   : static_cast<double>(value);
+  return RoundFloat(to, wide);
+}
+
+std::optional<int64_t> FloatToInteger(DType to, double value) {
+  if (to.is_bool()) return value != 0;
+  double whole = std::trunc(value);
+  bool is_signed = MinValue(to) < 0;
+  double high = std::ldexp(1.0, to.bits() - is_signed);
+  double low = is_signed ? -high : 0;
+  if (!(whole >= low && whole < high)) return std::nullopt;
+  if (whole >= 0x1p63) return static_cast<int64_t>(static_cast<uint64_t>(whole));
+  return static_cast<int64_t>(whole);
+}
+
+std::optional<Expr> FoldConstant(const Expr& expr) {
+  if (expr.dtype().lanes() != 1) return std::nullopt;
+  switch (expr.kind()) {
+#define TCC_FOLD_BINARY(node)                    \
+  case ExprKind::k##node: {                      \
+    const auto& binary = *expr.as<node>();       \
+    return FoldBinary(expr, binary.a, binary.b); \
+  }
+    TCC_FOLD_BINARY(Add)
+    TCC_FOLD_BINARY(Sub)
+    TCC_FOLD_BINARY(Mul)
+    TCC_FOLD_BINARY(Div)
+    TCC_FOLD_BINARY(FloorDiv)
+    TCC_FOLD_BINARY(FloorMod)
+    TCC_FOLD_BINARY(CeilDiv)
+    TCC_FOLD_BINARY(Min)
+    TCC_FOLD_BINARY(Max)
+    TCC_FOLD_BINARY(Eq)
+    TCC_FOLD_BINARY(Ne)
+    TCC_FOLD_BINARY(Lt)
+    TCC_FOLD_BINARY(Le)
+    TCC_FOLD_BINARY(And)
+    TCC_FOLD_BINARY(Or)
+#undef TCC_FOLD_BINARY
+    case ExprKind::kNot: {
+      std::optional<int64_t> value = AsConstant(expr.as<Not>()->a);
+      return value ? std::optional(IntConst(kBool, !*value)) : std::nullopt;
+    }
+    case ExprKind::kSelect: {
+      const auto& select = *expr.as<Select>();
+      std::optional<int64_t> value = AsConstant(select.condition);
+      if (!value) return std::nullopt;
+      return *value ? select.then_value : select.else_value;
+    }
+    case ExprKind::kCast:
+      return FoldCast(*expr.as<Cast>());
+    case ExprKind::kCall:
+      return FoldCall(*expr.as<Call>());
+    case ExprKind::kIntImm:
+    case ExprKind::kFloatImm:
+    case ExprKind::kVarNode:
+    case ExprKind::kLoad:
+    case ExprKind::kRamp:
+    case ExprKind::kBroadcast:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tcc

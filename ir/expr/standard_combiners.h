@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string_view>
+
+#include "ir/expr/combiner.h"
+
+namespace tcc {
+
+// The combiner of combiner.h with this name, e.g. "sum_f32" or "argmax_first_i64"; a null handle
+// where there is none.
+Combiner FindStandardCombiner(std::string_view name);
+
+}  // namespace tcc

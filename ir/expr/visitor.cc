@@ -1,0 +1,243 @@
+#include "ir/expr/visitor.h"
+
+#include <array>
+
+namespace tcc {
+namespace {
+
+// Hands each Expr of a field to `on_expr`.
+struct FieldWalker {
+  const std::function<void(const Expr&)>& on_expr;
+
+  void operator()(const Expr& expr) const {
+    if (expr) on_expr(expr);
+  }
+  // Without this overload the template for plain fields would match a Var better than Expr does.
+  void operator()(const Var& var) const { (*this)(static_cast<const Expr&>(var)); }
+  template <typename T>
+  void operator()(const std::vector<T>& values) const {
+    for (const T& value : values) (*this)(value);
+  }
+  template <typename T>
+    requires requires(const T& value) { value.Fields(); }
+  void operator()(const T& value) const {
+    std::apply([this](const auto&... field) { ((*this)(field), ...); }, value.Fields());
+  }
+  template <typename T>
+    requires(!requires(const T& value) { value.Fields(); })
+  void operator()(const T&) const {}
+};
+
+// Hands each Stmt of a field to `on_stmt`; expressions and what holds them are not looked at.
+struct ChildWalker {
+  const std::function<void(const Stmt&)>& on_stmt;
+
+  void operator()(const Stmt& stmt) const {
+    if (stmt) on_stmt(stmt);
+  }
+  void operator()(const std::vector<Stmt>& stmts) const {
+    for (const Stmt& stmt : stmts) (*this)(stmt);
+  }
+  template <typename T>
+  void operator()(const T&) const {}
+};
+
+// Addresses that were met. Most expressions are small: these need no memory of their own.
+class SeenNodes {
+ public:
+  // False where it was inserted before.
+  bool Insert(const ExprNode* node) {
+    if (count_ == kMost) return more_.insert(node).second && !IsFew(node);
+    size_t slot = SlotOf(node);
+    if (few_[slot] == node) return false;
+    few_[slot] = node;
+    ++count_;
+    return true;
+  }
+
+ private:
+  static constexpr size_t kSlots = 64, kMost = 48;
+
+  // Where the node is, or may be put.
+  size_t SlotOf(const ExprNode* node) const {
+    size_t slot = (reinterpret_cast<uintptr_t>(node) >> 4) * 0x9E3779B97F4A7C15 >> 58;
+    while (few_[slot] && few_[slot] != node) slot = (slot + 1) % kSlots;
+    return slot;
+  }
+  bool IsFew(const ExprNode* node) const { return few_[SlotOf(node)] == node; }
+
+  std::array<const ExprNode*, kSlots> few_{};
+  size_t count_ = 0;
+  std::unordered_set<const ExprNode*> more_;
+};
+
+// Whether a result may be asked for again, and costs more than keeping it. That of a variable is
+// kept in any case: it may have become another one, the same everywhere.
+bool IsWorthKeeping(const Expr& expr) {
+  if (expr.kind() == ExprKind::kVarNode) return true;
+  bool is_number = expr.kind() == ExprKind::kIntImm || expr.kind() == ExprKind::kFloatImm;
+  return !is_number && expr->IsShared();
+}
+
+}  // namespace
+
+void ForEachChild(const Expr& expr, const std::function<void(const Expr&)>& f) {
+  VisitExpr(expr, [&](const auto& node) {
+    std::apply([&](const auto&... field) { (FieldWalker{f}(field), ...); }, node.Fields());
+  });
+}
+
+void ForEachExpr(const Stmt& stmt, const std::function<void(const Expr&)>& f) {
+  VisitStmt(stmt, [&](const auto& node) { FieldWalker{f}(node); });
+}
+
+void ForEachChild(const Stmt& stmt, const std::function<void(const Stmt&)>& f) {
+  VisitStmt(stmt, [&](const auto& node) {
+    std::apply([&](const auto&... field) { (ChildWalker{f}(field), ...); }, node.Fields());
+  });
+}
+
+void PreOrder(const Expr& expr, const std::function<void(const Expr&)>& f) {
+  // A lambda that holds two references needs no memory of its own.
+  struct Walk {
+    const std::function<void(const Expr&)>& f;
+    SeenNodes seen;
+  } walk{f, {}};
+  std::function<void(const Expr&)> visit = [&walk, &visit](const Expr& e) {
+    if (e->IsShared() && !walk.seen.Insert(e.get())) return;
+    walk.f(e);
+    ForEachChild(e, visit);
+  };
+  visit(expr);
+}
+
+void PreOrder(const Stmt& stmt, const std::function<void(const Stmt&)>& f) {
+  std::function<void(const Stmt&)> visit = [&](const Stmt& s) {
+    f(s);
+    ForEachChild(s, visit);
+  };
+  if (stmt) visit(stmt);
+}
+
+void PreOrderExprs(const Stmt& stmt, const std::function<void(const Expr&)>& f) {
+  PreOrder(stmt, [&](const Stmt& s) { ForEachExpr(s, [&](const Expr& e) { PreOrder(e, f); }); });
+}
+
+bool UsesVar(const Expr& expr, const Var& var) {
+  struct Search {
+    const Var& var;
+    SeenNodes seen;
+    bool found = false;
+  } search{var, {}};
+  std::function<void(const Expr&)> visit = [&search, &visit](const Expr& e) {
+    search.found = search.found || e.same_as(search.var);
+    if (search.found || e.kind() == ExprKind::kVarNode) return;
+    if (!e->IsShared() || search.seen.Insert(e.get())) ForEachChild(e, visit);
+  };
+  visit(expr);
+  return search.found;
+}
+
+bool UsesVar(const Stmt& stmt, const Var& var) {
+  bool found = false;
+  PreOrder(stmt, [&](const Stmt& s) {
+    if (found) return;
+    ForEachExpr(s, [&](const Expr& e) { found = found || UsesVar(e, var); });
+  });
+  return found;
+}
+
+std::vector<Var> VarsOf(const Expr& expr) {
+  std::vector<Var> vars;
+  PreOrder(expr, [&](const Expr& e) {
+    const auto* var = e.as<VarNode>();
+    if (var && var->role != VarRole::kBuffer) vars.push_back(Var(var));
+  });
+  return vars;
+}
+
+Expr Mutator::Mutate(const Expr& expr) {
+  if (!IsWorthKeeping(expr)) {
+    return VisitExpr(expr, [&](const auto& node) { return Rewrite(node); });
+  }
+  auto found = memo_.find(expr.get());
+  if (found != memo_.end()) return found->second.second;
+  Expr result = VisitExpr(expr, [&](const auto& node) { return Rewrite(node); });
+  // The key expression is kept alive beside its result, or a freed node's address could come again.
+  memo_.emplace(expr.get(), std::pair(expr, result));
+  return result;
+}
+
+Stmt Mutator::Mutate(const Stmt& stmt) {
+  return VisitStmt(stmt, [&](const auto& node) { return Rewrite(node); });
+}
+
+Function Mutator::Mutate(const Function& fn) {
+  Function result = fn;
+  for (Buffer& param : result.params) param = RewriteBuffer(param);
+  result.body = Mutate(fn.body);
+  return result;
+}
+
+#define TCC_MUTATE_EXPR(node)               \
+  Expr Mutator::Rewrite(const node& expr) { \
+    return RewriteChildren(expr);           \
+  }
+TCC_EXPR_KINDS(TCC_MUTATE_EXPR)
+#undef TCC_MUTATE_EXPR
+
+#define TCC_MUTATE_STMT(node)               \
+  Stmt Mutator::Rewrite(const node& stmt) { \
+    return RewriteChildren(stmt);           \
+  }
+TCC_STMT_KINDS(TCC_MUTATE_STMT)
+#undef TCC_MUTATE_STMT
+
+Buffer Mutator::RewriteBuffer(const Buffer& buffer) {
+  FieldMutator mutate(*this);
+  Buffer result = buffer;
+  result.var = mutate(buffer.var);
+  result.shape = mutate(buffer.shape);
+  result.window = mutate(buffer.window);
+  result.versions = mutate(buffer.versions);
+  result.layout = mutate(buffer.layout);
+  return result;
+}
+
+namespace {
+
+class BottomUp final : public Mutator {
+ public:
+  BottomUp(std::function<Expr(const Expr&)> after_expr, std::function<Stmt(const Stmt&)> after_stmt)
+      : after_expr_(std::move(after_expr)), after_stmt_(std::move(after_stmt)) {}
+
+ private:
+#define TCC_AFTER(node) \
+  Expr Rewrite(const node& expr) override { return after_expr_(RewriteChildren(expr)); }
+  TCC_EXPR_KINDS(TCC_AFTER)
+#undef TCC_AFTER
+#define TCC_AFTER(node) \
+  Stmt Rewrite(const node& stmt) override { return after_stmt_(RewriteChildren(stmt)); }
+  TCC_STMT_KINDS(TCC_AFTER)
+#undef TCC_AFTER
+
+  std::function<Expr(const Expr&)> after_expr_;
+  std::function<Stmt(const Stmt&)> after_stmt_;
+};
+
+}  // namespace
+
+Expr RewriteBottomUp(const Expr& expr, const std::function<Expr(const Expr&)>& after) {
+  return BottomUp(after, [](const Stmt& stmt) { return stmt; }).Mutate(expr);
+}
+
+Stmt RewriteBottomUp(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& after_stmt,
+                     const std::function<Expr(const Expr&)>& after_expr) {
+  return BottomUp(after_expr, after_stmt).Mutate(stmt);
+}
+
+Stmt RewriteExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& after) {
+  return BottomUp(after, [](const Stmt& s) { return s; }).Mutate(stmt);
+}
+
+}  // namespace tcc

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <functional>
+#include <unordered_set>
+
+#include "ir/expr/function.h"
+#include "ir/support/check.h"
+
+// Walking and rewriting, generated from the two node lists and the nodes' Fields().
+namespace tcc {
+
+// Calls f with the node as its own type; every branch of f must return the same type.
+template <typename F>
+decltype(auto) VisitExpr(const Expr& expr, F&& f) {
+  switch (expr.kind()) {
+#define TCC_VISIT(node)   \
+  case ExprKind::k##node: \
+    return f(static_cast<const node&>(*expr));
+    TCC_EXPR_KINDS(TCC_VISIT)
+#undef TCC_VISIT
+  }
+  TCC_UNREACHABLE();
+}
+
+template <typename F>
+decltype(auto) VisitStmt(const Stmt& stmt, F&& f) {
+  switch (stmt.kind()) {
+#define TCC_VISIT(node)   \
+  case StmtKind::k##node: \
+    return f(static_cast<const node&>(*stmt));
+    TCC_STMT_KINDS(TCC_VISIT)
+#undef TCC_VISIT
+  }
+  TCC_UNREACHABLE();
+}
+
+// Lambdas as one visitor: VisitExpr(e, Overloaded{[](const Add& add) {...}, [](const auto&)
+// {...}}).
+template <typename... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <typename... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;
+
+// Calls f on every Expr that stands directly in a field of `node`, a statement's or an
+// expression's, in field order; nested lists and structs (indices, iteration variables, windows)
+// are looked through. Buffer variables of Load and Store count, as do loop variables of For.
+void ForEachChild(const Expr& expr, const std::function<void(const Expr&)>& f);
+void ForEachExpr(const Stmt& stmt, const std::function<void(const Expr&)>& f);
+void ForEachChild(const Stmt& stmt, const std::function<void(const Stmt&)>& f);
+
+// Every node below, the root first, each shared expression once.
+void PreOrder(const Expr& expr, const std::function<void(const Expr&)>& f);
+void PreOrder(const Stmt& stmt, const std::function<void(const Stmt&)>& f);
+// Every expression of every statement below.
+void PreOrderExprs(const Stmt& stmt, const std::function<void(const Expr&)>& f);
+
+bool UsesVar(const Expr& expr, const Var& var);
+bool UsesVar(const Stmt& stmt, const Var& var);
+// Variables in order of first occurrence, buffers excluded.
+std::vector<Var> VarsOf(const Expr& expr);
+
+// Rewrites bottom up or as its overrides say. An override returns any Expr or Stmt; RewriteChildren
+// is what happens without one. Unchanged subtrees come back as the same node, and a shared Expr is
+// rewritten once. A pass subclasses this in its .cc file and overrides what it cares about.
+// Definitions (For::var, IterVar::var, Let::var, Buffer::var) are rewritten as uses are, so that a
+// substitution of one variable for another renames.
+class Mutator {
+ public:
+  virtual ~Mutator() = default;
+  Expr Mutate(const Expr& expr);
+  Stmt Mutate(const Stmt& stmt);
+  Function Mutate(const Function& fn);
+
+ protected:
+#define TCC_MUTATE_EXPR(node) virtual Expr Rewrite(const node& expr);
+  TCC_EXPR_KINDS(TCC_MUTATE_EXPR)
+#undef TCC_MUTATE_EXPR
+#define TCC_MUTATE_STMT(node) virtual Stmt Rewrite(const node& stmt);
+  TCC_STMT_KINDS(TCC_MUTATE_STMT)
+#undef TCC_MUTATE_STMT
+  virtual Buffer RewriteBuffer(const Buffer& buffer);
+
+  template <typename Node>
+  Expr RewriteChildren(const Node& node)
+    requires std::is_base_of_v<ExprNode, Node>;
+  template <typename Node>
+  Stmt RewriteChildren(const Node& node)
+    requires std::is_base_of_v<StmtNode, Node>;
+
+  // Overrides whose result depends on where they are (inside which loop) call this when that
+  // changes.
+  void ForgetRewritten() { memo_.clear(); }
+
+ private:
+  friend class FieldMutator;
+
+  absl::flat_hash_map<const ExprNode*, std::pair<Expr, Expr>> memo_;
+};
+
+// A lambda as a whole pass: the children are rewritten first, then `after` maps the rebuilt node.
+Expr RewriteBottomUp(const Expr& expr, const std::function<Expr(const Expr&)>& after);
+Stmt RewriteBottomUp(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& after_stmt,
+                     const std::function<Expr(const Expr&)>& after_expr);
+// `after` on every expression in `stmt`, bottom up.
+Stmt RewriteExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& after);
+
+}  // namespace tcc
+
+#include "ir/expr/visitor_fields.inc"

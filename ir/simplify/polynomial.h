@@ -1,0 +1,108 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/expr/expr.h"
+#include "ir/simplify/interval.h"
+
+// Integer polynomials over atoms: what the simplifier brings i64 sums and products to.
+namespace tcc {
+
+// Canonical order of expressions: constants, variables by rank, then by kind and by operands from
+// left to right. A variable's rank is its place in the order that the caller numbers variables in
+// (binding position), so the order is the same for alpha-equal functions. Variables without a rank
+// are given the next one when first seen.
+class VarOrder {
+ public:
+  int RankOf(const ExprNode* var);
+  // < 0, 0, > 0. 0 only for the same structure over the same variables.
+  int Compare(const Expr& a, const Expr& b);
+
+ private:
+  template <typename T>
+  int CompareField(const T& a, const T& b);
+  int CompareDifferent(const Expr& a, const Expr& b);
+  int CompareSums(const Expr& a, const Expr& b);
+  std::unordered_map<const ExprNode*, int> ranks_;
+};
+
+// What stands as one symbol in a polynomial: a variable, or an expression that is no sum or product
+// (div, mod, ceildiv, min, max, load, ...), already simplified itself.
+using AtomId = uint32_t;
+
+class AtomTable {
+ public:
+  explicit AtomTable(VarOrder& order) : order_(order) {}
+  // The same id for equal expressions.
+  AtomId IdOf(const Expr& atom);
+  const Expr& ExprOf(AtomId id) const { return atoms_[id]; }
+  int Compare(AtomId a, AtomId b) const {
+    return a == b ? 0 : order_.Compare(atoms_[a], atoms_[b]);
+  }
+  size_t size() const { return atoms_.size(); }
+
+ private:
+  AtomId IdOfVar(const Expr& var);
+
+  VarOrder& order_;
+  std::vector<Expr> atoms_;
+  // Hashes of expressions do not tell variables apart, of which a function may have thousands.
+  std::unordered_map<const ExprNode*, AtomId> vars_;
+  std::unordered_map<uint64_t, std::vector<AtomId>> by_hash_;  // of all others
+};
+
+// A product of atoms in canonical order; an atom stands in it once for each power.
+struct Monomial {
+  static constexpr int kMaxDegree = 15;
+  uint8_t degree = 0;
+  std::array<AtomId, kMaxDegree> atoms{};
+
+  std::span<const AtomId> factors() const { return {atoms.data(), degree}; }
+  friend bool operator==(const Monomial& a, const Monomial& b) {
+    return a.degree == b.degree &&
+           std::equal(a.atoms.begin(), a.atoms.begin() + a.degree, b.atoms.begin());
+  }
+};
+
+// nullopt beyond kMaxDegree.
+std::optional<Monomial> Product(const Monomial& a, const Monomial& b, const AtomTable& atoms);
+// a / b, or nullopt where b's factors are not all in a.
+std::optional<Monomial> Quotient(const Monomial& a, const Monomial& b);
+
+struct Term {
+  Monomial monomial;  // degree >= 1
+  int64_t coefficient = 0;
+  friend bool operator==(const Term&, const Term&) = default;
+};
+
+// constant + sum of terms in canonical order, none with coefficient 0.
+struct Polynomial {
+  int64_t constant = 0;
+  std::vector<Term> terms;
+
+  bool IsConstant() const { return terms.empty(); }
+  friend bool operator==(const Polynomial&, const Polynomial&) = default;
+};
+
+// All give nullopt where a coefficient leaves int64, a degree exceeds Monomial::kMaxDegree, or a
+// product has more than kMaxTerms terms.
+constexpr size_t kMaxTerms = 256;
+std::optional<Polynomial> Sum(const Polynomial& a, const Polynomial& b, const AtomTable& atoms);
+std::optional<Polynomial> Scale(const Polynomial& a, int64_t factor);
+std::optional<Polynomial> Difference(const Polynomial& a, const Polynomial& b,
+                                     const AtomTable& atoms);
+std::optional<Polynomial> Product(const Polynomial& a, const Polynomial& b, const AtomTable& atoms);
+
+// a / b where b divides a term by term (b one term or a constant), else nullopt.
+std::optional<Polynomial> ExactQuotient(const Polynomial& a, const Term& b);
+
+// The normal form as an expression: terms in order, differences for negative coefficients, the
+// constant last; a positive term, or the constant, goes first where there is one.
+Expr ToExpr(const Polynomial& polynomial, const AtomTable& atoms);
+
+}  // namespace tcc

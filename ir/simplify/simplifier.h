@@ -1,0 +1,77 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <utility>
+#include <vector>
+
+#include "ir/simplify/interval_arithmetic.h"
+#include "ir/simplify/polynomial.h"
+
+// Inside of Simplify; others include simplify.h.
+namespace tcc {
+
+// Simplifies expressions under one set of bounds and one order of variables. Every result is kept,
+// so that a shared subexpression is simplified once.
+class Simplifier {
+ public:
+  explicit Simplifier(const Bounds& bounds) : bounds_(bounds), atoms_(order_) {}
+
+  // Variables come in canonical order as they are first seen here or in an expression.
+  void Number(const Var& var) { order_.RankOf(var.get()); }
+  // Before `var` is first seen in an expression.
+  void SetBounds(const Var& var, Interval interval) { bounds_[var] = interval; }
+  const Bounds& bounds() const { return bounds_; }
+
+  Expr Run(const Expr& expr);
+
+ private:
+  // simplify_integer.cc. Expressions of i64 scalars.
+  Polynomial ToPolynomial(const Expr& expr);
+  // Without joining quotients and remainders, which is for whole sums.
+  Polynomial Expand(const Expr& expr);
+  Polynomial ExpandArithmetic(const Expr& expr, const Expr& left, const Expr& right);
+  Polynomial AtomOf(const Expr& atom);
+  Expr Render(const Polynomial& polynomial) { return ToExpr(polynomial, atoms_); }
+  Interval BoundsOfAtom(AtomId atom);
+  Interval BoundsOfPolynomial(const Polynomial& polynomial);
+  // The atom where the polynomial is one, with factor 1 and no constant.
+  const Expr* SoleAtom(const Polynomial& polynomial) const;
+  Polynomial JoinRemainders(Polynomial sum);
+  std::optional<Polynomial> JoinOneRemainder(const Polynomial& sum, const Term& term);
+
+  // simplify_division.cc
+  Polynomial Divide(ExprKind kind, const Polynomial& dividend, const Polynomial& divisor);
+  Polynomial DivideRest(ExprKind kind, const Polynomial& rest, const Polynomial& divisor);
+  std::optional<Polynomial> DivideByBounds(ExprKind kind, const Polynomial& rest,
+                                           const Polynomial& divisor);
+  std::optional<Polynomial> CancelFactor(ExprKind kind, const Polynomial& rest,
+                                         const Polynomial& divisor);
+  std::optional<Polynomial> SplitByFactor(ExprKind kind, const Polynomial& rest, int64_t divisor);
+  std::optional<Polynomial> DivideNested(ExprKind kind, const Polynomial& rest,
+                                         const Polynomial& divisor);
+
+  // simplify_minmax.cc
+  Polynomial MinOrMax(ExprKind kind, const Polynomial& a, const Polynomial& b);
+
+  // simplify_logic.cc. Comparisons, bools, and whatever is no i64 arithmetic.
+  Expr Compare(ExprKind kind, const Expr& a, const Expr& b);
+  Expr CompareToZero(ExprKind kind, Polynomial difference);
+  Expr AndOr(ExprKind kind, const Expr& a, const Expr& b);
+  Expr RunOther(const Expr& expr);
+  Expr RebuildChildren(const Expr& expr);
+
+  Bounds bounds_;
+  VarOrder order_;
+  AtomTable atoms_;
+  std::vector<std::pair<bool, Interval>> atom_bounds_;
+  // Keys are kept alive by the pairs: a freed node's address could come again.
+  absl::flat_hash_map<const ExprNode*, std::pair<Expr, Expr>> results_;
+  absl::flat_hash_map<const ExprNode*, std::pair<Expr, Polynomial>> polynomials_;
+  absl::flat_hash_map<const ExprNode*, std::pair<Expr, Polynomial>> expanded_;
+};
+
+// One rule of the tables applied at the root, or nullopt. Its result is not simplified yet.
+std::optional<Expr> ApplyRules(const Expr& expr);
+
+}  // namespace tcc

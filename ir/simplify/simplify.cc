@@ -1,0 +1,46 @@
+#include "ir/simplify/simplify.h"
+
+#include <algorithm>
+
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplifier.h"
+
+namespace tcc {
+namespace {
+
+// Free variables in order of first occurrence, buffers included.
+std::vector<const ExprNode*> Occurring(const Expr& expr) {
+  std::vector<const ExprNode*> vars;
+  PreOrder(expr, [&](const Expr& e) {
+    if (e.as<VarNode>()) vars.push_back(e.get());
+  });
+  return vars;
+}
+
+}  // namespace
+
+Expr Simplify(const Expr& expr, const Bounds& bounds) {
+  // Terms stand in the order in which variables first occur. Where dropping a term changes who is
+  // first, the result is read again, until the order that it was made with is its own: each round
+  // settles at least one more variable.
+  Expr result = expr;
+  std::vector<const ExprNode*> order = Occurring(expr);
+  for (size_t round = 0; round <= order.size(); ++round) {
+    Simplifier simplifier(bounds);
+    for (const ExprNode* var : order) simplifier.Number(Var(static_cast<const VarNode*>(var)));
+    result = simplifier.Run(result);
+    std::vector<const ExprNode*> now = Occurring(result);
+    std::erase_if(order, [&](const ExprNode* var) {
+      return std::find(now.begin(), now.end(), var) == now.end();
+    });
+    if (order == now) return result;
+    order = std::move(now);
+  }
+  return result;
+}
+
+bool EqualUpToAlgebra(const Expr& a, const Expr& b) {
+  return Equal(a, b) || IsConstant(Simplify(a - b), 0);
+}
+
+}  // namespace tcc

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/text/namer.h"
+
+namespace tcc {
+
+// The type that the surroundings of an expression give to a number without one; printer and parser
+// hand it down by the same rules (docs/text_format.md, "Types of numbers").
+using TypeHint = std::optional<DType>;
+
+// Expressions as text. Numbers carry their type only where the parser would not find it.
+class ExprPrinter {
+ public:
+  explicit ExprPrinter(Namer& names) : names_(names) {}
+
+  // Appends `expr`, in parentheses where it binds less tightly than `precedence`.
+  void Print(const Expr& expr, TypeHint hint, int precedence, std::string& out);
+  std::string Text(const Expr& expr, TypeHint hint = std::nullopt, int precedence = 0);
+  // "[i, j + 1]": i64 values in brackets.
+  std::string Brackets(const std::vector<Expr>& exprs);
+  // "A[i, j]"
+  std::string AccessText(const Var& buffer, const std::vector<Expr>& indices);
+
+ private:
+  struct NodePrinter;
+  void PrintOperands(const std::vector<Expr>& operands, TypeHint hint, std::string& out);
+
+  Namer& names_;
+};
+
+// The type a store gives to its value: the buffer's, with the lanes of the indices.
+DType StoredType(const Var& buffer, const std::vector<Expr>& indices);
+
+}  // namespace tcc

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "ir/expr/tensor_expr.h"
+
+namespace tcc {
+
+// `hint`, or else the first of hint_1, hint_2, .. that no stage and no buffer of the program has.
+std::string FreeName(const TensorProgram& program, const std::string& hint);
+
+}  // namespace tcc

@@ -1,0 +1,124 @@
+#include "models/onnx/external_data.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "ir/support/file_kind.h"
+#include "ir/support/plain_text.h"
+#include "ir/support/printable.h"
+
+namespace tcc {
+namespace {
+
+// Closes what it holds.
+class OpenFile {
+ public:
+  explicit OpenFile(int fd) : fd_(fd) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  void Reset(int fd) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+  }
+
+ private:
+  int fd_;
+};
+
+StatusOr<std::vector<std::string>> SplitLocation(const std::string& location) {
+  bool plain = IsPlainText(location);
+  auto refuse = [&](const char* why) {
+    return InvalidInput("external data location '{}' {}", plain ? location : Printable(location),
+                        why);
+  };
+  if (location.empty()) return InvalidInput("external data has no location");
+  if (location.find('\0') != std::string::npos) return refuse("holds a NUL");
+  if (!plain) return refuse("is not UTF-8 or holds control characters");
+  if (location[0] == '/') return refuse("is absolute; expected a path inside the model's folder");
+  // ONNX Runtime marks addresses in its own memory so.
+  if (location.starts_with("*/")) return refuse("is a memory address, not a file");
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= location.size();) {
+    size_t end = std::min(location.find('/', begin), location.size());
+    std::string part = location.substr(begin, end - begin);
+    begin = end + 1;
+    if (part == "..") return refuse("leads out of the model's folder");
+    if (!part.empty() && part != ".") parts.push_back(std::move(part));
+  }
+  if (parts.empty()) return refuse("names no file");
+  return parts;
+}
+
+Status CannotOpen(const std::string& location) {
+  // O_NOFOLLOW reports a link as ELOOP, or as ENOTDIR where a folder was expected.
+  if (errno == ELOOP) return InvalidInput("external data '{}' is a symbolic link", location);
+  return InvalidInput("cannot open external data '{}': {}", location, std::strerror(errno));
+}
+
+}  // namespace
+
+std::optional<int64_t> ParseDecimal(const std::string& text) {
+  int64_t value = 0;
+  if (text.empty() || text[0] < '0' || text[0] > '9') return std::nullopt;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+StatusOr<SharedBytes> ExternalData::Open(const std::string& location) const {
+  TCC_ASSIGN_OR_RETURN(std::vector<std::string> parts, SplitLocation(location));
+  if (folder_.empty()) {
+    return InvalidInput("external data '{}' is asked for, but the model has no folder", location);
+  }
+  int no_links = links_ == Links::kRefused ? O_NOFOLLOW : 0;
+  OpenFile at(::open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (at.get() < 0) return CannotOpen(location);
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    at.Reset(::openat(at.get(), parts[i].c_str(), O_PATH | O_DIRECTORY | no_links | O_CLOEXEC));
+    if (at.get() < 0) return CannotOpen(location);
+  }
+  // Without O_NONBLOCK, opening a named pipe would wait for its writer.
+  at.Reset(::openat(at.get(), parts.back().c_str(), O_RDONLY | no_links | O_CLOEXEC | O_NONBLOCK));
+  if (at.get() < 0) return CannotOpen(location);
+  struct stat info{};
+  if (::fstat(at.get(), &info) != 0) return CannotOpen(location);
+  if (links_ == Links::kRefused && S_ISREG(info.st_mode) && info.st_nlink != 1) {
+    return InvalidInput("external data '{}' has {} hard links; expected 1", location,
+                        info.st_nlink);
+  }
+  TCC_ASSIGN_OR_RETURN(SharedBytes file, MapDescriptor(at.get(), location));
+  if (IsGitLfsPointer(file.bytes)) {
+    return InvalidInput("external data '{}' is {}", location, KindOfFile(file.bytes));
+  }
+  return file;
+}
+
+StatusOr<SharedBytes> ExternalData::Read(const std::string& location, int64_t offset,
+                                         int64_t length) {
+  auto found = files_.find(location);
+  if (found == files_.end()) {
+    TCC_ASSIGN_OR_RETURN(SharedBytes file, Open(location));
+    found = files_.emplace(location, std::move(file)).first;
+  }
+  const SharedBytes& file = found->second;
+  auto size = static_cast<int64_t>(file.bytes.size());
+  if (offset > size || length > size - offset) {
+    return InvalidInput("external data '{}' has {} bytes; expected {} from offset {}", location,
+                        size, length, offset);
+  }
+  return SharedBytes{file.owner,
+                     file.bytes.subspan(static_cast<size_t>(offset), static_cast<size_t>(length))};
+}
+
+}  // namespace tcc

@@ -1,0 +1,256 @@
+#include "models/onnx/onnx_graph_importer.h"
+
+#include <algorithm>
+
+#include "ir/support/check.h"
+#include "models/onnx/onnx_attributes.h"
+#include "models/onnx/onnx_control_flow.h"
+#include "models/onnx/onnx_normalize.h"
+#include "models/onnx/onnx_order.h"
+#include "models/onnx/onnx_types.h"
+
+namespace tcc {
+namespace {
+
+// Of one node: each becomes a stage or an operand of a kernel.
+constexpr int kMostInputs = 4096;
+
+Tensor TensorOf(const Attribute& value) {
+  if (const auto* tensor = std::get_if<Tensor>(&value)) return *tensor;
+  const auto* ints = std::get_if<std::vector<int64_t>>(&value);
+  const auto* floats = std::get_if<std::vector<double>>(&value);
+  std::vector<int64_t> shape;
+  if (ints) shape = {static_cast<int64_t>(ints->size())};
+  if (floats) shape = {static_cast<int64_t>(floats->size())};
+  bool is_integer = ints || std::holds_alternative<int64_t>(value);
+  Tensor tensor = MakeZeroTensor(is_integer ? kInt64 : kFloat32, shape);
+  for (size_t i = 0; ints && i < ints->size(); ++i) {
+    SetElementInt(tensor, static_cast<int64_t>(i), (*ints)[i]);
+  }
+  for (size_t i = 0; floats && i < floats->size(); ++i) {
+    SetElement(tensor, static_cast<int64_t>(i), (*floats)[i]);
+  }
+  if (const auto* one = std::get_if<int64_t>(&value)) SetElementInt(tensor, 0, *one);
+  if (const auto* one = std::get_if<double>(&value)) SetElement(tensor, 0, *one);
+  return tensor;
+}
+
+bool IsControlFlow(const OnnxOp& op) {
+  return op.op == OpKind::kIf || op.op == OpKind::kLoop;
+}
+
+}  // namespace
+
+OnnxGraphImporter::OnnxGraphImporter(OnnxImportSession& session, OnnxGraphImporter* around,
+                                     int opset)
+    : session_(session), around_(around), depth_(around == nullptr ? 0 : around->depth_ + 1) {
+  own_.opset = opset;
+  if (around == nullptr) return;
+  own_.arguments = around->scope_->arguments;
+  own_.prefix = around->scope_->prefix;
+}
+
+std::string OnnxGraphImporter::FreshName(const std::string& wish) {
+  std::string name = wish;
+  int& count = wishes_[wish];
+  while (!taken_.insert(name).second) name = fmt::format("{}_{}", wish, ++count + 1);
+  return name;
+}
+
+std::string OnnxGraphImporter::FreshNodeName(const std::string& wish) {
+  std::string name = wish;
+  int& count = session_.node_wishes[wish];
+  while (!session_.node_names.insert(name).second) name = fmt::format("{}_{}", wish, ++count + 1);
+  return name;
+}
+
+std::string OnnxGraphImporter::ValueName(const std::string& name) {
+  auto result = scope_->result_names.find(name);
+  if (result != scope_->result_names.end()) return result->second;
+  // The model's own names are unique in their graph; those of functions may be anything.
+  bool own = scope_ == &own_ && own_.prefix.empty();
+  return own ? name : FreshName(scope_->prefix + name);
+}
+
+ValueId OnnxGraphImporter::Define(const std::string& name, DType dtype) {
+  ValueId id =
+      graph_.AddValue({.name = ValueName(name), .dtype = dtype, .shape = {}, .constant = {}});
+  scope_->ids[name] = id;
+  return id;
+}
+
+// The tensor may be a value's, which move when there is one more.
+ValueId OnnxGraphImporter::DefineConstant(const std::string& name, Tensor tensor) {
+  ValueId id = Define(name, tensor.dtype);
+  graph_.values[id].shape = ToExprs(tensor.shape);
+  graph_.values[id].constant = std::move(tensor);
+  return id;
+}
+
+bool OnnxGraphImporter::Knows(const std::string& name) const {
+  if (scope_->ids.contains(name)) return true;
+  return scope_ == &own_ && around_ != nullptr && around_->Knows(name);
+}
+
+StatusOr<ValueId> OnnxGraphImporter::Find(const std::string& name) {
+  if (auto found = scope_->ids.find(name); found != scope_->ids.end()) return found->second;
+  if (scope_ != &own_ || around_ == nullptr) {
+    return InvalidInput("value '{}' is not defined", name);
+  }
+  TCC_ASSIGN_OR_RETURN(ValueId outside, around_->Find(name));
+  if (outside == kNoValue) return kNoValue;
+  Value value = around_->graph_.value(outside);
+  value.name = FreshName(value.name);
+  bool captured = !value.constant;
+  if (captured) value.shape.clear();
+  ValueId inside = graph_.AddValue(std::move(value));
+  own_.ids[name] = inside;
+  if (captured) captures_.push_back({outside, inside});
+  return inside;
+}
+
+Status OnnxGraphImporter::AddContents(onnxpb::Graph& graph, std::vector<OnnxBodies>& bodies,
+                                      const OnnxLiveness& live) {
+  TCC_RETURN_IF_ERROR(AddInitializers(*graph.mutable_initializer(), live));
+  return AddNodes(*graph.mutable_node(), bodies, live);
+}
+
+Status OnnxGraphImporter::AddInitializers(
+    google::protobuf::RepeatedPtrField<onnxpb::Tensor>& tensors, const OnnxLiveness& live) {
+  for (onnxpb::Tensor& proto : tensors) {
+    if (scope_->ids.contains(proto.name())) continue;  // bound, or an input of a body
+    if (!live.names.contains(proto.name())) {
+      left_out_.insert(proto.name());
+      continue;
+    }
+    std::string what = fmt::format("initializer '{}'", proto.name());
+    TCC_ASSIGN_OR_RETURN(Tensor tensor,
+                         ReadOnnxTensor(proto, what, session_.files, session_.limits));
+    DefineConstant(proto.name(), tensor);
+  }
+  return OkStatus();
+}
+
+Status OnnxGraphImporter::AddNodes(google::protobuf::RepeatedPtrField<onnxpb::Node>& nodes,
+                                   std::vector<OnnxBodies>& bodies, const OnnxLiveness& live) {
+  session_.nodes += nodes.size();
+  if (session_.nodes > kMaxImportedNodes) {
+    return Unsupported(
+        "the model has more than {} nodes, those of its functions counted at each call",
+        kMaxImportedNodes);
+  }
+  auto is_own = [this](const std::string& name) {
+    return scope_->ids.contains(name) || (scope_ == &own_ && left_out_.contains(name));
+  };
+  OnnxNames names{.is_own = is_own,
+                  .is_known = [this](const std::string& name) { return Knows(name); }};
+  TCC_ASSIGN_OR_RETURN(std::vector<int> order, TopologicalOrder(nodes, bodies, live, names));
+  for (int index : order) {
+    if (live.nodes[index]) TCC_RETURN_IF_ERROR(AddNode(nodes[index], bodies[index]));
+  }
+  return OkStatus();
+}
+
+std::vector<ValueId> OnnxGraphImporter::Emit(Node node, const std::vector<DType>& types) {
+  for (DType dtype : types) {
+    node.outputs.push_back(graph_.AddValue(
+        {.name = FreshName(node.name), .dtype = dtype, .shape = {}, .constant = {}}));
+  }
+  graph_.nodes.push_back(std::move(node));
+  return graph_.nodes.back().outputs;
+}
+
+Status OnnxGraphImporter::AddNode(onnxpb::Node& proto, OnnxBodies& bodies) {
+  ResolveReferences(proto);
+  auto function =
+      session_.functions.find(FunctionKey(proto.domain(), proto.op_type(), proto.overload()));
+  if (function != session_.functions.end()) return AddCall(proto, *function->second);
+  const OnnxOp* op = FindOnnxOp(OperatorName(proto));
+  TCC_CHECK(op != nullptr) << OperatorName(proto);  // the survey refused it
+  if (IsControlFlow(*op)) return ImportControlFlow(*this, proto, *op, bodies);
+  return AddOperator(proto, *op);
+}
+
+Status OnnxGraphImporter::AddOperator(onnxpb::Node& proto, const OnnxOp& op) {
+  std::string where = fmt::format("node '{}' ({})", NodeName(proto), op.name);
+  auto outputs = static_cast<size_t>(proto.output_size());
+  // How many outputs there are says what a Split does, wanted or not.
+  bool counts = op.max_outputs == kManyOutputs;
+  while (!counts && outputs > 0 && proto.output(static_cast<int>(outputs) - 1).empty()) --outputs;
+  if (outputs == 0) return InvalidInput("{} has no output", where);
+  TCC_ASSIGN_OR_RETURN(std::vector<ValueId> inputs, Inputs(proto, op, where));
+  TCC_ASSIGN_OR_RETURN(auto attributes, ReadAttributes(proto, op, OpsetFor(proto, opset()),
+                                                       session_.files, session_.limits));
+  if (op.op == OpKind::kConstant) return AddConstant(proto, attributes, where);
+  TCC_ASSIGN_OR_RETURN(std::vector<DType> types, CheckTypes(graph_, op, inputs, outputs, where));
+  if (op.op == OpKind::kIdentity && graph_.ConstantOf(inputs[0])) {
+    if (kept_names_.contains(proto.output(0))) {
+      DefineConstant(proto.output(0), *graph_.ConstantOf(inputs[0]));
+    } else {
+      Alias(proto.output(0), inputs[0]);
+    }
+    return OkStatus();
+  }
+  Node node{.name = FreshNodeName(scope_->prefix + NodeName(proto)),
+            .op = op.op,
+            .inputs = std::move(inputs),
+            .outputs = {},
+            .attributes = std::move(attributes)};
+  for (size_t i = 0; i < outputs; ++i) {
+    node.outputs.push_back(DefineResult(proto.output(static_cast<int>(i)), i, types[i]));
+  }
+  if (op.normalize != nullptr) {
+    OnnxNodeContext context(graph_, node, opset(),
+                            [this](const std::string& wish) { return FreshName(wish); });
+    TCC_RETURN_IF_ERROR(op.normalize(context));
+  }
+  while (!node.inputs.empty() && node.inputs.back() == kNoValue) node.inputs.pop_back();
+  graph_.nodes.push_back(std::move(node));
+  return OkStatus();
+}
+
+// Only the first result is always there: where the model leaves it out, nobody reads it.
+ValueId OnnxGraphImporter::DefineResult(const std::string& name, size_t index, DType dtype) {
+  if (!name.empty()) return Define(name, dtype);
+  if (index > 0) return kNoValue;
+  return graph_.AddValue(
+      {.name = FreshName("unused"), .dtype = dtype, .shape = {}, .constant = {}});
+}
+
+StatusOr<std::vector<ValueId>> OnnxGraphImporter::Inputs(const onnxpb::Node& proto,
+                                                         const OnnxOp& op,
+                                                         const std::string& where) {
+  int count = proto.input_size();
+  if (count < op.min_inputs || count > op.max_inputs) {
+    std::string most = op.max_inputs == kManyInputs ? "many" : fmt::format("{}", op.max_inputs);
+    return InvalidInput("{} has {} inputs; expected {} to {}", where, count, op.min_inputs, most);
+  }
+  if (count > kMostInputs) {
+    return Unsupported("{} has {} inputs; at most {} are supported", where, count, kMostInputs);
+  }
+  bool all_required = op.max_inputs == kManyInputs;
+  std::vector<ValueId> inputs;
+  for (int i = 0; i < count; ++i) {
+    ValueId id = kNoValue;
+    if (!proto.input(i).empty()) {
+      TCC_ASSIGN_OR_RETURN(id, Find(proto.input(i)));
+    }
+    if (id == kNoValue && (i < op.min_inputs || all_required)) {
+      return InvalidInput("{}: input {} is missing", where, i);
+    }
+    inputs.push_back(id);
+  }
+  return inputs;
+}
+
+Status OnnxGraphImporter::AddConstant(const onnxpb::Node& proto,
+                                      std::map<std::string, Attribute>& attributes,
+                                      const std::string& where) {
+  if (attributes.size() != 1) {
+    return InvalidInput("{} has {} values; expected 1", where, attributes.size());
+  }
+  DefineConstant(proto.output(0), TensorOf(attributes.begin()->second));
+  return OkStatus();
+}
+
+}  // namespace tcc

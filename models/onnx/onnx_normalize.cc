@@ -1,0 +1,166 @@
+#include "models/onnx/onnx_normalize.h"
+
+#include "ir/support/storage_types.h"
+#include "models/onnx/onnx_tensor.h"
+
+namespace tcc {
+namespace {
+
+// The last opset in which the axes of `op` are an attribute.
+int LastOpsetOfAxesAttribute(OpKind op) {
+  bool early = op == OpKind::kSqueeze || op == OpKind::kUnsqueeze || op == OpKind::kReduceSum;
+  return early ? 12 : 17;
+}
+
+// Where it is plain without shape inference: of inputs and constants, which alone have shapes so
+// early, and of what was just made a matrix.
+std::optional<int64_t> KnownRank(const Graph& graph, ValueId id) {
+  if (!graph.value(id).shape.empty()) return static_cast<int64_t>(graph.value(id).shape.size());
+  if (graph.nodes.empty() || graph.nodes.back().outputs[0] != id) return std::nullopt;
+  OpKind producer = graph.nodes.back().op;
+  if (producer == OpKind::kGemm || producer == OpKind::kFlatten) return 2;
+  return std::nullopt;
+}
+
+Status CastTo(OnnxNodeContext& context, DType dtype) {
+  bool saturates = context.node.Int("saturate", 1) != 0;
+  if (IsFloat8(dtype) && !saturates) context.SetInput(1, context.AddOverflow(dtype));
+  context.graph.values[context.node.outputs[0]].dtype = dtype;
+  context.node.attributes = {{"to", ToString(dtype)}};
+  return OkStatus();
+}
+
+}  // namespace
+
+Status NormalizeAxes(OnnxNodeContext& context) {
+  std::optional<std::vector<int64_t>> axes = context.TakeInts("axes");
+  if (context.opset <= LastOpsetOfAxesAttribute(context.node.op) && context.HasInput(1)) {
+    return context.Invalid(fmt::format("axes as an input in opset {}", context.opset));
+  }
+  if (axes) context.SetInput(1, context.AddInts("axes", *axes));
+  if (context.node.op == OpKind::kUnsqueeze && !context.HasInput(1)) {
+    return context.Invalid("axes are missing");
+  }
+  return OkStatus();
+}
+
+Status NormalizeCast(OnnxNodeContext& context) {
+  int64_t to = context.node.Int("to", 0);
+  std::optional<DType> dtype =
+      to < 0 || to > INT32_MAX ? std::nullopt : FromOnnxType(static_cast<int32_t>(to));
+  if (!dtype) {
+    return context.NotSupported(fmt::format("cast to ONNX's element type {}", OnnxTypeName(to)));
+  }
+  return CastTo(context, *dtype);
+}
+
+Status NormalizeCastLike(OnnxNodeContext& context) {
+  DType dtype = context.InputType(1);
+  context.node.inputs.resize(1);
+  return CastTo(context, dtype);
+}
+
+Status NormalizeClip(OnnxNodeContext& context) {
+  std::optional<double> low = context.TakeFloat("min");
+  std::optional<double> high = context.TakeFloat("max");
+  if (context.opset < 11 && context.node.inputs.size() > 1) {
+    return context.Invalid(fmt::format("bounds as inputs in opset {}", context.opset));
+  }
+  if (low) context.SetInput(1, context.AddScalar("min", *low));
+  if (high) context.SetInput(2, context.AddScalar("max", *high));
+  return OkStatus();
+}
+
+Status NormalizeConstantOfShape(OnnxNodeContext& context) {
+  auto [entry, inserted] = context.node.attributes.emplace("value", MakeZeroTensor(kFloat32, {1}));
+  const auto& value = std::get<Tensor>(entry->second);
+  if (ElementCount(value.shape).value_or(0) != 1) {
+    return context.Invalid(fmt::format("value is {}; expected one element", ToString(value)));
+  }
+  if (value.dtype.is_storage_only()) {
+    return context.NotSupported(fmt::format("value of type {}", ToString(value.dtype)));
+  }
+  context.graph.values[context.node.outputs[0]].dtype = value.dtype;
+  return OkStatus();
+}
+
+Status NormalizeDropout(OnnxNodeContext& context) {
+  Node& node = context.node;
+  if (context.HasInput(2)) {
+    const Tensor* training = context.ConstantInput(2);
+    const Tensor* ratio = context.ConstantInput(1);
+    bool off = training && training->bytes.size() == 1 && training->bytes[0] == 0;
+    bool keeps_all =
+        ratio && ElementCount(ratio->shape).value_or(0) == 1 && ElementAsDouble(*ratio, 0) == 0;
+    if (!off && !keeps_all) return context.NotSupported("dropout in training mode");
+  }
+  node.inputs.resize(1);
+  if (node.outputs.size() < 2) return OkStatus();
+
+  // The mask, all true; ones of the operand's type before opset 10.
+  DType dtype = context.opset < 10 ? context.InputType(0) : kBool;
+  context.graph.values[node.outputs[1]].dtype = dtype;
+  Tensor kept = MakeZeroTensor(dtype, {1});
+  SetElement(kept, 0, 1);
+  ValueId shape = context.Emit(OpKind::kShape, node.inputs, {{"start", int64_t{0}}}, kInt64);
+  context.EmitAs(node.outputs[1], OpKind::kConstantOfShape, {shape}, {{"value", kept}});
+  node.outputs.resize(1);
+  return OkStatus();
+}
+
+Status NormalizePad(OnnxNodeContext& context) {
+  std::optional<std::vector<int64_t>> pads = context.TakeInts("pads");
+  std::optional<double> value = context.TakeFloat("value");
+  if (context.opset < 11) {
+    if (!pads) return context.Invalid("attribute 'pads' is missing");
+    if (context.node.inputs.size() > 1) return context.Invalid("pads as an input before opset 11");
+    context.SetInput(1, context.AddInts("pads", *pads));
+    if (value && *value != 0) context.SetInput(2, context.AddScalar("value", *value));
+  }
+  if (!context.HasInput(1)) return context.Invalid("pads are missing");
+  std::string mode = context.node.String("mode", "");
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") {
+    return context.Invalid(fmt::format("mode '{}'", mode));
+  }
+  return OkStatus();
+}
+
+Status NormalizeSlice(OnnxNodeContext& context) {
+  std::optional<std::vector<int64_t>> starts = context.TakeInts("starts");
+  std::optional<std::vector<int64_t>> ends = context.TakeInts("ends");
+  std::optional<std::vector<int64_t>> axes = context.TakeInts("axes");
+  if (context.opset < 10) {
+    if (!starts || !ends) return context.Invalid("attribute 'starts' or 'ends' is missing");
+    if (context.node.inputs.size() > 1) return context.Invalid("bounds as inputs before opset 10");
+    context.SetInput(1, context.AddInts("starts", *starts));
+    context.SetInput(2, context.AddInts("ends", *ends));
+    if (axes) context.SetInput(3, context.AddInts("axes", *axes));
+  }
+  if (!context.HasInput(1) || !context.HasInput(2)) {
+    return context.Invalid("starts or ends are missing");
+  }
+  return OkStatus();
+}
+
+// Before opset 13 the dimensions from `axis` on were one: the operand was seen as a matrix,
+// whatever its rank, and each row normalised.
+Status NormalizeSoftmax(OnnxNodeContext& context) {
+  Node& node = context.node;
+  int64_t axis = node.Int("axis", context.opset < 13 ? 1 : -1);
+  node.attributes["axis"] = axis;
+  if (context.opset >= 13 || axis == -1) return OkStatus();
+  if (std::optional<int64_t> rank = KnownRank(context.graph, node.inputs[0])) {
+    if (axis == *rank - 1) return OkStatus();
+  }
+  DType dtype = context.InputType(0);
+  ValueId shape = context.Emit(OpKind::kShape, {node.inputs[0]}, {{"start", int64_t{0}}}, kInt64);
+  ValueId rows = context.Emit(OpKind::kFlatten, {node.inputs[0]}, {{"axis", axis}}, dtype);
+  ValueId result = context.Emit(node.op, {rows}, {{"axis", int64_t{1}}}, dtype);
+  node.op = OpKind::kReshape;
+  node.inputs = {result, shape};
+  // A 0 in the shape is an extent of 0, not one to be copied.
+  node.attributes = {{"allowzero", int64_t{1}}};
+  return OkStatus();
+}
+
+}  // namespace tcc

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "ir/graph/graph.h"
+
+// From an operator of some opset to the one form of ir/graph/graph.h.
+namespace tcc {
+
+// A node on its way into the graph: attributes checked and defaults filled in, operands and output
+// values there and of checked types.
+class OnnxNodeContext {
+ public:
+  // `fresh_name` makes a value or node name that nothing else has, from the one it would like.
+  OnnxNodeContext(Graph& graph, Node& node, int opset,
+                  std::function<std::string(const std::string&)> fresh_name)
+      : graph(graph), node(node), opset(opset), fresh_name_(std::move(fresh_name)) {}
+
+  Graph& graph;
+  Node& node;  // appended to the graph after normalization
+  const int opset;
+
+  // nullptr where the input is absent or not constant.
+  const Tensor* ConstantInput(size_t index) const;
+  DType InputType(size_t index) const;
+  bool HasInput(size_t index) const;
+  // Sets an input beyond the end too.
+  void SetInput(size_t index, ValueId id);
+
+  // A value for EmitAs; `role` becomes part of its name, as below.
+  ValueId AddValue(const std::string& role, DType dtype);
+  ValueId AddConstant(const std::string& role, const Tensor& tensor);
+  ValueId AddInts(const std::string& role, const std::vector<int64_t>& values);
+  // Of a Cast or QuantizeLinear to f8 that does not saturate: [2], what it makes of values above
+  // and below its range.
+  ValueId AddOverflow(DType dtype);
+  // Of one element of the first input's type.
+  ValueId AddScalar(const std::string& role, double value);
+  // The attribute, removed from the node; nullopt where it is absent.
+  std::optional<std::vector<int64_t>> TakeInts(const std::string& key);
+  std::optional<double> TakeFloat(const std::string& key);
+  // Appends a node before this one; the result is a new value.
+  ValueId Emit(OpKind op, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes,
+               DType dtype);
+  // The same with `output` as its result.
+  void EmitAs(ValueId output, OpKind op, std::vector<ValueId> inputs,
+              std::map<std::string, Attribute> attributes);
+
+  Status Invalid(const std::string& what) const;
+  Status NotSupported(const std::string& what) const;
+
+ private:
+  std::function<std::string(const std::string&)> fresh_name_;
+};
+
+// Squeeze, Unsqueeze and Reduce*.
+Status NormalizeAxes(OnnxNodeContext& context);
+Status NormalizeAttentionOfMicrosoft(OnnxNodeContext& context);
+Status NormalizeBatchNormalization(OnnxNodeContext& context);
+Status NormalizeBiasGelu(OnnxNodeContext& context);
+// Add, Pow and their like, whose operands broadcast by attributes before opset 7.
+Status NormalizeBinary(OnnxNodeContext& context);
+Status NormalizeBlackmanWindow(OnnxNodeContext& context);
+Status NormalizeCast(OnnxNodeContext& context);
+Status NormalizeCastLike(OnnxNodeContext& context);
+Status NormalizeClip(OnnxNodeContext& context);
+Status NormalizeConstantOfShape(OnnxNodeContext& context);
+Status NormalizeConv(OnnxNodeContext& context);
+// The weight is this input.
+Status NormalizeConvOf(OnnxNodeContext& context, size_t weight);
+Status NormalizeConvTranspose(OnnxNodeContext& context);
+Status NormalizeDequantizeLinear(OnnxNodeContext& context);
+Status NormalizeDropout(OnnxNodeContext& context);
+Status NormalizeDynamicQuantizeLinear(OnnxNodeContext& context);
+Status NormalizeDynamicQuantizeMatMul(OnnxNodeContext& context);
+Status NormalizeEmbedLayerNormalization(OnnxNodeContext& context);
+Status NormalizeEyeLike(OnnxNodeContext& context);
+Status NormalizeFastGelu(OnnxNodeContext& context);
+Status NormalizeFusedConv(OnnxNodeContext& context);
+Status NormalizeFusedGemm(OnnxNodeContext& context);
+Status NormalizeFusedMatMul(OnnxNodeContext& context);
+Status NormalizeGelu(OnnxNodeContext& context);
+Status NormalizeHammingWindow(OnnxNodeContext& context);
+Status NormalizeHannWindow(OnnxNodeContext& context);
+Status NormalizeLayerNormalization(OnnxNodeContext& context);
+Status NormalizeMatMulIntegerToFloat(OnnxNodeContext& context);
+Status NormalizeMatMulNBits(OnnxNodeContext& context);
+Status NormalizeMean(OnnxNodeContext& context);
+Status NormalizeMelWeightMatrix(OnnxNodeContext& context);
+Status NormalizeMultiHeadAttention(OnnxNodeContext& context);
+Status NormalizePRelu(OnnxNodeContext& context);
+Status NormalizePad(OnnxNodeContext& context);
+Status NormalizePool(OnnxNodeContext& context);
+Status NormalizeQGemm(OnnxNodeContext& context);
+Status NormalizeQLinearAveragePool(OnnxNodeContext& context);
+// The row's kind, on two dequantized operands (one operand).
+Status NormalizeQLinearBinary(OnnxNodeContext& context);
+Status NormalizeQLinearConcat(OnnxNodeContext& context);
+Status NormalizeQLinearConv(OnnxNodeContext& context);
+Status NormalizeQLinearMatMul(OnnxNodeContext& context);
+Status NormalizeQLinearUnary(OnnxNodeContext& context);
+Status NormalizeQLinearWhere(OnnxNodeContext& context);
+Status NormalizeQuantizeLinear(OnnxNodeContext& context);
+Status NormalizeRMSNormalization(OnnxNodeContext& context);
+// Resize and Upsample.
+Status NormalizeResize(OnnxNodeContext& context);
+Status NormalizeRoiAlign(OnnxNodeContext& context);
+Status NormalizeRotaryEmbeddingOfMicrosoft(OnnxNodeContext& context);
+Status NormalizeSTFT(OnnxNodeContext& context);
+// SkipLayerNormalization and SkipSimplifiedLayerNormalization.
+Status NormalizeSkipLayerNormalization(OnnxNodeContext& context);
+Status NormalizeSlice(OnnxNodeContext& context);
+// Softmax, LogSoftmax and Hardmax.
+Status NormalizeSoftmax(OnnxNodeContext& context);
+Status NormalizeSoftmaxCrossEntropyLoss(OnnxNodeContext& context);
+Status NormalizeSplit(OnnxNodeContext& context);
+Status NormalizeSum(OnnxNodeContext& context);
+Status NormalizeTopK(OnnxNodeContext& context);
+
+}  // namespace tcc

@@ -1,0 +1,81 @@
+#include "models/onnx/onnx_normalize.h"
+#include "models/onnx/onnx_tensor.h"
+
+namespace tcc {
+
+Status NormalizeEyeLike(OnnxNodeContext& context) {
+  auto given = context.node.attributes.extract("dtype");
+  DType type = context.InputType(0);
+  if (!given.empty()) {
+    int64_t code = std::get<int64_t>(given.mapped());
+    std::optional<DType> dtype =
+        code < 0 || code > INT32_MAX ? std::nullopt : FromOnnxType(static_cast<int32_t>(code));
+    if (!dtype || dtype->is_storage_only()) {
+      return context.NotSupported(fmt::format("ONNX's element type {}", OnnxTypeName(code)));
+    }
+    type = *dtype;
+  }
+  context.graph.values[context.node.outputs[0]].dtype = type;
+  context.node.attributes["to"] = ToString(type);
+  return OkStatus();
+}
+
+// Upsample and the Resize of opset 10 have scales alone and one way to find places.
+Status NormalizeResize(OnnxNodeContext& context) {
+  Node& node = context.node;
+  if (node.attributes.contains("coordinate_transformation_mode")) return OkStatus();
+  auto scales = node.attributes.extract("scales");
+  if (!scales.empty()) {
+    if (context.HasInput(1)) return context.Invalid("scales as an attribute and as an input");
+    const auto& numbers = std::get<std::vector<double>>(scales.mapped());
+    Tensor tensor = MakeZeroTensor(kFloat32, {static_cast<int64_t>(numbers.size())});
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      SetElement(tensor, static_cast<int64_t>(i), numbers[i]);
+    }
+    context.SetInput(1, context.AddConstant("scales", tensor));
+  }
+  if (!context.HasInput(1) || node.inputs.size() > 2) {
+    return context.Invalid(
+        fmt::format("has {} inputs; expected data and scales", node.inputs.size()));
+  }
+  context.SetInput(2, node.inputs[1]);
+  context.SetInput(1, kNoValue);
+  node.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
+  node.attributes["nearest_mode"] = std::string("floor");
+  return OkStatus();
+}
+
+Status NormalizeRoiAlign(OnnxNodeContext& context) {
+  if (context.opset < 16) {
+    context.node.attributes["coordinate_transformation_mode"] = std::string("output_half_pixel");
+  }
+  return OkStatus();
+}
+
+Status NormalizeSplit(OnnxNodeContext& context) {
+  std::optional<std::vector<int64_t>> parts = context.TakeInts("split");
+  if (context.opset < 13) {
+    if (context.HasInput(1)) return context.Invalid("parts as an input before opset 13");
+    if (parts) context.SetInput(1, context.AddInts("split", *parts));
+  }
+  auto outputs = static_cast<int64_t>(context.node.outputs.size());
+  int64_t count = context.node.Int("num_outputs", outputs);
+  if (count != outputs) {
+    return context.Invalid(fmt::format("num_outputs is {}; it has {} outputs", count, outputs));
+  }
+  context.node.attributes.erase("num_outputs");
+  return OkStatus();
+}
+
+Status NormalizeTopK(OnnxNodeContext& context) {
+  auto k = context.node.attributes.extract("k");
+  if (context.opset < 10) {
+    if (k.empty()) return context.Invalid("attribute 'k' is missing");
+    if (context.HasInput(1)) return context.Invalid("k as an input before opset 10");
+    context.SetInput(1, context.AddInts("k", {std::get<int64_t>(k.mapped())}));
+  }
+  if (!context.HasInput(1)) return context.Invalid("k is missing");
+  return OkStatus();
+}
+
+}  // namespace tcc

@@ -1,0 +1,248 @@
+#include "models/onnx/onnx_shapes.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "ir/support/extents.h"
+#include "ir/support/wanted_option.h"
+
+namespace tcc {
+namespace {
+
+const onnxpb::Shape* DeclaredShape(const onnxpb::ValueInfo& value) {
+  const onnxpb::Type::TensorOf& tensor = value.type().tensor_type();
+  return tensor.has_shape() ? &tensor.shape() : nullptr;
+}
+
+// Some programs write -1 for an extent that they do not know.
+bool IsFixed(const onnxpb::Shape::Dimension& dim) {
+  return dim.has_dim_value() && dim.dim_value() >= 0;
+}
+
+std::string DimName(const onnxpb::ValueInfo& input, int axis) {
+  const std::string& param = DeclaredShape(input)->dim(axis).dim_param();
+  return param.empty() ? fmt::format("{}_{}", input.name(), axis) : param;
+}
+
+// An identifier, so that a formula over it can be read back.
+std::string Identifier(const std::string& dim) {
+  std::string hint;
+  for (char c : dim) {
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    bool digit = c >= '0' && c <= '9';
+    hint += letter || (digit && !hint.empty()) ? c : '_';
+  }
+  return hint;
+}
+
+// "2xNx3"
+std::string ShapeText(const std::vector<Expr>& shape) {
+  std::vector<std::string> dims;
+  for (const Expr& dim : shape) {
+    std::optional<int64_t> extent = AsConstant(dim);
+    dims.push_back(extent ? std::to_string(*extent) : dim.as<VarNode>()->name);
+  }
+  return dims.empty() ? "that of a scalar" : fmt::format("{}", fmt::join(dims, "x"));
+}
+
+// What the option was, for messages.
+const std::vector<int64_t>* GivenShape(const ImportOptions& options, const std::string& input) {
+  auto bind = options.binds.find(input);
+  if (bind != options.binds.end() && !options.binds_as_declared.contains(input)) {
+    return &bind->second.shape;
+  }
+  auto shape = options.shapes.find(input);
+  return shape == options.shapes.end() ? nullptr : &shape->second;
+}
+
+}  // namespace
+
+Status ModelShapes::Bind(const std::string& dim, int64_t value) {
+  auto [entry, added] = bound_.emplace(dim, value);
+  if (entry->second == value) return OkStatus();
+  return UsageError("dimension '{}' is given as {} and as {}", dim, entry->second, value);
+}
+
+Status ModelShapes::BindGiven(const onnxpb::ValueInfo& input, const std::vector<int64_t>& shape) {
+  if (Status fits = CheckExtents(shape); !fits.ok()) {
+    return UsageError("input '{}': {}", input.name(), Message(fits));
+  }
+  shapes_[input.name()] = ToExprs(shape);
+  const onnxpb::Shape* declared = DeclaredShape(input);
+  if (declared == nullptr) return OkStatus();
+  if (declared->dim_size() != static_cast<int>(shape.size())) {
+    return UsageError("input '{}' has rank {}; shape {} was given", input.name(),
+                      declared->dim_size(), ShapeToString(shape));
+  }
+  for (int axis = 0; axis < declared->dim_size(); ++axis) {
+    const onnxpb::Shape::Dimension& dim = declared->dim(axis);
+    if (!IsFixed(dim)) {
+      TCC_RETURN_IF_ERROR(Bind(DimName(input, axis), shape[axis]));
+    } else if (dim.dim_value() != shape[axis]) {
+      return UsageError("dimension {} of input '{}' is {}; shape {} was given", axis, input.name(),
+                        dim.dim_value(), ShapeToString(shape));
+    }
+  }
+  return OkStatus();
+}
+
+// Names are as the model has them, or as messages and formulas call them where that tells one.
+Status ModelShapes::BindDims(const std::vector<const onnxpb::ValueInfo*>& inputs) {
+  std::map<std::string, std::set<std::string>> called;
+  for (const onnxpb::ValueInfo* input : inputs) {
+    const onnxpb::Shape* declared = DeclaredShape(*input);
+    for (int axis = 0; declared != nullptr && axis < declared->dim_size(); ++axis) {
+      if (IsFixed(declared->dim(axis))) continue;
+      std::string name = DimName(*input, axis);
+      called[Identifier(name)].insert(name);
+      dims_.insert(std::move(name));
+    }
+  }
+  for (const auto& [name, value] : options_.dims) {
+    if (value < 0) {
+      return WithOption(UsageError("dimension '{}' is {}; expected 0 or more", name, value),
+                        Option::kDims);
+    }
+    auto meant = called.find(name);
+    bool by_call = !dims_.contains(name) && meant != called.end() && meant->second.size() == 1;
+    TCC_RETURN_IF_ERROR(Bind(by_call ? *meant->second.begin() : name, value));
+    if (!by_call && !dims_.contains(name)) {
+      return WithOption(
+          UsageError("no dimension is named '{}'; {}", name,
+                     dims_.empty() ? std::string("all of them are fixed")
+                                   : fmt::format("there are {}", fmt::join(dims_, ", "))),
+          Option::kDims);
+    }
+  }
+  return OkStatus();
+}
+
+std::optional<Expr> ModelShapes::Known(const std::string& dim) const {
+  if (auto value = bound_.find(dim); value != bound_.end()) return Expr(value->second);
+  if (auto var = free_.find(dim); var != free_.end()) return Expr(var->second);
+  return std::nullopt;
+}
+
+Expr ModelShapes::Dimension(const onnxpb::ValueInfo& input, int axis) {
+  const onnxpb::Shape::Dimension& dim = DeclaredShape(input)->dim(axis);
+  if (IsFixed(dim)) return Expr(int64_t{dim.dim_value()});
+  std::string name = DimName(input, axis);
+  if (std::optional<Expr> known = Known(name)) return *known;
+  std::string hint = Identifier(name);
+  while (!hints_.insert(hint).second) hint += "_";
+  vars_.push_back(ShapeVar(hint, kLeastFreeDim, kGreatestFreeDim));
+  free_.emplace(name, vars_.back());
+  return Expr(vars_.back());
+}
+
+Status ModelShapes::SetShape(const onnxpb::ValueInfo& input, std::vector<Expr> shape) {
+  std::vector<int64_t> constants;
+  for (const Expr& dim : shape) {
+    if (std::optional<int64_t> extent = AsConstant(dim)) constants.push_back(*extent);
+  }
+  // Free dimensions are at least 1, so they only add to the rank.
+  constants.resize(std::max<size_t>(constants.size(), shape.size()), 1);
+  TCC_RETURN_IF_ERROR(Annotate(CheckExtents(constants), fmt::format("input '{}'", input.name())));
+  shapes_[input.name()] = std::move(shape);
+  return OkStatus();
+}
+
+Status ModelShapes::ReadDeclared(const onnxpb::ValueInfo& input) {
+  std::vector<Expr> shape;
+  for (int axis = 0; axis < DeclaredShape(input)->dim_size(); ++axis) {
+    shape.push_back(Dimension(input, axis));
+  }
+  return SetShape(input, std::move(shape));
+}
+
+// No result depends on the extents that are not known, so none is asked for.
+Status ModelShapes::ReadUnused(const onnxpb::ValueInfo& input) {
+  const onnxpb::Shape* declared = DeclaredShape(input);
+  std::vector<Expr> shape;
+  bool guessed = declared == nullptr;
+  for (int axis = 0; declared != nullptr && axis < declared->dim_size(); ++axis) {
+    const onnxpb::Shape::Dimension& dim = declared->dim(axis);
+    std::optional<Expr> known =
+        IsFixed(dim) ? Expr(int64_t{dim.dim_value()}) : Known(DimName(input, axis));
+    guessed = guessed || !known;
+    shape.push_back(known.value_or(Expr(1)));
+  }
+  if (guessed && options_.warn) {
+    options_.warn(fmt::format("nothing reads input '{}'; its shape becomes {} where none is given",
+                              input.name(), ShapeText(shape)));
+  }
+  return SetShape(input, std::move(shape));
+}
+
+Status ModelShapes::ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inputs,
+                               const std::unordered_set<std::string>& read) {
+  TCC_RETURN_IF_ERROR(BindDims(inputs));
+  for (const onnxpb::ValueInfo* input : inputs) {
+    if (const std::vector<int64_t>* given = GivenShape(options_, input->name())) {
+      TCC_RETURN_IF_ERROR(BindGiven(*input, *given));
+    }
+  }
+  std::vector<std::string> without_shape;
+  for (const onnxpb::ValueInfo* input : inputs) {
+    if (shapes_.contains(input->name()) || !read.contains(input->name())) continue;
+    if (DeclaredShape(*input) != nullptr) {
+      TCC_RETURN_IF_ERROR(ReadDeclared(*input));
+      continue;
+    }
+    without_shape.push_back(input->name());
+  }
+  if (!without_shape.empty()) {
+    bool one = without_shape.size() == 1;
+    Status status = UsageError("{} '{}' {} no shape in the model; expected one to be given{}",
+                               one ? "input" : "inputs", fmt::join(without_shape, "', '"),
+                               one ? "has" : "have", one ? "" : " for each");
+    for (const std::string& name : without_shape) {
+      status = WithOption(status, Option::kShapes, name);
+    }
+    return status;
+  }
+  for (const onnxpb::ValueInfo* input : inputs) {
+    if (!shapes_.contains(input->name())) TCC_RETURN_IF_ERROR(ReadUnused(*input));
+  }
+  return CheckOptions(inputs);
+}
+
+Status ModelShapes::CheckOptions(const std::vector<const onnxpb::ValueInfo*>& inputs) const {
+  std::vector<std::string> names;
+  for (const onnxpb::ValueInfo* input : inputs) names.push_back(input->name());
+  auto known = [&](const std::string& name) { return shapes_.contains(name); };
+  for (const auto& [name, shape] : options_.shapes) {
+    if (!known(name)) {
+      return WithOption(
+          UsageError("no input is named '{}'; there are {}", name, fmt::join(names, ", ")),
+          Option::kShapes);
+    }
+    if (options_.binds.contains(name) && !options_.binds_as_declared.contains(name)) {
+      return UsageError("input '{}' is given both a shape and a value", name);
+    }
+  }
+  for (const auto& [name, tensor] : options_.binds) {
+    if (!known(name)) {
+      return WithOption(
+          UsageError("no input is named '{}'; there are {}", name, fmt::join(names, ", ")),
+          Option::kBinds);
+    }
+  }
+  return OkStatus();
+}
+
+std::optional<std::vector<Expr>> ModelShapes::OutputShape(const onnxpb::ValueInfo& output) const {
+  const onnxpb::Shape* declared = DeclaredShape(output);
+  if (declared == nullptr) return std::nullopt;
+  std::vector<Expr> shape;
+  for (const onnxpb::Shape::Dimension& dim : declared->dim()) {
+    std::optional<Expr> known =
+        IsFixed(dim) ? Expr(int64_t{dim.dim_value()}) : Known(dim.dim_param());
+    if (!known) return std::nullopt;
+    shape.push_back(*std::move(known));
+  }
+  return shape;
+}
+
+}  // namespace tcc

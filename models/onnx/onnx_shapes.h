@@ -1,0 +1,56 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/expr/expr.h"
+#include "models/onnx/import_onnx.h"
+#include "models/onnx/onnx.pb.h"
+
+namespace tcc {
+
+// The extents of a model's inputs and outputs after --dim, --shape and --bind.
+//
+// Dimensions of one name are one: bound to a value, or one Shape variable. A name that looks like
+// arithmetic ("P+S") is a name like any other. A negative extent is a dimension without a name.
+class ModelShapes {
+ public:
+  explicit ModelShapes(const ImportOptions& options) : options_(options) {}
+
+  // All inputs in order, before anything is asked, and the values that something reads. Refuses
+  // options that name no input or dimension of the model or contradict it or each other.
+  Status ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inputs,
+                    const std::unordered_set<std::string>& read);
+
+  // Of an input.
+  const std::vector<Expr>& ShapeOf(const std::string& input) const { return shapes_.at(input); }
+  // As the model states it; nullopt where it states none or in terms that no input has.
+  std::optional<std::vector<Expr>> OutputShape(const onnxpb::ValueInfo& output) const;
+  // Free dimensions by first occurrence.
+  const std::vector<Var>& vars() const { return vars_; }
+
+ private:
+  Status BindDims(const std::vector<const onnxpb::ValueInfo*>& inputs);
+  Status BindGiven(const onnxpb::ValueInfo& input, const std::vector<int64_t>& shape);
+  Status Bind(const std::string& dim, int64_t value);
+  Status ReadDeclared(const onnxpb::ValueInfo& input);
+  Status SetShape(const onnxpb::ValueInfo& input, std::vector<Expr> shape);
+  Status ReadUnused(const onnxpb::ValueInfo& input);
+  Expr Dimension(const onnxpb::ValueInfo& input, int axis);
+  std::optional<Expr> Known(const std::string& dim) const;
+  Status CheckOptions(const std::vector<const onnxpb::ValueInfo*>& inputs) const;
+
+  const ImportOptions& options_;
+  std::map<std::string, int64_t> bound_;
+  std::map<std::string, Var> free_;
+  std::set<std::string> dims_;  // names of all inputs' dimensions
+  std::set<std::string> hints_;
+  std::vector<Var> vars_;
+  std::map<std::string, std::vector<Expr>> shapes_;
+};
+
+}  // namespace tcc

@@ -1,0 +1,179 @@
+#include "models/onnx/onnx_survey.h"
+
+#include <fmt/ranges.h>
+
+#include <optional>
+#include <set>
+
+#include "models/onnx/onnx_attributes.h"
+#include "models/onnx/onnx_bodies.h"
+#include "models/onnx/onnx_graph_importer.h"
+#include "models/onnx/onnx_liveness.h"
+
+namespace tcc {
+namespace {
+
+constexpr size_t kNodesNamed = 3;
+
+// 0 where the model imports none, which is right if all its operators are of other domains.
+StatusOr<int64_t> DefaultOpset(const onnxpb::Model& model) {
+  std::optional<int64_t> opset;
+  for (const onnxpb::OperatorSet& import : model.opset_import()) {
+    if (!IsDefaultDomain(import.domain())) continue;
+    if (opset && *opset != import.version()) {
+      return InvalidInput("the model imports opsets {} and {} of the default domain", *opset,
+                          import.version());
+    }
+    if (import.version() < 1) {
+      return InvalidInput("opset {}; expected 1 or more", import.version());
+    }
+    opset = import.version();
+  }
+  return opset.value_or(0);
+}
+
+class Surveyor {
+ public:
+  explicit Surveyor(const onnxpb::Model& model) : model_(model) {}
+
+  StatusOr<OnnxSurvey> Survey(const std::vector<OnnxBodies>& bodies) {
+    TCC_ASSIGN_OR_RETURN(survey_.opset, DefaultOpset(model_));
+    survey_.ir_version = model_.ir_version();
+    if (survey_.opset > kNewestOpset) {
+      Report(fmt::format("opset {} (the newest that is read is {})", survey_.opset, kNewestOpset),
+             model_.graph().name());
+    }
+    for (const onnxpb::Function& function : model_.functions()) {
+      functions_.emplace(FunctionKey(function.domain(), function.name(), function.overload()),
+                         &function);
+    }
+    Visit(model_.graph(), bodies, survey_.opset, true);
+    // Functions that nobody calls are not looked at.
+    while (!called_.empty()) {
+      const onnxpb::Function& function = *called_.back();
+      called_.pop_back();
+      google::protobuf::RepeatedPtrField<onnxpb::Node> nodes = function.node();
+      TCC_ASSIGN_OR_RETURN(std::vector<OnnxBodies> of_nodes, ParseBodies(nodes, 0));
+      std::vector<std::string> results(function.output().begin(), function.output().end());
+      VisitNodes(nodes, of_nodes, FindLive(nodes, of_nodes, results), OpsetOf(function));
+    }
+    if (needs_opset_) {
+      return InvalidInput("the model imports no opset of the default domain");
+    }
+    return std::move(survey_);
+  }
+
+ private:
+  using Nodes = google::protobuf::RepeatedPtrField<onnxpb::Node>;
+
+  int64_t OpsetOf(const onnxpb::Function& function) const {
+    for (const onnxpb::OperatorSet& import : function.opset_import()) {
+      if (IsDefaultDomain(import.domain())) return import.version();
+    }
+    return survey_.opset;
+  }
+
+  // Nodes nest no deeper than ParseBodies lets them.
+  void Visit(const onnxpb::Graph& graph, const std::vector<OnnxBodies>& bodies, int64_t opset,
+             bool is_live) {
+    OnnxLiveness live = FindLive(graph, bodies);
+    if (!is_live) live = {.nodes = std::vector<bool>(live.nodes.size(), false), .names = {}};
+    for (const onnxpb::SparseTensor& tensor : graph.sparse_initializer()) {
+      const std::string& name = tensor.values().name();
+      if (live.names.contains(name)) Report("sparse initializer", name);
+    }
+    VisitNodes(graph.node(), bodies, live, opset);
+  }
+
+  void VisitNodes(const Nodes& nodes, const std::vector<OnnxBodies>& bodies,
+                  const OnnxLiveness& live, int64_t opset) {
+    for (int n = 0; n < nodes.size(); ++n) {
+      ++survey_.nodes;
+      ++survey_.operators[OperatorName(nodes[n])];
+      if (live.nodes[n]) VisitLive(nodes[n], bodies[n], opset);
+    }
+    for (int n = 0; n < nodes.size(); ++n) {
+      for (const OnnxBody& body : bodies[n]) {
+        Visit(body.graph, body.of_nodes, opset, live.nodes[n]);
+      }
+    }
+  }
+
+  void VisitLive(const onnxpb::Node& node, const OnnxBodies& bodies, int64_t opset) {
+    auto function = functions_.find(FunctionKey(node.domain(), node.op_type(), node.overload()));
+    if (function != functions_.end()) {
+      if (visited_.insert(function->second).second) called_.push_back(function->second);
+      return;
+    }
+    needs_opset_ = needs_opset_ || (IsDefaultDomain(node.domain()) && opset == 0);
+    if (std::optional<std::string> problem = Problem(node, bodies, OperatorName(node), opset)) {
+      Report(*problem, NodeName(node));
+    }
+  }
+
+  // What stands in the way of reading the node.
+  static std::optional<std::string> Problem(const onnxpb::Node& node, const OnnxBodies& bodies,
+                                            const std::string& name, int64_t default_opset) {
+    const OnnxOp* op = FindOnnxOp(name);
+    if (op == nullptr) return name;
+    int64_t opset = OpsetFor(node, default_opset);
+    if (opset < op->since) {
+      return fmt::format("{} of opset {} (read from opset {} on)", name, opset, op->since);
+    }
+    for (const onnxpb::Attribute& attribute : node.attribute()) {
+      const OnnxAttribute* row = FindAttribute(*op, attribute.name(), opset);
+      if (row == nullptr) return fmt::format("{} with attribute '{}'", name, attribute.name());
+      if (row->presence == Presence::kFixed && row->type == AttributeType::kInt &&
+          attribute.ref_attr_name().empty() && attribute.i() != static_cast<int64_t>(row->number)) {
+        return fmt::format("{} with {} = {}", name, attribute.name(), attribute.i());
+      }
+    }
+    for (const OnnxBody& body : bodies) {
+      if (FindAttribute(*op, body.attribute, opset) == nullptr) {
+        return fmt::format("{} with attribute '{}'", name, body.attribute);
+      }
+    }
+    for (int i = op->max_outputs; i < node.output_size(); ++i) {
+      if (!node.output(i).empty()) return fmt::format("{} with output {}", name, i);
+    }
+    return std::nullopt;
+  }
+
+  void Report(const std::string& what, const std::string& node) {
+    auto [entry, added] = index_.emplace(what, survey_.unsupported.size());
+    if (added) survey_.unsupported.push_back({.what = what, .count = 0, .nodes = {}});
+    UnsupportedOperator& op = survey_.unsupported[entry->second];
+    ++op.count;
+    if (op.nodes.size() < kNodesNamed) op.nodes.push_back(node);
+  }
+
+  const onnxpb::Model& model_;
+  OnnxSurvey survey_;
+  bool needs_opset_ = false;
+  std::map<std::string, const onnxpb::Function*> functions_;
+  std::set<const onnxpb::Function*> visited_;
+  std::vector<const onnxpb::Function*> called_;
+  std::map<std::string, size_t> index_;
+};
+
+}  // namespace
+
+StatusOr<OnnxSurvey> SurveyModel(const onnxpb::Model& model,
+                                 const std::vector<OnnxBodies>& bodies) {
+  return Surveyor(model).Survey(bodies);
+}
+
+Status RefuseUnsupported(const OnnxSurvey& survey) {
+  if (survey.unsupported.empty()) return OkStatus();
+  std::string text;
+  int64_t nodes = 0;
+  for (const UnsupportedOperator& op : survey.unsupported) {
+    nodes += op.count;
+    text += fmt::format("\n  {}: {} node{}: '{}'{}", op.what, op.count, op.count == 1 ? "" : "s",
+                        fmt::join(op.nodes, "', '"),
+                        op.count > static_cast<int64_t>(op.nodes.size()) ? ", ..." : "");
+  }
+  return Unsupported("{} of the model's {} nodes are not supported:{}", nodes, survey.nodes, text);
+}
+
+}  // namespace tcc

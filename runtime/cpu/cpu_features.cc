@@ -1,0 +1,101 @@
+#include "runtime/cpu/cpu_features.h"
+
+#include <fmt/ranges.h>
+
+#include <string_view>
+#include <vector>
+
+namespace tcc {
+namespace {
+
+struct FeatureRow {
+  std::string_view name;  // LLVM's
+  bool (*present)();
+};
+
+// __builtin_cpu_supports takes a literal in GCC's spelling and asks for the system's support of
+// wide registers too.
+#define TCC_CPU_FEATURE(llvm_name, gcc_name) \
+  {llvm_name, [] { return __builtin_cpu_supports(gcc_name) != 0; }}
+
+constexpr FeatureRow kFeatures[] = {
+#if defined(__x86_64__)
+    TCC_CPU_FEATURE("sse3", "sse3"),
+    TCC_CPU_FEATURE("ssse3", "ssse3"),
+    TCC_CPU_FEATURE("sse4.1", "sse4.1"),
+    TCC_CPU_FEATURE("sse4.2", "sse4.2"),
+    TCC_CPU_FEATURE("popcnt", "popcnt"),
+    TCC_CPU_FEATURE("avx", "avx"),
+    TCC_CPU_FEATURE("avx2", "avx2"),
+    TCC_CPU_FEATURE("bmi", "bmi"),
+    TCC_CPU_FEATURE("bmi2", "bmi2"),
+    TCC_CPU_FEATURE("f16c", "f16c"),
+    TCC_CPU_FEATURE("fma", "fma"),
+    TCC_CPU_FEATURE("lzcnt", "lzcnt"),
+    TCC_CPU_FEATURE("movbe", "movbe"),
+    TCC_CPU_FEATURE("avx512f", "avx512f"),
+    TCC_CPU_FEATURE("avx512bw", "avx512bw"),
+    TCC_CPU_FEATURE("avx512cd", "avx512cd"),
+    TCC_CPU_FEATURE("avx512dq", "avx512dq"),
+    TCC_CPU_FEATURE("avx512vl", "avx512vl"),
+    TCC_CPU_FEATURE("avx512ifma", "avx512ifma"),
+    TCC_CPU_FEATURE("avx512vbmi", "avx512vbmi"),
+    TCC_CPU_FEATURE("avx512vbmi2", "avx512vbmi2"),
+    TCC_CPU_FEATURE("avx512vnni", "avx512vnni"),
+    TCC_CPU_FEATURE("avx512bitalg", "avx512bitalg"),
+    TCC_CPU_FEATURE("avx512vpopcntdq", "avx512vpopcntdq"),
+    TCC_CPU_FEATURE("avx512bf16", "avx512bf16"),
+    TCC_CPU_FEATURE("avx512fp16", "avx512fp16"),
+    TCC_CPU_FEATURE("avxvnni", "avxvnni"),
+    TCC_CPU_FEATURE("amx-tile", "amx-tile"),
+    TCC_CPU_FEATURE("amx-int8", "amx-int8"),
+    TCC_CPU_FEATURE("amx-bf16", "amx-bf16"),
+#endif
+};
+#undef TCC_CPU_FEATURE
+
+// x86-64 psABI, "Micro-Architecture Levels".
+constexpr std::string_view kLevel3[] = {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt",
+                                        "avx",  "avx2",  "bmi",    "bmi2",   "f16c",
+                                        "fma",  "lzcnt", "movbe"};
+constexpr std::string_view kLevel4[] = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
+
+bool IsPresent(const std::string& name) {
+  for (const FeatureRow& row : kFeatures) {
+    if (row.name == name) return row.present();
+  }
+  return false;
+}
+
+}  // namespace
+
+Status CheckCpuFeatures(std::span<const std::string> needed) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+#endif
+  std::vector<std::string> missing;
+  for (const std::string& name : needed) {
+    if (!IsPresent(name)) missing.push_back(name);
+  }
+  if (missing.empty()) return OkStatus();
+  return Missing("the kernels need {}, which this CPU lacks; compile for this machine's target",
+                 fmt::join(missing, ", "));
+}
+
+std::vector<std::string> RequiredCpuFeatures(const Target& target) {
+  std::vector<std::string> features;
+  if (target.kind != TargetKind::kCpu) return features;
+  if (target.name == "native") {
+    for (const FeatureRow& row : kFeatures) {
+      if (row.present()) features.emplace_back(row.name);
+    }
+    return features;
+  }
+  features.assign(std::begin(kLevel3), std::end(kLevel3));
+  if (target.name == "x86-64-v4") {
+    features.insert(features.end(), std::begin(kLevel4), std::end(kLevel4));
+  }
+  return features;
+}
+
+}  // namespace tcc

@@ -1,0 +1,166 @@
+#include "runtime/cuda/cuda_driver.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdlib>
+
+namespace tcc {
+namespace {
+
+// Which of our Status codes an error stands for.
+absl::StatusCode CodeOf(CudaResult result) {
+  switch (result) {
+    case kCudaOutOfMemory:
+      return absl::StatusCode::kResourceExhausted;
+    case kCudaNotInitialized:
+    case kCudaStubLibrary:
+    case kCudaNewerDriverNeeded:
+    case kCudaDeviceUnavailable:
+    case kCudaNoDevice:
+    case kCudaInvalidDevice:
+    case kCudaNoBinaryForGpu:
+    case kCudaJitCompilerNotFound:
+    case kCudaUnsupportedPtxVersion:
+    case kCudaSystemNotReady:
+    case kCudaSystemDriverMismatch:
+    case kCudaCompatNotSupported:
+      return absl::StatusCode::kUnavailable;
+    case kCudaInvalidImage:
+    case kCudaInvalidPtx:
+    case kCudaNotFound:
+      return absl::StatusCode::kInvalidArgument;
+    default:
+      return absl::StatusCode::kInternal;
+  }
+}
+
+// "cuMemAlloc" for cuMemAlloc_v2.
+std::string_view PublicName(std::string_view call) {
+  return call.substr(0, call.rfind("_v"));
+}
+
+struct Symbol {
+  const char* name;
+  void (*set)(CudaDriver& driver, void* function);
+};
+
+constexpr Symbol kSymbols[] = {
+#define TCC_CUDA_SYMBOL(call, parameters, names)                         \
+  {#call, [](CudaDriver& driver, void* function) {                       \
+     driver.call = reinterpret_cast<CudaResult(*) parameters>(function); \
+   }},
+    TCC_CUDA_CALLS(TCC_CUDA_SYMBOL)
+#undef TCC_CUDA_SYMBOL
+};
+
+// Stays open for good: the driver keeps threads of its own.
+StatusOr<void*> OpenLibrary(const std::string& path) {
+  if (void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+  return Missing(
+      "{} cannot be loaded; looked in TCC_CUDA_DRIVER and the linker's path; install NVIDIA's "
+      "driver or set TCC_CUDA_DRIVER ({})",
+      path, ::dlerror());
+}
+
+StatusOr<int> Attribute(const CudaDriver& driver, CudaDeviceAttribute attribute,
+                        CudaDeviceHandle device) {
+  int value = 0;
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, "asking a device what it can do", cuDeviceGetAttribute,
+                                    &value, attribute, device));
+  return value;
+}
+
+}  // namespace
+
+StatusOr<CudaDriver> OpenCudaDriver() {
+  const char* chosen = std::getenv("TCC_CUDA_DRIVER");
+  const std::string path = chosen != nullptr && *chosen != '\0' ? chosen : "libcuda.so.1";
+  TCC_ASSIGN_OR_RETURN(void* library, OpenLibrary(path));
+  CudaDriver driver;
+  for (const Symbol& symbol : kSymbols) {
+    void* function = ::dlsym(library, symbol.name);
+    if (function == nullptr) {
+      return Missing("{} has no {}; expected the CUDA driver, 11.4 or newer", path, symbol.name);
+    }
+    symbol.set(driver, function);
+  }
+  driver.takes_notes = ::dlsym(library, kCudaTakesNotes) != nullptr;
+  return driver;
+}
+
+StatusOr<std::string> CudaVersionOf(const CudaDriver& driver) {
+  int version = 0;  // 12040
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, "asking the CUDA driver for its version",
+                                    cuDriverGetVersion, &version));
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+Status CudaStatus(const CudaDriver& driver, CudaResult result, std::string_view call,
+                  std::string_view what) {
+  if (result == kCudaSuccess) return OkStatus();
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (driver.cuGetErrorName(result, &name) != kCudaSuccess || name == nullptr) name = "unknown";
+  if (driver.cuGetErrorString(result, &text) != kCudaSuccess || text == nullptr) text = "";
+  return Status(CodeOf(result),
+                fmt::format("{}: {} failed with {} ({}){}{}", what, PublicName(call), name, result,
+                            *text != '\0' ? ": " : "", text));
+}
+
+StatusOr<CudaDeviceInfo> FindCudaDevice(const CudaDriver& driver, int ordinal) {
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, "starting the CUDA driver", cuInit, 0));
+  int count = 0;
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, "counting the CUDA devices", cuDeviceGetCount, &count));
+  if (ordinal < 0 || ordinal >= count) {
+    return Missing("there is no CUDA device {}; the driver has {}", ordinal, count);
+  }
+  CudaDeviceInfo info;
+  info.ordinal = ordinal;
+  TCC_RETURN_IF_ERROR(
+      TCC_CUDA_CALL(driver, "choosing a CUDA device", cuDeviceGet, &info.handle, ordinal));
+  const CudaDeviceHandle device = info.handle;
+  std::array<char, 128> name{};
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, "asking a device for its name", cuDeviceGetName,
+                                    name.data(), static_cast<int>(name.size()) - 1, device));
+  info.name = name.data();
+  TCC_ASSIGN_OR_RETURN(int major, Attribute(driver, kCudaArchMajor, device));
+  TCC_ASSIGN_OR_RETURN(int minor, Attribute(driver, kCudaArchMinor, device));
+  info.sm = 10 * major + minor;
+  TCC_ASSIGN_OR_RETURN(info.multiprocessors, Attribute(driver, kCudaMultiprocessors, device));
+  TCC_ASSIGN_OR_RETURN(info.clock_khz, Attribute(driver, kCudaClockKhz, device));
+  TCC_ASSIGN_OR_RETURN(info.shared_bytes, Attribute(driver, kCudaSharedBytesOptIn, device));
+  TCC_ASSIGN_OR_RETURN(info.l2_bytes, Attribute(driver, kCudaL2Bytes, device));
+  TCC_ASSIGN_OR_RETURN(int pools, Attribute(driver, kCudaMemoryPools, device));
+  info.has_pools = pools != 0;
+  size_t bytes = 0;
+  TCC_RETURN_IF_ERROR(
+      TCC_CUDA_CALL(driver, "asking a device for its memory", cuDeviceTotalMem_v2, &bytes, device));
+  info.memory_bytes = static_cast<int64_t>(bytes);
+  return info;
+}
+
+StatusOr<std::vector<CudaDeviceInfo>> ListCudaDevices(const CudaDriver& driver) {
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, "starting the CUDA driver", cuInit, 0));
+  int count = 0;
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, "counting the CUDA devices", cuDeviceGetCount, &count));
+  std::vector<CudaDeviceInfo> devices;
+  for (int i = 0; i < count; ++i) {
+    TCC_ASSIGN_OR_RETURN(CudaDeviceInfo device, FindCudaDevice(driver, i));
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+double PeakGflops(const CudaDeviceInfo& device) {
+  // CUDA C Programming Guide, throughput of native arithmetic instructions.
+  const bool narrow = device.sm == 70 || device.sm == 75 || device.sm == 80;
+  const int64_t lanes = int64_t{device.multiprocessors} * (narrow ? 64 : 128);
+  return 2e-6 * static_cast<double>(lanes * device.clock_khz);
+}
+
+std::string Describe(const CudaDeviceInfo& device) {
+  return fmt::format("device {} ({}, sm_{})", device.ordinal, device.name, device.sm);
+}
+
+}  // namespace tcc

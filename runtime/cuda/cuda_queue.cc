@@ -1,0 +1,314 @@
+#include "runtime/cuda/cuda_queue.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "ir/support/check.h"
+#include "runtime/cuda/cuda_caller.h"
+
+namespace tcc {
+namespace {
+
+// Of buffers and workspaces.
+constexpr int64_t kAlignment = 256;
+
+// CUDA C Programming Guide, table of compute capabilities.
+constexpr std::array<int64_t, 3> kMostBlocks = {0x7fffffff, 65535, 65535};
+
+// Nothing if there is nothing to do.
+StatusOr<std::optional<std::array<unsigned, 3>>> GridOf(const GpuLaunch& launch,
+                                                        std::span<const int64_t> shapes) {
+  std::array<unsigned, 3> grid{};
+  bool empty = false;
+  for (size_t i = 0; i < grid.size(); ++i) {
+    TCC_ASSIGN_OR_RETURN(int64_t blocks, Evaluate(launch.grid[i], shapes));
+    if (blocks < 0 || blocks > kMostBlocks[i]) {
+      return InvalidInput("a grid has {} blocks in {}; expected at most {}", blocks, "xyz"[i],
+                          kMostBlocks[i]);
+    }
+    empty = empty || blocks == 0;
+    grid[i] = static_cast<unsigned>(blocks);
+  }
+  if (empty) return std::optional<std::array<unsigned, 3>>();
+  return std::optional(grid);
+}
+
+// A kernel's workspaces in memory of `end` bytes, one after the other.
+struct Workspaces {
+  std::vector<int64_t> begins;
+  std::vector<int64_t> sizes;
+  int64_t end = 0;
+};
+
+StatusOr<Workspaces> LayOut(const GpuKernel& kernel, std::span<const int64_t> shapes) {
+  Workspaces workspaces;
+  int64_t& end = workspaces.end;
+  for (const SizeExpr& expr : kernel.workspace_bytes) {
+    TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(expr, shapes));
+    workspaces.begins.push_back(end);
+    workspaces.sizes.push_back(bytes);
+    if (bytes < 0 || __builtin_add_overflow(end, bytes, &end) || end > INT64_MAX - kAlignment) {
+      return InvalidInput("a workspace has {} bytes", bytes);
+    }
+    end = (end + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  return workspaces;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<CudaQueue>> CudaQueue::Make(std::shared_ptr<const CudaProgram> program) {
+  std::unique_ptr<CudaQueue> queue(new CudaQueue(std::move(program)));
+  CudaScope scope(*queue->context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  TCC_ASSIGN_OR_RETURN(queue->stream_, MakeCudaStream(queue->context()));
+  return queue;
+}
+
+CudaQueue::~CudaQueue() {
+  if (!stream_) return;
+  UseStream(nullptr);
+  arrivals_.clear();
+  (void)Finish();
+}
+
+Status CudaQueue::Wait(std::string_view what) {
+  return TCC_CUDA_CALL(driver(), what, cuStreamSynchronize, stream());
+}
+
+StatusOr<uint8_t*> CudaQueue::Reserve(size_t slot, int64_t bytes, std::string_view what) {
+  if (slots_.size() <= slot) slots_.resize(slot + 1);
+  CudaMemory& memory = slots_[slot];
+  if (memory.data() == nullptr || memory.bytes() < bytes) {
+    CudaScope scope(*context());
+    TCC_RETURN_IF_ERROR(scope.status());
+    TCC_RETURN_IF_ERROR(Replace(memory, bytes, what));
+  }
+  return memory.data();
+}
+
+// The run before may still use it: in this stream, or it has ended. What a caller's capture takes
+// or gives back would be its graph's.
+Status CudaQueue::Replace(CudaMemory& memory, int64_t bytes, std::string_view what) {
+  TCC_RETURN_IF_ERROR(CheckNotCaptured(stream()));
+  TCC_RETURN_IF_ERROR(program_->pool().GiveBack(memory, stream()));
+  Forget();
+  TCC_ASSIGN_OR_RETURN(memory, program_->pool().Allocate(stream(), bytes, what));
+  return OkStatus();
+}
+
+Status CudaQueue::CheckStream(void* stream) {
+  return CheckCallersStream(*context(), static_cast<CudaStreamHandle>(stream));
+}
+
+Status CudaQueue::CheckNotCaptured(void* stream) {
+  return tcc::CheckNotCaptured(*context(), static_cast<CudaStreamHandle>(stream));
+}
+
+Status CudaQueue::CheckMemory(const void* memory, std::string_view what) {
+  return CheckCallersMemory(*context(), memory, what);
+}
+
+Status CudaQueue::Upload(uint8_t* to, std::span<const uint8_t> from) {
+  if (from.empty()) return OkStatus();
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  const uint8_t* source = from.data();
+  if (CudaStaging::IsWorthwhile(from.size())) {
+    TCC_ASSIGN_OR_RETURN(uint8_t* staged, staging_.Reserve(context(), from.size()));
+    std::ranges::copy(from, staged);
+    source = staged;
+  }
+  return TCC_CUDA_CALL(driver(), "uploading an input", cuMemcpyHtoDAsync_v2, AddressOf(to), source,
+                       from.size(), stream());
+}
+
+Status CudaQueue::Download(std::span<uint8_t> to, const uint8_t* from) {
+  Status status = EnqueueDownload(to, from);
+  // Its caller gives up: nobody answers for the memory that others were to arrive in.
+  if (!status.ok()) arrivals_.clear();
+  return status;
+}
+
+Status CudaQueue::EnqueueDownload(std::span<uint8_t> to, const uint8_t* from) {
+  if (to.empty()) return OkStatus();
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  uint8_t* place = to.data();
+  if (CudaStaging::IsWorthwhile(to.size())) {
+    TCC_ASSIGN_OR_RETURN(place, staging_.Reserve(context(), to.size()));
+    arrivals_.push_back({to, place});
+  }
+  return TCC_CUDA_CALL(driver(), "downloading a result", cuMemcpyDtoHAsync_v2, place,
+                       AddressOf(from), to.size(), stream());
+}
+
+Status CudaQueue::Copy(uint8_t* to, const uint8_t* from, int64_t bytes) {
+  if (bytes == 0 || to == from) return OkStatus();
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  // The driver leaves open what copies that overlap do.
+  if (to < from + bytes && from < to + bytes) {
+    TCC_RETURN_IF_ERROR(GrowScratch(bytes));
+    TCC_RETURN_IF_ERROR(CopyApart(scratch_.data(), from, bytes));
+    from = scratch_.data();
+  }
+  return CopyApart(to, from, bytes);
+}
+
+Status CudaQueue::CopyApart(uint8_t* to, const uint8_t* from, int64_t bytes) {
+  return TCC_CUDA_CALL(driver(), "copying a buffer", cuMemcpyDtoDAsync_v2, AddressOf(to),
+                       AddressOf(from), static_cast<size_t>(bytes), stream());
+}
+
+Status CudaQueue::GrowScratch(int64_t bytes) {
+  if (scratch_.bytes() >= bytes) return OkStatus();
+  // A recorded run comes after an equal one that was not, which made the room.
+  TCC_CHECK(!recording_) << "memory grows while work is recorded";
+  return Replace(scratch_, bytes, "the workspaces of a kernel");
+}
+
+Status CudaQueue::PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64_t> shapes) {
+  workspaces_.clear();
+  if (kernel.workspace_bytes.empty()) return OkStatus();
+  TCC_ASSIGN_OR_RETURN(const Workspaces places, LayOut(kernel, shapes));
+  TCC_RETURN_IF_ERROR(GrowScratch(places.end));
+  for (size_t i = 0; i < places.begins.size(); ++i) {
+    workspaces_.push_back({scratch_.data() + places.begins[i], places.sizes[i]});
+  }
+  return OkStatus();
+}
+
+StatusOr<int64_t> CudaQueue::WorkspaceBytes(size_t kernel,
+                                            std::span<const int64_t> shape_args) const {
+  const GpuKernel& of = program_->kernels()[kernel];
+  // Its launch is refused.
+  if (shape_args.size() != of.shapes) return 0;
+  TCC_ASSIGN_OR_RETURN(const Workspaces places, LayOut(of, shape_args));
+  return places.end;
+}
+
+Status CudaQueue::ReserveWorkspace(int64_t bytes) {
+  if (scratch_.bytes() >= bytes) return OkStatus();
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  return GrowScratch(bytes);
+}
+
+Status CudaQueue::Launch(size_t kernel, const LaunchArguments& arguments) {
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  return Enqueue(kernel, arguments);
+}
+
+Status CudaQueue::Enqueue(size_t index, const LaunchArguments& arguments) {
+  const GpuKernel& kernel = program_->kernels()[index];
+  if (arguments.buffers.size() != kernel.buffers || arguments.shape_args.size() != kernel.shapes) {
+    return InvalidInput("the plan passes {} buffers and {} shapes; the kernel takes {} and {}",
+                        arguments.buffers.size(), arguments.shape_args.size(), kernel.buffers,
+                        kernel.shapes);
+  }
+  TCC_RETURN_IF_ERROR(PlaceWorkspaces(kernel, arguments.shape_args));
+  passed_.clear();
+  for (size_t i = 0; i < kernel.launches.size(); ++i) {
+    TCC_RETURN_IF_ERROR(Enqueue(kernel.launches[i], program_->function(index, i), arguments));
+  }
+  return OkStatus();
+}
+
+void CudaQueue::Pass(uint64_t value, const CudaArgumentNote& note) {
+  values_.push_back(value);
+  notes_.push_back(note);
+}
+
+void CudaQueue::Pass(const void* buffer, CudaArgumentNote note) {
+  const auto* begin = static_cast<const uint8_t*>(buffer);
+  if (std::ranges::find(passed_, begin) == passed_.end()) {
+    passed_.push_back(begin);
+  } else {
+    note.kind = CudaArgumentNote::Kind::kKnown;
+  }
+  Pass(AddressOf(begin), note);
+}
+
+void CudaQueue::PassAll(const GpuLaunch& launch, const LaunchArguments& arguments) {
+  values_.clear();
+  notes_.clear();
+  for (const auto& [kind, index] : launch.arguments) {
+    switch (kind) {
+      case GpuArgument::Kind::kBuffer:
+        Pass(arguments.buffers[index], {arguments.bytes[index], CudaArgumentNote::Kind::kBuffer});
+        break;
+      case GpuArgument::Kind::kWorkspace:
+        Pass(workspaces_[index].data,
+             {workspaces_[index].bytes, CudaArgumentNote::Kind::kWorkspace});
+        break;
+      case GpuArgument::Kind::kShape:
+        Pass(static_cast<uint64_t>(arguments.shape_args[index]), {});
+        break;
+    }
+  }
+}
+
+Status CudaQueue::Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
+                          const LaunchArguments& arguments) {
+  TCC_ASSIGN_OR_RETURN(auto grid, GridOf(launch, arguments.shape_args));
+  if (!grid) return OkStatus();
+  PassAll(launch, arguments);
+  value_places_.clear();
+  for (uint64_t& value : values_) value_places_.push_back(&value);
+  std::array<void*, 1> notes = {notes_.data()};
+  const auto& [x, y, z] = launch.block;
+  return TCC_CUDA_CALL(driver(), "launching " + launch.symbol, cuLaunchKernel, function, (*grid)[0],
+                       (*grid)[1], (*grid)[2], x, y, z,
+                       static_cast<unsigned>(launch.dynamic_shared_bytes), stream(),
+                       value_places_.data(), driver().takes_notes ? notes.data() : nullptr);
+}
+
+StatusOr<double> CudaQueue::TimedLaunch(size_t kernel, const LaunchArguments& arguments) {
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  return stopwatch_.Time(context(), stream(), [&] { return Enqueue(kernel, arguments); });
+}
+
+// On our own stream: a caller's may be the default one, which cannot be captured.
+Status CudaQueue::Record(const std::function<Status()>& work) {
+  recording_ = true;
+  CudaStreamHandle caller_stream = std::exchange(caller_stream_, nullptr);
+  StatusOr<CudaGraphExec> graph = CaptureCudaGraph(context(), stream(), work);
+  caller_stream_ = caller_stream;
+  recording_ = false;
+  TCC_RETURN_IF_ERROR(graph.status());
+  graph_ = *std::move(graph);
+  return OkStatus();
+}
+
+Status CudaQueue::DoRecorded(const std::function<Status()>& work) {
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  if (!graph_) TCC_RETURN_IF_ERROR(Record(work));
+  return TCC_CUDA_CALL(driver(), "launching the model's graph", cuGraphLaunch, graph_.get(),
+                       stream());
+}
+
+Status CudaQueue::Finish() {
+  const std::vector<Arrival> arrivals = std::exchange(arrivals_, {});
+  CudaScope scope(*context());
+  TCC_RETURN_IF_ERROR(scope.status());
+  TCC_RETURN_IF_ERROR(Wait("running the model"));
+  for (const Arrival& arrival : arrivals) {
+    std::copy_n(arrival.staged, arrival.to.size(), arrival.to.begin());
+  }
+  staging_.Clear();
+  return OkStatus();
+}
+
+// The failure is told already; one of work before it would be of this run.
+void CudaQueue::Abandon() {
+  arrivals_.clear();
+  if (CheckNotCaptured(stream()).ok()) (void)Finish();
+}
+
+}  // namespace tcc

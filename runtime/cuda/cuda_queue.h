@@ -1,0 +1,82 @@
+#pragma once
+
+#include <vector>
+
+#include "runtime/cuda/cuda_program.h"
+#include "runtime/cuda/cuda_staging.h"
+#include "runtime/cuda/cuda_stream.h"
+#include "runtime/executor/device.h"
+#include "runtime/executor/frame.h"
+
+namespace tcc {
+
+// One stream, its memory, and the graph of what is recorded.
+class CudaQueue final : public DeviceQueue {
+ public:
+  static StatusOr<std::unique_ptr<CudaQueue>> Make(std::shared_ptr<const CudaProgram> program);
+  // Waits for its own stream, so that no kernel there runs on memory that is given back. Work in a
+  // caller's has ended.
+  ~CudaQueue() override;
+
+  StatusOr<uint8_t*> Reserve(size_t slot, int64_t bytes, std::string_view what) override;
+  void UseStream(void* stream) override { caller_stream_ = static_cast<CudaStreamHandle>(stream); }
+  Status CheckStream(void* stream) override;
+  Status CheckNotCaptured(void* stream) override;
+  Status CheckMemory(const void* memory, std::string_view what) override;
+  Status Upload(uint8_t* to, std::span<const uint8_t> from) override;
+  Status Download(std::span<uint8_t> to, const uint8_t* from) override;
+  Status Copy(uint8_t* to, const uint8_t* from, int64_t bytes) override;
+  StatusOr<int64_t> WorkspaceBytes(size_t kernel,
+                                   std::span<const int64_t> shape_args) const override;
+  Status ReserveWorkspace(int64_t bytes) override;
+  Status Launch(size_t kernel, const LaunchArguments& arguments) override;
+  StatusOr<double> TimedLaunch(size_t kernel, const LaunchArguments& arguments) override;
+  Status DoRecorded(const std::function<Status()>& work) override;
+  void Forget() override { graph_.Reset(); }
+  Status Finish() override;
+  void Abandon() override;
+
+ private:
+  explicit CudaQueue(std::shared_ptr<const CudaProgram> program) : program_(std::move(program)) {}
+
+  const std::shared_ptr<const CudaContext>& context() const { return program_->context(); }
+  const CudaDriver& driver() const { return context()->driver(); }
+  CudaStreamHandle stream() const { return caller_stream_ ? caller_stream_ : stream_.get(); }
+  Status Wait(std::string_view what);
+  Status Record(const std::function<Status()>& work);
+  Status EnqueueDownload(std::span<uint8_t> to, const uint8_t* from);
+  Status CopyApart(uint8_t* to, const uint8_t* from, int64_t bytes);
+  Status Replace(CudaMemory& memory, int64_t bytes, std::string_view what);
+  Status GrowScratch(int64_t bytes);
+  Status PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64_t> shapes);
+  void Pass(uint64_t value, const CudaArgumentNote& note);
+  void Pass(const void* buffer, CudaArgumentNote note);
+  void PassAll(const GpuLaunch& launch, const LaunchArguments& arguments);
+  Status Enqueue(size_t kernel, const LaunchArguments& arguments);
+  Status Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
+                 const LaunchArguments& arguments);
+
+  std::shared_ptr<const CudaProgram> program_;
+  std::vector<CudaMemory> slots_;
+  CudaMemory scratch_;  // the workspaces of the kernel at hand, or a copy's middle
+  // Bytes on their way to the device, and those on their way back with where they are to go.
+  struct Arrival {
+    std::span<uint8_t> to;
+    const uint8_t* staged;
+  };
+  CudaStaging staging_;
+  std::vector<Arrival> arrivals_;
+  CudaStream stream_;
+  CudaStreamHandle caller_stream_ = nullptr;
+  CudaStopwatch stopwatch_;
+  CudaGraphExec graph_;  // none if nothing is recorded
+  bool recording_ = false;
+  // Of the kernel at hand, kept to save their allocation.
+  std::vector<BufferPlace> workspaces_;
+  std::vector<const uint8_t*> passed_;
+  std::vector<uint64_t> values_;
+  std::vector<void*> value_places_;
+  std::vector<CudaArgumentNote> notes_;
+};
+
+}  // namespace tcc

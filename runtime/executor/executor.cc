@@ -1,0 +1,403 @@
+#include "runtime/executor/executor.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstring>
+
+#include "runtime/executor/aligned_memory.h"
+#include "runtime/executor/available_memory.h"
+#include "runtime/executor/binding.h"
+
+namespace tcc {
+namespace {
+
+constexpr uintptr_t kAlignment = 64;
+constexpr char kArenaText[] = "the activations";
+
+bool IsAligned(const Tensor& tensor) {
+  return reinterpret_cast<uintptr_t>(tensor.bytes.data()) % kAlignment == 0;
+}
+
+// Memory of the caller's on the queue's device; kernels rely on the alignment
+// (artefact/gpu_program.h).
+Status CheckDeviceMemory(DeviceQueue& queue, const TensorInfo& info, const Tensor& tensor) {
+  constexpr uintptr_t kDeviceAlignment = 16;
+  const auto address = reinterpret_cast<uintptr_t>(tensor.bytes.data());
+  if (address % kDeviceAlignment != 0) {
+    return InvalidInput("'{}' lies {} above a multiple of {}", info.name,
+                        address % kDeviceAlignment, kDeviceAlignment);
+  }
+  return tensor.bytes.empty() ? OkStatus() : queue.CheckMemory(tensor.bytes.data(), info.name);
+}
+
+// Kernels get plain pointers; VerifyPlan and the compiler see to it that inputs are only read.
+BufferPlace PlaceOf(std::span<const uint8_t> bytes) {
+  return {const_cast<uint8_t*>(bytes.data()), static_cast<int64_t>(bytes.size())};
+}
+
+StatusOr<std::vector<Tensor>> AllocateOutputs(const Metadata& metadata,
+                                              std::span<const int64_t> shape_variables) {
+  std::vector<Tensor> outputs;
+  for (const TensorInfo& info : metadata.outputs) {
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(info, shape_variables));
+    TCC_ASSIGN_OR_RETURN(Tensor output,
+                         AllocateTensor(info.dtype, shape, fmt::format("output '{}'", info.name)));
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+// A plan of nothing but these does the same work whatever the values are.
+bool IsStraight(const std::vector<Instruction>& body) {
+  return std::ranges::all_of(body, [](const Instruction& instruction) {
+    return std::holds_alternative<PlanCall>(instruction.op) ||
+           std::holds_alternative<PlanCopy>(instruction.op);
+  });
+}
+
+}  // namespace
+
+Executor::Executor(Module module) : module_(std::move(module)), frame_(module_.artefact().plan) {}
+
+Status Executor::MakeReady() {
+  if (ready_) return OkStatus();
+  TCC_ASSIGN_OR_RETURN(queue_, module_.device().MakeQueue(module_.kernels()));
+  ready_ = true;
+  return OkStatus();
+}
+
+StatusOr<std::vector<Tensor>> Executor::Run(std::span<const Tensor> inputs) {
+  TCC_RETURN_IF_ERROR(MakeReady());
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(module_.metadata(), inputs));
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, AllocateOutputs(module_.metadata(), variables));
+  TCC_RETURN_IF_ERROR(RunOn(inputs, variables, outputs));
+  return outputs;
+}
+
+Status Executor::RunInto(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  TCC_RETURN_IF_ERROR(MakeReady());
+  const Metadata& metadata = module_.metadata();
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(metadata, inputs));
+  TCC_RETURN_IF_ERROR(CheckOutputs(variables, outputs));
+  std::vector<Tensor> places(outputs.begin(), outputs.end());
+  for (Tensor& place : places) {
+    if (!NeedsCopy(place)) continue;
+    TCC_ASSIGN_OR_RETURN(place, AllocateTensor(place.dtype, place.shape, "an output"));
+  }
+  TCC_RETURN_IF_ERROR(RunOn(inputs, variables, places));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!NeedsCopy(outputs[i])) continue;
+    std::ranges::copy(places[i].bytes, MutableBytes(outputs[i]).begin());
+    CountCopy(outputs[i]);
+  }
+  return OkStatus();
+}
+
+Status Executor::CheckOutputs(std::span<const int64_t> shape_variables,
+                              std::span<const Tensor> outputs) const {
+  const Metadata& metadata = module_.metadata();
+  if (outputs.size() != metadata.outputs.size()) {
+    return InvalidInput("expected {} outputs, got {}", metadata.outputs.size(), outputs.size());
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(metadata.outputs[i], shape_variables));
+    TCC_RETURN_IF_ERROR(CheckOutput(metadata.outputs[i], shape, outputs[i]));
+  }
+  return OkStatus();
+}
+
+void Executor::CountCopy(const Tensor& tensor) {
+  ++copies_.tensors;
+  copies_.bytes += tensor.bytes.size();
+}
+
+bool Executor::NeedsCopy(const Tensor& tensor) const {
+  return queue_ == nullptr && !IsAligned(tensor);
+}
+
+StatusOr<BufferPlace> Executor::FitArena(int64_t bytes) {
+  if (bytes > arena_bytes_) {
+    arena_.reset();
+    arena_bytes_ = -1;
+    TCC_ASSIGN_OR_RETURN(arena_, AllocateMemory(bytes, kArenaText));
+    arena_bytes_ = bytes;
+  }
+  return BufferPlace{arena_.get(), bytes};
+}
+
+Status Executor::RunOn(std::span<const Tensor> inputs, std::span<const int64_t> shape_variables,
+                       std::span<Tensor> outputs) {
+  TCC_ASSIGN_OR_RETURN(int64_t arena_bytes,
+                       Evaluate(module_.artefact().plan.arena_bytes, shape_variables));
+  copies_ = {};
+  if (queue_ != nullptr) {
+    queue_->UseStream(nullptr);
+    return EndIfFailed(RunOnDevice(inputs, shape_variables, outputs, arena_bytes));
+  }
+  std::vector<Tensor> copies;
+  TCC_ASSIGN_OR_RETURN(FrameMemory memory, PlaceOnHost(inputs, outputs, arena_bytes, copies));
+  TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
+  return RunBody(module_.artefact().plan.body);
+}
+
+Status Executor::RunOnDevice(std::span<const Tensor> inputs,
+                             std::span<const int64_t> shape_variables, std::span<Tensor> outputs,
+                             int64_t arena_bytes) {
+  TCC_ASSIGN_OR_RETURN(FrameMemory memory, PlaceOnDevice(inputs, outputs, arena_bytes));
+  TCC_RETURN_IF_ERROR(Upload(inputs, memory));
+  TCC_RETURN_IF_ERROR(EnqueueWork(memory, shape_variables));
+  return Download(outputs, memory);
+}
+
+// Memory that was taken in a stream's order, and work that uses it, are nothing that a next run in
+// another stream could know of.
+Status Executor::EndIfFailed(Status status) {
+  if (!status.ok()) queue_->Abandon();
+  return status;
+}
+
+StatusOr<FrameMemory> Executor::PlaceOnHost(std::span<const Tensor> inputs,
+                                            std::span<Tensor> outputs, int64_t arena_bytes,
+                                            std::vector<Tensor>& copies) {
+  FrameMemory memory;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& input = inputs[i];
+    if (IsAligned(input)) {
+      memory.inputs.push_back(PlaceOf(input.bytes));
+      continue;
+    }
+    std::string what = fmt::format("a copy of input '{}'", module_.metadata().inputs[i].name);
+    TCC_RETURN_IF_ERROR(CheckMemoryFor(static_cast<int64_t>(input.bytes.size()), what));
+    TCC_ASSIGN_OR_RETURN(Tensor copy, CopyTensor(input.dtype, input.shape, input.bytes, what));
+    copies.push_back(std::move(copy));
+    memory.inputs.push_back(PlaceOf(copies.back().bytes));
+    CountCopy(input);
+  }
+  for (const Tensor& output : outputs) memory.outputs.push_back(PlaceOf(output.bytes));
+  memory.weights = PlaceOf(module_.artefact().weights.bytes);
+  TCC_ASSIGN_OR_RETURN(memory.arena, FitArena(arena_bytes));
+  return memory;
+}
+
+StatusOr<FrameMemory> Executor::PlaceOnDevice(std::span<const Tensor> inputs,
+                                              std::span<Tensor> outputs, int64_t arena_bytes) {
+  DeviceQueue& queue = *queue_;
+  const Metadata& metadata = module_.metadata();
+  size_t slot = 0;
+  auto reserve = [&](int64_t bytes, const std::string& what) -> StatusOr<BufferPlace> {
+    TCC_ASSIGN_OR_RETURN(uint8_t* memory, queue.Reserve(slot++, bytes, what));
+    return BufferPlace{memory, bytes};
+  };
+  FrameMemory memory;
+  TCC_ASSIGN_OR_RETURN(memory.arena, reserve(arena_bytes, kArenaText));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::string what = fmt::format("input '{}'", metadata.inputs[i].name);
+    TCC_ASSIGN_OR_RETURN(BufferPlace place,
+                         reserve(static_cast<int64_t>(inputs[i].bytes.size()), what));
+    memory.inputs.push_back(place);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    std::string what = fmt::format("output '{}'", metadata.outputs[i].name);
+    TCC_ASSIGN_OR_RETURN(BufferPlace place,
+                         reserve(static_cast<int64_t>(outputs[i].bytes.size()), what));
+    memory.outputs.push_back(place);
+  }
+  memory.weights = WeightsOnDevice();
+  return memory;
+}
+
+BufferPlace Executor::WeightsOnDevice() const {
+  return {module_.kernels().weights, static_cast<int64_t>(module_.artefact().weights.bytes.size())};
+}
+
+Status Executor::Upload(std::span<const Tensor> inputs, const FrameMemory& memory) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    TCC_RETURN_IF_ERROR(queue_->Upload(memory.inputs[i].data, inputs[i].bytes));
+  }
+  return OkStatus();
+}
+
+// Equal work is recorded the second time, when all memory is there, and replayed from then on.
+Status Executor::EnqueueWork(const FrameMemory& memory, std::span<const int64_t> shape_variables) {
+  const std::vector<Instruction>& body = module_.artefact().plan.body;
+  Work work{memory, {shape_variables.begin(), shape_variables.end()}};
+  const bool again = may_record_ && !hook_ && IsStraight(body) && work == last_;
+  if (again) {
+    return queue_->DoRecorded([&] {
+      TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
+      return RunBody(body);
+    });
+  }
+  queue_->Forget();
+  last_ = {};
+  TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
+  TCC_RETURN_IF_ERROR(ReserveWorkspace(body));
+  TCC_RETURN_IF_ERROR(RunBody(body));
+  last_ = std::move(work);
+  return OkStatus();
+}
+
+// Before the first launch, so that a run for which memory is short launches nothing. Calls in loops
+// and branches may not come about, and make room when they do.
+Status Executor::ReserveWorkspace(const std::vector<Instruction>& body) {
+  const PlanCall* largest = nullptr;
+  int64_t most = 0;
+  for (const Instruction& instruction : body) {
+    const auto* call = std::get_if<PlanCall>(&instruction.op);
+    if (call == nullptr) continue;
+    TCC_RETURN_IF_ERROR(EvaluateShapes(*call));
+    StatusOr<int64_t> bytes = queue_->WorkspaceBytes(call->kernel, shape_args_);
+    if (!bytes.ok()) {
+      return Annotate(bytes.status(), module_.metadata().kernels[call->kernel].name);
+    }
+    if (*bytes <= most) continue;
+    largest = call;
+    most = *bytes;
+  }
+  if (largest == nullptr) return OkStatus();
+  Status status = queue_->ReserveWorkspace(most);
+  return status.ok() ? status : Annotate(status, module_.metadata().kernels[largest->kernel].name);
+}
+
+Status Executor::Download(std::span<Tensor> outputs, const FrameMemory& memory) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TCC_RETURN_IF_ERROR(queue_->Download(MutableBytes(outputs[i]), memory.outputs[i].data));
+  }
+  return queue_->Finish();
+}
+
+Status Executor::Enqueue(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                         void* stream) {
+  TCC_RETURN_IF_ERROR(MakeReady());
+  if (queue_ == nullptr) {
+    return UsageError("the module is for '{}', whose kernels run on host memory; expected a GPU",
+                      module_.artefact().target);
+  }
+  const Metadata& metadata = module_.metadata();
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(metadata, inputs));
+  TCC_RETURN_IF_ERROR(CheckOutputs(variables, outputs));
+  TCC_RETURN_IF_ERROR(queue_->CheckStream(stream));
+  if (may_record_) TCC_RETURN_IF_ERROR(queue_->CheckNotCaptured(stream));
+  FrameMemory memory;
+  memory.weights = WeightsOnDevice();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    TCC_RETURN_IF_ERROR(CheckDeviceMemory(*queue_, metadata.inputs[i], inputs[i]));
+    memory.inputs.push_back(PlaceOf(inputs[i].bytes));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TCC_RETURN_IF_ERROR(CheckDeviceMemory(*queue_, metadata.outputs[i], outputs[i]));
+    memory.outputs.push_back(PlaceOf(outputs[i].bytes));
+  }
+  TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(module_.artefact().plan.arena_bytes, variables));
+  queue_->UseStream(stream);
+  return EndIfFailed(EnqueueOnDevice(std::move(memory), variables, bytes));
+}
+
+Status Executor::EnqueueOnDevice(FrameMemory memory, std::span<const int64_t> shape_variables,
+                                 int64_t arena_bytes) {
+  TCC_ASSIGN_OR_RETURN(uint8_t* arena, queue_->Reserve(0, arena_bytes, kArenaText));
+  memory.arena = {arena, arena_bytes};
+  return EnqueueWork(memory, shape_variables);
+}
+
+Status Executor::RunBody(const std::vector<Instruction>& body) {
+  for (const Instruction& instruction : body) {
+    TCC_RETURN_IF_ERROR(std::visit([this](const auto& op) { return Execute(op); }, instruction.op));
+  }
+  return OkStatus();
+}
+
+Status Executor::Execute(const PlanCall& call) {
+  buffers_.clear();
+  bytes_.clear();
+  for (BufferId buffer : call.buffers) {
+    TCC_ASSIGN_OR_RETURN(BufferPlace place, frame_.Find(buffer));
+    buffers_.push_back(place.data);
+    bytes_.push_back(place.bytes);
+  }
+  TCC_RETURN_IF_ERROR(EvaluateShapes(call));
+  Status status = Launch(call);
+  return status.ok() ? status : Annotate(status, module_.metadata().kernels[call.kernel].name);
+}
+
+Status Executor::EvaluateShapes(const PlanCall& call) {
+  shape_args_.clear();
+  for (const SizeExpr& arg : call.shape_args) {
+    TCC_ASSIGN_OR_RETURN(int64_t value, Evaluate(arg, frame_.variables()));
+    shape_args_.push_back(value);
+  }
+  return OkStatus();
+}
+
+Status Executor::Launch(const PlanCall& call) {
+  const LaunchArguments arguments = {buffers_, bytes_, shape_args_};
+  if (queue_ != nullptr) {
+    if (!hook_) return queue_->Launch(call.kernel, arguments);
+    TCC_ASSIGN_OR_RETURN(double seconds, queue_->TimedLaunch(call.kernel, arguments));
+    hook_(call.kernel, seconds);
+    return OkStatus();
+  }
+  if (!hook_) return module_.device().Launch(module_.kernels(), call.kernel, arguments);
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  TCC_RETURN_IF_ERROR(module_.device().Launch(module_.kernels(), call.kernel, arguments));
+  hook_(call.kernel, std::chrono::duration<double>(Clock::now() - start).count());
+  return OkStatus();
+}
+
+Status Executor::Execute(const PlanCopy& copy) {
+  TCC_ASSIGN_OR_RETURN(BufferPlace from, frame_.Find(copy.from));
+  TCC_ASSIGN_OR_RETURN(BufferPlace to, frame_.Find(copy.to));
+  if (from.bytes != to.bytes) {
+    return InvalidInput("plan copies buffer {} of {} bytes to buffer {} of {}", copy.from,
+                        from.bytes, copy.to, to.bytes);
+  }
+  if (from.bytes == 0) return OkStatus();
+  if (queue_ != nullptr) return queue_->Copy(to.data, from.data, from.bytes);
+  std::memmove(to.data, from.data, static_cast<size_t>(from.bytes));
+  return OkStatus();
+}
+
+// VerifyPlan has seen that the buffer is of that size.
+template <typename Scalar>
+StatusOr<Scalar> Executor::Read(BufferId buffer) const {
+  TCC_ASSIGN_OR_RETURN(BufferPlace place, frame_.Find(buffer));
+  std::array<uint8_t, sizeof(Scalar)> bytes;
+  if (queue_ != nullptr) {
+    TCC_RETURN_IF_ERROR(queue_->Download(bytes, place.data));
+    TCC_RETURN_IF_ERROR(queue_->Finish());
+  } else {
+    std::memcpy(bytes.data(), place.data, bytes.size());
+  }
+  return std::bit_cast<Scalar>(bytes);
+}
+
+StatusOr<int64_t> Executor::TripCount(const PlanLoop& loop) const {
+  TCC_ASSIGN_OR_RETURN(int64_t extent, Evaluate(loop.extent, frame_.variables()));
+  if (!loop.trip_count) return extent;
+  TCC_ASSIGN_OR_RETURN(int64_t limit, Read<int64_t>(*loop.trip_count));
+  return std::min(extent, limit);
+}
+
+Status Executor::Execute(const PlanLoop& loop) {
+  TCC_ASSIGN_OR_RETURN(int64_t trips, TripCount(loop));
+  for (int64_t i = 0; i < trips; ++i) {
+    if (loop.condition) {
+      TCC_ASSIGN_OR_RETURN(uint8_t goes_on, Read<uint8_t>(*loop.condition));
+      if (goes_on == 0) break;
+    }
+    frame_.SetCounter(loop.counter, i);
+    TCC_RETURN_IF_ERROR(RunBody(loop.body));
+    for (const auto& [first, second] : loop.swaps) frame_.Swap(first, second);
+  }
+  return OkStatus();
+}
+
+Status Executor::Execute(const PlanIf& branch) {
+  TCC_ASSIGN_OR_RETURN(uint8_t taken, Read<uint8_t>(branch.condition));
+  return RunBody(taken != 0 ? branch.then_body : branch.else_body);
+}
+
+}  // namespace tcc

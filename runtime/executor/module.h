@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ir/support/status.h"
+#include "runtime/artefact/artefact.h"
+#include "runtime/executor/device.h"
+#include "runtime/executor/thread_pool.h"
+
+namespace tcc {
+
+struct LoadOptions {
+  // Threads for the kernels; null: a pool of its own with `threads`.
+  std::shared_ptr<ThreadPool> pool;
+  int threads = 0;  // 0: one for each allowed CPU
+  // The devices to choose from by the name in the artefact.
+  std::span<const DeviceRow> devices = RuntimeDevices();
+  int ordinal = -1;  // which of several devices of that name; -1: the device's own choice
+};
+
+// A compiled model, ready to run: an artefact and its loaded kernels. A handle: copies share all.
+// May be used from several threads at once.
+class Module {
+ public:
+  // Fails with InvalidArgument for a bad artefact and with Unavailable where its device, or what
+  // its kernels need of the device, is missing.
+  static StatusOr<Module> Load(const std::string& path, const LoadOptions& options = {});
+  static StatusOr<Module> FromBytes(SharedBytes file, const LoadOptions& options = {});
+  static StatusOr<Module> FromArtefact(Artefact artefact, const LoadOptions& options = {});
+
+  const Artefact& artefact() const { return state_->artefact; }
+  const Metadata& metadata() const { return state_->artefact.metadata; }
+  const Device& device() const { return *state_->device; }
+  const LoadedKernels& kernels() const { return state_->kernels; }
+  const std::shared_ptr<ThreadPool>& pool() const { return state_->pool; }
+
+ private:
+  struct State {
+    Artefact artefact;
+    std::shared_ptr<ThreadPool> pool;
+    std::shared_ptr<const Device> device;
+    LoadedKernels kernels;
+  };
+  explicit Module(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace tcc

@@ -1,0 +1,113 @@
+#include "runtime/executor/usable_cpus.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+
+namespace tcc {
+namespace {
+
+// Microseconds of CPU time in a period.
+struct Quota {
+  int64_t time = 0;
+  int64_t period = 0;
+};
+
+// "150000 100000", or "max 100000" for none.
+std::optional<Quota> QuotaOfVersion2(const std::string& folder) {
+  Quota quota;
+  std::ifstream file(folder + "/cpu.max");
+  if (file >> quota.time >> quota.period) return quota;
+  return std::nullopt;
+}
+
+// A number in a file each; a time of -1 for none.
+std::optional<Quota> QuotaOfVersion1(const std::string& folder) {
+  Quota quota;
+  std::ifstream time(folder + "/cpu.cfs_quota_us"), period(folder + "/cpu.cfs_period_us");
+  if (time >> quota.time && period >> quota.period) return quota;
+  return std::nullopt;
+}
+
+using ReadQuota = std::optional<Quota> (*)(const std::string& folder);
+
+std::optional<int> Least(std::optional<int> a, std::optional<int> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+// Of the group and all around it. A container sees its own group's files at the mount itself, under
+// a path that only the host has.
+std::optional<int> LeastOnTheWay(const std::string& mount, std::string path, ReadQuota read) {
+  std::optional<int> least;
+  while (true) {
+    std::optional<Quota> quota = read(mount + path);
+    if (quota && quota->time > 0 && quota->period > 0) {
+      int64_t cpus = quota->time / quota->period + (quota->time % quota->period != 0 ? 1 : 0);
+      least = Least(least, static_cast<int>(std::min<int64_t>(cpus, 1 << 20)));
+    }
+    size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return least;
+    path.resize(slash);
+  }
+}
+
+bool HasWord(std::string_view words, std::string_view word) {
+  for (size_t begin = 0; begin <= words.size();) {
+    size_t end = std::min(words.find(',', begin), words.size());
+    if (words.substr(begin, end - begin) == word) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<int> CpuQuota(std::string_view groups, const std::string& mount) {
+  std::optional<int> least;
+  std::istringstream lines{std::string(groups)};
+  for (std::string line; std::getline(lines, line);) {
+    size_t first = line.find(':');
+    size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    std::string controllers = line.substr(first + 1, second - first - 1);
+    std::string path = line.substr(second + 1);
+    if (controllers.empty()) {
+      least = Least(least, LeastOnTheWay(mount, path, QuotaOfVersion2));
+      // Where version 1 has the other controllers.
+      least = Least(least, LeastOnTheWay(mount + "/unified", path, QuotaOfVersion2));
+    } else if (HasWord(controllers, "cpu")) {
+      least = Least(least,
+                    LeastOnTheWay(fmt::format("{}/{}", mount, controllers), path, QuotaOfVersion1));
+      least = Least(least, LeastOnTheWay(mount + "/cpu", path, QuotaOfVersion1));
+    }
+  }
+  return least;
+}
+
+std::vector<int> AllowedCpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+    }
+  }
+  if (cpus.empty()) cpus.push_back(0);
+  return cpus;
+}
+
+int UsableCpus() {
+  std::ifstream file("/proc/self/cgroup");
+  std::stringstream groups;
+  groups << file.rdbuf();
+  auto cpus = static_cast<int>(AllowedCpus().size());
+  return std::min(cpus, CpuQuota(groups.str(), "/sys/fs/cgroup").value_or(cpus));
+}
+
+}  // namespace tcc

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/expr/expr.h"
+
+namespace tcc {
+
+// `expr` <= 0 must hold at a point for a step to be legal there. Empty lists say yes to every
+// point.
+struct Constraint {
+  Expr expr;
+  std::string why;
+};
+using Constraints = std::vector<Constraint>;
+
+}  // namespace tcc

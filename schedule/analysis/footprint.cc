@@ -1,0 +1,97 @@
+#include "schedule/analysis/footprint.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ir/analysis/accesses.h"
+#include "ir/analysis/nested_blocks.h"
+#include "ir/expr/layout.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/support/storage_types.h"
+#include "schedule/analysis/region.h"
+
+namespace tcc {
+namespace {
+
+Expr CellsOf(const Box& box, const Buffer& buffer) {
+  Expr cells(1);
+  for (size_t d = 0; d < box.size.size(); ++d) cells = cells * MinOf(box.size[d], buffer.shape[d]);
+  return cells;
+}
+
+bool SameOrigin(const Box& a, const Box& b) {
+  for (size_t d = 0; d < a.origin.size(); ++d) {
+    if (!EqualUpToAlgebra(a.origin[d], b.origin[d])) return false;
+  }
+  return true;
+}
+
+// The boxes of one buffer. Those that start alike are one; so are those that differ by constants;
+// others are counted each.
+class Boxes {
+ public:
+  void Add(const Box& box) {
+    for (Box& known : boxes_) {
+      bool like = SameOrigin(known, box);
+      StatusOr<Box> hull = like ? StatusOr<Box>(box) : Hull(known, box);
+      if (!hull.ok()) continue;
+      for (size_t d = 0; like && d < known.size.size(); ++d) {
+        if (EqualUpToAlgebra(known.size[d], box.size[d])) continue;
+        known.size[d] = MaxOf(known.size[d], box.size[d]);
+      }
+      if (!like) known = *hull;
+      return;
+    }
+    boxes_.push_back(box);
+  }
+  void AddWhole() { whole_ = true; }
+
+  Expr BytesOf(const Buffer& buffer) const {
+    Expr cells = whole_ ? StoredElements(buffer) : Expr(0);
+    for (const Box& box : boxes_) {
+      if (!whole_) cells = cells + CellsOf(box, buffer);
+    }
+    if (IsNibble(buffer.dtype())) return CeilDivide(cells, Expr(2));
+    return cells * Expr(buffer.dtype().bytes());
+  }
+
+ private:
+  std::vector<Box> boxes_;
+  bool whole_ = false;
+};
+
+bool IsAllocatedIn(const Stmt& stmt, const Var& buffer) {
+  bool found = false;
+  PreOrder(stmt, [&](const Stmt& inner) {
+    const auto* allocate = inner.as<Allocate>();
+    found = found || (allocate && allocate->buffer.var == buffer);
+  });
+  return found;
+}
+
+}  // namespace
+
+StatusOr<Expr> FootprintInside(const Function& nested, const LoopRef& loop) {
+  Function fn = UnnestBlocks(nested);
+  TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, loop));
+  std::vector<Var> order;
+  std::unordered_map<Var, Boxes, VarHash> touched;
+  for (const Ref<Block>& block : BlocksOf(LoopAt(path)->body)) {
+    std::vector<Ref<For>> inside = LoopsInside(FindBlock(fn, block->name).value(), loop);
+    std::vector<Access> accesses = ReadsOf(*block);
+    for (const Access& write : WritesOf(*block)) accesses.push_back(write);
+    for (const Access& access : accesses) {
+      if (!touched.contains(access.buffer)) order.push_back(access.buffer);
+      StatusOr<Box> box = RegionOf(*block, access, inside);
+      bool lives_inside = IsAllocatedIn(LoopAt(path)->body, access.buffer);
+      box.ok() && !lives_inside ? touched[access.buffer].Add(*box)
+                                : touched[access.buffer].AddWhole();
+    }
+  }
+  Expr bytes(0);
+  for (const Var& var : order) bytes = bytes + touched[var].BytesOf(*FindBuffer(fn, var));
+  return bytes;
+}
+
+}  // namespace tcc

@@ -1,0 +1,156 @@
+#include "schedule/analysis/region.h"
+
+#include "ir/analysis/affine.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/text/printer.h"
+
+namespace tcc {
+namespace {
+
+struct MovingVars {
+  std::vector<Var> vars;
+  std::vector<Expr> zeros;
+  std::vector<Expr> extents;
+
+  void Push(const Var& var, const Expr& extent) {
+    vars.push_back(var);
+    zeros.push_back(Expr(0));
+    extents.push_back(extent);
+  }
+};
+
+// Gives `var`, which counts a loop, its parts as variables of their own where the loop is a fused
+// one: their div and mod in `exprs`, and of what they were fused from.
+void PushParts(const Var& var, const Expr& extent, std::vector<Expr>& exprs, MovingVars& result) {
+  if (const auto* product = extent.as<Mul>()) {
+    Var outer = LoopVar(var->name + "_div");
+    Var inner = LoopVar(var->name + "_mod");
+    Expr div = FloorDivide(var, product->b);
+    Expr mod = FloorModulo(var, product->b);
+    auto part = [&](const Expr& expr) -> Expr {
+      if (Equal(expr, div)) return outer;
+      if (Equal(expr, mod)) return inner;
+      return expr;
+    };
+    for (Expr& expr : exprs) expr = RewriteBottomUp(expr, part);
+    PushParts(outer, product->a, exprs, result);
+    PushParts(inner, product->b, exprs, result);
+  }
+  result.Push(var, extent);
+}
+
+// Replaces div and mod of fused loops in `exprs` by variables of their own.
+MovingVars Unfuse(const std::vector<Ref<For>>& moving, std::vector<Expr>& exprs) {
+  MovingVars result;
+  for (const Ref<For>& loop : moving) PushParts(loop->var, loop->extent, exprs, result);
+  return result;
+}
+
+struct Term {
+  Expr stride;
+  Expr extent;
+};
+
+// Whether the terms can be ordered so that each one's stride is the product of the extents before
+// it. Every order is tried: at known sizes several strides may be equal.
+bool CoverInOrder(const Expr& stride, const std::vector<Term>& terms) {
+  if (terms.empty()) return true;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (!EqualUpToAlgebra(terms[i].stride, stride)) continue;
+    std::vector<Term> rest = terms;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    if (CoverInOrder(stride * terms[i].extent, rest)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<Ref<For>> MovingLoops(const Path& path, const LoopRef& at, Scope scope) {
+  std::vector<Ref<For>> moving;
+  bool inside = false;
+  for (const Ref<For>& loop : LoopsOn(path)) {
+    bool thread = IsThreadIdx(loop->for_kind) || loop->for_kind == ForKind::kVthread;
+    if (inside || (scope == Scope::kShared && thread)) moving.push_back(loop);
+    inside = inside || loop->key == at;
+  }
+  return moving;
+}
+
+StatusOr<Box> RegionOf(const Block& block, const Access& access,
+                       const std::vector<Ref<For>>& moving) {
+  std::vector<Expr> bindings;
+  for (const IterVar& iter : block.iters) bindings.push_back(iter.binding);
+  MovingVars loops = Unfuse(moving, bindings);
+
+  std::vector<Var> iters;
+  std::vector<Expr> lows;
+  std::vector<Expr> sizes;
+  for (size_t i = 0; i < block.iters.size(); ++i) {
+    auto box = BoxOf(bindings[i], loops.vars, loops.zeros, loops.extents);
+    if (!box) {
+      return InvalidInput(
+          "block '{}': the binding {} of '{}' is not affine in the loops inside; place "
+          "the buffer below the loops that were fused",
+          block.name, Print(bindings[i]), block.iters[i].var->name);
+    }
+    iters.push_back(block.iters[i].var);
+    lows.push_back(box->origin);
+    sizes.push_back(box->size);
+  }
+  Box region;
+  for (const Expr& index : access.indices) {
+    auto box = BoxOf(index, iters, lows, sizes);
+    if (!box) {
+      return InvalidInput("block '{}': index {} of buffer '{}' is not affine with rising terms",
+                          block.name, Print(index), access.buffer->name);
+    }
+    region.origin.push_back(box->origin);
+    region.size.push_back(box->size);
+  }
+  return region;
+}
+
+StatusOr<Box> Hull(const Box& a, const Box& b) {
+  Box hull;
+  for (size_t d = 0; d < a.origin.size(); ++d) {
+    std::optional<int64_t> shift = AsConstant(Simplify(b.origin[d] - a.origin[d]));
+    if (!shift) {
+      return InvalidInput(
+          "two reads of one buffer start at {} and {}, which do not differ by a constant",
+          Print(Simplify(a.origin[d])), Print(Simplify(b.origin[d])));
+    }
+    bool a_first = *shift >= 0;
+    Expr far = a_first ? b.size[d] + Expr(*shift) : a.size[d] + Expr(-*shift);
+    hull.origin.push_back(a_first ? a.origin[d] : b.origin[d]);
+    hull.size.push_back(MaxOf(a_first ? a.size[d] : b.size[d], far));
+  }
+  return hull;
+}
+
+bool IsDense(const IterVar& iter, const std::vector<Ref<For>>& moving) {
+  std::vector<Expr> binding = {iter.binding};
+  MovingVars loops = Unfuse(moving, binding);
+  std::optional<AffineForm> form = ToAffine(binding[0], loops.vars);
+  if (!form) return false;
+  std::vector<Term> terms;
+  for (size_t i = 0; i < form->vars.size(); ++i) {
+    size_t l = 0;
+    while (!(loops.vars[l] == form->vars[i])) ++l;
+    terms.push_back({form->coefficients[i], loops.extents[l]});
+  }
+  return CoverInOrder(Expr(1), terms);
+}
+
+bool IsImpliedByDomain(const LoopGuard& guard, const Block& block) {
+  for (const IterVar& iter : block.iters) {
+    if (EqualUpToAlgebra(guard.value, iter.binding) &&
+        EqualUpToAlgebra(guard.extent, iter.domain)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace tcc

@@ -1,0 +1,106 @@
+#include "schedule/analysis/tensor_intrinsics.h"
+
+#include <fmt/ranges.h>
+
+#include "ir/support/check.h"
+#include "ir/text/parser.h"
+
+namespace tcc {
+namespace {
+
+// A of `rows` rows and `depth` columns times B of 8 columns.
+#define TCC_MMA_OF(rows, depth, type, sum, product)                                      \
+  "fn mma(A: " type "[" rows ", " depth "], B: " type "[" depth ", 8], C: " sum "[" rows \
+  ", 8]) tensor {\n"                                                                     \
+  "  for i in 0.." rows " @m/i { for j in 0..8 @m/j { for k in 0.." depth                \
+  " @m/k {\n"                                                                            \
+  "    block m(i: spatial " rows " = i, j: spatial 8 = j, k: reduce " depth              \
+  " = k) {\n"                                                                            \
+  "      reduce sum_" sum " (C[i, j]) with (" product                                    \
+  ")\n"                                                                                  \
+  "} } } } }"
+#define TCC_MMA(rows, depth, type, sum) \
+  TCC_MMA_OF(rows, depth, type, sum, sum "(A[i, k]) * " sum "(B[k, j])")
+// The numbers that an f32 is the sum of, nearly (lower/variants/round_operands.h).
+#define TCC_LARGEST_TF32 "3.4011621342146535e+38"
+#define TCC_BIG(x)                                                                  \
+  "select(is_inf(" x "), sign(" x "), round_tf32(min(max(" x ", -" TCC_LARGEST_TF32 \
+  "), " TCC_LARGEST_TF32 ")))"
+#define TCC_SMALL(x) "round_tf32(" x " - " TCC_BIG(x) ")"
+#define TCC_TF32_PRODUCT "round_tf32(A[i, k]) * round_tf32(B[k, j])"
+#define TCC_3XTF32_PRODUCT                                                                     \
+  "((" TCC_BIG("A[i, k]") " * " TCC_SMALL("B[k, j]") " + " TCC_SMALL("A[i, k]") " * " TCC_BIG( \
+      "B[k, j]") ") + " TCC_BIG("A[i, k]") " * " TCC_BIG("B[k, j]") ")"
+#define TCC_LOAD(rows, columns, type)                                              \
+  "fn load(From: " type "[" rows ", " columns "], To: " type "[" rows ", " columns \
+  "]) tensor {"                                                                    \
+  "  for i in 0.." rows " @l/i { for j in 0.." columns                             \
+  " @l/j {\n"                                                                      \
+  "    block l(i: spatial " rows " = i, j: spatial " columns                       \
+  " = j) { To[i, j] = From[i, j] }\n"                                              \
+  "} } }"
+
+constexpr TensorIntrinsic kIntrinsics[] = {
+    {"outer_product_f32_8x16", R"(
+fn outer_product(A: f32[8, 1], B: f32[1, 16], C: f32[8, 16]) tensor {
+  for i in 0..8 @o/i { for j in 0..16 @o/j { for k in 0..1 @o/k {
+    block o(i: spatial 8 = i, j: spatial 16 = j, k: reduce 1 = k) {
+      reduce sum_f32 (C[i, j]) with (A[i, k] * B[k, j])
+    }
+  } } }
+})",
+     ""},
+    {"dot_u8s8_i32_16x4", R"(
+fn dot(A: u8[4], B: i8[16, 4], C: i32[16]) tensor {
+  for j in 0..16 @d/j { for k in 0..4 @d/k {
+    block d(j: spatial 16 = j, k: reduce 4 = k) {
+      reduce sum_i32 (C[j]) with (i32(A[k]) * i32(B[j, k]))
+    }
+  } }
+})",
+     "vpdpbusd"},
+    {"mma_m16n8k16_f16_f32", TCC_MMA("16", "16", "f16", "f32"),
+     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"},
+    {"mma_m16n8k16_bf16_f32", TCC_MMA("16", "16", "bf16", "f32"),
+     "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"},
+    {"mma_m16n8k8_f16_f32", TCC_MMA("16", "8", "f16", "f32"),
+     "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"},
+    {"mma_m16n8k8_tf32_f32", TCC_MMA_OF("16", "8", "f32", "f32", TCC_TF32_PRODUCT),
+     "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
+    {"mma_m16n8k8_3xtf32_f32", TCC_MMA_OF("16", "8", "f32", "f32", TCC_3XTF32_PRODUCT),
+     "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32, three"},
+    {"mma_m16n8k32_s8_s32", TCC_MMA("16", "32", "i8", "i32"),
+     "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"},
+    {"mma_m8n8k16_s8_s32", TCC_MMA("8", "16", "i8", "i32"),
+     "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"},
+    {"load_matrices_16x16_f16", TCC_LOAD("16", "16", "f16"), "ldmatrix.sync.aligned.m8n8.x4"},
+    {"load_matrices_16x8_f16", TCC_LOAD("16", "8", "f16"), "ldmatrix.sync.aligned.m8n8.x2"},
+    {"load_matrices_8x16_f16", TCC_LOAD("8", "16", "f16"), "ldmatrix.sync.aligned.m8n8.x2"},
+    {"load_matrices_16x16_bf16", TCC_LOAD("16", "16", "bf16"), "ldmatrix.sync.aligned.m8n8.x4"},
+    {"load_matrices_16x8_f32", TCC_LOAD("16", "8", "f32"), "ldmatrix.sync.aligned.m8n8.x4"},
+    {"load_matrices_16x32_i8", TCC_LOAD("16", "32", "i8"), "ldmatrix.sync.aligned.m8n8.x4"},
+    {"load_matrices_16x16_i8", TCC_LOAD("16", "16", "i8"), "ldmatrix.sync.aligned.m8n8.x2"},
+};
+
+}  // namespace
+
+std::span<const TensorIntrinsic> TensorIntrinsics() {
+  return kIntrinsics;
+}
+
+StatusOr<const TensorIntrinsic*> FindTensorIntrinsic(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const TensorIntrinsic& intrinsic : kIntrinsics) {
+    if (intrinsic.name == name) return &intrinsic;
+    names.push_back(intrinsic.name);
+  }
+  return InvalidInput("no tensor intrinsic '{}'; there are {}", name, fmt::join(names, ", "));
+}
+
+Function MeaningOf(const TensorIntrinsic& intrinsic) {
+  StatusOr<Function> meaning = ParseFunction(std::string(intrinsic.meaning));
+  TCC_CHECK(meaning.ok()) << Message(meaning.status());
+  return *meaning;
+}
+
+}  // namespace tcc

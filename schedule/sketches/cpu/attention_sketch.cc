@@ -1,0 +1,195 @@
+#include "schedule/sketches/cpu/attention_sketch.h"
+
+#include <algorithm>
+
+#include "ir/analysis/accesses.h"
+#include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
+#include "schedule/analysis/placement.h"
+#include "schedule/analysis/reduction_nest.h"
+#include "schedule/sketches/parts/attention_parts.h"
+#include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/default_tiles.h"
+#include "schedule/sketches/parts/lane_reduction.h"
+#include "schedule/sketches/parts/sketch_parts.h"
+
+namespace tcc {
+namespace {
+
+constexpr int64_t kParallelWork = 1 << 15;
+// Rows of logits of a tile of queries stay in the first cache.
+constexpr int64_t kKeysInTile = 512;
+// Registers of a row of values or of scores.
+constexpr int64_t kRowRegisters = 4;
+constexpr int64_t kMostRows = 30;  // of queries in a tile of scores
+
+// Code for more panels of keys than that costs more than it saves.
+constexpr int64_t kUnrolledPanels = 8;
+
+// The sizes to start from.
+struct AttentionTile {
+  int64_t rows = 1;       // of queries
+  int64_t keys = 1;       // whose logits are kept together
+  int64_t registers = 1;  // vectors of a panel of keys, and of values
+  int64_t lanes = 1;
+};
+
+class FlashAttention {
+ public:
+  FlashAttention(const SketchState& state, AttentionParts parts, const Target& target)
+      : original_(state), state_(state), p_(std::move(parts)) {
+    Ref<Block> core = BlockAt(FindBlock(state.fn(), p_.core).value());
+    DType dtype = WritesOf(*core)[0].buffer.dtype();
+    start_.lanes = std::max(target.vector_bytes / WholeBytes(dtype), 1);
+    start_.registers = std::clamp<int64_t>(CeilDivision(p_.width, start_.lanes), 1, kRowRegisters);
+    int64_t most = (target.vector_registers - start_.registers - 1) / start_.registers;
+    most = std::max<int64_t>(most, 1);
+    start_.rows = CeilDivision(p_.queries, CeilDivision(p_.queries, most));
+    start_.keys = CeilDivision(p_.keys, CeilDivision(p_.keys, kKeysInTile));
+    FreeSizes();
+  }
+
+  std::optional<SketchState> Build(int64_t work) {
+    PlaceCore();
+    PlaceScores();
+    FillScores();
+    FillTile();
+    FillCombination();
+    if (work >= kParallelWork && ok_) {
+      std::vector<LoopRef> loops = p_.out_others;
+      loops.push_back(p_.out + "/" + p_.out_i + ".0");
+      Do(Parallel{FuseAll(state_, loops)});
+    }
+    if (!ok_) return std::nullopt;
+    for (const Ref<Block>& block : BlocksOf(state_.fn().body)) {
+      bool made = !IsBlockName(original_.fn(), block->name);
+      bool part = block->name == p_.core || block->name == p_.logits || block->name == p_.scores ||
+                  block->name == p_.out;
+      if (made || part) state_.MarkDone(block->name);
+    }
+    return state_;
+  }
+
+ private:
+  void Do(const Step& step) { ok_ = ok_ && state_.Try(step); }
+  LoopRef Key(const std::string& block, const std::string& axis) const {
+    return block + "/" + axis;
+  }
+
+  void FreeSizes() {
+    LoopRef queries = Key(p_.out, p_.out_i);
+    LoopRef keys = Key(p_.core, p_.t);
+    LoopRef panel = Key(p_.logits, p_.logits_t);
+    rows_ = state_.Size(LevelKey(queries, 1), std::min(p_.queries, kMostRows), {}, start_.rows);
+    keys_ = state_.Size(LevelKey(keys, 1), p_.keys, {}, start_.keys);
+    registers_ = state_.Size(LevelKey(panel, 1), kRowRegisters, {}, start_.registers);
+    lanes_ =
+        state_.Size(LevelKey(panel, 2), start_.lanes, PowersOfTwo(1, start_.lanes), start_.lanes);
+  }
+
+  void PlaceCore() {
+    LoopRef i = Key(p_.out, p_.out_i);
+    LoopRef d = Key(p_.out, p_.out_d);
+    Do(Split{i, {rows_}});
+    std::vector<LoopRef> order = p_.out_others;
+    for (const LoopRef& loop : {i + ".0", i + ".1", d}) order.push_back(loop);
+    Do(Reorder{order});
+    Do(ComputeAt{p_.core, i + ".0"});
+    LoopRef t = Key(p_.core, p_.t);
+    Do(Split{t, {keys_}});
+    Do(Reorder{{Key(p_.core, p_.d), t + ".0", Key(p_.core, p_.i), t + ".1"}});
+    Do(RFactorTile{p_.core, t + ".0", TileForm::kDirect, Scope::kGlobal,
+                   tile_ = p_.core + ".tile"});
+    last_ = tile_ + ".2";
+    Do(SetScope{last_, Scope::kLocal});
+  }
+
+  // Panels of keys: the scores of one are a register tile, which the logits' map reads at once.
+  void PlaceScores() {
+    LoopRef tile = Key(p_.core, p_.t) + ".0";
+    LoopRef t = Key(p_.logits, p_.logits_t);
+    Do(ComputeAt{p_.logits, tile});
+    Do(Split{t, {registers_, lanes_}});
+    Do(Reorder{{t + ".0", Key(p_.logits, p_.logits_i), t + ".1", t + ".2"}});
+    Do(ComputeAt{p_.scores, t + ".0"});
+    if (!ok_) return;
+    Ref<Block> scores = BlockAt(FindBlock(state_.fn(), p_.scores).value());
+    Do(SetScope{WritesOf(*scores)[0].buffer->name, Scope::kLocal});
+    Do(Unroll{Key(p_.logits, p_.logits_i)});
+    Do(Unroll{t + ".1"});
+    Do(Vectorize{t + ".2"});
+    // Known panels have no masks, and a tile that is never masked stays in registers.
+    if (CeilDivision(start_.keys, start_.registers * start_.lanes) <= kUnrolledPanels)
+      Do(Unroll{t + ".0"});
+  }
+
+  void FillScores() {
+    LoopRef t = Key(p_.scores, p_.scores_t);
+    LoopRef e = Key(p_.scores, p_.scores_e);
+    LoopRef i = Key(p_.scores, p_.scores_i);
+    Do(Split{t, {lanes_}});
+    Do(Reorder{{e, i, t + ".0", t + ".1"}});
+    Do(DecomposeReduction{p_.scores, e});
+    for (const std::string& name : {p_.scores, p_.scores + ".init"}) {
+      Do(Unroll{Key(name, p_.scores_i)});
+      Do(Unroll{Key(name, p_.scores_t) + ".0"});
+      Do(Vectorize{Key(name, p_.scores_t) + ".1"});
+    }
+  }
+
+  // The tile's maximum, powers, their sums and the sums of values.
+  void FillTile() {
+    for (const char* element : {".0", ".1"}) {
+      std::string block = tile_ + element;
+      LoopRef loop = Key(block, p_.t) + ".1";
+      Do(Unroll{Key(block, p_.i)});
+      ok_ = ok_ && ReduceInLanes(state_, {block, loop, start_.keys, start_.lanes});
+    }
+    LoopRef power = Key(tile_ + ".map0", p_.t) + ".1";
+    Do(Split{power, {lanes_}});
+    Do(Vectorize{power + ".1"});
+
+    Do(Split{Key(last_, p_.d), {registers_, lanes_}});
+    Do(Reorder{{Key(last_, p_.d) + ".0", Key(last_, p_.t) + ".1", Key(last_, p_.i),
+                Key(last_, p_.d) + ".1", Key(last_, p_.d) + ".2"}});
+    Do(Split{Key(last_ + ".init", p_.d), {registers_, lanes_}});
+    for (const std::string& name : {last_, last_ + ".init"}) {
+      Do(Unroll{Key(name, p_.i)});
+      Do(Unroll{Key(name, p_.d) + ".0"});
+      Do(Unroll{Key(name, p_.d) + ".1"});
+      Do(Vectorize{Key(name, p_.d) + ".2"});
+    }
+  }
+
+  void FillCombination() {
+    Do(Vectorize{Key(p_.core + ".0", p_.i)});
+    Do(Unroll{Key(p_.core, p_.i)});
+    for (const LoopRef& d :
+         {Key(p_.core, p_.d), Key(p_.core + ".init", p_.d), Key(p_.out, p_.out_d)}) {
+      Do(Split{d, {lanes_}});
+      Do(Vectorize{d + ".1"});
+    }
+    Do(Unroll{Key(p_.core, p_.d) + ".0"});
+  }
+
+  const SketchState& original_;
+  SketchState state_;
+  AttentionParts p_;
+  bool ok_ = true;
+  AttentionTile start_;
+  Expr rows_, keys_, registers_, lanes_;  // as AttentionTile says, free
+  std::string tile_, last_;               // blocks of the tile's results
+};
+
+}  // namespace
+
+std::optional<SketchState> ScheduleAttention(const SketchState& state, const Block& core,
+                                             const Target& target) {
+  if (!IsAttentionCore(core)) return std::nullopt;
+  std::optional<AttentionParts> parts = FindAttentionParts(state.fn(), core);
+  if (!parts) return std::nullopt;
+  int64_t work = WorkOf(core);
+  return FlashAttention(state, *std::move(parts), target).Build(work);
+}
+
+}  // namespace tcc

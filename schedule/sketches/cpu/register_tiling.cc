@@ -1,0 +1,157 @@
+#include "schedule/sketches/cpu/register_tiling.h"
+
+#include <algorithm>
+
+#include "ir/analysis/accesses.h"
+#include "ir/expr/visitor.h"
+#include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
+#include "schedule/analysis/reduction_nest.h"
+#include "schedule/sketches/cpu/cpu_parts.h"
+#include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/operand_panels.h"
+
+namespace tcc {
+namespace {
+
+// More taps than this are a loop: unrolled, each is an instruction for every row of a tile.
+constexpr int64_t kMostTaps = 32;
+
+bool IsColumnwise(const Block& block, size_t column) {
+  int64_t taps = 1;
+  for (size_t r : ItersOf(block, IterKind::kReduce)) {
+    // One more than the most is too many, and the product stays small.
+    taps *= std::min(ExtentOf(block, r), kMostTaps + 1);
+  }
+  bool all = taps <= kMostTaps;
+  for (const Access& read : ReadsOf(block)) {
+    all = all && std::any_of(read.indices.begin(), read.indices.end(), [&](const Expr& index) {
+            return UsesVar(index, block.iters[column].var);
+          });
+  }
+  return all;
+}
+
+}  // namespace
+
+RegisterTiling::RegisterTiling(const SketchState& before, const Block& block, const Target& target)
+    : state(Prepacked(before, block)),
+      block_(block),
+      target_(target),
+      spatial_(ItersOf(block, IterKind::kSpatial)),
+      reduce_(ItersOf(block, IterKind::kReduce)) {
+  // A dimension that is kept has an extent of 1: the last ones that have more.
+  columns_ = spatial_.size() - 1;
+  while (columns_ > 0 && Extent(columns_) == 1) --columns_;
+  for (size_t s = 0; s < spatial_.size(); ++s) {
+    if (s != columns_ && Extent(s) > 1) rows_ = s;
+  }
+  is_columnwise_ = rows_ && IsColumnwise(block, spatial_[columns_]);
+  auto choose = is_columnwise_ ? ChooseWindowTile : ChooseRegisterTile;
+  tile_ = choose(rows_ ? Extent(*rows_) : 1, Extent(columns_), target, dtype());
+}
+
+DType RegisterTiling::dtype() const {
+  return WritesOf(block_)[0].buffer.dtype();
+}
+
+int64_t RegisterTiling::Others(std::optional<size_t> but) const {
+  int64_t others = 1;
+  for (size_t s = 0; s < spatial_.size(); ++s) {
+    if (s != columns_ && rows_ != s && but != s) others *= Extent(s);
+  }
+  return others;
+}
+
+int64_t RegisterTiling::TilesOfPiece() const {
+  int64_t others = Others() * CeilDivision(Extent(columns_), tile_.registers * tile_.lanes);
+  int64_t pieces = WorkOf(block_) < kParallelWork ? 1 : CeilDivision(kParallelPieces, others);
+  return CeilDivision(CeilDivision(rows_ ? Extent(*rows_) : 1, tile_.rows), pieces);
+}
+
+void RegisterTiling::SplitTile(int64_t panels_in_turn, int64_t tiles_in_turn) {
+  SplitColumns(panels_in_turn);
+  if (!is_columnwise_) PackConstants();
+  if (!rows_) return;
+  int64_t extent = Extent(*rows_);
+  LoopRef key = Key(*rows_);
+  Expr rows = state.Size(LevelKey(key, 2), std::min<int64_t>(extent, 30), {}, tile_.rows);
+  Expr tiles = state.Size(LevelKey(key, 1), extent, {}, tiles_in_turn);
+  state.Do(Split{key, {tiles, rows}});
+}
+
+void RegisterTiling::SplitColumns(int64_t panels_in_turn) {
+  int64_t extent = Extent(columns_);
+  int64_t widest = std::max<int64_t>(target_.vector_bytes / WholeBytes(dtype()), 1);
+  LoopRef key = Key(columns_);
+  lanes_ = LanesOf(state, LevelKey(key, 3), extent, widest, tile_.lanes);
+  registers_ = state.Size(LevelKey(key, 2), 8, {}, tile_.registers);
+  Expr panels = state.Size(LevelKey(key, 1), std::min<int64_t>(extent, 1024), {}, panels_in_turn);
+  state.Do(Split{key, {panels, registers_, lanes_}});
+}
+
+void RegisterTiling::PackConstants() {
+  for (const PanelOperand& operand : ConstantOperands(state.fn(), block_, spatial_[columns_])) {
+    if (!IsWorthPacking(operand, tile_.registers * tile_.lanes)) continue;
+    for (const Step& step : PackingSteps(operand, block_.name, registers_, lanes_, panels_)) {
+      state.Do(step);
+    }
+  }
+  for (const std::string& copy : panels_) state.MarkDone(copy);
+}
+
+void RegisterTiling::NestTile(std::vector<LoopRef> outer, const std::vector<LoopRef>& reduce) {
+  outer.insert(outer.end(), reduce.begin(), reduce.end());
+  if (rows_) outer.push_back(LevelKey(Key(*rows_), 2));
+  // The first loop of the reduction stays outside, where it is decomposed.
+  if (is_columnwise_ && reduce.size() > 1) std::swap(outer[outer.size() - 2], outer.back());
+  outer.push_back(LevelKey(Key(columns_), 2));
+  outer.push_back(LevelKey(Key(columns_), 3));
+  state.Do(Reorder{std::move(outer)});
+}
+
+PanelGain RegisterTiling::CopyOthers(const std::string& reader, const LoopRef& at,
+                                     bool shares_panels) {
+  PanelGain most = PanelGain::kNone;
+  for (const PanelOperand& operand : VaryingOperands(state.fn(), block_, spatial_[columns_])) {
+    PanelGain gain = GainOfPanels(operand, tile_.rows, tile_.registers * tile_.lanes, target_);
+    if (gain == PanelGain::kNone) continue;
+    bool is_own = rows_ && operand.reuse == Extent(*rows_) && !shares_panels;
+    PanelCopy copy{reader, is_own ? at : "", registers_, lanes_};
+    if (CopyIntoPanels(state, operand, copy)) most = std::max(most, gain);
+  }
+  return most;
+}
+
+void RegisterTiling::FillRegisters(const std::vector<std::string>& blocks) {
+  for (const std::string& name : blocks) {
+    std::string columns = Rekeyed(Key(columns_), name);
+    state.Do(Vectorize{LevelKey(columns, 3)});
+    state.Do(Unroll{LevelKey(columns, 2)});
+    if (rows_) state.Do(Unroll{LevelKey(Rekeyed(Key(*rows_), name), 2)});
+  }
+}
+
+void RegisterTiling::FillReader(const ResultReader& reader) {
+  if (rows_) state.Do(Unroll{reader.loops[*rows_]});
+  const LoopRef& columns = reader.loops[columns_];
+  state.Do(Split{columns, {lanes_}});
+  state.Do(Unroll{LevelKey(columns, 0)});
+  state.Do(Vectorize{LevelKey(columns, 1)});
+}
+
+void RegisterTiling::UnrollWindow() {
+  if (!is_columnwise_) return;
+  for (const LoopRef& loop : KeysOf(block_, reduce_)) state.Do(Unroll{loop});
+  state.Do(Partition{LevelKey(Key(*rows_), 1)});
+}
+
+int64_t TermsOf(const Block& reduction) {
+  double terms = 1;
+  for (size_t r : ItersOf(reduction, IterKind::kReduce)) {
+    terms *= static_cast<double>(ExtentOf(reduction, r));
+  }
+  return static_cast<int64_t>(std::min(terms, 9e15));
+}
+
+}  // namespace tcc

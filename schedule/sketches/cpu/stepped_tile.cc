@@ -1,0 +1,154 @@
+#include "schedule/sketches/cpu/stepped_tile.h"
+
+#include <algorithm>
+
+#include "ir/analysis/accesses.h"
+#include "ir/expr/visitor.h"
+#include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
+#include "schedule/sketches/cpu/cpu_parts.h"
+#include "schedule/sketches/parts/block_pattern.h"
+
+namespace tcc {
+namespace {
+
+// Fewer terms than this are no more than some steps that fill the first cache: one pass over
+// the results costs less than to come back to them.
+constexpr int64_t kLongReduction = 1024;
+
+// Sums of random products, one after another, have errors of about 1e-5 of their deviation after so
+// many; in steps of some hundreds a tenth of that.
+constexpr int64_t kLongChain = 4096;
+
+class SteppedTile {
+ public:
+  explicit SteppedTile(RegisterTiling tiling)
+      : t_(std::move(tiling)), step_(t_.block().name + ".step") {
+    const Block& block = t_.block();
+    auto shorter = [&](size_t a, size_t b) { return ExtentOf(block, a) < ExtentOf(block, b); };
+    axis_ = *std::max_element(t_.reduce().begin(), t_.reduce().end(), shorter);
+    for (size_t s = 0; s < t_.spatial().size(); ++s) {
+      bool is_other = s != t_.columns() && t_.rows() != s && t_.Extent(s) > 1;
+      if (is_other && SharesAnOperand(s)) middle_.push_back(s);
+    }
+  }
+
+  SketchState Build(bool copies) && {
+    const Block& block = t_.block();
+    std::optional<ResultReader> reader = KeepSums();
+    int64_t tiles = CeilDivision(RowsOfStep(), t_.tile().rows);
+    t_.SplitTile(1, std::min(t_.TilesOfPiece(), tiles));
+    for (size_t s : middle_) SplitMiddle(s);
+
+    LoopRef steps = BaseKey(block.name, block.iters[axis_]);
+    std::vector<LoopRef> outer = OuterLoops(), order = outer;
+    order.push_back(LevelKey(steps, 0));
+    std::vector<LoopRef> reduce = SplitReduction(steps);
+    order.push_back(LevelKey(t_.Key(t_.columns()), 1));
+    for (size_t s : middle_) order.push_back(LevelKey(t_.Key(s), 1));
+    order.push_back(LevelKey(t_.Key(*t_.rows()), 1));
+    t_.NestTile(order, reduce);
+    if (reader) t_.state.Do(ReverseComputeAt{reader->block, outer.back()});
+    t_.state.Do(
+        RFactorTile{block.name, LevelKey(steps, 0), TileForm::kNested, Scope::kLocal, step_});
+    if (copies) t_.CopyOthers(step_, LevelKey(steps, 0), /*shares_panels=*/false);
+    t_.FillRegisters({block.name, block.name + ".init", step_, step_ + ".init"});
+    if (reader) FillReader(reader->loops[t_.columns()]);
+    RunInParallel(t_.state, block, outer);
+    return std::move(t_.state);
+  }
+
+ private:
+  // Where the steps add up in memory; no reader there, where that is the result itself.
+  std::optional<ResultReader> KeepSums() {
+    const std::string& name = t_.block().name;
+    for (const std::string& made : {step_, step_ + ".init", name + ".init"}) {
+      t_.state.MarkDone(made);
+    }
+    if (!EpilogueOf(t_.state.fn(), t_.block())) return std::nullopt;
+    return KeepResult(t_.state, t_.block(), Scope::kGlobal);
+  }
+
+  // Whether values of a spatial axis read the same of some operand: a step has some of them in
+  // turn.
+  bool SharesAnOperand(size_t axis) const {
+    const Var& iter = t_.block().iters[t_.spatial()[axis]].var;
+    std::vector<Access> reads = ReadsOf(t_.block());
+    return std::any_of(reads.begin(), reads.end(), [&](const Access& read) {
+      return std::none_of(read.indices.begin(), read.indices.end(),
+                          [&](const Expr& index) { return UsesVar(index, iter); });
+    });
+  }
+
+  // Terms of the reduction for each value of the axis that is cut into steps.
+  int64_t TermsOfStep() const {
+    return TermsOf(t_.block()) / std::max<int64_t>(ExtentOf(t_.block(), axis_), 1);
+  }
+
+  int64_t FirstStep() const {
+    return ChooseReductionStep(t_.tile(), ExtentOf(t_.block(), axis_), TermsOfStep(), t_.target(),
+                               t_.dtype());
+  }
+
+  // Of a step, what some rows of results read stays in half of the second cache.
+  int64_t RowsOfStep() const {
+    int64_t bytes = FirstStep() * TermsOfStep() * WholeBytes(t_.dtype());
+    return std::max<int64_t>(t_.target().l2_bytes / 2 / bytes, 1);
+  }
+
+  void SplitMiddle(size_t s) {
+    LoopRef key = t_.Key(s);
+    int64_t extent = t_.Extent(s);
+    int64_t start = std::clamp<int64_t>(RowsOfStep() / t_.Extent(*t_.rows()), 1, extent);
+    t_.state.Do(Split{key, {t_.state.Size(LevelKey(key, 1), extent, {}, start)}});
+  }
+
+  // The loops of one step.
+  std::vector<LoopRef> SplitReduction(const LoopRef& steps) {
+    int64_t extent = ExtentOf(t_.block(), axis_);
+    LoopRef inner = LevelKey(steps, 1);
+    t_.state.Do(Split{steps, {t_.state.Size(inner, extent, {}, FirstStep())}});
+    std::vector<LoopRef> reduce = KeysOf(t_.block(), t_.reduce());
+    std::replace(reduce.begin(), reduce.end(), steps, inner);
+    return reduce;
+  }
+
+  std::vector<LoopRef> OuterLoops() const {
+    std::vector<LoopRef> outer = {LevelKey(t_.Key(t_.columns()), 0)};
+    for (size_t s = 0; s < t_.spatial().size(); ++s) {
+      if (s == t_.columns()) continue;
+      bool is_split =
+          t_.rows() == s || std::find(middle_.begin(), middle_.end(), s) != middle_.end();
+      outer.push_back(is_split ? LevelKey(t_.Key(s), 0) : t_.Key(s));
+    }
+    return outer;
+  }
+
+  // Results are in memory, so that a vector is all that is gained there.
+  void FillReader(const LoopRef& columns) {
+    t_.state.Do(Split{columns, {t_.lanes()}});
+    t_.state.Do(Vectorize{LevelKey(columns, 1)});
+  }
+
+  RegisterTiling t_;
+  std::string step_;            // the block of a step's sums
+  size_t axis_ = 0;             // of the block's variables: what is cut into steps
+  std::vector<size_t> middle_;  // into spatial(): further axes that a step goes round
+};
+
+}  // namespace
+
+SketchState TileInSteps(RegisterTiling tiling, bool copies) {
+  return SteppedTile(std::move(tiling)).Build(copies);
+}
+
+bool GainsBySteps(const RegisterTiling& tiling) {
+  return tiling.rows() && !tiling.is_columnwise() && HasReuse(tiling.block()) &&
+         TermsOf(tiling.block()) >= kLongReduction;
+}
+
+bool LosesByOneChain(const RegisterTiling& tiling) {
+  return !HasWindow(tiling.block()) && TermsOf(tiling.block()) >= kLongChain;
+}
+
+}  // namespace tcc

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "ir/expr/function.h"
+#include "ir/target/target.h"
+
+namespace tcc {
+
+// Whether a block of `fn` (kTensor) is the core of an attention that the target's sketches compute
+// in tiles of keys: ScheduleAttention on a CPU, ScheduleThreadAttention on a GPU.
+bool HasFlashAttention(const Function& fn, const Target& target);
+
+}  // namespace tcc

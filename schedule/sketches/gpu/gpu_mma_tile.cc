@@ -1,0 +1,459 @@
+#include "schedule/sketches/gpu/gpu_mma_tile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <numeric>
+
+#include "ir/analysis/accesses.h"
+#include "ir/expr/visitor.h"
+#include "ir/support/integer_division.h"
+#include "schedule/analysis/guard.h"
+#include "schedule/sketches/gpu/gpu_tile.h"
+#include "schedule/sketches/gpu/mma_product.h"
+#include "schedule/sketches/gpu/thread_tile.h"
+#include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/default_tiles.h"
+#include "schedule/sketches/parts/operand_panels.h"
+#include "schedule/sketches/parts/sketch_parts.h"
+
+namespace tcc {
+namespace {
+
+constexpr int64_t kColumns = 8;  // of a tile of an instruction
+constexpr int64_t kLoaded = 16;  // rows or columns that one load of matrices has
+// A lane holds two neighbours of a row, of each eighth row.
+constexpr int64_t kLaneRows = 8;
+constexpr int64_t kNeighbours = 2;
+constexpr int64_t kLaneColumns = 4;
+constexpr int64_t kHalfBytes = 2;
+constexpr int64_t kWordBytes = 4;
+constexpr int64_t kChunkBytes = 16;
+// Of k between two barriers: rows of staged tiles, where the search starts.
+constexpr int64_t kStepBytes = 64;
+constexpr int64_t kMostSteps = 4;
+// Of a part of the reduction, or adding parts up costs what they save.
+constexpr int64_t kLeastPartSteps = 8;
+constexpr int64_t kMostParts = 32;
+
+// Warps, and tiles of one of them, of kLoaded rows.
+struct Levels {
+  int64_t m_warps, n_warps, m_tiles, n_tiles;
+  int64_t rows() const { return m_warps * m_tiles * kLoaded; }
+  int64_t columns() const { return n_warps * n_tiles * kColumns; }
+};
+
+// From the largest on; the smallest loads as much as it computes, but keeps more of a GPU busy.
+constexpr Levels kLevels[] = {
+    {2, 4, 4, 4}, {2, 2, 4, 4}, {2, 2, 2, 4}, {2, 2, 1, 4}, {2, 2, 1, 2}, {1, 2, 1, 2},
+};
+
+// Results of a product, and of how many steps of the reduction.
+struct Extents {
+  int64_t rows, columns, others, steps;
+};
+
+// Where the search starts.
+struct Start {
+  Levels levels;
+  int64_t parts = 1;
+};
+
+// The largest tile that is made often enough, with so many parts of the reduction at most, and is
+// not mostly padding; nullopt where there is none.
+std::optional<Start> StartWithParts(const Extents& extents, int64_t most, const Target& target) {
+  for (const Levels& levels : kLevels) {
+    int64_t blocks =
+        CeilDivision(extents.rows, levels.rows()) * CeilDivision(extents.columns, levels.columns());
+    int64_t padded = blocks * levels.rows() * levels.columns();
+    int64_t parts = CeilDivision(target.multiprocessors, blocks * extents.others);
+    bool fits = 2 * padded <= 3 * extents.rows * extents.columns;
+    if (parts <= most && fits) return Start{levels, parts};
+  }
+  return std::nullopt;
+}
+
+Start StartWhole(const Extents& extents, const Target& target) {
+  std::optional<Start> start = StartWithParts(extents, 1, target);
+  return start.value_or(Start{kLevels[std::size(kLevels) - 2]});
+}
+
+// nullopt where tiles of the results alone keep every multiprocessor busy, or parts of the
+// reduction would be short.
+std::optional<Start> StartInParts(const Extents& extents, const Target& target) {
+  int64_t most = std::min(extents.steps / kLeastPartSteps, kMostParts);
+  if (most < 2 || StartWithParts(extents, 1, target)) return std::nullopt;
+  std::optional<Start> start = StartWithParts(extents, most, target);
+  return start ? start : Start{kLevels[std::size(kLevels) - 2], most};
+}
+
+class MmaTiled {
+ public:
+  MmaTiled(const SketchState& state, const Block& block, const MmaProduct& product,
+           const Start& start, const Target& target)
+      : state_(state), block_(block), name_(block.name), p_(product), target_(target) {
+    in_parts_ = start.parts > 1;
+    SetKeys();
+    ChooseSizes(start);
+  }
+
+  // `maps`: what makes an operand is done where its tiles are staged.
+  std::optional<SketchState> Build(bool maps) && {
+    ResultReader reader = KeepResult(state_, block_, in_parts_ ? Scope::kLocal : Scope::kWarp);
+    PackAlongK(p_.a, p_.m);
+    PackAlongK(p_.b, p_.n);
+    for (MmaOperand* operand : {&p_.a, &p_.b}) CopyToShared(*operand, maps);
+    Do(Pad{name_, block_.iters[p_.m].var->name, rows_});
+    Do(Pad{name_, block_.iters[p_.n].var->name, columns_});
+    Do(Pad{name_, block_.iters[p_.k].var->name, in_parts_ ? parts_ * steps_ : steps_});
+    ResultReader results = in_parts_ ? FactorParts() : reader;
+    for (const MmaOperand* operand : {&p_.a, &p_.b}) {
+      Do(CacheRead{operand->shared, {name_}, Scope::kWarp, operand->tile});
+    }
+    LoopRef warps = SplitAxes();
+    Do(DecomposeReduction{name_, r_});
+    Do(ReverseComputeAt{results.block, warps});
+    for (const MmaOperand* operand : {&p_.a, &p_.b}) Stage(*operand);
+    Do(Tensorize{LevelKey(m_, 3), std::string(p_.mma->intrinsic)});
+    for (const LoopRef& loop : {k_tile_, LevelKey(m_, 2), LevelKey(n_, 2)}) Do(Unroll{loop});
+    for (const MmaOperand* operand : {&p_.a, &p_.b}) LoadFragments(*operand);
+    DistributeZeros();
+    DistributeResults(results);
+    PipelineStages();
+    if (failed_) return std::nullopt;
+    if (in_parts_) {
+      CombineParts(state_, block_, LevelKey(BaseKey(block_.name, block_.iters[p_.k]), 1), reader);
+    }
+    return std::move(state_);
+  }
+
+ private:
+  void Do(const Step& step) { failed_ = failed_ || !state_.Try(step); }
+
+  int64_t ExtentAt(size_t iter) const { return ExtentOf(block_, iter); }
+
+  void SetKeys() {
+    m_ = BaseKey(name_, block_.iters[p_.m]);
+    n_ = BaseKey(name_, block_.iters[p_.n]);
+    k_ = BaseKey(name_, block_.iters[p_.k]);
+    k_tile_ = LevelKey(k_, in_parts_ ? 2 : 1);
+    k_depth_ = LevelKey(k_, in_parts_ ? 3 : 2);
+  }
+
+  void ChooseSizes(const Start& begin) {
+    const Levels& start = begin.levels;
+    m_warps_ = state_.Size(LevelKey(m_, 1), 4, PowersOfTwo(1, 4), start.m_warps);
+    int64_t at_once = kLoaded / p_.mma->rows;
+    m_tiles_ = state_.Size(LevelKey(m_, 2), 8 * at_once, PowersOfTwo(at_once, 8 * at_once),
+                           start.m_tiles * at_once);
+    n_warps_ = state_.Size(LevelKey(n_, 1), 4, PowersOfTwo(1, 4), start.n_warps);
+    n_tiles_ = state_.Size(LevelKey(n_, 2), 8, PowersOfTwo(2, 8), start.n_tiles);
+    int64_t depth = p_.mma->depth;
+    int64_t most = std::clamp<int64_t>(CeilDivision(ExtentAt(p_.k), depth), 1, kMostSteps);
+    int64_t steps = std::clamp<int64_t>(kStepBytes / (depth * p_.a.bytes), 1, kMostSteps);
+    k_tiles_ = state_.Size(k_tile_, kMostSteps, PowersOfTwo(1, kMostSteps), std::min(steps, most));
+    if (in_parts_) parts_ = state_.Size(LevelKey(k_, 1), kMostParts, {}, begin.parts);
+    rows_ = m_warps_ * m_tiles_ * Expr(p_.mma->rows);
+    columns_ = n_warps_ * n_tiles_ * Expr(kColumns);
+    steps_ = k_tiles_ * Expr(depth);
+  }
+
+  // Every part of the reduction gets results of its own, which threads add up in a second launch:
+  // of each `parts` steps one. Returns their reader.
+  ResultReader FactorParts() {
+    Do(Split{k_, {parts_, k_tiles_, Expr(p_.mma->depth)}});
+    LoopRef part = k_;
+    name_ += ".part";
+    Do(RFactor{block_.name, LevelKey(part, 1), 0, Scope::kGlobal, name_});
+    SetKeys();
+    part_ = LevelKey(k_, 1);
+    ResultReader reader{.block = name_ + ".out", .loops = {}};
+    Do(CacheWrite{name_, name_, Scope::kWarp, reader.block});
+    for (size_t d = 1; d <= ItersOf(block_, IterKind::kSpatial).size(); ++d) {
+      reader.loops.push_back(fmt::format("{}/ax{}", reader.block, d));
+    }
+    for (const char* made : {"", ".init", ".out"}) state_.MarkDone(name_ + made);
+    return reader;
+  }
+
+  // What is constant is made when the model is linked. Only cells of 16 bits change places when
+  // matrices are loaded: a copy of others has them along k, where they are constant or no words;
+  // of what is computed it is a launch of its own.
+  void PackAlongK(MmaOperand& operand, size_t axis) {
+    Buffer buffer = BufferNamed(state_.fn(), operand.buffer).value();
+    const Block* map = OnlyMapInto(state_.fn(), buffer.var);
+    std::optional<Prepack> made =
+        map && !state_.IsDone(map->name) ? PrepackOfStage(state_.fn(), *map) : std::nullopt;
+    if (made) {
+      Do(*made);
+      state_.MarkDone(made->block);
+    }
+    bool constant = made || buffer.scope == Scope::kConstant;
+    bool moves = operand.bytes == kHalfBytes || (operand.bytes == kWordBytes && !constant);
+    if (operand.along_k() || moves) return;
+    std::string copy = name_ + "." + operand.buffer + ".rows";
+    Do(ReIndex{name_, operand.buffer, Scope::kGlobal, copy});
+    if (constant) {
+      Do(Prepack{copy});
+      state_.MarkDone(copy);
+    }
+    if (failed_) return;
+    const auto& block = *FindBlock(state_.fn(), name_).value().back().as<Block>();
+    for (const Access& read : ReadsOf(block)) {
+      if (read.buffer->name != copy) continue;
+      std::optional<MmaOperand> turned = MmaOperandOf(state_.fn(), block, read, axis, p_.k);
+      failed_ = !turned || !turned->along_k();
+      if (turned) operand = *std::move(turned);
+    }
+  }
+
+  // The operand, in shared memory but whole for now.
+  void CopyToShared(MmaOperand& operand, bool maps) {
+    Var var = BufferNamed(state_.fn(), operand.buffer).value().var;
+    const Block* map = OnlyMapInto(state_.fn(), var);
+    bool fills = maps && map && !state_.IsDone(map->name) && OnlyReaderOf(state_.fn(), var);
+    operand.filler = fills ? map->name : name_ + "." + operand.buffer;
+    operand.shared = fills ? operand.buffer : operand.filler;
+    operand.tile = operand.shared + ".tile";
+    if (fills) {
+      Do(SetScope{operand.buffer, Scope::kShared});
+    } else {
+      Do(CacheRead{operand.buffer, {name_}, Scope::kShared, operand.filler});
+    }
+    state_.MarkDone(operand.filler);
+    state_.MarkDone(operand.tile);
+  }
+
+  // Returns the loop over warps.
+  LoopRef SplitAxes() {
+    Do(Split{m_, {m_warps_, m_tiles_, Expr(p_.mma->rows)}});
+    Do(Split{n_, {n_warps_, n_tiles_, Expr(kColumns)}});
+    if (!in_parts_) Do(Split{k_, {k_tiles_, Expr(p_.mma->depth)}});
+    std::vector<LoopRef> blocks, steps;
+    for (size_t i = 0; i < block_.iters.size(); ++i) {
+      if (i == p_.m || i == p_.n || i == p_.k) continue;
+      bool spatial = block_.iters[i].kind == IterKind::kSpatial;
+      (spatial ? blocks : steps).push_back(BaseKey(name_, block_.iters[i]));
+    }
+    blocks.push_back(LevelKey(m_, 0));
+    blocks.push_back(LevelKey(n_, 0));
+    steps.push_back(LevelKey(k_, 0));
+    std::vector<LoopRef> order = blocks;
+    if (in_parts_) order.insert(order.begin(), part_);
+    order.push_back(LevelKey(m_, 1));
+    order.push_back(LevelKey(n_, 1));
+    order.insert(order.end(), steps.begin(), steps.end());
+    for (const LoopRef& loop :
+         {k_tile_, LevelKey(m_, 2), LevelKey(n_, 2), LevelKey(m_, 3), LevelKey(n_, 3), k_depth_}) {
+      order.push_back(loop);
+    }
+    Do(Reorder{order});
+    if (failed_) return "";
+    // Fused with others it would no longer say by itself which part's cells are written.
+    if (in_parts_) Do(Bind{part_, ForKind::kBlockIdxY});
+    Do(Bind{FuseAll(state_, blocks), ForKind::kBlockIdxX});
+    LoopRef warps = FuseAll(state_, {LevelKey(m_, 1), LevelKey(n_, 1)});
+    Do(Bind{warps, ForKind::kThreadIdxY});
+    r_ = FuseAll(state_, steps);
+    return warps;
+  }
+
+  // The tile of a step of the reduction is fetched by all threads together, chunks of which lie so
+  // that rows of a matrix meet in no bank.
+  void Stage(const MmaOperand& operand) {
+    Do(ComputeAt{operand.tile, k_tile_});
+    Do(ComputeAt{operand.filler, r_});
+    if (failed_) return;
+    const int64_t chunk = kChunkBytes / operand.bytes;
+    if (operand.along_k()) {
+      // Rows of 16 to 128 bytes: chunks change places with those of rows in other banks.
+      Do(Swizzle{operand.shared, 3, std::countr_zero(static_cast<uint64_t>(chunk)), 3});
+    } else if (operand.bytes == kWordBytes) {
+      // Four rows, of which lanes read eight neighbours each, fill the banks.
+      Do(StorageAlign{operand.shared, static_cast<int64_t>(operand.rank) - 2,
+                      Expr(kLaneColumns * kLaneRows), Expr(kLaneRows)});
+    } else {
+      // Rows begin at an odd number of chunks.
+      Do(StorageAlign{operand.shared, static_cast<int64_t>(operand.rank) - 2, Expr(2 * chunk),
+                      Expr(chunk)});
+    }
+    const Block* filler = FindBlock(state_.fn(), operand.filler).value().back().as<Block>();
+    std::vector<LoopRef> loops = KeysOf(*filler, ItersOf(*filler, IterKind::kSpatial));
+    LoopRef lanes = LevelKey(loops.back(), 1);
+    int64_t whole = std::gcd(operand.row, chunk);
+    Expr vector = state_.Size(lanes, chunk, PowersOfTwo(1, chunk), whole);
+    Do(Split{loops.back(), {vector}});
+    loops.back() = LevelKey(loops.back(), 0);
+    Do(Vectorize{lanes});
+    if (failed_) return;
+    LoopRef fused = FuseAll(state_, loops);
+    Do(Split{fused, {m_warps_ * n_warps_, Expr(Target::kWarp)}});
+    Do(Bind{LevelKey(fused, 1), ForKind::kThreadIdxY});
+    Do(Bind{LevelKey(fused, 2), ForKind::kThreadIdxX});
+    Do(Unroll{LevelKey(fused, 0)});
+  }
+
+  // Shared memory to fragments. Words change places only where each lane fetches its own.
+  void LoadFragments(const MmaOperand& operand) {
+    LoopRef axis = fmt::format("{}/ax{}", operand.tile, operand.axis_dim);
+    LoopRef k = fmt::format("{}/ax{}", operand.tile, operand.k_dim);
+    std::vector<LoopRef> others;
+    for (size_t d = 0; d < operand.rank; ++d) {
+      if (d == operand.axis_dim || d == operand.k_dim) continue;
+      others.push_back(fmt::format("{}/ax{}", operand.tile, d));
+    }
+    if (operand.bytes == kWordBytes && !operand.along_k()) {
+      LoadWords(axis, k, others);
+    } else {
+      LoadMatrices(operand, axis, k, others);
+    }
+  }
+
+  // Rows along the axis, of which lanes (axis mod 8) * 4 + k mod 4 hold a word of every eighth.
+  void LoadWords(const LoopRef& axis, const LoopRef& k, std::vector<LoopRef> order) {
+    Do(Split{axis, {Expr(kLaneRows)}});
+    Do(Split{k, {Expr(kLaneColumns)}});
+    order.push_back(LevelKey(axis, 0));
+    order.push_back(LevelKey(k, 0));
+    std::vector<LoopRef> unrolled = order;
+    order.push_back(LevelKey(axis, 1));
+    order.push_back(LevelKey(k, 1));
+    Do(Reorder{order});
+    for (const LoopRef& loop : unrolled) Do(Unroll{loop});
+    Do(Fuse{LevelKey(axis, 1), LevelKey(k, 1)});
+    Do(Bind{FusedKey(LevelKey(axis, 1), LevelKey(k, 1)), ForKind::kThreadIdxX});
+  }
+
+  void LoadMatrices(const MmaOperand& operand, const LoopRef& axis, const LoopRef& k,
+                    std::vector<LoopRef> order) {
+    Do(Split{axis, {Expr(kLoaded)}});
+    order.push_back(LevelKey(axis, 0));
+    std::vector<LoopRef> unrolled = order;
+    std::array<LoopRef, 2> inner = {LevelKey(axis, 1), k};
+    std::array<int64_t, 2> extents = {kLoaded, p_.mma->depth};
+    if (operand.k_dim < operand.axis_dim) {
+      std::swap(inner[0], inner[1]);
+      std::swap(extents[0], extents[1]);
+    }
+    order.insert(order.end(), inner.begin(), inner.end());
+    Do(Reorder{order});
+    for (const LoopRef& loop : unrolled) Do(Unroll{loop});
+    Do(Tensorize{inner[0], fmt::format("load_matrices_{}x{}_{}", extents[0], extents[1],
+                                       ToString(DType(p_.mma->operand)))});
+  }
+
+  // Cells of 16 x 8, or 8 x 8, to the lanes that hold them: rows r and columns c of
+  // tile[r.1][8 r.2] x [4 c.1][2 c.2], the lanes being r.2 * 4 + c.1. Returns the loop that is
+  // left, over neighbours.
+  LoopRef DistributeTile(const std::vector<LoopRef>& outside, const LoopRef& rows,
+                         const LoopRef& columns, size_t level) {
+    LoopRef lane_rows = LevelKey(rows, level), lane_columns = LevelKey(columns, level - 1);
+    LoopRef neighbours = LevelKey(columns, level);
+    std::vector<LoopRef> unrolled = outside;
+    for (size_t l = 0; l < level; ++l) unrolled.push_back(LevelKey(rows, l));
+    for (size_t l = 0; l + 1 < level; ++l) unrolled.push_back(LevelKey(columns, l));
+    std::vector<LoopRef> order = unrolled;
+    for (const LoopRef& loop : {lane_rows, lane_columns, neighbours}) order.push_back(loop);
+    Do(Reorder{order});
+    for (const LoopRef& loop : unrolled) Do(Unroll{loop});
+    if (failed_) return neighbours;
+    Do(Fuse{lane_rows, lane_columns});
+    Do(Bind{FusedKey(lane_rows, lane_columns), ForKind::kThreadIdxX});
+    return neighbours;
+  }
+
+  void DistributeZeros() {
+    auto init = [&](const LoopRef& loop, size_t level) {
+      return name_ + ".init" + LevelKey(loop, level).substr(name_.size());
+    };
+    Do(Split{init(m_, 3), {Expr(kLaneRows)}});
+    Do(Split{init(n_, 3), {Expr(kNeighbours)}});
+    Do(Unroll{DistributeTile({init(m_, 2), init(n_, 2)}, init(m_, 3), init(n_, 3), 1)});
+  }
+
+  // The reader of the results runs by lanes as well.
+  void DistributeResults(const ResultReader& reader) {
+    std::vector<LoopRef> others;
+    if (in_parts_) others.push_back(reader.block + "/ax0");
+    LoopRef rows, columns;
+    std::vector<size_t> spatial = ItersOf(block_, IterKind::kSpatial);
+    for (size_t s = 0; s < spatial.size(); ++s) {
+      if (spatial[s] == p_.m) {
+        rows = reader.loops[s];
+      } else if (spatial[s] == p_.n) {
+        columns = reader.loops[s];
+      } else {
+        others.push_back(reader.loops[s]);
+      }
+    }
+    Do(Split{rows, {Expr(p_.mma->rows / kLaneRows), Expr(kLaneRows)}});
+    Do(Split{columns, {Expr(kColumns / kNeighbours), Expr(kNeighbours)}});
+    LoopRef neighbours = DistributeTile(others, rows, columns, 2);
+    bool whole = ExtentAt(p_.n) % kNeighbours == 0;
+    Do(whole ? Step(Vectorize{neighbours}) : Step(Unroll{neighbours}));
+  }
+
+  // Copies of later steps of the reduction fly while this one computes.
+  void PipelineStages() {
+    bool async = target_.sm >= kAsyncCopies;
+    Domain domain{DomainKind::kChoice, {1, 2}};
+    if (async) domain.numbers = {1, 2, 3, 4};
+    Expr stages = state_.Size(r_ + ".stages", domain.numbers.back(), domain, async ? 3 : 2);
+    Do(SoftwarePipeline{r_, stages, async ? ForKind::kPipelinedAsync : ForKind::kPipelined});
+  }
+
+  SketchState state_;
+  const Block& block_;
+  std::string name_;
+  MmaProduct p_;
+  const Target& target_;
+  bool in_parts_ = false;  // of the reduction, which the loop part_ is over
+  LoopRef m_, n_, k_, k_tile_, k_depth_, r_, part_;
+  Expr m_warps_, m_tiles_, n_warps_, n_tiles_, k_tiles_, parts_;
+  Expr rows_, columns_, steps_;  // of a thread block
+  bool failed_ = false;
+};
+
+Extents ExtentsOf(const Block& block, const MmaProduct& product) {
+  Extents extents{ExtentOf(block, product.m), ExtentOf(block, product.n), 1, 1};
+  for (size_t i : ItersOf(block, IterKind::kSpatial)) {
+    if (i != product.m && i != product.n) extents.others *= ExtentOf(block, i);
+  }
+  extents.steps = ExtentOf(block, product.k) * product.a.bytes / kStepBytes;
+  for (size_t i : ItersOf(block, IterKind::kReduce)) {
+    if (i != product.k) extents.steps *= ExtentOf(block, i);
+  }
+  return extents;
+}
+
+std::optional<SketchState> Tiled(const SketchState& state, const Block& block,
+                                 const MmaProduct& product, const Start& start,
+                                 const Target& target) {
+  for (bool maps : {true, false}) {
+    SketchState fork = state;
+    fork.AddRuleName(start.parts > 1 ? "mma_split_k" : "mma");
+    if (auto built = MmaTiled(fork, block, product, start, target).Build(maps)) return built;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<SketchState> TileForTensorCores(const SketchState& state, const Block& block,
+                                              const Target& target) {
+  std::optional<MmaProduct> product = MmaProductOf(state.fn(), block, target);
+  if (!product) return std::nullopt;
+  return Tiled(state, block, *product, StartWhole(ExtentsOf(block, *product), target), target);
+}
+
+std::optional<SketchState> TilePartsForTensorCores(const SketchState& state, const Block& block,
+                                                   const Target& target) {
+  std::optional<MmaProduct> product = MmaProductOf(state.fn(), block, target);
+  if (!product) return std::nullopt;
+  std::optional<Start> start = StartInParts(ExtentsOf(block, *product), target);
+  return start ? Tiled(state, block, *product, *start, target) : std::nullopt;
+}
+
+}  // namespace tcc

@@ -1,0 +1,28 @@
+#include "schedule/sketches/gpu/gpu_parts.h"
+
+#include "ir/target/target.h"
+#include "schedule/sketches/parts/sketch_parts.h"
+
+namespace tcc {
+namespace {
+
+constexpr int64_t kThreads = 128;  // to start from
+
+}  // namespace
+
+LoopRef SpreadOverThreads(SketchState& state, const std::vector<LoopRef>& loops) {
+  LoopRef fused = FuseAll(state, loops), threads = LevelKey(fused, 1);
+  Domain warps{DomainKind::kMultiples, {Target::kWarp}};
+  state.Do(Split{fused, {state.Size(threads, Target::kMaxThreads, warps, kThreads)}});
+  state.Do(Bind{LevelKey(fused, 0), ForKind::kBlockIdxX});
+  state.Do(Bind{threads, ForKind::kThreadIdxX});
+  return threads;
+}
+
+bool FetchTogether(SketchState& state, const std::vector<LoopRef>& loops, const Expr& threads) {
+  LoopRef fused = FuseAll(state, loops);
+  state.Do(Split{fused, {threads}});
+  return state.Try(Bind{LevelKey(fused, 1), ForKind::kThreadIdxX});
+}
+
+}  // namespace tcc

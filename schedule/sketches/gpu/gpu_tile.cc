@@ -1,0 +1,368 @@
+#include "schedule/sketches/gpu/gpu_tile.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ir/analysis/accesses.h"
+#include "ir/support/check.h"
+#include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
+#include "schedule/analysis/guard.h"
+#include "schedule/analysis/reduction_nest.h"
+#include "schedule/sketches/gpu/gpu_parts.h"
+#include "schedule/sketches/gpu/thread_tile.h"
+#include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/default_tiles.h"
+#include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/space/bank_conflicts.h"
+#include "schedule/space/limits.h"
+
+namespace tcc {
+namespace {
+
+constexpr int64_t kLongReduction = 256;
+constexpr int64_t kLongPart = 32;  // steps of the reduction
+constexpr int64_t kMostParts = 64;
+// Of the last reduce axis between two barriers, where the search starts.
+constexpr int64_t kStep = 8;
+constexpr int64_t kUnrolledSteps = 4;
+
+// A loop to be tiled. Its extent, where that is free the most that it may be.
+struct TiledLoop {
+  LoopRef loop;
+  int64_t extent = 1;
+};
+
+std::vector<TiledLoop> LoopsOf(const Block& block, IterKind kind, const std::string& name) {
+  std::vector<TiledLoop> loops;
+  for (size_t i : ItersOf(block, kind)) {
+    loops.push_back({BaseKey(name, block.iters[i]), ExtentOf(block, i)});
+  }
+  return loops;
+}
+
+int64_t Product(const std::vector<TiledLoop>& loops) {
+  int64_t product = 1;
+  for (const TiledLoop& loop : loops) product *= loop.extent;
+  return product;
+}
+
+// What is tiled: a reduction, or parts of it, which `reader` takes from registers.
+struct Tiling {
+  std::string block;
+  std::vector<TiledLoop> spatial, reduce;
+  LoopRef part;                       // the loop over parts, "" where it is the whole
+  std::vector<std::string> operands;  // buffers
+  ResultReader reader;
+};
+
+std::vector<std::string> OperandsOf(const Block& block) {
+  std::vector<std::string> buffers;
+  for (const Access& read : ReadsOf(block)) {
+    const std::string& name = read.buffer->name;
+    bool known = std::find(buffers.begin(), buffers.end(), name) != buffers.end();
+    if (!read.indices.empty() && !known) buffers.push_back(name);
+  }
+  return buffers;
+}
+
+class ThreadTiled {
+ public:
+  ThreadTiled(const SketchState& state, Tiling tiling, const Target& target)
+      : state_(state), t_(std::move(tiling)), target_(target) {}
+
+  SketchState Build() && {
+    SplitAxes();
+    std::vector<LoopRef> order;
+    if (!t_.part.empty()) order.push_back(t_.part);
+    for (const auto* level : {&s_[0], &s_[1], &s_[2], &r_[0], &r_[1], &r_[2], &s_[3], &s_[4]}) {
+      order.insert(order.end(), level->begin(), level->end());
+    }
+    state_.Do(Reorder{order});
+    // Fused with others it would no longer say by itself which part's cells are written.
+    if (!t_.part.empty()) state_.Do(Bind{t_.part, ForKind::kBlockIdxY});
+    state_.Do(Bind{FuseAll(state_, s_[0]), ForKind::kBlockIdxX});
+    if (!s_[1].empty()) state_.Do(Bind{FuseAll(state_, s_[1]), ForKind::kVthread});
+    LoopRef threads = FuseAll(state_, s_[2]);
+    threads_ = LoopAt(FindLoop(state_.fn(), threads).value())->extent;
+    state_.Do(Bind{threads, ForKind::kThreadIdxX});
+    // One loop of steps, whose copies fly from each to the next.
+    r_[0] = {FuseAll(state_, r_[0])};
+    state_.Do(DecomposeReduction{t_.block, r_[0][0]});
+    state_.Do(ReverseComputeAt{t_.reader.block, threads});
+    for (const std::string& buffer : t_.operands) Stage(buffer);
+    UnrollRegisters();
+    PipelineStages();
+    return std::move(state_);
+  }
+
+ private:
+  // The two largest axes from the right have virtual threads.
+  void SplitAxes() {
+    std::vector<int64_t> extents;
+    for (const TiledLoop& axis : t_.spatial) extents.push_back(axis.extent);
+    std::vector<ThreadLevels> start = ChooseThreadTile(extents, target_);
+    int wide = 0;
+    for (size_t s = extents.size(); s-- > 0;) {
+      bool is_wide = extents[s] >= 4 && wide < 2;
+      if (is_wide) ++wide;
+      SplitSpatial(t_.spatial[s], start[s], is_wide);
+    }
+    for (auto& level : s_) std::reverse(level.begin(), level.end());
+    for (const TiledLoop& loop : t_.reduce) SplitReduce(loop);
+  }
+
+  void SplitSpatial(const TiledLoop& axis, const ThreadLevels& start, bool is_wide) {
+    const auto& [loop, extent] = axis;
+    int64_t most_vthreads = is_wide ? std::min(extent, kMaxVthreads) : 1;
+    std::array<Expr, 5> sizes = {
+        Expr(), state_.Size(LevelKey(loop, 1), most_vthreads, {}, start.vthreads),
+        state_.Size(LevelKey(loop, 2), std::min(extent, Target::kMaxThreads), {}, start.threads),
+        state_.Size(LevelKey(loop, 3), std::min<int64_t>(extent, 16), {}, 1),
+        state_.Size(LevelKey(loop, 4), std::min<int64_t>(extent, 16), {}, start.inner)};
+    // One level of threads there must be.
+    SplitLevels(loop, sizes, axis.loop == t_.spatial.front().loop && s_[2].empty() ? 2 : 0, s_);
+  }
+
+  void SplitReduce(const TiledLoop& axis) {
+    const auto& [loop, extent] = axis;
+    bool last = loop == t_.reduce.back().loop;
+    int64_t inner = last ? std::clamp<int64_t>(extent, 1, kUnrolledSteps) : 1;
+    int64_t steps = last ? std::clamp<int64_t>(extent / inner, 1, kStep / kUnrolledSteps) : 1;
+    std::array<Expr, 3> sizes = {
+        Expr(), state_.Size(LevelKey(loop, 1), std::min<int64_t>(extent, 64), {}, steps),
+        state_.Size(LevelKey(loop, 2), std::min<int64_t>(extent, 8), {}, inner)};
+    SplitLevels(loop, sizes, 0, r_);
+  }
+
+  // Splits by the sizes of all levels but the first. A level whose size can only be 1 gets no loop,
+  // unless it is `kept`.
+  template <size_t kLevels>
+  void SplitLevels(const LoopRef& loop, const std::array<Expr, kLevels>& sizes, size_t kept,
+                   std::array<std::vector<LoopRef>, kLevels>& loops) {
+    std::vector<Expr> factors;
+    std::vector<size_t> levels;
+    for (size_t level = 1; level < kLevels; ++level) {
+      if (IsConstant(sizes[level], 1) && level != kept) continue;
+      factors.push_back(sizes[level]);
+      levels.push_back(level);
+    }
+    if (factors.empty()) return loops[0].push_back(loop);
+    state_.Do(Split{loop, factors});
+    loops[0].push_back(LevelKey(loop, 0));
+    for (size_t i = 0; i < levels.size(); ++i) loops[levels[i]].push_back(LevelKey(loop, i + 1));
+  }
+
+  // The block that is to fill a shared buffer with an operand where a step of the reduction needs
+  // it: the map that makes the operand for this alone, or a copy. Null where its window is not
+  // known.
+  const Block* PlaceFiller(const std::string& buffer) {
+    Var var = BufferNamed(state_.fn(), buffer).value().var;
+    const Block* map = OnlyMapInto(state_.fn(), var);
+    std::string copy = t_.block + "." + buffer;
+    SketchState before = state_;
+    if (map && !state_.IsDone(map->name) && OnlyReaderOf(state_.fn(), var)) {
+      std::string name = map->name;
+      if (state_.Try(SetScope{buffer, Scope::kShared}) &&
+          state_.Try(ComputeAt{name, r_[0].back()})) {
+        return BlockNamed(name);
+      }
+      state_ = before;
+    }
+    if (state_.Try(CacheRead{buffer, {t_.block}, Scope::kShared, copy}) &&
+        state_.Try(ComputeAt{copy, r_[0].back()})) {
+      return BlockNamed(copy);
+    }
+    state_ = std::move(before);
+    return nullptr;
+  }
+
+  const Block* BlockNamed(const std::string& name) const {
+    return FindBlock(state_.fn(), name).value().back().as<Block>();
+  }
+
+  // The operand is fetched by all threads together, `vector` at a time along its last dimension,
+  // before the inner loops of a step of the reduction.
+  void Stage(const std::string& buffer) {
+    const Block* filler = PlaceFiller(buffer);
+    if (!filler) return;
+    staged_ = true;
+    std::string name = filler->name;
+    state_.MarkDone(name);
+    std::vector<LoopRef> loops = KeysOf(*filler, ItersOf(*filler, IterKind::kSpatial));
+    int64_t last = ExtentOf(*filler, filler->iters.size() - 1);
+    Expr vector = state_.Size(LevelKey(loops.back(), 1), 4, {DomainKind::kChoice, {1, 2, 4}},
+                              CopyLanes(last));
+    LoopRef lanes = LevelKey(loops.back(), 1);
+    state_.Do(Split{loops.back(), {vector}});
+    loops.back() = LevelKey(loops.back(), 0);
+    state_.Do(Vectorize{lanes});
+    TCC_CHECK(FetchTogether(state_, loops, threads_));
+    SpreadRows(*BlockNamed(name), CopyLanes(last));
+  }
+
+  // Rows of a staged operand that threads read several of begin at odd multiples of half a free
+  // number of cells, 1 for rows without gaps: threads meet fewer of each other in one bank. Of the
+  // numbers that leave copies of `lanes` cells aligned the start has the least with the fewest
+  // meetings.
+  void SpreadRows(const Block& filler, int64_t lanes) {
+    Buffer buffer = BufferNamed(state_.fn(), WritesOf(filler)[0].buffer->name).value();
+    if (ReadsOfRows(state_.fn(), buffer.var).empty()) return;
+    auto align = [&](const Expr& cells) {
+      auto dim = static_cast<int64_t>(buffer.rank()) - 2;
+      return StorageAlign{buffer.var->name, dim, cells, FloorDivide(cells, Expr(2))};
+    };
+    int64_t vectors = 2 * Target::kWidestAccess / WholeBytes(buffer.dtype());
+    Domain domain{DomainKind::kChoice, {1, 2, vectors}};
+    int64_t start = 1, fewest = INT64_MAX;
+    for (int64_t cells : domain.numbers) {
+      if (cells > 1 && cells / 2 % lanes != 0) continue;
+      Function fn = Apply(state_.fn(), align(Expr(cells)));
+      int64_t passes = 0;
+      for (const Access& read : ReadsOfRows(fn, buffer.var)) {
+        passes += WarpPasses(fn, t_.block, read, state_.start()).value_or(1);
+      }
+      if (passes < fewest) start = cells;
+      fewest = std::min(fewest, passes);
+    }
+    state_.Do(align(state_.Size(filler.name + "/rows", vectors, domain, start)));
+  }
+
+  std::vector<Access> ReadsOfRows(const Function& fn, const Var& buffer) const {
+    std::vector<Access> reads = ReadsOf(*BlockAt(FindBlock(fn, t_.block).value()));
+    std::erase_if(reads, [&](const Access& read) {
+      return !(read.buffer == buffer) || !ThreadsReadRows(fn, t_.block, read);
+    });
+    return reads;
+  }
+
+  // Registers have no addresses: every index of the result's tile is a constant.
+  void UnrollRegisters() {
+    for (int level : {3, 4}) {
+      for (const LoopRef& loop : s_[level]) {
+        state_.Do(Unroll{loop});
+        state_.Do(Unroll{t_.block + ".init" + loop.substr(t_.block.size())});
+      }
+    }
+    for (const LoopRef& loop : r_[2]) state_.Do(Unroll{loop});
+    for (const LoopRef& loop : t_.reader.loops) state_.Do(Unroll{loop});
+  }
+
+  // Copies of later steps of the reduction fly while this one computes. The buffers of two stages
+  // take turns; more are worth it where copies wait for no thread.
+  void PipelineStages() {
+    if (!staged_) return;
+    const LoopRef& loop = r_[0].back();
+    bool async = target_.sm >= kAsyncCopies;
+    Domain domain{DomainKind::kChoice, {1, 2}};
+    if (async) domain.numbers = {1, 2, 3, 4, 5};
+    Expr stages = state_.Size(loop + ".stages", domain.numbers.back(), domain, async ? 3 : 2);
+    state_.Do(
+        SoftwarePipeline{loop, stages, async ? ForKind::kPipelinedAsync : ForKind::kPipelined});
+  }
+
+  SketchState state_;
+  Tiling t_;
+  const Target& target_;
+  std::array<std::vector<LoopRef>, 5> s_;  // loops of the spatial axes by level
+  std::array<std::vector<LoopRef>, 3> r_;  // and of the reduce axes
+  Expr threads_;
+  bool staged_ = false;
+};
+
+size_t LongestReduceAxis(const Block& block) {
+  std::vector<size_t> reduce = ItersOf(block, IterKind::kReduce);
+  return *std::max_element(reduce.begin(), reduce.end(), [&](size_t a, size_t b) {
+    return ExtentOf(block, a) < ExtentOf(block, b);
+  });
+}
+
+// The number of parts next to `wanted`, more first, that are whole steps, whose copies are aligned;
+// those of one length are preferred, of which none has a guard.
+int64_t PartsOfWholeSteps(int64_t extent, int64_t wanted, int64_t most) {
+  wanted = std::min(wanted, most);
+  auto nearest = [&](auto fits) -> int64_t {
+    for (int64_t parts = wanted; parts <= std::min(2 * wanted, most); ++parts) {
+      if (fits(parts)) return parts;
+    }
+    for (int64_t parts = wanted; parts > 1; --parts) {
+      if (fits(parts)) return parts;
+    }
+    return 0;
+  };
+  auto is_whole = [&](int64_t parts) { return CeilDivision(extent, parts) % kStep == 0; };
+  auto is_even = [&](int64_t parts) { return extent % parts == 0 && is_whole(parts); };
+  int64_t even = nearest(is_even), whole = nearest(is_whole);
+  if (2 * even >= wanted) return even;
+  return whole > 0 ? whole : wanted;
+}
+
+}  // namespace
+
+void CombineParts(SketchState& state, const Block& reduction, const LoopRef& parts,
+                  const ResultReader& reader) {
+  LoopRef thread =
+      SpreadOverThreads(state, KeysOf(reduction, ItersOf(reduction, IterKind::kSpatial)));
+  state.Do(DecomposeReduction{reduction.name, parts});
+  state.Do(ReverseComputeAt{reader.block, thread});
+  for (const LoopRef& one : reader.loops) state.Do(Unroll{one});
+}
+
+SketchState TileForThreads(const SketchState& state, const Block& block, const Target& target) {
+  SketchState next = state;
+  Tiling tiling{.block = block.name,
+                .spatial = LoopsOf(block, IterKind::kSpatial, block.name),
+                .reduce = LoopsOf(block, IterKind::kReduce, block.name),
+                .part = "",
+                .operands = OperandsOf(block),
+                .reader = KeepResultLocal(next, block)};
+  return ThreadTiled(next, std::move(tiling), target).Build();
+}
+
+bool IsWorthSplitting(const Block& block, const Target& target) {
+  int64_t results = Product(LoopsOf(block, IterKind::kSpatial, block.name));
+  int64_t steps = Product(LoopsOf(block, IterKind::kReduce, block.name));
+  return results < BusyBlocks(target) * kResultsOfTile && steps >= kLongReduction &&
+         ExtentOf(block, LongestReduceAxis(block)) >= 2 * kStep;
+}
+
+SketchState TilePartsForThreads(const SketchState& state, const Block& block,
+                                const Target& target) {
+  SketchState next = state;
+  next.AddRuleName("split_k");
+  ResultReader reader = KeepResultLocal(next, block);
+  size_t axis = LongestReduceAxis(block);
+  LoopRef loop = BaseKey(block.name, block.iters[axis]);
+  int64_t extent = ExtentOf(block, axis);
+  int64_t tiles =
+      CeilDivision(Product(LoopsOf(block, IterKind::kSpatial, block.name)), kResultsOfTile);
+  int64_t steps = Product(LoopsOf(block, IterKind::kReduce, block.name));
+  int64_t least = std::max(kStep, kLongPart * extent / steps);
+  int64_t most = std::clamp<int64_t>(extent / least, 2, kMostParts);
+  int64_t start = PartsOfWholeSteps(extent, CeilDivision(BusyBlocks(target), tiles), most);
+  Expr parts = next.Size(LevelKey(loop, 0), most, {}, start);
+  next.Do(Split{loop, {CeilDivide(Expr(extent), parts)}});
+  std::string name = block.name + ".part";
+  next.Do(RFactor{block.name, LevelKey(loop, 0), 0, Scope::kGlobal, name});
+
+  LoopRef part_loop = name + loop.substr(block.name.size());
+  Tiling tiling{.block = name,
+                .spatial = LoopsOf(block, IterKind::kSpatial, name),
+                .reduce = LoopsOf(block, IterKind::kReduce, name),
+                .part = LevelKey(part_loop, 0),
+                .operands = OperandsOf(block),
+                .reader = {.block = name + ".out", .loops = {}}};
+  for (TiledLoop& reduced : tiling.reduce) {
+    if (reduced.loop == part_loop) reduced.loop = LevelKey(part_loop, 1);
+  }
+  next.Do(CacheWrite{name, name, Scope::kLocal, tiling.reader.block});
+  for (size_t d = 0; d <= tiling.spatial.size(); ++d) {
+    tiling.reader.loops.push_back(tiling.reader.block + "/ax" + std::to_string(d));
+  }
+  for (const char* made : {"", ".init", ".out"}) next.MarkDone(name + made);
+  next = ThreadTiled(next, std::move(tiling), target).Build();
+  CombineParts(next, block, LevelKey(loop, 0), reader);
+  return next;
+}
+
+}  // namespace tcc

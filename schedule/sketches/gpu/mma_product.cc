@@ -1,0 +1,149 @@
+#include "schedule/sketches/gpu/mma_product.h"
+
+#include <algorithm>
+
+#include "ir/expr/compare.h"
+#include "ir/expr/visitor.h"
+#include "ir/support/storage_types.h"
+#include "schedule/analysis/tensor_intrinsics.h"
+#include "schedule/analysis/tensor_reading.h"
+#include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/default_tiles.h"
+
+namespace tcc {
+namespace {
+
+// Below this, most of an instruction's work is padding.
+constexpr int64_t kFewestRows = 8;
+
+// The first that fits is taken.
+constexpr MmaRow kMmas[] = {
+    {DTypeCode::kFloat16, 80, 16, 16, "mma_m16n8k16_f16_f32"},
+    {DTypeCode::kBFloat16, 80, 16, 16, "mma_m16n8k16_bf16_f32"},
+    {DTypeCode::kInt8, 80, 16, 32, "mma_m16n8k32_s8_s32"},
+    {DTypeCode::kInt8, 75, 8, 16, "mma_m8n8k16_s8_s32"},
+    {DTypeCode::kFloat16, 75, 16, 8, "mma_m16n8k8_f16_f32"},
+    {DTypeCode::kFloat32, 80, 16, 8, "mma_m16n8k8_tf32_f32"},
+    {DTypeCode::kFloat32, 80, 16, 8, "mma_m16n8k8_3xtf32_f32"},
+};
+
+// The instruction, what it multiplies, from where.
+struct Reading {
+  const MmaRow* mma;
+  Access a, b;
+};
+
+// nullopt where the target has no instruction for the block's products.
+std::optional<Reading> ReadProducts(const Block& block, const Target& target) {
+  const auto* reduce = block.body.as<Reduce>();
+  if (!reduce || !IsConstant(block.predicate, 1)) return std::nullopt;
+  for (const MmaRow& row : kMmas) {
+    if (row.sm > target.sm) continue;
+    LoopNest meaning = MeaningNest(*FindTensorIntrinsic(row.intrinsic).value());
+    const auto& sum = *meaning.block->body.as<Reduce>();
+    if (!Equal(sum.combiner, reduce->combiner)) continue;
+    for (const IntrinsicOperands& operands : ReadValue(sum.inputs[0], reduce->inputs[0])) {
+      const Access& a = operands.at("A");
+      const Access& b = operands.at("B");
+      bool fits = a.buffer.dtype().code() == row.operand && b.buffer.dtype() == a.buffer.dtype();
+      if (fits && !(a.buffer == b.buffer)) return Reading{&row, a, b};
+    }
+  }
+  return std::nullopt;
+}
+
+// The one dimension of `read` whose index is moved by the variable, cell by cell; nullopt where
+// there is none such.
+std::optional<size_t> DimOf(const Access& read, const Var& var) {
+  std::optional<size_t> found;
+  for (size_t d = 0; d < read.indices.size(); ++d) {
+    if (!UsesVar(read.indices[d], var)) continue;
+    if (found || !read.indices[d].same_as(var)) return std::nullopt;
+    found = d;
+  }
+  return found;
+}
+
+bool Uses(const Access& read, const Var& var) {
+  return std::any_of(read.indices.begin(), read.indices.end(),
+                     [&](const Expr& index) { return UsesVar(index, var); });
+}
+
+// Of the spatial variables that only `read` has, the last one that it has as a dimension.
+std::optional<size_t> OwnAxis(const Block& block, const Access& read, const Access& other) {
+  std::optional<size_t> axis;
+  for (size_t i : ItersOf(block, IterKind::kSpatial)) {
+    const Var& var = block.iters[i].var;
+    if (DimOf(read, var) && !Uses(other, var)) axis = i;
+  }
+  return axis;
+}
+
+// Of the reduce variables that both have as a dimension, the longest.
+std::optional<size_t> SharedAxis(const Block& block, const Access& a, const Access& b) {
+  std::optional<size_t> axis;
+  for (size_t i : ItersOf(block, IterKind::kReduce)) {
+    const Var& var = block.iters[i].var;
+    if (!DimOf(a, var) || !DimOf(b, var)) continue;
+    if (!axis || ExtentOf(block, i) > ExtentOf(block, *axis)) axis = i;
+  }
+  return axis;
+}
+
+}  // namespace
+
+std::optional<MmaOperand> MmaOperandOf(const Function& fn, const Block& block, const Access& read,
+                                       size_t axis, size_t k) {
+  MmaOperand operand{.buffer = read.buffer->name,
+                     .axis_dim = *DimOf(read, block.iters[axis].var),
+                     .k_dim = *DimOf(read, block.iters[k].var),
+                     .rank = read.indices.size(),
+                     .bytes = WholeBytes(read.buffer.dtype())};
+  std::optional<int64_t> row = AsConstant(FindBuffer(fn, read.buffer)->shape.back());
+  if (std::max(operand.axis_dim, operand.k_dim) + 1 != operand.rank || !row) return std::nullopt;
+  operand.row = *row;
+  return operand;
+}
+
+std::optional<MmaProduct> MmaProductOf(const Function& fn, const Block& block,
+                                       const Target& target) {
+  std::optional<Reading> reading = ReadProducts(block, target);
+  if (!reading) return std::nullopt;
+  Access a = reading->a, b = reading->b;
+  std::optional<size_t> of_a = OwnAxis(block, a, b), of_b = OwnAxis(block, b, a);
+  std::optional<size_t> k = SharedAxis(block, a, b);
+  if (!of_a || !of_b || !k) return std::nullopt;
+  // Memory of the result is contiguous along the later axis.
+  if (*of_a > *of_b) {
+    std::swap(a, b);
+    std::swap(of_a, of_b);
+  }
+  MmaProduct product;
+  product.mma = reading->mma;
+  product.m = *of_a;
+  product.n = *of_b;
+  product.k = *k;
+  std::optional<MmaOperand> left = MmaOperandOf(fn, block, a, product.m, *k);
+  std::optional<MmaOperand> right = MmaOperandOf(fn, block, b, product.n, *k);
+  bool large = ExtentOf(block, product.m) >= kFewestRows &&
+               ExtentOf(block, product.n) >= kFewestRows &&
+               ExtentOf(block, *k) >= product.mma->depth;
+  if (!left || !right || !large) return std::nullopt;
+  product.a = *std::move(left);
+  product.b = *std::move(right);
+  return product;
+}
+
+int64_t ResultsOnTensorCores(const Function& fn, const Target& target) {
+  int64_t most = 0;
+  for (const Ref<Block>& block : BlocksOf(fn.body)) {
+    bool fits = IsReduction(*block) && WritesPlainly(*block) && HasKnownExtents(*block);
+    std::optional<MmaProduct> product = fits ? MmaProductOf(fn, *block, target) : std::nullopt;
+    if (product) {
+      most = std::max(most, ExtentOf(*block, product->m) * ExtentOf(*block, product->n));
+    }
+  }
+  return most;
+}
+
+}  // namespace tcc

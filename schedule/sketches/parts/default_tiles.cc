@@ -1,0 +1,114 @@
+#include "schedule/sketches/parts/default_tiles.h"
+
+#include <algorithm>
+
+#include "ir/support/check.h"
+#include "ir/support/integer_division.h"
+#include "ir/support/storage_types.h"
+
+namespace tcc {
+namespace {
+
+constexpr int64_t kWindowRows = 14;
+
+// The largest number from `most` down to half of it that divides `extent`, else what evens out the
+// tail.
+int64_t EvenPart(int64_t extent, int64_t most) {
+  if (extent <= most) return std::max<int64_t>(extent, 1);
+  for (int64_t part = most; 2 * part >= most; --part) {
+    if (extent % part == 0) return part;
+  }
+  return CeilDivision(extent, CeilDivision(extent, most));
+}
+
+// Where masks cost nothing, full vectors with a masked tail do more than narrower ones that divide.
+bool HasCheapMasks(const Target& target) {
+  return target.vector_bytes >= 64;
+}
+
+// Registers of `lanes` that pad the columns least. One alone loads as often as it computes.
+RegisterTile ChoosePadded(int64_t columns, int64_t lanes) {
+  RegisterTile best;
+  double least = 0;
+  for (int64_t registers : {2, 4, 3, 5, 1}) {
+    int64_t width = registers * lanes;
+    double cost = static_cast<double>(CeilDivision(columns, width) * width);
+    if (registers == 1) cost *= 1.06;
+    if (least == 0 || cost < least) best = {1, registers, lanes};
+    least = least == 0 ? cost : std::min(least, cost);
+  }
+  return best;
+}
+
+// Registers of the tile's columns and their lanes, for vectors of at most `most` lanes.
+RegisterTile ChooseColumns(int64_t columns, int64_t most, const Target& target) {
+  if (columns > most && HasCheapMasks(target)) return ChoosePadded(columns, most);
+  for (int64_t lanes = most; lanes * 4 >= most && lanes >= 2; lanes /= 2) {
+    for (int64_t registers : {2, 4, 3, 5, 1}) {
+      if (columns % (registers * lanes) == 0) return {1, registers, lanes};
+    }
+  }
+  // A narrow extent is one vector whatever its length: no lane is masked.
+  if (columns <= most) return {1, 1, std::max<int64_t>(columns, 1)};
+  return {1, 2, most};
+}
+
+}  // namespace
+
+int64_t ExtentOf(const Block& block, size_t iter) {
+  std::optional<int64_t> extent = AsConstant(block.iters[iter].domain);
+  TCC_CHECK(extent.has_value()) << "extent of '" << block.iters[iter].var->name << "' of block '"
+                                << block.name << "' is not known";
+  return *extent;
+}
+
+int64_t WorkOf(const Block& block) {
+  double work = 1;
+  for (size_t i = 0; i < block.iters.size(); ++i) work *= static_cast<double>(ExtentOf(block, i));
+  return static_cast<int64_t>(std::min(work, 9e15));
+}
+
+RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& target, DType dtype) {
+  int64_t widest = std::max<int64_t>(target.vector_bytes / WholeBytes(dtype), 1);
+  RegisterTile tile = ChooseColumns(columns, widest, target);
+  int64_t most =
+      std::max<int64_t>((target.vector_registers - tile.registers - 1) / tile.registers, 1);
+  tile.rows = EvenPart(rows, most);
+  return tile;
+}
+
+RegisterTile ChooseWindowTile(int64_t rows, int64_t columns, const Target& target, DType dtype) {
+  int64_t widest = std::max<int64_t>(target.vector_bytes / WholeBytes(dtype), 1);
+  RegisterTile tile{EvenPart(rows, kWindowRows), 1,
+                    std::min(std::max<int64_t>(columns, 1), widest)};
+  bool is_masked = columns > widest && HasCheapMasks(target);
+  for (int64_t lanes = widest; !is_masked && lanes * 4 >= widest && lanes >= 2; lanes /= 2) {
+    if (columns % lanes == 0) return {tile.rows, 1, lanes};
+  }
+  return tile;
+}
+
+int64_t ChooseReductionStep(const RegisterTile& tile, int64_t extent, int64_t others,
+                            const Target& target, DType dtype) {
+  int64_t columns = tile.registers * tile.lanes;
+  int64_t bytes = WholeBytes(dtype);
+  // The partial results and those that they are added to.
+  int64_t rest = std::max<int64_t>(target.l1_bytes - 2 * tile.rows * columns * bytes, 0);
+  int64_t most = rest / ((tile.rows + columns) * std::max<int64_t>(others, 1) * bytes);
+  return EvenPart(extent, std::max<int64_t>(most, 1));
+}
+
+int64_t MapLanes(int64_t extent, const Target& target) {
+  int64_t lanes = target.FloatLanes();
+  if (extent < lanes) return std::max<int64_t>(extent, 1);
+  for (int64_t divisor : {2 * lanes, lanes, lanes / 2}) {
+    if (extent % divisor == 0) return divisor;
+  }
+  return lanes;
+}
+
+int64_t CopyLanes(int64_t extent) {
+  return extent % 4 == 0 ? 4 : extent % 2 == 0 ? 2 : 1;
+}
+
+}  // namespace tcc

@@ -1,0 +1,239 @@
+#include "schedule/sketches/parts/sketch.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/support/check.h"
+#include "schedule/sketches/parts/sketch_rules.h"
+#include "schedule/space/limits.h"
+#include "schedule/space/space.h"
+
+namespace tcc {
+namespace {
+
+int64_t Nearest(const std::vector<int64_t>& values, int64_t wanted) {
+  return *std::min_element(values.begin(), values.end(), [&](int64_t a, int64_t b) {
+    return std::abs(a - wanted) < std::abs(b - wanted);
+  });
+}
+
+// A word that expressions can hold: "mm/(i*j).1" gives "mm.i_j.1".
+std::string SizeName(const LoopRef& loop) {
+  std::string name;
+  for (char c : loop) {
+    if (c == '/') c = '.';
+    if (c == '*') c = '_';
+    if (c != '(' && c != ')') name += c;
+  }
+  return name;
+}
+
+}  // namespace
+
+SketchState::SketchState(const Function& fn)
+    : fn_(std::make_shared<Function>(fn)),
+      places_(std::make_shared<std::unordered_map<std::string, size_t>>()) {
+  fn_->level = Level::kScheduled;
+}
+
+Sketch SketchState::sketch() const {
+  Sketch sketch{.name = name_, .trace = {}, .start = start()};
+  sketch.trace.sizes.assign(sizes_.begin(), sizes_.end());
+  sketch.trace.steps.assign(steps_.begin(), steps_.end());
+  return sketch;
+}
+
+Decisions SketchState::start() const {
+  Decisions decisions;
+  for (const auto& [name, value] : start_) decisions[name] = value;
+  return decisions;
+}
+
+Function& SketchState::Own() {
+  if (fn_.use_count() > 1) fn_ = std::make_shared<Function>(*fn_);
+  return *fn_;
+}
+
+void SketchState::Take(const Step& step) {
+  Function& fn = Own();
+  fn = Apply(std::move(fn), step);
+  steps_.Add(step);
+}
+
+bool SketchState::Try(const Step& step) {
+  if (!Check(*fn_, step).ok()) return false;
+  Take(step);
+  return true;
+}
+
+void SketchState::Do(const Step& step) {
+  Status status = Check(*fn_, step).status();
+  TCC_CHECK(status.ok()) << Print(step) << " of a sketch: " << Message(status);
+  Take(step);
+}
+
+Expr SketchState::Size(const LoopRef& loop, int64_t high, Domain domain, int64_t start) {
+  FreeSize size{TileVar(SizeName(loop), 1, std::max<int64_t>(high, 1)), std::move(domain)};
+  std::vector<int64_t> values = ValuesOf(size);
+  TCC_CHECK(!values.empty()) << Print(size) << " allows no value";
+  if (values.size() == 1) return values[0];
+  start_.Add({size.var->name, Nearest(values, start)});
+  Own().vars.push_back(size.var);
+  sizes_.Add(size);
+  return size.var;
+}
+
+const Block* SketchState::Next() const {
+  for (const Ref<Block>& block : BlocksOf(fn_->body)) {
+    if (!IsDone(block->name)) return block.get();
+  }
+  return nullptr;
+}
+
+bool SketchState::IsDone(const std::string& block) const {
+  auto found = places_->find(block);
+  return found != places_->end() && found->second < done_.size() &&
+         done_.begin()[found->second] == block;
+}
+
+void SketchState::MarkDone(const std::string& block) {
+  if (IsDone(block)) return;
+  auto [place, fresh] = places_->emplace(block, done_.size());
+  done_.Add(block);
+  if (fresh || place->second + 1 == done_.size()) return;
+  // Another state has the name at another place.
+  places_ = std::make_shared<std::unordered_map<std::string, size_t>>();
+  for (const std::string& name : done_) places_->emplace(name, places_->size());
+}
+
+void SketchState::AddRuleName(std::string_view rule) {
+  if (!name_.empty()) name_ += ", ";
+  name_ += rule;
+}
+
+namespace {
+
+// Blocks without an instance have nothing to schedule, and loops of extent 0 cannot be fused.
+bool HasInstances(const Block& block) {
+  return std::none_of(block.iters.begin(), block.iters.end(), [](const IterVar& iter) {
+    return iter.kind == IterKind::kSpatial && IsConstant(iter.domain, 0);
+  });
+}
+
+// What `state` becomes by the first rule that fits its next block.
+std::vector<SketchState> Advance(const SketchState& state, const Block& block, const Target& target,
+                                 std::span<const SketchRule> rules) {
+  std::string name = block.name;
+  std::vector<SketchState> next;
+  for (const SketchRule& rule : rules) {
+    if (!HasInstances(block)) break;
+    next = rule.apply(state, block, target);
+    for (SketchState& forked : next) forked.AddRuleName(rule.name);
+    if (!next.empty()) break;
+  }
+  if (next.empty()) next.push_back(state);
+  for (SketchState& forked : next) forked.MarkDone(name);
+  return next;
+}
+
+// A GPU refuses to run what is beyond its limits: sketches without a start within them go, unless
+// none would be left.
+void DropUnfit(const Function& fn, const Target& target, std::vector<Sketch>& sketches) {
+  std::vector<Sketch> fit;
+  for (Sketch& sketch : sketches) {
+    if (StartWithinLimits(fn, target, sketch)) fit.push_back(sketch);
+  }
+  if (!fit.empty()) sketches = std::move(fit);
+}
+
+}  // namespace
+
+std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
+                                     std::span<const SketchRule> rules) {
+  // Of each the forks taken so far: their order is that of the sketches, however many blocks a rule
+  // deals with at once.
+  using Choices = std::vector<size_t>;
+  std::vector<std::pair<Choices, SketchState>> open = {{Choices(), SketchState(fn)}};
+  std::map<Choices, Sketch> complete;
+  while (!open.empty()) {
+    auto [choices, state] = std::move(open.front());
+    open.erase(open.begin());
+    const Block* block = state.Next();
+    if (block == nullptr) {
+      complete.emplace(std::move(choices), state.sketch());
+      continue;
+    }
+    std::vector<SketchState> forks = Advance(state, *block, target, rules);
+    choices.push_back(0);
+    // The first fork is always followed; others while there is room.
+    for (size_t i = 0; i < forks.size(); ++i) {
+      choices.back() = i;
+      bool is_followed = i == 0 || open.size() + complete.size() < kMaxSketches;
+      if (is_followed) open.emplace_back(choices, std::move(forks[i]));
+    }
+  }
+  std::vector<Sketch> done;
+  for (auto& [choices, sketch] : complete) done.push_back(std::move(sketch));
+  if (target.kind == TargetKind::kCuda) DropUnfit(fn, target, done);
+  return done;
+}
+
+Sketch FirstSketch(const Function& fn, const Target& target, std::span<const SketchRule> rules) {
+  SketchState state(fn);
+  while (const Block* block = state.Next()) {
+    state = std::move(Advance(state, *block, target, rules).front());
+  }
+  Sketch first = state.sketch();
+  // Where sizes of a CPU are too large for its caches the code is slow; a GPU refuses to run it.
+  if (target.kind != TargetKind::kCuda || StartWithinLimits(fn, target, first)) return first;
+  for (Sketch& sketch : GenerateSketches(fn, target, rules)) {
+    if (StartWithinLimits(fn, target, sketch)) return std::move(sketch);
+  }
+  return first;
+}
+
+namespace {
+
+SymbolicProgram Instantiated(const Function& fn, const Sketch& sketch) {
+  StatusOr<SymbolicProgram> program = Instantiate(fn, sketch.trace);
+  TCC_CHECK(program.ok()) << sketch.name << ": " << Message(program.status());
+  return *std::move(program);
+}
+
+}  // namespace
+
+SymbolicProgram ProgramOf(const Function& fn, const Target& target, const Sketch& sketch) {
+  return WithLimits(Instantiated(fn, sketch), target, sketch.start);
+}
+
+bool StartWithinLimits(const Function& fn, const Target& target, Sketch& sketch) {
+  StatusOr<SearchSpace> space = SearchSpace::Create(WithLimits(Instantiated(fn, sketch), target));
+  if (!space.ok()) return false;
+  Random random(0);
+  std::optional<Point> point = space->Repair(space->ToPoint(sketch.start), random);
+  if (point) sketch.start = space->ToDecisions(*point);
+  return point.has_value();
+}
+
+Sketch FirstSketch(const Function& fn, const Target& target) {
+  return FirstSketch(fn, target, SketchRules(target));
+}
+
+std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target) {
+  if (target.kind == TargetKind::kReference) return {};
+  return GenerateSketches(fn, target, SketchRules(target));
+}
+
+std::span<const SketchRule> SketchRules(const Target& target) {
+  switch (target.kind) {
+    case TargetKind::kCpu:
+      return CpuSketchRules();
+    case TargetKind::kCuda:
+      return GpuSketchRules();
+    case TargetKind::kReference:
+      return {};
+  }
+  TCC_UNREACHABLE();
+}
+
+}  // namespace tcc

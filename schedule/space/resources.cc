@@ -1,0 +1,470 @@
+#include "schedule/space/resources.h"
+
+#include <algorithm>
+
+#include "ir/analysis/accesses.h"
+#include "ir/analysis/cross_thread.h"
+#include "ir/analysis/nested_blocks.h"
+#include "ir/analysis/own_cells.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/layout.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/support/storage_types.h"
+#include "schedule/analysis/loop_tree.h"
+#include "schedule/analysis/region.h"
+
+namespace tcc {
+namespace {
+
+bool IsOne(const Expr& expr) {
+  return IsConstant(expr, 1);
+}
+bool IsZero(const Expr& expr) {
+  return IsConstant(expr, 0);
+}
+Expr Times(const Expr& a, const Expr& b) {
+  if (IsOne(a) || IsZero(b)) return b;
+  return IsOne(b) || IsZero(a) ? a : a * b;
+}
+Expr Plus(const Expr& a, const Expr& b) {
+  if (IsZero(a)) return b;
+  return IsZero(b) ? a : a + b;
+}
+// The larger of what is 0 or more.
+Expr Larger(const Expr& a, const Expr& b) {
+  if (IsZero(a) || Equal(a, b)) return b;
+  return IsZero(b) ? a : MaxOf(a, b);
+}
+Expr InUnits(const Expr& bytes, int64_t unit) {
+  return IsZero(bytes) ? bytes : CeilDivide(bytes, Expr(unit));
+}
+
+bool IsSpread(ForKind kind) {
+  return kind == ForKind::kUnrolled || kind == ForKind::kVectorized;
+}
+
+// Statements that a block's body becomes, init included.
+int64_t StatementsOf(const Block& block) {
+  int64_t count = 0;
+  PreOrder(block.body, [&](const Stmt& stmt) {
+    if (stmt.as<Store>()) ++count;
+    if (const auto* reduce = stmt.as<Reduce>()) {
+      int64_t times = reduce->init == ReduceInit::kFirstInstance ? 2 : 1;
+      count += static_cast<int64_t>(reduce->outputs.size()) * times;
+    }
+  });
+  return count;
+}
+
+// Whether some instance of the block may exist; code of others is not made.
+bool MayExist(const Block& block) {
+  return std::none_of(block.iters.begin(), block.iters.end(),
+                      [](const IterVar& iter) { return IsZero(iter.domain); });
+}
+
+bool HasWork(const Stmt& stmt) {
+  std::vector<Ref<Block>> blocks = BlocksOf(stmt);
+  return std::any_of(blocks.begin(), blocks.end(),
+                     [](const Ref<Block>& block) { return MayExist(*block); });
+}
+
+// The loops that a block's binding of one of `iters` uses.
+bool Uses(const Block& block, const std::vector<Var>& iters, const Var& loop) {
+  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+    return std::find(iters.begin(), iters.end(), iter.var) != iters.end() &&
+           UsesVar(iter.binding, loop);
+  });
+}
+
+std::vector<Var> VarsOf(const Access& access) {
+  std::vector<Var> vars;
+  for (const Expr& index : access.indices) {
+    for (const Var& var : VarsOf(index)) vars.push_back(var);
+  }
+  return vars;
+}
+
+std::vector<Access> AccessesOf(const Block& block) {
+  std::vector<Access> accesses = ReadsOf(block);
+  for (const Access& write : WritesOf(block)) accesses.push_back(write);
+  return accesses;
+}
+
+class NestMeter {
+ public:
+  NestMeter(const Function& fn, const Target& target) : fn_(fn), target_(target) {}
+
+  NestResources Measure(const Stmt& scheduled) {
+    Stmt nest = KeepOwnCells(scheduled);
+    NestResources result;
+    result.name = NameOf(nest);
+    result.grid = LaunchSize(nest, ForKind::kBlockIdxX);
+    result.threads_by_axis = LaunchSize(nest, ForKind::kThreadIdxX);
+    result.threads = Times(Times(result.threads_by_axis[0], result.threads_by_axis[1]),
+                           result.threads_by_axis[2]);
+    result.vthreads = Expr(1);
+    threads_ = result.threads_by_axis;
+    auto is_local = [](const Allocate& a) { return a.buffer.scope == Scope::kLocal; };
+    auto bytes = [&](const Allocate& a) { return BytesOf(a.buffer); };
+    auto registers = [&](const Allocate& a) { return RegistersOf(a.buffer); };
+    auto is_registers = [](const Allocate& a) { return IsRegisters(a) || IsOfWarp(a); };
+    result.shared_bytes = SharedBytes(nest);
+    result.local_bytes = Peak(nest, Expr(1), is_local, bytes);
+    result.register_bytes = Peak(nest, Expr(1), IsRegisters, bytes);
+    result.lanes = result.vector_bytes = Expr(1);
+    result.statements = operands_ = Expr(0);
+    Scan(nest, Expr(1), Expr(1), result);
+    int64_t others = target_.kind == TargetKind::kCpu ? 1 : kBookkeepingRegisters;
+    result.registers =
+        Plus(Plus(Peak(nest, Expr(1), is_registers, registers), operands_), Expr(others));
+    return result;
+  }
+
+ private:
+  // The block whose loop is outermost: initialisations and copies may come before it inside.
+  static std::string NameOf(const Stmt& nest) {
+    std::string name;
+    PreOrder(nest, [&](const Stmt& stmt) {
+      const auto* loop = stmt.as<For>();
+      if (name.empty() && loop) name = loop->key.substr(0, loop->key.find('/'));
+    });
+    return name.empty() ? BlocksOf(nest)[0]->name : name;
+  }
+
+  // The largest extent of each axis; `first` is its x.
+  static std::array<Expr, 3> LaunchSize(const Stmt& nest, ForKind first) {
+    std::array<Expr, 3> size = {Expr(1), Expr(1), Expr(1)};
+    std::array<std::vector<Expr>, 3> extents;
+    PreOrder(nest, [&](const Stmt& stmt) {
+      const auto* loop = stmt.as<For>();
+      if (!loop) return;
+      int axis = static_cast<int>(loop->for_kind) - static_cast<int>(first);
+      if (axis < 0 || axis > 2) return;
+      for (const Expr& extent : extents[axis]) {
+        if (EqualUpToAlgebra(extent, loop->extent)) return;
+      }
+      extents[axis].push_back(loop->extent);
+      size[axis] = IsOne(size[axis]) ? loop->extent : MaxOf(size[axis], loop->extent);
+    });
+    return size;
+  }
+
+  static Expr BytesOf(const Expr& cells, DType dtype) {
+    return IsNibble(dtype) ? CeilDivide(cells, Expr(2)) : Times(cells, Expr(dtype.bytes()));
+  }
+
+  static Expr BytesOf(const Buffer& buffer) {
+    Expr bytes = BytesOf(StoredElements(buffer), buffer.dtype());
+    if (buffer.versions) bytes = Times(bytes, buffer.versions);
+    if (buffer.scope != Scope::kShared) return bytes;
+    return CeilDivide(bytes, Expr(kSharedAlignment)) * Expr(kSharedAlignment);
+  }
+
+  // Of the target: 32-bit ones, or vectors along the last dimension that is not just 1 long.
+  Expr RegistersOf(const Buffer& buffer) const {
+    // Each lane has its share of what a warp holds.
+    int64_t shared_by = buffer.scope == Scope::kWarp ? Target::kWarp : 1;
+    if (target_.kind != TargetKind::kCpu) return InUnits(BytesOf(buffer), 4 * shared_by);
+    std::vector<Expr> extents = StoredExtents(buffer);
+    bool plain = extents.size() == buffer.rank();
+    size_t vectors = extents.size();
+    while (vectors > 1 && plain && IsOne(buffer.shape[vectors - 1])) --vectors;
+    Expr count(1);
+    for (size_t d = 0; d < extents.size(); ++d) {
+      if (d + 1 != vectors) count = Times(count, extents[d]);
+    }
+    Expr row = extents.empty() ? Expr(1) : extents[vectors - 1];
+    return Times(count, InUnits(BytesOf(row, buffer.dtype()), target_.vector_bytes));
+  }
+
+  // Whether a local buffer's indices are constants once loops are unrolled: no other loop that runs
+  // while it lives is in them.
+  static bool IsRegisters(const Allocate& allocate) {
+    const Var& buffer = allocate.buffer.var;
+    return allocate.buffer.scope == Scope::kLocal && !HasRunningIndex(allocate.body, buffer, {});
+  }
+  static bool HoldsWarpBuffers(const Stmt& stmt) {
+    bool found = false;
+    PreOrder(stmt, [&](const Stmt& inner) {
+      const auto* allocate = inner.as<Allocate>();
+      found = found || (allocate && IsOfWarp(*allocate));
+    });
+    return found;
+  }
+  static bool IsOfWarp(const Allocate& allocate) { return allocate.buffer.scope == Scope::kWarp; }
+  static bool HasRunningIndex(const Stmt& stmt, const Var& buffer, std::vector<Var> running) {
+    if (const auto* loop = stmt.as<For>(); loop && !IsSpread(loop->for_kind)) {
+      running.push_back(loop->var);
+    }
+    if (const auto* block = stmt.as<Block>()) {
+      for (const Access& access : AccessesOf(*block)) {
+        if (!(access.buffer == buffer)) continue;
+        for (const Var& loop : running) {
+          if (Uses(*block, VarsOf(access), loop)) return true;
+        }
+      }
+      return false;
+    }
+    bool found = false;
+    ForEachChild(
+        stmt, [&](const Stmt& child) { found = found || HasRunningIndex(child, buffer, running); });
+    return found;
+  }
+
+  // Whether threads wait for each other in `stmt`: a shared buffer lives in it or is used there.
+  bool MeetsThreads(const Stmt& stmt) const {
+    bool found = false;
+    PreOrder(stmt, [&](const Stmt& inner) {
+      const auto* block = inner.as<Block>();
+      if (!block || found) return;
+      for (const Access& access : AccessesOf(*block)) {
+        found = found || FindBuffer(fn_, access.buffer)->scope == Scope::kShared;
+      }
+    });
+    return found;
+  }
+
+  // Where `stmt` is the nest of a reduction across threads.
+  std::optional<CrossThreadScratch> ScratchAt(const Stmt& stmt) const {
+    const auto* loop = stmt.as<For>();
+    std::optional<CrossThreadReduction> found = loop ? MatchCrossThread(*loop) : std::nullopt;
+    return found ? std::optional(ScratchOf(*found, threads_)) : std::nullopt;
+  }
+
+  static std::vector<Buffer> BuffersOf(const CrossThreadScratch& scratch) {
+    std::vector<Buffer> buffers = scratch.partial;
+    bool has_lanes = !(scratch.total[0].var == scratch.partial[0].var);
+    if (has_lanes) buffers.insert(buffers.end(), scratch.total.begin(), scratch.total.end());
+    for (const auto* more : {&scratch.other, &scratch.shared}) {
+      buffers.insert(buffers.end(), more->begin(), more->end());
+    }
+    return buffers;
+  }
+
+  // How often the code of a loop's body is written, so that each has buffers of its own: a loop
+  // that is partitioned has a first part, a middle and a last one at most.
+  static Expr CopiesOf(const For& loop) {
+    if (loop.for_kind == ForKind::kUnrolled) return loop.extent;
+    if (loop.for_kind == ForKind::kPartitioned) return MinOf(loop.extent, Expr(3));
+    return Expr(1);
+  }
+
+  // Of all shared buffers together: a launch may let one take the place of another where all
+  // threads meet between their uses, which no formula knows.
+  Expr SharedBytes(const Stmt& stmt) const {
+    Expr bytes(0);
+    auto add = [&](const Buffer& buffer) {
+      if (buffer.scope == Scope::kShared) bytes = Plus(bytes, BytesOf(buffer));
+    };
+    if (std::optional<CrossThreadScratch> scratch = ScratchAt(stmt)) {
+      for (const Buffer& buffer : BuffersOf(*scratch)) add(buffer);
+      return bytes;
+    }
+    if (const auto* allocate = stmt.as<Allocate>()) add(allocate->buffer);
+    ForEachChild(stmt, [&](const Stmt& child) { bytes = Plus(bytes, SharedBytes(child)); });
+    const auto* loop = stmt.as<For>();
+    return loop ? Times(CopiesOf(*loop), bytes) : bytes;
+  }
+
+  // The most that is alive at a time of the allocations that count; buffers of statements that
+  // follow each other take the same place. What lives across a barrier does so once a vthread;
+  // fragments of the next iteration of an unrolled loop are loaded while this one's are used.
+  Expr Peak(const Stmt& stmt, const Expr& versions,
+            const std::function<bool(const Allocate&)>& counts,
+            const std::function<Expr(const Allocate&)>& amount) const {
+    Expr inner_versions = versions;
+    Expr ahead(1);
+    if (const auto* loop = stmt.as<For>(); loop && loop->for_kind == ForKind::kVthread) {
+      inner_versions = Times(versions, loop->extent);
+    } else if (loop && loop->for_kind == ForKind::kUnrolled && HoldsWarpBuffers(loop->body)) {
+      ahead = MinOf(loop->extent, Expr(2));
+    }
+    Expr most(0);
+    if (std::optional<CrossThreadScratch> scratch = ScratchAt(stmt)) {
+      for (const Buffer& buffer : BuffersOf(*scratch)) {
+        Allocate allocate(buffer, Nothing());
+        if (counts(allocate)) most = Plus(most, amount(allocate));
+      }
+      return most;
+    }
+    ForEachChild(stmt, [&](const Stmt& child) {
+      most = Larger(most, Peak(child, inner_versions, counts, amount));
+    });
+    most = Times(most, ahead);
+    const auto* allocate = stmt.as<Allocate>();
+    if (!allocate || !counts(*allocate)) return most;
+    bool spread = allocate->buffer.scope == Scope::kLocal && MeetsThreads(allocate->body);
+    return Plus(spread ? Times(amount(*allocate), versions) : amount(*allocate), most);
+  }
+
+  // Vectors, statements and operands. `copies`: of each statement here, once loops are unrolled.
+  void Scan(const Stmt& stmt, const Expr& copies, const Expr& vthreads, NestResources& result) {
+    if (const auto* block = stmt.as<Block>()) return ScanLeaf(*block, copies, vthreads, result);
+    // Hints stand beside blocks, not in them.
+    if (stmt.as<PrefetchLine>()) result.statements = Plus(result.statements, copies);
+    const auto* loop = stmt.as<For>();
+    if (!loop) {
+      ForEachChild(stmt, [&](const Stmt& child) { Scan(child, copies, vthreads, result); });
+      return;
+    }
+    if (auto scratch = across_threads_ ? std::nullopt : ScratchAt(stmt)) {
+      if (HasWork(stmt))
+        result.statements = Plus(result.statements, Times(copies, scratch->stores));
+      across_threads_ = true;
+      Scan(stmt, copies, vthreads, result);
+      across_threads_ = false;
+      return;
+    }
+    if (loop->for_kind == ForKind::kVectorized && HasWork(loop->body)) {
+      result.lanes = IsOne(result.lanes) ? loop->extent : MaxOf(result.lanes, loop->extent);
+    }
+    bool spread = IsSpread(loop->for_kind), vthread = loop->for_kind == ForKind::kVthread;
+    std::vector<Ref<For>> outside = unrolled_;
+    if (IsInOrder(loop->for_kind) && !spread) unrolled_.clear();
+    if (spread) unrolled_.push_back(Ref<For>(loop));
+    if (spread) spread_.push_back(loop);
+    if (vthread) vthreads_.push_back(Ref<For>(loop));
+    Scan(loop->body, spread ? Times(copies, loop->extent) : copies,
+         vthread ? Times(vthreads, loop->extent) : vthreads, result);
+    if (spread) spread_.pop_back();
+    if (vthread) vthreads_.pop_back();
+    unrolled_ = std::move(outside);
+  }
+
+  void ScanLeaf(const Block& block, const Expr& copies, const Expr& vthreads,
+                NestResources& result) {
+    if (!MayExist(block)) return;
+    // Across threads the results are stored once, afterwards.
+    int64_t stores =
+        across_threads_ ? std::ssize(block.body.as<Reduce>()->outputs) : StatementsOf(block);
+    result.statements = Plus(result.statements, Times(copies, Expr(stores)));
+    if (!IsOne(vthreads)) {
+      result.vthreads = IsOne(result.vthreads) ? vthreads : MaxOf(result.vthreads, vthreads);
+    }
+    Expr operands(0);
+    for (const Access& access : AccessesOf(block)) {
+      for (const For* loop : spread_) {
+        if (loop->for_kind != ForKind::kVectorized || !Uses(block, VarsOf(access), loop->var)) {
+          continue;
+        }
+        Expr bytes = BytesOf(loop->extent, access.buffer.dtype());
+        result.vector_bytes =
+            IsOne(result.vector_bytes) ? bytes : Larger(result.vector_bytes, bytes);
+      }
+    }
+    for (const Access& read : ReadsOf(block)) {
+      if (block.body.as<Reduce>()) operands = Plus(operands, OperandRegisters(block, read));
+    }
+    operands_ = Larger(operands_, operands);
+  }
+
+  // What a reduction reads from memory and keeps for a later use.
+  Expr OperandRegisters(const Block& block, const Access& read) const {
+    const Buffer* buffer = FindBuffer(fn_, read.buffer);
+    if (buffer->scope == Scope::kLocal || buffer->scope == Scope::kWarp) return Expr(0);
+    if (target_.kind == TargetKind::kCpu) return OperandVectors(block, read, *buffer);
+    // Copies of virtual threads stand side by side, innermost.
+    std::vector<Ref<For>> loops = unrolled_;
+    loops.insert(loops.end(), vthreads_.begin(), vthreads_.end());
+    std::vector<Ref<For>> spatial;
+    for (const Ref<For>& loop : loops) {
+      if (IsSpatial(block, loop->var)) spatial.push_back(loop);
+    }
+    Expr cells = Larger(CellsReached(block, read, spatial), CellsReadAgain(block, read, loops));
+    return InUnits(BytesOf(cells, buffer->dtype()), 4);
+  }
+
+  // One step's vectors that its unrolled spatial loops reach.
+  Expr OperandVectors(const Block& block, const Access& read, const Buffer& buffer) const {
+    std::vector<Var> iters = VarsOf(read);
+    Expr count(1), row(1);
+    for (const For* loop : spread_) {
+      if (!IsSpatial(block, loop->var) || !Uses(block, iters, loop->var)) continue;
+      bool vector = loop->for_kind == ForKind::kVectorized;
+      (vector ? row : count) = Times(vector ? row : count, loop->extent);
+    }
+    // A scalar operand is broadcast just before use.
+    if (IsOne(row)) return Expr(0);
+    Expr row_bytes = BytesOf(row, buffer.dtype());
+    return Times(count, InUnits(row_bytes, target_.vector_bytes));
+  }
+
+  static bool IsSpatial(const Block& block, const Var& loop) {
+    return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+      return iter.kind == IterKind::kSpatial && UsesVar(iter.binding, loop);
+    });
+  }
+
+  // Different cells of the access while `loops` run.
+  Expr CellsReached(const Block& block, const Access& read,
+                    const std::vector<Ref<For>>& loops) const {
+    const Buffer* buffer = FindBuffer(fn_, read.buffer);
+    StatusOr<Box> box = RegionOf(block, read, loops);
+    Expr cells(1);
+    if (!box.ok()) {
+      std::vector<Var> iters = VarsOf(read);
+      for (const Ref<For>& loop : loops) {
+        if (Uses(block, iters, loop->var)) cells = Times(cells, loop->extent);
+      }
+      return cells;
+    }
+    for (size_t d = 0; d < box->size.size(); ++d) {
+      if (!IsOne(box->size[d])) cells = Times(cells, MinOf(box->size[d], buffer->shape[d]));
+    }
+    return cells;
+  }
+
+  // Unrolled, `loops` (outermost first) are one run of statements, in which the compiler reads a
+  // cell once. Cells that all iterations of a loop read, or that windows of its neighbouring
+  // iterations share, stay in registers while one iteration of it runs.
+  Expr CellsReadAgain(const Block& block, const Access& read,
+                      const std::vector<Ref<For>>& loops) const {
+    Expr result(1), inside(1);
+    for (size_t i = loops.size(); i-- > 0;) {
+      std::vector<Ref<For>> with(loops.begin() + static_cast<ptrdiff_t>(i), loops.end());
+      Expr reached = CellsReached(block, read, with);
+      Expr shared = reached < Times(loops[i]->extent, inside);
+      if (!IsOne(inside)) result = SelectOf(shared, inside, result);
+      inside = reached;
+    }
+    return result;
+  }
+
+  const Function& fn_;
+  const Target& target_;
+  std::vector<const For*> spread_;  // unrolled and vectorized loops round the statement at hand
+  std::vector<Ref<For>> unrolled_;  // those of them inside every loop that stays one
+  std::vector<Ref<For>> vthreads_;
+  Expr operands_;
+  std::array<Expr, 3> threads_;  // of the launch
+  bool across_threads_ = false;  // in the nest of a reduction of theirs
+};
+
+// A launch begins below sequences and the buffers that all launches see.
+bool IsSeenByAll(const Allocate& allocate) {
+  return allocate.buffer.scope == Scope::kGlobal || allocate.buffer.scope == Scope::kConstant;
+}
+
+void MeasureNests(const Function& fn, const Stmt& stmt, const Target& target,
+                  std::vector<NestResources>& results) {
+  const auto* allocate = stmt.as<Allocate>();
+  if (allocate && IsSeenByAll(*allocate)) {
+    MeasureNests(fn, allocate->body, target, results);
+  } else if (const auto* seq = stmt.as<Seq>()) {
+    for (const Stmt& child : seq->stmts) MeasureNests(fn, child, target, results);
+  } else if (HasWork(stmt)) {
+    results.push_back(NestMeter(fn, target).Measure(stmt));
+  }
+}
+
+}  // namespace
+
+std::vector<NestResources> ResourcesOf(const Function& fn, const Target& target) {
+  std::vector<NestResources> results;
+  Function plain = UnnestBlocks(fn);
+  MeasureNests(plain, plain.body, target, results);
+  return results;
+}
+
+}  // namespace tcc

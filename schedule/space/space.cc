@@ -1,0 +1,375 @@
+#include "schedule/space/space.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "ir/expr/visitor.h"
+
+namespace tcc {
+namespace {
+
+// Candidates that are looked at for one move of a repair. Formulas are evaluated for many at once:
+// those of one point alone cost little more than one, points side by side fill a batch all the
+// same.
+constexpr int kMovesOfOne = 16, kMovesOfMany = 4;
+// Moves of one repair, and draws of one sample.
+constexpr int kMaxMoves = 200;
+constexpr size_t kMaxDraws = 8;
+// Points that are repaired side by side.
+constexpr size_t kDrawnTogether = 64;
+
+// How badly a constraint is broken: steps of a factor two count alike, whether bytes or threads.
+double Badness(double excess) {
+  if (excess <= 0) return 0;
+  return std::isnan(excess) ? 64 : 1 + std::log2(1 + excess);
+}
+
+uint32_t NearestRank(const std::vector<int64_t>& values, int64_t wanted) {
+  auto above = std::lower_bound(values.begin(), values.end(), wanted);
+  if (above == values.end()) --above;
+  if (above != values.begin() && wanted - *(above - 1) < *above - wanted) --above;
+  return static_cast<uint32_t>(above - values.begin());
+}
+
+bool IsAligned(int64_t value) {
+  while (value % 2 == 0) value /= 2;
+  return value == 1 || value == 3;
+}
+
+// "mm/i" of "mm/i.1": what the levels of one axis share.
+std::string AxisOf(const std::string& name) {
+  return name.substr(0, name.rfind('.'));
+}
+
+}  // namespace
+
+StatusOr<SearchSpace> SearchSpace::Create(const SymbolicProgram& program) {
+  std::vector<Var> vars;
+  std::vector<Expr> exprs;
+  std::vector<std::vector<int64_t>> values;
+  Bounds bounds;
+  for (const FreeSize& size : program.trace.sizes) {
+    vars.push_back(size.var);
+    values.push_back(ValuesOf(size));
+    if (values.back().empty()) return InvalidInput("no value is allowed for '{}'", Print(size));
+    auto [least, most] = std::minmax_element(values.back().begin(), values.back().end());
+    bounds[size.var] = {*least, *most};
+  }
+  for (const Constraint& constraint : program.constraints) exprs.push_back(constraint.expr);
+  TCC_ASSIGN_OR_RETURN(BatchEvaluator excess, BatchEvaluator::Compile(exprs, vars, bounds));
+  SearchSpace space(std::move(excess));
+  space.sizes_ = program.trace.sizes;
+  space.values_ = std::move(values);
+  space.constraints_ = program.constraints;
+  for (const Expr& expr : exprs) {
+    std::vector<uint32_t>& used = space.sizes_of_.emplace_back();
+    for (uint32_t v = 0; v < vars.size(); ++v) {
+      if (UsesVar(expr, vars[v])) used.push_back(v);
+    }
+  }
+  return space;
+}
+
+Decisions SearchSpace::ToDecisions(const Point& point) const {
+  Decisions decisions;
+  for (size_t v = 0; v < sizes_.size(); ++v) decisions[sizes_[v].var->name] = point[v];
+  return decisions;
+}
+
+Point SearchSpace::ToPoint(const Decisions& decisions, const Decisions& defaults) const {
+  Point point;
+  for (size_t v = 0; v < sizes_.size(); ++v) {
+    int64_t wanted = values_[v][0];
+    if (auto found = defaults.find(sizes_[v].var->name); found != defaults.end()) {
+      wanted = found->second;
+    }
+    if (auto found = decisions.find(sizes_[v].var->name); found != decisions.end()) {
+      wanted = found->second;
+    }
+    point.push_back(values_[v][NearestRank(values_[v], wanted)]);
+  }
+  return point;
+}
+
+Point SearchSpace::ToPoint(const Ranks& ranks) const {
+  Point point(ranks.size());
+  for (size_t v = 0; v < ranks.size(); ++v) point[v] = values_[v][ranks[v]];
+  return point;
+}
+
+SearchSpace::Ranks SearchSpace::NearestRanks(const Point& point) const {
+  Ranks ranks;
+  for (size_t v = 0; v < sizes_.size(); ++v) ranks.push_back(NearestRank(values_[v], point[v]));
+  return ranks;
+}
+
+PointTable SearchSpace::ExcessOf(std::span<const Point> points) const {
+  PointTable table(sizes_.size(), points.size());
+  for (size_t p = 0; p < points.size(); ++p) {
+    for (size_t v = 0; v < sizes_.size(); ++v) {
+      table.at(v, p) = static_cast<double>(points[p][v]);
+    }
+  }
+  return excess_.Evaluate(table);
+}
+
+bool SearchSpace::AreAllowed(const Point& point) const {
+  for (size_t v = 0; v < sizes_.size(); ++v) {
+    if (!Allows(sizes_[v], point[v])) return false;
+  }
+  return true;
+}
+
+std::vector<bool> SearchSpace::AreLegal(std::span<const Point> points) const {
+  PointTable excess = ExcessOf(points);
+  std::vector<bool> legal(points.size());
+  for (size_t p = 0; p < points.size(); ++p) {
+    legal[p] = AreAllowed(points[p]);
+    // Not `> 0`: NaN is not known to hold.
+    for (size_t c = 0; c < constraints_.size(); ++c) legal[p] = legal[p] && excess.at(c, p) <= 0;
+  }
+  return legal;
+}
+
+bool SearchSpace::IsLegal(const Point& point) const {
+  return AreLegal({&point, 1})[0];
+}
+
+const Constraint* SearchSpace::FirstBroken(const Point& point) const {
+  std::vector<double> excess = excess_.EvaluateAt(point);
+  for (size_t c = 0; c < excess.size(); ++c) {
+    if (!(excess[c] <= 0)) return &constraints_[c];
+  }
+  return nullptr;
+}
+
+PointTable SearchSpace::ExcessAt(std::span<const Ranks> candidates) const {
+  PointTable table(sizes_.size(), candidates.size());
+  for (size_t v = 0; v < sizes_.size(); ++v) {
+    for (size_t p = 0; p < candidates.size(); ++p) {
+      table.at(v, p) = static_cast<double>(values_[v][candidates[p][v]]);
+    }
+  }
+  return excess_.Evaluate(table);
+}
+
+// Of point `p` of the table.
+SearchSpace::Faults SearchSpace::FaultsOf(const PointTable& excess, size_t p) const {
+  Faults faults;
+  for (uint32_t c = 0; c < constraints_.size(); ++c) {
+    double badness = Badness(excess.at(c, p));
+    faults.score += badness;
+    if (badness > 0) faults.broken.push_back(c);
+  }
+  return faults;
+}
+
+// Up to `tried` points that differ from `ranks` in one size that the constraint speaks of.
+void SearchSpace::AddMoves(const Ranks& ranks, uint32_t constraint, int tried, Random& random,
+                           std::vector<Ranks>& moves) const {
+  const std::vector<uint32_t>& used = sizes_of_[constraint];
+  for (int i = 0; i < tried; ++i) {
+    uint32_t v = used[random.Below(used.size())];
+    auto last = static_cast<uint32_t>(values_[v].size() - 1);
+    uint32_t rank = ranks[v];
+    switch (random.Below(6)) {
+      case 0:
+        rank = rank > 0 ? rank - 1 : 0;
+        break;
+      case 1:
+        rank = std::min(rank + 1, last);
+        break;
+      case 2:
+      case 3:
+        rank = NearestRank(values_[v], values_[v][rank] / 2);
+        break;
+      case 4:
+        rank = NearestRank(values_[v], values_[v][rank] * 2);
+        break;
+      default:
+        rank = static_cast<uint32_t>(random.Below(uint64_t{last} + 1));
+        break;
+    }
+    if (rank == ranks[v]) continue;
+    moves.push_back(ranks);
+    moves.back()[v] = rank;
+  }
+}
+
+// Takes any move that makes things better, not the best one, which would always be the smallest
+// tile; where none does, any move, so that the search leaves the hollow.
+void SearchSpace::TakeMove(std::span<const Ranks> moves, const PointTable& excess, size_t first,
+                           Random& random, Ranks& ranks, Faults& faults) const {
+  size_t taken = 0;
+  Faults left;
+  for (; taken < moves.size(); ++taken) {
+    left = FaultsOf(excess, first + taken);
+    if (left.score < faults.score) break;
+  }
+  if (taken == moves.size()) {
+    taken = random.Below(moves.size());
+    left = FaultsOf(excess, first + taken);
+  }
+  ranks = moves[taken];
+  faults = std::move(left);
+}
+
+std::vector<bool> SearchSpace::RepairRanks(std::span<Ranks> points, Random& random) const {
+  PointTable excess = ExcessAt(points);
+  std::vector<Faults> faults;
+  for (size_t p = 0; p < points.size(); ++p) faults.push_back(FaultsOf(excess, p));
+  std::vector<bool> open(points.size(), true);
+  const int tried = points.size() == 1 ? kMovesOfOne : kMovesOfMany;
+  for (int i = 0; i < kMaxMoves; ++i) {
+    std::vector<Ranks> moves;
+    std::vector<size_t> first;  // of the moves of each point
+    for (size_t p = 0; p < points.size(); ++p) {
+      first.push_back(moves.size());
+      open[p] = open[p] && faults[p].score > 0;
+      if (!open[p]) continue;
+      uint32_t constraint = faults[p].broken[random.Below(faults[p].broken.size())];
+      open[p] = !sizes_of_[constraint].empty();
+      if (open[p]) AddMoves(points[p], constraint, tried, random, moves);
+    }
+    if (std::ranges::none_of(open, std::identity())) break;
+    first.push_back(moves.size());
+    excess = ExcessAt(moves);
+    for (size_t p = 0; p < points.size(); ++p) {
+      if (first[p] == first[p + 1]) continue;
+      std::span<const Ranks> own(&moves[first[p]], first[p + 1] - first[p]);
+      TakeMove(own, excess, first[p], random, points[p], faults[p]);
+    }
+  }
+  std::vector<bool> legal;
+  for (const Faults& left : faults) legal.push_back(left.score == 0);
+  return legal;
+}
+
+std::optional<Point> SearchSpace::Repair(const Point& point, Random& random) const {
+  Ranks ranks = NearestRanks(point);
+  if (!RepairRanks({&ranks, 1}, random)[0]) return std::nullopt;
+  return ToPoint(ranks);
+}
+
+// Uniform in the logarithm of the value.
+SearchSpace::Ranks SearchSpace::Draw(Random& random) const {
+  Ranks ranks;
+  for (const std::vector<int64_t>& values : values_) {
+    double low = std::log(static_cast<double>(values.front()));
+    double high = std::log(static_cast<double>(values.back()) + 1);
+    auto wanted = static_cast<int64_t>(std::exp(low + (high - low) * random.Unit()));
+    ranks.push_back(NearestRank(values, wanted));
+  }
+  return ranks;
+}
+
+std::optional<Point> SearchSpace::Sample(Random& random) const {
+  for (size_t i = 0; i < kMaxDraws; ++i) {
+    Ranks ranks = Draw(random);
+    if (RepairRanks({&ranks, 1}, random)[0]) return ToPoint(ranks);
+  }
+  return std::nullopt;
+}
+
+std::vector<Point> SearchSpace::Sample(size_t count, Random& random) const {
+  std::vector<Point> points;
+  size_t draws = 0;
+  while (points.size() < count && draws < kMaxDraws * count) {
+    std::vector<Ranks> together(std::min(kDrawnTogether, count - points.size()));
+    for (Ranks& ranks : together) ranks = Draw(random);
+    std::vector<bool> legal = RepairRanks(together, random);
+    for (size_t p = 0; p < together.size(); ++p) {
+      if (legal[p]) points.push_back(ToPoint(together[p]));
+    }
+    draws += together.size();
+    // Where the first is not found after many draws, none will be.
+    if (points.empty() && draws >= kMaxDraws) break;
+  }
+  return points;
+}
+
+std::vector<Point> SearchSpace::Neighbours(const Point& point) const {
+  Ranks ranks = NearestRanks(point);
+  std::vector<Point> points;
+  for (size_t v = 0; v < sizes_.size(); ++v) {
+    for (int step : {-1, 1}) {
+      Ranks moved = ranks;
+      moved[v] += static_cast<uint32_t>(step);
+      if (moved[v] < values_[v].size()) points.push_back(ToPoint(moved));
+    }
+  }
+  std::vector<bool> legal = AreLegal(points);
+  std::vector<Point> neighbours;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (legal[i]) neighbours.push_back(std::move(points[i]));
+  }
+  return neighbours;
+}
+
+std::optional<Point> SearchSpace::Crossover(const Decisions& a, const Decisions& b, Random& random,
+                                            const Decisions& defaults) const {
+  std::map<std::string, bool> from_a;
+  Decisions child;
+  for (const FreeSize& size : sizes_) {
+    const std::string& name = size.var->name;
+    std::string axis = AxisOf(name);
+    if (!from_a.contains(axis)) from_a[axis] = random.OneIn(2);
+    const Decisions& first = from_a[axis] ? a : b;
+    const Decisions& second = from_a[axis] ? b : a;
+    if (auto found = first.find(name); found != first.end()) {
+      child[name] = found->second;
+    } else if (auto other = second.find(name); other != second.end()) {
+      child[name] = other->second;
+    }
+  }
+  return Repair(ToPoint(child, defaults), random);
+}
+
+std::optional<Point> SearchSpace::Adopt(const Decisions& decisions, Random& random,
+                                        const Decisions& defaults) const {
+  return Repair(ToPoint(decisions, defaults), random);
+}
+
+std::vector<Point> SearchSpace::AlignedLattice(size_t most) const {
+  std::vector<std::vector<int64_t>> lattice;
+  Bounds bounds;
+  for (size_t v = 0; v < sizes_.size(); ++v) {
+    std::vector<int64_t>& values = lattice.emplace_back();
+    for (int64_t value : values_[v]) {
+      if (IsAligned(value) || value == values_[v].back()) values.push_back(value);
+    }
+    if (values.empty()) values = values_[v];
+    bounds[sizes_[v].var] = {values.front(), values.back()};
+  }
+  std::vector<Point> points;
+  Point point(sizes_.size());
+  size_t nodes = 0;
+  // Whether some constraint that speaks of size v cannot hold whatever the later sizes are.
+  auto hopeless = [&](size_t v) {
+    for (size_t c = 0; c < constraints_.size(); ++c) {
+      if (!std::binary_search(sizes_of_[c].begin(), sizes_of_[c].end(), v)) continue;
+      if (BoundsOf(constraints_[c].expr, bounds).low > 0) return true;
+    }
+    return false;
+  };
+  std::function<void(size_t)> visit = [&](size_t v) {
+    if (points.size() >= most || nodes > 100 * most) return;
+    if (v == sizes_.size()) {
+      if (IsLegal(point)) points.push_back(point);
+      return;
+    }
+    Interval whole = bounds[sizes_[v].var];
+    for (int64_t value : lattice[v]) {
+      ++nodes;
+      point[v] = value;
+      bounds[sizes_[v].var] = Interval::Point(value);
+      if (!hopeless(v)) visit(v + 1);
+    }
+    bounds[sizes_[v].var] = whole;
+  };
+  visit(0);
+  return points;
+}
+
+}  // namespace tcc

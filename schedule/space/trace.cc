@@ -1,0 +1,142 @@
+#include "schedule/space/trace.h"
+
+#include <absl/strings/ascii.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "ir/simplify/simplify.h"
+#include "ir/text/printer.h"
+#include "schedule/space/countable.h"
+
+namespace tcc {
+namespace {
+
+void AddValue(const Var& var, const Decisions& decisions, Substitution& values) {
+  auto found = decisions.find(var->name);
+  if (found != decisions.end()) values.emplace(var, Expr(found->second));
+}
+
+Status CheckDecisions(const Trace& trace, const Decisions& decisions) {
+  Decisions unknown = decisions;
+  for (const FreeSize& size : trace.sizes) {
+    auto found = decisions.find(size.var->name);
+    if (found == decisions.end()) continue;
+    unknown.erase(found->first);
+    if (!Allows(size, found->second)) {
+      return InvalidInput("tile '{}' is {}; expected a value of '{}'", size.var->name,
+                          found->second, Print(size));
+    }
+  }
+  if (!unknown.empty()) {
+    return InvalidInput("tile '{}' is set to {}, but the trace does not have it",
+                        unknown.begin()->first, unknown.begin()->second);
+  }
+  return OkStatus();
+}
+
+Status DoStep(const Step& step, bool first, SymbolicProgram& program) {
+  TCC_RETURN_IF_ERROR(ExpectModestNumbers(step));
+  TCC_ASSIGN_OR_RETURN(Constraints constraints, Check(program.fn, step));
+  for (const Constraint& constraint : constraints) {
+    TCC_RETURN_IF_ERROR(ExpectKnownToHold(constraint));
+  }
+  program.constraints.insert(program.constraints.end(), constraints.begin(), constraints.end());
+  Stmt before = program.fn.body;
+  program.fn = Apply(std::move(program.fn), step);
+  return ExpectCountable(program.fn, first ? Stmt() : before);
+}
+
+}  // namespace
+
+bool operator==(const Trace& a, const Trace& b) {
+  auto same_size = [](const FreeSize& x, const FreeSize& y) {
+    return x.var->name == y.var->name && x.var->low == y.var->low && x.var->high == y.var->high &&
+           x.domain == y.domain;
+  };
+  if (!std::equal(a.sizes.begin(), a.sizes.end(), b.sizes.begin(), b.sizes.end(), same_size)) {
+    return false;
+  }
+  Substitution to_a;
+  for (size_t i = 0; i < a.sizes.size(); ++i) to_a.emplace(b.sizes[i].var, a.sizes[i].var);
+  auto same_step = [&](const Step& x, const Step& y) { return x == Substitute(y, to_a); };
+  return std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(), same_step);
+}
+
+std::string Print(const Trace& trace) {
+  std::string text;
+  for (const FreeSize& size : trace.sizes) text += Print(size) + "\n";
+  for (const Step& step : trace.steps) text += Print(step) + "\n";
+  return text;
+}
+
+StatusOr<Trace> ParseTrace(const std::string& text) {
+  Trace trace;
+  std::map<std::string, Var> vars;
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    absl::StripAsciiWhitespace(&line);
+    if (line.empty() || line[0] == '#') continue;
+    std::string where = fmt::format("line {}", number);
+    if (line.starts_with("tile ")) {
+      StatusOr<FreeSize> size = ParseFreeSize(line);
+      if (!size.ok()) return Annotate(size.status(), where);
+      if (!vars.emplace(size->var->name, size->var).second) {
+        return InvalidInput("{}: tile '{}' is declared twice", where, size->var->name);
+      }
+      trace.sizes.push_back(*std::move(size));
+      continue;
+    }
+    StatusOr<Step> step = ParseStep(line, vars);
+    if (!step.ok()) return Annotate(step.status(), where);
+    trace.steps.push_back(*std::move(step));
+  }
+  return trace;
+}
+
+StatusOr<SymbolicProgram> Instantiate(const Function& fn, const Trace& trace,
+                                      const Decisions& decisions) {
+  TCC_RETURN_IF_ERROR(CheckDecisions(trace, decisions));
+  Substitution values;
+  for (const FreeSize& size : trace.sizes) AddValue(size.var, decisions, values);
+  SymbolicProgram program{fn, {}, trace};
+  program.fn.level = Level::kScheduled;
+  for (const FreeSize& size : trace.sizes) {
+    if (!values.contains(size.var)) program.fn.vars.push_back(size.var);
+  }
+  for (size_t i = 0; i < trace.steps.size(); ++i) {
+    Step step = Substitute(trace.steps[i], values);
+    Status status = DoStep(step, i == 0, program);
+    if (!status.ok()) return Annotate(status, fmt::format("step {} ({})", i + 1, Print(step)));
+  }
+  return program;
+}
+
+StatusOr<Function> Replay(const Function& fn, const Trace& trace, const Decisions& decisions) {
+  for (const FreeSize& size : trace.sizes) {
+    if (!decisions.contains(size.var->name)) {
+      return InvalidInput("tile '{}' has no value; expected one by 'set {} VALUE'", size.var->name,
+                          size.var->name);
+    }
+  }
+  TCC_ASSIGN_OR_RETURN(SymbolicProgram program, Instantiate(fn, trace, decisions));
+  return program.fn;
+}
+
+Substitution ToSubstitution(const Function& fn, const Decisions& decisions) {
+  Substitution values;
+  for (const Var& var : fn.vars) AddValue(var, decisions, values);
+  return values;
+}
+
+bool Satisfies(const SymbolicProgram& program, const Decisions& decisions) {
+  Substitution values = ToSubstitution(program.fn, decisions);
+  for (const Constraint& constraint : program.constraints) {
+    std::optional<int64_t> excess = AsConstant(Simplify(Substitute(constraint.expr, values)));
+    if (!excess || *excess > 0) return false;
+  }
+  return true;
+}
+
+}  // namespace tcc

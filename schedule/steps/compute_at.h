@@ -1,0 +1,49 @@
+#pragma once
+
+#include "schedule/analysis/constraint.h"
+#include "schedule/analysis/loop_tree.h"
+
+namespace tcc {
+
+// A producer moves to where its values are read, and computes just the window read there.
+//
+//   for a in 0..N { T[a] = f(a) }               for i0 { allocate T window [i0*f, f + 2] {
+//   for i0 { for i1 { .. T[i0*f + i1 + 2] .. } }  -->     for a in 0..f+2 { T[i0*f + a] = f(i0*f +
+//   a) }
+//                                                      for i1 { .. T[i0*f + i1 + 2] .. } } }
+//
+// The window is compact and not clamped; the producer's domain guards the cells outside the tensor.
+// The producer gets a fresh nest over the window: its own earlier splits are lost.
+struct ComputeAt {
+  std::string block;
+  LoopRef loop;
+  auto Fields() { return std::tie(block, loop); }
+};
+
+// A consumer moves to where its operand is written, and handles just what was written there.
+//
+//   for i0 { for i1 { T[i0*f + i1] = .. } }         for i0 { allocate T window [i0*f, f] {
+//   for a in 0..N { C[a] = g(T[a]) }         -->      for i1 { T[i0*f + i1] = .. }
+//                                                    for a in 0..f { C[i0*f + a] = g(T[i0*f + a]) }
+//                                                    } }
+//
+// The consumer takes over the producer's guards over the loops down to `loop`.
+struct ReverseComputeAt {
+  std::string block;
+  LoopRef loop;
+  auto Fields() { return std::tie(block, loop); }
+};
+
+// Refused: a producer of an output; one of several writers of its buffer; indices that are not just
+// the block's spatial variables; a reader that is not under the loop; a region that is not affine;
+// a buffer that the producer reads and that does not live at the loop.
+StatusOr<Constraints> CheckComputeAt(const Function& fn, const ComputeAt& step);
+Function ApplyComputeAt(const Function& fn, const ComputeAt& step);
+
+// Refused, beside the like of the above: a consumer that reduces; a loop at or inside a loop of the
+// producer's reduction; a producer whose inner loops do not cover their box (an inexact split
+// inside the loop: place first, then split).
+StatusOr<Constraints> CheckReverseComputeAt(const Function& fn, const ReverseComputeAt& step);
+Function ApplyReverseComputeAt(const Function& fn, const ReverseComputeAt& step);
+
+}  // namespace tcc

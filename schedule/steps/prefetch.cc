@@ -1,0 +1,187 @@
+#include "schedule/steps/prefetch.h"
+
+#include <algorithm>
+
+#include "ir/analysis/accesses.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/interval.h"
+#include "ir/text/printer.h"
+#include "schedule/analysis/guard.h"
+#include "schedule/analysis/placement.h"
+
+namespace tcc {
+namespace {
+
+constexpr int64_t kCacheLineBits = 64 * 8;
+// Each one is an instruction.
+constexpr int64_t kMostLines = 64;
+
+LoopRef PrefetchKey(const Prefetch& step) {
+  return step.buffer + ".prefetch/p";
+}
+
+// The block's first access of the buffer; its indices over loop variables.
+std::optional<Access> AccessIn(const Block& block, const std::string& buffer) {
+  Substitution bindings;
+  for (const IterVar& iter : block.iters) bindings.emplace(iter.var, iter.binding);
+  for (Access& read : ReadsOf(block)) {
+    if (read.buffer->name != buffer) continue;
+    for (Expr& index : read.indices) index = Substitute(index, bindings);
+    return read;
+  }
+  return std::nullopt;
+}
+
+Expr Product(const std::vector<Ref<For>>& loops, size_t from) {
+  Expr product(1);
+  for (size_t i = loops.size(); i-- > from;) product = loops[i]->extent * product;
+  return product;
+}
+
+struct Plan {
+  Access access;
+  Ref<For> over;
+  std::vector<Ref<For>> readers;  // loops inside `over` that the access uses
+  std::vector<Ref<For>> pace;     // loops inside `over` down to `at`
+  Expr lines;                     // P
+};
+
+StatusOr<Plan> MakePlan(const Function& fn, const Prefetch& step) {
+  TCC_ASSIGN_OR_RETURN(Path block_path, FindBlock(fn, step.block));
+  TCC_ASSIGN_OR_RETURN(Path over_path, FindLoop(fn, step.over));
+  TCC_ASSIGN_OR_RETURN(Path at_path, FindLoop(fn, step.at));
+  TCC_RETURN_IF_ERROR(BufferNamed(fn, step.buffer).status());
+  std::optional<Access> access = AccessIn(*BlockAt(block_path), step.buffer);
+  if (!access) {
+    return InvalidInput("prefetch: block '{}' does not read buffer '{}'", step.block, step.buffer);
+  }
+  if (!IsUnder(block_path, step.over)) {
+    return InvalidInput("prefetch: loop '{}' is not round block '{}'", step.over, step.block);
+  }
+  if (!IsUnder(at_path, step.over)) {
+    return InvalidInput("prefetch: loop '{}' is not inside loop '{}'", step.at, step.over);
+  }
+  Plan plan{*access, LoopAt(over_path), {}, LoopsInside(at_path, step.over), {}};
+  for (const Ref<For>& loop : LoopsInside(block_path, step.over)) {
+    auto uses = [&](const Expr& index) { return UsesVar(index, loop->var); };
+    if (std::any_of(access->indices.begin(), access->indices.end(), uses)) {
+      plan.readers.push_back(loop);
+    }
+  }
+  Expr elements(kCacheLineBits / access->buffer.dtype().bits());
+  Expr lines = CeilDivide(Product(plan.readers, 0), elements);
+  plan.lines = CeilDivide(lines, Product(plan.pace, 0));
+  return plan;
+}
+
+Status CheckPlaces(const Function& fn, const Prefetch& step, const Plan& plan) {
+  for (const Ref<For>& loop : LoopsOn(FindLoop(fn, step.at).value())) {
+    if (loop->for_kind != ForKind::kVectorized) continue;
+    return InvalidInput("prefetch: loop '{}' is vectorized; expected a place outside", loop->key);
+  }
+  bool reads = false;
+  for (const Expr& index : plan.access.indices) {
+    PreOrder(index, [&](const Expr& e) { reads = reads || e.as<Load>(); });
+  }
+  if (reads) {
+    return InvalidInput("prefetch: block '{}' reads buffer '{}' at an index from memory",
+                        step.block, step.buffer);
+  }
+  bool inside = false;
+  PreOrder(plan.over->body, [&](const Stmt& stmt) {
+    const auto* allocate = stmt.as<Allocate>();
+    inside = inside || (allocate && allocate->buffer.var == plan.access.buffer);
+  });
+  if (inside) {
+    return InvalidInput(
+        "prefetch: buffer '{}' lives inside loop '{}', so a later iteration has "
+        "another",
+        step.buffer, step.over);
+  }
+  if (FindLoop(fn, PrefetchKey(step)).ok()) {
+    return InvalidInput("prefetch: buffer '{}' is prefetched already", step.buffer);
+  }
+  return OkStatus();
+}
+
+// The digits of `number` in the radices of the loops' extents, the last loop's lowest. The first
+// has no end: what lies beyond the iteration is asked for in vain.
+Substitution DigitsOf(const Expr& number, const std::vector<Ref<For>>& loops) {
+  Substitution digits;
+  for (size_t i = 0; i < loops.size(); ++i) {
+    Expr digit = FloorDivide(number, Product(loops, i + 1));
+    digits.emplace(loops[i]->var, i == 0 ? digit : FloorModulo(digit, loops[i]->extent));
+  }
+  return digits;
+}
+
+}  // namespace
+
+StatusOr<Constraints> CheckPrefetch(const Function& fn, const Prefetch& step) {
+  TCC_ASSIGN_OR_RETURN(Plan plan, MakePlan(fn, step));
+  TCC_RETURN_IF_ERROR(CheckPlaces(fn, step, plan));
+  Constraints constraints;
+  Interval distance = BoundsOf(step.distance, {});
+  if (distance.high < 1) {
+    return InvalidInput(
+        "prefetch: buffer '{}' is to be {} iterations of loop '{}' ahead; expected "
+        "at least 1",
+        step.buffer, Print(step.distance), step.over);
+  }
+  if (distance.low < 1) {
+    constraints.push_back({Expr(1) - step.distance, "a prefetch distance is at least 1"});
+  }
+  Interval lines = BoundsOf(plan.lines, {});
+  if (lines.low > kMostLines) {
+    return InvalidInput(
+        "prefetch: an iteration of loop '{}' would ask for {} lines; expected at most {}: place it "
+        "further in",
+        step.at, lines.low, kMostLines);
+  }
+  if (lines.high > kMostLines) {
+    constraints.push_back({plan.lines - Expr(kMostLines), "lines that one iteration prefetches"});
+  }
+  // Digits divide by the extents.
+  for (const auto* loops : {&plan.readers, &plan.pace}) {
+    for (const Ref<For>& loop : *loops) {
+      Interval extent = BoundsOf(loop->extent, {});
+      if (extent.high < 1) {
+        return InvalidInput("prefetch: loop '{}' has extent 0; expected at least 1", loop->key);
+      }
+      if (extent.low < 1) {
+        constraints.push_back({Expr(1) - loop->extent, "a prefetched loop has an iteration"});
+      }
+    }
+  }
+  return constraints;
+}
+
+Function ApplyPrefetch(const Function& fn, const Prefetch& step) {
+  Plan plan = MakePlan(fn, step).value();
+  Var p = LoopVar("p");
+  Expr count(0);
+  for (size_t i = 0; i < plan.pace.size(); ++i) {
+    count = count + Expr(plan.pace[i]->var) * Product(plan.pace, i + 1);
+  }
+  Expr line = count * plan.lines + Expr(p);
+  Expr cell = line * Expr(kCacheLineBits / plan.access.buffer.dtype().bits());
+  Substitution later = DigitsOf(cell, plan.readers);
+  later.emplace(plan.over->var, Expr(plan.over->var) + step.distance);
+  Access access = plan.access;
+  for (Expr& index : access.indices) index = Substitute(index, later);
+  Stmt hints = MakeStmt<For>(p, plan.lines, ForKind::kUnrolled, PrefetchKey(step),
+                             MakeStmt<PrefetchLine>(access));
+
+  std::function<Stmt(const Stmt&)> place = [&](const Stmt& body) -> Stmt {
+    if (const auto* allocate = body.as<Allocate>()) {
+      return MakeStmt<Allocate>(allocate->buffer, place(allocate->body));
+    }
+    return SeqOf({hints, body});
+  };
+  Function result = fn;
+  result.body = MapBodyOf(fn.body, step.at, place);
+  return result;
+}
+
+}  // namespace tcc

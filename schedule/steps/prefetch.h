@@ -1,0 +1,38 @@
+#pragma once
+
+#include "schedule/analysis/constraint.h"
+#include "schedule/analysis/loop_tree.h"
+
+namespace tcc {
+
+// While one iteration of loop `over` runs, the cache lines that the iteration `distance` later
+// will read are brought near, spread evenly over the iterations of the loops down to `at`.
+//
+//   for j in 0..J                          for j in 0..J
+//     for i in 0..I                          for i in 0..I
+//       for k in 0..K             -->          for k in 0..K
+//         S: .. B[k, j*n + x] ..                 for p in 0..P unrolled          B.prefetch/p
+//                                                  prefetch B[line (i*K + k)*P + p of panel j + 1]
+//                                                S: .. B[k, j*n + x] ..
+//
+// The cells are numbered as the block reads them: by the loops inside `over` that occur in its
+// first access of the buffer, in their order. Where that is the order of storage (packed panels),
+// every 64-byte line is asked for once. P = ceildiv(lines of an iteration, iterations down to
+// `at`). With `over` equal to `at` one iteration asks for all of the later one.
+struct Prefetch {
+  std::string block;
+  std::string buffer;
+  LoopRef over;
+  LoopRef at;
+  Expr distance;  // in iterations of `over`, >= 1
+  auto Fields() { return std::tie(block, buffer, over, at, distance); }
+};
+
+// Refused: a block that does not read the buffer, or at an index that is itself read from memory; a
+// loop `over` that is not round the block; a loop `at` that is neither `over` nor inside it, or is
+// in a vector; a buffer that lives shorter than `over` or whose prefetch is in the function
+// already; a distance that is provably below 1. Constraint: P <= 64.
+StatusOr<Constraints> CheckPrefetch(const Function& fn, const Prefetch& step);
+Function ApplyPrefetch(const Function& fn, const Prefetch& step);
+
+}  // namespace tcc

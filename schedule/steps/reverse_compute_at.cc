@@ -1,0 +1,189 @@
+#include "ir/analysis/accesses.h"
+#include "ir/expr/visitor.h"
+#include "schedule/analysis/guard.h"
+#include "schedule/analysis/placement.h"
+#include "schedule/analysis/reduction_nest.h"
+#include "schedule/steps/compute_at.h"
+
+namespace tcc {
+namespace {
+
+struct Plan {
+  Ref<Block> block;
+  Stmt nest;
+  Var buffer;
+  Box window;
+  bool shrinks = false;  // every access of the buffer ends up under the loop
+  std::vector<IterBox> boxes;
+  std::vector<LoopGuard> guards;
+};
+
+// The one buffer that `block` reads and some block under `loop` writes.
+StatusOr<Access> OperandUnder(const Function& fn, const Block& block, const LoopRef& loop) {
+  Stmt body = FindLoop(fn, loop).value().back();
+  std::optional<Access> operand;
+  for (const Access& read : ReadsOf(block)) {
+    if (!Writes(body, read.buffer)) continue;
+    bool other = operand && !(operand->buffer == read.buffer);
+    bool differs = operand && !other && !SameField(operand->indices, read.indices);
+    if (other || differs) {
+      return InvalidInput(
+          "reverse_compute_at: block '{}' reads several things that are written under "
+          "loop '{}'",
+          block.name, loop);
+    }
+    operand = read;
+  }
+  if (!operand) {
+    return InvalidInput(
+        "reverse_compute_at: block '{}' reads nothing that is written under loop '{}'", block.name,
+        loop);
+  }
+  return *operand;
+}
+
+// The initialisation of a reduction counts as a part of it where it is under the loop, too.
+StatusOr<Path> OnlyWriter(const Function& fn, const Var& buffer, const LoopRef& loop) {
+  std::vector<Path> writers = PathsOf(fn, [&](const Block& b) { return Writes(b, buffer); });
+  if (writers.size() == 2 && IsUnder(writers[0], loop) &&
+      InitialisationOf(fn, *BlockAt(writers[1])) == BlockAt(writers[0]).get()) {
+    writers.erase(writers.begin());
+  }
+  if (writers.size() != 1 || !IsUnder(writers[0], loop)) {
+    return InvalidInput(
+        "reverse_compute_at: buffer '{}' has {} writers; expected one, under loop '{}' "
+        "(decompose after placing)",
+        buffer->name, writers.size(), loop);
+  }
+  const Block& block = *BlockAt(writers[0]);
+  for (const Ref<For>& above : LoopsOn(writers[0])) {
+    LoopRole role = RoleOf(*above, block);
+    if (role == LoopRole::kReduce || role == LoopRole::kBoth) {
+      return InvalidInput(
+          "reverse_compute_at: loop '{}' is at or inside loop '{}' of the reduction "
+          "'{}'",
+          loop, above->key, block.name);
+    }
+    if (above->key == loop) break;
+  }
+  return writers[0];
+}
+
+// The guards of the producer that the consumer must share, or why they cannot be shared.
+StatusOr<std::vector<LoopGuard>> GuardsDownTo(const Block& producer,
+                                              const std::vector<Ref<For>>& inside) {
+  std::vector<LoopGuard> shared;
+  for (const LoopGuard& guard : producer.guards) {
+    bool uses_inner = false, only_reduces = true;
+    for (const Ref<For>& loop : inside) {
+      if (!UsesVar(guard.value, loop->var)) continue;
+      uses_inner = true;
+      only_reduces = only_reduces && RoleOf(*loop, producer) == LoopRole::kReduce;
+    }
+    // Which steps of the reduction there are does not matter to its results.
+    if (!uses_inner) {
+      shared.push_back(guard);
+    } else if (!only_reduces && !IsImpliedByDomain(guard, producer)) {
+      return InvalidInput(
+          "reverse_compute_at: a split inside the loop leaves part of block '{}' "
+          "undone; place the consumer first, then split",
+          producer.name);
+    }
+  }
+  return shared;
+}
+
+// Nothing that `block` reads may be written after the loop's nest begins, other than `operand`.
+Status ExpectOperandsBefore(const Function& fn, const Block& block, const Path& loop_path,
+                            const Var& operand) {
+  // Blocks in textual order: those of the loop and after it come from the first one under it.
+  std::string first = BlocksOf(loop_path.back())[0]->name;
+  bool reached = false;
+  for (const Ref<Block>& writer : BlocksOf(fn.body)) {
+    reached = reached || writer->name == first;
+    if (!reached) continue;
+    for (const Access& read : ReadsOf(block)) {
+      if (!(read.buffer == operand) && Writes(*writer, read.buffer)) {
+        return InvalidInput(
+            "reverse_compute_at: block '{}' reads buffer '{}', which block '{}' writes only later",
+            block.name, read.buffer->name, writer->name);
+      }
+    }
+  }
+  return OkStatus();
+}
+
+StatusOr<Plan> MakePlan(const Function& fn, const ReverseComputeAt& step) {
+  TCC_ASSIGN_OR_RETURN(Path path, FindBlock(fn, step.block));
+  TCC_ASSIGN_OR_RETURN(Path loop_path, FindLoop(fn, step.loop));
+  TCC_RETURN_IF_ERROR(ExpectWholeNest("reverse_compute_at", path));
+  TCC_RETURN_IF_ERROR(ExpectOutsideVectors("reverse_compute_at", loop_path));
+  Ref<Block> block = BlockAt(path);
+  if (IsUnder(path, step.loop)) {
+    return InvalidInput("reverse_compute_at: block '{}' is under loop '{}' already", step.block,
+                        step.loop);
+  }
+  for (const IterVar& iter : block->iters) {
+    if (iter.kind == IterKind::kReduce) {
+      return InvalidInput("reverse_compute_at: block '{}' is a reduction", step.block);
+    }
+  }
+  TCC_ASSIGN_OR_RETURN(Access operand, OperandUnder(fn, *block, step.loop));
+  TCC_ASSIGN_OR_RETURN(std::vector<size_t> order, PlainIndices(*block, operand));
+  TCC_ASSIGN_OR_RETURN(Path writer, OnlyWriter(fn, operand.buffer, step.loop));
+  Ref<Block> producer = BlockAt(writer);
+  TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, operand.buffer->name));
+  TCC_RETURN_IF_ERROR(ExpectMovable("reverse_compute_at", buffer));
+  std::vector<Ref<For>> moving = MovingLoops(writer, step.loop, buffer.scope);
+
+  Plan plan{block, NestOf(path), operand.buffer, {}, false, {}, {}};
+  for (const Access& write : WritesOf(*producer)) {
+    if (!(write.buffer == operand.buffer)) continue;
+    TCC_RETURN_IF_ERROR(PlainIndices(*producer, write).status());
+    TCC_ASSIGN_OR_RETURN(plan.window, RegionOf(*producer, write, moving));
+  }
+  for (const IterVar& iter : producer->iters) {
+    if (iter.kind == IterKind::kSpatial && !IsDense(iter, moving)) {
+      return InvalidInput("reverse_compute_at: under loop '{}' block '{}' skips values of '{}'",
+                          step.loop, producer->name, iter.var->name);
+    }
+  }
+  TCC_ASSIGN_OR_RETURN(plan.guards, GuardsDownTo(*producer, LoopsInside(writer, step.loop)));
+  plan.boxes.resize(block->iters.size());
+  for (size_t d = 0; d < order.size(); ++d) {
+    plan.boxes[order[d]] = {plan.window.origin[d], plan.window.size[d]};
+  }
+  plan.shrinks = !IsParameter(fn, plan.buffer);
+  for (const Path& reader : PathsOf(fn, [&](const Block& b) { return Reads(b, plan.buffer); })) {
+    plan.shrinks &= BlockAt(reader)->name == step.block || IsUnder(reader, step.loop);
+  }
+  TCC_RETURN_IF_ERROR(ExpectOperandsBefore(fn, *block, loop_path, plan.buffer));
+  TCC_RETURN_IF_ERROR(ExpectVisible(fn, *block, loop_path, {plan.buffer}));
+  return plan;
+}
+
+}  // namespace
+
+StatusOr<Constraints> CheckReverseComputeAt(const Function& fn, const ReverseComputeAt& step) {
+  TCC_RETURN_IF_ERROR(MakePlan(fn, step).status());
+  return Constraints{};
+}
+
+Function ApplyReverseComputeAt(const Function& fn, const ReverseComputeAt& step) {
+  Plan plan = MakePlan(fn, step).value();
+  Stmt nest = NestOver(*plan.block, plan.boxes, plan.guards);
+  auto place = [&](const Stmt& body) {
+    Stmt placed = InsertAfterWriters(body, {plan.buffer}, nest);
+    if (!plan.shrinks) return placed;
+    Buffer buffer = *FindBuffer(fn, plan.buffer);
+    buffer.window = {plan.window.origin, plan.window.size};
+    return MakeStmt<Allocate>(buffer, placed);
+  };
+  Stmt body = Replace(fn.body, plan.nest.get(), Nothing());
+  if (plan.shrinks) body = RemoveAllocation(body, plan.buffer);
+  Function result = fn;
+  result.body = MapBodyOf(body, step.loop, place);
+  return result;
+}
+
+}  // namespace tcc

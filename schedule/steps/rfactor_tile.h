@@ -1,0 +1,68 @@
+#pragma once
+
+#include "schedule/analysis/constraint.h"
+#include "schedule/analysis/loop_tree.h"
+
+namespace tcc {
+
+// text, enumerator, how the partial result of a tile is made
+#define TCC_TILE_FORMS(X)                                                               \
+  X("combined", kCombined, "the combiner takes the inputs one by one")                  \
+  X("direct", kDirect, "an element after the other, each a plain reduction (Combiner)") \
+  X("nested", kNested, "as combined, for each iteration of the spatial loops in between")
+
+enum class TileForm : uint8_t {
+#define TCC_TILE_FORM(text, form, meaning) form,
+  TCC_TILE_FORMS(TCC_TILE_FORM)
+#undef TCC_TILE_FORM
+};
+
+std::string_view ToString(TileForm form);
+std::optional<TileForm> ParseTileForm(std::string_view text);
+
+// Each iteration of the outermost loop of a reduction makes a partial result and combines it with
+// the output before the next begins. Of a softmax's (maximum, sum), in direct form:
+//
+//   for i { for t0 { for t1 {                    for i { block st.init: m[i] = -inf, l[i] = 0 }
+//     block st: (m[i], l[i]) combined     -->    for t0 { allocate p.0, p.1 {
+//       with (s[i, t], 1)                          for i { block p.0.init: p.0[i] = -inf }
+//   } } }                                          for i { for t1 { block p.0: max of s[i, t] } }
+//                                                  for i { block p.1.init: p.1[i] = 0 }
+//                                                  for i { for t1 { block p.1:
+//   (loop = st/t.0, name = p; with i reordered         sum of exp_diff(s[i, t], p.0[i]) } }
+//    into t.0 before)                              for i { block st: (m[i], l[i]) combined with
+//                                                    (p.0[i], p.1[i]) } } }
+//
+// In direct form elements may differ in their axes: the loops of an axis that some lack move inside
+// the tile, and the combination is one of blocks as DecomposeTuple makes them ("st.0", "st"). What
+// scalar functions of a direct element (exp_diff) do not depend on such an axis are computed once,
+// in a block and buffer of their own ("p.map0").
+//
+// With a combiner that has no other form than itself, `combined` makes one partial block `name`.
+//
+// `nested` does too, and keeps the spatial loops between the tile's loop and the next one of the
+// reduction round all of the tile: what remains inside, a register tile say, has a partial result
+// of its own, which is added to the output before the next begins.
+//
+//   for i { for k0 { for j0 {               for i { for j0, j1 { block mm.init: C[i, j] = 0 }
+//     for k1 { for j1 {                       for k0 { for j0 { allocate p[J1] {
+//       block mm: C[i, j] +=          -->       for j1 { block p.init: p[j] = 0 }
+//         f(i, j, k)                            for k1 { for j1 { block p: p[j] += f(i, j, k) } }
+//   } } } } }   (loop = mm/k.0, name = p)       for j1 { block mm: C[i, j] += p[j] } } } } }
+struct RFactorTile {
+  std::string block;
+  LoopRef loop;
+  TileForm form = TileForm::kCombined;
+  Scope scope = Scope::kGlobal;
+  std::string name;
+  auto Fields() { return std::tie(block, loop, form, scope, name); }
+};
+
+// Refused: a block that is no reduction or is decomposed; a loop that is not serial, does not go
+// round the block alone or is not the outermost of the reduction; loops that feed spatial and
+// reduce variables alike; direct: a combiner without that form; combined, nested: outputs of
+// different axes; what DecomposeTuple refuses of a tuple; names in use.
+StatusOr<Constraints> CheckRFactorTile(const Function& fn, const RFactorTile& step);
+Function ApplyRFactorTile(const Function& fn, const RFactorTile& step);
+
+}  // namespace tcc

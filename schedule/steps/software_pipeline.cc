@@ -1,0 +1,201 @@
+#include "schedule/steps/software_pipeline.h"
+
+#include <algorithm>
+
+#include "ir/analysis/accesses.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/interval.h"
+#include "ir/text/printer.h"
+#include "schedule/analysis/guard.h"
+
+namespace tcc {
+namespace {
+
+void Collect(const Stmt& stmt, std::vector<Buffer>& buffers, std::vector<Stmt>& stmts) {
+  if (const auto* allocate = stmt.as<Allocate>()) {
+    buffers.push_back(allocate->buffer);
+    Collect(allocate->body, buffers, stmts);
+  } else if (const auto* seq = stmt.as<Seq>()) {
+    for (const Stmt& child : seq->stmts) Collect(child, buffers, stmts);
+  } else {
+    stmts.push_back(stmt);
+  }
+}
+
+bool AnyWrites(const std::vector<Stmt>& stmts, const Var& buffer) {
+  return std::any_of(stmts.begin(), stmts.end(),
+                     [&](const Stmt& stmt) { return Writes(stmt, buffer); });
+}
+bool AnyReads(const std::vector<Stmt>& stmts, const Var& buffer) {
+  return std::any_of(stmts.begin(), stmts.end(),
+                     [&](const Stmt& stmt) { return Reads(stmt, buffer); });
+}
+
+bool WritesAny(const Stmt& stmt, const std::vector<Buffer>& buffers) {
+  return std::any_of(buffers.begin(), buffers.end(),
+                     [&](const Buffer& buffer) { return Writes(stmt, buffer.var); });
+}
+
+bool Declares(const Stmt& stmt, const Var& buffer) {
+  bool found = false;
+  PreOrder(stmt, [&](const Stmt& node) {
+    const auto* allocate = node.as<Allocate>();
+    found = found || (allocate && allocate->buffer.var == buffer);
+  });
+  return found;
+}
+
+// The staged buffers are those that the leading statements write and the others read. Whatever
+// writes only what such a statement reads is a part of the copy.
+StatusOr<PipelineBody> BodyOf(const For& loop) {
+  PipelineBody body;
+  std::vector<Stmt> stmts;
+  Collect(loop.body, body.buffers, stmts);
+  for (const Buffer& buffer : body.buffers) {
+    bool kept = buffer.scope == Scope::kShared || buffer.scope == Scope::kGlobal;
+    size_t last_write = 0;
+    size_t last_read = 0;
+    for (size_t i = 0; i < stmts.size(); ++i) {
+      if (Writes(stmts[i], buffer.var)) last_write = i + 1;
+      if (Reads(stmts[i], buffer.var)) last_read = i + 1;
+    }
+    if (kept && last_write > 0 && last_read > last_write) body.staged.push_back(buffer);
+  }
+  if (body.staged.empty()) {
+    return InvalidInput(
+        "pipeline: in loop '{}' lives no shared or global buffer that is written first and then "
+        "read; cache an operand and compute it at the loop",
+        loop.key);
+  }
+  size_t copies = 0;
+  for (size_t i = 0; i < stmts.size(); ++i) {
+    for (const Buffer& buffer : body.staged) {
+      if (Writes(stmts[i], buffer.var)) copies = i + 1;
+    }
+  }
+  auto middle = stmts.begin() + static_cast<std::ptrdiff_t>(copies);
+  body.copies.assign(stmts.begin(), middle);
+  body.uses.assign(middle, stmts.end());
+  return body;
+}
+
+Status CheckCopies(const For& loop, const PipelineBody& body, const std::vector<Buffer>& declared) {
+  auto is_staged = [&](const Buffer& buffer) {
+    return std::any_of(body.staged.begin(), body.staged.end(),
+                       [&](const Buffer& staged) { return staged.var == buffer.var; });
+  };
+  bool storing = false;
+  for (const Stmt& copy : body.copies) {
+    bool stores = false;
+    for (const Buffer& buffer : body.staged) {
+      stores = stores || Writes(copy, buffer.var);
+      if (!Reads(copy, buffer.var)) continue;
+      return InvalidInput("pipeline: a copy in loop '{}' reads buffer '{}', which is staged too",
+                          loop.key, buffer.var->name);
+    }
+    if (storing && !stores) {
+      return InvalidInput("pipeline: something stands between the copies of loop '{}'", loop.key);
+    }
+    storing = stores;
+  }
+  for (const Buffer& buffer : declared) {
+    for (const Stmt& copy : body.copies) {
+      // Lowered, it would be several statements, and some no copies.
+      bool both = WritesAny(copy, body.staged) && !is_staged(buffer) && Writes(copy, buffer.var) &&
+                  !Declares(copy, buffer.var);
+      if (!both) continue;
+      return InvalidInput(
+          "pipeline: a copy in loop '{}' writes buffer '{}', too, which is not "
+          "staged",
+          loop.key, buffer.var->name);
+    }
+    bool written = AnyWrites(body.copies, buffer.var);
+    if (written && !is_staged(buffer) && AnyReads(body.uses, buffer.var)) {
+      return InvalidInput(
+          "pipeline: buffer '{}' is written on the way to a copy of loop '{}' and read by its uses",
+          buffer.var->name, loop.key);
+    }
+    if (AnyWrites(body.uses, buffer.var) && (written || AnyReads(body.copies, buffer.var))) {
+      return InvalidInput(
+          "pipeline: the uses in loop '{}' write buffer '{}', which its copies access", loop.key,
+          buffer.var->name);
+    }
+  }
+  for (const Buffer& buffer : body.staged) {
+    for (const Expr& size : buffer.window.size) {
+      if (!UsesVar(size, loop.var)) continue;
+      return InvalidInput("pipeline: the size of buffer '{}' changes with loop '{}'",
+                          buffer.var->name, loop.key);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePipeline& step) {
+  if (!IsPipelined(step.kind)) {
+    return InvalidInput("pipeline: loop '{}' to be {}; expected pipelined or pipelined_async",
+                        step.loop, ToString(step.kind));
+  }
+  TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, step.loop));
+  Ref<For> loop = LoopAt(path);
+  TCC_RETURN_IF_ERROR(ExpectSerial("pipeline", loop));
+  TCC_RETURN_IF_ERROR(ExpectOutsideVectors("pipeline", path));
+  TCC_RETURN_IF_ERROR(ExpectCarriesNothing("pipeline", fn, *loop));
+  Status nested;
+  auto refuse_nesting = [&](const For& other) {
+    if (!IsPipelined(other.for_kind)) return;
+    nested = InvalidInput("pipeline: loop '{}' is pipelined already", other.key);
+  };
+  for (const Ref<For>& round : LoopsOn(path)) refuse_nesting(*round);
+  PreOrder(loop->body, [&](const Stmt& stmt) {
+    if (const auto* inner = stmt.as<For>()) refuse_nesting(*inner);
+  });
+  TCC_RETURN_IF_ERROR(nested);
+  TCC_ASSIGN_OR_RETURN(PipelineBody body, BodyOf(*loop));
+  std::vector<Buffer> declared = DeclaredBuffers(fn);
+  TCC_RETURN_IF_ERROR(CheckCopies(*loop, body, declared));
+  TCC_RETURN_IF_ERROR(CheckIssueOrder(step.loop, body, step.order, declared));
+  Interval stages = BoundsOf(step.stages, {});
+  if (stages.high < 1 || stages.low > kMostStages) {
+    return InvalidInput("pipeline: loop '{}' in {} stages; expected at least 1 and at most {}",
+                        step.loop, Print(step.stages), kMostStages);
+  }
+  Constraints constraints;
+  if (stages.low < 1) constraints.push_back({Expr(1) - step.stages, "a pipeline has a stage"});
+  if (stages.high > kMostStages) {
+    constraints.push_back({step.stages - Expr(kMostStages), "every stage has code of its own"});
+  }
+  return constraints;
+}
+
+Function ApplySoftwarePipeline(const Function& fn, const SoftwarePipeline& step) {
+  Ref<For> loop = LoopAt(FindLoop(fn, step.loop).value());
+  PipelineBody body = BodyOf(*loop).value();
+  Stmt rewritten = loop->body;
+  if (!step.order.blocks.empty()) {
+    rewritten = SeqOf(InIssueOrder(body, step.order));
+    for (size_t b = body.buffers.size(); b-- > 0;) {
+      rewritten = MakeStmt<Allocate>(body.buffers[b], rewritten);
+    }
+  }
+  auto version = [&](const Stmt& stmt) -> Stmt {
+    const auto* allocate = stmt.as<Allocate>();
+    if (!allocate) return stmt;
+    for (const Buffer& staged : body.staged) {
+      if (!(staged.var == allocate->buffer.var)) continue;
+      Buffer buffer = allocate->buffer;
+      buffer.versions = step.stages;
+      return MakeStmt<Allocate>(buffer, allocate->body);
+    }
+    return stmt;
+  };
+  rewritten = RewriteBottomUp(rewritten, version, [](const Expr& expr) { return expr; });
+  Function result = fn;
+  result.body = Replace(fn.body, loop.get(),
+                        MakeStmt<For>(loop->var, loop->extent, step.kind, loop->key, rewritten));
+  return result;
+}
+
+}  // namespace tcc

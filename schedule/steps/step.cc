@@ -1,0 +1,339 @@
+#include "schedule/steps/step.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "ir/analysis/nested_blocks.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/visitor.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "schedule/steps/inside_block.h"
+
+namespace tcc {
+namespace {
+
+constexpr std::string_view kStepNames[] = {
+#define TCC_STEP_NAME(step, name) name,
+    TCC_STEPS(TCC_STEP_NAME)
+#undef TCC_STEP_NAME
+};
+
+std::string PrintField(const std::string& text) {
+  return text;
+}
+std::string PrintField(TileForm form) {
+  return std::string(ToString(form));
+}
+std::string PrintField(ForKind kind) {
+  return std::string(ToString(kind));
+}
+std::string PrintField(Scope scope) {
+  return std::string(ToString(scope));
+}
+std::string PrintField(int64_t number) {
+  return std::to_string(number);
+}
+std::string PrintField(const Expr& expr) {
+  return Print(expr);
+}
+std::string PrintField(const BlockFactor& block) {
+  return fmt::format("{} by {}", block.dim, Print(block.factor));
+}
+template <typename T>
+std::string PrintField(const std::vector<T>& list) {
+  std::vector<std::string> items;
+  for (const T& item : list) items.push_back(PrintField(item));
+  return fmt::format("[{}]", fmt::join(items, ", "));
+}
+// Comes last, and is left out where it is empty.
+std::string PrintField(const IssueOrder& order) {
+  return order.blocks.empty() ? "" : PrintField(order.blocks);
+}
+
+// A field of its own ends at the next space that is not in parentheses.
+std::string PrintWord(const Expr& expr) {
+  std::string text = Print(expr);
+  return text.find(' ') == std::string::npos ? text : "(" + text + ")";
+}
+template <typename T>
+std::string PrintWord(const T& field) {
+  return PrintField(field);
+}
+
+// Words of a line, and bracketed lists of them.
+class FieldReader {
+ public:
+  FieldReader(const std::string& line, const std::map<std::string, Var>& vars)
+      : text_(line), vars_(vars) {}
+
+  std::string Word() {
+    SkipSpace();
+    size_t start = at_;
+    while (at_ < text_.size() && text_[at_] != ' ' && text_[at_] != '[') ++at_;
+    return text_.substr(start, at_ - start);
+  }
+
+  void Read(std::string& field) {
+    field = Word();
+    if (field.empty()) Fail("expected a name");
+  }
+  void Read(TileForm& form) {
+    std::string word = Word();
+    if (auto parsed = ParseTileForm(word)) {
+      form = *parsed;
+    } else {
+      Fail("'" + word + "' is no form of a tile");
+    }
+  }
+  void Read(ForKind& kind) {
+    std::string word = Word();
+    if (auto parsed = ParseForKind(word)) {
+      kind = *parsed;
+    } else {
+      Fail("'" + word + "' is no kind of loop");
+    }
+  }
+  void Read(Scope& scope) {
+    std::string word = Word();
+    if (auto parsed = ParseScope(word)) {
+      scope = *parsed;
+    } else {
+      Fail("'" + word + "' is no scope");
+    }
+  }
+  void Read(int64_t& number) { ReadNumber(Word(), number); }
+  // One word, or in parentheses.
+  void Read(Expr& expr) { ReadSize(SizeWord(), expr); }
+  void Read(std::vector<std::string>& list) { list = Items(); }
+  void Read(IssueOrder& order) {
+    SkipSpace();
+    if (at_ < text_.size()) order.blocks = Items();
+  }
+  void Read(std::vector<int64_t>& list) {
+    for (const std::string& item : Items()) ReadNumber(item, list.emplace_back());
+  }
+  void Read(std::vector<Expr>& list) {
+    for (const std::string& item : Items()) ReadSize(item, list.emplace_back());
+  }
+  void Read(std::vector<BlockFactor>& list) {
+    for (const std::string& item : Items()) ReadBlock(item, list.emplace_back());
+  }
+
+  Status Finish() {
+    SkipSpace();
+    if (error_.empty() && at_ != text_.size()) Fail("unexpected '" + text_.substr(at_) + "'");
+    return error_.empty() ? OkStatus() : InvalidInput("step '{}': {}", text_, error_);
+  }
+
+ private:
+  void SkipSpace() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+  void Fail(const std::string& why) {
+    if (error_.empty()) error_ = why;
+  }
+
+  std::string SizeWord() {
+    SkipSpace();
+    size_t start = at_;
+    int depth = 0;
+    for (; at_ < text_.size() && (depth > 0 || text_[at_] != ' '); ++at_) {
+      depth += (text_[at_] == '(') - (text_[at_] == ')');
+    }
+    return text_.substr(start, at_ - start);
+  }
+
+  void ReadNumber(const std::string& word, int64_t& number) {
+    auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size()) {
+      Fail("'" + word + "' is no integer");
+    }
+  }
+  void ReadSize(const std::string& text, Expr& expr) {
+    StatusOr<Expr> parsed = ParseExpr(text, vars_);
+    if (!parsed.ok()) return Fail(Message(parsed.status()));
+    if (parsed->dtype() != kInt64) return Fail("'" + text + "' is no i64");
+    expr = *parsed;
+  }
+  // "1 by 32"
+  void ReadBlock(const std::string& item, BlockFactor& block) {
+    size_t by = item.find(" by ");
+    if (by == std::string::npos) return Fail("'" + item + "'; expected 'DIMENSION by FACTOR'");
+    int64_t dim = 0;
+    ReadNumber(item.substr(0, by), dim);
+    if (dim < 0 || dim > INT32_MAX) Fail("'" + item + "' has no dimension");
+    block.dim = static_cast<int>(dim);
+    ReadSize(item.substr(by + 4), block.factor);
+  }
+
+  // Items between the brackets; commas inside parentheses do not separate.
+  std::vector<std::string> Items() {
+    SkipSpace();
+    std::vector<std::string> items;
+    if (at_ >= text_.size() || text_[at_] != '[') {
+      Fail("expected '['");
+      return items;
+    }
+    std::string item;
+    int depth = 0;
+    for (++at_; at_ < text_.size(); ++at_) {
+      char c = text_[at_];
+      depth += (c == '(') - (c == ')');
+      if (depth != 0 || (c != ',' && c != ']')) {
+        if (c != ' ' || !item.empty()) item += c;
+        continue;
+      }
+      while (item.ends_with(' ')) item.pop_back();
+      bool none = c == ']' && items.empty();
+      if (item.empty() && !none) Fail("expected an item between '[' or ',' and ',' or ']'");
+      if (!item.empty()) items.push_back(std::move(item));
+      item.clear();
+      if (c == ']') {
+        ++at_;
+        return items;
+      }
+    }
+    Fail("expected ']'");
+    return items;
+  }
+
+  std::string text_;
+  const std::map<std::string, Var>& vars_;
+  size_t at_ = 0;
+  std::string error_;
+};
+
+bool EqualField(const Expr& a, const Expr& b) {
+  return Equal(a, b);
+}
+bool EqualField(const BlockFactor& a, const BlockFactor& b) {
+  return a.dim == b.dim && Equal(a.factor, b.factor);
+}
+template <typename T>
+bool EqualField(const T& a, const T& b) {
+  return a == b;
+}
+template <typename T>
+bool EqualField(const std::vector<T>& a, const std::vector<T>& b) {
+  auto equal = [](const T& x, const T& y) { return EqualField(x, y); };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), equal);
+}
+
+template <typename T>
+T ReadStep(FieldReader& reader) {
+  T step{};
+  std::apply([&](auto&... field) { (reader.Read(field), ...); }, step.Fields());
+  return step;
+}
+
+StatusOr<Constraints> CheckPlain(const Function& fn, const Step& step) {
+  return std::visit(
+      Overloaded{
+#define TCC_STEP_CHECK(type, name) [&](const type& s) { return Check##type(fn, s); },
+          TCC_STEPS(TCC_STEP_CHECK)
+#undef TCC_STEP_CHECK
+      },
+      step);
+}
+
+}  // namespace
+
+StatusOr<Constraints> Check(const Function& fn, const Step& step) {
+  if (!HasNestedBlocks(fn.body)) return CheckPlain(fn, step);
+  TCC_RETURN_IF_ERROR(ExpectWholeBlocks(fn, step));
+  TCC_RETURN_IF_ERROR(CheckPlain(fn, step).status());
+  // What the step does inside the nests of blocks is judged with all bindings in view.
+  return CheckPlain(UnnestBlocks(fn), UnnestedStep(fn, step));
+}
+
+Function Apply(const Function& fn, const Step& step) {
+  return std::visit(
+      Overloaded{
+#define TCC_STEP_APPLY(type, name) [&](const type& s) { return Apply##type(fn, s); },
+          TCC_STEPS(TCC_STEP_APPLY)
+#undef TCC_STEP_APPLY
+      },
+      step);
+}
+
+namespace {
+
+template <typename T, typename... Ts>
+constexpr bool kIsOneOf = (std::is_same_v<T, Ts> || ...);
+
+// Whether a step of this kind changes loops alone, without a look at the parameters.
+template <typename T>
+constexpr bool kOfLoops =
+    kIsOneOf<T, Split, Fuse, Rasterize, Reorder, Parallel, Vectorize, Unroll, Partition, Bind>;
+
+}  // namespace
+
+Function Apply(Function&& fn, const Step& step) {
+  bool of_loops =
+      std::visit([](const auto& s) { return kOfLoops<std::decay_t<decltype(s)>>; }, step);
+  if (!of_loops) return Apply(std::as_const(fn), step);
+  std::vector<Buffer> params = std::exchange(fn.params, {});
+  Function result = Apply(std::as_const(fn), step);
+  result.params = std::move(params);
+  return result;
+}
+
+bool operator==(const Step& a, const Step& b) {
+  if (a.index() != b.index()) return false;
+  auto equal_fields = [&](auto left) {
+    auto right = std::get<decltype(left)>(b);
+    auto same = [&](const auto&... x) {
+      return std::apply([&](const auto&... y) { return (EqualField(x, y) && ...); },
+                        right.Fields());
+    };
+    return std::apply(same, left.Fields());
+  };
+  return std::visit(equal_fields, a);
+}
+
+std::string Print(const Step& step) {
+  std::string line(kStepNames[step.index()]);
+  std::visit(
+      [&](auto copy) {
+        auto add = [&](const std::string& word) { line += word.empty() ? "" : " " + word; };
+        std::apply([&](const auto&... field) { (add(PrintWord(field)), ...); }, copy.Fields());
+      },
+      step);
+  return line;
+}
+
+StatusOr<Step> ParseStep(const std::string& line, const std::map<std::string, Var>& vars) {
+  FieldReader reader(line, vars);
+  std::string name = reader.Word();
+#define TCC_STEP_PARSE(type, text)        \
+  if (name == text) {                     \
+    Step step = ReadStep<type>(reader);   \
+    TCC_RETURN_IF_ERROR(reader.Finish()); \
+    return step;                          \
+  }
+  TCC_STEPS(TCC_STEP_PARSE)
+#undef TCC_STEP_PARSE
+  return InvalidInput("unknown step '{}'; expected one of {}", name, fmt::join(kStepNames, ", "));
+}
+
+Step Substitute(const Step& step, const Substitution& values) {
+  auto into = Overloaded{
+      [&](Expr& expr) { expr = Substitute(expr, values); },
+      [&](std::vector<Expr>& list) {
+        for (Expr& expr : list) expr = Substitute(expr, values);
+      },
+      [&](std::vector<BlockFactor>& list) {
+        for (BlockFactor& block : list) block.factor = Substitute(block.factor, values);
+      },
+      [](auto&) {},
+  };
+  Step known = step;
+  std::visit([&](auto& s) { std::apply([&](auto&... field) { (into(field), ...); }, s.Fields()); },
+             known);
+  return known;
+}
+
+}  // namespace tcc

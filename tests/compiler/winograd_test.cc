@@ -1,0 +1,248 @@
+#include "lower/variants/winograd.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "compiler/compile_graph.h"
+#include "compiler/execution_plan.h"
+#include "compiler/prepare_weights.h"
+#include "ir/analysis/verifier.h"
+#include "ir/interpret/interpreter.h"
+#include "lower/graph/graph_pipeline.h"
+#include "models/zoo/graph_builder.h"
+#include "runtime/executor/executor.h"
+#include "schedule/sketches/parts/sketch.h"
+
+namespace tcc {
+namespace {
+
+struct Shape {
+  int64_t batch, height, width, channels, filters, pad;
+};
+
+// A convolution 3x3 at stride 1.
+Graph Convolution(const Shape& shape) {
+  GraphBuilder builder("conv", 5);
+  ValueId x = builder.Input("x", {shape.batch, shape.channels, shape.height, shape.width});
+  ValueId w = builder.Weight("w", {shape.filters, shape.channels, 3, 3}, 0, 1);
+  std::vector<int64_t> pads(4, shape.pad);
+  ValueId y = builder.Emit("y", OpKind::kConv, {x, w}, {{"pads", pads}});
+  int64_t less = 2 - 2 * shape.pad;
+  builder.Output(y, {shape.batch, shape.filters, shape.height - less, shape.width - less});
+  return builder.Take();
+}
+
+Graph Passed(Graph graph) {
+  REQUIRE(RunGraphPasses(graph).ok());
+  return graph;
+}
+
+// The task of the convolution itself.
+Task ConvTask(const Graph& graph) {
+  for (const Subgraph& subgraph : FuseGraph(graph)) {
+    if (subgraph.kind != SubgraphKind::kKernel) continue;
+    Task task = BuildTask(graph, subgraph).value();
+    if (task.flops > 0) return task;
+  }
+  FAIL("no convolution");
+  return {};
+}
+
+Tensor RandomTensor(const std::vector<int64_t>& shape, Random& random) {
+  Tensor tensor = MakeZeroTensor(kFloat32, shape);
+  for (int64_t i = 0; i < ElementCount(shape).value(); ++i) SetElement(tensor, i, random.Normal());
+  return tensor;
+}
+
+std::vector<Tensor> Arguments(const Function& fn) {
+  Random random(3);
+  std::vector<Tensor> arguments;
+  for (const Buffer& param : fn.params) {
+    std::vector<int64_t> shape;
+    for (const Expr& dim : param.shape) shape.push_back(AsConstant(dim).value());
+    arguments.push_back(RandomTensor(shape, random));
+  }
+  return arguments;
+}
+
+// x[n, h, w, c], weight[kh, kw, c, o] in float64: the sum and the sum of absolute terms.
+struct Exact {
+  std::vector<double> value, terms;
+};
+Exact ExactConvolution(const Tensor& x, const Tensor& weight, const std::vector<int64_t>& out,
+                       int64_t pad) {
+  Exact exact;
+  auto at = [](const Tensor& t, int64_t a, int64_t b, int64_t c, int64_t d) {
+    return ElementAsDouble(t, ((a * t.shape[1] + b) * t.shape[2] + c) * t.shape[3] + d);
+  };
+  for (int64_t n = 0; n < out[0]; ++n) {
+    for (int64_t h = 0; h < out[1]; ++h) {
+      for (int64_t w = 0; w < out[2]; ++w) {
+        for (int64_t o = 0; o < out[3]; ++o) {
+          double sum = 0, terms = 0;
+          for (int64_t kh = 0; kh < 3; ++kh) {
+            for (int64_t kw = 0; kw < 3; ++kw) {
+              int64_t r = h + kh - pad, s = w + kw - pad;
+              if (r < 0 || s < 0 || r >= x.shape[1] || s >= x.shape[2]) continue;
+              for (int64_t c = 0; c < x.shape[3]; ++c) {
+                double term = at(x, n, r, s, c) * at(weight, kh, kw, c, o);
+                sum += term;
+                terms += std::abs(term);
+              }
+            }
+          }
+          exact.value.push_back(sum);
+          exact.terms.push_back(terms);
+        }
+      }
+    }
+  }
+  return exact;
+}
+
+// The largest error against float64 over sqrt(K) * eps * M.
+double ErrorOf(const Tensor& got, const Exact& exact, int64_t channels) {
+  double terms = *std::max_element(exact.terms.begin(), exact.terms.end());
+  double scale = std::sqrt(9.0 * static_cast<double>(channels)) * 0x1p-24 * terms;
+  double worst = 0;
+  for (size_t i = 0; i < exact.value.size(); ++i) {
+    double difference = ElementAsDouble(got, static_cast<int64_t>(i)) - exact.value[i];
+    worst = std::max(worst, std::abs(difference));
+  }
+  return worst / scale;
+}
+
+// What the task's function `variant` makes of random operands, against float64.
+double InterpretedError(const Task& task, size_t variant, int64_t pad) {
+  const Function& fn = task.variants[variant];
+  std::vector<Tensor> arguments = Arguments(fn);
+  bool weight_first = fn.params[0].scope == Scope::kConstant;
+  const Tensor& weight = arguments[weight_first ? 0 : 1];
+  Exact exact = ExactConvolution(arguments[weight_first ? 1 : 0], weight, arguments[2].shape, pad);
+  Status status = Interpret(fn, arguments, {}).status();
+  INFO(status);
+  REQUIRE(status.ok());
+  return ErrorOf(arguments[2], exact, weight.shape[2]);
+}
+
+constexpr Shape kShapes[] = {{1, 8, 8, 3, 4, 1},    {2, 7, 5, 4, 3, 1}, {1, 6, 9, 16, 8, 0},
+                             {1, 1, 1, 2, 2, 1},    {1, 3, 4, 2, 1, 1}, {1, 5, 5, 2, 3, 2},
+                             {1, 14, 14, 64, 16, 1}};
+
+TEST_CASE("Winograd's convolution stays within its bound of float64", "[api][winograd]") {
+  for (const Shape& shape : kShapes) {
+    INFO(shape.height << "x" << shape.width << ", " << shape.channels << " channels, pad "
+                      << shape.pad);
+    Task task = ConvTask(Passed(Convolution(shape)));
+    REQUIRE(task.variants.size() == 3u + (shape.pad > 0));  // this is the second
+    CHECK(Verify(task.variants[1]).ok());
+    CHECK(InterpretedError(task, 0, shape.pad) <= 4);
+    CHECK(InterpretedError(task, 1, shape.pad) <= 16);
+  }
+}
+
+TEST_CASE("other convolutions have implicit GEMM at most", "[api][winograd]") {
+  using Ints = std::vector<int64_t>;
+  auto variants = [](const std::vector<int64_t>& weight, const std::vector<int64_t>& out,
+                     std::map<std::string, Attribute> how) {
+    GraphBuilder builder("conv", 5);
+    ValueId x = builder.Input("x", {1, 8, 9, 9});
+    ValueId w = builder.Weight("w", weight, 0, 1);
+    builder.Output(builder.Emit("y", OpKind::kConv, {x, w}, std::move(how)),
+                   {1, weight[0], out[0], out[1]});
+    return ConvTask(Passed(builder.Take())).variants.size();
+  };
+  CHECK(variants({4, 8, 3, 3}, {7, 7}, {}) == 3);
+  CHECK(variants({4, 8, 3, 3}, {4, 4}, {{"strides", Ints{2, 2}}}) == 2);
+  CHECK(variants({4, 8, 3, 3}, {5, 5}, {{"dilations", Ints{2, 2}}}) == 2);
+  CHECK(variants({8, 1, 3, 3}, {7, 7}, {{"group", int64_t{8}}}) == 1);
+  CHECK(variants({8, 4, 3, 3}, {7, 7}, {{"group", int64_t{2}}}) == 1);
+  CHECK(variants({4, 8, 1, 1}, {9, 9}, {}) == 2);
+  CHECK(variants({4, 8, 3, 5}, {7, 5}, {}) == 2);
+}
+
+// The artefact for native whose convolution is computed by its variant `variant`.
+struct Compiled {
+  Artefact artefact;
+  std::vector<PrepareStages> prepare;  // of the convolution
+};
+Compiled CompileVariant(const Graph& graph, size_t variant) {
+  KernelOptions options;
+  options.target = *FindTarget("native");
+  options.verify = true;
+  Graph passed = Passed(graph);
+  std::vector<Subgraph> subgraphs = FuseGraph(passed);
+  KernelSet kernels = MakeKernels(passed, subgraphs, {}, options).value();
+  for (const KernelStages& kernel : kernels.kernels) {
+    if (kernel.variants.size() < 2) continue;
+    Sketch sketch = FirstSketch(kernel.variants[variant], options.target);
+    options.schedules[kernel.symbol] = {std::move(sketch.trace), std::move(sketch.start), variant};
+  }
+  REQUIRE(options.schedules.size() == 1);
+  StatusOr<KernelSet> again = MakeKernels(passed, subgraphs, {}, options);
+  INFO(again.status());
+  REQUIRE(again.ok());
+  Compiled result;
+  for (const KernelStages& kernel : again->kernels) {
+    if (options.schedules.contains(kernel.symbol)) result.prepare = kernel.prepare;
+  }
+  CompileOptions compile;
+  compile.target = options.target;
+  compile.verify = true;
+  compile.schedules = options.schedules;
+  StatusOr<Artefact> artefact = CompileGraph(graph, compile);
+  INFO(artefact.status());
+  REQUIRE(artefact.ok());
+  result.artefact = std::move(*artefact);
+  return result;
+}
+
+TEST_CASE("the weight's transform runs once, when the model is linked", "[api][winograd]") {
+  Graph graph = Convolution({1, 13, 12, 32, 64, 1});
+  Compiled compiled = CompileVariant(graph, 1);
+  REQUIRE(compiled.prepare.size() == 1);
+  CHECK(compiled.prepare[0].bytes == 4 * 4 * 32 * 64 * 4);
+  // The 3x3 weights themselves are not stored.
+  CHECK(compiled.artefact.weights.bytes.size() == 4 * 4 * 32 * 64 * 4);
+}
+
+TEST_CASE("a schedule for a variant that is not there is refused", "[api][winograd]") {
+  Graph graph = Passed(Convolution({1, 8, 8, 3, 4, 1}));
+  KernelOptions options;
+  options.target = *FindTarget("native");
+  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  KernelSet kernels = MakeKernels(graph, subgraphs, {}, options).value();
+  std::string symbol;
+  for (const KernelStages& kernel : kernels.kernels) {
+    if (kernel.variants.size() > 1) symbol = kernel.symbol;
+  }
+  options.schedules[symbol] = ParseSchedule("variant 4\n").value();
+  CHECK(Message(MakeKernels(graph, subgraphs, {}, options).status()) ==
+        "kernel '" + symbol + "': the schedule is for variant 4; there are 4");
+  CHECK(Message(ParseSchedule("variant one\n").status()) ==
+        "line 1: 'variant one'; expected 'variant NUMBER'");
+  CHECK(Print(ParseSchedule("variant 1\n").value()) == "variant 1\n");
+}
+
+TEST_CASE("a network of Winograd's convolutions computes what it did", "[api][winograd]") {
+  Graph graph = Convolution({1, 13, 12, 32, 64, 1});
+  auto run = [&](size_t variant) {
+    Module module = Module::FromArtefact(CompileVariant(graph, variant).artefact).value();
+    Random random(11);
+    std::vector<Tensor> inputs = {RandomTensor({1, 32, 13, 12}, random)};
+    return Executor(module).Run(inputs).value()[0];
+  };
+  Tensor direct = run(0), winograd = run(1);
+  double largest = 0, difference = 0;
+  for (int64_t i = 0; i < ElementCount(direct.shape).value(); ++i) {
+    double a = ElementAsDouble(direct, i), b = ElementAsDouble(winograd, i);
+    largest = std::max(largest, std::abs(a));
+    difference = std::max(difference, std::abs(a - b));
+  }
+  CHECK(difference > 0);  // another way of computing it
+  CHECK(difference <= 1e-5 * largest);
+}
+
+}  // namespace
+}  // namespace tcc

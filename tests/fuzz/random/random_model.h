@@ -1,0 +1,36 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/fuzz/random/model_builder.h"
+
+namespace tcc {
+
+// An operator that a random model may get.
+struct ModelOpRow {
+  const char* op;
+  int since;  // the opset whose form is written
+  // Adds a node to the model if values that it can read are there. `op` is the row's.
+  bool (*add)(ModelBuilder& model, const std::string& op);
+};
+
+// By family; one file each.
+std::span<const ModelOpRow> ElementwiseRows();
+std::span<const ModelOpRow> MovementRows();
+std::span<const ModelOpRow> ReductionRows();
+std::span<const ModelOpRow> WindowRows();
+
+struct RandomModel {
+  std::string bytes;
+  std::vector<Tensor> inputs;
+  std::vector<std::string> ops;
+  // Results may differ by this: atol is also relative to the largest element.
+  double tolerance;
+};
+
+// 5 to 40 nodes of operators that the importer reads.
+RandomModel MakeRandomModel(Random& random);
+
+}  // namespace tcc
