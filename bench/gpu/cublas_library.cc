@@ -22,6 +22,31 @@ constexpr cublas::Arithmetic kArithmetics[] = {
 };
 // clang-format on
 
+constexpr Symbol<cublas::Library> kCublasSymbols[] = {
+    SymbolFor<&cublas::Library::status_text>("cublasGetStatusString"),
+    SymbolFor<&cublas::Library::create>("cublasCreate_v2"),
+    SymbolFor<&cublas::Library::set_stream>("cublasSetStream_v2"),
+    SymbolFor<&cublas::Library::set_workspace>("cublasSetWorkspace_v2"),
+    SymbolFor<&cublas::Library::set_math_mode>("cublasSetMathMode"),
+    SymbolFor<&cublas::Library::sgemm>("cublasSgemm_v2"),
+    SymbolFor<&cublas::Library::sgemm_strided_batched>("cublasSgemmStridedBatched"),
+    SymbolFor<&cublas::Library::gemm_ex>("cublasGemmEx"),
+    SymbolFor<&cublas::Library::gemm_strided_batched_ex>("cublasGemmStridedBatchedEx"),
+};
+
+constexpr Symbol<cublaslt::Library> kLtSymbols[] = {
+    SymbolFor<&cublaslt::Library::status_text>("cublasLtGetStatusString"),
+    SymbolFor<&cublaslt::Library::create>("cublasLtCreate"),
+    SymbolFor<&cublaslt::Library::desc_create>("cublasLtMatmulDescCreate"),
+    SymbolFor<&cublaslt::Library::layout_create>("cublasLtMatrixLayoutCreate"),
+    SymbolFor<&cublaslt::Library::layout_set>("cublasLtMatrixLayoutSetAttribute"),
+    SymbolFor<&cublaslt::Library::preference_create>("cublasLtMatmulPreferenceCreate"),
+    SymbolFor<&cublaslt::Library::preference_set>("cublasLtMatmulPreferenceSetAttribute"),
+    SymbolFor<&cublaslt::Library::heuristic>("cublasLtMatmulAlgoGetHeuristic"),
+    SymbolFor<&cublaslt::Library::config_get>("cublasLtMatmulAlgoConfigGetAttribute"),
+    SymbolFor<&cublaslt::Library::matmul>("cublasLtMatmul"),
+};
+
 }  // namespace
 
 std::vector<cublas::Arithmetic> cublas::ArithmeticsOf(NumericMode mode) {
@@ -37,18 +62,7 @@ StatusOr<cublas::Library> cublas::OpenLibrary() {
                                                               .names = kCublasNames,
                                                               .toolkit_folders = {},
                                                               .wheel_folders = kWheels}));
-  Library library;
-  bool complete = Bind(opened, "cublasGetStatusString", library.status_text) &&
-                  Bind(opened, "cublasCreate_v2", library.create) &&
-                  Bind(opened, "cublasSetStream_v2", library.set_stream) &&
-                  Bind(opened, "cublasSetWorkspace_v2", library.set_workspace) &&
-                  Bind(opened, "cublasSetMathMode", library.set_math_mode) &&
-                  Bind(opened, "cublasSgemm_v2", library.sgemm) &&
-                  Bind(opened, "cublasSgemmStridedBatched", library.sgemm_strided_batched) &&
-                  Bind(opened, "cublasGemmEx", library.gemm_ex) &&
-                  Bind(opened, "cublasGemmStridedBatchedEx", library.gemm_strided_batched_ex);
-  if (!complete) return Lacks(opened, "cuBLAS of version 12 or 13");
-  return library;
+  return BindAll(opened, kCublasSymbols, "cuBLAS of version 12 or 13");
 }
 
 StatusOr<cublaslt::Library> cublaslt::OpenLibrary() {
@@ -56,19 +70,7 @@ StatusOr<cublaslt::Library> cublaslt::OpenLibrary() {
                                                               .names = kLtNames,
                                                               .toolkit_folders = {},
                                                               .wheel_folders = kWheels}));
-  Library library;
-  bool complete = Bind(opened, "cublasLtGetStatusString", library.status_text) &&
-                  Bind(opened, "cublasLtCreate", library.create) &&
-                  Bind(opened, "cublasLtMatmulDescCreate", library.desc_create) &&
-                  Bind(opened, "cublasLtMatrixLayoutCreate", library.layout_create) &&
-                  Bind(opened, "cublasLtMatrixLayoutSetAttribute", library.layout_set) &&
-                  Bind(opened, "cublasLtMatmulPreferenceCreate", library.preference_create) &&
-                  Bind(opened, "cublasLtMatmulPreferenceSetAttribute", library.preference_set) &&
-                  Bind(opened, "cublasLtMatmulAlgoGetHeuristic", library.heuristic) &&
-                  Bind(opened, "cublasLtMatmulAlgoConfigGetAttribute", library.config_get) &&
-                  Bind(opened, "cublasLtMatmul", library.matmul);
-  if (!complete) return Lacks(opened, "cuBLASLt of version 12 or 13");
-  return library;
+  return BindAll(opened, kLtSymbols, "cuBLASLt of version 12 or 13");
 }
 
 }  // namespace tcc

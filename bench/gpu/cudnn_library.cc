@@ -8,6 +8,31 @@ namespace {
 constexpr const char* kNames[] = {"libcudnn.so.9"};
 constexpr const char* kWheels[] = {"cudnn/lib"};
 
+constexpr Symbol<Library> kSymbols[] = {
+    SymbolFor<&Library::create>("cudnnCreate"),
+    SymbolFor<&Library::set_stream>("cudnnSetStream"),
+    SymbolFor<&Library::error_text>("cudnnGetErrorString"),
+    SymbolFor<&Library::make>("cudnnBackendCreateDescriptor"),
+    SymbolFor<&Library::destroy>("cudnnBackendDestroyDescriptor"),
+    SymbolFor<&Library::finalize>("cudnnBackendFinalize"),
+    SymbolFor<&Library::set>("cudnnBackendSetAttribute"),
+    SymbolFor<&Library::get>("cudnnBackendGetAttribute"),
+    SymbolFor<&Library::execute>("cudnnBackendExecute"),
+    SymbolFor<&Library::make_tensor>("cudnnCreateTensorDescriptor"),
+    SymbolFor<&Library::destroy_tensor>("cudnnDestroyTensorDescriptor"),
+    SymbolFor<&Library::set_tensor>("cudnnSetTensorNdDescriptor"),
+    SymbolFor<&Library::make_pooling>("cudnnCreatePoolingDescriptor"),
+    SymbolFor<&Library::destroy_pooling>("cudnnDestroyPoolingDescriptor"),
+    SymbolFor<&Library::set_pooling>("cudnnSetPooling2dDescriptor"),
+    SymbolFor<&Library::make_reduction>("cudnnCreateReduceTensorDescriptor"),
+    SymbolFor<&Library::destroy_reduction>("cudnnDestroyReduceTensorDescriptor"),
+    SymbolFor<&Library::set_reduction>("cudnnSetReduceTensorDescriptor"),
+    SymbolFor<&Library::pool>("cudnnPoolingForward"),
+    SymbolFor<&Library::softmax>("cudnnSoftmaxForward"),
+    SymbolFor<&Library::reduction_workspace>("cudnnGetReductionWorkspaceSize"),
+    SymbolFor<&Library::reduce>("cudnnReduceTensor"),
+};
+
 }  // namespace
 
 StatusOr<Library> OpenLibrary() {
@@ -15,31 +40,7 @@ StatusOr<Library> OpenLibrary() {
                                                               .names = kNames,
                                                               .toolkit_folders = {},
                                                               .wheel_folders = kWheels}));
-  Library library;
-  bool complete = Bind(opened, "cudnnCreate", library.create) &&
-                  Bind(opened, "cudnnSetStream", library.set_stream) &&
-                  Bind(opened, "cudnnGetErrorString", library.error_text) &&
-                  Bind(opened, "cudnnBackendCreateDescriptor", library.make) &&
-                  Bind(opened, "cudnnBackendDestroyDescriptor", library.destroy) &&
-                  Bind(opened, "cudnnBackendFinalize", library.finalize) &&
-                  Bind(opened, "cudnnBackendSetAttribute", library.set) &&
-                  Bind(opened, "cudnnBackendGetAttribute", library.get) &&
-                  Bind(opened, "cudnnBackendExecute", library.execute) &&
-                  Bind(opened, "cudnnCreateTensorDescriptor", library.make_tensor) &&
-                  Bind(opened, "cudnnDestroyTensorDescriptor", library.destroy_tensor) &&
-                  Bind(opened, "cudnnSetTensorNdDescriptor", library.set_tensor) &&
-                  Bind(opened, "cudnnCreatePoolingDescriptor", library.make_pooling) &&
-                  Bind(opened, "cudnnDestroyPoolingDescriptor", library.destroy_pooling) &&
-                  Bind(opened, "cudnnSetPooling2dDescriptor", library.set_pooling) &&
-                  Bind(opened, "cudnnCreateReduceTensorDescriptor", library.make_reduction) &&
-                  Bind(opened, "cudnnDestroyReduceTensorDescriptor", library.destroy_reduction) &&
-                  Bind(opened, "cudnnSetReduceTensorDescriptor", library.set_reduction) &&
-                  Bind(opened, "cudnnPoolingForward", library.pool) &&
-                  Bind(opened, "cudnnSoftmaxForward", library.softmax) &&
-                  Bind(opened, "cudnnGetReductionWorkspaceSize", library.reduction_workspace) &&
-                  Bind(opened, "cudnnReduceTensor", library.reduce);
-  if (!complete) return Lacks(opened, "cuDNN of version 9");
-  return library;
+  return BindAll(opened, kSymbols, "cuDNN of version 9");
 }
 
 }  // namespace tcc::cudnn

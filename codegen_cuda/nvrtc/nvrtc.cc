@@ -18,13 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool BindAll(OpenedLibrary& library, NvrtcCalls& calls) {
-  bool all = true;
-#define TCC_BIND(name, result, parameters) all = all && Bind(library, #name, calls.name);
-  TCC_NVRTC_CALLS(TCC_BIND)
-#undef TCC_BIND
-  return all;
-}
+constexpr Symbol<NvrtcCalls> kSymbols[] = {
+#define TCC_NVRTC_SYMBOL(name, result, parameters) SymbolFor<&NvrtcCalls::name>(#name),
+    TCC_NVRTC_CALLS(TCC_NVRTC_SYMBOL)
+#undef TCC_NVRTC_SYMBOL
+};
 
 // NVRTC as it was found.
 struct Compiler {
@@ -211,16 +209,16 @@ void OpenBuiltins(const fs::path& nvrtc, const std::string& version) {
 
 StatusOr<Nvrtc> Nvrtc::Open() {
   TCC_ASSIGN_OR_RETURN(OpenedLibrary opened, OpenCudaLibrary(kNvrtc));
-  auto library = std::make_shared<Library>();
+  TCC_ASSIGN_OR_RETURN(NvrtcCalls calls, BindAll(opened, kSymbols, "NVRTC 11.2 or newer"));
   int major = 0, minor = 0, count = 0;
-  NvrtcCalls& calls = library->compiler.calls;
-  if (!BindAll(opened, calls)) return Lacks(opened, "NVRTC 11.2 or newer");
   if (calls.nvrtcVersion(&major, &minor) != kNvrtcSuccess ||
       calls.nvrtcGetNumSupportedArchs(&count) != kNvrtcSuccess) {
     return Missing(
         "{} does not tell its version and its architectures; expected NVRTC 11.2 or newer",
         opened.path);
   }
+  auto library = std::make_shared<Library>();
+  library->compiler.calls = calls;
   library->archs.resize(static_cast<size_t>(count));
   calls.nvrtcGetSupportedArchs(library->archs.data());
   library->path = opened.path;

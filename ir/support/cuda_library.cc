@@ -86,14 +86,10 @@ StatusOr<OpenedLibrary> OpenCudaLibrary(const CudaLibrary& library) {
   return NotFound(library);
 }
 
-bool FindSymbol(OpenedLibrary& library, const char* name, void*& entry) {
-  entry = dlsym(library.handle, name);
-  if (entry == nullptr && library.lacks.empty()) library.lacks = name;
-  return entry != nullptr;
-}
-
-Status Lacks(const OpenedLibrary& library, std::string_view expected) {
-  return Missing("{} has no {}; expected {}", library.path, library.lacks, expected);
+StatusOr<void*> FindSymbol(const OpenedLibrary& library, const char* name,
+                           std::string_view expected) {
+  if (void* function = dlsym(library.handle, name)) return function;
+  return Missing("{} has no {}; expected {}", library.path, name, expected);
 }
 
 }  // namespace tcc

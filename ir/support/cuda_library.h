@@ -20,7 +20,6 @@ struct CudaLibrary {
 struct OpenedLibrary {
   void* handle = nullptr;  // stays open
   std::string path;
-  std::string lacks = {};  // the first function that Bind did not find in it
 };
 
 // Sought in the variable alone if it is set, else CUDA_HOME, /usr/local/cuda, the linker's path,
@@ -29,19 +28,38 @@ struct OpenedLibrary {
 // where.
 StatusOr<OpenedLibrary> OpenCudaLibrary(const CudaLibrary& library);
 
-// A function of it. False, and null, where it has none of that name.
-bool FindSymbol(OpenedLibrary& library, const char* name, void*& entry);
+// A function of the library by its name. Error (Unavailable): the library, the name, and what was
+// `expected`, "cuDNN of version 9".
+StatusOr<void*> FindSymbol(const OpenedLibrary& library, const char* name,
+                           std::string_view expected);
 
-template <typename Function>
-bool Bind(OpenedLibrary& library, const char* name, Function*& entry) {
-  void* found = nullptr;
-  bool ok = FindSymbol(library, name, found);
-  entry = reinterpret_cast<Function*>(found);
-  return ok;
+// A function of a library and the field of `Calls`, a struct of function pointers, for its address.
+template <typename Calls>
+struct Symbol {
+  const char* name;
+  void (*set)(Calls& calls, void* function);
+};
+
+// SymbolFor<&Library::create>("cublasCreate_v2").
+template <auto kField>
+constexpr auto SymbolFor(const char* name) {
+  return [&]<typename Calls, typename Function>(Function* Calls::*) {
+    return Symbol<Calls>{name, [](Calls& calls, void* function) {
+                           calls.*kField = reinterpret_cast<Function*>(function);
+                         }};
+  }(kField);
 }
 
-// Unavailable, for a library that Bind found something to lack in: its path, the function, and what
-// was expected, "cuDNN of version 9".
-Status Lacks(const OpenedLibrary& library, std::string_view expected);
+// The functions of a table. Error: FindSymbol's, for the first that is not there.
+template <typename Calls, size_t kCount>
+StatusOr<Calls> BindAll(const OpenedLibrary& library, const Symbol<Calls> (&symbols)[kCount],
+                        std::string_view expected) {
+  Calls calls{};
+  for (const Symbol<Calls>& symbol : symbols) {
+    TCC_ASSIGN_OR_RETURN(void* function, FindSymbol(library, symbol.name, expected));
+    symbol.set(calls, function);
+  }
+  return calls;
+}
 
 }  // namespace tcc

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "ir/support/cuda_library.h"
+
 namespace tcc {
 namespace {
 
@@ -40,23 +42,17 @@ std::string_view PublicName(std::string_view call) {
   return call.substr(0, call.rfind("_v"));
 }
 
-struct Symbol {
-  const char* name;
-  void (*set)(CudaDriver& driver, void* function);
-};
-
-constexpr Symbol kSymbols[] = {
-#define TCC_CUDA_SYMBOL(call, parameters, names)                         \
-  {#call, [](CudaDriver& driver, void* function) {                       \
-     driver.call = reinterpret_cast<CudaResult(*) parameters>(function); \
-   }},
+constexpr Symbol<CudaDriver> kSymbols[] = {
+#define TCC_CUDA_SYMBOL(call, parameters, names) SymbolFor<&CudaDriver::call>(#call),
     TCC_CUDA_CALLS(TCC_CUDA_SYMBOL)
 #undef TCC_CUDA_SYMBOL
 };
 
 // Stays open for good: the driver keeps threads of its own.
-StatusOr<void*> OpenLibrary(const std::string& path) {
-  if (void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+StatusOr<OpenedLibrary> OpenLibrary(const std::string& path) {
+  if (void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    return OpenedLibrary{handle, path};
+  }
   return Missing(
       "{} cannot be loaded; looked in TCC_CUDA_DRIVER and the linker's path; install NVIDIA's "
       "driver or set TCC_CUDA_DRIVER ({})",
@@ -76,16 +72,10 @@ StatusOr<int> Attribute(const CudaDriver& driver, CudaDeviceAttribute attribute,
 StatusOr<CudaDriver> OpenCudaDriver() {
   const char* chosen = std::getenv("TCC_CUDA_DRIVER");
   const std::string path = chosen != nullptr && *chosen != '\0' ? chosen : "libcuda.so.1";
-  TCC_ASSIGN_OR_RETURN(void* library, OpenLibrary(path));
-  CudaDriver driver;
-  for (const Symbol& symbol : kSymbols) {
-    void* function = ::dlsym(library, symbol.name);
-    if (function == nullptr) {
-      return Missing("{} has no {}; expected the CUDA driver, 11.4 or newer", path, symbol.name);
-    }
-    symbol.set(driver, function);
-  }
-  driver.takes_notes = ::dlsym(library, kCudaTakesNotes) != nullptr;
+  TCC_ASSIGN_OR_RETURN(OpenedLibrary library, OpenLibrary(path));
+  TCC_ASSIGN_OR_RETURN(CudaDriver driver,
+                       BindAll(library, kSymbols, "the CUDA driver, 11.4 or newer"));
+  driver.takes_notes = ::dlsym(library.handle, kCudaTakesNotes) != nullptr;
   return driver;
 }
 

@@ -30,31 +30,32 @@ LaunchCounters CountersOf(const std::array<double, kMetrics.size()>& values) {
           .fma_percent = values[6]};
 }
 
+constexpr Symbol<cupti::ProfilerLibrary> kSymbols[] = {
+    SymbolFor<&cupti::ProfilerLibrary::initialize>("cuptiProfilerInitialize"),
+    SymbolFor<&cupti::ProfilerLibrary::deinitialize>("cuptiProfilerDeInitialize"),
+    SymbolFor<&cupti::ProfilerLibrary::chip_name>("cuptiDeviceGetChipName"),
+    SymbolFor<&cupti::ProfilerLibrary::host_initialize>("cuptiProfilerHostInitialize"),
+    SymbolFor<&cupti::ProfilerLibrary::host_deinitialize>("cuptiProfilerHostDeinitialize"),
+    SymbolFor<&cupti::ProfilerLibrary::host_add_metrics>("cuptiProfilerHostConfigAddMetrics"),
+    SymbolFor<&cupti::ProfilerLibrary::host_config_size>("cuptiProfilerHostGetConfigImageSize"),
+    SymbolFor<&cupti::ProfilerLibrary::host_config>("cuptiProfilerHostGetConfigImage"),
+    SymbolFor<&cupti::ProfilerLibrary::host_evaluate>("cuptiProfilerHostEvaluateToGpuValues"),
+    SymbolFor<&cupti::ProfilerLibrary::enable>("cuptiRangeProfilerEnable"),
+    SymbolFor<&cupti::ProfilerLibrary::disable>("cuptiRangeProfilerDisable"),
+    SymbolFor<&cupti::ProfilerLibrary::data_size>("cuptiRangeProfilerGetCounterDataSize"),
+    SymbolFor<&cupti::ProfilerLibrary::data_initialize>(
+        "cuptiRangeProfilerCounterDataImageInitialize"),
+    SymbolFor<&cupti::ProfilerLibrary::set_config>("cuptiRangeProfilerSetConfig"),
+    SymbolFor<&cupti::ProfilerLibrary::start>("cuptiRangeProfilerStart"),
+    SymbolFor<&cupti::ProfilerLibrary::stop>("cuptiRangeProfilerStop"),
+    SymbolFor<&cupti::ProfilerLibrary::decode>("cuptiRangeProfilerDecodeData"),
+    SymbolFor<&cupti::ProfilerLibrary::data_info>("cuptiRangeProfilerGetCounterDataInfo"),
+    SymbolFor<&cupti::ProfilerLibrary::result_string>("cuptiGetResultString"),
+};
+
 StatusOr<cupti::ProfilerLibrary> OpenLibrary() {
   TCC_ASSIGN_OR_RETURN(OpenedLibrary opened, cupti::OpenSharedLibrary());
-  cupti::ProfilerLibrary library;
-  bool complete =
-      Bind(opened, "cuptiProfilerInitialize", library.initialize) &&
-      Bind(opened, "cuptiProfilerDeInitialize", library.deinitialize) &&
-      Bind(opened, "cuptiDeviceGetChipName", library.chip_name) &&
-      Bind(opened, "cuptiProfilerHostInitialize", library.host_initialize) &&
-      Bind(opened, "cuptiProfilerHostDeinitialize", library.host_deinitialize) &&
-      Bind(opened, "cuptiProfilerHostConfigAddMetrics", library.host_add_metrics) &&
-      Bind(opened, "cuptiProfilerHostGetConfigImageSize", library.host_config_size) &&
-      Bind(opened, "cuptiProfilerHostGetConfigImage", library.host_config) &&
-      Bind(opened, "cuptiProfilerHostEvaluateToGpuValues", library.host_evaluate) &&
-      Bind(opened, "cuptiRangeProfilerEnable", library.enable) &&
-      Bind(opened, "cuptiRangeProfilerDisable", library.disable) &&
-      Bind(opened, "cuptiRangeProfilerGetCounterDataSize", library.data_size) &&
-      Bind(opened, "cuptiRangeProfilerCounterDataImageInitialize", library.data_initialize) &&
-      Bind(opened, "cuptiRangeProfilerSetConfig", library.set_config) &&
-      Bind(opened, "cuptiRangeProfilerStart", library.start) &&
-      Bind(opened, "cuptiRangeProfilerStop", library.stop) &&
-      Bind(opened, "cuptiRangeProfilerDecodeData", library.decode) &&
-      Bind(opened, "cuptiRangeProfilerGetCounterDataInfo", library.data_info) &&
-      Bind(opened, "cuptiGetResultString", library.result_string);
-  if (!complete) return Lacks(opened, "CUPTI of CUDA 12.6 or newer");
-  return library;
+  return BindAll(opened, kSymbols, "CUPTI of CUDA 12.6 or newer");
 }
 
 template <typename Params>

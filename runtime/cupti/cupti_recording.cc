@@ -44,17 +44,18 @@ void TakeBuffer(CudaContextHandle, uint32_t, uint8_t* buffer, size_t, size_t val
   std::free(buffer);
 }
 
+constexpr Symbol<cupti::Library> kSymbols[] = {
+    SymbolFor<&cupti::Library::register_callbacks>("cuptiActivityRegisterCallbacks"),
+    SymbolFor<&cupti::Library::enable>("cuptiActivityEnable"),
+    SymbolFor<&cupti::Library::disable>("cuptiActivityDisable"),
+    SymbolFor<&cupti::Library::flush_all>("cuptiActivityFlushAll"),
+    SymbolFor<&cupti::Library::next_record>("cuptiActivityGetNextRecord"),
+    SymbolFor<&cupti::Library::result_string>("cuptiGetResultString"),
+};
+
 StatusOr<cupti::Library> OpenLibrary() {
   TCC_ASSIGN_OR_RETURN(OpenedLibrary opened, cupti::OpenSharedLibrary());
-  cupti::Library library;
-  bool complete = Bind(opened, "cuptiActivityRegisterCallbacks", library.register_callbacks) &&
-                  Bind(opened, "cuptiActivityEnable", library.enable) &&
-                  Bind(opened, "cuptiActivityDisable", library.disable) &&
-                  Bind(opened, "cuptiActivityFlushAll", library.flush_all) &&
-                  Bind(opened, "cuptiActivityGetNextRecord", library.next_record) &&
-                  Bind(opened, "cuptiGetResultString", library.result_string);
-  if (!complete) return Lacks(opened, "CUPTI of CUDA 11.4 or newer");
-  return library;
+  return BindAll(opened, kSymbols, "CUPTI of CUDA 11.4 or newer");
 }
 
 Status Expect(const cupti::Library& library, int result, const char* call) {
