@@ -19,6 +19,7 @@ function(tcc_library name)
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_link_libraries(${name} PUBLIC ${arg_LINKS} PRIVATE ${arg_PRIVATE_LINKS})
+  tcc_reuse_precompiled(${name})
 endfunction()
 
 # tcc_tests(FOLDER LINKS...): the Catch2 tests of tests/FOLDER, one executable and one CTest entry.
@@ -31,6 +32,7 @@ function(tcc_tests folder)
   # Tests are compiled more often than they run long.
   target_compile_options(${folder}_tests PRIVATE -O1)
   target_link_libraries(${folder}_tests PRIVATE ${ARGN} tcc_test_main)
+  tcc_reuse_precompiled(${folder}_tests tcc_test_precompiled)
   add_test(NAME ${folder} COMMAND ${folder}_tests)
   set_tests_properties(${folder} PROPERTIES LABELS ${folder} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()

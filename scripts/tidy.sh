@@ -49,10 +49,12 @@ if [ ${#files[@]} -eq 0 ]; then
   echo "tidy: no changed files"
   exit 0
 fi
-# The compile commands are those of g++; clang does not know all of its warnings, and calls what
-# libstdc++'s stable_sort uses itself deprecated. g++ refuses our own uses of what is deprecated.
+# The compile commands are those of g++; clang does not know all of its warnings, reads as text what g++
+# precompiled, and calls what libstdc++'s stable_sort uses itself deprecated. g++ refuses our own uses
+# of what is deprecated.
 printf '%s\0' "${files[@]}" |
   xargs -0 -P "$(nproc)" -n 1 clang-tidy-19 -p build/release --quiet --warnings-as-errors='*' \
     --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-deprecated-declarations \
+    --extra-arg=-Wno-ignored-gch \
     2> >(grep -vE '^[0-9]+ warnings? (generated|treated)|^Suppressed|^Use -' >&2 || true)
 echo "tidy: ${#files[@]} files clean, $left_out left out"

@@ -1,0 +1,1 @@
+// Nothing: the target needs a file to have its headers compiled for.
