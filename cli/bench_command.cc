@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/profile.h"
+#include "cli/standard_error.h"
 #include "cli/text_table.h"
 #include "cli/threads_option.h"
 #include "compiler/random_inputs.h"
@@ -223,7 +224,7 @@ Status RunBench(const BenchCommand& command) {
   if (command.counters) {
     TCC_RETURN_IF_ERROR(CountKernels(bench.executor, [&] { return bench.Run(); }, profile));
     if (!profile.counters_missing.empty()) {
-      fmt::print(stderr, "tcc: no counters: {}\n", profile.counters_missing);
+      TellError("tcc: no counters: {}\n", profile.counters_missing);
     }
   }
   std::vector<KernelTime> kernels = FastestTimes(profile, metadata.kernels.size());

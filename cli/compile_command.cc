@@ -13,6 +13,8 @@
 #include "compiler/compile_graph.h"
 #include "compiler/schedule_folder.h"
 #include "ir/support/file.h"
+#include "models/import_onnx.h"
+#include "runtime/artefact/artefact.h"
 
 namespace tcc {
 namespace {
@@ -24,24 +26,28 @@ struct CompileCommand {
   LaterOptions later;
   std::string target = "native";
   std::string output;
+  bool output_given = false;
   std::string schedule;
   std::string numeric;
   std::string progress = "auto";
   int threads = 0;
 };
 
-// Beside the model, with its own suffix.
+// Without -o beside the model, with its own suffix.
 std::string OutputOf(const CompileCommand& command) {
-  if (!command.output.empty()) return command.output;
+  if (command.output_given) return command.output;
   return fs::path(command.model.path).replace_extension(".tcc").string();
 }
 
-// The files that are read, as far as their names are on the command line.
-std::vector<std::string> FilesOf(const CompileCommand& command) {
-  std::vector<std::string> files = {command.model.path};
-  for (const std::string& bind : command.model.binds) {
-    files.push_back(bind.substr(bind.rfind('=') + 1));
-  }
+// The files that are read: the model and what it names, bound tensors, schedules.
+StatusOr<std::vector<std::string>> FilesOf(const CompileCommand& command) {
+  const ModelOptions& model = command.model;
+  std::vector<std::string> files = {model.path};
+  TCC_ASSIGN_OR_RETURN(OnnxSurvey survey, SurveyOnnx(model.path));
+  fs::path folder = model.external_data_folder.empty() ? fs::path(model.path).parent_path()
+                                                       : fs::path(model.external_data_folder);
+  for (const std::string& file : survey.external_files) files.push_back((folder / file).string());
+  for (const std::string& bind : model.binds) files.push_back(bind.substr(bind.rfind('=') + 1));
   std::error_code ignored;
   if (command.schedule.empty()) return files;
   for (const fs::directory_entry& entry : fs::directory_iterator(command.schedule, ignored)) {
@@ -50,14 +56,23 @@ std::vector<std::string> FilesOf(const CompileCommand& command) {
   return files;
 }
 
-// Before anything is compiled.
+// Before anything is compiled: the output can be written, and is nothing that is read.
 Status CheckOutput(const std::string& output, const CompileCommand& command) {
-  for (const std::string& file : FilesOf(command)) {
-    if (IsSameFile(output, file)) {
+  // A model that is not there is what to tell first.
+  TCC_RETURN_IF_ERROR(MapFile(command.model.path).status());
+  if (output.empty()) return UsageError("-o: expected a file's name, got ''");
+  std::error_code ignored;
+  // What tcc wrote itself is no such file.
+  if (fs::is_regular_file(output, ignored) && !IsArtefact(output)) {
+    TCC_ASSIGN_OR_RETURN(std::vector<std::string> files, FilesOf(command));
+    for (const std::string& file : files) {
+      if (!IsSameFile(output, file)) continue;
       return UsageError("-o {}: that is {}, which is read; expected another file", output, file);
     }
   }
-  return CheckWritable(output);
+  Status status = CheckWritable(output);
+  if (command.output_given || status.ok()) return status;
+  return InvalidInput("{}; -o names another file", Message(status));
 }
 
 Status RunCompile(const CompileCommand& command) {
@@ -70,9 +85,6 @@ Status RunCompile(const CompileCommand& command) {
   Progress progress(command.progress);
   auto warn = [&](const std::string& message) { progress.Warn(message); };
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model, warn));
-  if (IsMapped(output)) {
-    return UsageError("-o {}: the model's weights are there; expected another file", output);
-  }
   CompileOptions options{
       .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
   options.numeric = numeric;
@@ -100,8 +112,9 @@ Action DeclareCompile(CLI::App& app) {
   AddModelOptions(app, command->model);
   AddTargetOption(app, command->target);
   app.get_option("--target")->capture_default_str();
-  app.add_option("-o,--output", command->output, "File to write; without it M.tcc beside the model")
-      ->type_name("OUT.tcc");
+  CLI::Option* output = app.add_option("-o,--output", command->output,
+                                       "File to write; without it M.tcc beside the model")
+                            ->type_name("OUT.tcc");
   app.add_option("--schedule", command->schedule,
                  "Folder of schedules, NAME.trace for kernel NAME; others get their default")
       ->type_name("DIR");
@@ -109,7 +122,10 @@ Action DeclareCompile(CLI::App& app) {
   AddLaterOptions(app, command->later);
   AddThreadsOption(app, command->threads);
   AddProgressOption(app, command->progress);
-  return [command] { return RunCompile(*command); };
+  return [command, output] {
+    command->output_given = output->count() > 0;
+    return RunCompile(*command);
+  };
 }
 
 }  // namespace tcc

@@ -1,6 +1,7 @@
 #include "cli/feed.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/npz.h"
 #include "cli/seed_option.h"
@@ -35,7 +36,7 @@ std::string PositionOrName(const std::string& name, const Metadata& metadata) {
 
 // Of one --input.
 Status ReadInput(const std::string& text, const Metadata& metadata, NamedTensors& named) {
-  if (IsNpz(text) && text.find('=') == text.npos) {
+  if (IsNpzAlone(text)) {
     TCC_ASSIGN_OR_RETURN(NamedTensors arrays, ReadNpz(text));
     for (auto& [name, tensor] : arrays) {
       named.emplace_back(PositionOrName(name, metadata), std::move(tensor));
@@ -43,6 +44,10 @@ Status ReadInput(const std::string& text, const Metadata& metadata, NamedTensors
     return OkStatus();
   }
   TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--input", text));
+  if (IsNpz(pair.second)) {
+    return UsageError("--input {}: an archive has the names in it; expected --input {}", text,
+                      pair.second);
+  }
   TCC_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(pair.second));
   named.emplace_back(pair.first, std::move(tensor));
   return OkStatus();
@@ -89,6 +94,19 @@ StatusOr<std::vector<Tensor>> FeedOf(const FeedOptions& options, const Metadata&
     TCC_RETURN_IF_ERROR(ReadInput(text, metadata, named));
   }
   return ArrangeInputs(metadata, std::move(named));
+}
+
+std::vector<std::string> FilesOf(const FeedOptions& options) {
+  std::vector<std::string> files;
+  for (const std::string& text : options.inputs) {
+    files.push_back(IsNpzAlone(text) ? text : text.substr(text.rfind('=') + 1));
+  }
+  std::error_code ignored;
+  if (options.golden.empty()) return files;
+  for (const auto& entry : std::filesystem::directory_iterator(options.golden, ignored)) {
+    files.push_back(entry.path().string());
+  }
+  return files;
 }
 
 StatusOr<std::vector<Tensor>> GoldenOutputs(const std::string& folder, size_t count) {

@@ -24,6 +24,9 @@ void AddFeedOptions(CLI::App& app, FeedOptions& options);
 // Given, golden or random, in the model's order.
 StatusOr<std::vector<Tensor>> FeedOf(const FeedOptions& options, const Metadata& metadata);
 
+// The files that FeedOf and GoldenOutputs read, as far as they exist.
+std::vector<std::string> FilesOf(const FeedOptions& options);
+
 // output_<i>.npy of the golden folder, one a name.
 StatusOr<std::vector<Tensor>> GoldenOutputs(const std::string& folder, size_t count);
 

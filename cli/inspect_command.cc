@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -18,7 +17,6 @@
 #include "lower/variants/place_parts.h"
 #include "models/onnx/import_onnx.h"
 #include "runtime/artefact/artefact.h"
-#include "runtime/artefact/sections.h"
 
 namespace tcc {
 namespace {
@@ -33,13 +31,6 @@ struct InspectCommand {
   ModelOptions file;
   bool json = false;
 };
-
-bool IsArtefact(const std::string& path) {
-  std::string start(kArtefactMagic.size(), '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(start.data(), static_cast<std::streamsize>(start.size()));
-  return file && start == kArtefactMagic;
-}
 
 Json TensorRows(const std::vector<TensorInfo>& infos, const Metadata& metadata) {
   Json rows = Json::array();

@@ -11,13 +11,14 @@
 #include "cli/exit_code.h"
 #include "cli/help_markdown.h"
 #include "cli/option_names.h"
+#include "cli/standard_error.h"
 #include "ir/support/check.h"
 
 namespace tcc {
 namespace {
 
 void Complain(const std::string& message) {
-  fmt::print(stderr, "tcc: {}\n", message);
+  TellError("tcc: {}\n", message);
 }
 
 // A bug in tcc. Nothing is unwound: what is half done must not go on.
@@ -45,7 +46,7 @@ ExitCode EndOnParseError(const CLI::App& app, const CLI::ParseError& error) {
   Complain(error.what());
   std::string command;
   for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
-  fmt::print(stderr, "run 'tcc{} --help' for what is expected\n", command);
+  TellError("run 'tcc{} --help' for what is expected\n", command);
   return kExitUsage;
 }
 
@@ -82,7 +83,7 @@ ExitCode Run(int argc, char** argv) {
     if (sub->parsed()) return Finish(action());
   }
   Complain("a command is expected");
-  fmt::print(stderr, "{}", app.help());
+  TellError("{}", app.help());
   return kExitUsage;
 }
 
@@ -90,6 +91,7 @@ ExitCode Run(int argc, char** argv) {
 }  // namespace tcc
 
 int main(int argc, char** argv) {
+  tcc::OpenStandardStreams();
   tcc::SetCheckHandler(tcc::EndOnBug);
   try {
     return tcc::Run(argc, argv);
@@ -99,7 +101,7 @@ int main(int argc, char** argv) {
                stderr);
     return tcc::kExitBadInput;
   } catch (const std::system_error& error) {
-    // Printing throws it.
+    // Printing to standard output throws it.
     tcc::Complain(std::string("could not write: ") + error.what());
     return tcc::kExitBadInput;
   } catch (const std::exception& error) {

@@ -1,5 +1,7 @@
 #include "cli/npz.h"
 
+#include <filesystem>
+
 #include "cli/zip_archive.h"
 #include "ir/support/file.h"
 #include "ir/support/npy.h"
@@ -29,6 +31,11 @@ StatusOr<NamedTensors> ParseNpz(std::span<const uint8_t> file) {
 
 bool IsNpz(const std::string& path) {
   return path.ends_with(".npz");
+}
+
+bool IsNpzAlone(const std::string& text) {
+  std::error_code ignored;
+  return IsNpz(text) && (text.find('=') == text.npos || std::filesystem::exists(text, ignored));
 }
 
 StatusOr<NamedTensors> ReadNpz(const std::string& path) {

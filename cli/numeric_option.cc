@@ -1,4 +1,5 @@
 #include "cli/numeric_option.h"
+#include "cli/standard_error.h"
 
 #include <fmt/core.h>
 
@@ -26,9 +27,9 @@ void TellStrictKernels(const Metadata& metadata) {
   std::string_view mode = PropertyOf(metadata, "numeric");
   std::string_view strict = PropertyOf(metadata, "strict_kernels");
   if (!strict.empty()) {
-    fmt::print(stderr, "tcc: --numeric {}: these kernels stay strict: {}\n", mode, strict);
+    TellError("tcc: --numeric {}: these kernels stay strict: {}\n", mode, strict);
   } else if (PropertyOf(metadata, "rounded_kernels") == "0") {
-    fmt::print(stderr, "tcc: --numeric {}: there is no contraction of f32 to round\n", mode);
+    TellError("tcc: --numeric {}: there is no contraction of f32 to round\n", mode);
   }
 }
 

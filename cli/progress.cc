@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/readable_units.h"
+#include "cli/standard_error.h"
 
 namespace tcc {
 namespace {
@@ -36,7 +37,7 @@ Progress::Progress(const std::string& mode)
       silent_seconds_(mode == "auto" ? kSilentSeconds : 0) {}
 
 Progress::~Progress() {
-  if (line_open_) fmt::print(stderr, "\r\x1b[K");
+  if (line_open_) TellError("\r\x1b[K");
 }
 
 ProgressHook Progress::hook() {
@@ -57,10 +58,10 @@ void Progress::Report(const std::string& stage, int64_t done, int64_t total) {
 
 void Progress::Warn(const std::string& message) {
   if (mode_ == Mode::kJson) {
-    fmt::print(stderr, "{}\n", nlohmann::ordered_json{{"warning", message}}.dump());
+    TellError("{}\n", nlohmann::ordered_json{{"warning", message}}.dump());
     return;
   }
-  fmt::print(stderr, "{}tcc: warning: {}\n", line_open_ ? "\r\x1b[K" : "", message);
+  TellError("{}tcc: warning: {}\n", line_open_ ? "\r\x1b[K" : "", message);
   line_open_ = false;
 }
 
@@ -74,12 +75,12 @@ void Progress::TellWritten(const Written& written) {
                                    {"file", written.file},
                                    {"bytes", written.bytes},
                                    {"kernels", written.kernels}};
-    fmt::print(stderr, "{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    TellError("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return;
   }
-  fmt::print(stderr, "{}tcc: wrote {}, {}, {} kernel{}, {:.1f} s\n", line_open_ ? "\r\x1b[K" : "",
-             written.file, ReadableBytes(written.bytes), written.kernels,
-             written.kernels == 1 ? "" : "s", written.seconds);
+  TellError("{}tcc: wrote {}, {}, {} kernel{}, {:.1f} s\n", line_open_ ? "\r\x1b[K" : "",
+            written.file, ReadableBytes(written.bytes), written.kernels,
+            written.kernels == 1 ? "" : "s", written.seconds);
   line_open_ = false;
 }
 
@@ -87,17 +88,16 @@ void Progress::Write(const std::string& stage, int64_t done, int64_t total, doub
   if (mode_ == Mode::kJson) {
     nlohmann::ordered_json line = {
         {"stage", stage}, {"done", done}, {"total", total}, {"seconds", seconds}};
-    fmt::print(stderr, "{}\n", line.dump());
+    TellError("{}\n", line.dump());
     return;
   }
   std::string text = total > 1 ? fmt::format("{} {} of {}, {:.0f} s", stage, done, total, seconds)
                                : fmt::format("{}, {:.0f} s", stage, seconds);
   if (mode_ == Mode::kLine) {
-    fmt::print(stderr, "\r\x1b[K{}", text);
-    std::fflush(stderr);
+    TellError("\r\x1b[K{}", text);
     line_open_ = true;
   } else {
-    fmt::print(stderr, "tcc: {}\n", text);
+    TellError("tcc: {}\n", text);
   }
 }
 

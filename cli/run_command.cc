@@ -14,10 +14,12 @@
 #include "cli/feed.h"
 #include "cli/npz.h"
 #include "cli/split_assignment.h"
+#include "cli/standard_error.h"
 #include "cli/threads_option.h"
 #include "compiler/reference_device.h"
 #include "ir/support/file.h"
 #include "ir/support/npy.h"
+#include "ir/support/npy_header.h"
 #include "runtime/executor/executor.h"
 
 namespace tcc {
@@ -58,40 +60,77 @@ std::string Summary(const std::string& name, const Tensor& tensor) {
   return text;
 }
 
-Status WriteOutputs(const std::string& folder, const std::vector<Tensor>& outputs) {
-  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
-    return InvalidInput("{}: {}", folder, std::strerror(errno));
+// Of one --output.
+StatusOr<OutputFile> ParseOutput(const std::string& text, const Metadata& metadata) {
+  if (IsNpzAlone(text)) return OutputFile{text, std::nullopt};
+  TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--output", text));
+  if (IsNpz(pair.second)) {
+    return UsageError("--output {}: an archive has all outputs; expected --output {}", text,
+                      pair.second);
   }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    TCC_RETURN_IF_ERROR(WriteNpy(outputs[i], fmt::format("{}/output_{}.npy", folder, i)));
+  std::vector<std::string> names = OutputNames(metadata);
+  auto found = std::find(names.begin(), names.end(), pair.first);
+  if (found == names.end()) {
+    return UsageError("--output: no output is named '{}'; there are {}", pair.first,
+                      fmt::join(names, ", "));
+  }
+  return OutputFile{pair.second, static_cast<size_t>(found - names.begin())};
+}
+
+std::string NumberedFile(const std::string& folder, size_t output) {
+  return fmt::format("{}/output_{}.npy", folder, output);
+}
+
+// Those of --output and of --output-dir.
+StatusOr<std::vector<OutputFile>> OutputFiles(const RunCommand& command, const Metadata& metadata) {
+  std::vector<OutputFile> files;
+  for (const std::string& text : command.outputs) {
+    TCC_ASSIGN_OR_RETURN(OutputFile file, ParseOutput(text, metadata));
+    for (const OutputFile& other : files) {
+      if (other.path == file.path) return UsageError("--output: {} is given twice", file.path);
+    }
+    files.push_back(std::move(file));
+  }
+  if (command.output_folder.empty()) return files;
+  for (size_t i = 0; i < metadata.outputs.size(); ++i) {
+    files.push_back({NumberedFile(command.output_folder, i), i});
+  }
+  return files;
+}
+
+// What is read is not overwritten, and what comes out has a form in the file.
+Status CheckOutputFile(const OutputFile& file, const RunCommand& command,
+                       const Metadata& metadata) {
+  std::vector<std::string> read = FilesOf(command.feed);
+  read.push_back(command.artefact);
+  for (const std::string& other : read) {
+    if (IsSameFile(file.path, other)) {
+      return UsageError("output {}: that is {}, which is read; expected another file", file.path,
+                        other);
+    }
+  }
+  for (size_t i = 0; i < metadata.outputs.size(); ++i) {
+    const TensorInfo& output = metadata.outputs[i];
+    if ((!file.output || *file.output == i) && !NpyDescr(output.dtype)) {
+      return Unsupported("output '{}' cannot be written: NumPy has no type for {}", output.name,
+                         ToString(output.dtype));
+    }
   }
   return OkStatus();
 }
 
-// Known, and found fit to be written, before anything runs.
-StatusOr<std::vector<OutputFile>> OutputFiles(const RunCommand& command, const Metadata& metadata) {
-  std::vector<OutputFile> files;
-  for (const std::string& text : command.outputs) {
-    if (IsNpz(text) && text.find('=') == text.npos) {
-      files.push_back({text, std::nullopt});
-      continue;
-    }
-    TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--output", text));
-    std::vector<std::string> names = OutputNames(metadata);
-    auto found = std::find(names.begin(), names.end(), pair.first);
-    if (found == names.end()) {
-      return UsageError("--output: no output is named '{}'; there are {}", pair.first,
-                        fmt::join(names, ", "));
-    }
-    files.push_back({pair.second, static_cast<size_t>(found - names.begin())});
-  }
+// Before anything runs.
+Status CheckOutputs(const std::vector<OutputFile>& files, const RunCommand& command,
+                    const Metadata& metadata) {
   for (const OutputFile& file : files) {
-    if (IsSameFile(file.path, command.artefact)) {
-      return UsageError("--output {}: that is the model; expected another file", file.path);
-    }
-    TCC_RETURN_IF_ERROR(CheckWritable(file.path));
+    TCC_RETURN_IF_ERROR(CheckOutputFile(file, command, metadata));
   }
-  return files;
+  const std::string& folder = command.output_folder;
+  if (!folder.empty() && mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
+    return InvalidInput("cannot make folder '{}': {}", folder, std::strerror(errno));
+  }
+  for (const OutputFile& file : files) TCC_RETURN_IF_ERROR(CheckWritable(file.path));
+  return OkStatus();
 }
 
 Status WriteOutput(const OutputFile& file, const std::vector<Tensor>& outputs,
@@ -109,8 +148,7 @@ void TellUnasked(const RunCommand& command, const Metadata& metadata) {
   const FeedOptions& feed = command.feed;
   bool asked = command.random_given || !feed.inputs.empty() || !feed.golden.empty();
   if (asked || metadata.inputs.empty()) return;
-  fmt::print(stderr, "tcc: no --input is given; random inputs of seed {} are used\n",
-             feed.random_seed);
+  TellError("tcc: no --input is given; random inputs of seed {} are used\n", feed.random_seed);
 }
 
 Status RunRun(const RunCommand& command) {
@@ -120,13 +158,11 @@ Status RunRun(const RunCommand& command) {
   TCC_ASSIGN_OR_RETURN(Module module, Module::Load(command.artefact, load));
   const Metadata& metadata = module.metadata();
   TCC_ASSIGN_OR_RETURN(std::vector<OutputFile> files, OutputFiles(command, metadata));
+  TCC_RETURN_IF_ERROR(CheckOutputs(files, command, metadata));
   TellUnasked(command, metadata);
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(command.feed, metadata));
   Executor executor(module);
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor.Run(inputs));
-  if (!command.output_folder.empty()) {
-    TCC_RETURN_IF_ERROR(WriteOutputs(command.output_folder, outputs));
-  }
   for (const OutputFile& file : files) {
     TCC_RETURN_IF_ERROR(WriteOutput(file, outputs, metadata));
   }

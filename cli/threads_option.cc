@@ -5,7 +5,8 @@
 namespace tcc {
 
 void AddThreadsOption(CLI::App& app, int& threads) {
-  app.add_option("--threads", threads, "Threads to use; 0: one for each CPU")
+  app.add_option("--threads", threads,
+                 "Threads to use; 0: one for each CPU that the process may use")
       ->type_name("T")
       ->check(CLI::Range(0, 1024).description(""))
       ->capture_default_str();

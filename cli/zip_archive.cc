@@ -53,18 +53,13 @@ struct Entry {
   uint32_t flags, method, crc, packed, size, header;
 };
 
-struct Directory {
-  std::vector<Entry> entries;
-  size_t begin = 0;  // members lie in front of it
-};
-
-StatusOr<Directory> ReadDirectory(std::span<const uint8_t> file) {
+StatusOr<std::vector<Entry>> ReadDirectory(std::span<const uint8_t> file) {
   std::optional<size_t> end = FindEnd(file);
   if (!end) return Damaged("not an .npz file: it has no end of a ZIP directory");
   size_t count = NumberAt(file, *end + 10, 2);
   size_t begin = NumberAt(file, *end + 16, 4);
   if (begin == kZip64) return Damaged("archives of 4 GiB or more are not read");
-  Directory directory{{}, begin};
+  std::vector<Entry> entries;
   size_t at = begin;
   for (size_t i = 0; i < count; ++i) {
     if (at > *end || *end - at < kCentralBytes || NumberAt(file, at, 4) != kCentralHeader) {
@@ -75,17 +70,16 @@ StatusOr<Directory> ReadDirectory(std::span<const uint8_t> file) {
     if (*end - at - kCentralBytes < rest) {
       return Damaged(fmt::format("entry {} of the directory is cut off", i));
     }
-    directory.entries.push_back(
-        {.name = {reinterpret_cast<const char*>(&file[at + kCentralBytes]), name},
-         .flags = NumberAt(file, at + 8, 2),
-         .method = NumberAt(file, at + 10, 2),
-         .crc = NumberAt(file, at + 16, 4),
-         .packed = NumberAt(file, at + 20, 4),
-         .size = NumberAt(file, at + 24, 4),
-         .header = NumberAt(file, at + 42, 4)});
+    entries.push_back({.name = {reinterpret_cast<const char*>(&file[at + kCentralBytes]), name},
+                       .flags = NumberAt(file, at + 8, 2),
+                       .method = NumberAt(file, at + 10, 2),
+                       .crc = NumberAt(file, at + 16, 4),
+                       .packed = NumberAt(file, at + 20, 4),
+                       .size = NumberAt(file, at + 24, 4),
+                       .header = NumberAt(file, at + 42, 4)});
     at += kCentralBytes + rest;
   }
-  return directory;
+  return entries;
 }
 
 // The member's bytes as they lie in the file.
@@ -167,11 +161,11 @@ void AppendFacts(std::vector<uint8_t>& bytes, const ZipMember& member) {
 }  // namespace
 
 StatusOr<std::vector<ZipMember>> ReadZip(std::span<const uint8_t> file) {
-  TCC_ASSIGN_OR_RETURN(Directory directory, ReadDirectory(file));
+  TCC_ASSIGN_OR_RETURN(std::vector<Entry> entries, ReadDirectory(file));
   std::vector<ZipMember> members;
   std::set<std::string> names;
   uint64_t packed = 0;
-  for (const Entry& entry : directory.entries) {
+  for (const Entry& entry : entries) {
     std::string of = fmt::format("member '{}'", Printable(entry.name));
     if (!names.insert(entry.name).second) return Damaged(of + " comes twice");
     // Members that share bytes would make more of them than deflate can.

@@ -9,7 +9,10 @@ set(TCC_PRECOMPILED
   <unordered_map> <unordered_set> <utility> <vector>
   <fmt/format.h> <fmt/ranges.h> <absl/status/status.h> <absl/status/statusor.h>)
 
-add_library(tcc_precompiled OBJECT cmake/precompiled.cc)
+# A target needs a file to have headers compiled for.
+set(TCC_EMPTY_SOURCE ${CMAKE_BINARY_DIR}/empty.cc)
+file(CONFIGURE OUTPUT ${TCC_EMPTY_SOURCE} CONTENT "")
+add_library(tcc_precompiled OBJECT ${TCC_EMPTY_SOURCE})
 target_link_libraries(tcc_precompiled PRIVATE absl::status absl::statusor fmt::fmt)
 target_precompile_headers(tcc_precompiled PRIVATE ${TCC_PRECOMPILED})
 

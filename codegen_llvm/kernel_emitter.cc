@@ -8,6 +8,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include "codegen_llvm/short_memory.h"
 #include "codegen_llvm/stmt_emitter.h"
 #include "ir/support/check.h"
 #include "runtime/artefact/kernel_abi.h"
@@ -87,7 +88,7 @@ std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Funct
                                          const Target& target, llvm::TargetMachine& machine) {
   TCC_CHECK(fn.level == Level::kLowered) << fn.name << " is at " << ToString(fn.level);
   // The module's name goes into the object file: it must not depend on anything but the input.
-  auto module = std::make_unique<llvm::Module>("tcc", context);
+  LeftOnThrow<llvm::Module> module(std::in_place, "tcc", context);
   module->setTargetTriple(machine.getTargetTriple().str());
   module->setDataLayout(machine.createDataLayout());
 
@@ -102,7 +103,7 @@ std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Funct
   StmtEmitter(state).Emit(fn.body);
   b.CreateRet(b.getInt32(TCC_KERNEL_OK));
   CheckModule(*module);
-  return module;
+  return module.Take();
 }
 
 }  // namespace tcc

@@ -20,6 +20,7 @@
 #include <optional>
 
 #include "codegen_llvm/kernel_emitter.h"
+#include "codegen_llvm/short_memory.h"
 #include "codegen_llvm/target_machine.h"
 #include "ir/support/check.h"
 #include "ir/support/stop.h"
@@ -28,46 +29,52 @@
 namespace tcc {
 namespace {
 
-// Only what pays on code with explicit vectors: promotion of register tiles, common
-// subexpressions, address arithmetic, hoisting of invariants. O2 gains nothing more and costs 10
-// ms a kernel.
-void RunPasses(llvm::Module& module, llvm::TargetMachine& machine) {
+struct Analyses {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager sccs;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
+};
+
+// Only what pays on code with explicit vectors: promotion of register tiles, common
+// subexpressions, address arithmetic, hoisting of invariants. O2 gains nothing more and costs 10
+// ms a kernel.
+void RunPasses(llvm::Module& module, llvm::TargetMachine& machine) {
+  LeftOnThrow<Analyses> analyses(std::in_place);
+  auto& [loops, functions, sccs, modules] = *analyses;
+  LeftOnThrow<llvm::PassBuilder> builder(std::in_place, &machine);
   // No library: nothing may become a call of memset or fma.
   llvm::TargetLibraryInfoImpl no_library(machine.getTargetTriple());
   no_library.disableAllFunctions();
-  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(no_library); });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  functions.registerPass(
+      [&no_library = no_library] { return llvm::TargetLibraryAnalysis(no_library); });
+  builder->registerModuleAnalyses(modules);
+  builder->registerCGSCCAnalyses(sccs);
+  builder->registerFunctionAnalyses(functions);
+  builder->registerLoopAnalyses(loops);
+  builder->crossRegisterProxies(loops, functions, sccs, modules);
 
-  llvm::FunctionPassManager passes;
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()),
-                                                       /*UseMemorySSA=*/true));
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  LeftOnThrow<llvm::FunctionPassManager> passes(std::in_place);
+  passes->addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
+  passes->addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes->addPass(llvm::SimplifyCFGPass());
+  passes->addPass(llvm::InstCombinePass());
+  passes->addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()),
+                                                        /*UseMemorySSA=*/true));
+  passes->addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   for (llvm::Function& function : module)
-    if (!function.isDeclaration()) passes.run(function, functions);
+    if (!function.isDeclaration()) passes->run(function, functions);
 }
 
 void RunCodeGenerator(llvm::Module& module, llvm::TargetMachine& machine,
                       llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type) {
-  llvm::legacy::PassManager passes;
+  LeftOnThrow<llvm::legacy::PassManager> passes(std::in_place);
   llvm::TargetLibraryInfoImpl no_library(machine.getTargetTriple());
   no_library.disableAllFunctions();
-  passes.add(new llvm::TargetLibraryInfoWrapperPass(no_library));
-  bool refused = machine.addPassesToEmitFile(passes, out, nullptr, type);
+  passes->add(new llvm::TargetLibraryInfoWrapperPass(no_library));
+  bool refused = machine.addPassesToEmitFile(*passes, out, nullptr, type);
   TCC_CHECK(!refused) << "LLVM cannot write this kind of file";
-  passes.run(module);
+  passes->run(module);
 }
 
 int64_t CodeBytes(llvm::StringRef object) {
@@ -83,10 +90,12 @@ int64_t CodeBytes(llvm::StringRef object) {
 
 StatusOr<KernelObject> CompileKernel(const Function& fn, const Target& target,
                                      const std::stop_token& stop) {
-  TCC_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, CreateTargetMachine(target));
-  llvm::LLVMContext context;
+  ThrowWhereMemoryIsShort();
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> made, CreateTargetMachine(target));
+  LeftOnThrow machine(std::move(made));
+  LeftOnThrow<llvm::LLVMContext> context(std::in_place);
   TCC_RETURN_IF_ERROR(StopIfRequested(stop));
-  std::unique_ptr<llvm::Module> module = EmitKernel(context, fn, target, *machine);
+  LeftOnThrow module(EmitKernel(*context, fn, target, *machine));
   TCC_RETURN_IF_ERROR(StopIfRequested(stop));
   RunPasses(*module, *machine);
   TCC_RETURN_IF_ERROR(StopIfRequested(stop));

@@ -114,6 +114,7 @@ Status RunLld(const std::string& input, const std::string& output) {
   lld::Result result = lld::lldMain(argv, llvm::nulls(), stream, {{lld::Gnu, &lld::elf::link}});
   TCC_CHECK(result.canRunAgain) << "lld: " << messages;
   if (result.retCode == 0) return OkStatus();
+  while (messages.ends_with('\n')) messages.pop_back();
   return Missing("linking failed ({})", messages);
 }
 
@@ -153,7 +154,10 @@ StatusOr<std::vector<uint8_t>> LinkSharedObject(const std::vector<KernelObject>&
               ::access(input.path().c_str(), R_OK) == 0 && ::pipe2(ends, O_CLOEXEC) == 0;
   Descriptor from(ends[0]), to(ends[1]);
   if (!made) {
-    return Missing("cannot link in memory: {}; is /proc mounted?", std::strerror(errno));
+    int error = errno;
+    bool has_proc = ::access("/proc/self/fd", R_OK) == 0;
+    return Missing("cannot link in memory: {}{}", std::strerror(error),
+                   has_proc ? "" : "; is /proc mounted?");
   }
   // LLD gives a regular file its name by renaming, but writes into a pipe as it is.
   bool whole = true;

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 namespace tcc {
@@ -73,10 +72,25 @@ struct NewFile {
   std::string name;  // "" for none
 };
 
-// No other thread or process has it.
+// No other thread of this process has it; another process may, in a container of its own or before
+// it was killed.
 std::string TemporaryName(const std::string& folder) {
   static std::atomic<uint64_t> counter{0};
   return fmt::format("{}/.tcc-{}-{}", folder, ::getpid(), counter++);
+}
+
+// What make(name) gives for the first of a few temporary names that is not taken; negative, with
+// errno, where it fails.
+template <typename Make>
+int AtFreeName(const std::string& folder, std::string& name, Make&& make) {
+  constexpr int kMostTaken = 1000;
+  int made = -1;
+  for (int i = 0; i < kMostTaken; ++i) {
+    name = TemporaryName(folder);
+    made = make(name.c_str());
+    if (made >= 0 || errno != EEXIST) break;
+  }
+  return made;
 }
 
 std::string PathOf(int fd) {
@@ -89,9 +103,10 @@ NewFile OpenNewFile(const std::string& folder) {
   // The name is given by way of /proc.
   if (fd >= 0 && ::access(PathOf(fd).c_str(), F_OK) == 0) return {FileDescriptor(fd), folder, ""};
   if (fd >= 0) ::close(fd);
-  std::string name = TemporaryName(folder);
-  // O_EXCL refuses a file left over by another.
-  fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  std::string name;
+  fd = AtFreeName(folder, name, [](const char* free) {
+    return ::open(free, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  });
   return {FileDescriptor(fd), folder, fd >= 0 ? name : ""};
 }
 
@@ -104,10 +119,11 @@ bool GiveName(NewFile& file, const std::string& target) {
     }
     if (errno != EEXIST) return false;
     // Only a rename replaces, and only what has a name can be renamed.
-    std::string name = TemporaryName(file.folder);
-    if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
-      return false;
-    }
+    std::string name;
+    int linked = AtFreeName(file.folder, name, [&](const char* free) {
+      return ::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, free, AT_SYMLINK_FOLLOW);
+    });
+    if (linked != 0) return false;
     file.name = name;
   }
   return ::rename(file.name.c_str(), target.c_str()) == 0;
@@ -168,7 +184,8 @@ Status WriteFileAtomically(const std::string& path,
 Status CheckWritable(const std::string& path) {
   TCC_ASSIGN_OR_RETURN(std::string target, EndOfLinks(path));
   struct stat there{};
-  if (::stat(target.c_str(), &there) == 0) {
+  // Of /dev/stdout the links end in a name that is none, "pipe:[123]".
+  if (::stat(path.c_str(), &there) == 0 || ::stat(target.c_str(), &there) == 0) {
     if (S_ISDIR(there.st_mode)) return InvalidInput("cannot write '{}': it is a folder", path);
     // Renaming would put a file where a device or a pipe was.
     if (!S_ISREG(there.st_mode)) {
@@ -190,18 +207,6 @@ bool IsSameFile(const std::string& a, const std::string& b) {
   struct stat first{}, second{};
   return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 &&
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
-bool IsMapped(const std::string& path) {
-  std::unique_ptr<char, decltype(&std::free)> full(::realpath(path.c_str(), nullptr), std::free);
-  if (!full) return false;
-  // "start-end permissions offset device inode   path"
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    size_t begin = line.find('/');
-    if (begin != line.npos && line.substr(begin) == full.get()) return true;
-  }
-  return false;
 }
 
 }  // namespace tcc

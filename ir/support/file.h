@@ -42,7 +42,4 @@ Status CheckWritable(const std::string& path);
 // Whether both exist and are one file, by whatever links.
 bool IsSameFile(const std::string& a, const std::string& b);
 
-// Whether the file at `path` is mapped into this process, as MapFile does.
-bool IsMapped(const std::string& path);
-
 }  // namespace tcc

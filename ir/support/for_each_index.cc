@@ -1,5 +1,6 @@
 #include "ir/support/for_each_index.h"
 
+#include <algorithm>
 #include <atomic>
 #include <vector>
 
@@ -10,7 +11,7 @@ namespace tcc {
 Status ForEachIndex(size_t count, int threads, const std::function<Status(size_t)>& work) {
   std::vector<Status> statuses(count);
   std::atomic<size_t> next{0};
-  RunOnThreads(threads, [&] {
+  RunOnThreads(static_cast<int>(std::min<size_t>(std::max(threads, 1), count)), [&] {
     for (size_t i = next++; i < count; i = next++) statuses[i] = work(i);
   });
   for (const Status& status : statuses) TCC_RETURN_IF_ERROR(status);

@@ -78,6 +78,7 @@ class Surveyor {
              bool is_live) {
     OnnxLiveness live = FindLive(graph, bodies);
     if (!is_live) live = {.nodes = std::vector<bool>(live.nodes.size(), false), .names = {}};
+    for (const onnxpb::Tensor& tensor : graph.initializer()) NoteFile(tensor);
     for (const onnxpb::SparseTensor& tensor : graph.sparse_initializer()) {
       const std::string& name = tensor.values().name();
       if (live.names.contains(name)) Report("sparse initializer", name);
@@ -90,12 +91,21 @@ class Surveyor {
     for (int n = 0; n < nodes.size(); ++n) {
       ++survey_.nodes;
       ++survey_.operators[OperatorName(nodes[n])];
+      for (const onnxpb::Attribute& attribute : nodes[n].attribute()) {
+        if (attribute.has_t()) NoteFile(attribute.t());
+      }
       if (live.nodes[n]) VisitLive(nodes[n], bodies[n], opset);
     }
     for (int n = 0; n < nodes.size(); ++n) {
       for (const OnnxBody& body : bodies[n]) {
         Visit(body.graph, body.of_nodes, opset, live.nodes[n]);
       }
+    }
+  }
+
+  void NoteFile(const onnxpb::Tensor& tensor) {
+    for (const onnxpb::KeyValue& entry : tensor.external_data()) {
+      if (entry.key() == "location") survey_.external_files.insert(entry.value());
     }
   }
 

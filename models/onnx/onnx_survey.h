@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct OnnxSurvey {
   int64_t opset = 0;  // of the default domain; 0 if nothing is of that
   int64_t nodes = 0;
   std::map<std::string, int64_t> operators;  // name to count
+  // Locations of external data as the model has them, of tensors that nothing needs as well.
+  std::set<std::string> external_files;
   // By first occurrence; what no result needs does not count.
   std::vector<UnsupportedOperator> unsupported;
 };

@@ -48,6 +48,8 @@ Status WriteArtefact(const Artefact& artefact, const std::string& path);
 // Maps the file; kernels and weights are views of the mapping and keep it alive. Refused: foreign
 // or damaged files, other versions, a plan or metadata that does not verify.
 StatusOr<Artefact> ReadArtefact(const std::string& path);
+// Whether the file begins as one does.
+bool IsArtefact(const std::string& path);
 // The same of bytes in memory, which are copied if they do not lie at a multiple of 64.
 StatusOr<Artefact> ParseArtefact(SharedBytes file);
 

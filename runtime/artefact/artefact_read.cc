@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fstream>
 
 #include "ir/support/printable.h"
 #include "runtime/artefact/artefact.h"
@@ -31,7 +32,7 @@ bool IsWord(const std::string& text) {
 
 Status NotAnArtefact(std::span<const uint8_t> file) {
   if (LooksLikeOnnx(file)) {
-    return InvalidInput("not a tcc artefact but an ONNX model; make one of it with tcc compile");
+    return InvalidInput("not a tcc artefact but an ONNX model, which has to be compiled first");
   }
   std::string kind = KindOfFile(file);
   return InvalidInput("not a tcc artefact{}{}", kind.empty() ? "" : " but ", kind);
@@ -151,6 +152,13 @@ StatusOr<Artefact> ParseArtefact(SharedBytes file) {
   StatusOr<Artefact> artefact = Parse(aligned);
   if (!artefact.ok()) return PrintableStatus(artefact.status());
   return artefact;
+}
+
+bool IsArtefact(const std::string& path) {
+  std::string start(kArtefactMagic.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return file && start == kArtefactMagic;
 }
 
 StatusOr<Artefact> ReadArtefact(const std::string& path) {

@@ -4,12 +4,15 @@
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import stat
 import subprocess
 import time
+import zipfile
 
+import numpy
 import onnx
 
 from tcc_command import CommandTest, main
@@ -95,7 +98,7 @@ class Files(CommandTest):
         link = self.folder / "link.tcc"
         link.symlink_to(data)
         for output in [data, link]:
-            self.refused(2, "weights", *COMPILE, model, "-o", output)
+            self.refused(2, "w.data, which is read", *COMPILE, model, "-o", output)
         self.assertEqual(data.read_bytes(), before)
         schedules = self.folder / "s"
         schedules.mkdir()
@@ -107,6 +110,84 @@ class Files(CommandTest):
         bound.write_bytes(b"array")
         self.refused(2, "b.npy", *COMPILE, small, "--bind", f"x={bound}", "-o", bound)
 
+    def test_weights_that_nothing_needs_are_not_overwritten(self):
+        unused = onnx.numpy_helper.from_array(numpy.ones(4, numpy.float32), "unused")
+        values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4])
+                  for name in "xy"]
+        graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g",
+                                       values[:1], values[1:], [unused])
+        model = self.folder / "m.onnx"
+        onnx.save_model(onnx.helper.make_model(
+            graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), model,
+            save_as_external_data=True, location="w.data", size_threshold=0)
+        before = (self.folder / "w.data").read_bytes()
+        self.refused(2, "which is read", *COMPILE, model, "-o", self.folder / "w.data")
+        self.assertEqual((self.folder / "w.data").read_bytes(), before)
+
+    def test_what_a_run_reads_is_not_overwritten_by_what_it_writes(self):
+        model, artefact = self.export("dqn", "--small"), self.folder / "m.tcc"
+        self.call(*COMPILE, model, "-o", artefact)
+        facts = json.loads(self.call("inspect", artefact, "--json"))
+        golden = self.folder / "golden"
+        golden.mkdir()
+        self.call("run", artefact, "--random", "1", "--output-dir", golden)
+        shape = [int(n) for n in facts["inputs"][0]["type"].split("[")[1].rstrip("]").split("x")]
+        numpy.save(golden / "input_0.npy", numpy.ones(shape, numpy.float32))
+        numpy.save(golden / "output_0.npy", numpy.zeros_like(
+            numpy.load(golden / "output_0.npy")))
+        before = {path: path.read_bytes() for path in golden.iterdir()}
+        name, fed = facts["outputs"][0]["name"], f"{facts['inputs'][0]['name']}="
+        feed = fed + str(golden / "input_0.npy")
+        for arguments in [["--golden", golden, "--output-dir", golden],
+                          ["--golden", golden, "--output", f"{name}={golden / 'output_0.npy'}"],
+                          ["--input", feed, "--output", f"{name}={golden / 'input_0.npy'}"]]:
+            self.refused(2, "which is read", "run", artefact, *arguments)
+        self.assertEqual({path: path.read_bytes() for path in golden.iterdir()}, before)
+        self.call("run", artefact, "--golden", golden, expect=1)
+        # What is refused is refused before a folder is made for it.
+        self.refused(2, "an archive has all outputs", "run", artefact, "--output",
+                     f"{name}={self.folder / 'y.npz'}")
+        self.refused(2, "is given twice", "run", artefact, "--output", self.folder / "a.npz",
+                     "--output", f"{name}={self.folder / 'a.npz'}".replace(".npz", ".npy"),
+                     "--output", self.folder / "a.npz")
+        self.refused(4, "cannot make folder", "run", artefact, "--output-dir", artefact / "x")
+
+    def test_a_name_that_another_left_or_took_is_passed_over(self):
+        model, artefact = self.export("dqn", "--small"), self.folder / "m.tcc"
+        artefact.touch()
+        command = ["unshare", "--pid", "--fork", "--map-root-user", "--user", "--mount-proc"]
+        if subprocess.run([*command, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no process of number 1 can be had")
+        # In a process that is its container's first.
+        for name in [".tcc-1-0", ".tcc-2-0"]:
+            (self.folder / name).write_text("left")
+        result = subprocess.run([*command, self.tcc, *COMPILE, model, "-o", artefact],
+                                capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreater(artefact.stat().st_size, 0)
+        self.assertEqual((self.folder / ".tcc-1-0").read_text(), "left")
+
+    def test_standard_error_that_takes_nothing_changes_no_exit_code(self):
+        model, artefact = self.export("dqn", "--small"), self.folder / "m.tcc"
+        for redirection in ["2>&-", "2>/dev/full"]:
+            for code, arguments in [(0, ["compile", model, "-o", artefact]),
+                                    (0, ["run", artefact]),
+                                    (0, ["run", artefact, "--output", self.folder / "all.npz"]),
+                                    (4, ["compile", self.folder / "none.onnx"]),
+                                    (2, ["compile"])]:
+                words = " ".join(shlex.quote(str(word)) for word in [self.tcc, *arguments])
+                result = subprocess.run(["sh", "-c", f"{words} {redirection}"],
+                                        stdout=subprocess.DEVNULL, check=False)
+                self.assertEqual(result.returncode, code, words)
+        with zipfile.ZipFile(self.folder / "all.npz") as archive:
+            self.assertIsNone(archive.testzip())
+
+    def test_a_model_that_is_not_there_is_told_before_its_output(self):
+        self.refused(4, "cannot open", "compile", self.folder / "none" / "m.onnx")
+        self.refused(2, "expected a file's name", *COMPILE, self.export("dqn", "--small"), "-o", "")
+        self.refused(4, "it is not a regular file", *COMPILE, self.folder / "dqn.onnx", "-o",
+                     "/dev/stdout")
+
     def test_the_compiled_model_is_not_overwritten_by_what_it_answers(self):
         model = self.export("dqn", "--small")
         artefact = self.folder / "m.tcc"
@@ -115,7 +196,7 @@ class Files(CommandTest):
         link = self.folder / "all.npz"
         link.symlink_to(artefact)
         for output in [f"{name}={artefact}", link]:
-            self.refused(2, "that is the model", "run", artefact, "--random", "1", "--output",
+            self.refused(2, "m.tcc, which is read", "run", artefact, "--random", "1", "--output",
                          output)
         self.refused(2, "that is the model", "bench", artefact, "--trace", artefact)
         self.refused(4, "cannot write", "run", artefact, "--random", "1", "--output",

@@ -381,7 +381,7 @@ class OtherFiles(ForeignModels):
                            [value("y", [2])])
         self.call("run", model, expect=4)
         self.assertIn("ONNX model", self.error)
-        self.assertIn("tcc compile", self.error)
+        self.assertIn("compiled first", self.error)
 
     def test_weights_that_are_a_pointer_of_git_lfs(self):
         weights = np.ones(4, np.float32)

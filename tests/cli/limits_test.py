@@ -109,6 +109,21 @@ class Limits(CommandTest):
                      "--bind", f"b={x}", expect=4)
         self.assertIn("no memory for the array", self.error)
 
+    def test_memory_that_is_short_anywhere_in_a_compilation_ends_with_4(self):
+        self.skip_under_sanitizers()
+        model = self.export("dqn")
+        codes = []
+        for megabytes in range(160, 420, 10):
+            result = subprocess.run(
+                ["bash", "-c", f"ulimit -v {megabytes << 10}; exec '{self.tcc}' compile '{model}' "
+                 f"--target x86-64-v3 --threads 4 -o '{self.folder / 'm.tcc'}'"],
+                capture_output=True, text=True, timeout=900, check=False)
+            # 127: not even the libraries find room.
+            self.assertIn(result.returncode, [0, 4, 127], f"{megabytes} MB: {result.stderr}")
+            codes.append(result.returncode)
+        self.assertIn(4, codes)
+        self.assertIn(0, codes)
+
     def test_work_that_memory_is_too_short_for_ends_with_4(self):
         self.skip_under_sanitizers()
         rows = (MEMORY // 5) // 4096

@@ -1,1 +1,0 @@
-// Nothing: the target needs a file to have its headers compiled for.
