@@ -13,7 +13,7 @@
 #include "compiler/compile_graph.h"
 #include "compiler/schedule_folder.h"
 #include "ir/support/file.h"
-#include "models/import_onnx.h"
+#include "models/onnx/import_onnx.h"
 #include "runtime/artefact/artefact.h"
 
 namespace tcc {
