@@ -30,6 +30,8 @@ find_package(LLD REQUIRED CONFIG PATHS ${LLVM_DIR}/../lld /usr/lib/llvm-19 NO_DE
 # tcc_llvm: what codegen_llvm links: LLVM's headers as system headers, LLD's archives, and LLVM.
 add_library(tcc_llvm INTERFACE)
 separate_arguments(tcc_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+# Macros that C++11 made needless; precompiled headers do not have them.
+list(FILTER tcc_llvm_definitions EXCLUDE REGEX "__STDC_")
 target_compile_options(tcc_llvm INTERFACE ${tcc_llvm_definitions})
 target_include_directories(tcc_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${LLD_INCLUDE_DIRS})
 target_link_libraries(tcc_llvm INTERFACE lldELF lldCommon)
