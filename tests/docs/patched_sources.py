@@ -58,6 +58,9 @@ class PatchedSources(PageTest):
         at = next(i for i, word in enumerate(words) if word.startswith("-I"))
         words[at:at] = [f"-I{self.folder}", "-O0"]
         words = [word for word in words if not re.fullmatch(r"-O[123]", word)]
+        while "-include" in words:  # precompiled headers, which are optimized
+            at = words.index("-include")
+            del words[at:at + 2]
         self.run_command(*words, cwd=self.build)
         return result
 
