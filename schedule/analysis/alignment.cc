@@ -12,7 +12,7 @@
 namespace tcc {
 namespace {
 
-// An offset as a sum of coefficients times loops, or times what divisions make of loops.
+// An offset as a sum of terms: a coefficient times a loop, or times a quotient or remainder of it.
 class OffsetTerms {
  public:
   OffsetTerms(const std::vector<Ref<For>>& loops, const Var& lane) : loops_(loops), lane_(lane) {}
@@ -37,9 +37,9 @@ class OffsetTerms {
     seen_lane_ = true;
   }
 
-  // Whether the lanes lie side by side; then the coefficients say where vectors start.
+  // Whether the lanes are contiguous; then the coefficients decide where vectors start.
   bool AreSideBySide() const { return seen_lane_ && side_by_side_; }
-  // `values`: how many the term takes, null where that is not known; a single one is 0.
+  // `values`: how many values the term takes, null if unknown. A term with one value is 0.
   struct Coefficient {
     Expr size, values;
   };
@@ -51,8 +51,7 @@ class OffsetTerms {
                        [&](const Ref<For>& loop) { return UsesVar(expr, loop->var); });
   }
 
-  // How many values a loop, or its quotient or remainder by a size, takes; null where that is not
-  // known.
+  // How many values a loop, or its quotient or remainder by a size, takes; null if unknown.
   Expr ValuesOf(const Expr& expr) const {
     for (const Ref<For>& loop : loops_) {
       if (expr.same_as(loop->var)) return loop->extent;
@@ -76,8 +75,8 @@ class OffsetTerms {
   std::vector<Coefficient> coefficients_;
 };
 
-// Where the access goes, in elements from the buffer's start and before the swizzle; nullopt for
-// layouts that are no sum of strides.
+// The terms of the access's offset, in elements from the buffer's start and before the swizzle;
+// nullopt for layouts whose offset is not a sum of strided indices.
 std::optional<std::vector<Expr>> OffsetParts(const Block& block, const Access& access,
                                              const Buffer& buffer) {
   const Layout& layout = buffer.layout;

@@ -5,10 +5,10 @@
 
 namespace tcc {
 
-// What must hold for each vector access of memory to start at a whole vector, so that a machine can
-// do it at once: in the offset of a cell whose lanes lie side by side, the coefficients of all
-// other loops, and what no loop is in, are multiples of the lanes. Sufficient, and necessary where
-// those loops run at all. Buffers start at whole vectors themselves.
+// The conditions under which every vector access is aligned to its vector's size, so that it can be
+// one instruction. For an access whose lanes are contiguous: in the cell's offset, the coefficients
+// of all other loops and the constant term are multiples of the lanes. This is sufficient, and
+// necessary wherever those loops run at all. Buffers themselves are aligned to whole vectors.
 Constraints AlignmentOf(const Function& fn);
 
 }  // namespace tcc

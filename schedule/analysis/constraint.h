@@ -7,8 +7,8 @@
 
 namespace tcc {
 
-// `expr` <= 0 must hold at a point for a step to be legal there. Empty lists say yes to every
-// point.
+// `expr` <= 0 must hold at a point for a step to be legal there. With an empty list the step is
+// legal at every point.
 struct Constraint {
   Expr expr;
   std::string why;

@@ -27,8 +27,8 @@ bool SameOrigin(const Box& a, const Box& b) {
   return true;
 }
 
-// The boxes of one buffer. Those that start alike are one; so are those that differ by constants;
-// others are counted each.
+// The boxes of one buffer. Boxes with equal origins, or with origins that differ by constants, are
+// merged; all others are counted separately.
 class Boxes {
  public:
   void Add(const Box& box) {

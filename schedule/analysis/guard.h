@@ -5,42 +5,42 @@
 #include "ir/support/status.h"
 #include "schedule/analysis/loop_tree.h"
 
-// What several steps ask of loops, of buffers and of the guards of blocks.
+// Checks of loops, buffers and block guards that several steps share.
 namespace tcc {
 
-// `guard` appended to every block in `stmt` that stands in no other one there.
+// Appends `guard` to every outermost block in `stmt`.
 Stmt AddGuard(const Stmt& stmt, const LoopGuard& guard);
 
 // "split: loop 'mm/k' is bound to threadIdx.x; expected a serial loop", or OK.
 Status ExpectSerial(const char* step, const Ref<For>& loop);
 
-// By either kind of pipeline.
+// Whether the loop is pipelined, synchronously or asynchronously.
 inline bool IsPipelined(ForKind kind) {
   return kind == ForKind::kPipelined || kind == ForKind::kPipelinedAsync;
 }
 
-// The declaration of the buffer with this name. Error: names what there is.
+// The declaration of the buffer with this name. The error lists the existing buffers.
 StatusOr<Buffer> BufferNamed(const Function& fn, const std::string& name);
-// Refuses a buffer that is computed when the model is linked: its nests stay what they are.
+// Refuses a buffer that is computed when the model is linked: its nests must not change.
 Status ExpectNotPrepacked(const char* step, const Buffer& buffer);
-// A buffer of a pipeline stays where its copies and uses are.
+// Refuses a buffer that a pipeline stages: it must stay with its copies and uses.
 Status ExpectUnversioned(const char* step, const Buffer& buffer);
 
-// What is below a vectorized loop has one form a lane, so no bound loop and no allocation goes
-// there.
+// Refuses a path inside a vectorized loop: code there is replicated per lane, so it can hold no
+// bound loop and no allocation.
 Status ExpectOutsideVectors(const char* step, const Path& path);
-// Refuses what would come between the copies and the uses of a pipelined loop.
+// Refuses a path inside a pipelined loop: new code would come between its copies and its uses.
 Status ExpectOutsidePipelines(const char* step, const Path& path);
 
-// Refuses a loop whose iterations hand rows of a circular buffer on to the next: they stay in
-// order.
+// Refuses a loop whose iterations pass rows of a circular buffer on to the next iteration: their
+// order must not change.
 Status ExpectCarriesNothing(const char* step, const Function& fn, const For& loop);
 
-// Whether the binding of a variable of that kind has the loop in it.
+// Whether a variable of that kind has the loop in its binding.
 bool Feeds(const For& loop, const Block& block, IterKind kind);
 
-// Whether a reduce variable of a block in `loop` has `loop` in its binding, and iterations of the
-// loop meet in cells (OwnsCells).
+// Whether a block in `loop` has a reduce variable with `loop` in its binding, and several
+// iterations of the loop update one cell (OwnsCells).
 bool FeedsReduction(const For& loop);
 
 }  // namespace tcc

@@ -7,7 +7,7 @@
 namespace tcc {
 namespace {
 
-// What is sought: the loop of a key or the block of a name.
+// The target of a search: the loop with a key or the block with a name.
 struct Wanted {
   std::string_view loop, block;
 
@@ -16,7 +16,8 @@ struct Wanted {
     const auto* node = stmt.as<Block>();
     return node && !block.empty() && node->name == block;
   }
-  // Whether it probably stands in `stmt`: loops of a block's own nest have its name in their keys.
+  // Whether `stmt` probably holds the target: loops of a block's own nest have its name in their
+  // keys.
   bool IsLikelyIn(const Stmt& stmt) const {
     std::string_view name = block.empty() ? loop.substr(0, loop.find('/')) : block;
     if (const auto* node = stmt.as<For>()) {
@@ -29,8 +30,8 @@ struct Wanted {
 
 bool Descend(const Stmt& stmt, const Wanted& wanted, Path& path);
 
-// Of many nests the likely ones are looked through first: of thousands, walking through each takes
-// most of a schedule's time.
+// Searches the likely nests first: with thousands of nests, a walk through all of them takes most
+// of a schedule's time.
 bool DescendIntoAny(const Seq& seq, const Wanted& wanted, Path& path) {
   for (bool likely : {true, false}) {
     for (const Stmt& child : seq.stmts) {
@@ -40,7 +41,7 @@ bool DescendIntoAny(const Seq& seq, const Wanted& wanted, Path& path) {
   return false;
 }
 
-// Depth first; true once `path` ends at what is wanted. Nothing is there twice.
+// Depth first; true once `path` ends at the target. A key or name occurs at most once.
 bool Descend(const Stmt& stmt, const Wanted& wanted, Path& path) {
   path.push_back(stmt);
   if (wanted.Is(stmt)) return true;
@@ -118,7 +119,7 @@ Stmt Replace(const Stmt& root, const StmtNode* target, const Stmt& replacement) 
   if (root.get() == target) return replacement;
   auto inner = [&](const Stmt& body) { return Replace(body, target, replacement); };
   if (const auto* seq = root.as<Seq>()) {
-    // The target stands in one place: of thousands of nests all but that one's stay as they are.
+    // The target stands in one place: of thousands of nests, only one is rebuilt.
     for (size_t i = 0; i < seq->stmts.size(); ++i) {
       Stmt changed = inner(seq->stmts[i]);
       if (changed.same_as(seq->stmts[i])) continue;

@@ -10,8 +10,8 @@
 // Finding and replacing loops and blocks in the tree of a function.
 namespace tcc {
 
-// A loop's key, "block/axis.path": "mm/k" is a loop as the operator means it, "mm/k.1" the inner
-// part of its split, "mm/(i.0*j.0)" a fusion.
+// A loop's key, "block/axis.path": "mm/k" is an original loop of the operator, "mm/k.1" the inner
+// loop of its split, "mm/(i.0*j.0)" a fused loop.
 using LoopRef = std::string;
 
 // The statements from the function's body down to one statement, that one included.
@@ -26,23 +26,23 @@ std::vector<Ref<For>> LoopsOn(const Path& path);
 // The loops strictly inside `outer` on a path that goes through it.
 std::vector<Ref<For>> LoopsInside(const Path& path, const LoopRef& outer);
 
-// The last statement of the path as a loop or a block; it is one.
+// The last statement of the path, which must be a loop (a block).
 Ref<For> LoopAt(const Path& path);
 Ref<Block> BlockAt(const Path& path);
 
-// `root` with the node `target` replaced. Loops, conditions and allocations left with nothing
-// inside are removed.
+// `root` with the node `target` replaced. Loops, conditions and allocations that become empty are
+// removed.
 Stmt Replace(const Stmt& root, const StmtNode* target, const Stmt& replacement);
 
-// The topmost statement of `path` that holds no other block than the last one, allocations
-// excluded: what has to move when that block moves.
+// The topmost statement of `path`, allocations excluded, whose only block is the last one: the
+// statement that has to move when that block moves.
 Stmt NestOf(const Path& path);
 
-// The names in the keys of a fresh nest: "block/axis".
+// The key of a loop of a fresh nest: "block/axis".
 LoopRef BaseKey(const std::string& block, const IterVar& iter);
 
-// Whether a block has the name, or a loop that is left of one that is gone: loops of another block
-// of that name could have its key.
+// Whether a block has the name, or a loop whose block is gone is still keyed after it: a new block
+// of that name could get loops with the same key.
 bool IsBlockName(const Function& fn, const std::string& name);
 
 }  // namespace tcc

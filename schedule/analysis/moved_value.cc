@@ -11,7 +11,7 @@
 namespace tcc {
 namespace {
 
-// How many see a cell: the more, the higher.
+// A rank of scopes: the more threads share a cell, the higher.
 int WidthOf(Scope scope) {
   switch (scope) {
     case Scope::kLocal:

@@ -5,17 +5,18 @@
 #include "schedule/analysis/loop_tree.h"
 #include "schedule/analysis/region.h"
 
-// What ComputeAt and ReverseComputeAt share.
+// Checks and edits that ComputeAt and ReverseComputeAt share.
 namespace tcc {
 
-// The block's iteration variables by dimension, if the access's indices are distinct spatial ones.
+// The block's iteration variables by dimension. Error: the access's indices are not distinct
+// spatial variables.
 StatusOr<std::vector<size_t>> PlainIndices(const Block& block, const Access& access);
 
-// A buffer that gets a window has no layout yet, whose strides speak of the extents stored so far,
-// and is not computed when the model is linked.
+// A buffer can get a window only while it has no layout, whose strides depend on the extents stored
+// so far, and if it is not computed when the model is linked.
 Status ExpectMovable(const char* step, const Buffer& buffer);
 
-// No loop keyed after the block stays behind when its nest moves: the fresh nest takes the keys.
+// No loop keyed after the block stays behind when its nest moves: the fresh nest reuses the keys.
 Status ExpectWholeNest(const char* step, const Path& path);
 
 // A fresh serial nest of `block` in which iteration variable i runs over boxes[i] (origin + loop),
@@ -31,13 +32,13 @@ Stmt NestOver(const Block& block, const std::vector<IterBox>& boxes,
 Stmt MapBodyOf(const Stmt& root, const LoopRef& loop,
                const std::function<Stmt(const Stmt& body)>& place);
 
-// `body` (through its allocations) with `nest` before the first statement that reads one of the
-// buffers, or after the last that writes one.
+// `body` with `nest` inserted, inside its allocations, before the first statement that reads one of
+// the buffers, or after the last statement that writes one.
 Stmt InsertBeforeReaders(const Stmt& body, const std::vector<Var>& buffers, const Stmt& nest);
 Stmt InsertAfterWriters(const Stmt& body, const std::vector<Var>& buffers, const Stmt& nest);
 
-// `root` without the allocation of `buffer`, and without prefetches of it: they may stand where it
-// no longer lives.
+// `root` without the allocation of `buffer` and without its prefetches, which may stand where the
+// buffer no longer lives.
 Stmt RemoveAllocation(const Stmt& root, const Var& buffer);
 
 // `fn` with the declaration of an allocated buffer changed.
@@ -49,8 +50,8 @@ std::vector<Path> PathsOf(const Function& fn, const std::function<bool(const Blo
 bool IsUnder(const Path& path, const LoopRef& loop);
 bool IsParameter(const Function& fn, const Var& buffer);
 
-// Every buffer that `block` reads or writes and that is allocated below the function's root lives
-// at `loop` as well.
+// Every buffer that `block` accesses, other than `except`, lives at the loop where `loop_path` ends
+// and is not placed yet.
 Status ExpectVisible(const Function& fn, const Block& block, const Path& loop_path,
                      const std::vector<Var>& except);
 

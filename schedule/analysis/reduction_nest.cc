@@ -28,7 +28,7 @@ std::vector<Ref<For>> LoopsFrom(const Path& path, const Stmt& nest) {
 
 namespace {
 
-// Whether an output of the reduction lives through all iterations of `loop`, which is round it.
+// Whether an output of the reduction lives through all iterations of `loop`, which encloses it.
 bool LivesThrough(const ReductionNest& found, const For& loop) {
   size_t inside = 0;
   bool reached = false;
@@ -71,8 +71,8 @@ Status ExpectPlainLoops(const char* step, const ReductionNest& found) {
 
 namespace {
 
-// Of the leading spatial loops those down to the last bound one: what a thread or thread block does
-// stays with it, and its partial results are its own.
+// The number of leading spatial loops down to the last bound one. The work of a thread or thread
+// block stays with it, and its partial results are its own.
 size_t BoundPrefix(const std::vector<Ref<For>>& loops, const Block& block) {
   size_t prefix = 0;
   for (size_t i = 0; i < loops.size() && RoleOf(*loops[i], block) == LoopRole::kSpatial; ++i) {

@@ -2,11 +2,12 @@
 
 #include "schedule/analysis/loop_tree.h"
 
-// What the steps on reductions (DecomposeReduction, RFactor, DecomposeTuple, RFactorTile) share.
+// Queries that the steps on reductions (DecomposeReduction, RFactor, DecomposeTuple, RFactorTile)
+// share.
 namespace tcc {
 
-// What a loop is to a block: whose variables it feeds. A loop that feeds reduce variables as well
-// counts as spatial where each of its iterations has cells of its own (OwnsCells).
+// The role of a loop for a block: which kinds of the block's variables it feeds. A loop that feeds
+// both kinds counts as spatial if each of its iterations has cells of its own (OwnsCells).
 enum class LoopRole : uint8_t { kNeither, kSpatial, kReduce, kBoth };
 LoopRole RoleOf(const For& loop, const Block& block);
 
@@ -14,8 +15,8 @@ LoopRole RoleOf(const For& loop, const Block& block);
 std::vector<Ref<For>> LoopsFrom(const Path& path, const Stmt& nest);
 
 // A reduction that a step takes apart: the block, the loops of its nest from the outermost one that
-// goes round no other block, and the loops further out. Leading spatial loops that are bound
-// (parallel, blockIdx, threadIdx, vthread), and what is round them, count as further out.
+// encloses no other block, and the loops further out. Leading spatial loops that are bound
+// (parallel, blockIdx, threadIdx, vthread), and the loops around them, count as further out.
 struct ReductionNest {
   Ref<Block> block;
   const Reduce* reduce = nullptr;  // the block's body
@@ -24,9 +25,9 @@ struct ReductionNest {
   std::vector<Ref<For>> loops;
   std::vector<Ref<For>> above;
 };
-// Error: no reduction; something between the loops of the nest; a loop above the nest that feeds a
-// reduce variable, unless the outputs live inside it; a loop that feeds spatial and reduce
-// variables alike, or none.
+// Error: no reduction; a statement between the loops of the nest; a loop above the nest that feeds
+// a reduce variable, unless the outputs live inside it; a loop of the nest that feeds both spatial
+// and reduce variables, or neither.
 StatusOr<ReductionNest> FindReduction(const char* step, const Function& fn,
                                       const std::string& block);
 
@@ -36,9 +37,9 @@ Status ExpectFree(const char* step, const Function& fn, const std::string& name)
 // Whether an iteration variable is spatial for this output: its indices use it.
 bool Indexes(const Access& access, const Var& iter);
 
-// The spatial variables that some outputs of a tuple have and others lack, as (m[i], l[i],
-// acc[i, d]) of attention differ in d. Such a reduction means what its loops do in their order at
-// kTensor, where the spatial ones stand outside the others: every value of d repeats m and l.
+// The spatial variables that some outputs of a tuple have and others lack: in attention,
+// (m[i], l[i], acc[i, d]) differ in d. The meaning of such a reduction is its loops run in the
+// order of kTensor, spatial loops outermost: every value of d repeats the updates of m and l.
 // DecomposeTuple and RFactorTile give it a form whose loops may move.
 std::vector<Var> UnsharedAxes(const Block& block);
 bool IsUnshared(const Block& block, const IterVar& iter);
@@ -47,22 +48,23 @@ bool FeedsUnsharedAxis(const For& loop, const Block& block);
 // "step: block 'core' updates outputs of different axes; decompose_tuple it first", or OK.
 Status ExpectSharedAxes(const char* step, const Block& block);
 
-// The block that does no more than to set the outputs of a decomposed reduction to the identities,
-// "mm.init" of "mm", or nullptr.
+// The block that only sets the outputs of a decomposed reduction to the identities, "mm.init" for
+// "mm", or nullptr.
 const Block* InitialisationOf(const Function& fn, const Block& block);
 
-// `body` in copies of the loops, with fresh variables and keyed by `name` instead of their block.
+// `body` inside copies of the loops, with fresh variables and with `name` instead of the block's
+// name in the keys.
 Stmt CopiesRound(const std::vector<Ref<For>>& loops, const std::string& name, const Stmt& body);
 // The key of a loop with the block's name replaced.
 LoopRef Rekeyed(const LoopRef& key, const std::string& name);
 
-// The guards that use none of the loops.
+// The block's guards that use no loop of `loops`.
 std::vector<LoopGuard> GuardsWithout(const Block& block, const std::vector<Ref<For>>& loops);
 
 // The spatial variables of a block.
 std::vector<IterVar> SpatialIters(const Block& block);
 
-// A block that stores the identities of these elements of the combiner to their outputs.
+// A block that stores the combiner's identities of the given elements to their outputs.
 Stmt IdentityBlock(const std::string& name, const std::vector<IterVar>& iters,
                    const std::vector<LoopGuard>& guards, const Reduce& reduce,
                    const std::vector<size_t>& elements);

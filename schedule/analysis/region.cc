@@ -20,8 +20,8 @@ struct MovingVars {
   }
 };
 
-// Gives `var`, which counts a loop, its parts as variables of their own where the loop is a fused
-// one: their div and mod in `exprs`, and of what they were fused from.
+// Splits `var`, the variable of a loop, where the loop is fused: replaces its div and mod in
+// `exprs` by new variables, and splits those again if they were fused.
 void PushParts(const Var& var, const Expr& extent, std::vector<Expr>& exprs, MovingVars& result) {
   if (const auto* product = extent.as<Mul>()) {
     Var outer = LoopVar(var->name + "_div");
@@ -40,7 +40,7 @@ void PushParts(const Var& var, const Expr& extent, std::vector<Expr>& exprs, Mov
   result.Push(var, extent);
 }
 
-// Replaces div and mod of fused loops in `exprs` by variables of their own.
+// Replaces div and mod of fused loops in `exprs` by new variables.
 MovingVars Unfuse(const std::vector<Ref<For>>& moving, std::vector<Expr>& exprs) {
   MovingVars result;
   for (const Ref<For>& loop : moving) PushParts(loop->var, loop->extent, exprs, result);

@@ -10,22 +10,22 @@ struct Box {
   std::vector<Expr> size;
 };
 
-// The loops that move while a buffer that is placed at `at` lives: those inside `at` on `path`, and
-// for shared buffers every threadIdx and vthread loop of the path, above or below.
+// The loops that move during the lifetime of a buffer that is placed at `at`: the loops inside `at`
+// on `path`, and for shared buffers every threadIdx and vthread loop of the path, above or below.
 std::vector<Ref<For>> MovingLoops(const Path& path, const LoopRef& at, Scope scope);
 
 // The cells that a block's `access` touches while the moving loops run; the other loops are
 // symbols. For a moving loop of extent e*f, its div and mod by f count as independent loops of
-// extents e and f (that is what Fuse leaves). Error: an index or binding that is not affine in the
-// moving loops, or one that falls as a loop rises. (reference: symbolic_schedule, "Formulas")
+// extents e and f (Fuse produces these). Error: an index or binding that is not affine in the
+// moving loops, or that falls as a loop rises. (reference: symbolic_schedule, "Formulas")
 StatusOr<Box> RegionOf(const Block& block, const Access& access,
                        const std::vector<Ref<For>>& moving);
 
-// The smallest box round both. Error: origins that do not differ by constants.
+// The smallest box that encloses both. Error: origins that do not differ by constants.
 StatusOr<Box> Hull(const Box& a, const Box& b);
 
 // Whether the instances of `block` bind `iter` to every integer of its box while the moving loops
-// run: strides are products of the extents inside, as splits leave them.
+// run: each stride is the product of the extents inside, as splits leave it.
 bool IsDense(const IterVar& iter, const std::vector<Ref<For>>& moving);
 
 // True if `guard` says no more than `binding < domain` of one of the block's iteration variables.

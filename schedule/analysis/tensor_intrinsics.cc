@@ -8,7 +8,7 @@
 namespace tcc {
 namespace {
 
-// A of `rows` rows and `depth` columns times B of 8 columns.
+// C[rows, 8] += A[rows, depth] * B[depth, 8].
 #define TCC_MMA_OF(rows, depth, type, sum, product)                                      \
   "fn mma(A: " type "[" rows ", " depth "], B: " type "[" depth ", 8], C: " sum "[" rows \
   ", 8]) tensor {\n"                                                                     \
@@ -21,7 +21,7 @@ namespace {
   "} } } } }"
 #define TCC_MMA(rows, depth, type, sum) \
   TCC_MMA_OF(rows, depth, type, sum, sum "(A[i, k]) * " sum "(B[k, j])")
-// The numbers that an f32 is the sum of, nearly (lower/variants/round_operands.h).
+// The two tf32 numbers whose sum is nearly a given f32 (lower/variants/round_operands.h).
 #define TCC_LARGEST_TF32 "3.4011621342146535e+38"
 #define TCC_BIG(x)                                                                  \
   "select(is_inf(" x "), sign(" x "), round_tf32(min(max(" x ", -" TCC_LARGEST_TF32 \

@@ -8,10 +8,10 @@
 
 namespace tcc {
 
-// What one or a few instructions compute. `meaning` is a tensor function in the text form: a single
-// block, a reduction or copy into its last parameter, whose accesses are its iteration variables;
-// the loops in their order are the axes. `instruction` is what a backend that has it emits (empty:
-// no special one, the loops are the micro-kernel); all others emit the meaning as it stands.
+// The computation of one or a few instructions. `meaning` is a tensor function in the text form: a
+// single block, a reduction or copy into its last parameter, whose indices are its iteration
+// variables; the loops in their order are the axes. A backend that has `instruction` emits it
+// (empty: no special one, the loops are the micro-kernel); all others emit the loops of `meaning`.
 struct TensorIntrinsic {
   std::string_view name;
   std::string_view meaning;
@@ -20,7 +20,7 @@ struct TensorIntrinsic {
 
 std::span<const TensorIntrinsic> TensorIntrinsics();
 
-// Error: names what there is.
+// The error names the existing ones.
 StatusOr<const TensorIntrinsic*> FindTensorIntrinsic(std::string_view name);
 Function MeaningOf(const TensorIntrinsic& intrinsic);
 

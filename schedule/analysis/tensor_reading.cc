@@ -23,8 +23,8 @@ bool IsSame(const Access& a, const Access& b) {
                     [](const Expr& x, const Expr& y) { return Equal(x, y); });
 }
 
-// What stands for parameters in two parts of an expression; nullopt where one would be two
-// accesses.
+// Merges the operands matched in two parts of an expression; nullopt where one parameter would
+// stand for two different accesses.
 std::optional<Operands> Union(const Operands& a, const Operands& b) {
   Operands all = a;
   for (const auto& [name, access] : b) {
@@ -48,7 +48,7 @@ std::vector<Operands> Readings(const std::vector<Expr>& patterns, const std::vec
   return readings;
 }
 
-// Sums and products may be turned round.
+// Sums and products may have their operands swapped.
 template <typename Node>
 std::vector<Operands> ReadingsOfPair(const Node& pattern, const Node& expr) {
   std::vector<Operands> readings = Readings({pattern.a, pattern.b}, {expr.a, expr.b});
@@ -57,8 +57,8 @@ std::vector<Operands> ReadingsOfPair(const Node& pattern, const Node& expr) {
   return readings;
 }
 
-// The loop of the nest, if any, that moves each dimension of an access; nullopt where an index
-// moves with several, or not cell by cell.
+// The dimensions of an access that move, each with its loop of the nest; nullopt where an index
+// moves with several loops, or by more than one cell.
 struct MovingDim {
   size_t dim, loop;
 };
@@ -91,7 +91,7 @@ class Reader {
   Reader(const Function& fn, const Nest& nest, const Nest& meaning)
       : fn_(fn), nest_(nest), meaning_(meaning), declared_(AccessesOf(*meaning.block)) {}
 
-  // One whose extents are the meaning's, if there is such.
+  // Prefers a reading with the meaning's extents.
   std::optional<Reading> Find() const {
     std::optional<Reading> other;
     for (const Operands& operands : AllOperands()) {
@@ -108,7 +108,7 @@ class Reader {
   }
 
  private:
-  // A reduction by a combiner's name is compared elsewhere.
+  // Combiners are compared elsewhere.
   std::vector<Operands> AllOperands() const {
     const auto* reduce = nest_.block->body.as<Reduce>();
     const auto* store = nest_.block->body.as<Store>();
@@ -137,7 +137,7 @@ class Reader {
       std::optional<std::vector<MovingDim>> want = MovingDims(access, meaning_);
       std::optional<std::vector<MovingDim>> got = MovingDims(operands.at(name), nest_);
       if (!want || !got || want->size() != got->size()) return std::nullopt;
-      // The order of a fragment's dimensions is nobody's business.
+      // A fragment's dimensions may come in any order.
       bool in_order = !IsFragment(fn_, operands.at(name));
       for (size_t d = 0; d < want->size(); ++d) {
         auto found = std::find_if(got->begin(), got->end(), [&](const MovingDim& moving) {
