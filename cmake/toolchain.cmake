@@ -14,6 +14,8 @@ add_compile_options(-Wall -Wextra -Werror -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # g++ 12's own std::stable_sort uses what its headers deprecate.
   add_compile_options(-Wno-deprecated-declarations)
+  # A time in a precompiled header would make ccache miss all files that include it.
+  add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
 else()
   # All cry wolf on "text" + std::to_string(n) in g++ 12 (GCC bug 105329); the others only where
   # <string> is precompiled.

@@ -4,12 +4,16 @@
 
 // Functions of float32, scalar or vector, as straight-line code on the bits: no tables, no library.
 // Each argument is an f32 value of any number of lanes. Errors are against the exact value, over
-// all finite arguments, subnormal results included; NaN in gives NaN out; infinities and zeros give
-// what C's functions give. tests/codegen_llvm/math_test.cc holds the bounds.
+// all finite arguments, subnormal results included but for exp and sigmoid; NaN in gives NaN out;
+// infinities and zeros give what C's functions give. tests/codegen_llvm/math_test.cc holds the
+// bounds.
 //
 // Coefficients interpolate the function at Chebyshev nodes of the stated interval.
 namespace tcc {
 
+// Exp and sigmoid are 0 below kLeastExpF32: e^x is 1.17555e-38 there, just above the least normal
+// number, 2^-126 = 1.17549e-38.
+inline constexpr double kLeastExpF32 = -87.3365;
 llvm::Value* EmitExpF32(llvm::IRBuilderBase& b, llvm::Value* x);      // 2 ulp
 llvm::Value* EmitLogF32(llvm::IRBuilderBase& b, llvm::Value* x);      // 2 ulp
 llvm::Value* EmitTanhF32(llvm::IRBuilderBase& b, llvm::Value* x);     // 3 ulp

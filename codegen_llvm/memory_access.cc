@@ -36,6 +36,13 @@ Value* Reversed(llvm::IRBuilderBase& b, Value* value) {
   return b.CreateShuffleVector(value, order);
 }
 
+// By way of integers: LLVM 19 makes a plain load for AVX2 of the half of a reversed mask that it
+// knows to be false.
+Value* ReversedMask(llvm::IRBuilderBase& b, Value* mask) {
+  Value* wide = Reversed(b, b.CreateSExt(mask, SameLanes(mask, b.getInt32Ty())));
+  return b.CreateICmpSLT(wide, llvm::Constant::getNullValue(wide->getType()));
+}
+
 // The first `lanes` of a vector; beyond its own, lane 0 again.
 Value* WithLanes(llvm::IRBuilderBase& b, Value* value, int lanes) {
   std::vector<int> order(static_cast<size_t>(lanes));
@@ -167,7 +174,7 @@ Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* other
   if (contiguous) {
     Expr first = reversed ? lanes->base - Expr(dtype.lanes() - 1) : lanes->base;
     Value* address = Address(buffer, Emit(first));
-    if (reversed && mask) mask = Reversed(b_, mask);
+    if (reversed && mask) mask = ReversedMask(b_, mask);
     if (reversed && mask) passthrough = Reversed(b_, passthrough);
     bool plain = !mask || MayTouchAll(buffer, first, dtype.lanes());
     value = plain ? static_cast<Value*>(b_.CreateAlignedLoad(type, address, ElementAlign(buffer)))
@@ -302,7 +309,7 @@ void ExprEmitter::StoreLanes(const Var& buffer, const Expr& index, Value* value)
     Expr first = reversed ? lanes->base - Expr(dtype.lanes() - 1) : lanes->base;
     Value* address = Address(buffer, Emit(first));
     if (reversed) value = Reversed(b_, value);
-    if (reversed && mask) mask = Reversed(b_, mask);
+    if (reversed && mask) mask = ReversedMask(b_, mask);
     if (mask && MayTouchAll(buffer, first, dtype.lanes())) {
       Value* old = b_.CreateAlignedLoad(value->getType(), address, ElementAlign(buffer));
       value = b_.CreateSelect(mask, value, old);

@@ -49,9 +49,8 @@ if [ ${#files[@]} -eq 0 ]; then
   echo "tidy: no changed files"
   exit 0
 fi
-# The compile commands are those of g++; clang does not know all of its warnings, reads as text what g++
-# precompiled, and calls what libstdc++'s stable_sort uses itself deprecated. g++ refuses our own uses
-# of what is deprecated.
+# Where build/release was configured for g++, clang does not know all of its warnings and ignores what
+# it precompiled.
 printf '%s\0' "${files[@]}" |
   xargs -0 -P "$(nproc)" -n 1 clang-tidy-19 -p build/release --quiet --warnings-as-errors='*' \
     --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-deprecated-declarations \

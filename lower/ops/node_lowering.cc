@@ -2,7 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "ir/expr/compare.h"
 #include "ir/support/check.h"
@@ -308,7 +310,19 @@ void NodeLowering::StoreInOrder(OrderedStores stores) {
   result_.program.stages.push_back(std::move(stage));
 }
 
+// Inputs go in the node's order, not in that of their first loads: in which order the operands of
+// a C++ operator are evaluated is the compiler's choice, and a kernel's key must not depend on it.
 LoweredNode NodeLowering::Finish() && {
+  std::vector<ValueId> loaded = std::exchange(result_.inputs, {});
+  std::vector<Buffer> buffers = std::exchange(result_.program.inputs, {});
+  for (ValueId id : node_.inputs) {
+    auto place = std::find(loaded.begin(), loaded.end(), id);
+    bool is_taken =
+        std::find(result_.inputs.begin(), result_.inputs.end(), id) != result_.inputs.end();
+    if (place == loaded.end() || is_taken) continue;
+    result_.inputs.push_back(id);
+    result_.program.inputs.push_back(buffers[static_cast<size_t>(place - loaded.begin())]);
+  }
   return std::move(result_);
 }
 

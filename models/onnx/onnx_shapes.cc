@@ -20,9 +20,11 @@ bool IsFixed(const onnxpb::Shape::Dimension& dim) {
   return dim.has_dim_value() && dim.dim_value() >= 0;
 }
 
+// "?" is no name: exporters write it for every dimension that they do not know.
 std::string DimName(const onnxpb::ValueInfo& input, int axis) {
   const std::string& param = DeclaredShape(input)->dim(axis).dim_param();
-  return param.empty() ? fmt::format("{}_{}", input.name(), axis) : param;
+  bool is_anonymous = param.empty() || param == "?";
+  return is_anonymous ? fmt::format("{}_{}", input.name(), axis) : param;
 }
 
 // An identifier, so that a formula over it can be read back.

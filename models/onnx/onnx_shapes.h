@@ -16,7 +16,8 @@ namespace tcc {
 // The extents of a model's inputs and outputs after --dim, --shape and --bind.
 //
 // Dimensions of one name are one: bound to a value, or one Shape variable. A name that looks like
-// arithmetic ("P+S") is a name like any other. A negative extent is a dimension without a name.
+// arithmetic ("P+S") is a name like any other. A dimension whose name is empty or "?", or whose
+// extent is negative, has no name: it is called INPUT_AXIS and equals no other one.
 class ModelShapes {
  public:
   explicit ModelShapes(const ImportOptions& options) : options_(options) {}

@@ -109,20 +109,28 @@ class Limits(CommandTest):
                      "--bind", f"b={x}", expect=4)
         self.assertIn("no memory for the array", self.error)
 
-    def test_memory_that_is_short_anywhere_in_a_compilation_ends_with_4(self):
+    def test_a_compilation_that_memory_is_too_short_for_leaves_what_was_there(self):
         self.skip_under_sanitizers()
-        model = self.export("dqn")
-        codes = []
-        for megabytes in range(160, 420, 10):
-            result = subprocess.run(
-                ["bash", "-c", f"ulimit -v {megabytes << 10}; exec '{self.tcc}' compile '{model}' "
-                 f"--target x86-64-v3 --threads 4 -o '{self.folder / 'm.tcc'}'"],
-                capture_output=True, text=True, timeout=900, check=False)
-            # 127: not even the libraries find room.
-            self.assertIn(result.returncode, [0, 4, 127], f"{megabytes} MB: {result.stderr}")
-            codes.append(result.returncode)
-        self.assertIn(4, codes)
-        self.assertIn(0, codes)
+        rows = (MEMORY * 6 // 10) // 4096
+        model, artefact = self.add_model(rows), self.folder / "m.tcc"
+        x = self.zeros("x.npy", rows)
+        artefact.write_bytes(b"old")
+        before = sorted(self.folder.iterdir())
+        self.limited(SHORT_MEMORY, "compile", model, "--target", "native", "-o", artefact,
+                     "--bind", f"b={x}", expect=4)
+        self.assertEqual(artefact.read_bytes(), b"old")
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+
+    def test_a_file_that_grows_beyond_its_limit_ends_with_4_and_leaves_what_was_there(self):
+        model, artefact = self.export("dqn"), self.folder / "m.tcc"
+        artefact.write_bytes(b"old")
+        before = sorted(self.folder.iterdir())
+        small_files = {resource.RLIMIT_FSIZE: 10240}
+        self.limited(small_files, "compile", model, "--target", "native", "-o", artefact, expect=4)
+        self.assertIn(f"cannot write '{artefact}': File too large", self.error)
+        self.limited(small_files, "zoo", "export", "dqn", "-o", artefact, expect=4)
+        self.assertEqual(artefact.read_bytes(), b"old")
+        self.assertEqual(sorted(self.folder.iterdir()), before)
 
     def test_work_that_memory_is_too_short_for_ends_with_4(self):
         self.skip_under_sanitizers()

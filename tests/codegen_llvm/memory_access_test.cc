@@ -437,4 +437,30 @@ TEST_CASE("nibbles are stored atomically but in buffers of one thread", "[codege
   CHECK(text_of(Scope::kLocal).find("atomicrmw") == std::string::npos);
 }
 
+// The half of the reversed mask that is known to be false was loaded without a mask.
+TEST_CASE("a reversed load under two guards keeps the lanes that are off at zero",
+          "[codegen_llvm][memory]") {
+  Function fn = ParseFunction(R"(
+fn reversed(X: f32[96], Z: f32[96]) lowered {
+  for o in 0..6 parallel {
+    Z[ramp(o * 16, 1, 16)] = select(broadcast(0, 16) <= ramp(4, -1, 16), X[ramp(4, -1, 16)],
+      broadcast(0.0, 16)) mask ramp(o * 16, 1, 16) < broadcast(96, 16)
+  }
+})")
+                    .value();
+  std::vector<float> around(300, 7);  // a wrong load gets a 7
+  for (int i = 0; i < 5; ++i) around[static_cast<size_t>(100 + i)] = static_cast<float>(i);
+  for (const char* target : {"native", "x86-64-v3"}) {
+    std::vector<float> z(96, -1);
+    std::unique_ptr<JitModule> jit = JitOf(fn, FindTarget(target).value());
+    TestRuntime runtime;
+    void* buffers[] = {around.data() + 100, z.data()};
+    REQUIRE(jit->Find("reversed")(&runtime.table, buffers, nullptr) == TCC_KERNEL_OK);
+    for (int i = 0; i < 96; ++i) {
+      INFO(target << ", cell " << i);
+      CHECK(z[static_cast<size_t>(i)] == (i % 16 < 5 ? static_cast<float>(4 - i % 16) : 0.0F));
+    }
+  }
+}
+
 }  // namespace tcc::test

@@ -58,9 +58,14 @@ class PatchedSources(PageTest):
         at = next(i for i, word in enumerate(words) if word.startswith("-I"))
         words[at:at] = [f"-I{self.folder}", "-O0"]
         words = [word for word in words if not re.fullmatch(r"-O[123]", word)]
-        while "-include" in words:  # precompiled headers, which are optimized
-            at = words.index("-include")
-            del words[at:at + 2]
+        # Precompiled headers, which are optimized; clang has both words behind an -Xclang.
+        for option in ["-include-pch", "-include"]:
+            while option in words:
+                at = words.index(option)
+                if words[at - 1] == "-Xclang":
+                    del words[at - 1:at + 3]
+                else:
+                    del words[at:at + 2]
         self.run_command(*words, cwd=self.build)
         return result
 

@@ -312,6 +312,22 @@ TEST_CASE("a negative extent is a dimension without a name", "[models][import][s
   CHECK(graph.status() == OkStatus());
 }
 
+TEST_CASE("two dimensions called '?' may differ", "[models][import][shapes]") {
+  ModelSpec spec = OfDims({"?", "3", "?"});
+  StatusOr<Graph> graph = Import(spec);
+  REQUIRE(graph.status() == OkStatus());
+  REQUIRE(graph->shape_vars.size() == 2);
+  CHECK(graph->shape_vars[0]->name == "x_0");
+  CHECK(graph->shape_vars[1]->name == "x_2");
+  graph = Import(spec, {.shapes = {{"x", {48, 3, 192}}}});
+  REQUIRE(graph.status() == OkStatus());
+  CHECK(StaticShape(graph->value(0)) == std::vector<int64_t>{48, 3, 192});
+  graph = Import(spec, {.dims = {{"x_0", 5}, {"x_2", 6}}});
+  REQUIRE(graph.status() == OkStatus());
+  CHECK(StaticShape(graph->value(0)) == std::vector<int64_t>{5, 3, 6});
+  CHECK_THAT(ErrorOf(spec, {.dims = {{"?", 1}}}), Contains("there are x_0, x_2"));
+}
+
 TEST_CASE("extents that cannot be are refused", "[models][import][hostile]") {
   CHECK_THAT(ErrorOf(OfDims({"4611686018427387904", "4"})), Contains("input 'x': shape"));
   ModelSpec spec = AddRelu();

@@ -2,6 +2,7 @@
 #include "ir/analysis/accesses.h"
 
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
@@ -236,6 +237,86 @@ TEST_CASE("one CPU sketch of several packed panels prefetches the next", "[sched
     for (const Step& step : sketches[0].trace.steps) {
       CHECK_FALSE(std::holds_alternative<Prefetch>(step));
     }
+  }
+}
+
+// Y[i, j] (+)= X[i, c] * W[j, c] with windows of `taps` rows.
+Function ConvolutionOfRows(int64_t rows, int64_t width, int64_t in, int64_t out, int64_t taps) {
+  return ParseFunction(fmt::format(R"(
+fn conv(X: f32[{p}, {x}, {i}], W: f32[{k}, {i}, {o}] constant, Y: f32[{y}, {x}, {o}]) tensor {{
+  for y in 0..{y} @conv/y {{ for x in 0..{x} @conv/x {{ for o in 0..{o} @conv/o {{
+    for k in 0..{k} @conv/k {{ for i in 0..{i} @conv/i {{
+      block conv(y: spatial {y} = y, x: spatial {x} = x, o: spatial {o} = o,
+                 k: reduce {k} = k, i: reduce {i} = i) {{
+        reduce sum_f32 init (Y[y, x, o]) with (X[y + k, x, i] * W[k, i, o])
+      }}
+    }} }}
+  }} }} }}
+}})",
+                                   fmt::arg("p", rows + taps - 1), fmt::arg("y", rows),
+                                   fmt::arg("x", width), fmt::arg("i", in), fmt::arg("o", out),
+                                   fmt::arg("k", taps)))
+      .value();
+}
+
+// A filter of `taps` rows for each channel.
+Function ColumnwiseWindow(int64_t rows, int64_t channels, int64_t taps) {
+  return ParseFunction(fmt::format(R"(
+fn dw(X: f32[{p}, {c}], W: f32[{k}, {c}] constant, Y: f32[{y}, {c}]) tensor {{
+  for y in 0..{y} @dw/y {{ for c in 0..{c} @dw/c {{ for k in 0..{k} @dw/k {{
+    block dw(y: spatial {y} = y, c: spatial {c} = c, k: reduce {k} = k) {{
+      reduce sum_f32 init (Y[y, c]) with (X[y + k, c] * W[k, c])
+    }}
+  }} }} }}
+}})",
+                                   fmt::arg("p", rows + taps - 1), fmt::arg("y", rows),
+                                   fmt::arg("c", channels), fmt::arg("k", taps)))
+      .value();
+}
+
+// Pieces of the columns that threads share, where the sketch starts.
+int64_t ColumnPieces(const Sketch& sketch, const std::string& columns, int64_t extent) {
+  int64_t piece = 1;
+  for (int level : {1, 2, 3}) {
+    auto size = sketch.start.find(fmt::format("{}.{}", columns, level));
+    if (size != sketch.start.end()) piece *= size->second;
+  }
+  return (extent + piece - 1) / piece;
+}
+
+TEST_CASE("threads share rows where activations outweigh weights, and columns elsewhere",
+          "[schedule][sketch]") {
+  auto all = [](const Function& fn, const std::string& columns, int64_t extent) {
+    std::set<int64_t> pieces;
+    for (const Sketch& sketch : GenerateSketches(fn, Cpu())) {
+      pieces.insert(ColumnPieces(sketch, columns, extent));
+    }
+    return pieces;
+  };
+  auto first = [](const Function& fn, const std::string& columns, int64_t extent) {
+    return ColumnPieces(FirstSketch(fn, Cpu()), columns, extent);
+  };
+  SECTION("convolutions, in every order of tiles") {
+    CHECK(all(ConvolutionOfRows(28, 28, 64, 128, 3), "conv.o", 128) == std::set<int64_t>{1});
+    CHECK(first(ConvolutionOfRows(7, 7, 512, 512, 1), "conv.o", 512) == 512 / 32);
+    // Too few rows for threads, or more weights than the second cache holds.
+    CHECK(first(ConvolutionOfRows(1, 48, 16, 512, 1), "conv.o", 512) > 1);
+    CHECK(first(ConvolutionOfRows(128, 64, 512, 512, 3), "conv.o", 512) > 1);
+  }
+  SECTION("products") {
+    CHECK(all(MatmulFunction(2048, 128, 64), "mm.j", 128) == std::set<int64_t>{1});
+    CHECK(first(MatmulFunction(64, 512, 512), "mm.j", 512) == 512 / 32);
+  }
+  SECTION("products of long sums, in steps") {
+    CHECK(first(MatmulFunction(4096, 64, 4096), "mm.j", 64) == 1);
+    CHECK(first(MatmulFunction(64, 512, 4096), "mm.j", 512) == 512 / 32);
+  }
+  SECTION("products of a batch share the batch") {
+    CHECK(first(ProductOfRows(16, 2, 512, 64), "mm.j", 512) == 1);
+  }
+  SECTION("windows with a filter for each channel, pools") {
+    CHECK(all(ColumnwiseWindow(512, 256, 3), "dw.c", 256) == std::set<int64_t>{1});
+    CHECK(first(ColumnwiseWindow(16, 4096, 24), "dw.c", 4096) == 4096 / 16);
   }
 }
 

@@ -55,12 +55,31 @@ bool PrefetchPanels(RegisterTiling& t) {
   return any;
 }
 
+// What a piece computes in turn, to start from.
+struct Piece {
+  int64_t panels = 1;         // of columns
+  int64_t tiles = 1;          // of rows
+  bool has_all_rows = false;  // else several threads have rows of one panel
+};
+
+Piece FirstPiece(const RegisterTiling& t, const TileChoice& choice) {
+  int64_t all_tiles = t.rows() ? CeilDivision(t.Extent(*t.rows()), t.tile().rows) : 1;
+  Piece piece;
+  piece.panels = t.PanelsOfPiece(t.Others() * all_tiles);
+  piece.tiles = t.TilesOfPiece(piece.panels);
+  piece.has_all_rows = piece.tiles == all_tiles;
+  // A panel that is copied for its piece alone is used at once, while the first cache has it.
+  if (choice.panels == Panels::kOfAll && piece.has_all_rows) piece.panels = 1;
+  return piece;
+}
+
 // A tile has the whole reduction.
 WholeTile TileWhole(RegisterTiling t, const TileChoice& choice) {
   const Block& block = t.block();
   ResultReader reader = KeepResultLocal(t.state, block);
   bool ahead = choice.order == TileOrder::kPanelsAhead;
-  t.SplitTile(ahead ? kPanelsInTurn : 1, t.TilesOfPiece());
+  const Piece piece = FirstPiece(t, choice);
+  t.SplitTile(ahead ? std::max(kPanelsInTurn, piece.panels) : piece.panels, piece.tiles);
 
   std::vector<LoopRef> outer = OuterLoops(t);
   std::vector<LoopRef> tiles = {LevelKey(t.Key(t.columns()), 1)};
@@ -74,9 +93,7 @@ WholeTile TileWhole(RegisterTiling t, const TileChoice& choice) {
   t.state.Do(DecomposeReduction{block.name, reduce[0]});
   PanelGain gain = PanelGain::kNone;
   if (!t.is_columnwise() && choice.panels == Panels::kOfAll) {
-    // At first, several threads have rows of the same panel.
-    bool shares = t.rows() && t.TilesOfPiece() < CeilDivision(t.Extent(*t.rows()), t.tile().rows);
-    gain = t.CopyOthers(block.name, outer.back(), shares);
+    gain = t.CopyOthers(block.name, outer.back(), !piece.has_all_rows);
   }
   t.FillRegisters({block.name, block.name + ".init"});
   t.FillReader(reader);

@@ -17,6 +17,35 @@ namespace {
 // More taps than this are a loop: unrolled, each is an instruction for every row of a tile.
 constexpr int64_t kMostTaps = 32;
 
+// Pieces of rows with all columns. Each reads all weights from the second cache, so there are no
+// more than what keeps many threads busy.
+constexpr int64_t kSharedRowPieces = 32;
+
+bool Uses(const Access& access, const Var& var) {
+  return std::any_of(access.indices.begin(), access.indices.end(),
+                     [&](const Expr& index) { return UsesVar(index, var); });
+}
+
+double BytesOf(const Function& fn, const Var& buffer) {
+  double bytes = static_cast<double>(WholeBytes(buffer.dtype()));
+  for (const Expr& extent : FindBuffer(fn, buffer)->shape) {
+    bytes *= static_cast<double>(AsConstant(extent).value_or(1));
+  }
+  return bytes;
+}
+
+// Bytes of the operands that do not vary along `axis`: every piece of that axis reads all of them.
+double BytesSharedAlong(const Function& fn, const Block& block, const Var& axis) {
+  double bytes = 0;
+  std::vector<Var> counted;
+  for (const Access& read : ReadsOf(block)) {
+    bool is_new = std::find(counted.begin(), counted.end(), read.buffer) == counted.end();
+    if (is_new && !Uses(read, axis)) bytes += BytesOf(fn, read.buffer);
+    counted.push_back(read.buffer);
+  }
+  return bytes;
+}
+
 bool IsColumnwise(const Block& block, size_t column) {
   int64_t taps = 1;
   for (size_t r : ItersOf(block, IterKind::kReduce)) {
@@ -24,11 +53,7 @@ bool IsColumnwise(const Block& block, size_t column) {
     taps *= std::min(ExtentOf(block, r), kMostTaps + 1);
   }
   bool all = taps <= kMostTaps;
-  for (const Access& read : ReadsOf(block)) {
-    all = all && std::any_of(read.indices.begin(), read.indices.end(), [&](const Expr& index) {
-            return UsesVar(index, block.iters[column].var);
-          });
-  }
+  for (const Access& read : ReadsOf(block)) all = all && Uses(read, block.iters[column].var);
   return all;
 }
 
@@ -63,9 +88,32 @@ int64_t RegisterTiling::Others(std::optional<size_t> but) const {
   return others;
 }
 
-int64_t RegisterTiling::TilesOfPiece() const {
-  int64_t others = Others() * CeilDivision(Extent(columns_), tile_.registers * tile_.lanes);
-  int64_t pieces = WorkOf(block_) < kParallelWork ? 1 : CeilDivision(kParallelPieces, others);
+int64_t RegisterTiling::Panels() const {
+  return CeilDivision(Extent(columns_), tile_.registers * tile_.lanes);
+}
+
+int64_t RegisterTiling::PanelsOfPiece(int64_t row_pieces) const {
+  if (!rows_ || WorkOf(block_) < kParallelWork) return 1;
+  size_t leading = 0;  // the axis that threads share if not the columns
+  while (leading == columns_ || Extent(leading) == 1) ++leading;
+  auto shared_along = [&](size_t axis) {
+    return BytesSharedAlong(state.fn(), block_, block_.iters[spatial_[axis]].var);
+  };
+  // The next layer reads results as this one reads activations: by rows.
+  double activations = shared_along(columns_) + BytesOf(state.fn(), WritesOf(block_)[0].buffer);
+  double weights = shared_along(leading);
+  if (activations <= weights) return 1;
+
+  // Weights that many pieces read stay in the second cache.
+  int64_t pieces = std::max(CeilDivision(kParallelPieces, row_pieces),
+                            CeilDivision(static_cast<int64_t>(weights), target_.l2_bytes));
+  return CeilDivision(Panels(), std::min(pieces, Panels()));
+}
+
+int64_t RegisterTiling::TilesOfPiece(int64_t panels_in_turn) const {
+  int64_t others = Others() * CeilDivision(Panels(), panels_in_turn);
+  int64_t wanted = panels_in_turn > 1 ? kSharedRowPieces : kParallelPieces;
+  int64_t pieces = WorkOf(block_) < kParallelWork ? 1 : CeilDivision(wanted, others);
   return CeilDivision(CeilDivision(rows_ ? Extent(*rows_) : 1, tile_.rows), pieces);
 }
 

@@ -42,8 +42,17 @@ class RegisterTiling {
   LoopRef Key(size_t axis) const { return BaseKey(block_.name, block_.iters[spatial_[axis]]); }
   // Values of all axes but those of the tile and `but`.
   int64_t Others(std::optional<size_t> but = {}) const;
+  // Panels of columns there are, with the tile to start from.
+  int64_t Panels() const;
+  // Panels of columns that are computed in turn, to start from. The loop over pieces of columns is
+  // outermost, so threads share columns if it has iterations, and share rows otherwise. Where
+  // activations outweigh weights a piece has all columns: a core then reads only its own rows, the
+  // ones that it wrote in the layer before. Elsewhere a piece is one panel, and a core reads only
+  // its own columns of the weights. `row_pieces` counts the pieces along all other axes; if they
+  // are too few for threads, columns are split all the same.
+  int64_t PanelsOfPiece(int64_t row_pieces) const;
   // Tiles of rows that are computed in turn, so that there are pieces enough for threads.
-  int64_t TilesOfPiece() const;
+  int64_t TilesOfPiece(int64_t panels_in_turn) const;
 
   // Makes the loops of the tile, to start from so many panels of columns and tiles of rows in turn,
   // and packs constants into panels where that tile gains by it.

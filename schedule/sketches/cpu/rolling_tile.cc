@@ -65,7 +65,7 @@ std::optional<SketchState> TileOverRollingRows(const SketchState& state, const B
   std::optional<RollingRows> rolling = FindRows(t, WritesOf(producer)[0].buffer);
   if (!rolling) return std::nullopt;
   ResultReader reader = KeepResultLocal(t.state, block);
-  t.SplitTile(1, t.TilesOfPiece());
+  t.SplitTile(1, t.TilesOfPiece(1));
 
   // A thread's rows of windows, at first so many that there are some pieces.
   LoopRef windows = t.Key(rolling->axis);

@@ -37,7 +37,8 @@ class SteppedTile {
     const Block& block = t_.block();
     std::optional<ResultReader> reader = KeepSums();
     int64_t tiles = CeilDivision(RowsOfStep(), t_.tile().rows);
-    t_.SplitTile(1, std::min(t_.TilesOfPiece(), tiles));
+    int64_t panels = t_.PanelsOfPiece(RowPieces(std::min(t_.TilesOfPiece(t_.Panels()), tiles)));
+    t_.SplitTile(panels, std::min(t_.TilesOfPiece(panels), tiles));
     for (size_t s : middle_) SplitMiddle(s);
 
     LoopRef steps = BaseKey(block.name, block.iters[axis_]);
@@ -96,11 +97,25 @@ class SteppedTile {
     return std::max<int64_t>(t_.target().l2_bytes / 2 / bytes, 1);
   }
 
+  int64_t MiddleStart(size_t s) const {
+    return std::clamp<int64_t>(RowsOfStep() / t_.Extent(*t_.rows()), 1, t_.Extent(s));
+  }
+
   void SplitMiddle(size_t s) {
     LoopRef key = t_.Key(s);
-    int64_t extent = t_.Extent(s);
-    int64_t start = std::clamp<int64_t>(RowsOfStep() / t_.Extent(*t_.rows()), 1, extent);
-    t_.state.Do(Split{key, {t_.state.Size(LevelKey(key, 1), extent, {}, start)}});
+    Expr middle = t_.state.Size(LevelKey(key, 1), t_.Extent(s), {}, MiddleStart(s));
+    t_.state.Do(Split{key, {middle}});
+  }
+
+  // Pieces along all axes but the columns, with `tiles` of rows in turn.
+  int64_t RowPieces(int64_t tiles) const {
+    int64_t pieces = CeilDivision(t_.Extent(*t_.rows()), tiles * t_.tile().rows);
+    for (size_t s = 0; s < t_.spatial().size(); ++s) {
+      if (s == t_.columns() || t_.rows() == s) continue;
+      bool is_middle = std::find(middle_.begin(), middle_.end(), s) != middle_.end();
+      pieces *= CeilDivision(t_.Extent(s), is_middle ? MiddleStart(s) : 1);
+    }
+    return pieces;
   }
 
   // The loops of one step.
