@@ -97,6 +97,7 @@ tcc::LoadOptions Module::Access::Options(const LoadOptions& options) {
   load.threads = options.threads;
   load.devices = EmbeddedDevices();
   load.ordinal = options.device;
+  load.map_weights = options.map_weights;
   return load;
 }
 

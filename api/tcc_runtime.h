@@ -134,6 +134,9 @@ class TCC_EXPORT ThreadPool {
 struct LoadOptions {
   int threads = 0;                 // of a pool of the module's own; as ThreadPool's
   std::optional<ThreadPool> pool;  // instead
+  // A CPU streams weights faster from huge pages, so Load copies them out of the file, a process
+  // each; true leaves them mapped, shared by all processes that load the file and there at once.
+  bool map_weights = false;
   // Which GPU, by the driver's number from 0 on; -1: the one that TCC_CUDA_DEVICE names, else 0.
   // What runs on the CPU does not look at it.
   int device = -1;

@@ -244,23 +244,23 @@ Status RunBench(const BenchCommand& command) {
 
 }  // namespace
 
-Action DeclareBench(CLI::App& app) {
+Action DeclareBench(CommandLine& line) {
   auto command = std::make_shared<BenchCommand>();
-  app.add_option("artefact", command->artefact, "Compiled model")->required()->type_name("OUT.tcc");
-  app.add_option("--iterations", command->iterations, "Runs to measure")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000000).description(""))
-      ->capture_default_str();
-  AddThreadsOption(app, command->threads);
-  app.add_flag(
+  line.AddOption("artefact", command->artefact, "Compiled model").Required().TypeName("OUT.tcc");
+  line.AddOption("--iterations", command->iterations, "Runs to measure")
+      .TypeName("N")
+      .InRange(1, 1000000)
+      .ShowDefault();
+  AddThreadsOption(line, command->threads);
+  line.AddFlag(
       "--profile", command->profile,
       "Also say what each kernel takes: on a GPU by CUPTI where it is found, else by events");
-  app.add_flag("--counters", command->counters,
+  line.AddFlag("--counters", command->counters,
                "Also read a GPU's counters by CUPTI, which repeats each kernel: memory read and "
                "written, L2 hits, warps, tensor cores, multiply-adds");
-  app.add_option("--trace", command->trace, "Write a run's calls of kernels as a Chrome trace")
-      ->type_name("FILE");
-  app.add_flag("--json", command->json, "Print JSON, kernels included");
+  line.AddOption("--trace", command->trace, "Write a run's calls of kernels as a Chrome trace")
+      .TypeName("FILE");
+  line.AddFlag("--json", command->json, "Print JSON, kernels included");
   return [command] { return RunBench(*command); };
 }
 

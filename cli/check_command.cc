@@ -131,21 +131,21 @@ Status RunCheck(const CheckCommand& command) {
 
 }  // namespace
 
-Action DeclareCheck(CLI::App& app) {
+Action DeclareCheck(CommandLine& line) {
   auto command = std::make_shared<CheckCommand>();
-  AddModelOptions(app, command->model);
-  app.add_option("artefact", command->artefact,
+  AddModelOptions(line, command->model);
+  line.AddOption("artefact", command->artefact,
                  "Compiled model; without it the model is compiled now")
-      ->type_name("OUT.tcc");
-  AddTargetOption(app, command->target);
-  app.add_option("--schedule", command->schedule, "Folder of schedules, as for compile")
-      ->type_name("DIR");
-  AddNumericOption(app, command->numeric);
-  AddFeedOptions(app, command->feed);
-  app.add_flag("--emulate", command->emulate,
+      .TypeName("OUT.tcc");
+  AddTargetOption(line, command->target);
+  line.AddOption("--schedule", command->schedule, "Folder of schedules, as for compile")
+      .TypeName("DIR");
+  AddNumericOption(line, command->numeric);
+  AddFeedOptions(line, command->feed);
+  line.AddFlag("--emulate", command->emulate,
                "Run a GPU's kernels on the CPU, from the text that NVRTC would get");
-  AddThreadsOption(app, command->threads);
-  AddProgressOption(app, command->progress);
+  AddThreadsOption(line, command->threads);
+  AddProgressOption(line, command->progress);
   return [command] { return RunCheck(*command); };
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "cli/command_line.h"
 #include "ir/support/status.h"
 
 namespace tcc {
@@ -17,8 +17,8 @@ using Action = std::function<Status()>;
 struct Command {
   std::string_view name;
   std::string_view summary;
-  // Adds the command's options to `app`. They are kept alive by the action.
-  Action (*declare)(CLI::App& app);
+  // Adds the command's options to `line`. The action keeps their variables alive.
+  Action (*declare)(CommandLine& line);
 };
 
 // Every command, in the order of the help; commands.cc.
@@ -27,17 +27,17 @@ std::span<const Command> Commands();
 // What `tcc version` prints, without the last line's end.
 std::string VersionText();
 
-Action DeclareBench(CLI::App& app);
-Action DeclareCheck(CLI::App& app);
-Action DeclareCompile(CLI::App& app);
-Action DeclareDevices(CLI::App& app);
-Action DeclareDoctor(CLI::App& app);
-Action DeclareDump(CLI::App& app);
-Action DeclareInspect(CLI::App& app);
-Action DeclareOnnxTest(CLI::App& app);
-Action DeclareOps(CLI::App& app);
-Action DeclareRun(CLI::App& app);
-Action DeclareVersion(CLI::App& app);
-Action DeclareZoo(CLI::App& app);
+Action DeclareBench(CommandLine& line);
+Action DeclareCheck(CommandLine& line);
+Action DeclareCompile(CommandLine& line);
+Action DeclareDevices(CommandLine& line);
+Action DeclareDoctor(CommandLine& line);
+Action DeclareDump(CommandLine& line);
+Action DeclareInspect(CommandLine& line);
+Action DeclareOnnxTest(CommandLine& line);
+Action DeclareOps(CommandLine& line);
+Action DeclareRun(CommandLine& line);
+Action DeclareVersion(CommandLine& line);
+Action DeclareZoo(CommandLine& line);
 
 }  // namespace tcc

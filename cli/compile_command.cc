@@ -107,23 +107,22 @@ Status RunCompile(const CompileCommand& command) {
 
 }  // namespace
 
-Action DeclareCompile(CLI::App& app) {
+Action DeclareCompile(CommandLine& line) {
   auto command = std::make_shared<CompileCommand>();
-  AddModelOptions(app, command->model);
-  AddTargetOption(app, command->target);
-  app.get_option("--target")->capture_default_str();
-  CLI::Option* output = app.add_option("-o,--output", command->output,
-                                       "File to write; without it M.tcc beside the model")
-                            ->type_name("OUT.tcc");
-  app.add_option("--schedule", command->schedule,
+  AddModelOptions(line, command->model);
+  AddTargetOption(line, command->target).ShowDefault();
+  CommandOption output = line.AddOption("-o,--output", command->output,
+                                        "File to write; without it M.tcc beside the model")
+                             .TypeName("OUT.tcc");
+  line.AddOption("--schedule", command->schedule,
                  "Folder of schedules, NAME.trace for kernel NAME; others get their default")
-      ->type_name("DIR");
-  AddNumericOption(app, command->numeric);
-  AddLaterOptions(app, command->later);
-  AddThreadsOption(app, command->threads);
-  AddProgressOption(app, command->progress);
+      .TypeName("DIR");
+  AddNumericOption(line, command->numeric);
+  AddLaterOptions(line, command->later);
+  AddThreadsOption(line, command->threads);
+  AddProgressOption(line, command->progress);
   return [command, output] {
-    command->output_given = output->count() > 0;
+    command->output_given = output.given();
     return RunCompile(*command);
   };
 }

@@ -69,9 +69,9 @@ Status RunDevices(const DevicesCommand& command) {
 
 }  // namespace
 
-Action DeclareDevices(CLI::App& app) {
+Action DeclareDevices(CommandLine& line) {
   auto command = std::make_shared<DevicesCommand>();
-  app.add_flag("--json", command->json, "Print JSON");
+  line.AddFlag("--json", command->json, "Print JSON");
   return [command] { return RunDevices(*command); };
 }
 

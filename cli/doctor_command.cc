@@ -44,9 +44,9 @@ Status RunDoctorCommand(const DoctorCommand& command) {
 
 }  // namespace
 
-Action DeclareDoctor(CLI::App& app) {
+Action DeclareDoctor(CommandLine& line) {
   auto command = std::make_shared<DoctorCommand>();
-  app.add_flag("--json", command->json, "Print JSON");
+  line.AddFlag("--json", command->json, "Print JSON");
   return [command] { return RunDoctorCommand(*command); };
 }
 

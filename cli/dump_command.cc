@@ -53,25 +53,24 @@ Status RunDump(const DumpCommand& command) {
 
 }  // namespace
 
-Action DeclareDump(CLI::App& app) {
+Action DeclareDump(CommandLine& line) {
   auto command = std::make_shared<DumpCommand>();
-  AddModelOptions(app, command->model);
-  AddTargetOption(app, command->target);
-  app.get_option("--target")->required();
+  AddModelOptions(line, command->model);
+  AddTargetOption(line, command->target).Required();
   std::string names;
   for (const StageRow& row : Stages()) names += (names.empty() ? "" : "|") + std::string(row.name);
-  app.add_option("--stage", command->stage, "What to print")->required()->type_name(names);
-  app.add_option("--task", command->task, "Only this task; --stage fused lists them")
-      ->type_name("NAME");
-  app.add_option("--schedule", command->schedule, "Folder of schedules, as for compile")
-      ->type_name("DIR");
-  app.add_option("--output-dir", command->output_dir,
+  line.AddOption("--stage", command->stage, "What to print").Required().TypeName(names);
+  line.AddOption("--task", command->task, "Only this task; --stage fused lists them")
+      .TypeName("NAME");
+  line.AddOption("--schedule", command->schedule, "Folder of schedules, as for compile")
+      .TypeName("DIR");
+  line.AddOption("--output-dir", command->output_dir,
                  "With --stage scheduled: folder to write every kernel's schedule to")
-      ->type_name("DIR");
-  app.add_flag("--verify", command->verify, "Read back what is printed and compare");
-  AddNumericOption(app, command->numeric);
-  AddThreadsOption(app, command->threads);
-  AddProgressOption(app, command->progress);
+      .TypeName("DIR");
+  line.AddFlag("--verify", command->verify, "Read back what is printed and compare");
+  AddNumericOption(line, command->numeric);
+  AddThreadsOption(line, command->threads);
+  AddProgressOption(line, command->progress);
   return [command] { return RunDump(*command); };
 }
 

@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "cli/npz.h"
-#include "cli/seed_option.h"
 #include "cli/split_assignment.h"
 #include "compiler/random_inputs.h"
 #include "ir/support/npy.h"
@@ -53,35 +52,28 @@ Status ReadInput(const std::string& text, const Metadata& metadata, NamedTensors
   return OkStatus();
 }
 
-// CLI11's own check names its bound, the largest double, in 309 digits.
-std::string RefuseNegative(const std::string& text) {
-  double value = 0;
-  bool valid = CLI::detail::lexical_cast(text, value) && value >= 0;
-  return valid ? "" : "expected a number of at least 0, got '" + text + "'";
-}
-
 }  // namespace
 
-void AddFeedOptions(CLI::App& app, FeedOptions& options) {
-  CLI::Option* input =
-      app.add_option("--input", options.inputs, "A tensor to feed, or an archive of them by name")
-          ->type_name("name=x.npy|all.npz")
-          ->allow_extra_args(false);
-  CLI::Option* random =
-      AddSeedOption(app, "--random", options.random_seed, "Feed random tensors")->type_name("SEED");
-  CLI::Option* golden =
-      app.add_option("--golden", options.golden, "Feed input_<i>.npy, expect output_<i>.npy")
-          ->type_name("DIR");
-  input->excludes(random)->excludes(golden);
-  random->excludes(golden);
-  app.add_option("--rtol", options.tolerance.rtol, "Relative error that is allowed")
-      ->type_name("R")
-      ->check(RefuseNegative)
-      ->capture_default_str();
-  app.add_option("--atol", options.tolerance.atol, "Absolute error that is allowed")
-      ->type_name("A")
-      ->check(RefuseNegative)
-      ->capture_default_str();
+void AddFeedOptions(CommandLine& line, FeedOptions& options) {
+  CommandOption input =
+      line.AddOption("--input", options.inputs, "A tensor to feed, or an archive of them by name")
+          .TypeName("name=x.npy|all.npz");
+  CommandOption random = line.AddOption("--random", options.random_seed, "Feed random tensors")
+                             .ShowDefault()
+                             .TypeName("SEED");
+  CommandOption golden =
+      line.AddOption("--golden", options.golden, "Feed input_<i>.npy, expect output_<i>.npy")
+          .TypeName("DIR");
+  input.Excludes(random).Excludes(golden);
+  random.Excludes(golden);
+  line.AddOption("--rtol", options.tolerance.rtol, "Relative error that is allowed")
+      .TypeName("R")
+      .NotNegative()
+      .ShowDefault();
+  line.AddOption("--atol", options.tolerance.atol, "Absolute error that is allowed")
+      .TypeName("A")
+      .NotNegative()
+      .ShowDefault();
 }
 
 StatusOr<std::vector<Tensor>> FeedOf(const FeedOptions& options, const Metadata& metadata) {

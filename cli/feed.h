@@ -1,10 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "compiler/compare_tensors.h"
 #include "runtime/artefact/metadata.h"
 
@@ -19,7 +19,7 @@ struct FeedOptions {
 };
 
 // --input, --random, --golden, --rtol, --atol.
-void AddFeedOptions(CLI::App& app, FeedOptions& options);
+void AddFeedOptions(CommandLine& line, FeedOptions& options);
 
 // Given, golden or random, in the model's order.
 StatusOr<std::vector<Tensor>> FeedOf(const FeedOptions& options, const Metadata& metadata);

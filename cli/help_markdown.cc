@@ -35,45 +35,39 @@ std::string Escaped(const std::string& text) {
   return result;
 }
 
-std::string OptionText(const CLI::Option& option) {
-  std::string text;
-  if (option.get_positional()) {
-    text = option.get_type_name();
-  } else {
-    text = option.get_name(false, true);
-    if (size_t comma = text.find(','); comma != text.npos) text.insert(comma + 1, " ");
-    if (!option.get_type_name().empty()) text += " " + option.get_type_name();
-  }
-  return "`" + Escaped(text) + "`";
+std::string OptionText(const OptionHelp& option) {
+  std::string text = option.names;
+  if (size_t comma = text.find(','); comma != text.npos) text.insert(comma + 1, " ");
+  if (!text.empty() && !option.type_name.empty()) text += " ";
+  return "`" + Escaped(text + option.type_name) + "`";
 }
 
-std::string Meaning(const CLI::Option& option) {
-  std::string text = option.get_description();
-  if (option.get_required()) text += "; required";
-  if (!option.get_default_str().empty()) text += "; default " + option.get_default_str();
+std::string Meaning(const OptionHelp& option) {
+  std::string text = option.description;
+  if (option.required) text += "; required";
+  if (!option.default_value.empty()) text += "; default " + option.default_value;
   return Escaped(text);
 }
 
-std::string CommandText(const CLI::App& command, const std::string& title) {
-  std::string text = fmt::format("\n## {}\n\n{}.\n", title, command.get_description());
+std::string CommandText(const CommandLine& command, const std::string& title) {
+  std::string text = fmt::format("\n## {}\n\n{}.\n", title, command.description());
   std::string rows;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_group().empty() || option->get_name() == "--help") continue;
-    rows += fmt::format("| {} | {} |\n", OptionText(*option), Meaning(*option));
+  for (const OptionHelp& option : command.Options()) {
+    rows += fmt::format("| {} | {} |\n", OptionText(option), Meaning(option));
   }
   if (!rows.empty()) text += "\n| option | meaning |\n|---|---|\n" + rows;
-  for (const CLI::App* sub : command.get_subcommands({})) {
-    text += CommandText(*sub, title + " " + sub->get_name());
+  for (const CommandLine& inner : command.Commands()) {
+    text += CommandText(inner, title + " " + inner.name());
   }
   return text;
 }
 
 }  // namespace
 
-std::string HelpMarkdown(const CLI::App& app) {
+std::string HelpMarkdown(const CommandLine& program) {
   std::string text = kIntroduction;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    text += CommandText(*command, "tcc " + command->get_name());
+  for (const CommandLine& command : program.Commands()) {
+    text += CommandText(command, "tcc " + command.name());
   }
   return text;
 }

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "cli/command_line.h"
 
 namespace tcc {
 
-// The reference of the command line, docs/cli.md, made from the options themselves.
-std::string HelpMarkdown(const CLI::App& app);
+// Returns the reference of the command line, docs/cli.md, made from the options themselves.
+std::string HelpMarkdown(const CommandLine& program);
 
 }  // namespace tcc

@@ -205,11 +205,11 @@ Status RunInspect(const InspectCommand& command) {
 
 }  // namespace
 
-Action DeclareInspect(CLI::App& app) {
+Action DeclareInspect(CommandLine& line) {
   auto command = std::make_shared<InspectCommand>();
-  AddModelOptions(app, command->file);
-  app.get_option("model")->description("ONNX model or compiled model")->type_name("FILE");
-  app.add_flag("--json", command->json, "Print JSON");
+  AddModelOptions(line, command->file);
+  line.Find("model").Description("ONNX model or compiled model").TypeName("FILE");
+  line.AddFlag("--json", command->json, "Print JSON");
   return [command] { return RunInspect(*command); };
 }
 

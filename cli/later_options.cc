@@ -1,16 +1,15 @@
 #include "cli/later_options.h"
 
-#include "cli/seed_option.h"
-
 namespace tcc {
 
-void AddLaterOptions(CLI::App& app, LaterOptions& options) {
-  app.add_option("--db", options.database)->group("");
-  app.add_option("--time-budget", options.time_budget)->group("");
-  app.add_option("--trials", options.trials)->group("");
-  app.add_option("--searcher", options.searcher)->group("");
-  AddSeedOption(app, "--seed", options.seed, "Seed of what is random in a compilation")
-      ->type_name("S");
+void AddLaterOptions(CommandLine& line, LaterOptions& options) {
+  line.AddOption("--db", options.database).Hide();
+  line.AddOption("--time-budget", options.time_budget).Hide();
+  line.AddOption("--trials", options.trials).Hide();
+  line.AddOption("--searcher", options.searcher).Hide();
+  line.AddOption("--seed", options.seed, "Seed of what is random in a compilation")
+      .ShowDefault()
+      .TypeName("S");
 }
 
 Status RefuseLaterOptions(const LaterOptions& options) {

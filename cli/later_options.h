@@ -1,8 +1,9 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 
+#include "cli/command_line.h"
 #include "ir/support/status.h"
 
 namespace tcc {
@@ -14,7 +15,7 @@ struct LaterOptions {
   uint64_t seed = 0;  // accepted: nothing is drawn without a search
 };
 
-void AddLaterOptions(CLI::App& app, LaterOptions& options);
+void AddLaterOptions(CommandLine& line, LaterOptions& options);
 // FailedPrecondition for an option of tuning.
 Status RefuseLaterOptions(const LaterOptions& options);
 

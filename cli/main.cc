@@ -7,8 +7,11 @@
 #include <new>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/exit_code.h"
 #include "cli/help_markdown.h"
 #include "cli/option_names.h"
@@ -38,15 +41,10 @@ ExitCode Finish(Status status) {
   return ExitCodeOf(status);
 }
 
-// CLI11 reports by exceptions, which end here.
-ExitCode EndOnParseError(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() == 0) {
-    fmt::print("{}", app.help());
-    return Finish(OkStatus());
-  }
-  Complain(error.what());
+ExitCode EndOnUsageError(const CommandLine& program, const std::string& message) {
+  Complain(message);
   std::string command;
-  for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
+  for (const std::string& name : program.GivenCommands()) command += " " + name;
   TellError("run 'tcc{} --help' for what is expected\n", command);
   return kExitUsage;
 }
@@ -57,34 +55,35 @@ constexpr char kFirstTry[] = R"(A first try:
   tcc run resnet50.tcc --random 1              and what came out, in numbers)";
 
 ExitCode Run(int argc, char** argv) {
-  CLI::App app("tcc: a tensor compiler", "tcc");
+  CommandLine program("tcc", "tcc: a tensor compiler");
   bool markdown = false, version = false;
-  app.add_flag("--help-markdown", markdown)->group("");
-  app.add_flag("--version", version, "Print the version");
-  std::vector<std::pair<CLI::App*, Action>> actions;
+  program.AddFlag("--help-markdown", markdown).Hide();
+  program.AddFlag("--version", version, "Print the version");
+  std::vector<std::pair<CommandLine, Action>> actions;
   for (const Command& command : Commands()) {
-    CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.summary));
-    actions.emplace_back(sub, command.declare(*sub));
+    CommandLine line = program.AddCommand(std::string(command.name), std::string(command.summary));
+    actions.emplace_back(line, command.declare(line));
   }
-  app.footer(kFirstTry);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return EndOnParseError(app, error);
+  program.Footer(kFirstTry);
+  StatusOr<CommandLine::Request> request = program.Parse(argc, argv);
+  if (!request.ok()) return EndOnUsageError(program, Message(request.status()));
+  if (*request == CommandLine::Request::kHelp) {
+    fmt::print("{}", program.Help());
+    return Finish(OkStatus());
   }
   if (markdown) {
-    fmt::print("{}", HelpMarkdown(app));
+    fmt::print("{}", HelpMarkdown(program));
     return Finish(OkStatus());
   }
   if (version) {
     fmt::print("{}\n", VersionText());
     return Finish(OkStatus());
   }
-  for (const auto& [sub, action] : actions) {
-    if (sub->parsed()) return Finish(action());
+  for (const auto& [line, action] : actions) {
+    if (line.given()) return Finish(action());
   }
   Complain("a command is expected");
-  TellError("{}", app.help());
+  TellError("{}", program.Help());
   return kExitUsage;
 }
 

@@ -38,21 +38,17 @@ StatusOr<ImportOptions> ToImportOptions(const ModelOptions& options) {
 
 }  // namespace
 
-void AddModelOptions(CLI::App& app, ModelOptions& options) {
-  app.add_option("model", options.path, "ONNX model")->required()->type_name("M.onnx");
-  app.add_option("--dim", options.dims, "Value of a dimension that the model names")
-      ->type_name("N=1")
-      ->allow_extra_args(false);
-  app.add_option("--shape", options.shapes, "Shape of an input")
-      ->type_name("name=1x3x224x224")
-      ->allow_extra_args(false);
-  app.add_option("--bind", options.binds, "An input that becomes a constant")
-      ->type_name("name=x.npy")
-      ->allow_extra_args(false);
-  app.add_option("--external-data-dir", options.external_data_folder,
+void AddModelOptions(CommandLine& line, ModelOptions& options) {
+  line.AddOption("model", options.path, "ONNX model").Required().TypeName("M.onnx");
+  line.AddOption("--dim", options.dims, "Value of a dimension that the model names")
+      .TypeName("N=1");
+  line.AddOption("--shape", options.shapes, "Shape of an input").TypeName("name=1x3x224x224");
+  line.AddOption("--bind", options.binds, "An input that becomes a constant")
+      .TypeName("name=x.npy");
+  line.AddOption("--external-data-dir", options.external_data_folder,
                  "Where files with weights are, if not in the model's folder")
-      ->type_name("DIR");
-  app.add_flag("--allow-symlinks", options.allow_symlinks,
+      .TypeName("DIR");
+  line.AddFlag("--allow-symlinks", options.allow_symlinks,
                "Follow links to files with weights, as download caches have them");
 }
 
@@ -63,10 +59,10 @@ StatusOr<Graph> ImportModel(const ModelOptions& options,
   return ImportOnnx(options.path, import);
 }
 
-void AddTargetOption(CLI::App& app, std::string& target) {
+CommandOption AddTargetOption(CommandLine& line, std::string& target) {
   std::string names;
   for (const Target& row : AllTargets()) names += (names.empty() ? "" : "|") + row.name;
-  app.add_option("--target", target, "What to generate code for")->type_name(names);
+  return line.AddOption("--target", target, "What to generate code for").TypeName(names);
 }
 
 }  // namespace tcc

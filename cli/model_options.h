@@ -1,10 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "ir/graph/graph.h"
 #include "ir/target/target.h"
 
@@ -20,12 +20,12 @@ struct ModelOptions {
   bool allow_symlinks = false;
 };
 
-void AddModelOptions(CLI::App& app, ModelOptions& options);
+void AddModelOptions(CommandLine& line, ModelOptions& options);
 // `warn` as ImportOptions has it.
 StatusOr<Graph> ImportModel(const ModelOptions& options,
                             std::function<void(const std::string& message)> warn = {});
 
-// --target, one of AllTargets.
-void AddTargetOption(CLI::App& app, std::string& target);
+// Adds --target, one of AllTargets.
+CommandOption AddTargetOption(CommandLine& line, std::string& target);
 
 }  // namespace tcc

@@ -7,15 +7,15 @@
 
 namespace tcc {
 
-void AddNumericOption(CLI::App& app, std::string& name) {
+void AddNumericOption(CommandLine& line, std::string& name) {
   std::string names;
   for (const NumericModeRow& row : NumericModes()) {
     names += (names.empty() ? "" : "|") + std::string(row.name);
   }
   name = RowOf(NumericMode::kStrict).name;
-  app.add_option("--numeric", name, "What f32 operands of contractions are rounded to")
-      ->type_name(names)
-      ->capture_default_str();
+  line.AddOption("--numeric", name, "What f32 operands of contractions are rounded to")
+      .TypeName(names)
+      .ShowDefault();
 }
 
 StatusOr<NumericMode> NumericModeOf(const Metadata& metadata) {

@@ -1,15 +1,15 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/command_line.h"
 #include "ir/target/numeric_mode.h"
 #include "runtime/artefact/metadata.h"
 
 namespace tcc {
 
 // --numeric, "strict" by default. FindNumericMode refuses what is no mode.
-void AddNumericOption(CLI::App& app, std::string& name);
+void AddNumericOption(CommandLine& line, std::string& name);
 
 // The mode that a compiled model says it was made with; strict where it says nothing.
 StatusOr<NumericMode> NumericModeOf(const Metadata& metadata);

@@ -139,20 +139,19 @@ Status RunOnnxTest(const OnnxTestCommand& command) {
 
 }  // namespace
 
-Action DeclareOnnxTest(CLI::App& app) {
+Action DeclareOnnxTest(CommandLine& line) {
   auto command = std::make_shared<OnnxTestCommand>();
-  app.add_option("folder", command->folder, "Folder of test folders, each with a model.onnx")
-      ->required()
-      ->type_name("DIR");
-  AddTargetOption(app, command->target);
-  app.get_option("--target")->required();
-  app.add_option("--filter", command->filter, "Only tests whose name has a match")->type_name("RE");
-  app.add_option("--list", command->list,
+  line.AddOption("folder", command->folder, "Folder of test folders, each with a model.onnx")
+      .Required()
+      .TypeName("DIR");
+  AddTargetOption(line, command->target).Required();
+  line.AddOption("--filter", command->filter, "Only tests whose name has a match").TypeName("RE");
+  line.AddOption("--list", command->list,
                  "Only the tests in this file: the first column of each line")
-      ->type_name("FILE");
-  app.add_flag("--emulate", command->emulate,
+      .TypeName("FILE");
+  line.AddFlag("--emulate", command->emulate,
                "Run a GPU's kernels on the CPU, from the text that NVRTC would get");
-  AddThreadsOption(app, command->threads);
+  AddThreadsOption(line, command->threads);
   return [command] { return RunOnnxTest(*command); };
 }
 

@@ -64,10 +64,10 @@ Status RunOps(const OpsCommand& command) {
 
 }  // namespace
 
-Action DeclareOps(CLI::App& app) {
+Action DeclareOps(CommandLine& line) {
   auto command = std::make_shared<OpsCommand>();
-  CLI::Option* json = app.add_flag("--json", command->json, "Print JSON");
-  app.add_flag("--markdown", command->markdown, "Print the page docs/operators.md")->excludes(json);
+  CommandOption json = line.AddFlag("--json", command->json, "Print JSON");
+  line.AddFlag("--markdown", command->markdown, "Print the page docs/operators.md").Excludes(json);
   return [command] { return RunOps(*command); };
 }
 

@@ -22,11 +22,11 @@ double Seconds(std::chrono::steady_clock::duration duration) {
 
 }  // namespace
 
-void AddProgressOption(CLI::App& app, std::string& mode) {
-  app.add_option("--progress", mode, "How to tell what is being done")
-      ->type_name("auto|plain|json|none")
-      ->check(CLI::IsMember({"auto", "plain", "json", "none"}).description(""))
-      ->capture_default_str();
+void AddProgressOption(CommandLine& line, std::string& mode) {
+  line.AddOption("--progress", mode, "How to tell what is being done")
+      .TypeName("auto|plain|json|none")
+      .OneOf({"auto", "plain", "json", "none"})
+      .ShowDefault();
 }
 
 Progress::Progress(const std::string& mode)

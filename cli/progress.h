@@ -1,15 +1,15 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <string>
 
+#include "cli/command_line.h"
 #include "compiler/kernels.h"
 
 namespace tcc {
 
 // --progress auto|plain|json|none. auto: one line that is rewritten on a terminal, else plain.
-void AddProgressOption(CLI::App& app, std::string& mode);
+void AddProgressOption(CommandLine& line, std::string& mode);
 
 // What a command has written.
 struct Written {

@@ -155,6 +155,7 @@ Status RunRun(const RunCommand& command) {
   LoadOptions load;
   load.threads = ThreadCount(command.threads);
   load.devices = AllDevices();
+  load.map_weights = true;  // one run reads them once
   TCC_ASSIGN_OR_RETURN(Module module, Module::Load(command.artefact, load));
   const Metadata& metadata = module.metadata();
   TCC_ASSIGN_OR_RETURN(std::vector<OutputFile> files, OutputFiles(command, metadata));
@@ -177,19 +178,18 @@ Status RunRun(const RunCommand& command) {
 
 }  // namespace
 
-Action DeclareRun(CLI::App& app) {
+Action DeclareRun(CommandLine& line) {
   auto command = std::make_shared<RunCommand>();
-  app.add_option("artefact", command->artefact, "Compiled model")->required()->type_name("OUT.tcc");
-  AddFeedOptions(app, command->feed);
-  CLI::Option* random = app.get_option("--random");
-  app.add_option("--output-dir", command->output_folder, "Folder that gets output_<i>.npy")
-      ->type_name("DIR");
-  app.add_option("--output", command->outputs, "Write an output, or an archive of all by name")
-      ->type_name("name=y.npy|all.npz")
-      ->allow_extra_args(false);
-  AddThreadsOption(app, command->threads);
+  line.AddOption("artefact", command->artefact, "Compiled model").Required().TypeName("OUT.tcc");
+  AddFeedOptions(line, command->feed);
+  CommandOption random = line.Find("--random");
+  line.AddOption("--output-dir", command->output_folder, "Folder that gets output_<i>.npy")
+      .TypeName("DIR");
+  line.AddOption("--output", command->outputs, "Write an output, or an archive of all by name")
+      .TypeName("name=y.npy|all.npz");
+  AddThreadsOption(line, command->threads);
   return [command, random] {
-    command->random_given = random->count() > 0;
+    command->random_given = random.given();
     return RunRun(*command);
   };
 }

@@ -4,12 +4,12 @@
 
 namespace tcc {
 
-void AddThreadsOption(CLI::App& app, int& threads) {
-  app.add_option("--threads", threads,
+void AddThreadsOption(CommandLine& line, int& threads) {
+  line.AddOption("--threads", threads,
                  "Threads to use; 0: one for each CPU that the process may use")
-      ->type_name("T")
-      ->check(CLI::Range(0, 1024).description(""))
-      ->capture_default_str();
+      .TypeName("T")
+      .InRange(0, 1024)
+      .ShowDefault();
 }
 
 int ThreadCount(int threads) {

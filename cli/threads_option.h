@@ -1,11 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command_line.h"
 
 namespace tcc {
 
 // --threads; 0 stands for every CPU that the process may use (runtime/executor/usable_cpus.h).
-void AddThreadsOption(CLI::App& app, int& threads);
+void AddThreadsOption(CommandLine& line, int& threads);
 // At least 1.
 int ThreadCount(int threads);
 

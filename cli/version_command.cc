@@ -14,7 +14,7 @@ std::string VersionText() {
   return text;
 }
 
-Action DeclareVersion(CLI::App&) {
+Action DeclareVersion(CommandLine&) {
   return [] {
     fmt::print("{}\n", VersionText());
     return OkStatus();

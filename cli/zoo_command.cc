@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/seed_option.h"
 #include "ir/support/file.h"
 #include "models/onnx/export_onnx.h"
 #include "models/zoo/zoo.h"
@@ -30,23 +29,26 @@ Status RunZoo(const ZooCommand& command) {
 
 }  // namespace
 
-Action DeclareZoo(CLI::App& app) {
+Action DeclareZoo(CommandLine& line) {
   auto command = std::make_shared<ZooCommand>();
-  app.require_subcommand(1);
-  CLI::App* list = app.add_subcommand("list", "Print the names");
-  list->callback([command] { command->list = true; });
-  CLI::App* export_app = app.add_subcommand("export", "Write a network as an ONNX model");
-  export_app->add_option("name", command->name, "One of the names of the list")
-      ->required()
-      ->type_name("NAME");
-  export_app->add_option("-o,--output", command->output, "File to write")
-      ->required()
-      ->type_name("M.onnx");
-  export_app->add_flag("--small", command->options.small,
-                       "The same structure with fewer channels and pixels");
-  AddSeedOption(*export_app, "--seed", command->options.seed, "Seed of the weights")
-      ->type_name("S");
-  return [command] { return RunZoo(*command); };
+  line.RequireOneCommand();
+  CommandLine list = line.AddCommand("list", "Print the names");
+  CommandLine exporting = line.AddCommand("export", "Write a network as an ONNX model");
+  exporting.AddOption("name", command->name, "One of the names of the list")
+      .Required()
+      .TypeName("NAME");
+  exporting.AddOption("-o,--output", command->output, "File to write")
+      .Required()
+      .TypeName("M.onnx");
+  exporting.AddFlag("--small", command->options.small,
+                    "The same structure with fewer channels and pixels");
+  exporting.AddOption("--seed", command->options.seed, "Seed of the weights")
+      .ShowDefault()
+      .TypeName("S");
+  return [command, list] {
+    command->list = list.given();
+    return RunZoo(*command);
+  };
 }
 
 }  // namespace tcc

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/support/printable.h"
+#include "runtime/executor/huge_weights.h"
 
 namespace tcc {
 namespace {
@@ -25,6 +26,8 @@ StatusOr<DeviceRow> FindDevice(const std::string& name, std::span<const DeviceRo
 
 StatusOr<Module> Module::Load(const std::string& path, const LoadOptions& options) {
   TCC_ASSIGN_OR_RETURN(Artefact artefact, ReadArtefact(path));
+  // Other devices have memory of their own.
+  if (artefact.device == "cpu" && !options.map_weights) MoveWeightsToHugePages(artefact);
   StatusOr<Module> module = FromArtefact(std::move(artefact), options);
   if (!module.ok()) return Annotate(module.status(), path);
   return module;

@@ -17,6 +17,9 @@ struct LoadOptions {
   int threads = 0;  // 0: one for each allowed CPU
   // The devices to choose from by the name in the artefact.
   std::span<const DeviceRow> devices = RuntimeDevices();
+  // Load leaves the weights in the mapped file, shared by all processes that map it, rather than
+  // copying them into huge pages.
+  bool map_weights = false;
   int ordinal = -1;  // which of several devices of that name; -1: the device's own choice
 };
 

@@ -1,5 +1,5 @@
-// Rows of scores of which most lie 80 to 110 below the maximum: what exponentials make of them holds
-// no denormal, since each operation on one costs an Intel CPU a microcode assist.
+// Rows of scores of which most lie 80 to 110 below the maximum: what exponentials make of them
+// holds no denormal, since each operation on one costs an Intel CPU a microcode assist.
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -62,8 +62,8 @@ TEST_CASE("softmax makes no denormals", "[compiler][denormals]") {
     ValueId x = builder.Input("x", shape);
     builder.Output(builder.Emit("y", OpKind::kSoftmax, {x}, {{"axis", axis}}), shape);
     Graph graph = builder.Take();
-    Tensor scores = Filled(
-        shape, [&](int64_t i) { return Score(axis == 1 ? i % kKeys : i / kRows, kKeys); });
+    Tensor scores =
+        Filled(shape, [&](int64_t i) { return Score(axis == 1 ? i % kKeys : i / kRows, kKeys); });
     for (const char* target : kTargets) {
       INFO("axis " << axis << ", " << target);
       Kinds kinds = KindsOfResults(graph, target, {scores});
@@ -82,8 +82,7 @@ TEST_CASE("attention makes no denormals", "[compiler][denormals]") {
   ValueId k = builder.Input("k", {1, 2, kFew, 8});
   ValueId v = builder.Input("v", {1, 2, kFew, kFew});
   std::map<std::string, Attribute> attributes = {{"is_causal", int64_t{0}}, {"scale", 1.0}};
-  builder.Output(builder.Emit("y", OpKind::kAttention, {q, k, v}, attributes),
-                 {1, 2, kRows, kFew});
+  builder.Output(builder.Emit("y", OpKind::kAttention, {q, k, v}, attributes), {1, 2, kRows, kFew});
   Graph graph = builder.Take();
   std::vector<Tensor> inputs = {
       Filled({1, 2, kRows, 8}, [](int64_t i) { return i % 8 == 0 ? 1.0 : 0.0; }),

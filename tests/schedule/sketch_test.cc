@@ -311,8 +311,9 @@ TEST_CASE("threads share rows where activations outweigh weights, and columns el
     CHECK(first(MatmulFunction(4096, 64, 4096), "mm.j", 64) == 1);
     CHECK(first(MatmulFunction(64, 512, 4096), "mm.j", 512) == 512 / 32);
   }
-  SECTION("products of a batch share the batch") {
-    CHECK(first(ProductOfRows(16, 2, 512, 64), "mm.j", 512) == 1);
+  SECTION("products of a batch") {
+    CHECK(first(ProductOfRows(16, 128, 64, 16), "mm.j", 64) == 1);
+    CHECK(first(ProductOfRows(16, 2, 512, 64), "mm.j", 512) == 512 / 32);
   }
   SECTION("windows with a filter for each channel, pools") {
     CHECK(all(ColumnwiseWindow(512, 256, 3), "dw.c", 256) == std::set<int64_t>{1});

@@ -34,18 +34,6 @@ double BytesOf(const Function& fn, const Var& buffer) {
   return bytes;
 }
 
-// Bytes of the operands that do not vary along `axis`: every piece of that axis reads all of them.
-double BytesSharedAlong(const Function& fn, const Block& block, const Var& axis) {
-  double bytes = 0;
-  std::vector<Var> counted;
-  for (const Access& read : ReadsOf(block)) {
-    bool is_new = std::find(counted.begin(), counted.end(), read.buffer) == counted.end();
-    if (is_new && !Uses(read, axis)) bytes += BytesOf(fn, read.buffer);
-    counted.push_back(read.buffer);
-  }
-  return bytes;
-}
-
 bool IsColumnwise(const Block& block, size_t column) {
   int64_t taps = 1;
   for (size_t r : ItersOf(block, IterKind::kReduce)) {
@@ -92,21 +80,43 @@ int64_t RegisterTiling::Panels() const {
   return CeilDivision(Extent(columns_), tile_.registers * tile_.lanes);
 }
 
+// Activations are the operands without columns, which all pieces of columns read, and the result:
+// the next layer reads that as this one reads them, by rows. Weights are the operands with columns
+// that other pieces read again.
+RegisterTiling::Traffic RegisterTiling::SharedTraffic() const {
+  auto varies_along = [&](const Access& read, size_t axis) {
+    return Extent(axis) == 1 || Uses(read, block_.iters[spatial_[axis]].var);
+  };
+  Traffic traffic{.activations = BytesOf(state.fn(), WritesOf(block_)[0].buffer)};
+  std::vector<Var> counted;
+  for (const Access& read : ReadsOf(block_)) {
+    if (std::find(counted.begin(), counted.end(), read.buffer) != counted.end()) continue;
+    counted.push_back(read.buffer);
+    bool is_again = false;
+    for (size_t s = 0; s < spatial_.size(); ++s) {
+      is_again = is_again || (s != columns_ && !varies_along(read, s));
+    }
+    if (!varies_along(read, columns_)) {
+      traffic.activations += BytesOf(state.fn(), read.buffer);
+    } else if (is_again) {
+      traffic.weights += BytesOf(state.fn(), read.buffer);
+    }
+  }
+  return traffic;
+}
+
 int64_t RegisterTiling::PanelsOfPiece(int64_t row_pieces) const {
   if (!rows_ || WorkOf(block_) < kParallelWork) return 1;
-  size_t leading = 0;  // the axis that threads share if not the columns
-  while (leading == columns_ || Extent(leading) == 1) ++leading;
-  auto shared_along = [&](size_t axis) {
-    return BytesSharedAlong(state.fn(), block_, block_.iters[spatial_[axis]].var);
-  };
-  // The next layer reads results as this one reads activations: by rows.
-  double activations = shared_along(columns_) + BytesOf(state.fn(), WritesOf(block_)[0].buffer);
-  double weights = shared_along(leading);
-  if (activations <= weights) return 1;
+  Traffic traffic = SharedTraffic();
+  if (traffic.activations <= traffic.weights) return 1;
 
-  // Weights that many pieces read stay in the second cache.
-  int64_t pieces = std::max(CeilDivision(kParallelPieces, row_pieces),
-                            CeilDivision(static_cast<int64_t>(weights), target_.l2_bytes));
+  int64_t pieces = CeilDivision(kParallelPieces, row_pieces);
+  if (traffic.weights > 0) {
+    // The weights of a piece stay in the second cache, since the next piece reads them again.
+    int64_t column = TermsOf(block_) * WholeBytes(dtype());
+    int64_t columns = std::max<int64_t>(target_.l2_bytes / column, 1);
+    pieces = std::max(pieces, CeilDivision(Extent(columns_), columns));
+  }
   return CeilDivision(Panels(), std::min(pieces, Panels()));
 }
 

@@ -75,6 +75,11 @@ class RegisterTiling {
   SketchState state;
 
  private:
+  // Bytes that several pieces read.
+  struct Traffic {
+    double activations = 0, weights = 0;
+  };
+  Traffic SharedTraffic() const;
   void SplitColumns(int64_t panels_in_turn);
   void PackConstants();
 
