@@ -26,7 +26,7 @@ bool Uses(const Access& access, const Var& var) {
                      [&](const Expr& index) { return UsesVar(index, var); });
 }
 
-double BytesOf(const Function& fn, const Var& buffer) {
+double BufferBytes(const Function& fn, const Var& buffer) {
   double bytes = static_cast<double>(WholeBytes(buffer.dtype()));
   for (const Expr& extent : FindBuffer(fn, buffer)->shape) {
     bytes *= static_cast<double>(AsConstant(extent).value_or(1));
@@ -87,7 +87,7 @@ RegisterTiling::Traffic RegisterTiling::SharedTraffic() const {
   auto varies_along = [&](const Access& read, size_t axis) {
     return Extent(axis) == 1 || Uses(read, block_.iters[spatial_[axis]].var);
   };
-  Traffic traffic{.activations = BytesOf(state.fn(), WritesOf(block_)[0].buffer)};
+  Traffic traffic{.activations = BufferBytes(state.fn(), WritesOf(block_)[0].buffer)};
   std::vector<Var> counted;
   for (const Access& read : ReadsOf(block_)) {
     if (std::find(counted.begin(), counted.end(), read.buffer) != counted.end()) continue;
@@ -97,9 +97,9 @@ RegisterTiling::Traffic RegisterTiling::SharedTraffic() const {
       is_again = is_again || (s != columns_ && !varies_along(read, s));
     }
     if (!varies_along(read, columns_)) {
-      traffic.activations += BytesOf(state.fn(), read.buffer);
+      traffic.activations += BufferBytes(state.fn(), read.buffer);
     } else if (is_again) {
-      traffic.weights += BytesOf(state.fn(), read.buffer);
+      traffic.weights += BufferBytes(state.fn(), read.buffer);
     }
   }
   return traffic;
