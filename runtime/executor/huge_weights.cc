@@ -16,10 +16,11 @@ constexpr size_t kChunk = 4 << 20;
 
 // Gives back the whole pages in the range, which are read from the file again if anybody asks.
 void DropPages(std::span<const uint8_t> bytes) {
-  auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  auto begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
-  auto end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  size_t first = (page - reinterpret_cast<uintptr_t>(bytes.data()) % page) % page;
+  if (first >= bytes.size()) return;
+  size_t whole = (bytes.size() - first) / page * page;
+  if (whole > 0) ::madvise(const_cast<uint8_t*>(bytes.data()) + first, whole, MADV_DONTNEED);
 }
 
 }  // namespace
