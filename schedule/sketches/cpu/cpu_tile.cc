@@ -55,7 +55,7 @@ bool PrefetchPanels(RegisterTiling& t) {
   return any;
 }
 
-// What a piece computes in turn, to start from.
+// The panels and tiles that a piece computes in turn, to start from.
 struct Piece {
   int64_t panels = 1;         // of columns
   int64_t tiles = 1;          // of rows
