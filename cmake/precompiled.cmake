@@ -13,7 +13,7 @@ set(TCC_PRECOMPILED
 set(TCC_EMPTY_SOURCE ${CMAKE_BINARY_DIR}/empty.cc)
 file(CONFIGURE OUTPUT ${TCC_EMPTY_SOURCE} CONTENT "")
 
-# tcc_precompile(TARGET LIBRARIES... HEADERS HEADERS...): compiles the headers for other targets to
+# tcc_precompile(TARGET LINKS ... HEADERS ...): compiles the headers for other targets to
 # reuse. ccache knows clang's file by the text of the headers (pch_external_checksum): the file itself
 # holds the path of the build, so that no object would serve another checkout.
 function(tcc_precompile target)
