@@ -30,6 +30,7 @@ std::string VersionText();
 Action DeclareBench(CommandLine& line);
 Action DeclareCheck(CommandLine& line);
 Action DeclareCompile(CommandLine& line);
+Action DeclareDb(CommandLine& line);
 Action DeclareDevices(CommandLine& line);
 Action DeclareDoctor(CommandLine& line);
 Action DeclareDump(CommandLine& line);
@@ -37,6 +38,7 @@ Action DeclareInspect(CommandLine& line);
 Action DeclareOnnxTest(CommandLine& line);
 Action DeclareOps(CommandLine& line);
 Action DeclareRun(CommandLine& line);
+Action DeclareTune(CommandLine& line);
 Action DeclareVersion(CommandLine& line);
 Action DeclareZoo(CommandLine& line);
 

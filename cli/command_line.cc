@@ -54,6 +54,11 @@ CommandOption CommandOption::Hide() {
   return *this;
 }
 
+CommandOption CommandOption::TakesSeveral() {
+  option_->allow_extra_args();
+  return *this;
+}
+
 // The help would show a check's description behind the name of the type.
 CommandOption CommandOption::InRange(int min, int max) {
   option_->check(CLI::Range(min, max).description(""));

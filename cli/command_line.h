@@ -32,6 +32,8 @@ class CommandOption {
   CommandOption ShowDefault();
   // Leaves the option out of the help.
   CommandOption Hide();
+  // Lets a positional argument of several values take all that are left.
+  CommandOption TakesSeveral();
 
   // Refuse other values when they are parsed. The help does not tell the limits.
   CommandOption InRange(int min, int max);

@@ -65,6 +65,16 @@ void Progress::Warn(const std::string& message) {
   line_open_ = false;
 }
 
+void Progress::Tell(const std::string& message) {
+  if (mode_ == Mode::kNone) return;
+  if (mode_ == Mode::kJson) {
+    TellError("{}\n", nlohmann::ordered_json{{"note", message}}.dump());
+    return;
+  }
+  TellError("{}tcc: {}\n", line_open_ ? "\r\x1b[K" : "", message);
+  line_open_ = false;
+}
+
 void Progress::TellWritten(const Written& written) {
   if (mode_ == Mode::kNone) return;
   if (mode_ == Mode::kJson) {

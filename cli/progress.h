@@ -33,6 +33,8 @@ class Progress {
   ProgressHook hook();
   // A line on standard error; in json an object with "warning".
   void Warn(const std::string& message);
+  // A fact of the result, as a line; in json an object with "note".
+  void Tell(const std::string& message);
   // As the last line, of short work too: "tcc: wrote m.tcc, 97.5 MiB, 21 kernels, 6.2 s".
   void TellWritten(const Written& written);
 

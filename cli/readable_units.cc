@@ -40,4 +40,11 @@ std::string ReadableBytes(uint64_t bytes) {
   return InUnits(static_cast<double>(bytes) / 1024, 1024, kBytes);
 }
 
+std::string ReadableMicroseconds(double seconds) {
+  double us = seconds * 1e6;
+  if (us <= 0) return "-";
+  if (us >= 100) return fmt::format("{:.0f}", us);
+  return fmt::format("{:.{}f}", us, us >= 10 ? 1 : us >= 1 ? 2 : 3);
+}
+
 }  // namespace tcc

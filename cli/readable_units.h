@@ -12,4 +12,7 @@ std::string ReadableFlops(double flops);
 // "1 byte", "512 bytes", "97.5 MiB"; thousands of 1,024.
 std::string ReadableBytes(uint64_t bytes);
 
+// Microseconds without their unit, for columns: "0.039", "13.2", "4520"; "-" for 0.
+std::string ReadableMicroseconds(double seconds);
+
 }  // namespace tcc

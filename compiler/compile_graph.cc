@@ -3,138 +3,24 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
-#include <unordered_set>
 
 #include "codegen_cuda/cuda_backend.h"
 #include "codegen_llvm/llvm_backend.h"
 #include "compiler/compile_kernels.h"
+#include "compiler/describe_model.h"
 #include "compiler/execution_plan.h"
 #include "compiler/memory_need.h"
 #include "compiler/prepare_weights.h"
 #include "ir/support/cache_folder.h"
-#include "ir/support/check.h"
 #include "ir/support/stop.h"
 #include "ir/support/version.h"
 #include "ir/support/wanted_option.h"
 #include "lower/graph/declared_shapes.h"
 #include "lower/graph/graph_pipeline.h"
 #include "lower/variants/place_parts.h"
-#include "runtime/cpu/cpu_features.h"
+#include "search/candidate/artefact_device.h"
 
 namespace tcc {
-namespace {
-
-std::vector<std::string> FreeDimensions(const Value& value) {
-  std::vector<std::string> names;
-  for (const Expr& dim : value.shape) {
-    const auto* var = dim.as<VarNode>();
-    if (var && std::ranges::find(names, var->name) == names.end()) names.push_back(var->name);
-  }
-  return names;
-}
-
-StatusOr<TensorInfo> InfoOf(const Value& value) {
-  std::optional<std::vector<int64_t>> shape = StaticShape(value);
-  if (!shape) {
-    Status status = Unsupported("'{}' has free dimensions ({}); expected each to be given a value",
-                                value.name, fmt::join(FreeDimensions(value), ", "));
-    return WithOption(WithOption(std::move(status), Option::kDims), Option::kShapes);
-  }
-  return StaticTensor(value.name, value.dtype, *shape);
-}
-
-// The model's own names, which graph passes lose where an output turns out to be another value. A
-// value that is an output twice gets a second name.
-std::vector<std::string> OutputNames(const Graph& graph) {
-  std::vector<std::string> names;
-  std::unordered_set<std::string> taken;
-  for (ValueId id : graph.outputs) {
-    std::string name = graph.value(id).name;
-    for (int i = 1; !taken.insert(name).second; ++i) {
-      name = graph.value(id).name + "_" + std::to_string(i);
-    }
-    names.push_back(name);
-  }
-  return names;
-}
-
-// Which mode, how many kernels round by it, and those that should and do not.
-void DescribeNumeric(const KernelSet& kernels, NumericMode numeric, Metadata& metadata) {
-  metadata.properties.emplace_back("numeric", RowOf(numeric).name);
-  if (numeric == NumericMode::kStrict) return;
-  std::set<size_t> rounded, strict;
-  for (size_t t = 0; t < kernels.tasks.size(); ++t) {
-    if (kernels.tasks[t].numeric != NumericMode::kStrict) rounded.insert(kernels.kernel_of_task[t]);
-    if (kernels.tasks[t].stays_strict) strict.insert(kernels.kernel_of_task[t]);
-  }
-  std::vector<std::string> names;
-  for (size_t k : strict) names.push_back(kernels.kernels[k].symbol);
-  metadata.properties.emplace_back("rounded_kernels", std::to_string(rounded.size()));
-  if (!names.empty()) {
-    metadata.properties.emplace_back("strict_kernels", fmt::format("{}", fmt::join(names, ", ")));
-  }
-}
-
-// The compilers that tcc had make machine code of its text.
-void DescribeCompilers(const CompiledModule& code, Metadata& metadata) {
-  std::set<std::string> compilers;
-  for (const CompiledKernel& kernel : code.kernels) compilers.insert(kernel.compiler);
-  compilers.erase("");
-  if (compilers.empty()) return;
-  metadata.properties.emplace_back("code_compiler", fmt::format("{}", fmt::join(compilers, "; ")));
-}
-
-StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::string>& output_names,
-                                 const KernelSet& kernels, const CompiledModule& code,
-                                 const CompileOptions& options) {
-  Metadata metadata;
-  metadata.model = graph.name;
-  for (ValueId id : graph.inputs) {
-    TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOf(graph.value(id)));
-    metadata.inputs.push_back(std::move(info));
-  }
-  for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOf(graph.value(graph.outputs[i])));
-    info.name = output_names[i];
-    metadata.outputs.push_back(std::move(info));
-  }
-  for (const KernelStages& kernel : kernels.kernels) {
-    // More fits no integer, and no machine runs it.
-    auto flops = static_cast<int64_t>(std::min(kernel.flops, 9e18));
-    metadata.kernels.push_back({kernel.symbol, kernel.nodes, flops});
-  }
-  // Kernels that the interpreter runs have no machine code.
-  for (size_t i = 0; i < code.kernels.size(); ++i) {
-    metadata.kernels[i].statistics = code.kernels[i].statistics;
-    metadata.kernels[i].ratios = code.kernels[i].ratios;
-  }
-  for (size_t i = 0; i < kernels.kernels.size(); ++i) {
-    if (!kernels.kernels[i].moved_bytes) continue;
-    auto& statistics = metadata.kernels[i].statistics;
-    statistics.emplace_back("moved_bytes", *kernels.kernels[i].moved_bytes);
-    std::ranges::sort(statistics);
-  }
-  DescribeCompilers(code, metadata);
-  metadata.properties.emplace_back("compiler", kVersion);
-  DescribeNumeric(kernels, options.numeric, metadata);
-  metadata.cpu_features = RequiredCpuFeatures(options.target);
-  return metadata;
-}
-
-std::string DeviceOf(TargetKind kind) {
-  switch (kind) {
-    case TargetKind::kCpu:
-      return "cpu";
-    case TargetKind::kCuda:
-      return "cuda";
-    case TargetKind::kReference:
-      return "reference";
-  }
-  TCC_UNREACHABLE();
-}
-
-}  // namespace
 
 Status ExpectBoundInputs(const Graph& graph) {
   std::vector<std::string> inputs, dims, shapes;
@@ -157,8 +43,8 @@ Status ExpectBoundInputs(const Graph& graph) {
 }
 
 KernelOptions KernelOptionsOf(const CompileOptions& options) {
-  return {options.target, options.threads,   options.verify,       options.progress,
-          options.stop,   options.schedules, options.sketch_rules, options.numeric};
+  return {options.target,    options.threads,      options.verify,  options.progress, options.stop,
+          options.schedules, options.sketch_rules, options.numeric, options.tuned,    options.warn};
 }
 
 StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target, GpuCode gpu_code) {
@@ -203,13 +89,13 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
 
   Artefact artefact;
   artefact.target = options.target.name;
-  artefact.device = DeviceOf(options.target.kind);
+  artefact.device = ArtefactDevice(options.target.kind);
   artefact.environment = Sha256(fmt::format("tcc {} {}", kVersion, options.target.name));
   artefact.kernels = OwnBytes(std::move(code.image));
   artefact.weights = plan.weights;
   artefact.plan = std::move(plan.plan);
-  TCC_ASSIGN_OR_RETURN(artefact.metadata,
-                       DescribeModel(graph, output_names, kernels, code, options));
+  TCC_ASSIGN_OR_RETURN(artefact.metadata, DescribeModel(graph, output_names, kernels, code,
+                                                        options.target, options.numeric));
   return artefact;
 }
 

@@ -17,6 +17,7 @@ struct CompileOptions {
   std::vector<SketchRule> sketch_rules = {};  // as KernelOptions has them
   NumericMode numeric = NumericMode::kStrict;
   GpuCode gpu_code = GpuCode::kCubin;  // of CUDA targets; text is for the emulator
+  TunedSchedules tuned = {};           // as KernelOptions has them
 };
 
 // The whole way from a network to what runs it: graph passes, fusion, schedules, lowering, code,

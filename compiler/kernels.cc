@@ -7,23 +7,20 @@
 #include <mutex>
 #include <set>
 
-#include "compiler/runnable_schedule.h"
 #include "compiler/schedule_choice.h"
 #include "ir/analysis/canonical.h"
+#include "ir/analysis/canonical_names.h"
 #include "ir/analysis/verifier.h"
 #include "ir/expr/visitor.h"
-#include "ir/simplify/simplify.h"
 #include "ir/support/for_each_index.h"
 #include "ir/support/stop.h"
-#include "ir/text/printer.h"
 #include "lower/graph/control_flow.h"
 #include "lower/graph/graph_pipeline.h"
 #include "lower/ops/node_lowering.h"
-#include "lower/pipeline.h"
-#include "lower/split_prepare.h"
 #include "lower/variants/place_parts.h"
 #include "schedule/sketches/flash_attention.h"
 #include "schedule/sketches/gpu/mma_product.h"
+#include "search/candidate/runnable_schedule.h"
 
 namespace tcc {
 namespace {
@@ -106,6 +103,8 @@ void ShareKernels(const Target& target, KernelSet& set) {
       kernel.moved_bytes = task.moved_bytes;
       kernel.variants = task.variants;
       for (Function& fn : kernel.variants) fn.name = kernel.symbol;
+      kernel.first_variant = variant;
+      kernel.inputs = task.inputs.size();
       kernel.schedule.variant = variant;
       set.kernels.push_back(std::move(kernel));
     }
@@ -113,50 +112,6 @@ void ShareKernels(const Target& target, KernelSet& set) {
     kernel.nodes.insert(kernel.nodes.end(), task.nodes.begin(), task.nodes.end());
     set.kernel_of_task.push_back(found->second);
   }
-}
-
-StatusOr<int64_t> BytesOf(const Buffer& flat) {
-  std::optional<int64_t> count = AsConstant(flat.shape[0]);
-  if (!count) {
-    return InvalidInput("constant '{}' has {} elements", flat.var->name, Print(flat.shape[0]));
-  }
-  return ByteCount(flat.dtype(), {{*count}});
-}
-
-size_t IndexOf(const std::vector<Buffer>& params, const Var& var) {
-  size_t i = 0;
-  while (i < params.size() && !(params[i].var == var)) ++i;
-  return i;
-}
-
-StatusOr<PrepareStages> LowerPrepare(const KernelStages& kernel, const Function& prepare,
-                                     const PipelineOptions& options) {
-  PrepareStages stages;
-  for (size_t i = 0; i + 1 < prepare.params.size(); ++i) {
-    stages.constants.push_back(IndexOf(kernel.tensor.params, prepare.params[i].var));
-  }
-  TCC_ASSIGN_OR_RETURN(stages.lowered, RunPipeline(prepare, options));
-  TCC_ASSIGN_OR_RETURN(stages.bytes, BytesOf(stages.lowered.params.back()));
-  stages.key = FunctionKey(stages.lowered);
-  return stages;
-}
-
-// The kernel without what is prepared, and what prepares it, lowered.
-Status LowerKernel(KernelStages& kernel, const PipelineOptions& options) {
-  TCC_ASSIGN_OR_RETURN(PreparedFunction parts, SplitPrepare(kernel.scheduled));
-  for (const Function& prepare : parts.prepare) {
-    TCC_ASSIGN_OR_RETURN(kernel.prepare.emplace_back(), LowerPrepare(kernel, prepare, options));
-  }
-  for (const Buffer& param : parts.main.params) {
-    KernelOperand operand{.index = IndexOf(kernel.tensor.params, param.var)};
-    for (size_t p = 0; p < parts.prepare.size(); ++p) {
-      if (!(parts.prepare[p].params.back().var == param.var)) continue;
-      operand = {KernelOperand::Kind::kPrepared, p};
-    }
-    kernel.operands.push_back(operand);
-  }
-  TCC_ASSIGN_OR_RETURN(kernel.lowered, RunPipeline(parts.main, options));
-  return OkStatus();
 }
 
 // A schedule that nothing uses is a mistake of its writer.
@@ -172,15 +127,16 @@ Status ExpectKernelsFor(const Schedules& schedules, const KernelSet& set) {
 }
 
 Status ScheduleKernel(KernelStages& kernel, const KernelOptions& options) {
-  TCC_ASSIGN_OR_RETURN(Function scheduled,
-                       ReplayFor(options.target, kernel.tensor, kernel.schedule));
-  kernel.scheduled = Simplify(scheduled);
   PipelineOptions pipeline;
   pipeline.verify = options.verify;
   pipeline.stop = options.stop;
-  kernel.prepare.clear();
-  kernel.operands.clear();
-  return LowerKernel(kernel, pipeline);
+  TCC_ASSIGN_OR_RETURN(LoweredKernel lowered,
+                       LowerSchedule(kernel.tensor, kernel.schedule, options.target, pipeline));
+  kernel.scheduled = std::move(lowered.scheduled);
+  kernel.lowered = std::move(lowered.lowered);
+  kernel.operands = std::move(lowered.operands);
+  kernel.prepare = std::move(lowered.prepare);
+  return OkStatus();
 }
 
 // The steps of a schedule that are not taken, by the limits of the target all the same.
@@ -210,6 +166,59 @@ bool TakeChoice(KernelStages& kernel, const KernelOptions& options) {
   return true;
 }
 
+// Schedules the kernel by its choice or the first one after it that the target allows. Error: the
+// first one's; there is no such choice.
+Status ScheduleByChoice(KernelStages& kernel, const KernelOptions& options) {
+  std::optional<Status> first;
+  for (; TakeChoice(kernel, options); ++kernel.choice) {
+    Status status = ScheduleKernel(kernel, options);
+    if (status.ok() || absl::IsCancelled(status)) return status;
+    if (!first) first = status;
+  }
+  return first.value_or(InvalidInput("there is no other schedule"));
+}
+
+void TakeDefaultVariant(KernelStages& kernel) {
+  kernel.schedule = {.trace = {}, .decisions = {}, .variant = kernel.first_variant};
+  kernel.tensor = kernel.variants[kernel.first_variant];
+  kernel.tuned = false;
+}
+
+// Schedules the kernel as its workload was tuned. Its tensor function has canonical names then,
+// which the trace speaks of.
+Status ScheduleAsTuned(KernelStages& kernel, const TunedSchedule& tuned,
+                       const KernelOptions& options) {
+  auto variant = std::ranges::find(kernel.variants, tuned.variant_key,
+                                   [](const Function& fn) { return FunctionKey(fn); });
+  if (variant == kernel.variants.end())
+    return InvalidInput("it is for a variant that is not there");
+  kernel.tensor = WithCanonicalNames(*variant);
+  kernel.tensor.name = kernel.symbol;
+  kernel.schedule = tuned.schedule;
+  kernel.schedule.variant = static_cast<size_t>(variant - kernel.variants.begin());
+  kernel.sketch = tuned.rules;
+  kernel.tuned = true;
+  return ScheduleKernel(kernel, options);
+}
+
+// Returns false where the kernel's workload was not tuned, or what was found no longer fits.
+StatusOr<bool> TryTuned(KernelStages& kernel, const KernelOptions& options) {
+  if (options.tuned.empty()) return false;
+  auto tuned = options.tuned.find(FunctionKey(kernel.variants[0]));
+  if (tuned == options.tuned.end()) return false;
+  Status status = ScheduleAsTuned(kernel, tuned->second, options);
+  if (absl::IsCancelled(status)) return status;
+  if (status.ok()) return true;
+  if (options.warn) {
+    options.warn(
+        fmt::format("kernel '{}': its tuned schedule no longer applies ({}); it gets its "
+                    "default one",
+                    kernel.symbol, Message(status)));
+  }
+  TakeDefaultVariant(kernel);
+  return false;
+}
+
 }  // namespace
 
 Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
@@ -234,30 +243,51 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
                          DecideOpenSizes(kernel.tensor, kernel.schedule, options.target));
     return ScheduleKernel(kernel, options);
   }
-  Status first;
-  for (; TakeChoice(kernel, options); ++kernel.choice) {
-    Status status = ScheduleKernel(kernel, options);
-    if (status.ok() || absl::IsCancelled(status)) return status;
-    if (first.ok()) first = status;
-  }
-  return first;
+  TCC_ASSIGN_OR_RETURN(bool tuned, TryTuned(kernel, options));
+  return tuned ? OkStatus() : ScheduleByChoice(kernel, options);
 }
 
 StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const KernelOptions& options) {
   if (options.schedules.contains(kernel.symbol)) return false;
-  ++kernel.choice;
-  if (!TakeChoice(kernel, options)) return false;
-  Status status = FinishKernel(kernel, options);
+  if (kernel.tuned) {
+    TakeDefaultVariant(kernel);
+  } else {
+    ++kernel.choice;
+  }
+  Status status = ScheduleByChoice(kernel, options);
   if (absl::IsCancelled(status)) return status;
   return status.ok();
 }
 
-StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                const PlacedParts& parts, const KernelOptions& options) {
+Workload WorkloadOf(const KernelStages& kernel) {
+  Workload workload;
+  workload.name = kernel.symbol;
+  for (const Function& variant : kernel.variants) {
+    Function canonical = WithCanonicalNames(variant);
+    canonical.name = "kernel";
+    workload.variant_keys.push_back(FunctionKey(canonical));
+    workload.variants.push_back(std::move(canonical));
+  }
+  workload.key = workload.variant_keys[0];
+  workload.first_variant = kernel.first_variant;
+  workload.inputs = kernel.inputs;
+  workload.flops = kernel.flops;
+  workload.moved_bytes = kernel.moved_bytes;
+  return workload;
+}
+
+StatusOr<KernelSet> CollectKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
+                                   const PlacedParts& parts, const KernelOptions& options) {
   KernelSet set;
   set.parts = parts;
   TCC_RETURN_IF_ERROR(AddTasks(graph, subgraphs, parts, options, 1, set));
   ShareKernels(options.target, set);
+  return set;
+}
+
+StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
+                                const PlacedParts& parts, const KernelOptions& options) {
+  TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels(graph, subgraphs, parts, options));
   TCC_RETURN_IF_ERROR(ExpectKernelsFor(options.schedules, set));
 
   std::mutex mutex;

@@ -11,24 +11,11 @@
 #include "lower/variants/task.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "schedule/space/schedule.h"
+#include "search/candidate/lower_schedule.h"
+#include "search/candidate/workload.h"
+#include "search/database/tuned_schedules.h"
 
 namespace tcc {
-
-// What fills a constant that a kernel reads in place of the model's own; run once, when the model
-// is linked.
-struct PrepareStages {
-  std::string key;                // of the function; equal ones need be compiled once
-  std::vector<size_t> constants;  // parameters of the tensor function that it reads
-  int64_t bytes = 0;              // of the result
-  Function lowered;               // its parameters are the constants, then the result
-};
-
-// A parameter of a lowered kernel: one of the tensor function's, or what a prepare function gives.
-struct KernelOperand {
-  enum class Kind : uint8_t { kParameter, kPrepared };
-  Kind kind = Kind::kParameter;
-  size_t index = 0;
-};
 
 // One kernel at every stage of its making. Subgraphs with the same computation share it.
 struct KernelStages {
@@ -37,10 +24,13 @@ struct KernelStages {
   double flops = 0;                         // of one call
   std::optional<int64_t> moved_bytes = {};  // of one call, too
   std::vector<Function> variants;           // of the task
+  size_t first_variant = 0;                 // the one that a default schedule is for
+  size_t inputs = 0;                        // of the parameters; the rest are outputs
   Function tensor;                          // the one that is scheduled
   Schedule schedule;
   std::string sketch;  // the rules that made the schedule, Sketch::name; "" where it was given
   size_t choice = 0;   // 0: the first sketch; else which of OtherSchedules, counted from 1
+  bool tuned = false;  // the schedule is one of KernelOptions::tuned
   Function scheduled;
   Function lowered;                     // without what is prepared
   std::vector<KernelOperand> operands;  // of its parameters
@@ -68,7 +58,17 @@ struct KernelOptions {
   Schedules schedules = {};                   // for kernels that are not to get their first sketch
   std::vector<SketchRule> sketch_rules = {};  // in place of the target's own; empty: those
   NumericMode numeric = NumericMode::kStrict;
+  TunedSchedules tuned = {};  // by workload, for kernels that are not given one
+  std::function<void(const std::string& message)> warn = {};  // of tuned schedules that do not fit
 };
+
+// Builds the tasks of the subgraphs and the kernels that they share, without their schedules.
+// Error: a task's, with its name; Cancelled soon after a stop is requested.
+StatusOr<KernelSet> CollectKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
+                                   const PlacedParts& parts, const KernelOptions& options);
+
+// A kernel as something to tune.
+Workload WorkloadOf(const KernelStages& kernel);
 
 // Builds the tasks of the subgraphs, gives each different one its schedule and lowers it
 // (but for the reference target, whose kernels stay as the operators mean them). The same for any
@@ -82,11 +82,12 @@ StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>&
 StatusOr<KernelSet> KernelsOf(Graph graph, const KernelOptions& options);
 
 // Schedules and lowers one kernel: one of its variants by the schedule that `options` have for it,
-// else by the first one from `choice` on that the target allows.
+// else by the tuned one of its workload if it fits, else by the first one from `choice` on that the
+// target allows.
 Status FinishKernel(KernelStages& kernel, const KernelOptions& options);
 
-// The same with the next choice; false if there is none, or the schedule was given. The kernel may
-// then be of no use.
+// The same with the next choice, or choice 0 after a tuned schedule; false if there is none, or the
+// schedule was given. The kernel may then be of no use.
 StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const KernelOptions& options);
 
 }  // namespace tcc

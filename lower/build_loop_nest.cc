@@ -119,6 +119,26 @@ std::vector<Var> UsedVars(const std::vector<Var>& vars, const Function& fn) {
   return used;
 }
 
+// Steps find buffers by name, and a model's "a.b" and "a_b" are one identifier, as are all names
+// without a Latin letter: the second of a name and those after it get a suffix.
+Function WithDistinctBuffers(const Function& fn) {
+  std::vector<Buffer> buffers = DeclaredBuffers(fn);
+  std::set<std::string> taken;
+  for (const Buffer& buffer : buffers) taken.insert(buffer.var->name);
+  std::set<std::string> seen;
+  Substitution renamed;
+  for (const Buffer& buffer : buffers) {
+    const std::string& hint = buffer.var->name;
+    if (seen.insert(hint).second) continue;
+    std::string name = hint;
+    for (int suffix = 1; !taken.insert(name).second; ++suffix) {
+      name = hint + "_" + std::to_string(suffix);
+    }
+    renamed.emplace(buffer.var, BufferVar(name, buffer.dtype()));
+  }
+  return renamed.empty() ? fn : Substitute(fn, renamed);
+}
+
 }  // namespace
 
 Function BuildLoopNest(const TensorProgram& program) {
@@ -136,7 +156,7 @@ Function BuildLoopNest(const TensorProgram& program) {
     fn.body = MakeStmt<Allocate>(program.intermediates[i - 1], fn.body);
   }
   fn.vars = UsedVars(program.shape_vars, fn);
-  return fn;
+  return WithDistinctBuffers(fn);
 }
 
 }  // namespace tcc

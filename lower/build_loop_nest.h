@@ -8,7 +8,7 @@ namespace tcc {
 // The program as a kTensor function: parameters are its inputs, then its outputs; every
 // intermediate is a global buffer allocated at the root; each stage is one nest of serial loops
 // around one block, axes first, then reduce axes, in the stage's order; an OrderedExpr has its axes
-// in their order. Loops are keyed "stage/axis".
+// in their order. Loops are keyed "stage/axis". Buffers with one name are told apart by suffixes.
 //
 //   stage mm: C[i, j] = sum over k of A[i, k] * B[k, j]
 //   -->

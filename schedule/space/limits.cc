@@ -1,11 +1,13 @@
 #include "schedule/space/limits.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ir/analysis/nested_blocks.h"
 #include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/interval.h"
+#include "ir/simplify/simplify.h"
 #include "schedule/analysis/alignment.h"
 #include "schedule/analysis/footprint.h"
 #include "schedule/space/resources.h"
@@ -143,6 +145,31 @@ void AddCacheLimits(const Function& fn, const Target& target, Limits& limits) {
   }
 }
 
+// A reduction in tiles that do not divide its extents computes values that nobody asks for: a bound
+// of how many times its own work it may take.
+constexpr int64_t kMostWaste = 4;
+
+// How often the block's body runs with all of the loops around it, guarded or not.
+Expr IssuedBy(const Function& fn, const Block& block) {
+  Expr issued(1);
+  for (const Ref<For>& loop : LoopsOn(FindBlock(fn, block.name).value())) {
+    issued = issued * loop->extent;
+  }
+  return issued;
+}
+
+void AddWasteLimits(const Function& fn, Limits& limits) {
+  for (const Ref<Block>& block : BlocksOf(fn.body)) {
+    if (!block->body.as<Reduce>()) continue;
+    Expr domain(1);
+    for (const IterVar& iter : block->iters) domain = domain * iter.domain;
+    std::optional<int64_t> work = AsConstant(Simplify(domain));
+    if (!work || *work > std::numeric_limits<int64_t>::max() / kMostWaste) continue;
+    limits.Cap(IssuedBy(fn, *block), kMostWaste * *work,
+               fmt::format("block '{}': at most {} times its work", block->name, kMostWaste));
+  }
+}
+
 }  // namespace
 
 Constraints LimitsOf(const Function& nested, const Target& target, const Decisions& start) {
@@ -162,7 +189,10 @@ Constraints LimitsOf(const Function& nested, const Target& target, const Decisio
         nest.statements, kMaxStatements,
         fmt::format("nest '{}': at most {} statements once unrolled", nest.name, kMaxStatements));
   }
-  if (target.kind == TargetKind::kCpu) AddCacheLimits(fn, target, limits);
+  if (target.kind == TargetKind::kCpu) {
+    AddCacheLimits(fn, target, limits);
+    AddWasteLimits(fn, limits);
+  }
   if (target.kind == TargetKind::kCuda) {
     for (Constraint& constraint : AlignmentOf(fn)) {
       limits.Add(constraint.expr, std::move(constraint.why));

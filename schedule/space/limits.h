@@ -22,7 +22,8 @@ inline constexpr int64_t kMaxLanes = 256;
 // GPU, each launch: threads by axis and in all; whole warps beyond the first; blocks by axis;
 // shared bytes; registers of a thread and of a block; vthreads; width and alignment of vectors.
 // CPU: the register tile; the operands of one tile fit L2, or where a reduction is in steps that
-// tiles take turns with, one tile's fit L1 and all of a step L2.
+// tiles take turns with, one tile's fit L1 and all of a step L2; a reduction is computed at most
+// four times over, padding and what neighbours compute again included.
 // Both: statements and lanes. For the reference target nothing.
 Constraints LimitsOf(const Function& fn, const Target& target, const Decisions& start = {});
 

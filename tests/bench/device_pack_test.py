@@ -19,8 +19,10 @@ ABSENT = {"TCC_NVRTC": "none"}
 
 
 def outcome(command, **environment):
+    # A cache that the environment names is not that of the pack.
     run = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                         text=True, check=False, env={**os.environ, **environment})
+                         text=True, check=False,
+                         env={**os.environ, "TCC_CACHE_DIR": "", **environment})
     return run.returncode, run.stdout
 
 
@@ -75,6 +77,22 @@ class DevicePack(unittest.TestCase):
         log = (pack / "results/emulated_sm_86/log.txt").read_text()
         self.assertIn("runs CUDA text only", log)
         self.assertNotIn("NVRTC", log.partition("== calibrate")[2])
+
+    def test_every_step_finds_its_programs_in_the_cache(self):
+        # The emulated driver takes no machine code: steps fail, but only where they load it.
+        run = [self.pack / "run.sh", "--quick", "--suites", "smoke", "--seconds", "5"]
+        environment = {"TCC_CUDA_DRIVER": DRIVER, "TCC_EMULATED_SM": "86",
+                       "TCC_NVRTC": "/nowhere/libnvrtc.so"}
+        for cache, needs_nvrtc in [(self.folder / "empty", True), (self.pack / "cache", False)]:
+            with self.subTest(cache.name):
+                out = self.folder / f"results-{cache.name}"
+                code, output = outcome([*run, "--out", out], TCC_CACHE_DIR=str(cache),
+                                       **environment)
+                self.assertEqual(code, 1, output)
+                log = (out / "log.txt").read_text()
+                self.assertEqual("/nowhere/libnvrtc.so" in log, needs_nvrtc)
+                if not needs_nvrtc:
+                    self.assertIn("runs CUDA text only", log)
 
     def test_an_option_that_it_does_not_know_is_refused(self):
         code, said = outcome([SCRIPT, "--fast"])

@@ -208,22 +208,6 @@ class DeviceRun(unittest.TestCase):
         self.assertNotEqual(exits["suite smoke"], 0)
         self.assertIsNone(report["calibration"])
 
-    def test_what_was_compiled_beforehand_needs_no_nvrtc(self):
-        # The emulated driver takes no machine code: steps fail, but only where they load it.
-        if subprocess.run([f"{PROGRAMS}/tcc", "doctor"], capture_output=True, text=True,
-                          check=False).stdout.find("ok       NVRTC") < 0:
-            self.skipTest("no NVRTC")
-        cache = {"TCC_CACHE_DIR": str(self.out.parent / "cache")}
-        run = ["--quick", "--suites", "smoke", "--seconds", "5"]
-        absent = {"TCC_NVRTC": "/nowhere/libnvrtc.so", **cache}
-        self.script(*run, expect=1, **absent)
-        self.assertIn("/nowhere/libnvrtc.so", self.log_of_steps())
-        subprocess.run([SCRIPT.parent / "precompile.sh", PROGRAMS, "sm_86", "smoke"], check=True,
-                       env={**os.environ, **cache, "TCC_POINTS": "5"}, capture_output=True)
-        self.script(*run, expect=1, **absent)
-        self.assertIn("runs CUDA text only", self.log_of_steps())
-        self.assertNotIn("/nowhere/libnvrtc.so", self.log_of_steps())
-
     def test_a_suite_that_is_ended_keeps_its_rows(self):
         output = self.script("--text", "--quick", "--only", "suites", "--suites", "smoke",
                              "--seconds", "15", "--grace", "0", expect=1, **HANGS)

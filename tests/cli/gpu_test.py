@@ -3,6 +3,7 @@
 
 import json
 import os
+import unittest.mock
 
 from tcc_command import CommandTest, main
 
@@ -12,16 +13,22 @@ FIELDS = ["registers", "shared_bytes", "spill_bytes", "local_bytes", "ffma_share
           "load_bytes_widest", "waves"]
 
 
-class Gpu(CommandTest):
-    def setUp(self):
-        super().setUp()
-        self.cache = self.folder / "cache"
-        os.environ["TCC_CACHE_DIR"] = str(self.cache)
-
+class GpuTest(CommandTest):
     def compile(self, model, target, name, *options, **keywords):
         path = self.folder / name
         self.call("compile", model, "--target", target, "-o", path, *options, **keywords)
         return path
+
+
+class OwnCache(GpuTest):
+    """Tests that depend on what the cache of compiled programs holds: each begins with an empty one."""
+
+    def setUp(self):
+        super().setUp()
+        self.cache = self.folder / "cache"
+        patch = unittest.mock.patch.dict(os.environ, {"TCC_CACHE_DIR": str(self.cache)})
+        patch.start()
+        self.addCleanup(patch.stop)
 
     def test_without_nvrtc_the_message_says_what_to_do(self):
         model = self.export("dqn", "--small")
@@ -55,32 +62,6 @@ class Gpu(CommandTest):
         self.assertEqual([path for path in (self.cache / "nvrtc").iterdir()
                           if not path.name.startswith("compiler-")], [])
 
-    def test_every_kernel_of_every_small_network_is_described(self):
-        if not self.has_nvrtc():
-            self.skipTest("no NVRTC: nothing is compiled for a GPU")
-        for network in self.call("zoo", "list").split("\n"):
-            name = network.split()[0] if network.split() else ""
-            if not name:
-                continue
-            model = self.export(name, "--small")
-            for target in TARGETS if name == "dqn" else ["sm_75", "sm_90a"]:
-                artefact = self.compile(model, target, "m.tcc", "--progress", "none")
-                summary = json.loads(self.call("inspect", artefact, "--json"))
-                self.assertEqual((summary["target"], summary["device"]), (target, "cuda"))
-                self.assertTrue(summary["kernels"])
-                compiler = summary["properties"]["code_compiler"]
-                self.assertRegex(compiler, f"^NVRTC [0-9.]+ of [0-9]+ bytes, {target}, .*-Xptxas=-v")
-                for kernel in summary["kernels"]:
-                    with self.subTest(network=name, target=target, kernel=kernel["name"]):
-                        for field in FIELDS:
-                            self.assertIsNotNone(kernel[field], field)
-                        self.assertLess(0, kernel["registers"])
-                        self.assertLessEqual(kernel["registers"], 255)
-                        self.assertEqual(kernel["spill_bytes"], 0)
-                        self.assertEqual(kernel["warnings"], 0)
-                        self.assertLessEqual(0, kernel["ffma_share"])
-                        self.assertLessEqual(kernel["ffma_share"], 1)
-
     def test_the_artefact_is_the_same_cold_and_warm_and_for_any_number_of_threads(self):
         if not self.has_nvrtc():
             self.skipTest("no NVRTC: nothing is compiled for a GPU")
@@ -106,6 +87,34 @@ class Gpu(CommandTest):
         # What is not there is still asked of NVRTC.
         self.compile(model, "sm_89", "3.tcc", expect=5, **absent)
         self.assertIn("/nowhere/libnvrtc.so", self.error)
+
+
+class Gpu(GpuTest):
+    def test_every_kernel_of_every_small_network_is_described(self):
+        if not self.has_nvrtc():
+            self.skipTest("no NVRTC: nothing is compiled for a GPU")
+        for network in self.call("zoo", "list").split("\n"):
+            name = network.split()[0] if network.split() else ""
+            if not name:
+                continue
+            model = self.export(name, "--small")
+            for target in TARGETS if name == "dqn" else ["sm_75", "sm_90a"]:
+                artefact = self.compile(model, target, "m.tcc", "--progress", "none")
+                summary = json.loads(self.call("inspect", artefact, "--json"))
+                self.assertEqual((summary["target"], summary["device"]), (target, "cuda"))
+                self.assertTrue(summary["kernels"])
+                compiler = summary["properties"]["code_compiler"]
+                self.assertRegex(compiler, f"^NVRTC [0-9.]+ of [0-9]+ bytes, {target}, .*-Xptxas=-v")
+                for kernel in summary["kernels"]:
+                    with self.subTest(network=name, target=target, kernel=kernel["name"]):
+                        for field in FIELDS:
+                            self.assertIsNotNone(kernel[field], field)
+                        self.assertLess(0, kernel["registers"])
+                        self.assertLessEqual(kernel["registers"], 255)
+                        self.assertEqual(kernel["spill_bytes"], 0)
+                        self.assertEqual(kernel["warnings"], 0)
+                        self.assertLessEqual(0, kernel["ffma_share"])
+                        self.assertLessEqual(kernel["ffma_share"], 1)
 
     def test_a_kernel_that_spills_is_warned_of(self):
         if not self.has_nvrtc():

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "codegen_cuda/emulator/emulator.h"
+#include "codegen_cuda/emulator/program_cache.h"
 #include "codegen_cuda/nvrtc/nvrtc.h"
 #include "codegen_cuda/text/prelude.h"
 #include "ir/support/dtype.h"
@@ -123,7 +124,7 @@ std::vector<Tensor> OperandsOf(const Mma& mma) {
 
 // Runs the kernel of one warp; the last operand receives the result.
 Status RunOnEmulator(const std::string& text, std::vector<Tensor>& operands) {
-  TCC_ASSIGN_OR_RETURN(auto program, emulator::Program::Compile(text));
+  TCC_ASSIGN_OR_RETURN(auto shared, emulator::CompiledProgram(text));
   emulator::DeviceMemory memory;
   std::vector<void*> buffers;
   for (const Tensor& operand : operands) {
@@ -132,7 +133,7 @@ Status RunOnEmulator(const std::string& text, std::vector<Tensor>& operands) {
   }
   emulator::LaunchOptions launch = {.kernel = "mma", .grid = {1}, .block = {32}};
   for (void*& buffer : buffers) launch.arguments.push_back(static_cast<const void*>(&buffer));
-  TCC_RETURN_IF_ERROR(emulator::Launch(*program, memory, launch));
+  TCC_RETURN_IF_ERROR(emulator::Launch(*shared->program, memory, launch));
   Tensor& result = operands.back();
   memcpy(MutableBytes(result).data(), buffers.back(), result.bytes.size());
   return OkStatus();
@@ -306,7 +307,7 @@ TEST_CASE("every mma compiles for the GPUs that have it", "[codegen_cuda][nvrtc]
         if (order == Order::kRows && mma.dtype.bytes() != 2) continue;
         INFO(mma.name << " " << target);
         std::string text = TextOf(mma, order);
-        StatusOr<Cubin> cubin = nvrtc->Compile(text, sm);
+        StatusOr<Cubin> cubin = CompileOnce(text, target);
         INFO(Message(cubin.status()));
         REQUIRE(cubin.ok());
         CHECK(cubin->kernels[0].spill_stores == 0);

@@ -5,7 +5,9 @@
 #include <catch2/catch.hpp>
 #include <iostream>
 
+#include "codegen_cuda/nvrtc/cuda_programs.h"
 #include "ir/simplify/simplify.h"
+#include "ir/support/cache_folder.h"
 #include "ir/support/check.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
@@ -42,10 +44,15 @@ CudaSource SourceOf(const std::vector<Function>& functions, const std::string& t
   return *source;
 }
 
+StatusOr<Cubin> CompileOnce(const std::string& text, const std::string& target) {
+  CudaPrograms programs(GpuTarget(target), CacheFolder());
+  TCC_ASSIGN_OR_RETURN(std::shared_ptr<const Cubin> cubin, programs.Compile(text));
+  return *cubin;
+}
+
 std::optional<Cubin> MustCompile(const CudaSource& source, const std::string& target) {
-  const Nvrtc* nvrtc = FindNvrtc();
-  if (!nvrtc) return std::nullopt;
-  StatusOr<Cubin> cubin = nvrtc->Compile(source.text, GpuTarget(target).sm);
+  if (!FindNvrtc()) return std::nullopt;
+  StatusOr<Cubin> cubin = CompileOnce(source.text, target);
   INFO(KernelsOf(source) << Message(cubin.status()));
   REQUIRE(cubin.ok());
   size_t launches = 0;

@@ -19,7 +19,12 @@ const std::vector<std::string>& GpuTargets();
 
 CudaSource SourceOf(const std::vector<Function>& functions, const std::string& target = "sm_86");
 
-// Compiles it; a failure is the test's, with the text and the log. Nothing where NVRTC is absent.
+// As Nvrtc::Compile, but each text once a target for all tests of a run: what was made is kept in
+// the cache folder.
+StatusOr<Cubin> CompileOnce(const std::string& text, const std::string& target);
+
+// Compiles it once; a failure is the test's, with the text and the log. Nothing where NVRTC is
+// absent.
 std::optional<Cubin> MustCompile(const CudaSource& source, const std::string& target = "sm_86");
 
 // The lowered function of every sketch of `fn` for the target, at its start, renamed apart.

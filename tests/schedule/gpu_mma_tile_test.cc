@@ -82,14 +82,11 @@ TEST_CASE("a product on tensor cores is right at its start and at random points"
       if (!UsesTensorCores(sketch)) continue;
       SymbolicProgram program = WithLimits(Instantiate(fn, sketch.trace).value(), target);
       SearchSpace space = SearchSpace::Create(program).value();
+      // More points: tcc-fuzz cuda, a tenth of which are products.
       std::vector<Decisions> tried = {sketch.start};
-      for (int i = 0; i < 2; ++i) {
-        std::optional<Point> point = space.Sample(random);
-        if (point) tried.push_back(space.ToDecisions(*point));
-      }
+      if (auto point = space.Sample(random)) tried.push_back(space.ToDecisions(*point));
       for (const Decisions& decisions : tried) {
-        PointReport report =
-            CheckPoint(fn, program, decisions, random, {.max_instances = 1'000'000});
+        PointReport report = CheckPoint(fn, program, decisions, random, {.max_instances = 500'000});
         INFO(name << " A[" << shape.a << "] B[" << shape.b << "] " << report.message);
         if (report.outcome == PointOutcome::kTooLarge) continue;
         CHECK(report.outcome == PointOutcome::kRight);
@@ -103,12 +100,12 @@ TEST_CASE("a product on tensor cores is right at its start and at random points"
 TEST_CASE("a long product of few results is computed in parts that are added up",
           "[schedule][mma]") {
   const ProductShape shapes[] = {
-      {.rows = 16, .columns = 24, .depth = 1024},
-      {.rows = 17, .columns = 23, .depth = 777, .rounded = false},
-      {.rows = 20, .columns = 16, .depth = 640, .a = "b, k, i", .b = "b, k, j", .batch = 2},
-      {.rows = 16, .columns = 16, .depth = 600, .type = "f32", .b = "j, k", .tf32 = "tf32"},
-      {.rows = 16, .columns = 24, .depth = 1100, .narrowed = true},
-      {.rows = 24, .columns = 8, .depth = 2048, .type = "i8", .sum = "i32", .rounded = false},
+      {.rows = 16, .columns = 24, .depth = 768},
+      {.rows = 17, .columns = 23, .depth = 389, .rounded = false},
+      {.rows = 20, .columns = 16, .depth = 512, .a = "b, k, i", .b = "b, k, j", .batch = 2},
+      {.rows = 16, .columns = 16, .depth = 300, .type = "f32", .b = "j, k", .tf32 = "tf32"},
+      {.rows = 16, .columns = 24, .depth = 550, .narrowed = true},
+      {.rows = 24, .columns = 8, .depth = 1024, .type = "i8", .sum = "i32", .rounded = false},
   };
   Random random(12);
   for (const ProductShape& shape : shapes) {
@@ -123,7 +120,7 @@ TEST_CASE("a long product of few results is computed in parts that are added up"
     std::vector<Decisions> tried = {sketch.start};
     if (auto point = space.Sample(random)) tried.push_back(space.ToDecisions(*point));
     for (const Decisions& decisions : tried) {
-      PointReport report = CheckPoint(fn, program, decisions, random, {.max_instances = 4'000'000});
+      PointReport report = CheckPoint(fn, program, decisions, random, {.max_instances = 2'000'000});
       INFO(report.message);
       if (report.outcome == PointOutcome::kTooLarge) continue;
       CHECK(report.outcome == PointOutcome::kRight);

@@ -169,7 +169,7 @@ TEST_CASE("a few long rows are reduced in parts, which a second launch adds up",
   auto scheduled = [](const Function& fn) {
     return ScheduleLongRows(SketchState(fn), *BlocksOf(fn.body)[0], Gpu());
   };
-  for (const Function& fn : {RowSums(3, 40000), SumOfAll(70001), PlaneMean(2, 250, 200)}) {
+  for (const Function& fn : {RowSums(3, 33000), SumOfAll(33013), PlaneMean(2, 220, 150)}) {
     std::optional<SketchState> state = scheduled(fn);
     REQUIRE(state);
     CHECK(FirstSketch(fn, Gpu()).trace.steps.size() >= state->sketch().trace.steps.size());

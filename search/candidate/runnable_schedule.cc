@@ -1,4 +1,4 @@
-#include "compiler/runnable_schedule.h"
+#include "search/candidate/runnable_schedule.h"
 
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"

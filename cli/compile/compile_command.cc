@@ -3,12 +3,14 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "cli/command.h"
-#include "cli/later_options.h"
+#include "cli/compile/run_tuning.h"
 #include "cli/model_options.h"
 #include "cli/numeric_option.h"
 #include "cli/progress.h"
+#include "cli/temporary_database.h"
 #include "cli/threads_option.h"
 #include "compiler/compile_graph.h"
 #include "compiler/schedule_folder.h"
@@ -23,7 +25,7 @@ namespace fs = std::filesystem;
 
 struct CompileCommand {
   ModelOptions model;
-  LaterOptions later;
+  TuningOptions tuning;
   std::string target = "native";
   std::string output;
   bool output_given = false;
@@ -75,9 +77,43 @@ Status CheckOutput(const std::string& output, const CompileCommand& command) {
   return InvalidInput("{}; -o names another file", Message(status));
 }
 
+// Reads what the database knows of kernels for the target on this machine, after measuring more
+// where there is a budget. A budget without a database measures for this compilation alone.
+Status TakeTunedSchedules(const CompileCommand& command, const Graph& graph, TuneGraphOptions tune,
+                          Progress& progress, CompileOptions& options) {
+  const TuningOptions& tuning = command.tuning;
+  if (tuning.database.empty() && !tuning.HasBudget()) return OkStatus();
+  std::optional<TemporaryDatabase> temporary;
+  if (tuning.database.empty()) {
+    TCC_ASSIGN_OR_RETURN(temporary, TemporaryDatabase::Make());
+  }
+  const std::string& path = temporary ? temporary->path() : tuning.database;
+  Database::Access access =
+      tuning.HasBudget() ? Database::Access::kReadWrite : Database::Access::kRead;
+  TCC_ASSIGN_OR_RETURN(Database database, Database::Open(path, access));
+  for (const std::string& warning : database.warnings()) progress.Warn(warning);
+  int threads = ThreadCount(0);
+  if (tuning.HasBudget()) {
+    tune.compile = options;
+    tune.threads = threads;
+    TCC_RETURN_IF_ERROR(RunTuning(graph, tune, progress, database).status());
+  }
+  TCC_ASSIGN_OR_RETURN(options.tuned, database.Best(LocalEnvironment(options.target, threads)));
+  return OkStatus();
+}
+
+// How many kernels have a schedule of the database.
+void TellTunedKernels(const Metadata& metadata, const TuningOptions& tuning, Progress& progress) {
+  if (tuning.database.empty() && !tuning.HasBudget()) return;
+  std::string_view tuned = PropertyOf(metadata, "tuned_kernels");
+  progress.Tell(fmt::format("{} of {} kernels as they were tuned", tuned.empty() ? "0" : tuned,
+                            metadata.kernels.size()));
+}
+
 Status RunCompile(const CompileCommand& command) {
   auto start = std::chrono::steady_clock::now();
-  TCC_RETURN_IF_ERROR(RefuseLaterOptions(command.later));
+  TuneGraphOptions tune;
+  TCC_RETURN_IF_ERROR(SetTuning(command.tuning, tune));
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(command.target));
   TCC_ASSIGN_OR_RETURN(NumericMode numeric, FindNumericMode(command.numeric));
   std::string output = OutputOf(command);
@@ -92,8 +128,10 @@ Status RunCompile(const CompileCommand& command) {
   if (!command.schedule.empty()) {
     TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
   }
+  TCC_RETURN_IF_ERROR(TakeTunedSchedules(command, graph, tune, progress, options));
   TCC_ASSIGN_OR_RETURN(Artefact artefact, CompileGraph(std::move(graph), options));
   TellStrictKernels(artefact.metadata);
+  TellTunedKernels(artefact.metadata, command.tuning, progress);
   progress.Report("writing", 0, 1);
   TCC_RETURN_IF_ERROR(WriteArtefact(artefact, output));
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
@@ -118,7 +156,7 @@ Action DeclareCompile(CommandLine& line) {
                  "Folder of schedules, NAME.trace for kernel NAME; others get their default")
       .TypeName("DIR");
   AddNumericOption(line, command->numeric);
-  AddLaterOptions(line, command->later);
+  AddTuningOptions(line, command->tuning);
   AddThreadsOption(line, command->threads);
   AddProgressOption(line, command->progress);
   return [command, output] {

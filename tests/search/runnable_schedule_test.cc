@@ -1,4 +1,4 @@
-#include "compiler/runnable_schedule.h"
+#include "search/candidate/runnable_schedule.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "cli/compile/tuning_options.h"
+#include "cli/progress.h"
+#include "compiler/tune_graph.h"
+
+namespace tcc {
+
+// Tunes the graph's kernels and tells the progress. SIGINT and SIGTERM end the budget: what was
+// measured is kept; a second one ends the program. DeadlineExceeded: no kernel could be measured.
+StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options, Progress& progress,
+                               Database& database);
+
+}  // namespace tcc

@@ -1,0 +1,89 @@
+#include "cli/compile/tuning_options.h"
+
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "search/searchers/searcher.h"
+
+namespace tcc {
+namespace {
+
+constexpr std::string_view kAuto = "auto";
+// What `auto` stands for: the searcher that found the fastest kernels at equal trials so far, and
+// the policy that made networks fastest in equal time.
+constexpr std::string_view kAutomaticSearcher = "coordinate";
+constexpr std::string_view kAutomaticPolicy = "in-place";
+constexpr std::string_view kPolicies[] = {"auto", "in-place", "rotate-64M", "warm"};
+constexpr double kMaxSeconds = 365.0 * 24 * 3600;
+
+std::vector<std::string> SearcherNames() {
+  std::vector<std::string> names = {std::string(kAuto)};
+  for (const SearcherRow& row : Searchers()) names.emplace_back(row.name);
+  return names;
+}
+
+}  // namespace
+
+void AddTuningOptions(CommandLine& line, TuningOptions& options) {
+  line.AddOption("--db", options.database, "Database of measurements").TypeName("FILE");
+  line.AddOption("--time-budget", options.time_budget, "Time to measure for: 90s, 5m, 1h")
+      .TypeName("TIME");
+  line.AddOption("--trials", options.trials, "Candidates to measure, over all kernels")
+      .TypeName("N")
+      .InRange(1, std::numeric_limits<int>::max());
+  line.AddOption("--searcher", options.searcher, "What chooses the candidates")
+      .TypeName(fmt::format("{}", fmt::join(SearcherNames(), "|")))
+      .ShowDefault();
+  line.AddOption("--policy", options.policy, "Where candidates are timed")
+      .TypeName(fmt::format("{}", fmt::join(kPolicies, "|")))
+      .ShowDefault();
+  line.AddOption("--seed", options.seed, "Seed of what is random").ShowDefault().TypeName("S");
+}
+
+Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
+  TuneOptions& tune = graph.tune;
+  if (options.trials > 0 && !options.time_budget.empty()) {
+    return UsageError("--trials and --time-budget: expected one of them");
+  }
+  tune.trials = options.trials;
+  if (!options.time_budget.empty()) {
+    TCC_ASSIGN_OR_RETURN(tune.seconds, ParseTimeBudget(options.time_budget));
+  }
+  tune.searcher = options.searcher == kAuto ? kAutomaticSearcher : options.searcher;
+  if (!FindSearcher(tune.searcher)) {
+    return UsageError("--searcher {}: this version has {}", options.searcher,
+                      fmt::join(SearcherNames(), ", "));
+  }
+  tune.seed = options.seed;
+  std::string_view policy = options.policy == kAuto ? kAutomaticPolicy : options.policy;
+  std::optional<MeasurePolicy> found = FindMeasurePolicy(policy);
+  if (!found) {
+    return UsageError("--policy {}: this version has {}", options.policy,
+                      fmt::join(kPolicies, ", "));
+  }
+  graph.policy = *found;
+  return OkStatus();
+}
+
+StatusOr<double> ParseTimeBudget(const std::string& text) {
+  double number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit(end, text.data() + text.size() - end);
+  double scale = 0;
+  if (unit.empty() || unit == "s") scale = 1;
+  if (unit == "ms") scale = 1e-3;
+  if (unit == "m" || unit == "min") scale = 60;
+  if (unit == "h") scale = 3600;
+  double seconds = number * scale;
+  if (error != std::errc() || !(seconds > 0) || !(seconds <= kMaxSeconds)) {
+    return UsageError("--time-budget {}: expected a time as 90s, 5m or 1h", text);
+  }
+  return seconds;
+}
+
+}  // namespace tcc

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cli/command_line.h"
+#include "compiler/tune_graph.h"
+
+namespace tcc {
+
+// Options of a command that measures candidates.
+struct TuningOptions {
+  std::string database;
+  std::string time_budget;  // "5m"
+  int trials = 0;
+  std::string searcher = "auto";
+  std::string policy = "auto";
+  uint64_t seed = 0;
+
+  bool HasBudget() const { return trials > 0 || !time_budget.empty(); }
+};
+
+void AddTuningOptions(CommandLine& line, TuningOptions& options);
+
+// Sets the budget, searcher, seed and policy. FailedPrecondition: a time that is none, an unknown
+// searcher or policy, both budgets at once.
+Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph);
+
+// "90s", "5m", "1.5h", "30" in seconds, above 0 and at most a year. FailedPrecondition: anything
+// else.
+StatusOr<double> ParseTimeBudget(const std::string& text);
+
+}  // namespace tcc

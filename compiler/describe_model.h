@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/kernels.h"
+#include "lower/backend.h"
+#include "runtime/artefact/artefact.h"
+
+namespace tcc {
+
+// The names of the value's dimensions that have no number.
+std::vector<std::string> FreeDimensions(const Value& value);
+
+// The model's own names, which graph passes lose where an output turns out to be another value. A
+// value that is an output twice gets a second name.
+std::vector<std::string> OutputNames(const Graph& graph);
+
+// What an artefact says of its model, with the names of the outputs from before the passes, and of
+// its kernels, where `code` has them. Error: an input or output has free dimensions.
+StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::string>& output_names,
+                                 const KernelSet& kernels, const CompiledModule& code,
+                                 const Target& target, NumericMode numeric);
+
+}  // namespace tcc

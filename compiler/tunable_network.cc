@@ -1,0 +1,68 @@
+#include "compiler/tunable_network.h"
+
+#include <map>
+
+#include "compiler/describe_model.h"
+#include "compiler/execution_plan.h"
+#include "compiler/memory_need.h"
+#include "lower/graph/graph_pipeline.h"
+#include "lower/variants/place_parts.h"
+#include "search/candidate/artefact_device.h"
+
+namespace tcc {
+namespace {
+
+// Workloads of equal kernels once, with the calls of all.
+void AddWorkloads(const KernelSet& set, TunableNetwork& network) {
+  std::vector<double> runs(set.kernels.size(), 0);
+  for (size_t t = 0; t < set.tasks.size(); ++t) {
+    runs[set.kernel_of_task[t]] += set.runs_of_task[t];
+  }
+  std::map<std::string, size_t> known;
+  for (size_t k = 0; k < set.kernels.size(); ++k) {
+    Workload workload = WorkloadOf(set.kernels[k]);
+    auto [found, fresh] = known.emplace(workload.key, network.workloads.size());
+    workload.runs = 0;
+    if (fresh) network.workloads.push_back(std::move(workload));
+    network.workloads[found->second].runs += runs[k];
+    network.task_of_kernel.push_back(found->second);
+  }
+}
+
+// All parameters as they are: what a schedule prepares of constants is the candidates' to make.
+void TakeAllParameters(KernelSet& set) {
+  for (KernelStages& kernel : set.kernels) {
+    kernel.prepare.clear();
+    kernel.operands.clear();
+    for (size_t i = 0; i < kernel.variants[0].params.size(); ++i) {
+      kernel.operands.push_back({.kind = KernelOperand::Kind::kParameter, .index = i});
+    }
+  }
+}
+
+}  // namespace
+
+StatusOr<TunableNetwork> TunableNetworkOf(Graph graph, const CompileOptions& options) {
+  TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
+  std::vector<std::string> output_names = OutputNames(graph);
+  TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
+  TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph, options.target));
+  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());
+  TCC_ASSIGN_OR_RETURN(KernelSet set,
+                       CollectKernels(graph, subgraphs, parts, KernelOptionsOf(options)));
+  TunableNetwork network;
+  AddWorkloads(set, network);
+  TakeAllParameters(set);
+  TCC_ASSIGN_OR_RETURN(ExecutionPlan plan,
+                       BuildExecutionPlan(graph, subgraphs, set, options.target));
+  network.skeleton.target = options.target.name;
+  network.skeleton.device = ArtefactDevice(options.target.kind);
+  network.skeleton.weights = std::move(plan.weights);
+  network.skeleton.plan = std::move(plan.plan);
+  TCC_ASSIGN_OR_RETURN(network.skeleton.metadata, DescribeModel(graph, output_names, set, {},
+                                                                options.target, options.numeric));
+  return network;
+}
+
+}  // namespace tcc

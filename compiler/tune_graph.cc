@@ -1,0 +1,139 @@
+#include "compiler/tune_graph.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "codegen_llvm/toolchain.h"
+#include "compiler/tunable_network.h"
+#include "ir/support/check.h"
+#include "ir/support/version.h"
+#include "runtime/cpu/cpu_features.h"
+#include "search/measure/local_measurer.h"
+#include "search/measure/local_network.h"
+#include "search/measure/measuring_lock.h"
+
+namespace tcc {
+namespace {
+
+// This CPU as far as it decides which kernel is fastest.
+std::string DescribeHost() {
+  StatusOr<Target> native = FindTarget("native");
+  TCC_CHECK(native.ok());
+  std::string features;
+  for (const std::string& feature : RequiredCpuFeatures(*native)) features += feature + " ";
+  return fmt::format("{}, {} KiB of L1, {} KiB of L2, features {}", HostCpuName(),
+                     native->l1_bytes / 1024, native->l2_bytes / 1024,
+                     ToHex(Sha256(features)).substr(0, 8));
+}
+
+Status ExpectRunsHere(const Target& target) {
+  if (target.kind != TargetKind::kCpu) {
+    return Missing("kernels for '{}' cannot be measured: this version measures on CPUs",
+                   target.name);
+  }
+  return CheckCpuFeatures(RequiredCpuFeatures(target));
+}
+
+// A file that is removed at the end.
+class TemporaryFile {
+ public:
+  TemporaryFile() {
+    static std::atomic<int> count = 0;
+    path_ = (std::filesystem::temp_directory_path() /
+             fmt::format("tcc-network-{}-{}.tcc", ::getpid(), ++count))
+                .string();
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() { ::unlink(path_.c_str()); }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// The network in a worker of its own; null, with a warning, where it does not run there and is not
+// needed.
+StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
+                                                       const TuneGraphOptions& options,
+                                                       const std::string& file) {
+  Status written = WriteArtefact(network.skeleton, file);
+  network.skeleton = {};
+  StatusOr<std::unique_ptr<NetworkMeasurer>> made =
+      written.ok() ? MakeLocalNetwork({file, network.task_of_kernel}, network.workloads,
+                                      {.threads = options.threads, .log = options.worker_log})
+                   : written;
+  if (made.ok() || options.policy == MeasurePolicy::kInPlace) return made;
+  if (options.compile.warn) {
+    options.compile.warn("the winners are not compared inside the network: " +
+                         Message(made.status()));
+  }
+  return nullptr;
+}
+
+// Builds with the options, on the compiler's threads.
+BuildFunction BuildWith(const BuildOptions& options) {
+  return [options](const Workload& workload, std::span<const Candidate> candidates,
+                   const std::function<bool(const std::string&)>& known) {
+    BuildOptions with_known = options;
+    with_known.known = known;
+    return BuildCandidates(workload, candidates, with_known);
+  };
+}
+
+}  // namespace
+
+StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Database& database) {
+  const CompileOptions& compile = options.compile;
+  TCC_RETURN_IF_ERROR(ExpectRunsHere(compile.target));
+  TCC_ASSIGN_OR_RETURN(TunableNetwork network, TunableNetworkOf(std::move(graph), compile));
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, MakeBackend(compile.target));
+  TCC_ASSIGN_OR_RETURN(MeasuringLock lock,
+                       MeasuringLock::Acquire({.say = compile.warn, .stop = compile.stop}));
+  TemporaryFile skeleton;
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<NetworkMeasurer> in_place,
+                       MakeNetwork(network, options, skeleton.path()));
+  BuildFunction build = BuildWith({.target = compile.target,
+                                   .backend = backend.get(),
+                                   .threads = compile.threads,
+                                   .stop = compile.stop});
+  TuneOptions tune = options.tune;
+  tune.target = compile.target;
+  tune.warn = compile.warn;
+  tune.stop = compile.stop;
+  auto tune_by = [&](MeasurePolicy policy) -> StatusOr<TuneResult> {
+    TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer,
+                         MakeLocalMeasurer({.threads = options.threads,
+                                            .policy = policy,
+                                            .log = options.worker_log,
+                                            .warn = compile.warn}));
+    tune.in_place = policy == MeasurePolicy::kInPlace;
+    TuneTools tools{.measurer = *measurer, .network = in_place.get(), .build = build};
+    return Tune(network.workloads, tune, LocalEnvironment(compile.target, options.threads, policy),
+                tools, database);
+  };
+  StatusOr<TuneResult> result = tune_by(options.policy);
+  // Where a kernel cannot be run the network cannot either; others are tuned by themselves.
+  if (options.policy != MeasurePolicy::kInPlace || !absl::IsFailedPrecondition(result.status())) {
+    return result;
+  }
+  if (compile.warn) {
+    compile.warn("candidates are timed by themselves: " + Message(result.status()));
+  }
+  return tune_by(MeasurePolicy::kRotate64M);
+}
+
+Environment LocalEnvironment(const Target& target, int threads, MeasurePolicy policy) {
+  return {.tcc = std::string(kVersion),
+          .target = target.name,
+          .device = DescribeHost(),
+          .measurer = "local",
+          .policy = std::string(NameOf(policy)),
+          .compilers = "LLVM " + LlvmVersion(),
+          .threads = threads};
+}
+
+}  // namespace tcc

@@ -1,0 +1,207 @@
+#include "runtime/measure/bound_network.h"
+
+#include <chrono>
+#include <map>
+#include <optional>
+
+#include "runtime/executor/aligned_memory.h"
+#include "runtime/executor/binding.h"
+#include "runtime/measure/kernel_operands.h"
+#include "runtime/measure/loaded_candidate.h"
+
+namespace tcc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view kDevice = "skeleton";
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// A candidate in its slot, and what it has prepared, by the constants of each call.
+struct Bound {
+  std::optional<LoadedCandidate> candidate;
+  struct Prepared {
+    std::vector<std::shared_ptr<uint8_t>> memory;
+    std::vector<int64_t> bytes;
+    bool filled = false;
+  };
+  std::map<std::vector<void*>, Prepared> prepared;
+};
+
+struct KernelSlots {
+  std::vector<OperandRole> roles;
+  Bound bound[2];
+};
+
+}  // namespace
+
+// Launches what is bound to a kernel, and sums up what that takes.
+class BindingDevice final : public Device {
+ public:
+  StatusOr<LoadedKernels> LoadKernels(const Artefact& artefact) const override {
+    LoadedKernels kernels;
+    kernels.entries.resize(artefact.metadata.kernels.size());
+    return kernels;
+  }
+
+  Status Launch(const LoadedKernels&, size_t kernel,
+                const LaunchArguments& arguments) const override {
+    KernelSlots& slots = kernels_[kernel];
+    Bound& bound = slots.bound[choice_[kernel]];
+    if (!bound.candidate) return InvalidInput("kernel {} has no candidate", kernel);
+    Bound::Prepared& prepared = bound.prepared[ConstantsOf(slots.roles, arguments)];
+    if (!prepared.filled) TCC_RETURN_IF_ERROR(Prepare(*bound.candidate, arguments, prepared));
+    const KernelCall& call = bound.candidate->calls.back();
+    std::vector<void*> buffers = BuffersOf(call, arguments, prepared);
+    Clock::time_point start = Clock::now();
+    TCC_RETURN_IF_ERROR(LaunchCall(*bound.candidate, call, buffers));
+    run_.kernel_seconds[kernel] += SecondsSince(start);
+    return OkStatus();
+  }
+
+  void SetRoles(std::vector<std::vector<OperandRole>> roles) const {
+    kernels_.resize(roles.size());
+    for (size_t k = 0; k < roles.size(); ++k) kernels_[k].roles = std::move(roles[k]);
+  }
+
+  KernelSlots& slots(size_t kernel) const { return kernels_[kernel]; }
+
+  void BeginRun(std::span<const uint8_t> slots) const {
+    choice_.assign(slots.begin(), slots.end());
+    run_ = {.kernel_seconds = std::vector<double>(kernels_.size(), 0)};
+    preparing_seconds_ = 0;
+  }
+  NetworkRun EndRun(double seconds) const {
+    run_.seconds = seconds - preparing_seconds_;
+    return run_;
+  }
+
+ private:
+  static std::vector<void*> ConstantsOf(std::span<const OperandRole> roles,
+                                        const LaunchArguments& arguments) {
+    std::vector<void*> constants;
+    for (size_t i = 0; i < roles.size(); ++i) {
+      if (roles[i] == OperandRole::kConstant) constants.push_back(arguments.buffers[i]);
+    }
+    return constants;
+  }
+
+  static std::vector<void*> BuffersOf(const KernelCall& call, const LaunchArguments& arguments,
+                                      const Bound::Prepared& prepared) {
+    std::vector<void*> buffers;
+    for (size_t buffer : call.buffers) {
+      bool is_parameter = buffer < arguments.buffers.size();
+      buffers.push_back(is_parameter ? arguments.buffers[buffer]
+                                     : prepared.memory[buffer - arguments.buffers.size()].get());
+    }
+    return buffers;
+  }
+
+  // Fills what the candidate prepares, in the memory of a former candidate's where that suffices.
+  Status Prepare(const LoadedCandidate& candidate, const LaunchArguments& arguments,
+                 Bound::Prepared& prepared) const {
+    Clock::time_point start = Clock::now();
+    size_t params = arguments.buffers.size();
+    size_t count = candidate.bytes.size() - params;
+    prepared.memory.resize(count);
+    prepared.bytes.resize(count, -1);
+    for (size_t p = 0; p < count; ++p) {
+      int64_t bytes = candidate.bytes[params + p];
+      if (prepared.bytes[p] >= bytes) continue;
+      TCC_ASSIGN_OR_RETURN(prepared.memory[p], AllocateMemory(bytes, "a prepared constant"));
+      prepared.bytes[p] = bytes;
+    }
+    for (size_t c = 0; c + 1 < candidate.calls.size(); ++c) {
+      const KernelCall& call = candidate.calls[c];
+      TCC_RETURN_IF_ERROR(LaunchCall(candidate, call, BuffersOf(call, arguments, prepared)));
+    }
+    prepared.filled = true;
+    if (count > 0) run_.prepared = true;
+    preparing_seconds_ += SecondsSince(start);
+    return OkStatus();
+  }
+
+  // The module holds its device as const; one run at a time, in one thread, changes these.
+  mutable std::vector<KernelSlots> kernels_;
+  mutable std::vector<uint8_t> choice_;
+  mutable NetworkRun run_;
+  mutable double preparing_seconds_ = 0;
+};
+
+namespace {
+
+constexpr DeviceRow kDevices[] = {
+    {kDevice,
+     [](const DeviceOptions&) -> std::shared_ptr<const Device> {
+       return std::make_shared<BindingDevice>();
+     }},
+};
+
+StatusOr<std::vector<Tensor>> MakeTensors(std::span<const TensorInfo> infos, const char* what) {
+  std::vector<Tensor> tensors;
+  for (const TensorInfo& info : infos) {
+    std::optional<std::vector<int64_t>> shape = StaticShape(info);
+    if (!shape) return Unsupported("{} '{}' has free dimensions", what, info.name);
+    TCC_ASSIGN_OR_RETURN(tensors.emplace_back(), AllocateTensor(info.dtype, *shape, info.name));
+  }
+  return tensors;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<BoundNetwork>> BoundNetwork::Create(
+    Artefact skeleton, std::vector<std::vector<OperandRole>> roles,
+    std::shared_ptr<ThreadPool> pool, uint64_t seed) {
+  if (roles.size() != skeleton.metadata.kernels.size()) {
+    return InvalidInput("the skeleton has {} kernels; expected {}",
+                        skeleton.metadata.kernels.size(), roles.size());
+  }
+  skeleton.device = kDevice;
+  TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(std::move(skeleton),
+                                                           {.pool = pool, .devices = kDevices}));
+  std::unique_ptr<BoundNetwork> network(new BoundNetwork(module));
+  network->device().SetRoles(std::move(roles));
+  TCC_ASSIGN_OR_RETURN(network->inputs_, MakeTensors(module.metadata().inputs, "input"));
+  TCC_ASSIGN_OR_RETURN(network->outputs_, MakeTensors(module.metadata().outputs, "output"));
+  for (size_t i = 0; i < network->inputs_.size(); ++i) {
+    Tensor& input = network->inputs_[i];
+    FillValues(input.dtype, MutableBytes(input), seed + i);
+  }
+  return network;
+}
+
+const BindingDevice& BoundNetwork::device() const {
+  return static_cast<const BindingDevice&>(executor_.module().device());
+}
+
+size_t BoundNetwork::kernels() const {
+  return executor_.module().metadata().kernels.size();
+}
+
+Status BoundNetwork::Bind(size_t kernel, size_t slot, std::vector<uint8_t> artefact) {
+  if (kernel >= kernels()) return InvalidInput("there is no kernel {}", kernel);
+  if (slot > 1) return InvalidInput("there is no slot {}", slot);
+  KernelSlots& slots = device().slots(kernel);
+  Bound& bound = slots.bound[slot];
+  bound.candidate.reset();
+  for (auto& [constants, prepared] : bound.prepared) prepared.filled = false;
+  TCC_ASSIGN_OR_RETURN(LoadedCandidate candidate,
+                       LoadCandidate(std::move(artefact), slots.roles, executor_.module().pool()));
+  bound.candidate = std::move(candidate);
+  return OkStatus();
+}
+
+StatusOr<NetworkRun> BoundNetwork::Run(std::span<const uint8_t> slots) {
+  if (slots.size() != kernels()) {
+    return InvalidInput("{} slots are chosen; the network has {} kernels", slots.size(), kernels());
+  }
+  device().BeginRun(slots);
+  Clock::time_point start = Clock::now();
+  TCC_RETURN_IF_ERROR(executor_.RunInto(inputs_, outputs_));
+  return device().EndRun(SecondsSince(start));
+}
+
+}  // namespace tcc

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ir/support/status.h"
+#include "runtime/executor/executor.h"
+#include "runtime/measure/measure_protocol.h"
+
+namespace tcc {
+
+// One run of a network, in seconds.
+struct NetworkRun {
+  double seconds = 0;                  // of the whole run, without preparing constants
+  std::vector<double> kernel_seconds;  // by kernel, all of its calls together
+  // Whether some kernel's constants were prepared in this run, which leaves the caches cold.
+  bool prepared = false;
+};
+
+class BindingDevice;
+
+// A network whose kernels are candidates, bound one by one, so that candidates are timed where they
+// run: on the operands, caches and neighbours of the network.
+//
+// The network is a skeleton: an artefact without code whose calls pass every parameter of a
+// kernel's tensor function in order, constants as the model has them. A kernel has two slots, 0 and
+// 1. What a candidate prepares of its constants is made in its first run for each call of the
+// kernel that has constants of its own, and kept.
+class BoundNetwork {
+ public:
+  // `roles` of each kernel's parameters. The network's inputs are made from the seed. Errors: the
+  // skeleton's; memory is short.
+  static StatusOr<std::unique_ptr<BoundNetwork>> Create(Artefact skeleton,
+                                                        std::vector<std::vector<OperandRole>> roles,
+                                                        std::shared_ptr<ThreadPool> pool,
+                                                        uint64_t seed);
+
+  size_t kernels() const;
+
+  // Loads a candidate's artefact into a kernel's slot.
+  Status Bind(size_t kernel, size_t slot, std::vector<uint8_t> artefact);
+
+  // Runs the network once, each kernel from the given slot. Error: a slot is empty; a kernel fails.
+  StatusOr<NetworkRun> Run(std::span<const uint8_t> slots);
+
+ private:
+  explicit BoundNetwork(Module module) : executor_(std::move(module)) {}
+  const BindingDevice& device() const;
+
+  Executor executor_;
+  std::vector<Tensor> inputs_;
+  std::vector<Tensor> outputs_;
+};
+
+}  // namespace tcc

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "ir/support/status.h"
+
+namespace tcc {
+
+struct KernelTiming {
+  double seconds = 0;  // per call: the least mean of the batches
+  double spread = 0;   // (median - least) / least over the batches
+  int64_t calls = 0;
+};
+
+// Times `launch`, which is called with 0, 1, ... below `copies` in turn, in batches of about a
+// millisecond: shorter ones would mostly time how the pool's threads wake up. It ends when the
+// batches agree, or after 50 ms. The first error of a launch ends it as well.
+StatusOr<KernelTiming> TimeKernel(int64_t copies, const std::function<Status(int64_t)>& launch);
+
+}  // namespace tcc

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ir/support/dtype.h"
+#include "ir/support/status.h"
+#include "runtime/executor/module.h"
+#include "runtime/measure/measure_protocol.h"
+
+namespace tcc {
+
+// A call of a kernel on buffers of the plan: parameters first, then prepared operands.
+struct KernelCall {
+  size_t kernel = 0;
+  std::vector<size_t> buffers;
+  std::vector<int64_t> bytes;
+  std::vector<int64_t> shape_args;
+};
+
+// A candidate's artefact, ready to run piece by piece.
+struct LoadedCandidate {
+  Module module;
+  std::vector<DType> dtypes;      // of the parameters
+  std::vector<int64_t> bytes;     // of the plan's buffers
+  std::vector<KernelCall> calls;  // the prepare kernels', then the kernel's
+};
+
+// Loads an artefact: a buffer of the plan for each operand of the task in their order, then one for
+// each prepared operand; calls of kernels that fill these, and one call of the kernel. Fails like
+// Module::FromBytes, and with InvalidArgument where the plan is another.
+StatusOr<LoadedCandidate> LoadCandidate(std::vector<uint8_t> artefact,
+                                        std::span<const OperandRole> roles,
+                                        const std::shared_ptr<ThreadPool>& pool);
+
+Status LaunchCall(const LoadedCandidate& candidate, const KernelCall& call,
+                  std::span<void* const> buffers);
+
+}  // namespace tcc

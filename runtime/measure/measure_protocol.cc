@@ -1,0 +1,400 @@
+#include "runtime/measure/measure_protocol.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "ir/support/check.h"
+#include "runtime/artefact/bytes.h"
+
+namespace tcc {
+namespace {
+
+constexpr size_t kHeaderBytes = 8;
+// A frame's memory grows with what has come, or a damaged length would take all of it at once.
+constexpr size_t kReadBytes = size_t{1} << 20;
+constexpr uint32_t kMaxThreads = 1024;
+constexpr uint32_t kMaxRuns = 1u << 20;
+constexpr std::string_view kPolicyNames[] = {"warm", "rotate-64M", "in-place"};
+
+void WriteDouble(ByteWriter& writer, double value) {
+  writer.U64(std::bit_cast<uint64_t>(value));
+}
+
+void WriteBytes(ByteWriter& writer, std::span<const uint8_t> bytes) {
+  writer.Count(bytes.size());
+  writer.Raw(bytes);
+}
+
+std::vector<uint8_t> ReadBytes(ByteReader& reader) {
+  std::span<const uint8_t> raw = reader.Raw(reader.Count(1));
+  return {raw.begin(), raw.end()};
+}
+
+// Any number that is not negative; `field` names it in messages.
+double ReadAmount(ByteReader& reader, std::string_view field) {
+  auto value = std::bit_cast<double>(reader.U64());
+  if (!(value >= 0)) reader.Fail(InvalidInput("{} is {}; expected 0 or more", field, value));
+  return value;
+}
+
+double ReadFinite(ByteReader& reader, std::string_view field) {
+  double value = ReadAmount(reader, field);
+  if (std::isinf(value)) reader.Fail(InvalidInput("{} is {}; expected a number", field, value));
+  return value;
+}
+
+template <typename Enum>
+Enum ReadEnum(ByteReader& reader, Enum last, std::string_view field) {
+  uint8_t value = reader.U8();
+  if (value > static_cast<uint8_t>(last)) {
+    reader.Fail(
+        InvalidInput("{} is {}; expected at most {}", field, value, static_cast<uint8_t>(last)));
+    return Enum{};
+  }
+  return static_cast<Enum>(value);
+}
+
+uint32_t ReadVersion(ByteReader& reader, std::string_view field) {
+  uint32_t version = reader.U32();
+  if (version != kMeasureProtocolVersion) {
+    reader.Fail(InvalidInput("{} is {}; expected {}", field, version, kMeasureProtocolVersion));
+  }
+  return version;
+}
+
+uint32_t ReadThreads(ByteReader& reader, std::string_view field) {
+  uint32_t threads = reader.U32();
+  if (threads < 1 || threads > kMaxThreads) {
+    reader.Fail(InvalidInput("{} is {}; expected 1 to {}", field, threads, kMaxThreads));
+  }
+  return threads;
+}
+
+void WriteRoles(ByteWriter& writer, std::span<const OperandRole> roles) {
+  writer.Count(roles.size());
+  for (OperandRole role : roles) writer.U8(static_cast<uint8_t>(role));
+}
+
+std::vector<OperandRole> ReadRoles(ByteReader& reader, std::string_view field) {
+  std::vector<OperandRole> roles(reader.Count(1));
+  for (OperandRole& role : roles) role = ReadEnum(reader, OperandRole::kOutput, field);
+  return roles;
+}
+
+// The number of one of a kernel's two candidates.
+uint8_t ReadSlot(ByteReader& reader, std::string_view field) {
+  uint8_t slot = reader.U8();
+  if (slot > 1) reader.Fail(InvalidInput("{} is {}; expected 0 or 1", field, slot));
+  return slot;
+}
+
+template <typename Message>
+StatusOr<Message> Finished(const ByteReader& reader, Message message) {
+  TCC_RETURN_IF_ERROR(reader.Finish());
+  return message;
+}
+
+Status Gone() {
+  return Missing("the other side of the socket is gone");
+}
+
+// Waits until there is something to read. An error or a hang-up is for recv to tell.
+Status WaitForInput(int socket, const Deadline& deadline) {
+  while (true) {
+    int timeout = -1;
+    if (deadline) {
+      auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline -
+                                                               std::chrono::steady_clock::now());
+      timeout =
+          static_cast<int>(std::clamp<int64_t>(left.count(), 0, std::numeric_limits<int>::max()));
+    }
+    pollfd waited{.fd = socket, .events = POLLIN, .revents = 0};
+    int ready = ::poll(&waited, 1, timeout);
+    if (ready > 0) return OkStatus();
+    if (ready == 0) return absl::DeadlineExceededError("no whole frame came before the deadline");
+    if (errno != EINTR) return Missing("cannot wait for the socket: {}", std::strerror(errno));
+  }
+}
+
+// Fills all of `bytes`.
+Status Receive(int socket, std::span<uint8_t> bytes, const Deadline& deadline) {
+  while (!bytes.empty()) {
+    TCC_RETURN_IF_ERROR(WaitForInput(socket, deadline));
+    ssize_t got = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK)) continue;
+    if (got <= 0) return Gone();
+    bytes = bytes.subspan(static_cast<size_t>(got));
+  }
+  return OkStatus();
+}
+
+Status Send(int socket, std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      pollfd waited{.fd = socket, .events = POLLOUT, .revents = 0};
+      ::poll(&waited, 1, -1);
+      continue;
+    }
+    if (sent <= 0) return Gone();
+    bytes = bytes.subspan(static_cast<size_t>(sent));
+  }
+  return OkStatus();
+}
+
+bool IsFrameKind(uint32_t kind) {
+  return kind >= static_cast<uint32_t>(FrameKind::kHello) &&
+         kind <= static_cast<uint32_t>(FrameKind::kRan);
+}
+
+}  // namespace
+
+std::string_view NameOf(MeasurePolicy policy) {
+  auto index = static_cast<size_t>(policy);
+  TCC_CHECK(index < std::size(kPolicyNames)) << index;
+  return kPolicyNames[index];
+}
+
+std::optional<MeasurePolicy> FindMeasurePolicy(std::string_view name) {
+  const std::string_view* found = std::ranges::find(kPolicyNames, name);
+  if (found == std::end(kPolicyNames)) return std::nullopt;
+  return static_cast<MeasurePolicy>(found - std::begin(kPolicyNames));
+}
+
+std::vector<uint8_t> Encode(const HelloMessage& message) {
+  ByteWriter writer;
+  writer.U32(message.version);
+  writer.U32(message.threads);
+  writer.U64(message.address_space_bytes);
+  return writer.Take();
+}
+
+std::vector<uint8_t> Encode(const ReadyMessage& message) {
+  ByteWriter writer;
+  writer.U32(message.version);
+  writer.U32(message.threads);
+  writer.Text(message.cpu);
+  return writer.Take();
+}
+
+std::vector<uint8_t> Encode(const TaskMessage& message) {
+  ByteWriter writer;
+  WriteRoles(writer, message.roles);
+  writer.U64(message.seed);
+  WriteDouble(writer, message.terms);
+  WriteDouble(writer, message.epsilon);
+  writer.U8(static_cast<uint8_t>(message.policy));
+  WriteBytes(writer, message.artefact);
+  return writer.Take();
+}
+
+std::vector<uint8_t> Encode(const MeasureMessage& message) {
+  ByteWriter writer;
+  writer.U64(message.id);
+  WriteDouble(writer, message.stop_beyond);
+  WriteBytes(writer, message.artefact);
+  return writer.Take();
+}
+
+std::vector<uint8_t> Encode(const MeasuredMessage& message) {
+  const Measurement& measurement = message.measurement;
+  ByteWriter writer;
+  writer.U64(message.id);
+  writer.U8(static_cast<uint8_t>(measurement.status));
+  WriteDouble(writer, measurement.seconds);
+  WriteDouble(writer, measurement.spread);
+  writer.I64(measurement.calls);
+  WriteDouble(writer, measurement.error);
+  WriteDouble(writer, measurement.canary);
+  writer.Text(measurement.message);
+  return writer.Take();
+}
+
+std::vector<uint8_t> Encode(const FailedMessage& message) {
+  ByteWriter writer;
+  writer.Text(message.message);
+  return writer.Take();
+}
+
+std::vector<uint8_t> Encode(const NetworkMessage& message) {
+  ByteWriter writer;
+  writer.Text(message.skeleton);
+  writer.Count(message.roles.size());
+  for (const std::vector<OperandRole>& roles : message.roles) WriteRoles(writer, roles);
+  writer.U64(message.seed);
+  return writer.Take();
+}
+
+std::vector<uint8_t> Encode(const BindMessage& message) {
+  ByteWriter writer;
+  writer.U32(message.kernel);
+  writer.U8(message.slot);
+  WriteBytes(writer, message.artefact);
+  return writer.Take();
+}
+
+std::vector<uint8_t> Encode(const RunNetworkMessage& message) {
+  ByteWriter writer;
+  writer.Count(message.slots.size());
+  for (uint8_t slot : message.slots) writer.U8(slot);
+  writer.U32(message.runs);
+  return writer.Take();
+}
+
+std::vector<uint8_t> Encode(const RanMessage& message) {
+  ByteWriter writer;
+  WriteDouble(writer, message.seconds);
+  writer.Count(message.kernel_seconds.size());
+  for (double seconds : message.kernel_seconds) WriteDouble(writer, seconds);
+  return writer.Take();
+}
+
+StatusOr<HelloMessage> DecodeHello(std::span<const uint8_t> payload) {
+  ByteReader reader(payload, "hello message");
+  HelloMessage message;
+  message.version = ReadVersion(reader, "hello message: version");
+  message.threads = ReadThreads(reader, "hello message: threads");
+  message.address_space_bytes = reader.U64();
+  return Finished(reader, message);
+}
+
+StatusOr<ReadyMessage> DecodeReady(std::span<const uint8_t> payload) {
+  ByteReader reader(payload, "ready message");
+  ReadyMessage message;
+  message.version = ReadVersion(reader, "ready message: version");
+  message.threads = ReadThreads(reader, "ready message: threads");
+  message.cpu = reader.Text();
+  return Finished(reader, std::move(message));
+}
+
+StatusOr<TaskMessage> DecodeTask(std::span<const uint8_t> payload) {
+  ByteReader reader(payload, "task message");
+  TaskMessage message;
+  message.roles = ReadRoles(reader, "task message: a role");
+  message.seed = reader.U64();
+  message.terms = ReadFinite(reader, "task message: terms");
+  message.epsilon = ReadFinite(reader, "task message: epsilon");
+  message.policy = ReadEnum(reader, MeasurePolicy::kInPlace, "task message: policy");
+  message.artefact = ReadBytes(reader);
+  return Finished(reader, std::move(message));
+}
+
+StatusOr<MeasureMessage> DecodeMeasure(std::span<const uint8_t> payload) {
+  ByteReader reader(payload, "measure message");
+  MeasureMessage message;
+  message.id = reader.U64();
+  message.stop_beyond = ReadAmount(reader, "measure message: stop_beyond");
+  message.artefact = ReadBytes(reader);
+  return Finished(reader, std::move(message));
+}
+
+StatusOr<MeasuredMessage> DecodeMeasured(std::span<const uint8_t> payload) {
+  ByteReader reader(payload, "measured message");
+  MeasuredMessage message;
+  Measurement& measurement = message.measurement;
+  message.id = reader.U64();
+  measurement.status = ReadEnum(reader, MeasureStatus::kFlaky, "measured message: status");
+  measurement.seconds = ReadFinite(reader, "measured message: seconds");
+  measurement.spread = ReadFinite(reader, "measured message: spread");
+  measurement.calls = reader.I64();
+  if (measurement.calls < 0) {
+    reader.Fail(
+        InvalidInput("measured message: calls is {}; expected 0 or more", measurement.calls));
+  }
+  // Infinite where a number was expected and none came.
+  measurement.error = ReadAmount(reader, "measured message: error");
+  measurement.canary = ReadFinite(reader, "measured message: canary");
+  measurement.message = reader.Text();
+  return Finished(reader, std::move(message));
+}
+
+StatusOr<FailedMessage> DecodeFailed(std::span<const uint8_t> payload) {
+  ByteReader reader(payload, "failed message");
+  FailedMessage message{.message = reader.Text()};
+  return Finished(reader, std::move(message));
+}
+
+StatusOr<NetworkMessage> DecodeNetwork(std::span<const uint8_t> payload) {
+  ByteReader reader(payload, "network message");
+  NetworkMessage message;
+  message.skeleton = reader.Text();
+  message.roles.resize(reader.Count(4));
+  for (std::vector<OperandRole>& roles : message.roles) {
+    roles = ReadRoles(reader, "network message: a role");
+  }
+  message.seed = reader.U64();
+  return Finished(reader, std::move(message));
+}
+
+StatusOr<BindMessage> DecodeBind(std::span<const uint8_t> payload) {
+  ByteReader reader(payload, "bind message");
+  BindMessage message;
+  message.kernel = reader.U32();
+  message.slot = ReadSlot(reader, "bind message: slot");
+  message.artefact = ReadBytes(reader);
+  return Finished(reader, std::move(message));
+}
+
+StatusOr<RunNetworkMessage> DecodeRunNetwork(std::span<const uint8_t> payload) {
+  ByteReader reader(payload, "run message");
+  RunNetworkMessage message;
+  message.slots.resize(reader.Count(1));
+  for (uint8_t& slot : message.slots) slot = ReadSlot(reader, "run message: a slot");
+  message.runs = reader.U32();
+  if (message.runs < 1 || message.runs > kMaxRuns) {
+    reader.Fail(InvalidInput("run message: runs is {}; expected 1 to {}", message.runs, kMaxRuns));
+  }
+  return Finished(reader, std::move(message));
+}
+
+StatusOr<RanMessage> DecodeRan(std::span<const uint8_t> payload) {
+  ByteReader reader(payload, "ran message");
+  RanMessage message;
+  message.seconds = ReadFinite(reader, "ran message: seconds");
+  message.kernel_seconds.resize(reader.Count(8));
+  for (double& seconds : message.kernel_seconds) {
+    seconds = ReadFinite(reader, "ran message: seconds of a kernel");
+  }
+  return Finished(reader, std::move(message));
+}
+
+Status WriteFrame(int socket, FrameKind kind, std::span<const uint8_t> payload) {
+  if (payload.size() > kMaxFrameBytes) {
+    return absl::ResourceExhaustedError(
+        fmt::format("a frame has {} bytes; expected at most {}", payload.size(), kMaxFrameBytes));
+  }
+  ByteWriter header;
+  header.U32(static_cast<uint32_t>(kind));
+  header.U32(static_cast<uint32_t>(payload.size()));
+  TCC_RETURN_IF_ERROR(Send(socket, header.bytes()));
+  return Send(socket, payload);
+}
+
+StatusOr<MeasureFrame> ReadFrame(int socket, const Deadline& deadline) {
+  uint8_t bytes[kHeaderBytes];
+  TCC_RETURN_IF_ERROR(Receive(socket, bytes, deadline));
+  ByteReader header(bytes, "frame header");
+  uint32_t kind = header.U32();
+  size_t length = header.U32();
+  if (!IsFrameKind(kind)) return InvalidInput("a frame is of the unknown kind {}", kind);
+  if (length > kMaxFrameBytes) {
+    return InvalidInput("a frame has {} bytes; expected at most {}", length, kMaxFrameBytes);
+  }
+  MeasureFrame frame{.kind = static_cast<FrameKind>(kind), .payload = {}};
+  while (frame.payload.size() < length) {
+    size_t begin = frame.payload.size();
+    frame.payload.resize(std::min(length, begin + std::max(begin, kReadBytes)));
+    TCC_RETURN_IF_ERROR(Receive(socket, std::span(frame.payload).subspan(begin), deadline));
+  }
+  return frame;
+}
+
+}  // namespace tcc

@@ -1,0 +1,164 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/support/status.h"
+#include "runtime/measure/measurement.h"
+
+// What a tuner (the parent) and a worker process say to each other over a stream socket.
+//
+//   parent                                     worker
+//   Hello {version, threads}             -->
+//                                        <--   Ready {version, threads, cpu}
+//   Task {operands, reference artefact}  -->
+//                                        <--   Measured (of the reference), or Failed {message}
+//   Measure {id, artefact}               -->
+//                                        <--   Measured {id, measurement}
+//   Network {skeleton, roles}            -->
+//                                        <--   Done, or Failed {message}
+//   Bind {kernel, slot, artefact}        -->
+//                                        <--   Done, or Failed
+//   RunNetwork {slots}                   -->
+//                                        <--   Ran {seconds, by kernel}, or Failed
+//
+// A frame is u32 kind, u32 length, payload; payloads are encoded by ByteWriter. A worker ends with
+// exit code 0 when the parent closes the socket, and with 2 at a frame that it does not understand.
+namespace tcc {
+
+inline constexpr uint32_t kMeasureProtocolVersion = 2;
+inline constexpr uint32_t kMaxFrameBytes = uint32_t{256} << 20;
+
+enum class FrameKind : uint32_t {
+  kHello = 1,
+  kReady = 2,
+  kTask = 3,
+  kMeasure = 4,
+  kMeasured = 5,
+  kFailed = 6,
+  kNetwork = 7,
+  kBind = 8,
+  kRunNetwork = 9,
+  kDone = 10,
+  kRan = 11,
+};
+
+struct MeasureFrame {
+  FrameKind kind = FrameKind::kHello;
+  std::vector<uint8_t> payload;
+};
+
+struct HelloMessage {
+  uint32_t version = kMeasureProtocolVersion;
+  uint32_t threads = 1;              // for the kernels
+  uint64_t address_space_bytes = 0;  // RLIMIT_AS of the worker; 0: none
+};
+
+struct ReadyMessage {
+  uint32_t version = kMeasureProtocolVersion;
+  uint32_t threads = 1;
+  std::string cpu;
+};
+
+// What a parameter of the tensor function is to its callers. Constants are operands like inputs,
+// but prepare kernels may read them, and their values stay for all calls.
+enum class OperandRole : uint8_t { kInput, kConstant, kOutput };
+
+// How operands lie in memory while a kernel is timed.
+enum class MeasurePolicy : uint8_t {
+  kWarm,       // one set of operands: they stay in cache as far as they fit
+  kRotate64M,  // calls take turns through as many copies of all operands as take 64 MiB
+  kInPlace,    // candidates are only checked one by one; they are timed inside the network
+};
+// "warm", "rotate-64M", "in-place": part of a record's environment.
+std::string_view NameOf(MeasurePolicy policy);
+std::optional<MeasurePolicy> FindMeasurePolicy(std::string_view name);
+
+// Opens a task: its operands are made from the seed, the reference candidate runs on them, and its
+// results are what other candidates are compared with. The task opened before is closed.
+struct TaskMessage {
+  std::vector<OperandRole> roles;  // of the tensor function's parameters, in their order
+  uint64_t seed = 0;
+  double terms = 1;    // the most that one result element adds up, for the bound of its error
+  double epsilon = 0;  // of the narrowest float that the function computes in; 0: it has none
+  MeasurePolicy policy = MeasurePolicy::kRotate64M;
+  std::vector<uint8_t> artefact;
+};
+
+struct MeasureMessage {
+  uint64_t id = 0;
+  double stop_beyond = 0;  // seconds: a candidate that takes longer is kSlow; 0: no bound
+  std::vector<uint8_t> artefact;
+};
+
+struct MeasuredMessage {
+  uint64_t id = 0;
+  Measurement measurement;
+};
+
+// Opens a network, BoundNetwork. The one opened before is closed.
+struct NetworkMessage {
+  std::string skeleton;                         // path of its artefact
+  std::vector<std::vector<OperandRole>> roles;  // of each kernel's parameters
+  uint64_t seed = 0;                            // of its inputs
+};
+
+// Puts a candidate into a slot of a kernel.
+struct BindMessage {
+  uint32_t kernel = 0;
+  uint8_t slot = 0;  // 0 or 1
+  std::vector<uint8_t> artefact;
+};
+
+struct RunNetworkMessage {
+  std::vector<uint8_t> slots;  // by kernel: the candidate that it runs
+  uint32_t runs = 1;
+};
+
+// The least of the runs.
+struct RanMessage {
+  double seconds = 0;                  // of the whole network
+  std::vector<double> kernel_seconds;  // by kernel, all of its calls together
+};
+
+// Says why the reference or the network did not run.
+struct FailedMessage {
+  std::string message;
+};
+
+std::vector<uint8_t> Encode(const HelloMessage& message);
+std::vector<uint8_t> Encode(const ReadyMessage& message);
+std::vector<uint8_t> Encode(const TaskMessage& message);
+std::vector<uint8_t> Encode(const MeasureMessage& message);
+std::vector<uint8_t> Encode(const MeasuredMessage& message);
+std::vector<uint8_t> Encode(const FailedMessage& message);
+std::vector<uint8_t> Encode(const NetworkMessage& message);
+std::vector<uint8_t> Encode(const BindMessage& message);
+std::vector<uint8_t> Encode(const RunNetworkMessage& message);
+std::vector<uint8_t> Encode(const RanMessage& message);
+// Errors: bytes missing or left over, values out of range; they name the message and the field.
+StatusOr<HelloMessage> DecodeHello(std::span<const uint8_t> payload);
+StatusOr<ReadyMessage> DecodeReady(std::span<const uint8_t> payload);
+StatusOr<TaskMessage> DecodeTask(std::span<const uint8_t> payload);
+StatusOr<MeasureMessage> DecodeMeasure(std::span<const uint8_t> payload);
+StatusOr<MeasuredMessage> DecodeMeasured(std::span<const uint8_t> payload);
+StatusOr<FailedMessage> DecodeFailed(std::span<const uint8_t> payload);
+StatusOr<NetworkMessage> DecodeNetwork(std::span<const uint8_t> payload);
+StatusOr<BindMessage> DecodeBind(std::span<const uint8_t> payload);
+StatusOr<RunNetworkMessage> DecodeRunNetwork(std::span<const uint8_t> payload);
+StatusOr<RanMessage> DecodeRan(std::span<const uint8_t> payload);
+
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+// Unavailable: the other side is gone. ResourceExhausted: longer than kMaxFrameBytes. No SIGPIPE.
+Status WriteFrame(int socket, FrameKind kind, std::span<const uint8_t> payload);
+// Unavailable: the other side is gone, before or within the frame. DeadlineExceeded: the frame was
+// not whole before the deadline. InvalidArgument: an unknown kind, or longer than kMaxFrameBytes.
+StatusOr<MeasureFrame> ReadFrame(int socket, const Deadline& deadline = std::nullopt);
+
+}  // namespace tcc

@@ -1,0 +1,260 @@
+#include "runtime/measure/serve_measurements.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "runtime/cpu/fma_peak.h"
+#include "runtime/executor/thread_pool.h"
+#include "runtime/measure/bound_network.h"
+#include "runtime/measure/measure_protocol.h"
+#include "runtime/measure/open_task.h"
+
+namespace tcc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+#if defined(__has_feature)
+#define TCC_HAS_FEATURE(name) __has_feature(name)
+#else
+#define TCC_HAS_FEATURE(name) 0
+#endif
+// A sanitizer's shadow takes terabytes of addresses.
+#if defined(__SANITIZE_ADDRESS__) || TCC_HAS_FEATURE(address_sanitizer)
+constexpr bool kLimitsAddresses = false;
+#else
+constexpr bool kLimitsAddresses = true;
+#endif
+#undef TCC_HAS_FEATURE
+
+constexpr auto kCanaryPeriod = std::chrono::seconds(1);
+
+std::string Describe(const Measurement& failure) {
+  return fmt::format("{}: {}", NameOf(failure.status), failure.message);
+}
+
+// Ends the process when the tuner goes away, also in the middle of a kernel that never returns.
+// Not PR_SET_PDEATHSIG: that signal comes when the thread that started the worker ends.
+class Watchdog {
+ public:
+  explicit Watchdog(int socket)
+      : ended_(::eventfd(0, EFD_CLOEXEC)), thread_([this, socket] { Watch(socket); }) {}
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog() {
+    ::eventfd_write(ended_, 1);
+    thread_.join();
+    ::close(ended_);
+  }
+
+ private:
+  void Watch(int socket) const {
+    pollfd waited[] = {{.fd = socket, .events = POLLRDHUP, .revents = 0},
+                       {.fd = ended_, .events = POLLIN, .revents = 0}};
+    while (waited[1].revents == 0) {
+      if (::poll(waited, std::size(waited), -1) < 0) continue;
+      if ((waited[0].revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) ::_exit(0);
+      if ((waited[0].revents & POLLNVAL) != 0) return;
+    }
+  }
+
+  int ended_;
+  std::thread thread_;
+};
+
+// GFLOP/s of the machine, to tell a slow kernel from a slow moment.
+class Canary {
+ public:
+  double Now(ThreadPool& pool) {
+    value_ = 0;
+    Clock::time_point start = Clock::now();
+    double operations = RunFmaLoop(pool);
+    measured_ = Clock::now();
+    std::chrono::duration<double> taken = measured_ - start;
+    if (taken.count() > 0) value_ = operations / taken.count() * 1e-9;
+    return value_;
+  }
+  double Recent(ThreadPool& pool) {
+    return Clock::now() - measured_ < kCanaryPeriod ? value_ : Now(pool);
+  }
+
+ private:
+  double value_ = 0;
+  Clock::time_point measured_;
+};
+
+void SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value) {
+  rlimit limit{};
+  if (::getrlimit(resource, &limit) != 0) return;
+  limit.rlim_cur = std::min(value, limit.rlim_max);
+  ::setrlimit(resource, &limit);
+}
+
+// "Intel(R) Xeon(R) ...", "" where the system does not say.
+std::string CpuName() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "";
+}
+
+Status UnexpectedFrame(FrameKind kind, std::string_view expected) {
+  return InvalidInput("a frame of kind {} came; expected {}", static_cast<uint32_t>(kind),
+                      expected);
+}
+
+// The first frame: who is there, and what the process may take.
+StatusOr<std::shared_ptr<ThreadPool>> Greet(int socket) {
+  TCC_ASSIGN_OR_RETURN(MeasureFrame frame, ReadFrame(socket));
+  if (frame.kind != FrameKind::kHello) return UnexpectedFrame(frame.kind, "a hello");
+  TCC_ASSIGN_OR_RETURN(HelloMessage hello, DecodeHello(frame.payload));
+  auto pool =
+      std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = static_cast<int>(hello.threads)});
+  if (kLimitsAddresses && hello.address_space_bytes > 0) {
+    SetLimit(RLIMIT_AS, hello.address_space_bytes);
+  }
+  ReadyMessage ready{.threads = static_cast<uint32_t>(pool->threads()), .cpu = CpuName()};
+  TCC_RETURN_IF_ERROR(WriteFrame(socket, FrameKind::kReady, Encode(ready)));
+  return pool;
+}
+
+// The worker's side of the protocol: a task and a network, and what is asked of them.
+class Server {
+ public:
+  Server(int socket, std::shared_ptr<ThreadPool> pool) : socket_(socket), pool_(std::move(pool)) {}
+
+  // Answers a frame. Error: it makes no sense, or the tuner is gone.
+  Status Answer(MeasureFrame frame) {
+    switch (frame.kind) {
+      case FrameKind::kTask:
+        return OpenTheTask(frame.payload);
+      case FrameKind::kMeasure:
+        return Measure(frame.payload);
+      case FrameKind::kNetwork:
+        return OpenTheNetwork(frame.payload);
+      case FrameKind::kBind:
+        return Bind(frame.payload);
+      case FrameKind::kRunNetwork:
+        return RunTheNetwork(frame.payload);
+      default:
+        return UnexpectedFrame(frame.kind, "a task, a candidate or a network");
+    }
+  }
+
+ private:
+  template <typename Message>
+  Status Write(FrameKind kind, const Message& message) {
+    return WriteFrame(socket_, kind, Encode(message));
+  }
+
+  Status WriteOutcome(const Status& status) {
+    if (status.ok()) return WriteFrame(socket_, FrameKind::kDone, {});
+    return Write(FrameKind::kFailed, FailedMessage{.message = Message(status)});
+  }
+
+  Status OpenTheTask(std::span<const uint8_t> payload) {
+    TCC_ASSIGN_OR_RETURN(TaskMessage message, DecodeTask(payload));
+    task_.emplace(std::move(message), pool_);
+    Measurement opened = task_->Open(canary_.Now(*pool_));
+    if (opened.status == MeasureStatus::kOk) {
+      return Write(FrameKind::kMeasured, MeasuredMessage{.id = 0, .measurement = opened});
+    }
+    task_.reset();
+    return Write(FrameKind::kFailed, FailedMessage{.message = Describe(opened)});
+  }
+
+  Status Measure(std::span<const uint8_t> payload) {
+    TCC_ASSIGN_OR_RETURN(MeasureMessage message, DecodeMeasure(payload));
+    MeasuredMessage answer{.id = message.id, .measurement = {}};
+    if (task_) {
+      answer.measurement = task_->Measure(std::move(message), canary_.Recent(*pool_));
+    } else {
+      answer.measurement.status = MeasureStatus::kLaunchFailed;
+      answer.measurement.message = "no task is open";
+    }
+    return Write(FrameKind::kMeasured, answer);
+  }
+
+  Status OpenTheNetwork(std::span<const uint8_t> payload) {
+    TCC_ASSIGN_OR_RETURN(NetworkMessage message, DecodeNetwork(payload));
+    network_.reset();
+    return WriteOutcome(MakeNetwork(std::move(message)));
+  }
+
+  Status MakeNetwork(NetworkMessage message) {
+    TCC_ASSIGN_OR_RETURN(Artefact skeleton, ReadArtefact(message.skeleton));
+    TCC_ASSIGN_OR_RETURN(
+        network_,
+        BoundNetwork::Create(std::move(skeleton), std::move(message.roles), pool_, message.seed));
+    return OkStatus();
+  }
+
+  Status Bind(std::span<const uint8_t> payload) {
+    TCC_ASSIGN_OR_RETURN(BindMessage message, DecodeBind(payload));
+    if (!network_) return WriteOutcome(InvalidInput("no network is open"));
+    return WriteOutcome(network_->Bind(message.kernel, message.slot, std::move(message.artefact)));
+  }
+
+  Status RunTheNetwork(std::span<const uint8_t> payload) {
+    TCC_ASSIGN_OR_RETURN(RunNetworkMessage message, DecodeRunNetwork(payload));
+    if (!network_) return WriteOutcome(InvalidInput("no network is open"));
+    StatusOr<RanMessage> ran = LeastOfRuns(*network_, message);
+    if (!ran.ok()) return WriteOutcome(ran.status());
+    return Write(FrameKind::kRan, *ran);
+  }
+
+  // A run that prepares constants is not counted.
+  static StatusOr<RanMessage> LeastOfRuns(BoundNetwork& network, const RunNetworkMessage& message) {
+    TCC_ASSIGN_OR_RETURN(NetworkRun run, network.Run(message.slots));
+    if (run.prepared) {
+      TCC_ASSIGN_OR_RETURN(run, network.Run(message.slots));
+    }
+    RanMessage least{.seconds = run.seconds, .kernel_seconds = run.kernel_seconds};
+    for (uint32_t r = 1; r < message.runs; ++r) {
+      TCC_ASSIGN_OR_RETURN(run, network.Run(message.slots));
+      least.seconds = std::min(least.seconds, run.seconds);
+      for (size_t k = 0; k < run.kernel_seconds.size(); ++k) {
+        least.kernel_seconds[k] = std::min(least.kernel_seconds[k], run.kernel_seconds[k]);
+      }
+    }
+    return least;
+  }
+
+  int socket_;
+  std::shared_ptr<ThreadPool> pool_;
+  Canary canary_;
+  std::optional<OpenTask> task_;
+  std::unique_ptr<BoundNetwork> network_;
+};
+
+// Serves frames until one makes no sense or the tuner is gone.
+Status Serve(int socket) {
+  TCC_ASSIGN_OR_RETURN(std::shared_ptr<ThreadPool> pool, Greet(socket));
+  Server server(socket, pool);
+  while (true) {
+    TCC_ASSIGN_OR_RETURN(MeasureFrame frame, ReadFrame(socket));
+    TCC_RETURN_IF_ERROR(server.Answer(std::move(frame)));
+  }
+}
+
+}  // namespace
+
+int ServeMeasurements(int socket) {
+  SetLimit(RLIMIT_CORE, 0);
+  Watchdog watchdog(socket);
+  Status status = Serve(socket);
+  if (absl::IsUnavailable(status)) return 0;
+  fmt::print(stderr, "tcc-worker: {}\n", Message(status));
+  return 2;
+}
+
+}  // namespace tcc

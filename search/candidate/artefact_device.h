@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "ir/support/check.h"
+#include "ir/target/target.h"
+
+namespace tcc {
+
+// The device that runs artefacts for a target, Artefact::device.
+inline std::string ArtefactDevice(TargetKind kind) {
+  switch (kind) {
+    case TargetKind::kCpu:
+      return "cpu";
+    case TargetKind::kCuda:
+      return "cuda";
+    case TargetKind::kReference:
+      return "reference";
+  }
+  TCC_UNREACHABLE();
+}
+
+}  // namespace tcc

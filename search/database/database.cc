@@ -1,0 +1,286 @@
+#include "search/database/database.h"
+
+#include <chrono>
+#include <cstdlib>
+
+#include "ir/support/check.h"
+#include "ir/text/printer.h"
+#include "search/database/database_file.h"
+#include "search/database/database_rows.h"
+#include "search/database/schema.h"
+
+namespace tcc {
+namespace {
+
+// A record replaces what is compiled without a search if it takes less than this part of its time:
+// repeated measurements differ by up to 2 %.
+constexpr double kLeastGain = 0.98;
+
+int64_t MicrosecondsSince1970() {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
+// What Best weighs of a measurement.
+struct Entry {
+  int64_t measurement = 0;
+  int64_t environment = 0;
+  int64_t threads = 1;
+  int64_t series = 0;
+  bool is_ok = false;  // or slow
+  double seconds = 0;
+  bool is_constructed = false;
+};
+
+// By the key of the workload, in the order in which they were recorded.
+StatusOr<std::map<std::string, std::vector<Entry>>> EntriesFor(SqliteConnection& connection,
+                                                               const Environment& wanted) {
+  std::map<std::string, std::vector<Entry>> entries;
+  Status status = connection.Query(
+      "SELECT w.key, m.id, e.id, e.threads, m.series, m.status = 'ok', m.seconds, "
+      "m.searcher = 'constructed' "
+      "FROM measurement m JOIN environment e ON e.id = m.environment "
+      "JOIN candidate c ON c.id = m.candidate JOIN sketch s ON s.id = c.sketch "
+      "JOIN workload w ON w.id = s.workload "
+      "WHERE e.target = ? AND e.device = ? AND e.measurer = ? AND m.seconds > 0 "
+      "AND (m.status = 'ok' OR (m.status = 'slow' AND m.searcher = 'constructed')) ORDER BY m.id",
+      {wanted.target, wanted.device, wanted.measurer}, [&](const SqlRow& row) {
+        entries[row.Text(0)].push_back({.measurement = row.Int(1),
+                                        .environment = row.Int(2),
+                                        .threads = row.Int(3),
+                                        .series = row.Int(4),
+                                        .is_ok = row.Int(5) != 0,
+                                        .seconds = row.Real(6),
+                                        .is_constructed = row.Int(7) != 0});
+        return OkStatus();
+      });
+  if (!status.ok()) return status;
+  return entries;
+}
+
+// Removes what was measured on another number of threads than the nearest that has an ok trial.
+void KeepNearestThreads(std::vector<Entry>& entries, int threads) {
+  std::optional<int64_t> nearest;
+  auto distance = [&](const Entry& entry) { return std::abs(entry.threads - threads); };
+  for (const Entry& entry : entries) {
+    if (entry.is_ok && (!nearest || distance(entry) < *nearest)) nearest = distance(entry);
+  }
+  std::erase_if(entries, [&](const Entry& entry) { return distance(entry) != nearest; });
+}
+
+// The first of the least ok ones, in one environment where it is given; nullptr: there is none.
+const Entry* LeastOf(const std::vector<Entry>& entries, int64_t series,
+                     std::optional<int64_t> environment = std::nullopt) {
+  const Entry* least = nullptr;
+  for (const Entry& entry : entries) {
+    if (!entry.is_ok || entry.series != series) continue;
+    if (environment && entry.environment != *environment) continue;
+    if (!least || entry.seconds < least->seconds) least = &entry;
+  }
+  return least;
+}
+
+// The environment of the latest comparison.
+std::optional<int64_t> ComparedIn(const std::vector<Entry>& entries) {
+  std::optional<int64_t> environment;
+  for (const Entry& entry : entries) {
+    if (entry.series == kComparisonSeries) environment = entry.environment;
+  }
+  return environment;
+}
+
+bool BeatsConstructed(const Entry& best, const std::vector<Entry>& entries) {
+  std::optional<double> constructed;
+  for (const Entry& entry : entries) {
+    bool counts = entry.is_constructed && entry.series == kSearchSeries &&
+                  entry.environment == best.environment;
+    if (counts) constructed = std::min(constructed.value_or(entry.seconds), entry.seconds);
+  }
+  return constructed && best.seconds < kLeastGain * *constructed;
+}
+
+// The measurement that decides about a workload, if it is to be used.
+const Entry* WinnerOf(std::vector<Entry>& entries, int threads) {
+  KeepNearestThreads(entries, threads);
+  if (std::optional<int64_t> environment = ComparedIn(entries)) {
+    const Entry* compared = LeastOf(entries, kComparisonSeries, environment);
+    return compared && !compared->is_constructed ? compared : nullptr;
+  }
+  const Entry* best = LeastOf(entries, kSearchSeries);
+  return best && BeatsConstructed(*best, entries) ? best : nullptr;
+}
+
+StatusOr<Schedule> ScheduleOf(const std::string& trace, const std::string& decisions) {
+  Schedule schedule;
+  TCC_ASSIGN_OR_RETURN(schedule.trace, ParseTrace(trace));
+  TCC_ASSIGN_OR_RETURN(schedule.decisions, ParseDecisions(decisions));
+  return schedule;
+}
+
+}  // namespace
+
+struct Database::State {
+  OpenedDatabase file;
+
+  void Warn(const std::string& what, const Status& why) {
+    file.warnings.push_back(fmt::format("database '{}': {} is left out: {}", file.connection.path(),
+                                        what, Message(why)));
+  }
+};
+
+Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Database::~Database() = default;
+Database::Database(Database&& other) noexcept = default;
+Database& Database::operator=(Database&& other) noexcept = default;
+
+StatusOr<Database> Database::Open(const std::string& path, Access access) {
+  StatusOr<OpenedDatabase> file =
+      access == Access::kRead ? OpenDatabaseForReading(path) : OpenDatabaseForWriting(path);
+  if (!file.ok()) return file.status();
+  return Database(std::make_unique<State>(State{*std::move(file)}));
+}
+
+const std::vector<std::string>& Database::warnings() const {
+  return state_->file.warnings;
+}
+
+SqliteConnection& Database::connection() const {
+  return state_->file.connection;
+}
+
+StatusOr<int64_t> Database::EnvironmentId(const Environment& environment) {
+  TCC_ASSIGN_OR_RETURN(std::optional<int64_t> known, FindEnvironment(connection(), environment));
+  if (known) return *known;
+  TCC_ASSIGN_OR_RETURN(SqliteTransaction transaction, SqliteTransaction::Begin(connection()));
+  TCC_ASSIGN_OR_RETURN(int64_t id, InsertEnvironment(connection(), environment));
+  TCC_RETURN_IF_ERROR(transaction.Commit());
+  return id;
+}
+
+StatusOr<int64_t> Database::WorkloadId(const Workload& workload) {
+  TCC_CHECK(workload.variants.size() == workload.variant_keys.size());
+  TCC_CHECK(workload.first_variant < workload.variants.size());
+  TCC_ASSIGN_OR_RETURN(SqliteTransaction transaction, SqliteTransaction::Begin(connection()));
+  for (size_t i = 0; i < workload.variants.size(); ++i) {
+    TCC_RETURN_IF_ERROR(
+        InsertVariant(connection(), workload.variant_keys[i], Print(workload.variants[i])));
+  }
+  StoredWorkload stored{.key = workload.key,
+                        .name = workload.name,
+                        .first_variant = workload.variant_keys[workload.first_variant],
+                        .flops = workload.flops,
+                        .moved_bytes = workload.moved_bytes};
+  TCC_ASSIGN_OR_RETURN(int64_t id, InsertWorkload(connection(), stored));
+  TCC_RETURN_IF_ERROR(transaction.Commit());
+  return id;
+}
+
+Status Database::Record(int64_t workload, int64_t environment, const StoredTrial& trial) {
+  TCC_ASSIGN_OR_RETURN(SqliteTransaction transaction, SqliteTransaction::Begin(connection()));
+  TrialPlace place{workload, environment, kSearchSeries, MicrosecondsSince1970()};
+  TCC_RETURN_IF_ERROR(InsertTrial(connection(), place, trial).status());
+  return transaction.Commit();
+}
+
+Status Database::RecordComparison(int64_t workload, int64_t environment,
+                                  std::span<const StoredTrial> trials) {
+  TCC_ASSIGN_OR_RETURN(SqliteTransaction transaction, SqliteTransaction::Begin(connection()));
+  TCC_RETURN_IF_ERROR(connection().Run(
+      "DELETE FROM measurement WHERE series = ? AND environment = ? AND candidate IN (SELECT c.id "
+      "FROM candidate c JOIN sketch s ON s.id = c.sketch WHERE s.workload = ?)",
+      {kComparisonSeries, environment, workload}));
+  TrialPlace place{workload, environment, kComparisonSeries, MicrosecondsSince1970()};
+  for (const StoredTrial& trial : trials) {
+    TCC_RETURN_IF_ERROR(InsertTrial(connection(), place, trial).status());
+  }
+  return transaction.Commit();
+}
+
+StatusOr<std::vector<StoredTrial>> Database::TrialsOf(int64_t workload, int64_t environment) const {
+  std::map<int64_t, StoredTrial> sketches;  // parsed once: many trials share one
+  TCC_RETURN_IF_ERROR(
+      connection().Query("SELECT id, variant_key, rules, trace FROM sketch WHERE workload = ?",
+                         {workload}, [&](const SqlRow& row) {
+                           StatusOr<Trace> trace = ParseTrace(row.Text(3));
+                           if (!trace.ok()) {
+                             state_->Warn(fmt::format("sketch {}", row.Int(0)), trace.status());
+                             return OkStatus();
+                           }
+                           StoredTrial& sketch = sketches[row.Int(0)];
+                           sketch.variant_key = row.Text(1);
+                           sketch.rules = row.Text(2);
+                           sketch.schedule.trace = *std::move(trace);
+                           return OkStatus();
+                         }));
+
+  std::vector<StoredTrial> trials;
+  std::string query = fmt::format(
+      "SELECT s.id, c.decisions, c.lowered_key, m.build_seconds, m.searcher, m.id, {} "
+      "FROM sketch s JOIN candidate c ON c.sketch = s.id JOIN measurement m ON m.candidate = c.id "
+      "WHERE s.workload = ? AND m.environment = ? AND m.series = 0 ORDER BY m.id",
+      kMeasurementColumns);
+  TCC_RETURN_IF_ERROR(connection().Query(query, {workload, environment}, [&](const SqlRow& row) {
+    auto sketch = sketches.find(row.Int(0));
+    if (sketch == sketches.end()) return OkStatus();
+    StatusOr<Decisions> decisions = ParseDecisions(row.Text(1));
+    StatusOr<Measurement> measurement = MeasurementAt(row, 6);
+    Status status = decisions.ok() ? measurement.status() : decisions.status();
+    if (!status.ok()) {
+      state_->Warn(fmt::format("measurement {}", row.Int(5)), status);
+      return OkStatus();
+    }
+    StoredTrial& trial = trials.emplace_back(sketch->second);
+    trial.schedule.decisions = *std::move(decisions);
+    trial.lowered_key = row.Text(2);
+    trial.measurement = *std::move(measurement);
+    trial.build_seconds = row.Real(3);
+    trial.searcher = row.Text(4);
+    return OkStatus();
+  }));
+  return trials;
+}
+
+StatusOr<std::optional<Measurement>> Database::FindLowered(int64_t workload, int64_t environment,
+                                                           const std::string& lowered_key) const {
+  std::optional<Measurement> found;
+  std::string query = fmt::format(
+      "SELECT {} FROM candidate c JOIN sketch s ON s.id = c.sketch "
+      "JOIN measurement m ON m.candidate = c.id "
+      "WHERE c.lowered_key = ? AND s.workload = ? AND m.environment = ? AND m.series = 0 "
+      "ORDER BY m.id LIMIT 1",
+      kMeasurementColumns);
+  TCC_RETURN_IF_ERROR(connection().Query(query, {lowered_key, workload, environment},
+                                         [&](const SqlRow& row) -> Status {
+                                           TCC_ASSIGN_OR_RETURN(found, MeasurementAt(row, 0));
+                                           return OkStatus();
+                                         }));
+  return found;
+}
+
+StatusOr<TunedSchedules> Database::Best(const Environment& wanted) const {
+  TCC_ASSIGN_OR_RETURN(auto entries, EntriesFor(connection(), wanted));
+  TunedSchedules best;
+  for (auto& [key, of_workload] : entries) {
+    const Entry* winner = WinnerOf(of_workload, wanted.threads);
+    if (!winner) continue;
+    TCC_RETURN_IF_ERROR(connection().Query(
+        "SELECT s.variant_key, s.rules, s.trace, c.decisions, w.name FROM measurement m "
+        "JOIN candidate c ON c.id = m.candidate JOIN sketch s ON s.id = c.sketch "
+        "JOIN workload w ON w.id = s.workload WHERE m.id = ?",
+        {winner->measurement}, [&, &key = key](const SqlRow& row) {
+          StatusOr<Schedule> schedule = ScheduleOf(row.Text(2), row.Text(3));
+          if (!schedule.ok()) {
+            state_->Warn(fmt::format("the best record of '{}'", row.Text(4)), schedule.status());
+            return OkStatus();
+          }
+          best[key] = {.variant_key = row.Text(0),
+                       .rules = row.Text(1),
+                       .schedule = *std::move(schedule),
+                       .seconds = winner->seconds};
+          return OkStatus();
+        }));
+  }
+  return best;
+}
+
+}  // namespace tcc

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "search/database/database.h"
+
+// What `tcc db stats`, `best` and `verify` tell.
+namespace tcc {
+
+struct DatabaseStats {
+  int64_t variants = 0;
+  int64_t workloads = 0;
+  int64_t environments = 0;
+  int64_t sketches = 0;
+  int64_t candidates = 0;
+  int64_t measurements = 0;
+  std::map<std::string, int64_t> measurements_by_status;  // NameOf(MeasureStatus)
+};
+StatusOr<DatabaseStats> StatsOf(const Database& database);
+
+// A workload in an environment; comparisons left out.
+struct BestRow {
+  std::string workload;  // key
+  std::string name;
+  Environment environment;
+  int64_t trials = 0;
+  double constructed_seconds = 0;  // 0: no such trial was timed
+  double best_seconds = 0;         // 0: none was ok
+  std::string searcher;            // whose trial is the best
+};
+// By name, then in the order in which the environments were recorded.
+StatusOr<std::vector<BestRow>> BestRowsOf(const Database& database);
+
+// What is wrong with a database, a line each: damaged pages, rows that refer to nothing, functions
+// that do not verify or have another key than their text, traces, decisions and statuses that do
+// not parse. Empty: nothing is. Error: it cannot be read at all.
+StatusOr<std::vector<std::string>> VerifyDatabase(const Database& database);
+
+}  // namespace tcc

@@ -1,0 +1,296 @@
+#include "search/database/database_text.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "ir/analysis/canonical.h"
+#include "ir/analysis/verifier.h"
+#include "ir/support/sha256.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "search/database/database_rows.h"
+#include "search/database/json_line.h"
+
+namespace tcc {
+namespace {
+
+constexpr std::string_view kImported = "import:";
+
+// Operands come from memory that is not in the caches, as in a network.
+bool IsCold(const std::string& policy) {
+  return policy == "rotate-64M" || policy == "in-place";
+}
+
+std::vector<std::string> Words(const std::string& text) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find(' ', at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+Status ExportVariants(SqliteConnection& connection, std::string& text) {
+  return connection.Query("SELECT key, text FROM variant ORDER BY key", {}, [&](const SqlRow& row) {
+    text += JsonObject().Add("function", row.Text(0)).Add("text", row.Text(1)).line();
+    return OkStatus();
+  });
+}
+
+Status ExportWorkloads(SqliteConnection& connection, std::string& text) {
+  const char* query =
+      "SELECT key, name, first_variant, flops, moved_bytes FROM workload ORDER BY key";
+  return connection.Query(query, {}, [&](const SqlRow& row) {
+    JsonObject line;
+    line.Add("workload", row.Text(0)).Add("name", row.Text(1));
+    line.Add("first", row.Text(2)).Add("flops", row.Real(3));
+    if (!row.IsNull(4)) line.Add("moved_bytes", row.Int(4));
+    text += line.line();
+    return OkStatus();
+  });
+}
+
+constexpr const char* kRecordColumns =
+    "s.variant_key, w.key, s.rules, s.trace, c.decisions, c.lowered_key, m.series, m.at, "
+    "m.searcher, m.build_seconds, ";
+constexpr int kRecordColumnCount = 10;
+
+std::string RecordLine(const SqlRow& row, const Measurement& measured,
+                       const Environment& environment) {
+  JsonObject line;
+  line.Add("fn", row.Text(0)).Add("workload", row.Text(1)).Add("rules", row.Text(2));
+  line.Add("trace", row.Text(3)).Add("set", Words(row.Text(4)));
+  if (!row.IsNull(5)) line.Add("lowered", row.Text(5));
+  line.Add("status", std::string(NameOf(measured.status)));
+  if (measured.seconds != 0) line.Add("seconds", measured.seconds);
+  line.Add("spread", measured.spread).Add("calls", measured.calls).Add("error", measured.error);
+  line.Add("canary", measured.canary).Add("message", measured.message);
+  line.Add("build_seconds", row.Real(9)).Add("searcher", row.Text(8));
+  line.Add("series", row.Int(6)).Add("at", row.Int(7));
+  line.Add("target", environment.target).Add("device", environment.device);
+  line.Add("threads", int64_t{environment.threads}).Add("measurer", environment.measurer);
+  line.Add("policy", environment.policy).Add("cold", IsCold(environment.policy));
+  line.Add("tcc", environment.tcc).Add("compilers", environment.compilers);
+  return line.line();
+}
+
+Status ExportRecords(SqliteConnection& connection, std::string& text, int64_t& records) {
+  std::string query = fmt::format(
+      "SELECT {}{}, {} FROM measurement m JOIN candidate c ON c.id = m.candidate "
+      "JOIN sketch s ON s.id = c.sketch JOIN workload w ON w.id = s.workload "
+      "JOIN environment e ON e.id = m.environment "
+      "ORDER BY w.key, e.key, m.series, m.at, s.key, c.decisions",
+      kRecordColumns, kMeasurementColumns, kEnvironmentColumns);
+  return connection.Query(query, {}, [&](const SqlRow& row) -> Status {
+    TCC_ASSIGN_OR_RETURN(Measurement measured, MeasurementAt(row, kRecordColumnCount));
+    Environment environment = EnvironmentAt(row, kRecordColumnCount + kMeasurementColumnCount);
+    text += RecordLine(row, measured, environment);
+    ++records;
+    return OkStatus();
+  });
+}
+
+StatusOr<double> FigureIn(const JsonFields& fields, const std::string& name) {
+  TCC_ASSIGN_OR_RETURN(double value, fields.Real(name));
+  if (value < 0) return InvalidInput("field '{}' is {}; expected no less than 0", name, value);
+  return value;
+}
+
+StatusOr<int64_t> CountIn(const JsonFields& fields, const std::string& name, int64_t most) {
+  TCC_ASSIGN_OR_RETURN(int64_t value, fields.Int(name));
+  if (value >= 0 && value <= most) return value;
+  return InvalidInput("field '{}' is {}; expected 0 to {}", name, value, most);
+}
+
+StatusOr<Measurement> MeasurementIn(const JsonFields& fields) {
+  Measurement measured;
+  TCC_ASSIGN_OR_RETURN(std::string name, fields.Text("status"));
+  std::optional<MeasureStatus> status = FindMeasureStatus(name);
+  if (!status) return InvalidInput("status '{}' is not known", name);
+  measured.status = *status;
+  bool timed = *status == MeasureStatus::kOk || fields.Has("seconds");
+  if (timed) {
+    TCC_ASSIGN_OR_RETURN(measured.seconds, fields.Real("seconds"));
+  }
+  if (timed && measured.seconds <= 0) {
+    return InvalidInput("field 'seconds' is {}; expected more than 0", measured.seconds);
+  }
+  TCC_ASSIGN_OR_RETURN(measured.spread, FigureIn(fields, "spread"));
+  TCC_ASSIGN_OR_RETURN(measured.calls, CountIn(fields, "calls", INT64_MAX));
+  TCC_ASSIGN_OR_RETURN(measured.error, FigureIn(fields, "error"));
+  TCC_ASSIGN_OR_RETURN(measured.canary, FigureIn(fields, "canary"));
+  TCC_ASSIGN_OR_RETURN(measured.message, fields.Text("message"));
+  return measured;
+}
+
+StatusOr<Environment> EnvironmentIn(const JsonFields& fields, const ImportOptions& options) {
+  constexpr int kMaxThreads = 1 << 20;
+  Environment environment;
+  TCC_ASSIGN_OR_RETURN(environment.tcc, fields.Text("tcc"));
+  TCC_ASSIGN_OR_RETURN(environment.target, fields.Text("target"));
+  TCC_ASSIGN_OR_RETURN(environment.device, fields.Text("device"));
+  TCC_ASSIGN_OR_RETURN(environment.measurer, fields.Text("measurer"));
+  TCC_ASSIGN_OR_RETURN(environment.policy, fields.Text("policy"));
+  TCC_ASSIGN_OR_RETURN(environment.compilers, fields.Text("compilers"));
+  TCC_ASSIGN_OR_RETURN(int64_t threads, CountIn(fields, "threads", kMaxThreads));
+  environment.threads = static_cast<int>(threads);
+  if (!options.keep_measurer && !environment.measurer.starts_with(kImported)) {
+    environment.measurer.insert(0, kImported);
+  }
+  return environment;
+}
+
+StatusOr<StoredTrial> TrialIn(const JsonFields& fields) {
+  StoredTrial trial;
+  TCC_ASSIGN_OR_RETURN(trial.variant_key, fields.Text("fn"));
+  TCC_ASSIGN_OR_RETURN(trial.rules, fields.Text("rules"));
+  TCC_ASSIGN_OR_RETURN(std::string trace, fields.Text("trace"));
+  StatusOr<Trace> parsed = ParseTrace(trace);
+  if (!parsed.ok()) return Annotate(parsed.status(), "trace");
+  trial.schedule.trace = *std::move(parsed);
+  TCC_ASSIGN_OR_RETURN(std::vector<std::string> set, fields.Texts("set"));
+  std::string decisions;
+  for (const std::string& word : set) decisions += (decisions.empty() ? "" : " ") + word;
+  TCC_ASSIGN_OR_RETURN(trial.schedule.decisions, ParseDecisions(decisions));
+  if (fields.Has("lowered")) {
+    TCC_ASSIGN_OR_RETURN(trial.lowered_key, fields.Text("lowered"));
+  }
+  TCC_ASSIGN_OR_RETURN(trial.measurement, MeasurementIn(fields));
+  TCC_ASSIGN_OR_RETURN(trial.build_seconds, FigureIn(fields, "build_seconds"));
+  TCC_ASSIGN_OR_RETURN(trial.searcher, fields.Text("searcher"));
+  return trial;
+}
+
+Status ImportVariant(SqliteConnection& connection, const JsonFields& fields,
+                     ImportSummary& summary) {
+  TCC_ASSIGN_OR_RETURN(std::string key, fields.Text("function"));
+  TCC_ASSIGN_OR_RETURN(std::string text, fields.Text("text"));
+  TCC_ASSIGN_OR_RETURN(Function fn, ParseFunction(text));
+  TCC_RETURN_IF_ERROR(Verify(fn));
+  if (std::string found = FunctionKey(fn); found != key) {
+    return InvalidInput("the function's key is '{}'; the line says '{}'", found, key);
+  }
+  TCC_RETURN_IF_ERROR(InsertVariant(connection, key, Print(fn)));
+  summary.variants += connection.changed_rows();
+  return OkStatus();
+}
+
+Status ImportWorkload(SqliteConnection& connection, const JsonFields& fields,
+                      ImportSummary& summary) {
+  StoredWorkload workload;
+  TCC_ASSIGN_OR_RETURN(workload.key, fields.Text("workload"));
+  TCC_ASSIGN_OR_RETURN(workload.name, fields.Text("name"));
+  TCC_ASSIGN_OR_RETURN(workload.first_variant, fields.Text("first"));
+  TCC_ASSIGN_OR_RETURN(workload.flops, FigureIn(fields, "flops"));
+  if (fields.Has("moved_bytes")) {
+    TCC_ASSIGN_OR_RETURN(workload.moved_bytes, CountIn(fields, "moved_bytes", INT64_MAX));
+  }
+  for (const std::string& key : {workload.key, workload.first_variant}) {
+    TCC_ASSIGN_OR_RETURN(std::optional<int64_t> known,
+                         connection.QueryInt("SELECT 1 FROM variant WHERE key = ?", {key}));
+    if (!known) return InvalidInput("function '{}' is not in the export", key);
+  }
+  TCC_ASSIGN_OR_RETURN(std::optional<int64_t> known, FindWorkload(connection, workload.key));
+  if (!known) ++summary.workloads;
+  return InsertWorkload(connection, workload).status();
+}
+
+Status ImportRecord(SqliteConnection& connection, const JsonFields& fields,
+                    const ImportOptions& options, ImportSummary& summary) {
+  TCC_ASSIGN_OR_RETURN(StoredTrial trial, TrialIn(fields));
+  TCC_ASSIGN_OR_RETURN(Environment environment, EnvironmentIn(fields, options));
+  TCC_ASSIGN_OR_RETURN(std::string key, fields.Text("workload"));
+  TCC_ASSIGN_OR_RETURN(std::optional<int64_t> workload, FindWorkload(connection, key));
+  if (!workload) return InvalidInput("workload '{}' is not in the export", key);
+  TrialPlace place{.workload = *workload};
+  TCC_ASSIGN_OR_RETURN(place.series, CountIn(fields, "series", 1));
+  TCC_ASSIGN_OR_RETURN(place.at, CountIn(fields, "at", INT64_MAX));
+  TCC_ASSIGN_OR_RETURN(place.environment, InsertEnvironment(connection, environment));
+  TCC_ASSIGN_OR_RETURN(bool is_new, InsertTrial(connection, place, trial));
+  ++(is_new ? summary.records : summary.known);
+  return OkStatus();
+}
+
+Status ImportLine(SqliteConnection& connection, std::string_view line, const ImportOptions& options,
+                  ImportSummary& summary) {
+  TCC_ASSIGN_OR_RETURN(JsonFields fields, ParseJsonLine(line));
+  if (fields.Has("fn")) return ImportRecord(connection, fields, options, summary);
+  if (fields.Has("function")) return ImportVariant(connection, fields, summary);
+  if (fields.Has("workload")) return ImportWorkload(connection, fields, summary);
+  return InvalidInput("expected a line with 'function', 'workload' or 'fn'");
+}
+
+std::vector<std::string_view> LinesOf(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+// Returns the number of records that the last line tells.
+StatusOr<int64_t> CheckSum(std::string_view text, std::string_view last_line) {
+  TCC_ASSIGN_OR_RETURN(JsonFields fields, ParseJsonLine(last_line));
+  TCC_ASSIGN_OR_RETURN(std::string told, fields.Text("sha256"));
+  std::string found = ToHex(Sha256(text.substr(0, text.size() - last_line.size() - 1)));
+  if (told != found) {
+    return InvalidInput("the checksum of the lines before is '{}'; the line says '{}'", found,
+                        told);
+  }
+  return fields.Int("records");
+}
+
+}  // namespace
+
+StatusOr<std::string> ExportText(const Database& database) {
+  SqliteConnection& connection = database.connection();
+  std::string text;
+  // One view of the file for all three.
+  TCC_RETURN_IF_ERROR(connection.Run("BEGIN"));
+  Status status = ExportVariants(connection, text);
+  if (status.ok()) status = ExportWorkloads(connection, text);
+  int64_t records = 0;
+  if (status.ok()) status = ExportRecords(connection, text, records);
+  TCC_RETURN_IF_ERROR(connection.Run("ROLLBACK"));
+  if (!status.ok()) return status;
+  std::string sum = ToHex(Sha256(text));
+  return text + JsonObject().Add("records", records).Add("sha256", sum).line();
+}
+
+StatusOr<ImportSummary> ImportText(Database& database, const std::string& text,
+                                   const ImportOptions& options) {
+  std::vector<std::string_view> lines = LinesOf(text);
+  if (lines.empty() || text.back() != '\n') {
+    return InvalidInput("the export has no whole last line with its checksum");
+  }
+  StatusOr<int64_t> told = CheckSum(text, lines.back());
+  if (!told.ok()) return Annotate(told.status(), fmt::format("line {}", lines.size()));
+
+  SqliteConnection& connection = database.connection();
+  TCC_ASSIGN_OR_RETURN(SqliteTransaction transaction, SqliteTransaction::Begin(connection));
+  ImportSummary summary;
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    Status status = ImportLine(connection, lines[i], options, summary);
+    if (!status.ok()) return Annotate(status, fmt::format("line {}", i + 1));
+  }
+  if (int64_t records = summary.records + summary.known; records != *told) {
+    return InvalidInput("line {}: the export has {} records; the line says {}", lines.size(),
+                        records, *told);
+  }
+  TCC_RETURN_IF_ERROR(transaction.Commit());
+  return summary;
+}
+
+StatusOr<ImportSummary> MergeDatabase(Database& into, const std::string& path) {
+  TCC_ASSIGN_OR_RETURN(Database from, Database::Open(path, Database::Access::kRead));
+  TCC_ASSIGN_OR_RETURN(std::string text, ExportText(from));
+  StatusOr<ImportSummary> summary = ImportText(into, text, {.keep_measurer = true});
+  if (!summary.ok()) return Annotate(summary.status(), fmt::format("database '{}'", path));
+  return summary;
+}
+
+}  // namespace tcc

@@ -1,0 +1,212 @@
+#include "search/measure/local_measurer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <utility>
+
+#include "ir/support/check.h"
+#include "search/candidate/result_bound.h"
+#include "search/measure/local_network.h"
+#include "search/measure/worker_process.h"
+
+namespace tcc {
+namespace {
+
+// Workers that a candidate must end before it is blamed.
+constexpr int kTries = 2;
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Candidates of all variants are compared with one reference, so the widest bound holds.
+TaskMessage TaskOf(const Workload& workload, std::vector<uint8_t> reference,
+                   const LocalMeasurerOptions& options) {
+  TaskMessage task{.roles = RolesOf(workload),
+                   .seed = options.seed,
+                   .policy = options.policy,
+                   .artefact = std::move(reference)};
+  for (const Function& variant : workload.variants) {
+    task.terms = std::max(task.terms, TermsOf(variant));
+    task.epsilon = std::max(task.epsilon, EpsilonOf(variant));
+  }
+  return task;
+}
+
+// The answer to the candidate `id`, nullopt for the reference.
+StatusOr<Measurement> MeasuredBy(const MeasureFrame& answer, std::optional<uint64_t> id) {
+  if (answer.kind != FrameKind::kMeasured) {
+    return InvalidInput("a frame of kind {}; expected Measured",
+                        static_cast<uint32_t>(answer.kind));
+  }
+  TCC_ASSIGN_OR_RETURN(MeasuredMessage measured, DecodeMeasured(answer.payload));
+  if (id && measured.id != *id) {
+    return InvalidInput("Measured of candidate {}; expected {}", measured.id, *id);
+  }
+  const Measurement& measurement = measured.measurement;
+  if (measurement.status == MeasureStatus::kOk && measurement.seconds <= 0) {
+    return InvalidInput("Measured without seconds");
+  }
+  return std::move(measured.measurement);
+}
+
+class LocalMeasurer : public Measurer {
+ public:
+  LocalMeasurer(LocalMeasurerOptions options, std::string program)
+      : options_(std::move(options)),
+        worker_options_{.program = std::move(program),
+                        .log = options_.log,
+                        .hello = {.threads = static_cast<uint32_t>(options_.threads),
+                                  .address_space_bytes = options_.address_space_bytes}} {}
+
+  std::string Name() const override { return "local"; }
+  StatusOr<Measurement> Open(const Workload& workload, std::vector<uint8_t> reference) override;
+  void Submit(MeasureRequest request) override;
+  StatusOr<std::optional<MeasureReport>> Take() override;
+
+  Status StartWorker();
+
+ private:
+  StatusOr<Measurement> OpenTask();
+  StatusOr<Measurement> Measure(const MeasureRequest& request, std::span<const uint8_t> payload);
+  StatusOr<Measurement> Ask(FrameKind kind, std::span<const uint8_t> payload,
+                            std::optional<uint64_t> id, double seconds);
+  Measurement LoseWorker(const Status& status, double seconds);
+  void WarnOfRetry(const std::string& who, const Measurement& lost);
+
+  const LocalMeasurerOptions options_;
+  const WorkerOptions worker_options_;
+  std::unique_ptr<WorkerProcess> worker_;  // null: the last one ended; otherwise the task is open
+  std::string name_;                       // of the workload
+  std::vector<uint8_t> task_;              // kTask's payload, sent to each worker; empty: none open
+  ExpectedTime expected_;
+  std::deque<MeasureRequest> queue_;
+};
+
+// A worker may be killed before it is ready by what it has no part in.
+Status LocalMeasurer::StartWorker() {
+  StatusOr<std::unique_ptr<WorkerProcess>> started = WorkerProcess::Start(worker_options_);
+  if (absl::IsUnavailable(started.status())) started = WorkerProcess::Start(worker_options_);
+  if (!started.ok()) return started.status();
+  worker_ = *std::move(started);
+  return OkStatus();
+}
+
+// Tells the worker, a new one where there is none, what all its candidates have in common.
+StatusOr<Measurement> LocalMeasurer::OpenTask() {
+  for (int attempt = 1;; ++attempt) {
+    if (!worker_) TCC_RETURN_IF_ERROR(StartWorker());
+    TCC_ASSIGN_OR_RETURN(Measurement reference,
+                         Ask(FrameKind::kTask, task_, std::nullopt, options_.open_seconds));
+    if (reference.status == MeasureStatus::kOk) return reference;
+    const std::string who = fmt::format("the reference of '{}'", name_);
+    if (worker_ || attempt == kTries) {
+      return absl::InternalError(fmt::format("{} is no reference: {}: {}", who,
+                                             NameOf(reference.status), reference.message));
+    }
+    WarnOfRetry(who, reference);
+  }
+}
+
+StatusOr<Measurement> LocalMeasurer::Open(const Workload& workload,
+                                          std::vector<uint8_t> reference) {
+  TCC_CHECK(queue_.empty()) << queue_.size() << " candidates of '" << name_ << "' are waiting";
+  TCC_CHECK(!workload.variants.empty()) << workload.name;
+  name_ = workload.name;
+  task_ = Encode(TaskOf(workload, std::move(reference), options_));
+  const auto start = std::chrono::steady_clock::now();
+  StatusOr<Measurement> measurement = OpenTask();
+  if (measurement.ok()) {
+    expected_ = {.reference = measurement->seconds, .open = SecondsSince(start)};
+  } else {
+    task_.clear();
+  }
+  return measurement;
+}
+
+void LocalMeasurer::Submit(MeasureRequest request) {
+  TCC_CHECK(!task_.empty()) << "no task is open";
+  queue_.push_back(std::move(request));
+}
+
+StatusOr<std::optional<MeasureReport>> LocalMeasurer::Take() {
+  if (queue_.empty()) return std::nullopt;
+  MeasureRequest request = std::move(queue_.front());
+  queue_.pop_front();
+  const std::vector<uint8_t> payload =
+      Encode(MeasureMessage{.id = request.id,
+                            .stop_beyond = request.stop_beyond,
+                            .artefact = std::exchange(request.artefact, {})});
+  TCC_ASSIGN_OR_RETURN(Measurement measurement, Measure(request, payload));
+  return MeasureReport{request.id, std::move(measurement)};
+}
+
+StatusOr<Measurement> LocalMeasurer::Measure(const MeasureRequest& request,
+                                             std::span<const uint8_t> payload) {
+  ExpectedTime expected = expected_;
+  expected.stop_beyond = request.stop_beyond;
+  const double seconds = options_.deadline_seconds(expected);
+  for (int attempt = 1;; ++attempt) {
+    if (!worker_) TCC_RETURN_IF_ERROR(OpenTask().status());
+    TCC_ASSIGN_OR_RETURN(Measurement measurement,
+                         Ask(FrameKind::kMeasure, payload, request.id, seconds));
+    if (worker_ || attempt == kTries) return measurement;
+    WarnOfRetry(fmt::format("candidate {} of '{}'", request.id, name_), measurement);
+  }
+}
+
+// Sends the frame and waits for the measurement. A worker that ends, hangs or talks nonsense is
+// replaced by none, and the measurement says what happened. Error: it said Failed to a task.
+StatusOr<Measurement> LocalMeasurer::Ask(FrameKind kind, std::span<const uint8_t> payload,
+                                         std::optional<uint64_t> id, double seconds) {
+  Status sent = worker_->Send(kind, payload, seconds);
+  if (absl::IsResourceExhausted(sent)) return sent;
+  StatusOr<MeasureFrame> answer = sent.ok() ? worker_->Receive(seconds) : sent;
+  if (!answer.ok()) return LoseWorker(answer.status(), seconds);
+  if (kind == FrameKind::kTask && answer->kind == FrameKind::kFailed) {
+    TCC_ASSIGN_OR_RETURN(const FailedMessage failed, DecodeFailed(answer->payload));
+    return absl::InternalError(fmt::format("'{}': {}", name_, failed.message));
+  }
+  StatusOr<Measurement> measurement = MeasuredBy(*answer, id);
+  if (!measurement.ok()) return LoseWorker(measurement.status(), seconds);
+  return measurement;
+}
+
+Measurement LocalMeasurer::LoseWorker(const Status& status, double seconds) {
+  const bool gone = absl::IsUnavailable(status);
+  const std::string end = worker_->End(gone ? kCrashSeconds : 0);
+  worker_.reset();
+  if (gone) return {.status = MeasureStatus::kFault, .message = "the worker " + end};
+  if (absl::IsDeadlineExceeded(status)) {
+    return {.status = MeasureStatus::kHang,
+            .message = fmt::format("no answer within {:.3g} s", seconds)};
+  }
+  return {.status = MeasureStatus::kFault,
+          .message = "the worker's answer is damaged: " + Message(status)};
+}
+
+void LocalMeasurer::WarnOfRetry(const std::string& who, const Measurement& lost) {
+  if (!options_.warn) return;
+  options_.warn(fmt::format("{}: {}; trying once more in a new worker", who, lost.message));
+}
+
+}  // namespace
+
+double UsualDeadlineSeconds(const ExpectedTime& expected) {
+  return 2 + 100 * std::max(expected.reference, expected.stop_beyond) + 2 * expected.open;
+}
+
+StatusOr<std::unique_ptr<Measurer>> MakeLocalMeasurer(LocalMeasurerOptions options) {
+  TCC_CHECK(options.threads >= 1) << options.threads;
+  TCC_CHECK(options.deadline_seconds != nullptr);
+  std::string program = options.worker;
+  if (program.empty()) {
+    TCC_ASSIGN_OR_RETURN(program, FindWorker());
+  }
+  auto measurer = std::make_unique<LocalMeasurer>(std::move(options), std::move(program));
+  TCC_RETURN_IF_ERROR(measurer->StartWorker());
+  return measurer;
+}
+
+}  // namespace tcc

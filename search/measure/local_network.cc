@@ -1,0 +1,147 @@
+#include "search/measure/local_network.h"
+
+#include <array>
+#include <utility>
+
+#include "ir/support/check.h"
+#include "search/measure/worker_process.h"
+
+namespace tcc {
+namespace {
+
+constexpr size_t kSlots = 2;
+
+bool IsLost(const Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+class LocalNetwork : public NetworkMeasurer {
+ public:
+  LocalNetwork(NetworkMessage network, std::vector<size_t> task_of_kernel, size_t tasks,
+               LocalNetworkOptions options)
+      : options_(std::move(options)),
+        network_(Encode(network)),
+        task_of_kernel_(std::move(task_of_kernel)),
+        bound_(tasks) {}
+
+  Status Start();
+  Status Bind(size_t task, size_t slot, const std::vector<uint8_t>& artefact) override;
+  StatusOr<NetworkTiming> Run(std::span<const size_t> slots, int runs) override;
+
+ private:
+  StatusOr<MeasureFrame> Ask(FrameKind kind, std::span<const uint8_t> payload, double seconds);
+  Status BindInWorker(size_t task, size_t slot);
+  Status Restart();
+
+  const LocalNetworkOptions options_;
+  const std::vector<uint8_t> network_;  // kNetwork's payload, sent to each worker
+  const std::vector<size_t> task_of_kernel_;
+  std::unique_ptr<WorkerProcess> worker_;
+  // By task and slot; empty: none.
+  std::vector<std::array<std::vector<uint8_t>, kSlots>> bound_;
+};
+
+// Sends a frame and waits for the answer. Internal: the worker says that it failed.
+StatusOr<MeasureFrame> LocalNetwork::Ask(FrameKind kind, std::span<const uint8_t> payload,
+                                         double seconds) {
+  TCC_CHECK(worker_ != nullptr) << "the network's worker could not be started again";
+  TCC_RETURN_IF_ERROR(worker_->Send(kind, payload, seconds));
+  TCC_ASSIGN_OR_RETURN(MeasureFrame answer, worker_->Receive(seconds));
+  if (answer.kind != FrameKind::kFailed) return answer;
+  TCC_ASSIGN_OR_RETURN(FailedMessage failed, DecodeFailed(answer.payload));
+  return absl::InternalError("the network in the worker: " + failed.message);
+}
+
+Status LocalNetwork::Start() {
+  WorkerOptions worker{.program = options_.worker,
+                       .log = options_.log,
+                       .hello = {.threads = static_cast<uint32_t>(options_.threads)}};
+  if (worker.program.empty()) {
+    TCC_ASSIGN_OR_RETURN(worker.program, FindWorker());
+  }
+  TCC_ASSIGN_OR_RETURN(worker_, WorkerProcess::Start(worker));
+  return Ask(FrameKind::kNetwork, network_, options_.open_seconds).status();
+}
+
+Status LocalNetwork::BindInWorker(size_t task, size_t slot) {
+  for (size_t kernel = 0; kernel < task_of_kernel_.size(); ++kernel) {
+    if (task_of_kernel_[kernel] != task) continue;
+    BindMessage message{.kernel = static_cast<uint32_t>(kernel),
+                        .slot = static_cast<uint8_t>(slot),
+                        .artefact = bound_[task][slot]};
+    TCC_RETURN_IF_ERROR(Ask(FrameKind::kBind, Encode(message), options_.open_seconds).status());
+  }
+  return OkStatus();
+}
+
+Status LocalNetwork::Bind(size_t task, size_t slot, const std::vector<uint8_t>& artefact) {
+  TCC_CHECK(task < bound_.size() && slot < kSlots) << task << " " << slot;
+  bound_[task][slot] = artefact;
+  Status bound = BindInWorker(task, slot);
+  return IsLost(bound) ? Restart() : bound;
+}
+
+// A new worker in the state of the one that ended.
+Status LocalNetwork::Restart() {
+  worker_.reset();
+  TCC_RETURN_IF_ERROR(Start());
+  for (size_t task = 0; task < bound_.size(); ++task) {
+    for (size_t slot = 0; slot < kSlots; ++slot) {
+      if (bound_[task][slot].empty()) continue;
+      TCC_RETURN_IF_ERROR(BindInWorker(task, slot));
+    }
+  }
+  return OkStatus();
+}
+
+StatusOr<NetworkTiming> LocalNetwork::Run(std::span<const size_t> slots, int runs) {
+  TCC_CHECK(slots.size() == bound_.size()) << slots.size();
+  RunNetworkMessage message{.slots = {}, .runs = static_cast<uint32_t>(runs)};
+  for (size_t task : task_of_kernel_) message.slots.push_back(static_cast<uint8_t>(slots[task]));
+  StatusOr<MeasureFrame> answer =
+      Ask(FrameKind::kRunNetwork, Encode(message), options_.run_seconds);
+  if (IsLost(answer.status())) {
+    std::string end = worker_->End(absl::IsUnavailable(answer.status()) ? kCrashSeconds : 0);
+    TCC_RETURN_IF_ERROR(Restart());
+    return absl::AbortedError("the worker that ran the network " + end);
+  }
+  if (!answer.ok()) return answer.status();
+  TCC_ASSIGN_OR_RETURN(RanMessage ran, DecodeRan(answer->payload));
+  if (ran.kernel_seconds.size() != task_of_kernel_.size()) {
+    return InvalidInput("times of {} kernels came; expected {}", ran.kernel_seconds.size(),
+                        task_of_kernel_.size());
+  }
+  NetworkTiming timing{.seconds = ran.seconds, .task_seconds = {}};
+  timing.task_seconds.resize(bound_.size(), 0);
+  for (size_t kernel = 0; kernel < task_of_kernel_.size(); ++kernel) {
+    timing.task_seconds[task_of_kernel_[kernel]] += ran.kernel_seconds[kernel];
+  }
+  return timing;
+}
+
+}  // namespace
+
+std::vector<OperandRole> RolesOf(const Workload& workload) {
+  const std::vector<Buffer>& params = workload.variants.front().params;
+  std::vector<OperandRole> roles;
+  for (size_t i = 0; i < params.size(); ++i) {
+    const bool constant = params[i].scope == Scope::kConstant;
+    roles.push_back(i >= workload.inputs ? OperandRole::kOutput
+                    : constant           ? OperandRole::kConstant
+                                         : OperandRole::kInput);
+  }
+  return roles;
+}
+
+StatusOr<std::unique_ptr<NetworkMeasurer>> MakeLocalNetwork(const NetworkParts& parts,
+                                                            std::span<const Workload> workloads,
+                                                            LocalNetworkOptions options) {
+  NetworkMessage message{.skeleton = parts.skeleton, .roles = {}, .seed = options.seed};
+  for (size_t task : parts.task_of_kernel) message.roles.push_back(RolesOf(workloads[task]));
+  auto network = std::make_unique<LocalNetwork>(std::move(message), parts.task_of_kernel,
+                                                workloads.size(), std::move(options));
+  TCC_RETURN_IF_ERROR(network->Start());
+  return network;
+}
+
+}  // namespace tcc

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/measure/measure_protocol.h"
+#include "search/candidate/workload.h"
+#include "search/measure/network_measurer.h"
+
+namespace tcc {
+
+struct LocalNetworkOptions {
+  std::string worker = {};  // the path of tcc-worker; "": FindWorker()
+  int threads = 1;          // for the kernels
+  uint64_t seed = 0;        // of the network's inputs
+  std::string log = {};     // a file that workers' messages are appended to; "": dropped
+  // Times that a network may take to be loaded, and a run of it.
+  double open_seconds = 300;
+  double run_seconds = 300;
+};
+
+// A network that tasks are parts of.
+struct NetworkParts {
+  std::string skeleton;                // path of its artefact (runtime/measure/bound_network.h)
+  std::vector<size_t> task_of_kernel;  // positions in the workloads
+};
+
+// What the parameters of the workload's functions are to their callers.
+std::vector<OperandRole> RolesOf(const Workload& workload);
+
+// Runs the network in a tcc-worker process of its own. Unavailable: no worker can be started.
+// Internal: the skeleton does not load.
+StatusOr<std::unique_ptr<NetworkMeasurer>> MakeLocalNetwork(const NetworkParts& parts,
+                                                            std::span<const Workload> workloads,
+                                                            LocalNetworkOptions options);
+
+}  // namespace tcc

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/support/status.h"
+#include "runtime/measure/measurement.h"
+#include "search/candidate/workload.h"
+
+namespace tcc {
+
+struct MeasureRequest {
+  size_t id = 0;                  // the caller's, told back in the report
+  std::vector<uint8_t> artefact;  // BuiltCandidate::artefact
+  double stop_beyond = 0;  // seconds: what takes longer in its first run is kSlow; 0: no bound
+};
+
+struct MeasureReport {
+  size_t id = 0;
+  Measurement measurement;
+};
+
+// Runs candidates of one task after another, checks their results and times them.
+class Measurer {
+ public:
+  virtual ~Measurer() = default;
+
+  // "local": a part of the environment of every record, so that measurers never mix.
+  virtual std::string Name() const = 0;
+
+  // Begins a task. `reference` is the artefact of a candidate that is known to be right: its
+  // results are what others must agree with. Returns its measurement. Error: it cannot be run, so
+  // that the task cannot be tuned; Unavailable where there is no device or worker at all.
+  virtual StatusOr<Measurement> Open(const Workload& workload, std::vector<uint8_t> reference) = 0;
+
+  // Queues a candidate of the open task.
+  virtual void Submit(MeasureRequest request) = 0;
+
+  // Waits for the next report. nullopt: nothing is under way. Error: measuring cannot go on.
+  virtual StatusOr<std::optional<MeasureReport>> Take() = 0;
+};
+
+}  // namespace tcc

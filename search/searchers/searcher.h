@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/support/random.h"
+#include "search/space/task_history.h"
+
+namespace tcc {
+
+// What a searcher knows of its task.
+struct SearchContext {
+  TaskSpace& space;
+  const TaskHistory& history;
+  int64_t budget = 0;  // trials that the task may hope for; 0: not known
+};
+
+// A way of choosing what to measure next. A searcher keeps nothing that the history does not have:
+// one that is made anew over the same history proposes the same points.
+class Searcher {
+ public:
+  virtual ~Searcher() = default;
+  // Returns up to `count` different legal points that the history does not know; fewer where it
+  // finds no more.
+  virtual std::vector<SearchPoint> Propose(size_t count, Random& random) = 0;
+};
+
+struct SearcherRow {
+  std::string_view name;
+  std::unique_ptr<Searcher> (*make)(const SearchContext& context);
+  std::string_view from;  // where the method is described
+};
+
+// Every searcher, in the order of the help.
+std::span<const SearcherRow> Searchers();
+// nullptr: there is none of that name.
+const SearcherRow* FindSearcher(std::string_view name);
+
+// A legal point of a live sketch, drawn uniformly, that is not known; nullopt where several draws
+// found none.
+std::optional<SearchPoint> DrawFresh(const SearchContext& context, Random& random);
+
+std::unique_ptr<Searcher> MakeRandomSearcher(const SearchContext& context);
+std::unique_ptr<Searcher> MakeCoordinateSearcher(const SearchContext& context);
+
+}  // namespace tcc

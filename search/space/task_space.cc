@@ -1,0 +1,89 @@
+#include "search/space/task_space.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "ir/support/check.h"
+#include "schedule/space/limits.h"
+
+namespace tcc {
+
+TaskSpace::TaskSpace(const Workload& workload, const Target& target,
+                     std::span<const SketchRule> rules)
+    : workload_(&workload), target_(target) {
+  if (rules.empty()) rules = SketchRules(target);
+  std::vector<size_t> order(workload.variants.size());
+  for (size_t v = 0; v < order.size(); ++v) order[v] = v;
+  std::ranges::stable_partition(order, [&](size_t v) { return v == workload.first_variant; });
+  std::set<std::pair<std::string, std::string>> seen;  // variants may be equal
+  for (size_t variant : order) {
+    for (Sketch& sketch : GenerateSketches(workload.variants[variant], target, rules)) {
+      sketch.variant = variant;
+      std::string text = Print(sketch.trace);
+      if (!seen.emplace(workload.variant_keys[variant], text).second) continue;
+      sketches_.push_back({.sketch = std::move(sketch), .text = std::move(text)});
+    }
+  }
+}
+
+const SearchSpace* TaskSpace::Points(size_t sketch) {
+  Entry& entry = sketches_[sketch];
+  if (!entry.instantiated) {
+    entry.instantiated = true;
+    const Function& fn = workload_->variants[entry.sketch.variant];
+    if (StatusOr<SymbolicProgram> program = Instantiate(fn, entry.sketch.trace); program.ok()) {
+      StatusOr<SearchSpace> points =
+          SearchSpace::Create(WithLimits(*std::move(program), target_, entry.sketch.start));
+      if (points.ok()) entry.points = *std::move(points);
+    }
+    if (!entry.points) entry.live = false;
+  }
+  return entry.points ? &*entry.points : nullptr;
+}
+
+std::optional<SearchPoint> TaskSpace::Start(size_t sketch) {
+  const SearchSpace* points = Points(sketch);
+  if (!points) return std::nullopt;
+  return SearchPoint{sketch, points->ToPoint(sketches_[sketch].sketch.start)};
+}
+
+Candidate TaskSpace::ToCandidate(const SearchPoint& point) {
+  const SearchSpace* points = Points(point.sketch);
+  TCC_CHECK(points != nullptr) << workload_->name;
+  const Sketch& sketch = sketches_[point.sketch].sketch;
+  return {.schedule = {.trace = sketch.trace,
+                       .decisions = points->ToDecisions(point.point),
+                       .variant = sketch.variant},
+          .rules = sketch.name};
+}
+
+std::optional<SearchPoint> TaskSpace::Find(const std::string& variant_key,
+                                           const Schedule& schedule) {
+  std::string text = Print(schedule.trace);
+  for (size_t s = 0; s < sketches_.size(); ++s) {
+    if (sketches_[s].text != text) continue;
+    if (workload_->variant_keys[sketches_[s].sketch.variant] != variant_key) continue;
+    const SearchSpace* points = Points(s);
+    if (!points) return std::nullopt;
+    Point point = points->ToPoint(schedule.decisions);
+    if (points->ToDecisions(point) != schedule.decisions) return std::nullopt;
+    if (!points->IsLegal(point)) return std::nullopt;
+    return SearchPoint{s, std::move(point)};
+  }
+  return std::nullopt;
+}
+
+void TaskSpace::Retire(size_t sketch) {
+  sketches_[sketch].live = false;
+}
+
+std::vector<size_t> TaskSpace::live() const {
+  std::vector<size_t> live;
+  for (size_t s = 0; s < sketches_.size(); ++s) {
+    if (sketches_[s].live) live.push_back(s);
+  }
+  return live;
+}
+
+}  // namespace tcc

@@ -1,0 +1,146 @@
+#include "search/tuning/in_place.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ir/support/check.h"
+
+namespace tcc {
+namespace {
+
+constexpr double kRunsSeconds = 4e-3;  // that runs in a row take together, where they are short
+constexpr int kLeastRuns = 2;          // the first one finds the caches as the other side left them
+constexpr int kMostRuns = 200;
+constexpr int kFirstRounds = 2;
+constexpr int kSecondRounds = 4;
+constexpr int kWholeRounds = 6;
+
+void TakeLeast(double& least, double value) {
+  least = std::min(least, value);
+}
+
+std::vector<bool> NotEmpty(std::span<const std::vector<uint8_t>> artefacts) {
+  std::vector<bool> some;
+  for (const std::vector<uint8_t>& artefact : artefacts) some.push_back(!artefact.empty());
+  return some;
+}
+
+}  // namespace
+
+// Least seconds of the two sides: 0 incumbents, 1 challengers.
+struct InPlaceContest::Duel {
+  double seconds[2];
+  std::vector<double> task_seconds[2];
+
+  explicit Duel(size_t tasks) {
+    for (size_t side : {0, 1}) {
+      seconds[side] = std::numeric_limits<double>::infinity();
+      task_seconds[side].assign(tasks, std::numeric_limits<double>::infinity());
+    }
+  }
+
+  double Ratio(size_t task) const {
+    double incumbent = task_seconds[0][task];
+    return incumbent > 0 ? task_seconds[1][task] / incumbent : 1;
+  }
+};
+
+InPlaceContest::InPlaceContest(NetworkMeasurer& network, size_t tasks)
+    : network_(network), slot_(tasks, 0), task_seconds_(tasks, 0) {}
+
+StatusOr<NetworkTiming> InPlaceContest::RunNetwork(std::span<const size_t> slots, int runs) {
+  StatusOr<NetworkTiming> timing = network_.Run(slots, runs);
+  return absl::IsAborted(timing.status()) ? network_.Run(slots, runs) : timing;
+}
+
+Status InPlaceContest::Begin(std::span<const std::vector<uint8_t>> incumbents) {
+  TCC_CHECK(incumbents.size() == slot_.size()) << incumbents.size();
+  for (size_t task = 0; task < incumbents.size(); ++task) {
+    if (incumbents[task].empty()) continue;
+    TCC_RETURN_IF_ERROR(network_.Bind(task, slot_[task], incumbents[task]));
+  }
+  // The first run also makes what is prepared of constants.
+  TCC_ASSIGN_OR_RETURN(NetworkTiming first, RunNetwork(slot_, 1));
+  double wanted = std::ceil(kRunsSeconds / std::max(first.seconds, 1e-9));
+  runs_ = static_cast<int>(std::clamp<double>(wanted, kLeastRuns, kMostRuns));
+  TCC_ASSIGN_OR_RETURN(NetworkTiming timing, RunNetwork(slot_, runs_));
+  seconds_ = timing.seconds;
+  task_seconds_ = std::move(timing.task_seconds);
+  return OkStatus();
+}
+
+// Runs the network in turn with all incumbents and with the challengers that are named.
+StatusOr<InPlaceContest::Duel> InPlaceContest::Fight(const std::vector<bool>& challenged,
+                                                     int rounds) {
+  std::vector<size_t> slots[2] = {slot_, slot_};
+  for (size_t task = 0; task < slot_.size(); ++task) {
+    if (challenged[task]) slots[1][task] = 1 - slot_[task];
+  }
+  Duel duel(slot_.size());
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t turn : {0, 1}) {
+      // Who comes first changes from round to round.
+      size_t side = (turn + static_cast<size_t>(round)) % 2;
+      TCC_ASSIGN_OR_RETURN(NetworkTiming timing, RunNetwork(slots[side], runs_));
+      TakeLeast(duel.seconds[side], timing.seconds);
+      for (size_t task = 0; task < slot_.size(); ++task) {
+        TakeLeast(duel.task_seconds[side][task], timing.task_seconds[task]);
+      }
+    }
+  }
+  TakeLeast(seconds_, duel.seconds[0]);
+  for (size_t task = 0; task < slot_.size(); ++task) {
+    TakeLeast(task_seconds_[task], duel.task_seconds[0][task]);
+  }
+  return duel;
+}
+
+Status InPlaceContest::BindChallengers(std::span<const std::vector<uint8_t>> challengers) {
+  TCC_CHECK(challengers.size() == slot_.size()) << challengers.size();
+  for (size_t task = 0; task < slot_.size(); ++task) {
+    if (challengers[task].empty()) continue;
+    TCC_RETURN_IF_ERROR(network_.Bind(task, 1 - slot_[task], challengers[task]));
+  }
+  return OkStatus();
+}
+
+StatusOr<InPlaceContest::Whole> InPlaceContest::CompareWhole(
+    std::span<const std::vector<uint8_t>> others) {
+  TCC_RETURN_IF_ERROR(BindChallengers(others));
+  TCC_ASSIGN_OR_RETURN(Duel duel, Fight(NotEmpty(others), kWholeRounds));
+  return Whole{.incumbents = duel.seconds[0], .others = duel.seconds[1]};
+}
+
+StatusOr<std::vector<std::optional<InPlaceOutcome>>> InPlaceContest::Challenge(
+    std::span<const std::vector<uint8_t>> challengers, double margin) {
+  std::vector<std::optional<InPlaceOutcome>> outcomes(slot_.size());
+  TCC_RETURN_IF_ERROR(BindChallengers(challengers));
+  std::vector<bool> challenged = NotEmpty(challengers);
+  StatusOr<Duel> first = Fight(challenged, kFirstRounds);
+  if (absl::IsAborted(first.status())) return outcomes;
+  if (!first.ok()) return first.status();
+  std::vector<bool> promising(slot_.size(), false);
+  for (size_t task = 0; task < slot_.size(); ++task) {
+    if (!challenged[task]) continue;
+    outcomes[task] = {.ratio = first->Ratio(task), .runs = kFirstRounds * runs_};
+    promising[task] = outcomes[task]->ratio < 1 - margin;
+  }
+  if (std::ranges::find(promising, true) == promising.end()) return outcomes;
+  StatusOr<Duel> second = Fight(promising, kSecondRounds);
+  if (absl::IsAborted(second.status())) return outcomes;
+  if (!second.ok()) return second.status();
+  for (size_t task = 0; task < slot_.size(); ++task) {
+    if (!promising[task]) continue;
+    InPlaceOutcome& outcome = *outcomes[task];
+    outcome.ratio = second->Ratio(task);
+    outcome.runs += kSecondRounds * runs_;
+    outcome.won = outcome.ratio < 1 - margin;
+    if (!outcome.won) continue;
+    slot_[task] = 1 - slot_[task];
+    task_seconds_[task] = second->task_seconds[1][task];
+  }
+  return outcomes;
+}
+
+}  // namespace tcc

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "search/measure/network_measurer.h"
+
+namespace tcc {
+
+// How a challenger did beside its task's incumbent, in the same runs of the network.
+struct InPlaceOutcome {
+  double ratio = 1;  // its seconds to the incumbent's, the least of each
+  int64_t runs = 0;  // of the network with it
+  bool won = false;  // it is the incumbent now
+};
+
+// Candidates of all tasks of a network, compared where they run. Each task has an incumbent;
+// challengers of many tasks at once are timed beside the incumbents, in runs that take turns, so
+// that a machine whose speed wanders does to one what it does to the other.
+class InPlaceContest {
+ public:
+  explicit InPlaceContest(NetworkMeasurer& network, size_t tasks);
+
+  // Binds the first incumbent of every task and times the network.
+  Status Begin(std::span<const std::vector<uint8_t>> incumbents);
+
+  // Times one challenger for each task; an empty artefact: none, as for tasks that have no
+  // incumbent. One that seems to beat its incumbent by `margin` (0.01: 1 %) is timed again beside
+  // it, and takes its place if it does once more. nullopt: there was none, or the challengers ended
+  // two workers, any of them.
+  StatusOr<std::vector<std::optional<InPlaceOutcome>>> Challenge(
+      std::span<const std::vector<uint8_t>> challengers, double margin);
+
+  // Seconds of the network with the incumbents and with `others`, one for each task that has an
+  // incumbent, in runs that take turns. Aborted: the worker ended.
+  struct Whole {
+    double incumbents = 0;
+    double others = 0;
+  };
+  StatusOr<Whole> CompareWhole(std::span<const std::vector<uint8_t>> others);
+
+  // Seconds of the network, and of all calls of a task, with the incumbents: the least ever seen.
+  double seconds() const { return seconds_; }
+  int runs() const { return runs_; }  // of the network that are timed in a row
+  double task_seconds(size_t task) const { return task_seconds_[task]; }
+
+ private:
+  struct Duel;
+  // Runs the network; once more where the worker ended, which may have been anybody's doing.
+  StatusOr<NetworkTiming> RunNetwork(std::span<const size_t> slots, int runs);
+  Status BindChallengers(std::span<const std::vector<uint8_t>> challengers);
+  StatusOr<Duel> Fight(const std::vector<bool>& challenged, int rounds);
+
+  NetworkMeasurer& network_;
+  std::vector<size_t> slot_;  // the incumbent's, by task
+  double seconds_ = 0;
+  std::vector<double> task_seconds_;
+  int runs_ = 1;  // of the network in a row
+};
+
+}  // namespace tcc

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "search/database/database.h"
+#include "search/searchers/searcher.h"
+
+namespace tcc {
+
+struct Proposal {
+  SearchPoint point;
+  std::string searcher;  // a row of Searchers(), or "start"
+};
+
+struct TaskTunerOptions {
+  const SearcherRow* searcher = nullptr;
+  uint64_t seed = 0;
+  int64_t budget = 0;  // trials that the task may hope for; 0: not known
+};
+
+// What to measure of one task, and what came of it: the starts of its sketches, then what the
+// searcher proposes. Proposals depend on the seed, the task and its history alone, so that a run
+// that is resumed needs no state but the records.
+class TaskTuner {
+ public:
+  // The workload outlives the tuner.
+  TaskTuner(const Workload& workload, const Target& target, const TaskTunerOptions& options);
+
+  // Takes over what was measured before. Records whose sketch is no longer there are skipped.
+  void Resume(std::span<const StoredTrial> trials);
+  // Up to `count` points that were neither proposed nor measured; none: the task is exhausted.
+  std::vector<Proposal> Propose(size_t count);
+  void Observe(const Proposal& proposal, const Measurement& measurement);
+
+  TaskSpace& space() { return *space_; }
+  const TaskHistory& history() const { return *history_; }
+
+ private:
+  void AddStarts(size_t count, std::vector<Proposal>& proposals);
+  void RetireSlowSketches();
+
+  const Workload* workload_;
+  TaskTunerOptions options_;
+  std::unique_ptr<TaskSpace> space_;
+  std::unique_ptr<TaskHistory> history_;
+  std::unique_ptr<Searcher> searcher_;
+  size_t next_start_ = 0;
+};
+
+}  // namespace tcc

@@ -1,0 +1,238 @@
+#include "search/tuning/tune_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/support/check.h"
+
+namespace tcc {
+namespace {
+
+constexpr size_t kMostStartsTried = 4;  // for a candidate to compare others with
+constexpr const char* kStopped = "the budget ended before it was looked at";
+// Of a budget of time, what the search leaves for the comparison in place.
+constexpr double kComparisonShare = 0.08;
+
+}  // namespace
+
+TuneSession::TuneSession(const TuneOptions& options, const TuneTools& tools, Database& database)
+    : options_(options), tools_(tools), database_(database) {}
+
+double TuneSession::Elapsed() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+bool TuneSession::IsOver() const {
+  if (IsStopped()) return true;
+  if (options_.trials > 0 && result_.trials >= options_.trials) return true;
+  double share = tools_.network ? 1 - kComparisonShare : 1;
+  return options_.seconds > 0 && Elapsed() >= share * options_.seconds;
+}
+
+size_t TuneSession::Affordable(size_t count) const {
+  if (options_.trials == 0) return count;
+  return std::min(count,
+                  static_cast<size_t>(std::max<int64_t>(options_.trials - result_.trials, 0)));
+}
+
+Status TuneSession::Begin(std::span<const Workload> workloads, const Environment& environment) {
+  const SearcherRow* searcher = FindSearcher(options_.searcher);
+  if (!searcher) return UsageError("there is no searcher '{}'", options_.searcher);
+  TCC_ASSIGN_OR_RETURN(environment_, database_.EnvironmentId(environment));
+  tasks_.reserve(workloads.size());  // open_ points at one of them
+  TaskTunerOptions options{.searcher = searcher, .seed = options_.seed};
+  options.budget = options_.trials / std::max<int64_t>(std::ssize(workloads), 1);
+  for (const Workload& workload : workloads) {
+    if (IsOver()) break;
+    TCC_RETURN_IF_ERROR(BeginTask(workload, options));
+  }
+  return OkStatus();
+}
+
+// Reads what is known of a workload and measures what it gets without a search.
+Status TuneSession::BeginTask(const Workload& workload, const TaskTunerOptions& options) {
+  TaskState& task = tasks_.emplace_back();
+  task.workload = &workload;
+  task.result.name = workload.name;
+  task.result.key = workload.key;
+  task.result.runs = workload.runs;
+  task.tuner = std::make_unique<TaskTuner>(workload, options_.target, options);
+  TCC_ASSIGN_OR_RETURN(task.row, database_.WorkloadId(workload));
+  TCC_ASSIGN_OR_RETURN(std::vector<StoredTrial> known, database_.TrialsOf(task.row, environment_));
+  task.tuner->Resume(known);
+  for (const StoredTrial& trial : known) {
+    if (!trial.lowered_key.empty()) task.lowered.emplace(trial.lowered_key, trial.measurement);
+    if (trial.searcher == "constructed" && trial.measurement.status == MeasureStatus::kOk) {
+      task.result.constructed_seconds = trial.measurement.seconds;
+    }
+  }
+  return MeasureConstructed(task);
+}
+
+// Takes the first start that can be built and run as the reference.
+Status TuneSession::MeasureConstructed(TaskState& task) {
+  Status first;
+  size_t tried = 0;
+  for (size_t s = 0; s < task.tuner->space().size() && tried < kMostStartsTried; ++s) {
+    std::optional<SearchPoint> start = task.tuner->space().Start(s);
+    if (!start) continue;
+    ++tried;
+    Candidate candidate = task.tuner->space().ToCandidate(*start);
+    BuiltCandidate built = Build(task, {&candidate, 1})[0];
+    if (absl::IsCancelled(built.status)) {
+      task.done = true;
+      task.result.problem = kStopped;
+      return OkStatus();
+    }
+    Status status = built.status;
+    if (status.ok()) {
+      open_ = nullptr;
+      StatusOr<Measurement> measured = tools_.measurer.Open(*task.workload, built.artefact);
+      status = measured.status();
+      if (absl::IsUnavailable(status)) return status;
+      if (measured.ok()) {
+        open_ = &task;
+        task.reference = built.artefact;
+        task.constructed = {.variant_key = task.workload->variant_keys[candidate.schedule.variant],
+                            .rules = candidate.rules,
+                            .schedule = candidate.schedule,
+                            .lowered_key = built.lowered_key,
+                            .measurement = *measured,
+                            .build_seconds = built.build_seconds,
+                            .searcher = "constructed"};
+        if (task.result.constructed_seconds > 0) return OkStatus();
+        task.unrecorded = *start;
+        // In the network it takes another time.
+        return options_.in_place ? OkStatus() : FinishConstructed(task, *measured);
+      }
+    }
+    if (first.ok()) first = status;
+  }
+  task.done = true;
+  task.result.problem = first.ok() ? "it has no schedule to search from" : Message(first);
+  return OkStatus();
+}
+
+BuiltBatch TuneSession::Build(TaskState& task, size_t count) {
+  BuiltBatch batch;
+  batch.proposals = task.tuner->Propose(Affordable(count));
+  if (batch.proposals.empty()) task.done = true;
+  for (const Proposal& proposal : batch.proposals) {
+    batch.candidates.push_back(task.tuner->space().ToCandidate(proposal.point));
+  }
+  auto known = [&](const std::string& key) { return task.lowered.contains(key); };
+  batch.built = tools_.build(*task.workload, batch.candidates, known);
+  return batch;
+}
+
+std::vector<BuiltCandidate> TuneSession::Build(const TaskState& task,
+                                               std::span<const Candidate> candidates) {
+  return tools_.build(*task.workload, candidates, {});
+}
+
+StatusOr<bool> TuneSession::Open(TaskState& task) {
+  if (open_ == &task) return true;
+  open_ = nullptr;
+  Status status = tools_.measurer.Open(*task.workload, task.reference).status();
+  if (absl::IsUnavailable(status)) return status;
+  if (status.ok()) {
+    open_ = &task;
+  } else {
+    task.done = true;
+    task.result.problem =
+        "what it is compared with ran before and no longer does: " + Message(status);
+  }
+  return status.ok();
+}
+
+std::optional<Measurement> TuneSession::Known(const TaskState& task,
+                                              const BuiltCandidate& built) const {
+  if (!built.status.ok()) {
+    return Measurement{
+        .status = built.refused ? MeasureStatus::kRefused : MeasureStatus::kBuildFailed,
+        .message = Message(built.status)};
+  }
+  auto known = task.lowered.find(built.lowered_key);
+  if (known == task.lowered.end()) return std::nullopt;
+  return known->second;
+}
+
+StatusOr<Measurement> TuneSession::Measure(TaskState& task, std::vector<uint8_t> artefact,
+                                           double stop_beyond) {
+  TCC_CHECK(open_ == &task) << task.result.name;
+  tools_.measurer.Submit({.id = 0, .artefact = std::move(artefact), .stop_beyond = stop_beyond});
+  StatusOr<std::optional<MeasureReport>> report = tools_.measurer.Take();
+  if (absl::IsUnavailable(report.status())) return report.status();
+  if (report.ok() && *report) return (*report)->measurement;
+  open_ = nullptr;
+  task.done = true;
+  task.result.problem = report.ok() ? "the measurer lost a candidate" : Message(report.status());
+  return Measurement{.status = MeasureStatus::kFault, .message = task.result.problem};
+}
+
+Status TuneSession::FinishConstructed(TaskState& task, const Measurement& measurement) {
+  if (!task.unrecorded) return OkStatus();
+  task.result.constructed_seconds = measurement.seconds;
+  task.constructed.measurement = measurement;
+  return Record(task, *std::exchange(task.unrecorded, std::nullopt), task.constructed, false);
+}
+
+Status TuneSession::Finish(TaskState& task, const Proposal& proposal, const Candidate& candidate,
+                           const BuiltCandidate& built, const Measurement& measurement,
+                           bool copied) {
+  StoredTrial trial{.variant_key = task.workload->variant_keys[candidate.schedule.variant],
+                    .rules = candidate.rules,
+                    .schedule = candidate.schedule,
+                    .lowered_key = built.lowered_key,
+                    .measurement = measurement,
+                    .build_seconds = built.build_seconds,
+                    .searcher = proposal.searcher};
+  return Record(task, proposal.point, trial, copied);
+}
+
+Status TuneSession::Record(TaskState& task, const SearchPoint& point, const StoredTrial& trial,
+                           bool copied) {
+  TCC_RETURN_IF_ERROR(database_.Record(task.row, environment_, trial));
+  task.tuner->Observe({point, trial.searcher}, trial.measurement);
+  if (copied) {
+    ++result_.copied;
+    return OkStatus();
+  }
+  if (!trial.lowered_key.empty()) task.lowered.emplace(trial.lowered_key, trial.measurement);
+  ++task.result.trials;
+  ++result_.trials;
+  ++result_.statuses[trial.measurement.status];
+  if (!options_.event) return OkStatus();
+  const Trial* best = task.tuner->history().best();
+  options_.event({.seconds = Elapsed(),
+                  .task = task.workload->name,
+                  .searcher = trial.searcher,
+                  .measurement = trial.measurement,
+                  .best_seconds = best ? best->seconds : 0,
+                  .trials = result_.trials});
+  return OkStatus();
+}
+
+Status TuneSession::RecordComparison(const TaskState& task, std::span<const StoredTrial> trials) {
+  return database_.RecordComparison(task.row, environment_, trials);
+}
+
+TuneResult TuneSession::Take(std::span<const Workload> workloads) {
+  for (TaskState& task : tasks_) {
+    if (const Trial* best = task.tuner->history().best()) {
+      task.result.best_seconds = best->seconds;
+      task.result.best_searcher = best->searcher;
+    }
+    result_.tasks.push_back(task.result);
+  }
+  for (size_t i = tasks_.size(); i < workloads.size(); ++i) {
+    TaskResult& result = result_.tasks.emplace_back();
+    result.name = workloads[i].name;
+    result.key = workloads[i].key;
+    result.runs = workloads[i].runs;
+    result.problem = kStopped;
+  }
+  return std::move(result_);
+}
+
+}  // namespace tcc

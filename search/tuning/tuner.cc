@@ -1,0 +1,43 @@
+#include "search/tuning/tuner.h"
+
+#include "ir/support/check.h"
+#include "search/tuning/tune_session.h"
+
+namespace tcc {
+
+namespace {
+
+// The network runs if each of its kernels has a candidate. Error: which one has none, and why.
+Status ExpectAllRun(const TuneSession& session, size_t workloads) {
+  for (const TaskState& task : session.tasks()) {
+    if (!task.reference.empty()) continue;
+    return absl::FailedPreconditionError(
+        fmt::format("kernel '{}' cannot be run: {}", task.result.name, task.result.problem));
+  }
+  if (session.tasks().size() == workloads) return OkStatus();
+  return absl::CancelledError("the budget ended before all kernels were looked at");
+}
+
+}  // namespace
+
+StatusOr<TuneResult> Tune(std::span<const Workload> workloads, const TuneOptions& options,
+                          const Environment& environment, const TuneTools& tools,
+                          Database& database) {
+  TCC_CHECK(!options.in_place || tools.network) << "there is no network to measure in";
+  TuneSession session(options, tools, database);
+  TCC_RETURN_IF_ERROR(session.Begin(workloads, environment));
+  Status all_run = ExpectAllRun(session, workloads.size());
+  if (absl::IsCancelled(all_run)) return session.Take(workloads);
+  if (options.in_place) {
+    TCC_RETURN_IF_ERROR(all_run);
+    TCC_RETURN_IF_ERROR(TuneInPlace(session, *tools.network));
+  } else {
+    TCC_RETURN_IF_ERROR(TuneByTurns(session));
+  }
+  if (tools.network && all_run.ok() && !session.IsStopped()) {
+    TCC_RETURN_IF_ERROR(CompareInPlace(session, *tools.network));
+  }
+  return session.Take(workloads);
+}
+
+}  // namespace tcc

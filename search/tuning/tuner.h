@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "search/candidate/build_candidates.h"
+#include "search/database/database.h"
+#include "search/measure/measurer.h"
+#include "search/measure/network_measurer.h"
+
+namespace tcc {
+
+struct TuneEvent {
+  double seconds = 0;    // since the run began
+  std::string task;      // Workload::name
+  std::string searcher;  // "constructed" for what is compiled without a search
+  Measurement measurement;
+  double best_seconds = 0;  // of the task, with this trial; 0: none yet
+  int64_t trials = 0;       // measured in this run, with this one
+};
+
+struct TuneOptions {
+  Target target;
+  int64_t trials = 0;  // new measurements over all tasks, refusals among them; 0: no limit
+  double seconds = 0;  // 0: no limit. One of the two is set
+  std::string searcher = "coordinate";
+  uint64_t seed = 0;
+  size_t batch = 16;      // candidates of one task that are built and measured in a row
+  bool in_place = false;  // candidates are timed inside of the network, which has to be there
+  std::function<void(const TuneEvent&)> event = {};
+  std::function<void(const std::string& message)> warn = {};
+  std::stop_token stop = {};
+};
+
+struct TaskResult {
+  std::string name;
+  std::string key;
+  double runs = 1;
+  double constructed_seconds = 0;  // 0: it could not be measured, `problem` says why
+  double best_seconds = 0;
+  std::string best_searcher;
+  int64_t trials = 0;  // of this run
+  std::string problem;
+  // Of the comparison in place: seconds of what won to the constructed candidate's, and who
+  // proposed it; 0 and "": there was none.
+  double in_place_ratio = 0;
+  std::string winner;
+};
+
+struct TuneResult {
+  std::vector<TaskResult> tasks;  // in the order of the workloads
+  int64_t trials = 0;
+  int64_t copied = 0;  // candidates that lower like one that was measured, beside the trials
+  std::map<MeasureStatus, int64_t> statuses;  // of this run's trials
+  // Of the comparison in place: seconds of a run of the network with all constructed candidates and
+  // with what won, 0: there was none.
+  double network_constructed_seconds = 0;
+  double network_best_seconds = 0;
+};
+
+// Builds candidates of a workload, in their order; those whose lowered key is `known` need no
+// artefact. Calls `known` from several threads.
+using BuildFunction = std::function<std::vector<BuiltCandidate>(
+    const Workload& workload, std::span<const Candidate> candidates,
+    const std::function<bool(const std::string& lowered_key)>& known)>;
+
+struct TuneTools {
+  Measurer& measurer;
+  // The network that the workloads are tasks of; null: the winners are not compared in place.
+  NetworkMeasurer* network = nullptr;
+  BuildFunction build;
+};
+
+// Measures candidates of all workloads until a budget ends or a stop is asked for, and records each
+// before the next batch of its task is proposed; a stop drops the batch under way. Nothing that the
+// database knows of the environment is measured again. At the end the winners are compared in
+// place, unless a stop was asked for. Error: the database's; the measurer's where it cannot go on;
+// a searcher that is not known.
+StatusOr<TuneResult> Tune(std::span<const Workload> workloads, const TuneOptions& options,
+                          const Environment& environment, const TuneTools& tools,
+                          Database& database);
+
+}  // namespace tcc

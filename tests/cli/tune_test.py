@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""tcc tune: candidates are measured, remembered, and used by compile --db."""
+
+import signal
+import sqlite3
+import subprocess
+import time
+
+from tcc_command import CommandTest, main
+
+
+class Tune(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.export("dqn", "--small")
+        self.database = self.folder / "f.db"
+
+    def tune(self, *options, **keywords):
+        return self.call("tune", self.model, "--db", self.database, "--progress", "none", *options,
+                         **keywords)
+
+    def rows(self, query):
+        connection = sqlite3.connect(self.database)
+        self.addCleanup(connection.close)
+        return connection.execute(query).fetchall()
+
+    def count(self):
+        return self.rows("SELECT count(*) FROM measurement")[0][0]
+
+    # Every task of the model gets records that are faster than any kernel, and no comparison.
+    def plant_fast_records(self):
+        connection = sqlite3.connect(self.database)
+        with connection:
+            connection.execute("DELETE FROM measurement WHERE series = 1")
+            connection.execute("UPDATE measurement SET seconds = 1e-12 WHERE status = 'ok' AND "
+                               "searcher != 'constructed'")
+        connection.close()
+
+    def compile(self, name, *options, **keywords):
+        path = self.folder / name
+        self.call("compile", self.model, "-o", path, *options, **keywords)
+        return path.read_bytes()
+
+    def test_what_was_tuned_is_compiled_and_right(self):
+        said = self.tune("--trials", "24", "--searcher", "random")
+        self.assertIn("24 trials", said)
+        # Candidates that lower like measured ones are recorded, and are no trials.
+        self.assertGreaterEqual(self.count(), 24)
+        self.assertEqual(self.rows("SELECT DISTINCT status FROM measurement WHERE "
+                                   "searcher = 'constructed'"), [("ok",)])
+        self.plant_fast_records()
+        tuned = self.compile("1.tcc", "--db", self.database)
+        self.assertRegex(self.error, "[1-9][0-9]* of [0-9]+ kernels as they were tuned")
+        self.assertNotEqual(tuned, self.compile("2.tcc"))
+        self.call("check", self.model, self.folder / "1.tcc")
+
+    def test_the_same_database_gives_the_same_bytes_and_starts_no_worker(self):
+        self.tune("--trials", "12")
+        self.plant_fast_records()
+        absent = {"TCC_WORKER": "/nonexistent"}
+        first = self.compile("1.tcc", "--db", self.database, "--threads", "1", **absent)
+        second = self.compile("2.tcc", "--db", self.database, "--threads", "2", **absent)
+        self.assertEqual(first, second)
+
+    def test_a_run_goes_on_where_the_last_one_ended(self):
+        self.tune("--trials", "10")
+        self.tune("--trials", "10")
+        self.assertGreaterEqual(self.count(), 20)
+        repeated = self.rows("SELECT candidate FROM measurement GROUP BY candidate, environment, "
+                             "series HAVING count(*) > 1")
+        self.assertEqual(repeated, [])
+
+    def test_records_serve_equal_kernels_of_a_network_with_other_names(self):
+        self.tune("--trials", "12")
+        self.plant_fast_records()
+        self.compile("1.tcc", "--db", self.database)
+        said = self.error
+        seeded = self.folder / "other.onnx"
+        self.call("zoo", "export", "dqn", "--small", "--seed", "9", "-o", seeded)
+        self.model = seeded
+        self.compile("2.tcc", "--db", self.database)
+        used = [line for line in self.error.splitlines() if "tuned" in line]
+        self.assertEqual(used, [line for line in said.splitlines() if "tuned" in line])
+
+    def test_a_record_that_does_not_fit_is_warned_of(self):
+        self.tune("--trials", "12")
+        self.plant_fast_records()
+        connection = sqlite3.connect(self.database)
+        with connection:
+            connection.execute("UPDATE candidate SET decisions = replace(decisions, '=', '=9')")
+        connection.close()
+        self.compile("1.tcc", "--db", self.database)
+        self.assertIn("warning", self.error)
+        self.call("check", self.model, self.folder / "1.tcc")
+
+    def test_an_interrupt_keeps_what_was_measured(self):
+        tuning = subprocess.Popen([self.tcc, "tune", self.model, "--db", self.database,
+                                   "--time-budget", "10m", "--progress", "none"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
+            if self.database.exists() and self.has_rows():
+                break
+            time.sleep(0.05)
+        tuning.send_signal(signal.SIGINT)
+        said, error = tuning.communicate(timeout=120)
+        self.assertEqual(tuning.returncode, 0, error)
+        self.assertIn("sum of runs", said)
+        self.assertGreater(self.count(), 0)
+
+    def has_rows(self):
+        try:
+            return self.count() > 3
+        except sqlite3.OperationalError:
+            return False
+
+    def test_compile_with_a_budget_tunes_first(self):
+        self.compile("1.tcc", "--trials", "8", "--db", self.database)
+        self.assertGreaterEqual(self.count(), 8)
+        self.compile("2.tcc", "--trials", "6")
+        self.assertIn("kernels as they were tuned", self.error)
+        self.call("check", self.model, self.folder / "2.tcc")
+
+    def test_what_cannot_be_tuned_is_refused_by_name(self):
+        self.tune(expect=2)
+        self.assertIn("--time-budget", self.error)
+        self.tune("--time-budget", "soon", expect=2)
+        self.assertIn("soon", self.error)
+        self.tune("--trials", "4", "--time-budget", "1s", expect=2)
+        self.tune("--trials", "4", "--searcher", "oracle", expect=2)
+        self.assertIn("coordinate", self.error)
+        self.tune("--trials", "4", expect=5, TCC_WORKER="/nonexistent")
+        self.assertIn("/nonexistent", self.error)
+        self.tune("--trials", "4", "--target", "sm_86", expect=5)
+        self.call("compile", self.model, "-o", self.folder / "m.tcc", "--db",
+                  self.folder / "absent.db", expect=4)
+        self.assertIn("absent.db", self.error)
+        foreign = self.folder / "foreign.db"
+        foreign.write_text("my notes")
+        self.call("tune", self.model, "--db", foreign, "--trials", "2", expect=4)
+        self.assertEqual(foreign.read_text(), "my notes")
+
+
+if __name__ == "__main__":
+    main()
