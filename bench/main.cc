@@ -17,6 +17,7 @@ constexpr BenchSubcommand kSubcommands[] = {
     {"calibrate", "What a GPU reaches: multiply-adds, copies, launches", DeclareCalibrate},
     {"costs", "What the compiler itself costs", DeclareCosts},
     {"kernels", "Kernels against the peak of the device and against libraries", DeclareKernels},
+    {"tuning", "What a trial of tcc tune costs, and how far repeated ones agree", DeclareTuning},
 };
 
 }  // namespace

@@ -21,5 +21,6 @@ struct BenchSubcommand {
 BenchAction DeclareCalibrate(CLI::App& app);
 BenchAction DeclareCosts(CLI::App& app);
 BenchAction DeclareKernels(CLI::App& app);
+BenchAction DeclareTuning(CLI::App& app);
 
 }  // namespace tcc

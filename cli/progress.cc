@@ -12,12 +12,46 @@
 namespace tcc {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr double kSilentSeconds = 1;  // unless telling was asked for
 constexpr double kLineSeconds = 0.1;  // between updates of a terminal's line
 constexpr double kPlainSeconds = 5;   // between lines of one stage
+constexpr const char* kSearchStage = "tuning";
 
 double Seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
+}
+
+double TrialsPerSecond(const SearchState& search) {
+  return search.seconds > 0 ? static_cast<double>(search.trials) / search.seconds : 0;
+}
+
+// "tuning: 120 of 300 trials, 31 s, 3.9 a second, last gain 1.42x of conv_3"; with a budget of time
+// "tuning: 31 of 60 s, 120 trials, ...". A long name is cut, to fit a terminal's line.
+std::string SearchText(const SearchState& search) {
+  std::string text = search.most_trials > 0
+                         ? fmt::format("{}: {} of {} trials, {:.0f} s", kSearchStage, search.trials,
+                                       search.most_trials, search.seconds)
+                         : fmt::format("{}: {:.0f} of {:g} s, {} trials", kSearchStage,
+                                       search.seconds, search.most_seconds, search.trials);
+  text += fmt::format(", {:.1f} a second", TrialsPerSecond(search));
+  if (search.improved.empty()) return text;
+  return text + fmt::format(", last gain {:.2f}x of {:.20}", search.gain, search.improved);
+}
+
+Json SearchJson(const SearchState& search) {
+  bool counted = search.most_trials > 0;
+  Json best;
+  if (!search.improved.empty()) best = {{"task", search.improved}, {"gain", search.gain}};
+  return {{"stage", kSearchStage},
+          {"done", counted ? Json(search.trials) : Json(search.seconds)},
+          {"total", counted ? Json(search.most_trials) : Json(search.most_seconds)},
+          {"unit", counted ? "trials" : "s"},
+          {"seconds", search.seconds},
+          {"trials", search.trials},
+          {"trials_per_second", TrialsPerSecond(search)},
+          {"best", best}};
 }
 
 }  // namespace
@@ -37,7 +71,12 @@ Progress::Progress(const std::string& mode)
       silent_seconds_(mode == "auto" ? kSilentSeconds : 0) {}
 
 Progress::~Progress() {
+  Clear();
+}
+
+void Progress::Clear() {
   if (line_open_) TellError("\r\x1b[K");
+  line_open_ = false;
 }
 
 ProgressHook Progress::hook() {
@@ -46,19 +85,49 @@ ProgressHook Progress::hook() {
 }
 
 void Progress::Report(const std::string& stage, int64_t done, int64_t total) {
+  if (!TakeTurn(stage)) return;
+  double seconds = Seconds(Clock::now() - start_);
+  if (mode_ == Mode::kJson) {
+    Json line = {{"stage", stage}, {"done", done}, {"total", total}, {"seconds", seconds}};
+    TellError("{}\n", line.dump());
+  } else if (total > 1) {
+    Write(fmt::format("{} {} of {}, {:.0f} s", stage, done, total, seconds));
+  } else {
+    Write(fmt::format("{}, {:.0f} s", stage, seconds));
+  }
+}
+
+void Progress::ReportSearch(const SearchState& search) {
+  if (!TakeTurn(kSearchStage)) return;
+  if (mode_ == Mode::kJson) {
+    TellError("{}\n", SearchJson(search).dump(-1, ' ', false, Json::error_handler_t::replace));
+  } else {
+    Write(SearchText(search));
+  }
+}
+
+bool Progress::TakeTurn(const std::string& stage) {
   Clock::time_point now = Clock::now();
-  double seconds = Seconds(now - start_);
-  if (mode_ == Mode::kNone || seconds < silent_seconds_) return;
+  if (mode_ == Mode::kNone || Seconds(now - start_) < silent_seconds_) return false;
   double pause = mode_ == Mode::kLine ? kLineSeconds : kPlainSeconds;
-  if (stage == last_stage_ && Seconds(now - last_) < pause) return;
+  if (stage == last_stage_ && Seconds(now - last_) < pause) return false;
   last_ = now;
   last_stage_ = stage;
-  Write(stage, done, total, seconds);
+  return true;
+}
+
+void Progress::Write(const std::string& text) {
+  if (mode_ == Mode::kLine) {
+    TellError("\r\x1b[K{}", text);
+    line_open_ = true;
+  } else {
+    TellError("tcc: {}\n", text);
+  }
 }
 
 void Progress::Warn(const std::string& message) {
   if (mode_ == Mode::kJson) {
-    TellError("{}\n", nlohmann::ordered_json{{"warning", message}}.dump());
+    TellError("{}\n", Json{{"warning", message}}.dump());
     return;
   }
   TellError("{}tcc: warning: {}\n", line_open_ ? "\r\x1b[K" : "", message);
@@ -68,7 +137,7 @@ void Progress::Warn(const std::string& message) {
 void Progress::Tell(const std::string& message) {
   if (mode_ == Mode::kNone) return;
   if (mode_ == Mode::kJson) {
-    TellError("{}\n", nlohmann::ordered_json{{"note", message}}.dump());
+    TellError("{}\n", Json{{"note", message}}.dump());
     return;
   }
   TellError("{}tcc: {}\n", line_open_ ? "\r\x1b[K" : "", message);
@@ -78,37 +147,20 @@ void Progress::Tell(const std::string& message) {
 void Progress::TellWritten(const Written& written) {
   if (mode_ == Mode::kNone) return;
   if (mode_ == Mode::kJson) {
-    nlohmann::ordered_json line = {{"stage", "wrote"},
-                                   {"done", 1},
-                                   {"total", 1},
-                                   {"seconds", written.seconds},
-                                   {"file", written.file},
-                                   {"bytes", written.bytes},
-                                   {"kernels", written.kernels}};
-    TellError("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    Json line = {{"stage", "wrote"},
+                 {"done", 1},
+                 {"total", 1},
+                 {"seconds", written.seconds},
+                 {"file", written.file},
+                 {"bytes", written.bytes},
+                 {"kernels", written.kernels}};
+    TellError("{}\n", line.dump(-1, ' ', false, Json::error_handler_t::replace));
     return;
   }
   TellError("{}tcc: wrote {}, {}, {} kernel{}, {:.1f} s\n", line_open_ ? "\r\x1b[K" : "",
             written.file, ReadableBytes(written.bytes), written.kernels,
             written.kernels == 1 ? "" : "s", written.seconds);
   line_open_ = false;
-}
-
-void Progress::Write(const std::string& stage, int64_t done, int64_t total, double seconds) {
-  if (mode_ == Mode::kJson) {
-    nlohmann::ordered_json line = {
-        {"stage", stage}, {"done", done}, {"total", total}, {"seconds", seconds}};
-    TellError("{}\n", line.dump());
-    return;
-  }
-  std::string text = total > 1 ? fmt::format("{} {} of {}, {:.0f} s", stage, done, total, seconds)
-                               : fmt::format("{}, {:.0f} s", stage, seconds);
-  if (mode_ == Mode::kLine) {
-    TellError("\r\x1b[K{}", text);
-    line_open_ = true;
-  } else {
-    TellError("tcc: {}\n", text);
-  }
 }
 
 }  // namespace tcc

@@ -19,6 +19,16 @@ struct Written {
   double seconds = 0;
 };
 
+// How far a search for faster kernels is. The budget is one of trials or one of time.
+struct SearchState {
+  int64_t trials = 0;
+  int64_t most_trials = 0;
+  double seconds = 0;
+  double most_seconds = 0;
+  std::string improved = {};  // the kernel that became faster last; "": none did
+  double gain = 1;            // how many times as fast as its constructed schedule it is
+};
+
 // What is being done, on standard error: a line when a stage begins, and every few seconds. Without
 // being asked for (auto) only of work that takes longer than a second.
 // The hook is valid as long as the Progress; only one thread may call it at a time.
@@ -31,6 +41,11 @@ class Progress {
 
   void Report(const std::string& stage, int64_t done, int64_t total);
   ProgressHook hook();
+  // How much of the budget is spent, trials per second and the last gain; in json an object with
+  // "stage": "tuning".
+  void ReportSearch(const SearchState& search);
+  // Removes the line on a terminal, before anything is printed there.
+  void Clear();
   // A line on standard error; in json an object with "warning".
   void Warn(const std::string& message);
   // A fact of the result, as a line; in json an object with "note".
@@ -42,7 +57,9 @@ class Progress {
   enum class Mode { kLine, kPlain, kJson, kNone };
   using Clock = std::chrono::steady_clock;
 
-  void Write(const std::string& stage, int64_t done, int64_t total, double seconds);
+  // Whether a stage is told of now, after which it waits for its next turn.
+  bool TakeTurn(const std::string& stage);
+  void Write(const std::string& text);
 
   Mode mode_;
   double silent_seconds_;

@@ -96,7 +96,7 @@ Status TakeTunedSchedules(const CompileCommand& command, const Graph& graph, Tun
   if (tuning.HasBudget()) {
     tune.compile = options;
     tune.threads = threads;
-    TCC_RETURN_IF_ERROR(RunTuning(graph, tune, progress, database).status());
+    TCC_RETURN_IF_ERROR(RunTuning(graph, tune, tuning, progress, database).status());
   }
   TCC_ASSIGN_OR_RETURN(options.tuned, database.Best(LocalEnvironment(options.target, threads)));
   return OkStatus();

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <csignal>
+#include <optional>
 #include <thread>
+
+#include "cli/compile/run_folder.h"
 
 namespace tcc {
 namespace {
@@ -48,6 +51,29 @@ class StopOnSignal {
   std::thread waiter_;
 };
 
+// Whether the trial made its kernel faster than its constructed schedule and all trials before.
+bool IsGain(const TuneEvent& event) {
+  return event.measurement.status == MeasureStatus::kOk &&
+         event.measurement.seconds <= event.best_seconds &&
+         event.best_seconds < event.constructed_seconds;
+}
+
+void Advance(SearchState& state, const TuneEvent& event) {
+  state.trials = event.trials;
+  state.seconds = event.seconds;
+  if (!IsGain(event)) return;
+  state.improved = event.task;
+  state.gain = event.constructed_seconds / event.best_seconds;
+}
+
+// Adds warnings to the events of the folder.
+void RecordWarnings(RunFolder& folder, CompileOptions& options) {
+  options.warn = [&folder, warn = options.warn](const std::string& message) {
+    if (warn) warn(message);
+    folder.RecordWarning(message);
+  };
+}
+
 bool HasKernel(const TuneResult& result) {
   return std::ranges::any_of(result.tasks,
                              [](const TaskResult& task) { return task.best_seconds > 0; });
@@ -55,20 +81,32 @@ bool HasKernel(const TuneResult& result) {
 
 }  // namespace
 
-StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options, Progress& progress,
+StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options,
+                               const TuningOptions& tuning, Progress& progress,
                                Database& database) {
   StopOnSignal signals;
   options.compile.stop = signals.token();
-  bool counted = options.tune.trials > 0;
-  auto total = counted ? options.tune.trials : static_cast<int64_t>(options.tune.seconds);
+  std::optional<RunFolder> folder;
+  if (!tuning.run.empty()) {
+    TCC_ASSIGN_OR_RETURN(folder, RunFolder::Make(tuning.run, options, tuning.database));
+    options.worker_log = folder->worker_log();
+    RecordWarnings(*folder, options.compile);
+  }
+  SearchState state{.most_trials = options.tune.trials, .most_seconds = options.tune.seconds};
   options.tune.event = [&](const TuneEvent& event) {
-    progress.Report(counted ? "tuning, trial" : "tuning, second",
-                    counted ? event.trials : static_cast<int64_t>(event.seconds), total);
+    Advance(state, event);
+    progress.ReportSearch(state);
+    if (folder) folder->Record(event);
   };
-  TCC_ASSIGN_OR_RETURN(TuneResult result, TuneGraph(graph, options, database));
-  if (result.tasks.empty() || HasKernel(result)) return result;
+  StatusOr<TuneResult> result = TuneGraph(graph, options, database);
+  progress.Clear();
+  if (folder) {
+    Status written = folder->Finish(result, signals.token().stop_requested());
+    if (!written.ok()) progress.Warn(Message(written));
+  }
+  if (!result.ok() || result->tasks.empty() || HasKernel(*result)) return result;
   return absl::DeadlineExceededError(fmt::format("the budget ended without a valid kernel; {}: {}",
-                                                 result.tasks[0].name, result.tasks[0].problem));
+                                                 result->tasks[0].name, result->tasks[0].problem));
 }
 
 }  // namespace tcc

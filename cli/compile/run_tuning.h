@@ -6,9 +6,10 @@
 
 namespace tcc {
 
-// Tunes the graph's kernels and tells the progress. SIGINT and SIGTERM end the budget: what was
-// measured is kept; a second one ends the program. DeadlineExceeded: no kernel could be measured.
-StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options, Progress& progress,
-                               Database& database);
+// Tunes the graph's kernels and tells the progress, also in the folder for the run. SIGINT and
+// SIGTERM end the budget: what was measured is kept; a second one ends the program.
+// DeadlineExceeded: no kernel could be measured.
+StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options,
+                               const TuningOptions& tuning, Progress& progress, Database& database);
 
 }  // namespace tcc

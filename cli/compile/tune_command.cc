@@ -65,6 +65,11 @@ void PrintResult(const TuneResult& result) {
     statuses += fmt::format("{}{} {}", statuses.empty() ? "" : ", ", count, NameOf(status));
   }
   fmt::print("{} trials: {}\n", result.trials, statuses.empty() ? "none" : statuses);
+  const TunePhases& phases = result.phases;
+  fmt::print(
+      "seconds: {:.1f} to begin, {:.1f} proposing, {:.1f} building, {:.1f} checking, "
+      "{:.1f} in the network, {:.1f} comparing\n",
+      phases.begin, phases.propose, phases.build, phases.check, phases.network, phases.compare);
 }
 
 Status RunTune(const TuneCommand& command) {
@@ -86,7 +91,8 @@ Status RunTune(const TuneCommand& command) {
   TCC_ASSIGN_OR_RETURN(Database database,
                        Database::Open(command.tuning.database, Database::Access::kReadWrite));
   for (const std::string& warning : database.warnings()) progress.Warn(warning);
-  TCC_ASSIGN_OR_RETURN(TuneResult result, RunTuning(graph, options, progress, database));
+  TCC_ASSIGN_OR_RETURN(TuneResult result,
+                       RunTuning(graph, options, command.tuning, progress, database));
   PrintResult(result);
   return OkStatus();
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/compile/run_folder.h"
 #include "search/searchers/searcher.h"
 
 namespace tcc {
@@ -43,6 +44,9 @@ void AddTuningOptions(CommandLine& line, TuningOptions& options) {
       .TypeName(fmt::format("{}", fmt::join(kPolicies, "|")))
       .ShowDefault();
   line.AddOption("--seed", options.seed, "Seed of what is random").ShowDefault().TypeName("S");
+  line.AddOption("--run", options.run,
+                 "Folder to make for run.json, events.jsonl and worker.log of the run")
+      .TypeName("DIR");
 }
 
 Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
@@ -67,7 +71,11 @@ Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
                       fmt::join(kPolicies, ", "));
   }
   graph.policy = *found;
-  return OkStatus();
+  if (options.run.empty()) return OkStatus();
+  if (!options.HasBudget()) {
+    return UsageError("--run {}: expected a budget: --trials or --time-budget", options.run);
+  }
+  return RunFolder::CheckHoldsNoRun(options.run);
 }
 
 StatusOr<double> ParseTimeBudget(const std::string& text) {

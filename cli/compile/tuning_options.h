@@ -16,6 +16,7 @@ struct TuningOptions {
   std::string searcher = "auto";
   std::string policy = "auto";
   uint64_t seed = 0;
+  std::string run;  // folder that tells of the run; "": none
 
   bool HasBudget() const { return trials > 0 || !time_budget.empty(); }
 };
@@ -23,7 +24,8 @@ struct TuningOptions {
 void AddTuningOptions(CommandLine& line, TuningOptions& options);
 
 // Sets the budget, searcher, seed and policy. FailedPrecondition: a time that is none, an unknown
-// searcher or policy, both budgets at once.
+// searcher or policy, both budgets at once, a folder for a run without a budget or with another
+// run.
 Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph);
 
 // "90s", "5m", "1.5h", "30" in seconds, above 0 and at most a year. FailedPrecondition: anything

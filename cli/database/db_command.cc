@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/measurement_json.h"
 #include "cli/readable_units.h"
 #include "cli/standard_error.h"
 #include "cli/temporary_database.h"
@@ -93,28 +94,16 @@ std::string BestTable(const std::vector<BestRow>& best) {
   return TextTable(rows, "");
 }
 
-Json SecondsJson(double seconds) {
-  return seconds > 0 ? Json(seconds) : Json();
-}
-
 Json BestJson(const std::vector<BestRow>& best) {
   Json rows = Json::array();
   for (const BestRow& row : best) {
-    const Environment& environment = row.environment;
     rows.push_back({{"name", row.name},
                     {"workload", row.workload},
                     {"constructed_seconds", SecondsJson(row.constructed_seconds)},
                     {"best_seconds", SecondsJson(row.best_seconds)},
                     {"trials", row.trials},
                     {"searcher", row.searcher.empty() ? Json() : Json(row.searcher)},
-                    {"environment",
-                     {{"target", environment.target},
-                      {"device", environment.device},
-                      {"threads", environment.threads},
-                      {"measurer", environment.measurer},
-                      {"policy", environment.policy},
-                      {"compilers", environment.compilers},
-                      {"tcc", environment.tcc}}}});
+                    {"environment", EnvironmentJson(row.environment)}});
   }
   return rows;
 }

@@ -39,6 +39,10 @@ class BoundNetwork {
                                                         uint64_t seed);
 
   size_t kernels() const;
+  // The network's inputs, which a caller may fill with other values before a run, and the outputs
+  // of the last run.
+  std::span<Tensor> inputs() { return inputs_; }
+  std::span<const Tensor> outputs() const { return outputs_; }
 
   // Loads a candidate's artefact into a kernel's slot.
   Status Bind(size_t kernel, size_t slot, std::vector<uint8_t> artefact);

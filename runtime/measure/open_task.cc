@@ -26,6 +26,8 @@ constexpr double kExtreme = 1e3;
 constexpr double kExtremeOfNarrow = 8;
 constexpr double kNarrowEpsilon = 0x1p-11;
 
+constexpr double kFarBeyond = 2;
+
 // Memory that kernels are checked on, and copies that they are timed on.
 struct OperandMemory {
   GuardedMemory checked;
@@ -49,6 +51,15 @@ struct Operand {
 
 Measurement Failure(MeasureStatus status, std::string message) {
   return {.status = status, .message = std::move(message)};
+}
+
+// A candidate that was found right and takes longer than is asked for.
+Measurement Slow(Measurement right, double stop_beyond) {
+  right.status = MeasureStatus::kSlow;
+  right.calls = 1;
+  right.message =
+      fmt::format("took {:.3g} s; not timed beyond {:.3g} s", right.seconds, stop_beyond);
+  return right;
 }
 
 Measurement FailureOf(const Status& status) {
@@ -252,27 +263,25 @@ Measurement OpenTask::State::Check(const LoadedCandidate& candidate, size_t set)
   return checked;
 }
 
+// One that is right on the first values but takes more than twice the bound runs no more: on these
+// machines nothing makes a run that unlucky. One that is in between runs once more.
 Measurement OpenTask::State::CheckAll(const LoadedCandidate& candidate, double stop_beyond) {
   Measurement first = Check(candidate, 0);
   if (first.status != MeasureStatus::kOk) return first;
+  if (stop_beyond > 0 && first.seconds > kFarBeyond * stop_beyond) {
+    return Slow(std::move(first), stop_beyond);
+  }
   Measurement second = Check(candidate, 1);
   second.error = std::max(first.error, second.error);
   if (second.status != MeasureStatus::kOk) return second;
 
-  Measurement right;
-  right.error = second.error;
-  right.seconds = std::min(first.seconds, second.seconds);
-  // Either run may have been unlucky, and denormals make the second one slow.
-  if (stop_beyond <= 0 || std::min(first.seconds, second.seconds) <= stop_beyond) return right;
+  // Denormals may make the second run slow.
+  Measurement right = {.seconds = std::min(first.seconds, second.seconds), .error = second.error};
+  if (stop_beyond <= 0 || right.seconds <= stop_beyond) return right;
   Measurement again = Launch(candidate, kTimedSet);
   if (again.status != MeasureStatus::kOk) return again;
-  double least = std::min(first.seconds, again.seconds);
-  if (least <= stop_beyond) return right;
-  right.status = MeasureStatus::kSlow;
-  right.seconds = least;
-  right.calls = 2;
-  right.message = fmt::format("took {:.3g} s; not timed beyond {:.3g} s", least, stop_beyond);
-  return right;
+  right.seconds = std::min(first.seconds, again.seconds);
+  return right.seconds <= stop_beyond ? right : Slow(std::move(right), stop_beyond);
 }
 
 // Makes operands what they were. Returns the name of an input that was written, "" for none.
@@ -336,9 +345,12 @@ Measurement OpenTask::State::Time(const LoadedCandidate& candidate, Measurement 
   } else {
     arguments.push_back(CheckedArguments(call, kTimedSet));
   }
-  StatusOr<KernelTiming> timing = TimeKernel(count, [&](int64_t copy) {
-    return LaunchCall(candidate, call, arguments[static_cast<size_t>(copy)]);
-  });
+  StatusOr<KernelTiming> timing = TimeKernel(
+      count,
+      [&](int64_t copy) {
+        return LaunchCall(candidate, call, arguments[static_cast<size_t>(copy)]);
+      },
+      checked.seconds);
   if (!timing.ok()) return FailureOf(timing.status());
   checked.seconds = timing->seconds;
   checked.spread = timing->spread;

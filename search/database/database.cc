@@ -1,6 +1,10 @@
 #include "search/database/database.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 
 #include "ir/support/check.h"
@@ -108,6 +112,10 @@ const Entry* WinnerOf(std::vector<Entry>& entries, int threads) {
   }
   const Entry* best = LeastOf(entries, kSearchSeries);
   return best && BeatsConstructed(*best, entries) ? best : nullptr;
+}
+
+bool IsAlive(pid_t process) {
+  return ::kill(process, 0) == 0 || errno != ESRCH;
 }
 
 StatusOr<Schedule> ScheduleOf(const std::string& trace, const std::string& decisions) {
@@ -240,6 +248,73 @@ StatusOr<std::vector<StoredTrial>> Database::TrialsOf(int64_t workload, int64_t 
   return trials;
 }
 
+Status Database::BeginBuild(int64_t workload, std::span<const StoredTrial> candidates) {
+  TCC_ASSIGN_OR_RETURN(SqliteTransaction transaction, SqliteTransaction::Begin(connection()));
+  for (const StoredTrial& candidate : candidates) {
+    TCC_ASSIGN_OR_RETURN(int64_t id, InsertCandidate(connection(), workload, candidate));
+    TCC_RETURN_IF_ERROR(
+        connection().Run("INSERT OR REPLACE INTO in_flight(candidate, pid, batch) VALUES(?, ?, ?)",
+                         {id, int64_t{::getpid()}, std::ssize(candidates)}));
+  }
+  return transaction.Commit();
+}
+
+Status Database::EndBuild() {
+  return connection().Run("DELETE FROM in_flight WHERE pid = ?", {int64_t{::getpid()}});
+}
+
+StatusOr<std::vector<Suspect>> Database::TakeSuspects(int64_t workload) {
+  std::vector<Suspect> suspects;
+  std::vector<int64_t> rows;
+  TCC_ASSIGN_OR_RETURN(SqliteTransaction transaction, SqliteTransaction::Begin(connection()));
+  TCC_RETURN_IF_ERROR(connection().Query(
+      "SELECT f.candidate, f.pid, f.batch, s.variant_key, s.rules, s.trace, c.decisions "
+      "FROM in_flight f JOIN candidate c ON c.id = f.candidate JOIN sketch s ON s.id = c.sketch "
+      "WHERE s.workload = ? ORDER BY f.candidate",
+      {workload}, [&](const SqlRow& row) {
+        if (IsAlive(static_cast<pid_t>(row.Int(1)))) return OkStatus();
+        rows.push_back(row.Int(0));
+        StatusOr<Schedule> schedule = ScheduleOf(row.Text(5), row.Text(6));
+        if (!schedule.ok()) return OkStatus();  // of another version, which built it
+        Suspect& suspect = suspects.emplace_back();
+        suspect.candidate.variant_key = row.Text(3);
+        suspect.candidate.rules = row.Text(4);
+        suspect.candidate.schedule = *std::move(schedule);
+        suspect.batch = row.Int(2);
+        return OkStatus();
+      }));
+  for (int64_t row : rows) {
+    TCC_RETURN_IF_ERROR(connection().Run("DELETE FROM in_flight WHERE candidate = ?", {row}));
+  }
+  TCC_RETURN_IF_ERROR(transaction.Commit());
+  return suspects;
+}
+
+StatusOr<std::vector<StoredTrial>> Database::ImportedTrialsOf(int64_t workload,
+                                                              const std::string& target,
+                                                              int64_t most) const {
+  std::vector<StoredTrial> trials;
+  std::string query = fmt::format(
+      "SELECT s.variant_key, s.rules, s.trace, c.decisions, {} "
+      "FROM sketch s JOIN candidate c ON c.sketch = s.id JOIN measurement m ON m.candidate = c.id "
+      "JOIN environment e ON e.id = m.environment "
+      "WHERE s.workload = ? AND e.target = ? AND e.measurer LIKE 'import:%' AND m.status = 'ok' "
+      "GROUP BY c.id ORDER BY min(m.seconds), c.id LIMIT ?",
+      kMeasurementColumns);
+  TCC_RETURN_IF_ERROR(connection().Query(query, {workload, target, most}, [&](const SqlRow& row) {
+    StatusOr<Schedule> schedule = ScheduleOf(row.Text(2), row.Text(3));
+    StatusOr<Measurement> measurement = MeasurementAt(row, 4);
+    if (!schedule.ok() || !measurement.ok()) return OkStatus();
+    StoredTrial& trial = trials.emplace_back();
+    trial.variant_key = row.Text(0);
+    trial.rules = row.Text(1);
+    trial.schedule = *std::move(schedule);
+    trial.measurement = *std::move(measurement);
+    return OkStatus();
+  }));
+  return trials;
+}
+
 StatusOr<std::optional<Measurement>> Database::FindLowered(int64_t workload, int64_t environment,
                                                            const std::string& lowered_key) const {
   std::optional<Measurement> found;
@@ -259,6 +334,10 @@ StatusOr<std::optional<Measurement>> Database::FindLowered(int64_t workload, int
 
 StatusOr<TunedSchedules> Database::Best(const Environment& wanted) const {
   TCC_ASSIGN_OR_RETURN(auto entries, EntriesFor(connection(), wanted));
+  Environment elsewhere = wanted;
+  elsewhere.measurer = kImportPrefix + wanted.measurer;
+  TCC_ASSIGN_OR_RETURN(auto imported, EntriesFor(connection(), elsewhere));
+  entries.merge(imported);
   TunedSchedules best;
   for (auto& [key, of_workload] : entries) {
     const Entry* winner = WinnerOf(of_workload, wanted.threads);

@@ -31,13 +31,19 @@ struct Environment {
 
 // A candidate of a workload and how measuring it ended.
 struct StoredTrial {
-  std::string variant_key;  // FunctionKey of the variant that the schedule is for
-  std::string rules;        // that made the sketch, Sketch::name
-  Schedule schedule;        // schedule.variant is not stored: variant_key stands for it
-  std::string lowered_key;  // LoweredKey; "" where it was not lowered
-  Measurement measurement;
+  std::string variant_key;       // FunctionKey of the variant that the schedule is for
+  std::string rules;             // that made the sketch, Sketch::name
+  Schedule schedule;             // schedule.variant is not stored: variant_key stands for it
+  std::string lowered_key = {};  // LoweredKey; "" where it was not lowered
+  Measurement measurement = {};
   double build_seconds = 0;
-  std::string searcher;  // who proposed it; "constructed": what is compiled without a search
+  std::string searcher = {};  // who proposed it; "constructed": what is compiled without a search
+};
+
+// A candidate that a process was building when it ended.
+struct Suspect {
+  StoredTrial candidate;  // without a measurement
+  int64_t batch = 1;      // how many were built at once, this one among them
 };
 
 // Everything that was ever measured, in one SQLite file (WAL). Several processes may use it at
@@ -73,10 +79,22 @@ class Database {
   Status RecordComparison(int64_t workload, int64_t environment,
                           std::span<const StoredTrial> trials);
 
+  // Note that this process is about to build candidates, and that it is done with them: a code
+  // generator that crashes takes the process along.
+  Status BeginBuild(int64_t workload, std::span<const StoredTrial> candidates);
+  Status EndBuild();
+  // Removes and returns the notes on candidates of a workload whose processes are gone.
+  StatusOr<std::vector<Suspect>> TakeSuspects(int64_t workload);
+
   // All of a workload in an environment, in the order in which they were recorded; no comparisons.
   // A trial that this tcc cannot read (a step or status that it does not know) is left out, with a
   // warning.
   StatusOr<std::vector<StoredTrial>> TrialsOf(int64_t workload, int64_t environment) const;
+
+  // What others measured: up to `most` ok trials of imports for the target, on any device, least
+  // seconds first.
+  StatusOr<std::vector<StoredTrial>> ImportedTrialsOf(int64_t workload, const std::string& target,
+                                                      int64_t most) const;
 
   // The first measurement of a candidate of the workload that lowers to `lowered_key`.
   StatusOr<std::optional<Measurement>> FindLowered(int64_t workload, int64_t environment,

@@ -50,32 +50,6 @@ Status CheckTrial(SqliteConnection& connection, const StoredTrial& trial) {
   return OkStatus();
 }
 
-StatusOr<int64_t> InsertCandidate(SqliteConnection& connection, int64_t workload,
-                                  const StoredTrial& trial) {
-  std::string trace = Print(trial.schedule.trace);
-  std::string key = ToHex(Sha256(trial.variant_key + "\n" + trace));
-  TCC_ASSIGN_OR_RETURN(
-      int64_t sketch,
-      FindOrInsert(connection, "SELECT id FROM sketch WHERE workload = ? AND key = ?",
-                   {workload, key},
-                   "INSERT INTO sketch(workload, variant_key, rules, trace, key) "
-                   "VALUES(?, ?, ?, ?, ?)",
-                   {workload, trial.variant_key, trial.rules, trace, key}));
-  std::string decisions = DecisionsText(trial.schedule.decisions);
-  SqlValue lowered = OrNull(!trial.lowered_key.empty(), trial.lowered_key);
-  TCC_ASSIGN_OR_RETURN(
-      int64_t candidate,
-      FindOrInsert(connection, "SELECT id FROM candidate WHERE sketch = ? AND decisions = ?",
-                   {sketch, decisions},
-                   "INSERT INTO candidate(sketch, decisions, lowered_key) VALUES(?, ?, ?)",
-                   {sketch, decisions, lowered}));
-  TCC_RETURN_IF_ERROR(
-      connection.Run("UPDATE candidate SET lowered_key = ?1 "
-                     "WHERE id = ?2 AND lowered_key IS NULL AND ?1 IS NOT NULL",
-                     {lowered, candidate}));
-  return candidate;
-}
-
 }  // namespace
 
 std::string EnvironmentKey(const Environment& environment) {
@@ -153,6 +127,32 @@ StatusOr<int64_t> InsertWorkload(SqliteConnection& connection, const StoredWorkl
       "INSERT INTO workload(key, name, first_variant, flops, moved_bytes) VALUES(?, ?, ?, ?, ?)",
       {workload.key, workload.name, workload.first_variant, Finite(workload.flops),
        OrNull(workload.moved_bytes.has_value(), workload.moved_bytes.value_or(0))});
+}
+
+StatusOr<int64_t> InsertCandidate(SqliteConnection& connection, int64_t workload,
+                                  const StoredTrial& trial) {
+  std::string trace = Print(trial.schedule.trace);
+  std::string key = ToHex(Sha256(trial.variant_key + "\n" + trace));
+  TCC_ASSIGN_OR_RETURN(
+      int64_t sketch,
+      FindOrInsert(connection, "SELECT id FROM sketch WHERE workload = ? AND key = ?",
+                   {workload, key},
+                   "INSERT INTO sketch(workload, variant_key, rules, trace, key) "
+                   "VALUES(?, ?, ?, ?, ?)",
+                   {workload, trial.variant_key, trial.rules, trace, key}));
+  std::string decisions = DecisionsText(trial.schedule.decisions);
+  SqlValue lowered = OrNull(!trial.lowered_key.empty(), trial.lowered_key);
+  TCC_ASSIGN_OR_RETURN(
+      int64_t candidate,
+      FindOrInsert(connection, "SELECT id FROM candidate WHERE sketch = ? AND decisions = ?",
+                   {sketch, decisions},
+                   "INSERT INTO candidate(sketch, decisions, lowered_key) VALUES(?, ?, ?)",
+                   {sketch, decisions, lowered}));
+  TCC_RETURN_IF_ERROR(
+      connection.Run("UPDATE candidate SET lowered_key = ?1 "
+                     "WHERE id = ?2 AND lowered_key IS NULL AND ?1 IS NOT NULL",
+                     {lowered, candidate}));
+  return candidate;
 }
 
 StatusOr<bool> InsertTrial(SqliteConnection& connection, const TrialPlace& place,

@@ -39,6 +39,10 @@ StatusOr<int64_t> InsertEnvironment(SqliteConnection& connection, const Environm
 Status InsertVariant(SqliteConnection& connection, const std::string& key, const std::string& text);
 StatusOr<int64_t> InsertWorkload(SqliteConnection& connection, const StoredWorkload& workload);
 
+// The number of the candidate's row; the trial's measurement is not looked at.
+StatusOr<int64_t> InsertCandidate(SqliteConnection& connection, int64_t workload,
+                                  const StoredTrial& trial);
+
 // Where a trial belongs.
 struct TrialPlace {
   int64_t workload = 0;

@@ -11,11 +11,10 @@
 #include "ir/text/printer.h"
 #include "search/database/database_rows.h"
 #include "search/database/json_line.h"
+#include "search/database/schema.h"
 
 namespace tcc {
 namespace {
-
-constexpr std::string_view kImported = "import:";
 
 // Operands come from memory that is not in the caches, as in a network.
 bool IsCold(const std::string& policy) {
@@ -136,8 +135,8 @@ StatusOr<Environment> EnvironmentIn(const JsonFields& fields, const ImportOption
   TCC_ASSIGN_OR_RETURN(environment.compilers, fields.Text("compilers"));
   TCC_ASSIGN_OR_RETURN(int64_t threads, CountIn(fields, "threads", kMaxThreads));
   environment.threads = static_cast<int>(threads);
-  if (!options.keep_measurer && !environment.measurer.starts_with(kImported)) {
-    environment.measurer.insert(0, kImported);
+  if (!options.keep_measurer && !environment.measurer.starts_with(kImportPrefix)) {
+    environment.measurer.insert(0, kImportPrefix);
   }
   return environment;
 }

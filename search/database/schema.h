@@ -13,6 +13,9 @@ inline constexpr int64_t kSearchSeries = 0;  // measured one by one during a sea
 inline constexpr int64_t kComparisonSeries =
     1;  // measured in place, inside the network, at its end
 
+// Before the name of a record's measurer: the record was imported.
+inline constexpr const char* kImportPrefix = "import:";
+
 inline constexpr const char* kSchema = R"(
 CREATE TABLE variant(
   key  TEXT PRIMARY KEY,         -- FunctionKey
@@ -71,7 +74,7 @@ CREATE TABLE measurement(
   at            INTEGER NOT NULL, -- microseconds since 1970
   UNIQUE(candidate, environment, series)
 ) STRICT;
--- Candidates that are being built or measured: rows of dead processes are suspects.
+-- Candidates that are being built: rows of dead processes are suspects.
 CREATE TABLE in_flight(
   candidate INTEGER PRIMARY KEY REFERENCES candidate,
   pid       INTEGER NOT NULL,

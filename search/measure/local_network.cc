@@ -101,7 +101,9 @@ StatusOr<NetworkTiming> LocalNetwork::Run(std::span<const size_t> slots, int run
   StatusOr<MeasureFrame> answer =
       Ask(FrameKind::kRunNetwork, Encode(message), options_.run_seconds);
   if (IsLost(answer.status())) {
-    std::string end = worker_->End(absl::IsUnavailable(answer.status()) ? kCrashSeconds : 0);
+    bool gone = absl::IsUnavailable(answer.status());
+    std::string end = worker_->End(gone ? kCrashSeconds : 0);
+    if (!gone) end = fmt::format("gave no answer within {:.3g} s", options_.run_seconds);
     TCC_RETURN_IF_ERROR(Restart());
     return absl::AbortedError("the worker that ran the network " + end);
   }

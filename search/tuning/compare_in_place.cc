@@ -108,7 +108,7 @@ class Comparison {
   Status Record() {
     for (size_t t = 0; t < winners_.size(); ++t) {
       TaskState& task = session_.tasks()[t];
-      if (task.reference.empty()) continue;
+      if (contest_.task_seconds(t) <= 0) continue;  // the network does not run it
       const Winner& winner = winners_[t];
       double seconds = task.result.constructed_seconds;
       std::vector<StoredTrial> trials = {task.constructed};
@@ -134,7 +134,7 @@ class Comparison {
 }  // namespace
 
 Status CompareInPlace(TuneSession& session, NetworkMeasurer& network) {
-  if (session.tasks().empty()) return OkStatus();
+  PhaseClock clock(session.result().phases.compare);
   Status status = Comparison(session, network).Run();
   // What was measured one by one stands without it.
   if (!absl::IsAborted(status)) return status;

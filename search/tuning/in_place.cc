@@ -114,6 +114,21 @@ StatusOr<InPlaceContest::Whole> InPlaceContest::CompareWhole(
 
 StatusOr<std::vector<std::optional<InPlaceOutcome>>> InPlaceContest::Challenge(
     std::span<const std::vector<uint8_t>> challengers, double margin) {
+  TCC_ASSIGN_OR_RETURN(auto outcomes, ChallengeTogether(challengers, margin));
+  std::vector<bool> some = NotEmpty(challengers);
+  if (std::ranges::count(some, true) <= 1) return outcomes;
+  for (size_t task = 0; task < some.size(); ++task) {
+    if (!some[task] || outcomes[task]) continue;
+    std::vector<std::vector<uint8_t>> alone(some.size());
+    alone[task] = challengers[task];
+    TCC_ASSIGN_OR_RETURN(auto outcome, ChallengeTogether(alone, margin));
+    outcomes[task] = outcome[task];
+  }
+  return outcomes;
+}
+
+StatusOr<std::vector<std::optional<InPlaceOutcome>>> InPlaceContest::ChallengeTogether(
+    std::span<const std::vector<uint8_t>> challengers, double margin) {
   std::vector<std::optional<InPlaceOutcome>> outcomes(slot_.size());
   TCC_RETURN_IF_ERROR(BindChallengers(challengers));
   std::vector<bool> challenged = NotEmpty(challengers);
@@ -128,7 +143,12 @@ StatusOr<std::vector<std::optional<InPlaceOutcome>>> InPlaceContest::Challenge(
   }
   if (std::ranges::find(promising, true) == promising.end()) return outcomes;
   StatusOr<Duel> second = Fight(promising, kSecondRounds);
-  if (absl::IsAborted(second.status())) return outcomes;
+  if (absl::IsAborted(second.status())) {
+    for (size_t task = 0; task < slot_.size(); ++task) {
+      if (promising[task]) outcomes[task].reset();
+    }
+    return outcomes;
+  }
   if (!second.ok()) return second.status();
   for (size_t task = 0; task < slot_.size(); ++task) {
     if (!promising[task]) continue;

@@ -28,8 +28,8 @@ class InPlaceContest {
 
   // Times one challenger for each task; an empty artefact: none, as for tasks that have no
   // incumbent. One that seems to beat its incumbent by `margin` (0.01: 1 %) is timed again beside
-  // it, and takes its place if it does once more. nullopt: there was none, or the challengers ended
-  // two workers, any of them.
+  // it, and takes its place if it does once more. Where challengers end the worker together, twice,
+  // each is tried alone. nullopt: there was none, or it ended two workers alone.
   StatusOr<std::vector<std::optional<InPlaceOutcome>>> Challenge(
       std::span<const std::vector<uint8_t>> challengers, double margin);
 
@@ -48,6 +48,8 @@ class InPlaceContest {
 
  private:
   struct Duel;
+  StatusOr<std::vector<std::optional<InPlaceOutcome>>> ChallengeTogether(
+      std::span<const std::vector<uint8_t>> challengers, double margin);
   // Runs the network; once more where the worker ended, which may have been anybody's doing.
   StatusOr<NetworkTiming> RunNetwork(std::span<const size_t> slots, int runs);
   Status BindChallengers(std::span<const std::vector<uint8_t>> challengers);

@@ -44,8 +44,16 @@ void TaskTuner::Resume(std::span<const StoredTrial> trials) {
   }
 }
 
+void TaskTuner::Suggest(std::span<const StoredTrial> trials) {
+  for (const StoredTrial& trial : trials) {
+    std::optional<SearchPoint> point = space_->Find(trial.variant_key, trial.schedule);
+    if (point) suggested_.push_back(*std::move(point));
+  }
+}
+
 std::vector<Proposal> TaskTuner::Propose(size_t count) {
   std::vector<Proposal> proposals;
+  AddSuggested(count, proposals);
   AddStarts(count, proposals);
   if (proposals.size() < count) {
     RetireSlowSketches();
@@ -64,6 +72,16 @@ void TaskTuner::Observe(const Proposal& proposal, const Measurement& measurement
                  .status = measurement.status,
                  .seconds = measurement.seconds,
                  .searcher = proposal.searcher});
+}
+
+void TaskTuner::AddSuggested(size_t count, std::vector<Proposal>& proposals) {
+  while (!suggested_.empty() && proposals.size() < count) {
+    SearchPoint point = std::move(suggested_.front());
+    suggested_.pop_front();
+    if (history_->Knows(point)) continue;
+    history_->MarkProposed(point);
+    proposals.push_back({std::move(point), "imported"});
+  }
 }
 
 void TaskTuner::AddStarts(size_t count, std::vector<Proposal>& proposals) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,7 +14,7 @@ namespace tcc {
 
 struct Proposal {
   SearchPoint point;
-  std::string searcher;  // a row of Searchers(), or "start"
+  std::string searcher;  // a row of Searchers(), "start" or "imported"
 };
 
 struct TaskTunerOptions {
@@ -22,9 +23,9 @@ struct TaskTunerOptions {
   int64_t budget = 0;  // trials that the task may hope for; 0: not known
 };
 
-// What to measure of one task, and what came of it: the starts of its sketches, then what the
-// searcher proposes. Proposals depend on the seed, the task and its history alone, so that a run
-// that is resumed needs no state but the records.
+// What to measure of one task, and what came of it: what was suggested, the starts of its sketches,
+// then what the searcher proposes. Proposals depend on the seed, the task and its history alone, so
+// that a run that is resumed needs no state but the records.
 class TaskTuner {
  public:
   // The workload outlives the tuner.
@@ -32,6 +33,8 @@ class TaskTuner {
 
   // Takes over what was measured before. Records whose sketch is no longer there are skipped.
   void Resume(std::span<const StoredTrial> trials);
+  // Has schedules proposed before all others, as they are still points of the space.
+  void Suggest(std::span<const StoredTrial> trials);
   // Up to `count` points that were neither proposed nor measured; none: the task is exhausted.
   std::vector<Proposal> Propose(size_t count);
   void Observe(const Proposal& proposal, const Measurement& measurement);
@@ -40,6 +43,7 @@ class TaskTuner {
   const TaskHistory& history() const { return *history_; }
 
  private:
+  void AddSuggested(size_t count, std::vector<Proposal>& proposals);
   void AddStarts(size_t count, std::vector<Proposal>& proposals);
   void RetireSlowSketches();
 
@@ -48,6 +52,7 @@ class TaskTuner {
   std::unique_ptr<TaskSpace> space_;
   std::unique_ptr<TaskHistory> history_;
   std::unique_ptr<Searcher> searcher_;
+  std::deque<SearchPoint> suggested_;
   size_t next_start_ = 0;
 };
 

@@ -6,7 +6,7 @@
 namespace tcc {
 namespace {
 
-constexpr double kStopBeyond = 4;  // a candidate is not timed beyond so many times the best
+constexpr double kStopBeyond = 2;  // a candidate is not timed beyond so many times the best
 constexpr size_t kLeastBatch = 4;
 constexpr size_t kWindow = 3;        // rounds over which a task's gain is looked at
 constexpr double kGainWeight = 0.2;  // of what a task gained, against what it might gain
@@ -48,7 +48,7 @@ double StopBeyond(const TaskState& task) {
 
 Status RunBatch(TuneSession& session, TaskState& task, size_t count) {
   double begin = session.Elapsed();
-  BuiltBatch batch = session.Build(task, count);
+  TCC_ASSIGN_OR_RETURN(BuiltBatch batch, session.Build(task, count));
   if (batch.proposals.empty()) return OkStatus();
   TCC_ASSIGN_OR_RETURN(bool opened, session.Open(task));
   if (!opened) return OkStatus();

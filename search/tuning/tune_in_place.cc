@@ -11,7 +11,7 @@ namespace {
 // A candidate that takes so many times the incumbent's time when it is checked does not join the
 // network: one run of it would take longer than all others. The constant forgives what waking the
 // threads up adds to kernels of microseconds.
-constexpr double kStopBeyond = 3;
+constexpr double kStopBeyond = 2;
 constexpr double kWakeSeconds = 50e-6;
 constexpr double kMargin = 0.01;
 // Generations that are built, checked and then timed in a row.
@@ -20,8 +20,6 @@ constexpr size_t kGenerations = 6;
 // round out of kSmallTaskRounds.
 constexpr double kSmallShare = 0.25;
 constexpr int64_t kSmallTaskRounds = 4;
-
-using Outcomes = std::vector<std::optional<InPlaceOutcome>>;
 
 // A candidate that was found right and waits to be timed.
 struct Checked {
@@ -76,10 +74,16 @@ class InPlaceSearch {
     return contest_.Begin(incumbents);
   }
 
-  // New tasks run with their constructed candidates now.
+  // New tasks run with their constructed candidates now. One that is in a branch or loop which the
+  // network's inputs do not reach cannot be timed.
   Status RecordConstructed() {
-    for (size_t t = 0; t < waiting_.size(); ++t) {
+    for (size_t t = 0; t < waiting_.size() && !session_.IsOver(); ++t) {
       TaskState& task = session_.tasks()[t];
+      if (contest_.task_seconds(t) <= 0) {
+        task.done = true;
+        task.result.problem = "the network does not run it on the inputs that it is timed with";
+        continue;
+      }
       if (!task.unrecorded) continue;
       Measurement measurement = task.constructed.measurement;
       measurement.seconds = incumbent_seconds_[t] = CallSeconds(t);
@@ -123,7 +127,7 @@ class InPlaceSearch {
     TaskState& task = session_.tasks()[t];
     size_t wanted = Wanted();
     if (wanted == 0) return OkStatus();
-    BuiltBatch batch = session_.Build(task, wanted);
+    TCC_ASSIGN_OR_RETURN(BuiltBatch batch, session_.Build(task, wanted));
     if (batch.proposals.empty()) return OkStatus();
     TCC_ASSIGN_OR_RETURN(bool opened, session_.Open(task));
     if (!opened) return OkStatus();
@@ -155,34 +159,20 @@ class InPlaceSearch {
     return OkStatus();
   }
 
-  // Times one candidate of each task that has one. Where they end the worker together, each is
-  // tried alone, to find whose doing it was.
+  // Times one candidate of each task that has one.
   Status RunGeneration() {
+    PhaseClock clock(session_.result().phases.network);
     std::vector<std::vector<uint8_t>> challengers(waiting_.size());
     for (size_t t = 0; t < waiting_.size(); ++t) {
       if (!waiting_[t].empty()) challengers[t] = waiting_[t].front().built.artefact;
     }
-    TCC_ASSIGN_OR_RETURN(Outcomes outcomes, contest_.Challenge(challengers, kMargin));
-    if (std::ranges::none_of(outcomes, [](const auto& outcome) { return outcome.has_value(); })) {
-      TCC_ASSIGN_OR_RETURN(outcomes, ChallengeOneByOne(challengers));
-    }
+    TCC_ASSIGN_OR_RETURN(std::vector<std::optional<InPlaceOutcome>> outcomes,
+                         contest_.Challenge(challengers, kMargin));
     for (size_t t = 0; t < waiting_.size(); ++t) {
       if (waiting_[t].empty()) continue;
       TCC_RETURN_IF_ERROR(FinishFirst(t, outcomes[t]));
     }
     return OkStatus();
-  }
-
-  StatusOr<Outcomes> ChallengeOneByOne(const std::vector<std::vector<uint8_t>>& challengers) {
-    Outcomes outcomes(challengers.size());
-    for (size_t t = 0; t < challengers.size(); ++t) {
-      if (challengers[t].empty()) continue;
-      std::vector<std::vector<uint8_t>> alone(challengers.size());
-      alone[t] = challengers[t];
-      TCC_ASSIGN_OR_RETURN(Outcomes one, contest_.Challenge(alone, kMargin));
-      outcomes[t] = one[t];
-    }
-    return outcomes;
   }
 
   // A record's seconds are the constructed candidate's times the ratios along the chain of

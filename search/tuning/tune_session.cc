@@ -9,6 +9,7 @@ namespace tcc {
 namespace {
 
 constexpr size_t kMostStartsTried = 4;  // for a candidate to compare others with
+constexpr int64_t kMostImported = 8;    // records of others, that are tried first
 constexpr const char* kStopped = "the budget ended before it was looked at";
 // Of a budget of time, what the search leaves for the comparison in place.
 constexpr double kComparisonShare = 0.08;
@@ -36,6 +37,7 @@ size_t TuneSession::Affordable(size_t count) const {
 }
 
 Status TuneSession::Begin(std::span<const Workload> workloads, const Environment& environment) {
+  PhaseClock clock(result_.phases.begin);
   const SearcherRow* searcher = FindSearcher(options_.searcher);
   if (!searcher) return UsageError("there is no searcher '{}'", options_.searcher);
   TCC_ASSIGN_OR_RETURN(environment_, database_.EnvironmentId(environment));
@@ -66,7 +68,31 @@ Status TuneSession::BeginTask(const Workload& workload, const TaskTunerOptions& 
       task.result.constructed_seconds = trial.measurement.seconds;
     }
   }
+  TCC_RETURN_IF_ERROR(TakeSuspects(task));
+  TCC_ASSIGN_OR_RETURN(std::vector<StoredTrial> imported,
+                       database_.ImportedTrialsOf(task.row, options_.target.name, kMostImported));
+  task.tuner->Suggest(imported);
   return MeasureConstructed(task);
+}
+
+// A candidate whose building ended the process is not built again where it was alone; of several,
+// each is built alone.
+Status TuneSession::TakeSuspects(TaskState& task) {
+  TCC_ASSIGN_OR_RETURN(std::vector<Suspect> suspects, database_.TakeSuspects(task.row));
+  for (Suspect& suspect : suspects) {
+    std::optional<SearchPoint> point =
+        task.tuner->space().Find(suspect.candidate.variant_key, suspect.candidate.schedule);
+    if (!point || task.tuner->history().Knows(*point)) continue;
+    if (suspect.batch > 1) {
+      task.suspects.push_back(*std::move(point));
+      continue;
+    }
+    suspect.candidate.measurement = {.status = MeasureStatus::kBuildFailed,
+                                     .message = "building it ended the process"};
+    suspect.candidate.searcher = "suspect";
+    TCC_RETURN_IF_ERROR(Record(task, *point, suspect.candidate, false));
+  }
+  return OkStatus();
 }
 
 // Takes the first start that can be built and run as the reference.
@@ -113,16 +139,44 @@ Status TuneSession::MeasureConstructed(TaskState& task) {
   return OkStatus();
 }
 
-BuiltBatch TuneSession::Build(TaskState& task, size_t count) {
+BuiltBatch TuneSession::Propose(TaskState& task, size_t count) {
+  PhaseClock clock(result_.phases.propose);
   BuiltBatch batch;
-  batch.proposals = task.tuner->Propose(Affordable(count));
-  if (batch.proposals.empty()) task.done = true;
+  if (task.suspects.empty()) {
+    batch.proposals = task.tuner->Propose(Affordable(count));
+  } else {
+    batch.proposals = {{std::move(task.suspects.back()), "suspect"}};
+    task.suspects.pop_back();
+  }
   for (const Proposal& proposal : batch.proposals) {
     batch.candidates.push_back(task.tuner->space().ToCandidate(proposal.point));
   }
+  return batch;
+}
+
+StatusOr<BuiltBatch> TuneSession::Build(TaskState& task, size_t count) {
+  BuiltBatch batch = Propose(task, count);
+  if (batch.proposals.empty()) {
+    task.done = true;
+    return batch;
+  }
+  PhaseClock clock(result_.phases.build);
+  std::vector<StoredTrial> in_flight;
+  for (const Candidate& candidate : batch.candidates) {
+    in_flight.push_back(TrialOf(task, candidate));
+  }
+  TCC_RETURN_IF_ERROR(database_.BeginBuild(task.row, in_flight));
   auto known = [&](const std::string& key) { return task.lowered.contains(key); };
   batch.built = tools_.build(*task.workload, batch.candidates, known);
+  TCC_RETURN_IF_ERROR(database_.EndBuild());
   return batch;
+}
+
+// A candidate as the database has it, without its measurement.
+StoredTrial TuneSession::TrialOf(const TaskState& task, const Candidate& candidate) const {
+  return {.variant_key = task.workload->variant_keys[candidate.schedule.variant],
+          .rules = candidate.rules,
+          .schedule = candidate.schedule};
 }
 
 std::vector<BuiltCandidate> TuneSession::Build(const TaskState& task,
@@ -132,6 +186,7 @@ std::vector<BuiltCandidate> TuneSession::Build(const TaskState& task,
 
 StatusOr<bool> TuneSession::Open(TaskState& task) {
   if (open_ == &task) return true;
+  PhaseClock clock(result_.phases.check);
   open_ = nullptr;
   Status status = tools_.measurer.Open(*task.workload, task.reference).status();
   if (absl::IsUnavailable(status)) return status;
@@ -160,6 +215,7 @@ std::optional<Measurement> TuneSession::Known(const TaskState& task,
 StatusOr<Measurement> TuneSession::Measure(TaskState& task, std::vector<uint8_t> artefact,
                                            double stop_beyond) {
   TCC_CHECK(open_ == &task) << task.result.name;
+  PhaseClock clock(result_.phases.check);
   tools_.measurer.Submit({.id = 0, .artefact = std::move(artefact), .stop_beyond = stop_beyond});
   StatusOr<std::optional<MeasureReport>> report = tools_.measurer.Take();
   if (absl::IsUnavailable(report.status())) return report.status();
@@ -180,13 +236,11 @@ Status TuneSession::FinishConstructed(TaskState& task, const Measurement& measur
 Status TuneSession::Finish(TaskState& task, const Proposal& proposal, const Candidate& candidate,
                            const BuiltCandidate& built, const Measurement& measurement,
                            bool copied) {
-  StoredTrial trial{.variant_key = task.workload->variant_keys[candidate.schedule.variant],
-                    .rules = candidate.rules,
-                    .schedule = candidate.schedule,
-                    .lowered_key = built.lowered_key,
-                    .measurement = measurement,
-                    .build_seconds = built.build_seconds,
-                    .searcher = proposal.searcher};
+  StoredTrial trial = TrialOf(task, candidate);
+  trial.lowered_key = built.lowered_key;
+  trial.measurement = measurement;
+  trial.build_seconds = built.build_seconds;
+  trial.searcher = proposal.searcher;
   return Record(task, proposal.point, trial, copied);
 }
 
@@ -209,6 +263,7 @@ Status TuneSession::Record(TaskState& task, const SearchPoint& point, const Stor
                   .searcher = trial.searcher,
                   .measurement = trial.measurement,
                   .best_seconds = best ? best->seconds : 0,
+                  .constructed_seconds = task.result.constructed_seconds,
                   .trials = result_.trials});
   return OkStatus();
 }

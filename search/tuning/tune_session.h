@@ -13,13 +13,29 @@
 
 namespace tcc {
 
+// Adds the seconds that it lives to a phase.
+class PhaseClock {
+ public:
+  explicit PhaseClock(double& seconds) : seconds_(seconds) {}
+  PhaseClock(const PhaseClock&) = delete;
+  PhaseClock& operator=(const PhaseClock&) = delete;
+  ~PhaseClock() {
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
 // A task of a run, and what is known of it.
 struct TaskState {
   const Workload* workload = nullptr;
   std::unique_ptr<TaskTuner> tuner;
-  int64_t row = 0;                 // of the database
-  std::vector<uint8_t> reference;  // artefact of the candidate that others are compared with
-  StoredTrial constructed;         // its record, there or to be
+  int64_t row = 0;                    // of the database
+  std::vector<uint8_t> reference;     // artefact of the candidate that others are compared with
+  StoredTrial constructed;            // its record, there or to be
+  std::vector<SearchPoint> suspects;  // to be built one by one
   // The point of the constructed candidate while it is still to be recorded.
   std::optional<SearchPoint> unrecorded;
   std::map<std::string, Measurement> lowered;  // by lowered key, what was measured
@@ -57,8 +73,9 @@ class TuneSession {
   // Up to `count`, and no more than the budget still has.
   size_t Affordable(size_t count) const;
 
-  // Proposes and builds; an exhausted task is done, and the batch empty.
-  BuiltBatch Build(TaskState& task, size_t count);
+  // Proposes and builds; an exhausted task is done, and the batch empty. The database knows what is
+  // being built: should that end the process, the next one builds them one by one.
+  StatusOr<BuiltBatch> Build(TaskState& task, size_t count);
   std::vector<BuiltCandidate> Build(const TaskState& task, std::span<const Candidate> candidates);
   // Makes the task the measurer's. Returns false where its reference no longer runs; then the task
   // is done, with its problem told.
@@ -81,6 +98,9 @@ class TuneSession {
 
  private:
   Status Record(TaskState& task, const SearchPoint& point, const StoredTrial& trial, bool copied);
+  Status TakeSuspects(TaskState& task);
+  BuiltBatch Propose(TaskState& task, size_t count);
+  StoredTrial TrialOf(const TaskState& task, const Candidate& candidate) const;
   Status BeginTask(const Workload& workload, const TaskTunerOptions& options);
   Status MeasureConstructed(TaskState& task);
 

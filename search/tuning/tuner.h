@@ -20,8 +20,9 @@ struct TuneEvent {
   std::string task;      // Workload::name
   std::string searcher;  // "constructed" for what is compiled without a search
   Measurement measurement;
-  double best_seconds = 0;  // of the task, with this trial; 0: none yet
-  int64_t trials = 0;       // measured in this run, with this one
+  double best_seconds = 0;         // of the task, with this trial; 0: none yet
+  double constructed_seconds = 0;  // of the task; 0: not known yet
+  int64_t trials = 0;              // measured in this run, with this one
 };
 
 struct TuneOptions {
@@ -52,11 +53,22 @@ struct TaskResult {
   std::string winner;
 };
 
+// Where the seconds of a run went.
+struct TunePhases {
+  double begin = 0;  // tasks, their spaces and constructed candidates
+  double propose = 0;
+  double build = 0;    // replay, lowering and machine code
+  double check = 0;    // candidates by themselves, which policies but in-place also time there
+  double network = 0;  // generations inside of the network
+  double compare = 0;  // the comparison in place
+};
+
 struct TuneResult {
   std::vector<TaskResult> tasks;  // in the order of the workloads
   int64_t trials = 0;
   int64_t copied = 0;  // candidates that lower like one that was measured, beside the trials
   std::map<MeasureStatus, int64_t> statuses;  // of this run's trials
+  TunePhases phases;
   // Of the comparison in place: seconds of a run of the network with all constructed candidates and
   // with what won, 0: there was none.
   double network_constructed_seconds = 0;

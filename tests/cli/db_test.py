@@ -123,20 +123,24 @@ class Db(CommandTest):
         self.assertIn("standard input: ", result.stdout)
         self.assertEqual(self.db("export", copy), text)
 
-    def test_what_others_measured_is_not_taken_for_local(self):
+    def test_what_others_measured_counts_on_the_same_device_alone(self):
+        self.change(self.database, "DELETE FROM measurement WHERE series = 1")
         self.change(self.database, "UPDATE measurement SET seconds = 1e-12 WHERE status = 'ok' "
                                    "AND searcher != 'constructed'")
-        exported = self.folder / "f.jsonl"
-        self.db("export", self.database, "-o", exported)
-        for name, options, used in [("foreign.db", [], "0"), ("own.db", ["--keep-measurer"],
-                                                              "[1-9][0-9]*")]:
-            copy = self.folder / name
+        same, other = self.folder / "same.jsonl", self.folder / "other.jsonl"
+        self.db("export", self.database, "-o", same)
+        self.change(self.database, "UPDATE environment SET device = 'another CPU'")
+        self.db("export", self.database, "-o", other)
+        some = "[1-9][0-9]*"
+        for exported, options, used in [(same, [], some), (same, ["--keep-measurer"], some),
+                                        (other, [], "0"), (other, ["--keep-measurer"], "0")]:
+            copy = self.folder / f"{exported.stem}{len(options)}.db"
             self.db("import", copy, exported, *options)
             self.call("compile", self.model, "--db", copy, "-o", self.folder / "m.tcc")
             self.assertRegex(self.error, rf"\b{used} of [0-9]+ kernels as they were tuned")
-        best = json.loads(self.db("best", self.folder / "foreign.db", "--json"))
+        best = json.loads(self.db("best", self.folder / "same0.db", "--json"))
         self.assertEqual({row["environment"]["measurer"] for row in best}, {"import:local"})
-        self.assertIn("import:local", self.db("best", self.folder / "foreign.db"))
+        self.assertIn("import:local", self.db("best", self.folder / "same0.db"))
 
     def test_databases_are_merged(self):
         text = self.db("export", self.database)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tcc tune: candidates are measured, remembered, and used by compile --db."""
 
+import json
 import signal
 import sqlite3
 import subprocess
@@ -94,8 +95,9 @@ class Tune(CommandTest):
         self.call("check", self.model, self.folder / "1.tcc")
 
     def test_an_interrupt_keeps_what_was_measured(self):
+        run = self.folder / "run"
         tuning = subprocess.Popen([self.tcc, "tune", self.model, "--db", self.database,
-                                   "--time-budget", "10m", "--progress", "none"],
+                                   "--time-budget", "10m", "--progress", "none", "--run", run],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         end = time.monotonic() + 120
         while time.monotonic() < end:
@@ -107,6 +109,9 @@ class Tune(CommandTest):
         self.assertEqual(tuning.returncode, 0, error)
         self.assertIn("sum of runs", said)
         self.assertGreater(self.count(), 0)
+        told, events = self.read_run(run)
+        self.assertEqual((told["state"], told["budget"]), ("interrupted", {"seconds": 600}))
+        self.assertEqual(events[-1]["state"], "interrupted")
 
     def has_rows(self):
         try:
@@ -120,6 +125,97 @@ class Tune(CommandTest):
         self.compile("2.tcc", "--trials", "6")
         self.assertIn("kernels as they were tuned", self.error)
         self.call("check", self.model, self.folder / "2.tcc")
+
+    # run.json and the events of a run that is over.
+    def read_run(self, run):
+        self.assertEqual(sorted(path.name for path in run.iterdir()),
+                         ["events.jsonl", "run.json", "worker.log"])
+        lines = (run / "events.jsonl").read_text().splitlines()
+        return json.loads((run / "run.json").read_text()), [json.loads(line) for line in lines]
+
+    def test_a_folder_tells_of_the_run(self):
+        run = self.folder / "runs" / "first"
+        self.tune("--trials", "12", "--searcher", "random", "--seed", "3", "--run", run)
+        told, events = self.read_run(run)
+        self.assertEqual(told["state"], "ended")
+        self.assertEqual(told["arguments"][1:3], ["tune", str(self.model)])
+        self.assertEqual(told["environment"]["policy"], "in-place")
+        self.assertGreaterEqual(told["environment"]["threads"], 1)
+        self.assertEqual((told["searcher"], told["seed"], told["budget"]),
+                         ("random", 3, {"trials": 12}))
+        self.assertEqual(told["database"], str(self.database))
+        self.assertEqual(told["trials"], 12)
+        self.assertEqual(sum(told["statuses"].values()), 12)
+        self.assertEqual(sum(task["trials"] for task in told["tasks"]), 12)
+        for task in told["tasks"]:
+            self.assertGreater(task["constructed_seconds"], 0)
+            self.assertLessEqual(task["best_seconds"], task["constructed_seconds"])
+
+        self.assertEqual((events[0]["kind"], events[-1]["kind"]), ("begin", "end"))
+        trials = [event for event in events if event["kind"] == "trial"]
+        self.assertEqual([event["trials"] for event in trials], list(range(1, 13)))
+        self.assertEqual({event["task"] for event in trials},
+                         {task["name"] for task in told["tasks"] if task["trials"] > 0})
+        self.assertEqual({event["status"] for event in trials}, set(told["statuses"]))
+        seconds = [event["seconds"] for event in events]
+        self.assertEqual(seconds, sorted(seconds))
+        self.assertLessEqual(seconds[-1], told["elapsed_seconds"])
+
+    def test_a_folder_takes_one_run(self):
+        run = self.folder / "run"
+        self.tune("--trials", "2", "--run", run)
+        before = {path.name: path.read_bytes() for path in run.iterdir()}
+        rows = self.count()
+        self.tune("--trials", "2", "--run", run, expect=2)
+        self.assertIn(str(run / "run.json"), self.error)
+        self.assertIn("another folder", self.error)
+        self.assertEqual({path.name: path.read_bytes() for path in run.iterdir()}, before)
+        self.assertEqual(self.count(), rows)
+        self.tune("--trials", "2", "--run", self.model, expect=4)
+        self.assertIn(str(self.model), self.error)
+
+    def test_a_run_that_fails_is_told_of_too(self):
+        run = self.folder / "run"
+        self.tune("--trials", "2", "--run", run, expect=5, TCC_WORKER="/nonexistent")
+        told = json.loads((run / "run.json").read_text())
+        self.assertEqual(told["state"], "failed")
+        self.assertIn("/nonexistent", told["message"])
+
+    def test_compile_has_a_folder_of_its_run_too(self):
+        run = self.folder / "run"
+        self.compile("1.tcc", "--trials", "4", "--run", run)
+        told, events = self.read_run(run)
+        self.assertIsNone(told["database"])
+        self.assertEqual(sum(event["kind"] == "trial" for event in events), told["trials"])
+        other = self.folder / "other"
+        self.call("compile", self.model, "-o", self.folder / "2.tcc", "--run", other, expect=2)
+        self.assertIn("--trials", self.error)
+        self.assertFalse(other.exists())
+
+    def test_progress_tells_how_much_of_the_budget_is_spent(self):
+        self.call("tune", self.model, "--db", self.database, "--trials", "6", "--progress", "json")
+        lines = [json.loads(line) for line in self.error.splitlines()]
+        searching = [line for line in lines if line.get("stage") == "tuning"]
+        self.assertGreaterEqual(len(searching), 1)
+        for line in searching:
+            self.assertEqual((line["total"], line["unit"]), (6, "trials"))
+            self.assertEqual(line["done"], line["trials"])
+            self.assertIn("best", line)
+        self.call("tune", self.model, "--db", self.database, "--trials", "6", "--progress", "plain")
+        self.assertRegex(self.error, r"tcc: tuning: [0-9]+ of 6 trials, [0-9]+ s, [0-9.]+ a second")
+
+    def test_candidates_are_timed_as_the_policy_says(self):
+        for policy in ["rotate-64M", "warm"]:
+            run = self.folder / policy
+            self.tune("--trials", "10", "--policy", policy, "--run", run)
+            told, _ = self.read_run(run)
+            self.assertEqual(told["environment"]["policy"], policy)
+            self.assertEqual(sum(told["statuses"].values()), 10)
+        self.assertEqual(self.rows("SELECT DISTINCT policy FROM environment ORDER BY policy"),
+                         [("rotate-64M",), ("warm",)])
+        self.tune("--trials", "4", "--policy", "guess", expect=2)
+        for known in ["guess", "auto", "in-place", "rotate-64M", "warm"]:
+            self.assertIn(known, self.error)
 
     def test_what_cannot_be_tuned_is_refused_by_name(self):
         self.tune(expect=2)

@@ -221,7 +221,7 @@ TEST_CASE("a candidate beyond the bound of time is slow but right", "[measure][w
   Measurement slow = MeasureIn(worker, MeasuredArtefact("right"), 1e-300);
   CHECK(slow.status == MeasureStatus::kSlow);
   CHECK(slow.seconds > 0);
-  CHECK(slow.calls == 2);
+  CHECK(slow.calls == 1);
   CHECK(MeasureIn(worker, MeasuredArtefact("right"), 1e3).status == MeasureStatus::kOk);
   CHECK(MeasureIn(worker, MeasuredArtefact("wrong_by_one_element"), 1e-300).status ==
         MeasureStatus::kWrong);

@@ -100,12 +100,12 @@ TEST_CASE("a product on tensor cores is right at its start and at random points"
 TEST_CASE("a long product of few results is computed in parts that are added up",
           "[schedule][mma]") {
   const ProductShape shapes[] = {
-      {.rows = 16, .columns = 24, .depth = 768},
-      {.rows = 17, .columns = 23, .depth = 389, .rounded = false},
-      {.rows = 20, .columns = 16, .depth = 512, .a = "b, k, i", .b = "b, k, j", .batch = 2},
-      {.rows = 16, .columns = 16, .depth = 300, .type = "f32", .b = "j, k", .tf32 = "tf32"},
-      {.rows = 16, .columns = 24, .depth = 550, .narrowed = true},
-      {.rows = 24, .columns = 8, .depth = 1024, .type = "i8", .sum = "i32", .rounded = false},
+      {.rows = 16, .columns = 24, .depth = 1024},
+      {.rows = 17, .columns = 23, .depth = 777, .rounded = false},
+      {.rows = 20, .columns = 16, .depth = 640, .a = "b, k, i", .b = "b, k, j", .batch = 2},
+      {.rows = 16, .columns = 16, .depth = 600, .type = "f32", .b = "j, k", .tf32 = "tf32"},
+      {.rows = 16, .columns = 24, .depth = 1100, .narrowed = true},
+      {.rows = 24, .columns = 8, .depth = 2048, .type = "i8", .sum = "i32", .rounded = false},
   };
   Random random(12);
   for (const ProductShape& shape : shapes) {

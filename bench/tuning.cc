@@ -1,0 +1,267 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+#include "bench/cpu/kernel_suite.h"
+#include "bench/subcommand.h"
+#include "compiler/compile_graph.h"
+#include "compiler/tune_graph.h"
+#include "ir/analysis/canonical.h"
+#include "ir/analysis/canonical_names.h"
+#include "runtime/executor/usable_cpus.h"
+#include "search/measure/local_measurer.h"
+#include "search/measure/measuring_lock.h"
+#include "search/space/task_space.h"
+
+namespace tcc {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TuningBench {
+  std::vector<std::string> suites = {"gemm", "conv", "depthwise", "softmax"};
+  std::string only;
+  int64_t trials = 64;
+  std::string searcher = "random";
+  uint64_t seed = 0;
+  int threads = 0;
+  int runs = 0;
+  int points = 50;
+};
+
+// What all kernels are measured with.
+struct Setup {
+  Target target;
+  std::unique_ptr<Backend> backend;
+  int threads = 1;
+
+  std::vector<BuiltCandidate> Build(const Workload& workload, std::span<const Candidate> candidates,
+                                    const std::function<bool(const std::string&)>& known) const {
+    BuildOptions options{.target = target, .backend = backend.get(), .threads = threads};
+    options.known = known;
+    return BuildCandidates(workload, candidates, options);
+  }
+  StatusOr<std::unique_ptr<Measurer>> NewMeasurer() const {
+    return MakeLocalMeasurer({.threads = threads});
+  }
+};
+
+Workload WorkloadOf(const BenchKernel& kernel) {
+  Function fn = WithCanonicalNames(TensorFunction(kernel));
+  fn.name = "kernel";
+  Workload workload;
+  workload.key = FunctionKey(fn);
+  workload.name = kernel.name;
+  workload.inputs = fn.params.size() - 1;
+  workload.flops = NominalFlops(kernel);
+  workload.variant_keys = {workload.key};
+  workload.variants = {std::move(fn)};
+  return workload;
+}
+
+std::vector<BenchKernel> KernelsOf(const TuningBench& bench) {
+  std::vector<BenchKernel> kernels;
+  for (const std::string& suite : bench.suites) {
+    for (const BenchKernel& kernel : KernelSuite(suite)) {
+      if (kernel.name.find(bench.only) != std::string_view::npos) kernels.push_back(kernel);
+    }
+  }
+  return kernels;
+}
+
+// A database of this run alone.
+class ScratchDatabase {
+ public:
+  ScratchDatabase()
+      : folder_(fs::temp_directory_path() / fmt::format("tcc-bench-tuning-{}", ::getpid())) {
+    fs::create_directories(folder_);
+  }
+  ScratchDatabase(const ScratchDatabase&) = delete;
+  ScratchDatabase& operator=(const ScratchDatabase&) = delete;
+  ~ScratchDatabase() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  StatusOr<Database> Open() const {
+    return Database::Open(folder_ / "f.db", Database::Access::kReadWrite);
+  }
+
+ private:
+  fs::path folder_;
+};
+
+// --- the rate
+
+void PrintRate(const Workload& workload, const TuneResult& result, double seconds) {
+  const TunePhases& phases = result.phases;
+  auto ms = [&](double phase) { return 1e3 * phase / static_cast<double>(result.trials); };
+  int64_t right = 0;
+  for (MeasureStatus status : {MeasureStatus::kOk, MeasureStatus::kSlow}) {
+    auto count = result.statuses.find(status);
+    if (count != result.statuses.end()) right += count->second;
+  }
+  const TaskResult& task = result.tasks[0];
+  fmt::print("{:<24} {:>6.1f} {:>8.1f} {:>8.2f} {:>8.1f} {:>8.1f} {:>6} {:>6} {:>7} {:>6.2f}x\n",
+             workload.name, static_cast<double>(result.trials) / seconds, ms(phases.begin),
+             ms(phases.propose), ms(phases.build), ms(phases.check), result.trials, right,
+             result.copied, task.constructed_seconds / task.best_seconds);
+}
+
+// Tunes each kernel by itself and tells what a trial takes.
+Status MeasureRate(const TuningBench& bench, const Setup& setup) {
+  fmt::print("{:<24} {:>6} {:>8} {:>8} {:>8} {:>8} {:>6} {:>6} {:>7} {:>7}\n", "kernel", "per s",
+             "ms begin", "propose", "build", "check", "trials", "right", "copied", "gain");
+  double logs = 0, count = 0;
+  for (const BenchKernel& kernel : KernelsOf(bench)) {
+    Workload workload = WorkloadOf(kernel);
+    ScratchDatabase scratch;
+    TCC_ASSIGN_OR_RETURN(Database database, scratch.Open());
+    TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer, setup.NewMeasurer());
+    auto build = [&](const Workload& of, std::span<const Candidate> candidates,
+                     const std::function<bool(const std::string&)>& known) {
+      return setup.Build(of, candidates, known);
+    };
+    TuneOptions options{.target = setup.target, .trials = bench.trials};
+    options.searcher = bench.searcher;
+    options.seed = bench.seed;
+    auto start = std::chrono::steady_clock::now();
+    TCC_ASSIGN_OR_RETURN(
+        TuneResult result,
+        Tune({&workload, 1}, options, LocalEnvironment(setup.target, setup.threads),
+             {.measurer = *measurer, .network = nullptr, .build = build}, database));
+    std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    PrintRate(workload, result, taken.count());
+    logs += std::log(static_cast<double>(result.trials) / taken.count());
+    ++count;
+  }
+  fmt::print("geometric mean: {:.1f} trials per second\n", std::exp(logs / std::max(count, 1.0)));
+  return OkStatus();
+}
+
+// --- repeatability
+
+// Artefacts of the constructed candidate and of points drawn at random that can be built.
+std::vector<std::vector<uint8_t>> DrawArtefacts(const Workload& workload, const Setup& setup,
+                                                const TuningBench& bench) {
+  TaskSpace space(workload, setup.target);
+  Random random(bench.seed);
+  std::vector<Candidate> candidates = {space.ToCandidate(*space.Start(0))};
+  for (int i = 0; i < 4 * bench.points; ++i) {
+    const SearchSpace* points = space.Points(random.Below(space.size()));
+    if (!points) continue;
+    std::optional<Point> point = points->Sample(random);
+    if (!point) continue;
+    for (size_t s = 0; s < space.size(); ++s) {
+      if (space.Points(s) == points) candidates.push_back(space.ToCandidate({s, *point}));
+    }
+    if (std::ssize(candidates) > bench.points) break;
+  }
+  std::vector<std::vector<uint8_t>> artefacts;
+  for (BuiltCandidate& built : setup.Build(workload, candidates, {})) {
+    if (built.status.ok()) artefacts.push_back(std::move(built.artefact));
+  }
+  return artefacts;
+}
+
+// Seconds of each artefact in a worker of its own; 0 where it was not timed.
+StatusOr<std::vector<double>> MeasureAll(const Workload& workload,
+                                         const std::vector<std::vector<uint8_t>>& artefacts,
+                                         const Setup& setup) {
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer, setup.NewMeasurer());
+  TCC_ASSIGN_OR_RETURN(Measurement reference, measurer->Open(workload, artefacts[0]));
+  std::vector<double> seconds;
+  for (const std::vector<uint8_t>& artefact : artefacts) {
+    measurer->Submit({.id = 0, .artefact = artefact, .stop_beyond = 10 * reference.seconds});
+    TCC_ASSIGN_OR_RETURN(std::optional<MeasureReport> report, measurer->Take());
+    bool timed = report && report->measurement.status == MeasureStatus::kOk;
+    seconds.push_back(timed ? report->measurement.seconds : 0);
+  }
+  return seconds;
+}
+
+double MedianOf(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + std::ssize(values) / 2);
+  return values[values.size() / 2];
+}
+
+// Share of the measurements within 3 % of the median of their point. Each run is divided by how
+// fast the machine was in it: the median over points of the ratio to the point's median.
+struct Repeats {
+  double as_is = 0;
+  double by_run = 0;
+  size_t points = 0;
+};
+Repeats RepeatsOf(const std::vector<std::vector<double>>& runs) {
+  std::vector<std::vector<double>> ratios(runs.size());
+  Repeats repeats;
+  for (size_t point = 0; point < runs[0].size(); ++point) {
+    std::vector<double> seconds;
+    for (const std::vector<double>& run : runs) seconds.push_back(run[point]);
+    if (std::ranges::count(seconds, 0.0) > 0) continue;
+    ++repeats.points;
+    for (size_t r = 0; r < runs.size(); ++r) ratios[r].push_back(seconds[r] / MedianOf(seconds));
+  }
+  double count = static_cast<double>(std::max<size_t>(runs.size() * repeats.points, 1));
+  for (const std::vector<double>& of_run : ratios) {
+    if (of_run.empty()) continue;
+    double speed = MedianOf(of_run);
+    for (double ratio : of_run) {
+      repeats.as_is += (std::abs(ratio - 1) <= 0.03) / count;
+      repeats.by_run += (std::abs(ratio / speed - 1) <= 0.03) / count;
+    }
+  }
+  return repeats;
+}
+
+// Measures the same points in several runs, each in a worker of its own.
+Status MeasureRepeatability(const TuningBench& bench, const Setup& setup) {
+  fmt::print("{:<24} {:>6} {:>5} {:>12} {:>16}\n", "kernel", "points", "runs", "within 3 %",
+             "speed of run out");
+  for (const BenchKernel& kernel : KernelsOf(bench)) {
+    Workload workload = WorkloadOf(kernel);
+    std::vector<std::vector<uint8_t>> artefacts = DrawArtefacts(workload, setup, bench);
+    if (artefacts.empty()) continue;
+    std::vector<std::vector<double>> runs;
+    for (int run = 0; run < bench.runs; ++run) {
+      TCC_ASSIGN_OR_RETURN(runs.emplace_back(), MeasureAll(workload, artefacts, setup));
+    }
+    Repeats repeats = RepeatsOf(runs);
+    fmt::print("{:<24} {:>6} {:>5} {:>10.0f} % {:>14.0f} %\n", workload.name, repeats.points,
+               bench.runs, 100 * repeats.as_is, 100 * repeats.by_run);
+  }
+  return OkStatus();
+}
+
+Status RunTuningBench(const TuningBench& bench) {
+  Setup setup;
+  TCC_ASSIGN_OR_RETURN(setup.target, FindTarget("native"));
+  TCC_ASSIGN_OR_RETURN(setup.backend, MakeBackend(setup.target));
+  setup.threads = bench.threads > 0 ? bench.threads : UsableCpus();
+  auto say = [](const std::string& message) { fmt::print(stderr, "tcc-bench: {}\n", message); };
+  TCC_ASSIGN_OR_RETURN(MeasuringLock lock, MeasuringLock::Acquire({.say = say}));
+  return bench.runs > 0 ? MeasureRepeatability(bench, setup) : MeasureRate(bench, setup);
+}
+
+}  // namespace
+
+BenchAction DeclareTuning(CLI::App& app) {
+  auto bench = std::make_shared<TuningBench>();
+  app.add_option("--suites", bench->suites, "Suites of kernels: gemm,conv,depthwise,softmax")
+      ->delimiter(',');
+  app.add_option("--only", bench->only, "Kernels with this in their names");
+  app.add_option("--trials", bench->trials, "Candidates of each kernel")->capture_default_str();
+  app.add_option("--searcher", bench->searcher, "What chooses them")->capture_default_str();
+  app.add_option("--seed", bench->seed, "Seed of what is random")->capture_default_str();
+  app.add_option("--threads", bench->threads, "Threads that build and that kernels run on");
+  app.add_option("--repeat", bench->runs,
+                 "Measure the same random points in so many runs instead, and tell how far they "
+                 "agree");
+  app.add_option("--points", bench->points, "Points of --repeat")->capture_default_str();
+  return [bench] { return RunTuningBench(*bench); };
+}
+
+}  // namespace tcc
