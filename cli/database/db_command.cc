@@ -16,6 +16,7 @@
 #include "ir/support/file.h"
 #include "search/database/database_report.h"
 #include "search/database/database_text.h"
+#include "search/database/verify_database.h"
 
 namespace tcc {
 namespace {

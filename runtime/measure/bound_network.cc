@@ -1,8 +1,10 @@
 #include "runtime/measure/bound_network.h"
 
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "runtime/executor/aligned_memory.h"
 #include "runtime/executor/binding.h"
@@ -20,11 +22,37 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Memory for what is prepared, out of large pieces that have huge pages as the weights of an
+// artefact have (runtime/executor/huge_weights.h): kernels that stream weights miss the TLB as
+// often, or as seldom, as they will in the network that is shipped.
+class PreparedMemory {
+ public:
+  // Zeroed memory at a multiple of 64, until this ends.
+  StatusOr<uint8_t*> Take(int64_t bytes) {
+    bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    if (bytes > left_) {
+      int64_t piece = std::max(bytes, kPiece);
+      TCC_ASSIGN_OR_RETURN(pieces_.emplace_back(), AllocateMemory(piece, "prepared constants"));
+      next_ = pieces_.back().get();
+      left_ = piece;
+    }
+    left_ -= bytes;
+    return std::exchange(next_, next_ + bytes);
+  }
+
+ private:
+  static constexpr int64_t kAlignment = 64;
+  static constexpr int64_t kPiece = int64_t{32} << 20;
+  std::vector<std::shared_ptr<uint8_t>> pieces_;
+  uint8_t* next_ = nullptr;
+  int64_t left_ = 0;
+};
+
 // A candidate in its slot, and what it has prepared, by the constants of each call.
 struct Bound {
   std::optional<LoadedCandidate> candidate;
   struct Prepared {
-    std::vector<std::shared_ptr<uint8_t>> memory;
+    std::vector<uint8_t*> memory;
     std::vector<int64_t> bytes;
     bool filled = false;
   };
@@ -95,7 +123,7 @@ class BindingDevice final : public Device {
     for (size_t buffer : call.buffers) {
       bool is_parameter = buffer < arguments.buffers.size();
       buffers.push_back(is_parameter ? arguments.buffers[buffer]
-                                     : prepared.memory[buffer - arguments.buffers.size()].get());
+                                     : prepared.memory[buffer - arguments.buffers.size()]);
     }
     return buffers;
   }
@@ -111,8 +139,14 @@ class BindingDevice final : public Device {
     for (size_t p = 0; p < count; ++p) {
       int64_t bytes = candidate.bytes[params + p];
       if (prepared.bytes[p] >= bytes) continue;
-      TCC_ASSIGN_OR_RETURN(prepared.memory[p], AllocateMemory(bytes, "a prepared constant"));
+      // Candidates pad by different amounts: room for a little more saves taking it again.
+      bytes += bytes / 4;
+      TCC_ASSIGN_OR_RETURN(prepared.memory[p], memory_.Take(bytes));
       prepared.bytes[p] = bytes;
+    }
+    // They begin as zeros, as they do in an artefact: padding is not written.
+    for (size_t p = 0; p < count; ++p) {
+      std::memset(prepared.memory[p], 0, static_cast<size_t>(candidate.bytes[params + p]));
     }
     for (size_t c = 0; c + 1 < candidate.calls.size(); ++c) {
       const KernelCall& call = candidate.calls[c];
@@ -126,6 +160,7 @@ class BindingDevice final : public Device {
 
   // The module holds its device as const; one run at a time, in one thread, changes these.
   mutable std::vector<KernelSlots> kernels_;
+  mutable PreparedMemory memory_;
   mutable std::vector<uint8_t> choice_;
   mutable NetworkRun run_;
   mutable double preparing_seconds_ = 0;

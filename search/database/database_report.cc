@@ -1,8 +1,5 @@
 #include "search/database/database_report.h"
 
-#include "ir/analysis/canonical.h"
-#include "ir/analysis/verifier.h"
-#include "ir/text/parser.h"
 #include "search/database/database_rows.h"
 
 namespace tcc {
@@ -29,58 +26,6 @@ void AddTrial(BestRow& best, const std::string& status, double seconds,
     best.best_seconds = seconds;
     best.searcher = searcher;
   }
-}
-
-// The lines of a check of SQLite's that says "ok" where nothing is wrong.
-Status CheckFile(SqliteConnection& connection, std::vector<std::string>& problems) {
-  TCC_RETURN_IF_ERROR(connection.Query("PRAGMA quick_check", {}, [&](const SqlRow& row) {
-    if (row.Text(0) != "ok") problems.push_back(row.Text(0));
-    return OkStatus();
-  }));
-  return connection.Query("PRAGMA foreign_key_check", {}, [&](const SqlRow& row) {
-    problems.push_back(
-        fmt::format("{} {} refers to no row of {}", row.Text(0), row.Int(1), row.Text(2)));
-    return OkStatus();
-  });
-}
-
-Status CheckVariant(const std::string& key, const std::string& text) {
-  TCC_ASSIGN_OR_RETURN(Function fn, ParseFunction(text));
-  TCC_RETURN_IF_ERROR(Verify(fn));
-  std::string found = FunctionKey(fn);
-  return found == key ? OkStatus() : InvalidInput("the key of its text is '{}'", found);
-}
-
-void AddProblem(const Status& status, const std::string& what, std::vector<std::string>& problems) {
-  if (!status.ok()) problems.push_back(fmt::format("{}: {}", what, Message(status)));
-}
-
-Status CheckRows(SqliteConnection& connection, std::vector<std::string>& problems) {
-  TCC_RETURN_IF_ERROR(
-      connection.Query("SELECT key, text FROM variant ORDER BY key", {}, [&](const SqlRow& row) {
-        AddProblem(CheckVariant(row.Text(0), row.Text(1)), fmt::format("variant '{}'", row.Text(0)),
-                   problems);
-        return OkStatus();
-      }));
-  TCC_RETURN_IF_ERROR(
-      connection.Query("SELECT id, trace FROM sketch ORDER BY id", {}, [&](const SqlRow& row) {
-        AddProblem(ParseTrace(row.Text(1)).status(), fmt::format("sketch {}", row.Int(0)),
-                   problems);
-        return OkStatus();
-      }));
-  TCC_RETURN_IF_ERROR(connection.Query(
-      "SELECT id, decisions FROM candidate ORDER BY id", {}, [&](const SqlRow& row) {
-        AddProblem(ParseDecisions(row.Text(1)).status(), fmt::format("candidate {}", row.Int(0)),
-                   problems);
-        return OkStatus();
-      }));
-  std::string measurements =
-      fmt::format("SELECT {}, m.id FROM measurement m ORDER BY m.id", kMeasurementColumns);
-  return connection.Query(measurements, {}, [&](const SqlRow& row) {
-    AddProblem(MeasurementAt(row, 0).status(),
-               fmt::format("measurement {}", row.Int(kMeasurementColumnCount)), problems);
-    return OkStatus();
-  });
 }
 
 }  // namespace
@@ -124,16 +69,6 @@ StatusOr<std::vector<BestRow>> BestRowsOf(const Database& database) {
     return OkStatus();
   }));
   return rows;
-}
-
-StatusOr<std::vector<std::string>> VerifyDatabase(const Database& database) {
-  std::vector<std::string> problems;
-  Status status = CheckFile(database.connection(), problems);
-  if (status.ok()) status = CheckRows(database.connection(), problems);
-  // Damage may be such that not even the check comes to its end.
-  if (!status.ok() && !IsDamage(status)) return status;
-  if (!status.ok()) problems.push_back(Message(status));
-  return problems;
 }
 
 }  // namespace tcc

@@ -7,7 +7,7 @@
 
 #include "search/database/database.h"
 
-// What `tcc db stats`, `best` and `verify` tell.
+// What `tcc db stats` and `best` tell.
 namespace tcc {
 
 struct DatabaseStats {
@@ -33,10 +33,5 @@ struct BestRow {
 };
 // By name, then in the order in which the environments were recorded.
 StatusOr<std::vector<BestRow>> BestRowsOf(const Database& database);
-
-// What is wrong with a database, a line each: damaged pages, rows that refer to nothing, functions
-// that do not verify or have another key than their text, traces, decisions and statuses that do
-// not parse. Empty: nothing is. Error: it cannot be read at all.
-StatusOr<std::vector<std::string>> VerifyDatabase(const Database& database);
 
 }  // namespace tcc

@@ -7,13 +7,18 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kLeastRandom = 8;     // points to begin with
-constexpr int64_t kRandomShare = 6;     // one in so many of the budget is drawn at first
+// Of so many proposals one is drawn from all points and two are jumps; the others move one size.
+constexpr int64_t kCycle = 8;
+constexpr int64_t kDrawn = 7, kJumps[] = {2, 5};
 constexpr size_t kSketchesClimbed = 3;  // whose best points are moved
-constexpr double kUnknownEffect = 2;    // of a size that was never moved alone; others are below 1
+constexpr size_t kMostSizesOfJump = 3;
+constexpr int kJumpTries = 4;
+constexpr double kUnknownEffect = 2;  // of a size that was never moved alone; others are below 1
 
 // Moves one size of the best measured points at a time: to the next allowed values, to double and
-// to half. Every other proposal is drawn at random, so that no sketch is given up for its start.
+// to half. Jumps move two or three at once, which leaves what is best of all one-size moves. Some
+// points are drawn from everywhere, so that no sketch is given up for its start; few, since most of
+// them take many times the best.
 class CoordinateSearcher final : public Searcher {
  public:
   explicit CoordinateSearcher(const SearchContext& context) : context_(context) {}
@@ -25,9 +30,11 @@ class CoordinateSearcher final : public Searcher {
     size_t next_move = 0;
     int64_t done = std::ssize(context_.history.trials());
     for (size_t i = 0; i < count; ++i, ++done) {
-      bool draw = done < RandomAtFirst() || done % 2 == 1 || next_move == moves.size();
       std::optional<SearchPoint> point;
-      if (draw) point = DrawFresh(context_, random);
+      int64_t turn = done % kCycle;
+      if (std::ranges::find(kJumps, turn) != std::end(kJumps)) point = Jump(random);
+      if (!point && turn != kDrawn && next_move < moves.size()) point = moves[next_move++];
+      if (!point) point = DrawFresh(context_, random);
       if (!point && next_move < moves.size()) point = moves[next_move++];
       if (point && chosen.insert(*point).second) points.push_back(*std::move(point));
     }
@@ -35,8 +42,6 @@ class CoordinateSearcher final : public Searcher {
   }
 
  private:
-  int64_t RandomAtFirst() const { return std::max(kLeastRandom, context_.budget / kRandomShare); }
-
   // Unknown legal points one move away from the best ones, those of the fastest sketch first; of
   // one point, the sizes first whose moves changed the time most so far.
   std::vector<SearchPoint> Moves(Random& random) {
@@ -74,6 +79,27 @@ class CoordinateSearcher final : public Searcher {
     std::vector<SearchPoint> moves;
     for (Ranked& row : ranked) moves.push_back({from.sketch, std::move(row.point)});
     return moves;
+  }
+
+  // A legal point two or three moves away from the best one of a sketch that is climbed.
+  std::optional<SearchPoint> Jump(Random& random) {
+    std::vector<const Trial*> best = context_.history.BestBySketch();
+    std::erase_if(best,
+                  [&](const Trial* trial) { return !context_.space.IsLive(trial->point.sketch); });
+    if (best.empty()) return std::nullopt;
+    const SearchPoint& from = best[random.Below(std::min(best.size(), kSketchesClimbed))]->point;
+    const SearchSpace& space = *context_.space.Points(from.sketch);
+    for (int attempt = 0; attempt < kJumpTries; ++attempt) {
+      Point point = from.point;
+      size_t moves = 2 + random.Below(kMostSizesOfJump - 1);
+      for (size_t move = 0; move < moves; ++move) {
+        std::vector<Point> around = space.Neighbours(point);
+        if (around.empty()) break;
+        point = around[random.Below(around.size())];
+      }
+      if (!context_.history.Knows({from.sketch, point})) return SearchPoint{from.sketch, point};
+    }
+    return std::nullopt;
   }
 
   // Points with one size doubled or halved, to the nearest allowed value; legal ones alone.

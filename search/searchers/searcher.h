@@ -14,7 +14,6 @@ namespace tcc {
 struct SearchContext {
   TaskSpace& space;
   const TaskHistory& history;
-  int64_t budget = 0;  // trials that the task may hope for; 0: not known
 };
 
 // A way of choosing what to measure next. A searcher keeps nothing that the history does not have:

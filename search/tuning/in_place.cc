@@ -9,12 +9,16 @@
 namespace tcc {
 namespace {
 
-constexpr double kRunsSeconds = 4e-3;  // that runs in a row take together, where they are short
-constexpr int kLeastRuns = 2;          // the first one finds the caches as the other side left them
+// What runs in a row take together at least: the first of short ones finds the caches as the other
+// side left them.
+constexpr double kRunsSeconds = 8e-3;
 constexpr int kMostRuns = 200;
 constexpr int kFirstRounds = 2;
-constexpr int kSecondRounds = 4;
-constexpr int kWholeRounds = 6;
+constexpr int kSecondRounds = 6;
+// Rounds of a comparison of the whole network: so many, more where they are short.
+constexpr int kLeastWholeRounds = 8;
+constexpr int kMostWholeRounds = 40;
+constexpr double kWholeSeconds = 4;
 
 void TakeLeast(double& least, double value) {
   least = std::min(least, value);
@@ -28,7 +32,8 @@ std::vector<bool> NotEmpty(std::span<const std::vector<uint8_t>> artefacts) {
 
 }  // namespace
 
-// Least seconds of the two sides: 0 incumbents, 1 challengers.
+// Least seconds of the two sides: 0 incumbents, 1 challengers. Other work on the machine only ever
+// adds to a time, so that the least of several is what repeats.
 struct InPlaceContest::Duel {
   double seconds[2];
   std::vector<double> task_seconds[2];
@@ -37,6 +42,13 @@ struct InPlaceContest::Duel {
     for (size_t side : {0, 1}) {
       seconds[side] = std::numeric_limits<double>::infinity();
       task_seconds[side].assign(tasks, std::numeric_limits<double>::infinity());
+    }
+  }
+
+  void Add(size_t side, const NetworkTiming& timing) {
+    TakeLeast(seconds[side], timing.seconds);
+    for (size_t task = 0; task < timing.task_seconds.size(); ++task) {
+      TakeLeast(task_seconds[side][task], timing.task_seconds[task]);
     }
   }
 
@@ -63,7 +75,7 @@ Status InPlaceContest::Begin(std::span<const std::vector<uint8_t>> incumbents) {
   // The first run also makes what is prepared of constants.
   TCC_ASSIGN_OR_RETURN(NetworkTiming first, RunNetwork(slot_, 1));
   double wanted = std::ceil(kRunsSeconds / std::max(first.seconds, 1e-9));
-  runs_ = static_cast<int>(std::clamp<double>(wanted, kLeastRuns, kMostRuns));
+  runs_ = static_cast<int>(std::clamp<double>(wanted, 1, kMostRuns));
   TCC_ASSIGN_OR_RETURN(NetworkTiming timing, RunNetwork(slot_, runs_));
   seconds_ = timing.seconds;
   task_seconds_ = std::move(timing.task_seconds);
@@ -83,10 +95,7 @@ StatusOr<InPlaceContest::Duel> InPlaceContest::Fight(const std::vector<bool>& ch
       // Who comes first changes from round to round.
       size_t side = (turn + static_cast<size_t>(round)) % 2;
       TCC_ASSIGN_OR_RETURN(NetworkTiming timing, RunNetwork(slots[side], runs_));
-      TakeLeast(duel.seconds[side], timing.seconds);
-      for (size_t task = 0; task < slot_.size(); ++task) {
-        TakeLeast(duel.task_seconds[side][task], timing.task_seconds[task]);
-      }
+      duel.Add(side, timing);
     }
   }
   TakeLeast(seconds_, duel.seconds[0]);
@@ -108,7 +117,10 @@ Status InPlaceContest::BindChallengers(std::span<const std::vector<uint8_t>> cha
 StatusOr<InPlaceContest::Whole> InPlaceContest::CompareWhole(
     std::span<const std::vector<uint8_t>> others) {
   TCC_RETURN_IF_ERROR(BindChallengers(others));
-  TCC_ASSIGN_OR_RETURN(Duel duel, Fight(NotEmpty(others), kWholeRounds));
+  double round_seconds = 2 * runs_ * std::max(seconds_, 1e-6);
+  int rounds = static_cast<int>(
+      std::clamp<double>(kWholeSeconds / round_seconds, kLeastWholeRounds, kMostWholeRounds));
+  TCC_ASSIGN_OR_RETURN(Duel duel, Fight(NotEmpty(others), rounds));
   return Whole{.incumbents = duel.seconds[0], .others = duel.seconds[1]};
 }
 

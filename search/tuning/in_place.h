@@ -33,8 +33,8 @@ class InPlaceContest {
   StatusOr<std::vector<std::optional<InPlaceOutcome>>> Challenge(
       std::span<const std::vector<uint8_t>> challengers, double margin);
 
-  // Seconds of the network with the incumbents and with `others`, one for each task that has an
-  // incumbent, in runs that take turns. Aborted: the worker ended.
+  // Least seconds of the network with the incumbents and with `others`, one for each task that has
+  // an incumbent, in runs that take turns. Aborted: the worker ended.
   struct Whole {
     double incumbents = 0;
     double others = 0;

@@ -31,7 +31,7 @@ TaskTuner::TaskTuner(const Workload& workload, const Target& target,
       options_(options),
       space_(std::make_unique<TaskSpace>(workload, target)),
       history_(std::make_unique<TaskHistory>()),
-      searcher_(options.searcher->make({*space_, *history_, options.budget})) {}
+      searcher_(options.searcher->make({*space_, *history_})) {}
 
 void TaskTuner::Resume(std::span<const StoredTrial> trials) {
   for (const StoredTrial& stored : trials) {

@@ -20,7 +20,6 @@ struct Proposal {
 struct TaskTunerOptions {
   const SearcherRow* searcher = nullptr;
   uint64_t seed = 0;
-  int64_t budget = 0;  // trials that the task may hope for; 0: not known
 };
 
 // What to measure of one task, and what came of it: what was suggested, the starts of its sketches,

@@ -43,7 +43,6 @@ Status TuneSession::Begin(std::span<const Workload> workloads, const Environment
   TCC_ASSIGN_OR_RETURN(environment_, database_.EnvironmentId(environment));
   tasks_.reserve(workloads.size());  // open_ points at one of them
   TaskTunerOptions options{.searcher = searcher, .seed = options_.seed};
-  options.budget = options_.trials / std::max<int64_t>(std::ssize(workloads), 1);
   for (const Workload& workload : workloads) {
     if (IsOver()) break;
     TCC_RETURN_IF_ERROR(BeginTask(workload, options));

@@ -1,4 +1,5 @@
 #include "search/database/database_text.h"
+#include "search/database/verify_database.h"
 
 #include <catch2/catch.hpp>
 
@@ -40,6 +41,7 @@ void FillWithEverything(Database& database) {
   Record(database, other, Failed(TrialOf(other, 8, 0), MeasureStatus::kFault, "signal\n11"));
   StoredTrial bare = TrialOf(other, 9, 1e-9);
   bare.schedule.decisions.clear();
+  bare.measurement.status = MeasureStatus::kSlow;
   bare.lowered_key = "";
   bare.build_seconds = 0.25;
   bare.measurement.error = std::numeric_limits<double>::infinity();
@@ -208,7 +210,8 @@ TEST_CASE("the best of each workload and environment is listed", "[search][datab
   CHECK(stats.workloads == 2);
   CHECK(stats.environments == 2);
   CHECK(stats.measurements == 6);
-  CHECK(stats.measurements_by_status == std::map<std::string, int64_t>{{"ok", 5}, {"fault", 1}});
+  CHECK(stats.measurements_by_status ==
+        std::map<std::string, int64_t>{{"ok", 4}, {"slow", 1}, {"fault", 1}});
 }
 
 TEST_CASE("verify names what is wrong", "[search][database]") {
@@ -229,4 +232,23 @@ TEST_CASE("verify names what is wrong", "[search][database]") {
   CHECK(problems[1].find("the key of its text is") != std::string::npos);
   CHECK(problems[2].starts_with("candidate 1: decision 'nothing'"));
   CHECK(problems[3] == "measurement 2: status 'great' is not known");
+}
+
+TEST_CASE("verify names keys that stand for something else, and schedules that do not replay",
+          "[search][database]") {
+  TemporaryFolder folder;
+  Database database = OpenToWrite(MakeDatabase(folder / "f.db"));
+  REQUIRE(database.connection()
+              .RunScript("UPDATE environment SET device = 'another';"
+                         "UPDATE sketch SET rules = 'others', trace = trace || ' ';"
+                         "UPDATE candidate SET decisions = 'b9.i9.1=4' WHERE id = 2;"
+                         "UPDATE measurement SET seconds = NULL, series = 7 WHERE id = 1")
+              .ok());
+  std::vector<std::string> problems = VerifyDatabase(database).value();
+  REQUIRE(problems.size() >= 5);
+  CHECK(problems[0] == "environment 1: its key is not that of its content");
+  CHECK(problems[1] == "sketch 1: its key is not that of its content");
+  CHECK(problems[2].starts_with("candidate 2: "));
+  CHECK(problems[problems.size() - 2] == "measurement 1: it is ok without seconds");
+  CHECK(problems.back() == "measurement 1: there is no series 7");
 }

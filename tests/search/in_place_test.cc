@@ -142,7 +142,7 @@ TEST_CASE("incumbents are timed at the beginning, short networks in more runs",
     CHECK(contest.seconds() == Approx(4 * seconds));
     CHECK(contest.task_seconds(0) == Approx(seconds));
     CHECK(contest.task_seconds(1) == Approx(3 * seconds));
-    CHECK(contest.runs() >= 2);
+    CHECK(contest.runs() >= 1);
     CHECK((contest.runs() > 50) == (seconds == 1e-5));
     CHECK(network.network_runs() == 1 + contest.runs());
   }

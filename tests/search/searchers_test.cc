@@ -18,7 +18,7 @@ struct Search {
   explicit Search(const Workload& of, std::span<const SketchRule> rules = {})
       : workload(of), space(workload, SearchTarget(), rules) {}
 
-  SearchContext context() { return {space, history, 64}; }
+  SearchContext context() { return {space, history}; }
 
   void Measure(const SearchPoint& point) {
     Candidate candidate = space.ToCandidate(point);

@@ -13,11 +13,10 @@ using namespace tcc;
 
 namespace {
 
-TaskTunerOptions OptionsFor(std::string_view searcher, uint64_t seed, int64_t budget = 64) {
+TaskTunerOptions OptionsFor(std::string_view searcher, uint64_t seed) {
   TaskTunerOptions options;
   options.searcher = FindSearcher(searcher);
   options.seed = seed;
-  options.budget = budget;
   return options;
 }
 
@@ -55,7 +54,7 @@ struct Tuning {
 // The least seconds of a search after so many trials, where all is right.
 double BestAfter(int64_t trials, const Workload& workload, std::string_view searcher,
                  uint64_t seed) {
-  TaskTuner tuner(workload, SearchTarget(), OptionsFor(searcher, seed, trials));
+  TaskTuner tuner(workload, SearchTarget(), OptionsFor(searcher, seed));
   while (std::ssize(tuner.history().trials()) < trials) {
     auto left = static_cast<size_t>(trials - std::ssize(tuner.history().trials()));
     std::vector<Proposal> proposals = tuner.Propose(std::min<size_t>(left, 8));
