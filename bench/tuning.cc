@@ -40,9 +40,9 @@ struct Setup {
   int threads = 1;
 
   std::vector<BuiltCandidate> Build(const Workload& workload, std::span<const Candidate> candidates,
-                                    const std::function<bool(const std::string&)>& known) const {
+                                    const BuildFilter& filter) const {
     BuildOptions options{.target = target, .backend = backend.get(), .threads = threads};
-    options.known = known;
+    options.filter = filter;
     return BuildCandidates(workload, candidates, options);
   }
   StatusOr<std::unique_ptr<Measurer>> NewMeasurer() const {
@@ -122,9 +122,7 @@ Status MeasureRate(const TuningBench& bench, const Setup& setup) {
     TCC_ASSIGN_OR_RETURN(Database database, scratch.Open());
     TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer, setup.NewMeasurer());
     auto build = [&](const Workload& of, std::span<const Candidate> candidates,
-                     const std::function<bool(const std::string&)>& known) {
-      return setup.Build(of, candidates, known);
-    };
+                     const BuildFilter& filter) { return setup.Build(of, candidates, filter); };
     TuneOptions options{.target = setup.target, .trials = bench.trials};
     options.searcher = bench.searcher;
     options.seed = bench.seed;

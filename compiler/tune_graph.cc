@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 
@@ -10,6 +11,7 @@
 #include "ir/support/check.h"
 #include "ir/support/version.h"
 #include "runtime/cpu/cpu_features.h"
+#include "runtime/executor/available_memory.h"
 #include "search/measure/local_measurer.h"
 #include "search/measure/local_network.h"
 #include "search/measure/measuring_lock.h"
@@ -55,6 +57,15 @@ class TemporaryFile {
   std::string path_;
 };
 
+// Addresses that a worker takes without filling them: libraries, stacks, pools of the allocator.
+constexpr uint64_t kWorkerBytes = uint64_t{1} << 30;
+
+// A candidate that takes all memory there is must not take this process along.
+uint64_t MemoryForWorker() {
+  int64_t available = AvailableMemory();
+  return static_cast<uint64_t>(std::max<int64_t>(available, 0)) + kWorkerBytes;
+}
+
 // The network in a worker of its own; null, with a warning, where it does not run there and is not
 // needed.
 StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
@@ -77,10 +88,10 @@ StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
 // Builds with the options, on the compiler's threads.
 BuildFunction BuildWith(const BuildOptions& options) {
   return [options](const Workload& workload, std::span<const Candidate> candidates,
-                   const std::function<bool(const std::string&)>& known) {
-    BuildOptions with_known = options;
-    with_known.known = known;
-    return BuildCandidates(workload, candidates, with_known);
+                   const BuildFilter& filter) {
+    BuildOptions with_filter = options;
+    with_filter.filter = filter;
+    return BuildCandidates(workload, candidates, with_filter);
   };
 }
 
@@ -109,6 +120,7 @@ StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Dat
                          MakeLocalMeasurer({.threads = options.threads,
                                             .policy = policy,
                                             .log = options.worker_log,
+                                            .address_space_bytes = MemoryForWorker(),
                                             .warn = compile.warn}));
     tune.in_place = policy == MeasurePolicy::kInPlace;
     TuneTools tools{.measurer = *measurer, .network = in_place.get(), .build = build};

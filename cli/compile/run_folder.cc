@@ -62,9 +62,18 @@ Json ResultJson(const TuneResult& result) {
   Json statuses = Json::object(), tasks = Json::array();
   for (const auto& [status, count] : result.statuses) statuses[std::string(NameOf(status))] = count;
   for (const TaskResult& task : result.tasks) tasks.push_back(TaskJson(task));
-  return {{"trials", result.trials},
+  const TunePhases& phases = result.phases;
+  return {{"policy", result.policy},
+          {"trials", result.trials},
           {"copied", result.copied},
           {"statuses", statuses},
+          {"phases",
+           {{"begin", phases.begin},
+            {"propose", phases.propose},
+            {"build", phases.build},
+            {"check", phases.check},
+            {"network", phases.network},
+            {"compare", phases.compare}}},
           {"network",
            {{"constructed_seconds", SecondsJson(result.network_constructed_seconds)},
             {"best_seconds", SecondsJson(result.network_best_seconds)}}},

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "ir/expr/layout.h"
+#include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "ir/support/check.h"
 #include "ir/support/for_each_index.h"
@@ -106,8 +107,15 @@ Status Build(const Workload& workload, const Candidate& candidate, const BuildOp
   built.refused = absl::IsInvalidArgument(kernel.status());
   if (!kernel.ok()) return kernel.status();
   built.lowered_key = LoweredKey(*kernel);
-  built.known = options.known && options.known(built.lowered_key);
+  built.code_size = CodeSizeOf(*kernel);
+  const BuildFilter& filter = options.filter;
+  built.known = filter.known && filter.known(built.lowered_key);
   if (built.known) return OkStatus();
+  if (filter.most_code > 0 && built.code_size > filter.most_code) {
+    built.refused = true;
+    return InvalidInput("its code has {} statements and expressions; expected at most {}",
+                        built.code_size, filter.most_code);
+  }
   BackendOptions backend{.threads = 1, .progress = {}, .stop = options.stop};
   TCC_ASSIGN_OR_RETURN(CompiledModule compiled,
                        options.backend->Compile(ModuleOf(*kernel), backend));
@@ -119,6 +127,17 @@ Status Build(const Workload& workload, const Candidate& candidate, const BuildOp
 }
 
 }  // namespace
+
+int64_t CodeSizeOf(const LoweredKernel& kernel) {
+  int64_t size = 0;
+  auto add = [&](const Function& fn) {
+    PreOrder(fn.body, [&](const Stmt&) { ++size; });
+    PreOrderExprs(fn.body, [&](const Expr&) { ++size; });
+  };
+  for (const PrepareStages& prepare : kernel.prepare) add(prepare.lowered);
+  add(kernel.lowered);
+  return size;
+}
 
 LoweredModule ModuleOf(const LoweredKernel& kernel) {
   LoweredModule module;

@@ -23,9 +23,19 @@ struct BuiltCandidate {
   Status status;                  // not OK: why it has no artefact
   bool refused = false;           // the schedule is illegal or beyond limits; else building failed
   std::string lowered_key;        // "" where it was not lowered
-  bool known = false;             // BuildOptions::known has its lowered_key: it has no artefact
+  int64_t code_size = 0;          // CodeSizeOf; 0 where it was not lowered
+  bool known = false;             // BuildFilter::known has its lowered_key: it has no artefact
   std::vector<uint8_t> artefact;  // ArtefactBytes
   double build_seconds = 0;
+};
+
+// Which candidates are worth an artefact.
+struct BuildFilter {
+  // Returns whether candidates of a lowered key are known; several threads ask. Empty: none is.
+  std::function<bool(const std::string& lowered_key)> known = {};
+  // A candidate of a larger CodeSizeOf is refused; 0: none is. Code that unrolls many times what
+  // the constructed schedule does takes the code generator seconds and was never found to be fast.
+  int64_t most_code = 0;
 };
 
 struct BuildOptions {
@@ -33,8 +43,7 @@ struct BuildOptions {
   Backend* backend = nullptr;
   int threads = 1;  // that build; a candidate is built by one of them
   std::stop_token stop = {};
-  // Lowered keys of which no artefact is wanted.
-  std::function<bool(const std::string& lowered_key)> known = {};
+  BuildFilter filter = {};
 };
 
 // Builds artefacts of one kernel each. A candidate has a call of the backend for itself, so that a
@@ -47,6 +56,10 @@ struct BuildOptions {
 std::vector<BuiltCandidate> BuildCandidates(const Workload& workload,
                                             std::span<const Candidate> candidates,
                                             const BuildOptions& options);
+
+// Statements and expressions of the lowered functions, which the time of the code generator grows
+// with.
+int64_t CodeSizeOf(const LoweredKernel& kernel);
 
 // The functions of a kernel under the names that its artefact gives them.
 LoweredModule ModuleOf(const LoweredKernel& kernel);

@@ -9,7 +9,10 @@ namespace tcc {
 namespace {
 
 constexpr size_t kMostStartsTried = 4;  // for a candidate to compare others with
-constexpr int64_t kMostImported = 8;    // records of others, that are tried first
+// Candidates have at most so many times the code of the constructed one and so much more.
+constexpr int64_t kCodeFactor = 2;
+constexpr int64_t kCodeAllowance = 8000;
+constexpr int64_t kMostImported = 8;  // records of others, that are tried first
 constexpr const char* kStopped = "the budget ended before it was looked at";
 // Of a budget of time, what the search leaves for the comparison in place.
 constexpr double kComparisonShare = 0.08;
@@ -118,6 +121,7 @@ Status TuneSession::MeasureConstructed(TaskState& task) {
       if (measured.ok()) {
         open_ = &task;
         task.reference = built.artefact;
+        task.code_size = built.code_size;
         task.constructed = {.variant_key = task.workload->variant_keys[candidate.schedule.variant],
                             .rules = candidate.rules,
                             .schedule = candidate.schedule,
@@ -165,8 +169,9 @@ StatusOr<BuiltBatch> TuneSession::Build(TaskState& task, size_t count) {
     in_flight.push_back(TrialOf(task, candidate));
   }
   TCC_RETURN_IF_ERROR(database_.BeginBuild(task.row, in_flight));
-  auto known = [&](const std::string& key) { return task.lowered.contains(key); };
-  batch.built = tools_.build(*task.workload, batch.candidates, known);
+  BuildFilter filter{.known = [&](const std::string& key) { return task.lowered.contains(key); },
+                     .most_code = kCodeFactor * task.code_size + kCodeAllowance};
+  batch.built = tools_.build(*task.workload, batch.candidates, filter);
   TCC_RETURN_IF_ERROR(database_.EndBuild());
   return batch;
 }

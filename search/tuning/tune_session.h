@@ -34,6 +34,7 @@ struct TaskState {
   std::unique_ptr<TaskTuner> tuner;
   int64_t row = 0;                    // of the database
   std::vector<uint8_t> reference;     // artefact of the candidate that others are compared with
+  int64_t code_size = 0;              // its CodeSizeOf
   StoredTrial constructed;            // its record, there or to be
   std::vector<SearchPoint> suspects;  // to be built one by one
   // The point of the constructed candidate while it is still to be recorded.

@@ -25,6 +25,7 @@ StatusOr<TuneResult> Tune(std::span<const Workload> workloads, const TuneOptions
                           Database& database) {
   TCC_CHECK(!options.in_place || tools.network) << "there is no network to measure in";
   TuneSession session(options, tools, database);
+  session.result().policy = environment.policy;
   TCC_RETURN_IF_ERROR(session.Begin(workloads, environment));
   Status all_run = ExpectAllRun(session, workloads.size());
   if (absl::IsCancelled(all_run)) return session.Take(workloads);

@@ -69,17 +69,16 @@ struct TuneResult {
   int64_t copied = 0;  // candidates that lower like one that was measured, beside the trials
   std::map<MeasureStatus, int64_t> statuses;  // of this run's trials
   TunePhases phases;
+  std::string policy;  // that candidates were timed by, of the environment
   // Of the comparison in place: seconds of a run of the network with all constructed candidates and
   // with what won, 0: there was none.
   double network_constructed_seconds = 0;
   double network_best_seconds = 0;
 };
 
-// Builds candidates of a workload, in their order; those whose lowered key is `known` need no
-// artefact. Calls `known` from several threads.
+// Builds candidates of a workload, in their order.
 using BuildFunction = std::function<std::vector<BuiltCandidate>(
-    const Workload& workload, std::span<const Candidate> candidates,
-    const std::function<bool(const std::string& lowered_key)>& known)>;
+    const Workload& workload, std::span<const Candidate> candidates, const BuildFilter& filter)>;
 
 struct TuneTools {
   Measurer& measurer;

@@ -113,21 +113,21 @@ StatusOr<std::optional<MeasureReport>> FakeMeasurer::Take() {
 
 BuildFunction FakeMeasurer::Builder() {
   return [this](const Workload& workload, std::span<const Candidate> candidates,
-                const std::function<bool(const std::string&)>& known) {
+                const BuildFilter& filter) {
     std::vector<BuiltCandidate> built;
     for (const Candidate& candidate : candidates) {
-      built.push_back(Build(workload, candidate, known));
+      built.push_back(Build(workload, candidate, filter));
     }
     return built;
   };
 }
 
 BuiltCandidate FakeMeasurer::Build(const Workload& workload, const Candidate& candidate,
-                                   const std::function<bool(const std::string&)>& known) {
+                                   const BuildFilter& filter) {
   BuiltCandidate built;
   std::string artefact = FakeArtefact(workload, candidate.schedule);
   // What is built for a reference is not held against what is known.
-  MeasureStatus planted = known ? PlantedStatus(options_, artefact) : MeasureStatus::kOk;
+  MeasureStatus planted = filter.known ? PlantedStatus(options_, artefact) : MeasureStatus::kOk;
   if (options_.refuses && options_.refuses(candidate)) planted = MeasureStatus::kRefused;
   if (planted == MeasureStatus::kRefused) {
     built.refused = true;
@@ -135,7 +135,7 @@ BuiltCandidate FakeMeasurer::Build(const Workload& workload, const Candidate& ca
     return built;
   }
   built.lowered_key = LoweredKeyOf(options_, artefact);
-  built.known = known && known(built.lowered_key);
+  built.known = filter.known && filter.known(built.lowered_key);
   if (built.known) {
     ++known_;
   } else if (planted == MeasureStatus::kBuildFailed) {

@@ -74,7 +74,7 @@ class FakeMeasurer final : public Measurer {
 
  private:
   BuiltCandidate Build(const Workload& workload, const Candidate& candidate,
-                       const std::function<bool(const std::string&)>& known);
+                       const BuildFilter& filter);
 
   const FakeOptions options_;
   std::stop_source stop_;

@@ -45,13 +45,13 @@ int TuneWithCrashes(const std::string& path, const std::vector<Workload>& worklo
   BuildFunction inner = measurer.Builder();
   bool is_reference = true;
   BuildFunction build = [&](const Workload& workload, std::span<const Candidate> candidates,
-                            const std::function<bool(const std::string&)>& known) {
+                            const BuildFilter& filter) {
     for (const Candidate& candidate : candidates) {
       if (is_reference) break;
       if (CrashesTheCompiler(FakeArtefact(workload, candidate.schedule))) ::_exit(kCrash);
     }
     is_reference = false;
-    return inner(workload, candidates, known);
+    return inner(workload, candidates, filter);
   };
   TuneTools tools{.measurer = measurer, .network = nullptr, .build = build};
   return Tune(workloads, options, LocalEnvironment(), tools, *database).ok() ? 0 : 2;

@@ -72,9 +72,9 @@ TEST_CASE("in place candidates that lower alike share one measurement", "[search
   TuneTools tools{.measurer = measurer,
                   .network = &network,
                   .build = [&, build = measurer.Builder()](const auto& workload, auto candidates,
-                                                           const auto& known) {
-                    if (known) proposed += candidates.size();
-                    return build(workload, candidates, known);
+                                                           const auto& filter) {
+                    if (filter.known) proposed += candidates.size();
+                    return build(workload, candidates, filter);
                   }};
   StatusOr<TuneResult> tuned =
       Tune(workloads, InPlaceOptions(10), InPlaceEnvironment(), tools, store.database);
@@ -322,9 +322,9 @@ TEST_CASE("a budget that ends before all kernels began returns their problem",
   TuneTools tools{.measurer = measurer,
                   .network = &network,
                   .build = [&, build = measurer.Builder()](const auto& workload, auto candidates,
-                                                           const auto& known) {
+                                                           const auto& filter) {
                     stop.request_stop();
-                    return build(workload, candidates, known);
+                    return build(workload, candidates, filter);
                   }};
   StatusOr<TuneResult> result =
       Tune(workloads, options, InPlaceEnvironment(), tools, store.database);
