@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""usage: networks.py [--tcc FILE] [--before FILE] [--threads 2] [--rounds 5] [--iterations 10] [--json] M.onnx...
+"""usage: networks.py [--tcc FILE] [--before FILE] [--tune TIME] [--threads 2] [--rounds 5]
+                   [--iterations 10] [--json] M.onnx...
 
 Latency of tcc, ONNX Runtime and OpenVINO on the same models in the same run. The three take turns,
 round by round, so that a busy machine is busy for all of them; each round is one `tcc bench` of
 some iterations and as many inferences of the others, after a warm-up. The figure is the median of
 the rounds' medians; the ratio is tcc's over the faster peer's. Also what compiling takes. --before is
-the tcc of an earlier tree, which takes its turns too, and whose artefact is compared. Needs the venv
+the tcc of an earlier tree, which takes its turns too, and whose artefact is compared. --tune 5m
+tunes each model for so long first; what is compiled with that takes its turns too, is checked against
+the reference, and its gain is the median over rounds of the ratio of both least times. Needs the venv
 that scripts/setup.sh makes.
 """
 
@@ -50,6 +53,14 @@ def feeds_of(model):
     return feeds
 
 
+def shape_options(feeds):
+    options = []
+    for name, feed in feeds.items():
+        if feed.shape:
+            options += ["--shape", f"{name}={'x'.join(map(str, feed.shape))}"]
+    return options
+
+
 def median_ms(run, iterations):
     for _ in range(WARM_UP):
         run()
@@ -62,14 +73,13 @@ def median_ms(run, iterations):
 
 
 class Tcc:
-    def __init__(self, name, program, arguments, model, feeds, folder):
+    def __init__(self, name, program, arguments, model, feeds, folder, options=()):
         self.name, self.program, self.arguments = name, program, arguments
+        self.least = []
         self.artefact = folder / f"{model.stem}.{name}.tcc"
         command = [program, "compile", model, "--target", arguments.target, "-o",
-                   self.artefact, "--threads", arguments.threads, "--progress", "none"]
-        for name, feed in feeds.items():
-            if feed.shape:
-                command += ["--shape", f"{name}={'x'.join(map(str, feed.shape))}"]
+                   self.artefact, "--threads", arguments.threads, "--progress", "none",
+                   *shape_options(feeds), *options]
         start = time.perf_counter()
         subprocess.run([*map(str, command)], check=True)
         self.compile_s = time.perf_counter() - start
@@ -78,7 +88,24 @@ class Tcc:
         command = [self.program, "bench", self.artefact, "--iterations", iterations,
                    "--threads", self.arguments.threads, "--json"]
         result = subprocess.run([*map(str, command)], check=True, capture_output=True)
-        return json.loads(result.stdout)["median_ms"]
+        times = json.loads(result.stdout)
+        self.least.append(times["min_ms"])
+        return times["median_ms"]
+
+
+def tuned(arguments, model, feeds, folder):
+    """What tcc makes of the model once it was tuned, held against the reference."""
+    database = folder / f"{model.stem}.db"
+    options = ["--target", arguments.target, *shape_options(feeds), "--progress", "none"]
+    command = [arguments.tcc, "tune", model, "--db", database, "--time-budget", arguments.tune,
+               "--threads", arguments.threads, *options]
+    said = subprocess.run([*map(str, command)], check=True, stdout=subprocess.PIPE, text=True)
+    if not arguments.json:
+        print("\n".join(f"  {line}" for line in said.stdout.splitlines()[-4:]), flush=True)
+    made = Tcc("tuned", arguments.tcc, arguments, model, feeds, folder, ["--db", database])
+    command = [arguments.tcc, "check", model, made.artefact, *shape_options(feeds)]
+    subprocess.run([*map(str, command)], check=True, capture_output=True)
+    return made
 
 
 class OnnxRuntime:
@@ -120,6 +147,10 @@ def measure(arguments, model, folder):
     if arguments.before:
         before = Tcc("before", arguments.before, arguments, model, feeds, folder)
         contenders.append(before)
+    after = None
+    if arguments.tune:
+        after = tuned(arguments, model, feeds, folder)
+        contenders.insert(1, after)  # right after what it is compared with
     times = {contender.name: [] for contender in contenders}
     for _ in range(arguments.rounds):
         for contender in contenders:
@@ -131,6 +162,13 @@ def measure(arguments, model, folder):
         row["ratio_before"] = row["tcc_ms"] / row["before_ms"]
         row["same_artefact"] = tcc.artefact.read_bytes() == before.artefact.read_bytes()
         before.artefact.unlink()
+    if after:
+        gains = sorted(a / b for a, b in zip(tcc.least, after.least))
+        row["gain"] = statistics.median(gains)
+        row["gain_quartiles"] = [gains[len(gains) // 4], gains[len(gains) * 3 // 4]]
+        row["gain_of_least"] = min(tcc.least) / min(after.least)
+        row["ratio_tuned"] = row["tuned_ms"] / min(row["onnxruntime_ms"], row["openvino_ms"])
+        after.artefact.unlink()
     tcc.artefact.unlink()
     return row
 
@@ -141,11 +179,20 @@ def told_of_before(row):
     return f"  {row['ratio_before']:5.3f}x, {'same' if row['same_artefact'] else 'another'} artefact"
 
 
+def told_of_tuned(row):
+    if "gain" not in row:
+        return ""
+    low, high = row["gain_quartiles"]
+    return (f"  {row['gain']:5.3f}x ({low:.3f} to {high:.3f}), of least {row['gain_of_least']:5.3f}x, "
+            f"ratio {row['ratio_tuned']:5.2f}x")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1])
     parser.add_argument("models", nargs="+", type=pathlib.Path)
     parser.add_argument("--tcc", default="build/release/bin/tcc")
     parser.add_argument("--before", help="tcc of an earlier tree")
+    parser.add_argument("--tune", metavar="TIME", help="tune for so long, as tcc tune has it")
     parser.add_argument("--target", default="native")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
@@ -155,7 +202,8 @@ def main():
     rows = []
     if not arguments.json:
         print(f"{'model':28} {'compile':>9} {'tcc':>10} {'onnxruntime':>12} {'openvino':>10} "
-              f"{'ratio':>7}" + ("  to before" if arguments.before else ""))
+              f"{'ratio':>7}" + ("  to before" if arguments.before else "")
+              + ("  gain by tuning" if arguments.tune else ""))
     with tempfile.TemporaryDirectory() as folder:
         for model in arguments.models:
             row = measure(arguments, model, pathlib.Path(folder))
@@ -163,7 +211,7 @@ def main():
             if not arguments.json:
                 print(f"{row['model']:28} {row['compile_s']:7.2f} s {row['tcc_ms']:7.2f} ms "
                       f"{row['onnxruntime_ms']:9.2f} ms {row['openvino_ms']:7.2f} ms "
-                      f"{row['ratio']:6.2f}x{told_of_before(row)}", flush=True)
+                      f"{row['ratio']:6.2f}x{told_of_before(row)}{told_of_tuned(row)}", flush=True)
     if arguments.json:
         json.dump(rows, sys.stdout, indent=2)
         print()

@@ -33,7 +33,7 @@ struct TuningBench {
   int points = 50;
 };
 
-// What all kernels are measured with.
+// The target, code generator and threads of all kernels.
 struct Setup {
   Target target;
   std::unique_ptr<Backend> backend;

@@ -1,6 +1,6 @@
 #include "cli/temporary_database.h"
 
-#include <stdlib.h>
+#include <cstdlib>
 
 #include <cerrno>
 #include <cstring>

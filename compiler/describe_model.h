@@ -16,8 +16,8 @@ std::vector<std::string> FreeDimensions(const Value& value);
 // value that is an output twice gets a second name.
 std::vector<std::string> OutputNames(const Graph& graph);
 
-// What an artefact says of its model, with the names of the outputs from before the passes, and of
-// its kernels, where `code` has them. Error: an input or output has free dimensions.
+// Describes the model, with the names of the outputs from before the passes, and its kernels, with
+// their statistics where `code` has them. Error: an input or output has free dimensions.
 StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::string>& output_names,
                                  const KernelSet& kernels, const CompiledModule& code,
                                  const Target& target, NumericMode numeric);

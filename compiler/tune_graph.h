@@ -19,7 +19,7 @@ struct TuneGraphOptions {
 // Unavailable: the target's kernels do not run here; there is no worker. Else as Tune.
 StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Database& database);
 
-// What kernels for the target are measured under on this machine.
+// The environment that kernels for the target are measured in on this machine.
 Environment LocalEnvironment(const Target& target, int threads,
                              MeasurePolicy policy = MeasurePolicy::kRotate64M);
 

@@ -15,8 +15,8 @@ namespace tcc {
 namespace {
 
 constexpr std::string_view kAuto = "auto";
-// What `auto` stands for: the searcher that found the fastest kernels at equal trials so far, and
-// the policy that made networks fastest in equal time.
+// Stand for `auto`: the searcher that found the fastest kernels at equal trials so far, and the
+// policy that made networks fastest in equal time.
 constexpr std::string_view kAutomaticSearcher = "coordinate";
 constexpr std::string_view kAutomaticPolicy = "in-place";
 constexpr std::string_view kPolicies[] = {"auto", "in-place", "rotate-64M", "warm"};

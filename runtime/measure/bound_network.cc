@@ -195,8 +195,9 @@ StatusOr<std::unique_ptr<BoundNetwork>> BoundNetwork::Create(
                         skeleton.metadata.kernels.size(), roles.size());
   }
   skeleton.device = kDevice;
-  TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(std::move(skeleton),
-                                                           {.pool = pool, .devices = kDevices}));
+  TCC_ASSIGN_OR_RETURN(
+      Module module,
+      Module::FromArtefact(std::move(skeleton), {.pool = std::move(pool), .devices = kDevices}));
   std::unique_ptr<BoundNetwork> network(new BoundNetwork(module));
   network->device().SetRoles(std::move(roles));
   TCC_ASSIGN_OR_RETURN(network->inputs_, MakeTensors(module.metadata().inputs, "input"));

@@ -216,7 +216,7 @@ double LargestOf(DType dtype, std::span<const uint8_t> bytes) {
 double ErrorOf(double want, double got, double bound) {
   if (want == got || (std::isnan(want) && std::isnan(got))) return 0;
   double difference = std::abs(want - got);
-  // Also where one of them is no number, or both are infinite and differ.
+  // The same goes for one that is no number, and for infinities that differ.
   if (!(difference <= std::numeric_limits<double>::max()) || bound == 0) {
     return std::numeric_limits<double>::infinity();
   }

@@ -75,7 +75,7 @@ struct ErrorBound {
   double epsilon = 0;
 };
 
-// What the reference gave.
+// A result of the reference.
 struct ExpectedResult {
   DType dtype;
   std::shared_ptr<const uint8_t> memory;

@@ -11,7 +11,7 @@
 #include "ir/support/status.h"
 #include "runtime/measure/measurement.h"
 
-// What a tuner (the parent) and a worker process say to each other over a stream socket.
+// The protocol between a tuner (the parent) and a worker process, over a stream socket.
 //
 //   parent                                     worker
 //   Hello {version, threads}             -->
@@ -65,7 +65,7 @@ struct ReadyMessage {
   std::string cpu;
 };
 
-// What a parameter of the tensor function is to its callers. Constants are operands like inputs,
+// The role of a tensor function's parameter for its callers. Constants are operands like inputs,
 // but prepare kernels may read them, and their values stay for all calls.
 enum class OperandRole : uint8_t { kInput, kConstant, kOutput };
 

@@ -137,7 +137,8 @@ StatusOr<SqliteHeader> ReadSqliteHeader(const std::string& path) {
   std::unique_ptr<sqlite3, decltype(&sqlite3_close_v2)> connection(opened, &sqlite3_close_v2);
   sqlite3_file* file = nullptr;
   if (code == SQLITE_OK) {
-    code = sqlite3_file_control(opened, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    code =
+        sqlite3_file_control(opened, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file));
   }
   std::array<unsigned char, 100> bytes{};
   sqlite3_int64 size = 0;

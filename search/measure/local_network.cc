@@ -17,7 +17,7 @@ bool IsLost(const Status& status) {
 
 class LocalNetwork : public NetworkMeasurer {
  public:
-  LocalNetwork(NetworkMessage network, std::vector<size_t> task_of_kernel, size_t tasks,
+  LocalNetwork(const NetworkMessage& network, std::vector<size_t> task_of_kernel, size_t tasks,
                LocalNetworkOptions options)
       : options_(std::move(options)),
         network_(Encode(network)),
@@ -140,8 +140,8 @@ StatusOr<std::unique_ptr<NetworkMeasurer>> MakeLocalNetwork(const NetworkParts& 
                                                             LocalNetworkOptions options) {
   NetworkMessage message{.skeleton = parts.skeleton, .roles = {}, .seed = options.seed};
   for (size_t task : parts.task_of_kernel) message.roles.push_back(RolesOf(workloads[task]));
-  auto network = std::make_unique<LocalNetwork>(std::move(message), parts.task_of_kernel,
-                                                workloads.size(), std::move(options));
+  auto network = std::make_unique<LocalNetwork>(message, parts.task_of_kernel, workloads.size(),
+                                                std::move(options));
   TCC_RETURN_IF_ERROR(network->Start());
   return network;
 }
