@@ -29,6 +29,40 @@ void AddWorkloads(const KernelSet& set, TunableNetwork& network) {
   }
 }
 
+// Follows the plan's calls in their order, a loop's once. A buffer was made by the last call that
+// wrote it.
+class ConsumerFinder {
+ public:
+  explicit ConsumerFinder(TunableNetwork& network) : network_(network) {
+    network.consumers.resize(network.workloads.size());
+  }
+
+  void Visit(const std::vector<Instruction>& body) {
+    for (const Instruction& instruction : body) {
+      if (const auto* call = std::get_if<PlanCall>(&instruction.op)) Visit(*call);
+      if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) Visit(loop->body);
+      if (const auto* branch = std::get_if<PlanIf>(&instruction.op)) {
+        Visit(branch->then_body);
+        Visit(branch->else_body);
+      }
+    }
+  }
+
+ private:
+  void Visit(const PlanCall& call) {
+    size_t task = network_.task_of_kernel[call.kernel];
+    size_t inputs = network_.workloads[task].inputs;
+    for (size_t i = 0; i < call.buffers.size(); ++i) {
+      auto made = maker_.find(call.buffers[i]);
+      if (i < inputs && made != maker_.end()) network_.consumers[made->second].insert(task);
+    }
+    for (size_t i = inputs; i < call.buffers.size(); ++i) maker_[call.buffers[i]] = task;
+  }
+
+  TunableNetwork& network_;
+  std::map<BufferId, size_t> maker_;  // task
+};
+
 // All parameters as they are: what a schedule prepares of constants is the candidates' to make.
 void TakeAllParameters(KernelSet& set) {
   for (KernelStages& kernel : set.kernels) {
@@ -60,6 +94,7 @@ StatusOr<TunableNetwork> TunableNetworkOf(Graph graph, const CompileOptions& opt
   network.skeleton.device = ArtefactDevice(options.target.kind);
   network.skeleton.weights = std::move(plan.weights);
   network.skeleton.plan = std::move(plan.plan);
+  ConsumerFinder(network).Visit(network.skeleton.plan.body);
   TCC_ASSIGN_OR_RETURN(network.skeleton.metadata, DescribeModel(graph, output_names, set, {},
                                                                 options.target, options.numeric));
   return network;

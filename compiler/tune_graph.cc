@@ -123,7 +123,10 @@ StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Dat
                                             .address_space_bytes = MemoryForWorker(),
                                             .warn = compile.warn}));
     tune.in_place = policy == MeasurePolicy::kInPlace;
-    TuneTools tools{.measurer = *measurer, .network = in_place.get(), .build = build};
+    TuneTools tools{.measurer = *measurer,
+                    .network = in_place.get(),
+                    .build = build,
+                    .consumers = network.consumers};
     return Tune(network.workloads, tune, LocalEnvironment(compile.target, options.threads, policy),
                 tools, database);
   };

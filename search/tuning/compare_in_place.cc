@@ -6,7 +6,7 @@
 namespace tcc {
 namespace {
 
-constexpr double kMargin = 0.01;
+constexpr Demand kDemand = {.margin = 0.01, .seconds = 1.2};
 constexpr size_t kFinalists = 3;        // of a task
 constexpr double kFinalistRatio = 1.1;  // that may take so many times the constructed's seconds
 
@@ -62,7 +62,7 @@ class Comparison {
  public:
   Comparison(TuneSession& session, NetworkMeasurer& network)
       : session_(session),
-        contest_(network, session.tasks().size()),
+        contest_(network, session.tasks().size(), session.consumers()),
         winners_(session.tasks().size()) {}
 
   Status Run() {
@@ -96,7 +96,7 @@ class Comparison {
       if (place < finalists_[t].size()) challengers[t] = finalists_[t][place].artefact;
     }
     TCC_ASSIGN_OR_RETURN(std::vector<std::optional<InPlaceOutcome>> outcomes,
-                         contest_.Challenge(challengers, kMargin));
+                         contest_.Challenge(challengers, kDemand));
     for (size_t t = 0; t < winners_.size(); ++t) {
       if (!outcomes[t] || !outcomes[t]->won) continue;
       winners_[t].finalist = &finalists_[t][place];

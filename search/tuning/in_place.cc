@@ -14,7 +14,12 @@ namespace {
 constexpr double kRunsSeconds = 8e-3;
 constexpr int kMostRuns = 200;
 constexpr int kFirstRounds = 2;
-constexpr int kSecondRounds = 6;
+// A challenger may help its consumers by so much of its incumbent's time; beyond, it is chance.
+constexpr double kMostHelp = 0.25;
+// Who looked faster may have been lucky, and of hundreds of candidates some are: the second look
+// takes at least so many rounds, and more where they are short.
+constexpr int kLeastSecondRounds = 6;
+constexpr int kMostSecondRounds = 40;
 // Rounds of a comparison of the whole network: so many, more where they are short.
 constexpr int kLeastWholeRounds = 8;
 constexpr int kMostWholeRounds = 40;
@@ -56,10 +61,28 @@ struct InPlaceContest::Duel {
     double incumbent = task_seconds[0][task];
     return incumbent > 0 ? task_seconds[1][task] / incumbent : 1;
   }
+
+  // By how much more time others take beside the challenger, in units of its incumbent's seconds.
+  // A kernel decides in which core's caches its consumers find what it made.
+  double CostToOthers(size_t task, const std::set<size_t>& others) const {
+    double incumbent = task_seconds[0][task];
+    if (incumbent <= 0) return 0;
+    double cost = 0;
+    for (size_t other : others) {
+      if (other != task) cost += task_seconds[1][other] - task_seconds[0][other];
+    }
+    return std::max(cost / incumbent, -kMostHelp);
+  }
 };
 
-InPlaceContest::InPlaceContest(NetworkMeasurer& network, size_t tasks)
-    : network_(network), slot_(tasks, 0), task_seconds_(tasks, 0) {}
+InPlaceContest::InPlaceContest(NetworkMeasurer& network, size_t tasks,
+                               std::vector<std::set<size_t>> consumers)
+    : network_(network),
+      consumers_(std::move(consumers)),
+      slot_(tasks, 0),
+      task_seconds_(tasks, 0) {
+  consumers_.resize(tasks);
+}
 
 StatusOr<NetworkTiming> InPlaceContest::RunNetwork(std::span<const size_t> slots, int runs) {
   StatusOr<NetworkTiming> timing = network_.Run(slots, runs);
@@ -105,6 +128,12 @@ StatusOr<InPlaceContest::Duel> InPlaceContest::Fight(const std::vector<bool>& ch
   return duel;
 }
 
+// Rounds of both sides that take so long together.
+int InPlaceContest::RoundsIn(double seconds, int least, int most) const {
+  double round_seconds = 2 * runs_ * std::max(seconds_, 1e-6);
+  return static_cast<int>(std::clamp<double>(seconds / round_seconds, least, most));
+}
+
 Status InPlaceContest::BindChallengers(std::span<const std::vector<uint8_t>> challengers) {
   TCC_CHECK(challengers.size() == slot_.size()) << challengers.size();
   for (size_t task = 0; task < slot_.size(); ++task) {
@@ -117,30 +146,28 @@ Status InPlaceContest::BindChallengers(std::span<const std::vector<uint8_t>> cha
 StatusOr<InPlaceContest::Whole> InPlaceContest::CompareWhole(
     std::span<const std::vector<uint8_t>> others) {
   TCC_RETURN_IF_ERROR(BindChallengers(others));
-  double round_seconds = 2 * runs_ * std::max(seconds_, 1e-6);
-  int rounds = static_cast<int>(
-      std::clamp<double>(kWholeSeconds / round_seconds, kLeastWholeRounds, kMostWholeRounds));
+  int rounds = RoundsIn(kWholeSeconds, kLeastWholeRounds, kMostWholeRounds);
   TCC_ASSIGN_OR_RETURN(Duel duel, Fight(NotEmpty(others), rounds));
   return Whole{.incumbents = duel.seconds[0], .others = duel.seconds[1]};
 }
 
 StatusOr<std::vector<std::optional<InPlaceOutcome>>> InPlaceContest::Challenge(
-    std::span<const std::vector<uint8_t>> challengers, double margin) {
-  TCC_ASSIGN_OR_RETURN(auto outcomes, ChallengeTogether(challengers, margin));
+    std::span<const std::vector<uint8_t>> challengers, const Demand& demand) {
+  TCC_ASSIGN_OR_RETURN(auto outcomes, ChallengeTogether(challengers, demand));
   std::vector<bool> some = NotEmpty(challengers);
   if (std::ranges::count(some, true) <= 1) return outcomes;
   for (size_t task = 0; task < some.size(); ++task) {
     if (!some[task] || outcomes[task]) continue;
     std::vector<std::vector<uint8_t>> alone(some.size());
     alone[task] = challengers[task];
-    TCC_ASSIGN_OR_RETURN(auto outcome, ChallengeTogether(alone, margin));
+    TCC_ASSIGN_OR_RETURN(auto outcome, ChallengeTogether(alone, demand));
     outcomes[task] = outcome[task];
   }
   return outcomes;
 }
 
 StatusOr<std::vector<std::optional<InPlaceOutcome>>> InPlaceContest::ChallengeTogether(
-    std::span<const std::vector<uint8_t>> challengers, double margin) {
+    std::span<const std::vector<uint8_t>> challengers, const Demand& demand) {
   std::vector<std::optional<InPlaceOutcome>> outcomes(slot_.size());
   TCC_RETURN_IF_ERROR(BindChallengers(challengers));
   std::vector<bool> challenged = NotEmpty(challengers);
@@ -151,28 +178,51 @@ StatusOr<std::vector<std::optional<InPlaceOutcome>>> InPlaceContest::ChallengeTo
   for (size_t task = 0; task < slot_.size(); ++task) {
     if (!challenged[task]) continue;
     outcomes[task] = {.ratio = first->Ratio(task), .runs = kFirstRounds * runs_};
-    promising[task] = outcomes[task]->ratio < 1 - margin;
+    promising[task] = outcomes[task]->ratio < 1 - demand.margin;
   }
-  if (std::ranges::find(promising, true) == promising.end()) return outcomes;
-  StatusOr<Duel> second = Fight(promising, kSecondRounds);
-  if (absl::IsAborted(second.status())) {
-    for (size_t task = 0; task < slot_.size(); ++task) {
-      if (promising[task]) outcomes[task].reset();
-    }
-    return outcomes;
-  }
-  if (!second.ok()) return second.status();
-  for (size_t task = 0; task < slot_.size(); ++task) {
-    if (!promising[task]) continue;
-    InPlaceOutcome& outcome = *outcomes[task];
-    outcome.ratio = second->Ratio(task);
-    outcome.runs += kSecondRounds * runs_;
-    outcome.won = outcome.ratio < 1 - margin;
-    if (!outcome.won) continue;
-    slot_[task] = 1 - slot_[task];
-    task_seconds_[task] = second->task_seconds[1][task];
+  while (std::ranges::find(promising, true) != promising.end()) {
+    TCC_RETURN_IF_ERROR(LookAgain(TakeApart(promising), demand, outcomes));
   }
   return outcomes;
+}
+
+// Takes tasks out of `tasks` of which none consumes what another one makes.
+std::vector<bool> InPlaceContest::TakeApart(std::vector<bool>& tasks) const {
+  std::vector<bool> taken(slot_.size(), false);
+  for (size_t task = 0; task < slot_.size(); ++task) {
+    if (!tasks[task]) continue;
+    bool apart = true;
+    for (size_t other = 0; other < slot_.size(); ++other) {
+      if (!taken[other]) continue;
+      apart = apart && !consumers_[task].contains(other) && !consumers_[other].contains(task);
+    }
+    if (!apart) continue;
+    taken[task] = true;
+    tasks[task] = false;
+  }
+  return taken;
+}
+
+Status InPlaceContest::LookAgain(const std::vector<bool>& challenged, const Demand& demand,
+                                 std::vector<std::optional<InPlaceOutcome>>& outcomes) {
+  int rounds = RoundsIn(demand.seconds, kLeastSecondRounds, kMostSecondRounds);
+  StatusOr<Duel> duel = Fight(challenged, rounds);
+  if (!duel.ok() && !absl::IsAborted(duel.status())) return duel.status();
+  for (size_t task = 0; task < slot_.size(); ++task) {
+    if (!challenged[task]) continue;
+    if (!duel.ok()) {
+      outcomes[task].reset();
+      continue;
+    }
+    InPlaceOutcome& outcome = *outcomes[task];
+    outcome.ratio = duel->Ratio(task) + duel->CostToOthers(task, consumers_[task]);
+    outcome.runs += rounds * runs_;
+    outcome.won = outcome.ratio < 1 - demand.margin;
+    if (!outcome.won) continue;
+    slot_[task] = 1 - slot_[task];
+    task_seconds_[task] = duel->task_seconds[1][task];
+  }
+  return OkStatus();
 }
 
 }  // namespace tcc

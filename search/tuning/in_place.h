@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -11,9 +12,17 @@ namespace tcc {
 
 // How a challenger did beside its task's incumbent, in the same runs of the network.
 struct InPlaceOutcome {
-  double ratio = 1;  // its seconds to the incumbent's, the least of each
+  // Its seconds to the incumbent's, the least of each; after a second look with what it costs its
+  // consumers.
+  double ratio = 1;
   int64_t runs = 0;  // of the network with it
   bool won = false;  // it is the incumbent now
+};
+
+// The proof that a challenger owes before it becomes the incumbent.
+struct Demand {
+  double margin = 0.01;  // win by that part of the incumbent's seconds
+  double seconds = 0.4;  // over so long a second look, both sides together
 };
 
 // Candidates of all tasks of a network, compared where they run. Each task has an incumbent;
@@ -21,17 +30,21 @@ struct InPlaceOutcome {
 // that a machine whose speed wanders does to one what it does to the other.
 class InPlaceContest {
  public:
-  explicit InPlaceContest(NetworkMeasurer& network, size_t tasks);
+  // `consumers` of each task: those that read what it makes, which are charged to its challenger
+  // where they take longer beside it. Empty: nobody is.
+  InPlaceContest(NetworkMeasurer& network, size_t tasks,
+                 std::vector<std::set<size_t>> consumers = {});
 
   // Binds the first incumbent of every task and times the network.
   Status Begin(std::span<const std::vector<uint8_t>> incumbents);
 
   // Times one challenger for each task; an empty artefact: none, as for tasks that have no
-  // incumbent. One that seems to beat its incumbent by `margin` (0.01: 1 %) is timed again beside
-  // it, and takes its place if it does once more. Where challengers end the worker together, twice,
-  // each is tried alone. nullopt: there was none, or it ended two workers alone.
+  // incumbent. One that seems to beat its incumbent by the margin is timed again beside it, apart
+  // from its consumers' challengers, and takes its place if it does once more. Where challengers
+  // end the worker together, twice, each is tried alone. nullopt: there was none, or it ended two
+  // workers alone.
   StatusOr<std::vector<std::optional<InPlaceOutcome>>> Challenge(
-      std::span<const std::vector<uint8_t>> challengers, double margin);
+      std::span<const std::vector<uint8_t>> challengers, const Demand& demand);
 
   // Least seconds of the network with the incumbents and with `others`, one for each task that has
   // an incumbent, in runs that take turns. Aborted: the worker ended.
@@ -48,14 +61,19 @@ class InPlaceContest {
 
  private:
   struct Duel;
+  std::vector<bool> TakeApart(std::vector<bool>& tasks) const;
+  Status LookAgain(const std::vector<bool>& challenged, const Demand& demand,
+                   std::vector<std::optional<InPlaceOutcome>>& outcomes);
+  int RoundsIn(double seconds, int least, int most) const;
   StatusOr<std::vector<std::optional<InPlaceOutcome>>> ChallengeTogether(
-      std::span<const std::vector<uint8_t>> challengers, double margin);
+      std::span<const std::vector<uint8_t>> challengers, const Demand& demand);
   // Runs the network; once more where the worker ended, which may have been anybody's doing.
   StatusOr<NetworkTiming> RunNetwork(std::span<const size_t> slots, int runs);
   Status BindChallengers(std::span<const std::vector<uint8_t>> challengers);
   StatusOr<Duel> Fight(const std::vector<bool>& challenged, int rounds);
 
   NetworkMeasurer& network_;
+  std::vector<std::set<size_t>> consumers_;
   std::vector<size_t> slot_;  // the incumbent's, by task
   double seconds_ = 0;
   std::vector<double> task_seconds_;

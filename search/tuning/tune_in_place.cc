@@ -13,7 +13,6 @@ namespace {
 // threads up adds to kernels of microseconds.
 constexpr double kStopBeyond = 2;
 constexpr double kWakeSeconds = 50e-6;
-constexpr double kMargin = 0.01;
 // Generations that are built, checked and then timed in a row.
 constexpr size_t kGenerations = 6;
 // A task with less than that much of its even share of the network's time gets candidates in one
@@ -33,7 +32,7 @@ class InPlaceSearch {
  public:
   InPlaceSearch(TuneSession& session, NetworkMeasurer& network)
       : session_(session),
-        contest_(network, session.tasks().size()),
+        contest_(network, session.tasks().size(), session.consumers()),
         waiting_(session.tasks().size()),
         alike_(session.tasks().size()),
         incumbent_seconds_(session.tasks().size(), 0) {}
@@ -167,7 +166,7 @@ class InPlaceSearch {
       if (!waiting_[t].empty()) challengers[t] = waiting_[t].front().built.artefact;
     }
     TCC_ASSIGN_OR_RETURN(std::vector<std::optional<InPlaceOutcome>> outcomes,
-                         contest_.Challenge(challengers, kMargin));
+                         contest_.Challenge(challengers, {}));
     for (size_t t = 0; t < waiting_.size(); ++t) {
       if (waiting_[t].empty()) continue;
       TCC_RETURN_IF_ERROR(FinishFirst(t, outcomes[t]));

@@ -66,6 +66,7 @@ class TuneSession {
   std::vector<TaskState>& tasks() { return tasks_; }
   const std::vector<TaskState>& tasks() const { return tasks_; }
   const TuneOptions& options() const { return options_; }
+  const std::vector<std::set<size_t>>& consumers() const { return tools_.consumers; }
   TuneResult& result() { return result_; }
   double Elapsed() const;
   // Whether the budget for the search is spent, or a stop was asked for.

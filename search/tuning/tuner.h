@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -85,6 +86,8 @@ struct TuneTools {
   // The network that the workloads are tasks of; null: the winners are not compared in place.
   NetworkMeasurer* network = nullptr;
   BuildFunction build;
+  // Of each workload: those that read what it makes in the network. Empty: not known.
+  std::vector<std::set<size_t>> consumers = {};
 };
 
 // Measures candidates of all workloads until a budget ends or a stop is asked for, and records each

@@ -35,8 +35,11 @@ FakeNetworkOptions SecondsAsText() {
 
 // A network of tasks that have one call of a thousandth of a second each, and a contest in it.
 struct Arena {
-  explicit Arena(size_t tasks, FakeNetworkOptions options = SecondsAsText())
-      : workloads(tasks), network(workloads, std::move(options)), contest(network, tasks) {}
+  explicit Arena(size_t tasks, FakeNetworkOptions options = SecondsAsText(),
+                 std::vector<std::set<size_t>> consumers = {})
+      : workloads(tasks),
+        network(workloads, std::move(options)),
+        contest(network, tasks, std::move(consumers)) {}
 
   void Begin() {
     Status begun = contest.Begin(Candidates(std::vector<double>(workloads.size(), 1e-3)));
@@ -44,7 +47,7 @@ struct Arena {
     REQUIRE(begun.ok());
   }
   Outcomes Challenge(const Artefacts& challengers, double margin = kMargin) {
-    StatusOr<Outcomes> outcomes = contest.Challenge(challengers, margin);
+    StatusOr<Outcomes> outcomes = contest.Challenge(challengers, {.margin = margin});
     INFO(outcomes.status());
     REQUIRE(outcomes.ok());
     REQUIRE(outcomes->size() == workloads.size());
@@ -226,6 +229,24 @@ TEST_CASE("the whole is compared with what wins and with what it began with",
     // Nobody's place changes.
     CHECK(arena.IncumbentSeconds(0) == Approx(0.5e-3));
   }
+}
+
+TEST_CASE("a challenger is charged what its consumers lose beside it", "[search][in_place]") {
+  FakeNetworkOptions options = SecondsAsText();
+  double loss = GENERATE(1.2, 1.7);
+  options.factor = [&](size_t task, std::span<const std::string> artefacts) {
+    return task == 1 && artefacts[0].ends_with("greedy") ? loss : 1;
+  };
+  // Task 1 has a challenger of its own, which is timed apart from that of task 0.
+  Arena arena(3, options, {{1}, {}, {0}});
+  arena.Begin();
+  Outcomes outcomes = arena.Challenge(Candidates({0.5e-3, 0.4e-3, 0.8e-3}, "greedy"));
+  REQUIRE((outcomes[0] && outcomes[1] && outcomes[2]));
+  CHECK(outcomes[0]->ratio == Approx(0.5 + (loss - 1)));
+  CHECK(outcomes[0]->won == (loss < 1.5));
+  CHECK(outcomes[1]->won);
+  CHECK(outcomes[1]->ratio == Approx(0.4));
+  CHECK((outcomes[2]->won && outcomes[2]->ratio == Approx(0.8)));
 }
 
 TEST_CASE("the whole counts what neighbours do to each other", "[search][in_place]") {
