@@ -14,6 +14,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// On one line; messages may hold text that is not UTF-8.
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 constexpr double kSilentSeconds = 1;  // unless telling was asked for
 constexpr double kLineSeconds = 0.1;  // between updates of a terminal's line
 constexpr double kPlainSeconds = 5;   // between lines of one stage
@@ -89,7 +94,7 @@ void Progress::Report(const std::string& stage, int64_t done, int64_t total) {
   double seconds = Seconds(Clock::now() - start_);
   if (mode_ == Mode::kJson) {
     Json line = {{"stage", stage}, {"done", done}, {"total", total}, {"seconds", seconds}};
-    TellError("{}\n", line.dump());
+    TellError("{}\n", Dump(line));
   } else if (total > 1) {
     Write(fmt::format("{} {} of {}, {:.0f} s", stage, done, total, seconds));
   } else {
@@ -100,7 +105,7 @@ void Progress::Report(const std::string& stage, int64_t done, int64_t total) {
 void Progress::ReportSearch(const SearchState& search) {
   if (!TakeTurn(kSearchStage)) return;
   if (mode_ == Mode::kJson) {
-    TellError("{}\n", SearchJson(search).dump(-1, ' ', false, Json::error_handler_t::replace));
+    TellError("{}\n", Dump(SearchJson(search)));
   } else {
     Write(SearchText(search));
   }
@@ -127,7 +132,7 @@ void Progress::Write(const std::string& text) {
 
 void Progress::Warn(const std::string& message) {
   if (mode_ == Mode::kJson) {
-    TellError("{}\n", Json{{"warning", message}}.dump());
+    TellError("{}\n", Dump(Json{{"warning", message}}));
     return;
   }
   TellError("{}tcc: warning: {}\n", line_open_ ? "\r\x1b[K" : "", message);
@@ -137,7 +142,7 @@ void Progress::Warn(const std::string& message) {
 void Progress::Tell(const std::string& message) {
   if (mode_ == Mode::kNone) return;
   if (mode_ == Mode::kJson) {
-    TellError("{}\n", Json{{"note", message}}.dump());
+    TellError("{}\n", Dump(Json{{"note", message}}));
     return;
   }
   TellError("{}tcc: {}\n", line_open_ ? "\r\x1b[K" : "", message);
@@ -154,7 +159,7 @@ void Progress::TellWritten(const Written& written) {
                  {"file", written.file},
                  {"bytes", written.bytes},
                  {"kernels", written.kernels}};
-    TellError("{}\n", line.dump(-1, ' ', false, Json::error_handler_t::replace));
+    TellError("{}\n", Dump(line));
     return;
   }
   TellError("{}tcc: wrote {}, {}, {} kernel{}, {:.1f} s\n", line_open_ ? "\r\x1b[K" : "",

@@ -13,7 +13,7 @@ namespace tcc {
 struct TunableNetwork {
   std::vector<Workload> workloads;     // different ones, in the order of their first kernels
   std::vector<size_t> task_of_kernel;  // position in `workloads`
-  // Of each workload: those that read what a kernel of it makes.
+  // By workload: those that read what a kernel of it makes.
   std::vector<std::set<size_t>> consumers;
   // The network without code (runtime/measure/bound_network.h): each call of a kernel passes every
   // parameter of its tensor function in order, constants as the model has them.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 
 #include "codegen_llvm/toolchain.h"
@@ -43,9 +44,10 @@ class TemporaryFile {
  public:
   TemporaryFile() {
     static std::atomic<int> count = 0;
-    path_ = (std::filesystem::temp_directory_path() /
-             fmt::format("tcc-network-{}-{}.tcc", ::getpid(), ++count))
-                .string();
+    std::error_code none;
+    std::filesystem::path folder = std::filesystem::temp_directory_path(none);
+    if (none) folder = "/tmp";
+    path_ = (folder / fmt::format("tcc-network-{}-{}.tcc", ::getpid(), ++count)).string();
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -59,6 +61,8 @@ class TemporaryFile {
 
 // Addresses that a worker takes without filling them: libraries, stacks, pools of the allocator.
 constexpr uint64_t kWorkerBytes = uint64_t{1} << 30;
+
+constexpr double kLeastSeconds = 1e-3;  // of a budget; 0 would be none
 
 // A candidate that takes all memory there is must not take this process along.
 uint64_t MemoryForWorker() {
@@ -75,7 +79,9 @@ StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
   network.skeleton = {};
   StatusOr<std::unique_ptr<NetworkMeasurer>> made =
       written.ok() ? MakeLocalNetwork({file, network.task_of_kernel}, network.workloads,
-                                      {.threads = options.threads, .log = options.worker_log})
+                                      {.threads = options.threads,
+                                       .log = options.worker_log,
+                                       .address_space_bytes = MemoryForWorker()})
                    : written;
   if (made.ok() || options.policy == MeasurePolicy::kInPlace) return made;
   if (options.compile.warn) {
@@ -130,6 +136,7 @@ StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Dat
     return Tune(network.workloads, tune, LocalEnvironment(compile.target, options.threads, policy),
                 tools, database);
   };
+  auto start = std::chrono::steady_clock::now();
   StatusOr<TuneResult> result = tune_by(options.policy);
   // Where a kernel cannot be run the network cannot either; others are tuned by themselves.
   if (options.policy != MeasurePolicy::kInPlace || !absl::IsFailedPrecondition(result.status())) {
@@ -138,6 +145,8 @@ StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Dat
   if (compile.warn) {
     compile.warn("candidates are timed by themselves: " + Message(result.status()));
   }
+  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  if (tune.seconds > 0) tune.seconds = std::max(tune.seconds - taken.count(), kLeastSeconds);
   return tune_by(MeasurePolicy::kRotate64M);
 }
 

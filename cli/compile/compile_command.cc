@@ -91,7 +91,7 @@ Status TakeTunedSchedules(const CompileCommand& command, const Graph& graph, Tun
   Database::Access access =
       tuning.HasBudget() ? Database::Access::kReadWrite : Database::Access::kRead;
   TCC_ASSIGN_OR_RETURN(Database database, Database::Open(path, access));
-  for (const std::string& warning : database.warnings()) progress.Warn(warning);
+  DatabaseWarnings warnings(database, progress);
   int threads = ThreadCount(0);
   if (tuning.HasBudget()) {
     tune.compile = options;
@@ -99,6 +99,7 @@ Status TakeTunedSchedules(const CompileCommand& command, const Graph& graph, Tun
     TCC_RETURN_IF_ERROR(RunTuning(graph, tune, tuning, progress, database).status());
   }
   TCC_ASSIGN_OR_RETURN(options.tuned, database.Best(LocalEnvironment(options.target, threads)));
+  warnings.Tell();
   return OkStatus();
 }
 

@@ -1,6 +1,7 @@
 #include "cli/compile/run_tuning.h"
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <optional>
 #include <thread>
@@ -23,6 +24,7 @@ class StopOnSignal {
     waiter_ = std::thread([this] { Wait(); });
   }
   ~StopOnSignal() {
+    ended_ = true;
     pthread_kill(waiter_.native_handle(), SIGUSR1);
     waiter_.join();
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
@@ -33,13 +35,19 @@ class StopOnSignal {
   std::stop_token token() const { return source_.get_token(); }
 
  private:
-  void Wait() {
+  // The next signal that asks for an end; 0: this object ends. Batch systems send SIGUSR1, too.
+  int NextSignal() {
     int signal = 0;
-    sigwait(&signals_, &signal);
-    if (signal == SIGUSR1) return;
+    do sigwait(&signals_, &signal);
+    while (signal == SIGUSR1 && !ended_);
+    return ended_ ? 0 : signal;
+  }
+
+  void Wait() {
+    if (NextSignal() == 0) return;
     source_.request_stop();
-    sigwait(&signals_, &signal);
-    if (signal == SIGUSR1) return;
+    int signal = NextSignal();
+    if (signal == 0) return;
     std::signal(signal, SIG_DFL);
     pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
     std::raise(signal);
@@ -48,6 +56,7 @@ class StopOnSignal {
   sigset_t signals_;
   sigset_t before_;
   std::stop_source source_;
+  std::atomic<bool> ended_ = false;
   std::thread waiter_;
 };
 
@@ -81,6 +90,11 @@ bool HasKernel(const TuneResult& result) {
 
 }  // namespace
 
+void DatabaseWarnings::Tell() {
+  const std::vector<std::string>& warnings = database_.warnings();
+  for (; told_ < warnings.size(); ++told_) progress_.Warn(warnings[told_]);
+}
+
 StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options,
                                const TuningOptions& tuning, Progress& progress,
                                Database& database) {
@@ -104,9 +118,14 @@ StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options,
     Status written = folder->Finish(result, signals.token().stop_requested());
     if (!written.ok()) progress.Warn(Message(written));
   }
+  // A stop may come before anything is measured.
+  if (absl::IsCancelled(result.status()) && signals.token().stop_requested()) return TuneResult{};
   if (!result.ok() || result->tasks.empty() || HasKernel(*result)) return result;
-  return absl::DeadlineExceededError(fmt::format("the budget ended without a valid kernel; {}: {}",
-                                                 result->tasks[0].name, result->tasks[0].problem));
+  auto failed = std::ranges::find_if(result->tasks,
+                                     [](const TaskResult& task) { return !task.problem.empty(); });
+  const TaskResult& task = failed == result->tasks.end() ? result->tasks[0] : *failed;
+  return absl::DeadlineExceededError(
+      fmt::format("the budget ended without a valid kernel; {}: {}", task.name, task.problem));
 }
 
 }  // namespace tcc

@@ -6,6 +6,21 @@
 
 namespace tcc {
 
+// Tells what a database warns of, once each: when this is made, and when asked.
+class DatabaseWarnings {
+ public:
+  DatabaseWarnings(const Database& database, Progress& progress)
+      : database_(database), progress_(progress) {
+    Tell();
+  }
+  void Tell();
+
+ private:
+  const Database& database_;
+  Progress& progress_;
+  size_t told_ = 0;
+};
+
 // Tunes the graph's kernels and tells the progress, also in the folder for the run. SIGINT and
 // SIGTERM end the budget: what was measured is kept; a second one ends the program.
 // DeadlineExceeded: no kernel could be measured.

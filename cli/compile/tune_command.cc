@@ -90,9 +90,10 @@ Status RunTune(const TuneCommand& command) {
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model, options.compile.warn));
   TCC_ASSIGN_OR_RETURN(Database database,
                        Database::Open(command.tuning.database, Database::Access::kReadWrite));
-  for (const std::string& warning : database.warnings()) progress.Warn(warning);
+  DatabaseWarnings warnings(database, progress);
   TCC_ASSIGN_OR_RETURN(TuneResult result,
                        RunTuning(graph, options, command.tuning, progress, database));
+  warnings.Tell();
   PrintResult(result);
   return OkStatus();
 }

@@ -134,8 +134,11 @@ class BindingDevice final : public Device {
     Clock::time_point start = Clock::now();
     size_t params = arguments.buffers.size();
     size_t count = candidate.bytes.size() - params;
-    prepared.memory.resize(count);
-    prepared.bytes.resize(count, -1);
+    // Another candidate may have prepared more: its memory is kept.
+    if (prepared.memory.size() < count) {
+      prepared.memory.resize(count);
+      prepared.bytes.resize(count, -1);
+    }
     for (size_t p = 0; p < count; ++p) {
       int64_t bytes = candidate.bytes[params + p];
       if (prepared.bytes[p] >= bytes) continue;

@@ -9,10 +9,10 @@ namespace tcc {
 
 // How measuring a candidate kernel ended.
 enum class MeasureStatus : uint8_t {
-  kOk,           // right and timed
-  kSlow,         // right, but its first run took longer than was asked for: timed by that run alone
-  kRefused,      // the schedule is illegal or beyond the target's limits; nothing was built
-  kBuildFailed,  // lowering or the code generator failed
+  kOk,            // right and timed
+  kSlow,          // right, but longer than was asked for: timed by the runs that checked it
+  kRefused,       // the schedule is illegal or beyond the target's limits; nothing was built
+  kBuildFailed,   // lowering or the code generator failed
   kLaunchFailed,  // the artefact did not load, or the kernel returned an error
   kFault,         // a signal or an exit ended the worker
   kHang,          // the worker did not answer before its deadline and was killed

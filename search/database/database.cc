@@ -25,7 +25,7 @@ int64_t MicrosecondsSince1970() {
   return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
 }
 
-// What Best weighs of a measurement.
+// The part of a measurement that Best weighs.
 struct Entry {
   int64_t measurement = 0;
   int64_t environment = 0;
@@ -233,6 +233,9 @@ StatusOr<std::vector<StoredTrial>> Database::TrialsOf(int64_t workload, int64_t 
     StatusOr<Decisions> decisions = ParseDecisions(row.Text(1));
     StatusOr<Measurement> measurement = MeasurementAt(row, 6);
     Status status = decisions.ok() ? measurement.status() : decisions.status();
+    if (status.ok() && measurement->status == MeasureStatus::kOk && !(measurement->seconds > 0)) {
+      status = InvalidInput("it is ok without seconds");
+    }
     if (!status.ok()) {
       state_->Warn(fmt::format("measurement {}", row.Int(5)), status);
       return OkStatus();
@@ -313,23 +316,6 @@ StatusOr<std::vector<StoredTrial>> Database::ImportedTrialsOf(int64_t workload,
     return OkStatus();
   }));
   return trials;
-}
-
-StatusOr<std::optional<Measurement>> Database::FindLowered(int64_t workload, int64_t environment,
-                                                           const std::string& lowered_key) const {
-  std::optional<Measurement> found;
-  std::string query = fmt::format(
-      "SELECT {} FROM candidate c JOIN sketch s ON s.id = c.sketch "
-      "JOIN measurement m ON m.candidate = c.id "
-      "WHERE c.lowered_key = ? AND s.workload = ? AND m.environment = ? AND m.series = 0 "
-      "ORDER BY m.id LIMIT 1",
-      kMeasurementColumns);
-  TCC_RETURN_IF_ERROR(connection().Query(query, {lowered_key, workload, environment},
-                                         [&](const SqlRow& row) -> Status {
-                                           TCC_ASSIGN_OR_RETURN(found, MeasurementAt(row, 0));
-                                           return OkStatus();
-                                         }));
-  return found;
 }
 
 StatusOr<TunedSchedules> Database::Best(const Environment& wanted) const {

@@ -18,7 +18,8 @@ namespace tcc {
 
 class SqliteConnection;
 
-// What a measurement depends on beside its candidate. Records of different environments never mix.
+// The conditions of a measurement, beside its candidate. Records of different environments never
+// mix.
 struct Environment {
   std::string tcc;        // version
   std::string target;     // "native"
@@ -61,7 +62,7 @@ class Database {
   Database(Database&& other) noexcept;
   Database& operator=(Database&& other) noexcept;
 
-  // What people should hear about this file: it was damaged, or a record of it is left out. Grows.
+  // Messages for people: the file was damaged, or a record of it is left out. Grows.
   const std::vector<std::string>& warnings() const;
 
   // Numbers of rows, which are made where there are none.
@@ -91,14 +92,10 @@ class Database {
   // warning.
   StatusOr<std::vector<StoredTrial>> TrialsOf(int64_t workload, int64_t environment) const;
 
-  // What others measured: up to `most` ok trials of imports for the target, on any device, least
-  // seconds first.
+  // The measurements of others: up to `most` ok trials of imports for the target, on any device,
+  // least seconds first.
   StatusOr<std::vector<StoredTrial>> ImportedTrialsOf(int64_t workload, const std::string& target,
                                                       int64_t most) const;
-
-  // The first measurement of a candidate of the workload that lowers to `lowered_key`.
-  StatusOr<std::optional<Measurement>> FindLowered(int64_t workload, int64_t environment,
-                                                   const std::string& lowered_key) const;
 
   // Per workload the ok trial of least seconds. It is sought in the environments of the wanted
   // target, device and measurer, and among them where an ok trial ran on the number of threads

@@ -7,7 +7,7 @@
 
 #include "search/database/database.h"
 
-// What `tcc db stats` and `best` tell.
+// The reports of `tcc db stats` and `best`.
 namespace tcc {
 
 struct DatabaseStats {

@@ -1,7 +1,9 @@
 #include "search/database/database_text.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/analysis/canonical.h"
@@ -196,8 +198,26 @@ Status ImportWorkload(SqliteConnection& connection, const JsonFields& fields,
   return InsertWorkload(connection, workload).status();
 }
 
+// Workloads and environments of which a database has a comparison.
+using Compared = std::set<std::pair<int64_t, int64_t>>;
+
+StatusOr<Compared> ComparedIn(SqliteConnection& connection) {
+  Compared compared;
+  Status status = connection.Query(
+      "SELECT DISTINCT s.workload, m.environment FROM measurement m "
+      "JOIN candidate c ON c.id = m.candidate JOIN sketch s ON s.id = c.sketch WHERE m.series = ?",
+      {kComparisonSeries}, [&](const SqlRow& row) {
+        compared.emplace(row.Int(0), row.Int(1));
+        return OkStatus();
+      });
+  if (!status.ok()) return status;
+  return compared;
+}
+
+// A comparison is one whole: where there is one already, the import's is left out.
 Status ImportRecord(SqliteConnection& connection, const JsonFields& fields,
-                    const ImportOptions& options, ImportSummary& summary) {
+                    const ImportOptions& options, const Compared& compared,
+                    ImportSummary& summary) {
   TCC_ASSIGN_OR_RETURN(StoredTrial trial, TrialIn(fields));
   TCC_ASSIGN_OR_RETURN(Environment environment, EnvironmentIn(fields, options));
   TCC_ASSIGN_OR_RETURN(std::string key, fields.Text("workload"));
@@ -207,15 +227,20 @@ Status ImportRecord(SqliteConnection& connection, const JsonFields& fields,
   TCC_ASSIGN_OR_RETURN(place.series, CountIn(fields, "series", 1));
   TCC_ASSIGN_OR_RETURN(place.at, CountIn(fields, "at", INT64_MAX));
   TCC_ASSIGN_OR_RETURN(place.environment, InsertEnvironment(connection, environment));
-  TCC_ASSIGN_OR_RETURN(bool is_new, InsertTrial(connection, place, trial));
+  bool is_left_out =
+      place.series == kComparisonSeries && compared.contains({place.workload, place.environment});
+  bool is_new = false;
+  if (!is_left_out) {
+    TCC_ASSIGN_OR_RETURN(is_new, InsertTrial(connection, place, trial));
+  }
   ++(is_new ? summary.records : summary.known);
   return OkStatus();
 }
 
 Status ImportLine(SqliteConnection& connection, std::string_view line, const ImportOptions& options,
-                  ImportSummary& summary) {
+                  const Compared& compared, ImportSummary& summary) {
   TCC_ASSIGN_OR_RETURN(JsonFields fields, ParseJsonLine(line));
-  if (fields.Has("fn")) return ImportRecord(connection, fields, options, summary);
+  if (fields.Has("fn")) return ImportRecord(connection, fields, options, compared, summary);
   if (fields.Has("function")) return ImportVariant(connection, fields, summary);
   if (fields.Has("workload")) return ImportWorkload(connection, fields, summary);
   return InvalidInput("expected a line with 'function', 'workload' or 'fn'");
@@ -271,9 +296,10 @@ StatusOr<ImportSummary> ImportText(Database& database, const std::string& text,
 
   SqliteConnection& connection = database.connection();
   TCC_ASSIGN_OR_RETURN(SqliteTransaction transaction, SqliteTransaction::Begin(connection));
+  TCC_ASSIGN_OR_RETURN(Compared compared, ComparedIn(connection));
   ImportSummary summary;
   for (size_t i = 0; i + 1 < lines.size(); ++i) {
-    Status status = ImportLine(connection, lines[i], options, summary);
+    Status status = ImportLine(connection, lines[i], options, compared, summary);
     if (!status.ok()) return Annotate(status, fmt::format("line {}", i + 1));
   }
   if (int64_t records = summary.records + summary.known; records != *told) {

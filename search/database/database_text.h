@@ -39,7 +39,8 @@ struct ImportSummary {
 StatusOr<ImportSummary> ImportText(Database& database, const std::string& text,
                                    const ImportOptions& options = {});
 
-// Adds what the database at `path` holds beyond `into`. First measurements stay.
+// Adds what the database at `path` holds beyond `into`. First measurements stay, and so does each
+// comparison of a workload in an environment, as a whole.
 StatusOr<ImportSummary> MergeDatabase(Database& into, const std::string& path);
 
 }  // namespace tcc

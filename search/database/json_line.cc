@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "ir/support/check.h"
 
@@ -38,7 +39,7 @@ std::string ToUtf8(uint32_t code) {
   return {static_cast<char>(0xf0 | code >> 18), tail(12), tail(6), tail(0)};
 }
 
-// What the letter after a backslash stands for; nullopt: nothing.
+// The character that the letter after a backslash stands for; nullopt: none.
 std::optional<char> Unescaped(char letter) {
   constexpr std::string_view kLetters = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";
   size_t place = kLetters.find(letter);
@@ -89,8 +90,8 @@ JsonObject& JsonObject::Add(std::string_view name, int64_t value) {
 }
 
 JsonObject& JsonObject::Add(std::string_view name, double value) {
-  TCC_CHECK(std::isfinite(value)) << std::string(name);
-  return AddText(name, fmt::format("{}", value));
+  constexpr double kMost = std::numeric_limits<double>::max();
+  return AddText(name, fmt::format("{}", std::isfinite(value) ? value : kMost));
 }
 
 JsonObject& JsonObject::Add(std::string_view name, bool value) {

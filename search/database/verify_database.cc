@@ -1,5 +1,7 @@
 #include "search/database/verify_database.h"
 
+#include <cmath>
+
 #include "ir/analysis/canonical.h"
 #include "ir/analysis/verifier.h"
 #include "ir/support/sha256.h"
@@ -20,6 +22,15 @@ StatusOr<Function> VariantOf(const std::string& key, const std::string& text) {
 
 Status ExpectKey(const std::string& key, const std::string& expected) {
   return key == expected ? OkStatus() : InvalidInput("its key is not that of its content");
+}
+
+// Whether no figure is negative or beyond numbers.
+bool IsPlausible(const Measurement& measurement) {
+  for (double figure : {measurement.seconds, measurement.spread, measurement.error,
+                        measurement.canary, static_cast<double>(measurement.calls)}) {
+    if (!std::isfinite(figure) || figure < 0) return false;
+  }
+  return true;
 }
 
 class Verification {
@@ -129,6 +140,9 @@ class Verification {
       Add(measurement.status(), what);
       bool timed = measurement.ok() && measurement->status == MeasureStatus::kOk;
       if (timed && !(measurement->seconds > 0)) Add(InvalidInput("it is ok without seconds"), what);
+      if (measurement.ok() && !IsPlausible(*measurement)) {
+        Add(InvalidInput("a figure is negative or no number"), what);
+      }
       int64_t series = row.Int(kMeasurementColumnCount + 1);
       if (series != kSearchSeries && series != kComparisonSeries) {
         Add(InvalidInput("there is no series {}", series), what);

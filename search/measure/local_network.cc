@@ -1,5 +1,6 @@
 #include "search/measure/local_network.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -32,16 +33,18 @@ class LocalNetwork : public NetworkMeasurer {
   StatusOr<MeasureFrame> Ask(FrameKind kind, std::span<const uint8_t> payload, double seconds);
   Status BindInWorker(size_t task, size_t slot);
   Status Restart();
+  double DeadlineSeconds(int runs) const;
 
   const LocalNetworkOptions options_;
   const std::vector<uint8_t> network_;  // kNetwork's payload, sent to each worker
   const std::vector<size_t> task_of_kernel_;
   std::unique_ptr<WorkerProcess> worker_;
+  double slowest_ = 0;  // seconds of a run of the network
   // By task and slot; empty: none.
   std::vector<std::array<std::vector<uint8_t>, kSlots>> bound_;
 };
 
-// Sends a frame and waits for the answer. Internal: the worker says that it failed.
+// Sends a frame and waits for the answer. Aborted: the worker says that it failed.
 StatusOr<MeasureFrame> LocalNetwork::Ask(FrameKind kind, std::span<const uint8_t> payload,
                                          double seconds) {
   TCC_CHECK(worker_ != nullptr) << "the network's worker could not be started again";
@@ -49,18 +52,20 @@ StatusOr<MeasureFrame> LocalNetwork::Ask(FrameKind kind, std::span<const uint8_t
   TCC_ASSIGN_OR_RETURN(MeasureFrame answer, worker_->Receive(seconds));
   if (answer.kind != FrameKind::kFailed) return answer;
   TCC_ASSIGN_OR_RETURN(FailedMessage failed, DecodeFailed(answer.payload));
-  return absl::InternalError("the network in the worker: " + failed.message);
+  return absl::AbortedError("the network in the worker: " + failed.message);
 }
 
 Status LocalNetwork::Start() {
   WorkerOptions worker{.program = options_.worker,
                        .log = options_.log,
-                       .hello = {.threads = static_cast<uint32_t>(options_.threads)}};
+                       .hello = {.threads = static_cast<uint32_t>(options_.threads),
+                                 .address_space_bytes = options_.address_space_bytes}};
   if (worker.program.empty()) {
     TCC_ASSIGN_OR_RETURN(worker.program, FindWorker());
   }
   TCC_ASSIGN_OR_RETURN(worker_, WorkerProcess::Start(worker));
-  return Ask(FrameKind::kNetwork, network_, options_.open_seconds).status();
+  Status opened = Ask(FrameKind::kNetwork, network_, options_.open_seconds).status();
+  return absl::IsAborted(opened) ? absl::InternalError(Message(opened)) : opened;
 }
 
 Status LocalNetwork::BindInWorker(size_t task, size_t slot) {
@@ -78,7 +83,9 @@ Status LocalNetwork::Bind(size_t task, size_t slot, const std::vector<uint8_t>& 
   TCC_CHECK(task < bound_.size() && slot < kSlots) << task << " " << slot;
   bound_[task][slot] = artefact;
   Status bound = BindInWorker(task, slot);
-  return IsLost(bound) ? Restart() : bound;
+  if (IsLost(bound)) return Restart();
+  // The slot is empty, and a run with it fails.
+  return absl::IsAborted(bound) ? OkStatus() : bound;
 }
 
 // A new worker in the state of the one that ended.
@@ -88,22 +95,30 @@ Status LocalNetwork::Restart() {
   for (size_t task = 0; task < bound_.size(); ++task) {
     for (size_t slot = 0; slot < kSlots; ++slot) {
       if (bound_[task][slot].empty()) continue;
-      TCC_RETURN_IF_ERROR(BindInWorker(task, slot));
+      Status bound = BindInWorker(task, slot);
+      if (!bound.ok() && !absl::IsAborted(bound)) return bound;
     }
   }
   return OkStatus();
+}
+
+// Nothing is known of the first runs, which prepare constants too; later ones have a hundred times
+// what the slowest took.
+double LocalNetwork::DeadlineSeconds(int runs) const {
+  if (slowest_ == 0) return options_.run_seconds;
+  return std::min(options_.run_seconds, 10 + 100 * (runs + 2) * slowest_);
 }
 
 StatusOr<NetworkTiming> LocalNetwork::Run(std::span<const size_t> slots, int runs) {
   TCC_CHECK(slots.size() == bound_.size()) << slots.size();
   RunNetworkMessage message{.slots = {}, .runs = static_cast<uint32_t>(runs)};
   for (size_t task : task_of_kernel_) message.slots.push_back(static_cast<uint8_t>(slots[task]));
-  StatusOr<MeasureFrame> answer =
-      Ask(FrameKind::kRunNetwork, Encode(message), options_.run_seconds);
+  const double deadline = DeadlineSeconds(runs);
+  StatusOr<MeasureFrame> answer = Ask(FrameKind::kRunNetwork, Encode(message), deadline);
   if (IsLost(answer.status())) {
     bool gone = absl::IsUnavailable(answer.status());
     std::string end = worker_->End(gone ? kCrashSeconds : 0);
-    if (!gone) end = fmt::format("gave no answer within {:.3g} s", options_.run_seconds);
+    if (!gone) end = fmt::format("gave no answer within {:.3g} s", deadline);
     TCC_RETURN_IF_ERROR(Restart());
     return absl::AbortedError("the worker that ran the network " + end);
   }
@@ -113,6 +128,7 @@ StatusOr<NetworkTiming> LocalNetwork::Run(std::span<const size_t> slots, int run
     return InvalidInput("times of {} kernels came; expected {}", ran.kernel_seconds.size(),
                         task_of_kernel_.size());
   }
+  slowest_ = std::max(slowest_, ran.seconds);
   NetworkTiming timing{.seconds = ran.seconds, .task_seconds = {}};
   timing.task_seconds.resize(bound_.size(), 0);
   for (size_t kernel = 0; kernel < task_of_kernel_.size(); ++kernel) {

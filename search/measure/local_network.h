@@ -12,11 +12,12 @@
 namespace tcc {
 
 struct LocalNetworkOptions {
-  std::string worker = {};  // the path of tcc-worker; "": FindWorker()
-  int threads = 1;          // for the kernels
-  uint64_t seed = 0;        // of the network's inputs
-  std::string log = {};     // a file that workers' messages are appended to; "": dropped
-  // Times that a network may take to be loaded, and a run of it.
+  std::string worker = {};           // the path of tcc-worker; "": FindWorker()
+  int threads = 1;                   // for the kernels
+  uint64_t seed = 0;                 // of the network's inputs
+  std::string log = {};              // a file that workers' messages are appended to; "": dropped
+  uint64_t address_space_bytes = 0;  // the worker's limit; 0: none
+  // Times that a network may take to be loaded, and a run of it at most.
   double open_seconds = 300;
   double run_seconds = 300;
 };
@@ -27,7 +28,7 @@ struct NetworkParts {
   std::vector<size_t> task_of_kernel;  // positions in the workloads
 };
 
-// What the parameters of the workload's functions are to their callers.
+// The roles of the parameters of the workload's functions.
 std::vector<OperandRole> RolesOf(const Workload& workload);
 
 // Runs the network in a tcc-worker process of its own. Unavailable: no worker can be started.

@@ -15,7 +15,8 @@ namespace tcc {
 struct MeasureRequest {
   size_t id = 0;                  // the caller's, told back in the report
   std::vector<uint8_t> artefact;  // BuiltCandidate::artefact
-  double stop_beyond = 0;  // seconds: what takes longer in its first run is kSlow; 0: no bound
+  double stop_beyond =
+      0;  // seconds: a candidate that takes longer when it is checked is kSlow; 0: none
 };
 
 struct MeasureReport {

@@ -25,7 +25,8 @@ class NetworkMeasurer {
   virtual Status Bind(size_t task, size_t slot, const std::vector<uint8_t>& artefact) = 0;
 
   // Runs the network `runs` times with the candidates of the slots that are named by task. Aborted:
-  // the candidates ended the worker; there is a new one, with the same candidates in its slots. Any
+  // a candidate failed, or the candidates ended the worker; then there is a new one, with the same
+  // candidates in its slots. Any
   // other error: measuring in this network cannot go on.
   virtual StatusOr<NetworkTiming> Run(std::span<const size_t> slots, int runs) = 0;
 };

@@ -7,7 +7,8 @@
 namespace tcc {
 namespace {
 
-// Of so many proposals one is drawn from all points and two are jumps; the others move one size.
+// In a cycle of so many proposals one is drawn from all points and two are jumps; the others move
+// one size.
 constexpr int64_t kCycle = 8;
 constexpr int64_t kDrawn = 7, kJumps[] = {2, 5};
 constexpr size_t kSketchesClimbed = 3;  // whose best points are moved

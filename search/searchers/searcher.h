@@ -10,7 +10,7 @@
 
 namespace tcc {
 
-// What a searcher knows of its task.
+// All that a searcher knows of its task.
 struct SearchContext {
   TaskSpace& space;
   const TaskHistory& history;

@@ -7,6 +7,7 @@ namespace tcc {
 namespace {
 
 constexpr Demand kDemand = {.margin = 0.01, .seconds = 1.2};
+constexpr size_t kMostBuilt = 4;        // to find finalists among, as some lower alike
 constexpr size_t kFinalists = 3;        // of a task
 constexpr double kFinalistRatio = 1.1;  // that may take so many times the constructed's seconds
 
@@ -15,7 +16,7 @@ struct Finalist {
   std::vector<uint8_t> artefact;
 };
 
-// What a task ran with at the end, and how it compares with the constructed candidate.
+// The candidate that a task ran with at the end, and how it compares with the constructed one.
 struct Winner {
   const Finalist* finalist = nullptr;  // null: the constructed one
   double ratio = 1;
@@ -36,24 +37,27 @@ std::vector<const Trial*> BestTrials(const TaskState& task) {
 std::vector<Finalist> FinalistsOf(TuneSession& session, TaskState& task) {
   std::vector<Finalist> finalists;
   if (task.reference.empty()) return finalists;
+  std::vector<const Trial*> best = BestTrials(task);
+  if (best.size() > kMostBuilt) best.resize(kMostBuilt);
+  std::vector<Candidate> candidates;
+  for (const Trial* trial : best) {
+    candidates.push_back(task.tuner->space().ToCandidate(trial->point));
+  }
+  std::vector<BuiltCandidate> built = session.Build(task, candidates);
   std::vector<std::string> lowered = {task.constructed.lowered_key};
-  for (const Trial* trial : BestTrials(task)) {
-    if (finalists.size() == kFinalists || session.IsStopped()) break;
-    Candidate candidate = task.tuner->space().ToCandidate(trial->point);
-    BuiltCandidate built = session.Build(task, {&candidate, 1})[0];
-    if (!built.status.ok() || std::ranges::find(lowered, built.lowered_key) != lowered.end()) {
-      continue;
-    }
-    lowered.push_back(built.lowered_key);
+  for (size_t i = 0; i < built.size() && finalists.size() < kFinalists; ++i) {
+    bool is_new = std::ranges::find(lowered, built[i].lowered_key) == lowered.end();
+    if (!built[i].status.ok() || !is_new) continue;
+    lowered.push_back(built[i].lowered_key);
     Finalist& finalist = finalists.emplace_back();
-    finalist.artefact = std::move(built.artefact);
-    finalist.trial = {.variant_key = task.workload->variant_keys[candidate.schedule.variant],
-                      .rules = std::move(candidate.rules),
-                      .schedule = std::move(candidate.schedule),
-                      .lowered_key = built.lowered_key,
-                      .measurement = {.seconds = trial->seconds},
-                      .build_seconds = built.build_seconds,
-                      .searcher = trial->searcher};
+    finalist.artefact = std::move(built[i].artefact);
+    finalist.trial = {.variant_key = task.workload->variant_keys[candidates[i].schedule.variant],
+                      .rules = std::move(candidates[i].rules),
+                      .schedule = std::move(candidates[i].schedule),
+                      .lowered_key = built[i].lowered_key,
+                      .measurement = {.seconds = best[i]->seconds},
+                      .build_seconds = built[i].build_seconds,
+                      .searcher = best[i]->searcher};
   }
   return finalists;
 }
@@ -62,9 +66,10 @@ class Comparison {
  public:
   Comparison(TuneSession& session, NetworkMeasurer& network)
       : session_(session),
-        contest_(network, session.tasks().size(), session.consumers()),
+        contest_(network, session.tasks().size(), session.consumers(), session.options().stop),
         winners_(session.tasks().size()) {}
 
+  // Finds the winners. Error: the network's, and then nobody has won anything.
   Status Run() {
     std::vector<std::vector<uint8_t>> constructed;
     for (TaskState& task : session_.tasks()) {
@@ -75,17 +80,25 @@ class Comparison {
       return OkStatus();
     }
     TCC_RETURN_IF_ERROR(contest_.Begin(constructed));
-    for (size_t place = 0; place < kFinalists && !session_.IsStopped(); ++place) {
+    for (size_t place = 0; place < kFinalists; ++place) {
       TCC_RETURN_IF_ERROR(Round(place));
     }
-    if (session_.IsStopped()) return OkStatus();
     TCC_ASSIGN_OR_RETURN(InPlaceContest::Whole whole, contest_.CompareWhole(constructed));
     // The whole counts: what wins by itself may leave the caches to its neighbours in a worse
     // state.
     if (whole.incumbents >= whole.others) winners_.assign(winners_.size(), {});
     session_.result().network_constructed_seconds = whole.others;
     session_.result().network_best_seconds = std::min(whole.incumbents, whole.others);
-    return Record();
+    compared_ = true;
+    return OkStatus();
+  }
+
+  // Records what Run found. Error: the database's.
+  Status Record() {
+    for (size_t t = 0; compared_ && t < winners_.size(); ++t) {
+      TCC_RETURN_IF_ERROR(RecordTask(session_.tasks()[t], t));
+    }
+    return OkStatus();
   }
 
  private:
@@ -105,43 +118,41 @@ class Comparison {
     return OkStatus();
   }
 
-  Status Record() {
-    for (size_t t = 0; t < winners_.size(); ++t) {
-      TaskState& task = session_.tasks()[t];
-      if (contest_.task_seconds(t) <= 0) continue;  // the network does not run it
-      const Winner& winner = winners_[t];
-      double seconds = task.result.constructed_seconds;
-      std::vector<StoredTrial> trials = {task.constructed};
-      trials[0].measurement = {.seconds = seconds};
-      task.result.in_place_ratio = winner.ratio;
-      task.result.winner = task.constructed.searcher;
-      if (winner.finalist) {
-        trials.push_back(winner.finalist->trial);
-        trials[1].measurement = {.seconds = seconds * winner.ratio};
-        task.result.winner = winner.finalist->trial.searcher;
-      }
-      TCC_RETURN_IF_ERROR(session_.RecordComparison(task, trials));
+  Status RecordTask(TaskState& task, size_t t) {
+    double seconds = task.result.constructed_seconds;
+    // Some tasks are not run by the network, or were not reached by the budget.
+    if (contest_.task_seconds(t) <= 0 || task.unrecorded || seconds <= 0) return OkStatus();
+    const Winner& winner = winners_[t];
+    std::vector<StoredTrial> trials = {task.constructed};
+    trials[0].measurement = {.seconds = seconds};
+    task.result.in_place_ratio = winner.ratio;
+    task.result.winner = task.constructed.searcher;
+    if (winner.finalist) {
+      trials.push_back(winner.finalist->trial);
+      trials[1].measurement = {.seconds = seconds * winner.ratio};
+      task.result.winner = winner.finalist->trial.searcher;
     }
-    return OkStatus();
+    return session_.RecordComparison(task, trials);
   }
 
   TuneSession& session_;
   InPlaceContest contest_;
   std::vector<std::vector<Finalist>> finalists_;  // by task
   std::vector<Winner> winners_;
+  bool compared_ = false;
 };
 
 }  // namespace
 
 Status CompareInPlace(TuneSession& session, NetworkMeasurer& network) {
   PhaseClock clock(session.result().phases.compare);
-  Status status = Comparison(session, network).Run();
-  // What was measured one by one stands without it.
-  if (!absl::IsAborted(status)) return status;
-  if (session.options().warn) {
+  Comparison comparison(session, network);
+  Status status = comparison.Run();
+  // The records of the search stand without it.
+  if (!status.ok() && !absl::IsCancelled(status) && session.options().warn) {
     session.options().warn("the winners were not compared in the network: " + Message(status));
   }
-  return OkStatus();
+  return comparison.Record();
 }
 
 }  // namespace tcc

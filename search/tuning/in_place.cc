@@ -5,12 +5,13 @@
 #include <limits>
 
 #include "ir/support/check.h"
+#include "ir/support/stop.h"
 
 namespace tcc {
 namespace {
 
-// What runs in a row take together at least: the first of short ones finds the caches as the other
-// side left them.
+// Runs in a row take so long together at least: the first of short ones finds the caches as the
+// other side left them.
 constexpr double kRunsSeconds = 8e-3;
 constexpr int kMostRuns = 200;
 constexpr int kFirstRounds = 2;
@@ -18,7 +19,7 @@ constexpr int kFirstRounds = 2;
 constexpr double kMostHelp = 0.25;
 // Who looked faster may have been lucky, and of hundreds of candidates some are: the second look
 // takes at least so many rounds, and more where they are short.
-constexpr int kLeastSecondRounds = 6;
+constexpr int kLeastSecondRounds = 3;
 constexpr int kMostSecondRounds = 40;
 // Rounds of a comparison of the whole network: so many, more where they are short.
 constexpr int kLeastWholeRounds = 8;
@@ -76,9 +77,10 @@ struct InPlaceContest::Duel {
 };
 
 InPlaceContest::InPlaceContest(NetworkMeasurer& network, size_t tasks,
-                               std::vector<std::set<size_t>> consumers)
+                               std::vector<std::set<size_t>> consumers, std::stop_token stop)
     : network_(network),
       consumers_(std::move(consumers)),
+      stop_(std::move(stop)),
       slot_(tasks, 0),
       task_seconds_(tasks, 0) {
   consumers_.resize(tasks);
@@ -114,6 +116,7 @@ StatusOr<InPlaceContest::Duel> InPlaceContest::Fight(const std::vector<bool>& ch
   }
   Duel duel(slot_.size());
   for (int round = 0; round < rounds; ++round) {
+    TCC_RETURN_IF_ERROR(StopIfRequested(stop_));
     for (size_t turn : {0, 1}) {
       // Who comes first changes from round to round.
       size_t side = (turn + static_cast<size_t>(round)) % 2;

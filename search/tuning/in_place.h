@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <stop_token>
 #include <vector>
 
 #include "search/measure/network_measurer.h"
@@ -31,9 +32,9 @@ struct Demand {
 class InPlaceContest {
  public:
   // `consumers` of each task: those that read what it makes, which are charged to its challenger
-  // where they take longer beside it. Empty: nobody is.
+  // where they take longer beside it. Empty: nobody is. Cancelled, of what follows: a stop came.
   InPlaceContest(NetworkMeasurer& network, size_t tasks,
-                 std::vector<std::set<size_t>> consumers = {});
+                 std::vector<std::set<size_t>> consumers = {}, std::stop_token stop = {});
 
   // Binds the first incumbent of every task and times the network.
   Status Begin(std::span<const std::vector<uint8_t>> incumbents);
@@ -74,6 +75,7 @@ class InPlaceContest {
 
   NetworkMeasurer& network_;
   std::vector<std::set<size_t>> consumers_;
+  std::stop_token stop_;
   std::vector<size_t> slot_;  // the incumbent's, by task
   double seconds_ = 0;
   std::vector<double> task_seconds_;

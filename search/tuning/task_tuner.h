@@ -22,9 +22,9 @@ struct TaskTunerOptions {
   uint64_t seed = 0;
 };
 
-// What to measure of one task, and what came of it: what was suggested, the starts of its sketches,
-// then what the searcher proposes. Proposals depend on the seed, the task and its history alone, so
-// that a run that is resumed needs no state but the records.
+// Says what to measure of one task, and keeps what came of it: suggestions come first, then the
+// starts of its sketches, then what the searcher proposes. Proposals depend on the seed, the task
+// and its history alone, so that a run that is resumed needs no state but the records.
 class TaskTuner {
  public:
   // The workload outlives the tuner.

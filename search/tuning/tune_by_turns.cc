@@ -11,7 +11,7 @@ constexpr size_t kLeastBatch = 4;
 constexpr size_t kWindow = 3;        // rounds over which a task's gain is looked at
 constexpr double kGainWeight = 0.2;  // of what a task gained, against what it might gain
 
-// What the next round promises to save of the network's seconds per second of tuning.
+// Seconds of the network that the next round promises to save, per second of tuning.
 double PromiseOf(const TaskState& task) {
   const std::vector<double>& best = task.best_after;
   size_t before = best.size() > kWindow ? best.size() - 1 - kWindow : 0;
@@ -60,6 +60,7 @@ Status RunBatch(TuneSession& session, TaskState& task, size_t count) {
     if (!known) {
       TCC_ASSIGN_OR_RETURN(known,
                            session.Measure(task, std::move(built.artefact), StopBeyond(task)));
+      if (!known) return OkStatus();
     }
     TCC_RETURN_IF_ERROR(
         session.Finish(task, batch.proposals[i], batch.candidates[i], built, *known, copied));

@@ -32,7 +32,7 @@ class InPlaceSearch {
  public:
   InPlaceSearch(TuneSession& session, NetworkMeasurer& network)
       : session_(session),
-        contest_(network, session.tasks().size(), session.consumers()),
+        contest_(network, session.tasks().size(), session.consumers(), session.options().stop),
         waiting_(session.tasks().size()),
         alike_(session.tasks().size()),
         incumbent_seconds_(session.tasks().size(), 0) {}
@@ -47,7 +47,7 @@ class InPlaceSearch {
         any = true;
         TCC_RETURN_IF_ERROR(CheckBatch(t));
       }
-      while (!session_.IsStopped() && Waits()) TCC_RETURN_IF_ERROR(RunGeneration());
+      while (!session_.IsOver() && Waits()) TCC_RETURN_IF_ERROR(RunGeneration());
       TCC_RETURN_IF_ERROR(FinishAlike());
       if (!any && std::ranges::all_of(session_.tasks(), &TaskState::done)) break;
     }
@@ -70,7 +70,9 @@ class InPlaceSearch {
       incumbents.back() = std::move(built.artefact);
       incumbent_seconds_[t] = best->seconds;
     }
-    return contest_.Begin(incumbents);
+    Status begun = contest_.Begin(incumbents);
+    if (!absl::IsAborted(begun)) return begun;
+    return absl::FailedPreconditionError("the network cannot be run: " + Message(begun));
   }
 
   // New tasks run with their constructed candidates now. One that is in a branch or loop which the
@@ -146,6 +148,7 @@ class InPlaceSearch {
           continue;
         }
         TCC_ASSIGN_OR_RETURN(known, session_.Measure(task, built.artefact, stop_beyond));
+        if (!known) return OkStatus();
         if (known->status == MeasureStatus::kOk) {
           waiting_[t].push_back({std::move(batch.proposals[i]), std::move(batch.candidates[i]),
                                  std::move(built), *std::move(known)});
@@ -217,7 +220,8 @@ class InPlaceSearch {
 }  // namespace
 
 Status TuneInPlace(TuneSession& session, NetworkMeasurer& network) {
-  return InPlaceSearch(session, network).Run();
+  Status status = InPlaceSearch(session, network).Run();
+  return absl::IsCancelled(status) ? OkStatus() : status;
 }
 
 }  // namespace tcc

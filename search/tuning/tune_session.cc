@@ -14,7 +14,7 @@ constexpr int64_t kCodeFactor = 2;
 constexpr int64_t kCodeAllowance = 8000;
 constexpr int64_t kMostImported = 8;  // records of others, that are tried first
 constexpr const char* kStopped = "the budget ended before it was looked at";
-// Of a budget of time, what the search leaves for the comparison in place.
+// The search leaves that part of a budget of time to the comparison in place.
 constexpr double kComparisonShare = 0.08;
 
 }  // namespace
@@ -216,8 +216,9 @@ std::optional<Measurement> TuneSession::Known(const TaskState& task,
   return known->second;
 }
 
-StatusOr<Measurement> TuneSession::Measure(TaskState& task, std::vector<uint8_t> artefact,
-                                           double stop_beyond) {
+StatusOr<std::optional<Measurement>> TuneSession::Measure(TaskState& task,
+                                                          std::vector<uint8_t> artefact,
+                                                          double stop_beyond) {
   TCC_CHECK(open_ == &task) << task.result.name;
   PhaseClock clock(result_.phases.check);
   tools_.measurer.Submit({.id = 0, .artefact = std::move(artefact), .stop_beyond = stop_beyond});
@@ -227,7 +228,7 @@ StatusOr<Measurement> TuneSession::Measure(TaskState& task, std::vector<uint8_t>
   open_ = nullptr;
   task.done = true;
   task.result.problem = report.ok() ? "the measurer lost a candidate" : Message(report.status());
-  return Measurement{.status = MeasureStatus::kFault, .message = task.result.problem};
+  return std::nullopt;
 }
 
 Status TuneSession::FinishConstructed(TaskState& task, const Measurement& measurement) {
@@ -278,6 +279,12 @@ Status TuneSession::RecordComparison(const TaskState& task, std::span<const Stor
 
 TuneResult TuneSession::Take(std::span<const Workload> workloads) {
   for (TaskState& task : tasks_) {
+    if (task.unrecorded) {
+      // It ran and is right, but the budget ended before the network did.
+      task.result.constructed_seconds = task.constructed.measurement.seconds;
+      task.result.best_seconds = task.result.constructed_seconds;
+      task.result.best_searcher = task.constructed.searcher;
+    }
     if (const Trial* best = task.tuner->history().best()) {
       task.result.best_seconds = best->seconds;
       task.result.best_searcher = best->searcher;

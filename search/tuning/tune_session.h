@@ -53,8 +53,8 @@ struct BuiltBatch {
   std::vector<BuiltCandidate> built;
 };
 
-// What all ways of spending a budget have in common: tasks begin, candidates are proposed, built,
-// measured by themselves and recorded.
+// The steps that all ways of spending a budget have in common: tasks begin, candidates are
+// proposed, built, measured by themselves and recorded.
 class TuneSession {
  public:
   TuneSession(const TuneOptions& options, const TuneTools& tools, Database& database);
@@ -82,11 +82,12 @@ class TuneSession {
   // Makes the task the measurer's. Returns false where its reference no longer runs; then the task
   // is done, with its problem told.
   StatusOr<bool> Open(TaskState& task);
-  // What is known of a candidate without running it: it was refused, or lowers like another one.
+  // The measurement of a candidate that need not run: it was refused, or lowers like another one.
   std::optional<Measurement> Known(const TaskState& task, const BuiltCandidate& built) const;
-  // Runs a candidate of the task, which is open. The task is done where the measurer cannot go on
-  // with it.
-  StatusOr<Measurement> Measure(TaskState& task, std::vector<uint8_t> artefact, double stop_beyond);
+  // Runs a candidate of the task, which is open. nullopt: the measurer cannot go on with the task,
+  // which is done, and nothing is known of the candidate.
+  StatusOr<std::optional<Measurement>> Measure(TaskState& task, std::vector<uint8_t> artefact,
+                                               double stop_beyond);
   // Records the constructed candidate of a task, unless it was recorded by an earlier run.
   Status FinishConstructed(TaskState& task, const Measurement& measurement);
   // Records a trial before anything else is proposed. `copied`: its measurement is another one's.

@@ -48,7 +48,7 @@ struct TaskResult {
   std::string best_searcher;
   int64_t trials = 0;  // of this run
   std::string problem;
-  // Of the comparison in place: seconds of what won to the constructed candidate's, and who
+  // From the comparison in place: seconds of the winner to the constructed candidate's, and who
   // proposed it; 0 and "": there was none.
   double in_place_ratio = 0;
   std::string winner;
@@ -71,8 +71,8 @@ struct TuneResult {
   std::map<MeasureStatus, int64_t> statuses;  // of this run's trials
   TunePhases phases;
   std::string policy;  // that candidates were timed by, of the environment
-  // Of the comparison in place: seconds of a run of the network with all constructed candidates and
-  // with what won, 0: there was none.
+  // From the comparison in place: seconds of a run of the network with all constructed candidates
+  // and with the winners; 0: there was none.
   double network_constructed_seconds = 0;
   double network_best_seconds = 0;
 };
@@ -86,7 +86,7 @@ struct TuneTools {
   // The network that the workloads are tasks of; null: the winners are not compared in place.
   NetworkMeasurer* network = nullptr;
   BuildFunction build;
-  // Of each workload: those that read what it makes in the network. Empty: not known.
+  // By workload: those that read what it makes in the network. Empty: not known.
   std::vector<std::set<size_t>> consumers = {};
 };
 

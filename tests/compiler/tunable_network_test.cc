@@ -234,4 +234,21 @@ TEST_CASE("a tunable network has the errors of compiling", "[api][tunable]") {
   CHECK(Message(status).find("batch") != std::string::npos);
 }
 
+TEST_CASE("consumers of a task are those that read what it makes", "[api][tunable]") {
+  TunableNetwork network = TunableOf(*BuildZoo("mobilenet_v2", {.small = true}));
+  REQUIRE(network.consumers.size() == network.workloads.size());
+  auto of = [&](const std::string& name) {
+    auto found = std::ranges::find(network.workloads, name, &Workload::name);
+    REQUIRE(found != network.workloads.end());
+    return static_cast<size_t>(found - network.workloads.begin());
+  };
+  CHECK(network.consumers[of("stem_clip")] == std::set<size_t>{of("block1_depthwise_clip")});
+  CHECK(network.consumers[of("block1_depthwise_clip")] == std::set<size_t>{of("block1_project")});
+  CHECK(network.consumers[of("classifier")].empty());
+  // All that is made is read, but for outputs.
+  size_t unread = 0;
+  for (const std::set<size_t>& consumers : network.consumers) unread += consumers.empty();
+  CHECK(unread == 1);
+}
+
 }  // namespace tcc

@@ -103,22 +103,6 @@ TEST_CASE("the first measurement of a candidate stays", "[search][database]") {
   CHECK(trials[0].measurement.seconds == 1e-3);
 }
 
-TEST_CASE("a candidate that lowers alike is found with its measurement", "[search][database]") {
-  TemporaryFolder folder;
-  Database database = OpenToWrite(folder / "f.db");
-  Workload workload = SmallWorkload();
-  Record(database, workload, TrialOf(workload, 4, 1e-3));
-  Record(database, workload, TrialOf(workload, 14, 2e-3));
-  int64_t id = database.WorkloadId(workload).value();
-  int64_t environment = database.EnvironmentId(LocalEnvironment()).value();
-  auto found = database.FindLowered(id, environment, "lowered 4").value();
-  REQUIRE(found);
-  CHECK(found->seconds == 1e-3);
-  CHECK_FALSE(database.FindLowered(id, environment, "lowered 5").value());
-  int64_t other = database.EnvironmentId(LocalEnvironment(3)).value();
-  CHECK_FALSE(database.FindLowered(id, other, "lowered 4").value());
-}
-
 TEST_CASE("a trial of an unknown variant or without seconds is refused", "[search][database]") {
   TemporaryFolder folder;
   Database database = OpenToWrite(folder / "f.db");

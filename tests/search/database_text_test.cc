@@ -191,6 +191,25 @@ TEST_CASE("two databases merge, and first measurements stay", "[search][database
   CHECK(Message(MergeDatabase(a, folder / "none").status()).find("none") != std::string::npos);
 }
 
+TEST_CASE("a merge does not mix comparisons of two files", "[search][database]") {
+  TemporaryFolder folder;
+  Workload workload = SmallWorkload();
+  std::string now = folder / "now.db", before = folder / "before.db";
+  for (const std::string& path : {now, before}) {
+    Database database = OpenToWrite(path);
+    Record(database, workload, TrialOf(workload, 1, 2e-3, "constructed"));
+    Record(database, workload, TrialOf(workload, 2, 1e-3));
+    std::vector<StoredTrial> compared = {TrialOf(workload, 1, 2e-3, "constructed")};
+    if (path == before) compared.push_back(TrialOf(workload, 2, 1.6e-3));
+    int64_t id = database.WorkloadId(workload).value();
+    int64_t environment = database.EnvironmentId(LocalEnvironment()).value();
+    REQUIRE(database.RecordComparison(id, environment, compared).ok());
+  }
+  Database database = OpenToWrite(now);
+  REQUIRE(MergeDatabase(database, before).ok());
+  CHECK(BestOf(database).empty());
+}
+
 TEST_CASE("the best of each workload and environment is listed", "[search][database]") {
   TemporaryFolder folder;
   Database database = OpenToWrite(folder / "f.db");
@@ -242,6 +261,7 @@ TEST_CASE("verify names keys that stand for something else, and schedules that d
               .RunScript("UPDATE environment SET device = 'another';"
                          "UPDATE sketch SET rules = 'others', trace = trace || ' ';"
                          "UPDATE candidate SET decisions = 'b9.i9.1=4' WHERE id = 2;"
+                         "UPDATE measurement SET spread = 9e999 WHERE id = 2;"
                          "UPDATE measurement SET seconds = NULL, series = 7 WHERE id = 1")
               .ok());
   std::vector<std::string> problems = VerifyDatabase(database).value();
@@ -249,6 +269,8 @@ TEST_CASE("verify names keys that stand for something else, and schedules that d
   CHECK(problems[0] == "environment 1: its key is not that of its content");
   CHECK(problems[1] == "sketch 1: its key is not that of its content");
   CHECK(problems[2].starts_with("candidate 2: "));
-  CHECK(problems[problems.size() - 2] == "measurement 1: it is ok without seconds");
-  CHECK(problems.back() == "measurement 1: there is no series 7");
+  CHECK(problems[problems.size() - 3] == "measurement 1: it is ok without seconds");
+  CHECK(problems[problems.size() - 2] == "measurement 1: there is no series 7");
+  CHECK(problems.back() == "measurement 2: a figure is negative or no number");
+  CHECK(ExportText(database).ok());
 }

@@ -256,14 +256,15 @@ TEST_CASE("in place a stop keeps what was recorded and compares nothing", "[sear
     FakeMeasurer measurer, resumed;
     std::stop_source stop;
     FakeNetwork network(workloads, {.clock = [&](size_t run) {
-                          if (run == 20) stop.request_stop();
+                          if (run == 60) stop.request_stop();
                           return 1.0;
                         }});
     TuneOptions options = InPlaceOptions(500);
     options.stop = stop.get_token();
     TuneResult result = store.Run(workloads, options, measurer, network);
-    CHECK(network.runs() > 20);
-    CHECK(network.runs() < 50);
+    // The round under way ends, and its generation is dropped.
+    CHECK(network.runs() > 60);
+    CHECK(network.runs() < 64);
     CHECK(result.trials > 2);
     CHECK(std::ssize(store.Trials(workloads[0])) + std::ssize(store.Trials(workloads[1])) ==
           result.trials);
@@ -341,6 +342,22 @@ TEST_CASE("a budget that ends before all kernels began returns their problem",
   CHECK(network.binds().empty());
 }
 
+TEST_CASE("a budget smaller than the kernels are many records no comparison without seconds",
+          "[search][in_place]") {
+  std::vector<Workload> workloads = TwoProducts();
+  InPlaceRecords store;
+  FakeMeasurer first, second;
+  FakeNetwork network(std::span(workloads).first(1)), both(workloads);
+  store.Run(std::span(workloads).first(1), InPlaceOptions(40), first, network);
+  // One kernel has records of another network, the other none; one trial records none of it.
+  std::vector<Workload> turned = {workloads[1], workloads[0]};
+  TuneOptions options = InPlaceOptions(1);
+  FakeNetwork other(turned);
+  TuneResult result = store.Run(turned, options, second, other);
+  CHECK(result.trials == 1);
+  for (const TaskResult& task : result.tasks) CHECK(task.best_seconds > 0);
+}
+
 TEST_CASE("an error of the measurer or of the network ends the run", "[search][in_place]") {
   std::vector<Workload> workloads = TwoProducts();
   InPlaceRecords store;
@@ -352,5 +369,7 @@ TEST_CASE("an error of the measurer or of the network ends the run", "[search][i
   CHECK(store.Trials(workloads[0]).size() + store.Trials(workloads[1]).size() > 2);
 
   FakeNetwork ending(workloads, {.ends = [](const std::string&) { return true; }});
-  CHECK(absl::IsAborted(store.Try(workloads, InPlaceOptions(60), measurer, ending).status()));
+  Status status = store.Try(workloads, InPlaceOptions(60), measurer, ending).status();
+  CHECK(absl::IsFailedPrecondition(status));
+  CHECK_THAT(Message(status), Contains("the network cannot be run"));
 }
