@@ -11,7 +11,7 @@
 
 namespace tcc {
 
-// What fills a constant that a kernel reads in place of the model's own; run once, when the model
+// Fills a constant that a kernel reads in place of the model's own; run once, when the model
 // is linked.
 struct PrepareStages {
   std::string key;                // of the function; equal ones need be compiled once
