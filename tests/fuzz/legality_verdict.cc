@@ -116,7 +116,8 @@ Ground GroundOf(const LegalityProgram& program, const Constraint& constraint) {
   bool of_step = &constraint < program.symbolic.constraints.data() + program.asked_by_steps.size();
   if (SaysAny(constraint, {"lines that one iteration prefetches"})) return Ground::kCap;
   if (of_step) return Ground::kStep;
-  if (SaysAny(constraint, {"registers", "fits L1", "fit L2", "times its work"})) return Ground::kEstimate;
+  if (SaysAny(constraint, {"registers", "fits L1", "fit L2", "times its work"}))
+    return Ground::kEstimate;
   if (SaysAny(constraint,
               {"threads a block", "threads along z", "blocks along", "shared memory"})) {
     return Ground::kMachine;
