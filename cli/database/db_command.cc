@@ -165,7 +165,7 @@ bool IsAbsentOrEmpty(const std::string& path) {
 
 // Imports into a database that is then removed: a new file is not made for an export that is
 // refused, and one that was made is not removed while another process may use it.
-Status Rehearse(const std::string& text, const ImportOptions& options) {
+Status Rehearse(const std::string& text, const DatabaseImportOptions& options) {
   TCC_ASSIGN_OR_RETURN(TemporaryDatabase temporary, TemporaryDatabase::Make());
   TCC_ASSIGN_OR_RETURN(Database database, Database::Open(temporary.path(), Access::kReadWrite));
   return ImportText(database, text, options).status();
@@ -175,7 +175,7 @@ Status RunImport(const DbCommand& command) {
   bool from_file = command.input != kStandardStream;
   std::string source = from_file ? command.input : "standard input";
   TCC_ASSIGN_OR_RETURN(std::string text, from_file ? ReadFile(command.input) : ReadStandardInput());
-  ImportOptions options{.keep_measurer = command.keep_measurer};
+  DatabaseImportOptions options{.keep_measurer = command.keep_measurer};
   if (IsAbsentOrEmpty(command.file)) {
     TCC_RETURN_IF_ERROR(CheckWritable(command.file));
     TCC_RETURN_IF_ERROR(Annotate(Rehearse(text, options), source));

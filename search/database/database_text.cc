@@ -126,7 +126,8 @@ StatusOr<Measurement> MeasurementIn(const JsonFields& fields) {
   return measured;
 }
 
-StatusOr<Environment> EnvironmentIn(const JsonFields& fields, const ImportOptions& options) {
+StatusOr<Environment> EnvironmentIn(const JsonFields& fields,
+                                    const DatabaseImportOptions& options) {
   constexpr int kMaxThreads = 1 << 20;
   Environment environment;
   TCC_ASSIGN_OR_RETURN(environment.tcc, fields.Text("tcc"));
@@ -216,7 +217,7 @@ StatusOr<Compared> ComparedIn(SqliteConnection& connection) {
 
 // A comparison is one whole: where there is one already, the import's is left out.
 Status ImportRecord(SqliteConnection& connection, const JsonFields& fields,
-                    const ImportOptions& options, const Compared& compared,
+                    const DatabaseImportOptions& options, const Compared& compared,
                     ImportSummary& summary) {
   TCC_ASSIGN_OR_RETURN(StoredTrial trial, TrialIn(fields));
   TCC_ASSIGN_OR_RETURN(Environment environment, EnvironmentIn(fields, options));
@@ -237,8 +238,9 @@ Status ImportRecord(SqliteConnection& connection, const JsonFields& fields,
   return OkStatus();
 }
 
-Status ImportLine(SqliteConnection& connection, std::string_view line, const ImportOptions& options,
-                  const Compared& compared, ImportSummary& summary) {
+Status ImportLine(SqliteConnection& connection, std::string_view line,
+                  const DatabaseImportOptions& options, const Compared& compared,
+                  ImportSummary& summary) {
   TCC_ASSIGN_OR_RETURN(JsonFields fields, ParseJsonLine(line));
   if (fields.Has("fn")) return ImportRecord(connection, fields, options, compared, summary);
   if (fields.Has("function")) return ImportVariant(connection, fields, summary);
@@ -286,7 +288,7 @@ StatusOr<std::string> ExportText(const Database& database) {
 }
 
 StatusOr<ImportSummary> ImportText(Database& database, const std::string& text,
-                                   const ImportOptions& options) {
+                                   const DatabaseImportOptions& options) {
   std::vector<std::string_view> lines = LinesOf(text);
   if (lines.empty() || text.back() != '\n') {
     return InvalidInput("the export has no whole last line with its checksum");

@@ -20,7 +20,7 @@ namespace tcc {
 
 StatusOr<std::string> ExportText(const Database& database);
 
-struct ImportOptions {
+struct DatabaseImportOptions {
   // Otherwise "import:" stands before the name of a record's measurer, so that what others measured
   // is never taken for what was measured here.
   bool keep_measurer = false;
@@ -37,7 +37,7 @@ struct ImportSummary {
 // functions must verify and have the key that they are told to have, traces must parse, seconds be
 // finite. No code of it is run or compiled. Errors name the line.
 StatusOr<ImportSummary> ImportText(Database& database, const std::string& text,
-                                   const ImportOptions& options = {});
+                                   const DatabaseImportOptions& options = {});
 
 // Adds what the database at `path` holds beyond `into`. First measurements stay, and so does each
 // comparison of a workload in an environment, as a whole.
