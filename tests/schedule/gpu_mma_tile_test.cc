@@ -86,7 +86,8 @@ TEST_CASE("a product on tensor cores is right at its start and at random points"
       std::vector<Decisions> tried = {sketch.start};
       if (auto point = space.Sample(random)) tried.push_back(space.ToDecisions(*point));
       for (const Decisions& decisions : tried) {
-        PointReport report = CheckPoint(fn, program, decisions, random, {.max_instances = 500'000});
+        PointReport report =
+            CheckPoint(fn, program, decisions, random, {.max_instances = 1'000'000});
         INFO(name << " A[" << shape.a << "] B[" << shape.b << "] " << report.message);
         if (report.outcome == PointOutcome::kTooLarge) continue;
         CHECK(report.outcome == PointOutcome::kRight);
@@ -120,7 +121,7 @@ TEST_CASE("a long product of few results is computed in parts that are added up"
     std::vector<Decisions> tried = {sketch.start};
     if (auto point = space.Sample(random)) tried.push_back(space.ToDecisions(*point));
     for (const Decisions& decisions : tried) {
-      PointReport report = CheckPoint(fn, program, decisions, random, {.max_instances = 2'000'000});
+      PointReport report = CheckPoint(fn, program, decisions, random, {.max_instances = 4'000'000});
       INFO(report.message);
       if (report.outcome == PointOutcome::kTooLarge) continue;
       CHECK(report.outcome == PointOutcome::kRight);

@@ -342,19 +342,21 @@ TEST_CASE("a budget that ends before all kernels began returns their problem",
   CHECK(network.binds().empty());
 }
 
-TEST_CASE("a budget smaller than the kernels are many records no comparison without seconds",
+TEST_CASE("a budget smaller than the kernels are many compares only what has seconds",
           "[search][in_place]") {
   std::vector<Workload> workloads = TwoProducts();
+  workloads.push_back(ProductWorkload("three", {.rows = 24, .columns = 32}));
   InPlaceRecords store;
   FakeMeasurer first, second;
-  FakeNetwork network(std::span(workloads).first(1)), both(workloads);
-  store.Run(std::span(workloads).first(1), InPlaceOptions(40), first, network);
-  // One kernel has records of another network, the other none; one trial records none of it.
-  std::vector<Workload> turned = {workloads[1], workloads[0]};
-  TuneOptions options = InPlaceOptions(1);
-  FakeNetwork other(turned);
-  TuneResult result = store.Run(turned, options, second, other);
+  FakeNetwork one(std::span(workloads).first(1));
+  store.Run(std::span(workloads).first(1), InPlaceOptions(40), first, one);
+  // The only trial is the first new kernel's; the second has none, the known one has finalists.
+  std::vector<Workload> mixed = {workloads[1], workloads[2], workloads[0]};
+  FakeNetwork network(mixed);
+  TuneResult result = store.Run(mixed, InPlaceOptions(1), second, network);
   CHECK(result.trials == 1);
+  CHECK(store.Trials(workloads[2]).empty());
+  CHECK(result.network_best_seconds > 0);
   for (const TaskResult& task : result.tasks) CHECK(task.best_seconds > 0);
 }
 
