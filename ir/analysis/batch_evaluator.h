@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "ir/analysis/formula_program.h"
 #include "ir/expr/expr.h"
 #include "ir/simplify/interval.h"
 #include "ir/support/status.h"
@@ -34,15 +36,16 @@ class PointTable {
   std::vector<double> cells_;
 };
 
-// Expressions of i64 and bool compiled for evaluation at many points at once, exactly: doubles hold
-// every integer below 2^53. Where the bounds prove that a value stays below 2^52, nothing is
-// checked; where they do not, a value beyond that is NaN at that point, and so is all that is made
-// of it. The value is NaN as well where EvaluateInt gives nullopt. Equal parts of the expressions
-// are computed once.
+// Expressions of i64, bool and f64 compiled for evaluation at many points at once, exactly: doubles
+// hold every integer below 2^53. Where the bounds prove that an integer stays below 2^52, nothing
+// is checked; where they do not, one beyond that is NaN at that point, and so is all that is made
+// of it. The value is NaN as well where Evaluate gives nullopt. Equal parts of the expressions are
+// computed once.
 class BatchEvaluator {
  public:
-  // Error: a variable that is not in `vars`; a load, a call, or arithmetic of another type.
-  // `bounds` as for BoundsOf: what holds at every point that will be asked for.
+  explicit BatchEvaluator(FormulaProgram program) : program_(std::move(program)) {}
+  // Errors as for CompileFormulas. `bounds` as for BoundsOf: what holds at every point that will be
+  // asked for.
   static StatusOr<BatchEvaluator> Compile(std::span<const Expr> exprs, std::span<const Var> vars,
                                           const Bounds& bounds = {});
 
@@ -52,27 +55,16 @@ class BatchEvaluator {
   // The same at one point.
   std::vector<double> EvaluateAt(std::span<const int64_t> point) const;
 
-  size_t instructions() const { return instructions_.size(); }
+  const FormulaProgram& program() const { return program_; }
+  size_t instructions() const { return program_.instructions.size(); }
   // Instructions whose result is checked at each point.
   size_t checked_instructions() const;
 
  private:
-  friend class BatchCompiler;
-
-  // a op b, or a ? b : c for kSelect. Values are numbered: variables, constants, instructions.
-  struct Instruction {
-    ExprKind op;
-    bool checked;
-    uint32_t a, b, c;
-  };
-
   void EvaluateBlock(const PointTable& points, size_t first, size_t count, std::span<double> values,
                      PointTable& results) const;
 
-  size_t vars_ = 0;
-  std::vector<double> constants_;
-  std::vector<Instruction> instructions_;
-  std::vector<uint32_t> results_;
+  FormulaProgram program_;
 };
 
 }  // namespace tcc

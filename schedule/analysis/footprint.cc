@@ -1,15 +1,15 @@
 #include "schedule/analysis/footprint.h"
 
-#include <algorithm>
+#include <functional>
 #include <unordered_map>
 
-#include "ir/analysis/accesses.h"
 #include "ir/analysis/nested_blocks.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "ir/support/storage_types.h"
 #include "schedule/analysis/region.h"
+#include "schedule/analysis/registers.h"
 
 namespace tcc {
 namespace {
@@ -70,28 +70,40 @@ bool IsAllocatedIn(const Stmt& stmt, const Var& buffer) {
   return found;
 }
 
+// A leaf block and the loops round it inside a statement, outermost first.
+void ForEachLeaf(const Stmt& stmt, std::vector<Ref<For>>& loops,
+                 const std::function<void(const Block&)>& f) {
+  if (const auto* block = stmt.as<Block>()) return f(*block);
+  const auto* loop = stmt.as<For>();
+  if (loop) loops.emplace_back(loop);
+  ForEachChild(stmt, [&](const Stmt& child) { ForEachLeaf(child, loops, f); });
+  if (loop) loops.pop_back();
+}
+
 }  // namespace
+
+Expr BytesTouchedBy(const Function& fn, const Stmt& stmt) {
+  std::vector<Var> order;
+  std::unordered_map<Var, Boxes, VarHash> touched;
+  std::vector<Ref<For>> inside;
+  ForEachLeaf(stmt, inside, [&](const Block& block) {
+    for (const Access& access : AccessesOf(block)) {
+      if (!touched.contains(access.buffer)) order.push_back(access.buffer);
+      StatusOr<Box> box = RegionOf(block, access, inside);
+      bool lives_inside = IsAllocatedIn(stmt, access.buffer);
+      box.ok() && !lives_inside ? touched[access.buffer].Add(*box)
+                                : touched[access.buffer].AddWhole();
+    }
+  });
+  Expr bytes(0);
+  for (const Var& var : order) bytes = bytes + touched[var].BytesOf(*FindBuffer(fn, var));
+  return bytes;
+}
 
 StatusOr<Expr> FootprintInside(const Function& nested, const LoopRef& loop) {
   Function fn = UnnestBlocks(nested);
   TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, loop));
-  std::vector<Var> order;
-  std::unordered_map<Var, Boxes, VarHash> touched;
-  for (const Ref<Block>& block : BlocksOf(LoopAt(path)->body)) {
-    std::vector<Ref<For>> inside = LoopsInside(FindBlock(fn, block->name).value(), loop);
-    std::vector<Access> accesses = ReadsOf(*block);
-    for (const Access& write : WritesOf(*block)) accesses.push_back(write);
-    for (const Access& access : accesses) {
-      if (!touched.contains(access.buffer)) order.push_back(access.buffer);
-      StatusOr<Box> box = RegionOf(*block, access, inside);
-      bool lives_inside = IsAllocatedIn(LoopAt(path)->body, access.buffer);
-      box.ok() && !lives_inside ? touched[access.buffer].Add(*box)
-                                : touched[access.buffer].AddWhole();
-    }
-  }
-  Expr bytes(0);
-  for (const Var& var : order) bytes = bytes + touched[var].BytesOf(*FindBuffer(fn, var));
-  return bytes;
+  return BytesTouchedBy(fn, LoopAt(path)->body);
 }
 
 }  // namespace tcc

@@ -1,5 +1,7 @@
 #include "schedule/analysis/region.h"
 
+#include <algorithm>
+
 #include "ir/analysis/affine.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
@@ -20,24 +22,55 @@ struct MovingVars {
   }
 };
 
-// Splits `var`, the variable of a loop, where the loop is fused: replaces its div and mod in
-// `exprs` by new variables, and splits those again if they were fused.
+// The variables of what a loop of extent `inner_extent` times something fuses.
+struct FusedVars {
+  Var outer;
+  Var inner;
+};
+
+// Replaces div and mod of `var`, which fuses two loops, in `exprs` by new variables.
+FusedVars SplitVar(const Var& var, const Expr& inner_extent, std::vector<Expr>& exprs) {
+  FusedVars vars = {LoopVar(var->name + "_div"), LoopVar(var->name + "_mod")};
+  Expr div = FloorDivide(var, inner_extent);
+  Expr mod = FloorModulo(var, inner_extent);
+  auto part = [&](const Expr& expr) -> Expr {
+    if (Equal(expr, div)) return vars.outer;
+    if (Equal(expr, mod)) return vars.inner;
+    return expr;
+  };
+  for (Expr& expr : exprs) expr = RewriteBottomUp(expr, part);
+  return vars;
+}
+
+// Splits `var`, the variable of a loop, where the loop is fused, and what it fuses again.
 void PushParts(const Var& var, const Expr& extent, std::vector<Expr>& exprs, MovingVars& result) {
   if (const auto* product = extent.as<Mul>()) {
-    Var outer = LoopVar(var->name + "_div");
-    Var inner = LoopVar(var->name + "_mod");
-    Expr div = FloorDivide(var, product->b);
-    Expr mod = FloorModulo(var, product->b);
-    auto part = [&](const Expr& expr) -> Expr {
-      if (Equal(expr, div)) return outer;
-      if (Equal(expr, mod)) return inner;
-      return expr;
-    };
-    for (Expr& expr : exprs) expr = RewriteBottomUp(expr, part);
-    PushParts(outer, product->a, exprs, result);
-    PushParts(inner, product->b, exprs, result);
+    FusedVars vars = SplitVar(var, product->b, exprs);
+    PushParts(vars.outer, product->a, exprs, result);
+    PushParts(vars.inner, product->b, exprs, result);
   }
   result.Push(var, extent);
+}
+
+bool AnyUses(const std::vector<Expr>& exprs, const Var& var) {
+  return std::any_of(exprs.begin(), exprs.end(),
+                     [&](const Expr& expr) { return UsesVar(expr, var); });
+}
+
+void TakeLoopApart(const Var& var, const Expr& extent, size_t loop, std::vector<Expr>& exprs,
+                   std::vector<LoopPart>& parts) {
+  const auto* product = extent.as<Mul>();
+  if (product && AnyUses(exprs, var)) {
+    std::vector<Expr> split = exprs;
+    FusedVars vars = SplitVar(var, product->b, split);
+    if (!AnyUses(split, var)) {
+      exprs = std::move(split);
+      TakeLoopApart(vars.outer, product->a, loop, exprs, parts);
+      TakeLoopApart(vars.inner, product->b, loop, exprs, parts);
+      return;
+    }
+  }
+  parts.push_back({var, extent, loop});
 }
 
 // Replaces div and mod of fused loops in `exprs` by new variables.
@@ -63,6 +96,19 @@ bool CoverInOrder(const Expr& stride, const std::vector<Term>& terms) {
     if (CoverInOrder(stride * terms[i].extent, rest)) return true;
   }
   return false;
+}
+
+// Whether `binding` takes every integer of its box once while `loops` move.
+bool CoversDensely(const Expr& binding, const MovingVars& loops) {
+  std::optional<AffineForm> form = ToAffine(binding, loops.vars);
+  if (!form) return false;
+  std::vector<Term> terms;
+  for (size_t i = 0; i < form->vars.size(); ++i) {
+    size_t l = 0;
+    while (!(loops.vars[l] == form->vars[i])) ++l;
+    terms.push_back({form->coefficients[i], loops.extents[l]});
+  }
+  return CoverInOrder(Expr(1), terms);
 }
 
 }  // namespace
@@ -132,15 +178,21 @@ StatusOr<Box> Hull(const Box& a, const Box& b) {
 bool IsDense(const IterVar& iter, const std::vector<Ref<For>>& moving) {
   std::vector<Expr> binding = {iter.binding};
   MovingVars loops = Unfuse(moving, binding);
-  std::optional<AffineForm> form = ToAffine(binding[0], loops.vars);
-  if (!form) return false;
-  std::vector<Term> terms;
-  for (size_t i = 0; i < form->vars.size(); ++i) {
-    size_t l = 0;
-    while (!(loops.vars[l] == form->vars[i])) ++l;
-    terms.push_back({form->coefficients[i], loops.extents[l]});
+  return CoversDensely(binding[0], loops);
+}
+
+std::vector<LoopPart> TakeApart(const std::vector<Ref<For>>& loops, std::vector<Expr>& exprs) {
+  std::vector<LoopPart> parts;
+  for (size_t l = 0; l < loops.size(); ++l) {
+    TakeLoopApart(loops[l]->var, loops[l]->extent, l, exprs, parts);
   }
-  return CoverInOrder(Expr(1), terms);
+  return parts;
+}
+
+bool IsDense(const Expr& binding, const std::vector<LoopPart>& parts) {
+  MovingVars loops;
+  for (const LoopPart& part : parts) loops.Push(part.var, part.extent);
+  return CoversDensely(binding, loops);
 }
 
 bool IsImpliedByDomain(const LoopGuard& guard, const Block& block) {

@@ -28,6 +28,21 @@ StatusOr<Box> Hull(const Box& a, const Box& b);
 // run: each stride is the product of the extents inside, as splits leave it.
 bool IsDense(const IterVar& iter, const std::vector<Ref<For>>& moving);
 
+// A loop, or one of the loops that it fuses: its variable, extent and the place of the loop.
+struct LoopPart {
+  Var var;
+  Expr extent;
+  size_t loop;
+};
+
+// Takes fused loops apart: their div and mod in `exprs` become variables of their own, as RegionOf
+// sees them, outermost first. A loop whose variable `exprs` use in another way, too, or not at all,
+// is one part.
+std::vector<LoopPart> TakeApart(const std::vector<Ref<For>>& loops, std::vector<Expr>& exprs);
+
+// IsDense of a binding over loops that were taken apart: all of them move.
+bool IsDense(const Expr& binding, const std::vector<LoopPart>& parts);
+
 // True if `guard` says no more than `binding < domain` of one of the block's iteration variables.
 bool IsImpliedByDomain(const LoopGuard& guard, const Block& block);
 

@@ -13,6 +13,7 @@
 #include "ir/support/storage_types.h"
 #include "schedule/analysis/loop_tree.h"
 #include "schedule/analysis/region.h"
+#include "schedule/analysis/registers.h"
 
 namespace tcc {
 namespace {
@@ -40,10 +41,6 @@ Expr InUnits(const Expr& bytes, int64_t unit) {
   return IsZero(bytes) ? bytes : CeilDivide(bytes, Expr(unit));
 }
 
-bool IsSpread(ForKind kind) {
-  return kind == ForKind::kUnrolled || kind == ForKind::kVectorized;
-}
-
 // Statements that a block's body becomes, init included.
 int64_t StatementsOf(const Block& block) {
   int64_t count = 0;
@@ -69,36 +66,14 @@ bool HasWork(const Stmt& stmt) {
                      [](const Ref<Block>& block) { return MayExist(*block); });
 }
 
-// The loops that a block's binding of one of `iters` uses.
-bool Uses(const Block& block, const std::vector<Var>& iters, const Var& loop) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
-    return std::find(iters.begin(), iters.end(), iter.var) != iters.end() &&
-           UsesVar(iter.binding, loop);
-  });
-}
-
-std::vector<Var> VarsOf(const Access& access) {
-  std::vector<Var> vars;
-  for (const Expr& index : access.indices) {
-    for (const Var& var : VarsOf(index)) vars.push_back(var);
-  }
-  return vars;
-}
-
-std::vector<Access> AccessesOf(const Block& block) {
-  std::vector<Access> accesses = ReadsOf(block);
-  for (const Access& write : WritesOf(block)) accesses.push_back(write);
-  return accesses;
-}
-
 class NestMeter {
  public:
   NestMeter(const Function& fn, const Target& target) : fn_(fn), target_(target) {}
 
-  NestResources Measure(const Stmt& scheduled) {
-    Stmt nest = KeepOwnCells(scheduled);
+  NestResources Measure(const RootNest& root) {
+    Stmt nest = KeepOwnCells(root.stmt);
     NestResources result;
-    result.name = NameOf(nest);
+    result.name = root.name;
     result.grid = LaunchSize(nest, ForKind::kBlockIdxX);
     result.threads_by_axis = LaunchSize(nest, ForKind::kThreadIdxX);
     result.threads = Times(Times(result.threads_by_axis[0], result.threads_by_axis[1]),
@@ -122,16 +97,6 @@ class NestMeter {
   }
 
  private:
-  // The block whose loop is outermost: initialisations and copies may come before it inside.
-  static std::string NameOf(const Stmt& nest) {
-    std::string name;
-    PreOrder(nest, [&](const Stmt& stmt) {
-      const auto* loop = stmt.as<For>();
-      if (name.empty() && loop) name = loop->key.substr(0, loop->key.find('/'));
-    });
-    return name.empty() ? BlocksOf(nest)[0]->name : name;
-  }
-
   // The largest extent of each axis; `first` is its x.
   static std::array<Expr, 3> LaunchSize(const Stmt& nest, ForKind first) {
     std::array<Expr, 3> size = {Expr(1), Expr(1), Expr(1)};
@@ -178,12 +143,6 @@ class NestMeter {
     return Times(count, InUnits(BytesOf(row, buffer.dtype()), target_.vector_bytes));
   }
 
-  // Whether a local buffer's indices are constants once loops are unrolled: no other loop that runs
-  // while it lives is in them.
-  static bool IsRegisters(const Allocate& allocate) {
-    const Var& buffer = allocate.buffer.var;
-    return allocate.buffer.scope == Scope::kLocal && !HasRunningIndex(allocate.body, buffer, {});
-  }
   static bool HoldsWarpBuffers(const Stmt& stmt) {
     bool found = false;
     PreOrder(stmt, [&](const Stmt& inner) {
@@ -193,25 +152,6 @@ class NestMeter {
     return found;
   }
   static bool IsOfWarp(const Allocate& allocate) { return allocate.buffer.scope == Scope::kWarp; }
-  static bool HasRunningIndex(const Stmt& stmt, const Var& buffer, std::vector<Var> running) {
-    if (const auto* loop = stmt.as<For>(); loop && !IsSpread(loop->for_kind)) {
-      running.push_back(loop->var);
-    }
-    if (const auto* block = stmt.as<Block>()) {
-      for (const Access& access : AccessesOf(*block)) {
-        if (!(access.buffer == buffer)) continue;
-        for (const Var& loop : running) {
-          if (Uses(*block, VarsOf(access), loop)) return true;
-        }
-      }
-      return false;
-    }
-    bool found = false;
-    ForEachChild(
-        stmt, [&](const Stmt& child) { found = found || HasRunningIndex(child, buffer, running); });
-    return found;
-  }
-
   // Whether threads wait for each other in `stmt`: a shared buffer lives in it or is used there.
   bool MeetsThreads(const Stmt& stmt) const {
     bool found = false;
@@ -345,7 +285,8 @@ class NestMeter {
     Expr operands(0);
     for (const Access& access : AccessesOf(block)) {
       for (const For* loop : spread_) {
-        if (loop->for_kind != ForKind::kVectorized || !Uses(block, VarsOf(access), loop->var)) {
+        if (loop->for_kind != ForKind::kVectorized ||
+            !BindingsUse(block, VarsOf(access), loop->var)) {
           continue;
         }
         Expr bytes = BytesOf(loop->extent, access.buffer.dtype());
@@ -380,7 +321,7 @@ class NestMeter {
     std::vector<Var> iters = VarsOf(read);
     Expr count(1), row(1);
     for (const For* loop : spread_) {
-      if (!IsSpatial(block, loop->var) || !Uses(block, iters, loop->var)) continue;
+      if (!IsSpatial(block, loop->var) || !BindingsUse(block, iters, loop->var)) continue;
       bool vector = loop->for_kind == ForKind::kVectorized;
       (vector ? row : count) = Times(vector ? row : count, loop->extent);
     }
@@ -405,7 +346,7 @@ class NestMeter {
     if (!box.ok()) {
       std::vector<Var> iters = VarsOf(read);
       for (const Ref<For>& loop : loops) {
-        if (Uses(block, iters, loop->var)) cells = Times(cells, loop->extent);
+        if (BindingsUse(block, iters, loop->var)) cells = Times(cells, loop->extent);
       }
       return cells;
     }
@@ -441,29 +382,46 @@ class NestMeter {
   bool across_threads_ = false;  // in the nest of a reduction of theirs
 };
 
+// The block whose loop is outermost: initialisations and copies may come before it inside.
+std::string NameOf(const Stmt& nest) {
+  std::string name;
+  PreOrder(nest, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (name.empty() && loop) name = loop->key.substr(0, loop->key.find('/'));
+  });
+  return name.empty() ? BlocksOf(nest)[0]->name : name;
+}
+
 // A launch begins below sequences and the buffers that all launches see.
 bool IsSeenByAll(const Allocate& allocate) {
   return allocate.buffer.scope == Scope::kGlobal || allocate.buffer.scope == Scope::kConstant;
 }
 
-void MeasureNests(const Function& fn, const Stmt& stmt, const Target& target,
-                  std::vector<NestResources>& results) {
+void FindNests(const Stmt& stmt, std::vector<RootNest>& nests) {
   const auto* allocate = stmt.as<Allocate>();
   if (allocate && IsSeenByAll(*allocate)) {
-    MeasureNests(fn, allocate->body, target, results);
+    FindNests(allocate->body, nests);
   } else if (const auto* seq = stmt.as<Seq>()) {
-    for (const Stmt& child : seq->stmts) MeasureNests(fn, child, target, results);
+    for (const Stmt& child : seq->stmts) FindNests(child, nests);
   } else if (HasWork(stmt)) {
-    results.push_back(NestMeter(fn, target).Measure(stmt));
+    nests.push_back({NameOf(stmt), stmt});
   }
 }
 
 }  // namespace
 
+std::vector<RootNest> RootNestsOf(const Function& fn) {
+  std::vector<RootNest> nests;
+  FindNests(fn.body, nests);
+  return nests;
+}
+
 std::vector<NestResources> ResourcesOf(const Function& fn, const Target& target) {
   std::vector<NestResources> results;
   Function plain = UnnestBlocks(fn);
-  MeasureNests(plain, plain.body, target, results);
+  for (const RootNest& nest : RootNestsOf(plain)) {
+    results.push_back(NestMeter(plain, target).Measure(nest));
+  }
   return results;
 }
 

@@ -11,6 +11,14 @@
 // the lowered function has at a point, without lowering it.
 namespace tcc {
 
+// A nest at the root of a function, below the buffers that all nests see.
+struct RootNest {
+  std::string name;  // of the block that its outermost loop belongs to
+  Stmt stmt;
+};
+// The nests of a function without nested blocks (UnnestBlocks) that may have work, in order.
+std::vector<RootNest> RootNestsOf(const Function& fn);
+
 // Of one nest at the root of a function; on a GPU that is one launch.
 struct NestResources {
   std::string name;  // of the block that its outermost loop belongs to

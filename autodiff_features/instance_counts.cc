@@ -1,0 +1,120 @@
+#include "autodiff_features/instance_counts.h"
+
+#include <algorithm>
+
+#include "autodiff_features/real_formulas.h"
+
+namespace tcc {
+namespace {
+
+// Products over the parts of one site.
+class PartProducts {
+ public:
+  explicit PartProducts(const Site& site) : site_(site) {}
+
+  // Of the extents of those of `parts` that `counts`.
+  template <typename Counts>
+  std::vector<Expr> ExtentsOf(const std::vector<size_t>& parts, Counts counts) const {
+    std::vector<Expr> extents;
+    for (size_t p : parts) {
+      if (counts(p)) extents.push_back(site_.parts[p].extent);
+    }
+    return extents;
+  }
+
+  std::vector<size_t> All() const {
+    std::vector<size_t> parts;
+    for (size_t p = 0; p < site_.parts.size(); ++p) parts.push_back(p);
+    return parts;
+  }
+
+  bool IsSpread(size_t part) const { return site_.IsSpread(part); }
+  // Inside an iteration of the parallel loop, where there is one.
+  bool InPiece(size_t part) const {
+    return !site_.parallel_loop || site_.parts[part].loop > *site_.parallel_loop;
+  }
+
+  // Values of a dense variable that one run of the straight-line code covers.
+  Expr SpreadOf(size_t iter) const {
+    Expr spread(1);
+    for (size_t p : site_.parts_of[iter]) {
+      if (!IsSpread(p)) continue;
+      const Expr& extent = site_.parts[p].extent;
+      spread = IsConstant(spread, 1) ? extent : spread * extent;
+    }
+    return spread;
+  }
+  Expr TilesOf(size_t iter) const {
+    const Expr& domain = site_.block->iters[iter].domain;
+    Expr spread = SpreadOf(iter);
+    return Real(IsConstant(spread, 1) ? domain : CeilDivide(domain, spread));
+  }
+
+ private:
+  const Site& site_;
+};
+
+Expr BodiesInPiece(const Site& site, const PartProducts& products) {
+  auto inside = [&](size_t p) { return !products.IsSpread(p) && products.InPiece(p); };
+  Expr bodies = ProductOf(products.ExtentsOf(site.other_parts, inside));
+  for (size_t i : site.dense) {
+    Expr loops = ProductOf(products.ExtentsOf(site.parts_of[i], inside));
+    Expr tiles = products.TilesOf(i);
+    bodies = Times(bodies, IsReal(loops, 1) ? loops : MinOf(tiles, loops));
+  }
+  return bodies;
+}
+
+void CountTileUse(const Site& site, const PartProducts& products, InstanceCounts& counts) {
+  counts.lane_use = counts.row_use = Real(1);
+  for (size_t i : site.dense) {
+    Expr spread = products.SpreadOf(i);
+    if (IsConstant(spread, 1)) continue;
+    const std::vector<size_t>& parts = site.parts_of[i];
+    bool has_lanes = site.lane_part &&
+                     std::find(parts.begin(), parts.end(), *site.lane_part) != parts.end();
+    Expr use = Over(Real(site.block->iters[i].domain), Times(products.TilesOf(i), Real(spread)));
+    (has_lanes ? counts.lane_use : counts.row_use) =
+        Times(has_lanes ? counts.lane_use : counts.row_use, use);
+  }
+}
+
+void CountStraightLine(const Site& site, const PartProducts& products, InstanceCounts& counts) {
+  auto is_copy = [&](size_t p) { return products.IsSpread(p) && p != site.lane_part; };
+  auto is_chain = [&](size_t p) { return is_copy(p) && site.FeedsReduction(p); };
+  counts.lanes = site.lane_part ? Real(site.parts[*site.lane_part].extent) : Real(1);
+  counts.copies = ProductOf(products.ExtentsOf(products.All(), is_copy));
+  counts.chain = ProductOf(products.ExtentsOf(products.All(), is_chain));
+  CountTileUse(site, products, counts);
+}
+
+}  // namespace
+
+InstanceCounts CountsOf(const Site& site) {
+  PartProducts products(site);
+  auto any = [](size_t) { return true; };
+  auto is_loop = [&](size_t p) { return !products.IsSpread(p); };
+  InstanceCounts counts;
+  counts.issued = ProductOf(products.ExtentsOf(products.All(), any));
+  counts.useful = ProductOf(products.ExtentsOf(site.other_parts, any));
+  counts.bodies = ProductOf(products.ExtentsOf(site.other_parts, is_loop));
+  for (size_t i : site.dense) {
+    counts.useful = Times(counts.useful, Real(site.block->iters[i].domain));
+    counts.bodies = Times(counts.bodies, products.TilesOf(i));
+  }
+  counts.dead = ProductOf(products.ExtentsOf(products.All(), is_loop)) - counts.bodies;
+  counts.trip = Real(1);
+  if (site.first_spread > 0) {
+    size_t innermost = site.first_spread - 1;
+    counts.trip = Real(site.parts[innermost].extent);
+    counts.accumulates = site.FeedsReduction(innermost);
+  }
+  counts.entries = Over(counts.bodies, counts.trip);
+  counts.pieces =
+      site.parallel_loop ? Real(site.loops[*site.parallel_loop]->extent) : Real(1);
+  counts.piece = BodiesInPiece(site, products);
+  CountStraightLine(site, products, counts);
+  return counts;
+}
+
+}  // namespace tcc

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <array>
+
+#include "autodiff_features/cpu_prior.h"
+#include "autodiff_features/feature_table.h"
+
+namespace tcc {
+
+// A formula for each row of the table, f64.
+using FeatureFormulas = std::array<Expr, kFeatures>;
+
+FeatureFormulas FeaturesOf(const NestWork& nest, const NestTraffic& traffic,
+                           const NestPrior& prior, const Target& target,
+                           const RunSettings& settings);
+
+}  // namespace tcc

@@ -1,0 +1,91 @@
+#include "autodiff_features/sketch_formulas.h"
+
+#include <algorithm>
+
+#include "autodiff_features/nest_features.h"
+
+namespace tcc {
+namespace {
+
+FormulaCounts CountFormulas(std::span<const NestWork> nests) {
+  FormulaCounts counts;
+  for (const NestWork& nest : nests) {
+    for (const SiteWork& site : nest.sites) {
+      const std::string& block = site.site.block->name;
+      ++counts.sites;
+      if (!site.site.exact) counts.bounded.push_back(block);
+      for (const TracedAccess& access : site.accesses) {
+        ++counts.accesses;
+        if (access.exact) continue;
+        counts.without_box.push_back(block + " of " + access.buffer.var->name);
+      }
+    }
+  }
+  return counts;
+}
+
+// The variables of the sizes and the ranges of their values.
+struct SizeVars {
+  std::vector<Var> vars;
+  Bounds bounds;
+};
+
+SizeVars VarsOf(const std::vector<FreeSize>& sizes) {
+  SizeVars result;
+  for (const FreeSize& size : sizes) {
+    std::vector<int64_t> values = ValuesOf(size);
+    result.vars.push_back(size.var);
+    if (!values.empty()) result.bounds[size.var] = {values.front(), values.back()};
+  }
+  return result;
+}
+
+}  // namespace
+
+StatusOr<SketchFormulas> SketchFormulas::Create(const SymbolicProgram& program,
+                                                const Target& target, const CpuProfile& profile,
+                                                const RunSettings& settings) {
+  if (target.kind != TargetKind::kCpu) {
+    return InvalidInput("target '{}': expected a CPU, features of others are not known",
+                        target.name);
+  }
+  CpuConstants cpu = ConstantsOf(profile);
+  std::vector<NestWork> nests = WorkOf(program.fn, target);
+  std::vector<Expr> rows;
+  std::vector<NestPrior> priors;
+  for (const NestWork& nest : nests) {
+    NestTraffic traffic = TrafficOf(nest, cpu, settings);
+    priors.push_back(PriorOf(nest, traffic, target, cpu, settings));
+    FeatureFormulas features = FeaturesOf(nest, traffic, priors.back(), target, settings);
+    rows.insert(rows.end(), features.begin(), features.end());
+  }
+  std::vector<Expr> total = {LnSecondsOf(priors, cpu)};
+  SizeVars sizes = VarsOf(program.trace.sizes);
+  TCC_ASSIGN_OR_RETURN(BatchEvaluator features,
+                       BatchEvaluator::Compile(rows, sizes.vars, sizes.bounds));
+  TCC_ASSIGN_OR_RETURN(BatchEvaluator prior,
+                       BatchEvaluator::Compile(total, sizes.vars, sizes.bounds));
+  SketchFormulas formulas(std::move(features), std::move(prior));
+  formulas.sizes_ = program.trace.sizes;
+  for (const NestWork& nest : nests) formulas.nests_.push_back(nest.name);
+  formulas.counts_ = CountFormulas(nests);
+  return formulas;
+}
+
+PointTable SketchFormulas::ToTable(std::span<const Point> points) const {
+  PointTable table(sizes_.size(), points.size());
+  for (size_t p = 0; p < points.size(); ++p) {
+    for (size_t s = 0; s < sizes_.size(); ++s) {
+      table.at(s, p) = static_cast<double>(points[p][s]);
+    }
+  }
+  return table;
+}
+
+std::vector<double> SketchFormulas::LnSecondsAt(std::span<const Point> points) const {
+  PointTable seconds = prior_.Evaluate(ToTable(points));
+  std::span<const double> column = seconds.column(0);
+  return {column.begin(), column.end()};
+}
+
+}  // namespace tcc

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autodiff_features/cpu_prior.h"
+#include "autodiff_features/feature_table.h"
+#include "ir/analysis/batch_evaluator.h"
+#include "schedule/space/space.h"
+
+namespace tcc {
+
+// What the formulas of a program rest on.
+struct FormulaCounts {
+  int64_t sites = 0;
+  int64_t accesses = 0;
+  // Blocks whose counts are upper bounds: Site::exact is false.
+  std::vector<std::string> bounded = {};
+  // "mm of A_p": accesses for which TracedAccess::exact is false.
+  std::vector<std::string> without_box = {};
+};
+
+// Features and predicted seconds of a symbolic program for a CPU, as formulas over its free sizes,
+// compiled for many points at once.
+class SketchFormulas {
+ public:
+  // Error: the target is no CPU; a formula that cannot be compiled.
+  static StatusOr<SketchFormulas> Create(const SymbolicProgram& program, const Target& target,
+                                         const CpuProfile& profile, const RunSettings& settings);
+
+  const std::vector<FreeSize>& sizes() const { return sizes_; }
+  // Names of the nests that run with the kernel, in order.
+  const std::vector<std::string>& nests() const { return nests_; }
+  const FormulaCounts& counts() const { return counts_; }
+
+  // A column for each size to a column for each row of the table of each nest, nest by nest.
+  const BatchEvaluator& features() const { return features_; }
+  size_t FeatureColumn(size_t nest, Feature feature) const {
+    return nest * kFeatures + static_cast<size_t>(feature);
+  }
+  // The same points to one column: ln seconds of the whole kernel.
+  const BatchEvaluator& prior() const { return prior_; }
+
+  // Points of the program's space as the evaluators take them.
+  PointTable ToTable(std::span<const Point> points) const;
+  std::vector<double> LnSecondsAt(std::span<const Point> points) const;
+
+ private:
+  SketchFormulas(BatchEvaluator features, BatchEvaluator prior)
+      : features_(std::move(features)), prior_(std::move(prior)) {}
+
+  std::vector<FreeSize> sizes_;
+  std::vector<std::string> nests_;
+  FormulaCounts counts_;
+  BatchEvaluator features_;
+  BatchEvaluator prior_;
+};
+
+}  // namespace tcc

@@ -1,0 +1,184 @@
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autodiff_features/sketch_formulas.h"
+#include "bench/subcommand.h"
+#include "compiler/kernels.h"
+#include "models/zoo/zoo.h"
+#include "runtime/executor/usable_cpus.h"
+
+namespace tcc {
+namespace {
+
+struct FeaturesOptions {
+  std::string network = "resnet50";
+  std::string target = "native";
+  std::string kernel;
+  int threads = 0;
+  size_t points = 2000;
+  bool json = false;
+};
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// A sketch of a kernel: its formulas, their values where it starts, and what they cost.
+struct SketchReport {
+  std::string sketch;
+  FormulaCounts counts;
+  size_t sizes = 0;
+  size_t feature_instructions = 0;
+  size_t prior_instructions = 0;
+  double extract_seconds = 0;
+  double points_per_second = 0;  // features and prior
+  double priors_per_second = 0;  // constraints and prior
+  std::vector<std::string> nests;
+  std::vector<double> rows;  // nest by nest
+  double start_seconds = 0;  // predicted
+  bool finite = true;        // at all sampled points
+};
+
+StatusOr<SketchReport> ReportOf(const Function& fn, const Sketch& sketch, const Target& target,
+                                const FeaturesOptions& options) {
+  SketchReport report;
+  report.sketch = sketch.name;
+  SymbolicProgram program = ProgramOf(fn, target, sketch);
+  TCC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(program));
+  Clock::time_point start = Clock::now();
+  TCC_ASSIGN_OR_RETURN(SketchFormulas formulas,
+                       SketchFormulas::Create(program, target, ProfileOf(target),
+                                              {.threads = options.threads}));
+  report.extract_seconds = SecondsSince(start);
+  report.counts = formulas.counts();
+  report.sizes = formulas.sizes().size();
+  report.nests = formulas.nests();
+  report.feature_instructions = formulas.features().instructions();
+  report.prior_instructions = formulas.prior().instructions();
+
+  Random random(1);
+  std::vector<Point> points = space.Sample(options.points, random);
+  PointTable table = formulas.ToTable(points);
+  start = Clock::now();
+  PointTable rows = formulas.features().Evaluate(table);
+  PointTable seconds = formulas.prior().Evaluate(table);
+  report.points_per_second = static_cast<double>(points.size()) / SecondsSince(start);
+  start = Clock::now();
+  std::vector<bool> legal = space.AreLegal(points);
+  seconds = formulas.prior().Evaluate(table);
+  report.priors_per_second = static_cast<double>(points.size()) / SecondsSince(start);
+  for (size_t p = 0; p < points.size(); ++p) {
+    report.finite = report.finite && std::isfinite(seconds.at(0, p));
+    for (size_t r = 0; r < rows.columns(); ++r) {
+      report.finite = report.finite && std::isfinite(rows.at(r, p));
+    }
+  }
+  std::vector<Point> starts = {space.ToPoint(sketch.start)};
+  PointTable first = formulas.features().Evaluate(formulas.ToTable(starts));
+  for (size_t r = 0; r < first.columns(); ++r) report.rows.push_back(first.at(r, 0));
+  report.start_seconds = std::exp(formulas.LnSecondsAt(starts)[0]);
+  return report;
+}
+
+nlohmann::json ToJson(const std::string& kernel, const SketchReport& report) {
+  nlohmann::json nests = nlohmann::json::array();
+  for (size_t n = 0; n < report.nests.size(); ++n) {
+    nlohmann::json rows;
+    for (size_t f = 0; f < kFeatures; ++f) {
+      rows[std::string(FeatureRows()[f].name)] = report.rows[n * kFeatures + f];
+    }
+    nests.push_back({{"name", report.nests[n]}, {"features", rows}});
+  }
+  return {{"kernel", kernel},
+          {"sketch", report.sketch},
+          {"sizes", report.sizes},
+          {"sites", report.counts.sites},
+          {"sites_bounded", report.counts.bounded},
+          {"accesses", report.counts.accesses},
+          {"accesses_without_box", report.counts.without_box},
+          {"feature_instructions", report.feature_instructions},
+          {"prior_instructions", report.prior_instructions},
+          {"extract_ms", report.extract_seconds * 1e3},
+          {"feature_points_per_second", report.points_per_second},
+          {"prior_points_per_second", report.priors_per_second},
+          {"finite", report.finite},
+          {"start_seconds", report.start_seconds},
+          {"nests", nests}};
+}
+
+void PrintRow(const std::string& kernel, const SketchReport& report) {
+  fmt::print("{:<40} {:<16} {:>5} {:>3}/{:<3} {:>3}/{:<3} {:>6} {:>6} {:>7.1f} {:>9.0f} {:>9.0f} {:>9.1f}{}\n",
+             kernel.substr(0, 40), report.sketch.substr(0, 16), report.sizes,
+             report.counts.bounded.size(), report.counts.sites, report.counts.without_box.size(),
+             report.counts.accesses, report.feature_instructions, report.prior_instructions,
+             report.extract_seconds * 1e3, report.points_per_second, report.priors_per_second,
+             report.start_seconds * 1e6, report.finite ? "" : "  not finite");
+}
+
+void PrintRows(const SketchReport& report) {
+  for (const std::string& block : report.counts.bounded) {
+    fmt::print("  counts of block {} are upper bounds\n", block);
+  }
+  for (const std::string& access : report.counts.without_box) {
+    fmt::print("  no box of cells for {}\n", access);
+  }
+  for (size_t n = 0; n < report.nests.size(); ++n) {
+    fmt::print("  nest {}\n", report.nests[n]);
+    for (size_t f = 0; f < kFeatures; ++f) {
+      const FeatureRow& row = FeatureRows()[f];
+      fmt::print("    {:<18} {:>14.6g} {}\n", row.name, report.rows[n * kFeatures + f], row.unit);
+    }
+  }
+}
+
+Status RunFeatures(const FeaturesOptions& given) {
+  FeaturesOptions options = given;
+  if (options.threads == 0) options.threads = UsableCpus();
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
+  TCC_ASSIGN_OR_RETURN(Graph graph, BuildZoo(options.network));
+  TCC_ASSIGN_OR_RETURN(KernelSet set, KernelsOf(std::move(graph), {.target = target}));
+  nlohmann::json all = nlohmann::json::array();
+  if (!options.json) {
+    fmt::print("{:<40} {:<16} {:>5} {:>7} {:>7} {:>6} {:>6} {:>7} {:>9} {:>9} {:>9}\n", "kernel",
+               "sketch", "sizes", "bounded", "no box", "feat.", "prior", "ms", "feat./s",
+               "prior/s", "us");
+  }
+  for (const KernelStages& kernel : set.kernels) {
+    if (kernel.symbol.find(options.kernel) == std::string::npos) continue;
+    for (const Function& variant : kernel.variants) {
+      for (const Sketch& sketch : GenerateSketches(variant, target)) {
+        TCC_ASSIGN_OR_RETURN(SketchReport report, ReportOf(variant, sketch, target, options));
+        if (options.json) {
+          all.push_back(ToJson(kernel.symbol, report));
+        } else {
+          PrintRow(kernel.symbol, report);
+          if (!options.kernel.empty()) PrintRows(report);
+        }
+      }
+    }
+  }
+  if (options.json) fmt::print("{}\n", all.dump(2));
+  return OkStatus();
+}
+
+}  // namespace
+
+BenchAction DeclareFeatures(CLI::App& app) {
+  auto options = std::make_shared<FeaturesOptions>();
+  app.add_option("--network", options->network, "One of tcc zoo list")->capture_default_str();
+  app.add_option("--target", options->target, "A CPU of tcc targets")->capture_default_str();
+  app.add_option("--kernel", options->kernel, "Only kernels with this in their names, row by row");
+  app.add_option("--threads", options->threads, "Threads of a run; 0: all");
+  app.add_option("--points", options->points, "Points of each sketch that are evaluated")
+      ->capture_default_str();
+  app.add_flag("--json", options->json, "Write JSON");
+  return [options] { return RunFeatures(*options); };
+}
+
+}  // namespace tcc

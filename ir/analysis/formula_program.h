@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/expr/expr.h"
+#include "ir/simplify/interval.h"
+#include "ir/support/status.h"
+
+namespace tcc {
+
+// enumerator, number of operands, exact value for operands a, b and c; comparisons give 1 or 0
+//
+// A NaN stands for a value that is not defined. It goes through all operations, comparisons, minima
+// and maxima; a choice is NaN where its condition is, or the arm that it picks.
+#define TCC_FORMULA_OPS(X)              \
+  X(kAdd, 2, "a + b")                   \
+  X(kSub, 2, "a - b")                   \
+  X(kMul, 2, "a * b")                   \
+  X(kDiv, 2, "a / b, as IEEE has it")   \
+  X(kFloorDiv, 2, "floor(a / b)")       \
+  X(kFloorMod, 2, "a - floor(a/b) * b") \
+  X(kCeilDiv, 2, "ceil(a / b)")         \
+  X(kMin, 2, "the smaller one")         \
+  X(kMax, 2, "the larger one")          \
+  X(kEq, 2, "a == b")                   \
+  X(kNe, 2, "a != b")                   \
+  X(kLt, 2, "a < b")                    \
+  X(kLe, 2, "a <= b")                   \
+  X(kSelect, 3, "a ? b : c")            \
+  X(kSelectReal, 3, "a ? b : c of f64") \
+  X(kExp, 1, "e^a")                     \
+  X(kLog, 1, "natural logarithm of a")  \
+  X(kLog1p, 1, "log(1 + a)")            \
+  X(kSqrt, 1, "square root of a")
+
+enum class FormulaOp : uint8_t {
+#define TCC_FORMULA_OP_ENUM(op, operands, meaning) op,
+  TCC_FORMULA_OPS(TCC_FORMULA_OP_ENUM)
+#undef TCC_FORMULA_OP_ENUM
+};
+
+constexpr int OperandsOf(FormulaOp op) {
+  constexpr int kOperands[] = {
+#define TCC_FORMULA_OPERANDS(op, operands, meaning) operands,
+      TCC_FORMULA_OPS(TCC_FORMULA_OPERANDS)
+#undef TCC_FORMULA_OPERANDS
+  };
+  return kOperands[static_cast<int>(op)];
+}
+constexpr bool Compares(FormulaOp op) {
+  return op == FormulaOp::kEq || op == FormulaOp::kNe || op == FormulaOp::kLt ||
+         op == FormulaOp::kLe;
+}
+
+// Expressions as a list of instructions on doubles, equal ones once. Values are numbered:
+// variables, constants, instructions; an instruction's operands have smaller numbers than its
+// result. Operands that an op does not have are 0.
+struct FormulaProgram {
+  struct Instruction {
+    FormulaOp op;
+    // The result is NaN where an operand is NaN, where a divisor is below 1, and from 2^52 on.
+    bool checked;
+    uint32_t a, b, c;
+  };
+
+  size_t values() const { return vars + constants.size() + instructions.size(); }
+
+  size_t vars = 0;
+  std::vector<double> constants;
+  std::vector<Instruction> instructions;
+  std::vector<uint32_t> results;
+};
+
+// Compiles expressions of i64, bool and f64. Doubles hold every integer below 2^53, so integers are
+// exact: an instruction on them is checked unless the bounds prove that its value stays below 2^52.
+// Instructions on f64 are never checked. A cast from i64 or bool to f64 costs nothing: products of
+// extents that may pass 2^52 are written as products of casts. The sign of a zero is not kept.
+//
+// Instructions on constants alone are folded, also those whose result is not defined: so each
+// instruction has a variable below it. Variables are i64 (within `bounds` as for BoundsOf), bool or
+// f64 (finite).
+//
+// Error: a variable that is not in `vars`, an integer constant from 2^52 on, a load, a call other
+// than exp, log, log1p and sqrt, an integer made of a float, a value of another type.
+StatusOr<FormulaProgram> CompileFormulas(std::span<const Expr> exprs, std::span<const Var> vars,
+                                         const Bounds& bounds = {});
+
+// Writes the exact values of `step` at `count` points; the operands lie in `a`, `b` and `c`.
+void ApplyExactly(const FormulaProgram::Instruction& step, const double* a, const double* b,
+                  const double* c, double* result, size_t count);
+
+}  // namespace tcc
