@@ -24,8 +24,7 @@ std::vector<Ref<For>> LoopsFrom(const Site& site, size_t first) {
 }
 
 std::vector<TouchedDimension> StoredDimensions(const Buffer& buffer, const Box& box) {
-  const std::vector<Expr>& extents =
-      buffer.window.size.empty() ? buffer.shape : buffer.window.size;
+  const std::vector<Expr>& extents = buffer.window.size.empty() ? buffer.shape : buffer.window.size;
   std::vector<TouchedDimension> dimensions;
   for (size_t d = 0; d < extents.size(); ++d) {
     bool one = IsConstant(box.size[d], 1);
@@ -105,9 +104,9 @@ AccessLines Estimate(const Site& site, const Access& access, const Buffer& buffe
   }
   AccessLines lines;
   lines.cells = MinOf(ProductOf(extents), Real(StoredElements(buffer)));
-  bool by_row = !access.indices.empty() && BoxOf(access.indices.back(), iters,
-                                                  std::vector<Expr>(iters.size(), Expr(0)),
-                                                  std::vector<Expr>(iters.size(), Expr(1)));
+  bool by_row = !access.indices.empty() &&
+                BoxOf(access.indices.back(), iters, std::vector<Expr>(iters.size(), Expr(0)),
+                      std::vector<Expr>(iters.size(), Expr(1)));
   Expr bytes = BytesOfCells(lines.cells, buffer.dtype());
   lines.lines = by_row ? MaxOf(Over(bytes, Real(kLineBytes)), Real(1)) : lines.cells;
   lines.exact = false;

@@ -7,16 +7,13 @@ namespace tcc {
 Expr LinesInto(const Site& site, const InstanceCounts& counts, const TracedAccess& access,
                const std::vector<Expr>& footprints, const Expr& bytes) {
   size_t start = site.FirstSpreadLoop();
-  Expr lines = access.lines[start];
-  std::vector<Expr> extents;
+  Expr lines = Times(access.lines[start], counts.starts[start]);
   for (size_t j = start; j-- > 0;) {
-    const Expr& extent = site.loops[j]->extent;
-    if (IsConstant(extent, 1)) continue;
-    extents.push_back(extent);
-    lines = SelectOf(footprints[j] <= bytes, access.lines[j], Times(Real(extent), lines));
+    if (IsConstant(site.loops[j]->extent, 1)) continue;
+    Expr once = Times(access.lines[j], counts.starts[j]);
+    lines = SelectOf(footprints[j] <= bytes, once, lines);
   }
-  // Iterations beyond an extent fetch nothing.
-  return Times(lines, Over(counts.bodies, ProductOf(extents)));
+  return lines;
 }
 
 }  // namespace tcc

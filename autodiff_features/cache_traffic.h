@@ -19,8 +19,11 @@ struct TracedAccess {
 
 // Lines that the access moves into a cache of `bytes` (an f64 formula) during one run of the
 // function. `footprints`: bytes that one iteration of each of the site's loops touches, all
-// accesses of the nest together. A cache keeps what an iteration touched until the next if all
-// that one touches fits it: loops are the units of reuse, sets and partial survival are not known.
+// accesses of the nest together.
+//
+// A cache keeps what an iteration of a loop touched until the next one if all that fits it: then a
+// run of the loop fetches each of its lines once, and the lines are those of the outermost such
+// loop by the runs of it. Loops are the units of reuse; sets and partial survival are not known.
 // With a cache of nothing every access of the straight-line code counts; with an endless one every
 // line does once.
 Expr LinesInto(const Site& site, const InstanceCounts& counts, const TracedAccess& access,

@@ -80,14 +80,14 @@ struct SiteCycles {
   Expr shared;
 };
 
-SiteCycles CyclesOf(const SiteWork& site, const Expr& spill, const CpuConstants& cpu,
-                    int threads) {
+SiteCycles CyclesOf(const SiteWork& site, const Expr& spill, const CpuConstants& cpu, int threads) {
   const InstanceCounts& counts = site.counts;
   Expr body = Times(CyclesOfBody(site, cpu), spill);
   Expr enter = Over(cpu.enter_cycles, counts.trip);
   Expr alone = Plus(Times(counts.bodies, body + enter), Times(counts.dead, cpu.dead_cycles));
   if (threads == 1 || !site.site.parallel_loop) return {alone, alone};
-  Expr piece = Times(counts.piece, body + enter);
+  Expr piece = Plus(Times(counts.piece, body + enter),
+                    Times(Over(counts.dead, counts.pieces), cpu.dead_cycles));
   Expr rounds = Real(CeilDivide(site.site.loops[*site.site.parallel_loop]->extent,
                                 Expr(static_cast<int64_t>(threads))));
   Expr share = MaxOf(Over(alone, Real(threads)), Times(rounds, piece));
@@ -103,8 +103,7 @@ Expr Overlapped(const std::vector<Expr>& seconds, const Expr& p) {
 
 }  // namespace
 
-NestTraffic TrafficOf(const NestWork& nest, const CpuConstants& cpu,
-                      const RunSettings& settings) {
+NestTraffic TrafficOf(const NestWork& nest, const CpuConstants& cpu, const RunSettings& settings) {
   CacheLevel l1{Times(cpu.l1_bytes, cpu.usable)}, l2{Times(cpu.l2_bytes, cpu.usable)},
       l3{Times(cpu.l3_bytes, cpu.usable)};
   Expr touched = Real(0);
@@ -141,11 +140,11 @@ NestPrior PriorOf(const NestWork& nest, const NestTraffic& traffic, const Target
   prior.issue = Over(shared, cpu.hertz);
   prior.l2 = Over(bytes(traffic.l1_read, traffic.l1_written), Times(cpu.l2_rate, prior.busy));
   prior.l3 = Over(bytes(traffic.l2_read, traffic.l2_written), rate(cpu.l3_rate, cpu.l3_all_rate));
-  prior.memory = Over(bytes(traffic.l3_read, traffic.l3_written),
-                      rate(cpu.memory_rate, cpu.memory_all_rate));
+  prior.memory =
+      Over(bytes(traffic.l3_read, traffic.l3_written), rate(cpu.memory_rate, cpu.memory_all_rate));
   prior.overhead = settings.threads == 1 ? Real(0) : Times(nest.forks, cpu.fork_seconds);
-  prior.seconds = Plus(
-      Overlapped({prior.issue, prior.l2, prior.l3, prior.memory}, cpu.overlap), prior.overhead);
+  prior.seconds = Plus(Overlapped({prior.issue, prior.l2, prior.l3, prior.memory}, cpu.overlap),
+                       prior.overhead);
   return prior;
 }
 

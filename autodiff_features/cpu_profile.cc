@@ -30,8 +30,8 @@ CpuConstants ConstantsOf(const CpuProfile& profile) {
 
 CpuConstants VariableConstants(std::vector<Var>& variables) {
   CpuConstants constants;
-#define TCC_CPU_CONSTANT(name, start, meaning)             \
-  variables.push_back(IterationVar(#name, kFloat64));      \
+#define TCC_CPU_CONSTANT(name, start, meaning)        \
+  variables.push_back(IterationVar(#name, kFloat64)); \
   constants.name = variables.back();
   TCC_CPU_CONSTANTS(TCC_CPU_CONSTANT)
 #undef TCC_CPU_CONSTANT

@@ -9,58 +9,59 @@ namespace tcc {
 // enumerator, name, unit, definition: the rows of a nest, in the order in which a model reads them.
 // A feature more is a row here and a formula in nest_features.cc. `main` is the leaf block with
 // most instances, a reduction before others.
-#define TCC_NEST_FEATURES(X)                                                                      \
-  X(kUseful, "useful", "instances", "leaf instances that exist")                                  \
-  X(kIssued, "issued", "iterations", "of all loops round leaf blocks")                            \
-  X(kDead, "dead", "iterations", "of loops that stay loops, beyond an extent")                    \
-  X(kWaste, "waste", "ratio", "issued by useful, of main")                                        \
-  X(kFma, "fma", "vector operations", "multiply-adds")                                            \
-  X(kAdd, "add", "vector operations", "sums and differences")                                     \
-  X(kMul, "mul", "vector operations", "products")                                                 \
-  X(kDivide, "divide", "vector operations", "")                                                   \
-  X(kRoot, "root", "vector operations", "")                                                       \
-  X(kSpecial, "special", "vector operations", "in those of exp")                                  \
-  X(kCompare, "compare", "vector operations", "comparisons, choices, minima, maxima")             \
-  X(kConvert, "convert", "vector operations", "")                                                 \
-  X(kTests, "tests", "vector operations", "terms of predicates")                                  \
-  X(kVectorLoads, "vector_loads", "instructions", "of neighbouring cells")                        \
-  X(kBroadcastLoads, "broadcast_loads", "instructions", "of one cell for all lanes")              \
-  X(kLoneElements, "lone_elements", "elements", "moved one by one: cells apart")                  \
-  X(kVectorStores, "vector_stores", "instructions", "")                                           \
-  X(kScalarOperations, "scalar_operations", "operations", "of blocks without lanes")              \
-  X(kPrefetches, "prefetches", "lines", "asked for ahead of their use")                           \
-  X(kStatements, "statements", "stores", "in the code")                                           \
-  X(kBodies, "bodies", "runs", "of straight-line code")                                           \
-  X(kEntries, "entries", "starts", "of innermost loops")                                          \
-  X(kTrip, "trip", "iterations", "of main's innermost loop")                                      \
-  X(kAccumulators, "accumulators", "registers", "results of main that stay in them")              \
-  X(kRegisterShare, "register_share", "ratio", "registers by those of the target")                \
-  X(kVectorFill, "vector_fill", "ratio", "bytes of main's lanes by those of a vector")            \
-  X(kLaneUse, "lane_use", "ratio", "lanes of main that exist")                                    \
-  X(kRowUse, "row_use", "ratio", "unrolled copies of main that exist")                            \
-  X(kChain, "chain", "copies", "of main that sum up into one cell")                               \
-  X(kLoadsPerFma, "loads_per_fma", "ratio", "loads by vector operations of main")                 \
-  X(kInnermostBytes, "innermost_bytes", "bytes", "that an iteration of main's innermost loop "    \
-                                                 "touches")                                       \
-  X(kTileBytes, "tile_bytes", "bytes", "that main's reduction touches for one tile")              \
-  X(kPieceBytes, "piece_bytes", "bytes", "that an iteration of the parallel loop touches")        \
-  X(kNestBytes, "nest_bytes", "bytes", "that the nest touches")                                   \
-  X(kL1Read, "l1_read", "lines", "read into L1")                                                  \
-  X(kL2Read, "l2_read", "lines", "read into L2")                                                  \
-  X(kL3Read, "l3_read", "lines", "read into L3")                                                  \
-  X(kL1Written, "l1_written", "lines", "written through L1")                                      \
-  X(kL2Written, "l2_written", "lines", "written through L2")                                      \
-  X(kL3Written, "l3_written", "lines", "written through L3")                                      \
-  X(kTouched, "touched", "lines", "different ones, access by access")                             \
-  X(kPieces, "pieces", "iterations", "of main's parallel loop")                                   \
-  X(kImbalance, "imbalance", "ratio", "time of the busiest thread by an equal share")             \
-  X(kThreads, "threads", "threads", "that the kernel may use")                                    \
-  X(kForks, "forks", "starts", "of parallel loops")                                               \
-  X(kIssueSeconds, "issue_seconds", "seconds", "the prior's, of instructions")                    \
-  X(kL2Seconds, "l2_seconds", "seconds", "the prior's, of what L2 gives")                         \
-  X(kL3Seconds, "l3_seconds", "seconds", "the prior's, of what L3 gives")                         \
-  X(kMemorySeconds, "memory_seconds", "seconds", "the prior's, of what memory gives")             \
-  X(kOverheadSeconds, "overhead_seconds", "seconds", "the prior's, of starting threads")          \
+#define TCC_NEST_FEATURES(X)                                                               \
+  X(kUseful, "useful", "instances", "leaf instances that exist")                           \
+  X(kIssued, "issued", "iterations", "of all loops round leaf blocks")                     \
+  X(kDead, "dead", "iterations", "of loops that stay loops, beyond an extent")             \
+  X(kWaste, "waste", "ratio", "issued by useful, of main")                                 \
+  X(kFma, "fma", "vector operations", "multiply-adds")                                     \
+  X(kAdd, "add", "vector operations", "sums and differences")                              \
+  X(kMul, "mul", "vector operations", "products")                                          \
+  X(kDivide, "divide", "vector operations", "")                                            \
+  X(kRoot, "root", "vector operations", "")                                                \
+  X(kSpecial, "special", "vector operations", "in those of exp")                           \
+  X(kCompare, "compare", "vector operations", "comparisons, choices, minima, maxima")      \
+  X(kConvert, "convert", "vector operations", "")                                          \
+  X(kTests, "tests", "vector operations", "terms of predicates")                           \
+  X(kVectorLoads, "vector_loads", "instructions", "of neighbouring cells")                 \
+  X(kBroadcastLoads, "broadcast_loads", "instructions", "of one cell for all lanes")       \
+  X(kLoneElements, "lone_elements", "elements", "moved one by one: cells apart")           \
+  X(kVectorStores, "vector_stores", "instructions", "")                                    \
+  X(kScalarOperations, "scalar_operations", "operations", "of blocks without lanes")       \
+  X(kPrefetches, "prefetches", "lines", "asked for ahead of their use")                    \
+  X(kStatements, "statements", "stores", "in the code")                                    \
+  X(kBodies, "bodies", "runs", "of straight-line code")                                    \
+  X(kEntries, "entries", "starts", "of innermost loops")                                   \
+  X(kTrip, "trip", "iterations", "of main's innermost loop")                               \
+  X(kAccumulators, "accumulators", "registers", "results of main that stay in them")       \
+  X(kRegisterShare, "register_share", "ratio", "registers by those of the target")         \
+  X(kVectorFill, "vector_fill", "ratio", "bytes of main's lanes by those of a vector")     \
+  X(kLaneUse, "lane_use", "ratio", "lanes of main that exist")                             \
+  X(kRowUse, "row_use", "ratio", "unrolled copies of main that exist")                     \
+  X(kChain, "chain", "copies", "of main that sum up into one cell")                        \
+  X(kLoadsPerFma, "loads_per_fma", "ratio", "loads by vector operations of main")          \
+  X(kInnermostBytes, "innermost_bytes", "bytes",                                           \
+    "that an iteration of main's innermost loop "                                          \
+    "touches")                                                                             \
+  X(kTileBytes, "tile_bytes", "bytes", "that main's reduction touches for one tile")       \
+  X(kPieceBytes, "piece_bytes", "bytes", "that an iteration of the parallel loop touches") \
+  X(kNestBytes, "nest_bytes", "bytes", "that the nest touches")                            \
+  X(kL1Read, "l1_read", "lines", "read into L1")                                           \
+  X(kL2Read, "l2_read", "lines", "read into L2")                                           \
+  X(kL3Read, "l3_read", "lines", "read into L3")                                           \
+  X(kL1Written, "l1_written", "lines", "written through L1")                               \
+  X(kL2Written, "l2_written", "lines", "written through L2")                               \
+  X(kL3Written, "l3_written", "lines", "written through L3")                               \
+  X(kTouched, "touched", "lines", "different ones, access by access")                      \
+  X(kPieces, "pieces", "iterations", "of main's parallel loop")                            \
+  X(kImbalance, "imbalance", "ratio", "time of the busiest thread by an equal share")      \
+  X(kThreads, "threads", "threads", "that the kernel may use")                             \
+  X(kForks, "forks", "starts", "of parallel loops")                                        \
+  X(kIssueSeconds, "issue_seconds", "seconds", "the prior's, of instructions")             \
+  X(kL2Seconds, "l2_seconds", "seconds", "the prior's, of what L2 gives")                  \
+  X(kL3Seconds, "l3_seconds", "seconds", "the prior's, of what L3 gives")                  \
+  X(kMemorySeconds, "memory_seconds", "seconds", "the prior's, of what memory gives")      \
+  X(kOverheadSeconds, "overhead_seconds", "seconds", "the prior's, of starting threads")   \
   X(kSeconds, "seconds", "seconds", "the prior's, of all together")
 
 enum class Feature : size_t {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff_features/real_formulas.h"
+#include "ir/expr/compare.h"
 
 namespace tcc {
 namespace {
@@ -34,20 +35,36 @@ class PartProducts {
     return !site_.parallel_loop || site_.parts[part].loop > *site_.parallel_loop;
   }
 
-  // Values of a dense variable that one run of the straight-line code covers.
-  Expr SpreadOf(size_t iter) const {
-    Expr spread(1);
+  // Values of a dense variable that loops[loop..] cover.
+  Expr CoveredBy(size_t iter, size_t loop) const {
+    Expr covered(1);
     for (size_t p : site_.parts_of[iter]) {
-      if (!IsSpread(p)) continue;
-      const Expr& extent = site_.parts[p].extent;
-      spread = IsConstant(spread, 1) ? extent : spread * extent;
+      const LoopPart& part = site_.parts[p];
+      if (part.loop < loop || IsConstant(part.extent, 1)) continue;
+      covered = IsConstant(covered, 1) ? part.extent : covered * part.extent;
     }
-    return spread;
+    return covered;
   }
-  Expr TilesOf(size_t iter) const {
+  Expr SpreadOf(size_t iter) const { return CoveredBy(iter, site_.FirstSpreadLoop()); }
+
+  // Runs of loops[loop..] that have a value of a dense variable.
+  Expr TilesOf(size_t iter, size_t loop) const {
     const Expr& domain = site_.block->iters[iter].domain;
-    Expr spread = SpreadOf(iter);
-    return Real(IsConstant(spread, 1) ? domain : CeilDivide(domain, spread));
+    Expr covered = CoveredBy(iter, loop);
+    return Real(IsConstant(covered, 1) ? domain : CeilDivide(domain, covered));
+  }
+  Expr TilesOf(size_t iter) const { return TilesOf(iter, site_.FirstSpreadLoop()); }
+
+  // Runs of loops[loop..] that have an instance.
+  Expr StartsOf(size_t loop) const {
+    Expr starts = ProductOf(
+        ExtentsOf(site_.other_parts, [&](size_t p) { return site_.parts[p].loop < loop; }));
+    for (size_t i : site_.dense) {
+      bool outside = std::any_of(site_.parts_of[i].begin(), site_.parts_of[i].end(),
+                                 [&](size_t p) { return site_.parts[p].loop < loop; });
+      if (outside) starts = Times(starts, TilesOf(i, loop));
+    }
+    return starts;
   }
 
  private:
@@ -71,8 +88,8 @@ void CountTileUse(const Site& site, const PartProducts& products, InstanceCounts
     Expr spread = products.SpreadOf(i);
     if (IsConstant(spread, 1)) continue;
     const std::vector<size_t>& parts = site.parts_of[i];
-    bool has_lanes = site.lane_part &&
-                     std::find(parts.begin(), parts.end(), *site.lane_part) != parts.end();
+    bool has_lanes =
+        site.lane_part && std::find(parts.begin(), parts.end(), *site.lane_part) != parts.end();
     Expr use = Over(Real(site.block->iters[i].domain), Times(products.TilesOf(i), Real(spread)));
     (has_lanes ? counts.lane_use : counts.row_use) =
         Times(has_lanes ? counts.lane_use : counts.row_use, use);
@@ -97,12 +114,15 @@ InstanceCounts CountsOf(const Site& site) {
   InstanceCounts counts;
   counts.issued = ProductOf(products.ExtentsOf(products.All(), any));
   counts.useful = ProductOf(products.ExtentsOf(site.other_parts, any));
-  counts.bodies = ProductOf(products.ExtentsOf(site.other_parts, is_loop));
   for (size_t i : site.dense) {
     counts.useful = Times(counts.useful, Real(site.block->iters[i].domain));
-    counts.bodies = Times(counts.bodies, products.TilesOf(i));
   }
-  counts.dead = ProductOf(products.ExtentsOf(products.All(), is_loop)) - counts.bodies;
+  for (size_t loop = 0; loop <= site.FirstSpreadLoop(); ++loop) {
+    counts.starts.push_back(products.StartsOf(loop));
+  }
+  counts.bodies = counts.starts.back();
+  Expr iterations = ProductOf(products.ExtentsOf(products.All(), is_loop));
+  counts.dead = Equal(iterations, counts.bodies) ? Real(0) : iterations - counts.bodies;
   counts.trip = Real(1);
   if (site.first_spread > 0) {
     size_t innermost = site.first_spread - 1;
@@ -110,8 +130,7 @@ InstanceCounts CountsOf(const Site& site) {
     counts.accumulates = site.FeedsReduction(innermost);
   }
   counts.entries = Over(counts.bodies, counts.trip);
-  counts.pieces =
-      site.parallel_loop ? Real(site.loops[*site.parallel_loop]->extent) : Real(1);
+  counts.pieces = site.parallel_loop ? Real(site.loops[*site.parallel_loop]->extent) : Real(1);
   counts.piece = BodiesInPiece(site, products);
   CountStraightLine(site, products, counts);
   return counts;

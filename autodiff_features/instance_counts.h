@@ -16,6 +16,8 @@ struct InstanceCounts {
   // Starts of the innermost loop round the straight-line code, each of which runs `trip` times.
   Expr entries;
   Expr trip;
+  // How often loops[j..] start with an instance that exists, for each j; last, `bodies`.
+  std::vector<Expr> starts;
   Expr pieces;  // iterations of the parallel loop; 1 without
   Expr piece;   // bodies in a whole iteration of it; all without
   Expr lanes;   // of the vectorized loop; 1 without

@@ -47,8 +47,8 @@ bool StartsAtZero(const Expr& binding, const std::vector<LoopPart>& parts) {
 bool IsDenseIter(const Site& site, size_t iter) {
   std::vector<LoopPart> spread(site.parts.begin() + static_cast<ptrdiff_t>(site.first_spread),
                                site.parts.end());
-  return StartsAtZero(site.bindings[iter], site.parts) && IsDense(site.bindings[iter], site.parts) &&
-         IsDense(SpreadBinding(site, iter), spread);
+  return StartsAtZero(site.bindings[iter], site.parts) &&
+         IsDense(site.bindings[iter], site.parts) && IsDense(SpreadBinding(site, iter), spread);
 }
 
 void FindDense(Site& site) {

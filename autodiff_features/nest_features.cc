@@ -24,7 +24,7 @@ class FeatureWriter {
   }
 
   void CountOperations() {
-    auto count = [&](Feature feature, double OperationCounts::*kind) {
+    auto count = [&](Feature feature, double OperationCounts::* kind) {
       Set(feature, Sum([&](const SiteWork& s) { return VectorOperations(s, s.operations.*kind); }));
     };
     count(Feature::kFma, &OperationCounts::fma);
@@ -154,9 +154,8 @@ std::span<const FeatureRow> FeatureRows() {
   return kRows;
 }
 
-FeatureFormulas FeaturesOf(const NestWork& nest, const NestTraffic& traffic,
-                           const NestPrior& prior, const Target& target,
-                           const RunSettings& settings) {
+FeatureFormulas FeaturesOf(const NestWork& nest, const NestTraffic& traffic, const NestPrior& prior,
+                           const Target& target, const RunSettings& settings) {
   FeatureFormulas rows;
   FeatureWriter writer(nest, rows);
   writer.CountWork();

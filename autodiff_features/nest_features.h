@@ -10,8 +10,7 @@ namespace tcc {
 // A formula for each row of the table, f64.
 using FeatureFormulas = std::array<Expr, kFeatures>;
 
-FeatureFormulas FeaturesOf(const NestWork& nest, const NestTraffic& traffic,
-                           const NestPrior& prior, const Target& target,
-                           const RunSettings& settings);
+FeatureFormulas FeaturesOf(const NestWork& nest, const NestTraffic& traffic, const NestPrior& prior,
+                           const Target& target, const RunSettings& settings);
 
 }  // namespace tcc

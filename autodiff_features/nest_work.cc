@@ -137,8 +137,7 @@ Expr CountForks(const Stmt& stmt, const Expr& times) {
   if (loop && loop->for_kind == ForKind::kParallel) return times;
   Expr inside = loop ? Times(times, Real(loop->extent)) : times;
   Expr forks = Real(0);
-  ForEachChild(stmt,
-               [&](const Stmt& child) { forks = Plus(forks, CountForks(child, inside)); });
+  ForEachChild(stmt, [&](const Stmt& child) { forks = Plus(forks, CountForks(child, inside)); });
   return forks;
 }
 

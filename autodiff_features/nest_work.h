@@ -20,8 +20,8 @@ struct SiteWork {
   Expr vectors;                // registers of a result of all lanes
   // In memory: buffers that become registers are left out. A reduction reads its results, too.
   std::vector<TracedAccess> accesses;
-  AccessInstructions loads;   // of one run of the straight-line code; what stays the same in the
-  AccessInstructions stores;  // innermost loop counts with its share of it
+  AccessInstructions loads;      // of one run of the straight-line code; what stays the same in the
+  AccessInstructions stores;     // innermost loop counts with its share of it
   std::vector<Expr> footprints;  // f64 bytes that one iteration of each loop touches
   bool in_registers = false;     // its results are
 };
@@ -31,8 +31,8 @@ struct NestWork {
   std::string name;
   std::vector<SiteWork> sites;
   NestResources resources;
-  Expr bytes;  // f64; that all of it touches
-  Expr forks;  // starts of parallel loops
+  Expr bytes;       // f64; that all of it touches
+  Expr forks;       // starts of parallel loops
   Expr prefetched;  // lines
   size_t main = 0;  // of `sites`: the one with most instances, reductions first
 };

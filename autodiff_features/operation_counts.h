@@ -18,7 +18,9 @@ struct OperationCounts {
   double convert = 0;
   double tests = 0;  // terms of the predicate, and the question for a reduction's first instance
 
-  double Arithmetic() const { return fma + add + mul + divide + root + special + compare + convert; }
+  double Arithmetic() const {
+    return fma + add + mul + divide + root + special + compare + convert;
+  }
 };
 
 // `tested`: the predicate is asked at run time, which a partitioned loop round the block avoids.

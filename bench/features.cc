@@ -52,9 +52,9 @@ StatusOr<SketchReport> ReportOf(const Function& fn, const Sketch& sketch, const 
   SymbolicProgram program = ProgramOf(fn, target, sketch);
   TCC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(program));
   Clock::time_point start = Clock::now();
-  TCC_ASSIGN_OR_RETURN(SketchFormulas formulas,
-                       SketchFormulas::Create(program, target, ProfileOf(target),
-                                              {.threads = options.threads}));
+  TCC_ASSIGN_OR_RETURN(
+      SketchFormulas formulas,
+      SketchFormulas::Create(program, target, ProfileOf(target), {.threads = options.threads}));
   report.extract_seconds = SecondsSince(start);
   report.counts = formulas.counts();
   report.sizes = formulas.sizes().size();
@@ -113,12 +113,14 @@ nlohmann::json ToJson(const std::string& kernel, const SketchReport& report) {
 }
 
 void PrintRow(const std::string& kernel, const SketchReport& report) {
-  fmt::print("{:<40} {:<16} {:>5} {:>3}/{:<3} {:>3}/{:<3} {:>6} {:>6} {:>7.1f} {:>9.0f} {:>9.0f} {:>9.1f}{}\n",
-             kernel.substr(0, 40), report.sketch.substr(0, 16), report.sizes,
-             report.counts.bounded.size(), report.counts.sites, report.counts.without_box.size(),
-             report.counts.accesses, report.feature_instructions, report.prior_instructions,
-             report.extract_seconds * 1e3, report.points_per_second, report.priors_per_second,
-             report.start_seconds * 1e6, report.finite ? "" : "  not finite");
+  fmt::print(
+      "{:<40} {:<16} {:>5} {:>3}/{:<3} {:>3}/{:<3} {:>6} {:>6} {:>7.1f} {:>9.0f} {:>9.0f} "
+      "{:>9.1f}{}\n",
+      kernel.substr(0, 40), report.sketch.substr(0, 16), report.sizes, report.counts.bounded.size(),
+      report.counts.sites, report.counts.without_box.size(), report.counts.accesses,
+      report.feature_instructions, report.prior_instructions, report.extract_seconds * 1e3,
+      report.points_per_second, report.priors_per_second, report.start_seconds * 1e6,
+      report.finite ? "" : "  not finite");
 }
 
 void PrintRows(const SketchReport& report) {
@@ -146,8 +148,8 @@ Status RunFeatures(const FeaturesOptions& given) {
   nlohmann::json all = nlohmann::json::array();
   if (!options.json) {
     fmt::print("{:<40} {:<16} {:>5} {:>7} {:>7} {:>6} {:>6} {:>7} {:>9} {:>9} {:>9}\n", "kernel",
-               "sketch", "sizes", "bounded", "no box", "feat.", "prior", "ms", "feat./s",
-               "prior/s", "us");
+               "sketch", "sizes", "bounded", "no box", "feat.", "prior", "ms", "feat./s", "prior/s",
+               "us");
   }
   for (const KernelStages& kernel : set.kernels) {
     if (kernel.symbol.find(options.kernel) == std::string::npos) continue;

@@ -16,6 +16,7 @@ using namespace tcc;
 constexpr BenchSubcommand kSubcommands[] = {
     {"calibrate", "What a GPU reaches: multiply-adds, copies, launches", DeclareCalibrate},
     {"costs", "What the compiler itself costs", DeclareCosts},
+    {"estimate", "Predicted seconds against measured ones", DeclareEstimate},
     {"features", "What is counted of each kernel's sketches, and predicted", DeclareFeatures},
     {"kernels", "Kernels against the peak of the device and against libraries", DeclareKernels},
     {"tuning", "What a trial of tcc tune costs, and how far repeated ones agree", DeclareTuning},

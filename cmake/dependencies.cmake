@@ -13,6 +13,8 @@ find_package(ZLIB REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(LibLZMA REQUIRED)
+find_package(zstd REQUIRED)
 find_package(Catch2 2 REQUIRED)
 
 if(TCC_PORTABLE)

@@ -4,14 +4,19 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
 
 namespace tcc {
 namespace {
 
+// Placed blocks have loops of extent 1 + (1 - 1).
+bool RunsOnce(const For& loop) {
+  return IsConstant(loop.extent, 1) || IsConstant(Simplify(loop.extent), 1);
+}
+
 bool HasRunningIndex(const Stmt& stmt, const Var& buffer, std::vector<Var> running) {
-  if (const auto* loop = stmt.as<For>(); loop && !IsSpread(loop->for_kind)) {
-    running.push_back(loop->var);
-  }
+  const auto* loop = stmt.as<For>();
+  if (loop && !IsSpread(loop->for_kind) && !RunsOnce(*loop)) running.push_back(loop->var);
   if (const auto* block = stmt.as<Block>()) {
     for (const Access& access : AccessesOf(*block)) {
       if (!(access.buffer == buffer)) continue;

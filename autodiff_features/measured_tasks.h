@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autodiff_features/cpu_prior.h"
+#include "schedule/space/trace.h"
+
+namespace tcc {
+
+// A measured candidate as it is read from records.
+struct MeasuredRecord {
+  std::string task;   // equal texts are one task
+  std::string name;   // of the kernel, for people
+  std::string fn;     // the kTensor variant, as text
+  std::string trace;  // of the sketch, as text
+  Decisions set;      // a value for each of its sizes
+  double seconds = 0;
+  double noise = 0;     // relative: times that are closer are not told apart
+  bool precise = true;  // false: timed by one run, because it was slow
+  int threads = 1;
+  std::string policy;  // how operands were placed: "warm", "rotate-64M"
+};
+
+struct MeasuredPoint {
+  size_t record = 0;  // its place among all records
+  size_t sketch = 0;  // of the task
+  Decisions set;
+  double seconds = 0;
+  double noise = 0;
+  bool precise = true;
+};
+
+// A variant of a task and a trace for it.
+struct MeasuredSketch {
+  std::string fn;
+  std::string trace;
+};
+
+// The points of one task that may be compared: on as many threads, with operands placed alike.
+struct MeasuredTask {
+  std::string key;
+  std::string name;
+  RunSettings settings;
+  std::string policy;
+  std::vector<MeasuredSketch> sketches;
+  std::vector<MeasuredPoint> points;
+
+  double BestSeconds() const;  // 0 without points
+};
+
+// The conditions that a policy's name stands for: "warm"; "rotate-weights-64M" and "in-place"
+// begin with cold weights; "rotate-64M" with everything cold.
+RunSettings SettingsOf(const std::string& policy, int threads);
+
+// Groups records, which may come in any order and pieces. Tasks and sketches are in the order of
+// their first record.
+class MeasuredTasks {
+ public:
+  // Returns the number of the record.
+  size_t Add(const MeasuredRecord& record);
+  // Counts a record that has no time, so that numbers stay those of the lines.
+  size_t Skip() { return records_++; }
+
+  size_t records() const { return records_; }
+  std::vector<MeasuredTask> Take() && { return std::move(tasks_); }
+
+ private:
+  size_t TaskOf(const MeasuredRecord& record);
+  size_t SketchOf(size_t task, const MeasuredRecord& record);
+
+  size_t records_ = 0;
+  std::vector<MeasuredTask> tasks_;
+  std::map<std::string, size_t> places_;
+  std::vector<std::map<std::string, size_t>> sketch_places_;
+};
+
+// Whether a task is held back from training: for the share `held_out` of all keys, by their hash,
+// so that a task is on one side whatever its threads and policy are.
+bool IsHeldOut(const MeasuredTask& task, double held_out);
+
+}  // namespace tcc

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <span>
+
+#include "autodiff_features/measured_tasks.h"
+
+// How well predictions put the points of a task in order.
+namespace tcc {
+
+struct PairCount {
+  double right = 0;  // an equal prediction is half right
+  int64_t pairs = 0;
+};
+// Over pairs of precise points that take at most `within` times the task's best and differ by more
+// than the noise of both. `predicted`: ln seconds of each point of the task.
+PairCount CountPairs(const MeasuredTask& task, std::span<const double> predicted, double within);
+
+// Seconds of the fastest of the first `count` points by prediction over those of the best point,
+// minus 1. Of equal predictions the slower point comes first, so that nothing is won by luck.
+double RegretOf(const MeasuredTask& task, std::span<const double> predicted, size_t count);
+// The mean of the same over all draws of `count` points.
+double RandomRegret(const MeasuredTask& task, size_t count);
+
+// Spearman's rank correlation over precise points, equal values with the mean of their ranks; 0
+// where all predictions are equal or there are fewer than 2 points.
+double SpearmanOf(const MeasuredTask& task, std::span<const double> predicted);
+
+// Figures over tasks: pairs of all tasks together, the others as means over tasks with at least
+// kLeastPoints points.
+struct RankQuality {
+  int64_t tasks = 0;  // that the means are over
+  int64_t points = 0;
+  PairCount pairs;
+  double regret_first = 0;
+  double regret_16 = 0;
+  double spearman = 0;
+
+  double PairAccuracy() const;  // 0.5 without pairs
+};
+inline constexpr size_t kLeastPoints = 16;
+inline constexpr double kPairsWithin = 3;
+inline constexpr size_t kRegretOfSome = 16;
+
+// `predicted[t]` are those of tasks[t]. Points without a number (NaN) come last.
+RankQuality QualityOf(std::span<const MeasuredTask> tasks,
+                      std::span<const std::vector<double>> predicted);
+RankQuality RandomQuality(std::span<const MeasuredTask> tasks);
+
+}  // namespace tcc
