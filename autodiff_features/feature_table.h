@@ -64,6 +64,9 @@ namespace tcc {
   X(kOverheadSeconds, "overhead_seconds", "seconds", "the prior's, of starting threads")   \
   X(kSeconds, "seconds", "seconds", "the prior's, of all together")
 
+// Rises when a formula gives other values: models know what they were trained on.
+inline constexpr int kFeatureVersion = 1;
+
 enum class Feature : size_t {
 #define TCC_NEST_FEATURE(feature, name, unit, definition) feature,
   TCC_NEST_FEATURES(TCC_NEST_FEATURE)

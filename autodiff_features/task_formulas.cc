@@ -7,6 +7,8 @@
 namespace tcc {
 namespace {
 
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
 StatusOr<SketchFormulas> FormulasOf(const MeasuredSketch& sketch, const MeasuredTask& task,
                                     const Target& target, const CpuProfile& profile) {
   TCC_ASSIGN_OR_RETURN(Function fn, ParseFunction(sketch.fn));
@@ -44,21 +46,38 @@ std::optional<Point> TaskFormulas::PointOf(const MeasuredPoint& point) const {
   return values;
 }
 
-std::vector<double> TaskFormulas::LnSeconds(const MeasuredTask& task) const {
-  std::vector<double> seconds(task.points.size(), std::numeric_limits<double>::quiet_NaN());
+TaskFormulas::PlacedPoints TaskFormulas::PointsOf(const MeasuredTask& task, size_t sketch) const {
+  PlacedPoints result;
+  for (size_t p = 0; p < task.points.size(); ++p) {
+    if (task.points[p].sketch != sketch) continue;
+    std::optional<Point> point = PointOf(task.points[p]);
+    if (!point) continue;
+    result.places.push_back(p);
+    result.points.push_back(*std::move(point));
+  }
+  return result;
+}
+
+std::vector<KernelFeatures> TaskFormulas::Features(const MeasuredTask& task) const {
+  std::vector<KernelFeatures> features(task.points.size(), {.rows = {}, .ln_prior = kNaN});
   for (size_t s = 0; s < sketches_.size(); ++s) {
-    std::vector<size_t> places;
-    std::vector<Point> points;
-    for (size_t p = 0; p < task.points.size(); ++p) {
-      if (task.points[p].sketch != s) continue;
-      std::optional<Point> point = PointOf(task.points[p]);
-      if (!point) continue;
-      places.push_back(p);
-      points.push_back(*std::move(point));
+    PlacedPoints placed = PointsOf(task, s);
+    if (placed.points.empty()) continue;
+    std::vector<KernelFeatures> of_sketch = FeaturesAt(*sketches_[s], placed.points);
+    for (size_t i = 0; i < placed.places.size(); ++i) {
+      features[placed.places[i]] = std::move(of_sketch[i]);
     }
-    if (points.empty()) continue;
-    std::vector<double> of_sketch = sketches_[s]->LnSecondsAt(points);
-    for (size_t i = 0; i < places.size(); ++i) seconds[places[i]] = of_sketch[i];
+  }
+  return features;
+}
+
+std::vector<double> TaskFormulas::LnSeconds(const MeasuredTask& task) const {
+  std::vector<double> seconds(task.points.size(), kNaN);
+  for (size_t s = 0; s < sketches_.size(); ++s) {
+    PlacedPoints placed = PointsOf(task, s);
+    if (placed.points.empty()) continue;
+    std::vector<double> of_sketch = sketches_[s]->LnSecondsAt(placed.points);
+    for (size_t i = 0; i < placed.places.size(); ++i) seconds[placed.places[i]] = of_sketch[i];
   }
   return seconds;
 }

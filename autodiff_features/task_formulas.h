@@ -4,16 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "autodiff_features/kernel_features.h"
 #include "autodiff_features/measured_tasks.h"
-#include "autodiff_features/sketch_formulas.h"
 
 namespace tcc {
 
 // The formulas of a measured task's sketches, as far as this tcc can replay them.
 class TaskFormulas {
  public:
-  static TaskFormulas Of(const MeasuredTask& task, const Target& target,
-                         const CpuProfile& profile);
+  static TaskFormulas Of(const MeasuredTask& task, const Target& target, const CpuProfile& profile);
 
   // Why sketches have no formulas, one text each.
   const std::vector<std::string>& problems() const { return problems_; }
@@ -25,10 +24,19 @@ class TaskFormulas {
   // or other sizes.
   std::optional<Point> PointOf(const MeasuredPoint& point) const;
 
-  // The prior's ln seconds of each point of the task; NaN where it cannot be replayed.
+  // Of each point of the task; without rows, and with NaN, where it cannot be replayed.
+  std::vector<KernelFeatures> Features(const MeasuredTask& task) const;
+  // The prior's ln seconds alone.
   std::vector<double> LnSeconds(const MeasuredTask& task) const;
 
  private:
+  // The points of each sketch that can be replayed, and their places in the task.
+  struct PlacedPoints {
+    std::vector<size_t> places;
+    std::vector<Point> points;
+  };
+  PlacedPoints PointsOf(const MeasuredTask& task, size_t sketch) const;
+
   std::vector<std::optional<SketchFormulas>> sketches_;
   std::vector<std::string> problems_;
 };

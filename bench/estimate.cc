@@ -4,11 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "autodiff_features/rank_quality.h"
-#include "autodiff_features/task_formulas.h"
-#include "bench/measured_file.h"
+#include "autodiff_features/model_file.h"
 #include "bench/subcommand.h"
 #include "bench/write_text.h"
+#include "cli/cost_model/measured_file.h"
+#include "cli/cost_model/quality_report.h"
 
 namespace tcc {
 namespace {
@@ -16,38 +16,22 @@ namespace {
 struct EstimateOptions {
   std::vector<std::string> records;
   std::string target = "native";
+  std::string model;
   std::string predict;
   double held_out = 1;
   bool by_task = false;
   bool json = false;
 };
 
-// Predictions of all tasks by one way of making them.
-struct Predictions {
-  std::string name;
-  std::vector<std::vector<double>> ln_seconds;  // of each point of each task
-};
-
-Predictions PredictByPrior(const std::vector<MeasuredTask>& tasks, const Target& target) {
-  Predictions predictions{"prior", {}};
-  for (const MeasuredTask& task : tasks) {
-    TaskFormulas formulas = TaskFormulas::Of(task, target, ProfileOf(target));
-    for (const std::string& problem : formulas.problems()) {
-      fmt::print(stderr, "tcc-bench: {}\n", problem);
-    }
-    predictions.ln_seconds.push_back(formulas.LnSeconds(task));
-  }
-  return predictions;
-}
-
 // A line a record: the predictions, or "-" for what has none.
 std::string LinesOf(const std::vector<MeasuredTask>& tasks, size_t records,
-                    const Predictions& prior) {
+                    const TaskPredictions& prior, const std::optional<TaskPredictions>& model) {
   std::vector<std::string> lines(records, "-");
   for (size_t t = 0; t < tasks.size(); ++t) {
     for (size_t p = 0; p < tasks[t].points.size(); ++p) {
-      double value = prior.ln_seconds[t][p];
-      if (!std::isnan(value)) lines[tasks[t].points[p].record] = fmt::format("{:.6f} -", value);
+      if (std::isnan(prior[t][p])) continue;
+      std::string by_model = model ? fmt::format("{:.6f}", (*model)[t][p]) : "-";
+      lines[tasks[t].points[p].record] = fmt::format("{:.6f} {}", prior[t][p], by_model);
     }
   }
   std::string text;
@@ -55,34 +39,12 @@ std::string LinesOf(const std::vector<MeasuredTask>& tasks, size_t records,
   return text;
 }
 
-nlohmann::json ToJson(const RankQuality& random,
-                      const std::vector<std::pair<std::string, RankQuality>>& rows) {
-  nlohmann::json json = {{"tasks", random.tasks},
-                         {"points", random.points},
-                         {"pairs", random.pairs.pairs}};
-  auto add = [&](const std::string& name, const RankQuality& quality) {
-    json["pair_accuracy"][name] = quality.PairAccuracy();
-    json["regret_first"][name] = quality.regret_first;
-    json["regret_16"][name] = quality.regret_16;
-    json["spearman"][name] = quality.spearman;
-  };
-  for (const auto& [name, quality] : rows) add(name, quality);
-  add("random", random);
-  return json;
-}
-
-void PrintQuality(const std::string& name, const RankQuality& quality) {
-  fmt::print("{:<10} {:>8} {:>8} {:>9} {:>10.3f} {:>10.1f} % {:>9.1f} % {:>9.3f}\n", name,
-             quality.tasks, quality.points, quality.pairs.pairs, quality.PairAccuracy(),
-             100 * quality.regret_first, 100 * quality.regret_16, quality.spearman);
-}
-
-void PrintTasks(const std::vector<MeasuredTask>& tasks, const Predictions& predictions) {
+void PrintTasks(const std::vector<MeasuredTask>& tasks, const TaskPredictions& predictions) {
   fmt::print("{:<44} {:<18} {:>6} {:>6} {:>6} {:>8} {:>8} {:>10} {:>10}\n", "task", "policy",
              "points", "pairs", "right", "first", "of 16", "best us", "predicted");
   for (size_t t = 0; t < tasks.size(); ++t) {
     const MeasuredTask& task = tasks[t];
-    const std::vector<double>& ln_seconds = predictions.ln_seconds[t];
+    const std::vector<double>& ln_seconds = predictions[t];
     PairCount pairs = CountPairs(task, ln_seconds, kPairsWithin);
     auto best = std::min_element(
         task.points.begin(), task.points.end(),
@@ -106,30 +68,32 @@ Status RunEstimate(const EstimateOptions& options) {
     TCC_RETURN_IF_ERROR(ReadMeasurements(file, measured));
   }
   size_t records = measured.records();
-  std::vector<MeasuredTask> tasks = std::move(measured).Take();
-  Predictions prior = PredictByPrior(tasks, target);
+  std::optional<LearnedModel> learned;
+  if (!options.model.empty()) {
+    TCC_ASSIGN_OR_RETURN(learned, ReadModel(options.model));
+  }
+  MeasuredFeatures all = FeaturesOf(std::move(measured).Take(), target,
+                                    learned ? learned->profile : ProfileOf(target));
+  for (const std::string& problem : all.problems) fmt::print(stderr, "tcc-bench: {}\n", problem);
   if (!options.predict.empty()) {
-    TCC_RETURN_IF_ERROR(WriteText(LinesOf(tasks, records, prior), options.predict));
+    std::optional<TaskPredictions> by_model;
+    if (learned) by_model = all.ByModel(*learned);
+    std::string lines = LinesOf(all.tasks, records, all.ByPrior(), by_model);
+    TCC_RETURN_IF_ERROR(WriteText(lines, options.predict));
   }
-  std::vector<MeasuredTask> judged;
-  Predictions of_judged{"prior", {}};
-  for (size_t t = 0; t < tasks.size(); ++t) {
-    if (!IsHeldOut(tasks[t], options.held_out)) continue;
-    judged.push_back(tasks[t]);
-    of_judged.ln_seconds.push_back(prior.ln_seconds[t]);
-  }
-  RankQuality random = RandomQuality(judged);
-  std::vector<std::pair<std::string, RankQuality>> rows = {
-      {"prior", QualityOf(judged, of_judged.ln_seconds)}};
+  MeasuredFeatures judged =
+      all.Of([&](const MeasuredTask& task) { return IsHeldOut(task, options.held_out); });
+  QualityReport report(judged.tasks);
+  report.Add("prior", judged.ByPrior());
+  if (learned) report.Add("model", judged.ByModel(*learned));
   if (options.json) {
-    fmt::print("{}\n", ToJson(random, rows).dump(2));
+    fmt::print("{}\n", report.ToJson().dump(2));
     return OkStatus();
   }
-  if (options.by_task) PrintTasks(judged, of_judged);
-  fmt::print("{:<10} {:>8} {:>8} {:>9} {:>10} {:>12} {:>11} {:>9}\n", "", "tasks", "points",
-             "pairs", "in order", "first pick", "best of 16", "Spearman");
-  for (const auto& [name, quality] : rows) PrintQuality(name, quality);
-  PrintQuality("random", random);
+  if (options.by_task) {
+    PrintTasks(judged.tasks, learned ? judged.ByModel(*learned) : judged.ByPrior());
+  }
+  fmt::print("{}", report.ToText());
   return OkStatus();
 }
 
@@ -142,6 +106,7 @@ BenchAction DeclareEstimate(CLI::App& app) {
       ->required();
   app.add_option("--target", options->target, "The CPU that they were measured on, of tcc targets")
       ->capture_default_str();
+  app.add_option("--model", options->model, "Cost model of tcc cost-model train to judge as well");
   app.add_option("--predict", options->predict,
                  "File for a line a record: ln seconds by the prior and by a model, - for none");
   app.add_option("--held-out", options->held_out,

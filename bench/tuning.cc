@@ -27,6 +27,7 @@ struct TuningBench {
   std::string only;
   int64_t trials = 64;
   std::string searcher = "random";
+  std::string db;
   uint64_t seed = 0;
   int threads = 0;
   int runs = 0;
@@ -119,7 +120,9 @@ Status MeasureRate(const TuningBench& bench, const Setup& setup) {
   for (const BenchKernel& kernel : KernelsOf(bench)) {
     Workload workload = WorkloadOf(kernel);
     ScratchDatabase scratch;
-    TCC_ASSIGN_OR_RETURN(Database database, scratch.Open());
+    TCC_ASSIGN_OR_RETURN(
+        Database database,
+        bench.db.empty() ? scratch.Open() : Database::Open(bench.db, Database::Access::kReadWrite));
     TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer, setup.NewMeasurer());
     auto build = [&](const Workload& of, std::span<const Candidate> candidates,
                      const BuildFilter& filter) { return setup.Build(of, candidates, filter); };
@@ -253,6 +256,7 @@ BenchAction DeclareTuning(CLI::App& app) {
   app.add_option("--only", bench->only, "Kernels with this in their names");
   app.add_option("--trials", bench->trials, "Candidates of each kernel")->capture_default_str();
   app.add_option("--searcher", bench->searcher, "What chooses them")->capture_default_str();
+  app.add_option("--db", bench->db, "Database that keeps the trials; known ones are not repeated");
   app.add_option("--seed", bench->seed, "Seed of what is random")->capture_default_str();
   app.add_option("--threads", bench->threads, "Threads that build and that kernels run on");
   app.add_option("--repeat", bench->runs,

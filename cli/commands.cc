@@ -8,6 +8,7 @@ constexpr Command kCommands[] = {
     {"compile", "Compile a model into one file that runs by itself", DeclareCompile},
     {"tune",    "Measure kernels for a model and remember the best", DeclareTune},
     {"db",      "List, copy, merge and check databases of measurements", DeclareDb},
+    {"cost-model", "Train and judge what predicts the time of kernels", DeclareCostModel},
     {"run",     "Run a compiled model",                              DeclareRun},
     {"check",   "Compare a model with the reference",                DeclareCheck},
     {"bench",   "Measure a compiled model",                          DeclareBench},

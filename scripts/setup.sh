@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 packages=(
   g++ cmake ninja-build git ca-certificates ccache xz-utils
   llvm-19-dev liblld-19-dev clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
-  pkg-config zlib1g-dev libzstd-dev liblzma-dev libabsl-dev libfmt-dev catch2 libcli11-dev nlohmann-json3-dev
+  pkg-config zlib1g-dev libzstd-dev liblzma-dev libeigen3-dev libabsl-dev libfmt-dev catch2 libcli11-dev nlohmann-json3-dev
   libprotobuf-dev protobuf-compiler libssl-dev libsqlite3-dev libonnx-testdata strace
   python3 python3-venv python3-pip
   libdnnl2 libopenblas0-pthread

@@ -1,11 +1,11 @@
-#include "bench/measured_file.h"
+#include "cli/cost_model/measured_file.h"
 
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "bench/compressed_text.h"
+#include "cli/cost_model/compressed_text.h"
 #include "runtime/measure/measurement.h"
 #include "search/database/database_rows.h"
 

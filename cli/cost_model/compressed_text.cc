@@ -1,4 +1,4 @@
-#include "bench/compressed_text.h"
+#include "cli/cost_model/compressed_text.h"
 
 #include <lzma.h>
 #include <zstd.h>

@@ -1,0 +1,69 @@
+#include "autodiff_features/measured_features.h"
+
+#include <cmath>
+
+#include "autodiff_features/task_formulas.h"
+
+namespace tcc {
+
+MeasuredFeatures MeasuredFeatures::Of(const std::function<bool(const MeasuredTask&)>& keep) const {
+  MeasuredFeatures kept;
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    if (!keep(tasks[t])) continue;
+    kept.tasks.push_back(tasks[t]);
+    kept.features.push_back(features[t]);
+  }
+  return kept;
+}
+
+TaskPredictions MeasuredFeatures::ByPrior() const {
+  TaskPredictions predictions;
+  for (const std::vector<KernelFeatures>& of_task : features) {
+    std::vector<double>& ln_seconds = predictions.emplace_back();
+    for (const KernelFeatures& point : of_task) ln_seconds.push_back(point.ln_prior);
+  }
+  return predictions;
+}
+
+TaskPredictions MeasuredFeatures::ByModel(const LearnedModel& model) const {
+  TaskPredictions predictions = ByPrior();
+  for (size_t t = 0; t < features.size(); ++t) {
+    std::vector<LearnedModel::Prediction> of_task = model.Predict(features[t]);
+    for (size_t p = 0; p < of_task.size(); ++p) {
+      if (!std::isnan(predictions[t][p])) predictions[t][p] = of_task[p].ln_seconds;
+    }
+  }
+  return predictions;
+}
+
+std::vector<TrainingTask> MeasuredFeatures::ToTraining() const {
+  std::vector<TrainingTask> training;
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    TrainingTask& task = training.emplace_back();
+    task.key = tasks[t].key;
+    for (size_t p = 0; p < tasks[t].points.size(); ++p) {
+      const MeasuredPoint& point = tasks[t].points[p];
+      if (std::isnan(features[t][p].ln_prior)) continue;
+      task.points.push_back({.features = features[t][p],
+                             .ln_seconds = std::log(point.seconds),
+                             .noise = point.noise,
+                             .precise = point.precise});
+    }
+  }
+  return training;
+}
+
+MeasuredFeatures FeaturesOf(std::vector<MeasuredTask> tasks, const Target& target,
+                            const CpuProfile& profile) {
+  MeasuredFeatures result;
+  for (const MeasuredTask& task : tasks) {
+    TaskFormulas formulas = TaskFormulas::Of(task, target, profile);
+    result.features.push_back(formulas.Features(task));
+    const std::vector<std::string>& problems = formulas.problems();
+    result.problems.insert(result.problems.end(), problems.begin(), problems.end());
+  }
+  result.tasks = std::move(tasks);
+  return result;
+}
+
+}  // namespace tcc

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autodiff_features/learned_model.h"
+#include "autodiff_features/measured_tasks.h"
+#include "autodiff_features/train.h"
+
+// Measured tasks beside what is predicted of them.
+namespace tcc {
+
+// ln seconds of each point of each task; NaN for what cannot be replayed.
+using TaskPredictions = std::vector<std::vector<double>>;
+
+struct MeasuredFeatures {
+  std::vector<MeasuredTask> tasks;
+  std::vector<std::vector<KernelFeatures>> features;  // of each point of each task
+  std::vector<std::string> problems;                  // why sketches have none
+
+  // The tasks that `keep` keeps.
+  MeasuredFeatures Of(const std::function<bool(const MeasuredTask&)>& keep) const;
+
+  TaskPredictions ByPrior() const;
+  TaskPredictions ByModel(const LearnedModel& model) const;
+  // For training: every task, without the points that cannot be replayed.
+  std::vector<TrainingTask> ToTraining() const;
+};
+
+MeasuredFeatures FeaturesOf(std::vector<MeasuredTask> tasks, const Target& target,
+                            const CpuProfile& profile);
+
+}  // namespace tcc

@@ -1,0 +1,187 @@
+#include "autodiff_features/train.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autodiff_features/adam.h"
+#include "ir/support/random.h"
+
+namespace tcc {
+namespace {
+
+constexpr double kHuber = 0.5;
+constexpr double kPairWeight = 0.5;
+constexpr double kPairScale = 0.1;
+const double kLnPairsWithin = std::log(10.0);
+constexpr size_t kTasksOfBatch = 8;
+constexpr size_t kPointsOfTask = 32;
+constexpr double kFirstRate = 1e-3, kLastRate = 1e-5;
+// How far members may correct the prior, or go from the mean without one.
+constexpr double kBoundOnPrior = 2, kBoundAlone = 16;
+
+double WeightOf(const TrainingPoint& point, double ln_best) {
+  double weight = std::sqrt(std::clamp(std::exp(ln_best - point.ln_seconds), 0.05, 1.0));
+  return point.precise ? weight : weight / 3;
+}
+
+double NoiseOf(const TrainingPoint& point) {
+  return point.precise ? point.noise : std::max(point.noise, kRoughNoise);
+}
+
+double Softplus(double x) {
+  return x > 30 ? x : std::log1p(std::exp(x));
+}
+
+void AddPairs(std::span<const TrainingPoint* const> points, double ln_best,
+              std::span<const double> predicted, TaskLoss& result) {
+  std::vector<std::pair<size_t, size_t>> pairs;  // the slower one first
+  for (size_t i = 0; i < points.size(); ++i) {
+    for (size_t j = 0; j < points.size(); ++j) {
+      double apart = points[i]->ln_seconds - points[j]->ln_seconds;
+      bool counts = apart > NoiseOf(*points[i]) + NoiseOf(*points[j]) &&
+                    points[i]->ln_seconds - ln_best < kLnPairsWithin;
+      if (counts) pairs.emplace_back(i, j);
+    }
+  }
+  for (const auto& [slower, faster] : pairs) {
+    double share = kPairWeight / static_cast<double>(pairs.size());
+    double x = -(predicted[slower] - predicted[faster]) / kPairScale;
+    result.loss += share * kPairScale * Softplus(x);
+    double slope = share / (1 + std::exp(-x));
+    result.slopes[slower] -= slope;
+    result.slopes[faster] += slope;
+  }
+}
+
+// Draws batches and steps one member down its loss.
+class MemberTrainer {
+ public:
+  MemberTrainer(std::span<const TrainingTask> tasks, const LearnedModel& model, Mlp& member,
+                uint64_t seed)
+      : model_(model),
+        member_(member),
+        adam_(member.parameters().size(), {.clip = 1, .decay = 1e-5}),
+        random_(seed) {
+    for (size_t t = 0; t < tasks.size(); ++t) {
+      const TrainingTask& task = tasks[random_.Below(tasks.size())];
+      if (task.points.empty()) continue;
+      drawn_.push_back(&task);
+      points_ += task.points.size();
+      double best = task.points[0].ln_seconds;
+      for (const TrainingPoint& point : task.points) best = std::min(best, point.ln_seconds);
+      ln_best_.push_back(best);
+    }
+  }
+
+  size_t StepsOfEpoch() const {
+    return std::max<size_t>(points_ / (kTasksOfBatch * kPointsOfTask), 1);
+  }
+
+  // Returns the loss before the step.
+  double Step(double rate) {
+    std::vector<const KernelFeatures*> kernels;
+    std::vector<std::vector<const TrainingPoint*>> groups;
+    std::vector<double> ln_best;
+    for (size_t i = 0; i < kTasksOfBatch && !drawn_.empty(); ++i) {
+      size_t task = random_.Below(drawn_.size());
+      groups.push_back(DrawPoints(*drawn_[task]));
+      ln_best.push_back(ln_best_[task]);
+      for (const TrainingPoint* point : groups.back()) kernels.push_back(&point->features);
+    }
+    NestBatch batch = BatchOf(model_.scale, kernels);
+    std::vector<double> predicted = member_.Forward(batch);
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      predicted[k] += model_.on_prior ? kernels[k]->ln_prior : model_.ln_mean;
+    }
+    double loss = 0;
+    std::vector<double> seeds;
+    double share = 1 / static_cast<double>(groups.size());
+    for (size_t g = 0, first = 0; g < groups.size(); first += groups[g++].size()) {
+      TaskLoss of_task =
+          LossOf(groups[g], ln_best[g], std::span(predicted).subspan(first, groups[g].size()));
+      loss += share * of_task.loss;
+      for (double slope : of_task.slopes) seeds.push_back(share * slope);
+    }
+    adam_.Step(member_.parameters(), member_.Backward(batch, seeds).parameters, rate);
+    return loss;
+  }
+
+ private:
+  std::vector<const TrainingPoint*> DrawPoints(const TrainingTask& task) {
+    std::vector<const TrainingPoint*> points;
+    for (size_t i = 0; i < kPointsOfTask; ++i) {
+      points.push_back(&task.points[random_.Below(task.points.size())]);
+    }
+    return points;
+  }
+
+  const LearnedModel& model_;
+  Mlp& member_;
+  Adam adam_;
+  Random random_;
+  std::vector<const TrainingTask*> drawn_;
+  std::vector<double> ln_best_;
+  size_t points_ = 0;
+};
+
+// As the model file keeps them.
+void RoundToFloats(std::vector<double>& values) {
+  for (double& value : values) value = static_cast<double>(static_cast<float>(value));
+}
+
+}  // namespace
+
+TaskLoss LossOf(std::span<const TrainingPoint* const> points, double ln_best,
+                std::span<const double> predicted) {
+  TaskLoss result;
+  result.slopes.assign(points.size(), 0.0);
+  for (size_t i = 0; i < points.size(); ++i) {
+    double off = predicted[i] - points[i]->ln_seconds;
+    double weight = WeightOf(*points[i], ln_best) / static_cast<double>(points.size());
+    bool small = std::abs(off) <= kHuber;
+    result.loss += weight * (small ? off * off / 2 : kHuber * (std::abs(off) - kHuber / 2));
+    result.slopes[i] += weight * std::clamp(off, -kHuber, kHuber);
+  }
+  AddPairs(points, ln_best, predicted, result);
+  return result;
+}
+
+StatusOr<LearnedModel> Train(std::span<const TrainingTask> tasks, const CpuProfile& profile,
+                             const TrainOptions& options) {
+  std::vector<KernelFeatures> kernels;
+  double sum = 0;
+  for (const TrainingTask& task : tasks) {
+    for (const TrainingPoint& point : task.points) {
+      kernels.push_back(point.features);
+      sum += point.ln_seconds;
+    }
+  }
+  if (kernels.empty()) return InvalidInput("training: expected measured points, got none");
+  LearnedModel model;
+  model.profile = profile;
+  model.on_prior = options.on_prior;
+  model.ln_mean = options.on_prior ? 0 : sum / static_cast<double>(kernels.size());
+  model.scale = FeatureScale::Of(kernels);
+  RoundToFloats(model.scale.mean);
+  RoundToFloats(model.scale.deviation);
+  double bound = options.on_prior ? kBoundOnPrior : kBoundAlone;
+  for (int m = 0; m < options.members; ++m) {
+    uint64_t seed = options.seed + static_cast<uint64_t>(m);
+    Mlp member = Mlp::Drawn(seed, bound);
+    MemberTrainer trainer(tasks, model, member, seed);
+    size_t steps = trainer.StepsOfEpoch();
+    for (int epoch = 0; epoch < options.epochs; ++epoch) {
+      double loss = 0;
+      for (size_t step = 0; step < steps; ++step) {
+        double done = epoch + static_cast<double>(step) / static_cast<double>(steps);
+        loss += trainer.Step(CosineRate(kFirstRate, kLastRate, done / options.epochs));
+      }
+      if (options.progress) options.progress(m, epoch, loss / static_cast<double>(steps));
+    }
+    RoundToFloats(member.parameters());
+    model.members.push_back(std::move(member));
+  }
+  return model;
+}
+
+}  // namespace tcc

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autodiff_features/learned_model.h"
+
+namespace tcc {
+
+struct TrainingPoint {
+  KernelFeatures features;
+  double ln_seconds = 0;  // measured
+  double noise = 0;       // relative
+  bool precise = true;    // false: timed by one run
+};
+// Points of one task on equal terms: their order is what is learned.
+struct TrainingTask {
+  std::string key;
+  std::vector<TrainingPoint> points;
+};
+
+struct TrainOptions {
+  uint64_t seed = 1;
+  int members = 5;
+  int epochs = 40;
+  bool on_prior = true;
+  // Told after each epoch: the member, the epoch and its mean loss.
+  std::function<void(int member, int epoch, double loss)> progress = {};
+};
+
+// The loss of predictions (ln seconds) of some points of one task, and its slopes by them:
+//
+//   mean over points of w Huber(predicted - measured, 0.5), w = sqrt(clamp(best / t, 0.05, 1))
+//   + 0.5 mean over pairs of 0.1 softplus(-(difference in the measured order) / 0.1)
+//
+// Pairs: both within 10 times the task's best, further apart than the noise of both. A point that
+// is not precise has a third of the weight and a noise of at least kRoughNoise.
+struct TaskLoss {
+  double loss = 0;
+  std::vector<double> slopes;
+};
+TaskLoss LossOf(std::span<const TrainingPoint* const> points, double ln_best,
+                std::span<const double> predicted);
+inline constexpr double kRoughNoise = 0.2;
+
+// Trains an ensemble on tasks with points: Adam with a rate of 1e-3 falling to 1e-5, batches of 8
+// tasks by 32 points, each member from a seed of its own on a draw of the tasks with replacement.
+// One thread; the same tasks in the same order and the same seed give the same bits. Error: no
+// task has points.
+StatusOr<LearnedModel> Train(std::span<const TrainingTask> tasks, const CpuProfile& profile,
+                             const TrainOptions& options);
+
+}  // namespace tcc

@@ -1,0 +1,211 @@
+#include <fmt/core.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "autodiff_features/model_file.h"
+#include "cli/command.h"
+#include "cli/cost_model/measured_file.h"
+#include "cli/cost_model/quality_report.h"
+#include "cli/standard_error.h"
+#include "ir/support/check.h"
+
+namespace tcc {
+namespace {
+
+// The options of all subcommands.
+struct CostModelCommand {
+  std::vector<std::string> records;
+  std::string model;
+  std::string output;
+  std::string target = "native";
+  double held_out = 0.2;
+  uint64_t seed = 1;
+  int epochs = 40;
+  int members = 5;
+  int most_points = 0;
+  bool without_prior = false;
+  bool json = false;
+};
+
+StatusOr<std::vector<MeasuredTask>> ReadTasks(const CostModelCommand& command) {
+  if (!(command.held_out >= 0 && command.held_out <= 1)) {
+    return InvalidInput("--held-out {}: expected 0 to 1", command.held_out);
+  }
+  MeasuredTasks measured;
+  for (const std::string& file : command.records) {
+    TCC_RETURN_IF_ERROR(ReadMeasurements(file, measured));
+  }
+  return std::move(measured).Take();
+}
+
+StatusOr<Target> FindCpu(const std::string& name) {
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(name));
+  if (target.kind == TargetKind::kCpu) return target;
+  return InvalidInput("--target {}: expected a CPU, cost models of others are not known", name);
+}
+
+MeasuredFeatures WithFeatures(std::vector<MeasuredTask> tasks, const Target& target,
+                              const CpuProfile& profile) {
+  MeasuredFeatures measured = FeaturesOf(std::move(tasks), target, profile);
+  for (const std::string& problem : measured.problems) {
+    TellError("tcc: warning: left out: {}\n", problem);
+  }
+  return measured;
+}
+
+// Leaves `most` points, of all tasks alike.
+void KeepSome(size_t most, std::vector<TrainingTask>& tasks) {
+  size_t points = 0;
+  for (const TrainingTask& task : tasks) points += task.points.size();
+  if (most == 0 || points <= most) return;
+  for (TrainingTask& task : tasks) task.points.resize(task.points.size() * most / points);
+}
+
+void PrintReport(const MeasuredFeatures& judged, const LearnedModel& model, bool json) {
+  QualityReport report(judged.tasks);
+  report.Add("prior", judged.ByPrior());
+  report.Add("model", judged.ByModel(model));
+  if (json) {
+    fmt::print("{}\n", report.ToJson().dump(2));
+  } else {
+    fmt::print("{}", report.ToText());
+  }
+}
+
+Status RunTrain(const CostModelCommand& command) {
+  TCC_ASSIGN_OR_RETURN(Target target, FindCpu(command.target));
+  TCC_ASSIGN_OR_RETURN(std::vector<MeasuredTask> tasks, ReadTasks(command));
+  CpuProfile profile = ProfileOf(target);
+  MeasuredFeatures measured = WithFeatures(std::move(tasks), target, profile);
+  auto held_out = [&](const MeasuredTask& task) { return IsHeldOut(task, command.held_out); };
+  MeasuredFeatures judged = measured.Of(held_out);
+  std::vector<TrainingTask> training =
+      measured.Of([&](const MeasuredTask& task) { return !held_out(task); }).ToTraining();
+  KeepSome(static_cast<size_t>(command.most_points), training);
+  TrainOptions options;
+  options.seed = command.seed;
+  options.epochs = command.epochs;
+  options.members = command.members;
+  options.on_prior = !command.without_prior;
+  options.progress = [&](int member, int epoch, double loss) {
+    if (epoch + 1 < options.epochs) return;
+    TellError("tcc: member {} of {}: loss {:.4f}\n", member + 1, options.members, loss);
+  };
+  TCC_ASSIGN_OR_RETURN(LearnedModel model, Train(training, profile, options));
+  TCC_RETURN_IF_ERROR(WriteModel(model, command.output));
+  PrintReport(judged, model, command.json);
+  return OkStatus();
+}
+
+Status RunEval(const CostModelCommand& command) {
+  TCC_ASSIGN_OR_RETURN(Target target, FindCpu(command.target));
+  TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(command.model));
+  TCC_ASSIGN_OR_RETURN(std::vector<MeasuredTask> tasks, ReadTasks(command));
+  MeasuredFeatures measured = WithFeatures(std::move(tasks), target, model.profile);
+  MeasuredFeatures judged =
+      measured.Of([&](const MeasuredTask& task) { return IsHeldOut(task, command.held_out); });
+  PrintReport(judged, model, command.json);
+  return OkStatus();
+}
+
+Status RunInfo(const CostModelCommand& command) {
+  TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(command.model));
+  if (command.json) {
+    nlohmann::json constants;
+    for (const CpuConstantRow& row : CpuConstantRows()) {
+      constants[std::string(row.name)] = model.profile.*row.value;
+    }
+    nlohmann::json json = {{"target", model.target_kind},       {"features", kFeatures},
+                           {"members", model.members.size()},   {"on_prior", model.on_prior},
+                           {"bound", model.members[0].bound()}, {"constants", constants}};
+    fmt::print("{}\n", json.dump(2));
+    return OkStatus();
+  }
+  fmt::print("for          {}\n", model.target_kind);
+  fmt::print("features     {} a nest\n", kFeatures);
+  fmt::print("members      {} of {} parameters\n", model.members.size(), Mlp::ParameterCount());
+  fmt::print("corrects     {}\n", model.on_prior ? "the prior" : "a mean, without a prior");
+  for (const CpuConstantRow& row : CpuConstantRows()) {
+    fmt::print("{:<18} {:>12.6g} {}\n", row.name, model.profile.*row.value, row.meaning);
+  }
+  return OkStatus();
+}
+
+void AddRecords(CommandLine& line, CostModelCommand& command) {
+  line.AddOption("--records", command.records,
+                 "Measurements: what tcc db export writes, or JSON lines; also .xz and .zst")
+      .Required()
+      .TypeName("FILE");
+  line.AddOption("--target", command.target, "The CPU that they were measured on")
+      .TypeName("CPU")
+      .ShowDefault();
+  line.AddOption("--held-out", command.held_out,
+                 "Share of the tasks that is not trained on but judged: 0 to 1")
+      .TypeName("SHARE")
+      .ShowDefault();
+  line.AddFlag("--json", command.json, "Print JSON");
+}
+
+void AddTrainOptions(CommandLine& line, CostModelCommand& command) {
+  AddRecords(line, command);
+  line.AddOption("-o,--output", command.output, "File to write").Required().TypeName("MODEL");
+  line.AddOption("--seed", command.seed, "Seed of the first member").TypeName("S").ShowDefault();
+  line.AddOption("--epochs", command.epochs, "Times that all points are seen")
+      .InRange(1, 100000)
+      .TypeName("N")
+      .ShowDefault();
+  line.AddOption("--members", command.members, "Networks of the ensemble")
+      .InRange(1, 64)
+      .TypeName("N")
+      .ShowDefault();
+  line.AddOption("--most-points", command.most_points, "Train on no more points; 0: all")
+      .InRange(0, 1000000000)
+      .TypeName("N");
+  line.AddFlag("--without-prior", command.without_prior, "Predict without the prior's seconds");
+}
+
+void AddEvalOptions(CommandLine& line, CostModelCommand& command) {
+  line.AddOption("model", command.model, "Cost model").Required().TypeName("MODEL");
+  AddRecords(line, command);
+}
+
+void AddInfoOptions(CommandLine& line, CostModelCommand& command) {
+  line.AddOption("model", command.model, "Cost model").Required().TypeName("MODEL");
+  line.AddFlag("--json", command.json, "Print JSON");
+}
+
+struct Subcommand {
+  const char* name;
+  const char* summary;
+  void (*add_options)(CommandLine& line, CostModelCommand& command);
+  Status (*run)(const CostModelCommand& command);
+};
+
+constexpr Subcommand kSubcommands[] = {
+    {"train", "Train a model on measurements", AddTrainOptions, RunTrain},
+    {"eval", "Judge a model by measurements", AddEvalOptions, RunEval},
+    {"info", "Show what a model is made of", AddInfoOptions, RunInfo},
+};
+
+}  // namespace
+
+Action DeclareCostModel(CommandLine& line) {
+  auto command = std::make_shared<CostModelCommand>();
+  line.RequireOneCommand();
+  std::vector<CommandLine> lines;
+  for (const Subcommand& row : kSubcommands) {
+    CommandLine& inner = lines.emplace_back(line.AddCommand(row.name, row.summary));
+    row.add_options(inner, *command);
+  }
+  return [command, lines]() -> Status {
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (lines[i].given()) return kSubcommands[i].run(*command);
+    }
+    TCC_UNREACHABLE();
+  };
+}
+
+}  // namespace tcc

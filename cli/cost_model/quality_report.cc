@@ -1,0 +1,45 @@
+#include "cli/cost_model/quality_report.h"
+
+#include <fmt/core.h>
+
+namespace tcc {
+namespace {
+
+std::string LineOf(const std::string& name, const RankQuality& quality) {
+  return fmt::format("{:<16} {:>6} {:>8} {:>9} {:>9.3f} {:>10.1f} % {:>9.1f} % {:>9.3f}\n", name,
+                     quality.tasks, quality.points, quality.pairs.pairs, quality.PairAccuracy(),
+                     100 * quality.regret_first, 100 * quality.regret_16, quality.spearman);
+}
+
+}  // namespace
+
+QualityReport::QualityReport(const std::vector<MeasuredTask>& tasks)
+    : tasks_(tasks), random_(RandomQuality(tasks)) {}
+
+void QualityReport::Add(const std::string& name, const TaskPredictions& predictions) {
+  rows_.emplace_back(name, QualityOf(tasks_, predictions));
+}
+
+nlohmann::json QualityReport::ToJson() const {
+  nlohmann::json json = {
+      {"tasks", random_.tasks}, {"points", random_.points}, {"pairs", random_.pairs.pairs}};
+  auto add = [&](const std::string& name, const RankQuality& quality) {
+    json["pair_accuracy"][name] = quality.PairAccuracy();
+    json["regret_first"][name] = quality.regret_first;
+    json["regret_16"][name] = quality.regret_16;
+    json["spearman"][name] = quality.spearman;
+  };
+  for (const auto& [name, quality] : rows_) add(name, quality);
+  add("random", random_);
+  return json;
+}
+
+std::string QualityReport::ToText() const {
+  std::string text =
+      fmt::format("{:<16} {:>6} {:>8} {:>9} {:>9} {:>12} {:>11} {:>9}\n", "", "tasks", "points",
+                  "pairs", "in order", "first pick", "best of 16", "Spearman");
+  for (const auto& [name, quality] : rows_) text += LineOf(name, quality);
+  return text + LineOf("random", random_);
+}
+
+}  // namespace tcc

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "autodiff_features/measured_features.h"
+#include "autodiff_features/rank_quality.h"
+
+namespace tcc {
+
+// Ways of predicting the same tasks, each with its name, and at the end the draw at random.
+class QualityReport {
+ public:
+  explicit QualityReport(const std::vector<MeasuredTask>& tasks);
+  void Add(const std::string& name, const TaskPredictions& predictions);
+
+  // {tasks, points, pairs, pair_accuracy: {name: ..}, regret_first: .., regret_16: .., spearman:
+  // ..}
+  nlohmann::json ToJson() const;
+  // A line for each way, for people.
+  std::string ToText() const;
+
+ private:
+  const std::vector<MeasuredTask>& tasks_;
+  std::vector<std::pair<std::string, RankQuality>> rows_;
+  RankQuality random_;
+};
+
+}  // namespace tcc

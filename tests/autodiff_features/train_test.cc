@@ -1,0 +1,150 @@
+#include "autodiff_features/train.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "autodiff_features/model_file.h"
+#include "ir/support/random.h"
+
+namespace tcc {
+namespace {
+
+constexpr auto kBodies = static_cast<size_t>(Feature::kBodies);
+constexpr auto kSecondsRow = static_cast<size_t>(Feature::kSeconds);
+
+// Kernels of one nest whose time is the prior's times e^(0.3 sin x), where the row `bodies` is
+// e^x - 1.
+TrainingPoint PointAt(double x, double ln_prior) {
+  TrainingPoint point;
+  point.features.rows.assign(kFeatures, 0);
+  point.features.rows[kBodies] = std::expm1(x);
+  point.features.rows[kSecondsRow] = std::exp(ln_prior);
+  point.features.ln_prior = ln_prior;
+  point.ln_seconds = ln_prior + 0.3 * std::sin(x);
+  point.noise = 0.01;
+  return point;
+}
+
+std::vector<TrainingTask> SineTasks(size_t tasks, size_t points) {
+  Random random(17);
+  std::vector<TrainingTask> result;
+  for (size_t t = 0; t < tasks; ++t) {
+    TrainingTask& task = result.emplace_back();
+    task.key = std::to_string(t);
+    for (size_t p = 0; p < points; ++p) {
+      task.points.push_back(PointAt(6 * random.Unit(), -8 + 0.5 * random.Normal()));
+    }
+  }
+  return result;
+}
+
+TrainOptions Quick() {
+  TrainOptions options;
+  options.members = 2;
+  options.epochs = 5;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("A model learns what the prior leaves out") {
+  std::vector<TrainingTask> tasks = SineTasks(10, 50);
+  TrainOptions options;
+  options.members = 1;
+  options.epochs = 400;
+  LearnedModel model = Train(tasks, {}, options).value();
+  std::vector<KernelFeatures> kernels;
+  std::vector<double> wanted;
+  for (int i = 0; i < 60; ++i) {
+    TrainingPoint point = PointAt(0.3 + 0.09 * i, -8.2);
+    kernels.push_back(point.features);
+    wanted.push_back(point.ln_seconds);
+  }
+  std::vector<LearnedModel::Prediction> predicted = model.Predict(kernels);
+  double squares = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    squares += std::pow(predicted[i].ln_seconds - wanted[i], 2);
+  }
+  CHECK(std::sqrt(squares / 60) < 0.05);
+}
+
+TEST_CASE("The slopes of a task's loss are those of finite differences") {
+  std::vector<TrainingPoint> points;
+  Random random(4);
+  for (int i = 0; i < 12; ++i) {
+    points.push_back(PointAt(0, -8));
+    points.back().ln_seconds = -8 + 1.5 * random.Unit();
+    points.back().precise = i % 4 != 0;
+  }
+  std::vector<const TrainingPoint*> pointers;
+  double best = 0;
+  std::vector<double> predicted;
+  for (const TrainingPoint& point : points) {
+    pointers.push_back(&point);
+    best = std::min(best, point.ln_seconds);
+    predicted.push_back(point.ln_seconds + 0.7 * random.Normal());
+  }
+  TaskLoss loss = LossOf(pointers, best, predicted);
+  for (size_t i = 0; i < predicted.size(); ++i) {
+    constexpr double kStep = 1e-6;
+    std::vector<double> above = predicted, below = predicted;
+    above[i] += kStep;
+    below[i] -= kStep;
+    double difference =
+        (LossOf(pointers, best, above).loss - LossOf(pointers, best, below).loss) / (2 * kStep);
+    CHECK(loss.slopes[i] == Approx(difference).epsilon(1e-4).margin(1e-7));
+  }
+  CHECK(LossOf(pointers, best, predicted).loss > 0);
+}
+
+TEST_CASE("Two trainings from one seed give the same bytes, another seed others") {
+  std::vector<TrainingTask> tasks = SineTasks(6, 20);
+  std::vector<uint8_t> first = ModelBytes(Train(tasks, {}, Quick()).value());
+  CHECK(first == ModelBytes(Train(tasks, {}, Quick()).value()));
+  TrainOptions other = Quick();
+  other.seed = 100;
+  CHECK(first != ModelBytes(Train(tasks, {}, other).value()));
+}
+
+TEST_CASE("Training without a measured point is an error") {
+  std::vector<TrainingTask> tasks(3);
+  CHECK_FALSE(Train(tasks, {}, {}).ok());
+  CHECK_FALSE(Train({}, {}, {}).ok());
+}
+
+TEST_CASE("A model's file gives the same predictions and the same bytes again") {
+  std::vector<TrainingTask> tasks = SineTasks(6, 20);
+  for (bool on_prior : {true, false}) {
+    TrainOptions options = Quick();
+    options.on_prior = on_prior;
+    LearnedModel model = Train(tasks, {}, options).value();
+    std::vector<uint8_t> bytes = ModelBytes(model);
+    LearnedModel read = ParseModel(bytes, "m").value();
+    CHECK(ModelBytes(read) == bytes);
+    std::vector<KernelFeatures> kernels = {tasks[0].points[0].features,
+                                           tasks[1].points[3].features};
+    std::vector<LearnedModel::Prediction> before = model.Predict(kernels);
+    std::vector<LearnedModel::Prediction> after = read.Predict(kernels);
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      CHECK(before[k].ln_seconds == after[k].ln_seconds);
+      CHECK(before[k].deviation == after[k].deviation);
+    }
+  }
+}
+
+TEST_CASE("A damaged, cut off or foreign model file is refused by name") {
+  std::vector<uint8_t> bytes = ModelBytes(Train(SineTasks(4, 10), {}, Quick()).value());
+  for (size_t i = 0; i < bytes.size(); i += i < 4000 ? 1 : 997) {
+    std::vector<uint8_t> damaged = bytes;
+    damaged[i] ^= 4;
+    StatusOr<LearnedModel> read = ParseModel(damaged, "some.model");
+    REQUIRE_FALSE(read.ok());
+    CHECK(Message(read.status()).find("some.model") != std::string::npos);
+  }
+  for (size_t size : {size_t{0}, size_t{3}, size_t{100}, bytes.size() / 2, bytes.size() - 1}) {
+    CHECK_FALSE(ParseModel(std::span(bytes).first(size), "some.model").ok());
+  }
+  CHECK_FALSE(ParseModel({}, "some.model").ok());
+}
+
+}  // namespace tcc
