@@ -17,16 +17,16 @@ namespace tcc {
   X(kFma, "fma", "vector operations", "multiply-adds")                                     \
   X(kAdd, "add", "vector operations", "sums and differences")                              \
   X(kMul, "mul", "vector operations", "products")                                          \
-  X(kDivide, "divide", "vector operations", "")                                            \
-  X(kRoot, "root", "vector operations", "")                                                \
+  X(kDivide, "divide", "vector operations", "quotients")                                   \
+  X(kRoot, "root", "vector operations", "square roots")                                    \
   X(kSpecial, "special", "vector operations", "in those of exp")                           \
   X(kCompare, "compare", "vector operations", "comparisons, choices, minima, maxima")      \
-  X(kConvert, "convert", "vector operations", "")                                          \
+  X(kConvert, "convert", "vector operations", "changes of type")                           \
   X(kTests, "tests", "vector operations", "terms of predicates")                           \
   X(kVectorLoads, "vector_loads", "instructions", "of neighbouring cells")                 \
   X(kBroadcastLoads, "broadcast_loads", "instructions", "of one cell for all lanes")       \
   X(kLoneElements, "lone_elements", "elements", "moved one by one: cells apart")           \
-  X(kVectorStores, "vector_stores", "instructions", "")                                    \
+  X(kVectorStores, "vector_stores", "instructions", "of results to memory")                \
   X(kScalarOperations, "scalar_operations", "operations", "of blocks without lanes")       \
   X(kPrefetches, "prefetches", "lines", "asked for ahead of their use")                    \
   X(kStatements, "statements", "stores", "in the code")                                    \

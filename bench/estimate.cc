@@ -5,10 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "autodiff_features/model_file.h"
+#include "bench/first_pick.h"
 #include "bench/subcommand.h"
 #include "bench/write_text.h"
 #include "cli/cost_model/measured_file.h"
 #include "cli/cost_model/quality_report.h"
+#include "runtime/executor/usable_cpus.h"
 
 namespace tcc {
 namespace {
@@ -19,6 +21,8 @@ struct EstimateOptions {
   std::string model;
   std::string predict;
   double held_out = 1;
+  std::vector<std::string> first_pick;
+  int threads = 0;
   bool by_task = false;
   bool json = false;
 };
@@ -58,20 +62,14 @@ void PrintTasks(const std::vector<MeasuredTask>& tasks, const TaskPredictions& p
   }
 }
 
-Status RunEstimate(const EstimateOptions& options) {
-  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
-  if (target.kind != TargetKind::kCpu) {
-    return InvalidInput("--target {}: expected a CPU", options.target);
-  }
+Status RankRecords(const EstimateOptions& options, const Target& target,
+                   const std::optional<LearnedModel>& learned) {
+  if (options.records.empty()) return InvalidInput("expected --records or --first-pick");
   MeasuredTasks measured;
   for (const std::string& file : options.records) {
     TCC_RETURN_IF_ERROR(ReadMeasurements(file, measured));
   }
   size_t records = measured.records();
-  std::optional<LearnedModel> learned;
-  if (!options.model.empty()) {
-    TCC_ASSIGN_OR_RETURN(learned, ReadModel(options.model));
-  }
   MeasuredFeatures all = FeaturesOf(std::move(measured).Take(), target,
                                     learned ? learned->profile : ProfileOf(target));
   for (const std::string& problem : all.problems) fmt::print(stderr, "tcc-bench: {}\n", problem);
@@ -97,13 +95,29 @@ Status RunEstimate(const EstimateOptions& options) {
   return OkStatus();
 }
 
+Status RunEstimate(const EstimateOptions& options) {
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
+  if (target.kind != TargetKind::kCpu) {
+    return InvalidInput("--target {}: expected a CPU", options.target);
+  }
+  std::optional<LearnedModel> learned;
+  if (!options.model.empty()) {
+    TCC_ASSIGN_OR_RETURN(learned, ReadModel(options.model));
+  }
+  if (options.first_pick.empty()) return RankRecords(options, target, learned);
+  FirstPickOptions pick{.networks = options.first_pick, .target = target};
+  pick.threads = options.threads > 0 ? options.threads : UsableCpus();
+  pick.model = learned ? &*learned : nullptr;
+  pick.json = options.json;
+  return MeasureFirstPicks(pick);
+}
+
 }  // namespace
 
 BenchAction DeclareEstimate(CLI::App& app) {
   auto options = std::make_shared<EstimateOptions>();
   app.add_option("--records", options->records,
-                 "Measurements: JSON lines, or what tcc db export writes; also .xz and .zst")
-      ->required();
+                 "Measurements: JSON lines, or what tcc db export writes; also .xz and .zst");
   app.add_option("--target", options->target, "The CPU that they were measured on, of tcc targets")
       ->capture_default_str();
   app.add_option("--model", options->model, "Cost model of tcc cost-model train to judge as well");
@@ -113,6 +127,11 @@ BenchAction DeclareEstimate(CLI::App& app) {
                  "Judge the share of tasks that training holds back; 1: all")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  app.add_option("--first-pick", options->first_pick,
+                 "Networks of the zoo: time the best predicted of 20,000 points of each task "
+                 "beside what is compiled without a search")
+      ->delimiter(',');
+  app.add_option("--threads", options->threads, "Threads of --first-pick; 0: all");
   app.add_flag("--by-task", options->by_task, "A line a task");
   app.add_flag("--json", options->json, "Write JSON");
   return [options] { return RunEstimate(*options); };

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: scripts/update_docs.sh [TCC]
 # Writes again what docs/ holds of the program's own making, by the tcc given (default: that of
-# build/release): the command line, the operators, the API, the folders and the dumps of the tutorials.
+# build/release): the command line, the operators, the features, the API, the folders and the dumps of the tutorials.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tcc=$(realpath "${1:-build/release/bin/tcc}")
@@ -13,6 +13,7 @@ write() {
 }
 write docs/cli.md --help-markdown
 write docs/operators.md ops --markdown
+write docs/features.md cost-model features --markdown
 scripts/api_reference.py
 scripts/draw_house.py
 build/venv/bin/python scripts/fill_tutorial.py "$tcc"

@@ -93,7 +93,7 @@ ROOMS = {
         "searchers": {"space"},
         "tuning": {"candidate", "measure", "database", "space", "searchers"},
     },
-    "cli": {".": set(), "compile": {"."}, "database": {"."}},
+    "cli": {".": set(), "compile": {"."}, "cost_model": {"."}, "database": {"."}},
     "bench": {
         "operator": set(),
         "cpu": {"operator"},

@@ -28,6 +28,7 @@ struct CostModelCommand {
   int most_points = 0;
   bool without_prior = false;
   bool json = false;
+  bool markdown = false;
 };
 
 StatusOr<std::vector<MeasuredTask>> ReadTasks(const CostModelCommand& command) {
@@ -134,6 +135,32 @@ Status RunInfo(const CostModelCommand& command) {
   return OkStatus();
 }
 
+constexpr char kFeaturesPage[] = R"(# Features of a schedule
+
+`scripts/update_docs.sh` writes this page from the table in `autodiff_features/feature_table.h`. Each row is a
+number of one nest, the loops at the root of a kernel, as a formula over the free sizes of its schedule.
+[cost_model.md](cost_model.md) tells what they are for.
+
+| feature | unit | what it is |
+|---|---|---|
+)";
+
+Status RunFeatures(const CostModelCommand& command) {
+  if (command.markdown) fmt::print("{}", kFeaturesPage);
+  for (const FeatureRow& row : FeatureRows()) {
+    if (command.markdown) {
+      fmt::print("| `{}` | {} | {} |\n", row.name, row.unit, row.definition);
+    } else {
+      fmt::print("{:<18} {:<18} {}\n", row.name, row.unit, row.definition);
+    }
+  }
+  return OkStatus();
+}
+
+void AddFeaturesOptions(CommandLine& line, CostModelCommand& command) {
+  line.AddFlag("--markdown", command.markdown, "Print a page of the documentation");
+}
+
 void AddRecords(CommandLine& line, CostModelCommand& command) {
   line.AddOption("--records", command.records,
                  "Measurements: what tcc db export writes, or JSON lines; also .xz and .zst")
@@ -188,6 +215,7 @@ constexpr Subcommand kSubcommands[] = {
     {"train", "Train a model on measurements", AddTrainOptions, RunTrain},
     {"eval", "Judge a model by measurements", AddEvalOptions, RunEval},
     {"info", "Show what a model is made of", AddInfoOptions, RunInfo},
+    {"features", "List what is counted of a schedule", AddFeaturesOptions, RunFeatures},
 };
 
 }  // namespace

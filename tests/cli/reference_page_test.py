@@ -15,6 +15,11 @@ class ReferencePage(CommandTest):
         self.assertEqual(page, self.call("ops", "--markdown"),
                          "run: scripts/update_docs.sh")
 
+    def test_the_page_of_features_is_what_cost_model_prints(self):
+        page = (ROOT / "docs" / "features.md").read_text()
+        self.assertEqual(page, self.call("cost-model", "features", "--markdown"),
+                         "run: scripts/update_docs.sh")
+
     def test_every_command_is_in_the_page(self):
         page = self.call("--help-markdown")
         for command in ["compile", "run", "check", "bench", "inspect", "dump", "zoo export", "ops",

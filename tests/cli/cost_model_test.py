@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""tcc cost-model: models are trained on measurements, judged, shown and refused."""
+
+import json
+import lzma
+import pathlib
+import subprocess
+import tempfile
+
+from tcc_command import CommandTest, main
+
+
+class CostModel(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.shared = pathlib.Path(folder.name)
+        cls.records = cls.shared / "records.jsonl"
+        cls.model = cls.shared / "first.model"
+        dqn = cls.shared / "dqn.onnx"
+        for arguments in [["zoo", "export", "dqn", "--small", "-o", dqn],
+                          ["tune", dqn, "--db", cls.shared / "f.db", "--trials", "60", "--policy",
+                           "rotate-64M", "--searcher", "random", "--progress", "none"],
+                          ["db", "export", cls.shared / "f.db", "-o", cls.records],
+                          ["cost-model", "train", "--records", cls.records, "--epochs", "2",
+                           "--members", "2", "-o", cls.model]]:
+            subprocess.run([cls.tcc, *arguments], check=True, capture_output=True, timeout=900)
+
+    def cost_model(self, *arguments, **keywords):
+        return self.call("cost-model", *arguments, **keywords)
+
+    def lines(self):
+        return self.records.read_text().splitlines()
+
+    def plain_record(self, **changes):
+        """A measurement that stands for itself, made of the export's."""
+        objects = [json.loads(line) for line in self.lines()]
+        functions = {o["function"]: o["text"] for o in objects if "function" in o}
+        first = next(o for o in objects if "trace" in o and o["status"] == "ok")
+        sizes = dict(word.split("=") for word in first["set"])
+        record = {"kernel": "k", "fn": functions[first["fn"]], "trace": first["trace"],
+                  "set": {name: int(value) for name, value in sizes.items()},
+                  "seconds": first["seconds"], "noise": 0.02, "threads": 2,
+                  "policy": "rotate-64M", "status": "ok"}
+        record.update(changes)
+        return {name: value for name, value in record.items() if value is not None}
+
+    def refused_record(self, message, text):
+        path = self.folder / "bad.jsonl"
+        path.write_text(text)
+        self.cost_model("eval", self.model, "--records", path, expect=1)
+        self.assertIn("bad.jsonl:1: ", self.error)
+        self.assertIn(message, self.error)
+
+    def test_training_twice_gives_the_same_bytes(self):
+        again, other = self.folder / "again.model", self.folder / "other.model"
+        options = ["--records", self.records, "--epochs", "2", "--members", "2"]
+        self.cost_model("train", *options, "-o", again)
+        self.assertEqual(again.read_bytes(), self.model.read_bytes())
+        self.cost_model("train", *options, "--seed", "7", "-o", other)
+        self.assertNotEqual(other.read_bytes(), self.model.read_bytes())
+
+    def test_judging_prints_all_figures(self):
+        figures = json.loads(self.cost_model("eval", self.model, "--records", self.records, "--held-out",
+                                             "1", "--json"))
+        self.assertGreater(figures["points"], 20)
+        for name in ["pair_accuracy", "regret_first", "regret_16", "spearman"]:
+            self.assertEqual(set(figures[name]), {"prior", "model", "random"})
+        self.assertEqual(figures["pair_accuracy"]["random"], 0.5)
+        packed = self.folder / "records.jsonl.xz"
+        packed.write_bytes(lzma.compress(self.records.read_bytes()))
+        self.assertEqual(figures, json.loads(
+            self.cost_model("eval", self.model, "--records", packed, "--held-out", "1", "--json")))
+
+    def test_info_shows_the_constants_of_the_prior(self):
+        info = json.loads(self.cost_model("info", self.model, "--json"))
+        self.assertEqual(info["members"], 2)
+        self.assertGreater(info["constants"]["l2_bytes"], 0)
+        self.assertIn("memory_rate", self.cost_model("info", self.model))
+
+    def test_damaged_models_are_refused_by_name(self):
+        whole = self.model.read_bytes()
+        broken = self.folder / "broken.model"
+        for content, message in [(whole[:-1], "damaged"), (whole[:50], "cut off"),
+                                 (b"\x7fELF" + whole, "expected a cost model"),
+                                 (whole.replace(b"row bodies", b"row todies"), "damaged"),
+                                 (b"", "empty")]:
+            broken.write_bytes(content)
+            self.cost_model("info", broken, expect=1)
+            self.assertIn("broken.model", self.error)
+            if content:
+                self.assertIn(message, self.error)
+
+    def test_wrong_records_are_refused_by_line(self):
+        self.refused_record("expected a JSON object", "nonsense\n")
+        self.refused_record("expected a field 'seconds'",
+                            json.dumps(self.plain_record(seconds=None)) + "\n")
+        for field, value, message in [("seconds", 0, "expected more than 0"),
+                                      ("seconds", "1", "expected a number"),
+                                      ("status", "odd", "'odd' is not known"),
+                                      ("set", 4, "expected sizes"),
+                                      ("set", {"a": 1.5}, "expected whole numbers"),
+                                      ("threads", 0, "expected 1 to 4096"),
+                                      ("fn", 3, "expected a text")]:
+            self.refused_record(message, json.dumps(self.plain_record(**{field: value})) + "\n")
+
+    def test_cut_off_archives_are_refused_by_name(self):
+        packed = self.folder / "cut.jsonl.xz"
+        packed.write_bytes(lzma.compress(self.records.read_bytes())[:-20])
+        self.cost_model("eval", self.model, "--records", packed, expect=1)
+        self.assertIn("cut.jsonl.xz: expected a whole xz file", self.error)
+
+    def test_options_out_of_range_are_refused(self):
+        self.cost_model("eval", self.model, "--records", self.records, "--held-out", "2", expect=1)
+        self.assertIn("--held-out 2: expected 0 to 1", self.error)
+        self.cost_model("eval", self.model, "--records", self.records, "--target", "sm_86", expect=1)
+        self.assertIn("expected a CPU", self.error)
+        empty = self.folder / "empty.jsonl"
+        empty.write_text("")
+        self.cost_model("train", "--records", empty, "-o", self.folder / "m", expect=1)
+        self.assertIn("expected measured points", self.error)
+        self.assertFalse((self.folder / "m").exists())
+
+
+if __name__ == "__main__":
+    main()
