@@ -9,14 +9,22 @@ namespace {
 constexpr double kLeastSeconds = 1e-9;
 constexpr double kLeastDeviation = 1e-3;
 
-double InLogs(size_t row, double value) {
+bool IsTime(size_t row) {
   static const std::vector<bool>& is_time = *new std::vector<bool>([] {
     std::vector<bool> times;
     for (const FeatureRow& feature : FeatureRows()) times.push_back(feature.unit == "seconds");
     return times;
   }());
-  if (is_time[row]) return std::log(std::max(value, kLeastSeconds));
+  return is_time[row];
+}
+
+double InLogs(size_t row, double value) {
+  if (IsTime(row)) return std::log(std::max(value, kLeastSeconds));
   return std::log1p(std::max(value, 0.0));
+}
+double SlopeInLogs(size_t row, double value) {
+  if (IsTime(row)) return value > kLeastSeconds ? 1 / value : 0;
+  return value > 0 ? 1 / (1 + value) : 1;
 }
 
 }  // namespace
@@ -56,12 +64,22 @@ FeatureScale FeatureScale::Of(std::span<const KernelFeatures> kernels) {
   return scale;
 }
 
+namespace {
+
+constexpr auto kSeconds = static_cast<size_t>(Feature::kSeconds);
+
+double TotalSeconds(const KernelFeatures& kernel) {
+  double total = 0;
+  for (size_t n = 0; n < kernel.nests(); ++n) total += kernel.rows[n * kFeatures + kSeconds];
+  return total;
+}
+
+}  // namespace
+
 NestBatch BatchOf(const FeatureScale& scale, std::span<const KernelFeatures* const> kernels) {
-  constexpr auto kSeconds = static_cast<size_t>(Feature::kSeconds);
   NestBatch batch;
   for (const KernelFeatures* kernel : kernels) {
-    double total = 0;
-    for (size_t n = 0; n < kernel->nests(); ++n) total += kernel->rows[n * kFeatures + kSeconds];
+    double total = TotalSeconds(*kernel);
     for (size_t i = 0; i < kernel->rows.size(); ++i) {
       size_t f = i % kFeatures;
       double value = (InLogs(f, kernel->rows[i]) - scale.mean[f]) / scale.deviation[f];
@@ -73,6 +91,26 @@ NestBatch BatchOf(const FeatureScale& scale, std::span<const KernelFeatures* con
     batch.first.push_back(batch.shares.size());
   }
   return batch;
+}
+
+std::vector<double> RowSlopes(const FeatureScale& scale, const KernelFeatures& kernel,
+                              std::span<const double> inputs, std::span<const double> shares) {
+  std::vector<double> slopes(kernel.rows.size(), 0.0);
+  for (size_t i = 0; i < kernel.rows.size(); ++i) {
+    size_t f = i % kFeatures;
+    double value = (InLogs(f, kernel.rows[i]) - scale.mean[f]) / scale.deviation[f];
+    if (std::abs(value) >= kMostDeviations) continue;
+    slopes[i] = inputs[i] * SlopeInLogs(f, kernel.rows[i]) / scale.deviation[f];
+  }
+  // share_n = t_n / total
+  double total = TotalSeconds(kernel), together = 0;
+  for (size_t n = 0; n < kernel.nests(); ++n) {
+    together += shares[n] * kernel.rows[n * kFeatures + kSeconds] / total;
+  }
+  for (size_t n = 0; n < kernel.nests(); ++n) {
+    slopes[n * kFeatures + kSeconds] += (shares[n] - together) / total;
+  }
+  return slopes;
 }
 
 }  // namespace tcc

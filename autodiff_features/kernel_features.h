@@ -31,4 +31,10 @@ inline constexpr double kMostDeviations = 4;
 
 NestBatch BatchOf(const FeatureScale& scale, std::span<const KernelFeatures* const> kernels);
 
+// Derivatives by the rows of one kernel, from those by what BatchOf made of them: `inputs` and
+// `shares` are the parts of Mlp::Slopes that are the kernel's. A row beyond kMostDeviations has
+// none.
+std::vector<double> RowSlopes(const FeatureScale& scale, const KernelFeatures& kernel,
+                              std::span<const double> inputs, std::span<const double> shares);
+
 }  // namespace tcc

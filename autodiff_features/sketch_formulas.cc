@@ -24,13 +24,9 @@ FormulaCounts CountFormulas(std::span<const NestWork> nests) {
   return counts;
 }
 
-// The variables of the sizes and the ranges of their values.
-struct SizeVars {
-  std::vector<Var> vars;
-  Bounds bounds;
-};
+}  // namespace
 
-SizeVars VarsOf(const std::vector<FreeSize>& sizes) {
+SizeVars VarsOf(std::span<const FreeSize> sizes) {
   SizeVars result;
   for (const FreeSize& size : sizes) {
     std::vector<int64_t> values = ValuesOf(size);
@@ -39,8 +35,6 @@ SizeVars VarsOf(const std::vector<FreeSize>& sizes) {
   }
   return result;
 }
-
-}  // namespace
 
 StatusOr<SketchFormulas> SketchFormulas::Create(const SymbolicProgram& program,
                                                 const Target& target, const CpuProfile& profile,
@@ -69,6 +63,8 @@ StatusOr<SketchFormulas> SketchFormulas::Create(const SymbolicProgram& program,
   formulas.sizes_ = program.trace.sizes;
   for (const NestWork& nest : nests) formulas.nests_.push_back(nest.name);
   formulas.counts_ = CountFormulas(nests);
+  formulas.feature_exprs_ = std::move(rows);
+  formulas.prior_expr_ = total[0];
   return formulas;
 }
 

@@ -21,6 +21,13 @@ struct FormulaCounts {
   std::vector<std::string> without_box = {};
 };
 
+// The variables of sizes and the ranges of their values, as formulas are compiled for.
+struct SizeVars {
+  std::vector<Var> vars;
+  Bounds bounds;
+};
+SizeVars VarsOf(std::span<const FreeSize> sizes);
+
 // Features and predicted seconds of a symbolic program for a CPU, as formulas over its free sizes,
 // compiled for many points at once.
 class SketchFormulas {
@@ -42,6 +49,10 @@ class SketchFormulas {
   // The same points to one column: ln seconds of the whole kernel.
   const BatchEvaluator& prior() const { return prior_; }
 
+  // The same as expressions over sizes(), for those who want other programs of them.
+  const std::vector<Expr>& feature_exprs() const { return feature_exprs_; }
+  const Expr& prior_expr() const { return prior_expr_; }
+
   // Points of the program's space as the evaluators take them.
   PointTable ToTable(std::span<const Point> points) const;
   std::vector<double> LnSecondsAt(std::span<const Point> points) const;
@@ -53,6 +64,8 @@ class SketchFormulas {
   std::vector<FreeSize> sizes_;
   std::vector<std::string> nests_;
   FormulaCounts counts_;
+  std::vector<Expr> feature_exprs_;
+  Expr prior_expr_;
   BatchEvaluator features_;
   BatchEvaluator prior_;
 };

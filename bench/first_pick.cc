@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "compiler/compile_graph.h"
 #include "compiler/kernels.h"
@@ -30,8 +31,23 @@ struct RankedPoint {
 struct Ranking {
   std::vector<RankedPoint> best;
   double seconds = 0;  // that it took
-  size_t points = 0;
+  size_t points = 0;   // drawn
 };
+
+// Points of a sketch that the model looks at; the others the prior alone.
+constexpr size_t kDrafted = 500;
+
+// Leaves the points that the prior puts first.
+void KeepDrafted(const SketchFormulas& formulas, std::vector<Point>& points) {
+  std::vector<double> ln_seconds = formulas.LnSecondsAt(points);
+  std::vector<size_t> order(points.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t p) { return ln_seconds[p]; });
+  order.resize(std::min(order.size(), kDrafted));
+  std::vector<Point> kept;
+  for (size_t p : order) kept.push_back(std::move(points[p]));
+  points = std::move(kept);
+}
 
 std::vector<double> PredictAt(const SketchFormulas& formulas, const LearnedModel* model,
                               std::span<const Point> points) {
@@ -58,12 +74,13 @@ StatusOr<Ranking> RankPoints(const Workload& workload, TaskSpace& space,
     TCC_ASSIGN_OR_RETURN(SketchFormulas formulas,
                          SketchFormulas::Create(program, options.target, profile, settings));
     std::vector<Point> drawn = points->Sample(options.points / space.size(), random);
+    ranking.points += drawn.size();
+    if (options.model) KeepDrafted(formulas, drawn);
     drawn.push_back(space.Start(s)->point);
     std::vector<double> ln_seconds = PredictAt(formulas, options.model, drawn);
     for (size_t p = 0; p < drawn.size(); ++p) {
       ranking.best.push_back({ln_seconds[p], {s, drawn[p]}});
     }
-    ranking.points += drawn.size();
     std::ranges::sort(ranking.best, {}, &RankedPoint::ln_seconds);
     ranking.best.resize(std::min(ranking.best.size(), kSpare));
   }

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ir/expr/function.h"
 
@@ -20,5 +21,18 @@ struct CountedRuns {
 // Runs the loops of a scheduled function of known sizes without nested blocks; the result is by
 // block. nullopt: more than `most` iterations.
 std::optional<std::map<std::string, CountedRuns>> CountRuns(const Function& fn, int64_t most);
+
+// What one access of a leaf block touches in a whole run: places in memory, where windows of a
+// buffer that follow each other share theirs.
+struct CountedCells {
+  int64_t cells = 0;  // different ones
+  int64_t lines = 0;  // of 64 bytes, different ones, the buffer beginning at one
+};
+
+// The same by running the loops, for each access in the order of AccessesOf, by block. Instances
+// whose predicate is false touch nothing. nullopt: more than `most` iterations, or an index that
+// is read from memory.
+std::optional<std::map<std::string, std::vector<CountedCells>>> CountCells(const Function& fn,
+                                                                           int64_t most);
 
 }  // namespace tcc

@@ -1,0 +1,177 @@
+#include "autodiff_features/task_formulas.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "ir/text/parser.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "schedule/space/space.h"
+
+namespace tcc {
+namespace {
+
+constexpr const char* kMatmul = R"(
+combiner sum_f32(a: f32 = 0.0; b: f32) = (a + b)
+fn kernel(A: f32[12, 9], B: f32[9, 20], C: f32[12, 20]) tensor {
+  for i in 0..12 @mm/i { for j in 0..20 @mm/j { for k in 0..9 @mm/k {
+    block mm(i: spatial 12 = i, j: spatial 20 = j, k: reduce 9 = k) {
+      reduce sum_f32 init (C[i, j]) with (A[i, k] * B[k, j])
+    }
+  } } }
+})";
+
+Target Cpu() {
+  return *FindTarget("x86-64-v3");
+}
+
+std::vector<Sketch> MatmulSketches() {
+  std::vector<Sketch> sketches = GenerateSketches(ParseFunction(kMatmul).value(), Cpu());
+  REQUIRE_FALSE(sketches.empty());
+  REQUIRE_FALSE(sketches[0].trace.sizes.empty());
+  return sketches;
+}
+
+MeasuredRecord RecordOf(const std::string& trace, const Decisions& set) {
+  return {.task = kMatmul,
+          .name = "product",
+          .fn = kMatmul,
+          .trace = trace,
+          .set = set,
+          .seconds = 1e-6,
+          .policy = "warm"};
+}
+
+MeasuredTask TaskOf(const std::vector<MeasuredRecord>& records) {
+  MeasuredTasks measured;
+  for (const MeasuredRecord& record : records) measured.Add(record);
+  std::vector<MeasuredTask> tasks = std::move(measured).Take();
+  REQUIRE(tasks.size() == 1);
+  return tasks[0];
+}
+
+TaskFormulas FormulasOf(const MeasuredTask& task) {
+  return TaskFormulas::Of(task, Cpu(), ProfileOf(Cpu()));
+}
+
+bool Mentions(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Expects that the second of three records has no prediction, and the others have.
+TaskFormulas CheckSecondLeftOut(const MeasuredRecord& bad) {
+  Sketch sketch = MatmulSketches()[0];
+  MeasuredRecord good = RecordOf(Print(sketch.trace), sketch.start);
+  MeasuredTask task = TaskOf({good, bad, good});
+  TaskFormulas formulas = FormulasOf(task);
+  CHECK(formulas.PointOf(task.points[0]).has_value());
+  CHECK_FALSE(formulas.PointOf(task.points[1]).has_value());
+  std::vector<double> ln_seconds = formulas.LnSeconds(task);
+  std::vector<KernelFeatures> features = formulas.Features(task);
+  REQUIRE(ln_seconds.size() == 3);
+  REQUIRE(features.size() == 3);
+  CHECK(std::isfinite(ln_seconds[0]));
+  CHECK(std::isnan(ln_seconds[1]));
+  CHECK(ln_seconds[2] == ln_seconds[0]);
+  CHECK(std::isnan(features[1].ln_prior));
+  CHECK(features[1].rows.empty());
+  CHECK(features[2].rows == features[0].rows);
+  return formulas;
+}
+
+}  // namespace
+
+TEST_CASE("Every sketch of a product has finite predictions and features") {
+  Function fn = ParseFunction(kMatmul).value();
+  Random random(2);
+  std::vector<MeasuredRecord> records;
+  for (const Sketch& sketch : MatmulSketches()) {
+    std::string trace = Print(sketch.trace);
+    records.push_back(RecordOf(trace, sketch.start));
+    SearchSpace space = SearchSpace::Create(ProgramOf(fn, Cpu(), sketch)).value();
+    for (const Point& point : space.Sample(5, random)) {
+      records.push_back(RecordOf(trace, space.ToDecisions(point)));
+    }
+  }
+  MeasuredTask task = TaskOf(records);
+  TaskFormulas formulas = FormulasOf(task);
+  CHECK(formulas.problems().empty());
+  for (size_t s = 0; s < task.sketches.size(); ++s) REQUIRE(formulas.sketch(s));
+  std::vector<double> ln_seconds = formulas.LnSeconds(task);
+  std::vector<KernelFeatures> features = formulas.Features(task);
+  REQUIRE(ln_seconds.size() == records.size());
+  REQUIRE(features.size() == records.size());
+  for (size_t p = 0; p < records.size(); ++p) {
+    // A product of 2160 multiply-adds takes between a nanosecond and a millisecond.
+    CHECK(ln_seconds[p] > std::log(1e-9));
+    CHECK(ln_seconds[p] < std::log(1e-3));
+    CHECK(features[p].ln_prior == Approx(ln_seconds[p]));
+    CHECK(features[p].nests() >= 1);
+    CHECK(features[p].rows.size() == features[p].nests() * kFeatures);
+    for (double row : features[p].rows) CHECK(std::isfinite(row));
+  }
+}
+
+TEST_CASE("Predictions of points in turn are those of each sketch by itself") {
+  std::vector<Sketch> sketches = MatmulSketches();
+  Sketch first = sketches.front(), last = sketches.back();
+  MeasuredRecord of_first = RecordOf(Print(first.trace), first.start);
+  MeasuredRecord of_last = RecordOf(Print(last.trace), last.start);
+  auto predict = [](const std::vector<MeasuredRecord>& records) {
+    MeasuredTask task = TaskOf(records);
+    return FormulasOf(task).LnSeconds(task);
+  };
+  double alone_first = predict({of_first})[0], alone_last = predict({of_last})[0];
+  CHECK(predict({of_last, of_first, of_last}) ==
+        std::vector<double>{alone_last, alone_first, alone_last});
+}
+
+TEST_CASE("A point that lacks a size is not predicted") {
+  Sketch sketch = MatmulSketches()[0];
+  Decisions set = sketch.start;
+  set.erase(set.begin());
+  CHECK(CheckSecondLeftOut(RecordOf(Print(sketch.trace), set)).problems().empty());
+}
+
+TEST_CASE("A point whose value is not allowed is not predicted") {
+  Sketch sketch = MatmulSketches()[0];
+  for (const FreeSize& size : sketch.trace.sizes) {
+    int64_t most = ValuesOf(size).back();
+    for (int64_t value : {int64_t{-1}, int64_t{0}, most + 1}) {
+      INFO(Print(size) << " at " << value);
+      Decisions set = sketch.start;
+      set[size.var->name] = value;
+      CHECK(CheckSecondLeftOut(RecordOf(Print(sketch.trace), set)).problems().empty());
+    }
+  }
+}
+
+TEST_CASE("A sketch that cannot be replayed is a problem that names its task") {
+  Sketch sketch = MatmulSketches()[0];
+  std::string trace = Print(sketch.trace);
+  MeasuredRecord unreadable = RecordOf("fold mm/i\n" + trace, sketch.start);
+  MeasuredRecord illegal = RecordOf(trace + "vectorize nowhere/i\n", sketch.start);
+  MeasuredRecord no_function = RecordOf(trace, sketch.start);
+  no_function.fn = "fn kernel(";
+  for (const MeasuredRecord& bad : {unreadable, illegal, no_function}) {
+    TaskFormulas formulas = CheckSecondLeftOut(bad);
+    REQUIRE(formulas.problems().size() == 1);
+    INFO(formulas.problems()[0]);
+    CHECK(formulas.problems()[0].starts_with("'product': "));
+    CHECK(formulas.problems()[0].size() > std::string("'product': ").size());
+    CHECK(formulas.sketch(0) != nullptr);
+    CHECK(formulas.sketch(1) == nullptr);
+  }
+  CHECK(Mentions(CheckSecondLeftOut(unreadable).problems()[0], "fold"));
+  CHECK(Mentions(CheckSecondLeftOut(illegal).problems()[0], "nowhere"));
+}
+
+TEST_CASE("No sketch is predicted for a GPU") {
+  Sketch sketch = MatmulSketches()[0];
+  MeasuredTask task = TaskOf({RecordOf(Print(sketch.trace), sketch.start)});
+  TaskFormulas formulas = TaskFormulas::Of(task, *FindTarget("sm_86"), {});
+  REQUIRE(formulas.problems().size() == 1);
+  CHECK(Mentions(formulas.problems()[0], "'product': "));
+  CHECK(std::isnan(formulas.LnSeconds(task)[0]));
+}
+
+}  // namespace tcc
