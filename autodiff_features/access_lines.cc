@@ -95,6 +95,44 @@ Expr CountLines(const std::vector<TouchedDimension>& dimensions, const std::vect
   return Times(Real(rows), Real(LinesOfRun(run, dtype)));
 }
 
+// Iterations of loops[first..] that an index depends on.
+Expr IterationsOf(const Site& site, const Expr& index, size_t first) {
+  std::vector<Var> iters = VarsOf(index);
+  Expr iterations(1);
+  for (size_t p = 0; p < site.parts.size(); ++p) {
+    if (site.parts[p].loop < first) continue;
+    bool used = false;
+    for (size_t i = 0; i < site.parts_of.size(); ++i) {
+      const std::vector<size_t>& parts = site.parts_of[i];
+      bool in_index =
+          std::find(iters.begin(), iters.end(), site.block->iters[i].var) != iters.end();
+      used = used || (in_index && std::find(parts.begin(), parts.end(), p) != parts.end());
+    }
+    const Expr& extent = site.parts[p].extent;
+    if (used) iterations = IsConstant(iterations, 1) ? extent : iterations * extent;
+  }
+  return iterations;
+}
+
+// Indices that go in steps leave out cells of the box: a dimension has no more cells than there are
+// iterations of the loops in its index.
+Box WithoutSteps(const Site& site, const Access& access, size_t first, const Box& box) {
+  Box result = box;
+  for (size_t d = 0; d < box.size.size(); ++d) {
+    if (IsConstant(box.size[d], 1)) continue;
+    Expr iterations = IterationsOf(site, access.indices[d], first);
+    bool dense = EqualUpToAlgebra(iterations, box.size[d]);
+    if (!dense) result.size[d] = MinOf(box.size[d], iterations);
+  }
+  return result;
+}
+
+// The dimension of the buffer that the fastest stored one is a part of.
+size_t LogicalDimension(const Buffer& buffer, size_t stored) {
+  if (stored < buffer.rank()) return stored;
+  return static_cast<size_t>(buffer.layout.blocks[stored - buffer.rank()].dim);
+}
+
 // Without a box: a cell for each iteration of the loops in the indices, at most the whole buffer.
 AccessLines Estimate(const Site& site, const Access& access, const Buffer& buffer, size_t first) {
   std::vector<Var> iters = VarsOf(access);
@@ -130,16 +168,21 @@ Expr CopiesThatUse(const Site& site, const Access& access) {
 AccessLines LinesOf(const Site& site, const Access& access, const Buffer& buffer, size_t first) {
   StatusOr<Box> box = RegionOf(*site.block, access, LoopsFrom(site, first));
   if (!box.ok()) return Estimate(site, access, buffer, first);
-  std::vector<TouchedDimension> dimensions = StoredDimensions(buffer, *box);
+  Box stepped = WithoutSteps(site, access, first, *box);
   AccessLines lines;
   lines.cells = Real(1);
   for (size_t d = 0; d < buffer.rank(); ++d) {
-    const Expr& size = box->size[d];
+    const Expr& size = stepped.size[d];
     const Expr& extent = buffer.window.size.empty() ? buffer.shape[d] : buffer.window.size[d];
     lines.cells = Times(lines.cells, Real(IsConstant(size, 1) ? size : MinOf(size, extent)));
   }
   if (std::optional<std::vector<size_t>> order = MemoryOrder(buffer)) {
-    lines.lines = CountLines(dimensions, *order, buffer.dtype());
+    // Cells between steps of the fastest dimension lie in the same lines.
+    if (!order->empty()) {
+      size_t fastest = LogicalDimension(buffer, order->front());
+      stepped.size[fastest] = box->size[fastest];
+    }
+    lines.lines = CountLines(StoredDimensions(buffer, stepped), *order, buffer.dtype());
   } else {
     Expr bytes = BytesOfCells(lines.cells, buffer.dtype());
     lines.lines = MaxOf(Over(bytes, Real(kLineBytes)), Real(1));
@@ -186,10 +229,12 @@ AccessInstructions InstructionsOf(const Site& site, const Access& access, const 
       result.broadcasts = cells;
       break;
     case LaneStride::kNeighbours: {
-      const Expr& width = site.parts[*site.lane_part].extent;
+      // A buffer may be narrower than the lanes.
+      Expr width = MinOf(Real(site.parts[*site.lane_part].extent), lines.cells);
       int64_t of_vector = std::max(target.vector_bytes * 8 / buffer.dtype().bits(), 1);
-      Expr vectors = Real(CeilDivide(width, Expr(of_vector)));
-      result.vectors = Times(Over(cells, Real(width)), vectors);
+      const Expr& lanes = site.parts[*site.lane_part].extent;
+      Expr vectors = Real(CeilDivide(lanes, Expr(of_vector)));
+      result.vectors = Times(MaxOf(Over(cells, width), Real(1)), vectors);
       break;
     }
     case LaneStride::kApart:

@@ -10,7 +10,8 @@ Expr LinesInto(const Site& site, const InstanceCounts& counts, const TracedAcces
   Expr lines = Times(access.lines[start], counts.starts[start]);
   for (size_t j = start; j-- > 0;) {
     if (IsConstant(site.loops[j]->extent, 1)) continue;
-    Expr once = Times(access.lines[j], counts.starts[j]);
+    // A run over an extent's end has fewer lines than a whole one.
+    Expr once = MinOf(lines, Times(access.lines[j], counts.starts[j]));
     lines = SelectOf(footprints[j] <= bytes, once, lines);
   }
   return lines;

@@ -25,8 +25,9 @@ struct SizeValues {
 
   int64_t Nearest(size_t s, double ln_size) const {
     double size = std::exp(ln_size);
-    auto above = std::lower_bound(values[s].begin(), values[s].end(), size,
-                                  [](int64_t value, double x) { return static_cast<double>(value) < x; });
+    auto above =
+        std::lower_bound(values[s].begin(), values[s].end(), size,
+                         [](int64_t value, double x) { return static_cast<double>(value) < x; });
     if (above == values[s].begin()) return *above;
     if (above == values[s].end()) return values[s].back();
     int64_t below = *std::prev(above);
@@ -86,7 +87,7 @@ std::vector<Point> Rounded(const SizeValues& sizes, const PointTable& ln_sizes) 
 
 // Moves each point a step down.
 void StepDown(const SketchSlopes::Result& at, const SizeValues& sizes, double rate,
-          std::vector<Adam>& adams, PointTable& ln_sizes) {
+              std::vector<Adam>& adams, PointTable& ln_sizes) {
   size_t columns = ln_sizes.columns();
   std::vector<double> values(columns), gradient(columns);
   for (size_t p = 0; p < ln_sizes.points(); ++p) {
@@ -177,7 +178,8 @@ DescentResult Descend(const SketchSlopes& slopes, const SearchSpace& space,
     SketchSlopes::Result at =
         slopes.At(ln_sizes, WidthAt(options, step), options.model, static_cast<size_t>(step));
     double progress = static_cast<double>(step) / options.steps;
-    StepDown(at, sizes, CosineRate(options.first_rate, options.last_rate, progress), adams, ln_sizes);
+    StepDown(at, sizes, CosineRate(options.first_rate, options.last_rate, progress), adams,
+             ln_sizes);
     bool last = step + 1 == options.steps;
     if (last || step % options.round_every == 0) ranking.Add(Rounded(sizes, ln_sizes));
   }
@@ -185,8 +187,7 @@ DescentResult Descend(const SketchSlopes& slopes, const SearchSpace& space,
   std::vector<RankedPoint> polished;
   int64_t used = 0;
   for (size_t p = 0; p < std::min(options.polished, ranking.ranked.size()); ++p) {
-    polished.push_back(
-        Polish(space, ranking.ranked[p], predict, options.polish_evaluations, used));
+    polished.push_back(Polish(space, ranking.ranked[p], predict, options.polish_evaluations, used));
   }
   DescentResult result;
   result.evaluations = ranking.evaluations + used;

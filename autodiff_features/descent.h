@@ -24,9 +24,9 @@ struct DescentOptions {
   // Both fall: the rate along half a wave, the width geometrically over the first two thirds.
   double first_rate = 0.15, last_rate = 0.02;
   double first_width = 0.5, last_width = 0.1;
-  int round_every = 4;      // steps between those whose points are rounded
-  size_t polished = 8;      // of the best rounded points
-  size_t polish_evaluations = 200;  // of each
+  int round_every = 4;                  // steps between those whose points are rounded
+  size_t polished = 8;                  // of the best rounded points
+  size_t polish_evaluations = 200;      // of each
   const LearnedModel* model = nullptr;  // its members take turns; nullptr: the prior
 };
 
@@ -36,8 +36,8 @@ struct DescentResult {
 };
 
 // Descends from each seed by Adam. Sizes move by logarithms, clamped to their ranges; broken
-// constraints push back as hard as twice the cost's slope. Points on the way are rounded, made legal
-// and ranked exactly, the best are polished.
+// constraints push back as hard as twice the cost's slope. Points on the way are rounded, made
+// legal and ranked exactly, the best are polished.
 DescentResult Descend(const SketchSlopes& slopes, const SearchSpace& space,
                       std::span<const Point> seeds, const PointPredictor& predict,
                       const DescentOptions& options, Random& random);

@@ -4,6 +4,7 @@
 
 #include "autodiff_features/real_formulas.h"
 #include "ir/expr/compare.h"
+#include "ir/expr/substitute.h"
 
 namespace tcc {
 namespace {
@@ -47,9 +48,24 @@ class PartProducts {
   }
   Expr SpreadOf(size_t iter) const { return CoveredBy(iter, site_.FirstSpreadLoop()); }
 
+  // Whether one run of loops[loop..] has neighbouring values: no loop outside has a smaller stride.
+  bool IsDenseInside(size_t iter, size_t loop) const {
+    Substitution zeros;
+    std::vector<LoopPart> inside;
+    for (const LoopPart& part : site_.parts) {
+      if (part.loop < loop) zeros.emplace(part.var, Expr(0));
+      if (part.loop >= loop) inside.push_back(part);
+    }
+    return IsDense(Substitute(site_.bindings[iter], zeros), inside);
+  }
+
   // Runs of loops[loop..] that have a value of a dense variable.
   Expr TilesOf(size_t iter, size_t loop) const {
     const Expr& domain = site_.block->iters[iter].domain;
+    if (!IsDenseInside(iter, loop)) {
+      auto outside = [&](size_t p) { return site_.parts[p].loop < loop; };
+      return MinOf(Real(domain), ProductOf(ExtentsOf(site_.parts_of[iter], outside)));
+    }
     Expr covered = CoveredBy(iter, loop);
     return Real(IsConstant(covered, 1) ? domain : CeilDivide(domain, covered));
   }
@@ -126,7 +142,8 @@ InstanceCounts CountsOf(const Site& site) {
   counts.trip = Real(1);
   if (site.first_spread > 0) {
     size_t innermost = site.first_spread - 1;
-    counts.trip = Real(site.parts[innermost].extent);
+    auto is_innermost = [&](size_t p) { return site.parts[p].loop == site.parts[innermost].loop; };
+    counts.trip = ProductOf(products.ExtentsOf(products.All(), is_innermost));
     counts.accumulates = site.FeedsReduction(innermost);
   }
   counts.entries = Over(counts.bodies, counts.trip);

@@ -14,6 +14,11 @@ double MeasuredTask::BestSeconds() const {
   return best;
 }
 
+bool IsKnownPolicy(const std::string& policy) {
+  return policy == "warm" || policy == "rotate-weights-64M" || policy == "rotate-64M" ||
+         policy == "in-place";
+}
+
 RunSettings SettingsOf(const std::string& policy, int threads) {
   bool all = policy == "rotate-64M";
   bool weights = all || policy == "rotate-weights-64M" || policy == "in-place";

@@ -54,6 +54,7 @@ struct MeasuredTask {
 
 // The conditions that a policy's name stands for: "warm"; "rotate-weights-64M" and "in-place"
 // begin with cold weights; "rotate-64M" with everything cold.
+bool IsKnownPolicy(const std::string& policy);
 RunSettings SettingsOf(const std::string& policy, int threads);
 
 // Groups records, which may come in any order and pieces. Tasks and sketches are in the order of

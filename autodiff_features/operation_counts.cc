@@ -44,12 +44,19 @@ bool IsCheapCall(ScalarOp op) {
          op == ScalarOp::kTrunc;
 }
 
+// Of iteration variables alone.
+bool IsIndexArithmetic(const Expr& expr) {
+  bool loads = false;
+  PreOrder(expr, [&](const Expr& inner) { loads = loads || inner.as<Load>(); });
+  return expr.dtype() == kInt64 && !loads;
+}
+
 class OperationCounter {
  public:
   void Count(const Expr& expr) {
     if (!seen_.insert(expr).second) return;
     // Indices are no arithmetic of the block.
-    if (expr.as<Load>()) return;
+    if (expr.as<Load>() || IsIndexArithmetic(expr)) return;
     CountNode(expr);
     ForEachChild(expr, [&](const Expr& child) { Count(child); });
   }
@@ -64,7 +71,7 @@ class OperationCounter {
       case ExprKind::kSub:
         return CountSum(static_cast<const Sub&>(*expr));
       case ExprKind::kMul:
-        counts.mul += contracted_.contains(expr.get()) ? 0 : 1;
+        counts.mul += contracted_.contains(expr) ? 0 : 1;
         return;
       case ExprKind::kDiv:
       case ExprKind::kFloorDiv:
@@ -103,7 +110,7 @@ class OperationCounter {
   void CountSum(const Sum& sum) {
     for (const Expr& term : {sum.b, sum.a}) {
       if (term.template as<Mul>() && !seen_.contains(term)) {
-        contracted_.insert(term.get());
+        contracted_.insert(term);
         counts.fma += 1;
         return;
       }
@@ -125,7 +132,7 @@ class OperationCounter {
   }
 
   std::unordered_set<Expr, ExprHash, ExprEqual> seen_;
-  std::unordered_set<const ExprNode*> contracted_;
+  std::unordered_set<Expr, ExprHash, ExprEqual> contracted_;
 };
 
 double TermsOf(const Expr& predicate) {

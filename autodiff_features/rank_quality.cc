@@ -116,6 +116,7 @@ double RegretOf(const MeasuredTask& task, std::span<const double> predicted, siz
 }
 
 double RandomRegret(const MeasuredTask& task, size_t count) {
+  TCC_CHECK(count > 0) << "a regret of no points";
   std::vector<double> seconds;
   for (const MeasuredPoint& point : task.points) seconds.push_back(point.seconds);
   if (seconds.empty()) return 0;

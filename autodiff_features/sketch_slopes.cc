@@ -68,9 +68,10 @@ PointTable SketchSlopes::CostSeeds(const PointTable& values, const LearnedModel*
     ln_seconds[p] = (model->on_prior ? ln_seconds[p] : model->ln_mean) + corrections[p];
     if (!model->on_prior) seeds.at(feature_columns_, p) = 0;
     size_t first = batch.first[p], nests = batch.first[p + 1] - first;
-    std::vector<double> rows = RowSlopes(
-        model->scale, kernels[p], std::span(slopes.inputs).subspan(first * kFeatures, nests * kFeatures),
-        std::span(slopes.shares).subspan(first, nests));
+    std::vector<double> rows =
+        RowSlopes(model->scale, kernels[p],
+                  std::span(slopes.inputs).subspan(first * kFeatures, nests * kFeatures),
+                  std::span(slopes.shares).subspan(first, nests));
     for (size_t r = 0; r < rows.size(); ++r) seeds.at(r, p) = rows[r];
   }
   return seeds;

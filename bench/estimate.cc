@@ -95,6 +95,20 @@ Status RankRecords(const EstimateOptions& options, const Target& target,
   return OkStatus();
 }
 
+// Refuses what the other way of working reads.
+Status ExpectUsedOptions(const EstimateOptions& options) {
+  bool picks = !options.first_pick.empty();
+  if (picks && !options.records.empty()) {
+    return InvalidInput("--records: expected without --first-pick");
+  }
+  if (picks && (!options.predict.empty() || options.by_task || options.held_out != 1)) {
+    return InvalidInput("--predict, --by-task and --held-out: expected with --records");
+  }
+  if (!picks && options.threads != 0) return InvalidInput("--threads: expected with --first-pick");
+  if (options.by_task && options.json) return InvalidInput("--by-task: expected without --json");
+  return OkStatus();
+}
+
 Status RunEstimate(const EstimateOptions& options) {
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
   if (target.kind != TargetKind::kCpu) {
@@ -104,6 +118,7 @@ Status RunEstimate(const EstimateOptions& options) {
   if (!options.model.empty()) {
     TCC_ASSIGN_OR_RETURN(learned, ReadModel(options.model));
   }
+  TCC_RETURN_IF_ERROR(ExpectUsedOptions(options));
   if (options.first_pick.empty()) return RankRecords(options, target, learned);
   FirstPickOptions pick{.networks = options.first_pick, .target = target};
   pick.threads = options.threads > 0 ? options.threads : UsableCpus();
@@ -131,7 +146,8 @@ BenchAction DeclareEstimate(CLI::App& app) {
                  "Networks of the zoo: time the best predicted of 20,000 points of each task "
                  "beside what is compiled without a search")
       ->delimiter(',');
-  app.add_option("--threads", options->threads, "Threads of --first-pick; 0: all");
+  app.add_option("--threads", options->threads, "Threads of --first-pick; 0: all")
+      ->check(CLI::Range(0, 1024));
   app.add_flag("--by-task", options->by_task, "A line a task");
   app.add_flag("--json", options->json, "Write JSON");
   return [options] { return RunEstimate(*options); };

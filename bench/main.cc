@@ -16,6 +16,7 @@ using namespace tcc;
 constexpr BenchSubcommand kSubcommands[] = {
     {"calibrate", "What a GPU reaches: multiply-adds, copies, launches", DeclareCalibrate},
     {"costs", "What the compiler itself costs", DeclareCosts},
+    {"descend", "Descent on predicted times beside draws and climbs", DeclareDescend},
     {"estimate", "Predicted seconds against measured ones", DeclareEstimate},
     {"features", "What is counted of each kernel's sketches, and predicted", DeclareFeatures},
     {"kernels", "Kernels against the peak of the device and against libraries", DeclareKernels},

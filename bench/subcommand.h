@@ -20,6 +20,7 @@ struct BenchSubcommand {
 
 BenchAction DeclareCalibrate(CLI::App& app);
 BenchAction DeclareCosts(CLI::App& app);
+BenchAction DeclareDescend(CLI::App& app);
 BenchAction DeclareEstimate(CLI::App& app);
 BenchAction DeclareFeatures(CLI::App& app);
 BenchAction DeclareKernels(CLI::App& app);

@@ -31,11 +31,19 @@ class Fields {
     if (value->is_number()) return value->get<double>();
     return WrongType(name, "a number", *value);
   }
+  StatusOr<int64_t> Whole(const char* name) const {
+    TCC_ASSIGN_OR_RETURN(const json* value, Find(name));
+    if (IsWhole(*value)) return value->get<int64_t>();
+    return WrongType(name, "a whole number", *value);
+  }
+  // 0 or more, and finite.
+  StatusOr<double> ShareOr(const char* name, double other) const {
+    TCC_ASSIGN_OR_RETURN(double value, Has(name) ? Number(name) : StatusOr<double>(other));
+    if (std::isfinite(value) && value >= 0) return value;
+    return InvalidInput("field '{}': expected 0 or more, got {}", name, value);
+  }
   StatusOr<std::string> TextOr(const char* name, const std::string& other) const {
     return Has(name) ? Text(name) : StatusOr<std::string>(other);
-  }
-  StatusOr<double> NumberOr(const char* name, double other) const {
-    return Has(name) ? Number(name) : StatusOr<double>(other);
   }
 
   // {"mm.i.1": 4} or ["mm.i.1=4"].
@@ -49,17 +57,23 @@ class Fields {
         words += word.get<std::string>() + " ";
       }
       if (!words.empty()) words.pop_back();
-      return ParseDecisions(words);
+      StatusOr<Decisions> parsed = ParseDecisions(words);
+      if (parsed.ok()) return parsed;
+      return InvalidInput("field '{}': {}", name, Message(parsed.status()));
     }
     if (!value->is_object()) return WrongType(name, "sizes", *value);
     for (const auto& [size, chosen] : value->items()) {
-      if (!chosen.is_number_integer()) return WrongType(name, "whole numbers", chosen);
+      if (!IsWhole(chosen)) return WrongType(name, "whole numbers", chosen);
       sizes[size] = chosen.get<int64_t>();
     }
     return sizes;
   }
 
  private:
+  static bool IsWhole(const json& value) {
+    if (value.is_number_unsigned()) return value.get<uint64_t>() <= INT64_MAX;
+    return value.is_number_integer();
+  }
   StatusOr<const json*> Find(const char* name) const {
     auto found = object_.find(name);
     if (found == object_.end()) return InvalidInput("expected a field '{}'", name);
@@ -82,7 +96,7 @@ class MeasurementReader {
     json object = json::parse(line, nullptr, false);
     if (!object.is_object()) return InvalidInput("expected a JSON object");
     Fields fields(object);
-    if (fields.Has("trace")) return ReadMeasurement(fields);
+    if (fields.Has("trace") || fields.Has("status")) return ReadMeasurement(fields);
     if (fields.Has("function")) {
       TCC_ASSIGN_OR_RETURN(std::string key, fields.Text("function"));
       TCC_ASSIGN_OR_RETURN(functions_[key], fields.Text("text"));
@@ -103,7 +117,10 @@ class MeasurementReader {
     std::optional<MeasureStatus> known = FindMeasureStatus(status);
     if (!known) return InvalidInput("field 'status': '{}' is not known", status);
     bool timed = *known == MeasureStatus::kOk || *known == MeasureStatus::kSlow;
-    TCC_ASSIGN_OR_RETURN(double series, fields.NumberOr("series", 0));
+    int64_t series = 0;
+    if (fields.Has("series")) {
+      TCC_ASSIGN_OR_RETURN(series, fields.Whole("series"));
+    }
     if (!timed || series != 0) {
       tasks_.Skip();
       return OkStatus();
@@ -141,19 +158,22 @@ class MeasurementReader {
     if (!std::isfinite(record.seconds) || record.seconds <= 0) {
       return InvalidInput("field 'seconds': expected more than 0, got {}", record.seconds);
     }
-    TCC_ASSIGN_OR_RETURN(double spread, fields.NumberOr("spread", kUsualNoise));
-    TCC_ASSIGN_OR_RETURN(double noise, fields.NumberOr("noise", std::max(spread, kUsualNoise)));
-    record.noise = noise;
-    TCC_ASSIGN_OR_RETURN(double threads, fields.Number("threads"));
-    if (!(threads >= 1 && threads <= 4096)) {
-      return InvalidInput("field 'threads': expected 1 to 4096, got {}", threads);
+    TCC_ASSIGN_OR_RETURN(double spread, fields.ShareOr("spread", kUsualNoise));
+    TCC_ASSIGN_OR_RETURN(record.noise, fields.ShareOr("noise", std::max(spread, kUsualNoise)));
+    TCC_ASSIGN_OR_RETURN(int64_t threads, fields.Whole("threads"));
+    if (threads < 1 || threads > kMostThreads) {
+      return InvalidInput("field 'threads': expected 1 to {}, got {}", kMostThreads, threads);
     }
     record.threads = static_cast<int>(threads);
     TCC_ASSIGN_OR_RETURN(record.policy, fields.Text("policy"));
+    if (!IsKnownPolicy(record.policy)) {
+      return InvalidInput("field 'policy': '{}' is not known", record.policy);
+    }
     return OkStatus();
   }
 
   static constexpr double kUsualNoise = 0.02;
+  static constexpr int64_t kMostThreads = 4096;
 
   MeasuredTasks& tasks_;
   std::map<std::string, std::string> functions_;  // text by key

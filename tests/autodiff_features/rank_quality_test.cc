@@ -196,8 +196,8 @@ TEST_CASE("Pairs of tasks are summed, other figures are means over tasks of 16 p
 
 TEST_CASE("Tasks of fewer than 16 points have pairs and no means") {
   std::vector<MeasuredTask> tasks = {RisingTask(15)};
-  for (const RankQuality& quality :
-       {QualityOf(tasks, std::vector{Steps(15, -1)}), RandomQuality(tasks)}) {
+  std::vector<std::vector<double>> predicted = {Steps(15, -1)};
+  for (const RankQuality& quality : {QualityOf(tasks, predicted), RandomQuality(tasks)}) {
     CHECK(quality.tasks == 0);
     CHECK(quality.points == 15);
     CHECK(quality.pairs.pairs == 105);

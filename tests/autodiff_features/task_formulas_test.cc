@@ -113,7 +113,7 @@ TEST_CASE("Every sketch of a product has finite predictions and features") {
 
 TEST_CASE("Predictions of points in turn are those of each sketch by itself") {
   std::vector<Sketch> sketches = MatmulSketches();
-  Sketch first = sketches.front(), last = sketches.back();
+  const Sketch &first = sketches.front(), &last = sketches.back();
   MeasuredRecord of_first = RecordOf(Print(first.trace), first.start);
   MeasuredRecord of_last = RecordOf(Print(last.trace), last.start);
   auto predict = [](const std::vector<MeasuredRecord>& records) {

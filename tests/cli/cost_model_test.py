@@ -50,7 +50,7 @@ class CostModel(CommandTest):
     def refused_record(self, message, text):
         path = self.folder / "bad.jsonl"
         path.write_text(text)
-        self.cost_model("eval", self.model, "--records", path, expect=1)
+        self.cost_model("eval", self.model, "--records", path, expect=4)
         self.assertIn("bad.jsonl:1: ", self.error)
         self.assertIn(message, self.error)
 
@@ -88,7 +88,7 @@ class CostModel(CommandTest):
                                  (whole.replace(b"row bodies", b"row todies"), "damaged"),
                                  (b"", "empty")]:
             broken.write_bytes(content)
-            self.cost_model("info", broken, expect=1)
+            self.cost_model("info", broken, expect=4)
             self.assertIn("broken.model", self.error)
             if content:
                 self.assertIn(message, self.error)
@@ -109,17 +109,17 @@ class CostModel(CommandTest):
     def test_cut_off_archives_are_refused_by_name(self):
         packed = self.folder / "cut.jsonl.xz"
         packed.write_bytes(lzma.compress(self.records.read_bytes())[:-20])
-        self.cost_model("eval", self.model, "--records", packed, expect=1)
+        self.cost_model("eval", self.model, "--records", packed, expect=4)
         self.assertIn("cut.jsonl.xz: expected a whole xz file", self.error)
 
     def test_options_out_of_range_are_refused(self):
-        self.cost_model("eval", self.model, "--records", self.records, "--held-out", "2", expect=1)
+        self.cost_model("eval", self.model, "--records", self.records, "--held-out", "2", expect=4)
         self.assertIn("--held-out 2: expected 0 to 1", self.error)
-        self.cost_model("eval", self.model, "--records", self.records, "--target", "sm_86", expect=1)
+        self.cost_model("eval", self.model, "--records", self.records, "--target", "sm_86", expect=4)
         self.assertIn("expected a CPU", self.error)
         empty = self.folder / "empty.jsonl"
         empty.write_text("")
-        self.cost_model("train", "--records", empty, "-o", self.folder / "m", expect=1)
+        self.cost_model("train", "--records", empty, "-o", self.folder / "m", expect=4)
         self.assertIn("expected measured points", self.error)
         self.assertFalse((self.folder / "m").exists())
 

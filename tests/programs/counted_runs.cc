@@ -44,14 +44,17 @@ class RunCounter {
   std::optional<std::map<std::string, CountedRuns>> Result() const {
     if (left_ < 0) return std::nullopt;
     std::map<std::string, CountedRuns> result = runs_;
-    for (auto& [name, runs] : result) {
-      if (auto bodies = bodies_.find(name); bodies != bodies_.end()) {
-        runs.bodies = std::ssize(bodies->second);
-        std::map<std::vector<int64_t>, int64_t> pieces;
-        for (const Iteration& body : bodies->second) {
-          auto end = body.begin() + static_cast<ptrdiff_t>(std::min(piece_.at(name), body.size()));
-          runs.piece = std::max(runs.piece, ++pieces[{body.begin(), end}]);
-        }
+    for (const auto& [name, bodies] : bodies_) {
+      CountedRuns& runs = result.at(name);
+      runs.bodies = std::ssize(bodies);
+      std::map<Iteration, int64_t> pieces;
+      for (const Iteration& body : bodies) {
+        runs.piece = std::max(runs.piece, ++pieces[FirstOf(body, piece_.at(name))]);
+      }
+      for (size_t outside = 0; outside <= bodies.begin()->size(); ++outside) {
+        std::set<Iteration> starts;
+        for (const Iteration& body : bodies) starts.insert(FirstOf(body, outside));
+        runs.starts.push_back(std::ssize(starts));
       }
     }
     return result;
@@ -59,6 +62,10 @@ class RunCounter {
 
  private:
   using Iteration = std::vector<int64_t>;
+
+  static Iteration FirstOf(const Iteration& body, size_t loops) {
+    return {body.begin(), body.begin() + static_cast<ptrdiff_t>(std::min(loops, body.size()))};
+  }
 
   void RunBlock(const Block& block) {
     --left_;

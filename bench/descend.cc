@@ -1,0 +1,260 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "autodiff_features/descent.h"
+#include "autodiff_features/model_file.h"
+#include "bench/subcommand.h"
+#include "compiler/kernels.h"
+#include "models/zoo/zoo.h"
+#include "runtime/executor/usable_cpus.h"
+
+namespace tcc {
+namespace {
+
+struct DescendOptions {
+  std::string network = "resnet50";
+  std::string target = "native";
+  std::string kernel;
+  std::string model;
+  size_t least_sizes = 5;
+  int runs = 20;
+  size_t seeds = 64;
+  bool check = false;
+};
+
+using Clock = std::chrono::steady_clock;
+
+// A sketch as something to descend.
+struct Problem {
+  std::string name;
+  SearchSpace space;
+  SketchFormulas formulas;
+  SketchSlopes slopes;
+  const LearnedModel* model = nullptr;
+
+  std::vector<double> operator()(std::span<const Point> points) const {
+    if (!model) return formulas.LnSecondsAt(points);
+    std::vector<double> ln_seconds;
+    for (const auto& at : model->Predict(FeaturesAt(formulas, points))) {
+      ln_seconds.push_back(at.ln_seconds);
+    }
+    return ln_seconds;
+  }
+};
+
+StatusOr<Problem> ProblemOf(const std::string& name, const Function& fn, const Sketch& sketch,
+                            const Target& target, const LearnedModel* model) {
+  SymbolicProgram program = ProgramOf(fn, target, sketch);
+  TCC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(program));
+  RunSettings settings{.threads = UsableCpus(), .cold_weights = true, .cold_activations = true};
+  TCC_ASSIGN_OR_RETURN(SketchFormulas formulas,
+                       SketchFormulas::Create(
+                           program, target, model ? model->profile : ProfileOf(target), settings));
+  TCC_ASSIGN_OR_RETURN(SketchSlopes slopes, SketchSlopes::Create(formulas, space.constraints()));
+  return Problem{fmt::format("{} {}", name, sketch.name), std::move(space), std::move(formulas),
+                 std::move(slopes), model};
+}
+
+// --- three ways at an equal number of evaluations
+
+struct Found {
+  double ln_seconds = 0;
+  int64_t evaluations = 0;
+  double seconds = 0;
+};
+
+template <typename Search>
+Found Timed(Search search) {
+  Clock::time_point start = Clock::now();
+  Found found = search();
+  found.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return found;
+}
+
+Found ByDescent(const Problem& problem, const DescendOptions& options, Random& random) {
+  std::vector<Point> seeds = problem.space.Sample(options.seeds, random);
+  DescentOptions descent;
+  descent.model = problem.model;
+  DescentResult result = Descend(problem.slopes, problem.space, seeds, problem, descent, random);
+  // A step needs the smooth twin and two ways back, each about as long as an evaluation.
+  int64_t twins = 3 * static_cast<int64_t>(seeds.size()) * descent.steps;
+  return {result.best[0].ln_seconds, result.evaluations + twins};
+}
+
+Found ByDraws(const Problem& problem, int64_t evaluations, Random& random) {
+  std::vector<Point> points = problem.space.Sample(static_cast<size_t>(evaluations), random);
+  return {std::ranges::min(problem(points)), std::ssize(points)};
+}
+
+// From the best of some draws uphill until no move helps, then from others.
+Found ByClimbs(const Problem& problem, const DescendOptions& options, int64_t evaluations,
+               Random& random) {
+  Found found{.ln_seconds = std::numeric_limits<double>::infinity()};
+  while (found.evaluations < evaluations) {
+    std::vector<Point> points = problem.space.Sample(options.seeds, random);
+    if (points.empty()) break;
+    std::vector<double> ln_seconds = problem(points);
+    found.evaluations += std::ssize(points);
+    auto best = std::ranges::min_element(ln_seconds) - ln_seconds.begin();
+    size_t left = static_cast<size_t>(std::max<int64_t>(evaluations - found.evaluations, 0));
+    RankedPoint climbed = Polish(
+        problem.space, {ln_seconds[static_cast<size_t>(best)], points[static_cast<size_t>(best)]},
+        problem, left, found.evaluations);
+    found.ln_seconds = std::min(found.ln_seconds, climbed.ln_seconds);
+  }
+  return found;
+}
+
+double MedianOf(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + std::ssize(values) / 2);
+  return values[values.size() / 2];
+}
+
+// Medians over runs of the time found to the best that any run found.
+void Compare(const Problem& problem, const DescendOptions& options) {
+  std::vector<double> descent, draws, climbs, seconds, evaluations;
+  for (int run = 0; run < options.runs; ++run) {
+    Random random(static_cast<uint64_t>(run + 1));
+    Found down = Timed([&] { return ByDescent(problem, options, random); });
+    descent.push_back(down.ln_seconds);
+    seconds.push_back(down.seconds);
+    evaluations.push_back(static_cast<double>(down.evaluations));
+    draws.push_back(ByDraws(problem, down.evaluations, random).ln_seconds);
+    climbs.push_back(ByClimbs(problem, options, down.evaluations, random).ln_seconds);
+  }
+  double best =
+      std::min({std::ranges::min(descent), std::ranges::min(draws), std::ranges::min(climbs)});
+  auto above = [&](const std::vector<double>& found) { return std::exp(MedianOf(found) - best); };
+  fmt::print("{:<52} {:>5} {:>11.0f} {:>8.3f} {:>8.3f} {:>8.3f} {:>9.0f}\n",
+             problem.name.substr(0, 52), problem.slopes.sizes(), MedianOf(evaluations),
+             above(descent), above(draws), above(climbs), 1e3 * MedianOf(seconds));
+  std::fflush(stdout);
+}
+
+// --- slopes beside differences
+
+// Seeds that give every result a like weight, with signs by turns.
+PointTable SeedsOf(const PointTable& values) {
+  PointTable seeds(values.columns(), values.points());
+  for (size_t r = 0; r < values.columns(); ++r) {
+    for (size_t p = 0; p < values.points(); ++p) {
+      double sign = r % 2 == 0 ? 1 : -1;
+      seeds.at(r, p) = sign / std::max(std::abs(values.at(r, p)), 1e-9);
+    }
+  }
+  return seeds;
+}
+
+double SeededSum(const PointTable& values, const PointTable& seeds, size_t point) {
+  double sum = 0;
+  for (size_t r = 0; r < values.columns(); ++r) sum += seeds.at(r, point) * values.at(r, point);
+  return sum;
+}
+
+// The largest difference, relative, of slopes of all rows, the prior and the constraints to
+// central differences, at random points off the integers.
+double LargestError(const Problem& problem, Random& random) {
+  constexpr double kStep = 1e-6, kWidth = 0.3;
+  PointTable sizes = problem.formulas.ToTable(problem.space.Sample(50, random));
+  for (size_t s = 0; s < sizes.columns(); ++s) {
+    for (size_t p = 0; p < sizes.points(); ++p) sizes.at(s, p) *= 1 + 0.4 * random.Unit();
+  }
+  const Tape& tape = problem.slopes.tape();
+  PointTable seeds = SeedsOf(tape.Smooth(sizes, kWidth));
+  PointTable slopes = tape.Gradient(sizes, kWidth, seeds).gradient;
+  double largest = 0;
+  for (size_t s = 0; s < sizes.columns(); ++s) {
+    PointTable above = sizes, below = sizes;
+    for (size_t p = 0; p < sizes.points(); ++p) {
+      above.at(s, p) *= 1 + kStep;
+      below.at(s, p) *= 1 - kStep;
+    }
+    PointTable up = tape.Smooth(above, kWidth), down = tape.Smooth(below, kWidth);
+    for (size_t p = 0; p < sizes.points(); ++p) {
+      double difference = (SeededSum(up, seeds, p) - SeededSum(down, seeds, p)) / (2 * kStep);
+      double slope = slopes.at(s, p) * sizes.at(s, p);
+      largest = std::max(largest, std::abs(slope - difference) / std::max(std::abs(slope), 1.0));
+    }
+  }
+  return largest;
+}
+
+// --- the command
+
+Status ForEachProblem(const DescendOptions& options, const LearnedModel* model,
+                      const std::function<void(const Problem&)>& f) {
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
+  TCC_ASSIGN_OR_RETURN(Graph graph, BuildZoo(options.network));
+  TCC_ASSIGN_OR_RETURN(KernelSet set, KernelsOf(std::move(graph), {.target = target}));
+  for (const KernelStages& kernel : set.kernels) {
+    if (kernel.symbol.find(options.kernel) == std::string::npos) continue;
+    for (const Function& variant : kernel.variants) {
+      for (const Sketch& sketch : GenerateSketches(variant, target)) {
+        if (!options.check && sketch.trace.sizes.size() < options.least_sizes) continue;
+        TCC_ASSIGN_OR_RETURN(Problem problem,
+                             ProblemOf(kernel.symbol, variant, sketch, target, model));
+        f(problem);
+        if (!options.check) break;
+      }
+    }
+  }
+  return OkStatus();
+}
+
+Status CheckSlopes(const DescendOptions& options) {
+  Random random(1);
+  double largest = 0;
+  int64_t sketches = 0;
+  TCC_RETURN_IF_ERROR(ForEachProblem(options, nullptr, [&](const Problem& problem) {
+    double error = LargestError(problem, random);
+    if (error > 1e-4) fmt::print("{}: {:.2g}\n", problem.name, error);
+    largest = std::max(largest, error);
+    ++sketches;
+  }));
+  fmt::print(
+      "{}: {} sketches, 50 points each: slopes of {} rows and constraints differ by at most "
+      "{:.2g} from differences\n",
+      options.network, sketches, kFeatures, largest);
+  if (largest <= 1e-4) return OkStatus();
+  return absl::InternalError("slopes differ by more than 1e-4 from differences");
+}
+
+Status RunDescend(const DescendOptions& options) {
+  if (options.check) return CheckSlopes(options);
+  std::optional<LearnedModel> learned;
+  if (!options.model.empty()) {
+    TCC_ASSIGN_OR_RETURN(learned, ReadModel(options.model));
+  }
+  fmt::print("{:<52} {:>5} {:>11} {:>8} {:>8} {:>8} {:>9}\n", "kernel and sketch", "sizes",
+             "evaluations", "descent", "random", "climbs", "ms");
+  return ForEachProblem(options, learned ? &*learned : nullptr,
+                        [&](const Problem& problem) { Compare(problem, options); });
+}
+
+}  // namespace
+
+BenchAction DeclareDescend(CLI::App& app) {
+  auto options = std::make_shared<DescendOptions>();
+  app.add_option("--network", options->network, "One of tcc zoo list")->capture_default_str();
+  app.add_option("--target", options->target, "A CPU of tcc targets")->capture_default_str();
+  app.add_option("--kernel", options->kernel, "Only kernels with this in their names");
+  app.add_option("--model", options->model, "Cost model to descend; without: the prior");
+  app.add_option("--least-sizes", options->least_sizes, "Sketches with fewer are left out")
+      ->capture_default_str();
+  app.add_option("--runs", options->runs, "Runs of each way, from other seeds")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--seeds", options->seeds, "Points that a descent starts from")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_flag("--gradient-check", options->check,
+               "Compare the slopes of all sketches with differences instead");
+  return [options] { return RunDescend(*options); };
+}
+
+}  // namespace tcc
