@@ -33,7 +33,8 @@ size_t MeasuredTasks::Add(const MeasuredRecord& record) {
                                  .set = record.set,
                                  .seconds = record.seconds,
                                  .noise = record.noise,
-                                 .precise = record.precise});
+                                 .precise = record.precise,
+                                 .constructed = record.constructed});
   return records_++;
 }
 

@@ -19,8 +19,9 @@ struct MeasuredRecord {
   std::string trace;  // of the sketch, as text
   Decisions set;      // a value for each of its sizes
   double seconds = 0;
-  double noise = 0;     // relative: times that are closer are not told apart
-  bool precise = true;  // false: timed by one run, because it was slow
+  double noise = 0;          // relative: times that are closer are not told apart
+  bool precise = true;       // false: timed by one run, because it was slow
+  bool constructed = false;  // what is compiled without a search
   int threads = 1;
   std::string policy;  // how operands were placed: "warm", "rotate-64M"
 };
@@ -32,6 +33,7 @@ struct MeasuredPoint {
   double seconds = 0;
   double noise = 0;
   bool precise = true;
+  bool constructed = false;
 };
 
 // A variant of a task and a trace for it.

@@ -134,6 +134,13 @@ double RandomRegret(const MeasuredTask& task, size_t count) {
   return mean / seconds[0] - 1;
 }
 
+std::optional<double> StartRegret(const MeasuredTask& task) {
+  for (const MeasuredPoint& point : task.points) {
+    if (point.constructed) return point.seconds / task.BestSeconds() - 1;
+  }
+  return std::nullopt;
+}
+
 double SpearmanOf(const MeasuredTask& task, std::span<const double> predicted) {
   std::vector<double> seconds, values;
   for (size_t p : PrecisePoints(task)) {
@@ -167,6 +174,17 @@ RankQuality RandomQuality(std::span<const MeasuredTask> tasks) {
             RandomRegret(task, kRegretOfSome), 0);
   }
   return sum.Mean();
+}
+
+std::optional<double> MeanStartRegret(std::span<const MeasuredTask> tasks) {
+  double sum = 0, count = 0;
+  for (const MeasuredTask& task : tasks) {
+    std::optional<double> regret = StartRegret(task);
+    if (!regret || task.points.size() < kLeastPoints) continue;
+    sum += *regret;
+    ++count;
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
 }  // namespace tcc

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "autodiff_features/measured_tasks.h"
@@ -20,6 +21,9 @@ PairCount CountPairs(const MeasuredTask& task, std::span<const double> predicted
 double RegretOf(const MeasuredTask& task, std::span<const double> predicted, size_t count);
 // The mean of the same over all draws of `count` points.
 double RandomRegret(const MeasuredTask& task, size_t count);
+
+// The same for the point that is compiled without a search; nullopt where that is not among them.
+std::optional<double> StartRegret(const MeasuredTask& task);
 
 // Spearman's rank correlation over precise points, equal values with the mean of their ranks; 0
 // where all predictions are equal or there are fewer than 2 points.
@@ -45,5 +49,7 @@ inline constexpr size_t kRegretOfSome = 16;
 RankQuality QualityOf(std::span<const MeasuredTask> tasks,
                       std::span<const std::vector<double>> predicted);
 RankQuality RandomQuality(std::span<const MeasuredTask> tasks);
+// The mean over tasks with at least kLeastPoints points that have one.
+std::optional<double> MeanStartRegret(std::span<const MeasuredTask> tasks);
 
 }  // namespace tcc

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autodiff_features/fit_prior.h"
 #include "autodiff_features/model_file.h"
 #include "cli/command.h"
 #include "cli/cost_model/measured_file.h"
@@ -27,6 +28,7 @@ struct CostModelCommand {
   int members = 5;
   int most_points = 0;
   bool without_prior = false;
+  bool no_fit = false;
   bool json = false;
   bool markdown = false;
 };
@@ -76,12 +78,28 @@ void PrintReport(const MeasuredFeatures& judged, const LearnedModel& model, bool
   }
 }
 
+// The target's constants, fitted to the tasks that are trained on.
+StatusOr<CpuProfile> ProfileFor(const CostModelCommand& command,
+                                const std::vector<MeasuredTask>& tasks, const Target& target) {
+  if (command.no_fit) return ProfileOf(target);
+  std::vector<MeasuredTask> trained;
+  for (const MeasuredTask& task : tasks) {
+    if (!IsHeldOut(task, command.held_out)) trained.push_back(task);
+  }
+  FitOptions options;
+  options.progress = [&](int step, double loss) {
+    if (step == 0) TellError("tcc: the prior: loss {:.4f}", loss);
+    if (step + 1 == options.steps) TellError(", fitted {:.4f}\n", loss);
+  };
+  return FitProfile(trained, target, ProfileOf(target), options);
+}
+
 Status RunTrain(const CostModelCommand& command) {
   TCC_ASSIGN_OR_RETURN(Target target, FindCpu(command.target));
   TCC_ASSIGN_OR_RETURN(std::vector<MeasuredTask> tasks, ReadTasks(command));
-  CpuProfile profile = ProfileOf(target);
-  MeasuredFeatures measured = WithFeatures(std::move(tasks), target, profile);
   auto held_out = [&](const MeasuredTask& task) { return IsHeldOut(task, command.held_out); };
+  TCC_ASSIGN_OR_RETURN(CpuProfile profile, ProfileFor(command, tasks, target));
+  MeasuredFeatures measured = WithFeatures(std::move(tasks), target, profile);
   MeasuredFeatures judged = measured.Of(held_out);
   std::vector<TrainingTask> training =
       measured.Of([&](const MeasuredTask& task) { return !held_out(task); }).ToTraining();
@@ -191,6 +209,7 @@ void AddTrainOptions(CommandLine& line, CostModelCommand& command) {
   line.AddOption("--most-points", command.most_points, "Train on no more points; 0: all")
       .InRange(0, 1000000000)
       .TypeName("N");
+  line.AddFlag("--no-fit", command.no_fit, "Keep the constants of the prior as they are");
   line.AddFlag("--without-prior", command.without_prior, "Predict without the prior's seconds");
 }
 

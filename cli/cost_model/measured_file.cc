@@ -127,6 +127,8 @@ class MeasurementReader {
     }
     MeasuredRecord record;
     record.precise = *known == MeasureStatus::kOk;
+    TCC_ASSIGN_OR_RETURN(std::string searcher, fields.TextOr("searcher", ""));
+    record.constructed = searcher == "constructed";
     TCC_RETURN_IF_ERROR(ReadCandidate(fields, record));
     TCC_RETURN_IF_ERROR(ReadTime(fields, record));
     tasks_.Add(record);

@@ -14,7 +14,7 @@ std::string LineOf(const std::string& name, const RankQuality& quality) {
 }  // namespace
 
 QualityReport::QualityReport(const std::vector<MeasuredTask>& tasks)
-    : tasks_(tasks), random_(RandomQuality(tasks)) {}
+    : tasks_(tasks), random_(RandomQuality(tasks)), start_(MeanStartRegret(tasks)) {}
 
 void QualityReport::Add(const std::string& name, const TaskPredictions& predictions) {
   rows_.emplace_back(name, QualityOf(tasks_, predictions));
@@ -31,6 +31,7 @@ nlohmann::json QualityReport::ToJson() const {
   };
   for (const auto& [name, quality] : rows_) add(name, quality);
   add("random", random_);
+  if (start_) json["regret_first"]["start"] = *start_;
   return json;
 }
 
@@ -39,7 +40,9 @@ std::string QualityReport::ToText() const {
       fmt::format("{:<16} {:>6} {:>8} {:>9} {:>9} {:>12} {:>11} {:>9}\n", "", "tasks", "points",
                   "pairs", "in order", "first pick", "best of 16", "Spearman");
   for (const auto& [name, quality] : rows_) text += LineOf(name, quality);
-  return text + LineOf("random", random_);
+  text += LineOf("random", random_);
+  if (start_) text += fmt::format("{:<16} {:>46.1f} %\n", "start", 100 * *start_);
+  return text;
 }
 
 }  // namespace tcc

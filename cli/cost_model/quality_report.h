@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +12,8 @@
 
 namespace tcc {
 
-// Ways of predicting the same tasks, each with its name, and at the end the draw at random.
+// Ways of predicting the same tasks, each with its name; at the end the draw at random, and the
+// regret of what is compiled without a search where the tasks have its time.
 class QualityReport {
  public:
   explicit QualityReport(const std::vector<MeasuredTask>& tasks);
@@ -27,6 +29,7 @@ class QualityReport {
   const std::vector<MeasuredTask>& tasks_;
   std::vector<std::pair<std::string, RankQuality>> rows_;
   RankQuality random_;
+  std::optional<double> start_;  // regret of what is compiled without a search
 };
 
 }  // namespace tcc

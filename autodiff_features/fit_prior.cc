@@ -1,0 +1,169 @@
+#include "autodiff_features/fit_prior.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "autodiff_features/adam.h"
+#include "autodiff_features/cpu_prior.h"
+#include "autodiff_features/sketch_formulas.h"
+#include "autodiff_features/tape.h"
+#include "ir/text/parser.h"
+
+namespace tcc {
+namespace {
+
+constexpr double kHuber = 0.5;
+constexpr double kPull = 0.01;
+
+// The prior of one sketch over its sizes and the constants, and the points of it that count.
+struct FittedSketch {
+  Tape tape;
+  PointTable points;  // sizes, then constants
+  size_t sizes = 0;
+  std::vector<double> ln_seconds;  // measured
+  std::vector<double> weights;
+};
+
+bool IsFitted(const CpuConstantRow& row) {
+  return row.value != &CpuProfile::l1_bytes && row.value != &CpuProfile::l2_bytes &&
+         row.value != &CpuProfile::l3_bytes && row.value != &CpuProfile::usable;
+}
+
+StatusOr<Tape> TapeOf(const SymbolicProgram& program, const MeasuredTask& task,
+                      const Target& target) {
+  SizeVars sizes = VarsOf(program.trace.sizes);
+  std::vector<Var> constants;
+  CpuConstants cpu = VariableConstants(constants);
+  std::vector<NestPrior> priors;
+  for (const NestWork& nest : WorkOf(program.fn, target)) {
+    NestTraffic traffic = TrafficOf(nest, cpu, task.settings);
+    priors.push_back(PriorOf(nest, traffic, target, cpu, task.settings));
+  }
+  std::vector<Expr> exprs = {LnSecondsOf(priors, cpu)};
+  sizes.vars.insert(sizes.vars.end(), constants.begin(), constants.end());
+  TCC_ASSIGN_OR_RETURN(FormulaProgram formulas, CompileFormulas(exprs, sizes.vars, sizes.bounds));
+  return Tape(std::move(formulas));
+}
+
+// Every k-th point of a task in the order of their times.
+std::vector<const MeasuredPoint*> SomePoints(const MeasuredTask& task, size_t most) {
+  std::vector<const MeasuredPoint*> points;
+  for (const MeasuredPoint& point : task.points) points.push_back(&point);
+  std::ranges::stable_sort(points, {}, [](const MeasuredPoint* p) { return p->seconds; });
+  std::vector<const MeasuredPoint*> some;
+  for (size_t i = 0; i < std::min(most, points.size()); ++i) {
+    some.push_back(points[i * points.size() / std::min(most, points.size())]);
+  }
+  return some;
+}
+
+std::optional<Point> PointOf(const MeasuredPoint& point, const std::vector<FreeSize>& sizes) {
+  Point values;
+  for (const FreeSize& size : sizes) {
+    auto value = point.set.find(size.var->name);
+    if (value == point.set.end() || !Allows(size, value->second)) return std::nullopt;
+    values.push_back(value->second);
+  }
+  return values;
+}
+
+std::optional<FittedSketch> SketchOf(const MeasuredTask& task, size_t sketch,
+                                     std::span<const MeasuredPoint* const> points,
+                                     const Target& target) {
+  StatusOr<Function> fn = ParseFunction(task.sketches[sketch].fn);
+  StatusOr<Trace> trace = ParseTrace(task.sketches[sketch].trace);
+  if (!fn.ok() || !trace.ok()) return std::nullopt;
+  StatusOr<SymbolicProgram> program = Instantiate(*fn, *trace);
+  if (!program.ok()) return std::nullopt;
+  std::vector<Point> placed;
+  std::vector<double> ln_seconds, weights;
+  double best = task.BestSeconds();
+  for (const MeasuredPoint* point : points) {
+    if (point->sketch != sketch) continue;
+    std::optional<Point> values = PointOf(*point, program->trace.sizes);
+    if (!values) continue;
+    placed.push_back(*std::move(values));
+    ln_seconds.push_back(std::log(point->seconds));
+    double weight = std::sqrt(std::clamp(best / point->seconds, 0.05, 1.0));
+    weights.push_back(point->precise ? weight : weight / 3);
+  }
+  if (placed.empty()) return std::nullopt;
+  StatusOr<Tape> tape = TapeOf(*program, task, target);
+  if (!tape.ok()) return std::nullopt;
+  size_t sizes = program->trace.sizes.size();
+  PointTable table(sizes + CpuConstantRows().size(), placed.size());
+  for (size_t p = 0; p < placed.size(); ++p) {
+    for (size_t s = 0; s < sizes; ++s) table.at(s, p) = static_cast<double>(placed[p][s]);
+  }
+  return FittedSketch{*std::move(tape), std::move(table), sizes, std::move(ln_seconds),
+                      std::move(weights)};
+}
+
+// The weighted loss of a sketch's points; adds its slopes by the logarithms of the constants.
+double LossOf(FittedSketch& sketch, const std::vector<double>& ln_constants,
+              std::vector<double>& slopes) {
+  size_t count = sketch.ln_seconds.size();
+  for (size_t c = 0; c < ln_constants.size(); ++c) {
+    std::ranges::fill(sketch.points.column(sketch.sizes + c), std::exp(ln_constants[c]));
+  }
+  PointTable predicted = sketch.tape.Exact(sketch.points);
+  PointTable seeds(1, count);
+  double loss = 0;
+  for (size_t p = 0; p < count; ++p) {
+    double off = predicted.at(0, p) - sketch.ln_seconds[p];
+    bool small = std::abs(off) <= kHuber;
+    loss += sketch.weights[p] * (small ? off * off / 2 : kHuber * (std::abs(off) - kHuber / 2));
+    seeds.at(0, p) = sketch.weights[p] * std::clamp(off, -kHuber, kHuber);
+  }
+  PointTable gradient = sketch.tape.Gradient(sketch.points, 0, seeds).gradient;
+  for (size_t c = 0; c < ln_constants.size(); ++c) {
+    for (double slope : gradient.column(sketch.sizes + c)) {
+      slopes[c] += slope * std::exp(ln_constants[c]);
+    }
+  }
+  return loss;
+}
+
+}  // namespace
+
+StatusOr<CpuProfile> FitProfile(std::span<const MeasuredTask> tasks, const Target& target,
+                                const CpuProfile& start, const FitOptions& options) {
+  std::vector<FittedSketch> sketches;
+  double weight = 0;
+  for (const MeasuredTask& task : tasks) {
+    std::vector<const MeasuredPoint*> points = SomePoints(task, options.points_of_task);
+    for (size_t s = 0; s < task.sketches.size(); ++s) {
+      std::optional<FittedSketch> sketch = SketchOf(task, s, points, target);
+      if (!sketch) continue;
+      for (double of_point : sketch->weights) weight += of_point;
+      sketches.push_back(*std::move(sketch));
+    }
+  }
+  if (sketches.empty()) return InvalidInput("fitting: expected measured points, got none");
+  const std::vector<CpuConstantRow>& rows = CpuConstantRows();
+  std::vector<double> ln_start, ln_constants;
+  for (const CpuConstantRow& row : rows) ln_start.push_back(std::log(start.*row.value));
+  ln_constants = ln_start;
+  Adam adam(rows.size());
+  for (int step = 0; step < options.steps; ++step) {
+    std::vector<double> slopes(rows.size(), 0.0);
+    double loss = 0;
+    for (FittedSketch& sketch : sketches) loss += LossOf(sketch, ln_constants, slopes);
+    for (size_t c = 0; c < rows.size(); ++c) {
+      double moved = ln_constants[c] - ln_start[c];
+      slopes[c] = IsFitted(rows[c]) ? slopes[c] / weight + 2 * kPull * moved : 0;
+    }
+    adam.Step(ln_constants, slopes,
+              CosineRate(options.first_rate, options.last_rate,
+                         static_cast<double>(step) / options.steps));
+    if (options.progress) options.progress(step, loss / weight);
+  }
+  CpuProfile fitted = start;
+  for (size_t c = 0; c < rows.size(); ++c) {
+    if (IsFitted(rows[c])) fitted.*rows[c].value = std::exp(ln_constants[c]);
+  }
+  return fitted;
+}
+
+}  // namespace tcc

@@ -1,0 +1,88 @@
+#include "autodiff_features/fit_prior.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "autodiff_features/sketch_formulas.h"
+#include "ir/text/printer.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "tests/programs/product_function.h"
+#include "tests/programs/spike_programs.h"
+
+namespace tcc {
+namespace {
+
+// Points of every sketch of some kernels, "measured" by the prior with other constants.
+std::vector<MeasuredTask> TasksOf(const CpuProfile& truth, const Target& target) {
+  Random random(8);
+  std::vector<MeasuredTask> tasks;
+  for (const Function& fn :
+       {ProductFunction({.rows = 64, .columns = 96, .depth = 64, .type = "f32", .constant = true}),
+        ProductFunction({.rows = 2, .columns = 512, .depth = 700, .type = "f32"}),
+        SoftmaxByBlocks(64, 200)}) {
+    MeasuredTask& task = tasks.emplace_back();
+    task.key = Print(fn);
+    task.settings = {.threads = 1, .cold_weights = true, .cold_activations = true};
+    for (const Sketch& sketch : GenerateSketches(fn, target)) {
+      SymbolicProgram program = Instantiate(fn, sketch.trace).value();
+      SearchSpace space = SearchSpace::Create(ProgramOf(fn, target, sketch)).value();
+      SketchFormulas formulas =
+          SketchFormulas::Create(program, target, truth, task.settings).value();
+      std::vector<Point> points = space.Sample(20, random);
+      std::vector<double> ln_seconds = formulas.LnSecondsAt(points);
+      for (size_t p = 0; p < points.size(); ++p) {
+        task.points.push_back({.sketch = task.sketches.size(),
+                               .set = space.ToDecisions(points[p]),
+                               .seconds = std::exp(ln_seconds[p]),
+                               .noise = 0.01});
+      }
+      task.sketches.push_back({task.key, Print(sketch.trace)});
+    }
+  }
+  return tasks;
+}
+
+}  // namespace
+
+TEST_CASE("Fitting finds the constants that points were made with") {
+  Target target = *FindTarget("x86-64-v3");
+  CpuProfile start = ProfileOf(target), truth = start;
+  truth.hertz = 2.1e9;
+  truth.memory_rate = 12e9;
+  double first = 0, last = 0;
+  FitOptions options;
+  options.steps = 120;
+  options.progress = [&](int step, double loss) { (step == 0 ? first : last) = loss; };
+  CpuProfile fitted = FitProfile(TasksOf(truth, target), target, start, options).value();
+  CHECK(last < first / 20);
+  // A clock and cycles of everything cannot be told apart; their ratio can.
+  CHECK(fitted.hertz * fitted.fma_per_cycle ==
+        Approx(truth.hertz * truth.fma_per_cycle).epsilon(0.15));
+  CHECK(fitted.memory_rate < 0.6 * start.memory_rate);
+  CHECK(fitted.l2_bytes == start.l2_bytes);
+  CHECK(fitted.usable == start.usable);
+}
+
+TEST_CASE("Fitting to points of the start's own constants leaves them where they are") {
+  Target target = *FindTarget("x86-64-v3");
+  CpuProfile start = ProfileOf(target);
+  FitOptions options;
+  options.steps = 10;
+  CpuProfile fitted = FitProfile(TasksOf(start, target), target, start, options).value();
+  for (const CpuConstantRow& row : CpuConstantRows()) {
+    INFO(row.name);
+    CHECK(fitted.*row.value == Approx(start.*row.value).epsilon(0.02));
+  }
+}
+
+TEST_CASE("Fitting without a point that can be replayed is an error") {
+  Target target = *FindTarget("x86-64-v3");
+  CHECK_FALSE(FitProfile({}, target, ProfileOf(target), {}).ok());
+  std::vector<MeasuredTask> tasks = TasksOf(ProfileOf(target), target);
+  for (MeasuredTask& task : tasks) {
+    for (MeasuredSketch& sketch : task.sketches) sketch.trace = "no such step";
+  }
+  CHECK_FALSE(FitProfile(tasks, target, ProfileOf(target), {}).ok());
+}
+
+}  // namespace tcc
