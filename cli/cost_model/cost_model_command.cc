@@ -9,9 +9,11 @@
 #include "autodiff_features/model_file.h"
 #include "cli/command.h"
 #include "cli/cost_model/measured_file.h"
+#include "cli/cost_model/prediction_plot.h"
 #include "cli/cost_model/quality_report.h"
 #include "cli/standard_error.h"
 #include "ir/support/check.h"
+#include "ir/support/file.h"
 
 namespace tcc {
 namespace {
@@ -21,6 +23,7 @@ struct CostModelCommand {
   std::vector<std::string> records;
   std::string model;
   std::string output;
+  std::string plot;  // "" for none
   std::string target = "native";
   double held_out = 0.2;
   uint64_t seed = 1;
@@ -119,13 +122,22 @@ Status RunTrain(const CostModelCommand& command) {
   return OkStatus();
 }
 
+Status WritePlot(const MeasuredFeatures& judged, const LearnedModel& model,
+                 const std::string& path) {
+  std::string text = PredictionPlot(judged, model);
+  std::span<const uint8_t> piece(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  return WriteFileAtomically(path, {&piece, 1});
+}
+
 Status RunEval(const CostModelCommand& command) {
+  if (!command.plot.empty()) TCC_RETURN_IF_ERROR(CheckWritable(command.plot));
   TCC_ASSIGN_OR_RETURN(Target target, FindCpu(command.target));
   TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(command.model));
   TCC_ASSIGN_OR_RETURN(std::vector<MeasuredTask> tasks, ReadTasks(command));
   MeasuredFeatures measured = WithFeatures(std::move(tasks), target, model.profile);
   MeasuredFeatures judged =
       measured.Of([&](const MeasuredTask& task) { return IsHeldOut(task, command.held_out); });
+  if (!command.plot.empty()) TCC_RETURN_IF_ERROR(WritePlot(judged, model, command.plot));
   PrintReport(judged, model, command.json);
   return OkStatus();
 }
@@ -216,6 +228,9 @@ void AddTrainOptions(CommandLine& line, CostModelCommand& command) {
 void AddEvalOptions(CommandLine& line, CostModelCommand& command) {
   line.AddOption("model", command.model, "Cost model").Required().TypeName("MODEL");
   AddRecords(line, command);
+  line.AddOption("--plot", command.plot,
+                 "Draw predicted against measured times of the judged tasks' points")
+      .TypeName("OUT.svg");
 }
 
 void AddInfoOptions(CommandLine& line, CostModelCommand& command) {

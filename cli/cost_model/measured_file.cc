@@ -3,9 +3,12 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "cli/cost_model/compressed_text.h"
+#include "ir/analysis/canonical.h"
+#include "ir/analysis/canonical_names.h"
+#include "ir/support/sha256.h"
+#include "ir/text/parser.h"
 #include "runtime/measure/measurement.h"
 #include "search/database/database_rows.h"
 
@@ -30,6 +33,11 @@ class Fields {
     TCC_ASSIGN_OR_RETURN(const json* value, Find(name));
     if (value->is_number()) return value->get<double>();
     return WrongType(name, "a number", *value);
+  }
+  StatusOr<bool> Bool(const char* name) const {
+    TCC_ASSIGN_OR_RETURN(const json* value, Find(name));
+    if (value->is_boolean()) return value->get<bool>();
+    return WrongType(name, "true or false", *value);
   }
   StatusOr<int64_t> Whole(const char* name) const {
     TCC_ASSIGN_OR_RETURN(const json* value, Find(name));
@@ -92,12 +100,13 @@ class MeasurementReader {
  public:
   explicit MeasurementReader(MeasuredTasks& tasks) : tasks_(tasks) {}
 
-  Status ReadLine(const std::string& line) {
+  Status ReadLine(std::string_view line) {
     json object = json::parse(line, nullptr, false);
     if (!object.is_object()) return InvalidInput("expected a JSON object");
     Fields fields(object);
     if (fields.Has("trace") || fields.Has("status")) return ReadMeasurement(fields);
     if (fields.Has("function")) {
+      is_export_ = true;
       TCC_ASSIGN_OR_RETURN(std::string key, fields.Text("function"));
       TCC_ASSIGN_OR_RETURN(functions_[key], fields.Text("text"));
       return OkStatus();
@@ -107,12 +116,31 @@ class MeasurementReader {
       TCC_ASSIGN_OR_RETURN(names_[key], fields.Text("name"));
       return OkStatus();
     }
-    if (fields.Has("records")) return OkStatus();
+    if (fields.Has("records")) {
+      TCC_ASSIGN_OR_RETURN(told_records_, fields.Whole("records"));
+      TCC_ASSIGN_OR_RETURN(told_sum_, fields.Text("sha256"));
+      return OkStatus();
+    }
     return InvalidInput("expected a measurement, a function, a workload or the end of an export");
+  }
+
+  // Whether the last line of an export is there and says what came before it. `before`: the text
+  // up to that line.
+  Status CheckEnd(std::string_view before) const {
+    if (!is_export_) return OkStatus();
+    if (told_sum_.empty()) return InvalidInput("expected the end of the export: it is cut off");
+    std::string found = ToHex(Sha256(before));
+    if (found != told_sum_) {
+      return InvalidInput("the checksum of the lines before is '{}'; the line says '{}'", found,
+                          told_sum_);
+    }
+    if (records_ == told_records_) return OkStatus();
+    return InvalidInput("the export has {} records; the line says {}", records_, told_records_);
   }
 
  private:
   Status ReadMeasurement(const Fields& fields) {
+    ++records_;
     TCC_ASSIGN_OR_RETURN(std::string status, fields.Text("status"));
     std::optional<MeasureStatus> known = FindMeasureStatus(status);
     if (!known) return InvalidInput("field 'status': '{}' is not known", status);
@@ -135,12 +163,22 @@ class MeasurementReader {
     return OkStatus();
   }
 
-  Status ReadCandidate(const Fields& fields, MeasuredRecord& record) const {
+  // The key that an export has for the function, so that it is one task in either form; the text
+  // itself if it cannot be read.
+  const std::string& KeyOf(const std::string& text) {
+    auto [place, is_new] = keys_.try_emplace(text, text);
+    if (!is_new) return place->second;
+    StatusOr<Function> fn = ParseFunction(text);
+    if (fn.ok()) place->second = FunctionKey(WithCanonicalNames(*fn));
+    return place->second;
+  }
+
+  Status ReadCandidate(const Fields& fields, MeasuredRecord& record) {
     TCC_ASSIGN_OR_RETURN(record.fn, fields.Text("fn"));
     TCC_ASSIGN_OR_RETURN(record.trace, fields.Text("trace"));
     TCC_ASSIGN_OR_RETURN(record.set, fields.Sizes("set"));
     if (!fields.Has("workload")) {
-      record.task = record.fn;
+      record.task = KeyOf(record.fn);
       TCC_ASSIGN_OR_RETURN(record.name, fields.TextOr("kernel", ""));
       return OkStatus();
     }
@@ -167,7 +205,11 @@ class MeasurementReader {
       return InvalidInput("field 'threads': expected 1 to {}, got {}", kMostThreads, threads);
     }
     record.threads = static_cast<int>(threads);
-    TCC_ASSIGN_OR_RETURN(record.policy, fields.Text("policy"));
+    bool cold = false;
+    if (fields.Has("cold")) {
+      TCC_ASSIGN_OR_RETURN(cold, fields.Bool("cold"));
+    }
+    TCC_ASSIGN_OR_RETURN(record.policy, fields.TextOr("policy", cold ? "rotate-64M" : "warm"));
     if (!IsKnownPolicy(record.policy)) {
       return InvalidInput("field 'policy': '{}' is not known", record.policy);
     }
@@ -180,6 +222,11 @@ class MeasurementReader {
   MeasuredTasks& tasks_;
   std::map<std::string, std::string> functions_;  // text by key
   std::map<std::string, std::string> names_;      // of workloads
+  std::map<std::string, std::string> keys_;       // by text
+  bool is_export_ = false;
+  int64_t records_ = 0;
+  int64_t told_records_ = 0;
+  std::string told_sum_;  // "" until the end of an export
 };
 
 }  // namespace
@@ -187,14 +234,23 @@ class MeasurementReader {
 Status ReadMeasurements(const std::string& path, MeasuredTasks& tasks) {
   TCC_ASSIGN_OR_RETURN(std::string text, ReadCompressedText(path));
   MeasurementReader reader(tasks);
-  std::istringstream lines(text);
-  std::string line;
-  for (int64_t number = 1; std::getline(lines, line); ++number) {
-    if (line.empty()) continue;
-    Status status = reader.ReadLine(line);
-    if (!status.ok()) return InvalidInput("{}:{}: {}", path, number, Message(status));
+  int64_t number = 0;
+  size_t last = 0;
+  auto named = [&](const Status& status) {
+    return InvalidInput("{}:{}: {}", path, number, Message(status));
+  };
+  for (size_t first = 0; first < text.size();) {
+    size_t end = std::min(text.find('\n', first), text.size());
+    ++number;
+    if (end > first) {
+      last = first;
+      Status status = reader.ReadLine(std::string_view(text).substr(first, end - first));
+      if (!status.ok()) return named(status);
+    }
+    first = end + 1;
   }
-  return OkStatus();
+  Status status = reader.CheckEnd(std::string_view(text).substr(0, last));
+  return status.ok() ? status : named(status);
 }
 
 }  // namespace tcc

@@ -25,9 +25,13 @@ nlohmann::json QualityReport::ToJson() const {
       {"tasks", random_.tasks}, {"points", random_.points}, {"pairs", random_.pairs.pairs}};
   auto add = [&](const std::string& name, const RankQuality& quality) {
     json["pair_accuracy"][name] = quality.PairAccuracy();
-    json["regret_first"][name] = quality.regret_first;
-    json["regret_16"][name] = quality.regret_16;
-    json["spearman"][name] = quality.spearman;
+    // Means of no tasks are no figures.
+    auto mean = [&](double value) {
+      return quality.tasks > 0 ? nlohmann::json(value) : nlohmann::json();
+    };
+    json["regret_first"][name] = mean(quality.regret_first);
+    json["regret_16"][name] = mean(quality.regret_16);
+    json["spearman"][name] = mean(quality.spearman);
   };
   for (const auto& [name, quality] : rows_) add(name, quality);
   add("random", random_);

@@ -219,7 +219,7 @@ class Estimate(unittest.TestCase):
 
     def test_wrong_fields_are_refused_by_file_line_and_name(self):
         missing = {"field '" + name + "'": {name: None}
-                   for name in ["fn", "set", "seconds", "threads", "policy", "status"]}
+                   for name in ["fn", "set", "seconds", "threads", "status"]}
         wrong = {"field 'fn': expected a text, got 3": {"fn": 3},
                  "field 'trace': expected a text, got [1]": {"trace": [1]},
                  "field 'seconds': expected a number, got \"1\"": {"seconds": "1"},

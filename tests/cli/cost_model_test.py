@@ -6,8 +6,11 @@ import lzma
 import pathlib
 import subprocess
 import tempfile
+from xml.etree import ElementTree
 
 from tcc_command import CommandTest, main
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 class CostModel(CommandTest):
@@ -77,6 +80,49 @@ class CostModel(CommandTest):
         self.assertEqual(figures, json.loads(
             self.cost_model("eval", self.model, "--records", packed, "--held-out", "1", "--json")))
 
+    def circles(self, *arguments, title):
+        """Circles of the plot that eval draws, by what they predict by: the colour."""
+        plot = self.folder / "plot.svg"
+        self.cost_model("eval", self.model, *arguments, "--plot", plot)
+        root = ElementTree.parse(plot).getroot()
+        self.assertEqual(root.tag, SVG + "svg")
+        for word in ["href", "url(", "@import", "<!", "<image", "<script"]:
+            self.assertNotIn(word, plot.read_text())
+        texts = [text.text for text in root.iter(SVG + "text")]
+        self.assertIn(title, texts)
+        for text in ["prior", "model", "measured time", "predicted time"]:
+            self.assertIn(text, texts)
+        for circle in root.iter(SVG + "circle"):
+            for coordinate in ["cx", "cy"]:
+                self.assertTrue(0 < float(circle.get(coordinate)) < 720, circle.attrib)
+        groups = [group for group in root.iter(SVG + "g") if group.find(SVG + "circle") is not None]
+        return {group.get("fill"): len(group.findall(SVG + "circle")) for group in groups}
+
+    def test_a_plot_has_each_point_by_the_prior_and_by_the_model(self):
+        records = self.folder / "records.jsonl"
+        seconds = [1e-6, 2e-5, 3e-4, 4e-3]
+        lines = [json.dumps(self.plain_record(seconds=s)) + "\n" for s in seconds]
+        records.write_text("".join(lines))
+        circles = self.circles("--records", records, "--held-out", "1",
+                               title="Predicted and measured time: 4 points of 1 task")
+        self.assertEqual(len(circles), 2)
+        self.assertEqual(set(circles.values()), {4})
+        self.assertEqual({}, self.circles("--records", records, "--held-out", "0",
+                                          title="Predicted and measured time: 0 points of 0 tasks"))
+
+    def test_a_plot_of_many_points_is_thinned_out(self):
+        records = self.folder / "records.jsonl"
+        lines = [json.dumps(self.plain_record(seconds=s)) + "\n" for s in [1e-5, 3e-5]]
+        records.write_text("".join(lines * 2500))
+        circles = self.circles("--records", records, "--held-out", "1", title="Predicted and "
+                               "measured time: 5000 points of 1 task, 4000 drawn")
+        self.assertEqual(set(circles.values()), {4000})
+
+    def test_a_plot_that_cannot_be_written_is_refused(self):
+        self.cost_model("eval", self.model, "--records", self.records, "--plot",
+                        self.folder / "none" / "plot.svg", expect=4)
+        self.assertIn("none/plot.svg", self.error)
+
     def test_info_shows_the_constants_of_the_prior(self):
         info = json.loads(self.cost_model("info", self.model, "--json"))
         self.assertEqual(info["members"], 2)
@@ -108,6 +154,30 @@ class CostModel(CommandTest):
                                       ("threads", 0, "expected 1 to 4096"),
                                       ("fn", 3, "expected a text")]:
             self.refused_record(message, json.dumps(self.plain_record(**{field: value})) + "\n")
+
+    def test_cut_off_or_changed_exports_are_refused(self):
+        lines = self.lines()
+        bad = self.folder / "bad.jsonl"
+        for changed, message in [(lines[:-1], "expected the end of the export"),
+                                 (lines[:-2], "expected the end of the export"),
+                                 ([*lines[:-2], lines[-1]], "the checksum of the lines before"),
+                                 ([line.replace('"seconds": 0.0', '"seconds": 0.1')
+                                   for line in lines], "the checksum of the lines before")]:
+            bad.write_text("\n".join(changed) + "\n")
+            self.cost_model("eval", self.model, "--records", bad, expect=4)
+            self.assertIn("bad.jsonl:", self.error)
+            self.assertIn(message, self.error)
+
+    def test_a_measurement_may_say_cold_in_place_of_a_policy(self):
+        points = []
+        for options in [{"policy": "rotate-64M"}, {"policy": None, "cold": True},
+                        {"policy": "warm"}, {"policy": None, "cold": False}]:
+            path = self.folder / "one.jsonl"
+            path.write_text(json.dumps(self.plain_record(**options)) + "\n")
+            points.append(self.cost_model("eval", self.model, "--records", path, "--held-out", "1",
+                                          "--json"))
+        self.assertEqual(points[0], points[1])
+        self.assertEqual(points[2], points[3])
 
     def test_cut_off_archives_are_refused_by_name(self):
         packed = self.folder / "cut.jsonl.xz"

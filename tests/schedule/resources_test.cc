@@ -12,6 +12,7 @@
 #include "tests/programs/random_trace.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/programs/touched_cells.h"
+#include "tests/schedule/tensor_functions.h"
 
 using namespace tcc;
 
@@ -139,6 +140,31 @@ vectorize y/j.1
   CHECK(FormulaAt(nest.vector_bytes, program.fn, decisions) == 1);
   CHECK(FormulaAt(FootprintInside(*fn, "y/i").value(), *fn, {}) == 5 + 5);
   CHECK(BytesTouchedInside(*fn, "y/i", 100) == 5 + 5);
+}
+
+TEST_CASE("accumulators that a placed block stores are registers", "[schedule][resources]") {
+  // The epilogue's loops over axes that its place fixes run once, and moved no accumulator.
+  Target target = *FindTarget("x86-64-v3");
+  Function fn = ParseFunction(MatmulText(64, 64, 32, "max(x, 0.0)")).value();
+  Sketch sketch = FirstSketch(fn, target);
+  SymbolicProgram program = Instantiate(fn, sketch.trace).value();
+  std::vector<NestResources> nests = ResourcesOf(program.fn, target);
+  auto registers_at = [&](const Decisions& decisions) {
+    int64_t most = 0;
+    for (const NestResources& nest : nests) {
+      most = std::max(most, FormulaAt(nest.registers, program.fn, decisions));
+    }
+    return most;
+  };
+  // Twice the rows of a tile need as many more registers as the tile had accumulators.
+  auto rows = std::ranges::find_if(
+      sketch.trace.sizes, [](const FreeSize& size) { return size.var->name.ends_with(".i.2"); });
+  REQUIRE(rows != sketch.trace.sizes.end());
+  Decisions two = sketch.start, four = sketch.start;
+  two[rows->var->name] = 2;
+  four[rows->var->name] = 4;
+  CHECK(registers_at(two) >= 3);
+  CHECK(registers_at(four) >= registers_at(two) + 2);
 }
 
 TEST_CASE("a tiled matmul takes what its tiles say", "[schedule][resources]") {
