@@ -4,9 +4,9 @@
 
 Measures points that cost models are trained on: kernels of the zoo's networks, of the suites of
 tcc-bench, and of models with awkward extents; on each number of threads, with all operands cold.
-Half of the time goes to random legal points, half to walks from the best ones. Everything is kept in
-the database, so the run may be ended at any time and begun again: what is done is noted beside it,
-in FILE.done. -o writes the export, which tcc-bench estimate reads. Needs the venv that
+Half of the time goes to random legal points, half to walks from the best ones. Everything is kept
+in the database, so the run may be ended at any time and begun again: what is done is noted beside
+it, in FILE.done. -o writes the export, which tcc-bench estimate reads. Needs the venv that
 scripts/setup.sh makes.
 """
 
@@ -26,7 +26,8 @@ NETWORKS = ["dqn", "resnet18", "resnet50", "mobilenet_v2", "r3d_18", "dcgan", "v
 SUITES = ["gemm", "conv", "depthwise", "softmax"]
 SEARCHERS = ["random", "coordinate"]
 
-# Rows, columns and depth of products; channels in and out, pixels, window and stride of convolutions.
+# Rows, columns and depth of products; channels in and out, pixels, window and stride of
+# convolutions.
 PRODUCTS = [(197, 769, 101), (13, 1021, 257), (1, 509, 2053), (331, 67, 331), (50, 4099, 127)]
 CONVOLUTIONS = [(37, 53, 29, 3, 1), (17, 101, 57, 1, 1), (5, 61, 113, 5, 2), (131, 131, 13, 3, 1),
                 (3, 47, 101, 7, 2)]
@@ -69,7 +70,8 @@ class Steps:
         if name in self.done:
             return
         print(f"records: {name}", flush=True)
-        result = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        result = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                text=True)
         if result.returncode != 0:
             sys.exit(f"records: {name}: {' '.join(command)}\n{result.stderr}")
         self.done.add(name)

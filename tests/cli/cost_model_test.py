@@ -66,8 +66,8 @@ class CostModel(CommandTest):
         self.assertNotEqual(other.read_bytes(), self.model.read_bytes())
 
     def test_judging_prints_all_figures(self):
-        figures = json.loads(self.cost_model("eval", self.model, "--records", self.records, "--held-out",
-                                             "1", "--json"))
+        figures = json.loads(self.cost_model("eval", self.model, "--records", self.records,
+                                             "--held-out", "1", "--json"))
         self.assertGreater(figures["points"], 20)
         for name in ["pair_accuracy", "regret_first", "regret_16", "spearman"]:
             expected = {"prior", "model", "random"}
@@ -188,7 +188,8 @@ class CostModel(CommandTest):
     def test_options_out_of_range_are_refused(self):
         self.cost_model("eval", self.model, "--records", self.records, "--held-out", "2", expect=4)
         self.assertIn("--held-out 2: expected 0 to 1", self.error)
-        self.cost_model("eval", self.model, "--records", self.records, "--target", "sm_86", expect=4)
+        self.cost_model("eval", self.model, "--records", self.records, "--target", "sm_86",
+                        expect=4)
         self.assertIn("expected a CPU", self.error)
         empty = self.folder / "empty.jsonl"
         empty.write_text("")
