@@ -8,8 +8,8 @@ namespace tcc {
 // Bytes that move between caches together.
 inline constexpr int64_t kLineBytes = 64;
 
-// What an access of a site touches while loops move, as f64 formulas. Windows that start inside a
-// line may touch one more for each run.
+// Cells and lines that an access of a site touches while loops move, as f64 formulas. Windows that
+// start inside a line may touch one more for each run.
 struct AccessLines {
   Expr cells;
   Expr lines;

@@ -14,7 +14,7 @@ class PartProducts {
  public:
   explicit PartProducts(const Site& site) : site_(site) {}
 
-  // Of the extents of those of `parts` that `counts`.
+  // Returns the extents of the parts that `counts` is true of.
   template <typename Counts>
   std::vector<Expr> ExtentsOf(const std::vector<size_t>& parts, Counts counts) const {
     std::vector<Expr> extents;

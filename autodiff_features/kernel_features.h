@@ -18,7 +18,7 @@ struct KernelFeatures {
 std::vector<KernelFeatures> FeaturesAt(const SketchFormulas& formulas,
                                        std::span<const Point> points);
 
-// What a row is for the network: ln of seconds, ln(1 + x) of everything else, then moved and
+// Maps a row to an input of the network: ln of seconds, ln(1 + x) of everything else, moved and
 // stretched to mean 0 and deviation 1 over the nests of a training set, and kept in
 // [-kMostDeviations, kMostDeviations].
 struct FeatureScale {

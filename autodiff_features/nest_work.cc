@@ -69,7 +69,7 @@ class NestCounter {
     return entry->second;
   }
 
-  // What stays the same in the innermost loop is kept in a register while it runs.
+  // A cell that stays the same in the innermost loop is kept in a register while it runs.
   static Expr ShareOf(const SiteWork& work, const Access& access) {
     const Site& site = work.site;
     if (site.first_spread == 0) return Real(1);

@@ -37,7 +37,7 @@ struct NestWork {
   size_t main = 0;  // of `sites`: the one with most instances, reductions first
 };
 
-// Of every nest of `fn` (kScheduled, sizes free or known) that runs with the kernel, in order.
+// Counts every nest of `fn` (kScheduled, sizes free or known) that runs with the kernel, in order.
 std::vector<NestWork> WorkOf(const Function& fn, const Target& target);
 
 }  // namespace tcc

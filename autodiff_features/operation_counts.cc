@@ -44,7 +44,7 @@ bool IsCheapCall(ScalarOp op) {
          op == ScalarOp::kTrunc;
 }
 
-// Of iteration variables alone.
+// Whether an i64 is made of iteration variables and constants alone.
 bool IsIndexArithmetic(const Expr& expr) {
   bool loads = false;
   PreOrder(expr, [&](const Expr& inner) { loads = loads || inner.as<Load>(); });

@@ -11,7 +11,7 @@
 
 namespace tcc {
 
-// What the formulas of a program rest on.
+// How much of a program its formulas describe exactly.
 struct FormulaCounts {
   int64_t sites = 0;
   int64_t accesses = 0;

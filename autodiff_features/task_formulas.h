@@ -24,7 +24,8 @@ class TaskFormulas {
   // or other sizes.
   std::optional<Point> PointOf(const MeasuredPoint& point) const;
 
-  // Of each point of the task; without rows, and with NaN, where it cannot be replayed.
+  // Returns the features of each point of the task: without rows, and with a NaN for the prior,
+  // where it cannot be replayed.
   std::vector<KernelFeatures> Features(const MeasuredTask& task) const;
   // The prior's ln seconds alone.
   std::vector<double> LnSeconds(const MeasuredTask& task) const;

@@ -124,7 +124,7 @@ class MemberTrainer {
   size_t points_ = 0;
 };
 
-// As the model file keeps them.
+// Rounds to what the model file keeps.
 void RoundToFloats(std::vector<double>& values) {
   for (double& value : values) value = static_cast<double>(static_cast<float>(value));
 }

@@ -16,6 +16,7 @@ find_package(CLI11 REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)
 find_package(LibLZMA REQUIRED)
 find_package(zstd REQUIRED)
+set(tcc_zstd $<IF:$<BOOL:${TCC_PORTABLE}>,zstd::libzstd_static,zstd::libzstd_shared>)
 find_package(Catch2 2 REQUIRED)
 
 if(TCC_PORTABLE)

@@ -117,6 +117,7 @@ FOREIGN = [
     ("protobuf", re.compile(r"^google/protobuf/|\.pb\.h$"), re.compile(r"^(models|tests/models)/")),
     ("eigen", re.compile(r"^Eigen/|^eigen3/"), re.compile(r"^autodiff_features/")),
     ("sqlite", re.compile(r"^sqlite3"), re.compile(r"^search/")),
+    ("lzma", re.compile(r"^lzma"), re.compile(r"^cli/cost_model/")),
     ("catch2", re.compile(r"^catch2/"), re.compile(r"^tests/")),
 ]
 

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of a line that was read: a field's value, or an error that names it.
+// Gives the values of a line's fields, or errors that name them.
 class Fields {
  public:
   explicit Fields(const json& object) : object_(object) {}

@@ -10,7 +10,7 @@ namespace tcc {
 // Loops that are copies of their body in the end: unrolled and vectorized ones.
 bool IsSpread(ForKind kind);
 
-// What a leaf block reads, then what it writes.
+// The accesses of a leaf block: reads, then writes.
 std::vector<Access> AccessesOf(const Block& block);
 
 // The iteration variables in an access's indices.
