@@ -24,7 +24,7 @@ double InLogs(size_t row, double value) {
 }
 double SlopeInLogs(size_t row, double value) {
   if (IsTime(row)) return value > kLeastSeconds ? 1 / value : 0;
-  return value > 0 ? 1 / (1 + value) : 1;
+  return value >= 0 ? 1 / (1 + value) : 0;
 }
 
 }  // namespace

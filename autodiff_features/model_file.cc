@@ -121,6 +121,10 @@ StatusOr<ModelHeader> ParseHeader(std::string_view text, const std::string& name
   for (const CpuConstantRow& row : CpuConstantRows()) {
     TCC_ASSIGN_OR_RETURN(header.model.profile.*row.value,
                          reader.TakeNumber(fmt::format("constant {}", row.name)));
+    if (!(header.model.profile.*row.value > 0)) {
+      return InvalidInput("{}: expected a constant '{}' above 0, got {}", name, row.name,
+                          header.model.profile.*row.value);
+    }
   }
   header.model.on_prior = reader.Begins("prior");
   if (header.model.on_prior) {

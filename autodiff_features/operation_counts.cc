@@ -9,13 +9,6 @@
 namespace tcc {
 namespace {
 
-struct ExprHash {
-  size_t operator()(const Expr& expr) const { return expr->hash; }
-};
-struct ExprEqual {
-  bool operator()(const Expr& a, const Expr& b) const { return Equal(a, b); }
-};
-
 // Vectors of a function of one argument, in those of exp.
 double WeightOf(ScalarOp op) {
   switch (op) {

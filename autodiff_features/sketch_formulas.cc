@@ -29,9 +29,8 @@ FormulaCounts CountFormulas(std::span<const NestWork> nests) {
 SizeVars VarsOf(std::span<const FreeSize> sizes) {
   SizeVars result;
   for (const FreeSize& size : sizes) {
-    std::vector<int64_t> values = ValuesOf(size);
     result.vars.push_back(size.var);
-    if (!values.empty()) result.bounds[size.var] = {values.front(), values.back()};
+    result.bounds[size.var] = {size.var->low, size.var->high};
   }
   return result;
 }

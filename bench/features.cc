@@ -176,8 +176,10 @@ BenchAction DeclareFeatures(CLI::App& app) {
   app.add_option("--network", options->network, "One of tcc zoo list")->capture_default_str();
   app.add_option("--target", options->target, "A CPU of tcc targets")->capture_default_str();
   app.add_option("--kernel", options->kernel, "Only kernels with this in their names, row by row");
-  app.add_option("--threads", options->threads, "Threads of a run; 0: all");
+  app.add_option("--threads", options->threads, "Threads of a run; 0: all")
+      ->check(CLI::Range(0, 1024));
   app.add_option("--points", options->points, "Points of each sketch that are evaluated")
+      ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   app.add_flag("--json", options->json, "Write JSON");
   return [options] { return RunFeatures(*options); };

@@ -62,12 +62,17 @@ MeasuredFeatures WithFeatures(std::vector<MeasuredTask> tasks, const Target& tar
   return measured;
 }
 
-// Leaves `most` points, of all tasks alike.
+// Leaves about `most` points, the same share of each task at even distances, one at least.
 void KeepSome(size_t most, std::vector<TrainingTask>& tasks) {
   size_t points = 0;
   for (const TrainingTask& task : tasks) points += task.points.size();
   if (most == 0 || points <= most) return;
-  for (TrainingTask& task : tasks) task.points.resize(task.points.size() * most / points);
+  for (TrainingTask& task : tasks) {
+    size_t size = task.points.size(), kept = (size * most + points - 1) / points;
+    std::vector<TrainingPoint> some;
+    for (size_t i = 0; i < kept; ++i) some.push_back(task.points[i * size / kept]);
+    task.points = std::move(some);
+  }
 }
 
 void PrintReport(const MeasuredFeatures& judged, const LearnedModel& model, bool json) {
@@ -98,6 +103,7 @@ StatusOr<CpuProfile> ProfileFor(const CostModelCommand& command,
 }
 
 Status RunTrain(const CostModelCommand& command) {
+  TCC_RETURN_IF_ERROR(CheckWritable(command.output));
   TCC_ASSIGN_OR_RETURN(Target target, FindCpu(command.target));
   TCC_ASSIGN_OR_RETURN(std::vector<MeasuredTask> tasks, ReadTasks(command));
   auto held_out = [&](const MeasuredTask& task) { return IsHeldOut(task, command.held_out); };
@@ -218,7 +224,7 @@ void AddTrainOptions(CommandLine& line, CostModelCommand& command) {
       .InRange(1, 64)
       .TypeName("N")
       .ShowDefault();
-  line.AddOption("--most-points", command.most_points, "Train on no more points; 0: all")
+  line.AddOption("--most-points", command.most_points, "Train on about so many points; 0: all")
       .InRange(0, 1000000000)
       .TypeName("N");
   line.AddFlag("--no-fit", command.no_fit, "Keep the constants of the prior as they are");

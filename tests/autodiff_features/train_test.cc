@@ -97,6 +97,38 @@ TEST_CASE("The slopes of a task's loss are those of finite differences") {
   CHECK(LossOf(pointers, best, predicted).loss > 0);
 }
 
+TEST_CASE("Slopes by rows are those of finite differences, also below 0") {
+  KernelFeatures kernel;
+  kernel.rows.assign(2 * kFeatures, 0.5);
+  kernel.rows[kBodies] = -0.7;  // a smooth twin of a difference may be
+  kernel.rows[kSecondsRow] = 2e-6;
+  kernel.rows[kFeatures + kSecondsRow] = 5e-6;
+  FeatureScale scale;
+  scale.mean.assign(kFeatures, 0.1);
+  scale.deviation.assign(kFeatures, 5);
+  std::vector<double> inputs(2 * kFeatures), shares = {0.3, -1.2};
+  Random random(6);
+  for (double& input : inputs) input = random.Normal();
+  auto sum = [&] {
+    const KernelFeatures* one[] = {&kernel};
+    NestBatch batch = BatchOf(scale, one);
+    double total = 0;
+    for (size_t i = 0; i < inputs.size(); ++i) total += inputs[i] * batch.inputs[i];
+    return total + shares[0] * batch.shares[0] + shares[1] * batch.shares[1];
+  };
+  std::vector<double> slopes = RowSlopes(scale, kernel, inputs, shares);
+  for (size_t row = 0; row < kernel.rows.size(); ++row) {
+    const double before = kernel.rows[row], step = 1e-6 * std::abs(before);
+    kernel.rows[row] = before + step;
+    double above = sum();
+    kernel.rows[row] = before - step;
+    double difference = (above - sum()) / (2 * step);
+    kernel.rows[row] = before;
+    CHECK(slopes[row] == Approx(difference).epsilon(1e-4).margin(1e-6));
+  }
+  CHECK(slopes[kBodies] == 0);
+}
+
 TEST_CASE("Two trainings from one seed give the same bytes, another seed others") {
   std::vector<TrainingTask> tasks = SineTasks(6, 20);
   std::vector<uint8_t> first = ModelBytes(Train(tasks, {}, Quick()).value());
