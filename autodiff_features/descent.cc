@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "autodiff_features/adam.h"
+#include "autodiff_features/rank_quality.h"
 
 namespace tcc {
 namespace {
@@ -59,11 +61,7 @@ class Ranking {
     }
   }
 
-  void Sort() {
-    std::ranges::sort(ranked, [](const RankedPoint& a, const RankedPoint& b) {
-      return std::pair(a.ln_seconds, a.point) < std::pair(b.ln_seconds, b.point);
-    });
-  }
+  void Sort() { std::ranges::sort(ranked, IsRankedBefore); }
 
   std::vector<RankedPoint> ranked;
   int64_t evaluations = 0;
@@ -117,6 +115,11 @@ std::string AxisOf(const FreeSize& size) {
 
 }  // namespace
 
+bool IsRankedBefore(const RankedPoint& a, const RankedPoint& b) {
+  double of_a = Comparable(a.ln_seconds), of_b = Comparable(b.ln_seconds);
+  return std::tie(of_a, a.point) < std::tie(of_b, b.point);
+}
+
 std::vector<Point> PolishMoves(const SearchSpace& space, const Point& point) {
   SizeValues sizes(space);
   auto scaled = [&](size_t s, double factor) {
@@ -153,9 +156,9 @@ RankedPoint Polish(const SearchSpace& space, RankedPoint point, const PointPredi
     std::vector<double> ln_seconds = predict(moves);
     RankedPoint best = point;
     for (size_t m = 0; m < moves.size(); ++m) {
-      if (ln_seconds[m] < best.ln_seconds) best = {ln_seconds[m], moves[m]};
+      if (ln_seconds[m] < Comparable(best.ln_seconds)) best = {ln_seconds[m], moves[m]};
     }
-    if (!(best.ln_seconds < point.ln_seconds)) return point;
+    if (!(best.ln_seconds < Comparable(point.ln_seconds))) return point;
     point = std::move(best);
   }
   return point;

@@ -18,6 +18,8 @@ struct RankedPoint {
   double ln_seconds = 0;
   Point point;
 };
+// Whether `a` is predicted faster; NaN comes last, equal predictions are ordered by the points.
+bool IsRankedBefore(const RankedPoint& a, const RankedPoint& b);
 
 struct DescentOptions {
   int steps = 120;

@@ -6,14 +6,13 @@
 
 #include "autodiff_features/adam.h"
 #include "autodiff_features/cpu_prior.h"
-#include "autodiff_features/sketch_formulas.h"
+#include "autodiff_features/robust_loss.h"
 #include "autodiff_features/tape.h"
-#include "ir/text/parser.h"
+#include "autodiff_features/task_formulas.h"
 
 namespace tcc {
 namespace {
 
-constexpr double kHuber = 0.5;
 constexpr double kPull = 0.01;
 
 // The prior of one sketch over its sizes and the constants, and the points of it that count.
@@ -28,6 +27,10 @@ struct FittedSketch {
 bool IsFitted(const CpuConstantRow& row) {
   return row.value != &CpuProfile::l1_bytes && row.value != &CpuProfile::l2_bytes &&
          row.value != &CpuProfile::l3_bytes && row.value != &CpuProfile::usable;
+}
+
+bool IsTimed(const MeasuredPoint& point) {
+  return std::isfinite(point.seconds) && point.seconds > 0;
 }
 
 StatusOr<Tape> TapeOf(const SymbolicProgram& program, const MeasuredTask& task,
@@ -46,10 +49,12 @@ StatusOr<Tape> TapeOf(const SymbolicProgram& program, const MeasuredTask& task,
   return Tape(std::move(formulas));
 }
 
-// Every k-th point of a task in the order of their times.
+// Every k-th point of a task in the order of their times, which are finite.
 std::vector<const MeasuredPoint*> SomePoints(const MeasuredTask& task, size_t most) {
   std::vector<const MeasuredPoint*> points;
-  for (const MeasuredPoint& point : task.points) points.push_back(&point);
+  for (const MeasuredPoint& point : task.points) {
+    if (IsTimed(point)) points.push_back(&point);
+  }
   std::ranges::stable_sort(points, {}, [](const MeasuredPoint* p) { return p->seconds; });
   std::vector<const MeasuredPoint*> some;
   for (size_t i = 0; i < std::min(most, points.size()); ++i) {
@@ -58,35 +63,21 @@ std::vector<const MeasuredPoint*> SomePoints(const MeasuredTask& task, size_t mo
   return some;
 }
 
-std::optional<Point> PointOf(const MeasuredPoint& point, const std::vector<FreeSize>& sizes) {
-  Point values;
-  for (const FreeSize& size : sizes) {
-    auto value = point.set.find(size.var->name);
-    if (value == point.set.end() || !Allows(size, value->second)) return std::nullopt;
-    values.push_back(value->second);
-  }
-  return values;
-}
-
 std::optional<FittedSketch> SketchOf(const MeasuredTask& task, size_t sketch,
                                      std::span<const MeasuredPoint* const> points,
                                      const Target& target) {
-  StatusOr<Function> fn = ParseFunction(task.sketches[sketch].fn);
-  StatusOr<Trace> trace = ParseTrace(task.sketches[sketch].trace);
-  if (!fn.ok() || !trace.ok()) return std::nullopt;
-  StatusOr<SymbolicProgram> program = Instantiate(*fn, *trace);
+  StatusOr<SymbolicProgram> program = ReplaySketch(task, sketch);
   if (!program.ok()) return std::nullopt;
   std::vector<Point> placed;
   std::vector<double> ln_seconds, weights;
   double best = task.BestSeconds();
   for (const MeasuredPoint* point : points) {
     if (point->sketch != sketch) continue;
-    std::optional<Point> values = PointOf(*point, program->trace.sizes);
-    if (!values) continue;
+    StatusOr<Point> values = PlacePoint(point->set, program->trace.sizes);
+    if (!values.ok()) continue;
     placed.push_back(*std::move(values));
     ln_seconds.push_back(std::log(point->seconds));
-    double weight = std::sqrt(std::clamp(best / point->seconds, 0.05, 1.0));
-    weights.push_back(point->precise ? weight : weight / 3);
+    weights.push_back(PointWeight(best / point->seconds, point->precise));
   }
   if (placed.empty()) return std::nullopt;
   StatusOr<Tape> tape = TapeOf(*program, task, target);
@@ -100,21 +91,54 @@ std::optional<FittedSketch> SketchOf(const MeasuredTask& task, size_t sketch,
                       std::move(weights)};
 }
 
+void SetConstants(const std::vector<double>& ln_constants, FittedSketch& sketch) {
+  for (size_t c = 0; c < ln_constants.size(); ++c) {
+    std::ranges::fill(sketch.points.column(sketch.sizes + c), std::exp(ln_constants[c]));
+  }
+}
+
+// Removes the points whose prediction or slopes at the constants are not finite; returns how many.
+size_t RemoveInfinite(const std::vector<double>& ln_constants, FittedSketch& sketch) {
+  SetConstants(ln_constants, sketch);
+  size_t count = sketch.ln_seconds.size();
+  PointTable seeds(1, count);
+  std::ranges::fill(seeds.column(0), 1.0);
+  Tape::Slopes slopes = sketch.tape.Gradient(sketch.points, 0, seeds);
+  std::vector<size_t> kept;
+  for (size_t p = 0; p < count; ++p) {
+    bool finite = std::isfinite(slopes.values.at(0, p));
+    for (size_t c = 0; c < ln_constants.size(); ++c) {
+      if (!IsFitted(CpuConstantRows()[c])) continue;
+      finite = finite && std::isfinite(slopes.gradient.at(sketch.sizes + c, p));
+    }
+    if (finite) kept.push_back(p);
+  }
+  if (kept.size() == count) return 0;
+  PointTable points(sketch.points.columns(), kept.size());
+  std::vector<double> ln_seconds, weights;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    for (size_t c = 0; c < points.columns(); ++c) points.at(c, i) = sketch.points.at(c, kept[i]);
+    ln_seconds.push_back(sketch.ln_seconds[kept[i]]);
+    weights.push_back(sketch.weights[kept[i]]);
+  }
+  sketch.points = std::move(points);
+  sketch.ln_seconds = std::move(ln_seconds);
+  sketch.weights = std::move(weights);
+  return count - kept.size();
+}
+
 // The weighted loss of a sketch's points; adds its slopes by the logarithms of the constants.
 double LossOf(FittedSketch& sketch, const std::vector<double>& ln_constants,
               std::vector<double>& slopes) {
   size_t count = sketch.ln_seconds.size();
-  for (size_t c = 0; c < ln_constants.size(); ++c) {
-    std::ranges::fill(sketch.points.column(sketch.sizes + c), std::exp(ln_constants[c]));
-  }
+  SetConstants(ln_constants, sketch);
   PointTable predicted = sketch.tape.Exact(sketch.points);
   PointTable seeds(1, count);
   double loss = 0;
   for (size_t p = 0; p < count; ++p) {
     double off = predicted.at(0, p) - sketch.ln_seconds[p];
-    bool small = std::abs(off) <= kHuber;
-    loss += sketch.weights[p] * (small ? off * off / 2 : kHuber * (std::abs(off) - kHuber / 2));
-    seeds.at(0, p) = sketch.weights[p] * std::clamp(off, -kHuber, kHuber);
+    loss += sketch.weights[p] * HuberLoss(off);
+    seeds.at(0, p) = sketch.weights[p] * HuberSlope(off);
   }
   PointTable gradient = sketch.tape.Gradient(sketch.points, 0, seeds).gradient;
   for (size_t c = 0; c < ln_constants.size(); ++c) {
@@ -129,22 +153,29 @@ double LossOf(FittedSketch& sketch, const std::vector<double>& ln_constants,
 
 StatusOr<CpuProfile> FitProfile(std::span<const MeasuredTask> tasks, const Target& target,
                                 const CpuProfile& start, const FitOptions& options) {
+  const std::vector<CpuConstantRow>& rows = CpuConstantRows();
+  std::vector<double> ln_start;
+  for (const CpuConstantRow& row : rows) ln_start.push_back(std::log(start.*row.value));
   std::vector<FittedSketch> sketches;
   double weight = 0;
+  size_t left_out = 0;
   for (const MeasuredTask& task : tasks) {
+    for (const MeasuredPoint& point : task.points) {
+      if (!IsTimed(point)) ++left_out;
+    }
     std::vector<const MeasuredPoint*> points = SomePoints(task, options.points_of_task);
     for (size_t s = 0; s < task.sketches.size(); ++s) {
       std::optional<FittedSketch> sketch = SketchOf(task, s, points, target);
       if (!sketch) continue;
+      left_out += RemoveInfinite(ln_start, *sketch);
+      if (sketch->ln_seconds.empty()) continue;
       for (double of_point : sketch->weights) weight += of_point;
       sketches.push_back(*std::move(sketch));
     }
   }
+  if (left_out > 0 && options.left_out) options.left_out(left_out);
   if (sketches.empty()) return InvalidInput("fitting: expected measured points, got none");
-  const std::vector<CpuConstantRow>& rows = CpuConstantRows();
-  std::vector<double> ln_start, ln_constants;
-  for (const CpuConstantRow& row : rows) ln_start.push_back(std::log(start.*row.value));
-  ln_constants = ln_start;
+  std::vector<double> ln_constants = ln_start;
   Adam adam(rows.size());
   for (int step = 0; step < options.steps; ++step) {
     std::vector<double> slopes(rows.size(), 0.0);

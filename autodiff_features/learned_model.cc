@@ -18,7 +18,8 @@ std::vector<LearnedModel::Prediction> LearnedModel::Predict(
     size_t count = std::min(kTogether, kernels.size() - first);
     std::vector<const KernelFeatures*> some;
     for (size_t k = first; k < first + count; ++k) some.push_back(&kernels[k]);
-    NestBatch batch = BatchOf(scale, some);
+    NestBatch batch;
+    if (!members.empty()) batch = BatchOf(scale, some);
     std::vector<double> sums(count, 0), squares(count, 0);
     for (const Mlp& member : members) {
       std::vector<double> corrections = member.Forward(batch);
@@ -36,6 +37,23 @@ std::vector<LearnedModel::Prediction> LearnedModel::Predict(
     }
   }
   return predictions;
+}
+
+LearnedModel PriorAlone(const CpuProfile& profile) {
+  LearnedModel model;
+  model.profile = profile;
+  model.scale = FeatureScale::Of({});  // a file of a model has one
+  return model;
+}
+
+std::vector<double> PredictAt(const SketchFormulas& formulas, const LearnedModel* model,
+                              std::span<const Point> points) {
+  if (!model) return formulas.LnSecondsAt(points);
+  std::vector<double> ln_seconds;
+  for (const LearnedModel::Prediction& at : model->Predict(FeaturesAt(formulas, points))) {
+    ln_seconds.push_back(at.ln_seconds);
+  }
+  return ln_seconds;
 }
 
 }  // namespace tcc

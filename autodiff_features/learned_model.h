@@ -14,8 +14,9 @@ struct LearnedModel {
   std::string target_kind = "cpu";
   CpuProfile profile;  // of the prior
   FeatureScale scale;
-  std::vector<Mlp> members;  // an ensemble: trained alike from other seeds and samples
-  bool on_prior = true;      // false: members predict by themselves, around `ln_mean`
+  // An ensemble: trained alike from other seeds and samples; none where the prior stands alone.
+  std::vector<Mlp> members;
+  bool on_prior = true;  // false: members predict by themselves, around `ln_mean`
   double ln_mean = 0;
 
   // ln seconds and the deviation of the members' predictions.
@@ -25,5 +26,12 @@ struct LearnedModel {
   };
   std::vector<Prediction> Predict(std::span<const KernelFeatures> kernels) const;
 };
+
+// Returns a model without members, which predicts the prior's seconds.
+LearnedModel PriorAlone(const CpuProfile& profile);
+
+// Returns ln seconds of points of a sketch; without a model (nullptr) those of the prior.
+std::vector<double> PredictAt(const SketchFormulas& formulas, const LearnedModel* model,
+                              std::span<const Point> points);
 
 }  // namespace tcc

@@ -1,10 +1,27 @@
 #include "autodiff_features/measured_features.h"
 
 #include <cmath>
+#include <limits>
 
 #include "autodiff_features/task_formulas.h"
 
 namespace tcc {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// Removes features that are not finite; returns of how many points.
+size_t RemoveInfinite(std::vector<KernelFeatures>& features) {
+  size_t removed = 0;
+  for (KernelFeatures& point : features) {
+    if (point.rows.empty() || IsFinite(point)) continue;
+    point = {.rows = {}, .ln_prior = kNaN};
+    ++removed;
+  }
+  return removed;
+}
+
+}  // namespace
 
 MeasuredFeatures MeasuredFeatures::Of(const std::function<bool(const MeasuredTask&)>& keep) const {
   MeasuredFeatures kept;
@@ -58,12 +75,29 @@ MeasuredFeatures FeaturesOf(std::vector<MeasuredTask> tasks, const Target& targe
   MeasuredFeatures result;
   for (const MeasuredTask& task : tasks) {
     TaskFormulas formulas = TaskFormulas::Of(task, target, profile);
-    result.features.push_back(formulas.Features(task));
+    std::vector<KernelFeatures>& features = result.features.emplace_back(formulas.Features(task));
     const std::vector<std::string>& problems = formulas.problems();
     result.problems.insert(result.problems.end(), problems.begin(), problems.end());
+    if (size_t removed = RemoveInfinite(features); removed > 0) {
+      result.problems.push_back(PointProblem(task, "features that are not finite", removed));
+    }
   }
   result.tasks = std::move(tasks);
   return result;
+}
+
+Status ExpectSomeReplay(const MeasuredFeatures& measured) {
+  size_t points = 0;
+  for (const std::vector<KernelFeatures>& of_task : measured.features) {
+    for (const KernelFeatures& point : of_task) {
+      if (!std::isnan(point.ln_prior)) return OkStatus();
+    }
+    points += of_task.size();
+  }
+  std::string reason = measured.problems.empty() ? "" : "; " + measured.problems[0];
+  return InvalidInput(
+      "expected measured points that can be replayed, got none in {} timed record{}{}", points,
+      points == 1 ? "" : "s", reason);
 }
 
 }  // namespace tcc

@@ -9,7 +9,7 @@ namespace tcc {
 double MeasuredTask::BestSeconds() const {
   double best = 0;
   for (const MeasuredPoint& point : points) {
-    if (best == 0 || point.seconds < best) best = point.seconds;
+    if (point.seconds > 0 && (best == 0 || point.seconds < best)) best = point.seconds;
   }
   return best;
 }
@@ -39,7 +39,8 @@ size_t MeasuredTasks::Add(const MeasuredRecord& record) {
 }
 
 size_t MeasuredTasks::TaskOf(const MeasuredRecord& record) {
-  std::string key = fmt::format("{}\n{}\n{}", record.threads, record.policy, record.task);
+  std::vector<std::string> key = {record.target, record.device, std::to_string(record.threads),
+                                  record.policy, record.task};
   auto [place, is_new] = places_.try_emplace(std::move(key), tasks_.size());
   if (is_new) {
     MeasuredTask& task = tasks_.emplace_back();
@@ -47,6 +48,8 @@ size_t MeasuredTasks::TaskOf(const MeasuredRecord& record) {
     task.name = record.name;
     task.settings = SettingsOf(record.policy, record.threads);
     task.policy = record.policy;
+    task.target = record.target;
+    task.device = record.device;
     sketch_places_.emplace_back();
   }
   return place->second;

@@ -24,6 +24,10 @@ struct MeasuredRecord {
   bool constructed = false;  // what is compiled without a search
   int threads = 1;
   std::string policy;  // how operands were placed: "warm", "rotate-64M"
+  // What it was compiled for, by Target::name, and the machine that ran it; "" where a record does
+  // not say.
+  std::string target = {};
+  std::string device = {};
 };
 
 struct MeasuredPoint {
@@ -42,16 +46,19 @@ struct MeasuredSketch {
   std::string trace;
 };
 
-// The points of one task that may be compared: on as many threads, with operands placed alike.
+// The points of one task that may be compared: on one device, for one target, on as many threads,
+// with operands placed alike.
 struct MeasuredTask {
   std::string key;
   std::string name;
   RunSettings settings;
   std::string policy;
+  std::string target = {};
+  std::string device = {};
   std::vector<MeasuredSketch> sketches;
   std::vector<MeasuredPoint> points;
 
-  double BestSeconds() const;  // 0 without points
+  double BestSeconds() const;  // 0 without points that have a time
 };
 
 // The conditions that a policy's name stands for: "warm"; "rotate-weights-64M" and "in-place"
@@ -77,12 +84,13 @@ class MeasuredTasks {
 
   size_t records_ = 0;
   std::vector<MeasuredTask> tasks_;
-  std::map<std::string, size_t> places_;
+  // By target, device, threads, policy and key.
+  std::map<std::vector<std::string>, size_t> places_;
   std::vector<std::map<std::string, size_t>> sketch_places_;
 };
 
 // Whether a task is held back from training: for the share `held_out` of all keys, by their hash,
-// so that a task is on one side whatever its threads and policy are.
+// so that a task is on one side whatever its threads, policy and device are.
 bool IsHeldOut(const MeasuredTask& task, double held_out);
 
 }  // namespace tcc

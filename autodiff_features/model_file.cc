@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kMagic = "tcc-cost-model 1";
 constexpr size_t kDigestDigits = 12;
-constexpr size_t kMostMembers = 64;
+constexpr int64_t kMostMembers = 64;
 static_assert(std::endian::native == std::endian::little);
 
 std::string DigestOf(const FeatureRow& row) {
@@ -68,15 +68,35 @@ class HeaderReader {
     return next_ < lines_.size() && lines_[next_].starts_with(std::string(word) + " ");
   }
   StatusOr<double> TakeNumber(std::string_view word) {
-    size_t at = next_;
     TCC_ASSIGN_OR_RETURN(std::string text, Take(word));
     double value = 0;
-    if (absl::SimpleAtod(text, &value) && std::isfinite(value)) return value;
-    next_ = at;
+    if (!HasBlank(text) && absl::SimpleAtod(text, &value) && std::isfinite(value)) return value;
+    --next_;
     return Error(fmt::format("a number behind '{}'", word));
+  }
+  StatusOr<int64_t> TakeWhole(std::string_view word) {
+    TCC_ASSIGN_OR_RETURN(std::string text, Take(word));
+    int64_t value = 0;
+    if (!HasBlank(text) && absl::SimpleAtoi(text, &value)) return value;
+    --next_;
+    return Error(fmt::format("a whole number behind '{}'", word));
+  }
+  // The next line, which is `line` and nothing else.
+  Status TakeLine(std::string_view line) {
+    if (next_ == lines_.size() || lines_[next_] != line) return Error(fmt::format("'{}'", line));
+    ++next_;
+    return OkStatus();
+  }
+  Status ExpectEnd() const {
+    return next_ == lines_.size() ? OkStatus() : Error("the end of the header");
   }
 
  private:
+  // Abseil skips blanks round a number.
+  static bool HasBlank(std::string_view text) {
+    return text.find_first_of(" \t\v\f\r") != std::string_view::npos;
+  }
+
   std::vector<std::string_view> lines_;
   size_t next_ = 0;
   std::string name_;
@@ -117,7 +137,7 @@ StatusOr<ModelHeader> ParseHeader(std::string_view text, const std::string& name
     return InvalidInput("{}: version {} of the format is not known", name, version);
   TCC_RETURN_IF_ERROR(CheckFeatures(reader, name));
   ModelHeader header;
-  TCC_ASSIGN_OR_RETURN(header.model.target_kind, reader.Take("target"));
+  TCC_RETURN_IF_ERROR(reader.TakeLine("target cpu"));
   for (const CpuConstantRow& row : CpuConstantRows()) {
     TCC_ASSIGN_OR_RETURN(header.model.profile.*row.value,
                          reader.TakeNumber(fmt::format("constant {}", row.name)));
@@ -128,17 +148,20 @@ StatusOr<ModelHeader> ParseHeader(std::string_view text, const std::string& name
   }
   header.model.on_prior = reader.Begins("prior");
   if (header.model.on_prior) {
-    TCC_RETURN_IF_ERROR(reader.Take("prior").status());
+    TCC_RETURN_IF_ERROR(reader.TakeLine("prior yes"));
   } else {
     TCC_ASSIGN_OR_RETURN(header.model.ln_mean, reader.TakeNumber("mean"));
   }
   TCC_ASSIGN_OR_RETURN(header.bound, reader.TakeNumber("bound"));
-  TCC_ASSIGN_OR_RETURN(double members, reader.TakeNumber("members"));
+  TCC_ASSIGN_OR_RETURN(int64_t members, reader.TakeWhole("members"));
+  TCC_RETURN_IF_ERROR(reader.ExpectEnd());
+  header.members = static_cast<size_t>(members);
+  bool prior_alone = header.model.on_prior && header.bound == 0 && members == 0;
+  if (prior_alone) return header;
   if (!(header.bound > 0)) return InvalidInput("{}: expected a bound above 0", name);
   if (!(members >= 1 && members <= kMostMembers)) {
     return InvalidInput("{}: expected 1 to {} members, got {}", name, kMostMembers, members);
   }
-  header.members = static_cast<size_t>(members);
   return header;
 }
 

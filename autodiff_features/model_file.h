@@ -17,14 +17,15 @@
 //   target cpu
 //   constant hertz 3900000000   for each constant of the prior
 //   prior yes | mean LN_SECONDS
-//   bound 2
-//   members 5
+//   bound 2                     0 where the prior stands alone
+//   members 5                   0 there, too
 namespace tcc {
 
 std::vector<uint8_t> ModelBytes(const LearnedModel& model);
 
 // `name` is for messages. Error: another program's file; damaged or cut off; made by a tcc with
-// other features, by the first row that differs; numbers that are not finite.
+// other features, by the first row that differs; for another target; numbers that are not finite;
+// lines or bytes beyond those above.
 StatusOr<LearnedModel> ParseModel(std::span<const uint8_t> bytes, const std::string& name);
 
 Status WriteModel(const LearnedModel& model, const std::string& path);

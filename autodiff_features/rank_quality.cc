@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "ir/support/check.h"
 
 namespace tcc {
 namespace {
-
-// NaN as the worst.
-double Comparable(double predicted) {
-  return std::isnan(predicted) ? std::numeric_limits<double>::infinity() : predicted;
-}
 
 std::vector<size_t> PrecisePoints(const MeasuredTask& task) {
   std::vector<size_t> points;
@@ -80,22 +76,32 @@ class QualitySum {
 
 }  // namespace
 
-PairCount CountPairs(const MeasuredTask& task, std::span<const double> predicted, double within) {
-  TCC_CHECK(predicted.size() == task.points.size()) << predicted.size();
+double Comparable(double predicted) {
+  return std::isnan(predicted) ? std::numeric_limits<double>::infinity() : predicted;
+}
+
+void ForEachJudgedPair(const MeasuredTask& task, double within,
+                       const std::function<void(size_t, size_t)>& f) {
   double limit = within * task.BestSeconds();
   std::vector<size_t> points = PrecisePoints(task);
   std::erase_if(points, [&](size_t p) { return task.points[p].seconds > limit; });
-  PairCount count;
   for (size_t i = 0; i < points.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       const MeasuredPoint &a = task.points[points[i]], &b = task.points[points[j]];
-      if (std::abs(std::log(a.seconds / b.seconds)) <= a.noise + b.noise) continue;
-      double of_a = Comparable(predicted[points[i]]), of_b = Comparable(predicted[points[j]]);
-      bool right = (of_a < of_b) == (a.seconds < b.seconds);
-      count.right += of_a == of_b ? 0.5 : (right ? 1.0 : 0.0);
-      ++count.pairs;
+      if (std::abs(std::log(a.seconds / b.seconds)) > a.noise + b.noise) f(points[i], points[j]);
     }
   }
+}
+
+PairCount CountPairs(const MeasuredTask& task, std::span<const double> predicted, double within) {
+  TCC_CHECK(predicted.size() == task.points.size()) << predicted.size();
+  PairCount count;
+  ForEachJudgedPair(task, within, [&](size_t a, size_t b) {
+    double of_a = Comparable(predicted[a]), of_b = Comparable(predicted[b]);
+    bool right = (of_a < of_b) == (task.points[a].seconds < task.points[b].seconds);
+    count.right += of_a == of_b ? 0.5 : (right ? 1.0 : 0.0);
+    ++count.pairs;
+  });
   return count;
 }
 
@@ -150,8 +156,9 @@ double SpearmanOf(const MeasuredTask& task, std::span<const double> predicted) {
   return seconds.size() < 2 ? 0 : CorrelationOf(RanksOf(seconds), RanksOf(values));
 }
 
-double RankQuality::PairAccuracy() const {
-  return pairs.pairs == 0 ? 0.5 : pairs.right / static_cast<double>(pairs.pairs);
+std::optional<double> RankQuality::PairAccuracy() const {
+  if (pairs.pairs == 0) return std::nullopt;
+  return pairs.right / static_cast<double>(pairs.pairs);
 }
 
 RankQuality QualityOf(std::span<const MeasuredTask> tasks,

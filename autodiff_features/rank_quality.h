@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -8,12 +9,19 @@
 // How well predictions put the points of a task in order.
 namespace tcc {
 
+// Replaces NaN, a missing prediction, by infinity: predictions are then ordered.
+double Comparable(double predicted);
+
+// Calls `f` with the places of each pair of precise points that take at most `within` times the
+// task's best and differ by more than the noise of both.
+void ForEachJudgedPair(const MeasuredTask& task, double within,
+                       const std::function<void(size_t, size_t)>& f);
+
 struct PairCount {
   double right = 0;  // an equal prediction is half right
   int64_t pairs = 0;
 };
-// Over pairs of precise points that take at most `within` times the task's best and differ by more
-// than the noise of both. `predicted`: ln seconds of each point of the task.
+// Counts over ForEachJudgedPair. `predicted`: ln seconds of each point of the task.
 PairCount CountPairs(const MeasuredTask& task, std::span<const double> predicted, double within);
 
 // Seconds of the fastest of the first `count` points by prediction over those of the best point,
@@ -39,7 +47,7 @@ struct RankQuality {
   double regret_16 = 0;
   double spearman = 0;
 
-  double PairAccuracy() const;  // 0.5 without pairs
+  std::optional<double> PairAccuracy() const;  // nullopt without pairs
 };
 inline constexpr size_t kLeastPoints = 16;
 inline constexpr double kPairsWithin = 3;

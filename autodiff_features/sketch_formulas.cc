@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff_features/nest_features.h"
+#include "ir/expr/visitor.h"
 
 namespace tcc {
 namespace {
@@ -35,6 +36,19 @@ SizeVars VarsOf(std::span<const FreeSize> sizes) {
   return result;
 }
 
+Status ExpectCpuLoops(const Function& fn) {
+  Status status = OkStatus();
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (!loop || !status.ok()) return;
+    ForKind kind = loop->for_kind;
+    if (!IsBlockIdx(kind) && !IsThreadIdx(kind) && kind != ForKind::kVthread) return;
+    status = InvalidInput("loop '{}' is bound to {}; expected loops of a CPU", loop->key,
+                          ToString(kind));
+  });
+  return status;
+}
+
 StatusOr<SketchFormulas> SketchFormulas::Create(const SymbolicProgram& program,
                                                 const Target& target, const CpuProfile& profile,
                                                 const RunSettings& settings) {
@@ -42,6 +56,7 @@ StatusOr<SketchFormulas> SketchFormulas::Create(const SymbolicProgram& program,
     return InvalidInput("target '{}': expected a CPU, features of others are not known",
                         target.name);
   }
+  TCC_RETURN_IF_ERROR(ExpectCpuLoops(program.fn));
   CpuConstants cpu = ConstantsOf(profile);
   std::vector<NestWork> nests = WorkOf(program.fn, target);
   std::vector<Expr> rows;

@@ -28,11 +28,14 @@ struct SizeVars {
 };
 SizeVars VarsOf(std::span<const FreeSize> sizes);
 
+// Error: the first loop of `fn` that is bound to blocks or threads of a GPU.
+Status ExpectCpuLoops(const Function& fn);
+
 // Features and predicted seconds of a symbolic program for a CPU, as formulas over its free sizes,
 // compiled for many points at once.
 class SketchFormulas {
  public:
-  // Error: the target is no CPU; a formula that cannot be compiled.
+  // Error: the target is no CPU; a loop is bound to a GPU; a formula that cannot be compiled.
   static StatusOr<SketchFormulas> Create(const SymbolicProgram& program, const Target& target,
                                          const CpuProfile& profile, const RunSettings& settings);
 

@@ -1,6 +1,7 @@
 #include "autodiff_features/task_formulas.h"
 
 #include <limits>
+#include <map>
 
 #include "ir/text/parser.h"
 
@@ -9,27 +10,84 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-StatusOr<SketchFormulas> FormulasOf(const MeasuredSketch& sketch, const MeasuredTask& task,
-                                    const Target& target, const CpuProfile& profile) {
-  TCC_ASSIGN_OR_RETURN(Function fn, ParseFunction(sketch.fn));
-  TCC_ASSIGN_OR_RETURN(Trace trace, ParseTrace(sketch.trace));
-  TCC_ASSIGN_OR_RETURN(SymbolicProgram program, Instantiate(fn, trace));
+// A name that this tcc does not know may be a CPU's.
+Status ExpectCpuTarget(const std::string& name) {
+  StatusOr<Target> target = FindTarget(name);
+  if (!target.ok() || target->kind == TargetKind::kCpu) return OkStatus();
+  return InvalidInput("measured on target '{}'; expected a CPU", name);
+}
+
+StatusOr<SketchFormulas> FormulasOf(const MeasuredTask& task, size_t sketch, const Target& target,
+                                    const CpuProfile& profile) {
+  TCC_ASSIGN_OR_RETURN(SymbolicProgram program, ReplaySketch(task, sketch));
   return SketchFormulas::Create(program, target, profile, task.settings);
 }
 
+// Counts points by the reason that they have no prediction, in the order of their first.
+class ReasonCounts {
+ public:
+  void Add(const std::string& reason) {
+    auto [place, is_new] = places_.try_emplace(reason, counts_.size());
+    if (is_new) counts_.emplace_back(reason, 0);
+    ++counts_[place->second].second;
+  }
+  const std::vector<std::pair<std::string, size_t>>& counts() const { return counts_; }
+
+ private:
+  std::map<std::string, size_t> places_;
+  std::vector<std::pair<std::string, size_t>> counts_;
+};
+
 }  // namespace
+
+StatusOr<SymbolicProgram> ReplaySketch(const MeasuredTask& task, size_t sketch) {
+  TCC_RETURN_IF_ERROR(ExpectCpuTarget(task.target));
+  TCC_ASSIGN_OR_RETURN(Function fn, ParseFunction(task.sketches[sketch].fn));
+  TCC_ASSIGN_OR_RETURN(Trace trace, ParseTrace(task.sketches[sketch].trace));
+  TCC_ASSIGN_OR_RETURN(SymbolicProgram program, Instantiate(fn, trace));
+  TCC_RETURN_IF_ERROR(ExpectCpuLoops(program.fn));
+  return program;
+}
+
+StatusOr<Point> PlacePoint(const Decisions& set, const std::vector<FreeSize>& sizes) {
+  Point values;
+  for (const FreeSize& size : sizes) {
+    auto value = set.find(size.var->name);
+    if (value == set.end()) return InvalidInput("size '{}' has no value", size.var->name);
+    if (!Allows(size, value->second)) {
+      return InvalidInput("size '{}' has a value that '{}' does not allow", size.var->name,
+                          Print(size));
+    }
+    values.push_back(value->second);
+  }
+  return values;
+}
+
+std::string PointProblem(const MeasuredTask& task, const std::string& reason, size_t points) {
+  size_t all = task.points.size();
+  return fmt::format("'{}': {} ({} of {} point{})", task.name, reason, points, all,
+                     all == 1 ? "" : "s");
+}
 
 TaskFormulas TaskFormulas::Of(const MeasuredTask& task, const Target& target,
                               const CpuProfile& profile) {
   TaskFormulas result;
-  for (const MeasuredSketch& sketch : task.sketches) {
-    StatusOr<SketchFormulas> formulas = FormulasOf(sketch, task, target, profile);
+  std::vector<Status> statuses;  // of the sketches
+  for (size_t s = 0; s < task.sketches.size(); ++s) {
+    StatusOr<SketchFormulas> formulas = FormulasOf(task, s, target, profile);
     std::optional<SketchFormulas>& place = result.sketches_.emplace_back();
-    if (formulas.ok()) {
-      place = *std::move(formulas);
-    } else {
-      result.problems_.push_back(fmt::format("'{}': {}", task.name, Message(formulas.status())));
-    }
+    statuses.push_back(formulas.status());
+    if (formulas.ok()) place = *std::move(formulas);
+  }
+  ReasonCounts reasons;
+  for (const MeasuredPoint& point : task.points) {
+    const SketchFormulas* formulas = result.sketch(point.sketch);
+    Status status =
+        formulas ? PlacePoint(point.set, formulas->sizes()).status() : statuses[point.sketch];
+    if (!status.ok()) reasons.Add(Message(status));
+  }
+  for (const auto& [reason, points] : reasons.counts()) {
+    result.problems_.push_back(PointProblem(task, reason, points));
   }
   return result;
 }
@@ -37,13 +95,8 @@ TaskFormulas TaskFormulas::Of(const MeasuredTask& task, const Target& target,
 std::optional<Point> TaskFormulas::PointOf(const MeasuredPoint& point) const {
   const SketchFormulas* formulas = sketch(point.sketch);
   if (!formulas) return std::nullopt;
-  Point values;
-  for (const FreeSize& size : formulas->sizes()) {
-    auto value = point.set.find(size.var->name);
-    if (value == point.set.end() || !Allows(size, value->second)) return std::nullopt;
-    values.push_back(value->second);
-  }
-  return values;
+  StatusOr<Point> values = PlacePoint(point.set, formulas->sizes());
+  return values.ok() ? std::optional(*std::move(values)) : std::nullopt;
 }
 
 TaskFormulas::PlacedPoints TaskFormulas::PointsOf(const MeasuredTask& task, size_t sketch) const {

@@ -9,12 +9,23 @@
 
 namespace tcc {
 
+// The program of a task's sketch. Error: it was measured on another target than a CPU; its texts
+// cannot be read; its steps are not legal; a loop is bound to a GPU.
+StatusOr<SymbolicProgram> ReplaySketch(const MeasuredTask& task, size_t sketch);
+
+// The values of `sizes` in their order. Error, the same for all points with the same fault: a size
+// has no value, or one that it does not allow.
+StatusOr<Point> PlacePoint(const Decisions& set, const std::vector<FreeSize>& sizes);
+
+// "'name': reason (3 of 20 points)".
+std::string PointProblem(const MeasuredTask& task, const std::string& reason, size_t points);
+
 // The formulas of a measured task's sketches, as far as this tcc can replay them.
 class TaskFormulas {
  public:
   static TaskFormulas Of(const MeasuredTask& task, const Target& target, const CpuProfile& profile);
 
-  // Why sketches have no formulas, one text each.
+  // Why points cannot be replayed: a text for each reason, with the number of its points.
   const std::vector<std::string>& problems() const { return problems_; }
   // nullptr where it has none.
   const SketchFormulas* sketch(size_t sketch) const {

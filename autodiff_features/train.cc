@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "autodiff_features/adam.h"
+#include "autodiff_features/robust_loss.h"
 #include "ir/support/random.h"
 
 namespace tcc {
 namespace {
 
-constexpr double kHuber = 0.5;
 constexpr double kPairWeight = 0.5;
 constexpr double kPairScale = 0.1;
 const double kLnPairsWithin = std::log(10.0);
@@ -19,9 +19,26 @@ constexpr double kFirstRate = 1e-3, kLastRate = 1e-5;
 // How far members may correct the prior, or go from the mean without one.
 constexpr double kBoundOnPrior = 2, kBoundAlone = 16;
 
-double WeightOf(const TrainingPoint& point, double ln_best) {
-  double weight = std::sqrt(std::clamp(std::exp(ln_best - point.ln_seconds), 0.05, 1.0));
-  return point.precise ? weight : weight / 3;
+// A task's points that have finite numbers.
+struct UsableTask {
+  std::vector<const TrainingPoint*> points;
+  double ln_best = 0;
+};
+
+// Leaves out tasks without such points.
+std::vector<UsableTask> UsableTasks(std::span<const TrainingTask> tasks) {
+  std::vector<UsableTask> result;
+  for (const TrainingTask& task : tasks) {
+    UsableTask usable;
+    for (const TrainingPoint& point : task.points) {
+      if (!IsFinite(point.features) || !std::isfinite(point.ln_seconds)) continue;
+      bool first = usable.points.empty();
+      usable.ln_best = first ? point.ln_seconds : std::min(usable.ln_best, point.ln_seconds);
+      usable.points.push_back(&point);
+    }
+    if (!usable.points.empty()) result.push_back(std::move(usable));
+  }
+  return result;
 }
 
 double NoiseOf(const TrainingPoint& point) {
@@ -53,23 +70,18 @@ void AddPairs(std::span<const TrainingPoint* const> points, double ln_best,
   }
 }
 
-// Draws batches and steps one member down its loss.
+// Draws batches and steps one member down its loss. There is at least one task.
 class MemberTrainer {
  public:
-  MemberTrainer(std::span<const TrainingTask> tasks, const LearnedModel& model, Mlp& member,
+  MemberTrainer(std::span<const UsableTask> tasks, const LearnedModel& model, Mlp& member,
                 uint64_t seed)
       : model_(model),
         member_(member),
         adam_(member.parameters().size(), {.clip = 1, .decay = 1e-5}),
         random_(seed) {
     for (size_t t = 0; t < tasks.size(); ++t) {
-      const TrainingTask& task = tasks[random_.Below(tasks.size())];
-      if (task.points.empty()) continue;
-      drawn_.push_back(&task);
-      points_ += task.points.size();
-      double best = task.points[0].ln_seconds;
-      for (const TrainingPoint& point : task.points) best = std::min(best, point.ln_seconds);
-      ln_best_.push_back(best);
+      drawn_.push_back(&tasks[random_.Below(tasks.size())]);
+      points_ += drawn_.back()->points.size();
     }
   }
 
@@ -82,10 +94,10 @@ class MemberTrainer {
     std::vector<const KernelFeatures*> kernels;
     std::vector<std::vector<const TrainingPoint*>> groups;
     std::vector<double> ln_best;
-    for (size_t i = 0; i < kTasksOfBatch && !drawn_.empty(); ++i) {
-      size_t task = random_.Below(drawn_.size());
-      groups.push_back(DrawPoints(*drawn_[task]));
-      ln_best.push_back(ln_best_[task]);
+    for (size_t i = 0; i < kTasksOfBatch; ++i) {
+      const UsableTask& task = *drawn_[random_.Below(drawn_.size())];
+      groups.push_back(DrawPoints(task));
+      ln_best.push_back(task.ln_best);
       for (const TrainingPoint* point : groups.back()) kernels.push_back(&point->features);
     }
     NestBatch batch = BatchOf(model_.scale, kernels);
@@ -107,10 +119,10 @@ class MemberTrainer {
   }
 
  private:
-  std::vector<const TrainingPoint*> DrawPoints(const TrainingTask& task) {
+  std::vector<const TrainingPoint*> DrawPoints(const UsableTask& task) {
     std::vector<const TrainingPoint*> points;
     for (size_t i = 0; i < kPointsOfTask; ++i) {
-      points.push_back(&task.points[random_.Below(task.points.size())]);
+      points.push_back(task.points[random_.Below(task.points.size())]);
     }
     return points;
   }
@@ -119,8 +131,7 @@ class MemberTrainer {
   Mlp& member_;
   Adam adam_;
   Random random_;
-  std::vector<const TrainingTask*> drawn_;
-  std::vector<double> ln_best_;
+  std::vector<const UsableTask*> drawn_;
   size_t points_ = 0;
 };
 
@@ -131,16 +142,21 @@ void RoundToFloats(std::vector<double>& values) {
 
 }  // namespace
 
+bool IsFinite(const KernelFeatures& kernel) {
+  return std::isfinite(kernel.ln_prior) && std::all_of(kernel.rows.begin(), kernel.rows.end(),
+                                                       [](double x) { return std::isfinite(x); });
+}
+
 TaskLoss LossOf(std::span<const TrainingPoint* const> points, double ln_best,
                 std::span<const double> predicted) {
   TaskLoss result;
   result.slopes.assign(points.size(), 0.0);
   for (size_t i = 0; i < points.size(); ++i) {
     double off = predicted[i] - points[i]->ln_seconds;
-    double weight = WeightOf(*points[i], ln_best) / static_cast<double>(points.size());
-    bool small = std::abs(off) <= kHuber;
-    result.loss += weight * (small ? off * off / 2 : kHuber * (std::abs(off) - kHuber / 2));
-    result.slopes[i] += weight * std::clamp(off, -kHuber, kHuber);
+    double speed = std::exp(ln_best - points[i]->ln_seconds);
+    double weight = PointWeight(speed, points[i]->precise) / static_cast<double>(points.size());
+    result.loss += weight * HuberLoss(off);
+    result.slopes[i] += weight * HuberSlope(off);
   }
   AddPairs(points, ln_best, predicted, result);
   return result;
@@ -148,14 +164,18 @@ TaskLoss LossOf(std::span<const TrainingPoint* const> points, double ln_best,
 
 StatusOr<LearnedModel> Train(std::span<const TrainingTask> tasks, const CpuProfile& profile,
                              const TrainOptions& options) {
+  std::vector<UsableTask> usable = UsableTasks(tasks);
   std::vector<KernelFeatures> kernels;
   double sum = 0;
-  for (const TrainingTask& task : tasks) {
-    for (const TrainingPoint& point : task.points) {
-      kernels.push_back(point.features);
-      sum += point.ln_seconds;
+  for (const UsableTask& task : usable) {
+    for (const TrainingPoint* point : task.points) {
+      kernels.push_back(point->features);
+      sum += point->ln_seconds;
     }
   }
+  size_t points = 0;
+  for (const TrainingTask& task : tasks) points += task.points.size();
+  if (options.left_out && points > kernels.size()) options.left_out(points - kernels.size());
   if (kernels.empty()) return InvalidInput("training: expected measured points, got none");
   LearnedModel model;
   model.profile = profile;
@@ -168,7 +188,7 @@ StatusOr<LearnedModel> Train(std::span<const TrainingTask> tasks, const CpuProfi
   for (int m = 0; m < options.members; ++m) {
     uint64_t seed = options.seed + static_cast<uint64_t>(m);
     Mlp member = Mlp::Drawn(seed, bound);
-    MemberTrainer trainer(tasks, model, member, seed);
+    MemberTrainer trainer(usable, model, member, seed);
     size_t steps = trainer.StepsOfEpoch();
     for (int epoch = 0; epoch < options.epochs; ++epoch) {
       double loss = 0;

@@ -15,6 +15,9 @@ struct TrainingPoint {
   double noise = 0;       // relative
   bool precise = true;    // false: timed by one run
 };
+// Whether all rows and the prior's time are finite numbers.
+bool IsFinite(const KernelFeatures& kernel);
+
 // Points of one task on equal terms: their order is what is learned.
 struct TrainingTask {
   std::string key;
@@ -28,6 +31,8 @@ struct TrainOptions {
   bool on_prior = true;
   // Told after each epoch: the member, the epoch and its mean loss.
   std::function<void(int member, int epoch, double loss)> progress = {};
+  // Told once if points have features or a time that are not finite: the number of these points.
+  std::function<void(size_t points)> left_out = {};
 };
 
 // The loss of predictions (ln seconds) of some points of one task, and its slopes by them:
@@ -45,10 +50,10 @@ TaskLoss LossOf(std::span<const TrainingPoint* const> points, double ln_best,
                 std::span<const double> predicted);
 inline constexpr double kRoughNoise = 0.2;
 
-// Trains an ensemble on tasks with points: Adam with a rate of 1e-3 falling to 1e-5, batches of 8
-// tasks by 32 points, each member from a seed of its own on a draw of the tasks with replacement.
-// One thread; the same tasks in the same order and the same seed give the same bits. Error: no
-// task has points.
+// Trains an ensemble on the points that have finite numbers and the tasks that have such: Adam with
+// a rate of 1e-3 falling to 1e-5, batches of 8 tasks by 32 points, each member from a seed of its
+// own on a draw of the tasks with replacement. One thread; the same tasks in the same order and the
+// same seed give the same bits. Error: no task has such points.
 StatusOr<LearnedModel> Train(std::span<const TrainingTask> tasks, const CpuProfile& profile,
                              const TrainOptions& options);
 

@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "autodiff_features/model_file.h"
+#include "autodiff_features/noise_floor.h"
 #include "bench/first_pick.h"
 #include "bench/subcommand.h"
+#include "bench/worst_pairs.h"
 #include "bench/write_text.h"
 #include "cli/cost_model/measured_file.h"
 #include "cli/cost_model/quality_report.h"
@@ -24,6 +26,7 @@ struct EstimateOptions {
   std::vector<std::string> first_pick;
   int threads = 0;
   bool by_task = false;
+  size_t worst = 0;
   bool json = false;
 };
 
@@ -53,8 +56,11 @@ void PrintTasks(const std::vector<MeasuredTask>& tasks, const TaskPredictions& p
     auto best = std::min_element(
         task.points.begin(), task.points.end(),
         [](const MeasuredPoint& a, const MeasuredPoint& b) { return a.seconds < b.seconds; });
-    double right = pairs.pairs > 0 ? pairs.right / static_cast<double>(pairs.pairs) : 0.5;
-    fmt::print("{:<44} {:<18} {:>6} {:>6} {:>6.2f} {:>6.1f} % {:>6.1f} % {:>10.1f} {:>10.1f}\n",
+    std::string right = "-";
+    if (pairs.pairs > 0) {
+      right = fmt::format("{:.2f}", pairs.right / static_cast<double>(pairs.pairs));
+    }
+    fmt::print("{:<44} {:<18} {:>6} {:>6} {:>6} {:>6.1f} % {:>6.1f} % {:>10.1f} {:>10.1f}\n",
                task.name.substr(0, 44), task.policy, task.points.size(), pairs.pairs, right,
                100 * RegretOf(task, ln_seconds, 1), 100 * RegretOf(task, ln_seconds, kRegretOfSome),
                1e6 * best->seconds,
@@ -70,9 +76,10 @@ Status RankRecords(const EstimateOptions& options, const Target& target,
     TCC_RETURN_IF_ERROR(ReadMeasurements(file, measured));
   }
   size_t records = measured.records();
-  MeasuredFeatures all = FeaturesOf(std::move(measured).Take(), target,
-                                    learned ? learned->profile : ProfileOf(target));
+  CpuProfile profile = learned ? learned->profile : ProfileOf(target);
+  MeasuredFeatures all = FeaturesOf(std::move(measured).Take(), target, profile);
   for (const std::string& problem : all.problems) fmt::print(stderr, "tcc-bench: {}\n", problem);
+  TCC_RETURN_IF_ERROR(ExpectSomeReplay(all));
   if (!options.predict.empty()) {
     std::optional<TaskPredictions> by_model;
     if (learned) by_model = all.ByModel(*learned);
@@ -84,13 +91,14 @@ Status RankRecords(const EstimateOptions& options, const Target& target,
   QualityReport report(judged.tasks);
   report.Add("prior", judged.ByPrior());
   if (learned) report.Add("model", judged.ByModel(*learned));
+  report.Add(options.json ? "again" : "measured again", MeasuredAgain(judged.tasks, 1));
   if (options.json) {
     fmt::print("{}\n", report.ToJson().dump(2));
     return OkStatus();
   }
-  if (options.by_task) {
-    PrintTasks(judged.tasks, learned ? judged.ByModel(*learned) : judged.ByPrior());
-  }
+  TaskPredictions predictions = learned ? judged.ByModel(*learned) : judged.ByPrior();
+  if (options.by_task) PrintTasks(judged.tasks, predictions);
+  fmt::print("{}", DescribeWorstPairs(judged, predictions, options.worst, target, profile));
   fmt::print("{}", report.ToText());
   return OkStatus();
 }
@@ -101,11 +109,14 @@ Status ExpectUsedOptions(const EstimateOptions& options) {
   if (picks && !options.records.empty()) {
     return InvalidInput("--records: expected without --first-pick");
   }
-  if (picks && (!options.predict.empty() || options.by_task || options.held_out != 1)) {
-    return InvalidInput("--predict, --by-task and --held-out: expected with --records");
+  if (picks &&
+      (!options.predict.empty() || options.by_task || options.worst > 0 || options.held_out != 1)) {
+    return InvalidInput("--predict, --by-task, --worst and --held-out: expected with --records");
   }
   if (!picks && options.threads != 0) return InvalidInput("--threads: expected with --first-pick");
-  if (options.by_task && options.json) return InvalidInput("--by-task: expected without --json");
+  if (options.json && (options.by_task || options.worst > 0)) {
+    return InvalidInput("--by-task and --worst: expected without --json");
+  }
   return OkStatus();
 }
 
@@ -149,6 +160,10 @@ BenchAction DeclareEstimate(CLI::App& app) {
   app.add_option("--threads", options->threads, "Threads of --first-pick; 0: all")
       ->check(CLI::Range(0, 1024));
   app.add_flag("--by-task", options->by_task, "A line a task");
+  app.add_option("--worst", options->worst,
+                 "Print so many of the pairs whose order is predicted worst, with the features "
+                 "that tell them apart")
+      ->check(CLI::Range(1, 1000));
   app.add_flag("--json", options->json, "Write JSON");
   return [options] { return RunEstimate(*options); };
 }

@@ -8,7 +8,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <tuple>
 
+#include "autodiff_features/rank_quality.h"
+#include "bench/search/median.h"
 #include "compiler/compile_graph.h"
 #include "compiler/kernels.h"
 #include "models/zoo/zoo.h"
@@ -26,6 +29,11 @@ struct RankedPoint {
   double ln_seconds;
   SearchPoint point;
 };
+// Orders by predictions, NaN last, and equal ones by the points.
+bool IsRankedBefore(const RankedPoint& a, const RankedPoint& b) {
+  double of_a = Comparable(a.ln_seconds), of_b = Comparable(b.ln_seconds);
+  return std::tie(of_a, a.point) < std::tie(of_b, b.point);
+}
 
 // The points with the least predicted times, best first.
 struct Ranking {
@@ -42,21 +50,14 @@ void KeepDrafted(const SketchFormulas& formulas, std::vector<Point>& points) {
   std::vector<double> ln_seconds = formulas.LnSecondsAt(points);
   std::vector<size_t> order(points.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, {}, [&](size_t p) { return ln_seconds[p]; });
+  std::ranges::sort(order, [&](size_t a, size_t b) {
+    double of_a = Comparable(ln_seconds[a]), of_b = Comparable(ln_seconds[b]);
+    return std::tie(of_a, points[a]) < std::tie(of_b, points[b]);
+  });
   order.resize(std::min(order.size(), kDrafted));
   std::vector<Point> kept;
   for (size_t p : order) kept.push_back(std::move(points[p]));
   points = std::move(kept);
-}
-
-std::vector<double> PredictAt(const SketchFormulas& formulas, const LearnedModel* model,
-                              std::span<const Point> points) {
-  if (!model) return formulas.LnSecondsAt(points);
-  std::vector<double> ln_seconds;
-  for (const auto& prediction : model->Predict(FeaturesAt(formulas, points))) {
-    ln_seconds.push_back(prediction.ln_seconds);
-  }
-  return ln_seconds;
 }
 
 StatusOr<Ranking> RankPoints(const Workload& workload, TaskSpace& space,
@@ -81,7 +82,7 @@ StatusOr<Ranking> RankPoints(const Workload& workload, TaskSpace& space,
     for (size_t p = 0; p < drawn.size(); ++p) {
       ranking.best.push_back({ln_seconds[p], {s, drawn[p]}});
     }
-    std::ranges::sort(ranking.best, {}, &RankedPoint::ln_seconds);
+    std::ranges::sort(ranking.best, IsRankedBefore);
     ranking.best.resize(std::min(ranking.best.size(), kSpare));
   }
   ranking.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -97,11 +98,6 @@ struct PickReport {
   std::string pick;  // the sketch and its sizes
   double ratio() const { return start_seconds / pick_seconds; }
 };
-
-double MedianOf(std::vector<double> values) {
-  std::ranges::nth_element(values, values.begin() + std::ssize(values) / 2);
-  return values[values.size() / 2];
-}
 
 std::string TextOf(const TaskSpace& space, const SearchPoint& point, const SearchSpace& points) {
   std::string text = space.sketch(point.sketch).name;

@@ -20,6 +20,9 @@ constexpr BenchSubcommand kSubcommands[] = {
     {"estimate", "Predicted seconds against measured ones", DeclareEstimate},
     {"features", "What is counted of each kernel's sketches, and predicted", DeclareFeatures},
     {"kernels", "Kernels against the peak of the device and against libraries", DeclareKernels},
+    {"lattice", "Measures all points of small spaces, for searchers to be compared on",
+     DeclareLattice},
+    {"search", "Searchers compared on measured spaces", DeclareSearch},
     {"tuning", "What a trial of tcc tune costs, and how far repeated ones agree", DeclareTuning},
 };
 

@@ -24,6 +24,8 @@ BenchAction DeclareDescend(CLI::App& app);
 BenchAction DeclareEstimate(CLI::App& app);
 BenchAction DeclareFeatures(CLI::App& app);
 BenchAction DeclareKernels(CLI::App& app);
+BenchAction DeclareLattice(CLI::App& app);
+BenchAction DeclareSearch(CLI::App& app);
 BenchAction DeclareTuning(CLI::App& app);
 
 }  // namespace tcc

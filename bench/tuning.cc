@@ -7,11 +7,10 @@
 #include <memory>
 
 #include "bench/cpu/kernel_suite.h"
+#include "bench/search/lattice.h"
 #include "bench/subcommand.h"
 #include "compiler/compile_graph.h"
 #include "compiler/tune_graph.h"
-#include "ir/analysis/canonical.h"
-#include "ir/analysis/canonical_names.h"
 #include "runtime/executor/usable_cpus.h"
 #include "search/measure/local_measurer.h"
 #include "search/measure/measuring_lock.h"
@@ -50,19 +49,6 @@ struct Setup {
     return MakeLocalMeasurer({.threads = threads});
   }
 };
-
-Workload WorkloadOf(const BenchKernel& kernel) {
-  Function fn = WithCanonicalNames(TensorFunction(kernel));
-  fn.name = "kernel";
-  Workload workload;
-  workload.key = FunctionKey(fn);
-  workload.name = kernel.name;
-  workload.inputs = fn.params.size() - 1;
-  workload.flops = NominalFlops(kernel);
-  workload.variant_keys = {workload.key};
-  workload.variants = {std::move(fn)};
-  return workload;
-}
 
 std::vector<BenchKernel> KernelsOf(const TuningBench& bench) {
   std::vector<BenchKernel> kernels;

@@ -90,15 +90,18 @@ ROOMS = {
         "measure": {"candidate"},
         "database": {"candidate"},
         "space": {"candidate"},
-        "searchers": {"space"},
-        "tuning": {"candidate", "measure", "database", "space", "searchers"},
+        "model": {"space"},
+        "searchers": {"space", "model"},
+        "tuning": {"candidate", "measure", "database", "space", "model", "searchers"},
     },
-    "cli": {".": set(), "compile": {"."}, "cost_model": {"."}, "database": {"."}},
+    "cli": {".": set(), "compile": {"."}, "cost_model": {"."}, "database": {"."},
+            "devices": {"."}},
     "bench": {
         "operator": set(),
         "cpu": {"operator"},
         "gpu": {"operator"},
-        ".": {"operator", "cpu", "gpu"},
+        "search": {"cpu"},
+        ".": {"operator", "cpu", "gpu", "search"},
     },
 }
 # Parts: the paths (prefix or stem) that make them, and what they may include besides themselves:

@@ -27,6 +27,7 @@ constexpr BenchKernel kGemms[] = {
     {"gemm_512x512x512", K::kGemm, 512, 512, 512},
     {"gemm_3136x64x64", K::kGemm, 3136, 64, 64},
     {"gemm_784x128x512", K::kGemm, 784, 128, 512},
+    {"gemm_197x768x768", K::kGemm, 197, 768, 768},
     {"gemm_196x3072x768", K::kGemm, 196, 3072, 768},
     {"gemm_196x768x3072", K::kGemm, 196, 768, 3072},
     {"gemm_128x768x3072", K::kGemm, 128, 768, 3072},
@@ -171,6 +172,23 @@ std::span<const BenchKernel> KernelSuite(std::string_view name) {
 
 std::string_view KernelSuiteNames() {
   return "traces, gemm, conv, depthwise, softmax";
+}
+
+StatusOr<std::vector<BenchKernel>> KernelsNamed(std::span<const std::string> names) {
+  std::vector<BenchKernel> kernels;
+  for (const std::string& name : names) {
+    const BenchKernel* found = nullptr;
+    for (const SuiteRow& suite : kSuites) {
+      for (const BenchKernel& kernel : suite.kernels) {
+        if (kernel.name == name) found = &kernel;
+      }
+    }
+    if (!found) {
+      return InvalidInput("kernel '{}': expected one of the suites {}", name, KernelSuiteNames());
+    }
+    kernels.push_back(*found);
+  }
+  return kernels;
 }
 
 Function TensorFunction(const BenchKernel& kernel) {

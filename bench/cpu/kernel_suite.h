@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/expr/function.h"
+#include "ir/support/status.h"
 
 // The kernels that tcc-bench measures: single operators of common networks.
 namespace tcc {
@@ -30,6 +31,8 @@ struct BenchKernel {
 // The suite of that name, empty if there is none.
 std::span<const BenchKernel> KernelSuite(std::string_view name);
 std::string_view KernelSuiteNames();
+// Kernels of any suite. Error: a name that none has.
+StatusOr<std::vector<BenchKernel>> KernelsNamed(std::span<const std::string> names);
 
 // What the kernel computes (kTensor): first its inputs, the last parameter is its output.
 Function TensorFunction(const BenchKernel& kernel);

@@ -5,9 +5,12 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "autodiff_features/model_file.h"
 #include "cli/compile/run_folder.h"
 #include "search/searchers/searcher.h"
 
@@ -15,15 +18,13 @@ namespace tcc {
 namespace {
 
 constexpr std::string_view kAuto = "auto";
-// Stand for `auto`: the searcher that found the fastest kernels at equal trials so far, and the
-// policy that made networks fastest in equal time.
-constexpr std::string_view kAutomaticSearcher = "coordinate";
+// Stands for `auto`: the policy that made networks fastest in equal time.
 constexpr std::string_view kAutomaticPolicy = "in-place";
 constexpr std::string_view kPolicies[] = {"auto", "in-place", "rotate-64M", "warm"};
 constexpr double kMaxSeconds = 365.0 * 24 * 3600;
 
 std::vector<std::string> SearcherNames() {
-  std::vector<std::string> names = {std::string(kAuto)};
+  std::vector<std::string> names = {std::string(kAutoSearcher)};
   for (const SearcherRow& row : Searchers()) names.emplace_back(row.name);
   return names;
 }
@@ -40,6 +41,9 @@ void AddTuningOptions(CommandLine& line, TuningOptions& options) {
   line.AddOption("--searcher", options.searcher, "What chooses the candidates")
       .TypeName(fmt::format("{}", fmt::join(SearcherNames(), "|")))
       .ShowDefault();
+  line.AddOption("--cost-model", options.cost_model,
+                 "Cost model that candidates are expected by; without: formulas alone")
+      .TypeName("FILE");
   line.AddOption("--policy", options.policy, "Where candidates are timed")
       .TypeName(fmt::format("{}", fmt::join(kPolicies, "|")))
       .ShowDefault();
@@ -58,10 +62,14 @@ Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
   if (!options.time_budget.empty()) {
     TCC_ASSIGN_OR_RETURN(tune.seconds, ParseTimeBudget(options.time_budget));
   }
-  tune.searcher = options.searcher == kAuto ? kAutomaticSearcher : options.searcher;
-  if (!FindSearcher(tune.searcher)) {
+  tune.searcher = options.searcher;
+  if (SearchersNamed(tune.searcher).empty()) {
     return UsageError("--searcher {}: this version has {}", options.searcher,
                       fmt::join(SearcherNames(), ", "));
+  }
+  if (!options.cost_model.empty()) {
+    TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(options.cost_model));
+    tune.model = std::make_shared<const LearnedModel>(std::move(model));
   }
   tune.seed = options.seed;
   std::string_view policy = options.policy == kAuto ? kAutomaticPolicy : options.policy;

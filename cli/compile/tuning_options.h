@@ -14,6 +14,7 @@ struct TuningOptions {
   std::string time_budget;  // "5m"
   int trials = 0;
   std::string searcher = "auto";
+  std::string cost_model;  // file; "": the estimator's prior alone
   std::string policy = "auto";
   uint64_t seed = 0;
   std::string run;  // folder that tells of the run; "": none

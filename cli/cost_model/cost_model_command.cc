@@ -23,7 +23,8 @@ struct CostModelCommand {
   std::vector<std::string> records;
   std::string model;
   std::string output;
-  std::string plot;  // "" for none
+  std::string plot;   // "" for none
+  std::string start;  // "" for the constants of the target
   std::string target = "native";
   double held_out = 0.2;
   uint64_t seed = 1;
@@ -51,6 +52,11 @@ StatusOr<Target> FindCpu(const std::string& name) {
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(name));
   if (target.kind == TargetKind::kCpu) return target;
   return InvalidInput("--target {}: expected a CPU, cost models of others are not known", name);
+}
+
+void TellInfinite(const char* what, size_t points) {
+  TellError("tcc: warning: {}: left out: numbers that are not finite ({} point{})\n", what, points,
+            points == 1 ? "" : "s");
 }
 
 MeasuredFeatures WithFeatures(std::vector<MeasuredTask> tasks, const Target& target,
@@ -86,10 +92,18 @@ void PrintReport(const MeasuredFeatures& judged, const LearnedModel& model, bool
   }
 }
 
-// The target's constants, fitted to the tasks that are trained on.
+// Returns the constants of --start, else of the target.
+StatusOr<CpuProfile> StartOf(const CostModelCommand& command, const Target& target) {
+  if (command.start.empty()) return ProfileOf(target);
+  TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(command.start));
+  return model.profile;
+}
+
+// Fits the constants of the start to the tasks that are trained on.
 StatusOr<CpuProfile> ProfileFor(const CostModelCommand& command,
-                                const std::vector<MeasuredTask>& tasks, const Target& target) {
-  if (command.no_fit) return ProfileOf(target);
+                                const std::vector<MeasuredTask>& tasks, const Target& target,
+                                const CpuProfile& start) {
+  if (command.no_fit) return start;
   std::vector<MeasuredTask> trained;
   for (const MeasuredTask& task : tasks) {
     if (!IsHeldOut(task, command.held_out)) trained.push_back(task);
@@ -99,16 +113,22 @@ StatusOr<CpuProfile> ProfileFor(const CostModelCommand& command,
     if (step == 0) TellError("tcc: the prior: loss {:.4f}", loss);
     if (step + 1 == options.steps) TellError(", fitted {:.4f}\n", loss);
   };
-  return FitProfile(trained, target, ProfileOf(target), options);
+  options.left_out = [](size_t points) { TellInfinite("fitting", points); };
+  return FitProfile(trained, target, start, options);
 }
 
 Status RunTrain(const CostModelCommand& command) {
   TCC_RETURN_IF_ERROR(CheckWritable(command.output));
   TCC_ASSIGN_OR_RETURN(Target target, FindCpu(command.target));
+  TCC_ASSIGN_OR_RETURN(CpuProfile start, StartOf(command, target));
   TCC_ASSIGN_OR_RETURN(std::vector<MeasuredTask> tasks, ReadTasks(command));
   auto held_out = [&](const MeasuredTask& task) { return IsHeldOut(task, command.held_out); };
-  TCC_ASSIGN_OR_RETURN(CpuProfile profile, ProfileFor(command, tasks, target));
-  MeasuredFeatures measured = WithFeatures(std::move(tasks), target, profile);
+  StatusOr<CpuProfile> profile = ProfileFor(command, tasks, target, start);
+  // Fitting fails, too, where no record can be replayed; the features say why.
+  MeasuredFeatures measured =
+      WithFeatures(std::move(tasks), target, profile.ok() ? *profile : start);
+  TCC_RETURN_IF_ERROR(ExpectSomeReplay(measured));
+  TCC_RETURN_IF_ERROR(profile.status());
   MeasuredFeatures judged = measured.Of(held_out);
   std::vector<TrainingTask> training =
       measured.Of([&](const MeasuredTask& task) { return !held_out(task); }).ToTraining();
@@ -122,7 +142,8 @@ Status RunTrain(const CostModelCommand& command) {
     if (epoch + 1 < options.epochs) return;
     TellError("tcc: member {} of {}: loss {:.4f}\n", member + 1, options.members, loss);
   };
-  TCC_ASSIGN_OR_RETURN(LearnedModel model, Train(training, profile, options));
+  options.left_out = [](size_t points) { TellInfinite("training", points); };
+  TCC_ASSIGN_OR_RETURN(LearnedModel model, Train(training, *profile, options));
   TCC_RETURN_IF_ERROR(WriteModel(model, command.output));
   PrintReport(judged, model, command.json);
   return OkStatus();
@@ -141,6 +162,7 @@ Status RunEval(const CostModelCommand& command) {
   TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(command.model));
   TCC_ASSIGN_OR_RETURN(std::vector<MeasuredTask> tasks, ReadTasks(command));
   MeasuredFeatures measured = WithFeatures(std::move(tasks), target, model.profile);
+  TCC_RETURN_IF_ERROR(ExpectSomeReplay(measured));
   MeasuredFeatures judged =
       measured.Of([&](const MeasuredTask& task) { return IsHeldOut(task, command.held_out); });
   if (!command.plot.empty()) TCC_RETURN_IF_ERROR(WritePlot(judged, model, command.plot));
@@ -155,9 +177,10 @@ Status RunInfo(const CostModelCommand& command) {
     for (const CpuConstantRow& row : CpuConstantRows()) {
       constants[std::string(row.name)] = model.profile.*row.value;
     }
-    nlohmann::json json = {{"target", model.target_kind},       {"features", kFeatures},
-                           {"members", model.members.size()},   {"on_prior", model.on_prior},
-                           {"bound", model.members[0].bound()}, {"constants", constants}};
+    double bound = model.members.empty() ? 0.0 : model.members[0].bound();
+    nlohmann::json json = {
+        {"target", model.target_kind}, {"features", kFeatures}, {"members", model.members.size()},
+        {"on_prior", model.on_prior},  {"bound", bound},        {"constants", constants}};
     fmt::print("{}\n", json.dump(2));
     return OkStatus();
   }
@@ -227,6 +250,9 @@ void AddTrainOptions(CommandLine& line, CostModelCommand& command) {
   line.AddOption("--most-points", command.most_points, "Train on about so many points; 0: all")
       .InRange(0, 1000000000)
       .TypeName("N");
+  line.AddOption("--start", command.start,
+                 "Cost model whose constants the fit starts from: tcc devices calibrate writes one")
+      .TypeName("MODEL");
   line.AddFlag("--no-fit", command.no_fit, "Keep the constants of the prior as they are");
   line.AddFlag("--without-prior", command.without_prior, "Predict without the prior's seconds");
 }

@@ -157,6 +157,8 @@ class MeasurementReader {
     record.precise = *known == MeasureStatus::kOk;
     TCC_ASSIGN_OR_RETURN(std::string searcher, fields.TextOr("searcher", ""));
     record.constructed = searcher == "constructed";
+    TCC_ASSIGN_OR_RETURN(record.target, fields.TextOr("target", ""));
+    TCC_ASSIGN_OR_RETURN(record.device, fields.TextOr("device", ""));
     TCC_RETURN_IF_ERROR(ReadCandidate(fields, record));
     TCC_RETURN_IF_ERROR(ReadTime(fields, record));
     tasks_.Add(record);

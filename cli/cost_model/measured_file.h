@@ -11,7 +11,8 @@ namespace tcc {
 //
 //   {"fn": TEXT, "trace": .., "set": {"mm.i.1": 4}, "seconds": .., "noise": .., "threads": ..,
 //    "policy": .., "status": "ok", "kernel": NAME}       a measurement that stands for itself;
-//                                                        "cold": BOOL may stand for the policy
+//                                                        "cold": BOOL may stand for the policy;
+//                                                        "target" and "device" may be there
 //   what `tcc db export` writes, whose measurements name their functions and whose last line has a
 //   checksum, which must hold
 //

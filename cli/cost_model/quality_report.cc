@@ -5,10 +5,27 @@
 namespace tcc {
 namespace {
 
+// A mean over the tasks of `quality`; nullopt without tasks.
+std::optional<double> MeanOf(const RankQuality& quality, double value) {
+  return quality.tasks > 0 ? std::optional(value) : std::nullopt;
+}
+
+std::string ShareText(std::optional<double> share) {
+  return share ? fmt::format("{:.3f}", *share) : "-";
+}
+std::string PercentText(std::optional<double> share) {
+  return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
+}
+nlohmann::json JsonOf(std::optional<double> figure) {
+  return figure ? nlohmann::json(*figure) : nlohmann::json();
+}
+
 std::string LineOf(const std::string& name, const RankQuality& quality) {
-  return fmt::format("{:<16} {:>6} {:>8} {:>9} {:>9.3f} {:>10.1f} % {:>9.1f} % {:>9.3f}\n", name,
-                     quality.tasks, quality.points, quality.pairs.pairs, quality.PairAccuracy(),
-                     100 * quality.regret_first, 100 * quality.regret_16, quality.spearman);
+  return fmt::format("{:<16} {:>6} {:>8} {:>9} {:>9} {:>12} {:>11} {:>9}\n", name, quality.tasks,
+                     quality.points, quality.pairs.pairs, ShareText(quality.PairAccuracy()),
+                     PercentText(MeanOf(quality, quality.regret_first)),
+                     PercentText(MeanOf(quality, quality.regret_16)),
+                     ShareText(MeanOf(quality, quality.spearman)));
 }
 
 }  // namespace
@@ -24,14 +41,10 @@ nlohmann::json QualityReport::ToJson() const {
   nlohmann::json json = {
       {"tasks", random_.tasks}, {"points", random_.points}, {"pairs", random_.pairs.pairs}};
   auto add = [&](const std::string& name, const RankQuality& quality) {
-    json["pair_accuracy"][name] = quality.PairAccuracy();
-    // Means of no tasks are no figures.
-    auto mean = [&](double value) {
-      return quality.tasks > 0 ? nlohmann::json(value) : nlohmann::json();
-    };
-    json["regret_first"][name] = mean(quality.regret_first);
-    json["regret_16"][name] = mean(quality.regret_16);
-    json["spearman"][name] = mean(quality.spearman);
+    json["pair_accuracy"][name] = JsonOf(quality.PairAccuracy());
+    json["regret_first"][name] = JsonOf(MeanOf(quality, quality.regret_first));
+    json["regret_16"][name] = JsonOf(MeanOf(quality, quality.regret_16));
+    json["spearman"][name] = JsonOf(MeanOf(quality, quality.spearman));
   };
   for (const auto& [name, quality] : rows_) add(name, quality);
   add("random", random_);

@@ -20,9 +20,9 @@ class QualityReport {
   void Add(const std::string& name, const TaskPredictions& predictions);
 
   // {tasks, points, pairs, pair_accuracy: {name: ..}, regret_first: .., regret_16: .., spearman:
-  // ..}
+  // ..}; null for a figure without pairs or tasks.
   nlohmann::json ToJson() const;
-  // A line for each way, for people.
+  // A line for each way, for people, with "-" in place of null.
   std::string ToText() const;
 
  private:

@@ -86,16 +86,20 @@ struct Term {
 };
 
 // Whether the terms can be ordered so that each one's stride is the product of the extents before
-// it. Every order is tried: at known sizes several strides may be equal.
-bool CoverInOrder(const Expr& stride, const std::vector<Term>& terms) {
-  if (terms.empty()) return true;
-  for (size_t i = 0; i < terms.size(); ++i) {
-    if (!EqualUpToAlgebra(terms[i].stride, stride)) continue;
-    std::vector<Term> rest = terms;
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-    if (CoverInOrder(stride * terms[i].extent, rest)) return true;
+// it. Terms of extent 1, which stay where they start, are left out by the caller. So products only
+// grow: of two terms with the same stride only one can be in an order, and the first one found is
+// as good as any.
+bool CoverInOrder(std::vector<Term> terms) {
+  Expr stride(1);
+  while (!terms.empty()) {
+    auto next = std::find_if(terms.begin(), terms.end(), [&](const Term& term) {
+      return EqualUpToAlgebra(term.stride, stride);
+    });
+    if (next == terms.end()) return false;
+    stride = stride * next->extent;
+    terms.erase(next);
   }
-  return false;
+  return true;
 }
 
 // Whether `binding` takes every integer of its box once while `loops` move.
@@ -106,9 +110,10 @@ bool CoversDensely(const Expr& binding, const MovingVars& loops) {
   for (size_t i = 0; i < form->vars.size(); ++i) {
     size_t l = 0;
     while (!(loops.vars[l] == form->vars[i])) ++l;
+    if (AsConstant(Simplify(loops.extents[l])) == 1) continue;
     terms.push_back({form->coefficients[i], loops.extents[l]});
   }
-  return CoverInOrder(Expr(1), terms);
+  return CoverInOrder(std::move(terms));
 }
 
 }  // namespace

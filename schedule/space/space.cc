@@ -71,6 +71,10 @@ StatusOr<SearchSpace> SearchSpace::Create(const SymbolicProgram& program) {
   return space;
 }
 
+int64_t SearchSpace::NearestValue(size_t size, int64_t wanted) const {
+  return values_[size][NearestRank(values_[size], wanted)];
+}
+
 Decisions SearchSpace::ToDecisions(const Point& point) const {
   Decisions decisions;
   for (size_t v = 0; v < sizes_.size(); ++v) decisions[sizes_[v].var->name] = point[v];

@@ -24,6 +24,9 @@ class SearchSpace {
 
   const std::vector<FreeSize>& sizes() const { return sizes_; }
   const Constraints& constraints() const { return constraints_; }
+  // The values that a size may take, rising, and the one of them that is nearest to another value.
+  const std::vector<int64_t>& values(size_t size) const { return values_[size]; }
+  int64_t NearestValue(size_t size, int64_t wanted) const;
 
   Decisions ToDecisions(const Point& point) const;
   // By names: sizes that `decisions` has get the nearest value that is allowed; others that of

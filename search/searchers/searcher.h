@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "ir/support/random.h"
+#include "search/model/ranker.h"
+#include "search/model/task_estimator.h"
 #include "search/space/task_history.h"
 
 namespace tcc {
@@ -14,6 +16,8 @@ namespace tcc {
 struct SearchContext {
   TaskSpace& space;
   const TaskHistory& history;
+  Ranker& ranker;            // what is expected of points that were not measured
+  TaskEstimator* estimator;  // slopes of the expectation; null: there are none
 };
 
 // A way of choosing what to measure next. A searcher keeps nothing that the history does not have:
@@ -21,21 +25,27 @@ struct SearchContext {
 class Searcher {
  public:
   virtual ~Searcher() = default;
-  // Returns up to `count` different legal points that the history does not know; fewer where it
-  // finds no more.
+  // Returns up to `count` different legal points that the history does not know, the most promising
+  // first; fewer where it finds no more.
   virtual std::vector<SearchPoint> Propose(size_t count, Random& random) = 0;
 };
 
 struct SearcherRow {
   std::string_view name;
   std::unique_ptr<Searcher> (*make)(const SearchContext& context);
+  bool shares;            // batches of "auto" with others
   std::string_view from;  // where the method is described
 };
+
+// Stands for the searchers that share batches.
+inline constexpr std::string_view kAutoSearcher = "auto";
 
 // Every searcher, in the order of the help.
 std::span<const SearcherRow> Searchers();
 // nullptr: there is none of that name.
 const SearcherRow* FindSearcher(std::string_view name);
+// The one of that name, or those that kAutoSearcher stands for; none: the name is not known.
+std::vector<const SearcherRow*> SearchersNamed(std::string_view name);
 
 // A legal point of a live sketch, drawn uniformly, that is not known; nullopt where several draws
 // found none.
@@ -43,5 +53,8 @@ std::optional<SearchPoint> DrawFresh(const SearchContext& context, Random& rando
 
 std::unique_ptr<Searcher> MakeRandomSearcher(const SearchContext& context);
 std::unique_ptr<Searcher> MakeCoordinateSearcher(const SearchContext& context);
+std::unique_ptr<Searcher> MakeEvolutionarySearcher(const SearchContext& context);
+std::unique_ptr<Searcher> MakeAnnealingSearcher(const SearchContext& context);
+std::unique_ptr<Searcher> MakeGradientSearcher(const SearchContext& context);
 
 }  // namespace tcc

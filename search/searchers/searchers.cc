@@ -5,8 +5,11 @@ namespace {
 
 // clang-format off
 constexpr SearcherRow kSearchers[] = {
-    {"random",     MakeRandomSearcher,     "uniform over sketches, then over the logarithms of sizes"},
-    {"coordinate", MakeCoordinateSearcher, "Droplet search: Canesche, Verma, Pereira 2024"},
+    {"random",       MakeRandomSearcher,       true,  "uniform over sketches, then over logarithms of sizes"},
+    {"coordinate",   MakeCoordinateSearcher,   true,  "Droplet search: Canesche, Verma, Pereira 2024"},
+    {"evolutionary", MakeEvolutionarySearcher, true,  "Ansor: Zheng et al. 2020"},
+    {"annealing",    MakeAnnealingSearcher,    false, "AutoTVM: Chen et al. 2018"},
+    {"gradient",     MakeGradientSearcher,     true,  "Felix: Zhao et al. 2024"},
 };
 // clang-format on
 
@@ -21,6 +24,14 @@ const SearcherRow* FindSearcher(std::string_view name) {
     if (row.name == name) return &row;
   }
   return nullptr;
+}
+
+std::vector<const SearcherRow*> SearchersNamed(std::string_view name) {
+  std::vector<const SearcherRow*> rows;
+  for (const SearcherRow& row : kSearchers) {
+    if (name == kAutoSearcher ? row.shares : row.name == name) rows.push_back(&row);
+  }
+  return rows;
 }
 
 }  // namespace tcc

@@ -20,11 +20,20 @@ TaskSpace::TaskSpace(const Workload& workload, const Target& target,
   for (size_t variant : order) {
     for (Sketch& sketch : GenerateSketches(workload.variants[variant], target, rules)) {
       sketch.variant = variant;
-      std::string text = Print(sketch.trace);
-      if (!seen.emplace(workload.variant_keys[variant], text).second) continue;
-      sketches_.push_back({.sketch = std::move(sketch), .text = std::move(text)});
+      if (!seen.emplace(workload.variant_keys[variant], Print(sketch.trace)).second) continue;
+      Add(std::move(sketch));
     }
   }
+}
+
+TaskSpace::TaskSpace(const Workload& workload, const Target& target, std::vector<Sketch> sketches)
+    : workload_(&workload), target_(target) {
+  for (Sketch& sketch : sketches) Add(std::move(sketch));
+}
+
+void TaskSpace::Add(Sketch sketch) {
+  std::string text = Print(sketch.trace);
+  sketches_.push_back({.sketch = std::move(sketch), .text = std::move(text)});
 }
 
 const SearchSpace* TaskSpace::Points(size_t sketch) {
@@ -33,13 +42,17 @@ const SearchSpace* TaskSpace::Points(size_t sketch) {
     entry.instantiated = true;
     const Function& fn = workload_->variants[entry.sketch.variant];
     if (StatusOr<SymbolicProgram> program = Instantiate(fn, entry.sketch.trace); program.ok()) {
-      StatusOr<SearchSpace> points =
-          SearchSpace::Create(WithLimits(*std::move(program), target_, entry.sketch.start));
+      entry.program = WithLimits(*std::move(program), target_, entry.sketch.start);
+      StatusOr<SearchSpace> points = SearchSpace::Create(*entry.program);
       if (points.ok()) entry.points = *std::move(points);
     }
     if (!entry.points) entry.live = false;
   }
   return entry.points ? &*entry.points : nullptr;
+}
+
+const SymbolicProgram* TaskSpace::Program(size_t sketch) {
+  return Points(sketch) ? &*sketches_[sketch].program : nullptr;
 }
 
 std::optional<SearchPoint> TaskSpace::Start(size_t sketch) {

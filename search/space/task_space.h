@@ -29,12 +29,17 @@ class TaskSpace {
  public:
   // `rules` replace the target's own; empty: those.
   TaskSpace(const Workload& workload, const Target& target, std::span<const SketchRule> rules = {});
+  // The given sketches alone, in their order.
+  TaskSpace(const Workload& workload, const Target& target, std::vector<Sketch> sketches);
 
   size_t size() const { return sketches_.size(); }
   const Sketch& sketch(size_t sketch) const { return sketches_[sketch].sketch; }
 
   // The points of a sketch; nullptr where it cannot be instantiated, which retires it.
   const SearchSpace* Points(size_t sketch);
+  // The program that Points are points of, limits among its constraints; nullptr where there are
+  // none.
+  const SymbolicProgram* Program(size_t sketch);
   // Where the sketch starts; nullopt where it has no points.
   std::optional<SearchPoint> Start(size_t sketch);
   Candidate ToCandidate(const SearchPoint& point);
@@ -54,8 +59,11 @@ class TaskSpace {
     std::string text;  // Print of its trace
     bool live = true;
     bool instantiated = false;
+    std::optional<SymbolicProgram> program = {};
     std::optional<SearchSpace> points = {};
   };
+
+  void Add(Sketch sketch);
 
   const Workload* workload_;
   Target target_;

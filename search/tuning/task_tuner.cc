@@ -4,7 +4,9 @@
 
 #include <cstring>
 
+#include "ir/support/check.h"
 #include "ir/support/sha256.h"
+#include "search/tuning/searcher_shares.h"
 
 namespace tcc {
 namespace {
@@ -27,11 +29,23 @@ bool HasTime(MeasureStatus status) {
 
 TaskTuner::TaskTuner(const Workload& workload, const Target& target,
                      const TaskTunerOptions& options)
+    : TaskTuner(workload, target, TaskSpace(workload, target), options) {}
+
+TaskTuner::TaskTuner(const Workload& workload, const Target& target, TaskSpace space,
+                     const TaskTunerOptions& options)
     : workload_(&workload),
       options_(options),
-      space_(std::make_unique<TaskSpace>(workload, target)),
+      space_(std::make_unique<TaskSpace>(std::move(space))),
       history_(std::make_unique<TaskHistory>()),
-      searcher_(options.searcher->make({*space_, *history_})) {}
+      estimator_(options.estimates ? std::make_unique<TaskEstimator>(
+                                         *space_, target, options.settings, options.model)
+                                   : nullptr),
+      ranker_(std::make_unique<NearestRanker>(*space_, *history_, estimator_.get())) {
+  TCC_CHECK(!options.searchers.empty());
+  for (const SearcherRow* row : options.searchers) {
+    searchers_.push_back(row->make({*space_, *history_, *ranker_, estimator_.get()}));
+  }
+}
 
 void TaskTuner::Resume(std::span<const StoredTrial> trials) {
   for (const StoredTrial& stored : trials) {
@@ -57,14 +71,48 @@ std::vector<Proposal> TaskTuner::Propose(size_t count) {
   AddStarts(count, proposals);
   if (proposals.size() < count) {
     RetireSlowSketches();
-    Random random(SeedFor(fmt::format("{} {} {} {}", options_.seed, workload_->key,
-                                      options_.searcher->name, history_->trials().size())));
-    for (SearchPoint& point : searcher_->Propose(count - proposals.size(), random)) {
-      proposals.push_back({std::move(point), std::string(options_.searcher->name)});
+    AddSearched(count, proposals);
+  }
+  return proposals;
+}
+
+// A searcher that finds no more leaves its share to the next ones.
+void TaskTuner::AddSearched(size_t count, std::vector<Proposal>& proposals) {
+  std::vector<size_t> deal = Deal(count - proposals.size());
+  size_t missing = 0;
+  for (size_t s = 0; s < 2 * searchers_.size() && proposals.size() < count; ++s) {
+    size_t searcher = s % searchers_.size();
+    size_t wanted = missing + (s < searchers_.size() ? deal[searcher] : 0);
+    if (wanted == 0) continue;
+    std::string name(options_.searchers[searcher]->name);
+    Random random = RandomFor(name);
+    std::vector<SearchPoint> points = searchers_[searcher]->Propose(wanted, random);
+    missing = wanted - points.size();
+    for (SearchPoint& point : points) {
+      history_->MarkProposed(point);
+      proposals.push_back({std::move(point), name});
     }
   }
-  for (const Proposal& proposal : proposals) history_->MarkProposed(proposal.point);
-  return proposals;
+}
+
+std::vector<size_t> TaskTuner::Deal(size_t count) const {
+  std::vector<std::string_view> names;
+  for (const SearcherRow* row : options_.searchers) names.push_back(row->name);
+  std::vector<double> shares = SharesOf(*history_, names);
+  std::vector<size_t> deal(names.size());
+  Random random = RandomFor("shares");
+  for (size_t i = 0; i < count; ++i) {
+    double draw = random.Unit();
+    size_t searcher = 0;
+    while (searcher + 1 < shares.size() && draw >= shares[searcher]) draw -= shares[searcher++];
+    ++deal[searcher];
+  }
+  return deal;
+}
+
+Random TaskTuner::RandomFor(std::string_view name) const {
+  return Random(SeedFor(
+      fmt::format("{} {} {} {}", options_.seed, workload_->key, name, history_->trials().size())));
 }
 
 void TaskTuner::Observe(const Proposal& proposal, const Measurement& measurement) {
@@ -88,6 +136,7 @@ void TaskTuner::AddStarts(size_t count, std::vector<Proposal>& proposals) {
   for (; next_start_ < space_->size() && proposals.size() < count; ++next_start_) {
     std::optional<SearchPoint> start = space_->Start(next_start_);
     if (!start || history_->Knows(*start)) continue;
+    history_->MarkProposed(*start);
     proposals.push_back({*std::move(start), "start"});
   }
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "search/database/database.h"
+#include "search/model/nearest_ranker.h"
 #include "search/searchers/searcher.h"
 
 namespace tcc {
@@ -18,17 +19,25 @@ struct Proposal {
 };
 
 struct TaskTunerOptions {
-  const SearcherRow* searcher = nullptr;
+  std::vector<const SearcherRow*> searchers;  // they share each batch
   uint64_t seed = 0;
+  RunSettings settings = {};  // that candidates are timed in
+  // false: searchers expect of a point what its measured neighbours took, and know no formulas.
+  bool estimates = true;
+  std::shared_ptr<const LearnedModel> model = {};  // of the estimator; null: its prior alone
 };
 
 // Says what to measure of one task, and keeps what came of it: suggestions come first, then the
-// starts of its sketches, then what the searcher proposes. Proposals depend on the seed, the task
-// and its history alone, so that a run that is resumed needs no state but the records.
+// starts of its sketches, then what the searchers propose, each its share (SharesOf). Proposals
+// depend on the seed, the task and its history alone, so that a run that is resumed needs no state
+// but the records.
 class TaskTuner {
  public:
   // The workload outlives the tuner.
   TaskTuner(const Workload& workload, const Target& target, const TaskTunerOptions& options);
+  // Searches a space other than the whole one.
+  TaskTuner(const Workload& workload, const Target& target, TaskSpace space,
+            const TaskTunerOptions& options);
 
   // Takes over what was measured before. Records whose sketch is no longer there are skipped.
   void Resume(std::span<const StoredTrial> trials);
@@ -40,17 +49,25 @@ class TaskTuner {
 
   TaskSpace& space() { return *space_; }
   const TaskHistory& history() const { return *history_; }
+  // Predictions that were asked for so far.
+  int64_t predictions() const { return ranker_->predictions(); }
 
  private:
   void AddSuggested(size_t count, std::vector<Proposal>& proposals);
   void AddStarts(size_t count, std::vector<Proposal>& proposals);
+  void AddSearched(size_t count, std::vector<Proposal>& proposals);
+  // How many of `count` proposals each searcher makes.
+  std::vector<size_t> Deal(size_t count) const;
+  Random RandomFor(std::string_view name) const;
   void RetireSlowSketches();
 
   const Workload* workload_;
   TaskTunerOptions options_;
   std::unique_ptr<TaskSpace> space_;
   std::unique_ptr<TaskHistory> history_;
-  std::unique_ptr<Searcher> searcher_;
+  std::unique_ptr<TaskEstimator> estimator_;  // null: there are no estimates
+  std::unique_ptr<NearestRanker> ranker_;
+  std::vector<std::unique_ptr<Searcher>> searchers_;  // as options_.searchers
   std::deque<SearchPoint> suggested_;
   size_t next_start_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autodiff_features/measured_tasks.h"
 #include "ir/support/check.h"
 
 namespace tcc {
@@ -41,11 +42,13 @@ size_t TuneSession::Affordable(size_t count) const {
 
 Status TuneSession::Begin(std::span<const Workload> workloads, const Environment& environment) {
   PhaseClock clock(result_.phases.begin);
-  const SearcherRow* searcher = FindSearcher(options_.searcher);
-  if (!searcher) return UsageError("there is no searcher '{}'", options_.searcher);
+  TaskTunerOptions options{.searchers = SearchersNamed(options_.searcher),
+                           .seed = options_.seed,
+                           .settings = SettingsOf(environment.policy, environment.threads),
+                           .model = options_.model};
+  if (options.searchers.empty()) return UsageError("there is no searcher '{}'", options_.searcher);
   TCC_ASSIGN_OR_RETURN(environment_, database_.EnvironmentId(environment));
   tasks_.reserve(workloads.size());  // open_ points at one of them
-  TaskTunerOptions options{.searcher = searcher, .seed = options_.seed};
   for (const Workload& workload : workloads) {
     if (IsOver()) break;
     TCC_RETURN_IF_ERROR(BeginTask(workload, options));

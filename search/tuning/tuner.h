@@ -13,6 +13,7 @@
 #include "search/database/database.h"
 #include "search/measure/measurer.h"
 #include "search/measure/network_measurer.h"
+#include "search/searchers/searcher.h"
 
 namespace tcc {
 
@@ -30,7 +31,8 @@ struct TuneOptions {
   Target target;
   int64_t trials = 0;  // new measurements over all tasks, refusals among them; 0: no limit
   double seconds = 0;  // 0: no limit. One of the two is set
-  std::string searcher = "coordinate";
+  std::string searcher = std::string(kAutoSearcher);
+  std::shared_ptr<const LearnedModel> model = {};  // of the estimator; null: its prior alone
   uint64_t seed = 0;
   size_t batch = 16;      // candidates of one task that are built and measured in a row
   bool in_place = false;  // candidates are timed inside of the network, which has to be there

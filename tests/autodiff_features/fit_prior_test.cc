@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "autodiff_features/sketch_formulas.h"
 #include "ir/text/printer.h"
@@ -73,6 +74,42 @@ TEST_CASE("Fitting to points of the start's own constants leaves them where they
     INFO(row.name);
     CHECK(fitted.*row.value == Approx(start.*row.value).epsilon(0.02));
   }
+}
+
+TEST_CASE("Points with NaN or infinity are left out of the fit and counted") {
+  Target target = *FindTarget("x86-64-v3");
+  CpuProfile start = ProfileOf(target), truth = start;
+  truth.hertz = 2.1e9;
+  std::vector<MeasuredTask> tasks = TasksOf(truth, target), with_bad = tasks;
+  for (double seconds :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 0.0}) {
+    MeasuredPoint bad = tasks[1].points[0];
+    bad.seconds = seconds;
+    with_bad[1].points.insert(with_bad[1].points.begin(), bad);
+  }
+  FitOptions options;
+  options.steps = 5;
+  size_t left_out = 0;
+  options.left_out = [&](size_t points) { left_out += points; };
+  CpuProfile wanted = FitProfile(tasks, target, start, options).value();
+  CHECK(left_out == 0);
+  CpuProfile fitted = FitProfile(with_bad, target, start, options).value();
+  CHECK(left_out == 3);
+  for (const CpuConstantRow& row : CpuConstantRows()) {
+    INFO(row.name);
+    CHECK(fitted.*row.value == wanted.*row.value);
+  }
+  // With so slow a clock every prediction is infinite.
+  start.hertz = 1e-310;
+  CHECK_FALSE(FitProfile(tasks, target, start, options).ok());
+  CHECK(left_out > 3);
+}
+
+TEST_CASE("Points measured on a GPU are not fitted to") {
+  Target target = *FindTarget("x86-64-v3");
+  std::vector<MeasuredTask> tasks = TasksOf(ProfileOf(target), target);
+  for (MeasuredTask& task : tasks) task.target = "sm_86";
+  CHECK_FALSE(FitProfile(tasks, target, ProfileOf(target), {}).ok());
 }
 
 TEST_CASE("Fitting without a point that can be replayed is an error") {

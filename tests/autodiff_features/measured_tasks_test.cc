@@ -64,6 +64,29 @@ TEST_CASE("Records of one task, number of threads and policy are points of one t
   CHECK(tasks[3].settings.cold_activations);
 }
 
+TEST_CASE("Records of two devices or targets are never points of one task") {
+  MeasuredTasks measured;
+  MeasuredRecord zen = RecordOf("a"), xeon = RecordOf("a"), other_target = RecordOf("a");
+  zen.target = xeon.target = "native";
+  zen.device = other_target.device = "zen";
+  xeon.device = "xeon";
+  other_target.target = "x86-64-v3";
+  for (const MeasuredRecord& record : {zen, xeon, RecordOf("a"), other_target, zen}) {
+    measured.Add(record);
+  }
+  std::vector<MeasuredTask> tasks = std::move(measured).Take();
+  REQUIRE(tasks.size() == 4);
+  CHECK(tasks[0].points.size() == 2);
+  CHECK(tasks[0].target == "native");
+  CHECK(tasks[0].device == "zen");
+  CHECK(tasks[1].device == "xeon");
+  CHECK(tasks[2].target.empty());
+  CHECK(tasks[2].device.empty());
+  CHECK(tasks[3].target == "x86-64-v3");
+  // On one side of a training, all the same.
+  for (const MeasuredTask& task : tasks) CHECK(task.key == "a");
+}
+
 TEST_CASE("A point is what its record says") {
   MeasuredTasks measured;
   MeasuredRecord slow = RecordOf("a");

@@ -178,7 +178,7 @@ TEST_CASE("Pairs of tasks are summed, other figures are means over tasks of 16 p
   CHECK(quality.points == 36);
   CHECK(quality.pairs.pairs == 120 + 136 + 1);
   CHECK(quality.pairs.right == 120.5);
-  CHECK(quality.PairAccuracy() == Approx(120.5 / 257));
+  CHECK(quality.PairAccuracy().value() == Approx(120.5 / 257));
   CHECK(quality.regret_first == Approx((0 + 1.6) / 2));
   CHECK(quality.regret_16 == Approx((0 + 0.1) / 2));
   CHECK(quality.spearman == Approx(0).margin(1e-12));
@@ -187,7 +187,7 @@ TEST_CASE("Pairs of tasks are summed, other figures are means over tasks of 16 p
   CHECK(random.tasks == 2);
   CHECK(random.points == 36);
   CHECK(random.pairs.pairs == 257);
-  CHECK(random.PairAccuracy() == 0.5);
+  CHECK(random.PairAccuracy().value() == 0.5);
   CHECK(random.regret_first == Approx((0.75 + 0.8) / 2));
   // One draw of 17 misses the best of 17 points.
   CHECK(random.regret_16 == Approx((0 + 0.1 / 17) / 2));
@@ -205,8 +205,15 @@ TEST_CASE("Tasks of fewer than 16 points have pairs and no means") {
     CHECK(quality.regret_16 == 0);
     CHECK(quality.spearman == 0);
   }
-  CHECK(QualityOf({}, {}).PairAccuracy() == 0.5);
   CHECK(RandomQuality({}).points == 0);
+}
+
+TEST_CASE("Without pairs there is no share of pairs that are right") {
+  CHECK_FALSE(QualityOf({}, {}).PairAccuracy().has_value());
+  std::vector<MeasuredTask> tasks = {TaskWith({1, 1})};
+  std::vector<std::vector<double>> predicted = {Steps(2, 1)};
+  CHECK_FALSE(QualityOf(tasks, predicted).PairAccuracy().has_value());
+  CHECK_FALSE(RandomQuality(tasks).PairAccuracy().has_value());
 }
 
 }  // namespace tcc

@@ -128,8 +128,11 @@ TEST_CASE("Predictions of points in turn are those of each sketch by itself") {
 TEST_CASE("A point that lacks a size is not predicted") {
   Sketch sketch = MatmulSketches()[0];
   Decisions set = sketch.start;
+  std::string name = set.begin()->first;
   set.erase(set.begin());
-  CHECK(CheckSecondLeftOut(RecordOf(Print(sketch.trace), set)).problems().empty());
+  TaskFormulas formulas = CheckSecondLeftOut(RecordOf(Print(sketch.trace), set));
+  CHECK(formulas.problems() ==
+        std::vector<std::string>{"'product': size '" + name + "' has no value (1 of 3 points)"});
 }
 
 TEST_CASE("A point whose value is not allowed is not predicted") {
@@ -140,9 +143,32 @@ TEST_CASE("A point whose value is not allowed is not predicted") {
       INFO(Print(size) << " at " << value);
       Decisions set = sketch.start;
       set[size.var->name] = value;
-      CHECK(CheckSecondLeftOut(RecordOf(Print(sketch.trace), set)).problems().empty());
+      TaskFormulas formulas = CheckSecondLeftOut(RecordOf(Print(sketch.trace), set));
+      CHECK(formulas.problems() ==
+            std::vector<std::string>{"'product': size '" + size.var->name + "' has a value that '" +
+                                     Print(size) + "' does not allow (1 of 3 points)"});
     }
   }
+}
+
+TEST_CASE("Points that cannot be placed are told once for each reason, with their number") {
+  Sketch sketch = MatmulSketches()[0];
+  std::string trace = Print(sketch.trace);
+  Decisions missing = sketch.start, zero = sketch.start, negative = sketch.start;
+  std::string name = sketch.start.begin()->first;
+  missing.erase(name);
+  zero[name] = 0;
+  negative[name] = -3;
+  MeasuredTask task =
+      TaskOf({RecordOf(trace, zero), RecordOf(trace, missing), RecordOf(trace, sketch.start),
+              RecordOf(trace, negative), RecordOf("fold\n", {}), RecordOf("fold\n", {}),
+              RecordOf(trace, zero)});
+  TaskFormulas formulas = FormulasOf(task);
+  REQUIRE(formulas.problems().size() == 3);
+  CHECK(Mentions(formulas.problems()[0], "does not allow (3 of 7 points)"));
+  CHECK(formulas.problems()[1] == "'product': size '" + name + "' has no value (1 of 7 points)");
+  CHECK(Mentions(formulas.problems()[2], "fold"));
+  CHECK(Mentions(formulas.problems()[2], " (2 of 7 points)"));
 }
 
 TEST_CASE("A sketch that cannot be replayed is a problem that names its task") {
@@ -163,6 +189,43 @@ TEST_CASE("A sketch that cannot be replayed is a problem that names its task") {
   }
   CHECK(Mentions(CheckSecondLeftOut(unreadable).problems()[0], "fold"));
   CHECK(Mentions(CheckSecondLeftOut(illegal).problems()[0], "nowhere"));
+}
+
+TEST_CASE("A record of a GPU gets no prediction for a CPU") {
+  Sketch sketch = MatmulSketches()[0];
+  MeasuredRecord of_gpu = RecordOf(Print(sketch.trace), sketch.start);
+  of_gpu.target = "sm_86";
+  MeasuredTask task = TaskOf({of_gpu});
+  TaskFormulas formulas = FormulasOf(task);
+  CHECK(formulas.problems() ==
+        std::vector<std::string>{
+            "'product': measured on target 'sm_86'; expected a CPU (1 of 1 point)"});
+  CHECK(std::isnan(formulas.LnSeconds(task)[0]));
+  // A CPU, or a name that this tcc does not know.
+  for (const char* target : {"native", "x86-64-v3", "abacus"}) {
+    MeasuredRecord of_cpu = RecordOf(Print(sketch.trace), sketch.start);
+    of_cpu.target = target;
+    CHECK(FormulasOf(TaskOf({of_cpu})).problems().empty());
+  }
+}
+
+TEST_CASE("A trace that binds threads of a GPU gets no prediction for a CPU") {
+  for (const char* kind : {"threadIdx.x", "blockIdx.y", "vthread"}) {
+    std::string trace = std::string("bind mm/i ") + kind + "\n";
+    INFO(trace);
+    MeasuredTask task = TaskOf({RecordOf(trace, {})});
+    TaskFormulas formulas = FormulasOf(task);
+    CHECK(formulas.problems() ==
+          std::vector<std::string>{"'product': loop 'mm/i' is bound to " + std::string(kind) +
+                                   "; expected loops of a CPU (1 of 1 point)"});
+    CHECK(std::isnan(formulas.LnSeconds(task)[0]));
+    SymbolicProgram program =
+        Instantiate(ParseFunction(kMatmul).value(), ParseTrace(trace).value()).value();
+    StatusOr<SketchFormulas> created =
+        SketchFormulas::Create(program, Cpu(), ProfileOf(Cpu()), {.threads = 1});
+    REQUIRE_FALSE(created.ok());
+    CHECK(Mentions(Message(created.status()), kind));
+  }
 }
 
 TEST_CASE("No sketch is predicted for a GPU") {

@@ -2,9 +2,11 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "autodiff_features/model_file.h"
 #include "ir/support/random.h"
+#include "ir/support/sha256.h"
 
 namespace tcc {
 namespace {
@@ -43,6 +45,19 @@ TrainOptions Quick() {
   options.members = 2;
   options.epochs = 5;
   return options;
+}
+
+// A model file with one part of its header replaced, or of all before its checksum, which is right.
+std::vector<uint8_t> Replaced(const std::vector<uint8_t>& bytes, const std::string& from,
+                              const std::string& to) {
+  std::string text(bytes.begin(), bytes.end() - sizeof(Sha256Digest));
+  size_t place = text.find(from);
+  REQUIRE(place != std::string::npos);
+  text.replace(place, from.size(), to);
+  std::vector<uint8_t> changed(text.begin(), text.end());
+  Sha256Digest digest = Sha256(changed);
+  changed.insert(changed.end(), digest.begin(), digest.end());
+  return changed;
 }
 
 }  // namespace
@@ -144,6 +159,41 @@ TEST_CASE("Training without a measured point is an error") {
   CHECK_FALSE(Train({}, {}, {}).ok());
 }
 
+TEST_CASE("Points with NaN or infinity are left out of training and counted") {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  std::vector<TrainingTask> tasks = SineTasks(6, 20), with_bad = tasks;
+  TrainingPoint nan_row = PointAt(1, -8), infinite_row = nan_row, nan_prior = nan_row,
+                no_time = nan_row;
+  nan_row.features.rows[kBodies] = kNaN;
+  infinite_row.features.rows[kSecondsRow] = kInfinity;
+  nan_prior.features.ln_prior = kNaN;
+  no_time.ln_seconds = -kInfinity;
+  for (const TrainingPoint& bad : {nan_row, infinite_row, nan_prior, no_time}) {
+    with_bad[2].points.push_back(bad);
+    with_bad[5].points.insert(with_bad[5].points.begin(), bad);
+  }
+  TrainOptions options = Quick();
+  size_t left_out = 0;
+  options.left_out = [&](size_t points) { left_out += points; };
+  std::vector<uint8_t> wanted = ModelBytes(Train(tasks, {}, options).value());
+  CHECK(left_out == 0);
+  CHECK(ModelBytes(Train(with_bad, {}, options).value()) == wanted);
+  CHECK(left_out == 8);
+  std::vector<TrainingTask> only_bad(1);
+  only_bad[0].points = {nan_row, nan_prior};
+  CHECK_FALSE(Train(only_bad, {}, options).ok());
+  CHECK(left_out == 10);
+}
+
+TEST_CASE("Tasks without points are not drawn") {
+  std::vector<TrainingTask> tasks = SineTasks(2, 20), among_empty(40);
+  std::vector<uint8_t> wanted = ModelBytes(Train(tasks, {}, Quick()).value());
+  among_empty[7] = tasks[0];
+  among_empty[30] = tasks[1];
+  CHECK(ModelBytes(Train(among_empty, {}, Quick()).value()) == wanted);
+}
+
 TEST_CASE("A model's file gives the same predictions and the same bytes again") {
   std::vector<TrainingTask> tasks = SineTasks(6, 20);
   for (bool on_prior : {true, false}) {
@@ -164,6 +214,17 @@ TEST_CASE("A model's file gives the same predictions and the same bytes again") 
   }
 }
 
+TEST_CASE("A prior that stands alone has a file, a mean without members has none") {
+  std::vector<uint8_t> bytes = ModelBytes(PriorAlone({}));
+  StatusOr<LearnedModel> read = ParseModel(bytes, "m");
+  INFO(read.status());
+  REQUIRE(read.ok());
+  CHECK(read->members.empty());
+  CHECK(ModelBytes(*read) == bytes);
+  CHECK_FALSE(ParseModel(Replaced(bytes, "bound 0\n", "bound 2\n"), "m").ok());
+  CHECK_FALSE(ParseModel(Replaced(bytes, "prior yes\n", "mean -8\n"), "m").ok());
+}
+
 TEST_CASE("A damaged, cut off or foreign model file is refused by name") {
   std::vector<uint8_t> bytes = ModelBytes(Train(SineTasks(4, 10), {}, Quick()).value());
   for (size_t i = 0; i < bytes.size(); i += i < 4000 ? 1 : 997) {
@@ -177,6 +238,38 @@ TEST_CASE("A damaged, cut off or foreign model file is refused by name") {
     CHECK_FALSE(ParseModel(std::span(bytes).first(size), "some.model").ok());
   }
   CHECK_FALSE(ParseModel({}, "some.model").ok());
+}
+
+TEST_CASE("A model file whose header says something else than was written is refused by name") {
+  std::vector<uint8_t> bytes = ModelBytes(Train(SineTasks(4, 10), {}, Quick()).value());
+  CHECK(ParseModel(Replaced(bytes, "target cpu\n", "target cpu\n"), "some.model").ok());
+  struct Row {
+    std::string from, to, message;
+  };
+  for (const Row& row : {
+           Row{"target cpu\n", "target sm_86\n", "expected 'target cpu', got 'target sm_86'"},
+           Row{"target cpu\n", "target cpu \n", "expected 'target cpu', got 'target cpu '"},
+           Row{"prior yes\n", "prior no\n", "expected 'prior yes', got 'prior no'"},
+           Row{"members 2\n", "members 1.9\n",
+               "expected a whole number behind 'members', got 'members 1.9'"},
+           Row{"members 2\n", "members  2\n", "expected a whole number behind 'members'"},
+           Row{"members 2\n", "members 65\n", "to 64 members, got 65"},
+           Row{"members 2\n", "members 2\nnote of mine\n",
+               "expected the end of the header, got 'note of mine'"},
+           Row{"members 2\n", "members 2\nmembers 2\n", "expected the end of the header"},
+           Row{"bound 2\n", "bound 2 \n", "expected a number behind 'bound', got 'bound 2 '"},
+           Row{"\n\n", "\n\n0123", "bytes of numbers"},
+       }) {
+    INFO(row.to);
+    StatusOr<LearnedModel> read = ParseModel(Replaced(bytes, row.from, row.to), "some.model");
+    REQUIRE_FALSE(read.ok());
+    INFO(read.status());
+    CHECK(Message(read.status()).starts_with("some.model: "));
+    CHECK(Message(read.status()).find(row.message) != std::string::npos);
+  }
+  std::vector<uint8_t> longer = bytes;
+  longer.push_back(0);
+  CHECK_FALSE(ParseModel(longer, "some.model").ok());
 }
 
 }  // namespace tcc

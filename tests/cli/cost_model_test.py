@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tcc cost-model: models are trained on measurements, judged, shown and refused."""
 
+import hashlib
 import json
 import lzma
 import pathlib
@@ -150,7 +151,9 @@ class CostModel(CommandTest):
                                       ("set", 4, "expected sizes"),
                                       ("set", {"a": 1.5}, "expected whole numbers"),
                                       ("threads", 0, "expected 1 to 4096"),
-                                      ("fn", 3, "expected a text")]:
+                                      ("fn", 3, "expected a text"),
+                                      ("device", 3, "expected a text"),
+                                      ("target", True, "expected a text")]:
             self.refused_record(message, json.dumps(self.plain_record(**{field: value})) + "\n")
 
     def test_a_trace_with_a_size_of_a_huge_range_is_predicted(self):
@@ -161,11 +164,105 @@ class CostModel(CommandTest):
         self.cost_model("eval", self.model, "--records", path, "--held-out", "1")
         self.assertEqual(self.error, "")
 
+    def judge(self, *records):
+        """Figures of all tasks of these plain records."""
+        path = self.folder / "judged.jsonl"
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        return json.loads(self.cost_model("eval", self.model, "--records", path, "--held-out", "1",
+                                          "--json"))
+
+    def unreplayed(self, reason, *records):
+        """Records of which none can be replayed are refused by both, with their number."""
+        path, model = self.folder / "odd.jsonl", self.folder / "odd.model"
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        plural = "" if len(records) == 1 else "s"
+        for arguments in [["eval", self.model], ["train", "-o", model],
+                          ["train", "--no-fit", "-o", model]]:
+            self.cost_model(*arguments, "--records", path, expect=4)
+            self.assertIn(f"got none in {len(records)} timed record{plural}; 'k': {reason}",
+                          self.error)
+        self.assertFalse(model.exists())
+
+    def test_points_of_two_devices_or_targets_make_no_pairs(self):
+        times = [1e-6, 2e-6]
+        self.assertEqual(self.judge(*[self.plain_record(seconds=s) for s in times])["pairs"], 1)
+        for field, values in [("device", ["zen", "xeon"]), ("target", ["native", "x86-64-v3"])]:
+            mixed = [self.plain_record(seconds=s, **{field: value})
+                     for s, value in zip(times, values)]
+            self.assertEqual(self.judge(*mixed)["pairs"], 0)
+            self.assertEqual(self.judge(*mixed, *mixed)["points"], 4)
+
+    def test_points_of_two_devices_in_an_export_make_no_pairs(self):
+        lines = [json.loads(line) for line in self.lines()[:-1]]
+        for number, line in enumerate(line for line in lines if "trace" in line):
+            line["device"] = f"machine {number}"
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        end = json.loads(self.lines()[-1])
+        end["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+        path = self.folder / "devices.jsonl"
+        path.write_text(text + json.dumps(end) + "\n")
+        figures = json.loads(self.cost_model("eval", self.model, "--records", path, "--held-out",
+                                             "1", "--json"))
+        self.assertGreater(figures["points"], 20)
+        self.assertEqual(figures["pairs"], 0)
+
+    def test_records_of_a_gpu_are_not_predicted_for_a_cpu(self):
+        of_gpu = self.plain_record(target="sm_86")
+        self.unreplayed("measured on target 'sm_86'; expected a CPU (1 of 1 point)", of_gpu)
+        fn = ("fn copy(A: f32[7], B: f32[7]) tensor { for i in 0..7 @c/i { "
+              "block c(i: spatial 7 = i) { B[i] = A[i] * 2.0 } } }")
+        bound = self.plain_record(fn=fn, trace="bind c/i threadIdx.x\n", set={})
+        self.unreplayed("loop 'c/i' is bound to threadIdx.x; expected loops of a CPU (2 of 2 "
+                        "points)", bound, bound)
+        self.judge(of_gpu, self.plain_record())
+        self.assertEqual(self.error, "tcc: warning: left out: 'k': measured on target 'sm_86'; "
+                         "expected a CPU (1 of 1 point)\n")
+
+    def test_points_that_cannot_be_placed_are_told_once_with_their_number(self):
+        trace, sizes = self.plain_record()["trace"], self.plain_record()["set"]
+        lacking = self.plain_record(trace="tile lacking 1 8\n" + trace)
+        self.judge(lacking, *[self.plain_record(trace=lacking["trace"],
+                                                set={**sizes, "lacking": value})
+                              for value in [1, 9, 0, 8]], lacking)
+        self.assertEqual(self.error, "tcc: warning: left out: 'k': size 'lacking' has no value (2 "
+                         "of 6 points)\ntcc: warning: left out: 'k': size 'lacking' has a value "
+                         "that 'tile lacking 1 8' does not allow (2 of 6 points)\n")
+
+    def test_records_of_which_none_can_be_replayed_are_refused(self):
+        self.unreplayed("line 1: unknown step 'fold'",
+                        *[self.plain_record(trace="fold c/i\n", threads=t) for t in [1, 2, 3]])
+
+    def test_figures_without_pairs_are_null(self):
+        arguments = ["eval", self.model, "--records", self.records, "--held-out", "0"]
+        figures = json.loads(self.cost_model(*arguments, "--json"))
+        self.assertEqual(figures["pairs"], 0)
+        for name in ["pair_accuracy", "regret_first", "regret_16", "spearman"]:
+            self.assertEqual(figures[name], {"prior": None, "model": None, "random": None})
+        rows = self.cost_model(*arguments).splitlines()[1:]
+        self.assertEqual([row.split() for row in rows],
+                         [[name, "0", "0", "0", "-", "-", "-", "-"]
+                          for name in ["prior", "model", "random"]])
+
     def test_few_points_of_each_task_are_trained_on(self):
         few = self.folder / "few.model"
         self.cost_model("train", "--records", self.records, "--epochs", "1", "--members", "1",
                         "--most-points", "1", "-o", few)
         self.assertTrue(few.exists())
+
+    def test_a_fit_starts_from_the_constants_of_a_model(self):
+        def constants(model):
+            return json.loads(self.cost_model("info", model, "--json"))["constants"]
+
+        kept = self.folder / "kept.model"
+        options = ["--records", self.records, "--epochs", "1", "--members", "1", "-o", kept]
+        self.cost_model("train", *options, "--no-fit", "--start", self.model)
+        self.assertEqual(constants(kept), constants(self.model))
+        self.cost_model("train", *options, "--no-fit")
+        self.assertNotEqual(constants(kept), constants(self.model))
+        kept.unlink()
+        self.cost_model("train", *options, "--start", self.folder / "none.model", expect=4)
+        self.assertIn("none.model", self.error)
+        self.assertFalse(kept.exists())
 
     def test_cut_off_or_changed_exports_are_refused(self):
         lines = self.lines()

@@ -64,7 +64,7 @@ class ExitCodes(CommandTest):
     def test_features_of_later_versions_are_refused_by_name(self):
         model = self.export("dqn", "--small")
         compile_options = ["compile", model, "--target", "native", "-o", self.folder / "m.tcc"]
-        self.refused(2, "--searcher", *compile_options, "--searcher", "gradient")
+        self.refused(2, "--searcher", *compile_options, "--searcher", "guess")
         self.refused(2, "unknown numeric mode", *compile_options, "--numeric", "sloppy")
         self.refused(2, "--emulate", "check", model, "--emulate")
         self.assertFalse((self.folder / "m.tcc").exists())

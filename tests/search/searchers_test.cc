@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "search/model/nearest_ranker.h"
 #include "tests/search/fake_measurer.h"
 #include "tests/search/sample_database.h"
 #include "tests/search/sample_workloads.h"
@@ -18,7 +19,7 @@ struct Search {
   explicit Search(const Workload& of, std::span<const SketchRule> rules = {})
       : workload(of), space(workload, SearchTarget(), rules) {}
 
-  SearchContext context() { return {space, history}; }
+  SearchContext context() { return {space, history, ranker, &estimator}; }
 
   void Measure(const SearchPoint& point) {
     Candidate candidate = space.ToCandidate(point);
@@ -40,6 +41,8 @@ struct Search {
   const Workload workload;
   TaskSpace space;
   TaskHistory history;
+  TaskEstimator estimator{space, SearchTarget(), {}, nullptr};
+  NearestRanker ranker{space, history, &estimator};
 };
 
 std::vector<SketchState> FitNothing(const SketchState&, const Block&, const Target&) {

@@ -15,7 +15,7 @@ namespace {
 
 TaskTunerOptions OptionsFor(std::string_view searcher, uint64_t seed) {
   TaskTunerOptions options;
-  options.searcher = FindSearcher(searcher);
+  options.searchers = SearchersNamed(searcher);
   options.seed = seed;
   return options;
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/devices/calibrate.h"
 #include "codegen_llvm/toolchain.h"
 #include "compiler/reference_device.h"
 #include "ir/target/target.h"
@@ -15,6 +16,7 @@ namespace {
 
 struct DevicesCommand {
   bool json = false;
+  CalibrateOptions calibrate;
 };
 
 // A row for each GPU; none without a driver, of which doctor says more.
@@ -72,7 +74,14 @@ Status RunDevices(const DevicesCommand& command) {
 Action DeclareDevices(CommandLine& line) {
   auto command = std::make_shared<DevicesCommand>();
   line.AddFlag("--json", command->json, "Print JSON");
-  return [command] { return RunDevices(*command); };
+  CommandLine calibrate =
+      line.AddCommand("calibrate", "Measure this CPU's constants of the cost model");
+  AddCalibrateOptions(calibrate, command->calibrate);
+  return [command, calibrate]() -> Status {
+    if (!calibrate.given()) return RunDevices(*command);
+    command->calibrate.json |= command->json;
+    return RunCalibrate(command->calibrate);
+  };
 }
 
 }  // namespace tcc

@@ -1,0 +1,54 @@
+#include "search/model/task_estimator.h"
+
+#include <utility>
+
+namespace tcc {
+
+TaskEstimator::TaskEstimator(TaskSpace& space, const Target& target, const RunSettings& settings,
+                             std::shared_ptr<const LearnedModel> model)
+    : space_(space),
+      target_(target),
+      settings_(settings),
+      profile_(model ? model->profile : ProfileOf(target)),
+      model_(std::move(model)),
+      entries_(space.size()) {}
+
+const SketchFormulas* TaskEstimator::Formulas(size_t sketch) {
+  Entry& entry = entries_[sketch];
+  const SymbolicProgram* program = space_.Program(sketch);
+  if (!std::exchange(entry.made, true) && program) {
+    StatusOr<SketchFormulas> formulas =
+        SketchFormulas::Create(*program, target_, profile_, settings_);
+    if (formulas.ok()) entry.formulas = *std::move(formulas);
+  }
+  return entry.formulas ? &*entry.formulas : nullptr;
+}
+
+const SketchSlopes* TaskEstimator::Slopes(size_t sketch) {
+  Entry& entry = entries_[sketch];
+  const SketchFormulas* formulas = Formulas(sketch);
+  if (!std::exchange(entry.sloped, true) && formulas) {
+    StatusOr<SketchSlopes> slopes =
+        SketchSlopes::Create(*formulas, space_.Points(sketch)->constraints());
+    if (slopes.ok()) entry.slopes = *std::move(slopes);
+  }
+  return entry.slopes ? &*entry.slopes : nullptr;
+}
+
+std::vector<Prediction> TaskEstimator::Rank(size_t sketch, std::span<const Point> points) {
+  const SketchFormulas* formulas = Formulas(sketch);
+  std::vector<Prediction> predictions(points.size());
+  if (!formulas) return predictions;
+  if (!model_) {
+    std::vector<double> ln_seconds = formulas->LnSecondsAt(points);
+    for (size_t p = 0; p < points.size(); ++p) predictions[p].ln_seconds = ln_seconds[p];
+    return predictions;
+  }
+  std::vector<LearnedModel::Prediction> learned = model_->Predict(FeaturesAt(*formulas, points));
+  for (size_t p = 0; p < points.size(); ++p) {
+    predictions[p] = {learned[p].ln_seconds, learned[p].deviation};
+  }
+  return predictions;
+}
+
+}  // namespace tcc
