@@ -6,6 +6,8 @@
 //   tcc::Result<tcc::Module> module = tcc::Module::Load(*artefact);
 //   tcc::Status status = module->Run({tcc::In("x", x)}, {tcc::Out("y", y)});
 //
+// Tune measures faster schedules, which a compilation takes from a database.
+//
 // Guide, and how versions relate to the ABI: docs/embedding.md.
 
 #include <cstdint>
@@ -50,6 +52,9 @@ struct CompileOptions {
   // Schedules of kernels by name, as text; Kernels lists both. Others get their default. A step
   // that is not legal, and a name that no kernel has, end Compile with a message that says so.
   std::map<std::string, std::string> schedules = {};
+  // File of measurements that Tune or tcc tune has made; it is only read. Kernels without a
+  // schedule above get the best one that was measured on a CPU like this one. "": none.
+  std::string database = {};
   // Called from the compiler's threads, one at a time.
   std::function<void(const Progress&)> progress = {};
   std::function<void(LogLevel, std::string_view)> logger = {};
@@ -74,7 +79,8 @@ class TCC_EXPORT Artefact {
   std::shared_ptr<const State> state_;
 };
 
-// An ONNX file. The same model and options give the same artefact for any number of threads.
+// An ONNX file. The same model and options give the same artefact for any number of threads. With a
+// database that holds as long as its content and the number of usable CPUs stay.
 TCC_EXPORT Result<Artefact> Compile(const std::string& path, const CompileOptions& options = {});
 // An ONNX file's content, which is not needed afterwards.
 TCC_EXPORT Result<Artefact> Compile(std::span<const std::uint8_t> model,
@@ -88,7 +94,7 @@ struct Kernel {
   // What it computes before any step of a schedule: functions that are equivalent. A schedule is
   // for the first one unless it says "variant N".
   std::vector<std::string> variants;
-  std::string schedule;  // that of the options, or else the default one of the target
+  std::string schedule;  // that of the options or of their database, else the target's default
   std::string rules;     // the sketch rules that made the default; "" where options had one
 };
 
@@ -101,6 +107,63 @@ TCC_EXPORT Result<std::vector<Kernel>> Kernels(const std::string& path,
                                                const CompileOptions& options = {});
 TCC_EXPORT Result<std::vector<Kernel>> Kernels(std::span<const std::uint8_t> model,
                                                const CompileOptions& options = {});
+
+// A candidate that Tune has measured. Seconds of a kernel are of one call.
+struct TuneProgress {
+  double seconds = 0;         // since the search began
+  std::int64_t trials = 0;    // measured in this run, with this one
+  std::string_view kernel;    // TunedKernel::name
+  std::string_view searcher;  // "constructed" for the schedule of a compilation without a database
+  std::string_view status;    // "ok", "slow", "wrong", ...: docs/tune.md lists them
+  double best_seconds = 0;    // with this candidate; 0: none yet
+  double constructed_seconds = 0;  // 0: not known yet
+};
+
+struct TuneOptions {
+  // Compile's options; `schedules` and `database` are ignored. A stop request ends Tune soon, which
+  // then returns what was measured and recorded so far.
+  CompileOptions compile = {};
+  // File that measurements are kept in; it is made where there is none. A candidate that it has for
+  // this machine is not measured again.
+  std::string database = {};
+  // The budget, one of the two: time, or new candidates to measure over all kernels.
+  double seconds = 0;
+  std::int64_t trials = 0;
+  std::string searcher = "auto";  // or random, evolutionary, ... as tcc tune
+  std::uint64_t seed = 0;
+  int threads = 0;  // that kernels run on; as ThreadPool's
+  // Called from the thread that called Tune.
+  std::function<void(const TuneProgress&)> progress = {};
+};
+
+// A kernel that was tuned. Seconds are of one call, 0 where it was not measured.
+struct TunedKernel {
+  std::string name;
+  double runs = 0;                 // calls in a run of the model
+  double constructed_seconds = 0;  // by the schedule of a compilation without a database
+  double best_seconds = 0;
+  std::string best_searcher;  // who proposed the best
+  std::int64_t trials = 0;    // of this run
+  std::string problem;        // what kept it from being tuned; "": nothing
+};
+
+struct TuneSummary {
+  std::vector<TunedKernel> kernels;  // equal ones once
+  std::int64_t trials = 0;
+  std::map<std::string, std::int64_t> statuses;  // of the trials
+  // Seconds of a run of the model with all constructed schedules and with the winners, which
+  // Compile takes. 0: they were not compared, as when Tune was stopped or nothing seemed faster.
+  double model_constructed_seconds = 0;
+  double model_best_seconds = 0;
+};
+
+// Measures schedules for the kernels of a model on this machine, in a process of its own
+// (tcc-worker), and records them. Errors: Compile's; kUsage for an unknown searcher, no budget or
+// both; kBadInput for a database that cannot be written; kMissing where the target's kernels do not
+// run here or there is no worker; kBudget or kCancelled where the end came before any kernel ran.
+TCC_EXPORT Result<TuneSummary> Tune(const std::string& path, const TuneOptions& options);
+TCC_EXPORT Result<TuneSummary> Tune(std::span<const std::uint8_t> model,
+                                    const TuneOptions& options);
 
 TCC_API_END
 }  // namespace tcc

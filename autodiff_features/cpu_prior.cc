@@ -59,9 +59,10 @@ Expr CyclesOfBody(const SiteWork& site, const CpuConstants& cpu) {
   Expr alone = Plus(site.loads.elements, site.stores.elements);
   Expr all = Plus(Plus(Times(copies, Real(ops.Arithmetic() + ops.tests)), Plus(loads, stores)),
                   Plus(alone, Real(2)));
-  Expr latency = site.counts.accumulates || !IsReal(site.counts.chain, 1)
-                     ? Times(cpu.fma_latency, site.counts.chain)
-                     : Real(0);
+  Expr latency = Times(cpu.fma_latency, site.counts.chain);
+  // Sums that begin anew in each run of the code go on side by side, as many as the core looks
+  // ahead.
+  if (!site.counts.accumulates) latency = Over(latency, MaxOf(Over(cpu.in_flight, all), Real(1)));
   return Largest({Times(copies, each),
                   Plus(Over(loads, cpu.loads_per_cycle), Times(alone, cpu.gather_cycles)),
                   Over(stores, cpu.stores_per_cycle), Over(all, cpu.ops_per_cycle), latency});
@@ -127,6 +128,9 @@ NestPrior PriorOf(const NestWork& nest, const NestTraffic& traffic, const Target
     alone = Plus(alone, cycles.alone);
     shared = Plus(shared, cycles.shared);
   }
+  Expr prefetches = Times(nest.prefetched, cpu.prefetch_cycles);
+  alone = Plus(alone, prefetches);
+  shared = Plus(shared, Over(prefetches, Real(settings.threads)));
   NestPrior prior;
   prior.busy = settings.threads == 1 ? Real(1) : Over(alone, shared);
   prior.imbalance = Over(Real(settings.threads), prior.busy);

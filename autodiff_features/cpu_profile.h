@@ -18,10 +18,12 @@ namespace tcc {
   X(stores_per_cycle, 1, "")                                                     \
   X(ops_per_cycle, 8, "operations of any kind that begin per cycle")             \
   X(fma_latency, 4, "cycles from a multiply-add to one that needs its result")   \
+  X(in_flight, 320, "operations that a core looks ahead")                        \
   X(divide_cycles, 2.4, "")                                                      \
   X(root_cycles, 4.5, "")                                                        \
   X(special_cycles, 6, "of an exponential")                                      \
   X(gather_cycles, 1, "of an element that is moved alone")                       \
+  X(prefetch_cycles, 0.7, "of asking for a line ahead of its use")               \
   X(enter_cycles, 5, "of starting an innermost loop")                            \
   X(dead_cycles, 2, "of skipping an iteration beyond an extent")                 \
   X(spill, 0.5, "slowdown at twice as many values as registers")                 \

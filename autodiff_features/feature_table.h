@@ -65,7 +65,7 @@ namespace tcc {
   X(kSeconds, "seconds", "seconds", "the prior's, of all together")
 
 // Rises when a formula gives other values: models know what they were trained on.
-inline constexpr int kFeatureVersion = 1;
+inline constexpr int kFeatureVersion = 2;
 
 enum class Feature : size_t {
 #define TCC_NEST_FEATURE(feature, name, unit, definition) feature,

@@ -16,6 +16,9 @@
 namespace tcc {
 namespace {
 
+// Vector registers that hold operands on their way.
+constexpr int kWorkingRegisters = 2;
+
 AccessInstructions Add(const AccessInstructions& a, const AccessInstructions& b,
                        const Expr& share) {
   return {Plus(a.vectors, Times(b.vectors, share)), Plus(a.broadcasts, Times(b.broadcasts, share)),
@@ -38,6 +41,7 @@ class NestCounter {
     work.counts = CountsOf(site);
     work.operations = OperationsOf(site);
     work.loads = work.stores = {Real(0), Real(0), Real(0)};
+    AccessInstructions kept = work.loads;  // of cells that stay the same in the innermost loop
     const Block& block = *site.block;
     std::vector<Access> writes = WritesOf(block);
     work.in_registers = std::all_of(writes.begin(), writes.end(), [&](const Access& write) {
@@ -46,12 +50,13 @@ class NestCounter {
     work.vectors = VectorsOf(site, writes);
     for (const Ref<For>& loop : site.loops) work.footprints.push_back(FootprintOf(loop));
     work.site = std::move(site);
-    for (const Access& read : ReadsOf(block)) AddAccess(work, read, false);
+    for (const Access& read : ReadsOf(block)) AddAccess(work, read, false, kept);
     bool reduces = block.body.as<Reduce>() != nullptr;
     for (const Access& write : writes) {
-      if (reduces) AddAccess(work, write, false);
-      AddAccess(work, write, true);
+      if (reduces) AddAccess(work, write, false, kept);
+      AddAccess(work, write, true, kept);
     }
+    work.loads = Add(work.loads, kept, ShareOfKept(work, kept));
     return work;
   }
 
@@ -69,13 +74,26 @@ class NestCounter {
     return entry->second;
   }
 
-  // A cell that stays the same in the innermost loop is kept in a register while it runs.
-  static Expr ShareOf(const SiteWork& work, const Access& access) {
+  static bool VariesInside(const SiteWork& work, const Access& access) {
     const Site& site = work.site;
-    if (site.first_spread == 0) return Real(1);
+    if (site.first_spread == 0) return true;
     const Var& innermost = site.loops[site.parts[site.first_spread - 1].loop]->var;
-    bool varies = BindingsUse(*site.block, VarsOf(access), innermost);
-    return varies ? Real(1) : Over(Real(1), work.counts.trip);
+    return BindingsUse(*site.block, VarsOf(access), innermost);
+  }
+
+  // A cell that stays the same in the innermost loop is kept in a register while that runs: loaded
+  // once of `trip` times. Cells for which no register is free beside the results are loaded anew
+  // each time.
+  Expr ShareOfKept(const SiteWork& work, const AccessInstructions& kept) const {
+    Expr once = Over(Real(1), work.counts.trip);
+    Expr wanted = Plus(Plus(kept.vectors, kept.broadcasts), kept.elements);
+    if (target_.vector_registers == 0 || IsReal(wanted, 0)) return once;
+    Expr results = work.in_registers
+                       ? Over(Times(work.counts.copies, work.vectors), work.counts.chain)
+                       : Real(0);
+    Expr free = MaxOf(Real(target_.vector_registers - kWorkingRegisters) - results, Real(0));
+    Expr share = MinOf(Over(free, MaxOf(wanted, Real(1e-9))), Real(1));
+    return Plus(Times(share, once), Real(1) - share);
   }
 
   // A cell that is read twice is loaded once.
@@ -88,7 +106,7 @@ class NestCounter {
     });
   }
 
-  void AddAccess(SiteWork& work, const Access& access, bool is_write) {
+  void AddAccess(SiteWork& work, const Access& access, bool is_write, AccessInstructions& kept) {
     if (registers_.contains(access.buffer) || IsKnown(work, access, is_write)) return;
     TracedAccess traced;
     traced.access = access;
@@ -100,8 +118,14 @@ class NestCounter {
       traced.exact = traced.exact && lines.exact;
     }
     AccessInstructions instructions = InstructionsOf(work.site, access, traced.buffer, target_);
-    AccessInstructions& sum = is_write ? work.stores : work.loads;
-    sum = Add(sum, instructions, ShareOf(work, access));
+    bool varies = VariesInside(work, access);
+    if (is_write) {
+      Expr share = varies ? Real(1) : Over(Real(1), work.counts.trip);
+      work.stores = Add(work.stores, instructions, share);
+    } else {
+      AccessInstructions& sum = varies ? work.loads : kept;
+      sum = Add(sum, instructions, Real(1));
+    }
     work.accesses.push_back(std::move(traced));
   }
 

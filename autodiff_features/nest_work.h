@@ -20,8 +20,8 @@ struct SiteWork {
   Expr vectors;                // registers of a result of all lanes
   // In memory: buffers that become registers are left out. A reduction reads its results, too.
   std::vector<TracedAccess> accesses;
-  AccessInstructions loads;      // of one run of the straight-line code; what stays the same in the
-  AccessInstructions stores;     // innermost loop counts with its share of it
+  AccessInstructions loads;   // of one run of the straight-line code; what stays the same in the
+  AccessInstructions stores;  // innermost loop counts with its share of it, if a register is free
   std::vector<Expr> footprints;  // f64 bytes that one iteration of each loop touches
   bool in_registers = false;     // its results are
 };

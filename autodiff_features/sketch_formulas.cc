@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff_features/nest_features.h"
+#include "autodiff_features/real_formulas.h"
 #include "ir/expr/visitor.h"
 
 namespace tcc {
@@ -23,6 +24,19 @@ FormulaCounts CountFormulas(std::span<const NestWork> nests) {
     }
   }
   return counts;
+}
+
+Expr TileBytesOf(std::span<const NestWork> nests) {
+  Expr bytes = Real(0);
+  for (const NestWork& nest : nests) {
+    if (nest.sites.empty()) continue;
+    const SiteWork& main = nest.sites[nest.main];
+    size_t first = main.site.parallel_loop ? *main.site.parallel_loop + 1 : 0;
+    for (size_t loop = first; loop < main.site.FirstSpreadLoop(); ++loop) {
+      bytes = Plus(bytes, main.footprints[loop]);
+    }
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -79,6 +93,7 @@ StatusOr<SketchFormulas> SketchFormulas::Create(const SymbolicProgram& program,
   formulas.counts_ = CountFormulas(nests);
   formulas.feature_exprs_ = std::move(rows);
   formulas.prior_expr_ = total[0];
+  formulas.tile_bytes_expr_ = TileBytesOf(nests);
   return formulas;
 }
 

@@ -55,6 +55,9 @@ class SketchFormulas {
   // The same as expressions over sizes(), for those who want other programs of them.
   const std::vector<Expr>& feature_exprs() const { return feature_exprs_; }
   const Expr& prior_expr() const { return prior_expr_; }
+  // f64 bytes that the tiles of all levels take: one iteration of each loop that is neither
+  // parallel nor straight-line code, of each nest's main block.
+  const Expr& tile_bytes_expr() const { return tile_bytes_expr_; }
 
   // Points of the program's space as the evaluators take them.
   PointTable ToTable(std::span<const Point> points) const;
@@ -69,6 +72,7 @@ class SketchFormulas {
   FormulaCounts counts_;
   std::vector<Expr> feature_exprs_;
   Expr prior_expr_;
+  Expr tile_bytes_expr_;
   BatchEvaluator features_;
   BatchEvaluator prior_;
 };

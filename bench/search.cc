@@ -1,20 +1,24 @@
-// tcc-bench search: searchers compared on spaces whose points tcc-bench lattice has measured.
+// tcc-bench search: searchers compared with equal numbers of measurements.
 
 #include <fmt/core.h>
 
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "autodiff_features/measured_tasks.h"
 #include "autodiff_features/model_file.h"
 #include "bench/search/curve_statistics.h"
+#include "bench/search/lattice.h"
+#include "bench/search/measured_points.h"
 #include "bench/search/median.h"
 #include "bench/search/replay.h"
 #include "bench/subcommand.h"
 #include "bench/write_text.h"
-#include "compiler/tune_graph.h"
+#include "ir/support/check.h"
 #include "ir/support/for_each_index.h"
 #include "runtime/executor/usable_cpus.h"
+#include "search/measure/measuring_lock.h"
 
 namespace tcc {
 namespace {
@@ -26,6 +30,8 @@ struct SearchBench {
   std::string estimates = "prior";
   std::string model;
   std::string csv;
+  bool live = false;
+  bool no_starts = false;
   size_t most = 1500;
   size_t seeds = 30;
   size_t trials = 128;
@@ -37,13 +43,7 @@ constexpr size_t kCheckpoints[] = {16, 32, 64, 128};
 // Others are compared with these where they take part.
 constexpr std::string_view kCompared[] = {"random", "evolutionary"};
 
-struct Contest {
-  Target target;
-  Environment environment;
-  std::shared_ptr<const LearnedModel> model;
-};
-
-// One searcher's runs on one lattice.
+// One searcher's runs on one kernel.
 struct Contestant {
   std::string searcher;
   std::vector<SearchCurve> runs;
@@ -55,17 +55,74 @@ struct Contestant {
   }
 };
 
-StatusOr<Contestant> RunSearcher(const SearchBench& bench, const Contest& contest,
-                                 const MeasuredLattice& lattice, const std::string& searcher) {
-  Contestant contestant{searcher, std::vector<SearchCurve>(bench.seeds)};
-  TaskTunerOptions options{.searchers = SearchersNamed(searcher)};
-  options.settings = SettingsOf(contest.environment.policy, contest.environment.threads);
-  options.estimates = bench.estimates != "nearest";
-  options.model = contest.model;
-  TCC_RETURN_IF_ERROR(ForEachIndex(bench.seeds, UsableCpus(), [&](size_t seed) {
-    TaskTunerOptions own = options;
-    own.seed = seed + 1;
-    contestant.runs[seed] = ReplaySearch(lattice, contest.target, own, bench.trials, bench.batch);
+// What all runs on a kernel share.
+struct Contest {
+  const SearchBench& options;
+  MeasuringBench& bench;
+  std::shared_ptr<const LearnedModel> model;
+  Workload workload;
+  std::vector<Sketch> sketches;  // of the lattice; live: none, the whole space
+  std::unique_ptr<TaskSpace> space;
+  std::optional<MeasuredPoints> points;
+
+  TaskSpace NewSpace() const {
+    return options.live ? TaskSpace(workload, bench.target)
+                        : TaskSpace(workload, bench.target, sketches);
+  }
+};
+
+StatusOr<std::unique_ptr<Contest>> BeginContest(const SearchBench& options, MeasuringBench& bench,
+                                                std::shared_ptr<const LearnedModel> model,
+                                                const BenchKernel& kernel) {
+  auto contest = std::make_unique<Contest>(
+      Contest{options, bench, std::move(model), WorkloadOf(kernel), {}, nullptr, std::nullopt});
+  if (!options.live) {
+    contest->sketches = LatticeOf(contest->workload, bench.target, options.most);
+  }
+  contest->space = std::make_unique<TaskSpace>(contest->NewSpace());
+  TCC_ASSIGN_OR_RETURN(contest->points,
+                       MeasuredPoints::Read(bench, contest->workload, *contest->space));
+  if (options.live) return contest;
+  size_t points = PointsOf(*contest->space).size();
+  if (contest->points->size() < points) {
+    return InvalidInput(
+        "kernel '{}': {} of its lattice's {} points are measured; expected all of them: tcc-bench "
+        "lattice with the same --most and --threads",
+        kernel.name, contest->points->size(), points);
+  }
+  if (contest->points->BestSeconds() > 0) return contest;
+  return InvalidInput("kernel '{}': no point of its lattice is right", kernel.name);
+}
+
+StatusOr<SearchCurve> RunOnce(Contest& contest, const std::string& searcher, size_t seed) {
+  const SearchBench& options = contest.options;
+  TaskTunerOptions own{.searchers = SearchersNamed(searcher), .seed = seed};
+  const Environment& environment = contest.bench.environment;
+  own.settings = SettingsOf(environment.policy, environment.threads);
+  own.starts = !options.no_starts;
+  own.estimates = options.estimates != "nearest";
+  own.model = contest.model;
+  TaskTuner tuner(contest.workload, contest.bench.target, contest.NewSpace(), own);
+  PointTimes times =
+      [&](std::span<const SearchPoint> points) -> StatusOr<std::vector<Measurement>> {
+    if (options.live) TCC_RETURN_IF_ERROR(contest.points->Measure(points));
+    std::vector<Measurement> measured;
+    for (const SearchPoint& point : points) {
+      const Measurement* found = contest.points->Find(point);
+      TCC_CHECK(found != nullptr) << "a point outside of the lattice of " << contest.workload.name;
+      measured.push_back(*found);
+    }
+    return measured;
+  };
+  return RunSearch(tuner, options.trials, options.batch, times);
+}
+
+// Replayed runs share the cores; live ones take turns.
+StatusOr<Contestant> RunSearcher(Contest& contest, const std::string& searcher) {
+  Contestant contestant{searcher, std::vector<SearchCurve>(contest.options.seeds)};
+  int threads = contest.options.live ? 1 : UsableCpus();
+  TCC_RETURN_IF_ERROR(ForEachIndex(contest.options.seeds, threads, [&](size_t run) -> Status {
+    TCC_ASSIGN_OR_RETURN(contestant.runs[run], RunOnce(contest, searcher, run + 1));
     return OkStatus();
   }));
   return contestant;
@@ -109,62 +166,80 @@ void PrintTests(const std::vector<Contestant>& contestants, double best_seconds)
   }
 }
 
-std::string CsvOf(const std::string& kernel, const std::string& estimates,
-                  const Contestant& contestant, double best_seconds) {
+std::string CsvOf(const Contest& contest, const Contestant& contestant, double best_seconds) {
   std::string text;
-  for (size_t seed = 0; seed < contestant.runs.size(); ++seed) {
-    const std::vector<double>& best = contestant.runs[seed].best;
+  for (size_t run = 0; run < contestant.runs.size(); ++run) {
+    const std::vector<double>& best = contestant.runs[run].best;
     for (size_t trial = 0; trial < best.size(); ++trial) {
-      text += fmt::format("{},{},{},{},{},{:.4f}\n", kernel, contestant.searcher, estimates,
-                          seed + 1, trial + 1, std::log(best[trial] / best_seconds));
+      text += fmt::format("{},{},{},{},{},{:.4f}\n", contest.workload.name, contestant.searcher,
+                          contest.options.estimates, run + 1, trial + 1,
+                          std::log(best[trial] / best_seconds));
     }
   }
   return text;
 }
 
-Status RunSearch(const SearchBench& bench) {
-  TCC_ASSIGN_OR_RETURN(std::vector<BenchKernel> kernels, KernelsNamed(bench.kernels));
-  for (const std::string& searcher : bench.searchers) {
+// Returns the lines of the CSV.
+StatusOr<std::string> RunContest(Contest& contest) {
+  const SearchBench& options = contest.options;
+  std::vector<Contestant> contestants;
+  for (const std::string& searcher : options.searchers) {
+    TCC_ASSIGN_OR_RETURN(contestants.emplace_back(), RunSearcher(contest, searcher));
+  }
+  double best_seconds = contest.points->BestSeconds();
+  fmt::print("{}: {} points measured, {} sketches, the best takes {:.1f} us; {} runs each\n",
+             contest.workload.name, contest.points->size(), contest.space->size(),
+             1e6 * best_seconds, options.seeds);
+  fmt::print("  {:<14} {:>6} {:>6}  mean ln regret after {} trials [95 %], predictions, CPU s\n",
+             "searcher", "to 5 %", "to 1 %", "16, 32, 64, 128");
+  std::string csv;
+  for (const Contestant& contestant : contestants) {
+    PrintContestant(contestant, best_seconds);
+    csv += CsvOf(contest, contestant, best_seconds);
+  }
+  PrintTests(contestants, best_seconds);
+  std::fflush(stdout);
+  return csv;
+}
+
+Status ExpectUsable(const SearchBench& options) {
+  for (const std::string& searcher : options.searchers) {
     if (SearchersNamed(searcher).empty()) {
       return InvalidInput("--searchers: there is no searcher '{}'", searcher);
     }
   }
-  bool full = bench.estimates == "full";
-  if (full == bench.model.empty()) {
+  bool full = options.estimates == "full";
+  if (full == options.model.empty()) {
     return InvalidInput("--model: expected with --estimates full, and with nothing else");
   }
-  Contest contest;
-  TCC_ASSIGN_OR_RETURN(contest.target, FindTarget("native"));
-  contest.environment =
-      LocalEnvironment(contest.target, bench.threads > 0 ? bench.threads : UsableCpus());
-  if (full) {
-    TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(bench.model));
-    contest.model = std::make_shared<const LearnedModel>(std::move(model));
+  return OkStatus();
+}
+
+Status RunSearchBench(const SearchBench& options) {
+  TCC_RETURN_IF_ERROR(ExpectUsable(options));
+  TCC_ASSIGN_OR_RETURN(std::vector<BenchKernel> kernels, KernelsNamed(options.kernels));
+  std::shared_ptr<const LearnedModel> model;
+  if (!options.model.empty()) {
+    TCC_ASSIGN_OR_RETURN(LearnedModel read, ReadModel(options.model));
+    model = std::make_shared<const LearnedModel>(std::move(read));
   }
-  TCC_ASSIGN_OR_RETURN(Database database, Database::Open(bench.db, Database::Access::kReadWrite));
+  int threads = options.threads > 0 ? options.threads : UsableCpus();
+  TCC_ASSIGN_OR_RETURN(MeasuringBench bench,
+                       MeasuringBench::Open(options.db, threads, !options.live));
+  std::optional<MeasuringLock> lock;
+  if (options.live) {
+    auto say = [](const std::string& message) { fmt::print(stderr, "tcc-bench: {}\n", message); };
+    TCC_ASSIGN_OR_RETURN(MeasuringLock acquired, MeasuringLock::Acquire({.say = say}));
+    lock.emplace(std::move(acquired));
+  }
   std::string csv = "kernel,searcher,estimates,seed,trial,ln_regret\n";
   for (const BenchKernel& kernel : kernels) {
-    TCC_ASSIGN_OR_RETURN(MeasuredLattice lattice, ReadLattice(kernel, bench.most, contest.target,
-                                                              contest.environment, database));
-    fmt::print("{}: {} points of {} sketches, the best takes {:.1f} us; {} runs each\n",
-               kernel.name, lattice.points.size(), lattice.sketches.size(),
-               1e6 * lattice.best_seconds, bench.seeds);
-    fmt::print(
-        "  {:<14} {:>6} {:>6}  mean ln regret after 16, 32, 64, 128 trials [95 %], "
-        "predictions, CPU s\n",
-        "searcher", "to 5 %", "to 1 %");
-    std::vector<Contestant> contestants;
-    for (const std::string& searcher : bench.searchers) {
-      TCC_ASSIGN_OR_RETURN(contestants.emplace_back(),
-                           RunSearcher(bench, contest, lattice, searcher));
-      PrintContestant(contestants.back(), lattice.best_seconds);
-      std::fflush(stdout);
-      csv += CsvOf(std::string(kernel.name), bench.estimates, contestants.back(),
-                   lattice.best_seconds);
-    }
-    PrintTests(contestants, lattice.best_seconds);
+    TCC_ASSIGN_OR_RETURN(std::unique_ptr<Contest> contest,
+                         BeginContest(options, bench, model, kernel));
+    TCC_ASSIGN_OR_RETURN(std::string lines, RunContest(*contest));
+    csv += lines;
   }
-  return bench.csv.empty() ? OkStatus() : WriteText(csv, bench.csv);
+  return options.csv.empty() ? OkStatus() : WriteText(csv, options.csv);
 }
 
 }  // namespace
@@ -177,6 +252,10 @@ BenchAction DeclareSearch(CLI::App& app) {
       ->delimiter(',')
       ->required();
   app.add_option("--db", options->db, "What tcc-bench lattice has measured")->required();
+  app.add_flag("--live", options->live,
+               "Search the whole space instead; measure what --db does not know and keep it there");
+  app.add_flag("--no-starts", options->no_starts,
+               "Let searchers begin without the starts of the sketches");
   app.add_option("--searchers", options->searchers, "Which take part")
       ->delimiter(',')
       ->capture_default_str();
@@ -185,8 +264,11 @@ BenchAction DeclareSearch(CLI::App& app) {
       ->check(CLI::IsMember({"nearest", "prior", "full"}))
       ->capture_default_str();
   app.add_option("--model", options->model, "Cost model of --estimates full");
-  app.add_option("--most", options->most, "As for tcc-bench lattice")->capture_default_str();
-  app.add_option("--threads", options->threads, "As for tcc-bench lattice");
+  app.add_option("--most", options->most, "As for tcc-bench lattice")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--threads", options->threads, "As for tcc-bench lattice")
+      ->check(CLI::Range(0, 1024));
   app.add_option("--seeds", options->seeds, "Runs of each searcher; the same seeds for all")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
@@ -197,7 +279,7 @@ BenchAction DeclareSearch(CLI::App& app) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--csv", options->csv, "File for the curves of all runs");
-  return [options] { return RunSearch(*options); };
+  return [options] { return RunSearchBench(*options); };
 }
 
 }  // namespace tcc

@@ -38,6 +38,7 @@ Action DeclareDump(CommandLine& line);
 Action DeclareInspect(CommandLine& line);
 Action DeclareOnnxTest(CommandLine& line);
 Action DeclareOps(CommandLine& line);
+Action DeclareReport(CommandLine& line);
 Action DeclareRun(CommandLine& line);
 Action DeclareTune(CommandLine& line);
 Action DeclareVersion(CommandLine& line);

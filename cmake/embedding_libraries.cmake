@@ -44,7 +44,8 @@ file(CREATE_LINK ${PROJECT_SOURCE_DIR}/api ${CMAKE_BINARY_DIR}/include/tcc SYMBO
 
 set(api ${PROJECT_SOURCE_DIR}/api)
 set(runtime_sources ${api}/convert.cc ${api}/module.cc ${api}/runtime_devices.cc)
-set(compiler_sources ${api}/all_devices.cc ${api}/compile.cc ${api}/convert.cc ${api}/module.cc)
+set(compiler_sources ${api}/all_devices.cc ${api}/compile.cc ${api}/compile_request.cc
+    ${api}/convert.cc ${api}/module.cc ${api}/tune.cc)
 
 tcc_embedding_library(tcc_runtime_shared tcc_runtime
   SOURCES ${runtime_sources}

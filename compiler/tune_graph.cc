@@ -10,6 +10,7 @@
 #include "codegen_llvm/toolchain.h"
 #include "compiler/tunable_network.h"
 #include "ir/support/check.h"
+#include "ir/support/stop.h"
 #include "ir/support/version.h"
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/executor/available_memory.h"
@@ -91,6 +92,25 @@ StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
   return nullptr;
 }
 
+// Tells what the database warns of, but for the first `told` ones; returns how many there are.
+size_t TellWarnings(const Database& database, size_t told,
+                    const std::function<void(const std::string& message)>& warn) {
+  const std::vector<std::string>& warnings = database.warnings();
+  for (size_t i = told; warn && i < warnings.size(); ++i) warn(warnings[i]);
+  return warnings.size();
+}
+
+// A stop or the budget may come before a kernel has run.
+Status ExpectSomeKernel(const TuneResult& result, const std::stop_token& stop) {
+  auto ran = [](const TaskResult& task) { return task.best_seconds > 0; };
+  if (result.tasks.empty() || std::ranges::any_of(result.tasks, ran)) return OkStatus();
+  TCC_RETURN_IF_ERROR(StopIfRequested(stop));
+  auto told = std::ranges::find_if_not(result.tasks, &std::string::empty, &TaskResult::problem);
+  const TaskResult& task = told == result.tasks.end() ? result.tasks[0] : *told;
+  return absl::DeadlineExceededError(
+      fmt::format("the budget ended without a valid kernel; {}: {}", task.name, task.problem));
+}
+
 // Builds with the options, on the compiler's threads.
 BuildFunction BuildWith(const BuildOptions& options) {
   return [options](const Workload& workload, std::span<const Candidate> candidates,
@@ -148,6 +168,32 @@ StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Dat
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   if (tune.seconds > 0) tune.seconds = std::max(tune.seconds - taken.count(), kLeastSeconds);
   return tune_by(MeasurePolicy::kRotate64M);
+}
+
+StatusOr<TuneResult> TuneIntoDatabase(Graph graph, const TuneGraphOptions& options,
+                                      const std::string& path) {
+  TCC_ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Access::kReadWrite));
+  size_t told = TellWarnings(database, 0, options.compile.warn);
+  StatusOr<TuneResult> result = TuneGraph(std::move(graph), options, database);
+  TellWarnings(database, told, options.compile.warn);
+  if (result.ok()) TCC_RETURN_IF_ERROR(ExpectSomeKernel(*result, options.compile.stop));
+  return result;
+}
+
+StatusOr<TunedSchedules> ReadTunedSchedules(
+    const std::string& path, const Target& target, int threads,
+    const std::function<void(const std::string& message)>& warn) {
+  TCC_ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Access::kRead));
+  StatusOr<TunedSchedules> best = database.Best(LocalEnvironment(target, threads));
+  TellWarnings(database, 0, warn);
+  return best;
+}
+
+Status ExpectSearcher(std::string_view name) {
+  if (!SearchersNamed(name).empty()) return OkStatus();
+  std::string known(kAutoSearcher);
+  for (const SearcherRow& row : Searchers()) known += fmt::format(", {}", row.name);
+  return UsageError("there is no searcher '{}'; this version has {}", name, known);
 }
 
 Environment LocalEnvironment(const Target& target, int threads, MeasurePolicy policy) {

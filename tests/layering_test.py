@@ -95,7 +95,7 @@ ROOMS = {
         "tuning": {"candidate", "measure", "database", "space", "model", "searchers"},
     },
     "cli": {".": set(), "compile": {"."}, "cost_model": {"."}, "database": {"."},
-            "devices": {"."}},
+            "devices": {"."}, "report": {"."}},
     "bench": {
         "operator": set(),
         "cpu": {"operator"},

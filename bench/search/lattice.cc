@@ -44,13 +44,18 @@ size_t ProductOf(const Values& values, size_t most) {
   return product;
 }
 
-// Drops every other value of the size with most, but for its start and its ends; false where no
-// size has one to spare.
+// Drops every other value of the size with most, but for its start and its ends; of two or three
+// values the one furthest from the start. False where every size has its start alone.
 bool Thin(const Sketch& sketch, Values& values) {
   auto widest = std::ranges::max_element(values, {}, &std::vector<int64_t>::size);
-  if (widest == values.end() || widest->size() < 4) return false;
+  if (widest == values.end() || widest->size() < 2) return false;
   const FreeSize& size = sketch.trace.sizes[static_cast<size_t>(widest - values.begin())];
   int64_t start = sketch.start.at(size.var->name);
+  if (widest->size() < 4) {
+    bool start_is_last = widest->back() == start;
+    widest->erase(start_is_last ? widest->begin() : std::prev(widest->end()));
+    return true;
+  }
   std::vector<int64_t> kept = {widest->front()};
   bool dropped = false;  // the value before
   for (size_t i = 1; i < widest->size(); ++i) {

@@ -55,7 +55,11 @@ Json TaskJson(const TaskResult& task) {
           {"in_place_ratio", SecondsJson(task.in_place_ratio)},
           {"winner", TextJson(task.winner)},
           {"trials", task.trials},
-          {"problem", TextJson(task.problem)}};
+          {"problem", TextJson(task.problem)},
+          {"flops", task.flops},
+          {"moved_bytes", task.moved_bytes ? Json(*task.moved_bytes) : Json()},
+          {"constructed_schedule", TextJson(task.constructed_schedule)},
+          {"best_schedule", TextJson(task.best_schedule)}};
 }
 
 Json ResultJson(const TuneResult& result) {
@@ -162,7 +166,8 @@ void RunFolder::Record(const TuneEvent& event) {
                  {"status", NameOf(measurement.status)},
                  {"measured_seconds", SecondsJson(measurement.seconds)},
                  {"best_seconds", SecondsJson(event.best_seconds)},
-                 {"constructed_seconds", SecondsJson(event.constructed_seconds)}};
+                 {"constructed_seconds", SecondsJson(event.constructed_seconds)},
+                 {"fma_gflops", SecondsJson(measurement.canary)}};
   if (!measurement.message.empty()) fields["message"] = measurement.message;
   Append("trial", fields);
 }

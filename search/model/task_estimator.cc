@@ -35,6 +35,21 @@ const SketchSlopes* TaskEstimator::Slopes(size_t sketch) {
   return entry.slopes ? &*entry.slopes : nullptr;
 }
 
+std::vector<double> TaskEstimator::TileBytes(size_t sketch, std::span<const Point> points) {
+  Entry& entry = entries_[sketch];
+  const SketchFormulas* formulas = Formulas(sketch);
+  if (!std::exchange(entry.sized, true) && formulas) {
+    SizeVars sizes = VarsOf(formulas->sizes());
+    std::vector<Expr> bytes = {formulas->tile_bytes_expr()};
+    StatusOr<BatchEvaluator> compiled = BatchEvaluator::Compile(bytes, sizes.vars, sizes.bounds);
+    if (compiled.ok()) entry.tile_bytes = *std::move(compiled);
+  }
+  if (!entry.tile_bytes) return {};
+  PointTable values = entry.tile_bytes->Evaluate(formulas->ToTable(points));
+  std::span<const double> column = values.column(0);
+  return {column.begin(), column.end()};
+}
+
 std::vector<Prediction> TaskEstimator::Rank(size_t sketch, std::span<const Point> points) {
   const SketchFormulas* formulas = Formulas(sketch);
   std::vector<Prediction> predictions(points.size());

@@ -24,13 +24,16 @@ class TaskEstimator final : public Ranker {
   // nullptr where there are none.
   const SketchFormulas* Formulas(size_t sketch);
   const SketchSlopes* Slopes(size_t sketch);
+  // Bytes that the tiles of each point take, of all levels; none without formulas.
+  std::vector<double> TileBytes(size_t sketch, std::span<const Point> points);
   const LearnedModel* model() const { return model_.get(); }
 
  private:
   struct Entry {
-    bool made = false, sloped = false;
+    bool made = false, sloped = false, sized = false;
     std::optional<SketchFormulas> formulas = {};
     std::optional<SketchSlopes> slopes = {};
+    std::optional<BatchEvaluator> tile_bytes = {};
   };
 
   TaskSpace& space_;

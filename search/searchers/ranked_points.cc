@@ -51,20 +51,22 @@ std::vector<SearchPoint> RankedPoints::Pick(size_t count, double hope, Random& r
     if (chosen.insert(point).second) picked.push_back(point);
   };
   size_t next = 0;
-  for (size_t i = 0; i < count; ++i) {
-    for (; next < order.size(); ++next) {
-      const SearchPoint& point = *order[next].second;
+  // The next point in the order that is not too much alike.
+  auto best = [&]() -> const SearchPoint* {
+    while (next < order.size()) {
+      const SearchPoint& point = *order[next++].second;
       const SearchSpace& space = *context_.space.Points(point.sketch);
-      if (alike[{point.sketch, InnermostSizes(space, point.point)}]++ < most_alike) break;
+      if (alike[{point.sketch, InnermostSizes(space, point.point)}]++ < most_alike) return &point;
     }
-    bool draw = next == order.size() || random.OneIn(kDrawn);
+    return nullptr;
+  };
+  for (size_t i = 0; i < count; ++i) {
     std::optional<SearchPoint> drawn;
-    if (draw) drawn = DrawFresh(context_, random);
-    if (drawn) {
-      take(*drawn);
-    } else if (next < order.size()) {
-      take(*order[next++].second);
-    }
+    if (random.OneIn(kDrawn)) drawn = DrawFresh(context_, random);
+    const SearchPoint* point = drawn ? nullptr : best();
+    if (!drawn && !point) drawn = DrawFresh(context_, random);
+    if (drawn) point = &*drawn;
+    if (point) take(*point);
   }
   // Points that are too much alike are better than none.
   for (size_t i = 0; i < order.size() && picked.size() < count; ++i) take(*order[i].second);

@@ -44,8 +44,10 @@ inline constexpr std::string_view kAutoSearcher = "auto";
 std::span<const SearcherRow> Searchers();
 // nullptr: there is none of that name.
 const SearcherRow* FindSearcher(std::string_view name);
-// The one of that name, or those that kAutoSearcher stands for; none: the name is not known.
-std::vector<const SearcherRow*> SearchersNamed(std::string_view name);
+// The one of that name, of Searchers() or of `more`, or those that kAutoSearcher stands for; none:
+// the name is not known. `more` outlives the result.
+std::vector<const SearcherRow*> SearchersNamed(std::string_view name,
+                                               std::span<const SearcherRow> more = {});
 
 // A legal point of a live sketch, drawn uniformly, that is not known; nullopt where several draws
 // found none.
@@ -55,6 +57,7 @@ std::unique_ptr<Searcher> MakeRandomSearcher(const SearchContext& context);
 std::unique_ptr<Searcher> MakeCoordinateSearcher(const SearchContext& context);
 std::unique_ptr<Searcher> MakeEvolutionarySearcher(const SearchContext& context);
 std::unique_ptr<Searcher> MakeAnnealingSearcher(const SearchContext& context);
+std::unique_ptr<Searcher> MakeTileSearcher(const SearchContext& context);
 std::unique_ptr<Searcher> MakeGradientSearcher(const SearchContext& context);
 
 }  // namespace tcc

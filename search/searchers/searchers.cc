@@ -9,6 +9,7 @@ constexpr SearcherRow kSearchers[] = {
     {"coordinate",   MakeCoordinateSearcher,   true,  "Droplet search: Canesche, Verma, Pereira 2024"},
     {"evolutionary", MakeEvolutionarySearcher, true,  "Ansor: Zheng et al. 2020"},
     {"annealing",    MakeAnnealingSearcher,    false, "AutoTVM: Chen et al. 2018"},
+    {"rtile",        MakeTileSearcher,         true,  "Roller: Zhu et al. 2022"},
     {"gradient",     MakeGradientSearcher,     true,  "Felix: Zhao et al. 2024"},
 };
 // clang-format on
@@ -26,10 +27,13 @@ const SearcherRow* FindSearcher(std::string_view name) {
   return nullptr;
 }
 
-std::vector<const SearcherRow*> SearchersNamed(std::string_view name) {
+std::vector<const SearcherRow*> SearchersNamed(std::string_view name,
+                                               std::span<const SearcherRow> more) {
   std::vector<const SearcherRow*> rows;
-  for (const SearcherRow& row : kSearchers) {
-    if (name == kAutoSearcher ? row.shares : row.name == name) rows.push_back(&row);
+  for (std::span<const SearcherRow> table : {Searchers(), more}) {
+    for (const SearcherRow& row : table) {
+      if (name == kAutoSearcher ? row.shares : row.name == name) rows.push_back(&row);
+    }
   }
   return rows;
 }

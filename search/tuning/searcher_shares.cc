@@ -11,6 +11,7 @@ constexpr double kMemory = 0.985;     // weight of a trial beside the next one: 
 constexpr double kNearGain = 0.05;    // of a trial near to the best
 constexpr double kNear = 1.1;         // times the best
 constexpr double kLeastGain = 0.002;  // nobody is given up for good
+constexpr double kDoubt = 2;          // trials without a gain that everyone is thought to have had
 
 struct Gains {
   double sum = 0;
@@ -42,14 +43,16 @@ std::vector<double> SharesOf(const TaskHistory& history, std::span<const std::st
     bool faster = trial.status == MeasureStatus::kOk && (best == 0 || trial.seconds < best);
     if (faster) best = trial.seconds;
   }
+  // Falls to the least while nothing new is known of a searcher.
+  auto rate = [](const Gains& of) { return std::max(of.sum / (of.weights + kDoubt), kLeastGain); };
   double most = kLeastGain;
   for (const Gains& of : gains) {
-    if (of.weights > 0) most = std::max(most, of.sum / of.weights);
+    if (of.weights > 0) most = std::max(most, rate(of));
   }
   std::vector<double> shares;
   double sum = 0;
   for (const Gains& of : gains) {
-    shares.push_back(of.weights > 0 ? std::max(of.sum / of.weights, kLeastGain) : most);
+    shares.push_back(of.weights > 0 ? rate(of) : most);
     sum += shares.back();
   }
   for (double& share : shares) {

@@ -13,6 +13,9 @@ namespace {
 
 // A sketch is given up when its start takes so many times the best.
 constexpr double kHopeless = 8;
+// Proposals that a searcher makes at once, where several share a batch: a round of a searcher takes
+// as long whether it is for one proposal or for some.
+constexpr size_t kHand = 4;
 
 uint64_t SeedFor(const std::string& text) {
   Sha256Digest digest = Sha256(text);
@@ -68,7 +71,7 @@ void TaskTuner::Suggest(std::span<const StoredTrial> trials) {
 std::vector<Proposal> TaskTuner::Propose(size_t count) {
   std::vector<Proposal> proposals;
   AddSuggested(count, proposals);
-  AddStarts(count, proposals);
+  if (options_.starts) AddStarts(count, proposals);
   if (proposals.size() < count) {
     RetireSlowSketches();
     AddSearched(count, proposals);
@@ -101,11 +104,14 @@ std::vector<size_t> TaskTuner::Deal(size_t count) const {
   std::vector<double> shares = SharesOf(*history_, names);
   std::vector<size_t> deal(names.size());
   Random random = RandomFor("shares");
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t left = count; left > 0;) {
     double draw = random.Unit();
     size_t searcher = 0;
     while (searcher + 1 < shares.size() && draw >= shares[searcher]) draw -= shares[searcher++];
-    ++deal[searcher];
+    // A rest that is too small for another hand goes along.
+    size_t hand = left < 2 * kHand ? left : kHand;
+    deal[searcher] += hand;
+    left -= hand;
   }
   return deal;
 }

@@ -22,6 +22,7 @@ struct TaskTunerOptions {
   std::vector<const SearcherRow*> searchers;  // they share each batch
   uint64_t seed = 0;
   RunSettings settings = {};  // that candidates are timed in
+  bool starts = true;         // of sketches are proposed before anything else
   // false: searchers expect of a point what its measured neighbours took, and know no formulas.
   bool estimates = true;
   std::shared_ptr<const LearnedModel> model = {};  // of the estimator; null: its prior alone

@@ -42,7 +42,7 @@ size_t TuneSession::Affordable(size_t count) const {
 
 Status TuneSession::Begin(std::span<const Workload> workloads, const Environment& environment) {
   PhaseClock clock(result_.phases.begin);
-  TaskTunerOptions options{.searchers = SearchersNamed(options_.searcher),
+  TaskTunerOptions options{.searchers = SearchersNamed(options_.searcher, options_.more_searchers),
                            .seed = options_.seed,
                            .settings = SettingsOf(environment.policy, environment.threads),
                            .model = options_.model};
@@ -288,10 +288,16 @@ TuneResult TuneSession::Take(std::span<const Workload> workloads) {
       task.result.best_seconds = task.result.constructed_seconds;
       task.result.best_searcher = task.constructed.searcher;
     }
+    if (!task.reference.empty()) {
+      task.result.constructed_schedule = Print(task.constructed.schedule);
+    }
     if (const Trial* best = task.tuner->history().best()) {
       task.result.best_seconds = best->seconds;
       task.result.best_searcher = best->searcher;
+      task.result.best_schedule = Print(task.tuner->space().ToCandidate(best->point).schedule);
     }
+    task.result.flops = task.workload->flops;
+    task.result.moved_bytes = task.workload->moved_bytes;
     result_.tasks.push_back(task.result);
   }
   for (size_t i = tasks_.size(); i < workloads.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <stop_token>
@@ -32,6 +33,7 @@ struct TuneOptions {
   int64_t trials = 0;  // new measurements over all tasks, refusals among them; 0: no limit
   double seconds = 0;  // 0: no limit. One of the two is set
   std::string searcher = std::string(kAutoSearcher);
+  std::vector<SearcherRow> more_searchers = {};    // beside Searchers(); `searcher` may name one
   std::shared_ptr<const LearnedModel> model = {};  // of the estimator; null: its prior alone
   uint64_t seed = 0;
   size_t batch = 16;      // candidates of one task that are built and measured in a row
@@ -54,6 +56,11 @@ struct TaskResult {
   // proposed it; 0 and "": there was none.
   double in_place_ratio = 0;
   std::string winner;
+  double flops = 0;                    // per call
+  std::optional<int64_t> moved_bytes;  // per call
+  // As text; "": there is none.
+  std::string constructed_schedule;
+  std::string best_schedule;  // the fastest measured, which need not be the winner in place
 };
 
 // Where the seconds of a run went.

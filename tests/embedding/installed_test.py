@@ -4,6 +4,7 @@
 usage: installed_test.py BUILD_FOLDER CMAKE COMPILER GPU_ARTEFACTS EMULATED_DRIVER
 """
 
+import json
 import os
 import pathlib
 import re
@@ -78,6 +79,21 @@ class Installed(unittest.TestCase):
             self.check_no_compiler(program)
         self.assertEqual(len(answers), 1, answers)
 
+    def test_a_program_tunes_a_network_with_the_worker_that_is_installed(self):
+        program = self.build_by_cmake("tune")
+        database, artefact = self.folder / "f.db", self.folder / "tuned.tcc"
+        for _ in range(2):
+            lines = self.run_command(program, self.model, database, 12, artefact).splitlines()
+            self.assertEqual(lines[-1], "12 trials")
+            kernels = [re.fullmatch(r"(\w+): (\d+) trials, constructed \S+ us, best \S+ us by \w+",
+                                    line) for line in lines[:-1] if not line.startswith("in the")]
+            self.assertNotIn(None, kernels, lines)
+            self.assertEqual(sum(int(kernel[2]) for kernel in kernels), 12)
+        tcc = self.prefix / "bin" / "tcc"
+        self.run_command(tcc, "check", self.model, artefact)
+        stats = json.loads(self.run_command(tcc, "db", "stats", database, "--json"))
+        self.assertGreaterEqual(stats["measurements"], 24)
+
     def check_no_compiler(self, program):
         """Neither what the program names nor what that needs in turn is a compiler's library."""
         for binary in [program, self.libraries / "libtcc_runtime.so"]:
@@ -138,6 +154,17 @@ class Installed(unittest.TestCase):
         self.run_command(tcc, "compile", self.model, "--target", "native", "--schedule", schedules,
                          "-o", artefact)
         self.run_command(tcc, "check", self.model, artefact)
+
+    def test_a_program_with_a_searcher_of_its_own_builds_against_the_developer_s_libraries(self):
+        program = self.build_by_cmake("searcher", ROOT / "docs" / "tutorial")
+        folder = self.folder / "searchers"
+        folder.mkdir()
+        # A program that is linked with archives does not know where tcc is installed.
+        lines = self.run_command("env", f"TCC_WORKER={self.prefix / 'bin' / 'tcc-worker'}", program,
+                                 self.model, folder, 12).splitlines()
+        self.assertGreater(len(lines), 1)
+        self.assertEqual(sorted(path.name for path in folder.glob("*.db")),
+                         ["climb.db", "random.db"])
 
     def test_every_header_of_the_developer_s_libraries_can_be_included(self):
         folder = self.prefix / "include" / "tcc-developer"

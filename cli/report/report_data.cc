@@ -1,0 +1,240 @@
+#include "cli/report/report_data.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "cli/report/json_fields.h"
+#include "cli/report/utf8_text.h"
+#include "ir/support/file.h"
+
+namespace tcc {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+struct FactRow {
+  const char* label;
+  const char* pointer;  // into run.json
+};
+constexpr FactRow kFacts[] = {
+    {"device", "/environment/device"},
+    {"target", "/environment/target"},
+    {"threads", "/environment/threads"},
+    {"policy", "/policy"},
+    {"policy asked for", "/environment/policy"},
+    {"measurer", "/environment/measurer"},
+    {"tcc", "/tcc"},
+    {"compilers", "/environment/compilers"},
+    {"command line", "/arguments"},
+    {"searcher", "/searcher"},
+    {"budget in seconds", "/budget/seconds"},
+    {"budget in trials", "/budget/trials"},
+    {"seed", "/seed"},
+    {"database", "/database"},
+    {"began", "/began"},
+    {"seconds taken", "/elapsed_seconds"},
+    {"seconds to begin", "/phases/begin"},
+    {"seconds proposing", "/phases/propose"},
+    {"seconds building", "/phases/build"},
+    {"seconds checking", "/phases/check"},
+    {"seconds in the network", "/phases/network"},
+    {"seconds comparing", "/phases/compare"},
+};
+
+// Returns "..." for what has parts: a file may nest them deeper than the stack goes.
+std::string WordText(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return fmt::format("{:.4g}", value.get<double>());
+  return value.is_structured() ? "..." : value.dump();
+}
+
+std::string FactText(const Json& value) {
+  if (!value.is_array()) return WordText(value);
+  std::string text;
+  for (const Json& word : value) text += (text.empty() ? "" : " ") + WordText(word);
+  return text;
+}
+
+StatusOr<std::string> ReadText(const std::string& path) {
+  TCC_ASSIGN_OR_RETURN(SharedBytes file, MapFile(path));
+  return WithValidUtf8(
+      std::string_view(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()));
+}
+
+StatusOr<RunTask> TaskOf(const JsonFields& fields) {
+  RunTask task;
+  TCC_ASSIGN_OR_RETURN(task.name, fields.RequiredText("name"));
+  TCC_ASSIGN_OR_RETURN(task.runs, fields.Figure("runs"));
+  TCC_ASSIGN_OR_RETURN(task.constructed_seconds, fields.Figure("constructed_seconds"));
+  TCC_ASSIGN_OR_RETURN(task.best_seconds, fields.Figure("best_seconds"));
+  TCC_ASSIGN_OR_RETURN(task.best_searcher, fields.Text("best_searcher"));
+  TCC_ASSIGN_OR_RETURN(task.in_place_ratio, fields.Figure("in_place_ratio"));
+  TCC_ASSIGN_OR_RETURN(task.winner, fields.Text("winner"));
+  TCC_ASSIGN_OR_RETURN(task.trials, fields.Count("trials"));
+  TCC_ASSIGN_OR_RETURN(task.problem, fields.Text("problem"));
+  TCC_ASSIGN_OR_RETURN(task.flops, fields.Figure("flops"));
+  TCC_ASSIGN_OR_RETURN(task.moved_bytes, fields.Figure("moved_bytes"));
+  TCC_ASSIGN_OR_RETURN(task.constructed_schedule, fields.Text("constructed_schedule"));
+  TCC_ASSIGN_OR_RETURN(task.best_schedule, fields.Text("best_schedule"));
+  return task;
+}
+
+// Reads the two files into one RunData.
+class RunReader {
+ public:
+  Status ReadSummary(std::string_view text) {
+    Json object = Json::parse(text, nullptr, false);
+    if (!object.is_object()) return InvalidInput("expected a JSON object");
+    JsonFields fields(object);
+    TCC_ASSIGN_OR_RETURN(run_.state, fields.RequiredText("state"));
+    TCC_ASSIGN_OR_RETURN(run_.message, fields.Text("message"));
+    TCC_ASSIGN_OR_RETURN(run_.elapsed_seconds, fields.Figure("elapsed_seconds"));
+    ReadFacts(object);
+    TCC_RETURN_IF_ERROR(ReadNetwork(object));
+    return ReadTasks(object);
+  }
+
+  Status ReadEvent(std::string_view line) {
+    Json object = Json::parse(line, nullptr, false);
+    if (!object.is_object()) return InvalidInput("expected a JSON object");
+    JsonFields fields(object);
+    TCC_ASSIGN_OR_RETURN(std::string kind, fields.RequiredText("kind"));
+    TCC_ASSIGN_OR_RETURN(double at, fields.Figure("seconds"));
+    run_.elapsed_seconds = std::max(run_.elapsed_seconds, at);
+    if (kind == "trial") return ReadTrial(fields, at);
+    if (kind != "warning") return OkStatus();
+    TCC_ASSIGN_OR_RETURN(std::string message, fields.Text("message"));
+    run_.warnings.push_back(std::move(message));
+    return OkStatus();
+  }
+
+  RunData Take() && { return std::move(run_); }
+
+ private:
+  void ReadFacts(const Json& object) {
+    for (const FactRow& row : kFacts) {
+      Json::json_pointer pointer(row.pointer);
+      if (!object.contains(pointer) || object.at(pointer).is_null()) continue;
+      run_.facts.emplace_back(row.label, FactText(object.at(pointer)));
+    }
+  }
+
+  Status ReadNetwork(const Json& object) {
+    auto network = object.find("network");
+    if (network == object.end()) return OkStatus();
+    if (!network->is_object()) return InvalidInput("field 'network': expected an object");
+    JsonFields fields(*network);
+    TCC_ASSIGN_OR_RETURN(run_.network_constructed_seconds, fields.Figure("constructed_seconds"));
+    TCC_ASSIGN_OR_RETURN(run_.network_best_seconds, fields.Figure("best_seconds"));
+    return OkStatus();
+  }
+
+  Status ReadTasks(const Json& object) {
+    auto tasks = object.find("tasks");
+    if (tasks == object.end()) return OkStatus();
+    if (!tasks->is_array()) return InvalidInput("field 'tasks': expected an array");
+    run_.has_result = true;
+    for (const Json& entry : *tasks) {
+      std::string place = fmt::format("task {}", run_.tasks.size() + 1);
+      if (!entry.is_object()) return InvalidInput("{}: expected an object", place);
+      StatusOr<RunTask> task = TaskOf(JsonFields(entry));
+      if (!task.ok()) return Annotate(task.status(), place);
+      numbers_.emplace(task->name, run_.tasks.size());
+      run_.tasks.push_back(*std::move(task));
+    }
+    return OkStatus();
+  }
+
+  Status ReadTrial(const JsonFields& fields, double at) {
+    RunTrial trial;
+    trial.at = at;
+    TCC_ASSIGN_OR_RETURN(std::string name, fields.RequiredText("task"));
+    TCC_ASSIGN_OR_RETURN(trial.searcher, fields.RequiredText("searcher"));
+    TCC_ASSIGN_OR_RETURN(trial.status, fields.RequiredText("status"));
+    TCC_ASSIGN_OR_RETURN(trial.message, fields.Text("message"));
+    TCC_ASSIGN_OR_RETURN(trial.measured_seconds, fields.Figure("measured_seconds"));
+    TCC_ASSIGN_OR_RETURN(trial.best_seconds, fields.Figure("best_seconds"));
+    TCC_ASSIGN_OR_RETURN(trial.constructed_seconds, fields.Figure("constructed_seconds"));
+    TCC_ASSIGN_OR_RETURN(trial.fma_gflops, fields.Figure("fma_gflops"));
+    run_.fma_gflops = std::max(run_.fma_gflops, trial.fma_gflops);
+    trial.task = TaskNamed(name);
+    if (!run_.has_result) Follow(trial);
+    run_.trials.push_back(std::move(trial));
+    return OkStatus();
+  }
+
+  size_t TaskNamed(const std::string& name) {
+    auto [place, is_new] = numbers_.emplace(name, run_.tasks.size());
+    if (is_new) run_.tasks.emplace_back().name = name;
+    return place->second;
+  }
+
+  // Keeps what run.json would say of the task at its end.
+  void Follow(const RunTrial& trial) {
+    RunTask& task = run_.tasks[trial.task];
+    ++task.trials;
+    if (trial.constructed_seconds > 0) task.constructed_seconds = trial.constructed_seconds;
+    if (trial.best_seconds <= 0) return;
+    if (task.best_seconds <= 0 || trial.best_seconds < task.best_seconds) {
+      task.best_seconds = trial.best_seconds;
+      task.best_searcher = trial.status == "ok" && trial.measured_seconds <= trial.best_seconds
+                               ? trial.searcher
+                               : "";
+    }
+  }
+
+  RunData run_;
+  std::map<std::string, size_t> numbers_;  // of tasks, by name
+};
+
+Status ReadEvents(std::string_view text, RunReader& reader) {
+  for (int64_t number = 1; !text.empty(); ++number) {
+    size_t end = text.find('\n');
+    bool is_cut = end == std::string_view::npos;
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(is_cut ? text.size() : end + 1);
+    if (is_cut && !Json::accept(line)) return OkStatus();
+    Status status = reader.ReadEvent(line);
+    // A cut line may be a whole number or text.
+    if (!status.ok()) {
+      return is_cut ? OkStatus() : Annotate(status, fmt::format("line {}", number));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+std::string RunSummaryPath(const std::string& folder) {
+  return (fs::path(folder) / "run.json").string();
+}
+
+std::string RunEventsPath(const std::string& folder) {
+  return (fs::path(folder) / "events.jsonl").string();
+}
+
+StatusOr<RunData> ReadRun(const std::string& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder, ignored)) return InvalidInput("folder '{}' was not found", folder);
+  if (!fs::is_directory(folder, ignored)) {
+    return InvalidInput("'{}' is not a folder; expected one that tcc tune --run made", folder);
+  }
+  std::string summary = RunSummaryPath(folder), events = RunEventsPath(folder);
+  if (!fs::exists(summary, ignored)) {
+    return InvalidInput("folder '{}' holds no run: it has no run.json", folder);
+  }
+  RunReader reader;
+  TCC_ASSIGN_OR_RETURN(std::string summary_text, ReadText(summary));
+  TCC_RETURN_IF_ERROR(
+      Annotate(reader.ReadSummary(summary_text), fmt::format("'{}' is broken", summary)));
+  TCC_ASSIGN_OR_RETURN(std::string events_text, ReadText(events));
+  TCC_RETURN_IF_ERROR(
+      Annotate(ReadEvents(events_text, reader), fmt::format("'{}' is broken", events)));
+  return std::move(reader).Take();
+}
+
+}  // namespace tcc
