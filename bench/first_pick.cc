@@ -38,8 +38,9 @@ bool IsRankedBefore(const RankedPoint& a, const RankedPoint& b) {
 // The points with the least predicted times, best first.
 struct Ranking {
   std::vector<RankedPoint> best;
-  double seconds = 0;  // that it took
-  size_t points = 0;   // drawn
+  double ln_start = 0;  // predicted, of the first sketch's start
+  double seconds = 0;   // that it took
+  size_t points = 0;    // drawn
 };
 
 // Points of a sketch that the model looks at; the others the prior alone.
@@ -79,6 +80,7 @@ StatusOr<Ranking> RankPoints(const Workload& workload, TaskSpace& space,
     if (options.model) KeepDrafted(formulas, drawn);
     drawn.push_back(space.Start(s)->point);
     std::vector<double> ln_seconds = PredictAt(formulas, options.model, drawn);
+    if (s == 0) ranking.ln_start = ln_seconds.back();
     for (size_t p = 0; p < drawn.size(); ++p) {
       ranking.best.push_back({ln_seconds[p], {s, drawn[p]}});
     }
@@ -94,6 +96,7 @@ struct PickReport {
   double start_seconds = 0;
   double pick_seconds = 0;
   double predicted = 0;
+  double predicted_start = 0;
   double rank_seconds = 0;
   std::string pick;  // the sketch and its sizes
   double ratio() const { return start_seconds / pick_seconds; }
@@ -150,6 +153,7 @@ StatusOr<PickReport> ComparePick(const Workload& workload, Backend& backend,
   if (!built[0].status.ok() || pick == built.size()) return report;
   const RankedPoint& picked = ranking.best[pick - 1];
   report.predicted = std::exp(picked.ln_seconds);
+  report.predicted_start = std::exp(ranking.ln_start);
   report.pick = TextOf(space, picked.point, *space.Points(picked.point.sketch));
   TCC_ASSIGN_OR_RETURN(std::vector<double> seconds,
                        TimeInTurns(workload, {built[0].artefact, built[pick].artefact}, options));
@@ -165,6 +169,7 @@ nlohmann::json ToJson(const std::vector<PickReport>& reports, double mean) {
                     {"start_seconds", report.start_seconds},
                     {"pick_seconds", report.pick_seconds},
                     {"predicted_seconds", report.predicted},
+                    {"predicted_start_seconds", report.predicted_start},
                     {"rank_seconds", report.rank_seconds},
                     {"pick", report.pick}});
   }

@@ -146,7 +146,7 @@ void PrintContestant(const Contestant& contestant, double best_seconds) {
   fmt::print(" {:>9.0f} {:>7.2f}\n", MedianOf(predictions), MedianOf(seconds));
 }
 
-// Paired sign tests of all against those that take part of kCompared.
+// Paired sign tests of all against those that take part of kCompared, corrected for their number.
 void PrintTests(const std::vector<Contestant>& contestants, double best_seconds) {
   std::vector<double> probabilities;
   std::vector<std::string> pairs;
@@ -161,8 +161,9 @@ void PrintTests(const std::vector<Contestant>& contestants, double best_seconds)
     }
   }
   std::vector<double> corrected = HolmCorrected(probabilities);
+  if (!pairs.empty()) fmt::print("  sign tests of paired runs, corrected (Holm):\n");
   for (size_t i = 0; i < pairs.size(); ++i) {
-    fmt::print("  {:<32} p = {:.4f} that they are alike\n", pairs[i], corrected[i]);
+    fmt::print("  {:<32} p = {:.4f}\n", pairs[i], corrected[i]);
   }
 }
 

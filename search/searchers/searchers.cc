@@ -5,8 +5,8 @@ namespace {
 
 // clang-format off
 constexpr SearcherRow kSearchers[] = {
-    {"random",       MakeRandomSearcher,       true,  "uniform over sketches, then over logarithms of sizes"},
-    {"coordinate",   MakeCoordinateSearcher,   true,  "Droplet search: Canesche, Verma, Pereira 2024"},
+    {"random",       MakeRandomSearcher,       false, "uniform draws"},
+    {"coordinate",   MakeCoordinateSearcher,   true,  "Droplet: Canesche et al. 2024"},
     {"evolutionary", MakeEvolutionarySearcher, true,  "Ansor: Zheng et al. 2020"},
     {"annealing",    MakeAnnealingSearcher,    false, "AutoTVM: Chen et al. 2018"},
     {"rtile",        MakeTileSearcher,         true,  "Roller: Zhu et al. 2022"},
