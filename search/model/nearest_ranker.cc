@@ -7,6 +7,7 @@ namespace tcc {
 namespace {
 
 constexpr size_t kNearest = 5;
+constexpr size_t kRemembered = 500;      // latest trials that are looked at
 constexpr double kNear = 0.25;           // distance that is as good as none
 constexpr double kOtherSketch = 4;       // distance between the same sizes of two sketches
 constexpr double kFar = 20;              // distance of the mean of all
@@ -79,7 +80,8 @@ void NearestRanker::ReadTrials() {
 NearestRanker::Known NearestRanker::KnownOf(size_t sketch, bool on_base) const {
   Known known;
   const SearchSpace& points = *space_.Points(sketch);
-  for (const TimedTrial& trial : trials_) {
+  size_t forgotten = trials_.size() - std::min(trials_.size(), kRemembered);
+  for (const TimedTrial& trial : std::span(trials_).subspan(forgotten)) {
     double residual = on_base ? trial.ln_seconds - trial.ln_base : trial.ln_seconds;
     if (std::isnan(residual)) continue;
     ++known.trials;

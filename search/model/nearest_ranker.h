@@ -13,12 +13,13 @@ namespace tcc {
 // beforehand: the honest baseline of a contest. Over an estimator it learns what the estimator has
 // wrong about the task.
 //
-//   ln t(x) = base(x) + sum of w_i r_i / sum of w_i,  r_i = ln t_i - base(x_i),  w_i = 1 / (1/4 +
-//   d_i)
+//   ln t(x) = base(x) + sum of w_i r_i / sum of w_i
+//   r_i = ln t_i - base(x_i),  w_i = 1 / (1/4 + d_i)
 //
-// over the 5 nearest trials of the variant and, with the weight of one far away, the mean of all
-// trials. d is the sum of (log2 size - log2 size_i)^2 over the sizes that both sketches have, more
-// for another sketch. The base is 0 without an estimator and where that knows nothing.
+// over the 5 nearest trials of the variant and, with the weight of one far away, the mean of all;
+// the latest 500 trials count. d is the sum of (log2 size - log2 size_i)^2 over the sizes that both
+// sketches have, more for another sketch. The base is 0 without an estimator and where that knows
+// nothing.
 class NearestRanker final : public Ranker {
  public:
   // All outlive the ranker. `base` may be null.
