@@ -24,7 +24,7 @@ struct MeasuredRecord {
   bool constructed = false;  // what is compiled without a search
   int threads = 1;
   std::string policy;  // how operands were placed: "warm", "rotate-64M"
-  // What it was compiled for, by Target::name, and the machine that ran it; "" where a record does
+  // The target that it was compiled for, and the machine that ran it; "" where a record does
   // not say.
   std::string target = {};
   std::string device = {};

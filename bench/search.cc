@@ -55,7 +55,7 @@ struct Contestant {
   }
 };
 
-// What all runs on a kernel share.
+// Shared by all runs on a kernel.
 struct Contest {
   const SearchBench& options;
   MeasuringBench& bench;

@@ -35,7 +35,7 @@ class MeasuredPoints {
   // nullptr: it was not measured.
   const Measurement* Find(const SearchPoint& point) const;
   size_t size() const { return points_.size(); }
-  // Of the fastest right one; 0: there is none.
+  // Returns the seconds of the fastest right one; 0: there is none.
   double BestSeconds() const;
 
   // Builds, times and records the points that are not known, each in two passes, of which the

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kPopulation = 512;
 constexpr double kMeasuredShare = 0.2;  // of the first population, at most
 constexpr int kGenerations = 4;
-// Of a generation: the best go on as they are, the rest are children.
+// Shares of a generation: the best go on as they are, some children have two parents.
 constexpr double kElite = 0.02, kRecombined = 0.1;
 
 struct Individual {

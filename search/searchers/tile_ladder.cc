@@ -55,7 +55,7 @@ class Ladder {
   }
 
  private:
-  // What is expected of each point; NaN for those that are not legal.
+  // Returns the expected ln seconds of each point; NaN for those that are not legal.
   std::vector<double> Expect(const std::vector<Point>& points) {
     std::vector<bool> legal = points_.AreLegal(points);
     std::vector<Prediction> expected = estimator_.Rank(sketch_, points);

@@ -58,7 +58,7 @@ struct TaskResult {
   std::string winner;
   double flops = 0;                    // per call
   std::optional<int64_t> moved_bytes;  // per call
-  // As text; "": there is none.
+  // Printed; "": there is none.
   std::string constructed_schedule;
   std::string best_schedule;  // the fastest measured, which need not be the winner in place
 };
