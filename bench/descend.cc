@@ -262,6 +262,7 @@ Status ForEachProblem(const DescendOptions& options, const LearnedModel* model,
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
   TCC_ASSIGN_OR_RETURN(Graph graph, BuildZoo(options.network));
   TCC_ASSIGN_OR_RETURN(KernelSet set, KernelsOf(std::move(graph), {.target = target}));
+  int64_t problems = 0;
   for (const KernelStages& kernel : set.kernels) {
     if (kernel.symbol.find(options.kernel) == std::string::npos) continue;
     for (const Function& variant : kernel.variants) {
@@ -270,11 +271,14 @@ Status ForEachProblem(const DescendOptions& options, const LearnedModel* model,
         TCC_ASSIGN_OR_RETURN(Problem problem,
                              ProblemOf(kernel.symbol, variant, sketch, target, model));
         f(problem);
+        ++problems;
         if (!options.check) break;
       }
     }
   }
-  return OkStatus();
+  if (problems > 0) return OkStatus();
+  return InvalidInput("--kernel '{}', --least-sizes {}: no sketch of '{}' is left", options.kernel,
+                      options.least_sizes, options.network);
 }
 
 Status CheckSlopes(const DescendOptions& options, const LearnedModel* model) {
@@ -286,7 +290,7 @@ Status CheckSlopes(const DescendOptions& options, const LearnedModel* model) {
     double error = ErrorOfRows(problem, sizes);
     if (model) {
       // The networks take turns, as they do in a descent.
-      size_t member = static_cast<size_t>(sketches) % model->members.size();
+      size_t member = static_cast<size_t>(sketches) % std::max<size_t>(model->members.size(), 1);
       error = std::max(error, ErrorOfModel(problem, sizes, member));
     }
     if (error > kLargestError) fmt::print("{}: {:.2g}\n", problem.name, error);

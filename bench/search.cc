@@ -16,6 +16,7 @@
 #include "bench/subcommand.h"
 #include "bench/write_text.h"
 #include "ir/support/check.h"
+#include "ir/support/file.h"
 #include "ir/support/for_each_index.h"
 #include "runtime/executor/usable_cpus.h"
 #include "search/measure/measuring_lock.h"
@@ -218,6 +219,7 @@ Status ExpectUsable(const SearchBench& options) {
 
 Status RunSearchBench(const SearchBench& options) {
   TCC_RETURN_IF_ERROR(ExpectUsable(options));
+  if (!options.csv.empty()) TCC_RETURN_IF_ERROR(CheckWritable(options.csv));
   TCC_ASSIGN_OR_RETURN(std::vector<BenchKernel> kernels, KernelsNamed(options.kernels));
   std::shared_ptr<const LearnedModel> model;
   if (!options.model.empty()) {

@@ -14,6 +14,7 @@
 #include "ir/support/file.h"
 #include "ir/target/target.h"
 #include "runtime/cpu/cpu_rates.h"
+#include "runtime/executor/usable_cpus.h"
 #include "search/measure/measuring_lock.h"
 
 namespace tcc {
@@ -76,6 +77,11 @@ struct Calibration {
 
 StatusOr<Calibration> Calibrate(const CalibrateOptions& options) {
   TCC_ASSIGN_OR_RETURN(Target native, FindTarget("native"));
+  // More threads than CPUs take turns: what they read together is no rate of the machine.
+  if (options.threads > UsableCpus()) {
+    return UsageError("--threads {}: expected at most the {} CPUs that there are", options.threads,
+                      UsableCpus());
+  }
   auto say = [](const std::string& message) { TellError("tcc: {}\n", message); };
   TCC_ASSIGN_OR_RETURN(MeasuringLock lock, MeasuringLock::Acquire({.say = say}));
   ThreadPool pool({.threads = ThreadCount(options.threads)});

@@ -88,7 +88,8 @@ class Comparison {
     // state.
     if (whole.incumbents >= whole.others) winners_.assign(winners_.size(), {});
     session_.result().network_constructed_seconds = whole.others;
-    session_.result().network_best_seconds = std::min(whole.incumbents, whole.others);
+    // Without a winner both are the same network, and what they differ by is chance.
+    session_.result().network_best_seconds = AnyWon() ? whole.incumbents : whole.others;
     compared_ = true;
     return OkStatus();
   }
@@ -102,6 +103,10 @@ class Comparison {
   }
 
  private:
+  bool AnyWon() const {
+    return std::ranges::any_of(winners_, [](const Winner& winner) { return winner.finalist; });
+  }
+
   // The finalists of that place against what their tasks run with.
   Status Round(size_t place) {
     std::vector<std::vector<uint8_t>> challengers(winners_.size());

@@ -55,6 +55,13 @@ class Options(unittest.TestCase):
                 self.assertEqual(run.returncode, 2, run.stderr)
                 self.assertIn(message, run.stderr)
 
+    def test_a_descent_without_a_kernel_is_refused(self):
+        for check in [[], ["--gradient-check"]]:
+            run = subprocess.run([BENCH, "descend", "--network", "dqn", "--kernel", "foo", *check],
+                                 capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual(run.returncode, 4, run.stderr)
+            self.assertIn("--kernel 'foo'", run.stderr)
+
     def test_help_tells_how_often_is_measured(self):
         run = subprocess.run([BENCH, "kernels", "--help"], capture_output=True, text=True,
                              check=True)

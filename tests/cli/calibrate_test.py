@@ -3,6 +3,7 @@
 
 import json
 import math
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -20,8 +21,9 @@ class Calibrate(CommandTest):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.model = pathlib.Path(folder.name) / "cpu.model"
-        result = subprocess.run([cls.tcc, "devices", "calibrate", "--threads", "2", "--json", "-o",
-                                 cls.model], check=True, capture_output=True, timeout=900)
+        threads = str(min(2, len(os.sched_getaffinity(0))))
+        result = subprocess.run([cls.tcc, "devices", "calibrate", "--threads", threads, "--json",
+                                 "-o", cls.model], check=True, capture_output=True, timeout=900)
         cls.printed = json.loads(result.stdout)
         cls.constants = {row["name"]: row for row in cls.printed["constants"]}
 
@@ -55,6 +57,11 @@ class Calibrate(CommandTest):
         self.assertEqual([line.split()[0] for line in lines[1:]], list(self.constants))
         self.assertRegex(lines[1], r"^hertz +\S+ +Hz +measured$")
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_more_threads_than_cpus_are_refused(self):
+        threads = len(os.sched_getaffinity(0)) + 1
+        self.call("devices", "calibrate", "--threads", str(threads), expect=2)
+        self.assertIn(f"--threads {threads}: expected at most", self.error)
 
     def test_a_path_that_cannot_be_written_is_refused_before_anything_is_measured(self):
         self.assertEqual(self.call("devices", "calibrate", "-o", self.folder / "none" / "m",
