@@ -108,11 +108,6 @@ double WidthAt(const DescentOptions& options, int step) {
   return options.first_width * std::pow(options.last_width / options.first_width, progress);
 }
 
-// The block and axis of a size: its name without the level, "mm.i" of "mm.i.1".
-std::string AxisOf(const FreeSize& size) {
-  return size.var->name.substr(0, size.var->name.rfind('.'));
-}
-
 }  // namespace
 
 bool IsRankedBefore(const RankedPoint& a, const RankedPoint& b) {

@@ -8,6 +8,7 @@
 
 #include "bench/cpu/kernel_suite.h"
 #include "bench/search/lattice.h"
+#include "bench/search/median.h"
 #include "bench/subcommand.h"
 #include "compiler/compile_graph.h"
 #include "compiler/tune_graph.h"
@@ -168,11 +169,6 @@ StatusOr<std::vector<double>> MeasureAll(const Workload& workload,
     seconds.push_back(timed ? report->measurement.seconds : 0);
   }
   return seconds;
-}
-
-double MedianOf(std::vector<double> values) {
-  std::ranges::nth_element(values, values.begin() + std::ssize(values) / 2);
-  return values[values.size() / 2];
 }
 
 // Share of the measurements within 3 % of the median of their point. Each run is divided by how

@@ -17,11 +17,6 @@ constexpr size_t kChunk = 4096;      // points that are checked at once
 
 using Values = std::vector<std::vector<int64_t>>;  // of each size, rising
 
-bool IsAligned(int64_t value) {
-  while (value % 2 == 0) value /= 2;
-  return value == 1 || value == 3;
-}
-
 Values AlignedValues(const Sketch& sketch) {
   Values aligned;
   for (const FreeSize& size : sketch.trace.sizes) {

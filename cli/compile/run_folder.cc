@@ -56,6 +56,7 @@ Json TaskJson(const TaskResult& task) {
           {"winner", TextJson(task.winner)},
           {"trials", task.trials},
           {"problem", TextJson(task.problem)},
+          {"settled", task.settled},
           {"flops", task.flops},
           {"moved_bytes", task.moved_bytes ? Json(*task.moved_bytes) : Json()},
           {"constructed_schedule", TextJson(task.constructed_schedule)},

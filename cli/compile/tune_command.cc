@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/command.h"
@@ -9,6 +10,7 @@
 #include "cli/readable_units.h"
 #include "cli/text_table.h"
 #include "cli/threads_option.h"
+#include "search/tuning/task_tuner.h"
 
 namespace tcc {
 namespace {
@@ -65,6 +67,12 @@ void PrintResult(const TuneResult& result) {
     statuses += fmt::format("{}{} {}", statuses.empty() ? "" : ", ", count, NameOf(status));
   }
   fmt::print("{} trials: {}\n", result.trials, statuses.empty() ? "none" : statuses);
+  if (auto settled = std::ranges::count(result.tasks, true, &TaskResult::settled)) {
+    fmt::print(
+        "settled before the budget ended: {} of {} kernels, whose last {} candidates gained "
+        "less than 1 % together\n",
+        settled, result.tasks.size(), kSettledTrials);
+  }
   const TunePhases& phases = result.phases;
   fmt::print(
       "seconds: {:.1f} to begin, {:.1f} proposing, {:.1f} building, {:.1f} checking, "

@@ -17,7 +17,7 @@ struct StateRow {
 };
 constexpr StateRow kStates[] = {
     {"running", "The run goes on, or its process was killed."},
-    {"ended", "The run spent its budget."},
+    {"ended", "The run spent its budget, or expected no more of any kernel."},
     {"interrupted", "The run was interrupted; nothing was compared in the network."},
     {"failed", "The run failed."},
 };

@@ -32,17 +32,17 @@ uint32_t NearestRank(const std::vector<int64_t>& values, int64_t wanted) {
   return static_cast<uint32_t>(above - values.begin());
 }
 
+}  // namespace
+
+std::string AxisOf(const FreeSize& size) {
+  const std::string& name = size.var->name;
+  return name.substr(0, name.rfind('.'));
+}
+
 bool IsAligned(int64_t value) {
   while (value % 2 == 0) value /= 2;
   return value == 1 || value == 3;
 }
-
-// "mm/i" of "mm/i.1": what the levels of one axis share.
-std::string AxisOf(const std::string& name) {
-  return name.substr(0, name.rfind('.'));
-}
-
-}  // namespace
 
 StatusOr<SearchSpace> SearchSpace::Create(const SymbolicProgram& program) {
   std::vector<Var> vars;
@@ -317,7 +317,7 @@ std::optional<Point> SearchSpace::Crossover(const Decisions& a, const Decisions&
   Decisions child;
   for (const FreeSize& size : sizes_) {
     const std::string& name = size.var->name;
-    std::string axis = AxisOf(name);
+    std::string axis = AxisOf(size);
     if (!from_a.contains(axis)) from_a[axis] = random.OneIn(2);
     const Decisions& first = from_a[axis] ? a : b;
     const Decisions& second = from_a[axis] ? b : a;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ir/analysis/batch_evaluator.h"
@@ -12,6 +13,12 @@ namespace tcc {
 
 // A value for every free size of a program, in the order of its trace.
 using Point = std::vector<int64_t>;
+
+// The loop whose levels a size is one of: its name up to the last '.', "mm.i" of "mm.i.1".
+std::string AxisOf(const FreeSize& size);
+
+// Whether a value is a power of two or three times such; it is at least 1.
+bool IsAligned(int64_t value);
 
 // The points of a symbolic program: values that the sizes' domains allow and that satisfy every
 // constraint. Nothing here lowers or replays; constraints are evaluated as formulas. The same seed

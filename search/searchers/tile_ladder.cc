@@ -14,11 +14,6 @@ constexpr size_t kChunk = 4096;         // points that are evaluated at once
 
 using Rungs = std::vector<std::vector<int64_t>>;  // of each size, rising
 
-bool IsAligned(int64_t value) {
-  while (value % 2 == 0) value /= 2;
-  return value == 1 || value == 3;
-}
-
 Rungs RungsOf(const SearchSpace& space, const Point& start) {
   Rungs rungs(start.size());
   for (size_t s = 0; s < start.size(); ++s) {

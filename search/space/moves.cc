@@ -193,9 +193,4 @@ std::optional<SearchPoint> Recombine(TaskSpace& space, const SearchPoint& a, con
   return SearchPoint{a.sketch, *std::move(child)};
 }
 
-std::string AxisOf(const FreeSize& size) {
-  const std::string& name = size.var->name;
-  return name.substr(0, name.rfind('.'));
-}
-
 }  // namespace tcc

@@ -29,7 +29,4 @@ std::vector<std::optional<SearchPoint>> MutateMany(TaskSpace& space,
 std::optional<SearchPoint> Recombine(TaskSpace& space, const SearchPoint& a, const SearchPoint& b,
                                      Random& random);
 
-// The loop whose levels a size is one of: its name up to the last '.', "mm.i" of "mm.i.1".
-std::string AxisOf(const FreeSize& size);
-
 }  // namespace tcc

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "ir/support/check.h"
 #include "ir/support/sha256.h"
@@ -16,6 +18,7 @@ constexpr double kHopeless = 8;
 // Proposals that a searcher makes at once, where several share a batch: a round of a searcher takes
 // as long whether it is for one proposal or for some.
 constexpr size_t kHand = 4;
+constexpr double kSettledGain = 0.01;
 
 uint64_t SeedFor(const std::string& text) {
   Sha256Digest digest = Sha256(text);
@@ -59,6 +62,7 @@ void TaskTuner::Resume(std::span<const StoredTrial> trials) {
                    .seconds = stored.measurement.seconds,
                    .searcher = stored.searcher});
   }
+  resumed_ = history_->trials().size();
 }
 
 void TaskTuner::Suggest(std::span<const StoredTrial> trials) {
@@ -126,6 +130,20 @@ void TaskTuner::Observe(const Proposal& proposal, const Measurement& measurement
                  .status = measurement.status,
                  .seconds = measurement.seconds,
                  .searcher = proposal.searcher});
+}
+
+bool TaskTuner::IsSettled() const {
+  std::span<const Trial> trials = history_->trials();
+  if (!history_->best() || !suggested_.empty()) return false;
+  size_t first = trials.size();  // of the window
+  int64_t timed = 0;
+  while (first > resumed_ && timed < kSettledTrials) timed += HasTime(trials[--first].status);
+  if (timed < kSettledTrials) return false;
+  double before = std::numeric_limits<double>::infinity();
+  for (const Trial& trial : trials.first(first)) {
+    if (trial.status == MeasureStatus::kOk) before = std::min(before, trial.seconds);
+  }
+  return history_->best()->seconds > (1 - kSettledGain) * before;
 }
 
 void TaskTuner::AddSuggested(size_t count, std::vector<Proposal>& proposals) {

@@ -13,6 +13,9 @@
 
 namespace tcc {
 
+// A task is settled at the earliest after so many trials of a run.
+inline constexpr int64_t kSettledTrials = 96;
+
 struct Proposal {
   SearchPoint point;
   std::string searcher;  // a row of Searchers(), "start" or "imported"
@@ -47,6 +50,9 @@ class TaskTuner {
   // Up to `count` points that were neither proposed nor measured; none: the task is exhausted.
   std::vector<Proposal> Propose(size_t count);
   void Observe(const Proposal& proposal, const Measurement& measurement);
+  // Whether no more is expected of the task: the latest kSettledTrials that were timed since Resume
+  // made its best less than 1 % faster together, though each searcher had its share of them.
+  bool IsSettled() const;
 
   TaskSpace& space() { return *space_; }
   const TaskHistory& history() const { return *history_; }
@@ -71,6 +77,7 @@ class TaskTuner {
   std::vector<std::unique_ptr<Searcher>> searchers_;  // as options_.searchers
   std::deque<SearchPoint> suggested_;
   size_t next_start_ = 0;
+  size_t resumed_ = 0;  // trials of the history that are of earlier runs
 };
 
 }  // namespace tcc

@@ -148,6 +148,8 @@ Status TuneSession::MeasureConstructed(TaskState& task) {
 BuiltBatch TuneSession::Propose(TaskState& task, size_t count) {
   PhaseClock clock(result_.phases.propose);
   BuiltBatch batch;
+  task.result.settled = task.suspects.empty() && task.tuner->IsSettled();
+  if (task.result.settled) return batch;
   if (task.suspects.empty()) {
     batch.proposals = task.tuner->Propose(Affordable(count));
   } else {

@@ -75,8 +75,8 @@ class TuneSession {
   // Up to `count`, and no more than the budget still has.
   size_t Affordable(size_t count) const;
 
-  // Proposes and builds; an exhausted task is done, and the batch empty. The database knows what is
-  // being built: should that end the process, the next one builds them one by one.
+  // Proposes and builds; an exhausted or settled task is done, and the batch empty. The database
+  // knows what is being built: should that end the process, the next one builds them one by one.
   StatusOr<BuiltBatch> Build(TaskState& task, size_t count);
   std::vector<BuiltCandidate> Build(const TaskState& task, std::span<const Candidate> candidates);
   // Makes the task the measurer's. Returns false where its reference no longer runs; then the task

@@ -52,6 +52,7 @@ struct TaskResult {
   std::string best_searcher;
   int64_t trials = 0;  // of this run
   std::string problem;
+  bool settled = false;  // it ended before the budget: no more was expected (TaskTuner::IsSettled)
   // From the comparison in place: seconds of the winner to the constructed candidate's, and who
   // proposed it; 0 and "": there was none.
   double in_place_ratio = 0;

@@ -176,6 +176,52 @@ TEST_CASE("a sketch whose start takes more than eight times the best is given up
   }
 }
 
+TEST_CASE("a task is settled once its last 96 trials gained less than 1 % together",
+          "[search][tuner]") {
+  struct Row {
+    int64_t gain_at;  // the trial that is 2 % faster than the first one; -1: none
+    int64_t settled_after;
+  };
+  for (const Row& row : {Row{-1, kSettledTrials + 1}, Row{40, 40 + 1 + kSettledTrials}}) {
+    INFO(row.gain_at);
+    Workload workload = ProductWorkload("product");
+    TaskTuner tuner(workload, SearchTarget(), OptionsFor("random", 1));
+    int64_t trials = 0;
+    for (; !tuner.IsSettled(); ++trials) {
+      REQUIRE(trials < 3 * kSettledTrials);
+      std::vector<Proposal> proposals = tuner.Propose(1);
+      REQUIRE(proposals.size() == 1);
+      bool gains = trials == row.gain_at;
+      tuner.Observe(proposals[0], {.status = MeasureStatus::kOk, .seconds = gains ? 0.98 : 1});
+    }
+    CHECK(trials == row.settled_after);
+  }
+}
+
+TEST_CASE("trials of earlier runs and trials without a time do not settle a task",
+          "[search][tuner]") {
+  Workload workload = ProductWorkload("product");
+  TaskTuner first(workload, SearchTarget(), OptionsFor("random", 1));
+  std::vector<StoredTrial> trials;
+  for (const Proposal& proposal : first.Propose(2 * kSettledTrials)) {
+    Candidate candidate = first.space().ToCandidate(proposal.point);
+    StoredTrial& trial = trials.emplace_back();
+    trial.variant_key = workload.variant_keys[candidate.schedule.variant];
+    trial.rules = candidate.rules;
+    trial.schedule = candidate.schedule;
+    trial.measurement = {.status = MeasureStatus::kOk, .seconds = 1};
+    first.Observe(proposal, trial.measurement);
+  }
+  CHECK(first.IsSettled());
+  TaskTuner second(workload, SearchTarget(), OptionsFor("random", 1));
+  second.Resume(trials);
+  CHECK_FALSE(second.IsSettled());
+  for (const Proposal& proposal : second.Propose(2 * kSettledTrials)) {
+    second.Observe(proposal, {.status = MeasureStatus::kRefused});
+  }
+  CHECK_FALSE(second.IsSettled());
+}
+
 TEST_CASE("moving one size at a time beats chance where time is a bowl", "[search][tuner]") {
   Workload workload = ProductWorkload("product");
   CHECK(MedianAfter(160, workload, "coordinate") < MedianAfter(160, workload, "random"));

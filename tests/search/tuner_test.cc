@@ -7,6 +7,7 @@
 
 #include "search/searchers/searcher.h"
 #include "search/space/task_space.h"
+#include "search/tuning/task_tuner.h"
 #include "tests/search/fake_measurer.h"
 #include "tests/search/sample_database.h"
 #include "tests/search/sample_workloads.h"
@@ -379,4 +380,17 @@ TEST_CASE("a space that is exhausted ends the run before the budget does", "[sea
     CHECK(store.Run(workloads, options, again).trials == 0);
     CHECK(again.measured().empty());
   }
+}
+
+TEST_CASE("a run ends before its budget does where its tasks gain nothing more",
+          "[search][tuner]") {
+  Records store;
+  FakeMeasurer measurer({.size_weight = 0, .sketch_spread = 0});
+  TuneResult result = store.Run(Product(), OptionsFor(1000), measurer);
+  CHECK(result.tasks[0].settled);
+  CHECK(result.tasks[0].problem.empty());
+  CHECK(result.trials > kSettledTrials);
+  CHECK(result.trials <= kSettledTrials + 1 + 16);  // to the end of the batch
+  FakeMeasurer again({.size_weight = 0, .sketch_spread = 0});
+  CHECK(store.Run(Product(), OptionsFor(40), again).trials == 40);
 }
