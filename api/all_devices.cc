@@ -1,5 +1,5 @@
 #include "api/devices.h"
-#include "compiler/reference_device.h"
+#include "compiler/devices/reference_device.h"
 
 namespace tcc {
 

@@ -1,5 +1,6 @@
 #include "api/compile_request.h"
 #include "api/module_state.h"
+#include "compiler/kernels.h"
 #include "ir/text/printer.h"
 #include "runtime/artefact/artefact.h"
 
@@ -39,8 +40,7 @@ StatusOr<std::vector<Kernel>> KernelsWith(const CompileOptions& options,
   Reporter reporter(options);
   TCC_ASSIGN_OR_RETURN(CompileRequest request, MakeRequest(options, import_model, reporter));
   TCC_RETURN_IF_ERROR(ExpectBoundInputs(request.graph));
-  TCC_ASSIGN_OR_RETURN(KernelSet set,
-                       KernelsOf(std::move(request.graph), KernelOptionsOf(request.options)));
+  TCC_ASSIGN_OR_RETURN(KernelSet set, KernelsOf(std::move(request.graph), request.options));
   std::vector<Kernel> kernels;
   for (KernelStages& stages : set.kernels) {
     Kernel kernel{.name = stages.symbol,

@@ -1,8 +1,8 @@
 #include "api/compile_request.h"
 
 #include "compiler/tune_graph.h"
-#include "ir/support/stop.h"
 #include "runtime/executor/usable_cpus.h"
+#include "support/stop.h"
 
 namespace tcc::v1 {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "ir/support/wanted_option.h"
 #include "runtime/executor/binding.h"
+#include "support/wanted_option.h"
 
 namespace tcc {
 namespace {

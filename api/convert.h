@@ -4,9 +4,9 @@
 
 #define TCC_IMPLEMENTATION
 #include "api/tcc_runtime.h"
-#include "ir/support/status.h"
-#include "ir/support/tensor.h"
 #include "runtime/artefact/metadata.h"
+#include "support/status.h"
+#include "support/tensor.h"
 
 // Between the embedding API's types, tcc::v1, and the compiler's own.
 namespace tcc {

@@ -4,10 +4,10 @@
 
 #include "api/devices.h"
 #include "api/module_state.h"
-#include "ir/support/cuda_api.h"
-#include "ir/support/version.h"
 #include "runtime/executor/aligned_memory.h"
 #include "runtime/executor/binding.h"
+#include "support/cuda/cuda_api.h"
+#include "support/version.h"
 
 namespace tcc::v1 {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "autodiff_features/loop_sites.h"
-#include "ir/target/target.h"
+#include "support/target.h"
 
 namespace tcc {
 

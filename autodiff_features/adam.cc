@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 

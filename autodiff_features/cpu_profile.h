@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ir/expr/expr.h"
-#include "ir/target/target.h"
+#include "support/target.h"
 
 namespace tcc {
 

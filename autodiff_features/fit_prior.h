@@ -6,7 +6,7 @@
 
 #include "autodiff_features/cpu_profile.h"
 #include "autodiff_features/measured_tasks.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -6,8 +6,8 @@
 namespace tcc {
 namespace {
 
-constexpr double kLeastSeconds = 1e-9;
-constexpr double kLeastDeviation = 1e-3;
+constexpr double kMinSeconds = 1e-9;
+constexpr double kMinDeviation = 1e-3;
 
 bool IsTime(size_t row) {
   static const std::vector<bool>& is_time = *new std::vector<bool>([] {
@@ -19,11 +19,11 @@ bool IsTime(size_t row) {
 }
 
 double InLogs(size_t row, double value) {
-  if (IsTime(row)) return std::log(std::max(value, kLeastSeconds));
+  if (IsTime(row)) return std::log(std::max(value, kMinSeconds));
   return std::log1p(std::max(value, 0.0));
 }
 double SlopeInLogs(size_t row, double value) {
-  if (IsTime(row)) return value > kLeastSeconds ? 1 / value : 0;
+  if (IsTime(row)) return value > kMinSeconds ? 1 / value : 0;
   return value >= 0 ? 1 / (1 + value) : 0;
 }
 
@@ -59,7 +59,7 @@ FeatureScale FeatureScale::Of(std::span<const KernelFeatures> kernels) {
     double mean = sums[f] / count;
     scale.mean.push_back(mean);
     double variance = std::max(squares[f] / count - mean * mean, 0.0);
-    scale.deviation.push_back(std::max(std::sqrt(variance), kLeastDeviation));
+    scale.deviation.push_back(std::max(std::sqrt(variance), kMinDeviation));
   }
   return scale;
 }
@@ -83,7 +83,7 @@ NestBatch BatchOf(const FeatureScale& scale, std::span<const KernelFeatures* con
     for (size_t i = 0; i < kernel->rows.size(); ++i) {
       size_t f = i % kFeatures;
       double value = (InLogs(f, kernel->rows[i]) - scale.mean[f]) / scale.deviation[f];
-      batch.inputs.push_back(std::clamp(value, -kMostDeviations, kMostDeviations));
+      batch.inputs.push_back(std::clamp(value, -kMaxDeviations, kMaxDeviations));
     }
     for (size_t n = 0; n < kernel->nests(); ++n) {
       batch.shares.push_back(kernel->rows[n * kFeatures + kSeconds] / total);
@@ -99,7 +99,7 @@ std::vector<double> RowSlopes(const FeatureScale& scale, const KernelFeatures& k
   for (size_t i = 0; i < kernel.rows.size(); ++i) {
     size_t f = i % kFeatures;
     double value = (InLogs(f, kernel.rows[i]) - scale.mean[f]) / scale.deviation[f];
-    if (std::abs(value) >= kMostDeviations) continue;
+    if (std::abs(value) >= kMaxDeviations) continue;
     slopes[i] = inputs[i] * SlopeInLogs(f, kernel.rows[i]) / scale.deviation[f];
   }
   // share_n = t_n / total

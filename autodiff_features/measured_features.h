@@ -7,7 +7,7 @@
 #include "autodiff_features/learned_model.h"
 #include "autodiff_features/measured_tasks.h"
 #include "autodiff_features/train.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 // Measured tasks beside what is predicted of them.
 namespace tcc {

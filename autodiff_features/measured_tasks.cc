@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/support/sha256.h"
+#include "support/sha256.h"
 
 namespace tcc {
 

@@ -5,8 +5,8 @@
 #include <Eigen/Core>
 #include <cmath>
 
-#include "ir/support/check.h"
-#include "ir/support/random.h"
+#include "support/check.h"
+#include "support/random.h"
 
 namespace tcc {
 namespace {

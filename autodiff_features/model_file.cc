@@ -6,15 +6,15 @@
 #include <bit>
 #include <cmath>
 
-#include "ir/support/file.h"
-#include "ir/support/sha256.h"
+#include "support/file.h"
+#include "support/sha256.h"
 
 namespace tcc {
 namespace {
 
 constexpr std::string_view kMagic = "tcc-cost-model 1";
 constexpr size_t kDigestDigits = 12;
-constexpr int64_t kMostMembers = 64;
+constexpr int64_t kMaxMembers = 64;
 static_assert(std::endian::native == std::endian::little);
 
 std::string DigestOf(const FeatureRow& row) {
@@ -159,8 +159,8 @@ StatusOr<ModelHeader> ParseHeader(std::string_view text, const std::string& name
   bool prior_alone = header.model.on_prior && header.bound == 0 && members == 0;
   if (prior_alone) return header;
   if (!(header.bound > 0)) return InvalidInput("{}: expected a bound above 0", name);
-  if (!(members >= 1 && members <= kMostMembers)) {
-    return InvalidInput("{}: expected 1 to {} members, got {}", name, kMostMembers, members);
+  if (!(members >= 1 && members <= kMaxMembers)) {
+    return InvalidInput("{}: expected 1 to {} members, got {}", name, kMaxMembers, members);
   }
   return header;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "autodiff_features/learned_model.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 // A model as bytes: a text header that ends with an empty line, the numbers as float32 in little
 // endian order, and the SHA-256 of all that.

@@ -5,7 +5,7 @@
 
 #include "autodiff_features/real_formulas.h"
 #include "ir/analysis/accesses.h"
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

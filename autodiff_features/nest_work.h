@@ -7,8 +7,8 @@
 #include "autodiff_features/cache_traffic.h"
 #include "autodiff_features/instance_counts.h"
 #include "autodiff_features/operation_counts.h"
-#include "ir/target/target.h"
 #include "schedule/space/resources.h"
+#include "support/target.h"
 
 namespace tcc {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {
@@ -56,7 +56,7 @@ class QualitySum {
     quality_.points += std::ssize(task.points);
     quality_.pairs.right += pairs.right;
     quality_.pairs.pairs += pairs.pairs;
-    if (task.points.size() < kLeastPoints) return;
+    if (task.points.size() < kMinPoints) return;
     ++quality_.tasks;
     quality_.regret_first += first;
     quality_.regret_16 += some;
@@ -187,7 +187,7 @@ std::optional<double> MeanStartRegret(std::span<const MeasuredTask> tasks) {
   double sum = 0, count = 0;
   for (const MeasuredTask& task : tasks) {
     std::optional<double> regret = StartRegret(task);
-    if (!regret || task.points.size() < kLeastPoints) continue;
+    if (!regret || task.points.size() < kMinPoints) continue;
     sum += *regret;
     ++count;
   }

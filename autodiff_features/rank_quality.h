@@ -38,7 +38,7 @@ std::optional<double> StartRegret(const MeasuredTask& task);
 double SpearmanOf(const MeasuredTask& task, std::span<const double> predicted);
 
 // Figures over tasks: pairs of all tasks together, the others as means over tasks with at least
-// kLeastPoints points.
+// kMinPoints points.
 struct RankQuality {
   int64_t tasks = 0;  // that the means are over
   int64_t points = 0;
@@ -49,7 +49,7 @@ struct RankQuality {
 
   std::optional<double> PairAccuracy() const;  // nullopt without pairs
 };
-inline constexpr size_t kLeastPoints = 16;
+inline constexpr size_t kMinPoints = 16;
 inline constexpr double kPairsWithin = 3;
 inline constexpr size_t kRegretOfSome = 16;
 
@@ -57,7 +57,7 @@ inline constexpr size_t kRegretOfSome = 16;
 RankQuality QualityOf(std::span<const MeasuredTask> tasks,
                       std::span<const std::vector<double>> predicted);
 RankQuality RandomQuality(std::span<const MeasuredTask> tasks);
-// The mean over tasks with at least kLeastPoints points that have one.
+// The mean over tasks with at least kMinPoints points that have one.
 std::optional<double> MeanStartRegret(std::span<const MeasuredTask> tasks);
 
 }  // namespace tcc

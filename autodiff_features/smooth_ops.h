@@ -37,8 +37,8 @@ struct SmoothOp;
 // exact value and a distance from it, since a + b - R loses all digits of min(1, 10^15).
 
 // Keeps R above 0 where both operands are 0, and at a tie of width 0.
-inline constexpr double kLeastRoot = 1e-150;
-inline constexpr double kLeastSquare = kLeastRoot * kLeastRoot;
+inline constexpr double kMinRoot = 1e-150;
+inline constexpr double kMinSquare = kMinRoot * kMinRoot;
 
 inline double SignOf(double x) {
   return (x > 0 ? 1.0 : 0.0) - (x < 0 ? 1.0 : 0.0);
@@ -47,7 +47,7 @@ inline double SignOf(double x) {
 // Distance of the smooth maximum from the larger operand, and of the minimum from the smaller one:
 // (R - |a - b|) / 2.
 inline double Rounding(double a, double b, double width) {
-  double spread = width * width * std::abs(a * b) + kLeastSquare;
+  double spread = width * width * std::abs(a * b) + kMinSquare;
   double apart = std::abs(a - b);
   return spread / (2 * (std::sqrt(apart * apart + spread) + apart));
 }
@@ -71,10 +71,10 @@ inline ExtremeSlopes SlopesOfExtremes(double a, double b, double width) {
   double square = width * width;
   double sign = SignOf(a);
   double apart = a - b;
-  double root = std::sqrt(apart * apart + square * std::abs(a * b) + kLeastSquare);
+  double root = std::sqrt(apart * apart + square * std::abs(a * b) + kMinSquare);
   double x = apart + square * std::abs(b) * sign / 2;
   double rest = square * b * b * (sign * SignOf(b) - sign * sign * square / 4);
-  double small = root > 2 * kLeastRoot ? rest / (2 * root * (root + std::abs(x))) : 0.5;
+  double small = root > 2 * kMinRoot ? rest / (2 * root * (root + std::abs(x))) : 0.5;
   double large = 1 - small;
   return {x >= 0 ? large : small, x >= 0 ? small : large};
 }
@@ -138,7 +138,7 @@ struct SmoothOp<FormulaOp::kCeilDiv> {
 };
 
 // Keeps quotients above 0, so that their logarithms are harmless.
-inline constexpr double kLeastQuotient = 1e-3;
+inline constexpr double kMinQuotient = 1e-3;
 
 // The mean of floor(a / b) over the remainders, which are (b - 1) / 2 on average.
 inline double MeanQuotient(double a, double b) {
@@ -148,10 +148,10 @@ inline double MeanQuotient(double a, double b) {
 template <>
 struct SmoothOp<FormulaOp::kFloorDiv> {
   static double Value(double a, double b, double, double width) {
-    return SmoothMax(MeanQuotient(a, b), kLeastQuotient, width);
+    return SmoothMax(MeanQuotient(a, b), kMinQuotient, width);
   }
   static OpSlopes Slopes(double a, double b, double, double, double width) {
-    double slope = SlopesOfExtremes(MeanQuotient(a, b), kLeastQuotient, width).of_max / b;
+    double slope = SlopesOfExtremes(MeanQuotient(a, b), kMinQuotient, width).of_max / b;
     return {slope, -slope * (a + 0.5) / b};
   }
 };
@@ -162,18 +162,18 @@ template <>
 struct SmoothOp<FormulaOp::kFloorMod> {
   static double Value(double a, double b, double, double width) {
     double quotient = MeanQuotient(a, b);
-    double rounding = Rounding(quotient, kLeastQuotient, width);
-    double below = a - b * (kLeastQuotient + rounding);
+    double rounding = Rounding(quotient, kMinQuotient, width);
+    double below = a - b * (kMinQuotient + rounding);
     double above = (b - 1) / 2 - b * rounding;
-    return quotient >= kLeastQuotient ? above : below;
+    return quotient >= kMinQuotient ? above : below;
   }
   static OpSlopes Slopes(double a, double b, double, double, double width) {
     double quotient = MeanQuotient(a, b);
-    double rounding = Rounding(quotient, kLeastQuotient, width);
-    ExtremeSlopes slopes = SlopesOfExtremes(quotient, kLeastQuotient, width);
-    double below = slopes.of_max * (quotient + 0.5) - (kLeastQuotient + rounding);
+    double rounding = Rounding(quotient, kMinQuotient, width);
+    ExtremeSlopes slopes = SlopesOfExtremes(quotient, kMinQuotient, width);
+    double below = slopes.of_max * (quotient + 0.5) - (kMinQuotient + rounding);
     double above = 0.5 - rounding - slopes.of_min * (quotient + 0.5);
-    return {slopes.of_min, quotient >= kLeastQuotient ? above : below};
+    return {slopes.of_min, quotient >= kMinQuotient ? above : below};
   }
 };
 
@@ -260,32 +260,32 @@ struct SmoothOp<FormulaOp::kSelect> {
 };
 
 // The least count that a choice tells from 0: a thousandth of a cache line, say.
-inline constexpr double kLeastCount = 1e-3;
+inline constexpr double kMinCount = 1e-3;
 
 // The arms' geometric mean, weighted by the condition: arms differ by powers of ten, and an
-// arithmetic mean would show the larger one alone. Arms are counts; what is below kLeastCount, or
+// arithmetic mean would show the larger one alone. Arms are counts; what is below kMinCount, or
 // negative, counts as that.
 template <>
 struct SmoothOp<FormulaOp::kSelectReal> {
   static double Value(double a, double b, double c, double) {
-    return std::exp(a * std::log(std::max(b, kLeastCount)) +
-                    (1 - a) * std::log(std::max(c, kLeastCount)));
+    return std::exp(a * std::log(std::max(b, kMinCount)) +
+                    (1 - a) * std::log(std::max(c, kMinCount)));
   }
   static OpSlopes Slopes(double a, double b, double c, double result, double width) {
     if (width == 0) return {b - c, a, 1 - a};
-    double then_value = std::max(b, kLeastCount), else_value = std::max(c, kLeastCount);
+    double then_value = std::max(b, kMinCount), else_value = std::max(c, kMinCount);
     return {result * (std::log(then_value) - std::log(else_value)),
-            b > kLeastCount ? result * a / then_value : 0,
-            c > kLeastCount ? result * (1 - a) / else_value : 0};
+            b > kMinCount ? result * a / then_value : 0,
+            c > kMinCount ? result * (1 - a) / else_value : 0};
   }
 };
 
 // --- Functions: clamped to where doubles hold their values ---
 
 // Sums of powers of seconds go down to 10^-40, so the floor of a logarithm is far below.
-inline constexpr double kLeastArgument = 1e-300;
+inline constexpr double kMinArgument = 1e-300;
 inline constexpr double kLargestExponent = 700;
-inline constexpr double kLeastLog1p = -1 + 1e-9;
+inline constexpr double kMinLog1p = -1 + 1e-9;
 
 template <>
 struct SmoothOp<FormulaOp::kExp> {
@@ -300,30 +300,30 @@ struct SmoothOp<FormulaOp::kExp> {
 template <>
 struct SmoothOp<FormulaOp::kLog> {
   static double Value(double a, double, double, double) {
-    return std::log(std::max(a, kLeastArgument));
+    return std::log(std::max(a, kMinArgument));
   }
   static OpSlopes Slopes(double a, double, double, double, double) {
-    return {a > kLeastArgument ? 1 / a : 0};
+    return {a > kMinArgument ? 1 / a : 0};
   }
 };
 
 template <>
 struct SmoothOp<FormulaOp::kLog1p> {
   static double Value(double a, double, double, double) {
-    return std::log1p(std::max(a, kLeastLog1p));
+    return std::log1p(std::max(a, kMinLog1p));
   }
   static OpSlopes Slopes(double a, double, double, double, double) {
-    return {a > kLeastLog1p ? 1 / (1 + a) : 0};
+    return {a > kMinLog1p ? 1 / (1 + a) : 0};
   }
 };
 
 template <>
 struct SmoothOp<FormulaOp::kSqrt> {
   static double Value(double a, double, double, double) {
-    return std::sqrt(std::max(a, kLeastArgument));
+    return std::sqrt(std::max(a, kMinArgument));
   }
   static OpSlopes Slopes(double a, double, double, double result, double) {
-    return {a > kLeastArgument ? 1 / (2 * result) : 0};
+    return {a > kMinArgument ? 1 / (2 * result) : 0};
   }
 };
 

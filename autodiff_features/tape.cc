@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "autodiff_features/smooth_ops.h"
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

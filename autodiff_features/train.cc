@@ -5,7 +5,7 @@
 
 #include "autodiff_features/adam.h"
 #include "autodiff_features/robust_loss.h"
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 namespace {

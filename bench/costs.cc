@@ -8,13 +8,13 @@
 #include "bench/subcommand.h"
 #include "compiler/compile_graph.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/check.h"
 #include "ir/text/parser.h"
 #include "lower/pipeline.h"
 #include "models/zoo/zoo.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "schedule/space/limits.h"
 #include "schedule/space/space.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

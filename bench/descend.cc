@@ -185,7 +185,7 @@ using DifferencesBy = std::function<PointTable(size_t size, double step)>;
 // function, a column for each size.
 double LargestError(std::span<const PointTable> slopes, const DifferencesBy& differences_by) {
   // One of them has to agree: shorter steps leave more of the rounding, longer ones may pass a bend
-  // (a row at kMostDeviations).
+  // (a row at kMaxDeviations).
   constexpr double kSteps[] = {1e-6, 1e-5, 1e-7};
   double largest = 0;
   for (size_t s = 0; slopes[0].points() > 0 && s < slopes[0].columns(); ++s) {

@@ -12,8 +12,8 @@
 
 #include "autodiff_features/rank_quality.h"
 #include "bench/search/median.h"
-#include "compiler/compile_graph.h"
 #include "compiler/kernels.h"
+#include "compiler/make_backend.h"
 #include "models/zoo/zoo.h"
 #include "search/measure/local_measurer.h"
 #include "search/measure/measuring_lock.h"

@@ -10,8 +10,8 @@
 #include "bench/schedules.h"
 #include "bench/subcommand.h"
 #include "bench/used_options.h"
-#include "ir/target/numeric_mode.h"
-#include "ir/target/target.h"
+#include "support/numeric_mode.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

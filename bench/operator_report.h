@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

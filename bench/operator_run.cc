@@ -5,9 +5,9 @@
 #include <set>
 
 #include "bench/operator/channels_last.h"
+#include "compiler/check/random_inputs.h"
 #include "compiler/compile_graph.h"
-#include "compiler/random_inputs.h"
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 namespace {

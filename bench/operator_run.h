@@ -9,8 +9,8 @@
 #include "bench/gpu/gpu_bench.h"
 #include "bench/operator/operator.h"
 #include "bench/operator_report.h"
-#include "ir/target/numeric_mode.h"
 #include "runtime/executor/module.h"
+#include "support/numeric_mode.h"
 
 namespace tcc {
 

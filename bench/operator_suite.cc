@@ -7,8 +7,8 @@
 #include <span>
 
 #include "bench/roller_csv.h"
-#include "ir/support/check.h"
 #include "models/zoo/zoo.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

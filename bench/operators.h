@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/cpu/interleaved_timing.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

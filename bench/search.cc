@@ -15,11 +15,11 @@
 #include "bench/search/replay.h"
 #include "bench/subcommand.h"
 #include "bench/write_text.h"
-#include "ir/support/check.h"
-#include "ir/support/file.h"
-#include "ir/support/for_each_index.h"
 #include "runtime/executor/usable_cpus.h"
 #include "search/measure/measuring_lock.h"
+#include "support/check.h"
+#include "support/file.h"
+#include "support/for_each_index.h"
 
 namespace tcc {
 namespace {

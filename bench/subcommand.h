@@ -4,7 +4,7 @@
 #include <functional>
 #include <string_view>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

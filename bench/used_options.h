@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -16,10 +16,10 @@
 namespace tcc {
 namespace {
 
-constexpr size_t kMostOfTask = 2;
-constexpr size_t kMostRows = 12;
-constexpr size_t kMostSteps = 8;  // of one sketch
-constexpr double kLeastDifference = 0.01;
+constexpr size_t kMaxOfTask = 2;
+constexpr size_t kMaxRows = 12;
+constexpr size_t kMaxSteps = 8;  // of one sketch
+constexpr double kMinDifference = 0.01;
 
 // Two points of a task, named by their measured times.
 struct WrongPair {
@@ -44,9 +44,9 @@ std::vector<WrongPair> WorstOf(const MeasuredTask& task, size_t place,
     if (!(predicted > 0)) return;
     double measured = std::log(task.points[b].seconds / task.points[a].seconds);
     WrongPair pair{predicted + measured, place, a, b};
-    if (worst.size() == kMostOfTask && !IsWorse(pair, worst.back())) return;
+    if (worst.size() == kMaxOfTask && !IsWorse(pair, worst.back())) return;
     worst.insert(std::ranges::upper_bound(worst, pair, IsWorse), pair);
-    worst.resize(std::min(worst.size(), kMostOfTask));
+    worst.resize(std::min(worst.size(), kMaxOfTask));
   });
   return worst;
 }
@@ -122,7 +122,7 @@ std::string RowsOf(const NamedFeatures& faster, const NamedFeatures& slower) {
     for (size_t f = 0; f < kFeatures; ++f) {
       double of_faster = faster.At(a, f), of_slower = slower.At(b, f);
       double relative = RelativeDifference(of_faster, of_slower);
-      if (relative <= kLeastDifference) continue;
+      if (relative <= kMinDifference) continue;
       const FeatureRow& row = FeatureRows()[f];
       rows.push_back({relative, fmt::format("  {:<28} {:>12.5g} {:>12.5g}  {}\n",
                                             fmt::format("{} {}", nest, row.name), of_faster,
@@ -132,7 +132,7 @@ std::string RowsOf(const NamedFeatures& faster, const NamedFeatures& slower) {
   std::ranges::stable_sort(rows, std::greater(), &RowDifference::relative);
   std::string text = fmt::format("  {:<28} {:>12} {:>12}  {} rows differ\n", "nest and row",
                                  faster.name, slower.name, rows.size());
-  for (size_t r = 0; r < std::min(rows.size(), kMostRows); ++r) text += rows[r].line;
+  for (size_t r = 0; r < std::min(rows.size(), kMaxRows); ++r) text += rows[r].line;
   return text;
 }
 
@@ -158,11 +158,11 @@ std::string OwnSteps(const std::string& name, const MeasuredSketch& sketch,
     return step.starts_with("tile ") || std::ranges::count(others, step) > 0;
   });
   std::string text;
-  for (size_t s = 0; s < std::min(steps.size(), kMostSteps); ++s) {
+  for (size_t s = 0; s < std::min(steps.size(), kMaxSteps); ++s) {
     text += fmt::format("  only the {}: {}\n", name, steps[s]);
   }
-  if (steps.size() > kMostSteps) {
-    text += fmt::format("  only the {}: {} more steps\n", name, steps.size() - kMostSteps);
+  if (steps.size() > kMaxSteps) {
+    text += fmt::format("  only the {}: {} more steps\n", name, steps.size() - kMaxSteps);
   }
   return text;
 }

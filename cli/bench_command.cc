@@ -12,12 +12,12 @@
 #include "cli/standard_error.h"
 #include "cli/text_table.h"
 #include "cli/threads_option.h"
-#include "compiler/random_inputs.h"
-#include "compiler/reference_device.h"
-#include "ir/support/file.h"
+#include "compiler/check/random_inputs.h"
+#include "compiler/devices/reference_device.h"
 #include "runtime/executor/aligned_memory.h"
 #include "runtime/executor/binding.h"
 #include "runtime/executor/executor.h"
+#include "support/file.h"
 
 namespace tcc {
 namespace {

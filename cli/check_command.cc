@@ -6,12 +6,12 @@
 #include "cli/numeric_option.h"
 #include "cli/progress.h"
 #include "cli/threads_option.h"
+#include "compiler/check/rounding_allowance.h"
 #include "compiler/compile_graph.h"
-#include "compiler/emulated_device.h"
-#include "compiler/rounding_allowance.h"
+#include "compiler/devices/emulated_device.h"
 #include "compiler/schedule_folder.h"
-#include "lower/graph/infer_shapes.h"
-#include "lower/variants/interpret_graph.h"
+#include "graph/passes/infer_shapes.h"
+#include "graph/variants/interpret_graph.h"
 #include "runtime/executor/executor.h"
 
 namespace tcc {

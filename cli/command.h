@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "cli/command_line.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

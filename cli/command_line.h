@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 // Only command_line.cc includes CLI11, which takes seconds to compile.
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name

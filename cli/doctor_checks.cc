@@ -13,13 +13,14 @@
 #include "codegen_cuda/emulator/host_compiler.h"
 #include "codegen_cuda/nvrtc/nvrtc.h"
 #include "codegen_llvm/toolchain.h"
-#include "ir/support/cache_folder.h"
-#include "ir/support/version.h"
-#include "ir/target/target.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/cuda/cuda_driver.h"
 #include "runtime/executor/usable_cpus.h"
+#include "support/cache_folder.h"
+#include "support/environment.h"
+#include "support/target.h"
+#include "support/version.h"
 
 namespace tcc {
 namespace {
@@ -27,11 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kDoctorKernel[] = "extern \"C\" __global__ void k(float* x) { x[0] = 1.0f; }\n";
-
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 DoctorCheck CheckVersions() {
   return {"tcc", true, true, fmt::format("{}, artefact version {}", kVersion, kArtefactVersion)};
@@ -86,7 +82,8 @@ std::string SpaceText(const fs::path& folder) {
 }
 
 DoctorCheck CheckTemporaryFolder() {
-  std::string folder = Variable("TMPDIR").empty() ? "/tmp" : Variable("TMPDIR");
+  std::string folder =
+      EnvironmentVariable("TMPDIR").empty() ? "/tmp" : EnvironmentVariable("TMPDIR");
   std::string problem = WriteProblem(folder);
   if (problem.empty()) return {"temporary folder", true, true, folder + ", " + SpaceText(folder)};
   return {"temporary folder", false, true,

@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/doctor_checks.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -5,9 +5,9 @@
 
 #include "cli/npz.h"
 #include "cli/split_assignment.h"
-#include "compiler/random_inputs.h"
-#include "ir/support/npy.h"
+#include "compiler/check/random_inputs.h"
 #include "runtime/executor/binding.h"
+#include "support/npy.h"
 
 namespace tcc {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "compiler/compare_tensors.h"
+#include "compiler/check/compare_tensors.h"
 #include "runtime/artefact/metadata.h"
 
 namespace tcc {

@@ -11,10 +11,10 @@
 #include "cli/option_names.h"
 #include "compiler/compile_graph.h"
 #include "compiler/kernels.h"
+#include "graph/passes/graph_pipeline.h"
+#include "graph/passes/symbolic_shapes.h"
+#include "graph/variants/place_parts.h"
 #include "ir/text/printer.h"
-#include "lower/graph/graph_pipeline.h"
-#include "lower/graph/symbolic_shapes.h"
-#include "lower/variants/place_parts.h"
 #include "models/onnx/import_onnx.h"
 #include "runtime/artefact/artefact.h"
 
@@ -129,7 +129,7 @@ std::string CountOfInferred(const Graph& graph, const std::vector<SymbolicValue>
 StatusOr<Json> CompiledForm(Graph graph) {
   TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph));
-  KernelOptions options;
+  CompileOptions options;
   options.target = *FindTarget("reference");
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());

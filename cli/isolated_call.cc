@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

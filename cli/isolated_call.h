@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

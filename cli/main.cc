@@ -16,7 +16,7 @@
 #include "cli/help_markdown.h"
 #include "cli/option_names.h"
 #include "cli/standard_error.h"
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -1,8 +1,8 @@
 #include "cli/model_options.h"
 
 #include "cli/split_assignment.h"
-#include "ir/support/npy.h"
 #include "models/onnx/import_onnx.h"
+#include "support/npy.h"
 
 namespace tcc {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "cli/command_line.h"
 #include "ir/graph/graph.h"
-#include "ir/target/target.h"
+#include "support/target.h"
 
 namespace tcc {
 

@@ -3,9 +3,9 @@
 #include <filesystem>
 
 #include "cli/zip_archive.h"
-#include "ir/support/file.h"
-#include "ir/support/npy.h"
-#include "ir/support/printable.h"
+#include "support/file.h"
+#include "support/npy.h"
+#include "support/printable.h"
 
 namespace tcc {
 namespace {

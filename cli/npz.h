@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/support/tensor.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "cli/command_line.h"
-#include "ir/target/numeric_mode.h"
 #include "runtime/artefact/metadata.h"
+#include "support/numeric_mode.h"
 
 namespace tcc {
 

@@ -12,7 +12,7 @@
 #include "cli/isolated_call.h"
 #include "cli/model_options.h"
 #include "cli/threads_option.h"
-#include "compiler/onnx_conformance.h"
+#include "compiler/check/onnx_conformance.h"
 
 namespace tcc {
 namespace {

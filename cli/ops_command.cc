@@ -16,12 +16,6 @@ struct OpsCommand {
   bool markdown = false;
 };
 
-std::string InputsText(const OnnxOp& op) {
-  if (op.max_inputs == kManyInputs) return fmt::format("{}...", op.min_inputs);
-  if (op.min_inputs == op.max_inputs) return std::to_string(op.min_inputs);
-  return fmt::format("{}-{}", op.min_inputs, op.max_inputs);
-}
-
 std::string AttributesText(const OnnxOp& op) {
   std::string text;
   for (const OnnxAttribute& attribute : op.attributes) {

@@ -104,12 +104,6 @@ std::string AttributeText(const OnnxAttribute& attribute) {
   return always ? text : fmt::format("{} ({})", text, OpsetText(attribute.since, attribute.until));
 }
 
-std::string InputsText(const OnnxOp& op) {
-  if (op.max_inputs == kManyInputs) return fmt::format("{}...", op.min_inputs);
-  if (op.min_inputs == op.max_inputs) return std::to_string(op.min_inputs);
-  return fmt::format("{}-{}", op.min_inputs, op.max_inputs);
-}
-
 std::string RowText(const OnnxOp& op) {
   std::string attributes;
   for (const OnnxAttribute& attribute : op.attributes) {
@@ -134,6 +128,12 @@ std::string OpsMarkdown() {
   text += "| operator | opsets | inputs | operands | T | attributes |\n|---|---|---|---|---|---|\n";
   for (const OnnxOp* op : ops) text += RowText(*op);
   return text;
+}
+
+std::string InputsText(const OnnxOp& op) {
+  if (op.max_inputs == kManyInputs) return fmt::format("{}...", op.min_inputs);
+  if (op.min_inputs == op.max_inputs) return std::to_string(op.min_inputs);
+  return fmt::format("{}-{}", op.min_inputs, op.max_inputs);
 }
 
 }  // namespace tcc

@@ -1,6 +1,6 @@
 #include "cli/option_names.h"
 
-#include "ir/support/wanted_option.h"
+#include "support/wanted_option.h"
 
 namespace tcc {
 namespace {

@@ -47,4 +47,8 @@ std::string ReadableMicroseconds(double seconds) {
   return fmt::format("{:.{}f}", us, us >= 10 ? 1 : us >= 1 ? 2 : 3);
 }
 
+std::string Counted(size_t count, const char* thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
 }  // namespace tcc

@@ -15,4 +15,7 @@ std::string ReadableBytes(uint64_t bytes);
 // Microseconds without their unit, for columns: "0.039", "13.2", "4520"; "-" for 0.
 std::string ReadableMicroseconds(double seconds);
 
+// Returns "1 trial", "12 trials"; a thing whose plural takes an s.
+std::string Counted(size_t count, const char* thing);
+
 }  // namespace tcc

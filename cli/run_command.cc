@@ -16,11 +16,11 @@
 #include "cli/split_assignment.h"
 #include "cli/standard_error.h"
 #include "cli/threads_option.h"
-#include "compiler/reference_device.h"
-#include "ir/support/file.h"
-#include "ir/support/npy.h"
-#include "ir/support/npy_header.h"
+#include "compiler/devices/reference_device.h"
 #include "runtime/executor/executor.h"
+#include "support/file.h"
+#include "support/npy.h"
+#include "support/npy_header.h"
 
 namespace tcc {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

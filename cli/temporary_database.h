@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

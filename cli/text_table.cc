@@ -41,11 +41,11 @@ std::string TextTable(const std::vector<std::vector<std::string>>& rows,
 }
 
 std::string NamesText(const std::vector<std::string>& names) {
-  constexpr size_t kMost = 60;
+  constexpr size_t kMax = 60;
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {
     std::string next = (i == 0 ? "" : " ") + names[i];
-    if (i > 0 && text.size() + next.size() > kMost) {
+    if (i > 0 && text.size() + next.size() > kMax) {
       return fmt::format("{} and {} more", text, names.size() - i);
     }
     text += next;

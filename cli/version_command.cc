@@ -1,9 +1,9 @@
 #include <fmt/core.h>
 
 #include "cli/command.h"
-#include "ir/support/version.h"
-#include "ir/target/target.h"
 #include "runtime/artefact/artefact.h"
+#include "support/target.h"
+#include "support/version.h"
 
 namespace tcc {
 

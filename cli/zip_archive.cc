@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "ir/support/printable.h"
+#include "support/printable.h"
 
 // The layout is that of PKWARE's APPNOTE.TXT, sections 4.3.7 (local header), 4.3.12 (central
 // directory) and 4.3.16 (its end); all numbers are little-endian.
@@ -22,7 +22,7 @@ constexpr uint32_t kStored = 0, kDeflated = 8;
 constexpr uint32_t kEncrypted = 1, kUtf8 = 1 << 11;
 constexpr uint32_t kVersion = 20;           // 2.0, which reads what is written here
 constexpr uint32_t kFirstDay = 1 << 5 | 1;  // 1980-01-01
-constexpr uint64_t kMostOfDeflate = 1032;   // bytes that deflate can make of one
+constexpr uint64_t kMaxOfDeflate = 1032;    // bytes that deflate can make of one
 constexpr uint64_t kLimit = 0xffffffff;
 
 Status Damaged(const std::string& what) {
@@ -121,7 +121,7 @@ StatusOr<std::vector<uint8_t>> ReadMember(std::span<const uint8_t> file, const E
     return Damaged("members of 4 GiB or more are not read");
   }
   TCC_ASSIGN_OR_RETURN(std::span<const uint8_t> packed, PackedBytes(file, entry));
-  if (entry.size > kMostOfDeflate * packed.size()) {
+  if (entry.size > kMaxOfDeflate * packed.size()) {
     return Damaged(fmt::format("{} bytes cannot become {}", packed.size(), entry.size));
   }
   std::vector<uint8_t> bytes;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 // ZIP archives as far as NumPy's .npz files are such: members stored or deflated, below 4 GiB.
 namespace tcc {

@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "ir/support/file.h"
 #include "models/onnx/export_onnx.h"
 #include "models/zoo/zoo.h"
+#include "support/file.h"
 
 namespace tcc {
 namespace {

@@ -1,8 +1,8 @@
 # What programs link that extend the compiler, with sketch rules of their own say: the libraries of
 # the folders and their headers. They change from version to version; docs/embedding.md is the guide.
 set(developer_headers ${CMAKE_INSTALL_INCLUDEDIR}/tcc-developer)
-set(developer_libraries tcc_support tcc_ir tcc_models tcc_schedule tcc_lower tcc_autodiff_features
-    tcc_artefact tcc_runtime tcc_cuda_emulator tcc_codegen_cuda tcc_codegen_llvm tcc_search
+set(developer_libraries tcc_support tcc_ir tcc_models tcc_graph tcc_schedule tcc_lower
+    tcc_autodiff_features tcc_artefact tcc_runtime tcc_cuda_emulator tcc_codegen_cuda tcc_codegen_llvm tcc_search
     tcc_compiler tcc_api)
 if(TCC_LLVM)
   list(APPEND developer_libraries tcc_llvm)
@@ -13,8 +13,8 @@ add_library(tcc-developer::tcc_api ALIAS tcc_api)
 install(TARGETS ${developer_libraries} EXPORT tcc_developer_targets COMPONENT tcc_developer
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/tcc-developer
   INCLUDES DESTINATION ${developer_headers})
-foreach(folder ir models schedule lower autodiff_features codegen_cuda codegen_llvm runtime search
-        compiler api)
+foreach(folder support ir models graph schedule lower autodiff_features codegen_cuda codegen_llvm
+        runtime search compiler api)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} COMPONENT tcc_developer
     DESTINATION ${developer_headers} FILES_MATCHING PATTERN "*.h" PATTERN "*.inc"
     # The importer's own, which need the header that protoc makes.

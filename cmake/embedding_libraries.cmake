@@ -7,9 +7,9 @@ include(CMakePackageConfigHelpers)
 file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 
 # What the library says of itself is what the package files say of it.
-file(STRINGS ${PROJECT_SOURCE_DIR}/ir/support/version.h version_line REGEX "kVersion")
+file(STRINGS ${PROJECT_SOURCE_DIR}/support/version.h version_line REGEX "kVersion")
 if(NOT version_line MATCHES "\"${PROJECT_VERSION}\"")
-  message(FATAL_ERROR "ir/support/version.h says ${version_line}; the project's version is ${PROJECT_VERSION}")
+  message(FATAL_ERROR "support/version.h says ${version_line}; the project's version is ${PROJECT_VERSION}")
 endif()
 
 # Only the embedding API is exported: the compiler's own classes, and the static libraries inside,

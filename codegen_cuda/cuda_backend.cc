@@ -9,9 +9,9 @@
 #include "codegen_cuda/text/cuda_source.h"
 #include "codegen_cuda/text/gpu_kernel.h"
 #include "codegen_cuda/text/prelude.h"
-#include "ir/support/check.h"
-#include "ir/support/for_each_index.h"
-#include "ir/support/stop.h"
+#include "support/check.h"
+#include "support/for_each_index.h"
+#include "support/stop.h"
 
 namespace tcc {
 namespace {

@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 
-#include "ir/target/target.h"
 #include "lower/backend.h"
 #include "runtime/artefact/gpu_program.h"
+#include "support/target.h"
 
 namespace tcc {
 

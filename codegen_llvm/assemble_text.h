@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "ir/support/status.h"
-#include "ir/target/target.h"
+#include "support/status.h"
+#include "support/target.h"
 
 namespace tcc {
 

@@ -4,7 +4,7 @@
 
 #include "codegen_llvm/float_algebra.h"
 #include "codegen_llvm/llvm_types.h"
-#include "ir/support/storage_types.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "codegen_llvm/llvm_forward.h"
-#include "ir/support/dtype.h"
+#include "support/dtype.h"
 
 // Conversions between the register forms of llvm_types.h, lane by lane. None of them calls a
 // library. Rounding is to nearest even, once, also from f64 to 16 bits.

@@ -8,8 +8,8 @@
 #include "codegen_llvm/llvm_types.h"
 #include "codegen_llvm/scalar_calls.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/check.h"
-#include "ir/support/storage_types.h"
+#include "support/check.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

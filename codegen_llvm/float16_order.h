@@ -1,7 +1,7 @@
 #pragma once
 
 #include "codegen_llvm/llvm_forward.h"
-#include "ir/support/dtype.h"
+#include "support/dtype.h"
 
 namespace tcc {
 

@@ -3,7 +3,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen_llvm/float_algebra.h"
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

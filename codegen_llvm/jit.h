@@ -3,10 +3,10 @@
 #include <memory>
 #include <string>
 
-#include "ir/support/status.h"
-#include "ir/target/target.h"
 #include "lower/backend.h"
 #include "runtime/artefact/kernel_abi.h"
+#include "support/status.h"
+#include "support/target.h"
 
 namespace tcc {
 

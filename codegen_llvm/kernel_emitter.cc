@@ -10,8 +10,8 @@
 
 #include "codegen_llvm/short_memory.h"
 #include "codegen_llvm/stmt_emitter.h"
-#include "ir/support/check.h"
 #include "runtime/artefact/kernel_abi.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

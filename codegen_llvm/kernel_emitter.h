@@ -4,7 +4,7 @@
 
 #include "codegen_llvm/llvm_forward.h"
 #include "ir/expr/function.h"
-#include "ir/target/target.h"
+#include "support/target.h"
 
 namespace tcc {
 

@@ -2,7 +2,7 @@
 
 #include "codegen_llvm/object_code.h"
 #include "codegen_llvm/shared_object.h"
-#include "ir/support/stop.h"
+#include "support/stop.h"
 
 namespace tcc {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "ir/target/target.h"
 #include "lower/backend.h"
+#include "support/target.h"
 
 namespace tcc {
 

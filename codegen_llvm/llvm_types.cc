@@ -3,7 +3,7 @@
 #include <llvm/IR/DerivedTypes.h>
 #include <llvm/IR/IRBuilder.h>
 
-#include "ir/support/storage_types.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

@@ -38,14 +38,14 @@ Value* NormalExp(llvm::IRBuilderBase& b, Value* x) {
 // that: no operation here has a subnormal operand or result, which costs an Intel CPU some 150
 // cycles. 2^n is applied in two halves, since 2^128 is none.
 Value* EmitExpF32(llvm::IRBuilderBase& b, Value* x) {
-  ExpParts parts = ReduceExp(b, AtMost(b, AtLeast(b, x, kLeastExpF32), 89));
+  ExpParts parts = ReduceExp(b, AtMost(b, AtLeast(b, x, kMinExpF32), 89));
   Value* power = ScaleByPowerOfTwo(b, parts.power, parts.n.real);
   if (power == nullptr) {
     Value* half = b.CreateAShr(parts.n.integer, 1);
     Value* rest = b.CreateSub(parts.n.integer, half);
     power = b.CreateFMul(b.CreateFMul(parts.power, PowerOfTwo(b, half)), PowerOfTwo(b, rest));
   }
-  Value* is_tiny = b.CreateFCmpOLT(x, Real(x, kLeastExpF32));
+  Value* is_tiny = b.CreateFCmpOLT(x, Real(x, kMinExpF32));
   return b.CreateSelect(is_tiny, Real(x, 0), power);
 }
 

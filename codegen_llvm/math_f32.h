@@ -11,9 +11,9 @@
 // Coefficients interpolate the function at Chebyshev nodes of the stated interval.
 namespace tcc {
 
-// Exp and sigmoid are 0 below kLeastExpF32: e^x is 1.17555e-38 there, just above the least normal
+// Exp and sigmoid are 0 below kMinExpF32: e^x is 1.17555e-38 there, just above the least normal
 // number, 2^-126 = 1.17549e-38.
-inline constexpr double kLeastExpF32 = -87.3365;
+inline constexpr double kMinExpF32 = -87.3365;
 llvm::Value* EmitExpF32(llvm::IRBuilderBase& b, llvm::Value* x);      // 2 ulp
 llvm::Value* EmitLogF32(llvm::IRBuilderBase& b, llvm::Value* x);      // 2 ulp
 llvm::Value* EmitTanhF32(llvm::IRBuilderBase& b, llvm::Value* x);     // 3 ulp

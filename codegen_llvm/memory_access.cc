@@ -8,8 +8,8 @@
 #include "codegen_llvm/expr_emitter.h"
 #include "codegen_llvm/llvm_types.h"
 #include "codegen_llvm/strided_pieces.h"
-#include "ir/support/check.h"
-#include "ir/support/storage_types.h"
+#include "support/check.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -203,10 +203,10 @@ Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* other
 // A machine without masked loads of 8 and 16 bits branches for each lane of each piece.
 bool ExprEmitter::IsInPieces(const Var& buffer, const LaneIndex& index, int lanes,
                              const Value* mask) const {
-  int64_t most = buffer.dtype().bits() <= 8 ? kMostPickedBytes : kMostPickedStride;
+  int64_t most = buffer.dtype().bits() <= 8 ? kMaxPickedBytes : kMaxPickedStride;
   if (index.stride <= 1 || index.stride > most) return false;
   int64_t reach = index.stride * (lanes - 1) + 1;
-  return !mask || buffer.dtype().bits() >= 32 || index.stride <= kMostPickedNarrow ||
+  return !mask || buffer.dtype().bits() >= 32 || index.stride <= kMaxPickedNarrow ||
          MayTouchAll(buffer, index.base, static_cast<int>(reach));
 }
 

@@ -22,9 +22,9 @@
 #include "codegen_llvm/kernel_emitter.h"
 #include "codegen_llvm/short_memory.h"
 #include "codegen_llvm/target_machine.h"
-#include "ir/support/check.h"
-#include "ir/support/stop.h"
-#include "ir/support/threads.h"
+#include "support/check.h"
+#include "support/stop.h"
+#include "support/threads.h"
 
 namespace tcc {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "ir/expr/function.h"
-#include "ir/support/status.h"
-#include "ir/target/target.h"
 #include "lower/backend.h"
+#include "support/status.h"
+#include "support/target.h"
 
 namespace tcc {
 

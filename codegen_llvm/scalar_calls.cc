@@ -7,8 +7,8 @@
 #include "codegen_llvm/integer_ops.h"
 #include "codegen_llvm/math_f32.h"
 #include "codegen_llvm/runtime_math.h"
-#include "ir/support/check.h"
 #include "runtime/artefact/kernel_abi.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -18,8 +18,8 @@
 #include <thread>
 #include <utility>
 
-#include "ir/support/check.h"
-#include "ir/support/threads.h"
+#include "support/check.h"
+#include "support/threads.h"
 
 LLD_HAS_DRIVER(elf)
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "codegen_llvm/object_code.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -7,9 +7,9 @@
 #include "codegen_llvm/llvm_types.h"
 #include "codegen_llvm/parallel_loop.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/check.h"
-#include "ir/support/storage_types.h"
 #include "runtime/artefact/kernel_abi.h"
+#include "support/check.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

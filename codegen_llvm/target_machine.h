@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "codegen_llvm/llvm_forward.h"
-#include "ir/support/status.h"
-#include "ir/target/target.h"
+#include "support/status.h"
+#include "support/target.h"
 
 namespace tcc {
 

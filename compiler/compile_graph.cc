@@ -4,21 +4,19 @@
 
 #include <algorithm>
 
-#include "codegen_cuda/cuda_backend.h"
-#include "codegen_llvm/llvm_backend.h"
 #include "compiler/compile_kernels.h"
 #include "compiler/describe_model.h"
 #include "compiler/execution_plan.h"
+#include "compiler/kernels.h"
 #include "compiler/memory_need.h"
 #include "compiler/prepare_weights.h"
-#include "ir/support/cache_folder.h"
-#include "ir/support/stop.h"
-#include "ir/support/version.h"
-#include "ir/support/wanted_option.h"
-#include "lower/graph/declared_shapes.h"
-#include "lower/graph/graph_pipeline.h"
-#include "lower/variants/place_parts.h"
+#include "graph/passes/declared_shapes.h"
+#include "graph/passes/graph_pipeline.h"
+#include "graph/variants/place_parts.h"
 #include "search/candidate/artefact_device.h"
+#include "support/stop.h"
+#include "support/version.h"
+#include "support/wanted_option.h"
 
 namespace tcc {
 
@@ -42,23 +40,6 @@ Status ExpectBoundInputs(const Graph& graph) {
   return status;
 }
 
-KernelOptions KernelOptionsOf(const CompileOptions& options) {
-  return {options.target,    options.threads,      options.verify,  options.progress, options.stop,
-          options.schedules, options.sketch_rules, options.numeric, options.tuned,    options.warn};
-}
-
-StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target, GpuCode gpu_code) {
-  switch (target.kind) {
-    case TargetKind::kCpu:
-      return MakeLlvmBackend(target);
-    case TargetKind::kCuda:
-      return MakeCudaBackend(target, {.code = gpu_code, .cache_folder = CacheFolder()});
-    case TargetKind::kReference:
-      break;
-  }
-  return Unsupported("target '{}' has no code generator", target.name);
-}
-
 StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   auto report = [&](const char* stage) {
     if (options.progress) options.progress(stage, 0, 1);
@@ -77,8 +58,7 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());
 
-  TCC_ASSIGN_OR_RETURN(KernelSet kernels,
-                       MakeKernels(graph, subgraphs, parts, KernelOptionsOf(options)));
+  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, options));
   TCC_ASSIGN_OR_RETURN(CompiledModule code, CompileKernels(kernels, options));
   report("plan");
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));

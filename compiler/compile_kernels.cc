@@ -2,8 +2,9 @@
 
 #include <optional>
 
-#include "compiler/reference_device.h"
-#include "ir/support/for_each_index.h"
+#include "compiler/devices/reference_device.h"
+#include "compiler/make_backend.h"
+#include "support/for_each_index.h"
 
 namespace tcc {
 namespace {
@@ -22,8 +23,14 @@ LoweredModule ModuleOf(const KernelSet& kernels) {
   return module;
 }
 
+std::vector<Function> TensorsOf(const KernelSet& kernels) {
+  std::vector<Function> tensors;
+  for (const KernelStages& kernel : kernels.kernels) tensors.push_back(kernel.tensor);
+  return tensors;
+}
+
 // Gives the kernel its next schedule, or its best one where there is no other.
-Status TryAnother(const CompiledKernel& compiled, const KernelOptions& options,
+Status TryAnother(const CompiledKernel& compiled, const CompileOptions& options,
                   KernelStages& kernel, Attempts& attempts) {
   if (!compiled.refused.ok()) {
     if (attempts.first_refusal.ok()) attempts.first_refusal = compiled.refused;
@@ -55,7 +62,7 @@ void WarnOfFaults(const KernelSet& kernels, const CompiledModule& compiled,
 
 StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions& options) {
   if (options.target.kind == TargetKind::kReference)
-    return CompiledModule{ReferenceKernels(kernels), {}};
+    return CompiledModule{ReferenceKernels(TensorsOf(kernels)), {}};
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
                        MakeBackend(options.target, options.gpu_code));
   std::string stage = "code";
@@ -65,7 +72,6 @@ StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions
       options.progress(stage, done, total);
     };
   }
-  KernelOptions kernel_options = KernelOptionsOf(options);
   std::vector<Attempts> attempts(kernels.kernels.size());
   for (;;) {
     TCC_ASSIGN_OR_RETURN(CompiledModule compiled,
@@ -83,7 +89,7 @@ StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions
     stage = "code of other schedules";
     Status status = ForEachIndex(faulty.size(), options.threads, [&](size_t f) {
       size_t i = faulty[f];
-      return TryAnother(compiled.kernels[i], kernel_options, kernels.kernels[i], attempts[i]);
+      return TryAnother(compiled.kernels[i], options, kernels.kernels[i], attempts[i]);
     });
     TCC_RETURN_IF_ERROR(status);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "compiler/compile_graph.h"
+#include "compiler/compile_options.h"
+#include "compiler/kernels.h"
 
 namespace tcc {
 

@@ -6,9 +6,9 @@
 #include <set>
 #include <unordered_set>
 
-#include "ir/support/version.h"
-#include "ir/support/wanted_option.h"
 #include "runtime/cpu/cpu_features.h"
+#include "support/version.h"
+#include "support/wanted_option.h"
 
 namespace tcc {
 namespace {

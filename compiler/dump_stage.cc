@@ -4,15 +4,17 @@
 
 #include "codegen_llvm/assemble_text.h"
 #include "compiler/compile_graph.h"
+#include "compiler/kernels.h"
+#include "compiler/make_backend.h"
 #include "compiler/schedule_folder.h"
+#include "graph/passes/graph_pipeline.h"
+#include "graph/variants/place_parts.h"
 #include "ir/analysis/verifier.h"
 #include "ir/expr/compare.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/check.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
-#include "lower/graph/graph_pipeline.h"
-#include "lower/variants/place_parts.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {
@@ -237,10 +239,13 @@ StatusOr<std::string> KernelsText(const std::vector<const KernelStages*>& kernel
 
 StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
                                   const PlacedParts& parts, const DumpOptions& options) {
-  KernelOptions kernel_options{
-      options.target, options.threads, options.verify, options.progress, {}, options.schedules};
-  kernel_options.numeric = options.numeric;
-  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, kernel_options));
+  CompileOptions compile{.target = options.target,
+                         .threads = options.threads,
+                         .verify = options.verify,
+                         .progress = options.progress,
+                         .schedules = options.schedules,
+                         .numeric = options.numeric};
+  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, compile));
   if (!options.schedule_folder.empty()) {
     TCC_RETURN_IF_ERROR(WriteSchedules(options.schedule_folder, kernels));
   }

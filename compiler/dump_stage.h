@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "compiler/kernels.h"
+#include "compiler/compile_options.h"
 #include "ir/graph/graph.h"
 
 namespace tcc {

@@ -6,8 +6,8 @@
 
 #include "compiler/plan_buffers.h"
 #include "ir/graph/graph_bodies.h"
-#include "ir/support/check.h"
 #include "runtime/executor/available_memory.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -8,19 +8,19 @@
 #include <set>
 
 #include "compiler/schedule_choice.h"
+#include "graph/ops/node_lowering.h"
+#include "graph/passes/control_flow.h"
+#include "graph/passes/graph_pipeline.h"
+#include "graph/variants/place_parts.h"
 #include "ir/analysis/canonical.h"
 #include "ir/analysis/canonical_names.h"
 #include "ir/analysis/verifier.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/for_each_index.h"
-#include "ir/support/stop.h"
-#include "lower/graph/control_flow.h"
-#include "lower/graph/graph_pipeline.h"
-#include "lower/ops/node_lowering.h"
-#include "lower/variants/place_parts.h"
 #include "schedule/sketches/flash_attention.h"
 #include "schedule/sketches/gpu/mma_product.h"
 #include "search/candidate/runnable_schedule.h"
+#include "support/for_each_index.h"
+#include "support/stop.h"
 
 namespace tcc {
 namespace {
@@ -34,7 +34,7 @@ std::string SymbolFor(const std::string& name, std::set<std::string>& used) {
 
 // Those of bodies too, to any depth that the graph's verifier allows.
 Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                const PlacedParts& parts, const KernelOptions& options, double runs,
+                const PlacedParts& parts, const CompileOptions& options, double runs,
                 KernelSet& set) {
   for (const Subgraph& subgraph : subgraphs) {
     TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
@@ -126,7 +126,7 @@ Status ExpectKernelsFor(const Schedules& schedules, const KernelSet& set) {
   return OkStatus();
 }
 
-Status ScheduleKernel(KernelStages& kernel, const KernelOptions& options) {
+Status ScheduleKernel(KernelStages& kernel, const CompileOptions& options) {
   PipelineOptions pipeline;
   pipeline.verify = options.verify;
   pipeline.stop = options.stop;
@@ -140,7 +140,7 @@ Status ScheduleKernel(KernelStages& kernel, const KernelOptions& options) {
 }
 
 // The steps of a schedule that are not taken, by the limits of the target all the same.
-Status ExpectLegal(const KernelStages& kernel, const KernelOptions& options) {
+Status ExpectLegal(const KernelStages& kernel, const CompileOptions& options) {
   TCC_ASSIGN_OR_RETURN(Decisions decisions,
                        DecideOpenSizes(kernel.tensor, kernel.schedule, options.target));
   return Replay(kernel.tensor, kernel.schedule.trace, decisions).status();
@@ -148,7 +148,7 @@ Status ExpectLegal(const KernelStages& kernel, const KernelOptions& options) {
 
 // Of a kernel that is given none; false where there is no such choice. A search would start at the
 // first one.
-bool TakeChoice(KernelStages& kernel, const KernelOptions& options) {
+bool TakeChoice(KernelStages& kernel, const CompileOptions& options) {
   std::span<const SketchRule> rules = options.sketch_rules;
   if (rules.empty()) rules = SketchRules(options.target);
   Sketch sketch;
@@ -168,7 +168,7 @@ bool TakeChoice(KernelStages& kernel, const KernelOptions& options) {
 
 // Schedules the kernel by its choice or the first one after it that the target allows. Error: the
 // first one's; there is no such choice.
-Status ScheduleByChoice(KernelStages& kernel, const KernelOptions& options) {
+Status ScheduleByChoice(KernelStages& kernel, const CompileOptions& options) {
   std::optional<Status> first;
   for (; TakeChoice(kernel, options); ++kernel.choice) {
     Status status = ScheduleKernel(kernel, options);
@@ -187,7 +187,7 @@ void TakeDefaultVariant(KernelStages& kernel) {
 // Schedules the kernel as its workload was tuned. Its tensor function has canonical names then,
 // which the trace speaks of.
 Status ScheduleAsTuned(KernelStages& kernel, const TunedSchedule& tuned,
-                       const KernelOptions& options) {
+                       const CompileOptions& options) {
   auto variant = std::ranges::find(kernel.variants, tuned.variant_key,
                                    [](const Function& fn) { return FunctionKey(fn); });
   if (variant == kernel.variants.end())
@@ -202,7 +202,7 @@ Status ScheduleAsTuned(KernelStages& kernel, const TunedSchedule& tuned,
 }
 
 // Returns false where the kernel's workload was not tuned, or what was found no longer fits.
-StatusOr<bool> TryTuned(KernelStages& kernel, const KernelOptions& options) {
+StatusOr<bool> TryTuned(KernelStages& kernel, const CompileOptions& options) {
   if (options.tuned.empty()) return false;
   auto tuned = options.tuned.find(FunctionKey(kernel.variants[0]));
   if (tuned == options.tuned.end()) return false;
@@ -221,7 +221,7 @@ StatusOr<bool> TryTuned(KernelStages& kernel, const KernelOptions& options) {
 
 }  // namespace
 
-Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
+Status FinishKernel(KernelStages& kernel, const CompileOptions& options) {
   auto given = options.schedules.find(kernel.symbol);
   bool is_given = given != options.schedules.end();
   if (is_given) kernel.schedule = given->second;
@@ -247,7 +247,7 @@ Status FinishKernel(KernelStages& kernel, const KernelOptions& options) {
   return tuned ? OkStatus() : ScheduleByChoice(kernel, options);
 }
 
-StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const KernelOptions& options) {
+StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const CompileOptions& options) {
   if (options.schedules.contains(kernel.symbol)) return false;
   if (kernel.tuned) {
     TakeDefaultVariant(kernel);
@@ -277,7 +277,7 @@ Workload WorkloadOf(const KernelStages& kernel) {
 }
 
 StatusOr<KernelSet> CollectKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                   const PlacedParts& parts, const KernelOptions& options) {
+                                   const PlacedParts& parts, const CompileOptions& options) {
   KernelSet set;
   set.parts = parts;
   TCC_RETURN_IF_ERROR(AddTasks(graph, subgraphs, parts, options, 1, set));
@@ -286,7 +286,7 @@ StatusOr<KernelSet> CollectKernels(const Graph& graph, const std::vector<Subgrap
 }
 
 StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                const PlacedParts& parts, const KernelOptions& options) {
+                                const PlacedParts& parts, const CompileOptions& options) {
   TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels(graph, subgraphs, parts, options));
   TCC_RETURN_IF_ERROR(ExpectKernelsFor(options.schedules, set));
 
@@ -304,7 +304,7 @@ StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>&
   return set;
 }
 
-StatusOr<KernelSet> KernelsOf(Graph graph, const KernelOptions& options) {
+StatusOr<KernelSet> KernelsOf(Graph graph, const CompileOptions& options) {
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());

@@ -1,19 +1,15 @@
 #pragma once
 
-#include <functional>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
-#include "ir/target/target.h"
+#include "compiler/compile_options.h"
+#include "graph/variants/task.h"
 #include "lower/backend.h"
-#include "lower/variants/task.h"
-#include "schedule/sketches/parts/sketch.h"
 #include "schedule/space/schedule.h"
 #include "search/candidate/lower_schedule.h"
 #include "search/candidate/workload.h"
-#include "search/database/tuned_schedules.h"
 
 namespace tcc {
 
@@ -30,7 +26,7 @@ struct KernelStages {
   Schedule schedule;
   std::string sketch;  // the rules that made the schedule, Sketch::name; "" where it was given
   size_t choice = 0;   // 0: the first sketch; else which of OtherSchedules, counted from 1
-  bool tuned = false;  // the schedule is one of KernelOptions::tuned
+  bool tuned = false;  // the schedule is one of CompileOptions::tuned
   Function scheduled;
   Function lowered;                     // without what is prepared
   std::vector<KernelOperand> operands;  // of its parameters
@@ -46,26 +42,10 @@ struct KernelSet {
   PlacedParts parts;                   // of the graph's values, not of a body's
 };
 
-// A stage of work with something to count, for progress displays.
-using ProgressHook = std::function<void(const std::string& stage, int64_t done, int64_t total)>;
-
-struct KernelOptions {
-  Target target;
-  int threads = 1;
-  bool verify = false;  // after every pass
-  ProgressHook progress = {};
-  std::stop_token stop = {};
-  Schedules schedules = {};                   // for kernels that are not to get their first sketch
-  std::vector<SketchRule> sketch_rules = {};  // in place of the target's own; empty: those
-  NumericMode numeric = NumericMode::kStrict;
-  TunedSchedules tuned = {};  // by workload, for kernels that are not given one
-  std::function<void(const std::string& message)> warn = {};  // of tuned schedules that do not fit
-};
-
 // Builds the tasks of the subgraphs and the kernels that they share, without their schedules.
 // Error: a task's, with its name; Cancelled soon after a stop is requested.
 StatusOr<KernelSet> CollectKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                   const PlacedParts& parts, const KernelOptions& options);
+                                   const PlacedParts& parts, const CompileOptions& options);
 
 // A kernel as something to tune.
 Workload WorkloadOf(const KernelStages& kernel);
@@ -76,18 +56,18 @@ Workload WorkloadOf(const KernelStages& kernel);
 // with an illegal step, by the step; Cancelled soon after a stop is requested. `parts` are what
 // PlaceParts said of the subgraphs.
 StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                const PlacedParts& parts, const KernelOptions& options);
+                                const PlacedParts& parts, const CompileOptions& options);
 
 // The kernels of an imported graph: the graph passes, fusion, then MakeKernels.
-StatusOr<KernelSet> KernelsOf(Graph graph, const KernelOptions& options);
+StatusOr<KernelSet> KernelsOf(Graph graph, const CompileOptions& options);
 
 // Schedules and lowers one kernel: one of its variants by the schedule that `options` have for it,
 // else by the tuned one of its workload if it fits, else by the first one from `choice` on that the
 // target allows.
-Status FinishKernel(KernelStages& kernel, const KernelOptions& options);
+Status FinishKernel(KernelStages& kernel, const CompileOptions& options);
 
 // The same with the next choice, or choice 0 after a tuned schedule; false if there is none, or the
 // schedule was given. The kernel may then be of no use.
-StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const KernelOptions& options);
+StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const CompileOptions& options);
 
 }  // namespace tcc

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "ir/graph/graph.h"
-#include "ir/support/status.h"
-#include "ir/target/target.h"
+#include "support/status.h"
+#include "support/target.h"
 
 namespace tcc {
 

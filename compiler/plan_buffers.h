@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "ir/support/tensor.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/memory_plan.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

@@ -7,10 +7,10 @@
 #include "codegen_llvm/toolchain.h"
 #include "ir/interpret/interpreter.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/check.h"
-#include "ir/support/for_each_index.h"
-#include "ir/support/stop.h"
 #include "runtime/cpu/cpu_device.h"
+#include "support/check.h"
+#include "support/for_each_index.h"
+#include "support/stop.h"
 
 namespace tcc {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "ir/support/file.h"
+#include "support/file.h"
 
 namespace tcc {
 

@@ -2,11 +2,13 @@
 
 #include <map>
 
+#include "compiler/compile_graph.h"
 #include "compiler/describe_model.h"
 #include "compiler/execution_plan.h"
+#include "compiler/kernels.h"
 #include "compiler/memory_need.h"
-#include "lower/graph/graph_pipeline.h"
-#include "lower/variants/place_parts.h"
+#include "graph/passes/graph_pipeline.h"
+#include "graph/variants/place_parts.h"
 #include "search/candidate/artefact_device.h"
 
 namespace tcc {
@@ -83,8 +85,7 @@ StatusOr<TunableNetwork> TunableNetworkOf(Graph graph, const CompileOptions& opt
   TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph, options.target));
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());
-  TCC_ASSIGN_OR_RETURN(KernelSet set,
-                       CollectKernels(graph, subgraphs, parts, KernelOptionsOf(options)));
+  TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels(graph, subgraphs, parts, options));
   TunableNetwork network;
   AddWorkloads(set, network);
   TakeAllParameters(set);

@@ -3,7 +3,8 @@
 #include <set>
 #include <vector>
 
-#include "compiler/compile_graph.h"
+#include "compiler/compile_options.h"
+#include "ir/graph/graph.h"
 #include "runtime/artefact/artefact.h"
 #include "search/candidate/workload.h"
 

@@ -1,4 +1,5 @@
 #include "compiler/tune_graph.h"
+#include "compiler/make_backend.h"
 
 #include <unistd.h>
 
@@ -9,14 +10,14 @@
 
 #include "codegen_llvm/toolchain.h"
 #include "compiler/tunable_network.h"
-#include "ir/support/check.h"
-#include "ir/support/stop.h"
-#include "ir/support/version.h"
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/executor/available_memory.h"
 #include "search/measure/local_measurer.h"
 #include "search/measure/local_network.h"
 #include "search/measure/measuring_lock.h"
+#include "support/check.h"
+#include "support/stop.h"
+#include "support/version.h"
 
 namespace tcc {
 namespace {
@@ -63,7 +64,7 @@ class TemporaryFile {
 // Addresses that a worker takes without filling them: libraries, stacks, pools of the allocator.
 constexpr uint64_t kWorkerBytes = uint64_t{1} << 30;
 
-constexpr double kLeastSeconds = 1e-3;  // of a budget; 0 would be none
+constexpr double kMinSeconds = 1e-3;  // of a budget; 0 would be none
 
 // A candidate that takes all memory there is must not take this process along.
 uint64_t MemoryForWorker() {
@@ -166,7 +167,7 @@ StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Dat
     compile.warn("candidates are timed by themselves: " + Message(result.status()));
   }
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  if (tune.seconds > 0) tune.seconds = std::max(tune.seconds - taken.count(), kLeastSeconds);
+  if (tune.seconds > 0) tune.seconds = std::max(tune.seconds - taken.count(), kMinSeconds);
   return tune_by(MeasurePolicy::kRotate64M);
 }
 

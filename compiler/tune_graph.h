@@ -4,7 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "compiler/compile_graph.h"
+#include "compiler/compile_options.h"
+#include "ir/graph/graph.h"
 #include "runtime/measure/measure_protocol.h"
 #include "search/tuning/tuner.h"
 

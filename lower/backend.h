@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ir/expr/function.h"
-#include "ir/support/status.h"
-#include "ir/target/target.h"
+#include "support/status.h"
+#include "support/target.h"
 
 namespace tcc {
 

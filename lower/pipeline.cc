@@ -4,9 +4,9 @@
 #include "ir/analysis/verifier.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/stop.h"
 #include "lower/passes/passes.h"
 #include "lower/passes/rewrite_statements.h"
+#include "support/stop.h"
 
 namespace tcc {
 namespace {

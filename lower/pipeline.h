@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "ir/expr/function.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

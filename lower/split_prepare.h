@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "ir/expr/function.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

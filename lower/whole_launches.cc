@@ -9,7 +9,7 @@
 #include "ir/analysis/own_cells.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "ir/target/target.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ir/expr/function.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -4,13 +4,13 @@
 
 #include "codegen_llvm/llvm_backend.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/check.h"
 #include "ir/text/printer.h"
 #include "lower/pipeline.h"
 #include "lower/split_prepare.h"
 #include "runtime/cpu/kernel_math.h"
 #include "runtime/cpu/scratch.h"
 #include "runtime/executor/aligned_memory.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

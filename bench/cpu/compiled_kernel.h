@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "codegen_llvm/jit.h"
-#include "ir/support/tensor.h"
 #include "runtime/executor/thread_pool.h"
 #include "schedule/space/schedule.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

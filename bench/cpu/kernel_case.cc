@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "bench/cpu/compiled_kernel.h"
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/cpu/kernel_suite.h"
-#include "ir/support/tensor.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ir/expr/function.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 // The kernels that tcc-bench measures: single operators of common networks.
 namespace tcc {

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "ir/support/cuda_library.h"
+#include "support/cuda/cuda_library.h"
 
 namespace tcc::onednn {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "bench/cpu/onednn_library.h"
 #include "bench/cpu/peers.h"
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "bench/cpu/kernel_suite.h"
 #include "bench/operator/operator.h"
-#include "ir/support/tensor.h"
+#include "support/tensor.h"
 
 // Libraries that others run the same kernels with. They are opened where they are installed; a
 // peer that is not there, or does not have a kernel, is left out.

@@ -5,11 +5,11 @@
 #include "bench/gpu/mma_peaks.h"
 #include "codegen_cuda/nvrtc/cuda_programs.h"
 #include "codegen_cuda/text/prelude.h"
-#include "ir/support/cache_folder.h"
-#include "ir/support/random.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/cuda_program.h"
 #include "runtime/cuda/cuda_timing.h"
+#include "support/cache_folder.h"
+#include "support/random.h"
 
 namespace tcc {
 namespace {

@@ -4,11 +4,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/status.h"
-#include "ir/target/numeric_mode.h"
-#include "ir/target/target.h"
 #include "runtime/artefact/gpu_program.h"
 #include "runtime/cuda/cuda_driver.h"
+#include "support/numeric_mode.h"
+#include "support/status.h"
+#include "support/target.h"
 
 namespace tcc {
 

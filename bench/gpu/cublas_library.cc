@@ -1,6 +1,6 @@
 #include "bench/gpu/cublas_library.h"
 
-#include "ir/support/cuda_library.h"
+#include "support/cuda/cuda_library.h"
 
 namespace tcc {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/support/cuda_api.h"
-#include "ir/support/dtype.h"
-#include "ir/support/status.h"
-#include "ir/target/numeric_mode.h"
+#include "support/cuda/cuda_api.h"
+#include "support/dtype.h"
+#include "support/numeric_mode.h"
+#include "support/status.h"
 
 // The parts of cuBLAS and cuBLASLt, versions 12 and 13, that the peers use, declared here so that
 // no toolkit is needed to build; tests hold them against the real headers where there are some. All
@@ -49,7 +49,7 @@ struct Library {
                                  int algorithm) = nullptr;
 };
 
-// Sought as ir/support/cuda_library.h says; the variable is TCC_CUBLAS.
+// Sought as support/cuda/cuda_library.h says; the variable is TCC_CUBLAS.
 StatusOr<Library> OpenLibrary();
 
 // A way to compute in a mode: what operands are stored as, the compute type that is asked for, how

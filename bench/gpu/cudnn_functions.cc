@@ -14,7 +14,7 @@ using Shared = std::shared_ptr<void>;
 
 constexpr float kOne = 1, kZero = 0;  // of the result, and of what was there before
 // cuDNN expects as many axes at least, the last ones of extent 1.
-constexpr size_t kLeastDims = 4;
+constexpr size_t kMinDims = 4;
 
 StatusOr<Shared> Make(const Session& session, int (*make)(void**), int (*destroy)(void*),
                       const char* what) {
@@ -37,7 +37,7 @@ StatusOr<Shared> MakeTensor(const Session& session, const Dims& dims, const Dims
 
 // Of elements one after another.
 StatusOr<Shared> MakeDenseTensor(const Session& session, Dims dims) {
-  dims.resize(std::max(dims.size(), kLeastDims), 1);
+  dims.resize(std::max(dims.size(), kMinDims), 1);
   Dims strides(dims.size(), 1);
   for (size_t axis = dims.size() - 1; axis-- > 0;) {
     strides[axis] = strides[axis + 1] * dims[axis + 1];
@@ -117,7 +117,7 @@ StatusOr<Candidates> SoftmaxCandidates(const Session& session, const SoftmaxOp& 
 
 StatusOr<Candidates> SumCandidates(const Session& session, const ReduceSumOp& op,
                                    const GpuBench& bench) {
-  if (op.shape.size() > kMostDims) return Candidates();
+  if (op.shape.size() > kMaxDims) return Candidates();
   const Library& library = session.library();
   constexpr char kWhat[] = "a sum";
   TCC_ASSIGN_OR_RETURN(Shared reduction,

@@ -1,6 +1,6 @@
 #include "bench/gpu/cudnn_library.h"
 
-#include "ir/support/cuda_library.h"
+#include "support/cuda/cuda_library.h"
 
 namespace tcc::cudnn {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ir/support/cuda_api.h"
-#include "ir/support/status.h"
+#include "support/cuda/cuda_api.h"
+#include "support/status.h"
 
 // The part of cuDNN, version 9, that the peer uses: of its backend interface and of its functions
 // for single operators. Declared here so that no toolkit is needed to build; tests hold it against
@@ -17,7 +17,7 @@ inline constexpr int kCrossCorrelation = 1;                 // CROSS_CORRELATION
 inline constexpr int kAdd = 0, kReluForward = 100;          // POINTWISE_*
 inline constexpr int kLayerNorm = 0;                        // LAYER_NORM
 inline constexpr int kNormInference = 0;                    // NORM_FWD_INFERENCE
-inline constexpr int kMostDims = 8;                         // DIM_MAX
+inline constexpr int kMaxDims = 8;                          // DIM_MAX
 // Of single operators.
 inline constexpr int kAverageOfInside = 2;         // POOLING_AVERAGE_COUNT_EXCLUDE_PADDING
 inline constexpr int kSoftmaxAccurate = 1;         // SOFTMAX_ACCURATE
@@ -160,7 +160,7 @@ struct Library {
                 const void* beta, void* y_tensor, void* y) = nullptr;
 };
 
-// Sought as ir/support/cuda_library.h says; the variable is TCC_CUDNN.
+// Sought as support/cuda/cuda_library.h says; the variable is TCC_CUDNN.
 StatusOr<Library> OpenLibrary();
 
 }  // namespace tcc::cudnn

@@ -17,8 +17,8 @@ using namespace cudnn;
 
 constexpr HeuristicMode kModes[] = {kModeA, kModeB, kModeFallback};
 // Of a heuristic in one layout; engines that are compiled when they are first used take seconds.
-constexpr int64_t kMostConfigs = 40;
-constexpr int64_t kMostWorkspaceBytes = int64_t{4} << 30;
+constexpr int64_t kMaxConfigs = 40;
+constexpr int64_t kMaxWorkspaceBytes = int64_t{4} << 30;
 
 // One for all plans of an operator: they run one after another.
 struct Workspace {
@@ -80,7 +80,7 @@ StatusOr<std::vector<Descriptor>> ConfigsOf(const Session& session, const Operat
   TCC_RETURN_IF_ERROR(heuristic.Finalize());
   TCC_ASSIGN_OR_RETURN(int64_t count,
                        heuristic.Get(kHeuristicResults, kTypeDescriptor, 0, nullptr));
-  count = std::min(count, kMostConfigs);
+  count = std::min(count, kMaxConfigs);
   std::vector<Descriptor> configs;
   std::vector<void*> handles;
   for (int64_t i = 0; i < count; ++i) {
@@ -102,7 +102,7 @@ StatusOr<std::shared_ptr<const Plan>> PlanOf(const Session& session,
   TCC_RETURN_IF_ERROR(plan.Finalize());
   int64_t bytes = 0;
   TCC_RETURN_IF_ERROR(plan.Get(kPlanWorkspaceBytes, kTypeInt64, 1, &bytes).status());
-  if (bytes > kMostWorkspaceBytes) return absl::ResourceExhaustedError("a workspace is too large");
+  if (bytes > kMaxWorkspaceBytes) return absl::ResourceExhaustedError("a workspace is too large");
   workspace->bytes = std::max(workspace->bytes, bytes);
   return std::make_shared<const Plan>(
       Plan{std::move(graph), std::move(config), std::move(plan), workspace});

@@ -4,8 +4,8 @@
 #include <span>
 #include <string_view>
 
-#include "ir/support/status.h"
 #include "runtime/cuda/cuda_timing.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "bench/gpu/gpu_bench.h"
-#include "ir/support/tensor.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

@@ -9,7 +9,7 @@
 #include "bench/gpu/gpu_bench.h"
 #include "bench/gpu/gpu_operands.h"
 #include "bench/operator/operator.h"
-#include "ir/target/numeric_mode.h"
+#include "support/numeric_mode.h"
 
 // NVIDIA's libraries on the same operators, in the same numeric mode. They are opened where they
 // are found.

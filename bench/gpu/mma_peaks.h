@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/target/numeric_mode.h"
-#include "ir/target/target.h"
+#include "support/numeric_mode.h"
+#include "support/target.h"
 
 namespace tcc {
 

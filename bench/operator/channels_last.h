@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ir/support/tensor.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

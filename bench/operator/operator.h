@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 // Single operators as networks have them, float32: what tcc-bench measures along the whole way from
 // a graph to kernels, on any target.

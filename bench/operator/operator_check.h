@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "bench/operator/operator.h"
-#include "ir/target/numeric_mode.h"
+#include "support/numeric_mode.h"
 
 namespace tcc {
 

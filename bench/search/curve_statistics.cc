@@ -5,18 +5,18 @@
 #include <numeric>
 
 #include "bench/search/median.h"
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 namespace {
 
-constexpr double kMostRegret = 5;
+constexpr double kMaxRegret = 5;
 constexpr int kBootstraps = 1000;
 constexpr double kOutside = 0.025;  // share of the samples beyond each bound
 
 double RegretAt(const std::vector<double>& curve, double best_seconds, size_t trials) {
   double regret = std::log(curve[std::min(trials, curve.size()) - 1] / best_seconds);
-  return std::min(regret, kMostRegret);
+  return std::min(regret, kMaxRegret);
 }
 
 double AreaOf(const std::vector<double>& curve, double best_seconds) {

@@ -4,16 +4,16 @@
 
 #include "ir/analysis/canonical.h"
 #include "ir/analysis/canonical_names.h"
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {
 
 // A sketch's lattice is thinned out until it has at most so many points, legal or not, for each one
 // that it may have.
-constexpr size_t kMostDrawn = 64;
-constexpr size_t kLeastPoints = 60;  // of a sketch that is worth its place
-constexpr size_t kChunk = 4096;      // points that are checked at once
+constexpr size_t kMaxDrawn = 64;
+constexpr size_t kMinPoints = 60;  // of a sketch that is worth its place
+constexpr size_t kChunk = 4096;    // points that are checked at once
 
 using Values = std::vector<std::vector<int64_t>>;  // of each size, rising
 
@@ -125,16 +125,16 @@ std::vector<Sketch> LatticeOf(const Workload& workload, const Target& target, si
   for (size_t s = 0; s < whole.size() && left > 0; ++s) {
     if (!whole.Points(s)) continue;
     // Sketches that come first have the larger share.
-    size_t share = std::max(left / 2, std::min(left, kLeastPoints));
+    size_t share = std::max(left / 2, std::min(left, kMinPoints));
     Values values = AlignedValues(whole.sketch(s));
     bool fits = false;
     do {
-      if (ProductOf(values, kMostDrawn * share) > kMostDrawn * share) continue;
+      if (ProductOf(values, kMaxDrawn * share) > kMaxDrawn * share) continue;
       Sketch sketch = WithValues(whole.sketch(s), values);
       size_t points = CountLegal(workload, target, sketch);
       if (points > share) continue;
       fits = true;
-      bool worth = lattice.empty() || points >= std::min(kLeastPoints, share);
+      bool worth = lattice.empty() || points >= std::min(kMinPoints, share);
       if (!worth || points == 0) break;
       lattice.push_back(std::move(sketch));
       left -= points;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "compiler/make_backend.h"
 #include "compiler/tune_graph.h"
 #include "search/candidate/build_candidates.h"
 

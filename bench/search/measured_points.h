@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bench/cpu/kernel_suite.h"
-#include "compiler/compile_graph.h"
+#include "lower/backend.h"
 #include "search/database/database.h"
 #include "search/measure/local_measurer.h"
 #include "search/space/task_space.h"

@@ -14,9 +14,9 @@
 #include "cli/threads_option.h"
 #include "compiler/compile_graph.h"
 #include "compiler/schedule_folder.h"
-#include "ir/support/file.h"
 #include "models/onnx/import_onnx.h"
 #include "runtime/artefact/artefact.h"
+#include "support/file.h"
 
 namespace tcc {
 namespace {

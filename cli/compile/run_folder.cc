@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cli/measurement_json.h"
-#include "ir/support/file.h"
-#include "ir/support/version.h"
+#include "support/file.h"
+#include "support/version.h"
 
 namespace tcc {
 namespace {

@@ -6,18 +6,18 @@
 #include <memory>
 #include <vector>
 
-#include "ir/support/file.h"
+#include "support/file.h"
 
 namespace tcc {
 namespace {
 
 constexpr size_t kPiece = size_t{1} << 20;
 // The highest preset of xz takes 65 MiB to unpack.
-constexpr uint64_t kMostMemory = uint64_t{256} << 20;
+constexpr uint64_t kMaxMemory = uint64_t{256} << 20;
 
 StatusOr<std::string> UnpackXz(std::span<const uint8_t> packed, const std::string& path) {
   lzma_stream stream = LZMA_STREAM_INIT;
-  if (lzma_stream_decoder(&stream, kMostMemory, LZMA_CONCATENATED) != LZMA_OK) {
+  if (lzma_stream_decoder(&stream, kMaxMemory, LZMA_CONCATENATED) != LZMA_OK) {
     return absl::ResourceExhaustedError("no memory to unpack " + path);
   }
   std::string text;
@@ -34,7 +34,7 @@ StatusOr<std::string> UnpackXz(std::span<const uint8_t> packed, const std::strin
   lzma_end(&stream);
   if (ret == LZMA_STREAM_END) return text;
   if (ret == LZMA_MEM_ERROR || ret == LZMA_MEMLIMIT_ERROR) {
-    return InvalidInput("{}: expected an xz file that unpacks in {} MiB", path, kMostMemory >> 20);
+    return InvalidInput("{}: expected an xz file that unpacks in {} MiB", path, kMaxMemory >> 20);
   }
   return InvalidInput("{}: expected a whole xz file; it is damaged or cut off", path);
 }

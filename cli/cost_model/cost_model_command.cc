@@ -12,8 +12,8 @@
 #include "cli/cost_model/prediction_plot.h"
 #include "cli/cost_model/quality_report.h"
 #include "cli/standard_error.h"
-#include "ir/support/check.h"
-#include "ir/support/file.h"
+#include "support/check.h"
+#include "support/file.h"
 
 namespace tcc {
 namespace {

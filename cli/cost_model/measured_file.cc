@@ -7,10 +7,10 @@
 #include "cli/cost_model/compressed_text.h"
 #include "ir/analysis/canonical.h"
 #include "ir/analysis/canonical_names.h"
-#include "ir/support/sha256.h"
 #include "ir/text/parser.h"
 #include "runtime/measure/measurement.h"
 #include "search/database/database_rows.h"
+#include "support/sha256.h"
 
 namespace tcc {
 namespace {
@@ -203,8 +203,8 @@ class MeasurementReader {
     TCC_ASSIGN_OR_RETURN(double spread, fields.ShareOr("spread", kUsualNoise));
     TCC_ASSIGN_OR_RETURN(record.noise, fields.ShareOr("noise", std::max(spread, kUsualNoise)));
     TCC_ASSIGN_OR_RETURN(int64_t threads, fields.Whole("threads"));
-    if (threads < 1 || threads > kMostThreads) {
-      return InvalidInput("field 'threads': expected 1 to {}, got {}", kMostThreads, threads);
+    if (threads < 1 || threads > kMaxThreads) {
+      return InvalidInput("field 'threads': expected 1 to {}, got {}", kMaxThreads, threads);
     }
     record.threads = static_cast<int>(threads);
     bool cold = false;
@@ -219,7 +219,7 @@ class MeasurementReader {
   }
 
   static constexpr double kUsualNoise = 0.02;
-  static constexpr int64_t kMostThreads = 4096;
+  static constexpr int64_t kMaxThreads = 4096;
 
   MeasuredTasks& tasks_;
   std::map<std::string, std::string> functions_;  // text by key

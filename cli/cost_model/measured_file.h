@@ -3,7 +3,7 @@
 #include <string>
 
 #include "autodiff_features/measured_tasks.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -1,6 +1,7 @@
 #include "cli/cost_model/prediction_plot.h"
 
 #include <fmt/format.h>
+#include "cli/readable_units.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +15,7 @@ constexpr double kLeft = 90, kTop = 50, kSide = 600;
 constexpr double kRight = kLeft + kSide, kBottom = kTop + kSide;
 constexpr double kWidth = kRight + 30, kHeight = kBottom + 70;
 constexpr double kRadius = 2;
-constexpr int kMostLabels = 10;
+constexpr int kMaxLabels = 10;
 
 // Colours that stay apart for the colour-blind (Okabe and Ito 2008).
 constexpr char kPriorColour[] = "#e69f00";
@@ -95,7 +96,7 @@ std::string LineText(double x1, double y1, double x2, double y2) {
 
 std::string AxesText(const LogScale& scale) {
   std::string grid = "<g stroke=\"#dddddd\">\n", labels;
-  int step = (scale.last - scale.first) / kMostLabels + 1;
+  int step = (scale.last - scale.first) / kMaxLabels + 1;
   for (int decade = scale.first; decade <= scale.last; decade += step) {
     double x = scale.X(decade), y = scale.Y(decade);
     grid += LineText(x, kTop, x, kBottom) + LineText(kLeft, y, kRight, y);
@@ -163,13 +164,9 @@ std::string LegendText() {
   return text;
 }
 
-std::string CountText(size_t count, const char* thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
-
 std::string TitleText(const PlottedPoints& all, size_t drawn) {
-  std::string title = "Predicted and measured time: " + CountText(all.points.size(), "point") +
-                      " of " + CountText(all.tasks, "task");
+  std::string title = "Predicted and measured time: " + Counted(all.points.size(), "point") +
+                      " of " + Counted(all.tasks, "task");
   if (drawn < all.points.size()) title += fmt::format(", {} drawn", drawn);
   return fmt::format("<text x=\"{}\" y=\"30\" font-size=\"16\" text-anchor=\"middle\">{}</text>\n",
                      kLeft + kSide / 2, title);
@@ -179,7 +176,7 @@ std::string TitleText(const PlottedPoints& all, size_t drawn) {
 
 std::string PredictionPlot(const MeasuredFeatures& judged, const LearnedModel& model) {
   PlottedPoints all = PointsOf(judged, model);
-  std::vector<PlottedPoint> points = SpreadEvenly(all.points, kMostPlottedPoints);
+  std::vector<PlottedPoint> points = SpreadEvenly(all.points, kMaxPlottedPoints);
   LogScale scale = ScaleOf(points);
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "

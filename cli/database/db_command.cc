@@ -12,11 +12,11 @@
 #include "cli/standard_error.h"
 #include "cli/temporary_database.h"
 #include "cli/text_table.h"
-#include "ir/support/check.h"
-#include "ir/support/file.h"
 #include "search/database/database_report.h"
 #include "search/database/database_text.h"
 #include "search/database/verify_database.h"
+#include "support/check.h"
+#include "support/file.h"
 
 namespace tcc {
 namespace {

@@ -11,11 +11,11 @@
 #include "cli/text_table.h"
 #include "cli/threads_option.h"
 #include "codegen_llvm/toolchain.h"
-#include "ir/support/file.h"
-#include "ir/target/target.h"
 #include "runtime/cpu/cpu_rates.h"
 #include "runtime/executor/usable_cpus.h"
 #include "search/measure/measuring_lock.h"
+#include "support/file.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

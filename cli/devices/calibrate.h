@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cli/command_line.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -6,10 +6,10 @@
 #include "cli/command.h"
 #include "cli/devices/calibrate.h"
 #include "codegen_llvm/toolchain.h"
-#include "compiler/reference_device.h"
-#include "ir/target/target.h"
+#include "compiler/devices/reference_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/executor/usable_cpus.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

@@ -5,7 +5,7 @@
 namespace tcc {
 namespace {
 
-constexpr double kMostCount = 9007199254740992;  // 2^53
+constexpr double kMaxCount = 9007199254740992;  // 2^53
 
 }  // namespace
 
@@ -30,16 +30,16 @@ StatusOr<double> JsonFields::Figure(const char* name) const {
   const nlohmann::json* value = Find(name);
   if (!value) return 0.0;
   double figure = value->is_number() ? value->get<double>() : -1;
-  if (figure == 0 || (figure >= kLeastFigure && figure <= kMostFigure)) return figure;
-  return InvalidInput("field '{}': expected 0 or a number from {:g} to {:g}", name, kLeastFigure,
-                      kMostFigure);
+  if (figure == 0 || (figure >= kMinFigure && figure <= kMaxFigure)) return figure;
+  return InvalidInput("field '{}': expected 0 or a number from {:g} to {:g}", name, kMinFigure,
+                      kMaxFigure);
 }
 
 StatusOr<int64_t> JsonFields::Count(const char* name) const {
   const nlohmann::json* value = Find(name);
   if (!value) return 0;
   double count = value->is_number_integer() ? value->get<double>() : -1;
-  if (count >= 0 && count <= kMostCount) return static_cast<int64_t>(count);
+  if (count >= 0 && count <= kMaxCount) return static_cast<int64_t>(count);
   return InvalidInput("field '{}': expected a whole number", name);
 }
 

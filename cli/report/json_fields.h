@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 
@@ -18,14 +18,14 @@ class JsonFields {
   StatusOr<std::string> Text(const char* name) const;
   // InvalidArgument where it is missing.
   StatusOr<std::string> RequiredText(const char* name) const;
-  // A time, ratio or rate, 0 by default: 0 or between kLeastFigure and kMostFigure, so that
+  // A time, ratio or rate, 0 by default: 0 or between kMinFigure and kMaxFigure, so that
   // quotients and sums of them are finite.
   StatusOr<double> Figure(const char* name) const;
   // A whole number from 0 to 2^53, 0 by default.
   StatusOr<int64_t> Count(const char* name) const;
 
-  static constexpr double kLeastFigure = 1e-18;
-  static constexpr double kMostFigure = 1e24;
+  static constexpr double kMinFigure = 1e-18;
+  static constexpr double kMaxFigure = 1e24;
 
  private:
   // nullptr where it is missing or null.

@@ -132,7 +132,7 @@ std::string KernelPlotSection(const RunData& run, const RunProgress& progress) {
       "Kernels that became faster. A circle is a trial, a large one improved the best; a cross at "
       "the top is a trial without a time. Times beyond 4 are drawn at 4; of more than {} trials "
       "about as many are drawn.",
-      kMostMarks);
+      kMaxMarks);
   return HtmlSection("Trials of kernels", HtmlParagraph("note", note) + SearcherLegend(progress) +
                                               "<div class=\"small\">\n" + plots + "</div>\n");
 }

@@ -14,9 +14,9 @@ namespace {
 // Lengths in units of the picture; y grows downwards.
 constexpr double kLeft = 58, kRight = 14, kTop = 12, kBottom = 42;
 constexpr double kCross = 3;
-constexpr int kMostTicks = 5;
+constexpr int kMaxTicks = 5;
 // Below that many powers of ten a logarithmic axis is labelled at 2 and 5 times them as well.
-constexpr int kFewDecades = 3;
+constexpr int kMaxLabelledDecades = 3;
 
 // Returns where the value lies on the axis, 0 to 1.
 double ShareOf(double value, const PlotAxis& axis) {
@@ -48,7 +48,7 @@ std::vector<double> LogarithmicTicks(const PlotAxis& axis, int most) {
   std::vector<double> ticks;
   for (int decade = first; decade <= last; decade += step) {
     for (double factor : {1.0, 2.0, 5.0}) {
-      if (factor > 1 && last - first > kFewDecades) continue;
+      if (factor > 1 && last - first > kMaxLabelledDecades) continue;
       double tick = factor * std::pow(10.0, decade);
       if (tick >= axis.first && tick <= axis.last) ticks.push_back(tick);
     }
@@ -85,11 +85,11 @@ double PlotFrame::Y(double y) const {
 std::string PlotFrame::Grid() const {
   double left = kLeft, right = size_.width - kRight, top = kTop, bottom = size_.height - kBottom;
   std::string lines = "<path class=\"grid\" d=\"", labels;
-  for (double tick : TicksOf(x_, kMostTicks)) {
+  for (double tick : TicksOf(x_, kMaxTicks)) {
     lines += fmt::format("M{:.1f} {:.1f}V{:.1f}", X(tick), top, bottom);
     labels += LabelText(X(tick), bottom + 16, "middle", fmt::format("{:.4g}", tick));
   }
-  for (double tick : TicksOf(y_, kMostTicks)) {
+  for (double tick : TicksOf(y_, kMaxTicks)) {
     lines += fmt::format("M{:.1f} {:.1f}H{:.1f}", left, Y(tick), right);
     labels += LabelText(left - 6, Y(tick) + 4, "end", fmt::format("{:.3g}", tick));
   }

@@ -12,9 +12,9 @@ namespace {
 
 constexpr PlotFrame::Size kSmall = {.width = 320, .height = 200};
 // Trials that take longer, relative to the constructed schedule, are drawn at the top.
-constexpr double kMostRelative = 4;
+constexpr double kMaxRelative = 4;
 constexpr double kMargin = 0.9;  // below the best
-constexpr double kLeastSpan = 0.05;
+constexpr double kMinSpan = 0.05;
 constexpr double kRadius = 2.2, kImprovedRadius = 4;
 
 // Returns an axis that begins at 0 and is never empty.
@@ -30,7 +30,7 @@ struct SearcherMarks {
 std::vector<SearcherMarks> MarksOf(const TaskProgress& progress, double constructed,
                                    size_t searchers) {
   std::vector<SearcherMarks> marks(searchers);
-  size_t every = progress.marks.size() / kMostMarks + 1;
+  size_t every = progress.marks.size() / kMaxMarks + 1;
   for (size_t i = 0; i < progress.marks.size(); ++i) {
     const TaskMark& mark = progress.marks[i];
     if (i % every != 0 && !mark.improved) continue;
@@ -41,7 +41,7 @@ std::vector<SearcherMarks> MarksOf(const TaskProgress& progress, double construc
     } else if (mark.seconds > 0) {
       place.timed.push_back(point);
     } else {
-      place.failed.push_back({mark.trial, kMostRelative});
+      place.failed.push_back({mark.trial, kMaxRelative});
     }
   }
   return marks;
@@ -59,7 +59,7 @@ std::string NetworkPlot(const RunProgress& progress) {
     least = std::min(least, point.y);
     most = std::max(most, point.y);
   }
-  double span = std::max(most - least, kLeastSpan);
+  double span = std::max(most - least, kMinSpan);
   PlotAxis y = {.label = "time / constructed",
                 .first = std::max(0.0, least - span / 10),
                 .last = most + span / 10};
@@ -94,7 +94,7 @@ std::string TaskPlot(const RunTask& task, const TaskProgress& progress, size_t s
   for (const PlotPoint& point : best) least = std::min(least, point.y);
   PlotAxis y = {.label = "time / constructed",
                 .first = kMargin * least,
-                .last = kMostRelative,
+                .last = kMaxRelative,
                 .logarithmic = true};
   PlotFrame frame("Trials of kernel " + task.name, kSmall,
                   FromZero("trials of the kernel", progress.trials), std::move(y));

@@ -7,7 +7,7 @@
 namespace tcc {
 
 // At most so many marks of a task are drawn: improvements and others at even distances.
-inline constexpr size_t kMostMarks = 1000;
+inline constexpr size_t kMaxMarks = 1000;
 
 // The class that has a searcher's colour in the style of the page.
 std::string SearcherStyle(size_t searcher);

@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/report/report_data.h"
 #include "cli/report/report_page.h"
-#include "ir/support/file.h"
+#include "support/file.h"
 
 namespace tcc {
 namespace {

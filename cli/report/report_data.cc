@@ -8,7 +8,7 @@
 
 #include "cli/report/json_fields.h"
 #include "cli/report/utf8_text.h"
-#include "ir/support/file.h"
+#include "support/file.h"
 
 namespace tcc {
 namespace {

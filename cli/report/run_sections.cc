@@ -37,10 +37,6 @@ std::string StyleOf(const std::string& state) {
   return "running";
 }
 
-std::string Counted(size_t count, const char* thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
-
 std::string TrialsText(const RunData& run) {
   std::map<std::string, size_t> statuses;
   for (const RunTrial& trial : run.trials) ++statuses[trial.status];

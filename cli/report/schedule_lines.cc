@@ -7,7 +7,7 @@
 namespace tcc {
 namespace {
 
-constexpr size_t kMostPairs = 4'000'000;  // of lines that are compared
+constexpr size_t kMaxPairs = 4'000'000;  // of lines that are compared
 
 using Lines = std::vector<MarkedLine>;
 
@@ -54,7 +54,7 @@ void MarkOutsideOfCommon(Lines& a, Lines& b) {
 std::pair<std::vector<MarkedLine>, std::vector<MarkedLine>> MarkDifferences(std::string_view a,
                                                                             std::string_view b) {
   std::pair<Lines, Lines> lines = {LinesOf(a), LinesOf(b)};
-  if (lines.first.size() * lines.second.size() <= kMostPairs) {
+  if (lines.first.size() * lines.second.size() <= kMaxPairs) {
     MarkOutsideOfCommon(lines.first, lines.second);
   } else {
     MarkAbsent(lines.first, lines.second);

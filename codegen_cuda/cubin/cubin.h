@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codegen_cuda/cubin/sass.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "support/environment.h"
 
 #include <array>
 #include <cerrno>
@@ -23,16 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr char kName[] = "nvdisasm";
 
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
-bool IsProgram(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
-}
-
 void AddVenv(const fs::path& venv, std::vector<fs::path>& folders) {
   std::error_code ignored;
   for (const fs::directory_entry& python : fs::directory_iterator(venv / "lib", ignored)) {
@@ -42,11 +33,12 @@ void AddVenv(const fs::path& venv, std::vector<fs::path>& folders) {
 
 std::vector<fs::path> Folders() {
   std::vector<fs::path> folders;
-  if (std::string home = Variable("CUDA_HOME"); !home.empty()) folders.push_back(home + "/bin");
+  if (std::string home = EnvironmentVariable("CUDA_HOME"); !home.empty())
+    folders.push_back(home + "/bin");
   folders.emplace_back("/usr/local/cuda/bin");
-  std::istringstream path(Variable("PATH"));
+  std::istringstream path(EnvironmentVariable("PATH"));
   for (std::string folder; std::getline(path, folder, ':');) folders.emplace_back(folder);
-  if (std::string named = Variable("TCC_VENV"); !named.empty()) {
+  if (std::string named = EnvironmentVariable("TCC_VENV"); !named.empty()) {
     AddVenv(named, folders);
     return folders;
   }
@@ -131,7 +123,7 @@ Status WaitFor(pid_t process, const std::string& program) {
 }  // namespace
 
 StatusOr<std::string> FindDisassembler() {
-  if (std::string given = Variable("TCC_NVDISASM"); !given.empty()) {
+  if (std::string given = EnvironmentVariable("TCC_NVDISASM"); !given.empty()) {
     if (IsProgram(given)) return given;
     return Missing("TCC_NVDISASM is {}, which is no program that can be run", given);
   }

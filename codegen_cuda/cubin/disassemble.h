@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "ir/target/target.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <map>
 
-#include "ir/support/cuda_api.h"
+#include "support/cuda/cuda_api.h"
 
 namespace tcc::emulator {
 

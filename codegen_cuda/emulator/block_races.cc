@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc::emulator {
 

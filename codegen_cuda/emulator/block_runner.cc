@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc::emulator {
 namespace {

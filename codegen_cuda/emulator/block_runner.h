@@ -12,7 +12,7 @@
 #include "codegen_cuda/emulator/shared_memory.h"
 #include "codegen_cuda/emulator/thread_order.h"
 #include "codegen_cuda/emulator/write_log.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc::emulator {
 
@@ -30,7 +30,6 @@ Dim3 IndexIn(int64_t linear, const Dim3& dims);
 // others or ends. Serves the calls of the kernel (host_interface.h) meanwhile.
 class BlockRunner {
  public:
-  static constexpr int kMostThreads = 1024;
   static constexpr int kWarp = 32;
 
   // `host` is what the kernel's text sees; `kernel` and `arguments`, one for each of its

@@ -5,15 +5,12 @@
 #include <cstring>
 
 #include "codegen_cuda/emulator/shared_memory.h"
+#include "support/integer_division.h"
 
 namespace tcc::emulator {
 namespace {
 
 constexpr std::byte kRedZone{0xa5};
-
-int64_t RoundUp(int64_t value, int64_t to) {
-  return (value + to - 1) / to * to;
-}
 
 // Of a buffer with its red zones.
 int64_t TotalBytes(int64_t bytes) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc::emulator {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/cuda_api.h"
-#include "ir/support/status.h"
-#include "ir/target/target.h"
+#include "support/cuda/cuda_api.h"
+#include "support/status.h"
+#include "support/target.h"
 
 // A CUDA driver in this process whose modules are CUDA C text (GpuCode::kCudaText) and whose
 // kernels run on the emulator, so that everything above the driver runs without a GPU. Work is done

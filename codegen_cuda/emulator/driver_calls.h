@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/support/cuda_api.h"
+#include "support/cuda/cuda_api.h"
 
 namespace tcc::emulator::calls {
 

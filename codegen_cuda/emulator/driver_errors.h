@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "ir/support/cuda_api.h"
+#include "support/cuda/cuda_api.h"
 
 namespace tcc::emulator {
 

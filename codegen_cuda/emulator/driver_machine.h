@@ -14,7 +14,7 @@
 #include "codegen_cuda/emulator/driver.h"
 #include "codegen_cuda/emulator/emulator.h"
 #include "codegen_cuda/emulator/program_cache.h"
-#include "ir/target/target.h"
+#include "support/target.h"
 
 // What the functions of the emulated driver work on. Handles are the addresses of these objects.
 namespace tcc::emulator {

@@ -9,7 +9,7 @@
 #include "codegen_cuda/emulator/device_memory.h"
 #include "codegen_cuda/emulator/host_compiler.h"
 #include "codegen_cuda/emulator/host_interface.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 // Runs CUDA C text on the CPU to find its mistakes: the very text that NVRTC gets, with the machine
 // part of its prelude (codegen_cuda/text/prelude.h) replaced.

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 #if !defined(__x86_64__)
 #include <ucontext.h>

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "codegen_cuda/emulator/emulator.h"
+#include "support/target.h"
 
 namespace tcc::emulator {
 namespace {
@@ -63,10 +64,11 @@ Status CheckRedZones(const DeviceMemory& memory, const TccKernel& kernel,
 // The limits of every device (CUDA C Programming Guide, table of compute capabilities); what
 // differs between devices is checked where code is generated.
 Status CheckShape(const TccKernel& kernel, const LaunchOptions& options) {
-  constexpr int64_t kMostShared = int64_t{227} << 10;
+  constexpr int64_t kMaxShared = int64_t{227} << 10;
   const Dim3& grid = options.grid;
   const Dim3& block = options.block;
-  if (block.Count() < 1 || block.Count() > BlockRunner::kMostThreads || block.z > 64) {
+  if (block.Count() < 1 || block.Count() > Target::kMaxThreads ||
+      block.z > Target::kMaxThreadsInZ) {
     return InvalidInput("a block of {} x {} x {} threads", block.x, block.y, block.z);
   }
   if (block.Count() > kernel.threads) {
@@ -76,7 +78,7 @@ Status CheckShape(const TccKernel& kernel, const LaunchOptions& options) {
   if (grid.Count() < 1 || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535) {
     return InvalidInput("a grid of {} x {} x {} blocks", grid.x, grid.y, grid.z);
   }
-  if (options.dynamic_shared_bytes < 0 || options.dynamic_shared_bytes > kMostShared) {
+  if (options.dynamic_shared_bytes < 0 || options.dynamic_shared_bytes > kMaxShared) {
     return InvalidInput("{} bytes of dynamic shared memory", options.dynamic_shared_bytes);
   }
   return OkStatus();
@@ -147,7 +149,7 @@ Status RunGrid(const Program& program, BlockRunner& runner, const LaunchOptions&
 
 // Stacks are made once a thread: each page that was touched stays.
 StatusOr<const FiberStacks*> Stacks() {
-  static thread_local StatusOr<FiberStacks> stacks = FiberStacks::Make(BlockRunner::kMostThreads);
+  static thread_local StatusOr<FiberStacks> stacks = FiberStacks::Make(Target::kMaxThreads);
   if (!stacks.ok()) return stacks.status();
   return &*stacks;
 }

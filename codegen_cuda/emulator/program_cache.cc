@@ -7,7 +7,7 @@ namespace tcc::emulator {
 namespace {
 
 // Each keeps a loaded shared object.
-constexpr size_t kMostPrograms = 64;
+constexpr size_t kMaxPrograms = 64;
 
 struct ProgramCache {
   std::mutex mutex;
@@ -27,7 +27,7 @@ struct ProgramCache {
   void Add(const std::string& text, std::shared_ptr<SharedProgram> program) {
     std::lock_guard lock(mutex);
     programs.emplace_front(text, std::move(program));
-    if (programs.size() > kMostPrograms) programs.pop_back();
+    if (programs.size() > kMaxPrograms) programs.pop_back();
   }
 };
 

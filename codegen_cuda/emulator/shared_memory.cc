@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "ir/support/check.h"
+#include "support/check.h"
+#include "support/integer_division.h"
 
 namespace tcc::emulator {
 namespace {
@@ -12,10 +13,6 @@ namespace {
 // As dynamic shared memory begins on a device.
 constexpr int64_t kAlignment = 1024;
 constexpr int64_t kWordBytes = 4;
-
-int64_t RoundUp(int64_t value, int64_t to) {
-  return (value + to - 1) / to * to;
-}
 
 }  // namespace
 

@@ -9,8 +9,8 @@
 
 #include "codegen_cuda/nvrtc/nvrtc.h"
 #include "codegen_cuda/nvrtc/program_cache.h"
-#include "ir/support/sha256.h"
-#include "ir/target/target.h"
+#include "support/sha256.h"
+#include "support/target.h"
 
 namespace tcc {
 

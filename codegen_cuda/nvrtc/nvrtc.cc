@@ -10,8 +10,8 @@
 
 #include "codegen_cuda/cubin/cubin.h"
 #include "codegen_cuda/nvrtc/nvrtc_api.h"
-#include "ir/support/cuda_library.h"
-#include "ir/target/target.h"
+#include "support/cuda/cuda_library.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

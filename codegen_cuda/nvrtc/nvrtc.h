@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 
@@ -32,8 +32,8 @@ struct Cubin {
 // NVIDIA's compiler of CUDA C, opened at run time. May be used by many threads at once.
 class Nvrtc {
  public:
-  // Sought as ir/support/cuda_library.h says; the variable is TCC_NVRTC. Error (Unavailable): what
-  // was looked for, and where. The library stays open.
+  // Sought as support/cuda/cuda_library.h says; the variable is TCC_NVRTC. Error (Unavailable):
+  // what was looked for, and where. The library stays open.
   static StatusOr<Nvrtc> Open();
 
   // "13.0".

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "ir/support/file.h"
-#include "ir/support/sha256.h"
 #include "runtime/artefact/bytes.h"
+#include "support/file.h"
+#include "support/sha256.h"
 
 namespace tcc {
 namespace {

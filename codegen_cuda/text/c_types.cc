@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ir/support/dtype.h"
+#include "support/dtype.h"
 
 // How elements are spelled in CUDA C. In memory each dtype has a type of its own; in registers the
 // narrow floats (16 and 8 bits) are a `float` whose value the narrow format holds exactly, and i4

@@ -12,8 +12,8 @@
 #include "codegen_cuda/text/prelude.h"
 #include "codegen_cuda/text/stmt_text.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/check.h"
-#include "ir/support/storage_types.h"
+#include "support/check.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

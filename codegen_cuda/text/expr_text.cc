@@ -14,11 +14,11 @@
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/check.h"
-#include "ir/support/storage_types.h"
-#include "ir/target/target.h"
 #include "ir/text/printer.h"
 #include "lower/lane_index.h"
+#include "support/check.h"
+#include "support/storage_types.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

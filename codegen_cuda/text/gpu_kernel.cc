@@ -1,7 +1,7 @@
 #include "codegen_cuda/text/gpu_kernel.h"
 
 #include "codegen_cuda/text/size_code.h"
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -10,7 +10,7 @@
 #include "codegen_cuda/text/lane_of.h"
 #include "ir/expr/function.h"
 #include "ir/simplify/interval.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -5,7 +5,7 @@
 #include "codegen_cuda/text/warp_call.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

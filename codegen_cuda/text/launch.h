@@ -7,8 +7,8 @@
 #include "codegen_cuda/text/place_shared.h"
 #include "ir/expr/function.h"
 #include "ir/simplify/interval.h"
-#include "ir/support/status.h"
-#include "ir/target/target.h"
+#include "support/status.h"
+#include "support/target.h"
 
 namespace tcc {
 

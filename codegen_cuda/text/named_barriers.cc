@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/expr/visitor.h"
-#include "ir/target/target.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "ir/expr/stmt.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "ir/analysis/accesses.h"
-#include "ir/support/check.h"
 #include "runtime/artefact/memory_plan.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

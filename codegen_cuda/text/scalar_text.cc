@@ -8,8 +8,8 @@
 #include <cmath>
 
 #include "codegen_cuda/text/c_types.h"
-#include "ir/support/check.h"
-#include "ir/support/storage_types.h"
+#include "support/check.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

@@ -10,11 +10,11 @@
 #include "codegen_cuda/text/scalar_text.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/check.h"
-#include "ir/support/integer_division.h"
-#include "ir/support/storage_types.h"
-#include "ir/target/target.h"
 #include "lower/lane_index.h"
+#include "support/check.h"
+#include "support/integer_division.h"
+#include "support/storage_types.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

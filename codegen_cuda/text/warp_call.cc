@@ -12,7 +12,7 @@
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "ir/target/target.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "ir/expr/warp_instruction.h"
 #include "ir/simplify/interval.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 // What lowered calls of a warp's instructions (ir/expr/warp_instruction.h) work on, read from the
 // loops that they mean.

@@ -1,5 +1,6 @@
 #include "ir/analysis/accesses.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "ir/expr/visitor.h"
@@ -66,6 +67,11 @@ std::vector<Access> ReadsOf(const Block& block) {
   });
   ForEachRead(block.body, [&](const Access& read) { reads.push_back(read); });
   return reads;
+}
+
+bool Uses(const Access& access, const Var& var) {
+  return std::ranges::any_of(access.indices,
+                             [&](const Expr& index) { return UsesVar(index, var); });
 }
 
 }  // namespace tcc

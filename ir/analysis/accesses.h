@@ -12,6 +12,8 @@ bool Reads(const Stmt& stmt, const Var& buffer);
 bool Writes(const Stmt& stmt, const Var& buffer);
 bool Accesses(const Stmt& stmt, const Var& buffer);
 bool Reads(const Expr& expr, const Var& buffer);
+// Returns whether an index of the access depends on the variable.
+bool Uses(const Access& access, const Var& var);
 
 // Of a leaf block, in the order of its text, indices in its iteration variables. Reads are those of
 // its predicate and its body.

@@ -8,7 +8,7 @@
 #include "ir/analysis/formula_program.h"
 #include "ir/expr/expr.h"
 #include "ir/simplify/interval.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

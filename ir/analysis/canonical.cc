@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "ir/expr/visitor.h"
-#include "ir/support/sha256.h"
+#include "support/sha256.h"
 
 namespace tcc {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

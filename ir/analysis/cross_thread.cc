@@ -1,7 +1,7 @@
 #include "ir/analysis/cross_thread.h"
 
 #include "ir/expr/visitor.h"
-#include "ir/target/target.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

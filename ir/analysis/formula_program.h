@@ -6,7 +6,7 @@
 
 #include "ir/expr/expr.h"
 #include "ir/simplify/interval.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "ir/analysis/cross_thread.h"
+#include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/interval.h"
 
@@ -14,11 +15,6 @@ namespace {
 // Text for messages: the key where there is one.
 std::string NameOf(const For& loop) {
   return loop.key.empty() ? loop.var->name : loop.key;
-}
-
-bool IsPlain(const Layout& layout) {
-  return layout.strides.empty() && !layout.offset && layout.blocks.empty() &&
-         layout.swizzle.bits == 0;
 }
 
 bool ReadsData(const Expr& expr) {
@@ -72,7 +68,7 @@ class Verifier {
     if (buffer.var->role != VarRole::kBuffer) return Error("'{}' is no buffer variable", name);
     TCC_RETURN_IF_ERROR(CheckSizes(buffer));
     bool whole = buffer.window.size.empty() && buffer.window.origin.empty();
-    bool plain = whole && !buffer.versions && buffer.circular < 0 && IsPlain(buffer.layout);
+    bool plain = whole && !buffer.versions && buffer.circular < 0 && IsRowMajor(buffer.layout);
     if (lowered() && !plain) {
       return Error("buffer '{}' has a window or layout in a lowered function", name);
     }
@@ -85,7 +81,7 @@ class Verifier {
       // A parameter may be part of a larger tensor.
       Layout rest = buffer.layout;
       if (declared == Declared::kParameter) rest.strides.clear();
-      plain = whole && !buffer.versions && buffer.circular < 0 && IsPlain(rest);
+      plain = whole && !buffer.versions && buffer.circular < 0 && IsRowMajor(rest);
       bool global = buffer.scope == Scope::kGlobal || buffer.scope == Scope::kConstant;
       if (!global || !plain) {
         return Error("buffer '{}' is not global and whole; expected that of a tensor function",

@@ -7,7 +7,7 @@
 
 #include "ir/expr/attention_combiner.h"
 #include "ir/expr/substitute.h"
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -5,9 +5,10 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/support/check.h"
-#include "ir/support/integer_division.h"
-#include "ir/support/storage_types.h"
+#include "ir/expr/operators.h"
+#include "support/check.h"
+#include "support/integer_division.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -84,10 +85,6 @@ int64_t Shift(ScalarOp op, DType type, int64_t a, int64_t b) {
   if (op == ScalarOp::kShiftLeft) return WrapInteger(type, static_cast<int64_t>(bits << count));
   if (type.bits() < 64) bits &= (uint64_t{1} << type.bits()) - 1;
   return WrapInteger(type, static_cast<int64_t>(bits >> count));
-}
-
-bool IsComparison(ExprKind op) {
-  return op >= ExprKind::kEq && op <= ExprKind::kLe;
 }
 
 std::optional<Expr> ExactFloat(DType type, double value) {
@@ -169,8 +166,8 @@ double RoundFloat(DType type, double value) {
   if (type == kFloat64) return value;
   if (IsFloat8(type)) {
     // As ONNX's Cast with saturate = 1: infinity becomes the largest number, too.
-    constexpr double kMost = std::numeric_limits<double>::max();
-    double finite = std::isinf(value) ? std::copysign(kMost, value) : value;
+    constexpr double kMax = std::numeric_limits<double>::max();
+    double finite = std::isinf(value) ? std::copysign(kMax, value) : value;
     return Float8ToDouble(type, DoubleToFloat8(type, finite));
   }
   // Rounding to float on the way to 16 bits would round twice; rounding to odd keeps what the

@@ -2,7 +2,7 @@
 
 #include "ir/expr/constant_fold.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/storage_types.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

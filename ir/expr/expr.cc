@@ -1,6 +1,6 @@
 #include "ir/expr/expr.h"
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

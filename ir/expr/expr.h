@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "ir/expr/scalar_op.h"
-#include "ir/support/dtype.h"
-#include "ir/support/intrusive.h"
+#include "support/dtype.h"
+#include "support/intrusive.h"
 
 // Scalar expressions. An Expr is an 8-byte handle to an immutable node, used as a value; nodes may
 // be shared, so an expression is a DAG. Building never simplifies: Simplify does, when asked, so

@@ -1,6 +1,6 @@
 #include "ir/expr/operators.h"
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 

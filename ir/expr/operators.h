@@ -27,6 +27,12 @@ enum class OperandRule : uint8_t {
   kFloat,
 };
 
+// Returns whether the node compares two operands of one type; its own type is bool.
+constexpr bool IsComparison(ExprKind kind) {
+  return kind == ExprKind::kEq || kind == ExprKind::kNe || kind == ExprKind::kLt ||
+         kind == ExprKind::kLe;
+}
+
 struct BinaryOperator {
   ExprKind kind;
   std::string_view text;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "ir/support/dtype.h"
+#include "support/dtype.h"
 
 namespace tcc {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "ir/expr/constant_fold.h"
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 namespace {

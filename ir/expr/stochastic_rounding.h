@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "ir/support/dtype.h"
+#include "support/dtype.h"
 
 namespace tcc {
 

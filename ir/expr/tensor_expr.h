@@ -67,6 +67,9 @@ void ForEachExpr(Stage& stage, const Visit& visit) {
   }
 }
 
+// Returns whether all extents, those of the reduction too, are constant and positive.
+bool HasKnownExtents(const ComputeExpr& stage);
+
 // Several stages in order, and which buffers are seen from outside.
 struct TensorProgram {
   std::string name;
@@ -78,5 +81,8 @@ struct TensorProgram {
   std::vector<Var> shape_vars;
   std::vector<TensorExpr> stages;
 };
+
+// Returns the input or intermediate of that variable; nullptr if there is none.
+const Buffer* FindBuffer(const TensorProgram& program, const Var& var);
 
 }  // namespace tcc

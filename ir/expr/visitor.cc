@@ -47,7 +47,7 @@ class SeenNodes {
  public:
   // False where it was inserted before.
   bool Insert(const ExprNode* node) {
-    if (count_ == kMost) return more_.insert(node).second && !IsFew(node);
+    if (count_ == kMax) return more_.insert(node).second && !IsFew(node);
     size_t slot = SlotOf(node);
     if (few_[slot] == node) return false;
     few_[slot] = node;
@@ -56,7 +56,7 @@ class SeenNodes {
   }
 
  private:
-  static constexpr size_t kSlots = 64, kMost = 48;
+  static constexpr size_t kSlots = 64, kMax = 48;
 
   // Where the node is, or may be put.
   size_t SlotOf(const ExprNode* node) const {
@@ -225,7 +225,28 @@ class BottomUp final : public Mutator {
   std::function<Stmt(const Stmt&)> after_stmt_;
 };
 
+void CollectConjuncts(const Expr& condition, std::vector<Expr>& terms) {
+  if (const auto* both = condition.as<And>()) {
+    CollectConjuncts(both->a, terms);
+    CollectConjuncts(both->b, terms);
+  } else {
+    terms.push_back(condition);
+  }
+}
+
 }  // namespace
+
+bool HasLoad(const Expr& expr) {
+  bool found = false;
+  PreOrder(expr, [&](const Expr& node) { found = found || node.as<Load>(); });
+  return found;
+}
+
+std::vector<Expr> ConjunctsOf(const Expr& condition) {
+  std::vector<Expr> terms;
+  CollectConjuncts(condition, terms);
+  return terms;
+}
 
 Expr RewriteBottomUp(const Expr& expr, const std::function<Expr(const Expr&)>& after) {
   return BottomUp(after, [](const Stmt& stmt) { return stmt; }).Mutate(expr);

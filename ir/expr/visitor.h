@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "ir/expr/function.h"
-#include "ir/support/check.h"
+#include "support/check.h"
 
 // Walking and rewriting, generated from the two node lists and the nodes' Fields().
 namespace tcc {
@@ -100,6 +100,11 @@ class Mutator {
 
   absl::flat_hash_map<const ExprNode*, std::pair<Expr, Expr>> memo_;
 };
+
+// Returns whether the expression reads memory by a Load.
+bool HasLoad(const Expr& expr);
+// Returns the terms of a conjunction in order; one that is no conjunction is its own term.
+std::vector<Expr> ConjunctsOf(const Expr& condition);
 
 // A lambda as a whole pass: the children are rewritten first, then `after` maps the rebuilt node.
 Expr RewriteBottomUp(const Expr& expr, const std::function<Expr(const Expr&)>& after);

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

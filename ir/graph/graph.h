@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ir/expr/expr.h"
-#include "ir/support/status.h"
-#include "ir/support/tensor.h"
+#include "support/status.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

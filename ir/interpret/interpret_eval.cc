@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/support/check.h"
-#include "ir/support/storage_types.h"
+#include "ir/expr/operators.h"
+#include "support/check.h"
+#include "support/storage_types.h"
 
 namespace tcc::interpret {
 namespace {
-
-bool IsComparison(ExprKind kind) {
-  return kind == ExprKind::kEq || kind == ExprKind::kNe || kind == ExprKind::kLt ||
-         kind == ExprKind::kLe;
-}
 
 bool HoldsReals(const Node& node) {
   if (node.op == Op::kBinary && IsComparison(node.kind)) return false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/expr/operators.h"
 #include "ir/expr/visitor.h"
 
 namespace tcc::interpret {
@@ -15,11 +16,6 @@ bool IsDivision(const Node& node) {
   return node.op == Op::kBinary &&
          (node.kind == ExprKind::kFloorDiv || node.kind == ExprKind::kFloorMod ||
           node.kind == ExprKind::kCeilDiv);
-}
-
-bool IsComparison(ExprKind kind) {
-  return kind == ExprKind::kEq || kind == ExprKind::kNe || kind == ExprKind::kLt ||
-         kind == ExprKind::kLe;
 }
 
 std::vector<int64_t> KeyOf(const Node& node) {

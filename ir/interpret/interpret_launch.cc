@@ -2,14 +2,14 @@
 #include <map>
 
 #include "ir/interpret/interpret_machine.h"
-#include "ir/support/check.h"
-#include "ir/target/target.h"
+#include "support/check.h"
+#include "support/target.h"
 
 // Machine: thread blocks.
 namespace tcc::interpret {
 namespace {
 
-constexpr int64_t kMostThreads = 1 << 16;
+constexpr int64_t kMaxInterpretedThreads = 1 << 16;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ void Machine::Launch(const Code& code, Context& context) {
     size[axis] = std::max(size[axis], Value(expr, context));
   }
   int64_t count = size[0] * size[1] * size[2];
-  if (std::max({size[0], size[1], size[2], count}) > kMostThreads) {
+  if (std::max({size[0], size[1], size[2], count}) > kMaxInterpretedThreads) {
     return monitor_.Fail(
         fmt::format("a launch has {} x {} x {} threads", size[0], size[1], size[2]));
   }

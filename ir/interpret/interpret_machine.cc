@@ -4,10 +4,10 @@
 #include <atomic>
 #include <numeric>
 
-#include "ir/support/check.h"
-#include "ir/support/storage_types.h"
-#include "ir/support/threads.h"
-#include "ir/target/target.h"
+#include "support/check.h"
+#include "support/storage_types.h"
+#include "support/target.h"
+#include "support/threads.h"
 
 namespace tcc::interpret {
 namespace {

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "ir/interpret/interpret_nest.h"
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc::interpret {
 

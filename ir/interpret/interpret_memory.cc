@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "ir/expr/stochastic_rounding.h"
-#include "ir/support/check.h"
-#include "ir/support/storage_types.h"
+#include "support/check.h"
+#include "support/storage_types.h"
 
 namespace tcc::interpret {
 namespace {

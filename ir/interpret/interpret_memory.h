@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/dtype.h"
-#include "ir/support/tensor.h"
+#include "support/dtype.h"
+#include "support/tensor.h"
 
 namespace tcc::interpret {
 

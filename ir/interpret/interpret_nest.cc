@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/target/target.h"
+#include "support/target.h"
 
 namespace tcc::interpret {
 
@@ -196,7 +196,7 @@ void NestRunner::Init(const Mask& mask) {
 // Loops of which the predicate is kept, as long as they have few combinations; only a predicate
 // without loads depends on nothing but loops.
 void NestRunner::PlacePredicates() {
-  constexpr int64_t kMostHeld = 256;
+  constexpr int64_t kMaxHeld = 256;
   held_strides_.clear();
   int64_t count = 1;
   if (nest_.predicate < 0) return;
@@ -207,7 +207,7 @@ void NestRunner::PlacePredicates() {
     if (depth < 63 && (node.loops >> depth & 1) == 0) continue;
     held_strides_.emplace_back(nest_.inner[k].slot, count);
     count *= inner_extents_[k];
-    if (depth >= 63 || count > kMostHeld) {
+    if (depth >= 63 || count > kMaxHeld) {
       held_strides_.clear();
       count = 1;
       break;

@@ -2,10 +2,11 @@
 #include <limits>
 
 #include "ir/expr/constant_fold.h"
+#include "ir/expr/operators.h"
 #include "ir/expr/stochastic_rounding.h"
 #include "ir/interpret/interpret_eval.h"
-#include "ir/support/check.h"
-#include "ir/support/storage_types.h"
+#include "support/check.h"
+#include "support/storage_types.h"
 
 // Evaluator: arithmetic.
 namespace tcc::interpret {
@@ -66,11 +67,6 @@ void Compare(ExprKind kind, const T* a, bool a_one, const T* b, bool b_one, int6
   } else {
     ForLanes2(a, a_one, b, b_one, out, n, [](T x, T y) { return int64_t{x <= y}; });
   }
-}
-
-bool IsComparison(ExprKind kind) {
-  return kind == ExprKind::kEq || kind == ExprKind::kNe || kind == ExprKind::kLt ||
-         kind == ExprKind::kLe;
 }
 
 void Reals(ExprKind kind, const double* a, bool a_one, const double* b, bool b_one, double* out,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/support/integer_division.h"
+#include "support/integer_division.h"
 
 // x div d, x mod d and ceildiv(x, d) of polynomials, d >= 1. The steps, in order: multiples of d
 // are taken out, bounds decide, a factor that all share is cancelled, a part that is known to lie

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 // Tokens of the text form (docs/text_format.md), and how names and strings are spelled in it.
 namespace tcc {

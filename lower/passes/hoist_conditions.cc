@@ -4,15 +4,6 @@
 namespace tcc {
 namespace {
 
-void SplitConjunction(const Expr& condition, std::vector<Expr>& terms) {
-  if (const auto* both = condition.as<And>()) {
-    SplitConjunction(both->a, terms);
-    SplitConjunction(both->b, terms);
-  } else {
-    terms.push_back(condition);
-  }
-}
-
 // Terms in order, each guarding the evaluation of the next.
 Stmt Guarded(const std::vector<Expr>& terms, const Stmt& body) {
   if (terms.empty()) return body;
@@ -21,19 +12,12 @@ Stmt Guarded(const std::vector<Expr>& terms, const Stmt& body) {
   return MakeStmt<If>(condition, body);
 }
 
-bool HasLoad(const Expr& expr) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& e) { found = found || e.as<Load>(); });
-  return found;
-}
-
 Stmt HoistFrom(const Stmt& stmt) {
   const auto* loop = stmt.as<For>();
   const auto* test = loop ? loop->body.as<If>() : nullptr;
   if (!test || test->else_body) return stmt;
-  std::vector<Expr> terms, outside, inside;
-  SplitConjunction(test->condition, terms);
-  for (const Expr& term : terms) {
+  std::vector<Expr> outside, inside;
+  for (const Expr& term : ConjunctsOf(test->condition)) {
     // What a later term loads may need an earlier one that stays inside; and the body may store it.
     bool moves = !UsesVar(term, loop->var) && !HasLoad(term);
     (moves ? outside : inside).push_back(term);

@@ -6,12 +6,6 @@
 namespace tcc {
 namespace {
 
-bool HasLoad(const Expr& expr) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& e) { found = found || e.as<Load>(); });
-  return found;
-}
-
 // The statement where its condition may stand once for it and for a neighbour under the same. What
 // is loaded may change between the two.
 const If* Mergeable(const Stmt& stmt) {

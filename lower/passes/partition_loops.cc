@@ -12,7 +12,7 @@ namespace {
 
 // Statements that all copies of a function may add. A 3x3 convolution with a tile of 14 x 2 vectors
 // has 140 in its innermost loops.
-constexpr int64_t kMostAddedStatements = 2048;
+constexpr int64_t kMaxAddedStatements = 2048;
 
 // Stores once loops are unrolled.
 int64_t CountStatements(const Stmt& stmt) {
@@ -60,7 +60,7 @@ class InteriorFinder {
 
  private:
   void Narrow(const Expr& condition) {
-    for (const Expr& term : TermsOf(condition)) {
+    for (const Expr& term : ConjunctsOf(condition)) {
       if (const auto* less = term.as<Lt>()) NarrowBelow(less->a - less->b, -1);
       if (const auto* at_most = term.as<Le>()) NarrowBelow(at_most->a - at_most->b, 0);
       if (const auto* equal = term.as<Eq>()) NarrowApart(equal->a, equal->b);
@@ -152,7 +152,7 @@ class Partitioner final : public BoundedMutator {
     return MakeStmt<For>(var, Expr(extent), ForKind::kSerial, loop.key, body);
   }
 
-  int64_t budget_ = kMostAddedStatements;
+  int64_t budget_ = kMaxAddedStatements;
 };
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "ir/target/target.h"
 #include "lower/passes/passes.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

@@ -19,7 +19,7 @@ class Resolver final : public BoundedMutator {
   Expr Resolve(const Expr& condition) {
     if (condition.dtype().lanes() > 1) return condition;
     Expr left;
-    for (const Expr& term : TermsOf(condition)) {
+    for (const Expr& term : ConjunctsOf(condition)) {
       Proof proof = Decide(term, bounds());
       if (proof == Proof::kFalse) return IntConst(kBool, 0);
       if (proof == Proof::kTrue) continue;
@@ -68,22 +68,7 @@ class Resolver final : public BoundedMutator {
   }
 };
 
-void CollectTerms(const Expr& condition, std::vector<Expr>& terms) {
-  if (const auto* both = condition.as<And>()) {
-    CollectTerms(both->a, terms);
-    CollectTerms(both->b, terms);
-  } else {
-    terms.push_back(condition);
-  }
-}
-
 }  // namespace
-
-std::vector<Expr> TermsOf(const Expr& condition) {
-  std::vector<Expr> terms;
-  CollectTerms(condition, terms);
-  return terms;
-}
 
 Stmt ResolveConditions(const Stmt& stmt, const Bounds& bounds) {
   return Resolver(bounds).Mutate(stmt);

@@ -8,7 +8,4 @@ namespace tcc {
 // `stmt`, inside loops with these bounds, without the conditions that they decide.
 Stmt ResolveConditions(const Stmt& stmt, const Bounds& bounds);
 
-// The terms of a conjunction, in order.
-std::vector<Expr> TermsOf(const Expr& condition);
-
 }  // namespace tcc

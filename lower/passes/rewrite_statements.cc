@@ -34,4 +34,10 @@ Stmt RewriteStatements(const Stmt& stmt, const std::function<Stmt(const Stmt&)>&
   return StatementMutator(after).Mutate(stmt);
 }
 
+int CountStores(const Stmt& stmt) {
+  int count = 0;
+  PreOrder(stmt, [&](const Stmt& s) { count += s.kind() == StmtKind::kStore; });
+  return count;
+}
+
 }  // namespace tcc

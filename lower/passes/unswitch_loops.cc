@@ -9,12 +9,6 @@ namespace {
 // Doubling more than this costs more in code than the tests cost in time.
 constexpr int kLargestBody = 512;
 
-int CountStores(const Stmt& stmt) {
-  int count = 0;
-  PreOrder(stmt, [&](const Stmt& s) { count += s.kind() == StmtKind::kStore; });
-  return count;
-}
-
 // Conditions in `body` that only use what is defined outside it; each once, in order of occurrence.
 std::vector<Expr> InvariantConditions(const For& loop) {
   std::vector<Var> defined = {loop.var};

@@ -11,22 +11,10 @@ namespace tcc {
 namespace {
 
 // Stores that the copies of a function's sequences may add.
-constexpr int kMostAddedStores = 512;
+constexpr int kMaxAddedStores = 512;
 
 // A condition that fewer than one of so many stores are under gains less than the copy costs.
-constexpr int kLeastShare = 8;
-
-int CountStores(const Stmt& stmt) {
-  int count = 0;
-  PreOrder(stmt, [&](const Stmt& s) { count += s.kind() == StmtKind::kStore; });
-  return count;
-}
-
-bool HasLoad(const Expr& expr) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& e) { found = found || e.as<Load>(); });
-  return found;
-}
+constexpr int kMinShare = 8;
 
 // The condition that most branches of `stmt` with two sides ask, of those that can be asked before
 // it, as nothing inside defines or stores what they use; null where it is not asked often.
@@ -50,7 +38,7 @@ Expr CommonCondition(const Stmt& stmt) {
     }
     asked.emplace_back(test->condition, 1);
   });
-  std::pair<Expr, int> most = {Expr(), std::max(CountStores(stmt) / kLeastShare / 2, 1)};
+  std::pair<Expr, int> most = {Expr(), std::max(CountStores(stmt) / kMinShare / 2, 1)};
   for (const auto& candidate : asked) {
     if (candidate.second > most.second) most = candidate;
   }
@@ -60,7 +48,7 @@ Expr CommonCondition(const Stmt& stmt) {
 // What is left of `asked` where all of `known` holds.
 Expr WithoutTerms(const Expr& asked, const std::vector<Expr>& known) {
   Expr left;
-  for (const Expr& term : TermsOf(asked)) {
+  for (const Expr& term : ConjunctsOf(asked)) {
     bool holds = std::any_of(known.begin(), known.end(),
                              [&](const Expr& other) { return Equal(other, term); });
     if (!holds) left = left ? BothOf(left, term) : term;
@@ -70,7 +58,7 @@ Expr WithoutTerms(const Expr& asked, const std::vector<Expr>& known) {
 
 // `stmt` where the condition holds.
 Stmt WhereItHolds(const Stmt& stmt, const Expr& condition) {
-  std::vector<Expr> known = TermsOf(condition);
+  std::vector<Expr> known = ConjunctsOf(condition);
   return RewriteStatements(stmt, [&](const Stmt& s) -> Stmt {
     const auto* test = s.as<If>();
     if (!test) return s;
@@ -82,12 +70,12 @@ Stmt WhereItHolds(const Stmt& stmt, const Expr& condition) {
 
 // `stmt` where the condition fails, and so whatever asks it with others.
 Stmt WhereItFails(const Stmt& stmt, const Expr& condition) {
-  std::vector<Expr> failing = TermsOf(condition);
+  std::vector<Expr> failing = ConjunctsOf(condition);
   return RewriteStatements(stmt, [&](const Stmt& s) -> Stmt {
     if (const auto* seq = s.as<Seq>()) return SeqOf(seq->stmts);
     const auto* test = s.as<If>();
     if (!test) return s;
-    std::vector<Expr> asked = TermsOf(test->condition);
+    std::vector<Expr> asked = ConjunctsOf(test->condition);
     bool fails = std::all_of(failing.begin(), failing.end(), [&](const Expr& term) {
       return std::any_of(asked.begin(), asked.end(),
                          [&](const Expr& other) { return Equal(other, term); });
@@ -124,7 +112,7 @@ class SequenceUnswitcher final : public Mutator {
     return MakeStmt<If>(condition, holds, WithFreshVars(Mutate(fails)));
   }
 
-  int budget_ = kMostAddedStores;
+  int budget_ = kMaxAddedStores;
 };
 
 }  // namespace

@@ -7,12 +7,6 @@
 namespace tcc {
 namespace {
 
-bool ReadsMemory(const Expr& expr) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& e) { found = found || e.as<Load>(); });
-  return found;
-}
-
 // Rewrites the body of one vectorized loop: every expression becomes either uniform (scalar, the
 // same in all lanes) or a vector.
 class LoopVectorizer {
@@ -127,7 +121,7 @@ class LoopVectorizer {
   Stmt VectorLet(const Let& let, const Expr& mask) {
     Expr value = Vector(let.value);
     // A load that all lanes share waits for the mask as well: there may be no lane.
-    if (mask && ReadsMemory(value)) value = Widen(value);
+    if (mask && HasLoad(value)) value = Widen(value);
     if (!Varies(value)) return MakeStmt<Let>(let.var, value, Vectorize(let.body, mask));
     // Lanes that are masked off do not load either.
     if (mask) value = SelectOf(mask, value, Make<Broadcast>(Const(let.value.dtype(), 0), lanes_));
@@ -209,8 +203,8 @@ Stmt VectorizeLoop(const Stmt& stmt) {
   std::optional<int64_t> extent = AsConstant(loop->extent);
   // Lanes are a matter of code size; beyond this, and for unknown extents, a plain loop is right
   // too.
-  constexpr int64_t kMostLanes = 256;
-  if (!extent || *extent > kMostLanes || *extent < 2 || !StoresVary(*loop)) {
+  constexpr int64_t kMaxVectorLanes = 256;
+  if (!extent || *extent > kMaxVectorLanes || *extent < 2 || !StoresVary(*loop)) {
     bool once = extent && *extent == 1;
     return once ? Substitute(loop->body, loop->var, Expr(0))
                 : MakeStmt<For>(loop->var, loop->extent, ForKind::kSerial, loop->key, loop->body);

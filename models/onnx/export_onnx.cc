@@ -5,10 +5,10 @@
 #include <climits>
 #include <unordered_set>
 
-#include "ir/support/file.h"
 #include "ir/text/printer.h"
 #include "models/onnx/onnx_export_node.h"
 #include "models/onnx/onnx_tensor.h"
+#include "support/file.h"
 
 namespace tcc {
 namespace {

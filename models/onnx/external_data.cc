@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
-#include "ir/support/file_kind.h"
-#include "ir/support/plain_text.h"
-#include "ir/support/printable.h"
+#include "support/file_kind.h"
+#include "support/plain_text.h"
+#include "support/printable.h"
 
 namespace tcc {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "ir/support/file.h"
-#include "ir/support/status.h"
+#include "support/file.h"
+#include "support/status.h"
 
 namespace tcc {
 

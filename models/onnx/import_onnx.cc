@@ -3,13 +3,13 @@
 #include <climits>
 #include <unordered_set>
 
-#include "ir/support/file_kind.h"
-#include "ir/support/wanted_option.h"
 #include "models/onnx/onnx_graph_importer.h"
 #include "models/onnx/onnx_liveness.h"
 #include "models/onnx/onnx_shapes.h"
 #include "models/onnx/onnx_types.h"
 #include "models/onnx/onnx_wire.h"
+#include "support/file_kind.h"
+#include "support/wanted_option.h"
 
 namespace tcc {
 namespace {

@@ -34,7 +34,7 @@ struct ImportOptions {
 };
 
 // A dimension left free is a Shape variable of this range.
-inline constexpr int64_t kLeastFreeDim = 1;
+inline constexpr int64_t kMinFreeDim = 1;
 inline constexpr int64_t kGreatestFreeDim = int64_t{1} << 24;
 
 // Reads a model into the form that ir/graph/graph.h describes. Initializers and Constant nodes

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "ir/support/plain_text.h"
+#include "support/plain_text.h"
 
 namespace tcc {
 namespace {

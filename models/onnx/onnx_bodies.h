@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/status.h"
 #include "models/onnx/onnx.pb.h"
+#include "support/status.h"
 
 namespace tcc {
 

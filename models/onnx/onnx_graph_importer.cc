@@ -2,18 +2,18 @@
 
 #include <algorithm>
 
-#include "ir/support/check.h"
 #include "models/onnx/onnx_attributes.h"
 #include "models/onnx/onnx_control_flow.h"
 #include "models/onnx/onnx_normalize.h"
 #include "models/onnx/onnx_order.h"
 #include "models/onnx/onnx_types.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {
 
 // Of one node: each becomes a stage or an operand of a kernel.
-constexpr int kMostInputs = 4096;
+constexpr int kMaxInputs = 4096;
 
 Tensor TensorOf(const Attribute& value) {
   if (const auto* tensor = std::get_if<Tensor>(&value)) return *tensor;
@@ -225,8 +225,8 @@ StatusOr<std::vector<ValueId>> OnnxGraphImporter::Inputs(const onnxpb::Node& pro
     std::string most = op.max_inputs == kManyInputs ? "many" : fmt::format("{}", op.max_inputs);
     return InvalidInput("{} has {} inputs; expected {} to {}", where, count, op.min_inputs, most);
   }
-  if (count > kMostInputs) {
-    return Unsupported("{} has {} inputs; at most {} are supported", where, count, kMostInputs);
+  if (count > kMaxInputs) {
+    return Unsupported("{} has {} inputs; at most {} are supported", where, count, kMaxInputs);
   }
   bool all_required = op.max_inputs == kManyInputs;
   std::vector<ValueId> inputs;

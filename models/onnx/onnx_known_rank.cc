@@ -7,7 +7,7 @@ namespace tcc {
 namespace {
 
 // Nodes that are looked at for one value: a model of many nodes is still read in seconds.
-constexpr int kMostNodes = 50'000;
+constexpr int kMaxNodes = 50'000;
 
 // Their first result has the rank of their first operand.
 constexpr OpKind kKeepRank[] = {OpKind::kCast,
@@ -63,7 +63,7 @@ class RankFinder {
     if (const Tensor* constant = graph_.ConstantOf(id)) return constant->shape.size();
     if (!graph_.value(id).shape.empty()) return graph_.value(id).shape.size();
     for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
-      if (++looked_at_ > kMostNodes) return std::nullopt;
+      if (++looked_at_ > kMaxNodes) return std::nullopt;
       const auto& outputs = node->outputs;
       if (std::find(outputs.begin(), outputs.end(), id) != outputs.end()) return Of(*node);
     }

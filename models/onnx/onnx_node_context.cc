@@ -1,7 +1,7 @@
 #include "models/onnx/onnx_normalize.h"
 
-#include "ir/support/check.h"
-#include "ir/support/storage_types.h"
+#include "support/check.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 

@@ -1,7 +1,7 @@
 #include "models/onnx/onnx_normalize.h"
 
-#include "ir/support/storage_types.h"
 #include "models/onnx/onnx_tensor.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

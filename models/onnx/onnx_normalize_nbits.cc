@@ -1,8 +1,8 @@
 // MatMulNBits: a product with weights of 4 or 8 bits, as a DequantizeLinear by blocks and a MatMul.
 
-#include "ir/support/integer_division.h"
-#include "ir/support/storage_types.h"
 #include "models/onnx/onnx_normalize.h"
+#include "support/integer_division.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

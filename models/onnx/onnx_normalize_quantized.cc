@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "ir/support/storage_types.h"
 #include "models/onnx/onnx_normalize.h"
 #include "models/onnx/onnx_tensor.h"
+#include "support/storage_types.h"
 
 // Quantized operators. QuantizeLinear and DequantizeLinear stay; the others are written with them:
 // convolutions and products as ConvInteger and MatMulInteger, exact in i32, whose result one

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/status.h"
 #include "models/onnx/onnx_bodies.h"
 #include "models/onnx/onnx_liveness.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "ir/support/extents.h"
-#include "ir/support/wanted_option.h"
+#include "support/extents.h"
+#include "support/wanted_option.h"
 
 namespace tcc {
 namespace {
@@ -133,7 +133,7 @@ Expr ModelShapes::Dimension(const onnxpb::ValueInfo& input, int axis) {
   if (std::optional<Expr> known = Known(name)) return *known;
   std::string hint = Identifier(name);
   while (!hints_.insert(hint).second) hint += "_";
-  vars_.push_back(ShapeVar(hint, kLeastFreeDim, kGreatestFreeDim));
+  vars_.push_back(ShapeVar(hint, kMinFreeDim, kGreatestFreeDim));
   free_.emplace(name, vars_.back());
   return Expr(vars_.back());
 }

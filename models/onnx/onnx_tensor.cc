@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "ir/support/extents.h"
-#include "ir/support/printable.h"
+#include "support/extents.h"
+#include "support/printable.h"
 
 namespace tcc {
 namespace {

@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "ir/support/tensor.h"
 #include "models/onnx/external_data.h"
 #include "models/onnx/onnx.pb.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

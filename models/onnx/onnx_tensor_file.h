@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "ir/support/tensor.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

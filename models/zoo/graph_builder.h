@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/file.h"
-#include "ir/support/sha256.h"
-#include "ir/support/status.h"
-#include "ir/support/tensor.h"
 #include "runtime/artefact/metadata.h"
 #include "runtime/artefact/plan.h"
+#include "support/file.h"
+#include "support/sha256.h"
+#include "support/status.h"
+#include "support/tensor.h"
 
 // A compiled model as one file.
 //

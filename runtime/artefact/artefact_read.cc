@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <fstream>
 
-#include "ir/support/printable.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/bytes.h"
 #include "runtime/artefact/plan_verify.h"
 #include "runtime/artefact/sections.h"
+#include "support/printable.h"
 
 namespace tcc {
 namespace {

@@ -2,10 +2,10 @@
 #include <array>
 #include <map>
 
-#include "ir/support/check.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/bytes.h"
 #include "runtime/artefact/sections.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

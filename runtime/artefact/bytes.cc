@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 // The encoding of everything in an artefact: little-endian integers of fixed width, strings and
 // lists with their 32-bit length before them.

@@ -2,17 +2,19 @@
 
 #include <algorithm>
 
+#include "support/target.h"
+
 namespace tcc {
 namespace {
 
 // What no device goes beyond (CUDA C Programming Guide, compute capabilities 7.5 to 12.1); the
 // loader compares with the device at hand.
-constexpr uint64_t kMostThreads = 1024;
-constexpr uint32_t kMostThreadsInZ = 64;
-constexpr int64_t kMostStaticSharedBytes = int64_t{48} << 10;
-constexpr int64_t kMostSharedBytes = int64_t{227} << 10;
+constexpr uint64_t kMaxThreads = Target::kMaxThreads;
+constexpr uint32_t kMaxThreadsInZ = Target::kMaxThreadsInZ;
+constexpr int64_t kMaxStaticSharedBytes = int64_t{48} << 10;
+constexpr int64_t kMaxSharedBytes = int64_t{227} << 10;
 // Of 4096 bytes of parameters, 8 each.
-constexpr size_t kMostArguments = 512;
+constexpr size_t kMaxArguments = 512;
 
 bool IsSymbol(const std::string& text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
@@ -21,21 +23,21 @@ bool IsSymbol(const std::string& text) {
 Status CheckBlock(const GpuLaunch& launch) {
   const auto& [x, y, z] = launch.block;
   bool fits = std::ranges::all_of(
-      launch.block, [](uint32_t threads) { return threads >= 1 && threads <= kMostThreads; });
-  if (fits && uint64_t{x} * y * z <= kMostThreads && z <= kMostThreadsInZ) return OkStatus();
+      launch.block, [](uint32_t threads) { return threads >= 1 && threads <= kMaxThreads; });
+  if (fits && uint64_t{x} * y * z <= kMaxThreads && z <= kMaxThreadsInZ) return OkStatus();
   return InvalidInput("a block has {} x {} x {} threads; expected at most {}, {} in z", x, y, z,
-                      kMostThreads, kMostThreadsInZ);
+                      kMaxThreads, kMaxThreadsInZ);
 }
 
 Status CheckShared(const GpuLaunch& launch) {
   const int64_t fixed = launch.static_shared_bytes, more = launch.dynamic_shared_bytes;
-  if (fixed >= 0 && fixed <= kMostStaticSharedBytes && more >= 0 &&
-      more <= kMostSharedBytes - fixed) {
+  if (fixed >= 0 && fixed <= kMaxStaticSharedBytes && more >= 0 &&
+      more <= kMaxSharedBytes - fixed) {
     return OkStatus();
   }
   return InvalidInput(
       "shared memory has {} static and {} dynamic bytes; expected at most {} in all", fixed, more,
-      kMostSharedBytes);
+      kMaxSharedBytes);
 }
 
 size_t ArgumentLimit(GpuArgument::Kind kind, const GpuKernel& kernel) {
@@ -51,9 +53,9 @@ size_t ArgumentLimit(GpuArgument::Kind kind, const GpuKernel& kernel) {
 }
 
 Status CheckArguments(const GpuLaunch& launch, const GpuKernel& kernel) {
-  if (launch.arguments.size() > kMostArguments) {
+  if (launch.arguments.size() > kMaxArguments) {
     return InvalidInput("a launch has {} arguments; expected at most {}", launch.arguments.size(),
-                        kMostArguments);
+                        kMaxArguments);
   }
   for (size_t i = 0; i < launch.arguments.size(); ++i) {
     const GpuArgument& argument = launch.arguments[i];

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/status.h"
 #include "runtime/artefact/metadata.h"
 #include "runtime/artefact/size_expr.h"
+#include "support/status.h"
 
 // The kernels section of an artefact for device "cuda".
 namespace tcc {

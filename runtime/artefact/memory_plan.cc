@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

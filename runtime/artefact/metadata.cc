@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/support/plain_text.h"
+#include "support/plain_text.h"
 
 namespace tcc {
 namespace {

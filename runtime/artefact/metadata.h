@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "ir/support/dtype.h"
-#include "ir/support/status.h"
 #include "runtime/artefact/size_expr.h"
+#include "support/dtype.h"
+#include "support/status.h"
 
 // What an artefact says about itself and its model.
 namespace tcc {

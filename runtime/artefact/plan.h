@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "ir/support/status.h"
 #include "runtime/artefact/bytes.h"
 #include "runtime/artefact/size_expr.h"
+#include "support/status.h"
 
 // What an executor does: instructions in order over buffers whose places are known beforehand.
 //

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/support/tensor.h"
+#include "support/tensor.h"
 
 namespace tcc {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "ir/support/status.h"
 #include "runtime/artefact/metadata.h"
 #include "runtime/artefact/plan.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "ir/support/file_kind.h"
-#include "ir/support/sha256.h"
+#include "support/file_kind.h"
+#include "support/sha256.h"
 
 // The frame of an artefact's file, shared by its writer and its reader.
 namespace tcc {

@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/status.h"
 #include "runtime/artefact/bytes.h"
+#include "support/status.h"
 
 // Sizes, offsets and trip counts of a plan: integer expressions over shape variables and loop
 // counters as a small postfix code, evaluated in checked 64-bit arithmetic.

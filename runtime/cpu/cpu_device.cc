@@ -8,11 +8,11 @@
 #include <cerrno>
 #include <cstring>
 
-#include "ir/support/check.h"
 #include "runtime/artefact/kernel_abi.h"
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/cpu/kernel_math.h"
 #include "runtime/cpu/scratch.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -13,11 +13,11 @@
 #include <thread>
 #include <vector>
 
-#include "ir/support/check.h"
-#include "ir/target/target.h"
 #include "runtime/cpu/fma_peak.h"
 #include "runtime/executor/aligned_memory.h"
 #include "runtime/executor/available_memory.h"
+#include "support/check.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

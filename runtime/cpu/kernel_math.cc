@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 

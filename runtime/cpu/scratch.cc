@@ -6,7 +6,7 @@
 #include <new>
 #include <vector>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "ir/support/status.h"
 #include "runtime/cuda/cuda_driver.h"
+#include "support/status.h"
 
 namespace tcc {
 

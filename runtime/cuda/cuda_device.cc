@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-#include "ir/support/check.h"
 #include "runtime/cuda/cuda_program.h"
 #include "runtime/cuda/cuda_queue.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

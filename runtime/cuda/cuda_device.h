@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "ir/target/target.h"
 #include "runtime/cuda/cuda_driver.h"
 #include "runtime/executor/device.h"
+#include "support/target.h"
 
 namespace tcc {
 

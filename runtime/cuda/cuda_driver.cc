@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "ir/support/cuda_library.h"
+#include "support/cuda/cuda_library.h"
 
 namespace tcc {
 namespace {

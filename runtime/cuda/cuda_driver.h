@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/cuda_api.h"
-#include "ir/support/status.h"
+#include "support/cuda/cuda_api.h"
+#include "support/status.h"
 
 namespace tcc {
 

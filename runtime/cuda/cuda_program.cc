@@ -3,8 +3,8 @@
 #include <array>
 #include <bit>
 
-#include "ir/support/wanted_option.h"
 #include "runtime/cuda/cuda_device.h"
+#include "support/wanted_option.h"
 
 namespace tcc {
 namespace {

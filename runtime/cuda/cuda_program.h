@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/status.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/gpu_program.h"
 #include "runtime/cuda/cuda_context.h"
 #include "runtime/cuda/cuda_pool.h"
+#include "support/status.h"
 
 namespace tcc {
 

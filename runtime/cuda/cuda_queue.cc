@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "ir/support/check.h"
 #include "runtime/cuda/cuda_caller.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kAlignment = 256;
 
 // CUDA C Programming Guide, table of compute capabilities.
-constexpr std::array<int64_t, 3> kMostBlocks = {0x7fffffff, 65535, 65535};
+constexpr std::array<int64_t, 3> kMaxBlocks = {0x7fffffff, 65535, 65535};
 
 // Nothing if there is nothing to do.
 StatusOr<std::optional<std::array<unsigned, 3>>> GridOf(const GpuLaunch& launch,
@@ -24,9 +24,9 @@ StatusOr<std::optional<std::array<unsigned, 3>>> GridOf(const GpuLaunch& launch,
   bool empty = false;
   for (size_t i = 0; i < grid.size(); ++i) {
     TCC_ASSIGN_OR_RETURN(int64_t blocks, Evaluate(launch.grid[i], shapes));
-    if (blocks < 0 || blocks > kMostBlocks[i]) {
+    if (blocks < 0 || blocks > kMaxBlocks[i]) {
       return InvalidInput("a grid has {} blocks in {}; expected at most {}", blocks, "xyz"[i],
-                          kMostBlocks[i]);
+                          kMaxBlocks[i]);
     }
     empty = empty || blocks == 0;
     grid[i] = static_cast<unsigned>(blocks);

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "ir/support/status.h"
 #include "runtime/cuda/cuda_context.h"
+#include "support/status.h"
 
 namespace tcc {
 
@@ -15,10 +15,10 @@ namespace tcc {
 class CudaStaging {
  public:
   // Above this the driver's own way, in pieces, hides the second copy better.
-  static constexpr size_t kMostBytes = size_t{1} << 20;
-  static bool IsWorthwhile(size_t bytes) { return bytes <= kMostBytes; }
+  static constexpr size_t kMaxBytes = size_t{1} << 20;
+  static bool IsWorthwhile(size_t bytes) { return bytes <= kMaxBytes; }
 
-  // Until Clear, at a multiple of 64. Expects bytes <= kMostBytes and the context to be the
+  // Until Clear, at a multiple of 64. Expects bytes <= kMaxBytes and the context to be the
   // thread's.
   StatusOr<uint8_t*> Reserve(const std::shared_ptr<const CudaContext>& context, size_t bytes);
 
@@ -27,7 +27,7 @@ class CudaStaging {
 
  private:
   using Memory = CudaOwned<void*, &CudaDriver::cuMemFreeHost>;
-  // Blocks of kMostBytes; `used_` bytes of number `block_`.
+  // Blocks of kMaxBytes; `used_` bytes of number `block_`.
   std::vector<Memory> blocks_;
   size_t block_ = 0;
   size_t used_ = 0;

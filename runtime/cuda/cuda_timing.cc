@@ -10,8 +10,8 @@ namespace tcc {
 namespace {
 
 // More sets or longer graphs tell nothing new and take memory and time.
-constexpr int64_t kMostSets = 64;
-constexpr int kMostLaunches = 4096;
+constexpr int64_t kMaxSets = 64;
+constexpr int kMaxLaunches = 4096;
 // Of the device's memory, for all sets.
 constexpr int64_t kMemoryShare = 4;
 constexpr int kTries = 3;
@@ -51,7 +51,7 @@ StatusOr<BufferSets> MakeSets(CudaQueue& queue, const CudaDeviceInfo& device,
 int64_t CountColdSets(int64_t set_bytes, const CudaDeviceInfo& device) {
   if (set_bytes == 0) return 1;
   const int64_t room = std::max<int64_t>(1, device.memory_bytes / kMemoryShare / set_bytes);
-  return std::min({2 * device.l2_bytes / set_bytes + 1, room, kMostSets});
+  return std::min({2 * device.l2_bytes / set_bytes + 1, room, kMaxSets});
 }
 
 struct CudaTimer::Contestant {
@@ -96,7 +96,7 @@ StatusOr<CudaTimer::Contestant> CudaTimer::Prepare(const CudaWork& work, size_t 
   TCC_RETURN_IF_ERROR(Finish());
   const double wanted = std::ceil(options.graph_seconds / std::max(once, 1e-9));
   const auto launches = static_cast<int>(
-      std::clamp<double>(wanted, options.launches, std::max(options.launches, kMostLaunches)));
+      std::clamp<double>(wanted, options.launches, std::max(options.launches, kMaxLaunches)));
   // Some libraries do what a capture does not allow.
   StatusOr<CudaGraphExec> graph = CaptureCudaGraph(context_, stream(), [&] {
     Status status;

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ir/support/cuda_api.h"
+#include "support/cuda/cuda_api.h"
 
 // The part of CUPTI's activity interface (CUDA 11.4 and newer) that tcc uses, declared here so that
 // no toolkit is needed to build; tests hold it against the real header where there is one. All

@@ -3,8 +3,8 @@
 #include <functional>
 #include <vector>
 
-#include "ir/support/status.h"
 #include "runtime/cuda/cuda_context.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "ir/support/cuda_library.h"
+#include "support/cuda/cuda_library.h"
 
 namespace tcc::cupti {
 
-// CUPTI, sought as ir/support/cuda_library.h says; the variable is TCC_CUPTI.
+// CUPTI, sought as support/cuda/cuda_library.h says; the variable is TCC_CUPTI.
 StatusOr<OpenedLibrary> OpenSharedLibrary();
 
 }  // namespace tcc::cupti

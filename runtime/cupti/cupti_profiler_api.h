@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ir/support/cuda_api.h"
+#include "support/cuda/cuda_api.h"
 
 // The part of CUPTI's range profiler and of its host interface (CUDA 12.6 and newer, devices from
 // sm_75 on) that tcc uses, declared here so that no toolkit is needed to build; tests hold it

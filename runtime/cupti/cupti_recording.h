@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 
@@ -19,8 +19,8 @@ struct KernelActivity {
 // One recording at a time.
 class CuptiRecording {
  public:
-  // Unavailable without the library, sought as ir/support/cuda_library.h says (TCC_CUPTI), or where
-  // it is not allowed to record.
+  // Unavailable without the library, sought as support/cuda/cuda_library.h says (TCC_CUPTI), or
+  // where it is not allowed to record.
   static StatusOr<std::unique_ptr<CuptiRecording>> Start();
   CuptiRecording(const CuptiRecording&) = delete;
   CuptiRecording& operator=(const CuptiRecording&) = delete;

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "ir/support/status.h"
-#include "ir/support/tensor.h"
+#include "support/status.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "ir/support/status.h"
-#include "ir/support/tensor.h"
 #include "runtime/artefact/metadata.h"
+#include "support/status.h"
+#include "support/tensor.h"
 
 // A model's declared inputs and outputs against the tensors that came.
 namespace tcc {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/status.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/executor/thread_pool.h"
+#include "support/status.h"
 
 namespace tcc {
 

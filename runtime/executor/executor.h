@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "ir/support/status.h"
-#include "ir/support/tensor.h"
 #include "runtime/executor/frame.h"
 #include "runtime/executor/module.h"
+#include "support/status.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

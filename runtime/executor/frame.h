@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "ir/support/status.h"
 #include "runtime/artefact/plan.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "ir/support/status.h"
 #include "runtime/artefact/artefact.h"
+#include "support/status.h"
 
 namespace tcc {
 

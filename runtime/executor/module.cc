@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "ir/support/printable.h"
 #include "runtime/executor/huge_weights.h"
+#include "support/printable.h"
 
 namespace tcc {
 namespace {

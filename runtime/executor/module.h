@@ -4,10 +4,10 @@
 #include <span>
 #include <string>
 
-#include "ir/support/status.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/executor/device.h"
 #include "runtime/executor/thread_pool.h"
+#include "support/status.h"
 
 namespace tcc {
 

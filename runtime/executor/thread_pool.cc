@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/support/threads.h"
 #include "runtime/executor/usable_cpus.h"
+#include "support/threads.h"
 
 namespace tcc {
 namespace {

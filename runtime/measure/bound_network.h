@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "ir/support/status.h"
 #include "runtime/executor/executor.h"
 #include "runtime/measure/measure_protocol.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -9,10 +9,11 @@
 #include <cstring>
 #include <limits>
 
-#include "ir/support/check.h"
-#include "ir/support/random.h"
-#include "ir/support/tensor.h"
 #include "runtime/executor/aligned_memory.h"
+#include "support/check.h"
+#include "support/integer_division.h"
+#include "support/random.h"
+#include "support/tensor.h"
 
 namespace tcc {
 namespace {
@@ -27,10 +28,6 @@ constexpr size_t kSlots = 12;
 constexpr size_t kHugePage = size_t{2} << 20;
 
 constexpr float kLimit = 1.73F;  // of uniform values whose deviation is 1: sqrt(3)
-
-size_t RoundUp(size_t bytes, size_t multiple) {
-  return (bytes + multiple - 1) / multiple * multiple;
-}
 
 size_t PageBytes() {
   static const auto kBytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));

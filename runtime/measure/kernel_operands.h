@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "ir/support/dtype.h"
-#include "ir/support/status.h"
+#include "support/dtype.h"
+#include "support/status.h"
 
 // Operands of kernels that are checked and timed: where they lie, their values, and how results
 // are compared.

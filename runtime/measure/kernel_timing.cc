@@ -10,16 +10,16 @@ namespace {
 
 constexpr double kBatchSeconds = 1e-3;
 constexpr double kTotalSeconds = 50e-3;
-constexpr double kMostCalls = 1e6;  // in a batch
-constexpr size_t kFewBatches = 5;
-constexpr size_t kMostBatches = 20;
+constexpr double kMaxCalls = 1e6;  // in a batch
+constexpr size_t kMinBatches = 5;
+constexpr size_t kMaxBatches = 20;
 // That many batches this close to the least say that it is no accident.
 constexpr int64_t kAgreeing = 3;
 constexpr double kAgreement = 1.02;
 
 // Calls in a batch; whole rounds through the copies where there are more calls than copies.
 int64_t CallsOf(double seconds_per_call, int64_t copies) {
-  double wanted = std::ceil(kBatchSeconds / std::max(seconds_per_call, kBatchSeconds / kMostCalls));
+  double wanted = std::ceil(kBatchSeconds / std::max(seconds_per_call, kBatchSeconds / kMaxCalls));
   auto calls = std::max<int64_t>(static_cast<int64_t>(wanted), 1);
   return calls > copies ? (calls + copies - 1) / copies * copies : calls;
 }
@@ -48,7 +48,7 @@ class Batches {
 };
 
 bool Agree(const std::vector<double>& means, double least) {
-  return means.size() >= kFewBatches && std::ranges::count_if(means, [&](double mean) {
+  return means.size() >= kMinBatches && std::ranges::count_if(means, [&](double mean) {
                                           return mean <= kAgreement * least;
                                         }) >= kAgreeing;
 }
@@ -76,7 +76,7 @@ StatusOr<KernelTiming> TimeKernel(int64_t copies, const std::function<Status(int
   std::vector<double> means;
   KernelTiming timing;
   while (means.size() < at_least ||
-         (means.size() < kMostBatches && total < kTotalSeconds && !Agree(means, least))) {
+         (means.size() < kMaxBatches && total < kTotalSeconds && !Agree(means, least))) {
     int64_t calls = CallsOf(least, copies);
     TCC_ASSIGN_OR_RETURN(double mean, batches.Run(calls));
     means.push_back(mean);

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "ir/support/dtype.h"
-#include "ir/support/status.h"
 #include "runtime/executor/module.h"
 #include "runtime/measure/measure_protocol.h"
+#include "support/dtype.h"
+#include "support/status.h"
 
 namespace tcc {
 

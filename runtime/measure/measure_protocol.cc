@@ -10,8 +10,8 @@
 #include <cstring>
 #include <limits>
 
-#include "ir/support/check.h"
 #include "runtime/artefact/bytes.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

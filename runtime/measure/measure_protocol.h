@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/status.h"
 #include "runtime/measure/measurement.h"
+#include "support/status.h"
 
 // The protocol between a tuner (the parent) and a worker process, over a stream socket.
 //

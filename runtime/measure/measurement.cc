@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <chrono>
 
-#include "ir/support/random.h"
 #include "runtime/measure/kernel_operands.h"
 #include "runtime/measure/kernel_timing.h"
 #include "runtime/measure/loaded_candidate.h"
+#include "support/random.h"
 
 namespace tcc {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kRotatedBytes = int64_t{64} << 20;
-constexpr int64_t kMostCopies = 64;
+constexpr int64_t kMaxCopies = 64;
 
 // Values of inputs that a candidate is checked on.
 constexpr size_t kValueSets = 2;
@@ -313,7 +313,7 @@ int64_t OpenTask::State::CopiesFor(const KernelCall& call) const {
     if (is_first) bytes += call.bytes[i];
   }
   bytes = std::max<int64_t>(bytes, 1);
-  return std::clamp<int64_t>((kRotatedBytes + bytes - 1) / bytes, 1, kMostCopies);
+  return std::clamp<int64_t>((kRotatedBytes + bytes - 1) / bytes, 1, kMaxCopies);
 }
 
 // Task operands keep their copies from one candidate to the next, as timed kernels are right ones.

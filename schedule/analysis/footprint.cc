@@ -7,9 +7,9 @@
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/storage_types.h"
 #include "schedule/analysis/region.h"
 #include "schedule/analysis/registers.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "ir/expr/stmt.h"
 #include "ir/expr/substitute.h"
-#include "ir/support/status.h"
 #include "schedule/analysis/loop_tree.h"
+#include "support/status.h"
 
 // Checks of loops, buffers and block guards that several steps share.
 namespace tcc {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/expr/function.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 // Finding and replacing loops and blocks in the tree of a function.
 namespace tcc {

@@ -4,7 +4,7 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/check.h"
+#include "support/check.h"
 
 #include "schedule/analysis/guard.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ir/expr/function.h"
-#include "ir/target/target.h"
+#include "support/target.h"
 
 namespace tcc {
 

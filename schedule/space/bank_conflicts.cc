@@ -8,9 +8,9 @@
 #include "ir/expr/layout.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/storage_types.h"
-#include "ir/target/target.h"
 #include "schedule/analysis/loop_tree.h"
+#include "support/storage_types.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

@@ -10,6 +10,7 @@
 #include "ir/simplify/interval.h"
 #include "ir/simplify/simplify.h"
 #include "ir/text/printer.h"
+#include "schedule/steps/all_steps.h"
 
 namespace tcc {
 namespace {
@@ -39,9 +40,9 @@ class Numbers {
       Visit(item);
       product *= std::max(1.0, FactorOf(item));
     }
-    if (status_.ok() && product > static_cast<double>(kMostOfStep)) {
+    if (status_.ok() && product > static_cast<double>(kMaxOfStep)) {
       status_ = InvalidInput("the product of its factors is {:.0f}; expected at most {}", product,
-                             kMostOfStep);
+                             kMaxOfStep);
     }
   }
   template <typename T>
@@ -58,8 +59,8 @@ class Numbers {
   }
 
   void Refuse(double amount, int64_t number) {
-    if (!status_.ok() || amount <= static_cast<double>(kMostOfStep)) return;
-    status_ = InvalidInput("number {}; expected at most {}", number, kMostOfStep);
+    if (!status_.ok() || amount <= static_cast<double>(kMaxOfStep)) return;
+    status_ = InvalidInput("number {}; expected at most {}", number, kMaxOfStep);
   }
 
   Status status_;
@@ -83,14 +84,14 @@ double LeastBytes(const Buffer& buffer) {
 Status ExpectCountableBelow(const Stmt& stmt, double runs) {
   if (const auto* loop = stmt.as<For>()) {
     runs *= std::max(1.0, Least(loop->extent));
-    if (runs >= static_cast<double>(kMostCount)) {
+    if (runs >= static_cast<double>(kMaxCount)) {
       return InvalidInput("the body of loop '{}' runs {:.3g} times; expected fewer than 2^53",
                           loop->key, runs);
     }
   }
   if (const auto* allocate = stmt.as<Allocate>()) {
     double bytes = LeastBytes(allocate->buffer);
-    if (bytes >= static_cast<double>(kMostCount)) {
+    if (bytes >= static_cast<double>(kMaxCount)) {
       return InvalidInput("buffer '{}' takes {:.3g} bytes; expected fewer than 2^53",
                           allocate->buffer.var->name, bytes);
     }
@@ -106,11 +107,9 @@ Status ExpectCountableBelow(const Stmt& stmt, double runs) {
 
 Status ExpectModestNumbers(const Step& step) {
   Numbers numbers;
-  std::visit(
-      [&](auto copy) {
-        std::apply([&](const auto&... field) { (numbers.Visit(field), ...); }, copy.Fields());
-      },
-      step);
+  VisitStep(step, [&](auto copy) {
+    std::apply([&](const auto&... field) { (numbers.Visit(field), ...); }, copy.Fields());
+  });
   return std::move(numbers).Take();
 }
 

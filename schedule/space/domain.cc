@@ -7,7 +7,7 @@
 #include <optional>
 #include <sstream>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/expr/expr.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 // The values that a free size of a schedule may take.
 namespace tcc {

@@ -147,7 +147,7 @@ void AddCacheLimits(const Function& fn, const Target& target, Limits& limits) {
 
 // A reduction in tiles that do not divide its extents computes values that nobody asks for: a bound
 // of how many times its own work it may take.
-constexpr int64_t kMostWaste = 4;
+constexpr int64_t kMaxWaste = 4;
 
 // How often the block's body runs with all of the loops around it, guarded or not.
 Expr IssuedBy(const Function& fn, const Block& block) {
@@ -164,9 +164,9 @@ void AddWasteLimits(const Function& fn, Limits& limits) {
     Expr domain(1);
     for (const IterVar& iter : block->iters) domain = domain * iter.domain;
     std::optional<int64_t> work = AsConstant(Simplify(domain));
-    if (!work || *work > std::numeric_limits<int64_t>::max() / kMostWaste) continue;
-    limits.Cap(IssuedBy(fn, *block), kMostWaste * *work,
-               fmt::format("block '{}': at most {} times its work", block->name, kMostWaste));
+    if (!work || *work > std::numeric_limits<int64_t>::max() / kMaxWaste) continue;
+    limits.Cap(IssuedBy(fn, *block), kMaxWaste * *work,
+               fmt::format("block '{}': at most {} times its work", block->name, kMaxWaste));
   }
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "ir/target/target.h"
 #include "schedule/analysis/constraint.h"
 #include "schedule/space/trace.h"
+#include "support/target.h"
 
 namespace tcc {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/expr/function.h"
-#include "ir/target/target.h"
+#include "support/target.h"
 
 // What a scheduled function takes of a machine, as formulas over its free sizes: the numbers that
 // the lowered function has at a point, without lowering it.

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ir/analysis/batch_evaluator.h"
-#include "ir/support/random.h"
 #include "schedule/space/trace.h"
+#include "support/random.h"
 
 namespace tcc {
 

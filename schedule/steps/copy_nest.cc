@@ -24,25 +24,18 @@ bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
                     [](const Expr& x, const Expr& y) { return Equal(x, y); });
 }
 
-bool ReadsData(const Expr& expr) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& node) { found = found || node.as<Load>(); });
-  return found;
-}
-
 // Adds the terms of a conjunction; false where one holds other variables than those of the cells.
 bool AddTerms(const Expr& predicate, WrittenCells& cells) {
-  if (const auto* both = predicate.as<And>()) {
-    bool first = AddTerms(both->a, cells);
-    return AddTerms(both->b, cells) && first;
+  auto is_iter = [&](const Var& var) {
+    return std::ranges::any_of(cells.iters, [&](const IterVar& iter) { return iter.var == var; });
+  };
+  bool known = true;
+  for (const Expr& term : ConjunctsOf(predicate)) {
+    if (IsConstant(term, 1)) continue;
+    cells.predicate = IsConstant(cells.predicate, 1) ? term : BothOf(cells.predicate, term);
+    known = known && std::ranges::all_of(VarsOf(term), is_iter);
   }
-  if (IsConstant(predicate, 1)) return true;
-  cells.predicate = IsConstant(cells.predicate, 1) ? predicate : BothOf(cells.predicate, predicate);
-  std::vector<Var> vars = VarsOf(predicate);
-  return std::all_of(vars.begin(), vars.end(), [&](const Var& var) {
-    return std::any_of(cells.iters.begin(), cells.iters.end(),
-                       [&](const IterVar& iter) { return iter.var == var; });
-  });
+  return known;
 }
 
 std::vector<IterVar> ItersIn(const std::vector<Expr>& indices, const Block& block) {
@@ -159,8 +152,8 @@ StatusOr<WrittenCells> CellsWritten(const char* step, const Block& block, const 
   }
   WrittenCells cells{cell->indices, ItersIn(cell->indices, block), True()};
   bool whole = !WritesUnderPredicate(block) || AddTerms(block.predicate, cells);
-  bool by_data = ReadsData(cells.predicate);
-  for (const Expr& index : cells.indices) by_data = by_data || ReadsData(index);
+  bool by_data = HasLoad(cells.predicate);
+  for (const Expr& index : cells.indices) by_data = by_data || HasLoad(index);
   if (by_data || !whole) {
     return InvalidInput("{}: where block '{}' writes depends on {}", step, block.name,
                         by_data ? "data" : "variables that are no part of the place");

@@ -2,9 +2,9 @@
 
 #include "ir/expr/substitute.h"
 #include "ir/simplify/interval.h"
-#include "ir/support/check.h"
 #include "ir/text/printer.h"
 #include "schedule/analysis/guard.h"
+#include "support/check.h"
 
 namespace tcc {
 

@@ -4,6 +4,7 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/analysis/nested_blocks.h"
+#include "schedule/steps/all_steps.h"
 
 namespace tcc {
 namespace {
@@ -112,7 +113,7 @@ class Gate {
 Status ExpectWholeBlocks(const Function& fn, const Step& step) {
   std::string text = Print(step);
   Gate gate(fn, text.substr(0, text.find(' ')));
-  return std::visit([&](const auto& s) { return gate.Pass(s); }, step);
+  return VisitStep(step, [&](const auto& s) { return gate.Pass(s); });
 }
 
 Step UnnestedStep(const Function& fn, const Step& step) {
@@ -121,14 +122,17 @@ Step UnnestedStep(const Function& fn, const Step& step) {
     if (!path.ok() || !HoldsBlocks(*BlockAt(*path))) return;
     name = BlocksOf(path->back()).back()->name;
   };
-  Step result = step;
-  if (auto* read = std::get_if<CacheRead>(&result)) {
-    for (std::string& reader : read->readers) rename(reader);
+  if (const auto* read = step.as<CacheRead>()) {
+    CacheRead renamed = *read;
+    for (std::string& reader : renamed.readers) rename(reader);
+    return renamed;
   }
-  if (auto* pipeline = std::get_if<SoftwarePipeline>(&result)) {
-    for (std::string& block : pipeline->order.blocks) rename(block);
+  if (const auto* pipeline = step.as<SoftwarePipeline>()) {
+    SoftwarePipeline renamed = *pipeline;
+    for (std::string& block : renamed.order.blocks) rename(block);
+    return renamed;
   }
-  return result;
+  return step;
 }
 
 }  // namespace tcc

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ir/expr/stmt.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 // In what order the body of a pipelined loop is issued.
 namespace tcc {

@@ -35,12 +35,6 @@ struct Plan {
   Expr (*fill)(DType) = nullptr;
 };
 
-bool LoadsAny(const Expr& expr) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& e) { found = found || e.as<Load>(); });
-  return found;
-}
-
 // Whether `var` occurs other than in the indices of loads.
 bool UsesDirectly(const Expr& expr, const Var& var) {
   if (expr.same_as(var)) return true;
@@ -165,7 +159,7 @@ Status ExpectNoDivision(const Block& block) {
     if (const auto* e = expr.as<Call>()) {
       if (e->op == ScalarOp::kTruncDiv || e->op == ScalarOp::kTruncMod) divisor = e->args[1];
     }
-    if (divisor && LoadsAny(divisor)) {
+    if (divisor && HasLoad(divisor)) {
       status = InvalidInput("pad: block '{}' divides by what it reads, which may be 0", block.name);
     }
   });

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kCacheLineBits = 64 * 8;
 // Each one is an instruction.
-constexpr int64_t kMostLines = 64;
+constexpr int64_t kMaxLines = 64;
 
 LoopRef PrefetchKey(const Prefetch& step) {
   return step.buffer + ".prefetch/p";
@@ -133,14 +133,14 @@ StatusOr<Constraints> CheckPrefetch(const Function& fn, const Prefetch& step) {
     constraints.push_back({Expr(1) - step.distance, "a prefetch distance is at least 1"});
   }
   Interval lines = BoundsOf(plan.lines, {});
-  if (lines.low > kMostLines) {
+  if (lines.low > kMaxLines) {
     return InvalidInput(
         "prefetch: an iteration of loop '{}' would ask for {} lines; expected at most {}: place it "
         "further in",
-        step.at, lines.low, kMostLines);
+        step.at, lines.low, kMaxLines);
   }
-  if (lines.high > kMostLines) {
-    constraints.push_back({plan.lines - Expr(kMostLines), "lines that one iteration prefetches"});
+  if (lines.high > kMaxLines) {
+    constraints.push_back({plan.lines - Expr(kMaxLines), "lines that one iteration prefetches"});
   }
   // Digits divide by the extents.
   for (const auto* loops : {&plan.readers, &plan.pace}) {

@@ -35,14 +35,12 @@ bool UsesOnly(const Expr& expr, const std::vector<IterVar>& iters) {
 
 // The terms of a conjunction that use the variables alone.
 void KeepTerms(const Expr& predicate, Plan& plan) {
-  if (const auto* both = predicate.as<And>()) {
-    KeepTerms(both->a, plan);
-    return KeepTerms(both->b, plan);
-  }
-  if (!UsesOnly(predicate, plan.iters)) {
-    plan.whole_predicate = false;
-  } else if (!IsConstant(predicate, 1)) {
-    plan.predicate = IsConstant(plan.predicate, 1) ? predicate : BothOf(plan.predicate, predicate);
+  for (const Expr& term : ConjunctsOf(predicate)) {
+    if (!UsesOnly(term, plan.iters)) {
+      plan.whole_predicate = false;
+    } else if (!IsConstant(term, 1)) {
+      plan.predicate = IsConstant(plan.predicate, 1) ? term : BothOf(plan.predicate, term);
+    }
   }
 }
 
@@ -60,12 +58,6 @@ bool AlwaysReads(const Expr& expr, const Var& buffer) {
 bool AlwaysReads(const Stmt& body, const Var& buffer) {
   bool found = false;
   ForEachExpr(body, [&](const Expr& expr) { found = found || AlwaysReads(expr, buffer); });
-  return found;
-}
-
-bool ReadsData(const Expr& expr) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& node) { found = found || node.as<Load>(); });
   return found;
 }
 
@@ -129,7 +121,7 @@ StatusOr<Plan> MakePlan(const Function& fn, const ReIndex& step) {
 
 Status CheckRead(const Function& fn, const Plan& plan) {
   const std::string& block = plan.block->name;
-  if (ReadsData(plan.block->predicate)) {
+  if (HasLoad(plan.block->predicate)) {
     return InvalidInput("{}: the predicate of block '{}' depends on data", kStep, block);
   }
   bool as_often = plan.whole_predicate && AlwaysReads(plan.block->body, plan.operand.var);

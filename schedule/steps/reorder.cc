@@ -4,9 +4,9 @@
 #include <set>
 
 #include "ir/analysis/nested_blocks.h"
-#include "ir/support/check.h"
 #include "schedule/analysis/guard.h"
 #include "schedule/analysis/reduction_nest.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -158,14 +158,14 @@ StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePi
   TCC_RETURN_IF_ERROR(CheckCopies(*loop, body, declared));
   TCC_RETURN_IF_ERROR(CheckIssueOrder(step.loop, body, step.order, declared));
   Interval stages = BoundsOf(step.stages, {});
-  if (stages.high < 1 || stages.low > kMostStages) {
+  if (stages.high < 1 || stages.low > kMaxStages) {
     return InvalidInput("pipeline: loop '{}' in {} stages; expected at least 1 and at most {}",
-                        step.loop, Print(step.stages), kMostStages);
+                        step.loop, Print(step.stages), kMaxStages);
   }
   Constraints constraints;
   if (stages.low < 1) constraints.push_back({Expr(1) - step.stages, "a pipeline has a stage"});
-  if (stages.high > kMostStages) {
-    constraints.push_back({step.stages - Expr(kMostStages), "every stage has code of its own"});
+  if (stages.high > kMaxStages) {
+    constraints.push_back({step.stages - Expr(kMaxStages), "every stage has code of its own"});
   }
   return constraints;
 }

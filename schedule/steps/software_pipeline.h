@@ -7,7 +7,7 @@
 namespace tcc {
 
 // Every stage has code of its own, before the loop.
-inline constexpr int64_t kMostStages = 64;
+inline constexpr int64_t kMaxStages = 64;
 
 // The copies of later iterations start while this one computes.
 //
@@ -37,7 +37,7 @@ struct SoftwarePipeline {
 // shared or global buffer lives that its first statements write and later ones read; copies after
 // uses, copies that read what the uses write, or registers on the way that a use reads too; a
 // staged buffer whose size changes with the loop; what CheckIssueOrder refuses of an order.
-// Constraints: 1 - stages <= 0, stages - kMostStages <= 0.
+// Constraints: 1 - stages <= 0, stages - kMaxStages <= 0.
 StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePipeline& step);
 Function ApplySoftwarePipeline(const Function& fn, const SoftwarePipeline& step);
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "ir/support/status.h"
 #include "schedule/analysis/constraint.h"
 #include "schedule/analysis/loop_tree.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -10,6 +10,7 @@
 #include "ir/expr/visitor.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
+#include "schedule/steps/all_steps.h"
 #include "schedule/steps/inside_block.h"
 
 namespace tcc {
@@ -230,13 +231,14 @@ T ReadStep(FieldReader& reader) {
 }
 
 StatusOr<Constraints> CheckPlain(const Function& fn, const Step& step) {
-  return std::visit(
-      Overloaded{
-#define TCC_STEP_CHECK(type, name) [&](const type& s) { return Check##type(fn, s); },
-          TCC_STEPS(TCC_STEP_CHECK)
+  switch (step.kind()) {
+#define TCC_STEP_CHECK(type, name) \
+  case StepKind::k##type:          \
+    return Check##type(fn, *step.as<type>());
+    TCC_STEPS(TCC_STEP_CHECK)
 #undef TCC_STEP_CHECK
-      },
-      step);
+  }
+  __builtin_unreachable();
 }
 
 }  // namespace
@@ -250,31 +252,40 @@ StatusOr<Constraints> Check(const Function& fn, const Step& step) {
 }
 
 Function Apply(const Function& fn, const Step& step) {
-  return std::visit(
-      Overloaded{
-#define TCC_STEP_APPLY(type, name) [&](const type& s) { return Apply##type(fn, s); },
-          TCC_STEPS(TCC_STEP_APPLY)
+  switch (step.kind()) {
+#define TCC_STEP_APPLY(type, name) \
+  case StepKind::k##type:          \
+    return Apply##type(fn, *step.as<type>());
+    TCC_STEPS(TCC_STEP_APPLY)
 #undef TCC_STEP_APPLY
-      },
-      step);
+  }
+  __builtin_unreachable();
 }
 
 namespace {
 
-template <typename T, typename... Ts>
-constexpr bool kIsOneOf = (std::is_same_v<T, Ts> || ...);
-
-// Whether a step of this kind changes loops alone, without a look at the parameters.
-template <typename T>
-constexpr bool kOfLoops =
-    kIsOneOf<T, Split, Fuse, Rasterize, Reorder, Parallel, Vectorize, Unroll, Partition, Bind>;
+// Returns whether steps of the kind change loops alone, without a look at the parameters.
+bool ChangesLoopsAlone(StepKind kind) {
+  switch (kind) {
+    case StepKind::kSplit:
+    case StepKind::kFuse:
+    case StepKind::kRasterize:
+    case StepKind::kReorder:
+    case StepKind::kParallel:
+    case StepKind::kVectorize:
+    case StepKind::kUnroll:
+    case StepKind::kPartition:
+    case StepKind::kBind:
+      return true;
+    default:
+      return false;
+  }
+}
 
 }  // namespace
 
 Function Apply(Function&& fn, const Step& step) {
-  bool of_loops =
-      std::visit([](const auto& s) { return kOfLoops<std::decay_t<decltype(s)>>; }, step);
-  if (!of_loops) return Apply(std::as_const(fn), step);
+  if (!ChangesLoopsAlone(step.kind())) return Apply(std::as_const(fn), step);
   std::vector<Buffer> params = std::exchange(fn.params, {});
   Function result = Apply(std::as_const(fn), step);
   result.params = std::move(params);
@@ -282,26 +293,24 @@ Function Apply(Function&& fn, const Step& step) {
 }
 
 bool operator==(const Step& a, const Step& b) {
-  if (a.index() != b.index()) return false;
+  if (a.kind() != b.kind()) return false;
   auto equal_fields = [&](auto left) {
-    auto right = std::get<decltype(left)>(b);
+    auto right = *b.as<decltype(left)>();
     auto same = [&](const auto&... x) {
       return std::apply([&](const auto&... y) { return (EqualField(x, y) && ...); },
                         right.Fields());
     };
     return std::apply(same, left.Fields());
   };
-  return std::visit(equal_fields, a);
+  return VisitStep(a, equal_fields);
 }
 
 std::string Print(const Step& step) {
-  std::string line(kStepNames[step.index()]);
-  std::visit(
-      [&](auto copy) {
-        auto add = [&](const std::string& word) { line += word.empty() ? "" : " " + word; };
-        std::apply([&](const auto&... field) { (add(PrintWord(field)), ...); }, copy.Fields());
-      },
-      step);
+  std::string line(kStepNames[static_cast<size_t>(step.kind())]);
+  VisitStep(step, [&](auto copy) {
+    auto add = [&](const std::string& word) { line += word.empty() ? "" : " " + word; };
+    std::apply([&](const auto&... field) { (add(PrintWord(field)), ...); }, copy.Fields());
+  });
   return line;
 }
 
@@ -330,10 +339,10 @@ Step Substitute(const Step& step, const Substitution& values) {
       },
       [](auto&) {},
   };
-  Step known = step;
-  std::visit([&](auto& s) { std::apply([&](auto&... field) { (into(field), ...); }, s.Fields()); },
-             known);
-  return known;
+  return VisitStep(step, [&](auto copy) {
+    std::apply([&](auto&... field) { (into(field), ...); }, copy.Fields());
+    return Step(std::move(copy));
+  });
 }
 
 }  // namespace tcc

@@ -1,31 +1,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
-#include <variant>
 
+#include "ir/expr/function.h"
 #include "ir/expr/substitute.h"
-#include "schedule/steps/blockize.h"
-#include "schedule/steps/cache.h"
-#include "schedule/steps/compute_at.h"
-#include "schedule/steps/compute_inline.h"
-#include "schedule/steps/decompose_reduction.h"
-#include "schedule/steps/decompose_tuple.h"
-#include "schedule/steps/fuse.h"
-#include "schedule/steps/loop_kind.h"
-#include "schedule/steps/pad.h"
-#include "schedule/steps/prefetch.h"
-#include "schedule/steps/prepack.h"
-#include "schedule/steps/re_index.h"
-#include "schedule/steps/reorder.h"
-#include "schedule/steps/rfactor.h"
-#include "schedule/steps/rfactor_tile.h"
-#include "schedule/steps/rolling_buffer.h"
-#include "schedule/steps/software_pipeline.h"
-#include "schedule/steps/split.h"
-#include "schedule/steps/storage_align.h"
-#include "schedule/steps/tensorize.h"
-#include "schedule/steps/transform_layout.h"
+#include "schedule/analysis/constraint.h"
+#include "support/status.h"
 
 namespace tcc {
 
@@ -63,11 +45,45 @@ namespace tcc {
   X(Blockize, "blockize")                           \
   X(Tensorize, "tensorize")
 
-template <typename First, typename... Rest>
-using VariantAfter = std::variant<Rest...>;
-#define TCC_STEP_TYPE(step, name) , step
-using Step = VariantAfter<void TCC_STEPS(TCC_STEP_TYPE)>;
-#undef TCC_STEP_TYPE
+#define TCC_STEP_KIND(step, name) k##step,
+enum class StepKind : uint8_t { TCC_STEPS(TCC_STEP_KIND) };
+#undef TCC_STEP_KIND
+#define TCC_STEP_ONE(step, name) +1
+inline constexpr size_t kStepKinds = 0 TCC_STEPS(TCC_STEP_ONE);
+#undef TCC_STEP_ONE
+
+// The kind of each step struct.
+template <typename S>
+struct StepKindOf;
+#define TCC_STEP_KIND_OF(step, name)                     \
+  struct step;                                           \
+  template <>                                            \
+  struct StepKindOf<step> {                              \
+    static constexpr StepKind kKind = StepKind::k##step; \
+  };
+TCC_STEPS(TCC_STEP_KIND_OF)
+#undef TCC_STEP_KIND_OF
+
+// A step of any kind, immutable. Whoever makes or looks into a step of one kind includes that
+// kind's header; nobody else sees it. all_steps.h has them all.
+class Step {
+ public:
+  template <typename S>
+  Step(S step)  // NOLINT(google-explicit-constructor)
+    requires requires { StepKindOf<S>::kKind; }
+      : kind_(StepKindOf<S>::kKind), fields_(std::make_shared<const S>(std::move(step))) {}
+
+  StepKind kind() const { return kind_; }
+  // Returns nullptr if the step is of another kind.
+  template <typename S>
+  const S* as() const {
+    return kind_ == StepKindOf<S>::kKind ? static_cast<const S*>(fields_.get()) : nullptr;
+  }
+
+ private:
+  StepKind kind_;
+  std::shared_ptr<const void> fields_;
+};
 
 // Whether the step is legal on `fn`, or why not; and what must hold where sizes are free. What a
 // step that is accepted with free sizes does is right at every point that satisfies the

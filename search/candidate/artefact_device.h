@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "ir/support/check.h"
-#include "ir/target/target.h"
+#include "support/check.h"
+#include "support/target.h"
 
 namespace tcc {
 

@@ -5,12 +5,12 @@
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/check.h"
-#include "ir/support/for_each_index.h"
-#include "ir/support/stop.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/cpu/cpu_features.h"
 #include "search/candidate/artefact_device.h"
+#include "support/check.h"
+#include "support/for_each_index.h"
+#include "support/stop.h"
 
 namespace tcc {
 namespace {

@@ -2,11 +2,11 @@
 
 #include "ir/analysis/canonical.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/sha256.h"
-#include "ir/support/tensor.h"
 #include "ir/text/printer.h"
 #include "lower/split_prepare.h"
 #include "search/candidate/runnable_schedule.h"
+#include "support/sha256.h"
+#include "support/tensor.h"
 
 namespace tcc {
 namespace {

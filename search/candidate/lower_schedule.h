@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/target/target.h"
 #include "lower/pipeline.h"
 #include "schedule/space/schedule.h"
+#include "support/target.h"
 
 namespace tcc {
 

@@ -12,9 +12,9 @@ namespace {
 
 // Well beyond what is sensible (kMaxStatements), which sketches with large cores of attention are,
 // too; beyond this, compiling does not end in minutes.
-constexpr int64_t kMostStatements = 16 * kMaxStatements;
+constexpr int64_t kMaxRunStatements = 16 * kMaxStatements;
 // Values of one size that are looked at.
-constexpr int64_t kMostValues = int64_t{1} << 20;
+constexpr int64_t kMaxValues = int64_t{1} << 20;
 
 Status ExpectNoHardware(const Function& fn, const Target& target) {
   Status status;
@@ -56,7 +56,7 @@ Status ExpectAtMost(const NestResources& nest, const char* what, const Expr& amo
 
 Status ExpectRoom(const NestResources& nest, const Target& target) {
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "statements once unrolled",
-                                   nest.statements * nest.vthreads, kMostStatements));
+                                   nest.statements * nest.vthreads, kMaxRunStatements));
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "lanes", nest.lanes, kMaxLanes));
   if (target.kind != TargetKind::kCuda) return OkStatus();
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "threads a block", nest.threads, Target::kMaxThreads));
@@ -109,9 +109,9 @@ StatusOr<Decisions> DecideOpenSizes(const Function& fn, const Schedule& schedule
                 [&](const FreeSize& size) { return decisions.contains(size.var->name); });
   if (open.sizes.empty()) return decisions;
   for (const FreeSize& size : open.sizes) {
-    if (size.var->high - size.var->low < kMostValues) continue;
+    if (size.var->high - size.var->low < kMaxValues) continue;
     return InvalidInput("'{}' has more than {} values; expected one of them by 'set {} VALUE'",
-                        Print(size), kMostValues, size.var->name);
+                        Print(size), kMaxValues, size.var->name);
   }
   TCC_ASSIGN_OR_RETURN(SymbolicProgram program, Instantiate(fn, schedule.trace, decisions));
   program.trace.sizes = open.sizes;

@@ -7,18 +7,18 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "ir/support/check.h"
 #include "ir/text/printer.h"
 #include "search/database/database_file.h"
 #include "search/database/database_rows.h"
 #include "search/database/schema.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {
 
 // A record replaces what is compiled without a search if it takes less than this part of its time:
 // repeated measurements differ by up to 2 %.
-constexpr double kLeastGain = 0.98;
+constexpr double kMinGain = 0.98;
 
 int64_t MicrosecondsSince1970() {
   auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -100,7 +100,7 @@ bool BeatsConstructed(const Entry& best, const std::vector<Entry>& entries) {
                   entry.environment == best.environment;
     if (counts) constructed = std::min(constructed.value_or(entry.seconds), entry.seconds);
   }
-  return constructed && best.seconds < kLeastGain * *constructed;
+  return constructed && best.seconds < kMinGain * *constructed;
 }
 
 // The measurement that decides about a workload, if it is to be used.

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/status.h"
 #include "runtime/measure/measurement.h"
 #include "schedule/space/schedule.h"
 #include "search/candidate/workload.h"
 #include "search/database/tuned_schedules.h"
+#include "support/status.h"
 
 namespace tcc {
 

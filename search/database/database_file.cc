@@ -13,8 +13,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "ir/support/file.h"
 #include "search/database/schema.h"
+#include "support/file.h"
 
 namespace tcc {
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/support/check.h"
-#include "ir/support/sha256.h"
 #include "search/database/schema.h"
+#include "support/check.h"
+#include "support/sha256.h"
 
 namespace tcc {
 namespace {

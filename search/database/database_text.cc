@@ -8,12 +8,12 @@
 
 #include "ir/analysis/canonical.h"
 #include "ir/analysis/verifier.h"
-#include "ir/support/sha256.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "search/database/database_rows.h"
 #include "search/database/json_line.h"
 #include "search/database/schema.h"
+#include "support/sha256.h"
 
 namespace tcc {
 namespace {

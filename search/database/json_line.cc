@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {
@@ -90,8 +90,8 @@ JsonObject& JsonObject::Add(std::string_view name, int64_t value) {
 }
 
 JsonObject& JsonObject::Add(std::string_view name, double value) {
-  constexpr double kMost = std::numeric_limits<double>::max();
-  return AddText(name, fmt::format("{}", std::isfinite(value) ? value : kMost));
+  constexpr double kMax = std::numeric_limits<double>::max();
+  return AddText(name, fmt::format("{}", std::isfinite(value) ? value : kMax));
 }
 
 JsonObject& JsonObject::Add(std::string_view name, bool value) {

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 // JSON objects of one line: no null, no nested objects, arrays of strings only.
 namespace tcc {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

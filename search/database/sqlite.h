@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 struct sqlite3;
 struct sqlite3_stmt;

@@ -4,10 +4,10 @@
 
 #include "ir/analysis/canonical.h"
 #include "ir/analysis/verifier.h"
-#include "ir/support/sha256.h"
 #include "ir/text/parser.h"
 #include "search/database/database_rows.h"
 #include "search/database/schema.h"
+#include "support/sha256.h"
 
 namespace tcc {
 namespace {

@@ -5,10 +5,10 @@
 #include <deque>
 #include <utility>
 
-#include "ir/support/check.h"
 #include "search/candidate/result_bound.h"
 #include "search/measure/local_network.h"
 #include "search/measure/worker_process.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

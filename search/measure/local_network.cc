@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "ir/support/check.h"
 #include "search/measure/worker_process.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/status.h"
 #include "runtime/measure/measurement.h"
 #include "search/candidate/workload.h"
+#include "support/status.h"
 
 namespace tcc {
 

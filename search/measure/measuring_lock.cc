@@ -13,8 +13,8 @@
 #include <mutex>
 #include <utility>
 
-#include "ir/support/cache_folder.h"
-#include "ir/support/stop.h"
+#include "support/cache_folder.h"
+#include "support/stop.h"
 
 namespace tcc {
 namespace {

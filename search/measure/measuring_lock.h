@@ -4,7 +4,7 @@
 #include <stop_token>
 #include <string>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 namespace tcc {
 

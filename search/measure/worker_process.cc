@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "runtime/artefact/bytes.h"
+#include "support/environment.h"
 
 extern char** environ;
 
@@ -56,11 +57,6 @@ Clock::time_point After(double seconds) {
   constexpr double kLongest = 1e6;  // far from the clock's range
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(
                             std::chrono::duration<double>(std::clamp(seconds, 0.0, kLongest)));
-}
-
-bool IsProgram(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
 }
 
 // The folder of the shared library that tcc is in; empty where it is linked into the program.

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "ir/support/status.h"
 #include "runtime/measure/measure_protocol.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kCycle = 8;
 constexpr int64_t kDrawn = 7, kJumps[] = {2, 5};
 constexpr size_t kSketchesClimbed = 3;  // whose best points are moved
-constexpr size_t kMostSizesOfJump = 3;
+constexpr size_t kMaxSizesOfJump = 3;
 constexpr int kJumpTries = 4;
 constexpr double kUnknownEffect = 2;  // of a size that was never moved alone; others are below 1
 
@@ -92,7 +92,7 @@ class CoordinateSearcher final : public Searcher {
     const SearchSpace& space = *context_.space.Points(from.sketch);
     for (int attempt = 0; attempt < kJumpTries; ++attempt) {
       Point point = from.point;
-      size_t moves = 2 + random.Below(kMostSizesOfJump - 1);
+      size_t moves = 2 + random.Below(kMaxSizesOfJump - 1);
       for (size_t move = 0; move < moves; ++move) {
         std::vector<Point> around = space.Neighbours(point);
         if (around.empty()) break;

@@ -14,7 +14,7 @@ constexpr size_t kSampled = 1000;      // points that seeds are chosen from
 constexpr size_t kMeasuredSeeds = 4;   // in one sketch
 constexpr double kChosenShare = 0.75;  // seeds that are the best of the sampled points
 constexpr size_t kKept = 64;           // points of one descent
-constexpr size_t kLeastSketches = 2;
+constexpr size_t kMinSketches = 2;
 constexpr double kHope = 0.5;  // deviations that a proposal may be better than expected
 
 // Descends on the expected time through real sizes, in the sketches that promise most, and proposes
@@ -28,7 +28,7 @@ class GradientSearcher final : public Searcher {
     RankedPoints found(context_);
     std::vector<Sampled> sketches = SampleSketches(found, random);
     // The half that promises more.
-    size_t kept = std::min(sketches.size(), std::max(kLeastSketches, (sketches.size() + 1) / 2));
+    size_t kept = std::min(sketches.size(), std::max(kMinSketches, (sketches.size() + 1) / 2));
     sketches.resize(kept);
     for (const Sampled& sketch : sketches) {
       const SketchSlopes* slopes =

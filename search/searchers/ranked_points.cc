@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kDrawn = 20;    // one in so many picks is drawn from everywhere
 constexpr size_t kAlikeShare = 4;  // at most one in so many is like another
-constexpr size_t kLeastAlike = 2;
+constexpr size_t kMinAlike = 2;
 
 // The sizes of the last level of each axis, which make the registers' tile.
 std::vector<int64_t> InnermostSizes(const SearchSpace& space, const Point& point) {
@@ -43,7 +43,7 @@ std::vector<SearchPoint> RankedPoints::Pick(size_t count, double hope, Random& r
     order.emplace_back(prediction.ln_seconds - hope * prediction.deviation, &point);
   }
   std::ranges::stable_sort(order, {}, [](const auto& ranked) { return ranked.first; });
-  size_t most_alike = std::max(count / kAlikeShare, kLeastAlike);
+  size_t most_alike = std::max(count / kAlikeShare, kMinAlike);
   std::map<std::pair<size_t, std::vector<int64_t>>, size_t> alike;
   std::vector<SearchPoint> picked;
   std::set<SearchPoint> chosen;

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/random.h"
 #include "search/model/ranker.h"
 #include "search/model/task_estimator.h"
 #include "search/space/task_history.h"
+#include "support/random.h"
 
 namespace tcc {
 

@@ -8,9 +8,9 @@
 namespace tcc {
 namespace {
 
-constexpr size_t kMostListed = 40'000;  // rungs' combinations that are all looked at
-constexpr size_t kMostGrown = 600;      // tiles that grow in the others
-constexpr size_t kChunk = 4096;         // points that are evaluated at once
+constexpr size_t kMaxListed = 40'000;  // rungs' combinations that are all looked at
+constexpr size_t kMaxGrown = 600;      // tiles that grow in the others
+constexpr size_t kChunk = 4096;        // points that are evaluated at once
 
 using Rungs = std::vector<std::vector<int64_t>>;  // of each size, rising
 
@@ -39,9 +39,9 @@ class Ladder {
   std::vector<ExpectedPoint> Climb() {
     size_t combinations = 1;
     for (const std::vector<int64_t>& rungs : rungs_) {
-      combinations = std::min(combinations * rungs.size(), kMostListed + 1);
+      combinations = std::min(combinations * rungs.size(), kMaxListed + 1);
     }
-    if (combinations <= kMostListed) {
+    if (combinations <= kMaxListed) {
       List();
     } else {
       Grow();
@@ -99,7 +99,7 @@ class Ladder {
     std::vector<Point> stack = {start_, Smallest()};
     std::set<Point> seen(stack.begin(), stack.end());
     Keep(stack, Expect(stack));
-    for (size_t grown = 0; grown < kMostGrown && !stack.empty(); ++grown) {
+    for (size_t grown = 0; grown < kMaxGrown && !stack.empty(); ++grown) {
       Point point = std::move(stack.back());
       stack.pop_back();
       std::vector<Point> larger = LargerThan(point);

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/random.h"
 #include "search/space/task_space.h"
+#include "support/random.h"
 
 // Small changes of a candidate, over all that a task's space has: the sizes of a sketch, the
 // sketches of a variant, the variants.

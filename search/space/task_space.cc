@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "ir/support/check.h"
 #include "schedule/space/limits.h"
+#include "support/check.h"
 
 namespace tcc {
 

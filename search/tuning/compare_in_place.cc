@@ -7,7 +7,7 @@ namespace tcc {
 namespace {
 
 constexpr Demand kDemand = {.margin = 0.01, .seconds = 1.2};
-constexpr size_t kMostBuilt = 4;        // to find finalists among, as some lower alike
+constexpr size_t kMaxBuilt = 4;         // to find finalists among, as some lower alike
 constexpr size_t kFinalists = 3;        // of a task
 constexpr double kFinalistRatio = 1.1;  // that may take so many times the constructed's seconds
 
@@ -38,7 +38,7 @@ std::vector<Finalist> FinalistsOf(TuneSession& session, TaskState& task) {
   std::vector<Finalist> finalists;
   if (task.reference.empty()) return finalists;
   std::vector<const Trial*> best = BestTrials(task);
-  if (best.size() > kMostBuilt) best.resize(kMostBuilt);
+  if (best.size() > kMaxBuilt) best.resize(kMaxBuilt);
   std::vector<Candidate> candidates;
   for (const Trial* trial : best) {
     candidates.push_back(task.tuner->space().ToCandidate(trial->point));

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/support/check.h"
-#include "ir/support/stop.h"
+#include "support/check.h"
+#include "support/stop.h"
 
 namespace tcc {
 namespace {
@@ -13,21 +13,40 @@ namespace {
 // Runs in a row take so long together at least: the first of short ones finds the caches as the
 // other side left them.
 constexpr double kRunsSeconds = 8e-3;
-constexpr int kMostRuns = 200;
+constexpr int kMaxRuns = 200;
 constexpr int kFirstRounds = 2;
-// A challenger may help its consumers by so much of its incumbent's time; beyond, it is chance.
-constexpr double kMostHelp = 0.25;
+// The deviation of ln(ratio) over challengers that look faster: between equals and real gains.
+constexpr double kUsualGain = 0.1;
+// A second look that does not decide goes on, up to so many times its rounds.
+constexpr int kMaxLooks = 3;
 // Who looked faster may have been lucky, and of hundreds of candidates some are: the second look
 // takes at least so many rounds, and more where they are short.
-constexpr int kLeastSecondRounds = 3;
-constexpr int kMostSecondRounds = 40;
+constexpr int kMinSecondRounds = 3;
+constexpr int kMaxSecondRounds = 40;
 // Rounds of a comparison of the whole network: so many, more where they are short.
-constexpr int kLeastWholeRounds = 8;
-constexpr int kMostWholeRounds = 40;
+constexpr int kMinWholeRounds = 8;
+constexpr int kMaxWholeRounds = 40;
 constexpr double kWholeSeconds = 4;
 
-void TakeLeast(double& least, double value) {
-  least = std::min(least, value);
+// The two least of some times. Other work on the machine only ever adds to a time, so that the
+// least is what repeats; how far the next one lies above it tells how well it is known.
+struct LeastTimes {
+  double least = std::numeric_limits<double>::infinity();
+  double second = std::numeric_limits<double>::infinity();
+
+  void Add(double seconds) {
+    second = std::min(second, std::max(seconds, least));
+    least = std::min(least, seconds);
+  }
+  // The deviation of ln(least), as far as two times tell.
+  double Doubt() const { return least > 0 ? std::log(second / least) : 0; }
+};
+
+// ln(ratio) as it is expected where challengers differ by kUsualGain: of hundreds, those that look
+// fastest were lucky too, and records that multiply their luck would leave the truth behind.
+double Shrunk(double log_ratio, double doubt) {
+  double usual = kUsualGain * kUsualGain;
+  return std::isfinite(doubt) ? log_ratio * usual / (usual + doubt * doubt) : 0;
 }
 
 std::vector<bool> NotEmpty(std::span<const std::vector<uint8_t>> artefacts) {
@@ -38,41 +57,45 @@ std::vector<bool> NotEmpty(std::span<const std::vector<uint8_t>> artefacts) {
 
 }  // namespace
 
-// Least seconds of the two sides: 0 incumbents, 1 challengers. Other work on the machine only ever
-// adds to a time, so that the least of several is what repeats.
+// Times of the two sides: 0 incumbents, 1 challengers.
 struct InPlaceContest::Duel {
-  double seconds[2];
-  std::vector<double> task_seconds[2];
+  LeastTimes network[2];
+  std::vector<LeastTimes> tasks[2];
 
-  explicit Duel(size_t tasks) {
-    for (size_t side : {0, 1}) {
-      seconds[side] = std::numeric_limits<double>::infinity();
-      task_seconds[side].assign(tasks, std::numeric_limits<double>::infinity());
-    }
+  explicit Duel(size_t count) {
+    for (size_t side : {0, 1}) tasks[side].resize(count);
   }
 
   void Add(size_t side, const NetworkTiming& timing) {
-    TakeLeast(seconds[side], timing.seconds);
+    network[side].Add(timing.seconds);
     for (size_t task = 0; task < timing.task_seconds.size(); ++task) {
-      TakeLeast(task_seconds[side][task], timing.task_seconds[task]);
+      tasks[side][task].Add(timing.task_seconds[task]);
     }
   }
 
   double Ratio(size_t task) const {
-    double incumbent = task_seconds[0][task];
-    return incumbent > 0 ? task_seconds[1][task] / incumbent : 1;
+    double incumbent = tasks[0][task].least;
+    return incumbent > 0 ? tasks[1][task].least / incumbent : 1;
   }
 
-  // By how much more time others take beside the challenger, in units of its incumbent's seconds.
-  // A kernel decides in which core's caches its consumers find what it made.
+  // The deviation of ln(Ratio).
+  double Doubt(size_t task) const {
+    return std::hypot(tasks[0][task].Doubt(), tasks[1][task].Doubt());
+  }
+
+  // By how much more time others take beside the challenger, beyond doubt, in units of its
+  // incumbent's seconds. A kernel decides in which core's caches its consumers find its result.
+  // That they take less counts for nothing: the challenger of a small kernel would live on the
+  // luck of large ones.
   double CostToOthers(size_t task, const std::set<size_t>& others) const {
-    double incumbent = task_seconds[0][task];
-    if (incumbent <= 0) return 0;
+    double incumbent = tasks[0][task].least;
     double cost = 0;
     for (size_t other : others) {
-      if (other != task) cost += task_seconds[1][other] - task_seconds[0][other];
+      if (other == task) continue;
+      double doubt = Doubt(other) * tasks[0][other].least;
+      cost += std::max(tasks[1][other].least - tasks[0][other].least - doubt, 0.0);
     }
-    return std::max(cost / incumbent, -kMostHelp);
+    return incumbent > 0 ? cost / incumbent : 0;
   }
 };
 
@@ -100,7 +123,7 @@ Status InPlaceContest::Begin(std::span<const std::vector<uint8_t>> incumbents) {
   // The first run also makes what is prepared of constants.
   TCC_ASSIGN_OR_RETURN(NetworkTiming first, RunNetwork(slot_, 1));
   double wanted = std::ceil(kRunsSeconds / std::max(first.seconds, 1e-9));
-  runs_ = static_cast<int>(std::clamp<double>(wanted, 1, kMostRuns));
+  runs_ = static_cast<int>(std::clamp<double>(wanted, 1, kMaxRuns));
   TCC_ASSIGN_OR_RETURN(NetworkTiming timing, RunNetwork(slot_, runs_));
   seconds_ = timing.seconds;
   task_seconds_ = std::move(timing.task_seconds);
@@ -108,13 +131,11 @@ Status InPlaceContest::Begin(std::span<const std::vector<uint8_t>> incumbents) {
 }
 
 // Runs the network in turn with all incumbents and with the challengers that are named.
-StatusOr<InPlaceContest::Duel> InPlaceContest::Fight(const std::vector<bool>& challenged,
-                                                     int rounds) {
+Status InPlaceContest::Fight(const std::vector<bool>& challenged, int rounds, Duel& duel) {
   std::vector<size_t> slots[2] = {slot_, slot_};
   for (size_t task = 0; task < slot_.size(); ++task) {
     if (challenged[task]) slots[1][task] = 1 - slot_[task];
   }
-  Duel duel(slot_.size());
   for (int round = 0; round < rounds; ++round) {
     TCC_RETURN_IF_ERROR(StopIfRequested(stop_));
     for (size_t turn : {0, 1}) {
@@ -124,11 +145,11 @@ StatusOr<InPlaceContest::Duel> InPlaceContest::Fight(const std::vector<bool>& ch
       duel.Add(side, timing);
     }
   }
-  TakeLeast(seconds_, duel.seconds[0]);
+  seconds_ = std::min(seconds_, duel.network[0].least);
   for (size_t task = 0; task < slot_.size(); ++task) {
-    TakeLeast(task_seconds_[task], duel.task_seconds[0][task]);
+    task_seconds_[task] = std::min(task_seconds_[task], duel.tasks[0][task].least);
   }
-  return duel;
+  return OkStatus();
 }
 
 // Rounds of both sides that take so long together.
@@ -149,9 +170,10 @@ Status InPlaceContest::BindChallengers(std::span<const std::vector<uint8_t>> cha
 StatusOr<InPlaceContest::Whole> InPlaceContest::CompareWhole(
     std::span<const std::vector<uint8_t>> others) {
   TCC_RETURN_IF_ERROR(BindChallengers(others));
-  int rounds = RoundsIn(kWholeSeconds, kLeastWholeRounds, kMostWholeRounds);
-  TCC_ASSIGN_OR_RETURN(Duel duel, Fight(NotEmpty(others), rounds));
-  return Whole{.incumbents = duel.seconds[0], .others = duel.seconds[1]};
+  int rounds = RoundsIn(kWholeSeconds, kMinWholeRounds, kMaxWholeRounds);
+  Duel duel(slot_.size());
+  TCC_RETURN_IF_ERROR(Fight(NotEmpty(others), rounds, duel));
+  return Whole{.incumbents = duel.network[0].least, .others = duel.network[1].least};
 }
 
 StatusOr<std::vector<std::optional<InPlaceOutcome>>> InPlaceContest::Challenge(
@@ -174,13 +196,14 @@ StatusOr<std::vector<std::optional<InPlaceOutcome>>> InPlaceContest::ChallengeTo
   std::vector<std::optional<InPlaceOutcome>> outcomes(slot_.size());
   TCC_RETURN_IF_ERROR(BindChallengers(challengers));
   std::vector<bool> challenged = NotEmpty(challengers);
-  StatusOr<Duel> first = Fight(challenged, kFirstRounds);
-  if (absl::IsAborted(first.status())) return outcomes;
-  if (!first.ok()) return first.status();
+  Duel first(slot_.size());
+  Status fought = Fight(challenged, kFirstRounds, first);
+  if (absl::IsAborted(fought)) return outcomes;
+  TCC_RETURN_IF_ERROR(fought);
   std::vector<bool> promising(slot_.size(), false);
   for (size_t task = 0; task < slot_.size(); ++task) {
     if (!challenged[task]) continue;
-    outcomes[task] = {.ratio = first->Ratio(task), .runs = kFirstRounds * runs_};
+    outcomes[task] = {.ratio = first.Ratio(task), .runs = kFirstRounds * runs_};
     promising[task] = outcomes[task]->ratio < 1 - demand.margin;
   }
   while (std::ranges::find(promising, true) != promising.end()) {
@@ -208,22 +231,37 @@ std::vector<bool> InPlaceContest::TakeApart(std::vector<bool>& tasks) const {
 
 Status InPlaceContest::LookAgain(const std::vector<bool>& challenged, const Demand& demand,
                                  std::vector<std::optional<InPlaceOutcome>>& outcomes) {
-  int rounds = RoundsIn(demand.seconds, kLeastSecondRounds, kMostSecondRounds);
-  StatusOr<Duel> duel = Fight(challenged, rounds);
-  if (!duel.ok() && !absl::IsAborted(duel.status())) return duel.status();
+  int rounds = RoundsIn(demand.seconds, kMinSecondRounds, kMaxSecondRounds);
+  double enough = std::log(1 - demand.margin);
+  Duel duel(slot_.size());
+  auto log_ratio = [&](size_t task) {
+    return std::log(duel.Ratio(task) + duel.CostToOthers(task, consumers_[task]));
+  };
+  bool decided = false;
+  for (int look = 0; look < kMaxLooks && !decided; ++look) {
+    Status fought = Fight(challenged, rounds, duel);
+    if (!fought.ok() && !absl::IsAborted(fought)) return fought;
+    decided = true;
+    for (size_t task = 0; task < slot_.size(); ++task) {
+      if (!challenged[task]) continue;
+      if (!fought.ok()) {
+        outcomes[task].reset();
+        continue;
+      }
+      outcomes[task]->runs += rounds * runs_;
+      bool faster = log_ratio(task) < enough;
+      decided = decided && (!faster || log_ratio(task) + duel.Doubt(task) < enough);
+    }
+    if (!fought.ok()) return OkStatus();
+  }
   for (size_t task = 0; task < slot_.size(); ++task) {
     if (!challenged[task]) continue;
-    if (!duel.ok()) {
-      outcomes[task].reset();
-      continue;
-    }
     InPlaceOutcome& outcome = *outcomes[task];
-    outcome.ratio = duel->Ratio(task) + duel->CostToOthers(task, consumers_[task]);
-    outcome.runs += rounds * runs_;
-    outcome.won = outcome.ratio < 1 - demand.margin;
+    outcome.ratio = std::exp(Shrunk(log_ratio(task), duel.Doubt(task)));
+    outcome.won = log_ratio(task) + duel.Doubt(task) < enough;
     if (!outcome.won) continue;
     slot_[task] = 1 - slot_[task];
-    task_seconds_[task] = duel->task_seconds[1][task];
+    task_seconds_[task] = duel.tasks[1][task].least;
   }
   return OkStatus();
 }

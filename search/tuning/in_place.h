@@ -13,8 +13,8 @@ namespace tcc {
 
 // How a challenger did beside its task's incumbent, in the same runs of the network.
 struct InPlaceOutcome {
-  // Its seconds to the incumbent's, the least of each; after a second look with what it costs its
-  // consumers.
+  // Its seconds to the incumbent's, the least of each. After a second look with the cost to its
+  // consumers, and shrunk towards 1 as far as the times leave it in doubt.
   double ratio = 1;
   int64_t runs = 0;  // of the network with it
   bool won = false;  // it is the incumbent now
@@ -22,7 +22,7 @@ struct InPlaceOutcome {
 
 // The proof that a challenger owes before it becomes the incumbent.
 struct Demand {
-  double margin = 0.01;  // win by that part of the incumbent's seconds
+  double margin = 0.01;  // win by that part of the incumbent's seconds, beyond doubt
   double seconds = 0.4;  // over so long a second look, both sides together
 };
 
@@ -71,7 +71,8 @@ class InPlaceContest {
   // Runs the network; once more where the worker ended, which may have been anybody's doing.
   StatusOr<NetworkTiming> RunNetwork(std::span<const size_t> slots, int runs);
   Status BindChallengers(std::span<const std::vector<uint8_t>> challengers);
-  StatusOr<Duel> Fight(const std::vector<bool>& challenged, int rounds);
+  // Adds rounds to a duel.
+  Status Fight(const std::vector<bool>& challenged, int rounds, Duel& duel);
 
   NetworkMeasurer& network_;
   std::vector<std::set<size_t>> consumers_;

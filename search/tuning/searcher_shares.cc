@@ -6,12 +6,12 @@
 namespace tcc {
 namespace {
 
-constexpr double kFloor = 0.1;        // of everything, in equal parts
-constexpr double kMemory = 0.985;     // weight of a trial beside the next one: 0.8 after 15
-constexpr double kNearGain = 0.05;    // of a trial near to the best
-constexpr double kNear = 1.1;         // times the best
-constexpr double kLeastGain = 0.002;  // nobody is given up for good
-constexpr double kDoubt = 2;          // trials without a gain that everyone is thought to have had
+constexpr double kFloor = 0.1;      // of everything, in equal parts
+constexpr double kMemory = 0.985;   // weight of a trial beside the next one: 0.8 after 15
+constexpr double kNearGain = 0.05;  // of a trial near to the best
+constexpr double kNear = 1.1;       // times the best
+constexpr double kMinGain = 0.002;  // nobody is given up for good
+constexpr double kDoubt = 2;        // trials without a gain that everyone is thought to have had
 
 struct Gains {
   double sum = 0;
@@ -44,8 +44,8 @@ std::vector<double> SharesOf(const TaskHistory& history, std::span<const std::st
     if (faster) best = trial.seconds;
   }
   // Falls to the least while nothing new is known of a searcher.
-  auto rate = [](const Gains& of) { return std::max(of.sum / (of.weights + kDoubt), kLeastGain); };
-  double most = kLeastGain;
+  auto rate = [](const Gains& of) { return std::max(of.sum / (of.weights + kDoubt), kMinGain); };
+  double most = kMinGain;
   for (const Gains& of : gains) {
     if (of.weights > 0) most = std::max(most, rate(of));
   }

@@ -7,7 +7,7 @@ namespace tcc {
 namespace {
 
 constexpr double kStopBeyond = 2;  // a candidate is not timed beyond so many times the best
-constexpr size_t kLeastBatch = 4;
+constexpr size_t kMinBatch = 4;
 constexpr size_t kWindow = 3;        // rounds over which a task's gain is looked at
 constexpr double kGainWeight = 0.2;  // of what a task gained, against what it might gain
 
@@ -76,7 +76,7 @@ size_t BatchOf(TuneSession& session) {
   const TuneOptions& options = session.options();
   if (options.trials == 0) return options.batch;
   size_t each = static_cast<size_t>(options.trials) / std::max<size_t>(session.tasks().size(), 1);
-  return std::clamp(each, std::min(kLeastBatch, options.batch), options.batch);
+  return std::clamp(each, std::min(kMinBatch, options.batch), options.batch);
 }
 
 }  // namespace

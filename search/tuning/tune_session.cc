@@ -4,16 +4,16 @@
 #include <utility>
 
 #include "autodiff_features/measured_tasks.h"
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {
 
-constexpr size_t kMostStartsTried = 4;  // for a candidate to compare others with
+constexpr size_t kMaxStartsTried = 4;  // for a candidate to compare others with
 // Candidates have at most so many times the code of the constructed one and so much more.
 constexpr int64_t kCodeFactor = 2;
 constexpr int64_t kCodeAllowance = 8000;
-constexpr int64_t kMostImported = 8;  // records of others, that are tried first
+constexpr int64_t kMaxImported = 8;  // records of others, that are tried first
 constexpr const char* kStopped = "the budget ended before it was looked at";
 // The search leaves that part of a budget of time to the comparison in place.
 constexpr double kComparisonShare = 0.08;
@@ -75,7 +75,7 @@ Status TuneSession::BeginTask(const Workload& workload, const TaskTunerOptions& 
   }
   TCC_RETURN_IF_ERROR(TakeSuspects(task));
   TCC_ASSIGN_OR_RETURN(std::vector<StoredTrial> imported,
-                       database_.ImportedTrialsOf(task.row, options_.target.name, kMostImported));
+                       database_.ImportedTrialsOf(task.row, options_.target.name, kMaxImported));
   task.tuner->Suggest(imported);
   return MeasureConstructed(task);
 }
@@ -104,7 +104,7 @@ Status TuneSession::TakeSuspects(TaskState& task) {
 Status TuneSession::MeasureConstructed(TaskState& task) {
   Status first;
   size_t tried = 0;
-  for (size_t s = 0; s < task.tuner->space().size() && tried < kMostStartsTried; ++s) {
+  for (size_t s = 0; s < task.tuner->space().size() && tried < kMaxStartsTried; ++s) {
     std::optional<SearchPoint> start = task.tuner->space().Start(s);
     if (!start) continue;
     ++tried;

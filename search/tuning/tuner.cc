@@ -1,7 +1,7 @@
 #include "search/tuning/tuner.h"
 
-#include "ir/support/check.h"
 #include "search/tuning/tune_session.h"
+#include "support/check.h"
 
 namespace tcc {
 

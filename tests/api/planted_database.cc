@@ -2,10 +2,10 @@
 
 #include "compiler/tunable_network.h"
 #include "compiler/tune_graph.h"
-#include "ir/support/check.h"
 #include "models/onnx/import_onnx.h"
 #include "runtime/executor/usable_cpus.h"
 #include "search/space/task_space.h"
+#include "support/check.h"
 #include "tests/compiler/onnx_models.h"
 
 namespace {

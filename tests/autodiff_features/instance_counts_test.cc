@@ -14,7 +14,7 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kMostIterations = 200'000;
+constexpr int64_t kMaxIterations = 200'000;
 constexpr size_t kPoints = 20;
 
 struct Tally {
@@ -87,7 +87,7 @@ bool ComparePoint(const SymbolicProgram& program, const std::vector<Site>& sites
                   const SearchSpace& space, const Point& point, Tally& tally) {
   Function known =
       Substitute(UnnestBlocks(program.fn), ToSubstitution(program.fn, space.ToDecisions(point)));
-  std::optional<std::map<std::string, CountedRuns>> runs = CountRuns(known, kMostIterations);
+  std::optional<std::map<std::string, CountedRuns>> runs = CountRuns(known, kMaxIterations);
   if (!runs) return false;
   ScalarAssignment values = ValuesAt(program, point);
   for (const Site& site : sites) {

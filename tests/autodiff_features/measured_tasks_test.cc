@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 namespace {

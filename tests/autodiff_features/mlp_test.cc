@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "autodiff_features/adam.h"
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 namespace {

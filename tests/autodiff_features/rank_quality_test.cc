@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 namespace {

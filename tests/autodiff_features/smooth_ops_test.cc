@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "ir/support/random.h"
+#include "support/random.h"
 
 using namespace tcc;
 
@@ -214,8 +214,8 @@ TEST_CASE("steps lie half a unit beside equal integers", "[features][smooth]") {
 TEST_CASE("choices of reals go through the arms' geometric mean", "[features][smooth]") {
   using Choice = SmoothOp<FormulaOp::kSelectReal>;
   CHECK(Choice::Value(0.5, 1e6, 1, 0.1) == Approx(1e3));
-  CHECK(Choice::Value(0.5, 0, 1, 0.1) == Approx(std::sqrt(kLeastCount)));
-  OpSlopes at_floor = Choice::Slopes(0.5, 0, 1, std::sqrt(kLeastCount), 0.1);
+  CHECK(Choice::Value(0.5, 0, 1, 0.1) == Approx(std::sqrt(kMinCount)));
+  OpSlopes at_floor = Choice::Slopes(0.5, 0, 1, std::sqrt(kMinCount), 0.1);
   CHECK(at_floor.b == 0);
   CHECK(at_floor.a < 0);
 }

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "autodiff_features/model_file.h"
-#include "ir/support/random.h"
-#include "ir/support/sha256.h"
+#include "support/random.h"
+#include "support/sha256.h"
 
 namespace tcc {
 namespace {

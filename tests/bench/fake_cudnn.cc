@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bench/gpu/cudnn_library.h"
-#include "ir/support/dtype.h"
+#include "support/dtype.h"
 #include "tests/bench/fake_log.h"
 
 namespace {

@@ -78,7 +78,7 @@ int cudnnDestroyTensorDescriptor(void* tensor) {
 }
 int cudnnSetTensorNdDescriptor(void* tensor, int type, int rank, const int* dims,
                                const int* strides) {
-  if (type != kFloat || rank < 4 || rank > kMostDims) return kBadParameter;
+  if (type != kFloat || rank < 4 || rank > kMaxDims) return kBadParameter;
   *static_cast<TensorObject*>(tensor) = {{dims, dims + rank}, {strides, strides + rank}};
   return 0;
 }

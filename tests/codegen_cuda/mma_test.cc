@@ -10,8 +10,8 @@
 #include "codegen_cuda/emulator/program_cache.h"
 #include "codegen_cuda/nvrtc/nvrtc.h"
 #include "codegen_cuda/text/prelude.h"
-#include "ir/support/dtype.h"
-#include "ir/support/random.h"
+#include "support/dtype.h"
+#include "support/random.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 
 using namespace tcc;

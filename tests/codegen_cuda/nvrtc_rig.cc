@@ -6,16 +6,16 @@
 #include <iostream>
 
 #include "codegen_cuda/nvrtc/cuda_programs.h"
+#include "graph/passes/graph_pipeline.h"
+#include "graph/variants/task.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/cache_folder.h"
-#include "ir/support/check.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
-#include "lower/graph/graph_pipeline.h"
 #include "lower/pipeline.h"
-#include "lower/variants/task.h"
 #include "models/zoo/zoo.h"
 #include "schedule/sketches/parts/sketch.h"
+#include "support/cache_folder.h"
+#include "support/check.h"
 
 namespace tcc::test {
 

@@ -9,8 +9,8 @@
 #include "codegen_llvm/jit.h"
 #include "codegen_llvm/llvm_backend.h"
 #include "ir/expr/function.h"
-#include "ir/support/random.h"
 #include "runtime/artefact/kernel_abi.h"
+#include "support/random.h"
 
 namespace tcc::test {
 

@@ -169,7 +169,7 @@ void CheckBound(const MathRow& row, double bound, int lanes, const char* target)
   double worst = -1;
   size_t at = 0;
   for (size_t i = 0; i < xs.size(); ++i) {
-    bool flushes = std::is_same_v<T, float> && xs[i] < kLeastExpF32 &&
+    bool flushes = std::is_same_v<T, float> && xs[i] < kMinExpF32 &&
                    (row.op == ScalarOp::kExp || row.op == ScalarOp::kSigmoid);
     double error = UlpError(zs[i], flushes ? 0 : row.exact(xs[i], ys[i]));
     if (!(error <= worst)) {

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/kernels.h"
-#include "lower/graph/infer_shapes.h"
+#include "graph/passes/infer_shapes.h"
 #include "models/zoo/graph_builder.h"
 
 namespace tcc {
@@ -112,7 +112,7 @@ TEST_CASE("a reduction of 784 or other awkward extents gets a schedule for every
         std::optional<Graph> graph = GraphOf(c, operand);
         if (!graph) continue;
         REQUIRE(InferShapes(*graph).ok());
-        KernelOptions options;
+        CompileOptions options;
         options.target = target;
         StatusOr<KernelSet> kernels = KernelsOf(*std::move(graph), options);
         INFO(target.name << " " << ToString(c.op) << " of "

@@ -1,4 +1,4 @@
-#include "compiler/compare_tensors.h"
+#include "compiler/check/compare_tensors.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

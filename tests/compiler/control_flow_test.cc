@@ -2,9 +2,10 @@
 
 #include "compiler/compile_graph.h"
 #include "compiler/dump_stage.h"
+#include "compiler/kernels.h"
+#include "graph/passes/infer_shapes.h"
+#include "graph/variants/interpret_graph.h"
 #include "ir/graph/graph_bodies.h"
-#include "lower/graph/infer_shapes.h"
-#include "lower/variants/interpret_graph.h"
 #include "runtime/executor/executor.h"
 #include "tests/compiler/run_compiled.h"
 #include "tests/ir/parsed_graph.h"

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "lower/graph/graph_pipeline.h"
+#include "graph/passes/graph_pipeline.h"
 #include "tests/compiler/random_graph.h"
 
 namespace tcc {
@@ -18,7 +18,7 @@ struct Planned {
 Planned PlanOf(Graph graph) {
   REQUIRE(RunGraphPasses(graph).ok());
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  KernelOptions options;
+  CompileOptions options;
   options.target = *FindTarget("reference");
   StatusOr<KernelSet> kernels = MakeKernels(graph, subgraphs, {}, options);
   INFO(kernels.status());

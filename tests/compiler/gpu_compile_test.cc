@@ -2,13 +2,13 @@
 
 #include "codegen_cuda/nvrtc/nvrtc.h"
 #include "codegen_cuda/text/cuda_source.h"
-#include "compiler/compare_tensors.h"
+#include "compiler/check/compare_tensors.h"
+#include "compiler/check/random_inputs.h"
 #include "compiler/compile_graph.h"
-#include "compiler/emulated_device.h"
+#include "compiler/devices/emulated_device.h"
 #include "compiler/kernels.h"
-#include "compiler/random_inputs.h"
+#include "graph/passes/infer_shapes.h"
 #include "ir/graph/graph_bodies.h"
-#include "lower/graph/infer_shapes.h"
 #include "models/zoo/zoo.h"
 #include "runtime/artefact/gpu_program.h"
 #include "runtime/executor/executor.h"
@@ -115,7 +115,7 @@ void CheckRuns(const Graph& graph, const std::string& target) {
 // it was in local memory.
 TEST_CASE("attention of one query keeps its row in registers", "[api][gpu]") {
   for (int64_t keys : {8, 33}) {
-    KernelOptions options;
+    CompileOptions options;
     options.target = *FindTarget("sm_80");
     StatusOr<KernelSet> kernels = KernelsOf(Inferred(fmt::format(R"(graph attention {{
   input q: f32[1x4x1x64]

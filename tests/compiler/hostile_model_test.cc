@@ -3,8 +3,8 @@
 
 #include "compiler/compile_graph.h"
 #include "compiler/memory_need.h"
-#include "lower/graph/graph_pipeline.h"
-#include "lower/graph/infer_shapes.h"
+#include "graph/passes/graph_pipeline.h"
+#include "graph/passes/infer_shapes.h"
 #include "models/onnx/import_onnx.h"
 #include "tests/models/onnx_bytes.h"
 

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "lower/graph/infer_shapes.h"
+#include "graph/passes/infer_shapes.h"
 #include "tests/compiler/run_compiled.h"
 #include "tests/ir/parsed_graph.h"
 

@@ -1,10 +1,10 @@
 #include "tests/compiler/onnx_models.h"
 
-#include "ir/support/check.h"
 #include "models/onnx/export_onnx.h"
 #include "models/zoo/graph_builder.h"
 #include "models/zoo/zoo.h"
 #include "runtime/artefact/artefact.h"
+#include "support/check.h"
 
 namespace {
 

@@ -1,13 +1,13 @@
-#include "lower/variants/place_parts.h"
+#include "graph/variants/place_parts.h"
 
 #include <fmt/ranges.h>
 
 #include <catch2/catch.hpp>
 
+#include "graph/passes/graph_pipeline.h"
+#include "graph/passes/infer_shapes.h"
 #include "ir/graph/graph_bodies.h"
-#include "ir/support/random.h"
-#include "lower/graph/graph_pipeline.h"
-#include "lower/graph/infer_shapes.h"
+#include "support/random.h"
 #include "tests/compiler/run_compiled.h"
 
 namespace tcc {

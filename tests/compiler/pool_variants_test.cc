@@ -6,8 +6,9 @@
 #include <limits>
 
 #include "compiler/compile_graph.h"
+#include "compiler/kernels.h"
+#include "graph/passes/graph_pipeline.h"
 #include "ir/text/printer.h"
-#include "lower/graph/graph_pipeline.h"
 #include "models/zoo/graph_builder.h"
 #include "runtime/executor/executor.h"
 #include "schedule/sketches/parts/sketch.h"
@@ -137,7 +138,7 @@ void CheckSketches(const PoolCase& c, const Target& target) {
   Graph graph = PoolGraph(c);
   Graph passed = graph;
   REQUIRE(RunGraphPasses(passed).ok());
-  KernelOptions options;
+  CompileOptions options;
   options.target = target;
   KernelSet kernels = MakeKernels(passed, FuseGraph(passed), {}, options).value();
   REQUIRE(kernels.kernels.size() == 1);
@@ -178,7 +179,7 @@ TEST_CASE("a large window is reduced in one dimension after the other on a CPU",
   PoolCase c = PoolCases()[1];
   Graph passed = PoolGraph(c);
   REQUIRE(RunGraphPasses(passed).ok());
-  KernelOptions options;
+  CompileOptions options;
   options.target = *FindTarget("native");
   KernelSet kernels = MakeKernels(passed, FuseGraph(passed), {}, options).value();
   const KernelStages& kernel = kernels.kernels[0];

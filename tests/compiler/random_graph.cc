@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/support/tensor.h"
+#include "support/tensor.h"
 
 namespace tcc {
 namespace {

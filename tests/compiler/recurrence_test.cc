@@ -4,10 +4,10 @@
 #include <functional>
 
 #include "compiler/compile_graph.h"
-#include "ir/support/random.h"
-#include "lower/graph/infer_shapes.h"
-#include "lower/variants/interpret_graph.h"
+#include "graph/passes/infer_shapes.h"
+#include "graph/variants/interpret_graph.h"
 #include "runtime/executor/executor.h"
+#include "support/random.h"
 #include "tests/compiler/run_compiled.h"
 
 // LSTM, GRU and RNN against the formulas of ONNX's specification, written down here once more in

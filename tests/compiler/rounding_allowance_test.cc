@@ -1,8 +1,8 @@
-#include "compiler/rounding_allowance.h"
+#include "compiler/check/rounding_allowance.h"
 
 #include <catch2/catch.hpp>
 
-#include "lower/graph/infer_shapes.h"
+#include "graph/passes/infer_shapes.h"
 #include "models/zoo/graph_builder.h"
 
 namespace tcc {

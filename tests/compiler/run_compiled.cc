@@ -2,12 +2,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "compiler/compare_tensors.h"
+#include "compiler/check/compare_tensors.h"
+#include "compiler/check/random_inputs.h"
 #include "compiler/compile_graph.h"
-#include "compiler/random_inputs.h"
-#include "compiler/reference_device.h"
-#include "lower/graph/infer_shapes.h"
-#include "lower/variants/interpret_graph.h"
+#include "compiler/devices/reference_device.h"
+#include "graph/passes/infer_shapes.h"
+#include "graph/variants/interpret_graph.h"
 #include "runtime/executor/executor.h"
 
 namespace tcc {

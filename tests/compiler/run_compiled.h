@@ -1,9 +1,9 @@
 #pragma once
 
 #include "ir/graph/graph.h"
-#include "ir/support/status.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/executor/module.h"
+#include "support/status.h"
 
 // Graphs compiled and run, for the tests of what compiling puts together. Each fails the test where
 // a step before the comparison does.

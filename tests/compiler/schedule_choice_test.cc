@@ -1,11 +1,13 @@
 #include "compiler/schedule_choice.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/split.h"
 
 #include <catch2/catch.hpp>
 
 #include "compiler/kernels.h"
+#include "graph/passes/infer_shapes.h"
 #include "ir/graph/graph_bodies.h"
 #include "ir/simplify/simplify.h"
-#include "lower/graph/infer_shapes.h"
 #include "schedule/space/limits.h"
 #include "schedule/space/resources.h"
 
@@ -26,7 +28,7 @@ Graph ProductGraph() {
 }
 
 Function MatrixProduct() {
-  KernelOptions options;
+  CompileOptions options;
   options.target = *FindTarget("reference");
   StatusOr<KernelSet> kernels = KernelsOf(ProductGraph(), options);
   INFO(kernels.status());
@@ -94,7 +96,7 @@ TEST_CASE("a default schedule that a CPU refuses gives way to smaller sizes, the
                         {{"hopeless or not", HopelessOrNot, ""}, "hopeless or not"}};
   for (const Case& c : cases) {
     INFO(c.rule.name);
-    KernelOptions options;
+    CompileOptions options;
     options.target = *FindTarget("x86-64-v3");
     options.sketch_rules = {c.rule, {"plain", Plain, ""}};
     StatusOr<KernelSet> kernels = KernelsOf(ProductGraph(), options);

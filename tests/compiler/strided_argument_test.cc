@@ -1,4 +1,4 @@
-#include "compiler/strided_argument.h"
+#include "compiler/devices/strided_argument.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>

@@ -1,4 +1,6 @@
 #include "compiler/tunable_network.h"
+#include "compiler/kernels.h"
+#include "compiler/make_backend.h"
 
 #include <catch2/catch.hpp>
 
@@ -9,8 +11,8 @@
 #include <set>
 #include <variant>
 
-#include "compiler/compare_tensors.h"
-#include "compiler/random_inputs.h"
+#include "compiler/check/compare_tensors.h"
+#include "compiler/check/random_inputs.h"
 #include "models/zoo/zoo.h"
 #include "runtime/executor/executor.h"
 #include "runtime/measure/bound_network.h"
@@ -179,7 +181,7 @@ TEST_CASE("kernels belong to the task of their workload, in the order of the fir
     INFO(name);
     Graph graph = *BuildZoo(name, {.small = true});
     TunableNetwork network = TunableOf(graph);
-    StatusOr<KernelSet> kernels = KernelsOf(graph, KernelOptionsOf(NativeOptions()));
+    StatusOr<KernelSet> kernels = KernelsOf(graph, NativeOptions());
     REQUIRE(kernels.ok());
     REQUIRE(kernels->kernels.size() == network.task_of_kernel.size());
     size_t next = 0;

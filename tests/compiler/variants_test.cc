@@ -5,12 +5,13 @@
 #include <cmath>
 
 #include "compiler/compile_graph.h"
+#include "compiler/kernels.h"
+#include "graph/passes/graph_pipeline.h"
+#include "graph/variants/implicit_gemm.h"
+#include "graph/variants/split_reduction.h"
 #include "ir/analysis/verifier.h"
 #include "ir/interpret/interpreter.h"
 #include "ir/text/printer.h"
-#include "lower/graph/graph_pipeline.h"
-#include "lower/variants/implicit_gemm.h"
-#include "lower/variants/split_reduction.h"
 #include "models/zoo/graph_builder.h"
 #include "runtime/executor/executor.h"
 #include "schedule/sketches/parts/sketch.h"
@@ -108,7 +109,7 @@ Tensor Interpreted(const Function& fn) {
 
 // Machine code for this CPU, each task that has `variants` variants by that one.
 Tensor Compiled(const Graph& graph, size_t variants, size_t variant, const Ints& input) {
-  KernelOptions options;
+  CompileOptions options;
   options.target = *FindTarget("native");
   Graph passed = graph;
   REQUIRE(RunGraphPasses(passed).ok());

@@ -1,4 +1,5 @@
-#include "lower/variants/winograd.h"
+#include "graph/variants/winograd.h"
+#include "compiler/kernels.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -7,9 +8,9 @@
 #include "compiler/compile_graph.h"
 #include "compiler/execution_plan.h"
 #include "compiler/prepare_weights.h"
+#include "graph/passes/graph_pipeline.h"
 #include "ir/analysis/verifier.h"
 #include "ir/interpret/interpreter.h"
-#include "lower/graph/graph_pipeline.h"
 #include "models/zoo/graph_builder.h"
 #include "runtime/executor/executor.h"
 #include "schedule/sketches/parts/sketch.h"
@@ -168,7 +169,7 @@ struct Compiled {
   std::vector<PrepareStages> prepare;  // of the convolution
 };
 Compiled CompileVariant(const Graph& graph, size_t variant) {
-  KernelOptions options;
+  CompileOptions options;
   options.target = *FindTarget("native");
   options.verify = true;
   Graph passed = Passed(graph);
@@ -209,7 +210,7 @@ TEST_CASE("the weight's transform runs once, when the model is linked", "[api][w
 
 TEST_CASE("a schedule for a variant that is not there is refused", "[api][winograd]") {
   Graph graph = Passed(Convolution({1, 8, 8, 3, 4, 1}));
-  KernelOptions options;
+  CompileOptions options;
   options.target = *FindTarget("native");
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   KernelSet kernels = MakeKernels(graph, subgraphs, {}, options).value();

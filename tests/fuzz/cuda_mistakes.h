@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/support/random.h"
+#include "support/random.h"
 #include "tests/fuzz/mistakes.h"
 
 namespace tcc {

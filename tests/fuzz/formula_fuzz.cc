@@ -4,12 +4,12 @@
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/check.h"
 #include "ir/text/printer.h"
 #include "schedule/analysis/footprint.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "schedule/space/limits.h"
 #include "schedule/space/resources.h"
+#include "support/check.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/random/task_functions.h"
 #include "tests/programs/formula_check.h"
@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kTargets[] = {"native", "sm_86"};
 // Beyond, unrolling takes longer than a test can wait.
-constexpr int64_t kMostUnrolled = 1000;
+constexpr int64_t kMaxUnrolled = 1000;
 constexpr int kDraws = 50;
 
 struct Row {
@@ -73,7 +73,7 @@ std::optional<Decisions> Draw(const SymbolicProgram& program, Random& random) {
 // What one iteration of some loop touches is no more than its formula says.
 Status CheckFootprint(const Row& row, const Decisions& decisions, Random& random,
                       Histogram& histogram) {
-  constexpr int64_t kMostInstances = 5'000;
+  constexpr int64_t kMaxInstances = 5'000;
   const Function& symbolic = row.program.fn;
   Function known = Simplify(Substitute(symbolic, ToSubstitution(symbolic, decisions)));
   std::vector<LoopRef> loops;
@@ -82,7 +82,7 @@ Status CheckFootprint(const Row& row, const Decisions& decisions, Random& random
   });
   if (loops.empty()) return OkStatus();
   const LoopRef& loop = loops[random.Below(loops.size())];
-  std::optional<int64_t> touched = BytesTouchedInside(known, loop, kMostInstances);
+  std::optional<int64_t> touched = BytesTouchedInside(known, loop, kMaxInstances);
   if (!touched) {
     ++histogram["footprints that are too large to be counted"];
     return OkStatus();
@@ -130,7 +130,7 @@ Status CheckAssignment(const Row& row, Random& random, Histogram& histogram) {
     unrolled =
         std::max(unrolled, FormulaAt(nest.statements * nest.vthreads, row.program.fn, *decisions));
   }
-  bool whole = unrolled <= kMostUnrolled && random.OneIn(8);
+  bool whole = unrolled <= kMaxUnrolled && random.OneIn(8);
   LoweringDepth depth = whole ? LoweringDepth::kWhole : LoweringDepth::kMarked;
   StatusOr<LoweredPoint> lowered = LowerAt(row.program, *decisions, depth);
   std::string wrong = lowered.ok()

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ir/expr/function.h"
-#include "ir/support/random.h"
+#include "support/random.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace tcc {

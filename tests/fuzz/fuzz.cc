@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 #include "tests/fuzz/watchdog.h"
 
 namespace tcc {

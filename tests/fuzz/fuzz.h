@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "ir/support/status.h"
-#include "ir/target/target.h"
+#include "support/status.h"
+#include "support/target.h"
 #include "tests/fuzz/random/task_functions.h"
 
 namespace tcc {

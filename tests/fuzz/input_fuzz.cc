@@ -7,16 +7,16 @@
 #include <filesystem>
 #include <fstream>
 
+#include "compiler/check/random_inputs.h"
 #include "compiler/compile_graph.h"
+#include "compiler/devices/reference_device.h"
 #include "compiler/memory_need.h"
-#include "compiler/random_inputs.h"
-#include "compiler/reference_device.h"
-#include "ir/support/npy.h"
-#include "ir/support/plain_text.h"
-#include "lower/graph/infer_shapes.h"
+#include "graph/passes/infer_shapes.h"
 #include "models/onnx/import_onnx.h"
 #include "models/onnx/onnx_tensor_file.h"
 #include "runtime/executor/executor.h"
+#include "support/npy.h"
+#include "support/plain_text.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/random/mutate_artefact.h"
 #include "tests/fuzz/random/mutate_bytes.h"

@@ -52,7 +52,7 @@ Status CheckLegal(const LegalityProgram& program, const SearchSpace& space, cons
 // nothing.
 Status CheckFormulas(const LegalityProgram& program, Random& random, Histogram& histogram) {
   constexpr int kAssignments = 10;
-  constexpr int64_t kMostUnrolled = 1000;
+  constexpr int64_t kMaxUnrolled = 1000;
   const Function& symbolic = program.symbolic.fn;
   std::vector<NestResources> formulas = ResourcesOf(symbolic, program.target);
   SymbolicProgram asked{symbolic, program.asked_by_steps, program.symbolic.trace};
@@ -63,7 +63,7 @@ Status CheckFormulas(const LegalityProgram& program, Random& random, Histogram& 
     for (const NestResources& nest : formulas) {
       unrolled = std::max(unrolled, FormulaAt(nest.statements, symbolic, decisions));
     }
-    bool whole = unrolled <= kMostUnrolled && random.OneIn(4);
+    bool whole = unrolled <= kMaxUnrolled && random.OneIn(4);
     LoweringDepth depth = whole ? LoweringDepth::kWhole : LoweringDepth::kMarked;
     StatusOr<LoweredPoint> lowered = LowerAt(program.symbolic, decisions, depth);
     std::string wrong = lowered.ok() ? FirstWrongFormula(formulas, symbolic, decisions, *lowered)
@@ -185,9 +185,9 @@ FuzzResult FuzzLegality(const FuzzOptions& options) {
     expect(fmt::format("{}: truly illegal", of), fmt::format("{}: runs all the same", of));
   }
   // A step that refuses what would run makes itself the only proof.
-  constexpr int64_t kMostRefused = 5;
+  constexpr int64_t kMaxRefused = 5;
   if (result.histogram["broken for a GPU: refused by its step alone"] >
-      result.histogram["broken for a GPU: truly illegal"] + kMostRefused) {
+      result.histogram["broken for a GPU: truly illegal"] + kMaxRefused) {
     fmt::print(stderr, "most broken points for a GPU are refused by a step alone\n");
     ++result.failed;
   }

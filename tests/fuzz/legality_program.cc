@@ -6,9 +6,9 @@
 
 #include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/check.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "schedule/space/limits.h"
+#include "support/check.h"
 #include "tests/fuzz/random/task_functions.h"
 #include "tests/programs/random_trace.h"
 #include "tests/programs/spike_programs.h"

@@ -4,8 +4,8 @@
 
 #include "codegen_cuda/text/launch.h"
 #include "ir/expr/evaluate.h"
-#include "ir/support/check.h"
 #include "schedule/space/limits.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -11,7 +11,7 @@ namespace {
 
 using namespace tcc;
 
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 struct Subcommand {
   const char* name;
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   for (const Subcommand& row : kSubcommands) {
     CLI::App* subcommand = app.add_subcommand(row.name, row.description);
     subcommand->add_option("--points", options.points, "How many points")
-        ->check(CLI::Range(LeastPoints(row), kMost).description(""));
+        ->check(CLI::Range(LeastPoints(row), kMax).description(""));
     subcommand->add_option("--seed", options.seed, "Seed of the first point; later ones count up");
     subcommand->add_option("--seconds", options.seconds, "Stop after this time; 0: no limit")
         ->check(CLI::Range(0.0, 1e9).description(""));
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
       subcommand
           ->add_option("--points-per-sketch", options.points_per_sketch,
                        "So many points of every sketch of the built-in networks")
-          ->check(CLI::Range(int64_t{1}, kMost).description(""));
+          ->check(CLI::Range(int64_t{1}, kMax).description(""));
     }
     if (row.run == ListSketches) {
       subcommand->add_flag_callback(
@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
     const CLI::App* subcommand = app.get_subcommand(row.name);
     if (!*subcommand) continue;
     bool all = options.points_per_sketch > 0 && subcommand->count("--points") == 0;
-    if (all) options.points = kMost;
+    if (all) options.points = kMax;
     return Report(row.run(options));
   }
   return 2;

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/compare_tensors.h"
+#include "compiler/check/compare_tensors.h"
 #include "compiler/compile_graph.h"
-#include "lower/graph/infer_shapes.h"
-#include "lower/variants/interpret_graph.h"
+#include "graph/passes/infer_shapes.h"
+#include "graph/variants/interpret_graph.h"
 #include "models/onnx/import_onnx.h"
 #include "runtime/executor/executor.h"
 #include "tests/fuzz/fuzz.h"
@@ -32,7 +32,7 @@ StatusOr<std::vector<Tensor>> RunReference(Graph graph, const std::vector<Tensor
 }
 
 // What was order 1 on the way may have cancelled to nothing.
-constexpr double kLeastScale = 0.05;
+constexpr double kMinScale = 0.05;
 
 // An element may be off by a share of the largest one too: differences of large sums are small.
 Status Compare(const std::vector<Tensor>& got, const std::vector<Tensor>& expected,
@@ -44,7 +44,7 @@ Status Compare(const std::vector<Tensor>& got, const std::vector<Tensor>& expect
       double size = std::fabs(ElementAsDouble(expected[i], e));
       if (std::isfinite(size)) largest = std::max(largest, size);
     }
-    Tolerance allowed{.rtol = tolerance, .atol = tolerance * 0.1 * std::max(largest, kLeastScale)};
+    Tolerance allowed{.rtol = tolerance, .atol = tolerance * 0.1 * std::max(largest, kMinScale)};
     TCC_RETURN_IF_ERROR(CompareOutputs({got[i]}, {expected[i]}, {names[i]}, allowed));
   }
   if (got.size() == expected.size()) return OkStatus();

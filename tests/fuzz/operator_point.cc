@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "graph/variants/interpret_graph.h"
 #include "ir/analysis/accesses.h"
 #include "ir/interpret/interpreter.h"
 #include "ir/simplify/simplify.h"
 #include "lower/pipeline.h"
-#include "lower/variants/interpret_graph.h"
 #include "lower/whole_launches.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "schedule/space/schedule.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/dtype.h"
+#include "support/dtype.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/schedule_point.h"
 

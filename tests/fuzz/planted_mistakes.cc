@@ -7,6 +7,7 @@
 #include "ir/simplify/simplify.h"
 #include "lower/passes/passes.h"
 #include "lower/whole_launches.h"
+#include "schedule/steps/prefetch.h"
 #include "tests/fuzz/cuda_mistakes.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/mistakes.h"
@@ -102,7 +103,7 @@ Verdict PrefetchLater(const SpikeProgram& spike, Random& random) {
   if (!program.ok() || !Satisfies(*program, decisions)) return Verdict::kNotPlanted;
   LoopRef over;
   for (const Step& step : spike.trace.steps) {
-    if (const auto* prefetch = std::get_if<Prefetch>(&step)) over = prefetch->over;
+    if (const auto* prefetch = step.as<Prefetch>()) over = prefetch->over;
   }
   bool planted = false;
   auto shift = [&](const Function& fn) {

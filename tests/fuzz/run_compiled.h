@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "ir/expr/function.h"
-#include "ir/support/tensor.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

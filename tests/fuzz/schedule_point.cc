@@ -5,6 +5,7 @@
 #include "ir/simplify/simplify.h"
 #include "schedule/space/limits.h"
 #include "schedule/space/resources.h"
+#include "schedule/steps/split.h"
 #include "tests/programs/prefetch_check.h"
 #include "tests/programs/random_trace.h"
 
@@ -85,7 +86,7 @@ void CountTiles(const ScheduledFunction& scheduled, const Decisions& decisions,
   fn.level = Level::kScheduled;
   for (const Step& free : scheduled.trace.steps) {
     Step step = Substitute(free, values);
-    if (const auto* split = std::get_if<Split>(&step)) {
+    if (const auto* split = step.as<Split>()) {
       StatusOr<Path> path = FindLoop(fn, split->loop);
       std::optional<int64_t> extent;
       if (path.ok()) extent = AsConstant(Simplify(LoopAt(*path)->extent));

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/target/target.h"
 #include "schedule/space/trace.h"
+#include "support/target.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/programs/point_check.h"
 

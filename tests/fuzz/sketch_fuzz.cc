@@ -11,7 +11,7 @@ namespace tcc {
 namespace {
 
 // Where every point of a sketch has more, and each is to be seen.
-constexpr int64_t kMostInstances = 20'000'000;
+constexpr int64_t kMaxInstances = 20'000'000;
 
 struct SketchOfTask {
   const TaskFunction* task;
@@ -83,7 +83,7 @@ FuzzResult FuzzEverySketch(FuzzOptions options, const Target& target) {
     const SketchOfTask& row = sketches[s];
     seen.insert(s);
     Random random(seed);
-    for (; most[s] <= kMostInstances; most[s] *= 2) {
+    for (; most[s] <= kMaxInstances; most[s] *= 2) {
       StatusOr<bool> checked = CheckSketch(*row.task, row.sketch, {}, {most[s]}, random, histogram);
       if (!checked.ok()) return checked.status();
       if (*checked) {

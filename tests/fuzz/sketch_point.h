@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/target/target.h"
+#include "support/target.h"
 #include "tests/fuzz/schedule_point.h"
 
 namespace tcc {

@@ -48,7 +48,8 @@ bool Has(const std::vector<std::string_view>& list, std::string_view item) {
 }  // namespace
 
 void CountSteps(const std::string& op, const Trace& trace, Histogram& histogram) {
-  for (const Step& step : trace.steps) ++histogram[KeyOf(op, StepNames()[step.index()])];
+  for (const Step& step : trace.steps)
+    ++histogram[KeyOf(op, StepNames()[static_cast<size_t>(step.kind())])];
 }
 
 std::string_view WhyNever(std::string_view op, std::string_view step) {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ir/support/npy.h"
+#include "support/npy.h"
 
 namespace tcc {
 

@@ -6,9 +6,9 @@
 
 #include "ir/expr/function.h"
 #include "ir/interpret/interpreter.h"
-#include "ir/support/random.h"
-#include "ir/support/tensor.h"
 #include "ir/text/parser.h"
+#include "support/random.h"
+#include "support/tensor.h"
 
 // Functions written by hand, for tests of what the parser and the printer stand on.
 namespace tcc::by_hand {

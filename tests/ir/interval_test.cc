@@ -4,7 +4,7 @@
 
 #include "ir/expr/evaluate.h"
 #include "ir/simplify/interval_arithmetic.h"
-#include "ir/support/random.h"
+#include "support/random.h"
 
 using namespace tcc;
 

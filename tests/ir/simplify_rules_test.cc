@@ -6,7 +6,7 @@
 #include "ir/expr/match.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/random.h"
+#include "support/random.h"
 
 using namespace tcc;
 

@@ -1,4 +1,4 @@
-#include "ir/support/storage_types.h"
+#include "support/storage_types.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

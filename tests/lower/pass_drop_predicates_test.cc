@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/expr/compare.h"
-#include "ir/support/status.h"
+#include "support/status.h"
 
 #include "lower/passes/passes.h"
 #include "tests/lower/pass_check.h"

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "ir/support/status.h"
+#include "support/status.h"
 
 #include "ir/expr/compare.h"
 #include "ir/simplify/simplify.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ir/expr/visitor.h"
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

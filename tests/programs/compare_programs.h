@@ -4,7 +4,7 @@
 
 #include "ir/expr/function.h"
 #include "ir/interpret/interpreter.h"
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 

@@ -4,10 +4,10 @@
 
 #include "ir/expr/evaluate.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/check.h"
 #include "ir/text/printer.h"
 #include "lower/passes/passes.h"
 #include "lower/pipeline.h"
+#include "support/check.h"
 
 namespace tcc {
 
@@ -41,9 +41,9 @@ NestFacts Together(const std::vector<NestFacts>& nests) {
 // have versions of what lives across barriers.
 std::vector<std::optional<int64_t>> LocalBytesWithVthreads(const Function& flat,
                                                            const std::vector<NestFacts>& nests) {
-  constexpr int64_t kMostCopies = 64;  // more take too long
+  constexpr int64_t kMaxCopies = 64;  // more take too long
   bool few = std::all_of(nests.begin(), nests.end(),
-                         [](const NestFacts& nest) { return nest.vthreads <= kMostCopies; });
+                         [](const NestFacts& nest) { return nest.vthreads <= kMaxCopies; });
   std::vector<std::optional<int64_t>> bytes(nests.size());
   if (!few) return bytes;
   std::vector<NestFacts> copied = FactsOf(DistributeVthreads(flat));

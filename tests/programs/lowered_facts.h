@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/expr/function.h"
-#include "ir/target/target.h"
+#include "support/target.h"
 
 namespace tcc {
 

@@ -9,12 +9,13 @@
 #include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
+#include "schedule/steps/prefetch.h"
 
 namespace tcc {
 namespace {
 
 using Cell = std::vector<int64_t>;
-constexpr int64_t kMostCells = 100'000;  // more take too long
+constexpr int64_t kMaxCells = 100'000;  // more take too long
 
 std::vector<Path> HintsAt(const Function& fn, const std::string& buffer) {
   std::vector<Path> found;
@@ -77,7 +78,7 @@ std::string CheckStep(const Function& fn, const Prefetch& step) {
   std::vector<Path> hints = HintsAt(fn, step.buffer);
   if (hints.size() != 1) return fmt::format("{} hints at '{}'", hints.size(), step.buffer);
   std::vector<Ref<For>> asking = LoopsInside(hints[0], step.over);
-  if (Volume(readers) > kMostCells || Volume(asking) > kMostCells) return "";
+  if (Volume(readers) > kMaxCells || Volume(asking) > kMaxCells) return "";
   Access hint = hints[0].back().as<PrefetchLine>()->cell;
   int64_t distance = AsConstant(Simplify(step.distance)).value();
   int64_t line = 512 / hint.buffer.dtype().bits();
@@ -116,7 +117,7 @@ std::string FirstLineNotPrefetched(const Function& fn, const Trace& trace,
   for (const Step& free : trace.steps) {
     Step step = Substitute(free, values);
     current = Apply(current, step);
-    const auto* prefetch = std::get_if<Prefetch>(&step);
+    const auto* prefetch = step.as<Prefetch>();
     if (!prefetch) continue;
     std::string missed = CheckStep(plant ? plant(current) : current, *prefetch);
     if (!missed.empty()) return missed;

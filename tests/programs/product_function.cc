@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/support/check.h"
 #include "ir/text/parser.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -4,8 +4,9 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
-#include "ir/target/target.h"
 #include "schedule/analysis/tensor_intrinsics.h"
+#include "schedule/steps/all_steps.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

@@ -5,8 +5,13 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/random.h"
 #include "schedule/space/trace.h"
+#include "schedule/steps/pad.h"
+#include "schedule/steps/re_index.h"
+#include "schedule/steps/rfactor_tile.h"
+#include "schedule/steps/software_pipeline.h"
+#include "schedule/steps/transform_layout.h"
+#include "support/random.h"
 
 namespace tcc {
 

@@ -5,6 +5,13 @@
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
 #include "schedule/space/countable.h"
+#include "schedule/steps/cache.h"
+#include "schedule/steps/decompose_reduction.h"
+#include "schedule/steps/pad.h"
+#include "schedule/steps/re_index.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/split.h"
+#include "schedule/steps/tensorize.h"
 #include "tests/programs/random_step.h"
 
 namespace tcc {
@@ -153,7 +160,7 @@ Trace RandomTrace(const Function& fn, const RandomTraceOptions& options, Random&
 
 bool Contains(const Trace& trace, size_t kind) {
   return std::any_of(trace.steps.begin(), trace.steps.end(),
-                     [&](const Step& step) { return step.index() == kind; });
+                     [&](const Step& step) { return static_cast<size_t>(step.kind()) == kind; });
 }
 
 Decisions RandomDecisions(const Trace& trace, Random& random) {

@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "ir/support/random.h"
 #include "schedule/space/trace.h"
+#include "support/random.h"
 
 namespace tcc {
 

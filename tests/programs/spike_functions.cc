@@ -1,5 +1,5 @@
-#include "ir/support/check.h"
 #include "ir/text/parser.h"
+#include "support/check.h"
 #include "tests/programs/spike_programs.h"
 
 namespace tcc {

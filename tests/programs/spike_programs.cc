@@ -1,6 +1,6 @@
 #include "tests/programs/spike_programs.h"
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/random.h"
 #include "schedule/space/trace.h"
+#include "support/random.h"
 
 namespace tcc {
 

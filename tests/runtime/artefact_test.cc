@@ -8,8 +8,8 @@
 #include <fstream>
 #include <functional>
 
-#include "ir/support/random.h"
 #include "runtime/artefact/sections.h"
+#include "support/random.h"
 #include "tests/runtime/sample_artefact.h"
 
 using namespace tcc;

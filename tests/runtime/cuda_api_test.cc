@@ -1,4 +1,4 @@
-#include "ir/support/cuda_api.h"
+#include "support/cuda/cuda_api.h"
 
 #include <catch2/catch.hpp>
 

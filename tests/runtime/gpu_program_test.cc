@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "ir/support/random.h"
+#include "support/random.h"
 
 using namespace tcc;
 

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "ir/support/check.h"
-#include "ir/support/file.h"
 #include "runtime/artefact/artefact.h"
+#include "support/check.h"
+#include "support/file.h"
 
 // Artefacts whose kernels are those of test_kernels.c.
 namespace tcc {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
-#include "ir/support/tensor.h"
 #include "runtime/measure/kernel_timing.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

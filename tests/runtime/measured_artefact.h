@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "ir/support/check.h"
-#include "ir/support/file.h"
 #include "runtime/artefact/artefact.h"
+#include "support/check.h"
+#include "support/file.h"
 
 // Candidates whose kernels are those of programs/measured_kernels.c.
 namespace tcc {

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "ir/support/random.h"
 #include "runtime/cpu/cpu_features.h"
+#include "support/random.h"
 #include "tests/runtime/kernel_artefact.h"
 
 using namespace tcc;

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "ir/support/dtype.h"
+#include "support/dtype.h"
 
 // Files that numpy.save (NumPy 2.4.6) wrote.
 namespace tcc {

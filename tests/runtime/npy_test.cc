@@ -1,12 +1,12 @@
-#include "ir/support/npy.h"
+#include "support/npy.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 
-#include "ir/support/npy_header.h"
-#include "ir/support/random.h"
+#include "support/npy_header.h"
+#include "support/random.h"
 #include "tests/runtime/npy_samples.h"
 
 using namespace tcc;

@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "ir/support/random.h"
 #include "runtime/artefact/plan_verify.h"
+#include "support/random.h"
 #include "tests/runtime/sample_artefact.h"
 
 using namespace tcc;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "ir/support/random.h"
+#include "support/random.h"
 
 using namespace tcc;
 

@@ -5,8 +5,8 @@
 
 #include <span>
 
-#include "ir/support/check.h"
 #include "runtime/measure/measure_protocol.h"
+#include "support/check.h"
 
 namespace tcc {
 

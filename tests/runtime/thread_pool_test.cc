@@ -11,10 +11,10 @@
 #include <set>
 #include <thread>
 
-#include "ir/support/random.h"
-#include "ir/support/threads.h"
 #include "runtime/cpu/scratch.h"
 #include "runtime/executor/usable_cpus.h"
+#include "support/random.h"
+#include "support/threads.h"
 #include "tests/runtime/child_process.h"
 
 using namespace tcc;

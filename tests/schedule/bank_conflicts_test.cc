@@ -1,5 +1,6 @@
 #include "schedule/space/bank_conflicts.h"
 #include "ir/analysis/accesses.h"
+#include "schedule/analysis/loop_tree.h"
 
 #include <catch2/catch.hpp>
 

@@ -6,6 +6,7 @@
 #include "schedule/sketches/parts/sketch.h"
 #include "schedule/space/limits.h"
 #include "schedule/space/space.h"
+#include "schedule/steps/compute_at.h"
 #include "schedule/steps/rfactor_tile.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/sketch_points.h"
@@ -20,7 +21,7 @@ Target Cpu() {
 
 bool HasSteps(const Sketch& sketch) {
   return std::any_of(sketch.trace.steps.begin(), sketch.trace.steps.end(), [](const Step& step) {
-    const auto* tile = std::get_if<RFactorTile>(&step);
+    const auto* tile = step.as<RFactorTile>();
     return tile && tile->form == TileForm::kNested;
   });
 }
@@ -119,7 +120,7 @@ TEST_CASE("a step of the reduction copies its own part of a panel", "[schedule][
   Sketch sketch = InSteps(RowsAndRectifier(64, 64, 2048));
   bool copies =
       std::any_of(sketch.trace.steps.begin(), sketch.trace.steps.end(), [](const Step& step) {
-        const auto* copy = std::get_if<ComputeAt>(&step);
+        const auto* copy = step.as<ComputeAt>();
         return copy && copy->block == "mm.step.B" && copy->loop == "mm/k.0";
       });
   CHECK(copies);

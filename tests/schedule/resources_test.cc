@@ -25,7 +25,7 @@ struct Tally {
 };
 
 // Beyond, unrolling takes longer than a test can wait.
-constexpr int64_t kMostUnrolled = 3000;
+constexpr int64_t kMaxUnrolled = 3000;
 
 // The largest nest's statements, each virtual thread a copy.
 int64_t Unrolled(const std::vector<NestResources>& formulas, const Function& symbolic,
@@ -46,7 +46,7 @@ void CheckProgram(const Function& fn, const Trace& trace, const Target& target, 
   for (int i = 0; i < points; ++i) {
     Decisions decisions = RandomDecisions(trace, random);
     if (!Satisfies(*program, decisions)) continue;
-    bool whole = Unrolled(formulas, program->fn, decisions) <= kMostUnrolled;
+    bool whole = Unrolled(formulas, program->fn, decisions) <= kMaxUnrolled;
     LoweringDepth depth = whole ? LoweringDepth::kWhole : LoweringDepth::kMarked;
     StatusOr<LoweredPoint> point = LowerAt(*program, decisions, depth);
     REQUIRE(point.status() == OkStatus());

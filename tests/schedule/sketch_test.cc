@@ -1,5 +1,11 @@
 #include "schedule/sketches/parts/sketch.h"
 #include "ir/analysis/accesses.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/prefetch.h"
+#include "schedule/steps/prepack.h"
+#include "schedule/steps/rolling_buffer.h"
+#include "schedule/steps/transform_layout.h"
 
 #include <catch2/catch.hpp>
 #include <set>
@@ -120,8 +126,8 @@ fn product(A: f32[{b}, {m}, {k}], B: f32[{extents}{n}, {k}], C: f32[{b}, {m}, {n
 int64_t PanelsOf(const Sketch& sketch) {
   int64_t panels = 0;
   for (const Step& step : sketch.trace.steps) {
-    panels += std::holds_alternative<TransformLayout>(step);
-    panels -= std::holds_alternative<Prepack>(step);
+    panels += (step.as<TransformLayout>() != nullptr);
+    panels -= (step.as<Prepack>() != nullptr);
   }
   return panels;
 }
@@ -178,11 +184,11 @@ SymbolicProgram ProgramOfSketch(const Function& fn, const Sketch& sketch) {
 
 // Whether the point unrolls into no more than a test can wait for.
 bool IsQuick(const SymbolicProgram& program, const Target& target, const Decisions& decisions) {
-  constexpr int64_t kMostStatements = 500;
+  constexpr int64_t kMaxStatements = 500;
   Assignment values;
   for (const Var& var : program.fn.vars) values[var] = decisions.at(var->name);
   for (const NestResources& nest : ResourcesOf(program.fn, target)) {
-    if (EvaluateInt(nest.statements, values).value() > kMostStatements) return false;
+    if (EvaluateInt(nest.statements, values).value() > kMaxStatements) return false;
   }
   return true;
 }
@@ -218,7 +224,7 @@ TEST_CASE("a CPU sketch packs the constants that a register tile reads", "[sched
     for (const Sketch& sketch : GenerateSketches(c.fn, Cpu())) {
       INFO(c.name << ": " << sketch.name << "\n" << Print(sketch.trace));
       int packed = 0;
-      for (const Step& step : sketch.trace.steps) packed += std::holds_alternative<Prepack>(step);
+      for (const Step& step : sketch.trace.steps) packed += (step.as<Prepack>() != nullptr);
       CHECK(packed == (constant ? 1 : 0));
     }
   }
@@ -231,11 +237,11 @@ TEST_CASE("one CPU sketch of several packed panels prefetches the next", "[sched
     std::vector<Sketch> sketches = GenerateSketches(fn, Cpu());
     int64_t ahead = 0;
     for (const Sketch& sketch : sketches) {
-      for (const Step& step : sketch.trace.steps) ahead += std::holds_alternative<Prefetch>(step);
+      for (const Step& step : sketch.trace.steps) ahead += (step.as<Prefetch>() != nullptr);
     }
     CHECK(ahead == (scope == Scope::kConstant ? 1 : 0));
     for (const Step& step : sketches[0].trace.steps) {
-      CHECK_FALSE(std::holds_alternative<Prefetch>(step));
+      CHECK_FALSE((step.as<Prefetch>() != nullptr));
     }
   }
 }
@@ -331,7 +337,7 @@ TEST_CASE("a CPU sketch copies what lanes would gather, another does not", "[sch
     // Who uses a panel makes it, unless others use it, too.
     bool is_placed =
         std::any_of(sketches[0].trace.steps.begin(), sketches[0].trace.steps.end(),
-                    [](const Step& step) { return std::holds_alternative<ComputeAt>(step); });
+                    [](const Step& step) { return (step.as<ComputeAt>() != nullptr); });
     CHECK(is_placed == (matrices == Matrices::kOfBatches));
   }
   // One tile reads it, and it stays near.
@@ -386,8 +392,7 @@ TEST_CASE("a CPU sketch unrolls windows that have a filter for each channel",
     }
   }
   for (const Sketch& sketch : GenerateSketches(ConvFunction({}), Cpu())) {
-    for (const Step& step : sketch.trace.steps)
-      CHECK_FALSE(std::holds_alternative<Partition>(step));
+    for (const Step& step : sketch.trace.steps) CHECK_FALSE((step.as<Partition>() != nullptr));
   }
 }
 
@@ -395,9 +400,9 @@ TEST_CASE("one CPU sketch keeps rows of a map that windows slide over", "[schedu
   auto rolling = [](int64_t stride, int64_t width = 9) {
     std::vector<bool> rolls;
     for (const Sketch& sketch : GenerateSketches(NormalizedWindowFunction(stride, width), Cpu())) {
-      rolls.push_back(std::any_of(
-          sketch.trace.steps.begin(), sketch.trace.steps.end(),
-          [](const Step& step) { return std::holds_alternative<RollingBuffer>(step); }));
+      rolls.push_back(
+          std::any_of(sketch.trace.steps.begin(), sketch.trace.steps.end(),
+                      [](const Step& step) { return (step.as<RollingBuffer>() != nullptr); }));
     }
     return rolls;
   };
@@ -418,8 +423,7 @@ TEST_CASE("one CPU sketch keeps rows of a map that windows slide over", "[schedu
 
 TEST_CASE("a CPU sketch gathers no vectors of three", "[schedule][sketch]") {
   for (const Sketch& sketch : GenerateSketches(RepackFunction(), Cpu())) {
-    for (const Step& step : sketch.trace.steps)
-      CHECK_FALSE(std::holds_alternative<Vectorize>(step));
+    for (const Step& step : sketch.trace.steps) CHECK_FALSE((step.as<Vectorize>() != nullptr));
   }
 }
 

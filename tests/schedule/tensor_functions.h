@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "ir/support/random.h"
+#include "support/random.h"
 
 // Texts of kTensor functions as networks have them, with extents that do and do not divide tiles.
 namespace tcc {

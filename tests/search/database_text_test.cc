@@ -5,10 +5,10 @@
 
 #include <limits>
 
-#include "ir/support/sha256.h"
 #include "search/database/database_report.h"
 #include "search/database/json_line.h"
 #include "search/database/sqlite.h"
+#include "support/sha256.h"
 #include "tests/search/sample_database.h"
 
 using namespace tcc;

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "ir/support/check.h"
-#include "ir/support/random.h"
-#include "ir/support/sha256.h"
+#include "support/check.h"
+#include "support/random.h"
+#include "support/sha256.h"
 
 namespace tcc {
 namespace {

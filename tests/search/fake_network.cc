@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/support/check.h"
+#include "support/check.h"
 
 namespace tcc {
 

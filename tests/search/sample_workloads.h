@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/target/target.h"
 #include "schedule/space/space.h"
 #include "search/candidate/workload.h"
+#include "support/target.h"
 
 // Tasks that searches are tried on, beside SmallWorkload, which has one sketch of one size.
 namespace tcc {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string>
 
-#include "ir/support/random.h"
+#include "support/random.h"
 
 using namespace tcc;
 

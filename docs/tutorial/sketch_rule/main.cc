@@ -14,6 +14,12 @@
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/operand_panels.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/decompose_reduction.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/prefetch.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/split.h"
 
 namespace {
 
@@ -25,12 +31,12 @@ using namespace tcc;
 //
 //   columns.0 parallel { k { prefetch; rows columns.1 columns.2: tile += ... }
 //                        the consumer, or the write-back, of the tile }
-constexpr int64_t kMostRows = 8;
+constexpr int64_t kMaxRows = 8;
 
 bool IsSkinnyProduct(const Block& block) {
   std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
   return IsReduction(block) && WritesPlainly(block) && spatial.size() == 2 &&
-         ItersOf(block, IterKind::kReduce).size() == 1 && ExtentOf(block, spatial[0]) <= kMostRows;
+         ItersOf(block, IterKind::kReduce).size() == 1 && ExtentOf(block, spatial[0]) <= kMaxRows;
 }
 
 std::vector<SketchState> SkinnyRule(const SketchState& state, const Block& block,
@@ -88,7 +94,7 @@ std::vector<SketchRule> Rules(const Target& target) {
 Status Run(const std::string& model, const std::string& target_name, const std::string& folder) {
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(target_name));
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportOnnx(model));
-  KernelOptions options{.target = target, .sketch_rules = Rules(target)};
+  CompileOptions options{.target = target, .sketch_rules = Rules(target)};
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, KernelsOf(std::move(graph), options));
   for (const KernelStages& kernel : kernels.kernels) {
     fmt::print("{}: {}\n", kernel.symbol, kernel.sketch);

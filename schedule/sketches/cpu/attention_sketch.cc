@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "ir/analysis/accesses.h"
-#include "ir/support/integer_division.h"
-#include "ir/support/storage_types.h"
 #include "schedule/analysis/placement.h"
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/parts/attention_parts.h"
@@ -12,6 +10,15 @@
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/lane_reduction.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/cache.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/decompose_reduction.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/rfactor_tile.h"
+#include "schedule/steps/split.h"
+#include "support/integer_division.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -21,7 +28,7 @@ constexpr int64_t kParallelWork = 1 << 15;
 constexpr int64_t kKeysInTile = 512;
 // Registers of a row of values or of scores.
 constexpr int64_t kRowRegisters = 4;
-constexpr int64_t kMostRows = 30;  // of queries in a tile of scores
+constexpr int64_t kMaxRows = 30;  // of queries in a tile of scores
 
 // Code for more panels of keys than that costs more than it saves.
 constexpr int64_t kUnrolledPanels = 8;
@@ -80,7 +87,7 @@ class FlashAttention {
     LoopRef queries = Key(p_.out, p_.out_i);
     LoopRef keys = Key(p_.core, p_.t);
     LoopRef panel = Key(p_.logits, p_.logits_t);
-    rows_ = state_.Size(LevelKey(queries, 1), std::min(p_.queries, kMostRows), {}, start_.rows);
+    rows_ = state_.Size(LevelKey(queries, 1), std::min(p_.queries, kMaxRows), {}, start_.rows);
     keys_ = state_.Size(LevelKey(keys, 1), p_.keys, {}, start_.keys);
     registers_ = state_.Size(LevelKey(panel, 1), kRowRegisters, {}, start_.registers);
     lanes_ =

@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "ir/target/target.h"
 #include "schedule/sketches/parts/sketch.h"
+#include "support/target.h"
 
 namespace tcc {
 

@@ -3,12 +3,15 @@
 #include <algorithm>
 
 #include "ir/analysis/accesses.h"
-#include "ir/support/integer_division.h"
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/split.h"
+#include "support/integer_division.h"
 
 namespace tcc {
 namespace {

@@ -3,18 +3,23 @@
 #include <algorithm>
 
 #include "ir/analysis/accesses.h"
-#include "ir/support/storage_types.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/decompose_reduction.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/split.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
 
 // Accumulators at first, over all elements of a tuple: more hide more of an addition's latency.
 constexpr int64_t kRegisters = 4;
-constexpr int64_t kMostRegisters = 8;
+constexpr int64_t kMaxColumnRegisters = 8;
 
 // Vectors of what the reader takes over.
 bool FillReader(SketchState& state, const LoopRef& loop, const Expr& lanes) {
@@ -44,7 +49,7 @@ std::optional<LoopRef> ReduceInColumns(SketchState& state, const ColumnReduction
   Expr lanes = LanesOf(state, LevelKey(columns, 2), reduction.extent, widest, widest);
   int64_t most = std::max<int64_t>(kRegisters / static_cast<int64_t>(results.size()), 1);
   int64_t wanted = std::min(most, std::max<int64_t>(reduction.extent / widest, 1));
-  Expr registers = state.Size(LevelKey(columns, 1), kMostRegisters, {}, wanted);
+  Expr registers = state.Size(LevelKey(columns, 1), kMaxColumnRegisters, {}, wanted);
   if (!state.Try(Split{columns, {registers, lanes}})) return std::nullopt;
 
   std::optional<std::vector<ResultReader>> readers = KeepResults(state, *block);

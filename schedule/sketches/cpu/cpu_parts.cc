@@ -5,6 +5,8 @@
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/operand_panels.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/prepack.h"
 
 namespace tcc {
 

@@ -2,7 +2,6 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/storage_types.h"
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/cpu/attention_sketch.h"
 #include "schedule/sketches/cpu/column_panels.h"
@@ -18,6 +17,9 @@
 #include "schedule/sketches/parts/row_reduction.h"
 #include "schedule/sketches/parts/sketch_parts.h"
 #include "schedule/sketches/parts/sketch_rules.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/split.h"
+#include "support/storage_types.h"
 
 // Sketch rules for CPUs: vectors along the last axis, register tiles, outer loops in parallel.
 namespace tcc {
@@ -79,7 +81,7 @@ std::vector<SketchState> ColumnsRule(const SketchState& state, const Block& bloc
 
 // Gathering so few lanes costs more than it saves: the channels of an image, say, that move behind
 // its pixels.
-constexpr int64_t kLeastLanes = 4;
+constexpr int64_t kMinLanes = 4;
 
 // Whether neighbours along the last variable are no neighbours in what the block reads.
 bool Gathers(const Function& fn, const Block& block) {
@@ -100,7 +102,7 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
   int64_t extent = ExtentOf(block, block.iters.size() - 1);
   std::vector<SketchState> forks;
   if (auto turned = TileTransposing(next, block, target)) forks.push_back(*std::move(turned));
-  if (extent < kLeastLanes && loops.size() > 1 && Gathers(state.fn(), block)) {
+  if (extent < kMinLanes && loops.size() > 1 && Gathers(state.fn(), block)) {
     next.Do(Unroll{last});
     loops.pop_back();
     RunInParallel(next, block, loops);

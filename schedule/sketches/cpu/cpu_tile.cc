@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/support/integer_division.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/cpu/register_tiling.h"
 #include "schedule/sketches/cpu/stepped_tile.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/decompose_reduction.h"
+#include "schedule/steps/prefetch.h"
+#include "support/integer_division.h"
 
 namespace tcc {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "ir/target/target.h"
 #include "schedule/sketches/parts/sketch.h"
+#include "support/target.h"
 
 // Multi-level tiling of a reduction for a CPU.
 namespace tcc {

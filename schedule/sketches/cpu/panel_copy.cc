@@ -4,10 +4,16 @@
 #include <span>
 
 #include "ir/analysis/accesses.h"
-#include "ir/support/storage_types.h"
 #include "schedule/analysis/loop_tree.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/cache.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/split.h"
+#include "schedule/steps/transform_layout.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

@@ -5,25 +5,30 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/integer_division.h"
-#include "ir/support/storage_types.h"
 #include "schedule/sketches/cpu/column_reduction.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/lane_reduction.h"
 #include "schedule/sketches/parts/row_reduction.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/decompose_reduction.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/rfactor.h"
+#include "schedule/steps/split.h"
+#include "support/integer_division.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
 
 // Fewer leave threads idle. From 4 rows on a softmax was slower in parts on two threads: a row
 // stays in the cache from one of its blocks to the next.
-constexpr int64_t kFewPieces = 4;
+constexpr int64_t kMinPieces = 4;
 constexpr int64_t kParts = 64;
 // Instances of a part at least, all results together: a smaller one is not worth being fetched by
 // another thread.
-constexpr int64_t kLeastPart = 1 << 14;
+constexpr int64_t kMinPart = 1 << 14;
 // Columns that a piece has without parts: some vectors.
 constexpr int64_t kColumnsOfPiece = 64;
 
@@ -75,8 +80,8 @@ class ReductionParts {
       int64_t extent = ExtentOf(block_, i);
       pieces *= columns_ == i ? CeilDivision(extent, kColumnsOfPiece) : extent;
     }
-    if (pieces >= kFewPieces) return 1;
-    return std::min(kParts, WorkOf(block_) / kLeastPart);
+    if (pieces >= kMinPieces) return 1;
+    return std::min(kParts, WorkOf(block_) / kMinPart);
   }
 
   // The loop of the reduction that is cut: the first that has enough for all parts, or the longest.

@@ -4,27 +4,25 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/integer_division.h"
-#include "ir/support/storage_types.h"
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/operand_panels.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/split.h"
+#include "support/integer_division.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
 
 // More taps than this are a loop: unrolled, each is an instruction for every row of a tile.
-constexpr int64_t kMostTaps = 32;
+constexpr int64_t kMaxTaps = 32;
 
 // Pieces of rows with all columns. Each reads all weights from the second cache, so there are no
 // more than what keeps many threads busy.
 constexpr int64_t kSharedRowPieces = 32;
-
-bool Uses(const Access& access, const Var& var) {
-  return std::any_of(access.indices.begin(), access.indices.end(),
-                     [&](const Expr& index) { return UsesVar(index, var); });
-}
 
 double BufferBytes(const Function& fn, const Var& buffer) {
   double bytes = static_cast<double>(WholeBytes(buffer.dtype()));
@@ -38,9 +36,9 @@ bool IsColumnwise(const Block& block, size_t column) {
   int64_t taps = 1;
   for (size_t r : ItersOf(block, IterKind::kReduce)) {
     // One more than the most is too many, and the product stays small.
-    taps *= std::min(ExtentOf(block, r), kMostTaps + 1);
+    taps *= std::min(ExtentOf(block, r), kMaxTaps + 1);
   }
-  bool all = taps <= kMostTaps;
+  bool all = taps <= kMaxTaps;
   for (const Access& read : ReadsOf(block)) all = all && Uses(read, block.iters[column].var);
   return all;
 }

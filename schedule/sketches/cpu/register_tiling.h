@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "ir/target/target.h"
 #include "schedule/sketches/cpu/panel_copy.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "support/target.h"
 
 namespace tcc {
 

@@ -2,10 +2,15 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/integer_division.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/cpu/register_tiling.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/decompose_reduction.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/rolling_buffer.h"
+#include "schedule/steps/split.h"
+#include "support/integer_division.h"
 
 namespace tcc {
 namespace {

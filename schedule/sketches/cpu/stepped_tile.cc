@@ -4,10 +4,14 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/integer_division.h"
-#include "ir/support/storage_types.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/rfactor_tile.h"
+#include "schedule/steps/split.h"
+#include "support/integer_division.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

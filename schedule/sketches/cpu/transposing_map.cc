@@ -3,13 +3,19 @@
 #include <algorithm>
 
 #include "ir/expr/visitor.h"
-#include "ir/support/storage_types.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/sketch_parts.h"
 #include "schedule/sketches/parts/turned_operand.h"
+#include "schedule/steps/cache.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/loop_kind.h"
 #include "schedule/steps/prepack.h"
+#include "schedule/steps/re_index.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/split.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -105,10 +111,10 @@ class TransposingTile {
 std::optional<SketchState> TileTransposing(const SketchState& state, const Block& block,
                                            const Target& target) {
   bool fits = block.iters.size() >= 2 && ItersOf(block, IterKind::kReduce).empty() &&
-              ExtentOf(block, block.iters.size() - 1) >= kLeastTurned &&
+              ExtentOf(block, block.iters.size() - 1) >= kMinTurned &&
               !RunsWhenLinked(state.fn(), block);
   for (size_t row = 0; fits && row + 1 < block.iters.size(); ++row) {
-    if (ExtentOf(block, row) < kLeastTurned) continue;
+    if (ExtentOf(block, row) < kMinTurned) continue;
     std::vector<TurnedOperand> operands = TurnedAlong(state.fn(), block, row);
     if (operands.empty()) continue;
     TransposingTile tile(state, block, row, std::move(operands), target);

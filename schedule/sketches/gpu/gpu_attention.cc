@@ -9,13 +9,21 @@
 #include "schedule/sketches/parts/attention_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/cache.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/decompose_reduction.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/rfactor_tile.h"
+#include "schedule/steps/split.h"
+#include "schedule/steps/storage_align.h"
 
 namespace tcc {
 namespace {
 
-constexpr int64_t kMostRows = 256;  // of queries in a thread block
-constexpr int64_t kMostKeys = 32;   // in a tile
-constexpr int64_t kMostSlice = 64;  // of values that a thread sums
+constexpr int64_t kMaxRows = 256;  // of queries in a thread block
+constexpr int64_t kMaxKeys = 32;   // in a tile
+constexpr int64_t kMaxSlice = 64;  // of values that a thread sums
 // To start from: registers for a slice twice, and for a tile's logits three times.
 constexpr int64_t kRows = 64;
 constexpr int64_t kKeys = 8;
@@ -95,10 +103,10 @@ class ThreadAttention {
 
   void PlaceCore() {
     LoopRef i = Key(p_.out, p_.out_i), d = Key(p_.out, p_.out_d), t = Key(p_.core, p_.t);
-    int64_t most_rows = std::max<int64_t>(32, std::min(kMostRows, (p_.queries + 31) / 32 * 32));
+    int64_t most_rows = std::max<int64_t>(32, std::min(kMaxRows, (p_.queries + 31) / 32 * 32));
     Expr rows = state_.Size(LevelKey(i, 1), most_rows, {DomainKind::kMultiples, {32}}, kRows);
-    Expr slice = state_.Size(LevelKey(d, 1), std::min(p_.width, kMostSlice), {}, kSlice);
-    Expr keys = state_.Size(LevelKey(t, 1), std::min(p_.keys, kMostKeys), {}, kKeys);
+    Expr slice = state_.Size(LevelKey(d, 1), std::min(p_.width, kMaxSlice), {}, kSlice);
+    Expr keys = state_.Size(LevelKey(t, 1), std::min(p_.keys, kMaxKeys), {}, kKeys);
     std::vector<std::string> results;
     for (const Access& output : BlockNamed(p_.core)->body.as<Reduce>()->outputs) {
       results.push_back(output.buffer->name);

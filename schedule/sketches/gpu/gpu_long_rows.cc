@@ -2,12 +2,17 @@
 
 #include <algorithm>
 
-#include "ir/target/target.h"
 #include "schedule/sketches/gpu/thread_tile.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/row_reduction.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/decompose_reduction.h"
+#include "schedule/steps/fuse.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/rfactor.h"
+#include "schedule/steps/split.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/integer_division.h"
 #include "schedule/analysis/guard.h"
 #include "schedule/sketches/gpu/gpu_tile.h"
 #include "schedule/sketches/gpu/mma_product.h"
@@ -18,6 +17,21 @@
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/operand_panels.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/cache.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/decompose_reduction.h"
+#include "schedule/steps/fuse.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/pad.h"
+#include "schedule/steps/prepack.h"
+#include "schedule/steps/re_index.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/rfactor.h"
+#include "schedule/steps/software_pipeline.h"
+#include "schedule/steps/split.h"
+#include "schedule/steps/storage_align.h"
+#include "schedule/steps/tensorize.h"
+#include "support/integer_division.h"
 
 namespace tcc {
 namespace {
@@ -33,10 +47,10 @@ constexpr int64_t kWordBytes = 4;
 constexpr int64_t kChunkBytes = 16;
 // Of k between two barriers: rows of staged tiles, where the search starts.
 constexpr int64_t kStepBytes = 64;
-constexpr int64_t kMostSteps = 4;
+constexpr int64_t kMaxSteps = 4;
 // Of a part of the reduction, or adding parts up costs what they save.
-constexpr int64_t kLeastPartSteps = 8;
-constexpr int64_t kMostParts = 32;
+constexpr int64_t kMinPartSteps = 8;
+constexpr int64_t kMaxParts = 32;
 
 // Warps, and tiles of one of them, of kLoaded rows.
 struct Levels {
@@ -83,7 +97,7 @@ Start StartWhole(const Extents& extents, const Target& target) {
 // nullopt where tiles of the results alone keep every multiprocessor busy, or parts of the
 // reduction would be short.
 std::optional<Start> StartInParts(const Extents& extents, const Target& target) {
-  int64_t most = std::min(extents.steps / kLeastPartSteps, kMostParts);
+  int64_t most = std::min(extents.steps / kMinPartSteps, kMaxParts);
   if (most < 2 || StartWithParts(extents, 1, target)) return std::nullopt;
   std::optional<Start> start = StartWithParts(extents, most, target);
   return start ? start : Start{kLevels[std::size(kLevels) - 2], most};
@@ -151,10 +165,10 @@ class MmaTiled {
     n_warps_ = state_.Size(LevelKey(n_, 1), 4, PowersOfTwo(1, 4), start.n_warps);
     n_tiles_ = state_.Size(LevelKey(n_, 2), 8, PowersOfTwo(2, 8), start.n_tiles);
     int64_t depth = p_.mma->depth;
-    int64_t most = std::clamp<int64_t>(CeilDivision(ExtentAt(p_.k), depth), 1, kMostSteps);
-    int64_t steps = std::clamp<int64_t>(kStepBytes / (depth * p_.a.bytes), 1, kMostSteps);
-    k_tiles_ = state_.Size(k_tile_, kMostSteps, PowersOfTwo(1, kMostSteps), std::min(steps, most));
-    if (in_parts_) parts_ = state_.Size(LevelKey(k_, 1), kMostParts, {}, begin.parts);
+    int64_t most = std::clamp<int64_t>(CeilDivision(ExtentAt(p_.k), depth), 1, kMaxSteps);
+    int64_t steps = std::clamp<int64_t>(kStepBytes / (depth * p_.a.bytes), 1, kMaxSteps);
+    k_tiles_ = state_.Size(k_tile_, kMaxSteps, PowersOfTwo(1, kMaxSteps), std::min(steps, most));
+    if (in_parts_) parts_ = state_.Size(LevelKey(k_, 1), kMaxParts, {}, begin.parts);
     rows_ = m_warps_ * m_tiles_ * Expr(p_.mma->rows);
     columns_ = n_warps_ * n_tiles_ * Expr(kColumns);
     steps_ = k_tiles_ * Expr(depth);

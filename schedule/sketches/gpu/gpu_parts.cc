@@ -1,7 +1,9 @@
 #include "schedule/sketches/gpu/gpu_parts.h"
 
-#include "ir/target/target.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/split.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {

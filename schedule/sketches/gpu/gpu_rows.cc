@@ -8,13 +8,19 @@
 #include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/storage_types.h"
 #include "schedule/analysis/placement.h"
 #include "schedule/sketches/gpu/thread_tile.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/row_reduction.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/cache.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/compute_inline.h"
+#include "schedule/steps/fuse.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/split.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -22,10 +28,10 @@ namespace {
 // To start from: threads of a block, and the vectors of a row that a thread has one after another.
 constexpr int64_t kThreads = 128;
 constexpr int64_t kVectors = 8;
-constexpr int64_t kMostSteps = 8;  // of them at once: loads that are in flight together
-constexpr int64_t kMostRows = 32;  // of a block
+constexpr int64_t kMaxSteps = 8;  // of them at once: loads that are in flight together
+constexpr int64_t kMaxRows = 32;  // of a block
 // Beyond, elements are made again: fewer blocks would fit a multiprocessor.
-constexpr int64_t kMostRowBytes = 24 * 1024;
+constexpr int64_t kMaxRowBytes = 24 * 1024;
 
 enum class Between { kShared, kInline };  // what becomes of the maps' elements
 
@@ -118,7 +124,7 @@ class ThreadRows {
       bytes += RowOf(*block) * WholeBytes(WritesOf(*block)[0].buffer.dtype());
     }
     row_bytes_ = bytes;
-    if (bytes > kMostRowBytes && between_ == Between::kShared) return false;
+    if (bytes > kMaxRowBytes && between_ == Between::kShared) return false;
     std::vector<std::string> kept;
     for (const std::string& name : chain_) {
       Ref<Block> block = Find(name);
@@ -182,14 +188,14 @@ class ThreadRows {
     LoopRef key = chain_.back() + "/row";
     threads_ = state_.Size(LevelKey(key, 1), most, PowersOfTwo(2, most), threads);
     int64_t steps = PowerOfTwoFrom((vectors + threads - 1) / threads);
-    steps_ = state_.Size(LevelKey(key, 2), kMostSteps, PowersOfTwo(1, kMostSteps),
-                         std::min(steps, kMostSteps));
+    steps_ = state_.Size(LevelKey(key, 2), kMaxSteps, PowersOfTwo(1, kMaxSteps),
+                         std::min(steps, kMaxSteps));
     rows_together_ = Expr(1);
     if (rows_.empty()) return;
     int64_t wanted = all_rows_ < busy_blocks_ ? Target::kWarp : kThreads;
-    int64_t most_rows = std::min(PowerOfTwoFrom(last_extent_), kMostRows);
+    int64_t most_rows = std::min(PowerOfTwoFrom(last_extent_), kMaxRows);
     int64_t together = std::clamp<int64_t>(wanted / threads, 1, most_rows);
-    while (together > 1 && together * row_bytes_ > kMostRowBytes) together /= 2;
+    while (together > 1 && together * row_bytes_ > kMaxRowBytes) together /= 2;
     rows_together_ =
         state_.Size(LevelKey(rows_.back(), 1), most_rows, PowersOfTwo(1, most_rows), together);
   }

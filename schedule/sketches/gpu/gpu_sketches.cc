@@ -14,6 +14,10 @@
 #include "schedule/sketches/parts/operand_panels.h"
 #include "schedule/sketches/parts/sketch_parts.h"
 #include "schedule/sketches/parts/sketch_rules.h"
+#include "schedule/steps/fuse.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/prepack.h"
+#include "schedule/steps/split.h"
 
 // Sketch rules for CUDA targets. Each nest at the function's root is one launch; every one gets its
 // blocks and threads here.

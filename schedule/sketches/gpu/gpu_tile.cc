@@ -4,9 +4,6 @@
 #include <array>
 
 #include "ir/analysis/accesses.h"
-#include "ir/support/check.h"
-#include "ir/support/integer_division.h"
-#include "ir/support/storage_types.h"
 #include "schedule/analysis/guard.h"
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/gpu/gpu_parts.h"
@@ -16,13 +13,25 @@
 #include "schedule/sketches/parts/sketch_parts.h"
 #include "schedule/space/bank_conflicts.h"
 #include "schedule/space/limits.h"
+#include "schedule/steps/cache.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/decompose_reduction.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/rfactor.h"
+#include "schedule/steps/software_pipeline.h"
+#include "schedule/steps/split.h"
+#include "schedule/steps/storage_align.h"
+#include "support/check.h"
+#include "support/integer_division.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
 
 constexpr int64_t kLongReduction = 256;
 constexpr int64_t kLongPart = 32;  // steps of the reduction
-constexpr int64_t kMostParts = 64;
+constexpr int64_t kMaxParts = 64;
 // Of the last reduce axis between two barriers, where the search starts.
 constexpr int64_t kStep = 8;
 constexpr int64_t kUnrolledSteps = 4;
@@ -338,7 +347,7 @@ SketchState TilePartsForThreads(const SketchState& state, const Block& block,
       CeilDivision(Product(LoopsOf(block, IterKind::kSpatial, block.name)), kResultsOfTile);
   int64_t steps = Product(LoopsOf(block, IterKind::kReduce, block.name));
   int64_t least = std::max(kStep, kLongPart * extent / steps);
-  int64_t most = std::clamp<int64_t>(extent / least, 2, kMostParts);
+  int64_t most = std::clamp<int64_t>(extent / least, 2, kMaxParts);
   int64_t start = PartsOfWholeSteps(extent, CeilDivision(BusyBlocks(target), tiles), most);
   Expr parts = next.Size(LevelKey(loop, 0), most, {}, start);
   next.Do(Split{loop, {CeilDivide(Expr(extent), parts)}});

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "ir/target/target.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "support/target.h"
 
 namespace tcc {
 

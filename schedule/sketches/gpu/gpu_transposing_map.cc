@@ -7,7 +7,13 @@
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/sketch_parts.h"
 #include "schedule/sketches/parts/turned_operand.h"
+#include "schedule/steps/cache.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/loop_kind.h"
 #include "schedule/steps/prepack.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/split.h"
+#include "schedule/steps/storage_align.h"
 
 namespace tcc {
 namespace {
@@ -17,9 +23,9 @@ constexpr int64_t kWordBytes = 4;
 // What a tile starts from: lines of the operand by as many columns, a warp's elements of each row
 // of the result, and rows of threads.
 constexpr int64_t kLineBytes = 128;
-constexpr int64_t kMostLine = 64;
+constexpr int64_t kMaxLine = 64;
 constexpr int64_t kThreadRows = 8;
-constexpr int64_t kMostRowsOfThread = 16;
+constexpr int64_t kMaxRowsOfThread = 16;
 
 int64_t CellsOfWord(DType dtype) {
   return std::max<int64_t>(kWordBytes / dtype.bytes(), 1);
@@ -62,10 +68,10 @@ class TurnedTile {
 
   void SplitTile(const LoopRef& rows, const LoopRef& columns) {
     int64_t height = ExtentOf(block_, row_), width = ExtentOf(block_, Last());
-    int64_t line = std::min(kLineBytes / operands_[0].dtype.bytes(), kMostLine);
+    int64_t line = std::min(kLineBytes / operands_[0].dtype.bytes(), kMaxLine);
     int64_t of_thread = std::max<int64_t>(line / kThreadRows, 1);
-    Expr inner = state_.Size(LevelKey(rows, 1), std::min(height, kMostRowsOfThread),
-                             PowersOfTwo(1, kMostRowsOfThread), of_thread);
+    Expr inner = state_.Size(LevelKey(rows, 1), std::min(height, kMaxRowsOfThread),
+                             PowersOfTwo(1, kMaxRowsOfThread), of_thread);
     Expr thread_rows =
         state_.Size(LevelKey(rows, 2), std::min<int64_t>(height, Target::kWarp), {}, kThreadRows);
     Expr warp =
@@ -104,16 +110,16 @@ class TurnedTile {
 };
 
 // As many elements that a part of a warp has something to do.
-constexpr int64_t kLeastExtent = 8;
+constexpr int64_t kMinExtent = 8;
 
 }  // namespace
 
 std::optional<SketchState> TileTransposingForThreads(const SketchState& state, const Block& block) {
   bool fits = block.iters.size() >= 2 && ItersOf(block, IterKind::kReduce).empty() &&
-              ExtentOf(block, block.iters.size() - 1) >= kLeastExtent &&
+              ExtentOf(block, block.iters.size() - 1) >= kMinExtent &&
               !RunsWhenLinked(state.fn(), block);
   for (size_t row = 0; fits && row + 1 < block.iters.size(); ++row) {
-    if (ExtentOf(block, row) < kLeastExtent) continue;
+    if (ExtentOf(block, row) < kMinExtent) continue;
     std::vector<TurnedOperand> operands = TurnedAlong(state.fn(), block, row);
     bool whole = std::all_of(operands.begin(), operands.end(), [](const TurnedOperand& operand) {
       return operand.dtype.bits() >= 8;

@@ -4,17 +4,17 @@
 
 #include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/storage_types.h"
 #include "schedule/analysis/tensor_intrinsics.h"
 #include "schedule/analysis/tensor_reading.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
 
 // Below this, most of an instruction's work is padding.
-constexpr int64_t kFewestRows = 8;
+constexpr int64_t kMinRows = 8;
 
 // The first that fits is taken.
 constexpr MmaRow kMmas[] = {
@@ -125,8 +125,7 @@ std::optional<MmaProduct> MmaProductOf(const Function& fn, const Block& block,
   product.k = *k;
   std::optional<MmaOperand> left = MmaOperandOf(fn, block, a, product.m, *k);
   std::optional<MmaOperand> right = MmaOperandOf(fn, block, b, product.n, *k);
-  bool large = ExtentOf(block, product.m) >= kFewestRows &&
-               ExtentOf(block, product.n) >= kFewestRows &&
+  bool large = ExtentOf(block, product.m) >= kMinRows && ExtentOf(block, product.n) >= kMinRows &&
                ExtentOf(block, *k) >= product.mma->depth;
   if (!left || !right || !large) return std::nullopt;
   product.a = *std::move(left);

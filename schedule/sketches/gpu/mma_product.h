@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "ir/target/target.h"
 #include "schedule/analysis/loop_tree.h"
+#include "support/target.h"
 
 // Which contractions tensor cores multiply, and what of them is an instruction's.
 namespace tcc {

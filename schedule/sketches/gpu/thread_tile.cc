@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/support/integer_division.h"
+#include "support/integer_division.h"
 
 namespace tcc {
 namespace {

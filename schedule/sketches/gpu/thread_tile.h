@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/target/target.h"
+#include "support/target.h"
 
 // The sizes that a GPU's tiles of contractions and windows start from, picked from extents alone.
 namespace tcc {

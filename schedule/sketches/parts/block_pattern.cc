@@ -25,11 +25,6 @@ bool ReadsPlainly(const Block& reader, const Var& buffer) {
   return true;
 }
 
-bool Uses(const Access& access, const Var& var) {
-  return std::any_of(access.indices.begin(), access.indices.end(),
-                     [&](const Expr& index) { return UsesVar(index, var); });
-}
-
 }  // namespace
 
 bool IsReduction(const Block& block) {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ir/support/check.h"
-#include "ir/support/integer_division.h"
-#include "ir/support/storage_types.h"
+#include "support/check.h"
+#include "support/integer_division.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ir/expr/function.h"
-#include "ir/target/target.h"
+#include "support/target.h"
 
 // The sizes that sketches start from, picked from extents alone.
 namespace tcc {

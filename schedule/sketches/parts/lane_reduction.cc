@@ -4,6 +4,10 @@
 
 #include "ir/analysis/accesses.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/rfactor.h"
+#include "schedule/steps/split.h"
 
 namespace tcc {
 namespace {

@@ -6,8 +6,13 @@
 #include "ir/expr/compare.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
-#include "ir/support/storage_types.h"
 #include "schedule/analysis/placement.h"
+#include "schedule/steps/cache.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/prepack.h"
+#include "schedule/steps/split.h"
+#include "schedule/steps/transform_layout.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/expr/function.h"
+#include "schedule/steps/prepack.h"
 #include "schedule/steps/step.h"
 
 namespace tcc {

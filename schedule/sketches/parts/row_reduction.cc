@@ -5,12 +5,17 @@
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "ir/support/storage_types.h"
 #include "schedule/analysis/placement.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/lane_reduction.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/cache.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/fuse.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/split.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -20,12 +25,7 @@ constexpr int64_t kParallelWork = 1 << 15;
 
 // Wider rows are done one at a time, or they push each other out of the first cache.
 constexpr int64_t kWideRow = 1024;
-constexpr int64_t kMostRows = 8;  // at once
-
-bool Uses(const Access& access, const Var& var) {
-  return std::any_of(access.indices.begin(), access.indices.end(),
-                     [&](const Expr& index) { return UsesVar(index, var); });
-}
+constexpr int64_t kMaxRows = 8;  // at once
 
 // Neighbours along `row` are neighbours in memory, and rows do not overlap as windows do.
 bool IsInOrder(const Function& fn, const Block& block, const Access& read, const Var& row) {
@@ -88,7 +88,7 @@ class RowSchedule {
     for (size_t i = rows.size(); i < last->iters.size(); ++i) together *= ExtentOf(*last, i);
     together = together > kWideRow ? 1 : RowsAtOnce(ExtentOf(*last, rows.size() - 1));
     if (together > 1) {
-      int64_t most = std::min<int64_t>(ExtentOf(*last, rows.size() - 1), kMostRows);
+      int64_t most = std::min<int64_t>(ExtentOf(*last, rows.size() - 1), kMaxRows);
       Expr free = state.Size(LevelKey(rows.back(), 1), most, {}, together);
       if (!state.Try(Split{rows.back(), {free}})) return std::nullopt;
       rows.back() = LevelKey(rows.back(), 0);
@@ -220,7 +220,7 @@ bool IsRowReduction(const Function& fn, const Block& block) {
   const auto* reduce = block.body.as<Reduce>();
   std::vector<size_t> reduced = ItersOf(block, IterKind::kReduce);
   if (!reduce || reduced.empty() || reduce->init != ReduceInit::kFirstInstance) return false;
-  if (!HasKnownExtents(block) || ExtentOf(block, reduced.back()) < kLeastRow) return false;
+  if (!HasKnownExtents(block) || ExtentOf(block, reduced.back()) < kMinRow) return false;
   const Var& row = block.iters[reduced.back()].var;
   bool contiguous = false;
   for (const Access& read : ReadsOf(block)) {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/target/target.h"
 #include "schedule/sketches/parts/sketch.h"
+#include "support/target.h"
 
 namespace tcc {
 
@@ -19,9 +19,9 @@ namespace tcc {
 //   out: for i { for j }                  sum.lanes: ...  sum: ...  out: ... }
 
 // Whether `block` of `fn` is one: at known extents, an operand has all its axes, the last reduced
-// one last, and at least `kLeastRow` elements along it. Axes and dimensions of extent 1 do not
+// one last, and at least `kMinRow` elements along it. Axes and dimensions of extent 1 do not
 // count, so that a product with one column is one.
-inline constexpr int64_t kLeastRow = 8;
+inline constexpr int64_t kMinRow = 8;
 bool IsRowReduction(const Function& fn, const Block& block);
 
 // Of a chain of blocks, how many iteration variables of the last one pick the row: those up to the

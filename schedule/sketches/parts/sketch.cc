@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/support/check.h"
 #include "schedule/sketches/parts/sketch_rules.h"
 #include "schedule/space/limits.h"
 #include "schedule/space/space.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

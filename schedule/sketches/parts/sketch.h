@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "ir/target/target.h"
+#include "schedule/analysis/loop_tree.h"
 #include "schedule/sketches/parts/shared_log.h"
 #include "schedule/space/trace.h"
+#include "support/target.h"
 
 namespace tcc {
 

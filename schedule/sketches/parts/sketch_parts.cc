@@ -5,6 +5,9 @@
 #include "ir/analysis/accesses.h"
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/steps/cache.h"
+#include "schedule/steps/fuse.h"
+#include "schedule/steps/reorder.h"
 
 namespace tcc {
 

@@ -8,7 +8,7 @@
 namespace tcc {
 
 // Below so many elements along an axis there is little to turn.
-inline constexpr int64_t kLeastTurned = 4;
+inline constexpr int64_t kMinTurned = 4;
 
 // An operand that lies across a map's last axis, and along another: each line of its memory would
 // be fetched once for every element that is taken from it.

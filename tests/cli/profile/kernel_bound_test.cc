@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/compile_graph.h"
+#include "graph/passes/infer_shapes.h"
 #include "ir/graph/graph_bodies.h"
-#include "lower/graph/infer_shapes.h"
 
 namespace tcc {
 namespace {

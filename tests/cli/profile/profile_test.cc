@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "compiler/check/random_inputs.h"
 #include "compiler/compile_graph.h"
-#include "compiler/emulated_device.h"
-#include "compiler/random_inputs.h"
+#include "compiler/devices/emulated_device.h"
+#include "graph/passes/infer_shapes.h"
 #include "ir/graph/graph_bodies.h"
-#include "lower/graph/infer_shapes.h"
 #include "models/zoo/zoo.h"
 #include "runtime/cuda/cuda_program.h"
 

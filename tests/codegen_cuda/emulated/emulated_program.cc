@@ -5,8 +5,8 @@
 #include "codegen_cuda/text/prelude.h"
 #include "ir/expr/evaluate.h"
 #include "ir/interpret/interpreter.h"
-#include "ir/support/check.h"
 #include "lower/pipeline.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {

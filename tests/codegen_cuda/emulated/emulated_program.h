@@ -8,8 +8,8 @@
 
 #include "codegen_cuda/emulator/emulator.h"
 #include "codegen_cuda/text/cuda_source.h"
-#include "ir/support/tensor.h"
 #include "lower/split_prepare.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

@@ -1,8 +1,8 @@
 #include "tests/codegen_cuda/emulator/cuda_artefacts.h"
 
 #include "codegen_cuda/emulator/driver.h"
-#include "ir/support/check.h"
 #include "runtime/cuda/cuda_device.h"
+#include "support/check.h"
 #include "tests/runtime/loop_plan.h"
 
 namespace tcc::test {

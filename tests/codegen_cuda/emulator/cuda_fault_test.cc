@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "codegen_cuda/emulator/driver.h"
-#include "ir/support/cuda_api.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/cuda_timing.h"
+#include "support/cuda/cuda_api.h"
 #include "tests/codegen_cuda/emulator/cuda_artefacts.h"
 
 // Every call of the driver fails once with every kind of error, and every function of it with every

@@ -4,8 +4,8 @@
 #include <bit>
 #include <cstring>
 
-#include "ir/support/check.h"
-#include "ir/support/dtype.h"
+#include "support/check.h"
+#include "support/dtype.h"
 
 namespace tcc::test {
 namespace {

@@ -3,10 +3,10 @@
 #include "codegen_cuda/nvrtc/cuda_programs.h"
 #include "codegen_cuda/text/gpu_kernel.h"
 #include "ir/interpret/interpreter.h"
-#include "ir/support/cache_folder.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/cuda_queue.h"
 #include "runtime/executor/module.h"
+#include "support/cache_folder.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
 
 namespace tcc {

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "ir/expr/function.h"
-#include "ir/support/tensor.h"
-#include "ir/target/target.h"
 #include "runtime/artefact/gpu_program.h"
+#include "support/target.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

@@ -1,4 +1,4 @@
-#include "ir/support/npy.h"
+#include "support/npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static_cast<void>(tcc::ParseNpy({data, size}));

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/random.h"
-#include "ir/support/tensor.h"
+#include "support/random.h"
+#include "support/tensor.h"
 #include "tests/models/onnx_bytes.h"
 
 namespace tcc {

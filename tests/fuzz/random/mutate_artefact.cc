@@ -1,9 +1,9 @@
 #include "tests/fuzz/random/mutate_artefact.h"
 
-#include "ir/support/sha256.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/bytes.h"
 #include "runtime/artefact/sections.h"
+#include "support/sha256.h"
 #include "tests/fuzz/random/mutate_bytes.h"
 
 namespace tcc {

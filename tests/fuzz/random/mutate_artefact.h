@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 

@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 

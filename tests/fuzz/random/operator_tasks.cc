@@ -1,8 +1,8 @@
 #include "tests/fuzz/random/operator_tasks.h"
 
+#include "graph/passes/graph_pipeline.h"
+#include "graph/variants/interpret_graph.h"
 #include "ir/interpret/interpreter.h"
-#include "lower/graph/graph_pipeline.h"
-#include "lower/variants/interpret_graph.h"
 #include "models/onnx/import_onnx.h"
 
 namespace tcc {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "graph/variants/task.h"
 #include "ir/graph/graph.h"
-#include "lower/variants/task.h"
 #include "tests/fuzz/random/operator_models.h"
 
 namespace tcc {

@@ -1,6 +1,6 @@
 #include "tests/fuzz/random/ordered_functions.h"
 
-#include "ir/support/check.h"
+#include "support/check.h"
 #include "tests/fuzz/random/random_model.h"
 
 namespace tcc {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/expr/combiner.h"
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 

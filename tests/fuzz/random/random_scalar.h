@@ -4,7 +4,7 @@
 
 #include "ir/expr/evaluate.h"
 #include "ir/simplify/interval.h"
-#include "ir/support/random.h"
+#include "support/random.h"
 
 namespace tcc {
 

@@ -6,10 +6,10 @@
 #include <iterator>
 
 #include "compiler/compile_graph.h"
-#include "ir/support/npy.h"
 #include "models/onnx/export_onnx.h"
 #include "models/onnx/import_onnx.h"
 #include "models/zoo/zoo.h"
+#include "support/npy.h"
 #include "tests/models/onnx_bytes.h"
 
 namespace tcc {

@@ -3,13 +3,13 @@
 #include <map>
 #include <set>
 
+#include "graph/passes/fuse_graph.h"
+#include "graph/passes/graph_pipeline.h"
+#include "graph/variants/task.h"
 #include "ir/analysis/canonical.h"
-#include "ir/support/check.h"
-#include "lower/graph/fuse_graph.h"
-#include "lower/graph/graph_pipeline.h"
-#include "lower/variants/task.h"
 #include "models/onnx/import_onnx.h"
 #include "models/zoo/zoo.h"
+#include "support/check.h"
 #include "tests/fuzz/random/random_model.h"
 
 namespace tcc {

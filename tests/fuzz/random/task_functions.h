@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "ir/expr/function.h"
-#include "ir/support/random.h"
-#include "ir/support/status.h"
+#include "support/random.h"
+#include "support/status.h"
 
 namespace tcc {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/support/check.h"
-#include "ir/support/storage_types.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
+#include "support/check.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "ir/expr/function.h"
-#include "ir/support/random.h"
-#include "ir/support/tensor.h"
+#include "support/random.h"
+#include "support/tensor.h"
 
 namespace tcc {
 

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "support/status.h"
+#include "support/tensor.h"
+
+namespace tcc {
+
+// An element agrees if |got - expected| <= atol + rtol * |expected|, if both are NaN, or if both
+// are the same infinity. Integers and bools go by the same rule.
+struct Tolerance {
+  double rtol = 1e-3;
+  double atol = 1e-4;
+};
+
+struct Comparison {
+  int64_t elements = 0;
+  int64_t different = 0;
+  double max_abs_error = 0;  // infinite where only one of the two is finite
+  double max_rel_error = 0;  // over elements whose expected value is not zero
+  // max_abs_error over the standard deviation of the expected elements; 0 for no error, infinite
+  // for an error where all elements are the same.
+  double max_error_in_deviations = 0;
+  int64_t first_different = -1;
+  double got = 0, expected = 0;  // at first_different
+};
+
+// What an element may differ by beyond its tolerance, one a value; empty for nothing.
+using Allowance = std::vector<double>;
+
+// Expects equal shapes.
+Comparison Compare(const Tensor& got, const Tensor& expected, const Tolerance& tolerance,
+                   const Allowance& allowance = {});
+
+// Over all outputs: the largest errors and the counts together. Fails with DataLoss, naming the
+// first output and element that differ, if any does; with DataLoss also where number, types or
+// shapes do not fit. `report`, if given, is filled in either case. `allowances` are one an output,
+// or none.
+Status CompareOutputs(const std::vector<Tensor>& got, const std::vector<Tensor>& expected,
+                      const std::vector<std::string>& names, const Tolerance& tolerance,
+                      Comparison* report = nullptr, std::span<const Allowance> allowances = {});
+
+}  // namespace tcc

@@ -1,0 +1,100 @@
+#include "compiler/check/rounding_allowance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "support/check.h"
+
+namespace tcc {
+namespace {
+
+bool IsNarrowFloat(DType dtype) {
+  return dtype.is_float() && dtype.bits() < 32;
+}
+
+// Squares of the distances between finite elements, added to `sums`.
+void AddSquares(const Tensor& got, const Tensor& expected, std::vector<double>& sums) {
+  for (size_t i = 0; i < sums.size(); ++i) {
+    double g = ElementAsDouble(got, static_cast<int64_t>(i));
+    double e = ElementAsDouble(expected, static_cast<int64_t>(i));
+    if (std::isfinite(g) && std::isfinite(e)) sums[i] += (g - e) * (g - e);
+  }
+}
+
+// The largest of the first squares in this order that are not 0, of as many as an element has
+// peers.
+double LargestOfTheFirst(const std::vector<double>& squares, const std::vector<size_t>& order) {
+  double largest = 0;
+  size_t moved = 0;
+  for (size_t i : order) {
+    largest = std::max(largest, squares[i]);
+    moved += squares[i] > 0;
+    if (moved == kMinPeers) break;
+  }
+  return largest;
+}
+
+// From what squares add up to over the runs.
+Allowance AllowanceOf(const std::vector<double>& squares, const Tensor& expected) {
+  size_t count = squares.size();
+  std::vector<double> size(count);
+  for (size_t i = 0; i < count; ++i) {
+    double value = std::fabs(ElementAsDouble(expected, static_cast<int64_t>(i)));
+    size[i] = std::isfinite(value) ? value : 0;
+  }
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return size[a] < size[b]; });
+
+  Allowance allowance(count);
+  const double largest_near_zero = LargestOfTheFirst(squares, order);
+  double largest = 0;
+  size_t peers = 0;
+  for (size_t i : order) {
+    while (peers < count && (peers < kMinPeers || size[order[peers]] <= 2 * size[i])) {
+      largest = std::max(largest, squares[order[peers++]]);
+    }
+    const double square = size[i] == 0 ? largest_near_zero : largest;
+    allowance[i] = kSpreadsAllowed * std::sqrt(square / kRoundingRuns);
+  }
+  return allowance;
+}
+
+}  // namespace
+
+bool HasNarrowFloats(const Graph& graph) {
+  for (const Node& node : graph.nodes) {
+    for (ValueId id : node.outputs) {
+      if (id != kNoValue && IsNarrowFloat(graph.value(id).dtype)) return true;
+    }
+    if (std::any_of(node.bodies.begin(), node.bodies.end(), HasNarrowFloats)) return true;
+  }
+  return false;
+}
+
+StatusOr<std::vector<Allowance>> RoundingAllowances(const Graph& graph,
+                                                    const std::vector<Tensor>& inputs,
+                                                    const std::vector<Tensor>& expected,
+                                                    InterpretGraphOptions how) {
+  how.fusion = Fusion::kNodeByNode;
+  std::vector<std::vector<double>> squares;
+  for (const Tensor& tensor : expected) {
+    TCC_ASSIGN_OR_RETURN(int64_t count, ElementCount(tensor.shape));
+    squares.emplace_back(static_cast<size_t>(count));
+  }
+  for (int run = 0; run < kRoundingRuns; ++run) {
+    how.rounding_seed = run;
+    TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, InterpretGraph(graph, inputs, how));
+    TCC_CHECK(outputs.size() == expected.size()) << outputs.size();
+    for (size_t i = 0; i < outputs.size(); ++i) AddSquares(outputs[i], expected[i], squares[i]);
+  }
+  std::vector<Allowance> allowances;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    allowances.push_back(AllowanceOf(squares[i], expected[i]));
+  }
+  return allowances;
+}
+
+}  // namespace tcc

@@ -1,0 +1,45 @@
+#include "compiler/devices/emulated_device.h"
+
+#include "codegen_cuda/emulator/driver.h"
+#include "codegen_cuda/emulator/host_compiler.h"
+#include "codegen_cuda/emulator/temporary_folder.h"
+#include "compiler/devices/reference_device.h"
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/cuda/cuda_driver.h"
+
+namespace tcc {
+namespace {
+
+constexpr DeviceRow kEmulatedDevices[] = {
+    {"cuda",
+     [](const DeviceOptions& options) {
+       return MakeCudaDevice(emulator::EmulatedDriver(), options.ordinal);
+     }},
+};
+
+}  // namespace
+
+StatusOr<LoadOptions> LoadOptionsFor(const Target& target, Execution execution) {
+  LoadOptions load;
+  load.devices = AllDevices();
+  if (execution == Execution::kDevice) {
+    if (target.kind == TargetKind::kCuda) TCC_RETURN_IF_ERROR(OpenCudaDriver().status());
+    return load;
+  }
+  if (target.kind != TargetKind::kCuda) {
+    return UsageError("--emulate runs kernels for GPUs; target '{}' is none", target.name);
+  }
+  // Found out here: a driver can only say that it could not load a module.
+  TCC_RETURN_IF_ERROR(emulator::FindHostCompiler().status());
+  TCC_RETURN_IF_ERROR(emulator::TemporaryFolder::Make().status());
+  TCC_RETURN_IF_ERROR(emulator::EmulatedTargets().status());
+  load.devices = kEmulatedDevices;
+  load.ordinal = emulator::EmulatedOrdinal(target.sm);
+  if (load.ordinal < 0) {
+    return absl::UnavailableError("no " + target.name +
+                                  " is emulated; unset TCC_EMULATED_SM, which names another");
+  }
+  return load;
+}
+
+}  // namespace tcc

@@ -1,0 +1,318 @@
+#include <algorithm>
+#include <numeric>
+
+#include "graph/ops/convolution.h"
+#include "graph/ops/lowerings.h"
+#include "ir/simplify/interval.h"
+#include "support/integer_division.h"
+
+// ConvTranspose in gather form: an output position collects the taps that reach it.
+//
+// In one dimension input i reaches x = i * stride + k * dilation - pad through tap k, so x has a
+// tap k exactly where stride divides x + pad - k * dilation. With x = stride * y + r that depends
+// on the phase r alone: of stride neighbouring outputs each has taps of its own, k = first(r) +
+// step * j, and within one phase neighbours read neighbouring inputs. The sums are therefore kept
+// phase by phase, and a map puts them side by side.
+namespace tcc {
+namespace {
+
+// Splits what is cut off the full extent; where nothing is, the output grows at its end.
+void DistributePads(WindowDim& dim, int64_t full, bool more_at_end) {
+  int64_t total = std::max<int64_t>(0, full - dim.output);
+  dim.pad_begin = more_at_end ? total / 2 : total - total / 2;
+  dim.pad_end = total - dim.pad_begin;
+}
+
+StatusOr<std::vector<WindowDim>> TransposedDims(const NodeLowering& node,
+                                                const std::vector<int64_t>& spatial,
+                                                const std::vector<int64_t>& kernel) {
+  size_t count = spatial.size();
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, WindowSizes(node, "strides", count, 1, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> dilations, WindowSizes(node, "dilations", count, 1, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, WindowSizes(node, "pads", 2 * count, 0, 0));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> extra,
+                       WindowSizes(node, "output_padding", count, 0, 0));
+  bool fixed = node.node().attributes.contains("output_shape");
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> outputs,
+                       WindowSizes(node, "output_shape", count, 0, 0));
+  std::string auto_pad = node.node().String("auto_pad", "NOTSET");
+  bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+
+  std::vector<WindowDim> dims(count);
+  for (size_t d = 0; d < count; ++d) {
+    WindowDim& dim = dims[d];
+    dim.input = spatial[d];
+    dim.kernel = kernel[d];
+    dim.stride = strides[d];
+    dim.dilation = dilations[d];
+    if (dim.kernel < 1 || dim.kernel > kLargestWindowSize / dim.dilation ||
+        dim.input > kLargestWindowSize / dim.stride) {
+      return node.Error("input {}, kernel {}, stride {} and dilation {} in dimension {}", dim.input,
+                        dim.kernel, dim.stride, dim.dilation, d);
+    }
+    int64_t full = (dim.input - 1) * dim.stride + extra[d] + (dim.kernel - 1) * dim.dilation + 1;
+    if (fixed || same) {
+      dim.output = fixed ? outputs[d] : dim.input * dim.stride;
+      DistributePads(dim, full, auto_pad == "SAME_UPPER");
+    } else {
+      dim.pad_begin = pads[d];
+      dim.pad_end = pads[count + d];
+      dim.output = full - dim.pad_begin - dim.pad_end;
+    }
+    if (dim.output < 1 && dim.input > 0) {
+      return node.Error("pads {} and {} leave nothing of {} in dimension {}", dim.pad_begin,
+                        dim.pad_end, full, d);
+    }
+    dim.output = std::max<int64_t>(dim.output, 0);
+  }
+  return dims;
+}
+
+// Weights [C, M/g, k...], or [k..., C, M/g] of a channels-last node.
+StatusOr<ConvolutionShapes> ShapesOf(const NodeLowering& node) {
+  TCC_ASSIGN_OR_RETURN(ConvolutionOperands operands, ConvolutionOperandsOf(node));
+  if (operands.first_channels != operands.in_channels) {
+    return node.Error("weight has {} input channels; expected {} (input {})",
+                      operands.first_channels, operands.in_channels, ShapeText(node.Shape(0)));
+  }
+  TCC_ASSIGN_OR_RETURN(std::vector<WindowDim> dims,
+                       TransposedDims(node, operands.spatial, operands.kernel));
+  return ConvolutionShapes{.dims = std::move(dims),
+                           .batch = operands.batch,
+                           .in_channels = operands.in_channels,
+                           .out_channels = operands.second_channels * operands.group,
+                           .group = operands.group};
+}
+
+// The x with a * x == 1 modulo `modulus`, by Euclid's extended algorithm; they have no common
+// factor.
+int64_t InverseModulo(int64_t a, int64_t modulus) {
+  int64_t r = modulus, next_r = a % modulus;
+  int64_t t = 0, next_t = 1;
+  while (next_r != 0) {
+    int64_t quotient = r / next_r;
+    t = std::exchange(next_t, t - quotient * next_t);
+    r = std::exchange(next_r, r - quotient * next_r);
+  }
+  return t < 0 ? t + modulus : t;
+}
+
+// How one dimension is summed.
+class DimPlan {
+ public:
+  DimPlan(const WindowDim& dim, const std::string& name) : dim_(dim), name_(name) {
+    common_ = std::gcd(dim.dilation, dim.stride);
+    step_ = dim.stride / common_;
+    taps_ = CeilDivision(dim.kernel, step_);
+    // A few inputs, every one of which reaches an output through at most one tap.
+    over_inputs_ = dim.dilation == 1 && dim.input < taps_;
+  }
+
+  bool has_phases() const { return dim_.stride > 1 && !over_inputs_; }
+  Axis PhaseAxis() const { return NodeLowering::MakeAxis("r" + name_, Expr(dim_.stride)); }
+  // The position within a phase, or the position itself.
+  Axis PlaceAxis() const {
+    int64_t extent = has_phases() ? CeilDivision(dim_.output, dim_.stride) : dim_.output;
+    return NodeLowering::MakeAxis(name_, Expr(extent));
+  }
+  Axis TapAxis() const {
+    return NodeLowering::MakeAxis((over_inputs_ ? "i" : "k") + name_,
+                                  Expr(over_inputs_ ? dim_.input : taps_));
+  }
+
+  // What a tap reads, and where it exists. `phase` is 0 without phases.
+  struct Tap {
+    Expr input;
+    Expr kernel;
+    std::vector<Expr> conditions;
+  };
+  Tap TapAt(const Expr& phase, const Expr& place, const Expr& tap) const {
+    if (over_inputs_) {
+      Expr kernel = Plus(place - Times(tap, dim_.stride), dim_.pad_begin);
+      return {tap, kernel, {kernel >= Expr(0), kernel < Expr(dim_.kernel)}};
+    }
+    Tap result;
+    Expr shifted = Plus(phase, dim_.pad_begin);
+    Expr first = FirstTap(shifted);
+    result.kernel = step_ == 1 ? tap : first + Times(tap, step_);
+    Expr offset = step_ == 1 ? shifted : shifted - Times(first, dim_.dilation);
+    if (dim_.stride > 1) offset = FloorDivide(offset, Expr(dim_.stride));
+    result.input = place + offset - Times(tap, dim_.dilation / common_);
+    result.conditions = {result.input >= Expr(0), result.input < Expr(dim_.input)};
+    if (taps_ * step_ > dim_.kernel) result.conditions.push_back(result.kernel < Expr(dim_.kernel));
+    if (common_ > 1) {
+      result.conditions.push_back(Make<Eq>(FloorModulo(shifted, Expr(common_)), Expr(0)));
+    }
+    return result;
+  }
+
+  // Of output position x.
+  Expr PhaseOf(const Expr& x) const { return FloorModulo(x, Expr(dim_.stride)); }
+  Expr PlaceOf(const Expr& x) const { return has_phases() ? FloorDivide(x, Expr(dim_.stride)) : x; }
+
+ private:
+  // The least k with k * dilation == shifted modulo stride, where there is one.
+  Expr FirstTap(const Expr& shifted) const {
+    if (step_ == 1) return 0;
+    Expr reduced = common_ == 1 ? shifted : FloorDivide(shifted, Expr(common_));
+    int64_t inverse = InverseModulo(dim_.dilation / common_, step_);
+    return FloorModulo(Times(reduced, inverse), Expr(step_));
+  }
+
+  WindowDim dim_;
+  std::string name_;
+  int64_t common_ = 1;
+  int64_t step_ = 1;
+  int64_t taps_ = 1;
+  bool over_inputs_ = false;
+};
+
+// The sums' axes in the order of `sum`'s dimensions, and the parts that taps are computed from.
+struct SumAxes {
+  std::vector<Axis> axes;
+  Expr batch;
+  Expr channel;
+  std::vector<Expr> phases;  // 0 for a dimension without
+  std::vector<Expr> places;
+};
+
+bool AnyPhases(const std::vector<DimPlan>& plans) {
+  return std::any_of(plans.begin(), plans.end(),
+                     [](const DimPlan& plan) { return plan.has_phases(); });
+}
+
+// Without phases the axes of the output. With them [n, phases..., places..., o] of a channels-last
+// node, so that vectors run over channels and their neighbours are places of one phase; else
+// [n, o, phases..., places...].
+SumAxes SumAxesOf(const ConvolutionShapes& shapes, const std::vector<DimPlan>& plans,
+                  bool channels_last) {
+  Axis batch = NodeLowering::MakeAxis("n", shapes.batch);
+  Axis channel = NodeLowering::MakeAxis("o", Expr(shapes.out_channels));
+  SumAxes sum{
+      .axes = {batch}, .batch = batch.var, .channel = channel.var, .phases = {}, .places = {}};
+  bool channel_last = channels_last && AnyPhases(plans);
+  if (!channel_last) sum.axes.push_back(channel);
+  for (const DimPlan& plan : plans) {
+    sum.phases.emplace_back(0);
+    if (!plan.has_phases()) continue;
+    sum.axes.push_back(plan.PhaseAxis());
+    sum.phases.back() = sum.axes.back().var;
+  }
+  for (const DimPlan& plan : plans) {
+    sum.axes.push_back(plan.PlaceAxis());
+    sum.places.push_back(sum.axes.back().var);
+  }
+  if (channel_last) sum.axes.push_back(channel);
+  return sum;
+}
+
+// The index into the sums of an output's point [n, o, x...].
+std::vector<Expr> SumIndex(const std::vector<Expr>& point, const std::vector<DimPlan>& plans,
+                           bool channels_last) {
+  if (!AnyPhases(plans)) return point;
+  std::vector<Expr> index = {point[0]};
+  if (!channels_last) index.push_back(point[1]);
+  for (size_t d = 0; d < plans.size(); ++d) {
+    if (plans[d].has_phases()) index.push_back(plans[d].PhaseOf(point[2 + d]));
+  }
+  for (size_t d = 0; d < plans.size(); ++d) index.push_back(plans[d].PlaceOf(point[2 + d]));
+  if (channels_last) index.push_back(point[1]);
+  return index;
+}
+
+struct Terms {
+  std::vector<Axis> reduce_axes;
+  Expr value;
+  Expr predicate = True();
+};
+
+// The bounds that some tap crosses; where none does, the sums are plain products.
+Expr OpenConditions(const std::vector<Expr>& conditions, const std::vector<Axis>& axes,
+                    const std::vector<Axis>& reduce_axes) {
+  Bounds bounds;
+  for (const std::vector<Axis>* of : {&axes, &reduce_axes}) {
+    for (const Axis& axis : *of) {
+      std::optional<int64_t> extent = AsConstant(axis.extent);
+      if (extent && *extent > 0) bounds[axis.var] = {0, *extent - 1};
+    }
+  }
+  Expr open = True();
+  for (const Expr& condition : conditions) {
+    if (Prove(condition, bounds) != Proof::kTrue) open = AndAlso(open, condition);
+  }
+  return open;
+}
+
+Terms TermsOf(NodeLowering& node, const ConvolutionShapes& shapes,
+              const std::vector<DimPlan>& plans, const SumAxes& sum, DType type) {
+  Terms terms;
+  int64_t group_in = shapes.in_channels / shapes.group;
+  int64_t group_out = shapes.out_channels / shapes.group;
+  Expr channel = 0;
+  std::vector<Axis> channel_axes;
+  if (group_in != 1) {
+    channel_axes = {NodeLowering::MakeAxis("c", Expr(group_in))};
+    channel = channel_axes[0].var;
+  }
+  Expr out = sum.channel;
+  if (shapes.group > 1) {
+    Expr group = group_out == 1 ? sum.channel : FloorDivide(sum.channel, Expr(group_out));
+    channel = group_in == 1 ? group : Times(group, group_in) + channel;
+    out = group_out == 1 ? Expr(0) : FloorModulo(sum.channel, Expr(group_out));
+  }
+  std::vector<Expr> input = {sum.batch, channel};
+  std::vector<Expr> kernel, conditions;
+  for (size_t d = 0; d < plans.size(); ++d) {
+    terms.reduce_axes.push_back(plans[d].TapAxis());
+    DimPlan::Tap tap = plans[d].TapAt(sum.phases[d], sum.places[d], terms.reduce_axes.back().var);
+    input.push_back(tap.input);
+    kernel.push_back(tap.kernel);
+    conditions.insert(conditions.end(), tap.conditions.begin(), tap.conditions.end());
+  }
+  terms.predicate = OpenConditions(conditions, sum.axes, terms.reduce_axes);
+  std::vector<Expr> weight = {channel, out};
+  weight.insert(node.channels_last() ? weight.begin() : weight.end(), kernel.begin(), kernel.end());
+  // The innermost loop runs over what is contiguous in the weights.
+  terms.reduce_axes.insert(
+      node.channels_last() ? terms.reduce_axes.end() : terms.reduce_axes.begin(),
+      channel_axes.begin(), channel_axes.end());
+  terms.value = CastTo(type, node.Load(0, input)) * CastTo(type, node.Load(1, weight));
+  return terms;
+}
+
+}  // namespace
+
+Status LowerConvTranspose(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(CheckConvolutionTypes(node));
+  TCC_ASSIGN_OR_RETURN(ConvolutionShapes shapes, ShapesOf(node));
+  TCC_RETURN_IF_ERROR(CheckConvolutionBias(node, shapes.out_channels));
+  std::vector<DimPlan> plans;
+  std::vector<Expr> out_shape = {shapes.batch, Expr(shapes.out_channels)};
+  for (size_t d = 0; d < shapes.dims.size(); ++d) {
+    plans.emplace_back(shapes.dims[d], SpatialName(shapes.dims.size(), d));
+    out_shape.push_back(Expr(shapes.dims[d].output));
+  }
+
+  DType type = node.Type(0);
+  DType sum_type = AccumulationType(type);
+  SumAxes sum = SumAxesOf(shapes, plans, node.channels_last());
+  bool epilogue = node.Has(2) || sum_type != type || AnyPhases(plans);
+  StoredBuffer out = node.Output(0, type, out_shape);
+  StoredBuffer sums = epilogue ? node.Intermediate("sum", sum_type, ExtentsOf(sum.axes)) : out;
+  Terms terms = TermsOf(node, shapes, plans, sum, sum_type);
+  node.Reduce({.outputs = {sums},
+               .axes = sum.axes,
+               .reduce_axes = terms.reduce_axes,
+               .combiner = SumCombiner(sum_type),
+               .values = {terms.value},
+               .predicate = terms.predicate});
+  if (!epilogue) return OkStatus();
+
+  std::vector<Axis> axes = node.Axes(out_shape);
+  Expr value = node.Load(sums, SumIndex(VarsOf(axes), plans, node.channels_last()));
+  if (node.Has(2)) value = value + CastTo(sum_type, node.Load(2, {axes[1].var}));
+  node.Map(out, axes, CastTo(type, value), "_bias");
+  return OkStatus();
+}
+
+}  // namespace tcc

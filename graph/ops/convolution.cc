@@ -1,0 +1,63 @@
+#include "graph/ops/convolution.h"
+
+#include <algorithm>
+
+namespace tcc {
+
+StatusOr<ConvolutionOperands> ConvolutionOperandsOf(const NodeLowering& node) {
+  const std::vector<Expr>& input = node.Shape(0);
+  size_t rank = input.size();
+  if (rank < 3) {
+    return node.Error("input {} has rank {}; expected 3 or more", ShapeText(input), rank);
+  }
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> weight, node.StaticShape(1));
+  if (weight.size() != rank) {
+    return node.Error("weight {} has rank {}; expected {} as the input", ShapeToString(weight),
+                      weight.size(), rank);
+  }
+  std::vector<int64_t> known;
+  for (size_t d = 1; d < rank; ++d) {
+    std::optional<int64_t> extent = AsConstant(input[d]);
+    if (!extent) {
+      return node.NotSupported("input has shape {}; expected known dimensions but for the batch",
+                               ShapeText(input));
+    }
+    known.push_back(*extent);
+  }
+  if (node.channels_last()) std::rotate(weight.begin(), weight.end() - 2, weight.end());
+
+  ConvolutionOperands operands{.batch = input[0],
+                               .in_channels = known[0],
+                               .spatial = {known.begin() + 1, known.end()},
+                               .kernel = {weight.begin() + 2, weight.end()},
+                               .first_channels = weight[0],
+                               .second_channels = weight[1],
+                               .group = node.node().Int("group", 1)};
+  // Every number divides zero channels, but not every one has a product with the output's.
+  int64_t group = operands.group;
+  if (group < 1 || group > std::max<int64_t>(operands.in_channels, 1) ||
+      operands.in_channels % group != 0) {
+    return node.Error("group is {}; expected a divisor of {} input channels", group,
+                      operands.in_channels);
+  }
+  std::vector<int64_t> stated = node.node().Ints("kernel_shape", operands.kernel);
+  if (stated != operands.kernel) {
+    return node.Error("kernel_shape is {}; expected {} as the weight", ShapeToString(stated),
+                      ShapeToString(operands.kernel));
+  }
+  return operands;
+}
+
+Status CheckConvolutionTypes(const NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(2, 3));
+  TCC_RETURN_IF_ERROR(node.CheckFloats(0));
+  return node.CheckSameTypes();
+}
+
+Status CheckConvolutionBias(const NodeLowering& node, int64_t out_channels) {
+  if (!node.Has(2)) return OkStatus();
+  if (node.Rank(2) == 1 && IsConstant(node.Shape(2)[0], out_channels)) return OkStatus();
+  return node.Error("bias has shape {}; expected {}", ShapeText(node.Shape(2)), out_channels);
+}
+
+}  // namespace tcc

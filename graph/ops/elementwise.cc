@@ -1,0 +1,422 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "graph/ops/activations.h"
+#include "graph/ops/broadcast.h"
+#include "graph/ops/lowerings.h"
+#include "support/check.h"
+#include "support/storage_types.h"
+
+namespace tcc {
+namespace {
+
+using Operands = std::vector<Expr>;
+
+Expr Zero(const Expr& like) {
+  return Const(like.dtype(), 0);
+}
+Expr One(const Expr& like) {
+  return Const(like.dtype(), 1);
+}
+Expr Number(const Expr& like, double value) {
+  return Const(like.dtype(), value);
+}
+
+template <ScalarOp op>
+Expr CallOp(const Node&, const Operands& x) {
+  return CallOf(op, x);
+}
+
+template <typename BinaryNode>
+Expr BinaryOp(const Node&, const Operands& x) {
+  return Make<BinaryNode>(x[0], x[1]);
+}
+
+// Max and Min take any number of operands.
+template <typename BinaryNode>
+Expr FoldOp(const Node&, const Operands& x) {
+  Operands level = x;
+  while (level.size() > 1) {
+    Operands next;
+    for (size_t i = 0; i + 1 < level.size(); i += 2) {
+      next.push_back(Make<BinaryNode>(level[i], level[i + 1]));
+    }
+    if (level.size() % 2 == 1) next.push_back(level.back());
+    level = std::move(next);
+  }
+  return level[0];
+}
+
+// A division by zero is undefined in ONNX; here it gives 0 and never a trap.
+Expr GuardedAgainstZero(const Expr& divisor, const Expr& value) {
+  std::optional<int64_t> known = AsConstant(divisor);
+  if (known && *known != 0) return value;
+  return SelectOf(Make<Eq>(divisor, Zero(divisor)), Zero(value), value);
+}
+
+Expr RoundingToward(const Node& node, const Operands& x) {
+  if (x[0].dtype().is_integer()) return x[0];
+  ScalarOp op = node.op == OpKind::kFloor  ? ScalarOp::kFloor
+                : node.op == OpKind::kCeil ? ScalarOp::kCeil
+                                           : ScalarOp::kRound;
+  return CallOf(op, x);
+}
+
+Expr DivOp(const Node&, const Operands& x) {
+  if (x[0].dtype().is_float()) return Make<Div>(x[0], x[1]);
+  return GuardedAgainstZero(x[1], CallOf(ScalarOp::kTruncDiv, {x[0], x[1]}));
+}
+
+// fmod = 1: C's fmod, the dividend's sign; otherwise the divisor's sign.
+Expr ModOp(const Node& node, const Operands& x) {
+  const Expr& a = x[0];
+  const Expr& b = x[1];
+  Expr remainder = a.dtype().is_float()
+                       ? CallOf(ScalarOp::kFMod, {a, b})
+                       : GuardedAgainstZero(b, CallOf(ScalarOp::kTruncMod, {a, b}));
+  bool unsigned_type = a.dtype().is_integer() && !a.dtype().is_signed_integer();
+  if (node.Int("fmod", 0) == 1 || unsigned_type) return remainder;
+  Expr zero = Zero(a);
+  Expr signs_differ = Make<Ne>(remainder < zero, b < zero);
+  return SelectOf(BothOf(Make<Ne>(remainder, zero), signs_differ), remainder + b, remainder);
+}
+
+// Exact for -0.0 too, which 0 - x is not.
+Expr NegOp(const Node&, const Operands& x) {
+  return x[0].dtype().is_float() ? x[0] * Number(x[0], -1) : Zero(x[0]) - x[0];
+}
+
+Expr ReciprocalOp(const Node&, const Operands& x) {
+  return Make<Div>(One(x[0]), x[0]);
+}
+
+Expr NotOp(const Node&, const Operands& x) {
+  return Make<Not>(x[0]);
+}
+
+Expr XorOp(const Node&, const Operands& x) {
+  return Make<Ne>(x[0], x[1]);
+}
+
+// Either sign, or one of them.
+Expr IsInfOp(const Node& node, const Operands& x) {
+  Expr infinite = CallOf(ScalarOp::kIsInf, x);
+  bool positive = node.Int("detect_positive", 1) != 0;
+  bool negative = node.Int("detect_negative", 1) != 0;
+  if (positive && negative) return infinite;
+  if (!positive && !negative) return IntConst(kBool, 0);
+  return BothOf(infinite, positive ? x[0] > Zero(x[0]) : x[0] < Zero(x[0]));
+}
+
+Expr BitShiftOp(const Node& node, const Operands& x) {
+  bool left = node.String("direction", "LEFT") == "LEFT";
+  return CallOf(left ? ScalarOp::kShiftLeft : ScalarOp::kShiftRight, x);
+}
+
+Expr EqualOp(const Node&, const Operands& x) {
+  return Make<Eq>(x[0], x[1]);
+}
+
+Expr IdentityOp(const Node&, const Operands& x) {
+  return x[0];
+}
+
+enum class TypeRule : uint8_t {
+  kFloat,     // floats
+  kNumeric,   // floats and integers
+  kInteger,   // integers
+  kUnsigned,  // unsigned integers
+  kBool,      // bools
+  kAny,       // everything
+};
+
+struct ElementwiseRow {
+  OpKind op;
+  TypeRule rule;  // of all operands, which have one type
+  size_t least;
+  size_t most;
+  Expr (*body)(const Node&, const Operands&);
+};
+
+constexpr ElementwiseRow kRows[] = {
+    {OpKind::kAbs, TypeRule::kNumeric, 1, 1, CallOp<ScalarOp::kAbs>},
+    {OpKind::kAcos, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAcos>},
+    {OpKind::kAcosh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAcosh>},
+    {OpKind::kAdd, TypeRule::kNumeric, 2, 2, BinaryOp<Add>},
+    {OpKind::kAnd, TypeRule::kBool, 2, 2, BinaryOp<And>},
+    {OpKind::kAsin, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAsin>},
+    {OpKind::kAsinh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAsinh>},
+    {OpKind::kAtan, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAtan>},
+    {OpKind::kAtanh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAtanh>},
+    {OpKind::kBitShift, TypeRule::kUnsigned, 2, 2, BitShiftOp},
+    {OpKind::kBitwiseAnd, TypeRule::kInteger, 2, 2, CallOp<ScalarOp::kBitAnd>},
+    {OpKind::kBitwiseNot, TypeRule::kInteger, 1, 1, CallOp<ScalarOp::kBitNot>},
+    {OpKind::kBitwiseOr, TypeRule::kInteger, 2, 2, CallOp<ScalarOp::kBitOr>},
+    {OpKind::kBitwiseXor, TypeRule::kInteger, 2, 2, CallOp<ScalarOp::kBitXor>},
+    {OpKind::kCeil, TypeRule::kNumeric, 1, 1, RoundingToward},
+    {OpKind::kCelu, TypeRule::kFloat, 1, 1, CeluOf},
+    {OpKind::kCos, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kCos>},
+    {OpKind::kCosh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kCosh>},
+    {OpKind::kDiv, TypeRule::kNumeric, 2, 2, DivOp},
+    {OpKind::kElu, TypeRule::kFloat, 1, 1, EluOf},
+    {OpKind::kEqual, TypeRule::kAny, 2, 2, EqualOp},
+    {OpKind::kErf, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kErf>},
+    {OpKind::kExp, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kExp>},
+    {OpKind::kFloor, TypeRule::kNumeric, 1, 1, RoundingToward},
+    {OpKind::kGelu, TypeRule::kFloat, 1, 1, GeluOf},
+    {OpKind::kGreater, TypeRule::kNumeric, 2, 2,
+     [](const Node&, const Operands& x) { return x[0] > x[1]; }},
+    {OpKind::kGreaterOrEqual, TypeRule::kNumeric, 2, 2,
+     [](const Node&, const Operands& x) { return x[0] >= x[1]; }},
+    {OpKind::kHardSigmoid, TypeRule::kFloat, 1, 1, HardSigmoidOf},
+    {OpKind::kHardSwish, TypeRule::kFloat, 1, 1, HardSwishOf},
+    {OpKind::kIdentity, TypeRule::kAny, 1, 1, IdentityOp},
+    {OpKind::kIsInf, TypeRule::kFloat, 1, 1, IsInfOp},
+    {OpKind::kIsNaN, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kIsNan>},
+    {OpKind::kLeakyRelu, TypeRule::kFloat, 1, 1, LeakyReluOf},
+    {OpKind::kLess, TypeRule::kNumeric, 2, 2, BinaryOp<Lt>},
+    {OpKind::kLessOrEqual, TypeRule::kNumeric, 2, 2, BinaryOp<Le>},
+    {OpKind::kLog, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kLog>},
+    {OpKind::kMax, TypeRule::kNumeric, 1, SIZE_MAX, FoldOp<Max>},
+    {OpKind::kMin, TypeRule::kNumeric, 1, SIZE_MAX, FoldOp<Min>},
+    {OpKind::kMish, TypeRule::kFloat, 1, 1, MishOf},
+    {OpKind::kMod, TypeRule::kNumeric, 2, 2, ModOp},
+    {OpKind::kMul, TypeRule::kNumeric, 2, 2, BinaryOp<Mul>},
+    {OpKind::kNeg, TypeRule::kNumeric, 1, 1, NegOp},
+    {OpKind::kNot, TypeRule::kBool, 1, 1, NotOp},
+    {OpKind::kOr, TypeRule::kBool, 2, 2, BinaryOp<Or>},
+    {OpKind::kPRelu, TypeRule::kNumeric, 2, 2, PReluOf},
+    {OpKind::kReciprocal, TypeRule::kFloat, 1, 1, ReciprocalOp},
+    {OpKind::kRelu, TypeRule::kNumeric, 1, 1, ReluOf},
+    {OpKind::kRound, TypeRule::kNumeric, 1, 1, RoundingToward},
+    {OpKind::kSelu, TypeRule::kFloat, 1, 1, SeluOf},
+    {OpKind::kShrink, TypeRule::kNumeric, 1, 1, ShrinkOf},
+    {OpKind::kSigmoid, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kSigmoid>},
+    {OpKind::kSign, TypeRule::kNumeric, 1, 1, CallOp<ScalarOp::kSign>},
+    {OpKind::kSin, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kSin>},
+    {OpKind::kSinh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kSinh>},
+    {OpKind::kSoftplus, TypeRule::kFloat, 1, 1, SoftplusOf},
+    {OpKind::kSoftsign, TypeRule::kFloat, 1, 1, SoftsignOf},
+    {OpKind::kSqrt, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kSqrt>},
+    {OpKind::kSub, TypeRule::kNumeric, 2, 2, BinaryOp<Sub>},
+    {OpKind::kSwish, TypeRule::kFloat, 1, 1, SwishOf},
+    {OpKind::kTan, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kTan>},
+    {OpKind::kTanh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kTanh>},
+    {OpKind::kThresholdedRelu, TypeRule::kFloat, 1, 1, ThresholdedReluOf},
+    {OpKind::kXor, TypeRule::kBool, 2, 2, XorOp},
+};
+
+const ElementwiseRow& RowOf(OpKind op) {
+  auto row = std::find_if(std::begin(kRows), std::end(kRows),
+                          [&](const ElementwiseRow& row) { return row.op == op; });
+  TCC_CHECK(row != std::end(kRows)) << ToString(op);
+  return *row;
+}
+
+bool Accepts(TypeRule rule, DType dtype) {
+  switch (rule) {
+    case TypeRule::kFloat:
+      return dtype.is_float();
+    case TypeRule::kNumeric:
+      return dtype.is_float() || dtype.is_integer();
+    case TypeRule::kInteger:
+      return dtype.is_integer();
+    case TypeRule::kUnsigned:
+      return dtype.is_integer() && !dtype.is_signed_integer();
+    case TypeRule::kBool:
+      return dtype.is_bool();
+    case TypeRule::kAny:
+      return true;
+  }
+  return false;
+}
+
+Status CheckTypes(const NodeLowering& node, TypeRule rule) {
+  DType first = node.Type(0);
+  if (!Accepts(rule, first)) {
+    return node.Error("input 0 has type {}, which the operator does not take", ToString(first));
+  }
+  return node.CheckSameTypes();
+}
+
+// output 0 = value(inputs at this point), over the broadcast shape of the inputs.
+using InputAtPoint = std::function<Expr(size_t input)>;
+Status MapOver(NodeLowering& node, DType result,
+               const std::function<Expr(const InputAtPoint& input)>& value) {
+  std::vector<std::vector<Expr>> shapes;
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    if (node.Has(i)) shapes.push_back(node.Shape(i));
+  }
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> shape, BroadcastShapes(node, shapes));
+  StoredBuffer out = node.Output(0, result, shape);
+  std::vector<Axis> axes = node.Axes(shape);
+  // Of the output's shape it is read at the axes themselves, those of one element too: whoever
+  // fuses the two must see that they go together.
+  auto input = [&](size_t i) {
+    const std::vector<Expr>& own = node.Shape(i);
+    bool same = std::equal(own.begin(), own.end(), shape.begin(), shape.end(), SameExtent);
+    return same ? node.Load(i, VarsOf(axes)) : node.LoadBroadcast(i, VarsOf(axes));
+  };
+  node.Map(out, axes, value(input));
+  return OkStatus();
+}
+
+}  // namespace
+
+Status LowerElementwise(NodeLowering& node) {
+  const ElementwiseRow& row = RowOf(node.node().op);
+  TCC_RETURN_IF_ERROR(node.CheckInputs(row.least, row.most));
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    if (!node.Has(i)) return node.Error("input {} is missing", i);
+  }
+  TCC_RETURN_IF_ERROR(CheckTypes(node, row.rule));
+
+  // f16 and bf16 are computed in f32 and rounded once.
+  DType computed = row.rule == TypeRule::kAny ? node.Type(0) : AccumulationType(node.Type(0));
+  auto value = [&](const InputAtPoint& input) {
+    Operands operands;
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      operands.push_back(CastTo(computed, input(i)));
+    }
+    return row.body(node.node(), operands);
+  };
+  Operands probe(node.input_count(), Const(computed, 1));
+  bool test = row.body(node.node(), probe).dtype().is_bool();
+  DType result = test ? kBool : node.Type(0);
+  return MapOver(node, result,
+                 [&](const InputAtPoint& input) { return CastTo(result, value(input)); });
+}
+
+Status LowerClip(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(1, 3));
+  TCC_RETURN_IF_ERROR(CheckTypes(node, TypeRule::kNumeric));
+  for (size_t bound : {1, 2}) {
+    if (node.Has(bound) && node.Rank(bound) > 0 && !IsConstant(Product(node.Shape(bound)), 1)) {
+      return node.Error("bound {} has shape {}; expected a scalar", bound,
+                        ShapeText(node.Shape(bound)));
+    }
+  }
+  const std::vector<Expr>& shape = node.Shape(0);
+  StoredBuffer out = node.Output(0, node.Type(0), shape);
+  std::vector<Axis> axes = node.Axes(shape);
+  Expr value = node.Load(0, VarsOf(axes));
+  auto bound = [&](size_t input) {
+    return node.Load(input, std::vector<Expr>(node.Rank(input), Expr(0)));
+  };
+  // In this order: min > max gives max.
+  if (node.Has(1)) value = MaxOf(value, bound(1));
+  if (node.Has(2)) value = MinOf(value, bound(2));
+  node.Map(out, axes, value);
+  return OkStatus();
+}
+
+Status LowerWhere(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(3, 3));
+  if (!node.Type(0).is_bool()) {
+    return node.Error("condition has type {}; expected bool", ToString(node.Type(0)));
+  }
+  if (node.Type(1) != node.Type(2)) {
+    return node.Error("values have types {} and {}; expected one type", ToString(node.Type(1)),
+                      ToString(node.Type(2)));
+  }
+  return MapOver(node, node.Type(1),
+                 [&](const InputAtPoint& input) { return SelectOf(input(0), input(1), input(2)); });
+}
+
+Status LowerCast(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckCount(1, 2));
+  std::string name = node.node().String("to", "");
+  std::optional<DType> to = ParseDType(name);
+  if (!to || to->lanes() != 1) return node.NotSupported("cast to type '{}'", name);
+  const std::vector<Expr>& shape = node.Shape(0);
+  StoredBuffer out = node.Output(0, *to, shape);
+  std::vector<Axis> axes = node.Axes(shape);
+  Expr value = node.Load(0, VarsOf(axes));
+  // What only holds values becomes a number first.
+  DType from = value.dtype();
+  if (from.is_storage_only()) value = CastTo(IsNibble(from) ? kInt32 : kFloat32, value);
+  // ONNX truncates to an integer, of which the low 4 bits are kept.
+  if (IsNibble(*to)) value = CastTo(kInt32, value);
+  node.Map(out, axes, node.Has(1) ? CastWithOverflow(node, *to, value, 1) : CastTo(*to, value));
+  return OkStatus();
+}
+
+namespace {
+
+// The type of base and exponent in the computation: the base's, or doubles for integers, whose
+// powers numpy takes in the type that both promote to.
+DType PowType(DType base, DType exponent) {
+  if (!base.is_float()) return kFloat64;
+  return exponent == kFloat64 ? kFloat64 : AccumulationType(base);
+}
+
+std::optional<int64_t> SmallIntegerExponent(const Expr& exponent) {
+  std::optional<int64_t> known = AsConstant(exponent);
+  if (const auto* number = exponent.as<FloatImm>()) {
+    if (number->value == 2 || number->value == 3) known = static_cast<int64_t>(number->value);
+  }
+  return known && (*known == 2 || *known == 3) ? known : std::nullopt;
+}
+
+// By squaring, modulo 2^64, where doubles would lose the low bits. Exponents of 64 and more count
+// only for bases whose powers fit a type, 0, 1 and -1; negative ones give 0 but for 1 and -1.
+Expr IntegerPower(const Expr& base, const Expr& exponent) {
+  constexpr DType kWide = DTypeCode::kUInt64;
+  constexpr int kBits = 6;
+  Expr count = CastTo(kInt64, exponent);
+  Expr square = CastTo(kWide, base);
+  Expr result = Const(kWide, 1);
+  for (int bit = 0; bit < kBits; ++bit) {
+    Expr masked = CallOf(ScalarOp::kBitAnd, {count, Expr(int64_t{1} << bit)});
+    result = SelectOf(Make<Ne>(masked, Expr(0)), result * square, result);
+    square = square * square;
+  }
+  result = SelectOf(count >= Expr(int64_t{1} << kBits), result * square, result);
+  Expr magnitude = CallOf(ScalarOp::kAbs, {base});
+  Expr vanishes = BothOf(count < Expr(0), Make<Ne>(magnitude, One(base)));
+  return SelectOf(vanishes, Zero(base), CastTo(base.dtype(), result));
+}
+
+}  // namespace
+
+Status LowerPow(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(2, 2));
+  DType base_type = node.Type(0);
+  if (base_type.is_bool() || node.Type(1).is_bool()) {
+    return node.Error("operands have types {} and {}; expected numbers", ToString(base_type),
+                      ToString(node.Type(1)));
+  }
+  return MapOver(node, base_type, [&](const InputAtPoint& input) {
+    Expr base = input(0);
+    Expr exponent = input(1);
+    if (std::optional<int64_t> times = SmallIntegerExponent(exponent)) {
+      return *times == 2 ? base * base : base * base * base;
+    }
+    if (base_type.is_integer() && node.Type(1).is_integer()) return IntegerPower(base, exponent);
+    DType computed = PowType(base_type, node.Type(1));
+    return CastTo(base_type,
+                  CallOf(ScalarOp::kPow, {CastTo(computed, base), CastTo(computed, exponent)}));
+  });
+}
+
+// Inference: the data, and a mask of ones.
+Status LowerDropout(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(1, 3));
+  const Tensor* training = node.Constant(2);
+  if (node.Has(2) && (!training || ElementAsInt(*training, 0) != 0)) {
+    return node.NotSupported("training mode");
+  }
+  const std::vector<Expr>& shape = node.Shape(0);
+  std::vector<Axis> axes = node.Axes(shape);
+  StoredBuffer out = node.Output(0, node.Type(0), shape);
+  node.Map(out, axes, node.Load(0, VarsOf(axes)));
+  if (node.Wants(1)) {
+    std::vector<Axis> mask_axes = node.Axes(shape);
+    node.Map(node.Output(1, kBool, shape), mask_axes, True(), "_mask");
+  }
+  return OkStatus();
+}
+
+}  // namespace tcc

@@ -1,0 +1,134 @@
+#include <cmath>
+
+#include "graph/ops/lowerings.h"
+#include "support/wanted_option.h"
+
+// Operators whose elements follow from their places.
+namespace tcc {
+namespace {
+
+// A parameter of one number; nullptr where it is computed or has another size.
+const Tensor* ConstantScalar(const NodeLowering& node, size_t input) {
+  const Tensor* tensor = node.Constant(input);
+  return tensor && ElementCount(tensor->shape).value_or(0) == 1 ? tensor : nullptr;
+}
+
+// max(0, ceil((limit - start) / delta)); nullopt for a delta of 0 and what is too many to count.
+std::optional<int64_t> CountOf(const Tensor& start, const Tensor& limit, const Tensor& delta) {
+  if (start.dtype.is_float()) {
+    double step = ElementAsDouble(delta, 0);
+    double count = std::ceil((ElementAsDouble(limit, 0) - ElementAsDouble(start, 0)) / step);
+    if (step == 0 || !(count < 0x1p52)) return std::nullopt;
+    return count > 0 ? static_cast<int64_t>(count) : 0;
+  }
+  int64_t from = ElementAsInt(start, 0);
+  int64_t to = ElementAsInt(limit, 0);
+  int64_t step = ElementAsInt(delta, 0);
+  if (step == 0) return std::nullopt;
+  if (step > 0 ? from >= to : from <= to) return 0;
+  // The distance of two numbers of 64 bits fits 64 bits without a sign.
+  uint64_t distance = step > 0 ? static_cast<uint64_t>(to) - static_cast<uint64_t>(from)
+                               : static_cast<uint64_t>(from) - static_cast<uint64_t>(to);
+  uint64_t width = step > 0 ? static_cast<uint64_t>(step) : -static_cast<uint64_t>(step);
+  uint64_t count = (distance - 1) / width + 1;
+  return count > INT64_MAX ? std::nullopt : std::optional(static_cast<int64_t>(count));
+}
+
+}  // namespace
+
+Status LowerRange(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(3, 3));
+  const char* names[] = {"start", "limit", "delta"};
+  for (size_t i = 0; i < 3; ++i) {
+    if (!node.Constant(i)) {
+      return WithOption(
+          node.NotSupported("{} is computed at run time; expected a constant", names[i]),
+          Option::kBinds);
+    }
+    if (!ConstantScalar(node, i) || node.Type(i) != node.Type(0) || node.Type(i).is_bool()) {
+      return node.Error("{} is {}; expected a number of type {}", names[i],
+                        ToString(*node.Constant(i)), ToString(node.Type(0)));
+    }
+  }
+  std::optional<int64_t> count = CountOf(*node.Constant(0), *node.Constant(1), *node.Constant(2));
+  if (!count) return node.Error("there is no end to this range");
+  DType type = node.Type(0);
+  std::vector<Expr> shape = {Expr(*count)};
+  StoredBuffer out = node.Output(0, type, shape);
+  std::vector<Axis> axes = node.Axes(shape);
+  Expr first = node.Load(0, std::vector<Expr>(node.Rank(0), Expr(0)));
+  Expr delta = node.Load(2, std::vector<Expr>(node.Rank(2), Expr(0)));
+  node.Map(out, axes, first + CastTo(type, axes[0].var) * delta);
+  return OkStatus();
+}
+
+// `on` at the place that the index names, `off` elsewhere; an index outside is all off.
+Status LowerOneHot(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(3, 3));
+  const std::vector<Expr>& picks = node.Shape(0);
+  TCC_ASSIGN_OR_RETURN(int axis,
+                       node.NormalizedAxis(node.node().Int("axis", -1), picks.size() + 1));
+  const Tensor* depth = ConstantScalar(node, 1);
+  if (!depth) {
+    return WithOption(node.NotSupported("depth is no constant number; expected one"),
+                      Option::kBinds);
+  }
+  if (node.Rank(2) != 1 || !IsConstant(node.Shape(2)[0], 2)) {
+    return node.Error("values have shape {}; expected 2", ShapeText(node.Shape(2)));
+  }
+  double number = ElementAsDouble(*depth, 0);
+  if (!(number >= 0 && number < 0x1p52)) return node.Error("depth is {}", number);
+  auto extent = static_cast<int64_t>(number);
+  std::vector<Expr> shape = picks;
+  shape.insert(shape.begin() + axis, Expr(extent));
+  StoredBuffer out = node.Output(0, node.Type(2), shape);
+  std::vector<Axis> axes = node.Axes(shape);
+  std::vector<Expr> position = VarsOf(axes);
+  position.erase(position.begin() + axis);
+  Expr index = CastTo(kInt64, node.Load(0, position));
+  index = SelectOf(index < Expr(0), index + Expr(extent), index);
+  Expr is_on = Make<Eq>(index, axes[axis].var);
+  node.Map(out, axes, SelectOf(is_on, node.Load(2, {Expr(1)}), node.Load(2, {Expr(0)})));
+  return OkStatus();
+}
+
+Status LowerEyeLike(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
+  const std::vector<Expr>& shape = node.Shape(0);
+  if (shape.size() != 2) return node.Error("input {}; expected a matrix", ShapeText(shape));
+  std::optional<DType> type = ParseDType(node.node().String("to", ToString(node.Type(0))));
+  int64_t diagonal = node.node().Int("k", 0);
+  constexpr int64_t kLimit = int64_t{1} << 40;
+  if (!type || std::abs(diagonal) > kLimit) return node.Error("diagonal {}", diagonal);
+  StoredBuffer out = node.Output(0, *type, shape);
+  std::vector<Axis> axes = node.Axes(shape);
+  Expr is_on = Make<Eq>(axes[1].var, Plus(axes[0].var, diagonal));
+  node.Map(out, axes, SelectOf(is_on, Const(*type, 1), Const(*type, 0)));
+  return OkStatus();
+}
+
+// The diagonal k and what lies to the right of it (upper) or to the left stay, the rest is 0.
+Status LowerTrilu(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(1, 2));
+  const std::vector<Expr>& shape = node.Shape(0);
+  if (shape.size() < 2) {
+    return node.Error("input 0 has shape {}; expected a matrix or several", ShapeText(shape));
+  }
+  Expr diagonal = 0;
+  if (node.Has(1)) {
+    if (node.Type(1) != kInt64 || !IsConstant(Product(node.Shape(1)), 1)) {
+      return node.Error("k is {} of shape {}; expected one i64", ToString(node.Type(1)),
+                        ShapeText(node.Shape(1)));
+    }
+    diagonal = node.Load(1, std::vector<Expr>(node.Rank(1), Expr(0)));
+  }
+  StoredBuffer out = node.Output(0, node.Type(0), shape);
+  std::vector<Axis> axes = node.Axes(shape);
+  Expr offset = axes[shape.size() - 1].var - axes[shape.size() - 2].var;
+  bool upper = node.node().Int("upper", 1) != 0;
+  Expr kept = upper ? offset >= diagonal : offset <= diagonal;
+  node.Map(out, axes, SelectOf(kept, node.Load(0, VarsOf(axes)), Const(node.Type(0), 0)));
+  return OkStatus();
+}
+
+}  // namespace tcc

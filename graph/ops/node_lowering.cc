@@ -1,0 +1,415 @@
+#include "graph/ops/node_lowering.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "graph/ops/shape_operands.h"
+#include "graph/ops/storage_order.h"
+#include "ir/expr/compare.h"
+#include "support/check.h"
+#include "support/wanted_option.h"
+
+namespace tcc {
+namespace {
+
+// "d", "h", "w" from the right, as many as there are.
+std::string AxisName(size_t rank, size_t dim) {
+  static constexpr const char* kIndexNames[] = {"i", "j", "k"};
+  static constexpr const char* kFourDims[] = {"n", "c", "h", "w"};
+  static constexpr const char* kFiveDims[] = {"n", "c", "d", "h", "w"};
+  if (rank <= 3) return kIndexNames[dim];
+  if (rank == 4) return kFourDims[dim];
+  if (rank == 5) return kFiveDims[dim];
+  return fmt::format("i{}", dim);
+}
+
+Expr Immediate(const Tensor& scalar) {
+  if (scalar.dtype.is_storage_only()) return Const(scalar.dtype, ElementAsDouble(scalar, 0));
+  if (scalar.dtype.is_float()) return FloatConst(scalar.dtype, ElementAsDouble(scalar, 0));
+  return IntConst(scalar.dtype, ElementAsInt(scalar, 0));
+}
+
+Buffer WholeBuffer(const std::string& name, DType dtype, std::vector<Expr> shape) {
+  Buffer buffer;
+  buffer.var = BufferVar(name, dtype);
+  buffer.shape = std::move(shape);
+  return buffer;
+}
+
+bool HasOneElement(const Tensor& tensor) {
+  for (int64_t dim : tensor.shape) {
+    if (dim != 1) return false;
+  }
+  return true;
+}
+
+// Shapes that a model asks for are computed before anybody can refuse them: what does not fit 64
+// bits stays too large.
+int64_t SaturatedProduct(int64_t a, int64_t b) {
+  int64_t product;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
+}
+
+int64_t SaturatedSum(int64_t a, int64_t b) {
+  int64_t sum;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b > 0 ? INT64_MAX : INT64_MIN;
+}
+
+// The model's inputs that decide the operand; none where it is missing.
+std::vector<std::string> DecidingInputs(const Graph& graph, const Node& node, size_t operand) {
+  std::vector<std::string> names;
+  if (operand >= node.inputs.size() || node.inputs[operand] == kNoValue) return names;
+  for (ValueId id : InputsBehind(graph, node.inputs[operand])) {
+    names.push_back(graph.value(id).name);
+  }
+  return names;
+}
+
+// "computed from 'k' at run time; expected a constant".
+std::string NotConstantText(const Node& node, size_t operand,
+                            const std::vector<std::string>& inputs) {
+  if (operand >= node.inputs.size() || node.inputs[operand] == kNoValue) return "missing";
+  if (inputs.empty()) return "computed at run time; expected a constant";
+  return fmt::format("computed from '{}' at run time; expected a constant",
+                     fmt::join(inputs, "', '"));
+}
+
+}  // namespace
+
+NodeLowering::NodeLowering(const Graph& graph, const Node& node)
+    : graph_(graph), node_(node), name_(Identifier(node.name)) {
+  result_.program.name = name_;
+  result_.program.shape_vars = graph.shape_vars;
+}
+
+std::string NodeLowering::Title() const {
+  return fmt::format("node '{}' ({})", node_.name, ToString(node_.op));
+}
+
+bool NodeLowering::Has(size_t input) const {
+  return input < node_.inputs.size() && node_.inputs[input] != kNoValue;
+}
+
+bool NodeLowering::Wants(size_t output) const {
+  return output < node_.outputs.size() && node_.outputs[output] != kNoValue;
+}
+
+DType NodeLowering::Type(size_t input) const {
+  return graph_.value(node_.inputs[input]).dtype;
+}
+
+const std::vector<Expr>& NodeLowering::Shape(size_t input) const {
+  return graph_.value(node_.inputs[input]).shape;
+}
+
+const Tensor* NodeLowering::Constant(size_t input) const {
+  return Has(input) ? graph_.ConstantOf(node_.inputs[input]) : nullptr;
+}
+
+Status NodeLowering::CheckCount(size_t least, size_t most) const {
+  if (input_count() < least || input_count() > most) {
+    std::string range = least == most      ? fmt::format("{}", least)
+                        : most == SIZE_MAX ? fmt::format("at least {}", least)
+                                           : fmt::format("{} to {}", least, most);
+    return Error("has {} inputs; expected {}", input_count(), range);
+  }
+  for (size_t i = 0; i < input_count(); ++i) {
+    if (!Has(i) && i < least) return Error("input {} is missing", i);
+  }
+  if (!Wants(0)) return Error("has no output");
+  return OkStatus();
+}
+
+Status NodeLowering::CheckInputs(size_t least, size_t most) const {
+  TCC_RETURN_IF_ERROR(CheckCount(least, most));
+  for (size_t i = 0; i < input_count(); ++i) {
+    if (Has(i) && Type(i).is_storage_only()) {
+      return NotSupported("input {} has type {}, which is not computed with", i, ToString(Type(i)));
+    }
+  }
+  return OkStatus();
+}
+
+Status NodeLowering::CheckFloats(size_t input) const {
+  if (Type(input).is_float()) return OkStatus();
+  return Error("input {} has type {}; expected floats", input, ToString(Type(input)));
+}
+
+Status NodeLowering::CheckSameTypes() const {
+  for (size_t i = 1; i < input_count(); ++i) {
+    if (Has(i) && Type(i) != Type(0)) {
+      return Error("input {} has type {}; expected {} as input 0", i, ToString(Type(i)),
+                   ToString(Type(0)));
+    }
+  }
+  return OkStatus();
+}
+
+StatusOr<std::vector<int64_t>> NodeLowering::StaticShape(size_t input) const {
+  if (auto shape = tcc::StaticShape(graph_.value(node_.inputs[input]))) return *shape;
+  return NotSupported("input {} has shape {}; expected known dimensions", input,
+                      ShapeText(Shape(input)));
+}
+
+StatusOr<std::vector<int64_t>> NodeLowering::ConstantInts(size_t input,
+                                                          std::string_view what) const {
+  const Tensor* tensor = Constant(input);
+  if (!tensor) {
+    std::vector<std::string> inputs = DecidingInputs(graph_, node_, input);
+    Status status = NotSupported("{} is {}", what, NotConstantText(node_, input, inputs));
+    for (const std::string& name : inputs) status = WithOption(status, Option::kBinds, name);
+    return status;
+  }
+  if (!tensor->dtype.is_integer() || tensor->shape.size() > 1) {
+    return Error("{} is {}; expected a list of integers", what, tcc::ToString(*tensor));
+  }
+  int64_t count = tensor->shape.empty() ? 1 : tensor->shape[0];
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(ElementAsInt(*tensor, i));
+  return values;
+}
+
+StatusOr<int> NodeLowering::NormalizedAxis(int64_t axis, size_t rank) const {
+  int64_t signed_rank = static_cast<int64_t>(rank);
+  if (axis < -signed_rank || axis >= signed_rank) {
+    return Error("axis is {}; expected {} to {}", axis, -signed_rank, signed_rank - 1);
+  }
+  return static_cast<int>(axis < 0 ? axis + signed_rank : axis);
+}
+
+Expr NodeLowering::Load(size_t input, const std::vector<Expr>& indices) {
+  const Tensor* constant = Constant(input);
+  if (constant && HasOneElement(*constant)) return Immediate(*constant);
+
+  ValueId id = node_.inputs[input];
+  StoredBuffer stored;
+  stored.order = InputOrder(graph_, node_, input);
+  for (size_t i = 0; i < result_.inputs.size(); ++i) {
+    if (result_.inputs[i] != id) continue;
+    // One value in two storage orders in one node would be two buffers; no operator has that.
+    stored.buffer = result_.program.inputs[i];
+    return Load(stored, indices);
+  }
+  const Value& value = graph_.value(id);
+  stored.buffer =
+      WholeBuffer(Identifier(value.name), value.dtype, Permuted(value.shape, stored.order));
+  result_.program.inputs.push_back(stored.buffer);
+  result_.inputs.push_back(id);
+  return Load(stored, indices);
+}
+
+Expr NodeLowering::LoadBroadcast(size_t input, const std::vector<Expr>& indices) {
+  const std::vector<Expr>& shape = Shape(input);
+  TCC_CHECK(shape.size() <= indices.size());
+  size_t skipped = indices.size() - shape.size();
+  std::vector<Expr> own;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    own.push_back(IsConstant(shape[d], 1) ? Expr(0) : indices[skipped + d]);
+  }
+  return Load(input, own);
+}
+
+Expr NodeLowering::Load(const StoredBuffer& stored, const std::vector<Expr>& indices) const {
+  TCC_CHECK(indices.size() == stored.order.size()) << "in " << Title();
+  return Make<tcc::Load>(stored.buffer.var, Permuted(indices, stored.order));
+}
+
+StoredBuffer NodeLowering::Output(size_t output, DType dtype, const std::vector<Expr>& shape) {
+  ValueId id = node_.outputs[output];
+  StoredBuffer stored;
+  stored.order = OutputOrder(graph_, node_, shape.size());
+  stored.buffer =
+      WholeBuffer(Identifier(graph_.value(id).name), dtype, Permuted(shape, stored.order));
+  result_.program.outputs.push_back(stored.buffer);
+  result_.outputs.push_back(id);
+  return stored;
+}
+
+StoredBuffer NodeLowering::Intermediate(const std::string& hint, DType dtype,
+                                        const std::vector<Expr>& shape) {
+  StoredBuffer stored;
+  stored.order = OutputOrder(graph_, node_, shape.size());
+  stored.buffer = WholeBuffer(name_ + "_" + hint, dtype, Permuted(shape, stored.order));
+  result_.program.intermediates.push_back(stored.buffer);
+  return stored;
+}
+
+StoredBuffer NodeLowering::Kept(const std::string& hint, DType dtype,
+                                const std::vector<Expr>& shape) {
+  StoredBuffer stored = Intermediate(hint, dtype, shape);
+  result_.program.kept.push_back(stored.buffer.var);
+  return stored;
+}
+
+std::vector<Axis> NodeLowering::Axes(const std::vector<Expr>& shape) const {
+  std::vector<Axis> axes;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    axes.push_back(MakeAxis(AxisName(shape.size(), d), shape[d]));
+  }
+  return axes;
+}
+
+Axis NodeLowering::MakeAxis(const std::string& name, const Expr& extent) {
+  return {.var = IterationVar(name), .extent = extent};
+}
+
+void NodeLowering::Map(const StoredBuffer& out, const std::vector<Axis>& axes, const Expr& value,
+                       const std::string& suffix) {
+  MapAt(out, axes, VarsOf(axes), value, suffix);
+}
+
+void NodeLowering::MapAt(const StoredBuffer& out, const std::vector<Axis>& axes,
+                         const std::vector<Expr>& indices, const Expr& value,
+                         const std::string& suffix) {
+  ComputeExpr stage;
+  stage.name = name_ + suffix;
+  // Axes that are not the output's dimensions one by one have no order but their own.
+  stage.axes = axes.size() == out.order.size() ? Permuted(axes, out.order) : axes;
+  stage.outputs = {out.buffer};
+  stage.indices = {Permuted(indices, out.order)};
+  stage.values = {value};
+  result_.program.stages.push_back(std::move(stage));
+}
+
+void NodeLowering::Reduce(Reduction reduction) {
+  // The last output of a tuple has the most axes.
+  const std::vector<int>& order = reduction.outputs.back().order;
+  ComputeExpr stage;
+  stage.name = name_ + reduction.suffix;
+  stage.axes = Permuted(reduction.axes, order);
+  stage.reduce_axes = std::move(reduction.reduce_axes);
+  stage.predicate = reduction.predicate;
+  stage.combiner = reduction.combiner;
+  std::vector<Expr> indices =
+      reduction.indices.empty() ? VarsOf(reduction.axes) : reduction.indices;
+  for (size_t e = 0; e < reduction.outputs.size(); ++e) {
+    const StoredBuffer& out = reduction.outputs[e];
+    bool own = !reduction.output_indices.empty();
+    stage.outputs.push_back(out.buffer);
+    stage.indices.push_back(Permuted(own ? reduction.output_indices[e] : indices, out.order));
+  }
+  stage.values = std::move(reduction.values);
+  result_.program.stages.push_back(std::move(stage));
+}
+
+void NodeLowering::StoreInOrder(OrderedStores stores) {
+  TCC_CHECK(stores.axes.size() == stores.kinds.size()) << "in " << Title();
+  OrderedExpr stage;
+  stage.name = name_ + stores.suffix;
+  stage.axes = std::move(stores.axes);
+  stage.kinds = std::move(stores.kinds);
+  stage.predicate = stores.predicate;
+  stage.output = stores.output.buffer;
+  stage.indices = Permuted(stores.indices, stores.output.order);
+  stage.value = stores.value;
+  result_.program.stages.push_back(std::move(stage));
+}
+
+// Inputs go in the node's order, not in that of their first loads: in which order the operands of
+// a C++ operator are evaluated is the compiler's choice, and a kernel's key must not depend on it.
+LoweredNode NodeLowering::Finish() && {
+  std::vector<ValueId> loaded = std::exchange(result_.inputs, {});
+  std::vector<Buffer> buffers = std::exchange(result_.program.inputs, {});
+  for (ValueId id : node_.inputs) {
+    auto place = std::find(loaded.begin(), loaded.end(), id);
+    bool is_taken =
+        std::find(result_.inputs.begin(), result_.inputs.end(), id) != result_.inputs.end();
+    if (place == loaded.end() || is_taken) continue;
+    result_.inputs.push_back(id);
+    result_.program.inputs.push_back(buffers[static_cast<size_t>(place - loaded.begin())]);
+  }
+  return std::move(result_);
+}
+
+std::string Identifier(std::string_view text) {
+  std::string result;
+  for (char c : text) {
+    bool plain = std::isalnum(static_cast<unsigned char>(c)) && static_cast<unsigned char>(c) < 128;
+    if (plain) {
+      result += c;
+    } else if (!result.empty() && result.back() != '_') {
+      result += '_';
+    }
+  }
+  while (!result.empty() && result.back() == '_') result.pop_back();
+  if (result.empty() || std::isdigit(static_cast<unsigned char>(result[0]))) {
+    result.insert(result.begin(), 'v');
+  }
+  return result;
+}
+
+std::vector<Expr> VarsOf(const std::vector<Axis>& axes) {
+  std::vector<Expr> vars;
+  for (const Axis& axis : axes) vars.push_back(axis.var);
+  return vars;
+}
+
+std::vector<Expr> ExtentsOf(const std::vector<Axis>& axes) {
+  std::vector<Expr> extents;
+  for (const Axis& axis : axes) extents.push_back(axis.extent);
+  return extents;
+}
+
+std::string ShapeText(const std::vector<Expr>& shape) {
+  std::string text;
+  for (const Expr& dim : shape) {
+    if (!text.empty()) text += "x";
+    if (std::optional<int64_t> known = AsConstant(dim)) {
+      text += std::to_string(*known);
+    } else if (const auto* var = dim.as<VarNode>()) {
+      text += var->name;
+    } else {
+      text += "?";
+    }
+  }
+  return shape.empty() ? "scalar" : text;
+}
+
+DType AccumulationType(DType dtype) {
+  return dtype.is_float() && dtype.bits() < 32 ? kFloat32 : dtype;
+}
+
+Expr Times(const Expr& a, int64_t b) {
+  if (b == 1) return a;
+  if (std::optional<int64_t> known = AsConstant(a)) return Expr(SaturatedProduct(*known, b));
+  return a * Expr(b);
+}
+
+Expr Plus(const Expr& a, int64_t b) {
+  if (b == 0) return a;
+  if (std::optional<int64_t> known = AsConstant(a)) return Expr(SaturatedSum(*known, b));
+  return b > 0 ? a + Expr(b) : a - Expr(-b);
+}
+
+Expr AndAlso(const Expr& a, const Expr& b) {
+  if (IsConstant(a, 1)) return b;
+  return IsConstant(b, 1) ? a : BothOf(a, b);
+}
+
+Expr Product(std::span<const Expr> shape) {
+  Expr symbolic;
+  int64_t known = 1;
+  for (const Expr& dim : shape) {
+    if (std::optional<int64_t> value = AsConstant(dim)) {
+      known = SaturatedProduct(known, *value);
+    } else {
+      symbolic = symbolic ? symbolic * dim : dim;
+    }
+  }
+  return symbolic ? Times(symbolic, known) : Expr(known);
+}
+
+bool SameExtent(const Expr& a, const Expr& b) {
+  return Equal(a, b);
+}
+
+bool SameShape(std::span<const Expr> a, std::span<const Expr> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), SameExtent);
+}
+
+}  // namespace tcc

@@ -1,0 +1,205 @@
+#include "graph/ops/resample.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace tcc {
+namespace {
+
+Expr F32(double value) {
+  return FloatConst(kFloat32, value);
+}
+
+// floor((p * o + r) / q), the nicest form of places: exact, and nothing but integers.
+struct Rational {
+  int64_t p = 0;
+  int64_t r = 0;
+  int64_t q = 1;
+
+  Expr Numerator(const Expr& output) const { return Plus(Times(output, p), r); }
+  Expr Floor(const Expr& output) const {
+    return q == 1 ? Numerator(output) : FloorDivide(Numerator(output), Expr(q));
+  }
+};
+
+Rational Reduced(int64_t p, int64_t r, int64_t q) {
+  int64_t g = std::gcd(std::gcd(p, r), q);
+  return {p / g, r / g, q / g};
+}
+
+// Slopes that transformations have: of the extents, or of the distances of their ends.
+std::vector<std::pair<int64_t, int64_t>> Slopes(const ResampledDim& dim) {
+  std::vector<std::pair<int64_t, int64_t>> slopes = {{0, 1}, {1, 1}};
+  auto add = [&](int64_t p, int64_t q) {
+    if (p <= 0 || q <= 0) return;
+    int64_t g = std::gcd(p, q);
+    slopes.emplace_back(p / g, q / g);
+  };
+  add(dim.input, dim.output);
+  add(dim.input - 1, dim.output - 1);
+  return slopes;
+}
+
+// Beyond this the table of all places takes longer than the arithmetic saves.
+constexpr int64_t kMaxPlaces = 1 << 20;
+
+// floor((p * o + r) / q) == table[o] for all o, where there is such a form.
+std::optional<Rational> RationalOf(const ResampledDim& dim, const std::vector<int64_t>& table) {
+  for (auto [p, q] : Slopes(dim)) {
+    int64_t low = INT64_MIN;
+    int64_t high = INT64_MAX;
+    for (size_t o = 0; o < table.size() && low <= high; ++o) {
+      int64_t least = table[o] * q - p * static_cast<int64_t>(o);
+      low = std::max(low, least);
+      high = std::min(high, least + q - 1);
+    }
+    if (low <= high) return Rational{p, low, q};
+  }
+  return std::nullopt;
+}
+
+// The place itself as (p * o + r) / q, where the coordinate is one.
+std::optional<Rational> ExactRational(const ResampledDim& dim) {
+  if (dim.output > kMaxPlaces) return std::nullopt;
+  std::vector<Rational> candidates = {
+      Reduced(2 * dim.input, dim.input - dim.output, 2 * dim.output),
+      Reduced(dim.input, 0, dim.output)};
+  if (dim.output > 1) candidates.push_back(Reduced(dim.input - 1, 0, dim.output - 1));
+  for (const Rational& form : candidates) {
+    bool same = true;
+    for (int64_t o = 0; o < dim.output && same; ++o) {
+      double x = static_cast<double>(form.p * o + form.r) / static_cast<double>(form.q);
+      same = std::fabs(x - dim.coordinate.At(o)) <= 1e-12 * std::max(1.0, std::fabs(x));
+    }
+    if (same) return form;
+  }
+  return std::nullopt;
+}
+
+Expr Clamped(const Expr& place, int64_t low, int64_t high, int64_t extent) {
+  Expr result = place;
+  if (low < 0) result = MaxOf(result, Expr(0));
+  if (high >= extent) result = MinOf(result, Expr(extent - 1));
+  return result;
+}
+
+double Rounded(double x, const std::string& mode) {
+  if (mode == "floor") return std::floor(x);
+  if (mode == "ceil") return std::ceil(x);
+  return mode == "round_prefer_floor" ? std::ceil(x - 0.5) : std::floor(x + 0.5);
+}
+
+Expr RoundedExpr(const Expr& x, const std::string& mode) {
+  auto call = [](ScalarOp op, const Expr& value) { return CastTo(kInt64, CallOf(op, {value})); };
+  Expr half = FloatConst(kFloat64, 0.5);
+  if (mode == "floor") return call(ScalarOp::kFloor, x);
+  if (mode == "ceil") return call(ScalarOp::kCeil, x);
+  return mode == "round_prefer_floor" ? call(ScalarOp::kCeil, x - half)
+                                      : call(ScalarOp::kFloor, x + half);
+}
+
+}  // namespace
+
+Expr Coordinate::At(const Expr& output) const {
+  auto f64 = [](double value) { return FloatConst(kFloat64, value); };
+  Expr x = CastTo(kFloat64, output);
+  if (shift != 0) x = x + f64(shift);
+  if (factor != 1) x = x * f64(factor);
+  if (divisor != 1) x = Make<Div>(x, f64(divisor));
+  return offset != 0 ? x + f64(offset) : x;
+}
+
+bool ResampledDim::IsIdentity() const {
+  if (input == 1 && output == 1) return coordinate.At(0) == 0;
+  return input == output && coordinate.factor == coordinate.divisor &&
+         coordinate.shift + coordinate.offset == 0;
+}
+
+StatusOr<Coordinate> CoordinateOf(const NodeLowering& node, const std::string& mode,
+                                  const ResampledDim& dim, double start, double end) {
+  double last = static_cast<double>(dim.input - 1);
+  // As the scale gives it, before it was rounded to the output's extent.
+  double width = dim.scale * static_cast<double>(dim.input);
+  Coordinate half_pixel{.shift = 0.5, .factor = 1, .divisor = dim.scale, .offset = -0.5};
+  Coordinate zero{.shift = 0, .factor = 0, .divisor = 1, .offset = 0};
+  if (mode == "half_pixel") return half_pixel;
+  if (mode == "pytorch_half_pixel") return dim.output > 1 ? half_pixel : zero;
+  if (mode == "half_pixel_symmetric") {
+    double adjustment = static_cast<double>(dim.output) / width;
+    half_pixel.offset += static_cast<double>(dim.input) / 2 * (1 - adjustment);
+    return half_pixel;
+  }
+  if (mode == "asymmetric") return Coordinate{.divisor = dim.scale};
+  if (mode == "tf_half_pixel_for_nn") return Coordinate{.shift = 0.5, .divisor = dim.scale};
+  if (mode == "align_corners") {
+    if (dim.output <= 1) return zero;
+    return Coordinate{.factor = last, .divisor = width - 1};
+  }
+  if (mode == "tf_crop_and_resize") {
+    if (dim.output <= 1) {
+      zero.offset = 0.5 * (start + end) * last;
+      return zero;
+    }
+    return Coordinate{.factor = (end - start) * last, .divisor = width - 1, .offset = start * last};
+  }
+  return node.Error("coordinate_transformation_mode is '{}'", mode);
+}
+
+StatusOr<Expr> NearestPlace(const NodeLowering& node, const std::string& nearest_mode,
+                            const ResampledDim& dim, const Expr& output) {
+  if (nearest_mode != "floor" && nearest_mode != "ceil" && nearest_mode != "round_prefer_floor" &&
+      nearest_mode != "round_prefer_ceil") {
+    return node.Error("nearest_mode is '{}'", nearest_mode);
+  }
+  if (dim.output > kMaxPlaces) {
+    Expr place = RoundedExpr(dim.coordinate.At(output), nearest_mode);
+    return Clamped(place, -1, dim.input, dim.input);
+  }
+  std::vector<int64_t> table;
+  int64_t low = 0;
+  int64_t high = 0;
+  for (int64_t o = 0; o < dim.output; ++o) {
+    double place = Rounded(dim.coordinate.At(o), nearest_mode);
+    // Farther outside is no other than just outside.
+    table.push_back(static_cast<int64_t>(std::clamp(place, -1.0, static_cast<double>(dim.input))));
+    low = std::min(low, table.back());
+    high = std::max(high, table.back());
+  }
+  std::optional<Rational> form = RationalOf(dim, table);
+  Expr place = form ? form->Floor(output) : RoundedExpr(dim.coordinate.At(output), nearest_mode);
+  return Clamped(place, low, high, dim.input);
+}
+
+SplitPlace SplitPlaceOf(const ResampledDim& dim, const Expr& output) {
+  if (std::optional<Rational> form = ExactRational(dim)) {
+    if (form->q == 1) return {form->Numerator(output), F32(0)};
+    Expr rest = FloorModulo(form->Numerator(output), Expr(form->q));
+    return {form->Floor(output), CastTo(kFloat32, rest) * F32(1 / static_cast<double>(form->q))};
+  }
+  Expr x = dim.coordinate.At(output);
+  Expr floor = CallOf(ScalarOp::kFloor, {x});
+  return {CastTo(kInt64, floor), CastTo(kFloat32, x - floor)};
+}
+
+Expr IsInside(const ResampledDim& dim, const Expr& output) {
+  double last = static_cast<double>(dim.input - 1);
+  bool all = dim.output <= kMaxPlaces;
+  for (int64_t o = 0; o < dim.output && all; ++o) {
+    double x = dim.coordinate.At(o);
+    all = x >= 0 && x <= last;
+  }
+  if (all) return True();
+  Expr x = dim.coordinate.At(output);
+  return BothOf(FloatConst(kFloat64, 0) <= x, x <= FloatConst(kFloat64, last));
+}
+
+Expr KernelWeight(Interpolation kind, double a, const Expr& x) {
+  Expr d = CallOf(ScalarOp::kAbs, {x});
+  if (kind != Interpolation::kCubic) return MaxOf(F32(1) - d, F32(0));
+  Expr near = ((F32(a + 2) * d - F32(a + 3)) * d) * d + F32(1);
+  Expr far = ((F32(a) * d - F32(5 * a)) * d + F32(8 * a)) * d - F32(4 * a);
+  return SelectOf(d <= F32(1), near, SelectOf(d < F32(2), far, F32(0)));
+}
+
+}  // namespace tcc

@@ -1,0 +1,318 @@
+#include <algorithm>
+#include <cmath>
+
+#include "graph/ops/lowerings.h"
+#include "graph/ops/resample.h"
+#include "support/wanted_option.h"
+
+namespace tcc {
+namespace {
+
+// Floats of a constant input; empty where it is absent or has no elements.
+StatusOr<std::vector<double>> Numbers(const NodeLowering& node, size_t input, const char* what) {
+  std::vector<double> numbers;
+  if (!node.Has(input)) return numbers;
+  const Tensor* tensor = node.Constant(input);
+  if (!tensor && IsConstant(Product(node.Shape(input)), 0)) return numbers;
+  if (!tensor) {
+    return WithOption(node.NotSupported("{} is computed at run time; expected a constant", what),
+                      Option::kBinds);
+  }
+  TCC_ASSIGN_OR_RETURN(int64_t count, ElementCount(tensor->shape));
+  for (int64_t i = 0; i < count; ++i) numbers.push_back(ElementAsDouble(*tensor, i));
+  return numbers;
+}
+
+// The sizes that keep the ratio of the extents, and the scale that all axes share.
+Status KeepRatio(const NodeLowering& node, const std::string& policy, const std::vector<int>& axes,
+                 std::vector<ResampledDim>& dims) {
+  if (policy == "stretch") return OkStatus();
+  if (policy != "not_larger" && policy != "not_smaller") {
+    return node.Error("keep_aspect_ratio_policy is '{}'", policy);
+  }
+  double scale = policy == "not_larger" ? INFINITY : 0;
+  for (int d : axes) {
+    scale =
+        policy == "not_larger" ? std::min(scale, dims[d].scale) : std::max(scale, dims[d].scale);
+  }
+  for (int d : axes) {
+    dims[d].scale = scale;
+    dims[d].output =
+        static_cast<int64_t>(std::floor(scale * static_cast<double>(dims[d].input) + 0.5));
+  }
+  return OkStatus();
+}
+
+StatusOr<std::vector<int>> ResizedAxes(const NodeLowering& node) {
+  std::vector<int> axes;
+  std::vector<int64_t> given = node.node().Ints("axes");
+  for (int64_t axis : given) {
+    TCC_ASSIGN_OR_RETURN(int dim, node.NormalizedAxis(axis, node.Rank(0)));
+    axes.push_back(dim);
+  }
+  for (size_t d = 0; given.empty() && d < node.Rank(0); ++d) axes.push_back(static_cast<int>(d));
+  return axes;
+}
+
+Status SetSizes(const NodeLowering& node, const std::vector<int>& axes,
+                std::vector<ResampledDim>& dims) {
+  TCC_ASSIGN_OR_RETURN(std::vector<double> scales, Numbers(node, 2, "scales"));
+  TCC_ASSIGN_OR_RETURN(std::vector<double> sizes, Numbers(node, 3, "sizes"));
+  if (scales.empty() == sizes.empty() || std::max(scales.size(), sizes.size()) != axes.size()) {
+    return node.Error("has {} scales and {} sizes; expected {} of either", scales.size(),
+                      sizes.size(), axes.size());
+  }
+  constexpr double kLimit = 1e12;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    ResampledDim& dim = dims[axes[i]];
+    double number = scales.empty() ? sizes[i] : scales[i];
+    bool good = number < kLimit && (scales.empty() ? number >= 0 : number > 0);
+    if (!good)
+      return node.Error("{} of dimension {} is {}", scales.empty() ? "size" : "scale", axes[i],
+                        number);
+    if (scales.empty()) {
+      dim.output = static_cast<int64_t>(number);
+      dim.scale = dim.input == 0 ? 1 : number / static_cast<double>(dim.input);
+    } else {
+      dim.scale = number;
+      // In f32, as scales are: 4/3 of 3 are 4.
+      dim.output = static_cast<int64_t>(
+          std::floor(static_cast<float>(number) * static_cast<float>(dim.input)));
+    }
+  }
+  if (!sizes.empty()) {
+    std::string policy = node.node().String("keep_aspect_ratio_policy", "stretch");
+    TCC_RETURN_IF_ERROR(KeepRatio(node, policy, axes, dims));
+  }
+  for (const ResampledDim& dim : dims) {
+    if (dim.input == 0 && dim.output > 0) return node.Error("resizes an empty dimension");
+  }
+  return OkStatus();
+}
+
+StatusOr<std::vector<ResampledDim>> DimsOf(const NodeLowering& node) {
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, node.StaticShape(0));
+  TCC_ASSIGN_OR_RETURN(std::vector<int> axes, ResizedAxes(node));
+  std::vector<ResampledDim> dims;
+  for (int64_t extent : shape) dims.push_back({extent, extent, 1, {}});
+  TCC_RETURN_IF_ERROR(SetSizes(node, axes, dims));
+
+  std::string mode = node.node().String("coordinate_transformation_mode", "half_pixel");
+  std::vector<double> region;
+  if (mode == "tf_crop_and_resize") {
+    TCC_ASSIGN_OR_RETURN(region, Numbers(node, 1, "roi"));
+    if (region.size() != 2 * axes.size()) {
+      return node.Error("roi has {} numbers; expected {}", region.size(), 2 * axes.size());
+    }
+  }
+  for (size_t i = 0; i < axes.size(); ++i) {
+    double start = region.empty() ? 0 : region[i];
+    double end = region.empty() ? 1 : region[axes.size() + i];
+    TCC_ASSIGN_OR_RETURN(dims[axes[i]].coordinate,
+                         CoordinateOf(node, mode, dims[axes[i]], start, end));
+  }
+  return dims;
+}
+
+class Resizer {
+ public:
+  Resizer(NodeLowering& node, std::vector<ResampledDim> dims, Interpolation kind)
+      : node_(node),
+        dims_(std::move(dims)),
+        kind_(kind),
+        cubic_a_(node.node().Float("cubic_coeff_a", -0.75)),
+        antialias_(node.node().Int("antialias", 0) != 0 && kind != Interpolation::kNearest),
+        exclude_outside_(node.node().Int("exclude_outside", 0) != 0),
+        type_(node.Type(0)),
+        computed_(type_ == kFloat64 ? kFloat64 : kFloat32) {
+    for (const ResampledDim& dim : dims_) shape_.emplace_back(dim.output);
+  }
+
+  Status Lower() {
+    StoredBuffer out = node_.Output(0, type_, shape_);
+    if (kind_ != Interpolation::kNearest && !FitsInline()) {
+      LowerInPasses(out);
+      return OkStatus();
+    }
+    std::vector<Axis> axes = node_.Axes(shape_);
+    std::vector<Expr> vars = VarsOf(axes);
+    Expr value;
+    if (kind_ == Interpolation::kNearest) {
+      TCC_ASSIGN_OR_RETURN(value, Nearest(vars));
+    } else {
+      value = FromComputed(Sample(vars, 0));
+    }
+    node_.Map(out, axes, OrExtrapolated(vars, value));
+    return OkStatus();
+  }
+
+ private:
+  // Taps round the base place: of a kernel that is stretched by 1 / scale, more.
+  int64_t Reach(size_t d) const {
+    int64_t radius = kind_ == Interpolation::kCubic ? 2 : 1;
+    if (!antialias_ || dims_[d].scale >= 1) return radius;
+    constexpr double kFarthest = 1e12;  // of scales that leave nothing
+    return static_cast<int64_t>(
+        std::min(std::ceil(static_cast<double>(radius) / dims_[d].scale), kFarthest));
+  }
+
+  bool IsStretched(size_t d) const { return antialias_ && dims_[d].scale < 1; }
+
+  // Whether the product of all taps is a fair size for one expression.
+  bool FitsInline() const {
+    constexpr int64_t kMaxTaps = 16;
+    int64_t taps = 1;
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      if (dims_[d].IsIdentity()) continue;
+      if (IsStretched(d)) return false;
+      taps *= 2 * Reach(d);
+      if (taps > kMaxTaps) return false;
+    }
+    return true;
+  }
+
+  StatusOr<Expr> Nearest(const std::vector<Expr>& vars) const {
+    std::string mode = node_.node().String("nearest_mode", "round_prefer_floor");
+    std::vector<Expr> indices = vars;
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      if (dims_[d].IsIdentity()) continue;
+      TCC_ASSIGN_OR_RETURN(indices[d], NearestPlace(node_, mode, dims_[d], vars[d]));
+    }
+    return node_.Load(0, indices);
+  }
+
+  // The sum over the taps of dimensions d and on; the places of those before are set.
+  Expr Sample(const std::vector<Expr>& indices, size_t d) const {
+    while (d < dims_.size() && dims_[d].IsIdentity()) ++d;
+    if (d == dims_.size()) return CastTo(computed_, node_.Load(0, indices));
+    SplitPlace place = SplitPlaceOf(dims_[d], indices[d]);
+    int64_t reach = Reach(d);
+    std::vector<Expr> weights;
+    Expr total;
+    for (int64_t t = 1 - reach; t <= reach; ++t) {
+      weights.push_back(Weight(d, place, Expr(t)));
+      total = total ? total + weights.back() : weights.back();
+    }
+    Expr sum;
+    for (int64_t t = 1 - reach; t <= reach; ++t) {
+      std::vector<Expr> at = indices;
+      at[d] = Tap(d, place, Expr(t));
+      Expr term = CastTo(computed_, weights[t + reach - 1]) * Sample(at, d + 1);
+      sum = sum ? sum + term : term;
+    }
+    return exclude_outside_ ? Make<Div>(sum, CastTo(computed_, total)) : sum;
+  }
+
+  Expr Tap(size_t d, const SplitPlace& place, const Expr& tap) const {
+    return MinOf(MaxOf(place.base + tap, Expr(0)), Expr(dims_[d].input - 1));
+  }
+
+  Expr Weight(size_t d, const SplitPlace& place, const Expr& tap) const {
+    Expr distance = CastTo(kFloat32, tap) - place.ratio;
+    if (IsStretched(d)) distance = distance * FloatConst(kFloat32, dims_[d].scale);
+    Expr weight = KernelWeight(kind_, cubic_a_, distance);
+    if (!exclude_outside_) return weight;
+    Expr at = place.base + tap;
+    Expr inside = BothOf(Expr(0) <= at, at < Expr(dims_[d].input));
+    return SelectOf(inside, weight, FloatConst(kFloat32, 0));
+  }
+
+  // A reduction a dimension, the last dimension first.
+  void LowerInPasses(const StoredBuffer& out) {
+    std::vector<Expr> shape;
+    for (const ResampledDim& dim : dims_) shape.emplace_back(dim.input);
+    std::optional<StoredBuffer> from;
+    for (size_t d = dims_.size(); d-- > 0;) {
+      if (dims_[d].IsIdentity()) continue;
+      shape[d] = Expr(dims_[d].output);
+      from = Pass(d, from, shape);
+    }
+    std::vector<Axis> axes = node_.Axes(shape_);
+    Expr value = FromComputed(node_.Load(*from, VarsOf(axes)));
+    node_.Map(out, axes, OrExtrapolated(VarsOf(axes), value), "_result");
+  }
+
+  StoredBuffer Pass(size_t d, const std::optional<StoredBuffer>& from,
+                    const std::vector<Expr>& shape) {
+    std::optional<StoredBuffer> totals;
+    if (IsStretched(d) || exclude_outside_) totals = Totals(d);
+    std::vector<Axis> axes = node_.Axes(shape);
+    std::vector<Expr> vars = VarsOf(axes);
+    Axis tap = NodeLowering::MakeAxis("tap", Expr(2 * Reach(d)));
+    Expr t = Plus(tap.var, 1 - Reach(d));
+    SplitPlace place = SplitPlaceOf(dims_[d], vars[d]);
+    Expr weight = CastTo(computed_, Weight(d, place, t));
+    if (totals) weight = Make<Div>(weight, node_.Load(*totals, {vars[d]}));
+    std::vector<Expr> at = vars;
+    at[d] = Tap(d, place, t);
+    Expr input = from ? node_.Load(*from, at) : CastTo(computed_, node_.Load(0, at));
+    StoredBuffer result = node_.Intermediate(fmt::format("pass{}", d), computed_, shape);
+    node_.Reduce({.outputs = {result},
+                  .axes = axes,
+                  .reduce_axes = {tap},
+                  .combiner = SumCombiner(computed_),
+                  .values = {weight * input},
+                  .suffix = fmt::format("_pass{}", d)});
+    return result;
+  }
+
+  // The sum of the weights of each output place.
+  StoredBuffer Totals(size_t d) {
+    Axis output = NodeLowering::MakeAxis("o", Expr(dims_[d].output));
+    Axis tap = NodeLowering::MakeAxis("tap", Expr(2 * Reach(d)));
+    SplitPlace place = SplitPlaceOf(dims_[d], output.var);
+    StoredBuffer totals =
+        node_.Intermediate(fmt::format("totals{}", d), computed_, {output.extent});
+    Expr weight = Weight(d, place, Plus(tap.var, 1 - Reach(d)));
+    node_.Reduce({.outputs = {totals},
+                  .axes = {output},
+                  .reduce_axes = {tap},
+                  .combiner = SumCombiner(computed_),
+                  .values = {CastTo(computed_, weight)},
+                  .suffix = fmt::format("_totals{}", d)});
+    return totals;
+  }
+
+  Expr FromComputed(const Expr& value) const { return CastTo(type_, value); }
+
+  // tf_crop_and_resize may look beyond the image.
+  Expr OrExtrapolated(const std::vector<Expr>& vars, const Expr& value) const {
+    if (node_.node().String("coordinate_transformation_mode", "") != "tf_crop_and_resize") {
+      return value;
+    }
+    Expr inside = True();
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      Expr condition = IsInside(dims_[d], vars[d]);
+      inside = AndAlso(inside, condition);
+    }
+    if (IsConstant(inside, 1)) return value;
+    return SelectOf(inside, value, Const(type_, node_.node().Float("extrapolation_value", 0)));
+  }
+
+  NodeLowering& node_;
+  std::vector<ResampledDim> dims_;
+  std::vector<Expr> shape_;
+  Interpolation kind_;
+  double cubic_a_;
+  bool antialias_;
+  bool exclude_outside_;
+  DType type_;
+  DType computed_;
+};
+
+}  // namespace
+
+Status LowerResize(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(1, 4));
+  TCC_ASSIGN_OR_RETURN(std::vector<ResampledDim> dims, DimsOf(node));
+  std::string mode = node.node().String("mode", "nearest");
+  if (mode != "nearest" && mode != "linear" && mode != "cubic") {
+    return node.Error("mode is '{}'; expected nearest, linear or cubic", mode);
+  }
+  Interpolation kind = mode == "nearest"  ? Interpolation::kNearest
+                       : mode == "linear" ? Interpolation::kLinear
+                                          : Interpolation::kCubic;
+  return Resizer(node, std::move(dims), kind).Lower();
+}
+
+}  // namespace tcc

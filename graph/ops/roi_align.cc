@@ -1,0 +1,167 @@
+#include <cmath>
+
+#include "graph/ops/lowerings.h"
+
+namespace tcc {
+namespace {
+
+struct RoiParameters {
+  bool takes_maximum = false;
+  bool half_pixel = true;
+  int64_t samples = 0;  // along each side of a bin; 0: as many as there are pixels
+  double scale = 1;
+};
+
+// One side of the region of a place of the output, in f32 and pixels of the image.
+struct RoiSide {
+  Expr bin;       // width
+  Expr start;     // of the bin
+  Expr samples;   // f32, at least 0
+  int64_t bound;  // of samples
+};
+
+class RoiAligner {
+ public:
+  RoiAligner(NodeLowering& node, const RoiParameters& parameters, std::vector<int64_t> image,
+             std::vector<int64_t> pooled)
+      : node_(node),
+        parameters_(parameters),
+        image_(std::move(image)),
+        pooled_(std::move(pooled)),
+        type_(node.Type(0) == kFloat64 ? kFloat64 : kFloat32) {}
+
+  void Lower() {
+    std::vector<Expr> shape = {node_.Shape(1)[0], Expr(image_[1]), Expr(pooled_[0]),
+                               Expr(pooled_[1])};
+    StoredBuffer out = node_.Output(0, node_.Type(0), shape);
+    StoredBuffer merged = node_.Intermediate("samples", type_, shape);
+    std::vector<Axis> axes = node_.Axes(shape);
+    RoiSide y = Side(0, axes);
+    RoiSide x = Side(1, axes);
+    Axis iy = NodeLowering::MakeAxis("iy", Expr(y.bound));
+    Axis ix = NodeLowering::MakeAxis("ix", Expr(x.bound));
+    node_.Reduce(
+        {.outputs = {merged},
+         .axes = axes,
+         .reduce_axes = {iy, ix},
+         .combiner = parameters_.takes_maximum ? MaxCombiner(type_) : SumCombiner(type_),
+         .values = {SampleAt(axes, Place(y, iy.var), Place(x, ix.var))},
+         .predicate = BothOf(CastTo(type_, iy.var) < y.samples, CastTo(type_, ix.var) < x.samples),
+         .suffix = "_samples"});
+
+    axes = node_.Axes(shape);
+    Expr count = Side(0, axes).samples * Side(1, axes).samples;
+    Expr value = node_.Load(merged, VarsOf(axes));
+    value = parameters_.takes_maximum ? SelectOf(F(0) < count, value, F(0))
+                                      : Make<Div>(value, MaxOf(count, F(1)));
+    node_.Map(out, axes, CastTo(node_.Type(0), value));
+  }
+
+ private:
+  Expr F(double value) const { return FloatConst(type_, value); }
+
+  Expr Corner(const Expr& roi, int64_t column) const {
+    Expr corner = CastTo(type_, node_.Load(1, {roi, Expr(column)})) * F(parameters_.scale);
+    return parameters_.half_pixel ? corner - F(0.5) : corner;
+  }
+
+  // side 0: y, side 1: x. A region of interest is x1, y1, x2, y2.
+  RoiSide Side(int64_t side, const std::vector<Axis>& axes) const {
+    Expr roi = axes[0].var;
+    Expr start = Corner(roi, 1 - side);
+    Expr length = Corner(roi, 3 - side) - start;
+    if (!parameters_.half_pixel) length = MaxOf(length, F(1));
+    RoiSide result;
+    result.bin = Make<Div>(length, F(static_cast<double>(pooled_[side])));
+    result.start = start + CastTo(type_, axes[side + 2].var) * result.bin;
+    if (parameters_.samples > 0) {
+      result.samples = F(static_cast<double>(parameters_.samples));
+      result.bound = parameters_.samples;
+    } else {
+      // Enough for regions inside the image; one beyond it gets no more samples.
+      result.bound = image_[side + 2] / pooled_[side] + 2;
+      Expr wanted = CallOf(ScalarOp::kCeil, {result.bin});
+      result.samples = MinOf(MaxOf(wanted, F(0)), F(static_cast<double>(result.bound)));
+    }
+    return result;
+  }
+
+  Expr Place(const RoiSide& side, const Expr& sample) const {
+    return side.start + (CastTo(type_, sample) + F(0.5)) * Make<Div>(side.bin, side.samples);
+  }
+
+  // Of one coordinate: the two pixels, the distance from the first, whether it is on the image.
+  struct Neighbours {
+    Expr low, high;
+    Expr to_low;
+    Expr inside;
+  };
+  Neighbours NeighboursOf(const Expr& place, int64_t extent) const {
+    auto last = static_cast<double>(extent - 1);
+    Expr inside = BothOf(F(-1) <= place, place <= F(static_cast<double>(extent)));
+    Expr clamped = MinOf(MaxOf(place, F(0)), F(last));
+    Expr low = CastTo(kInt64, CallOf(ScalarOp::kFloor, {clamped}));
+    return {low, MinOf(low + Expr(1), Expr(extent - 1)),
+            clamped - CallOf(ScalarOp::kFloor, {clamped}), inside};
+  }
+
+  Expr SampleAt(const std::vector<Axis>& axes, const Expr& y, const Expr& x) const {
+    Neighbours rows = NeighboursOf(y, image_[2]);
+    Neighbours columns = NeighboursOf(x, image_[3]);
+    Expr batch =
+        MinOf(MaxOf(CastTo(kInt64, node_.Load(2, {axes[0].var})), Expr(0)), Expr(image_[0] - 1));
+    auto part = [&](const Expr& row, const Expr& column, const Expr& weight) {
+      return weight * CastTo(type_, node_.Load(0, {batch, axes[1].var, row, column}));
+    };
+    Expr far_y = rows.to_low;
+    Expr far_x = columns.to_low;
+    Expr near_y = F(1) - far_y;
+    Expr near_x = F(1) - far_x;
+    Expr a = part(rows.low, columns.low, near_y * near_x);
+    Expr b = part(rows.low, columns.high, near_y * far_x);
+    Expr c = part(rows.high, columns.low, far_y * near_x);
+    Expr d = part(rows.high, columns.high, far_y * far_x);
+    // ONNX's maximum is of the weighted pixels.
+    Expr value = parameters_.takes_maximum ? MaxOf(MaxOf(a, b), MaxOf(c, d)) : a + b + c + d;
+    return SelectOf(BothOf(rows.inside, columns.inside), value, F(0));
+  }
+
+  NodeLowering& node_;
+  RoiParameters parameters_;
+  std::vector<int64_t> image_;
+  std::vector<int64_t> pooled_;
+  DType type_;
+};
+
+}  // namespace
+
+Status LowerRoiAlign(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(3, 3));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> image, node.StaticShape(0));
+  const std::vector<Expr>& rois = node.Shape(1);
+  std::vector<int64_t> pooled = {node.node().Int("output_height", 1),
+                                 node.node().Int("output_width", 1)};
+  std::string mode = node.node().String("mode", "avg");
+  std::string transformation = node.node().String("coordinate_transformation_mode", "half_pixel");
+  RoiParameters parameters{.takes_maximum = mode == "max",
+                           .half_pixel = transformation == "half_pixel",
+                           .samples = node.node().Int("sampling_ratio", 0),
+                           .scale = node.node().Float("spatial_scale", 1)};
+  constexpr int64_t kLimit = 1 << 12;
+  bool good = image.size() == 4 && rois.size() == 2 && IsConstant(rois[1], 4) &&
+              node.Rank(2) == 1 && SameExtent(node.Shape(2)[0], rois[0]) &&
+              node.Type(0).is_float() && node.Type(1).is_float() && node.Type(2).is_integer();
+  bool known = (mode == "avg" || mode == "max") && parameters.samples >= 0 &&
+               parameters.samples < kLimit && pooled[0] > 0 && pooled[1] > 0 &&
+               (parameters.half_pixel || transformation == "output_half_pixel");
+  for (int64_t extent : image) good = good && extent > 0;
+  if (!good || !known) {
+    return node.Error(
+        "image {}, regions {}, output {}x{}, mode '{}', coordinate_transformation_mode '{}'",
+        ShapeToString(image), ShapeText(rois), pooled[0], pooled[1], mode, transformation);
+  }
+  RoiAligner(node, parameters, image, pooled).Lower();
+  return OkStatus();
+}
+
+}  // namespace tcc

@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "graph/ops/lowerings.h"
+#include "support/integer_division.h"
+
+// TopK as a merge sort by ranks: each element's place is the number of elements that are better.
+// Blocks are sorted by counting; then of two sorted runs each element finds its place in the other
+// by binary search, and what comes behind the first k is dropped. With n elements and blocks of B
+// that are O(n B + n log n log k) comparisons, in one loop nest without any order a level.
+namespace tcc {
+namespace {
+
+constexpr int64_t kBlock = 64;
+
+Expr I32(int64_t value) {
+  return IntConst(kInt32, value);
+}
+
+class BestFirst {
+ public:
+  BestFirst(NodeLowering& node, int axis, int64_t extent, int64_t count)
+      : node_(node),
+        axis_(axis),
+        extent_(extent),
+        kept_(RoundedUp(std::max<int64_t>(count, 1))),
+        largest_(node.node().Int("largest", 1) != 0) {}
+
+  // Afterwards OriginAt gives the elements in order.
+  void Sort() {
+    SortBlocks();
+    while (runs_ > 1) MergePairs();
+  }
+
+  // Where in the input stands what comes to `place`, i32.
+  Expr OriginAt(const std::vector<Expr>& place) const { return node_.Load(origins_, place); }
+
+ private:
+  static int64_t RoundedUp(int64_t value) {
+    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(value)));
+  }
+
+  // The input's shape with other dimensions in place of the sorted one.
+  std::vector<Expr> ShapeWith(const std::vector<int64_t>& dims) const {
+    return Replaced(node_.Shape(0), ToExprs(dims));
+  }
+  std::vector<Expr> Replaced(std::vector<Expr> list, const std::vector<Expr>& parts,
+                             size_t count = 1) const {
+    auto at = list.erase(list.begin() + axis_, list.begin() + axis_ + static_cast<int>(count));
+    list.insert(at, parts.begin(), parts.end());
+    return list;
+  }
+
+  void SortBlocks() {
+    int64_t block = RoundedUp(std::min(extent_, kBlock));
+    runs_ = CeilDivision(extent_, block);
+    run_ = std::min(block, kept_);
+    padded_ = runs_ * block != extent_ || RoundedUp(runs_) != runs_;
+    std::vector<Expr> shape = ShapeWith({runs_, block});
+    StoredBuffer ranks = node_.Intermediate("ranks", kInt32, shape);
+    std::vector<Axis> axes = node_.Axes(shape);
+    Axis rival = NodeLowering::MakeAxis("rival", Expr(block));
+    std::vector<Expr> vars = VarsOf(axes);
+    Expr base = Times(vars[axis_], block);
+    std::vector<Expr> place = Replaced(vars, {Expr(0)}, 2);
+    Expr own = CastTo(kInt32, base + vars[axis_ + 1]);
+    Expr other = CastTo(kInt32, base + rival.var);
+    node_.Reduce({.outputs = {ranks},
+                  .axes = axes,
+                  .reduce_axes = {rival},
+                  .combiner = SumCombiner(kInt32),
+                  .values = {SelectOf(IsBetter(place, other, own), I32(1), I32(0))},
+                  .suffix = "_ranks"});
+
+    axes = node_.Axes(shape);
+    vars = VarsOf(axes);
+    Expr rank = CastTo(kInt64, node_.Load(ranks, vars));
+    Expr target = Times(vars[axis_], run_) + rank;
+    Expr origin = CastTo(kInt32, Times(vars[axis_], block) + vars[axis_ + 1]);
+    Scatter(axes, Replaced(vars, {target}, 2), origin, run_ < block ? rank < Expr(run_) : True());
+  }
+
+  // Where one element of a pair of runs stands, and how it compares with its partner's.
+  struct PairedPlace {
+    std::vector<Axis> axes;
+    std::vector<Expr> vars;
+    Expr run, partner, own;
+  };
+
+  PairedPlace Paired() const {
+    PairedPlace at;
+    at.axes = node_.Axes(ShapeWith({(runs_ + 1) / 2, 2, run_}));
+    at.vars = VarsOf(at.axes);
+    Expr pair = at.vars[axis_];
+    Expr side = at.vars[axis_ + 1];
+    // The last run may lack a partner: places beyond the end stand for it. There are such places in
+    // the last run alone, so that two of them never meet.
+    at.run = Times(pair, 2) + side;
+    at.partner = Times(pair, 2) + (Expr(1) - side);
+    Expr place = Bounded(Times(at.run, run_) + at.vars[axis_ + 2], runs_ * run_);
+    at.own = OriginAt(Replaced(at.vars, {place}, 3));
+    if (runs_ % 2 != 0) at.own = SelectOf(at.run < Expr(runs_), at.own, I32(extent_));
+    return at;
+  }
+
+  Expr PartnerIsBetter(const PairedPlace& at, const Expr& position) {
+    Expr place = Bounded(Times(at.partner, run_) + position, runs_ * run_);
+    Expr other = OriginAt(Replaced(at.vars, {place}, 3));
+    return IsBetter(Replaced(at.vars, {Expr(0)}, 3), other, at.own);
+  }
+
+  // One step of every binary search: how many of the partner are better, so far. A stage each, as
+  // a step reads what came before thrice.
+  StoredBuffer SearchStep(const std::optional<StoredBuffer>& before, int64_t step) {
+    PairedPlace at = Paired();
+    Expr better = before ? CastTo(kInt64, node_.Load(*before, at.vars)) : Expr(0);
+    Expr probed = step > 1 ? Plus(better, step - 1) : better;
+    Expr found = SelectOf(PartnerIsBetter(at, probed), Plus(better, step), better);
+    std::string suffix = fmt::format("_better{}", searches_++);
+    StoredBuffer result =
+        node_.Intermediate(suffix.substr(1), kInt32, ShapeWith({(runs_ + 1) / 2, 2, run_}));
+    node_.Map(result, at.axes, CastTo(kInt32, found), suffix);
+    return result;
+  }
+
+  void MergePairs() {
+    int64_t merged = std::min(2 * run_, kept_);
+    std::optional<StoredBuffer> found;
+    for (int64_t step = run_ / 2; step >= 1; step /= 2) found = SearchStep(found, step);
+    found = SearchStep(found, 1);
+    PairedPlace at = Paired();
+    Expr better = CastTo(kInt64, node_.Load(*found, at.vars));
+    if (runs_ % 2 != 0) {
+      better = SelectOf(at.partner < Expr(runs_), better, Expr(0));
+      better = SelectOf(at.run < Expr(runs_), better, Expr(run_));
+    }
+    Expr rank = at.vars[axis_ + 2] + better;
+    Expr target = Times(at.vars[axis_], merged) + rank;
+    Expr kept = merged < 2 * run_ ? rank < Expr(merged) : True();
+    runs_ = (runs_ + 1) / 2;
+    run_ = merged;
+    Scatter(at.axes, Replaced(at.vars, {target}, 3), at.own, kept);
+  }
+
+  // The next order: origins at `place` become `origin`. No two elements have one place.
+  void Scatter(const std::vector<Axis>& axes, const std::vector<Expr>& place, const Expr& origin,
+               const Expr& predicate) {
+    origins_ =
+        node_.Intermediate(fmt::format("order{}", steps_), kInt32, ShapeWith({runs_ * run_}));
+    node_.StoreInOrder({.output = origins_,
+                        .axes = axes,
+                        .kinds = std::vector<IterKind>(axes.size(), IterKind::kSpatial),
+                        .indices = place,
+                        .value = origin,
+                        .predicate = predicate,
+                        .suffix = fmt::format("_order{}", steps_)});
+    ++steps_;
+  }
+
+  // For an odd number of runs, the places of the one that is missing.
+  Expr Bounded(const Expr& at, int64_t places) const {
+    return runs_ % 2 == 0 ? at : MinOf(at, Expr(places - 1));
+  }
+
+  Expr Key(std::vector<Expr> place, const Expr& origin) {
+    Expr at = CastTo(kInt64, origin);
+    place[axis_] = padded_ ? MinOf(at, Expr(extent_ - 1)) : at;
+    return node_.Load(0, place);
+  }
+
+  // A total order: NaN is greater than every number, of equals the one that comes first is better,
+  // and nothing is worse than the places beyond the end.
+  Expr IsBetter(const std::vector<Expr>& place, const Expr& a, const Expr& b) {
+    Expr x = Key(place, a);
+    Expr y = Key(place, b);
+    Expr x_wins = largest_ ? IsGreater(x, y) : IsGreater(y, x);
+    Expr y_wins = largest_ ? IsGreater(y, x) : IsGreater(x, y);
+    Expr better = EitherOf(x_wins, BothOf(Make<Not>(y_wins), a < b));
+    if (!padded_) return better;
+    // `better` stands first: what is right of a && or || is loaded under a condition.
+    Expr farther = MaxOf(a, b);
+    return EitherOf(BothOf(better, farther < I32(extent_)), BothOf(I32(extent_) <= farther, a < b));
+  }
+
+  static Expr IsGreater(const Expr& x, const Expr& y) {
+    if (!x.dtype().is_float()) return y < x;
+    Expr only_x_is_nan =
+        BothOf(CallOf(ScalarOp::kIsNan, {x}), Make<Not>(CallOf(ScalarOp::kIsNan, {y})));
+    return EitherOf(y < x, only_x_is_nan);
+  }
+
+  NodeLowering& node_;
+  const int axis_;
+  const int64_t extent_;
+  const int64_t kept_;  // of a run, a power of two
+  const bool largest_;
+  bool padded_ = false;
+  int64_t runs_ = 0;
+  int64_t run_ = 0;  // places of each
+  StoredBuffer origins_;
+  int steps_ = 0;
+  int searches_ = 0;
+};
+
+}  // namespace
+
+Status LowerTopK(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(2, 2));
+  size_t rank = node.Rank(0);
+  TCC_ASSIGN_OR_RETURN(int axis, node.NormalizedAxis(node.node().Int("axis", -1), rank));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> k, node.ConstantInts(1, "k"));
+  std::vector<Expr> shape = node.Shape(0);
+  std::optional<int64_t> extent = AsConstant(shape[axis]);
+  if (!extent || *extent > INT32_MAX / 2) {
+    return node.NotSupported("input 0 has shape {}; expected a known dimension {}",
+                             ShapeText(shape), axis);
+  }
+  if (k.size() != 1 || k[0] < 0 || k[0] > *extent) {
+    return node.Error("k is {}; expected 0 to {}", ShapeToString(k), *extent);
+  }
+  shape[axis] = Expr(k[0]);
+  StoredBuffer values = node.Output(0, node.Type(0), shape);
+  std::optional<StoredBuffer> origins;
+  if (node.Wants(1)) origins = node.Output(1, kInt64, shape);
+  if (*extent == 0) return OkStatus();
+
+  BestFirst sorted(node, axis, *extent, k[0]);
+  sorted.Sort();
+  std::vector<Axis> axes = node.Axes(shape);
+  std::vector<Expr> place = VarsOf(axes);
+  place[axis] = CastTo(kInt64, sorted.OriginAt(VarsOf(axes)));
+  node.Map(values, axes, node.Load(0, place), "_values");
+  if (!origins) return OkStatus();
+  axes = node.Axes(shape);
+  node.Map(*origins, axes, CastTo(kInt64, sorted.OriginAt(VarsOf(axes))), "_indices");
+  return OkStatus();
+}
+
+}  // namespace tcc

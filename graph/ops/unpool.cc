@@ -1,0 +1,143 @@
+#include <algorithm>
+
+#include "graph/ops/lowerings.h"
+#include "graph/ops/window.h"
+
+// The inverses of windows: values go back to where a pool or an unfolding took them from.
+namespace tcc {
+namespace {
+
+// The extents that a MaxPool with these attributes had as its input.
+StatusOr<std::vector<int64_t>> PooledShape(const NodeLowering& node,
+                                           const std::vector<int64_t>& shape) {
+  size_t dims = shape.size() - 2;
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> kernel, WindowSizes(node, "kernel_shape", dims, 1, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, WindowSizes(node, "strides", dims, 1, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, WindowSizes(node, "pads", 2 * dims, 0, 0));
+  std::vector<int64_t> result = {shape[0], shape[1]};
+  for (size_t d = 0; d < dims; ++d) {
+    int64_t extent = 0;
+    if (__builtin_mul_overflow(shape[d + 2] - 1, strides[d], &extent) ||
+        __builtin_add_overflow(extent, kernel[d] - pads[d] - pads[dims + d], &extent) ||
+        extent < 0) {
+      return node.Error("kernel {}, stride {} and pads {} and {} for an extent of {}", kernel[d],
+                        strides[d], pads[d], pads[dims + d], shape[d + 2]);
+    }
+    result.push_back(extent);
+  }
+  return result;
+}
+
+}  // namespace
+
+// Zeros, and each value where its index says: a place in the flat tensor that was pooled. A larger
+// output has the same places.
+Status LowerMaxUnpool(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(2, 3));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, node.StaticShape(0));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> places, node.StaticShape(1));
+  if (shape.size() < 3 || places != shape || node.Type(1) != kInt64) {
+    return node.Error("values {} with indices {}", ShapeToString(shape), ShapeToString(places));
+  }
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pooled, PooledShape(node, shape));
+  std::vector<int64_t> result = pooled;
+  if (node.Has(2)) {
+    TCC_ASSIGN_OR_RETURN(result, node.ConstantInts(2, "output_shape"));
+    bool good = result.size() == shape.size();
+    for (int64_t extent : result) good = good && extent >= 0;
+    if (!good) return node.Error("output_shape is {}", ShapeToString(result));
+  }
+  TCC_ASSIGN_OR_RETURN(int64_t count, ElementCount(pooled));
+  TCC_ASSIGN_OR_RETURN(int64_t room, ElementCount(result));
+  TCC_ASSIGN_OR_RETURN(int64_t values, ElementCount(shape));
+  if (values > 0 && (count == 0 || room == 0)) {
+    return node.Error("{} values for an output {}", values, ShapeToString(result));
+  }
+
+  DType type = node.Type(0);
+  StoredBuffer out = node.Output(0, type, ToExprs(result));
+  node.Map(out, node.Axes(ToExprs(result)), Const(type, 0), "_zeros");
+  std::vector<Axis> axes = node.Axes(node.Shape(0));
+  Expr flat = node.Load(1, VarsOf(axes));
+  std::vector<Expr> indices(shape.size(), Expr(0));
+  for (size_t d = shape.size(); d-- > 0;) {
+    // An index outside is clamped, as everywhere.
+    if (d + 1 == shape.size()) flat = MinOf(MaxOf(flat, Expr(0)), Expr(count - 1));
+    if (pooled[d] == 0) continue;
+    Expr index = d == 0 ? flat : FloorModulo(flat, Expr(pooled[d]));
+    flat = FloorDivide(flat, Expr(pooled[d]));
+    indices[d] = result[d] < pooled[d] ? MinOf(index, Expr(result[d] - 1)) : index;
+  }
+  node.StoreInOrder({.output = out,
+                     .axes = axes,
+                     .kinds = std::vector<IterKind>(axes.size(), IterKind::kReduce),
+                     .indices = indices,
+                     .value = node.Load(0, VarsOf(axes))});
+  return OkStatus();
+}
+
+// image[n, c, y...] = sum of columns[n, (c, k...), (o...)] over the k with
+// o * stride + k * dilation - pad = y: those where y + pad - k * dilation is a multiple of the
+// stride, and inside.
+Status LowerCol2Im(NodeLowering& node) {
+  TCC_RETURN_IF_ERROR(node.CheckInputs(3, 3));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> columns, node.StaticShape(0));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> image, node.ConstantInts(1, "image_shape"));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> block, node.ConstantInts(2, "block_shape"));
+  size_t dims = image.size();
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, WindowSizes(node, "strides", dims, 1, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> dilations, WindowSizes(node, "dilations", dims, 1, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, WindowSizes(node, "pads", 2 * dims, 0, 0));
+  bool good = columns.size() == 3 && block.size() == dims && dims >= 1;
+  std::vector<int64_t> outputs;
+  for (size_t d = 0; good && d < dims; ++d) {
+    good = image[d] > 0 && image[d] < kLargestWindowSize && block[d] > 0 &&
+           block[d] < kLargestWindowSize / dilations[d];
+    if (!good) break;
+    int64_t room = image[d] + pads[d] + pads[dims + d] - dilations[d] * (block[d] - 1) - 1;
+    good = room >= 0;
+    outputs.push_back(room / strides[d] + 1);
+  }
+  StatusOr<int64_t> blocks = ElementCount(block);
+  StatusOr<int64_t> count = ElementCount(outputs);
+  good = good && blocks.ok() && count.ok() && *count == columns[2] && columns[1] % *blocks == 0;
+  if (!good) {
+    return node.Error("columns {} for an image {} of blocks {}", ShapeToString(columns),
+                      ShapeToString(image), ShapeToString(block));
+  }
+
+  std::vector<Expr> shape = {Expr(columns[0]), Expr(columns[1] / *blocks)};
+  for (int64_t extent : image) shape.emplace_back(extent);
+  DType type = node.Type(0);
+  DType computed = AccumulationType(type);
+  StoredBuffer out = node.Output(0, type, shape);
+  StoredBuffer sum = computed == type ? out : node.Intermediate("sum", computed, shape);
+  std::vector<Axis> axes = node.Axes(shape);
+  std::vector<Axis> taps;
+  Expr inside = True();
+  Expr row = axes[1].var;
+  Expr column = 0;
+  auto require = [&](const Expr& condition) { inside = AndAlso(inside, condition); };
+  for (size_t d = 0; d < dims; ++d) {
+    taps.push_back(NodeLowering::MakeAxis(fmt::format("k{}", d), Expr(block[d])));
+    row = Times(row, block[d]) + taps[d].var;
+    Expr reached = Plus(axes[d + 2].var - Times(taps[d].var, dilations[d]), pads[d]);
+    require(reached >= Expr(0));
+    if (strides[d] > 1) require(Make<Eq>(FloorModulo(reached, Expr(strides[d])), Expr(0)));
+    Expr output = strides[d] > 1 ? FloorDivide(reached, Expr(strides[d])) : reached;
+    require(output < Expr(outputs[d]));
+    column = d == 0 ? output : Times(column, outputs[d]) + output;
+  }
+  node.Reduce({.outputs = {sum},
+               .axes = axes,
+               .reduce_axes = taps,
+               .combiner = SumCombiner(computed),
+               .values = {CastTo(computed, node.Load(0, {axes[0].var, row, column}))},
+               .predicate = inside});
+  if (computed == type) return OkStatus();
+  std::vector<Axis> rounded = node.Axes(shape);
+  node.Map(out, rounded, CastTo(type, node.Load(sum, VarsOf(rounded))), "_round");
+  return OkStatus();
+}
+
+}  // namespace tcc

@@ -1,0 +1,308 @@
+#include <algorithm>
+#include <map>
+
+#include "graph/ops/op_lowering.h"
+#include "graph/ops/storage_order.h"
+#include "graph/passes/edit.h"
+#include "graph/passes/passes.h"
+
+namespace tcc {
+namespace {
+
+// Batch and channels stay and the dimensions behind them are grouped in another way: the same
+// elements in the same order whether channels come second or last.
+bool KeepsChannels(const Graph& graph, const Node& node) {
+  const std::vector<Expr>& in = graph.value(node.inputs[0]).shape;
+  const std::vector<Expr>& out = graph.value(node.outputs[0]).shape;
+  return in.size() >= 3 && out.size() >= 3 && SameExtent(in[0], out[0]) &&
+         SameExtent(in[1], out[1]);
+}
+
+// Operators that work as well channels last: those that are asked to once an operand is.
+bool FollowsOperand(const Graph& graph, const Node& node) {
+  switch (FormOf(node)) {
+    case OpForm::kElementwise:
+    case OpForm::kMovement:
+    case OpForm::kReduction:
+      return true;
+    case OpForm::kView:
+      return KeepsChannels(graph, node);
+    case OpForm::kContraction:
+    case OpForm::kControlFlow:
+      return false;
+  }
+  return false;
+}
+
+// The order of dimensions that brings [N, spatial..., C] to [N, C, spatial...].
+std::vector<int64_t> FromChannelsLast(size_t rank) {
+  std::vector<int64_t> perm = {0, static_cast<int64_t>(rank) - 1};
+  for (size_t d = 2; d < rank; ++d) perm.push_back(static_cast<int64_t>(d) - 1);
+  return perm;
+}
+
+// As many element-wise nodes as a block of a network has between a Transpose and what reads it.
+constexpr int kLookAhead = 6;
+
+class LayoutAssigner {
+ public:
+  explicit LayoutAssigner(Graph& graph) : graph_(graph) {
+    for (const Value& value : graph_.values) order_.push_back(RowMajorOrder(value.shape.size()));
+  }
+
+  Status Run() {
+    std::vector<Node> nodes = std::move(graph_.nodes);
+    graph_.nodes.clear();
+    uses_ = UsesOfAll(nodes);
+    pending_ = &nodes;
+    // By index and as a copy: what is behind a Flatten gets other weights on the way.
+    for (size_t n = 0; n < nodes.size(); ++n) Visit(nodes[n]);
+    RestoreOutputs();
+    return RemoveDead(graph_);
+  }
+
+ private:
+  ValueUses UsesOfAll(const std::vector<Node>& nodes) {
+    Graph view;
+    view.values.resize(graph_.values.size());
+    view.nodes = nodes;
+    view.outputs = graph_.outputs;
+    return UsesOf(view);
+  }
+
+  size_t Rank(ValueId id) const { return graph_.value(id).shape.size(); }
+
+  bool IsStoredLast(ValueId id) const { return order_[id] != RowMajorOrder(order_[id].size()); }
+
+  bool ReadsChannelsLast(const Node& node) const {
+    size_t rank = ActivationRank(graph_, node);
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+      return id != kNoValue && Rank(id) == rank && IsStoredLast(id);
+    });
+  }
+
+  void Visit(Node node) {
+    if (IsConvolution(node.op)) {
+      node.layout = DataLayout::kChannelsLast;
+      TransposeWeight(node);
+    } else if (FollowsOperand(graph_, node) && ReadsChannelsLast(node)) {
+      node.layout = DataLayout::kChannelsLast;
+    } else if (GivesChannelsLast(node)) {
+      node.attributes["to"] = std::string("channels_last");
+    } else if (FlattensIntoWeights(node)) {
+      FlattenChannelsLast(node);
+      return;
+    }
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      ValueId& input = node.inputs[i];
+      if (input == kNoValue) continue;
+      input = InOrder(input, InputOrder(graph_, node, i));
+    }
+    Emit(node);
+  }
+
+  // A Transpose of [N, spatial..., C] to [N, C, spatial...] moves nothing if its result is stored
+  // channels last; where what reads it works in that order anyway, the way back is free as well.
+  bool GivesChannelsLast(const Node& node) const {
+    // Other operators may leave out their first operand, as a Loop its trip count.
+    if (node.op != OpKind::kTranspose) return false;
+    size_t rank = Rank(node.inputs[0]);
+    return rank >= 3 && !IsStoredLast(node.inputs[0]) &&
+           node.Ints("perm") == FromChannelsLast(rank) && IsReadLast(node.outputs[0], kLookAhead);
+  }
+
+  // Whether a convolution reads the value, or an addition to something that is stored channels
+  // last, or one of these what element-wise nodes make of it.
+  bool IsReadLast(ValueId id, int steps) const {
+    if (steps == 0) return false;
+    return std::any_of(uses_.readers[id].begin(), uses_.readers[id].end(), [&](int reader) {
+      const Node& node = (*pending_)[reader];
+      if (IsConvolution(node.op)) return node.inputs[0] == id;
+      if (FormOf(node) != OpForm::kElementwise) return false;
+      bool beside_last = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId other) {
+        return other != kNoValue && static_cast<size_t>(other) < order_.size() &&
+               Rank(other) == Rank(id) && IsStoredLast(other);
+      });
+      return beside_last || IsReadLast(node.outputs[0], steps - 1);
+    });
+  }
+
+  void Emit(const Node& node) {
+    order_.resize(graph_.values.size());
+    for (ValueId output : node.outputs) {
+      if (output != kNoValue) order_[output] = OutputOrder(graph_, node, Rank(output));
+    }
+    graph_.nodes.push_back(node);
+  }
+
+  // [M, C/g, k...] to [k..., C/g, M]; of a ConvTranspose [C, M/g, k...] to [k..., C, M/g].
+  void TransposeWeight(Node& node) {
+    ValueId weight = node.inputs[1];
+    bool in_first = node.op == OpKind::kConvTranspose;
+    std::vector<int64_t> perm;
+    for (size_t d = 2; d < Rank(weight); ++d) perm.push_back(static_cast<int64_t>(d));
+    perm.push_back(in_first ? 0 : 1);
+    perm.push_back(in_first ? 1 : 0);
+    auto [entry, absent] = weights_.emplace(std::pair(weight, perm), kNoValue);
+    if (absent) entry->second = Transposed(weight, perm, ".hwio");
+    node.inputs[1] = entry->second;
+  }
+
+  // A new constant, or the result of a Transpose node.
+  ValueId Transposed(ValueId id, const std::vector<int64_t>& perm, const char* suffix) {
+    std::string name = graph_.value(id).name + suffix;
+    if (const Tensor* constant = graph_.ConstantOf(id)) {
+      Tensor tensor = TransposedTensor(*constant, perm);
+      ValueId result = AddConstant(graph_, name, tensor);
+      order_.push_back(RowMajorOrder(perm.size()));
+      return result;
+    }
+    std::vector<Expr> shape;
+    for (int64_t dim : perm) shape.push_back(graph_.value(id).shape[dim]);
+    Node transpose;
+    transpose.op = OpKind::kTranspose;
+    transpose.inputs = {id};
+    transpose.attributes["perm"] = perm;
+    if (IsStoredLast(id)) transpose.layout = DataLayout::kChannelsLast;
+    transpose.outputs = {AddComputed(graph_, name, graph_.value(id).dtype, shape)};
+    transpose.name = graph_.value(transpose.outputs[0]).name;
+    Emit(transpose);
+    return transpose.outputs[0];
+  }
+
+  // The value in the wanted order: itself, or repacked, once for all readers.
+  ValueId InOrder(ValueId id, const std::vector<int>& wanted) {
+    if (SameBytes(graph_.value(id).shape, order_[id], wanted)) return id;
+    auto [entry, absent] = repacked_.emplace(std::pair(id, wanted), kNoValue);
+    if (absent) {
+      Value value = graph_.value(id);
+      entry->second = AddComputed(graph_, value.name + ".repacked", value.dtype, value.shape);
+      if (value.constant && order_[id] == RowMajorOrder(wanted.size())) {
+        EmitRepackedConstant(id, entry->second, wanted);
+      } else {
+        EmitRepack(id, entry->second, wanted);
+      }
+    }
+    return entry->second;
+  }
+
+  // The constant's elements in the order in which they are read, and a view of them.
+  void EmitRepackedConstant(ValueId from, ValueId to, const std::vector<int>& wanted) {
+    Tensor tensor = TransposedTensor(*graph_.ConstantOf(from), {wanted.begin(), wanted.end()});
+    Node view;
+    view.name = graph_.value(to).name + ".view";
+    view.op = OpKind::kTranspose;
+    view.inputs = {AddConstant(graph_, graph_.value(from).name + ".channels_last", tensor)};
+    view.outputs = {to};
+    view.attributes["perm"] = FromChannelsLast(wanted.size());
+    view.attributes["to"] = std::string("channels_last");
+    order_.resize(graph_.values.size());
+    order_[view.inputs[0]] = RowMajorOrder(wanted.size());
+    Emit(view);
+  }
+
+  void EmitRepack(ValueId from, ValueId to, const std::vector<int>& wanted) {
+    bool last = wanted != RowMajorOrder(wanted.size());
+    Node repack;
+    repack.name = graph_.value(to).name + ".repack";
+    repack.op = OpKind::kRepack;
+    repack.inputs = {from};
+    repack.outputs = {to};
+    repack.attributes["to"] = std::string(last ? "channels_last" : "channels_first");
+    Emit(repack);
+  }
+
+  // Flatten or Reshape of a channels-last [N, C, spatial...] to [N, C * spatial], read by nothing
+  // but Gemms and MatMuls with constant matrices.
+  bool FlattensIntoWeights(const Node& node) const {
+    if (node.op != OpKind::kFlatten && node.op != OpKind::kReshape) return false;
+    const Value& in = graph_.value(node.inputs[0]);
+    const Value& out = graph_.value(node.outputs[0]);
+    if (!IsStoredLast(node.inputs[0]) || out.shape.size() != 2 || !StaticShape(in) ||
+        SameBytes(in.shape, order_[node.inputs[0]], RowMajorOrder(in.shape.size())) ||
+        !SameExtent(out.shape[0], in.shape[0]) || uses_.is_output[node.outputs[0]]) {
+      return false;
+    }
+    const std::vector<int>& readers = uses_.readers[node.outputs[0]];
+    return std::all_of(readers.begin(), readers.end(), [&](int reader) {
+      return MultipliesByConstant((*pending_)[reader], node.outputs[0]);
+    });
+  }
+
+  bool MultipliesByConstant(const Node& node, ValueId left) const {
+    bool product =
+        node.op == OpKind::kMatMul || (node.op == OpKind::kGemm && node.Int("transA", 0) == 0);
+    return product && node.inputs[0] == left && graph_.ConstantOf(node.inputs[1]) &&
+           Rank(node.inputs[1]) == 2 &&
+           std::count(node.inputs.begin(), node.inputs.end(), left) == 1;
+  }
+
+  // The bytes are taken as they lie: a Transpose to N, spatial, C that moves nothing, and the
+  // flattening of that; the matrices' rows are put into the same order.
+  void FlattenChannelsLast(Node node) {
+    ValueId in = node.inputs[0];
+    std::vector<int64_t> shape = *StaticShape(graph_.value(in));
+    std::vector<int> order = ChannelsLastOrder(shape.size());
+    for (int reader : uses_.readers[node.outputs[0]]) {
+      Node& product = (*pending_)[reader];
+      product.inputs[1] = RowsLikeFlattened(product, shape);
+    }
+    node.inputs[0] = Transposed(in, {order.begin(), order.end()}, ".channels_last");
+    Emit(node);
+  }
+
+  ValueId RowsLikeFlattened(const Node& product, const std::vector<int64_t>& shape) {
+    ValueId weight = product.inputs[1];
+    const Tensor& matrix = *graph_.ConstantOf(weight);
+    bool transposed = product.Int("transB", 0) != 0;
+    std::vector<int64_t> dims(shape.begin() + 1, shape.end());
+    std::vector<int64_t> perm;
+    for (size_t d = 1; d < dims.size(); ++d) perm.push_back(static_cast<int64_t>(d));
+    perm.push_back(0);
+    if (transposed) {
+      dims.insert(dims.begin(), matrix.shape[0]);
+      for (int64_t& dim : perm) ++dim;
+      perm.insert(perm.begin(), 0);
+    } else {
+      perm.push_back(static_cast<int64_t>(dims.size()));
+      dims.push_back(matrix.shape[1]);
+    }
+    Tensor rows = TransposedTensor(ReshapedTensor(matrix, dims), perm);
+    ValueId result = AddConstant(graph_, graph_.value(weight).name + ".channels_last",
+                                 ReshapedTensor(rows, matrix.shape));
+    order_.push_back(RowMajorOrder(2));
+    return result;
+  }
+
+  // A graph output keeps its value and order; what computed it gets a value of its own.
+  void RestoreOutputs() {
+    for (ValueId id : std::vector<ValueId>(graph_.outputs)) {
+      std::vector<int> wanted = RowMajorOrder(Rank(id));
+      if (SameBytes(graph_.value(id).shape, order_[id], wanted)) continue;
+      Value value = graph_.value(id);
+      ValueId inner = AddComputed(graph_, value.name + ".channels_last", value.dtype, value.shape);
+      for (Node& node : graph_.nodes) {
+        std::replace(node.inputs.begin(), node.inputs.end(), id, inner);
+        std::replace(node.outputs.begin(), node.outputs.end(), id, inner);
+      }
+      order_.push_back(order_[id]);
+      order_[id] = wanted;
+      EmitRepack(inner, id, wanted);
+    }
+  }
+
+  Graph& graph_;
+  std::vector<std::vector<int>> order_;  // how each value is stored
+  ValueUses uses_;                       // by the nodes as they were
+  std::vector<Node>* pending_ = nullptr;
+  std::map<std::pair<ValueId, std::vector<int64_t>>, ValueId> weights_;
+  std::map<std::pair<ValueId, std::vector<int>>, ValueId> repacked_;
+};
+
+}  // namespace
+
+Status AssignLayouts(Graph& graph) {
+  return LayoutAssigner(graph).Run();
+}
+
+}  // namespace tcc

@@ -1,0 +1,89 @@
+#include <algorithm>
+
+#include "graph/passes/control_flow.h"
+#include "graph/passes/edit.h"
+#include "graph/passes/passes.h"
+
+namespace tcc {
+namespace {
+
+// Up to this many iterations a list costs less than a call in each: half a MiB.
+constexpr int64_t kLongestList = 1 << 16;
+
+bool ReadsIteration(const Node& loop) {
+  const Graph& body = loop.bodies[0];
+  ValueId iteration = body.inputs[0];
+  return std::find(body.outputs.begin(), body.outputs.end(), iteration) != body.outputs.end() ||
+         std::any_of(body.nodes.begin(), body.nodes.end(), [&](const Node& node) {
+           return std::find(node.inputs.begin(), node.inputs.end(), iteration) != node.inputs.end();
+         });
+}
+
+Tensor Counting(std::vector<int64_t> shape) {
+  Tensor tensor = MakeZeroTensor(kInt64, shape);
+  for (int64_t i = 0; !shape.empty() && i < shape[0]; ++i) SetElementInt(tensor, i, i);
+  return tensor;
+}
+
+// Puts `id` before position `at`, counted from the front.
+void InsertAt(std::vector<ValueId>& ids, size_t at, ValueId id) {
+  ids.insert(ids.begin() + static_cast<int64_t>(at), id);
+}
+
+// The body's value stays; its first input becomes another, which nobody reads.
+ValueId TakeIteration(Graph& body) {
+  ValueId iteration = body.inputs[0];
+  body.inputs[0] = AddComputed(body, "iteration", kInt64, {});
+  return iteration;
+}
+
+void ScanIteration(Graph& graph, Node& loop, int64_t trips) {
+  size_t at = PartsOf(loop).first_captured();
+  auto append = [&](const std::string& key) {
+    auto values = loop.Ints(key);
+    values.push_back(0);
+    loop.attributes[key] = values;
+  };
+  if (!loop.Ints("scan_input_directions").empty()) append("scan_input_directions");
+  append("scan_input_axes");
+  InsertAt(loop.inputs, at, AddConstant(graph, loop.name + ".iterations", Counting({trips})));
+  Graph& body = loop.bodies[0];
+  InsertAt(body.inputs, at, TakeIteration(body));
+}
+
+void CarryIteration(Graph& graph, Node& loop) {
+  size_t carried = PartsOf(loop).carried;
+  loop.attributes["carried"] = static_cast<int64_t>(carried + 1);
+  InsertAt(loop.inputs, 2 + carried, AddConstant(graph, loop.name + ".first", Counting({})));
+  InsertAt(loop.outputs, carried, AddComputed(graph, loop.name + ".iterations", kInt64, {}));
+  Graph& body = loop.bodies[0];
+  ValueId iteration = TakeIteration(body);
+  InsertAt(body.inputs, 2 + carried, iteration);
+  Tensor one = Counting({});
+  SetElementInt(one, 0, 1);
+  Node next;
+  next.op = OpKind::kAdd;
+  next.inputs = {iteration, AddConstant(body, "one", one)};
+  next.outputs = {AddComputed(body, loop.name + ".next_iteration", kInt64, {})};
+  next.name = body.value(next.outputs[0]).name;
+  InsertAt(body.outputs, 1 + carried, next.outputs[0]);
+  body.nodes.push_back(std::move(next));
+}
+
+}  // namespace
+
+Status CountIterations(Graph& graph) {
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    Node& node = graph.nodes[n];
+    if (node.op != OpKind::kLoop || !ReadsIteration(node)) continue;
+    std::optional<int64_t> trips = KnownTripCount(graph, node);
+    if (trips && *trips <= kLongestList) {
+      ScanIteration(graph, node, *trips);
+    } else {
+      CarryIteration(graph, node);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace tcc

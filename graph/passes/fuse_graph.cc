@@ -1,0 +1,393 @@
+#include "graph/passes/fuse_graph.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "graph/ops/op_lowering.h"
+#include "graph/ops/storage_order.h"
+#include "graph/passes/edit.h"
+#include "graph/passes/to_tensor_exprs.h"
+#include "ir/expr/visitor.h"
+#include "ir/text/printer.h"
+
+namespace tcc {
+namespace {
+
+// Beyond this a kernel gains nothing and its expression grows.
+constexpr size_t kMaxNodes = 24;
+constexpr size_t kMaxInputs = 16;
+
+constexpr int kSink = -1;  // reads the graph's outputs
+
+bool IsElementwise(const Node& node) {
+  return FormOf(node) == OpForm::kElementwise;
+}
+
+// Each element of the result is one of the operand's, at an index that a division may give.
+bool IsPlainMovement(const Node& node) {
+  return node.op == OpKind::kTranspose || node.op == OpKind::kExpand || node.op == OpKind::kSlice ||
+         FormOf(node) == OpForm::kView;
+}
+
+// The last index of each load in the sums of a contraction: what its inner loops run along.
+std::vector<Expr> LastIndices(const TensorProgram& program) {
+  std::vector<Expr> indices;
+  for (const TensorExpr& expr : program.stages) {
+    const auto* stage = std::get_if<ComputeExpr>(&expr);
+    if (!stage || !stage->combiner) continue;
+    PreOrder(stage->values[0], [&](const Expr& value) {
+      const auto* load = value.as<Load>();
+      if (load) indices.push_back(load->indices.empty() ? Expr(0) : load->indices.back());
+    });
+  }
+  return indices;
+}
+
+// Variables are compared by name: the two were made apart.
+bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Expr& x, const Expr& y) { return Print(x) == Print(y); });
+}
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, Fusion fusion)
+      : graph_(graph), fusion_(fusion), uses_(UsesOf(graph)), producers_(ProducersOf(graph)) {
+    group_.resize(graph.nodes.size(), kNone);
+    FindPostDominators();
+  }
+
+  std::vector<Subgraph> Run() {
+    if (fusion_ == Fusion::kNodeByNode) {
+      for (size_t n = 0; n < graph_.nodes.size(); ++n) groups_.push_back({static_cast<int>(n)});
+      return Collect();
+    }
+    int count = static_cast<int>(graph_.nodes.size());
+    // Late reductions first: of two that meet in an addition the later one takes it, as the other's
+    // result is there by then.
+    for (int n = count - 1; n >= 0; --n) {
+      OpForm form = FormOf(graph_.nodes[n]);
+      if (form == OpForm::kReduction || form == OpForm::kContraction) Grow(n);
+    }
+    // The last of several movements in a row takes the others.
+    for (int n = count - 1; n >= 0; --n) {
+      if (group_[n] == kNone && FollowsMovement(n)) Grow(n);
+    }
+    for (int n = 0; n < count; ++n) {
+      if (group_[n] == kNone) Grow(n);
+    }
+    MergeMaps();
+    return Collect();
+  }
+
+ private:
+  static constexpr int kNone = -1;
+
+  bool IsUsed(ValueId id) const {
+    return id != kNoValue && (uses_.is_output[id] || !uses_.readers[id].empty());
+  }
+
+  // The first node that all ways from a node's results to the graph's outputs lead through.
+  void FindPostDominators() {
+    int count = static_cast<int>(graph_.nodes.size());
+    post_dominator_.assign(count, kSink);
+    depth_.assign(count, 1);
+    for (int n = count - 1; n >= 0; --n) {
+      std::optional<int> common;
+      for (ValueId output : graph_.nodes[n].outputs) {
+        if (output == kNoValue) continue;
+        if (uses_.is_output[output]) common = kSink;
+        for (int reader : uses_.readers[output]) {
+          common = common ? CommonPostDominator(*common, reader) : reader;
+        }
+      }
+      post_dominator_[n] = common.value_or(kSink);
+      depth_[n] = Depth(post_dominator_[n]) + 1;
+    }
+  }
+
+  int Depth(int n) const { return n == kSink ? 0 : depth_[n]; }
+
+  int CommonPostDominator(int a, int b) const {
+    while (a != b) {
+      int& deeper = Depth(a) >= Depth(b) ? a : b;
+      deeper = post_dominator_[deeper];
+    }
+    return a;
+  }
+
+  bool MayLead(const Node& node) const {
+    if (IsView(graph_, node) || node.op == OpKind::kConcat || node.op == OpKind::kRepack ||
+        !node.bodies.empty()) {
+      return false;
+    }
+    return std::none_of(node.outputs.begin() + 1, node.outputs.end(),
+                        [&](ValueId id) { return IsUsed(id); });
+  }
+
+  // An element-wise node whose result lies as the leader's does.
+  bool MayFollow(const Node& leader, const Node& node) const {
+    if (!IsElementwise(node) || !MayLead(node)) return false;
+    const std::vector<Expr>& shape = graph_.value(leader.outputs[0]).shape;
+    const std::vector<Expr>& own = graph_.value(node.outputs[0]).shape;
+    bool same_shape = SameShape(shape, own);
+    return same_shape &&
+           OutputOrder(graph_, leader, shape.size()) == OutputOrder(graph_, node, own.size());
+  }
+
+  // The nodes on the ways from `from` to `to`, `to` included, or nullopt if one may not follow.
+  std::optional<std::set<int>> Between(int leader, int from, int to) const {
+    std::set<int> found;
+    std::vector<int> work = {from};
+    while (!work.empty()) {
+      int n = work.back();
+      work.pop_back();
+      if (n == to) continue;
+      for (ValueId output : graph_.nodes[n].outputs) {
+        if (output == kNoValue) continue;
+        for (int reader : uses_.readers[output]) {
+          if (found.contains(reader)) continue;
+          if (group_[reader] != kNone || !MayFollow(graph_.nodes[leader], graph_.nodes[reader])) {
+            return std::nullopt;
+          }
+          found.insert(reader);
+          work.push_back(reader);
+        }
+      }
+    }
+    return found;
+  }
+
+  size_t CountInputs(const std::set<int>& nodes) const {
+    std::set<ValueId> inputs;
+    for (int n : nodes) {
+      for (ValueId id : graph_.nodes[n].inputs) {
+        if (id != kNoValue) inputs.insert(id);
+      }
+    }
+    return inputs.size();
+  }
+
+  void Grow(int leader) {
+    std::set<int> members = {leader};
+    int last = leader;
+    while (MayLead(graph_.nodes[leader]) && post_dominator_[last] != kSink) {
+      int next = post_dominator_[last];
+      std::optional<std::set<int>> between = Between(leader, last, next);
+      if (!between) break;
+      std::set<int> grown = members;
+      grown.insert(between->begin(), between->end());
+      if (grown.size() > kMaxNodes || CountInputs(grown) > kMaxInputs) break;
+      members = std::move(grown);
+      last = next;
+    }
+    AbsorbMovements(leader, members);
+    int group = static_cast<int>(groups_.size());
+    for (int n : members) group_[n] = group;
+    groups_.push_back({members.begin(), members.end()});
+  }
+
+  // Whether each element of what the group gives is computed from elements of its operands, for
+  // which it costs the same to be computed where it is read.
+  bool IsMap(const std::vector<int>& nodes) const {
+    return std::all_of(nodes.begin(), nodes.end(), [&](int n) {
+      const Node& node = graph_.nodes[n];
+      bool moves = node.op == OpKind::kSlice && !IsView(graph_, node);
+      return (moves || IsElementwise(node)) && MayLead(node);
+    });
+  }
+
+  // The group that alone reads what this one gives, if both are maps over one shape.
+  int OnlyReader(int group) const {
+    const std::vector<int>& nodes = groups_[group];
+    if (nodes.empty() || !IsMap(nodes)) return kNone;
+    const Node& last = graph_.nodes[nodes.back()];
+    ValueId output = last.outputs[0];
+    if (uses_.is_output[output] || uses_.readers[output].empty()) return kNone;
+    int reader = group_[uses_.readers[output][0]];
+    for (int n : uses_.readers[output]) {
+      if (group_[n] != reader) return kNone;
+    }
+    bool fits = IsMap(groups_[reader]) && MayFollow(last, graph_.nodes[groups_[reader].back()]);
+    return fits ? reader : kNone;
+  }
+
+  // What the groups read together of values that are computed.
+  size_t CountComputedInputs(const std::set<int>& nodes) const {
+    std::set<ValueId> inputs;
+    for (int n : nodes) {
+      for (ValueId id : graph_.nodes[n].inputs) {
+        if (id != kNoValue && !graph_.ConstantOf(id)) inputs.insert(id);
+      }
+    }
+    for (int n : nodes) {
+      for (ValueId id : graph_.nodes[n].outputs) inputs.erase(id);
+    }
+    return inputs.size();
+  }
+
+  // Slices and scalar functions that only other scalar functions read: the gates of an LSTM.
+  void MergeMaps() {
+    std::vector<int> order(groups_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](int a, int b) { return groups_[a].back() < groups_[b].back(); });
+    for (int group : order) {
+      int reader = OnlyReader(group);
+      if (reader == kNone) continue;
+      std::set<int> merged(groups_[reader].begin(), groups_[reader].end());
+      merged.insert(groups_[group].begin(), groups_[group].end());
+      if (merged.size() > kMaxNodes || CountComputedInputs(merged) > kMaxInputs) continue;
+      for (int n : groups_[group]) group_[n] = reader;
+      groups_[group].clear();
+      groups_[reader].assign(merged.begin(), merged.end());
+    }
+    std::erase_if(groups_, [](const std::vector<int>& nodes) { return nodes.empty(); });
+  }
+
+  // Takes in the movements before operands, which are then read where they are. A kernel that only
+  // maps reads each element once, so that is one pass less; a contraction takes those that leave
+  // the last index of each operand as it is, and runs at the same speed.
+  void AbsorbMovements(int leader, std::set<int>& members) const {
+    OpForm form = FormOf(graph_.nodes[leader]);
+    bool maps = form == OpForm::kElementwise || IsPlainMovement(graph_.nodes[leader]);
+    if ((!maps && form != OpForm::kContraction) || !MayLead(graph_.nodes[leader])) return;
+    std::set<int> readers = maps ? members : std::set<int>{leader};
+    for (int reader : readers) {
+      for (ValueId operand : graph_.nodes[reader].inputs) {
+        int movement = MovementBefore(operand, reader);
+        if (movement >= 0) Absorb(movement, leader, maps, members);
+      }
+    }
+  }
+
+  bool FollowsMovement(int movement) const {
+    const Node& node = graph_.nodes[movement];
+    if (!IsPlainMovement(node) || IsView(graph_, node)) return false;
+    for (int n = MovementBefore(node.inputs[0], movement); n >= 0;
+         n = MovementBefore(graph_.nodes[n].inputs[0], n)) {
+      if (!IsView(graph_, graph_.nodes[n])) return true;
+    }
+    return false;
+  }
+
+  // `movement` and those before it, as far as that is good.
+  void Absorb(int movement, int leader, bool maps, std::set<int>& members) const {
+    std::set<int> taken = members;
+    std::set<int> best = members;
+    for (int n = movement; n >= 0; n = MovementBefore(graph_.nodes[n].inputs[0], n)) {
+      taken.insert(n);
+      if (taken.size() > kMaxNodes || CountInputs(taken) > kMaxInputs) break;
+      if (!IsView(graph_, graph_.nodes[n]) && (maps || ReadsAlike(taken, leader))) best = taken;
+    }
+    members = std::move(best);
+  }
+
+  // The node that gives the value, if it is a movement for this reader alone, in the order that the
+  // reader wants.
+  int MovementBefore(ValueId id, int reader) const {
+    int producer = id == kNoValue ? -1 : producers_[id];
+    bool fits = producer >= 0 && group_[producer] == kNone && uses_.HasOneReader(id) &&
+                IsPlainMovement(graph_.nodes[producer]) && LiesAsRead(id, producer, reader);
+    return fits ? producer : -1;
+  }
+
+  // Whether both take the value to be stored alike. Orders that differ by dimensions of extent 1
+  // are the same bytes, but other buffers.
+  bool LiesAsRead(ValueId id, int producer, int reader) const {
+    const Node& node = graph_.nodes[reader];
+    std::vector<int> order =
+        OutputOrder(graph_, graph_.nodes[producer], graph_.value(id).shape.size());
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == id && InputOrder(graph_, node, i) != order) return false;
+    }
+    return true;
+  }
+
+  bool ReadsAlike(const std::set<int>& nodes, int leader) const {
+    StatusOr<LoweredNode> fused =
+        ToTensorExprs(graph_, SubgraphOf({nodes.begin(), nodes.end()}, "fused"));
+    StatusOr<LoweredNode> alone = ToTensorExprs(graph_, SubgraphOf({leader}, "alone"));
+    return fused.ok() && alone.ok() &&
+           SameIndices(LastIndices(fused->program), LastIndices(alone->program));
+  }
+
+  std::string NameOf(const std::vector<int>& nodes) {
+    constexpr size_t kNamed = 4;
+    std::string name = Identifier(graph_.nodes[nodes[0]].name);
+    for (size_t i = 1; i < std::min(nodes.size(), kNamed); ++i) {
+      name += '_';
+      for (char c : ToString(graph_.nodes[nodes[i]].op)) {
+        name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      }
+    }
+    std::string unique = name;
+    for (int suffix = 1; !names_.insert(unique).second; ++suffix) {
+      unique = fmt::format("{}_{}", name, suffix);
+    }
+    return unique;
+  }
+
+  Subgraph SubgraphOf(const std::vector<int>& nodes, const std::string& name) const {
+    Subgraph subgraph;
+    subgraph.nodes = nodes;
+    subgraph.name = name;
+    const Node& last = graph_.nodes[nodes.back()];
+    if (nodes.size() == 1 && IsView(graph_, last)) subgraph.kind = SubgraphKind::kView;
+    if (last.op == OpKind::kLoop) subgraph.kind = SubgraphKind::kLoop;
+    if (last.op == OpKind::kIf) subgraph.kind = SubgraphKind::kIf;
+    for (const Graph& body : last.bodies) subgraph.bodies.push_back(FuseGraph(body, fusion_));
+    for (ValueId output : last.outputs) {
+      if (output != kNoValue) subgraph.outputs.push_back(output);
+    }
+    std::set<ValueId> known;
+    for (int n : nodes) {
+      for (ValueId input : graph_.nodes[n].inputs) {
+        if (input != kNoValue && known.insert(input).second) subgraph.inputs.push_back(input);
+      }
+      for (ValueId output : graph_.nodes[n].outputs) known.insert(output);
+    }
+    return subgraph;
+  }
+
+  std::vector<Subgraph> Collect() {
+    std::sort(groups_.begin(), groups_.end(),
+              [](const auto& a, const auto& b) { return a.back() < b.back(); });
+    std::vector<Subgraph> subgraphs;
+    for (const std::vector<int>& nodes : groups_) {
+      subgraphs.push_back(SubgraphOf(nodes, NameOf(nodes)));
+    }
+    return subgraphs;
+  }
+
+  const Graph& graph_;
+  Fusion fusion_;
+  ValueUses uses_;
+  std::vector<int> producers_;
+  std::vector<int> post_dominator_;
+  std::vector<int> depth_;
+  std::vector<int> group_;
+  std::vector<std::vector<int>> groups_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+bool IsView(const Graph& graph, const Node& node) {
+  if (FormOf(node) == OpForm::kView) return true;
+  if (node.op != OpKind::kTranspose) return false;
+  const std::vector<Expr>& shape = graph.value(node.inputs[0]).shape;
+  std::vector<int64_t> perm = node.Ints("perm");
+  if (perm.size() != shape.size()) return false;
+  // Where each stored dimension of the result comes from.
+  std::vector<int> from =
+      Permuted(std::vector<int>(perm.begin(), perm.end()), OutputOrder(graph, node, shape.size()));
+  return SameBytes(shape, InputOrder(graph, node, 0), from);
+}
+
+std::vector<Subgraph> FuseGraph(const Graph& graph, Fusion fusion) {
+  return Fuser(graph, fusion).Run();
+}
+
+}  // namespace tcc

@@ -1,0 +1,64 @@
+#include "graph/passes/graph_pipeline.h"
+
+#include "graph/passes/control_flow.h"
+#include "graph/passes/infer_shapes.h"
+#include "graph/passes/passes.h"
+#include "support/stop.h"
+
+namespace tcc {
+namespace {
+
+// clang-format off
+constexpr GraphPass kPasses[] = {
+    // name                        function                  why here, whether it visits bodies itself
+    {"infer_shapes",               InferShapes,              "all others ask for shapes and types", true},
+    {"remove_dead",                RemoveDead,               "shape arithmetic is left over"},
+    {"simplify_to_fixed_point",    SimplifyToFixedPoint,     "weights may be computed, readers are counted from here on", true},
+    {"rewrite_normalizations",     RewriteNormalizations,    "epsilons and axes are constants by now"},
+    {"rewrite_activations",        RewriteActivations,       "while Clip is not Relu yet"},
+    {"rewrite_rotary_embeddings",  RewriteRotaryEmbeddings,  "while slices and tables are as exporters write them", true},
+    {"rewrite_attentions",         RewriteAttentions,        "while views are as exporters write them"},
+    {"rewrite_movements",          RewriteMovements,         "the patterns before count on what exporters write"},
+    {"cut_splits",                 CutSplits,                "once no pass asks which Split a value comes from"},
+    {"sink_movements",             SinkMovements,            "while every value is in ONNX's order"},
+    {"fold_batch_normalizations",  FoldBatchNormalizations,  "while a Conv's weights are in ONNX's order"},
+    {"simplify_activations",       SimplifyActivations,      "before fusion names tasks after them"},
+    {"transpose_gemm_weights",     TransposeGemmWeights,     "before layouts permute the rows"},
+    {"assign_layouts",             AssignLayouts,            "the last to change what nodes compute"},
+    {"fold_moved_constants",       FoldConstants,            "layouts may have transposed a constant", true},
+    {"count_iterations",           CountIterations,          "no later pass sees that a body no longer reads it"},
+    {"remove_dead_weights",        RemoveDead,               "original weights are not stored"},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const GraphPass> GraphPasses() {
+  return kPasses;
+}
+
+namespace {
+
+// On the graph, then on its bodies. What has become constant outside is constant inside by then.
+Status RunPass(const GraphPass& pass, Graph& graph) {
+  TCC_RETURN_IF_ERROR(pass.run(graph));
+  if (pass.visits_bodies) return OkStatus();
+  for (Node& node : graph.nodes) {
+    if (node.bodies.empty()) continue;
+    SinkConstants(graph, node);
+    for (Graph& body : node.bodies) TCC_RETURN_IF_ERROR(RunPass(pass, body));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status RunGraphPasses(Graph& graph, const std::stop_token& stop) {
+  for (const GraphPass& pass : GraphPasses()) {
+    TCC_RETURN_IF_ERROR(StopIfRequested(stop));
+    TCC_RETURN_IF_ERROR(RunPass(pass, graph));
+  }
+  return OkStatus();
+}
+
+}  // namespace tcc

@@ -1,0 +1,372 @@
+#include "graph/passes/infer_control_flow.h"
+
+#include <algorithm>
+
+#include "graph/ops/node_lowering.h"
+#include "graph/passes/control_flow.h"
+#include "graph/passes/edit.h"
+#include "graph/passes/fold_condition.h"
+#include "graph/passes/unroll_loop.h"
+#include "support/check.h"
+#include "support/wanted_option.h"
+
+namespace tcc {
+namespace {
+
+InferredControlFlow ReplacedBy(std::vector<Node> nodes) {
+  return {.stays = false, .pending = std::move(nodes)};
+}
+
+Tensor ScalarTensor(DType dtype, int64_t number) {
+  Tensor tensor = MakeZeroTensor(dtype, {});
+  SetElementInt(tensor, 0, number);
+  return tensor;
+}
+
+Node MakeNode(const std::string& name, OpKind op, std::vector<ValueId> inputs, ValueId output) {
+  Node node;
+  node.name = name;
+  node.op = op;
+  node.inputs = std::move(inputs);
+  node.outputs = {output};
+  return node;
+}
+
+// One node on which shapes are inferred.
+class ControlFlow {
+ public:
+  ControlFlow(Graph& graph, Node& node, InferenceBudget& budget)
+      : graph_(graph), node_(node), budget_(budget) {}
+
+  StatusOr<InferredControlFlow> InferIf() {
+    FoldCondition(graph_, node_.inputs[0], budget_);
+    if (std::optional<bool> condition = KnownBool(graph_, node_.inputs[0])) {
+      std::vector<ValueId> captured(node_.inputs.begin() + 1, node_.inputs.end());
+      Graph taken = std::move(node_.bodies[*condition ? 0 : 1]);
+      return ReplacedBy(InlineBody(graph_, std::move(taken), captured, node_.outputs));
+    }
+    if (!HasOneElement(node_.inputs[0])) return Error("the condition is not one element");
+    SinkConstants(graph_, node_);
+    for (Graph& body : node_.bodies) {
+      SetCapturedShapes(body);
+      Status inferred = InferBody(body);
+      if (absl::IsInvalidArgument(inferred)) {
+        return WithOption(
+            InvalidInput("{}; the condition is known only when running, so both branches must fit: "
+                         "binding what it depends on chooses one",
+                         Message(inferred)),
+            Option::kBinds);
+      }
+      if (!inferred.ok()) return inferred;
+    }
+    const Graph& then_body = node_.bodies[0];
+    for (size_t i = 0; i < node_.outputs.size(); ++i) {
+      const Value& value = then_body.value(then_body.outputs[i]);
+      const Value& other = node_.bodies[1].value(node_.bodies[1].outputs[i]);
+      if (!SameShape(value.shape, other.shape)) {
+        return NotSupported("one branch gives '{}' of shape {}, the other '{}' of shape {}",
+                            value.name, ShapeText(value.shape), other.name, ShapeText(other.shape));
+      }
+      SetResult(i, value.shape);
+    }
+    return InferredControlFlow();
+  }
+
+  StatusOr<InferredControlFlow> InferLoop() {
+    std::vector<Node> before = TransposeScanInputs();
+    if (!before.empty()) {
+      before.push_back(std::move(node_));
+      return ReplacedBy(std::move(before));
+    }
+    CaptureInvariants();
+    TCC_RETURN_IF_ERROR(CheckScans());
+    SinkConstants(graph_, node_);
+    if (std::optional<std::vector<Node>> done = WithoutLoop()) return Gone(std::move(*done));
+    std::optional<Graph> copy;
+    if (MayUnroll(graph_, node_)) copy = node_.bodies[0];
+    Status inferred = InferLoopBody();
+    if (inferred.code() == absl::StatusCode::kUnimplemented && copy) {
+      return Gone(UnrollLoop(graph_, node_, *copy, *KnownTripCount(graph_, node_)));
+    }
+    if (!inferred.ok()) return inferred;
+    if (SettleCondition()) {
+      if (std::optional<std::vector<Node>> done = WithoutLoop()) return Gone(std::move(*done));
+    }
+    if (IsEndless()) return Error("never ends: no trip count, nothing to scan, always true");
+    TCC_ASSIGN_OR_RETURN(std::optional<int64_t> trips, SetLoopResults());
+    if (trips == 0) return Gone(InitialValues());
+    return InferredControlFlow{.stays = true, .pending = std::move(after_)};
+  }
+
+ private:
+  template <typename... Args>
+  Status Error(fmt::format_string<Args...> format, Args&&... args) const {
+    return InvalidInput("node '{}' ({}): {}", node_.name, ToString(node_.op),
+                        fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <typename... Args>
+  Status NotSupported(fmt::format_string<Args...> format, Args&&... args) const {
+    return Unsupported("node '{}' ({}): {}", node_.name, ToString(node_.op),
+                       fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  Status InferBody(Graph& body) const {
+    return Annotate(InferShapes(body, budget_), fmt::format("body of node '{}'", node_.name));
+  }
+
+  bool HasOneElement(ValueId id) const {
+    const std::vector<Expr>& shape = graph_.value(id).shape;
+    return std::all_of(shape.begin(), shape.end(),
+                       [](const Expr& dim) { return AsConstant(dim) == 1; });
+  }
+
+  void SetCapturedShapes(Graph& body) const {
+    for (size_t i = FirstCaptured(node_), b = FirstCapturedInput(node_); i < node_.inputs.size();
+         ++i, ++b) {
+      body.values[body.inputs[b]].shape = graph_.value(node_.inputs[i]).shape;
+    }
+  }
+
+  void SetResult(size_t i, const std::vector<Expr>& shape) {
+    if (node_.outputs[i] != kNoValue) graph_.values[node_.outputs[i]].shape = shape;
+  }
+
+  // In place of the Loop; what became captured is handed on all the same.
+  InferredControlFlow Gone(std::vector<Node> nodes) {
+    nodes.insert(nodes.end(), after_.begin(), after_.end());
+    return ReplacedBy(std::move(nodes));
+  }
+
+  bool IsEndless() const {
+    const Graph& body = node_.bodies[0];
+    return node_.inputs[0] == kNoValue && PartsOf(node_).scan_inputs == 0 &&
+           node_.inputs[1] == kNoValue && KnownBool(body, body.outputs[0]) == true;
+  }
+
+  // Scanned operands come with their scanned dimension first.
+  std::vector<Node> TransposeScanInputs() {
+    std::vector<Node> transposes;
+    auto axes = node_.attributes.find("scan_input_axes");
+    if (axes == node_.attributes.end()) return transposes;
+    size_t first = PartsOf(node_).first_scan_input();
+    auto& numbers = std::get<std::vector<int64_t>>(axes->second);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      ValueId operand = node_.inputs[first + i];
+      auto rank = static_cast<int64_t>(graph_.value(operand).shape.size());
+      int64_t axis = numbers[i] < 0 ? numbers[i] + rank : numbers[i];
+      if (axis <= 0 || axis >= rank) continue;  // a wrong one is reported by CheckScans
+      std::vector<int64_t> perm = {axis};
+      for (int64_t d = 0; d < rank; ++d) {
+        if (d != axis) perm.push_back(d);
+      }
+      const Value value = graph_.value(operand);
+      ValueId moved = AddComputed(graph_, value.name + ".slices", value.dtype, {});
+      transposes.push_back(
+          MakeNode(graph_.value(moved).name, OpKind::kTranspose, {operand}, moved));
+      transposes.back().attributes["perm"] = perm;
+      node_.inputs[first + i] = moved;
+      numbers[i] = 0;
+    }
+    return transposes;
+  }
+
+  Status CheckScans() const {
+    LoopParts parts = PartsOf(node_);
+    std::vector<int64_t> axes = node_.Ints("scan_input_axes");
+    std::optional<Expr> extent;
+    for (size_t i = 0; i < parts.scan_inputs; ++i) {
+      const Value& value = graph_.value(node_.inputs[parts.first_scan_input() + i]);
+      auto rank = static_cast<int64_t>(value.shape.size());
+      if (axes[i] < -rank || axes[i] >= rank) {
+        return Error("'{}' of rank {} is scanned along axis {}", value.name, rank, axes[i]);
+      }
+      if (extent && !SameExtent(*extent, value.shape[0])) {
+        return Error("'{}' has {} slices; another operand has {}", value.name,
+                     ShapeText({value.shape[0]}), ShapeText({*extent}));
+      }
+      extent = value.shape[0];
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      if (node_.inputs[i] != kNoValue && !HasOneElement(node_.inputs[i])) {
+        return Error("the {} is not one element", i == 0 ? "trip count" : "condition");
+      }
+    }
+    return OkStatus();
+  }
+
+  // A carried value that the body hands on as it is.
+  void CaptureInvariants() {
+    Graph& body = node_.bodies[0];
+    for (size_t k = PartsOf(node_).carried; k > 0; --k) {
+      ValueId inside = body.inputs[2 + k - 1];
+      if (BehindIdentities(body, body.outputs[k]) != inside) continue;
+      ValueId initial = node_.inputs[2 + k - 1];
+      node_.inputs.erase(node_.inputs.begin() + static_cast<int64_t>(2 + k - 1));
+      node_.inputs.push_back(initial);
+      body.inputs.erase(body.inputs.begin() + static_cast<int64_t>(2 + k - 1));
+      body.inputs.push_back(inside);
+      body.outputs.erase(body.outputs.begin() + static_cast<int64_t>(k));
+      ValueId result = node_.outputs[k - 1];
+      node_.outputs.erase(node_.outputs.begin() + static_cast<int64_t>(k - 1));
+      node_.attributes["carried"] = node_.Int("carried", 0) - 1;
+      if (result == kNoValue) continue;
+      after_.push_back(MakeNode(graph_.value(result).name, OpKind::kIdentity, {initial}, result));
+    }
+  }
+
+  // The Loop runs not at all or once: what it gives without it. nullopt where it stays.
+  std::optional<std::vector<Node>> WithoutLoop() {
+    bool empty = node_.inputs[1] != kNoValue && KnownBool(graph_, node_.inputs[1]) == false;
+    bool certain = node_.inputs[1] == kNoValue || KnownBool(graph_, node_.inputs[1]) == true;
+    std::optional<int64_t> trips = KnownTripCount(graph_, node_);
+    // A scan of no slice has the shape of one, so the body's shapes must be known first.
+    if (empty || trips == 0) {
+      if (node_.outputs.size() > PartsOf(node_).carried) return std::nullopt;
+      return InitialValues();
+    }
+    if (trips == 1 && certain) return UnrollLoop(graph_, node_, node_.bodies[0], 1);
+    if (node_.outputs.empty()) return std::vector<Node>{};
+    return std::nullopt;
+  }
+
+  std::vector<Node> InitialValues() {
+    std::vector<Node> nodes;
+    for (size_t k = 0; k < PartsOf(node_).carried; ++k) {
+      ValueId result = node_.outputs[k];
+      if (result == kNoValue) continue;
+      nodes.push_back(
+          MakeNode(graph_.value(result).name, OpKind::kIdentity, {node_.inputs[2 + k]}, result));
+    }
+    return nodes;
+  }
+
+  Status InferLoopBody() {
+    SetBodyShapes();
+    TCC_RETURN_IF_ERROR(InferBody(node_.bodies[0]));
+    return CheckCarried();
+  }
+
+  void SetBodyShapes() {
+    Graph& body = node_.bodies[0];
+    LoopParts parts = PartsOf(node_);
+    for (size_t i = 2; i < parts.first_captured(); ++i) {
+      std::vector<Expr> shape = graph_.value(node_.inputs[i]).shape;
+      if (i >= parts.first_scan_input()) shape.erase(shape.begin());
+      body.values[body.inputs[i]].shape = std::move(shape);
+    }
+    SetCapturedShapes(body);
+    // Wherever a body runs, its condition holds.
+    ReplaceUses(body, body.inputs[1], AddConstant(body, "true", ScalarTensor(kBool, 1)));
+  }
+
+  Status CheckCarried() const {
+    const Graph& body = node_.bodies[0];
+    for (size_t k = 0; k < PartsOf(node_).carried; ++k) {
+      const Value& before = graph_.value(node_.inputs[2 + k]);
+      const Value& after = body.value(body.outputs[1 + k]);
+      if (SameShape(before.shape, after.shape) && before.dtype == after.dtype) continue;
+      return NotSupported(
+          "carried value '{}' begins as {}[{}] and becomes {}[{}]; expected one "
+          "type and shape",
+          before.name, ToString(before.dtype), ShapeText(before.shape), ToString(after.dtype),
+          ShapeText(after.shape));
+    }
+    const Value& condition = body.value(body.outputs[0]);
+    bool one = std::all_of(condition.shape.begin(), condition.shape.end(),
+                           [](const Expr& dim) { return AsConstant(dim) == 1; });
+    return one ? OkStatus() : Error("the condition is not one element");
+  }
+
+  // Drops a condition that holds all the time; one that fails after the first iteration limits the
+  // trip count. Whether anything changed.
+  bool SettleCondition() {
+    std::optional<bool> after = KnownBool(node_.bodies[0], node_.bodies[0].outputs[0]);
+    bool holds_first = node_.inputs[1] == kNoValue || KnownBool(graph_, node_.inputs[1]) == true;
+    if (after == true && node_.inputs[1] != kNoValue && holds_first) {
+      node_.inputs[1] = kNoValue;
+      return true;
+    }
+    if (after != false || !holds_first || KnownTripCount(graph_, node_) == 1) return false;
+    if (node_.inputs[0] != kNoValue && !KnownTripCount(graph_, node_)) return false;
+    node_.inputs[0] = AddConstant(graph_, node_.name + ".trip_count", ScalarTensor(kInt64, 1));
+    return true;
+  }
+
+  // How many iterations there are, if that is known.
+  StatusOr<std::optional<int64_t>> SetLoopResults() {
+    LoopParts parts = PartsOf(node_);
+    const Graph& body = node_.bodies[0];
+    bool never = node_.inputs[1] != kNoValue && KnownBool(graph_, node_.inputs[1]) == false;
+    bool always = node_.inputs[1] == kNoValue && KnownBool(body, body.outputs[0]) == true;
+    std::optional<int64_t> trips = KnownTripCount(graph_, node_);
+    if (never) trips = 0;
+    for (size_t k = 0; k < parts.carried; ++k) {
+      SetResult(k, graph_.value(node_.inputs[2 + k]).shape);
+    }
+    for (size_t i = 0; i < parts.scan_outputs; ++i) {
+      ValueId result = node_.outputs[parts.carried + i];
+      if (result == kNoValue) continue;
+      if (!trips || (!always && trips != 0)) {
+        return NotSupported(
+            "'{}' stacks a slice for each iteration, and how many there are is "
+            "known only when running",
+            graph_.value(result).name);
+      }
+      const Value& slice = body.value(body.outputs[1 + parts.carried + i]);
+      TCC_RETURN_IF_ERROR(SetStack(i, *trips, slice));
+    }
+    return trips;
+  }
+
+  // The result of a scan: stacked along dimension 0, then brought to where it belongs.
+  Status SetStack(size_t scan, int64_t trips, const Value& slice) {
+    size_t output = PartsOf(node_).carried + scan;
+    ValueId result = node_.outputs[output];
+    auto rank = static_cast<int64_t>(slice.shape.size()) + 1;
+    auto& axes = std::get<std::vector<int64_t>>(node_.attributes.at("scan_output_axes"));
+    int64_t axis = axes[scan] < 0 ? axes[scan] + rank : axes[scan];
+    if (axis < 0 || axis >= rank) {
+      return Error("'{}' of rank {} is stacked along axis {}", graph_.value(result).name, rank,
+                   axes[scan]);
+    }
+    std::vector<Expr> stacked = {Expr(trips)};
+    stacked.insert(stacked.end(), slice.shape.begin(), slice.shape.end());
+    if (trips == 0) {
+      std::rotate(stacked.begin(), stacked.begin() + 1, stacked.begin() + axis + 1);
+      Value& value = graph_.values[result];
+      value.shape = stacked;
+      std::optional<std::vector<int64_t>> shape = StaticShape(value);
+      if (!shape) return NotSupported("'{}' has no slice of a free shape", value.name);
+      value.constant = MakeZeroTensor(value.dtype, *shape);
+      return OkStatus();
+    }
+    if (axis > 0) {
+      const Value value = graph_.value(result);
+      ValueId slices = AddComputed(graph_, value.name + ".slices", value.dtype, stacked);
+      std::vector<int64_t> perm;
+      for (int64_t d = 0; d < rank; ++d) perm.push_back(d < axis ? d + 1 : d == axis ? 0 : d);
+      after_.push_back(MakeNode(value.name, OpKind::kTranspose, {slices}, result));
+      after_.back().attributes["perm"] = perm;
+      node_.outputs[output] = slices;
+      axes[scan] = 0;
+      return OkStatus();
+    }
+    axes[scan] = 0;
+    SetResult(output, stacked);
+    return OkStatus();
+  }
+
+  Graph& graph_;
+  Node& node_;
+  InferenceBudget& budget_;
+  std::vector<Node> after_;
+};
+
+}  // namespace
+
+StatusOr<InferredControlFlow> InferControlFlow(Graph& graph, Node& node, InferenceBudget& budget) {
+  ControlFlow control(graph, node, budget);
+  return node.op == OpKind::kIf ? control.InferIf() : control.InferLoop();
+}
+
+}  // namespace tcc

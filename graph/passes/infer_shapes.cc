@@ -1,0 +1,169 @@
+#include "graph/passes/infer_shapes.h"
+
+#include <algorithm>
+#include <deque>
+#include <string_view>
+
+#include "graph/ops/op_lowering.h"
+#include "graph/ops/storage_order.h"
+#include "graph/passes/evaluate.h"
+#include "graph/passes/expand_recurrence.h"
+#include "graph/passes/infer_control_flow.h"
+#include "graph/passes/value_dependent.h"
+#include "support/check.h"
+#include "support/extents.h"
+
+namespace tcc {
+namespace {
+
+// More than any list of axes, starts or dimensions needs, and little work for the interpreter.
+constexpr EvaluationLimits kShapeArithmetic = {.max_bytes = 4096, .max_instances = 1 << 16};
+
+constexpr int64_t kValueDependentBytes = int64_t{64} << 20;
+
+void SetConstant(Value& value, const Tensor& tensor) {
+  value.dtype = tensor.dtype;
+  value.shape = ToExprs(tensor.shape);
+  value.constant = tensor;
+}
+
+void SetConstants(Graph& graph, const Node& node, const std::vector<Tensor>& results) {
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] != kNoValue) SetConstant(graph.values[node.outputs[i]], results[i]);
+  }
+}
+
+// value, value_int(s), value_float(s).
+StatusOr<Tensor> ConstantTensor(const Node& node) {
+  for (const auto& [key, attribute] : node.attributes) {
+    if (const auto* tensor = std::get_if<Tensor>(&attribute)) return *tensor;
+    if (const auto* number = std::get_if<int64_t>(&attribute)) {
+      Tensor tensor = MakeZeroTensor(kInt64, {});
+      SetElementInt(tensor, 0, *number);
+      return tensor;
+    }
+    if (const auto* number = std::get_if<double>(&attribute)) {
+      Tensor tensor = MakeZeroTensor(kFloat32, {});
+      SetElement(tensor, 0, *number);
+      return tensor;
+    }
+    if (const auto* numbers = std::get_if<std::vector<int64_t>>(&attribute)) {
+      Tensor tensor = MakeZeroTensor(kInt64, {static_cast<int64_t>(numbers->size())});
+      for (size_t i = 0; i < numbers->size(); ++i) SetElementInt(tensor, i, (*numbers)[i]);
+      return tensor;
+    }
+    if (const auto* numbers = std::get_if<std::vector<double>>(&attribute)) {
+      Tensor tensor = MakeZeroTensor(kFloat32, {static_cast<int64_t>(numbers->size())});
+      for (size_t i = 0; i < numbers->size(); ++i) SetElement(tensor, i, (*numbers)[i]);
+      return tensor;
+    }
+  }
+  return Unsupported("node '{}' (Constant): has no value of a supported type", node.name);
+}
+
+// The shape in ONNX's order of an output whose buffer is stored in another.
+std::vector<Expr> LogicalShape(const Graph& graph, const Node& node, const Buffer& buffer) {
+  std::vector<int> order = OutputOrder(graph, node, buffer.rank());
+  std::vector<Expr> shape(buffer.rank());
+  for (size_t d = 0; d < order.size(); ++d) shape[order[d]] = buffer.shape[d];
+  return shape;
+}
+
+// Of the dimensions that are known.
+Status CheckSize(const Node& node, const Value& value) {
+  std::vector<int64_t> known;
+  for (const Expr& dim : value.shape) known.push_back(AsConstant(dim).value_or(1));
+  return Annotate(CheckExtents(known), fmt::format("node '{}' ({}): output '{}'", node.name,
+                                                   ToString(node.op), value.name));
+}
+
+Status InferNode(Graph& graph, const Node& node) {
+  TCC_ASSIGN_OR_RETURN(LoweredNode lowered, LowerNode(graph, node));
+  for (size_t e = 0; e < lowered.outputs.size(); ++e) {
+    const Buffer& buffer = lowered.program.outputs[e];
+    Value& value = graph.values[lowered.outputs[e]];
+    value.shape = LogicalShape(graph, node, buffer);
+    value.dtype = buffer.dtype();
+    TCC_RETURN_IF_ERROR(CheckSize(node, value));
+  }
+  return OkStatus();
+}
+
+// Takes work off what is left.
+Status Spend(const Node& node, int64_t amount, std::string_view what, int64_t& left) {
+  left -= amount;
+  if (left >= 0) return OkStatus();
+  return absl::ResourceExhaustedError(fmt::format(
+      "node '{}' ({}): inferring the model's shapes takes more {} than the budget holds", node.name,
+      ToString(node.op), what));
+}
+
+// Whether the node's outputs became constants.
+StatusOr<bool> EvaluateIfSmall(Graph& graph, const Node& node, InferenceBudget& budget) {
+  if (!IsComputable(graph, node)) return false;
+  int64_t issued = 0;
+  EvaluationLimits limits = kShapeArithmetic;
+  limits.issued = &issued;
+  StatusOr<std::vector<Tensor>> results = EvaluateNode(graph, node, limits);
+  TCC_RETURN_IF_ERROR(Spend(node, issued, "block instances", budget.instances));
+  if (results.status().code() == absl::StatusCode::kResourceExhausted) return false;
+  if (!results.ok()) return results.status();
+  SetConstants(graph, node, *results);
+  return true;
+}
+
+}  // namespace
+
+Status InferShapes(Graph& graph) {
+  InferenceBudget budget;
+  return InferShapes(graph, budget);
+}
+
+Status InferShapes(Graph& graph, InferenceBudget& budget) {
+  std::deque<Node> pending(std::make_move_iterator(graph.nodes.begin()),
+                           std::make_move_iterator(graph.nodes.end()));
+  graph.nodes.clear();
+  // What stands in place of a node, or after it.
+  auto look_at = [&](const Node& node, std::vector<Node> nodes) {
+    TCC_RETURN_IF_ERROR(Spend(node, static_cast<int64_t>(nodes.size()), "nodes", budget.nodes));
+    pending.insert(pending.begin(), std::make_move_iterator(nodes.begin()),
+                   std::make_move_iterator(nodes.end()));
+    return OkStatus();
+  };
+  while (!pending.empty()) {
+    Node node = std::move(pending.front());
+    pending.pop_front();
+    if (node.op == OpKind::kConstant) {
+      TCC_ASSIGN_OR_RETURN(Tensor tensor, ConstantTensor(node));
+      SetConstant(graph.values[node.outputs[0]], tensor);
+      continue;
+    }
+    if (IsValueDependent(node.op)) {
+      TCC_ASSIGN_OR_RETURN(std::vector<Tensor> results,
+                           EvaluateValueDependent(graph, node, kValueDependentBytes));
+      SetConstants(graph, node, results);
+      continue;
+    }
+    if (!node.bodies.empty()) {
+      for (const Graph& body : node.bodies) {
+        auto nodes = static_cast<int64_t>(body.nodes.size());
+        TCC_RETURN_IF_ERROR(Spend(node, nodes, "nodes", budget.nodes));
+      }
+      TCC_ASSIGN_OR_RETURN(InferredControlFlow inferred, InferControlFlow(graph, node, budget));
+      TCC_RETURN_IF_ERROR(look_at(node, std::move(inferred.pending)));
+      if (inferred.stays) graph.nodes.push_back(std::move(node));
+      continue;
+    }
+    if (IsRecurrence(node)) {
+      TCC_ASSIGN_OR_RETURN(std::vector<Node> nodes, ExpandRecurrence(graph, node));
+      TCC_RETURN_IF_ERROR(look_at(node, std::move(nodes)));
+      continue;
+    }
+    TCC_RETURN_IF_ERROR(InferNode(graph, node));
+    TCC_ASSIGN_OR_RETURN(bool evaluated, EvaluateIfSmall(graph, node, budget));
+    if (!evaluated) graph.nodes.push_back(std::move(node));
+  }
+  return OkStatus();
+}
+
+}  // namespace tcc

@@ -1,0 +1,121 @@
+#include "graph/passes/recurrence_activation.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "graph/ops/op_lowering.h"
+#include "support/check.h"
+
+namespace tcc {
+namespace {
+
+struct Row {
+  std::string_view name;
+  OpKind op;  // what it is, or its main part
+  bool has_alpha = false;
+  bool has_beta = false;
+  double alpha = 0;  // defaults: those of the operators of the same name
+  double beta = 0;
+};
+
+// clang-format off
+constexpr Row kRows[] = {
+    {"affine",          OpKind::kMul,             true,  true,  1,     0},
+    {"elu",             OpKind::kElu,             true,  false, 1},
+    {"hardsigmoid",     OpKind::kHardSigmoid,     true,  true,  0.2f,  0.5},
+    {"leakyrelu",       OpKind::kLeakyRelu,       true,  false, 0.01f},
+    {"relu",            OpKind::kRelu},
+    {"scaledtanh",      OpKind::kTanh,            true,  true,  1,     1},
+    {"sigmoid",         OpKind::kSigmoid},
+    {"softplus",        OpKind::kSoftplus},
+    {"softsign",        OpKind::kSoftsign},
+    {"tanh",            OpKind::kTanh},
+    {"thresholdedrelu", OpKind::kThresholdedRelu, true,  false, 1},
+};
+// clang-format on
+
+const Row* FindRow(const std::string& name) {
+  for (const Row& row : kRows) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> SplitNames(const std::string& text) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find(',', begin), text.size());
+    names.push_back(text.substr(begin, end - begin));
+    for (char& c : names.back()) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    begin = end + 1;
+  }
+  return names;
+}
+
+std::vector<double> Doubles(const Node& node, const std::string& key) {
+  auto found = node.attributes.find(key);
+  if (found == node.attributes.end()) return {};
+  return std::get<std::vector<double>>(found->second);
+}
+
+// The next of the numbers given, or the default.
+double Take(const std::vector<double>& given, size_t& next, double fallback) {
+  return next < given.size() ? given[next++] : fallback;
+}
+
+}  // namespace
+
+StatusOr<std::vector<RecurrenceActivation>> ReadActivations(
+    const Node& node, const std::vector<std::string>& defaults, size_t directions) {
+  std::vector<std::string> names;
+  for (size_t d = 0; d < directions; ++d) {
+    names.insert(names.end(), defaults.begin(), defaults.end());
+  }
+  std::string given = node.String("activations", "");
+  if (!given.empty()) {
+    size_t expected = names.size();
+    names = SplitNames(given);
+    if (names.size() != expected) {
+      return InvalidInput("node '{}' ({}): has {} activations; expected {}", node.name,
+                          ToString(node.op), names.size(), expected);
+    }
+  }
+  std::vector<double> alphas = Doubles(node, "activation_alpha");
+  std::vector<double> betas = Doubles(node, "activation_beta");
+  size_t next_alpha = 0;
+  size_t next_beta = 0;
+  std::vector<RecurrenceActivation> activations;
+  for (const std::string& name : names) {
+    const Row* row = FindRow(name);
+    if (row == nullptr || FindOpLowering(row->op) == nullptr) {
+      return Unsupported("node '{}' ({}): activation '{}'", node.name, ToString(node.op), name);
+    }
+    RecurrenceActivation activation{.name = name};
+    if (row->has_alpha) activation.alpha = Take(alphas, next_alpha, row->alpha);
+    if (row->has_beta) activation.beta = Take(betas, next_beta, row->beta);
+    activations.push_back(std::move(activation));
+  }
+  return activations;
+}
+
+ValueId ApplyActivation(NodeWriter& writer, const RecurrenceActivation& activation, ValueId x) {
+  const Row* row = FindRow(activation.name);
+  TCC_CHECK(row != nullptr) << activation.name;
+  DType dtype = writer.graph().value(x).dtype;
+  auto times = [&](ValueId value, double factor) {
+    return writer.Emit(OpKind::kMul, {value, writer.Scalar(dtype, factor)});
+  };
+  if (activation.name == "affine") {
+    return writer.Emit(OpKind::kAdd,
+                       {times(x, activation.alpha), writer.Scalar(dtype, activation.beta)});
+  }
+  if (activation.name == "scaledtanh") {
+    return times(writer.Emit(OpKind::kTanh, {times(x, activation.beta)}), activation.alpha);
+  }
+  NodeWriter::Attributes attributes;
+  if (row->has_alpha) attributes["alpha"] = activation.alpha;
+  if (row->has_beta) attributes["beta"] = activation.beta;
+  return writer.Emit(row->op, {x}, attributes);
+}
+
+}  // namespace tcc

@@ -1,0 +1,108 @@
+#include <algorithm>
+
+#include "graph/passes/edit.h"
+#include "graph/passes/passes.h"
+#include "graph/passes/pattern.h"
+
+namespace tcc {
+namespace {
+
+Pattern TransposedTwice() {
+  return NodePattern(OpKind::kTranspose,
+                     {NodePattern(OpKind::kTranspose, {AnyValue("x")}, "first")}, "second");
+}
+
+// Dimension d of the result is dimension first[second[d]] of x.
+std::optional<Node> OneTranspose(Rewrite& rewrite) {
+  std::vector<int64_t> first = rewrite.NodeAt("first").Ints("perm");
+  std::vector<int64_t> second = rewrite.NodeAt("second").Ints("perm");
+  if (first.empty() || first.size() != second.size()) return std::nullopt;
+  std::vector<int64_t> perm;
+  for (int64_t dim : second) perm.push_back(first[dim]);
+  Node node;
+  node.inputs = {rewrite.Bound("x")};
+  node.attributes["perm"] = perm;
+  return node;
+}
+
+template <OpKind kOuter>
+Pattern ViewedTwice() {
+  std::vector<Pattern> ways;
+  for (OpKind inner : {OpKind::kReshape, OpKind::kFlatten, OpKind::kSqueeze, OpKind::kUnsqueeze}) {
+    ways.push_back(NodePattern(inner, {AnyValue("x")}));
+  }
+  return NodePattern(kOuter, {Either(ways)});
+}
+
+// A Reshape of the value to the shape that comes out in the end.
+std::optional<Node> ReshapeTo(Rewrite& rewrite, ValueId x) {
+  Graph& graph = rewrite.graph;
+  std::optional<std::vector<int64_t>> shape = StaticShape(graph.value(rewrite.match.result));
+  // A dimension of 0 says something else in a Reshape.
+  if (!shape || std::count(shape->begin(), shape->end(), 0) > 0) return std::nullopt;
+  Tensor target = MakeZeroTensor(kInt64, {static_cast<int64_t>(shape->size())});
+  for (size_t d = 0; d < shape->size(); ++d) {
+    SetElementInt(target, static_cast<int64_t>(d), (*shape)[d]);
+  }
+  Node node;
+  node.inputs = {x, AddConstant(graph, graph.value(rewrite.match.result).name + ".shape", target)};
+  node.attributes["allowzero"] = int64_t{0};
+  return node;
+}
+
+std::optional<Node> OneReshape(Rewrite& rewrite) {
+  return ReshapeTo(rewrite, rewrite.Bound("x"));
+}
+
+Pattern Picked() {
+  return NodePattern(OpKind::kGather, {AnyValue("data"), AnyNumber("index")}, "gather");
+}
+
+// One index picks a slice, under the shape that comes out.
+std::optional<Node> SliceThenReshape(Rewrite& rewrite) {
+  Graph& graph = rewrite.graph;
+  ValueId data = rewrite.Bound("data");
+  std::optional<std::vector<int64_t>> shape = StaticShape(graph.value(data));
+  const Tensor& index = *graph.ConstantOf(rewrite.Bound("index"));
+  if (!shape || ElementCount(index.shape).value_or(0) != 1) return std::nullopt;
+  auto rank = static_cast<int64_t>(shape->size());
+  int64_t axis = rewrite.NodeAt("gather").Int("axis", 0);
+  if (axis < 0) axis += rank;
+  int64_t from = ElementAsInt(index, 0);
+  if (from < 0) from += (*shape)[axis];
+  (*shape)[axis] = 1;
+
+  std::string name = graph.value(rewrite.match.result).name + ".slice";
+  auto number = [&](const char* what, int64_t value) {
+    Tensor tensor = MakeZeroTensor(kInt64, {1});
+    SetElementInt(tensor, 0, value);
+    return AddConstant(graph, name + what, tensor);
+  };
+  Node slice;
+  slice.op = OpKind::kSlice;
+  slice.name = name;
+  slice.inputs = {data, number(".from", from), number(".to", from + 1), number(".axis", axis)};
+  slice.outputs = {AddComputed(graph, name, graph.value(data).dtype, ToExprs(*shape))};
+  rewrite.before.push_back(slice);
+  return ReshapeTo(rewrite, slice.outputs[0]);
+}
+
+// clang-format off
+constexpr RewriteRule kRules[] = {
+    // name                    root                 result               pattern                           replacement
+    {"transposes",             OpKind::kTranspose,  OpKind::kTranspose,  TransposedTwice,                  OneTranspose},
+    {"gather_of_one",          OpKind::kGather,     OpKind::kReshape,    Picked,                           SliceThenReshape},
+    {"reshape_of_view",        OpKind::kReshape,    OpKind::kReshape,    ViewedTwice<OpKind::kReshape>,    OneReshape},
+    {"flatten_of_view",        OpKind::kFlatten,    OpKind::kReshape,    ViewedTwice<OpKind::kFlatten>,    OneReshape},
+    {"squeeze_of_view",        OpKind::kSqueeze,    OpKind::kReshape,    ViewedTwice<OpKind::kSqueeze>,    OneReshape},
+    {"unsqueeze_of_view",      OpKind::kUnsqueeze,  OpKind::kReshape,    ViewedTwice<OpKind::kUnsqueeze>,  OneReshape},
+};
+// clang-format on
+
+}  // namespace
+
+Status RewriteMovements(Graph& graph) {
+  return ApplyRules(graph, kRules);
+}
+
+}  // namespace tcc

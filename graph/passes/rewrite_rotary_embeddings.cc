@@ -1,0 +1,168 @@
+#include <algorithm>
+
+#include "graph/ops/node_lowering.h"
+#include "graph/passes/edit.h"
+#include "graph/passes/passes.h"
+#include "graph/passes/pattern.h"
+
+namespace tcc {
+namespace {
+
+// x * cos + turned * sin, where turned is (-second half, first half) of the last dimension.
+Pattern Rotated() {
+  Pattern x = AnyValue("x");
+  Pattern turned =
+      NodePattern(OpKind::kConcat,
+                  {NodePattern(OpKind::kNeg, {NodePattern(OpKind::kSlice, {x}, "high")}),
+                   NodePattern(OpKind::kSlice, {x}, "low")},
+                  "turned");
+  return NodePattern(OpKind::kAdd, {NodePattern(OpKind::kMul, {x, AnyValue("cos")}),
+                                    NodePattern(OpKind::kMul, {turned, AnyValue("sin")})});
+}
+
+bool IsLast(int64_t axis, size_t rank) {
+  return axis == -1 || axis == static_cast<int64_t>(rank) - 1;
+}
+
+// The first element of a Slice of the last dimension alone, in steps of one.
+std::optional<int64_t> StartInLast(const Graph& graph, const Node& slice) {
+  size_t rank = graph.value(slice.inputs[0]).shape.size();
+  auto only = [&](size_t input) -> std::optional<int64_t> {
+    const Tensor* tensor =
+        input < slice.inputs.size() ? graph.ConstantOf(slice.inputs[input]) : nullptr;
+    bool single = tensor && ElementCount(tensor->shape).value_or(0) == 1;
+    return single ? std::optional(ElementAsInt(*tensor, 0)) : std::nullopt;
+  };
+  bool has_steps = slice.inputs.size() > 4 && slice.inputs[4] != kNoValue;
+  std::optional<int64_t> axis = only(3);
+  if (!axis || !IsLast(*axis, rank) || (has_steps && only(4) != 1)) return std::nullopt;
+  return only(1);
+}
+
+bool HalvesAreEqual(const Tensor& tensor) {
+  int64_t size = tensor.shape.empty() ? 0 : tensor.shape.back();
+  int64_t row_bytes = size * tensor.dtype.bytes();
+  if (size == 0 || size % 2 != 0) return false;
+  for (const uint8_t* row = tensor.bytes.data(); row != tensor.bytes.data() + tensor.bytes.size();
+       row += row_bytes) {
+    if (!std::equal(row, row + row_bytes / 2, row + row_bytes / 2)) return false;
+  }
+  return true;
+}
+
+// Whether both halves of the last dimension hold the same: a constant that does, or a Concat of one
+// value with itself behind functions of single elements and views that leave that dimension alone.
+bool HalvesAreEqual(const Graph& graph, const std::vector<int>& producers, ValueId id) {
+  constexpr OpKind kOfOne[] = {OpKind::kCos,     OpKind::kSin,       OpKind::kCast,
+                               OpKind::kReshape, OpKind::kUnsqueeze, OpKind::kSqueeze};
+  Expr size = graph.value(id).shape.empty() ? Expr(1) : graph.value(id).shape.back();
+  while (true) {
+    if (const Tensor* constant = graph.ConstantOf(id)) return HalvesAreEqual(*constant);
+    const std::vector<Expr>& shape = graph.value(id).shape;
+    if (producers[id] < 0 || shape.empty() || !SameExtent(shape.back(), size)) return false;
+    const Node& node = graph.nodes[producers[id]];
+    if (node.op == OpKind::kConcat) {
+      return node.inputs.size() == 2 && node.inputs[0] == node.inputs[1] &&
+             IsLast(node.Int("axis", 0), shape.size());
+    }
+    bool scales = node.op == OpKind::kMul && node.inputs.size() == 2 &&
+                  graph.ConstantOf(node.inputs[1]) &&
+                  ElementCount(graph.ConstantOf(node.inputs[1])->shape).value_or(0) == 1;
+    if (!scales && std::find(std::begin(kOfOne), std::end(kOfOne), node.op) == std::end(kOfOne)) {
+      return false;
+    }
+    id = node.inputs[0];
+  }
+}
+
+ValueId IntConstant(Graph& graph, const std::string& name, const std::vector<int64_t>& numbers) {
+  Tensor tensor = MakeZeroTensor(kInt64, {static_cast<int64_t>(numbers.size())});
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    SetElementInt(tensor, static_cast<int64_t>(i), numbers[i]);
+  }
+  return AddConstant(graph, name, tensor);
+}
+
+// The first half of a table [.., 1, S, D] under `shape`: two nodes before the rewritten one.
+ValueId HalfTable(Rewrite& rewrite, ValueId table, const std::vector<int64_t>& shape) {
+  Graph& graph = rewrite.graph;
+  std::string name = graph.value(table).name + ".half";
+  std::vector<Expr> sliced = graph.value(table).shape;
+  sliced.back() = Expr(shape.back());
+  Node slice;
+  slice.op = OpKind::kSlice;
+  slice.name = name;
+  slice.inputs = {table, IntConstant(graph, name + ".from", {0}),
+                  IntConstant(graph, name + ".to", {shape.back()}),
+                  IntConstant(graph, name + ".axis", {-1})};
+  slice.outputs = {AddComputed(graph, name, graph.value(table).dtype, sliced)};
+  Node rows;
+  rows.op = OpKind::kReshape;
+  rows.name = name + ".rows";
+  rows.inputs = {slice.outputs[0], IntConstant(graph, name + ".shape", shape)};
+  rows.outputs = {AddComputed(graph, rows.name, graph.value(table).dtype, ToExprs(shape))};
+  rows.attributes["allowzero"] = int64_t{0};
+  rewrite.before.push_back(slice);
+  rewrite.before.push_back(rows);
+  return rows.outputs[0];
+}
+
+// x: [B, heads, S, D], tables of one row for each position, the same for every head and batch.
+std::optional<Node> RotaryEmbedding(Rewrite& rewrite) {
+  Graph& graph = rewrite.graph;
+  ValueId x = rewrite.Bound("x");
+  std::optional<std::vector<int64_t>> shape = StaticShape(graph.value(x));
+  if (!shape || shape->size() != 4 || (*shape)[3] % 2 != 0 || (*shape)[3] == 0) return std::nullopt;
+  int64_t half = (*shape)[3] / 2;
+  const Node& turned = rewrite.NodeAt("turned");
+  bool joined = turned.inputs.size() == 2 && IsLast(turned.Int("axis", 0), 4);
+  const std::vector<Expr>& low = rewrite.ShapeOf(rewrite.NodeAt("low").outputs[0]);
+  const std::vector<Expr>& high = rewrite.ShapeOf(rewrite.NodeAt("high").outputs[0]);
+  if (!joined || StartInLast(graph, rewrite.NodeAt("low")) != 0 ||
+      StartInLast(graph, rewrite.NodeAt("high")) != half || !IsConstant(low.back(), half) ||
+      !IsConstant(high.back(), half)) {
+    return std::nullopt;
+  }
+  std::vector<int> producers = ProducersOf(graph);
+  for (const char* name : {"cos", "sin"}) {
+    ValueId table = rewrite.Bound(name);
+    std::optional<std::vector<int64_t>> dims = StaticShape(graph.value(table));
+    if (!dims || dims->size() < 2 || ElementCount(*dims).value_or(0) != (*shape)[2] * 2 * half ||
+        dims->back() != 2 * half || (*dims)[dims->size() - 2] != (*shape)[2] ||
+        graph.value(table).dtype != graph.value(x).dtype ||
+        !HalvesAreEqual(graph, producers, table)) {
+      return std::nullopt;
+    }
+  }
+  // One batch has its tables [batch, S, D / 2], several share tables [S, D / 2] from position 0 on.
+  bool shared = (*shape)[0] != 1;
+  std::vector<int64_t> rows = {(*shape)[2], half};
+  if (!shared) rows.insert(rows.begin(), 1);
+  Node node;
+  node.inputs = {x, HalfTable(rewrite, rewrite.Bound("cos"), rows),
+                 HalfTable(rewrite, rewrite.Bound("sin"), rows)};
+  if (shared) node.inputs.push_back(IntConstant(graph, "first_position", {0}));
+  return node;
+}
+
+constexpr RewriteRule kRules[] = {
+    {"rotary_embedding", OpKind::kAdd, OpKind::kRotaryEmbedding, Rotated, RotaryEmbedding},
+};
+
+Status ApplyInBodiesToo(Graph& graph) {
+  TCC_RETURN_IF_ERROR(ApplyRules(graph, kRules));
+  for (Node& node : graph.nodes) {
+    for (Graph& body : node.bodies) TCC_RETURN_IF_ERROR(ApplyInBodiesToo(body));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status RewriteRotaryEmbeddings(Graph& graph) {
+  TCC_RETURN_IF_ERROR(ApplyInBodiesToo(graph));
+  // Each embedding was given tables of its own.
+  return SimplifyToFixedPoint(graph);
+}
+
+}  // namespace tcc

@@ -1,0 +1,108 @@
+#include <algorithm>
+
+#include "graph/ops/op_lowering.h"
+#include "graph/passes/edit.h"
+#include "graph/passes/passes.h"
+
+namespace tcc {
+namespace {
+
+bool IsScalar(const Graph& graph, ValueId id) {
+  const Tensor* tensor = id == kNoValue ? nullptr : graph.ConstantOf(id);
+  return tensor && ElementCount(tensor->shape).value_or(0) == 1;
+}
+
+// Places of elements change, elements do not, and none is doubled or dropped.
+bool OnlyMoves(const Node& node) {
+  return node.op == OpKind::kTranspose || FormOf(node) == OpForm::kView;
+}
+
+class MovementSinker {
+ public:
+  explicit MovementSinker(Graph& graph)
+      : graph_(graph), uses_(UsesOf(graph)), producers_(ProducersOf(graph)) {}
+
+  void Run() {
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      std::optional<size_t> operand = OnlyOperand(graph_.nodes[n]);
+      if (operand) Lift(static_cast<int>(n), *operand);
+    }
+  }
+
+ private:
+  // Of an element-wise node the operand that is no number, if there is one such and the result has
+  // its shape.
+  std::optional<size_t> OnlyOperand(const Node& node) const {
+    if (!node.bodies.empty() || FormOf(node) != OpForm::kElementwise) return std::nullopt;
+    if (node.outputs.size() != 1) return std::nullopt;
+    std::optional<size_t> operand;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == kNoValue || IsScalar(graph_, node.inputs[i])) continue;
+      if (operand) return std::nullopt;
+      operand = i;
+    }
+    if (!operand) return std::nullopt;
+    const std::vector<Expr>& in = graph_.value(node.inputs[*operand]).shape;
+    const std::vector<Expr>& out = graph_.value(node.outputs[0]).shape;
+    bool same = SameShape(in, out);
+    // Numbers of a higher rank than the operand's would widen what is moved.
+    bool narrow = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+      return id == kNoValue || graph_.value(id).shape.size() <= 1 || id == node.inputs[*operand];
+    });
+    return same && narrow && node.op != OpKind::kDropout ? operand : std::nullopt;
+  }
+
+  // The movements between the operand and the node that computes what they move, from the operand
+  // backwards; empty if that node could not take the element-wise one.
+  std::vector<int> MovementsBefore(ValueId id) const {
+    std::vector<int> movements;
+    int producer = producers_[id];
+    while (producer >= 0 && OnlyMoves(graph_.nodes[producer]) && uses_.HasOneReader(id) &&
+           !graph_.value(graph_.nodes[producer].inputs[0]).shape.empty()) {
+      movements.push_back(producer);
+      id = graph_.nodes[producer].inputs[0];
+      producer = producers_[id];
+    }
+    if (producer < 0 || !uses_.HasOneReader(id)) return {};
+    const Node& source = graph_.nodes[producer];
+    bool joins = source.bodies.empty() && source.outputs.size() == 1 &&
+                 FormOf(source) != OpForm::kMovement && FormOf(source) != OpForm::kView;
+    return joins ? movements : std::vector<int>{};
+  }
+
+  // node(move(x)) becomes move(node(x)), movement by movement.
+  void Lift(int node, size_t operand) {
+    for (int movement : MovementsBefore(graph_.nodes[node].inputs[operand])) {
+      Node& lifted = graph_.nodes[node];
+      Node& moved = graph_.nodes[movement];
+      ValueId x = moved.inputs[0];
+      ValueId between = lifted.inputs[operand];
+      ValueId result = lifted.outputs[0];
+      graph_.values[between].shape = graph_.value(x).shape;
+      graph_.values[between].dtype = graph_.value(result).dtype;
+      lifted.inputs[operand] = x;
+      lifted.outputs[0] = between;
+      moved.inputs[0] = between;
+      moved.outputs[0] = result;
+      std::swap(lifted, moved);
+      producers_[between] = movement;
+      producers_[result] = node;
+      uses_.readers[x] = {movement};
+      uses_.readers[between] = {node};
+      node = movement;
+    }
+  }
+
+  Graph& graph_;
+  ValueUses uses_;
+  std::vector<int> producers_;
+};
+
+}  // namespace
+
+Status SinkMovements(Graph& graph) {
+  MovementSinker(graph).Run();
+  return OkStatus();
+}
+
+}  // namespace tcc

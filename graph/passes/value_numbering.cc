@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <unordered_map>
+
+#include "graph/passes/edit.h"
+#include "graph/passes/passes.h"
+
+namespace tcc {
+namespace {
+
+// Appends numbers and texts so that different sequences give different keys.
+class Key {
+ public:
+  template <typename T>
+  void AddNumber(T number) {
+    text_.append(reinterpret_cast<const char*>(&number), sizeof(number));
+  }
+  void AddBytes(std::span<const uint8_t> bytes) {
+    AddNumber(bytes.size());
+    text_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  void AddText(const std::string& text) {
+    AddBytes({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  }
+  template <typename T>
+  void AddNumbers(const std::vector<T>& numbers) {
+    AddNumber(numbers.size());
+    for (const T& number : numbers) AddNumber(number);
+  }
+  std::string Take() && { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void AddAttribute(Key& key, const Attribute& attribute) {
+  key.AddNumber(attribute.index());
+  if (const auto* number = std::get_if<int64_t>(&attribute)) key.AddNumber(*number);
+  if (const auto* number = std::get_if<double>(&attribute)) key.AddNumber(*number);
+  if (const auto* text = std::get_if<std::string>(&attribute)) key.AddText(*text);
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&attribute)) key.AddNumbers(*list);
+  if (const auto* list = std::get_if<std::vector<double>>(&attribute)) key.AddNumbers(*list);
+  if (const auto* tensor = std::get_if<Tensor>(&attribute)) {
+    key.AddText(ToString(*tensor));
+    key.AddBytes(tensor->bytes);
+  }
+}
+
+// Equal for nodes that compute the same.
+std::string KeyOf(const Node& node) {
+  Key key;
+  key.AddNumber(node.op);
+  key.AddNumber(node.layout);
+  std::vector<ValueId> inputs = node.inputs;
+  if (IsCommutative(node.op)) std::sort(inputs.begin(), inputs.end());
+  key.AddNumbers(inputs);
+  key.AddNumber(node.outputs.size());
+  for (ValueId output : node.outputs) key.AddNumber(output == kNoValue);
+  for (const auto& [name, attribute] : node.attributes) {
+    key.AddText(name);
+    AddAttribute(key, attribute);
+  }
+  return std::move(key).Take();
+}
+
+// Type, shape and a sample of the bytes: weights take hundreds of megabytes, and nearly all that
+// differ do so here.
+std::string SampleOf(const Tensor& tensor) {
+  constexpr size_t kSample = 256;
+  Key key;
+  key.AddText(ToString(tensor));
+  key.AddBytes(tensor.bytes.first(std::min(kSample, tensor.bytes.size())));
+  return std::move(key).Take();
+}
+
+// Of each value the first constant with the same bytes, else the value itself. Inputs and outputs
+// of the graph stay.
+std::vector<ValueId> FirstEqualConstants(const Graph& graph, const std::vector<bool>& is_output) {
+  std::vector<ValueId> first(graph.values.size());
+  std::iota(first.begin(), first.end(), 0);
+  std::unordered_map<std::string, std::vector<ValueId>> known;
+  for (size_t id = 0; id < graph.values.size(); ++id) {
+    const std::optional<Tensor>& constant = graph.values[id].constant;
+    if (!constant || is_output[id]) continue;
+    std::vector<ValueId>& alike = known[SampleOf(*constant)];
+    auto equal = std::find_if(alike.begin(), alike.end(), [&](ValueId other) {
+      std::span<const uint8_t> bytes = graph.values[other].constant->bytes;
+      return bytes.data() == constant->bytes.data() ||
+             std::equal(bytes.begin(), bytes.end(), constant->bytes.begin());
+    });
+    if (equal != alike.end()) {
+      first[id] = *equal;
+    } else {
+      alike.push_back(static_cast<ValueId>(id));
+    }
+  }
+  return first;
+}
+
+}  // namespace
+
+Status EliminateCommonSubexpressions(Graph& graph) {
+  std::vector<bool> is_output = UsesOf(graph).is_output;
+  std::vector<ValueId> same = FirstEqualConstants(graph, is_output);
+  std::unordered_map<std::string, const Node*> first;
+  for (Node& node : graph.nodes) {
+    for (ValueId& input : node.inputs) {
+      if (input != kNoValue) input = same[input];
+    }
+    if (!node.bodies.empty()) continue;
+    auto [entry, absent] = first.emplace(KeyOf(node), &node);
+    bool is_interface = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                    [&](ValueId id) { return id != kNoValue && is_output[id]; });
+    if (absent || is_interface) continue;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] != kNoValue) same[node.outputs[i]] = entry->second->outputs[i];
+    }
+  }
+  return RemoveDead(graph);
+}
+
+}  // namespace tcc

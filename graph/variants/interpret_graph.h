@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "graph/passes/fuse_graph.h"
+#include "ir/graph/graph.h"
+#include "support/numeric_mode.h"
+#include "support/status.h"
+
+namespace tcc {
+
+struct Task;
+
+struct InterpretGraphOptions {
+  int threads = 1;                             // results do not depend on it
+  Fusion fusion = Fusion::kFused;              // node by node every value is rounded to its type
+  std::optional<uint64_t> rounding_seed = {};  // as InterpretOptions has it
+  NumericMode numeric = NumericMode::kStrict;
+  // Called after each task.
+  std::function<void(int64_t done, int64_t total)> progress = {};
+  // Runs a task on its arguments, in place, instead of the interpreter.
+  std::function<Status(const Task& task, std::vector<Tensor>& arguments)> run_task = {};
+};
+
+// Runs the graph, after the graph passes or before, by fusing it and interpreting each task's first
+// variant: slow, and the reference for everything faster. One tensor an input, in the graph's
+// order, of its dtype and shape; returns the outputs. Dimensions must be known.
+StatusOr<std::vector<Tensor>> InterpretGraph(const Graph& graph, const std::vector<Tensor>& inputs,
+                                             const InterpretGraphOptions& options = {});
+
+}  // namespace tcc

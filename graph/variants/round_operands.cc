@@ -1,0 +1,297 @@
+#include "graph/variants/round_operands.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "graph/variants/free_name.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/constant_fold.h"
+#include "ir/expr/visitor.h"
+#include "support/check.h"
+
+namespace tcc {
+namespace {
+
+// The product that a stage sums, or nullptr.
+const Mul* ProductOf(const TensorExpr& expr) {
+  const auto* stage = std::get_if<ComputeExpr>(&expr);
+  bool sums = stage && stage->combiner && stage->values.size() == 1 &&
+              stage->combiner.get() == SumCombiner(kFloat32).get();
+  const auto* product = sums ? stage->values[0].as<Mul>() : nullptr;
+  bool fits =
+      product && !Equal(product->a, product->b) && HasLoad(product->a) && HasLoad(product->b);
+  return fits ? product : nullptr;
+}
+
+// Bits of mantissa, the leading one included: what products are exact for.
+int MantissaBits(DType type) {
+  if (type == kFloat16) return 11;
+  if (type == DType(DTypeCode::kBFloat16)) return 8;
+  return type.is_integer() || type.is_bool() ? type.bits() : 53;
+}
+
+// What holds exactly what a value was before it was widened to f32.
+bool IsExactIn(const Expr& value, std::optional<DType> type) {
+  const auto* cast = value.as<Cast>();
+  if (!cast) return false;
+  DType from = cast->value.dtype();
+  if (type && from == *type) return true;
+  // bfloat16 has exponents that float16 lacks.
+  bool in_range = type != kFloat16 || from.is_integer() || from.is_bool();
+  return in_range && MantissaBits(from) <= (type ? MantissaBits(*type) : 11);
+}
+
+bool IsRounded(const Expr& value, std::optional<DType> type) {
+  return IsExactIn(value, type) || value.dtype() != kFloat32;
+}
+
+// f16 or bf16 before it was widened.
+bool WasNarrow(const Expr& value) {
+  const auto* cast = value.as<Cast>();
+  return cast && cast->value.dtype().is_float() && cast->value.dtype().bits() == 16;
+}
+
+// Two factors of 16 bits stay what the model has them in, whatever the mode's type is: their
+// product is exact, and there are tensor cores for both types.
+bool IsRoundedProduct(const Mul& product, std::optional<DType> type) {
+  return (WasNarrow(product.a) && WasNarrow(product.b)) ||
+         (IsRounded(product.a, type) && IsRounded(product.b, type));
+}
+
+constexpr double kLargestTf32 = 0x1.ffcp127;
+
+// Rounded, but never infinite: what is too large to be rounded up is cut off. With 1 or -1 as the
+// big part of an infinity and the infinity as the small one, no infinity meets a zero or another
+// infinity of the other sign in the three products.
+Expr BigPart(const Expr& x) {
+  Expr below =
+      MinOf(MaxOf(x, FloatConst(kFloat32, -kLargestTf32)), FloatConst(kFloat32, kLargestTf32));
+  return SelectOf(CallOf(ScalarOp::kIsInf, {x}), CallOf(ScalarOp::kSign, {x}),
+                  CallOf(ScalarOp::kRoundTf32, {below}));
+}
+
+class Rounder {
+ public:
+  Rounder(const TensorProgram& program, const NumericModeRow& mode)
+      : result_(program), mode_(mode) {}
+
+  std::optional<TensorProgram> Run() {
+    if (mode_.type) NarrowIntermediates();
+    for (size_t s = 0; s < result_.stages.size(); ++s) {
+      const Mul* product = ProductOf(result_.stages[s]);
+      if (!product || IsRoundedProduct(*product, mode_.type)) continue;
+      Expr a = product->a;
+      Expr b = product->b;
+      size_t maps = stages_before_;
+      Expr value = Product(a, b, s);
+      s += stages_before_ - maps;
+      std::get<ComputeExpr>(result_.stages[s]).values[0] = value;
+      changed_ = true;
+    }
+    if (!changed_) return std::nullopt;
+    // Rules that go from stage to stage see first what is settled when the model is linked.
+    std::stable_partition(result_.stages.begin(), result_.stages.end(),
+                          [&](const TensorExpr& stage) { return IsRoundedConstant(stage); });
+    return std::move(result_);
+  }
+
+ private:
+  Expr Product(const Expr& a, const Expr& b, size_t stage) {
+    switch (mode_.mode) {
+      case NumericMode::kStrict:
+        return a * b;
+      case NumericMode::k3xTf32: {
+        Expr big_a = BigPart(a);
+        Expr big_b = BigPart(b);
+        Expr small_a = CallOf(ScalarOp::kRoundTf32, {a - big_a});
+        Expr small_b = CallOf(ScalarOp::kRoundTf32, {b - big_b});
+        return (big_a * small_b + small_a * big_b) + big_a * big_b;
+      }
+      case NumericMode::kTf32:
+        return CallOf(ScalarOp::kRoundTf32, {a}) * CallOf(ScalarOp::kRoundTf32, {b});
+      case NumericMode::kBf16:
+      case NumericMode::kFp16: {
+        size_t before = stages_before_;
+        Expr narrow_a = Narrowed(a, stage);
+        Expr narrow_b = Narrowed(b, stage + stages_before_ - before);
+        return narrow_a * narrow_b;
+      }
+    }
+    TCC_UNREACHABLE();
+  }
+
+  // f32(.. as the mode's type), of loads from a rounded copy of their buffer. `stage` reads it.
+  Expr Narrowed(const Expr& value, size_t stage) {
+    DType type = *mode_.type;
+    if (IsRounded(value, type)) return value;
+    if (const auto* choice = value.as<Select>()) {
+      size_t before = stages_before_;
+      Expr then_value = Narrowed(choice->then_value, stage);
+      Expr else_value = Narrowed(choice->else_value, stage + stages_before_ - before);
+      return SelectOf(choice->condition, then_value, else_value);
+    }
+    if (const auto* number = value.as<FloatImm>())
+      return FloatConst(kFloat32, RoundFloat(type, number->value));
+    const auto* load = value.as<Load>();
+    if (!load || IsWrittenFrom(load->buffer, stage)) return CastTo(kFloat32, CastTo(type, value));
+    const Buffer& copy = RoundedCopy(load->buffer, stage);
+    return CastTo(kFloat32, Make<Load>(copy.var, load->indices));
+  }
+
+  // A map from constants to the mode's type.
+  bool IsRoundedConstant(const TensorExpr& expr) const {
+    const auto* map = std::get_if<ComputeExpr>(&expr);
+    if (!map || map->combiner || map->outputs[0].dtype() != mode_.type) return false;
+    bool constant = true;
+    ForEachExpr(expr, [&](const Expr& value) {
+      PreOrder(value, [&](const Expr& node) {
+        const auto* load = node.as<Load>();
+        constant = constant && (!load || FindBuffer(load->buffer)->scope == Scope::kConstant);
+      });
+    });
+    return constant;
+  }
+
+  bool IsWrittenFrom(const Var& buffer, size_t stage) const {
+    auto writes = [&](const TensorExpr& expr) {
+      if (const auto* ordered = std::get_if<OrderedExpr>(&expr))
+        return ordered->output.var == buffer;
+      const auto& outputs = std::get<ComputeExpr>(expr).outputs;
+      return std::any_of(outputs.begin(), outputs.end(),
+                         [&](const Buffer& output) { return output.var == buffer; });
+    };
+    return std::any_of(result_.stages.begin() + static_cast<std::ptrdiff_t>(stage),
+                       result_.stages.end(), writes);
+  }
+
+  // Made before `stage`, or before an earlier one that read it.
+  const Buffer& RoundedCopy(const Var& buffer, size_t stage) {
+    auto known = copies_.find(buffer);
+    if (known != copies_.end()) return known->second;
+    Buffer copy = NarrowBuffer(*FindBuffer(buffer));
+    copy.scope = Scope::kGlobal;
+    copy.layout = {};
+    ComputeExpr map;
+    map.name = copy.var->name;
+    map.outputs = {copy};
+    map.indices.emplace_back();
+    for (size_t d = 0; d < copy.rank(); ++d) {
+      map.axes.push_back({IterationVar("i" + std::to_string(d)), copy.shape[d]});
+      map.indices[0].emplace_back(map.axes[d].var);
+    }
+    map.values = {CastTo(*mode_.type, Make<Load>(buffer, map.indices[0]))};
+    auto at = result_.stages.begin() + static_cast<std::ptrdiff_t>(stage);
+    result_.stages.insert(at, std::move(map));
+    ++stages_before_;
+    result_.intermediates.push_back(copy);
+    result_.kept.push_back(copy.var);
+    return copies_.emplace(buffer, copy).first->second;
+  }
+
+  // f32 intermediates that one map makes and contractions alone read, as their whole factor.
+  void NarrowIntermediates() {
+    for (Buffer& buffer : result_.intermediates) {
+      size_t writer = result_.stages.size();
+      if (buffer.dtype() != kFloat32 || !IsOnlyOperand(buffer.var, writer)) continue;
+      auto& map = std::get<ComputeExpr>(result_.stages[writer]);
+      if (IsExactIn(map.values[0], mode_.type) || WasNarrow(map.values[0])) continue;
+      Buffer narrow = NarrowBuffer(buffer);
+      map.values[0] = CastTo(*mode_.type, map.values[0]);
+      map.outputs[0] = narrow;
+      ReplaceLoads(buffer.var, narrow.var);
+      std::replace(result_.kept.begin(), result_.kept.end(), buffer.var, narrow.var);
+      if (!Holds(result_, narrow.var)) result_.kept.push_back(narrow.var);
+      buffer = narrow;
+      changed_ = true;
+    }
+  }
+
+  static bool Holds(const TensorProgram& program, const Var& var) {
+    return std::find(program.kept.begin(), program.kept.end(), var) != program.kept.end();
+  }
+
+  // Sets `writer` to the map.
+  bool IsOnlyOperand(const Var& buffer, size_t& writer) const {
+    int writers = 0;
+    for (size_t s = 0; s < result_.stages.size(); ++s) {
+      const auto* compute = std::get_if<ComputeExpr>(&result_.stages[s]);
+      const auto* ordered = std::get_if<OrderedExpr>(&result_.stages[s]);
+      if (ordered && ordered->output.var == buffer) return false;
+      for (size_t e = 0; compute && e < compute->outputs.size(); ++e) {
+        if (!(compute->outputs[e].var == buffer)) continue;
+        if (compute->combiner || compute->outputs.size() > 1 || ++writers > 1) return false;
+        writer = s;
+      }
+      if (!ReadsAsFactor(result_.stages[s], buffer)) return false;
+    }
+    return writers == 1;
+  }
+
+  // Whether all the stage's loads of the buffer, if any, are whole factors of a contraction.
+  static bool ReadsAsFactor(const TensorExpr& stage, const Var& buffer) {
+    int loads = 0;
+    ForEachExpr(stage, [&](const Expr& expr) {
+      PreOrder(expr, [&](const Expr& node) {
+        const auto* load = node.as<Load>();
+        loads += load && load->buffer == buffer;
+      });
+    });
+    const Mul* product = ProductOf(stage);
+    if (!product || loads == 0) return loads == 0;
+    auto is_load = [&](const Expr& factor) {
+      const auto* load = factor.as<Load>();
+      return static_cast<int>(load && load->buffer == buffer);
+    };
+    return loads == is_load(product->a) + is_load(product->b);
+  }
+
+  void ReplaceLoads(const Var& from, const Var& to) {
+    for (TensorExpr& stage : result_.stages) {
+      ForEachExpr(stage, [&](Expr& expr) {
+        expr = RewriteBottomUp(expr, [&](const Expr& node) -> Expr {
+          const auto* load = node.as<Load>();
+          if (!load || !(load->buffer == from)) return node;
+          return CastTo(kFloat32, Make<Load>(to, load->indices));
+        });
+      });
+    }
+  }
+
+  Buffer NarrowBuffer(const Buffer& buffer) const {
+    Buffer narrow = buffer;
+    narrow.var =
+        BufferVar(FreeName(result_, buffer.var->name + "_" + ToString(*mode_.type)), *mode_.type);
+    return narrow;
+  }
+
+  const Buffer* FindBuffer(const Var& var) const {
+    for (const auto* list : {&result_.inputs, &result_.outputs, &result_.intermediates}) {
+      for (const Buffer& buffer : *list) {
+        if (buffer.var == var) return &buffer;
+      }
+    }
+    TCC_UNREACHABLE();
+  }
+
+  TensorProgram result_;
+  const NumericModeRow& mode_;
+  std::unordered_map<Var, Buffer, VarHash> copies_;
+  size_t stages_before_ = 0;  // how many maps were inserted
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool HasF32Contraction(const TensorProgram& program) {
+  return std::any_of(program.stages.begin(), program.stages.end(), [](const TensorExpr& stage) {
+    const Mul* product = ProductOf(stage);
+    return product && !IsRoundedProduct(*product, kFloat16);
+  });
+}
+
+std::optional<TensorProgram> RoundOperands(const TensorProgram& program, NumericMode mode) {
+  if (mode == NumericMode::kStrict) return std::nullopt;
+  return Rounder(program, RowOf(mode)).Run();
+}
+
+}  // namespace tcc

@@ -1,0 +1,178 @@
+#include "graph/variants/zero_padding.h"
+
+#include <algorithm>
+
+#include "graph/variants/free_name.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/interval.h"
+#include "ir/simplify/simplify.h"
+
+namespace tcc {
+namespace {
+
+Bounds BoundsOfAxes(const ComputeExpr& stage) {
+  Bounds bounds;
+  for (const std::vector<Axis>* axes : {&stage.axes, &stage.reduce_axes}) {
+    for (const Axis& axis : *axes) bounds[axis.var] = {0, *AsConstant(axis.extent) - 1};
+  }
+  return bounds;
+}
+
+// Returns whether every term of the predicate says that an index of the load is inside the buffer,
+// from below or above.
+bool KeepsInside(const Expr& predicate, const Load& load, const Buffer& buffer) {
+  return std::ranges::all_of(ConjunctsOf(predicate), [&](const Expr& term) {
+    for (size_t d = 0; d < load.indices.size(); ++d) {
+      if (Equal(term, Expr(0) <= load.indices[d])) return true;
+      if (Equal(term, load.indices[d] < buffer.shape[d])) return true;
+    }
+    return false;
+  });
+}
+
+// What a window reads of an input under the predicate, and what may surround the input instead.
+struct GuardedRead {
+  size_t stage = 0;
+  Expr load;
+  Buffer input;
+  Expr fill;
+  const std::vector<Expr>& indices() const { return load.as<Load>()->indices; }
+};
+
+// Where the indices of the window lie: of `low` first, `extents` of them; none where an index has
+// no bounds.
+struct Reach {
+  std::vector<int64_t> low, extents;
+};
+
+Reach ReachOf(const GuardedRead& read, const ComputeExpr& stage) {
+  Reach reach;
+  Bounds bounds = BoundsOfAxes(stage);
+  for (const Expr& index : read.indices()) {
+    Interval interval = BoundsOf(index, bounds);
+    if (interval.low == INT64_MIN || interval.high == INT64_MAX) return {};
+    reach.low.push_back(interval.low);
+    reach.extents.push_back(interval.high - interval.low + 1);
+  }
+  return reach;
+}
+
+// Whether the padded input has a size that is known.
+bool IsFinite(const Reach& reach, const Buffer& input) {
+  return reach.low.size() == input.rank() &&
+         std::all_of(input.shape.begin(), input.shape.end(),
+                     [](const Expr& extent) { return AsConstant(extent).has_value(); });
+}
+
+// The load under the predicate, if it is all that the predicate guards.
+std::optional<GuardedRead> ReadOf(const TensorProgram& program, const ComputeExpr& stage,
+                                  const Expr& expr, const Expr& fill) {
+  const auto* load = expr.as<Load>();
+  const Buffer* input = load ? FindBuffer(program, load->buffer) : nullptr;
+  if (!input || !KeepsInside(stage.predicate, *load, *input)) return std::nullopt;
+  GuardedRead read{0, expr, *input, fill};
+  return IsFinite(ReachOf(read, stage), *input) ? std::optional(read) : std::nullopt;
+}
+
+bool IsGuardedReduction(const ComputeExpr& stage) {
+  return stage.combiner && stage.values.size() == 1 && HasKnownExtents(stage) &&
+         !IsConstant(stage.predicate, 1);
+}
+
+bool IsSum(const ComputeExpr& stage) {
+  return stage.combiner.get() == SumCombiner(stage.outputs[0].dtype()).get();
+}
+
+// A factor of a convolution.
+std::optional<GuardedRead> MatchFactor(const TensorProgram& program, const ComputeExpr& stage) {
+  const auto* product = IsGuardedReduction(stage) ? stage.values[0].as<Mul>() : nullptr;
+  if (!product || !IsSum(stage)) return std::nullopt;
+  for (const Expr& factor : {product->a, product->b}) {
+    Expr zero = Const(factor.dtype(), 0);
+    if (std::optional<GuardedRead> read = ReadOf(program, stage, factor, zero)) return read;
+  }
+  return std::nullopt;
+}
+
+// The elements that a pool reduces, of its type or summed in a wider one.
+std::optional<GuardedRead> MatchElement(const TensorProgram& program, const ComputeExpr& stage) {
+  if (!IsGuardedReduction(stage)) return std::nullopt;
+  const Expr& value = stage.values[0];
+  const auto* cast = value.as<Cast>();
+  if (!cast) return ReadOf(program, stage, value, stage.combiner->identities[0]);
+  if (!IsSum(stage)) return std::nullopt;
+  return ReadOf(program, stage, cast->value, Const(cast->value.dtype(), 0));
+}
+
+// padded[i..] = input[i + low..], the fill outside.
+ComputeExpr PadStage(const Buffer& padded, const GuardedRead& read, const Reach& reach) {
+  ComputeExpr stage;
+  stage.name = padded.var->name;
+  stage.outputs = {padded};
+  stage.indices.emplace_back();
+  std::vector<Expr> places;
+  Expr inside = True();
+  for (size_t d = 0; d < padded.rank(); ++d) {
+    stage.axes.push_back({IterationVar("i" + std::to_string(d)), padded.shape[d]});
+    Expr i = stage.axes[d].var;
+    stage.indices[0].push_back(i);
+    places.push_back(Simplify(i + Expr(reach.low[d])));
+    int64_t extent = AsConstant(read.input.shape[d]).value();
+    if (reach.low[d] < 0) inside = BothOf(inside, Expr(0) <= places[d]);
+    if (reach.low[d] + reach.extents[d] > extent) inside = BothOf(inside, places[d] < Expr(extent));
+  }
+  Expr value = Make<Load>(read.input.var, places);
+  stage.values = {SelectOf(inside, value, read.fill)};
+  return stage;
+}
+
+TensorProgram Padded(const TensorProgram& program, const GuardedRead& read) {
+  TensorProgram result = program;
+  auto& stage = std::get<ComputeExpr>(result.stages[read.stage]);
+  Reach reach = ReachOf(read, stage);
+  Buffer padded;
+  padded.var = BufferVar(FreeName(program, stage.name + "_padded"), read.input.dtype());
+  for (int64_t extent : reach.extents) padded.shape.emplace_back(extent);
+
+  std::vector<Expr> places;
+  for (size_t d = 0; d < reach.low.size(); ++d) {
+    places.push_back(Simplify(read.indices()[d] - Expr(reach.low[d])));
+  }
+  Expr from_padded = Make<Load>(padded.var, places);
+  stage.values[0] = RewriteBottomUp(stage.values[0], [&](const Expr& expr) -> Expr {
+    return Equal(expr, read.load) ? from_padded : expr;
+  });
+  stage.predicate = True();
+  auto at = result.stages.begin() + static_cast<std::ptrdiff_t>(read.stage);
+  result.stages.insert(at, PadStage(padded, read, reach));
+  result.intermediates.push_back(padded);
+  // Made for one reader, but not to be made again for each of its instances.
+  result.kept.push_back(padded.var);
+  return result;
+}
+
+// The first stage in which `match` finds a read, padded.
+std::optional<TensorProgram> FirstPadded(const TensorProgram& program,
+                                         std::optional<GuardedRead> (*match)(const TensorProgram&,
+                                                                             const ComputeExpr&)) {
+  for (size_t s = 0; s < program.stages.size(); ++s) {
+    const auto* stage = std::get_if<ComputeExpr>(&program.stages[s]);
+    std::optional<GuardedRead> read = stage ? match(program, *stage) : std::nullopt;
+    if (!read) continue;
+    read->stage = s;
+    return Padded(program, *read);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<TensorProgram> ZeroPaddingVariant(const TensorProgram& program) {
+  return FirstPadded(program, MatchFactor);
+}
+
+std::optional<TensorProgram> PaddedPoolVariant(const TensorProgram& program) {
+  return FirstPadded(program, MatchElement);
+}
+
+}  // namespace tcc

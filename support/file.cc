@@ -1,0 +1,212 @@
+#include "support/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+namespace tcc {
+namespace {
+
+std::string SystemReason() {
+  return std::strerror(errno);
+}
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  // False when the system reports a late write error.
+  bool Close() { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+bool WriteAll(int fd, std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+// Where writing to `path` ends up; a link may lead to what is not there yet.
+StatusOr<std::string> EndOfLinks(const std::string& path) {
+  constexpr int kMaxLinks = 40;  // as many as Linux follows
+  std::filesystem::path at = path;
+  for (int i = 0; i < kMaxLinks; ++i) {
+    std::error_code error;
+    if (!std::filesystem::is_symlink(at, error)) return at.string();
+    std::filesystem::path next = std::filesystem::read_symlink(at, error);
+    if (error) break;
+    at = at.parent_path() / next;
+  }
+  return InvalidInput("cannot write '{}': too many symbolic links", path);
+}
+
+std::string FolderOf(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+// A file that is being written; without a name it is gone with its last descriptor.
+struct NewFile {
+  FileDescriptor descriptor;
+  std::string folder;
+  std::string name;  // "" for none
+};
+
+// No other thread of this process has it; another process may, in a container of its own or before
+// it was killed.
+std::string TemporaryName(const std::string& folder) {
+  static std::atomic<uint64_t> counter{0};
+  return fmt::format("{}/.tcc-{}-{}", folder, ::getpid(), counter++);
+}
+
+// What make(name) gives for the first of a few temporary names that is not taken; negative, with
+// errno, where it fails.
+template <typename Make>
+int AtFreeName(const std::string& folder, std::string& name, Make&& make) {
+  constexpr int kMaxTaken = 1000;
+  int made = -1;
+  for (int i = 0; i < kMaxTaken; ++i) {
+    name = TemporaryName(folder);
+    made = make(name.c_str());
+    if (made >= 0 || errno != EEXIST) break;
+  }
+  return made;
+}
+
+std::string PathOf(int fd) {
+  return fmt::format("/proc/self/fd/{}", fd);
+}
+
+// The descriptor is negative, with errno, where the folder takes no file.
+NewFile OpenNewFile(const std::string& folder) {
+  int fd = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  // The name is given by way of /proc.
+  if (fd >= 0 && ::access(PathOf(fd).c_str(), F_OK) == 0) return {FileDescriptor(fd), folder, ""};
+  if (fd >= 0) ::close(fd);
+  std::string name;
+  fd = AtFreeName(folder, name, [](const char* free) {
+    return ::open(free, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  });
+  return {FileDescriptor(fd), folder, fd >= 0 ? name : ""};
+}
+
+// Makes the file the one at `target`; false with errno.
+bool GiveName(NewFile& file, const std::string& target) {
+  if (file.name.empty()) {
+    std::string from = PathOf(file.descriptor.get());
+    if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, target.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      return true;
+    }
+    if (errno != EEXIST) return false;
+    // Only a rename replaces, and only what has a name can be renamed.
+    std::string name;
+    int linked = AtFreeName(file.folder, name, [&](const char* free) {
+      return ::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, free, AT_SYMLINK_FOLLOW);
+    });
+    if (linked != 0) return false;
+    file.name = name;
+  }
+  return ::rename(file.name.c_str(), target.c_str()) == 0;
+}
+
+}  // namespace
+
+SharedBytes OwnBytes(std::vector<uint8_t> bytes) {
+  auto owner = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+  std::span<const uint8_t> view(*owner);
+  return {std::move(owner), view};
+}
+
+StatusOr<SharedBytes> MapFile(const std::string& path) {
+  // Without O_NONBLOCK, opening a named pipe would wait for its writer.
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return InvalidInput("cannot open '{}': {}", path, SystemReason());
+  return MapDescriptor(file.get(), path);
+}
+
+StatusOr<SharedBytes> MapDescriptor(int fd, const std::string& name) {
+  struct stat info{};
+  if (::fstat(fd, &info) != 0) return InvalidInput("cannot read '{}': {}", name, SystemReason());
+  if (!S_ISREG(info.st_mode)) return InvalidInput("'{}' is not a regular file", name);
+  size_t size = static_cast<size_t>(info.st_size);
+  if (size == 0) return SharedBytes{};
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (memory == MAP_FAILED) return InvalidInput("cannot map '{}': {}", name, SystemReason());
+  std::shared_ptr<const void> owner(
+      memory, [size](const void* start) { ::munmap(const_cast<void*>(start), size); });
+  return SharedBytes{std::move(owner), {static_cast<const uint8_t*>(memory), size}};
+}
+
+Status WriteFileAtomically(const std::string& path,
+                           std::span<const std::span<const uint8_t>> pieces) {
+  auto failed = [&] { return InvalidInput("cannot write '{}': {}", path, SystemReason()); };
+  TCC_RETURN_IF_ERROR(CheckWritable(path));
+  TCC_ASSIGN_OR_RETURN(std::string target, EndOfLinks(path));
+  NewFile file = OpenNewFile(FolderOf(target));
+  if (file.descriptor.get() < 0) return failed();
+  struct stat there{};
+  bool written = true;
+  if (::stat(target.c_str(), &there) == 0) {
+    written = ::fchmod(file.descriptor.get(), there.st_mode & 0777) == 0;
+  }
+  for (std::span<const uint8_t> piece : pieces) {
+    written = written && WriteAll(file.descriptor.get(), piece);
+  }
+  written = written && ::fsync(file.descriptor.get()) == 0 && GiveName(file, target);
+  // Network file systems report late errors here.
+  written = file.descriptor.Close() && written;
+  if (written) return OkStatus();
+  Status status = failed();
+  if (!file.name.empty()) ::unlink(file.name.c_str());
+  return status;
+}
+
+Status CheckWritable(const std::string& path) {
+  TCC_ASSIGN_OR_RETURN(std::string target, EndOfLinks(path));
+  struct stat there{};
+  // Of /dev/stdout the links end in a name that is none, "pipe:[123]".
+  if (::stat(path.c_str(), &there) == 0 || ::stat(target.c_str(), &there) == 0) {
+    if (S_ISDIR(there.st_mode)) return InvalidInput("cannot write '{}': it is a folder", path);
+    // Renaming would put a file where a device or a pipe was.
+    if (!S_ISREG(there.st_mode)) {
+      return InvalidInput("cannot write '{}': it is not a regular file", path);
+    }
+    if (::access(target.c_str(), W_OK) != 0) {
+      return InvalidInput("cannot write '{}': {}", path, SystemReason());
+    }
+  } else if (errno != ENOENT || target.empty()) {
+    return InvalidInput("cannot write '{}': {}", path, SystemReason());
+  }
+  if (target.ends_with('/')) return InvalidInput("cannot write '{}': it is a folder", path);
+  std::string folder = FolderOf(target);
+  if (::access(folder.c_str(), W_OK | X_OK) == 0) return OkStatus();
+  return InvalidInput("cannot write '{}': folder '{}': {}", path, folder, SystemReason());
+}
+
+bool IsSameFile(const std::string& a, const std::string& b) {
+  struct stat first{}, second{};
+  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+}  // namespace tcc

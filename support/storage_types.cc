@@ -1,0 +1,90 @@
+#include "support/storage_types.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "support/check.h"
+
+namespace tcc {
+namespace {
+
+struct Float8 {
+  int mantissa_bits;
+  int least_exponent;  // of a normal number
+  uint8_t largest;     // code of the largest number
+};
+
+Float8 FormatOf(DType dtype) {
+  TCC_CHECK(IsFloat8(dtype)) << ToString(dtype);
+  return dtype.code() == DTypeCode::kFloat8E4M3 ? Float8{3, -6, 0x7e} : Float8{2, -14, 0x7b};
+}
+
+double MagnitudeOf(const Float8& format, int code) {
+  int units = 1 << format.mantissa_bits;
+  int exponent = code >> format.mantissa_bits;
+  int mantissa = code & (units - 1);
+  if (exponent == 0) return std::ldexp(mantissa, format.least_exponent - format.mantissa_bits);
+  return std::ldexp(units + mantissa, exponent - 1 + format.least_exponent - format.mantissa_bits);
+}
+
+}  // namespace
+
+bool IsFloat8(DType dtype) {
+  return dtype.code() == DTypeCode::kFloat8E4M3 || dtype.code() == DTypeCode::kFloat8E5M2;
+}
+
+bool IsNibble(DType dtype) {
+  return dtype.code() == DTypeCode::kInt4 || dtype.code() == DTypeCode::kUInt4;
+}
+
+bool HoldsFloats(DType dtype) {
+  return dtype.is_float() || IsFloat8(dtype);
+}
+
+int WholeBytes(DType dtype) {
+  return (dtype.bits() + 7) / 8;
+}
+
+double Float8ToDouble(DType dtype, uint8_t bits) {
+  Float8 format = FormatOf(dtype);
+  int code = bits & 0x7f;
+  double magnitude = MagnitudeOf(format, code);
+  if (code > format.largest) {
+    bool infinite = dtype.code() == DTypeCode::kFloat8E5M2 && code == format.largest + 1;
+    magnitude = infinite ? std::numeric_limits<double>::infinity()
+                         : std::numeric_limits<double>::quiet_NaN();
+  }
+  return bits & 0x80 ? -magnitude : magnitude;
+}
+
+uint8_t DoubleToFloat8(DType dtype, double value) {
+  Float8 format = FormatOf(dtype);
+  int sign = std::signbit(value) ? 0x80 : 0;
+  if (std::isnan(value)) return static_cast<uint8_t>(sign | 0x7f);
+  if (std::isinf(value) && dtype.code() == DTypeCode::kFloat8E5M2) {
+    return static_cast<uint8_t>(sign | 0x7c);
+  }
+  double magnitude = std::min(std::fabs(value), MagnitudeOf(format, format.largest));
+  int exponent = magnitude == 0 ? format.least_exponent
+                                : std::max(std::ilogb(magnitude), format.least_exponent);
+  // Of 2^(exponent - mantissa_bits): the code counts these from the first number of its exponent
+  // on, and carries into the next.
+  auto units =
+      static_cast<int>(std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent)));
+  int code = ((exponent - format.least_exponent) << format.mantissa_bits) + units;
+  return static_cast<uint8_t>(sign | std::min<int>(code, format.largest));
+}
+
+int64_t NibbleAt(DType dtype, const uint8_t* bytes, int64_t index) {
+  int64_t value = bytes[index / 2] >> (index % 2 * 4) & 15;
+  return dtype.code() == DTypeCode::kInt4 && value >= 8 ? value - 16 : value;
+}
+
+void SetNibble(uint8_t* bytes, int64_t index, int64_t value) {
+  int shift = index % 2 == 0 ? 0 : 4;
+  uint8_t& byte = bytes[index / 2];
+  byte = static_cast<uint8_t>((byte & ~(15 << shift)) | static_cast<int>(value & 15) << shift);
+}
+
+}  // namespace tcc

@@ -1,0 +1,87 @@
+#include "support/target.h"
+
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
+namespace tcc {
+namespace {
+
+// The widest vectors that the CPU running tcc has.
+int NativeVectorBytes() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f")) return 64;
+  if (__builtin_cpu_supports("avx2")) return 32;
+#endif
+  return 16;
+}
+
+// What the system says of a cache; `fallback` where it does not know (in some containers).
+int64_t CacheBytes(int name, int64_t fallback) {
+  long bytes = sysconf(name);  // NOLINT(google-runtime-int): its type
+  return bytes > 0 ? bytes : fallback;
+}
+
+constexpr int64_t kKiB = 1024;
+
+Target Gpu(std::string name, int sm, int64_t shared_kib, int64_t multiprocessors) {
+  return {.name = std::move(name),
+          .kind = TargetKind::kCuda,
+          .sm = sm,
+          .shared_bytes = shared_kib * kKiB,
+          .multiprocessors = multiprocessors};
+}
+
+const std::vector<Target>& Table() {
+  static const auto* table = new std::vector<Target>{
+      {.name = "native",
+       .kind = TargetKind::kCpu,
+       .llvm_cpu = "",
+       .vector_bytes = NativeVectorBytes(),
+       .vector_registers = NativeVectorBytes() == 64 ? 32 : 16,
+       .l1_bytes = CacheBytes(_SC_LEVEL1_DCACHE_SIZE, 32 * kKiB),
+       .l2_bytes = CacheBytes(_SC_LEVEL2_CACHE_SIZE, 512 * kKiB)},
+      {.name = "x86-64-v3",
+       .kind = TargetKind::kCpu,
+       .llvm_cpu = "x86-64-v3",
+       .vector_bytes = 32,
+       .vector_registers = 16,
+       .l1_bytes = 32 * kKiB,
+       .l2_bytes = 256 * kKiB},
+      {.name = "x86-64-v4",
+       .kind = TargetKind::kCpu,
+       .llvm_cpu = "x86-64-v4",
+       .vector_bytes = 64,
+       .vector_registers = 32,
+       .l1_bytes = 32 * kKiB,
+       .l2_bytes = 1024 * kKiB},
+      {.name = "reference", .kind = TargetKind::kReference},
+      // Shared memory by block: reference: gpu_perf, section 1.
+      Gpu("sm_75", 75, 64, 40),
+      Gpu("sm_80", 80, 163, 108),
+      Gpu("sm_86", 86, 99, 72),
+      Gpu("sm_89", 89, 99, 128),
+      Gpu("sm_90a", 90, 227, 132),
+  };
+  return *table;
+}
+
+}  // namespace
+
+std::span<const Target> AllTargets() {
+  return Table();
+}
+
+StatusOr<Target> FindTarget(std::string_view name) {
+  std::vector<std::string> known;
+  for (const Target& target : Table()) {
+    if (target.name == name) return target;
+    known.push_back(target.name);
+  }
+  return UsageError("unknown target '{}'; expected one of {}", name, fmt::join(known, ", "));
+}
+
+}  // namespace tcc

@@ -1,0 +1,38 @@
+#include "support/wanted_option.h"
+
+#include "support/printable.h"
+
+namespace tcc {
+namespace {
+
+// Of a status' payload, which has a line for each: a digit and the key.
+constexpr char kPayload[] = "tcc/wanted_options";
+
+}  // namespace
+
+Status WithOption(Status status, Option option, const std::string& key) {
+  if (status.ok()) return status;
+  absl::Cord lines = status.GetPayload(kPayload).value_or(absl::Cord());
+  const std::string line = fmt::format("{}{}\n", static_cast<int>(option), Printable(key));
+  // Append of a std::string is a template of Abseil's library whose name GCC and Clang, which
+  // builds the libFuzzer targets, spell differently.
+  lines.Append(absl::string_view(line));
+  status.SetPayload(kPayload, lines);
+  return status;
+}
+
+std::vector<WantedOption> WantedOptions(const Status& status) {
+  std::vector<WantedOption> wanted;
+  const auto payload = status.GetPayload(kPayload);
+  if (!payload) return wanted;
+  const std::string lines(*payload);
+  for (size_t begin = 0; begin < lines.size();) {
+    size_t end = lines.find('\n', begin);
+    wanted.push_back(
+        {static_cast<Option>(lines[begin] - '0'), lines.substr(begin + 1, end - begin - 1)});
+    begin = end + 1;
+  }
+  return wanted;
+}
+
+}  // namespace tcc

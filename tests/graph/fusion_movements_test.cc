@@ -1,0 +1,168 @@
+#include <catch2/catch.hpp>
+
+#include "graph/passes/fuse_graph.h"
+#include "graph/variants/task.h"
+#include "tests/graph/graph_check.h"
+#include "tests/graph/one_node.h"
+
+using namespace tcc;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+Names KernelNames(const Graph& graph) {
+  Names names;
+  for (const Subgraph& subgraph : FuseGraph(graph)) {
+    if (subgraph.kind == SubgraphKind::kKernel) names.push_back(subgraph.name);
+  }
+  return names;
+}
+
+// [1, S, 6] as heads: [1, S, 2, 3], dimensions then in another order.
+ValueId Heads(TestGraph& builder, const std::string& name, ValueId x, const Ints& perm) {
+  ValueId shape = builder.Constant(name + ".shape", I64({4}, {1, -1, 2, 3}));
+  ValueId split = builder.Add(name + ".split", OpKind::kReshape, {x, shape});
+  return builder.Add(name, OpKind::kTranspose, {split}, {{"perm", perm}});
+}
+
+}  // namespace
+
+TEST_CASE("a head split that leaves rows whole is read in place", "[lower][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 5, 6});
+  ValueId q = Heads(builder, "q", builder.Add("tanh", OpKind::kTanh, {x}), {0, 2, 1, 3});
+  ValueId k = Heads(builder, "k", builder.Add("exp", OpKind::kExp, {x}), {0, 2, 3, 1});
+  ValueId v = Heads(builder, "v", builder.Add("neg", OpKind::kNeg, {x}), {0, 2, 1, 3});
+  ValueId scores = builder.Add("scores", OpKind::kMatMul, {q, k});
+  ValueId mixed = builder.Add("mixed", OpKind::kMatMul, {scores, v});
+  builder.Output(mixed);
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  // The columns of k would be read across rows: that Transpose stays.
+  CHECK(KernelNames(graph) == Names{"tanh", "exp", "k", "neg", "q_matmul", "v_matmul"});
+}
+
+TEST_CASE("attention reads heads where they are, keys too", "[lower][fusion]") {
+  // So many keys that rows are reduced in vectors.
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 17, 6});
+  ValueId q = Heads(builder, "q", builder.Add("tanh", OpKind::kTanh, {x}), {0, 2, 1, 3});
+  ValueId k = Heads(builder, "k", builder.Add("exp", OpKind::kExp, {x}), {0, 2, 1, 3});
+  ValueId v = Heads(builder, "v", builder.Add("neg", OpKind::kNeg, {x}), {0, 2, 1, 3});
+  builder.Output(builder.Add("mixed", OpKind::kAttention, {q, k, v}));
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  CHECK(KernelNames(graph) == Names{"tanh", "exp", "neg", "q_transpose_transpose_attention"});
+}
+
+// Was fused, and the kernel then wanted what was inside of it: tcc-fuzz model --points 1
+// --seed 50403.
+TEST_CASE("one channel that is read channels last is not read through what moves it",
+          "[lower][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 4, 4});
+  ValueId moved = builder.Add("moved", OpKind::kTranspose,
+                              {builder.Add("tanh", OpKind::kTanh, {x})}, {{"perm", Ints{2, 0, 1}}});
+  ValueId weights = builder.Constant("weights", RandomF32({1, 4, 1}, 3));
+  builder.Output(builder.Add("y", OpKind::kConvTranspose, {moved, weights}));
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  for (const Subgraph& subgraph : FuseGraph(graph)) {
+    if (subgraph.kind != SubgraphKind::kKernel) continue;
+    INFO(subgraph.name);
+    CHECK(BuildTask(graph, subgraph).value().variants[0].params.size() ==
+          subgraph.inputs.size() + subgraph.outputs.size());
+  }
+}
+
+TEST_CASE("keys that several heads share are not copied for each", "[lower][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 2, 4, 3});
+  ValueId values = builder.Add("values", OpKind::kTanh, {x});
+  ValueId wide =
+      builder.Add("wide", OpKind::kUnsqueeze, {values, builder.Constant("axes", I64({1}, {2}))});
+  ValueId repeated = builder.Add("repeated", OpKind::kExpand,
+                                 {wide, builder.Constant("to", I64({5}, {1, 2, 3, 4, 3}))});
+  ValueId heads = builder.Add("heads", OpKind::kReshape,
+                              {repeated, builder.Constant("shape", I64({4}, {1, 6, 4, 3}))});
+  ValueId weights = builder.Constant("weights", RandomF32({1, 6, 5, 4}, 3));
+  builder.Output(builder.Add("mixed", OpKind::kMatMul, {weights, heads}));
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  CHECK(KernelNames(graph) == Names{"values", "repeated_reshape_matmul"});
+}
+
+TEST_CASE("a scale behind a head split joins the product before it", "[lower][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 5, 4});
+  ValueId w = builder.Constant("w", RandomF32({4, 6}, 1));
+  ValueId projected = builder.Add("projected", OpKind::kMatMul, {x, w});
+  ValueId heads = Heads(builder, "heads", projected, {0, 2, 1, 3});
+  ValueId scaled =
+      builder.Add("scaled", OpKind::kMul, {heads, builder.Constant("scale", F32({1}, {0.5}))});
+  builder.Output(scaled);
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  CHECK(KernelNames(graph) == Names{"projected_mul", "heads"});
+}
+
+TEST_CASE("a movement of what others read stays where it is", "[lower][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 5, 6});
+  ValueId q = Heads(builder, "q", builder.Add("tanh", OpKind::kTanh, {x}), {0, 2, 1, 3});
+  ValueId w = builder.Constant("w", RandomF32({1, 2, 3, 4}, 1));
+  builder.Output(builder.Add("product", OpKind::kMatMul, {q, w}));
+  builder.Output(builder.Add("other", OpKind::kExp, {q}));
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  CHECK(KernelNames(graph) == Names{"tanh", "q", "product", "other"});
+}
+
+TEST_CASE("transposes in a row become one, and none where they undo each other", "[lower][graph]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {2, 3, 4});
+  ValueId a = builder.Add("a", OpKind::kTranspose, {x}, {{"perm", Ints{1, 2, 0}}});
+  ValueId b = builder.Add("b", OpKind::kTranspose, {a}, {{"perm", Ints{1, 0, 2}}});
+  builder.Output(builder.Add("tanh", OpKind::kTanh, {b}));
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  CHECK(CountOf(graph, OpKind::kTranspose) == 1);
+}
+
+TEST_CASE("views in a row become one", "[lower][graph]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {2, 3, 4});
+  ValueId exp = builder.Add("exp", OpKind::kExp, {x});
+  ValueId flat = builder.Add("flat", OpKind::kFlatten, {exp}, {{"axis", int64_t{1}}});
+  ValueId wide =
+      builder.Add("wide", OpKind::kUnsqueeze, {flat, builder.Constant("axes", I64({1}, {0}))});
+  ValueId back =
+      builder.Add("back", OpKind::kReshape, {wide, builder.Constant("shape", I64({2}, {6, 4}))});
+  builder.Output(
+      builder.Add("sum", OpKind::kReduceSum, {back, builder.Constant("axis", I64({1}, {1}))}));
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  CHECK(CountOf(graph, OpKind::kReshape) == 1);
+  CHECK(graph.nodes.size() == 3);
+}
+
+TEST_CASE("an element-wise kernel takes the movements before all its operands", "[lower][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {3, 4});
+  ValueId a = builder.Add("a", OpKind::kExp, {x});
+  ValueId left = builder.Add("left", OpKind::kTranspose, {a}, {{"perm", Ints{1, 0}}});
+  ValueId right = builder.Add("right", OpKind::kTranspose, {builder.Add("b", OpKind::kNeg, {x})},
+                              {{"perm", Ints{1, 0}}});
+  builder.Output(builder.Add("sum", OpKind::kAdd, {left, right}));
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  CHECK(KernelNames(graph) == Names{"a", "b", "left_transpose_add"});
+}
+
+TEST_CASE("a gather of one index is a slice that the transpose behind it takes",
+          "[lower][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {3, 2, 4, 5});
+  ValueId packed = builder.Add("packed", OpKind::kTanh, {x});
+  ValueId index = builder.Constant("index", I64({}, {-2}));
+  ValueId keys = builder.Add("keys", OpKind::kGather, {packed, index}, {{"axis", int64_t{0}}});
+  ValueId turned = builder.Add("turned", OpKind::kTranspose, {keys}, {{"perm", Ints{0, 2, 1}}});
+  builder.Output(turned);
+  builder.Output(
+      builder.Add("sum", OpKind::kReduceSum, {packed, builder.Constant("axes", I64({1}, {0}))}));
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  CHECK(CountOf(graph, OpKind::kGather) == 0);
+  CHECK(KernelNames(graph) == Names{"packed", "keys_out_slice_reshape_transpose", "sum"});
+}

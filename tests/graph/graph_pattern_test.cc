@@ -1,0 +1,73 @@
+#include "graph/passes/pattern.h"
+
+#include <catch2/catch.hpp>
+
+#include "graph/passes/infer_shapes.h"
+#include "tests/graph/one_node.h"
+
+using namespace tcc;
+
+namespace {
+
+Graph Inferred(const TestGraph& builder) {
+  Graph graph = builder.Build();
+  REQUIRE(InferShapes(graph).ok());
+  return graph;
+}
+
+Pattern SigmoidGate() {
+  Pattern x = AnyValue("x");
+  return NodePattern(OpKind::kMul, {x, NodePattern(OpKind::kSigmoid, {x}, "gate")});
+}
+
+}  // namespace
+
+TEST_CASE("a pattern matches a commutative node in either order", "[lower][pattern]") {
+  for (bool flipped : {false, true}) {
+    TestGraph builder;
+    ValueId x = builder.Input("x", kFloat32, {2});
+    ValueId gate = builder.Add("gate", OpKind::kSigmoid, {x});
+    std::vector<ValueId> operands = flipped ? std::vector{gate, x} : std::vector{x, gate};
+    builder.Output(builder.Add("out", OpKind::kMul, operands));
+    Graph graph = Inferred(builder);
+    std::vector<PatternMatch> matches = PatternMatcher(graph).Match(1, SigmoidGate());
+    REQUIRE(matches.size() == 1);
+    CHECK(matches[0].values.at("x") == x);
+    CHECK(matches[0].NodeAt(graph, "gate").name == "gate");
+    CHECK(matches[0].nodes == std::set<int>{0, 1});
+  }
+}
+
+TEST_CASE("a name that occurs twice is one value", "[lower][pattern]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {2});
+  ValueId y = builder.Input("y", kFloat32, {2});
+  builder.Output(builder.Add("out", OpKind::kMul, {y, builder.Add("gate", OpKind::kSigmoid, {x})}));
+  CHECK(PatternMatcher(Inferred(builder)).Match(1, SigmoidGate()).empty());
+}
+
+TEST_CASE("what others read, or the graph gives out, is not matched away", "[lower][pattern]") {
+  for (bool is_output : {false, true}) {
+    TestGraph builder;
+    ValueId x = builder.Input("x", kFloat32, {2});
+    ValueId gate = builder.Add("gate", OpKind::kSigmoid, {x});
+    builder.Output(builder.Add("out", OpKind::kMul, {x, gate}));
+    builder.Output(is_output ? gate : builder.Add("reader", OpKind::kNeg, {gate}));
+    Graph graph = Inferred(builder);
+    CHECK(PatternMatcher(graph).Match(1, SigmoidGate()).empty());
+  }
+}
+
+TEST_CASE("a number matches a constant all of whose elements are it", "[lower][pattern]") {
+  auto matches = [](const Tensor& tensor) {
+    TestGraph builder;
+    ValueId x = builder.Input("x", kFloat32, {3});
+    builder.Output(builder.Add("out", OpKind::kDiv, {x, builder.Constant("c", tensor)}));
+    Graph graph = Inferred(builder);
+    return !PatternMatcher(graph).Match(0, Quotient(AnyValue("x"), 3)).empty();
+  };
+  CHECK(matches(F32({}, {3})));
+  CHECK(matches(F32({3}, {3, 3, 3})));
+  CHECK_FALSE(matches(F32({3}, {3, 3, 4})));
+  CHECK_FALSE(matches(F32({}, {3.001})));
+}

@@ -1,0 +1,114 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/graph/one_node.h"
+
+using namespace tcc;
+
+namespace {
+
+using Doubles = std::vector<double>;
+
+// Of four numbers in a row, by a scale or to a size.
+OneNode Resize(const char* mode, const char* transformation, double scale, int64_t size) {
+  OneNode node = {.op = OpKind::kResize,
+                  .inputs = {F32({4}, {1, 2, 3, 4}), {}, {}, {}},
+                  .attributes = {{"mode", std::string(mode)},
+                                 {"coordinate_transformation_mode", std::string(transformation)}},
+                  .constants = {1, 2, 3}};
+  if (size == 0) {
+    node.inputs[2] = F32({1}, {scale});
+  } else {
+    node.inputs[3] = I64({1}, {size});
+  }
+  return node;
+}
+
+// The reflections of a ramp: what lies beyond either end of 0, 1, 2.
+Doubles Sampled(const char* padding, int64_t align_corners, const Doubles& grid) {
+  auto count = static_cast<int64_t>(grid.size());
+  return ValuesOf(ResultOf({.op = OpKind::kGridSample,
+                            .inputs = {F32({1, 1, 3}, {10, 20, 30}), F32({1, count, 1}, grid)},
+                            .attributes = {{"mode", std::string("linear")},
+                                           {"padding_mode", std::string(padding)},
+                                           {"align_corners", align_corners}}}));
+}
+
+}  // namespace
+
+TEST_CASE("nearest places are rounded as asked", "[lower][resize]") {
+  OneNode node = Resize("nearest", "half_pixel", 0, 8);
+  CHECK(ValuesOf(ResultOf(node)) == Doubles{1, 1, 2, 2, 3, 3, 4, 4});
+  node = Resize("nearest", "asymmetric", 0, 8);
+  // 0, 0.5, 1, ...
+  node.attributes["nearest_mode"] = std::string("floor");
+  CHECK(ValuesOf(ResultOf(node)) == Doubles{1, 1, 2, 2, 3, 3, 4, 4});
+  node.attributes["nearest_mode"] = std::string("ceil");
+  CHECK(ValuesOf(ResultOf(node)) == Doubles{1, 2, 2, 3, 3, 4, 4, 4});
+  node.attributes["nearest_mode"] = std::string("round_prefer_ceil");
+  CHECK(ValuesOf(ResultOf(node)) == Doubles{1, 2, 2, 3, 3, 4, 4, 4});
+  node.attributes["nearest_mode"] = std::string("round_prefer_floor");
+  CHECK(ValuesOf(ResultOf(node)) == Doubles{1, 1, 2, 2, 3, 3, 4, 4});
+}
+
+TEST_CASE("linear interpolation meets the corners or the pixels' centres", "[lower][resize]") {
+  CHECK(ValuesOf(ResultOf(Resize("linear", "align_corners", 0, 7))) ==
+        Doubles{1, 1.5, 2, 2.5, 3, 3.5, 4});
+  CHECK(ValuesOf(ResultOf(Resize("linear", "half_pixel", 2, 0))) ==
+        Doubles{1, 1.25, 1.75, 2.25, 2.75, 3.25, 3.75, 4});
+  CHECK(ValuesOf(ResultOf(Resize("linear", "asymmetric", 2, 0))) ==
+        Doubles{1, 1.5, 2, 2.5, 3, 3.5, 4, 4});
+}
+
+// The kernel is stretched to four pixels: triangles round 0.5 and 2.5, of weights 3, 3, 1 (of 8,
+// less what lies outside).
+TEST_CASE("antialiasing takes in all pixels when it shrinks", "[lower][resize]") {
+  OneNode node = Resize("linear", "half_pixel", 0.5, 0);
+  node.attributes["antialias"] = int64_t{1};
+  node.attributes["exclude_outside"] = int64_t{1};
+  Doubles result = ValuesOf(ResultOf(node));
+  REQUIRE(result.size() == 2);
+  CHECK(result[0] == Approx((3.0 * 1 + 3 * 2 + 1 * 3) / 7));
+  CHECK(result[1] == Approx((1.0 * 2 + 3 * 3 + 3 * 4) / 7));
+}
+
+TEST_CASE("sizes may keep the ratio of the extents", "[lower][resize]") {
+  OneNode node = {.op = OpKind::kResize,
+                  .inputs = {RandomF32({2, 4}, 1), {}, {}, I64({2}, {6, 6})},
+                  .attributes = {{"keep_aspect_ratio_policy", std::string("not_larger")}},
+                  .constants = {3}};
+  CHECK(ResultOf(node).shape == Ints{3, 6});
+  node.attributes["keep_aspect_ratio_policy"] = std::string("not_smaller");
+  CHECK(ResultOf(node).shape == Ints{6, 12});
+}
+
+TEST_CASE("a resize says what is wrong with its operands", "[lower][resize][error]") {
+  OneNode node = Resize("linear", "half_pixel", 2, 0);
+  node.inputs[3] = I64({1}, {8});
+  CHECK(ErrorOf(node) == "node 'node' (Resize): has 1 scales and 1 sizes; expected 1 of either");
+  CHECK(ErrorOf(Resize("linear", "half_pixel", -1, 0)) ==
+        "node 'node' (Resize): scale of dimension 0 is -1");
+  CHECK(ErrorOf(Resize("linear", "sideways", 2, 0)) ==
+        "node 'node' (Resize): coordinate_transformation_mode is 'sideways'");
+  CHECK(ErrorOf(Resize("blurry", "half_pixel", 2, 0)) ==
+        "node 'node' (Resize): mode is 'blurry'; expected nearest, linear or cubic");
+}
+
+TEST_CASE("sampling beyond the image gives zeros, its border or its reflection", "[lower][grid]") {
+  // With corners aligned -1, 0 and 1 are the three pixels; 2 is as far beyond as 0 is inside.
+  CHECK(Sampled("zeros", 1, {-1, 0, 0.5, 1, 2, -1.5}) == Doubles{10, 20, 25, 30, 0, 5});
+  CHECK(Sampled("border", 1, {-9, 9, 1.25}) == Doubles{10, 30, 30});
+  CHECK(Sampled("reflection", 1, {2, -2, 1.5, 3, 5}) == Doubles{20, 20, 25, 10, 30});
+  // Else a third is half a pixel.
+  CHECK(Sampled("zeros", 0, {0, -1, 1, 3}) == Doubles{20, 5, 15, 0});
+}
+
+TEST_CASE("coordinates that are no numbers read inside the image", "[lower][grid]") {
+  for (const char* padding : {"zeros", "border", "reflection"}) {
+    OneNode node = {
+        .op = OpKind::kGridSample,
+        .inputs = {F32({1, 1, 3}, {10, 20, 30}), F32({1, 3, 1}, {NAN, INFINITY, -INFINITY})},
+        .attributes = {{"mode", std::string("nearest")}, {"padding_mode", std::string(padding)}}};
+    CHECK(ResultOf(node).shape == Ints{1, 1, 3});
+  }
+}

@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
+
+#include "graph/passes/fuse_graph.h"
+#include "graph/passes/graph_pipeline.h"
+#include "graph/variants/task.h"
+#include "ir/text/printer.h"
+#include "support/random.h"
+#include "tests/graph/one_node.h"
+
+using namespace tcc;
+
+namespace {
+
+using Doubles = std::vector<double>;
+
+std::vector<Tensor> TopK(const Tensor& x, int64_t k, int64_t axis, bool largest) {
+  StatusOr<std::vector<Tensor>> results =
+      Run({.op = OpKind::kTopK,
+           .inputs = {x, I64({1}, {k})},
+           .attributes = {{"axis", axis}, {"largest", int64_t{largest}}},
+           .constants = {1},
+           .outputs = 2});
+  INFO(results.status());
+  REQUIRE(results.ok());
+  return *results;
+}
+
+}  // namespace
+
+TEST_CASE("the best k come in order, of equals the first one first", "[lower][topk]") {
+  std::vector<Tensor> best = TopK(F32({2, 4}, {1, 3, 3, 2, 0, 0, -1, 0}), 3, 1, true);
+  CHECK(ValuesOf(best[0]) == Doubles{3, 3, 2, 0, 0, 0});
+  CHECK(ValuesOf(best[1]) == Doubles{1, 2, 3, 0, 1, 3});
+  best = TopK(F32({2, 4}, {1, 3, 3, 2, 0, 0, -1, 0}), 1, 0, false);
+  CHECK(best[0].shape == Ints{1, 4});
+  CHECK(ValuesOf(best[0]) == Doubles{0, 0, -1, 0});
+  CHECK(ValuesOf(best[1]) == Doubles{1, 1, 1, 1});
+}
+
+TEST_CASE("NaN is greater than every number", "[lower][topk]") {
+  Tensor x = F32({5}, {1, NAN, INFINITY, NAN, -INFINITY});
+  CHECK(ValuesOf(TopK(x, 5, 0, true)[1]) == Doubles{1, 3, 2, 0, 4});
+  CHECK(ValuesOf(TopK(x, 5, 0, false)[1]) == Doubles{4, 0, 2, 1, 3});
+}
+
+// Lengths of one block and of several, cut off or without a partner; numbers of results that runs
+// do and do not reach.
+TEST_CASE("any number of the best of any length agrees with a stable sort", "[lower][topk]") {
+  Random random(1);
+  for (int64_t n : {1, 2, 3, 5, 8, 33, 64, 65, 130, 200, 321}) {
+    Doubles values;
+    for (int64_t i = 0; i < n; ++i) values.push_back(static_cast<double>(random.Below(6)));
+    Doubles order(n);
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](double a, double b) {
+      return values[static_cast<size_t>(a)] > values[static_cast<size_t>(b)];
+    });
+    for (int64_t k : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{5}, int64_t{64}, n / 2, n}) {
+      if (k > n) continue;
+      INFO("n " << n << " k " << k);
+      Doubles expected(order.begin(), order.begin() + k);
+      CHECK(ValuesOf(TopK(F32({n}, values), k, 0, true)[1]) == expected);
+    }
+  }
+}
+
+TEST_CASE("a TopK of many out of many does not double its kernel with each step of a search",
+          "[lower][topk]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 4000});
+  ValueId k = builder.Constant("k", I64({1}, {300}));
+  builder.Output(builder.Add("best", OpKind::kTopK, {x, k}, {{"axis", int64_t{1}}}));
+  Graph graph = builder.Build();
+  REQUIRE(RunGraphPasses(graph).ok());
+  StatusOr<Task> task = BuildTask(graph, FuseGraph(graph)[0]);
+  INFO(task.status());
+  REQUIRE(task.ok());
+  // Fifty steps of at most kMaxWrittenSize nodes; it was some 3^9 for each merge.
+  CHECK(Print(task->variants[0]).size() < 1000000);
+}

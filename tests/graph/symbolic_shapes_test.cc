@@ -1,0 +1,154 @@
+#include "graph/passes/symbolic_shapes.h"
+
+#include <catch2/catch.hpp>
+
+#include "ir/text/printer.h"
+#include "tests/graph/one_node.h"
+
+using namespace tcc;
+
+namespace {
+
+std::string TextOf(const SymbolicValue& value) {
+  if (!value.shape) return "unknown";
+  std::string text;
+  for (const Expr& dim : *value.shape) {
+    text += (text.empty() ? "" : ", ") + (dim ? Print(dim) : "?");
+  }
+  return "[" + text + "]";
+}
+
+// A graph over x: f32[N, S, 12], N and S at least 1.
+struct DynamicGraph {
+  DynamicGraph() : x(builder.Input("x", kFloat32, {1, 1, 12})) {}
+
+  ValueId Ints64(const std::vector<int64_t>& numbers) {
+    return builder.Constant("c" + std::to_string(next++),
+                            I64({static_cast<int64_t>(numbers.size())}, numbers));
+  }
+  ValueId Number(int64_t number) {
+    return builder.Constant("c" + std::to_string(next++), I64({}, {number}));
+  }
+  ValueId Call(OpKind op, std::vector<ValueId> operands, Attributes attributes = {}) {
+    return builder.Add("n" + std::to_string(next++), op, std::move(operands),
+                       std::move(attributes));
+  }
+  // Dimension `axis` of x as a vector of one element.
+  ValueId Dim(int64_t axis) {
+    return Call(OpKind::kGather, {Call(OpKind::kShape, {x}), Ints64({axis})},
+                {{"axis", int64_t{0}}});
+  }
+  ValueId Vector(std::vector<ValueId> parts) {
+    return Call(OpKind::kConcat, std::move(parts), {{"axis", int64_t{0}}});
+  }
+
+  std::vector<SymbolicValue> Infer() const {
+    Graph graph = builder.Build();
+    Var n = ShapeVar("N", 1, 1 << 20);
+    Var s = ShapeVar("S", 1, 1 << 20);
+    graph.shape_vars = {n, s};
+    graph.values[x].shape = {n, s, Expr(12)};
+    // The importer knows every dtype.
+    for (Node& node : graph.nodes) {
+      bool is_float = node.op != OpKind::kShape && graph.value(node.inputs[0]).dtype == kFloat32;
+      graph.values[node.outputs[0]].dtype = is_float ? kFloat32 : kInt64;
+      if (node.op == OpKind::kConstantOfShape) graph.values[node.outputs[0]].dtype = kInt64;
+    }
+    return InferSymbolicShapes(graph);
+  }
+  std::string Shape(ValueId id) const { return TextOf(Infer()[id]); }
+
+  TestGraph builder;
+  ValueId x;
+  int next = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a head split by shape arithmetic has formulas for dimensions", "[lower][shapes]") {
+  DynamicGraph g;
+  ValueId target = g.Vector({g.Dim(0), g.Dim(1), g.Ints64({3}), g.Ints64({-1})});
+  ValueId heads = g.Call(OpKind::kReshape, {g.x, target});
+  CHECK(g.Shape(heads) == "[N, S, 3, 4]");
+  ValueId moved = g.Call(OpKind::kTranspose, {heads}, {{"perm", Ints{0, 2, 1, 3}}});
+  CHECK(g.Shape(moved) == "[N, 3, S, 4]");
+  ValueId other = g.Call(OpKind::kTranspose, {heads}, {{"perm", Ints{0, 2, 3, 1}}});
+  CHECK(g.Shape(g.Call(OpKind::kMatMul, {moved, other})) == "[N, 3, S, S]");
+}
+
+TEST_CASE("a dimension of -1 takes what is left, symbolic factors cancelled", "[lower][shapes]") {
+  DynamicGraph g;
+  CHECK(g.Shape(g.Call(OpKind::kReshape, {g.x, g.Ints64({0, -1})})) == "[N, S * 12]");
+  CHECK(g.Shape(g.Call(OpKind::kReshape, {g.x, g.Vector({g.Dim(1), g.Ints64({-1})})})) ==
+        "[S, N * 12]");
+  CHECK(g.Shape(g.Call(OpKind::kReshape, {g.x, g.Ints64({-1, 6})})) == "[N * S * 2, 6]");
+  CHECK(g.Shape(g.Call(OpKind::kFlatten, {g.x}, {{"axis", int64_t{2}}})) == "[N * S, 12]");
+}
+
+TEST_CASE("an expansion with -1 sentinels is settled by comparison", "[lower][shapes]") {
+  // Exporters write Expand(x, Where(shape == -1, ones, shape)).
+  DynamicGraph g;
+  ValueId shape = g.Vector({g.Dim(0), g.Ints64({-1}), g.Ints64({12})});
+  ValueId minus = g.Ints64({-1, -1, -1});
+  ValueId chosen =
+      g.Call(OpKind::kWhere, {g.Call(OpKind::kEqual, {shape, minus}), g.Ints64({1, 1, 1}), shape});
+  ValueId token = g.builder.Constant("token", RandomF32({1, 1, 12}, 1));
+  CHECK(g.Shape(g.Call(OpKind::kExpand, {token, chosen})) == "[N, 1, 12]");
+}
+
+TEST_CASE("ranges and fills take their lengths from dimensions", "[lower][shapes]") {
+  DynamicGraph g;
+  ValueId length = g.Call(OpKind::kSqueeze, {g.Dim(1), g.Ints64({0})});
+  CHECK(g.Shape(g.Call(OpKind::kRange, {g.Number(0), length, g.Number(1)})) == "[S]");
+  ValueId twice = g.Call(OpKind::kMul, {g.Dim(1), g.Ints64({2})});
+  CHECK(g.Shape(g.Call(OpKind::kConstantOfShape, {g.Vector({g.Dim(0), twice})})) == "[N, S * 2]");
+}
+
+TEST_CASE("a slice is inferred where its ends are settled", "[lower][shapes]") {
+  DynamicGraph g;
+  auto sliced = [&](ValueId from, ValueId to) {
+    return g.Shape(g.Call(OpKind::kSlice, {g.x, from, to, g.Ints64({1})}));
+  };
+  CHECK(sliced(g.Ints64({0}), g.Ints64({INT64_MAX})) == "[N, S, 12]");
+  CHECK(sliced(g.Ints64({0}), g.Dim(1)) == "[N, S, 12]");
+  CHECK(sliced(g.Ints64({-1}), g.Ints64({INT64_MAX})) == "[N, 1, 12]");
+}
+
+TEST_CASE("what depends on data stays unknown, its rank where that is known", "[lower][shapes]") {
+  DynamicGraph g;
+  ValueId target = g.builder.Input("target", kInt64, {3});
+  ValueId reshaped = g.Call(OpKind::kReshape, {g.x, target});
+  CHECK(g.Shape(reshaped) == "[?, ?, ?]");
+  CHECK(g.Shape(g.Call(OpKind::kExp, {reshaped})) == "[?, ?, ?]");
+  ValueId scalar = g.builder.Input("scalar", kInt64, {1});
+  CHECK(g.Shape(g.Call(OpKind::kConcat, {g.x, g.x}, {{"axis", int64_t{1}}})) == "[N, S * 2, 12]");
+  ValueId filled = g.Call(OpKind::kConstantOfShape, {g.Vector({g.Dim(0), scalar})});
+  CHECK(g.Shape(filled) == "[N, ?]");
+}
+
+TEST_CASE("windows over free dimensions are formulas", "[lower][shapes]") {
+  DynamicGraph g;
+  ValueId w = g.builder.Constant("w", RandomF32({5, 4, 3}, 1));
+  ValueId y = g.Call(OpKind::kConv, {g.x, w}, {{"pads", Ints{1, 1}}, {"strides", Ints{2}}});
+  CHECK(g.Shape(y) == "[N, 5, 6]");
+}
+
+TEST_CASE("attention has as many rows as queries", "[lower][shapes]") {
+  DynamicGraph g;
+  ValueId packed = g.Call(OpKind::kAttention, {g.x, g.x, g.x},
+                          {{"q_num_heads", int64_t{3}}, {"kv_num_heads", int64_t{3}}});
+  CHECK(g.Shape(packed) == "[N, S, 12]");
+  ValueId target = g.Vector({g.Dim(0), g.Dim(1), g.Ints64({3}), g.Ints64({-1})});
+  ValueId heads = g.Call(OpKind::kReshape, {g.x, target});
+  ValueId moved = g.Call(OpKind::kTranspose, {heads}, {{"perm", Ints{0, 2, 1, 3}}});
+  CHECK(g.Shape(g.Call(OpKind::kAttention, {moved, moved, moved})) == "[N, 3, S, 4]");
+}
+
+TEST_CASE("a recurrence gives a state for each step", "[lower][shapes]") {
+  DynamicGraph g;
+  ValueId weights = g.builder.Constant("w", RandomF32({2, 20, 12}, 1));
+  ValueId recurrent = g.builder.Constant("r", RandomF32({2, 20, 5}, 2));
+  CHECK(g.Shape(g.Call(OpKind::kLSTM, {g.x, weights, recurrent})) == "[N, 2, S, 5]");
+  ValueId batch_first = g.Call(OpKind::kLSTM, {g.x, weights, recurrent}, {{"layout", int64_t{1}}});
+  CHECK(g.Shape(batch_first) == "[N, S, 2, 5]");
+}

@@ -1,0 +1,35 @@
+#include "support/dtype.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+using namespace tcc;
+
+TEST_CASE("every half survives the way to float and back", "[ir][dtype]") {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    float value = HalfToFloat(static_cast<uint16_t>(bits));
+    if (std::isnan(value)) continue;
+    REQUIRE(FloatToHalf(value) == bits);
+  }
+}
+
+TEST_CASE("halves and bfloat16 round to nearest even", "[ir][dtype]") {
+  CHECK(FloatToHalf(2049.0f) == FloatToHalf(2048.0f));
+  CHECK(FloatToHalf(2051.0f) == FloatToHalf(2052.0f));
+  CHECK(HalfToFloat(FloatToHalf(65519.0f)) == 65504.0f);
+  CHECK(std::isinf(HalfToFloat(FloatToHalf(65520.0f))));
+  CHECK(HalfToFloat(FloatToHalf(0x1p-25f)) == 0.0f);
+  CHECK(HalfToFloat(FloatToHalf(0x1.8p-25f)) == 0x1p-24f);
+  CHECK(BFloat16ToFloat(FloatToBFloat16(257.0f)) == 256.0f);
+  CHECK(BFloat16ToFloat(FloatToBFloat16(259.0f)) == 260.0f);
+}
+
+TEST_CASE("a data type's text parses back", "[ir][dtype]") {
+  for (const char* text : {"bool", "i8", "u64", "f16", "bf16", "f32", "f32x16", "i64x4"}) {
+    INFO(text);
+    REQUIRE(ParseDType(text));
+    CHECK(ToString(*ParseDType(text)) == text);
+  }
+  CHECK_FALSE(ParseDType("f32x1"));
+  CHECK_FALSE(ParseDType("f33"));
+}
