@@ -70,6 +70,7 @@ std::optional<size_t> VariantOnTensorCores(const Task& task, const Target& targe
   std::optional<size_t> best;
   int64_t most = 0;
   for (size_t v = 0; v < task.variants.size(); ++v) {
+    if (v > 0 && v == task.merged) continue;  // no device has run it yet
     int64_t results = ResultsOnTensorCores(task.variants[v], target);
     if (results > most) best = v;
     most = std::max(most, results);
@@ -79,13 +80,14 @@ std::optional<size_t> VariantOnTensorCores(const Task& task, const Target& targe
 
 // The variant that the default schedule is best for. Threads of a GPU that ask at each tap whether
 // it lies inside go separate ways. On a CPU, so few steps of a separable window are worth it to
-// keep what is between them.
+// keep what is between them, and merged rows leave fewer odd tiles.
 size_t ChosenVariant(const Task& task, const Target& target) {
   if (auto variant = VariantOnTensorCores(task, target)) return *variant;
   for (size_t v = 0; v < task.variants.size(); ++v) {
     if (HasFlashAttention(task.variants[v], target)) return v;
   }
-  return target.kind == TargetKind::kCuda ? task.zero_padded : task.separable;
+  if (target.kind == TargetKind::kCuda) return task.zero_padded;
+  return target.kind == TargetKind::kCpu && task.merged > 0 ? task.merged : task.separable;
 }
 
 // Equal computations get one kernel. Its parameters' order is that of the task's inputs and

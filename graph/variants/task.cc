@@ -8,6 +8,7 @@
 #include "graph/passes/to_tensor_exprs.h"
 #include "graph/variants/drop_stages.h"
 #include "graph/variants/implicit_gemm.h"
+#include "graph/variants/merged_axes.h"
 #include "graph/variants/moved_bytes.h"
 #include "graph/variants/round_operands.h"
 #include "graph/variants/separable_window.h"
@@ -100,8 +101,8 @@ bool HasAttention(const Graph& graph, const Subgraph& subgraph) {
 
 // Other ways to compute a program, in the order of a task's variants.
 constexpr std::optional<TensorProgram> (*kVariants[])(const TensorProgram& program) = {
-    WinogradVariant,        ZeroPaddingVariant,  PaddedPoolVariant,
-    SeparableWindowVariant, ImplicitGemmVariant, SplitReductionVariant,
+    WinogradVariant,     ZeroPaddingVariant,    PaddedPoolVariant, SeparableWindowVariant,
+    ImplicitGemmVariant, SplitReductionVariant, MergedAxesVariant,
 };
 
 // The inputs in the order of `ids`; false where they are not the same.
@@ -170,6 +171,7 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Pla
       InlineMaps(*program);
       if (variant == ZeroPaddingVariant) task.zero_padded = task.variants.size();
       if (variant == SeparableWindowVariant) task.separable = task.variants.size();
+      if (variant == MergedAxesVariant) task.merged = task.variants.size();
       task.variants.push_back(function_of(*program));
     }
   }

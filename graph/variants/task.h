@@ -17,11 +17,13 @@ struct Task {
   // Equivalent kTensor functions, the direct one first, then those that compute it another way, as
   // far as there are such: attention as one reduction, Winograd's convolution, one of a
   // padded input, a window reduced in one dimension after the other, implicit GEMM, a reduction in
-  // two stages. A schedule names the one that it is for. Their parameters are `inputs`, then
-  // `outputs`. Inputs that are constants of the graph have the scope kConstant.
+  // two stages, a product whose rows were several dimensions. A schedule names the one that it is
+  // for. Their parameters are `inputs`, then `outputs`. Inputs that are constants of the graph have
+  // the scope kConstant.
   std::vector<Function> variants;
   size_t zero_padded = 0;  // which one is the convolution of a zero-padded input; 0: none
   size_t separable = 0;    // which one reduces a window dimension by dimension; 0: none
+  size_t merged = 0;       // which one is a product over merged dimensions; 0: none
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::vector<std::string> nodes;  // names of the fused nodes

@@ -26,7 +26,7 @@ class ExternalData {
   explicit ExternalData(std::string folder, Links links = Links::kRefused)
       : folder_(std::move(folder)), links_(links) {}
 
-  // `length` bytes from `offset` of the file at `location`, both 0 or more.
+  // Returns `length` bytes from `offset` of the file at `location`; both must be 0 or more.
   StatusOr<SharedBytes> Read(const std::string& location, int64_t offset, int64_t length);
 
  private:
@@ -37,8 +37,8 @@ class ExternalData {
   std::map<std::string, SharedBytes> files_;  // by location
 };
 
-// A number as ONNX's external data writes it: decimal digits only. nullopt for anything else,
-// numbers beyond int64 included.
+// Parses a number as ONNX's external data writes it: decimal digits only. Returns nullopt for
+// anything else, including numbers beyond int64.
 std::optional<int64_t> ParseDecimal(const std::string& text);
 
 }  // namespace tcc

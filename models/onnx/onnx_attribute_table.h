@@ -111,7 +111,7 @@ constexpr OnnxAttribute kDequantizeLinear[] = {
     {.name = "block_size", .type = kInt, .presence = kDefault, .number = 0, .since = 21},
     {.name = "output_dtype", .type = kInt, .presence = kDefault, .number = 0, .since = 23}};
 
-// Of the domain com.microsoft.
+// The attributes of operators of the domain com.microsoft.
 constexpr OnnxAttribute kMicrosoftQuantize[] = {{"axis", kInt, kDefault, 1},
                                                 {"block_size", kInt, kDefault, 0}};
 constexpr OnnxAttribute kAttentionOfMicrosoft[] = {
@@ -227,7 +227,8 @@ constexpr OnnxAttribute kInstanceNormalization[] = {
 constexpr OnnxAttribute kIsInf[] = {{"detect_negative", kInt, kDefault, 1},
                                     {"detect_positive", kInt, kDefault, 1}};
 
-// ONNX has it since opset 17; ONNX Runtime's optimizer writes it into models of any opset.
+// ONNX has the operator since opset 17; ONNX Runtime's optimizer writes it into models of any
+// opset.
 constexpr OnnxAttribute kLayerNormalization[] = {{"axis", kInt, kDefault, -1},
                                                  {"epsilon", kFloat, kDefault, 1e-5f},
                                                  {"stash_type", kInt, kDefault, 1}};
@@ -363,7 +364,7 @@ constexpr OnnxAttribute kRotaryEmbedding[] = {{"interleaved", kInt, kDefault, 0}
                                               {"num_heads", kInt, kOptional},
                                               {"rotary_embedding_dim", kInt, kDefault, 0}};
 
-// Of com.microsoft.
+// Attributes of a com.microsoft operator.
 constexpr OnnxAttribute kRotaryEmbeddingOfMicrosoft[] = {
     {"interleaved", kInt, kDefault, 0},
     {"is_packed_batching", kInt, kFixed, 0},
@@ -435,7 +436,7 @@ constexpr OnnxAttribute kTopK[] = {
     {.name = "k", .type = kInt, .presence = kOptional, .until = 9},
     {"axis", kInt, kDefault, -1},
     {.name = "largest", .type = kInt, .presence = kDefault, .number = 1, .since = 11},
-    // The results are sorted always.
+    // The results are always sorted.
     {.name = "sorted", .type = kInt, .presence = kIgnored, .since = 11}};
 
 constexpr OnnxAttribute kTranspose[] = {{"perm", kInts, kOptional}};

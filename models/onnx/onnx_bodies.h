@@ -12,21 +12,21 @@ namespace tcc {
 struct OnnxBody;
 using OnnxBodies = std::vector<OnnxBody>;  // of one node
 
-// A graph that is an attribute, parsed once with all that lies in it.
+// A graph that is an attribute, parsed once with all graphs nested in it.
 struct OnnxBody {
   std::string attribute;  // "then_branch"
   onnxpb::Graph graph;
   std::vector<OnnxBodies> of_nodes;   // of graph.node(i)
-  std::set<std::string> outer_names;  // what its results need of the graphs around
+  std::set<std::string> outer_names;  // names that its results need from enclosing graphs
 };
 
-// Takes the graphs out of the nodes' attributes. Refuses one that is no valid message and, `depth`
-// bodies being around already, nesting beyond kMaxBodyDepth.
+// Moves the graphs out of the nodes' attributes. Refuses an invalid message, and nesting beyond
+// kMaxBodyDepth, where `depth` bodies enclose the nodes already.
 StatusOr<std::vector<OnnxBodies>> ParseBodies(
     google::protobuf::RepeatedPtrField<onnxpb::Node>& nodes, int depth);
 
-// What a node reads: its inputs, and what its bodies read of the graphs around them. "" for inputs
-// left out.
+// Returns the names that a node reads: its inputs, "" for omitted ones, and the names that its
+// bodies read from the enclosing graphs.
 std::vector<std::string> NamesRead(const onnxpb::Node& node, const OnnxBodies& bodies);
 
 }  // namespace tcc

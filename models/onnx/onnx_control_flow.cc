@@ -19,7 +19,7 @@ Tensor TrueTensor() {
   return tensor;
 }
 
-// A graph input that has no name in the model.
+// Adds a graph input that has no name in the model.
 ValueId AddInput(OnnxGraphImporter& importer, const std::string& hint, DType dtype) {
   ValueId id = importer.graph().AddValue(
       {.name = importer.FreshName(hint), .dtype = dtype, .shape = {}, .constant = {}});
@@ -32,7 +32,7 @@ ValueId AddTrue(OnnxGraphImporter& importer) {
       {.name = importer.FreshName("true"), .dtype = kBool, .shape = {}, .constant = TrueTensor()});
 }
 
-// Before anything gets a name of ours.
+// Reserves the model's names. Must run before any fresh name is made.
 void ReserveNames(OnnxGraphImporter& body, const onnxpb::Graph& graph) {
   for (const onnxpb::ValueInfo& input : graph.input()) body.Reserve(input.name());
   for (const onnxpb::Tensor& tensor : graph.initializer()) body.Reserve(tensor.name());
@@ -41,7 +41,7 @@ void ReserveNames(OnnxGraphImporter& body, const onnxpb::Graph& graph) {
   }
 }
 
-// Reads what a body holds; its inputs are values already. Sets outputs.
+// Reads the contents of a body, whose inputs are values already, and sets its outputs.
 Status FillBody(OnnxGraphImporter& body, OnnxBody& proto) {
   body.graph().name = proto.graph.name();
   OnnxLiveness live = FindLive(proto.graph, proto.of_nodes);
@@ -54,7 +54,7 @@ Status FillBody(OnnxGraphImporter& body, OnnxBody& proto) {
   return OkStatus();
 }
 
-// One node on its way in.
+// The import of one node.
 class ControlFlowImporter {
  public:
   ControlFlowImporter(OnnxGraphImporter& importer, onnxpb::Node& proto, const OnnxOp& op,
@@ -85,7 +85,7 @@ class ControlFlowImporter {
     return InvalidInput("attribute '{}' is missing", attribute);
   }
 
-  // The operands from `first` on, all of which must be there.
+  // Returns the operands from `first` on, all of which must be present.
   StatusOr<std::vector<ValueId>> InputsFrom(size_t first, size_t count) const {
     std::vector<ValueId> ids(inputs_.begin() + static_cast<int64_t>(first),
                              inputs_.begin() + static_cast<int64_t>(first + count));
@@ -142,7 +142,7 @@ class ControlFlowImporter {
     return DefineResults(std::move(node), types);
   }
 
-  // Both branches read what either captures.
+  // Gives both branches the captures of either.
   void AddCommonCaptures(Node& node,
                          const std::vector<std::vector<OnnxGraphImporter::Capture>>& captures) {
     for (const auto& of_branch : captures) {
@@ -195,7 +195,7 @@ class ControlFlowImporter {
     return DefineResults(std::move(node), {types.begin() + 1, types.end()});
   }
 
-  // The iteration and the condition, which holds wherever a body runs.
+  // Adds the iteration and the condition, which is true whenever a body runs.
   static void BeginBody(OnnxGraphImporter& body, const onnxpb::Graph& graph, DType iteration) {
     ReserveNames(body, graph);
     body.graph().inputs = {body.Define(graph.input(0).name(), iteration)};
@@ -203,7 +203,7 @@ class ControlFlowImporter {
     body.Alias(graph.input(1).name(), AddTrue(body));
   }
 
-  // The body's inputs from `first` on are of the types that these values have outside.
+  // Adds the body's inputs from `first` on, with the dtypes of the operands outside.
   Status AddFormals(OnnxGraphImporter& body, const onnxpb::Graph& graph, int first,
                     const std::vector<ValueId>& operands) {
     for (size_t i = 0; i < operands.size(); ++i) {
@@ -222,7 +222,7 @@ class ControlFlowImporter {
     if (!output_axes.empty()) node.attributes["scan_output_axes"] = output_axes;
   }
 
-  // The last operands; takes the body's graph.
+  // Appends the captures to the operands, and moves the body's graph into the node.
   static void AddCaptures(Node& node, OnnxGraphImporter& body) {
     for (const OnnxGraphImporter::Capture& capture : body.captures()) {
       node.inputs.push_back(capture.outside);
@@ -231,7 +231,7 @@ class ControlFlowImporter {
     node.bodies.push_back(std::move(body.graph()));
   }
 
-  // An attribute with a number for each scan; 0 where it is absent.
+  // Returns an attribute with a number per scan; all 0 if it is absent.
   StatusOr<std::vector<int64_t>> ForEachScan(const std::string& key, size_t scans) const {
     auto found = attributes_.find(key);
     if (found == attributes_.end()) return std::vector<int64_t>(scans, 0);
@@ -253,7 +253,7 @@ class ControlFlowImporter {
     std::vector<int64_t> input_axes, output_axes, input_directions, output_directions;
   };
 
-  // Of opset 9 and later.
+  // Imports a Scan of opset 9 or later.
   Status ImportScan() {
     TCC_ASSIGN_OR_RETURN(OnnxBody * proto, Body("body"));
     TCC_ASSIGN_OR_RETURN(size_t scans, CountScanInputs(0));
@@ -279,7 +279,8 @@ class ControlFlowImporter {
                         body.input_size(), body.output_size(), inputs_.size(), carried);
   }
 
-  // A Scan over values of `around`, as a Loop without a trip count: what it scans tells it.
+  // Returns a Scan over values of `around` as a Loop without a trip count: the scanned operands
+  // determine it.
   StatusOr<Node> ScanNode(OnnxGraphImporter& around, OnnxBody& proto,
                           const std::vector<ValueId>& operands, size_t carried,
                           const ScanForm& form) {
@@ -308,8 +309,8 @@ class ControlFlowImporter {
     return node;
   }
 
-  // Opset 8: every operand has a batch dimension first and is scanned along its second. A Loop over
-  // the batch around the Scan of later opsets.
+  // Imports a Scan of opset 8 as a Loop over the batch around the Scan of later opsets: every
+  // operand has a batch dimension first and is scanned along its second.
   Status ImportBatchedScan() {
     TCC_ASSIGN_OR_RETURN(OnnxBody * proto, Body("body"));
     if (inputs_.empty()) return InvalidInput("has no input");

@@ -4,8 +4,9 @@
 
 namespace tcc {
 
-// If, Loop and Scan in the form of ir/graph/graph.h, their bodies imported. What a body reads of
-// the graphs around it becomes operands, but for constants, which it gets copies of.
+// Imports If, Loop and Scan, with their bodies, into the form of ir/graph/graph.h. Values that a
+// body reads from the enclosing graphs become operands, except constants, which are copied into the
+// body.
 //
 // Fails with InvalidArgument where numbers or types of operands, results and bodies do not fit.
 Status ImportControlFlow(OnnxGraphImporter& importer, onnxpb::Node& proto, const OnnxOp& op,

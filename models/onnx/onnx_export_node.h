@@ -5,11 +5,11 @@
 
 namespace tcc {
 
-// A node in the form of ir/graph/graph.h as an operator of kExportOpset. Unimplemented, naming the
-// node, for what that opset cannot say.
+// Writes a node in the form of ir/graph/graph.h as an operator of kExportOpset. Fails with
+// Unimplemented, naming the node, if that opset cannot express it.
 Status WriteOnnxNode(const Graph& graph, const Node& node, onnxpb::Node& proto);
 
-// Type, shape and raw data.
+// Writes type, shape and raw data.
 void WriteOnnxTensor(const Tensor& tensor, onnxpb::Tensor& proto);
 
 }  // namespace tcc

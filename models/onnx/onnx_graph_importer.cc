@@ -12,7 +12,7 @@
 namespace tcc {
 namespace {
 
-// Of one node: each becomes a stage or an operand of a kernel.
+// The most inputs of one node: each becomes a stage or an operand of a kernel.
 constexpr int kMaxInputs = 4096;
 
 Tensor TensorOf(const Attribute& value) {
@@ -79,7 +79,8 @@ ValueId OnnxGraphImporter::Define(const std::string& name, DType dtype) {
   return id;
 }
 
-// The tensor may be a value's, which move when there is one more.
+// `tensor` is passed by value: it may belong to a value of the graph, and adding a value moves
+// them.
 ValueId OnnxGraphImporter::DefineConstant(const std::string& name, Tensor tensor) {
   ValueId id = Define(name, tensor.dtype);
   graph_.values[id].shape = ToExprs(tensor.shape);
@@ -174,7 +175,7 @@ Status OnnxGraphImporter::AddNode(onnxpb::Node& proto, OnnxBodies& bodies) {
 Status OnnxGraphImporter::AddOperator(onnxpb::Node& proto, const OnnxOp& op) {
   std::string where = fmt::format("node '{}' ({})", NodeName(proto), op.name);
   auto outputs = static_cast<size_t>(proto.output_size());
-  // How many outputs there are says what a Split does, wanted or not.
+  // The number of outputs, used or not, determines what a Split does.
   bool counts = op.max_outputs == kManyOutputs;
   while (!counts && outputs > 0 && proto.output(static_cast<int>(outputs) - 1).empty()) --outputs;
   if (outputs == 0) return InvalidInput("{} has no output", where);
@@ -209,7 +210,7 @@ Status OnnxGraphImporter::AddOperator(onnxpb::Node& proto, const OnnxOp& op) {
   return OkStatus();
 }
 
-// Only the first result is always there: where the model leaves it out, nobody reads it.
+// Only the first result always exists: if the model omits it, it is an unused value.
 ValueId OnnxGraphImporter::DefineResult(const std::string& name, size_t index, DType dtype) {
   if (!name.empty()) return Define(name, dtype);
   if (index > 0) return kNoValue;

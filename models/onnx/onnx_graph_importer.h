@@ -13,31 +13,31 @@
 
 namespace tcc {
 
-// Nodes of a model with its bodies, functions put in at each of their calls: a few hundred bytes
-// can stand for any number.
+// The most nodes of a model, with its bodies and with functions inlined at each call: a few hundred
+// bytes can stand for any number.
 inline constexpr int64_t kMaxImportedNodes = 200'000;
-// Functions that call functions.
+// The deepest nesting of function calls.
 inline constexpr int kMaxCallDepth = 64;
 
-// What the graphs of one model share while they are read.
+// The state that the graphs of one model share during the import.
 struct OnnxImportSession {
   ExternalData files;
   TensorLimits limits;
   std::map<std::string, const onnxpb::Function*> functions = {};  // by FunctionKey
   std::unordered_set<std::string> node_names = {};
-  std::unordered_map<std::string, int> node_wishes = {};  // how often a name was taken
-  std::vector<const onnxpb::Function*> calls = {};  // that are being read, one inside the other
+  std::unordered_map<std::string, int> node_wishes = {};  // uses of a name so far
+  std::vector<const onnxpb::Function*> calls = {};        // the open calls, outermost first
   int64_t nodes = 0;
 };
 
-// What a call and a function agree on: domain, name and overload.
+// Returns the key that matches a call with its function: domain, name and overload.
 std::string FunctionKey(const std::string& domain, const std::string& name,
                         const std::string& overload);
 
 // Makes one graph from a model's main graph or a body, calls of the model's functions inlined.
 class OnnxGraphImporter {
  public:
-  // `around`: of the graph that the body lies in; nullptr for the main graph.
+  // `around` is the importer of the graph that encloses the body; nullptr for the main graph.
   OnnxGraphImporter(OnnxImportSession& session, OnnxGraphImporter* around, int opset);
 
   OnnxImportSession& session() { return session_; }
@@ -46,42 +46,42 @@ class OnnxGraphImporter {
 
   int depth() const { return depth_; }  // bodies around
 
-  // A name that later fresh names avoid.
+  // Reserves a name, which later fresh names avoid.
   void Reserve(const std::string& name) { taken_.insert(name); }
-  // A name that a value must have, even where it is another name for a constant.
+  // Marks a name that a value must keep, even if it is an alias of a constant.
   void KeepName(const std::string& name) { kept_names_.insert(name); }
-  // A value name that nothing else in the graph has, from the one it would like.
+  // Returns a value name that is unique in the graph, made from `wish`.
   std::string FreshName(const std::string& wish);
-  // A node name that is unique in the whole model.
+  // Returns a node name that is unique in the whole model.
   std::string FreshNodeName(const std::string& wish);
 
-  // A new value under the name that the model has for it.
+  // Adds a value under the model's name for it.
   ValueId Define(const std::string& name, DType dtype);
   ValueId DefineConstant(const std::string& name, Tensor tensor);
-  // Another name for a value.
+  // Adds another name for a value.
   void Alias(const std::string& name, ValueId id) { scope_->ids[name] = id; }
   bool Knows(const std::string& name) const;
-  // The result at `index` of a node, "" where nobody wants it.
+  // Adds the result at `index` of a node; `name` is "" if nothing reads it.
   ValueId DefineResult(const std::string& name, size_t index, DType dtype);
-  // The value: of this graph, or of one around, which makes it a captured value of this one
-  // (constants are copied). kNoValue for a function's input that the call leaves out.
+  // Returns the value of that name. A value of an enclosing graph becomes a captured value of this
+  // one; a constant is copied. Returns kNoValue for a function's input that the call omits.
   StatusOr<ValueId> Find(const std::string& name);
 
   struct Capture {
     ValueId outside;
     ValueId inside;
   };
-  // In the order of their first use.
+  // Returns the captured values in the order of their first use.
   const std::vector<Capture>& captures() const { return captures_; }
 
-  // What is live of a graph: initializers, then nodes in topological order.
+  // Adds the live contents of a graph: initializers, then nodes in topological order.
   Status AddContents(onnxpb::Graph& graph, std::vector<OnnxBodies>& bodies,
                      const OnnxLiveness& live);
-  // Appends a node of ours; results have these types and fresh names.
+  // Appends a node that the model does not have; its results have these types and fresh names.
   std::vector<ValueId> Emit(Node node, const std::vector<DType>& types);
 
  private:
-  // Names of the graph itself, or of one call of a function.
+  // The names of the graph itself, or of one call of a function.
   struct Scope {
     Scope* caller = nullptr;
     int opset = 0;
@@ -111,7 +111,7 @@ class OnnxGraphImporter {
   OnnxGraphImporter* around_;
   int depth_;
   Scope own_;
-  Scope* scope_ = &own_;  // at hand
+  Scope* scope_ = &own_;  // the current scope
   Graph graph_;
   std::vector<Capture> captures_;
   std::unordered_set<std::string> left_out_;  // initializers that nothing needs

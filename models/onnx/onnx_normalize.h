@@ -6,14 +6,14 @@
 
 #include "ir/graph/graph.h"
 
-// From an operator of some opset to the one form of ir/graph/graph.h.
+// Normalization: from an operator of some opset to the one form of ir/graph/graph.h.
 namespace tcc {
 
-// A node on its way into the graph: attributes checked and defaults filled in, operands and output
-// values there and of checked types.
+// A node that is being added to the graph: its attributes are checked and defaults filled in; its
+// operands and output values exist and their types are checked.
 class OnnxNodeContext {
  public:
-  // `fresh_name` makes a value or node name that nothing else has, from the one it would like.
+  // `fresh_name` returns a unique value or node name, made from its argument.
   OnnxNodeContext(Graph& graph, Node& node, int opset,
                   std::function<std::string(const std::string&)> fresh_name)
       : graph(graph), node(node), opset(opset), fresh_name_(std::move(fresh_name)) {}
@@ -22,29 +22,29 @@ class OnnxNodeContext {
   Node& node;  // appended to the graph after normalization
   const int opset;
 
-  // nullptr where the input is absent or not constant.
+  // Returns nullptr if the input is absent or not constant.
   const Tensor* ConstantInput(size_t index) const;
   DType InputType(size_t index) const;
   bool HasInput(size_t index) const;
   // Sets an input beyond the end too.
   void SetInput(size_t index, ValueId id);
 
-  // A value for EmitAs; `role` becomes part of its name, as below.
+  // Adds a value for EmitAs; `role` becomes part of its name, as below.
   ValueId AddValue(const std::string& role, DType dtype);
   ValueId AddConstant(const std::string& role, const Tensor& tensor);
   ValueId AddInts(const std::string& role, const std::vector<int64_t>& values);
-  // Of a Cast or QuantizeLinear to f8 that does not saturate: [2], what it makes of values above
-  // and below its range.
+  // Adds the operand of a non-saturating Cast or QuantizeLinear to f8: a tensor of 2 elements, the
+  // results of positive and negative overflow.
   ValueId AddOverflow(DType dtype);
-  // Of one element of the first input's type.
+  // Adds a constant of one element of the first input's type.
   ValueId AddScalar(const std::string& role, double value);
-  // The attribute, removed from the node; nullopt where it is absent.
+  // Removes the attribute from the node and returns it; nullopt if it is absent.
   std::optional<std::vector<int64_t>> TakeInts(const std::string& key);
   std::optional<double> TakeFloat(const std::string& key);
   // Appends a node before this one; the result is a new value.
   ValueId Emit(OpKind op, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes,
                DType dtype);
-  // The same with `output` as its result.
+  // Appends a node before this one, with `output` as its result.
   void EmitAs(ValueId output, OpKind op, std::vector<ValueId> inputs,
               std::map<std::string, Attribute> attributes);
 
@@ -68,7 +68,7 @@ Status NormalizeCastLike(OnnxNodeContext& context);
 Status NormalizeClip(OnnxNodeContext& context);
 Status NormalizeConstantOfShape(OnnxNodeContext& context);
 Status NormalizeConv(OnnxNodeContext& context);
-// The weight is this input.
+// Normalizes a convolution whose weight is input `weight`.
 Status NormalizeConvOf(OnnxNodeContext& context, size_t weight);
 Status NormalizeConvTranspose(OnnxNodeContext& context);
 Status NormalizeDequantizeLinear(OnnxNodeContext& context);
@@ -95,7 +95,7 @@ Status NormalizePad(OnnxNodeContext& context);
 Status NormalizePool(OnnxNodeContext& context);
 Status NormalizeQGemm(OnnxNodeContext& context);
 Status NormalizeQLinearAveragePool(OnnxNodeContext& context);
-// The row's kind, on two dequantized operands (one operand).
+// Normalizes to the row's operator on two dequantized operands; NormalizeQLinearUnary on one.
 Status NormalizeQLinearBinary(OnnxNodeContext& context);
 Status NormalizeQLinearConcat(OnnxNodeContext& context);
 Status NormalizeQLinearConv(OnnxNodeContext& context);

@@ -1,5 +1,5 @@
-// Attention and MultiHeadAttention of com.microsoft as the Attention of ONNX's default domain: what
-// they hide from a query becomes a bias of its scores.
+// Attention and MultiHeadAttention of com.microsoft as the Attention of ONNX's default domain:
+// their masks become a bias of the scores.
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Ids = std::vector<ValueId>;
 
-// Where a node of com.microsoft has its operands.
+// The operands' places in a node of com.microsoft.
 enum AttentionInput : size_t {
   kInput,
   kWeights,
@@ -49,18 +49,18 @@ class AttentionWriter {
   DType dtype() const { return dtype_; }
 
   ValueId Add(ValueId a, ValueId b) { return context_.Emit(OpKind::kAdd, {a, b}, {}, dtype_); }
-  // x with `list` as its operand: Unsqueeze, Squeeze, Reshape.
+  // Emits an Unsqueeze, Squeeze or Reshape of x, with `list` as its operand.
   ValueId View(OpKind op, ValueId x, const std::vector<int64_t>& list) {
     std::map<std::string, Attribute> attributes;
     if (op == OpKind::kReshape) attributes["allowzero"] = int64_t{0};
     return context_.Emit(op, {x, context_.AddInts("list", list)}, std::move(attributes),
                          context_.graph.value(x).dtype);
   }
-  // One extent as a list.
+  // Returns one extent as a list.
   ValueId Extent(ValueId x, int64_t axis) {
     return context_.Emit(OpKind::kShape, {x}, {{"start", axis}, {"end", axis + 1}}, kInt64);
   }
-  // Parts of x along an axis: equal ones, or of these sizes.
+  // Splits x along an axis into equal parts, or parts of these sizes.
   Ids Parts(ValueId x, int64_t axis, size_t count, const std::vector<int64_t>& sizes = {}) {
     Node node{.name = {}, .op = OpKind::kSplit, .inputs = {x}, .outputs = {}, .attributes = {}};
     node.attributes["axis"] = axis;
@@ -72,26 +72,26 @@ class AttentionWriter {
     context_.graph.nodes.push_back(node);
     return node.outputs;
   }
-  // [batch, heads, length, size] as [batch, length, heads * size].
+  // Turns [batch, heads, length, size] into [batch, length, heads * size].
   ValueId Packed(ValueId x) {
     ValueId turned = context_.Emit(OpKind::kTranspose, {x},
                                    {{"perm", std::vector<int64_t>{0, 2, 1, 3}}}, dtype_);
     return View(OpKind::kReshape, turned, {0, 0, -1});
   }
-  // x from place `from` on, up to place `to`, both lists of one number.
+  // Slices x from `from` up to `to`, both lists of one number.
   ValueId Range(ValueId x, ValueId from, ValueId to) {
     return context_.Emit(OpKind::kSlice, {x, from, to, context_.AddInts("axes", {0})}, {},
                          context_.graph.value(x).dtype);
   }
 
-  // 0 where `seen`, else the value that stands for hidden.
+  // Returns a bias of 0 where `seen`, else the value that masks a key.
   ValueId BiasWhere(ValueId seen) {
     return context_.Emit(
         OpKind::kWhere,
         {seen, context_.AddScalar("seen", 0), context_.AddScalar("hidden", filter_)}, {}, dtype_);
   }
 
-  // 0, 1, 2, ... below a list of one number.
+  // Returns 0, 1, 2, ... up to, but without, `count`, a list of one number.
   ValueId Positions(ValueId count) {
     Tensor one = MakeZeroTensor(kInt64, {1});
     SetElementInt(one, 0, 1);
@@ -101,10 +101,10 @@ class AttentionWriter {
                          {{"exclusive", int64_t{1}}, {"reverse", int64_t{0}}}, kInt64);
   }
 
-  // A bias that broadcasts to [batch, heads, queries, keys], of a mask in one of its forms:
-  // [batch] counts the keys that are seen, [2 batch] holds their ends and then their beginnings,
-  // [3 batch + 2] counts and then says where rows begin without padding, [batch, keys] and [batch,
-  // queries, keys] are above 0 where a key is seen. `keys` counts them.
+  // Returns a bias that broadcasts to [batch, heads, queries, keys], from a mask in one of its
+  // forms: [batch] counts the visible keys, [2 batch] holds their ends and then their beginnings,
+  // [3 batch + 2] holds counts and then the rows' beginnings without padding, [batch, keys] and
+  // [batch, queries, keys] are above 0 where a key is visible. `keys` is the number of keys.
   StatusOr<ValueId> MaskBias(size_t input, const std::string& what, ValueId keys) {
     ValueId mask = context_.node.inputs[input];
     std::optional<size_t> rank = KnownRank(context_.graph, mask);
@@ -122,7 +122,8 @@ class AttentionWriter {
                     rank ? std::to_string(*rank) : "an unknown number of"));
   }
 
-  // A list whose length is not known yet has [batch] elements, which the Attention checks.
+  // Returns the bias of a mask of rank 1. A list whose length is not known yet has [batch]
+  // elements, which the Attention checks.
   StatusOr<ValueId> LengthsBias(ValueId mask, ValueId keys) {
     std::optional<int64_t> known_batch = FirstExtent(context_.node.inputs[0]);
     std::optional<int64_t> known_count = FirstExtent(mask);
@@ -144,13 +145,13 @@ class AttentionWriter {
     return BiasWhere(context_.Emit(OpKind::kAnd, {Below(positions, parts[0]), late}, {}, kBool));
   }
 
-  // The sum of two biases, either of which may be absent.
+  // Returns the sum of two biases, either of which may be absent.
   ValueId SumOf(ValueId a, ValueId b) {
     if (a == kNoValue) return b;
     return b == kNoValue ? a : Add(a, b);
   }
 
-  // A bias that has all keys, so that one of another length is refused.
+  // Expands a bias to all keys, so that one of another length is refused.
   ValueId OfAllKeys(ValueId bias, ValueId keys) {
     Tensor zero = MakeZeroTensor(dtype_, {1});
     ValueId zeros = context_.Emit(OpKind::kConstantOfShape, {keys}, {{"value", zero}}, dtype_);
@@ -178,13 +179,13 @@ class AttentionWriter {
   }
 
  private:
-  // Of constants and of inputs with this dimension known.
+  // Returns the first extent of a constant, or of an input if it is known.
   std::optional<int64_t> FirstExtent(ValueId id) const {
     const std::vector<Expr>& shape = context_.graph.value(id).shape;
     return shape.empty() ? std::nullopt : AsConstant(shape[0]);
   }
 
-  // positions < limits[b], as [batch, 1, 1, positions].
+  // Returns positions < limits[b], as [batch, 1, 1, positions].
   ValueId Below(ValueId positions, ValueId limits) {
     ValueId wide = context_.Emit(OpKind::kCast, {View(OpKind::kUnsqueeze, limits, {1, 2, 3})},
                                  {{"to", ToString(kInt64)}}, kInt64);
@@ -207,7 +208,7 @@ Status RefuseInputs(const OnnxNodeContext& context,
   return OkStatus();
 }
 
-// Attention of the default domain gives present keys and values by themselves; here they are one,
+// Joins the present keys and values, separate outputs in the default domain's Attention, into one,
 // [2, batch, heads, keys, size].
 void JoinPresent(OnnxNodeContext& context, AttentionWriter& write, Node attention) {
   Node& node = context.node;
@@ -225,7 +226,8 @@ void JoinPresent(OnnxNodeContext& context, AttentionWriter& write, Node attentio
   node.attributes = {{"axis", int64_t{0}}};
 }
 
-// The parts of [.., count, size] (key and value, or all three) as [batch, length, heads * size].
+// Returns the parts of [.., count, size] (key and value, or all three) as [batch, length, heads *
+// size].
 Ids Unpacked(AttentionWriter& write, ValueId packed, size_t count) {
   Ids parts = write.Parts(packed, 3, count);
   for (ValueId& part : parts) part = write.View(OpKind::kReshape, part, {0, 0, -1});

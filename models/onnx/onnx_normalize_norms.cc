@@ -8,7 +8,7 @@
 namespace tcc {
 namespace {
 
-// The type that the optional outputs have, from a number to its name.
+// Replaces the number of the optional outputs' type by the type's name.
 Status NormalizeStashType(OnnxNodeContext& context) {
   int64_t number = context.node.Int("stash_type", 1);
   std::optional<DType> type =
@@ -24,7 +24,7 @@ Status NormalizeStashType(OnnxNodeContext& context) {
   return OkStatus();
 }
 
-// x + y as a node before this one.
+// Emits x + y before this node.
 ValueId EmitAdd(OnnxNodeContext& context, ValueId x, ValueId y) {
   return context.Emit(OpKind::kAdd, {x, y}, {}, context.InputType(0));
 }
@@ -33,7 +33,7 @@ bool WantsOutput(const Node& node, size_t output) {
   return node.outputs.size() > output && node.outputs[output] != kNoValue;
 }
 
-// Of EmbedLayerNormalization.
+// The operands' places in EmbedLayerNormalization.
 enum EmbedInput : size_t {
   kIds,
   kSegmentIds,
@@ -46,13 +46,14 @@ enum EmbedInput : size_t {
   kPlaceIds
 };
 
-// One extent of the ids, as a list.
+// Returns one extent of the ids, as a list.
 ValueId ExtentOfIds(OnnxNodeContext& context, int64_t axis) {
   return context.Emit(OpKind::kShape, {context.node.inputs[kIds]},
                       {{"start", axis}, {"end", axis + 1}}, kInt64);
 }
 
-// Words + places + segments. Without ids of their own, places are counted from 0.
+// Emits the sum of word, position and segment embeddings. Without position ids, positions count
+// from 0.
 ValueId EmbeddingSum(OnnxNodeContext& context) {
   const std::vector<ValueId>& inputs = context.node.inputs;
   DType dtype = context.InputType(kWords);
@@ -73,7 +74,7 @@ ValueId EmbeddingSum(OnnxNodeContext& context) {
   return context.HasInput(kSegments) ? add(sum, rows(kSegments, kSegmentIds)) : sum;
 }
 
-// The ones of each row of the mask; without a mask 0.
+// Emits the number of ones in each row of the mask; 0 without a mask.
 void EmitMaskCounts(OnnxNodeContext& context, ValueId counts) {
   if (!context.HasInput(kMask)) {
     context.EmitAs(counts, OpKind::kConstantOfShape, {ExtentOfIds(context, 0)},
@@ -91,8 +92,8 @@ void EmitMaskCounts(OnnxNodeContext& context, ValueId counts) {
 
 }  // namespace
 
-// Whether the statistics are those of the batch: until opset 6 if it is no test, until 13 if they
-// are asked for, then if an attribute says so.
+// Refuses training before opset 14: a node trains until opset 6 unless `is_test` is set, until 13
+// if further outputs are wanted, later if `training_mode` says so.
 Status NormalizeBatchNormalization(OnnxNodeContext& context) {
   Node& node = context.node;
   bool wants_more = false;
@@ -163,7 +164,7 @@ Status NormalizeRMSNormalization(OnnxNodeContext& context) {
   return NormalizeStashType(context);
 }
 
-// Positions come second there.
+// Moves the positions, the second input in com.microsoft, to the end.
 Status NormalizeRotaryEmbeddingOfMicrosoft(OnnxNodeContext& context) {
   std::optional<double> scale = context.TakeFloat("scale");
   if (scale && *scale != 1) return context.NotSupported(fmt::format("scale {}", *scale));
@@ -183,7 +184,7 @@ Status NormalizeSkipLayerNormalization(OnnxNodeContext& context) {
     context.EmitAs(node.outputs[3], OpKind::kIdentity, {sum}, {});
     node.outputs.resize(3);
   }
-  // RMSNormalization has one output more than its result.
+  // RMSNormalization has one output besides its result.
   if (!has_beta && node.outputs.size() > 1) node.outputs.erase(node.outputs.begin() + 1);
   bool shifts = has_beta && context.HasInput(3);
   ValueId gamma = node.inputs[2];

@@ -8,7 +8,7 @@ namespace {
 
 using Extents = std::vector<int64_t>;
 
-// So that extents of windows can be multiplied and added without overflow.
+// The largest extent of a window: extents can be multiplied and added without overflow.
 constexpr int64_t kLargest = INT32_MAX;
 
 Status CheckExtents(const OnnxNodeContext& context, const std::string& key, size_t count,
@@ -27,7 +27,7 @@ Status CheckExtents(const OnnxNodeContext& context, const std::string& key, size
   return OkStatus();
 }
 
-// VALID is no padding; the two SAMEs depend on the operand's extents and stay.
+// Replaces VALID by no padding; the two SAME modes depend on the operand's extents and stay.
 Status NormalizeAutoPad(OnnxNodeContext& context) {
   std::string mode = context.node.String("auto_pad", "NOTSET");
   if (mode == "NOTSET") return OkStatus();
@@ -39,7 +39,7 @@ Status NormalizeAutoPad(OnnxNodeContext& context) {
   return OkStatus();
 }
 
-// `rank` counts spatial dimensions.
+// Fills in the window's attributes; `rank` is the number of spatial dimensions.
 Status FillWindow(OnnxNodeContext& context, size_t rank) {
   auto& attributes = context.node.attributes;
   TCC_RETURN_IF_ERROR(NormalizeAutoPad(context));
@@ -79,7 +79,7 @@ Status NormalizeConvOf(OnnxNodeContext& context, size_t weight_input) {
     if (node.attributes.contains(key)) rank = node.Ints(key).size();
   }
   if (node.attributes.contains("pads")) rank = node.Ints("pads").size() / 2;
-  // An input of the graph; what is computed has no shape yet.
+  // The weight may be an input of the graph; computed values have no shape yet.
   const std::vector<Expr>& given = context.graph.value(node.inputs[weight_input]).shape;
   if (given.size() > 2) rank = given.size() - 2;
   if (const Tensor* weight = context.ConstantInput(weight_input)) {
@@ -101,13 +101,13 @@ Status NormalizeConvOf(OnnxNodeContext& context, size_t weight_input) {
                       ToString(*weight), group, shape[0]));
     }
   }
-  // Of a weight that is computed and no attribute at all, shape inference learns the rank.
+  // If the weight is computed and no attribute gives the rank, shape inference finds it.
   if (!rank) return NormalizeAutoPad(context);
   if (*rank == 0) return context.Invalid("no spatial dimension");
   return FillWindow(context, *rank);
 }
 
-// Weights are [C, M/group, k...]: the same dimensions that NormalizeConv looks at.
+// Weights are [C, M/group, k...]: NormalizeConv looks at the same dimensions.
 Status NormalizeConvTranspose(OnnxNodeContext& context) {
   TCC_RETURN_IF_ERROR(NormalizeConv(context));
   size_t rank = context.node.Ints("strides").size();

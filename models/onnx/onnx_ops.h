@@ -10,10 +10,11 @@
 // The operators that tcc reads: one table, in onnx_ops.cc.
 namespace tcc {
 
-// The newest opset of the default domain whose operators in the table have been compared with it.
+// The newest opset of the default domain against which the table has been checked.
 inline constexpr int kNewestOpset = 27;
 
-// kStrings are kept as one string with commas between; kGraph becomes a body of the node.
+// The type of an attribute. kStrings are kept as one string joined by commas; kGraph becomes a body
+// of the node.
 enum class AttributeType : uint8_t {
   kInt,
   kFloat,
@@ -28,7 +29,7 @@ std::string_view ToString(AttributeType type);
 
 enum class Presence : uint8_t {
   kOptional,  // absence means something of its own
-  kDefault,   // where it is absent, `number` or `text` is filled in
+  kDefault,   // if absent, `number` or `text` is filled in
   kRequired,
   kFixed,    // only the default is supported; not kept
   kIgnored,  // says nothing about inference; not kept
@@ -44,9 +45,8 @@ struct OnnxAttribute {
   int until = kNewestOpset;  // the last opset that has it
 };
 
-// What an operand may be; the letters of OnnxOp::signature.
-// kQuantized and kStored hold the types of f8 and of 4 bits, too, which only Cast, QuantizeLinear
-// and DequantizeLinear take.
+// The types that an operand may have, for the letters of OnnxOp::signature. kQuantized and kStored
+// also include the f8 and 4-bit types, which only Cast, QuantizeLinear and DequantizeLinear take.
 enum class TypeClass : uint8_t { kAnyFloat, kNumber, kAnyType, kQuantized, kStored };
 std::string_view ToString(TypeClass types);
 bool Contains(TypeClass types, DType dtype);
@@ -62,7 +62,7 @@ struct OnnxOp {
   int since;  // the oldest opset of its domain that is read
   // Types of inputs and, after '>', outputs. T: one type of `types`, the same everywhere; U, V: one
   // numeric type each; F: any float; B: bool; I: i64; J: i32 or i64; K: i32; A: any; Q, S: one of
-  // kQuantized, of kStored; *: what normalize says. The last letter stands for all further
+  // kQuantized, of kStored; *: normalize checks or sets it. The last letter stands for all further
   // operands.
   std::string_view signature;
   TypeClass types;
@@ -70,12 +70,13 @@ struct OnnxOp {
   int max_inputs;
   int max_outputs;  // that are supported
   std::span<const OnnxAttribute> attributes;
-  // Brings the node into the form that ir/graph/graph.h describes; nullptr where it has it already.
+  // Brings the node into the form that ir/graph/graph.h describes; nullptr if it has that form
+  // already.
   Status (*normalize)(OnnxNodeContext& context) = nullptr;
 };
 
 std::span<const OnnxOp> AllOnnxOps();
-// By the name of a row; nullptr if the table has no such operator.
+// Returns the row of that name, or nullptr if the table has no such operator.
 const OnnxOp* FindOnnxOp(std::string_view name);
 
 }  // namespace tcc

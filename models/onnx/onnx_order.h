@@ -10,12 +10,14 @@
 
 namespace tcc {
 
-// The nodes' indices so that each comes after the nodes it reads, in its bodies too; of those that
-// could be next, the first in the file. `is_own` tells inputs and initializers of the nodes' graph,
-// `is_known` those and what can be seen of the graphs around.
+// The names visible to a graph's nodes. `is_own` holds for inputs and initializers of that graph,
+// `is_known` also for names visible from the enclosing graphs.
 //
-// Refused, each with the node's name: a value that is defined twice, one that a live node reads and
-// nobody defines, a cycle.
+// TopologicalOrder returns the live nodes' indices so that each node comes after the nodes it
+// reads, in its bodies too; among the ready nodes, the first in the file comes next.
+//
+// Refused, each with the node's name: a value that is defined twice, a value that a live node reads
+// but nothing defines, a cycle.
 struct OnnxNames {
   std::function<bool(const std::string&)> is_own;
   std::function<bool(const std::string&)> is_known;

@@ -15,19 +15,19 @@ const onnxpb::Shape* DeclaredShape(const onnxpb::ValueInfo& value) {
   return tensor.has_shape() ? &tensor.shape() : nullptr;
 }
 
-// Some programs write -1 for an extent that they do not know.
+// Returns whether the extent is fixed: some programs write -1 for an unknown extent.
 bool IsFixed(const onnxpb::Shape::Dimension& dim) {
   return dim.has_dim_value() && dim.dim_value() >= 0;
 }
 
-// "?" is no name: exporters write it for every dimension that they do not know.
+// Returns the dimension's name. "?" is no name: exporters write it for every unknown dimension.
 std::string DimName(const onnxpb::ValueInfo& input, int axis) {
   const std::string& param = DeclaredShape(input)->dim(axis).dim_param();
   bool is_anonymous = param.empty() || param == "?";
   return is_anonymous ? fmt::format("{}_{}", input.name(), axis) : param;
 }
 
-// An identifier, so that a formula over it can be read back.
+// Returns an identifier for the dimension, so that a formula over it can be parsed.
 std::string Identifier(const std::string& dim) {
   std::string hint;
   for (char c : dim) {
@@ -38,7 +38,7 @@ std::string Identifier(const std::string& dim) {
   return hint;
 }
 
-// "2xNx3"
+// Returns "2xNx3".
 std::string ShapeText(const std::vector<Expr>& shape) {
   std::vector<std::string> dims;
   for (const Expr& dim : shape) {
@@ -48,7 +48,7 @@ std::string ShapeText(const std::vector<Expr>& shape) {
   return dims.empty() ? "that of a scalar" : fmt::format("{}", fmt::join(dims, "x"));
 }
 
-// What the option was, for messages.
+// Returns the shape given by an option, for messages, or nullptr.
 const std::vector<int64_t>* GivenShape(const ImportOptions& options, const std::string& input) {
   auto bind = options.binds.find(input);
   if (bind != options.binds.end() && !options.binds_as_declared.contains(input)) {
@@ -89,7 +89,8 @@ Status ModelShapes::BindGiven(const onnxpb::ValueInfo& input, const std::vector<
   return OkStatus();
 }
 
-// Names are as the model has them, or as messages and formulas call them where that tells one.
+// Binds dimensions by name: the model's own name, or the identifier in messages and formulas if it
+// is unambiguous.
 Status ModelShapes::BindDims(const std::vector<const onnxpb::ValueInfo*>& inputs) {
   std::map<std::string, std::set<std::string>> called;
   for (const onnxpb::ValueInfo* input : inputs) {
@@ -158,7 +159,7 @@ Status ModelShapes::ReadDeclared(const onnxpb::ValueInfo& input) {
   return SetShape(input, std::move(shape));
 }
 
-// No result depends on the extents that are not known, so none is asked for.
+// Reads an unused input. No result depends on its unknown extents, so the user need not give them.
 Status ModelShapes::ReadUnused(const onnxpb::ValueInfo& input) {
   const onnxpb::Shape* declared = DeclaredShape(input);
   std::vector<Expr> shape;

@@ -15,23 +15,25 @@ namespace tcc {
 
 // The extents of a model's inputs and outputs after --dim, --shape and --bind.
 //
-// Dimensions of one name are one: bound to a value, or one Shape variable. A name that looks like
-// arithmetic ("P+S") is a name like any other. A dimension whose name is empty or "?", or whose
-// extent is negative, has no name: it is called INPUT_AXIS and equals no other one.
+// Dimensions with the same name are equal: bound to one value, or one Shape variable. A name that
+// looks like arithmetic ("P+S") is a name like any other. A dimension whose name is empty or "?",
+// or whose extent is negative, is unnamed: it is called INPUT_AXIS and equals no other one.
 class ModelShapes {
  public:
   explicit ModelShapes(const ImportOptions& options) : options_(options) {}
 
-  // All inputs in order, before anything is asked, and the values that something reads. Refuses
-  // options that name no input or dimension of the model or contradict it or each other.
+  // Reads all inputs in order; must be called first. `read` holds the names of values that
+  // something reads. Refuses options that name no input or dimension of the model, or that
+  // contradict it or each other.
   Status ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inputs,
                     const std::unordered_set<std::string>& read);
 
-  // Of an input.
+  // Returns the shape of an input.
   const std::vector<Expr>& ShapeOf(const std::string& input) const { return shapes_.at(input); }
-  // As the model states it; nullopt where it states none or in terms that no input has.
+  // Returns the shape that the model declares; nullopt if it declares none, or one with dimension
+  // names that no input has.
   std::optional<std::vector<Expr>> OutputShape(const onnxpb::ValueInfo& output) const;
-  // Free dimensions by first occurrence.
+  // Returns the free dimensions in order of first occurrence.
   const std::vector<Var>& vars() const { return vars_; }
 
  private:

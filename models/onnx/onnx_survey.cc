@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kNodesNamed = 3;
 
-// 0 where the model imports none, which is right if all its operators are of other domains.
+// Returns 0 if the model imports no default opset, which is valid if all its operators are of other
+// domains.
 StatusOr<int64_t> DefaultOpset(const onnxpb::Model& model) {
   std::optional<int64_t> opset;
   for (const onnxpb::OperatorSet& import : model.opset_import()) {
@@ -48,7 +49,7 @@ class Surveyor {
                          &function);
     }
     Visit(model_.graph(), bodies, survey_.opset, true);
-    // Functions that nobody calls are not looked at.
+    // Functions without a call are not looked at.
     while (!called_.empty()) {
       const onnxpb::Function& function = *called_.back();
       called_.pop_back();
@@ -121,7 +122,7 @@ class Surveyor {
     }
   }
 
-  // What stands in the way of reading the node.
+  // Returns the reason why the node cannot be read, if any.
   static std::optional<std::string> Problem(const onnxpb::Node& node, const OnnxBodies& bodies,
                                             const std::string& name, int64_t default_opset) {
     const OnnxOp* op = FindOnnxOp(name);

@@ -9,22 +9,23 @@
 
 namespace tcc {
 
-// The element type of ONNX's TensorProto.DataType; nullopt for those that tcc does not have
+// Returns the dtype of ONNX's TensorProto.DataType; nullopt for types that tcc does not have
 // (strings, complex numbers, some float8).
 std::optional<DType> FromOnnxType(int32_t type);
 int32_t ToOnnxType(DType dtype);
 
-// As ONNX calls it, with its number: "COMPLEX64 (14)"; of a number that ONNX does not have, "99".
+// Returns ONNX's name for a type, with its number: "COMPLEX64 (14)"; just "99" for an unknown
+// number.
 std::string OnnxTypeName(int64_t type);
-// Unimplemented: a type that tcc does not have, and those that it has. `what` begins the message.
+// Returns Unimplemented, naming the type and listing the supported ones. `what` begins the message.
 Status UnsupportedType(const std::string& what, int32_t type);
 
 struct TensorLimits {
   int64_t max_bytes = 0;  // of one tensor
 };
 
-// The tensor, its bytes taken out of `proto` or mapped, and copied only where they must be changed
-// or aligned. `what` begins the messages: "initializer 'w'".
+// Returns the tensor. Its bytes are moved out of `proto` or mapped, and copied only if they must be
+// changed or aligned. `what` begins the messages: "initializer 'w'".
 //
 // Refused: unknown types, negative or overflowing dimensions, more than one data field, a data
 // field of another type, data of another length than the shape says, bools other than 0 and 1.

@@ -8,10 +8,10 @@
 
 namespace tcc {
 
-// The tensor of a file that holds one ONNX TensorProto and nothing else (input_0.pb of ONNX's own
-// tests). External data is refused. Fails with the path.
+// Reads the tensor of a file that holds one ONNX TensorProto and nothing else (input_0.pb of ONNX's
+// own tests). External data is refused. Errors name the path.
 StatusOr<Tensor> ReadOnnxTensorFile(const std::string& path);
-// The same of a file's content; `name` begins the messages.
+// Parses the content of such a file; `name` begins the messages.
 StatusOr<Tensor> ParseOnnxTensor(std::span<const uint8_t> bytes, const std::string& name);
 
 }  // namespace tcc

@@ -8,12 +8,13 @@
 
 namespace tcc {
 
-// Holds a node's operands against its operator's signature and gives the dtypes of `outputs`
-// results; those that normalization knows (*) come as f32. Inputs that are kNoValue are passed
-// over.
+// Checks a node's operands against its operator's signature and returns the dtypes of its results,
+// `outputs` of them; dtypes that normalization sets (*) are f32 for now. Inputs that are kNoValue
+// are skipped.
 //
-// A type that the operator does not take is Unimplemented; two operands that should be of one type
-// and are not, or an index that is no integer, is InvalidArgument. `where` begins the messages.
+// Fails with Unimplemented for a type that the operator does not take; with InvalidArgument for two
+// operands that should have the same type and do not, or an index that is no integer. `where`
+// begins the messages.
 StatusOr<std::vector<DType>> CheckTypes(const Graph& graph, const OnnxOp& op,
                                         const std::vector<ValueId>& inputs, size_t outputs,
                                         const std::string& where);

@@ -10,7 +10,7 @@ namespace {
 
 using Extents = std::vector<int64_t>;
 
-// Half the width of a uniform distribution with He's variance, gain^2 * 2 / fan_in.
+// Returns half the width of a uniform distribution with He's variance, gain^2 * 2 / fan_in.
 double HeSpread(int64_t fan_in, double gain) {
   return gain * std::sqrt(6.0 / static_cast<double>(fan_in));
 }
@@ -107,7 +107,7 @@ ValueId GraphBuilder::ConvNd(const std::string& name, ValueId x, const ConvNdSpe
 
 ValueId GraphBuilder::ConvTranspose(const std::string& name, ValueId x, const ConvSpec& spec) {
   TCC_CHECK(spec.group == 1 && !spec.bias) << name;
-  // Of kernel^2 taps those of one phase meet an output.
+  // Only the taps of one phase, about (kernel / stride)^2 of kernel^2, contribute to an output.
   int64_t taps = std::max<int64_t>(spec.kernel / spec.stride, 1);
   double spread = HeSpread(spec.in * taps * taps, spec.gain);
   ValueId weight =

@@ -9,7 +9,7 @@
 
 namespace tcc {
 
-// What a convolution of the zoo is: square windows, one padding for all sides.
+// A convolution with square windows and the same padding on all sides.
 struct ConvSpec {
   int64_t in = 1;  // channels
   int64_t out = 1;
@@ -18,13 +18,13 @@ struct ConvSpec {
   int64_t padding = 0;
   int64_t group = 1;
   bool bias = true;
-  // The result's deviation over the operand's when the operand is rectified and normal. 1 keeps
-  // activations level through Conv and Relu (He et al. 2015); the last convolution of a residual
-  // branch has less, or the sums would grow with depth.
+  // The ratio of the result's standard deviation to the operand's, for a rectified normal operand.
+  // 1 keeps activations level through Conv and Relu (He et al. 2015); the last convolution of a
+  // residual branch has less, or the sums would grow with depth.
   double gain = 1;
 };
 
-// A window of any number of dimensions; padding is the same at begin and end.
+// A convolution with any number of spatial dimensions; padding is the same at begin and end.
 struct ConvNdSpec {
   int64_t in = 1;
   int64_t out = 1;
@@ -36,22 +36,24 @@ struct ConvNdSpec {
   double gain = 1;  // as in ConvSpec
 };
 
-// Builds a network node by node in the normal form of ir/graph/graph.h, with seeded weights. Node
-// names are values' names. Shapes of intermediate values stay empty, as after importing.
+// Builds a network node by node in the normal form of ir/graph/graph.h, with seeded weights. A node
+// has the name of its value. Shapes of intermediate values stay empty, as after an import.
 class GraphBuilder {
  public:
   GraphBuilder(std::string name, uint64_t seed) : random_(seed) { graph_.name = std::move(name); }
 
   ValueId Input(const std::string& name, const std::vector<int64_t>& shape);
-  // Of i64: tokens, masks.
+  // Adds an input of i64: tokens, masks.
   ValueId IntegerInput(const std::string& name, const std::vector<int64_t>& shape);
   void Output(ValueId id, const std::vector<int64_t>& shape);
 
   ValueId Conv(const std::string& name, ValueId x, const ConvSpec& spec);
   ValueId ConvNd(const std::string& name, ValueId x, const ConvNdSpec& spec);
-  // Square windows, no dilation; the weight is [in, out, kernel, kernel].
+  // Adds a transposed convolution with square windows and no dilation; the weight is [in, out,
+  // kernel, kernel].
   ValueId ConvTranspose(const std::string& name, ValueId x, const ConvSpec& spec);
-  // Over `channels`; the statistics are near 0 and 1, the scale is near `gain`.
+  // Adds a batch normalization over `channels`; the mean and variance are near 0 and 1, the scale
+  // is near `gain`.
   ValueId BatchNormalization(const std::string& name, ValueId x, int64_t channels, double gain);
   ValueId Relu(const std::string& name, ValueId x);
   ValueId Relu6(const std::string& name, ValueId x);
@@ -60,18 +62,18 @@ class GraphBuilder {
                   int64_t padding);
   ValueId GlobalAveragePool(const std::string& name, ValueId x);
   ValueId Flatten(const std::string& name, ValueId x);
-  // x * w^T + b; `gain` as in ConvSpec.
+  // Adds x * w^T + b; `gain` is as in ConvSpec.
   ValueId Linear(const std::string& name, ValueId x, int64_t in, int64_t out, double gain);
 
-  // Any other node; its first output.
+  // Adds any other node. Returns its first output.
   ValueId Emit(const std::string& name, OpKind op, std::vector<ValueId> inputs,
                std::map<std::string, Attribute> attributes = {}, DType dtype = kFloat32);
-  // Uniform in [center - spread, center + spread].
+  // Adds a weight, uniform in [center - spread, center + spread].
   ValueId Weight(const std::string& name, const std::vector<int64_t>& shape, double center,
                  double spread);
   ValueId Constant(const std::string& name, const Tensor& tensor);
   ValueId Scalar(const std::string& name, double value);
-  // A list of i64: shapes, axes.
+  // Adds a constant list of i64: shapes, axes.
   ValueId Ints(const std::string& name, const std::vector<int64_t>& values);
 
   Graph Take() { return std::move(graph_); }

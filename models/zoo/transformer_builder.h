@@ -2,8 +2,8 @@
 
 #include "models/zoo/graph_builder.h"
 
-// The parts that transformers of the zoo are made of. Activations are [1, tokens, width]; heads of
-// attention are [1, heads, tokens, depth].
+// The parts of the zoo's transformers. Activations are [1, tokens, width]; heads of attention are
+// [1, heads, tokens, depth].
 namespace tcc {
 
 struct TransformerSpec {
@@ -14,29 +14,29 @@ struct TransformerSpec {
   int64_t depth() const { return width / heads; }
 };
 
-// Gain of a projection that is not rectified, and of one whose result is added to its operand.
+// The gain of a projection that is not rectified, and of one whose result is added to its operand.
 inline constexpr double kProjectionGain = 0.7;
 inline constexpr double kBranchGain = 0.3;
 
-// x * w + b with w [in, out].
+// Adds x * w + b with w [in, out].
 ValueId Dense(GraphBuilder& net, const std::string& name, ValueId x, int64_t in, int64_t out,
               double gain);
-// x * w.
+// Adds x * w.
 ValueId DenseWithoutBias(GraphBuilder& net, const std::string& name, ValueId x, int64_t in,
                          int64_t out, double gain);
 ValueId LayerNormalization(GraphBuilder& net, const std::string& name, ValueId x, int64_t width,
                            double epsilon);
-// x * (1 + erf(x / sqrt 2)) / 2.
+// Adds x * (1 + erf(x / sqrt 2)) / 2.
 ValueId Gelu(GraphBuilder& net, const std::string& name, ValueId x);
 ValueId Mul(GraphBuilder& net, const std::string& name, ValueId a, ValueId b);
 ValueId Reshape(GraphBuilder& net, const std::string& name, ValueId x,
                 const std::vector<int64_t>& shape);
 ValueId Transpose(GraphBuilder& net, const std::string& name, ValueId x,
                   const std::vector<int64_t>& perm);
-// x[..., index, ...]: the dimension goes.
+// Adds x[..., index, ...], without the indexed dimension.
 ValueId Pick(GraphBuilder& net, const std::string& name, ValueId x, int64_t axis, int64_t index);
 
-// [1, tokens, heads * depth] to heads, and back.
+// These two reshape [1, tokens, heads * depth] to heads, and back.
 ValueId SplitHeads(GraphBuilder& net, const std::string& name, ValueId x, int64_t tokens,
                    int64_t heads, int64_t depth);
 ValueId JoinHeads(GraphBuilder& net, const std::string& name, ValueId x,
@@ -46,7 +46,7 @@ struct Heads {
   ValueId query, key, value;
   ValueId mask = kNoValue;  // added to the scores
 };
-// softmax(q k' / sqrt(depth) + mask) v.
+// Adds softmax(q k' / sqrt(depth) + mask) v.
 ValueId AttentionOf(GraphBuilder& net, const std::string& name, const Heads& heads, int64_t depth);
 
 }  // namespace tcc

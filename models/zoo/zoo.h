@@ -16,10 +16,11 @@ struct ZooOptions {
   uint64_t seed = 0;
 };
 
-// In the order of the table.
+// Returns the names in the order of the table.
 std::vector<std::string> ZooNames();
 
-// Batch 1. The same graph, bit for bit, for the same options. Fails with the list of names.
+// Builds a network for batch 1. The same options give the same graph, bit for bit. An unknown name
+// fails with the list of names.
 StatusOr<Graph> BuildZoo(std::string_view name, const ZooOptions& options = {});
 
 }  // namespace tcc

@@ -2,7 +2,7 @@
 
 #include "models/zoo/zoo.h"
 
-// The rows of zoo.cc. A file a family.
+// The networks in the table of zoo.cc. Each family has a file.
 namespace tcc {
 
 // Mnih et al. 2015: three convolutions and two linear layers over four frames of 84x84; 6 actions.

@@ -11,15 +11,16 @@ namespace tcc {
 // Appends `guard` to every outermost block in `stmt`.
 Stmt AddGuard(const Stmt& stmt, const LoopGuard& guard);
 
-// "split: loop 'mm/k' is bound to threadIdx.x; expected a serial loop", or OK.
+// Refuses a loop that is not serial: "split: loop 'mm/k' is bound to threadIdx.x; expected a serial
+// loop".
 Status ExpectSerial(const char* step, const Ref<For>& loop);
 
-// Whether the loop is pipelined, synchronously or asynchronously.
+// Returns whether the loop is pipelined, synchronously or asynchronously.
 inline bool IsPipelined(ForKind kind) {
   return kind == ForKind::kPipelined || kind == ForKind::kPipelinedAsync;
 }
 
-// The declaration of the buffer with this name. The error lists the existing buffers.
+// Returns the declaration of the buffer with this name. The error lists the existing buffers.
 StatusOr<Buffer> BufferNamed(const Function& fn, const std::string& name);
 // Refuses a buffer that is computed when the model is linked: its nests must not change.
 Status ExpectNotPrepacked(const char* step, const Buffer& buffer);
@@ -36,10 +37,10 @@ Status ExpectOutsidePipelines(const char* step, const Path& path);
 // order must not change.
 Status ExpectCarriesNothing(const char* step, const Function& fn, const For& loop);
 
-// Whether a variable of that kind has the loop in its binding.
+// Returns whether the binding of one of the block's variables of that kind uses the loop.
 bool Feeds(const For& loop, const Block& block, IterKind kind);
 
-// Whether a block in `loop` has a reduce variable with `loop` in its binding, and several
+// Returns whether a block in `loop` has a reduce variable with `loop` in its binding, and several
 // iterations of the loop update one cell (OwnsCells).
 bool FeedsReduction(const For& loop);
 

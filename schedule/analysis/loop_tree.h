@@ -21,28 +21,28 @@ using Path = std::vector<Stmt>;
 StatusOr<Path> FindLoop(const Function& fn, const LoopRef& loop);
 StatusOr<Path> FindBlock(const Function& fn, const std::string& block);
 
-// The loops on a path, outermost first, as the nodes themselves.
+// Returns the loops on a path, outermost first, as the nodes themselves.
 std::vector<Ref<For>> LoopsOn(const Path& path);
-// The loops strictly inside `outer` on a path that goes through it.
+// Returns the loops strictly inside `outer` on a path that goes through it.
 std::vector<Ref<For>> LoopsInside(const Path& path, const LoopRef& outer);
 
-// The last statement of the path, which must be a loop (a block).
+// Returns the last statement of the path, which must be a loop (a block).
 Ref<For> LoopAt(const Path& path);
 Ref<Block> BlockAt(const Path& path);
 
-// `root` with the node `target` replaced. Loops, conditions and allocations that become empty are
-// removed.
+// Returns `root` with the node `target` replaced. Loops, conditions and allocations that become
+// empty are removed.
 Stmt Replace(const Stmt& root, const StmtNode* target, const Stmt& replacement);
 
-// The topmost statement of `path`, allocations excluded, whose only block is the last one: the
-// statement that has to move when that block moves.
+// Returns the topmost statement of `path`, allocations excluded, whose only block is the last one:
+// the statement that has to move when that block moves.
 Stmt NestOf(const Path& path);
 
-// The key of a loop of a fresh nest: "block/axis".
+// Returns the key of a loop of a fresh nest: "block/axis".
 LoopRef BaseKey(const std::string& block, const IterVar& iter);
 
-// Whether a block has the name, or a loop whose block is gone is still keyed after it: a new block
-// of that name could get loops with the same key.
+// Returns whether a block has this name, or a loop is still keyed after a removed block of this
+// name: a new block of that name could get loops with the same key.
 bool IsBlockName(const Function& fn, const std::string& name);
 
 }  // namespace tcc

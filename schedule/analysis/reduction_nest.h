@@ -11,7 +11,7 @@ namespace tcc {
 enum class LoopRole : uint8_t { kNeither, kSpatial, kReduce, kBoth };
 LoopRole RoleOf(const For& loop, const Block& block);
 
-// The loops of a path from `nest` inwards, down to the block that the path ends at.
+// Returns the loops of a path from `nest` inwards, down to the block that the path ends at.
 std::vector<Ref<For>> LoopsFrom(const Path& path, const Stmt& nest);
 
 // A reduction that a step takes apart: the block, the loops of its nest from the outermost one that
@@ -31,44 +31,45 @@ struct ReductionNest {
 StatusOr<ReductionNest> FindReduction(const char* step, const Function& fn,
                                       const std::string& block);
 
-// "step: the name 'x' is in use", or OK.
+// Refuses a name that is taken: "step: the name 'x' is in use".
 Status ExpectFree(const char* step, const Function& fn, const std::string& name);
 
-// Whether an iteration variable is spatial for this output: its indices use it.
+// Returns whether an iteration variable is spatial for this output: its indices use it.
 bool Indexes(const Access& access, const Var& iter);
 
-// The spatial variables that some outputs of a tuple have and others lack: in attention,
+// Returns the spatial variables that some outputs of a tuple have and others lack: in attention,
 // (m[i], l[i], acc[i, d]) differ in d. The meaning of such a reduction is its loops run in the
 // order of kTensor, spatial loops outermost: every value of d repeats the updates of m and l.
 // DecomposeTuple and RFactorTile give it a form whose loops may move.
 std::vector<Var> UnsharedAxes(const Block& block);
 bool IsUnshared(const Block& block, const IterVar& iter);
-// Whether a variable of UnsharedAxes has the loop in its binding.
+// Returns whether the binding of a variable of UnsharedAxes uses the loop.
 bool FeedsUnsharedAxis(const For& loop, const Block& block);
-// "step: block 'core' updates outputs of different axes; decompose_tuple it first", or OK.
+// Refuses a tuple with unshared axes: "step: block 'core' updates outputs of different axes;
+// decompose_tuple it first".
 Status ExpectSharedAxes(const char* step, const Block& block);
 
-// The block that only sets the outputs of a decomposed reduction to the identities, "mm.init" for
-// "mm", or nullptr.
+// Returns the block that only sets the outputs of a decomposed reduction to the identities,
+// "mm.init" for "mm", or nullptr.
 const Block* InitialisationOf(const Function& fn, const Block& block);
 
-// `body` inside copies of the loops, with fresh variables and with `name` instead of the block's
-// name in the keys.
+// Returns `body` inside copies of the loops, with fresh variables and with `name` instead of the
+// block's name in the keys.
 Stmt CopiesRound(const std::vector<Ref<For>>& loops, const std::string& name, const Stmt& body);
-// The key of a loop with the block's name replaced.
+// Returns the key of a loop with the block's name replaced.
 LoopRef Rekeyed(const LoopRef& key, const std::string& name);
 
-// The block's guards that use no loop of `loops`.
+// Returns the block's guards that use no loop of `loops`.
 std::vector<LoopGuard> GuardsWithout(const Block& block, const std::vector<Ref<For>>& loops);
 
-// The spatial variables of a block.
+// Returns the spatial variables of a block.
 std::vector<IterVar> SpatialIters(const Block& block);
 
-// A block that stores the combiner's identities of the given elements to their outputs.
+// Returns a block that stores the combiner's identities of the given elements to their outputs.
 Stmt IdentityBlock(const std::string& name, const std::vector<IterVar>& iters,
                    const std::vector<LoopGuard>& guards, const Reduce& reduce,
                    const std::vector<size_t>& elements);
-// 0, 1, ... of a combiner.
+// Returns the indices 0, 1, ... of all elements of a combiner.
 std::vector<size_t> AllElements(const Combiner& combiner);
 
 }  // namespace tcc

@@ -10,8 +10,9 @@ namespace tcc {
 
 // The computation of one or a few instructions. `meaning` is a tensor function in the text form: a
 // single block, a reduction or copy into its last parameter, whose indices are its iteration
-// variables; the loops in their order are the axes. A backend that has `instruction` emits it
-// (empty: no special one, the loops are the micro-kernel); all others emit the loops of `meaning`.
+// variables; the loops in their order are the axes. A backend that has `instruction` emits it; all
+// others emit the loops of `meaning`. An empty `instruction` means that there is no special one and
+// the loops are the micro-kernel.
 struct TensorIntrinsic {
   std::string_view name;
   std::string_view meaning;
@@ -20,7 +21,7 @@ struct TensorIntrinsic {
 
 std::span<const TensorIntrinsic> TensorIntrinsics();
 
-// The error names the existing ones.
+// Returns the intrinsic of that name. The error lists the existing ones.
 StatusOr<const TensorIntrinsic*> FindTensorIntrinsic(std::string_view name);
 Function MeaningOf(const TensorIntrinsic& intrinsic);
 

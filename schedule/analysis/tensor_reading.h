@@ -17,15 +17,16 @@ struct LoopNest {
   Ref<Block> block;
 };
 
-// Error, in the words of the step: a statement of another form; a loop that is not serial.
+// Returns the chain of loops that `stmt` is. Error, naming the step: a statement of another form; a
+// loop that is not serial.
 StatusOr<LoopNest> LoopNestFrom(const char* step, const Stmt& stmt, const LoopRef& key);
 LoopNest MeaningNest(const TensorIntrinsic& intrinsic);
 
-// Which access of the nest stands for which parameter of the meaning.
+// The access of the nest that stands for each parameter of the meaning.
 using IntrinsicOperands = std::map<std::string, Access>;
 
-// Every way to match `value` with the value of a meaning: sums and products may have their operands
-// swapped.
+// Returns every way to match `value` with the value of a meaning: the operands of sums and products
+// may be swapped.
 std::vector<IntrinsicOperands> ReadValue(const Expr& meaning, const Expr& value);
 
 struct IntrinsicReading {
@@ -35,13 +36,13 @@ struct IntrinsicReading {
   std::map<std::string, std::vector<size_t>> dims;
 };
 
-// A way to match `nest` with `meaning`, preferably one with equal extents; nullopt: it is another
-// computation. Operands may have further dimensions whose indices do not move. The dimensions of
-// fragments (buffers of a warp) may come in any order.
+// Returns a way to match `nest` with `meaning`, preferably one with equal extents, or nullopt if it
+// is another computation. Operands may have further dimensions whose indices use none of the loops.
+// The dimensions of fragments (buffers of a warp) may come in any order.
 std::optional<IntrinsicReading> ReadNest(const Function& fn, const LoopNest& nest,
                                          const LoopNest& meaning);
 
-// Whether the accessed buffer is held by a warp.
+// Returns whether the accessed buffer is held by a warp.
 bool IsFragment(const Function& fn, const Access& access);
 
 }  // namespace tcc

@@ -5,8 +5,8 @@
 
 namespace tcc {
 
-// Whether a block of `fn` (kTensor) is the core of an attention that the target's sketches compute
-// in tiles of keys: ScheduleAttention on a CPU, ScheduleThreadAttention on a GPU.
+// Returns whether a block of `fn` (kTensor) is the core of an attention that the target's sketches
+// compute in tiles of keys: ScheduleAttention on a CPU, ScheduleThreadAttention on a GPU.
 bool HasFlashAttention(const Function& fn, const Target& target);
 
 }  // namespace tcc

@@ -41,7 +41,7 @@ bool IsWellFormed(const Domain& domain) {
   return domain.kind == DomainKind::kChoice || numbers.size() == 1;
 }
 
-// The words after the range; nothing means any.
+// Parses the words after the range; no words mean any.
 std::optional<Domain> ParseDomain(std::istringstream& words) {
   Domain domain;
   std::string name;
@@ -54,7 +54,7 @@ std::optional<Domain> ParseDomain(std::istringstream& words) {
   return domain;
 }
 
-// What an expression of the trace can hold: a word like "mm.i.1".
+// Returns whether `name` is a word that an expression of the trace can hold, like "mm.i.1".
 bool IsWord(const std::string& name) {
   auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   auto digit = [](char c) { return c >= '0' && c <= '9'; };

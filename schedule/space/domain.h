@@ -29,8 +29,8 @@ struct Domain {
   friend bool operator==(const Domain&, const Domain&) = default;
 };
 
-// A size that is left free: a Tile variable, which carries its range, and what it may be there. Its
-// name says what it is the size of: (block, axis, level), "mm.i.1", so that points move between
+// A size that is left free: a Tile variable, which carries its range, and the values allowed in
+// that range. Its name, "mm.i.1", gives block, axis and level, so that points move between
 // sketches.
 struct FreeSize {
   Var var;
@@ -39,13 +39,13 @@ struct FreeSize {
 
 bool Allows(const FreeSize& size, int64_t value);
 
-// Every value that is allowed, rising. Empty where the range holds none.
+// Returns every allowed value in rising order. The result is empty if the range holds none.
 std::vector<int64_t> ValuesOf(const FreeSize& size);
 
-// "tile mm.i.1 1 224 divisors 224"; the domain is left out where every integer will do. Range and
-// domain: 1 <= low <= high.
+// Returns "tile mm.i.1 1 224 divisors 224", without the domain if every integer is allowed. Range
+// and domain: 1 <= low <= high.
 std::string Print(const FreeSize& size);
-// Error: what is expected in place of `line`.
+// Parses what Print prints. The error says what was expected instead of `line`.
 StatusOr<FreeSize> ParseFreeSize(const std::string& line);
 
 }  // namespace tcc

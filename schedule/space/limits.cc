@@ -15,7 +15,7 @@
 namespace tcc {
 namespace {
 
-// Collects constraints that say something.
+// Collects constraints, except those that always hold.
 class Limits {
  public:
   Limits(const Function& fn, const Decisions& start) {
@@ -26,20 +26,20 @@ class Limits {
     }
   }
 
-  // `amount` <= most.
+  // Requires `amount` <= most.
   void AtMost(const Expr& amount, int64_t most, std::string why) {
     Add(amount - Expr(most), std::move(why));
   }
 
-  // `excess` <= 0. Formulas stay as they are built: multiplied out they would have hundreds of
-  // terms.
+  // Requires `excess` <= 0. Formulas stay as they are built: multiplied out they would have
+  // hundreds of terms.
   void Add(const Expr& excess, std::string why) {
     if (BoundsOf(excess, {}).high > 0) constraints_.push_back({excess, std::move(why)});
   }
 
-  // A bound of speed: as AtMost, but not where the smallest sizes break it, and no less than what
-  // the start takes. Whoever made the start had a reason to go beyond, and every start is a point
-  // of its own space.
+  // Adds a bound for speed: like AtMost, but dropped if the smallest sizes break it, and raised to
+  // the amount at the start. Code that chose the start had a reason to go beyond, and every start
+  // is a point of its own space.
   void Cap(const Expr& amount, int64_t most, std::string why) {
     std::optional<int64_t> least = EvaluateInt(amount, least_);
     if (least && *least > most) return;
@@ -97,7 +97,7 @@ bool FeedsReduceOf(const For& loop, const Block& block) {
 }
 
 // The runs of loops of `block`'s reduction that are neither unrolled nor vectorized, outermost
-// first; loops of other axes separate them. Each as its first and last position in `loops`.
+// first; loops of other axes separate them. A run is its first and last position in `loops`.
 struct Run {
   size_t first, last;
 };
@@ -114,7 +114,8 @@ std::vector<Run> ReductionRuns(const std::vector<Ref<For>>& loops, const Block& 
   return runs;
 }
 
-// The block adds up what another one makes of each step of the loop, which says what a step needs.
+// Returns whether the block adds up results that another block computes in each step of the loop;
+// that other block then tells what a step needs.
 bool CombinesSteps(const For& loop, const Block& block) {
   std::vector<Ref<Block>> blocks = BlocksOf(loop.body);
   return std::any_of(blocks.begin(), blocks.end(), [&](const Ref<Block>& other) {
@@ -122,9 +123,10 @@ bool CombinesSteps(const For& loop, const Block& block) {
   });
 }
 
-// Between two runs of reduction loops tiles of results take turns with one step of the reduction.
-// What one of them reads then stays in L1, so that the next finds the operand that they share, and
-// what all of them read in L2. Of a reduction in one run the operands of a tile pass through L2.
+// Adds the limits on caches. With two runs of reduction loops, the tiles of results between them
+// take turns within one step of the reduction: the operands of one tile then stay in L1, so that
+// the next tile finds the operand that they share, and the operands of all tiles in L2. With one
+// run, the operands of a tile fit L2.
 void AddCacheLimits(const Function& fn, const Target& target, Limits& limits) {
   for (const Ref<Block>& block : BlocksOf(fn.body)) {
     if (!block->body.as<Reduce>()) continue;
@@ -145,11 +147,11 @@ void AddCacheLimits(const Function& fn, const Target& target, Limits& limits) {
   }
 }
 
-// A reduction in tiles that do not divide its extents computes values that nobody asks for: a bound
-// of how many times its own work it may take.
+// The bound on a reduction's issued work, in multiples of its own work: tiles that do not divide
+// its extents compute values that nobody needs.
 constexpr int64_t kMaxWaste = 4;
 
-// How often the block's body runs with all of the loops around it, guarded or not.
+// Returns how often the block's body runs in all of the loops around it, guarded or not.
 Expr IssuedBy(const Function& fn, const Block& block) {
   Expr issued(1);
   for (const Ref<For>& loop : LoopsOn(FindBlock(fn, block.name).value())) {

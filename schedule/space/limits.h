@@ -6,28 +6,28 @@
 
 namespace tcc {
 
-// Copies of a statement that a nest may unroll into; beyond, code leaves the instruction cache and
-// compile times grow.
+// The most copies of a statement that a nest may unroll into. With more, the code no longer fits
+// the instruction cache and compile times grow.
 inline constexpr int64_t kMaxStatements = 4096;
 inline constexpr int64_t kMaxVthreads = 8;
-// Lanes that VectorizeLoops makes; a wider loop stays a loop.
+// The most lanes that VectorizeLoops makes; a wider loop stays a loop.
 inline constexpr int64_t kMaxLanes = 256;
 
-// What must hold at a point for `fn` (kScheduled, sizes free) to fit the target, as formulas over
-// its free sizes. What holds at every point is left out. Bounds of speed rather than of the machine
-// (registers, statements, caches) are left out too where even the smallest tiles break them: then
-// they say nothing about tiles. Where `start`, a value for every free size, is beyond one, what it
-// takes is the bound.
+// Returns what must hold at a point for `fn` (kScheduled, free sizes) to fit the target, as
+// formulas over its free sizes. Conditions that hold at every point are left out. Bounds for speed
+// (registers, statements, caches), as opposed to the machine's limits, are also left out if even
+// the smallest tiles break them: then they say nothing about tiles. `start` has a value for every
+// free size; where it exceeds such a bound, the amount at `start` becomes the bound.
 //
-// GPU, each launch: threads by axis and in all; whole warps beyond the first; blocks by axis;
-// shared bytes; registers of a thread and of a block; vthreads; width and alignment of vectors.
-// CPU: the register tile; the operands of one tile fit L2, or where a reduction is in steps that
-// tiles take turns with, one tile's fit L1 and all of a step L2; a reduction is computed at most
-// four times over, padding and what neighbours compute again included.
-// Both: statements and lanes. For the reference target nothing.
+// GPU, each launch: threads per axis and in all; whole warps beyond the first; blocks per axis;
+// shared bytes; registers per thread and per block; vthreads; width and alignment of vectors. CPU:
+// the register tile fits; the operands of one tile fit L2, or, if tiles take turns within steps of
+// the reduction, one tile's operands fit L1 and those of a whole step L2; a reduction is computed
+// at most four times over, counting padding and recomputation by neighbours. Both: statements and
+// lanes. The reference target has no limits.
 Constraints LimitsOf(const Function& fn, const Target& target, const Decisions& start = {});
 
-// The program with the limits of the target among its constraints.
+// Returns the program with the limits of the target among its constraints.
 SymbolicProgram WithLimits(SymbolicProgram program, const Target& target,
                            const Decisions& start = {});
 

@@ -32,7 +32,7 @@ Expr Plus(const Expr& a, const Expr& b) {
   if (IsZero(a)) return b;
   return IsZero(b) ? a : a + b;
 }
-// The larger of what is 0 or more.
+// Returns the larger of two expressions that are 0 or more.
 Expr Larger(const Expr& a, const Expr& b) {
   if (IsZero(a) || Equal(a, b)) return b;
   return IsZero(b) ? a : MaxOf(a, b);
@@ -41,7 +41,7 @@ Expr InUnits(const Expr& bytes, int64_t unit) {
   return IsZero(bytes) ? bytes : CeilDivide(bytes, Expr(unit));
 }
 
-// Statements that a block's body becomes, init included.
+// Returns the number of statements that a block's body becomes, init included.
 int64_t StatementsOf(const Block& block) {
   int64_t count = 0;
   PreOrder(block.body, [&](const Stmt& stmt) {
@@ -54,7 +54,7 @@ int64_t StatementsOf(const Block& block) {
   return count;
 }
 
-// Whether some instance of the block may exist; code of others is not made.
+// Returns whether the block may have an instance; otherwise no code is made for it.
 bool MayExist(const Block& block) {
   return std::none_of(block.iters.begin(), block.iters.end(),
                       [](const IterVar& iter) { return IsZero(iter.domain); });
@@ -97,7 +97,7 @@ class NestMeter {
   }
 
  private:
-  // The largest extent of each axis; `first` is its x.
+  // Returns the largest extent of each axis; `first` is the kind of the x axis.
   static std::array<Expr, 3> LaunchSize(const Stmt& nest, ForKind first) {
     std::array<Expr, 3> size = {Expr(1), Expr(1), Expr(1)};
     std::array<std::vector<Expr>, 3> extents;
@@ -126,9 +126,10 @@ class NestMeter {
     return CeilDivide(bytes, Expr(kSharedAlignment)) * Expr(kSharedAlignment);
   }
 
-  // Of the target: 32-bit ones, or vectors along the last dimension that is not just 1 long.
+  // Returns the number of target registers that hold the buffer: 32-bit registers, or on a CPU
+  // vectors along the last dimension longer than 1.
   Expr RegistersOf(const Buffer& buffer) const {
-    // Each lane has its share of what a warp holds.
+    // Each lane has its share of a warp's buffer.
     int64_t shared_by = buffer.scope == Scope::kWarp ? Target::kWarp : 1;
     if (target_.kind != TargetKind::kCpu) return InUnits(BytesOf(buffer), 4 * shared_by);
     std::vector<Expr> extents = StoredExtents(buffer);
@@ -152,7 +153,7 @@ class NestMeter {
     return found;
   }
   static bool IsOfWarp(const Allocate& allocate) { return allocate.buffer.scope == Scope::kWarp; }
-  // Whether threads wait for each other in `stmt`: a shared buffer lives in it or is used there.
+  // Returns whether threads wait for each other in `stmt`: a block there accesses a shared buffer.
   bool MeetsThreads(const Stmt& stmt) const {
     bool found = false;
     PreOrder(stmt, [&](const Stmt& inner) {
@@ -165,7 +166,7 @@ class NestMeter {
     return found;
   }
 
-  // Where `stmt` is the nest of a reduction across threads.
+  // Returns the scratch buffers if `stmt` is the nest of a reduction across threads.
   std::optional<CrossThreadScratch> ScratchAt(const Stmt& stmt) const {
     const auto* loop = stmt.as<For>();
     std::optional<CrossThreadReduction> found = loop ? MatchCrossThread(*loop) : std::nullopt;
@@ -182,16 +183,16 @@ class NestMeter {
     return buffers;
   }
 
-  // How often the code of a loop's body is written, so that each has buffers of its own: a loop
-  // that is partitioned has a first part, a middle and a last one at most.
+  // Returns how often the code of a loop's body is replicated; each copy has buffers of its own. A
+  // partitioned loop has at most three parts: first, middle and last.
   static Expr CopiesOf(const For& loop) {
     if (loop.for_kind == ForKind::kUnrolled) return loop.extent;
     if (loop.for_kind == ForKind::kPartitioned) return MinOf(loop.extent, Expr(3));
     return Expr(1);
   }
 
-  // Of all shared buffers together: a launch may let one take the place of another where all
-  // threads meet between their uses, which no formula knows.
+  // Returns the bytes of all shared buffers together. A launch may let buffers share memory if a
+  // barrier separates their uses, but no formula knows that.
   Expr SharedBytes(const Stmt& stmt) const {
     Expr bytes(0);
     auto add = [&](const Buffer& buffer) {
@@ -207,9 +208,10 @@ class NestMeter {
     return loop ? Times(CopiesOf(*loop), bytes) : bytes;
   }
 
-  // The most that is alive at a time of the allocations that count; buffers of statements that
-  // follow each other take the same place. What lives across a barrier does so once a vthread;
-  // fragments of the next iteration of an unrolled loop are loaded while this one's are used.
+  // Returns the peak of the simultaneously live allocations that count; buffers of consecutive
+  // statements share their place. A local buffer that is live across a barrier exists once per
+  // vthread. Fragments for the next iteration of an unrolled loop are loaded while the current ones
+  // are used.
   Expr Peak(const Stmt& stmt, const Expr& versions,
             const std::function<bool(const Allocate&)>& counts,
             const std::function<Expr(const Allocate&)>& amount) const {
@@ -238,10 +240,11 @@ class NestMeter {
     return Plus(spread ? Times(amount(*allocate), versions) : amount(*allocate), most);
   }
 
-  // Vectors, statements and operands. `copies`: of each statement here, once loops are unrolled.
+  // Adds up vectors, statements and operands. `copies` is the number of copies of each statement
+  // here, once loops are unrolled.
   void Scan(const Stmt& stmt, const Expr& copies, const Expr& vthreads, NestResources& result) {
     if (const auto* block = stmt.as<Block>()) return ScanLeaf(*block, copies, vthreads, result);
-    // Hints stand beside blocks, not in them.
+    // Hints are beside blocks, not in them.
     if (stmt.as<PrefetchLine>()) result.statements = Plus(result.statements, copies);
     const auto* loop = stmt.as<For>();
     if (!loop) {
@@ -275,7 +278,7 @@ class NestMeter {
   void ScanLeaf(const Block& block, const Expr& copies, const Expr& vthreads,
                 NestResources& result) {
     if (!MayExist(block)) return;
-    // Across threads the results are stored once, afterwards.
+    // A reduction across threads stores its results once, at the end.
     int64_t stores =
         across_threads_ ? std::ssize(block.body.as<Reduce>()->outputs) : StatementsOf(block);
     result.statements = Plus(result.statements, Times(copies, Expr(stores)));
@@ -300,12 +303,13 @@ class NestMeter {
     operands_ = Larger(operands_, operands);
   }
 
-  // What a reduction reads from memory and keeps for a later use.
+  // Returns the registers for the cells that a reduction reads from memory and keeps for later
+  // uses.
   Expr OperandRegisters(const Block& block, const Access& read) const {
     const Buffer* buffer = FindBuffer(fn_, read.buffer);
     if (buffer->scope == Scope::kLocal || buffer->scope == Scope::kWarp) return Expr(0);
     if (target_.kind == TargetKind::kCpu) return OperandVectors(block, read, *buffer);
-    // Copies of virtual threads stand side by side, innermost.
+    // The copies of virtual threads are adjacent, innermost.
     std::vector<Ref<For>> loops = unrolled_;
     loops.insert(loops.end(), vthreads_.begin(), vthreads_.end());
     std::vector<Ref<For>> spatial;
@@ -316,7 +320,7 @@ class NestMeter {
     return InUnits(BytesOf(cells, buffer->dtype()), 4);
   }
 
-  // One step's vectors that its unrolled spatial loops reach.
+  // Returns the number of vectors that the unrolled spatial loops read in one step.
   Expr OperandVectors(const Block& block, const Access& read, const Buffer& buffer) const {
     std::vector<Var> iters = VarsOf(read);
     Expr count(1), row(1);
@@ -337,7 +341,7 @@ class NestMeter {
     });
   }
 
-  // Different cells of the access while `loops` run.
+  // Returns the number of distinct cells of the access while `loops` run.
   Expr CellsReached(const Block& block, const Access& read,
                     const std::vector<Ref<For>>& loops) const {
     const Buffer* buffer = FindBuffer(fn_, read.buffer);
@@ -356,9 +360,10 @@ class NestMeter {
     return cells;
   }
 
-  // Unrolled, `loops` (outermost first) are one run of statements, in which the compiler reads a
-  // cell once. Cells that all iterations of a loop read, or that windows of its neighbouring
-  // iterations share, stay in registers while one iteration of it runs.
+  // Returns the number of cells kept for a later read. The unrolled `loops` (outermost first) are
+  // one run of statements, in which the compiler reads a cell once. Cells that all iterations of a
+  // loop read, or that windows of its neighbouring iterations share, stay in registers during an
+  // iteration.
   Expr CellsReadAgain(const Block& block, const Access& read,
                       const std::vector<Ref<For>>& loops) const {
     Expr result(1), inside(1);
@@ -374,15 +379,16 @@ class NestMeter {
 
   const Function& fn_;
   const Target& target_;
-  std::vector<const For*> spread_;  // unrolled and vectorized loops round the statement at hand
-  std::vector<Ref<For>> unrolled_;  // those of them inside every loop that stays one
+  std::vector<const For*> spread_;  // unrolled and vectorized loops around the current statement
+  std::vector<Ref<For>> unrolled_;  // the unrolled loops inside all rolled loops
   std::vector<Ref<For>> vthreads_;
   Expr operands_;
   std::array<Expr, 3> threads_;  // of the launch
-  bool across_threads_ = false;  // in the nest of a reduction of theirs
+  bool across_threads_ = false;  // inside a reduction across threads
 };
 
-// The block whose loop is outermost: initialisations and copies may come before it inside.
+// Returns the name of the block whose loop is outermost: initialisations and copies may precede it
+// inside.
 std::string NameOf(const Stmt& nest) {
   std::string name;
   PreOrder(nest, [&](const Stmt& stmt) {
@@ -392,7 +398,7 @@ std::string NameOf(const Stmt& nest) {
   return name.empty() ? BlocksOf(nest)[0]->name : name;
 }
 
-// A launch begins below sequences and the buffers that all launches see.
+// Returns whether all launches see the buffer: a launch begins below sequences and such buffers.
 bool IsSeenByAll(const Allocate& allocate) {
   return allocate.buffer.scope == Scope::kGlobal || allocate.buffer.scope == Scope::kConstant;
 }

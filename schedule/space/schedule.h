@@ -7,9 +7,9 @@
 
 namespace tcc {
 
-// A trace for one of a task's variants and what is decided about its sizes. The text is the
-// trace's, with a line "set NAME VALUE" for each decision, and "variant N" where it is not the
-// direct one, number 0.
+// A trace for one of a task's variants, and the decisions about its sizes. The text is the trace's,
+// with a line "set NAME VALUE" per decision, and "variant N" unless it is the direct variant,
+// number 0.
 struct Schedule {
   Trace trace;
   Decisions decisions;
@@ -20,7 +20,7 @@ std::string Print(const Schedule& schedule);
 // Errors name the line.
 StatusOr<Schedule> ParseSchedule(const std::string& text);
 
-// By the name of the kernel that they are for.
+// The schedules by the name of the kernel that each is for.
 using Schedules = std::map<std::string, Schedule>;
 
 }  // namespace tcc

@@ -9,17 +9,18 @@
 namespace tcc {
 namespace {
 
-// Candidates that are looked at for one move of a repair. Formulas are evaluated for many at once:
-// those of one point alone cost little more than one, points side by side fill a batch all the
-// same.
+// The candidates that are evaluated for one move of a repair, when one point or many points are
+// repaired. Formulas are evaluated in batches: many candidates of a single point cost little more
+// than one, while many points fill a batch anyway.
 constexpr int kMovesOfOne = 16, kMovesOfMany = 4;
-// Moves of one repair, and draws of one sample.
+// The most moves of one repair, and the most draws for one sample.
 constexpr int kMaxMoves = 200;
 constexpr size_t kMaxDraws = 8;
-// Points that are repaired side by side.
+// The number of points that are repaired together.
 constexpr size_t kDrawnTogether = 64;
 
-// How badly a constraint is broken: steps of a factor two count alike, whether bytes or threads.
+// Returns how badly a constraint is broken: on a logarithmic scale, so that bytes and threads count
+// alike.
 double Badness(double excess) {
   if (excess <= 0) return 0;
   return std::isnan(excess) ? 64 : 1 + std::log2(1 + excess);
@@ -158,7 +159,7 @@ PointTable SearchSpace::ExcessAt(std::span<const Ranks> candidates) const {
   return excess_.Evaluate(table);
 }
 
-// Of point `p` of the table.
+// Returns the faults of point `p` of the table.
 SearchSpace::Faults SearchSpace::FaultsOf(const PointTable& excess, size_t p) const {
   Faults faults;
   for (uint32_t c = 0; c < constraints_.size(); ++c) {
@@ -169,7 +170,7 @@ SearchSpace::Faults SearchSpace::FaultsOf(const PointTable& excess, size_t p) co
   return faults;
 }
 
-// Up to `tried` points that differ from `ranks` in one size that the constraint speaks of.
+// Adds up to `tried` points that differ from `ranks` in one size that the constraint uses.
 void SearchSpace::AddMoves(const Ranks& ranks, uint32_t constraint, int tried, Random& random,
                            std::vector<Ranks>& moves) const {
   const std::vector<uint32_t>& used = sizes_of_[constraint];
@@ -201,8 +202,8 @@ void SearchSpace::AddMoves(const Ranks& ranks, uint32_t constraint, int tried, R
   }
 }
 
-// Takes any move that makes things better, not the best one, which would always be the smallest
-// tile; where none does, any move, so that the search leaves the hollow.
+// Takes the first move that improves the score, not the best one, which would always be the
+// smallest tile. If none does, takes a random move, so that the search leaves the local minimum.
 void SearchSpace::TakeMove(std::span<const Ranks> moves, const PointTable& excess, size_t first,
                            Random& random, Ranks& ranks, Faults& faults) const {
   size_t taken = 0;
@@ -227,7 +228,7 @@ std::vector<bool> SearchSpace::RepairRanks(std::span<Ranks> points, Random& rand
   const int tried = points.size() == 1 ? kMovesOfOne : kMovesOfMany;
   for (int i = 0; i < kMaxMoves; ++i) {
     std::vector<Ranks> moves;
-    std::vector<size_t> first;  // of the moves of each point
+    std::vector<size_t> first;  // index of each point's first move
     for (size_t p = 0; p < points.size(); ++p) {
       first.push_back(moves.size());
       open[p] = open[p] && faults[p].score > 0;
@@ -256,7 +257,7 @@ std::optional<Point> SearchSpace::Repair(const Point& point, Random& random) con
   return ToPoint(ranks);
 }
 
-// Uniform in the logarithm of the value.
+// Draws values uniformly in their logarithm.
 SearchSpace::Ranks SearchSpace::Draw(Random& random) const {
   Ranks ranks;
   for (const std::vector<int64_t>& values : values_) {
@@ -287,7 +288,7 @@ std::vector<Point> SearchSpace::Sample(size_t count, Random& random) const {
       if (legal[p]) points.push_back(ToPoint(together[p]));
     }
     draws += together.size();
-    // Where the first is not found after many draws, none will be.
+    // If many draws have found no point, none will be found.
     if (points.empty() && draws >= kMaxDraws) break;
   }
   return points;
@@ -349,7 +350,7 @@ std::vector<Point> SearchSpace::AlignedLattice(size_t most) const {
   std::vector<Point> points;
   Point point(sizes_.size());
   size_t nodes = 0;
-  // Whether some constraint that speaks of size v cannot hold whatever the later sizes are.
+  // Whether some constraint on size v cannot hold, whatever the later sizes are.
   auto hopeless = [&](size_t v) {
     for (size_t c = 0; c < constraints_.size(); ++c) {
       if (!std::binary_search(sizes_of_[c].begin(), sizes_of_[c].end(), v)) continue;

@@ -9,18 +9,19 @@
 
 namespace tcc {
 
-// A schedule as data: the sizes that are free in it, each with the values it may take, and the
-// steps over them. Decisions (values for the sizes) live apart. Manual schedules, templates,
-// generated sketches and the default are all traces.
+// A schedule as data: its free sizes, each with the values it may take, and the steps over them.
+// Decisions (values for the sizes) are kept apart. Manual schedules, templates, generated sketches
+// and the default are all traces.
 struct Trace {
   std::vector<FreeSize> sizes;
   std::vector<Step> steps;
 };
 
-// The same sizes (names, ranges and domains) in the same order, and the same steps over them.
+// Returns whether both have the same sizes (names, ranges and domains) in the same order, and the
+// same steps over them.
 bool operator==(const Trace& a, const Trace& b);
 
-// A line each for the sizes ("tile ti 1 64") and the steps.
+// Prints a line per size ("tile ti 1 64") and per step.
 std::string Print(const Trace& trace);
 // ParseTrace(Print(t)) == t. Blank lines, space round lines and lines that start with '#' are
 // skipped. Errors name the line.
@@ -29,7 +30,7 @@ StatusOr<Trace> ParseTrace(const std::string& text);
 // Values for some or all sizes of a trace, by name.
 using Decisions = std::map<std::string, int64_t>;
 
-// The function with free sizes, and what must hold at a point: every constraint <= 0.
+// A scheduled function with free sizes, and the constraints that must hold at a point: each <= 0.
 struct SymbolicProgram {
   Function fn;
   Constraints constraints;
@@ -42,13 +43,13 @@ struct SymbolicProgram {
 StatusOr<SymbolicProgram> Instantiate(const Function& fn, const Trace& trace,
                                       const Decisions& decisions = {});
 
-// Instantiate with a decision for every size.
+// Instantiates the trace with a decision for every size.
 StatusOr<Function> Replay(const Function& fn, const Trace& trace, const Decisions& decisions = {});
 
-// The variables of a program as a substitution of the decisions.
+// Returns the substitution that replaces a program's variables by the decisions.
 Substitution ToSubstitution(const Function& fn, const Decisions& decisions);
 
-// Whether every constraint holds with the given sizes.
+// Returns whether every constraint holds with the given sizes.
 bool Satisfies(const SymbolicProgram& program, const Decisions& decisions);
 
 }  // namespace tcc

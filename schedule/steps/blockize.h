@@ -16,19 +16,19 @@ namespace tcc {
 //                                               } }
 //   (loop = mm/i.1, name = mm_o)              } } }
 //
-// Steps then see one block: those on the loops outside, CacheRead for it, ComputeAt and pipelines
-// round it. Loops inside may still be split, fused, reordered, unrolled and vectorized among
-// themselves, and made an intrinsic; the block inside and its instances are out of reach of the
-// rest (inside_block.h). The pass UnnestBlocks takes the outer block away again.
+// Steps then see one block: steps on the loops outside, CacheRead for it, ComputeAt and pipelines
+// around it. Loops inside may still be split, fused, reordered, unrolled and vectorized among
+// themselves, and turned into an intrinsic; other steps cannot reach the block inside and its
+// instances (inside_block.h). The pass UnnestBlocks removes the outer block again.
 struct Blockize {
   LoopRef loop;  // the outermost of the nest
   std::string name;
   auto Fields() { return std::tie(loop, name); }
 };
 
-// Refused: a nest that is not one chain of serial loops round one block; one that is in a block or
-// an intrinsic already; a loop round it that feeds the block's reduction and does not run in order;
-// a name in use.
+// Refused: a nest that is not one chain of serial loops around one block; a nest that is inside a
+// block or an intrinsic already; a loop around it that feeds the block's reduction and does not run
+// in order; a name in use.
 StatusOr<Constraints> CheckBlockize(const Function& fn, const Blockize& step);
 Function ApplyBlockize(const Function& fn, const Blockize& step);
 

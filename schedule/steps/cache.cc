@@ -19,8 +19,8 @@ IterVar CopyIter(size_t number, const Expr& domain) {
   return {IterationVar("ax" + std::to_string(number)), IterKind::kSpatial, {}, domain};
 }
 
-// The nest that copies every cell of `like` from one buffer to another; its
-// block is called `name`.
+// Returns the nest that copies every cell of `like` from one buffer to another; its block is called
+// `name`.
 Stmt CopyNest(const std::string& name, const Buffer& like, const Var& to, const Var& from) {
   std::vector<IterVar> iters;
   std::vector<Expr> cell;
@@ -31,7 +31,7 @@ Stmt CopyNest(const std::string& name, const Buffer& like, const Var& to, const 
   return NestThatStores(name, iters, True(), {to, cell}, Make<Load>(from, cell));
 }
 
-// The nest that copies what was written.
+// Returns the nest that copies the written cells.
 Stmt CopyNest(const std::string& name, const WrittenCells& written, const Var& to,
               const Var& from) {
   std::vector<IterVar> iters;
@@ -56,7 +56,7 @@ bool IsReaderOf(const CacheRead& step, const Block& block, const Var& buffer) {
   return listed && Reads(block, buffer);
 }
 
-// What is computed when the model is linked shares no copy with what runs later.
+// Checks that blocks that run when the model is linked share no copy with blocks that run later.
 Status ExpectAllOrNoConstants(const Function& fn, const IsReader& is_reader) {
   const Block* linked = nullptr;
   const Block* run = nullptr;

@@ -5,7 +5,7 @@
 
 namespace tcc {
 
-// A producer moves to where its values are read, and computes just the window read there.
+// Moves a producer to where its values are read; it computes just the window read there.
 //
 //   for a in 0..N { T[a] = f(a) }               for i0 { allocate T window [i0*f, f + 2] {
 //   for i0 { for i1 { .. T[i0*f + i1 + 2] .. } }  -->     for a in 0..f+2 { T[i0*f + a] = f(i0*f +
@@ -20,7 +20,7 @@ struct ComputeAt {
   auto Fields() { return std::tie(block, loop); }
 };
 
-// A consumer moves to where its operand is written, and handles just what was written there.
+// Moves a consumer to where its operand is written; it handles just the cells written there.
 //
 //   for i0 { for i1 { T[i0*f + i1] = .. } }         for i0 { allocate T window [i0*f, f] {
 //   for a in 0..N { C[a] = g(T[a]) }         -->      for i1 { T[i0*f + i1] = .. }
@@ -40,9 +40,9 @@ struct ReverseComputeAt {
 StatusOr<Constraints> CheckComputeAt(const Function& fn, const ComputeAt& step);
 Function ApplyComputeAt(const Function& fn, const ComputeAt& step);
 
-// Refused, beside the like of the above: a consumer that reduces; a loop at or inside a loop of the
-// producer's reduction; a producer whose inner loops do not cover their box (an inexact split
-// inside the loop: place first, then split).
+// Refused, in addition to the corresponding cases above: a consumer that reduces; a loop at or
+// inside a loop of the producer's reduction; a producer whose inner loops do not cover their box
+// (an inexact split inside the loop: place first, then split).
 StatusOr<Constraints> CheckReverseComputeAt(const Function& fn, const ReverseComputeAt& step);
 Function ApplyReverseComputeAt(const Function& fn, const ReverseComputeAt& step);
 

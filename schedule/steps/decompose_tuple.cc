@@ -11,15 +11,16 @@ namespace {
 struct Plan {
   ReductionNest found;
   std::vector<TupleGroup> groups;
-  // Of the nest: loops of all groups down to the innermost one of the reduction, with the number of
-  // those before its outermost one; then what each group gets copies of.
+  // The loops of the nest. `common`: those around all groups, down to the innermost loop of the
+  // reduction. `before`: how many of them precede its outermost loop. `inner`: the loops that each
+  // group gets copies of.
   std::vector<Ref<For>> common;
   size_t before = 0;
   std::vector<Ref<For>> inner;
   OldValues old;
 };
 
-// Loops that some group lacks go inside, after those that stand inside already.
+// Moves the loops that some group lacks inside, after the loops that are inside already.
 void SortLoops(Plan& plan) {
   const Block& block = *plan.found.block;
   std::vector<Ref<For>> moved;
@@ -50,7 +51,8 @@ Status ExpectNames(const Function& fn, const Plan& plan) {
   return OkStatus();
 }
 
-// An old value lives in the innermost loop of the reduction, while `inner` loops run.
+// Places old values in the innermost loop of the reduction: they are live while the `inner` loops
+// run.
 Status PlaceOldValues(Plan& plan) {
   for (Buffer& buffer : plan.old.buffers) {
     size_t e = 0;

@@ -5,8 +5,8 @@
 
 namespace tcc {
 
-// A reduction to a tuple whose elements differ in their axes becomes a block for each group of
-// elements with the same axes, one after the other in the innermost loop of the reduction. Those
+// Turns a reduction to a tuple whose elements differ in their axes into one block per group of
+// elements with the same axes, one after the other in the innermost loop of the reduction. Groups
 // with fewer axes come first and save the old values that the others read.
 //
 //   for i { for d { for t {                          for i {
@@ -24,10 +24,10 @@ struct DecomposeTuple {
   auto Fields() { return std::tie(block); }
 };
 
-// Refused: a block that is no reduction, is decomposed or has outputs of the same axes; a loop of
-// the reduction or of an axis that some outputs lack that holds other blocks; such a loop that is
-// not serial or feeds other axes too; axes of one element that are not among those of another; an
-// element that depends on one with more axes; a name in use.
+// Refused: a block that is no reduction, is decomposed or whose outputs have the same axes; a loop
+// of the reduction, or of an axis that some outputs lack, that holds other blocks, is not serial or
+// feeds other axes too; axes of one group that are not among those of the next; an element that
+// depends on one with more axes; a name in use.
 StatusOr<Constraints> CheckDecomposeTuple(const Function& fn, const DecomposeTuple& step);
 Function ApplyDecomposeTuple(const Function& fn, const DecomposeTuple& step);
 

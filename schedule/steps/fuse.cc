@@ -35,7 +35,8 @@ StatusOr<Constraints> CheckNested(const char* step, const Function& fn, const Lo
   return Constraints{{Expr(1) - LoopAt(inner)->extent, "a fused inner loop has an iteration"}};
 }
 
-// Both loops as one; `place` gives the outer and the inner variable's value for the fused one's.
+// Returns `fn` with both loops fused; `place` gives the outer and inner variables' values for the
+// fused variable.
 Function FuseLoops(const Function& fn, const For& outer, const For& inner,
                    const std::function<std::pair<Expr, Expr>(const Var& fused)>& place) {
   Var fused = LoopVar(outer.var->name + "_" + inner.var->name);
@@ -89,7 +90,7 @@ Function ApplyRasterize(const Function& fn, const Rasterize& step) {
     Expr whole = step.rows * inner->extent;
     Expr first = FloorDivide(fused, whole) * step.rows;
     Expr within = FloorModulo(fused, whole);
-    // Of this band; at least 1 for the verifier, which cannot see that there is a row left.
+    // The rows of this band; at least 1 for the verifier, which cannot see that a row is left.
     Expr rows = MaxOf(MinOf(step.rows, outer->extent - first), Expr(1));
     return std::pair(first + FloorModulo(within, rows), FloorDivide(within, rows));
   });

@@ -5,14 +5,14 @@
 
 namespace tcc {
 
-// Two loops, one directly inside the other, become one.
+// Fuses two loops, one directly inside the other, into one.
 //
 //   for i in 0..E                 for f in 0..E*F                 key: block/(i*j)
 //     for j in 0..F       -->       S(f div F, f mod F)
 //       S(i, j)
 //
-// Bindings get div and mod, so fuse loops above the places where buffers live, or those that the
-// fused loop then binds to threads (region.h).
+// Bindings get div and mod, so fuse only loops above the buffers' allocations, or loops to be bound
+// to threads as one (region.h).
 struct Fuse {
   LoopRef outer;
   LoopRef inner;
@@ -23,16 +23,16 @@ struct Fuse {
 StatusOr<Constraints> CheckFuse(const Function& fn, const Fuse& step);
 Function ApplyFuse(const Function& fn, const Fuse& step);
 
-// As Fuse, but the iterations go through bands of `rows` values of the outer loop, column by
-// column: blocks that run at the same time then share more of what they read, so that it stays in
-// the L2.
+// Fuses like Fuse, but the iterations traverse bands of `rows` values of the outer loop, column by
+// column: thread blocks that run at the same time then share more of their operands, which stay in
+// L2.
 //
 //   rows 2, E 4, F 4:   0  1  2  3          0  2  4  6
 //                       4  5  6  7    -->   1  3  5  7
 //                       8  9 10 11          8 10 12 14
 //                      12 13 14 15          9 11 13 15
 //
-// The last band has fewer rows where they do not divide; every pair occurs once.
+// The last band has fewer rows if `rows` does not divide E; every pair occurs once.
 struct Rasterize {
   LoopRef outer;
   LoopRef inner;
@@ -45,7 +45,7 @@ struct Rasterize {
 StatusOr<Constraints> CheckRasterize(const Function& fn, const Rasterize& step);
 Function ApplyRasterize(const Function& fn, const Rasterize& step);
 
-// The key of the fused loop.
+// Returns the key of the fused loop.
 LoopRef FusedKey(const LoopRef& outer, const LoopRef& inner);
 
 }  // namespace tcc

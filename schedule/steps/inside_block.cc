@@ -12,19 +12,19 @@ namespace {
 template <typename S, typename... Kinds>
 constexpr bool kIsOneOf = (std::is_same_v<S, Kinds> || ...);
 
-// They change the order or the kind of loops and nothing else.
+// Whether a step changes the order or the kind of loops and nothing else.
 template <typename S>
 constexpr bool kStaysAmongLoops =
     kIsOneOf<S, Split, Fuse, Reorder, Unroll, Partition, Vectorize, Tensorize>;
 
-// They leave what a block does with a buffer as it is, or see into nests.
+// Whether a step leaves how blocks access a buffer as it is, or sees into nests.
 template <typename S>
 constexpr bool kSeesNests =
     kStaysAmongLoops<S> ||
     kIsOneOf<S, Rasterize, Parallel, Bind, CacheRead, SetScope, ComputeAt, TransformLayout,
              StorageAlign, Swizzle, SoftwarePipeline, Blockize>;
 
-// What a step names.
+// The names in a step.
 struct Names {
   std::vector<std::string> loops, blocks, buffers;
 };
@@ -43,7 +43,7 @@ Names NamesOf(const S& step) {
   return names;
 }
 
-// The outermost block above the end of the path, or nullptr.
+// Returns the outermost block above the end of the path, or nullptr.
 const Block* BlockRound(const Path& path) {
   for (size_t i = 0; i + 1 < path.size(); ++i) {
     if (const auto* block = path[i].as<Block>()) return block;
@@ -84,7 +84,8 @@ class Gate {
   }
 
  private:
-  // No nest does that to a buffer that the step names, or that a block that it names accesses.
+  // Checks that no nest `does` that to a buffer that the step names or, for Accesses, that a named
+  // block accesses.
   Status PassBuffers(const Names& names, bool (*does)(const Stmt&, const Var&)) const {
     for (const Buffer& buffer : DeclaredBuffers(fn_)) {
       bool named = std::find(names.buffers.begin(), names.buffers.end(), buffer.var->name) !=

@@ -11,7 +11,7 @@
 namespace tcc {
 namespace {
 
-// A statement that can be named, and hints that go with it.
+// A statement that can be named, and the hints that precede it.
 struct Issued {
   std::vector<Stmt> stmts;
   bool copy = false;
@@ -41,7 +41,7 @@ bool Holds(const Issued& issued, const std::string& block) {
   return std::find(issued.blocks.begin(), issued.blocks.end(), block) != issued.blocks.end();
 }
 
-// The statements' numbers in the order of the list.
+// Returns the statements' numbers in the order of the list.
 std::vector<size_t> Listed(const std::vector<Issued>& statements, const IssueOrder& order) {
   std::vector<size_t> listed;
   for (const std::string& block : order.blocks) {
@@ -73,7 +73,7 @@ Status CheckNames(const std::string& loop, const std::vector<Issued>& statements
   return OkStatus();
 }
 
-// A buffer that one writes and the other accesses, or nullptr.
+// Returns a buffer that one of the two writes and the other accesses, or nullptr.
 const Buffer* SharedBuffer(const Issued& a, const Issued& b, const std::vector<Buffer>& declared) {
   Stmt first = SeqOf(a.stmts), second = SeqOf(b.stmts);
   for (const Buffer& buffer : declared) {
@@ -84,7 +84,8 @@ const Buffer* SharedBuffer(const Issued& a, const Issued& b, const std::vector<B
   return nullptr;
 }
 
-// The buffer that a copy fills: one that lives in the body. Null for what is no copy.
+// Returns the buffer, allocated in the body, that a copy fills, or nullptr if the statement is no
+// copy.
 const Buffer* FilledBy(const Issued& issued, const PipelineBody& body) {
   for (const Buffer& buffer : body.buffers) {
     if (issued.copy && Writes(SeqOf(issued.stmts), buffer.var)) return &buffer;
@@ -135,7 +136,7 @@ std::vector<Stmt> InIssueOrder(const PipelineBody& body, const IssueOrder& order
   std::vector<Issued> statements = StatementsOf(body);
   std::vector<size_t> listed = Listed(statements, order);
   std::vector<Stmt> stmts;
-  // What goes through registers is loaded before anything is stored.
+  // Copies through registers do all their loads before any store.
   for (bool stores : {false, true}) {
     for (size_t i : listed) {
       const Issued& issued = statements[i];

@@ -12,8 +12,8 @@
 namespace tcc {
 namespace {
 
-// Whether `block` is reduced across threads (ir/analysis/cross_thread.h) by loops of a form that is
-// lowered as such: no loop round them takes part, and there are no virtual threads.
+// Returns whether `block` is reduced across threads (ir/analysis/cross_thread.h) by loops in the
+// form that lowering accepts: no loop around them takes part, and there are no virtual threads.
 bool IsAcrossThreads(const Function& fn, const std::string& block) {
   Path path = FindBlock(fn, block).value();
   Ref<Block> leaf = BlockAt(path);
@@ -32,7 +32,8 @@ Function WithKind(const Function& fn, const LoopRef& key, ForKind kind) {
   return result;
 }
 
-// A loop of the one block whose reduction would then be one across threads, with lanes.
+// Returns whether binding the loop to `kind` would make its only block a reduction across threads,
+// with lanes.
 bool MayReduce(const Function& fn, const For& loop, ForKind kind) {
   if (kind != ForKind::kThreadIdxX && kind != ForKind::kVectorized) return false;
   std::vector<Ref<Block>> blocks = BlocksOf(loop.body);
@@ -66,10 +67,11 @@ bool UsesLoop(const Block& block, const Var& loop) {
                      [&](const LoopGuard& guard) { return UsesVar(guard.value, loop); });
 }
 
-// A hardware index has one value: what runs under two loops of it can only mean the inner one.
+// Refuses two loops of one hardware index around a block: an index has one value, which can only be
+// the inner loop's.
 Status ExpectOneLoopOfAxis(const Function& fn, const Bind& step) {
   Path path = FindLoop(fn, step.loop).value();
-  // The nest alone: the function may have thousands.
+  // Only this nest is looked at: the function may have thousands.
   Function nest;
   nest.body = path.back();
   path.pop_back();
@@ -101,7 +103,8 @@ std::vector<Buffer> SharedBuffers(const Function& fn) {
   return shared;
 }
 
-// What threads exchange is not had once a virtual thread.
+// Refuses a loop that holds a reduction across threads: the exchanged values exist once, not per
+// virtual thread.
 Status ExpectNoneAcrossThreads(const Function& fn, const Bind& step) {
   for (const Ref<Block>& block : BlocksOf(FindLoop(fn, step.loop)->back())) {
     if (!IsAcrossThreads(fn, block->name)) continue;
@@ -174,7 +177,7 @@ StatusOr<Constraints> CheckBind(const Function& fn, const Bind& step) {
     }
   }
   Constraints constraints;
-  // With one thread nothing would say whose the result is.
+  // With one thread nothing would tell whose result it is.
   if (FeedsReduction(*loop) && BoundsOf(loop->extent, {}).low < 2) {
     constraints.push_back({Expr(2) - loop->extent,
                            fmt::format("bind: two threads or more for loop '{}'", step.loop)});

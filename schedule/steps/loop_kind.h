@@ -14,39 +14,39 @@ struct Parallel {
   LoopRef loop;
   auto Fields() { return std::tie(loop); }
 };
-// One iteration a vector lane. The extent is known once the sizes are.
+// Each iteration is a vector lane. The extent is known once the sizes are.
 struct Vectorize {
   LoopRef loop;
   auto Fields() { return std::tie(loop); }
 };
-// Replaced by its iterations in order. The extent is known once the sizes are.
+// The loop is replaced by its iterations in order. The extent is known once the sizes are.
 struct Unroll {
   LoopRef loop;
   auto Fields() { return std::tie(loop); }
 };
-// Split into first, interior and last iterations once the sizes are known, so that guards of tails
-// and tests of padding vanish in the interior. How many iterations each has, and whether the copies
-// are worth it, is the business of the pass PartitionLoops.
+// The loop is split into first, interior and last iterations once the sizes are known, so that tail
+// guards and padding tests vanish in the interior. The pass PartitionLoops decides how many
+// iterations each part has, and whether the copies are worth it.
 struct Partition {
   LoopRef loop;
   auto Fields() { return std::tie(loop); }
 };
-// A blockIdx, threadIdx or vthread. Comes before buffers are placed at or below the loop. A loop of
-// a reduction may be bound to threadIdx.x, and then the innermost one vectorized: a reduction
-// across threads (ir/analysis/cross_thread.h).
+// The loop becomes a blockIdx, threadIdx or vthread. Bind it before placing buffers at or below it.
+// A loop of a reduction may be bound to threadIdx.x, and then the innermost one vectorized: a
+// reduction across threads (ir/analysis/cross_thread.h).
 struct Bind {
   LoopRef loop;
   ForKind kind;
   auto Fields() { return std::tie(loop, kind); }
 };
 
-// Refused: a loop that is not serial; for all but Unroll and Partition a loop that feeds a
-// reduction, unless that is one across threads then: the only block in its loops, all of which feed
-// reduce variables only, and under no vthread; or a loop that feeds an axis that some outputs of a
-// tuple lack (DecomposeTuple); Vectorize of a loop that holds another bound loop
-// or a serial loop's allocation; Bind to a kind that is no hardware index, or of a threadIdx or
-// vthread loop that occurs in the origin of a shared window; a block that would use a loop of a
-// hardware index inside another loop of the same one; a nest that runs when the model is linked.
+// Refused: a loop that is not serial; for all but Unroll and Partition, a loop that feeds a
+// reduction, unless that becomes a reduction across threads (the only block in its loops, all of
+// which feed only reduce variables, and under no vthread), or a loop that feeds an axis that some
+// outputs of a tuple lack (DecomposeTuple); Vectorize of a loop that holds another bound loop or a
+// serial loop's allocation; Bind to a kind that is no hardware index, or to a threadIdx or vthread
+// if the loop occurs in the origin of a shared window; a block that would use a loop of a hardware
+// index inside another loop of the same index; a nest that runs when the model is linked.
 StatusOr<Constraints> CheckParallel(const Function& fn, const Parallel& step);
 StatusOr<Constraints> CheckVectorize(const Function& fn, const Vectorize& step);
 StatusOr<Constraints> CheckUnroll(const Function& fn, const Unroll& step);

@@ -5,10 +5,10 @@
 
 namespace tcc {
 
-// What copies hold beyond the extent of `axis` so that the block's instances there do no harm, by
-// the type of the copy: anything along a spatial variable; along a reduce variable what makes each
-// input of the reduction its combiner's identity. Operands are padded where their index is the
-// variable itself.
+// Returns the value, as a function of the copy's dtype, that pads copies of operands beyond the
+// extent of `axis`. Along a spatial variable any value does. Along a reduce variable the value
+// makes each input of the reduction the identity of its combiner. Operands are padded where their
+// index is the variable itself.
 StatusOr<Expr (*)(DType)> FillingFor(const Block& block, const IterVar& axis);
 
 }  // namespace tcc

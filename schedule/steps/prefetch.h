@@ -5,8 +5,8 @@
 
 namespace tcc {
 
-// While one iteration of loop `over` runs, the cache lines that the iteration `distance` later
-// will read are brought near, spread evenly over the iterations of the loops down to `at`.
+// During one iteration of loop `over`, prefetches the cache lines that the iteration `distance`
+// later will read, spread evenly over the iterations of the loops down to `at`.
 //
 //   for j in 0..J                          for j in 0..J
 //     for i in 0..I                          for i in 0..I
@@ -16,9 +16,9 @@ namespace tcc {
 //                                                S: .. B[k, j*n + x] ..
 //
 // The cells are numbered as the block reads them: by the loops inside `over` that occur in its
-// first access of the buffer, in their order. Where that is the order of storage (packed panels),
-// every 64-byte line is asked for once. P = ceildiv(lines of an iteration, iterations down to
-// `at`). With `over` equal to `at` one iteration asks for all of the later one.
+// first access of the buffer, in their order. If that is the storage order (packed panels), every
+// 64-byte line is prefetched once. P = ceildiv(lines of an iteration, iterations down to `at`).
+// With `over` equal to `at`, one iteration prefetches all lines of the later one.
 struct Prefetch {
   std::string block;
   std::string buffer;
@@ -29,9 +29,9 @@ struct Prefetch {
 };
 
 // Refused: a block that does not read the buffer, or at an index that is itself read from memory; a
-// loop `over` that is not round the block; a loop `at` that is neither `over` nor inside it, or is
-// in a vector; a buffer that lives shorter than `over` or whose prefetch is in the function
-// already; a distance that is provably below 1. Constraint: P <= 64.
+// loop `over` that does not enclose the block; a loop `at` that is neither `over` nor inside it, or
+// is inside a vectorized loop; a buffer whose live range is shorter than `over`, or whose prefetch
+// is in the function already; a distance that is provably below 1. Constraint: P <= 64.
 StatusOr<Constraints> CheckPrefetch(const Function& fn, const Prefetch& step);
 Function ApplyPrefetch(const Function& fn, const Prefetch& step);
 

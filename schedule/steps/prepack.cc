@@ -92,7 +92,7 @@ bool RunsWhenLinked(const Function& fn, const Block& block) {
     return std::any_of(writes.begin(), writes.end(),
                        [&](const Access& write) { return wanted.contains(write.buffer); });
   };
-  // What they read comes from blocks before them.
+  // The wanted blocks' operands come from earlier blocks.
   std::vector<Ref<Block>> blocks = BlocksOf(fn.body);
   for (size_t b = blocks.size(); b-- > 0;) {
     if (!is_wanted(*blocks[b])) continue;

@@ -5,8 +5,8 @@
 
 namespace tcc {
 
-// An operand or a result of a block gets a copy in the block's own iteration space: one dimension
-// for each variable that its indices use, in the block's order.
+// Gives an operand or a result of a block a copy in the block's own iteration space: one dimension
+// per variable that its indices use, in the block's order.
 //
 //   conv: .. X[c, 2*y + ky, 2*x + kx] ..  -->  for y, x, c, ky, kx {
 //                                                X_r[y, x, c, ky, kx] = X[c, 2*y + ky, 2*x + kx] }
@@ -20,14 +20,14 @@ struct ReIndex {
   std::string block;
   std::string operand;  // a buffer that the block reads, or writes
   Scope scope = Scope::kGlobal;
-  std::string name;  // of the copy: its block and its buffer
+  std::string name;  // the copy's block and buffer
   auto Fields() { return std::tie(block, operand, scope, name); }
 };
 
 // Refused: an unknown block or buffer; a name in use; a buffer that is placed already, that the
-// block both reads and writes or neither, or at several cells or at none of its variables; a read
-// that may leave the buffer where the block would not have read; a result with other writers, or
-// whose cells depend on data or on more variables than its place does.
+// block both reads and writes or neither, or accesses at several cells or at none of its variables;
+// a read that may be out of bounds where the block would not have read; a result with other
+// writers, or whose predicate or cells depend on data or on variables that are not in the indices.
 StatusOr<Constraints> CheckReIndex(const Function& fn, const ReIndex& step);
 Function ApplyReIndex(const Function& fn, const ReIndex& step);
 

@@ -19,13 +19,14 @@ struct Plan {
   Path path;
   Buffer operand;
   Buffer target;
-  std::vector<size_t> order;  // the block's variables by dimension of the operand
+  std::vector<size_t> order;  // the block's variables by the operand's dimensions
   std::vector<Path> writers;  // of the operand
-  // Of a reduction that takes in one more operand: that one.
+  // The extra operand that a reduction takes in, if any.
   Expr extra;
 };
 
-// Of what only this block reads, the buffer that is written last: all else must be there before.
+// Returns the buffer, among those that the block reads and another block writes, that is written
+// last: all others must be ready before.
 StatusOr<Var> OperandOf(const Function& fn, const Block& block) {
   Var operand;
   for (const Ref<Block>& writer : BlocksOf(fn.body)) {
@@ -37,7 +38,7 @@ StatusOr<Var> OperandOf(const Function& fn, const Block& block) {
   return InvalidInput("{}: block '{}' reads nothing that another block writes", kStep, block.name);
 }
 
-// At just the variables of the block, which has the buffer's extents.
+// Checks that the block, whose extents are the buffer's, reads `operand` at exactly its variables.
 StatusOr<std::vector<size_t>> ExpectWholeRead(const Block& block, const Buffer& operand) {
   std::optional<Access> read;
   for (const Access& access : ReadsOf(block)) {
@@ -58,7 +59,7 @@ StatusOr<std::vector<size_t>> ExpectWholeRead(const Block& block, const Buffer& 
                       block.name, operand.var->name);
 }
 
-// h, if `value` is the combiner of `operand`'s cell and h.
+// Returns h if `value` is the combiner of `operand`'s cell and h.
 std::optional<Expr> ExtraOperand(const Combiner& combiner, const Expr& value, const Var& operand) {
   Expr cell;
   std::vector<Expr> others;
@@ -83,13 +84,13 @@ std::optional<Expr> ExtraOperand(const Combiner& combiner, const Expr& value, co
   return std::nullopt;
 }
 
-// Whether the block hands on its operand as it is.
+// Returns whether the block passes on its operand unchanged.
 bool IsCopy(const Plan& plan) {
   const auto* load = plan.block->body.as<Store>()->value.as<Load>();
   return load && load->buffer == plan.operand.var;
 }
 
-// The writers can store what the block makes of their results.
+// Checks that the writers can store the block's results in place of theirs.
 Status CheckWriters(Plan& plan) {
   const std::string& name = plan.operand.var->name;
   for (const Path& writer : plan.writers) {
@@ -122,15 +123,15 @@ Status CheckWriters(Plan& plan) {
   return OkStatus();
 }
 
-// The number of the first block that runs in a loop round `writer` and not round `path`, or is the
-// writer: what follows may come after the value is computed.
+// Returns the number of the first block that is in a loop around `writer` but not around `path`, or
+// of the writer itself: later blocks may run after the value is computed.
 size_t FirstBeside(const Function& fn, const Path& writer, const Path& path) {
   size_t split = 0;
   while (writer[split].same_as(path[split])) ++split;
   return NumberOf(fn, BlocksOf(writer[split])[0]->name);
 }
 
-// The block's reads and writes can move to where its operand is written.
+// Checks that the block's reads and writes can move to where its operand is written.
 Status CheckMove(const Function& fn, const Plan& plan) {
   size_t own = NumberOf(fn, plan.block->name);
   size_t first = own;
@@ -192,7 +193,7 @@ StatusOr<Plan> MakePlan(const Function& fn, const ReverseComputeInline& step) {
   return plan;
 }
 
-// Where the block writes the cell that belongs to cell `indices` of the operand.
+// Rewrites the writers of the operand to store the block's results.
 class Follower {
  public:
   explicit Follower(const Plan& plan) : plan_(plan), store_(*plan.block->body.as<Store>()) {}
@@ -225,7 +226,7 @@ class Follower {
     return target;
   }
 
-  // What is stored for `cell` of the operand, or where the reduction begins.
+  // Returns the value stored for `cell` of the operand, or the initial value of the reduction.
   Expr ValueOf(const Store& cell) const {
     if (plan_.extra) return Begin(cell);
     return RewriteBottomUp(Substitute(store_.value, At(cell.indices)), [&](const Expr& expr) {

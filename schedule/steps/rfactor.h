@@ -5,8 +5,8 @@
 
 namespace tcc {
 
-// Each iteration of a reduction's loop gets a result of its own, a partial one; the block then
-// combines those.
+// Gives each iteration of a reduction's loop a partial result of its own; the block then combines
+// the partial results.
 //
 //   for i { for k0 { for k1 { C[i] += f(i, k) } } }     (loop = mm/k.0, axis = 0, name = mm_p)
 //     -->
@@ -23,8 +23,8 @@ namespace tcc {
 struct RFactor {
   std::string block;
   LoopRef loop;
-  // Where the new dimension stands in the partial results: before dimension `axis` of the output,
-  // or last where it is -1.
+  // The place of the new dimension in the partial results: before dimension `axis` of the output,
+  // or last if it is -1.
   int64_t axis = 0;
   Scope scope = Scope::kGlobal;
   std::string name;  // of the partial block and its buffer; buffers of a tuple: name.0, name.1, ...
@@ -32,9 +32,9 @@ struct RFactor {
 };
 
 // Refused: a block that is no reduction, or one of outputs that differ in their axes; a loop that
-// is not serial, does not go round the block alone, or feeds no reduce variable; a loop of the
-// reduction that holds other blocks; loops that feed spatial and reduce variables alike; a loop
-// whose extent depends on other loops; a dimension that some output does not have; names in use.
+// is not serial, encloses other blocks, or feeds no reduce variable; a loop of the reduction that
+// holds other blocks; loops that feed both spatial and reduce variables; a loop whose extent
+// depends on other loops; a dimension that some output does not have; names in use.
 StatusOr<Constraints> CheckRFactor(const Function& fn, const RFactor& step);
 Function ApplyRFactor(const Function& fn, const RFactor& step);
 

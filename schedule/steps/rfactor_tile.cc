@@ -32,9 +32,9 @@ struct Plan {
   std::vector<TupleGroup> groups;
   std::vector<Ref<For>> outer;  // of the nest, before the tile's loop
   Ref<For> tile;
-  std::vector<Ref<For>> round;     // after it, round all of a tile, nested form
-  std::vector<Ref<For>> inner;     // after those; those that some outputs lack come last
-  std::vector<Ref<For>> reducing;  // of the inner ones
+  std::vector<Ref<For>> round;     // after it, around a whole tile, nested form
+  std::vector<Ref<For>> inner;     // after `round`; axes that some outputs lack come last
+  std::vector<Ref<For>> reducing;  // the reduce loops among `inner`
   std::vector<Buffer> partials;    // of each element
   std::vector<Expr> inputs;        // of each element's partial reduction, direct form
   std::vector<SharedMap> maps;
@@ -103,7 +103,7 @@ Status ExpectForm(const RFactorTile& step, const Plan& plan) {
   return ExpectOutsidePipelines(kStep, PathAbove(plan.found));
 }
 
-// The outermost calls of `expr` that use none of the variables.
+// Collects the outermost calls of `expr` that use none of the variables.
 void CollectCalls(const Expr& expr, const std::vector<Var>& unshared, std::vector<Expr>& calls) {
   auto uses = [&](const Var& var) { return UsesVar(expr, var); };
   if (expr.as<Call>() && std::none_of(unshared.begin(), unshared.end(), uses)) {
@@ -114,7 +114,7 @@ void CollectCalls(const Expr& expr, const std::vector<Var>& unshared, std::vecto
   ForEachChild(expr, [&](const Expr& child) { CollectCalls(child, unshared, calls); });
 }
 
-// The block's variables that the first group has: the indices of a shared map.
+// Returns a shared map; its indices are the block's variables that the first group has.
 SharedMap MapOf(const RFactorTile& step, const Plan& plan, const Expr& value, size_t number) {
   SharedMap map{value, {}, {}};
   Var var = BufferVar(step.name + ".map" + std::to_string(number), value.dtype());
@@ -126,7 +126,7 @@ SharedMap MapOf(const RFactorTile& step, const Plan& plan, const Expr& value, si
   return map;
 }
 
-// What comes into each element's partial reduction.
+// Sets the input of each element's partial reduction.
 void MakeDirectInputs(const RFactorTile& step, Plan& plan) {
   const Reduce& reduce = *plan.found.reduce;
   Substitution values;
@@ -181,7 +181,7 @@ Status PlaceInTile(const Plan& plan, const std::vector<Expr>& indices, Buffer& b
   return OkStatus();
 }
 
-// Every buffer of the step lives in the tile.
+// Places every buffer of the step in the tile.
 Status PlaceAll(Plan& plan) {
   const std::vector<Access>& outputs = plan.found.reduce->outputs;
   for (size_t e = 0; e < outputs.size(); ++e) {
@@ -241,7 +241,7 @@ std::vector<Access> PartialAccesses(const Plan& plan) {
   return accesses;
 }
 
-// The identities of one element, or of all, in the tile's buffers.
+// Returns the nest that stores the identities of one element, or of all, in the tile's buffers.
 Stmt PartialInit(const Plan& plan, const std::string& name, const TupleGroup& group,
                  const std::vector<size_t>& elements) {
   const Reduce& reduce = *plan.found.reduce;
@@ -253,7 +253,7 @@ Stmt PartialInit(const Plan& plan, const std::string& name, const TupleGroup& gr
   return InitOfGroup(tile, renamed, plan.inner);
 }
 
-// The partial results, the block under its own combiner.
+// Returns the nests of the partial results, in which the block keeps its own combiner.
 std::vector<Stmt> CombinedNests(const RFactorTile& step, const Plan& plan) {
   const Reduce& reduce = *plan.found.reduce;
   const Block& block = *plan.found.block;
@@ -264,7 +264,7 @@ std::vector<Stmt> CombinedNests(const RFactorTile& step, const Plan& plan) {
           CopiesRound(plan.inner, step.name, partial)};
 }
 
-// A shared map is one over the reduction's variables, too.
+// Returns the nest of a shared map, which also runs over the reduction's variables.
 Stmt MapNest(const Plan& plan, const SharedMap& map) {
   const TupleGroup& group = plan.groups[0];
   const Block& block = *plan.found.block;
@@ -281,7 +281,7 @@ bool ReadsMap(const Plan& plan, size_t e, const SharedMap& map) {
   return UsesVar(plan.inputs[e], map.buffer.var);
 }
 
-// The partial results, element after element; a map before the first that reads it.
+// Returns the nests of the partial results, element after element; a map precedes its first reader.
 std::vector<Stmt> DirectNests(const Plan& plan) {
   const Reduce& reduce = *plan.found.reduce;
   const Block& block = *plan.found.block;
@@ -336,7 +336,7 @@ Stmt CombinationOf(const Plan& plan, const TupleGroup& group) {
       MakeStmt<Block>(group.name, iters, GuardsWithout(block, absent), True(), leaf));
 }
 
-// `body` in the loops, the first outermost.
+// Returns `body` inside the loops, the first of which is outermost.
 Stmt InLoops(const std::vector<Ref<For>>& loops, Stmt body) {
   for (size_t i = loops.size(); i-- > 0;) {
     const For& loop = *loops[i];

@@ -20,8 +20,8 @@ enum class TileForm : uint8_t {
 std::string_view ToString(TileForm form);
 std::optional<TileForm> ParseTileForm(std::string_view text);
 
-// Each iteration of the outermost loop of a reduction makes a partial result and combines it with
-// the output before the next begins. Of a softmax's (maximum, sum), in direct form:
+// Makes each iteration of the outermost loop of a reduction compute a partial result and combine it
+// with the output before the next iteration begins. The direct form of a softmax's (maximum, sum):
 //
 //   for i { for t0 { for t1 {                    for i { block st.init: m[i] = -inf, l[i] = 0 }
 //     block st: (m[i], l[i]) combined     -->    for t0 { allocate p.0, p.1 {
@@ -34,15 +34,15 @@ std::optional<TileForm> ParseTileForm(std::string_view text);
 //                                                    (p.0[i], p.1[i]) } } }
 //
 // In direct form elements may differ in their axes: the loops of an axis that some lack move inside
-// the tile, and the combination is one of blocks as DecomposeTuple makes them ("st.0", "st"). What
-// scalar functions of a direct element (exp_diff) do not depend on such an axis are computed once,
-// in a block and buffer of their own ("p.map0").
+// the tile, and the combination consists of blocks as DecomposeTuple makes them ("st.0", "st").
+// Scalar function calls of a direct element (exp_diff) that do not depend on such an axis are
+// computed once, in a block and buffer of their own ("p.map0").
 //
-// With a combiner that has no other form than itself, `combined` makes one partial block `name`.
+// `combined` makes one partial block `name`, for a combiner that has no direct form.
 //
-// `nested` does too, and keeps the spatial loops between the tile's loop and the next one of the
-// reduction round all of the tile: what remains inside, a register tile say, has a partial result
-// of its own, which is added to the output before the next begins.
+// `nested` does too, and keeps the spatial loops between the tile's loop and the next loop of the
+// reduction around the whole tile. The part inside, say a register tile, has a partial result of
+// its own, which is combined with the output before the next one begins.
 //
 //   for i { for k0 { for j0 {               for i { for j0, j1 { block mm.init: C[i, j] = 0 }
 //     for k1 { for j1 {                       for k0 { for j0 { allocate p[J1] {
@@ -58,10 +58,10 @@ struct RFactorTile {
   auto Fields() { return std::tie(block, loop, form, scope, name); }
 };
 
-// Refused: a block that is no reduction or is decomposed; a loop that is not serial, does not go
-// round the block alone or is not the outermost of the reduction; loops that feed spatial and
-// reduce variables alike; direct: a combiner without that form; combined, nested: outputs of
-// different axes; what DecomposeTuple refuses of a tuple; names in use.
+// Refused: a block that is no reduction or is decomposed; a loop that is not serial, encloses other
+// blocks or is not the outermost of the reduction; loops that feed both spatial and reduce
+// variables; direct: a combiner without that form; combined, nested: outputs of different axes;
+// tuples that DecomposeTuple refuses; names in use.
 StatusOr<Constraints> CheckRFactorTile(const Function& fn, const RFactorTile& step);
 Function ApplyRFactorTile(const Function& fn, const RFactorTile& step);
 

@@ -5,8 +5,9 @@
 
 namespace tcc {
 
-// A buffer that is placed in a serial loop keeps what the next iteration reads again: one dimension
-// becomes circular, the buffer outlives the loop, and an iteration computes only what is new.
+// Makes a buffer that is placed in a serial loop keep the cells that the next iteration reads
+// again: one dimension becomes circular, the buffer outlives the loop, and an iteration computes
+// only the new cells.
 //
 //   for y in 0..Y {                              allocate T window [0] size [S] circular 0 {
 //     allocate T window [y*s] size [S] {           for a in 0..S - s { T[a] = f(a) }     block
@@ -24,9 +25,9 @@ struct RollingBuffer {
 };
 
 // Refused: a buffer that is not placed in a serial loop, or is circular already; an origin that
-// moves in another dimension, or not by a constant step; several writers, or one whose nest is not
-// as ComputeAt leaves it in that dimension (roll first, then split and decompose); a producer that
-// reads what lives inside the loop. Constraints: 1 <= s <= S.
+// changes in another dimension, or not by a constant step; several writers, or one whose nest is
+// not as ComputeAt leaves it in that dimension (roll first, then split and decompose); a producer
+// that reads a buffer allocated inside the loop. Constraints: 1 <= s <= S.
 StatusOr<Constraints> CheckRollingBuffer(const Function& fn, const RollingBuffer& step);
 Function ApplyRollingBuffer(const Function& fn, const RollingBuffer& step);
 

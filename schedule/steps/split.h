@@ -6,7 +6,7 @@
 
 namespace tcc {
 
-// One loop becomes factors.size() + 1.
+// Splits one loop into factors.size() + 1.
 //
 //   for i in 0..E             for i0 in 0..ceildiv(E, f1*f2)      key.0
 //     S(i)            -->       for i1 in 0..f1                    key.1

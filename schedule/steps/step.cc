@@ -49,12 +49,12 @@ std::string PrintField(const std::vector<T>& list) {
   for (const T& item : list) items.push_back(PrintField(item));
   return fmt::format("[{}]", fmt::join(items, ", "));
 }
-// Comes last, and is left out where it is empty.
+// Prints the field, which comes last and is left out if empty.
 std::string PrintField(const IssueOrder& order) {
   return order.blocks.empty() ? "" : PrintField(order.blocks);
 }
 
-// A field of its own ends at the next space that is not in parentheses.
+// Prints an expression as one word: a field ends at the next space outside parentheses.
 std::string PrintWord(const Expr& expr) {
   std::string text = Print(expr);
   return text.find(' ') == std::string::npos ? text : "(" + text + ")";
@@ -64,7 +64,7 @@ std::string PrintWord(const T& field) {
   return PrintField(field);
 }
 
-// Words of a line, and bracketed lists of them.
+// Reads the words of a line, and bracketed lists of words.
 class FieldReader {
  public:
   FieldReader(const std::string& line, const std::map<std::string, Var>& vars)
@@ -106,7 +106,7 @@ class FieldReader {
     }
   }
   void Read(int64_t& number) { ReadNumber(Word(), number); }
-  // One word, or in parentheses.
+  // Reads one word, or an expression in parentheses.
   void Read(Expr& expr) { ReadSize(SizeWord(), expr); }
   void Read(std::vector<std::string>& list) { list = Items(); }
   void Read(IssueOrder& order) {
@@ -159,7 +159,7 @@ class FieldReader {
     if (parsed->dtype() != kInt64) return Fail("'" + text + "' is no i64");
     expr = *parsed;
   }
-  // "1 by 32"
+  // Reads "1 by 32".
   void ReadBlock(const std::string& item, BlockFactor& block) {
     size_t by = item.find(" by ");
     if (by == std::string::npos) return Fail("'" + item + "'; expected 'DIMENSION by FACTOR'");
@@ -170,7 +170,7 @@ class FieldReader {
     ReadSize(item.substr(by + 4), block.factor);
   }
 
-  // Items between the brackets; commas inside parentheses do not separate.
+  // Returns the items between the brackets; commas inside parentheses do not separate.
   std::vector<std::string> Items() {
     SkipSpace();
     std::vector<std::string> items;
@@ -247,7 +247,7 @@ StatusOr<Constraints> Check(const Function& fn, const Step& step) {
   if (!HasNestedBlocks(fn.body)) return CheckPlain(fn, step);
   TCC_RETURN_IF_ERROR(ExpectWholeBlocks(fn, step));
   TCC_RETURN_IF_ERROR(CheckPlain(fn, step).status());
-  // What the step does inside the nests of blocks is judged with all bindings in view.
+  // The step's effect inside nested blocks is checked with all bindings in view.
   return CheckPlain(UnnestBlocks(fn), UnnestedStep(fn, step));
 }
 

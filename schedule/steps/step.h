@@ -11,7 +11,7 @@
 
 namespace tcc {
 
-// struct, name in the text of a trace. Check##struct and Apply##struct belong to each.
+// The steps: struct, name in the text of a trace. Each has Check##struct and Apply##struct.
 #define TCC_STEPS(X)                                \
   X(Split, "split")                                 \
   X(Fuse, "fuse")                                   \
@@ -64,8 +64,8 @@ struct StepKindOf;
 TCC_STEPS(TCC_STEP_KIND_OF)
 #undef TCC_STEP_KIND_OF
 
-// A step of any kind, immutable. Whoever makes or looks into a step of one kind includes that
-// kind's header; nobody else sees it. all_steps.h has them all.
+// A step of any kind, immutable. Code that makes or inspects a step of one kind includes that
+// kind's header; other code does not see it. all_steps.h has them all.
 class Step {
  public:
   template <typename S>
@@ -85,26 +85,26 @@ class Step {
   std::shared_ptr<const void> fields_;
 };
 
-// Whether the step is legal on `fn`, or why not; and what must hold where sizes are free. What a
-// step that is accepted with free sizes does is right at every point that satisfies the
-// constraints.
+// Checks whether the step is legal on `fn`. Returns the constraints on free sizes, or the reason
+// for refusing the step. A step that is accepted with free sizes is right at every point that
+// satisfies the constraints.
 StatusOr<Constraints> Check(const Function& fn, const Step& step);
 
-// Total where Check agreed. Never consults a prover and never looks at the value of a size, so that
-// it commutes with Substitute.
+// Applies the step; never fails if Check agreed. It never consults a prover and never looks at the
+// value of a size, so that it commutes with Substitute.
 Function Apply(const Function& fn, const Step& step);
-// The same without a copy of the declarations, where the step leaves them as they are.
+// Applies the step in place: declarations that the step does not change are not copied.
 Function Apply(Function&& fn, const Step& step);
 
-// The same kind of step with the same fields; sizes have the same structure over the same
-// variables.
+// Returns whether both are the same kind of step with the same fields; sizes must have the same
+// structure over the same variables.
 bool operator==(const Step& a, const Step& b);
 
-// One line: "split mm/i [ti, 4]". Names and keys hold no white space or brackets.
+// Returns one line: "split mm/i [ti, 4]". Names and keys hold no white space or brackets.
 std::string Print(const Step& step);
 StatusOr<Step> ParseStep(const std::string& line, const std::map<std::string, Var>& vars);
 
-// Every size in the step replaced.
+// Returns the step with `values` substituted in every size.
 Step Substitute(const Step& step, const Substitution& values);
 
 }  // namespace tcc

@@ -3,12 +3,12 @@
 #include "schedule/analysis/constraint.h"
 #include "schedule/analysis/loop_tree.h"
 
-// Where rows of a buffer begin, so that threads that read a column hit different banks of shared
-// memory, and vectors are aligned.
+// Two steps that set where rows of a buffer begin, so that threads that read a column hit different
+// banks of shared memory, and vectors are aligned.
 namespace tcc {
 
-// The stride of a dimension becomes `offset` more than a multiple of `factor`, at least as large as
-// it was: cells lie row by row with gaps between the rows.
+// Pads the stride of a dimension to the smallest value, at least the old one, that is `offset` more
+// than a multiple of `factor`: cells lie row by row with gaps between the rows.
 //
 //   allocate A_s: f32[128, 8]     -->     allocate A_s: f32[128, 8] strides [12, 1]
 //
@@ -22,9 +22,9 @@ struct StorageAlign {
   auto Fields() { return std::tie(buffer, dim, factor, offset); }
 };
 
-// Chunks of 2^base elements change places: their number is XORed with `bits` bits of itself, from
-// bit `shift` on. With rows of 2^shift chunks, those are bits of the row's number. No memory is
-// wasted but what makes the last group of chunks whole, and vectors within a chunk stay whole.
+// Permutes chunks of 2^base elements: a chunk's number is XORed with `bits` bits of itself, from
+// bit `shift` on. With rows of 2^shift chunks, these are bits of the row number. The only memory
+// wasted completes the last group of chunks, and vectors within a chunk stay whole.
 //
 //   f32[64, 32] with bits 3, base 2, shift 3: chunk c of row r (16 bytes) lies at c xor (r mod 8)
 struct Swizzle {

@@ -19,7 +19,7 @@
 namespace tcc {
 namespace {
 
-// The instruction that a warp does together in place of the nest, or nullptr.
+// Returns the warp instruction that replaces the nest, or nullptr.
 const WarpInstruction* InstructionOf(const Function& fn, const std::string& intrinsic,
                                      const IntrinsicReading& reading) {
   for (const auto& [name, access] : reading.operands) {
@@ -111,7 +111,7 @@ class Matcher {
     return OkStatus();
   }
 
-  // Fragments are laid out as the instruction has them, and all lanes take part.
+  // Checks that fragments have the instruction's layout, and that all lanes take part.
   Status CheckWarp(const WarpInstruction& instruction, const IntrinsicReading& reading) const {
     for (const Stmt& stmt : path_) {
       const auto* loop = stmt.as<For>();
@@ -148,7 +148,7 @@ class Matcher {
     return Refuse("buffer '{}' is {}; expected shared", from.var->name, ToString(from.scope));
   }
 
-  // excess <= 0, as far as it is known.
+  // Requires excess <= 0: refuses, accepts or adds a constraint, as far as the bounds are known.
   Status Require(const Expr& excess, const char* why, const For& loop) {
     Interval bounds = BoundsOf(Simplify(excess), {});
     if (bounds.low > 0) {
@@ -158,11 +158,11 @@ class Matcher {
     return OkStatus();
   }
 
-  // What the tile's loops do not move, as coefficients of whole numbers. False where a loop of the
-  // tile is in it otherwise than by itself.
+  // Collects the parts of `value` that do not depend on the tile's loops, as coefficients of
+  // integers. Returns false if `value` uses a loop of the tile in any way but with coefficient 1.
   bool CollectMultiples(const Expr& value, const Expr& factor, std::vector<Expr>& multiples) const {
     std::vector<Var> vars = VarsOf(value);
-    // A loop, or what stands for loops in a nest of a block.
+    // A loop, or an iteration variable of a block around the nest, which stands for loops.
     auto moves = [](const Var& var) {
       return var->role == VarRole::kLoop || var->role == VarRole::kIter;
     };
@@ -193,8 +193,8 @@ class Matcher {
     return !inside || (value.as<VarNode>() && IsConstant(Simplify(factor), 1));
   }
 
-  // value < end holds for all instances of a tile or for none: what else is in the value, and the
-  // end, are multiples of the tile.
+  // Checks that value < end holds for all instances of a tile or for none: the rest of the value,
+  // and the end, are multiples of the tile.
   Status ExpectWhole(const Expr& value, const Expr& end) {
     int64_t tile = 0;
     std::vector<Var> vars = VarsOf(value);

@@ -5,14 +5,14 @@
 
 namespace tcc {
 
-// The cells of a buffer lie in another order, block by block. Accesses keep their indices.
+// Stores the cells of a buffer in another order, block by block. Accesses keep their indices.
 //
 //   allocate B: f32[K, N]     -->     allocate B: f32[K, N] blocks [1 by 32]
 //                                       strides for the order n div 32, k, n mod 32
 //
 // Stored dimensions are those of the shape, then the inner part of each block in order of the list;
-// `order` lists all of them, the one of the largest stride first. A dimension that its factor does
-// not divide is padded up. The order of dimensions 1, 0, 2 above packs panels of 32 columns.
+// `order` lists all of them, the largest stride first. A dimension that its factor does not divide
+// is padded up. The order of dimensions 1, 0, 2 above packs panels of 32 columns.
 struct TransformLayout {
   std::string buffer;
   std::vector<BlockFactor> blocks;  // factors >= 1; they may hold Tile variables

@@ -24,7 +24,7 @@ TEST_CASE("a register tile leaves room for a row's scalar and the columns", "[sc
   CheckTile(ChooseRegisterTile(196, 48, wide, kFloat32), 7, 3, 16);
   CheckTile(ChooseRegisterTile(56, 64, wide, kFloat64), 14, 2, 8);
   RegisterTile tile = ChooseRegisterTile(56, 64, narrow, kFloat32);
-  CheckTile(tile, 4, 2, 8);
+  CheckTile(tile, 6, 2, 8);
   CHECK(tile.rows * tile.registers + tile.registers + 1 <= narrow.vector_registers);
 }
 
@@ -36,6 +36,17 @@ TEST_CASE("columns that full vectors do not divide are masked where that is free
   CheckTile(ChooseRegisterTile(56, 24, Named("x86-64-v3"), kFloat32), 4, 3, 8);
   // A narrow extent is one vector of its own length.
   CHECK(ChooseRegisterTile(56, 10, Named("x86-64-v4"), kFloat32).lanes == 10);
+}
+
+TEST_CASE("rows leave the tail that costs least", "[schedule][tiles]") {
+  // Tiles of less than twelve vectors wait for their own results; 4 divides 56 and takes longer.
+  for (int64_t rows : {28, 56, 784}) {
+    CHECK(ChooseRegisterTile(rows, 64, Named("x86-64-v3"), kFloat32).rows == 6);
+  }
+  CHECK(ChooseRegisterTile(7, 64, Named("x86-64-v3"), kFloat32).rows == 4);
+  // 17 tiles of 11 and one of 10.
+  CHECK(ChooseRegisterTile(197, 64, Named("x86-64-v4"), kFloat32).rows == 11);
+  CHECK(ChooseRegisterTile(49, 64, Named("x86-64-v4"), kFloat32).rows == 7);
 }
 
 TEST_CASE("a window's tile is one vector wide", "[schedule][tiles]") {

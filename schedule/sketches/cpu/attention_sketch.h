@@ -7,8 +7,8 @@
 
 namespace tcc {
 
-// The core of attention on a CPU as one loop over tiles of queries, with its keys in tiles as well
-// (flash attention, by RFactorTile):
+// Flash attention on a CPU: the core of attention as one loop over tiles of queries, with the keys
+// in tiles too (by RFactorTile):
 //
 //   parallel (b*h*i.0) {
 //     t.0 {
@@ -17,8 +17,9 @@ namespace tcc {
 //       combined with m, l, acc }
 //     out }
 
-// Schedules the core with the map and the contraction that make its logits and the block that reads
-// its results; all are marked as done. nullopt where the function is not so or a step not legal.
+// Schedules the core together with the map and the contraction that compute its logits and the
+// block that reads its results, and marks all of them as done. Returns nullopt if the function has
+// another form or a step is not legal.
 std::optional<SketchState> ScheduleAttention(const SketchState& state, const Block& core,
                                              const Target& target);
 

@@ -7,8 +7,8 @@
 
 namespace tcc {
 
-// A reduction whose neighbours along a spatial axis are neighbours in memory: vectors along that
-// axis stay in registers through the whole reduction.
+// A reduction whose operands are contiguous along a spatial axis: vectors along that axis stay in
+// registers throughout the reduction.
 //
 //   for i { for j { for t { X[i, j] += .. } } }   -->
 //     for i { for j.0 { X.init; for t { for j.1 unrolled { for j.2 vectorized {
@@ -18,22 +18,22 @@ struct ColumnReduction {
   std::string block;
   std::vector<LoopRef> rows;    // the other loops outside, outermost first
   LoopRef columns;              // of the spatial axis
-  size_t column_dim = 0;        // where that is among the axes of the results, from the last one
+  size_t column_dim = 0;        // its place among the axes of the results, from the last one
   int64_t extent = 1;           // of the loop
   std::vector<LoopRef> reduce;  // the loops inside
 };
 
-// The loop whose iterations are independent of each other, inside of `rows`; nullopt where a step
-// is not legal, then some steps have been taken.
+// Vectorizes the reduction along its columns. Returns the loop inside `rows` whose iterations are
+// independent, or nullopt if a step is not legal; some steps have then been taken.
 std::optional<LoopRef> ReduceInColumns(SketchState& state, const ColumnReduction& reduction,
                                        const Target& target);
 
-// The columns of a reduction (WritesTuplePlainly, known extents): the last spatial variable of more
-// than one value, where no operand is gathered along it.
+// Returns the columns of a reduction (WritesTuplePlainly, known extents): the last spatial variable
+// with more than one value, if no operand needs a gather along it.
 std::optional<size_t> ColumnsOf(const Function& fn, const Block& block);
 
-// Schedules a reduction to a tuple that has columns, and marks it as done. nullopt where it has
-// none, or a step is not legal.
+// Schedules a reduction to a tuple that has columns, and marks it as done. Returns nullopt if it
+// has none, or a step is not legal.
 std::optional<SketchState> ScheduleColumns(const SketchState& state, const Block& block,
                                            const Target& target);
 

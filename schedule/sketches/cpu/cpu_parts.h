@@ -5,19 +5,19 @@
 
 #include "schedule/sketches/parts/sketch.h"
 
-// What sketch rules of a CPU are made of.
+// The building blocks of the sketch rules for a CPU.
 namespace tcc {
 
 // Below this many scalar steps a fork and join costs more than it saves.
 inline constexpr int64_t kParallelWork = 1 << 15;
 
-// Pieces of a loop that make threads busy.
+// The number of pieces of a loop that keeps threads busy.
 inline constexpr int64_t kParallelPieces = 8;
 
-// `loops` of the block as one in parallel, where it has work enough.
+// Fuses `loops` of the block and runs them in parallel if the block has enough work.
 void RunInParallel(SketchState& state, const Block& block, const std::vector<LoopRef>& loops);
 
-// The state, with what the block computes made a constant where it can be.
+// Returns the state, with the block's result computed when the model is linked if that is possible.
 SketchState Prepacked(const SketchState& state, const Block& block);
 
 }  // namespace tcc

@@ -14,15 +14,15 @@
 namespace tcc {
 namespace {
 
-// Which axis varies slower while tiles are computed one after another; with the columns outside,
-// the next packed panel of a constant may be brought near while one is used.
+// The axis that varies slower while tiles are computed one after another. With the columns outside,
+// the next packed panel of a constant may be prefetched while one is used.
 enum class TileOrder : uint8_t { kColumnsOutside, kRowsOutside, kPanelsAhead };
 
-// Which operands lie in panels of columns: constants, packed when the model is linked, or also what
-// is copied whenever the function runs.
+// The operands that are packed into panels of columns: only constants, packed when the model is
+// linked, or also non-constant operands, copied whenever the function runs.
 enum class Panels : uint8_t { kOfConstants, kOfAll };
 
-// Panels in turn to start from where the next one is prefetched.
+// The initial number of panels in turn if the next one is prefetched.
 constexpr int64_t kPanelsInTurn = 4;
 
 struct TileChoice {
@@ -33,10 +33,10 @@ struct TileChoice {
 struct WholeTile {
   SketchState state;
   bool prefetches = false;
-  PanelGain gain = PanelGain::kNone;  // of copies of what varies
+  PanelGain gain = PanelGain::kNone;  // of copying non-constant operands
 };
 
-// The loops over pieces, which threads take.
+// Returns the loops over pieces, which run in parallel.
 std::vector<LoopRef> OuterLoops(const RegisterTiling& t) {
   std::vector<LoopRef> outer = {LevelKey(t.Key(t.columns()), 0)};
   for (size_t s = 0; s < t.spatial().size(); ++s) {
@@ -45,7 +45,8 @@ std::vector<LoopRef> OuterLoops(const RegisterTiling& t) {
   return outer;
 }
 
-// While one panel of columns is used, the next is brought near; false if none is.
+// Prefetches the next panel of columns while one is used. Returns false if there is nothing to
+// prefetch.
 bool PrefetchPanels(RegisterTiling& t) {
   if (t.Extent(t.columns()) <= t.tile().registers * t.tile().lanes) return false;
   const Block& block = t.block();
@@ -58,7 +59,7 @@ bool PrefetchPanels(RegisterTiling& t) {
   return any;
 }
 
-// The panels and tiles that a piece computes in turn, to start from.
+// The initial numbers of panels and tiles that a piece computes in turn.
 struct Piece {
   int64_t panels = 1;         // of columns
   int64_t tiles = 1;          // of rows
@@ -71,12 +72,12 @@ Piece FirstPiece(const RegisterTiling& t, const TileChoice& choice) {
   piece.panels = t.PanelsOfPiece(t.Others() * all_tiles);
   piece.tiles = t.TilesOfPiece(piece.panels);
   piece.has_all_rows = piece.tiles == all_tiles;
-  // A panel that is copied for its piece alone is used at once, while the first cache has it.
+  // A panel that is copied for its piece alone is used at once, while it is in L1.
   if (choice.panels == Panels::kOfAll && piece.has_all_rows) piece.panels = 1;
   return piece;
 }
 
-// A tile has the whole reduction.
+// Schedules tiles that run the whole reduction each.
 WholeTile TileWhole(RegisterTiling t, const TileChoice& choice) {
   const Block& block = t.block();
   ResultReader reader = KeepResultLocal(t.state, block);
@@ -124,7 +125,7 @@ std::vector<SketchState> TileForRegisters(const SketchState& state, const Block&
       forks.push_back(std::move(copying.state));
       break;
     case PanelGain::kGathers: {
-      // Of those that gather one is enough.
+      // One fork that gathers is enough.
       forks.erase(forks.begin() + 1, forks.end());
       forks.insert(forks.begin(), std::move(copying.state));
       TileChoice rows_outside{.order = TileOrder::kRowsOutside, .panels = Panels::kOfAll};

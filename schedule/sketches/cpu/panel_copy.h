@@ -4,27 +4,27 @@
 #include "schedule/sketches/parts/operand_panels.h"
 #include "schedule/sketches/parts/sketch.h"
 
-// Operands that vary, copied into panels of columns whenever a function runs.
+// Non-constant operands, copied into panels of columns whenever a function runs.
 namespace tcc {
 
-// Whether a copy pays where a tile has `rows` rows and panels have `width` columns. Columns that
-// are apart in memory are gathered once, not by every tile of rows, and by lines of memory, not all
-// at each step of the reduction, where they push each other out of the first cache. Others get rid
-// of long strides, where there is more than that cache holds.
+// The gain of a copy if a tile has `rows` rows and panels have `width` columns. kGathers: columns
+// that are not contiguous are gathered once, not by every tile of rows, and by cache lines, not all
+// columns at each step of the reduction, where they evict each other from L1. kStrides: other
+// operands lose their long strides if they exceed L1.
 enum class PanelGain : uint8_t { kNone, kStrides, kGathers };
 PanelGain GainOfPanels(const PanelOperand& operand, int64_t rows, int64_t width,
                        const Target& target);
 
-// What a copy is for.
+// The use of a copy.
 struct PanelCopy {
   std::string reader;     // a block
   LoopRef at;             // a loop of the reader that makes its part of the copy; none: made before
   Expr registers, lanes;  // of a panel's columns
 };
 
-// The reader reads a copy of the operand in panels of registers x lanes columns. One that stands
-// before all is made in parallel. The copy is marked as done. false, and an unchanged state, where
-// that is not legal.
+// Makes the reader read a copy of the operand in panels of registers x lanes columns, and marks the
+// copy as done. A copy outside all loops is made in parallel. Returns false, with the state
+// unchanged, if that is not legal.
 //
 //   mm.B: for n.0, k.0 parallel { for n.1 { for k.1 { for n.2 vectorized
 //           mm.B[n div 32, k, n mod 32] = B[n, k] } } }

@@ -12,10 +12,10 @@
 
 namespace tcc {
 
-// A reduction whose results are tiled for vector registers, and the steps that the forms of it
+// A reduction whose results are tiled for vector registers, with the steps that its forms
 // (cpu_tile.h, stepped_tile.h, rolling_tile.h) have in common. Axes are given by their place among
-// the spatial ones: of a tile, the columns are the last that has more than one value, the rows the
-// last before it. The first level of a split is outermost:
+// the spatial ones: the columns of a tile are the last axis with more than one value, the rows the
+// last such axis before it. The first level of a split is outermost:
 //
 //   columns.0  columns.1  columns.2 (registers)  columns.3 (lanes)      rows.0  rows.1  rows.2
 class RegisterTiling {
@@ -29,53 +29,55 @@ class RegisterTiling {
   const std::vector<size_t>& reduce() const { return reduce_; }
   size_t columns() const { return columns_; }
   std::optional<size_t> rows() const { return rows_; }
-  // A window with a filter, or none, for each column: no operand serves several columns, so that
-  // registers gain nothing by more than one vector of them. What neighbouring rows share is read
-  // once where the taps are unrolled.
+  // Returns whether the reduction is a window with a filter per column, or without a filter: no
+  // operand is shared by several columns, so that more than one vector of columns gains nothing.
+  // Operands that neighbouring rows share are read once, since the taps are unrolled.
   bool is_columnwise() const { return is_columnwise_; }
-  // The one to start from.
+  // The initial tile.
   const RegisterTile& tile() const { return tile_; }
   const Expr& lanes() const { return lanes_; }
   DType dtype() const;
 
   int64_t Extent(size_t axis) const { return ExtentOf(block_, spatial_[axis]); }
   LoopRef Key(size_t axis) const { return BaseKey(block_.name, block_.iters[spatial_[axis]]); }
-  // Values of all axes but those of the tile and `but`.
+  // Returns the product of the extents of all axes except those of the tile and `but`.
   int64_t Others(std::optional<size_t> but = {}) const;
-  // Panels of columns there are, with the tile to start from.
+  // Returns the number of panels of columns, with the initial tile.
   int64_t Panels() const;
-  // Panels of columns that are computed in turn, to start from. The loop over pieces of columns is
-  // outermost, so threads share columns if it has iterations, and share rows otherwise. Where
-  // activations outweigh weights a piece has all columns: a core then reads only its own rows, the
-  // ones that it wrote in the layer before. Elsewhere a piece is one panel, and a core reads only
-  // its own columns of the weights. `row_pieces` counts the pieces along all other axes; if they
-  // are too few for threads, columns are split all the same.
+  // Returns the initial number of panels of columns that a piece computes in turn. The loop over
+  // pieces of columns is outermost, so threads share columns if it has iterations, and share rows
+  // otherwise. If activations outweigh weights, a piece has all columns: a core then reads only its
+  // own rows, the ones that it wrote in the layer before. Elsewhere a piece is one panel, and a
+  // core reads only its own columns of the weights. `row_pieces` counts the pieces along all other
+  // axes; if they are too few for threads, columns are split all the same.
   int64_t PanelsOfPiece(int64_t row_pieces) const;
-  // Tiles of rows that are computed in turn, so that there are pieces enough for threads.
+  // Returns the initial number of tiles of rows that a piece computes in turn, so that there are
+  // enough pieces for threads.
   int64_t TilesOfPiece(int64_t panels_in_turn) const;
 
-  // Makes the loops of the tile, to start from so many panels of columns and tiles of rows in turn,
-  // and packs constants into panels where that tile gains by it.
+  // Makes the loops of the tile, with these initial numbers of panels and tiles in turn, and packs
+  // constants into panels if the tile gains by it.
   void SplitTile(int64_t panels_in_turn, int64_t tiles_in_turn);
   // Nests the loops: `outer`, then those of the reduction, then the tile's own.
   void NestTile(std::vector<LoopRef> outer, const std::vector<LoopRef>& reduce);
-  // Copies of constants in panels.
+  // The packed copies of constants.
   const std::vector<std::string>& panels() const { return panels_; }
-  // What varies, copied into panels where it gains: those of no use to other iterations of the
-  // loops round `at` by whoever uses them, in the loop `at`, others once. The most gained.
+  // Copies the non-constant operands into panels if that pays: inside loop `at` if no other
+  // iteration of the loops around `at` uses the panel, else once before all loops. Returns the
+  // largest gain.
   PanelGain CopyOthers(const std::string& reader, const LoopRef& at, bool shares_panels);
-  // Of blocks that have a tile of registers: vectors along its columns, the rest unrolled.
+  // Vectorizes blocks that have a register tile along its columns and unrolls the rest of the tile.
   void FillRegisters(const std::vector<std::string>& blocks);
-  // The reader of a tile has its loops as well.
+  // Vectorizes and unrolls the reader of a tile in the same way.
   void FillReader(const ResultReader& reader);
-  // The taps of columnwise windows are unrolled; their first and last tiles of rows, which have
-  // padding, are code of their own.
+  // Unrolls the taps of columnwise windows, and partitions their loop over tiles of rows, since the
+  // first and last tiles have padding.
   void UnrollWindow();
 
   SketchState state;
 
  private:
-  // Bytes that several pieces read.
+  // The bytes that several pieces read.
   struct Traffic {
     double activations = 0, weights = 0;
   };
@@ -94,7 +96,7 @@ class RegisterTiling {
   std::vector<std::string> panels_;
 };
 
-// Terms of a result.
+// Returns the number of terms of one result.
 int64_t TermsOf(const Block& reduction);
 
 }  // namespace tcc

@@ -16,12 +16,12 @@
 namespace tcc {
 namespace {
 
-// Fewer terms than this are no more than some steps that fill the first cache: one pass over
-// the results costs less than to come back to them.
+// The fewest terms of a long reduction. Fewer are only a few steps that fill L1, and one pass over
+// the results costs less than coming back to them.
 constexpr int64_t kLongReduction = 1024;
 
-// Sums of random products, one after another, have errors of about 1e-5 of their deviation after so
-// many; in steps of some hundreds a tenth of that.
+// The number of terms after which a sum of random products in one chain has an error of about 1e-5
+// of its deviation; in steps of some hundreds the error is a tenth of that.
 constexpr int64_t kLongChain = 4096;
 
 class SteppedTile {
@@ -64,7 +64,8 @@ class SteppedTile {
   }
 
  private:
-  // Where the steps add up in memory; no reader there, where that is the result itself.
+  // Keeps the sums of the steps in memory. Returns their reader, or nullopt if they are the result
+  // itself.
   std::optional<ResultReader> KeepSums() {
     const std::string& name = t_.block().name;
     for (const std::string& made : {step_, step_ + ".init", name + ".init"}) {
@@ -74,8 +75,8 @@ class SteppedTile {
     return KeepResult(t_.state, t_.block(), Scope::kGlobal);
   }
 
-  // Whether values of a spatial axis read the same of some operand: a step has some of them in
-  // turn.
+  // Returns whether all values of a spatial axis read the same cells of some operand: a step then
+  // runs several of them in turn.
   bool SharesAnOperand(size_t axis) const {
     const Var& iter = t_.block().iters[t_.spatial()[axis]].var;
     std::vector<Access> reads = ReadsOf(t_.block());
@@ -85,7 +86,7 @@ class SteppedTile {
     });
   }
 
-  // Terms of the reduction for each value of the axis that is cut into steps.
+  // Returns the number of the reduction's terms per value of the axis that is cut into steps.
   int64_t TermsOfStep() const {
     return TermsOf(t_.block()) / std::max<int64_t>(ExtentOf(t_.block(), axis_), 1);
   }
@@ -95,7 +96,7 @@ class SteppedTile {
                                t_.dtype());
   }
 
-  // Of a step, what some rows of results read stays in half of the second cache.
+  // Returns the number of rows of results whose operands, for one step, stay in half of L2.
   int64_t RowsOfStep() const {
     int64_t bytes = FirstStep() * TermsOfStep() * WholeBytes(t_.dtype());
     return std::max<int64_t>(t_.target().l2_bytes / 2 / bytes, 1);
@@ -111,7 +112,7 @@ class SteppedTile {
     t_.state.Do(Split{key, {middle}});
   }
 
-  // Pieces along all axes but the columns, with `tiles` of rows in turn.
+  // Returns the number of pieces along all axes but the columns, with `tiles` of rows in turn.
   int64_t RowPieces(int64_t tiles) const {
     int64_t pieces = CeilDivision(t_.Extent(*t_.rows()), tiles * t_.tile().rows);
     for (size_t s = 0; s < t_.spatial().size(); ++s) {
@@ -122,7 +123,7 @@ class SteppedTile {
     return pieces;
   }
 
-  // The loops of one step.
+  // Splits the axis into steps. Returns the reduction's loops within one step.
   std::vector<LoopRef> SplitReduction(const LoopRef& steps) {
     int64_t extent = ExtentOf(t_.block(), axis_);
     LoopRef inner = LevelKey(steps, 1);
@@ -143,7 +144,7 @@ class SteppedTile {
     return outer;
   }
 
-  // Results are in memory, so that a vector is all that is gained there.
+  // Vectorizes the reader. Its operands are in memory, so that register tiles would gain nothing.
   void FillReader(const LoopRef& columns) {
     t_.state.Do(Split{columns, {t_.lanes()}});
     t_.state.Do(Vectorize{LevelKey(columns, 1)});
@@ -151,8 +152,8 @@ class SteppedTile {
 
   RegisterTiling t_;
   std::string step_;            // the block of a step's sums
-  size_t axis_ = 0;             // of the block's variables: what is cut into steps
-  std::vector<size_t> middle_;  // into spatial(): further axes that a step goes round
+  size_t axis_ = 0;             // the block's variable that is cut into steps
+  std::vector<size_t> middle_;  // into spatial(): further axes inside a step
 };
 
 }  // namespace

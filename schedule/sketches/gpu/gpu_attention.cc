@@ -21,10 +21,10 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kMaxRows = 256;  // of queries in a thread block
-constexpr int64_t kMaxKeys = 32;   // in a tile
-constexpr int64_t kMaxSlice = 64;  // of values that a thread sums
-// To start from: registers for a slice twice, and for a tile's logits three times.
+constexpr int64_t kMaxRows = 256;  // queries per thread block
+constexpr int64_t kMaxKeys = 32;   // keys per tile
+constexpr int64_t kMaxSlice = 64;  // values that a thread sums
+// The initial sizes: they take registers for a slice twice, and for a tile's logits three times.
 constexpr int64_t kRows = 64;
 constexpr int64_t kKeys = 8;
 constexpr int64_t kSlice = 32;
@@ -55,8 +55,8 @@ std::optional<Operands> OperandsOf(const Block& scores, const AttentionParts& pa
                                                    : std::nullopt;
 }
 
-// The variable along which a block's operand is contiguous: the last index of its first read. "" if
-// that is no variable.
+// Returns the variable along which a block's operand is contiguous: the last index of its first
+// read; "" if that is no variable.
 std::string ContiguousAxis(const Block& block) {
   for (const Access& read : ReadsOf(block)) {
     if (read.indices.empty()) continue;
@@ -96,7 +96,7 @@ class ThreadAttention {
   Ref<Block> BlockNamed(const std::string& name) const {
     return BlockAt(FindBlock(state_.fn(), name).value());
   }
-  // The buffer that the block writes.
+  // Returns the buffer that the block writes.
   std::string ResultOf(const std::string& block) const {
     return WritesOf(*BlockNamed(block))[0].buffer->name;
   }
@@ -163,8 +163,8 @@ class ThreadAttention {
     return 1;
   }
 
-  // Queries once, keys and values for each tile. Threads of a warp have queries of their own and
-  // read them at one place of their rows: these begin in different banks.
+  // Stages queries once, and keys and values per tile. The threads of a warp have different queries
+  // and read them at the same column, so that the rows must begin in different banks.
   void StageOperands() {
     std::string queries = Fetch(o_.queries, p_.scores, block_loop_, false);
     AlignRows(queries, 32, 1);
@@ -185,7 +185,7 @@ class ThreadAttention {
     if (!values.empty()) Fetch(values, tile_ + ".2", tile_loop_, true);
   }
 
-  // The map that makes keys for the scores alone and is still to be placed.
+  // Returns the map that computes keys for the scores alone and is not placed yet, or nullptr.
   const Block* KeysMap() const {
     Var keys = BufferNamed(state_.fn(), o_.keys).value().var;
     const Block* map = OnlyMapInto(state_.fn(), keys);
@@ -193,7 +193,7 @@ class ThreadAttention {
     return own ? map : nullptr;
   }
 
-  // What is summed besides the powers, which are in registers.
+  // Returns the operand of the sum besides the powers, which are in registers.
   std::string ValuesOf(const Reduce& sum) const {
     std::string name;
     PreOrder(sum.inputs[0], [&](const Expr& node) {
@@ -205,7 +205,7 @@ class ThreadAttention {
     return name;
   }
 
-  // A copy in shared memory under `loop`; its name.
+  // Copies the buffer to shared memory under `loop`. Returns the copy's name.
   std::string Fetch(const std::string& buffer, const std::string& reader, const LoopRef& loop,
                     bool by_vectors) {
     std::string copy = reader + "." + buffer;
@@ -215,7 +215,7 @@ class ThreadAttention {
     return copy;
   }
 
-  // All threads fill the buffer, neighbours what is contiguous in the source.
+  // Makes all threads fill the buffer; neighbouring threads read contiguous cells of the source.
   void FetchTogether(const std::string& filler, bool by_vectors) {
     Ref<Block> block = BlockNamed(filler);
     std::vector<LoopRef> loops = KeysOf(*block, ItersOf(*block, IterKind::kSpatial));
@@ -242,7 +242,7 @@ class ThreadAttention {
     if (rank >= 2) Do(StorageAlign{buffer, rank - 2, Expr(factor), Expr(offset)});
   }
 
-  // Registers have no addresses: every index is a constant.
+  // Unrolls the loops around registers, which have no addresses: every index must be a constant.
   void UnrollRegisters() {
     std::string last = tile_ + ".2";
     LoopRef t = "/" + p_.t + ".1", d = "/" + p_.d;
@@ -265,7 +265,7 @@ class ThreadAttention {
   LoopRef block_loop_, tile_loop_;
   std::vector<LoopRef> thread_loops_;  // along x and y
   std::vector<Expr> thread_extents_;
-  std::string tile_;  // blocks of the tile's results begin so
+  std::string tile_;  // the prefix of the names of the tile's blocks
 };
 
 }  // namespace

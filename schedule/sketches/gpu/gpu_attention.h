@@ -6,9 +6,9 @@
 
 namespace tcc {
 
-// The core of attention on a GPU as one launch, a query a thread (flash attention, by RFactorTile).
-// What belongs to a query stays in its thread's registers: logits, maximum, sum and a slice of the
-// values; threads along y have other slices of the same query and each its own scores.
+// Flash attention on a GPU: the core of attention as one launch, with a query per thread (by
+// RFactorTile). A thread keeps its query's logits, maximum, sum and a slice of the values in
+// registers. Threads along y have other slices of the same query, and each computes its own scores.
 //
 //   blockIdx.x (b*h*i.0) {
 //     stage queries                               shared, rows apart by an odd number of banks
@@ -19,9 +19,9 @@ namespace tcc {
 //         combined with m, l, acc }
 //       out } }
 
-// Schedules the attention that `block` is a part of: its core, the blocks that make its logits, a
-// map that makes keys for them alone, and the block that reads its results; all are marked as done.
-// nullopt where there is none or a step is not legal.
+// Schedules the attention that `block` is a part of: its core, the blocks that compute its logits,
+// a map that computes keys for them alone, and the block that reads its results; all are marked as
+// done. Returns nullopt if there is none or a step is not legal.
 std::optional<SketchState> ScheduleThreadAttention(const SketchState& state, const Block& block);
 
 }  // namespace tcc

@@ -36,47 +36,49 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kColumns = 8;  // of a tile of an instruction
-constexpr int64_t kLoaded = 16;  // rows or columns that one load of matrices has
-// A lane holds two neighbours of a row, of each eighth row.
+constexpr int64_t kColumns = 8;  // of an instruction's tile
+constexpr int64_t kLoaded = 16;  // rows or columns of one load of matrices
+// A lane holds two neighbours of every eighth row.
 constexpr int64_t kLaneRows = 8;
 constexpr int64_t kNeighbours = 2;
 constexpr int64_t kLaneColumns = 4;
 constexpr int64_t kHalfBytes = 2;
 constexpr int64_t kWordBytes = 4;
 constexpr int64_t kChunkBytes = 16;
-// Of k between two barriers: rows of staged tiles, where the search starts.
+// The initial and the largest size of a step along k between two barriers: bytes of a staged row,
+// and steps of an instruction.
 constexpr int64_t kStepBytes = 64;
 constexpr int64_t kMaxSteps = 4;
-// Of a part of the reduction, or adding parts up costs what they save.
+// The fewest steps of a part of the reduction: adding up shorter parts costs what they save.
 constexpr int64_t kMinPartSteps = 8;
 constexpr int64_t kMaxParts = 32;
 
-// Warps, and tiles of one of them, of kLoaded rows.
+// The numbers of warps, and of tiles of kLoaded rows per warp.
 struct Levels {
   int64_t m_warps, n_warps, m_tiles, n_tiles;
   int64_t rows() const { return m_warps * m_tiles * kLoaded; }
   int64_t columns() const { return n_warps * n_tiles * kColumns; }
 };
 
-// From the largest on; the smallest loads as much as it computes, but keeps more of a GPU busy.
+// The candidates, largest first; the smallest loads as much as it computes, but keeps more of a GPU
+// busy.
 constexpr Levels kLevels[] = {
     {2, 4, 4, 4}, {2, 2, 4, 4}, {2, 2, 2, 4}, {2, 2, 1, 4}, {2, 2, 1, 2}, {1, 2, 1, 2},
 };
 
-// Results of a product, and of how many steps of the reduction.
+// The extents of a product's result, and the steps of its reduction.
 struct Extents {
   int64_t rows, columns, others, steps;
 };
 
-// Where the search starts.
+// The initial sizes of the search.
 struct Start {
   Levels levels;
   int64_t parts = 1;
 };
 
-// The largest tile that is made often enough, with so many parts of the reduction at most, and is
-// not mostly padding; nullopt where there is none.
+// Returns the largest tile that occurs often enough, with at most `most` parts of the reduction,
+// and is not mostly padding; nullopt if there is none.
 std::optional<Start> StartWithParts(const Extents& extents, int64_t most, const Target& target) {
   for (const Levels& levels : kLevels) {
     int64_t blocks =
@@ -94,7 +96,7 @@ Start StartWhole(const Extents& extents, const Target& target) {
   return start.value_or(Start{kLevels[std::size(kLevels) - 2]});
 }
 
-// nullopt where tiles of the results alone keep every multiprocessor busy, or parts of the
+// Returns nullopt if tiles of the results alone keep every multiprocessor busy, or if parts of the
 // reduction would be short.
 std::optional<Start> StartInParts(const Extents& extents, const Target& target) {
   int64_t most = std::min(extents.steps / kMinPartSteps, kMaxParts);
@@ -113,7 +115,7 @@ class MmaTiled {
     ChooseSizes(start);
   }
 
-  // `maps`: what makes an operand is done where its tiles are staged.
+  // With `maps`, maps that compute an operand run where its tiles are staged.
   std::optional<SketchState> Build(bool maps) && {
     ResultReader reader = KeepResult(state_, block_, in_parts_ ? Scope::kLocal : Scope::kWarp);
     PackAlongK(p_.a, p_.m);
@@ -174,8 +176,8 @@ class MmaTiled {
     steps_ = k_tiles_ * Expr(depth);
   }
 
-  // Every part of the reduction gets results of its own, which threads add up in a second launch:
-  // of each `parts` steps one. Returns their reader.
+  // Gives every part of the reduction, one of each `parts` steps, results of its own, which threads
+  // add up in a second launch. Returns their reader.
   ResultReader FactorParts() {
     Do(Split{k_, {parts_, k_tiles_, Expr(p_.mma->depth)}});
     LoopRef part = k_;
@@ -192,9 +194,10 @@ class MmaTiled {
     return reader;
   }
 
-  // What is constant is made when the model is linked. Only cells of 16 bits change places when
-  // matrices are loaded: a copy of others has them along k, where they are constant or no words;
-  // of what is computed it is a launch of its own.
+  // Computes constant operands when the model is linked, and copies operands along k where needed.
+  // Matrix loads transpose only 16-bit cells. Other operands that are not along k get a copy that
+  // is, unless they are non-constant words; a copy of a non-constant operand is a launch of its
+  // own.
   void PackAlongK(MmaOperand& operand, size_t axis) {
     Buffer buffer = BufferNamed(state_.fn(), operand.buffer).value();
     const Block* map = OnlyMapInto(state_.fn(), buffer.var);
@@ -223,7 +226,7 @@ class MmaTiled {
     }
   }
 
-  // The operand, in shared memory but whole for now.
+  // Puts the operand in shared memory, as a whole for now.
   void CopyToShared(MmaOperand& operand, bool maps) {
     Var var = BufferNamed(state_.fn(), operand.buffer).value().var;
     const Block* map = OnlyMapInto(state_.fn(), var);
@@ -240,7 +243,7 @@ class MmaTiled {
     state_.MarkDone(operand.tile);
   }
 
-  // Returns the loop over warps.
+  // Splits the axes. Returns the loop over warps.
   LoopRef SplitAxes() {
     Do(Split{m_, {m_warps_, m_tiles_, Expr(p_.mma->rows)}});
     Do(Split{n_, {n_warps_, n_tiles_, Expr(kColumns)}});
@@ -265,7 +268,7 @@ class MmaTiled {
     }
     Do(Reorder{order});
     if (failed_) return "";
-    // Fused with others it would no longer say by itself which part's cells are written.
+    // It stays unfused, so that one index alone selects the part whose cells are written.
     if (in_parts_) Do(Bind{part_, ForKind::kBlockIdxY});
     Do(Bind{FuseAll(state_, blocks), ForKind::kBlockIdxX});
     LoopRef warps = FuseAll(state_, {LevelKey(m_, 1), LevelKey(n_, 1)});
@@ -274,18 +277,19 @@ class MmaTiled {
     return warps;
   }
 
-  // The tile of a step of the reduction is fetched by all threads together, chunks of which lie so
-  // that rows of a matrix meet in no bank.
+  // Makes all threads together fetch the tile of one step of the reduction. Its chunks are laid out
+  // so that rows of a matrix have no bank conflicts.
   void Stage(const MmaOperand& operand) {
     Do(ComputeAt{operand.tile, k_tile_});
     Do(ComputeAt{operand.filler, r_});
     if (failed_) return;
     const int64_t chunk = kChunkBytes / operand.bytes;
     if (operand.along_k()) {
-      // Rows of 16 to 128 bytes: chunks change places with those of rows in other banks.
+      // For rows of 16 to 128 bytes, the swizzle moves the chunks of different rows to different
+      // banks.
       Do(Swizzle{operand.shared, 3, std::countr_zero(static_cast<uint64_t>(chunk)), 3});
     } else if (operand.bytes == kWordBytes) {
-      // Four rows, of which lanes read eight neighbours each, fill the banks.
+      // Lanes read eight neighbours in each of four rows, which together fill the banks.
       Do(StorageAlign{operand.shared, static_cast<int64_t>(operand.rank) - 2,
                       Expr(kLaneColumns * kLaneRows), Expr(kLaneRows)});
     } else {
@@ -309,7 +313,7 @@ class MmaTiled {
     Do(Unroll{LevelKey(fused, 0)});
   }
 
-  // Shared memory to fragments. Words change places only where each lane fetches its own.
+  // Loads fragments from shared memory. Words can be transposed only if each lane fetches its own.
   void LoadFragments(const MmaOperand& operand) {
     LoopRef axis = fmt::format("{}/ax{}", operand.tile, operand.axis_dim);
     LoopRef k = fmt::format("{}/ax{}", operand.tile, operand.k_dim);
@@ -325,7 +329,8 @@ class MmaTiled {
     }
   }
 
-  // Rows along the axis, of which lanes (axis mod 8) * 4 + k mod 4 hold a word of every eighth.
+  // Loads words of rows along the axis: lane (axis mod 8) * 4 + k mod 4 holds a word of every
+  // eighth row.
   void LoadWords(const LoopRef& axis, const LoopRef& k, std::vector<LoopRef> order) {
     Do(Split{axis, {Expr(kLaneRows)}});
     Do(Split{k, {Expr(kLaneColumns)}});
@@ -358,9 +363,9 @@ class MmaTiled {
                                        ToString(DType(p_.mma->operand)))});
   }
 
-  // Cells of 16 x 8, or 8 x 8, to the lanes that hold them: rows r and columns c of
-  // tile[r.1][8 r.2] x [4 c.1][2 c.2], the lanes being r.2 * 4 + c.1. Returns the loop that is
-  // left, over neighbours.
+  // Assigns the cells of 16 x 8, or 8 x 8, to the lanes that hold them: rows r and columns c of
+  // tile[r.1][8 r.2] x [4 c.1][2 c.2], the lanes being r.2 * 4 + c.1. Returns the remaining loop,
+  // over neighbours.
   LoopRef DistributeTile(const std::vector<LoopRef>& outside, const LoopRef& rows,
                          const LoopRef& columns, size_t level) {
     LoopRef lane_rows = LevelKey(rows, level), lane_columns = LevelKey(columns, level - 1);
@@ -387,7 +392,7 @@ class MmaTiled {
     Do(Unroll{DistributeTile({init(m_, 2), init(n_, 2)}, init(m_, 3), init(n_, 3), 1)});
   }
 
-  // The reader of the results runs by lanes as well.
+  // Distributes the reader of the results over lanes too.
   void DistributeResults(const ResultReader& reader) {
     std::vector<LoopRef> others;
     if (in_parts_) others.push_back(reader.block + "/ax0");
@@ -409,7 +414,8 @@ class MmaTiled {
     Do(whole ? Step(Vectorize{neighbours}) : Step(Unroll{neighbours}));
   }
 
-  // Copies of later steps of the reduction fly while this one computes.
+  // Pipelines the loop: copies of later steps of the reduction are in flight while this one
+  // computes.
   void PipelineStages() {
     bool async = target_.sm >= kAsyncCopies;
     Domain domain{DomainKind::kChoice, {1, 2}};
@@ -423,7 +429,7 @@ class MmaTiled {
   std::string name_;
   MmaProduct p_;
   const Target& target_;
-  bool in_parts_ = false;  // of the reduction, which the loop part_ is over
+  bool in_parts_ = false;  // of the reduction; part_ is the loop over them
   LoopRef m_, n_, k_, k_tile_, k_depth_, r_, part_;
   Expr m_warps_, m_tiles_, n_warps_, n_tiles_, k_tiles_, parts_;
   Expr rows_, columns_, steps_;  // of a thread block

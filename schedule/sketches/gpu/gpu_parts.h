@@ -4,15 +4,15 @@
 
 #include "schedule/sketches/parts/sketch.h"
 
-// What sketch rules of a GPU are made of.
+// The building blocks of the sketch rules for a GPU.
 namespace tcc {
 
-// The loops, which are perfectly nested in this order, over blocks of a free number of threads: an
-// iteration of all a thread. Returns the loop of threads.
+// Distributes the loops, which are perfectly nested in this order, over blocks of a free number of
+// threads, with one iteration per thread. Returns the loop of threads.
 LoopRef SpreadOverThreads(SketchState& state, const std::vector<LoopRef>& loops);
 
-// The loops of a copy inside a thread block, over its `threads`, which take turns. false where that
-// is not legal.
+// Distributes the loops of a copy inside a thread block cyclically over its `threads`. Returns
+// false if that is not legal.
 bool FetchTogether(SketchState& state, const std::vector<LoopRef>& loops, const Expr& threads);
 
 }  // namespace tcc

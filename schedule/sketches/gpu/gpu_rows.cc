@@ -25,15 +25,16 @@
 namespace tcc {
 namespace {
 
-// To start from: threads of a block, and the vectors of a row that a thread has one after another.
+// The initial number of threads per block, and of vectors of a row that a thread processes in turn.
 constexpr int64_t kThreads = 128;
 constexpr int64_t kVectors = 8;
-constexpr int64_t kMaxSteps = 8;  // of them at once: loads that are in flight together
-constexpr int64_t kMaxRows = 32;  // of a block
-// Beyond, elements are made again: fewer blocks would fit a multiprocessor.
+constexpr int64_t kMaxSteps = 8;  // vectors at once: loads in flight together
+constexpr int64_t kMaxRows = 32;  // per block
+// The most bytes of a row in shared memory. Beyond, elements are recomputed: fewer blocks would fit
+// a multiprocessor.
 constexpr int64_t kMaxRowBytes = 24 * 1024;
 
-enum class Between { kShared, kInline };  // what becomes of the maps' elements
+enum class Between { kShared, kInline };  // the placement of the maps' elements
 
 int64_t PowerOfTwoFrom(int64_t least) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(least, 1))));
@@ -48,7 +49,7 @@ class ThreadRows {
         between_(between),
         busy_blocks_(BusyBlocks(target)) {}
 
-  // Whether some elements are kept or made again: else both ways are the same.
+  // Returns whether there are elements to keep or to recompute; else both ways are the same.
   bool HasElementsBetween() const { return has_between_; }
 
   std::optional<SketchState> Build() {
@@ -69,7 +70,7 @@ class ThreadRows {
     return BlockAt(FindBlock(state_.fn(), name).value());
   }
 
-  // Which iteration variables of the last block pick the row; how many rows there are.
+  // Finds the iteration variables of the last block that select the row, and the number of rows.
   bool FindRows() {
     Ref<Block> last = Find(chain_.back());
     for (const IterVar& iter : last->iters) {
@@ -78,7 +79,7 @@ class ThreadRows {
     size_t count = IsReduction(*last) ? ItersOf(*last, IterKind::kSpatial).size()
                                       : RowItersOf(state_.fn(), chain_);
     if (chain_.size() > 1 && count == 0) return false;
-    size_t real = 0;  // of them, without those of one value at the end
+    size_t real = 0;  // without trailing variables of extent 1
     for (size_t i = 0; i < count; ++i) {
       if (last->iters[i].kind != IterKind::kSpatial) return false;
       rows_.push_back(BaseKey(last->name, last->iters[i]));
@@ -96,7 +97,7 @@ class ThreadRows {
     return true;
   }
 
-  // The extents that make up a row.
+  // Returns the iteration variables along a row.
   std::vector<size_t> ElementsOf(const Block& block) const {
     if (IsReduction(block)) return ItersOf(block, IterKind::kReduce);
     std::vector<size_t> elements;
@@ -114,7 +115,8 @@ class ThreadRows {
     return row;
   }
 
-  // Results of rows become registers, elements shared memory or nothing.
+  // Places the results of row reductions in registers, and elements in shared memory, or inlines
+  // them.
   bool PlaceBetween() {
     int64_t bytes = 0;
     for (const std::string& name : chain_) {
@@ -146,8 +148,8 @@ class ThreadRows {
     return true;
   }
 
-  // As many elements along the last axis as make a vector of 16 bytes of all that has them, as far
-  // as they divide it.
+  // Returns the widest vector along the last axis that has at most 16 bytes in every buffer of the
+  // chain and divides every block's last axis.
   int64_t WidestLanes() const {
     int64_t bytes = 1, lanes = Target::kWidestAccess;
     for (const std::string& name : chain_) {
@@ -167,8 +169,8 @@ class ThreadRows {
     return std::max<int64_t>(std::min(lanes, Target::kWidestAccess / bytes), 1);
   }
 
-  // Threads of a row to start from, which has so many vectors: some vectors each, but all threads
-  // that have one where there are few rows.
+  // Returns the initial number of threads for a row of `vectors` vectors. A thread gets about
+  // kVectors of them; if there are few rows, there are more threads.
   int64_t ThreadsFor(int64_t vectors) const {
     int64_t all = PowerOfTwoFrom(vectors);
     int64_t least = all_rows_ < busy_blocks_ ? 2 * kThreads : Target::kWarp;
@@ -177,7 +179,8 @@ class ThreadRows {
     return std::max<int64_t>(std::min(threads, all), 2);
   }
 
-  // Sizes that all blocks of the chain have: rows of a block, threads of a row, their steps.
+  // Chooses the sizes that all blocks of the chain share: rows per block, threads per row, steps
+  // per thread.
   void ChooseSizes() {
     int64_t row = 1;
     for (const std::string& name : chain_) row = std::max(row, RowOf(*Find(name)));
@@ -216,7 +219,7 @@ class ThreadRows {
     return true;
   }
 
-  // The loop over the block's rows in a fresh nest.
+  // Finds the loop over the block's rows in a fresh nest.
   bool FindRowLoop(const std::string& name) {
     if (IsConstant(rows_together_, 1)) return true;
     for (const IterVar& iter : Find(name)->iters) {
@@ -229,7 +232,7 @@ class ThreadRows {
     return false;
   }
 
-  // The block's rows over y, what makes up a row over x and lanes.
+  // Distributes the block's rows over threads along y, and each row over threads along x and lanes.
   bool Spread(const std::string& name) {
     Ref<Block> block = Find(name);
     auto row = row_loops_.find(name);
@@ -277,7 +280,7 @@ class ThreadRows {
   std::vector<std::string> chain_, inlined_;
   Between between_;
   int64_t busy_blocks_;
-  std::vector<LoopRef> rows_;  // of the last block; the innermost one in blocks of rows
+  std::vector<LoopRef> rows_;  // of the last block; the innermost is over blocks of rows
   int64_t all_rows_ = 1, last_extent_ = 1, row_bytes_ = 0, widest_ = 1;
   bool has_between_ = false;
   Expr rows_together_, threads_, steps_;
@@ -285,7 +288,7 @@ class ThreadRows {
   std::map<int64_t, Expr> lanes_;             // by the extent that they divide
 };
 
-// Blocks of the function from `first` on.
+// Returns the blocks of the function from `first` on.
 std::vector<std::string> NamesFrom(const Function& fn, const std::string& first) {
   std::vector<std::string> names;
   for (const Ref<Block>& block : BlocksOf(fn.body)) {
@@ -294,7 +297,8 @@ std::vector<std::string> NamesFrom(const Function& fn, const std::string& first)
   return names;
 }
 
-// How many of them, from the first, hold a row reduction; 0: all together hold none.
+// Returns the length of the shortest prefix of `names` that contains a row reduction; 0 if there is
+// none.
 size_t LeastWithRowReduction(const Function& fn, const std::vector<std::string>& names) {
   std::vector<Ref<Block>> blocks = BlocksOf(fn.body);
   size_t first = blocks.size() - names.size();

@@ -32,11 +32,11 @@ namespace {
 constexpr int64_t kLongReduction = 256;
 constexpr int64_t kLongPart = 32;  // steps of the reduction
 constexpr int64_t kMaxParts = 64;
-// Of the last reduce axis between two barriers, where the search starts.
+// The initial size of a step of the last reduce axis between two barriers.
 constexpr int64_t kStep = 8;
 constexpr int64_t kUnrolledSteps = 4;
 
-// A loop to be tiled. Its extent, where that is free the most that it may be.
+// A loop to be tiled, with its extent, or the largest extent if that is free.
 struct TiledLoop {
   LoopRef loop;
   int64_t extent = 1;
@@ -56,11 +56,11 @@ int64_t Product(const std::vector<TiledLoop>& loops) {
   return product;
 }
 
-// What is tiled: a reduction, or parts of it, which `reader` takes from registers.
+// The reduction, or one part of it, that is tiled; `reader` takes the results from registers.
 struct Tiling {
   std::string block;
   std::vector<TiledLoop> spatial, reduce;
-  LoopRef part;                       // the loop over parts, "" where it is the whole
+  LoopRef part;                       // the loop over parts, "" without parts
   std::vector<std::string> operands;  // buffers
   ResultReader reader;
 };
@@ -88,14 +88,14 @@ class ThreadTiled {
       order.insert(order.end(), level->begin(), level->end());
     }
     state_.Do(Reorder{order});
-    // Fused with others it would no longer say by itself which part's cells are written.
+    // It stays unfused, so that one index alone selects the part whose cells are written.
     if (!t_.part.empty()) state_.Do(Bind{t_.part, ForKind::kBlockIdxY});
     state_.Do(Bind{FuseAll(state_, s_[0]), ForKind::kBlockIdxX});
     if (!s_[1].empty()) state_.Do(Bind{FuseAll(state_, s_[1]), ForKind::kVthread});
     LoopRef threads = FuseAll(state_, s_[2]);
     threads_ = LoopAt(FindLoop(state_.fn(), threads).value())->extent;
     state_.Do(Bind{threads, ForKind::kThreadIdxX});
-    // One loop of steps, whose copies fly from each to the next.
+    // There is one loop of steps, each of which copies for a later one.
     r_[0] = {FuseAll(state_, r_[0])};
     state_.Do(DecomposeReduction{t_.block, r_[0][0]});
     state_.Do(ReverseComputeAt{t_.reader.block, threads});
@@ -106,7 +106,7 @@ class ThreadTiled {
   }
 
  private:
-  // The two largest axes from the right have virtual threads.
+  // Splits the axes; the two largest, from the right, get virtual threads.
   void SplitAxes() {
     std::vector<int64_t> extents;
     for (const TiledLoop& axis : t_.spatial) extents.push_back(axis.extent);
@@ -129,7 +129,7 @@ class ThreadTiled {
         state_.Size(LevelKey(loop, 2), std::min(extent, Target::kMaxThreads), {}, start.threads),
         state_.Size(LevelKey(loop, 3), std::min<int64_t>(extent, 16), {}, 1),
         state_.Size(LevelKey(loop, 4), std::min<int64_t>(extent, 16), {}, start.inner)};
-    // One level of threads there must be.
+    // At least one level of threads is needed.
     SplitLevels(loop, sizes, axis.loop == t_.spatial.front().loop && s_[2].empty() ? 2 : 0, s_);
   }
 
@@ -162,9 +162,9 @@ class ThreadTiled {
     for (size_t i = 0; i < levels.size(); ++i) loops[levels[i]].push_back(LevelKey(loop, i + 1));
   }
 
-  // The block that is to fill a shared buffer with an operand where a step of the reduction needs
-  // it: the map that makes the operand for this alone, or a copy. Null where its window is not
-  // known.
+  // Places the block that fills a shared buffer with an operand in the step of the reduction that
+  // needs it: the map that computes the operand for this block alone, or a copy. Returns nullptr if
+  // the window is not known.
   const Block* PlaceFiller(const std::string& buffer) {
     Var var = BufferNamed(state_.fn(), buffer).value().var;
     const Block* map = OnlyMapInto(state_.fn(), var);
@@ -190,8 +190,8 @@ class ThreadTiled {
     return FindBlock(state_.fn(), name).value().back().as<Block>();
   }
 
-  // The operand is fetched by all threads together, `vector` at a time along its last dimension,
-  // before the inner loops of a step of the reduction.
+  // Makes all threads together fetch the operand, `vector` cells at a time along its last
+  // dimension, before the inner loops of a step of the reduction.
   void Stage(const std::string& buffer) {
     const Block* filler = PlaceFiller(buffer);
     if (!filler) return;
@@ -210,10 +210,10 @@ class ThreadTiled {
     SpreadRows(*BlockNamed(name), CopyLanes(last));
   }
 
-  // Rows of a staged operand that threads read several of begin at odd multiples of half a free
-  // number of cells, 1 for rows without gaps: threads meet fewer of each other in one bank. Of the
-  // numbers that leave copies of `lanes` cells aligned the start has the least with the fewest
-  // meetings.
+  // Pads the rows of a staged operand, if threads read several of them, to reduce bank conflicts:
+  // rows begin at odd multiples of half a free number of cells, which is 1 for rows without gaps.
+  // The initial number is the smallest with the fewest bank conflicts among those that keep copies
+  // of `lanes` cells aligned.
   void SpreadRows(const Block& filler, int64_t lanes) {
     Buffer buffer = BufferNamed(state_.fn(), WritesOf(filler)[0].buffer->name).value();
     if (ReadsOfRows(state_.fn(), buffer.var).empty()) return;
@@ -245,7 +245,8 @@ class ThreadTiled {
     return reads;
   }
 
-  // Registers have no addresses: every index of the result's tile is a constant.
+  // Unrolls the loops around registers, which have no addresses: every index of the result's tile
+  // must be a constant.
   void UnrollRegisters() {
     for (int level : {3, 4}) {
       for (const LoopRef& loop : s_[level]) {
@@ -257,8 +258,9 @@ class ThreadTiled {
     for (const LoopRef& loop : t_.reader.loops) state_.Do(Unroll{loop});
   }
 
-  // Copies of later steps of the reduction fly while this one computes. The buffers of two stages
-  // take turns; more are worth it where copies wait for no thread.
+  // Pipelines the loop: copies of later steps of the reduction are in flight while this one
+  // computes. Two stages alternate between two buffers; more stages pay off if the copies are
+  // asynchronous.
   void PipelineStages() {
     if (!staged_) return;
     const LoopRef& loop = r_[0].back();
@@ -286,8 +288,8 @@ size_t LongestReduceAxis(const Block& block) {
   });
 }
 
-// The number of parts next to `wanted`, more first, that are whole steps, whose copies are aligned;
-// those of one length are preferred, of which none has a guard.
+// Returns the number of parts closest to `wanted`, larger ones first, whose parts are whole steps,
+// so that copies are aligned. Parts of equal length are preferred, since none has a guard.
 int64_t PartsOfWholeSteps(int64_t extent, int64_t wanted, int64_t most) {
   wanted = std::min(wanted, most);
   auto nearest = [&](auto fits) -> int64_t {

@@ -20,7 +20,7 @@ namespace {
 
 // A bank of shared memory is a word wide.
 constexpr int64_t kWordBytes = 4;
-// What a tile starts from: lines of the operand by as many columns, a warp's elements of each row
+// The initial sizes of a tile: lines of the operand by as many columns, a warp's elements per row
 // of the result, and rows of threads.
 constexpr int64_t kLineBytes = 128;
 constexpr int64_t kMaxLine = 64;
@@ -37,7 +37,7 @@ class TurnedTile {
              std::vector<TurnedOperand> operands)
       : state_(state), block_(block), row_(row), operands_(std::move(operands)) {}
 
-  // False where a step is not legal.
+  // Returns false if a step is not legal.
   bool Build() {
     LoopRef rows = Key(row_), columns = Key(Last());
     SplitTile(rows, columns);
@@ -81,7 +81,7 @@ class TurnedTile {
     state_.Do(Split{columns, {warp}});
   }
 
-  // A tile of the operand, copied a word a thread.
+  // Copies a tile of the operand to shared memory, a word per thread.
   bool Stage(const TurnedOperand& operand, const LoopRef& tile) {
     std::string copy = block_.name + "." + operand.buffer;
     state_.MarkDone(copy);
@@ -109,7 +109,7 @@ class TurnedTile {
   Expr threads_;
 };
 
-// As many elements that a part of a warp has something to do.
+// The smallest extent, which gives at least a part of a warp something to do.
 constexpr int64_t kMinExtent = 8;
 
 }  // namespace

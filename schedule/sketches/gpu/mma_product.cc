@@ -16,7 +16,7 @@ namespace {
 // Below this, most of an instruction's work is padding.
 constexpr int64_t kMinRows = 8;
 
-// The first that fits is taken.
+// The instructions; the first that fits is taken.
 constexpr MmaRow kMmas[] = {
     {DTypeCode::kFloat16, 80, 16, 16, "mma_m16n8k16_f16_f32"},
     {DTypeCode::kBFloat16, 80, 16, 16, "mma_m16n8k16_bf16_f32"},
@@ -27,13 +27,13 @@ constexpr MmaRow kMmas[] = {
     {DTypeCode::kFloat32, 80, 16, 8, "mma_m16n8k8_3xtf32_f32"},
 };
 
-// The instruction, what it multiplies, from where.
+// The instruction, and the accesses that it multiplies.
 struct Reading {
   const MmaRow* mma;
   Access a, b;
 };
 
-// nullopt where the target has no instruction for the block's products.
+// Returns nullopt if the target has no instruction for the block's products.
 std::optional<Reading> ReadProducts(const Block& block, const Target& target) {
   const auto* reduce = block.body.as<Reduce>();
   if (!reduce || !IsConstant(block.predicate, 1)) return std::nullopt;
@@ -52,8 +52,8 @@ std::optional<Reading> ReadProducts(const Block& block, const Target& target) {
   return std::nullopt;
 }
 
-// The one dimension of `read` whose index is moved by the variable, cell by cell; nullopt where
-// there is none such.
+// Returns the only dimension of `read` whose index uses the variable, and is exactly that variable;
+// nullopt if there is none.
 std::optional<size_t> DimOf(const Access& read, const Var& var) {
   std::optional<size_t> found;
   for (size_t d = 0; d < read.indices.size(); ++d) {
@@ -69,7 +69,7 @@ bool Uses(const Access& read, const Var& var) {
                      [&](const Expr& index) { return UsesVar(index, var); });
 }
 
-// Of the spatial variables that only `read` has, the last one that it has as a dimension.
+// Returns the last spatial variable that only `read` uses and has as a dimension.
 std::optional<size_t> OwnAxis(const Block& block, const Access& read, const Access& other) {
   std::optional<size_t> axis;
   for (size_t i : ItersOf(block, IterKind::kSpatial)) {
@@ -79,7 +79,7 @@ std::optional<size_t> OwnAxis(const Block& block, const Access& read, const Acce
   return axis;
 }
 
-// Of the reduce variables that both have as a dimension, the longest.
+// Returns the longest reduce variable that both have as a dimension.
 std::optional<size_t> SharedAxis(const Block& block, const Access& a, const Access& b) {
   std::optional<size_t> axis;
   for (size_t i : ItersOf(block, IterKind::kReduce)) {
@@ -113,7 +113,7 @@ std::optional<MmaProduct> MmaProductOf(const Function& fn, const Block& block,
   std::optional<size_t> of_a = OwnAxis(block, a, b), of_b = OwnAxis(block, b, a);
   std::optional<size_t> k = SharedAxis(block, a, b);
   if (!of_a || !of_b || !k) return std::nullopt;
-  // Memory of the result is contiguous along the later axis.
+  // The result is contiguous along the later axis.
   if (*of_a > *of_b) {
     std::swap(a, b);
     std::swap(of_a, of_b);

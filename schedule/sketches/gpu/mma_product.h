@@ -5,7 +5,7 @@
 #include "schedule/analysis/loop_tree.h"
 #include "support/target.h"
 
-// Which contractions tensor cores multiply, and what of them is an instruction's.
+// The contractions that tensor cores compute, and how an instruction's operands map to them.
 namespace tcc {
 
 // An instruction that multiplies tiles of `rows` x depth by depth x 8.
@@ -17,38 +17,41 @@ struct MmaRow {
   std::string_view intrinsic;
 };
 
-// An operand, and which of its dimensions are k and the axis of the result that it alone has.
+// An operand, with its dimensions for k and for the result's axis that it alone has.
 struct MmaOperand {
   std::string buffer;
   size_t axis_dim = 0, k_dim = 0;
   size_t rank = 0;
   int64_t bytes = 0;  // of an element
   int64_t row = 0;    // elements along the last dimension
-  // Where it is staged: the buffer, the block that fills it, and the fragments' buffer and block.
+  // The places where it is staged: the shared buffer, the block that fills it, and the fragments'
+  // buffer and block.
   std::string shared = {}, filler = {}, tile = {};
   bool along_k() const { return k_dim > axis_dim; }
 };
 
-// What is multiplied, by positions of the block's variables.
+// A product that tensor cores compute; m, n and k are positions among the block's variables.
 struct MmaProduct {
   const MmaRow* mma = nullptr;
   size_t m = 0, n = 0, k = 0;
   MmaOperand a, b;
 };
 
-// How the block is such a product. nullopt where the target has no instruction for it, where it has
-// no operand of two axes each, or where most of an instruction's work would be padding. Extents are
-// known.
+// Returns the block as such a product. Returns nullopt if the target has no instruction for it, if
+// it lacks two operands with an own axis and k each, or if most of an instruction's work would be
+// padding. Extents are known.
 std::optional<MmaProduct> MmaProductOf(const Function& fn, const Block& block,
                                        const Target& target);
 
-// How `read` of the block is an operand whose own axis and k are those variables of the block.
-// nullopt where memory is contiguous along neither of the dimensions, or their size is not known.
+// Returns `read` as an operand whose own axis and k are these variables of the block. Returns
+// nullopt if memory is contiguous along neither dimension, or if the last dimension's size is not
+// known.
 std::optional<MmaOperand> MmaOperandOf(const Function& fn, const Block& block, const Access& read,
                                        size_t axis, size_t k);
 
-// The results of a function's products on tensor cores that are tiled together: of the largest, the
-// extents of m and n multiplied; 0 where there is none. `fn` is kTensor with known extents.
+// Returns the number of results that are tiled together in the largest of a function's products on
+// tensor cores: the extents of m and n multiplied; 0 if there is none. `fn` is kTensor with known
+// extents.
 int64_t ResultsOnTensorCores(const Function& fn, const Target& target);
 
 }  // namespace tcc

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kTileThreads = 256;
 constexpr int64_t kInner = 4;
 
-// Levels for some axes, and how much more than the extents they cover.
+// The levels for some axes, and the padding: how much more than the extents they cover.
 struct Tile {
   std::vector<ThreadLevels> levels;
   int64_t threads = 1;
@@ -22,16 +22,17 @@ double Inverse(int64_t number) {
   return 1 / static_cast<double>(number);
 }
 
-// How much more than an extent its parts cover. A tail costs conditions as well, the more so the
-// more axes have one.
+// Returns how much more than an extent its parts cover. A tail also costs conditions, more so with
+// each axis that has one.
 double PaddingOf(int64_t extent, int64_t part) {
   double tail = extent % part == 0 ? 1 : 1.1;
   return tail * static_cast<double>(CeilDivision(extent, part) * part) * Inverse(extent);
 }
 
-// What a result costs. 4 x 4 results a thread have 77 % multiply-adds in the main loop on sm_86,
-// 2 x 4 55 % and 1 x 4 36 %; operands of a thread block are fetched once for each of its rows and
-// columns; fewer threads hide less of the time of memory, and a part of a warp is a whole one.
+// Returns the cost per result. With 4 x 4 results per thread, 77 % of the main loop's instructions
+// on sm_86 are multiply-adds, with 2 x 4 55 % and with 1 x 4 36 %. The operands of a thread block
+// are fetched once per row and per column. Fewer threads hide less memory latency, and a partial
+// warp costs a whole one.
 double CostOf(const Tile& rows, const ThreadLevels& columns, double padding) {
   double instructions = 0.8 + 8 * Inverse(rows.inner * columns.inner);
   double fetched =
@@ -42,8 +43,8 @@ double CostOf(const Tile& rows, const ThreadLevels& columns, double padding) {
   return rows.padding * padding * (instructions + fetched) * (1 + idle) * warps * Inverse(threads);
 }
 
-// All tiles with one more axis to the left: those of the least padding for each number of threads
-// and of results a thread.
+// Returns all tiles with one more axis to the left: the one with the least padding per number of
+// threads and of results per thread.
 std::vector<Tile> WithAxis(const std::vector<Tile>& tiles, int64_t extent, int64_t most_threads,
                            int64_t most_inner) {
   std::vector<Tile> best(static_cast<size_t>((most_threads + 1) * (most_inner + 1)));
@@ -80,7 +81,7 @@ std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents, con
   double least = 0;
   for (int64_t inner : {4, 2, 1}) {
     for (int64_t most : {16, 32, 64, 8, 4, 128, 256}) {
-      // As many threads as even out the tail.
+      // The number of threads evens out the tail.
       int64_t groups = CeilDivision(columns, inner);
       ThreadLevels last{1, CeilDivision(groups, CeilDivision(groups, most)), inner};
       double padding = PaddingOf(columns, last.threads * inner);

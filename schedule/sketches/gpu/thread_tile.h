@@ -6,28 +6,29 @@
 
 #include "support/target.h"
 
-// The sizes that a GPU's tiles of contractions and windows start from, picked from extents alone.
+// The initial sizes of a GPU's tiles of contractions and windows, picked from extents alone.
 namespace tcc {
 
 // The first architecture that copies to shared memory asynchronously.
 inline constexpr int kAsyncCopies = 80;
 
-// Thread blocks that keep a GPU busy: four for each multiprocessor.
+// Returns the number of thread blocks that keep a GPU busy: four per multiprocessor.
 int64_t BusyBlocks(const Target& target);
-// What one of them makes at first.
+// The initial number of results per thread block.
 inline constexpr int64_t kResultsOfTile = 64 * 64;
 
-// How many elements along one axis a thread block makes: virtual threads * threads * inner.
+// The number of elements along one axis that a thread block computes: virtual threads * threads *
+// inner.
 struct ThreadLevels {
   int64_t vthreads = 1;
   int64_t threads = 1;
   int64_t inner = 1;
 };
 
-// For spatial axes of these extents, memory being contiguous along the last: about 256 threads of
-// 4 x 4 results each, rows along the others from the right and columns along the last axis; 8 x 4
-// or 8 x 8 where that still makes BusyBlocks. Of all numbers of threads and of results a thread,
-// those that cost least, padding counted.
+// Returns the levels for spatial axes of these extents, with memory contiguous along the last:
+// about 256 threads of 4 x 4 results each, rows along the other axes from the right and columns
+// along the last axis; 8 x 4 or 8 x 8 if that still makes BusyBlocks. The numbers of threads, and
+// of results per thread, are those that cost least, padding included.
 std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents, const Target& target);
 
 }  // namespace tcc

@@ -9,12 +9,12 @@
 
 namespace tcc {
 
-// Whether `block` is a reduction to a tuple of which one output has an axis that the others lack,
-// its last spatial one, with a direct form, at known extents.
+// Returns whether `block` is a reduction to a tuple with a direct form and known extents, one
+// output of which has an axis that the others lack, its last spatial one.
 bool IsAttentionCore(const Block& block);
 
-// The blocks round the core of an attention and their axes i (queries), t (keys), d (values) and e
-// (what queries and keys are multiplied over).
+// The blocks around the core of an attention and their axes i (queries), t (keys), d (values) and e
+// (the axis that the product of queries and keys contracts).
 struct AttentionParts {
   std::string core, logits, scores, out;
   std::string i, t, d;  // names of the core's variables
@@ -25,8 +25,8 @@ struct AttentionParts {
   int64_t queries = 0, keys = 0, width = 0;
 };
 
-// nullopt where the core's logits are not one map of a contraction's scores, each with no other
-// reader, or its results are not one map's operands.
+// Returns nullopt unless one map computes the core's logits from a contraction's scores, neither
+// has another reader, and one map reads the core's results.
 std::optional<AttentionParts> FindAttentionParts(const Function& fn, const Block& core);
 
 }  // namespace tcc

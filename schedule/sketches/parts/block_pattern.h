@@ -5,52 +5,55 @@
 
 #include "ir/expr/function.h"
 
-// What sketch rules ask about a block.
+// The properties of a block that sketch rules ask about.
 namespace tcc {
 
 bool IsReduction(const Block& block);
-// Its reduce variables have an order (IterKind): only loops round them may be touched.
+// Returns whether the reduce variables run in order (IterKind): only loops around them may be
+// changed.
 bool IsOrdered(const Block& block);
 
-// Positions of the block's iteration variables of that kind.
+// Returns the positions of the block's iteration variables of that kind.
 std::vector<size_t> ItersOf(const Block& block, IterKind kind);
 
-// Whether all iteration variables have extents that are numbers.
+// Returns whether the extents of all iteration variables are constants.
 bool HasKnownExtents(const Block& block);
 
-// Whether some operand is used again by other values of a spatial variable: an index of no part of
-// it has that variable. What tiling is good for.
+// Returns whether some operand of a reduction is reused by other values of a spatial variable: none
+// of its indices uses that variable. Such reuse is what tiling exploits.
 bool HasReuse(const Block& block);
 
-// Whether the cells that `index` covers over the block's reduction are also covered from a
-// neighbour along a spatial variable: it takes shorter steps than that.
+// Returns whether the cells that `index` covers during the block's reduction overlap those of a
+// neighbour along a spatial variable, whose step is shorter than the window.
 bool Slides(const Expr& index, const Block& block);
-// Whether windows slide: some index has a spatial and a reduce variable, and neighbours along the
-// spatial one share operands.
+// Returns whether the block has a sliding window: some index has a spatial and a reduce variable,
+// and neighbours along the spatial one share operands.
 bool HasWindow(const Block& block);
 
-// Elements between what neighbours along the block's variable access: 0 where it is the same.
-// nullopt where there is no such number: data decides, or it is not known.
+// Returns the stride in elements between the accesses of neighbours along the block's variable; 0
+// if they access the same element. Returns nullopt if there is no constant stride: the index
+// depends on data, or the stride is not known.
 std::optional<int64_t> StrideAlong(const Function& fn, const Access& access, const Var& var);
-// Whether what they access are neighbours in memory, or the same: lanes along it need no gather.
+// Returns whether that stride is 1 or 0: lanes along the variable need no gather.
 bool IsContiguousAlong(const Function& fn, const Access& access, const Var& var);
 
-// A reduction that sets its own identities and writes one buffer at just its spatial variables, in
-// their order.
+// Returns whether the block is a reduction that sets its own identities and writes one buffer at
+// exactly its spatial variables, in their order.
 bool WritesPlainly(const Block& block);
-// The same of each buffer of a tuple.
+// Returns the same for a reduction to a tuple, for each of its buffers.
 bool WritesTuplePlainly(const Block& block);
 
-// The one block that reads the buffer, which is no parameter, and the map that alone writes it,
-// into cells of its own; nullptr where there is none such.
+// These two return the only block that reads the buffer, which must be no parameter, and the
+// elementwise block that alone writes it, each cell once; nullptr if there is none.
 const Block* OnlyReaderOf(const Function& fn, const Var& buffer);
 const Block* OnlyMapInto(const Function& fn, const Var& buffer);
 
-// The block that alone reads what `block` alone writes, element by element at its own variables, or
-// nullptr. What is written is no parameter, and whatever else is read was written before.
+// Returns the epilogue of `block`, or nullptr: the only reader of the result, elementwise at its
+// own variables. The result must be no parameter and have no other writer, and the epilogue's other
+// operands must be written before `block`.
 const Block* EpilogueOf(const Function& fn, const Block& block);
-// The same of a tuple, or of one buffer: the block may leave out some of the results, which then
-// nobody reads.
+// Returns the epilogue of a reduction to a tuple, or to one buffer. It need not read all of the
+// results; those it leaves out have no reader.
 const Block* TupleEpilogueOf(const Function& fn, const Block& block);
 
 }  // namespace tcc

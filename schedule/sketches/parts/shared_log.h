@@ -5,14 +5,14 @@
 
 namespace tcc {
 
-// A list that grows at its end and whose copies share what they have in common: copying is cheap,
-// and so is adding to the copy that was added to last. Copies belong to one thread.
+// An append-only list whose copies share their common prefix: copying is cheap, and so is appending
+// to the copy that was appended to last. All copies belong to one thread.
 template <typename T>
 class SharedLog {
  public:
   void Add(T item) {
     if (count_ < items_->size()) {
-      // Others have gone on from here, or did before they were dropped.
+      // Another copy appended after this prefix, or did before it was destroyed.
       auto first = items_->begin();
       auto end = first + static_cast<std::ptrdiff_t>(count_);
       if (items_.use_count() == 1) {

@@ -17,7 +17,7 @@ int64_t Nearest(const std::vector<int64_t>& values, int64_t wanted) {
   });
 }
 
-// A word that expressions can hold: "mm/(i*j).1" gives "mm.i_j.1".
+// Returns a word that expressions can hold: "mm/(i*j).1" gives "mm.i_j.1".
 std::string SizeName(const LoopRef& loop) {
   std::string name;
   for (char c : loop) {
@@ -101,7 +101,7 @@ void SketchState::MarkDone(const std::string& block) {
   auto [place, fresh] = places_->emplace(block, done_.size());
   done_.Add(block);
   if (fresh || place->second + 1 == done_.size()) return;
-  // Another state has the name at another place.
+  // Another state has the name at another index.
   places_ = std::make_shared<std::unordered_map<std::string, size_t>>();
   for (const std::string& name : done_) places_->emplace(name, places_->size());
 }
@@ -113,14 +113,15 @@ void SketchState::AddRuleName(std::string_view rule) {
 
 namespace {
 
-// Blocks without an instance have nothing to schedule, and loops of extent 0 cannot be fused.
+// Returns whether the block has instances. Without one there is nothing to schedule, and loops of
+// extent 0 cannot be fused.
 bool HasInstances(const Block& block) {
   return std::none_of(block.iters.begin(), block.iters.end(), [](const IterVar& iter) {
     return iter.kind == IterKind::kSpatial && IsConstant(iter.domain, 0);
   });
 }
 
-// What `state` becomes by the first rule that fits its next block.
+// Returns the states that the first rule that fits the next block makes of `state`.
 std::vector<SketchState> Advance(const SketchState& state, const Block& block, const Target& target,
                                  std::span<const SketchRule> rules) {
   std::string name = block.name;
@@ -136,8 +137,8 @@ std::vector<SketchState> Advance(const SketchState& state, const Block& block, c
   return next;
 }
 
-// A GPU refuses to run what is beyond its limits: sketches without a start within them go, unless
-// none would be left.
+// Drops sketches whose initial point cannot be moved within the target's limits, unless none would
+// be left: a GPU refuses to run a kernel beyond its limits.
 void DropUnfit(const Function& fn, const Target& target, std::vector<Sketch>& sketches) {
   std::vector<Sketch> fit;
   for (Sketch& sketch : sketches) {
@@ -150,8 +151,8 @@ void DropUnfit(const Function& fn, const Target& target, std::vector<Sketch>& sk
 
 std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
                                      std::span<const SketchRule> rules) {
-  // Of each the forks taken so far: their order is that of the sketches, however many blocks a rule
-  // deals with at once.
+  // The forks that a sketch has taken so far. Sketches are ordered by them, however many blocks a
+  // rule schedules at once.
   using Choices = std::vector<size_t>;
   std::vector<std::pair<Choices, SketchState>> open = {{Choices(), SketchState(fn)}};
   std::map<Choices, Sketch> complete;
@@ -165,7 +166,7 @@ std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
     }
     std::vector<SketchState> forks = Advance(state, *block, target, rules);
     choices.push_back(0);
-    // The first fork is always followed; others while there is room.
+    // The first fork is always followed; the others only while there is room.
     for (size_t i = 0; i < forks.size(); ++i) {
       choices.back() = i;
       bool is_followed = i == 0 || open.size() + complete.size() < kMaxSketches;
@@ -184,7 +185,7 @@ Sketch FirstSketch(const Function& fn, const Target& target, std::span<const Ske
     state = std::move(Advance(state, *block, target, rules).front());
   }
   Sketch first = state.sketch();
-  // Where sizes of a CPU are too large for its caches the code is slow; a GPU refuses to run it.
+  // Sizes beyond the limits only make CPU code slow; a GPU refuses to run it.
   if (target.kind != TargetKind::kCuda || StartWithinLimits(fn, target, first)) return first;
   for (Sketch& sketch : GenerateSketches(fn, target, rules)) {
     if (StartWithinLimits(fn, target, sketch)) return std::move(sketch);

@@ -15,9 +15,9 @@
 
 namespace tcc {
 
-// One way to run a task: a trace for one of its variants whose sizes are free, and a point to start
-// from: a value for every size, chosen from extents and the target alone. A search point is a
-// sketch and other values.
+// One way to run a task: a trace for one of its variants whose sizes are free, and an initial
+// point: a value for every size, chosen from extents and the target alone. A search point is a
+// sketch with other values.
 struct Sketch {
   std::string name;    // the rules that made it, "tile, map"
   size_t variant = 0;  // of the task
@@ -25,7 +25,7 @@ struct Sketch {
   Decisions start;
 };
 
-// A schedule being made: what the steps so far have made of the function.
+// A schedule under construction: the function after the steps so far.
 class SketchState {
  public:
   explicit SketchState(const Function& fn);
@@ -34,41 +34,42 @@ class SketchState {
   Sketch sketch() const;
   Decisions start() const;
 
-  // Takes a step that is legal; the rule has seen to that.
+  // Applies a step; the rule guarantees that it is legal.
   void Do(const Step& step);
-  // Takes the step if it is legal.
+  // Applies the step if it is legal. Returns whether it did.
   bool Try(const Step& step);
 
-  // The extent of `loop`, left free in [1, high] and named after the loop, so that points move
-  // between sketches: "mm.i.1" for "mm/i.1". `start` is moved to the nearest value that is allowed.
-  // A range with a single value is that value and no variable.
+  // Adds a free size in [1, high] for the extent of `loop`, named after the loop, "mm.i.1" for
+  // "mm/i.1", so that points move between sketches. `start` is moved to the nearest allowed value.
+  // Returns the size's variable, or the value itself if the range has only one.
   Expr Size(const LoopRef& loop, int64_t high, Domain domain, int64_t start);
 
-  // The first block that no rule has dealt with, nullptr after the last. A rule marks what it deals
-  // with beside the block that it is given: copies, consumers, initialisations.
+  // Returns the first block that no rule has scheduled, or nullptr after the last. A rule marks the
+  // blocks that it schedules besides its own: copies, consumers, initialisations.
   const Block* Next() const;
   void MarkDone(const std::string& block);
   bool IsDone(const std::string& block) const;
   void AddRuleName(std::string_view rule);
 
  private:
-  // The function, no longer shared with other states.
+  // Returns the function, no longer shared with other states.
   Function& Own();
   void Take(const Step& step);
 
-  // A state is copied for each of a function's blocks, of which there may be thousands.
+  // The state is copied once per block of a function, of which there may be thousands, so its
+  // members are cheap to copy.
   std::shared_ptr<Function> fn_;
   std::string name_;
   SharedLog<Step> steps_;
   SharedLog<FreeSize> sizes_;
   SharedLog<std::pair<std::string, int64_t>> start_;
   SharedLog<std::string> done_;
-  // The places of names in done_ and in what others have added to it.
+  // The indices of names in done_, including those that other copies have appended to it.
   std::shared_ptr<std::unordered_map<std::string, size_t>> places_;
 };
 
-// A composite schedule: from a state and its next block, the states that it may go on as. None: the
-// rule does not fit the block. More than one: the sketch forks.
+// A composite schedule: it maps a state and its next block to the states that may follow. No state:
+// the rule does not fit the block. Several states: the sketch forks.
 struct SketchRule {
   std::string_view name;
   std::vector<SketchState> (*apply)(const SketchState& state, const Block& block,
@@ -76,29 +77,29 @@ struct SketchRule {
   std::string_view fits;
 };
 
-// The rules for a target, in order: the first that fits a block schedules it. The last row fits
-// every block, so that nothing is left unbound.
+// Returns the rules for a target, in order: the first that fits a block schedules it. The last row
+// fits every block, so that nothing is left unbound.
 std::span<const SketchRule> SketchRules(const Target& target);
 
-// Every sketch of `fn` (kTensor, static extents), at least one and at most `kMaxSketches`; none for
-// the reference target, which runs functions as they are. `rules` may be a caller's own; a block
-// that none of them fits stays as it is.
+// Returns every sketch of `fn` (kTensor, static extents), at least one and at most `kMaxSketches`;
+// none for the reference target, which runs functions as they are. `rules` may be a caller's own; a
+// block that none of them fits stays as it is.
 inline constexpr size_t kMaxSketches = 16;
 std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
                                      std::span<const SketchRule> rules);
 std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target);
 
-// The first of them, without the work for the others: at its start always legal and decent, what a
-// kernel gets that nobody has tuned. The reference target's has no steps.
+// Returns the first sketch, without the work for the others: its initial point is always legal and
+// decent, and is the schedule of an untuned kernel. The reference target's sketch has no steps.
 Sketch FirstSketch(const Function& fn, const Target& target, std::span<const SketchRule> rules);
 Sketch FirstSketch(const Function& fn, const Target& target);
 
-// The program of a sketch of `fn` with the limits of the target: what a search looks for points in.
-// The start is one of them.
+// Returns the program of a sketch of `fn` with the limits of the target, in which a search looks
+// for points. The initial point is one of them.
 SymbolicProgram ProgramOf(const Function& fn, const Target& target, const Sketch& sketch);
 
-// Moves the sizes that a sketch starts from to a point near by that breaks no constraint and no
-// limit of the target; false, and nothing changes, where none is found.
+// Moves a sketch's initial point to a nearby one that breaks no constraint and no limit of the
+// target. Returns false, with the sketch unchanged, if none is found.
 bool StartWithinLimits(const Function& fn, const Target& target, Sketch& sketch);
 
 }  // namespace tcc

@@ -1,0 +1,76 @@
+#include "graph/variants/merged_axes.h"
+
+#include <catch2/catch.hpp>
+
+#include "graph/passes/infer_shapes.h"
+#include "graph/variants/task.h"
+#include "ir/interpret/interpreter.h"
+#include "ir/text/printer.h"
+#include "tests/graph/one_node.h"
+
+namespace tcc {
+namespace {
+
+struct Case {
+  const char* name;
+  OpKind op;
+  std::vector<int64_t> x, w;
+  Attributes attributes;
+  std::vector<int64_t> merged;  // shape of the result's parameter; empty: nothing merges
+};
+
+Task TaskOf(const Case& c) {
+  TestGraph test;
+  ValueId x = test.Input("x", kFloat32, c.x);
+  ValueId y = test.Add("y", c.op, {x, test.Input("w", kFloat32, c.w)}, c.attributes);
+  test.Output(test.Add("relu", OpKind::kRelu, {y}));
+  Graph graph = test.Build();
+  REQUIRE(InferShapes(graph).ok());
+  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  REQUIRE(subgraphs.size() == 1);
+  return BuildTask(graph, subgraphs[0]).value();
+}
+
+std::vector<int64_t> ShapeOf(const Buffer& buffer) {
+  std::vector<int64_t> shape;
+  for (const Expr& extent : buffer.shape) shape.push_back(AsConstant(extent).value());
+  return shape;
+}
+
+std::vector<double> ResultOf(const Function& fn) {
+  std::vector<Tensor> arguments;
+  for (size_t i = 0; i + 1 < fn.params.size(); ++i) {
+    arguments.push_back(RandomF32(ShapeOf(fn.params[i]), i + 1));
+  }
+  arguments.push_back(MakeZeroTensor(fn.params.back().dtype(), ShapeOf(fn.params.back())));
+  REQUIRE(Interpret(fn, arguments).ok());
+  return ValuesOf(arguments.back());
+}
+
+}  // namespace
+
+TEST_CASE("dimensions that a product goes over together become one", "[graph][variants]") {
+  const Case cases[] = {
+      {"one tap", OpKind::kConv, {1, 6, 7, 5}, {4, 6, 1, 1}, {}, {1, 4, 35}},
+      {"three dimensions", OpKind::kConv, {1, 3, 2, 5, 4}, {4, 3, 1, 1, 1}, {}, {1, 4, 40}},
+      {"batch and rows", OpKind::kMatMul, {3, 5, 6}, {6, 4}, {}, {15, 4}},
+      {"two batches", OpKind::kMatMul, {2, 3, 5, 6}, {6, 4}, {}, {30, 4}},
+      {"both have the batch", OpKind::kMatMul, {3, 5, 6}, {3, 6, 4}, {}, {}},
+      {"several taps", OpKind::kConv, {1, 6, 7, 5}, {4, 6, 3, 3}, {}, {}},
+      {"padded", OpKind::kConv, {1, 6, 7, 5}, {4, 6, 1, 1}, {{"pads", Ints{1, 0, 0, 0}}}, {}},
+      {"strided", OpKind::kConv, {1, 6, 7, 5}, {4, 6, 1, 1}, {{"strides", Ints{2, 1}}}, {}},
+      {"a row", OpKind::kConv, {1, 6, 1, 5}, {4, 6, 1, 1}, {}, {}},
+  };
+  for (const Case& c : cases) {
+    INFO(c.name);
+    Task task = TaskOf(c);
+    CHECK((task.merged > 0) == !c.merged.empty());
+    if (task.merged == 0) continue;
+    const Function& merged = task.variants[task.merged];
+    INFO(Print(merged));
+    CHECK(ShapeOf(merged.params.back()) == c.merged);
+    CHECK(ResultOf(merged) == ResultOf(task.variants[0]));
+  }
+}
+
+}  // namespace tcc
