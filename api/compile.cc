@@ -4,7 +4,7 @@
 #include "ir/text/printer.h"
 #include "runtime/artefact/artefact.h"
 
-// Compiling, of the embedding API.
+// The embedding API's functions that compile.
 namespace tcc::v1 {
 
 struct Artefact::State {

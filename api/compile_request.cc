@@ -7,7 +7,8 @@
 namespace tcc::v1 {
 namespace {
 
-// A copy; bytes in a row where the model says the shape.
+// Copies a bound input; without a shape of its own, into a flat tensor, whose shape the model
+// determines.
 StatusOr<tcc::Tensor> BoundTensor(const Input& bind, const std::string& what) {
   std::optional<tcc::DType> dtype = ToDType(bind.dtype);
   if (!dtype) return NoDType(bind.dtype, what);

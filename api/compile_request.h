@@ -12,14 +12,15 @@
 
 namespace tcc::v1 {
 
-// Tells the caller when a stage begins and how long the last one took. Any thread may call it.
+// Tells the caller when a stage begins and how long the last one took. Any thread may call a
+// reporter.
 class Reporter {
  public:
-  // `options` outlive it.
+  // Expects `options` to outlive the reporter.
   explicit Reporter(const CompileOptions& options) : options_(options) {}
 
   void Report(const std::string& stage, int64_t done, int64_t total);
-  // Ends the last stage too.
+  // Passes the message on; ends the last stage first.
   void Log(LogLevel level, const std::string& message);
 
  private:
@@ -39,12 +40,12 @@ struct CompileRequest {
   tcc::CompileOptions options;
 };
 
-// ImportOnnx or ImportOnnxBytes of a model.
+// A call of ImportOnnx or ImportOnnxBytes for one model.
 using ImportFunction = std::function<StatusOr<Graph>(const ImportOptions&)>;
 
-// Imports the model, reads what the options name, and has the compiler tell `reporter`, which
-// outlives the result, of its stages and warnings. Error: an option that does not fit, by its name;
-// ImportOnnx's; Cancelled where a stop is requested.
+// Imports the model, reads the inputs that the options name, and connects `reporter`, which must
+// outlive the result, to the compiler's stages and warnings. Error: an option that does not fit, by
+// its name; ImportOnnx's; Cancelled where a stop is requested.
 StatusOr<CompileRequest> MakeRequest(const CompileOptions& options,
                                      const ImportFunction& import_model, Reporter& reporter);
 

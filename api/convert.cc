@@ -10,7 +10,7 @@
 namespace tcc {
 namespace {
 
-// The API's list of types is the compiler's.
+// The API lists the same types as the compiler.
 #define TCC_SAME_CODE(text, code, bits, kind) \
   static_assert(static_cast<int>(v1::DType::code) == static_cast<int>(DTypeCode::code));
 TCC_DTYPES(TCC_SAME_CODE)
@@ -46,7 +46,7 @@ v1::Code ToCode(absl::StatusCode code) {
   }
 }
 
-// Which of `infos` each view stands for; all have a type.
+// Returns the view for each of `infos`, after checking that every view has a valid type.
 template <typename View>
 StatusOr<std::vector<const View*>> Arrange(const std::string& kind,
                                            const std::vector<TensorInfo>& infos,
@@ -76,7 +76,7 @@ StatusOr<std::vector<const View*>> Arrange(const std::string& kind,
   return places;
 }
 
-// Of a view that Arrange has looked at.
+// Makes a tensor of a view that Arrange has checked.
 Tensor ViewOf(v1::DType dtype, std::vector<int64_t> shape, const void* data, size_t bytes) {
   return {*ToDType(dtype), std::move(shape), nullptr, {static_cast<const uint8_t*>(data), bytes}};
 }

@@ -6,7 +6,8 @@
 
 namespace tcc {
 
-// What a library of the embedding API runs artefacts on: each has its own list.
+// Returns the devices that this library of the embedding API runs artefacts on; each library has
+// its own list.
 std::span<const DeviceRow> EmbeddedDevices();
 
 }  // namespace tcc

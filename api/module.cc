@@ -44,7 +44,7 @@ tcc::Status EnqueueViews(tcc::Executor& executor, std::span<const DeviceTensor> 
   return executor.Enqueue(in, out, stream);
 }
 
-// Of inputs only types and shapes count.
+// Computes the shapes of the outputs; uses only types and shapes of the inputs.
 template <typename View>
 Result<std::vector<std::vector<std::int64_t>>> ShapesFor(const Metadata& metadata,
                                                          std::span<const View> inputs) {
@@ -125,7 +125,7 @@ Result<Module> Module::Load(std::span<const std::uint8_t> file, std::shared_ptr<
   return WithinMemory([&]() -> Result<Module> {
     SharedBytes bytes{std::move(owner), file};
     if (bytes.owner == nullptr) {
-      // Nobody answers for the caller's memory.
+      // Nobody keeps the caller's memory alive.
       StatusOr<tcc::Tensor> copy =
           CopyTensor(tcc::DType(DTypeCode::kUInt8), {static_cast<int64_t>(file.size())}, file,
                      "a copy of the artefact");

@@ -8,7 +8,7 @@
 #include "runtime/executor/executor.h"
 #include "runtime/executor/per_process.h"
 
-// What the embedding API's handles hold.
+// The state behind the embedding API's handles.
 namespace tcc::v1 {
 
 struct ThreadPool::State {
@@ -26,7 +26,7 @@ struct Module::State {
   std::vector<TensorInfo> outputs;
   std::vector<KernelInfo> kernels;
 
-  // Executors that no Run uses now.
+  // The executors that no Run uses now.
   struct Idle {
     std::mutex mutex;
     std::vector<std::unique_ptr<tcc::Executor>> executors;

@@ -1,14 +1,14 @@
 #pragma once
 
-// tcc inside a program: compile a network, load what came out, run it.
+// The embedding API of tcc: compiles a network, loads the result and runs it.
 //
 //   tcc::Result<tcc::Artefact> artefact = tcc::Compile("model.onnx");
 //   tcc::Result<tcc::Module> module = tcc::Module::Load(*artefact);
 //   tcc::Status status = module->Run({tcc::In("x", x)}, {tcc::Out("y", y)});
 //
-// Tune measures faster schedules, which a compilation takes from a database.
+// Tune searches for faster schedules by measuring; a compilation takes them from a database.
 //
-// Guide, and how versions relate to the ABI: docs/embedding.md.
+// docs/embedding.md is the guide and explains how versions relate to the ABI.
 
 #include <cstdint>
 #include <functional>
@@ -26,7 +26,7 @@
 namespace tcc {
 TCC_API_BEGIN
 
-// A stage of compiling with something to count.
+// The progress of a compilation's stage that counts items.
 struct Progress {
   std::string_view stage;
   std::int64_t done = 0;
@@ -36,24 +36,25 @@ struct Progress {
 enum class LogLevel { kInfo, kWarning };
 
 struct CompileOptions {
-  std::string target = "native";                  // or x86-64-v3, sm_86, ... as tcc compile
+  std::string target = "native";                  // or x86-64-v3, sm_86, ... like tcc compile
   std::map<std::string, std::int64_t> dims = {};  // values of dimensions by name
   std::map<std::string, std::vector<std::int64_t>> shapes = {};  // whole shapes of inputs
-  // Inputs that become constants. One without a shape has the declared one, with `dims` and
-  // `shapes` for what that leaves open.
+  // The inputs that become constants. An input without a shape has the declared one, whose free
+  // dimensions come from `dims` and `shapes`.
   std::vector<Input> binds = {};
   int threads = 0;  // as ThreadPool's
-  // What contractions of f32 round their operands to: strict (nothing), 3xtf32, tf32, bf16, fp16;
-  // docs/numeric.md says what each does to a model.
+  // The type that f32 contractions round their operands to: strict (no rounding), 3xtf32, tf32,
+  // bf16, fp16; docs/numeric.md describes the effect of each.
   std::string numeric = "strict";
-  // Where a model's files with large tensors lie; "": the model's own folder.
+  // The folder of a model's external tensor files; "": the model's own folder.
   std::string external_data_folder = {};
-  bool follow_links = false;  // to such files; download caches have them
-  // Schedules of kernels by name, as text; Kernels lists both. Others get their default. A step
-  // that is not legal, and a name that no kernel has, end Compile with a message that says so.
+  bool follow_links = false;  // symbolic links to such files, as download caches have
+  // The schedules, as text, by the kernel's name; Kernels lists both. Other kernels get their
+  // default. Compile fails, with a message that says so, on an illegal step and on a name that no
+  // kernel has.
   std::map<std::string, std::string> schedules = {};
-  // File of measurements that Tune or tcc tune has made; it is only read. Kernels without a
-  // schedule above get the best one that was measured on a CPU like this one. "": none.
+  // The file of measurements that Tune or tcc tune has made; it is only read. Kernels without a
+  // schedule above get the best one that was measured on a CPU like this one. "": no file.
   std::string database = {};
   // Called from the compiler's threads, one at a time.
   std::function<void(const Progress&)> progress = {};
@@ -62,12 +63,12 @@ struct CompileOptions {
   std::stop_token cancellation = {};
 };
 
-// A compiled network: to be saved, or loaded as it is. A handle.
+// A handle to a compiled network, to be saved or loaded.
 class TCC_EXPORT Artefact {
  public:
-  // The file appears whole or not at all.
+  // Writes the file atomically.
   Status Save(const std::string& path) const;
-  // The file's content; std::bad_alloc where there is no memory for it.
+  // Returns the file's content; throws std::bad_alloc where memory is short.
   std::vector<std::uint8_t> Bytes() const;
 
  private:
@@ -79,36 +80,36 @@ class TCC_EXPORT Artefact {
   std::shared_ptr<const State> state_;
 };
 
-// An ONNX file. The same model and options give the same artefact for any number of threads. With a
-// database that holds as long as its content and the number of usable CPUs stay.
+// Compiles an ONNX file. The same model and options give the same artefact for any number of
+// threads. With a database this also needs the same content of it and the same number of usable
+// CPUs.
 TCC_EXPORT Result<Artefact> Compile(const std::string& path, const CompileOptions& options = {});
-// An ONNX file's content, which is not needed afterwards.
+// Compiles an ONNX file's content, which is not needed afterwards.
 TCC_EXPORT Result<Artefact> Compile(std::span<const std::uint8_t> model,
                                     const CompileOptions& options = {});
 
-// A kernel that a network is compiled to: what it computes, and how. docs/text_format.md and
-// docs/schedules.md tell how to read the texts.
+// A kernel of a network: what it computes, and how. docs/text_format.md and docs/schedules.md
+// explain how to read the texts.
 struct Kernel {
   std::string name;
-  std::vector<std::string> nodes;  // of the model, all that share it
-  // What it computes before any step of a schedule: functions that are equivalent. A schedule is
-  // for the first one unless it says "variant N".
+  std::vector<std::string> nodes;  // all nodes of the model that share it
+  // The kernel before any schedule step, as equivalent functions. A schedule is for the first one
+  // unless it says "variant N".
   std::vector<std::string> variants;
-  std::string schedule;  // that of the options or of their database, else the target's default
+  std::string schedule;  // from the options or their database, else the target's default
   std::string rules;     // the sketch rules that made the default; "" where options had one
 };
 
-// The kernels that Compile would make, without making them: what to write schedules for. A rule of
-// the caller's own looks at `variants`, and puts text into CompileOptions::schedules. On a GPU
-// Compile may leave a default schedule for another one where its machine code spills registers or
-// uses local memory, or the compiler refuses it; one that is given it never leaves. Errors are
-// Compile's.
+// Lists the kernels that Compile would make, without making them, so that a caller can write
+// schedules for them: its own rules read `variants` and put text into CompileOptions::schedules. On
+// a GPU, Compile may replace a default schedule whose machine code spills registers or uses local
+// memory, or that the compiler refuses; it never replaces a given one. Errors: Compile's.
 TCC_EXPORT Result<std::vector<Kernel>> Kernels(const std::string& path,
                                                const CompileOptions& options = {});
 TCC_EXPORT Result<std::vector<Kernel>> Kernels(std::span<const std::uint8_t> model,
                                                const CompileOptions& options = {});
 
-// A candidate that Tune has measured. Seconds of a kernel are of one call.
+// A candidate that Tune has measured. Seconds of a kernel are per call.
 struct TuneProgress {
   double seconds = 0;         // since the search began
   std::int64_t trials = 0;    // measured in this run, with this one
@@ -120,44 +121,44 @@ struct TuneProgress {
 };
 
 struct TuneOptions {
-  // Compile's options; `schedules` and `database` are ignored. A stop request ends Tune soon, which
-  // then returns what was measured and recorded so far.
+  // The options of Compile; `schedules` and `database` are ignored. After a stop request Tune
+  // returns soon, with what was measured and recorded so far.
   CompileOptions compile = {};
-  // File that measurements are kept in; it is made where there is none. A candidate that it has for
-  // this machine is not measured again.
+  // The file that measurements are kept in; Tune creates it if it is missing. A candidate that the
+  // file has for this machine is not measured again.
   std::string database = {};
-  // The budget, one of the two: time, or new candidates to measure over all kernels.
+  // The budget, exactly one of the two: time, or new candidates to measure over all kernels.
   double seconds = 0;
   std::int64_t trials = 0;
-  std::string searcher = "auto";  // or random, evolutionary, ... as tcc tune
+  std::string searcher = "auto";  // or random, evolutionary, ... like tcc tune
   std::uint64_t seed = 0;
-  int threads = 0;  // that kernels run on; as ThreadPool's
+  int threads = 0;  // that kernels run on; like ThreadPool's
   // Called from the thread that called Tune.
   std::function<void(const TuneProgress&)> progress = {};
 };
 
-// A kernel that was tuned. Seconds are of one call, 0 where it was not measured.
+// A kernel that was tuned. Seconds are per call, 0 where the kernel was not measured.
 struct TunedKernel {
   std::string name;
-  double runs = 0;                 // calls in a run of the model
+  double runs = 0;                 // calls per run of the model
   double constructed_seconds = 0;  // by the schedule of a compilation without a database
   double best_seconds = 0;
-  std::string best_searcher;  // who proposed the best
-  std::int64_t trials = 0;    // of this run
+  std::string best_searcher;  // that proposed the best candidate
+  std::int64_t trials = 0;    // in this run
   std::string problem;        // what kept it from being tuned; "": nothing
 };
 
 struct TuneSummary {
-  std::vector<TunedKernel> kernels;  // equal ones once
+  std::vector<TunedKernel> kernels;  // equal kernels once
   std::int64_t trials = 0;
-  std::map<std::string, std::int64_t> statuses;  // of the trials
-  // Seconds of a run of the model with all constructed schedules and with the winners, which
-  // Compile takes. 0: they were not compared, as when Tune was stopped or nothing seemed faster.
+  std::map<std::string, std::int64_t> statuses;  // the trials by status
+  // The seconds of a run of the model with all constructed schedules, and with the winners, which
+  // Compile takes. 0: not compared, e.g. because Tune was stopped or nothing seemed faster.
   double model_constructed_seconds = 0;
   double model_best_seconds = 0;
 };
 
-// Measures schedules for the kernels of a model on this machine, in a process of its own
+// Measures schedules for the kernels of a model on this machine, in a separate process
 // (tcc-worker), and records them. Errors: Compile's; kUsage for an unknown searcher, no budget or
 // both; kBadInput for a database that cannot be written; kMissing where the target's kernels do not
 // run here or there is no worker; kBudget or kCancelled where the end came before any kernel ran.

@@ -1,6 +1,6 @@
 #pragma once
 
-// How tcc's embedding API says that something failed; included by tcc_runtime.h.
+// The types that report failures of tcc's embedding API; included by tcc_runtime.h.
 
 #include <optional>
 #include <string>
@@ -8,8 +8,8 @@
 
 #define TCC_EXPORT [[gnu::visibility("default")]]
 
-// Programs say tcc::Module; symbols say tcc::v1::Module, apart from the compiler's own classes of
-// these names. The compiler's sources see both and spell v1 out.
+// Programs write tcc::Module; its symbols are tcc::v1::Module, distinct from the compiler's own
+// classes of the same names. The compiler's sources see both and write v1.
 #ifdef TCC_IMPLEMENTATION
 #define TCC_API_BEGIN namespace v1 {
 #else
@@ -20,8 +20,8 @@
 namespace tcc {
 TCC_API_BEGIN
 
-// What went wrong; the numbers but for kNoMemory's and kCancelled's are the command line's exit
-// codes.
+// The kind of a failure. All numbers except those of kNoMemory and kCancelled are the command
+// line's exit codes.
 enum class Code {
   kOk = 0,
   kUsage = 2,        // options or arguments that do not fit the model
@@ -41,7 +41,7 @@ class [[nodiscard]] TCC_EXPORT Status {
 
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
-  // Names the thing, what was expected and what came; "" if ok.
+  // Returns a text that names the thing, what was expected and what came; "" if ok.
   const std::string& message() const { return message_; }
 
  private:
@@ -52,7 +52,7 @@ class [[nodiscard]] TCC_EXPORT Status {
 // Prints the status and ends the program.
 [[noreturn]] TCC_EXPORT void EndOnError(const Status& status);
 
-// A value, or why there is none. Asking for the value of a failure ends the program.
+// A value or the failure in its place. Access to the value of a failure ends the program.
 template <typename T>
 class [[nodiscard]] Result {
  public:

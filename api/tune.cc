@@ -4,18 +4,18 @@
 #include "compiler/tune_graph.h"
 #include "runtime/executor/usable_cpus.h"
 
-// Tuning, of the embedding API.
+// The embedding API's function that tunes.
 namespace tcc::v1 {
 namespace {
 
-// Checks what needs no model.
+// Checks the options that need no model.
 tcc::Status CheckOptions(const TuneOptions& options) {
   if (options.database.empty()) {
     return UsageError("expected the file that measurements are kept in (TuneOptions::database)");
   }
   bool timed = options.seconds > 0 && std::isfinite(options.seconds);
   bool counted = options.trials > 0;
-  // The other one has to be 0: a negative number or NaN is a mistake, too.
+  // The other budget has to be 0; a negative number or NaN is a mistake, too.
   if (timed == counted || (!timed && options.seconds != 0) || (!counted && options.trials != 0)) {
     return UsageError(
         "expected one budget above 0, of time or of trials; got {} seconds and {} trials "

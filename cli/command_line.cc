@@ -22,6 +22,15 @@ std::string RefuseNegative(const std::string& text) {
   return valid ? "" : "expected a number of at least 0, got '" + text + "'";
 }
 
+// A named option without a value would pass for one that was not given.
+std::string RefuseEmpty(const std::string& text) {
+  return text.empty() ? "expected a value, got ''" : "";
+}
+
+bool IsNamed(const std::string& names) {
+  return names.starts_with('-');
+}
+
 }  // namespace
 
 CommandOption CommandOption::Required() {
@@ -96,7 +105,9 @@ void CommandLine::Footer(const std::string& text) {
 
 CommandOption CommandLine::AddOption(const std::string& names, std::string& value,
                                      const std::string& description) {
-  return CommandOption(app_->add_option(names, value, description));
+  CLI::Option* option = app_->add_option(names, value, description);
+  if (IsNamed(names)) option->check(RefuseEmpty);
+  return CommandOption(option);
 }
 
 CommandOption CommandLine::AddOption(const std::string& names, int& value,
@@ -116,7 +127,9 @@ CommandOption CommandLine::AddOption(const std::string& names, uint64_t& value,
 
 CommandOption CommandLine::AddOption(const std::string& names, std::vector<std::string>& values,
                                      const std::string& description) {
-  return CommandOption(app_->add_option(names, values, description)->allow_extra_args(false));
+  CLI::Option* option = app_->add_option(names, values, description)->allow_extra_args(false);
+  if (IsNamed(names)) option->check(RefuseEmpty);
+  return CommandOption(option);
 }
 
 CommandOption CommandLine::AddFlag(const std::string& names, bool& value,

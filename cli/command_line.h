@@ -69,7 +69,7 @@ class CommandLine {
   // Sets the text below the help.
   void Footer(const std::string& text);
 
-  // Adds an option, "-o,--output", or a positional argument, "model".
+  // Adds an option, "-o,--output", or a positional argument, "model". Named options refuse ''.
   CommandOption AddOption(const std::string& names, std::string& value,
                           const std::string& description = "");
   CommandOption AddOption(const std::string& names, int& value, const std::string& description);

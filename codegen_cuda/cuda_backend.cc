@@ -22,7 +22,7 @@ Function WithPrefix(Function fn) {
   return fn;
 }
 
-// The text of one kernel without the prelude, and how it is started.
+// The text of one kernel without the prelude, and its launches.
 struct KernelCode {
   std::string text;
   LaunchPlan plan;
@@ -105,7 +105,7 @@ class CudaBackend final : public Backend {
     return text;
   }
 
-  // One a group. Kernels that NVRTC refuses are marked so.
+  // Compiles one image per group, and marks the kernels that NVRTC refuses.
   StatusOr<std::vector<GpuImage>> ImagesOf(const std::vector<std::vector<size_t>>& groups,
                                            const std::vector<KernelCode>& kernels,
                                            const BackendOptions& options,
@@ -145,7 +145,7 @@ class CudaBackend final : public Backend {
     return OkStatus();
   }
 
-  // Finds out which kernels of a program are the ones that NVRTC refuses.
+  // Finds the kernels of a program that NVRTC refuses.
   Status RefuseSome(const std::vector<size_t>& group, const std::vector<KernelCode>& kernels,
                     const Status& status, CompiledModule& compiled) {
     if (status.code() != absl::StatusCode::kInternal) return status;

@@ -10,15 +10,15 @@
 namespace tcc {
 
 struct CudaBackendOptions {
-  GpuCode code = GpuCode::kCubin;  // kCudaText needs no NVRTC; nothing is known of its resources
-  std::string cache_folder = {};   // where NVRTC's results are kept; "": nowhere
+  GpuCode code = GpuCode::kCubin;  // kCudaText needs no NVRTC; its resources are unknown
+  std::string cache_folder = {};   // the folder that keeps NVRTC's results; "": none
 };
 
-// For CUDA targets. Compile gives a GpuProgram (runtime/artefact/gpu_program.h), one kernel for
-// each function; kernels that spill, keep buffers of a thread in local memory or that ptxas warns
-// of have a fault, those that no launch can be made of are refused. Emit gives "source" (CUDA C,
-// without NVRTC), "ptx" and "asm" (by nvdisasm). Where NVRTC or nvdisasm is needed and not there,
-// Unavailable says where it was sought.
+// Makes the backend of a CUDA target. Compile gives a GpuProgram (runtime/artefact/gpu_program.h)
+// with one kernel per function. A kernel that spills, keeps a thread's buffers in local memory, or
+// makes ptxas warn has a fault; a function that cannot become launches is refused. Emit knows the
+// stages "source" (CUDA C, without NVRTC), "ptx" and "asm" (by nvdisasm). Where NVRTC or nvdisasm
+// is needed and missing, the error is Unavailable and lists the places searched.
 std::unique_ptr<Backend> MakeCudaBackend(const Target& target,
                                          const CudaBackendOptions& options = {});
 

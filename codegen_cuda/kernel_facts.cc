@@ -18,15 +18,16 @@ int64_t SpillBytes(const LaunchFacts& facts) {
   return facts.resources.spill_stores + facts.resources.spill_loads;
 }
 
-// As many bytes of spills are no worse than a warning: what ptxas numbers C75xx serializes products
-// or gives up what the kernel was made for.
+// The bytes of spills that cost as much as one warning: a ptxas warning C75xx means that products
+// are serialized, or that the optimization that the kernel was made for was given up.
 constexpr int64_t kBytesOfWarning = 4096;
-// A guess, below the spills that hurt: each further row is one more pass of a load.
+// The bytes of spills that cost as much as one conflicting row, which is one more pass of a load. A
+// guess, below the spills that hurt.
 constexpr int64_t kBytesOfConflict = 64;
 
-constexpr int64_t kBytesOfWord = 4;  // most accesses of local memory have one
+constexpr int64_t kBytesOfWord = 4;  // the bytes of most accesses to local memory
 
-// Blocks of a launch; 0 where a shape decides.
+// Returns the blocks of a launch; 0 if they depend on a shape.
 int64_t BlocksOf(const Launch& launch) {
   int64_t blocks = 1;
   for (const Expr& extent : launch.grid) blocks *= AsConstant(extent).value_or(0);
@@ -37,7 +38,7 @@ int64_t OnTensorCores(const SassCounts& counts) {
   return counts.of(SassKind::kHmma) + counts.of(SassKind::kImma);
 }
 
-// Multiply-adds of the code, times how often it runs as far as that is known: by launch size.
+// Returns the multiply-adds of the main loop, times the number of threads as far as that is known.
 int64_t WorkOf(const LaunchFacts& facts) {
   const SassCounts& counts = facts.code.facts.main_loop;
   int64_t tensor = OnTensorCores(counts);
@@ -45,7 +46,7 @@ int64_t WorkOf(const LaunchFacts& facts) {
   return (1 + counts.of(SassKind::kFfma) + 1000 * tensor) * threads;
 }
 
-// Instructions that multiply matrices, by the type of their operands; then of all types.
+// Returns the number of instructions that multiply matrices, by operand type, and then their total.
 std::vector<std::pair<std::string, int64_t>> MmaStatistics(
     const std::vector<LaunchFacts>& launches) {
   int64_t bf16 = 0, f16 = 0, s8 = 0, tf32 = 0;
@@ -63,13 +64,14 @@ std::vector<std::pair<std::string, int64_t>> MmaStatistics(
   return statistics;
 }
 
-// Of a thread's own buffers that are no registers. What functions of the device library keep, as
-// the slow way of sin does, is nothing that another schedule would save.
+// Returns the local bytes per thread if its own buffers are not in registers, else 0. The local
+// memory of device library functions, such as the slow path of sin, is excluded: no other schedule
+// would save it.
 int64_t OwnLocalBytes(const LaunchFacts& facts) {
   return facts.launch->indexes_locals ? facts.code.local_bytes : 0;
 }
 
-// The bytes that the code moves between them and registers, without spills.
+// Returns the bytes that the code moves between those buffers and registers, without spills.
 int64_t MovedLocalBytes(const LaunchFacts& facts) {
   if (OwnLocalBytes(facts) == 0) return 0;
   const SassCounts& all = facts.code.facts.all;
@@ -77,10 +79,10 @@ int64_t MovedLocalBytes(const LaunchFacts& facts) {
   return std::max<int64_t>(words * kBytesOfWord - SpillBytes(facts), 1);
 }
 
-// What of all launches together may be at fault.
+// The possible faults of a kernel, over all of its launches.
 struct Faults {
   int64_t spill_bytes, registers, warnings, rows_per_bank, local_bytes, moved_local_bytes;
-  std::string warning;  // the last
+  std::string warning;  // the last one
 };
 
 void DescribeFault(const Faults& found, CompiledKernel& kernel) {

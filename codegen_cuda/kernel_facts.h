@@ -9,27 +9,29 @@
 
 namespace tcc {
 
-// A launch, what ptxas said of it and what its machine code shows.
+// A launch, its resources as ptxas reports them, and the facts read from its machine code.
 struct LaunchFacts {
   const Launch* launch = nullptr;
   KernelResources resources;
   CubinKernel code;
 };
 
-// Those of a plan in a program that holds its launches. Error: the image is no cubin, or lacks one.
+// Returns the facts of each launch of a plan; `cubin` is the program that holds them. Error: the
+// image is no cubin, or lacks a launch.
 StatusOr<std::vector<LaunchFacts>> FactsOfLaunches(const LaunchPlan& plan, const Cubin& cubin,
                                                    int sm);
 
-// Fills the fault and the statistics of a kernel from those of its launches:
-//   registers, local_bytes, load_bytes_widest, shared_bytes   the most that a launch has
-//   spill_bytes, code_bytes, warnings                         of all of them together
-//   ldmatrix_conflicts            the most rows of a matrix that wait for others of it to be loaded
-//                                 from the same bank of shared memory; none where none is loaded so
-//   tensor_instructions           of all: how many of the code's multiply matrices (HMMA, IMMA)
-//   mma_f16, mma_bf16, mma_tf32, mma_s8   those by the type of their operands, where there are any
-//   ffma_share, waves                                         of the launch with the most work:
-//     how much of its main loop's instructions are float32 multiply-adds (of all its code where no
-//     loop has any), and WavesOf its blocks
+// Fills the fault and the statistics of a kernel from the facts of its launches:
+//   registers, local_bytes, load_bytes_widest, shared_bytes   the maximum over the launches
+//   spill_bytes, code_bytes, warnings                         the sum over the launches
+//   ldmatrix_conflicts            the most rows of a matrix that wait for other rows of it, because
+//                                 they lie in the same bank of shared memory; absent where no
+//                                 launch uses ldmatrix
+//   tensor_instructions           the number of HMMA and IMMA instructions in all launches
+//   mma_f16, mma_bf16, mma_tf32, mma_s8   the same number by operand type, where it is not 0
+//   ffma_share, waves             of the launch with the most work: the share of float32
+//                                 multiply-adds among its main loop's instructions (among all
+//                                 instructions where no loop has any), and WavesOf its blocks
 void DescribeKernel(const std::vector<LaunchFacts>& launches, int sm, CompiledKernel& kernel);
 
 }  // namespace tcc

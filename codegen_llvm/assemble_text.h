@@ -7,8 +7,9 @@
 
 namespace tcc {
 
-// Has LLVM read what Backend::Emit printed for one kernel: stage "source" must parse and verify as
-// LLVM IR, "asm" must assemble for the target. Internal with LLVM's message where it does not.
+// Checks the text that Backend::Emit printed for one kernel: stage "source" must parse and verify
+// as LLVM IR, "asm" must assemble for the target. If not, the error is Internal with LLVM's
+// message.
 Status AssembleText(const std::string& text, const std::string& stage, const Target& target);
 
 }  // namespace tcc

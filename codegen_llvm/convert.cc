@@ -11,8 +11,8 @@ namespace {
 
 using llvm::Value;
 
-// Behind a fence: what LLVM sees to be an f16 it computes in f16, and on CPUs without such vectors
-// it then compares and rounds them lane by lane.
+// Converts f16 bits to f32 behind a fence. Without it, LLVM would compute in f16 where it sees that
+// a value is one, and on CPUs without f16 vectors compare and round lane by lane.
 Value* FromHalfBits(llvm::IRBuilderBase& b, Value* i16) {
   Value* half = b.CreateBitCast(i16, SameLanes(i16, b.getHalfTy()));
   Value* f32 = b.CreateFPExt(half, SameLanes(i16, b.getFloatTy()));
@@ -113,7 +113,7 @@ Value* IntegerToFloat(llvm::IRBuilderBase& b, Value* value, bool is_signed, DTyp
   return is_signed ? b.CreateSIToFP(value, type) : b.CreateUIToFP(value, type);
 }
 
-// From f32 or f64 to any float.
+// Converts f32 or f64 to any float.
 Value* FloatToFloat(llvm::IRBuilderBase& b, Value* value, DType to) {
   bool is_double = value->getType()->getScalarType()->isDoubleTy();
   if (to.element() == kFloat64)

@@ -4,16 +4,16 @@
 #include "support/dtype.h"
 
 // Conversions between the register forms of llvm_types.h, lane by lane. None of them calls a
-// library. Rounding is to nearest even, once, also from f64 to 16 bits.
+// library. Each rounds once, to nearest even, even from f64 to 16 bits.
 namespace tcc {
 
-// f16, bf16, f8 -> f32; f32 and f64 stay. Exact.
+// Widens f16, bf16 and f8 to f32, exactly; f32 and f64 stay.
 llvm::Value* Widen(llvm::IRBuilderBase& b, llvm::Value* value, DType dtype);
-// A value of the type that Widen gives for it to `dtype`.
+// Narrows a value of the type that Widen returns for `dtype` to `dtype`.
 llvm::Value* Narrow(llvm::IRBuilderBase& b, llvm::Value* value, DType dtype);
 
-// Cast (ir/expr/expr.h). To f8 saturates at the largest finite value, as ONNX does by default; to
-// i4 and u4 wraps.
+// Emits a Cast (ir/expr/expr.h). A cast to f8 saturates at the largest finite value, as in ONNX by
+// default; a cast to i4 or u4 wraps.
 llvm::Value* Convert(llvm::IRBuilderBase& b, llvm::Value* value, DType from, DType to);
 
 }  // namespace tcc

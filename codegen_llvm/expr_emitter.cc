@@ -16,7 +16,7 @@ namespace {
 
 using llvm::Value;
 
-// 0, and not -0.
+// Checks for 0, excluding -0.
 bool IsZero(const Expr& expr) {
   if (const auto* broadcast = expr.as<Broadcast>()) return IsZero(broadcast->value);
   if (const auto* imm = expr.as<FloatImm>()) return __builtin_bit_cast(uint64_t, imm->value) == 0;
@@ -30,9 +30,10 @@ bool IsNeverNan(Value* value) {
   return imm && !imm->isNaN();
 }
 
-// NaN if either is. One instruction where an operand is a constant, as in relu: x86's max gives its
-// second operand when either is NaN. Else y, the new operand of a reduction, is the one whose NaN
-// is looked for: the chain of results is the max alone.
+// Emits min or max; the result is NaN if either operand is. If one operand is a constant, as in
+// relu, that is one instruction: x86's max gives its second operand when either is NaN. Otherwise
+// the NaN check is on y, the new operand of a reduction, so that the dependency chain is the max
+// alone.
 Value* FloatMinMax(llvm::IRBuilderBase& b, bool is_min, Value* x, Value* y) {
   if (IsNeverNan(x)) std::swap(x, y);
   if (IsNeverNan(y)) {
@@ -66,7 +67,7 @@ Value* ExprEmitter::ActiveLanes(int lanes) {
   TCC_CHECK(LanesOf(guard_.lanes) == lanes) << LanesOf(guard_.lanes) << " against " << lanes;
   Value* active =
       guard_.scalar ? b_.CreateAnd(guard_.lanes, Splat(b_, guard_.scalar, lanes)) : guard_.lanes;
-  // A masked access, be the mask known, keeps a local buffer out of registers.
+  // A masked access, even with a constant mask, keeps a local buffer out of registers.
   const auto* known = llvm::dyn_cast<llvm::Constant>(active);
   return known && known->isAllOnesValue() ? nullptr : active;
 }

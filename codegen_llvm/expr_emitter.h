@@ -10,35 +10,36 @@
 
 namespace tcc {
 
-// Which evaluations count: those for which `scalar` holds, and in vectors the lanes for which
-// `lanes` holds too. Null means all. Where it does not hold, a load reads nothing of its buffer and
-// a division cannot trap, so that both arms of a Select may be computed without a branch.
+// The condition under which evaluations count: `scalar` for all lanes, and `lanes` for each lane of
+// a vector. Null means always. Where the guard does not hold, a load reads nothing from its buffer
+// and a division cannot trap, so that both arms of a Select may be computed without a branch.
 struct Guard {
   llvm::Value* scalar = nullptr;
   llvm::Value* lanes = nullptr;
 };
 
-// Emits expressions at the builder's place. Shared subexpressions are computed once a statement.
+// Emits expressions at the builder's insertion point. Common subexpressions are computed once per
+// statement.
 class ExprEmitter {
  public:
   explicit ExprEmitter(KernelState& state) : state_(state), b_(state.builder), memo_(1) {}
 
   llvm::Value* Emit(const Expr& expr);
-  // buffer[index] = value in the lanes where `mask` (may be null) holds.
+  // Emits buffer[index] = value in the lanes where `mask` (may be null) holds.
   void EmitStore(const Var& buffer, const Expr& index, const Expr& value, const Expr& mask);
-  // Brings the cell's cache line near. Any index will do.
+  // Prefetches the cell's cache line. The index may lie outside of the buffer.
   void EmitPrefetch(const Var& buffer, const Expr& index);
-  // Values computed so far are not used again: loads may have become stale, or the builder stands
-  // where they do not reach.
+  // Forgets the values computed so far: loads may have become stale, or the values may not dominate
+  // the builder's insertion point.
   void ForgetValues() { memo_.assign(1, {}); }
 
-  // Whether an integer expression is seen to be >= 0 for every value of its variables.
+  // Checks whether an integer expression is provably >= 0 for all values of its variables.
   bool IsNonNegative(const Expr& expr) const;
 
  private:
   using Memo = std::unordered_map<Expr, llvm::Value*, ExprHash, ExprEqual>;
 
-  // What was computed of an equal expression; null: nothing.
+  // Returns the value computed for an equal expression; null if there is none.
   llvm::Value* Known(const Expr& expr) const;
   llvm::Value* EmitNode(const Expr& expr);
   llvm::Value* EmitVar(const VarNode& var);
@@ -53,18 +54,19 @@ class ExprEmitter {
 
   // memory_access.cc
   llvm::Value* EmitLoad(const Load& load, llvm::Value* otherwise);
-  // Zero where `zero_unless` (may be null) does not hold.
+  // Loads a scalar; the result is zero where `zero_unless` (may be null) does not hold.
   llvm::Value* LoadScalar(const Var& buffer, const Expr& index, llvm::Value* zero_unless);
-  // Whether a scalar index lies in the buffer wherever the loops stand, so that no guard is needed.
+  // Checks whether a scalar index lies in the buffer in all iterations, so that no guard is needed.
   bool IsInside(const Var& buffer, const Expr& index) const;
-  // Whether lanes from `first` on may be accessed be they active or not: nobody else sees them. A
-  // masked access would keep the buffer out of registers.
+  // Checks whether `lanes` cells from `first` on may be accessed even in inactive lanes: they lie
+  // in a private buffer, which a masked access would keep out of registers.
   bool MayTouchAll(const Var& buffer, const Expr& first, int lanes) const;
   llvm::Value* LoadLanes(const Var& buffer, const Expr& index, llvm::Value* otherwise);
-  // Lanes some cells apart, as memory holds them; `passthrough` where the mask (may be null) does
-  // not hold.
+  // Checks whether LoadStrided is to load these lanes, rather than a gather.
   bool IsInPieces(const Var& buffer, const LaneIndex& index, int lanes,
                   const llvm::Value* mask) const;
+  // Loads lanes at a constant stride > 1, in their memory form; `passthrough` where the mask (may
+  // be null) does not hold.
   llvm::Value* LoadStrided(const Var& buffer, const LaneIndex& index, llvm::Value* mask,
                            llvm::Value* passthrough);
   llvm::Value* LoadSubByte(const Var& buffer, const Expr& index);
@@ -73,14 +75,14 @@ class ExprEmitter {
   void StoreSubByte(const Var& buffer, const Expr& index, llvm::Value* value);
   const BufferBinding& BindingOf(const Var& buffer) const;
   llvm::Value* Address(const Var& buffer, llvm::Value* index);
-  // The address of every lane, then up to `count` that of lane 0; `lanes` is what MatchLaneIndex
-  // says of `index`.
+  // Returns `count` addresses: one per lane, then that of lane 0 again. `lanes` is the result of
+  // MatchLaneIndex for `index`.
   llvm::Value* Addresses(const Var& buffer, const Expr& index,
                          const std::optional<LaneIndex>& lanes, int count);
   llvm::Value* ZeroLine();
   void Annotate(llvm::Value* access, const Var& buffer);
 
-  // Under `condition`, which may have lanes, f's loads and divisions count.
+  // Calls f under the guard `condition`, which may have lanes.
   template <typename F>
   llvm::Value* Guarded(llvm::Value* condition, F&& f) {
     Guard outer = guard_;
@@ -91,15 +93,16 @@ class ExprEmitter {
     return result;
   }
   void PushGuard(llvm::Value* condition);
-  // The guard as one condition: of any lane, or of each of `lanes`. Null: always.
+  // Returns the guard as one condition: whether any lane is active, or which of `lanes` are. Null
+  // means always.
   llvm::Value* AnyActive();
   llvm::Value* ActiveLanes(int lanes);
 
   KernelState& state_;
   llvm::IRBuilderBase& b_;
   Guard guard_;
-  // Innermost guard last. What was computed under a weaker guard serves under a stronger one: LLVM
-  // would not see that a masked load gives what a plain one gave.
+  // The values by guard, the innermost guard last. A value computed under a weaker guard is reused
+  // under a stronger one: LLVM would not see that a masked load equals an earlier plain load.
   std::vector<Memo> memo_;
 };
 

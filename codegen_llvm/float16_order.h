@@ -5,9 +5,9 @@
 
 namespace tcc {
 
-// The smaller or the larger of 16-bit floats (f16, bf16; in their register form, 16 bits a lane),
-// NaN if either is, -0 < +0. On the bits, as integers: twice as many lanes an instruction as in
-// f32, and nothing is converted.
+// Emits the minimum or maximum of 16-bit floats (f16 or bf16 in their register form, 16 bits per
+// lane): NaN if either is, and -0 < +0. It compares the bits as integers, which needs no conversion
+// and handles twice as many lanes per instruction as f32.
 llvm::Value* EmitMinMax16(llvm::IRBuilderBase& b, bool is_min, llvm::Value* x, llvm::Value* y,
                           DType dtype);
 

@@ -18,12 +18,12 @@ bool IsDouble(Value* value) {
   return value->getType()->getScalarSizeInBits() == 64;
 }
 
-// Whether the function that is being built is for a CPU with AVX-512.
+// Checks whether the function that is being built targets a CPU with AVX-512.
 bool HasAvx512(llvm::IRBuilderBase& b) {
   return b.GetInsertBlock()->getParent()->hasFnAttribute("min-legal-vector-width");
 }
 
-// vscalefps of 16, 8 or 4 lanes; all of them, rounded to nearest.
+// Emits vscalefps with 16, 8 or 4 lanes, unmasked and rounded to nearest.
 Value* ScaleVector(llvm::IRBuilderBase& b, Value* x, Value* n) {
   switch (LanesOf(x)) {
     case 16:

@@ -5,10 +5,10 @@
 
 #include "codegen_llvm/llvm_forward.h"
 
-// The vocabulary that math_*.cc is written in: f32 or f64 values of any number of lanes.
+// The operations that math_*.cc uses, on f32 or f64 values with any number of lanes.
 namespace tcc {
 
-// Constants in the type of `like`.
+// Returns a constant in the type of `like`.
 llvm::Value* Real(llvm::Value* like, double value);
 llvm::Value* Int(llvm::Value* like, int64_t value);
 
@@ -16,15 +16,15 @@ llvm::Value* Fma(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y, llvm::V
 llvm::Value* Abs(llvm::IRBuilderBase& b, llvm::Value* x);
 llvm::Value* Trunc(llvm::IRBuilderBase& b, llvm::Value* x);
 llvm::Value* CopySign(llvm::IRBuilderBase& b, llvm::Value* magnitude, llvm::Value* sign);
-// min(x, limit) and max(x, limit) that let a NaN through.
+// Emits min(x, limit) or max(x, limit); a NaN in x stays.
 llvm::Value* AtMost(llvm::IRBuilderBase& b, llvm::Value* x, double limit);
 llvm::Value* AtLeast(llvm::IRBuilderBase& b, llvm::Value* x, double limit);
 
-// By Horner's rule; coefficients from the constant upwards.
+// Evaluates a polynomial by Horner's rule; the constant coefficient comes first.
 llvm::Value* EvaluatePolynomial(llvm::IRBuilderBase& b, llvm::Value* x,
                                 std::initializer_list<double> coefficients);
 
-// The integers of the same width that hold the bits, and back.
+// Reinterprets floats as integers of the same width, and back.
 llvm::Value* Bits(llvm::IRBuilderBase& b, llvm::Value* x);
 llvm::Value* FromBits(llvm::IRBuilderBase& b, llvm::Value* bits);
 
@@ -34,10 +34,10 @@ struct Nearest {
   llvm::Value* integer;
 };
 Nearest NearestInteger(llvm::IRBuilderBase& b, llvm::Value* x, double scale);
-// 2^n where that is normal; n has f32's or f64's width.
+// Returns 2^n, which must be normal; n has f32's or f64's width.
 llvm::Value* PowerOfTwo(llvm::IRBuilderBase& b, llvm::Value* n);
-// x * 2^n, rounded once, in one instruction; n is a whole number as a float, of any size. nullptr
-// where the CPU has none for values like x.
+// Returns x * 2^n, rounded once, in one instruction; n is a whole number as a float, of any size.
+// Returns nullptr if the CPU has no such instruction for x's type.
 llvm::Value* ScaleByPowerOfTwo(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* n);
 
 // x = 2^exponent * mantissa with sqrt(1/2) <= mantissa < sqrt(2), for normal x > 0.

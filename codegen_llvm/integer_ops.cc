@@ -30,7 +30,7 @@ Value* SignedDivision(llvm::IRBuilderBase& b, ExprKind kind, Value* x, Value* y)
   return b.CreateAdd(quotient, b.CreateSExt(negative, x->getType()));
 }
 
-// log2 of a constant power of two (also in every lane), -1 for anything else.
+// Returns log2 of a constant power of two (or a splat of one), -1 for anything else.
 int ExactLog2(Value* y) {
   auto* constant = llvm::dyn_cast<llvm::Constant>(y);
   if (!constant) return -1;

@@ -7,18 +7,19 @@
 // ir/expr/scalar_op.h.
 namespace tcc {
 
-// What is known of the operands; saves the correction of a signed division.
+// The known sign of the operands; kNonNegative saves the correction of a signed division.
 enum class Sign { kAny, kNonNegative };
 
-// kFloorDiv, kFloorMod and kCeilDiv; the divisor is >= 1.
+// Emits kFloorDiv, kFloorMod or kCeilDiv; the divisor is >= 1.
 llvm::Value* EmitRoundedDivision(llvm::IRBuilderBase& b, ExprKind kind, llvm::Value* x,
                                  llvm::Value* y, DType dtype, Sign sign);
 
-// Toward zero. The smallest integer by -1 wraps to itself, the remainder is 0; neither traps.
+// Emits a quotient rounded toward zero, or its remainder. The smallest integer by -1 wraps to
+// itself with remainder 0; neither traps.
 llvm::Value* EmitTruncDiv(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y, DType dtype);
 llvm::Value* EmitTruncMod(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y, DType dtype);
 
-// 0 for a count of the width or more; kShiftRight is of the unsigned value.
+// Emits a shift, which is 0 for a count of the width or more; kShiftRight is logical.
 llvm::Value* EmitShift(llvm::IRBuilderBase& b, ScalarOp op, llvm::Value* x, llvm::Value* count);
 
 }  // namespace tcc

@@ -10,7 +10,7 @@
 
 namespace tcc {
 
-// Machine code in this process.
+// Kernels as machine code in this process.
 class JitModule {
  public:
   struct Engine;
@@ -19,7 +19,7 @@ class JitModule {
   JitModule(JitModule&&) noexcept;
   JitModule& operator=(JitModule&&) noexcept;
 
-  // nullptr if there is no kernel of that name. Valid as long as the module lives.
+  // Returns nullptr if there is no kernel of that name. The result is valid while the module lives.
   TccKernel Find(const std::string& name) const;
 
  private:

@@ -45,7 +45,7 @@ llvm::Function* DeclareKernel(llvm::Module& module, llvm::IRBuilderBase& b, cons
   return function;
 }
 
-// One alias scope a parameter: an access is in its own and in no other.
+// Binds the parameters, with one alias scope each: an access is in its own scope and in no other.
 void BindParameters(KernelState& state, const Function& fn) {
   llvm::IRBuilderBase& b = state.builder;
   llvm::MDBuilder metadata(b.getContext());

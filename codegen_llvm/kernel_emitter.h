@@ -8,11 +8,11 @@
 
 namespace tcc {
 
-// A module with one external function, `fn.name`, of the form TccKernel
+// Emits a module with one external function, `fn.name`, of the form TccKernel
 // (runtime/artefact/kernel_abi.h): buffers in the order of `fn.params`, shape arguments in the
 // order of `fn.vars`. Everything else in it is internal; no library is called.
 //
-// A parameter that the kernel stores to shares no memory with any other parameter.
+// Expects that a parameter that the kernel stores to aliases no other parameter.
 std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Function& fn,
                                          const Target& target, llvm::TargetMachine& machine);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Names of LLVM for headers: LLVM's own headers are included in .cc files only.
+// Forward declarations for headers: LLVM's own headers are included in .cc files only.
 namespace llvm {
 class AllocaInst;
 class BasicBlock;

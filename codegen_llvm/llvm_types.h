@@ -5,20 +5,19 @@
 
 namespace tcc {
 
-// How a value of a type stands in a register: bool as i1, integers as iN, f32 and f64 as
-// themselves, and all smaller floats as the iN of their bits, so that LLVM never rounds or converts
-// them behind our back (convert.h does). i4 and u4 stand in an i8, extended by their sign. Lanes
-// become vectors.
+// Returns the register form of a type: bool is i1, integers are iN, f32 and f64 are themselves, and
+// smaller floats are the iN of their bits, so that LLVM never rounds or converts them behind our
+// back (convert.h does). i4 and u4 are an i8, sign- or zero-extended. Lanes become vectors.
 llvm::Type* RegisterType(llvm::LLVMContext& context, DType dtype);
 
-// The element of an array in memory: as in a register, but bool is an i8 that holds 0 or 1. Two
-// elements of i4 or u4 share one i8, the first in the low half.
+// Returns the memory form of an array element: as in a register, but bool is an i8 that holds 0 or
+// 1, and two elements of i4 or u4 share one i8, the first in the low half.
 llvm::Type* MemoryType(llvm::LLVMContext& context, DType dtype);
 
-// `value` in every lane; `lanes` may be 1.
+// Returns `value` in every lane; `lanes` may be 1.
 llvm::Value* Splat(llvm::IRBuilderBase& b, llvm::Value* value, int lanes);
 int LanesOf(llvm::Value* value);
-// The type of `value` with its elements replaced by `element`.
+// Returns the type of `value` with its elements replaced by `element`.
 llvm::Type* SameLanes(llvm::Value* value, llvm::Type* element);
 
 }  // namespace tcc

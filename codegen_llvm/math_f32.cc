@@ -25,7 +25,7 @@ ExpParts ReduceExp(llvm::IRBuilderBase& b, Value* x) {
   return {b.CreateFAdd(power, Real(x, 1)), n};
 }
 
-// For -87 < x < 88, where e^x is normal.
+// Expects -87 < x < 88, where e^x is normal.
 Value* NormalExp(llvm::IRBuilderBase& b, Value* x) {
   ExpParts parts = ReduceExp(b, x);
   if (Value* scaled = ScaleByPowerOfTwo(b, parts.power, parts.n.real)) return scaled;

@@ -20,7 +20,7 @@ llvm::Align ElementAlign(const Var& buffer) {
   return llvm::Align(IsNibble(buffer.dtype()) ? 1 : buffer.dtype().bytes());
 }
 
-// Memory holds a bool as a byte; registers hold a bit.
+// Converts a value from its memory form: a bool is a byte in memory and a bit in a register.
 Value* FromMemory(llvm::IRBuilderBase& b, Value* value, DType dtype) {
   if (!dtype.is_bool()) return value;
   return b.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
@@ -36,28 +36,28 @@ Value* Reversed(llvm::IRBuilderBase& b, Value* value) {
   return b.CreateShuffleVector(value, order);
 }
 
-// By way of integers: LLVM 19 makes a plain load for AVX2 of the half of a reversed mask that it
-// knows to be false.
+// Reverses a mask as integers: on a reversed i1 mask with a half that is known to be false, LLVM 19
+// emits a plain load of that half for AVX2.
 Value* ReversedMask(llvm::IRBuilderBase& b, Value* mask) {
   Value* wide = Reversed(b, b.CreateSExt(mask, SameLanes(mask, b.getInt32Ty())));
   return b.CreateICmpSLT(wide, llvm::Constant::getNullValue(wide->getType()));
 }
 
-// The first `lanes` of a vector; beyond its own, lane 0 again.
+// Returns the first `lanes` lanes of a vector; lanes beyond its own repeat lane 0.
 Value* WithLanes(llvm::IRBuilderBase& b, Value* value, int lanes) {
   std::vector<int> order(static_cast<size_t>(lanes));
   for (int i = 0; i < lanes; ++i) order[static_cast<size_t>(i)] = i < LanesOf(value) ? i : 0;
   return b.CreateShuffleVector(value, order);
 }
 
-// A gather of a power of two of lanes: of others, LLVM 19 splits off rests whose result and index
-// share a register, which x86 refuses to run (SIGILL).
+// Rounds up to a power of two of lanes. LLVM 19 splits other gathers into parts, one of which may
+// use the same register for its result and index, which x86 refuses to run (SIGILL).
 int GatherLanes(int lanes) {
   return static_cast<int>(std::bit_ceil(static_cast<unsigned>(lanes)));
 }
 
-// Loads from `addresses`, GatherLanes of them, what `lanes` there are under the mask, which may be
-// null; `passthrough` elsewhere.
+// Gathers the lanes of `passthrough` from `addresses`, of which there are GatherLanes;
+// `passthrough` where the mask (may be null) does not hold.
 Value* Gather(llvm::IRBuilderBase& b, Value* addresses, llvm::Align align, Value* mask,
               Value* passthrough) {
   int lanes = LanesOf(passthrough);
@@ -82,14 +82,14 @@ const BufferBinding& ExprEmitter::BindingOf(const Var& buffer) const {
   return found->second;
 }
 
-// Not "inbounds": under a guard that fails, the address may be anywhere.
+// Emits an address. It is not "inbounds": under a guard that fails, it may be anywhere.
 Value* ExprEmitter::Address(const Var& buffer, Value* index) {
   llvm::Type* element = MemoryType(b_.getContext(), buffer.dtype());
   return b_.CreateGEP(element, BindingOf(buffer).pointer, index);
 }
 
-// Even steps are constants over one scalar address: x86 then gathers by 32-bit offsets, twice as
-// many lanes at once.
+// Lanes at a constant stride become constant offsets from one scalar address: x86 then gathers by
+// 32-bit offsets, twice as many lanes at once.
 Value* ExprEmitter::Addresses(const Var& buffer, const Expr& index,
                               const std::optional<LaneIndex>& lanes, int count) {
   int own = index.dtype().lanes();
@@ -112,7 +112,7 @@ void ExprEmitter::Annotate(Value* access, const Var& buffer) {
   instruction->setMetadata(llvm::LLVMContext::MD_noalias, binding.no_alias);
 }
 
-// A cache line of zeros, which loads read whose guard fails.
+// Returns a cache line of zeros, which loads read if their guard fails.
 Value* ExprEmitter::ZeroLine() {
   constexpr const char* kName = "zero_line";
   if (llvm::GlobalVariable* line = state_.module.getNamedGlobal(kName)) return line;
@@ -142,8 +142,8 @@ bool ExprEmitter::MayTouchAll(const Var& buffer, const Expr& first, int lanes) c
          IsInside(buffer, first + Expr(lanes - 1));
 }
 
-// The address is picked, not the value: one conditional move, and the load may still be folded into
-// the instruction that uses it.
+// The guard selects the address, not the value: that is one conditional move, and the load may
+// still be folded into the instruction that uses it.
 Value* ExprEmitter::LoadScalar(const Var& buffer, const Expr& index, Value* zero_unless) {
   Value* address = Address(buffer, Emit(index));
   bool guarded = guard_.scalar || guard_.lanes;
@@ -200,7 +200,8 @@ Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* other
   return FromMemory(b_, value, dtype);
 }
 
-// A machine without masked loads of 8 and 16 bits branches for each lane of each piece.
+// The limit under a mask exists because a machine without masked loads of 8 and 16 bits branches
+// for each lane of each piece.
 bool ExprEmitter::IsInPieces(const Var& buffer, const LaneIndex& index, int lanes,
                              const Value* mask) const {
   int64_t most = buffer.dtype().bits() <= 8 ? kMaxPickedBytes : kMaxPickedStride;
@@ -252,7 +253,7 @@ Value* ExprEmitter::LoadSubByte(const Var& buffer, const Expr& index) {
                    llvm::Constant::getNullValue(byte));
   }
   Annotate(value, buffer);
-  // The nibble goes to the top, and from there down with its sign or without.
+  // The nibble is shifted to the top, and from there down arithmetically or logically.
   Value* odd = b_.CreateTrunc(b_.CreateAnd(place, 1), byte);
   Value* up = b_.CreateShl(b_.CreateSub(llvm::ConstantInt::get(byte, 1), odd), 2);
   Value* top = b_.CreateAnd(b_.CreateShl(value, up), 0xf0);
@@ -287,7 +288,7 @@ void ExprEmitter::EmitPrefetch(const Var& buffer, const Expr& index) {
       IsNibble(buffer.dtype())
           ? b_.CreateGEP(b_.getInt8Ty(), BindingOf(buffer).pointer, b_.CreateLShr(place, 1))
           : Address(buffer, place);
-  // For reading, into all cache levels, data.
+  // The flags: a read, into all cache levels, of data.
   b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {address->getType()},
                      {address, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
 }
@@ -325,8 +326,8 @@ void ExprEmitter::StoreLanes(const Var& buffer, const Expr& index, Value* value)
   Annotate(access, buffer);
 }
 
-// Lane by lane: two lanes may share a byte. So may two threads, of which neither must put back what
-// the other replaced.
+// Stores lane by lane, because two lanes may share a byte. Two threads may share one too, and
+// neither must overwrite the other's nibble.
 void ExprEmitter::StoreSubByte(const Var& buffer, const Expr& index, Value* value) {
   int lanes = index.dtype().lanes();
   Value* places = Emit(index);

@@ -36,9 +36,9 @@ struct Analyses {
   llvm::ModuleAnalysisManager modules;
 };
 
-// Only what pays on code with explicit vectors: promotion of register tiles, common
+// The passes that pay on code with explicit vectors: promotion of register tiles, common
 // subexpressions, address arithmetic, hoisting of invariants. O2 gains nothing more and costs 10
-// ms a kernel.
+// ms per kernel.
 void RunPasses(llvm::Module& module, llvm::TargetMachine& machine) {
   LeftOnThrow<Analyses> analyses(std::in_place);
   auto& [loops, functions, sccs, modules] = *analyses;

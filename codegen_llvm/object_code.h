@@ -11,22 +11,22 @@
 
 namespace tcc {
 
-// One kernel as a position-independent ELF object file.
+// A kernel as a position-independent ELF object file.
 struct KernelObject {
   std::string name;
   std::vector<uint8_t> bytes;
   int64_t code_bytes = 0;
 };
 
-// The same input gives the same bytes. Safe to call on several threads at once.
+// Compiles a kernel. The same input gives the same bytes. Thread-safe.
 StatusOr<KernelObject> CompileKernel(const Function& fn, const Target& target,
                                      const std::stop_token& stop = {});
-// One object a kernel, in their order.
+// Compiles kernels to one object each, in their order.
 StatusOr<std::vector<KernelObject>> CompileKernels(const std::vector<Function>& kernels,
                                                    const Target& target,
                                                    const BackendOptions& options);
 
-// For people: LLVM IR as the code generator gets it ("source"), or assembly ("asm").
+// Returns text for people: LLVM IR as the code generator gets it ("source"), or assembly ("asm").
 StatusOr<std::string> KernelText(const Function& fn, const Target& target,
                                  const std::string& stage);
 

@@ -15,13 +15,13 @@ namespace {
 
 using llvm::Value;
 
-// Members of the closure: first the i32 that says that memory ran out, then the runtime, then the
-// captured values.
+// The members of the closure: first the i32 that says that memory ran out, then the runtime, then
+// the captured values.
 constexpr unsigned kFailure = 0;
 constexpr unsigned kRuntime = 1;
 constexpr unsigned kCaptures = 2;
 
-// Variables and buffers of the caller that the body uses, in order of first use.
+// Returns the variables and buffers of the caller that the body uses, in order of first use.
 std::vector<const VarNode*> CapturesOf(const KernelState& state, const Stmt& body) {
   std::vector<const VarNode*> captures;
   std::unordered_set<const VarNode*> seen;

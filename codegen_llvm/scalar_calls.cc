@@ -23,7 +23,7 @@ Value* FloatSign(llvm::IRBuilderBase& b, Value* x) {
   return b.CreateSelect(b.CreateFCmpUNO(x, x), x, quiet);
 }
 
-// f32 without the last 13 bits; their upper half counts up. Infinities and NaN stay.
+// Rounds f32 to tf32: drops the last 13 bits, halves away from zero. Infinities and NaN stay.
 Value* RoundTf32(llvm::IRBuilderBase& b, Value* x) {
   llvm::Type* type = x->getType()->getWithNewType(b.getInt32Ty());
   auto word = [&](uint32_t bits) { return llvm::ConstantInt::get(type, bits); };
@@ -57,7 +57,8 @@ Value* ExpDiff(KernelState& state, Value* x, Value* y) {
   return b.CreateSelect(b.CreateFCmpOEQ(x, y), Real(x, 1), power);
 }
 
-// The runtime reduces angles that are too large for the generated code: a branch hardly ever taken.
+// Emits sin or cos. The runtime reduces angles that are too large for the generated code, in a
+// branch that is hardly ever taken.
 Value* SineOrCosine(KernelState& state, ScalarOp op, Value* x) {
   llvm::IRBuilderBase& b = state.builder;
   bool is_sine = op == ScalarOp::kSin;
@@ -80,7 +81,7 @@ Value* SineOrCosine(KernelState& state, ScalarOp op, Value* x) {
   return result;
 }
 
-// On f32 or f64.
+// Emits a call on f32 or f64.
 Value* FloatCall(KernelState& state, ScalarOp op, const Args& args) {
   llvm::IRBuilderBase& b = state.builder;
   Value* x = args[0];

@@ -7,8 +7,8 @@
 
 namespace tcc {
 
-// op(args) lane by lane, on register forms (llvm_types.h) of type `dtype`. Floats below f32 are
-// computed in f32 and rounded once.
+// Emits op(args) lane by lane, on register forms (llvm_types.h) of type `dtype`. Floats narrower
+// than f32 are computed in f32 and rounded once.
 llvm::Value* EmitScalarCall(KernelState& state, ScalarOp op, std::vector<llvm::Value*> args,
                             DType dtype);
 

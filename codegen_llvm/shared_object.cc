@@ -36,7 +36,7 @@ class Descriptor {
   void Close() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }
-  // What others may open it by.
+  // Returns a path by which others may open the descriptor.
   std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
 
  private:
@@ -53,7 +53,7 @@ bool WriteAll(int fd, std::string_view bytes) {
   return true;
 }
 
-// To the end of a pipe, which is emptied even where its bytes find no room.
+// Copies to the end of a pipe, which is drained even if the destination has no room.
 bool CopyAll(int from, int to) {
   char piece[1 << 16];  // what a pipe holds
   bool whole = true;
@@ -72,12 +72,12 @@ StatusOr<std::vector<uint8_t>> ReadFile(const std::string& path) {
   return bytes;
 }
 
-// In ar's format, so that one descriptor is enough for any number of objects.
+// Writes the objects in ar's format, so that one descriptor is enough for any number of them.
 bool WriteArchive(int fd, const std::vector<KernelObject>& objects) {
   bool whole = WriteAll(fd, "!<arch>\n");
   for (size_t i = 0; i < objects.size(); ++i) {
     const std::vector<uint8_t>& bytes = objects[i].bytes;
-    // Name, time, owner, group, mode, size; content starts at even places.
+    // The header: name, time, owner, group, mode, size. Content starts at even offsets.
     std::string header = fmt::format("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n",
                                      fmt::format("{}.o/", i), 0, 0, 0, 644, bytes.size());
     whole = whole && WriteAll(fd, header) &&
@@ -87,7 +87,7 @@ bool WriteArchive(int fd, const std::vector<KernelObject>& objects) {
   return whole;
 }
 
-// LLD keeps its state in globals: one link at a time.
+// Runs LLD, one link at a time: it keeps its state in globals.
 Status RunLld(const std::string& input, const std::string& output) {
   const char* argv[] = {
       "ld.lld",
@@ -118,7 +118,7 @@ Status RunLld(const std::string& input, const std::string& output) {
   return Missing("linking failed ({})", messages);
 }
 
-// A thread that reads what `written` is the other end of: it ends once that is closed.
+// A thread that reads from a pipe; `written` is the other end. It ends when that end is closed.
 struct Reader {
   Descriptor& written;
   std::thread thread;
@@ -129,7 +129,7 @@ struct Reader {
   }
 };
 
-// By a file with a name, which an interruption would leave.
+// Links through a named file, which an interruption would leave behind.
 StatusOr<std::vector<uint8_t>> LinkInFolder(const std::string& input) {
   const char* base = std::getenv("TMPDIR");
   std::string folder = std::string(base && *base ? base : "/tmp") + "/tcc-link-XXXXXX";
@@ -159,11 +159,11 @@ StatusOr<std::vector<uint8_t>> LinkSharedObject(const std::vector<KernelObject>&
     return Missing("cannot link in memory: {}{}", std::strerror(error),
                    has_proc ? "" : "; is /proc mounted?");
   }
-  // LLD gives a regular file its name by renaming, but writes into a pipe as it is.
+  // LLD creates a regular file by renaming, but writes directly into a pipe.
   bool whole = true;
   std::optional<std::thread> thread =
       StartThread([&] { whole = CopyAll(from.get(), output.get()); });
-  // Here the system has no thread to give.
+  // The system refused a thread.
   if (!thread) return LinkInFolder(input.path());
   Status status;
   {

@@ -6,14 +6,15 @@
 
 namespace tcc {
 
-// LLVM is built without exceptions: it ends the process where memory is short, and its objects do
-// not survive an exception that passes through them. With these two std::bad_alloc comes out of it
-// instead, and what it was at is left as it is.
+// LLVM is built without exceptions: it ends the process when memory runs out, and its objects do
+// not survive an exception that passes through them. With the two below, LLVM throws std::bad_alloc
+// instead, and the objects that it was working on are leaked.
 
-// Of the whole process. May be called any number of times.
+// Makes LLVM throw std::bad_alloc when memory runs out, in the whole process. May be called any
+// number of times.
 void ThrowWhereMemoryIsShort();
 
-// Owns a T, but for the case that an exception ends the scope.
+// The owner of a T that leaks it if an exception ends the scope.
 template <typename T>
 class LeftOnThrow {
  public:

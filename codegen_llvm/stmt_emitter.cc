@@ -64,7 +64,7 @@ void StmtEmitter::Emit(const Stmt& stmt) {
                       [this](const Let& let) { EmitLet(let); },
                       [this](const Allocate& allocate) { EmitAllocate(allocate); },
                       [this](const IntrinsicCall& call) { Emit(call.body); },
-                      // A copy may be done as soon as it is asked for; then nothing is waited for.
+                      // A copy may be done as soon as it is issued; waits are then empty.
                       [this](const AsyncCopy& copy) { EmitCopy(copy); },
                       [](const AsyncCommit&) {},
                       [](const AsyncWait&) {},
@@ -122,7 +122,7 @@ void StmtEmitter::EmitLet(const Let& let) {
 
 void StmtEmitter::EmitFor(const For& loop) {
   int64_t most = BoundsOf(loop.extent, state_.bounds).high;
-  // A body that runs at all sees an extent of at least 1.
+  // If the body runs at all, the extent is at least 1.
   state_.bounds[loop.var] = {0, most == INT64_MAX ? most : std::max<int64_t>(most - 1, 0)};
   switch (loop.for_kind) {
     case ForKind::kParallel:
@@ -148,7 +148,8 @@ void StmtEmitter::EmitFor(const For& loop) {
   }
 }
 
-// The test stands at the end, as LICM and the loop strength reduction of the back end expect it.
+// Emits a loop with its test at the end, as LICM and the loop strength reduction of the back end
+// expect.
 void StmtEmitter::EmitLoop(const Var& var, Value* begin, Value* end, const Stmt& body) {
   llvm::BasicBlock* loop_block = NewBlock("loop");
   llvm::BasicBlock* after = NewBlock("after");

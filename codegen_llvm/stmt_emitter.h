@@ -7,13 +7,13 @@
 
 namespace tcc {
 
-// Emits kLowered statements at the builder's place and leaves the builder behind them.
+// Emits kLowered statements at the builder's insertion point and leaves the builder after them.
 class StmtEmitter {
  public:
   explicit StmtEmitter(KernelState& state) : state_(state), b_(state.builder), exprs_(state) {}
 
   void Emit(const Stmt& stmt);
-  // for var in begin..end; both are i64.
+  // Emits `for var in begin..end`; both are i64.
   void EmitLoop(const Var& var, llvm::Value* begin, llvm::Value* end, const Stmt& body);
 
  private:
@@ -26,16 +26,16 @@ class StmtEmitter {
   void EmitWorkspace(const Allocate& allocate, llvm::Value* elements);
   void EmitParallel(const For& loop);
   void EmitFree(llvm::Value* memory);
-  // Frees what is allocated, reports it, and leaves the function.
+  // Frees all live workspaces, reports that memory ran out, and leaves the function.
   void EmitOutOfMemory();
   llvm::BasicBlock* NewBlock(const char* name);
-  // Goes on in `block`: what was computed before may not reach it.
+  // Continues in `block` and forgets all values, which may not dominate it.
   void Continue(llvm::BasicBlock* block);
 
   KernelState& state_;
   llvm::IRBuilderBase& b_;
   ExprEmitter exprs_;
-  // Workspaces that are allocated here, outermost first.
+  // The live workspaces of this function, outermost first.
   std::vector<llvm::Value*> workspaces_;
 };
 

@@ -8,9 +8,9 @@
 
 namespace tcc {
 
-// LLVM's code generator for a CPU target. `native` takes the CPU and features of the machine that
-// tcc runs on. Fails as Unavailable where the CPU has no AVX2, FMA and F16C, on which generated
-// code relies, and as FailedPrecondition for targets that are no CPU. Machines are for one thread.
+// Creates LLVM's code generator for a CPU target. `native` takes the CPU and features of the
+// machine that tcc runs on. Unavailable if the CPU lacks AVX2, FMA or F16C, on which generated code
+// relies; FailedPrecondition if the target is no CPU. A machine must not be shared between threads.
 StatusOr<std::unique_ptr<llvm::TargetMachine>> CreateTargetMachine(const Target& target);
 
 }  // namespace tcc

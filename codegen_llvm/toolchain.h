@@ -2,15 +2,16 @@
 
 #include <string>
 
-// What the code generator is made of, for reports.
+// The parts of the code generator, for reports.
 namespace tcc {
 
-// False in builds for machines that only run, and compile for GPUs (TCC_LLVM=OFF).
+// Returns false in builds without LLVM (TCC_LLVM=OFF), for machines that only run programs or
+// compile for GPUs.
 bool HasLlvm();
-// Of the LLVM that runs, not of the headers: "19.1.7".
+// Returns the version of the LLVM that is loaded, not of the headers: "19.1.7".
 std::string LlvmVersion();
 std::string LldVersion();
-// LLVM's name of this CPU: "skylake-avx512".
+// Returns LLVM's name of this CPU: "skylake-avx512".
 std::string HostCpuName();
 
 }  // namespace tcc

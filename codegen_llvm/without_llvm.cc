@@ -1,4 +1,4 @@
-// What a build without LLVM has in place of this folder.
+// The replacement for this folder in a build without LLVM.
 
 #include "codegen_llvm/assemble_text.h"
 #include "codegen_llvm/jit.h"

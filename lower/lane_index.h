@@ -12,8 +12,8 @@ struct LaneIndex {
   int64_t stride = 0;
 };
 
-// Sees through sums, differences and products by a scalar of Ramps and Broadcasts; nullopt where
-// the lanes are not evenly spaced or by how much is not constant.
+// Matches sums and differences of Ramps and Broadcasts, and their products with a scalar. Returns
+// nullopt if the lanes are not evenly spaced or the stride is not constant.
 std::optional<LaneIndex> MatchLaneIndex(const Expr& index);
 
 }  // namespace tcc

@@ -12,13 +12,14 @@
 namespace tcc {
 
 struct PipelineOptions {
-  // Verifies after every pass; a failure is an internal error that names the pass.
+  // Whether to verify after every pass; a failure is an internal error that names the pass.
   bool verify = false;
-  // Called with the result of each pass: its place in the list from 1, its name and the function.
+  // Called with the result of each pass: its position in the list from 1, its name and the
+  // function.
   std::function<void(int number, std::string_view pass, const Function& fn)> after_pass;
-  // Runs only the passes whose place is at most this; to find the one that breaks something.
+  // The position of the last pass to run, for bisecting a miscompilation.
   int last_pass = 1000;
-  // Cancelled where it asks for a stop between two passes.
+  // Requests a stop. RunPipeline then returns Cancelled between two passes.
   std::stop_token stop = {};
 };
 
@@ -29,11 +30,11 @@ struct Pass {
   std::string_view why_here;
 };
 
-// The one list, in order.
+// Returns all passes in their order.
 std::span<const Pass> Pipeline();
 
-// From kTensor or kScheduled, with no free Tile variable, to kLowered. Error: `fn` itself does not
-// verify (with options.verify), or a pass broke it.
+// Lowers a function from kTensor or kScheduled, with no free Tile variable, to kLowered. Error:
+// `fn` itself does not verify (with options.verify), or a pass broke it.
 StatusOr<Function> RunPipeline(const Function& fn, const PipelineOptions& options = {});
 
 }  // namespace tcc

@@ -15,7 +15,7 @@ using VarSet = std::unordered_set<Var, VarHash>;
 struct Nest {
   Stmt stmt;
   VarSet touched;
-  VarSet writes;  // of them
+  VarSet writes;  // the written ones among `touched`
 };
 
 Nest NestOf(const Stmt& stmt) {
@@ -37,7 +37,7 @@ Nest NestOf(const Stmt& stmt) {
   return nest;
 }
 
-// Without hints at buffers that are not there.
+// Removes prefetch hints at buffers that are not in `present`.
 Stmt WithoutHints(const Stmt& stmt, const VarSet& present) {
   auto remove = [&](const Stmt& s) -> Stmt {
     const auto* hint = s.as<PrefetchLine>();
@@ -53,7 +53,7 @@ bool IsBound(ForKind kind) {
   return IsBlockIdx(kind) || IsThreadIdx(kind) || kind == ForKind::kVthread;
 }
 
-// The parts of one function: what is allocated at its root, and the nests in it.
+// Splits one function into the allocations at its root and the nests inside them.
 class Splitter {
  public:
   explicit Splitter(const Function& fn) : fn_(fn) {
@@ -96,7 +96,7 @@ class Splitter {
  private:
   using NestSet = std::vector<bool>;  // which of nests_
 
-  // The nests that compute `buffer`, with those that compute what they read.
+  // Returns the nests that compute `buffer`, and transitively the nests that compute their inputs.
   StatusOr<NestSet> NestsFor(const Buffer& buffer) const {
     NestSet chosen(nests_.size());
     std::vector<Var> wanted = {buffer.var};
@@ -134,7 +134,7 @@ class Splitter {
     return status;
   }
 
-  // Nests of what is no constant but used by both are in both: main computes it once more.
+  // Adds the nests of non-constant buffers that both sides use: main computes them once more.
   Status AddShared(NestSet& rest) const {
     for (size_t n = 0; n < nests_.size(); ++n) {
       if (rest[n] || !WritesOneOf(nests_[n], TouchedBy(rest))) continue;
@@ -149,7 +149,7 @@ class Splitter {
     return OkStatus();
   }
 
-  // Of the buffers that are no constants.
+  // Returns whether the nest writes a non-constant buffer in `used`.
   bool WritesOneOf(const Nest& nest, const VarSet& used) const {
     return std::any_of(allocated_.begin(), allocated_.end(), [&](const Buffer& buffer) {
       return buffer.scope != Scope::kConstant && used.contains(buffer.var) &&
@@ -186,7 +186,8 @@ class Splitter {
     return prepare;
   }
 
-  // The nests in the allocations that they need and do not get as parameters.
+  // Returns the nests inside the allocations of the buffers that they need and do not get as
+  // parameters.
   Stmt BodyOf(const NestSet& chosen, const std::vector<Buffer>& params) const {
     std::vector<Stmt> stmts;
     for (size_t n = 0; n < nests_.size(); ++n) {

@@ -18,7 +18,7 @@ bool IsSeenByAll(const Buffer& buffer) {
   return buffer.scope == Scope::kGlobal || buffer.scope == Scope::kConstant;
 }
 
-// The first loop in `stmt`, outermost first, that `wanted` accepts.
+// Returns the first loop in `stmt`, outermost first, that `wanted` accepts.
 const For* FindInside(const Stmt& stmt, const std::function<bool(const For&)>& wanted) {
   const For* found = nullptr;
   PreOrder(stmt, [&](const Stmt& s) {
@@ -28,7 +28,8 @@ const For* FindInside(const Stmt& stmt, const std::function<bool(const For&)>& w
   return found;
 }
 
-// What a reduction across the threads of `loop` writes, all of them have.
+// Returns whether the threads of `loop` write `buffer` separately. A reduction across these threads
+// gives its result to all of them, so it does not count.
 bool WritesApart(const For& loop, const Var& buffer) {
   for (const Ref<Block>& block : BlocksOf(loop.body)) {
     if (Writes(Stmt(*block), buffer) && !(block->body.as<Reduce>() && MeetsIn(loop, *block))) {
@@ -74,8 +75,8 @@ const Buffer* FindWarpBuffer(const Stmt& stmt) {
   return found;
 }
 
-// The lanes of a warp are all threads along x: with fewer or more of them, its threads would be at
-// several indices along y or z.
+// Checks that the threads along x are exactly the lanes of a warp. With fewer or more, the threads
+// of one warp would differ in their index along y or z.
 Status ExpectWholeWarps(const Stmt& nest) {
   const Buffer* buffer = FindWarpBuffer(nest);
   if (!buffer) return OkStatus();
@@ -110,7 +111,8 @@ bool UsesSharedMemory(const Stmt& stmt) {
   return found;
 }
 
-// Iterations in parallel, which threads of a launch make in order, would share what they write.
+// Rejects parallel loops round shared memory: the threads of a launch run their iterations in
+// order, so the iterations would share what they write.
 Status ExpectSharedInOrder(const Stmt& nest) {
   const For* loop = FindInside(nest, [](const For& f) {
     return f.for_kind == ForKind::kParallel && UsesSharedMemory(f.body);
@@ -120,7 +122,7 @@ Status ExpectSharedInOrder(const Stmt& nest) {
       "loop '{}' of a launch is parallel, round shared memory; expected one in order", loop->key);
 }
 
-// Of a nest with hardware indices.
+// Expects a nest with hardware indices.
 Status ExpectOwnMemory(const Stmt& nest) {
   TCC_RETURN_IF_ERROR(ExpectWholeWarps(nest));
   TCC_RETURN_IF_ERROR(ExpectSharedInOrder(nest));
@@ -139,7 +141,7 @@ Status ExpectOwnMemory(const Stmt& nest) {
 
 struct Leaf {
   const Block* block;
-  std::vector<const For*> grid;  // the blockIdx loops round it
+  std::vector<const For*> grid;  // the blockIdx loops round the block
 };
 
 void CollectLeaves(const Stmt& stmt, std::vector<const For*>& grid, std::vector<Leaf>& leaves) {
@@ -151,8 +153,8 @@ void CollectLeaves(const Stmt& stmt, std::vector<const For*>& grid, std::vector<
   if (bound) grid.pop_back();
 }
 
-// What one leaf of a launch writes to global memory, other leaves touch in the same thread block:
-// no two wait for each other.
+// Checks that other leaves of a launch touch global memory that a leaf writes only from the same
+// thread block: thread blocks do not wait for each other.
 Status ExpectOwnCells(const Stmt& nest, const std::vector<Buffer>& global) {
   std::vector<const For*> grid;
   std::vector<Leaf> leaves;

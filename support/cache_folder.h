@@ -4,8 +4,8 @@
 
 namespace tcc {
 
-// Where caches are kept: $TCC_CACHE_DIR, else $XDG_CACHE_HOME/tcc, else ~/.cache/tcc; "" where none
-// of these variables is set. It need not exist yet.
+// Returns the folder that caches are kept in: $TCC_CACHE_DIR, else $XDG_CACHE_HOME/tcc, else
+// ~/.cache/tcc; "" where none of these variables is set. The folder need not exist yet.
 std::string CacheFolder();
 
 }  // namespace tcc

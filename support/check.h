@@ -3,14 +3,15 @@
 #include <sstream>
 #include <string>
 
-// A failed TCC_CHECK is a bug in tcc, never a user's mistake. It prints where, what and why, and
-// aborts; the command line turns that into exit code 70. Tests may intercept with SetCheckHandler.
+// A failed TCC_CHECK is a bug in tcc, never a user's mistake. It prints the place, the condition
+// and the message, and aborts; the command line turns that into exit code 70. Tests may intercept
+// it with SetCheckHandler.
 //
 //   TCC_CHECK(lhs.dtype() == rhs.dtype()) << "in " << Print(expr);
 namespace tcc {
 
-// Called with the whole message instead of printing and aborting; must not return. nullptr
-// restores the default.
+// A function that is called with the whole message instead of printing and aborting; it must not
+// return. nullptr restores the default.
 using CheckHandler = void (*)(const std::string& message);
 void SetCheckHandler(CheckHandler handler);
 

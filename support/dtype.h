@@ -7,7 +7,7 @@
 
 namespace tcc {
 
-// name in text, C++ enumerator, bits, what it is
+// The columns: name in text, C++ enumerator, bits, kind.
 #define TCC_DTYPES(X)                       \
   X("bool", kBool, 8, kBoolKind)            \
   X("i8", kInt8, 8, kIntKind)               \
@@ -34,8 +34,8 @@ enum class DTypeCode : uint8_t {
 };
 
 // An element type and a number of lanes (1 = scalar; more only at kLowered). A bool takes a byte in
-// memory and holds 0 or 1. Storage types (f8*, i4, u4) can be loaded, stored and cast, not computed
-// with.
+// memory and holds 0 or 1. Storage types (f8*, i4, u4) can be loaded, stored and cast, but not
+// computed with.
 class DType {
  public:
   constexpr DType() : DType(DTypeCode::kFloat32) {}
@@ -49,13 +49,13 @@ class DType {
 
   bool is_bool() const;
   bool is_float() const;
-  // Signed or unsigned integers; not bool.
+  // Returns true for signed and unsigned integers, not for bool.
   bool is_integer() const;
   bool is_signed_integer() const;
   bool is_storage_only() const;
-  // Of one element; a multiple of 8 except for i4 and u4.
+  // Returns the bits of one element: a multiple of 8 except for i4 and u4.
   int bits() const;
-  // Of one element; expects whole bytes.
+  // Returns the bytes of one element; expects bits() to be a multiple of 8.
   int bytes() const;
 
   friend constexpr bool operator==(DType, DType) = default;
@@ -72,16 +72,16 @@ inline constexpr DType kFloat16{DTypeCode::kFloat16};
 inline constexpr DType kFloat32{DTypeCode::kFloat32};
 inline constexpr DType kFloat64{DTypeCode::kFloat64};
 
-// "f32", "i64", "f32x16".
+// Returns e.g. "f32", "i64", "f32x16".
 std::string ToString(DType dtype);
 std::optional<DType> ParseDType(std::string_view text);
 
-// Smallest and largest value of an integer type (or bool), as the types' own bits; unsigned 64-bit
-// maximum does not fit int64 and is given as -1.
+// Return the smallest and the largest value of an integer type or bool, as the type's own bits. The
+// largest u64 does not fit int64 and is returned as -1.
 int64_t MinValue(DType dtype);
 int64_t MaxValue(DType dtype);
 
-// IEEE half and bfloat16, rounded to nearest even.
+// Convert to and from IEEE half and bfloat16, rounding to nearest even.
 uint16_t FloatToHalf(float value);
 float HalfToFloat(uint16_t bits);
 uint16_t FloatToBFloat16(float value);

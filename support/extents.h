@@ -7,13 +7,14 @@
 
 namespace tcc {
 
-// What every tensor of a model stays below, so that no product of some of its dimensions, no offset
-// and no count of bytes overflows 64 bits, and indices fit 32.
+// The limits of every tensor of a model. They keep each product of dimensions, each offset and each
+// byte count within 64 bits, and indices within 32.
 inline constexpr int64_t kMaxRank = 16;
 inline constexpr int64_t kMaxExtent = (int64_t{1} << 31) - 1;
-inline constexpr int64_t kMaxElements = int64_t{1} << 40;  // dimensions of 0 left out of the count
+inline constexpr int64_t kMaxElements = int64_t{1} << 40;  // dimensions of 0 do not count
 
-// InvalidArgument, saying which of the three limits, if a dimension is negative or one is exceeded.
+// Fails with InvalidArgument if a dimension is negative or a limit is exceeded, and names the
+// limit.
 Status CheckExtents(std::span<const int64_t> shape);
 
 }  // namespace tcc

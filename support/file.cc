@@ -29,7 +29,7 @@ class FileDescriptor {
     if (fd_ >= 0) ::close(fd_);
   }
   int get() const { return fd_; }
-  // False when the system reports a late write error.
+  // Returns false when the system reports a late write error.
   bool Close() { return ::close(std::exchange(fd_, -1)) == 0; }
 
  private:
@@ -46,7 +46,7 @@ bool WriteAll(int fd, std::span<const uint8_t> bytes) {
   return true;
 }
 
-// Where writing to `path` ends up; a link may lead to what is not there yet.
+// Returns the path that symbolic links lead to; the last link may lead to a missing file.
 StatusOr<std::string> EndOfLinks(const std::string& path) {
   constexpr int kMaxLinks = 40;  // as many as Linux follows
   std::filesystem::path at = path;
@@ -65,22 +65,22 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// A file that is being written; without a name it is gone with its last descriptor.
+// A file that is being written; an unnamed file vanishes with its last descriptor.
 struct NewFile {
   FileDescriptor descriptor;
   std::string folder;
   std::string name;  // "" for none
 };
 
-// No other thread of this process has it; another process may, in a container of its own or before
-// it was killed.
+// Makes a name that no other thread of this process uses. Another process may use it, from another
+// container or before it was killed.
 std::string TemporaryName(const std::string& folder) {
   static std::atomic<uint64_t> counter{0};
   return fmt::format("{}/.tcc-{}-{}", folder, ::getpid(), counter++);
 }
 
-// What make(name) gives for the first of a few temporary names that is not taken; negative, with
-// errno, where it fails.
+// Calls make(name) with temporary names until one is not taken. Returns its result; negative, with
+// errno, on failure.
 template <typename Make>
 int AtFreeName(const std::string& folder, std::string& name, Make&& make) {
   constexpr int kMaxTaken = 1000;
@@ -97,10 +97,10 @@ std::string PathOf(int fd) {
   return fmt::format("/proc/self/fd/{}", fd);
 }
 
-// The descriptor is negative, with errno, where the folder takes no file.
+// Opens a file for writing. The descriptor is negative, with errno, where the folder takes no file.
 NewFile OpenNewFile(const std::string& folder) {
   int fd = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
-  // The name is given by way of /proc.
+  // GiveName needs /proc to name the file.
   if (fd >= 0 && ::access(PathOf(fd).c_str(), F_OK) == 0) return {FileDescriptor(fd), folder, ""};
   if (fd >= 0) ::close(fd);
   std::string name;
@@ -110,7 +110,7 @@ NewFile OpenNewFile(const std::string& folder) {
   return {FileDescriptor(fd), folder, fd >= 0 ? name : ""};
 }
 
-// Makes the file the one at `target`; false with errno.
+// Puts the file at `target`, replacing a file there. Returns false, with errno, on failure.
 bool GiveName(NewFile& file, const std::string& target) {
   if (file.name.empty()) {
     std::string from = PathOf(file.descriptor.get());
@@ -118,7 +118,7 @@ bool GiveName(NewFile& file, const std::string& target) {
       return true;
     }
     if (errno != EEXIST) return false;
-    // Only a rename replaces, and only what has a name can be renamed.
+    // Only a rename replaces a file, and only a named file can be renamed.
     std::string name;
     int linked = AtFreeName(file.folder, name, [&](const char* free) {
       return ::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, free, AT_SYMLINK_FOLLOW);
@@ -184,7 +184,7 @@ Status WriteFileAtomically(const std::string& path,
 Status CheckWritable(const std::string& path) {
   TCC_ASSIGN_OR_RETURN(std::string target, EndOfLinks(path));
   struct stat there{};
-  // Of /dev/stdout the links end in a name that is none, "pipe:[123]".
+  // The links of /dev/stdout may end in a name that is no path, "pipe:[123]".
   if (::stat(path.c_str(), &there) == 0 || ::stat(target.c_str(), &there) == 0) {
     if (S_ISDIR(there.st_mode)) return InvalidInput("cannot write '{}': it is a folder", path);
     // Renaming would put a file where a device or a pipe was.

@@ -44,14 +44,14 @@ std::string_view TextOf(std::span<const uint8_t> bytes) {
 }
 
 constexpr std::string_view kPointerStart = "version https://git-lfs.github.com/spec/";
-constexpr size_t kLongestPointer = 1024;  // git-lfs reads no longer ones
+constexpr size_t kLongestPointer = 1024;  // git-lfs reads no longer pointers
 
 std::string SizeText(uint64_t bytes) {
   if (bytes >> 20 != 0) return fmt::format("{} MiB", bytes >> 20);
   return bytes >> 10 != 0 ? fmt::format("{} KiB", bytes >> 10) : fmt::format("{} bytes", bytes);
 }
 
-// " to 97 MiB", if the pointer says so.
+// Returns e.g. " to 97 MiB", or "" where the pointer names no size.
 std::string PointerTarget(std::string_view text) {
   constexpr std::string_view kSize = "\nsize ";
   size_t at = text.find(kSize);
@@ -62,7 +62,7 @@ std::string PointerTarget(std::string_view text) {
   return " to " + SizeText(size);
 }
 
-// A page that a server sent in place of the file.
+// Returns whether the text is a page that a server sent in place of the file.
 bool IsHtml(std::string_view text) {
   size_t begin = std::min(text.find_first_not_of(" \t\r\n\xef\xbb\xbf"), text.size());
   std::string start(text.substr(begin, 14));
@@ -72,7 +72,7 @@ bool IsHtml(std::string_view text) {
   return start.starts_with("<!doctype html") || start.starts_with("<html");
 }
 
-// The length of a JSON text in eight bytes, then that.
+// Returns whether the bytes begin with the length of a JSON text in eight bytes, then that text.
 bool IsSafetensors(std::span<const uint8_t> bytes) {
   if (bytes.size() < 10 || bytes[8] != '{') return false;
   uint64_t length = 0;
@@ -89,7 +89,8 @@ bool IsGitLfsPointer(std::span<const uint8_t> bytes) {
 bool LooksLikeOnnx(std::span<const uint8_t> bytes) {
   constexpr uint8_t kVersion = 0x08;
   constexpr uint8_t kNewestVersion = 32;
-  // Names of producer, domain and such, the model's version, its graph, opsets, properties.
+  // The tags of the fields that may follow: producer, domain and such, model version, graph,
+  // opsets, properties.
   constexpr uint8_t kNext[] = {0x12, 0x1a, 0x22, 0x28, 0x32, 0x3a, 0x42, 0x72};
   return bytes.size() > 3 && bytes[0] == kVersion && bytes[1] <= kNewestVersion &&
          std::ranges::find(kNext, bytes[2]) != std::end(kNext);

@@ -7,18 +7,19 @@
 
 namespace tcc {
 
-// The first bytes of a compiled model. PNG's idea: a byte above 127 and line ends, which text
-// transfers damage.
+// The first bytes of a compiled model. The byte above 127 and the line ends, an idea of PNG's, show
+// damage by text transfers.
 inline constexpr std::string_view kArtefactMagic = "\x89TCC\r\n\x1a\n";
 
-// What a file is by its first bytes, for messages where another kind was expected, with what to do
-// about it: "a git-lfs pointer to 97 MiB; run git lfs pull". "" where the bytes say nothing.
+// Describes a file by its first bytes and says what to do about it, for messages where another kind
+// was expected: "a git-lfs pointer to 97 MiB; run git lfs pull". Returns "" for an unknown kind.
 std::string KindOfFile(std::span<const uint8_t> bytes);
 
-// Whether the bytes are the short text that git leaves in place of a large file.
+// Returns whether the bytes are the short text that git leaves in place of a large file.
 bool IsGitLfsPointer(std::span<const uint8_t> bytes);
 
-// Whether the bytes begin as ONNX models do: with the format's version, then another field.
+// Returns whether the bytes begin like an ONNX model: with the format's version, then another
+// field.
 bool LooksLikeOnnx(std::span<const uint8_t> bytes);
 
 }  // namespace tcc

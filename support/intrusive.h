@@ -6,7 +6,7 @@
 
 namespace tcc {
 
-// Base of immutable shared nodes; the count is atomic, so handles may be copied on any thread.
+// The base of immutable shared nodes. The count is atomic, so handles may be copied on any thread.
 class RefCounted {
  public:
   RefCounted() = default;
@@ -14,7 +14,7 @@ class RefCounted {
   RefCounted& operator=(const RefCounted&) = delete;
   virtual ~RefCounted() = default;
 
-  // Whether there are several handles: a node that has one is in one place.
+  // Returns whether several handles refer to the node; a node with one handle occurs in one place.
   bool IsShared() const { return count_.load(std::memory_order_relaxed) > 1; }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-// Magic, two bytes of version, two of header length (version 1.0).
+// The magic, two bytes of version and two of header length (version 1.0).
 constexpr size_t kPrefixBytes = 10;
 
 std::string_view AsText(std::span<const uint8_t> bytes) {
@@ -45,7 +45,7 @@ StatusOr<Parts> SplitFile(std::span<const uint8_t> file) {
   return Parts{AsText(file.subspan(prefix, length)), file.subspan(prefix + length)};
 }
 
-// Elements whose first axis is contiguous, into `to`, whose last axis is.
+// Copies elements whose first axis is contiguous into `to`, whose last axis is.
 void CopyFromFortranOrder(std::span<const uint8_t> from, size_t element_bytes, Tensor& to) {
   size_t rank = to.shape.size();
   std::vector<size_t> strides(rank), index(rank, 0);

@@ -10,19 +10,20 @@
 
 // NumPy's array files (numpy.lib.format, versions 1.0, 2.0 and 3.0).
 //
-// Types: bool, (u)int8..64, float16, float32, float64, little-endian, and bfloat16 as two bytes
-// without a meaning ("V2"), which `.view(ml_dtypes.bfloat16)` gives theirs. Arrays in Fortran order
-// are transposed on reading. Everything else (big-endian, complex, strings, dates, records, Python
-// objects) is refused by name; the header is read by a fixed grammar and never evaluated.
+// Types: bool, (u)int8..64, float16, float32, float64, little-endian, and bfloat16 as NumPy's raw
+// two-byte type ("V2"), which `.view(ml_dtypes.bfloat16)` turns back into bfloat16. Arrays in
+// Fortran order are transposed on reading. Everything else (big-endian, complex, strings, dates,
+// records, Python objects) is refused by name; the header is read by a fixed grammar and never
+// evaluated.
 namespace tcc {
 
 StatusOr<Tensor> ReadNpy(const std::string& path);
-// As ReadNpy, of a file's content; the tensor owns a copy of the elements. Bytes after the last
-// element are refused, as are bools that are neither 0 nor 1.
+// Parses a file's content like ReadNpy; the tensor owns a copy of the elements. Refuses bytes after
+// the last element and bools that are neither 0 nor 1.
 StatusOr<Tensor> ParseNpy(std::span<const uint8_t> file);
 
-// Version 1.0, C order, elements at a multiple of 64 bytes: what numpy.save writes. Refuses types
-// that NumPy does not have (f8*, i4, u4).
+// Writes what numpy.save writes: version 1.0, C order, elements at a multiple of 64 bytes. Refuses
+// types that NumPy does not have (f8*, i4, u4).
 Status WriteNpy(const Tensor& tensor, const std::string& path);
 StatusOr<std::vector<uint8_t>> NpyBytes(const Tensor& tensor);
 

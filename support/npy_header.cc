@@ -31,7 +31,7 @@ constexpr TypeRow kTypes[] = {
     {"<f2", DTypeCode::kFloat16},
     {"<f4", DTypeCode::kFloat32},
     {"<f8", DTypeCode::kFloat64},
-    // Two bytes without a meaning, as which NumPy writes bfloat16 of the package ml_dtypes.
+    // The raw two-byte type, as which NumPy writes bfloat16 of the package ml_dtypes.
     {"<V2", DTypeCode::kBFloat16},
 };
 
@@ -41,7 +41,7 @@ std::string Quoted(std::string_view text) {
 
 StatusOr<DType> TypeOf(std::string_view descr) {
   for (const TypeRow& row : kTypes) {
-    // Of one byte, and without a meaning, there is no byte order: writers choose "|" or "<".
+    // One-byte and raw types have no byte order: writers choose "|" or "<".
     bool unordered = row.descr[0] == '|' || row.descr[1] == 'V';
     bool same = unordered && (descr.starts_with('<') || descr.starts_with('|')) &&
                 descr.substr(1) == row.descr.substr(1);
@@ -58,7 +58,8 @@ StatusOr<DType> TypeOf(std::string_view descr) {
       Quoted(descr));
 }
 
-// A cursor over the dictionary; each Take either consumes what it names or leaves it.
+// A cursor over the dictionary. Each Take either consumes what it names or leaves the cursor in
+// place.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : rest_(text) {}
@@ -81,7 +82,7 @@ class Cursor {
     return inside;
   }
 
-  // Decimal digits only; nothing on overflow of int64.
+  // Takes decimal digits only. Returns nullopt on overflow of int64.
   std::optional<int64_t> TakeNumber() {
     SkipSpace();
     int64_t value = 0;
@@ -130,7 +131,7 @@ StatusOr<std::vector<int64_t>> TakeShape(Cursor& cursor) {
   return shape;
 }
 
-// One value of the dictionary into `header`.
+// Parses one value of the dictionary into `header`.
 Status TakeValue(Cursor& cursor, std::string_view key, NpyHeader& header) {
   if (key == "descr") {
     std::optional<std::string_view> descr = cursor.TakeString();

@@ -18,12 +18,13 @@ struct NpyHeader {
   std::vector<int64_t> shape;
 };
 
-// Reads the dictionary alone, e.g. {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }.
+// Parses the dictionary alone, e.g. {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }.
 // Keys may come in any order, each once; strings carry no escapes; white space may follow.
 StatusOr<NpyHeader> ParseNpyHeader(std::string_view text);
 std::string NpyHeaderText(std::string_view descr, const std::vector<int64_t>& shape);
 
-// "<f4" for f32, "|b1" for bool, "<V2" for bf16; nothing for a type that NumPy does not have.
+// Returns "<f4" for f32, "|b1" for bool, "<V2" for bf16; nullopt for a type that NumPy does not
+// have.
 std::optional<std::string_view> NpyDescr(DType dtype);
 
 }  // namespace tcc

@@ -9,9 +9,9 @@
 namespace tcc {
 namespace {
 
-// With operands rounded by a relative u a product is off by 2 u + u^2: u is 2^-11 for mantissas of
-// 10 bits, 2^-8 for 7. 3xtf32 leaves 2^-22 of each operand away, and the product of their parts
-// below 2^-11.
+// If operands are rounded by a relative u, a product is off by 2 u + u^2: u is 2^-11 for mantissas
+// of 10 bits, 2^-8 for 7. 3xtf32 drops 2^-22 of each operand, and the product of their parts below
+// 2^-11.
 constexpr double kTenBits = 0x1p-10 + 0x1p-22;
 constexpr double kSevenBits = 0x1p-7 + 0x1p-16;
 constexpr double kTwiceTenBits = 3 * 0x1p-22 + 0x1p-31;

@@ -6,8 +6,8 @@
 namespace tcc {
 namespace {
 
-// How many bytes the UTF-8 sequence at the start of `text` has; 0 if it is none. Overlong forms,
-// surrogates and code points beyond U+10FFFF are none.
+// Returns the bytes of the UTF-8 sequence at the start of `text`, or 0 if it is invalid: overlong
+// forms, surrogates and code points beyond U+10FFFF are.
 size_t SequenceLength(std::string_view text) {
   auto byte = [&](size_t i) -> uint32_t {
     return i < text.size() ? static_cast<uint8_t>(text[i]) : 0;

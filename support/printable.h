@@ -7,11 +7,11 @@
 
 namespace tcc {
 
-// The text with every byte that is not printable ASCII as \xHH: what a hostile file wrote, made fit
-// for a terminal.
+// Replaces every byte that is not printable ASCII by \xHH, so that text from a hostile file is safe
+// on a terminal.
 std::string Printable(std::string_view text);
 
-// The same failure with a printable message, which may be of several lines.
+// Returns the same failure with a printable message; line breaks stay.
 Status PrintableStatus(const Status& status);
 
 }  // namespace tcc

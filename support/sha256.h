@@ -13,7 +13,7 @@ using Sha256Digest = std::array<uint8_t, 32>;
 Sha256Digest Sha256(std::span<const uint8_t> data);
 Sha256Digest Sha256(std::string_view text);
 
-// 64 lower-case hexadecimal digits.
+// Returns 64 lower-case hexadecimal digits.
 std::string ToHex(const Sha256Digest& digest);
 
 }  // namespace tcc

@@ -8,11 +8,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// What a user or the world can get wrong is a Status: a bad model, an illegal step, a missing
+// Errors of the user or the environment are a Status: a bad model, an illegal step, a missing
 // device. A message is lower case without a final stop and names the thing, what was expected and
 // what came. A bug in tcc is a failed TCC_CHECK (check.h).
 //
-// The code says which exit code the command line ends with:
+// The status code determines the command line's exit code:
 //   InvalidArgument   bad or hostile input (4)     Unimplemented  unsupported model (3)
 //   FailedPrecondition usage (2)                   Unavailable    device or toolchain missing (5)
 //   DataLoss          wrong result (1)             ResourceExhausted  too large for memory (4)
@@ -50,12 +50,12 @@ Status WrongResult(fmt::format_string<Args...> format, Args&&... args) {
   return absl::DataLossError(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Distribution Abseil has a string_view of its own; the rest of tcc uses std::string.
+// Returns the message as a std::string, since a distribution's Abseil may have its own string_view.
 inline std::string Message(const Status& status) {
   return std::string(status.message());
 }
 
-// The same failure, and all that it carries besides, with another message.
+// Returns the same failure with another message; payloads stay.
 inline Status WithMessage(const Status& status, const std::string& message) {
   if (status.ok()) return status;
   Status changed(status.code(), message);
@@ -63,7 +63,7 @@ inline Status WithMessage(const Status& status, const std::string& message) {
   return changed;
 }
 
-// The same failure with "context: " before its message.
+// Returns the same failure with "context: " before its message.
 inline Status Annotate(const Status& status, const std::string& context) {
   return WithMessage(status, context + ": " + Message(status));
 }

@@ -6,7 +6,7 @@
 
 namespace tcc {
 
-// Cancelled where the caller asked the work to stop. A default token never asks.
+// Returns Cancelled once the caller has asked the work to stop. A default token never asks.
 inline Status StopIfRequested(const std::stop_token& stop) {
   return stop.stop_requested() ? absl::CancelledError("cancelled") : OkStatus();
 }

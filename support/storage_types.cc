@@ -11,8 +11,8 @@ namespace {
 
 struct Float8 {
   int mantissa_bits;
-  int least_exponent;  // of a normal number
-  uint8_t largest;     // code of the largest number
+  int least_exponent;  // the least of a normal number
+  uint8_t largest;     // the code of the largest number
 };
 
 Float8 FormatOf(DType dtype) {
@@ -68,8 +68,8 @@ uint8_t DoubleToFloat8(DType dtype, double value) {
   double magnitude = std::min(std::fabs(value), MagnitudeOf(format, format.largest));
   int exponent = magnitude == 0 ? format.least_exponent
                                 : std::max(std::ilogb(magnitude), format.least_exponent);
-  // Of 2^(exponent - mantissa_bits): the code counts these from the first number of its exponent
-  // on, and carries into the next.
+  // Units of 2^(exponent - mantissa_bits). The code counts units from the first number of its
+  // exponent on, and carries into the next exponent.
   auto units =
       static_cast<int>(std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent)));
   int code = ((exponent - format.least_exponent) << format.mantissa_bits) + units;

@@ -9,7 +9,7 @@
 namespace tcc {
 namespace {
 
-// The widest vectors that the CPU running tcc has.
+// Returns the bytes of the widest vectors of the CPU that runs tcc.
 int NativeVectorBytes() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -19,7 +19,8 @@ int NativeVectorBytes() {
   return 16;
 }
 
-// What the system says of a cache; `fallback` where it does not know (in some containers).
+// Returns the cache size that the system reports; `fallback` where it reports none (in some
+// containers).
 int64_t CacheBytes(int name, int64_t fallback) {
   long bytes = sysconf(name);  // NOLINT(google-runtime-int): its type
   return bytes > 0 ? bytes : fallback;
@@ -59,7 +60,7 @@ const std::vector<Target>& Table() {
        .l1_bytes = 32 * kKiB,
        .l2_bytes = 1024 * kKiB},
       {.name = "reference", .kind = TargetKind::kReference},
-      // Shared memory by block: reference: gpu_perf, section 1.
+      // Shared memory per block: reference: gpu_perf, section 1.
       Gpu("sm_75", 75, 64, 40),
       Gpu("sm_80", 80, 163, 108),
       Gpu("sm_86", 86, 99, 72),

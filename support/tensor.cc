@@ -13,7 +13,7 @@
 namespace tcc {
 namespace {
 
-// Calls `read` with a pointer of the C++ type that stores `dtype`.
+// Calls `visit` with a zero of the C++ type that stores `dtype`.
 template <typename Visit>
 auto VisitStorage(DType dtype, Visit&& visit) {
   switch (dtype.code()) {
@@ -29,7 +29,7 @@ auto VisitStorage(DType dtype, Visit&& visit) {
     case DTypeCode::kInt64:
       return visit(int64_t{});
     case DTypeCode::kUInt16:
-    case DTypeCode::kFloat16:  // as stored
+    case DTypeCode::kFloat16:  // by its bits
     case DTypeCode::kBFloat16:
       return visit(uint16_t{});
     case DTypeCode::kUInt32:
@@ -58,7 +58,7 @@ T ReadAt(const Tensor& tensor, int64_t index) {
   return value;
 }
 
-// Fails where the nibble lies outside.
+// Checks that nibble `index` lies inside the tensor and returns `index`.
 int64_t NibbleIndex(const Tensor& tensor, int64_t index) {
   TCC_CHECK(index >= 0 && index / 2 < static_cast<int64_t>(tensor.bytes.size())) << index;
   return index;
@@ -70,7 +70,7 @@ void WriteAt(Tensor& tensor, int64_t index, T value) {
   std::memcpy(MutableBytes(tensor).data() + index * sizeof(T), &value, sizeof(T));
 }
 
-// Whoever asked for it fills it; what alignment adds is zeros.
+// Makes a tensor that the caller fills; the bytes that alignment adds are zero.
 Tensor MakeEmptyTensor(DType dtype, std::vector<int64_t> shape) {
   constexpr std::align_val_t kAlignment{64};
   StatusOr<int64_t> size = ByteCount(dtype, shape);

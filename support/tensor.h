@@ -25,31 +25,33 @@ struct Tensor {
   }
 };
 
-// Product of the dimensions, 1 for rank 0. Fails on a negative dimension or overflow of int64.
+// Returns the product of the dimensions, 1 for rank 0. Fails on a negative dimension or overflow of
+// int64.
 StatusOr<int64_t> ElementCount(std::span<const int64_t> shape);
-// Bytes that a dense tensor takes; sub-byte types round up to whole bytes.
+// Returns the bytes that a dense tensor takes; sub-byte types round up to whole bytes.
 StatusOr<int64_t> ByteCount(DType dtype, std::span<const int64_t> shape);
 
-// Owns 64-byte aligned copies of `bytes` (or zeros). Expects the byte count to fit the shape.
-// Memory that is short is std::bad_alloc, as it is where a vector grows: the command line and the
-// embedding API make an error of it.
+// Makes a tensor that owns a 64-byte aligned copy of `bytes` (or zeros). Expects the byte count to
+// fit the shape. Throws std::bad_alloc where memory is short, like a growing vector; the command
+// line and the embedding API turn that into an error.
 Tensor MakeTensor(DType dtype, std::vector<int64_t> shape, std::span<const uint8_t> bytes);
 Tensor MakeZeroTensor(DType dtype, std::vector<int64_t> shape);
-// MakeTensor of what a user gives, which may be large: fails with ResourceExhausted, naming `what`,
+// Makes a tensor of user data, which may be large: fails with ResourceExhausted, naming `what`,
 // where memory is short.
 StatusOr<Tensor> CopyTensor(DType dtype, std::vector<int64_t> shape, std::span<const uint8_t> bytes,
                             const std::string& what);
-// The bytes of a tensor that nobody else holds yet, to fill it.
+// Returns the bytes of a tensor that is not shared yet, to fill it.
 std::span<uint8_t> MutableBytes(Tensor& tensor);
 
-// Element `index` of the flat tensor; exact for every type but 64-bit integers beyond 2^53.
+// Return element `index` of the flat tensor. The double is exact for every type but 64-bit integers
+// beyond 2^53.
 double ElementAsDouble(const Tensor& tensor, int64_t index);
 int64_t ElementAsInt(const Tensor& tensor, int64_t index);
-// Rounds to nearest even for floats; integers are taken modulo 2^bits.
+// Write element `index`. Floats round to nearest even; integers are taken modulo 2^bits.
 void SetElement(Tensor& tensor, int64_t index, double value);
 void SetElementInt(Tensor& tensor, int64_t index, int64_t value);
 
-// "f32[1x3x224x224]"
+// Returns e.g. "f32[1x3x224x224]".
 std::string ToString(const Tensor& tensor);
 std::string ShapeToString(std::span<const int64_t> shape);
 

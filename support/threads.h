@@ -6,13 +6,13 @@
 
 namespace tcc {
 
-// A thread that runs `work`; nothing where the system has none to give: a limit of processes or of
-// address space, a container's limit of pids.
+// Starts a thread that runs `work`. Returns nullopt where the system refuses one: a limit of
+// processes or of address space, a container's limit of pids.
 std::optional<std::thread> StartThread(std::function<void()> work);
 
-// Calls work() on the calling thread and on up to threads - 1 others at the same time, fewer where
-// the system has no more, and returns when all have returned. What a call throws, std::bad_alloc
-// say, the caller gets.
+// Calls work() concurrently on the calling thread and on up to threads - 1 others, fewer where the
+// system has no more, and returns when all have returned. Rethrows an exception of a call, e.g.
+// std::bad_alloc.
 void RunOnThreads(int threads, const std::function<void()>& work);
 
 }  // namespace tcc

@@ -5,7 +5,7 @@
 namespace tcc {
 namespace {
 
-// Of a status' payload, which has a line for each: a digit and the key.
+// The key of the status payload, which has a line per option: a digit and the option's key.
 constexpr char kPayload[] = "tcc/wanted_options";
 
 }  // namespace

@@ -62,7 +62,6 @@ StatusOr<std::vector<std::string>> FilesOf(const CompileCommand& command) {
 Status CheckOutput(const std::string& output, const CompileCommand& command) {
   // A model that is not there is what to tell first.
   TCC_RETURN_IF_ERROR(MapFile(command.model.path).status());
-  if (output.empty()) return UsageError("-o: expected a file's name, got ''");
   std::error_code ignored;
   // What tcc wrote itself is no such file.
   if (fs::is_regular_file(output, ignored) && !IsArtefact(output)) {

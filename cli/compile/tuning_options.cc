@@ -29,6 +29,22 @@ std::vector<std::string> SearcherNames() {
   return names;
 }
 
+// Refuses options that say how to measure where nothing is measured.
+Status ExpectNoSearch(const TuningOptions& options) {
+  const TuningOptions plain;
+  const std::pair<const char*, bool> given[] = {
+      {"--run", options.run != plain.run},
+      {"--searcher", options.searcher != plain.searcher},
+      {"--cost-model", options.cost_model != plain.cost_model},
+      {"--policy", options.policy != plain.policy},
+      {"--seed", options.seed != plain.seed},
+  };
+  for (const auto& [option, is_given] : given) {
+    if (is_given) return UsageError("{}: expected a budget: --trials or --time-budget", option);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 void AddTuningOptions(CommandLine& line, TuningOptions& options) {
@@ -79,11 +95,8 @@ Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
                       fmt::join(kPolicies, ", "));
   }
   graph.policy = *found;
-  if (options.run.empty()) return OkStatus();
-  if (!options.HasBudget()) {
-    return UsageError("--run {}: expected a budget: --trials or --time-budget", options.run);
-  }
-  return RunFolder::CheckHoldsNoRun(options.run);
+  if (!options.HasBudget()) TCC_RETURN_IF_ERROR(ExpectNoSearch(options));
+  return options.run.empty() ? OkStatus() : RunFolder::CheckHoldsNoRun(options.run);
 }
 
 StatusOr<double> ParseTimeBudget(const std::string& text) {

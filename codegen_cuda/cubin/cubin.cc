@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kCudaMachine = 190;
 
-// Attributes of a kernel in .nv.info: byte 4, the number, 16 bits of size (8), the symbol, a value.
+// The attributes of a kernel in .nv.info: byte 4, the number, 16 bits of size (8), the symbol, a
+// value.
 constexpr uint8_t kAttributeWithSymbol = 4;
 constexpr uint8_t kRegisterCount = 0x2f;
 constexpr uint8_t kFrameSize = 0x11;
@@ -20,7 +21,7 @@ class ElfReader {
  public:
   explicit ElfReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
 
-  // Whether the sections can be listed.
+  // Lists the sections; returns false if that fails.
   bool Open() {
     std::optional<Elf64_Ehdr> header = At<Elf64_Ehdr>(0);
     bool known = header && std::memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
@@ -53,7 +54,7 @@ class ElfReader {
     return bytes_.subspan(section.sh_offset, section.sh_size);
   }
 
-  // The name of symbol `index`; "" where there is none.
+  // Returns the name of symbol `index`; "" if there is none.
   std::string SymbolName(uint32_t index) const {
     const Elf64_Shdr* symbols = Find(".symtab");
     const Elf64_Shdr* texts = Find(".strtab");
@@ -89,7 +90,7 @@ uint32_t Word(std::span<const uint8_t> bytes, size_t at) {
   return value;
 }
 
-// What .nv.info says of the kernels.
+// Reads the attributes of the kernels in .nv.info.
 void ReadAttributes(const ElfReader& elf, std::vector<CubinKernel>& kernels) {
   const Elf64_Shdr* section = elf.Find(".nv.info");
   std::optional<std::span<const uint8_t>> info;

@@ -48,7 +48,7 @@ std::vector<fs::path> Folders() {
   return folders;
 }
 
-// A file descriptor.
+// The owner of a file descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -92,7 +92,8 @@ StatusOr<std::string> ReadAll(int file) {
   }
 }
 
-// The program gets `input` as descriptor 3, since it reads files only, and writes to `output`.
+// Starts the program with `input` as descriptor 3, since it reads only files; it writes to
+// `output`.
 StatusOr<pid_t> Start(const std::string& program, int input, int output) {
   constexpr int kInput = 3;
   std::vector<std::string> words = {program, "--print-code", "/proc/self/fd/3"};

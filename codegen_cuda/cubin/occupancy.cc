@@ -8,8 +8,8 @@
 namespace tcc {
 namespace {
 
-// Of one multiprocessor (CUDA programming guide, "technical specifications per compute
-// capability"); the driver keeps `reserved_bytes` of shared memory a block for itself.
+// The limits of one multiprocessor (CUDA programming guide, "technical specifications per compute
+// capability"). The driver reserves `reserved_bytes` of shared memory per block for itself.
 struct Row {
   int sm;
   int64_t warps;
@@ -23,7 +23,7 @@ constexpr Row kRows[] = {
     {89, 48, 24, 100 * kKiB, kKiB}, {90, 64, 32, 228 * kKiB, kKiB},
 };
 
-// A device that is newer than the table is taken for its last.
+// Returns the row of a device; one newer than the table gets the last row.
 const Row& RowOf(int sm) {
   const Row* row =
       std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.sm >= sm; });
@@ -44,7 +44,8 @@ int64_t RoundedUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Registers are handed out to warps, 256 at a time; shared memory 128 bytes at a time.
+// The units of allocation: registers are allocated per warp, 256 at a time; shared memory, 128
+// bytes at a time.
 constexpr int64_t kRegisterUnit = 256;
 constexpr int64_t kSharedUnit = 128;
 

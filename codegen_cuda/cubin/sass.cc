@@ -20,7 +20,7 @@ struct Instruction {
 constexpr uint64_t kBranch = 0x147;
 constexpr uint64_t kNop = 0x118;
 
-// The low 9 bits; the three above say what kinds the operands are of.
+// The operation of each kind: the low 9 bits. The three bits above give the kinds of the operands.
 struct Row {
   SassKind kind;
   std::string_view name;
@@ -49,7 +49,7 @@ std::vector<Instruction> InstructionsOf(std::span<const uint8_t> code) {
   return instructions;
 }
 
-// Bits [first, first + count) of the 128, count <= 64.
+// Returns bits [first, first + count) of the 128; count <= 64.
 uint64_t BitsOf(const Instruction& instruction, int first, int count) {
   uint64_t bits = 0;
   for (int i = 0; i < count; ++i) {
@@ -64,8 +64,8 @@ int64_t SignExtended(uint64_t bits, int count) {
   return static_cast<int64_t>(bits << (64 - count)) >> (64 - count);
 }
 
-// Where a branch goes, as the index of an instruction: its offset counts bytes from the next one.
-// From sm_90 on its lowest bits, in units of 4 bytes, have a place of their own.
+// Returns the index of the instruction that a branch goes to. The offset counts bytes from the next
+// instruction. From sm_90 on, its lowest bits, in units of 4 bytes, have a field of their own.
 int64_t TargetOf(const Instruction& branch, int64_t index, int sm) {
   int64_t offset = SignExtended(BitsOf(branch, 32, 50), 50);
   if (sm >= 90) {
@@ -75,13 +75,13 @@ int64_t TargetOf(const Instruction& branch, int64_t index, int sm) {
   return index + 1 + offset / static_cast<int64_t>(kInstructionBytes);
 }
 
-// Bytes of an access to memory by one thread.
+// Returns the bytes per thread of a memory access.
 int64_t AccessBytes(const Instruction& access) {
   constexpr int64_t kBytes[] = {1, 1, 2, 2, 4, 8, 16, 16};
   return kBytes[BitsOf(access, 73, 3)];
 }
 
-// The type of the operands that tensor cores multiply; 0 is f16.
+// The type of the operands of an HMMA; 0 is f16.
 constexpr uint64_t kBf16 = 1, kTf32 = 2;
 uint64_t HmmaType(const Instruction& hmma) {
   return BitsOf(hmma, 82, 2);
@@ -103,10 +103,10 @@ SassCounts CountsOf(std::span<const Instruction> instructions) {
 }
 
 struct Loop {
-  int64_t first, last;  // of its instructions
+  int64_t first, last;  // the indices of its first and last instructions
 };
 
-// Of branches backward. A branch to itself ends the code and is no loop.
+// Returns the loops, one per backward branch. A branch to itself ends the code and is no loop.
 std::vector<Loop> LoopsOf(std::span<const Instruction> instructions, int sm) {
   std::vector<Loop> loops;
   for (size_t i = 0; i < instructions.size(); ++i) {
@@ -125,7 +125,7 @@ bool HoldsAnother(const Loop& loop, const std::vector<Loop>& loops) {
   });
 }
 
-// Tensor cores do hundreds of multiply-adds an instruction.
+// Returns the weighted number of multiply-adds: a tensor core instruction does hundreds of them.
 int64_t WorkOf(const SassCounts& counts) {
   int64_t tensor = counts.of(SassKind::kHmma) + counts.of(SassKind::kImma);
   return tensor * 1000 + counts.of(SassKind::kFfma);

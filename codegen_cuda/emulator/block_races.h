@@ -10,22 +10,22 @@
 
 namespace tcc::emulator {
 
-// Who wrote the elements of the buffers that a launch may write. The blocks of a launch run in any
-// order and at once: what one has written no other may read or write in the same launch, unless
-// both update it atomically. A read before another block's write is seen as a read after it when
-// the blocks run the other way round.
+// A detector of races between blocks: it records which block wrote each element of the buffers that
+// a launch may write. The blocks of a launch run in any order and at the same time, so no block may
+// read or write an element that another block writes in the same launch, unless both update it
+// atomically. A read before another block's write is found when the blocks run in reverse order.
 class BlockRaces {
  public:
-  // Of the parameters that are outputs. `arguments` holds one for each parameter.
+  // Watches the parameters that are outputs. `arguments` holds one per parameter.
   BlockRaces(const TccKernel& kernel, std::span<const TccArgument> arguments);
 
-  // The functions below give what is wrong about an access by block number `block`, or nothing.
-  // The bytes are whole elements of one buffer.
+  // The functions below return a complaint about an access by block number `block`, or nullopt. The
+  // bytes are whole elements of one buffer.
   std::optional<std::string> Write(int64_t block, const void* address, int64_t bytes, bool atomic);
   std::optional<std::string> Read(int64_t block, const void* address, int64_t bytes);
 
  private:
-  // By whom an element was written last; block + 1, or 0.
+  // The last block that wrote an element, plus 1; 0 if none did.
   struct Writer {
     uint32_t block_after = 0;
     bool atomic = false;
@@ -33,9 +33,9 @@ class BlockRaces {
   struct Output {
     uintptr_t begin = 0;
     int64_t element_bytes = 1;
-    std::vector<Writer> writers;  // by element
+    std::vector<Writer> writers;  // one per element
   };
-  // Empty for what is no output.
+  // Returns the writers of the bytes; empty if they are in no output.
   std::span<Writer> Find(const void* address, int64_t bytes);
 
   std::vector<Output> outputs_;

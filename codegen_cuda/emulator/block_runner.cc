@@ -8,7 +8,7 @@
 namespace tcc::emulator {
 namespace {
 
-// Whose kernel calls: launches run in any number of threads, one each.
+// The runner whose kernel runs on this host thread; several host threads may run one launch each.
 thread_local BlockRunner* running = nullptr;
 
 std::string Element(const TccWhere& where) {
@@ -19,7 +19,8 @@ std::string IndexText(const Dim3& index) {
   return fmt::format("({}, {}, {})", index.x, index.y, index.z);
 }
 
-// The hardware counts warps at barriers: one that is not full is as one that is.
+// Rounds up to whole warps: the hardware counts warps at barriers, and a partial warp counts as
+// full.
 int InWholeWarps(int threads) {
   constexpr int kWarp = BlockRunner::kWarp;
   return (threads + kWarp - 1) / kWarp * kWarp;
@@ -80,7 +81,7 @@ void BlockRunner::StartThreads(Dim3 block) {
   for (Warp& warp : warps_) {
     warp.meeting = {};
     warp.turn = 0;
-    // Lanes that the block does not have give poison.
+    // The slots of lanes that the block does not have hold poison.
     for (auto& slots : warp.slots) slots.fill(static_cast<unsigned char>(kPoison));
   }
   host_.block[0] = block.x;
@@ -131,7 +132,7 @@ int BlockRunner::LanesOf(int warp) const {
   return std::min(kWarp, static_cast<int>(threads_.size()) - warp * kWarp);
 }
 
-// Of how many, if not of all.
+// Describes where a thread waits, with the number of threads unless the whole block meets there.
 std::string BlockRunner::BarrierText(const Thread& thread) const {
   if (thread.at_barrier == 0) {
     return fmt::format("at barrier {} in line {}", thread.barrier, thread.line);
@@ -140,7 +141,8 @@ std::string BlockRunner::BarrierText(const Thread& thread) const {
                      thread.at_barrier, barriers_[thread.barrier].arrived, thread.line);
 }
 
-// One piece for each thing that threads wait for, with the first of them.
+// Returns the error of a deadlock: one entry per thing that threads wait for, with its first
+// thread.
 Status BlockRunner::Deadlock() const {
   struct Group {
     std::string what;
@@ -244,19 +246,20 @@ void BlockRunner::BarrierCall(int id, int threads, int line) {
   running->StopIfFailed();
 }
 
-// The thread that comes to a barrier, with the lanes that its warp does not have if it is the last
-// of a warp that is not full.
+// Counts the current thread at a barrier. The last thread of a partial warp also counts for the
+// lanes that the warp lacks.
 void BlockRunner::Count(Meeting& meeting) const {
   ++meeting.arrived;
   const int lanes = LanesOf(current_->linear / kWarp);
   if (lanes < kWarp && ++meeting.of_part == lanes) meeting.arrived += kWarp - lanes;
 }
 
-// Where all threads of the block meet, they do in the same line: what the language asks of a
-// barrier, although a device might only count. Those of some warps may come from different places.
+// Waits at a barrier. At a barrier of the whole block all threads must be in the same line: the
+// language demands that, although a device might only count them. The threads at a barrier of some
+// warps may come from different lines.
 //
-// Shared accesses before it and after it are then in order, also those of warps that were not
-// there: a race of theirs with the others may go unseen.
+// The barrier orders all shared accesses before it with those after it, even the accesses of warps
+// that did not take part: a race of such a warp may go unseen.
 void BlockRunner::Barrier(int id, int threads, int line) {
   const auto all = static_cast<int>(threads_.size());
   const int expected = InWholeWarps(threads == 0 ? all : threads);
@@ -328,7 +331,7 @@ void BlockRunner::AsyncCopy(void* to, const void* from, unsigned bytes, TccWhere
   running->StopIfFailed();
 }
 
-// Nothing is copied yet: a kernel that does not wait must not find its data.
+// Begins a copy. Nothing is copied yet: a kernel that does not wait must not find its data.
 void BlockRunner::BeginCopy(const Copy& copy) {
   auto complaint =
       shared_.BeginCopy(current_->linear, copy.to, static_cast<int>(copy.bytes), copy.where.line);
@@ -342,7 +345,7 @@ void BlockRunner::AsyncCommit() {
 
 void BlockRunner::AsyncWait(int pending) {
   auto& copies = running->current_->copies;
-  // The last group is still open: it was not committed, so no wait ends it.
+  // The last group is still open: it was not committed, so no wait completes it.
   const int finished = static_cast<int>(copies.size()) - 1 - pending;
   for (int i = 0; i < finished; ++i) running->FinishCopies(copies[i]);
   if (finished > 0) copies.erase(copies.begin(), copies.begin() + finished);

@@ -23,26 +23,26 @@ struct Dim3 {
   int64_t Count() const { return int64_t{x} * y * z; }
 };
 
-// Number `linear` of those within `dims`, x fastest.
+// Returns index number `linear` within `dims`, x fastest.
 Dim3 IndexIn(int64_t linear, const Dim3& dims);
 
-// Runs the blocks of one launch, one at a time: each thread is a fiber that runs until it waits for
-// others or ends. Serves the calls of the kernel (host_interface.h) meanwhile.
+// The runner of one launch's blocks, one at a time. Each thread is a fiber that runs until it waits
+// for others or ends. The runner serves the kernel's calls (host_interface.h) meanwhile.
 class BlockRunner {
  public:
   static constexpr int kWarp = 32;
 
-  // `host` is what the kernel's text sees; `kernel` and `arguments`, one for each of its
-  // parameters, outlive the runner.
+  // `host` is the interface that the kernel's text sees. `kernel`, and `arguments` with one per
+  // parameter, must outlive the runner.
   BlockRunner(const FiberStacks& stacks, TccHost& host, const TccKernel& kernel,
               std::span<const TccArgument> arguments, Dim3 threads, int64_t dynamic_shared_bytes);
 
-  // Runs block `block`, which is number `linear` of the grid, from the memory as it is. A mistake's
-  // message begins with the thread and names the line of the text as "line N"; memory then holds
-  // whatever was written until then.
+  // Runs block `block`, which is number `linear` of the grid, on the present contents of memory. An
+  // error's message begins with the thread and names the line of the text as "line N"; memory then
+  // holds whatever was written so far.
   Status Run(Dim3 block, int64_t linear, ThreadOrder order);
 
-  // What the last Run wrote to global memory.
+  // Returns the writes of the last Run to global memory.
   const WriteLog& writes() const { return writes_; }
 
  private:
@@ -59,24 +59,25 @@ class BlockRunner {
     Dim3 index;
     Fiber fiber;
     State state = State::kEnded;
-    // What it waits for: a barrier, or the warp's `operation`.
+    // The barrier that the thread waits at, or the warp operation that it waits in.
     int barrier = 0;
-    int at_barrier = 0;  // how many it waits for, itself included; 0: all
+    int at_barrier = 0;  // how many threads meet at the barrier; 0: the whole block
     const char* operation = nullptr;
     int line = 0;
-    // Asynchronous copies by group, the last one open.
+    // The asynchronous copies by group; the last group is still open.
     std::vector<std::vector<Copy>> copies;
   };
-  // Threads that wait for each other, and where the first of them does.
+  // The threads that wait for each other, and where the first of them waits.
   struct Meeting {
     int arrived = 0;
     int expected = 0;
     int first = 0;
     const char* operation = nullptr;
     int line = 0;
-    int of_part = 0;  // of `arrived`, those of a warp that is not full
+    int of_part = 0;  // how many of `arrived` are of the warp that is not full
   };
-  // Slots alternate, so that a lane may give its next value while others still read the last.
+  // A warp. Its slots alternate, so that a lane may write its next value while others still read
+  // the last one.
   struct Warp {
     Meeting meeting;
     int turn = 0;
@@ -86,7 +87,7 @@ class BlockRunner {
   static void Enter(void* thread);
   static TccHost Calls();
 
-  // What the kernel calls, by the thread that runs.
+  // The entry points that the kernel calls on the running thread.
   static void* SharedArray(int id, long long offset, long long bytes, TccWhere where);
   static void SharedAccess(void* address, unsigned bytes, char kind, TccWhere where);
   static void GlobalWrite(void* address, unsigned bytes, char kind, TccWhere where);
@@ -100,7 +101,7 @@ class BlockRunner {
   static void AsyncCommit();
   static void AsyncWait(int pending);
 
-  // What the calls above do; each may note a failure.
+  // The work of the calls above; each may note a failure.
   std::byte* Place(int id, int64_t offset, int64_t bytes, const TccWhere& where);
   void Barrier(int id, int threads, int line);
   const unsigned char* Exchange(const char* operation, const void* value, unsigned bytes, int line);
@@ -110,8 +111,8 @@ class BlockRunner {
   void Wait(State state);
   void Fail(int line, const std::string& what);
   void FailAt(const TccWhere& where, const std::string& what);
-  // Leaves the thread that runs for good if it has failed. Nothing on its stack is destroyed, so a
-  // caller owns no memory.
+  // Leaves the running thread for good if it has failed. Nothing on its stack is destroyed, so a
+  // caller must own no memory.
   void StopIfFailed();
 
   void StartThreads(Dim3 block);

@@ -6,11 +6,11 @@
 namespace tcc::emulator {
 namespace {
 
-// Arrays are objects that know their name, place and extent, so that each access is checked before
-// it happens. A name is part of the type; the line comes with the index that is converted.
+// The arrays are objects that know their name, place and extent, so that each access is checked
+// before it happens. The name is part of the type; the line comes with the converted index.
 //
-// Accesses of memory that threads share are calls: inlined, they made the host compiler take
-// several times as long over unrolled loops, which is most of what running a kernel costs.
+// Accesses to memory that threads share are calls. When they were inlined, the host compiler took
+// several times as long over unrolled loops, and its time is most of the cost of running a kernel.
 constexpr char kArrays[] = R"text(
 #define TCC_CALL __attribute__((noinline))
 extern "C" __attribute__((visibility("default"))) TccHost* tcc_host = nullptr;

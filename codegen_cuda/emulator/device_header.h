@@ -4,8 +4,9 @@
 
 namespace tcc::emulator {
 
-// "tcc_emulator.h", which the prelude of a CUDA text (codegen_cuda/text/prelude.h) includes in
-// place of its machine part: the same names over the calls of host_interface.h. Needs C++20.
+// Returns "tcc_emulator.h", which the prelude of a CUDA text (codegen_cuda/text/prelude.h) includes
+// in place of its machine part. It implements the same names by the calls of host_interface.h, and
+// needs C++20.
 std::string DeviceHeader();
 
 }  // namespace tcc::emulator

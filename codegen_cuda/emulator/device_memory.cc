@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::byte kRedZone{0xa5};
 
-// Of a buffer with its red zones.
+// Returns the bytes of a buffer with its red zones.
 int64_t TotalBytes(int64_t bytes) {
   return RoundUp(bytes, DeviceMemory::kAlignment) + 2 * DeviceMemory::kRedZoneBytes;
 }
@@ -25,7 +25,8 @@ bool IsRedZone(const std::byte* from, const std::byte* to) {
   return *from == kRedZone && std::memcmp(from, from + 1, static_cast<size_t>(to - from - 1)) == 0;
 }
 
-// Around `bytes` from `begin` on, in the memory that begins with the first zone.
+// Checks the red zones around the `bytes` bytes at `begin`; `memory` is where the first zone
+// begins.
 Status CheckZones(const std::byte* memory, const std::byte* begin, int64_t bytes) {
   if (!IsRedZone(memory, begin)) {
     return WrongResult("memory before a buffer of {} bytes was written to", bytes);

@@ -11,15 +11,15 @@
 
 namespace tcc::emulator {
 
-// The global memory of the emulated device: buffers, poisoned, each between red zones, which show
-// what got past the checks of single accesses. May be used from several threads at once.
+// The global memory of the emulated device. Its buffers are poisoned and lie between red zones,
+// which catch writes that the checks of single accesses miss. Thread-safe.
 class DeviceMemory {
  public:
   static constexpr int64_t kRedZoneBytes = 4096;
-  // What is small has a page of its own, and the page freed last is the next one given: whoever
-  // remembers a freed place finds another buffer there, as on a device.
+  // A small buffer has a page of its own, and the page freed last is reused first: a stale pointer
+  // finds another buffer there, as on a device.
   static constexpr int64_t kPageBytes = 65536;
-  // What cuMemAlloc aligns to.
+  // The alignment of cuMemAlloc.
   static constexpr int64_t kAlignment = 256;
 
   DeviceMemory() = default;
@@ -27,16 +27,16 @@ class DeviceMemory {
   DeviceMemory& operator=(const DeviceMemory&) = delete;
   ~DeviceMemory();
 
-  // bytes >= 0.
+  // Allocates a buffer; bytes >= 0.
   StatusOr<void*> Allocate(int64_t bytes);
 
-  // Fails if the buffer is none of ours or its red zones have been written to.
+  // Frees a buffer. Fails if it is unknown or its red zones have been written to.
   Status Free(void* buffer);
   Status CheckRedZones() const;
-  // Of the buffer that `pointer` points into.
+  // Checks the red zones of the buffer that `pointer` points into.
   Status CheckRedZones(const void* pointer) const;
 
-  // From `pointer` to the end of the buffer that it points into; -1 if it points into none.
+  // Returns the bytes from `pointer` to the end of its buffer; -1 if it points into none.
   int64_t BytesFrom(const void* pointer) const;
 
  private:

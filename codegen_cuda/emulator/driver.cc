@@ -25,7 +25,7 @@ constexpr const char* kNames[] = {
 #undef TCC_CALL_NAME
 };
 
-// What a call gives back is gone although it reports a failure.
+// The calls that free something, or end a capture, even when they report a failure.
 constexpr CallIndex kGivesBack[] = {
     kIndex_cuDevicePrimaryCtxRelease_v2,
     kIndex_cuCtxPopCurrent_v2,
@@ -46,7 +46,7 @@ constexpr bool Contains(std::span<const CallIndex> list, CallIndex call) {
   return std::ranges::find(list, call) != list.end();
 }
 
-// Records a call; the failure that it is to report, if any.
+// Records a call, and returns the failure that it must report, or kCudaSuccess.
 CudaResult Note(CallIndex call) {
   Machine& machine = TheMachine();
   std::lock_guard lock(machine.mutex);

@@ -4,7 +4,7 @@
 
 namespace tcc::emulator::calls {
 
-// What each function of the driver does on the emulated machine, without recording and faults.
+// The functions of the driver on the emulated machine, without recording and faults.
 #define TCC_DECLARE_CALL(name, parameters, names) CudaResult name parameters;
 TCC_CUDA_CALLS(TCC_DECLARE_CALL)
 #undef TCC_DECLARE_CALL

@@ -10,7 +10,7 @@
 namespace tcc::emulator::calls {
 namespace {
 
-// What the emulated devices say of themselves.
+// The attributes that the emulated devices report.
 constexpr int kDriverVersion = 13000;
 
 constexpr int kMultiprocessorCount = 2;

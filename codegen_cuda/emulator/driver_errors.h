@@ -11,7 +11,7 @@ struct DriverError {
   const char* name;
 };
 
-// All but success.
+// Returns all errors; success is not among them.
 std::span<const DriverError> DriverErrorTable();
 
 }  // namespace tcc::emulator

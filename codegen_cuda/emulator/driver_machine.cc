@@ -5,7 +5,7 @@
 namespace tcc::emulator {
 
 Machine& TheMachine() {
-  // Never destroyed: modules may be given back while the process ends.
+  // It is never destroyed: modules may be unloaded while the process ends.
   static auto* machine = new Machine;
   return *machine;
 }

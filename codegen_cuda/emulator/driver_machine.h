@@ -16,18 +16,18 @@
 #include "codegen_cuda/emulator/program_cache.h"
 #include "support/target.h"
 
-// What the functions of the emulated driver work on. Handles are the addresses of these objects.
+// The state of the emulated driver. Handles are the addresses of these objects.
 namespace tcc::emulator {
 
-// Of every device.
+// The memory of each device.
 inline constexpr int64_t kDeviceMemoryBytes = int64_t{4} << 30;
 
 struct Context {
-  Target target;  // of its device
+  Target target;  // the target of its device
   int device = 0;
   int64_t retained = 0;
   int64_t memory_bytes = 0;  // in use
-  // What broke it; everything but giving back fails with that until it ends.
+  // The error that broke the context; until it ends, every call but those that free fails with it.
   CudaResult broken = kCudaSuccess;
   std::string message = {};
 };
@@ -38,7 +38,7 @@ struct KernelFunction {
   std::string name = {};
   const TccKernel* kernel = nullptr;
   int64_t most_dynamic_shared_bytes = 0;
-  int64_t launches = 0;  // that have run; guarded as they are
+  int64_t launches = 0;  // how many have run; SharedProgram::running guards it
 };
 struct Module {
   Context* context = nullptr;
@@ -57,9 +57,9 @@ struct GraphExec {
 };
 struct Stream {
   Context* context = nullptr;
-  std::unique_ptr<Graph> capture = nullptr;  // while it is captured
+  std::unique_ptr<Graph> capture = nullptr;  // set while it is captured
   std::thread::id capturer = {};
-  bool blocks = false;       // the default stream waits for it
+  bool blocks = false;       // whether the default stream waits for it
   bool invalidated = false;  // by a call that a capture does not allow
 };
 struct Event {
@@ -72,7 +72,7 @@ struct Pool {
   Context* context = nullptr;
 };
 
-// The objects of one kind that exist.
+// The live objects of one kind.
 template <typename T>
 class Objects {
  public:
@@ -83,13 +83,13 @@ class Objects {
     objects_.emplace(address, std::move(object));
     return address;
   }
-  // Null for what is none of ours.
+  // Returns null for an unknown handle.
   T* Find(void* handle) const {
     auto found = objects_.find(static_cast<T*>(handle));
     return found == objects_.end() ? nullptr : found->second.get();
   }
   bool Remove(void* handle) { return objects_.erase(static_cast<T*>(handle)) > 0; }
-  // Those of a context that ends; how many.
+  // Removes all objects of a destroyed context and returns their number.
   int64_t RemoveAll(const Context* context) {
     return static_cast<int64_t>(std::erase_if(
         objects_, [&](const auto& entry) { return entry.second->context == context; }));
@@ -114,7 +114,8 @@ struct Allocation {
   int64_t bytes;
 };
 
-// Guarded by `mutex`, but for `memory`, which guards itself, and for what a Work does.
+// The emulated machine. `mutex` guards all but `memory`, which guards itself, and the execution of
+// a Work.
 struct Machine {
   std::mutex mutex;
   bool started = false;
@@ -133,12 +134,12 @@ struct Machine {
   int64_t lost = 0;
 
   DriverFault fault;
-  CudaResult stuck = kCudaSuccess;  // a sticky fault that has come
+  CudaResult stuck = kCudaSuccess;  // the sticky fault that has occurred
   std::vector<std::string> calls;
 };
 Machine& TheMachine();
 
-// Of the calling thread: its contexts, the last one current, and the message of its last failure.
+// The state of a thread: its contexts, the last one current, and the message of its last failure.
 struct DriverThread {
   std::vector<Context*> contexts = {};
   std::string message = {};
@@ -146,22 +147,23 @@ struct DriverThread {
 };
 DriverThread& ThisThread();
 
-// Notes a message for cuGetErrorString.
+// Notes a message for cuGetErrorString and returns `error`.
 CudaResult Fail(CudaResult error, std::string message);
 
 // The functions below expect the machine to be locked.
 
-// The calling thread's context; fails if it has none or that is broken.
+// Finds the calling thread's context. Fails if there is none or it is broken.
 CudaResult CurrentContext(Context** context);
 
-// Fails, and makes the capture fail, while this thread captures a stream.
+// Fails while this thread captures a stream, and makes the capture fail too.
 CudaResult RefuseInCapture();
 
-// Memory of a context's device. The latter of any context, and though the thread's is broken.
+// Allocates and frees memory of a context's device. Memory of any context can be freed, even if the
+// thread's context is broken.
 CudaResult AllocateMemory(Context& context, CudaAddress* memory, size_t bytes);
 CudaResult FreeMemory(CudaAddress memory);
 
-// Ends a context: what was not given back goes with it.
+// Ends a context and frees all that is left in it.
 void EndContext(Context& context);
 
 }  // namespace tcc::emulator

@@ -46,7 +46,7 @@ std::byte* Place(CudaAddress address) {
   return std::bit_cast<std::byte*>(address);
 }
 
-// All of the bytes lie in one buffer of the device.
+// Checks that all of the bytes lie in one buffer of the device.
 CudaResult CheckRange(CudaAddress address, size_t bytes) {
   const int64_t there = TheMachine().memory.BytesFrom(Place(address));
   if (there >= 0 && static_cast<size_t>(there) >= bytes) return kCudaSuccess;
@@ -76,7 +76,7 @@ CudaResult cuMemFree_v2(CudaAddress memory) {
   return FreeMemory(memory);
 }
 
-// Of memory of devices only.
+// Answers for device memory only.
 CudaResult cuPointerGetAttribute(void* value, int attribute, CudaAddress memory) {
   Machine& machine = TheMachine();
   std::lock_guard lock(machine.mutex);
@@ -134,7 +134,7 @@ CudaResult cuMemcpyDtoHAsync_v2(void* to, CudaAddress from, size_t bytes, CudaSt
   });
 }
 
-// Copies that overlap are left undefined by the driver; here they fail.
+// Copies within device memory. The real driver leaves overlapping copies undefined; here they fail.
 CudaResult cuMemcpyDtoDAsync_v2(CudaAddress to, CudaAddress from, size_t bytes,
                                 CudaStreamHandle stream) {
   if (to < from + bytes && from < to + bytes) return Fail(kCudaInvalidValue, "a copy onto itself");

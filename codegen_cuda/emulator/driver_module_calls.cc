@@ -10,13 +10,14 @@
 namespace tcc::emulator::calls {
 namespace {
 
-// What a block may have without cuFuncSetAttribute.
+// The shared memory that a block may have without cuFuncSetAttribute.
 constexpr int64_t kDefaultSharedBytes = int64_t{48} << 10;
 
-// Of a launch, in every order of their threads; whole models have too many for all.
+// The blocks per launch that run in every order of their threads; whole models have too many blocks
+// to run them all so.
 constexpr int64_t kBlocksInAllOrders = 4;
 
-// Writes where the caller wants to read what is wrong with an image.
+// Writes the text into the error log that the caller provides, if any.
 void WriteErrorLog(std::string_view text, unsigned count, const int* options, void** values) {
   char* log = nullptr;
   size_t bytes = 0;
@@ -34,7 +35,7 @@ std::byte* Place(CudaAddress address) {
   return std::bit_cast<std::byte*>(address);
 }
 
-// Which error a text that does not compile is.
+// Returns the driver error for a text that does not compile.
 CudaResult ErrorOf(const Status& status) {
   return status.code() == absl::StatusCode::kUnavailable ? kCudaJitCompilerNotFound
                                                          : kCudaInvalidImage;
@@ -47,13 +48,13 @@ CudaResult LaunchError(const Status& status) {
 // A launch's arguments as they were when it was enqueued.
 struct Arguments {
   std::vector<uint64_t> values;
-  std::vector<CudaArgumentNote> notes;  // none, or one each
+  std::vector<CudaArgumentNote> notes;  // empty, or one per argument
 
   bool Overlap(size_t i, size_t j) const {
     return values[i] < values[j] + static_cast<uint64_t>(notes[j].bytes) &&
            values[j] < values[i] + static_cast<uint64_t>(notes[i].bytes);
   }
-  // Nothing else is passed in its memory, so that it is not updated in place.
+  // Checks whether no other argument overlaps argument i, so that it is not updated in place.
   bool IsApart(size_t i) const {
     for (size_t j = 0; j < notes.size(); ++j) {
       if (j != i && Overlap(i, j)) return false;
@@ -62,8 +63,8 @@ struct Arguments {
   }
 };
 
-// An element that is not written must not show what lay there before: another tensor, or the same
-// one of an earlier run.
+// Poisons outputs, so that an unwritten element does not show its old contents: another tensor, or
+// the same one of an earlier run.
 void PoisonOutputs(const TccKernel& kernel, const Arguments& arguments) {
   Machine& machine = TheMachine();
   for (size_t i = 0; i < arguments.notes.size(); ++i) {
@@ -82,10 +83,11 @@ void PoisonOutputs(const TccKernel& kernel, const Arguments& arguments) {
 }
 
 CudaResult Run(KernelFunction& function, LaunchOptions options, const Arguments& arguments) {
-  // Not by the module: two of them may have the same text.
+  // The lock is that of the program, not the module: two modules may have the same text.
   const std::shared_ptr<SharedProgram> program = function.module->program;
   std::lock_guard lock(program->running);
-  // The first launch shows who relies on blocks before it, the next one who relies on those after.
+  // The first launch exposes blocks that rely on earlier blocks, the next one those that rely on
+  // later ones.
   options.block_order = function.launches++ % 2 == 0 ? BlockOrder::kReverse : BlockOrder::kForward;
   for (const uint64_t& value : arguments.values) options.arguments.push_back(&value);
   PoisonOutputs(*function.kernel, arguments);
@@ -177,7 +179,7 @@ CudaResult cuLaunchKernel(CudaFunctionHandle handle, unsigned grid_x, unsigned g
                 fmt::format("{} bytes of dynamic shared memory; allowed are {}",
                             dynamic_shared_bytes, function.most_dynamic_shared_bytes));
   }
-  // The arguments are read now, whenever the work is done.
+  // The arguments are read now, no matter when the work is done.
   Arguments passed;
   for (int i = 0; i < function.kernel->parameter_count; ++i) {
     std::memcpy(&passed.values.emplace_back(), arguments[i], sizeof(uint64_t));

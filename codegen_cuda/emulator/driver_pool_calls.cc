@@ -1,12 +1,12 @@
 #include "codegen_cuda/emulator/driver_calls.h"
 #include "codegen_cuda/emulator/driver_streams.h"
 
-// Pools of memory. They keep nothing: what is given back is the device's at once, as a stream has
-// no work that waits.
+// Memory pools. They keep nothing: freed memory returns to the device at once, because a stream has
+// no pending work.
 namespace tcc::emulator::calls {
 namespace {
 
-// A graph would have the memory for its own.
+// Refuses a stream that is captured: the graph would own the memory.
 CudaResult RefuseCaptured(CudaStreamHandle handle) {
   Stream* stream = nullptr;
   if (CudaResult error = FindStream(handle, &stream); error != kCudaSuccess) return error;

@@ -4,7 +4,7 @@
 #include "codegen_cuda/emulator/driver_calls.h"
 #include "codegen_cuda/emulator/driver_streams.h"
 
-// Streams, what is recorded of them, and events.
+// Streams, captures, graphs and events.
 namespace tcc::emulator {
 namespace {
 
@@ -17,8 +17,8 @@ CudaStreamHandle DefaultStream() {
   return std::bit_cast<CudaStreamHandle>(kCudaDefaultStream);
 }
 
-// From CUDA_ERROR_ILLEGAL_ADDRESS on, failures of kernels are those of their context for good.
-// Expects the machine to be locked.
+// Breaks the context for good if the error is one of a kernel: CUDA_ERROR_ILLEGAL_ADDRESS up to
+// CUDA_ERROR_LAUNCH_FAILED. Expects the machine to be locked.
 CudaResult BreakContext(Context& context, CudaResult error) {
   if (error < kCudaIllegalAddress || error > kCudaLaunchFailed) return error;
   context.broken = error;

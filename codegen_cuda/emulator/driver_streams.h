@@ -6,11 +6,11 @@
 
 namespace tcc::emulator {
 
-// A stream of the thread's context. Expects the machine to be locked.
+// Finds a stream of the thread's context. Expects the machine to be locked.
 CudaResult FindStream(CudaStreamHandle handle, Stream** stream);
 
-// Does the work, or records it while the stream is captured. What fails while it is done as a
-// kernel does breaks the context. Takes the machine's lock, but not while the work is done.
+// Does the work, or records it while the stream is captured. Work that fails with an error of a
+// kernel breaks the context. Takes the machine's lock, but not while the work runs.
 CudaResult Enqueue(CudaStreamHandle stream, std::function<CudaResult(Context&)> work);
 
 }  // namespace tcc::emulator

@@ -11,19 +11,20 @@
 #include "codegen_cuda/emulator/host_interface.h"
 #include "support/status.h"
 
-// Runs CUDA C text on the CPU to find its mistakes: the very text that NVRTC gets, with the machine
-// part of its prelude (codegen_cuda/text/prelude.h) replaced.
+// An emulator that runs CUDA C text on the CPU to find its mistakes: the very text that NVRTC gets,
+// with the machine part of its prelude (codegen_cuda/text/prelude.h) replaced.
 //
-// Found, and named with thread, line and element: accesses outside of a buffer or shared array;
+// It finds, and names with thread, line and element: accesses outside of a buffer or shared array;
 // misaligned vector accesses; races on shared memory; elements that one block writes and another of
 // the same launch reads or writes; barriers that not all threads reach, or reach in different
 // lines; warp operations without all lanes; asynchronous copies that are used before they are
 // waited for; results that depend on the order of threads or are never written (poison).
 //
-// Not modelled: the device's memory order, its limits of registers, and time. Not found: what only
-// a block shows that does not run in all orders of threads (LaunchOptions); what a block reads and
-// another writes if they run in that order, or if the two go through different arguments; races of
-// threads of one block on global memory that no order of threads shows.
+// It does not model the device's memory order, its register limits, and time. It does not find
+// mistakes that only show in a block that does not run in all orders of threads (LaunchOptions);
+// reads by one block of an element that another block writes, if the blocks run in that order or
+// access it through different arguments; races on global memory between threads of one block that
+// no order of threads shows.
 namespace tcc::emulator {
 
 // A compiled text. Launches of one Program must not overlap; those of different ones may.
@@ -33,14 +34,15 @@ class Program {
   Program& operator=(const Program&) = delete;
   ~Program();
 
-  // Unavailable without a host compiler; InvalidArgument with its complaints if it refuses.
+  // Compiles a text. Unavailable without a host compiler; InvalidArgument with the complaints of
+  // the host compiler if it refuses the text.
   static StatusOr<std::unique_ptr<Program>> Compile(
       const std::string& text, HostOptimization optimization = HostOptimization::kSome);
 
-  // Null if the text has no such kernel.
+  // Returns null if the text has no such kernel.
   const TccKernel* Find(const std::string& kernel) const;
 
-  // Line `line` of the text, counted from 1, without its indentation.
+  // Returns line `line` of the text, counted from 1, without its indentation.
   std::string Line(int line) const;
 
   TccHost& host() const { return *host_; }
@@ -53,7 +55,7 @@ class Program {
   mutable std::unique_ptr<TccHost> host_;
 };
 
-// In which order the blocks of a launch run, one after the other.
+// The order in which the blocks of a launch run, one after the other.
 enum class BlockOrder : uint8_t { kForward, kReverse };
 
 struct LaunchOptions {
@@ -61,20 +63,21 @@ struct LaunchOptions {
   Dim3 grid = {};
   Dim3 block = {};
   int64_t dynamic_shared_bytes = 0;
-  // As cuLaunchKernel takes them, in the order of the kernel's parameters: each points to 8 bytes,
-  // which are an address in device memory or a shape.
+  // The arguments as cuLaunchKernel takes them, in the order of the kernel's parameters: each
+  // points to 8 bytes, which are an address in device memory or a shape.
   std::vector<const void*> arguments = {};
-  // Of the buffer of each argument, beyond which accesses fail; empty: all that follows in memory.
+  // The bytes of each argument's buffer, beyond which accesses fail; empty: up to the end of its
+  // allocation.
   std::vector<int64_t> argument_bytes = {};
-  // So many blocks run in every ThreadOrder, evenly chosen from the first to the last; the others
-  // in one each, which alternate.
+  // The number of blocks that run in every ThreadOrder, evenly spaced from the first to the last.
+  // Each other block runs in one order; the orders alternate.
   int64_t blocks_in_all_orders = INT64_MAX;
   BlockOrder block_order = BlockOrder::kForward;
 };
 
-// Runs each block; the ThreadOrders that it runs in must all write the same, byte for byte.
-// InvalidArgument if the launch does not fit the kernel; DataLoss with the block, the thread, the
-// element and the line for a mistake of the kernel.
+// Runs each block; all ThreadOrders that a block runs in must write the same bytes. InvalidArgument
+// if the launch does not fit the kernel; DataLoss with the block, the thread, the element and the
+// line for a mistake of the kernel.
 Status Launch(const Program& program, const DeviceMemory& memory, const LaunchOptions& options);
 
 }  // namespace tcc::emulator

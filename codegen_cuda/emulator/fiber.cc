@@ -49,7 +49,7 @@ FiberStacks::~FiberStacks() {
 
 namespace {
 
-// A fiber that was left for good leaves the red zones of its frames behind.
+// Clears the AddressSanitizer red zones of the frames of a fiber that was left for good.
 void ForgetFrames([[maybe_unused]] std::byte* stack) {
 #ifdef TCC_FIBERS_UNDER_ASAN
   const size_t page = sysconf(_SC_PAGESIZE);
@@ -61,7 +61,7 @@ void ForgetFrames([[maybe_unused]] std::byte* stack) {
 
 #if defined(__x86_64__)
 
-// Saves what a callee must keep, and the stack pointer; goes on where `to` was saved.
+// Saves the callee-saved registers and the stack pointer, and resumes where `to` was saved.
 extern "C" void tcc_fiber_switch(void** from, void* to);
 asm(R"(
 .text
@@ -99,8 +99,8 @@ extern "C" void tcc_fiber_enter();
 
 void Fiber::Start(std::byte* stack, void (*entry)(void*), void* argument) {
   ForgetFrames(stack);
-  // What tcc_fiber_switch pops, then where it returns to, which leaves the stack pointer 16 below
-  // the top: aligned, as a call expects.
+  // The registers that tcc_fiber_switch pops, then its return address. After the return the stack
+  // pointer is 16 below the top: aligned, as a call expects.
   auto* saved = reinterpret_cast<uint64_t*>(stack + FiberStacks::kBytes) - 9;
   saved[0] = 0;                                     // r15
   saved[1] = 0;                                     // r14
@@ -124,7 +124,7 @@ void Fiber::Suspend() {
 
 namespace {
 
-// makecontext passes ints only.
+// Enters a fiber. makecontext passes only ints, so each pointer comes in two halves.
 void Enter(unsigned entry_high, unsigned entry_low, unsigned argument_high, unsigned argument_low) {
   auto join = [](unsigned high, unsigned low) { return (uint64_t{high} << 32) | low; };
   reinterpret_cast<void (*)(void*)>(join(entry_high, entry_low))(

@@ -10,8 +10,8 @@
 
 namespace tcc::emulator {
 
-// Stacks for up to `count` fibers, each with a page below it that may not be touched: room for the
-// 512 KiB of local memory that a CUDA thread may have, and calls. Pages cost memory once they are
+// The stacks of up to `count` fibers, each above a guard page. A stack has room for the 512 KiB of
+// local memory that a CUDA thread may have, and for calls. Pages cost memory only once they are
 // used.
 class FiberStacks {
  public:
@@ -31,8 +31,8 @@ class FiberStacks {
   size_t bytes_;
 };
 
-// A call that can be left in the middle and gone on with: CUDA threads of a block take turns. On
-// x86-64 a switch is ten instructions; ucontext, used elsewhere, calls the kernel each time.
+// A call that can be suspended and resumed: the CUDA threads of a block take turns. On x86-64 a
+// switch is ten instructions; ucontext, used elsewhere, makes a system call each time.
 class Fiber {
  public:
   // Makes the next Resume call entry(argument) on `stack` (FiberStacks::kBytes long). entry must
@@ -42,7 +42,7 @@ class Fiber {
   // Runs the fiber until it suspends itself.
   void Resume();
 
-  // Goes back to who resumed this fiber; called on it.
+  // Returns to the caller of Resume; the fiber itself calls this.
   void Suspend();
 
  private:

@@ -17,9 +17,9 @@ extern char** environ;
 namespace tcc::emulator {
 namespace {
 
-// -fno-exceptions and -fno-rtti: a kernel has neither. -ffp-contract=off: a product and a sum are
-// rounded as the text says, so that numpy is a fair reference. -fno-strict-aliasing and -fwrapv: as
-// CUDA's compilers treat casts and signed overflow in practice.
+// The options. -fno-exceptions and -fno-rtti: a kernel has neither. -ffp-contract=off: a product
+// and a sum are rounded as the text says, so that numpy is a fair reference. -fno-strict-aliasing
+// and -fwrapv: CUDA's compilers treat casts and signed overflow so in practice.
 constexpr const char* kOptions[] = {
     "-std=c++20",
     "-w",
@@ -53,7 +53,8 @@ std::string FirstLines(const std::string& path, int count) {
   return text;
 }
 
-// The exit status, or what kept the program from running. Its output goes to the file `log`.
+// Runs a program and returns its exit status, or the error that kept it from running. Its output
+// goes to the file `log`.
 StatusOr<int> RunProgram(const std::vector<std::string>& words, const std::string& log) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
@@ -78,8 +79,8 @@ StatusOr<int> RunProgram(const std::vector<std::string>& words, const std::strin
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Makes folder/NAME.so of folder/NAME.cc: the compiler's exit status. What it says is in
-// folder/NAME.log.
+// Compiles folder/NAME.cc to folder/NAME.so and returns the compiler's exit status. Its output goes
+// to folder/NAME.log.
 StatusOr<int> Compile(const std::string& compiler, const std::string& folder,
                       const std::string& name, HostOptimization optimization) {
   std::vector<std::string> words = {compiler,
@@ -91,7 +92,8 @@ StatusOr<int> Compile(const std::string& compiler, const std::string& folder,
   return RunProgram(words, path + ".log");
 }
 
-// The fault is the compiler's where it refuses what every text begins with.
+// Checks that the compiler accepts the header that every text begins with; if not, the fault is the
+// compiler's.
 Status ExpectCompiler(const std::string& compiler, const std::string& folder) {
   std::ofstream(folder + "/probe.cc") << "#include \"tcc_emulator.h\"\n";
   TCC_ASSIGN_OR_RETURN(const int exit_status,

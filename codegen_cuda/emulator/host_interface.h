@@ -1,7 +1,7 @@
 #pragma once
 
-// What compiled CUDA text and the emulator know of each other. The text is compiled by itself, with
-// no header of ours, so the declarations are written once and used twice: as C++ here, and as the
+// The interface between compiled CUDA text and the emulator. The text is compiled by itself,
+// without our headers, so the declarations are written once and used twice: as C++ here, and as the
 // beginning of the header that the text includes (device_header.h).
 #define TCC_DECLARE_HERE_AND_IN_TEXT(...) \
   __VA_ARGS__                             \
@@ -11,20 +11,22 @@ namespace tcc::emulator {
 
 // TccWhere: one access to an array, for messages: `name[index]` in that line of the text.
 //
-// TccHost: where the thread that runs is, then what it may ask for. A function that finds a mistake
-// does not return.
-//   shared_array    where array `id` lies, the same for all threads of a block; from byte `offset`
-//                   of dynamic shared memory, or statically where offset < 0
-//   shared_access   before each read ('r'), write ('w') and atomic update ('a') of shared memory
-//   global_write    before each write or atomic update of global memory
-//   global_read     before each read of a buffer that the kernel may write
-//   barrier         until `threads` have come to barrier `id`; 0: all of the block
+// TccHost: the indices of the running thread, and the functions that it may call. A function that
+// finds a mistake does not return.
+//   shared_array    returns where array `id` lies, the same for all threads of a block: at byte
+//                   `offset` of dynamic shared memory, or in static memory if offset < 0
+//   shared_access   is called before each read ('r'), write ('w') and atomic update ('a') of shared
+//                   memory
+//   global_write    is called before each write or atomic update of global memory
+//   global_read     is called before each read of a buffer that the kernel may write
+//   barrier         waits until `threads` threads have come to barrier `id`; 0: the whole block
 //   exchange        gives `bytes` <= kTccSlot to the warp; returns 32 slots of kTccSlot bytes,
 //                   valid until the next call but one
-//   async_wait      until at most `pending` committed groups are under way
+//   async_wait      waits until at most `pending` committed groups are in flight
 //
-// TccParameter: kind 'i'nput, 'o'utput or 's'hape. TccArgument: what is passed for it.
-// TccKernel: what TCC_END_KERNEL leaves for the emulator; `threads` are the most of a block.
+// TccParameter: a parameter of kind 'i'nput, 'o'utput or 's'hape. TccArgument: the value passed for
+// it. TccKernel: the description of a kernel that TCC_END_KERNEL defines; `threads` is the most per
+// block.
 TCC_DECLARE_HERE_AND_IN_TEXT(
     inline constexpr int kTccSlot = 32; struct TccWhere {
       const char* name;

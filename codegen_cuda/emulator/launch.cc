@@ -61,8 +61,8 @@ Status CheckRedZones(const DeviceMemory& memory, const TccKernel& kernel,
   return OkStatus();
 }
 
-// The limits of every device (CUDA C Programming Guide, table of compute capabilities); what
-// differs between devices is checked where code is generated.
+// Checks the limits that all devices share (CUDA C Programming Guide, table of compute
+// capabilities); the code generator checks those that differ.
 Status CheckShape(const TccKernel& kernel, const LaunchOptions& options) {
   constexpr int64_t kMaxShared = int64_t{227} << 10;
   const Dim3& grid = options.grid;
@@ -84,15 +84,16 @@ Status CheckShape(const TccKernel& kernel, const LaunchOptions& options) {
   return OkStatus();
 }
 
-// The text of the line that a mistake's message names as "line N".
+// Returns the text of the line that an error message names as "line N".
 std::string QuotedLine(const Program& program, const std::string& message) {
   const size_t at = message.find("line ");
   if (at == std::string::npos) return "";
   return fmt::format("; the line is: {}", program.Line(std::atoi(message.c_str() + at + 5)));
 }
 
-// What two orders wrote differently; compared both ways, as either may have written more. Memory
-// holds what the second one left and then what the first one did.
+// Returns a write that differs between two orders. It compares both ways, because either order may
+// have written more. On entry memory holds the results of the second order; on return without a
+// difference, those of the first.
 std::optional<WriteLog::Written> Difference(const std::vector<WriteLog::Written>& first,
                                             const WriteLog& second) {
   if (const WriteLog::Written* entry = FirstDifference(first)) return *entry;
@@ -103,7 +104,7 @@ std::optional<WriteLog::Written> Difference(const std::vector<WriteLog::Written>
   return std::nullopt;
 }
 
-// Leaves in memory what the orders agree on.
+// Runs a block in all orders, and leaves in memory the results that they agree on.
 Status RunBlock(BlockRunner& runner, Dim3 block, int64_t linear) {
   constexpr ThreadOrder kFirst = kThreadOrders[0];
   TCC_RETURN_IF_ERROR(runner.Run(block, linear, kFirst));
@@ -121,7 +122,8 @@ Status RunBlock(BlockRunner& runner, Dim3 block, int64_t linear) {
   return OkStatus();
 }
 
-// Whether block `linear` of `count` is one of `chosen` that lie evenly from the first to the last.
+// Checks whether block `linear` of `count` is one of `chosen` evenly spaced from the first to the
+// last.
 bool IsChosen(int64_t linear, int64_t count, int64_t chosen) {
   if (chosen >= count) return true;
   if (chosen <= 1) return linear < chosen;
@@ -147,7 +149,7 @@ Status RunGrid(const Program& program, BlockRunner& runner, const LaunchOptions&
   return OkStatus();
 }
 
-// Stacks are made once a thread: each page that was touched stays.
+// Returns the stacks, which are made once per host thread: each page that was touched stays.
 StatusOr<const FiberStacks*> Stacks() {
   static thread_local StatusOr<FiberStacks> stacks = FiberStacks::Make(Target::kMaxThreads);
   if (!stacks.ok()) return stacks.status();

@@ -6,12 +6,12 @@
 namespace tcc::emulator {
 namespace {
 
-// Each keeps a loaded shared object.
+// The limit of the cache; each program keeps a loaded shared object.
 constexpr size_t kMaxPrograms = 64;
 
 struct ProgramCache {
   std::mutex mutex;
-  // The one used last comes first.
+  // The programs, most recently used first.
   std::list<std::pair<std::string, std::shared_ptr<SharedProgram>>> programs;
 
   std::shared_ptr<SharedProgram> Find(const std::string& text) {
@@ -31,7 +31,7 @@ struct ProgramCache {
   }
 };
 
-// Never destroyed: programs may be in use until the process ends.
+// Returns the cache. It is never destroyed: programs may be in use until the process ends.
 ProgramCache& Cache() {
   static auto* cache = new ProgramCache;
   return *cache;

@@ -8,13 +8,14 @@
 
 namespace tcc::emulator {
 
-// A program and who runs it: launches of one program must not overlap.
+// A program and the lock of its launches, which must not overlap.
 struct SharedProgram {
   std::unique_ptr<Program> program;
   std::mutex running;
 };
 
-// As Program::Compile; a text that was compiled lately is not compiled again.
+// Compiles a text as Program::Compile does; a text that was compiled recently is not compiled
+// again.
 StatusOr<std::shared_ptr<SharedProgram>> CompiledProgram(const std::string& text);
 
 }  // namespace tcc::emulator

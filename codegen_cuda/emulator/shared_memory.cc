@@ -10,7 +10,7 @@
 namespace tcc::emulator {
 namespace {
 
-// As dynamic shared memory begins on a device.
+// The alignment of dynamic shared memory on a device.
 constexpr int64_t kAlignment = 1024;
 constexpr int64_t kWordBytes = 4;
 
@@ -133,7 +133,7 @@ std::optional<std::string> SharedMemory::BeginCopy(int thread, const void* addre
   if (auto complaint = Access(thread, address, bytes, 'w', line)) return complaint;
   const int64_t first = static_cast<const std::byte*>(address) - begin_;
   SetCopier(first, bytes, thread);
-  // Until the wait ends it, nothing of it has arrived.
+  // No byte of the copy arrives before its wait.
   std::fill_n(begin_ + first, bytes, kPoison);
   return std::nullopt;
 }

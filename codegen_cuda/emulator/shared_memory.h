@@ -10,39 +10,41 @@
 
 namespace tcc::emulator {
 
-// What is not initialised holds these bytes: NaN as a float of any width, -1 as an integer.
+// The bytes of uninitialised memory: NaN as a float of any width, -1 as an integer.
 inline constexpr std::byte kPoison{0xff};
 
-// The shared memory of one block, and for each byte who touched it since the last barrier of all
-// threads. Two accesses race when they are between the same two barriers, by different threads,
-// one of them a write, and not both atomic. Two readers are remembered, so no race is missed.
-// Words of 4 bytes are followed as wholes until one is touched in part.
+// The shared memory of one block, and for each byte the threads that accessed it since the last
+// barrier. Two accesses race if they lie between the same two barriers, are by different threads,
+// include a write, and are not both atomic. Two readers are remembered, so no race is missed. A
+// word of 4 bytes is tracked as a whole until it is accessed in part.
 //
 // Dynamic shared memory comes first, then the static arrays in the order in which they are met.
 class SharedMemory {
  public:
-  // What a block may have without opting in (CUDA C Programming Guide, table of compute
-  // capabilities), which holds for static arrays.
+  // The shared memory that a block may have without opting in (CUDA C Programming Guide, table of
+  // compute capabilities), which is the limit of static arrays.
   static constexpr int64_t kStaticBytes = int64_t{48} << 10;
 
   explicit SharedMemory(int64_t dynamic_bytes);
 
-  // A block begins: poisons, forgets pending copies.
+  // Begins a block: poisons the memory and forgets pending copies.
   void Reset();
 
-  // All threads of the block have met.
+  // Notes that a barrier was passed.
   void NextEpoch() { ++epoch_; }
 
-  // The functions below give what is wrong, or where the array lies.
+  // The functions below return a complaint, or nullopt.
 
-  // offset < 0: a static array, the same place for each `id`.
+  // Finds the place of an array. offset < 0: a static array, at the same place for each call with
+  // `id`.
   std::optional<std::string> Place(int id, int64_t offset, int64_t bytes, std::byte** place);
 
-  // kind as in host_interface.h.
+  // Notes an access; `kind` as in host_interface.h.
   std::optional<std::string> Access(int thread, const void* address, int bytes, char kind,
                                     int line);
 
-  // From its issue to its wait an asynchronous copy may write at any time.
+  // Begins and ends an asynchronous copy, which may write at any time between its issue and its
+  // wait.
   std::optional<std::string> BeginCopy(int thread, const void* address, int bytes, int line);
   std::optional<std::string> EndCopy(int thread, const void* address, int bytes, int line);
 
@@ -56,7 +58,7 @@ class SharedMemory {
   struct Cell {
     Touch write;
     Touch reads[2];
-    // Who has a copy under way to here, or -1.
+    // The thread that has a copy in flight to this cell, or -1.
     int16_t copier = -1;
   };
   struct StaticArray {
@@ -69,7 +71,7 @@ class SharedMemory {
   template <typename Visit>
   std::optional<std::string> ForCells(int64_t first, int bytes, Visit visit);
   void SetCopier(int64_t first, int bytes, int copier);
-  // Notes the touch; whom it races with, or null.
+  // Notes an access, and returns the one that it races with, or null.
   const Touch* Note(Cell& cell, const Touch& now, bool write) const;
 
   int64_t dynamic_bytes_;
@@ -78,8 +80,8 @@ class SharedMemory {
   std::vector<StaticArray> static_arrays_;
   std::vector<std::byte> memory_;
   std::vector<Cell> words_;
-  std::vector<Cell> bytes_;     // of words that are followed by byte
-  std::vector<uint8_t> split_;  // which words those are
+  std::vector<Cell> bytes_;     // the cells of words that are tracked by byte
+  std::vector<uint8_t> split_;  // whether a word is tracked by byte
   std::byte* begin_;
 };
 

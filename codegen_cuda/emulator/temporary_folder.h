@@ -6,10 +6,10 @@
 
 namespace tcc::emulator {
 
-// A new folder in $TMPDIR, or /tmp without one, that goes away with its content.
+// A new folder in $TMPDIR, or else /tmp. The destructor removes it with its content.
 class TemporaryFolder {
  public:
-  // Unavailable, naming TMPDIR, where none can be made.
+  // Makes a folder. Unavailable, naming TMPDIR, if that fails.
   static StatusOr<TemporaryFolder> Make();
   TemporaryFolder(TemporaryFolder&& other) noexcept;
   TemporaryFolder& operator=(TemporaryFolder&& other) = delete;

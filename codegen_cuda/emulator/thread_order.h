@@ -7,8 +7,8 @@
 
 namespace tcc::emulator {
 
-// In which order the threads of a block get their turns between two meetings. A right kernel
-// computes the same in all of them.
+// The order in which the threads of a block take turns between two barriers. A correct kernel
+// computes the same in all orders.
 enum class ThreadOrder { kForward, kReverse, kShuffled };
 
 inline constexpr std::array kThreadOrders = {ThreadOrder::kForward, ThreadOrder::kReverse,
@@ -16,7 +16,7 @@ inline constexpr std::array kThreadOrders = {ThreadOrder::kForward, ThreadOrder:
 
 std::string_view Name(ThreadOrder order);
 
-// The threads 0..count in that order; shuffled: another one for each seed.
+// Returns the threads 0..count in that order; kShuffled depends on the seed.
 std::vector<int> Permutation(ThreadOrder order, int count, uint64_t seed);
 
 }  // namespace tcc::emulator

@@ -7,15 +7,16 @@
 
 namespace tcc::emulator {
 
-// What a block wrote to global memory, so that it can be undone and the block run again in another
-// order of its threads, which must write the same.
+// A log of a block's writes to global memory, so that they can be undone and the block can run
+// again in another order of its threads, which must write the same.
 class WriteLog {
  public:
-  // Before a write of up to 16 bytes. The name, index and line are kept for messages. An atomic
-  // update depends on the order by nature (float sums round): it is undone, not compared.
+  // Logs a write of up to 16 bytes; call it before the write. The name, index and line are kept for
+  // messages. The result of an atomic update depends on the order (float sums round), so it is
+  // undone but not compared.
   void Add(void* address, int bytes, bool atomic, const char* name, long long index, int line);
 
-  // After the run: what the addresses hold now.
+  // A write to an address, with the bytes there.
   struct Written {
     std::byte* address;
     int bytes;
@@ -25,21 +26,22 @@ class WriteLog {
     long long index;
     int line;
   };
+  // Returns the writes with what their addresses hold now; call it after the run.
   std::vector<Written> Results() const;
 
-  // Restores what was there before the first write.
+  // Restores the bytes from before the first write.
   void Undo() const;
   void Clear() { entries_.clear(); }
 
  private:
-  // `value` is what was there before.
+  // The logged writes; `value` holds the bytes from before.
   std::vector<Written> entries_;
 };
 
-// Of `results` one that memory does not hold now, or null.
+// Returns the first of `results` that memory does not hold now, or null.
 const WriteLog::Written* FirstDifference(const std::vector<WriteLog::Written>& results);
 
-// Puts them into memory.
+// Writes `results` to memory again.
 void Redo(const std::vector<WriteLog::Written>& results);
 
 }  // namespace tcc::emulator

@@ -6,8 +6,8 @@
 namespace tcc {
 namespace {
 
-// NVRTC takes 13 ms for a program and 2 ms for a small kernel in it (reference: gpu_perf, section
-// 7); programs of large ones are what its threads share.
+// NVRTC takes 13 ms per program and 2 ms per small kernel in it (reference: gpu_perf, section 7).
+// Large kernels get a program each, so that threads compile them in parallel.
 constexpr size_t kSmallKernelBytes = 4096;
 constexpr size_t kGroupBytes = 24 * 1024;
 
@@ -66,7 +66,7 @@ StatusOr<Cubin> CudaPrograms::FindOrCompile(const std::string& text) {
     if (std::optional<Cubin> cubin = cache_.Find(settings, text)) return *std::move(cubin);
     StatusOr<Cubin> made = (*nvrtc)->Compile(text, sm_);
     if (made.ok()) cache_.Put(text, *made);
-    // What this NVRTC says of the text stands.
+    // Success or a refusal of the text is final; other errors may be those of this NVRTC alone.
     if (made.ok() || made.status().code() == absl::StatusCode::kInternal) return made;
     status = made.status();
   }

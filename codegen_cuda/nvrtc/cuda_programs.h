@@ -14,24 +14,25 @@
 
 namespace tcc {
 
-// Which kernels are compiled together, given the length of each one's text without the prelude and
-// the names of its launches: small ones share a program, since a program costs more than they do.
-// Indices in order; those of a program have no name in common.
+// A kernel's text: its length without the prelude, and the names of its launches.
 struct KernelTextInfo {
   size_t bytes = 0;
   std::vector<std::string> symbols;
 };
+// Groups the kernels that are compiled together, and returns their indices in order. Small kernels
+// share a program, since a program costs more than they do. The kernels of a program have no name
+// in common.
 std::vector<std::vector<size_t>> GroupKernels(const std::vector<KernelTextInfo>& kernels);
 
-// Compiles texts for one target, each only once in its life; ProgramCache keeps them beyond that.
-// May be used by many threads at once.
+// A compiler of texts for one target. It compiles each text at most once in its lifetime;
+// ProgramCache keeps the results beyond that. Thread-safe.
 class CudaPrograms {
  public:
   CudaPrograms(const Target& target, const std::string& cache_folder)
       : sm_(target.sm), cache_(cache_folder) {}
 
-  // Opens NVRTC at the first call. Where there is none, or none for the target, what another one
-  // has left in the cache will do. Errors are Nvrtc's.
+  // Compiles a text; the first call opens NVRTC. If there is no NVRTC, or none for the target, a
+  // result that another NVRTC left in the cache is taken. Errors are those of Nvrtc.
   StatusOr<std::shared_ptr<const Cubin>> Compile(const std::string& text);
   StatusOr<std::string> CompileToPtx(const std::string& text);
 
@@ -43,8 +44,8 @@ class CudaPrograms {
   int sm_;
   ProgramCache cache_;
   std::mutex mutex_;
-  std::optional<StatusOr<Nvrtc>> nvrtc_;  // once it was asked for
-  std::vector<std::string> compilers_;    // that have filled the cache; then as well
+  std::optional<StatusOr<Nvrtc>> nvrtc_;  // set at the first use
+  std::vector<std::string> compilers_;    // those that have filled the cache; set at the same time
   std::map<Sha256Digest, std::shared_ptr<const Cubin>> known_;  // by text
 };
 

@@ -24,17 +24,17 @@ constexpr Symbol<NvrtcCalls> kSymbols[] = {
 #undef TCC_NVRTC_SYMBOL
 };
 
-// NVRTC as it was found.
+// The NVRTC that was found.
 struct Compiler {
   std::string name;  // "NVRTC 13.0 (libnvrtc.so.13)"
   NvrtcCalls calls;
 };
 
-// Results that are about the text, so that another one may compile. The rest are about NVRTC,
-// whatever it is given.
+// The results that are about the text: another text may compile. All others are about NVRTC and
+// would come with any text.
 constexpr NvrtcResult kAboutTheText[] = {kNvrtcOutOfMemory, kNvrtcCompilation, kNvrtcInternalError};
 
-// Newer ones first.
+// The names of the library, newest first.
 constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 constexpr const char* kWheels[] = {"cuda_nvrtc/lib"};
 constexpr CudaLibrary kNvrtc = {
@@ -44,7 +44,7 @@ std::string ArchitectureOf(int sm) {
   return sm == 90 ? "sm_90a" : fmt::format("sm_{}", sm);
 }
 
-// The number before `after` in the line; 0 where there is none.
+// Returns the number before `after` in the line; 0 if there is none.
 int64_t NumberBefore(std::string_view line, std::string_view after) {
   size_t end = line.find(after);
   if (end == std::string_view::npos) return 0;
@@ -55,7 +55,7 @@ int64_t NumberBefore(std::string_view line, std::string_view after) {
   return value;
 }
 
-// What stands between quotes after `before`; "" where there is none.
+// Returns the quoted text after `before`; "" if there is none.
 std::string_view Quoted(std::string_view line, std::string_view before) {
   size_t begin = line.find(before);
   if (begin == std::string_view::npos) return {};
@@ -77,7 +77,7 @@ struct Nvrtc::Library {
 
 namespace {
 
-// A program that is destroyed with its scope.
+// The owner of a program, which its destructor destroys.
 class ProgramOwner {
  public:
   explicit ProgramOwner(const NvrtcCalls& calls) : calls_(calls) {}
@@ -94,7 +94,7 @@ class ProgramOwner {
   NvrtcProgram program_ = nullptr;
 };
 
-// A text or image of the program, without the size's final 0 where it is text.
+// Returns a text or image of the program.
 std::string Fetch(NvrtcProgram program, decltype(NvrtcCalls::nvrtcGetPTXSize) size,
                   decltype(NvrtcCalls::nvrtcGetPTX) get) {
   size_t bytes = 0;
@@ -109,7 +109,7 @@ std::string WithoutFinalZero(std::string text) {
   return text;
 }
 
-// But for the architecture. -Xptxas takes one word each.
+// The options, except for the architecture. Each -Xptxas takes one word.
 constexpr const char* kOptions[] = {"-default-device", "--std=c++17", "-Xptxas=-v",
                                     "-Xptxas=-warn-spills"};
 
@@ -123,9 +123,8 @@ int64_t SpilledBytes(const Cubin& cubin) {
   return bytes;
 }
 
-// The text where kernels that spill although they could have more registers say that one block at a
-// time on a multiprocessor is enough. ptxas, told nothing, spills a few bytes where that makes room
-// for another block.
+// Returns the text with a request for one block per multiprocessor on each kernel that spills below
+// the maximum of registers. Without it ptxas spills a few bytes to make room for another block.
 std::string AskingForOneBlock(std::string text, const Cubin& cubin) {
   for (const KernelResources& kernel : cubin.kernels) {
     if (SpilledBytes(kernel) == 0 || kernel.registers >= Target::kMaxRegisters) continue;
@@ -135,7 +134,7 @@ std::string AskingForOneBlock(std::string text, const Cubin& cubin) {
   return text;
 }
 
-// Of a result that no other text would change.
+// Returns the error for a result that every text would give.
 Status BrokenCompiler(const Compiler& compiler, NvrtcResult result, const std::string& log) {
   return Missing(
       "{} compiles nothing: {}{}{}; expected a whole NVRTC, with libnvrtc-builtins beside it; "
@@ -172,7 +171,7 @@ StatusOr<Cubin> CompileOnce(const Compiler& compiler, const std::string& text, i
   TCC_RETURN_IF_ERROR(CompileProgram(compiler, text, ArchitectureOf(sm), program, cubin.log));
   std::string image = Fetch(program.get(), calls.nvrtcGetCUBINSize, calls.nvrtcGetCUBIN);
   cubin.image.assign(image.begin(), image.end());
-  // Before it is kept in a cache.
+  // The image is checked before it reaches a cache.
   if (Status readable = ReadCubin(cubin.image, sm).status(); !readable.ok()) {
     return Missing("{} gave no cubin for {} that can be read: {}; set TCC_NVRTC to another one",
                    compiler.name, ArchitectureOf(sm), Message(readable));
@@ -182,7 +181,7 @@ StatusOr<Cubin> CompileOnce(const Compiler& compiler, const std::string& text, i
   return cubin;
 }
 
-// The file that a library came from; empty where that is not known.
+// Returns the file that a library was loaded from; empty if unknown.
 fs::path FileOf(void* library) {
   link_map* map = nullptr;
   if (dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0) return {};
@@ -197,9 +196,10 @@ size_t FileBytes(const fs::path& file) {
   return error ? 0 : bytes;
 }
 
-// NVRTC's second library lies beside it, but NVRTC asks for it by its bare name, which is found
-// only on a search path; a Python package is on none. The dynamic linker gives what is open already
-// under that name. Without the file NVRTC itself says what it lacks, when it compiles.
+// Opens NVRTC's second library, which lies beside it. NVRTC opens it by its bare name, which only a
+// search path would find, and a Python package is on none; the dynamic linker then returns the
+// library that is already open under that name. If the file is missing, NVRTC says so when it
+// compiles.
 void OpenBuiltins(const fs::path& nvrtc, const std::string& version) {
   fs::path builtins = nvrtc.parent_path() / ("libnvrtc-builtins.so." + version);
   dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -238,7 +238,7 @@ const std::string& Nvrtc::path() const {
   return library_->path;
 }
 
-// The size of the library's file tells patch releases apart, which it does not name.
+// NVRTC does not report its patch release; the size of the library's file tells those apart.
 std::string Nvrtc::Identity() const {
   return fmt::format("NVRTC {} of {} bytes", version(), library_->file_bytes);
 }
@@ -280,8 +280,8 @@ StatusOr<std::string> Nvrtc::CompileToPtx(const std::string& text, int sm) const
 
 namespace {
 
-// Reads what one line says into the kernel that the lines before have named. What its callees spill
-// is spilled by the kernel as well.
+// Adds the numbers of one line to the kernel that an earlier line named. Spills of its callees
+// count as spills of the kernel.
 void ReadResources(std::string_view line, KernelResources& kernel) {
   if (line.find("bytes stack frame") != std::string_view::npos) {
     kernel.stack_bytes += NumberBefore(line, " bytes stack frame");
@@ -294,7 +294,7 @@ void ReadResources(std::string_view line, KernelResources& kernel) {
   }
 }
 
-// A warning names its kernel; one that does not is of all of them.
+// Assigns a warning to the kernel that it names, or to all kernels if it names none.
 void ReadWarning(std::string_view line, std::vector<KernelResources>& kernels) {
   auto named = std::find_if(kernels.begin(), kernels.end(), [&](const KernelResources& kernel) {
     return line.find("'" + kernel.kernel + "'") != std::string_view::npos;
@@ -306,6 +306,7 @@ void ReadWarning(std::string_view line, std::vector<KernelResources>& kernels) {
 
 }  // namespace
 
+// An example of a log:
 // ptxas info    : Compiling entry function 'k' for 'sm_86'
 // ptxas info    : Function properties for k
 // ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads

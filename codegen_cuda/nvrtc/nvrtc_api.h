@@ -3,7 +3,7 @@
 #include <cstddef>
 
 // The part of NVRTC's interface (11.2 and newer) that tcc uses, declared here so that no toolkit is
-// needed to build; a test holds it against nvrtc.h where there is one.
+// needed to build; a test compares it with nvrtc.h where there is one.
 namespace tcc {
 
 using NvrtcProgram = struct NvrtcProgramObject*;

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Also the version of the encoding.
+// The first bytes of a file; they hold the version of the encoding.
 constexpr std::string_view kMagic = "tcc nvrtc 1\n";
 constexpr size_t kHeaderBytes = kMagic.size() + sizeof(Sha256Digest);
 
@@ -37,8 +37,8 @@ std::optional<Cubin> Decode(std::span<const uint8_t> bytes) {
   return cubin;
 }
 
-// A compiler's file holds its identity and is named by that one's hash: nothing is ever changed in
-// it, so that many processes can add theirs.
+// The prefix of the file that holds a compiler's identity. The hash of the identity follows: a file
+// never changes, so many processes can add theirs.
 constexpr std::string_view kCompilerPrefix = "compiler-";
 
 std::span<const uint8_t> BytesOf(std::string_view text) {

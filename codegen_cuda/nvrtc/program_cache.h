@@ -8,25 +8,25 @@
 
 namespace tcc {
 
-// What NVRTC made of a text, kept in files: one a program, named by the hash of its text and of
-// Nvrtc::Settings. Files appear whole or not at all; one that does not verify is not found. Nothing
-// is ever removed: the folder may be deleted at any time. May be used by many threads and processes
-// at once. The folder knows the identities of its compilers, so that what lies there can be found
-// where none of them is.
+// A cache of NVRTC's results in files: one per program, named by the hash of its text and of
+// Nvrtc::Settings. Files appear whole or not at all, and a file that does not verify is not found.
+// Nothing is ever removed; the folder may be deleted at any time. Many threads and processes may
+// use it at once. The folder records the identities of its compilers, so that a machine without any
+// of them can still find their results.
 class ProgramCache {
  public:
-  // Files lie in `folder`/nvrtc, which is made when first written to. "": nothing is kept.
+  // Files lie in `folder`/nvrtc, which the first write creates. "" keeps nothing.
   explicit ProgramCache(const std::string& folder);
 
-  // What `text` was made into with those Nvrtc::Settings.
+  // Returns the result of compiling `text` with these Nvrtc::Settings.
   std::optional<Cubin> Find(const std::string& settings, const std::string& text) const;
-  // Keeps it under `text` and its settings. A folder that cannot be written to is no error: nothing
-  // is found next time.
+  // Keeps a result under `text` and its settings. A folder that cannot be written to is no error:
+  // nothing is found next time.
   void Put(const std::string& text, const Cubin& cubin) const;
 
-  // Remembers that the compiler with this identity has filled the folder; the same holds of errors.
+  // Records that the compiler with this identity has filled the folder; the same holds for errors.
   void AddCompiler(const std::string& identity) const;
-  // Those that have been added, in the order of the alphabet.
+  // Returns the identities that have been added, in alphabetical order.
   std::vector<std::string> Compilers() const;
 
  private:

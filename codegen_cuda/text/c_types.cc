@@ -15,7 +15,7 @@ struct TypeRow {
   const char* memory;
   const char* in_register;
   const char* narrowing;
-  const char* suffix;  // of literals
+  const char* suffix;  // the suffix of literals
 };
 
 // clang-format off
@@ -73,7 +73,7 @@ std::string IntegerLiteral(DType dtype, int64_t value) {
     uint64_t mask = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
     return fmt::format("{}{}", static_cast<uint64_t>(value) & mask, suffix);
   }
-  // -2^63 and -2^31 are no literals.
+  // -2^63 and -2^31 cannot be written as literals.
   if (value == INT64_MIN) return "(-9223372036854775807ll - 1)";
   if (dtype.bits() == 32 && value == INT32_MIN) return "(-2147483647 - 1)";
   return fmt::format("{}{}", value, suffix);

@@ -4,21 +4,21 @@
 
 #include "support/dtype.h"
 
-// How elements are spelled in CUDA C. In memory each dtype has a type of its own; in registers the
-// narrow floats (16 and 8 bits) are a `float` whose value the narrow format holds exactly, and i4
-// and u4 a char.
+// The spelling of elements in CUDA C. In memory each dtype has a type of its own. In registers a
+// narrow float (16 or 8 bits) is a `float` whose value the narrow format holds exactly, and an i4
+// or u4 is a char.
 namespace tcc {
 
-// Of one element; "unsigned char" for i4 and u4, two of which share it.
+// Returns the type of one element; "unsigned char" for i4 and u4, two of which share it.
 std::string MemoryTypeText(DType dtype);
 std::string RegisterTypeText(DType dtype);
 
-// f16, bf16, f8*: their name in the prelude's function that rounds a float to the memory type
+// Returns the prelude's function that rounds a float to the memory type of f16, bf16 or f8*
 // ("tcc_f16"); "" for every other type.
 std::string NarrowingFunction(DType dtype);
 bool IsNarrowFloat(DType dtype);
 
-// Literals of the register type. Floats that a literal cannot spell are made from their bits.
+// Returns a literal of the register type. A float that no literal spells is made from its bits.
 std::string IntegerLiteral(DType dtype, int64_t value);
 std::string FloatLiteral(DType dtype, double value);
 

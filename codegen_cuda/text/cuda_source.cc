@@ -18,7 +18,7 @@
 namespace tcc {
 namespace {
 
-// The buffer or shape that an argument stands for.
+// Returns the variable of the buffer or shape that an argument stands for.
 Var VarOf(const Function& fn, const std::vector<Buffer>& workspaces,
           const KernelArgument& argument) {
   switch (argument.kind) {
@@ -50,7 +50,7 @@ std::string ArgumentsText(const Function& fn, const std::vector<Buffer>& workspa
   return text;
 }
 
-// Shapes that fit an int are used as one.
+// Declares an int for each shape that fits one.
 void NarrowShapes(const Function& fn, KernelText& kernel) {
   for (const Var& var : fn.vars) {
     if (var->low < -INT32_MAX || var->high > INT32_MAX) continue;
@@ -105,7 +105,7 @@ std::string_view HardwareIndex(ForKind kind) {
   TCC_UNREACHABLE();
 }
 
-// A constant an axis, which all loops of the axis share.
+// Declares one constant per axis, which all loops of the axis share.
 void DeclareIndices(const Stmt& body, KernelText& kernel) {
   std::map<ForKind, std::string> names;
   PreOrder(body, [&](const Stmt& stmt) {
@@ -149,7 +149,7 @@ bool IndexesLocals(const Stmt& body) {
   return found;
 }
 
-// Also sets the launch's rows_per_bank and indexes_locals.
+// Writes one kernel, and sets the launch's rows_per_bank and indexes_locals.
 StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>& workspaces,
                                    LaunchBody& body, int sm) {
   KernelText kernel;

@@ -6,14 +6,15 @@
 
 namespace tcc {
 
-// CUDA C of one program: what NVRTC compiles, and a host compiler with TCC_EMULATOR defined.
+// The CUDA C text of one program, for NVRTC or, with TCC_EMULATOR defined, for a host compiler.
 struct CudaSource {
   std::string text;
-  std::vector<LaunchPlan> plans;  // of each function
+  std::vector<LaunchPlan> plans;  // one per function
 };
 
-// The kernels of kLowered GPU functions without free Tile variables, whose names differ. The same
-// functions give the same text. Error: FindLaunches's; a dtype or statement that has no CUDA text.
+// Emits the kernels of kLowered GPU functions, whose names differ and which have no free Tile
+// variables. The same functions give the same text. Error: that of FindLaunches; a dtype or
+// statement that has no CUDA text.
 StatusOr<CudaSource> EmitCuda(std::span<const Function> functions, const Target& target);
 
 }  // namespace tcc

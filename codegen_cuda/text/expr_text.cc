@@ -56,7 +56,7 @@ void ExprText::CountUses(const Expr& expr) {
   for (const Expr& operand : OperandsOf(expr)) CountUses(operand);
 }
 
-// What counts uses and what remembers go by address.
+// Uses are counted, and values remembered, by the address of a node.
 Expr ExprText::Shared(const Expr& expr) {
   return RewriteBottomUp(expr, [&](const Expr& node) { return *shared_.insert(node).first; });
 }
@@ -75,7 +75,7 @@ const ExprText::Pieces& ExprText::Remember(const Expr& expr, Pieces pieces) {
       .first->second.second;
 }
 
-// Each lane as a constant of its own.
+// Declares one constant per lane.
 ExprText::Pieces ExprText::Name(const Expr& expr, Pieces pieces) {
   for (Piece& piece : pieces) {
     std::string name = kernel_.Fresh("t");
@@ -144,7 +144,7 @@ bool ExprText::FitsInt(const Expr& expr) const {
   return bounds.low >= -INT32_MAX && bounds.high <= INT32_MAX;
 }
 
-// Arithmetic, comparisons, negation, calls and casts: the same for every lane.
+// Emits arithmetic, comparisons, negation, calls and casts, which are the same for every lane.
 ExprText::Pieces ExprText::Operation(const Expr& expr, const std::vector<Expr>& operands) {
   std::vector<Pieces> args;
   size_t lanes = 1;

@@ -10,43 +10,47 @@
 
 namespace tcc {
 
-// Writes expressions of one kernel. What an expression uses more than once, and vectors that are
-// loaded, become constants on lines before it; an arm of a select whose text needs such lines
-// becomes an if, so that what must not be evaluated is not.
+// Writes the expressions of one kernel. Subexpressions that are used more than once, and loaded
+// vectors, become constants on lines before the expression. A select with an arm that needs such
+// lines becomes an if, so that the arm that is not taken is not evaluated.
 class ExprText {
  public:
   explicit ExprText(KernelText& kernel) : kernel_(kernel) {}
 
-  // To be called before the expressions of each statement: earlier values may be out of scope, or
-  // memory may have changed. `roots` are what will be asked for; null ones are skipped.
+  // Forgets all values. Call it before the expressions of each statement: earlier values may be out
+  // of scope, or memory may have changed. `roots` are the expressions to come; null ones are
+  // skipped.
   void Start(const std::vector<Expr>& roots);
 
-  // Scalars.
+  // Writes a scalar expression.
   Piece Emit(const Expr& expr);
-  // The value of a narrow float before it is rounded: for what rounds it itself.
+  // Writes a narrow float without rounding it, for a caller that rounds it anyway.
   Piece EmitUnrounded(const Expr& expr);
-  // A piece a lane of `expr`, or one for a scalar.
+  // Returns one piece per lane of `expr`; a scalar has one lane.
   std::vector<Piece> EmitLanes(const Expr& expr);
-  // Text of one subscript.
+  // Returns the text of one subscript.
   std::string EmitIndex(const Expr& index) { return Emit(index).text; }
 
-  // The widest vectors that elements [base, base + lanes) of `buffer` may be accessed by, in
-  // elements; 1 where nothing is known of their alignment.
+  // Returns the width in elements of the widest vector accesses that elements [base, base + lanes)
+  // of `buffer` allow; 1 where nothing is known of their alignment.
   int AccessWidth(const Buffer& buffer, const Expr& base, int lanes) const;
   const Buffer& BufferOf(const Var& var) const;
-  // A cell of any buffer but of nibbles; of a warp's buffer, the thread's own.
+  // Returns the text of a cell of a buffer that holds no nibbles; in a warp's buffer the cell must
+  // be the thread's own.
   std::string CellText(const Buffer& buffer, const Expr& index);
-  // Whether it is declared, and has a cell for each lane of a warp rather than fragments: a load is
-  // from the lane whose number differs by an exclusive or, a shuffle.
+  // Checks whether the buffer is declared and has one cell per lane of a warp rather than
+  // fragments. A load from it is a shuffle: it reads the lane whose number is the thread's own lane
+  // xor a mask.
   bool IsShuffled(const Var& buffer) const;
-  // base + offset, simplified.
+  // Returns base + offset, simplified.
   Expr Shifted(const Expr& base, int64_t offset) const;
 
  private:
   using Pieces = std::vector<Piece>;
 
   void CountUses(const Expr& expr);
-  // The same, of nodes that stand once: equal ones, as the lanes of a vector have, are one.
+  // Returns the same expression with equal nodes replaced by one shared node; the lanes of a vector
+  // have many equal ones.
   Expr Shared(const Expr& expr);
   const Pieces* Find(const Expr& expr) const;
   const Pieces& Remember(const Expr& expr, Pieces pieces);
@@ -59,7 +63,7 @@ class ExprText {
   Piece Logical(bool is_and, const Expr& a, const Expr& b);
   Pieces SelectNode(const Select& select);
   Piece LoadScalar(const Var& buffer, const Expr& index);
-  // Whether it is the number of the thread in its warp.
+  // Checks whether `index` equals the thread's lane in its warp.
   bool IsOwnLane(const Expr& index) const;
   Piece LoadFromLane(const Var& buffer, const Expr& lane);
   Pieces LoadLanes(const Load& load);
@@ -69,7 +73,8 @@ class ExprText {
   Pieces Operation(const Expr& expr, const std::vector<Expr>& operands);
   bool FitsInt(const Expr& expr) const;
 
-  // What `emit` gives, with the lines that it wrote taken out of the kernel's.
+  // The pieces of an arm of a select, and the lines that they need, taken out of the kernel's
+  // lines.
   struct Arm {
     Pieces pieces;
     std::vector<std::string> lines;

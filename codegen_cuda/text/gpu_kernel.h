@@ -5,8 +5,8 @@
 
 namespace tcc {
 
-// How the runtime starts a kLowered function: its launches, all in image `image`. Shapes are the
-// function's variables in their order.
+// Describes to the runtime how to start a kLowered function: its launches, all in image `image`.
+// Shapes are the function's variables in their order.
 GpuKernel GpuKernelOf(const Function& fn, const LaunchPlan& plan, uint32_t image);
 
 }  // namespace tcc

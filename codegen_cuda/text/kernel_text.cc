@@ -18,21 +18,22 @@ bool IsLetter(char c) {
   return IsSmallLetter(c) || (c >= 'A' && c <= 'Z');
 }
 
-// Whether no keyword, no macro and no function that kernels call can be called so: none of them is
-// one letter, and those that end in a digit are macros in capitals. Types like float4 may be
-// hidden, for kernels name none of them.
+// Checks whether a name cannot be a keyword, a macro or a function that kernels call: none of those
+// is one letter, and those that end in a digit are macros in capitals. Types like float4 may be
+// hidden, because kernels do not use them.
 bool IsFree(const std::string& name) {
   if (name.size() == 1) return true;
   return IsDigit(name.back()) && std::any_of(name.begin(), name.end(), IsSmallLetter);
 }
 
-// Nor does any of them begin with a letter and end in an underscore.
+// Returns `name`, with an underscore appended unless it is free: no keyword, macro or function
+// begins with a letter and ends in an underscore.
 std::string Freed(const std::string& name) {
   return IsFree(name) ? name : name + "_";
 }
 
-// Letters, digits and single underscores, a letter first. Names that begin with tcc are the
-// prelude's.
+// Makes an identifier of letters, digits and single underscores that begins with a letter. Names
+// that begin with tcc belong to the prelude.
 std::string Identifier(const std::string& hint) {
   std::string name;
   for (char c : hint) {

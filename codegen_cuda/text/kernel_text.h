@@ -14,58 +14,58 @@
 
 namespace tcc {
 
-// The text of one kernel in the making: its lines so far and what names stand for.
+// The text of one kernel while it is written: its lines so far and the names of its variables.
 class KernelText {
  public:
-  // A name that nothing else in the kernel has, nor the language, the headers and the prelude, made
-  // of `hint`.
+  // Returns a name made from `hint` that is unused in the kernel, the language, the headers and the
+  // prelude.
   std::string Fresh(const std::string& hint);
 
-  // The C name of a variable or buffer, made at its first use.
+  // Returns the C name of a variable or buffer; the first call makes it.
   const std::string& NameOf(const Var& var);
-  // A fresh name from here on: copies of statements define their variables again.
+  // Gives `var` a fresh name from here on: copies of statements define their variables again.
   const std::string& Define(const Var& var);
   void Alias(const Var& var, const std::string& name);
 
-  // Indented, but for directives.
+  // Appends a line, indented unless it is a directive.
   void Line(const std::string& text);
   void Open(const std::string& text);  // "text {"
   void Else();                         // "} else {"
   void Close();                        // "}"
 
-  // Exchanges the lines, so that what is written next can be looked at before it is kept.
+  // Removes and returns all lines, so that the caller can inspect later ones before it keeps them.
   std::vector<std::string> TakeLines();
   void Append(std::vector<std::string> lines);
 
   std::string Text() const;
 
   Bounds bounds;  // of the variables in scope
-  // Of the buffers in scope.
+  // The buffers in scope.
   std::unordered_map<const ExprNode*, Buffer> buffers;
   // The lanes of vector variables in scope.
   LaneVars lanes;
-  // The axis of each of the kernel's loops over threads, and how many there are along each.
+  // The axis of each of the kernel's thread loops, and the number of threads along each axis.
   std::unordered_map<const ExprNode*, int> thread_axes;
   std::array<int64_t, 3> threads = {1, 1, 1};
-  // How many threads meet at each named barrier that is not of the whole block.
+  // The number of threads that meet at each named barrier, unless the whole block meets there.
   std::map<int, int64_t> barriers;
-  // A loop over threadIdx.x, for what needs a name of the lane.
+  // The variable that stands for the lane: the index along threadIdx.x.
   Var lane = LoopVar("lane");
-  // Words of 32 bits that a tile of a warp's buffer has.
+  // The number of 32-bit words per tile of each warp buffer that holds fragments.
   std::unordered_map<const ExprNode*, int64_t> tile_words;
-  // The most rows of a matrix that meet in a bank where it is loaded (RowsPerBank); 0: none is.
+  // The maximum of RowsPerBank over the ldmatrix calls; 0 if there is none.
   int64_t rows_per_bank = 0;
   int sm = 0;
-  // Why there can be no such text: the first reason.
+  // The first reason why the kernel has no CUDA text, if there is one.
   Status refused;
   void Refuse(const Status& status) { refused.Update(status); }
-  // The shape variables among these are long long.
+  // The shape variables that are long long in the text.
   std::unordered_set<const ExprNode*> wide;
 
  private:
   std::unordered_map<const ExprNode*, std::string> names_;
   std::unordered_set<std::string> used_;
-  std::unordered_map<std::string, int> count_;  // of the names made of one
+  std::unordered_map<std::string, int> count_;  // how many names were made from each base
   std::vector<std::string> lines_;
   int depth_ = 1;
 };

@@ -7,14 +7,15 @@
 
 namespace tcc {
 
-// What the lanes of vector variables are.
+// The scalar variables that hold the lanes of each vector variable.
 using LaneVars = std::unordered_map<const ExprNode*, std::vector<Var>>;
 
-// Lane `lane` of a vector expression, as a scalar one. Expects `vars` to know its vector variables.
+// Returns lane `lane` of a vector expression as a scalar one. Expects `vars` to know its vector
+// variables.
 Expr LaneOf(const Expr& expr, int lane, const LaneVars& vars);
 
-// A number that divides every value of an i64 expression, its variables being any integers; 0 where
-// it is 0 itself.
+// Returns a number that divides the i64 expression for all integer values of its variables; 0 if
+// the expression is 0.
 int64_t DivisorOf(const Expr& expr);
 
 }  // namespace tcc

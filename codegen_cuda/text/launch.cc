@@ -10,7 +10,7 @@
 namespace tcc {
 namespace {
 
-// What a thread block may use without asking the driver for more.
+// The shared memory that a thread block may use without asking the driver for more.
 constexpr int64_t kDefaultSharedBytes = 48 * 1024;
 
 constexpr std::string_view kAxisNames[] = {"x", "y", "z"};
@@ -64,8 +64,8 @@ class LaunchFinder {
     return OkStatus();
   }
 
-  // A thread's index goes up to the most that any loop of its axis asks for; the text keeps those
-  // out of the other loops that they do not have (stmt_text.h).
+  // Sets the block's extents. The extent of an axis is the largest among its loops; the text keeps
+  // surplus threads out of the smaller loops (stmt_text.h).
   Status AddThreads(const Stmt& stmt, LaunchBody& launch) {
     Status status = OkStatus();
     PreOrder(stmt, [&](const Stmt& s) {
@@ -152,7 +152,7 @@ class LaunchFinder {
     TCC_UNREACHABLE();
   }
 
-  // Threads exchange its cells by shuffles, in which whole warps take part.
+  // Checks a warp's buffer: threads exchange its cells by shuffles, in which whole warps take part.
   Status AddExchanged(const Buffer& buffer, const Launch& launch) {
     if (launch.Threads() % Target::kWarp == 0) return OkStatus();
     return Unsupported(
@@ -173,7 +173,7 @@ class LaunchFinder {
     }
     launch.places = PlaceShared(launch.body, launch.shared, sizes, target_.shared_bytes);
     int64_t bytes = launch.places.bytes;
-    // Arrays that overlap are parts of the one that the driver gives.
+    // Overlapping arrays lie in dynamic shared memory, the one array that the driver provides.
     bool is_static = bytes <= kDefaultSharedBytes && !launch.places.reused;
     (is_static ? launch.launch.static_shared_bytes : launch.launch.dynamic_shared_bytes) = bytes;
     if (bytes <= target_.shared_bytes) return OkStatus();
@@ -189,7 +189,7 @@ class LaunchFinder {
                        Target::kMaxThreads, Target::kMaxThreadsInZ);
   }
 
-  // Buffers first, then all shapes.
+  // Adds the buffers that the launch uses, then all shapes.
   void AddArguments(LaunchBody& launch) {
     for (const auto& [var, argument] : globals_) {
       KernelArgument used = argument;

@@ -3,7 +3,8 @@
 namespace tcc {
 namespace {
 
-// Not volatile: results depend on operands alone, but for memory, which "memory" names.
+// The part for NVRTC. Only ldmatrix, which reads memory, is volatile and names "memory"; the
+// results of the other asm depend on the operands alone.
 constexpr std::string_view kText = R"(
 template <int N, bool transposed>
 struct TccMatrices;
@@ -87,7 +88,7 @@ TCC_DEVICE TccVector<int, 2> tcc_mma_m8n8k16_s8(TccVector<unsigned, 1> a, TccVec
 #define TCC_THERE
 )";
 
-// The same for both: of float operands, which are rounded first.
+// The part that NVRTC and the emulator share: wrappers that first round their float operands.
 constexpr std::string_view kOfFloats = R"(#if defined(TCC_EMULATOR) || __CUDA_ARCH__ >= 800
 template <int N>
 TCC_DEVICE TccVector<unsigned, N> tcc_rounded_tf32(TccVector<float, N> x) {

@@ -75,8 +75,8 @@ class BarrierFinder {
     return status;
   }
 
-  int roles_ = 0;           // round the statement at hand
-  std::vector<bool> here_;  // by warp: whether it comes to the statement at hand
+  int roles_ = 0;           // the number of roles around the current statement
+  std::vector<bool> here_;  // per warp: whether it reaches the current statement
   std::map<int, std::vector<bool>> met_;
   std::set<int> in_roles_;
 };

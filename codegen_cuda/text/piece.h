@@ -5,8 +5,8 @@
 
 namespace tcc {
 
-// How tightly a piece of C text binds: an operand that binds less than its operator asks for gets
-// parentheses.
+// The precedence of a piece of C text, tightest first. An operand that binds less tightly than its
+// operator requires gets parentheses.
 enum class Precedence : uint8_t {
   kPrimary,
   kUnary,
@@ -25,12 +25,12 @@ enum class Precedence : uint8_t {
 struct Piece {
   std::string text;
   Precedence precedence = Precedence::kPrimary;
-  // Of an i64: whether the C expression is a long long, or an int because its value and those that
-  // it is made of fit.
+  // For an i64: true if the C expression is a long long, false if it is an int because its value
+  // and all intermediate values fit.
   bool wide = true;
 };
 
-// With parentheses where it binds less tightly than `least`.
+// Returns the text, in parentheses if it binds less tightly than `least`.
 inline std::string In(const Piece& piece, Precedence least) {
   return piece.precedence > least ? "(" + piece.text + ")" : piece.text;
 }

@@ -11,10 +11,12 @@ namespace tcc {
 namespace {
 
 constexpr int64_t kAlignment = 16;
-// Less seldom lets one more block run, and arrays of their own are easier to read.
+// The least saving that is worth reuse, in bytes: a smaller one seldom lets one more block run, and
+// separate arrays are easier to read.
 constexpr int64_t kWorthwhile = 1024;
 
-// Uses by the number of barriers before them that every thread passes once.
+// The live ranges of buffers. Time is the number of preceding barriers that every thread passes
+// once.
 class LiveRanges {
  public:
   LiveRanges(std::span<const Buffer> buffers, std::span<const int64_t> bytes) : buffers_(buffers) {

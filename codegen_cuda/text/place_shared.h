@@ -8,17 +8,17 @@
 
 namespace tcc {
 
-// Where in a block's shared memory its buffers are, in bytes.
+// The places of a block's buffers in its shared memory, in bytes.
 struct SharedPlaces {
   std::vector<int64_t> offsets;  // multiples of 16
-  int64_t bytes = 0;             // of all
-  bool reused = false;           // some overlap
+  int64_t bytes = 0;             // the total
+  bool reused = false;           // whether some overlap
 };
 
-// Places for buffers of `body`, a launch, that take so many bytes each. Those between whose uses
-// all threads meet may overlap: where a barrier stands that every thread passes once, outside loops
-// in order and conditions. Memory is reused (by PlanMemory)
-// where that saves 1 KiB or more, or where there are only `most` bytes.
+// Places the buffers of `body`, a launch; `bytes` holds their sizes. Two buffers may overlap if
+// between their uses stands a barrier that every thread passes exactly once, outside serial loops
+// and conditions. Memory is reused (by PlanMemory) if that saves 1 KiB or more, or if the buffers
+// would not fit `most` bytes otherwise.
 SharedPlaces PlaceShared(const Stmt& body, std::span<const Buffer> buffers,
                          std::span<const int64_t> bytes, int64_t most);
 

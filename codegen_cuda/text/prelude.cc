@@ -7,7 +7,8 @@
 namespace tcc {
 namespace {
 
-// asm stands only here. `volatile` and "memory" keep copies and barriers in order.
+// The machine part; it and MatrixPrelude hold all asm. `volatile` and "memory" keep copies and
+// barriers in order.
 constexpr std::string_view kMachinePart = R"(#ifdef TCC_EMULATOR
 #define TCC_MACHINE_HEADER "tcc_emulator.h"
 #include TCC_MACHINE_HEADER
@@ -192,7 +193,7 @@ TCC_DEVICE float tcc_max(float a, float b) {
 }
 )";
 
-// Storage types and the operations that CUDA C lacks, as ir/expr/expr.h and ir/expr/scalar_op.h
+// The storage types and the operations that CUDA C lacks; ir/expr/expr.h and ir/expr/scalar_op.h
 // define them.
 constexpr std::string_view kPortablePart = R"(struct TccF16 { unsigned short bits; };
 struct TccBF16 { unsigned short bits; };

@@ -67,7 +67,7 @@ Piece Wrapped(const Piece& a, const InfixRow& row, const Piece& b, DType dtype) 
   return Casted(RegisterTypeText(dtype), sum);
 }
 
-// On integers: templates, to which the type is said.
+// Returns the prelude's function for an integer operation, a template of the type.
 const char* FunctionName(ExprKind kind) {
   if (kind == ExprKind::kMin) return "tcc_integer_min";
   if (kind == ExprKind::kMax) return "tcc_integer_max";
@@ -108,7 +108,7 @@ Piece IndexBinary(ExprKind kind, Piece a, Piece b, const Expr& divisor, IndexFac
       wide);
 }
 
-// The name of C's function for f32 and f64; nullptr where an operation is written otherwise.
+// Returns the name of C's function for f32 and f64; nullptr if the operation is written otherwise.
 const char* MathName(ScalarOp op) {
   switch (op) {
     case ScalarOp::kExp:
@@ -194,7 +194,7 @@ Piece IntegerCall(ScalarOp op, DType dtype, std::vector<Piece> args) {
     for (Piece& arg : args) arg = Widened(arg);
   }
   if (const char* bits = BitOperator(op)) {
-    // The operands' own precedences among & ^ | differ: parentheses round both.
+    // The precedences of & ^ | differ, so both operands get parentheses.
     std::string text =
         fmt::format("{} {} {}", In(args[0], P::kUnary), bits, In(args[1], P::kUnary));
     return Casted(type, {text, P::kBits});
@@ -226,7 +226,7 @@ Piece ToNibble(const Piece& value, DType to) {
   return Primary(fmt::format("{}({})", name, Casted("int", value).text));
 }
 
-// To f32, f64, or a float that Rounded then makes the narrow one.
+// Converts to f32, f64, or a float that Rounded then rounds to the narrow type.
 Piece ToUnrounded(const Piece& value, DType from, DType to) {
   if (to.code() == DTypeCode::kFloat64) {
     return from.code() == DTypeCode::kFloat64 ? value : Casted("double", value);

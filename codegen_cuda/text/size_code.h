@@ -7,9 +7,9 @@
 
 namespace tcc {
 
-// An i64 expression over `shapes` as code for the runtime; the i-th of them is variable i. Expects
-// no other variable, and nothing but constants, sums, differences, products, divisions,
-// remainders, minima and maxima: what sizes of grids and workspaces are made of.
+// Encodes an i64 expression over `shapes` for the runtime; the i-th shape is variable i. Expects no
+// other variable, and only the operations that sizes of grids and workspaces consist of: constants,
+// sums, differences, products, divisions, remainders, minima and maxima.
 SizeExpr SizeCodeOf(const Expr& expr, std::span<const Var> shapes);
 
 }  // namespace tcc

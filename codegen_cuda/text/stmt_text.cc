@@ -19,7 +19,8 @@
 namespace tcc {
 namespace {
 
-// Loops round loops or barriers stay as they are; innermost ones are the compiler's to unroll.
+// Checks whether a loop holds loops or barriers and so stays a loop; the compiler decides whether
+// to unroll innermost ones.
 bool KeepsItsLoop(const For& loop) {
   bool found = false;
   PreOrder(loop.body, [&](const Stmt& stmt) {
@@ -28,7 +29,8 @@ bool KeepsItsLoop(const For& loop) {
   return found;
 }
 
-// The steps of an exchange in a warp: few, and their distances become constants.
+// Checks whether the loop holds the steps of an exchange in a warp: they are few, and unrolling
+// turns their distances into constants.
 bool IsOfShuffles(const For& loop) {
   bool warp = false, block = false;
   PreOrder(loop.body, [&](const Stmt& stmt) {
@@ -43,8 +45,8 @@ bool Reads(const Expr& value, const Var& buffer) {
   return UsesVar(value, buffer);
 }
 
-// Of the operand of the call's instruction that is in `buffer`; 1 where that is a matter of other
-// calls.
+// Returns the number of words per tile of the instruction's operand in `buffer`; 1 if this call
+// does not determine it.
 int64_t WordsOfTile(const IntrinsicCall& call, const Var& buffer) {
   const WarpInstruction* instruction = FindWarpInstruction(call.intrinsic);
   if (!instruction || instruction->kind != WarpInstruction::Kind::kMma) return 1;
@@ -62,8 +64,8 @@ bool StmtText::HasGuard() const {
   return guards_[0] || guards_[1] || guards_[2];
 }
 
-// What all threads of a block or warp must reach may not stand under the guard, nor may what the
-// guard does not hold for.
+// Returns false for statements that all threads of a block or warp must reach, and for a thread
+// loop of a guarded axis, for which the guard does not hold.
 bool StmtText::FitsUnderGuard(const Stmt& stmt) const {
   bool fits = true;
   PreOrderExprs(stmt, [&](const Expr& expr) {
@@ -97,7 +99,7 @@ void StmtText::Emit(const Stmt& stmt) {
   kernel_.Close();
 }
 
-// Neighbours share an if.
+// Emits a sequence; adjacent statements share an if.
 void StmtText::EmitSeq(const Seq& seq) {
   std::vector<Stmt> together;
   auto flush = [&] {
@@ -146,7 +148,7 @@ void StmtText::EmitUnguarded(const Stmt& stmt) {
                       [this](const Let& let) { EmitLet(let); },
                       [this](const Allocate& allocate) { EmitAllocate(allocate); },
                       [this](const Barrier& barrier) {
-                        // Shuffles meet by themselves.
+                        // Shuffles synchronize the warp themselves.
                         if (barrier.scope != Scope::kWarp) kernel_.Line(BarrierText(barrier.id));
                       },
                       [this](const AsyncCopy& copy) { EmitCopy(copy); },
@@ -154,8 +156,8 @@ void StmtText::EmitUnguarded(const Stmt& stmt) {
                       [this](const AsyncWait& wait) {
                         kernel_.Line(fmt::format("tcc_async_wait<{}>();", wait.pending));
                       },
-                      // A hint for caches that fetch on their own: a thread block hides latency by
-                      // its other warps.
+                      // A prefetch is a hint for CPUs; a thread block hides latency by its other
+                      // warps.
                       [](const PrefetchLine&) {},
                       [this](const IntrinsicCall& call) { EmitCall(call); },
                       [this](const Role& role) {
@@ -218,7 +220,7 @@ void StmtText::EmitLet(const Let& let) {
   Emit(let.body);
 }
 
-// A constant a lane.
+// Declares one constant per lane.
 void StmtText::EmitVectorLet(const Let& let) {
   DType dtype = let.value.dtype().element();
   exprs_.Start({let.value});
@@ -236,7 +238,7 @@ void StmtText::EmitVectorLet(const Let& let) {
   Emit(let.body);
 }
 
-// Shared buffers are declared at the kernel's begin.
+// Declares a thread's or warp's buffer. Shared buffers are declared at the start of the kernel.
 void StmtText::EmitAllocate(const Allocate& allocate) {
   const Buffer& buffer = allocate.buffer;
   bool fragments = buffer.scope == Scope::kWarp && HoldsFragments(allocate.body, buffer.var);
@@ -246,7 +248,7 @@ void StmtText::EmitAllocate(const Allocate& allocate) {
     kernel_.buffers[buffer.var.get()] = buffer;
     std::optional<int64_t> count = AsConstant(buffer.shape[0]);
     TCC_CHECK(count && buffer.rank() == 1) << buffer.var->name << " has no constant size";
-    // A lane has its own cell of what a warp has.
+    // Each lane has one cell of a warp's buffer.
     if (buffer.scope == Scope::kWarp) {
       if (*count != Target::kWarp) {
         kernel_.Refuse(Unsupported("'{}', which a warp holds, has {} cells that no intrinsic uses",
@@ -261,7 +263,7 @@ void StmtText::EmitAllocate(const Allocate& allocate) {
   Emit(allocate.body);
 }
 
-// Grouped as the instruction takes them.
+// Declares the fragments of a buffer, grouped into the tiles that the instruction takes.
 void StmtText::DeclareFragments(const Allocate& allocate) {
   const Buffer& buffer = allocate.buffer;
   kernel_.buffers[buffer.var.get()] = buffer;
@@ -347,7 +349,7 @@ void StmtText::EmitCopy(const AsyncCopy& copy) {
     Expr to_index = exprs_.Shifted(to, i);
     Expr from_index = exprs_.Shifted(from, i);
     if (!possible) {
-      // What cp.async cannot do is copied at once.
+      // cp.async cannot copy this element, so it is loaded and stored.
       StoreScalar(target.var, to_index, Make<Load>(source.var, std::vector<Expr>{from_index}));
       continue;
     }
@@ -401,8 +403,8 @@ void StmtText::StoreCell(const Buffer& buffer, const Expr& index, const Piece& v
   kernel_.Line(fmt::format("{} = {};", cell, text));
 }
 
-// The other nibble of a byte may be another thread's, but for what a thread has for itself, which
-// has no address that an atomic step could take.
+// Stores one nibble. Another thread may store the other nibble of the byte, so the store is atomic;
+// except in a thread's own buffer, which has no address for an atomic.
 void StmtText::StoreNibble(const Buffer& buffer, const Expr& index, const Piece& value) {
   const std::string& name = kernel_.NameOf(buffer.var);
   std::string at = exprs_.EmitIndex(index);

@@ -11,20 +11,20 @@ namespace tcc {
 
 // Writes the statements of one kernel.
 //
-// A loop over threads is no loop here: every thread of the block comes by. Where it has fewer
-// iterations than the block has threads along its axis, the others are kept out by an if, round as
-// much as can be: not round a barrier, nor a loop of the same axis, which counts alone for what is
-// inside it.
+// A thread loop becomes no loop: every thread of the block runs its body. If the loop has fewer
+// iterations than the block has threads along its axis, an if keeps the other threads out. The if
+// encloses as many statements as possible, but never a barrier, and never another loop of the same
+// axis: the inner loop's guard replaces it there.
 class StmtText {
  public:
-  // `threads`: of a block, along each axis.
+  // `threads` is the number of threads of a block along each axis.
   StmtText(KernelText& kernel, const std::array<int64_t, 3>& threads)
       : kernel_(kernel), exprs_(kernel), threads_(threads) {}
 
   void Emit(const Stmt& stmt);
 
  private:
-  // Under no guard, or below whose statements it is to be written.
+  // Writes the statement without an if around it; guards still pending apply to its children.
   void EmitUnguarded(const Stmt& stmt);
   std::string BarrierText(int id) const;
   void EmitSeq(const Seq& seq);
@@ -50,7 +50,8 @@ class StmtText {
   std::string TileText(const MmaCall::Operand& operand) const;
   void DeclareFragments(const Allocate& allocate);
 
-  // Of an axis: only threads whose `index` is below `extent` are meant, and no if says so yet.
+  // The pending guard of an axis: only threads with `index` < `extent` run the statements, and no
+  // if checks that yet.
   struct ThreadGuard {
     std::string index;
     int64_t extent;

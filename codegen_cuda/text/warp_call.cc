@@ -17,7 +17,7 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kRows = 8;  // of a matrix of ldmatrix
+constexpr int64_t kRows = 8;  // the rows of a matrix that ldmatrix loads
 constexpr int64_t kRowBytes = 16;
 constexpr int64_t kWordBytes = 4;
 
@@ -36,7 +36,7 @@ constexpr MmaFunction kMmaFunctions[] = {
     {"mma_m8n8k16_s8_s32", "tcc_mma_m8n8k16_s8"},
 };
 
-// The loops of a body in their order, and what they run.
+// The loops of a body, outermost first, and the store that they run.
 struct Tile {
   std::string intrinsic;
   std::vector<Var> loops;
@@ -66,7 +66,7 @@ StatusOr<Tile> TileOf(const IntrinsicCall& call) {
   return Refuse(tile.intrinsic, "its tile is cut by a condition");
 }
 
-// An index as a function of two of the tile's loops; 0 for the others.
+// An index as a function of two of the tile's loops; the others are at 0.
 class TileIndex {
  public:
   TileIndex(const Tile& tile, std::array<size_t, 2> axes, const Expr& index, const Bounds& bounds)
@@ -74,7 +74,7 @@ class TileIndex {
 
   int64_t extent(int dim) const { return tile_.extents[axes_[static_cast<size_t>(dim)]]; }
 
-  // nullopt where something else is in it as well.
+  // Returns nullopt if the index has other variables.
   std::optional<int64_t> At(int64_t row, int64_t column) const {
     Assignment values;
     for (const Var& loop : tile_.loops) values[loop] = 0;
@@ -108,7 +108,7 @@ int64_t ElementsOfWord(const Var& buffer) {
   return std::max<int64_t>(1, kWordBytes / buffer.dtype().bytes());
 }
 
-// The words where the tile's fragment lies.
+// Returns the words that hold the tile's fragment.
 StatusOr<MmaCall::Operand> OperandAt(const Tile& tile, const Var& buffer, const TileIndex& index,
                                      Fragment fragment) {
   std::optional<int64_t> first = index.At(0, 0);
@@ -140,8 +140,8 @@ bool IsSame(const Load& load, const Var& buffer, const Expr& index) {
   return load.buffer == buffer && Equal(load.indices[0], index);
 }
 
-// Whether the store adds to its cell what is made of nothing but the two loads, by a product at
-// the top or, of several instructions, a sum of such.
+// Checks whether the store adds to its cell a product of the two loads, or a sum of products where
+// one call stands for several instructions, that reads nothing else.
 bool AddsProduct(const Store& store, const Load& a, const Load& b) {
   const auto* sum = store.value.as<Add>();
   if (!sum) return false;
@@ -156,20 +156,21 @@ bool AddsProduct(const Store& store, const Load& a, const Load& b) {
          });
 }
 
-// One of the matrices of a load: kRows rows of its tile, of kRowBytes along the dimension whose
-// cells lie side by side in memory.
+// One matrix of a load: kRows rows of its tile, each with kRowBytes along the dimension that is
+// contiguous in memory.
 struct Matrix {
   std::array<int64_t, 2> origin = {0, 0};
   int64_t word = 0;
 };
 
-// What ldmatrix makes of a tile in memory.
+// The order in which ldmatrix reads a tile.
 struct Order {
   size_t along = 1;  // the dimension of a row's elements
   bool transposed = false;
 };
 
-// The word of `to` that a matrix goes to; nullopt where its fragment is another one.
+// Returns the word of `to` that a matrix goes to; nullopt if its cells do not form the fragment
+// that ldmatrix writes.
 std::optional<int64_t> WordOf(const TileIndex& to, const std::array<int64_t, 2>& origin,
                               const Order& order, int64_t of_word) {
   std::optional<int64_t> first = to.At(origin[0], origin[1]);
@@ -186,7 +187,7 @@ std::optional<int64_t> WordOf(const TileIndex& to, const std::array<int64_t, 2>&
   return *first / (Target::kWarp * of_word);
 }
 
-// By their words; empty where they do not lie so.
+// Returns the matrices of a tile, sorted by word; empty if one of them has no word (WordOf).
 std::vector<Matrix> MatricesOf(const TileIndex& to, const Order& order, int64_t of_row,
                                int64_t of_word) {
   std::array<int64_t, 2> size = {kRows, kRows};
@@ -204,7 +205,7 @@ std::vector<Matrix> MatricesOf(const TileIndex& to, const Order& order, int64_t 
   return matrices;
 }
 
-// Where matrix m begins if each bit of m moves the origin by itself.
+// Returns the origin of matrix m, provided that each bit of m moves it independently.
 std::array<int64_t, 2> OriginByBits(const std::vector<Matrix>& matrices, size_t m) {
   std::array<int64_t, 2> origin = matrices[0].origin;
   for (size_t bit = 1; bit < matrices.size(); bit *= 2) {
@@ -215,7 +216,7 @@ std::array<int64_t, 2> OriginByBits(const std::vector<Matrix>& matrices, size_t 
   return origin;
 }
 
-// The cell where the row of each lane begins: row lane % 8 of matrix lane / 8.
+// Returns the cell where the row of a lane begins: row lane % 8 of matrix lane / 8.
 std::array<Expr, 2> RowOfLane(const std::vector<Matrix>& matrices, size_t along, const Var& lane) {
   std::array<Expr, 2> at = {Expr(matrices[0].origin[0]), Expr(matrices[0].origin[1])};
   at[1 - along] = at[1 - along] + FloorModulo(lane, Expr(kRows));
@@ -309,7 +310,7 @@ StatusOr<LoadMatricesCall> ReadLoadMatrices(const IntrinsicCall& call, const Var
 
   std::array<Expr, 2> at = RowOfLane(matrices, order.along, lane);
   result.row = from.At(at[0], at[1], with_lane);
-  // The rest of a row comes after its first element, and the row is aligned.
+  // The elements of a row must be contiguous, and the row aligned.
   bool whole = DivisorOf(result.row) % of_row == 0;
   for (int64_t e = 1; whole && e < of_row; ++e) {
     std::array<Expr, 2> shifted = at;
@@ -338,7 +339,7 @@ bool HoldsFragments(const Stmt& body, const Var& buffer) {
 }
 
 int64_t RowsPerBank(const LoadMatricesCall& call, const Var& lane) {
-  constexpr int64_t kBankGroups = 8;  // of 16 bytes, in 32 banks
+  constexpr int64_t kBankGroups = 8;  // 16 bytes each, in 32 banks
   int64_t most = 1;
   int64_t of_row = kRowBytes / call.from.dtype().bytes();
   for (size_t matrix = 0; matrix < call.words.size(); ++matrix) {

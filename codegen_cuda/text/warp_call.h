@@ -10,52 +10,55 @@
 #include "ir/simplify/interval.h"
 #include "support/status.h"
 
-// What lowered calls of a warp's instructions (ir/expr/warp_instruction.h) work on, read from the
-// loops that they mean.
+// The operands of lowered calls of warp instructions (ir/expr/warp_instruction.h), read from the
+// loops that the calls stand for.
 namespace tcc {
 
-// A word of a fragment is a 32-bit register of each lane.
+// A call of mma. A word of a fragment is one 32-bit register in each lane.
 struct MmaCall {
   struct Operand {
     Var buffer;
-    int64_t word = 0;   // the first of the tile's
-    int64_t words = 0;  // of the tile
+    int64_t word = 0;   // the tile's first word
+    int64_t words = 0;  // the number of words of the tile
   };
   Operand a, b, c;
-  std::string function;  // of the prelude
+  std::string function;  // its name in the prelude
 };
 
 struct LoadMatricesCall {
   Var from, to;
   // The word of `to` that each matrix goes to.
   std::vector<int64_t> words;
-  // Where the row begins that a lane names, over `lane`.
+  // The index where the row that a lane names begins, as an expression of `lane`.
   Expr row;
   bool transposed = false;
 };
 
-// nullptr: the body stands for itself.
+// Returns the instruction of a call that stores to a warp's buffer; nullptr if the body is to be
+// emitted as it stands.
 const WarpInstruction* InstructionOf(const IntrinsicCall& call,
                                      const std::function<Scope(const Var&)>& scope_of);
 
-// Error (Unsupported): a body with conditions, or whose tiles are not where the instruction has
-// them: every cell is looked at.
+// Reads the operands of an mma call. Error (Unsupported): the body has conditions, or a tile does
+// not lie where the instruction expects it; every cell is checked.
 StatusOr<MmaCall> ReadMma(const IntrinsicCall& call, const WarpInstruction& instruction,
                           const Bounds& bounds);
-// `lane`: a variable for the lane's number.
+// Reads the operands of an ldmatrix call; `lane` stands for the lane's number. Errors as above.
 StatusOr<LoadMatricesCall> ReadLoadMatrices(const IntrinsicCall& call, const Var& lane,
                                             const Bounds& bounds);
 
-// Whether calls use a warp's buffer, which then holds fragments; else each lane has a cell of it.
+// Checks whether intrinsic calls use a warp's buffer, which then holds fragments; otherwise each
+// lane has one cell of it.
 bool HoldsFragments(const Stmt& body, const Var& buffer);
 
-// The register (not word) of a cell of a warp's buffer, if it is the lane's own: at index
-// register * 32 + lane. `is_lane`: whether a variable is the thread's index along x.
+// Returns the register (not word) of a cell of a warp's buffer if the cell is the lane's own, that
+// is, at index register * 32 + lane. `is_lane` says whether a variable is the thread's index along
+// x.
 std::optional<int64_t> OwnRegister(const Expr& index, const Bounds& bounds,
                                    const std::function<bool(const Var&)>& is_lane);
 
-// The most rows of one matrix that meet in a bank of shared memory; 1: no conflicts. With all other
-// variables 0.
+// Returns the most rows of one matrix that lie in the same bank of shared memory, with all
+// variables but the lane at 0; 1 means no conflicts.
 int64_t RowsPerBank(const LoadMatricesCall& call, const Var& lane);
 
 }  // namespace tcc

@@ -4,9 +4,9 @@
 
 #include "ir/graph/graph.h"
 
-// Activation functions as expressions over a node's operands, which are of one type: f32 or f64, or
-// an integer where ONNX allows it. Attributes are the node's. No result but that of an infinite
-// operand is lost to overflow on the way, and small arguments keep their relative precision.
+// Activation functions as expressions over a node's operands, which have one type: f32 or f64, or
+// an integer type where ONNX allows it. Attributes are the node's. Intermediate values do not
+// overflow unless an operand is infinite, and small arguments keep their relative precision.
 namespace tcc {
 
 Expr CeluOf(const Node& node, const std::vector<Expr>& x);

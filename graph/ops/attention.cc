@@ -22,12 +22,13 @@ namespace {
 enum Operand : size_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kValidLengths };
 enum Result : size_t { kOut, kPresentKey, kPresentValue, kScores };
 
-// Keys are transposed for at least so many queries: fewer do not read them often enough.
+// The least number of queries for which keys are transposed: fewer do not read them often enough.
 constexpr int64_t kMinTransposingQueries = 4;
-// Rows of scores are filled up to whole vectors of every target, if they are long enough.
+// The multiple that rows of scores are padded to, if they are long enough: whole vectors on every
+// target.
 constexpr int64_t kWholeColumns = 16;
 
-// What a query gives that sees no key: 0, NaN, the mean of all values.
+// The result of a query that sees no key: 0, NaN, or the mean of all values.
 enum class EmptyRows : uint8_t { kZero, kNan, kUniform };
 
 EmptyRows EmptyRowsOf(const Node& node) {
@@ -36,10 +37,10 @@ EmptyRows EmptyRowsOf(const Node& node) {
   return name == "uniform" ? EmptyRows::kUniform : EmptyRows::kZero;
 }
 
-// What output kScores holds.
+// The step whose result output kScores holds.
 enum class ScoresAfter : int64_t { kProduct, kSoftcap, kBias, kSoftmax };
 
-// Query, key or value seen as [batch, heads, length, size], whether it is stored so or packed as
+// A query, key or value seen as [batch, heads, length, size], whether it is stored so or packed as
 // [batch, length, heads * size].
 struct Projection {
   size_t input = 0;
@@ -78,7 +79,7 @@ StatusOr<Projection> ProjectionOf(const NodeLowering& node, size_t input,
                     .size = Expr(*width / heads)};
 }
 
-// The indices of element [b, h, i, d] where it is stored.
+// Returns the indices at which element [b, h, i, d] is stored.
 std::vector<Expr> Place(bool packed, const Expr& size, const std::vector<Expr>& element) {
   if (!packed) return element;
   return {element[0], element[2], element[1] * size + element[3]};
@@ -165,7 +166,7 @@ class AttentionLowering {
     return OkStatus();
   }
 
-  // The last dimension of a mask may be shorter than the keys: the others are not seen.
+  // Checks the mask. Its last dimension may be shorter than the keys: the other keys are not seen.
   Status CheckMask() const {
     if (!node_.Has(kMask)) return OkStatus();
     const std::vector<Expr>& mask = node_.Shape(kMask);
@@ -184,7 +185,7 @@ class AttentionLowering {
                        ShapeText({query_.length}), ShapeText({total_}));
   }
 
-  // Past and new elements in one buffer, if there is a past or if somebody reads that.
+  // Joins past and new elements in one buffer, if there is a past or the output is read.
   void Join(size_t fresh_input, size_t past_input, size_t output, const Projection& fresh,
             std::optional<StoredBuffer>& joined) {
     bool wanted = node_.Wants(output);
@@ -208,7 +209,7 @@ class AttentionLowering {
     node_.MapAt(*joined, axes, element, value, "_" + what);
   }
 
-  // The head of keys and values that a query head reads.
+  // Returns the head of keys and values that a query head reads.
   Expr SharedHead(const Expr& head) const {
     int64_t repeats = query_.heads / key_.heads;
     if (key_.heads == 1) return Expr(0);
@@ -222,7 +223,7 @@ class AttentionLowering {
     return CastTo(computed_, value);
   }
 
-  // key_columns_[b, h, d, t], with zeros behind the last key.
+  // Fills key_columns_[b, h, d, t], with zeros behind the last key.
   void TransposeKeys() {
     std::optional<int64_t> queries = AsConstant(query_.length);
     if (queries && *queries < kMinTransposingQueries) return;
@@ -273,14 +274,14 @@ class AttentionLowering {
     return CallOf(ScalarOp::kTanh, {ratio}) * Const(computed_, cap);
   }
 
-  // How far a query is ahead of the keys: its own position is the index of a key.
+  // Returns the position of a query as an index of a key.
   Expr Position(const std::vector<Expr>& at) {
     if (past_) return at[2] + past_;
     if (!node_.Has(kValidLengths)) return at[2];
     return at[2] + CastTo(kInt64, node_.Load(kValidLengths, {at[0]})) - query_.length;
   }
 
-  // The condition under which query at[2] sees key at[3]; null where it always does.
+  // Returns the condition under which query at[2] sees key at[3]; null if it always does.
   Expr Visible(const std::vector<Expr>& at) {
     Expr visible;
     auto require = [&](const Expr& condition) {
@@ -324,7 +325,7 @@ class AttentionLowering {
     node_.Map(logits_, axes, Logit(VarsOf(axes)), "_logits");
   }
 
-  // The logits' maxima, powers_ and the rows' sums of those.
+  // Computes the maxima of the logits, powers_ and the row sums of these.
   void Normalize() {
     StoredBuffer maximum = ReduceRows("max", MaxCombiner(computed_), logits_);
     powers_ = node_.Kept("powers", computed_, stored_shape_);
@@ -339,7 +340,7 @@ class AttentionLowering {
     if (node_.Wants(kScores)) GiveScores();
   }
 
-  // Of a query that sees no key.
+  // Returns the power of a query that sees no key.
   Expr PowerOfBlind(const std::vector<Expr>& at) const {
     Expr zero = Const(computed_, 0);
     if (empty_rows_ == EmptyRows::kZero) return zero;
@@ -347,7 +348,7 @@ class AttentionLowering {
     return IsPadded() ? SelectOf(at[3] < total_, one, zero) : one;
   }
 
-  // Of whole vectors first each lane by itself, in the order in which rows are stored.
+  // Reduces rows. Rows of whole vectors are first reduced per lane, in storage order.
   StoredBuffer ReduceRows(const std::string& name, const Combiner& combiner,
                           const StoredBuffer& scores) {
     std::vector<Expr> shape(score_shape_.begin(), score_shape_.end() - 1);
@@ -370,7 +371,7 @@ class AttentionLowering {
                       });
   }
 
-  // result[row] = combine over t < extent of element(row, t).
+  // Computes result[row] = combine over t < extent of element(row, t).
   template <typename Element>
   StoredBuffer ReduceLast(const std::string& name, const Combiner& combiner,
                           const std::vector<Expr>& shape, const Expr& extent,
@@ -387,7 +388,7 @@ class AttentionLowering {
     return result;
   }
 
-  // A value over the sum of its query's powers.
+  // Divides a value by the sum of its query's powers.
   Expr Share(const Expr& value, const std::vector<Expr>& at) const {
     Expr sum = node_.Load(sums_, {at[0], at[1], at[2]});
     if (empty_rows_ != EmptyRows::kZero) return Make<Div>(value, sum);
@@ -438,7 +439,7 @@ class AttentionLowering {
                 CastTo(node_.Type(kQuery), Share(node_.Load(sum, at), at)), "");
   }
 
-  // Maximum, total and sum of values of each query in one reduction.
+  // Computes maximum, total and sum of values of each query in one reduction.
   Status CombineInOnePass() {
     if (node_.Wants(kScores)) return node_.NotSupported("scores of a core in one pass");
     std::vector<Expr> rows(score_shape_.begin(), score_shape_.end() - 1);
@@ -465,7 +466,7 @@ class AttentionLowering {
     row = {at[0], at[1], at[2]};
     Expr blind = Make<Eq>(node_.Load(maximum, row), NegativeInfinity());
     Expr mean = Make<Div>(node_.Load(sum, at), node_.Load(total, row));
-    // The combiner weighs the keys of a blind row alike, so that its mean is of all values.
+    // The combiner weighs the keys of a blind row equally, so that `mean` is that of all values.
     if (empty_rows_ != EmptyRows::kUniform) {
       bool zero = empty_rows_ == EmptyRows::kZero;
       double none = zero ? 0 : std::numeric_limits<double>::quiet_NaN();
@@ -480,15 +481,15 @@ class AttentionLowering {
   Projection query_;
   Projection key_;
   Projection value_;
-  Expr past_;   // the number of past keys; null where there is no such input
-  Expr total_;  // of past and new keys
+  Expr past_;   // the number of past keys; null if there is no such input
+  Expr total_;  // the number of past and new keys
   DType computed_;
   EmptyRows empty_rows_ = EmptyRows::kZero;
-  Expr columns_;  // keys and what fills up the last vector
+  Expr columns_;  // the number of keys, padded to whole vectors
   std::vector<Expr> score_shape_;
-  std::vector<Expr> stored_shape_;  // with columns_ for each query
+  std::vector<Expr> stored_shape_;  // score_shape_ with columns_ per query
   StoredBuffer out_;
-  std::optional<StoredBuffer> keys_;  // past and new
+  std::optional<StoredBuffer> keys_;  // past and new keys
   std::optional<StoredBuffer> values_;
   std::optional<StoredBuffer> key_columns_;
   StoredBuffer scores_;

@@ -5,10 +5,11 @@
 
 namespace tcc {
 
-// The program as a kTensor function: parameters are its inputs, then its outputs; every
-// intermediate is a global buffer allocated at the root; each stage is one nest of serial loops
-// around one block, axes first, then reduce axes, in the stage's order; an OrderedExpr has its axes
-// in their order. Loops are keyed "stage/axis". Buffers with one name are told apart by suffixes.
+// Builds the program's kTensor function. Its parameters are the program's inputs, then its outputs.
+// Every intermediate is a global buffer allocated at the root. Each stage is one nest of serial
+// loops around one block, axes first, then reduce axes, in the stage's order; an OrderedExpr has
+// its axes in their order. Loops are keyed "stage/axis". Buffers of equal names get different
+// suffixes.
 //
 //   stage mm: C[i, j] = sum over k of A[i, k] * B[k, j]
 //   -->
@@ -16,8 +17,8 @@ namespace tcc {
 //     block mm(i: spatial, j: spatial, k: reduce) { reduce sum init (C[i, j]) with (A[i, k] * B[k,
 //     j]) }
 //
-// The reduction sets its own identities where its domain provably has a point; else a nest with
-// the block "stage.init" does so before.
+// The reduction initializes its result where its domain provably has a point; else a nest with the
+// block "stage.init" does so before.
 Function BuildLoopNest(const TensorProgram& program);
 
 }  // namespace tcc

@@ -16,7 +16,8 @@
 namespace tcc {
 namespace {
 
-// Splits what is cut off the full extent; where nothing is, the output grows at its end.
+// Distributes the padding: splits the part that is cut off the full extent. If nothing is cut off,
+// the output grows at its end.
 void DistributePads(WindowDim& dim, int64_t full, bool more_at_end) {
   int64_t total = std::max<int64_t>(0, full - dim.output);
   dim.pad_begin = more_at_end ? total / 2 : total - total / 2;
@@ -68,7 +69,7 @@ StatusOr<std::vector<WindowDim>> TransposedDims(const NodeLowering& node,
   return dims;
 }
 
-// Weights [C, M/g, k...], or [k..., C, M/g] of a channels-last node.
+// Returns the shapes. Weights are [C, M/g, k...], or [k..., C, M/g] of a channels-last node.
 StatusOr<ConvolutionShapes> ShapesOf(const NodeLowering& node) {
   TCC_ASSIGN_OR_RETURN(ConvolutionOperands operands, ConvolutionOperandsOf(node));
   if (operands.first_channels != operands.in_channels) {
@@ -84,8 +85,8 @@ StatusOr<ConvolutionShapes> ShapesOf(const NodeLowering& node) {
                            .group = operands.group};
 }
 
-// The x with a * x == 1 modulo `modulus`, by Euclid's extended algorithm; they have no common
-// factor.
+// Returns the x with a * x == 1 modulo `modulus`, by Euclid's extended algorithm. Expects numbers
+// without a common factor.
 int64_t InverseModulo(int64_t a, int64_t modulus) {
   int64_t r = modulus, next_r = a % modulus;
   int64_t t = 0, next_t = 1;
@@ -97,20 +98,21 @@ int64_t InverseModulo(int64_t a, int64_t modulus) {
   return t < 0 ? t + modulus : t;
 }
 
-// How one dimension is summed.
+// The summation of one dimension.
 class DimPlan {
  public:
   DimPlan(const WindowDim& dim, const std::string& name) : dim_(dim), name_(name) {
     common_ = std::gcd(dim.dilation, dim.stride);
     step_ = dim.stride / common_;
     taps_ = CeilDivision(dim.kernel, step_);
-    // A few inputs, every one of which reaches an output through at most one tap.
+    // Sums over the inputs instead of the taps if they are fewer; each one reaches an output
+    // through at most one tap.
     over_inputs_ = dim.dilation == 1 && dim.input < taps_;
   }
 
   bool has_phases() const { return dim_.stride > 1 && !over_inputs_; }
   Axis PhaseAxis() const { return NodeLowering::MakeAxis("r" + name_, Expr(dim_.stride)); }
-  // The position within a phase, or the position itself.
+  // Returns the axis of the position within a phase, or of the position itself without phases.
   Axis PlaceAxis() const {
     int64_t extent = has_phases() ? CeilDivision(dim_.output, dim_.stride) : dim_.output;
     return NodeLowering::MakeAxis(name_, Expr(extent));
@@ -120,7 +122,8 @@ class DimPlan {
                                   Expr(over_inputs_ ? dim_.input : taps_));
   }
 
-  // What a tap reads, and where it exists. `phase` is 0 without phases.
+  // The input and weight that a tap reads, and the conditions under which it exists. `phase` is 0
+  // without phases.
   struct Tap {
     Expr input;
     Expr kernel;
@@ -146,12 +149,12 @@ class DimPlan {
     return result;
   }
 
-  // Of output position x.
+  // Return the phase of output position x, and its place within the phase.
   Expr PhaseOf(const Expr& x) const { return FloorModulo(x, Expr(dim_.stride)); }
   Expr PlaceOf(const Expr& x) const { return has_phases() ? FloorDivide(x, Expr(dim_.stride)) : x; }
 
  private:
-  // The least k with k * dilation == shifted modulo stride, where there is one.
+  // Returns the least k with k * dilation == shifted modulo stride, where there is one.
   Expr FirstTap(const Expr& shifted) const {
     if (step_ == 1) return 0;
     Expr reduced = common_ == 1 ? shifted : FloorDivide(shifted, Expr(common_));
@@ -172,7 +175,7 @@ struct SumAxes {
   std::vector<Axis> axes;
   Expr batch;
   Expr channel;
-  std::vector<Expr> phases;  // 0 for a dimension without
+  std::vector<Expr> phases;  // 0 for a dimension without phases
   std::vector<Expr> places;
 };
 
@@ -181,9 +184,9 @@ bool AnyPhases(const std::vector<DimPlan>& plans) {
                      [](const DimPlan& plan) { return plan.has_phases(); });
 }
 
-// Without phases the axes of the output. With them [n, phases..., places..., o] of a channels-last
-// node, so that vectors run over channels and their neighbours are places of one phase; else
-// [n, o, phases..., places...].
+// Returns the axes of the output if there are no phases. Else returns [n, phases..., places..., o]
+// for a channels-last node, so that vectors run over channels and their neighbours are places of
+// one phase, and [n, o, phases..., places...] for others.
 SumAxes SumAxesOf(const ConvolutionShapes& shapes, const std::vector<DimPlan>& plans,
                   bool channels_last) {
   Axis batch = NodeLowering::MakeAxis("n", shapes.batch);
@@ -206,7 +209,7 @@ SumAxes SumAxesOf(const ConvolutionShapes& shapes, const std::vector<DimPlan>& p
   return sum;
 }
 
-// The index into the sums of an output's point [n, o, x...].
+// Returns the index into the sums of the output's point [n, o, x...].
 std::vector<Expr> SumIndex(const std::vector<Expr>& point, const std::vector<DimPlan>& plans,
                            bool channels_last) {
   if (!AnyPhases(plans)) return point;
@@ -226,7 +229,7 @@ struct Terms {
   Expr predicate = True();
 };
 
-// The bounds that some tap crosses; where none does, the sums are plain products.
+// Returns the conditions that some tap may violate; if there are none, the sums are plain products.
 Expr OpenConditions(const std::vector<Expr>& conditions, const std::vector<Axis>& axes,
                     const std::vector<Axis>& reduce_axes) {
   Bounds bounds;
@@ -272,7 +275,7 @@ Terms TermsOf(NodeLowering& node, const ConvolutionShapes& shapes,
   terms.predicate = OpenConditions(conditions, sum.axes, terms.reduce_axes);
   std::vector<Expr> weight = {channel, out};
   weight.insert(node.channels_last() ? weight.begin() : weight.end(), kernel.begin(), kernel.end());
-  // The innermost loop runs over what is contiguous in the weights.
+  // The innermost loop runs over the contiguous dimension of the weights.
   terms.reduce_axes.insert(
       node.channels_last() ? terms.reduce_axes.end() : terms.reduce_axes.begin(),
       channel_axes.begin(), channel_axes.end());

@@ -7,22 +7,24 @@
 namespace tcc {
 
 struct ConvolutionShapes {
-  std::vector<WindowDim> dims;  // of a ConvTranspose as of the Conv from its output to its input
+  // For a ConvTranspose, those of the Conv from its output to its input.
+  std::vector<WindowDim> dims;
   Expr batch;
   int64_t in_channels = 0;
   int64_t out_channels = 0;
   int64_t group = 1;
 };
 
-// What Conv, ConvInteger and ConvTranspose have alike: an input [N, C, spatial...] of which only N
-// may be unknown, and a weight of the same rank, [a, b, kernel...] or, of a channels-last node,
-// [kernel..., first, second], where the pair (first, second) is the operator's own.
+// The operands that Conv, ConvInteger and ConvTranspose have in common: an input [N, C, spatial...]
+// of which only N may be unknown, and a weight of the same rank. The weight is [first, second,
+// kernel...], or [kernel..., first, second] of a channels-last node; the operator decides the
+// meaning of first and second.
 struct ConvolutionOperands {
   Expr batch;
   int64_t in_channels = 0;
   std::vector<int64_t> spatial;
   std::vector<int64_t> kernel;
-  // The weight's two extents of channels as they are stored.
+  // The weight's two channel extents in storage order.
   int64_t first_channels = 0;
   int64_t second_channels = 0;
   int64_t group = 1;  // divides in_channels
@@ -30,9 +32,9 @@ struct ConvolutionOperands {
 
 StatusOr<ConvolutionOperands> ConvolutionOperandsOf(const NodeLowering& node);
 
-// Two or three inputs (input, weight, bias), floats of one type.
+// Checks that the node has two or three inputs (input, weight, bias), floats of one type.
 Status CheckConvolutionTypes(const NodeLowering& node);
-// A bias as input 2, if present, is [out_channels].
+// Checks that the bias (input 2), if present, has the shape [out_channels].
 Status CheckConvolutionBias(const NodeLowering& node, int64_t out_channels);
 
 }  // namespace tcc

@@ -3,8 +3,8 @@
 
 #include "graph/ops/lowerings.h"
 
-// Einsum: the named dimensions of the operands, those of the result; what is not in the result is
-// summed over. More than two operands are contracted from the left, two at a time.
+// Einsum names the dimensions of the operands and of the result; dimensions that are not in the
+// result are summed over. More than two operands are contracted from the left, two at a time.
 namespace tcc {
 namespace {
 
@@ -13,7 +13,7 @@ namespace {
 using Label = int;
 using Labels = std::vector<Label>;
 
-// As a name for loops: "x", or "e1".
+// Returns the label as a loop name: "x", or "e1".
 std::string NameOf(Label label) {
   return label < 0 ? fmt::format("e{}", -label) : std::string(1, static_cast<char>(label));
 }
@@ -23,7 +23,7 @@ struct Equation {
   Labels result;
 };
 
-// "ij...": `rank` dimensions; nullopt for other characters and for what does not fit the rank.
+// Parses "ij..." of `rank` dimensions; nullopt for other characters and for a mismatch of the rank.
 std::optional<Labels> ParseTerm(std::string_view term, size_t rank) {
   size_t ellipsis = term.find("...");
   bool any = ellipsis != std::string_view::npos;
@@ -44,7 +44,8 @@ std::optional<Labels> ParseTerm(std::string_view term, size_t rank) {
   return labels;
 }
 
-// Without "->": dimensions of "..." first, then those letters that occur once, in their order.
+// Returns the result's labels of an equation without "->": the dimensions of "..." first, then the
+// letters that occur once, in their order.
 Labels ImplicitResult(const std::vector<Labels>& operands) {
   std::map<Label, int> counts;
   for (const Labels& labels : operands) {
@@ -92,7 +93,7 @@ bool Contains(const Labels& labels, Label label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
-// What is contracted next: an input of the node, or what the last contraction left.
+// An operand of the next contraction: an input of the node, or the result of the last contraction.
 struct Operand {
   Labels labels;
   std::vector<Expr> shape;
@@ -167,7 +168,8 @@ class Contraction {
             .input = i};
   }
 
-  // Labels of the operands, each once, that the result or an operand from `next` on has.
+  // Returns the labels of the operands, each once, that the result or an operand from `next` on
+  // uses.
   Labels NeededAfter(const std::vector<Operand>& operands, size_t next) const {
     Labels needed;
     for (const Operand& operand : operands) {

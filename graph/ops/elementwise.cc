@@ -34,7 +34,7 @@ Expr BinaryOp(const Node&, const Operands& x) {
   return Make<BinaryNode>(x[0], x[1]);
 }
 
-// Max and Min take any number of operands.
+// Combines any number of operands of Max and Min.
 template <typename BinaryNode>
 Expr FoldOp(const Node&, const Operands& x) {
   Operands level = x;
@@ -49,7 +49,7 @@ Expr FoldOp(const Node&, const Operands& x) {
   return level[0];
 }
 
-// A division by zero is undefined in ONNX; here it gives 0 and never a trap.
+// Returns `value`, or 0 if the divisor is 0: ONNX leaves that undefined, tcc must not trap.
 Expr GuardedAgainstZero(const Expr& divisor, const Expr& value) {
   std::optional<int64_t> known = AsConstant(divisor);
   if (known && *known != 0) return value;
@@ -69,7 +69,7 @@ Expr DivOp(const Node&, const Operands& x) {
   return GuardedAgainstZero(x[1], CallOf(ScalarOp::kTruncDiv, {x[0], x[1]}));
 }
 
-// fmod = 1: C's fmod, the dividend's sign; otherwise the divisor's sign.
+// With fmod = 1 the result is C's fmod and has the dividend's sign; otherwise the divisor's sign.
 Expr ModOp(const Node& node, const Operands& x) {
   const Expr& a = x[0];
   const Expr& b = x[1];
@@ -83,7 +83,7 @@ Expr ModOp(const Node& node, const Operands& x) {
   return SelectOf(BothOf(Make<Ne>(remainder, zero), signs_differ), remainder + b, remainder);
 }
 
-// Exact for -0.0 too, which 0 - x is not.
+// Multiplies by -1, which is exact for -0.0 too; 0 - x is not.
 Expr NegOp(const Node&, const Operands& x) {
   return x[0].dtype().is_float() ? x[0] * Number(x[0], -1) : Zero(x[0]) - x[0];
 }
@@ -100,7 +100,7 @@ Expr XorOp(const Node&, const Operands& x) {
   return Make<Ne>(x[0], x[1]);
 }
 
-// Either sign, or one of them.
+// Detects infinities of either sign, or of one.
 Expr IsInfOp(const Node& node, const Operands& x) {
   Expr infinite = CallOf(ScalarOp::kIsInf, x);
   bool positive = node.Int("detect_positive", 1) != 0;
@@ -134,7 +134,7 @@ enum class TypeRule : uint8_t {
 
 struct ElementwiseRow {
   OpKind op;
-  TypeRule rule;  // of all operands, which have one type
+  TypeRule rule;  // for all operands, which have one type
   size_t least;
   size_t most;
   Expr (*body)(const Node&, const Operands&);
@@ -241,7 +241,7 @@ Status CheckTypes(const NodeLowering& node, TypeRule rule) {
   return node.CheckSameTypes();
 }
 
-// output 0 = value(inputs at this point), over the broadcast shape of the inputs.
+// Adds the stage output 0 = value(inputs at this point), over the broadcast shape of the inputs.
 using InputAtPoint = std::function<Expr(size_t input)>;
 Status MapOver(NodeLowering& node, DType result,
                const std::function<Expr(const InputAtPoint& input)>& value) {
@@ -252,8 +252,8 @@ Status MapOver(NodeLowering& node, DType result,
   TCC_ASSIGN_OR_RETURN(std::vector<Expr> shape, BroadcastShapes(node, shapes));
   StoredBuffer out = node.Output(0, result, shape);
   std::vector<Axis> axes = node.Axes(shape);
-  // Of the output's shape it is read at the axes themselves, those of one element too: whoever
-  // fuses the two must see that they go together.
+  // An input of the output's shape is read at the axes themselves, even at extents of 1: fusion
+  // must see that the two go together.
   auto input = [&](size_t i) {
     const std::vector<Expr>& own = node.Shape(i);
     bool same = std::equal(own.begin(), own.end(), shape.begin(), shape.end(), SameExtent);
@@ -305,7 +305,7 @@ Status LowerClip(NodeLowering& node) {
   auto bound = [&](size_t input) {
     return node.Load(input, std::vector<Expr>(node.Rank(input), Expr(0)));
   };
-  // In this order: min > max gives max.
+  // The order matters: min > max gives max.
   if (node.Has(1)) value = MaxOf(value, bound(1));
   if (node.Has(2)) value = MinOf(value, bound(2));
   node.Map(out, axes, value);
@@ -334,7 +334,7 @@ Status LowerCast(NodeLowering& node) {
   StoredBuffer out = node.Output(0, *to, shape);
   std::vector<Axis> axes = node.Axes(shape);
   Expr value = node.Load(0, VarsOf(axes));
-  // What only holds values becomes a number first.
+  // A storage-only type is widened to a computable one first.
   DType from = value.dtype();
   if (from.is_storage_only()) value = CastTo(IsNibble(from) ? kInt32 : kFloat32, value);
   // ONNX truncates to an integer, of which the low 4 bits are kept.
@@ -345,7 +345,7 @@ Status LowerCast(NodeLowering& node) {
 
 namespace {
 
-// The type of base and exponent in the computation: the base's, or doubles for integers, whose
+// Returns the type that base and exponent are computed in: the base's, or f64 for integers, whose
 // powers numpy takes in the type that both promote to.
 DType PowType(DType base, DType exponent) {
   if (!base.is_float()) return kFloat64;
@@ -360,8 +360,9 @@ std::optional<int64_t> SmallIntegerExponent(const Expr& exponent) {
   return known && (*known == 2 || *known == 3) ? known : std::nullopt;
 }
 
-// By squaring, modulo 2^64, where doubles would lose the low bits. Exponents of 64 and more count
-// only for bases whose powers fit a type, 0, 1 and -1; negative ones give 0 but for 1 and -1.
+// Computes the power by squaring, modulo 2^64; doubles would lose the low bits. Exponents of 64 and
+// more count only for bases whose powers fit a type: 0, 1 and -1. Negative exponents give 0 except
+// for the bases 1 and -1.
 Expr IntegerPower(const Expr& base, const Expr& exponent) {
   constexpr DType kWide = DTypeCode::kUInt64;
   constexpr int kBits = 6;
@@ -401,7 +402,7 @@ Status LowerPow(NodeLowering& node) {
   });
 }
 
-// Inference: the data, and a mask of ones.
+// Lowers inference: returns the data, and a mask of ones.
 Status LowerDropout(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 3));
   const Tensor* training = node.Constant(2);

@@ -2,8 +2,9 @@
 
 #include "graph/ops/node_lowering.h"
 
-// One function an operator or family of operators, held by the table in op_lowering.cc. Each checks
-// its node, InvalidArgument or Unimplemented where that fails, and says what it means as stages.
+// One lowering function per operator or family of operators, held by the table in op_lowering.cc.
+// Each checks its node, returns InvalidArgument or Unimplemented if that fails, and writes the
+// node's meaning as stages.
 namespace tcc {
 
 // elementwise.cc
@@ -85,8 +86,8 @@ Status LowerLpPool(NodeLowering& node);
 Status LowerGlobalPool(NodeLowering& node);
 
 // quantize.cc
-// Floats to an f8 that does not saturate: `overflow` names the input that holds what values above
-// its range become, and below it.
+// Casts floats to an f8 type that does not saturate. Input `overflow` holds the values that results
+// above and below the type's range become.
 Expr CastWithOverflow(NodeLowering& node, DType type, const Expr& value, size_t overflow);
 Status LowerQuantizeLinear(NodeLowering& node);
 Status LowerDequantizeLinear(NodeLowering& node);

@@ -22,13 +22,13 @@ struct OpLowering {
   Status (*lower)(NodeLowering& node);  // nullptr for control flow
 };
 
-// The row of the one table. Constant has none: its value is known before anything is lowered.
+// Returns the operator's row of the table. Constant has none: its value is known before lowering.
 const OpLowering* FindOpLowering(OpKind op);
 OpForm FormOf(const Node& node);
 
-// What the node computes. The output shapes and dtypes follow from the program's outputs.
-// InvalidArgument for a node that ONNX forbids, Unimplemented for one that tcc does not do; the
-// message names node and operator, what was expected and what came.
+// Returns what the node computes. The output shapes and dtypes follow from the program's outputs.
+// InvalidArgument for a node that ONNX forbids, Unimplemented for one that tcc does not support;
+// the message names node and operator, what was expected and what came.
 StatusOr<LoweredNode> LowerNode(const Graph& graph, const Node& node);
 
 }  // namespace tcc

@@ -2,19 +2,20 @@
 
 #include "graph/ops/node_lowering.h"
 
-// Operators that pick places by computed numbers (Gather*, Scatter*) share one rule. A number
-// counts from the end where it is negative. One that is still outside its axis is an error where it
-// is a constant, and is clamped to the nearest place inside where it is computed, so that no model
-// reads or writes outside its tensors.
+// Operators that pick places by computed numbers (Gather*, Scatter*) share one rule. A negative
+// number counts from the end. A number that is still outside its axis is an error if it is
+// constant. If it is computed, it is clamped to the nearest place inside, so that no model reads or
+// writes outside its tensors.
 namespace tcc {
 
-// The axis of `extent` at the place that `position` of input `input` names. Expects indices of an
-// integer type that CheckPicks has seen.
+// Returns the index, on an axis of `extent`, that input `input` holds at `position`. Expects
+// indices of an integer type that passed CheckPicks.
 Expr PickedIndex(NodeLowering& node, size_t input, const std::vector<Expr>& position,
                  const Expr& extent);
 
-// InvalidArgument unless input `input` holds integers, constant ones inside their axes, which have
-// the extents `extents`, taken in turn; and unless none of those is 0 while there are indices.
+// Checks that input `input` holds integers, that constant ones are inside their axes, which have
+// the extents `extents` in turn, and that no extent is 0 while there are indices; else
+// InvalidArgument.
 Status CheckPicks(const NodeLowering& node, size_t input, const std::vector<Expr>& extents);
 
 }  // namespace tcc

@@ -4,7 +4,8 @@
 namespace tcc {
 namespace {
 
-// Which dimensions go: input 1, or all of them; with noop_with_empty_axes none.
+// Returns the dimensions to reduce: those of input 1, or all of them; none with
+// noop_with_empty_axes.
 StatusOr<std::vector<bool>> AxesToReduce(const NodeLowering& node) {
   size_t rank = node.Rank(0);
   std::vector<int64_t> axes;
@@ -33,14 +34,14 @@ StatusOr<Combiner> CombinerOf(const NodeLowering& node, DType type) {
   return SumCombiner(type);
 }
 
-// What is summed up for an element.
+// Returns the summand of an element.
 Expr Summand(OpKind op, const Expr& x) {
   if (op == OpKind::kReduceL1) return CallOf(ScalarOp::kAbs, {x});
   if (op == OpKind::kReduceL2 || op == OpKind::kReduceSumSquare) return x * x;
   return x;
 }
 
-// What becomes of the sum; `count` elements are in it.
+// Returns the result from the sum of `count` elements.
 Expr FromSum(OpKind op, const Expr& sum, const Expr& count) {
   if (op == OpKind::kReduceL2) return CallOf(ScalarOp::kSqrt, {sum});
   if (op == OpKind::kReduceLogSum) return CallOf(ScalarOp::kLog, {sum});
@@ -50,7 +51,7 @@ Expr FromSum(OpKind op, const Expr& sum, const Expr& count) {
   return CallOf(ScalarOp::kTruncDiv, {sum, count});
 }
 
-// The type that a reduction is computed in: roots and logarithms of integers are taken of doubles.
+// Returns the type that a reduction is computed in. Roots and logarithms of integers use f64.
 DType ComputedType(OpKind op, DType type) {
   if (op == OpKind::kReduceMax || op == OpKind::kReduceMin) return type;
   bool real =
@@ -58,7 +59,7 @@ DType ComputedType(OpKind op, DType type) {
   return real && type.is_integer() ? kFloat64 : AccumulationType(type);
 }
 
-// log(sum of e^x) as the maximum and the logarithm of the sum of e^(x - maximum).
+// Computes log(sum of e^x) as the maximum plus the logarithm of the sum of e^(x - maximum).
 void ReduceLogSumExp(NodeLowering& node, const ReductionAxes& in, DType computed) {
   std::vector<Expr> shape = ExtentsOf(in.axes);
   StoredBuffer out = node.Output(0, node.Type(0), shape);
@@ -77,7 +78,8 @@ void ReduceLogSumExp(NodeLowering& node, const ReductionAxes& in, DType computed
 
 }  // namespace
 
-// Over no axes (noop_with_empty_axes) the functions before and after the sum are applied alone.
+// Lowers a reduction. With no axes (noop_with_empty_axes) only the functions before and after the
+// sum apply.
 Status LowerReduction(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 2));
   TCC_ASSIGN_OR_RETURN(std::vector<bool> reduced, AxesToReduce(node));
@@ -119,8 +121,8 @@ Status LowerReduction(NodeLowering& node) {
   return OkStatus();
 }
 
-// power / total, or 0 below the least normal number: each operation on a subnormal one costs an
-// Intel CPU some 150 cycles. `total` is at least 1, so that the bound itself is normal.
+// Returns power / total, or 0 below the least normal number: each operation on a subnormal number
+// costs an Intel CPU some 150 cycles. `total` is at least 1, so that the bound itself is normal.
 Expr ProbabilityOf(const Expr& power, const Expr& total) {
   if (power.dtype() != kFloat32) return Make<Div>(power, total);
   Expr least = total * Const(kFloat32, 0x1p-126);
@@ -128,8 +130,9 @@ Expr ProbabilityOf(const Expr& power, const Expr& total) {
   return Make<Div>(normal, total);
 }
 
-// Softmax and LogSoftmax: the rows' maxima, exponentials of the differences to them, their sums,
-// and a map. Plain reductions one after the other are tiled, one to (maximum, sum) is not.
+// Lowers Softmax and LogSoftmax to the rows' maxima, the exponentials of the differences from them,
+// their sums, and a map. Schedules can tile such a chain of plain reductions, but not one reduction
+// to (maximum, sum).
 Status LowerSoftmax(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
   DType type = node.Type(0);
@@ -153,7 +156,7 @@ Status LowerSoftmax(NodeLowering& node) {
   auto shifted = [&](const std::vector<Expr>& at) {
     return CastTo(computed, node.Load(0, at)) - node.Load(maximum, RowOfElement(at, reduced));
   };
-  // Kept: a row of exponentials is cheaper read again than computed again.
+  // Kept, because a row of exponentials is cheaper to reload than to recompute.
   StoredBuffer power = node.Kept("exp", computed, shape);
   std::vector<Axis> axes = node.Axes(shape);
   node.Map(power, axes, CallOf(ScalarOp::kExp, {shifted(VarsOf(axes))}), "_exp");

@@ -6,25 +6,25 @@
 
 namespace tcc {
 
-// The axes of a reduction's output and input, and where the two meet.
+// The axes of a reduction's output and input, and the input's index over them.
 struct ReductionAxes {
-  std::vector<Axis> axes;         // of the output
-  std::vector<Axis> reduce_axes;  // in the order of the input's dimensions
+  std::vector<Axis> axes;         // the output's axes
+  std::vector<Axis> reduce_axes;  // the reduced axes, in the order of the input's dimensions
   std::vector<Expr> input_index;
 };
 
-enum class ReducedDims : uint8_t { kDropped, kKept };  // kept with an extent of 1
+enum class ReducedDims : uint8_t { kDropped, kKept };  // kept means with an extent of 1
 
-// Over input 0, whose dimension d is combined where reduced[d].
+// Returns the axes of a reduction of input 0 that combines dimension d where reduced[d].
 ReductionAxes AxesFor(const NodeLowering& node, const std::vector<bool>& reduced, ReducedDims dims);
 
-// One reduced dimension of `rank`.
+// Returns `rank` flags, of which only the one of `axis` is set.
 std::vector<bool> OnlyAxis(size_t rank, int axis);
 
-// The number of elements, in this type.
+// Returns the number of elements of the shape, in `type`.
 Expr CountAs(DType type, const std::vector<Expr>& shape);
 
-// `indices` of an element brought to those of the row that it is reduced to, dimensions kept.
+// Maps the indices of an element to those of the row that it is reduced to, dimensions kept.
 std::vector<Expr> RowOfElement(std::vector<Expr> indices, const std::vector<bool>& reduced);
 
 }  // namespace tcc

@@ -11,7 +11,7 @@ Expr F32(double value) {
   return FloatConst(kFloat32, value);
 }
 
-// floor((p * o + r) / q), the nicest form of places: exact, and nothing but integers.
+// The form floor((p * o + r) / q) of places: exact, and in integers only.
 struct Rational {
   int64_t p = 0;
   int64_t r = 0;
@@ -28,7 +28,8 @@ Rational Reduced(int64_t p, int64_t r, int64_t q) {
   return {p / g, r / g, q / g};
 }
 
-// Slopes that transformations have: of the extents, or of the distances of their ends.
+// Returns the slopes that transformations have: ratios of the extents, or of the distances between
+// their ends.
 std::vector<std::pair<int64_t, int64_t>> Slopes(const ResampledDim& dim) {
   std::vector<std::pair<int64_t, int64_t>> slopes = {{0, 1}, {1, 1}};
   auto add = [&](int64_t p, int64_t q) {
@@ -41,10 +42,10 @@ std::vector<std::pair<int64_t, int64_t>> Slopes(const ResampledDim& dim) {
   return slopes;
 }
 
-// Beyond this the table of all places takes longer than the arithmetic saves.
+// The largest table of places: beyond it, building it takes longer than the arithmetic saves.
 constexpr int64_t kMaxPlaces = 1 << 20;
 
-// floor((p * o + r) / q) == table[o] for all o, where there is such a form.
+// Returns p, q and r with floor((p * o + r) / q) == table[o] for all o, if there are such.
 std::optional<Rational> RationalOf(const ResampledDim& dim, const std::vector<int64_t>& table) {
   for (auto [p, q] : Slopes(dim)) {
     int64_t low = INT64_MIN;
@@ -59,7 +60,7 @@ std::optional<Rational> RationalOf(const ResampledDim& dim, const std::vector<in
   return std::nullopt;
 }
 
-// The place itself as (p * o + r) / q, where the coordinate is one.
+// Returns the place itself as (p * o + r) / q, if the coordinate has that form.
 std::optional<Rational> ExactRational(const ResampledDim& dim) {
   if (dim.output > kMaxPlaces) return std::nullopt;
   std::vector<Rational> candidates = {
@@ -119,7 +120,7 @@ bool ResampledDim::IsIdentity() const {
 StatusOr<Coordinate> CoordinateOf(const NodeLowering& node, const std::string& mode,
                                   const ResampledDim& dim, double start, double end) {
   double last = static_cast<double>(dim.input - 1);
-  // As the scale gives it, before it was rounded to the output's extent.
+  // The output's width by the scale, before rounding to the output's extent.
   double width = dim.scale * static_cast<double>(dim.input);
   Coordinate half_pixel{.shift = 0.5, .factor = 1, .divisor = dim.scale, .offset = -0.5};
   Coordinate zero{.shift = 0, .factor = 0, .divisor = 1, .offset = 0};
@@ -161,7 +162,7 @@ StatusOr<Expr> NearestPlace(const NodeLowering& node, const std::string& nearest
   int64_t high = 0;
   for (int64_t o = 0; o < dim.output; ++o) {
     double place = Rounded(dim.coordinate.At(o), nearest_mode);
-    // Farther outside is no other than just outside.
+    // A place farther outside is equivalent to one just outside.
     table.push_back(static_cast<int64_t>(std::clamp(place, -1.0, static_cast<double>(dim.input))));
     low = std::min(low, table.back());
     high = std::max(high, table.back());

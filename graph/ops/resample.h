@@ -5,13 +5,14 @@
 
 #include "graph/ops/node_lowering.h"
 
-// One dimension of a Resize: which places of the input an output place takes, and with what
-// weights. Formulas: ONNX's Resize, section "coordinate_transformation_mode".
+// One dimension of a Resize: the input places that an output place reads, and their weights.
+// Formulas: ONNX's Resize, section "coordinate_transformation_mode".
 namespace tcc {
 
 enum class Interpolation : uint8_t { kNearest, kLinear, kCubic };
 
-// x = (o + shift) * factor / divisor + offset is the place in the input of output place o.
+// The map from output place o to the place x = (o + shift) * factor / divisor + offset in the
+// input.
 struct Coordinate {
   double shift = 0;
   double factor = 1;
@@ -21,7 +22,7 @@ struct Coordinate {
   double At(int64_t output) const {
     return (static_cast<double>(output) + shift) * factor / divisor + offset;
   }
-  // f64, of an i64.
+  // Returns x as f64; `output` is an i64.
   Expr At(const Expr& output) const;
 };
 
@@ -31,31 +32,33 @@ struct ResampledDim {
   double scale = 1;  // output / input but for rounding
   Coordinate coordinate;
 
-  // Every output place takes the input at the same place.
+  // Returns whether every output place reads the input at the same place.
   bool IsIdentity() const;
 };
 
-// The transformation `mode` of a dimension; `start` and `end` are its region of interest.
+// Returns the transformation `mode` of a dimension; `start` and `end` are its region of interest.
 // InvalidArgument for a mode that ONNX does not have.
 StatusOr<Coordinate> CoordinateOf(const NodeLowering& node, const std::string& mode,
                                   const ResampledDim& dim, double start, double end);
 
-// The input place for `nearest_mode`, clamped into the input. InvalidArgument for an unknown mode.
+// Returns the input place for `nearest_mode`, clamped into the input. InvalidArgument for an
+// unknown mode.
 StatusOr<Expr> NearestPlace(const NodeLowering& node, const std::string& nearest_mode,
                             const ResampledDim& dim, const Expr& output);
 
-// x = base + ratio with 0 <= ratio < 1; base i64 and not clamped, ratio f32.
+// A place x = base + ratio with 0 <= ratio < 1; base is i64 and not clamped, ratio f32.
 struct SplitPlace {
   Expr base;
   Expr ratio;
 };
 SplitPlace SplitPlaceOf(const ResampledDim& dim, const Expr& output);
 
-// Whether output places lie outside 0 <= x <= input - 1: none, or where this holds.
+// Returns the condition under which 0 <= x <= input - 1; the constant true if it always holds.
 Expr IsInside(const ResampledDim& dim, const Expr& output);
 
-// The weight of an input at distance `x` (f32, either sign): the triangle 1 - |x|, or Keys' cubic
-// with parameter a. (Keys, Cubic convolution interpolation for digital image processing, 1981.)
+// Returns the weight of an input at distance `x` (f32, either sign): the triangle 1 - |x|, or Keys'
+// cubic with parameter a. (Keys, Cubic convolution interpolation for digital image processing,
+// 1981.)
 Expr KernelWeight(Interpolation kind, double a, const Expr& x);
 
 }  // namespace tcc

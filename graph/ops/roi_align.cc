@@ -8,16 +8,16 @@ namespace {
 struct RoiParameters {
   bool takes_maximum = false;
   bool half_pixel = true;
-  int64_t samples = 0;  // along each side of a bin; 0: as many as there are pixels
+  int64_t samples = 0;  // samples along each side of a bin; 0: as many as there are pixels
   double scale = 1;
 };
 
-// One side of the region of a place of the output, in f32 and pixels of the image.
+// One side of the region that an output place reads, in f32 and in pixels of the image.
 struct RoiSide {
-  Expr bin;       // width
-  Expr start;     // of the bin
-  Expr samples;   // f32, at least 0
-  int64_t bound;  // of samples
+  Expr bin;       // the width of a bin
+  Expr start;     // the start of the bin
+  Expr samples;   // the number of samples, f32, at least 0
+  int64_t bound;  // the largest number of samples
 };
 
 class RoiAligner {
@@ -65,7 +65,7 @@ class RoiAligner {
     return parameters_.half_pixel ? corner - F(0.5) : corner;
   }
 
-  // side 0: y, side 1: x. A region of interest is x1, y1, x2, y2.
+  // Returns side 0 (y) or side 1 (x). A region of interest is x1, y1, x2, y2.
   RoiSide Side(int64_t side, const std::vector<Axis>& axes) const {
     Expr roi = axes[0].var;
     Expr start = Corner(roi, 1 - side);
@@ -90,7 +90,8 @@ class RoiAligner {
     return side.start + (CastTo(type_, sample) + F(0.5)) * Make<Div>(side.bin, side.samples);
   }
 
-  // Of one coordinate: the two pixels, the distance from the first, whether it is on the image.
+  // The two pixels next to one coordinate, its distance from the lower one, and whether it is on
+  // the image.
   struct Neighbours {
     Expr low, high;
     Expr to_low;
@@ -121,7 +122,7 @@ class RoiAligner {
     Expr b = part(rows.low, columns.high, near_y * far_x);
     Expr c = part(rows.high, columns.low, far_y * near_x);
     Expr d = part(rows.high, columns.high, far_y * far_x);
-    // ONNX's maximum is of the weighted pixels.
+    // ONNX takes the maximum over the weighted pixels.
     Expr value = parameters_.takes_maximum ? MaxOf(MaxOf(a, b), MaxOf(c, d)) : a + b + c + d;
     return SelectOf(BothOf(rows.inside, columns.inside), value, F(0));
   }

@@ -6,13 +6,13 @@
 
 namespace tcc {
 
-// The graph's inputs that an operand is computed from on whose value shapes depend (Reshape's
-// shape, Slice's starts), in order: those that a model with static shapes needs the values of
-// (`--bind`). What comes out of Shape and Size depends on shapes alone and needs none. Operands of
-// nodes in bodies count too.
+// Returns, in order, the graph inputs from which operands are computed whose values decide shapes
+// (Reshape's shape, Slice's starts). A model with static shapes needs the values of these inputs
+// (`--bind`). Results of Shape and Size depend on shapes alone and need none. Operands of nodes in
+// bodies count too.
 std::vector<ValueId> ShapeInputs(const Graph& graph);
 
-// The same for one value.
+// Returns the same for one value.
 std::vector<ValueId> InputsBehind(const Graph& graph, ValueId value);
 
 }  // namespace tcc

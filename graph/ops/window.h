@@ -6,8 +6,8 @@
 
 namespace tcc {
 
-// One spatial dimension of a convolution or pool: output o reads the inputs
-// o * stride + k * dilation - pad_begin for k in 0..kernel.
+// A spatial dimension of a convolution or pool: output o reads the inputs o * stride + k * dilation
+// - pad_begin for k in 0..kernel.
 struct WindowDim {
   int64_t input = 0;
   int64_t kernel = 1;
@@ -18,31 +18,32 @@ struct WindowDim {
   int64_t output = 0;
 };
 
-// Beyond this a stride, pad or kernel is a mistake; below it products of two fit an int64_t only
-// after a check.
+// The largest valid stride, pad or kernel. Even below it, products of two fit an int64_t only after
+// a check.
 inline constexpr int64_t kLargestWindowSize = int64_t{1} << 40;
 
-// The attribute `key`: `count` numbers between `least` and kLargestWindowSize, each `fallback`
-// where it is absent.
+// Returns the attribute `key`: `count` numbers between `least` and kLargestWindowSize, each
+// `fallback` if the attribute is absent.
 StatusOr<std::vector<int64_t>> WindowSizes(const NodeLowering& node, const char* key, size_t count,
                                            int64_t fallback, int64_t least);
 
 enum class WindowRounding : uint8_t { kFloor, kCeil };
 
-// From the attributes strides, pads, dilations and auto_pad over the spatial extents. With kCeil a
-// last window may hang over the end, but none starts in the padding there.
+// Returns the window dimensions from the attributes strides, pads, dilations and auto_pad over the
+// spatial extents. With kCeil the last window may extend beyond the end, but no window starts in
+// the padding there.
 StatusOr<std::vector<WindowDim>> WindowDims(const NodeLowering& node,
                                             const std::vector<int64_t>& spatial,
                                             const std::vector<int64_t>& kernel,
                                             WindowRounding rounding);
 
-// "h" and "w" of two dimensions, "d", "h", "w" of three.
+// Returns the name of dimension `dim`: "h", "w" of two dimensions, "d", "h", "w" of three.
 std::string SpatialName(size_t dims, size_t dim);
-// The same for the window's own axes: "kh", "kw".
+// Returns the name of the window's own axis: "kh", "kw".
 std::string KernelName(size_t dims, size_t dim);
 
 // The input position of each dimension, and the condition under which all of them lie inside the
-// input: only those bounds that some window really crosses.
+// input, which tests only the bounds that some window really crosses.
 struct WindowAccess {
   std::vector<Expr> indices;
   Expr inside;

@@ -6,8 +6,8 @@
 
 namespace tcc {
 
-// Of a Concat, Split or Slice: without the stages that copy from or to these values, and without
-// their buffers.
+// Removes the stages of a Concat, Split or Slice that copy from or to `values`, and the buffers of
+// `values`.
 void DropStages(LoweredNode& lowered, const std::set<ValueId>& values);
 
 }  // namespace tcc

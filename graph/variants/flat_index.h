@@ -5,16 +5,16 @@
 
 namespace tcc {
 
-// One number for the points of several axes of known extents, the last one varying fastest.
+// A numbering of the points of several axes of known extents, the last one varying fastest.
 class FlatIndex {
  public:
   explicit FlatIndex(std::vector<Axis> axes);
 
-  // How many points there are.
+  // Returns the number of points.
   int64_t extent() const { return extent_; }
-  // The number of the point at the axes' own variables.
+  // Returns the number of the point at the axes' own variables.
   Expr NumberOf() const;
-  // Adds where point `number` stands on each axis, for the axis's variable.
+  // Adds the position of point `number` on each axis, as a substitution for the axis's variable.
   void AddPlaces(const Expr& number, Substitution& places) const;
 
  private:

@@ -6,7 +6,8 @@
 
 namespace tcc {
 
-// `hint`, or else the first of hint_1, hint_2, .. that no stage and no buffer of the program has.
+// Returns `hint`, or else the first of hint_1, hint_2, .. that no stage or buffer of the program
+// has.
 std::string FreeName(const TensorProgram& program, const std::string& hint);
 
 }  // namespace tcc

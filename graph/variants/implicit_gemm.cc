@@ -15,7 +15,7 @@ bool UsesAny(const Expr& expr, const std::vector<Axis>& axes) {
                      [&](const Axis& axis) { return UsesVar(expr, axis.var); });
 }
 
-// What a factor was before the product widened it.
+// Returns the factor before the product widened it.
 Expr WithoutWidening(const Expr& factor) {
   const auto* cast = factor.as<Cast>();
   bool widens = cast && cast->dtype.is_float() && cast->value.dtype().is_float() &&
@@ -23,15 +23,16 @@ Expr WithoutWidening(const Expr& factor) {
   return widens ? cast->value : factor;
 }
 
-// A stage whose value is `window` * `weight`, both widened to its type where they are narrower.
+// A stage whose value is `window` * `weight`, each widened to the stage's type if it is narrower.
 struct Convolution {
   size_t stage = 0;
   Expr window, weight;
-  std::vector<Axis> rows;     // of the result, the axes that the window has
-  std::vector<Axis> columns;  // and those that the weight has
+  std::vector<Axis> rows;     // the result axes that the window has
+  std::vector<Axis> columns;  // the result axes that the weight has
 };
 
-// Whether some index of a load slides: it has an axis of the result and one of the reduction.
+// Returns whether some index of a load slides: it has an axis of the result and one of the
+// reduction.
 bool HasSlidingIndex(const Expr& expr, const ComputeExpr& stage) {
   bool found = false;
   PreOrder(expr, [&](const Expr& node) {
@@ -44,7 +45,8 @@ bool HasSlidingIndex(const Expr& expr, const ComputeExpr& stage) {
   return found;
 }
 
-// Each axis belongs to one factor; what the predicate asks for, the window looks after.
+// Separates the factors, if each result axis belongs to one of them; axes in the predicate belong
+// to the window.
 std::optional<Convolution> Separate(const ComputeExpr& stage, const Expr& window,
                                     const Expr& weight) {
   if (!HasSlidingIndex(window, stage) || HasSlidingIndex(weight, stage)) return std::nullopt;
@@ -71,7 +73,7 @@ std::optional<Convolution> Match(const ComputeExpr& stage) {
   return conv ? conv : Separate(stage, product->b, product->a);
 }
 
-// Builds the four stages that take the place of one.
+// Builds the four stages that replace one.
 class Builder {
  public:
   Builder(const TensorProgram& program, const Convolution& conv)
@@ -92,7 +94,7 @@ class Builder {
     auto at = result.stages.begin() + static_cast<std::ptrdiff_t>(conv_.stage);
     at = result.stages.erase(at);
     result.stages.insert(at, stages.begin(), stages.end());
-    // Made for one reader, but not to be made again for each of its instances.
+    // They have one reader, but must not be recomputed for each of its instances.
     result.kept.insert(result.kept.end(), {columns.var, matrix.var});
     return result;
   }
@@ -107,7 +109,7 @@ class Builder {
     return buffer;
   }
 
-  // A stage over the buffer's dimensions.
+  // Returns a stage over the buffer's dimensions.
   static ComputeExpr Over(const Buffer& buffer, std::vector<const char*> names) {
     ComputeExpr stage;
     stage.name = buffer.var->name;

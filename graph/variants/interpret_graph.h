@@ -15,9 +15,9 @@ namespace tcc {
 struct Task;
 
 struct InterpretGraphOptions {
-  int threads = 1;                             // results do not depend on it
-  Fusion fusion = Fusion::kFused;              // node by node every value is rounded to its type
-  std::optional<uint64_t> rounding_seed = {};  // as InterpretOptions has it
+  int threads = 1;                             // the results do not depend on it
+  Fusion fusion = Fusion::kFused;              // kNodeByNode rounds every value to its type
+  std::optional<uint64_t> rounding_seed = {};  // see InterpretOptions
   NumericMode numeric = NumericMode::kStrict;
   // Called after each task.
   std::function<void(int64_t done, int64_t total)> progress = {};
@@ -25,9 +25,9 @@ struct InterpretGraphOptions {
   std::function<Status(const Task& task, std::vector<Tensor>& arguments)> run_task = {};
 };
 
-// Runs the graph, after the graph passes or before, by fusing it and interpreting each task's first
-// variant: slow, and the reference for everything faster. One tensor an input, in the graph's
-// order, of its dtype and shape; returns the outputs. Dimensions must be known.
+// Runs the graph, before or after the graph passes, by fusing it and interpreting each task's first
+// variant: slow, and the reference for everything faster. Expects one tensor per input, in the
+// graph's order, of its dtype and shape, and known dimensions. Returns the outputs.
 StatusOr<std::vector<Tensor>> InterpretGraph(const Graph& graph, const std::vector<Tensor>& inputs,
                                              const InterpretGraphOptions& options = {});
 

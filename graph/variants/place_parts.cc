@@ -13,8 +13,8 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
-// What an operator that copies would copy: the value, the one that computes its bytes, and where
-// these belong.
+// A copy that a Concat, Split or Slice would make: the value, the root that computes its bytes, and
+// their place.
 struct Piece {
   ValueId id;
   ValueId root;
@@ -27,13 +27,13 @@ bool IsCopier(const Graph& graph, const Subgraph& subgraph) {
   return op == OpKind::kConcat || op == OpKind::kSplit || op == OpKind::kSlice;
 }
 
-// A dimension of the node's attribute "axis".
+// Returns the dimension that the node's attribute "axis" names.
 size_t AxisOf(const Node& node, size_t rank) {
   int64_t axis = node.Int("axis", 0);
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
 }
 
-// The elements of a constant operand; none where there is no such operand.
+// Returns the elements of a constant operand; none if there is no such operand.
 Shape IntsOf(const Graph& graph, const Node& node, size_t input) {
   Shape numbers;
   const Tensor* tensor =
@@ -44,7 +44,7 @@ Shape IntsOf(const Graph& graph, const Node& node, size_t input) {
   return numbers;
 }
 
-// Where each output of a Split starts.
+// Returns the start of each output of a Split.
 std::vector<Shape> StartsOfSplit(const Graph& graph, const Node& node, const Shape& in) {
   size_t axis = AxisOf(node, in.size());
   Shape extents = IntsOf(graph, node, 1);
@@ -55,7 +55,7 @@ std::vector<Shape> StartsOfSplit(const Graph& graph, const Node& node, const Sha
   return starts;
 }
 
-// None for steps other than 1.
+// Returns the start of a Slice's output; none for steps other than 1.
 std::vector<Shape> StartsOfSlice(const Graph& graph, const Node& node, const Shape& in) {
   Shape from = IntsOf(graph, node, 1), axes = IntsOf(graph, node, 3);
   Shape steps = IntsOf(graph, node, 4);
@@ -89,7 +89,7 @@ class PartPlacer {
   }
 
   PlacedParts Run() {
-    // Late ones first: the operands of an early Concat are then known to lie side by side.
+    // Visits late ones first: the operands of an early Concat are then known to lie side by side.
     for (size_t s = subgraphs_.size(); s-- > 0;) {
       if (!IsCopier(graph_, subgraphs_[s]) || !IsBuilt(s)) continue;
       const Node& node = graph_.nodes[subgraphs_[s].nodes[0]];
@@ -120,12 +120,12 @@ class PartPlacer {
     ValueId out = subgraph.outputs[0];
     root_[out] = root_[in];
     is_viewed_[root_[in]] = true;
-    // Where it is computed is then the output's own buffer.
+    // The root is then computed in the output's own buffer.
     if (is_output_[out]) is_output_[root_[in]] = true;
   }
 
-  // The parameters of a kernel and the values that they are. Null if it cannot be built: the error
-  // is for who builds all of them.
+  // Returns the kernel's task, for its parameters and their values. Null if it cannot be built:
+  // whoever builds all tasks reports the error.
   const Task* TaskOf(size_t subgraph) {
     auto [task, fresh] = tasks_.try_emplace(subgraph);
     if (fresh) {
@@ -136,7 +136,7 @@ class PartPlacer {
   }
   bool IsBuilt(size_t subgraph) { return TaskOf(subgraph) != nullptr; }
 
-  // Whether every kernel takes the value as a buffer of this shape.
+  // Returns whether every kernel takes the value as a buffer of this shape.
   bool IsStoredAs(ValueId id, const Shape& shape) {
     return std::ranges::all_of(accesses_[id], [&](size_t subgraph) {
       const Task* task = TaskOf(subgraph);
@@ -156,13 +156,13 @@ class PartPlacer {
         exprs, shape, [](const Expr& expr, int64_t extent) { return AsConstant(expr) == extent; });
   }
 
-  // Of the value's root; the box's whole is a root as well.
+  // Returns whether the root may lie in the box, whose whole must be a root as well.
   bool MayBePart(ValueId root, const PartBox& box) {
     if (boxes_.Contains(root) || is_output_[root]) return false;
-    // Elements of half a byte have no address of their own.
+    // Elements of half a byte have no address.
     if (graph_.value(root).dtype.bits() < 8) return false;
     if (boxes_.OffsetOf(box) * graph_.value(root).dtype.bytes() % alignment_ != 0) return false;
-    // What a Loop or If gives may change its place.
+    // A result of a Loop or If may move.
     if (!is_computed_[box.whole] && !is_input_[box.whole] && !graph_.ConstantOf(box.whole)) {
       return false;
     }
@@ -198,7 +198,7 @@ class PartPlacer {
     if (subgraph.done_elsewhere.size() == pieces.size()) subgraph.kind = SubgraphKind::kPart;
   }
 
-  // Those that are not empty, in order.
+  // Returns the operands of a Concat that are not empty, in order.
   std::vector<Piece> PiecesOfConcat(const Node& node, const std::vector<int>& order, size_t dim,
                                     const Shape& whole) const {
     std::vector<Piece> pieces;
@@ -212,7 +212,7 @@ class PartPlacer {
     return pieces;
   }
 
-  // Whether all operands lie in one value already, one behind the other.
+  // Returns whether all operands lie in one value already, one behind the other.
   bool IsRowOfParts(const std::vector<Piece>& pieces, size_t dim) const {
     const PartBox* first = boxes_.Find(pieces[0].root);
     if (first == nullptr) return false;
@@ -264,12 +264,12 @@ class PartPlacer {
   const Graph& graph_;
   std::vector<Subgraph>& subgraphs_;
   int64_t alignment_;
-  std::vector<ValueId> root_;  // of each value: what computes the bytes that it looks at
+  std::vector<ValueId> root_;  // by value: the value that its bytes are computed as
   std::vector<bool> is_output_;
   std::vector<bool> is_input_;
   std::vector<bool> is_computed_;                // by a kernel
-  std::vector<bool> is_viewed_;                  // under another shape, or used as a whole
-  std::vector<std::vector<size_t>> accesses_;    // of each value: the subgraphs
+  std::vector<bool> is_viewed_;                  // under another shape, or by a Loop or If
+  std::vector<std::vector<size_t>> accesses_;    // by value: the subgraphs that access it
   std::map<size_t, std::optional<Task>> tasks_;  // by subgraph, those that were asked for
   PartBoxes boxes_;
 };

@@ -12,7 +12,7 @@
 namespace tcc {
 namespace {
 
-// The product that a stage sums, or nullptr.
+// Returns the product that a stage sums, or nullptr.
 const Mul* ProductOf(const TensorExpr& expr) {
   const auto* stage = std::get_if<ComputeExpr>(&expr);
   bool sums = stage && stage->combiner && stage->values.size() == 1 &&
@@ -23,14 +23,14 @@ const Mul* ProductOf(const TensorExpr& expr) {
   return fits ? product : nullptr;
 }
 
-// Bits of mantissa, the leading one included: what products are exact for.
+// Returns the bits of the mantissa, the leading one included.
 int MantissaBits(DType type) {
   if (type == kFloat16) return 11;
   if (type == DType(DTypeCode::kBFloat16)) return 8;
   return type.is_integer() || type.is_bool() ? type.bits() : 53;
 }
 
-// What holds exactly what a value was before it was widened to f32.
+// Returns whether `type` (nullopt: tf32) holds exactly the value before it was widened to f32.
 bool IsExactIn(const Expr& value, std::optional<DType> type) {
   const auto* cast = value.as<Cast>();
   if (!cast) return false;
@@ -45,14 +45,14 @@ bool IsRounded(const Expr& value, std::optional<DType> type) {
   return IsExactIn(value, type) || value.dtype() != kFloat32;
 }
 
-// f16 or bf16 before it was widened.
+// Returns whether the value was f16 or bf16 before it was widened.
 bool WasNarrow(const Expr& value) {
   const auto* cast = value.as<Cast>();
   return cast && cast->value.dtype().is_float() && cast->value.dtype().bits() == 16;
 }
 
-// Two factors of 16 bits stay what the model has them in, whatever the mode's type is: their
-// product is exact, and there are tensor cores for both types.
+// Returns whether the product needs no rounding. Two factors of 16 bits keep the model's types
+// under any mode: their product is exact, and there are tensor cores for both types.
 bool IsRoundedProduct(const Mul& product, std::optional<DType> type) {
   return (WasNarrow(product.a) && WasNarrow(product.b)) ||
          (IsRounded(product.a, type) && IsRounded(product.b, type));
@@ -60,9 +60,9 @@ bool IsRoundedProduct(const Mul& product, std::optional<DType> type) {
 
 constexpr double kLargestTf32 = 0x1.ffcp127;
 
-// Rounded, but never infinite: what is too large to be rounded up is cut off. With 1 or -1 as the
-// big part of an infinity and the infinity as the small one, no infinity meets a zero or another
-// infinity of the other sign in the three products.
+// Rounds to tf32 and clamps to its largest number. An infinity becomes 1 or -1 here and stays
+// infinite in the small part, so that no infinity meets a zero or an infinity of the other sign in
+// the three products.
 Expr BigPart(const Expr& x) {
   Expr below =
       MinOf(MaxOf(x, FloatConst(kFloat32, -kLargestTf32)), FloatConst(kFloat32, kLargestTf32));
@@ -89,7 +89,8 @@ class Rounder {
       changed_ = true;
     }
     if (!changed_) return std::nullopt;
-    // Rules that go from stage to stage see first what is settled when the model is linked.
+    // Moves the stages to the front that run when the model is linked: schedule rules visit stages
+    // in order and must see them first.
     std::stable_partition(result_.stages.begin(), result_.stages.end(),
                           [&](const TensorExpr& stage) { return IsRoundedConstant(stage); });
     return std::move(result_);
@@ -120,7 +121,8 @@ class Rounder {
     TCC_UNREACHABLE();
   }
 
-  // f32(.. as the mode's type), of loads from a rounded copy of their buffer. `stage` reads it.
+  // Returns f32(value as the mode's type). A load reads a rounded copy of its buffer. `stage` is
+  // the reader.
   Expr Narrowed(const Expr& value, size_t stage) {
     DType type = *mode_.type;
     if (IsRounded(value, type)) return value;
@@ -138,7 +140,7 @@ class Rounder {
     return CastTo(kFloat32, Make<Load>(copy.var, load->indices));
   }
 
-  // A map from constants to the mode's type.
+  // Returns whether the stage is a map from constants to the mode's type.
   bool IsRoundedConstant(const TensorExpr& expr) const {
     const auto* map = std::get_if<ComputeExpr>(&expr);
     if (!map || map->combiner || map->outputs[0].dtype() != mode_.type) return false;
@@ -164,7 +166,8 @@ class Rounder {
                        result_.stages.end(), writes);
   }
 
-  // Made before `stage`, or before an earlier one that read it.
+  // Returns the rounded copy of a buffer, computed before its first reader, `stage` or an earlier
+  // one.
   const Buffer& RoundedCopy(const Var& buffer, size_t stage) {
     auto known = copies_.find(buffer);
     if (known != copies_.end()) return known->second;
@@ -188,7 +191,8 @@ class Rounder {
     return copies_.emplace(buffer, copy).first->second;
   }
 
-  // f32 intermediates that one map makes and contractions alone read, as their whole factor.
+  // Narrows the f32 intermediates that one map writes and only contractions read, as their whole
+  // factor.
   void NarrowIntermediates() {
     for (Buffer& buffer : result_.intermediates) {
       size_t writer = result_.stages.size();
@@ -210,7 +214,8 @@ class Rounder {
     return std::find(program.kept.begin(), program.kept.end(), var) != program.kept.end();
   }
 
-  // Sets `writer` to the map.
+  // Returns whether one map writes the buffer and only contractions read it. Sets `writer` to the
+  // map.
   bool IsOnlyOperand(const Var& buffer, size_t& writer) const {
     int writers = 0;
     for (size_t s = 0; s < result_.stages.size(); ++s) {
@@ -227,7 +232,8 @@ class Rounder {
     return writers == 1;
   }
 
-  // Whether all the stage's loads of the buffer, if any, are whole factors of a contraction.
+  // Returns whether all the stage's loads of the buffer, if any, are whole factors of a
+  // contraction.
   static bool ReadsAsFactor(const TensorExpr& stage, const Var& buffer) {
     int loads = 0;
     ForEachExpr(stage, [&](const Expr& expr) {
@@ -276,7 +282,7 @@ class Rounder {
   TensorProgram result_;
   const NumericModeRow& mode_;
   std::unordered_map<Var, Buffer, VarHash> copies_;
-  size_t stages_before_ = 0;  // how many maps were inserted
+  size_t stages_before_ = 0;  // the number of inserted maps
   bool changed_ = false;
 };
 

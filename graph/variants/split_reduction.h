@@ -6,14 +6,14 @@
 
 namespace tcc {
 
-// The program with a long reduction to few results in two stages, which both have something to do
-// for many threads:
+// Returns the program with a long reduction to few results split into two stages, both of which
+// have enough parallelism for many threads:
 //
 //   part[.., p] = combine over r of value(.., p * length + r)
 //   out[..]     = combine over p of part[.., p]
 //
-// nullopt where no stage reduces more than it has results over an axis long enough, where outputs
-// of a tuple differ in their axes or extents are not known.
+// Returns nullopt if no stage reduces more elements than it has results over a long enough axis, if
+// outputs of a tuple differ in their axes, or if extents are not known.
 std::optional<TensorProgram> SplitReductionVariant(const TensorProgram& program);
 
 }  // namespace tcc

@@ -30,7 +30,8 @@ bool KeepsInside(const Expr& predicate, const Load& load, const Buffer& buffer) 
   });
 }
 
-// What a window reads of an input under the predicate, and what may surround the input instead.
+// A window's read of an input under the predicate, and the fill that may surround the input
+// instead.
 struct GuardedRead {
   size_t stage = 0;
   Expr load;
@@ -39,8 +40,8 @@ struct GuardedRead {
   const std::vector<Expr>& indices() const { return load.as<Load>()->indices; }
 };
 
-// Where the indices of the window lie: of `low` first, `extents` of them; none where an index has
-// no bounds.
+// The range of the window's indices: `extents` values from `low` on per dimension; empty if an
+// index has no bounds.
 struct Reach {
   std::vector<int64_t> low, extents;
 };
@@ -57,14 +58,14 @@ Reach ReachOf(const GuardedRead& read, const ComputeExpr& stage) {
   return reach;
 }
 
-// Whether the padded input has a size that is known.
+// Returns whether the padded input has a known size.
 bool IsFinite(const Reach& reach, const Buffer& input) {
   return reach.low.size() == input.rank() &&
          std::all_of(input.shape.begin(), input.shape.end(),
                      [](const Expr& extent) { return AsConstant(extent).has_value(); });
 }
 
-// The load under the predicate, if it is all that the predicate guards.
+// Returns the load under the predicate, if the predicate guards nothing else.
 std::optional<GuardedRead> ReadOf(const TensorProgram& program, const ComputeExpr& stage,
                                   const Expr& expr, const Expr& fill) {
   const auto* load = expr.as<Load>();
@@ -83,7 +84,7 @@ bool IsSum(const ComputeExpr& stage) {
   return stage.combiner.get() == SumCombiner(stage.outputs[0].dtype()).get();
 }
 
-// A factor of a convolution.
+// Matches a factor of a convolution.
 std::optional<GuardedRead> MatchFactor(const TensorProgram& program, const ComputeExpr& stage) {
   const auto* product = IsGuardedReduction(stage) ? stage.values[0].as<Mul>() : nullptr;
   if (!product || !IsSum(stage)) return std::nullopt;
@@ -94,7 +95,7 @@ std::optional<GuardedRead> MatchFactor(const TensorProgram& program, const Compu
   return std::nullopt;
 }
 
-// The elements that a pool reduces, of its type or summed in a wider one.
+// Matches the elements that a pool reduces, in its own type or summed in a wider one.
 std::optional<GuardedRead> MatchElement(const TensorProgram& program, const ComputeExpr& stage) {
   if (!IsGuardedReduction(stage)) return std::nullopt;
   const Expr& value = stage.values[0];
@@ -104,7 +105,7 @@ std::optional<GuardedRead> MatchElement(const TensorProgram& program, const Comp
   return ReadOf(program, stage, cast->value, Const(cast->value.dtype(), 0));
 }
 
-// padded[i..] = input[i + low..], the fill outside.
+// Returns the stage padded[i..] = input[i + low..], with the fill outside.
 ComputeExpr PadStage(const Buffer& padded, const GuardedRead& read, const Reach& reach) {
   ComputeExpr stage;
   stage.name = padded.var->name;
@@ -146,12 +147,12 @@ TensorProgram Padded(const TensorProgram& program, const GuardedRead& read) {
   auto at = result.stages.begin() + static_cast<std::ptrdiff_t>(read.stage);
   result.stages.insert(at, PadStage(padded, read, reach));
   result.intermediates.push_back(padded);
-  // Made for one reader, but not to be made again for each of its instances.
+  // It has one reader, but must not be recomputed for each of its instances.
   result.kept.push_back(padded.var);
   return result;
 }
 
-// The first stage in which `match` finds a read, padded.
+// Pads the input of the first stage in which `match` finds a read.
 std::optional<TensorProgram> FirstPadded(const TensorProgram& program,
                                          std::optional<GuardedRead> (*match)(const TensorProgram&,
                                                                              const ComputeExpr&)) {

@@ -6,22 +6,23 @@
 
 namespace tcc {
 
-// The program with its convolution reading an input that zeros surround, in place of asking at each
+// Returns the program with its convolution reading a zero-padded input, instead of testing at each
 // tap whether it lies inside:
 //
 //   padded[.., i, ..] = input[.., i + low, ..] where that is inside, else 0
 //   out = sum of padded[..] * weight[..]
 //
-// A schedule may make what a tile reads of `padded` where the tile is staged, so that it never
-// exists as a whole. nullopt where no stage is a sum of products of which one factor is an element
-// of a buffer and whose predicate keeps that element inside, or extents are not known.
+// A schedule may compute the part of `padded` that a tile reads where the tile is staged, so that
+// `padded` never exists as a whole. Returns nullopt if no stage is a sum of products with a factor
+// that is a buffer element and a predicate that keeps this element inside, or if extents are not
+// known.
 //
-// A weight that is not finite spoils results whose window reaches outside the input.
+// A non-finite weight spoils results whose window reaches outside the input.
 std::optional<TensorProgram> ZeroPaddingVariant(const TensorProgram& program);
 
-// The same of a pool, which reduces the elements themselves: the reduction's identity (0 of a sum,
-// the lowest of a maximum) surrounds the input, so that any element is still right. nullopt where
-// no stage is such a reduction.
+// Returns the same for a pool, which reduces the elements themselves: the input is padded with the
+// reduction's identity (0 for a sum, the lowest value for a maximum), which changes no result.
+// Returns nullopt if no stage is such a reduction.
 std::optional<TensorProgram> PaddedPoolVariant(const TensorProgram& program);
 
 }  // namespace tcc

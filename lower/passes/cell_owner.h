@@ -7,9 +7,9 @@
 
 namespace tcc {
 
-// Which thread along an axis a place in dimension `dim` of a buffer belongs to: number
-// (place div step) mod count, or place div step where count is 0. Threads that fill a row together
-// and read it again in the same steps each meet their own cells.
+// The thread along an axis that owns a cell, from the cell's place in dimension `dim`: its number
+// is (place div step) mod count, or place div step if count is 0. Threads that fill a row together
+// and read it again in the same steps each access their own cells only.
 struct CellOwner {
   size_t dim = 0;
   ForKind axis = ForKind::kThreadIdxX;
@@ -17,9 +17,10 @@ struct CellOwner {
   bool operator==(const CellOwner&) const = default;
 };
 
-// The owner of `place`, counted from the begin of what is stored: c * (the one threadIdx loop in
-// it) + others, each of which is a multiple of c * (extent of that loop) or all together below c.
-// nullopt for other forms. `loops`: those round the access.
+// Returns the owner of `place`, which counts from the first stored index of the dimension. Matches
+// c * (the only threadIdx variable in `place`) + other terms, where each other term is a multiple
+// of c * (the extent of that threadIdx loop) or all the rest together stay below c; else nullopt.
+// `loops` are the loops round the access.
 std::optional<CellOwner> OwnerOf(const Expr& place, size_t dim,
                                  const std::vector<const For*>& loops);
 

@@ -1,6 +1,5 @@
 #include <unordered_map>
 
-#include "ir/expr/issue_mark.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
@@ -9,10 +8,9 @@
 namespace tcc {
 namespace {
 
-// What every virtual thread of a thread does together, once.
+// Returns whether all virtual threads of a thread execute the statement together, once.
 bool IsMeetingPoint(const Stmt& stmt) {
-  return stmt.as<Barrier>() || stmt.as<AsyncCommit>() || stmt.as<AsyncWait>() ||
-         !IssuedBuffer(stmt).empty();
+  return stmt.as<Barrier>() || stmt.as<AsyncCommit>() || stmt.as<AsyncWait>();
 }
 
 bool HoldsMeetingPoint(const Stmt& stmt) {
@@ -33,8 +31,8 @@ class Distributor {
       return Allocated(*allocate);
     }
     if (const auto* seq = stmt.as<Seq>(); seq && HoldsMeetingPoint(stmt)) return InSeq(*seq);
-    // Virtual threads are independent between barriers, so a loop, or a condition, may as well be
-    // outside: the copies then stand side by side in its body.
+    // Virtual threads are independent between barriers, so a loop or condition may move outside;
+    // the copies then stand side by side in its body.
     if (const auto* loop = stmt.as<For>(); loop && !UsesVar(loop->extent, vthread_.var)) {
       return MakeStmt<For>(loop->var, loop->extent, loop->for_kind, loop->key,
                            Distribute(loop->body));
@@ -66,7 +64,7 @@ class Distributor {
     return SeqOf(stmts);
   }
 
-  // A local buffer that lives across a barrier has a version for each virtual thread.
+  // Gives a local buffer that lives across a barrier one version per virtual thread.
   Stmt Allocated(const Allocate& allocate) {
     if (allocate.buffer.scope != Scope::kLocal) {
       return MakeStmt<Allocate>(allocate.buffer, Distribute(allocate.body));
@@ -79,7 +77,7 @@ class Distributor {
     return MakeStmt<Allocate>(versions, Distribute(allocate.body));
   }
 
-  // `stmt` once a virtual thread, or just once where it is the same for all of them.
+  // Repeats `stmt` per virtual thread, or keeps it once if it is the same for all of them.
   Stmt Copied(const Stmt& stmt) {
     if (!Differs(stmt)) return stmt;
     Var var = LoopVar(vthread_.var->name);
@@ -88,14 +86,15 @@ class Distributor {
     return MakeStmt<For>(var, vthread_.extent, ForKind::kUnrolled, key, body);
   }
 
-  // What a thread keeps to itself, each virtual thread does for itself.
+  // Returns whether `stmt` differs between virtual threads: it uses their variable or local
+  // buffers.
   bool Differs(const Stmt& stmt) const {
     bool found = UsesVar(stmt, vthread_.var);
     PreOrderExprs(stmt, [&](const Expr& e) { found = found || locals_.contains(e.get()); });
     return found;
   }
 
-  // For all virtual threads, whatever they have stored.
+  // Returns whether `expr` is the same for all virtual threads, whatever they have stored.
   bool IsSame(const Expr& expr) const {
     bool loads = false;
     PreOrder(expr, [&](const Expr& e) { loads = loads || e.as<Load>(); });
@@ -125,7 +124,7 @@ class Distributor {
 
   const For& vthread_;
   const std::unordered_set<const ExprNode*>& locals_;
-  std::unordered_map<Var, Expr, VarHash> versions_;  // the size of one
+  std::unordered_map<Var, Expr, VarHash> versions_;  // buffer to the size of one version
   int copies_ = 0;
 };
 

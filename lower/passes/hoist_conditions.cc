@@ -4,7 +4,7 @@
 namespace tcc {
 namespace {
 
-// Terms in order, each guarding the evaluation of the next.
+// Guards `body` by the terms in order; each term guards the evaluation of the next.
 Stmt Guarded(const std::vector<Expr>& terms, const Stmt& body) {
   if (terms.empty()) return body;
   Expr condition = terms[0];
@@ -18,7 +18,8 @@ Stmt HoistFrom(const Stmt& stmt) {
   if (!test || test->else_body) return stmt;
   std::vector<Expr> outside, inside;
   for (const Expr& term : ConjunctsOf(test->condition)) {
-    // What a later term loads may need an earlier one that stays inside; and the body may store it.
+    // A term that loads stays inside: the load may be valid only where an earlier term holds, and
+    // the body may store to its buffer.
     bool moves = !UsesVar(term, loop->var) && !HasLoad(term);
     (moves ? outside : inside).push_back(term);
   }

@@ -6,7 +6,7 @@
 namespace tcc {
 namespace {
 
-// `condition` in front of `body`, unless it is known.
+// Guards `body` by `condition`, unless the condition is constant.
 Stmt Guarded(const Expr& condition, const Stmt& body) {
   if (IsConstant(condition, 1)) return body;
   if (IsConstant(condition, 0)) return Nothing();
@@ -32,9 +32,9 @@ Var HeldVar(const std::string& name, size_t element, const Expr& value) {
   return Var(var.as<VarNode>());
 }
 
-// All elements change at once, so with several the new values are held before the first is stored.
-// What comes in is, too: elements have it in several places, some under a condition, and a load
-// there would wait for that.
+// Updates all elements of a tuple at once: with several elements, the new values are computed
+// before the first one is stored. The inputs are computed before too: the elements use them in
+// several places, some under a condition, and a load there would wait for the condition.
 Stmt UpdateOf(const Reduce& reduce) {
   std::vector<Expr> old;
   for (const Access& output : reduce.outputs)
@@ -74,7 +74,7 @@ class Inliner final : public BoundedMutator {
     return MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
   }
 
-  // Blocks that never exist leave no statement.
+  // Drops the blocks that have no instance.
   Stmt Rewrite(const Seq& seq) override {
     std::vector<Stmt> stmts;
     for (const Stmt& stmt : seq.stmts) stmts.push_back(Mutator::Mutate(stmt));

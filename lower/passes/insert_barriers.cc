@@ -14,28 +14,28 @@
 namespace tcc {
 namespace {
 
-// One access by a leaf of a buffer that threads share, with what decides whether two accesses can
-// meet.
+// An access by a leaf of a buffer that threads share, with the facts that decide whether two
+// accesses can conflict.
 struct SharedAccess {
   Var buffer;
   bool writes = false;
   const Block* leaf = nullptr;
-  // How many times the buffer had come into being.
+  // The number of times that the buffer had been allocated.
   int lifetime = 0;
   std::vector<CellOwner> owners;
-  // Likewise for the vthread loops round the leaf; a vthread is a thread of its own.
+  // The owners by the vthread loops round the leaf; a vthread counts as a thread.
   std::vector<std::pair<size_t, Var>> vthread_owners;
   std::vector<Var> vthreads;
   std::vector<Var> threads;  // the thread loops round the leaf
-  std::set<ForKind> axes;    // theirs
-  // The leaf stores to memory that threads share, so that one thread of an axis that is not round
-  // it runs it; all of them where it stores to their own memory alone.
+  std::set<ForKind> axes;    // the axes of `threads`
+  // Whether the leaf stores to memory that threads share. Then one thread of each axis that is not
+  // round it runs it, else all of them do.
   bool once = false;
 };
 
 using Pending = std::vector<SharedAccess>;
 
-// Of one launch.
+// Inserts the barriers of one launch.
 class BarrierInserter {
  public:
   BarrierInserter(const std::vector<Buffer>& buffers, const Stmt& launch) {
@@ -53,10 +53,10 @@ class BarrierInserter {
     });
   }
 
-  // Virtual ones count.
+  // Returns whether the launch has threads, virtual ones included.
   bool has_threads() const { return has_threads_; }
 
-  // `pending` comes in as the accesses since the last barrier and goes out likewise.
+  // `pending` holds the accesses since the last barrier, before and after the call.
   Stmt Insert(const Stmt& stmt, Pending& pending) {
     if (const auto* seq = stmt.as<Seq>()) return InsertInSeq(*seq, pending);
     if (const auto* block = stmt.as<Block>()) {
@@ -80,7 +80,7 @@ class BarrierInserter {
  private:
   static bool IsPrivate(Scope scope) { return scope == Scope::kLocal || scope == Scope::kWarp; }
 
-  // Of all threads: a warp meets on its own.
+  // Returns whether `stmt` is a barrier of all threads; a warp's barrier synchronizes only itself.
   static bool IsMeeting(const Stmt& stmt) {
     const auto* barrier = stmt.as<Barrier>();
     return barrier && barrier->scope == Scope::kShared;
@@ -102,10 +102,10 @@ class BarrierInserter {
     return SeqOf(stmts);
   }
 
-  // A serial body is visited twice: the second time with what the first left open.
+  // Visits a serial body twice: the second time with the accesses that the first one left pending.
   Stmt InsertInLoop(const For& loop, Pending& pending) {
-    // Round a single leaf no iteration waits for another. Visiting each loop twice would take a
-    // time exponential in their depth.
+    // Iterations of a loop round a single leaf need no barrier between them. Visiting each loop
+    // twice would take a time exponential in their depth.
     if (IsRoundOneLeaf(loop)) {
       Append(pending, FirstAccesses(loop));
       return loop;
@@ -123,7 +123,7 @@ class BarrierInserter {
       pending = carried;
     }
     vars_.pop_back();
-    // The barriers of a loop without iterations are not met.
+    // A loop without iterations executes none of its barriers.
     if (MayBeEmpty(loop)) Append(pending, before);
     if (body.same_as(loop.body)) return loop;
     return MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
@@ -137,14 +137,14 @@ class BarrierInserter {
 
   static bool MayBeEmpty(const For& loop) { return BoundsOf(loop.extent, {}).low < 1; }
 
-  // The accesses that can happen in `stmt` before its first barrier.
+  // Returns the accesses that can happen in `stmt` before its first barrier.
   Pending FirstAccesses(const Stmt& stmt) {
     Pending accesses;
     CollectFirst(stmt, accesses);
     return accesses;
   }
 
-  // False once a barrier was met.
+  // Returns false at the first barrier.
   bool CollectFirst(const Stmt& stmt, Pending& accesses) {
     if (IsMeeting(stmt)) return false;
     if (const auto* block = stmt.as<Block>()) Append(accesses, AccessesOf(*block));
@@ -212,8 +212,8 @@ class BarrierInserter {
     return access;
   }
 
-  // Both accesses belong to the same thread: every axis of the launch, and every vthread loop round
-  // both, fixes the same dimension in both.
+  // Returns whether both accesses belong to the same thread: every axis of the launch, and every
+  // vthread loop round both, fixes the same dimension in both.
   bool SameOwner(const SharedAccess& a, const SharedAccess& b) const {
     auto contains = [](const auto& list, const auto& item) {
       return std::find(list.begin(), list.end(), item) != list.end();
@@ -233,7 +233,8 @@ class BarrierInserter {
     });
   }
 
-  // Iterations of a loop that was bound carry nothing to each other in buffers that live outside.
+  // Returns whether both accesses belong to the same thread. In global buffers, which live outside
+  // the bound loops, iterations of those loops carry no dependences.
   bool InSameThread(const SharedAccess& a, const SharedAccess& b) const {
     if (SameOwner(a, b)) return true;
     return global_.contains(a.buffer.get()) && a.threads == b.threads &&
@@ -244,7 +245,7 @@ class BarrierInserter {
     for (const SharedAccess& a : earlier) {
       for (const SharedAccess& b : later) {
         if (!(a.buffer == b.buffer) || !(a.writes || b.writes)) continue;
-        // A leaf met again round a loop inside the buffer's lifetime touches its own cells.
+        // A leaf in a later iteration of a loop inside the buffer's lifetime touches its own cells.
         bool itself = a.leaf->name == b.leaf->name && a.lifetime == b.lifetime;
         if (!itself && !InSameThread(a, b)) return true;
       }
@@ -260,7 +261,7 @@ class BarrierInserter {
   std::map<const ExprNode*, int> lifetimes_;
 };
 
-// Sequences and global buffers stand round launches.
+// Visits the launches, which lie below sequences and allocations of global buffers.
 Stmt InsertInLaunches(const Stmt& stmt, const std::vector<Buffer>& buffers) {
   if (const auto* seq = stmt.as<Seq>()) {
     std::vector<Stmt> stmts;

@@ -2,7 +2,6 @@
 #include <functional>
 
 #include "ir/analysis/affine.h"
-#include "ir/expr/issue_mark.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
@@ -30,13 +29,12 @@ bool WritesAnything(const Stmt& stmt) {
   return found;
 }
 
-// The statements of a pipelined loop's body. CheckSoftwarePipeline saw to it that they come in this
-// order.
+// The statements of a pipelined loop's body. CheckSoftwarePipeline has ensured this order.
 struct Body {
-  std::vector<Buffer> staged;  // those with versions
-  std::vector<Buffer> others;  // that live in the body as well
-  std::vector<Stmt> loads;     // into `others`, for `stores` alone
-  std::vector<Stmt> stores;    // into `staged`
+  std::vector<Buffer> staged;  // the buffers with versions
+  std::vector<Buffer> others;  // the other buffers that live in the body
+  std::vector<Stmt> loads;     // loads into `others`, which only `stores` use
+  std::vector<Stmt> stores;    // stores into `staged`
   std::vector<Stmt> uses;      // the rest, barriers and marks between them included
 };
 
@@ -56,7 +54,7 @@ Body BodyOf(const For& loop) {
   collect(loop.body);
   bool used = false;
   for (const Stmt& stmt : stmts) {
-    // Those round the copies: the pipeline has its own.
+    // Barriers round the copies go: the pipeline has its own.
     if (!used && stmt.as<Barrier>()) continue;
     if (WritesTo(stmt, body.staged)) {
       TCC_CHECK(!used) << "a copy after a use in loop " << loop.key;
@@ -72,7 +70,7 @@ Body BodyOf(const For& loop) {
   return body;
 }
 
-// Bytes that one instruction of a GPU can copy without registers.
+// Returns whether one instruction of a GPU can copy so many bytes without registers.
 bool IsAsyncWidth(int64_t bytes) {
   return bytes == 4 || bytes == 8 || bytes == 16;
 }
@@ -81,8 +79,8 @@ bool IsNumber(const Expr& expr) {
   return expr.as<FloatImm>() || expr.as<IntImm>();
 }
 
-// Stores of plain copies as asynchronous ones, a vector loop at a time. Their sources must outlive
-// the loop: the data may be fetched as late as the wait.
+// Turns the stores of plain copies into asynchronous ones, one vector loop at a time. Their sources
+// must outlive the loop: the hardware may fetch the data as late as at the wait.
 class AsyncCopies final : public Mutator {
  public:
   AsyncCopies(const std::vector<Buffer>& staged, const For& loop) : staged_(staged) {
@@ -110,7 +108,8 @@ class AsyncCopies final : public Mutator {
     return copy ? copy : Stmt(store);
   }
 
-  // A copy, or one where conditions hold and a constant elsewhere: null where the store is neither.
+  // Returns a copy, or a copy under a condition with a constant elsewhere; null if the store is
+  // neither.
   Stmt Copy(const Store& store, const For* lanes, int64_t count) const {
     const Var* lane = lanes ? &lanes->var : nullptr;
     Expr value = store.value, condition, elsewhere;
@@ -132,8 +131,9 @@ class AsyncCopies final : public Mutator {
     return MakeStmt<If>(condition, copy, otherwise);
   }
 
-  // The condition of all lanes, null where they differ: with e a multiple of their number, e + lane
-  // is below 0, and e - lane at most 0, where e is.
+  // Returns the condition of all lanes, null if it differs between lanes. If e is a multiple of
+  // their number, e + lane < 0 holds exactly where e < 0 does, and e - lane <= 0 exactly where e <=
+  // 0 does.
   static Expr SameInLanes(const Expr& condition, const Var* lane, int64_t count) {
     if (!lane || !UsesVar(condition, *lane)) return condition;
     if (const auto* both = condition.as<And>()) {
@@ -153,7 +153,7 @@ class AsyncCopies final : public Mutator {
     return even ? Substitute(condition, *lane, Expr(0)) : Expr();
   }
 
-  // Null where the store is no copy that the hardware does on its own.
+  // Returns null if the store is not a copy that the hardware can do by itself.
   Stmt PlainCopy(const Store& store, const Var* lane, int64_t count) const {
     const auto* load = store.value.as<Load>();
     bool copies = load && !store.mask && store.buffer.dtype() == load->buffer.dtype();
@@ -180,19 +180,19 @@ class AsyncCopies final : public Mutator {
   }
 
   const std::vector<Buffer>& staged_;
-  std::unordered_set<const ExprNode*> inside_;  // what lives in the loop
+  std::unordered_set<const ExprNode*> inside_;  // the buffers that live in the loop
 };
 
-// One loop with its prologue.
+// Pipelines one loop and emits its prologue.
 class LoopPipeliner {
  public:
   struct Place {
-    bool repeats = false;  // inside a loop that comes back
-    bool threads = false;  // in a function of threads
+    bool repeats = false;  // inside an outer serial loop
+    bool threads = false;  // in a function with threads
   };
   LoopPipeliner(const For& loop, Place place) : loop_(loop), body_(BodyOf(loop)), place_(place) {}
 
-  // Null where no buffer has several versions.
+  // Returns null if no buffer has several versions.
   Stmt Run() {
     std::optional<int64_t> stages;
     for (const Buffer& buffer : body_.staged) stages = AsConstant(Simplify(buffer.versions));
@@ -203,10 +203,10 @@ class LoopPipeliner {
       AsyncCopies copies(body_.staged, loop_);
       for (Stmt& stmt : body_.stores) stmt = copies.Mutate(stmt);
     }
-    // Only threads that share the buffers need to meet.
+    // Only threads that share the buffers need a barrier.
     Stmt barrier = place_.threads && IsShared() ? MakeStmt<Barrier>(Scope::kShared) : Nothing();
     std::vector<Stmt> stmts;
-    // The copies of an earlier run of the loop may still be read.
+    // An earlier run of the loop may still be reading its copies.
     if (place_.repeats) stmts.push_back(barrier);
     for (int64_t s = 0; s + 1 < stages_; ++s) {
       stmts.push_back(Ahead(body_.loads, Expr(s)));
@@ -214,18 +214,14 @@ class LoopPipeliner {
       if (async) stmts.push_back(MakeStmt<AsyncCommit>());
     }
 
-    // One barrier an iteration: what it reads has arrived for all, and what it overwrites was read
-    // by all.
+    // One barrier per iteration: all threads have then written what it reads, and read what it
+    // overwrites.
     Expr ahead = Expr(loop_.var) + Expr(stages_ - 1);
     std::vector<Stmt> steady;
     if (async) steady.push_back(MakeStmt<AsyncWait>(static_cast<int>(stages_ - 2)));
     steady.push_back(barrier);
-    if (IsMarked()) {
-      AddMarked(ahead, steady);
-    } else {
-      AddInOrder(ahead, steady);
-    }
-    // Partitioned: the last iterations have nothing to copy.
+    AddInOrder(ahead, steady);
+    // Partitioned, because the last iterations have nothing to copy.
     stmts.push_back(
         MakeStmt<For>(loop_.var, loop_.extent, ForKind::kPartitioned, loop_.key, SeqOf(steady)));
     if (async) stmts.push_back(MakeStmt<AsyncWait>(0));
@@ -233,8 +229,8 @@ class LoopPipeliner {
   }
 
  private:
-  // The copies before the uses or, as far as values on their way through registers are stored, once
-  // the uses have hidden their latency.
+  // Adds the copies before the uses. If values go through registers, their loads come before the
+  // uses and their stores after them, so that the uses hide the latency.
   void AddInOrder(const Expr& ahead, std::vector<Stmt>& steady) {
     steady.push_back(Ahead(body_.loads, ahead));
     Stmt uses = Versioned(SeqOf(body_.uses), Expr(loop_.var));
@@ -243,38 +239,6 @@ class LoopPipeliner {
     steady.push_back(Ahead(body_.stores, ahead));
     AddCommit(steady);
     if (!through_registers) steady.push_back(uses);
-  }
-
-  bool IsMarked() const {
-    return std::any_of(body_.uses.begin(), body_.uses.end(),
-                       [](const Stmt& stmt) { return !IssuedBuffer(stmt).empty(); });
-  }
-
-  // The uses in their order, with the copies at their marks.
-  void AddMarked(const Expr& ahead, std::vector<Stmt>& steady) {
-    std::vector<Stmt> copies = body_.loads;
-    copies.insert(copies.end(), body_.stores.begin(), body_.stores.end());
-    size_t marks = 0;
-    for (const Stmt& use : body_.uses) marks += !IssuedBuffer(use).empty();
-    for (const Stmt& use : body_.uses) {
-      std::string_view buffer = IssuedBuffer(use);
-      if (buffer.empty()) {
-        steady.push_back(Versioned(use, Expr(loop_.var)));
-        continue;
-      }
-      bool last = --marks == 0;
-      auto waits = [&](const Stmt& copy) { return !last && !WritesNamed(copy, buffer); };
-      auto later = std::stable_partition(copies.begin(), copies.end(), std::not_fn(waits));
-      steady.push_back(Ahead({copies.begin(), later}, ahead));
-      copies.erase(copies.begin(), later);
-      if (last) AddCommit(steady);
-    }
-  }
-
-  bool WritesNamed(const Stmt& copy, std::string_view buffer) const {
-    auto writes = [&](const Buffer& b) { return b.var->name == buffer && WritesTo(copy, {b}); };
-    return std::any_of(body_.staged.begin(), body_.staged.end(), writes) ||
-           std::any_of(body_.others.begin(), body_.others.end(), writes);
   }
 
   void AddCommit(std::vector<Stmt>& steady) const {
@@ -296,7 +260,7 @@ class LoopPipeliner {
     return stmt;
   }
 
-  // What iteration `at` does, if there is one.
+  // Returns the work of iteration `at`, guarded by the loop's extent.
   Stmt Ahead(const std::vector<Stmt>& stmts, const Expr& at) {
     if (stmts.empty()) return Nothing();
     Stmt copies = Versioned(SeqOf(stmts), Expr(loop_.var));
@@ -314,7 +278,7 @@ class LoopPipeliner {
     return RewriteBottomUp(stmt, rename, [](const Expr& expr) { return expr; });
   }
 
-  // Accesses of staged buffers go to the version of iteration `at`.
+  // Redirects accesses of staged buffers to the version of iteration `at`.
   Stmt Versioned(const Stmt& stmt, const Expr& at) const {
     auto shift = [&](const Var& var, const std::vector<Expr>& indices) -> std::vector<Expr> {
       for (const Buffer& buffer : body_.staged) {
@@ -376,10 +340,6 @@ class Pipeliner final : public Mutator {
     return MakeStmt<For>(loop.var, loop.extent, kind, loop.key, body);
   }
 
-  // Of one stage, nothing is issued ahead.
-  Stmt Rewrite(const IntrinsicCall& call) override {
-    return IssuedBuffer(Stmt(call)).empty() ? RewriteChildren(call) : Nothing();
-  }
   Stmt Rewrite(const Seq& seq) override {
     std::vector<Stmt> stmts;
     for (const Stmt& stmt : seq.stmts) stmts.push_back(Mutate(stmt));
@@ -394,7 +354,7 @@ class Pipeliner final : public Mutator {
   }
 
   bool threads_ = false;
-  int repeats_ = 0;  // serial loops round the current statement
+  int repeats_ = 0;  // the number of serial loops round the current statement
 };
 
 }  // namespace

@@ -16,7 +16,8 @@ int AxisOf(ForKind kind) {
   return static_cast<int>(kind) - static_cast<int>(ForKind::kThreadIdxX);
 }
 
-// The threads of a launch along each axis: the largest loop counts. nullopt where one is not known.
+// Returns the number of threads of a launch along each axis, the largest extent of its loops;
+// nullopt if one is not known.
 std::optional<std::array<int64_t, 3>> ThreadsIn(const Stmt& launch) {
   std::array<int64_t, 3> threads = {1, 1, 1};
   bool known = true;
@@ -52,14 +53,14 @@ Stmt AllocateAll(const std::vector<Buffer>& buffers, Stmt body) {
   return body;
 }
 
-// log2 of the least power of two that is `count` or more.
+// Returns log2 of the least power of two that is at least `count`.
 int64_t LevelsOf(int64_t count) {
   int64_t levels = 0;
   while ((int64_t{1} << levels) < count) ++levels;
   return levels;
 }
 
-// One reduction, in a launch of so many threads.
+// Lowers one reduction in a launch of `threads` threads.
 class Lowering {
  public:
   Lowering(const CrossThreadReduction& reduction, const std::array<int64_t, 3>& threads,
@@ -76,7 +77,8 @@ class Lowering {
     }
   }
 
-  // Under loops over all threads: what comes before the exchange, the exchange, and the result.
+  // Returns loops over all threads round three steps: the partial reduction, the exchange and the
+  // result.
   Stmt Lower() {
     std::vector<Stmt> steps = {Identities(), Partial()};
     if (r_.lanes) steps.push_back(AddLanes());
@@ -96,7 +98,7 @@ class Lowering {
     return name;
   }
 
-  // `body` for every thread of the launch. Loops over y and z may stand round it already.
+  // Runs `body` in every thread of the launch. Loops over y and z may enclose it already.
   Stmt InThreads(Stmt body) {
     for (size_t axis = 0; axis < 3; ++axis) {
       if (!fresh_[axis]) continue;
@@ -107,14 +109,15 @@ class Lowering {
     return body;
   }
 
-  // The variable that counts the threads along an axis.
+  // Returns the variable that counts the threads along an axis.
   Expr ThreadAlong(size_t axis) {
     if (axis > 0 && index_[axis]) return index_[axis]->var;
     if (!fresh_[axis]) fresh_[axis] = LoopVar(std::string(1, "xyz"[axis]));
     return *fresh_[axis];
   }
 
-  // A thread's number in its block. Every axis is in it: idle threads are none of a reduction.
+  // Returns a thread's number in its block. Every axis is in it: idle threads take part in no
+  // reduction.
   IterVar ThreadIter() {
     Expr number = ThreadAlong(0);
     int64_t stride = threads_[0];
@@ -157,7 +160,7 @@ class Lowering {
         BlockOf(".thread.init", {lane}, StoresOf(s_.partial, lane.var, identities)));
   }
 
-  // The nest as it is; but into a cell of the thread's own, or one a lane.
+  // Returns the original nest, which now reduces into a cell of the thread's own, or one per lane.
   Stmt Partial() {
     const Block& block = *r_.block;
     std::vector<IterVar> iters = block.iters;
@@ -190,7 +193,7 @@ class Lowering {
                            ReduceInit::kFirstInstance)));
   }
 
-  // Afterwards `total` of each thread is that of all threads along x.
+  // Combines `total` over all threads along x and gives the result to each of them.
   Stmt Exchange() {
     if (in_warp_) return Shuffles(LevelsOf(threads_[0]));
     if (in_warps_)
@@ -200,7 +203,7 @@ class Lowering {
 
   int64_t WarpLevels() const { return LevelsOf(threads_[0] / Target::kWarp); }
 
-  // A thread and the one whose lane differs in bit s add up what they have, for each s.
+  // Makes each thread combine its value with that of the lane that differs in bit s, for each s.
   Stmt Shuffles(int64_t levels) {
     Var s = LoopVar("s");
     std::vector<Buffer> given;
@@ -229,8 +232,8 @@ class Lowering {
     return MakeStmt<For>(s, Expr(levels), ForKind::kSerial, Fresh(".shuffles") + "/s", step);
   }
 
-  // The first lane of each warp leaves what the warp has; each lane then takes one of the cells of
-  // its row of threads, or the identities.
+  // Makes the first lane of each warp store the warp's value; each lane then loads one of the cells
+  // of its row of threads, or the identities.
   Stmt ThroughShared() {
     int64_t warps = threads_[0] / Target::kWarp;
     IterVar leaver = ThreadIter(), taker = ThreadIter();
@@ -263,7 +266,7 @@ class Lowering {
                                        Fresh(".others") + "/k", collect)});
   }
 
-  // What the block itself did, now once.
+  // Returns the original block, which now reads the combined value once.
   Stmt Result() {
     std::vector<IterVar> iters;
     for (const IterVar& iter : r_.block->iters) {
@@ -287,8 +290,8 @@ class Lowering {
   std::set<std::string>& names_;
   CrossThreadScratch s_;
   bool in_warp_ = false, in_warps_ = false;
-  std::array<const For*, 3> index_ = {};     // loops that stand round the nest
-  std::array<std::optional<Var>, 3> fresh_;  // variables of loops to be made
+  std::array<const For*, 3> index_ = {};     // the enclosing loops of the nest
+  std::array<std::optional<Var>, 3> fresh_;  // the variables of new loops
 };
 
 class ThreadReducer final : public Mutator {
@@ -305,7 +308,7 @@ class ThreadReducer final : public Mutator {
  private:
   using Mutator::Rewrite;
 
-  // A launch begins where the interpreter begins it: below sequences and global buffers.
+  // A launch begins where the interpreter begins one: below sequences and global buffers.
   Stmt Rewrite(const Allocate& allocate) override {
     if (allocate.buffer.scope == Scope::kGlobal) return RewriteChildren(allocate);
     return InLaunch(allocate, [&] { return RewriteChildren(allocate); });
@@ -332,13 +335,14 @@ class ThreadReducer final : public Mutator {
     loops_.push_back(&loop);
     Stmt result = RewriteChildren(loop);
     loops_.pop_back();
-    // Round an exchange even one iteration would cost a barrier, as if others followed.
+    // A loop of one iteration round an exchange would cost a barrier, as if more iterations
+    // followed.
     bool exchanges = !result.same_as(loop) && loop.for_kind == ForKind::kSerial;
     if (exchanges && IsConstant(loop.extent, 1)) {
       return Substitute(result.as<For>()->body, loop.var, Expr(0));
     }
     if (!IsUnordered(loop.for_kind) || !MeetsBelow(loop)) return result;
-    // Of any other form: in order, in one thread.
+    // A reduction of any other form runs in order in one thread.
     const For& same = *result.as<For>();
     return MakeStmt<For>(same.var, same.extent, ForKind::kSerial, same.key, same.body);
   }
@@ -347,7 +351,7 @@ class ThreadReducer final : public Mutator {
     return IsThreadIdx(kind) || kind == ForKind::kVectorized;
   }
 
-  // A block below, not yet lowered, adds up over the loop.
+  // Returns whether a block below that is not lowered yet reduces over the loop.
   static bool MeetsBelow(const For& loop) {
     for (const Ref<Block>& block : BlocksOf(loop.body)) {
       if (block->body.as<Reduce>() && MeetsIn(loop, *block)) return true;
@@ -355,16 +359,16 @@ class ThreadReducer final : public Mutator {
     return false;
   }
 
-  // No loop round the nest takes part in the reduction, nor is there once a virtual thread.
+  // Returns whether no loop round the nest takes part in the reduction or is a virtual thread.
   bool IsOutermost(const Block& block) const {
     return std::none_of(loops_.begin(), loops_.end(), [&](const For* loop) {
       return loop->for_kind == ForKind::kVthread || MeetsIn(*loop, block);
     });
   }
 
-  std::set<std::string> names_;  // of blocks, and those that loops are keyed by
+  std::set<std::string> names_;  // the names of blocks and those in the keys of loops
   bool in_launch_ = false;
-  std::optional<std::array<int64_t, 3>> threads_;  // of the launch
+  std::optional<std::array<int64_t, 3>> threads_;  // the threads of the launch
   std::vector<const For*> loops_;
 };
 

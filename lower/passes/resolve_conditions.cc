@@ -14,8 +14,7 @@ class Resolver final : public BoundedMutator {
  private:
   using BoundedMutator::Rewrite;
 
-  // What is left of `condition`: 1 or 0 where it is decided. Later terms may need earlier ones to
-  // hold, so a term that fails decides only what comes after it: the rest stays as it was.
+  // Simplifies `condition`: drops the terms that always hold, and returns 0 if one always fails.
   Expr Resolve(const Expr& condition) {
     if (condition.dtype().lanes() > 1) return condition;
     Expr left;

@@ -5,7 +5,7 @@
 
 namespace tcc {
 
-// `stmt`, inside loops with these bounds, without the conditions that they decide.
+// Returns `stmt` without the conditions that are decided by `bounds`, those of the enclosing loops.
 Stmt ResolveConditions(const Stmt& stmt, const Bounds& bounds);
 
 }  // namespace tcc

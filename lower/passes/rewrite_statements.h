@@ -6,7 +6,8 @@
 
 namespace tcc {
 
-// As RewriteBottomUp where only statements change: the expressions of leaves are not looked at.
+// Rewrites statements bottom up, like RewriteBottomUp, but does not visit the expressions of
+// leaves.
 Stmt RewriteStatements(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& after);
 
 // Counts the Store statements in `stmt`.

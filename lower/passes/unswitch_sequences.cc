@@ -10,14 +10,16 @@
 namespace tcc {
 namespace {
 
-// Stores that the copies of a function's sequences may add.
+// The number of stores that the copies of a function's sequences may add.
 constexpr int kMaxAddedStores = 512;
 
-// A condition that fewer than one of so many stores are under gains less than the copy costs.
+// The reciprocal share of stores that must be under a condition: below it, unswitching gains less
+// than the copy costs.
 constexpr int kMinShare = 8;
 
-// The condition that most branches of `stmt` with two sides ask, of those that can be asked before
-// it, as nothing inside defines or stores what they use; null where it is not asked often.
+// Returns the condition that most two-sided branches of `stmt` test. Only conditions that can be
+// tested before `stmt` count: nothing inside defines or stores what they use. Null if the most
+// frequent one is rare.
 Expr CommonCondition(const Stmt& stmt) {
   std::vector<Var> defined;
   PreOrder(stmt, [&](const Stmt& s) {
@@ -45,7 +47,7 @@ Expr CommonCondition(const Stmt& stmt) {
   return most.first;
 }
 
-// What is left of `asked` where all of `known` holds.
+// Returns the terms of `asked` that remain where all of `known` holds.
 Expr WithoutTerms(const Expr& asked, const std::vector<Expr>& known) {
   Expr left;
   for (const Expr& term : ConjunctsOf(asked)) {
@@ -56,7 +58,7 @@ Expr WithoutTerms(const Expr& asked, const std::vector<Expr>& known) {
   return left ? left : True();
 }
 
-// `stmt` where the condition holds.
+// Specializes `stmt` for the case that the condition holds.
 Stmt WhereItHolds(const Stmt& stmt, const Expr& condition) {
   std::vector<Expr> known = ConjunctsOf(condition);
   return RewriteStatements(stmt, [&](const Stmt& s) -> Stmt {
@@ -68,7 +70,8 @@ Stmt WhereItHolds(const Stmt& stmt, const Expr& condition) {
   });
 }
 
-// `stmt` where the condition fails, and so whatever asks it with others.
+// Specializes `stmt` for the case that the condition fails, and with it every conjunction that
+// contains it.
 Stmt WhereItFails(const Stmt& stmt, const Expr& condition) {
   std::vector<Expr> failing = ConjunctsOf(condition);
   return RewriteStatements(stmt, [&](const Stmt& s) -> Stmt {
@@ -85,7 +88,8 @@ Stmt WhereItFails(const Stmt& stmt, const Expr& condition) {
   });
 }
 
-// Threads of a block go together, and would meet in other places.
+// Returns whether `stmt` has threads or barriers. The threads of a block must meet at the same
+// barrier, but the two copies would contain different ones.
 bool HasThreads(const Stmt& stmt) {
   bool found = false;
   PreOrder(stmt, [&](const Stmt& s) {
@@ -99,7 +103,7 @@ class SequenceUnswitcher final : public Mutator {
  private:
   using Mutator::Rewrite;
 
-  // The largest first: what is inside comes along.
+  // Visits the largest sequence first: it takes the inner ones along.
   Stmt Rewrite(const Seq& seq) override {
     Expr condition = CommonCondition(seq);
     if (!condition) return RewriteChildren(seq);

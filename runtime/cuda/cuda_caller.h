@@ -4,20 +4,20 @@
 
 #include "runtime/cuda/cuda_context.h"
 
-// A caller's stream and memory against the device that is to use them: the driver takes both as
-// bare addresses, and what is another device's may show only when a kernel fails.
+// Checks of a caller's stream and memory against the device that is to use them. The driver takes
+// both as bare addresses, so that those of another device may show only when a kernel fails.
 namespace tcc {
 
-// Fails with InvalidArgument, naming both devices, for a stream of another device's, and where the
-// driver does not know the stream.
+// Fails with InvalidArgument for a stream of another device, naming both devices, and for a stream
+// that the driver does not know.
 Status CheckCallersStream(const CudaContext& context, CudaStreamHandle stream);
 
 // Fails with InvalidArgument for a stream that is being captured, and for the default one while it
 // waits for such a stream.
 Status CheckNotCaptured(const CudaContext& context, CudaStreamHandle stream);
 
-// As CheckCallersStream, of memory, which `what` names in messages. Memory of the host that the
-// driver made for the device will do.
+// Fails in the same way for memory, which `what` names in messages. Host memory that the driver
+// made for the device is accepted.
 Status CheckCallersMemory(const CudaContext& context, const void* memory, std::string_view what);
 
 }  // namespace tcc

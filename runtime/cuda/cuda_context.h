@@ -12,7 +12,7 @@
 
 namespace tcc {
 
-// A device's primary context, which all users of a process share; given back at the end.
+// A device's primary context, which all its users in a process share. The destructor releases it.
 class CudaContext {
  public:
   static StatusOr<std::shared_ptr<const CudaContext>> Open(const CudaDriver& driver, int ordinal);
@@ -33,8 +33,8 @@ class CudaContext {
   CudaContextHandle handle_;
 };
 
-// Makes a context the calling thread's until the end of the scope, and leaves the caller's as it
-// was. status() says whether that went well.
+// A scope in which a context is current in the calling thread; its end restores the caller's
+// context. status() says whether the context could be made current.
 class CudaScope {
  public:
   explicit CudaScope(const CudaContext& context);
@@ -49,9 +49,9 @@ class CudaScope {
   Status status_;
 };
 
-// Something that the driver made in a context and `Release` gives back. Errors of giving back are
-// dropped: those of earlier work have been reported where it was waited for, and what a broken
-// context keeps goes with it.
+// An object that the driver made in a context and that `Release` destroys. Errors of the
+// destruction are dropped: those of earlier work have been reported where it was waited for, and
+// what a broken context keeps goes with it.
 template <typename Handle, CudaResult (*CudaDriver::*Release)(Handle)>
 class CudaOwned {
  public:
@@ -69,14 +69,14 @@ class CudaOwned {
 
   void Reset() {
     if (context_ == nullptr) return;
-    // It is tried even if the scope fails: an outer one may have made the context current.
+    // Releases even if the scope fails: an outer one may have made the context current.
     CudaScope scope(*context_);
     (context_->driver().*Release)(handle_);
     handle_ = Handle();
     context_.reset();
   }
 
-  // Another gives it back.
+  // Passes ownership to the caller.
   Handle Detach() {
     context_.reset();
     return std::exchange(handle_, Handle());
@@ -97,13 +97,13 @@ using CudaEvent = CudaOwned<CudaEventHandle, &CudaDriver::cuEventDestroy_v2>;
 using CudaGraph = CudaOwned<CudaGraphHandle, &CudaDriver::cuGraphDestroy>;
 using CudaGraphExec = CudaOwned<CudaGraphExecHandle, &CudaDriver::cuGraphExecDestroy>;
 
-// Memory of a device, at a multiple of 256.
+// A block of device memory, at a multiple of 256.
 class CudaMemory {
  public:
   CudaMemory() = default;
 
-  // `what` names the memory in messages; 0 bytes are allowed. Expects the context to be the
-  // thread's. ResourceExhausted says how much is free.
+  // Allocates device memory; 0 bytes are allowed. `what` names the memory in messages. Expects the
+  // context to be current in the calling thread. ResourceExhausted says how much is free.
   static StatusOr<CudaMemory> Allocate(const std::shared_ptr<const CudaContext>& context,
                                        int64_t bytes, std::string_view what);
   CudaMemory(std::shared_ptr<const CudaContext> context, CudaAddress address, int64_t bytes)
@@ -115,7 +115,7 @@ class CudaMemory {
     memory_.Reset();
     bytes_ = 0;
   }
-  // Another gives it back.
+  // Passes ownership to the caller.
   CudaAddress Detach() {
     bytes_ = 0;
     return memory_.Detach();
@@ -130,7 +130,8 @@ inline CudaAddress AddressOf(const void* memory) {
   return std::bit_cast<CudaAddress>(memory);
 }
 
-// The failure of `call` to allocate `bytes` for `what`; says how much is free where that is why.
+// Returns the failure of `call` to allocate `bytes` for `what`; says how much is free where that is
+// why.
 Status NoCudaMemory(const CudaContext& context, CudaResult result, std::string_view call,
                     int64_t bytes, std::string_view what);
 

@@ -8,18 +8,19 @@
 
 namespace tcc {
 
-// TCC_CUDA_DEVICE, 0 where it is not set; FailedPrecondition for what is no number.
+// Returns the value of TCC_CUDA_DEVICE, 0 if it is not set. FailedPrecondition: it is not a number.
 StatusOr<int> ChosenCudaOrdinal();
 
-// The target whose code the device runs best: that with machine code for it, else the newest one
-// with PTX that it can translate. Unavailable: none.
+// Returns the target whose code the device runs best: the one with machine code for it, else the
+// newest one with PTX that it can translate. Unavailable: there is none.
 StatusOr<Target> TargetOf(const CudaDeviceInfo& device);
 
-// Runs artefacts of device "cuda" (artefact/gpu_program.h). The driver is opened when kernels are
-// loaded (cuda_driver.h). Without an ordinal (-1) TCC_CUDA_DEVICE chooses, else device 0.
+// Makes a device that runs artefacts of device "cuda" (artefact/gpu_program.h). It opens the driver
+// when it loads kernels (cuda_driver.h). Without an ordinal (-1) TCC_CUDA_DEVICE chooses, else
+// device 0.
 std::shared_ptr<const Device> MakeCudaDevice(int ordinal);
 
-// The same over a driver that is open.
+// Makes the same device over a driver that is open.
 std::shared_ptr<const Device> MakeCudaDevice(const CudaDriver& driver, int ordinal);
 
 }  // namespace tcc

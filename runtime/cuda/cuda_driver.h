@@ -9,21 +9,22 @@
 
 namespace tcc {
 
-// libcuda's functions: of the file that TCC_CUDA_DRIVER names, else of libcuda.so.1 in the linker's
-// path. Unavailable if there is none or it lacks a function.
+// Opens libcuda: the file that TCC_CUDA_DRIVER names, else libcuda.so.1 in the linker's path.
+// Unavailable if there is none or it lacks a function.
 StatusOr<CudaDriver> OpenCudaDriver();
 
-// The newest CUDA that the driver supports: "12.4".
+// Returns the newest CUDA that the driver supports: "12.4".
 StatusOr<std::string> CudaVersionOf(const CudaDriver& driver);
 
-// The message names the call, the error and `what` was going on ("loading image 0"). By the error:
-// ResourceExhausted for memory, Unavailable for what this machine lacks, InvalidArgument for
-// kernels that it cannot load, else Internal.
+// Converts a result of the driver into a Status. The message names the call, the error and `what`
+// was going on ("loading image 0"). The code depends on the error: ResourceExhausted for memory,
+// Unavailable for what this machine lacks, InvalidArgument for kernels that it cannot load, else
+// Internal.
 Status CudaStatus(const CudaDriver& driver, CudaResult result, std::string_view call,
                   std::string_view what);
 
-// CudaStatus of one call: TCC_CUDA_CALL(driver, "starting", cuInit, 0). `what` is evaluated only
-// if it fails.
+// Makes one call of the driver and returns its CudaStatus: TCC_CUDA_CALL(driver, "starting",
+// cuInit, 0). `what` is evaluated only if it fails.
 #define TCC_CUDA_CALL(driver, what, call, ...)                   \
   [&]() -> ::tcc::Status {                                       \
     const ::tcc::CudaResult result = (driver).call(__VA_ARGS__); \
@@ -33,25 +34,25 @@ Status CudaStatus(const CudaDriver& driver, CudaResult result, std::string_view 
 
 struct CudaDeviceInfo {
   int ordinal = 0;
-  CudaDeviceHandle handle = 0;  // the driver's for it
+  CudaDeviceHandle handle = 0;  // the driver's handle for the device
   std::string name;
-  int sm = 0;  // 86
+  int sm = 0;  // 86 for sm_86
   int multiprocessors = 0;
-  int clock_khz = 0;  // the highest of the multiprocessors
+  int clock_khz = 0;  // the highest clock of the multiprocessors
   int64_t memory_bytes = 0;
-  int64_t shared_bytes = 0;  // that a block may have when it asks for more than the default
+  int64_t shared_bytes = 0;  // the most per block, if it asks for more than the default
   int64_t l2_bytes = 0;
-  bool has_pools = false;  // memory that is taken and given back in a stream's order
+  bool has_pools = false;  // memory can be allocated and freed in stream order
 };
 
 StatusOr<std::vector<CudaDeviceInfo>> ListCudaDevices(const CudaDriver& driver);
 // Fails with Unavailable if there is no such device.
 StatusOr<CudaDeviceInfo> FindCudaDevice(const CudaDriver& driver, int ordinal);
 
-// Of float32, multiply-adds as two operations, at the highest clock.
+// Returns the peak of float32 at the highest clock; a multiply-add counts as two operations.
 double PeakGflops(const CudaDeviceInfo& device);
 
-// "device 0 (NVIDIA H200, sm_90)"
+// Returns "device 0 (NVIDIA H200, sm_90)".
 std::string Describe(const CudaDeviceInfo& device);
 
 }  // namespace tcc

@@ -5,8 +5,8 @@
 namespace tcc {
 namespace {
 
-// Of what was given back; more returns to the device when a stream is waited for. Executors that
-// grow in turn need no new memory from the device up to here.
+// The freed memory that the pool keeps; more returns to the device when a stream is waited for.
+// Executors that grow in turn need no new memory from the device up to this size.
 constexpr uint64_t kKeptBytes = uint64_t{64} << 20;
 
 constexpr char kMaking[] = "making a memory pool";
@@ -36,7 +36,7 @@ StatusOr<CudaMemory> CudaPool::Allocate(CudaStreamHandle stream, int64_t bytes,
   // The driver refuses 0 bytes.
   const size_t size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
   CudaResult result = driver.cuMemAllocFromPoolAsync(&address, size, pool_.get(), stream);
-  // What fails in between fails those too that wait for the stream's work.
+  // A failure in between also fails later waits for the stream's work.
   if (result == kCudaOutOfMemory && driver.cuStreamSynchronize(stream) == kCudaSuccess &&
       driver.cuMemPoolTrimTo(pool_.get(), 0) == kCudaSuccess) {
     result = driver.cuMemAllocFromPoolAsync(&address, size, pool_.get(), stream);
@@ -51,7 +51,7 @@ Status CudaPool::GiveBack(CudaMemory& memory, CudaStreamHandle stream) const {
   if (memory.data() == nullptr) return OkStatus();
   const CudaDriver& driver = context_->driver();
   if (pool_) {
-    // As where owners give back, failures are those of other work.
+    // Errors are dropped, as in CudaOwned: they are failures of other work.
     driver.cuMemFreeAsync(memory.Detach(), stream);
     return OkStatus();
   }

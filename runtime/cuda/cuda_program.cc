@@ -9,13 +9,13 @@
 namespace tcc {
 namespace {
 
-// What a block may have without asking.
+// The shared memory that a block may have without asking for more.
 constexpr int64_t kDefaultSharedBytes = int64_t{48} << 10;
 
-// The driver's own words of why an image does not load, after its error.
+// Loads an image. The error ends with the driver's own log, which says why the image does not load.
 StatusOr<CudaModule> LoadImage(const std::shared_ptr<const CudaContext>& context,
                                const std::vector<uint8_t>& code, const std::string& what) {
-  // Text ends where there is a zero.
+  // The driver expects text (PTX) to end with a zero.
   std::string image(code.begin(), code.end());
   std::array<char, 4096> log{};
   std::array<int, 2> options = {kCudaErrorLog, kCudaErrorLogBytes};
@@ -124,8 +124,8 @@ Status CudaProgram::UploadWeights(std::span<const uint8_t> weights) {
   constexpr char kWhat[] = "uploading the weights";
   TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(context_->driver(), kWhat, cuMemcpyHtoD_v2,
                                     AddressOf(weights_.data()), weights.data(), weights.size()));
-  // The copy returns when the driver has taken the bytes over. Executors' streams do not wait for
-  // the default stream, in which they arrive.
+  // The copy returns when the driver has taken the bytes over. They arrive in the default stream,
+  // for which the executors' streams do not wait.
   return TCC_CUDA_CALL(context_->driver(), kWhat, cuStreamSynchronize, nullptr);
 }
 

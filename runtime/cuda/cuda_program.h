@@ -14,22 +14,23 @@
 
 namespace tcc {
 
-// The kernels and weights of an artefact on a device. May be used from several threads at once.
+// The kernels and weights of an artefact on a device. A program may be used from several threads at
+// once.
 class CudaProgram {
  public:
-  // Unavailable if the device is of an arch that the kernels do not run on, which names both;
-  // InvalidArgument for a bad section; ResourceExhausted if memory is short.
+  // Loads an artefact. Unavailable if the kernels do not run on the device's arch; the message
+  // names both. InvalidArgument for a bad section; ResourceExhausted if memory is short.
   static StatusOr<std::shared_ptr<const CudaProgram>> Load(
       std::shared_ptr<const CudaContext> context, const Artefact& artefact);
 
   const std::shared_ptr<const CudaContext>& context() const { return context_; }
   const std::vector<GpuKernel>& kernels() const { return program_.kernels; }
-  // Of kernels()[kernel].launches[launch].
+  // Returns the function of kernels()[kernel].launches[launch].
   CudaFunctionHandle function(size_t kernel, size_t launch) const {
     return functions_[kernel][launch];
   }
   uint8_t* weights() const { return weights_.data(); }
-  // Of the memory of all its executors.
+  // Returns the pool from which all executors of the program allocate.
   const CudaPool& pool() const { return pool_; }
 
  private:
@@ -46,11 +47,12 @@ class CudaProgram {
   CudaPool pool_;
 };
 
-// Whether a target's name ends like that of sm_90a, whose code is for one arch alone.
+// Returns whether a target's name has a suffix like sm_90a, whose code is for one arch alone.
 bool HasSuffix(const std::string& target);
 
-// Which of an image's codes a device runs. Machine code runs on devices of the same generation that
-// are not older, that of an arch with a suffix ("sm_90a") on that very one; PTX on newer ones.
+// The code of an image that a device runs. Machine code runs on devices of the same generation that
+// are not older. With a suffix ("sm_90a") it runs on that very arch alone. PTX runs on newer
+// devices.
 enum class CudaImageChoice : uint8_t { kCode, kPtx, kNone };
 CudaImageChoice ChooseImage(int device_sm, int code_sm, bool has_suffix, bool has_ptx);
 

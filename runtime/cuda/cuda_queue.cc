@@ -11,13 +11,13 @@
 namespace tcc {
 namespace {
 
-// Of buffers and workspaces.
+// The alignment of buffers and workspaces.
 constexpr int64_t kAlignment = 256;
 
-// CUDA C Programming Guide, table of compute capabilities.
+// The largest grid: CUDA C Programming Guide, table of compute capabilities.
 constexpr std::array<int64_t, 3> kMaxBlocks = {0x7fffffff, 65535, 65535};
 
-// Nothing if there is nothing to do.
+// Returns the grid of a launch, or nothing if it is empty.
 StatusOr<std::optional<std::array<unsigned, 3>>> GridOf(const GpuLaunch& launch,
                                                         std::span<const int64_t> shapes) {
   std::array<unsigned, 3> grid{};
@@ -35,7 +35,7 @@ StatusOr<std::optional<std::array<unsigned, 3>>> GridOf(const GpuLaunch& launch,
   return std::optional(grid);
 }
 
-// A kernel's workspaces in memory of `end` bytes, one after the other.
+// The layout of a kernel's workspaces, one after the other, in memory of `end` bytes.
 struct Workspaces {
   std::vector<int64_t> begins;
   std::vector<int64_t> sizes;
@@ -89,8 +89,9 @@ StatusOr<uint8_t*> CudaQueue::Reserve(size_t slot, int64_t bytes, std::string_vi
   return memory.data();
 }
 
-// The run before may still use it: in this stream, or it has ended. What a caller's capture takes
-// or gives back would be its graph's.
+// Frees the memory in stream order, since the previous run may still use it in this stream (in
+// another one it has ended), and allocates anew. During a caller's capture, both would become part
+// of the caller's graph.
 Status CudaQueue::Replace(CudaMemory& memory, int64_t bytes, std::string_view what) {
   TCC_RETURN_IF_ERROR(CheckNotCaptured(stream()));
   TCC_RETURN_IF_ERROR(program_->pool().GiveBack(memory, stream()));
@@ -127,7 +128,7 @@ Status CudaQueue::Upload(uint8_t* to, std::span<const uint8_t> from) {
 
 Status CudaQueue::Download(std::span<uint8_t> to, const uint8_t* from) {
   Status status = EnqueueDownload(to, from);
-  // Its caller gives up: nobody answers for the memory that others were to arrive in.
+  // The caller gives up, so the destinations of earlier downloads may not stay valid.
   if (!status.ok()) arrivals_.clear();
   return status;
 }
@@ -149,7 +150,7 @@ Status CudaQueue::Copy(uint8_t* to, const uint8_t* from, int64_t bytes) {
   if (bytes == 0 || to == from) return OkStatus();
   CudaScope scope(*context());
   TCC_RETURN_IF_ERROR(scope.status());
-  // The driver leaves open what copies that overlap do.
+  // The driver does not define copies whose ranges overlap.
   if (to < from + bytes && from < to + bytes) {
     TCC_RETURN_IF_ERROR(GrowScratch(bytes));
     TCC_RETURN_IF_ERROR(CopyApart(scratch_.data(), from, bytes));
@@ -165,7 +166,7 @@ Status CudaQueue::CopyApart(uint8_t* to, const uint8_t* from, int64_t bytes) {
 
 Status CudaQueue::GrowScratch(int64_t bytes) {
   if (scratch_.bytes() >= bytes) return OkStatus();
-  // A recorded run comes after an equal one that was not, which made the room.
+  // A recorded run follows an equal unrecorded one, which allocated the memory.
   TCC_CHECK(!recording_) << "memory grows while work is recorded";
   return Replace(scratch_, bytes, "the workspaces of a kernel");
 }
@@ -184,7 +185,7 @@ Status CudaQueue::PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64
 StatusOr<int64_t> CudaQueue::WorkspaceBytes(size_t kernel,
                                             std::span<const int64_t> shape_args) const {
   const GpuKernel& of = program_->kernels()[kernel];
-  // Its launch is refused.
+  // Enqueue refuses this launch.
   if (shape_args.size() != of.shapes) return 0;
   TCC_ASSIGN_OR_RETURN(const Workspaces places, LayOut(of, shape_args));
   return places.end;
@@ -273,7 +274,7 @@ StatusOr<double> CudaQueue::TimedLaunch(size_t kernel, const LaunchArguments& ar
   return stopwatch_.Time(context(), stream(), [&] { return Enqueue(kernel, arguments); });
 }
 
-// On our own stream: a caller's may be the default one, which cannot be captured.
+// Records on the queue's own stream: a caller's may be the default one, which cannot be captured.
 Status CudaQueue::Record(const std::function<Status()>& work) {
   recording_ = true;
   CudaStreamHandle caller_stream = std::exchange(caller_stream_, nullptr);
@@ -305,7 +306,7 @@ Status CudaQueue::Finish() {
   return OkStatus();
 }
 
-// The failure is told already; one of work before it would be of this run.
+// Drops Finish's status: the failure has been reported already, and any other is of work before it.
 void CudaQueue::Abandon() {
   arrivals_.clear();
   if (CheckNotCaptured(stream()).ok()) (void)Finish();

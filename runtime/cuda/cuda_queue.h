@@ -10,12 +10,12 @@
 
 namespace tcc {
 
-// One stream, its memory, and the graph of what is recorded.
+// A queue of one stream, with its memory and the graph of the recorded work.
 class CudaQueue final : public DeviceQueue {
  public:
   static StatusOr<std::unique_ptr<CudaQueue>> Make(std::shared_ptr<const CudaProgram> program);
-  // Waits for its own stream, so that no kernel there runs on memory that is given back. Work in a
-  // caller's has ended.
+  // Waits for its own stream, so that no kernel there runs on memory that is freed. Expects work in
+  // a caller's stream to have ended.
   ~CudaQueue() override;
 
   StatusOr<uint8_t*> Reserve(size_t slot, int64_t bytes, std::string_view what) override;
@@ -58,8 +58,8 @@ class CudaQueue final : public DeviceQueue {
 
   std::shared_ptr<const CudaProgram> program_;
   std::vector<CudaMemory> slots_;
-  CudaMemory scratch_;  // the workspaces of the kernel at hand, or a copy's middle
-  // Bytes on their way to the device, and those on their way back with where they are to go.
+  CudaMemory scratch_;  // the current kernel's workspaces, or an overlapping copy's temporary
+  // The staged uploads, and the staged downloads with their destinations.
   struct Arrival {
     std::span<uint8_t> to;
     const uint8_t* staged;
@@ -71,7 +71,7 @@ class CudaQueue final : public DeviceQueue {
   CudaStopwatch stopwatch_;
   CudaGraphExec graph_;  // none if nothing is recorded
   bool recording_ = false;
-  // Of the kernel at hand, kept to save their allocation.
+  // The arguments of the current kernel, kept to save their allocation.
   std::vector<BufferPlace> workspaces_;
   std::vector<const uint8_t*> passed_;
   std::vector<uint64_t> values_;

@@ -10,24 +10,24 @@
 
 namespace tcc {
 
-// Pinned host memory that small tensors pass through: the device copies from and to it by itself,
+// A store of pinned host memory that small tensors pass through. The device accesses it directly,
 // while other host memory makes the driver wait in each call.
 class CudaStaging {
  public:
-  // Above this the driver's own way, in pieces, hides the second copy better.
+  // The limit above which the driver's own copy, in pieces, hides the second copy better.
   static constexpr size_t kMaxBytes = size_t{1} << 20;
   static bool IsWorthwhile(size_t bytes) { return bytes <= kMaxBytes; }
 
-  // Until Clear, at a multiple of 64. Expects bytes <= kMaxBytes and the context to be the
-  // thread's.
+  // Returns memory at a multiple of 64 that is reserved until Clear. Expects bytes <= kMaxBytes and
+  // the context to be current in the calling thread.
   StatusOr<uint8_t*> Reserve(const std::shared_ptr<const CudaContext>& context, size_t bytes);
 
-  // All of it may be used again.
+  // Ends all reservations.
   void Clear();
 
  private:
   using Memory = CudaOwned<void*, &CudaDriver::cuMemFreeHost>;
-  // Blocks of kMaxBytes; `used_` bytes of number `block_`.
+  // The blocks of kMaxBytes each. Reservations take `used_` bytes of block number `block_`.
   std::vector<Memory> blocks_;
   size_t block_ = 0;
   size_t used_ = 0;

@@ -9,10 +9,10 @@
 namespace tcc {
 namespace {
 
-// More sets or longer graphs tell nothing new and take memory and time.
+// Limits: more sets or longer graphs tell nothing new and take memory and time.
 constexpr int64_t kMaxSets = 64;
 constexpr int kMaxLaunches = 4096;
-// Of the device's memory, for all sets.
+// The fraction of the device's memory for all sets is 1 / kMemoryShare.
 constexpr int64_t kMemoryShare = 4;
 constexpr int kTries = 3;
 
@@ -91,19 +91,19 @@ StatusOr<double> CudaTimer::TimeOnce(const CudaWork& work) {
 StatusOr<CudaTimer::Contestant> CudaTimer::Prepare(const CudaWork& work, size_t sets,
                                                    const CudaTimingOptions& options) {
   TCC_ASSIGN_OR_RETURN(double once, TimeOnce(work));
-  // Every set meets the work once before: memory is there, code is loaded.
+  // Runs the work once on every other set: memory is allocated and code is loaded.
   for (size_t set = 1; set < sets; ++set) TCC_RETURN_IF_ERROR(work(set));
   TCC_RETURN_IF_ERROR(Finish());
   const double wanted = std::ceil(options.graph_seconds / std::max(once, 1e-9));
   const auto launches = static_cast<int>(
       std::clamp<double>(wanted, options.launches, std::max(options.launches, kMaxLaunches)));
-  // Some libraries do what a capture does not allow.
+  // Some libraries make calls that a capture does not allow.
   StatusOr<CudaGraphExec> graph = CaptureCudaGraph(context_, stream(), [&] {
     Status status;
     for (int i = 0; i < launches && status.ok(); ++i) status = work(static_cast<size_t>(i) % sets);
     return status;
   });
-  // Or the capture failed because the device did.
+  // A capture also fails if the device did.
   if (!graph.ok() && (!work(0).ok() || !Finish().ok())) return graph.status();
   return Contestant{.work = work, .sets = sets, .launches = launches, .graph = std::move(graph)};
 }
@@ -128,7 +128,7 @@ StatusOr<std::vector<CudaTime>> CudaTimer::Time(std::span<const CudaWork> contes
   }
   for (int block = 0; block < std::max(1, options.blocks); ++block) {
     for (Contestant& contestant : prepared) {
-      // The one before left its own operands in the caches.
+      // The contestant before left its own operands in the caches.
       TCC_RETURN_IF_ERROR(Replay(contestant));
       auto replays = [&]() -> Status {
         for (int i = 0; i < options.replays; ++i) TCC_RETURN_IF_ERROR(Replay(contestant));

@@ -8,37 +8,38 @@
 #include "runtime/cuda/cuda_stream.h"
 #include "runtime/executor/module.h"
 
-// How long work takes on a GPU, gaps between the kernels of a graph included; nothing is
-// subtracted. A graph hides the host, operands that alternate the cache, turns and the median of
-// blocks the clock's wandering.
+// Times work on a GPU, gaps between the kernels of a graph included; nothing is subtracted. A graph
+// hides the host's time, alternating operands keep the cache cold, and turns and the median of
+// blocks cancel the drift of the clock.
 namespace tcc {
 
-// What is timed: enqueues one run on the timer's stream, on operands number `set`.
+// The work to time: enqueues one run on the timer's stream, on operands number `set`.
 using CudaWork = std::function<Status(size_t set)>;
 
 struct CudaTimingOptions {
-  int launches = 20;  // of a graph at least, and so many that it takes graph_seconds
+  int launches = 20;  // per graph; more if it would take less than graph_seconds
   double graph_seconds = 2e-3;
-  int replays = 5;  // between two events
-  int blocks = 9;   // of those
+  int replays = 5;  // of a graph between two events
+  int blocks = 9;   // of that many replays
 };
 
 struct CudaTime {
   double median_seconds = 0;  // of one run, over the blocks
   double min_seconds = 0;
-  int launches = 0;  // of the graph
-  Status graph;      // why the work cannot be captured and was launched run by run; ok: it was not
+  int launches = 0;  // runs per graph
+  Status graph;      // why capture failed and the work was launched run by run; ok: it did not
 };
 
-// Of operands of so many bytes as many sets as fill the L2 cache twice, so that no run finds what
-// the one before left there; fewer where the device's memory would not do.
+// Returns how many sets of operands, `set_bytes` each, fill the L2 cache twice, so that no run
+// finds the data of the previous run there; fewer if the device's memory would not do.
 int64_t CountColdSets(int64_t set_bytes, const CudaDeviceInfo& device);
 
-// A stream to time on. Its context is to be the thread's as long as it lives.
+// A timer with a stream of its own. Its context must stay current in the thread as long as it
+// lives.
 class CudaTimer {
  public:
   static StatusOr<std::unique_ptr<CudaTimer>> Make(std::shared_ptr<const CudaContext> context);
-  // Waits, so that no kernel runs on memory that is given back.
+  // Waits for the stream, so that no kernel runs on memory that is freed.
   ~CudaTimer();
   CudaTimer(const CudaTimer&) = delete;
   CudaTimer& operator=(const CudaTimer&) = delete;
@@ -46,11 +47,12 @@ class CudaTimer {
   CudaStreamHandle stream() const { return stream_.get(); }
   Status Finish() const;
 
-  // Seconds of one run, the least of three, after one to warm up.
+  // Returns the seconds of one run, the least of three, after one to warm up.
   StatusOr<double> TimeOnce(const CudaWork& work);
 
-  // Each is captured as a graph of many runs, which alternate between `sets` sets of operands; then
-  // the graphs are timed in turn, block by block, so that a drift of the clock meets all of them.
+  // Captures each contestant as a graph of many runs, which alternate between `sets` sets of
+  // operands. Then times the graphs in turn, block by block, so that a drift of the clock affects
+  // all of them.
   StatusOr<std::vector<CudaTime>> Time(std::span<const CudaWork> contestants, size_t sets,
                                        const CudaTimingOptions& options);
 
@@ -68,8 +70,8 @@ class CudaTimer {
 // Whether a run finds its operands in the L2 cache.
 enum class CudaCache { kCold, kWarm };
 
-// Times a kernel of a module for device "cuda" on that device. contents[i] is what buffer i of its
-// Call holds at first; the kernel may change it.
+// Times a kernel of a module for device "cuda" on that device. contents[i] is the initial content
+// of buffer i of its Call; the kernel may change it.
 StatusOr<CudaTime> TimeCudaKernel(const Module& module, size_t kernel,
                                   std::span<const std::span<const uint8_t>> contents,
                                   std::span<const int64_t> shapes, CudaCache cache,

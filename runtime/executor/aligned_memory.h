@@ -9,11 +9,11 @@
 
 namespace tcc {
 
-// Zeros at a multiple of 64, from the system page by page as they are touched. Fails with
-// ResourceExhausted, naming `what`, when there are not so many.
+// Allocates zeroed memory at a multiple of 64; the system provides its pages as they are touched.
+// Fails with ResourceExhausted, naming `what`, when memory is short.
 StatusOr<std::shared_ptr<uint8_t>> AllocateMemory(int64_t bytes, const std::string& what);
 
-// A tensor of zeros; unlike MakeZeroTensor, running out of memory is an error.
+// Makes a tensor of zeros. Unlike MakeZeroTensor, it returns an error when memory runs out.
 StatusOr<Tensor> AllocateTensor(DType dtype, const std::vector<int64_t>& shape,
                                 const std::string& what);
 

@@ -13,10 +13,10 @@ namespace tcc {
 namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-// So little always fits; asking takes longer.
+// The size up to which a request is taken to fit; asking the system takes longer.
 constexpr int64_t kSmallBytes = int64_t{256} << 20;
 
-// The number at the start of a file; nothing for "max" and for what cannot be read.
+// Returns the number at the start of a file; nothing for "max" and for what cannot be read.
 std::optional<int64_t> NumberIn(const std::string& path) {
   std::ifstream file(path);
   int64_t number = 0;
@@ -35,7 +35,7 @@ int64_t SystemMemory() {
   return static_cast<int64_t>(info.freeram) * static_cast<int64_t>(info.mem_unit);
 }
 
-// Where the two versions of control groups keep what a group may take and has taken.
+// The files in which a version of control groups keeps a group's memory limit and usage.
 struct GroupFiles {
   std::string_view line;  // how the process' line in /proc/self/cgroup goes on after the number
   std::string_view mount;
@@ -48,7 +48,7 @@ constexpr GroupFiles kGroupFiles[] = {
     {":memory:", "/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes"},
 };
 
-// Files in the cache count as used, but make room.
+// Returns the bytes of cached files, which count as used but can be reclaimed.
 int64_t CachedBytes(const std::string& folder) {
   int64_t cached = 0;
   std::ifstream statistics(folder + "/memory.stat");
@@ -59,7 +59,7 @@ int64_t CachedBytes(const std::string& folder) {
   return cached;
 }
 
-// What the process' own group and all around it leave.
+// Returns the least room that the process' own group and its ancestors leave.
 int64_t RoomOf(std::string group, const GroupFiles& files) {
   int64_t least = kNoLimit;
   while (true) {

@@ -7,12 +7,13 @@
 
 namespace tcc {
 
-// Bytes that this process can still take without swapping: what the system says is available, and
-// what limits of its control groups and of its address space leave of it.
+// Returns the bytes that this process can still allocate without swapping: the system's available
+// memory, or less if the limits of its control groups or of its address space leave less.
 int64_t AvailableMemory();
 
-// Memory is handed out on credit, and a process that uses more than there is gets killed: so ask
-// before work starts. ResourceExhausted, naming `what` and both sizes, where that does not fit.
+// Returns ResourceExhausted, naming `what` and both sizes, if so many bytes are not available.
+// Callers check before work starts: the system overcommits memory, and kills a process that uses
+// more than there is.
 Status CheckMemoryFor(int64_t bytes, const std::string& what);
 
 }  // namespace tcc

@@ -10,21 +10,21 @@
 #include "support/status.h"
 #include "support/tensor.h"
 
-// A model's declared inputs and outputs against the tensors that came.
+// Checks the tensors that a caller passes against a model's declared inputs and outputs.
 namespace tcc {
 
-// The values of the shape variables. Fails, naming the input, what was expected and what came, if
-// the inputs' number, types or shapes do not fit.
+// Returns the values of the shape variables. Fails if the inputs' number, types or shapes do not
+// fit; the message names the input, what was expected and what came.
 StatusOr<std::vector<int64_t>> BindInputs(const Metadata& metadata, std::span<const Tensor> inputs);
 
-// An input's or output's shape when the shape variables have these values.
+// Returns the shape of an input or output for these values of the shape variables.
 StatusOr<std::vector<int64_t>> ShapeOf(const TensorInfo& info, std::span<const int64_t> variables);
 
-// Checks that an output's memory has the type and shape that it will get.
+// Checks that the caller's output tensor has the type and shape of the result.
 Status CheckOutput(const TensorInfo& info, const std::vector<int64_t>& shape, const Tensor& output);
 
-// Tensors by name, into the order of the model's inputs. Fails on a name that is unknown or comes
-// twice and on an input that is missing.
+// Puts named tensors into the order of the model's inputs. Fails on an unknown name, on a name that
+// comes twice and on a missing input.
 StatusOr<std::vector<Tensor>> ArrangeInputs(const Metadata& metadata,
                                             std::vector<std::pair<std::string, Tensor>> named);
 

@@ -14,76 +14,81 @@
 
 namespace tcc {
 
-// Kernels that a device has loaded; `module` is what only that device understands and keeps them
-// alive. entries[i] belongs to metadata.kernels[i].
+// The kernels that a device has loaded. `module` keeps them alive; only that device understands it.
+// entries[i] belongs to metadata.kernels[i].
 struct LoadedKernels {
   std::shared_ptr<const void> module;
   std::vector<const void*> entries;
-  // Where kernels find the weights; null: where the artefact has them.
+  // The address at which kernels find the weights; null: where the artefact has them.
   uint8_t* weights = nullptr;
-  // The number of the device that has them, where there may be several.
+  // The number of the device that holds them, if there may be several.
   std::optional<int> ordinal;
 };
 
-// What a kernel is launched with, in the order of its plan's Call. bytes[i] is buffers[i]'s size.
+// The arguments of a kernel launch, in the order of its plan's Call. bytes[i] is buffers[i]'s size.
 struct LaunchArguments {
   std::span<void* const> buffers;
   std::span<const int64_t> bytes;
   std::span<const int64_t> shape_args;
 };
 
-// Memory of a device that is not the host's, and work on it, each piece after the ones before.
-// Memory is addressed from the host but not read there. One thread at a time; different queues may
-// be used at once. Failures of work may show at any later call, at Finish at the latest.
+// A queue of work on a device with memory of its own. Each piece of work runs after the ones
+// before. The host computes addresses in that memory but does not read it. One thread at a time may
+// use a queue; different queues may be used at once. A failure of enqueued work may show at any
+// later call, at Finish at the latest.
 class DeviceQueue {
  public:
   virtual ~DeviceQueue() = default;
 
-  // Memory number `slot`, of at least `bytes`, at a multiple of 256. It stays where it is until
-  // more is asked for; then what it held is lost. `what` names it in messages.
+  // Returns memory number `slot`, of at least `bytes`, at a multiple of 256. It keeps its address
+  // until more is asked for, which discards its content. `what` names the memory in messages.
   virtual StatusOr<uint8_t*> Reserve(size_t slot, int64_t bytes, std::string_view what) = 0;
 
-  // Work goes to this stream of the caller's from now on; null: to one of the queue's own. Nothing
-  // orders the work before and after the change, nor does a queue's end wait for a caller's stream.
+  // Enqueues later work in this stream of the caller's; null: in a stream of the queue's own.
+  // Nothing orders the work before and after the change, and the queue's destructor does not wait
+  // for a caller's stream.
   virtual void UseStream(void* stream) = 0;
 
-  // Whether work of the queue can go to that stream of the caller's, and use that memory of the
-  // caller's, which `what` names. Fail with InvalidArgument, naming both devices, for another's.
+  // CheckStream and CheckMemory fail with InvalidArgument, naming both devices, for a caller's
+  // stream or memory on another device. `what` names the memory in messages.
   virtual Status CheckStream(void* stream) = 0;
-  // Fails with InvalidArgument while somebody records what goes to the stream.
+  // Fails with InvalidArgument while the stream is being captured into a graph.
   virtual Status CheckNotCaptured(void* stream) = 0;
   virtual Status CheckMemory(const void* memory, std::string_view what) = 0;
 
-  // `from` may change after the call.
+  // Enqueues an upload. The caller may change `from` after the call.
   virtual Status Upload(uint8_t* to, std::span<const uint8_t> from) = 0;
-  // The bytes are there after Finish, which follows unless a download fails.
+  // Enqueues a download. The bytes are in `to` after Finish, which the caller calls unless a
+  // download fails.
   virtual Status Download(std::span<uint8_t> to, const uint8_t* from) = 0;
-  // Both are memory of the device and may overlap.
+  // Enqueues a copy within the device's memory; the ranges may overlap.
   virtual Status Copy(uint8_t* to, const uint8_t* from, int64_t bytes) = 0;
 
-  // What Launch of the kernel needs to work in, and room for that much at least, so that launches
-  // of such kernels do not fail for want of it.
+  // WorkspaceBytes returns the bytes of workspace that a launch of the kernel needs.
+  // ReserveWorkspace allocates at least that much, so that such launches do not fail for lack of
+  // it.
   virtual StatusOr<int64_t> WorkspaceBytes(size_t kernel,
                                            std::span<const int64_t> shape_args) const = 0;
   virtual Status ReserveWorkspace(int64_t bytes) = 0;
   virtual Status Launch(size_t kernel, const LaunchArguments& arguments) = 0;
-  // Waits; the seconds that the device was busy with it.
+  // Launches the kernel, waits, and returns the seconds that the device was busy with it.
   virtual StatusOr<double> TimedLaunch(size_t kernel, const LaunchArguments& arguments) = 0;
 
-  // Does the launches and copies that `work` makes, all at once: as they were recorded, or recorded
-  // now if nothing is since the last Forget. Memory that moves or is lost forgets too, so `work` is
-  // equal from one Forget to the next. It has been done before, so that all memory is there.
+  // Enqueues the launches and copies of `work` all at once: replays the recording, or calls `work`
+  // to make one if there is none since the last Forget. Memory that moves or is lost drops the
+  // recording too, so `work` is the same from one Forget to the next. The caller has run the same
+  // work unrecorded before, so all memory is allocated.
   virtual Status DoRecorded(const std::function<Status()>& work) = 0;
   virtual void Forget() = 0;
 
-  // Waits for everything.
+  // Waits for all enqueued work.
   virtual Status Finish() = 0;
-  // After a failure: waits for what was enqueued before it, and downloads nothing. What a caller
-  // captures is left alone.
+  // Cleans up after a failure: waits for the work that was enqueued before it, and downloads
+  // nothing. Does not wait for a stream that the caller is capturing.
   virtual void Abandon() = 0;
 };
 
-// Runs kernels. May be used from several threads at once.
+// A device that runs kernels. It may be used from several threads at once.
 class Device {
  public:
   virtual ~Device() = default;
@@ -93,12 +98,12 @@ class Device {
   // kernels need, with InvalidArgument when the section is bad.
   virtual StatusOr<LoadedKernels> LoadKernels(const Artefact& artefact) const = 0;
 
-  // For kernels that run on host memory. Returns when the kernel has ended. Expects
-  // kernel < kernels.entries.size().
+  // Runs a kernel on host memory and returns when it has ended. Expects kernel <
+  // kernels.entries.size().
   virtual Status Launch(const LoadedKernels& kernels, size_t kernel,
                         const LaunchArguments& arguments) const = 0;
 
-  // For kernels that run on memory of their own; null where they run on the host's.
+  // Makes a queue for kernels that run on the device's own memory; null if they run on the host's.
   virtual StatusOr<std::unique_ptr<DeviceQueue>> MakeQueue(const LoadedKernels&) const {
     return nullptr;
   }
@@ -106,16 +111,16 @@ class Device {
 
 struct DeviceOptions {
   std::shared_ptr<ThreadPool> pool;  // shared by the devices of a module
-  int ordinal = -1;                  // which of several; -1: the device's own choice
+  int ordinal = -1;                  // the device's number among several; -1: it chooses itself
 };
 
-// A device by the name that artefacts give it.
+// A device under the name that artefacts give it.
 struct DeviceRow {
   std::string_view name;
   std::shared_ptr<const Device> (*make)(const DeviceOptions& options);
 };
 
-// What the bare runtime has: "cpu", "cuda".
+// Returns the devices of the bare runtime: "cpu", "cuda".
 std::span<const DeviceRow> RuntimeDevices();
 
 }  // namespace tcc

@@ -12,14 +12,15 @@
 
 namespace tcc {
 
-// Called after each kernel with its position in metadata.kernels and how long it ran.
+// A function that is called after each kernel with its position in metadata.kernels and how long it
+// ran.
 using CallHook = std::function<void(size_t kernel, double seconds)>;
 
-// Runs a module again and again in one arena of its own; weights and kernels are shared with the
-// module's other executors. One run at a time; different executors may run at once.
+// An executor runs a module repeatedly in an arena of its own; it shares weights and kernels with
+// the module's other executors. It makes one run at a time; different executors may run at once.
 //
-// On a device with memory of its own a run uploads its inputs, works there and downloads its
-// outputs; a model without loops and branches is recorded when it runs for the second time with the
+// On a device with memory of its own, a run uploads its inputs, works there and downloads its
+// outputs. A model without loops and branches is recorded when it runs for the second time with the
 // same shapes, and launched as a whole from then on.
 class Executor {
  public:
@@ -29,36 +30,40 @@ class Executor {
 
   const Module& module() const { return module_; }
 
-  // Inputs and outputs in the model's order. Fails if inputs do not fit (binding.h), memory is
-  // short (ResourceExhausted) or a kernel fails, which is then named.
+  // Runs the model. Inputs and outputs are in the model's order. Fails if inputs do not fit
+  // (binding.h), memory is short (ResourceExhausted) or a kernel fails, which is then named.
   StatusOr<std::vector<Tensor>> Run(std::span<const Tensor> inputs);
 
-  // As Run, into memory of the caller's: one tensor an output, of its type and shape, whose bytes
-  // are overwritten. It does not overlap the inputs. Where kernels run on host memory, a tensor
-  // that is not at a multiple of 64 costs a copy, here and of inputs.
+  // Runs the model into the caller's memory: one tensor per output, of its type and shape. Its
+  // bytes are overwritten and must not overlap the inputs. Where kernels run on host memory, an
+  // input or output that is not at a multiple of 64 costs a copy.
   Status RunInto(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
-  // As RunInto, on tensors whose bytes lie in the memory of the module's device, each at a multiple
-  // of 16, which is not copied. The work is enqueued in `stream` of the caller's (of "cuda": a
-  // CUstream, not null) and goes on after the call; what a loop or branch depends on is waited for.
-  // The next run is in the same stream or begins after the work has ended, as does the executor's
-  // end. Fails with FailedPrecondition where kernels run on host memory, with InvalidArgument where
-  // stream or memory are another device's, and for a stream that is being captured: the caller's
-  // graph would use the executor's memory. Whoever sets recording off answers for that, and makes
-  // no larger run while it is captured. Whatever it fails with, what it had enqueued has ended.
+  // Enqueues a run on tensors in the memory of the module's device, without copies; each lies at a
+  // multiple of 16. The work goes to the caller's `stream` (for "cuda": a CUstream, not null) and
+  // continues after the call; the call waits only for values that a loop or branch depends on. The
+  // next run uses the same stream or begins after the work has ended. The executor must outlive the
+  // work.
+  //
+  // Fails with FailedPrecondition where kernels run on host memory, and with InvalidArgument where
+  // the stream or memory are another device's. Also refuses, with InvalidArgument, a stream that is
+  // being captured: the caller's graph would use the executor's memory. A caller that turns
+  // recording off may capture the stream, answers for that memory, and makes no larger run during
+  // the capture. Whatever the call fails with, the work that it had enqueued has ended.
   Status Enqueue(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void* stream);
 
-  // What the last run copied for that reason.
+  // The tensors that the last run copied because they were not aligned.
   struct Copies {
     int tensors = 0;
     size_t bytes = 0;
   };
   const Copies& copies() const { return copies_; }
 
-  // Off: every run launches its kernels one by one, as who captures `stream` of Enqueue needs it.
+  // Turns recording on or off. When off, every run launches its kernels one by one, which a caller
+  // needs who captures Enqueue's `stream`.
   void set_recording(bool on) { may_record_ = on; }
 
-  // An empty hook ends the timing.
+  // Sets the hook that receives kernel times; an empty hook ends the timing.
   void set_call_hook(CallHook hook) { hook_ = std::move(hook); }
 
  private:
@@ -97,8 +102,8 @@ class Executor {
 
   Module module_;
   std::unique_ptr<DeviceQueue> queue_;  // null where kernels run on host memory
-  bool ready_ = false;                  // queue_ was made, if there is to be one
-  // What a run on the queue was like: equal ones do the same work.
+  bool ready_ = false;                  // queue_ was made, if the device has one
+  // The memory and shapes of a run on the queue; runs with equal ones do the same work.
   struct Work {
     FrameMemory memory;
     std::vector<int64_t> shape_variables;
@@ -111,7 +116,7 @@ class Executor {
   std::shared_ptr<uint8_t> arena_;
   int64_t arena_bytes_ = -1;
   Frame frame_;
-  // A call's arguments, kept to save their allocation.
+  // The arguments of a call, kept to save their allocation.
   std::vector<void*> buffers_;
   std::vector<int64_t> bytes_;
   std::vector<int64_t> shape_args_;

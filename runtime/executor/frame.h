@@ -9,36 +9,36 @@
 
 namespace tcc {
 
-// A buffer of a plan in memory.
+// The place of a plan's buffer in memory.
 struct BufferPlace {
   uint8_t* data = nullptr;
   int64_t bytes = 0;
   friend bool operator==(const BufferPlace&, const BufferPlace&) = default;
 };
 
-// The memory that a run's buffers are pieces of.
+// The memory blocks that contain a run's buffers.
 struct FrameMemory {
   std::vector<BufferPlace> inputs, outputs;
   BufferPlace weights, arena;
   friend bool operator==(const FrameMemory&, const FrameMemory&) = default;
 };
 
-// Where the buffers of one run are, given the values of its variables. Expects a plan that
-// VerifyPlan agreed to.
+// The places of one run's buffers, given the values of its variables. Expects a plan that
+// VerifyPlan accepted.
 class Frame {
  public:
   explicit Frame(const Plan& plan);
 
-  // Begins a run: no buffers are swapped, every buffer that no loop counter moves gets its place.
+  // Begins a run: undoes all swaps and places every buffer whose place depends on no loop counter.
   // Fails if one does not lie within its memory.
   Status Begin(const FrameMemory& memory, std::span<const int64_t> shape_variables);
 
-  // The place now of the buffer, or of the one that swaps have put in its stead.
+  // Returns the current place of the buffer, or of the one that swaps have put in its stead.
   StatusOr<BufferPlace> Find(BufferId buffer) const;
   void Swap(BufferId first, BufferId second);
 
   void SetCounter(uint32_t counter, int64_t value);
-  // Values of the shape variables, then of the counters.
+  // Returns the values of the shape variables, then of the counters.
   std::span<const int64_t> variables() const { return variables_; }
 
  private:
@@ -47,9 +47,9 @@ class Frame {
   const Plan* plan_;
   FrameMemory memory_;
   std::vector<int64_t> variables_;
-  std::vector<bool> moves_;           // by buffer: its place depends on a loop counter
-  std::vector<BufferPlace> places_;   // of those that do not
-  std::vector<BufferId> stands_for_;  // by buffer
+  std::vector<bool> moves_;           // by buffer: whether its place depends on a loop counter
+  std::vector<BufferPlace> places_;   // by buffer: the places that do not
+  std::vector<BufferId> stands_for_;  // by buffer: the one whose place it has after swaps
 };
 
 }  // namespace tcc

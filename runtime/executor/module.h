@@ -12,23 +12,23 @@
 namespace tcc {
 
 struct LoadOptions {
-  // Threads for the kernels; null: a pool of its own with `threads`.
+  // The threads that run kernels; null: a new pool with `threads`.
   std::shared_ptr<ThreadPool> pool;
   int threads = 0;  // 0: one for each allowed CPU
-  // The devices to choose from by the name in the artefact.
+  // The devices among which the artefact's device name chooses.
   std::span<const DeviceRow> devices = RuntimeDevices();
-  // Load leaves the weights in the mapped file, shared by all processes that map it, rather than
-  // copying them into huge pages.
+  // Whether the weights stay in the mapped file, shared by all processes that map it, instead of
+  // being copied into huge pages.
   bool map_weights = false;
-  int ordinal = -1;  // which of several devices of that name; -1: the device's own choice
+  int ordinal = -1;  // the number among devices of that name; -1: the device chooses
 };
 
-// A compiled model, ready to run: an artefact and its loaded kernels. A handle: copies share all.
-// May be used from several threads at once.
+// A compiled model, ready to run: an artefact and its loaded kernels. Copies are handles that share
+// both. A module may be used from several threads at once.
 class Module {
  public:
-  // Fails with InvalidArgument for a bad artefact and with Unavailable where its device, or what
-  // its kernels need of the device, is missing.
+  // Loads a model. Fails with InvalidArgument for a bad artefact and with Unavailable if its
+  // device, or what its kernels need of the device, is missing.
   static StatusOr<Module> Load(const std::string& path, const LoadOptions& options = {});
   static StatusOr<Module> FromBytes(SharedBytes file, const LoadOptions& options = {});
   static StatusOr<Module> FromArtefact(Artefact artefact, const LoadOptions& options = {});

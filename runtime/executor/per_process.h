@@ -8,12 +8,13 @@
 
 namespace tcc {
 
-// Grows with every fork on the way to this process; a child's differs from its parent's.
+// Returns the number of forks on the way to this process; a child's number differs from its
+// parent's.
 uint64_t ForkCount();
 
-// A T for each process. A fork copies one that other threads may have been at work in, whose locks
-// nobody will give back and whose threads are not there: the child leaves it alone for good, memory
-// and all, and makes one of its own when it asks for it.
+// One T per process. A fork copies a T whose locks other threads may hold and whose threads do not
+// exist in the child. The child never touches that copy, not even to free it, and makes a T of its
+// own on first use.
 template <typename T>
 class PerProcess {
  public:
@@ -27,7 +28,8 @@ class PerProcess {
   PerProcess(const PerProcess&) = delete;
   PerProcess& operator=(const PerProcess&) = delete;
 
-  // From any thread; without a lock, which a fork could leave held.
+  // Returns the process's T. May be called from any thread. Takes no lock, which a fork could leave
+  // held.
   T& Get() const {
     Item* item = item_.load(std::memory_order_acquire);
     return item->forks == ForkCount() ? *item->value : Renewed(item);
@@ -43,7 +45,7 @@ class PerProcess {
     return std::make_unique<Item>(Item{ForkCount(), make_()});
   }
 
-  // Of several threads that come here at once the first one's is taken.
+  // Makes this process's T. Concurrent callers race by compare-and-swap; the first one wins.
   T& Renewed(Item* old) const {
     std::unique_ptr<Item> item = NewItem();
     if (item_.compare_exchange_strong(old, item.get())) return *item.release()->value;

@@ -11,13 +11,13 @@
 namespace tcc {
 namespace {
 
-// Microseconds of CPU time in a period.
+// A quota: microseconds of CPU time per period.
 struct Quota {
   int64_t time = 0;
   int64_t period = 0;
 };
 
-// "150000 100000", or "max 100000" for none.
+// Reads the quota of a version 2 group: "150000 100000", or "max 100000" for none.
 std::optional<Quota> QuotaOfVersion2(const std::string& folder) {
   Quota quota;
   std::ifstream file(folder + "/cpu.max");
@@ -25,7 +25,7 @@ std::optional<Quota> QuotaOfVersion2(const std::string& folder) {
   return std::nullopt;
 }
 
-// A number in a file each; a time of -1 for none.
+// Reads the quota of a version 1 group: one number per file; a time of -1 for none.
 std::optional<Quota> QuotaOfVersion1(const std::string& folder) {
   Quota quota;
   std::ifstream time(folder + "/cpu.cfs_quota_us"), period(folder + "/cpu.cfs_period_us");
@@ -40,8 +40,8 @@ std::optional<int> Least(std::optional<int> a, std::optional<int> b) {
   return std::min(*a, *b);
 }
 
-// Of the group and all around it. A container sees its own group's files at the mount itself, under
-// a path that only the host has.
+// Returns the least quota of the group and its ancestors, in CPUs. Inside a container the group's
+// files are at the mount itself, while `path` exists only on the host.
 std::optional<int> LeastOnTheWay(const std::string& mount, std::string path, ReadQuota read) {
   std::optional<int> least;
   while (true) {
@@ -78,7 +78,7 @@ std::optional<int> CpuQuota(std::string_view groups, const std::string& mount) {
     std::string path = line.substr(second + 1);
     if (controllers.empty()) {
       least = Least(least, LeastOnTheWay(mount, path, QuotaOfVersion2));
-      // Where version 1 has the other controllers.
+      // Version 2 is mounted here when version 1 has the other controllers.
       least = Least(least, LeastOnTheWay(mount + "/unified", path, QuotaOfVersion2));
     } else if (HasWord(controllers, "cpu")) {
       least = Least(least,

@@ -128,11 +128,6 @@ Step UnnestedStep(const Function& fn, const Step& step) {
     for (std::string& reader : renamed.readers) rename(reader);
     return renamed;
   }
-  if (const auto* pipeline = step.as<SoftwarePipeline>()) {
-    SoftwarePipeline renamed = *pipeline;
-    for (std::string& block : renamed.order.blocks) rename(block);
-    return renamed;
-  }
   return step;
 }
 

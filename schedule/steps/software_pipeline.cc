@@ -11,6 +11,14 @@
 namespace tcc {
 namespace {
 
+// The body of a loop that is to be pipelined.
+struct PipelineBody {
+  std::vector<Buffer> buffers;  // that live in the body, outermost first
+  std::vector<Buffer> staged;   // those that the copies write and the uses read
+  std::vector<Stmt> copies;
+  std::vector<Stmt> uses;
+};
+
 void Collect(const Stmt& stmt, std::vector<Buffer>& buffers, std::vector<Stmt>& stmts) {
   if (const auto* allocate = stmt.as<Allocate>()) {
     buffers.push_back(allocate->buffer);
@@ -156,7 +164,6 @@ StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePi
   TCC_ASSIGN_OR_RETURN(PipelineBody body, BodyOf(*loop));
   std::vector<Buffer> declared = DeclaredBuffers(fn);
   TCC_RETURN_IF_ERROR(CheckCopies(*loop, body, declared));
-  TCC_RETURN_IF_ERROR(CheckIssueOrder(step.loop, body, step.order, declared));
   Interval stages = BoundsOf(step.stages, {});
   if (stages.high < 1 || stages.low > kMaxStages) {
     return InvalidInput("pipeline: loop '{}' in {} stages; expected at least 1 and at most {}",
@@ -173,13 +180,6 @@ StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePi
 Function ApplySoftwarePipeline(const Function& fn, const SoftwarePipeline& step) {
   Ref<For> loop = LoopAt(FindLoop(fn, step.loop).value());
   PipelineBody body = BodyOf(*loop).value();
-  Stmt rewritten = loop->body;
-  if (!step.order.blocks.empty()) {
-    rewritten = SeqOf(InIssueOrder(body, step.order));
-    for (size_t b = body.buffers.size(); b-- > 0;) {
-      rewritten = MakeStmt<Allocate>(body.buffers[b], rewritten);
-    }
-  }
   auto version = [&](const Stmt& stmt) -> Stmt {
     const auto* allocate = stmt.as<Allocate>();
     if (!allocate) return stmt;
@@ -191,7 +191,7 @@ Function ApplySoftwarePipeline(const Function& fn, const SoftwarePipeline& step)
     }
     return stmt;
   };
-  rewritten = RewriteBottomUp(rewritten, version, [](const Expr& expr) { return expr; });
+  Stmt rewritten = RewriteBottomUp(loop->body, version, [](const Expr& expr) { return expr; });
   Function result = fn;
   result.body = Replace(fn.body, loop.get(),
                         MakeStmt<For>(loop->var, loop->extent, step.kind, loop->key, rewritten));

@@ -2,7 +2,6 @@
 
 #include "schedule/analysis/constraint.h"
 #include "schedule/analysis/loop_tree.h"
-#include "schedule/steps/issue_order.h"
 
 namespace tcc {
 
@@ -19,25 +18,18 @@ inline constexpr int64_t kMaxStages = 64;
 //
 // The step only marks the loop; the pass PipelineLoops moves the copies S - 1 iterations ahead.
 // `kind` is "pipelined" (each thread copies through registers, which are loaded before the
-// iteration's work and stored after it) or "pipelined_async" (AsyncCopy). With an order, say
-// [first, A_s, second], the steady iteration is
-//
-//   first(k); if k + S - 1 < K { A_s(k + S - 1) }; second(k)
-//
-// so that copies are issued in the shadow of the computation, and uses in an order of their own.
+// iteration's work and stored after it) or "pipelined_async" (AsyncCopy).
 struct SoftwarePipeline {
   LoopRef loop;
   Expr stages;  // S; 1 changes nothing
   ForKind kind = ForKind::kPipelined;
-  IssueOrder order = {};
-  auto Fields() { return std::tie(loop, stages, kind, order); }
+  auto Fields() { return std::tie(loop, stages, kind); }
 };
 
 // Refused: a loop that is not serial, or has a pipeline around or inside it; a body without a
 // shared or global buffer that its first statements write and later ones read; copies after uses,
 // copies that read what the uses write, or staging registers that a use reads too; a staged buffer
-// whose size changes with the loop; what CheckIssueOrder refuses of an order. Constraints: 1 -
-// stages <= 0, stages - kMaxStages <= 0.
+// whose size changes with the loop. Constraints: 1 - stages <= 0, stages - kMaxStages <= 0.
 StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePipeline& step);
 Function ApplySoftwarePipeline(const Function& fn, const SoftwarePipeline& step);
 

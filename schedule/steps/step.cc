@@ -49,11 +49,6 @@ std::string PrintField(const std::vector<T>& list) {
   for (const T& item : list) items.push_back(PrintField(item));
   return fmt::format("[{}]", fmt::join(items, ", "));
 }
-// Prints the field, which comes last and is left out if empty.
-std::string PrintField(const IssueOrder& order) {
-  return order.blocks.empty() ? "" : PrintField(order.blocks);
-}
-
 // Prints an expression as one word: a field ends at the next space outside parentheses.
 std::string PrintWord(const Expr& expr) {
   std::string text = Print(expr);
@@ -109,10 +104,6 @@ class FieldReader {
   // Reads one word, or an expression in parentheses.
   void Read(Expr& expr) { ReadSize(SizeWord(), expr); }
   void Read(std::vector<std::string>& list) { list = Items(); }
-  void Read(IssueOrder& order) {
-    SkipSpace();
-    if (at_ < text_.size()) order.blocks = Items();
-  }
   void Read(std::vector<int64_t>& list) {
     for (const std::string& item : Items()) ReadNumber(item, list.emplace_back());
   }

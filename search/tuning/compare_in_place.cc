@@ -6,7 +6,7 @@
 namespace tcc {
 namespace {
 
-constexpr Demand kDemand = {.margin = 0.01, .seconds = 1.2};
+constexpr Demand kDemand = {.margin = 0.01, .seconds = 0.8};
 constexpr size_t kMaxBuilt = 4;         // to find finalists among, as some lower alike
 constexpr size_t kFinalists = 3;        // of a task
 constexpr double kFinalistRatio = 1.1;  // that may take so many times the constructed's seconds

@@ -18,7 +18,7 @@ constexpr int kFirstRounds = 2;
 // The deviation of ln(ratio) over challengers that look faster: between equals and real gains.
 constexpr double kUsualGain = 0.1;
 // A second look that does not decide goes on, up to so many times its rounds.
-constexpr int kMaxLooks = 3;
+constexpr int kMaxLooks = 2;
 // Who looked faster may have been lucky, and of hundreds of candidates some are: the second look
 // takes at least so many rounds, and more where they are short.
 constexpr int kMinSecondRounds = 3;

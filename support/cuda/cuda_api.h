@@ -28,8 +28,8 @@ enum CudaDeviceAttribute : int {
   kCudaL2Bytes = 38,
   kCudaArchMajor = 75,
   kCudaArchMinor = 76,
-  kCudaSharedBytesOptIn = 97,  // of a block that asks for more than the default
-  kCudaMemoryPools = 115,      // 1 if it has them
+  kCudaSharedBytesOptIn = 97,  // per block that opts in to more than the default
+  kCudaMemoryPools = 115,      // 1 if the device has them
 };
 enum CudaFunctionAttribute : int { kCudaMostThreads = 0, kCudaMostDynamicSharedBytes = 8 };
 enum CudaJitOption : int { kCudaErrorLog = 5, kCudaErrorLogBytes = 6 };
@@ -37,15 +37,15 @@ enum CudaCaptureMode : int { kCudaCaptureThreadLocal = 1 };
 enum CudaCaptureStatus : int {
   kCudaNotCaptured = 0,
   kCudaCaptured = 1,
-  kCudaCaptureIsInvalid = 2,  // until it is ended
+  kCudaCaptureIsInvalid = 2,  // until the capture is ended
 };
 enum CudaPointerAttribute : int { kCudaPointerOrdinal = 9 };
 enum CudaPoolAttribute : int { kCudaPoolKeptBytes = 4 };  // its release threshold
 inline constexpr unsigned kCudaStreamNonBlocking = 1;
-inline constexpr std::uintptr_t kCudaDefaultStream = 1;  // as a handle; for launches as null is
+inline constexpr std::uintptr_t kCudaDefaultStream = 1;  // a handle; launches treat it like null
 
-// Of a pool in the memory of device `ordinal`, for this process alone: what is named here, the rest
-// zeros.
+// The properties of a memory pool on device `ordinal`, for this process alone; unnamed fields are
+// zero.
 struct CudaPoolProperties {
   int allocation_kind = 1;  // pinned
   int handle_kinds = 0;     // none
@@ -55,8 +55,8 @@ struct CudaPoolProperties {
   unsigned char reserved[64] = {};
 };
 
-// CALL(symbol in the library, parameters, their names) for each function; all of them return a
-// CudaResult.
+// Expands CALL(symbol in the library, parameters, their names) for each function; all of them
+// return a CudaResult.
 // clang-format off
 #define TCC_CUDA_CALLS(CALL) \
   CALL(cuInit, (unsigned flags), (flags)) \
@@ -153,12 +153,12 @@ struct CudaPoolProperties {
        stream, arguments, extra))
 // clang-format on
 
-// A driver that takes notes exports this.
+// The symbol that a driver exports if it accepts argument notes.
 inline constexpr char kCudaTakesNotes[] = "tcc_takes_argument_notes";
 
-// What the emulated driver is told of each argument of a launch beside its value.
+// A note to the emulated driver about an argument of a launch, beside its value.
 struct CudaArgumentNote {
-  // kKnown: a shape, or what an earlier launch of the same kernel got already.
+  // kKnown: a shape, or an argument that an earlier launch of the same kernel has already got.
   enum class Kind : uint8_t { kKnown, kBuffer, kWorkspace };
   int64_t bytes = 0;
   Kind kind = Kind::kKnown;
@@ -166,15 +166,15 @@ struct CudaArgumentNote {
 
 // The driver's functions, each under its symbol: libcuda's, or the emulator's.
 struct CudaDriver {
-  // cuLaunchKernel's `extra` is {an array of CudaArgumentNote, one an argument}, or null; libcuda
-  // takes null only.
+  // If true, cuLaunchKernel's `extra` is {an array of CudaArgumentNote, one per argument} or null;
+  // libcuda accepts null only.
   bool takes_notes = false;
 #define TCC_CUDA_FIELD(name, parameters, names) CudaResult(*name) parameters = nullptr;
   TCC_CUDA_CALLS(TCC_CUDA_FIELD)
 #undef TCC_CUDA_FIELD
 };
 
-// Results with a meaning to tcc; the rest is known by the name that the driver gives it.
+// The results that tcc tells apart; it prints others by the driver's name for them.
 enum CudaErrorCode : CudaResult {
   kCudaSuccess = 0,
   kCudaInvalidValue = 1,
@@ -202,7 +202,7 @@ enum CudaErrorCode : CudaResult {
   kCudaCompatNotSupported = 804,
   kCudaCaptureUnsupported = 900,
   kCudaCaptureInvalidated = 901,
-  kCudaCaptureImplicit = 906,  // a use of the default stream, which waits for a captured one
+  kCudaCaptureImplicit = 906,  // the default stream was used, which waits for a captured one
 };
 
 }  // namespace tcc

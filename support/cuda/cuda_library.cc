@@ -19,7 +19,7 @@ void AddToolkit(const std::string& home, const CudaLibrary& library,
   for (const char* folder : library.toolkit_folders) folders.push_back(home + "/" + folder);
 }
 
-// lib/python3.*/site-packages/nvidia/cu13/lib and others of a venv.
+// Returns lib/python3.*/site-packages/nvidia/cu13/lib and the other library folders of a venv.
 std::vector<std::string> WheelFolders(const fs::path& venv, const CudaLibrary& library) {
   std::vector<std::string> folders;
   std::error_code ignored;

@@ -69,6 +69,23 @@ class ExitCodes(CommandTest):
         self.refused(2, "--emulate", "check", model, "--emulate")
         self.assertFalse((self.folder / "m.tcc").exists())
 
+    def test_empty_values_are_not_taken_for_options_that_are_not_given(self):
+        model = self.export("dqn", "--small")
+        for option in ["-o", "--db", "--run", "--cost-model", "--time-budget", "--schedule",
+                       "--dim"]:
+            self.refused(2, "expected a value, got ''", "compile", model, "--target", "native",
+                         option, "")
+
+    def test_options_of_a_search_are_refused_where_nothing_is_measured(self):
+        compile_command = ["compile", self.export("dqn", "--small"), "--target", "native",
+                           "-o", self.folder / "m.tcc"]
+        model = self.folder / "my.model"
+        self.call("devices", "calibrate", "-o", model)
+        for option, value in [("--searcher", "random"), ("--policy", "warm"), ("--seed", "3"),
+                              ("--run", self.folder / "run"), ("--cost-model", model)]:
+            self.refused(2, f"{option}: expected a budget", *compile_command, option, value)
+        self.assertFalse((self.folder / "m.tcc").exists())
+
     def test_bad_files_end_with_4(self):
         bad = self.folder / "bad.onnx"
         self.refused(4, "bad.onnx", "compile", bad, "--target", "native", "-o", "m.tcc")

@@ -184,7 +184,8 @@ class Files(CommandTest):
 
     def test_a_model_that_is_not_there_is_told_before_its_output(self):
         self.refused(4, "cannot open", "compile", self.folder / "none" / "m.onnx")
-        self.refused(2, "expected a file's name", *COMPILE, self.export("dqn", "--small"), "-o", "")
+        self.refused(2, "expected a value, got ''", *COMPILE,
+                     self.export("dqn", "--small"), "-o", "")
         self.refused(4, "it is not a regular file", *COMPILE, self.folder / "dqn.onnx", "-o",
                      "/dev/stdout")
 

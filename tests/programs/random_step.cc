@@ -38,17 +38,6 @@ std::vector<size_t> WeightedKinds() {
   return kinds;
 }
 
-// A block of each statement that stands in `stmt`, allocations aside.
-void AddStatements(const Stmt& stmt, std::vector<std::string>& blocks) {
-  if (const auto* allocate = stmt.as<Allocate>()) return AddStatements(allocate->body, blocks);
-  if (const auto* seq = stmt.as<Seq>()) {
-    for (const Stmt& child : seq->stmts) AddStatements(child, blocks);
-    return;
-  }
-  std::vector<Ref<Block>> inside = BlocksOf(stmt);
-  if (!inside.empty()) blocks.push_back(inside[0]->name);
-}
-
 }  // namespace
 
 std::span<const std::string_view> StepNames() {
@@ -61,10 +50,7 @@ StepProposer::StepProposer(const Function& fn, std::vector<FreeSize>& sizes, Ran
   PreOrder(fn.body, [&](const Stmt& stmt) {
     if (const auto* loop = stmt.as<For>()) {
       loops_.push_back({loop->key, AsConstant(loop->extent).value_or(0)});
-      if (loop->body.as<Allocate>()) {
-        holders_.push_back(loop->key);
-        AddStatements(loop->body, held_.emplace_back());
-      }
+      if (loop->body.as<Allocate>()) holders_.push_back(loop->key);
     }
     const auto* block = stmt.as<Block>();
     if (block) blocks_.push_back(block->name);
@@ -196,17 +182,10 @@ void StepProposer::RefineReduction(std::string& block, std::string& loop) {
   if (!own.empty() && !random_.OneIn(4)) loop = Pick(own);
 }
 
-// A loop that buffers live in; half of the time its statements with a few exchanged.
+// Picks a loop that buffers live in.
 void StepProposer::RefinePipeline(SoftwarePipeline& step) {
   step.kind = random_.OneIn(2) ? ForKind::kPipelined : ForKind::kPipelinedAsync;
-  if (holders_.empty()) return;
-  size_t holder = random_.Below(holders_.size());
-  step.loop = holders_[holder];
-  if (random_.OneIn(2)) return;
-  std::vector<std::string>& blocks = step.order.blocks = held_[holder];
-  for (uint64_t times = random_.Below(4); times > 0 && !blocks.empty(); --times) {
-    std::swap(blocks[random_.Below(blocks.size())], blocks[random_.Below(blocks.size())]);
-  }
+  if (!holders_.empty()) step.loop = Pick(holders_);
 }
 
 void StepProposer::Fill(std::string& field) {
@@ -297,10 +276,6 @@ void StepProposer::Fill(TileForm& field) {
   constexpr TileForm kForms[] = {TileForm::kCombined, TileForm::kDirect, TileForm::kDirect,
                                  TileForm::kNested};
   field = kForms[random_.Below(std::size(kForms))];
-}
-
-void StepProposer::Fill(IssueOrder& field) {
-  field = {};
 }
 
 const std::string& StepProposer::Pick(const std::vector<std::string>& list) {

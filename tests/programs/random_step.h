@@ -56,7 +56,6 @@ class StepProposer {
   void Fill(Scope& field);
   void Fill(ForKind& field);
   void Fill(TileForm& field);
-  void Fill(IssueOrder& field);
 
   const std::string& Pick(const std::vector<std::string>& list);
   // A loop and the next one in the text, which is often its only child.
@@ -81,8 +80,7 @@ class StepProposer {
   std::vector<Declared> buffers_;
   std::vector<Ref<Block>> nodes_;
   std::vector<std::string> blocks_, reductions_, placed_, holders_;
-  std::vector<std::vector<std::string>> held_;  // a block of each statement in each of holders_
-  std::vector<std::string> axes_;               // iteration variables of all blocks
+  std::vector<std::string> axes_;  // iteration variables of all blocks
 };
 
 }  // namespace tcc

@@ -131,7 +131,7 @@ cache_read B [] global B_s
 compute_at A_s mm/k.0
 compute_at B_s mm/k.0
 blockize mm/i.1 mm_o
-pipeline mm/k.0 3 pipelined [mm_o, B_s, A_s]
+pipeline mm/k.0 3 pipelined
 transform_layout A_s [] [1, 0]
 storage_align B_s 0 8 1
 )");
