@@ -42,7 +42,7 @@ struct CompileOptions {
   // The inputs that become constants. An input without a shape has the declared one, whose free
   // dimensions come from `dims` and `shapes`.
   std::vector<Input> binds = {};
-  int threads = 0;  // as ThreadPool's
+  int threads = 0;  // like ThreadPool's
   // The type that f32 contractions round their operands to: strict (no rounding), 3xtf32, tf32,
   // bf16, fp16; docs/numeric.md describes the effect of each.
   std::string numeric = "strict";

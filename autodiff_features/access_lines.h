@@ -5,21 +5,22 @@
 
 namespace tcc {
 
-// Bytes that move between caches together.
+// The size of a cache line, the unit that moves between caches.
 inline constexpr int64_t kLineBytes = 64;
 
-// Cells and lines that an access of a site touches while loops move, as f64 formulas. Windows that
-// start inside a line may touch one more for each run.
+// The cells and lines that an access of a site touches while loops move, as f64 formulas. A window
+// that starts inside a line may touch one more line per run.
 struct AccessLines {
   Expr cells;
   Expr lines;
   bool exact = true;  // false: no box of cells is known; an estimate from the loops in its indices
 };
 
-// While `site.loops[first..]` move. `buffer` is the declaration of what is accessed.
+// Returns the lines that the access touches while `site.loops[first..]` move. `buffer` is the
+// declaration of the accessed buffer.
 AccessLines LinesOf(const Site& site, const Access& access, const Buffer& buffer, size_t first);
 
-// How the cells of neighbouring lanes lie in memory.
+// The distance in memory between the cells of neighbouring lanes.
 enum class LaneStride : uint8_t {
   kNone,        // no vectorized loop
   kSame,        // one cell for all lanes
@@ -28,12 +29,12 @@ enum class LaneStride : uint8_t {
 };
 LaneStride LaneStrideOf(const Site& site, const Access& access, const Buffer& buffer);
 
-// Instructions of one run of the straight-line code that move an access's cells between memory and
-// registers: each cell once, however many copies use it.
+// The instructions of one run of the straight-line code that move an access's cells between memory
+// and registers: each cell once, however many copies use it.
 struct AccessInstructions {
-  Expr vectors;     // of whole vectors
-  Expr broadcasts;  // of one element for all lanes, or without lanes
-  Expr elements;    // one by one
+  Expr vectors;     // moves of whole vectors
+  Expr broadcasts;  // moves of one element for all lanes, or without lanes
+  Expr elements;    // moves of single elements
 };
 AccessInstructions InstructionsOf(const Site& site, const Access& access, const Buffer& buffer,
                                   const Target& target);

@@ -8,12 +8,12 @@ namespace tcc {
 struct AdamOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
-  double clip = 0;   // the largest norm of a gradient, a longer one is shortened to it; 0: none
-  double decay = 0;  // of values, a step, times the rate (Loshchilov and Hutter 2019)
+  double clip = 0;   // the norm that longer gradients are scaled down to; 0: none
+  double decay = 0;  // weight decay per step, times the rate (Loshchilov and Hutter 2019)
   double epsilon = 1e-8;
 };
 
-// Steps down a gradient by Adam (Kingma and Ba 2015). The state is that of one descent.
+// The optimizer Adam (Kingma and Ba 2015). The state is that of one descent.
 class Adam {
  public:
   explicit Adam(size_t values, AdamOptions options = {})
@@ -29,7 +29,7 @@ class Adam {
   std::vector<double> square_;
 };
 
-// From `first` at progress 0 to `last` at 1 along half a wave.
+// Returns a rate that falls from `first` at progress 0 to `last` at 1 along half a cosine wave.
 double CosineRate(double first, double last, double progress);
 
 }  // namespace tcc

@@ -10,11 +10,11 @@ namespace tcc {
 // The conditions of a run.
 struct RunSettings {
   int threads = 1;
-  bool cold_weights = false;      // constants are in no cache when a run begins
-  bool cold_activations = false;  // nor is anything else
+  bool cold_weights = false;      // the caches hold no constants when a run begins
+  bool cold_activations = false;  // nor any other data
 };
 
-// Lines that a nest moves into each level during a run.
+// The lines that a nest moves into each level during a run.
 struct NestTraffic {
   Expr l1_read, l2_read, l3_read;
   Expr l1_written, l2_written, l3_written;
@@ -22,7 +22,7 @@ struct NestTraffic {
 };
 NestTraffic TrafficOf(const NestWork& nest, const CpuConstants& cpu, const RunSettings& settings);
 
-// Seconds of a nest on a CPU, by what would bound it if nothing else did, and all together.
+// The seconds of a nest on a CPU: the bound by each resource alone, and all together.
 struct NestPrior {
   Expr issue;
   Expr l2;
@@ -30,11 +30,12 @@ struct NestPrior {
   Expr memory;
   Expr overhead;
   Expr seconds;
-  Expr busy;       // threads that work, on average over the time
-  Expr imbalance;  // time of the busiest thread by that of all with equal shares
+  Expr busy;       // the threads that work, averaged over time
+  Expr imbalance;  // the busiest thread's time over that of equal shares
 };
 
-// A bound a level, as in the execution-cache-memory model (Hager, Treibig, Habich, Wellein 2016):
+// Returns one bound per level, as in the execution-cache-memory model (Hager, Treibig, Habich,
+// Wellein 2016):
 //   issue   = cycles of the straight-line code, runs of it, shares of the threads; the cycles of a
 //             body are the largest of its multiply-adds, loads, stores, operations and the latency
 //             of a chain of sums
@@ -43,7 +44,7 @@ struct NestPrior {
 NestPrior PriorOf(const NestWork& nest, const NestTraffic& traffic, const Target& target,
                   const CpuConstants& cpu, const RunSettings& settings);
 
-// ln seconds of a kernel.
+// Returns ln seconds of a kernel.
 Expr LnSecondsOf(std::span<const NestPrior> nests, const CpuConstants& cpu);
 
 }  // namespace tcc

@@ -8,9 +8,9 @@
 
 namespace tcc {
 
-// name, start value, meaning. The start values are measured ones of a Zen 5 (reference: cpu_perf,
-// sections 1 and 5); gather, enter, dead, spill and usable are guesses until they are fitted. Rates
-// are of one core but for the `all` ones, cycles are of a vector.
+// The constants of a CPU: name, start value, meaning. The start values are measured ones of a Zen 5
+// (reference: cpu_perf, sections 1 and 5); gather, enter, dead, spill and usable are guesses until
+// they are fitted. Rates are per core except the `all` ones, cycles are per vector.
 #define TCC_CPU_CONSTANTS(X)                                                     \
   X(hertz, 3.9e9, "cycles per second")                                           \
   X(fma_per_cycle, 2, "multiply-adds that begin per cycle")                      \
@@ -40,7 +40,7 @@ namespace tcc {
   X(call_seconds, 0.3e-6, "of calling a kernel")                                 \
   X(overlap, 3.5, "p: times t_i that overlap take (sum of t_i^p)^(1/p) in all")
 
-// Numbers of one kind of CPU.
+// The constants of one kind of CPU.
 struct CpuProfile {
 #define TCC_CPU_CONSTANT(name, start, meaning) double name = start;
   TCC_CPU_CONSTANTS(TCC_CPU_CONSTANT)
@@ -52,20 +52,21 @@ struct CpuConstantRow {
   std::string_view meaning;
   double CpuProfile::* value;
 };
-// A row for each, in the order of the table.
+// Returns a row for each constant, in the order of the table.
 const std::vector<CpuConstantRow>& CpuConstantRows();
 
-// The start values with the caches of a CPU target.
+// Returns the start values with the caches of a CPU target.
 CpuProfile ProfileOf(const Target& target);
 
-// The same as f64 formulas: constants where the numbers are given, variables where they are sought.
+// The same as f64 formulas: constants if the numbers are given, variables if they are fitted.
 struct CpuConstants {
 #define TCC_CPU_CONSTANT(name, start, meaning) Expr name;
   TCC_CPU_CONSTANTS(TCC_CPU_CONSTANT)
 #undef TCC_CPU_CONSTANT
 };
 CpuConstants ConstantsOf(const CpuProfile& profile);
-// `variables` gets one for each row, in the order of the table.
+// Returns variables for the constants; `variables` gets one for each row, in the order of the
+// table.
 CpuConstants VariableConstants(std::vector<Var>& variables);
 
 }  // namespace tcc

@@ -6,9 +6,9 @@
 
 namespace tcc {
 
-// enumerator, name, unit, definition: the rows of a nest, in the order in which a model reads them.
-// A feature more is a row here and a formula in nest_features.cc. `main` is the leaf block with
-// most instances, a reduction before others.
+// The feature table: enumerator, name, unit, definition of the rows of a nest, in the order in
+// which a model reads them. A new feature takes a row here and a formula in nest_features.cc.
+// `main` is the leaf block with the most instances, reductions before others.
 #define TCC_NEST_FEATURES(X)                                                               \
   X(kUseful, "useful", "instances", "leaf instances that exist")                           \
   X(kIssued, "issued", "iterations", "of all loops round leaf blocks")                     \
@@ -64,7 +64,7 @@ namespace tcc {
   X(kOverheadSeconds, "overhead_seconds", "seconds", "the prior's, of starting threads")   \
   X(kSeconds, "seconds", "seconds", "the prior's, of all together")
 
-// Rises when a formula gives other values: models know what they were trained on.
+// The version of the formulas, which rises when one gives other values: models record it.
 inline constexpr int kFeatureVersion = 2;
 
 enum class Feature : size_t {
@@ -78,7 +78,7 @@ struct FeatureRow {
   std::string_view unit;
   std::string_view definition;
 };
-// A row for each feature, in order.
+// Returns a row for each feature, in order.
 std::span<const FeatureRow> FeatureRows();
 
 inline constexpr size_t kFeatures = 0

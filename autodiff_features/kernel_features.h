@@ -18,8 +18,8 @@ struct KernelFeatures {
 std::vector<KernelFeatures> FeaturesAt(const SketchFormulas& formulas,
                                        std::span<const Point> points);
 
-// Maps a row to an input of the network: ln of seconds, ln(1 + x) of everything else, moved and
-// stretched to mean 0 and deviation 1 over the nests of a training set, and kept in
+// The map from a row to an input of the network: ln of seconds, ln(1 + x) of everything else,
+// shifted and scaled to mean 0 and deviation 1 over the nests of a training set, clamped to
 // [-kMaxDeviations, kMaxDeviations].
 struct FeatureScale {
   std::vector<double> mean;
@@ -31,9 +31,9 @@ inline constexpr double kMaxDeviations = 4;
 
 NestBatch BatchOf(const FeatureScale& scale, std::span<const KernelFeatures* const> kernels);
 
-// Derivatives by the rows of one kernel, from those by what BatchOf made of them: `inputs` and
-// `shares` are the parts of Mlp::Slopes that are the kernel's. A row beyond kMaxDeviations has
-// none.
+// Returns the derivatives by the rows of one kernel from the derivatives by the inputs that BatchOf
+// made of them: `inputs` and `shares` are the kernel's parts of Mlp::Slopes. A row beyond
+// kMaxDeviations has derivative 0.
 std::vector<double> RowSlopes(const FeatureScale& scale, const KernelFeatures& kernel,
                               std::span<const double> inputs, std::span<const double> shares);
 

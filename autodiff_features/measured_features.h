@@ -9,32 +9,32 @@
 #include "autodiff_features/train.h"
 #include "support/status.h"
 
-// Measured tasks beside what is predicted of them.
+// The measured tasks with their predictions.
 namespace tcc {
 
-// ln seconds of each point of each task; NaN for what cannot be replayed.
+// The predicted ln seconds of each point of each task; NaN for points that cannot be replayed.
 using TaskPredictions = std::vector<std::vector<double>>;
 
 struct MeasuredFeatures {
   std::vector<MeasuredTask> tasks;
-  std::vector<std::vector<KernelFeatures>> features;  // of each point of each task
-  std::vector<std::string> problems;                  // why points have none
+  std::vector<std::vector<KernelFeatures>> features;  // per task and point
+  std::vector<std::string> problems;                  // reasons why points have no features
 
-  // The tasks that `keep` keeps.
+  // Returns the tasks that `keep` accepts.
   MeasuredFeatures Of(const std::function<bool(const MeasuredTask&)>& keep) const;
 
   TaskPredictions ByPrior() const;
   TaskPredictions ByModel(const LearnedModel& model) const;
-  // For training: every task, without the points that cannot be replayed.
+  // Returns every task for training, without the points that cannot be replayed.
   std::vector<TrainingTask> ToTraining() const;
 };
 
-// Features of every point. Points whose features are not finite are told among the problems and
-// count as those that cannot be replayed.
+// Computes the features of every point. Points whose features are not finite are reported among the
+// problems and count as points that cannot be replayed.
 MeasuredFeatures FeaturesOf(std::vector<MeasuredTask> tasks, const Target& target,
                             const CpuProfile& profile);
 
-// Error: no point has features; how many points there are and the first reason.
+// Checks that some point has features. Error: the number of points and the first reason.
 Status ExpectSomeReplay(const MeasuredFeatures& measured);
 
 }  // namespace tcc

@@ -8,11 +8,11 @@
 
 namespace tcc {
 
-// Kernels of some nests each, as the network reads them: nests lie side by side, those of kernel k
-// are [first[k], first[k + 1]).
+// The kernels of a batch, as the network reads them. Their nests lie side by side; those of kernel
+// k are [first[k], first[k + 1]).
 struct NestBatch {
   std::vector<double> inputs;  // kFeatures scaled rows for each nest
-  std::vector<double> shares;  // of each nest in its kernel's time, by the prior
+  std::vector<double> shares;  // each nest's share of its kernel's time, by the prior
   std::vector<size_t> first = {0};
 
   size_t kernels() const { return first.size() - 1; }
@@ -27,8 +27,8 @@ class Mlp {
   static constexpr size_t kWidth = 64;
   static size_t ParameterCount();
 
-  // Weights of mean 0 and variance 2 / inputs (He et al. 2015), biases and the last layer 0: an
-  // untrained network corrects nothing.
+  // Draws weights of mean 0 and variance 2 / inputs (He et al. 2015); biases and the last layer are
+  // 0: an untrained network corrects nothing.
   static Mlp Drawn(uint64_t seed, double bound);
   Mlp(std::vector<double> parameters, double bound)
       : parameters_(std::move(parameters)), bound_(bound) {}
@@ -37,13 +37,13 @@ class Mlp {
   const std::vector<double>& parameters() const { return parameters_; }
   std::vector<double>& parameters() { return parameters_; }
 
-  // The correction of each kernel's ln seconds.
+  // Returns the correction of each kernel's ln seconds.
   std::vector<double> Forward(const NestBatch& batch) const;
 
-  // Derivatives of sum over kernels of seeds[k] * correction[k].
+  // The derivatives of sum over kernels of seeds[k] * correction[k].
   struct Slopes {
     std::vector<double> parameters;
-    std::vector<double> inputs;  // as NestBatch::inputs
+    std::vector<double> inputs;  // in the layout of NestBatch::inputs
     std::vector<double> shares;
   };
   Slopes Backward(const NestBatch& batch, std::span<const double> seeds) const;

@@ -7,8 +7,8 @@
 #include "autodiff_features/learned_model.h"
 #include "support/status.h"
 
-// A model as bytes: a text header that ends with an empty line, the numbers as float32 in little
-// endian order, and the SHA-256 of all that.
+// The file format of a model: a text header that ends with an empty line, the numbers as float32 in
+// little endian order, and the SHA-256 of all that.
 //
 //   tcc-cost-model 1
 //   features VERSION
@@ -23,9 +23,9 @@ namespace tcc {
 
 std::vector<uint8_t> ModelBytes(const LearnedModel& model);
 
-// `name` is for messages. Error: another program's file; damaged or cut off; made by a tcc with
-// other features, by the first row that differs; for another target; numbers that are not finite;
-// lines or bytes beyond those above.
+// Parses a model; `name` is for messages. Error: another program's file; damaged or cut off; made
+// by a tcc with other features, naming the first row that differs; for another target; numbers that
+// are not finite; lines or bytes beyond those above.
 StatusOr<LearnedModel> ParseModel(std::span<const uint8_t> bytes, const std::string& name);
 
 Status WriteModel(const LearnedModel& model, const std::string& path);

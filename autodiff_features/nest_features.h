@@ -7,7 +7,7 @@
 
 namespace tcc {
 
-// A formula for each row of the table, f64.
+// An f64 formula for each row of the table.
 using FeatureFormulas = std::array<Expr, kFeatures>;
 
 FeatureFormulas FeaturesOf(const NestWork& nest, const NestTraffic& traffic, const NestPrior& prior,

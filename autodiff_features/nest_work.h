@@ -12,18 +12,19 @@
 
 namespace tcc {
 
-// All that is counted of a leaf block: what features and the prior are made of.
+// All counts of a leaf block, which features and the prior are derived from.
 struct SiteWork {
   Site site;
   InstanceCounts counts;
-  OperationCounts operations;  // of an instance
-  Expr vectors;                // registers of a result of all lanes
-  // In memory: buffers that become registers are left out. A reduction reads its results, too.
+  OperationCounts operations;  // operations per instance
+  Expr vectors;                // the registers that a result of all lanes takes
+  // The accesses to memory: buffers that become registers are left out. A reduction reads its
+  // results, too.
   std::vector<TracedAccess> accesses;
-  AccessInstructions loads;   // of one run of the straight-line code; what stays the same in the
-  AccessInstructions stores;  // innermost loop counts with its share of it, if a register is free
+  AccessInstructions loads;   // per run of the straight-line code; an access that is invariant in
+  AccessInstructions stores;  // the innermost loop counts with its share, if a register is free
   std::vector<Expr> footprints;  // f64 bytes that one iteration of each loop touches
-  bool in_registers = false;     // its results are
+  bool in_registers = false;     // whether its results stay in registers
 };
 
 // A nest at the root of a function.
@@ -31,10 +32,10 @@ struct NestWork {
   std::string name;
   std::vector<SiteWork> sites;
   NestResources resources;
-  Expr bytes;       // f64; that all of it touches
-  Expr forks;       // starts of parallel loops
-  Expr prefetched;  // lines
-  size_t main = 0;  // of `sites`: the one with most instances, reductions first
+  Expr bytes;       // f64; the bytes that the nest touches
+  Expr forks;       // the starts of parallel loops
+  Expr prefetched;  // the prefetched lines
+  size_t main = 0;  // the site with the most instances, reductions first
 };
 
 // Counts every nest of `fn` (kScheduled, sizes free or known) that runs with the kernel, in order.

@@ -4,9 +4,9 @@
 
 namespace tcc {
 
-// Arithmetic of one instance of a leaf block: of its body, of the combiner if that is a reduction,
-// and of its predicate. Equal parts count once, index arithmetic not at all: lowering moves it out
-// of loops.
+// The arithmetic of one instance of a leaf block: of its body, of the combiner if the body is a
+// reduction, and of its predicate. Equal parts count once, index arithmetic not at all: lowering
+// hoists it out of loops.
 struct OperationCounts {
   double fma = 0;  // a sum or difference with a product below it, which code generators contract
   double add = 0;
@@ -23,7 +23,8 @@ struct OperationCounts {
   }
 };
 
-// `tested`: the predicate is asked at run time, which a partitioned loop round the block avoids.
+// Counts the operations. `tested`: the predicate is tested at run time, which a partitioned loop
+// round the block avoids.
 OperationCounts OperationsOf(const Block& block, bool tested);
 OperationCounts OperationsOf(const Site& site);
 

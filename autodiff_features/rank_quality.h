@@ -6,7 +6,7 @@
 
 #include "autodiff_features/measured_tasks.h"
 
-// How well predictions put the points of a task in order.
+// Measures of how well predictions rank the points of a task.
 namespace tcc {
 
 // Replaces NaN, a missing prediction, by infinity: predictions are then ordered.
@@ -24,23 +24,24 @@ struct PairCount {
 // Counts over ForEachJudgedPair. `predicted`: ln seconds of each point of the task.
 PairCount CountPairs(const MeasuredTask& task, std::span<const double> predicted, double within);
 
-// Seconds of the fastest of the first `count` points by prediction over those of the best point,
-// minus 1. Of equal predictions the slower point comes first, so that nothing is won by luck.
+// Returns the seconds of the fastest of the first `count` points by prediction over those of the
+// best point, minus 1. Among equal predictions the slower point comes first, so that nothing is won
+// by luck.
 double RegretOf(const MeasuredTask& task, std::span<const double> predicted, size_t count);
-// The mean of the same over all draws of `count` points.
+// Returns the mean of the same over all draws of `count` points.
 double RandomRegret(const MeasuredTask& task, size_t count);
 
-// The same for the point that is compiled without a search; nullopt where that is not among them.
+// Returns the same for the point that is compiled without a search; nullopt if there is none.
 std::optional<double> StartRegret(const MeasuredTask& task);
 
-// Spearman's rank correlation over precise points, equal values with the mean of their ranks; 0
-// where all predictions are equal or there are fewer than 2 points.
+// Returns Spearman's rank correlation over precise points, equal values with the mean of their
+// ranks; 0 if all predictions are equal or there are fewer than 2 points.
 double SpearmanOf(const MeasuredTask& task, std::span<const double> predicted);
 
-// Figures over tasks: pairs of all tasks together, the others as means over tasks with at least
+// The figures over tasks: pairs of all tasks together, the others as means over tasks with at least
 // kMinPoints points.
 struct RankQuality {
-  int64_t tasks = 0;  // that the means are over
+  int64_t tasks = 0;  // the number of tasks in the means
   int64_t points = 0;
   PairCount pairs;
   double regret_first = 0;
@@ -53,11 +54,12 @@ inline constexpr size_t kMinPoints = 16;
 inline constexpr double kPairsWithin = 3;
 inline constexpr size_t kRegretOfSome = 16;
 
-// `predicted[t]` are those of tasks[t]. Points without a number (NaN) come last.
+// Computes the figures. `predicted[t]` are the predictions for tasks[t]; points without a number
+// (NaN) come last.
 RankQuality QualityOf(std::span<const MeasuredTask> tasks,
                       std::span<const std::vector<double>> predicted);
 RankQuality RandomQuality(std::span<const MeasuredTask> tasks);
-// The mean over tasks with at least kMinPoints points that have one.
+// Returns the mean of StartRegret over the tasks with at least kMinPoints points that have one.
 std::optional<double> MeanStartRegret(std::span<const MeasuredTask> tasks);
 
 }  // namespace tcc

@@ -4,7 +4,7 @@
 
 #include "ir/expr/expr.h"
 
-// Formulas of f64 over the sizes of a program: products of extents that pass 2^53 lose digits there
+// The f64 formulas over the sizes of a program: products of extents beyond 2^53 lose digits there
 // and nothing else.
 namespace tcc {
 
@@ -13,15 +13,15 @@ inline Expr Real(double value) {
 }
 Expr Real(const Expr& integer);
 
-// The value of an f64 constant.
+// Returns whether the expression is the f64 constant `value`.
 bool IsReal(const Expr& expr, double value);
 
-// Sums, products and quotients of f64 without the terms that change nothing.
+// Return sums, products and quotients of f64 without neutral terms.
 Expr Plus(const Expr& a, const Expr& b);
 Expr Times(const Expr& a, const Expr& b);
 Expr Over(const Expr& a, const Expr& b);
 
-// The product of integer extents as f64; 1 of none.
+// Returns the product of integer extents as f64; 1 if there are none.
 Expr ProductOf(const std::vector<Expr>& extents);
 
 }  // namespace tcc

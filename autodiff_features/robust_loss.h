@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-// How far predictions of ln seconds are off, as training and fitting weigh it.
+// The loss of predictions of ln seconds, for training and fitting.
 namespace tcc {
 
-// Where Huber's loss turns from a square into a line.
+// The point where Huber's loss turns from a square into a line.
 inline constexpr double kHuber = 0.5;
 
 inline double HuberLoss(double off) {
@@ -17,8 +17,8 @@ inline double HuberSlope(double off) {
   return std::clamp(off, -kHuber, kHuber);
 }
 
-// The weight of a point. `speed`: its task's best time over its own. `precise`: false if it was
-// timed by one run.
+// Returns the weight of a point. `speed` is its task's best time over its own; `precise` is false
+// if it was timed by one run.
 inline double PointWeight(double speed, bool precise) {
   double weight = std::sqrt(std::clamp(speed, 0.05, 1.0));
   return precise ? weight : weight / 3;

@@ -11,28 +11,28 @@
 
 namespace tcc {
 
-// How much of a program its formulas describe exactly.
+// The share of a program that its formulas describe exactly.
 struct FormulaCounts {
   int64_t sites = 0;
   int64_t accesses = 0;
-  // Blocks whose counts are upper bounds: Site::exact is false.
+  // The blocks whose counts are upper bounds: Site::exact is false.
   std::vector<std::string> bounded = {};
-  // "mm of A_p": accesses for which TracedAccess::exact is false.
+  // The accesses for which TracedAccess::exact is false, as "mm of A_p".
   std::vector<std::string> without_box = {};
 };
 
-// The variables of sizes and the ranges of their values, as formulas are compiled for.
+// The variables of sizes and the ranges of their values, which formulas are compiled for.
 struct SizeVars {
   std::vector<Var> vars;
   Bounds bounds;
 };
 SizeVars VarsOf(std::span<const FreeSize> sizes);
 
-// Error: the first loop of `fn` that is bound to blocks or threads of a GPU.
+// Checks that no loop of `fn` is bound to blocks or threads of a GPU. Error: the first one that is.
 Status ExpectCpuLoops(const Function& fn);
 
-// Features and predicted seconds of a symbolic program for a CPU, as formulas over its free sizes,
-// compiled for many points at once.
+// The features and predicted seconds of a symbolic program for a CPU, as formulas over its free
+// sizes, compiled for many points at once.
 class SketchFormulas {
  public:
   // Error: the target is no CPU; a loop is bound to a GPU; a formula that cannot be compiled.
@@ -40,26 +40,27 @@ class SketchFormulas {
                                          const CpuProfile& profile, const RunSettings& settings);
 
   const std::vector<FreeSize>& sizes() const { return sizes_; }
-  // Names of the nests that run with the kernel, in order.
+  // Returns the names of the nests that run with the kernel, in order.
   const std::vector<std::string>& nests() const { return nests_; }
   const FormulaCounts& counts() const { return counts_; }
 
-  // A column for each size to a column for each row of the table of each nest, nest by nest.
+  // Maps a column for each size to a column for each row of the feature table of each nest, nest by
+  // nest.
   const BatchEvaluator& features() const { return features_; }
   size_t FeatureColumn(size_t nest, Feature feature) const {
     return nest * kFeatures + static_cast<size_t>(feature);
   }
-  // The same points to one column: ln seconds of the whole kernel.
+  // Maps the same points to one column: ln seconds of the whole kernel.
   const BatchEvaluator& prior() const { return prior_; }
 
-  // The same as expressions over sizes(), for those who want other programs of them.
+  // Return the same as expressions over sizes(), for compiling other programs from them.
   const std::vector<Expr>& feature_exprs() const { return feature_exprs_; }
   const Expr& prior_expr() const { return prior_expr_; }
-  // f64 bytes that the tiles of all levels take: one iteration of each loop that is neither
+  // Returns the f64 bytes of the tiles of all levels: one iteration of each loop that is neither
   // parallel nor straight-line code, of each nest's main block.
   const Expr& tile_bytes_expr() const { return tile_bytes_expr_; }
 
-  // Points of the program's space as the evaluators take them.
+  // Converts points of the program's space to the evaluators' form.
   PointTable ToTable(std::span<const Point> points) const;
   std::vector<double> LnSecondsAt(std::span<const Point> points) const;
 

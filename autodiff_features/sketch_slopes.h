@@ -10,7 +10,8 @@ namespace tcc {
 // real; a column is the logarithm of a size.
 class SketchSlopes {
  public:
-  // `constraints` of the program that the formulas are of. Error: one that cannot be compiled.
+  // Compiles the formulas and the `constraints` of their program. Error: one that cannot be
+  // compiled.
   static StatusOr<SketchSlopes> Create(const SketchFormulas& formulas,
                                        const Constraints& constraints);
 
@@ -24,22 +25,23 @@ class SketchSlopes {
     PointTable cost_slopes;     // d ln seconds / d ln size
     PointTable penalty_slopes;  // d penalty / d ln size
   };
-  // With a network the prediction is the prior corrected by it, else the prior. The penalty is the
-  // sum of max(g, 0)^2, where g is how far a constraint is broken: ln(a / m) of "a at most m", the
-  // expression itself otherwise. Constraints on remainders have no useful slope and are left out.
+  // Evaluates points. With a model the prediction is the prior corrected by its network, else the
+  // prior. The penalty is the sum of max(g, 0)^2, where g is how far a constraint is broken: ln(a /
+  // m) for "a at most m", else the expression itself. Constraints on remainders have no useful
+  // slope and are left out.
   Result At(const PointTable& ln_sizes, double width, const LearnedModel* model,
             size_t member) const;
 
  private:
   explicit SketchSlopes(Tape tape) : tape_(std::move(tape)) {}
 
-  // Derivatives of the prediction by the results of the tape.
+  // Returns the derivatives of the prediction by the results of the tape.
   PointTable CostSeeds(const PointTable& values, const LearnedModel* model, size_t member,
                        std::vector<double>& ln_seconds) const;
   PointTable PenaltySeeds(const PointTable& values, std::vector<double>& penalty) const;
 
   size_t sizes_ = 0;
-  size_t feature_columns_ = 0;  // then one of ln seconds, then those of the constraints
+  size_t feature_columns_ = 0;  // followed by one for ln seconds, then the constraints
   size_t excess_columns_ = 0;
   Tape tape_;
 };

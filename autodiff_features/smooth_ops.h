@@ -5,17 +5,17 @@
 
 #include "ir/analysis/formula_program.h"
 
-// Smooth twins of the formula ops and their slopes, one rule an op. `width` w says how far a step
-// or a kink is spread, relative to the operands: 0.5 is wide, 0.1 narrow, and with w -> 0 every
-// twin but those of ceildiv, div and mod becomes the exact op (of integers, for comparisons; down
-// to the floors below, for kSelectReal, logarithms and roots). Relative widths make a twin the same
-// in any unit.
+// The smooth twins of the formula ops and their slopes, one rule per op. `width` w says how far a
+// step or a kink is spread, relative to the operands: 0.5 is wide, 0.1 narrow, and with w -> 0
+// every twin but those of ceildiv, div and mod becomes the exact op (for comparisons, of integers;
+// for kSelectReal, logarithms and roots, down to the floors below). Relative widths make a twin the
+// same in any unit.
 //
-// Values are finite for all finite operands but a divisor of 0. Slopes are those of the twin, not
-// of the exact op; at w = 0 they are one-sided ones (half each at a tie) and comparisons have none.
+// Values are finite for all finite operands except a divisor of 0. Slopes are those of the twin,
+// not of the exact op; at w = 0 they are one-sided (half each at a tie), and comparisons have none.
 namespace tcc {
 
-// Derivatives of an op's result by its operands.
+// The derivatives of an op's result by its operands.
 struct OpSlopes {
   double a = 0;
   double b = 0;
@@ -44,8 +44,8 @@ inline double SignOf(double x) {
   return (x > 0 ? 1.0 : 0.0) - (x < 0 ? 1.0 : 0.0);
 }
 
-// Distance of the smooth maximum from the larger operand, and of the minimum from the smaller one:
-// (R - |a - b|) / 2.
+// Returns the distance of the smooth maximum from the larger operand, and of the minimum from the
+// smaller one: (R - |a - b|) / 2.
 inline double Rounding(double a, double b, double width) {
   double spread = width * width * std::abs(a * b) + kMinSquare;
   double apart = std::abs(a - b);
@@ -59,10 +59,10 @@ inline double SmoothMin(double a, double b, double width) {
   return std::min(a, b) - Rounding(a, b, width);
 }
 
-// Slopes of both by their first operand: (1 + x / R) / 2 and (1 - x / R) / 2 with
-// x = a - b + w^2 |b| sign(a) / 2. The smaller of the two is (R^2 - x^2) / (2R (R + |x|)), where
-// R^2 - x^2 = w^2 b^2 (sign(a) sign(b) - sign(a)^2 w^2 / 4): without that form the slope of
-// min(1, 10^15) by its large operand would be noise as large as the minimum itself.
+// The slopes of both by their first operand: (1 + x / R) / 2 and (1 - x / R) / 2 with x = a - b +
+// w^2 |b| sign(a) / 2. The smaller of the two is (R^2 - x^2) / (2R (R + |x|)), where R^2 - x^2 =
+// w^2 b^2 (sign(a) sign(b) - sign(a)^2 w^2 / 4): without that form the slope of min(1, 10^15) by
+// its large operand would be noise as large as the minimum itself.
 struct ExtremeSlopes {
   double of_max;
   double of_min;
@@ -125,7 +125,7 @@ struct SmoothOp<FormulaOp::kDiv> {
 
 // --- Integer division ---
 
-// max(1, a / b): the lower envelope of ceildiv over a >= 1.
+// Computes max(1, a / b), the lower envelope of ceildiv over a >= 1.
 template <>
 struct SmoothOp<FormulaOp::kCeilDiv> {
   static double Value(double a, double b, double, double width) {
@@ -140,7 +140,7 @@ struct SmoothOp<FormulaOp::kCeilDiv> {
 // Keeps quotients above 0, so that their logarithms are harmless.
 inline constexpr double kMinQuotient = 1e-3;
 
-// The mean of floor(a / b) over the remainders, which are (b - 1) / 2 on average.
+// Returns the mean of floor(a / b) over the remainders, which are (b - 1) / 2 on average.
 inline double MeanQuotient(double a, double b) {
   return a / b - (1 - 1 / b) / 2;
 }
@@ -156,8 +156,8 @@ struct SmoothOp<FormulaOp::kFloorDiv> {
   }
 };
 
-// a - b * (smooth a div b): (b - 1) / 2 where the quotient is not small. The form is chosen by the
-// quotient, since the difference would lose the digits of a large a.
+// Computes a - b * (smooth a div b), which is (b - 1) / 2 unless the quotient is small. The form
+// depends on the quotient, since the difference would lose the digits of a large a.
 template <>
 struct SmoothOp<FormulaOp::kFloorMod> {
   static double Value(double a, double b, double, double width) {
@@ -179,15 +179,15 @@ struct SmoothOp<FormulaOp::kFloorMod> {
 
 // --- Comparisons of integers, or of counts: a step half a unit beside them ---
 
-// From 0 to 1 around u = 0: (1 + u / sqrt(1 + u^2)) / 2.
+// Returns a step from 0 to 1 around u = 0: (1 + u / sqrt(1 + u^2)) / 2.
 inline double StepOf(double u) {
   double root = std::sqrt(1 + u * u);
   double small = 1 / (2 * root * (root + std::abs(u)));
   return u >= 0 ? 1 - small : small;
 }
 
-// a < b where shift is -1/2, a <= b where it is 1/2. The step is relative to the operands' mean, so
-// it is one in ln b - ln a for large operands.
+// Compares a < b if shift is -1/2, a <= b if it is 1/2. The step is relative to the operands' mean,
+// so it is a step in ln b - ln a for large operands.
 inline double SmoothOrder(double a, double b, double shift, double width) {
   double mean = (std::abs(a) + std::abs(b) + 1) / 2;
   return StepOf((b - a + shift) / (width * mean));
@@ -224,7 +224,7 @@ struct SmoothOp<FormulaOp::kLe> {
   }
 };
 
-// (a <= b) * (b <= a).
+// Computes (a <= b) * (b <= a).
 template <>
 struct SmoothOp<FormulaOp::kEq> {
   static double Value(double a, double b, double, double width) {
@@ -259,12 +259,12 @@ struct SmoothOp<FormulaOp::kSelect> {
   static OpSlopes Slopes(double a, double b, double c, double, double) { return {b - c, a, 1 - a}; }
 };
 
-// The least count that a choice tells from 0: a thousandth of a cache line, say.
+// The least count that a choice distinguishes from 0: a thousandth of a cache line, say.
 inline constexpr double kMinCount = 1e-3;
 
-// The arms' geometric mean, weighted by the condition: arms differ by powers of ten, and an
-// arithmetic mean would show the larger one alone. Arms are counts; what is below kMinCount, or
-// negative, counts as that.
+// Computes the geometric mean of the arms, weighted by the condition: arms differ by powers of ten,
+// and an arithmetic mean would show the larger one alone. Arms are counts; one below kMinCount, or
+// negative, counts as kMinCount.
 template <>
 struct SmoothOp<FormulaOp::kSelectReal> {
   static double Value(double a, double b, double c, double) {

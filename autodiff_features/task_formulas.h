@@ -9,15 +9,15 @@
 
 namespace tcc {
 
-// The program of a task's sketch. Error: it was measured on another target than a CPU; its texts
+// Replays a task's sketch. Error: the task was measured on another target than a CPU; its texts
 // cannot be read; its steps are not legal; a loop is bound to a GPU.
 StatusOr<SymbolicProgram> ReplaySketch(const MeasuredTask& task, size_t sketch);
 
-// The values of `sizes` in their order. Error, the same for all points with the same fault: a size
-// has no value, or one that it does not allow.
+// Returns the values of `sizes` in their order. Error, the same for all points with the same fault:
+// a size has no value, or one that it does not allow.
 StatusOr<Point> PlacePoint(const Decisions& set, const std::vector<FreeSize>& sizes);
 
-// "'name': reason (3 of 20 points)".
+// Returns "'name': reason (3 of 20 points)".
 std::string PointProblem(const MeasuredTask& task, const std::string& reason, size_t points);
 
 // The formulas of a measured task's sketches, as far as this tcc can replay them.
@@ -25,24 +25,24 @@ class TaskFormulas {
  public:
   static TaskFormulas Of(const MeasuredTask& task, const Target& target, const CpuProfile& profile);
 
-  // Why points cannot be replayed: a text for each reason, with the number of its points.
+  // Returns why points cannot be replayed: a text for each reason, with the number of its points.
   const std::vector<std::string>& problems() const { return problems_; }
-  // nullptr where it has none.
+  // Returns nullptr if the sketch has no formulas.
   const SketchFormulas* sketch(size_t sketch) const {
     return sketches_[sketch] ? &*sketches_[sketch] : nullptr;
   }
-  // The point in the order of its sketch's sizes; nullopt where it cannot be replayed: no formulas,
-  // or other sizes.
+  // Returns the point in the order of its sketch's sizes; nullopt if it cannot be replayed: no
+  // formulas, or other sizes.
   std::optional<Point> PointOf(const MeasuredPoint& point) const;
 
-  // Returns the features of each point of the task: without rows, and with a NaN for the prior,
-  // where it cannot be replayed.
+  // Returns the features of each point of the task: without rows, and with NaN for the prior, if it
+  // cannot be replayed.
   std::vector<KernelFeatures> Features(const MeasuredTask& task) const;
-  // The prior's ln seconds alone.
+  // Returns the prior's ln seconds alone.
   std::vector<double> LnSeconds(const MeasuredTask& task) const;
 
  private:
-  // The points of each sketch that can be replayed, and their places in the task.
+  // The points of a sketch that can be replayed, and their indices in the task.
   struct PlacedPoints {
     std::vector<size_t> places;
     std::vector<Point> points;

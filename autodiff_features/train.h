@@ -15,10 +15,10 @@ struct TrainingPoint {
   double noise = 0;       // relative
   bool precise = true;    // false: timed by one run
 };
-// Whether all rows and the prior's time are finite numbers.
+// Returns whether all rows and the prior's time are finite numbers.
 bool IsFinite(const KernelFeatures& kernel);
 
-// Points of one task on equal terms: their order is what is learned.
+// The comparable points of one task; their order is to be learned.
 struct TrainingTask {
   std::string key;
   std::vector<TrainingPoint> points;
@@ -29,9 +29,9 @@ struct TrainOptions {
   int members = 5;
   int epochs = 40;
   bool on_prior = true;
-  // Told after each epoch: the member, the epoch and its mean loss.
+  // Called after each epoch with the member, the epoch and its mean loss.
   std::function<void(int member, int epoch, double loss)> progress = {};
-  // Told once if points have features or a time that are not finite: the number of these points.
+  // Called once if points have features or a time that are not finite, with their number.
   std::function<void(size_t points)> left_out = {};
 };
 

@@ -30,7 +30,7 @@ struct Cost {
   std::string unit;
 };
 
-// 3x3, 64 to 64 channels on 56x56 pixels.
+// Returns a 3x3 convolution, 64 to 64 channels on 56x56 pixels.
 Function Conv2d() {
   StatusOr<Function> fn = ParseFunction(R"(
 fn conv(X: f32[56, 56, 64], W: f32[3, 3, 64, 64], Y: f32[56, 56, 64]) tensor {
@@ -61,7 +61,7 @@ double MedianSeconds(int repetitions, const std::function<void()>& work) {
   return times[static_cast<size_t>(repetitions / 2)];
 }
 
-// Of the sketch of a convolution for a GPU, the largest of its kind.
+// Measures the costs of the sketch of a convolution for a GPU, the largest of its kind.
 Status MeasureSketch(std::vector<Cost>& costs) {
   auto add_ms = [&](const char* name, double seconds) {
     costs.push_back({name, seconds * 1e3, "ms"});

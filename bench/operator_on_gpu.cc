@@ -14,13 +14,14 @@
 namespace tcc {
 namespace {
 
-// Of few bytes at most: more does not stay in any cache.
+// The most bytes of an operator that is timed with a warm cache as well: more does not stay in any
+// cache.
 constexpr double kWarmBytes = 64e6;
-// Of a peer's candidates so many are timed in graphs, in so many blocks.
+// The number of a peer's candidates that are timed in graphs, and the number of blocks for that.
 constexpr size_t kFinalists = 4;
 constexpr int kFinalBlocks = 3;
 
-// A tensor of the device: its bytes are not to be looked at.
+// Returns a tensor in device memory, whose bytes the host must not read.
 Tensor OnDevice(const Tensor& host, uint8_t* memory) {
   Tensor tensor = host;
   tensor.owner = nullptr;
@@ -28,7 +29,7 @@ Tensor OnDevice(const Tensor& host, uint8_t* memory) {
   return tensor;
 }
 
-// The same elements, rounded.
+// Returns the same elements, rounded to the type.
 Tensor StoredAs(const Tensor& tensor, DType dtype) {
   if (tensor.dtype == dtype) return tensor;
   Tensor stored = MakeZeroTensor(dtype, tensor.shape);
@@ -100,7 +101,8 @@ class GpuRun {
     GpuOperandSets sets;
   };
 
-  // Made at the first use. All get as many sets, enough for those of the fewest bytes.
+  // Returns the operand sets of a layout and type, and makes them at the first use. All have the
+  // same number of sets, enough for the type with the fewest bytes.
   StatusOr<const GpuOperandSets*> SetsFor(bool channels_last, DType stored) {
     for (const Sets& made : sets_) {
       if (made.channels_last == channels_last && made.stored == stored) return &made.sets;
@@ -125,7 +127,7 @@ class GpuRun {
       tensors.inputs = ToChannelsLast(tensors.inputs);
       tensors.constants = ToChannelsLast(tensors.constants);
     }
-    // Those of networks are of any type, and never stored as another.
+    // The tensors of networks have any type, and are never stored as another.
     if (stored != kFloat32) {
       tensors.inputs = StoredAs(tensors.inputs, stored);
       tensors.constants = StoredAs(tensors.constants, stored);
@@ -145,7 +147,8 @@ class GpuRun {
     return executor.Enqueue(inputs, outputs, bench_.stream());
   }
 
-  // Of an output, which the artefact has in the operator's own layout.
+  // Returns the shape of an output in this layout; the artefact has it in the operator's own
+  // layout.
   std::vector<int64_t> ShapeOf(const Tensor& output, bool channels_last) const {
     const std::vector<int64_t>& shape = output.shape;
     bool own = IsChannelsLast(compiled_.op);
@@ -154,7 +157,7 @@ class GpuRun {
     return {shape[0], shape[2], shape[3], shape[1]};
   }
 
-  // Runs once on the first set, and looks at the outputs.
+  // Runs once on the first set and checks the outputs.
   StatusOr<double> Check(const CudaWork& work, const GpuOperandSets& sets,
                          bool channels_last) const {
     const std::vector<uint8_t*>& places = sets[0].outputs;
@@ -174,7 +177,7 @@ class GpuRun {
     return check.error;
   }
 
-  // A candidate, alone.
+  // A candidate that was timed alone.
   struct Attempt {
     const GpuCandidate* candidate;
     const GpuOperandSets* sets;
@@ -182,7 +185,7 @@ class GpuRun {
     double seconds;
   };
 
-  // Those that run, fastest first; the last error where none does.
+  // Returns the candidates that run, fastest first, or the last error if none does.
   StatusOr<std::vector<Attempt>> Try(const std::vector<GpuCandidate>& candidates) {
     std::vector<Attempt> attempts;
     Status last;
@@ -204,7 +207,7 @@ class GpuRun {
     return attempts;
   }
 
-  // The peer's candidates whose operands are stored alike stand for it together.
+  // Adds a contestant for each type in which the peer's candidates store their operands.
   Status AddPeer(const GpuPeer& peer, std::vector<CudaWork>& contestants) {
     TCC_ASSIGN_OR_RETURN(std::vector<GpuCandidate> candidates,
                          peer.candidates(compiled_.op, compiled_.numeric, bench_));
@@ -228,7 +231,8 @@ class GpuRun {
     double error;
   };
 
-  // The first of the attempts that are right, fastest first; why one was not, where none is.
+  // Returns the first attempts that are right, fastest first, or the error of a wrong one if none
+  // is right.
   StatusOr<std::vector<Finalist>> Finalists(std::vector<Attempt> attempts) const {
     std::vector<Finalist> right;
     Status wrong;
@@ -245,7 +249,8 @@ class GpuRun {
     return right;
   }
 
-  // A single launch says little of a kernel of some microseconds: timed as contestants are.
+  // Returns the fastest finalist. They are timed as contestants are, since a single launch says
+  // little about a kernel of some microseconds.
   StatusOr<size_t> FastestOf(const std::vector<Finalist>& finalists) const {
     if (finalists.size() == 1) return 0;
     std::vector<CudaWork> works;
@@ -257,7 +262,7 @@ class GpuRun {
     return std::ranges::min_element(times, {}, &CudaTime::median_seconds) - times.begin();
   }
 
-  // The fastest of the candidates that computes the operator becomes a contestant.
+  // Makes the fastest of the candidates that compute the operator a contestant.
   Status AddFastest(const GpuPeer& peer, const std::vector<GpuCandidate>& candidates,
                     std::vector<CudaWork>& contestants) {
     TCC_ASSIGN_OR_RETURN(std::vector<Attempt> attempts, Try(candidates));
@@ -278,7 +283,7 @@ class GpuRun {
   OperatorResult& result_;
   CudaTimingOptions timing_;
   std::vector<Tensor> inputs_, outputs_;  // as the artefact lays them out
-  std::deque<Sets> sets_;                 // which others point into
+  std::deque<Sets> sets_;                 // a deque, because others point into it
   int64_t set_count_ = 0;
 };
 

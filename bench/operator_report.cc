@@ -14,12 +14,12 @@ Json OptionalJson(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-// A rate in the unit that the work has more of.
+// Returns the rate in GFLOP/s if arithmetic limits the work, else in GB/s.
 std::string RateText(const OperatorResult& result) {
   if (result.flops == 0) return "-";
   double gflops = result.flops / result.microseconds * 1e-3;
   double gbytes = result.bytes / result.microseconds * 1e-3;
-  // Beyond this many operations a byte, arithmetic is the limit of any device.
+  // Beyond 20 operations per byte, arithmetic is the limit of any device.
   bool computes = result.flops > 20 * result.bytes;
   return computes ? fmt::format("{:.0f} GFLOP/s", gflops) : fmt::format("{:.0f} GB/s", gbytes);
 }
@@ -29,7 +29,7 @@ std::string PercentText(const OperatorResult& result) {
   return percent ? fmt::format("{:.0f} %", *percent) : "-";
 }
 
-// Of a network nothing is compared.
+// Returns the error as text. A network has none (NaN): its results are only checked to be written.
 std::string ErrorText(double error) {
   return std::isnan(error) ? "finite" : fmt::format("{:.2f}", error);
 }

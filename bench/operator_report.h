@@ -8,20 +8,20 @@
 
 namespace tcc {
 
-// How a library did on an operator.
+// The time and error of a library on an operator.
 struct PeerTime {
   std::string peer;
-  std::string algorithm;           // which of its ways was the fastest
-  std::string numeric = "strict";  // its arithmetic; what it stores operands as if not f32
+  std::string algorithm;           // the fastest of its ways
+  std::string numeric = "strict";  // its arithmetic, and the type of its operands if not f32
   double microseconds = 0;
-  double error = 0;  // as OperatorCheck has it
+  double error = 0;  // as in OperatorCheck
 };
 
 struct OperatorResult {
   std::string name;
   std::string target;
   double flops = 0, bytes = 0;
-  double strict_flops = 0;  // of `flops`: of a network's kernels that stay strict in a mode
+  double strict_flops = 0;  // the part of `flops` in a network's kernels that stay strict
   std::string failure;      // what went wrong; nothing below counts then
   size_t kernels = 0;
   double compile_seconds = 0;
@@ -29,9 +29,9 @@ struct OperatorResult {
   std::optional<double> warm_microseconds;  // where that was measured
   double error = 0;
   std::string numeric = "strict";
-  // What the work would take at the peak of the mode's instructions or the copy bandwidth that were
-  // measured in the same run, whichever is longer, and which it is: "fma", "tf32 mma", "copy"; 0
-  // and "" where the work is not known.
+  // The time that the work would take at the peak of the mode's instructions or at the copy
+  // bandwidth, whichever is longer, both measured in the same run. `ceiling` says which it is:
+  // "fma", "tf32 mma", "copy". 0 and "" where the work is not known.
   double ceiling_microseconds = 0;
   std::string ceiling;
   double peak_gflops = 0, peak_gbytes = 0;
@@ -42,14 +42,14 @@ struct OperatorResult {
   std::optional<double> PercentOfCeiling() const;
 };
 
-// One line of it, for those who wait.
+// Returns a line on a result, to show progress.
 std::string ProgressLine(const OperatorResult& result);
 
-// The results as a table: ours and its mode, each peer, its algorithm and arithmetic, the ratio of
-// ours to it.
+// Returns the results as a table: our time and mode, each peer, its algorithm and arithmetic, the
+// ratio of our time to its time.
 std::string MarkdownTable(const std::vector<OperatorResult>& results);
 
-// A list with an entry for each result and peer.
+// Returns a JSON list with an entry per result and peer.
 std::string JsonText(const std::vector<OperatorResult>& results);
 
 }  // namespace tcc

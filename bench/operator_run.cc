@@ -20,7 +20,7 @@ Tensor Uniform(const TensorInfo& info, Random& random) {
   return tensor;
 }
 
-// Of a network, whose kernels may stay strict.
+// Adds the float operations of a network's kernels, and counts those of kernels that stay strict.
 void AddFlopsOfKernels(const CompiledOperator& compiled, OperatorResult& result) {
   const Metadata& metadata = compiled.artefact.metadata;
   std::set<std::string_view> strict;
@@ -37,7 +37,7 @@ void AddFlopsOfKernels(const CompiledOperator& compiled, OperatorResult& result)
   }
 }
 
-// The mode, if some kernel rounds by it.
+// Returns the mode if some kernel rounds by it, else strict.
 NumericMode RoundsIn(const Metadata& metadata, NumericMode mode) {
   std::string_view rounded = PropertyOf(metadata, "rounded_kernels");
   return rounded.empty() || rounded == "0" ? NumericMode::kStrict : mode;

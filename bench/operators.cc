@@ -35,7 +35,7 @@ Status ExpectPeers(const OperatorSuiteOptions& options, const Target& target) {
   return OkStatus();
 }
 
-// What runs the operators of a target.
+// A run of the operators of a suite on a target.
 class SuiteRun {
  public:
   SuiteRun(const OperatorSuiteOptions& options, Target target, NumericMode numeric)
@@ -50,7 +50,7 @@ class SuiteRun {
     each_.quick = options_.quick;
   }
 
-  // The device and what it reaches.
+  // Opens the device and measures what it reaches.
   Status Open() {
     if (options_.compile_only) return CompileCalibration();
     if (target_.kind != TargetKind::kCuda) return OkStatus();
@@ -80,7 +80,7 @@ class SuiteRun {
     return {target_, each_.code, options_.quick, {MmaOf(each_.numeric).type}};
   }
 
-  // So that a cache is filled with these kernels, too.
+  // Compiles the calibration kernels, so that the cache contains them, too.
   Status CompileCalibration() const {
     if (target_.kind != TargetKind::kCuda) return OkStatus();
     return CalibrationProgram(Calibration()).status();
@@ -114,7 +114,7 @@ class SuiteRun {
   std::unique_ptr<GpuBench> bench_;  // null where kernels run on the CPU
 };
 
-// Each message once: a library that is missing is so for every operator.
+// Prints each note once: a library that is missing is missing for every operator.
 void PrintNotes(const std::vector<OperatorResult>& results) {
   std::vector<std::string> seen;
   for (const OperatorResult& result : results) {
@@ -126,7 +126,7 @@ void PrintNotes(const std::vector<OperatorResult>& results) {
   }
 }
 
-// To the files, or to stdout where none is named.
+// Writes the results to the files, or to stdout where none is named.
 Status WriteResults(const OperatorSuiteOptions& options,
                     const std::vector<OperatorResult>& results) {
   if (options.markdown) TCC_RETURN_IF_ERROR(WriteText(MarkdownTable(results), *options.markdown));
@@ -134,7 +134,8 @@ Status WriteResults(const OperatorSuiteOptions& options,
   return OkStatus();
 }
 
-// What is known before an operator is measured, and what stays of it where that never ends.
+// Returns the result of an operator before it is measured, which stays in the files if the
+// measurement never ends.
 OperatorResult Unfinished(const BenchOperator& op, const Target& target, NumericMode numeric) {
   OperatorResult result;
   result.name = op.name;
@@ -160,7 +161,7 @@ Status RunOperatorSuite(const OperatorSuiteOptions& options) {
   }
   SuiteRun run(options, target, numeric);
   TCC_RETURN_IF_ERROR(run.Open());
-  OperatorSuiteOptions files = options;  // those of them that are files get rows as they come
+  OperatorSuiteOptions files = options;  // only outputs to files get rows as they come
   for (auto* path : {&files.json, &files.markdown}) {
     if (*path == "") path->reset();
   }

@@ -2,7 +2,7 @@
 
 namespace tcc {
 
-// bench/suites/roller.csv, which is linked in.
+// The content of bench/suites/roller.csv, which is linked in.
 extern const char* const kRollerCsv;
 
 }  // namespace tcc

@@ -28,14 +28,15 @@ StatusOr<Schedule> ReadSchedule(const std::string& path) {
   return schedule;
 }
 
-// Where the schedules by hand for this CPU are: made for 32 vector registers of 16 lanes, or for 16
-// of 8.
+// Returns the folder of the hand-written schedules for this CPU: made for 32 vector registers of 16
+// lanes, or for 16 of 8.
 std::string FolderOfTraces(const Target& target) {
   bool is_avx512 = target.vector_bytes >= 64;
   return std::string(TCC_BENCH_TRACES) + (is_avx512 ? "/x86-64-v4" : "/x86-64-v3");
 }
 
-// What the options say `fn` is to run as: a trace where the suite has them, else the first sketch.
+// Returns the schedule that the options choose for `fn`: a trace where the suite has them, else the
+// first sketch.
 StatusOr<Schedule> ScheduleFor(const Function& fn, const ScheduleSuiteOptions& options) {
   if (!options.trace.empty()) return ReadSchedule(options.trace);
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget("native"));

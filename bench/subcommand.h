@@ -8,13 +8,13 @@
 
 namespace tcc {
 
-// What a subcommand does once its options are parsed.
+// The action of a subcommand, which runs once its options are parsed.
 using BenchAction = std::function<Status()>;
 
 struct BenchSubcommand {
   std::string_view name;
   std::string_view summary;
-  // Adds the subcommand's options to `app`. They are kept alive by the action.
+  // Adds the subcommand's options to `app`. The action keeps them alive.
   BenchAction (*declare)(CLI::App& app);
 };
 

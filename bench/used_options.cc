@@ -13,10 +13,10 @@ using enum KernelsMode;
 
 struct OptionUse {
   const char* option;
-  std::vector<KernelsMode> modes;  // that look at it
+  std::vector<KernelsMode> modes;  // that use the option
 };
 
-// Those that are not here count always.
+// Returns the options that have a meaning in some modes only. Other options always have one.
 const std::vector<OptionUse>& OptionUses() {
   static const std::vector<OptionUse> uses = {
       {"--traces", {kSchedules, kStage}},

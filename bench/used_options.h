@@ -6,7 +6,7 @@
 
 namespace tcc {
 
-// What a run of tcc-bench kernels does.
+// The mode of a run of tcc-bench kernels.
 enum class KernelsMode {
   kSchedules,       // measures hand-written schedules
   kStage,           // prints a stage of them
@@ -15,7 +15,7 @@ enum class KernelsMode {
   kCompileOnly,  // compiles operators
 };
 
-// Refuses options that were given and would be ignored.
+// Refuses options that were given and that the mode would ignore.
 Status ExpectUsedOptions(const CLI::App& app, KernelsMode mode);
 
 }  // namespace tcc

@@ -6,8 +6,8 @@
 
 namespace tcc {
 
-// To the file, or where `path` is empty to stdout. Who reads a file meanwhile, or ends this
-// process, finds what it held before or all of the text. Error: it cannot be written.
+// Writes to the file, or to stdout where `path` is empty. Anyone who reads the file meanwhile, or
+// ends this process, finds its old content or all of the text. Error: it cannot be written.
 Status WriteText(const std::string& text, const std::string& path);
 
 }  // namespace tcc

@@ -22,7 +22,7 @@
 namespace tcc {
 namespace {
 
-// Before these many runs caches, clock and pages are still warming up.
+// The number of runs in which caches, clock and pages warm up.
 constexpr int kWarmUpRuns = 3;
 constexpr int kProfiledRuns = 10;
 
@@ -36,7 +36,7 @@ struct BenchCommand {
   bool json = false;
 };
 
-// Tensors that every run reads and writes.
+// An executor with the tensors that every run reads and writes.
 struct Bench {
   Executor executor;
   std::vector<Tensor> inputs;
@@ -63,7 +63,7 @@ StatusOr<Bench> Prepare(const BenchCommand& command) {
   return Bench{Executor(module), std::move(inputs), std::move(outputs)};
 }
 
-// Milliseconds of each run, ascending.
+// Returns the milliseconds of each run, ascending.
 StatusOr<std::vector<double>> Measure(Bench& bench, int iterations) {
   for (int i = 0; i < kWarmUpRuns; ++i) TCC_RETURN_IF_ERROR(bench.Run());
   std::vector<double> times;
@@ -77,7 +77,7 @@ StatusOr<std::vector<double>> Measure(Bench& bench, int iterations) {
   return times;
 }
 
-// By nearest rank.
+// Returns the percentile by nearest rank.
 double Percentile(const std::vector<double>& sorted, double percent) {
   auto rank = static_cast<size_t>(std::ceil(percent / 100 * static_cast<double>(sorted.size())));
   return sorted[std::max<size_t>(rank, 1) - 1];
@@ -88,7 +88,7 @@ double Median(const std::vector<double>& sorted) {
   return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-// Of the peak that bounds the kernel.
+// Returns the percentage that the kernel reaches of the peak that bounds it.
 double PercentOf(const KernelBound& bound, const KernelTime& time) {
   if (time.seconds <= 0) return 0;
   return bound.seconds * static_cast<double>(time.calls) / time.seconds * 100;
@@ -142,7 +142,7 @@ void PrintJson(const BenchCommand& command, const Bench& bench, const std::vecto
   fmt::print("{}\n", result.dump(2));
 }
 
-// "512 GFLOP/s fma, 2048 f16 mma, 16 GB/s".
+// Returns "512 GFLOP/s fma, 2048 f16 mma, 16 GB/s".
 std::string PeaksText(const DevicePeaks& peaks) {
   std::string text = fmt::format("{:.0f} GFLOP/s fma", peaks.fma_gflops);
   for (const auto& [type, gflops] : peaks.mma_gflops) {
@@ -156,7 +156,7 @@ std::string PercentText(double percent) {
   return std::isnan(percent) ? "-" : fmt::format("{:.1f}%", percent);
 }
 
-// In the order of the table above it.
+// Prints the counters in the order of the table above them.
 void PrintCounters(const Metadata& metadata, const Profile& profile,
                    const std::vector<size_t>& order) {
   if (profile.counters.empty()) return;

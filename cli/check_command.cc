@@ -29,7 +29,7 @@ struct CheckCommand {
   int threads = 0;
 };
 
-// An artefact, and how it is to be run.
+// An artefact and the way to run it.
 struct Runnable {
   Artefact artefact;
   LoadOptions load;
@@ -64,16 +64,16 @@ StatusOr<Runnable> RunnableToCheck(const CheckCommand& command, const Graph& gra
   return runnable;
 }
 
-// What the model answered, and the graph that says what it should have.
+// The model's outputs, and the graph and inputs that say what they should be.
 struct Answer {
   Graph graph;
   std::vector<Tensor> inputs, outputs;
   Metadata metadata;
 };
 
-// Against the interpreter: none of the layouts, folding and schedules that the compiled model went
-// through, and no rounding of operands. What rounding may make of the answer is asked for only
-// where it differs.
+// Compares with the interpreter, which has none of the layouts, folding and schedules of the
+// compiled model and does not round operands. The error that rounding may cause is computed only
+// where the outputs differ.
 Status CompareWithReference(Answer answer, const Tolerance& tolerance,
                             const InterpretGraphOptions& options) {
   TCC_RETURN_IF_ERROR(InferShapes(answer.graph));

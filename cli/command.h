@@ -10,8 +10,8 @@
 
 namespace tcc {
 
-// What a command does once its options are parsed. The status' code says which exit code follows
-// (exit_code.h).
+// The action of a command, which runs once its options are parsed. The status' code says which exit
+// code follows (exit_code.h).
 using Action = std::function<Status()>;
 
 struct Command {
@@ -21,10 +21,10 @@ struct Command {
   Action (*declare)(CommandLine& line);
 };
 
-// Every command, in the order of the help; commands.cc.
+// Returns every command, in the order of the help; commands.cc.
 std::span<const Command> Commands();
 
-// What `tcc version` prints, without the last line's end.
+// Returns what `tcc version` prints, without the last line's end.
 std::string VersionText();
 
 Action DeclareBench(CommandLine& line);

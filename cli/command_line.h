@@ -47,7 +47,7 @@ class CommandOption {
   CLI::Option* option_;
 };
 
-// The texts of the help on one option.
+// The texts in the help on one option.
 struct OptionHelp {
   std::string names;      // "-o,--output"; "" for a positional argument
   std::string type_name;  // "FILE"; "" for a flag

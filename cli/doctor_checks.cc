@@ -41,7 +41,7 @@ DoctorCheck CheckCodeGenerator() {
           fmt::format("LLVM {}, LLD {}", LlvmVersion(), LldVersion())};
 }
 
-// "native" must be at least x86-64-v3; the better the level, the more targets run here.
+// Checks that "native" is at least x86-64-v3. The better the level, the more targets run here.
 DoctorCheck CheckCpu() {
   std::vector<std::string> runnable;
   for (const Target& target : AllTargets()) {
@@ -64,7 +64,7 @@ DoctorCheck CheckThreads() {
           fmt::format("{} CPUs may be used of {}", UsableCpus(), sysconf(_SC_NPROCESSORS_ONLN))};
 }
 
-// A file is made in the folder and goes again.
+// Returns why no file can be made in the folder, "" if it can. Makes a file and removes it.
 std::string WriteProblem(const fs::path& folder) {
   std::string pattern = (folder / "tcc-doctor-XXXXXX").string();
   int file = mkstemp(pattern.data());
@@ -90,7 +90,7 @@ DoctorCheck CheckTemporaryFolder() {
           fmt::format("cannot write to {}: {}; set TMPDIR", folder, problem)};
 }
 
-// A folder that is not there yet is made when something is cached.
+// Checks the cache folder. A missing one is made when something is cached.
 DoctorCheck CheckCacheFolder() {
   std::string folder = CacheFolder();
   if (folder.empty()) {
@@ -111,7 +111,8 @@ DoctorCheck CheckCacheFolder() {
                       SpaceText(existing))};
 }
 
-// Kernels are loaded from an anonymous file; hardened systems may forbid that.
+// Checks that an anonymous file can be executed: kernels are loaded from one, and hardened systems
+// may forbid that.
 DoctorCheck CheckLoading() {
   int file = memfd_create("tcc-doctor", MFD_CLOEXEC);
   bool runnable = false;
@@ -126,7 +127,7 @@ DoctorCheck CheckLoading() {
   return {"loading of kernels", false, true, "cannot execute an anonymous file: " + problem};
 }
 
-// And the devices that it has.
+// Checks the driver and lists its devices.
 DoctorCheck CheckDriver() {
   StatusOr<CudaDriver> driver = OpenCudaDriver();
   if (!driver.ok()) return {"NVIDIA driver", false, false, Message(driver.status())};
@@ -141,14 +142,14 @@ DoctorCheck CheckDriver() {
           fmt::format("supports CUDA {}; {}", *version, fmt::join(names, ", "))};
 }
 
-// What --emulate compiles CUDA text with.
+// Checks the compiler that --emulate uses for CUDA text.
 DoctorCheck CheckHostCompiler() {
   StatusOr<std::string> compiler = emulator::FindHostCompiler();
   if (!compiler.ok()) return {"host compiler", false, false, Message(compiler.status())};
   return {"host compiler", true, false, *compiler};
 }
 
-// That the library opens does not mean that it compiles: it is several files.
+// Checks that NVRTC compiles: it is several files, so that it may open and still not compile.
 DoctorCheck CheckNvrtc() {
   StatusOr<Nvrtc> nvrtc = Nvrtc::Open();
   if (!nvrtc.ok()) return {"NVRTC", false, false, Message(nvrtc.status())};
@@ -160,7 +161,7 @@ DoctorCheck CheckNvrtc() {
     if (status.ok()) {
       compiled.push_back(target.name);
     } else if (failure.ok() || nvrtc->ExpectArch(target.sm).ok()) {
-      failure = status;  // what it should compile tells more than what it does not know
+      failure = status;  // a target that it should compile tells more than an unknown one
     }
   }
   if (compiled.empty()) return {"NVRTC", false, false, Message(failure)};

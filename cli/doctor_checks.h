@@ -5,7 +5,7 @@
 
 namespace tcc {
 
-// One thing that tcc finds on this machine, or misses.
+// A thing that tcc finds on this machine, or misses.
 struct DoctorCheck {
   std::string name;
   bool found = false;

@@ -4,7 +4,7 @@
 
 namespace tcc {
 
-// What the program ends with; the numbers are a contract with scripts.
+// The exit codes of the program; the numbers are a contract with scripts.
 enum ExitCode {
   kExitOk = 0,
   kExitWrongResult = 1,

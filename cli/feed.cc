@@ -22,7 +22,8 @@ StatusOr<std::vector<Tensor>> ReadNumbered(const std::string& folder, const std:
   return tensors;
 }
 
-// What numpy.savez calls an array without a name: "arr_0" is the first input, and so on.
+// Returns the name of the input that an array is for. numpy.savez names an array without a name
+// "arr_0", which stands for the first input, and so on.
 std::string PositionOrName(const std::string& name, const Metadata& metadata) {
   for (const TensorInfo& input : metadata.inputs) {
     if (input.name == name) return name;
@@ -33,7 +34,7 @@ std::string PositionOrName(const std::string& name, const Metadata& metadata) {
   return name;
 }
 
-// Of one --input.
+// Reads the tensors of one --input.
 Status ReadInput(const std::string& text, const Metadata& metadata, NamedTensors& named) {
   if (IsNpzAlone(text)) {
     TCC_ASSIGN_OR_RETURN(NamedTensors arrays, ReadNpz(text));

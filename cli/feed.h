@@ -10,7 +10,7 @@
 
 namespace tcc {
 
-// What a model is fed, and what it is expected to answer.
+// The inputs of a model, and the outputs that are expected of it.
 struct FeedOptions {
   std::vector<std::string> inputs;  // name=x.npy, all.npz
   uint64_t random_seed = 0;
@@ -18,22 +18,22 @@ struct FeedOptions {
   Tolerance tolerance;
 };
 
-// --input, --random, --golden, --rtol, --atol.
+// Adds --input, --random, --golden, --rtol, --atol.
 void AddFeedOptions(CommandLine& line, FeedOptions& options);
 
-// Given, golden or random, in the model's order.
+// Returns the inputs in the model's order: given, golden or random.
 StatusOr<std::vector<Tensor>> FeedOf(const FeedOptions& options, const Metadata& metadata);
 
-// The files that FeedOf and GoldenOutputs read, as far as they exist.
+// Returns the files that FeedOf and GoldenOutputs read, as far as they exist.
 std::vector<std::string> FilesOf(const FeedOptions& options);
 
-// output_<i>.npy of the golden folder, one a name.
+// Reads output_<i>.npy of the golden folder for i below `count`.
 StatusOr<std::vector<Tensor>> GoldenOutputs(const std::string& folder, size_t count);
 
 std::vector<std::string> OutputNames(const Metadata& metadata);
 
-// As CompareOutputs; prints the figures as the last line of standard output, and before it the
-// largest allowance where there are any.
+// Compares like CompareOutputs. Prints the figures as the last line of standard output, and before
+// it the largest allowance where there are any.
 Status CompareAndPrint(const std::vector<Tensor>& outputs, const std::vector<Tensor>& expected,
                        const Metadata& metadata, const Tolerance& tolerance,
                        std::span<const Allowance> allowances = {});

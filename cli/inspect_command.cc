@@ -40,7 +40,7 @@ Json TensorRows(const std::vector<TensorInfo>& infos, const Metadata& metadata) 
   return rows;
 }
 
-// How many instructions start each kernel, those of loops and branches once each.
+// Counts the instructions that call each kernel, those of loops and branches once each.
 void CountCalls(const std::vector<Instruction>& body, std::vector<size_t>& calls) {
   for (const Instruction& instruction : body) {
     if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) CountCalls(loop->body, calls);
@@ -63,7 +63,8 @@ Json ArtefactSummary(const Artefact& artefact) {
                 {"nodes", kernel.nodes},
                 {"flops", kernel.flops},
                 {"calls", calls[i]}};
-    // Always there for programs that read them; a CPU's kernels have none of these.
+    // These fields are always there for programs that read them; a CPU's kernels have no values for
+    // them.
     for (const char* key : kGpuStatistics) row[key] = nullptr;
     for (const auto& [key, value] : kernel.statistics) row[key] = value;
     for (const auto& [key, value] : kernel.ratios) row[key] = value;
@@ -88,7 +89,7 @@ Json ArtefactSummary(const Artefact& artefact) {
   return summary;
 }
 
-// "1x(P + S)x64", "?" for what is not known.
+// Returns "1x(P + S)x64", with "?" for an unknown dimension.
 std::string ShapeText(const SymbolicValue& value) {
   if (!value.shape) return "unknown";
   std::string text;
@@ -111,7 +112,7 @@ Json ValueRows(const Graph& graph, const std::vector<ValueId>& ids,
   return rows;
 }
 
-// "574 of 575": of the values that nodes compute.
+// Returns how many of the values that nodes compute have a shape: "574 of 575".
 std::string CountOfInferred(const Graph& graph, const std::vector<SymbolicValue>& shapes) {
   int64_t known = 0;
   int64_t all = 0;
@@ -125,7 +126,8 @@ std::string CountOfInferred(const Graph& graph, const std::vector<SymbolicValue>
   return fmt::format("{} of {}", known, all);
 }
 
-// Of the compiled form: nodes that the graph passes leave, kernels and repacks among them, work.
+// Returns facts of the compiled form: the number of nodes after the graph passes, of kernels and of
+// repacks, and the float operations.
 StatusOr<Json> CompiledForm(Graph graph) {
   TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph));
@@ -147,13 +149,13 @@ StatusOr<Json> CompiledForm(Graph graph) {
               {"flops", flops}};
 }
 
-// What is known of a file, and whether that is all there is to a model that can be compiled.
+// The facts known of a file, and whether a model in it can be compiled.
 struct Inspection {
   Json summary;
   Status can_be_compiled;
 };
 
-// Dimensions that nobody has bound are no fault: this command tells their names.
+// Inspects a model. Unbound dimensions are no error: this command tells their names.
 StatusOr<Inspection> InspectModel(const ModelOptions& options) {
   TCC_ASSIGN_OR_RETURN(OnnxSurvey survey, SurveyOnnx(options.path));
   Json unsupported = Json::array();

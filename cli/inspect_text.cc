@@ -30,7 +30,8 @@ std::string CellOf(const std::string& key, const Json& value) {
   return names ? NamesText(value.get<std::vector<std::string>>()) : value.dump();
 }
 
-// Those of the fields that some row has a value for that is not 0, in the order of the first.
+// Returns the fields that have a value other than null and 0 in some row, in the order of the first
+// row.
 std::vector<std::string> FieldsOf(const Json& rows) {
   std::vector<std::string> fields;
   for (const auto& [field, ignored] : rows.front().items()) {
@@ -42,7 +43,7 @@ std::vector<std::string> FieldsOf(const Json& rows) {
   return fields;
 }
 
-// A row a kernel, its names last, as long as they are.
+// Prints a row per kernel. The names come last and are not cut off.
 void PrintKernels(const Json& kernels) {
   std::vector<std::string> numbers = FieldsOf(kernels);
   std::erase_if(numbers, [](const std::string& f) { return f == "name" || f == "nodes"; });
@@ -80,7 +81,7 @@ bool IsList(const Json& value) {
   return value.is_object() || (value.is_array() && !value.front().is_string());
 }
 
-// "nodes after passes", "weights" for weights_bytes.
+// Returns "nodes after passes", or "weights" for weights_bytes.
 std::string TitleOf(std::string key) {
   constexpr std::string_view kBytes = "_bytes";
   if (key.ends_with(kBytes)) key.resize(key.size() - kBytes.size());

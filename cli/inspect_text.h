@@ -4,8 +4,8 @@
 
 namespace tcc {
 
-// What `tcc inspect --json` prints as an object, for people: values beside their names, lists as
-// tables, work and sizes in readable units, no column of nothing but null and 0.
+// Prints for people the object that `tcc inspect --json` prints: values beside their names, lists
+// as tables, work and sizes in readable units, no column of nothing but null and 0.
 void PrintInspection(const nlohmann::ordered_json& summary);
 
 }  // namespace tcc

@@ -8,18 +8,19 @@
 
 namespace tcc {
 
-// A function at work in a process of its own: whatever it does there, this process goes on.
+// A function that runs in a process of its own, so that its crash does not end this process.
 class IsolatedCall {
  public:
-  // Forks; expects that no other thread runs. Fails with Unavailable where no process can be had.
+  // Forks. Expects that no other thread runs. Fails with Unavailable if no process can be made.
   static StatusOr<IsolatedCall> Start(const std::function<std::string()>& work);
 
   IsolatedCall(IsolatedCall&& other) noexcept;
   IsolatedCall& operator=(IsolatedCall&& other) = delete;
   ~IsolatedCall();  // ends the process if nobody waited for it
 
-  // What `work` returned. Fails with Internal, saying how, if the process died, failed a TCC_CHECK
-  // or took longer than `limit`, counted from the start; it is ended then. Once only.
+  // Waits and returns the result of `work`. Fails with Internal, saying how, if the process died,
+  // failed a TCC_CHECK or took longer than `limit`, counted from the start; it is ended then. May
+  // be called once.
   StatusOr<std::string> Wait(std::chrono::seconds limit);
 
  private:

@@ -39,7 +39,7 @@ std::optional<int64_t> StatisticOf(const KernelInfo& kernel, std::string_view ke
   return std::nullopt;
 }
 
-// The peak of the instructions that a kernel multiplies with, and their name.
+// Returns the name and the peak of the instructions that a kernel multiplies with.
 std::pair<std::string, double> ArithmeticOf(const KernelInfo& kernel, const DevicePeaks& peaks,
                                             bool three_products) {
   std::pair<std::string, double> most = {"fma", peaks.fma_gflops};
@@ -51,7 +51,7 @@ std::pair<std::string, double> ArithmeticOf(const KernelInfo& kernel, const Devi
     bool divides = three_products && type == "tf32";
     most = {type + (divides ? " mma / 3" : " mma"), divides ? gflops / 3 : gflops};
   }
-  // Of a type that the device is not known to have.
+  // The kernel multiplies on tensor cores in a type for which the device has no known peak.
   bool unknown = instructions == 0 && StatisticOf(kernel, "tensor_instructions").value_or(0) > 0;
   return unknown ? std::pair<std::string, double>() : most;
 }

@@ -25,7 +25,7 @@ void Complain(const std::string& message) {
   TellError("tcc: {}\n", message);
 }
 
-// A bug in tcc. Nothing is unwound: what is half done must not go on.
+// Ends the program on a bug in tcc. Nothing is unwound: work that is half done must not go on.
 void EndOnBug(const std::string& message) {
   std::fflush(stdout);
   Complain(message);
@@ -33,7 +33,8 @@ void EndOnBug(const std::string& message) {
   _exit(kExitInternal);
 }
 
-// A full disk shows when the buffer is written, in the middle or now.
+// Reports the status and returns its exit code. A full disk shows when the buffer is written,
+// before or now.
 ExitCode Finish(Status status) {
   bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (!written && status.ok()) status = InvalidInput("could not write to standard output");
@@ -92,18 +93,18 @@ ExitCode Run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   tcc::OpenStandardStreams();
-  // A write beyond the limit of file sizes fails like one to a full disk.
+  // With SIGXFSZ ignored, a write beyond the limit of file sizes fails like one to a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   tcc::SetCheckHandler(tcc::EndOnBug);
   try {
     return tcc::Run(argc, argv);
   } catch (const std::bad_alloc&) {
-    // What was asked for is too large; there may be no memory for a longer text.
+    // The request is too large; there may be no memory for a longer text.
     std::fputs("tcc: out of memory: the input is too large for what this machine has left\n",
                stderr);
     return tcc::kExitBadInput;
   } catch (const std::system_error& error) {
-    // Printing to standard output throws it.
+    // Printing to standard output throws system_error.
     tcc::Complain(std::string("could not write: ") + error.what());
     return tcc::kExitBadInput;
   } catch (const std::exception& error) {

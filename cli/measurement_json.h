@@ -6,7 +6,7 @@
 
 namespace tcc {
 
-// Null for 0: nothing was timed.
+// Returns the seconds, or null for 0, which means that nothing was timed.
 nlohmann::ordered_json SecondsJson(double seconds);
 
 nlohmann::ordered_json EnvironmentJson(const Environment& environment);

@@ -10,7 +10,7 @@
 
 namespace tcc {
 
-// The model that a command reads, and what its free dimensions are.
+// The model that a command reads, and the values of its free dimensions.
 struct ModelOptions {
   std::string path;
   std::vector<std::string> dims;    // N=1
@@ -21,7 +21,7 @@ struct ModelOptions {
 };
 
 void AddModelOptions(CommandLine& line, ModelOptions& options);
-// `warn` as ImportOptions has it.
+// Imports the model. `warn` is as in ImportOptions.
 StatusOr<Graph> ImportModel(const ModelOptions& options,
                             std::function<void(const std::string& message)> warn = {});
 

@@ -10,16 +10,17 @@ namespace tcc {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-// "x.npz".
+// Returns whether the path is like "x.npz".
 bool IsNpz(const std::string& path);
-// Whether what an option was given is an archive and no "name=file": one may have '=' in its path.
+// Returns whether an option's value is the path of an archive and not "name=file"; such a path may
+// have '=' in it.
 bool IsNpzAlone(const std::string& text);
 
-// The arrays of an archive by numpy.savez or numpy.savez_compressed, by their names. Errors are
-// those of the archive (zip_archive.h) and of the arrays (npy.h), with path and name.
+// Reads the arrays of an archive by numpy.savez or numpy.savez_compressed, by their names. Errors
+// are those of the archive (zip_archive.h) and of the arrays (npy.h), with path and name.
 StatusOr<NamedTensors> ReadNpz(const std::string& path);
 
-// As numpy.savez writes them; the file appears whole or not at all.
+// Writes an archive like numpy.savez; the file appears whole or not at all.
 Status WriteNpz(const NamedTensors& tensors, const std::string& path);
 
 }  // namespace tcc

@@ -8,10 +8,10 @@
 
 namespace tcc {
 
-// --numeric, "strict" by default. FindNumericMode refuses what is no mode.
+// Adds --numeric, "strict" by default. FindNumericMode refuses a name that is no mode.
 void AddNumericOption(CommandLine& line, std::string& name);
 
-// The mode that a compiled model says it was made with; strict where it says nothing.
+// Returns the mode that a compiled model says it was made with; strict where it says nothing.
 StatusOr<NumericMode> NumericModeOf(const Metadata& metadata);
 
 // Says on standard error which kernels do not round as the model's mode would have it.

@@ -28,7 +28,7 @@ struct OnnxTestCommand {
   bool emulate = false;
 };
 
-// The first columns of the lines that are not empty and no comment.
+// Returns the first columns of the lines that are neither empty nor a comment.
 StatusOr<std::set<std::string>> ReadList(const std::string& path) {
   std::ifstream file(path);
   if (!file) return InvalidInput("'{}' cannot be read", path);
@@ -48,7 +48,7 @@ StatusOr<std::regex> ParseFilter(const std::string& filter) {
   }
 }
 
-// Names of the folders that hold a test, ascending.
+// Returns the names of the folders that hold a test, ascending.
 StatusOr<std::vector<std::string>> TestsToRun(const OnnxTestCommand& command) {
   TCC_ASSIGN_OR_RETURN(std::regex pattern, ParseFilter(command.filter));
   std::error_code error;
@@ -74,7 +74,7 @@ StatusOr<std::vector<std::string>> TestsToRun(const OnnxTestCommand& command) {
 
 constexpr std::string_view kVerdicts[] = {"PASS", "FAIL", "SKIP"};
 
-// As one line, the way a process tells it.
+// Encodes a result as the text by which a process returns it.
 std::string Answer(const ConformanceResult& result) {
   return fmt::format("{}\n{}", static_cast<int>(result.verdict), result.reason);
 }
@@ -88,8 +88,8 @@ Execution ExecutionOf(const OnnxTestCommand& command) {
   return command.emulate ? Execution::kEmulator : Execution::kDevice;
 }
 
-// The tests in order, each in its own process, as a crash is one failed test and not the end of
-// all; `at_once` of them run at a time.
+// A run of the tests in order, each in its own process, so that a crash fails one test and does not
+// end all; `at_once` of them run at a time.
 class TestRun {
  public:
   TestRun(const OnnxTestCommand& command, const Target& target)
@@ -131,7 +131,7 @@ class TestRun {
 
 Status RunOnnxTest(const OnnxTestCommand& command) {
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(command.target));
-  // What is missing here would be the failure of every test.
+  // A missing tool or device would otherwise be the failure of every test.
   TCC_RETURN_IF_ERROR(LoadOptionsFor(target, ExecutionOf(command)).status());
   TCC_ASSIGN_OR_RETURN(std::vector<std::string> names, TestsToRun(command));
   return TestRun(command, target).Run(names);

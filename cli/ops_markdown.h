@@ -6,7 +6,7 @@
 
 namespace tcc {
 
-// The page of supported operators, docs/operators.md, made from the importer's table.
+// Returns the page of supported operators, docs/operators.md, made from the importer's table.
 std::string OpsMarkdown();
 
 // Returns how many inputs an operator takes: "2", "1-3", "1...".

@@ -6,7 +6,8 @@
 
 namespace tcc {
 
-// The message of a failure, and the options of the command line that are at fault or would help.
+// Returns the message of a failure, and the options of the command line that are at fault or would
+// help.
 std::string MessageWithOptions(const Status& status);
 
 }  // namespace tcc

@@ -24,8 +24,8 @@ double MicrosecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
-// What a call hook sees. On a device the calls are laid end to end: the gaps between them are the
-// host's, which waits for each.
+// Profiles with a call hook. On a device the calls are laid end to end: the gaps between them are
+// the host's, which waits for each.
 Status RunWithHook(Executor& executor, const std::function<Status()>& run, int runs, bool on_cpu,
                    Profile& profile) {
   Calls calls;
@@ -48,7 +48,7 @@ Status RunWithHook(Executor& executor, const std::function<Status()>& run, int r
   return status;
 }
 
-// The kernels of the metadata by the names of their launches.
+// Returns the kernels of the metadata by the symbols of their launches.
 std::map<std::string, size_t> KernelsBySymbol(const Module& module) {
   std::map<std::string, size_t> kernels;
   auto program = std::static_pointer_cast<const CudaProgram>(module.kernels().module);
@@ -60,15 +60,15 @@ std::map<std::string, size_t> KernelsBySymbol(const Module& module) {
   return kernels;
 }
 
-// Launches of one kernel that follow each other are one call.
+// Turns launches into calls. Launches of one kernel that follow each other are one call.
 Calls CallsOf(const std::vector<KernelActivity>& activities,
               const std::map<std::string, size_t>& by_symbol, const Module& module) {
   Calls calls;
   auto program = std::static_pointer_cast<const CudaProgram>(module.kernels().module);
-  size_t launches = 0;  // of the call at hand
+  size_t launches = 0;  // of the current call
   for (const KernelActivity& activity : activities) {
     auto found = by_symbol.find(activity.symbol);
-    if (found == by_symbol.end()) continue;  // another library's
+    if (found == by_symbol.end()) continue;  // a kernel of another library
     double start = static_cast<double>(activity.start_ns - activities[0].start_ns) * 1e-3;
     double taken = static_cast<double>(activity.end_ns - activity.start_ns) * 1e-3;
     bool goes_on = launches > 0 && calls.back().kernel == found->second &&
@@ -96,7 +96,7 @@ Status RunWithCupti(const Module& module, const std::function<Status()>& run, in
   return OkStatus();
 }
 
-// Measured, on the threads of the pool; memory by copies larger than caches.
+// Measures the peaks on the threads of the pool; memory by copies larger than caches.
 DevicePeaks CpuPeaks(ThreadPool& pool) {
   constexpr size_t kCopiedBytes = size_t{64} << 20;
   const std::vector<uint8_t> from(kCopiedBytes, 1);
@@ -127,7 +127,7 @@ DevicePeaks GpuPeaks(const CudaContext& context) {
   return peaks;
 }
 
-// Those of a call; one of an empty grid is none.
+// Returns the number of launches per call of a kernel. Launches with an empty grid do not count.
 size_t LaunchesOf(const GpuKernel& kernel) {
   auto has_blocks = [](const GpuLaunch& launch) {
     return std::ranges::none_of(launch.grid, [](const SizeExpr& e) { return e.AsConstant() == 0; });
@@ -135,7 +135,7 @@ size_t LaunchesOf(const GpuKernel& kernel) {
   return static_cast<size_t>(std::ranges::count_if(kernel.launches, has_blocks));
 }
 
-// Of a run, of which the last one tells.
+// Returns the number of launches per run, from the last run of the profile.
 size_t LaunchesOf(const Profile& profile, const CudaProgram& program) {
   size_t launches = 0;
   if (profile.runs.empty()) return launches;
@@ -154,7 +154,7 @@ class WeightedMean {
     sum_ += value * weight;
     weight_ += weight;
   }
-  // NaN of nothing.
+  // Returns NaN if there was no value.
   double Value() const { return sum_ / weight_; }
 
  private:
@@ -224,7 +224,7 @@ Status CountKernels(Executor& executor, const std::function<Status()>& run, Prof
     profile.counters_missing = "the model launches no kernel";
     return OkStatus();
   }
-  // The hook has kernels launched one by one.
+  // With a hook, kernels are launched one by one.
   std::vector<size_t> launched;  // the kernel of each launch
   executor.set_call_hook([&](size_t kernel, double) {
     launched.insert(launched.end(), LaunchesOf(program->kernels()[kernel]), kernel);

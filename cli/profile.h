@@ -12,7 +12,7 @@ namespace tcc {
 
 // A call of a kernel in one run of a model.
 struct ProfiledCall {
-  size_t kernel = 0;    // of the metadata's
+  size_t kernel = 0;    // its place in the metadata
   double start_us = 0;  // since the run began
   double microseconds = 0;
 };
@@ -20,44 +20,44 @@ struct ProfiledCall {
 // All launches of a kernel in one run: sums, and means weighted by their time under the counters.
 struct KernelCounters {
   double read_bytes = 0, written_bytes = 0;  // of the device's memory
-  // LaunchCounters says of what (runtime/cupti/cupti_counters.h). NaN where it is so of every
-  // launch: a share of nothing.
+  // LaunchCounters says what the percentages are of (runtime/cupti/cupti_counters.h). NaN where it
+  // is NaN for every launch: a share of nothing.
   double l2_hit_percent = 0, occupancy_percent = 0, tensor_percent = 0, fma_percent = 0;
 };
 
 struct Profile {
-  // How it was measured: "CUPTI", "events, kernel by kernel (WHY)", "the CPU's clock".
+  // The way of measuring: "CUPTI", "events, kernel by kernel (WHY)", "the CPU's clock".
   std::string timer;
   DevicePeaks peaks;
   std::vector<std::vector<ProfiledCall>> runs;
-  // By the place of a kernel in the metadata; nullopt for one that did not run. Empty where nobody
-  // has asked for counters, or for the reason that stands in counters_missing.
+  // The counters by the place of a kernel in the metadata; nullopt for one that did not run. Empty
+  // where nobody has asked for counters, or for the reason in counters_missing.
   std::vector<std::optional<KernelCounters>> counters;
   std::string counters_missing;
 };
 
-// All kernels of a model in one run.
+// The time and calls of a kernel in one run.
 struct KernelTime {
   double seconds = 0;
   int64_t calls = 0;
 };
 
-// Runs the model `runs` times and times every call of a kernel. On a GPU CUPTI looks on while the
-// model runs as ever; where it cannot, kernels are launched one by one between events. On a CPU the
-// calls are timed by the clock.
+// Runs the model `runs` times and times every call of a kernel. On a GPU, CUPTI records while the
+// model runs as usual; where it cannot, kernels are launched one by one between events. On a CPU
+// the calls are timed by the clock.
 StatusOr<Profile> ProfileRuns(Executor& executor, const std::function<Status()>& run, int runs);
 
-// One more run, under a GPU's counters, for a profile that ProfileRuns has made. Times stay as they
-// are; where counters cannot be read, `profile` says why. Error: the run's.
+// Makes one more run, under a GPU's counters, for a profile that ProfileRuns has made. Times stay
+// as they are; where counters cannot be read, `profile` says why. Error: the run's.
 Status CountKernels(Executor& executor, const std::function<Status()>& run, Profile& profile);
 
-// Of each kernel, by its place in the metadata, in the run where it was fastest.
+// Returns the time of each kernel in the run where it was fastest, by its place in the metadata.
 std::vector<KernelTime> FastestTimes(const Profile& profile, size_t kernels);
 
-// NaN is null.
+// Returns the counters as JSON, with null for NaN.
 nlohmann::ordered_json CountersJson(const KernelCounters& counters);
 
-// The last run in the format of Chrome's tracing (chrome://tracing, Perfetto).
+// Returns the last run in the format of Chrome's tracing (chrome://tracing, Perfetto).
 std::string ChromeTrace(const Profile& profile, const Artefact& artefact);
 
 }  // namespace tcc

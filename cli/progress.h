@@ -8,10 +8,10 @@
 
 namespace tcc {
 
-// --progress auto|plain|json|none. auto: one line that is rewritten on a terminal, else plain.
+// Adds --progress auto|plain|json|none. auto: one line that is rewritten on a terminal, else plain.
 void AddProgressOption(CommandLine& line, std::string& mode);
 
-// What a command has written.
+// A file that a command has written.
 struct Written {
   std::string file;
   uint64_t bytes = 0;
@@ -19,19 +19,19 @@ struct Written {
   double seconds = 0;
 };
 
-// How far a search for faster kernels is. The budget is one of trials or one of time.
+// The state of a search for faster kernels. The budget is one of trials or one of time.
 struct SearchState {
   int64_t trials = 0;
   int64_t most_trials = 0;
   double seconds = 0;
   double most_seconds = 0;
-  std::string improved = {};  // the kernel that became faster last; "": none did
-  double gain = 1;            // how many times as fast as its constructed schedule it is
+  std::string improved = {};  // the kernel that became faster last; "": none
+  double gain = 1;            // its speedup over its constructed schedule
 };
 
-// What is being done, on standard error: a line when a stage begins, and every few seconds. Without
-// being asked for (auto) only of work that takes longer than a second.
-// The hook is valid as long as the Progress; only one thread may call it at a time.
+// A report of progress on standard error: a line when a stage begins, and every few seconds. In
+// mode auto it reports only work that takes longer than a second. The hook is valid as long as the
+// Progress; only one thread may call it at a time.
 class Progress {
  public:
   explicit Progress(const std::string& mode);
@@ -41,23 +41,23 @@ class Progress {
 
   void Report(const std::string& stage, int64_t done, int64_t total);
   ProgressHook hook();
-  // How much of the budget is spent, trials per second and the last gain; in json an object with
-  // "stage": "tuning".
+  // Reports how much of the budget is spent, trials per second and the last gain; in json an object
+  // with "stage": "tuning".
   void ReportSearch(const SearchState& search);
-  // Removes the line on a terminal, before anything is printed there.
+  // Removes the line on a terminal. Comes before anything else is printed there.
   void Clear();
-  // A line on standard error; in json an object with "warning".
+  // Writes a line on standard error; in json an object with "warning".
   void Warn(const std::string& message);
-  // A fact of the result, as a line; in json an object with "note".
+  // Writes a fact of the result as a line; in json an object with "note".
   void Tell(const std::string& message);
-  // As the last line, of short work too: "tcc: wrote m.tcc, 97.5 MiB, 21 kernels, 6.2 s".
+  // Writes the last line, also of short work: "tcc: wrote m.tcc, 97.5 MiB, 21 kernels, 6.2 s".
   void TellWritten(const Written& written);
 
  private:
   enum class Mode { kLine, kPlain, kJson, kNone };
   using Clock = std::chrono::steady_clock;
 
-  // Whether a stage is told of now, after which it waits for its next turn.
+  // Returns whether to report a stage now. After that it waits for its next turn.
   bool TakeTurn(const std::string& stage);
   void Write(const std::string& text);
 

@@ -7,17 +7,18 @@
 namespace tcc {
 namespace {
 
-// Three digits of a number below 1,024.
+// Returns three digits of a number below 1,024.
 std::string Digits(double value) {
   int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
   return fmt::format("{:.{}f}", value, decimals);
 }
 
-// The number in the largest of the units, each `step` times the one before, of which it has one.
+// Returns the number in the largest of the units of which it has at least one. Each unit is `step`
+// times the one before.
 template <size_t kUnits>
 std::string InUnits(double value, double step, const char* const (&units)[kUnits]) {
   size_t unit = 0;
-  // What would be rounded up to the next unit is one of that.
+  // A value that would be rounded up to the next unit becomes one of that unit.
   while (unit + 1 < kUnits && value >= step - 0.5) {
     value /= step;
     ++unit;

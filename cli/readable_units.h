@@ -6,16 +6,16 @@
 // Numbers as people read them: three digits and a unit.
 namespace tcc {
 
-// "0 FLOP", "512 FLOP", "8.18 GFLOP"; thousands of 1,000.
+// Returns "0 FLOP", "512 FLOP", "8.18 GFLOP"; thousands of 1,000.
 std::string ReadableFlops(double flops);
 
-// "1 byte", "512 bytes", "97.5 MiB"; thousands of 1,024.
+// Returns "1 byte", "512 bytes", "97.5 MiB"; thousands of 1,024.
 std::string ReadableBytes(uint64_t bytes);
 
-// Microseconds without their unit, for columns: "0.039", "13.2", "4520"; "-" for 0.
+// Returns microseconds without their unit, for columns: "0.039", "13.2", "4520"; "-" for 0.
 std::string ReadableMicroseconds(double seconds);
 
-// Returns "1 trial", "12 trials"; a thing whose plural takes an s.
+// Returns "1 trial", "12 trials". The plural of `thing` takes an s.
 std::string Counted(size_t count, const char* thing);
 
 }  // namespace tcc

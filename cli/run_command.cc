@@ -34,13 +34,13 @@ struct RunCommand {
   int threads = 0;
 };
 
-// Where one --output goes.
+// The destination of one --output.
 struct OutputFile {
   std::string path;
   std::optional<size_t> output;  // nullopt: all, by their names
 };
 
-// "logits f32[1x1000] from -3.1 to 4.2, mean 0.003"
+// Returns "logits f32[1x1000] from -3.1 to 4.2, mean 0.003".
 std::string Summary(const std::string& name, const Tensor& tensor) {
   std::string text = name + " " + ToString(tensor);
   int64_t count = ElementCount(tensor.shape).value_or(0);
@@ -60,7 +60,7 @@ std::string Summary(const std::string& name, const Tensor& tensor) {
   return text;
 }
 
-// Of one --output.
+// Parses one --output.
 StatusOr<OutputFile> ParseOutput(const std::string& text, const Metadata& metadata) {
   if (IsNpzAlone(text)) return OutputFile{text, std::nullopt};
   TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--output", text));
@@ -81,7 +81,7 @@ std::string NumberedFile(const std::string& folder, size_t output) {
   return fmt::format("{}/output_{}.npy", folder, output);
 }
 
-// Those of --output and of --output-dir.
+// Returns the files of --output and of --output-dir.
 StatusOr<std::vector<OutputFile>> OutputFiles(const RunCommand& command, const Metadata& metadata) {
   std::vector<OutputFile> files;
   for (const std::string& text : command.outputs) {
@@ -98,7 +98,7 @@ StatusOr<std::vector<OutputFile>> OutputFiles(const RunCommand& command, const M
   return files;
 }
 
-// What is read is not overwritten, and what comes out has a form in the file.
+// Checks that the file is none that is read, and that NumPy has a type for its outputs.
 Status CheckOutputFile(const OutputFile& file, const RunCommand& command,
                        const Metadata& metadata) {
   std::vector<std::string> read = FilesOf(command.feed);
@@ -119,7 +119,7 @@ Status CheckOutputFile(const OutputFile& file, const RunCommand& command,
   return OkStatus();
 }
 
-// Before anything runs.
+// Checks the output files, and makes their folder, before anything runs.
 Status CheckOutputs(const std::vector<OutputFile>& files, const RunCommand& command,
                     const Metadata& metadata) {
   for (const OutputFile& file : files) {
@@ -143,7 +143,8 @@ Status WriteOutput(const OutputFile& file, const std::vector<Tensor>& outputs,
   return WriteNpz(named, file.path);
 }
 
-// Numbers that nobody asked for are not to be taken for a model's answer.
+// Reports random inputs that nobody asked for, so that their results are not taken for a model's
+// answer.
 void TellUnasked(const RunCommand& command, const Metadata& metadata) {
   const FeedOptions& feed = command.feed;
   bool asked = command.random_given || !feed.inputs.empty() || !feed.golden.empty();

@@ -6,7 +6,7 @@
 
 namespace tcc {
 
-// To standard error, as far as that takes it: a closed or full one changes no exit code.
+// Writes to standard error, as far as it takes the text: a closed or full one changes no exit code.
 void PutError(const std::string& text);
 
 template <typename... Args>
@@ -14,9 +14,9 @@ void TellError(fmt::format_string<Args...> format, Args&&... args) {
   PutError(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Before any file is opened: of the three standard streams those that are closed become one that
-// takes and gives nothing, so that no file of ours gets their numbers and is written to as one of
-// them.
+// Opens each closed one of the three standard streams as one that takes and gives nothing. Must
+// come before any file is opened, or a file of ours would get the number of a standard stream and
+// be written to in its place.
 void OpenStandardStreams();
 
 }  // namespace tcc

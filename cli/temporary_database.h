@@ -10,7 +10,7 @@ namespace tcc {
 // SQLite puts beside the file.
 class TemporaryDatabase {
  public:
-  // Makes the folder, not the database. Unavailable, naming TMPDIR: none can be made.
+  // Makes the folder, not the database. Unavailable, naming TMPDIR: no folder can be made.
   static StatusOr<TemporaryDatabase> Make();
   TemporaryDatabase(TemporaryDatabase&& other) noexcept;
   TemporaryDatabase& operator=(TemporaryDatabase&& other) noexcept;

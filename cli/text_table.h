@@ -5,12 +5,12 @@
 
 namespace tcc {
 
-// Rows of cells as lines behind `indent`, whose columns are as wide as their widest cell and two
-// spaces apart. The first row is the head; without names in it, it is no line. A column whose other
-// cells all begin with a digit is to the right.
+// Returns rows of cells as lines behind `indent`. Columns are as wide as their widest cell and two
+// spaces apart. The first row is the head; if all its cells are empty, it is left out. A column
+// whose other cells all begin with a digit is right-aligned.
 std::string TextTable(const std::vector<std::vector<std::string>>& rows, const std::string& indent);
 
-// "conv1 relu1 and 7 more": as many names as fit a line, one at least.
+// Returns "conv1 relu1 and 7 more": as many names as fit a line, at least one.
 std::string NamesText(const std::vector<std::string>& names);
 
 }  // namespace tcc

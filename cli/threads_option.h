@@ -4,9 +4,9 @@
 
 namespace tcc {
 
-// --threads; 0 stands for every CPU that the process may use (runtime/executor/usable_cpus.h).
+// Adds --threads; 0 stands for every CPU that the process may use (runtime/executor/usable_cpus.h).
 void AddThreadsOption(CommandLine& line, int& threads);
-// At least 1.
+// Returns the number of threads that the option stands for, at least 1.
 int ThreadCount(int threads);
 
 }  // namespace tcc

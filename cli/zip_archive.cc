@@ -17,10 +17,10 @@ namespace {
 constexpr uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEnd = 0x06054b50;
 constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22;
 constexpr size_t kLongestComment = 0xffff;
-constexpr uint32_t kZip64 = 0xffffffff;  // the number is elsewhere, being larger
+constexpr uint32_t kZip64 = 0xffffffff;  // a marker for a larger number that stands elsewhere
 constexpr uint32_t kStored = 0, kDeflated = 8;
 constexpr uint32_t kEncrypted = 1, kUtf8 = 1 << 11;
-constexpr uint32_t kVersion = 20;           // 2.0, which reads what is written here
+constexpr uint32_t kVersion = 20;           // 2.0, the version needed to read what is written here
 constexpr uint32_t kFirstDay = 1 << 5 | 1;  // 1980-01-01
 constexpr uint64_t kMaxOfDeflate = 1032;    // bytes that deflate can make of one
 constexpr uint64_t kLimit = 0xffffffff;
@@ -29,14 +29,14 @@ Status Damaged(const std::string& what) {
   return InvalidInput("npz: {}", what);
 }
 
-// The number of `size` bytes at `at`; the caller has seen that they are there.
+// Returns the number of `size` bytes at `at`. The caller has checked that they are there.
 uint32_t NumberAt(std::span<const uint8_t> file, size_t at, size_t size) {
   uint32_t number = 0;
   for (size_t i = size; i-- > 0;) number = number << 8 | file[at + i];
   return number;
 }
 
-// Where the end of the central directory begins.
+// Returns where the end record of the central directory begins.
 std::optional<size_t> FindEnd(std::span<const uint8_t> file) {
   if (file.size() < kEndBytes) return std::nullopt;
   size_t last = file.size() - kEndBytes;
@@ -82,7 +82,7 @@ StatusOr<std::vector<Entry>> ReadDirectory(std::span<const uint8_t> file) {
   return entries;
 }
 
-// The member's bytes as they lie in the file.
+// Returns the member's bytes as they lie in the file.
 StatusOr<std::span<const uint8_t>> PackedBytes(std::span<const uint8_t> file, const Entry& entry) {
   if (entry.header > file.size() || file.size() - entry.header < kLocalBytes ||
       NumberAt(file, entry.header, 4) != kLocalHeader) {
@@ -99,7 +99,7 @@ StatusOr<std::span<const uint8_t>> PackedBytes(std::span<const uint8_t> file, co
 StatusOr<std::vector<uint8_t>> Inflate(std::span<const uint8_t> packed, size_t size) {
   std::vector<uint8_t> bytes(size);
   z_stream stream = {};
-  // Negative: the bare stream, without zlib's own header.
+  // A negative window size selects the bare stream, without zlib's own header.
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
     return absl::ResourceExhaustedError("npz: no memory to inflate");
   }
@@ -145,7 +145,8 @@ void AppendText(std::vector<uint8_t>& bytes, const std::string& text) {
   bytes.insert(bytes.end(), text.begin(), text.end());
 }
 
-// What local and central header have in common: from the version to the length of the name.
+// Appends the fields that local and central header have in common: from the version to the length
+// of the name.
 void AppendFacts(std::vector<uint8_t>& bytes, const ZipMember& member) {
   Append(bytes, kVersion, 2);
   Append(bytes, kUtf8, 2);

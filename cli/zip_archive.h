@@ -15,12 +15,12 @@ struct ZipMember {
   std::vector<uint8_t> bytes;
 };
 
-// The members in the archive's order. Error (InvalidArgument), naming the member: what is damaged,
+// Reads the members in the archive's order. InvalidArgument, naming the member: it is damaged,
 // encrypted, compressed otherwise, larger than 4 GiB (zip64), or there twice. No member becomes
-// larger than it says, nor all of them than deflate can make of a file of this size.
+// larger than it says, nor all of them larger than deflate can make of a file of this size.
 StatusOr<std::vector<ZipMember>> ReadZip(std::span<const uint8_t> file);
 
-// An archive of stored members. Error (Unimplemented): 4 GiB or more.
+// Returns an archive of stored members. Error (Unimplemented): 4 GiB or more.
 StatusOr<std::vector<uint8_t>> ZipBytes(std::span<const ZipMember> members);
 
 }  // namespace tcc

@@ -34,7 +34,7 @@ void Launch(TccKernel kernel, const std::vector<Tensor>& arguments, ThreadPool& 
                      .free = Free,
                      .math = TccMath};
   std::vector<void*> buffers;
-  // Parameters that are inputs are only read.
+  // The kernel only reads the parameters that are inputs.
   for (const Tensor& tensor : arguments) {
     buffers.push_back(const_cast<uint8_t*>(tensor.bytes.data()));
   }
@@ -43,7 +43,8 @@ void Launch(TccKernel kernel, const std::vector<Tensor>& arguments, ThreadPool& 
 
 using Tensors = std::unordered_map<Var, Tensor, VarHash>;
 
-// The tensors of a lowered function's parameters. What has none yet is made, of zeros.
+// Returns the tensors of a lowered function's parameters. Makes a missing tensor, filled with
+// zeros.
 StatusOr<std::vector<Tensor>> TensorsOf(const Function& lowered, Tensors& tensors) {
   std::vector<Tensor> found;
   for (const Buffer& param : lowered.params) {

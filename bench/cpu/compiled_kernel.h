@@ -11,16 +11,17 @@
 
 namespace tcc {
 
-// How a function runs by a schedule, without what it computes from its constants: "lowered" (its
-// text), "source" (LLVM IR) or "asm".
+// Returns the code of a function under a schedule, without its prepare part, which computes from
+// constants: "lowered" (its text), "source" (LLVM IR) or "asm".
 StatusOr<std::string> KernelStage(const Function& fn, const Schedule& schedule,
                                   const std::string& stage);
 
-// A function as machine code in this process, with what it computes from its constants.
+// A function as machine code in this process, with the operands that it prepares from constants.
 class BenchedKernel {
  public:
-  // `arguments`: a tensor for each parameter, kept alive; those that are constant are read at once.
-  // Without a schedule the function runs as it is written. Errors: a schedule that does not fit.
+  // Compiles a function. `arguments` has a tensor for each parameter and keeps it alive; constant
+  // ones are read at once. Without a schedule the function runs as it is written. Errors: a
+  // schedule that does not fit.
   static StatusOr<BenchedKernel> Create(const Function& fn, const std::optional<Schedule>& schedule,
                                         const std::vector<Tensor>& arguments);
 

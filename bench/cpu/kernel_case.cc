@@ -30,7 +30,7 @@ Tensor Absolute(const Tensor& tensor) {
   return result;
 }
 
-// The result of the function as it is written.
+// Returns the result of the function as it is written.
 StatusOr<std::vector<float>> Unscheduled(const Function& fn, const std::vector<Tensor>& arguments) {
   TCC_ASSIGN_OR_RETURN(BenchedKernel compiled, BenchedKernel::Create(fn, std::nullopt, arguments));
   ThreadPool alone({.threads = 1});
@@ -62,7 +62,7 @@ StatusOr<KernelCase> KernelCase::Create(const BenchKernel& kernel) {
 }
 
 Status KernelCase::Check(const std::string& who, const std::function<void()>& run) const {
-  // What runs holds the same memory.
+  // `run` writes to the same memory.
   std::span<const uint8_t> bytes = arguments_.back().bytes;
   std::fill_n(const_cast<uint8_t*>(bytes.data()), bytes.size(), uint8_t{0xff});
   run();

@@ -9,19 +9,19 @@
 
 namespace tcc {
 
-// A kernel of a suite with arguments, and what it is to compute from them: what its function gives
-// as it is written, without a schedule.
+// A kernel of a suite with its arguments and the expected result: the result of its function as it
+// is written, without a schedule.
 class KernelCase {
  public:
   static StatusOr<KernelCase> Create(const BenchKernel& kernel);
 
   const Function& fn() const { return fn_; }
-  // Of the function's parameters; the last one is the result.
+  // Returns the tensors of the function's parameters; the last one is the result.
   const std::vector<Tensor>& arguments() const { return arguments_; }
 
-  // Forgets the result, lets `run` write it and compares. The error names `who`. A result may be
-  // off by 8 * sqrt(K) * eps * M for K terms, M the sum of their absolute values: twice the bound
-  // of `strict`, since the expected values are sums of float32 as well.
+  // Overwrites the result, lets `run` write it and compares. The error names `who`. A result may be
+  // off by 8 * sqrt(K) * eps * M for K terms, where M is the sum of their absolute values: twice
+  // the bound of `strict`, since the expected values are sums of float32 as well.
   Status Check(const std::string& who, const std::function<void()>& run) const;
 
  private:

@@ -22,25 +22,27 @@ enum class KernelKind {
 struct BenchKernel {
   std::string_view name;
   KernelKind kind;
-  // Of matrices.
+  // The sizes of matrices.
   int64_t rows = 0, columns = 0, depth = 0;
-  // Of images, which are square: pixels of a side, channels, taps of a side.
+  // The sizes of images, which are square: pixels per side, channels, taps per side.
   int64_t side = 0, in = 0, out = 0, taps = 0;
 };
 
-// The suite of that name, empty if there is none.
+// Returns the suite of that name, empty if there is none.
 std::span<const BenchKernel> KernelSuite(std::string_view name);
 std::string_view KernelSuiteNames();
-// Kernels of any suite. Error: a name that none has.
+// Returns the kernels of these names in any suite. Error: a name that no suite has.
 StatusOr<std::vector<BenchKernel>> KernelsNamed(std::span<const std::string> names);
 
-// What the kernel computes (kTensor): first its inputs, the last parameter is its output.
+// Returns the tensor function (kTensor) of the kernel: its inputs come first, the last parameter is
+// its output.
 Function TensorFunction(const BenchKernel& kernel);
 
-// Twice the multiplications, those of padding among them; 0 where that is no measure of the work.
+// Returns twice the number of multiplications, including those on padding; 0 where that is no
+// measure of the work.
 double NominalFlops(const BenchKernel& kernel);
 
-// Terms that are summed for one element of the result.
+// Returns the number of terms that are summed for one element of the result.
 int64_t TermsOf(const BenchKernel& kernel);
 
 }  // namespace tcc

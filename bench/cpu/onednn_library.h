@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-// The part of oneDNN's C interface, version 2, that the peer uses. Names without their "dnnl_".
+// The part of oneDNN's C interface, version 2, that the peer uses. Names are without their "dnnl_".
 namespace tcc::onednn {
 
-// Values of its enumerations.
+// Values of oneDNN's enumerations.
 inline constexpr int kOk = 0;
 inline constexpr int kCpu = 1;
 inline constexpr unsigned kInOrder = 1;
@@ -21,8 +21,8 @@ inline constexpr int kAny = 1, kAb = 3, kAcdb = 20, kCdba = 30, kDecab = 33;
 inline constexpr int kSource = 1, kDestination = 17, kWeights = 33, kBias = 41;
 inline constexpr int kEltwiseRelu = 0x1f;
 
-// Memory and operation descriptions are structs that only the library looks into; the largest has
-// 6 KB in version 2.6.
+// The storage of a memory or operation description, a struct that only the library looks into; the
+// largest has 6 KB in version 2.6.
 struct alignas(64) Description {
   std::array<unsigned char, size_t{16} * 1024> bytes{};
 };
@@ -63,11 +63,11 @@ struct Library {
                                  float beta);
   int (*primitive_attr_create)(void** made);
   int (*primitive_attr_set_post_ops)(void* attributes, const void* post_ops);
-  // Of the OpenMP that it runs on.
+  // A function of the OpenMP that oneDNN runs on.
   void (*omp_set_num_threads)(int threads);
 };
 
-// nullptr where it is not installed.
+// Opens oneDNN; returns nullptr where it is not installed.
 const Library* OpenLibrary();
 
 }  // namespace tcc::onednn

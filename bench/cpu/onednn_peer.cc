@@ -11,7 +11,7 @@ namespace {
 
 using namespace onednn;
 
-// Primitives, memories and streams live until the program ends.
+// A builder of oneDNN's objects. Primitives, memories and streams live until the program ends.
 class Builder {
  public:
   Builder() : lib_(*OpenLibrary()) {
@@ -26,7 +26,7 @@ class Builder {
     return made;
   }
 
-  // Row by row.
+  // Describes a row-major tensor.
   Description DescribePlain(const std::vector<int64_t>& dims) const {
     std::vector<int64_t> strides(dims.size(), 1);
     for (size_t i = dims.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * dims[i + 1];
@@ -36,7 +36,7 @@ class Builder {
     return made;
   }
 
-  // The library's own memory without `data`.
+  // Makes a memory around `data`; without `data`, the library allocates it.
   void* Memory(const void* description, const Tensor* data) const {
     void* own = std::bit_cast<void*>(~uintptr_t{0});
     void* memory = nullptr;
@@ -51,7 +51,7 @@ class Builder {
     return made;
   }
 
-  // In the layout that the primitive wants.
+  // Packs weights into the layout that the primitive wants.
   void* Weights(void* primitive_desc, const Description& given, const Tensor& data) const {
     const void* wanted = lib_.primitive_desc_query_md(primitive_desc, kQueryWeights, 0);
     void* packed = Memory(wanted, nullptr);
@@ -71,7 +71,7 @@ class Builder {
     };
   }
 
-  // Of an operation whose result is rectified.
+  // Returns the attributes of an operation whose result is rectified.
   void* ReluAttributes() const {
     void* post_ops = nullptr;
     void* attributes = nullptr;
@@ -151,7 +151,7 @@ std::function<void()> RunOf(const Builder& builder, const BenchKernel& kernel,
   return {};
 }
 
-// On images in the layout of the operator.
+// Makes a convolution of images in the layout of the operator.
 std::function<void()> Convolution(const Builder& builder, const ConvolutionOp& op,
                                   const std::vector<Tensor>& inputs,
                                   const std::vector<Tensor>& constants, const Tensor& output) {
@@ -214,7 +214,7 @@ bool HasOnednn() {
   return OpenLibrary() != nullptr;
 }
 
-// Primitives are made for the number of threads of that moment.
+// Sets the number of threads before the primitives are made, which depend on it.
 std::function<void()> OnednnKernel(const BenchKernel& kernel, const std::vector<Tensor>& arguments,
                                    int threads) {
   if (!HasOnednn()) return {};

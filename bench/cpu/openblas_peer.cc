@@ -25,8 +25,9 @@ void Find(void* handle, const char* name, Fn*& entry) {
 }
 
 Library Open() {
-  // What it picks by itself on newer AMD CPUs, and what some environments set for the sake of equal
-  // results, uses half of their vectors (reference: cpu_perf, 2).
+  // Selects the AVX-512 kernels. The core type that OpenBLAS picks by itself on newer AMD CPUs, and
+  // that some environments set for the sake of equal results, uses half of their vectors
+  // (reference: cpu_perf, 2).
   if (__builtin_cpu_supports("avx512f")) ::setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);
   void* handle = ::dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
   Library library;

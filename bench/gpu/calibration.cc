@@ -14,9 +14,9 @@
 namespace tcc {
 namespace {
 
-// Eight chains of dependent multiply-adds a thread, four blocks of 256 threads a multiprocessor:
-// more than the latency of four cycles times four schedulers asks for. A copying thread has four
-// loads of 16 bytes under way.
+// The text of the kernels. Eight chains of dependent multiply-adds per thread and four blocks of
+// 256 threads per multiprocessor are more than the latency of four cycles times four schedulers
+// asks for. A copying thread has four loads of 16 bytes in flight.
 constexpr char kKernels[] = R"(
 TCC_KERNEL(bench_fma, 256)(TCC_OUTPUT(float, y), TCC_SHAPE(steps)) {
   const float factor = 0.999f + 1e-6f * (float)tcc_thread_x();
@@ -67,7 +67,8 @@ constexpr int64_t kWarpsOfBlock = kThreads / Target::kWarp;
 
 using Kind = GpuArgument::Kind;
 
-// The kernels' places in the program, those of tensor cores last. Grids come as the last shape.
+// The positions of the kernels in the program, those of tensor cores last. The grid is the last
+// shape argument.
 enum CalibrationKernel : size_t { kFma, kCopy, kNothing, kFirstMma };
 
 std::vector<GpuKernel> Kernels(const Target& target) {
@@ -105,7 +106,7 @@ StatusOr<Module> LoadCalibration(const CalibrationOptions& options) {
   return Module::FromArtefact(std::move(artefact));
 }
 
-// Not all alike, so that memory does not shine.
+// Returns random bytes: memory must not look faster than it is, as with equal bytes.
 std::vector<uint8_t> Noise(int64_t bytes) {
   std::vector<uint8_t> noise(static_cast<size_t>(bytes));
   Random random(1);
@@ -149,7 +150,7 @@ class Calibrator {
   int64_t L2Bytes() const { return quick_ ? kCopiedByBlock : device_.l2_bytes / 4; }
 
  private:
-  // Of a kernel that works in registers; one step of a block is so many operations. So many steps
+  // Measures a kernel that works in registers; `operations_of_step` is for one block. `steps` steps
   // take about a millisecond.
   StatusOr<double> GflopsOf(size_t kernel, int64_t steps, double operations_of_step) {
     int64_t blocks = quick_ ? 1 : device_.multiprocessors * kBlocksOfMultiprocessor;

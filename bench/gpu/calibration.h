@@ -12,17 +12,18 @@
 
 namespace tcc {
 
-// What a GPU reaches at best, measured by small kernels.
+// The best rates that a GPU reaches, measured by small kernels.
 struct GpuCeiling {
   double fma_gflops = 0;   // float32, in registers alone
   double copy_gbytes = 0;  // read and written together, from and to memory
-  double l2_gbytes = 0;    // the same where all of it stays in the L2 cache
+  double l2_gbytes = 0;    // the same where all data stays in the L2 cache
   double launch_us = 0;    // from one kernel of a graph to the next, both empty
-  // Of products on tensor cores (mma_peaks.h), by the type of their operands; of integers these are
-  // no float operations.
+  // The rates of products on tensor cores (mma_peaks.h), by the type of their operands; products of
+  // integers are no float operations.
   std::vector<std::pair<std::string, double>> mma_gflops;
 
-  // What products in a mode reach: of strict ones fma_gflops; 0 where the target has none.
+  // Returns the rate of products in a mode: fma_gflops for strict ones; 0 where the target has
+  // none.
   double GflopsOf(NumericMode mode) const;
 };
 
@@ -30,17 +31,17 @@ struct CalibrationOptions {
   Target target;
   GpuCode code = GpuCode::kCubin;
   bool quick = false;  // only to see that it works: little work, no meaning
-  // Of the products on tensor cores those to measure, as far as the target has them.
+  // The types to measure on tensor cores, as far as the target has them.
   std::vector<std::string_view> mma_types = {"f16", "bf16", "tf32", "s8"};
 };
 
-// Unavailable without a device that runs code for the target; NVRTC's errors.
+// Measures the GPU. Unavailable without a device that runs code for the target; NVRTC's errors.
 StatusOr<GpuCeiling> CalibrateGpu(const CalibrationOptions& options);
 
-// Of the kernels: what CalibrateGpu loads. With a cache nothing need be compiled later.
+// Returns the program that CalibrateGpu loads. With a cache nothing need be compiled later.
 StatusOr<GpuProgram> CalibrationProgram(const CalibrationOptions& options);
 
-// The device that TCC_CUDA_DEVICE chooses.
+// Returns the device that TCC_CUDA_DEVICE chooses.
 StatusOr<CudaDeviceInfo> ChosenGpu();
 
 }  // namespace tcc

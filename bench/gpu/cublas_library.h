@@ -17,8 +17,9 @@ namespace tcc::cublas {
 
 inline constexpr int kNoTranspose = 0, kTranspose = 1;
 inline constexpr int kFloat = 0, kHalf = 2, kBfloat16 = 14;  // CUDA_R_32F, _16F, _16BF
-// CUBLAS_COMPUTE_32F: products of operands as they are, sums in float32; _FAST_*: float32 operands
-// may be rounded before. _EMULATED_16BFX9: each as a sum of three bfloat16.
+// Compute types. CUBLAS_COMPUTE_32F: products of operands as they are, sums in float32. _FAST_*:
+// float32 operands may be rounded before. _EMULATED_16BFX9: each operand is a sum of three
+// bfloat16.
 inline constexpr int kCompute32F = 68, kFast16F = 74, kFast16BF = 75, kFastTf32 = 77;
 inline constexpr int kEmulated16BFx9 = 78;
 inline constexpr int kGemmDefault = -1;  // CUBLAS_GEMM_DEFAULT
@@ -49,11 +50,11 @@ struct Library {
                                  int algorithm) = nullptr;
 };
 
-// Sought as support/cuda/cuda_library.h says; the variable is TCC_CUBLAS.
+// Opens cuBLAS, sought as support/cuda/cuda_library.h says; the variable is TCC_CUBLAS.
 StatusOr<Library> OpenLibrary();
 
-// A way to compute in a mode: what operands are stored as, the compute type that is asked for, how
-// that is named. Results and sums are float32.
+// A way to compute in a mode: the type of the stored operands, the compute type to ask for, and its
+// name. Results and sums are float32.
 struct Arithmetic {
   NumericMode mode;
   DType stored;
@@ -61,19 +62,20 @@ struct Arithmetic {
   int compute;
   const char* name;
 
-  // Computes as float32 does; cublasSgemm will do.
+  // Returns whether it computes as float32 does, so that cublasSgemm will do.
   bool IsStrict() const { return type == kFloat && compute == kCompute32F; }
 };
 
-// All of a mode: what rounds float32 operands, and what expects them rounded. Nothing but strict
-// arithmetic and the emulation of float32 by bfloat16 is as exact as 3xtf32.
+// Returns all ways of a mode: those that round float32 operands, and those that expect them
+// rounded. Nothing but strict arithmetic and the emulation of float32 by bfloat16 is as exact as
+// 3xtf32.
 std::vector<Arithmetic> ArithmeticsOf(NumericMode mode);
 
 }  // namespace tcc::cublas
 
 namespace tcc::cublaslt {
 
-// Attributes, by their enumerations.
+// Attributes, grouped by enumeration.
 inline constexpr int kLayoutBatchCount = 5, kLayoutBatchStride = 6;
 inline constexpr int kPreferenceWorkspace = 1;
 inline constexpr int kConfigId = 0, kConfigTile = 1, kConfigSplitK = 2, kConfigStages = 6;
@@ -108,7 +110,7 @@ struct Library {
                 size_t workspace_bytes, CudaStreamHandle stream) = nullptr;
 };
 
-// As above; the variable is TCC_CUBLASLT.
+// Opens cuBLASLt in the same way; the variable is TCC_CUBLASLT.
 StatusOr<Library> OpenLibrary();
 
 }  // namespace tcc::cublaslt

@@ -5,15 +5,16 @@
 
 namespace tcc::cublas {
 
-// A handle of cuBLAS's with a workspace, on a bench's stream; strict where a function's compute
-// type says nothing else. It stays open until the process ends: libraries do not like to be closed.
+// A handle of cuBLAS's with a workspace, on a bench's stream. It computes strictly unless a
+// function's compute type says otherwise. It stays open until the process ends, because the
+// libraries do not like to be closed.
 class Session {
  public:
   static StatusOr<Session> Open(const GpuBench& bench);
 
   const Library& library() const { return library_; }
   void* handle() const { return handle_; }
-  // "cublasSgemm fails with ...".
+  // Turns an error into "cublasSgemm fails with ...".
   Status Expect(int result, const char* call) const;
 
  private:
@@ -21,7 +22,7 @@ class Session {
   void* handle_ = nullptr;
 };
 
-// The process's one, opened by the first caller.
+// Returns the session of the process, opened by the first caller.
 StatusOr<const Session*> SharedSession(const GpuBench& bench);
 
 }  // namespace tcc::cublas

@@ -9,11 +9,11 @@ namespace {
 using namespace cublaslt;
 
 constexpr int64_t kWorkspaceBytes = int64_t{256} << 20;
-// More than it ever returned.
+// The number of algorithms to request, more than cuBLASLt ever returned.
 constexpr int kRequested = 64;
 constexpr float kOne = 1, kZero = 0;
 
-// What stays open until the process ends.
+// A session, which stays open until the process ends.
 struct Session {
   Library library;
   void* handle = nullptr;
@@ -45,7 +45,7 @@ StatusOr<Session> OpenSession(const GpuBench& bench) {
   return session;
 }
 
-// Column by column; of each of `batch` matrices.
+// Makes the layout of column-major matrices, `batch` of them.
 StatusOr<void*> LayoutOf(const Session& session, int type, int64_t rows, int64_t columns,
                          int64_t batch) {
   void* layout = nullptr;
@@ -79,7 +79,7 @@ std::string NameOf(const Session& session, const Algorithm& algorithm) {
       ConfigOf(session, algorithm, kConfigSplitK));
 }
 
-// A product as the library is told of it; these too stay until the process ends.
+// The descriptors of a product, which stay until the process ends, too.
 struct Problem {
   void* desc = nullptr;
   void* left = nullptr;   // the transposed right operand
@@ -126,7 +126,8 @@ Status Run(const Session& session, const Problem& problem, const HeuristicResult
 
 }  // namespace
 
-// A compute type that the library or the device does not have is left out, where another has.
+// Returns every algorithm of the heuristic. A compute type that the library or the device does not
+// have is left out if another one works.
 StatusOr<std::vector<GpuCandidate>> CublasLtCandidates(const BenchOperator& op, NumericMode numeric,
                                                        const GpuBench& bench) {
   std::vector<GpuCandidate> candidates;

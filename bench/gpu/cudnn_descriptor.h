@@ -16,7 +16,7 @@ class Session {
 
   const Library& library() const { return library_; }
   void* handle() const { return handle_; }
-  // "cudnnBackendFinalize of a tensor fails: BAD_PARAM".
+  // Turns an error into "cudnnBackendFinalize of a tensor fails: BAD_PARAM".
   Status Expect(int result, const char* call, const char* what) const;
 
  private:
@@ -24,10 +24,10 @@ class Session {
   void* handle_ = nullptr;
 };
 
-// The process's one, on the stream of its first caller.
+// Returns the session of the process, on the stream of its first caller.
 StatusOr<const Session*> SharedSession(CudaStreamHandle stream);
 
-// A backend descriptor: attributes are set, then it is finalized and can be used by others. The
+// A backend descriptor. Its attributes are set, then it is finalized and others can use it. The
 // first error stays; Finalize returns it.
 class Descriptor {
  public:
@@ -47,7 +47,7 @@ class Descriptor {
   Descriptor& Set(Attribute attribute, AttributeType type, T value) {
     return SetBytes(attribute, type, 1, &value);
   }
-  // Another descriptor, which is finalized.
+  // Sets the attribute to another descriptor, which is finalized.
   Descriptor& Set(Attribute attribute, const Descriptor& value) {
     return Set(attribute, kTypeDescriptor, value.get());
   }
@@ -57,7 +57,7 @@ class Descriptor {
 
   Status Finalize();
 
-  // How many values there are is returned, at most as many as there is room for.
+  // Reads at most `room` values and returns how many there are.
   StatusOr<int64_t> Get(Attribute attribute, AttributeType type, int64_t room, void* values) const;
 
  private:

@@ -9,11 +9,11 @@ namespace {
 
 using Candidates = std::vector<GpuCandidate>;
 using Dims = std::vector<int64_t>;
-// A descriptor, given back with its last user.
+// A descriptor, destroyed with its last user.
 using Shared = std::shared_ptr<void>;
 
-constexpr float kOne = 1, kZero = 0;  // of the result, and of what was there before
-// cuDNN expects as many axes at least, the last ones of extent 1.
+constexpr float kOne = 1, kZero = 0;  // the factors of the result and of the content before
+// The least number of axes that cuDNN accepts; missing ones are last and have extent 1.
 constexpr size_t kMinDims = 4;
 
 StatusOr<Shared> Make(const Session& session, int (*make)(void**), int (*destroy)(void*),
@@ -35,7 +35,7 @@ StatusOr<Shared> MakeTensor(const Session& session, const Dims& dims, const Dims
   return tensor;
 }
 
-// Of elements one after another.
+// Describes a tensor whose elements are contiguous.
 StatusOr<Shared> MakeDenseTensor(const Session& session, Dims dims) {
   dims.resize(std::max(dims.size(), kMinDims), 1);
   Dims strides(dims.size(), 1);
@@ -45,7 +45,7 @@ StatusOr<Shared> MakeDenseTensor(const Session& session, Dims dims) {
   return MakeTensor(session, dims, strides);
 }
 
-// [n, c, h, w], laid out so or as [n, h, w, c].
+// Describes a tensor [n, c, h, w], laid out so or as [n, h, w, c].
 StatusOr<Shared> MakeImage(const Session& session, const Dims& dims, bool channels_last) {
   if (!channels_last) return MakeDenseTensor(session, dims);
   const int64_t c = dims[1], h = dims[2], w = dims[3];
@@ -65,7 +65,8 @@ StatusOr<Shared> MakePooling(const Session& session, const WindowShape& window) 
   return pooling;
 }
 
-// Padding is not counted, so beyond the last window it makes no difference.
+// Returns whether equal padding on both sides has the same result. Padding does not count in the
+// mean, so that it makes no difference beyond the last window.
 bool IsEvenlyPadded(const WindowShape& window) {
   WindowShape even = window;
   even.bottom = window.top;
@@ -98,7 +99,7 @@ StatusOr<Candidates> PoolingCandidates(const Session& session, const AveragePool
   return candidates;
 }
 
-// A row is an instance all of which is normalized, or the channels of one pixel.
+// Describes a row as an instance that is normalized as a whole, or as the channels of one pixel.
 StatusOr<Candidates> SoftmaxCandidates(const Session& session, const SoftmaxOp& op) {
   TCC_ASSIGN_OR_RETURN(Shared rows, MakeDenseTensor(session, {op.rows, op.columns}));
   Candidates candidates;

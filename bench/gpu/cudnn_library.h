@@ -6,19 +6,19 @@
 #include "support/cuda/cuda_api.h"
 #include "support/status.h"
 
-// The part of cuDNN, version 9, that the peer uses: of its backend interface and of its functions
-// for single operators. Declared here so that no toolkit is needed to build; tests hold it against
-// the real header where there is one.
+// The part of cuDNN, version 9, that the peer uses: its backend interface and its functions for
+// single operators. Declared here so that no toolkit is needed to build; tests hold it against the
+// real header where there is one.
 namespace tcc::cudnn {
 
-// Values of its enumerations, without their CUDNN_.
+// Values of cuDNN's enumerations, without their CUDNN_.
 inline constexpr int kFloat = 0, kHalf = 2, kBfloat16 = 9;  // DATA_*
 inline constexpr int kCrossCorrelation = 1;                 // CROSS_CORRELATION
 inline constexpr int kAdd = 0, kReluForward = 100;          // POINTWISE_*
 inline constexpr int kLayerNorm = 0;                        // LAYER_NORM
 inline constexpr int kNormInference = 0;                    // NORM_FWD_INFERENCE
 inline constexpr int kMaxDims = 8;                          // DIM_MAX
-// Of single operators.
+// Values for the functions of single operators.
 inline constexpr int kAverageOfInside = 2;         // POOLING_AVERAGE_COUNT_EXCLUDE_PADDING
 inline constexpr int kSoftmaxAccurate = 1;         // SOFTMAX_ACCURATE
 inline constexpr int kInstance = 0, kChannel = 1;  // SOFTMAX_MODE_*
@@ -160,7 +160,7 @@ struct Library {
                 const void* beta, void* y_tensor, void* y) = nullptr;
 };
 
-// Sought as support/cuda/cuda_library.h says; the variable is TCC_CUDNN.
+// Opens cuDNN, sought as support/cuda/cuda_library.h says; the variable is TCC_CUDNN.
 StatusOr<Library> OpenLibrary();
 
 }  // namespace tcc::cudnn

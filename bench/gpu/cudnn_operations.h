@@ -10,7 +10,7 @@
 // Operators as operation graphs of cuDNN's backend interface, computed in float32.
 namespace tcc::cudnn {
 
-// Descriptors refer to each other and live together.
+// The descriptors of an operation graph, which refer to each other and live together.
 struct OperationGraph {
   std::vector<Descriptor> parts;
   Descriptor graph;
@@ -18,7 +18,7 @@ struct OperationGraph {
 };
 using SharedGraph = std::shared_ptr<const OperationGraph>;
 
-// Its tensors: operands; what is not stored; a float on the host.
+// The tensors of a graph: operands, the unstored results of operations, and a float on the host.
 enum TensorId : int64_t {
   kX = 1,
   kW = 2,
@@ -29,17 +29,17 @@ enum TensorId : int64_t {
   kEpsilon = 7,
 };
 
-// How the tensors of a graph lie in memory.
+// The layout and type of a graph's tensors in memory.
 struct Storage {
   bool channels_last = false;
-  int operands = kFloat;  // their type; results are kFloat
+  int operands = kFloat;  // the type of operands; results are kFloat
 };
 
-// With bias and Relu as virtual tensors between operations.
+// Makes the graph of a convolution, with bias and Relu joined by virtual tensors.
 StatusOr<SharedGraph> GraphOf(const Session& session, const ConvolutionOp& op,
                               const Storage& storage);
 StatusOr<SharedGraph> GraphOf(const Session& session, const ReluOp& op);
-// Scale is kW.
+// Makes the graph of a layer normalization, whose scale is kW.
 StatusOr<SharedGraph> GraphOf(const Session& session, const LayerNormOp& op);
 
 }  // namespace tcc::cudnn

@@ -16,11 +16,12 @@ namespace {
 using namespace cudnn;
 
 constexpr HeuristicMode kModes[] = {kModeA, kModeB, kModeFallback};
-// Of a heuristic in one layout; engines that are compiled when they are first used take seconds.
+// The most configurations of one heuristic in one layout; engines that are compiled when they are
+// first used take seconds.
 constexpr int64_t kMaxConfigs = 40;
 constexpr int64_t kMaxWorkspaceBytes = int64_t{4} << 30;
 
-// One for all plans of an operator: they run one after another.
+// The workspace that all plans of an operator share, since they run one after another.
 struct Workspace {
   int64_t bytes = 0;
   CudaMemory memory;  // once all plans are known
@@ -33,18 +34,19 @@ struct Plan {
   std::shared_ptr<const Workspace> workspace;
 };
 
-// What an engine is: its number and its notes.
+// The number and the numerical notes of an engine.
 struct EngineFacts {
   int64_t index = -1;
   std::vector<int> notes;
 
   bool Has(int note) const { return std::ranges::count(notes, note) > 0; }
-  // Computes as float32 does, in whatever order.
+  // Returns whether it computes as float32 does, in whatever order.
   bool IsStrict() const {
     return !Has(kTensorCore) && !Has(kDownConvertInputs) && !Has(kReducedPrecisionReduction);
   }
-  // Of float32, whose sums stay so: what its operands are rounded to is not told, but engines that
-  // convert them down do so to 16 bits, and tensor cores multiply others as tf32.
+  // Returns the arithmetic for float32 operands; sums stay float32. cuDNN does not tell what
+  // operands are rounded to, but engines that convert them down do so to 16 bits, and tensor cores
+  // multiply others as tf32.
   std::string_view Numeric() const {
     if (Has(kDownConvertInputs)) return "operands converted down";
     return Has(kTensorCore) ? "tf32" : "strict";
@@ -129,20 +131,21 @@ Status Execute(const Session& session, const Plan& plan, const GpuOperands& oper
                         "cudnnBackendExecute", "a plan");
 }
 
-// An operator as cuDNN is told of it, and which engines may compute it.
+// An operator as a graph of cuDNN's, and which engines may compute it.
 struct Problem {
   SharedGraph graph;
   Storage storage = {};
-  DType stored = kFloat32;  // as storage.operands
+  DType stored = kFloat32;  // the same type as storage.operands
   bool strictly = true;
-  std::string numeric = {};  // of all its engines; "": of each its own
+  std::string numeric = {};  // of all its engines; "": each has its own
 
   bool Allows(const EngineFacts& engine) const {
     return strictly ? engine.IsStrict() : !engine.Has(kReducedPrecisionReduction);
   }
 };
 
-// Engines that cannot do it after all are left out; an error is one of the heuristics of all modes.
+// Adds the engines of all heuristics that can compute the problem. Fails only if every heuristic
+// does.
 Status AddCandidates(const Session& session, const std::shared_ptr<Workspace>& workspace,
                      const Problem& problem, std::vector<GpuCandidate>& candidates) {
   Status failed;
@@ -179,7 +182,7 @@ int TypeOf(DType stored) {
   return stored == kFloat32 ? kFloat : kBfloat16;
 }
 
-// In both layouts; in modes of 16 bits also on operands that are stored so.
+// Returns the convolution in both layouts; in modes of 16 bits also on operands that are stored so.
 StatusOr<std::vector<Problem>> ConvolutionProblems(const Session& session, const ConvolutionOp& op,
                                                    NumericMode numeric) {
   const NumericModeRow& mode = RowOf(numeric);
@@ -199,7 +202,7 @@ StatusOr<std::vector<Problem>> ConvolutionProblems(const Session& session, const
   return problems;
 }
 
-// Of an operator in the layouts that it has.
+// Returns the problems of an operator in the layouts that it has.
 StatusOr<std::vector<Problem>> ProblemsOf(const Session& session, const BenchOperator& op,
                                           NumericMode numeric) {
   if (const auto* convolution = std::get_if<ConvolutionOp>(&op.kind)) {
@@ -217,7 +220,8 @@ StatusOr<std::vector<Problem>> ProblemsOf(const Session& session, const BenchOpe
   return problems;
 }
 
-// An error is that of the first problem, where none has any engine.
+// Returns the candidates of all problems. If there are none, the error is that of the first problem
+// that failed.
 StatusOr<std::vector<GpuCandidate>> EngineCandidates(const Session& session,
                                                      const BenchOperator& op, NumericMode numeric,
                                                      const GpuBench& bench) {

@@ -9,11 +9,11 @@
 
 namespace tcc {
 
-// A GPU, its memory and one stream, to compare kernels of different makers on. Its context is the
-// thread's as long as it lives.
+// A GPU, its memory and one stream, on which to compare kernels of different makers. Its context is
+// current in the thread as long as it lives.
 class GpuBench {
  public:
-  // The driver and the device are those of TCC_CUDA_DRIVER and TCC_CUDA_DEVICE.
+  // Opens the driver and the device that TCC_CUDA_DRIVER and TCC_CUDA_DEVICE choose.
   static StatusOr<std::unique_ptr<GpuBench>> Open();
   GpuBench(const GpuBench&) = delete;
   GpuBench& operator=(const GpuBench&) = delete;
@@ -25,7 +25,7 @@ class GpuBench {
 
   StatusOr<CudaMemory> Allocate(int64_t bytes, std::string_view what) const;
   StatusOr<CudaMemory> Upload(std::span<const uint8_t> bytes, std::string_view what) const;
-  // Every byte 0xff: NaN as a float.
+  // Sets every byte to 0xff, which is NaN as a float.
   Status Poison(uint8_t* memory, int64_t bytes) const;
   Status Download(std::span<uint8_t> to, const uint8_t* from) const;  // waits
 

@@ -7,7 +7,7 @@
 
 namespace tcc {
 
-// Where one run finds its operands.
+// The addresses of one run's operands.
 struct GpuOperands {
   std::vector<uint8_t*> inputs;
   std::vector<uint8_t*> constants;
@@ -21,10 +21,10 @@ class GpuOperandSets {
     std::vector<Tensor> inputs, constants;
     std::vector<int64_t> output_bytes;
   };
-  // As many sets as are asked for.
+  // Makes `count` sets.
   static StatusOr<GpuOperandSets> Make(const GpuBench& bench, const Tensors& tensors,
                                        int64_t count);
-  // As CountColdSets says of their inputs and outputs.
+  // Returns CountColdSets of their inputs and outputs.
   static int64_t CountFor(const Tensors& tensors, const CudaDeviceInfo& device);
 
   size_t size() const { return sets_.size(); }

@@ -11,28 +11,28 @@
 #include "bench/operator/operator.h"
 #include "support/numeric_mode.h"
 
-// NVIDIA's libraries on the same operators, in the same numeric mode. They are opened where they
-// are found.
+// NVIDIA's libraries, which run the same operators in the same numeric mode. They are opened where
+// they are found.
 namespace tcc {
 
-// One way in which a library computes an operator.
+// A way in which a library computes an operator.
 struct GpuCandidate {
   std::string algorithm;
   std::string numeric = "strict";
-  // What its inputs and constants are stored as: rounded beforehand, which ours does to constants
-  // alone. Results are float32.
+  // The type in which its inputs and constants are stored. They are rounded beforehand, while tcc
+  // rounds only constants beforehand. Results are float32.
   DType stored = kFloat32;
-  // Images are [batch, height, width, channels], weights [filters, k, k, channels], in its
-  // operands.
+  // Whether its images are [batch, height, width, channels] and its weights [filters, k, k,
+  // channels].
   bool channels_last = false;
-  // Launches on the bench's stream.
+  // Enqueues the work on the bench's stream.
   std::function<Status(const GpuOperands& operands)> enqueue;
 };
 
 struct GpuPeer {
   std::string_view name;
-  // All ways worth timing that round no more than the mode does; none where the library has no such
-  // operator. Unavailable: the library is not there, and where it was sought.
+  // Returns all ways worth timing that round no more than the mode does; none where the library has
+  // no such operator. Unavailable: the library is missing; the message says where it was sought.
   StatusOr<std::vector<GpuCandidate>> (*candidates)(const BenchOperator& op, NumericMode numeric,
                                                     const GpuBench& bench);
 };

@@ -3,7 +3,7 @@
 namespace tcc {
 namespace {
 
-// Of each image, `rows` rows of `columns` become columns.
+// Transposes each image, a matrix of `rows` rows and `columns` columns.
 Tensor Turned(const Tensor& from, std::vector<int64_t> shape, int64_t rows, int64_t columns) {
   Tensor to = MakeZeroTensor(from.dtype, std::move(shape));
   auto* values = reinterpret_cast<float*>(MutableBytes(to).data());

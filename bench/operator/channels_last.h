@@ -6,7 +6,8 @@
 
 namespace tcc {
 
-// [n, c, h, w] as [n, h, w, c] and back, of float32; tensors of other ranks as they are.
+// Transposes float32 tensors [n, c, h, w] to [n, h, w, c] and back. Tensors of other ranks stay as
+// they are.
 Tensor ToChannelsLast(const Tensor& tensor);
 Tensor FromChannelsLast(const Tensor& tensor);
 

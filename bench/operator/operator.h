@@ -8,11 +8,11 @@
 #include "ir/graph/graph.h"
 #include "support/status.h"
 
-// Single operators as networks have them, float32: what tcc-bench measures along the whole way from
-// a graph to kernels, on any target.
+// Single operators as networks have them, float32, which tcc-bench measures along the whole way
+// from a graph to kernels, on any target.
 namespace tcc {
 
-// Images are [batch, channels, height, width], windows square.
+// The shape of a windowed operator. Images are [batch, channels, height, width], windows square.
 struct WindowShape {
   int64_t batch = 1, channels = 1, height = 1, width = 1;
   int64_t kernel = 1, stride = 1;
@@ -22,20 +22,20 @@ struct WindowShape {
   int64_t OutWidth() const { return (width + left + right - kernel) / stride + 1; }
 };
 
-// Weights [filters, channels / groups, kernel, kernel] are constant.
+// A convolution. Weights [filters, channels / groups, kernel, kernel] are constant.
 struct ConvolutionOp {
   WindowShape window;
   int64_t filters = 1, groups = 1;
-  bool bias_relu = false;  // is added to, and then rectified
-  // Its images are [batch, height, width, channels], as inside of a network.
+  bool bias_relu = false;  // a bias and then a Relu follow
+  // Whether its images are [batch, height, width, channels], as inside of a network.
   bool channels_last = false;
 };
-// The mean of what lies inside.
+// An average pool: the mean of the elements of a window that lie inside the image.
 struct AveragePoolOp {
   WindowShape window;
 };
-// y[batch, rows, columns] = a[batch, rows, depth] * b[batch, depth, columns]. With one batch b is
-// constant, as a layer's weights are.
+// A matrix product, y[batch, rows, columns] = a[batch, rows, depth] * b[batch, depth, columns].
+// With one batch b is constant, as a layer's weights are.
 struct MatmulOp {
   int64_t batch = 1, rows = 1, columns = 1, depth = 1;
 };
@@ -46,7 +46,7 @@ struct ReduceSumOp {
   std::vector<int64_t> shape, axes;  // axes ascending
   bool keep_dims = false;
 };
-// Along the columns of [rows, columns].
+// A softmax along the columns of [rows, columns].
 struct SoftmaxOp {
   int64_t rows = 1, columns = 1;
 };
@@ -54,11 +54,11 @@ struct LayerNormOp {
   int64_t rows = 1, columns = 1;
 };
 inline constexpr double kLayerNormEpsilon = 1e-5;
-// softmax(q k' / sqrt(depth)) v with q, k, v [batch, heads, tokens, depth].
+// An attention: softmax(q k' / sqrt(depth)) v with q, k, v [batch, heads, tokens, depth].
 struct AttentionOp {
   int64_t batch = 1, heads = 1, tokens = 1, depth = 1;
 };
-// One of models/zoo/zoo.h.
+// A network of models/zoo/zoo.h.
 struct NetworkOp {
   std::string network;
   bool small = false;
@@ -72,16 +72,16 @@ struct BenchOperator {
   OperatorKind kind;
 };
 
-// Fails where a network does not exist.
+// Returns the graph of an operator. Fails for a network that does not exist.
 StatusOr<Graph> GraphOf(const BenchOperator& op);
 
 bool IsChannelsLast(const BenchOperator& op);
 
-// The constants of the operator, weights and bias, in the order of its definition above.
+// Returns the constants of the operator, weights and bias, in the order of its definition above.
 std::vector<Tensor> ConstantsOf(const BenchOperator& op, const Graph& graph);
 
-// What cannot be less: float operations, those of padding among them, and bytes that are read or
-// written once. 0 for a network, whose kernels say more.
+// The least work of an operator: float operations, including those on padding, and bytes that are
+// read or written once. 0 for a network, whose kernels say more.
 struct OperatorWork {
   double flops = 0;
   double bytes = 0;

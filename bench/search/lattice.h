@@ -7,16 +7,16 @@
 
 namespace tcc {
 
-// The task of a kernel of the suites.
+// Returns the task of a kernel of the suites.
 Workload WorkloadOf(const BenchKernel& kernel);
 
-// The sketches of a task with so few values for each size that all of their points can be measured:
-// powers of two, three times such, the start and the largest, thinned out until a sketch has its
-// share of about `most` legal points. A searcher sees a space like any other. Sketches are left
-// out, the last ones first, that would have fewer than a few points.
+// Returns the sketches of a task with so few values per size that all of their points can be
+// measured. Values are powers of two, three times such, the start and the largest; they are thinned
+// out until a sketch has its share of about `most` legal points. A searcher sees a space like any
+// other. Sketches that would have fewer than a few points are left out, the last ones first.
 std::vector<Sketch> LatticeOf(const Workload& workload, const Target& target, size_t most);
 
-// Every legal point of a space of that kind.
+// Returns every legal point of a lattice's space.
 std::vector<SearchPoint> PointsOf(TaskSpace& lattice);
 
 }  // namespace tcc

@@ -15,7 +15,7 @@ namespace tcc {
 
 // The database, target, code generator and threads that kernels are measured with.
 struct MeasuringBench {
-  // Error: the database's; a database that is not there, where one is expected.
+  // Opens the database. Error: the database's; a database that is missing where one is expected.
   static StatusOr<MeasuringBench> Open(const std::string& path, int threads, bool expected);
 
   Database database;
@@ -28,18 +28,18 @@ struct MeasuringBench {
 // The times of a task's points in one environment, as a database keeps them.
 class MeasuredPoints {
  public:
-  // Reads what is known. All outlive it.
+  // Reads the known points. All arguments outlive the result.
   static StatusOr<MeasuredPoints> Read(MeasuringBench& bench, const Workload& workload,
                                        TaskSpace& space);
 
-  // nullptr: it was not measured.
+  // Returns the measurement of a point; nullptr if it was not measured.
   const Measurement* Find(const SearchPoint& point) const;
   size_t size() const { return points_.size(); }
-  // Returns the seconds of the fastest right one; 0: there is none.
+  // Returns the seconds of the fastest right point; 0 if there is none.
   double BestSeconds() const;
 
-  // Builds, times and records the points that are not known, each in two passes, of which the
-  // lesser time counts.
+  // Builds, times and records the points that are not known. Each is timed in two passes, of which
+  // the lesser time counts.
   Status Measure(std::span<const SearchPoint> points);
 
  private:

@@ -35,13 +35,13 @@ struct CompileCommand {
   int threads = 0;
 };
 
-// Without -o beside the model, with its own suffix.
+// Returns the path of the output: without -o beside the model, with the suffix of a compiled model.
 std::string OutputOf(const CompileCommand& command) {
   if (command.output_given) return command.output;
   return fs::path(command.model.path).replace_extension(".tcc").string();
 }
 
-// The files that are read: the model and what it names, bound tensors, schedules.
+// Returns the files that are read: the model and what it names, bound tensors, schedules.
 StatusOr<std::vector<std::string>> FilesOf(const CompileCommand& command) {
   const ModelOptions& model = command.model;
   std::vector<std::string> files = {model.path};
@@ -58,12 +58,12 @@ StatusOr<std::vector<std::string>> FilesOf(const CompileCommand& command) {
   return files;
 }
 
-// Before anything is compiled: the output can be written, and is nothing that is read.
+// Checks, before anything is compiled, that the output can be written and is no file that is read.
 Status CheckOutput(const std::string& output, const CompileCommand& command) {
-  // A model that is not there is what to tell first.
+  // A missing model is reported first.
   TCC_RETURN_IF_ERROR(MapFile(command.model.path).status());
   std::error_code ignored;
-  // What tcc wrote itself is no such file.
+  // An artefact of tcc's own is no such file.
   if (fs::is_regular_file(output, ignored) && !IsArtefact(output)) {
     TCC_ASSIGN_OR_RETURN(std::vector<std::string> files, FilesOf(command));
     for (const std::string& file : files) {
@@ -102,7 +102,7 @@ Status TakeTunedSchedules(const CompileCommand& command, const Graph& graph, Tun
   return OkStatus();
 }
 
-// How many kernels have a schedule of the database.
+// Reports how many kernels have a schedule of the database.
 void TellTunedKernels(const Metadata& metadata, const TuningOptions& tuning, Progress& progress) {
   if (tuning.database.empty() && !tuning.HasBudget()) return;
   std::string_view tuned = PropertyOf(metadata, "tuned_kernels");

@@ -17,9 +17,9 @@ namespace tcc {
 //   worker.log    what the workers say on standard error
 class RunFolder {
  public:
-  // FailedPrecondition: the folder holds a run already.
+  // Checks that the folder holds no run. FailedPrecondition: it holds one already.
   static Status CheckHoldsNoRun(const std::string& path);
-  // Makes the folder where it is not there, and begins its files. `database`: its path; "": it is
+  // Makes the folder if it is missing, and begins its files. `database` is its path; "": it is
   // removed after the run. Errors: CheckHoldsNoRun's; the folder takes no files.
   static StatusOr<RunFolder> Make(const std::string& path, const TuneGraphOptions& options,
                                   const std::string& database);
@@ -28,7 +28,7 @@ class RunFolder {
 
   void Record(const TuneEvent& event);
   void RecordWarning(const std::string& message);
-  // Adds what came out. Error: something could not be written, now or before.
+  // Adds the result. Error: something could not be written, now or before.
   Status Finish(const StatusOr<TuneResult>& result, bool interrupted);
 
  private:

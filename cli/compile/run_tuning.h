@@ -6,7 +6,7 @@
 
 namespace tcc {
 
-// Tells what a database warns of, once each: when this is made, and when asked.
+// A reporter of a database's warnings, once each: when this is made, and when asked.
 class DatabaseWarnings {
  public:
   DatabaseWarnings(const Database& database, Progress& progress)
@@ -21,8 +21,8 @@ class DatabaseWarnings {
   size_t told_ = 0;
 };
 
-// Tunes the graph's kernels and tells the progress, also in the folder for the run. SIGINT and
-// SIGTERM end the budget: what was measured is kept; a second one ends the program.
+// Tunes the graph's kernels and reports the progress, also in the folder for the run. SIGINT and
+// SIGTERM end the budget: measurements so far are kept; a second signal ends the program.
 // DeadlineExceeded: no kernel could be measured.
 StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options,
                                const TuningOptions& tuning, Progress& progress, Database& database);

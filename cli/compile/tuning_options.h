@@ -24,13 +24,13 @@ struct TuningOptions {
 
 void AddTuningOptions(CommandLine& line, TuningOptions& options);
 
-// Sets the budget, searcher, seed and policy. FailedPrecondition: a time that is none, an unknown
+// Sets the budget, searcher, seed and policy. FailedPrecondition: a malformed time, an unknown
 // searcher or policy, both budgets at once, a folder for a run without a budget or with another
 // run.
 Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph);
 
-// "90s", "5m", "1.5h", "30" in seconds, above 0 and at most a year. FailedPrecondition: anything
-// else.
+// Parses "90s", "5m", "1.5h", or "30" in seconds, above 0 and at most a year. FailedPrecondition:
+// anything else.
 StatusOr<double> ParseTimeBudget(const std::string& text);
 
 }  // namespace tcc

@@ -6,8 +6,8 @@
 
 namespace tcc {
 
-// The text of a file; one that ends in .xz or .zst is unpacked. Error: the file cannot be read, or
-// is damaged or cut off.
+// Reads the text of a file and unpacks it if its name ends in .xz or .zst. Error: the file cannot
+// be read, or is damaged or cut off.
 StatusOr<std::string> ReadCompressedText(const std::string& path);
 
 }  // namespace tcc

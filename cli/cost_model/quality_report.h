@@ -12,17 +12,18 @@
 
 namespace tcc {
 
-// Ways of predicting the same tasks, each with its name; at the end the draw at random, and the
-// regret of what is compiled without a search where the tasks have its time.
+// A report that compares ways of predicting the same tasks, each with its name. At the end come the
+// draw at random, and the regret of what is compiled without a search where the tasks have its
+// time.
 class QualityReport {
  public:
   explicit QualityReport(const std::vector<MeasuredTask>& tasks);
   void Add(const std::string& name, const TaskPredictions& predictions);
 
-  // {tasks, points, pairs, pair_accuracy: {name: ..}, regret_first: .., regret_16: .., spearman:
-  // ..}; null for a figure without pairs or tasks.
+  // Returns {tasks, points, pairs, pair_accuracy: {name: ..}, regret_first: .., regret_16: ..,
+  // spearman: ..}; null for a figure without pairs or tasks.
   nlohmann::json ToJson() const;
-  // A line for each way, for people, with "-" in place of null.
+  // Returns a line per way, for people, with "-" in place of null.
   std::string ToText() const;
 
  private:

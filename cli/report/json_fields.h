@@ -8,27 +8,27 @@
 
 namespace tcc {
 
-// Reads fields of a JSON object, which outlives it. A field that is missing or null has a default.
-// Errors name the field and what was expected.
+// A reader of the fields of a JSON object, which outlives it. A field that is missing or null has a
+// default. Errors name the field and what was expected.
 class JsonFields {
  public:
   explicit JsonFields(const nlohmann::json& object) : object_(object) {}
 
-  // "" by default.
+  // Returns a text, "" by default.
   StatusOr<std::string> Text(const char* name) const;
-  // InvalidArgument where it is missing.
+  // Returns a text; InvalidArgument where it is missing.
   StatusOr<std::string> RequiredText(const char* name) const;
-  // A time, ratio or rate, 0 by default: 0 or between kMinFigure and kMaxFigure, so that
-  // quotients and sums of them are finite.
+  // Returns a time, ratio or rate, 0 by default. It is 0 or between kMinFigure and kMaxFigure, so
+  // that quotients and sums of such figures are finite.
   StatusOr<double> Figure(const char* name) const;
-  // A whole number from 0 to 2^53, 0 by default.
+  // Returns a whole number from 0 to 2^53, 0 by default.
   StatusOr<int64_t> Count(const char* name) const;
 
   static constexpr double kMinFigure = 1e-18;
   static constexpr double kMaxFigure = 1e24;
 
  private:
-  // nullptr where it is missing or null.
+  // Returns the field; nullptr where it is missing or null.
   const nlohmann::json* Find(const char* name) const;
 
   const nlohmann::json& object_;

@@ -11,7 +11,8 @@ namespace tcc {
 std::string StateSection(const RunData& run, const RunProgress& progress);
 std::string EnvironmentSection(const RunData& run, const RunProgress& progress);
 std::string FailureSection(const RunData& run, const RunProgress& progress);
-// The time of the network and the gain of searchers; a table of them.
+// NetworkSection plots the time of the network and the gain of searchers; SearcherSection is a
+// table of the searchers.
 std::string NetworkSection(const RunData& run, const RunProgress& progress);
 std::string SearcherSection(const RunData& run, const RunProgress& progress);
 
@@ -20,7 +21,7 @@ std::string KernelTableSection(const RunData& run, const RunProgress& progress);
 std::string KernelPlotSection(const RunData& run, const RunProgress& progress);
 std::string ScheduleSection(const RunData& run, const RunProgress& progress);
 
-// Names with the colours that plots have them in.
+// Returns the names of searchers with the colours that plots have them in.
 std::string SearcherLegend(const RunProgress& progress);
 
 }  // namespace tcc

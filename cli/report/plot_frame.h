@@ -16,10 +16,11 @@ struct PlotAxis {
   bool logarithmic = false;  // then first > 0
 };
 
-// An SVG of a page, whose colours come from its style: axes with a grid, and whatever is added.
+// An SVG picture, whose colours come from the page's style: axes with a grid, and whatever is
+// added.
 class PlotFrame {
  public:
-  // In units of the picture, which scales to the width that it is given.
+  // The size in units of the picture, which scales to the width that it is given.
   struct Size {
     double width = 440;
     double height = 260;
@@ -28,11 +29,11 @@ class PlotFrame {
   // `title` is for screen readers.
   PlotFrame(std::string_view title, Size size, PlotAxis x, PlotAxis y);
 
-  // A line that keeps its value from each point to the next one and to the end of the axis.
+  // Adds a line that keeps its value from each point to the next one and to the end of the axis.
   void AddSteps(std::string_view style, const std::vector<PlotPoint>& points);
-  // A dashed line across.
+  // Adds a dashed line across the plot.
   void AddLevel(double y);
-  // Circles, or crosses; values beyond an axis are drawn at its end.
+  // Add circles or crosses; values beyond an axis are drawn at its end.
   void AddCircles(std::string_view style, const std::vector<PlotPoint>& points, double radius);
   void AddCrosses(std::string_view style, const std::vector<PlotPoint>& points);
 
@@ -48,7 +49,8 @@ class PlotFrame {
   std::string text_;
 };
 
-// Values to label on an axis: up to about `most`, at multiples of 1, 2 or 5 times a power of ten.
+// Returns the values to label on an axis: up to about `most`, at multiples of 1, 2 or 5 times a
+// power of ten.
 std::vector<double> TicksOf(const PlotAxis& axis, int most);
 
 }  // namespace tcc

@@ -6,19 +6,20 @@
 
 namespace tcc {
 
-// At most so many marks of a task are drawn: improvements and others at even distances.
+// The most marks of a task that are drawn: improvements, and others at even distances.
 inline constexpr size_t kMaxMarks = 1000;
 
-// The class that has a searcher's colour in the style of the page.
+// Returns the class that has a searcher's colour in the style of the page.
 std::string SearcherStyle(size_t searcher);
 
-// The time of the network relative to its constructed schedules, by seconds. Expects some points.
+// Plots the time of the network relative to its constructed schedules, by seconds. Expects some
+// points.
 std::string NetworkPlot(const RunProgress& progress);
 
-// A searcher's sum of ln gains is a line each, by trials of the run.
+// Plots a line per searcher: its sum of ln gains, by trials of the run.
 std::string GainPlot(const RunProgress& progress, size_t trials);
 
-// The times of a task's trials relative to its constructed schedule, and the best of them, by
+// Plots the times of a task's trials relative to its constructed schedule, and the best of them, by
 // trials of the task. Trials without a time are crosses at the top. Expects a constructed time.
 std::string TaskPlot(const RunTask& task, const TaskProgress& progress, size_t searchers);
 

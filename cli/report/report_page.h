@@ -6,7 +6,8 @@
 
 namespace tcc {
 
-// Returns a page of HTML that shows a run. It has no scripts and loads nothing. `name`: the run's.
+// Returns a page of HTML that shows a run. It has no scripts and loads nothing. `name` is the
+// run's.
 std::string ReportPage(const RunData& run, const std::string& name);
 
 }  // namespace tcc

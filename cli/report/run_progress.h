@@ -8,7 +8,7 @@
 
 namespace tcc {
 
-// A corner of a line of a plot.
+// A corner of a line in a plot.
 struct PlotPoint {
   double x = 0;
   double y = 0;
@@ -40,7 +40,7 @@ struct SearcherTally {
   std::vector<PlotPoint> gain;  // that sum, by trials of the run
 };
 
-// A failure that trials ended with.
+// A kind of failure that trials ended with.
 struct FailureTally {
   std::string status;
   int64_t count = 0;
@@ -48,9 +48,9 @@ struct FailureTally {
   std::string message;  // of the first that has one
 };
 
-// How a run went, from its trials.
+// The progress of a run, from its trials.
 struct RunProgress {
-  // Seconds of the network relative to its constructed schedules, by seconds since the begin.
+  // The seconds of the network relative to its constructed schedules, by seconds since the begin.
   // Empty: no task is known to have been timed.
   std::vector<PlotPoint> network;
   std::vector<TaskProgress> tasks;  // as RunData::tasks

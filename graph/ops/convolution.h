@@ -7,8 +7,7 @@
 namespace tcc {
 
 struct ConvolutionShapes {
-  // For a ConvTranspose, those of the Conv from its output to its input.
-  std::vector<WindowDim> dims;
+  std::vector<WindowDim> dims;  // a ConvTranspose has those of the Conv from output to input
   Expr batch;
   int64_t in_channels = 0;
   int64_t out_channels = 0;

@@ -9,8 +9,8 @@
 namespace tcc {
 namespace {
 
-// Batch and channels stay and the dimensions behind them are grouped in another way: the same
-// elements in the same order whether channels come second or last.
+// Returns whether batch and channels stay and only the dimensions behind them are regrouped: the
+// elements then keep their order whether channels come second or last.
 bool KeepsChannels(const Graph& graph, const Node& node) {
   const std::vector<Expr>& in = graph.value(node.inputs[0]).shape;
   const std::vector<Expr>& out = graph.value(node.outputs[0]).shape;
@@ -18,7 +18,7 @@ bool KeepsChannels(const Graph& graph, const Node& node) {
          SameExtent(in[1], out[1]);
 }
 
-// Operators that work as well channels last: those that are asked to once an operand is.
+// Returns whether the operator works channels last too, and so does once an operand is stored so.
 bool FollowsOperand(const Graph& graph, const Node& node) {
   switch (FormOf(node)) {
     case OpForm::kElementwise:
@@ -34,14 +34,15 @@ bool FollowsOperand(const Graph& graph, const Node& node) {
   return false;
 }
 
-// The order of dimensions that brings [N, spatial..., C] to [N, C, spatial...].
+// Returns the permutation from [N, spatial..., C] to [N, C, spatial...].
 std::vector<int64_t> FromChannelsLast(size_t rank) {
   std::vector<int64_t> perm = {0, static_cast<int64_t>(rank) - 1};
   for (size_t d = 2; d < rank; ++d) perm.push_back(static_cast<int64_t>(d) - 1);
   return perm;
 }
 
-// As many element-wise nodes as a block of a network has between a Transpose and what reads it.
+// The number of elementwise nodes to look through behind a Transpose: a network's block has no more
+// before the Transpose's reader.
 constexpr int kLookAhead = 6;
 
 class LayoutAssigner {
@@ -55,7 +56,7 @@ class LayoutAssigner {
     graph_.nodes.clear();
     uses_ = UsesOfAll(nodes);
     pending_ = &nodes;
-    // By index and as a copy: what is behind a Flatten gets other weights on the way.
+    // By index and as a copy: visiting a Flatten changes the weights of later nodes.
     for (size_t n = 0; n < nodes.size(); ++n) Visit(nodes[n]);
     RestoreOutputs();
     return RemoveDead(graph_);
@@ -101,8 +102,9 @@ class LayoutAssigner {
     Emit(node);
   }
 
-  // A Transpose of [N, spatial..., C] to [N, C, spatial...] moves nothing if its result is stored
-  // channels last; where what reads it works in that order anyway, the way back is free as well.
+  // Returns whether the node is a Transpose of [N, spatial..., C] to [N, C, spatial...] whose
+  // result should be stored channels last. It then moves nothing, and if its readers work in that
+  // order anyway, the way back is free as well.
   bool GivesChannelsLast(const Node& node) const {
     // Other operators may leave out their first operand, as a Loop its trip count.
     if (node.op != OpKind::kTranspose) return false;
@@ -111,8 +113,8 @@ class LayoutAssigner {
            node.Ints("perm") == FromChannelsLast(rank) && IsReadLast(node.outputs[0], kLookAhead);
   }
 
-  // Whether a convolution reads the value, or an addition to something that is stored channels
-  // last, or one of these what element-wise nodes make of it.
+  // Returns whether the value is read by a convolution or by an elementwise node with another
+  // operand stored channels last, directly or through elementwise nodes.
   bool IsReadLast(ValueId id, int steps) const {
     if (steps == 0) return false;
     return std::any_of(uses_.readers[id].begin(), uses_.readers[id].end(), [&](int reader) {
@@ -135,7 +137,8 @@ class LayoutAssigner {
     graph_.nodes.push_back(node);
   }
 
-  // [M, C/g, k...] to [k..., C/g, M]; of a ConvTranspose [C, M/g, k...] to [k..., C, M/g].
+  // Transposes the weight from [M, C/g, k...] to [k..., C/g, M], or from [C, M/g, k...] to [k...,
+  // C, M/g] for a ConvTranspose.
   void TransposeWeight(Node& node) {
     ValueId weight = node.inputs[1];
     bool in_first = node.op == OpKind::kConvTranspose;
@@ -148,7 +151,7 @@ class LayoutAssigner {
     node.inputs[1] = entry->second;
   }
 
-  // A new constant, or the result of a Transpose node.
+  // Returns the transposed value: a new constant, or the result of a Transpose node.
   ValueId Transposed(ValueId id, const std::vector<int64_t>& perm, const char* suffix) {
     std::string name = graph_.value(id).name + suffix;
     if (const Tensor* constant = graph_.ConstantOf(id)) {
@@ -170,7 +173,7 @@ class LayoutAssigner {
     return transpose.outputs[0];
   }
 
-  // The value in the wanted order: itself, or repacked, once for all readers.
+  // Returns the value in the wanted order: itself, or repacked, once for all readers.
   ValueId InOrder(ValueId id, const std::vector<int>& wanted) {
     if (SameBytes(graph_.value(id).shape, order_[id], wanted)) return id;
     auto [entry, absent] = repacked_.emplace(std::pair(id, wanted), kNoValue);
@@ -186,7 +189,7 @@ class LayoutAssigner {
     return entry->second;
   }
 
-  // The constant's elements in the order in which they are read, and a view of them.
+  // Emits a constant with the elements in the order in which they are read, and a view of it.
   void EmitRepackedConstant(ValueId from, ValueId to, const std::vector<int>& wanted) {
     Tensor tensor = TransposedTensor(*graph_.ConstantOf(from), {wanted.begin(), wanted.end()});
     Node view;
@@ -212,8 +215,8 @@ class LayoutAssigner {
     Emit(repack);
   }
 
-  // Flatten or Reshape of a channels-last [N, C, spatial...] to [N, C * spatial], read by nothing
-  // but Gemms and MatMuls with constant matrices.
+  // Returns whether the node is a Flatten or Reshape of a channels-last [N, C, spatial...] to [N, C
+  // * spatial] that only Gemms and MatMuls with constant matrices read.
   bool FlattensIntoWeights(const Node& node) const {
     if (node.op != OpKind::kFlatten && node.op != OpKind::kReshape) return false;
     const Value& in = graph_.value(node.inputs[0]);
@@ -237,8 +240,8 @@ class LayoutAssigner {
            std::count(node.inputs.begin(), node.inputs.end(), left) == 1;
   }
 
-  // The bytes are taken as they lie: a Transpose to N, spatial, C that moves nothing, and the
-  // flattening of that; the matrices' rows are put into the same order.
+  // Flattens the bytes in their channels-last order: a Transpose to N, spatial, C that moves
+  // nothing, then the flattening; the matrices' rows are permuted to match.
   void FlattenChannelsLast(Node node) {
     ValueId in = node.inputs[0];
     std::vector<int64_t> shape = *StaticShape(graph_.value(in));
@@ -274,7 +277,7 @@ class LayoutAssigner {
     return result;
   }
 
-  // A graph output keeps its value and order; what computed it gets a value of its own.
+  // Keeps the value and order of graph outputs; their producers write new values.
   void RestoreOutputs() {
     for (ValueId id : std::vector<ValueId>(graph_.outputs)) {
       std::vector<int> wanted = RowMajorOrder(Rank(id));
@@ -292,8 +295,8 @@ class LayoutAssigner {
   }
 
   Graph& graph_;
-  std::vector<std::vector<int>> order_;  // how each value is stored
-  ValueUses uses_;                       // by the nodes as they were
+  std::vector<std::vector<int>> order_;  // the storage order of each value
+  ValueUses uses_;                       // the uses in the original nodes
   std::vector<Node>* pending_ = nullptr;
   std::map<std::pair<ValueId, std::vector<int64_t>>, ValueId> weights_;
   std::map<std::pair<ValueId, std::vector<int>>, ValueId> repacked_;

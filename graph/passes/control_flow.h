@@ -10,29 +10,30 @@
 // Edits of nodes that have bodies.
 namespace tcc {
 
-// Captured operands that are constants become constants of the bodies, their bytes shared.
+// Turns captured operands that are constants into constants of the bodies, which share their bytes.
 void SinkConstants(const Graph& graph, Node& node);
 
-// Captured operands that no body reads go.
+// Removes captured operands that no body reads.
 void RemoveUnusedCaptures(Node& node);
 
-// Results that `wanted` does not name go, with what the bodies compute for them alone: any of an
-// If, the scans of a Loop, and carried values of a Loop that nothing else reads. One result stays.
+// Removes results that `wanted` does not name, with the code in the bodies that only they need: any
+// of an If, the scans of a Loop, and carried values of a Loop that nothing else reads. Keeps at
+// least one result.
 void RemoveUnusedResults(Node& node, const std::vector<bool>& wanted);
 
-// The nodes of a body as nodes of `graph`, where the body's inputs are `inputs` and its results
-// are to be `results` (kNoValue for one that nobody wants). Names get `suffix` and are made unique;
+// Returns the nodes of a body as nodes of `graph`, where the body's inputs are `inputs` and its
+// results become `results` (kNoValue for an unwanted one). Names get `suffix` and are made unique;
 // a result that the body does not compute is an Identity, or becomes a constant.
 std::vector<Node> InlineBody(Graph& graph, Graph body, const std::vector<ValueId>& inputs,
                              const std::vector<ValueId>& results, const std::string& suffix = "");
 
-// How often a Loop without a condition runs, if that is known; 0 for a count below.
+// Returns the trip count of a Loop without a condition, if it is known; 0 for a negative one.
 std::optional<int64_t> KnownTripCount(const Graph& graph, const Node& loop);
 
-// Of a value that Identities alone stand between: the one before them.
+// Returns the value at the beginning of a chain of Identity nodes that ends at `id`.
 ValueId BehindIdentities(const Graph& graph, ValueId id);
 
-// The value of a constant of one bool; nullopt for what is computed.
+// Returns the value of a constant of one bool; nullopt for a computed value.
 std::optional<bool> KnownBool(const Graph& graph, ValueId id);
 
 }  // namespace tcc

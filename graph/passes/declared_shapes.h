@@ -7,12 +7,12 @@
 
 namespace tcc {
 
-// The shapes that a model states for its outputs; {} for one that it says nothing about. Programs
-// that edit models often leave old ones behind.
+// Returns the shapes that a model declares for its outputs; {} for an output without one. Programs
+// that edit models often leave stale shapes behind.
 std::vector<std::vector<Expr>> DeclaredShapes(const Graph& graph);
 
-// A line for each output of the graph, whose shapes are inferred by now, that was declared with
-// another shape. `names` are the model's. A dimension known on one side only is no contradiction.
+// Returns a message for each output of the graph whose inferred shape contradicts the declared one.
+// `names` are the model's. A dimension known on one side only is no contradiction.
 std::vector<std::string> ContradictedShapes(const Graph& graph,
                                             const std::vector<std::string>& names,
                                             const std::vector<std::vector<Expr>>& declared);

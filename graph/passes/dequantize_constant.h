@@ -6,9 +6,8 @@
 
 namespace tcc {
 
-// What a DequantizeLinear over constants gives, element by element: quantized weights have more
-// elements than the interpreter does in reasonable time. nullopt for other nodes. Expects the node
-// to be valid, as lowering it tells.
+// Evaluates a DequantizeLinear over constants natively: quantized weights have more elements than
+// the interpreter handles in reasonable time. nullopt for other nodes. Expects a node that lowers.
 std::optional<Tensor> DequantizedConstant(const Graph& graph, const Node& node);
 
 }  // namespace tcc

@@ -5,11 +5,11 @@
 
 #include "ir/graph/graph.h"
 
-// Small total edits that graph passes are made of.
+// The small total edits that graph passes are made of.
 namespace tcc {
 
-// Of each value: which nodes read it (an index into graph.nodes each time), and whether it is an
-// output of the graph.
+// The uses of each value: the nodes that read it (an index into graph.nodes per read), and whether
+// it is an output of the graph.
 struct ValueUses {
   std::vector<std::vector<int>> readers;
   std::vector<bool> is_output;
@@ -17,23 +17,23 @@ struct ValueUses {
 };
 ValueUses UsesOf(const Graph& graph);
 
-// The index of the node that computes each value, -1 for inputs and constants.
+// Returns the index of the node that computes each value, -1 for inputs and constants.
 std::vector<int> ProducersOf(const Graph& graph);
 
-// Every reader of `from`, and the graph's outputs, take `to` instead.
+// Replaces `from` by `to` in every reader and in the graph's outputs.
 void ReplaceUses(Graph& graph, ValueId from, ValueId to);
 
-// Whether the operator's two operands may change places.
+// Returns whether the operator's two operands commute.
 bool IsCommutative(OpKind op);
 
-// Named `hint`, or `hint` and a number where that is taken.
+// Adds a constant named `hint`, or `hint` and a number if that name is taken.
 ValueId AddConstant(Graph& graph, const std::string& hint, const Tensor& tensor);
 ValueId AddComputed(Graph& graph, const std::string& hint, DType dtype,
                     const std::vector<Expr>& shape);
 
-// output[i] = input[i permuted]: dimension d of the result is dimension perm[d] of the tensor.
+// Transposes a tensor: dimension d of the result is dimension perm[d] of the input.
 Tensor TransposedTensor(const Tensor& tensor, const std::vector<int64_t>& perm);
-// The same bytes under another shape of as many elements.
+// Returns the same bytes under another shape of as many elements.
 Tensor ReshapedTensor(const Tensor& tensor, std::vector<int64_t> shape);
 
 }  // namespace tcc

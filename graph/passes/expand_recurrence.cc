@@ -11,18 +11,18 @@
 namespace tcc {
 namespace {
 
-// What all three operators have in common, in the order of their inputs.
+// The inputs of all three operators, in their order.
 enum Input : size_t { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
 
 struct Extents {
   int64_t directions = 1, steps = 0, batch = 0, input = 0, hidden = 0, gates = 1;
 };
 
-// Operands of one direction, inside the body.
+// The operands of one direction, inside the body.
 struct Cell {
   ValueId recurrence = kNoValue;  // [gates * hidden, hidden]
-  ValueId bias = kNoValue;        // of a GRU's candidate, before its reset: [gates * hidden]
-  ValueId peepholes = kNoValue;   // [3 * hidden]
+  ValueId bias = kNoValue;       // the bias of a GRU's candidate before its reset: [gates * hidden]
+  ValueId peepholes = kNoValue;  // [3 * hidden]
   ValueId h = kNoValue, c = kNoValue, x = kNoValue, mask = kNoValue;
   std::vector<RecurrenceActivation> activations;
 };
@@ -31,7 +31,7 @@ struct State {
   ValueId h = kNoValue, c = kNoValue;
 };
 
-// One step: new state from old, written into a body.
+// Writes one step, from the old state to the new one, into a body.
 class StepWriter {
  public:
   StepWriter(NodeWriter& body, const Node& node, const Extents& extents, const Cell& cell)
@@ -50,7 +50,7 @@ class StepWriter {
   }
 
  private:
-  // a * b^T + c
+  // Returns a * b^T + c.
   ValueId Product(ValueId a, ValueId b, ValueId c) {
     return body_.Emit(
         OpKind::kGemm, {a, b, c},
@@ -61,7 +61,7 @@ class StepWriter {
   ValueId OneMinus(ValueId a) {
     return body_.Emit(OpKind::kSub, {body_.Scalar(body_.graph().value(a).dtype, 1), a});
   }
-  // The gate at `index` of several side by side.
+  // Returns the gate at `index` of several side by side.
   ValueId Gate(ValueId gates, int64_t index, int64_t count = 1) {
     return body_.Slice(gates, 1, index * extents_.hidden, (index + count) * extents_.hidden);
   }
@@ -140,7 +140,7 @@ class RecurrenceExpander {
                          ReadActivations(node_, defaults, directions));
     if (batch_first()) MakeTimeFirst();
     ValueId mask = inputs_[kLengths] == kNoValue ? kNoValue : StepMask();
-    std::vector<std::vector<ValueId>> results(3);  // of Y, Y_h and Y_c by direction
+    std::vector<std::vector<ValueId>> results(3);  // Y, Y_h and Y_c by direction
     for (size_t d = 0; d < directions; ++d) {
       auto begin = activations.begin() + static_cast<int64_t>(d * defaults.size());
       std::vector<RecurrenceActivation> own(begin, begin + static_cast<int64_t>(defaults.size()));
@@ -225,7 +225,7 @@ class RecurrenceExpander {
     }
   }
 
-  // Whether a step lies within its sequence: bool[steps, batch, 1].
+  // Returns whether each step lies within its sequence, as bool[steps, batch, 1].
   ValueId StepMask() {
     DType dtype = graph().value(inputs_[kLengths]).dtype;
     Tensor steps = MakeZeroTensor(dtype, {extents_.steps, 1});
@@ -236,7 +236,7 @@ class RecurrenceExpander {
     return writer_.Unsqueeze(within, 2);
   }
 
-  // [steps, batch, gates * hidden]
+  // Returns the product of the input: [steps, batch, gates * hidden].
   ValueId InputProduct(size_t d, ValueId bias) {
     ValueId weight = writer_.Row(inputs_[kW], static_cast<int64_t>(d), extents_.directions);
     ValueId rows = writer_.Emit(OpKind::kFlatten, {inputs_[kX]}, {{"axis", int64_t{2}}});
@@ -252,7 +252,7 @@ class RecurrenceExpander {
 
   struct Biases {
     ValueId outside = kNoValue;  // added to the input's product
-    ValueId inside = kNoValue;   // to the state's: of a GRU's candidate before its reset
+    ValueId inside = kNoValue;   // added to the state's product: a GRU candidate's, before reset
   };
 
   Biases SplitBias(size_t d) {
@@ -273,7 +273,7 @@ class RecurrenceExpander {
     return writer_.Row(inputs_[input], static_cast<int64_t>(d), extents_.directions);
   }
 
-  // A body under construction and the operands that its inputs are.
+  // A body under construction and the operands of its inputs.
   struct LoopParts {
     Node loop;
     Graph body;
@@ -289,7 +289,7 @@ class RecurrenceExpander {
       body.inputs.push_back(id);
       return id;
     }
-    // An operand that is no captured one: a constant too stays outside.
+    // Adds an operand that is not captured: even a constant stays outside.
     ValueId AddOwnInput(const Graph& around, const std::string& name, ValueId operand) {
       ValueId id = body.AddValue(
           {.name = name, .dtype = around.value(operand).dtype, .shape = {}, .constant = {}});
@@ -299,7 +299,7 @@ class RecurrenceExpander {
     }
   };
 
-  // Y [steps, batch, hidden], Y_h and, of an LSTM, Y_c [batch, hidden] of one direction.
+  // Returns Y [steps, batch, hidden], Y_h and, of an LSTM, Y_c [batch, hidden] of one direction.
   std::vector<ValueId> AddLoop(size_t d, std::vector<RecurrenceActivation> activations,
                                ValueId mask) {
     Biases biases = SplitBias(d);
@@ -384,7 +384,7 @@ class RecurrenceExpander {
     return results;
   }
 
-  // Directions side by side along a new dimension, batch first where that is asked for.
+  // Stacks the directions along a new dimension, batch first if that is asked for.
   void SetResult(size_t output, const std::vector<ValueId>& directions, int64_t axis,
                  const std::vector<int64_t>& batch_first_perm) {
     if (output >= node_.outputs.size() || node_.outputs[output] == kNoValue) return;

@@ -9,18 +9,18 @@ namespace tcc {
 
 bool IsRecurrence(const Node& node);  // LSTM, GRU or RNN
 
-// The nodes that an LSTM, GRU or RNN stands for, for each direction:
+// Expands an LSTM, GRU or RNN into the nodes that it stands for, per direction:
 //
 //   x = Gemm(X as [T * B, I], W) + bias          for all steps at once
 //   Loop over x carrying h (and c), stacking h:
 //     g = Gemm(h, R) + x[t]
 //     the gates, from slices of g
 //
-// as the operators' specification in ONNX has the formulas; a gate is clipped before its
+// The formulas are those of the ONNX operator specification. A gate is clipped before its
 // activation. Where sequence lengths are given, a step beyond one keeps the state and gives zeros.
 //
-// Expects operands of known shapes. InvalidArgument where they do not fit each other, Unimplemented
-// for an unknown activation or a dimension that is free.
+// Expects operands of known shapes. InvalidArgument if they do not fit each other, Unimplemented
+// for an unknown activation or a free dimension.
 StatusOr<std::vector<Node>> ExpandRecurrence(Graph& graph, const Node& node);
 
 }  // namespace tcc

@@ -9,10 +9,10 @@
 namespace tcc {
 namespace {
 
-// Before the If; a condition is computed near it.
+// The number of nodes to search before the If; a condition is computed near it.
 constexpr size_t kMaxNodesBack = 4096;
 
-// The nodes that the value is computed from, by index, the last first.
+// Returns the nodes that the value is computed from, by index, the last first.
 std::vector<size_t> NodesBehind(const Graph& graph, ValueId value) {
   std::unordered_set<ValueId> wanted = {value};
   std::vector<size_t> behind;
@@ -30,7 +30,7 @@ std::vector<size_t> NodesBehind(const Graph& graph, ValueId value) {
   return behind;
 }
 
-// What one operand alone decides.
+// Returns the result of an And or Or that one operand alone decides.
 std::optional<Tensor> DecidedByOne(const Graph& graph, const Node& node) {
   if (node.op != OpKind::kAnd && node.op != OpKind::kOr) return std::nullopt;
   bool deciding = node.op == OpKind::kOr;

@@ -5,11 +5,10 @@
 
 namespace tcc {
 
-// Tries to make a constant of an If's condition, from the graph's nodes before it: those whose
-// operands are constants go, as does an And (Or) of which one operand is false (true). Which branch
-// runs decides what shapes there are, so that is worth more work than other values are here; it
-// comes out of the budget. The condition stays as it is where something of it is known only when
-// running.
+// Tries to fold an If's condition to a constant. Evaluates the nodes before it whose operands are
+// constants, and an And (Or) with one false (true) operand. The branch that runs decides shapes, so
+// this may cost more work than other values are worth here; it is charged to the budget. Leaves a
+// condition that depends on run-time values.
 void FoldCondition(Graph& graph, ValueId condition, InferenceBudget& budget);
 
 }  // namespace tcc

@@ -10,7 +10,7 @@
 namespace tcc {
 namespace {
 
-// Of one node; a FoldBudget is for all.
+// The block instances that folding one node may take; a FoldBudget is for all nodes.
 constexpr int64_t kMaxInstances = int64_t{1} << 22;
 
 int64_t BytesOf(const std::vector<Tensor>& tensors) {
@@ -19,7 +19,8 @@ int64_t BytesOf(const std::vector<Tensor>& tensors) {
   return bytes;
 }
 
-// Counts who still reads each constant's bytes, to know what folding a node frees.
+// Folds constants. Counts the remaining readers of each constant's bytes, to know what folding a
+// node frees.
 class ConstantFolder {
  public:
   ConstantFolder(Graph& graph, FoldBudget& budget) : graph_(graph), budget_(budget) {
@@ -50,7 +51,7 @@ class ConstantFolder {
     return ids;
   }
 
-  // Of operands that nobody else reads, and whose bytes no other value has.
+  // Returns the bytes of operands that nobody else reads and whose bytes no other value shares.
   int64_t FreedBytes(const Node& node) const {
     int64_t bytes = 0;
     for (ValueId id : Operands(node)) {
@@ -84,12 +85,12 @@ class ConstantFolder {
 
   void Release(ValueId id) {
     auto holder = holders_.find(BytesAt(id));
-    // Erased, or other bytes that come to lie there would look shared.
+    // Erase it, or other bytes that are later allocated at this address would look shared.
     if (--holder->second == 0) holders_.erase(holder);
     graph_.values[id].constant.reset();
   }
 
-  // Whether the result is an operand's bytes under another shape.
+  // Stores the results. Returns whether one has an operand's bytes under another shape.
   bool Hold(const Node& node, const std::vector<Tensor>& results) {
     bool shares = false;
     for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -104,16 +105,16 @@ class ConstantFolder {
 
   Graph& graph_;
   FoldBudget& budget_;
-  std::vector<int> readers_;                         // of each value, the graph's outputs too
-  std::unordered_map<const uint8_t*, int> holders_;  // of bytes: values that are still read
+  std::vector<int> readers_;                         // by value, the graph's outputs included
+  std::unordered_map<const uint8_t*, int> holders_;  // by bytes: the values still read
 };
 
 }  // namespace
 
 namespace {
 
-// On the graph, then on all its bodies, which share the budget: a model may have any number of
-// them. What has become constant outside is constant inside by then.
+// Runs a pass on the graph, then on all its bodies, which share the budget: a model may have any
+// number of them. Values that the pass made constant outside are constant inside by then.
 Status RunWithin(FoldBudget& budget, Graph& graph, Status (*run)(Graph&, FoldBudget&)) {
   TCC_RETURN_IF_ERROR(run(graph, budget));
   for (Node& node : graph.nodes) {

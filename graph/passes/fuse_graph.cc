@@ -14,23 +14,25 @@
 namespace tcc {
 namespace {
 
-// Beyond this a kernel gains nothing and its expression grows.
+// The largest fused group: beyond it a kernel gains nothing and its expression grows.
 constexpr size_t kMaxNodes = 24;
 constexpr size_t kMaxInputs = 16;
 
-constexpr int kSink = -1;  // reads the graph's outputs
+constexpr int kSink = -1;  // the reader of the graph's outputs
 
 bool IsElementwise(const Node& node) {
   return FormOf(node) == OpForm::kElementwise;
 }
 
-// Each element of the result is one of the operand's, at an index that a division may give.
+// Returns whether each element of the result is one of the operand's, at an index that may take a
+// division.
 bool IsPlainMovement(const Node& node) {
   return node.op == OpKind::kTranspose || node.op == OpKind::kExpand || node.op == OpKind::kSlice ||
          FormOf(node) == OpForm::kView;
 }
 
-// The last index of each load in the sums of a contraction: what its inner loops run along.
+// Returns the last index of each load in the sums of a contraction, along which its inner loops
+// run.
 std::vector<Expr> LastIndices(const TensorProgram& program) {
   std::vector<Expr> indices;
   for (const TensorExpr& expr : program.stages) {
@@ -44,7 +46,7 @@ std::vector<Expr> LastIndices(const TensorProgram& program) {
   return indices;
 }
 
-// Variables are compared by name: the two were made apart.
+// Compares variables by name, because the two programs were built separately.
 bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const Expr& x, const Expr& y) { return Print(x) == Print(y); });
@@ -64,8 +66,8 @@ class Fuser {
       return Collect();
     }
     int count = static_cast<int>(graph_.nodes.size());
-    // Late reductions first: of two that meet in an addition the later one takes it, as the other's
-    // result is there by then.
+    // Late reductions first: if two meet in an addition, the later one takes it, because the other
+    // result exists by then.
     for (int n = count - 1; n >= 0; --n) {
       OpForm form = FormOf(graph_.nodes[n]);
       if (form == OpForm::kReduction || form == OpForm::kContraction) Grow(n);
@@ -88,7 +90,7 @@ class Fuser {
     return id != kNoValue && (uses_.is_output[id] || !uses_.readers[id].empty());
   }
 
-  // The first node that all ways from a node's results to the graph's outputs lead through.
+  // Finds the first node that all paths from a node's results to the graph's outputs lead through.
   void FindPostDominators() {
     int count = static_cast<int>(graph_.nodes.size());
     post_dominator_.assign(count, kSink);
@@ -126,7 +128,7 @@ class Fuser {
                         [&](ValueId id) { return IsUsed(id); });
   }
 
-  // An element-wise node whose result lies as the leader's does.
+  // Returns whether the node is elementwise with a result laid out like the leader's.
   bool MayFollow(const Node& leader, const Node& node) const {
     if (!IsElementwise(node) || !MayLead(node)) return false;
     const std::vector<Expr>& shape = graph_.value(leader.outputs[0]).shape;
@@ -136,7 +138,8 @@ class Fuser {
            OutputOrder(graph_, leader, shape.size()) == OutputOrder(graph_, node, own.size());
   }
 
-  // The nodes on the ways from `from` to `to`, `to` included, or nullopt if one may not follow.
+  // Returns the nodes on the paths from `from` to `to`, `to` included, or nullopt if one may not
+  // follow.
   std::optional<std::set<int>> Between(int leader, int from, int to) const {
     std::set<int> found;
     std::vector<int> work = {from};
@@ -188,8 +191,8 @@ class Fuser {
     groups_.push_back({members.begin(), members.end()});
   }
 
-  // Whether each element of what the group gives is computed from elements of its operands, for
-  // which it costs the same to be computed where it is read.
+  // Returns whether the group maps elements of its operands to elements of its result, so that
+  // computing it at its reader costs the same.
   bool IsMap(const std::vector<int>& nodes) const {
     return std::all_of(nodes.begin(), nodes.end(), [&](int n) {
       const Node& node = graph_.nodes[n];
@@ -198,7 +201,7 @@ class Fuser {
     });
   }
 
-  // The group that alone reads what this one gives, if both are maps over one shape.
+  // Returns the only group that reads this one's result, if both are maps over one shape.
   int OnlyReader(int group) const {
     const std::vector<int>& nodes = groups_[group];
     if (nodes.empty() || !IsMap(nodes)) return kNone;
@@ -213,7 +216,7 @@ class Fuser {
     return fits ? reader : kNone;
   }
 
-  // What the groups read together of values that are computed.
+  // Returns the number of non-constant values that the nodes read from outside.
   size_t CountComputedInputs(const std::set<int>& nodes) const {
     std::set<ValueId> inputs;
     for (int n : nodes) {
@@ -227,7 +230,7 @@ class Fuser {
     return inputs.size();
   }
 
-  // Slices and scalar functions that only other scalar functions read: the gates of an LSTM.
+  // Merges slices and scalar functions that only other scalar functions read: the gates of an LSTM.
   void MergeMaps() {
     std::vector<int> order(groups_.size());
     std::iota(order.begin(), order.end(), 0);
@@ -246,9 +249,9 @@ class Fuser {
     std::erase_if(groups_, [](const std::vector<int>& nodes) { return nodes.empty(); });
   }
 
-  // Takes in the movements before operands, which are then read where they are. A kernel that only
-  // maps reads each element once, so that is one pass less; a contraction takes those that leave
-  // the last index of each operand as it is, and runs at the same speed.
+  // Absorbs the movements before operands, which are then read in place. A map reads each element
+  // once, so this saves one pass over memory. A contraction takes the movements that leave the last
+  // index of each operand as it is, and runs at the same speed.
   void AbsorbMovements(int leader, std::set<int>& members) const {
     OpForm form = FormOf(graph_.nodes[leader]);
     bool maps = form == OpForm::kElementwise || IsPlainMovement(graph_.nodes[leader]);
@@ -272,7 +275,7 @@ class Fuser {
     return false;
   }
 
-  // `movement` and those before it, as far as that is good.
+  // Absorbs `movement` and the movements before it, as far as that pays.
   void Absorb(int movement, int leader, bool maps, std::set<int>& members) const {
     std::set<int> taken = members;
     std::set<int> best = members;
@@ -284,8 +287,8 @@ class Fuser {
     members = std::move(best);
   }
 
-  // The node that gives the value, if it is a movement for this reader alone, in the order that the
-  // reader wants.
+  // Returns the node that computes the value, if it is a movement for this reader alone, in the
+  // order that the reader wants.
   int MovementBefore(ValueId id, int reader) const {
     int producer = id == kNoValue ? -1 : producers_[id];
     bool fits = producer >= 0 && group_[producer] == kNone && uses_.HasOneReader(id) &&
@@ -293,8 +296,8 @@ class Fuser {
     return fits ? producer : -1;
   }
 
-  // Whether both take the value to be stored alike. Orders that differ by dimensions of extent 1
-  // are the same bytes, but other buffers.
+  // Returns whether both expect the same storage order of the value. Orders that differ by
+  // dimensions of extent 1 are the same bytes, but other buffers.
   bool LiesAsRead(ValueId id, int producer, int reader) const {
     const Node& node = graph_.nodes[reader];
     std::vector<int> order =
@@ -380,7 +383,7 @@ bool IsView(const Graph& graph, const Node& node) {
   const std::vector<Expr>& shape = graph.value(node.inputs[0]).shape;
   std::vector<int64_t> perm = node.Ints("perm");
   if (perm.size() != shape.size()) return false;
-  // Where each stored dimension of the result comes from.
+  // The source of each stored dimension of the result.
   std::vector<int> from =
       Permuted(std::vector<int>(perm.begin(), perm.end()), OutputOrder(graph, node, shape.size()));
   return SameBytes(shape, InputOrder(graph, node, 0), from);

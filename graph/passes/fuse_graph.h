@@ -9,36 +9,37 @@
 namespace tcc {
 
 enum class SubgraphKind : uint8_t {
-  kKernel,  // is computed: becomes a Task
-  kView,    // the output has the bytes of the input: nothing to run, a plan aliases the two
+  kKernel,  // becomes a Task
+  kView,    // nothing to run: the output has the bytes of the input, a plan aliases the two
   kPart,    // nothing to run: its outputs lie in other values, or others write their parts
   kLoop,    // one node each, whose bodies have subgraphs of their own
   kIf,
 };
 
-// Nodes that are computed together.
+// A set of nodes that are computed together.
 struct Subgraph {
-  std::string name;  // of the first node, then the operators that follow
+  std::string name;  // the first node's name, then the operators that follow
   SubgraphKind kind = SubgraphKind::kKernel;
   std::vector<int> nodes;  // indices into graph.nodes, ascending
-  // What its nodes read from outside, in order of first use, parameters of the operators (axes,
-  // shapes, ...) included; a kernel's arguments are Task::inputs.
+  // The values that its nodes read from outside, in order of first use, including parameters of the
+  // operators (axes, shapes, ...); a kernel's arguments are Task::inputs.
   std::vector<ValueId> inputs;
-  std::vector<ValueId> outputs;  // of its last node
-  // Operands and results that lie where they are needed already (place_parts.h): not copied.
+  std::vector<ValueId> outputs;  // the outputs of the last node
+  // The operands and results that already lie where they are needed (place_parts.h) and are not
+  // copied.
   std::set<ValueId> done_elsewhere = {};
-  std::vector<std::vector<Subgraph>> bodies = {};  // of each body of a kLoop's or kIf's node
+  std::vector<std::vector<Subgraph>> bodies = {};  // per body of the node of a kLoop or kIf
 };
 
-// Every node in exactly one subgraph, in an order in which they can run. A reduction, window or
-// contraction takes the element-wise nodes behind it, residual additions with what was computed
-// before as well; element-wise nodes with one shape join each other. Between the first and the last
-// node of a subgraph no value is read from outside. Expects AssignLayouts to have run. Names are
+// Partitions the nodes into subgraphs, in an executable order. A reduction, window or contraction
+// takes the elementwise nodes behind it, including residual additions with values that were
+// computed before; elementwise nodes of one shape join each other. No value is read from outside
+// between the first and the last node of a subgraph. Expects AssignLayouts to have run. Names are
 // unique in their graph.
 enum class Fusion : uint8_t { kFused, kNodeByNode };  // the latter: a subgraph for each node
 std::vector<Subgraph> FuseGraph(const Graph& graph, Fusion fusion = Fusion::kFused);
 
-// Whether the node's output has its first input's bytes in their order.
+// Returns whether the node's output has its first input's bytes in their order.
 bool IsView(const Graph& graph, const Node& node);
 
 }  // namespace tcc

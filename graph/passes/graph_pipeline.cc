@@ -39,7 +39,8 @@ std::span<const GraphPass> GraphPasses() {
 
 namespace {
 
-// On the graph, then on its bodies. What has become constant outside is constant inside by then.
+// Runs the pass on the graph, then on its bodies. Values that it made constant outside are constant
+// inside by then.
 Status RunPass(const GraphPass& pass, Graph& graph) {
   TCC_RETURN_IF_ERROR(pass.run(graph));
   if (pass.visits_bodies) return OkStatus();

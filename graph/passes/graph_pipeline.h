@@ -13,15 +13,15 @@ struct GraphPass {
   std::string_view name;
   Status (*run)(Graph& graph);
   std::string_view why_here;
-  bool visits_bodies = false;  // itself; the others are run on bodies as on graphs
+  bool visits_bodies = false;  // whether the pass visits bodies itself; others run on each body too
 };
 
-// In order.
+// Returns the passes in order.
 std::span<const GraphPass> GraphPasses();
 
-// From what the importer gives to what FuseGraph takes: shapes everywhere, nothing that is known
-// left to compute, layouts assigned. Fails with the first pass's error, and with Cancelled where a
-// stop is requested between two passes.
+// Turns an imported graph into the form that FuseGraph expects: shapes everywhere, known values
+// folded, layouts assigned. Fails with the first pass's error, and with Cancelled if a stop is
+// requested between two passes.
 Status RunGraphPasses(Graph& graph, const std::stop_token& stop = {});
 
 }  // namespace tcc

@@ -8,22 +8,22 @@
 
 namespace tcc {
 
-// Shapes of an If's or a Loop's bodies and results, the shapes of the operands being known.
+// Infers the shapes of the bodies and results of an If or Loop from known operand shapes.
 //
-// What is known of the condition and the trip count is used up here, because shapes may depend on
-// it: an If whose condition is constant is its branch, a Loop that runs once is its body, one that
-// does not run gives its initial values. Captured constants go into the bodies; a carried value
-// that never changes is a captured one; slices are scanned along dimension 0 afterwards, with
-// Transposes around the Loop.
+// Uses a known condition or trip count at once, because shapes may depend on it: an If with a
+// constant condition becomes its branch, a Loop that runs once becomes its body, and one that does
+// not run becomes its initial values. Moves captured constants into the bodies and turns a carried
+// value that never changes into a captured one. Slices are scanned along dimension 0 afterwards,
+// with Transposes around the Loop.
 //
-// A Loop whose body has no shapes of its own (they depend on the iteration, or a carried value
-// grows) is written out if its trip count is known and small.
+// Unrolls a Loop whose shapes vary (they depend on the iteration, or a carried value grows) if its
+// trip count is known and small.
 //
-// Unimplemented: a carried value that changes its shape otherwise, branches that give different
-// shapes, a scan whose number of slices is not known.
+// Unimplemented: a carried value whose shape changes otherwise, branches of different shapes, a
+// scan whose number of slices is not known.
 struct InferredControlFlow {
-  bool stays = true;          // the node; its shapes are known then
-  std::vector<Node> pending;  // nodes after it, or in its place, still to be looked at
+  bool stays = true;          // whether the node stays; its shapes are known then
+  std::vector<Node> pending;  // nodes behind it, or in its place, to be inferred next
 };
 StatusOr<InferredControlFlow> InferControlFlow(Graph& graph, Node& node, InferenceBudget& budget);
 

@@ -16,7 +16,8 @@
 namespace tcc {
 namespace {
 
-// More than any list of axes, starts or dimensions needs, and little work for the interpreter.
+// The limits for values computed on the way: more than any list of axes, starts or dimensions
+// needs, and little work for the interpreter.
 constexpr EvaluationLimits kShapeArithmetic = {.max_bytes = 4096, .max_instances = 1 << 16};
 
 constexpr int64_t kValueDependentBytes = int64_t{64} << 20;
@@ -33,7 +34,7 @@ void SetConstants(Graph& graph, const Node& node, const std::vector<Tensor>& res
   }
 }
 
-// value, value_int(s), value_float(s).
+// Reads the attribute value, value_int(s) or value_float(s).
 StatusOr<Tensor> ConstantTensor(const Node& node) {
   for (const auto& [key, attribute] : node.attributes) {
     if (const auto* tensor = std::get_if<Tensor>(&attribute)) return *tensor;
@@ -61,7 +62,7 @@ StatusOr<Tensor> ConstantTensor(const Node& node) {
   return Unsupported("node '{}' (Constant): has no value of a supported type", node.name);
 }
 
-// The shape in ONNX's order of an output whose buffer is stored in another.
+// Returns the shape, in ONNX's order, of an output whose buffer has another storage order.
 std::vector<Expr> LogicalShape(const Graph& graph, const Node& node, const Buffer& buffer) {
   std::vector<int> order = OutputOrder(graph, node, buffer.rank());
   std::vector<Expr> shape(buffer.rank());
@@ -69,7 +70,7 @@ std::vector<Expr> LogicalShape(const Graph& graph, const Node& node, const Buffe
   return shape;
 }
 
-// Of the dimensions that are known.
+// Checks the size of the known dimensions.
 Status CheckSize(const Node& node, const Value& value) {
   std::vector<int64_t> known;
   for (const Expr& dim : value.shape) known.push_back(AsConstant(dim).value_or(1));
@@ -89,7 +90,7 @@ Status InferNode(Graph& graph, const Node& node) {
   return OkStatus();
 }
 
-// Takes work off what is left.
+// Subtracts work from the budget.
 Status Spend(const Node& node, int64_t amount, std::string_view what, int64_t& left) {
   left -= amount;
   if (left >= 0) return OkStatus();
@@ -98,7 +99,7 @@ Status Spend(const Node& node, int64_t amount, std::string_view what, int64_t& l
       ToString(node.op), what));
 }
 
-// Whether the node's outputs became constants.
+// Evaluates a small node. Returns whether its outputs became constants.
 StatusOr<bool> EvaluateIfSmall(Graph& graph, const Node& node, InferenceBudget& budget) {
   if (!IsComputable(graph, node)) return false;
   int64_t issued = 0;
@@ -123,7 +124,7 @@ Status InferShapes(Graph& graph, InferenceBudget& budget) {
   std::deque<Node> pending(std::make_move_iterator(graph.nodes.begin()),
                            std::make_move_iterator(graph.nodes.end()));
   graph.nodes.clear();
-  // What stands in place of a node, or after it.
+  // Queues the nodes in place of a node, or behind it.
   auto look_at = [&](const Node& node, std::vector<Node> nodes) {
     TCC_RETURN_IF_ERROR(Spend(node, static_cast<int64_t>(nodes.size()), "nodes", budget.nodes));
     pending.insert(pending.begin(), std::make_move_iterator(nodes.begin()),

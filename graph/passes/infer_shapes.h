@@ -7,27 +7,27 @@
 
 namespace tcc {
 
-// Gives every value its shape and dtype, node by node, from what the node lowers to. Small values
-// that are known on the way (shapes of known dimensions and arithmetic on them, Constant nodes)
-// become constants and their nodes go, because later shapes may depend on them. Bodies likewise
-// (infer_control_flow.h). LSTM, GRU and RNN become what they stand for (expand_recurrence.h).
+// Gives every value its shape and dtype, node by node, from the node's lowering. Small values that
+// are known on the way (shapes of known dimensions and arithmetic on them, Constant nodes) become
+// constants and their nodes go, because later shapes may depend on them. Bodies are treated
+// likewise (infer_control_flow.h). LSTM, GRU and RNN are expanded (expand_recurrence.h).
 //
-// The shape that a node gives takes the place of one that a graph output was declared with. Fails
-// with the node's own error (op_lowering.h); the graph is then half done and of no use.
+// An inferred shape replaces the declared one of a graph output. Fails with the node's own error
+// (op_lowering.h); the graph is then incomplete and must be discarded.
 Status InferShapes(Graph& graph);
 
-// What is left of the work that a model's shapes may take; its bodies share it.
+// The remaining work that a model's shapes may take; its bodies share it.
 struct InferenceBudget {
-  // Block instances of values computed on the way: some 10^7 a second.
+  // The block instances of values computed on the way: some 10^7 per second.
   int64_t instances = int64_t{1} << 25;
-  // Of what conditions are folded from.
+  // The bytes of the values that conditions are folded from.
   int64_t bytes = int64_t{1} << 26;
-  // Nodes of bodies and of what is written out.
+  // The number of nodes in bodies and in unrolled loops.
   int64_t nodes = int64_t{1} << 18;
 };
 
-// The same within a budget, which is lowered by what was spent. ResourceExhausted, naming the node
-// at which it was, where it does not last.
+// Infers shapes within a budget, which it lowers by the work done. ResourceExhausted, naming the
+// node, if the budget runs out.
 Status InferShapes(Graph& graph, InferenceBudget& budget);
 
 }  // namespace tcc

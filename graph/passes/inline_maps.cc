@@ -9,10 +9,10 @@
 namespace tcc {
 namespace {
 
-// Nodes of an inlined value, shared ones counted once: more makes kernels unreadable and slow to
-// compile, while storing the intermediate costs little beside so much arithmetic.
+// The largest inlined value in nodes, shared ones counted once: more makes kernels unreadable and
+// slow to compile, while storing the intermediate costs little beside so much arithmetic.
 constexpr int kMaxValueSize = 400;
-// The same with shared nodes counted wherever they are read: what the value's text would hold.
+// The same with shared nodes counted at every use, as in the value's text.
 constexpr double kMaxWrittenSize = 600;
 
 int SizeOf(const Expr& expr) {
@@ -40,7 +40,7 @@ bool HoldsCall(const Expr& expr) {
   return found;
 }
 
-// Of the loops of a stage; 0 while an extent is symbolic.
+// Returns the number of points of a stage's loops; 0 while an extent is symbolic.
 double PointsOf(const TensorExpr& stage) {
   double points = 1;
   auto count = [&](const std::vector<Axis>& axes) {
@@ -57,20 +57,20 @@ double PointsOf(const TensorExpr& stage) {
   return points;
 }
 
-// buffer[axes] = value
+// The definition buffer[axes] = value.
 struct Definition {
   std::vector<Var> axes;
   Expr value;
   bool holds_call = false;
-  double points = 0;  // as many values as there are; 0 while an extent is symbolic
-  // The value is of a wider type and rounded only to be stored.
+  double points = 0;  // the number of values; 0 while an extent is symbolic
+  // Whether the value has a wider type and is rounded only to be stored.
   bool rounds = false;
 };
 
 using Definitions = std::unordered_map<Var, Definition, VarHash>;
 
-// Whether inlining would compute an exponential or its like again and again: in a reduction that
-// has more points than there are values.
+// Returns whether inlining would recompute an exponential or the like: in a reduction that has more
+// points than there are values.
 bool IsRepeated(const Definition& definition, const TensorExpr& reader) {
   const auto* compute = std::get_if<ComputeExpr>(&reader);
   if (!definition.holds_call || !compute || !compute->combiner) return false;
@@ -99,7 +99,8 @@ std::optional<Definition> AsDefinition(const ComputeExpr& stage) {
   return definition;
 }
 
-// One stage: loads of defined buffers become the values; equal loads the same object.
+// Inlines definitions into one stage: loads of defined buffers become the values; equal loads
+// become the same object.
 class Inliner {
  public:
   Inliner(const Definitions& definitions, const TensorExpr& stage)
@@ -127,7 +128,7 @@ class Inliner {
     return entry->second;
   }
 
-  // What was rounded and is widened again.
+  // Drops a rounding that is directly followed by a widening to the original type.
   Expr WithoutRounding(const Cast& widened) const {
     const auto* rounded = widened.value.as<Cast>();
     bool same = rounded && rounded->value.dtype() == widened.dtype;
@@ -150,7 +151,7 @@ std::unordered_set<Var, VarHash> BuffersRead(const TensorExpr& stage) {
   return read;
 }
 
-// The stages that write each buffer.
+// The index of the stages that write each buffer.
 class Writers {
  public:
   explicit Writers(const TensorProgram& program) {
@@ -165,7 +166,7 @@ class Writers {
   }
 
   bool IsOnlyOne(const Var& buffer) const { return of_.at(buffer).size() == 1; }
-  // Whether `buffer` changes behind stage s.
+  // Returns whether a stage behind s writes `buffer`.
   bool AnyAfter(const Var& buffer, size_t s) const {
     auto found = of_.find(buffer);
     return found != of_.end() && found->second.back() > s;
@@ -182,7 +183,8 @@ bool Holds(const std::vector<Buffer>& buffers, const Var& var) {
                      [&](const Buffer& buffer) { return buffer.var == var; });
 }
 
-// The stage as the one definition of an intermediate buffer, with operands that stay as they are.
+// Returns the stage as the only definition of an intermediate buffer, if its operands do not change
+// afterwards.
 std::optional<Definition> InlinableDefinition(const TensorProgram& program, const Writers& writers,
                                               size_t s) {
   const auto* stage = std::get_if<ComputeExpr>(&program.stages[s]);

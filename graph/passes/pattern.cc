@@ -14,9 +14,9 @@ enum class PatternKind : uint8_t { kValue, kNumber, kCall, kEither };
 struct PatternTree {
   PatternKind kind;
   std::string name = "";
-  std::optional<double> number = std::nullopt;  // of kNumber; any if absent
-  OpKind op = OpKind::kIdentity;                // of kCall
-  std::vector<Pattern> children = {};           // operands, or ways
+  std::optional<double> number = std::nullopt;  // for kNumber; any number if absent
+  OpKind op = OpKind::kIdentity;                // for kCall
+  std::vector<Pattern> children = {};           // operands, or alternatives
 };
 
 namespace {
@@ -25,14 +25,15 @@ Pattern Make(PatternTree tree) {
   return std::make_shared<const PatternTree>(std::move(tree));
 }
 
-// Exporters print constants in the type they compute in, and round twice.
+// The relative precision of constants: exporters print them in the type they compute in, and round
+// twice.
 double PrecisionOf(DType type) {
   if (type == kFloat16) return 0x1p-9;
   if (type.is_float() && type.bits() == 16) return 0x1p-6;
   return 1e-6;
 }
 
-// The number that all elements of a constant are.
+// Returns the number that all elements of a constant have.
 std::optional<double> UniformNumber(const Graph& graph, ValueId id) {
   const Tensor* tensor = graph.ConstantOf(id);
   if (!tensor || tensor->dtype.is_storage_only()) return std::nullopt;
@@ -187,7 +188,7 @@ bool PatternMatcher::IsClosed(const PatternMatch& match, int root) const {
 
 namespace {
 
-// The position of the new node if one of the matches was replaced.
+// Replaces the first match that the rule accepts. Returns the position of the new node.
 std::optional<size_t> Replace(Graph& graph, const RewriteRule& rule, size_t root,
                               const std::vector<PatternMatch>& matches) {
   for (const PatternMatch& match : matches) {
@@ -197,7 +198,7 @@ std::optional<size_t> Replace(Graph& graph, const RewriteRule& rule, size_t root
     node->op = rule.result;
     node->name = graph.nodes[root].name;
     node->outputs = {match.result};
-    // The others are read by nobody now; without operands they read nothing either.
+    // Nobody reads the others now; without operands they read nothing either.
     for (int n : match.nodes) graph.nodes[n].inputs.clear();
     graph.nodes[root] = std::move(*node);
     graph.nodes.insert(graph.nodes.begin() + static_cast<int64_t>(root), rewrite.before.begin(),
@@ -220,7 +221,7 @@ Status ApplyRules(Graph& graph, std::span<const RewriteRule> rules) {
         if (!matcher) matcher.emplace(graph);
         replaced = Replace(graph, rule, n, matcher->Match(static_cast<int>(n), pattern));
       }
-      // What was put there may fit again, as a part of three in a row.
+      // The new node may match again, as a part of three in a row.
       n = replaced.value_or(n + 1);
       if (replaced) matcher.reset();
     }

@@ -13,37 +13,37 @@
 #include "ir/graph/graph.h"
 #include "support/status.h"
 
-// What exporters take apart is found by its shape and put together again: patterns of nodes, and
-// rules that replace what they match by one node.
+// Pattern matching on the graph, to recognize the operators that exporters decompose: patterns of
+// nodes, and rules that replace a match by one node.
 namespace tcc {
 
-// A computation written from its result back to its operands; made by the functions below.
+// A computation, written from its result back to its operands; built by the functions below.
 struct PatternTree;
 using Pattern = std::shared_ptr<const PatternTree>;
 
-// Any value. A name that occurs twice means the same value.
+// Matches any value. A name that occurs twice means the same value.
 Pattern AnyValue(const std::string& name);
-// A constant whose elements are all one number.
+// Matches a constant whose elements are all one number.
 Pattern AnyNumber(const std::string& name);
-// A constant whose elements are all this number, to the precision of their type.
+// Matches a constant whose elements are all this number, to the precision of their type.
 Pattern Number(double number);
-// The first result of a node whose first operands are these, in either order where the operator is
-// commutative; its other operands and its attributes are for the rule to check.
+// Matches the first result of a node whose first operands match, in either order for a commutative
+// operator; the rule must check its other operands and its attributes.
 Pattern NodePattern(OpKind op, const std::vector<Pattern>& operands, const std::string& name = "");
 Pattern Either(const std::vector<Pattern>& ways);
-// The same value, or cast to another type.
+// Matches the same value, or a cast of it to another type.
 Pattern MaybeCast(const Pattern& pattern);
-// a * b * c however it is bracketed.
+// Matches a * b * c in any bracketing.
 Pattern ProductOf(const Pattern& a, const Pattern& b, const Pattern& c);
-// value / divisor or value * (1 / divisor), for a number.
+// Matches value / divisor or value * (1 / divisor), for a number.
 Pattern Quotient(const Pattern& value, double divisor);
-// value^2 as a power or a product with itself.
+// Matches value^2 as a power or a product with itself.
 Pattern Square(const Pattern& value);
 
 struct PatternMatch {
   std::map<std::string, ValueId> values;  // by the names of AnyValue and AnyNumber
   std::map<std::string, int> named;       // nodes by the names of NodePattern
-  std::set<int> nodes;                    // all that matched, indices into graph.nodes
+  std::set<int> nodes;                    // all matched nodes, indices into graph.nodes
   ValueId result = kNoValue;
 
   const Node& NodeAt(const Graph& graph, const std::string& name) const {
@@ -52,13 +52,13 @@ struct PatternMatch {
   double NumberAt(const Graph& graph, const std::string& name) const;
 };
 
-// Finds patterns in a graph that does not change meanwhile.
+// A matcher of patterns in a graph that does not change meanwhile.
 class PatternMatcher {
  public:
   explicit PatternMatcher(const Graph& graph);
 
-  // Every way in which the node's first result is what the pattern says, and nothing but the
-  // match's own nodes reads what lies between.
+  // Returns every way in which the node's first result matches the pattern and only the match's own
+  // nodes read the values in between.
   std::vector<PatternMatch> Match(int node, const Pattern& pattern) const;
 
  private:
@@ -73,7 +73,7 @@ class PatternMatcher {
   std::vector<int> producers_;
 };
 
-// A rule at work on one match.
+// The application of a rule to one match.
 struct Rewrite {
   Graph& graph;  // constants and values may be added
   const PatternMatch& match;
@@ -87,16 +87,16 @@ struct Rewrite {
 
 struct RewriteRule {
   std::string_view name;
-  OpKind root;    // of the node that computes the result
-  OpKind result;  // of the node that replaces it; the rule rests while that has no lowering
+  OpKind root;    // the operator of the node that computes the result
+  OpKind result;  // the operator of the new node; the rule is off while it has no lowering
   Pattern (*pattern)();
-  // Operands and attributes of the new node; nullopt where the pattern fits and the meaning does
-  // not.
+  // Returns operands and attributes of the new node; nullopt if the pattern fits but the meaning
+  // does not.
   std::optional<Node> (*replacement)(Rewrite& rewrite);
 };
 
-// Applies each rule wherever it fits and as often, in the table's order; a match's other nodes go.
-// A result that its own rule matches must be a smaller one.
+// Applies each rule exhaustively, in the table's order; the other nodes of a match go. A rule whose
+// result matches it again must produce a smaller one.
 Status ApplyRules(Graph& graph, std::span<const RewriteRule> rules);
 
 }  // namespace tcc

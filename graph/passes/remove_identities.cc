@@ -17,7 +17,7 @@ bool KeepsOrder(const Node& node, size_t rank) {
   return (perm.empty() && rank < 2) || (!perm.empty() && std::is_sorted(perm.begin(), perm.end()));
 }
 
-// Whether the input is a constant whose elements are all `number`.
+// Returns whether the input is a constant whose elements are all `number`.
 bool IsAll(const Graph& graph, const Node& node, size_t input, double number) {
   const Tensor* tensor = Has(node, input) ? graph.ConstantOf(node.inputs[input]) : nullptr;
   if (!tensor || tensor->dtype.is_storage_only()) return false;
@@ -28,7 +28,7 @@ bool IsAll(const Graph& graph, const Node& node, size_t input, double number) {
   return true;
 }
 
-// An operator whose result is one operand where another is a constant, all of one number.
+// An operator whose result is one operand if another one is a constant, all of one number.
 struct Neutral {
   OpKind op;
   size_t constant;
@@ -49,12 +49,12 @@ std::optional<size_t> OperandBesideNeutral(const Graph& graph, const Node& node)
   return std::nullopt;
 }
 
-// Where the result has the shape of the first operand, it is that.
+// The operators whose result is the first operand if it has the same type and shape.
 constexpr OpKind kKeepElements[] = {OpKind::kIdentity, OpKind::kCast,     OpKind::kExpand,
                                     OpKind::kReshape,  OpKind::kFlatten,  OpKind::kSqueeze,
                                     OpKind::kTile,     OpKind::kUnsqueeze};
 
-// Of a node whose result has its first operand's type and shape: whether it is that operand.
+// Returns whether the node's result is its first operand. Expects equal types and shapes.
 bool IsWholeOperand(const Graph& graph, const Node& node) {
   auto none_but_first = [](const std::vector<ValueId>& ids) {
     return std::all_of(ids.begin() + 1, ids.end(), [](ValueId id) { return id == kNoValue; });
@@ -68,7 +68,7 @@ bool IsWholeOperand(const Graph& graph, const Node& node) {
   if (node.op == OpKind::kTranspose) {
     return KeepsOrder(node, graph.value(node.inputs[0]).shape.size());
   }
-  // As many elements from each dimension, none backwards.
+  // The shapes are equal, so a Slice without negative steps takes everything.
   if (node.op == OpKind::kSlice) return !Has(node, 4) || IsAll(graph, node, 4, 1);
   return node.op == OpKind::kPad && IsAll(graph, node, 1, 0);
 }
@@ -77,7 +77,7 @@ bool SameTypeAndShape(const Value& a, const Value& b) {
   return a.dtype == b.dtype && SameShape(a.shape, b.shape);
 }
 
-// The operand that the node's result equals.
+// Returns the operand that the node's result equals.
 std::optional<ValueId> EqualOperand(const Graph& graph, const Node& node) {
   if (!Has(node, 0) || node.outputs.empty() || node.outputs[0] == kNoValue) return std::nullopt;
   std::optional<size_t> operand = OperandBesideNeutral(graph, node);
@@ -118,8 +118,9 @@ class IdentityRemover {
     }
   }
 
-  // An output of the graph keeps its value: where the node makes one, its operand's producer writes
-  // it instead, unless the operand is itself an interface of the graph or a constant.
+  // Removes a node from `in` to `out`. An output of the graph keeps its value: the operand's
+  // producer writes it instead, unless the operand is itself an input, output or constant of the
+  // graph.
   bool Bypass(ValueId in, ValueId out) {
     if (!is_output_[out]) {
       same_[out] = in;
@@ -133,7 +134,7 @@ class IdentityRemover {
   Graph& graph_;
   std::vector<bool> is_output_;
   std::vector<int> computed_;        // the producer, -1 for inputs and constants
-  std::vector<ValueId> same_;        // what a removed node's readers take
+  std::vector<ValueId> same_;        // the value that a removed node's readers use instead
   std::vector<ValueId> written_as_;  // the graph's output that an operand's producer writes
 };
 

@@ -12,7 +12,7 @@ bool IsScalar(const Graph& graph, ValueId id) {
   return tensor && ElementCount(tensor->shape).value_or(0) == 1;
 }
 
-// Places of elements change, elements do not, and none is doubled or dropped.
+// Returns whether the node only moves elements, without change, duplication or loss.
 bool OnlyMoves(const Node& node) {
   return node.op == OpKind::kTranspose || FormOf(node) == OpForm::kView;
 }
@@ -30,8 +30,7 @@ class MovementSinker {
   }
 
  private:
-  // Of an element-wise node the operand that is no number, if there is one such and the result has
-  // its shape.
+  // Returns the only non-scalar operand of an elementwise node, if the result has its shape.
   std::optional<size_t> OnlyOperand(const Node& node) const {
     if (!node.bodies.empty() || FormOf(node) != OpForm::kElementwise) return std::nullopt;
     if (node.outputs.size() != 1) return std::nullopt;
@@ -45,15 +44,15 @@ class MovementSinker {
     const std::vector<Expr>& in = graph_.value(node.inputs[*operand]).shape;
     const std::vector<Expr>& out = graph_.value(node.outputs[0]).shape;
     bool same = SameShape(in, out);
-    // Numbers of a higher rank than the operand's would widen what is moved.
+    // Scalars of a higher rank than the operand's would add dimensions to the moved value.
     bool narrow = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
       return id == kNoValue || graph_.value(id).shape.size() <= 1 || id == node.inputs[*operand];
     });
     return same && narrow && node.op != OpKind::kDropout ? operand : std::nullopt;
   }
 
-  // The movements between the operand and the node that computes what they move, from the operand
-  // backwards; empty if that node could not take the element-wise one.
+  // Returns the movements between the operand and the node that computes their source, from the
+  // operand backwards; empty if that node could not take the elementwise one.
   std::vector<int> MovementsBefore(ValueId id) const {
     std::vector<int> movements;
     int producer = producers_[id];
@@ -70,7 +69,7 @@ class MovementSinker {
     return joins ? movements : std::vector<int>{};
   }
 
-  // node(move(x)) becomes move(node(x)), movement by movement.
+  // Turns node(move(x)) into move(node(x)), movement by movement.
   void Lift(int node, size_t operand) {
     for (int movement : MovementsBefore(graph_.nodes[node].inputs[operand])) {
       Node& lifted = graph_.nodes[node];

@@ -7,7 +7,7 @@
 #include "ir/simplify/simplify.h"
 #include "support/integer_division.h"
 
-// The shapes of results where dimensions are formulas.
+// The shapes of results if dimensions are formulas.
 namespace tcc {
 namespace {
 
@@ -151,7 +151,8 @@ SymbolicShape MultipliedMatrices(const SymbolicOperands& operands) {
   return Dims{(*a)[operands.node.Int("transA", 0) != 0], (*b)[operands.node.Int("transB", 0) == 0]};
 }
 
-// The product of `numerator` over that of `denominator`, which divides it; null if a factor is.
+// Returns the product of `numerator` over that of `denominator`, which divides it; null if a factor
+// is null.
 Expr Ratio(Dims numerator, const Dims& denominator) {
   Dims rest;
   for (const Expr& dim : denominator) {
@@ -177,7 +178,7 @@ Expr Ratio(Dims numerator, const Dims& denominator) {
 SymbolicShape Reshaped(const SymbolicOperands& operands) {
   const Dims* target = operands.Elements(1);
   if (!target) {
-    // The rank is known all the same where the target's length is.
+    // The rank is known even so, if the length of the target shape is.
     const Dims* length = operands.Shape(1);
     std::optional<int64_t> rank =
         length && length->size() == 1 ? NumberOf((*length)[0]) : std::nullopt;
@@ -248,15 +249,15 @@ SymbolicShape Unsqueezed(const SymbolicOperands& operands) {
   return result;
 }
 
-// A position in a dimension, counted from its end if negative; null if its sign is not known.
+// Returns a position in a dimension, counted from its end if negative; null if its sign is unknown.
 Expr Position(const Expr& position, const Expr& extent) {
   if (!position || !extent) return Expr();
   if (Holds(position >= Expr(0))) return position;
   return Holds(position < Expr(0)) ? position + extent : Expr();
 }
 
-// Elements from `start` to `end` in steps of one. A formula counts as a place inside: exporters
-// slice tables to the length of what is added to them.
+// Returns the number of elements from `start` to `end` in steps of one. Assumes that a formula is a
+// place inside: exporters slice tables to the length of the value that they are added to.
 Expr SlicedDim(const Expr& extent, const Expr& start, const Expr& end, int64_t step) {
   Expr from = Position(start, extent);
   Expr to = Position(end, extent);
@@ -359,7 +360,7 @@ SymbolicShape Scalar(const SymbolicOperands&) {
   return Dims{};
 }
 
-// One spatial dimension of a convolution or pool.
+// Returns the output extent of one spatial dimension of a convolution or pool.
 Expr WindowedDim(const Expr& extent, const Node& node, size_t dim, int64_t kernel) {
   if (!extent) return Expr();
   auto entry = [&](const char* key, size_t at, int64_t fallback) {
@@ -394,7 +395,7 @@ SymbolicShape Windowed(const SymbolicOperands& operands) {
   return result;
 }
 
-// Of a ConvTranspose, whose weight is [C, M/group, k...].
+// Returns the shape of a ConvTranspose, whose weight is [C, M/group, k...].
 SymbolicShape WindowedBack(const SymbolicOperands& operands) {
   const Dims* shape = operands.Shape(0);
   const Dims* weight = operands.Shape(1);
@@ -442,7 +443,7 @@ SymbolicShape Resized(const SymbolicOperands& operands) {
   return Dims(shape->size());
 }
 
-// The queries' shape with the values' last dimension, as many times as there are heads where those
+// Returns the queries' shape with the values' last dimension, times the ratio of heads if the heads
 // are packed into it.
 SymbolicShape Attended(const SymbolicOperands& operands) {
   const Dims* queries = operands.Shape(0);
@@ -529,7 +530,7 @@ constexpr ShapeRule kRules[] = {
 };
 // clang-format on
 
-// Sizes from the input "split", or as equal as can be.
+// Returns the shapes of a Split: sizes from the input "split", or as equal as possible.
 std::vector<SymbolicShape> SplitShapes(const SymbolicOperands& operands) {
   const Dims* shape = operands.Shape(0);
   std::optional<int64_t> axis =
@@ -554,8 +555,9 @@ std::vector<SymbolicShape> SplitShapes(const SymbolicOperands& operands) {
   return shapes;
 }
 
-// Of x [steps, batch, size] and recurrent weights [directions, gates * hidden, hidden]: all states
-// and the last ones, once or twice. Under layout 1 the batch comes first everywhere.
+// Returns the shapes of all states and of the last ones, once or twice, from x [steps, batch, size]
+// and recurrent weights [directions, gates * hidden, hidden]. Under layout 1 the batch comes first
+// everywhere.
 std::vector<SymbolicShape> RecurrenceShapes(const SymbolicOperands& operands) {
   const Dims* x = operands.Shape(0);
   const Dims* weights = operands.Shape(2);

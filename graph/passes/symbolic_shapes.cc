@@ -95,7 +95,7 @@ class SymbolicInference {
       if (id == kNoValue) continue;
       SymbolicValue& value = values_[id];
       if (i < shapes.size()) value.shape = shapes[i];
-      // What the model states of an output is better than nothing.
+      // A shape that the model declares is better than nothing.
       if (!value.shape && !graph_.value(id).shape.empty()) value.shape = graph_.value(id).shape;
       bool whole_numbers = graph_.value(id).dtype.is_integer() || graph_.value(id).dtype == kBool;
       if (i == 0 && value.shape && whole_numbers) {
@@ -106,7 +106,7 @@ class SymbolicInference {
     Evaluate(node);
   }
 
-  // What does not depend on free dimensions is known by its numbers.
+  // Evaluates values that do not depend on free dimensions.
   void Evaluate(const Node& node) {
     constexpr EvaluationLimits kLimits = {.max_bytes = 4096, .max_instances = 1 << 16};
     bool is_known = node.bodies.empty() && FindOpLowering(node.op) &&
@@ -125,7 +125,8 @@ class SymbolicInference {
     }
   }
 
-  // From what the node lowers to where all operands have known extents, else by its rule.
+  // Returns the shapes from the node's lowering if all operands have known extents, else from its
+  // rule.
   std::vector<SymbolicShape> ShapesOf(const Node& node, const SymbolicOperands& operands) {
     if (node.op == OpKind::kConstant) return ShapeOfConstant(node);
     bool is_static = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
@@ -153,7 +154,7 @@ class SymbolicInference {
   }
 
   const Graph& graph_;
-  Graph known_;  // the same with the shapes that are known, for lowerings
+  Graph known_;  // the graph with the known shapes, for lowerings
   std::vector<SymbolicValue> values_;
 };
 

@@ -7,13 +7,13 @@
 
 namespace tcc {
 
-// Whether all of the Loop's iterations may be written out: their number is known, none is left out
-// by a condition, and what comes of it is not too large.
+// Returns whether the Loop may be unrolled completely: its trip count is known, no condition skips
+// an iteration, and the result is not too large.
 bool MayUnroll(const Graph& graph, const Node& loop);
 
-// The first `trips` iterations one after the other, `body` being the Loop's: nodes whose shapes are
-// still to be inferred and that give the Loop's results. Slices are taken and stacked by Gather and
-// Concat.
+// Returns the first `trips` iterations of the Loop, one after the other, where `body` is its body.
+// The nodes give the Loop's results, and their shapes are still to be inferred. Slices are taken
+// and stacked by Gather and Concat.
 std::vector<Node> UnrollLoop(Graph& graph, const Node& loop, const Graph& body, int64_t trips);
 
 }  // namespace tcc

@@ -9,7 +9,7 @@
 namespace tcc {
 namespace {
 
-// Appends numbers and texts so that different sequences give different keys.
+// A key of numbers and texts; different sequences give different keys.
 class Key {
  public:
   template <typename T>
@@ -47,7 +47,7 @@ void AddAttribute(Key& key, const Attribute& attribute) {
   }
 }
 
-// Equal for nodes that compute the same.
+// Returns a key that is equal for nodes that compute the same.
 std::string KeyOf(const Node& node) {
   Key key;
   key.AddNumber(node.op);
@@ -64,8 +64,8 @@ std::string KeyOf(const Node& node) {
   return std::move(key).Take();
 }
 
-// Type, shape and a sample of the bytes: weights take hundreds of megabytes, and nearly all that
-// differ do so here.
+// Returns type, shape and a sample of the bytes as a key: weights take hundreds of megabytes, and
+// nearly all that differ do so in the sample.
 std::string SampleOf(const Tensor& tensor) {
   constexpr size_t kSample = 256;
   Key key;
@@ -74,8 +74,8 @@ std::string SampleOf(const Tensor& tensor) {
   return std::move(key).Take();
 }
 
-// Of each value the first constant with the same bytes, else the value itself. Inputs and outputs
-// of the graph stay.
+// Returns, for each value, the first constant with the same bytes, else the value itself. Inputs
+// and outputs of the graph stay.
 std::vector<ValueId> FirstEqualConstants(const Graph& graph, const std::vector<bool>& is_output) {
   std::vector<ValueId> first(graph.values.size());
   std::iota(first.begin(), first.end(), 0);

@@ -26,7 +26,6 @@ bool HasF32Contraction(const TensorProgram& program);
 //   3xtf32:  out = sum of (x0 * w1 + x1 * w0) + x0 * w0,  x0 = tf32(x), x1 = tf32(x - x0)
 //            where tf32 would overflow, x0 is its largest number with the sign of x; for an
 //            infinite x, x0 is 1 or -1, and x1 infinite
-//            infinity it is 1 or -1, and x1 infinity
 //
 // The error of an output is within RowOf(mode).product_error * M of the strict one's, M the sum of
 // the absolute terms. Returns nullopt for strict, and if there is nothing to round.

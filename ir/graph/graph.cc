@@ -13,7 +13,8 @@ constexpr std::string_view kOpNames[] = {
 #undef TCC_OP_NAME
 };
 
-// nullptr where the node has no such attribute; a wrong type is a bug: the importer checked it.
+// Returns nullptr where the node has no such attribute. A wrong type is a bug: the importer checked
+// it.
 template <typename T>
 const T* FindAttribute(const Node& node, const std::string& key) {
   auto it = node.attributes.find(key);

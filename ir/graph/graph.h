@@ -13,12 +13,12 @@
 
 namespace tcc {
 
-// What a node does. Names and meanings are ONNX's, normalised to one form whatever opset the model
-// came in: parameters that moved from attributes to inputs are inputs, defaults are filled in.
-// A kind is a row here, a row in the importer (models/onnx/onnx_ops.cc) and a lowering (lower/).
+// The operators. Names and meanings are ONNX's, normalised to one form for all opsets: parameters
+// that moved from attributes to inputs are inputs, defaults are filled in. A kind is a row here, a
+// row in the importer (models/onnx/onnx_ops.cc) and a lowering (lower/).
 //
 // The one form, where opsets differ. Inputs in brackets may be kNoValue or missing at the end; an
-// attribute with a default is always there. What is not named here is as in ONNX's newest opset.
+// attribute with a default is always there. Everything else is as in ONNX's newest opset.
 //   Clip(x, [min], [max])              HardSigmoid {alpha, beta: double}, LeakyRelu {alpha: double}
 //   Cast(x, [overflow]) {to: "f32"}    the output value has that dtype; CastLike is a Cast
 //   Mod(a, b) {fmod}                   Dropout(x) is the identity; its mask is other nodes
@@ -65,7 +65,7 @@ namespace tcc {
 //                        then the stacked slices. Scan, LSTM, GRU and RNN become Loops.
 // If(condition, captured...)           bodies: then, else; both read (captured...)
 //
-// enumerator; the text is the same without the k
+// The columns: enumerator; its text is the same without the k.
 // clang-format off
 #define TCC_OP_KINDS(X) \
   /* scalar functions of one, two or three broadcast operands */ \
@@ -114,27 +114,27 @@ std::string_view ToString(OpKind op);
 std::optional<OpKind> FindOpKind(std::string_view name);
 
 using ValueId = int32_t;
-inline constexpr ValueId kNoValue = -1;  // an optional input or output left out
+inline constexpr ValueId kNoValue = -1;  // an absent optional input or output
 
 using Attribute =
     std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, Tensor>;
 
-// Order of the dimensions of an activation in memory; set on nodes by AssignLayouts. Channels-last
+// The order of an activation's dimensions in memory, set on nodes by AssignLayouts. Channels-last
 // is N, spatial..., C. A node's operands keep ONNX's meaning; only the storage order differs.
 enum class DataLayout : uint8_t { kChannelsFirst, kChannelsLast };
 
 struct Value {
   std::string name;  // unique in the graph
   DType dtype;
-  // Constants, or formulas over Shape variables. The importer fills it in for inputs and constants,
-  // and for outputs where the model states it; of what lies between, shape inference does.
+  // The extents: constants, or formulas over Shape variables. The importer sets them for inputs and
+  // constants, and for outputs where the model states them; shape inference sets the others.
   std::vector<Expr> shape;
-  std::optional<Tensor> constant;  // an initializer, or folded
+  std::optional<Tensor> constant;  // an initializer or a folded constant
 };
 
 struct Node;
 
-// A network: nodes in topological order over values in single assignment.
+// A network: nodes in topological order over values, each assigned once.
 struct Graph {
   std::string name;
   std::vector<Value> values;
@@ -143,9 +143,9 @@ struct Graph {
   std::vector<ValueId> outputs;
   std::vector<Var> shape_vars;  // one for each dimension name left free
 
-  const Value& value(ValueId id) const;  // `id` is one of this graph's, not kNoValue
+  const Value& value(ValueId id) const;  // expects an id of this graph, not kNoValue
   ValueId AddValue(Value value);
-  const Tensor* ConstantOf(ValueId id) const;  // nullptr for kNoValue and for what is computed
+  const Tensor* ConstantOf(ValueId id) const;  // nullptr for kNoValue and computed values
 };
 
 struct Node {
@@ -155,8 +155,8 @@ struct Node {
   std::vector<ValueId> outputs;
   std::map<std::string, Attribute> attributes;  // ordered: dumps and hashes must not vary
   DataLayout layout = DataLayout::kChannelsFirst;
-  // Of Loop and If: what they run. A body sees no value of the graph around it: what it uses of
-  // that are operands of the node (or its own copies of constants).
+  // The bodies of Loop and If. A body sees no value of the enclosing graph: values that it uses are
+  // operands of the node (or its own copies of constants).
   std::vector<Graph> bodies = {};
 
   int64_t Int(const std::string& key, int64_t fallback) const;
@@ -166,17 +166,18 @@ struct Node {
                             const std::vector<int64_t>& fallback = {}) const;
 };
 
-// The shape as numbers; nullopt where a dimension is still symbolic.
+// Returns the shape as numbers; nullopt where a dimension is still symbolic.
 std::optional<std::vector<int64_t>> StaticShape(const Value& value);
 std::vector<Expr> ToExprs(const std::vector<int64_t>& shape);
 
-// Node by node: "conv1 = Conv(x, w, b) {strides: [2, 2]} : f32[1x64x112x112]". Deterministic.
+// Prints the graph node by node: "conv1 = Conv(x, w, b) {strides: [2, 2]} : f32[1x64x112x112]". The
+// text is deterministic.
 std::string Print(const Graph& graph);
-// Reads what Print wrote, constants excepted: those are taken from `constants` by name.
+// Parses the text of Print. Constants are not in the text; they are taken from `constants` by name.
 StatusOr<Graph> ParseGraph(const std::string& text, const Graph& constants);
 
-// Names unique and defined before use, every input a value, no cycle, constants of their value's
-// type and shape.
+// Checks that names are unique and defined before use, that every input is a value, that there is
+// no cycle, and that constants have their value's type and shape.
 Status VerifyGraph(const Graph& graph);
 
 }  // namespace tcc

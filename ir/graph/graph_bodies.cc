@@ -3,7 +3,7 @@
 namespace tcc {
 namespace {
 
-// Of one node with bodies.
+// The checks of one node with bodies.
 class BodyChecker {
  public:
   BodyChecker(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
@@ -99,7 +99,7 @@ class BodyChecker {
                  ToString(dtype));
   }
 
-  // Operands from `first` on are the body's inputs from `input` on.
+  // Checks the operands from `first` on against the body's inputs from `input` on.
   Status CheckOperands(const Graph& body, size_t first, size_t input) const {
     for (size_t i = first; i < node_.inputs.size(); ++i, ++input) {
       if (node_.inputs[i] == kNoValue) return Error("operand {} is missing", i);

@@ -5,7 +5,7 @@
 #include "ir/graph/graph_bodies.h"
 #include "ir/text/parser.h"
 
-// Reads the text of graph_text.cc, which has the grammar.
+// Parses the text of graph_text.cc, which has the grammar.
 namespace tcc {
 namespace {
 
@@ -57,8 +57,8 @@ class GraphParser {
     return NodeLine();
   }
 
-  // Of the node that stands before it. Its constants are those of the same body of the same node
-  // of the graph that was given; where that has none, those of the graph around.
+  // Parses a body of the preceding node. Its constants come from the same body of the same node of
+  // the given graph; if that is missing, from the enclosing graph.
   Status Body() {
     if (graph_.nodes.empty()) return Error("a node before its body");
     if (++depth_ > kMaxBodyDepth) {
@@ -197,7 +197,7 @@ class GraphParser {
     return Number();
   }
 
-  // An integer, or a double: with a point, an exponent, or not finite.
+  // Parses an integer, or a double: it has a point or an exponent, or is not finite.
   StatusOr<Attribute> Number() {
     SkipSpace();
     size_t end = text_.find_first_of(",}", at_);
@@ -216,7 +216,7 @@ class GraphParser {
     std::optional<std::vector<int64_t>> shape = StaticShape(type);
     if (!shape) return Error("a tensor of constant shape");
     TCC_RETURN_IF_ERROR(Expect("("));
-    // A byte of text at least for each element, so the shape cannot ask for more than there is.
+    // Each element takes at least a byte of text, which bounds the memory that a shape can ask for.
     TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(type.dtype, *shape));
     if (static_cast<size_t>(bytes) > 8 * text_.size()) return Error("as many elements");
     Tensor tensor = MakeZeroTensor(type.dtype, *shape);
@@ -244,7 +244,7 @@ class GraphParser {
     return OkStatus();
   }
 
-  // "f32[1x3]", "f32[N, 3]"
+  // Parses "f32[1x3]" or "f32[N, 3]".
   Status Type(Value& value) {
     SkipSpace();
     size_t open = text_.find('[', at_);
@@ -261,7 +261,7 @@ class GraphParser {
     return OkStatus();
   }
 
-  // A number, or an expression up to the comma or bracket that ends it.
+  // Parses a number, or an expression up to the comma or bracket that ends it.
   StatusOr<Expr> Dim() {
     SkipSpace();
     size_t end = text_.find_first_not_of("0123456789", at_);
@@ -281,7 +281,7 @@ class GraphParser {
     return dim;
   }
 
-  // Names of a list; empty for one left out.
+  // Parses a list of names; an absent operand is empty.
   StatusOr<std::vector<std::string>> Operands() {
     std::vector<std::string> names;
     do {
@@ -360,7 +360,7 @@ class GraphParser {
     at_ += token.size();
     return true;
   }
-  // A whole bare word, not the beginning of a longer one.
+  // Takes a whole bare word, not the beginning of a longer one.
   bool AcceptWord(std::string_view word) {
     if (!At(word)) return false;
     size_t end = at_ + word.size();
@@ -378,7 +378,7 @@ class GraphParser {
   }
 
   const std::string& text_;
-  const Graph* constants_;  // that correspond to graph_; nullptr where there is none
+  const Graph* constants_;  // the graph that corresponds to graph_; may be nullptr
   Constants tensors_;
   size_t at_ = 0;
   int depth_ = 0;

@@ -37,7 +37,7 @@ bool IsBareName(const std::string& name) {
   });
 }
 
-// Bytes outside printable ASCII, quotes and backslashes become \xHH.
+// Quotes the text; bytes outside printable ASCII, quotes and backslashes become \xHH.
 std::string Quoted(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {
@@ -54,7 +54,7 @@ std::string NameText(const std::string& name) {
   return IsBareName(name) ? name : Quoted(name);
 }
 
-// With a point or an exponent, or it would be read as an integer.
+// Prints the value with a point or an exponent, so that it does not read as an integer.
 std::string DoubleText(double value) {
   std::string text = fmt::format("{}", value);
   bool is_integer = std::isfinite(value) && text.find_first_of(".e") == std::string::npos;
@@ -127,7 +127,7 @@ std::string NodeText(const Graph& graph, const Node& node) {
   return named_as_output ? text : text + " @" + NameText(node.name);
 }
 
-// What stands between the braces of a graph, `indent` before each line.
+// Appends the text between the braces of a graph, with `indent` before each line.
 void AppendItems(const Graph& graph, const std::string& indent, std::string& text) {
   for (ValueId id : graph.inputs) {
     const Value& value = graph.value(id);

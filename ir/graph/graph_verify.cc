@@ -11,7 +11,7 @@ using VarSet = std::unordered_set<Var, VarHash>;
 
 class GraphVerifier {
  public:
-  // `depth` bodies are around the graph.
+  // `depth` is the number of bodies around the graph.
   GraphVerifier(const Graph& graph, int depth)
       : graph_(graph), depth_(depth), defined_(graph.values.size(), false) {}
 

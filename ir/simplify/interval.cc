@@ -14,7 +14,7 @@ constexpr Interval kFalseOrTrue{0, 1};
 constexpr Interval kTrue{1, 1};
 constexpr Interval kFalse{0, 0};
 
-// What a value of the type can be at all. u64 is held modulo 2^64 and so may look negative.
+// Returns the range of the type. u64 is held modulo 2^64 and so may look negative.
 Interval TypeBounds(DType type) {
   if (type.is_bool()) return kFalseOrTrue;
   if (!type.is_integer() || type.bits() == 64) return {};
@@ -101,7 +101,7 @@ class BoundsFinder {
     return TypeBounds(node.dtype);
   }
 
-  // Of numbers that are not negative; others are left unknown.
+  // Bounds bitwise ops on non-negative operands; other calls get their type's range.
   Interval Visit(const Call& node) {
     bool bits =
         node.op == ScalarOp::kBitAnd || node.op == ScalarOp::kBitOr || node.op == ScalarOp::kBitXor;
@@ -120,7 +120,7 @@ class BoundsFinder {
   }
 
   const Bounds& bounds_;
-  // Keys live as long as the expression asked about; Ne's temporary is never put in.
+  // The keys live as long as the root expression; the temporary of Ne never becomes a key.
   std::unordered_map<const ExprNode*, Interval> memo_;
 };
 

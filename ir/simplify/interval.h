@@ -8,7 +8,7 @@
 
 namespace tcc {
 
-// low <= x <= high; INT64_MIN and INT64_MAX stand for unbounded.
+// The range low <= x <= high; INT64_MIN and INT64_MAX stand for unbounded.
 struct Interval {
   int64_t low = INT64_MIN;
   int64_t high = INT64_MAX;
@@ -18,17 +18,18 @@ struct Interval {
 
 using Bounds = std::unordered_map<Var, Interval, VarHash>;
 
-// Bounds of an i64 (or bool, as 0 and 1) expression where its variables lie in `bounds`; Tile and
-// Shape variables that are missing there count with their own range, others as unbounded. Always
-// sound; tight for expressions that use each variable once. Arithmetic saturates, never overflows.
-// Loads and calls are unbounded.
+// Returns bounds of an i64 (or bool, as 0 and 1) expression whose variables lie in `bounds`. Tile
+// and Shape variables that are missing there have their own range, others are unbounded. The result
+// is always sound, and tight for expressions that use each variable once. Arithmetic saturates and
+// never overflows. Loads are unbounded, as are calls other than bitwise ones.
 Interval BoundsOf(const Expr& expr, const Bounds& bounds);
 
-// Whether `condition` is proven to hold (kTrue) or to fail (kFalse) at every point of the bounds.
+// Tells whether `condition` is proven to hold (kTrue) or to fail (kFalse) at every point of the
+// bounds.
 enum class Proof { kTrue, kFalse, kUnknown };
 Proof Prove(const Expr& condition, const Bounds& bounds);
-// The same by the condition's interval alone: all that can be proven of one that Simplify has been
-// over with these bounds.
+// Does the same by the condition's interval alone, which suffices for a condition that Simplify has
+// simplified with these bounds.
 Proof Decide(const Expr& condition, const Bounds& bounds);
 
 }  // namespace tcc

@@ -6,7 +6,7 @@ namespace tcc {
 namespace {
 
 using Wide = __int128;
-// Further out than any sum or product of two int64.
+// A number beyond any sum or product of two int64.
 constexpr Wide kInfinity = Wide{1} << 126;
 
 Wide WideLow(Interval a) {

@@ -18,11 +18,11 @@ int Compare(const Monomial& a, const Monomial& b, const AtomTable& atoms) {
     int order = atoms.Compare(a.atoms[i], b.atoms[i]);
     if (order != 0) return order;
   }
-  // The longer product first: x*y + x.
+  // The longer product comes first: x*y + x.
   return Sign(b.degree, a.degree);
 }
 
-// Terms in any order, equal monomials several times, as a polynomial.
+// Makes a polynomial of terms in any order; equal monomials may repeat.
 std::optional<Polynomial> Collect(std::vector<Term> terms, int64_t constant,
                                   const AtomTable& atoms) {
   std::sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
@@ -41,7 +41,8 @@ std::optional<Polynomial> Collect(std::vector<Term> terms, int64_t constant,
   return result;
 }
 
-// |coefficient| * monomial; the sign is the sum's matter. INT64_MIN keeps its sign: see ToExpr.
+// Returns |coefficient| * monomial; the caller applies the sign. INT64_MIN keeps its sign: see
+// ToExpr.
 Expr Magnitude(const Term& term, const AtomTable& atoms) {
   Expr product;
   for (AtomId atom : term.monomial.factors()) {
@@ -74,7 +75,7 @@ int VarOrder::CompareField(const T& a, const T& b) {
     if (a.code() != b.code()) return Sign(a.code(), b.code());
     return Sign(a.lanes(), b.lanes());
   } else if constexpr (std::is_same_v<T, double>) {
-    // By bits: a total order in which -0 and 0 and NaNs are apart.
+    // The order by bits is total and tells -0, 0 and NaNs apart.
     return Sign(__builtin_bit_cast(int64_t, a), __builtin_bit_cast(int64_t, b));
   } else {
     return Sign(a, b);
@@ -86,7 +87,7 @@ int VarOrder::Compare(const Expr& a, const Expr& b) {
   return CompareDifferent(a, b);
 }
 
-// Of a sum and a difference, their operands.
+// Compares the operands of a sum and a difference; returns 0 for other pairs.
 int VarOrder::CompareSums(const Expr& a, const Expr& b) {
   const auto* add = a.kind() == ExprKind::kAdd ? a.as<Add>() : b.as<Add>();
   const auto* sub = a.kind() == ExprKind::kSub ? a.as<Sub>() : b.as<Sub>();
@@ -98,8 +99,8 @@ int VarOrder::CompareSums(const Expr& a, const Expr& b) {
 
 int VarOrder::CompareDifferent(const Expr& a, const Expr& b) {
   if (a.kind() != b.kind()) {
-    // Whether a sum ends in a plus or a minus depends on the order of its terms, and so must not
-    // decide about that order.
+    // The operator at a sum's root, plus or minus, depends on the order of its terms, so it must
+    // not determine that order.
     int order = CompareSums(a, b);
     return order != 0 ? order : Sign(a.kind(), b.kind());
   }
@@ -148,7 +149,7 @@ std::optional<Monomial> Product(const Monomial& a, const Monomial& b, const Atom
 }
 
 std::optional<Monomial> Quotient(const Monomial& a, const Monomial& b) {
-  // Both are in one order, so a single walk finds b's factors in a.
+  // Both have the same order, so a single walk finds b's factors in a.
   Monomial result;
   int next = 0;
   for (AtomId atom : a.factors()) {

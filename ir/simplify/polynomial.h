@@ -10,17 +10,17 @@
 #include "ir/expr/expr.h"
 #include "ir/simplify/interval.h"
 
-// Integer polynomials over atoms: what the simplifier brings i64 sums and products to.
+// Integer polynomials over atoms, the simplifier's normal form of i64 sums and products.
 namespace tcc {
 
-// Canonical order of expressions: constants, variables by rank, then by kind and by operands from
-// left to right. A variable's rank is its place in the order that the caller numbers variables in
-// (binding position), so the order is the same for alpha-equal functions. Variables without a rank
-// are given the next one when first seen.
+// The canonical order of expressions: constants, variables by rank, then by kind and by operands
+// from left to right. A variable's rank is its position in the caller's numbering (binding
+// position), so the order is the same for alpha-equal functions. A variable without a rank gets the
+// next one when first seen.
 class VarOrder {
  public:
   int RankOf(const ExprNode* var);
-  // < 0, 0, > 0. 0 only for the same structure over the same variables.
+  // Returns < 0, 0 or > 0; 0 only for the same structure over the same variables.
   int Compare(const Expr& a, const Expr& b);
 
  private:
@@ -31,14 +31,14 @@ class VarOrder {
   std::unordered_map<const ExprNode*, int> ranks_;
 };
 
-// What stands as one symbol in a polynomial: a variable, or an expression that is no sum or product
-// (div, mod, ceildiv, min, max, load, ...), already simplified itself.
+// The id of an atom, one symbol of a polynomial: a variable, or a simplified expression that is no
+// sum or product (div, mod, ceildiv, min, max, load, ...).
 using AtomId = uint32_t;
 
 class AtomTable {
  public:
   explicit AtomTable(VarOrder& order) : order_(order) {}
-  // The same id for equal expressions.
+  // Returns the same id for equal expressions.
   AtomId IdOf(const Expr& atom);
   const Expr& ExprOf(AtomId id) const { return atoms_[id]; }
   int Compare(AtomId a, AtomId b) const {
@@ -51,12 +51,12 @@ class AtomTable {
 
   VarOrder& order_;
   std::vector<Expr> atoms_;
-  // Hashes of expressions do not tell variables apart, of which a function may have thousands.
+  // Expression hashes do not tell variables apart, and a function may have thousands of them.
   std::unordered_map<const ExprNode*, AtomId> vars_;
-  std::unordered_map<uint64_t, std::vector<AtomId>> by_hash_;  // of all others
+  std::unordered_map<uint64_t, std::vector<AtomId>> by_hash_;  // of all other atoms
 };
 
-// A product of atoms in canonical order; an atom stands in it once for each power.
+// A product of atoms in canonical order; an atom occurs once per power.
 struct Monomial {
   static constexpr int kMaxDegree = 15;
   uint8_t degree = 0;
@@ -69,9 +69,9 @@ struct Monomial {
   }
 };
 
-// nullopt beyond kMaxDegree.
+// Returns nullopt beyond kMaxDegree.
 std::optional<Monomial> Product(const Monomial& a, const Monomial& b, const AtomTable& atoms);
-// a / b, or nullopt where b's factors are not all in a.
+// Returns a / b, or nullopt where a lacks a factor of b.
 std::optional<Monomial> Quotient(const Monomial& a, const Monomial& b);
 
 struct Term {
@@ -80,7 +80,7 @@ struct Term {
   friend bool operator==(const Term&, const Term&) = default;
 };
 
-// constant + sum of terms in canonical order, none with coefficient 0.
+// The sum of a constant and of terms in canonical order, none with coefficient 0.
 struct Polynomial {
   int64_t constant = 0;
   std::vector<Term> terms;
@@ -89,8 +89,8 @@ struct Polynomial {
   friend bool operator==(const Polynomial&, const Polynomial&) = default;
 };
 
-// All give nullopt where a coefficient leaves int64, a degree exceeds Monomial::kMaxDegree, or a
-// product has more than kMaxTerms terms.
+// The limit on terms. All functions below return nullopt where a coefficient overflows int64, a
+// degree exceeds Monomial::kMaxDegree, or a product has more than kMaxTerms terms.
 constexpr size_t kMaxTerms = 256;
 std::optional<Polynomial> Sum(const Polynomial& a, const Polynomial& b, const AtomTable& atoms);
 std::optional<Polynomial> Scale(const Polynomial& a, int64_t factor);
@@ -98,11 +98,12 @@ std::optional<Polynomial> Difference(const Polynomial& a, const Polynomial& b,
                                      const AtomTable& atoms);
 std::optional<Polynomial> Product(const Polynomial& a, const Polynomial& b, const AtomTable& atoms);
 
-// a / b where b divides a term by term (b one term or a constant), else nullopt.
+// Returns a / b where b, one term or a constant, divides every term of a, else nullopt.
 std::optional<Polynomial> ExactQuotient(const Polynomial& a, const Term& b);
 
-// The normal form as an expression: terms in order, differences for negative coefficients, the
-// constant last; a positive term, or the constant, goes first where there is one.
+// Returns the normal form as an expression: terms in order, differences for negative coefficients,
+// the constant last. If the first term is negative, a positive term or else the constant moves to
+// the front.
 Expr ToExpr(const Polynomial& polynomial, const AtomTable& atoms);
 
 }  // namespace tcc

@@ -8,34 +8,35 @@
 #include "ir/simplify/interval_arithmetic.h"
 #include "ir/simplify/polynomial.h"
 
-// Inside of Simplify; others include simplify.h.
+// The internals of Simplify; users include simplify.h.
 namespace tcc {
 
-// Simplifies expressions under one set of bounds and one order of variables. Every result is kept,
-// so that a shared subexpression is simplified once.
+// A simplifier of expressions under one set of bounds and one order of variables. It memoizes the
+// results of shared subexpressions.
 class Simplifier {
  public:
   explicit Simplifier(const Bounds& bounds) : bounds_(bounds), atoms_(order_) {}
 
-  // Variables come in canonical order as they are first seen here or in an expression.
+  // Gives `var` the next rank of the canonical order; expressions number their variables when first
+  // seen.
   void Number(const Var& var) { order_.RankOf(var.get()); }
-  // Before `var` is first seen in an expression.
+  // Sets the bounds of `var`, before it is first seen in an expression.
   void SetBounds(const Var& var, Interval interval) { bounds_[var] = interval; }
   const Bounds& bounds() const { return bounds_; }
 
   Expr Run(const Expr& expr);
 
  private:
-  // simplify_integer.cc. Expressions of i64 scalars.
+  // simplify_integer.cc. Functions for i64 scalars.
   Polynomial ToPolynomial(const Expr& expr);
-  // Without joining quotients and remainders, which is for whole sums.
+  // Does not join quotients and remainders; that is for whole sums.
   Polynomial Expand(const Expr& expr);
   Polynomial ExpandArithmetic(const Expr& expr, const Expr& left, const Expr& right);
   Polynomial AtomOf(const Expr& atom);
   Expr Render(const Polynomial& polynomial) { return ToExpr(polynomial, atoms_); }
   Interval BoundsOfAtom(AtomId atom);
   Interval BoundsOfPolynomial(const Polynomial& polynomial);
-  // The atom where the polynomial is one, with factor 1 and no constant.
+  // Returns the atom that the polynomial consists of, with factor 1 and no constant, else nullptr.
   const Expr* SoleAtom(const Polynomial& polynomial) const;
   Polynomial JoinRemainders(Polynomial sum);
   std::optional<Polynomial> JoinOneRemainder(const Polynomial& sum, const Term& term);
@@ -54,7 +55,7 @@ class Simplifier {
   // simplify_minmax.cc
   Polynomial MinOrMax(ExprKind kind, const Polynomial& a, const Polynomial& b);
 
-  // simplify_logic.cc. Comparisons, bools, and whatever is no i64 arithmetic.
+  // simplify_logic.cc. Functions for comparisons, bools, and all that is no i64 arithmetic.
   Expr Compare(ExprKind kind, const Expr& a, const Expr& b);
   Expr CompareToZero(ExprKind kind, Polynomial difference);
   Expr AndOr(ExprKind kind, const Expr& a, const Expr& b);
@@ -65,13 +66,13 @@ class Simplifier {
   VarOrder order_;
   AtomTable atoms_;
   std::vector<std::pair<bool, Interval>> atom_bounds_;
-  // Keys are kept alive by the pairs: a freed node's address could come again.
+  // The pairs keep the keys alive, since a freed node's address could be reused.
   absl::flat_hash_map<const ExprNode*, std::pair<Expr, Expr>> results_;
   absl::flat_hash_map<const ExprNode*, std::pair<Expr, Polynomial>> polynomials_;
   absl::flat_hash_map<const ExprNode*, std::pair<Expr, Polynomial>> expanded_;
 };
 
-// One rule of the tables applied at the root, or nullopt. Its result is not simplified yet.
+// Applies one rule of the tables at the root, or returns nullopt. The result is not simplified yet.
 std::optional<Expr> ApplyRules(const Expr& expr);
 
 }  // namespace tcc

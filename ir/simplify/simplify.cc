@@ -8,7 +8,7 @@
 namespace tcc {
 namespace {
 
-// Free variables in order of first occurrence, buffers included.
+// Returns the free variables in order of first occurrence, buffers included.
 std::vector<const ExprNode*> Occurring(const Expr& expr) {
   std::vector<const ExprNode*> vars;
   PreOrder(expr, [&](const Expr& e) {
@@ -20,9 +20,9 @@ std::vector<const ExprNode*> Occurring(const Expr& expr) {
 }  // namespace
 
 Expr Simplify(const Expr& expr, const Bounds& bounds) {
-  // Terms stand in the order in which variables first occur. Where dropping a term changes who is
-  // first, the result is read again, until the order that it was made with is its own: each round
-  // settles at least one more variable.
+  // Terms are ordered by the first occurrence of their variables. Dropping a term may change that
+  // order, so the result is simplified again until its order is the one it was made with. Each
+  // round settles at least one more variable.
   Expr result = expr;
   std::vector<const ExprNode*> order = Occurring(expr);
   for (size_t round = 0; round <= order.size(); ++round) {

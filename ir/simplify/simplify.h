@@ -8,27 +8,29 @@
 
 namespace tcc {
 
-// The same value at every point of the bounds, in a normal form: integer sums and products become
-// polynomials over atoms (variables, div, mod, ceildiv, min, max), constants fold, unit laws and
-// the rules of the tables (simplify_rules.cc) apply. Deterministic; idempotent. Floats are never
-// reassociated: only exact laws hold for them (x + 0 does not: -0). Divisors count as >= 1.
+// Returns an expression in normal form with the same value at every point of the bounds: integer
+// sums and products become polynomials over atoms (variables, div, mod, ceildiv, min, max),
+// constants fold, unit laws and the rules of the tables (simplify_rules.cc) apply. Simplify is
+// deterministic and idempotent. Floats are never reassociated: only exact laws hold for them (x + 0
+// does not: -0). Divisors count as >= 1.
 Expr Simplify(const Expr& expr, const Bounds& bounds = {});
-// Also in every extent, index, guard, predicate and window; bounds come from the enclosing loops
-// and block domains. Removes no statement, loop or guard: passes do.
+// Simplifies every expression of the statement, including extents, indices, guards, predicates and
+// windows. Bounds come from the enclosing loops and block domains. No statement, loop or guard is
+// removed: passes do that.
 Stmt Simplify(const Stmt& stmt, const Bounds& bounds = {});
 Function Simplify(const Function& fn);
 
-// Each i64 expression as a polynomial sum, e.g. to compare two index expressions:
-// Simplify(a - b) is 0 exactly if their normal forms agree.
+// Compares two i64 expressions, e.g. indices, by their normal forms: these agree exactly if
+// Simplify(a - b) is 0.
 bool EqualUpToAlgebra(const Expr& a, const Expr& b);
 
-// A row of the rule tables, for the random test: name, left side, right side and condition, over
-// the pattern variables of match.h. The condition is over constants only.
+// A row of the rule tables, for the random test: name, left side, right side and condition over the
+// pattern variables of match.h. The condition uses constants only.
 struct SimplifyRule {
   std::string_view name;
   Expr before;
   Expr after;
-  Expr condition;  // bool; True() where it always holds
+  Expr condition;  // bool; True() if it always holds
 };
 std::span<const SimplifyRule> SimplifyRules();
 

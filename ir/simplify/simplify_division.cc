@@ -5,9 +5,9 @@
 
 #include "support/integer_division.h"
 
-// x div d, x mod d and ceildiv(x, d) of polynomials, d >= 1. The steps, in order: multiples of d
-// are taken out, bounds decide, a factor that all share is cancelled, a part that is known to lie
-// below a factor of d is taken out, nested divisions become one.
+// Simplifies x div d, x mod d and ceildiv(x, d) of polynomials, d >= 1. The steps, in order: take
+// out multiples of d, decide by bounds, cancel a common factor, take out a part that is known to
+// lie below a factor of d, merge nested divisions.
 namespace tcc {
 namespace {
 
@@ -15,13 +15,13 @@ constexpr ExprKind kDiv = ExprKind::kFloorDiv;
 constexpr ExprKind kMod = ExprKind::kFloorMod;
 constexpr ExprKind kCeil = ExprKind::kCeilDiv;
 
-// b >= 1. Unsigned, for std::gcd cannot take the least int64.
+// Expects b >= 1. Computes unsigned, since std::gcd cannot take the least int64.
 int64_t Gcd(int64_t a, int64_t b) {
   uint64_t magnitude = a < 0 ? -static_cast<uint64_t>(a) : static_cast<uint64_t>(a);
   return static_cast<int64_t>(std::gcd(magnitude, static_cast<uint64_t>(b)));
 }
 
-// The divisor as one term: a constant (degree 0) or c * monomial.
+// Returns the divisor as one term, a constant (degree 0) or c * monomial; nullopt if it is none.
 std::optional<Term> AsTerm(const Polynomial& divisor) {
   if (divisor.IsConstant()) return Term{{}, divisor.constant};
   if (divisor.constant != 0 || divisor.terms.size() != 1) return std::nullopt;
@@ -39,7 +39,7 @@ struct Parts {
   Polynomial rest;
 };
 
-// dividend == quotient * divisor + rest, the rest's coefficients below the divisor's.
+// Splits dividend == quotient * divisor + rest, with the rest's coefficients below the divisor's.
 Parts TakeMultiples(const Polynomial& dividend, const Term& divisor, const AtomTable& atoms) {
   Parts parts;
   for (const Term& term : dividend.terms) {
@@ -63,7 +63,7 @@ size_t Length(const Polynomial& polynomial) {
   return polynomial.terms.size() + (polynomial.constant != 0);
 }
 
-// The same for a divisor of several terms: takes out q * divisor where all its terms are there.
+// Does the same for a divisor of several terms: takes out q * divisor where all its terms occur.
 Parts TakeMultiples(const Polynomial& dividend, const Polynomial& divisor, const AtomTable& atoms) {
   Parts parts{{}, dividend};
   const Term& lead = divisor.terms[0];
@@ -84,8 +84,8 @@ Parts TakeMultiples(const Polynomial& dividend, const Polynomial& divisor, const
   return parts;
 }
 
-// What all terms of both share: gcd of the coefficients and the common atoms. The constant does not
-// count, but allows no atoms where it is not 0.
+// Returns the common factor of all terms of both: the gcd of the coefficients and the common atoms.
+// The constant's value does not count, but a constant other than 0 allows no atoms.
 Term CommonFactor(const Polynomial& rest, const Term& divisor) {
   Term factor = divisor;
   if (rest.constant != 0) factor.monomial = {};
@@ -109,7 +109,7 @@ Term CommonFactor(const Polynomial& rest, const Term& divisor) {
 
 Polynomial Simplifier::Divide(ExprKind kind, const Polynomial& dividend,
                               const Polynomial& divisor) {
-  // A divisor below 1 is a bug elsewhere; nothing is assumed about its value here.
+  // A divisor below 1 is a bug elsewhere; assume nothing about the value here.
   if (divisor.IsConstant() && divisor.constant < 1) return DivideRest(kind, dividend, divisor);
   std::optional<Term> term = AsTerm(divisor);
   auto [quotient, rest] =
@@ -148,7 +148,7 @@ std::optional<Polynomial> Simplifier::DivideByBounds(ExprKind kind, const Polyno
   return multiple ? Difference(rest, *multiple, atoms_) : std::nullopt;
 }
 
-// (g*x + c) div (g*d) == (x + c div g) div d, and likewise for the others.
+// Applies (g*x + c) div (g*d) == (x + c div g) div d, and likewise for mod and ceildiv.
 std::optional<Polynomial> Simplifier::CancelFactor(ExprKind kind, const Polynomial& rest,
                                                    const Polynomial& divisor) {
   std::optional<Term> divisor_term = AsTerm(divisor);
@@ -170,7 +170,7 @@ std::optional<Polynomial> Simplifier::CancelFactor(ExprKind kind, const Polynomi
   return result ? Sum(*result, Polynomial{below, {}}, atoms_) : std::nullopt;
 }
 
-// (g*x + r) div (g*d) == (x + k) div d where r div g is k at every point of the bounds.
+// Applies (g*x + r) div (g*d) == (x + k) div d where r div g is k at every point of the bounds.
 std::optional<Polynomial> Simplifier::SplitByFactor(ExprKind kind, const Polynomial& rest,
                                                     int64_t divisor) {
   std::vector<int64_t> factors;

@@ -6,9 +6,9 @@
 namespace tcc {
 namespace {
 
-// Whether a sum has all terms of a part, at least one of them wholly; of the others more may be
-// left over, as where products of sums met. A part of one term must be there wholly: (c div 16) *
-// 32 + c mod 16 is better left alone.
+// Returns whether a sum has all terms of a part, at least one with the same coefficient. Other
+// terms may leave a remainder, e.g. after products of sums have merged. A part of one term must
+// match exactly: (c div 16) * 32 + c mod 16 is better left alone.
 bool Contains(const Polynomial& sum, const Polynomial& part) {
   bool whole = false;
   for (const Term& term : part.terms) {
@@ -45,7 +45,7 @@ Polynomial Simplifier::ToPolynomial(const Expr& expr) {
 
 Polynomial Simplifier::Expand(const Expr& expr) {
   if (const auto* imm = expr.as<IntImm>()) return {imm->value, {}};
-  // A sum or product that stands in one place is asked for once.
+  // A sum or product with one use is expanded once, so it is not memoized.
   bool is_kept = expr->IsShared() || !(expr.as<Add>() || expr.as<Sub>() || expr.as<Mul>());
   auto found = is_kept ? expanded_.find(expr.get()) : expanded_.end();
   if (found != expanded_.end()) return found->second.second;
@@ -81,7 +81,7 @@ Polynomial Simplifier::ExpandArithmetic(const Expr& expr, const Expr& left, cons
                                      : expr.as<Sub>() ? Difference(a, b, atoms_)
                                                       : Product(a, b, atoms_);
   if (result) return *result;
-  // Too large for a polynomial: the node stays, over simplified operands.
+  // The result is too large for a polynomial: keep the node with simplified operands.
   Expr x = Render(JoinRemainders(a)), y = Render(JoinRemainders(b));
   return AtomOf(expr.as<Add>() ? x + y : expr.as<Sub>() ? x - y : x * y);
 }
@@ -113,8 +113,8 @@ const Expr* Simplifier::SoleAtom(const Polynomial& polynomial) const {
   return &atoms_.ExprOf(term.monomial.atoms[0]);
 }
 
-// x mod d + d * (x div d) is x: looks for a remainder whose quotient, with the fitting factor, is
-// in the same sum.
+// Applies x mod d + d * (x div d) == x: looks for a remainder whose quotient, with the matching
+// factor, is in the same sum.
 Polynomial Simplifier::JoinRemainders(Polynomial sum) {
   for (size_t i = 0; i < sum.terms.size(); ++i) {
     std::optional<Polynomial> joined = JoinOneRemainder(sum, sum.terms[i]);

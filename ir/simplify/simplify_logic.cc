@@ -12,7 +12,7 @@ bool IsIndex(const Expr& expr) {
   return expr.dtype() == kInt64;
 }
 
-// An integer type holds every value of another.
+// Returns whether an integer type holds every value of another.
 bool Holds(DType type, DType other) {
   if (!type.is_integer()) return false;
   if (other.is_bool()) return true;
@@ -23,7 +23,7 @@ bool Holds(DType type, DType other) {
 
 Expr RebuildCast(const Cast& cast, const Expr& value) {
   if (value.dtype() == cast.dtype) return value;
-  // Through a wider type nothing is lost.
+  // A cast through a wider type loses nothing.
   const auto* inner = value.as<Cast>();
   if (inner && Holds(inner->dtype, inner->value.dtype())) return CastTo(cast.dtype, inner->value);
   return CastTo(cast.dtype, value);
@@ -40,7 +40,7 @@ void AppendOperands(ExprKind kind, const Expr& expr, std::vector<Expr>& operands
   AppendOperands(kind, conjunction ? conjunction->b : disjunction->b, operands);
 }
 
-// Coefficients' greatest common divisor; 0 for a constant.
+// Returns the greatest common divisor of the coefficients; 0 for a constant.
 int64_t Content(const Polynomial& polynomial) {
   uint64_t content = 0;
   for (const Term& term : polynomial.terms) {
@@ -70,20 +70,20 @@ Polynomial NegativePart(const Polynomial& polynomial) {
 
 Expr Simplifier::Run(const Expr& expr) {
   if (expr.as<IntImm>() || expr.as<FloatImm>()) return expr;
-  // What stands in one place is asked for once.
+  // An expression with one use is simplified once, so it is not memoized.
   bool is_kept = expr->IsShared();
   auto found = is_kept ? results_.find(expr.get()) : results_.end();
   if (found != results_.end()) return found->second.second;
   Expr result = !IsIndex(expr) ? RunOther(expr)
                 : is_kept      ? Render(ToPolynomial(expr))
                                : Render(JoinRemainders(Expand(expr)));
-  // What was in normal form stays the same node.
+  // An expression in normal form stays the same node.
   if (order_.Compare(result, expr) == 0) result = expr;
   if (is_kept) results_.emplace(expr.get(), std::pair(expr, result));
   return result;
 }
 
-// Everything that is no arithmetic on i64 scalars. An i64 result may still be a sum.
+// Simplifies all that is no arithmetic on i64 scalars. An i64 result may still be a sum.
 Expr Simplifier::RunOther(const Expr& expr) {
   if (expr.dtype() == kBool) {
     Expr compared = VisitExpr(
@@ -157,8 +157,8 @@ Expr Simplifier::Compare(ExprKind kind, const Expr& a, const Expr& b) {
                                  : x <= y;
 }
 
-// `difference` < 0, == 0 or != 0, with terms on the side where they are positive and the constant
-// on the right, or on the left where nothing else stands there.
+// Returns `difference` < 0, == 0 or != 0, with terms on the side where they are positive. The
+// constant is on the right, or on the left if that side has no terms.
 Expr Simplifier::CompareToZero(ExprKind kind, Polynomial difference) {
   bool less = kind == ExprKind::kLt;
   Interval bounds = BoundsOfPolynomial(difference);
@@ -192,7 +192,7 @@ Expr Simplifier::CompareToZero(ExprKind kind, Polynomial difference) {
   return less ? a < b : kind == ExprKind::kEq ? Make<Eq>(a, b) : Make<Ne>(a, b);
 }
 
-// Operands keep their order, for the first that decides ends the evaluation.
+// Keeps the order of operands, since the first that decides ends the evaluation.
 Expr Simplifier::AndOr(ExprKind kind, const Expr& a, const Expr& b) {
   int64_t neutral = kind == ExprKind::kAnd;
   auto combine = [&](const Expr& x, const Expr& y) {

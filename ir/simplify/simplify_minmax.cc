@@ -2,7 +2,7 @@
 
 #include "ir/simplify/simplifier.h"
 
-// Nested minima (maxima) are one set of operands without those that another one decides.
+// Flattens nested minima (maxima) into one set of operands and drops the dominated ones.
 namespace tcc {
 namespace {
 
@@ -28,7 +28,7 @@ Polynomial Simplifier::MinOrMax(ExprKind kind, const Polynomial& a, const Polyno
   AppendOperands(kind, Render(a), operands);
   AppendOperands(kind, Render(b), operands);
 
-  // Whether `x` makes `y` superfluous: x <= y for a minimum.
+  // Returns whether `x` makes `y` superfluous: x <= y for a minimum.
   auto decides = [&](const Expr& x, const Expr& y) {
     Polynomial px = ToPolynomial(x), py = ToPolynomial(y);
     std::optional<Polynomial> excess =
@@ -44,7 +44,7 @@ Polynomial Simplifier::MinOrMax(ExprKind kind, const Polynomial& a, const Polyno
     kept.push_back(operand);
   }
 
-  // Absorption and the like, pair by pair.
+  // Apply absorption and similar rules, pair by pair.
   for (size_t i = 0; i < kept.size(); ++i) {
     for (size_t j = i + 1; j < kept.size(); ++j) {
       std::optional<Expr> merged = ApplyRules(Combine(kind, kept[i], kept[j]));
@@ -58,7 +58,7 @@ Polynomial Simplifier::MinOrMax(ExprKind kind, const Polynomial& a, const Polyno
   }
 
   if (kept.size() == 1) return ToPolynomial(kept[0]);
-  // Constants read best last; in the order they come first.
+  // Constants come first in the canonical order but read best last.
   std::sort(kept.begin(), kept.end(), [&](const Expr& x, const Expr& y) {
     bool x_last = AsConstant(x).has_value(), y_last = AsConstant(y).has_value();
     return x_last != y_last ? y_last : order_.Compare(x, y) < 0;

@@ -22,8 +22,8 @@ Expr Call1(ScalarOp op, const Expr& a) {
   return CallOf(op, {a});
 }
 
-// Sums, products, comparisons of i64 and multiples under a division are the polynomials' matter;
-// these are the laws that polynomials do not know.
+// Returns the rules that polynomials do not cover. Polynomials handle sums, products, comparisons
+// of i64 and multiples under a division.
 std::vector<SimplifyRule> MakeRules() {
   const Var p = MakePatternVar(PatternVar::kBool, "p"), q = MakePatternVar(PatternVar::kBool, "q");
   const Var n = MakePatternVar(PatternVar::kInteger, "n");
@@ -55,7 +55,7 @@ std::vector<SimplifyRule> MakeRules() {
     {"p != p",                  Differ(p, p),                     no,                  yes},
     {"not (f == g)",            !Same(f, g),                      Differ(f, g),        yes},
     {"not (f != g)",            !Differ(f, g),                    Same(f, g),          yes},
-    // Of integers only: both are false with a NaN.
+    // Rules for integers only: with a NaN both comparisons are false.
     {"not (n < m)",             !(n < m),                         m <= n,              yes},
     {"not (n <= m)",            !(n <= m),                        m < n,               yes},
 
@@ -88,8 +88,9 @@ std::vector<SimplifyRule> MakeRules() {
     {"min(n, min(n, m))",       MinOf(n, MinOf(n, m)),            MinOf(n, m),         yes},
     {"max(n, max(n, m))",       MaxOf(n, MaxOf(n, m)),            MaxOf(n, m),         yes},
 
-    // Exact for floats too, NaN, infinities and both zeros included. f + 0 is not: -0 + 0 is 0.
-    // Nor may minima of floats trade operands: which zero min(0, -0) gives depends on their order.
+    // These rules are exact for floats too, NaN, infinities and both zeros included. f + 0 is not:
+    // -0 + 0 is 0. Minima of floats must not swap operands either: the zero of min(0, -0) depends
+    // on their order.
     {"min(f, f)",               MinOf(f, f),                      f,                   yes},
     {"max(f, f)",               MaxOf(f, f),                      f,                   yes},
     {"f + -0",                  f + real_minus_zero,              f,                   yes},

@@ -7,8 +7,8 @@
 namespace tcc {
 namespace {
 
-// The largest value that a variable running over 0..extent may take. An empty loop runs nothing, so
-// any bounds hold for it; these keep low <= high.
+// Returns the range of a variable that runs over 0..extent. An empty loop runs nothing, so any
+// bounds are sound for it; these keep low <= high.
 Interval Below(Interval extent) {
   int64_t high = extent.high == INT64_MAX ? INT64_MAX : std::max<int64_t>(extent.high - 1, 0);
   return {0, high};
@@ -21,7 +21,7 @@ class StmtSimplifier {
   Stmt Run(const Stmt& stmt) {
     if (!stmt) return stmt;
     Stmt result = VisitStmt(stmt, [&](const auto& node) { return Visit(node); });
-    // What was in normal form stays the same node.
+    // A statement in normal form stays the same node.
     return result->hash == stmt->hash && Equal(result, stmt) ? stmt : result;
   }
 
@@ -47,8 +47,8 @@ class StmtSimplifier {
 
   Interval BoundsOfSimplified(const Expr& expr) { return BoundsOf(expr, simplifier_.bounds()); }
 
-  // A threadIdx loop inside another of its axis decides which threads run: the outer variable then
-  // takes the values of the inner extent.
+  // Returns the bounds of a loop's extent. An inner threadIdx loop of the same axis determines
+  // which threads run, so the outer variable may take all values of the inner extent.
   Interval ThreadExtent(const For& loop, Interval extent) {
     if (!IsThreadIdx(loop.for_kind)) return extent;
     PreOrder(loop.body, [&](const Stmt& stmt) {
@@ -129,7 +129,7 @@ class StmtSimplifier {
   Simplifier& simplifier_;
 };
 
-// Variables in order of definition.
+// Returns the variables in order of definition.
 std::vector<Var> DefinedVars(const Stmt& stmt) {
   std::vector<Var> vars;
   PreOrder(stmt, [&](const Stmt& s) {
@@ -143,7 +143,7 @@ std::vector<Var> DefinedVars(const Stmt& stmt) {
   return vars;
 }
 
-// The other variables in order of first occurrence.
+// Returns the other variables in order of first occurrence.
 std::vector<Var> FreeVars(const Stmt& stmt, const std::vector<Var>& defined) {
   std::unordered_set<const ExprNode*> seen;
   for (const Var& var : defined) seen.insert(var.get());
@@ -159,7 +159,8 @@ std::vector<Var> FreeVars(const Stmt& stmt, const std::vector<Var>& defined) {
 
 Stmt Simplify(const Stmt& stmt, const Bounds& bounds) {
   if (!stmt) return stmt;
-  // As for expressions: free variables are numbered as they occur, until that order is stable.
+  // Free variables are numbered as they occur, until that order is stable, like in Simplify of an
+  // Expr.
   std::vector<Var> defined = DefinedVars(stmt);
   std::vector<Var> free = FreeVars(stmt, defined);
   Stmt result = stmt;

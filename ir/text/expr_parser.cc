@@ -127,8 +127,8 @@ StatusOr<ExprParser::Operand> ExprParser::Binary(TypeHint hint, int precedence) 
   }
 }
 
-// Gives the numbers among the operands the type of the first that is none; else what `hint` says,
-// else f32 if one is written as a float, else i64.
+// Gives the numbers among the operands the type of the first operand that is no number; else the
+// type of `hint`, else f32 if one is written as a float, else i64.
 Status ExprParser::Unify(TypeHint hint, std::vector<Operand>& operands) {
   TypeHint type;
   bool any_float = false;
@@ -262,7 +262,7 @@ StatusOr<ExprParser::Operand> ExprParser::NumberOperand() {
   return operand;
 }
 
-// nan or nan(BITS), the bits of a float64 in decimal.
+// Parses nan or nan(BITS), the bits of a float64 in decimal.
 StatusOr<ExprParser::Operand> ExprParser::NanOperand(Operand operand) {
   cursor_.Take();
   operand.number.is_float = true;
@@ -275,7 +275,7 @@ StatusOr<ExprParser::Operand> ExprParser::NanOperand(Operand operand) {
   return operand;
 }
 
-// Makes a number the constant that it is in type `hint`.
+// Turns a number into a constant of type `hint`.
 Status ExprParser::Settle(Operand& operand, TypeHint hint) {
   if (operand.expr) return OkStatus();
   const Number& number = operand.number;

@@ -10,14 +10,14 @@
 
 namespace tcc {
 
-// Which variable a name means, by place in the text.
+// A map from names to the variables that are visible at the current place in the text.
 class NameScope {
  public:
-  // A null Var where the name is not visible.
+  // Returns a null Var where the name is not visible.
   Var Find(const std::string& name) const;
   // Hides an outer variable of the same name until Leave.
   void Define(const std::string& name, const Var& var);
-  // What was defined after Mark is forgotten by Leave.
+  // Leave forgets all definitions made after Mark.
   size_t Mark() const { return order_.size(); }
   void Leave(size_t mark);
 
@@ -28,32 +28,32 @@ class NameScope {
 
 using TypeHint = std::optional<DType>;
 
-// Parses expressions and gives numbers their types (docs/text_format.md, "Types of numbers").
-// Everything that a node's constructor would check is checked here first and is a Status.
+// A parser of expressions that gives numbers their types (docs/text_format.md, "Types of numbers").
+// Everything that a node's constructor checks is checked here first and is a Status.
 class ExprParser {
  public:
   ExprParser(TokenCursor& cursor, const NameScope& scope) : cursor_(cursor), scope_(scope) {}
 
-  // An expression whose operators bind at least as tightly as `precedence`.
+  // Parses an expression whose operators bind at least as tightly as `precedence`.
   StatusOr<Expr> Parse(TypeHint hint, int precedence = 0);
-  // Of exactly this type.
+  // Parses an expression of exactly this type.
   StatusOr<Expr> ParseTyped(DType dtype, int precedence = 0);
-  // "[i, j]", elements of i64.
+  // Parses "[i, j]", elements of i64.
   StatusOr<std::vector<Expr>> Indices();
-  // "[n, m]", scalar i64.
+  // Parses "[n, m]", i64 scalars.
   StatusOr<std::vector<Expr>> Sizes();
-  // A visible buffer's name.
+  // Parses a visible buffer's name.
   StatusOr<Var> BufferName();
 
  private:
-  // As written; `value` is exact for floats, `magnitude` for integers.
+  // A number as written; `value` is exact for floats, `magnitude` for integers.
   struct Number {
     bool is_float = false;
     bool negative = false;
     uint64_t magnitude = 0;
     double value = 0;
   };
-  // An Expr, or a number that has not met its type yet.
+  // An Expr, or a number whose type is not known yet.
   struct Operand {
     Expr expr;
     Number number;
@@ -74,7 +74,7 @@ class ExprParser {
   StatusOr<Operand> Variable();
   StatusOr<Operand> LoadOperand();
   StatusOr<Operand> ScalarIndex();
-  // NAME(...): `operand` comes with the place of the name.
+  // Parses NAME(...); `operand` has the position of the name.
   StatusOr<Operand> Function(TypeHint hint);
   StatusOr<Operand> CallOperand(ScalarOp op, TypeHint hint, Operand operand);
   StatusOr<Operand> CastOperand(DType dtype, Operand operand);
@@ -82,7 +82,7 @@ class ExprParser {
   StatusOr<Operand> RampOperand(Operand operand);
   StatusOr<Operand> BroadcastOperand(TypeHint hint, Operand operand);
 
-  // "x, y": values of one type.
+  // Parses "x, y", values of one type.
   StatusOr<std::vector<Operand>> Operands(TypeHint hint, size_t count);
   Status Unify(TypeHint hint, std::vector<Operand>& operands);
   StatusOr<Operand> Combine(ExprKind kind, const Token& at, const Operand& a, const Operand& b);

@@ -12,12 +12,14 @@
 namespace tcc {
 namespace {
 
-// Whether `expr` is a number, which may take its type from its surroundings. Bools may not.
+// Returns whether `expr` is a number, which may take its type from its surroundings; a bool may
+// not.
 bool IsNumber(const Expr& expr) {
   return expr.as<FloatImm>() || (expr.as<IntImm>() && !expr.dtype().is_bool());
 }
 
-// Of operands of one type: what each may take from what stands before it, or beside it.
+// Returns, for operands of one type, the type that each may take from its surroundings or from
+// another operand.
 std::vector<TypeHint> OperandHints(const std::vector<Expr>& operands, TypeHint hint) {
   bool all_numbers = true;
   for (const Expr& operand : operands) all_numbers = all_numbers && IsNumber(operand);
@@ -39,7 +41,7 @@ std::string FloatText(double value) {
     std::string text = positive == kQuietNan ? "nan" : fmt::format("nan({})", positive);
     return positive == bits ? text : "-" + text;
   }
-  // The shortest decimal that reads back as the same double.
+  // fmt prints the shortest decimal that reads back as the same double.
   std::string text = fmt::format("{}", value);
   bool whole = text.find_first_not_of("-0123456789") == std::string::npos;
   return whole ? text + ".0" : text;

@@ -8,11 +8,11 @@
 
 namespace tcc {
 
-// The type that the surroundings of an expression give to a number without one; printer and parser
-// hand it down by the same rules (docs/text_format.md, "Types of numbers").
+// The type that a number without a suffix takes from its surroundings; printer and parser pass it
+// down by the same rules (docs/text_format.md, "Types of numbers").
 using TypeHint = std::optional<DType>;
 
-// Expressions as text. Numbers carry their type only where the parser would not find it.
+// A printer of expressions. Numbers carry their type only where the parser could not infer it.
 class ExprPrinter {
  public:
   explicit ExprPrinter(Namer& names) : names_(names) {}
@@ -20,9 +20,9 @@ class ExprPrinter {
   // Appends `expr`, in parentheses where it binds less tightly than `precedence`.
   void Print(const Expr& expr, TypeHint hint, int precedence, std::string& out);
   std::string Text(const Expr& expr, TypeHint hint = std::nullopt, int precedence = 0);
-  // "[i, j + 1]": i64 values in brackets.
+  // Returns i64 values in brackets: "[i, j + 1]".
   std::string Brackets(const std::vector<Expr>& exprs);
-  // "A[i, j]"
+  // Returns "A[i, j]".
   std::string AccessText(const Var& buffer, const std::vector<Expr>& indices);
 
  private:
@@ -32,7 +32,7 @@ class ExprPrinter {
   Namer& names_;
 };
 
-// The type a store gives to its value: the buffer's, with the lanes of the indices.
+// Returns the type that a store gives to its value: the buffer's, with the lanes of the indices.
 DType StoredType(const Var& buffer, const std::vector<Expr>& indices);
 
 }  // namespace tcc

@@ -15,7 +15,7 @@ constexpr std::string_view kKeywords[] = {
     "warp",     "where",        "window",
 };
 
-// Longest first where one starts another.
+// The punctuation; the longest comes first where one is a prefix of another.
 constexpr std::string_view kPuncts[] = {
     "..=", "..", "==", "!=", "<=", ">=", "&&", "||", "(", ")", "[", "]", "{",
     "}",   ",",  ";",  ":",  "=",  "<",  ">",  "+",  "-", "*", "/", "!",
@@ -34,7 +34,8 @@ bool IsKeyChar(char c) {
   return IsNameChar(c) || c == '.' || c == '/' || c == '-';
 }
 
-// The length of the name at the start of `text`; a point belongs to it where a name goes on.
+// Returns the length of the name at the start of `text`; a point belongs to it if another part of a
+// name follows.
 size_t NameLength(std::string_view text) {
   if (text.empty() || !IsNameStart(text[0])) return 0;
   size_t n = 1;

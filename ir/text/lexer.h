@@ -7,7 +7,7 @@
 
 #include "support/status.h"
 
-// Tokens of the text form (docs/text_format.md), and how names and strings are spelled in it.
+// The tokens of the text form (docs/text_format.md), and the spelling of names and strings.
 namespace tcc {
 
 enum class TokenKind : uint8_t {
@@ -27,21 +27,22 @@ struct Token {
   int column = 1;  // in bytes, from 1
 };
 
-// All tokens of `text`, kEnd last. `//` starts a comment up to the end of the line. Fails with line
-// and column on a character that starts no token, an unclosed string or an unknown escape.
+// Returns all tokens of `text`, kEnd last. `//` starts a comment up to the end of the line. Fails
+// with line and column on a character that starts no token, an unclosed string or an unknown
+// escape.
 StatusOr<std::vector<Token>> Lex(std::string_view text);
 
-// "line 3, column 14: "
+// Returns "line 3, column 14: ".
 std::string Position(const Token& token);
-// The token for an error message: 'for', the string "x", end of text.
+// Describes the token for an error message: 'for', the string "x", end of text.
 std::string Describe(const Token& token);
 
 bool IsKeyword(std::string_view word);
-// The name itself where it can stand as a kName token that is no keyword, else quoted.
+// Returns the name bare where it is a valid kName token and no keyword, else quoted.
 std::string SpellName(std::string_view name);
-// In double quotes, with ", \, control characters escaped. Bytes above 127 stay as they are.
+// Quotes the text in double quotes and escapes ", \ and control characters. Bytes above 127 stay.
 std::string Quote(std::string_view text);
-// "@mm/k.1.0", quoted where it holds other characters.
+// Returns "@mm/k.1.0", quoted where the key holds other characters.
 std::string SpellKey(std::string_view key);
 
 }  // namespace tcc

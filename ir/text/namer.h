@@ -9,27 +9,27 @@
 
 namespace tcc {
 
-// Gives the variables of one text their names: the hint, or the hint with the first free suffix _1,
-// _2, ... in order of definition. Names are distinct over the whole text, except that an iteration
-// variable of a block may be called like anything that the block's body does not use: blocks read
-// `block mm(i: spatial 13 = i)`. Printing what was parsed from such names gives them again.
+// The names of the variables of one text: the hint, or the hint with the first free suffix _1, _2,
+// ... in order of definition. Names are unique in the text, except that a block's iteration
+// variable may share a name with anything that the block's body does not use: blocks read `block
+// mm(i: spatial 13 = i)`. Parsing and printing such a text gives the same names again.
 class Namer {
  public:
-  // At the definition of anything but an iteration variable.
+  // Names a variable at its definition; iteration variables are named by EnterBlock.
   const std::string& Define(const Var& var);
 
-  // Between these two the iteration variables of `block` have names.
+  // Begin and end the scope in which the iteration variables of `block` have names.
   void EnterBlock(const Block& block);
   void LeaveBlock(const Block& block);
 
-  // A variable that was never defined is defined by its first use.
+  // Returns the name; a variable that was never defined is defined by its first use.
   const std::string& NameOf(const Var& var);
 
  private:
   std::unordered_map<const ExprNode*, std::string> names_;
-  std::unordered_set<std::string> taken_;               // by Define
-  std::unordered_map<std::string, int> next_suffix_;    // of Define
-  std::unordered_map<std::string, int> visible_iters_;  // how often
+  std::unordered_set<std::string> taken_;               // names given by Define
+  std::unordered_map<std::string, int> next_suffix_;    // used by Define
+  std::unordered_map<std::string, int> visible_iters_;  // the number of visible ones
 };
 
 }  // namespace tcc

@@ -12,10 +12,11 @@ namespace {
 
 using Combiners = std::map<std::string, Combiner>;
 
-// combiner NAME(a: f32 = 0.0; b: f32) = (a + b) direct (...)
+// The parser of `combiner NAME(a: f32 = 0.0; b: f32) = (a + b) direct (...)`.
 class CombinerParser {
  public:
-  // `known` learns the standard combiners that are named, so that no later definition takes one.
+  // Adds the standard combiners that the text uses to `known`, so that no later definition takes
+  // their names.
   CombinerParser(TokenCursor& cursor, Combiners& known)
       : cursor_(cursor), known_(known), exprs_(cursor, scope_) {}
 
@@ -30,7 +31,7 @@ class CombinerParser {
     TCC_RETURN_IF_ERROR(cursor_.Expect("="));
     TCC_RETURN_IF_ERROR(Results());
     if (cursor_.Accept("direct")) TCC_RETURN_IF_ERROR(Direct());
-    // Equal ones are mostly the same object: see combiner.h.
+    // Equal combiners are mostly the same object: see combiner.h.
     Combiner standard = FindStandardCombiner(name.text);
     return standard && Equal(standard, combiner) ? standard : combiner;
   }
@@ -59,7 +60,7 @@ class CombinerParser {
       TCC_ASSIGN_OR_RETURN(Var var, Parameter());
       node_->lhs.push_back(var);
       TCC_RETURN_IF_ERROR(cursor_.Expect("="));
-      // A scope of their own: identities are constants.
+      // Identities are constants, so their scope is empty.
       NameScope nothing;
       TCC_ASSIGN_OR_RETURN(Expr identity, ExprParser(cursor_, nothing).ParseTyped(var.dtype()));
       node_->identities.push_back(identity);
@@ -145,7 +146,7 @@ class FunctionParser {
   }
 
  private:
-  // <tile f in 1..=64, shape N in 1..=4096>
+  // Parses <tile f in 1..=64, shape N in 1..=4096>.
   Status Vars(Function& fn) {
     if (!cursor_.Accept("<")) return OkStatus();
     do {

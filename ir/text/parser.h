@@ -8,11 +8,11 @@
 
 namespace tcc {
 
-// Reads the text form of printer.h. Errors give line, column, what was expected and what came.
-// A standard combiner (combiner.h) may be used without its definition, by its name.
+// Parses the text form of printer.h. Errors give line, column, what was expected and what came. A
+// standard combiner (combiner.h) may be used by its name without a definition.
 StatusOr<Function> ParseFunction(const std::string& text);
 
-// An expression over the given variables; a name that is not among them is an error.
+// Parses an expression over the given variables; any other name is an error.
 StatusOr<Expr> ParseExpr(const std::string& text, const std::map<std::string, Var>& vars);
 
 }  // namespace tcc

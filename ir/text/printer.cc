@@ -12,7 +12,7 @@
 namespace tcc {
 namespace {
 
-// The statements between the braces of a body.
+// Returns the statements between the braces of a body.
 std::vector<Stmt> BodyList(const Stmt& body) {
   if (!body) return {};
   const auto* seq = body.as<Seq>();
@@ -25,7 +25,7 @@ class StmtPrinter {
 
   std::string Take() { return std::move(out_); }
 
-  // A Let or Allocate at the end of a list has the rest of the list as its body, without braces.
+  // Prints a list. A Let or Allocate has the rest of the list as its body, without braces.
   void PrintList(std::vector<Stmt> stmts) {
     for (size_t i = 0; i < stmts.size(); ++i) {
       const Stmt& stmt = stmts[i];
@@ -133,7 +133,7 @@ class StmtPrinter {
     PrintBody(text, loop.body);
   }
 
-  // Bindings, domains and guards stand outside the iteration variables' scope.
+  // Bindings, domains and guards are outside the scope of the iteration variables.
   void PrintNode(const Block& block) {
     std::vector<std::string> tails;
     for (const IterVar& iter : block.iters) {

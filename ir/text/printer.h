@@ -24,7 +24,7 @@ namespace tcc {
 
 std::string Print(const Expr& expr);
 std::string Print(const Stmt& stmt);
-// With the definitions of the combiners it uses before it.
+// Prints the definitions of the combiners that `fn` uses, then `fn`.
 std::string Print(const Function& fn);
 
 }  // namespace tcc

@@ -114,7 +114,7 @@ StatusOr<Stmt> StmtParser::Statement() {
   }
   if (cursor_.Accept("async_commit")) return MakeStmt<AsyncCommit>();
   if (!cursor_.At("{")) return StoreStatement();
-  // Braces as a statement: a sequence of its own, even of one statement.
+  // Braces that stand as a statement are a Seq, even of one statement.
   TCC_ASSIGN_OR_RETURN(std::vector<Stmt> stmts, Braces());
   return MakeStmt<Seq>(std::move(stmts));
 }
@@ -358,7 +358,7 @@ StatusOr<Buffer> StmtParser::Declaration() {
   return buffer;
 }
 
-// Reads one attribute, if one is there.
+// Parses one attribute, if there is one.
 Status StmtParser::Attribute(Buffer& buffer, bool& found) {
   found = true;
   Layout& layout = buffer.layout;

@@ -9,18 +9,18 @@
 
 namespace tcc {
 
-// Parses statements and declarations of buffers. Everything that a node's constructor would check
-// is checked here first and is a Status.
+// A parser of statements and buffer declarations. Everything that a node's constructor checks is
+// checked here first and is a Status.
 class StmtParser {
  public:
-  // `combiners`: those defined in the text, by name; standard ones need no entry.
+  // `combiners` maps names to the combiners defined in the text; standard ones need no entry.
   StmtParser(TokenCursor& cursor, NameScope& scope,
              const std::map<std::string, Combiner>& combiners)
       : cursor_(cursor), scope_(scope), exprs_(cursor, scope), combiners_(combiners) {}
 
   // "{ ... }"
   StatusOr<Stmt> Body();
-  // "NAME: f32[n] ...", visible from here on.
+  // Parses "NAME: f32[n] ..."; the buffer is visible from here on.
   StatusOr<Buffer> Declaration();
 
  private:
@@ -60,7 +60,7 @@ class StmtParser {
   Status Blocks(Layout& layout);
   Status Swizzle(XorSwizzle& swizzle);
   StatusOr<Combiner> CombinerNamed();
-  // A name that is not visible yet.
+  // Parses a name that is not visible yet.
   StatusOr<Token> FreshName(std::string_view what);
 
   TokenCursor& cursor_;

@@ -9,14 +9,13 @@
 
 namespace tcc {
 
-// A text is refused where brackets, bodies and functions nest deeper than this...
+// The deepest nesting of brackets, bodies and functions that is accepted.
 inline constexpr int kMaxNesting = 256;
-// ... or where an expression, or a list of lets and allocs, makes a tree deeper than this. Both
+// The deepest tree of an expression, or of a list of lets and allocs, that is accepted. Both limits
 // keep the recursions of parser and passes within a stack of 8 MiB, sanitizers included.
 inline constexpr int kMaxDepth = 1000;
 
-// Reads tokens one after the other. Words and punctuation are asked for by their text; quoted
-// tokens never match.
+// A cursor over tokens. Words and punctuation are matched by their text; quoted tokens never match.
 class TokenCursor {
  public:
   // Expects kEnd as the last token, as Lex gives it.
@@ -30,12 +29,12 @@ class TokenCursor {
   bool Accept(std::string_view text);
   Status Expect(std::string_view text);
 
-  // A name, quoted or not a keyword.
+  // Takes a name, which is quoted or no keyword.
   StatusOr<Token> Name(std::string_view what);
-  // An integer with an optional minus; refuses what lies outside [low, high].
+  // Takes an integer with an optional minus; refuses numbers outside [low, high].
   StatusOr<int64_t> Integer(std::string_view what, int64_t low, int64_t high);
 
-  // "line 1, column 2: expected WHAT, found 'x'"
+  // Returns the error "line 1, column 2: expected WHAT, found 'x'".
   Status Unexpected(std::string_view what) const;
 
   static bool Matches(const Token& token, std::string_view text) {
@@ -50,7 +49,7 @@ class TokenCursor {
   int nesting_ = 0;
 };
 
-// One more level while it lives.
+// A guard that adds one level of nesting while it lives.
 class Nesting {
  public:
   explicit Nesting(TokenCursor& cursor) : cursor_(cursor) { ++cursor_.nesting_; }

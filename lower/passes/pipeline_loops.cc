@@ -35,7 +35,7 @@ struct Body {
   std::vector<Buffer> others;  // the other buffers that live in the body
   std::vector<Stmt> loads;     // loads into `others`, which only `stores` use
   std::vector<Stmt> stores;    // stores into `staged`
-  std::vector<Stmt> uses;      // the rest, barriers and marks between them included
+  std::vector<Stmt> uses;      // the rest, barriers between them included
 };
 
 Body BodyOf(const For& loop) {

@@ -18,43 +18,44 @@
 //   section table {kind, offset, size, SHA-256}, SHA-256 of all before it,
 //   then the sections in the order of their kinds, each at a multiple of 64 bytes, zeros between.
 //
-// There is no time stamp, no path and no byte that no hash covers or that may differ from zero:
-// the same content gives the same file, and a flipped byte is refused. The hashes guard against
-// damage, not against malice: kernels are code, an artefact is to be trusted like a program.
+// The file has no time stamp and no path. Every byte is covered by a hash or has to be zero: the
+// same content gives the same file, and a flipped byte is refused. The hashes guard against damage,
+// not against malice: kernels are code, and an artefact has to be trusted like a program.
 namespace tcc {
 
-// Also stands for the plan's encoding and the kernel ABI (kernel_abi.h).
+// The version of the format, which covers the plan's encoding and the kernel ABI (kernel_abi.h),
+// too.
 inline constexpr uint32_t kArtefactVersion = 3;
 
 struct Artefact {
   std::string target;          // as on the command line: "native", "x86-64-v3", "sm_86"
   std::string device;          // which device runs the kernels: "cpu", "cuda", "reference"
-  Sha256Digest environment{};  // of tcc's version and the target's name
+  Sha256Digest environment{};  // hash of tcc's version and the target's name
   SharedBytes kernels;         // cpu: one ELF shared object; cuda: gpu_program.h; reference: text
   SharedBytes weights;         // addressed by the plan's kWeight buffers
   Plan plan;
   Metadata metadata;
 };
 
-// Metadata and plan are well formed and fit each other and the weights (plan_verify.h).
+// Checks that metadata and plan are well formed and fit each other and the weights (plan_verify.h).
 Status VerifyArtefact(const Artefact& artefact);
 
-// The file's content. Expects VerifyArtefact to agree.
+// Returns the file's content. Expects VerifyArtefact to agree.
 std::vector<uint8_t> ArtefactBytes(const Artefact& artefact);
-// As ArtefactBytes, to a file that appears whole or not at all. An artefact that VerifyArtefact
-// refuses is not written.
+// Writes ArtefactBytes to a file, which appears whole or not at all. Refuses an artefact that
+// VerifyArtefact refuses.
 Status WriteArtefact(const Artefact& artefact, const std::string& path);
 
-// Maps the file; kernels and weights are views of the mapping and keep it alive. Refused: foreign
-// or damaged files, other versions, a plan or metadata that does not verify.
+// Reads an artefact. Maps the file; kernels and weights are views of the mapping and keep it alive.
+// Refuses foreign or damaged files, other versions, and a plan or metadata that does not verify.
 StatusOr<Artefact> ReadArtefact(const std::string& path);
-// Whether the file begins as one does.
+// Returns whether the file begins like an artefact.
 bool IsArtefact(const std::string& path);
-// The same of bytes in memory, which are copied if they do not lie at a multiple of 64.
+// Parses an artefact in memory. Copies the bytes if they do not lie at a multiple of 64.
 StatusOr<Artefact> ParseArtefact(SharedBytes file);
 
-// The tensors' bytes one after another at multiples of 64, equal ones once; then blanks, all zeros,
-// which may be filled until the bytes are handed on.
+// The bytes of tensors one after another at multiples of 64, equal ones once. Blanks follow, all
+// zeros, which may be filled until the bytes are handed on.
 struct PackedWeights {
   SharedBytes bytes;
   std::vector<int64_t> offsets;  // of the tensors, then of the blanks, in their order

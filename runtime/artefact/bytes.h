@@ -8,8 +8,8 @@
 
 #include "support/status.h"
 
-// The encoding of everything in an artefact: little-endian integers of fixed width, strings and
-// lists with their 32-bit length before them.
+// The encoding of everything in an artefact: little-endian integers of fixed width; strings and
+// lists follow their 32-bit length.
 namespace tcc {
 
 class ByteWriter {
@@ -20,9 +20,9 @@ class ByteWriter {
   void I64(int64_t value) { Fixed(&value, sizeof(value)); }
   void Raw(std::span<const uint8_t> bytes);
   void Text(std::string_view text);
-  // The length of a list; its items follow.
+  // Writes the length of a list; its items follow.
   void Count(size_t count);
-  // Zeros up to the next multiple of `alignment`.
+  // Writes zeros up to the next multiple of `alignment`.
   void PadTo(size_t alignment);
 
   size_t size() const { return bytes_.size(); }
@@ -35,8 +35,8 @@ class ByteWriter {
   std::vector<uint8_t> bytes_;
 };
 
-// Reads what ByteWriter wrote, never beyond the end. The first failure sticks: every later read
-// gives zero or nothing, so that a caller may read a whole record and ask once.
+// A reader of what ByteWriter wrote, which never reads beyond the end. The first failure sticks:
+// every later read gives zero or nothing, so that a caller may read a whole record and check once.
 class ByteReader {
  public:
   // `what` names the bytes in messages: "plan section".
@@ -49,15 +49,15 @@ class ByteReader {
   int64_t I64();
   std::span<const uint8_t> Raw(size_t size);
   std::string Text();
-  // A list's length; fails if so many items of at least `item_bytes` (>= 1) cannot follow.
+  // Reads a list's length. Fails if that many items of at least `item_bytes` (>= 1) cannot follow.
   size_t Count(size_t item_bytes);
 
-  // Records the failure unless there was one before.
+  // Records a failure unless there was one before.
   void Fail(const Status& status);
   bool ok() const { return status_.ok(); }
   const Status& status() const { return status_; }
   size_t position() const { return position_; }
-  // The failure, or one if bytes are left over.
+  // Returns the failure, or an error if bytes are left over.
   Status Finish() const;
 
  private:

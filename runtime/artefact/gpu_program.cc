@@ -7,13 +7,13 @@
 namespace tcc {
 namespace {
 
-// What no device goes beyond (CUDA C Programming Guide, compute capabilities 7.5 to 12.1); the
-// loader compares with the device at hand.
+// The limits that no device exceeds (CUDA C Programming Guide, compute capabilities 7.5 to 12.1);
+// the loader compares with the device at hand.
 constexpr uint64_t kMaxThreads = Target::kMaxThreads;
 constexpr uint32_t kMaxThreadsInZ = Target::kMaxThreadsInZ;
 constexpr int64_t kMaxStaticSharedBytes = int64_t{48} << 10;
 constexpr int64_t kMaxSharedBytes = int64_t{227} << 10;
-// Of 4096 bytes of parameters, 8 each.
+// The most arguments of a launch: 4096 bytes of parameters, 8 each.
 constexpr size_t kMaxArguments = 512;
 
 bool IsSymbol(const std::string& text) {

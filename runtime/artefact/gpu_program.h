@@ -13,17 +13,18 @@
 // The kernels section of an artefact for device "cuda".
 namespace tcc {
 
-// Of the images: machine code, or CUDA C for the emulated driver, which no real one takes.
+// The code in the images: machine code, or CUDA C for the emulated driver, which no real driver
+// takes.
 enum class GpuCode : uint8_t { kCubin, kCudaText };
 
-// One loadable module. `ptx` serves devices newer than the program's; it may be empty.
+// A loadable module. `ptx` serves devices newer than the program's; it may be empty.
 struct GpuImage {
   std::vector<uint8_t> code;
   std::vector<uint8_t> ptx = {};
 };
 
-// Every argument takes 8 bytes: the address of a buffer or workspace, at a multiple of 16, or a
-// shape as an int64.
+// An argument of a launch. Every argument takes 8 bytes: the address of a buffer or workspace, at a
+// multiple of 16, or a shape as an int64.
 struct GpuArgument {
   enum class Kind : uint8_t { kBuffer, kWorkspace, kShape };
   Kind kind = Kind::kBuffer;
@@ -40,8 +41,9 @@ struct GpuLaunch {
   std::vector<GpuArgument> arguments = {};
 };
 
-// What a plan's Call runs: the launches in order, each after all of the one before. Workspaces are
-// memory that lives between them. Variables of every SizeExpr: the Call's shape_args.
+// The kernel that a plan's Call runs: the launches in order, each after all of the one before.
+// Workspaces are memory that lives between them. Variables of every SizeExpr are the Call's
+// shape_args.
 struct GpuKernel {
   uint32_t buffers = 0;  // how many a Call passes
   uint32_t shapes = 0;
@@ -57,11 +59,12 @@ struct GpuProgram {
 };
 
 std::vector<uint8_t> GpuProgramBytes(const GpuProgram& program);
-// Decodes; VerifyGpuProgram is the caller's.
+// Decodes a program. The caller still has to call VerifyGpuProgram.
 StatusOr<GpuProgram> ParseGpuProgram(std::span<const uint8_t> bytes);
 
-// There is one kernel for each of the metadata's, every index names something, sizes are well
-// formed, launches are within what every CUDA device allows. Messages name the kernel.
+// Checks that there is one kernel for each of the metadata's, that every index names something,
+// that sizes are well formed, and that launches are within what every CUDA device allows. Messages
+// name the kernel.
 Status VerifyGpuProgram(const GpuProgram& program, const Metadata& metadata);
 
 }  // namespace tcc

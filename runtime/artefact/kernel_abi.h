@@ -2,8 +2,8 @@
 
 #include <stdint.h>
 
-// What generated CPU code and the runtime know of each other; plain C, so that a kernel may also be
-// written by hand. A change here is a new artefact version (artefact/artefact.h).
+// The interface between generated CPU code and the runtime. It is plain C, so that a kernel may
+// also be written by hand. A change here is a new artefact version (artefact/artefact.h).
 //
 // Generated code is position independent, uses no libc and reaches the runtime only through the
 // table that it is handed. Kernels may run on several threads at once with different buffers.
@@ -11,11 +11,13 @@
 extern "C" {
 #endif
 
-// Iterations [begin, end) of a parallel loop. `closure` is what the kernel passed to parallel_for.
+// Runs iterations [begin, end) of a parallel loop. `closure` is what the kernel passed to
+// parallel_for.
 typedef void (*TccLoopBody)(void* closure, int64_t begin, int64_t end);
 
-// Scalar functions that kernels ask the runtime for: float64 and what is rare in float32; all else
-// is generated. Append only. TCC_MATH_SIN is sin(x), TCC_MATH_POW is pow(x, y), ...
+// The scalar functions that kernels call in the runtime: all of float64 and the rare ones of
+// float32; the rest is generated code. Append only. TCC_MATH_SIN is sin(x), TCC_MATH_POW is pow(x,
+// y), ...
 // clang-format off
 #define TCC_MATH_FUNCTIONS(X)                                                    \
   X(EXP) X(LOG) X(LOG1P) X(SIN) X(COS) X(TAN) X(ASIN) X(ACOS) X(ATAN) X(SINH)    \
@@ -35,16 +37,17 @@ typedef struct TccRuntime {
   // when all have returned. Which thread gets which range is not determined. A call from inside a
   // body runs on the calling thread. count <= 0 calls nothing.
   void (*parallel_for)(void* context, int64_t count, TccLoopBody body, void* closure);
-  // Scratch memory of the calling thread, aligned to 64 bytes and not cleared; NULL when there is
-  // none left. Freed by the same thread, the latest allocation first.
+  // Allocates scratch memory of the calling thread, aligned to 64 bytes and not cleared; NULL when
+  // there is none left. The same thread frees it, the latest allocation first.
   void* (*alloc)(void* context, int64_t bytes);
   void (*free)(void* context, void* memory);
-  // function(x), or function(x, y) for those of two arguments: TccMath of kernel_math.h.
+  // Returns function(x), or function(x, y) for functions of two arguments: TccMath of
+  // kernel_math.h.
   double (*math)(int32_t function, double x, double y);
 } TccRuntime;
 
-// A kernel. Buffers are aligned to 64 bytes plus the plan's offset and stand in the order of the
-// plan's Call; so do the shape arguments. Returns TCC_KERNEL_OK or what went wrong.
+// A kernel. Buffers are aligned to 64 bytes plus the plan's offset. Buffers and shape arguments are
+// in the order of the plan's Call. Returns TCC_KERNEL_OK or what went wrong.
 typedef int32_t (*TccKernel)(const TccRuntime* runtime, void* const* buffers,
                              const int64_t* shape_args);
 

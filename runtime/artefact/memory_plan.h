@@ -4,13 +4,13 @@
 #include <span>
 #include <vector>
 
-// Places for buffers that live during parts of a plan in one arena.
+// Places buffers with live ranges over a plan in one arena.
 namespace tcc {
 
-// Memory is aligned to a cache line, which is also the widest vector.
+// The alignment of buffers: a cache line, which is also the widest vector.
 inline constexpr int64_t kArenaAlignment = 64;
 
-// In use from instruction `first` through `last`, both included.
+// A buffer that is live from instruction `first` through `last`, both included.
 struct LiveBuffer {
   int64_t bytes = 0;
   int64_t first = 0;
@@ -22,13 +22,13 @@ struct MemoryPlan {
   int64_t arena_bytes = 0;
 };
 
-// Buffers that are in use at the same time do not overlap. Each is put, the larger first, into
-// the tightest gap left by those placed before it (Pisarchyk and Lee 2020, "greedy by size", with
-// best fit); a second order, by bytes times lifetime, is tried and the smaller arena taken.
-// Deterministic. Expects bytes >= 0 and first <= last.
+// Plans an arena in which buffers that are live at the same time do not overlap. Puts each buffer,
+// the larger first, into the tightest gap left by those placed before it (Pisarchyk and Lee 2020,
+// "greedy by size", with best fit). Then tries a second order, by bytes times lifetime, and takes
+// the smaller arena. Deterministic. Expects bytes >= 0 and first <= last.
 MemoryPlan PlanMemory(std::span<const LiveBuffer> buffers);
 
-// No plan can do with less: the most bytes in use at once, each buffer rounded up.
+// Returns a lower bound for every plan: the most bytes in use at once, each buffer rounded up.
 int64_t ArenaLowerBound(std::span<const LiveBuffer> buffers);
 
 }  // namespace tcc

@@ -11,7 +11,7 @@
 #include "support/dtype.h"
 #include "support/status.h"
 
-// What an artefact says about itself and its model.
+// The information in an artefact about itself and its model.
 namespace tcc {
 
 // A model's free dimension, e.g. N; its values are within [low, high].
@@ -33,10 +33,10 @@ struct KernelInfo {
   std::string name;                // its symbol in the kernels section
   std::vector<std::string> nodes;  // names of the model's nodes that it computes
   int64_t flops = 0;               // of one call, at the low end of the shape variables
-  // In the order of the keys: what the code generator knows of the machine code, "code_bytes" -> n;
-  // "moved_bytes": of the elements that one call reads or writes, each once.
+  // Facts that the code generator knows of the machine code, in the order of the keys: "code_bytes"
+  // -> n. "moved_bytes" are the bytes of the elements that one call reads or writes, each once.
   std::vector<std::pair<std::string, int64_t>> statistics = {};
-  // The same of what is no whole number: "waves" -> 1.5.
+  // The facts that are not whole numbers, in the same order: "waves" -> 1.5.
   std::vector<std::pair<std::string, double>> ratios = {};
 };
 
@@ -54,21 +54,21 @@ struct Metadata {
   std::vector<std::string> ShapeVariableNames() const;
 };
 
-// The shape as numbers; nothing if a dimension is not constant.
+// Returns the shape as numbers; nothing if a dimension is not constant.
 std::optional<std::vector<int64_t>> StaticShape(const TensorInfo& info);
-// A tensor of a static shape.
+// Makes the info of a tensor with a static shape.
 TensorInfo StaticTensor(std::string name, DType dtype, const std::vector<int64_t>& shape);
-// What the properties say under a key, "" for nothing.
+// Returns the property under a key, "" if there is none.
 std::string_view PropertyOf(const Metadata& metadata, std::string_view key);
-// "f32[Nx3x224x224]"
+// Returns "f32[Nx3x224x224]".
 std::string TypeText(const TensorInfo& info, const Metadata& metadata);
 
-// Names that are there and unlike, dimensions that are well formed and not negative, every shape
-// variable bound by an input and low <= high.
+// Checks that names are present and distinct, dimensions are well formed and not negative, an input
+// binds every shape variable, and low <= high.
 Status VerifyMetadata(const Metadata& metadata);
 
 std::vector<uint8_t> MetadataBytes(const Metadata& metadata);
-// Decodes; VerifyMetadata is the caller's.
+// Decodes metadata. The caller still has to call VerifyMetadata.
 StatusOr<Metadata> ParseMetadata(std::span<const uint8_t> bytes);
 
 }  // namespace tcc

@@ -11,11 +11,12 @@
 #include "runtime/artefact/size_expr.h"
 #include "support/status.h"
 
-// What an executor does: instructions in order over buffers whose places are known beforehand.
+// The plan that an executor runs: instructions in order over buffers whose places are known
+// beforehand.
 //
 // Variables of every SizeExpr: 0 .. shape_variables-1 are the model's shape variables (bound from
-// the inputs' shapes, metadata.h), then come `counters` loop counters, which have a value only in
-// the body of the loop that names them. A static model has constants throughout.
+// the inputs' shapes, metadata.h). Then come `counters` loop counters, each of which has a value
+// only in the body of the loop that names it. A static model has constants throughout.
 namespace tcc {
 
 using BufferId = uint32_t;
@@ -26,7 +27,8 @@ enum class BufferKind : uint8_t { kInput, kOutput, kWeight, kArena };
 struct PlanBuffer {
   BufferKind kind = BufferKind::kArena;
   uint32_t index = 0;  // kInput, kOutput: position among the model's inputs or outputs; else 0
-  // In bytes, from the start of the input, the output, the weights section or the arena.
+  // The offset and size in bytes; the offset counts from the start of the input, the output, the
+  // weights section or the arena.
   SizeExpr offset;
   SizeExpr bytes;
 };
@@ -46,7 +48,7 @@ struct PlanCopy {
   BufferId to = 0;
 };
 
-// for counter in 0..extent, while the condition holds: body.
+// A loop: for counter in 0..extent, while the condition holds: body.
 //
 // `trip_count`, a buffer of one int64, lowers the extent (ONNX's M); below 0 it counts as 0.
 // `condition`, a buffer of one bool, is read before each iteration. After each iteration the two
@@ -61,14 +63,15 @@ struct PlanLoop {
   std::vector<Instruction> body;
 };
 
-// `condition` is a buffer of one bool.
+// A branch. `condition` is a buffer of one bool.
 struct PlanIf {
   BufferId condition = 0;
   std::vector<Instruction> then_body;
   std::vector<Instruction> else_body;
 };
 
-// The encoding knows two more, HostCall and Alloc, which this runtime refuses by name.
+// An instruction. The encoding knows two more, HostCall and Alloc, which this runtime refuses by
+// name.
 struct Instruction {
   std::variant<PlanCall, PlanCopy, PlanLoop, PlanIf> op;
 };
@@ -81,14 +84,15 @@ struct Plan {
   std::vector<Instruction> body;
 };
 
-// Nesting of Loop and If.
+// The deepest nesting of Loop and If.
 inline constexpr int kMaxPlanDepth = 64;
 
 std::vector<uint8_t> PlanBytes(const Plan& plan);
-// Decodes; VerifyPlan is the caller's.
+// Decodes a plan. The caller still has to call VerifyPlan.
 StatusOr<Plan> ParsePlan(std::span<const uint8_t> bytes);
 
-// One line a buffer and an instruction; kernels by name where there is one.
+// Returns the plan as text: one line per buffer and per instruction. Kernels have names where they
+// are given.
 std::string ToString(const Plan& plan, std::span<const std::string> kernel_names = {});
 
 }  // namespace tcc

@@ -13,7 +13,7 @@ namespace tcc {
 
 inline constexpr uint64_t kSectionAlignment = 64;
 
-// In the order in which they lie in the file; the numbers are the format's.
+// The sections in the order in which they lie in the file; the numbers are the format's.
 enum class SectionKind : uint32_t { kKernels = 1, kPlan = 2, kMetadata = 3, kWeights = 4 };
 inline constexpr SectionKind kSections[] = {SectionKind::kKernels, SectionKind::kPlan,
                                             SectionKind::kMetadata, SectionKind::kWeights};

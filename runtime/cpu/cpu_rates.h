@@ -4,8 +4,8 @@
 
 namespace tcc {
 
-// Sizes and rates of the CPU that runs this process. 0 stands for a number that the system does not
-// tell or that could not be measured.
+// The sizes and rates of the CPU that runs this process. 0 stands for a number that the system does
+// not tell or that could not be measured.
 struct CpuRates {
   double hertz = 0;            // cycles per second
   double fma_per_cycle = 0;    // multiply-adds of the widest vectors that begin per cycle

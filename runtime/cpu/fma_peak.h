@@ -5,8 +5,8 @@
 namespace tcc {
 
 // Runs as many fused multiply-adds as the CPU can do, on every thread of the pool, in registers
-// alone and for about a millisecond. Returns the float operations done: two a lane; 0 where
-// the CPU has no fused multiply-add of vectors.
+// alone and for about a millisecond. Returns the number of float operations, two per lane; 0 if the
+// CPU has no fused multiply-add of vectors.
 double RunFmaLoop(ThreadPool& pool);
 
 }  // namespace tcc

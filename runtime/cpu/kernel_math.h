@@ -6,8 +6,8 @@
 
 namespace tcc {
 
-// TccRuntime::math by the host's libm. `function` is a TCC_MATH code; `y` is ignored by functions
-// of one argument.
+// Implements TccRuntime::math by the host's libm. `function` is a TCC_MATH code; `y` is ignored by
+// functions of one argument.
 double TccMath(int32_t function, double x, double y);
 
 }  // namespace tcc

@@ -14,7 +14,7 @@ inline constexpr int kConcurrentKernel = 10;  // CUPTI_ACTIVITY_KIND_CONCURRENT_
 inline constexpr uint32_t kFlushForced = 1;   // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 inline constexpr int kMaxLimitReached = 12;   // CUPTI_ERROR_MAX_LIMIT_REACHED: no more records
 
-// What a record of that kind begins with, in every version since CUpti_ActivityKernel4.
+// The beginning of a record of that kind, in every version since CUpti_ActivityKernel4.
 struct KernelRecord {
   uint32_t kind;
   uint8_t cache_config, shared_memory_config;

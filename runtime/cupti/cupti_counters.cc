@@ -9,7 +9,7 @@
 namespace tcc {
 namespace {
 
-// Named alike on every device from sm_75 to sm_90.
+// The metrics, whose names are the same on every device from sm_75 to sm_90.
 constexpr std::array kMetrics = {
     "gpu__time_duration.sum",
     "dram__bytes_read.sum",
@@ -65,10 +65,11 @@ Params Sized(size_t bytes) {
   return params;
 }
 
-// A struct of CUPTI's with its size, up to the end of its last field.
+// Makes a struct of CUPTI's that holds its own size, up to the end of its last field.
 #define TCC_PARAMS(type, last) Sized<type>(offsetof(type, last) + sizeof(type::last))
 
-// A session from here to the end of the scope. Calls are made in the order of its functions.
+// A profiling session that lasts until the end of the scope. Calls are made in the order of its
+// functions.
 class Session {
  public:
   Session(const cupti::ProfilerLibrary& library, const CudaContext& context)
@@ -108,7 +109,7 @@ class Session {
     return OkStatus();
   }
 
-  // Which counters, as the device is to be told.
+  // Builds the configuration that tells the device which counters to read.
   Status Configure() {
     cupti::AddMetricsParams add = TCC_PARAMS(cupti::AddMetricsParams, count);
     add.host = host_;
@@ -186,7 +187,7 @@ class Session {
   }
 
  private:
-  // For the counters of so many launches.
+  // Allocates the memory for the counters of so many launches.
   Status MakeRoom(size_t most_launches) {
     cupti::DataSizeParams size = TCC_PARAMS(cupti::DataSizeParams, data_bytes);
     size.profiler = profiler_;

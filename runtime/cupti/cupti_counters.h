@@ -8,21 +8,21 @@
 
 namespace tcc {
 
-// What a GPU's counters say of a launch of a kernel.
+// The values of a GPU's counters for one launch of a kernel.
 struct LaunchCounters {
   double nanoseconds = 0;
   double read_bytes = 0, written_bytes = 0;  // of the device's memory
-  // Of what: sectors that were sought in the L2 cache and found; the warps that a multiprocessor
-  // can hold while it has any; the cycles in which its tensor cores and its float32 units could
-  // work.
+  // l2_hit_percent is of the sectors that were looked up in the L2 cache. occupancy_percent is of
+  // the warps that a multiprocessor can hold, while it has any. tensor_percent and fma_percent are
+  // of the cycles in which its tensor cores and its float32 units could work.
   double l2_hit_percent = 0, occupancy_percent = 0, tensor_percent = 0, fma_percent = 0;
 };
 
 // Runs `run` under CUPTI's range profiler, which repeats each launch of a kernel as often as the
-// counters need and restores the memory that it writes; so launches, at most `most_launches`, are
-// to come one by one, not as a graph. The context is to be the thread's. Returns one for each
-// launch, in order. Unavailable without the library (TCC_CUPTI, of CUDA 12.6 or newer), on devices
-// that it does not know, or where the user may not read counters.
+// counters need and restores the memory that it writes. Expects the launches, at most
+// `most_launches`, to come one by one, not as a graph, and the context to be current in the calling
+// thread. Returns one result per launch, in order. Unavailable without the library (TCC_CUPTI, of
+// CUDA 12.6 or newer), on devices that it does not know, or where the user may not read counters.
 StatusOr<std::vector<LaunchCounters>> CountLaunches(const CudaContext& context,
                                                     size_t most_launches,
                                                     const std::function<Status()>& run);

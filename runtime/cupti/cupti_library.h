@@ -4,7 +4,7 @@
 
 namespace tcc::cupti {
 
-// CUPTI, sought as support/cuda/cuda_library.h says; the variable is TCC_CUPTI.
+// Opens CUPTI, sought as support/cuda/cuda_library.h says; the variable is TCC_CUPTI.
 StatusOr<OpenedLibrary> OpenSharedLibrary();
 
 }  // namespace tcc::cupti

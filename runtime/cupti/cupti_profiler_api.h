@@ -9,16 +9,16 @@
 // sm_75 on) that tcc uses, declared here so that no toolkit is needed to build; tests hold it
 // against the real headers where there are some. All functions return 0 where they succeed, and
 // take a struct whose first field says how many bytes the caller knows of: up to its last field,
-// without what pads it.
+// without trailing padding.
 namespace tcc::cupti {
 
 inline constexpr int kRangeProfiler = 0;                   // CUPTI_PROFILER_TYPE_RANGE_PROFILER
 inline constexpr int kAutoRange = 1;                       // CUPTI_AutoRange: a launch is a range
 inline constexpr int kKernelReplay = 2;                    // CUPTI_KernelReplay
 inline constexpr int kInsufficientPrivileges = 35;         // CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
-inline constexpr int kVirtualInsufficientPrivileges = 40;  // the same of a virtual device
+inline constexpr int kVirtualInsufficientPrivileges = 40;  // the same on a virtual device
 
-// Of those without a field of their own.
+// The parameters of functions that have no field of their own.
 struct PlainParams {
   size_t bytes;
   void* reserved;
@@ -79,7 +79,7 @@ struct EnableParams {
   CudaContextHandle context;
   void* profiler;  // out
 };
-// Of Start, Disable.
+// The parameters of Start and Disable.
 struct ProfilerParams {
   size_t bytes;
   void* reserved;

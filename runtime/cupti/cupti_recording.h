@@ -15,18 +15,18 @@ struct KernelActivity {
   uint64_t start_ns = 0, end_ns = 0;
 };
 
-// CUPTI records every kernel of this process, those of CUDA graphs one by one, from Start to Stop.
-// One recording at a time.
+// A recording by CUPTI of every kernel of this process, those of CUDA graphs one by one, from Start
+// to Stop. There is one recording at a time.
 class CuptiRecording {
  public:
-  // Unavailable without the library, sought as support/cuda/cuda_library.h says (TCC_CUPTI), or
-  // where it is not allowed to record.
+  // Starts a recording. Unavailable without the library, sought as support/cuda/cuda_library.h says
+  // (TCC_CUPTI), or where recording is not allowed.
   static StatusOr<std::unique_ptr<CuptiRecording>> Start();
   CuptiRecording(const CuptiRecording&) = delete;
   CuptiRecording& operator=(const CuptiRecording&) = delete;
   ~CuptiRecording();
 
-  // Of work that has ended before; by their start.
+  // Returns the kernels of work that has ended before the call, in the order of their start.
   StatusOr<std::vector<KernelActivity>> Stop();
 
  private:

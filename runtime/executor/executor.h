@@ -46,8 +46,8 @@ class Executor {
   // work.
   //
   // Fails with FailedPrecondition where kernels run on host memory, and with InvalidArgument where
-  // the stream or memory are another device's. Also refuses, with InvalidArgument, a stream that is
-  // being captured: the caller's graph would use the executor's memory. A caller that turns
+  // the stream or memory are another device's. A stream that is being captured is refused as well,
+  // with InvalidArgument: the caller's graph would use the executor's memory. A caller that turns
   // recording off may capture the stream, answers for that memory, and makes no larger run during
   // the capture. Whatever the call fails with, the work that it had enqueued has ended.
   Status Enqueue(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void* stream);

@@ -12,7 +12,7 @@
 
 namespace tcc {
 
-// One run of a network, in seconds.
+// The times of one run of a network, in seconds.
 struct NetworkRun {
   double seconds = 0;                  // of the whole run, without preparing constants
   std::vector<double> kernel_seconds;  // by kernel, all of its calls together
@@ -27,12 +27,12 @@ class BindingDevice;
 //
 // The network is a skeleton: an artefact without code whose calls pass every parameter of a
 // kernel's tensor function in order, constants as the model has them. A kernel has two slots, 0 and
-// 1. What a candidate prepares of its constants is made in its first run for each call of the
-// kernel that has constants of its own, and kept.
+// 1. A candidate prepares its constants in its first run, for each call of the kernel that has
+// constants of its own, and keeps the result.
 class BoundNetwork {
  public:
-  // `roles` of each kernel's parameters. The network's inputs are made from the seed. Errors: the
-  // skeleton's; memory is short.
+  // Makes the network and its inputs, from the seed. `roles` has the roles of each kernel's
+  // parameters. Errors: the skeleton's; memory is short.
   static StatusOr<std::unique_ptr<BoundNetwork>> Create(Artefact skeleton,
                                                         std::vector<std::vector<OperandRole>> roles,
                                                         std::shared_ptr<ThreadPool> pool,
@@ -47,7 +47,8 @@ class BoundNetwork {
   // Loads a candidate's artefact into a kernel's slot.
   Status Bind(size_t kernel, size_t slot, std::vector<uint8_t> artefact);
 
-  // Runs the network once, each kernel from the given slot. Error: a slot is empty; a kernel fails.
+  // Runs the network once, each kernel from the given slot. Errors: a slot is empty; a kernel
+  // fails.
   StatusOr<NetworkRun> Run(std::span<const uint8_t> slots);
 
  private:

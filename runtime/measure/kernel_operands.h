@@ -9,28 +9,28 @@
 #include "support/dtype.h"
 #include "support/status.h"
 
-// Operands of kernels that are checked and timed: where they lie, their values, and how results
-// are compared.
+// Operands of kernels that are checked and timed: their memory, their values, and the comparison of
+// results.
 namespace tcc {
 
-// Gives pages back to the system.
+// A deleter that gives pages back to the system.
 struct Unmap {
   size_t bytes = 0;
   void operator()(uint8_t* pages) const;
 };
 using Pages = std::unique_ptr<uint8_t, Unmap>;
 
-// Memory of one operand in a mapping of its own. A pattern stands before and after it and shows
-// writes that miss the operand; a page behind the pattern stops longer runs of them.
+// The memory of one operand, in a mapping of its own. A pattern before and after the operand shows
+// writes that miss it; a guard page behind the pattern stops longer runs of such writes.
 class GuardedMemory {
  public:
-  // Makes room for `bytes` at a multiple of 64 and writes the pattern. Former content is lost. The
-  // slot moves the start within its page, or operands of equal size would meet in the same sets of
-  // a cache. ResourceExhausted: no memory; the message names `what`.
+  // Allocates `bytes` at a multiple of 64 and writes the pattern. Former content is lost. The slot
+  // moves the start within its page, or operands of equal size would meet in the same sets of a
+  // cache. ResourceExhausted: no memory; the message names `what`.
   Status Reserve(int64_t bytes, size_t slot, const std::string& what);
 
   std::span<uint8_t> bytes() const { return bytes_; }
-  // The side on which the pattern is damaged, "before" or "after"; "" for none.
+  // Returns the side on which the pattern is damaged, "before" or "after"; "" for none.
   std::string_view DamagedSide() const;
   void RepairPattern();
 
@@ -43,11 +43,11 @@ class GuardedMemory {
   std::span<uint8_t> bytes_;
 };
 
-// Copies of an operand, for timed calls that take turns through them.
+// Copies of an operand, through which timed calls rotate.
 class OperandCopies {
  public:
-  // Makes `count` copies of `source`, in the memory of former ones where it suffices. The slot is
-  // as for GuardedMemory. ResourceExhausted: no memory; the message names `what`.
+  // Makes `count` copies of `source`, reusing the memory of former ones where it suffices. The slot
+  // is as for GuardedMemory. ResourceExhausted: no memory; the message names `what`.
   Status Fill(std::span<const uint8_t> source, int64_t count, size_t slot, const std::string& what);
   int64_t count() const { return count_; }
   uint8_t* at(int64_t copy) const { return first_ + copy * stride_; }
@@ -65,11 +65,11 @@ class OperandCopies {
 // and numbers up to that magnitude stand among the floats.
 void FillValues(DType dtype, std::span<uint8_t> bytes, uint64_t seed, double extreme = 0);
 
-// A hash that differs where any byte does, up to chance.
+// Returns a hash that differs where any byte does, up to chance.
 uint64_t HashOf(std::span<const uint8_t> bytes);
 
-// How far a result may be from the expected one: by rounding of sums of `terms` products in an
-// arithmetic of this epsilon; 0: the function computes in no float.
+// The error that a result may have: the rounding of sums of `terms` products in an arithmetic of
+// this epsilon; 0: the function computes in no float.
 struct ErrorBound {
   double terms = 1;
   double epsilon = 0;
@@ -80,7 +80,7 @@ struct ExpectedResult {
   DType dtype;
   std::shared_ptr<const uint8_t> memory;
   std::span<const uint8_t> bytes;
-  double largest = 0;  // magnitude of the finite elements
+  double largest = 0;  // largest magnitude of the finite elements
 };
 // Copies a result of the reference. ResourceExhausted: no memory.
 StatusOr<ExpectedResult> KeepResult(DType dtype, std::span<const uint8_t> bytes,
@@ -88,16 +88,16 @@ StatusOr<ExpectedResult> KeepResult(DType dtype, std::span<const uint8_t> bytes,
 
 struct ResultError {
   double error = 0;     // of the worst element in units of its bound; beyond 1 it is wrong
-  int64_t element = 0;  // the worst
+  int64_t element = 0;  // the index of the worst element
 };
-// Floats: |got - expected| against 16 sqrt(terms) epsilon largest + 4 epsilon_out |expected|; NaN
-// equals NaN, infinities have to be the same. 8-bit integers may be 1 off where floats are computed
-// with. Everything else has to be equal. An element that may not differ and does has an infinite
-// error.
+// Compares a result with the expected one. Floats: |got - expected| against 16 sqrt(terms) epsilon
+// largest + 4 epsilon_out |expected|; NaN equals NaN, infinities have to be the same. 8-bit
+// integers may be 1 off where floats are computed with. Everything else has to be equal. An element
+// that differs where it may not has an infinite error.
 ResultError CompareResult(const ExpectedResult& expected, std::span<const uint8_t> got,
                           const ErrorBound& bound);
 
-// "0.25", "-7": an element of a result in messages.
+// Returns an element of a result as text for messages: "0.25", "-7".
 std::string ElementText(DType dtype, std::span<const uint8_t> bytes, int64_t element);
 
 }  // namespace tcc

@@ -14,9 +14,9 @@ struct KernelTiming {
 };
 
 // Times `launch`, which is called with 0, 1, ... below `copies` in turn, in batches of about a
-// millisecond: shorter ones would mostly time how the pool's threads wake up. It ends when the
-// batches agree, or after 50 ms. `expected`, seconds of a call that was made before, saves the call
-// that tells how many make a batch; 0: none was. The first error of a launch ends it as well.
+// millisecond: shorter ones would mostly time how the pool's threads wake up. Ends when the batches
+// agree, or after 50 ms; the first error of a launch ends it as well. `expected`, the seconds of an
+// earlier call, saves the call that determines the size of a batch; 0: there was none.
 StatusOr<KernelTiming> TimeKernel(int64_t copies, const std::function<Status(int64_t)>& launch,
                                   double expected = 0);
 

@@ -28,8 +28,8 @@ struct LoadedCandidate {
   std::vector<KernelCall> calls;  // the prepare kernels', then the kernel's
 };
 
-// Loads an artefact: a buffer of the plan for each operand of the task in their order, then one for
-// each prepared operand; calls of kernels that fill these, and one call of the kernel. Fails like
+// Loads an artefact. Its plan has a buffer for each operand of the task in their order, then one
+// for each prepared operand; it calls kernels that fill these, and the kernel once. Fails like
 // Module::FromBytes, and with InvalidArgument where the plan is another.
 StatusOr<LoadedCandidate> LoadCandidate(std::vector<uint8_t> artefact,
                                         std::span<const OperandRole> roles,

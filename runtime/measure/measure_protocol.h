@@ -69,22 +69,23 @@ struct ReadyMessage {
 // but prepare kernels may read them, and their values stay for all calls.
 enum class OperandRole : uint8_t { kInput, kConstant, kOutput };
 
-// How operands lie in memory while a kernel is timed.
+// The placement of operands in memory while a kernel is timed.
 enum class MeasurePolicy : uint8_t {
   kWarm,       // one set of operands: they stay in cache as far as they fit
-  kRotate64M,  // calls take turns through as many copies of all operands as take 64 MiB
+  kRotate64M,  // calls rotate through copies of all operands that take 64 MiB together
   kInPlace,    // candidates are only checked one by one; they are timed inside the network
 };
-// "warm", "rotate-64M", "in-place": part of a record's environment.
+// Returns "warm", "rotate-64M" or "in-place", which is part of a record's environment.
 std::string_view NameOf(MeasurePolicy policy);
 std::optional<MeasurePolicy> FindMeasurePolicy(std::string_view name);
 
-// Opens a task: its operands are made from the seed, the reference candidate runs on them, and its
-// results are what other candidates are compared with. The task opened before is closed.
+// A message that opens a task: its operands are made from the seed, the reference candidate runs on
+// them, and its results are what other candidates are compared with. The task opened before is
+// closed.
 struct TaskMessage {
   std::vector<OperandRole> roles;  // of the tensor function's parameters, in their order
   uint64_t seed = 0;
-  double terms = 1;    // the most that one result element adds up, for the bound of its error
+  double terms = 1;    // the most terms of one result element, for the bound of its error
   double epsilon = 0;  // of the narrowest float that the function computes in; 0: it has none
   MeasurePolicy policy = MeasurePolicy::kRotate64M;
   std::vector<uint8_t> artefact;
@@ -101,14 +102,14 @@ struct MeasuredMessage {
   Measurement measurement;
 };
 
-// Opens a network, BoundNetwork. The one opened before is closed.
+// A message that opens a network (BoundNetwork). The network opened before is closed.
 struct NetworkMessage {
   std::string skeleton;                         // path of its artefact
   std::vector<std::vector<OperandRole>> roles;  // of each kernel's parameters
   uint64_t seed = 0;                            // of its inputs
 };
 
-// Puts a candidate into a slot of a kernel.
+// A message that puts a candidate into a slot of a kernel.
 struct BindMessage {
   uint32_t kernel = 0;
   uint8_t slot = 0;  // 0 or 1
@@ -116,17 +117,17 @@ struct BindMessage {
 };
 
 struct RunNetworkMessage {
-  std::vector<uint8_t> slots;  // by kernel: the candidate that it runs
+  std::vector<uint8_t> slots;  // by kernel: the slot of the candidate that it runs
   uint32_t runs = 1;
 };
 
-// The least of the runs.
+// The least times of the runs.
 struct RanMessage {
   double seconds = 0;                  // of the whole network
   std::vector<double> kernel_seconds;  // by kernel, all of its calls together
 };
 
-// Says why the reference or the network did not run.
+// A message that says why the reference or the network did not run.
 struct FailedMessage {
   std::string message;
 };
@@ -141,7 +142,8 @@ std::vector<uint8_t> Encode(const NetworkMessage& message);
 std::vector<uint8_t> Encode(const BindMessage& message);
 std::vector<uint8_t> Encode(const RunNetworkMessage& message);
 std::vector<uint8_t> Encode(const RanMessage& message);
-// Errors: bytes missing or left over, values out of range; they name the message and the field.
+// Decode messages. Errors: bytes missing or left over, values out of range; they name the message
+// and the field.
 StatusOr<HelloMessage> DecodeHello(std::span<const uint8_t> payload);
 StatusOr<ReadyMessage> DecodeReady(std::span<const uint8_t> payload);
 StatusOr<TaskMessage> DecodeTask(std::span<const uint8_t> payload);
@@ -155,10 +157,12 @@ StatusOr<RanMessage> DecodeRan(std::span<const uint8_t> payload);
 
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
-// Unavailable: the other side is gone. ResourceExhausted: longer than kMaxFrameBytes. No SIGPIPE.
+// Writes a frame; raises no SIGPIPE. Unavailable: the other side is gone. ResourceExhausted: the
+// payload is longer than kMaxFrameBytes.
 Status WriteFrame(int socket, FrameKind kind, std::span<const uint8_t> payload);
-// Unavailable: the other side is gone, before or within the frame. DeadlineExceeded: the frame was
-// not whole before the deadline. InvalidArgument: an unknown kind, or longer than kMaxFrameBytes.
+// Reads a frame. Unavailable: the other side is gone, before or within the frame. DeadlineExceeded:
+// the frame was not whole before the deadline. InvalidArgument: an unknown kind, or longer than
+// kMaxFrameBytes.
 StatusOr<MeasureFrame> ReadFrame(int socket, const Deadline& deadline = std::nullopt);
 
 }  // namespace tcc

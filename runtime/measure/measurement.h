@@ -7,7 +7,7 @@
 
 namespace tcc {
 
-// How measuring a candidate kernel ended.
+// The outcome of measuring a candidate kernel.
 enum class MeasureStatus : uint8_t {
   kOk,            // right and timed
   kSlow,          // right, but longer than was asked for: timed by the runs that checked it
@@ -22,7 +22,7 @@ enum class MeasureStatus : uint8_t {
   kFlaky,         // two runs on equal operands gave different verdicts
 };
 
-// "ok", "slow", "refused", "build-failed", ...: in the database and in reports.
+// Returns "ok", "slow", "refused", "build-failed", ..., as in the database and in reports.
 std::string_view NameOf(MeasureStatus status);
 std::optional<MeasureStatus> FindMeasureStatus(std::string_view name);
 

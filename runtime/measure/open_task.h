@@ -8,8 +8,8 @@
 
 namespace tcc {
 
-// The operands of a task, the reference's results on them, and the measuring of candidates, whose
-// results are held against these.
+// An open task: its operands, the reference's results on them, and the measurement of candidates,
+// whose results are compared with the reference's.
 class OpenTask {
  public:
   OpenTask(TaskMessage message, std::shared_ptr<ThreadPool> pool);
@@ -17,8 +17,8 @@ class OpenTask {
   OpenTask(const OpenTask&) = delete;
   OpenTask& operator=(const OpenTask&) = delete;
 
-  // Makes the operands, runs and times the reference. Comes first; no candidate can be measured
-  // when the status is not kOk. `canary` is told back, here and below.
+  // Makes the operands, runs and times the reference. Must be called first; no candidate can be
+  // measured if the status is not kOk. `canary` goes into the measurement, here and below.
   Measurement Open(double canary);
   // Checks and times a candidate. The artefact's kernels are called in this process.
   Measurement Measure(MeasureMessage message, double canary);

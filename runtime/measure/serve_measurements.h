@@ -2,11 +2,11 @@
 
 namespace tcc {
 
-// Answers the frames of a tuner until it closes the socket: the whole of a worker process. Kernels
-// run in this process, so that their faults end it. The process takes limits of its own (no core
-// files, the address space that the tuner says) and ends at once when the tuner goes away in the
-// middle of a kernel. Returns the exit code: 0, or 2 for a frame that makes no sense, of which a
-// line on stderr tells.
+// Answers the frames of a tuner until it closes the socket; this is the whole of a worker process.
+// Kernels run in this process, so that their faults end it. The process takes limits of its own (no
+// core files, the address space that the tuner says) and ends at once when the tuner goes away in
+// the middle of a kernel. Returns the exit code: 0, or 2 for a frame that makes no sense, which a
+// line on stderr reports.
 int ServeMeasurements(int socket);
 
 }  // namespace tcc

@@ -7,7 +7,7 @@
 
 namespace tcc {
 
-// The device that runs artefacts for a target, Artefact::device.
+// Returns the device that runs artefacts for a target, Artefact::device.
 inline std::string ArtefactDevice(TargetKind kind) {
   switch (kind) {
     case TargetKind::kCpu:

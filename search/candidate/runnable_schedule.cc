@@ -10,10 +10,10 @@
 namespace tcc {
 namespace {
 
-// Well beyond what is sensible (kMaxStatements), which sketches with large cores of attention are,
-// too; beyond this, compiling does not end in minutes.
+// The limit on unrolled statements. It is well above the sensible one (kMaxStatements), which
+// sketches with large attention cores exceed, too; beyond it, compiling does not end in minutes.
 constexpr int64_t kMaxRunStatements = 16 * kMaxStatements;
-// Values of one size that are looked at.
+// The number of values of one size that are tried.
 constexpr int64_t kMaxValues = int64_t{1} << 20;
 
 Status ExpectNoHardware(const Function& fn, const Target& target) {
@@ -31,7 +31,8 @@ Status ExpectNoHardware(const Function& fn, const Target& target) {
   return status;
 }
 
-// A launch's blocks are in no order.
+// Checks that no loop whose iterations are ordered encloses a blockIdx loop: the blocks of a launch
+// run in no order.
 Status ExpectBlocksOutermost(const Stmt& stmt, const For* in_order) {
   const auto* loop = stmt.as<For>();
   if (loop && in_order && IsBlockIdx(loop->for_kind)) {
@@ -47,7 +48,7 @@ Status ExpectBlocksOutermost(const Stmt& stmt, const For* in_order) {
   return status;
 }
 
-// What is known of the amount is at most so much.
+// Checks that an amount, if it is known, is at most `most`.
 Status ExpectAtMost(const NestResources& nest, const char* what, const Expr& amount, int64_t most) {
   std::optional<int64_t> known = AsConstant(Simplify(amount));
   if (!known || *known <= most) return OkStatus();
@@ -85,8 +86,8 @@ Status ExpectRunnable(const Function& fn, const Target& target) {
   return OkStatus();
 }
 
-// Later steps may mend what earlier ones begin: the culprit comes after the longest part of the
-// trace that could be run.
+// Names the step that makes the schedule illegal. Later steps may repair a state that earlier ones
+// leave, so it is the step after the longest prefix of the trace that can run.
 Status NameStep(Status status, const Target& target, const Function& fn, Schedule schedule) {
   std::vector<Step>& steps = schedule.trace.steps;
   while (!steps.empty()) {

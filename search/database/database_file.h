@@ -12,11 +12,10 @@ struct OpenedDatabase {
   std::vector<std::string> warnings;
 };
 
-// Opens a database of tcc, which changes nothing of the file, not even in a folder that cannot be
-// written.
+// Opens a database of tcc without changing the file, even in a folder that cannot be written.
 StatusOr<OpenedDatabase> OpenDatabaseForReading(const std::string& path);
 
-// Opens a database of tcc, or makes one where there is no file or an empty one. A damaged one is
+// Opens a database of tcc, or creates one if there is no file or an empty one. A damaged one is
 // renamed to PATH.damaged-N, a new one is begun, and a warning says so. A file that is not tcc's is
 // refused and stays as it is.
 StatusOr<OpenedDatabase> OpenDatabaseForWriting(const std::string& path);

@@ -21,7 +21,7 @@ struct DatabaseStats {
 };
 StatusOr<DatabaseStats> StatsOf(const Database& database);
 
-// A workload in an environment; comparisons left out.
+// A workload in an environment, without its comparisons.
 struct BestRow {
   std::string workload;  // key
   std::string name;
@@ -29,9 +29,9 @@ struct BestRow {
   int64_t trials = 0;
   double constructed_seconds = 0;  // 0: no such trial was timed
   double best_seconds = 0;         // 0: none was ok
-  std::string searcher;            // whose trial is the best
+  std::string searcher;            // the searcher of the best trial
 };
-// By name, then in the order in which the environments were recorded.
+// Returns rows by name, then in the order in which the environments were recorded.
 StatusOr<std::vector<BestRow>> BestRowsOf(const Database& database);
 
 }  // namespace tcc

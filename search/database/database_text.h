@@ -5,7 +5,7 @@
 
 #include "search/database/database.h"
 
-// A database as text, for `tcc db` and for other machines: JSON objects, one a line.
+// A database as text, for `tcc db` and for other machines: one JSON object per line.
 //
 //   {"function": KEY, "text": ..}                      a variant, by key
 //   {"workload": KEY, "name": .., "first": KEY, ..}    by key
@@ -21,26 +21,26 @@ namespace tcc {
 StatusOr<std::string> ExportText(const Database& database);
 
 struct DatabaseImportOptions {
-  // Otherwise "import:" stands before the name of a record's measurer, so that what others measured
-  // is never taken for what was measured here.
+  // Whether records keep their measurer's name. Otherwise "import:" is put before it, so that
+  // imported measurements are never taken for local ones.
   bool keep_measurer = false;
 };
 
 struct ImportSummary {
   int64_t variants = 0;
   int64_t workloads = 0;
-  int64_t records = 0;  // new ones; so are the figures above
-  int64_t known = 0;    // records that were there
+  int64_t records = 0;  // new ones, like the figures above
+  int64_t known = 0;    // records that existed already
 };
 
-// Adds what an export holds, all of it or nothing. The text may be hostile: the checksum must hold,
-// functions must verify and have the key that they are told to have, traces must parse, seconds be
-// finite. No code of it is run or compiled. Errors name the line.
+// Adds the content of an export, all of it or nothing. The text may be hostile: the checksum must
+// hold, functions must verify and have their stated keys, traces must parse, and seconds must be
+// finite. Its code is neither run nor compiled. Errors name the line.
 StatusOr<ImportSummary> ImportText(Database& database, const std::string& text,
                                    const DatabaseImportOptions& options = {});
 
-// Adds what the database at `path` holds beyond `into`. First measurements stay, and so does each
-// comparison of a workload in an environment, as a whole.
+// Adds the content of the database at `path` that `into` lacks. First measurements stay, and so
+// does each comparison of a workload in an environment, as a whole.
 StatusOr<ImportSummary> MergeDatabase(Database& into, const std::string& path);
 
 }  // namespace tcc

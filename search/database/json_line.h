@@ -13,10 +13,10 @@
 // JSON objects of one line: no null, no nested objects, arrays of strings only.
 namespace tcc {
 
-// The text in quotes. Bytes that are not UTF-8 become U+FFFD.
+// Returns the text in quotes. Bytes that are not UTF-8 become U+FFFD.
 std::string JsonString(std::string_view text);
 
-// Builds an object, in the order of the calls.
+// A builder of a JSON object; fields are in the order of the calls.
 class JsonObject {
  public:
   JsonObject& Add(std::string_view name, std::string_view value);
@@ -32,7 +32,7 @@ class JsonObject {
   std::string fields_;
 };
 
-// An object that was read. Errors name the field, what was expected and what came.
+// The fields of a parsed object. Errors name the field, what was expected and what came.
 class JsonFields {
  public:
   bool Has(const std::string& name) const { return values_.contains(name); }
@@ -54,8 +54,8 @@ class JsonFields {
   std::map<std::string, Value> values_;
 };
 
-// Strict: white space between tokens alone, no name twice, valid UTF-8, nothing after the object.
-// Errors name the column.
+// Parses one line strictly: white space only between tokens, no name twice, valid UTF-8, nothing
+// after the object. Errors name the column.
 StatusOr<JsonFields> ParseJsonLine(std::string_view line);
 
 }  // namespace tcc

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
-// The tables of a database file, made once. A change of them is a new kUserVersion and a migration.
+// The tables of a database file, created once. A change takes a new kUserVersion and a migration.
 namespace tcc {
 
-// "TCCD": tells tcc's files from other SQLite files.
+// "TCCD", which distinguishes tcc's files from other SQLite files.
 inline constexpr uint32_t kApplicationId = 0x54434344;
 inline constexpr uint32_t kUserVersion = 1;
 
@@ -13,7 +13,7 @@ inline constexpr int64_t kSearchSeries = 0;  // measured one by one during a sea
 inline constexpr int64_t kComparisonSeries =
     1;  // measured in place, inside the network, at its end
 
-// Before the name of a record's measurer: the record was imported.
+// The prefix of the measurer's name of an imported record.
 inline constexpr const char* kImportPrefix = "import:";
 
 inline constexpr const char* kSchema = R"(

@@ -14,7 +14,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-// SQLite as far as search/database needs it. Every error names the path of the database.
+// The part of SQLite that search/database needs. Every error names the path of the database.
 namespace tcc {
 
 using SqlValue = std::variant<std::nullptr_t, int64_t, double, std::string>;
@@ -36,25 +36,25 @@ class SqlRow {
 // The first bytes of a file, read without a lock and without changing anything.
 struct SqliteHeader {
   int64_t file_bytes = 0;
-  bool is_sqlite = false;  // the magic is there
+  bool is_sqlite = false;  // whether the magic bytes are there
   uint32_t application_id = 0;
   uint32_t user_version = 0;
 };
-// Expects a regular file. Reads through SQLite: closing a descriptor of our own would drop the
-// locks that other connections of this process hold on the file (POSIX).
+// Reads the header of a regular file. Reads through SQLite: closing a descriptor of our own would
+// drop the locks that other connections of this process hold on the file (POSIX).
 StatusOr<SqliteHeader> ReadSqliteHeader(const std::string& path);
 
 enum class SqliteMode {
-  kCreate,     // reads and writes, makes the file where there is none
+  kCreate,     // reads and writes, creates the file if there is none
   kQueryOnly,  // reads; may recover the write-ahead log and remove it at the end
   kReadOnly,   // reads, in a file that cannot be written
   kImmutable,  // reads a file that nobody changes, without locks and without the log
 };
 
-// An open database file; one thread at a time.
+// An open database file, for one thread at a time.
 class SqliteConnection {
  public:
-  // SQLite reads nothing before the first statement, so that damage shows there.
+  // Opens a file. SQLite reads nothing before the first statement, so that damage shows there.
   static StatusOr<SqliteConnection> Open(const std::string& path, SqliteMode mode);
 
   // Runs one statement to its end. Rows are ignored.
@@ -64,12 +64,12 @@ class SqliteConnection {
   // Calls `row` for each row until it fails.
   Status Query(const std::string& sql, const SqlValues& values,
                const std::function<Status(const SqlRow&)>& row);
-  // The first column of the first row; nullopt: there is no row, or it is NULL.
+  // Return the first column of the first row; nullopt: there is no row, or it is NULL.
   StatusOr<std::optional<int64_t>> QueryInt(const std::string& sql, const SqlValues& values = {});
   StatusOr<std::optional<std::string>> QueryText(const std::string& sql,
                                                  const SqlValues& values = {});
 
-  // The number of rows that the last statement inserted, updated or deleted.
+  // Returns the number of rows that the last statement inserted, updated or deleted.
   int64_t changed_rows() const;
   bool is_read_only() const;
   const std::string& path() const { return path_; }
@@ -90,10 +90,11 @@ class SqliteConnection {
 
   std::string path_;
   std::unique_ptr<sqlite3, CloseConnection> connection_;
-  std::map<std::string, Statement> idle_;  // prepared and not running, by text; closed first
+  std::map<std::string, Statement> idle_;  // prepared but not running, by text; closed first
 };
 
-// BEGIN IMMEDIATE: has the right to write from its begin on. Rolled back unless committed.
+// A transaction by BEGIN IMMEDIATE: it holds the write lock from its beginning on. Rolled back
+// unless committed.
 class SqliteTransaction {
  public:
   static StatusOr<SqliteTransaction> Begin(SqliteConnection& connection);
@@ -107,9 +108,9 @@ class SqliteTransaction {
   SqliteConnection* connection_;  // nullptr once it has ended
 };
 
-// Whether the status says that the file's content is not a sound database.
+// Returns whether the status says that the file's content is not a sound database.
 bool IsDamage(const Status& status);
-// Whether the status says that another connection holds the lock.
+// Returns whether the status says that another connection holds the lock.
 bool IsBusy(const Status& status);
 
 }  // namespace tcc

@@ -7,10 +7,10 @@
 
 namespace tcc {
 
-// The schedule that a workload was measured to be fastest with, in canonical names.
+// The schedule with the best measurement of a workload, in canonical names.
 struct TunedSchedule {
   std::string variant_key;  // FunctionKey of the variant that it is for
-  std::string rules;        // that made the sketch, Sketch::name
+  std::string rules;        // the rules that made the sketch, Sketch::name
   Schedule schedule;        // schedule.variant is not known: variant_key stands for it
   double seconds = 0;       // per call
 };

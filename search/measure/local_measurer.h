@@ -13,37 +13,37 @@ namespace tcc {
 // The times, in seconds, that a candidate's deadline is made from.
 struct ExpectedTime {
   double reference = 0;    // per call of the reference candidate
-  double open = 0;         // that opening the task took: operands, the reference's runs and timing
+  double open = 0;         // the time to open the task: operands, the reference's runs and timing
   double stop_beyond = 0;  // MeasureRequest::stop_beyond
 };
 
-// 2 s + 100 * max(reference, stop_beyond) + 2 * open.
+// Returns 2 s + 100 * max(reference, stop_beyond) + 2 * open.
 //
-// A right candidate that takes t per call is run about 10 times, or for 50 ms where that is longer,
-// so that 100 * t forgives a machine that is ten times slower than when it was expected to be.
-// `open` stands for what grows with the operands: filling, comparing and copying them. A kernel of
-// microseconds that never ends costs little more than 2 s.
+// A right candidate that takes t per call runs about 10 times, or for 50 ms if that is longer, so
+// that 100 * t tolerates a machine that is ten times slower than expected. `open` stands for the
+// work that grows with the operands: filling, comparing and copying them. A kernel of microseconds
+// that never ends costs little more than 2 s.
 double UsualDeadlineSeconds(const ExpectedTime& expected);
 
 struct LocalMeasurerOptions {
   std::string worker = {};  // the path of tcc-worker; "": FindWorker()
   int threads = 1;          // for the kernels
   MeasurePolicy policy = MeasurePolicy::kRotate64M;
-  uint64_t seed = 0;                 // of the operands
+  uint64_t seed = 0;                 // the seed of the operands
   std::string log = {};              // a file that workers' messages are appended to; "": dropped
   uint64_t address_space_bytes = 0;  // a worker's limit; 0: none
-  double open_seconds = 300;         // a task may take to open
+  double open_seconds = 300;         // the time that a task may take to open
   // Returns how long a candidate may take, all in all, before its worker is killed.
   std::function<double(const ExpectedTime&)> deadline_seconds = UsualDeadlineSeconds;
   // Called when a worker ended and its candidate is tried again.
   std::function<void(const std::string&)> warn = nullptr;
 };
 
-// Measures in one tcc-worker process of this machine, in the caller's thread and inside of Take.
-// Only one candidate is in the worker at a time, so that nobody else is under suspicion when it
-// ends. A candidate whose worker ended (kFault) or did not answer in time (kHang) is tried once
-// more in a fresh worker before it is blamed: the out-of-memory killer picks whom it likes, and an
-// earlier candidate may have overwritten the worker's memory.
+// Returns a measurer that uses one tcc-worker process of this machine, in the caller's thread and
+// inside of Take. Only one candidate is in the worker at a time, so that no other one is under
+// suspicion when the worker ends. A candidate whose worker ended (kFault) or did not answer in time
+// (kHang) is tried once more in a fresh worker before it is blamed: the out-of-memory killer picks
+// any process, and an earlier candidate may have overwritten the worker's memory.
 //
 // Unavailable: no worker can be started.
 StatusOr<std::unique_ptr<Measurer>> MakeLocalMeasurer(LocalMeasurerOptions options);

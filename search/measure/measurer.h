@@ -13,7 +13,7 @@
 namespace tcc {
 
 struct MeasureRequest {
-  size_t id = 0;                  // the caller's, told back in the report
+  size_t id = 0;                  // the caller's number, repeated in the report
   std::vector<uint8_t> artefact;  // BuiltCandidate::artefact
   double stop_beyond =
       0;  // seconds: a candidate that takes longer when it is checked is kSlow; 0: none
@@ -24,17 +24,18 @@ struct MeasureReport {
   Measurement measurement;
 };
 
-// Runs candidates of one task after another, checks their results and times them.
+// A measurer: runs candidates of one task after another, checks their results and times them.
 class Measurer {
  public:
   virtual ~Measurer() = default;
 
-  // "local": a part of the environment of every record, so that measurers never mix.
+  // Returns its name, "local", which is a part of the environment of every record, so that
+  // measurers never mix.
   virtual std::string Name() const = 0;
 
-  // Begins a task. `reference` is the artefact of a candidate that is known to be right: its
-  // results are what others must agree with. Returns its measurement. Error: it cannot be run, so
-  // that the task cannot be tuned; Unavailable where there is no device or worker at all.
+  // Begins a task. `reference` is the artefact of a candidate that is known to be right; the
+  // results of others must agree with its results. Returns its measurement. Error: it cannot run,
+  // so that the task cannot be tuned; Unavailable if there is no device or worker at all.
   virtual StatusOr<Measurement> Open(const Workload& workload, std::vector<uint8_t> reference) = 0;
 
   // Queues a candidate of the open task.

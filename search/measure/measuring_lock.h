@@ -9,7 +9,7 @@
 namespace tcc {
 
 struct MeasuringLockOptions {
-  // Called once if another process holds the lock, and if there can be none.
+  // Called once if another process holds the lock, and if no lock can be taken.
   std::function<void(const std::string&)> say = nullptr;
   std::stop_token stop = {};
 };
@@ -18,8 +18,8 @@ struct MeasuringLockOptions {
 // the object or the process ends. The file names the process that holds it.
 class MeasuringLock {
  public:
-  // Waits for whoever holds it. Cancelled: `stop` came first. Where the cache folder cannot be
-  // written, the result holds nothing: measuring beside another process beats not measuring.
+  // Waits for the lock. Cancelled: `stop` came first. If the cache folder cannot be written, the
+  // result holds nothing: measuring beside another process beats not measuring.
   static StatusOr<MeasuringLock> Acquire(const MeasuringLockOptions& options);
   MeasuringLock(MeasuringLock&& other) noexcept;
   MeasuringLock& operator=(MeasuringLock&& other) = delete;

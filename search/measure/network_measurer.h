@@ -9,25 +9,24 @@
 
 namespace tcc {
 
-// Seconds of a run of a network, the least of several.
+// The seconds of a run of a network, the least of several.
 struct NetworkTiming {
-  double seconds = 0;                // of the whole run
+  double seconds = 0;                // the whole run
   std::vector<double> task_seconds;  // by task, all of its calls together
 };
 
-// Times candidates of all tasks of a network where they run: on its operands, in the state in which
-// its other kernels leave the caches. Every task has two slots for candidates, 0 and 1.
+// A measurer that times candidates of all tasks inside the network: on its operands, with the
+// caches as its other kernels leave them. Every task has two slots for candidates, 0 and 1.
 class NetworkMeasurer {
  public:
   virtual ~NetworkMeasurer() = default;
 
-  // Puts a candidate, which was found right by itself (Measurer), into a slot of the task.
+  // Puts a candidate that a Measurer found to be right into a slot of the task.
   virtual Status Bind(size_t task, size_t slot, const std::vector<uint8_t>& artefact) = 0;
 
-  // Runs the network `runs` times with the candidates of the slots that are named by task. Aborted:
-  // a candidate failed, or the candidates ended the worker; then there is a new one, with the same
-  // candidates in its slots. Any
-  // other error: measuring in this network cannot go on.
+  // Runs the network `runs` times with the candidates in `slots`, one slot per task. Aborted: a
+  // candidate failed, or the candidates ended the worker; a new worker then has the same candidates
+  // in its slots. Any other error: measuring in this network cannot go on.
   virtual StatusOr<NetworkTiming> Run(std::span<const size_t> slots, int runs) = 0;
 };
 

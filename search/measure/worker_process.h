@@ -11,20 +11,19 @@
 
 namespace tcc {
 
-// The path of tcc-worker: $TCC_WORKER, else beside this program, else in ../libexec/tcc and ../bin
-// of the folders of this program and of the library that this function is in. Unavailable, with the
-// list of places, where there is none.
+// Returns the path of tcc-worker: $TCC_WORKER, else beside this program, else in ../libexec/tcc and
+// ../bin of the folders of this program and of the library that this function is in. Unavailable,
+// with the list of places, if there is none.
 StatusOr<std::string> FindWorker();
 
-// A process that has crashed may take so long until its exit status is there: gigabytes are
-// unmapped.
+// The time that a crashed process may take until its exit status is there: gigabytes are unmapped.
 inline constexpr double kCrashSeconds = 10;
 
 struct WorkerOptions {
   std::string program = {};  // FindWorker()
   std::string log = {};      // a file that its stderr is appended to; "": dropped
   HelloMessage hello = {};
-  double ready_seconds = 30;  // it may take from its start to Ready
+  double ready_seconds = 30;  // the time it may take from its start to Ready
 };
 
 // A worker process and the socket to it, its descriptor 3. It leads a process group of its own, so
@@ -42,9 +41,9 @@ class WorkerProcess {
   pid_t process() const { return process_; }
   const ReadyMessage& ready() const { return ready_; }
 
-  // Unavailable: the worker is gone. DeadlineExceeded: it did not read, or answer, all of a frame
-  // within so many seconds. ResourceExhausted: longer than kMaxFrameBytes. InvalidArgument: what
-  // came is no frame.
+  // Send and receive one frame. Unavailable: the worker is gone. DeadlineExceeded: it did not read,
+  // or answer, all of a frame within `seconds`. ResourceExhausted: longer than kMaxFrameBytes.
+  // InvalidArgument: the received bytes are no frame.
   Status Send(FrameKind kind, std::span<const uint8_t> payload, double seconds);
   StatusOr<MeasureFrame> Receive(double seconds);
 
@@ -60,7 +59,7 @@ class WorkerProcess {
   const pid_t process_;
   int socket_;
   ReadyMessage ready_;
-  std::string end_;  // "" while it may run
+  std::string end_;  // how it ended; "" while it may run
 };
 
 }  // namespace tcc

@@ -9,20 +9,20 @@
 
 namespace tcc {
 
-// Predicts from the nearest points that were measured. Alone it needs no features and no data
-// beforehand: the honest baseline of a contest. Over an estimator it learns what the estimator has
-// wrong about the task.
+// A ranker that predicts from the nearest measured points. Alone it needs no features and no data
+// beforehand: the honest baseline of a contest. Over an estimator it learns the estimator's error
+// on the task.
 //
 //   ln t(x) = base(x) + sum of w_i r_i / sum of w_i
 //   r_i = ln t_i - base(x_i),  w_i = 1 / (1/4 + d_i)
 //
-// over the 5 nearest trials of the variant and, with the weight of one far away, the mean of all;
-// the latest 500 trials count. d is the sum of (log2 size - log2 size_i)^2 over the sizes that both
-// sketches have, more for another sketch. The base is 0 without an estimator and where that knows
-// nothing.
+// The sums are over the 5 nearest trials of the variant and, with the weight of a distant trial,
+// the mean of all; the latest 500 trials count. d is the sum of (log2 size - log2 size_i)^2 over
+// the sizes that both sketches have, plus a penalty for another sketch. The base is 0 without an
+// estimator and where the estimator knows nothing.
 class NearestRanker final : public Ranker {
  public:
-  // All outlive the ranker. `base` may be null.
+  // All arguments outlive the ranker. `base` may be null.
   NearestRanker(TaskSpace& space, const TaskHistory& history, Ranker* base)
       : space_(space), history_(history), base_(base) {}
 
@@ -39,17 +39,17 @@ class NearestRanker final : public Ranker {
   // A trial beside the points of a sketch.
   struct Neighbour {
     std::vector<double> log_sizes;  // NaN where the trial lacks a size
-    double apart = 0;               // distance whatever the sizes are
+    double apart = 0;               // the part of the distance that does not depend on sizes
     double residual = 0;
   };
   struct Known {
     int64_t trials = 0;
-    double mean = 0;  // of their residuals
+    double mean = 0;  // the mean of their residuals
     std::vector<Neighbour> neighbours;
   };
 
   void ReadTrials();
-  // `on_base`: residuals of the estimator, else ln t itself.
+  // `on_base`: the residuals are the estimator's, else ln t itself.
   Known KnownOf(size_t sketch, bool on_base) const;
   static void Correct(std::span<const Point> points, const Known& known, bool on_base,
                       std::vector<Prediction>& predictions);
@@ -58,7 +58,7 @@ class NearestRanker final : public Ranker {
   const TaskHistory& history_;
   Ranker* base_;
   int64_t predictions_ = 0;
-  size_t read_ = 0;  // trials of the history
+  size_t read_ = 0;  // the number of trials of the history that were read
   std::vector<TimedTrial> trials_;
 };
 

@@ -10,21 +10,21 @@
 
 namespace tcc {
 
-// The estimator for one task: formulas of each sketch, made when they are first asked for.
+// The estimator for one task: the formulas of each sketch, built on first use.
 class TaskEstimator final : public Ranker {
  public:
-  // `space` outlives the estimator. `model` null: the target's prior alone. A target that the
-  // formulas do not describe has none of them.
+  // `space` outlives the estimator. A null `model` means the target's prior alone. There are no
+  // formulas for a target that they do not describe.
   TaskEstimator(TaskSpace& space, const Target& target, const RunSettings& settings,
                 std::shared_ptr<const LearnedModel> model);
 
-  // NaN where a sketch has no formulas.
+  // Returns predictions, NaN if the sketch has no formulas.
   std::vector<Prediction> Rank(size_t sketch, std::span<const Point> points) override;
 
-  // nullptr where there are none.
+  // Return nullptr if there are none.
   const SketchFormulas* Formulas(size_t sketch);
   const SketchSlopes* Slopes(size_t sketch);
-  // Bytes that the tiles of each point take, of all levels; none without formulas.
+  // Returns the bytes that the tiles of each point take on all levels; none without formulas.
   std::vector<double> TileBytes(size_t sketch, std::span<const Point> points);
   const LearnedModel* model() const { return model_.get(); }
 

@@ -8,17 +8,18 @@
 
 namespace tcc {
 
-// Predicted points of a search, each once.
+// The predicted points of a search, each once.
 class RankedPoints {
  public:
   explicit RankedPoints(const SearchContext& context) : context_(context) {}
 
-  // Points that the history knows and predictions that are no number are left out.
+  // Adds a point, unless the history knows it or the prediction is NaN.
   void Add(const SearchPoint& point, const Prediction& prediction);
 
-  // Up to `count` points: the least predicted, less `hope` deviations, but at most a quarter of
-  // them with the same innermost sizes of one sketch, which are mostly wrong together. One in
-  // twenty is drawn from everywhere, and so is what the points do not suffice for.
+  // Returns up to `count` points with the least prediction minus `hope` deviations. At most a
+  // quarter of them share the innermost sizes of one sketch, because such predictions are mostly
+  // wrong together. One in twenty is drawn from everywhere, and so are the missing ones if the
+  // points do not suffice.
   std::vector<SearchPoint> Pick(size_t count, double hope, Random& random) const;
 
  private:
@@ -26,10 +27,11 @@ class RankedPoints {
   std::map<SearchPoint, Prediction> points_;
 };
 
-// Legal points, as many of each live sketch; fewer where a sketch has no more. Points may repeat.
+// Returns legal points, equally many of each live sketch, or fewer if a sketch has no more. Points
+// may repeat.
 std::vector<SearchPoint> SampleAll(const SearchContext& context, size_t count, Random& random);
 
-// The fastest different points that were measured right, of live sketches, the fastest first.
+// Returns the fastest distinct points of live sketches that were measured right, the fastest first.
 std::vector<SearchPoint> BestMeasured(const SearchContext& context, size_t most);
 
 }  // namespace tcc

@@ -12,45 +12,45 @@
 
 namespace tcc {
 
-// All that a searcher knows of its task.
+// The data that a searcher has about its task.
 struct SearchContext {
   TaskSpace& space;
   const TaskHistory& history;
-  Ranker& ranker;            // what is expected of points that were not measured
-  TaskEstimator* estimator;  // slopes of the expectation; null: there are none
+  Ranker& ranker;            // predictions for points that were not measured
+  TaskEstimator* estimator;  // slopes of the predictions; null: there are none
 };
 
-// A way of choosing what to measure next. A searcher keeps nothing that the history does not have:
-// one that is made anew over the same history proposes the same points.
+// A method of choosing what to measure next. A searcher keeps no state beyond the history: a new
+// one over the same history proposes the same points.
 class Searcher {
  public:
   virtual ~Searcher() = default;
   // Returns up to `count` different legal points that the history does not know, the most promising
-  // first; fewer where it finds no more.
+  // first; fewer if it finds no more.
   virtual std::vector<SearchPoint> Propose(size_t count, Random& random) = 0;
 };
 
 struct SearcherRow {
   std::string_view name;
   std::unique_ptr<Searcher> (*make)(const SearchContext& context);
-  bool shares;            // batches of "auto" with others
-  std::string_view from;  // where the method is described
+  bool shares;            // whether it shares the batches of "auto"
+  std::string_view from;  // the source of the method
 };
 
-// Stands for the searchers that share batches.
+// The name that stands for the searchers that share batches.
 inline constexpr std::string_view kAutoSearcher = "auto";
 
-// Every searcher, in the order of the help.
+// Returns every searcher, in the order of the help.
 std::span<const SearcherRow> Searchers();
-// nullptr: there is none of that name.
+// Returns nullptr if there is none of that name.
 const SearcherRow* FindSearcher(std::string_view name);
-// The one of that name, of Searchers() or of `more`, or those that kAutoSearcher stands for; none:
-// the name is not known. `more` outlives the result.
+// Returns the searcher of that name, from Searchers() or `more`, or those that kAutoSearcher stands
+// for; none: the name is not known. `more` outlives the result.
 std::vector<const SearcherRow*> SearchersNamed(std::string_view name,
                                                std::span<const SearcherRow> more = {});
 
-// A legal point of a live sketch, drawn uniformly, that is not known; nullopt where several draws
-// found none.
+// Draws a legal point of a live sketch uniformly that is not known; nullopt if several draws found
+// none.
 std::optional<SearchPoint> DrawFresh(const SearchContext& context, Random& random);
 
 std::unique_ptr<Searcher> MakeRandomSearcher(const SearchContext& context);

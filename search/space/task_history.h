@@ -10,7 +10,7 @@
 
 namespace tcc {
 
-// A point that was measured, and who proposed it.
+// A measured point and its searcher.
 struct Trial {
   SearchPoint point;
   MeasureStatus status = MeasureStatus::kOk;
@@ -18,19 +18,20 @@ struct Trial {
   std::string searcher;
 };
 
-// Everything that is known of one task, whoever proposed it.
+// The trials of one task, from all searchers.
 class TaskHistory {
  public:
   void Add(Trial trial);
-  // Keeps the point from being proposed again.
+  // Marks the point as proposed, so that it is not proposed again.
   void MarkProposed(const SearchPoint& point) { known_.insert(point); }
   // Returns whether the point was proposed or measured before.
   bool Knows(const SearchPoint& point) const { return known_.contains(point); }
 
   std::span<const Trial> trials() const { return trials_; }
-  // The fastest ok trial, the first of equals; nullptr: there is none. It is valid until Add.
+  // Returns the fastest ok trial, the first of equals; nullptr: there is none. Valid until the next
+  // Add.
   const Trial* best() const;
-  // The fastest ok trials of different sketches, fastest first.
+  // Returns the fastest ok trial of each sketch, fastest first.
   std::vector<const Trial*> BestBySketch() const;
 
  private:

@@ -22,33 +22,33 @@ struct SearchPoint {
   auto operator<=>(const SearchPoint&) const = default;
 };
 
-// The sketches of all variants of a task as one space. Sketches of the variant that is scheduled
-// without a search come first, the one that is compiled without a search before all others. A
-// sketch is instantiated when it is first asked for. One thread at a time.
+// The sketches of all variants of a task as one space. The sketches of the variant that is
+// scheduled without a search come first, and first of all the sketch that is compiled without a
+// search. A sketch is instantiated on first use. One thread at a time.
 class TaskSpace {
  public:
-  // `rules` replace the target's own; empty: those.
+  // `rules` replace the target's own; empty: the target's own.
   TaskSpace(const Workload& workload, const Target& target, std::span<const SketchRule> rules = {});
-  // The given sketches alone, in their order.
+  // Takes the given sketches alone, in their order.
   TaskSpace(const Workload& workload, const Target& target, std::vector<Sketch> sketches);
 
   size_t size() const { return sketches_.size(); }
   const Sketch& sketch(size_t sketch) const { return sketches_[sketch].sketch; }
 
-  // The points of a sketch; nullptr where it cannot be instantiated, which retires it.
+  // Returns the points of a sketch; nullptr if it cannot be instantiated, which retires it.
   const SearchSpace* Points(size_t sketch);
-  // The program that Points are points of, limits among its constraints; nullptr where there are
-  // none.
+  // Returns the program of the sketch's Points, with the target's limits among its constraints;
+  // nullptr if there are no points.
   const SymbolicProgram* Program(size_t sketch);
-  // Where the sketch starts; nullopt where it has no points.
+  // Returns the start of the sketch; nullopt if it has no points.
   std::optional<SearchPoint> Start(size_t sketch);
   Candidate ToCandidate(const SearchPoint& point);
 
-  // The point of a recorded schedule. nullopt: there is no such sketch any more, or its space no
-  // longer has the point.
+  // Returns the point of a recorded schedule. nullopt: its sketch no longer exists, or the sketch's
+  // space no longer has the point.
   std::optional<SearchPoint> Find(const std::string& variant_key, const Schedule& schedule);
 
-  // Takes a sketch out of live(): searchers no longer go there.
+  // Removes a sketch from live(): searchers no longer visit it.
   void Retire(size_t sketch);
   bool IsLive(size_t sketch) const { return sketches_[sketch].live; }
   std::vector<size_t> live() const;

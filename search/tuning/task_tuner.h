@@ -13,7 +13,7 @@
 
 namespace tcc {
 
-// A task is settled at the earliest after so many trials of a run.
+// The number of trials of a run before a task can be settled.
 inline constexpr int64_t kSettledTrials = 96;
 
 struct Proposal {
@@ -22,19 +22,19 @@ struct Proposal {
 };
 
 struct TaskTunerOptions {
-  std::vector<const SearcherRow*> searchers;  // they share each batch
+  std::vector<const SearcherRow*> searchers;  // the searchers that share each batch
   uint64_t seed = 0;
-  RunSettings settings = {};  // that candidates are timed in
-  bool starts = true;         // of sketches are proposed before anything else
-  // false: searchers expect of a point what its measured neighbours took, and know no formulas.
+  RunSettings settings = {};  // the settings that candidates are timed in
+  bool starts = true;         // whether the starts of sketches are proposed before anything else
+  // false: searchers predict from measured neighbours alone, without formulas.
   bool estimates = true;
-  std::shared_ptr<const LearnedModel> model = {};  // of the estimator; null: its prior alone
+  std::shared_ptr<const LearnedModel> model = {};  // the estimator's model; null: its prior alone
 };
 
-// Says what to measure of one task, and keeps what came of it: suggestions come first, then the
-// starts of its sketches, then what the searchers propose, each its share (SharesOf). Proposals
-// depend on the seed, the task and its history alone, so that a run that is resumed needs no state
-// but the records.
+// The tuner of one task: proposes what to measure and keeps the results. Suggestions come first,
+// then the starts of the sketches, then the searchers' proposals, each with its share (SharesOf).
+// Proposals depend on the seed, the task and its history alone, so that a resumed run needs no
+// state but the records.
 class TaskTuner {
  public:
   // The workload outlives the tuner.
@@ -43,27 +43,29 @@ class TaskTuner {
   TaskTuner(const Workload& workload, const Target& target, TaskSpace space,
             const TaskTunerOptions& options);
 
-  // Takes over what was measured before. Records whose sketch is no longer there are skipped.
+  // Adds earlier measurements to the history. Records whose sketch no longer exists are skipped.
   void Resume(std::span<const StoredTrial> trials);
-  // Has schedules proposed before all others, as they are still points of the space.
+  // Queues schedules to be proposed before all others, if they are still points of the space.
   void Suggest(std::span<const StoredTrial> trials);
-  // Up to `count` points that were neither proposed nor measured; none: the task is exhausted.
+  // Returns up to `count` points that were neither proposed nor measured; none: the task is
+  // exhausted.
   std::vector<Proposal> Propose(size_t count);
   void Observe(const Proposal& proposal, const Measurement& measurement);
-  // Whether no more is expected of the task: the latest kSettledTrials that were timed since Resume
-  // made its best less than 1 % faster together, though each searcher had its share of them.
+  // Returns whether no more gain is expected: the latest kSettledTrials trials that were timed
+  // since Resume made the best less than 1 % faster together, though each searcher had its share of
+  // them.
   bool IsSettled() const;
 
   TaskSpace& space() { return *space_; }
   const TaskHistory& history() const { return *history_; }
-  // Predictions that were asked for so far.
+  // Returns the number of predictions so far.
   int64_t predictions() const { return ranker_->predictions(); }
 
  private:
   void AddSuggested(size_t count, std::vector<Proposal>& proposals);
   void AddStarts(size_t count, std::vector<Proposal>& proposals);
   void AddSearched(size_t count, std::vector<Proposal>& proposals);
-  // How many of `count` proposals each searcher makes.
+  // Divides `count` proposals among the searchers.
   std::vector<size_t> Deal(size_t count) const;
   Random RandomFor(std::string_view name) const;
   void RetireSlowSketches();
@@ -74,10 +76,10 @@ class TaskTuner {
   std::unique_ptr<TaskHistory> history_;
   std::unique_ptr<TaskEstimator> estimator_;  // null: there are no estimates
   std::unique_ptr<NearestRanker> ranker_;
-  std::vector<std::unique_ptr<Searcher>> searchers_;  // as options_.searchers
+  std::vector<std::unique_ptr<Searcher>> searchers_;  // one per options_.searchers
   std::deque<SearchPoint> suggested_;
   size_t next_start_ = 0;
-  size_t resumed_ = 0;  // trials of the history that are of earlier runs
+  size_t resumed_ = 0;  // the number of trials from earlier runs
 };
 
 }  // namespace tcc

@@ -13,7 +13,7 @@
 
 namespace tcc {
 
-// Adds the seconds that it lives to a phase.
+// A timer that adds its lifetime to the seconds of a phase.
 class PhaseClock {
  public:
   explicit PhaseClock(double& seconds) : seconds_(seconds) {}
@@ -28,39 +28,39 @@ class PhaseClock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// A task of a run, and what is known of it.
+// The state of a task during a run.
 struct TaskState {
   const Workload* workload = nullptr;
   std::unique_ptr<TaskTuner> tuner;
-  int64_t row = 0;                    // of the database
-  std::vector<uint8_t> reference;     // artefact of the candidate that others are compared with
-  int64_t code_size = 0;              // its CodeSizeOf
-  StoredTrial constructed;            // its record, there or to be
-  std::vector<SearchPoint> suspects;  // to be built one by one
+  int64_t row = 0;                    // its row in the database
+  std::vector<uint8_t> reference;     // the artefact of the candidate that others are compared with
+  int64_t code_size = 0;              // the reference's CodeSizeOf
+  StoredTrial constructed;            // the reference's record, which may still have to be stored
+  std::vector<SearchPoint> suspects;  // candidates to build one by one
   // The point of the constructed candidate while it is still to be recorded.
   std::optional<SearchPoint> unrecorded;
-  std::map<std::string, Measurement> lowered;  // by lowered key, what was measured
+  std::map<std::string, Measurement> lowered;  // measurements by lowered key
   TaskResult result;
-  std::vector<double> best_after;  // each round
-  double seconds = 0;              // spent on it
+  std::vector<double> best_after;  // the best seconds after each round
+  double seconds = 0;              // the time spent on the task
   bool done = false;
 };
 
-// Candidates of one task, built.
+// The built candidates of one task.
 struct BuiltBatch {
   std::vector<Proposal> proposals;
   std::vector<Candidate> candidates;
   std::vector<BuiltCandidate> built;
 };
 
-// The steps that all ways of spending a budget have in common: tasks begin, candidates are
-// proposed, built, measured by themselves and recorded.
+// The steps shared by all strategies of spending a budget: beginning tasks, and proposing,
+// building, measuring and recording candidates.
 class TuneSession {
  public:
   TuneSession(const TuneOptions& options, const TuneTools& tools, Database& database);
 
-  // Reads what the database knows of the workloads and runs what each gets without a search, until
-  // the budget ends. A task where that fails is done, with its problem told.
+  // Reads the records of the workloads and measures the candidate that each gets without a search,
+  // until the budget ends. A task where that fails is done, and its problem is reported.
   Status Begin(std::span<const Workload> workloads, const Environment& environment);
 
   std::vector<TaskState>& tasks() { return tasks_; }
@@ -69,28 +69,31 @@ class TuneSession {
   const std::vector<std::set<size_t>>& consumers() const { return tools_.consumers; }
   TuneResult& result() { return result_; }
   double Elapsed() const;
-  // Whether the budget for the search is spent, or a stop was asked for.
+  // Returns whether the budget for the search is spent or a stop was requested.
   bool IsOver() const;
   bool IsStopped() const { return options_.stop.stop_requested(); }
-  // Up to `count`, and no more than the budget still has.
+  // Returns `count`, limited by the rest of the budget.
   size_t Affordable(size_t count) const;
 
-  // Proposes and builds; an exhausted or settled task is done, and the batch empty. The database
-  // knows what is being built: should that end the process, the next one builds them one by one.
+  // Proposes and builds candidates. An exhausted or settled task is done, and its batch empty. The
+  // database notes what is being built: if that ends the process, the next one builds them one by
+  // one.
   StatusOr<BuiltBatch> Build(TaskState& task, size_t count);
   std::vector<BuiltCandidate> Build(const TaskState& task, std::span<const Candidate> candidates);
-  // Makes the task the measurer's. Returns false where its reference no longer runs; then the task
-  // is done, with its problem told.
+  // Opens the task in the measurer. Returns false if its reference no longer runs; then the task is
+  // done, and its problem is reported.
   StatusOr<bool> Open(TaskState& task);
-  // The measurement of a candidate that need not run: it was refused, or lowers like another one.
+  // Returns the measurement of a candidate that need not run: it was refused, or lowers to the same
+  // code as another one.
   std::optional<Measurement> Known(const TaskState& task, const BuiltCandidate& built) const;
-  // Runs a candidate of the task, which is open. nullopt: the measurer cannot go on with the task,
-  // which is done, and nothing is known of the candidate.
+  // Runs a candidate of the open task. nullopt: the measurer cannot go on with the task, which is
+  // done, and nothing is known about the candidate.
   StatusOr<std::optional<Measurement>> Measure(TaskState& task, std::vector<uint8_t> artefact,
                                                double stop_beyond);
   // Records the constructed candidate of a task, unless it was recorded by an earlier run.
   Status FinishConstructed(TaskState& task, const Measurement& measurement);
-  // Records a trial before anything else is proposed. `copied`: its measurement is another one's.
+  // Records a trial before anything else is proposed. `copied`: its measurement is that of another
+  // candidate.
   Status Finish(TaskState& task, const Proposal& proposal, const Candidate& candidate,
                 const BuiltCandidate& built, const Measurement& measurement, bool copied);
   // Replaces the comparison in place of a task.
@@ -117,16 +120,17 @@ class TuneSession {
   TuneResult result_;
 };
 
-// Spends the budget batch by batch, on the task where the next one promises most (Ansor's
+// Spends the budget batch by batch, each on the task with the most promising next batch (Ansor's
 // scheduler: Zheng et al. 2020, section 6). Candidates are timed by themselves.
 Status TuneByTurns(TuneSession& session);
 
-// Spends the budget on all tasks at once: a generation is a candidate for each, timed inside of the
-// network. Candidates are checked by themselves before.
+// Spends the budget on all tasks at once: a generation has one candidate per task, timed inside the
+// network after a check by itself.
 Status TuneInPlace(TuneSession& session, NetworkMeasurer& network);
 
-// Ends a search: in the network each task keeps what is fastest there of its constructed candidate
-// and the best that are known; all keep the constructed ones if the whole is no faster. Records it.
+// Ends a search: each task keeps the candidate that is fastest in the network, of its constructed
+// one and the best known ones. If the whole network is no faster, all tasks keep the constructed
+// ones. Records the result.
 Status CompareInPlace(TuneSession& session, NetworkMeasurer& network);
 
 }  // namespace tcc

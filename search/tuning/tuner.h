@@ -21,11 +21,11 @@ namespace tcc {
 struct TuneEvent {
   double seconds = 0;    // since the run began
   std::string task;      // Workload::name
-  std::string searcher;  // "constructed" for what is compiled without a search
+  std::string searcher;  // "constructed" for the candidate that is compiled without a search
   Measurement measurement;
-  double best_seconds = 0;         // of the task, with this trial; 0: none yet
-  double constructed_seconds = 0;  // of the task; 0: not known yet
-  int64_t trials = 0;              // measured in this run, with this one
+  double best_seconds = 0;         // the task's best including this trial; 0: none yet
+  double constructed_seconds = 0;  // the task's; 0: not known yet
+  int64_t trials = 0;              // the trials of this run, including this one
 };
 
 struct TuneOptions {
@@ -36,7 +36,7 @@ struct TuneOptions {
   std::vector<SearcherRow> more_searchers = {};    // beside Searchers(); `searcher` may name one
   std::shared_ptr<const LearnedModel> model = {};  // of the estimator; null: its prior alone
   uint64_t seed = 0;
-  size_t batch = 16;      // candidates of one task that are built and measured in a row
+  size_t batch = 16;      // the candidates of one task that are built and measured in a row
   bool in_place = false;  // candidates are timed inside of the network, which has to be there
   std::function<void(const TuneEvent&)> event = {};
   std::function<void(const std::string& message)> warn = {};
@@ -52,24 +52,24 @@ struct TaskResult {
   std::string best_searcher;
   int64_t trials = 0;  // of this run
   std::string problem;
-  bool settled = false;  // it ended before the budget: no more was expected (TaskTuner::IsSettled)
-  // From the comparison in place: seconds of the winner to the constructed candidate's, and who
-  // proposed it; 0 and "": there was none.
+  bool settled = false;  // ended early: no more gain was expected (TaskTuner::IsSettled)
+  // From the comparison in place: the ratio of the winner's seconds to the constructed candidate's,
+  // and the winner's searcher; 0 and "": there was none.
   double in_place_ratio = 0;
   std::string winner;
   double flops = 0;                    // per call
   std::optional<int64_t> moved_bytes;  // per call
-  // Printed; "": there is none.
+  // The schedules as text; "": there is none.
   std::string constructed_schedule;
   std::string best_schedule;  // the fastest measured, which need not be the winner in place
 };
 
-// Where the seconds of a run went.
+// The seconds of a run by phase.
 struct TunePhases {
   double begin = 0;  // tasks, their spaces and constructed candidates
   double propose = 0;
   double build = 0;    // replay, lowering and machine code
-  double check = 0;    // candidates by themselves, which policies but in-place also time there
+  double check = 0;    // candidates by themselves; all policies but in-place also time them here
   double network = 0;  // generations inside of the network
   double compare = 0;  // the comparison in place
 };
@@ -77,12 +77,12 @@ struct TunePhases {
 struct TuneResult {
   std::vector<TaskResult> tasks;  // in the order of the workloads
   int64_t trials = 0;
-  int64_t copied = 0;  // candidates that lower like one that was measured, beside the trials
+  int64_t copied = 0;  // candidates that lower like a measured one, not counted as trials
   std::map<MeasureStatus, int64_t> statuses;  // of this run's trials
   TunePhases phases;
-  std::string policy;  // that candidates were timed by, of the environment
-  // From the comparison in place: seconds of a run of the network with all constructed candidates
-  // and with the winners; 0: there was none.
+  std::string policy;  // the environment's policy of timing candidates
+  // From the comparison in place: the seconds of a run of the network with all constructed
+  // candidates, and with the winners; 0: there was none.
   double network_constructed_seconds = 0;
   double network_best_seconds = 0;
 };
@@ -96,15 +96,15 @@ struct TuneTools {
   // The network that the workloads are tasks of; null: the winners are not compared in place.
   NetworkMeasurer* network = nullptr;
   BuildFunction build;
-  // By workload: those that read what it makes in the network. Empty: not known.
+  // By workload: the workloads that read its result in the network. Empty: not known.
   std::vector<std::set<size_t>> consumers = {};
 };
 
-// Measures candidates of all workloads until a budget ends or a stop is asked for, and records each
-// before the next batch of its task is proposed; a stop drops the batch under way. Nothing that the
-// database knows of the environment is measured again. At the end the winners are compared in
-// place, unless a stop was asked for. Error: the database's; the measurer's where it cannot go on;
-// a searcher that is not known.
+// Measures candidates of all workloads until a budget ends or a stop is requested, and records each
+// before the next batch of its task is proposed; a stop drops the current batch. Candidates that
+// the database knows in the environment are not measured again. At the end the winners are compared
+// in place, unless a stop was requested. Error: the database's; the measurer's if it cannot go on;
+// an unknown searcher.
 StatusOr<TuneResult> Tune(std::span<const Workload> workloads, const TuneOptions& options,
                           const Environment& environment, const TuneTools& tools,
                           Database& database);
