@@ -4,8 +4,8 @@
 
 #include "ir/expr/stmt.h"
 
-// What statements read and write: by loads, stores, reductions and asynchronous copies. A
-// reduction reads its inputs; that it reads its outputs too is not counted.
+// Return whether the statement reads or writes the buffer by loads, stores, reductions or
+// asynchronous copies. A reduction reads its inputs; its reads of its outputs do not count.
 namespace tcc {
 
 bool Reads(const Stmt& stmt, const Var& buffer);
@@ -15,8 +15,8 @@ bool Reads(const Expr& expr, const Var& buffer);
 // Returns whether an index of the access depends on the variable.
 bool Uses(const Access& access, const Var& var);
 
-// Of a leaf block, in the order of its text, indices in its iteration variables. Reads are those of
-// its predicate and its body.
+// Return the accesses of a leaf block in textual order, with indices in its iteration variables.
+// Reads include those of its predicate.
 std::vector<Access> WritesOf(const Block& block);
 std::vector<Access> ReadsOf(const Block& block);
 

@@ -18,8 +18,8 @@ bool UsesAny(const Expr& expr, const std::vector<Var>& vars) {
   return found;
 }
 
-// A null Expr is the absent term, or the factor 1 that nobody wrote: sizes are never looked at, so
-// the forms are the same for free and known ones.
+// Adds two terms. A null Expr is an absent term or an implicit factor 1. The values of sizes are
+// never used, so free and known sizes give the same forms.
 Expr Sum(const Expr& a, const Expr& b) {
   return !a ? b : !b ? a : a + b;
 }
@@ -30,7 +30,8 @@ Expr OrOne(const Expr& coefficient) {
   return coefficient ? coefficient : Expr(1);
 }
 
-// sum coefficient * atom + rest. Atoms are variables, or divisions that use some.
+// A term of a linear form, sum coefficient * atom + rest. Atoms are variables, or divisions that
+// use variables.
 struct Term {
   Expr atom;
   Expr coefficient;  // null: 1
@@ -98,7 +99,7 @@ class BoxFinder {
   BoxFinder(const std::vector<Var>& vars, const std::vector<Expr>& sizes)
       : vars_(vars), sizes_(sizes) {}
 
-  // How many values from the first to the last; nullopt where the index may fall.
+  // Returns the number of values from the first to the last; nullopt where the index may decrease.
   std::optional<Expr> SizeOf(const Expr& index) {
     std::optional<LinearForm> form = LinearReader(vars_, true).Read(index);
     if (!form) return std::nullopt;

@@ -8,8 +8,8 @@
 namespace tcc {
 namespace {
 
-// Points that go through the instructions together: the values of a thousand instructions stay in
-// the second-level cache.
+// The number of points that pass through the instructions together: the values of a thousand
+// instructions stay in the second-level cache.
 constexpr size_t kBlock = 64;
 
 }  // namespace

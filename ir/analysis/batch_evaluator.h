@@ -12,8 +12,8 @@
 
 namespace tcc {
 
-// A number for each of some columns (variables, or expressions) at each of some points; a column
-// lies together.
+// A table of numbers with a column per variable or expression and a row per point; columns are
+// contiguous.
 class PointTable {
  public:
   PointTable(size_t columns, size_t points)
@@ -36,28 +36,27 @@ class PointTable {
   std::vector<double> cells_;
 };
 
-// Expressions of i64, bool and f64 compiled for evaluation at many points at once, exactly: doubles
-// hold every integer below 2^53. Where the bounds prove that an integer stays below 2^52, nothing
-// is checked; where they do not, one beyond that is NaN at that point, and so is all that is made
-// of it. The value is NaN as well where Evaluate gives nullopt. Equal parts of the expressions are
-// computed once.
+// An evaluator of compiled i64, bool and f64 expressions at many points at once. Results are exact:
+// doubles hold every integer below 2^53. Where the bounds do not prove that an integer stays below
+// 2^52, it is checked: at a point where it is larger, it and all results that depend on it are NaN.
+// The value is also NaN where Evaluate returns nullopt. Common subexpressions are computed once.
 class BatchEvaluator {
  public:
   explicit BatchEvaluator(FormulaProgram program) : program_(std::move(program)) {}
-  // Errors as for CompileFormulas. `bounds` as for BoundsOf: what holds at every point that will be
-  // asked for.
+  // Compiles the expressions. Errors: CompileFormulas'. `bounds`, like BoundsOf's, must hold at
+  // every point that will be evaluated.
   static StatusOr<BatchEvaluator> Compile(std::span<const Expr> exprs, std::span<const Var> vars,
                                           const Bounds& bounds = {});
 
-  // A column for each variable, in their order, to one for each expression. The integers in
-  // `points` are below 2^52 and within the bounds.
+  // Maps a table with a column per variable, in order, to one with a column per expression. Expects
+  // the integers in `points` to be below 2^52 and within the bounds.
   PointTable Evaluate(const PointTable& points) const;
-  // The same at one point.
+  // Evaluates at one point.
   std::vector<double> EvaluateAt(std::span<const int64_t> point) const;
 
   const FormulaProgram& program() const { return program_; }
   size_t instructions() const { return program_.instructions.size(); }
-  // Instructions whose result is checked at each point.
+  // Returns the number of instructions whose result is checked at each point.
   size_t checked_instructions() const;
 
  private:

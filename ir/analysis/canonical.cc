@@ -17,9 +17,9 @@ bool Loads(const Expr& expr) {
   return loads;
 }
 
-// Whether a op b and b op a are the same for every a and b. And and Or stop at the operand that
-// decides, so a Load in one of them may rely on the other having been asked first. Sums and
-// products of floats commute too, but are left as they stand: nothing reorders floats.
+// Returns whether a op b and b op a are the same for every a and b. And and Or stop at the operand
+// that decides, so a Load in one operand may rely on the other being evaluated first. Sums and
+// products of floats commute too, but nothing reorders floats.
 bool Commutes(ExprKind kind, const Expr& a, const Expr& b) {
   switch (kind) {
     case ExprKind::kAdd:
@@ -38,7 +38,7 @@ bool Commutes(ExprKind kind, const Expr& a, const Expr& b) {
   }
 }
 
-// Writes nodes as (Kind field ...), from the nodes' Fields(), with every type spelled out.
+// A writer of nodes as (Kind field ...), from the nodes' Fields(), with every type spelled out.
 class CanonicalWriter {
  public:
   std::string operator()(const Expr& expr) {
@@ -51,7 +51,7 @@ class CanonicalWriter {
     return VisitStmt(stmt, [this](const auto& node) { return Listed(KindName(node.kind), node); });
   }
 
-  // The name of a combiner is a hint as well; what it computes counts.
+  // A combiner's name is a hint, too; only its function counts.
   std::string operator()(const Combiner& combiner) {
     if (!combiner) return "-";
     CanonicalWriter inner;
@@ -76,7 +76,7 @@ class CanonicalWriter {
     return Listed("", value);
   }
 
-  // Texts inside nodes are the names of blocks and the keys of loops.
+  // The strings in nodes are names of blocks and keys of loops.
   std::string operator()(const std::string&) { return "_"; }
   std::string operator()(DType dtype) { return ToString(dtype); }
   std::string operator()(double value) {
@@ -101,7 +101,7 @@ class CanonicalWriter {
   template <typename T>
   std::string Listed(std::string_view kind, const T& value) {
     std::string text = "(" + std::string(kind);
-    // A fold of commas: fields are written, and variables numbered, first to last.
+    // The comma fold writes fields, and numbers variables, first to last.
     std::apply([&](const auto&... field) { ((text += ' ', text += (*this)(field)), ...); },
                value.Fields());
     return text + ")";
@@ -157,7 +157,7 @@ std::string CanonicalText(const Function& fn) {
     text += fmt::format("({} {} {} {})", var->role == VarRole::kShape ? "shape" : "tile",
                         write(Expr(var)), var->low, var->high);
   }
-  // One statement each: parameters are numbered before the body.
+  // Separate statements, so that parameters are numbered before the body.
   text += "] " + write(fn.params);
   text += " " + write(fn.body);
   return text + ")";

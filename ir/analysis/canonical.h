@@ -6,17 +6,18 @@
 
 namespace tcc {
 
-// A text that is the same for functions that compute the same in the same way, whatever their parts
-// are called: variables are numbered in order of definition; names of functions, blocks, combiners,
-// keys of loops and attributes are left out, so that a subgraph met again in another network has
-// the same key. What schedules refer to by name is fixed by position.
+// Returns a text that is the same for functions that compute the same in the same way, whatever
+// their names. Variables are numbered in order of definition; names of functions, blocks and
+// combiners, keys of loops and attributes are left out. So a subgraph that recurs in another
+// network has the same key. Blocks and loops, to which schedules refer by name, are identified by
+// position.
 //
 // Commutative operands (of integer Add and Mul, of Min, Max, Eq and Ne, and of And and Or where
 // neither operand loads) are ordered by their canonical text, never by address, name or creation
 // order.
 std::string CanonicalText(const Function& fn);
 
-// SHA-256 of the canonical text, hexadecimal: the persistent key of a function.
+// Returns the persistent key of a function: the SHA-256 of its canonical text, in hexadecimal.
 std::string FunctionKey(const Function& fn);
 
 }  // namespace tcc

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kInit = ".init";
 
-// By old name: of a block, or the key of a loop.
+// The new names by old name: of a block, or the key of a loop.
 using NewNames = std::map<std::string, std::string>;
 
 std::string Numbered(std::string_view prefix, size_t number) {
@@ -26,7 +26,7 @@ Var Renamed(const Var& var, const std::string& name) {
   return Var(copy.as<VarNode>());
 }
 
-// The block of `names` that the block `name` initialises.
+// Returns the block of `names` that the block `name` initialises.
 std::optional<std::string> InitialisedBy(const std::string& name, const NewNames& names) {
   if (!name.ends_with(kInit)) return std::nullopt;
   std::string base = name.substr(0, name.size() - kInit.size());
@@ -41,14 +41,14 @@ NewNames NamesOfBlocks(const Stmt& body) {
   for (const Ref<Block>& block : blocks) {
     if (!InitialisedBy(block->name, names)) names[block->name] = Numbered("b", count++);
   }
-  // In the map's order a name comes after its prefixes.
+  // In map order a name comes after its prefixes.
   for (auto& [old, name] : names) {
     if (auto base = InitialisedBy(old, names)) name = names.at(*base) + std::string(kInit);
   }
   return names;
 }
 
-// The iteration variable whose whole binding is `loop`.
+// Returns the iteration variable whose whole binding is `loop`.
 std::optional<size_t> IterBoundTo(const Var& loop, const Block& block) {
   for (size_t i = 0; i < block.iters.size(); ++i) {
     if (block.iters[i].binding.same_as(loop)) return i;
@@ -95,8 +95,8 @@ class Renamer {
     }
   }
 
-  // A loop is the first block's inside it. One that is no variable's whole binding is numbered
-  // after the variables.
+  // Names a loop after the first block inside it. A loop that is no variable's whole binding is
+  // numbered after the variables.
   void RenameLoop(const For& loop) {
     std::vector<Ref<Block>> inside = BlocksOf(loop.body);
     std::string owner = inside.empty() ? "f" : blocks_.at(inside[0]->name);

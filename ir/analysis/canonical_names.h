@@ -4,7 +4,7 @@
 
 namespace tcc {
 
-// The same function with every name taken from position, so that a schedule of one network's
+// Returns the same function with names derived from positions, so that a schedule of one network's
 // function replays on an equal function of another network. FunctionKey does not change.
 //
 //   the function           kernel; attributes are dropped

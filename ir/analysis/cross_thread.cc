@@ -41,7 +41,7 @@ std::optional<CrossThreadReduction> MatchCrossThread(const For& nest) {
   if (!found.reduce) return std::nullopt;
   for (const For* loop : loops) {
     bool meets = MeetsIn(*loop, *found.block);
-    // Bindings of known sizes do not have loops of one iteration.
+    // Bindings of known sizes do not contain loops of one iteration.
     bool takes_part = meets || IsConstant(loop->extent, 1);
     if (!takes_part || FeedsSpatial(*loop, *found.block) || found.lanes) return std::nullopt;
     if (loop->for_kind == ForKind::kVectorized) {
@@ -85,8 +85,8 @@ CrossThreadScratch ScratchOf(const CrossThreadReduction& reduction,
     scratch.shared.push_back(buffer(".shared", cells, Scope::kShared));
   }
   if (!reduction.lanes) scratch.total = scratch.partial;
-  // The identities of lanes; lanes that are added up, with the identities again; then the exchange:
-  // a step by shuffles gives, takes and adds; and the result, perhaps with its identities.
+  // The stores: the lanes' identities; the sum over lanes, with identities again; the exchange,
+  // where a shuffle step gives, takes and adds; and the result, perhaps with its identities.
   int64_t results = reduction.reduce->init == ReduceInit::kFirstInstance ? 2 : 1;
   Expr each = lanes + (reduction.lanes ? lanes * Expr(2) : Expr(0)) + Expr(results) +
               choose(Expr(3), Expr(3 + 2 + 3), Expr(1 + 2));

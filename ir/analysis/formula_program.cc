@@ -16,26 +16,27 @@
 namespace tcc {
 namespace {
 
-// Half of what doubles hold, so that quotient * divisor is exact too.
+// Half the limit of exact integers in doubles, so that quotient * divisor is exact too.
 constexpr int64_t kExact = int64_t{1} << 52;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// The floor of a double of at most 2^52 in magnitude: beyond 2^52 doubles have no fractions, so
-// that the sum is rounded to the nearest integer. A conversion to integers and back is no vector
-// code.
+// Returns the floor of a double of at most 2^52 in magnitude. Beyond 2^52 doubles have no
+// fractions, so the sum is rounded to the nearest integer. A conversion to integers and back would
+// not vectorize.
 inline double Floor(double x) {
   const double whole_numbers = std::copysign(static_cast<double>(kExact), x);
   const double nearest = (x + whole_numbers) - whole_numbers;
   return nearest - (nearest > x ? 1.0 : 0.0);
 }
 
-// The rounded quotient of two integers below 2^52 has the exact quotient's floor: a fraction is at
-// least 1 / b away from the next integer, and half a unit in the last place is less.
+// Returns the floor of a / b for integers below 2^52. The rounded quotient has the exact quotient's
+// floor: a fraction is at least 1 / b below the next integer, and half a unit in the last place is
+// less.
 inline double FloorQuotient(double a, double b) {
   return Floor(a / b);
 }
 
-// a or b; a where it is NaN. A comparison with NaN fails, so that b is picked where that is NaN.
+// Returns a or b; a where it is NaN. A comparison with NaN fails, so a NaN b is picked.
 inline double Pick(bool pick_a, double a, double b) {
   const double picked = pick_a ? a : b;
   return a == a ? picked : a;
@@ -90,7 +91,7 @@ void MapAll(F f, const double* a, double* out, size_t count) {
   for (size_t i = 0; i < count; ++i) out[i] = f(a[i]);
 }
 
-// All values that an integer a op b, or a choice between b and c, can have.
+// Returns the range of an integer a op b, or of a choice between b and c.
 Interval ResultOf(FormulaOp op, Interval a, Interval b, Interval c) {
   switch (op) {
     case FormulaOp::kAdd:
@@ -171,10 +172,10 @@ constexpr bool Commutes(FormulaOp op) {
          op == FormulaOp::kMax || op == FormulaOp::kEq || op == FormulaOp::kNe;
 }
 
-// Until all constants are known, instructions are numbered from here.
+// The first instruction's number until all constants are known.
 constexpr uint32_t kFirstInstruction = uint32_t{1} << 31;
 
-// Expressions to instructions, each distinct one once.
+// A compiler of expressions to distinct instructions.
 class FormulaCompiler {
  public:
   FormulaCompiler(std::span<const Expr> exprs, std::span<const Var> vars, const Bounds& bounds) {
@@ -203,8 +204,8 @@ class FormulaCompiler {
   }
 
  private:
-  // Facts about a value that hold at every point. f64 ones have no interval unless they are
-  // integers that an instruction on i64 would have computed as well.
+  // The facts about a value that hold at every point. An f64 has no interval unless it is an
+  // integer that an instruction on i64 would have computed as well.
   struct Known {
     Interval interval;
     bool may_be_nan;
@@ -258,7 +259,7 @@ class FormulaCompiler {
   template <ExprKind K>
   uint32_t Visit(const Binary<K>& node) {
     uint32_t a = Of(node.a);
-    // a && b is a ? b : 0, and a || b is a ? a : b: b does not count where a decides.
+    // a && b is a ? b : 0, and a || b is a ? a : b: where a decides, b is not used.
     if (K == ExprKind::kAnd) {
       return Choose(FormulaOp::kSelect, a, [&] { return Of(node.b); }, [&] { return Constant(0); });
     }
@@ -290,7 +291,7 @@ class FormulaCompiler {
   uint32_t Visit(const Ramp&) { return Fail("a vector"); }
   uint32_t Visit(const Broadcast&) { return Fail("a vector"); }
 
-  // A choice whose condition is constant is the arm.
+  // Emits a choice; with a constant condition, only the chosen arm.
   template <typename Then, typename Else>
   uint32_t Choose(FormulaOp op, uint32_t condition, Then then_value, Else else_value) {
     std::optional<double> known = ConstantAt(condition);
@@ -309,7 +310,7 @@ class FormulaCompiler {
     return result.low <= -kExact || result.high >= kExact;
   }
 
-  // `real`: the result is an f64.
+  // Emits an instruction or reuses an equal one; `real` means that the result is an f64.
   uint32_t Emit(FormulaOp op, bool real, uint32_t a, uint32_t b = 0) {
     if (OperandsOf(op) == 1) b = a;
     if (Commutes(op) && a > b) std::swap(a, b);
@@ -340,10 +341,10 @@ class FormulaCompiler {
   FormulaProgram program_;
   Status status_;
   std::unordered_map<const ExprNode*, uint32_t> ids_;
-  // By the bits of the value.
+  // The constants by the bits of their value.
   std::map<uint64_t, uint32_t> constants_;
   std::map<std::tuple<FormulaOp, bool, uint32_t, uint32_t, uint32_t>, uint32_t> numbers_;
-  // Facts about variables and constants, and about instructions.
+  // The facts about variables and constants, and about instructions.
   std::vector<Known> inputs_, made_;
 };
 

@@ -10,10 +10,11 @@
 
 namespace tcc {
 
-// enumerator, number of operands, exact value for operands a, b and c; comparisons give 1 or 0
+// The columns: enumerator, number of operands, exact value for operands a, b and c; comparisons
+// give 1 or 0.
 //
-// A NaN stands for a value that is not defined. It goes through all operations, comparisons, minima
-// and maxima; a choice is NaN where its condition is, or the arm that it picks.
+// A NaN stands for an undefined value. It propagates through all operations, comparisons, minima
+// and maxima. A choice is NaN where its condition or the chosen arm is.
 #define TCC_FORMULA_OPS(X)              \
   X(kAdd, 2, "a + b")                   \
   X(kSub, 2, "a - b")                   \
@@ -54,9 +55,9 @@ constexpr bool Compares(FormulaOp op) {
          op == FormulaOp::kLe;
 }
 
-// Expressions as a list of instructions on doubles, equal ones once. Values are numbered:
-// variables, constants, instructions; an instruction's operands have smaller numbers than its
-// result. Operands that an op does not have are 0.
+// Expressions as a list of distinct instructions on doubles. Values are numbered: variables,
+// constants, instructions; an instruction's operands have smaller numbers than its result. Unused
+// operands are 0.
 struct FormulaProgram {
   struct Instruction {
     FormulaOp op;
@@ -78,12 +79,12 @@ struct FormulaProgram {
 // Instructions on f64 are never checked. A cast from i64 or bool to f64 costs nothing: products of
 // extents that may pass 2^52 are written as products of casts. The sign of a zero is not kept.
 //
-// Instructions on constants alone are folded, also those whose result is not defined: so each
-// instruction has a variable below it. Variables are i64 (within `bounds` as for BoundsOf), bool or
-// f64 (finite).
+// Instructions on constants alone are folded, even with an undefined result, so each instruction
+// depends on a variable. Variables are i64 (within `bounds`, like BoundsOf's), bool or f64
+// (finite).
 //
 // Error: a variable that is not in `vars`, an integer constant from 2^52 on, a load, a call other
-// than exp, log, log1p and sqrt, an integer made of a float, a value of another type.
+// than exp, log, log1p and sqrt, a cast from a float to an integer, a value of another type.
 StatusOr<FormulaProgram> CompileFormulas(std::span<const Expr> exprs, std::span<const Var> vars,
                                          const Bounds& bounds = {});
 

@@ -8,7 +8,7 @@
 namespace tcc {
 namespace {
 
-// Of loops, sizes and numbers, which are 0 or more themselves; false where that is not seen.
+// Returns whether the expression, made of loop variables, sizes and numbers, is seen to be >= 0.
 bool IsNonNegative(const Expr& expr) {
   if (std::optional<int64_t> number = AsConstant(expr)) return *number >= 0;
   if (const auto* var = expr.as<VarNode>()) return var->role != VarRole::kBuffer;
@@ -23,7 +23,7 @@ bool IsNonNegative(const Expr& expr) {
   return false;
 }
 
-// What has to hold for an instance of the block, its predicate aside.
+// Returns the conditions for an instance of the block to exist, except its predicate.
 std::vector<LoopGuard> GuardsOf(const Block& block) {
   std::vector<LoopGuard> guards;
   for (const IterVar& iter : block.iters) {
@@ -54,7 +54,7 @@ class Unnester final : public Mutator {
     return MakeStmt<If>(Substitute(block.predicate, values), body);
   }
 
-  std::vector<LoopGuard> guards_;  // of the blocks round the statement at hand
+  std::vector<LoopGuard> guards_;  // of the blocks round the current statement
 };
 
 void CollectOutermost(const Stmt& stmt, std::vector<Ref<Block>>& blocks) {
@@ -73,7 +73,7 @@ bool HoldsBlocks(const Block& block) {
 }
 
 bool HasNestedBlocks(const Stmt& stmt) {
-  // The most frequent ones without the cost of a visitor: each step of a schedule asks.
+  // The most frequent kinds avoid the cost of a visitor, since each schedule step calls this.
   if (const auto* loop = stmt.as<For>()) return HasNestedBlocks(loop->body);
   if (const auto* seq = stmt.as<Seq>())
     return std::any_of(seq->stmts.begin(), seq->stmts.end(), HasNestedBlocks);

@@ -4,18 +4,18 @@
 
 #include "ir/expr/function.h"
 
-// Blocks that stand in blocks: the step Blockize makes them, and texts may hold them.
+// Blocks inside blocks, which the step Blockize makes and texts may contain.
 namespace tcc {
 
-// Whether a block stands in `block`.
+// Returns whether `block` contains a block.
 bool HoldsBlocks(const Block& block);
 bool HasNestedBlocks(const Stmt& stmt);
 
-// The blocks in `stmt` that stand in no other block of it.
+// Returns the blocks of `stmt` that are inside no other block of it.
 std::vector<Ref<Block>> OutermostBlocksOf(const Stmt& stmt);
 
-// The same instances of the blocks that hold none, without those round them: bindings are in the
-// loops, and what has to hold for a block round them is a guard, a predicate of it a condition.
+// Removes the outer blocks and keeps the instances of the innermost ones: bindings become
+// expressions of the loops, an outer block's domains become guards, and its predicate a condition.
 //
 //   for i0 { block o(a: spatial E = i0) { for i1 { block b(i: spatial N = a*4 + i1) { .. } } } }
 //   -->

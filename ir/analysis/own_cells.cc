@@ -13,7 +13,7 @@
 namespace tcc {
 namespace {
 
-// Loops over threads by their variables.
+// The loops over threads by their variables.
 using ThreadLoops = std::map<const ExprNode*, ForKind>;
 
 class OwnDimensions {
@@ -30,7 +30,7 @@ class OwnDimensions {
     });
   }
 
-  // Of each dimension whether a thread uses one cell of it.
+  // Returns, per dimension, whether a thread uses only one cell of it.
   std::vector<bool> own() const {
     std::vector<bool> own;
     for (const Dimension& dimension : dimensions_) {
@@ -55,7 +55,7 @@ class OwnDimensions {
     std::optional<int64_t> place;
   };
 
-  // A dimension less leaves all else as it is.
+  // Returns whether the removal of a dimension leaves the rest of the declaration valid.
   static bool IsPlain(const Buffer& buffer) {
     return buffer.scope == Scope::kLocal && buffer.circular < 0 && !buffer.versions &&
            buffer.layout.strides.empty() && buffer.layout.blocks.empty() && !buffer.layout.offset &&
@@ -90,8 +90,8 @@ class OwnDimensions {
     if (dimension.at_thread) dimension.axis = thread->second;
   }
 
-  // An iteration variable of one value is known to be 0 before sizes are, as it is afterwards; the
-  // thread that it is bound to is not in the index any more then.
+  // Notes an access at a constant. An iteration variable with a single value is replaced by 0 even
+  // before sizes are known; then the thread that it is bound to no longer occurs in the index.
   void NotePlace(size_t d, const Expr& index) {
     Dimension& dimension = dimensions_[d];
     std::optional<int64_t> place = AsConstant(index);

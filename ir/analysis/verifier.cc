@@ -12,7 +12,7 @@
 namespace tcc {
 namespace {
 
-// Text for messages: the key where there is one.
+// Returns a name for messages: the key, if there is one.
 std::string NameOf(const For& loop) {
   return loop.key.empty() ? loop.var->name : loop.key;
 }
@@ -129,7 +129,8 @@ class Verifier {
     return OkStatus();
   }
 
-  // The consumer's threads share the copy: its place may not depend on which of them asks.
+  // Checks that a shared buffer's origin does not depend on a thread, since the consumer's threads
+  // share the copy.
   Status CheckSharedOrigin(const Buffer& buffer) const {
     for (const For* loop : loops_) {
       if (!IsThreadIdx(loop->for_kind) && loop->for_kind != ForKind::kVthread) continue;
@@ -181,7 +182,8 @@ class Verifier {
     return OkStatus();
   }
 
-  // Divisors that come from data are the model's business.
+  // Checks that a divisor is provably positive; divisors that come from data are the model's
+  // responsibility.
   Status CheckDivisor(const Expr& divisor) {
     if (divisor.dtype() != kInt64 || ReadsData(divisor)) return OkStatus();
     if (BoundsOf(divisor, bounds_).low >= 1) return OkStatus();
@@ -212,7 +214,8 @@ class Verifier {
     return OkStatus();
   }
 
-  // Prepack makes constants of what the function itself computes; a parameter is the model's.
+  // Checks a write. A function may write constants that it computes itself (Prepack), but no
+  // constant parameter, which belongs to the model.
   Status CheckWrite(const Var& buffer, const std::vector<Expr>& indices) const {
     TCC_RETURN_IF_ERROR(CheckAccess(buffer, indices));
     for (const Buffer& param : fn_.params) {
@@ -311,7 +314,7 @@ class Verifier {
       TCC_RETURN_IF_ERROR(Check(guard.value));
       TCC_RETURN_IF_ERROR(Check(guard.extent));
     }
-    // Blocks may stand in blocks; what the outer one hides stays hidden.
+    // Blocks may be nested; variables hidden by the outer one stay hidden.
     auto hidden = hidden_;
     auto reduce_vars = reduce_vars_;
     std::string outer = block_name_;
@@ -358,7 +361,8 @@ class Verifier {
     return OkStatus();
   }
 
-  // A reduction across threads, each of which may have lanes (cross_thread.h).
+  // Returns whether the block is a reduction across threads, each of which may have lanes
+  // (cross_thread.h).
   bool MeetsThreads(const Block& block) const {
     return std::any_of(loops_.begin(), loops_.end(), [&](const For* loop) {
       return IsThreadIdx(loop->for_kind) && MeetsIn(*loop, block);

@@ -32,7 +32,8 @@ Parts ParametersFor(std::vector<Expr> identities) {
   return parts;
 }
 
-// One object for one name: a table that only grows, so that equal combiners are mostly identical.
+// Returns one object per name from a table that only grows, so that equal combiners are mostly
+// identical.
 Combiner Interned(const std::string& name, const std::function<Parts()>& build) {
   static std::mutex mutex;
   static auto* table = new std::map<std::string, Combiner>;
@@ -151,7 +152,8 @@ Combiner ArgMinCombiner(DType dtype, TieBreak tie) {
 
 namespace {
 
-// (maximum, sums...): each sum is of terms that are scaled by e^(their score - the maximum).
+// Makes the combiner of (maximum, sums...), whose terms are scaled by e^(their score - the
+// maximum).
 Combiner ScaledSums(const std::string& name, DType dtype, size_t sums) {
   Combiner max = MaxCombiner(dtype);
   Combiner sum = SumCombiner(dtype);
@@ -189,7 +191,7 @@ Combiner WelfordCombiner(DType dtype) {
     Parts parts = ParametersFor({Const(dtype, 0), Const(dtype, 0), Const(dtype, 0)});
     const std::vector<Var>& a = parts.lhs;
     const std::vector<Var>& b = parts.rhs;
-    // Chan, Golub, LeVeque 1979; the share is 0 where both counts are.
+    // Chan, Golub, LeVeque 1979; the share is 0 where both counts are 0.
     Expr count = a[0] + b[0];
     Expr share =
         SelectOf(Make<Eq>(count, Const(dtype, 0)), Const(dtype, 0), Make<Div>(b[0], count));

@@ -8,20 +8,21 @@
 
 namespace tcc {
 
-// How a reduction merges two partial results, over a tuple of elements: sum and max have one
-// element, ArgMax (value, index) two, softmax (maximum, sum of exponentials) two.
+// The function by which a reduction merges two partial results, over a tuple of elements: sum and
+// max have one element, ArgMax (value, index) two, softmax (maximum, sum of exponentials) two.
 //
 // `combine` is associative and commutative up to rounding, and combine(identity, x) == x without
-// NaN, -inf included: exponential combiners use ScalarOp::kExpDiff. A test holds each row to that.
+// NaN, -inf included: exponential combiners use ScalarOp::kExpDiff. A test checks this for each
+// standard combiner.
 struct CombinerNode : RefCounted {
   std::string name;
   std::vector<Expr> identities;  // constants; their dtypes are the elements'
   std::vector<Var> lhs;          // parameters: the result so far
-  std::vector<Var> rhs;          // parameters: what comes in
-  std::vector<Expr> results;     // combine(lhs, rhs), an Expr an element
+  std::vector<Var> rhs;          // parameters: the incoming values
+  std::vector<Expr> results;     // combine(lhs, rhs), an Expr per element
   // Optional: element e as a plain reduction given the *final* values of the elements before it.
-  // Each is an Expr over rhs (what comes in, as raw inputs) and lhs (those final values), to be
-  // merged by `direct_ops[e]`, a one-element combiner.
+  // Each is an Expr over rhs (the raw inputs) and lhs (those final values), to be merged by
+  // `direct_ops[e]`, a one-element combiner.
   std::vector<Expr> direct;
   std::vector<Ref<CombinerNode>> direct_ops;
 };
@@ -34,27 +35,31 @@ class Combiner : public Ref<CombinerNode> {
 
 uint64_t FieldHash(const Combiner& combiner);
 
-// combine(lhs, rhs) with the given values for the parameters.
+// Returns combine(lhs, rhs) with the given values for the parameters.
 std::vector<Expr> Combine(const Combiner& combiner, const std::vector<Expr>& lhs,
                           const std::vector<Expr>& rhs);
 
-// The same object for the same arguments: combiners may be compared by Equal or by their text.
+// Return the same object for the same arguments; combiners may be compared by Equal or by their
+// text.
 Combiner SumCombiner(DType dtype);
 Combiner ProductCombiner(DType dtype);
-// Two sums at once.
+// Returns the combiner of two sums at once.
 Combiner SumPairCombiner(DType dtype);
-// Identity: the type's least (greatest) value, -inf (+inf) for floats; NaN propagates.
+// Return the maximum (minimum). The identity is the type's least (greatest) value, -inf (+inf) for
+// floats; NaN propagates.
 Combiner MaxCombiner(DType dtype);
 Combiner MinCombiner(DType dtype);
 Combiner AndCombiner();
 Combiner OrCombiner();
-// (value, index): the largest (smallest) value; among equals the lowest index, or the highest.
+// The index that wins among equal values of (value, index): the lowest or the highest.
 enum class TieBreak { kFirst, kLast };
 Combiner ArgMaxCombiner(DType dtype, TieBreak tie);
 Combiner ArgMinCombiner(DType dtype, TieBreak tie);
-// (maximum, sum of exponentials of differences to it); an input x comes in as (x, 1).
+// Returns the combiner of (maximum, sum of exponentials of differences to it); an input x comes in
+// as (x, 1).
 Combiner SoftmaxCombiner(DType dtype);
-// (count, mean, sum of squared differences from the mean); an input x comes in as (1, x, 0).
+// Returns the combiner of (count, mean, sum of squared differences from the mean); an input x comes
+// in as (1, x, 0).
 Combiner WelfordCombiner(DType dtype);
 
 }  // namespace tcc

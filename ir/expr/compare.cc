@@ -7,7 +7,8 @@
 namespace tcc {
 namespace {
 
-// Walks two trees in step. Bound variables are paired when their definition is reached.
+// A comparison that walks two trees in step. Bound variables are paired when their definition is
+// reached.
 class Comparer {
  public:
   explicit Comparer(bool bind, bool names) : bind_(bind), names_(names) {}
@@ -17,8 +18,8 @@ class Comparer {
     if (!a || !b) return !a && !b;
     if (a->hash != b->hash || a.kind() != b.kind()) return false;
     if (a.kind() == ExprKind::kVarNode) return SameVar(a, b);
-    // A DAG is compared as a DAG: pairs found equal are not walked again. Sound because pairings of
-    // variables only grow, and a pair once equal stays so.
+    // A DAG is compared as a DAG: pairs found equal are not walked again. This is sound because
+    // pairings of variables only grow, so an equal pair stays equal.
     bool is_shared = a->IsShared();
     if (is_shared) {
       auto known = equal_.find(a.get());
@@ -84,7 +85,7 @@ class Comparer {
   }
 
   bool Same(double a, double b) { return __builtin_memcmp(&a, &b, sizeof a) == 0; }
-  // Texts inside nodes are the names of blocks and the keys of loops.
+  // The strings in nodes are names of blocks and keys of loops.
   bool Same(const std::string& a, const std::string& b) { return !names_ || a == b; }
   template <typename T>
     requires(std::is_integral_v<T> || std::is_enum_v<T> || std::is_same_v<T, DType>)

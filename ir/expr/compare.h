@@ -4,23 +4,23 @@
 
 namespace tcc {
 
-// The same structure over the same variables. Hints (names of variables) are ignored; names of
-// blocks and keys of loops count.
+// Return whether two values have the same structure over the same variables. Hints (names of
+// variables) are ignored; names of blocks and keys of loops count.
 bool Equal(const Expr& a, const Expr& b);
 bool Equal(const Stmt& a, const Stmt& b);
 bool Equal(const Combiner& a, const Combiner& b);
 
-// As Equal, up to a one-to-one renaming of the variables that are bound inside: loops, iteration
-// variables, lets, buffers; for functions also parameters and, in their order, `vars`. Free
-// variables must be the same.
+// Return whether two values are Equal up to a one-to-one renaming of the variables that are bound
+// inside: loops, iteration variables, lets, buffers; for functions also parameters and, in their
+// order, `vars`. Free variables must be the same.
 bool AlphaEqual(const Stmt& a, const Stmt& b);
 bool AlphaEqual(const Function& a, const Function& b);
 
-// For tests that write the expected program as text: AlphaEqual that also ignores function names,
-// block names, loop keys and attributes.
+// Compares like AlphaEqual but also ignores function names, block names, loop keys and attributes,
+// for tests that write the expected program as text.
 bool EqualUpToNames(const Function& a, const Function& b);
 
-// For ordered containers keyed by structure.
+// The hash and equality for containers keyed by structure.
 struct ExprHash {
   size_t operator()(const Expr& expr) const { return expr->hash; }
 };

@@ -13,7 +13,7 @@
 namespace tcc {
 namespace {
 
-// As the unsigned type where that is what the bits mean; only u64 differs from int64.
+// Returns whether the int64 holds an unsigned value modulo 2^64; only u64 values do.
 bool IsUnsigned64(DType type) {
   return type.is_integer() && !type.is_signed_integer() && type.bits() == 64;
 }
@@ -57,7 +57,7 @@ double Sign(double x) {
   return x > 0 ? 1 : x < 0 ? -1 : 0;
 }
 
-// To nearest, halves away from zero; the exponents of f32, below the smallest normal one too.
+// Rounds to nearest, halves away from zero, with the exponents of f32, subnormal numbers included.
 double RoundTf32(double x) {
   if (x == 0 || !std::isfinite(x)) return x;
   double step = std::ldexp(1.0, std::max(std::ilogb(x), -126) - 10);
@@ -72,7 +72,7 @@ std::optional<int64_t> TruncDivision(ScalarOp op, DType type, int64_t a, int64_t
     uint64_t x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
     return static_cast<int64_t>(quotient ? x / y : x % y);
   }
-  // The least number by -1 wraps to itself; C++'s own division traps there.
+  // The least number divided by -1 wraps to itself; C++'s own division traps there.
   if (b == -1)
     return quotient ? WrapInteger(type, static_cast<int64_t>(-static_cast<uint64_t>(a))) : 0;
   return quotient ? a / b : a % b;
@@ -125,7 +125,8 @@ std::optional<Expr> FoldCast(const Cast& cast) {
   return std::nullopt;
 }
 
-// Results of these are the same whoever computes them; exp and its like are left to the backend.
+// Returns whether every implementation gives the same result; exp and the like are left to the
+// backend.
 bool IsExactOnFloats(ScalarOp op) {
   return op == ScalarOp::kFloor || op == ScalarOp::kCeil || op == ScalarOp::kRound ||
          op == ScalarOp::kRoundTf32 || op == ScalarOp::kTrunc || op == ScalarOp::kAbs ||
@@ -165,13 +166,13 @@ double RoundFloat(DType type, double value) {
   type = type.element();
   if (type == kFloat64) return value;
   if (IsFloat8(type)) {
-    // As ONNX's Cast with saturate = 1: infinity becomes the largest number, too.
+    // Saturate like ONNX's Cast with saturate = 1: infinity becomes the largest number, too.
     constexpr double kMax = std::numeric_limits<double>::max();
     double finite = std::isinf(value) ? std::copysign(kMax, value) : value;
     return Float8ToDouble(type, DoubleToFloat8(type, finite));
   }
-  // Rounding to float on the way to 16 bits would round twice; rounding to odd keeps what the
-  // second rounding needs to know.
+  // Rounding to float on the way to 16 bits would round twice; rounding to odd keeps the
+  // information that the second rounding needs.
   float near = static_cast<float>(value);
   if (type == kFloat32 || !std::isfinite(near)) return near;
   if (near != value && (std::bit_cast<uint32_t>(near) & 1) == 0) {

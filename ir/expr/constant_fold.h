@@ -5,36 +5,37 @@
 
 #include "ir/expr/expr.h"
 
-// What the operators of expressions mean on constants. Integers are held in an int64 as their type
-// keeps them (sign- or zero-extended; u64 modulo 2^64), bools as 0 and 1, floats as doubles.
+// The operators of expressions on constants. An int64 holds integers in their type's representation
+// (sign- or zero-extended; u64 modulo 2^64), bools as 0 and 1; a double holds floats.
 namespace tcc {
 
-// `value` as an integer type keeps it: modulo 2^bits. For bool: value != 0.
+// Returns `value` wrapped modulo 2^bits to an integer type. For bool: value != 0.
 int64_t WrapInteger(DType type, int64_t value);
-// The nearest value of a float type, halves to even; of 8-bit ones the largest for more.
+// Returns the nearest value of a float type, halves to even. 8-bit floats saturate.
 double RoundFloat(DType type, double value);
 
-// a op b on operands of an integer type or bool, for Add, Sub, Mul, FloorDiv, FloorMod, CeilDiv,
-// Min, Max, And, Or and comparisons. nullopt where the result is not defined: a divisor below 1, an
-// i64 that overflows.
+// Returns a op b on operands of an integer type or bool, for Add, Sub, Mul, FloorDiv, FloorMod,
+// CeilDiv, Min, Max, And, Or and comparisons; nullopt where the result is undefined: a divisor
+// below 1, overflow of i64.
 std::optional<int64_t> EvaluateInteger(ExprKind op, DType type, int64_t a, int64_t b);
-// Add, Sub, Mul, Div, Min, Max on doubles, not rounded further.
+// Returns a op b for Add, Sub, Mul, Div, Min, Max on doubles, not rounded further.
 double EvaluateFloat(ExprKind op, double a, double b);
-// Eq, Ne, Lt, Le on doubles.
+// Returns a op b for Eq, Ne, Lt, Le on doubles.
 bool CompareFloat(ExprKind op, double a, double b);
 
-// A row of the table in scalar_op.h. `b` counts for ops of two operands only. nullopt: a divisor 0.
+// Evaluate an op of the table in scalar_op.h. Only ops of two operands use `b`. nullopt: the
+// divisor is 0.
 std::optional<int64_t> EvaluateIntegerOp(ScalarOp op, DType type, int64_t a, int64_t b = 0);
 double EvaluateFloatOp(ScalarOp op, double a, double b = 0);
 
-// A value of an integer type or bool as another numeric type.
+// Convert a value of an integer type or bool to another numeric type.
 int64_t CastInteger(DType to, int64_t value);
 double IntegerToFloat(DType from, DType to, int64_t value);
-// Truncates toward zero; values outside the target's range, and NaN, are not defined: nullopt.
+// Truncates toward zero. Returns nullopt for NaN and values outside the target's range.
 std::optional<int64_t> FloatToInteger(DType to, double value);
 
-// The constant that `expr` is, where all its direct operands are constants and the result is exact:
-// a float result that its type would round stays as it is, so that every evaluator agrees.
+// Returns the value of `expr` where all its direct operands are constants and the result is exact.
+// A float result that its type would round is not folded, so that every evaluator agrees.
 std::optional<Expr> FoldConstant(const Expr& expr);
 
 }  // namespace tcc

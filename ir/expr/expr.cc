@@ -234,7 +234,7 @@ Expr FloatConst(DType dtype, double value) {
 }
 
 Expr Const(DType dtype, double value) {
-  // Types that only hold values have no constants.
+  // Storage types have no constants.
   if (dtype.is_storage_only()) return CastTo(dtype, FloatConst(kFloat32, value));
   return dtype.is_float() ? FloatConst(dtype, value) : IntConst(dtype, static_cast<int64_t>(value));
 }

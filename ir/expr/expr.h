@@ -60,7 +60,8 @@ struct ExprNode : RefCounted {
   ExprNode(ExprKind kind, DType dtype) : kind(kind), dtype(dtype) {}
   const ExprKind kind;
   const DType dtype;
-  // Structural, set by Make; the same for expressions that differ only in which variables they use.
+  // The structural hash, set by Make. Expressions that differ only in their variables have the same
+  // hash.
   uint64_t hash = 0;
 };
 
@@ -79,7 +80,7 @@ class Expr : public Ref<ExprNode> {
   DType dtype() const { return get()->dtype; }
   ExprKind kind() const { return get()->kind; }
 
-  // The node, or nullptr if it is of another kind.
+  // Returns the node, or nullptr if it is of another kind.
   template <typename Node>
   const Node* as() const {
     return get() && get()->kind == Node::kKind ? static_cast<const Node*>(get()) : nullptr;
@@ -97,7 +98,7 @@ Expr Make(Args&&... args);
 
 struct IntImm final : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kIntImm;
-  // Of any integer type or bool; unsigned values beyond int64 are stored modulo 2^64.
+  // The type is an integer type or bool; unsigned values beyond int64 are stored modulo 2^64.
   IntImm(DType type, int64_t value);
   const int64_t value;
   auto Fields() const { return std::tie(dtype, value); }
@@ -124,7 +125,7 @@ struct VarNode final : ExprNode {
   VarNode(std::string name, VarRole role, DType type, int64_t low, int64_t high);
   const std::string name;  // a hint: a Var equals only itself
   const VarRole role;
-  // Inclusive range of Tile and Shape variables.
+  // The inclusive range of Tile and Shape variables.
   const int64_t low;
   const int64_t high;
   // Identity and names take no part in the structural hash.
@@ -148,9 +149,8 @@ Var TileVar(std::string name, int64_t low, int64_t high);
 Var ShapeVar(std::string name, int64_t low, int64_t high);
 Var BufferVar(std::string name, DType element);
 
-// Numeric conversion. Float to integer truncates toward zero (out of range saturates, NaN
-// becomes 0); to bool is x != 0; to a narrower float rounds to nearest even; integers
-// wrap.
+// A numeric conversion. Float to integer truncates toward zero (out of range saturates, NaN becomes
+// 0); to bool is x != 0; to a narrower float rounds to nearest even; integers wrap.
 struct Cast final : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kCast;
   Cast(DType type, Expr value);
@@ -158,7 +158,7 @@ struct Cast final : ExprNode {
   auto Fields() const { return std::tie(dtype, value); }
 };
 
-// Two operands of one type.
+// A node with two operands of one type.
 template <ExprKind K>
 struct Binary : ExprNode {
   static constexpr ExprKind kKind = K;
@@ -177,23 +177,25 @@ struct Sub final : Binary<ExprKind::kSub> {
 struct Mul final : Binary<ExprKind::kMul> {
   using Binary::Binary;
 };
-// Floats only.
+// The quotient of floats.
 struct Div final : Binary<ExprKind::kDiv> {
   using Binary::Binary;
 };
-// Rounds toward minus infinity, so that (x div y) * y + (x mod y) == x with 0 <= x mod y < y for
-// y > 0. Integers only; y <= 0 is a bug in tcc. ONNX's truncating Div is ScalarOp::kTruncDiv.
+// Division that rounds toward minus infinity, so that (x div y) * y + (x mod y) == x with 0 <= x
+// mod y < y for y > 0. Integers only; y <= 0 is a bug in tcc. ONNX's truncating Div is
+// ScalarOp::kTruncDiv.
 struct FloorDiv final : Binary<ExprKind::kFloorDiv> {
   using Binary::Binary;
 };
 struct FloorMod final : Binary<ExprKind::kFloorMod> {
   using Binary::Binary;
 };
-// Rounds toward plus infinity; y >= 1. A node of its own: extents of splits are made of it.
+// Division that rounds toward plus infinity; y >= 1. It has its own node because split extents use
+// it.
 struct CeilDiv final : Binary<ExprKind::kCeilDiv> {
   using Binary::Binary;
 };
-// NaN if either operand is NaN.
+// The minimum or maximum; NaN if either operand is NaN.
 struct Min final : Binary<ExprKind::kMin> {
   using Binary::Binary;
 };
@@ -213,7 +215,7 @@ struct Lt final : Binary<ExprKind::kLt> {
 struct Le final : Binary<ExprKind::kLe> {
   using Binary::Binary;
 };
-// Bools; the second operand is evaluated only where the first does not decide.
+// Logic on bools; the second operand is evaluated only where the first does not decide.
 struct And final : Binary<ExprKind::kAnd> {
   using Binary::Binary;
 };
@@ -228,8 +230,8 @@ struct Not final : ExprNode {
   auto Fields() const { return std::tie(a); }
 };
 
-// The arm that the condition picks; the other is not evaluated (its loads are not performed). With
-// lanes, lane by lane; a scalar condition may pick between vectors.
+// The arm that the condition picks; the other is not evaluated (its loads are not performed).
+// Vectors are selected lane by lane; a scalar condition may pick between vectors.
 struct Select final : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kSelect;
   Select(Expr condition, Expr then_value, Expr else_value);
@@ -239,9 +241,9 @@ struct Select final : ExprNode {
   auto Fields() const { return std::tie(condition, then_value, else_value); }
 };
 
-// Reads buffer[indices]. Indices are logical, one a dimension of the buffer; at kLowered there is
-// one index, into the flat buffer, and it may be a vector. An index outside the buffer's window is
-// a bug.
+// A read of buffer[indices]. Indices are logical, one per dimension of the buffer; at kLowered
+// there is one index, into the flat buffer, and it may be a vector. An index outside the buffer's
+// window is a bug.
 struct Load final : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kLoad;
   Load(Var buffer, std::vector<Expr> indices);
@@ -259,7 +261,7 @@ struct Call final : ExprNode {
   auto Fields() const { return std::tie(op, args); }
 };
 
-// base, base + stride, ..., of i64; kLowered only. `lanes` >= 2.
+// The i64 vector base, base + stride, ...; kLowered only. `lanes` >= 2.
 struct Ramp final : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kRamp;
   Ramp(Expr base, Expr stride, int lanes);
@@ -269,7 +271,7 @@ struct Ramp final : ExprNode {
   auto Fields() const { return std::tie(base, stride, lanes); }
 };
 
-// A scalar in every lane; kLowered only. `lanes` >= 2.
+// A vector with a scalar in every lane; kLowered only. `lanes` >= 2.
 struct Broadcast final : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kBroadcast;
   Broadcast(Expr value, int lanes);
@@ -285,7 +287,8 @@ Expr operator<(const Expr& a, const Expr& b);
 Expr operator<=(const Expr& a, const Expr& b);
 Expr operator>(const Expr& a, const Expr& b);
 Expr operator>=(const Expr& a, const Expr& b);
-// Functions, not && and ||: those would hide that nothing is decided here.
+// Build And and Or. They are functions because && and || would suggest that something is evaluated
+// here.
 Expr BothOf(const Expr& a, const Expr& b);
 Expr EitherOf(const Expr& a, const Expr& b);
 Expr MinOf(const Expr& a, const Expr& b);
@@ -295,18 +298,18 @@ Expr FloorModulo(const Expr& a, const Expr& b);
 Expr CeilDivide(const Expr& a, const Expr& b);
 Expr SelectOf(const Expr& condition, const Expr& then_value, const Expr& else_value);
 Expr CallOf(ScalarOp op, std::vector<Expr> args);
-// The value itself where it has the type already.
+// Returns the value itself where it has the type already.
 Expr CastTo(DType dtype, const Expr& value);
 
 Expr IntConst(DType dtype, int64_t value);
 Expr FloatConst(DType dtype, double value);
-// The constant `value` of any numeric type or bool.
+// Returns the constant `value` of any numeric type or bool.
 Expr Const(DType dtype, double value);
 inline Expr True() {
   return IntConst(kBool, 1);
 }
 
-// The value of an integer or bool constant, nullopt for everything else.
+// Returns the value of an integer or bool constant, nullopt for everything else.
 std::optional<int64_t> AsConstant(const Expr& expr);
 bool IsConstant(const Expr& expr, int64_t value);
 

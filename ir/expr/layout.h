@@ -4,19 +4,19 @@
 
 #include "ir/expr/stmt.h"
 
-// Where the cells of a buffer lie, as stmt.h says of Layout: the same for what limits count and
-// what is allocated.
+// The places of a buffer's cells by Layout (stmt.h), for both resource limits and allocation.
 namespace tcc {
 
-// Whether cells lie row by row without gaps.
+// Returns whether the layout is row-major without gaps.
 bool IsRowMajor(const Layout& layout);
 
-// Extents of the stored dimensions: the window's sizes (or the shape), block factors applied.
+// Returns the extents of the stored dimensions: the window's sizes (or the shape), block factors
+// applied.
 std::vector<Expr> StoredExtents(const Buffer& buffer);
-// A stride for each of them.
+// Returns the stride of each stored dimension.
 std::vector<Expr> StoredStrides(const Buffer& buffer);
-// 1 + the largest offset of a stored cell, of one version. A swizzle moves cells within aligned
-// groups, so the last group is whole.
+// Returns 1 + the largest offset of a stored cell of one version. A swizzle moves cells within
+// aligned groups, so the last group counts as a whole.
 Expr StoredElements(const Buffer& buffer);
 
 }  // namespace tcc

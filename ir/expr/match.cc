@@ -41,7 +41,8 @@ bool IsCommutative(ExprKind kind) {
   }
 }
 
-// Operands in order, without memory of their own; beyond those that patterns have they only count.
+// The operands in order, without heap memory; operands beyond the most that a pattern has are only
+// counted.
 struct Operands {
   explicit Operands(const Expr& expr) {
     ForEachChild(expr, [this](const Expr& child) {
@@ -82,7 +83,7 @@ class Matcher {
 
  private:
   bool AllMatch(const Operands& patterns, const Operands& exprs) {
-    // Kinds first: most patterns fail there.
+    // Compare kinds first: most patterns fail there.
     for (size_t i = 0; i < patterns.count; ++i) {
       const Expr& pattern = *patterns.list[i];
       if (!pattern.as<VarNode>() && pattern.kind() != exprs.list[i]->kind()) return false;

@@ -7,7 +7,7 @@
 
 namespace tcc {
 
-// What a variable of a pattern stands for.
+// The kind of expression that a pattern variable matches.
 enum class PatternVar : uint8_t {
   kIndex,     // an i64 scalar
   kPositive,  // an i64 scalar that is >= 1 because it divides
@@ -17,19 +17,19 @@ enum class PatternVar : uint8_t {
   kNumber,    // any integer or floating-point type, of any number of lanes
 };
 
-// A variable for patterns; its dtype is i64, bool, i32 (kInteger) or f32 (kNumber).
+// Makes a pattern variable; its dtype is i64, bool, i32 (kInteger) or f32 (kNumber).
 Var MakePatternVar(PatternVar kind, std::string name);
 
-// What the pattern's variables stand for.
+// The expressions that the pattern's variables matched.
 using Bindings = std::unordered_map<const ExprNode*, Expr>;
 
-// Whether `expr` has the shape of `pattern` with one expression for each variable: the same node
-// kinds and constants; operands of Add, Mul, Min, Max, And, Or, Eq and Ne in either order.
-// Constants of type i32 and f32 stand for that value in any integer or floating-point type.
+// Matches `expr` against `pattern` with one expression per variable: the same node kinds and
+// constants; operands of Add, Mul, Min, Max, And, Or, Eq and Ne match in either order. Constants of
+// type i32 and f32 match that value in any integer or floating-point type.
 std::optional<Bindings> Match(const Expr& pattern, const Expr& expr);
 
-// `pattern` with its variables replaced. i32 and f32 constants take the type of their surroundings:
-// `type` at the root.
+// Returns `pattern` with its variables replaced. i32 and f32 constants take the type of their
+// surroundings: `type` at the root.
 Expr Instantiate(const Expr& pattern, const Bindings& bindings, DType type);
 
 }  // namespace tcc

@@ -5,11 +5,11 @@
 
 #include "ir/expr/expr.h"
 
-// How the nodes with two operands of one type are written in the text form, for printer and parser.
+// The text form of nodes with two operands of one type, for printer and parser.
 namespace tcc {
 
-// Binding strength; a higher one binds tighter. All associate to the left but comparisons, which do
-// not associate.
+// The precedences; a higher one binds tighter. All operators associate to the left, except
+// comparisons, which do not associate.
 inline constexpr int kOrPrecedence = 1;
 inline constexpr int kAndPrecedence = 2;
 inline constexpr int kComparePrecedence = 3;
@@ -17,12 +17,12 @@ inline constexpr int kSumPrecedence = 4;
 inline constexpr int kProductPrecedence = 5;
 inline constexpr int kPrimaryPrecedence = 6;
 
-// What the operand types are worth.
+// The operand types that an operator accepts.
 enum class OperandRule : uint8_t {
   kBool,        // bools to bool
   kComparison,  // any type to bool
   kNumeric,     // floats or integers
-  kOrdered,     // any type that can be computed with, bool included
+  kOrdered,     // any type except storage types, bool included
   kInteger,
   kFloat,
 };
@@ -36,7 +36,7 @@ constexpr bool IsComparison(ExprKind kind) {
 struct BinaryOperator {
   ExprKind kind;
   std::string_view text;
-  int precedence;  // kPrimaryPrecedence: written as a function, min(x, y)
+  int precedence;  // kPrimaryPrecedence: a function, min(x, y)
   OperandRule rule;
 };
 
@@ -58,14 +58,14 @@ inline constexpr BinaryOperator kBinaryOperators[] = {
     {ExprKind::kMax, "max", kPrimaryPrecedence, OperandRule::kOrdered},
 };
 
-// nullptr for a kind that has no two operands of one type.
+// Return nullptr if there is no such operator of two operands of one type.
 const BinaryOperator* OperatorOf(ExprKind kind);
 const BinaryOperator* FindOperator(std::string_view text);
-// Whether `rule` takes operands of this type, as the nodes' constructors check it.
+// Returns whether `rule` accepts operands of this type; the nodes' constructors check it.
 bool Accepts(OperandRule rule, DType dtype);
-// "a float" and the like, for messages.
+// Returns "a float" and the like, for messages.
 std::string_view Describe(OperandRule rule);
-// Expects the operands to have one type that the operator's rule accepts.
+// Makes the node; expects operands of one type that the operator's rule accepts.
 Expr MakeBinary(ExprKind kind, const Expr& a, const Expr& b);
 
 }  // namespace tcc

@@ -8,7 +8,7 @@
 
 namespace tcc {
 
-// text, enumerator, arity, type rule, semantics
+// The columns: text, enumerator, arity, type rule, semantics.
 //   kFloat    floats to the same float        kNumeric  any numeric type to itself
 //   kInteger  integers to the same integer    kTest     a float to bool
 //   kSingle   f32 to f32
@@ -72,7 +72,8 @@ struct ScalarOpRow {
 
 const ScalarOpRow& RowOf(ScalarOp op);
 std::optional<ScalarOp> FindScalarOp(std::string_view text);
-// The result of `op` on operands of type `dtype`; nullopt where the rule forbids the type.
+// Returns the result type of `op` on operands of type `dtype`; nullopt where the rule forbids the
+// type.
 std::optional<DType> ResultType(ScalarOp op, DType dtype);
 
 }  // namespace tcc

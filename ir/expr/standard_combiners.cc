@@ -19,7 +19,7 @@ bool IsBool(DType dtype) {
 }
 
 struct Row {
-  std::string_view prefix;  // of the name; the element's type follows
+  std::string_view prefix;  // the start of the name; the element's type follows
   bool (*accepts)(DType);
   Combiner (*make)(DType);
 };

@@ -6,8 +6,8 @@
 
 namespace tcc {
 
-// The combiner of combiner.h with this name, e.g. "sum_f32" or "argmax_first_i64"; a null handle
-// where there is none.
+// Returns the combiner of combiner.h with this name, e.g. "sum_f32" or "argmax_first_i64"; a null
+// handle if there is none.
 Combiner FindStandardCombiner(std::string_view name);
 
 }  // namespace tcc

@@ -7,7 +7,7 @@
 #include "ir/expr/combiner.h"
 #include "ir/expr/expr.h"
 
-// Statements. A Stmt is a handle to an immutable node, as Expr is.
+// Statements. A Stmt is a handle to an immutable node, like Expr.
 //
 // Which statements may occur depends on the level (function.h): kTensor and kScheduled have Blocks
 // with logical indices; at kLowered no Block, Reduce or window is left.
@@ -60,15 +60,15 @@ class Stmt : public Ref<StmtNode> {
 template <typename Node, typename... Args>
 Stmt MakeStmt(Args&&... args);
 
-// One cell of a buffer, by logical indices.
+// A cell of a buffer, by logical indices.
 struct Access {
   Var buffer;
   std::vector<Expr> indices;
   auto Fields() const { return std::tie(buffer, indices); }
 };
 
-// buffer[indices] = value. The index may be a vector at kLowered; then lanes whose `mask` is false
-// are neither computed nor written. No mask (a null Expr) means every lane.
+// The statement buffer[indices] = value. The index may be a vector at kLowered; then lanes whose
+// `mask` is false are neither computed nor written. A null mask means every lane.
 struct Store final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kStore;
   Store(Var buffer, std::vector<Expr> indices, Expr value, Expr mask = {});
@@ -79,10 +79,10 @@ struct Store final : StmtNode {
   auto Fields() const { return std::tie(buffer, indices, value, mask); }
 };
 
-// The leaf of a reduction: outputs = combine(outputs, inputs), all elements at once. Only as the
-// body of a Block. With kFirstInstance the outputs are set to the identities at the instance whose
-// reduce variables are all 0, before the block's predicate is asked; the reduce domain must not be
-// empty there. With kDecomposed another block has done that.
+// The leaf of a reduction: outputs = combine(outputs, inputs), all elements at once. It occurs only
+// as the body of a Block. With kFirstInstance the outputs are set to the identities at the instance
+// whose reduce variables are all 0, before the block's predicate is evaluated; the reduce domain
+// must not be empty there. With kDecomposed another block has done that.
 enum class ReduceInit : uint8_t { kFirstInstance, kDecomposed };
 
 struct Reduce final : StmtNode {
@@ -95,7 +95,8 @@ struct Reduce final : StmtNode {
   auto Fields() const { return std::tie(combiner, outputs, inputs, init); }
 };
 
-// In order. Never nested and never of one statement when built by SeqOf; empty means nothing.
+// Statements that run in order. A Seq built by SeqOf is never nested and never has one statement;
+// an empty one does nothing.
 struct Seq final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kSeq;
   explicit Seq(std::vector<Stmt> stmts);
@@ -103,9 +104,9 @@ struct Seq final : StmtNode {
   auto Fields() const { return std::tie(stmts); }
 };
 
-// text, enumerator. The iterations of partitioned and pipelined loops are in order, as those of a
-// serial one: the kind tells a pass to split them into interior and edges, or to start the copies
-// of later iterations early (with "pipelined_async" by AsyncCopy).
+// The columns: text, enumerator. The iterations of partitioned and pipelined loops run in order,
+// like a serial loop's. The kind tells a pass to split them into interior and edges, or to start
+// the copies of later iterations early (with "pipelined_async" by AsyncCopy).
 #define TCC_FOR_KINDS(X)                \
   X("serial", kSerial)                  \
   X("parallel", kParallel)              \
@@ -132,11 +133,11 @@ std::string_view ToString(ForKind kind);
 std::optional<ForKind> ParseForKind(std::string_view text);
 bool IsBlockIdx(ForKind kind);
 bool IsThreadIdx(ForKind kind);
-// Iterations run one after the other.
+// Returns whether iterations run one after the other.
 bool IsInOrder(ForKind kind);
 
-// for var in 0..extent. `key` names the loop for schedules: "block/axis.path", e.g. "mm/k.1.0"; it
-// is unique in a function at kTensor and kScheduled and empty at kLowered.
+// The loop for var in 0..extent. `key` names the loop for schedules: "block/axis.path", e.g.
+// "mm/k.1.0"; it is unique in a function at kTensor and kScheduled and empty at kLowered.
 //
 // Iterations of a parallel, vectorized, blockIdx, threadIdx or vthread loop have no order. A
 // threadIdx loop inside another of the same axis rebinds it: the inner one's variable and extent
@@ -152,14 +153,15 @@ struct For final : StmtNode {
   auto Fields() const { return std::tie(var, extent, for_kind, key, body); }
 };
 
-// Instances that differ in a spatial variable neither write what the other accesses. Those that
-// differ in a reduce variable may meet in a cell: where the body is a Reduce they have no order
-// either, as combiners are associative and commutative; any other body runs in the lexicographic
-// order of its reduce variables (an ordered block).
+// The kind of an iteration variable. Of two instances that differ in a spatial variable, neither
+// writes a cell that the other accesses. Instances that differ in a reduce variable may meet in a
+// cell. If the body is a Reduce they have no order either, since combiners are associative and
+// commutative; any other body runs in the lexicographic order of its reduce variables (an ordered
+// block).
 enum class IterKind : uint8_t { kSpatial, kReduce };
 
-// A block instance sees `var` with the value of `binding`; instances outside 0 <= binding < domain
-// do not exist.
+// An iteration variable of a block. An instance sees `var` with the value of `binding`; instances
+// outside 0 <= binding < domain do not exist.
 struct IterVar {
   Var var;
   IterKind kind = IterKind::kSpatial;
@@ -168,7 +170,7 @@ struct IterVar {
   auto Fields() const { return std::tie(var, kind, binding, domain); }
 };
 
-// value < extent, made by a split of the loop that `value` stands for.
+// The condition value < extent, made by a split of the loop that `value` stands for.
 struct LoopGuard {
   Expr value;
   Expr extent;
@@ -210,7 +212,7 @@ struct Let final : StmtNode {
   auto Fields() const { return std::tie(var, value, body); }
 };
 
-// text, enumerator, where it lives and who sees it
+// The columns: text, enumerator, where the buffer lives and who sees it.
 #define TCC_SCOPES(X)                                                     \
   X("global", kGlobal, "device or host memory, seen by all")              \
   X("shared", kShared, "one a thread block")                              \
@@ -228,23 +230,24 @@ std::string_view ToString(Scope scope);
 std::optional<Scope> ParseScope(std::string_view text);
 
 // The logical box that is stored: cell i of the tensor is kept iff origin <= i < origin + size in
-// each dimension. Not clamped to the tensor's shape; an origin may be negative (padding).
+// each dimension. The box is not clamped to the tensor's shape; an origin may be negative
+// (padding).
 struct Window {
   std::vector<Expr> origin;
   std::vector<Expr> size;
   auto Fields() const { return std::tie(origin, size); }
 };
 
-// Splits dimension `dim` by `factor`; the inner part becomes the last stored dimension, in order of
-// the list: NCHW with {1, 16} is NCHW16c. A dimension that does not divide is padded up.
+// A split of dimension `dim` by `factor`. The inner part becomes the last stored dimension, in
+// order of the list: NCHW with {1, 16} is NCHW16c. A dimension that does not divide is padded up.
 struct BlockFactor {
   int dim = 0;
   Expr factor;
   auto Fields() const { return std::tie(dim, factor); }
 };
 
-// XORs bits [base, base + bits) of the element offset with bits [base + shift, base + shift +
-// bits).
+// A swizzle that XORs bits [base, base + bits) of the element offset with bits [base + shift, base
+// + shift + bits).
 struct XorSwizzle {
   int bits = 0;  // 0: none
   int base = 0;
@@ -252,9 +255,9 @@ struct XorSwizzle {
   auto Fields() const { return std::tie(bits, base, shift); }
 };
 
-// Where cell i of a buffer lies, in elements: take w = i - window.origin (modulo the window's size
-// in the circular dimension), apply the block factors, then offset + sum strides[d] * w[d] over the
-// stored dimensions, then the swizzle. Empty strides mean row-major and compact.
+// The offset of cell i of a buffer, in elements: take w = i - window.origin (modulo the window's
+// size in the circular dimension), apply the block factors, then offset + sum strides[d] * w[d]
+// over the stored dimensions, then the swizzle. Empty strides mean row-major and compact.
 struct Layout {
   std::vector<Expr> strides;
   Expr offset;  // null: 0
@@ -263,22 +266,22 @@ struct Layout {
   auto Fields() const { return std::tie(strides, offset, blocks, swizzle); }
 };
 
-// A buffer's one declaration: as a parameter of a function, or in an Allocate. Loads and stores
+// The declaration of a buffer, as a parameter of a function or in an Allocate. Loads and stores
 // name only `var`.
 struct Buffer {
   Var var;
-  std::vector<Expr> shape;  // the logical extents that indices are bounded by
+  std::vector<Expr> shape;  // the logical extents that bound the indices
   Scope scope = Scope::kGlobal;
   Window window;      // empty vectors: the whole shape, from 0
-  Expr versions;      // null: 1; how many lifetimes a pipelined loop round it keeps at a time
-  int circular = -1;  // dimension kept modulo its window's size, -1: none
+  Expr versions;      // null: 1; the lifetimes that an outer pipelined loop keeps at a time
+  int circular = -1;  // dimension stored modulo its window's size, -1: none
   Layout layout;
   DType dtype() const { return var.dtype(); }
   size_t rank() const { return shape.size(); }
   auto Fields() const { return std::tie(var, shape, scope, window, versions, circular, layout); }
 };
 
-// The buffer's lifetime is `body`. Its cells are undefined on entry.
+// A buffer whose lifetime is `body`. Its cells are undefined on entry.
 struct Allocate final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kAllocate;
   Allocate(Buffer buffer, Stmt body);
@@ -287,8 +290,9 @@ struct Allocate final : StmtNode {
   auto Fields() const { return std::tie(buffer, body); }
 };
 
-// Every thread of a thread block arrives before any leaves; earlier writes to `scope` are then
-// seen. Never under a condition that differs between threads. `id` tells named barriers apart.
+// A point that every thread of a thread block reaches before any leaves it; earlier writes to
+// `scope` are then visible. It must not be under a condition that differs between threads. `id`
+// distinguishes named barriers.
 struct Barrier final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kBarrier;
   explicit Barrier(Scope scope, int id = 0);
@@ -297,8 +301,8 @@ struct Barrier final : StmtNode {
   auto Fields() const { return std::tie(scope, id); }
 };
 
-// Starts copying `count` consecutive elements; the data arrives at some time before the AsyncWait
-// that covers its group. Source and destination may not be touched in between.
+// The start of a copy of `count` consecutive elements; the data arrives some time before the
+// AsyncWait that covers its group returns. Source and destination must not be accessed in between.
 struct AsyncCopy final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kAsyncCopy;
   AsyncCopy(Access destination, Access source, int count);
@@ -308,14 +312,14 @@ struct AsyncCopy final : StmtNode {
   auto Fields() const { return std::tie(destination, source, count); }
 };
 
-// Closes a group of this thread's AsyncCopies since the last commit.
+// The end of a group of this thread's AsyncCopies since the last commit.
 struct AsyncCommit final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kAsyncCommit;
   AsyncCommit();
   auto Fields() const { return std::tuple<>(); }
 };
 
-// Waits until at most `pending` of this thread's newest groups are in flight.
+// A wait until at most `pending` of this thread's newest groups are in flight.
 struct AsyncWait final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kAsyncWait;
   explicit AsyncWait(int pending);
@@ -332,9 +336,9 @@ struct PrefetchLine final : StmtNode {
   auto Fields() const { return std::tie(cell); }
 };
 
-// `body`, which a backend that has the intrinsic of this name emits as its instructions and every
-// other one as it stands. The loops outermost in the body are the intrinsic's axes. A body that
-// stores to a warp's buffer is done once a warp.
+// A body that a backend with the intrinsic of this name emits as its instructions; other backends
+// emit the body itself. The outermost loops of the body are the intrinsic's axes. A body that
+// stores to a warp's buffer runs once per warp.
 struct IntrinsicCall final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kIntrinsicCall;
   IntrinsicCall(std::string intrinsic, Stmt body);
@@ -343,7 +347,7 @@ struct IntrinsicCall final : StmtNode {
   auto Fields() const { return std::tie(intrinsic, body); }
 };
 
-// Only warps [first, first + count) of the thread block run the body.
+// A body that only warps [first, first + count) of the thread block run.
 struct Role final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kRole;
   Role(int first, int count, Stmt body);

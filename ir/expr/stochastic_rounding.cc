@@ -14,12 +14,13 @@ bool IsNarrow(DType type) {
   return type.element() == kFloat16 || type.element() == DType(DTypeCode::kBFloat16);
 }
 
-// The distance of neighbours with `bits` of mantissa, the same below the smallest normal number.
+// Returns the distance of neighbours with `bits` of mantissa; it is constant below the smallest
+// normal number.
 double StepAt(double value, int bits, int least_exponent) {
   return std::ldexp(1.0, std::max(std::ilogb(value), least_exponent) - bits);
 }
 
-// The multiple of `step` below `value` or the one above.
+// Returns the multiple of `step` below `value` or the one above.
 double EitherMultiple(double value, double step, uint64_t seed) {
   double below = std::floor(value / step) * step;
   double draw = Random(seed ^ std::bit_cast<uint64_t>(value)).Unit();

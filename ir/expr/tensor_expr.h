@@ -14,8 +14,9 @@ struct Axis {
   auto Fields() const { return std::tie(var, extent); }
 };
 
-// For every point of `axes`: with no combiner, outputs[e][index] = values[e]; with one, outputs =
-// combine over all points of `reduce_axes` at which `predicate` holds, from the identities.
+// A computation for every point of `axes`: without a combiner, outputs[e][index] = values[e]; with
+// one, outputs = combine over all points of `reduce_axes` at which `predicate` holds, from the
+// identities.
 //
 // One struct for Map (no reduce axes), View (a Map whose value is one Load), Reduce, Window
 // (indices o * stride + k * dilation - pad, the predicate keeps them inside), Contract (sum of
@@ -26,35 +27,37 @@ struct ComputeExpr {
   std::vector<Axis> reduce_axes;
   Expr predicate = True();      // over both kinds of axes; without reduce axes it must be True()
   Combiner combiner;            // null without reduce axes
-  std::vector<Buffer> outputs;  // an element each
-  std::vector<std::vector<Expr>> indices;  // of each output, over `axes`
-  std::vector<Expr> values;                // an element each: stored, or what comes in
+  std::vector<Buffer> outputs;  // one per element
+  std::vector<std::vector<Expr>> indices;  // per output, over `axes`
+  std::vector<Expr> values;                // one per element: stored, or combined
 };
 
-// Where order matters: for the points of `axes` at which `predicate` holds, in lexicographic order,
-// output[indices] = value. All three may read the output, as earlier points left it; other stages
-// may have written it before.
+// A computation whose order matters: output[indices] = value for the points of `axes` at which
+// `predicate` holds, in lexicographic order. All three may read the output as earlier points left
+// it; other stages may have written it before.
 //
 // Points that differ in a spatial axis have no order: neither writes a cell that the other
 // accesses. The ordered axes are of kind kReduce, which schedules do not run in parallel.
 //
-// Scatter (an index is a Load; the value may merge with what is there, duplicates in their order)
-// and Scan (the value reads what the point before it wrote), both linear. Sort needs nothing of its
-// own: ranks are Reduces and Maps, and what goes to the place of its rank a Scatter without order.
+// It represents Scatter (an index is a Load; the value may merge with the old value, duplicates in
+// their order) and Scan (the value reads the previous point's result), both linear. Sort needs no
+// struct: ranks are Reduces and Maps, and moving each element to the place of its rank is a Scatter
+// without order.
 struct OrderedExpr {
   std::string name;             // of the block; unique in a task
   std::vector<Axis> axes;       // from the outermost loop to the innermost
-  std::vector<IterKind> kinds;  // of each axis
+  std::vector<IterKind> kinds;  // per axis
   Expr predicate = True();      // over the axes
   Buffer output;
   std::vector<Expr> indices;
   Expr value;
 };
 
-// What an operator means, without any schedule.
+// The meaning of an operator, without any schedule.
 using TensorExpr = std::variant<ComputeExpr, OrderedExpr>;
 
-// Each expression of a stage that may read buffers: values, predicate and an ordered one's indices.
+// Visits each expression of a stage that may read buffers: values, predicate and an ordered stage's
+// indices.
 template <typename Stage, typename Visit>
 void ForEachExpr(Stage& stage, const Visit& visit) {
   if (auto* compute = std::get_if<ComputeExpr>(&stage)) {
@@ -70,13 +73,13 @@ void ForEachExpr(Stage& stage, const Visit& visit) {
 // Returns whether all extents, those of the reduction too, are constant and positive.
 bool HasKnownExtents(const ComputeExpr& stage);
 
-// Several stages in order, and which buffers are seen from outside.
+// Several stages in order, and the buffers that are visible from outside.
 struct TensorProgram {
   std::string name;
   std::vector<Buffer> inputs;
   std::vector<Buffer> outputs;
   std::vector<Buffer> intermediates;
-  // Of the intermediates those that are stored even if their readers could compute them instead.
+  // The intermediates that are stored even if their readers could compute them instead.
   std::vector<Var> kept = {};
   std::vector<Var> shape_vars;
   std::vector<TensorExpr> stages;

@@ -5,7 +5,7 @@
 namespace tcc {
 namespace {
 
-// Hands each Expr of a field to `on_expr`.
+// A walker that passes each Expr of a field to `on_expr`.
 struct FieldWalker {
   const std::function<void(const Expr&)>& on_expr;
 
@@ -28,7 +28,7 @@ struct FieldWalker {
   void operator()(const T&) const {}
 };
 
-// Hands each Stmt of a field to `on_stmt`; expressions and what holds them are not looked at.
+// A walker that passes each Stmt of a field to `on_stmt` and skips expressions.
 struct ChildWalker {
   const std::function<void(const Stmt&)>& on_stmt;
 
@@ -42,10 +42,11 @@ struct ChildWalker {
   void operator()(const T&) const {}
 };
 
-// Addresses that were met. Most expressions are small: these need no memory of their own.
+// The set of visited addresses. Small sets need no heap memory, which suffices for most
+// expressions.
 class SeenNodes {
  public:
-  // False where it was inserted before.
+  // Returns false if the node was inserted before.
   bool Insert(const ExprNode* node) {
     if (count_ == kMax) return more_.insert(node).second && !IsFew(node);
     size_t slot = SlotOf(node);
@@ -58,7 +59,7 @@ class SeenNodes {
  private:
   static constexpr size_t kSlots = 64, kMax = 48;
 
-  // Where the node is, or may be put.
+  // Returns the slot that holds the node or that is free for it.
   size_t SlotOf(const ExprNode* node) const {
     size_t slot = (reinterpret_cast<uintptr_t>(node) >> 4) * 0x9E3779B97F4A7C15 >> 58;
     while (few_[slot] && few_[slot] != node) slot = (slot + 1) % kSlots;
@@ -71,8 +72,8 @@ class SeenNodes {
   std::unordered_set<const ExprNode*> more_;
 };
 
-// Whether a result may be asked for again, and costs more than keeping it. That of a variable is
-// kept in any case: it may have become another one, the same everywhere.
+// Returns whether a result may be needed again and costs more than memoizing it. The result of a
+// variable is always kept: if it becomes another variable, that must be the same everywhere.
 bool IsWorthKeeping(const Expr& expr) {
   if (expr.kind() == ExprKind::kVarNode) return true;
   bool is_number = expr.kind() == ExprKind::kIntImm || expr.kind() == ExprKind::kFloatImm;
@@ -98,7 +99,7 @@ void ForEachChild(const Stmt& stmt, const std::function<void(const Stmt&)>& f) {
 }
 
 void PreOrder(const Expr& expr, const std::function<void(const Expr&)>& f) {
-  // A lambda that holds two references needs no memory of its own.
+  // A lambda that captures two references needs no heap memory.
   struct Walk {
     const std::function<void(const Expr&)>& f;
     SeenNodes seen;
@@ -163,7 +164,7 @@ Expr Mutator::Mutate(const Expr& expr) {
   auto found = memo_.find(expr.get());
   if (found != memo_.end()) return found->second.second;
   Expr result = VisitExpr(expr, [&](const auto& node) { return Rewrite(node); });
-  // The key expression is kept alive beside its result, or a freed node's address could come again.
+  // The memo keeps the key expression alive, since a freed node's address could be reused.
   memo_.emplace(expr.get(), std::pair(expr, result));
   return result;
 }

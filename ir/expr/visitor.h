@@ -8,7 +8,7 @@
 #include "ir/expr/function.h"
 #include "support/check.h"
 
-// Walking and rewriting, generated from the two node lists and the nodes' Fields().
+// Traversal and rewriting, generated from the two node lists and the nodes' Fields().
 namespace tcc {
 
 // Calls f with the node as its own type; every branch of f must return the same type.
@@ -36,7 +36,7 @@ decltype(auto) VisitStmt(const Stmt& stmt, F&& f) {
   TCC_UNREACHABLE();
 }
 
-// Lambdas as one visitor: VisitExpr(e, Overloaded{[](const Add& add) {...}, [](const auto&)
+// Several lambdas as one visitor: VisitExpr(e, Overloaded{[](const Add& add) {...}, [](const auto&)
 // {...}}).
 template <typename... Fs>
 struct Overloaded : Fs... {
@@ -45,29 +45,29 @@ struct Overloaded : Fs... {
 template <typename... Fs>
 Overloaded(Fs...) -> Overloaded<Fs...>;
 
-// Calls f on every Expr that stands directly in a field of `node`, a statement's or an
-// expression's, in field order; nested lists and structs (indices, iteration variables, windows)
-// are looked through. Buffer variables of Load and Store count, as do loop variables of For.
+// Call f on every Expr (or Stmt) directly in a field of the node, in field order, also inside
+// nested lists and structs (indices, iteration variables, windows). Buffer variables of Load and
+// Store count, as do loop variables of For.
 void ForEachChild(const Expr& expr, const std::function<void(const Expr&)>& f);
 void ForEachExpr(const Stmt& stmt, const std::function<void(const Expr&)>& f);
 void ForEachChild(const Stmt& stmt, const std::function<void(const Stmt&)>& f);
 
-// Every node below, the root first, each shared expression once.
+// Visit every node below, the root first, each shared expression once.
 void PreOrder(const Expr& expr, const std::function<void(const Expr&)>& f);
 void PreOrder(const Stmt& stmt, const std::function<void(const Stmt&)>& f);
-// Every expression of every statement below.
+// Visits every expression of every statement below.
 void PreOrderExprs(const Stmt& stmt, const std::function<void(const Expr&)>& f);
 
 bool UsesVar(const Expr& expr, const Var& var);
 bool UsesVar(const Stmt& stmt, const Var& var);
-// Variables in order of first occurrence, buffers excluded.
+// Returns the variables in order of first occurrence, buffers excluded.
 std::vector<Var> VarsOf(const Expr& expr);
 
-// Rewrites bottom up or as its overrides say. An override returns any Expr or Stmt; RewriteChildren
-// is what happens without one. Unchanged subtrees come back as the same node, and a shared Expr is
-// rewritten once. A pass subclasses this in its .cc file and overrides what it cares about.
-// Definitions (For::var, IterVar::var, Let::var, Buffer::var) are rewritten as uses are, so that a
-// substitution of one variable for another renames.
+// A rewriter that works bottom up or as its overrides say. An override returns any Expr or Stmt;
+// the default is RewriteChildren. Unchanged subtrees stay the same node, and a shared Expr is
+// rewritten once. A pass subclasses Mutator in its .cc file and overrides the nodes that it
+// changes. Definitions (For::var, IterVar::var, Let::var, Buffer::var) are rewritten like uses, so
+// that a substitution of one variable for another renames.
 class Mutator {
  public:
   virtual ~Mutator() = default;
@@ -91,8 +91,8 @@ class Mutator {
   Stmt RewriteChildren(const Node& node)
     requires std::is_base_of_v<StmtNode, Node>;
 
-  // Overrides whose result depends on where they are (inside which loop) call this when that
-  // changes.
+  // Clears the memo. Overrides whose result depends on the context (e.g. the enclosing loop) call
+  // this when the context changes.
   void ForgetRewritten() { memo_.clear(); }
 
  private:
@@ -103,14 +103,15 @@ class Mutator {
 
 // Returns whether the expression reads memory by a Load.
 bool HasLoad(const Expr& expr);
-// Returns the terms of a conjunction in order; one that is no conjunction is its own term.
+// Returns the terms of a conjunction in order; any other condition is its own single term.
 std::vector<Expr> ConjunctsOf(const Expr& condition);
 
-// A lambda as a whole pass: the children are rewritten first, then `after` maps the rebuilt node.
+// Run a lambda as a whole pass: the children are rewritten first, then `after` maps the rebuilt
+// node.
 Expr RewriteBottomUp(const Expr& expr, const std::function<Expr(const Expr&)>& after);
 Stmt RewriteBottomUp(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& after_stmt,
                      const std::function<Expr(const Expr&)>& after_expr);
-// `after` on every expression in `stmt`, bottom up.
+// Applies `after` to every expression in `stmt`, bottom up.
 Stmt RewriteExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& after);
 
 }  // namespace tcc

@@ -11,19 +11,19 @@ namespace {
 using Operand = WarpInstruction::Operand;
 using Kind = WarpInstruction::Kind;
 
-// PTX ISA, "Matrix Fragments for mma": the lane, then the register. Of A (rows i, columns k), of B
-// (rows k, columns j) and of C (rows i, columns j), all for 8 columns j.
+// The fragments of PTX ISA, "Matrix Fragments for mma": the lane's parts, then the register's, for
+// A (rows i, columns k), B (rows k, columns j) and C (rows i, columns j), all with 8 columns j.
 constexpr FragmentPart kSum16x8[] = {{1, 2, 4}, {0, 1, 8}, {1, 1, 2}, {0, 8, 2}};
 constexpr FragmentPart kSum8x8[] = {{1, 2, 4}, {0, 1, 8}, {1, 1, 2}};
-// 16-bit elements: a lane has neighbours along k in one word.
+// Fragments of 16-bit elements: a lane has neighbours along k in one word.
 constexpr FragmentPart kHalfA16x16[] = {{1, 2, 4}, {0, 1, 8}, {1, 1, 2}, {0, 8, 2}, {1, 8, 2}};
 constexpr FragmentPart kHalfB16x8[] = {{0, 2, 4}, {1, 1, 8}, {0, 1, 2}, {0, 8, 2}};
 constexpr FragmentPart kHalfA16x8[] = {{1, 2, 4}, {0, 1, 8}, {1, 1, 2}, {0, 8, 2}};
 constexpr FragmentPart kHalfB8x8[] = {{0, 2, 4}, {1, 1, 8}, {0, 1, 2}};
-// 32-bit elements.
+// Fragments of 32-bit elements.
 constexpr FragmentPart kWordA16x8[] = {{1, 1, 4}, {0, 1, 8}, {0, 8, 2}, {1, 4, 2}};
 constexpr FragmentPart kWordB8x8[] = {{0, 1, 4}, {1, 1, 8}, {0, 4, 2}};
-// Bytes: four a word.
+// Fragments of bytes, four per word.
 constexpr FragmentPart kByteA16x32[] = {{1, 4, 4}, {0, 1, 8}, {1, 1, 4}, {0, 8, 2}, {1, 16, 2}};
 constexpr FragmentPart kByteA8x16[] = {{1, 4, 4}, {0, 1, 8}, {1, 1, 4}};
 constexpr FragmentPart kByteB16x8[] = {{0, 4, 4}, {1, 1, 8}, {0, 1, 4}};
@@ -52,7 +52,7 @@ constexpr WarpInstruction kInstructions[] = {
     {"load_matrices_16x16_i8", Kind::kLoadMatrices, 75, {}},
 };
 
-// The parts of one dimension, the slowest first.
+// Returns the parts of one dimension, the slowest first.
 std::vector<size_t> PartsOf(Fragment fragment, int dim) {
   std::vector<size_t> parts;
   for (size_t p = 0; p < fragment.size(); ++p) {

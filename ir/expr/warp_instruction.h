@@ -9,11 +9,10 @@
 
 namespace tcc {
 
-// How the lanes of a warp hold a tile, its fragment: a cell's place is
-// register * 32 + lane, and each part of it is part of an index of the tile,
-// (index of `dim` / unit) modulo extent. Listed from the part that varies fastest; those of the
-// lane come first. A lane has several elements of less than 32 bits in one register word: they are
-// consecutive registers here.
+// A part of a fragment, the layout of a tile over the lanes of a warp. A cell's place is register *
+// 32 + lane. Each part of the place is part of an index of the tile, (index of `dim` / unit) modulo
+// extent. A fragment lists the fastest varying part first, so the lane's parts come first. Elements
+// of less than 32 bits that share a register word count as consecutive registers.
 struct FragmentPart {
   int dim;
   int64_t unit;
@@ -21,37 +20,37 @@ struct FragmentPart {
 };
 using Fragment = std::span<const FragmentPart>;
 
-// What the threads of a warp do together, by a tensor intrinsic's name.
+// An instruction that the threads of a warp run together, by a tensor intrinsic's name.
 struct WarpInstruction {
   enum class Kind : uint8_t {
     kMma,           // C += A B
     kLoadMatrices,  // To = From: 1, 2 or 4 matrices of 8 rows of 16 bytes of shared memory
   };
-  // Which parameters of the intrinsic are fragments, and how they lie; what is loaded takes the
-  // place that it will be used at.
+  // A parameter of the intrinsic that is a fragment, and its layout. A loaded matrix takes the
+  // layout of its use.
   struct Operand {
     std::string_view name;
     Fragment fragment;
   };
   std::string_view intrinsic;
   Kind kind;
-  int sm;  // the first architecture that has it
+  int sm;  // the first architecture with the instruction
   std::span<const Operand> operands;
 };
 
-// nullptr: none of that name; an intrinsic of one thread.
+// Returns nullptr if there is none of that name: the intrinsic is of one thread.
 const WarpInstruction* FindWarpInstruction(std::string_view intrinsic);
 std::span<const WarpInstruction> WarpInstructions();
 
-// The extent of the tile along its dimension `dim`.
+// Returns the extent of the tile along its dimension `dim`.
 int64_t TileExtent(Fragment fragment, int dim);
 
-// The place in its tile's fragment of a cell.
+// Returns the place of a cell in its tile's fragment.
 int64_t PlaceOf(Fragment fragment, std::span<const int64_t> cell);
 
-// The layout of a buffer of such tiles: tile after tile in the order of the buffer's dimensions,
-// dims[t] being the dimension of the buffer that is dimension t of the tile. Other dimensions are
-// 1 a tile.
+// Returns the layout of a buffer of such tiles: tile after tile in the order of the buffer's
+// dimensions. dims[t] is the buffer's dimension that is dimension t of the tile; a tile has extent
+// 1 in the others.
 Layout FragmentLayout(const Buffer& buffer, std::span<const size_t> dims, Fragment fragment);
 
 }  // namespace tcc

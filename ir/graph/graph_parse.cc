@@ -310,7 +310,7 @@ class GraphParser {
     return id;
   }
 
-  // Bare or quoted.
+  // Parses a bare or a quoted name.
   StatusOr<std::string> Name() {
     SkipSpace();
     std::string name;

@@ -19,9 +19,9 @@
 //     }
 //   return y, s
 // }
-// A name stands bare where it is made of letters, digits and ._/- only, else in double quotes; `_`
-// is an operand left out. A node named as its first output has no @. Dimensions of a body are those
-// of the graph around it. The parser is graph_parse.cc.
+// A name is bare if it consists of letters, digits and ._/- only, else in double quotes; `_` is an
+// absent operand. A node with the name of its first output has no @. A body has the dimensions of
+// the enclosing graph. The parser is graph_parse.cc.
 namespace tcc {
 namespace {
 

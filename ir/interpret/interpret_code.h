@@ -7,8 +7,8 @@
 
 #include "ir/expr/function.h"
 
-// What the interpreter runs: a function compiled once, variables resolved to slots, buffers to
-// numbers, expressions to a list of nodes with common subexpressions merged.
+// The code that the interpreter runs: a function compiled once, variables resolved to slots,
+// buffers to numbers, expressions to a list of nodes with common subexpressions merged.
 //
 // Every expression is evaluated over lanes. In a Nest, lanes are consecutive points of the loops
 // chosen for it (one lane where none can be chosen) or, at kLowered, the lanes of a vector; a node
@@ -18,39 +18,39 @@ namespace tcc::interpret {
 enum class Op : uint8_t {
   kInt,         // `integer`
   kReal,        // `real`
-  kSlot,        // variable `index` of the context
-  kLaneVar,     // loop variable `index` of the chunk, one value a lane
-  kLaneNumber,  // 0, 1, ...: what a Ramp is made of
+  kSlot,        // the variable in slot `index` of the context
+  kLaneVar,     // loop variable `index` of the chunk, one value per lane
+  kLaneNumber,  // 0, 1, ..., from which a Ramp is made
   kCast,
   kBinary,  // `kind`
   kLogic,   // And, Or
   kNot,
   kSelect,
-  kLoad,        // `index` is the access
+  kLoad,        // by access `index`
   kCall,        // `call`
   kAffineTest,  // (a + b) `kind` 0, with a (or -1) the same in all lanes and b fixed in a chunk
 };
 
-// Operands are numbers of earlier nodes, -1 for none.
+// A node of an expression. Operands are numbers of earlier nodes, -1 for none.
 struct Node {
   Op op = Op::kInt;
   ExprKind kind = ExprKind::kIntImm;
   ScalarOp call = ScalarOp::kExp;
-  DType dtype;  // of one lane
+  DType dtype;  // per lane
   int a = -1;
   int b = -1;
   int c = -1;
   int index = -1;
   int64_t integer = 0;
   double real = 0;
-  // The value stays as long as no loop of the nest up to this depth advances (0: none of them).
+  // The value stays valid until a loop of the nest up to this depth advances (0: no loop ends it).
   int depth = 0;
-  uint64_t loops = 0;    // bit d: depends on the loop of depth d (those from 63 on share a bit)
+  uint64_t loops = 0;    // bit d: depends on the loop of depth d (depths from 63 on share a bit)
   bool varying = false;  // may differ between lanes
-  bool total = true;     // defined for every lane, also those that a mask leaves out
+  bool total = true;     // defined for every lane, masked-out ones included
 };
 
-// One index, as a sum of what is the same in all lanes, what is fixed in a chunk, and the rest.
+// An index as a sum of three nodes: one uniform over lanes, one fixed in a chunk, and the rest.
 struct IndexCode {
   int uniform = -1;
   int chunk = -1;
@@ -92,8 +92,9 @@ struct OutputCode {
   int identity = -1;
 };
 
-// Where a leaf runs under thread loops: index of axis `axis` below `extent` (an expression of
-// Program::scalars, -1 for any), and 0 where the leaf ignores the axis.
+// A condition for a leaf to run under thread loops: the thread's index along `axis` is below
+// `extent` (an expression of Program::scalars, -1 for any), and 0 if `only_first` because the leaf
+// ignores the axis.
 struct AxisGuard {
   int axis = 0;
   int extent = -1;
@@ -103,12 +104,12 @@ struct AxisGuard {
 struct LeafGuard {
   std::vector<AxisGuard> axes;
   std::vector<int> first_slots;  // vthread variables that must be 0
-  bool first_lane = false;       // of each warp
+  bool first_lane = false;       // only the first lane of each warp runs the leaf
 };
 
-// Perfectly nested loops round one leaf. Loops run as `outer` one by one, then `lanes` together in
-// chunks, then `inner` one by one for all lanes of a chunk; depth d is the d-th of that order, all
-// lane loops counting as one.
+// Perfectly nested loops round one leaf. The `outer` loops run one by one, then `lanes` together in
+// chunks, then `inner` one by one for all lanes of a chunk. Depth d is the d-th loop in that order;
+// all lane loops count as one.
 struct Nest {
   ExprCode code;
   std::vector<NestLoop> outer;
@@ -150,7 +151,7 @@ enum class CodeKind : uint8_t {
   kAsyncWait,
   kPrefetch,
   kRole,
-  kWarpCall,  // an intrinsic that a warp does together
+  kWarpCall,  // an intrinsic that a warp runs together
 };
 
 // A statement. Numbers named *_expr are expressions of Program::scalars.
@@ -168,17 +169,17 @@ struct Code {
   int buffer = -1;                      // kAllocate
   int first = 0;                        // kRole; kAsyncWait: pending
   int count = 0;                        // kRole, kAsyncCopy
-  std::vector<int> slots;               // kBlock: of the iteration variables
+  std::vector<int> slots;               // kBlock: slots of the iteration variables
   std::vector<int> exprs;               // kBlock: their bindings; kPrefetch: indices
   std::vector<int> conditions;          // kBlock: all must hold, the predicate last
   LeafGuard guard;                      // kBlock, kAsyncCopy
   int destination = -1;                 // kAsyncCopy: accesses of Program::scalars
   int source = -1;
   bool lockstep = false;  // holds a barrier or a buffer that threads share
-  // Uses what a warp holds together: all threads have done a leaf of it before the next one.
+  // Uses a warp's fragments: all threads finish a leaf before any starts the next.
   bool in_order = false;
   bool launch = false;                              // a nest of thread loops begins here
-  std::vector<std::pair<int, int>> thread_extents;  // of a launch: axis, expression (-1: not known)
+  std::vector<std::pair<int, int>> thread_extents;  // of a launch: axis, expression (-1: unknown)
 };
 
 struct Program {
@@ -188,13 +189,13 @@ struct Program {
   std::unique_ptr<Code> body;
   int slot_count = 0;
   int param_count = 0;
-  std::vector<bool> written;  // by parameter: does the body store to it
+  std::vector<bool> written;  // by parameter: whether the body stores to it
   int widest_vector = 1;
-  bool flat = false;  // kLowered: one index an access
+  bool flat = false;  // kLowered: one index per access
 };
 
-// `lanes` is the most that a chunk may have, `var_values` the values of fn.vars; parallel loops
-// stand in nests only with `merge_parallel`.
+// The options: `lanes` is the largest chunk, `var_values` are the values of fn.vars. Parallel loops
+// join nests only with `merge_parallel`.
 struct CompileOptions {
   int lanes = 256;
   bool merge_parallel = true;

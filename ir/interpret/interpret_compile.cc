@@ -50,7 +50,7 @@ class FunctionCompiler {
 
   int Declare(const Buffer& buffer) {
     int index = static_cast<int>(program_->buffers.size());
-    // A declaration that stands in several copies of a statement is one buffer.
+    // A declaration that occurs in several copies of a statement is one buffer.
     auto [found, fresh] = buffers_.try_emplace(buffer.var, index);
     if (!fresh) return found->second;
     scopes_.push_back(buffer.scope);
@@ -69,7 +69,7 @@ class FunctionCompiler {
     return index;
   }
 
-  // At kLowered a buffer has one dimension, whatever its shape says.
+  // Makes the buffer one-dimensional, as all buffers are at kLowered.
   void Flatten(BufferCode& code) {
     int size = scalars_.Integer(1);
     for (int extent : code.size) size = scalars_.Binary(ExprKind::kMul, size, extent, kInt64);
@@ -119,7 +119,8 @@ class FunctionCompiler {
     return code;
   }
 
-  // Sequences and global buffers stand round launches, everything else in them.
+  // Returns whether a launch begins at this statement: sequences, lets and global buffers stay
+  // outside launches.
   static bool BeginsLaunch(const Stmt& stmt) {
     if (stmt.as<Seq>() || stmt.as<Let>()) return false;
     const auto* allocate = stmt.as<Allocate>();
@@ -169,7 +170,7 @@ class FunctionCompiler {
                           code->lanes = let.value.dtype().lanes();
                           code->dtype = let.value.dtype().element();
                           code->slot = DefineVar(let.var);
-                          // A value is read where its leaf runs: idle threads do not read it.
+                          // Idle threads do not evaluate a value that only their leaf uses.
                           if (!Contains(let.body, IsThreadLoop)) {
                             code->guard = GuardOf(nullptr, let.body);
                           }
@@ -217,7 +218,7 @@ class FunctionCompiler {
     return code;
   }
 
-  // What stores to a warp's memory is done once a warp.
+  // Compiles an intrinsic call. A call that stores to warp memory runs once per warp.
   void CompileCall(const IntrinsicCall& call, Code& code) {
     bool together =
         in_launch_ && StoresTo(call.body, [](Scope scope) { return scope == Scope::kWarp; });
@@ -244,7 +245,7 @@ class FunctionCompiler {
     surroundings_.pop_back();
   }
 
-  // A block whose body is more than one leaf statement.
+  // Compiles a block whose body is more than one leaf statement.
   void CompileBlock(const Block& block, Code& code) {
     code.kind = CodeKind::kBlock;
     code.name = block.name;
@@ -276,7 +277,7 @@ class FunctionCompiler {
     }
     bool lanes = options_.lanes > 1;
     std::unique_ptr<Nest> nest = BuildNest(chain, OrderLoops(chain, extents), loops);
-    // Compiled twice where the leaf reads other lanes' cells, which only its accesses tell.
+    // Compile again without lanes if the accesses show that the leaf reads other lanes' cells.
     if (!lanes || !nest) nest = BuildNest(chain, KeepOrder(chain), loops);
     nest->guard = GuardOf(chain.block, chain.block ? Stmt(*chain.block) : Stmt(*chain.store));
     auto code = std::make_unique<Code>();
@@ -308,7 +309,8 @@ class FunctionCompiler {
     return ConstantOf(Substitute(extent, values));
   }
 
-  // 0 where the expression has variables; what extents are made of is enough.
+  // Returns the value, or 0 where the expression has variables; handles the operators that occur in
+  // extents.
   static int64_t ConstantOf(const Expr& expr) {
     if (auto constant = AsConstant(expr)) return *constant;
     if (const auto* e = expr.as<CeilDiv>()) {
@@ -321,8 +323,8 @@ class FunctionCompiler {
 
   Scope ScopeOf(const Var& buffer) const { return scopes_[buffers_.at(buffer)]; }
 
-  // What a warp's calls work on; in other buffers of a warp each lane has a cell, and barriers say
-  // what comes first.
+  // Finds the fragments: the warp buffers that intrinsic calls use. In other warp buffers each lane
+  // has a cell, and barriers order the accesses.
   void FindFragments() {
     for (const Buffer& buffer : DeclaredBuffers(fn_)) {
       bool called = buffer.scope == Scope::kWarp && Contains(fn_.body, [&](const Stmt& stmt) {
@@ -347,8 +349,8 @@ class FunctionCompiler {
     });
   }
 
-  // Rules 4 and 5 of the reference symbolic_schedule, "GPU scopes". Lowered stores have no
-  // bindings: what they ignore is written out as conditions by then.
+  // Returns the guard of a leaf by rules 4 and 5 of the reference symbolic_schedule, "GPU scopes".
+  // Lowered stores have no bindings; conditions cover the axes that they ignore.
   LeafGuard GuardOf(const Block* block, const Stmt& leaf) {
     LeafGuard guard;
     if (!in_launch_ || in_block_) return guard;

@@ -235,8 +235,8 @@ const Evaluator::State& Evaluator::RangeOf(int node) {
   return state;
 }
 
-// Most tests of a convolution's padding are decided for a whole chunk by its smallest and largest
-// lane.
+// Decides a test for a whole chunk by its smallest and largest lane where possible; that covers
+// most tests of a convolution's padding.
 void Evaluator::ComputeAffineTest(const Node& node, State& state, const Mask&) {
   int64_t base = node.a < 0 ? 0 : Integer(node.a);
   const State& chunk = RangeOf(node.b);
@@ -251,7 +251,7 @@ void Evaluator::ComputeAffineTest(const Node& node, State& state, const Mask&) {
       for (int i = 0; i < lanes_; ++i) state.integers[i] = test(base + lanes[i]);
     }
   };
-  // The sign bit: index arithmetic does not overflow, and SSE2 has no 64-bit comparison.
+  // Use the sign bit: index arithmetic does not overflow, and SSE2 has no 64-bit comparison.
   auto negative = [](int64_t x) { return static_cast<int64_t>(static_cast<uint64_t>(x) >> 63); };
   if (node.kind == ExprKind::kLt) {
     decide(high < 0, low >= 0, negative);

@@ -10,7 +10,7 @@
 
 namespace tcc::interpret {
 
-// The value of a variable; vectors at kLowered only.
+// The value of a variable; a vector at kLowered only.
 struct Slot {
   int64_t integer = 0;
   double real = 0;
@@ -26,24 +26,24 @@ struct PendingCopy {
   int count = 0;
 };
 
-// What one thread sees.
+// The state of one interpreted thread.
 struct Context {
   std::vector<Slot> slots;
   std::vector<Cells*> buffers;
   int64_t hardware[3] = {0, 0, 0};
-  int64_t thread = 0;  // its number in the block, or the iteration of the outermost parallel loop
+  int64_t thread = 0;  // number in the block, or iteration of the outermost parallel loop
   std::vector<PendingCopy> open;                 // copies since the last commit
   std::vector<std::vector<PendingCopy>> groups;  // in flight, the oldest first
 };
 
-// What a run reports, when it stops and how it rounds; one a real thread.
+// The report, limits and rounding of a run, one per real thread.
 struct Monitor {
   Status error;
   InterpretReport report;
   int64_t max_instances = 0;
   bool detect_races = false;
   std::optional<uint64_t> rounding_seed;
-  uint64_t epoch = 1;  // of the race detector; 0 stands for never
+  uint64_t epoch = 1;  // of the race detector; 0 means never
 
   bool failed() const { return !error.ok(); }
   void Fail(const std::string& message) {
@@ -58,7 +58,7 @@ struct Monitor {
   }
 };
 
-// The lanes that take part. Ids are never used twice in one Evaluator.
+// The active lanes. Ids are unique in an Evaluator.
 struct Mask {
   uint64_t id = 0;
   const Mask* parent = nullptr;
@@ -66,15 +66,15 @@ struct Mask {
   std::vector<int> lanes;  // ascending; unused when full
 };
 
-// Values of the nodes of one ExprCode. A value is kept until a loop that it depends on advances.
-// Nothing is ever evaluated under an empty mask.
+// An evaluator of the nodes of one ExprCode. It keeps a value until a loop that the value depends
+// on advances. It never evaluates under an empty mask.
 class Evaluator {
  public:
   Evaluator(const ExprCode& code, Monitor& monitor, int max_lanes);
 
-  // A new chunk of n lanes in `context`; every kept value is dropped.
+  // Starts a chunk of n lanes in `context` and drops every kept value.
   void Enter(Context& context, int n);
-  // Loop `depth` has a new value.
+  // Notes that loop `depth` has a new value.
   void Advance(int depth);
   void set_lanes(int n) { lanes_ = n; }
   int lanes() const { return lanes_; }
@@ -85,15 +85,15 @@ class Evaluator {
   bool uniform(int node) const { return states_[node].uniform; }
   const int64_t* integers(int node) const { return states_[node].integers.get(); }
   const double* reals(int node) const { return states_[node].reals.get(); }
-  // Of a node that is the same in all lanes.
+  // Returns the value of a node that is uniform over lanes.
   int64_t Integer(int node) {
     Evaluate(node, full_);
     return states_[node].integers[0];
   }
 
   const Mask& full() const { return full_; }
-  // Active lanes of `parent` where the bool `node` (evaluated) is true; `mask` is overwritten.
-  // False where none is.
+  // Sets `mask` to the active lanes of `parent` where the evaluated bool `node` equals `wanted`.
+  // Returns false if there are none.
   bool Refine(const Mask& parent, int node, bool wanted, Mask& mask);
   bool Covers(uint64_t id, const Mask& mask) const;
   bool IsKept(uint64_t stamp, int depth) const { return stamp >= epochs_[depth]; }
@@ -120,7 +120,8 @@ class Evaluator {
     const Cells* cells = nullptr;
     Offsets::Kind kind = Offsets::kUniform;
     std::vector<int64_t> lanes;
-    // Checks that passed: in dimension `dim`, at the uniform part `first`, for the lanes of `mask`.
+    // A bounds check that passed: in dimension `dim`, at the uniform part `first`, for the lanes of
+    // `mask`.
     struct Inside {
       uint64_t mask = 0;
       int64_t first = 0;
@@ -144,7 +145,7 @@ class Evaluator {
   bool LocateFixed(int access, const Mask& mask, Offsets* at);
   bool LocateMixed(int access, const Mask& mask, Offsets* at);
   void FixChunk(const AccessCode& access, const Cells& cells, AccessState& state);
-  // Whether first + chunk lies in [0, size) in the active lanes.
+  // Returns whether first + chunk lies in [0, size) in the active lanes.
   bool IsInside(AccessState& state, int dim, int chunk, int64_t first, int64_t size,
                 const Mask& mask) const;
   bool LanesInside(int chunk, int64_t first, int64_t size, const Mask& mask) const;
@@ -175,7 +176,7 @@ class Evaluator {
   Mask full_;
 };
 
-// The kernels, over `n` lanes; `a_one` says that a has one value for all.
+// Apply f to `n` lanes; `a_one` means that a has one value for all lanes.
 template <typename In, typename Out, typename F>
 void ForLanes1(const In* a, Out* out, int n, F f) {
   for (int i = 0; i < n; ++i) out[i] = f(a[i]);

@@ -106,8 +106,8 @@ int ExprCompiler::CompileVar(const VarNode& var) {
 int ExprCompiler::CompileBinary(const Expr& expr, const Expr& a, const Expr& b) {
   int x = Compile(a);
   int y = Compile(b);
-  // The operands' type: a comparison's own is bool, which Append's key and the kernels know from
-  // the kind.
+  // The node has its operands' type. A comparison's own type is bool, which Append's key and the
+  // kernels know from the kind.
   DType operands = a.dtype().element();
   bool index = operands == kInt64 && IsComparison(expr.kind());
   if (index && (code_.nodes[x].varying || code_.nodes[y].varying) && code_.nodes[x].total &&
@@ -219,7 +219,7 @@ int ExprCompiler::AddParts(int a, int b, ExprKind kind) {
   return Binary(kind, a, b, kInt64);
 }
 
-// A factor that is the same in all lanes distributes over the parts, so that a split axis
+// Splits an index into its parts. A uniform factor distributes over them, so that a split axis
 // (outer * tile + inner) keeps its outer part uniform.
 IndexCode ExprCompiler::Decompose(int id) {
   const Node node = code_.nodes[id];

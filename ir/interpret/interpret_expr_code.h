@@ -8,21 +8,21 @@
 
 namespace tcc::interpret {
 
-// What a variable stands for while an expression is compiled.
+// The meaning of a variable while an expression is compiled.
 struct Meaning {
   enum Kind { kSlot, kLane, kNode } kind = kSlot;
   int index = 0;  // of the slot, the lane loop or the node
   int depth = 0;
 };
 
-// Appends expressions to an ExprCode. Equal nodes get one number.
+// A compiler that appends expressions to an ExprCode. Equal nodes get one number.
 class ExprCompiler {
  public:
   ExprCompiler(ExprCode& code, const std::unordered_map<Var, int, VarHash>& buffers)
       : code_(code), buffers_(buffers) {}
 
   void Bind(const Var& var, Meaning meaning) { meanings_[var] = meaning; }
-  // A load from `buffer` changes with every instance: the leaf itself writes there.
+  // Notes that the leaf itself writes `buffer`, so that a load from it changes with every instance.
   void MarkWritten(const Var& buffer) { written_.push_back(buffer); }
 
   int Compile(const Expr& expr);
@@ -45,7 +45,7 @@ class ExprCompiler {
   std::unordered_map<Var, Meaning, VarHash> meanings_;
   std::vector<Var> written_;
   std::unordered_map<const ExprNode*, int> memo_;
-  std::vector<Expr> kept_;  // the memo's keys stay alive
+  std::vector<Expr> kept_;  // keeps the memo's keys alive
   std::map<std::vector<int64_t>, int> numbers_;
 };
 

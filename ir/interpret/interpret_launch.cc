@@ -5,7 +5,7 @@
 #include "support/check.h"
 #include "support/target.h"
 
-// Machine: thread blocks.
+// The part of Machine that runs thread blocks.
 namespace tcc::interpret {
 namespace {
 
@@ -60,7 +60,7 @@ int64_t Machine::CommonValue(int expr, const Contexts& threads, const std::strin
 void Machine::RunTogether(const Code& code, const Contexts& threads) {
   if (monitor_.failed() || threads.empty()) return;
   if (!code.lockstep && !code.in_order) {
-    // Blocks of a grid follow each other in time here, so that they must not share an epoch.
+    // The blocks of a grid run one after the other here, so they must not share an epoch.
     for (int64_t i : OrderOf(static_cast<int64_t>(threads.size()))) Run(code, *threads[i]);
     return;
   }
@@ -83,7 +83,7 @@ void Machine::RunTogether(const Code& code, const Contexts& threads) {
     case CodeKind::kAllocate:
       return AllocateTogether(code, threads);
     case CodeKind::kBarrier:
-      // The lanes of a warp have come this far in any case.
+      // The lanes of a warp have all arrived here anyway.
       if (code.scope == Scope::kWarp) return;
       ++monitor_.report.barriers;
       ++monitor_.epoch;

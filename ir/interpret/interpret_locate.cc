@@ -2,7 +2,7 @@
 
 #include "ir/interpret/interpret_eval.h"
 
-// Evaluator: from indices to cells.
+// The part of Evaluator that turns indices into cells.
 namespace tcc::interpret {
 
 bool Evaluator::Locate(int access, const Mask& mask, Offsets* at) {
@@ -49,7 +49,7 @@ void Evaluator::FailAt(const AccessCode& access, int lane, const std::string& wh
                             where.empty() ? "" : "; in ", where));
 }
 
-// Offsets of the lanes relative to the first, which stay for the whole chunk.
+// Computes the parts of the lanes' offsets that stay fixed for the whole chunk.
 void Evaluator::FixChunk(const AccessCode& access, const Cells& cells, AccessState& state) {
   std::fill_n(state.lanes.begin(), lanes_, 0);
   state.kind = Offsets::kUniform;
@@ -105,8 +105,8 @@ bool Evaluator::LocateFixed(int access, const Mask& mask, Offsets* at) {
   return true;
 }
 
-// A convolution asks the same of its border for every input channel. Masks other than the full one
-// are made in a chunk and have new ids in the next.
+// Remembers checks that passed, since a convolution repeats those of its border for every input
+// channel. Masks other than the full one get new ids in each chunk.
 bool Evaluator::IsInside(AccessState& state, int dim, int chunk, int64_t first, int64_t size,
                          const Mask& mask) const {
   AccessState::Inside& known = state.inside[(mask.id * 4 + dim) % std::size(state.inside)];

@@ -12,7 +12,7 @@
 namespace tcc::interpret {
 namespace {
 
-// Below this a nest is done before real threads have started.
+// The least instances for real threads: a smaller nest is done before threads have started.
 constexpr int64_t kSharedInstances = 1 << 18;
 
 }  // namespace
@@ -103,7 +103,8 @@ void Machine::RunNest(const Nest& nest, int index, Context& context) {
   runner.Run(context, scalars_);
 }
 
-// Every real thread runs a share of the iterations with values of its own; cells are disjoint.
+// Runs a nest on real threads, each with its own share of the iterations and its own values; their
+// cells are disjoint.
 void Machine::RunShared(const Nest& nest, Context& context) {
   int parts = options_.threads;
   std::vector<Monitor> monitors(parts);
@@ -118,7 +119,8 @@ void Machine::RunShared(const Nest& nest, Context& context) {
           .Run(own, scalars, {.part = part, .parts = parts});
     }
   });
-  // Parts are in the order of iterations: the first failure is the one that one thread would meet.
+  // The parts are in iteration order, so the first failure is the one that a single thread would
+  // meet.
   for (const Monitor& monitor : monitors) {
     monitor_.report.instances_issued += monitor.report.instances_issued;
     monitor_.report.instances_executed += monitor.report.instances_executed;
@@ -158,7 +160,8 @@ void Machine::RunLoop(const Code& code, Context& context) {
     }
     return;
   }
-  // Races are between iterations of the outermost parallel loop; a launch has its threads.
+  // Races are detected between iterations of the outermost parallel loop, or between a launch's
+  // threads.
   bool outermost = code.for_kind == ForKind::kParallel && !in_parallel_ && !in_launch_;
   if (outermost) {
     in_parallel_ = true;
@@ -238,7 +241,7 @@ bool Machine::InRole(const Code& code, const Context& context) const {
   return warp >= code.first && warp < code.first + code.count;
 }
 
-// Copied as late as allowed; until then the destination counts as unwritten.
+// Queues a copy, which happens as late as allowed; until then the destination counts as unwritten.
 void Machine::IssueCopy(const Code& code, Context& context) {
   scalars_.Enter(context, 1);
   if (!RunsHere(code.guard, context, scalars_)) return;

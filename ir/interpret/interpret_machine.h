@@ -7,11 +7,11 @@
 
 namespace tcc::interpret {
 
-// Runs the statements of a program.
+// The machine that runs the statements of a program.
 //
 // A launch (a nest with thread loops) makes a Context for each thread of a block. Statements that
-// hold a barrier or a buffer that threads share run together, statement by statement; all others
-// run to their end in one thread, then in the next.
+// contain a barrier or a buffer that threads share run in all threads together, statement by
+// statement; others run to their end in one thread after the other.
 class Machine {
  public:
   Machine(const Program& program, const InterpretOptions& options);
@@ -19,7 +19,7 @@ class Machine {
   void Run(Context& context) { Run(*program_.body, context); }
   Monitor& monitor() { return monitor_; }
   Evaluator& scalars() { return scalars_; }
-  // Origins and sizes of a buffer, as its declaration says.
+  // Evaluates the origin and size of a buffer's declaration for `cells`.
   void Declare(int buffer, Context& context, Cells& cells);
   int64_t Value(int expr, Context& context);
 
@@ -36,11 +36,11 @@ class Machine {
   using Contexts = std::vector<Context*>;
   void RunTogether(const Code& code, const Contexts& threads);
   void LoopTogether(const Code& code, const Contexts& threads);
-  // Where threads need not meet, each goes its own way, a leaf at a time.
+  // Run a branch or loop in which threads need not meet: each takes its own path, a leaf at a time.
   void BranchApart(const Code& code, const Contexts& threads);
   void IterateApart(const Code& code, const Contexts& threads);
   void AllocateTogether(const Code& code, const Contexts& threads);
-  // The value that all threads agree on; fails where they do not.
+  // Returns the value that all threads agree on; fails where they differ.
   int64_t CommonValue(int expr, const Contexts& threads, const std::string& what);
 
   void IssueCopy(const Code& code, Context& context);
@@ -55,7 +55,7 @@ class Machine {
   Evaluator scalars_;
   std::vector<std::unique_ptr<NestRunner>> runners_;
   Random random_;
-  // By shared buffer: what threads did to its memory, in earlier lifetimes too.
+  // The uses of each shared buffer's memory by threads, earlier lifetimes included.
   std::map<int, std::vector<CellUse>> shared_uses_;
   bool in_launch_ = false;
   bool in_parallel_ = false;

@@ -30,14 +30,14 @@ struct Float8 {
   uint8_t bits;
   operator double() const { return Float8ToDouble(code, bits); }
 };
-// Two elements a byte.
+// A view of 4-bit elements, two per byte.
 template <DTypeCode code>
 struct Nibbles {
   const uint8_t* bytes;
   int64_t operator[](int64_t index) const { return NibbleAt(code, bytes, index); }
 };
 
-// Lanes at consecutive cells are read without looking at the mask: all of them lie inside.
+// Reads the cells of all lanes; of the active ones only if masked-out lanes may lie outside.
 template <typename From, typename Out>
 void Gather(const From& from, const Offsets& at, int n, std::span<const int> lanes, Out* out) {
   if (at.kind == Offsets::kUniform) {
@@ -175,7 +175,7 @@ bool Cells::Load(const Offsets& at, int n, std::span<const int> lanes, double* o
   }
   Gather(reals_.data(), at, n, lanes, out);
   int count = at.kind == Offsets::kUniform ? 1 : n;
-  // Lanes that were not loaded hold older values, which at worst ask for the lane by lane test.
+  // Lanes that were not loaded hold older values, which at worst cause the test lane by lane.
   int64_t poisoned = 0;
   for (int i = 0; i < count; ++i) poisoned |= int64_t{IsPoison(out[i])};
   if (!poisoned) return true;

@@ -11,7 +11,7 @@
 
 namespace tcc::interpret {
 
-// Which threads touched a cell since the last barrier; epochs before the current one do not count.
+// The threads that touched a cell since the last barrier; earlier epochs do not count.
 struct CellUse {
   uint64_t write_epoch = 0;
   uint64_t read_epoch = 0;
@@ -20,28 +20,29 @@ struct CellUse {
 };
 inline constexpr int64_t kManyReaders = -2;
 
-// Where the cells of an access lie, lane l at base + lanes[l].
+// The offsets of the cells of an access: lane l is at base + lanes[l].
 struct Offsets {
   enum Kind { kUniform, kContiguous, kScattered } kind = kUniform;
   int64_t base = 0;
   const int64_t* lanes = nullptr;
-  // Some lane that the mask leaves out may lie outside the buffer.
+  // A masked-out lane may lie outside the buffer.
   bool masked_only = false;
   int64_t At(int lane) const { return base + lanes[lane]; }
 };
 
-// One living buffer: doubles for floats and int64 for the rest, row-major over its window; or, for
-// a parameter that is only read, the tensor's own bytes.
+// A live buffer: doubles for floats and int64 for other types, row-major over its window; or, for a
+// parameter that is only read, the tensor's own bytes.
 //
-// A float cell never written holds kPoison, a NaN that no arithmetic makes; the others have a map.
+// An unwritten float cell holds kPoison, a NaN that no arithmetic makes; `written_` covers other
+// types.
 class Cells {
  public:
   void Declare(const std::string& name, DType dtype, std::span<const int64_t> origin,
                std::span<const int64_t> size, int circular);
-  void Poison();                        // all cells unwritten
-  void ReadFrom(const Tensor& tensor);  // in place
-  void CopyFrom(const Tensor& tensor);  // as initial contents
-  // Back again: to nearest, or stochastically.
+  void Poison();                        // marks all cells unwritten
+  void ReadFrom(const Tensor& tensor);  // uses its bytes in place
+  void CopyFrom(const Tensor& tensor);  // as the initial contents
+  // Writes the cells back to the tensor, rounded to nearest or, with a seed, stochastically.
   void RoundInto(Tensor& tensor, std::optional<uint64_t> rounding_seed) const;
 
   const std::string& name() const { return name_; }
@@ -53,22 +54,21 @@ class Cells {
   int64_t count() const { return count_; }
   int circular() const { return circular_; }
 
-  // `lanes` lists the active ones, empty for the first n. False where one was never written; *bad
-  // is the lane.
+  // Loads the lanes in `lanes`, or the first n if it is empty. Returns false if a cell was never
+  // written, with its lane in *bad.
   bool Load(const Offsets& at, int n, std::span<const int> lanes, double* out, int* bad) const;
   bool Load(const Offsets& at, int n, std::span<const int> lanes, int64_t* out, int* bad) const;
   void Store(const Offsets& at, int n, std::span<const int> lanes, const double* in, bool uniform);
   void Store(const Offsets& at, int n, std::span<const int> lanes, const int64_t* in, bool uniform);
-  void Forget(int64_t offset);  // the cell is unwritten again
+  void Forget(int64_t offset);  // marks the cell unwritten
   void CopyCell(int64_t to, const Cells& from, int64_t offset);
   bool IsWritten(int64_t offset) const;
 
-  // Its threads act as one: no use is a race.
+  // Turns race detection off for a buffer whose threads act as one.
   void IgnoreUses() { ignores_uses_ = true; }
-  // False on a race.
+  // Notes a use and returns false on a race.
   bool NoteUse(int64_t offset, bool write, int64_t thread, uint64_t epoch);
-  // Exchanges what was noted: shared memory stays the same from one lifetime of a buffer to the
-  // next, so what threads did to the earlier one counts.
+  // Swaps the noted uses: a buffer's lifetimes share memory, so uses in an earlier lifetime count.
   void SwapUses(std::vector<CellUse>& uses) { uses_.swap(uses); }
 
  private:

@@ -104,7 +104,7 @@ void NestRunner::Outer(size_t i, const Mask& mask) {
   }
 }
 
-// Lane loops count as one loop, the last the fastest.
+// Fills the lane variables. Lane loops count as one loop, the last varying fastest.
 void NestRunner::FillLaneVars(int64_t start, int n) {
   for (int lane = 0; lane < n; ++lane) {
     int64_t rest = start + lane;
@@ -193,8 +193,8 @@ void NestRunner::Init(const Mask& mask) {
   }
 }
 
-// Loops of which the predicate is kept, as long as they have few combinations; only a predicate
-// without loads depends on nothing but loops.
+// Chooses the loops that index the kept predicates, as long as they have few combinations. The
+// predicate must be without loads, so that it depends on loops alone.
 void NestRunner::PlacePredicates() {
   constexpr int64_t kMaxHeld = 256;
   held_strides_.clear();

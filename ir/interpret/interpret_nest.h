@@ -4,24 +4,24 @@
 
 namespace tcc::interpret {
 
-// Whether the leaf runs in this thread.
+// Returns whether the leaf runs in this thread.
 bool RunsHere(const LeafGuard& guard, const Context& context, Evaluator& scalars);
 
-// Which part of a nest's iterations to run: those of `parts` equal shares of one of its loops.
+// A share of a nest's iterations: number `part` of `parts` equal shares of one of its loops.
 struct Share {
   int part = 0;
   int parts = 1;
 };
 
-// Runs one Nest of a program again and again; belongs to one real thread.
+// A runner of one Nest, used repeatedly by one real thread.
 class NestRunner {
  public:
   NestRunner(const Nest& nest, Monitor& monitor, int max_lanes);
 
-  // Extents come from the surrounding variables. `share` divides the first loop that has more
-  // iterations than one.
+  // Runs the nest; the surrounding variables determine the extents. `share` divides the first loop
+  // that has more than one iteration.
   void Run(Context& context, Evaluator& scalars, Share share = {});
-  // Instances that Run would issue.
+  // Returns the number of instances that Run would issue.
   int64_t CountInstances(Evaluator& scalars);
 
  private:
@@ -32,7 +32,7 @@ class NestRunner {
   void Init(const Mask& mask);
   const Mask* Predicate(const Mask& mask);
   void PlacePredicates();
-  // `mask` reduced by the conditions of this depth; nullptr where nothing is left.
+  // Returns `mask` reduced by the conditions of this depth; nullptr where no lane is left.
   const Mask* Hold(int depth, const Mask& mask);
   std::pair<int64_t, int64_t> ShareOf(int depth, int64_t extent) const;
   void FillLaneVars(int64_t start, int n);
@@ -51,8 +51,8 @@ class NestRunner {
   int share_depth_ = -1;
   std::vector<Mask> condition_masks_;
   std::vector<size_t> first_condition_;  // by depth
-  // What the predicate left of a mask. One for each combination of the inner loops that it reads:
-  // a convolution asks the same for every input channel.
+  // A mask reduced by the predicate, kept per combination of the inner loops that the predicate
+  // reads: a convolution needs the same mask for every input channel.
   struct Held {
     Mask mask;
     uint64_t stamp = 0;
@@ -60,7 +60,7 @@ class NestRunner {
     bool any = false;
   };
   std::vector<Held> held_;
-  std::vector<std::pair<int, int64_t>> held_strides_;  // slot, stride: where in held_
+  std::vector<std::pair<int, int64_t>> held_strides_;  // slot, stride of the index into held_
   int held_depth_ = 0;  // entries stay until a loop up to this depth advances
 };
 

@@ -7,7 +7,7 @@
 namespace tcc::interpret {
 namespace {
 
-// A chunk of fewer lanes spends more time on looking at nodes than on arithmetic.
+// The least useful chunk: with fewer lanes, dispatch takes more time than arithmetic.
 constexpr int64_t kWorthwhileLanes = 64;
 
 bool CanMerge(ForKind kind, bool merge_parallel) {
@@ -20,7 +20,7 @@ std::vector<Access> OutputsOf(const Chain& chain) {
   return {{chain.store->buffer, chain.store->indices}};
 }
 
-// c where expr == c * var + (something without var).
+// Returns c where expr == c * var + (something without var).
 std::optional<int64_t> Coefficient(const Expr& expr, const Var& var) {
   if (!UsesVar(expr, var)) return 0;
   if (expr.same_as(var)) return 1;
@@ -54,8 +54,8 @@ std::vector<Access> OutputsInLoops(const Chain& chain) {
   return outputs;
 }
 
-// Whether two iterations of `together` never write the same cell, each of these loops having a
-// dimension to itself that none of `inside` shares.
+// Returns whether two iterations of `together` never write the same cell: each of these loops has a
+// dimension to itself that no loop of `inside` shares.
 bool WriteApart(const std::vector<Access>& outputs, const std::vector<Var>& together,
                 const std::vector<Var>& inside) {
   auto owns = [&](const Expr& index, const Var& var) {
@@ -185,7 +185,7 @@ class LeafCompiler {
                      [](const Condition& a, const Condition& b) { return a.depth < b.depth; });
   }
 
-  // Loads of what the leaf writes must be of the very cell that the lane writes.
+  // Returns whether every load from a buffer that the leaf writes is of the lane's own output cell.
   bool LanesAreApart() const {
     for (size_t i = 0; i < nest_.outputs.size(); ++i) {
       int written = nest_.code.accesses[nest_.outputs[i].access].buffer;
@@ -208,7 +208,8 @@ class LeafCompiler {
     nest_.conditions.push_back({node, nest_.code.nodes[node].depth});
   }
 
-  // A variable that is just a loop over the whole domain needs no test.
+  // Returns whether the variable is bound to a loop over its whole domain, so that it needs no
+  // test.
   bool CoversDomain(const IterVar& iter) const {
     for (const For* loop : chain_.loops) {
       if (iter.binding.same_as(loop->var)) return Equal(loop->extent, iter.domain);

@@ -8,7 +8,7 @@
 #include "support/check.h"
 #include "support/storage_types.h"
 
-// Evaluator: arithmetic.
+// The part of Evaluator that does arithmetic.
 namespace tcc::interpret {
 namespace {
 
@@ -55,7 +55,7 @@ double FromInteger(DType from, int64_t value) {
                               : static_cast<double>(value);
 }
 
-// Comparisons of one type.
+// Compares lanes of one type.
 template <typename T>
 void Compare(ExprKind kind, const T* a, bool a_one, const T* b, bool b_one, int64_t* out, int n) {
   if (kind == ExprKind::kEq) {
@@ -152,7 +152,7 @@ void Evaluator::ComputeBinary(const Node& node, State& state, const Mask& mask) 
   }
 }
 
-// Divisions: lanes that the mask leaves out may have a divisor of 0.
+// Computes divisions; masked-out lanes may have a divisor of 0.
 void Evaluator::ComputePartial(const Node& node, State& state, const Mask& mask) {
   const State& a = states_[node.a];
   const State& b = states_[node.b];

@@ -41,7 +41,7 @@ Status CheckCounts(const Function& fn, const std::vector<Tensor>& arguments,
 StatusOr<InterpretReport> Interpret(const Function& fn, std::vector<Tensor>& arguments,
                                     const InterpretOptions& options) {
   TCC_RETURN_IF_ERROR(CheckCounts(fn, arguments, options));
-  // Iterations of parallel loops are told apart where their order or their cells matter.
+  // Parallel loops must not merge into nests where the order of their iterations or races matter.
   bool merge = options.order == ThreadOrder::kForward && !options.detect_races;
   std::unique_ptr<Program> program = Compile(
       fn, {.lanes = options.max_lanes, .merge_parallel = merge, .var_values = &options.var_values});

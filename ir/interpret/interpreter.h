@@ -11,51 +11,53 @@
 
 namespace tcc {
 
-// In which order the threads of a block, and the iterations of parallel loops, run.
+// The order in which the threads of a block, and the iterations of parallel loops, run.
 enum class ThreadOrder : uint8_t { kForward, kBackward, kShuffled };
 
 struct InterpretOptions {
   ThreadOrder order = ThreadOrder::kForward;
   uint64_t seed = 0;  // of kShuffled
-  // Reports two threads of a thread block, or two iterations of a parallel loop, that touch one
-  // cell between barriers, one of them writing (the same value twice is a race as well).
+  // Reports a race where two threads of a thread block, or two iterations of a parallel loop, touch
+  // one cell between barriers and one of them writes (even the same value).
   bool detect_races = false;
-  // Fails as ResourceExhausted once more block instances (dead ones included) were issued; 0: no
-  // limit.
+  // The most block instances, dead ones included; beyond it the run fails with ResourceExhausted.
+  // 0: no limit.
   int64_t max_instances = 0;
-  // Values of the function's free Shape and Tile variables, in the order of `vars`.
+  // The values of the function's free Shape and Tile variables, in the order of `vars`.
   std::vector<int64_t> var_values = {};
-  // Real threads that share the iterations of large nests. Results do not depend on it.
+  // The number of real threads that share the iterations of large nests. Results do not depend on
+  // it.
   int threads = 1;
-  // The seed by which casts to f16 and bf16, results of these types and round_tf32 round up or
-  // down at random (stochastic_rounding.h), which shows what rounding matters; without, to nearest.
+  // The seed for stochastic rounding (stochastic_rounding.h) of casts to f16 and bf16, results of
+  // these types and round_tf32, which shows the effect of rounding. Without a seed they round to
+  // nearest.
   std::optional<uint64_t> rounding_seed = {};
-  // Instances that are evaluated together, at least 1. Results do not depend on it.
+  // The number of instances that are evaluated together, at least 1. Results do not depend on it.
   int max_lanes = 256;
 };
 
 struct InterpretReport {
   int64_t instances_issued = 0;    // leaf instances reached by loops, dead ones included
-  int64_t instances_executed = 0;  // those that existed
+  int64_t instances_executed = 0;  // instances that existed
   int64_t barriers = 0;
 };
 
-// Runs `fn` (any level) on the tensors, one a parameter, in place: the oracle that schedules,
-// passes and backends are held against. Tensors that the function writes must be owned by the
-// caller alone.
+// Runs `fn` (any level) in place on the tensors, one per parameter: the reference that tests
+// compare schedules, passes and backends with. The caller must be the only owner of tensors that
+// the function writes.
 //
 // Floating-point values are kept as doubles, in intermediate buffers too, and rounded when a
 // parameter is written back at the end; only a Cast rounds before. Integers wrap in their own
-// width. Undefined things are caught and reported as Internal with the buffer, indices and loops:
-// an index outside a window, a read of a cell never written (buffers are poisoned), a race, a
-// barrier not reached by all threads, a division by zero. Wrong tensors (count, dtype, shape; at
-// kLowered only the count of elements) are InvalidArgument. Expects Verify to have agreed.
+// width. Undefined behaviour is reported as Internal with the buffer, indices and loops: an index
+// outside a window, a read of a cell never written (buffers are poisoned), a race, a barrier not
+// reached by all threads, a division by zero. Wrong tensors (count, dtype, shape; at kLowered only
+// the element count) are InvalidArgument. Expects Verify to have agreed.
 //
 // Thread loops: a block's leaf runs where the index of each thread axis is below the extent of its
 // innermost loop of that axis, and, if it stores to anything but local memory, only at index 0 of
 // an axis or vthread that its bindings ignore. At kLowered there are no bindings: only the extents
-// count, the rest is written out as conditions. A buffer of several versions has one at a time
-// until pipelined loops are lowered. An AsyncCopy happens as late as it may.
+// count, and conditions express the rest. A buffer of several versions has one at a time until
+// pipelined loops are lowered. An AsyncCopy happens as late as allowed.
 StatusOr<InterpretReport> Interpret(const Function& fn, std::vector<Tensor>& arguments,
                                     const InterpretOptions& options = {});
 

@@ -30,7 +30,7 @@ Wide Product(Wide a, Wide b) {
   return a * b;
 }
 
-// b >= 1.
+// Expects b >= 1.
 Wide Floor(Wide a, Wide b) {
   if (IsInfinite(a)) return a;
   if (IsInfinite(b)) return a < 0 ? -1 : 0;

@@ -102,8 +102,8 @@ std::optional<Polynomial> Product(const Polynomial& a, const Polynomial& b, cons
 std::optional<Polynomial> ExactQuotient(const Polynomial& a, const Term& b);
 
 // Returns the normal form as an expression: terms in order, differences for negative coefficients,
-// the constant last. If the first term is negative, a positive term or else the constant moves to
-// the front.
+// the constant last. If the first term is negative, a positive term, or else a positive constant,
+// goes first.
 Expr ToExpr(const Polynomial& polynomial, const AtomTable& atoms);
 
 }  // namespace tcc

@@ -18,7 +18,7 @@ class StmtParser {
              const std::map<std::string, Combiner>& combiners)
       : cursor_(cursor), scope_(scope), exprs_(cursor, scope), combiners_(combiners) {}
 
-  // "{ ... }"
+  // Parses "{ ... }".
   StatusOr<Stmt> Body();
   // Parses "NAME: f32[n] ..."; the buffer is visible from here on.
   StatusOr<Buffer> Declaration();
