@@ -12,8 +12,8 @@
 
 namespace tcc::v1 {
 
-// Tells the caller when a stage begins and how long the last one took. Any thread may call a
-// reporter.
+// A reporter that tells the caller when a stage begins and how long the last one took. Any thread
+// may call a reporter.
 class Reporter {
  public:
   // Expects `options` to outlive the reporter.

@@ -56,7 +56,7 @@ struct CompileOptions {
   // The file of measurements that Tune or tcc tune has made; it is only read. Kernels without a
   // schedule above get the best one that was measured on a CPU like this one. "": no file.
   std::string database = {};
-  // Called from the compiler's threads, one at a time.
+  // The hooks are called from the compiler's threads, one at a time.
   std::function<void(const Progress&)> progress = {};
   std::function<void(LogLevel, std::string_view)> logger = {};
   // A stop request ends Compile with kCancelled within a kernel's compile time.
@@ -133,7 +133,7 @@ struct TuneOptions {
   std::string searcher = "auto";  // or random, evolutionary, ... like tcc tune
   std::uint64_t seed = 0;
   int threads = 0;  // that kernels run on; like ThreadPool's
-  // Called from the thread that called Tune.
+  // The hook is called from the thread that called Tune.
   std::function<void(const TuneProgress&)> progress = {};
 };
 

@@ -6,12 +6,12 @@
 
 namespace tcc {
 
-// The whole way from a network to what runs it: graph passes, fusion, schedules, lowering, code,
-// plan. Deterministic: the same graph and target give the same bytes.
+// Compiles a network: graph passes, fusion, schedules, lowering, code, plan. The result is
+// deterministic: the same graph and target give the same bytes.
 StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options);
 
-// Unimplemented where inputs have dimensions that nobody has bound, all of which the message names:
-// kernels are made for one size.
+// Fails with Unimplemented, naming all unbound dimensions, if an input has any: kernels are made
+// for one size.
 Status ExpectBoundInputs(const Graph& graph);
 
 }  // namespace tcc

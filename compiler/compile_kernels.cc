@@ -9,12 +9,12 @@
 namespace tcc {
 namespace {
 
-// What has been tried of a kernel.
+// The schedules of a kernel tried so far.
 struct Attempts {
-  std::optional<KernelStages> best;  // that was compiled
-  double cost = 0;                   // of its fault
+  std::optional<KernelStages> best;  // compiled with the least fault
+  double cost = 0;                   // the cost of that fault
   Status first_refusal;
-  bool settled = false;  // for its best
+  bool settled = false;  // no other schedule is left; the best is taken
 };
 
 LoweredModule ModuleOf(const KernelSet& kernels) {
@@ -29,7 +29,7 @@ std::vector<Function> TensorsOf(const KernelSet& kernels) {
   return tensors;
 }
 
-// Gives the kernel its next schedule, or its best one where there is no other.
+// Gives the kernel its next schedule, or its best one if there is no other.
 Status TryAnother(const CompiledKernel& compiled, const CompileOptions& options,
                   KernelStages& kernel, Attempts& attempts) {
   if (!compiled.refused.ok()) {
@@ -46,7 +46,7 @@ Status TryAnother(const CompiledKernel& compiled, const CompileOptions& options,
   return OkStatus();
 }
 
-// Of what is kept although it has a fault.
+// Warns of kernels that are kept despite a fault.
 void WarnOfFaults(const KernelSet& kernels, const CompiledModule& compiled,
                   const CompileOptions& options) {
   if (!options.warn) return;

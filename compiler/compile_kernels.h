@@ -5,10 +5,10 @@
 
 namespace tcc {
 
-// The code of all kernels; for the reference target their text. A kernel that the code generator
-// refuses or finds a fault with gets the next schedule it may have (OtherSchedules); if all have
-// faults, the one with the least, of which `options` are warned. Error: all schedules of a kernel
-// are refused, or the one that was given; the code generator's own.
+// Generates the code of all kernels; for the reference target, their text. A kernel that the code
+// generator refuses or finds a fault in gets its next schedule (OtherSchedules). If all have
+// faults, the one with the least is kept, with a warning through `options`. Error: all schedules of
+// a kernel, or the given one, are refused; the code generator's own.
 StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions& options);
 
 }  // namespace tcc

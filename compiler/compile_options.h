@@ -14,7 +14,7 @@
 
 namespace tcc {
 
-// Called with a stage of work and how much of it is done, for progress displays.
+// A callback for progress displays: a stage of work, and how much of it is done.
 using ProgressHook = std::function<void(const std::string& stage, int64_t done, int64_t total)>;
 
 struct CompileOptions {
@@ -22,13 +22,13 @@ struct CompileOptions {
   int threads = 1;      // compiler threads; the artefact is the same for any number
   bool verify = false;  // checks the IR after every pass
   ProgressHook progress = {};
-  std::function<void(const std::string& message)> warn = {};  // about what works, but should not
-  std::stop_token stop = {};                  // Cancelled soon after it asks for a stop
-  Schedules schedules = {};                   // for kernels that are not to get their first sketch
-  std::vector<SketchRule> sketch_rules = {};  // in place of the target's own; empty: those
+  std::function<void(const std::string& message)> warn = {};  // about problems that are no errors
+  std::stop_token stop = {};                  // the work is Cancelled soon after a stop request
+  Schedules schedules = {};                   // by kernel, instead of the first sketch
+  std::vector<SketchRule> sketch_rules = {};  // instead of the target's own, if not empty
   NumericMode numeric = NumericMode::kStrict;
-  GpuCode gpu_code = GpuCode::kCubin;  // of CUDA targets; text is for the emulator
-  TunedSchedules tuned = {};           // by workload, for kernels that are not given one
+  GpuCode gpu_code = GpuCode::kCubin;  // for CUDA targets; text is for the emulator
+  TunedSchedules tuned = {};           // by workload, for kernels not in `schedules`
 };
 
 }  // namespace tcc

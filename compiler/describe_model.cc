@@ -23,7 +23,7 @@ StatusOr<TensorInfo> InfoOf(const Value& value) {
   return StaticTensor(value.name, value.dtype, *shape);
 }
 
-// Which mode, how many kernels round by it, and those that should and do not.
+// Describes the mode, the number of kernels that round by it, and the kernels that stay strict.
 void DescribeNumeric(const KernelSet& kernels, NumericMode numeric, Metadata& metadata) {
   metadata.properties.emplace_back("numeric", RowOf(numeric).name);
   if (numeric == NumericMode::kStrict) return;
@@ -40,13 +40,13 @@ void DescribeNumeric(const KernelSet& kernels, NumericMode numeric, Metadata& me
   }
 }
 
-// How many kernels have a schedule that was found by measuring.
+// Describes the number of kernels whose schedule was found by measuring.
 void DescribeTuning(const KernelSet& kernels, Metadata& metadata) {
   auto tuned = std::ranges::count_if(kernels.kernels, &KernelStages::tuned);
   if (tuned > 0) metadata.properties.emplace_back("tuned_kernels", std::to_string(tuned));
 }
 
-// The compilers that tcc had make machine code of its text.
+// Describes the external compilers that made machine code of tcc's text.
 void DescribeCompilers(const CompiledModule& code, Metadata& metadata) {
   std::set<std::string> compilers;
   for (const CompiledKernel& kernel : code.kernels) compilers.insert(kernel.compiler);
@@ -94,7 +94,7 @@ StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::stri
     metadata.outputs.push_back(std::move(info));
   }
   for (const KernelStages& kernel : kernels.kernels) {
-    // More fits no integer, and no machine runs it.
+    // The int64 holds no more, and no machine could run it.
     auto flops = static_cast<int64_t>(std::min(kernel.flops, 9e18));
     metadata.kernels.push_back({kernel.symbol, kernel.nodes, flops});
   }

@@ -9,11 +9,11 @@
 
 namespace tcc {
 
-// The names of the value's dimensions that have no number.
+// Returns the names of the value's dimensions that have no number.
 std::vector<std::string> FreeDimensions(const Value& value);
 
-// The model's own names, which graph passes lose where an output turns out to be another value. A
-// value that is an output twice gets a second name.
+// Returns the model's own names of its outputs, which graph passes lose where an output turns out
+// to be another value. A value that is an output twice gets a second name.
 std::vector<std::string> OutputNames(const Graph& graph);
 
 // Describes the model, with the names of the outputs from before the passes, and its kernels, with

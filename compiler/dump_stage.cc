@@ -74,8 +74,8 @@ std::string_view KindText(SubgraphKind kind) {
   TCC_UNREACHABLE();
 }
 
-// "conv1.Relu: kernel (x, w) -> (y)", then a line a node; those of bodies further in. All of them,
-// or the one called `task` wherever it lies.
+// Prints "conv1.Relu: kernel (x, w) -> (y)" and a line per node for each subgraph, with bodies
+// indented; only the subgraph `task`, at any depth, if one is named.
 std::string SubgraphsText(const Graph& graph, const std::vector<Subgraph>& subgraphs,
                           const std::string& task, const std::string& indent) {
   std::string text;
@@ -97,7 +97,8 @@ std::string SubgraphsText(const Graph& graph, const std::vector<Subgraph>& subgr
   return text;
 }
 
-// There is no parser: what must hold is that each node is computed once, after what it reads.
+// Checks that each node is computed once, after the values that it reads. There is no parser for
+// this text.
 Status VerifyCover(const Graph& graph, const std::vector<Subgraph>& subgraphs) {
   std::set<ValueId> ready(graph.inputs.begin(), graph.inputs.end());
   std::set<int> seen;
@@ -133,7 +134,7 @@ StatusOr<std::string> FunctionText(const Function& fn, const DumpOptions& option
   return text;
 }
 
-// The trace as comments before the function.
+// Prints the trace as comments before the function.
 StatusOr<std::string> ScheduledText(const KernelStages& kernel, const DumpOptions& options) {
   std::string trace = Print(kernel.schedule);
   if (options.verify) {
@@ -184,7 +185,7 @@ Status ExpectStageOf(const Target& target, Stage stage) {
                     target.name, names);
 }
 
-// Names of GPU kernels are said by NVRTC itself.
+// Checks that the text compiles. NVRTC itself names the GPU kernel at fault.
 Status VerifyCode(Backend& backend, const LoweredModule& module, const std::string& text,
                   const DumpOptions& options) {
   if (options.target.kind == TargetKind::kCuda)
@@ -219,11 +220,11 @@ StatusOr<std::string> KernelText(const KernelStages& kernel, const DumpOptions& 
   TCC_UNREACHABLE();
 }
 
-// Of kernels that `options` ask for.
+// Returns the text of the kernels that `options` ask for.
 StatusOr<std::string> KernelsText(const std::vector<const KernelStages*>& kernels,
                                   const DumpOptions& options) {
   if (options.target.kind == TargetKind::kCuda && options.stage > Stage::kLowered) {
-    // One program, or each kernel would repeat what all texts begin with.
+    // One program for all kernels, or each would repeat the common prologue.
     LoweredModule module;
     for (const KernelStages* kernel : kernels) module.kernels.push_back(kernel->lowered);
     return BackendText(module, options);
@@ -289,13 +290,13 @@ StatusOr<Stage> FindStage(std::string_view name) {
 }
 
 StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {
-  // The interpreter's loops may run to formulas; what is scheduled has sizes.
+  // The interpreter accepts symbolic extents; scheduling needs sizes.
   Status bound = ExpectBoundInputs(graph);
   bool interpreted = options.target.kind == TargetKind::kReference;
   TCC_RETURN_IF_ERROR(ExpectStageOf(options.target, options.stage));
   bool is_graph = options.stage == Stage::kGraph || options.stage == Stage::kFused;
   if (!is_graph && !interpreted) TCC_RETURN_IF_ERROR(bound);
-  // What a pass cannot tell is mostly what was not bound.
+  // A pass mostly fails because of an unbound dimension.
   if (Status passes = RunGraphPasses(graph); !passes.ok()) return bound.ok() ? passes : bound;
   if (options.stage == Stage::kGraph) return DumpGraph(graph, options);
   std::vector<Subgraph> subgraphs = FuseGraph(graph);

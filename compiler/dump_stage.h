@@ -9,7 +9,7 @@
 
 namespace tcc {
 
-// A stage of a compilation that can be seen as text.
+// A stage of a compilation that can be printed as text.
 enum class Stage : uint8_t { kGraph, kFused, kTensor, kScheduled, kLowered, kSource, kPtx, kAsm };
 
 struct StageRow {
@@ -24,20 +24,20 @@ StatusOr<Stage> FindStage(std::string_view name);
 struct DumpOptions {
   Target target;
   Stage stage = Stage::kGraph;
-  std::string task;  // only this one (of a stage that has tasks); "" for all
+  std::string task;  // the only task to print, in stages that have tasks; "" for all
   int threads = 1;
-  // Reads back what was printed and compares: text must come out the same, functions alpha-equal
-  // and well formed; LLVM must parse its IR and assemble its assembly, NVRTC make machine code of
-  // CUDA C and of what PTX was made of. A difference is Internal.
+  // Parses the printed text and compares: the text must round-trip, and functions must be
+  // alpha-equal and well formed. LLVM must parse its IR and assemble its assembly, and NVRTC must
+  // compile CUDA C and the source of PTX to machine code. A difference is Internal.
   bool verify = false;
   ProgressHook progress = {};
   NumericMode numeric = NumericMode::kStrict;
-  Schedules schedules = {};     // for kernels that are not to get the default one
-  std::string schedule_folder;  // where the kernels' schedules are written; "": nowhere
+  Schedules schedules = {};     // by kernel, instead of the default one
+  std::string schedule_folder;  // folder that the kernels' schedules are written to; "": none
 };
 
-// The text of the stage. Expects an imported graph. Fails with FailedPrecondition where there is no
-// such task or the target has no such stage.
+// Returns the text of the stage. Expects an imported graph. Fails with FailedPrecondition where
+// there is no such task or the target has no such stage.
 StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options);
 
 }  // namespace tcc

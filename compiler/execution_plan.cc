@@ -12,8 +12,8 @@
 namespace tcc {
 namespace {
 
-// A graph or a body while its instructions are made: which buffers its values are in. What a body
-// captures is in the buffer that the graph around has it in.
+// The buffers of a graph's or body's values while its instructions are made. A captured value is in
+// its buffer of the enclosing graph.
 struct Scope {
   Scope(const Graph& of_graph, const std::vector<Subgraph>& of_subgraphs,
         const PlacedParts& of_parts = {})
@@ -43,16 +43,16 @@ struct Scope {
 
   const Graph& graph;
   const std::vector<Subgraph>& subgraphs;
-  const PlacedParts parts;    // what lies inside another value
-  std::vector<ValueId> root;  // of each value: the value whose bytes it looks at
-  // Values that can be put where somebody wants them: by whole, or slice by slice.
+  const PlacedParts parts;    // values that lie inside another value
+  std::vector<ValueId> root;  // by value: the value whose bytes it aliases
+  // The values that can be written directly to a given buffer: as a whole, or slice by slice.
   std::set<ValueId> written, stacked;
-  std::map<ValueId, BufferId> buffers;  // of roots
+  std::map<ValueId, BufferId> buffers;  // by root
 };
 
-// Puts a graph's values into the buffers of a plan. One arena serves all bodies: a buffer lives
-// from the first instruction that touches it to the last, counted through all bodies in order; what
-// comes from before a loop and is used in it lives to the loop's end.
+// A builder that assigns a graph's values to the buffers of a plan. One arena serves all bodies: a
+// buffer is live from the first instruction that touches it to the last, counted through all bodies
+// in order. A buffer that is older than a loop and used in it lives to the loop's end.
 class PlanBuilder {
  public:
   PlanBuilder(const KernelSet& kernels, int64_t alignment)
@@ -81,7 +81,7 @@ class PlanBuilder {
   }
 
  private:
-  // Where a result of a graph or a body is to be; kCopied: kernels cannot write there.
+  // The destination of a graph's or body's result; kCopied: kernels cannot write there.
   enum class Writing : uint8_t { kInPlace, kCopied };
   struct Result {
     ValueId value;
@@ -108,7 +108,7 @@ class PlanBuilder {
     Emit({PlanCopy{from, to}});
   }
 
-  // Of a value that is read.
+  // Returns the buffer of a value that is read.
   BufferId Use(Scope& scope, ValueId value) {
     ValueId id = scope.root[value];
     if (auto part = scope.parts.find(id); part != scope.parts.end()) {
@@ -125,7 +125,7 @@ class PlanBuilder {
     return found->second;
   }
 
-  // Of a value that is written.
+  // Returns the buffer of a value that is written.
   StatusOr<BufferId> Place(Scope& scope, ValueId id) {
     if (auto part = scope.parts.find(id); part != scope.parts.end()) {
       TCC_ASSIGN_OR_RETURN(BufferId whole, Place(scope, part->second.whole));
@@ -140,9 +140,9 @@ class PlanBuilder {
     return found->second;
   }
 
-  // The instructions of a graph or body, its inputs being placed, and of what brings its results
-  // where they are to be: a result is written there at once if it is computed here and is not an
-  // earlier result as well.
+  // Emits the instructions of a graph or body whose inputs are placed, and the copies of its
+  // results to their destinations. A result is written there directly if it is computed here and is
+  // not an earlier result as well.
   Status RunScope(Scope& scope, const std::vector<Result>& results) {
     std::vector<Result> copied;
     for (const Result& result : results) {
@@ -207,7 +207,8 @@ class PlanBuilder {
     return buffers_.AddPrepared(weight);
   }
 
-  // A body's instructions, `first` ones before them; its results are put where `results` say.
+  // Returns a body's instructions, after the copies in `first`; its results go to the buffers of
+  // `results`.
   StatusOr<std::vector<Instruction>> RunBody(Scope& body, const std::vector<Result>& results,
                                              const std::vector<PlanCopy>& first = {}) {
     std::vector<Instruction> instructions;
@@ -245,8 +246,8 @@ class PlanBuilder {
     return OkStatus();
   }
 
-  // One Loop. A carried value has two buffers that change places after each iteration: the body
-  // reads one and writes the other, and after the loop the first holds the result.
+  // The builder of one Loop. A carried value has two buffers that are swapped after each iteration:
+  // the body reads one and writes the other, and after the loop the first holds the result.
   class LoopBuilder {
    public:
     LoopBuilder(PlanBuilder& plan, Scope& scope, const Subgraph& subgraph)
@@ -311,13 +312,13 @@ class PlanBuilder {
         plan_.EmitCopy(plan_.Use(scope_, node_.inputs[2 + k]), current);
         body_.buffers[body_.graph.inputs[2 + k]] = current;
         results_.push_back({body_.graph.outputs[1 + k], next});
-        // What the operand stands for may be needed again, so the result is a value of its own.
+        // The operand may be needed again, so the result has its own buffer.
         if (node_.outputs[k] != kNoValue) scope_.buffers[node_.outputs[k]] = current;
       }
       return OkStatus();
     }
 
-    // Read before each iteration, so written before the first.
+    // Places the condition. It is read before each iteration, so it is written before the first.
     void PlaceCondition() {
       ValueId after = body_.graph.outputs[0];
       const Tensor* known = body_.graph.ConstantOf(after);
@@ -340,7 +341,7 @@ class PlanBuilder {
       for (size_t i = 0; i < parts_.scan_inputs; ++i) {
         size_t at = parts_.first_scan_input() + i;
         BufferId whole = plan_.Use(scope_, node_.inputs[at]);
-        // A slice has a place of its own, which no swap moves along.
+        // A slice has a fixed place, which does not follow a swap.
         if (plan_.buffers_.IsSwapped(whole)) {
           TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope_.graph, node_.inputs[at]));
           BufferId fixed = plan_.buffers_.Add(BufferKind::kArena, 0, bytes);
@@ -368,7 +369,7 @@ class PlanBuilder {
       return OkStatus();
     }
 
-    // Slices of few bytes start where no kernel expects a buffer.
+    // Returns whether kernels can write the slices in place: small slices may be misaligned.
     Writing WritingTo(const Value& sliced) const {
       return SliceBytes(sliced) % plan_.alignment_ == 0 ? Writing::kInPlace : Writing::kCopied;
     }
@@ -385,7 +386,8 @@ class PlanBuilder {
       return std::nullopt;
     }
 
-    // What the loop itself reads, before its first iteration and between iterations.
+    // Touches the buffers that the loop itself reads, before its first iteration and between
+    // iterations.
     void TouchOwn() {
       for (const auto& [current, next] : loop_.swaps) {
         plan_.buffers_.Touch(current);
@@ -403,7 +405,7 @@ class PlanBuilder {
     PlanLoop loop_;
     int64_t extent_ = 0;
     std::vector<Result> results_;
-    std::vector<PlanCopy> copied_slices_;  // into what the body reads
+    std::vector<PlanCopy> copied_slices_;  // to the buffers that the body reads
   };
 
   const KernelSet& kernels_;
@@ -412,7 +414,7 @@ class PlanBuilder {
   PlanBuffers buffers_;
   std::vector<Instruction>* body_ = &result_.plan.body;
   size_t next_task_ = 0;
-  uint32_t depth_ = 0;  // loops around
+  uint32_t depth_ = 0;  // enclosing loops
 };
 
 }  // namespace

@@ -6,19 +6,19 @@
 
 namespace tcc {
 
-// What an artefact needs to run a graph: the plan, and the constants that its kernels read.
+// The part of an artefact that runs a graph: the plan, and the constants that its kernels read.
 struct ExecutionPlan {
   Plan plan;
   SharedBytes weights;
-  std::vector<PreparedWeight> prepared;  // parts of `weights` that are zeros until they are made
-  int64_t activation_bytes = 0;          // of all arena buffers, without reuse
+  std::vector<PreparedWeight> prepared;  // parts of `weights`, zero until computed
+  int64_t activation_bytes = 0;          // the sum of all arena buffers, without reuse
 };
 
-// One Call a kernel in the order of the subgraphs, a Loop or If with the Calls of its bodies for a
-// node that has some; activations share one arena by their lifetimes, views are the buffers they
-// look at, a result is written in place where its producer can: graph outputs, carried values, the
-// slices that a Loop stacks. What a kernel reads or writes starts where the target's kernels expect
-// buffers to. Expects static shapes.
+// Builds the plan: one Call per kernel in the order of the subgraphs, and a Loop or If with the
+// Calls of its bodies for a node with bodies. Activations share one arena by their live ranges, and
+// views alias their buffers. A producer writes graph outputs, carried values and the slices that a
+// Loop stacks in place where it can. Every buffer that a kernel accesses has the alignment that the
+// target's kernels expect. Expects static shapes.
 StatusOr<ExecutionPlan> BuildExecutionPlan(const Graph& graph,
                                            const std::vector<Subgraph>& subgraphs,
                                            const KernelSet& kernels, const Target& target);

@@ -32,7 +32,7 @@ std::string SymbolFor(const std::string& name, std::set<std::string>& used) {
   return unique;
 }
 
-// Those of bodies too, to any depth that the graph's verifier allows.
+// Adds the tasks of the subgraphs, and of bodies to any depth that the graph's verifier allows.
 Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
                 const PlacedParts& parts, const CompileOptions& options, double runs,
                 KernelSet& set) {
@@ -65,7 +65,7 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
   return OkStatus();
 }
 
-// The one with the most results of tensor cores, which are worth a copy of operands.
+// Returns the variant with the most results from tensor cores, which are worth a copy of operands.
 std::optional<size_t> VariantOnTensorCores(const Task& task, const Target& target) {
   std::optional<size_t> best;
   int64_t most = 0;
@@ -78,9 +78,10 @@ std::optional<size_t> VariantOnTensorCores(const Task& task, const Target& targe
   return best;
 }
 
-// The variant that the default schedule is best for. Threads of a GPU that ask at each tap whether
-// it lies inside go separate ways. On a CPU, so few steps of a separable window are worth it to
-// keep what is between them, and merged rows leave fewer odd tiles.
+// Returns the variant for which the default schedule is best. On a GPU, threads that test at each
+// tap whether it lies inside diverge, so padded inputs are better. On a CPU, a separable window
+// saves enough steps to be worth storing the values between its passes, and merged rows leave fewer
+// odd tiles.
 size_t ChosenVariant(const Task& task, const Target& target) {
   if (auto variant = VariantOnTensorCores(task, target)) return *variant;
   for (size_t v = 0; v < task.variants.size(); ++v) {
@@ -90,7 +91,7 @@ size_t ChosenVariant(const Task& task, const Target& target) {
   return target.kind == TargetKind::kCpu && task.merged > 0 ? task.merged : task.separable;
 }
 
-// Equal computations get one kernel. Its parameters' order is that of the task's inputs and
+// Gives equal computations one kernel. Its parameters are in the order of the task's inputs and
 // outputs.
 void ShareKernels(const Target& target, KernelSet& set) {
   std::map<std::string, size_t> known;
@@ -116,7 +117,7 @@ void ShareKernels(const Target& target, KernelSet& set) {
   }
 }
 
-// A schedule that nothing uses is a mistake of its writer.
+// Checks that every schedule has a kernel, since an unused schedule is a mistake of its writer.
 Status ExpectKernelsFor(const Schedules& schedules, const KernelSet& set) {
   for (const auto& [name, schedule] : schedules) {
     std::vector<std::string> symbols;
@@ -141,21 +142,21 @@ Status ScheduleKernel(KernelStages& kernel, const CompileOptions& options) {
   return OkStatus();
 }
 
-// The steps of a schedule that are not taken, by the limits of the target all the same.
+// Checks the steps of a schedule that is not applied, by the limits of the target all the same.
 Status ExpectLegal(const KernelStages& kernel, const CompileOptions& options) {
   TCC_ASSIGN_OR_RETURN(Decisions decisions,
                        DecideOpenSizes(kernel.tensor, kernel.schedule, options.target));
   return Replay(kernel.tensor, kernel.schedule.trace, decisions).status();
 }
 
-// Of a kernel that is given none; false where there is no such choice. A search would start at the
-// first one.
+// Sets the kernel's schedule to its choice. Returns false if there is no such choice. A search
+// would start at choice 0.
 bool TakeChoice(KernelStages& kernel, const CompileOptions& options) {
   std::span<const SketchRule> rules = options.sketch_rules;
   if (rules.empty()) rules = SketchRules(options.target);
   Sketch sketch;
   if (kernel.choice == 0) {
-    // Without the work for the others.
+    // Avoids making the other sketches.
     sketch = FirstSketch(kernel.tensor, options.target, rules);
   } else {
     std::vector<Sketch> others = OtherSchedules(kernel.tensor, options.target, rules);
@@ -168,8 +169,8 @@ bool TakeChoice(KernelStages& kernel, const CompileOptions& options) {
   return true;
 }
 
-// Schedules the kernel by its choice or the first one after it that the target allows. Error: the
-// first one's; there is no such choice.
+// Schedules the kernel by its choice or the first later one that the target allows. Error: the
+// first failure; there is no such choice.
 Status ScheduleByChoice(KernelStages& kernel, const CompileOptions& options) {
   std::optional<Status> first;
   for (; TakeChoice(kernel, options); ++kernel.choice) {
@@ -186,8 +187,8 @@ void TakeDefaultVariant(KernelStages& kernel) {
   kernel.tuned = false;
 }
 
-// Schedules the kernel as its workload was tuned. Its tensor function has canonical names then,
-// which the trace speaks of.
+// Schedules the kernel as its workload was tuned. The tensor function gets canonical names, which
+// the trace uses.
 Status ScheduleAsTuned(KernelStages& kernel, const TunedSchedule& tuned,
                        const CompileOptions& options) {
   auto variant = std::ranges::find(kernel.variants, tuned.variant_key,
@@ -203,7 +204,7 @@ Status ScheduleAsTuned(KernelStages& kernel, const TunedSchedule& tuned,
   return ScheduleKernel(kernel, options);
 }
 
-// Returns false where the kernel's workload was not tuned, or what was found no longer fits.
+// Returns false where the kernel's workload was not tuned, or the tuned schedule no longer applies.
 StatusOr<bool> TryTuned(KernelStages& kernel, const CompileOptions& options) {
   if (options.tuned.empty()) return false;
   auto tuned = options.tuned.find(FunctionKey(kernel.variants[0]));

@@ -16,30 +16,30 @@ namespace tcc {
 // One kernel at every stage of its making. Subgraphs with the same computation share it.
 struct KernelStages {
   std::string symbol;                       // unique; letters, digits and underscores
-  std::vector<std::string> nodes;           // of the model, of every subgraph that uses it
-  double flops = 0;                         // of one call
-  std::optional<int64_t> moved_bytes = {};  // of one call, too
+  std::vector<std::string> nodes;           // of the model, from every subgraph that uses it
+  double flops = 0;                         // per call
+  std::optional<int64_t> moved_bytes = {};  // per call
   std::vector<Function> variants;           // of the task
-  size_t first_variant = 0;                 // the one that a default schedule is for
-  size_t inputs = 0;                        // of the parameters; the rest are outputs
-  Function tensor;                          // the one that is scheduled
+  size_t first_variant = 0;                 // the variant that a default schedule is for
+  size_t inputs = 0;                        // the number of input parameters; the rest are outputs
+  Function tensor;                          // the variant that is scheduled
   Schedule schedule;
-  std::string sketch;  // the rules that made the schedule, Sketch::name; "" where it was given
-  size_t choice = 0;   // 0: the first sketch; else which of OtherSchedules, counted from 1
+  std::string sketch;  // the rules that made the schedule, Sketch::name; "" if given
+  size_t choice = 0;   // 0: the first sketch; else an index into OtherSchedules, from 1
   bool tuned = false;  // the schedule is one of CompileOptions::tuned
   Function scheduled;
-  Function lowered;                     // without what is prepared
-  std::vector<KernelOperand> operands;  // of its parameters
+  Function lowered;                     // without the prepared part
+  std::vector<KernelOperand> operands;  // of the lowered parameters
   std::vector<PrepareStages> prepare;
 };
 
 struct KernelSet {
-  // Of the subgraphs of kind kKernel in their order; those of a body where its node stands.
+  // The tasks of the subgraphs of kind kKernel in order; a body's tasks come at its node.
   std::vector<Task> tasks;
-  std::vector<double> runs_of_task;    // of one run of the model; an unknown trip count is 1
+  std::vector<double> runs_of_task;    // per run of the model; an unknown trip count is 1
   std::vector<size_t> kernel_of_task;  // index into kernels
   std::vector<KernelStages> kernels;   // by first use
-  PlacedParts parts;                   // of the graph's values, not of a body's
+  PlacedParts parts;                   // for the graph's values, not a body's
 };
 
 // Builds the tasks of the subgraphs and the kernels that they share, without their schedules.
@@ -47,18 +47,18 @@ struct KernelSet {
 StatusOr<KernelSet> CollectKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
                                    const PlacedParts& parts, const CompileOptions& options);
 
-// A kernel as something to tune.
+// Returns the kernel as a workload to tune.
 Workload WorkloadOf(const KernelStages& kernel);
 
-// Builds the tasks of the subgraphs, gives each different one its schedule and lowers it
-// (but for the reference target, whose kernels stay as the operators mean them). The same for any
-// number of threads. Error: a task's, with its name; a schedule for no kernel, or one
-// with an illegal step, by the step; Cancelled soon after a stop is requested. `parts` are what
-// PlaceParts said of the subgraphs.
+// Builds the tasks of the subgraphs, gives each distinct one its schedule and lowers it (except for
+// the reference target, whose kernels stay unscheduled). The result is the same for any number of
+// threads. Error: a task's, with its name; a schedule for no kernel, or one with an illegal step,
+// by the step; Cancelled soon after a stop is requested. `parts` is the result of PlaceParts for
+// the subgraphs.
 StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
                                 const PlacedParts& parts, const CompileOptions& options);
 
-// The kernels of an imported graph: the graph passes, fusion, then MakeKernels.
+// Makes the kernels of an imported graph: runs the graph passes and fusion, then MakeKernels.
 StatusOr<KernelSet> KernelsOf(Graph graph, const CompileOptions& options);
 
 // Schedules and lowers one kernel: one of its variants by the schedule that `options` have for it,
@@ -66,8 +66,8 @@ StatusOr<KernelSet> KernelsOf(Graph graph, const CompileOptions& options);
 // target allows.
 Status FinishKernel(KernelStages& kernel, const CompileOptions& options);
 
-// The same with the next choice, or choice 0 after a tuned schedule; false if there is none, or the
-// schedule was given. The kernel may then be of no use.
+// Does the same with the next choice, or with choice 0 after a tuned schedule. Returns false if
+// there is none or the schedule was given; the kernel may then be unusable.
 StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const CompileOptions& options);
 
 }  // namespace tcc

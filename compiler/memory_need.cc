@@ -31,7 +31,7 @@ MemoryNeed MemoryNeedOf(const Graph& graph) {
     std::set<ValueId> values(node.inputs.begin(), node.inputs.end());
     values.insert(node.outputs.begin(), node.outputs.end());
     int64_t bytes = 0;
-    int64_t inside = 0;  // of them, those of no input or output
+    int64_t inside = 0;  // the bytes of values that are no weight, input or output
     for (ValueId id : values) {
       if (id == kNoValue) continue;
       int64_t size = BytesOf(graph.value(id));
@@ -54,7 +54,7 @@ MemoryNeed MemoryNeedOf(const Graph& graph) {
 
 Status CheckMemoryNeed(const Graph& graph, const Target& target) {
   MemoryNeed need = MemoryNeedOf(graph);
-  // The rest is in the memory of a GPU, which may be in another machine.
+  // All else is in GPU memory, perhaps of another machine.
   if (target.kind == TargetKind::kCuda) return CheckMemoryFor(need.weights, "the weights");
   int64_t total = Sum(Sum(need.weights, need.interface), need.node);
   std::string what = fmt::format("the model ({} of weights, {} of inputs and outputs, {} between",

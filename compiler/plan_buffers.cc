@@ -107,7 +107,7 @@ PlanBuffers::Placed PlanBuffers::Place() && {
 }
 
 void PlanBuffers::PlaceArena(Placed& placed) {
-  // After an odd number of iterations the one's bytes lie where the other's were.
+  // An odd number of iterations leaves the two buffers' contents swapped.
   for (const auto& [current, next] : pairs_) {
     LiveBuffer &a = live_[current], &b = live_[next];
     a.first = b.first = std::min(a.first, b.first);
@@ -126,7 +126,7 @@ void PlanBuffers::PlaceArena(Placed& placed) {
   placed.arena_bytes = memory.arena_bytes;
 }
 
-// In the order of their making: a part may be one of a part.
+// Places parts in order of creation, since a part may be inside another part.
 void PlanBuffers::PlaceParts() {
   for (const Part& part : parts_) {
     buffers_[part.buffer].offset =
@@ -134,7 +134,7 @@ void PlanBuffers::PlaceParts() {
   }
 }
 
-// In the order of their making: a slice may be one of a slice.
+// Places slices in order of creation, since a slice may be inside another slice.
 void PlanBuffers::PlaceSlices() {
   for (const Slice& slice : slices_) {
     SizeExpr index = SizeExpr::Variable(slice.counter);

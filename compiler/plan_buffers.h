@@ -15,52 +15,52 @@
 
 namespace tcc {
 
-// A weight that a prepare function makes of constants.
+// A weight that a prepare function computes from constants.
 struct PreparedWeight {
-  std::string function;  // its key
+  std::string function;  // the function's key
   std::vector<Tensor> constants;
   int64_t bytes = 0;
-  std::span<uint8_t> result;  // where it is to be, once placed; all zeros
+  std::span<uint8_t> result;  // the destination, once placed; all zeros
 };
 
-// The buffers of a plan while its instructions are made, one arena for all bodies. Time is counted
-// in instructions, those of a body before the one that it belongs to; a buffer of the arena lives
-// from when it is made to when it is last touched.
+// The buffers of a plan while its instructions are made, with one arena for all bodies. Time is
+// counted in instructions; a body's instructions come before the one that owns it. An arena buffer
+// is live from its creation to its last touch.
 class PlanBuffers {
  public:
   int64_t now() const { return now_; }
   void Advance() { ++now_; }
 
   BufferId Add(BufferKind kind, size_t index, int64_t bytes);
-  // One buffer for all constants that are the same bytes in memory.
+  // Adds a weight; constants that are the same bytes in memory share one buffer.
   BufferId AddWeight(const Tensor& tensor);
-  // One buffer for what a prepare function makes of the same constants.
+  // Adds a prepared weight; equal functions of the same constants share one buffer.
   BufferId AddPrepared(const PreparedWeight& weight);
-  // A piece of `whole` that moves by its size with a loop's counter; where the loop goes backward,
-  // `last` is the counter of the piece at the beginning.
+  // Adds a slice of `whole` that moves by its size with a loop's counter. Where the loop runs
+  // backward, `last` is the counter of the slice at the beginning.
   BufferId AddSlice(BufferId whole, uint32_t counter, int64_t bytes, std::optional<int64_t> last);
-  // A piece of `whole` that stays where it is: one buffer for each place and size.
+  // Adds a part of `whole` at a fixed offset; there is one buffer per offset and size.
   BufferId AddPart(BufferId whole, int64_t offset, int64_t bytes);
 
-  // The buffer is read or written now.
+  // Notes that the buffer is read or written now.
   void Touch(BufferId buffer);
-  // The two will change places in a loop, so that each lives as long as either.
+  // Notes that a loop swaps the two buffers, so that each lives as long as either.
   void Pair(BufferId current, BufferId next);
   bool IsSwapped(BufferId buffer) const { return swapped_.contains(buffer); }
-  // Of a loop that began at `begin` and ends now: what is older and is touched in it is needed in
-  // the next iteration too.
+  // Extends live ranges at the end of a loop that began at `begin`: the next iteration needs every
+  // older buffer that the loop touches.
   void KeepThroughLoop(int64_t begin);
 
-  // Gives every buffer its place and hands over buffers, arena size and weights.
+  // Assigns every buffer its place and returns buffers, arena size and weights.
   struct Placed {
     std::vector<PlanBuffer> buffers;
     int64_t arena_bytes = 0;
     int64_t activation_bytes = 0;  // of all arena buffers, without reuse
     SharedBytes weights;
-    std::vector<PreparedWeight> prepared;  // parts of the weights, not made yet
+    std::vector<PreparedWeight> prepared;  // parts of the weights, not computed yet
   };
   Placed Place() &&;
-  // Of all weights.
+  // Returns the bytes of all weights.
   int64_t weight_bytes() const;
 
  private:
@@ -81,17 +81,17 @@ class PlanBuffers {
   void PlaceSlices();
 
   std::vector<PlanBuffer> buffers_;
-  std::vector<LiveBuffer> live_;  // of all buffers; counts for those in the arena
+  std::vector<LiveBuffer> live_;  // by buffer; used for arena buffers only
   std::vector<Slice> slices_;
   std::vector<Part> parts_;
   std::map<std::tuple<BufferId, int64_t, int64_t>, BufferId> part_at_;
-  std::map<BufferId, BufferId> whole_of_;  // of slices and parts
+  std::map<BufferId, BufferId> whole_of_;  // by slice or part
   std::set<BufferId> swapped_;
   std::vector<std::pair<BufferId, BufferId>> pairs_;
-  std::map<std::pair<const uint8_t*, size_t>, BufferId> weights_;  // looked up, never walked
+  std::map<std::pair<const uint8_t*, size_t>, BufferId> weights_;  // looked up, never iterated
   std::vector<Tensor> tensors_;
-  std::vector<BufferId> weight_buffers_;  // of tensors_
-  // By function and constants; looked up, never walked.
+  std::vector<BufferId> weight_buffers_;  // by index into tensors_
+  // The prepared weights by function and constants; looked up, never iterated.
   std::map<std::pair<std::string, std::vector<const uint8_t*>>, BufferId> known_prepared_;
   std::vector<PreparedWeight> prepared_;
   std::vector<BufferId> prepared_buffers_;

@@ -15,7 +15,7 @@
 namespace tcc {
 namespace {
 
-// The functions that `weights` name, each once, and where each is.
+// The distinct functions that `weights` name, and the index of each.
 struct PrepareCode {
   LoweredModule module;
   Metadata metadata;
@@ -43,7 +43,7 @@ PrepareCode CollectFunctions(const KernelSet& kernels, std::span<const PreparedW
   return code;
 }
 
-// Slow, for builds that make no code for this machine.
+// Interprets the prepare functions, slowly, in builds that generate no code for this machine.
 Status InterpretWeights(const PrepareCode& code, std::span<const PreparedWeight> weights,
                         int threads, std::stop_token stop) {
   return ForEachIndex(weights.size(), threads, [&](size_t i) {

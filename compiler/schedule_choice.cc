@@ -12,8 +12,8 @@
 namespace tcc {
 namespace {
 
-// What a program is predicted to take of what smaller sizes save, at points of it: a GPU's
-// registers; a CPU has room for all but code.
+// The predicted need of a program, at its points, for the resource that smaller sizes save:
+// registers of a GPU, statements of code on a CPU.
 class Need {
  public:
   Need(const SymbolicProgram& program, const Target& target) : fn_(program.fn) {
@@ -21,7 +21,7 @@ class Need {
       nests_.push_back(target.kind == TargetKind::kCuda ? nest.registers : nest.statements);
   }
 
-  // The most of all nests.
+  // Returns the largest need of all nests.
   int64_t At(const Decisions& decisions) const {
     Substitution values = ToSubstitution(fn_, decisions);
     int64_t most = 0;
@@ -35,7 +35,7 @@ class Need {
   std::vector<Expr> nests_;
 };
 
-// The largest value that is allowed and at most half of `value`.
+// Returns the largest allowed value that is at most half of `value`.
 std::optional<int64_t> HalfOf(const FreeSize& size, int64_t value) {
   std::optional<int64_t> half;
   for (int64_t allowed : ValuesOf(size)) {
@@ -44,7 +44,7 @@ std::optional<int64_t> HalfOf(const FreeSize& size, int64_t value) {
   return half;
 }
 
-// The legal point that needs the least of those that halve one size.
+// Returns the legal point with the least need among the points that halve one size.
 std::optional<Point> Smaller(const SearchSpace& space, const Need& need, const Point& point) {
   std::optional<Point> best;
   int64_t least = need.At(space.ToDecisions(point));
@@ -87,7 +87,7 @@ std::vector<Sketch> OtherSchedules(const Function& fn, const Target& target,
   std::vector<Sketch> sketches = GenerateSketches(fn, target, rules);
   std::vector<Sketch> others;
   if (target.kind == TargetKind::kCpu) {
-    // Those of a GPU start within its limits.
+    // A GPU's sketches already start within its limits.
     for (Sketch& sketch : sketches) StartWithinLimits(fn, target, sketch);
     others.push_back(sketches[0]);
   }

@@ -7,11 +7,11 @@
 
 namespace tcc {
 
-// A folder of schedules: one file a kernel, NAME.trace, as schedule.h says. Other files are not
-// looked at; a folder with no schedule but other files is an error. Errors name the file.
+// Reads a folder of schedules: one file per kernel, NAME.trace, in the form of schedule.h. Other
+// files are ignored, but a folder with other files only is an error. Errors name the file.
 StatusOr<Schedules> ReadSchedules(const std::string& folder);
 
-// Writes what every kernel got. The folder is made if it is not there.
+// Writes the schedule of every kernel. Creates the folder if it is missing.
 Status WriteSchedules(const std::string& folder, const KernelSet& kernels);
 
 }  // namespace tcc

@@ -14,7 +14,7 @@
 namespace tcc {
 namespace {
 
-// Workloads of equal kernels once, with the calls of all.
+// Adds one workload per set of equal kernels, with the calls of all.
 void AddWorkloads(const KernelSet& set, TunableNetwork& network) {
   std::vector<double> runs(set.kernels.size(), 0);
   for (size_t t = 0; t < set.tasks.size(); ++t) {
@@ -31,8 +31,8 @@ void AddWorkloads(const KernelSet& set, TunableNetwork& network) {
   }
 }
 
-// Follows the plan's calls in their order, a loop's once. A buffer was made by the last call that
-// wrote it.
+// A walk over the plan's calls in order, a loop's calls once. The producer of a buffer is the last
+// call that wrote it.
 class ConsumerFinder {
  public:
   explicit ConsumerFinder(TunableNetwork& network) : network_(network) {
@@ -65,7 +65,7 @@ class ConsumerFinder {
   std::map<BufferId, size_t> maker_;  // task
 };
 
-// All parameters as they are: what a schedule prepares of constants is the candidates' to make.
+// Makes every kernel take all parameters unchanged, since candidates prepare constants themselves.
 void TakeAllParameters(KernelSet& set) {
   for (KernelStages& kernel : set.kernels) {
     kernel.prepare.clear();

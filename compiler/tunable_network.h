@@ -10,19 +10,19 @@
 
 namespace tcc {
 
-// A network as what is to be tuned of it.
+// The parts of a network that are to be tuned.
 struct TunableNetwork {
-  std::vector<Workload> workloads;     // different ones, in the order of their first kernels
+  std::vector<Workload> workloads;     // distinct ones, in the order of their first kernels
   std::vector<size_t> task_of_kernel;  // position in `workloads`
-  // By workload: those that read what a kernel of it makes.
+  // The workloads that read the results of each workload's kernels.
   std::vector<std::set<size_t>> consumers;
   // The network without code (runtime/measure/bound_network.h): each call of a kernel passes every
-  // parameter of its tensor function in order, constants as the model has them.
+  // parameter of its tensor function in order, with constants as in the model.
   Artefact skeleton;
 };
 
-// The kernels of an imported graph as CompileGraph would make them, before their schedules. Errors
-// as CompileGraph has them.
+// Returns the kernels of an imported graph as CompileGraph would make them, before scheduling.
+// Errors: CompileGraph's.
 StatusOr<TunableNetwork> TunableNetworkOf(Graph graph, const CompileOptions& options);
 
 }  // namespace tcc

@@ -22,7 +22,7 @@
 namespace tcc {
 namespace {
 
-// This CPU as far as it decides which kernel is fastest.
+// Describes the properties of this CPU that determine which kernel is fastest.
 std::string DescribeHost() {
   StatusOr<Target> native = FindTarget("native");
   TCC_CHECK(native.ok());
@@ -41,7 +41,7 @@ Status ExpectRunsHere(const Target& target) {
   return CheckCpuFeatures(RequiredCpuFeatures(target));
 }
 
-// A file that is removed at the end.
+// A file that is removed at the end of its scope.
 class TemporaryFile {
  public:
   TemporaryFile() {
@@ -61,19 +61,20 @@ class TemporaryFile {
   std::string path_;
 };
 
-// Addresses that a worker takes without filling them: libraries, stacks, pools of the allocator.
+// The address space that a worker reserves without using it: libraries, stacks, allocator pools.
 constexpr uint64_t kWorkerBytes = uint64_t{1} << 30;
 
-constexpr double kMinSeconds = 1e-3;  // of a budget; 0 would be none
+constexpr double kMinSeconds = 1e-3;  // the least budget; 0 would mean no limit
 
-// A candidate that takes all memory there is must not take this process along.
+// Returns the worker's memory limit, so that a candidate that takes all memory does not kill this
+// process.
 uint64_t MemoryForWorker() {
   int64_t available = AvailableMemory();
   return static_cast<uint64_t>(std::max<int64_t>(available, 0)) + kWorkerBytes;
 }
 
-// The network in a worker of its own; null, with a warning, where it does not run there and is not
-// needed.
+// Starts the network in its own worker. Returns null, with a warning, where it does not run there
+// and is not needed.
 StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
                                                        const TuneGraphOptions& options,
                                                        const std::string& file) {
@@ -93,7 +94,7 @@ StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
   return nullptr;
 }
 
-// Tells what the database warns of, but for the first `told` ones; returns how many there are.
+// Reports the database's warnings except the first `told`; returns the number of all warnings.
 size_t TellWarnings(const Database& database, size_t told,
                     const std::function<void(const std::string& message)>& warn) {
   const std::vector<std::string>& warnings = database.warnings();
@@ -101,7 +102,7 @@ size_t TellWarnings(const Database& database, size_t told,
   return warnings.size();
 }
 
-// A stop or the budget may come before a kernel has run.
+// Fails where a stop or the budget came before any kernel had run.
 Status ExpectSomeKernel(const TuneResult& result, const std::stop_token& stop) {
   auto ran = [](const TaskResult& task) { return task.best_seconds > 0; };
   if (result.tasks.empty() || std::ranges::any_of(result.tasks, ran)) return OkStatus();
@@ -112,7 +113,7 @@ Status ExpectSomeKernel(const TuneResult& result, const std::stop_token& stop) {
       fmt::format("the budget ended without a valid kernel; {}: {}", task.name, task.problem));
 }
 
-// Builds with the options, on the compiler's threads.
+// Returns a function that builds candidates with the options.
 BuildFunction BuildWith(const BuildOptions& options) {
   return [options](const Workload& workload, std::span<const Candidate> candidates,
                    const BuildFilter& filter) {
@@ -159,7 +160,8 @@ StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Dat
   };
   auto start = std::chrono::steady_clock::now();
   StatusOr<TuneResult> result = tune_by(options.policy);
-  // Where a kernel cannot be run the network cannot either; others are tuned by themselves.
+  // A network with a kernel that cannot run cannot run either; then kernels are timed by
+  // themselves.
   if (options.policy != MeasurePolicy::kInPlace || !absl::IsFailedPrecondition(result.status())) {
     return result;
   }

@@ -24,7 +24,7 @@ bool Agree(double got, double expected, const Tolerance& tolerance, double allow
   return error <= tolerance.atol + tolerance.rtol * std::fabs(expected) + allowed;
 }
 
-// Of the finite elements.
+// Returns the standard deviation of the finite elements.
 double Deviation(const Tensor& tensor, int64_t count) {
   double sum = 0, squares = 0, finite = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -39,7 +39,7 @@ double Deviation(const Tensor& tensor, int64_t count) {
   return std::sqrt(std::max(0.0, squares / finite - mean * mean));
 }
 
-// "2x7" for element 23 of a 3x8 tensor; "" for a scalar.
+// Returns "2x7" for element 23 of a 3x8 tensor; "" for a scalar.
 std::string PositionText(int64_t index, const std::vector<int64_t>& shape) {
   std::vector<int64_t> position(shape.size());
   for (size_t d = shape.size(); d-- > 0;) {

@@ -11,7 +11,7 @@
 namespace tcc {
 
 // An element agrees if |got - expected| <= atol + rtol * |expected|, if both are NaN, or if both
-// are the same infinity. Integers and bools go by the same rule.
+// are the same infinity. Integers and bools follow the same rule.
 struct Tolerance {
   double rtol = 1e-3;
   double atol = 1e-4;
@@ -29,17 +29,17 @@ struct Comparison {
   double got = 0, expected = 0;  // at first_different
 };
 
-// What an element may differ by beyond its tolerance, one a value; empty for nothing.
+// The difference that is allowed beyond the tolerance, one per element; empty for none.
 using Allowance = std::vector<double>;
 
 // Expects equal shapes.
 Comparison Compare(const Tensor& got, const Tensor& expected, const Tolerance& tolerance,
                    const Allowance& allowance = {});
 
-// Over all outputs: the largest errors and the counts together. Fails with DataLoss, naming the
-// first output and element that differ, if any does; with DataLoss also where number, types or
-// shapes do not fit. `report`, if given, is filled in either case. `allowances` are one an output,
-// or none.
+// Compares all outputs. Fails with DataLoss, naming the first output and element that differ, if
+// any does, and with DataLoss where number, types or shapes do not match. `report`, if given, gets
+// the largest errors and the total counts in either case. `allowances` has one per output, or is
+// empty.
 Status CompareOutputs(const std::vector<Tensor>& got, const std::vector<Tensor>& expected,
                       const std::vector<std::string>& names, const Tolerance& tolerance,
                       Comparison* report = nullptr, std::span<const Allowance> allowances = {});

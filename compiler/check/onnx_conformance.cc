@@ -13,7 +13,7 @@
 namespace tcc {
 namespace {
 
-// The rule of ONNX's own test runner.
+// The tolerance of ONNX's own test runner.
 constexpr Tolerance kTolerance = {.rtol = 1e-3, .atol = 1e-7};
 
 StatusOr<std::vector<Tensor>> ReadTensors(const std::string& folder, const std::string& prefix) {
@@ -37,13 +37,14 @@ std::vector<std::string> DataSets(const std::string& folder) {
   return sets;
 }
 
-// numpy has no bfloat16: ONNX up to 1.16 wrote its bits as u16.
+// Turns u16 into bfloat16: numpy has no bfloat16, so ONNX up to 1.16 wrote its bits as u16.
 void ReadBitsAs(DType dtype, Tensor& tensor) {
   bool bits = tensor.dtype == DType(DTypeCode::kUInt16);
   if (bits && dtype == DType(DTypeCode::kBFloat16)) tensor.dtype = dtype;
 }
 
-// What the model is compiled with, and what is left to feed it.
+// The inputs of a test, split into the ones that the model is compiled with and the run's
+// arguments.
 struct Feed {
   ImportOptions options;
   std::vector<Tensor> arguments;
@@ -100,7 +101,7 @@ Status RunDataSet(const std::string& model, const std::string& data_set, const T
 
 Status RunDataSets(const std::string& folder, const Target& target, Execution execution) {
   std::string model = folder + "/model.onnx";
-  // A model that is not supported says so first: its files may hold what no tensor is.
+  // An unsupported model is refused first, since its files may hold other things than tensors.
   TCC_ASSIGN_OR_RETURN(OnnxSurvey survey, SurveyOnnx(model));
   TCC_RETURN_IF_ERROR(RefuseUnsupported(survey));
   std::vector<std::string> sets = DataSets(folder);

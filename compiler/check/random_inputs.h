@@ -9,9 +9,9 @@
 
 namespace tcc {
 
-// Something to feed: floats are normal with deviation 1, bools are even odds, integers lie in
-// [0, 8), so that they may serve as indices of all but the smallest tables. The same for the same
-// seed. Free dimensions take the least size that they may have.
+// Makes random inputs: floats are normal with deviation 1, bools have even odds, integers lie in
+// [0, 8), so that they can serve as indices of all but the smallest tables. The same seed gives the
+// same inputs. Free dimensions take their least size.
 StatusOr<std::vector<Tensor>> RandomInputs(const Metadata& metadata, uint64_t seed);
 
 }  // namespace tcc

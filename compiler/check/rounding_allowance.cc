@@ -13,7 +13,7 @@ bool IsNarrowFloat(DType dtype) {
   return dtype.is_float() && dtype.bits() < 32;
 }
 
-// Squares of the distances between finite elements, added to `sums`.
+// Adds the squared distances between finite elements to `sums`.
 void AddSquares(const Tensor& got, const Tensor& expected, std::vector<double>& sums) {
   for (size_t i = 0; i < sums.size(); ++i) {
     double g = ElementAsDouble(got, static_cast<int64_t>(i));
@@ -22,8 +22,7 @@ void AddSquares(const Tensor& got, const Tensor& expected, std::vector<double>& 
   }
 }
 
-// The largest of the first squares in this order that are not 0, of as many as an element has
-// peers.
+// Returns the largest of the first kMinPeers squares in this order that are not 0.
 double LargestOfTheFirst(const std::vector<double>& squares, const std::vector<size_t>& order) {
   double largest = 0;
   size_t moved = 0;
@@ -35,7 +34,7 @@ double LargestOfTheFirst(const std::vector<double>& squares, const std::vector<s
   return largest;
 }
 
-// From what squares add up to over the runs.
+// Computes the allowance from the sums of squares over the runs.
 Allowance AllowanceOf(const std::vector<double>& squares, const Tensor& expected) {
   size_t count = squares.size();
   std::vector<double> size(count);

@@ -29,7 +29,7 @@ StatusOr<LoadOptions> LoadOptionsFor(const Target& target, Execution execution) 
   if (target.kind != TargetKind::kCuda) {
     return UsageError("--emulate runs kernels for GPUs; target '{}' is none", target.name);
   }
-  // Found out here: a driver can only say that it could not load a module.
+  // Check these here, because a driver can only report that it could not load a module.
   TCC_RETURN_IF_ERROR(emulator::FindHostCompiler().status());
   TCC_RETURN_IF_ERROR(emulator::TemporaryFolder::Make().status());
   TCC_RETURN_IF_ERROR(emulator::EmulatedTargets().status());

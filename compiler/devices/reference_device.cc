@@ -17,7 +17,7 @@ struct ParsedKernels {
   std::vector<Function> functions;  // entries point at these
 };
 
-// The functions of a section by name.
+// Parses the functions of a section, by name.
 StatusOr<std::map<std::string, Function>> ParseSection(std::string_view text) {
   std::map<std::string, Function> functions;
   while (!text.empty()) {

@@ -19,7 +19,8 @@ StatusOr<std::vector<int64_t>> Numbers(const Buffer& param, const std::vector<Ex
   return numbers;
 }
 
-// From the first element to the end of the last; more than fits where that overflows.
+// Returns the bytes from the first element to the end of the last; on overflow, more than any
+// memory.
 int64_t Reach(const StridedArgument& argument) {
   int64_t elements = 1;
   for (size_t d = 0; d < argument.shape.size(); ++d) {

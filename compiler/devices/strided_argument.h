@@ -9,21 +9,21 @@
 
 namespace tcc {
 
-// A parameter's place in the caller's memory.
+// A parameter in the caller's memory.
 struct StridedArgument {
   DType dtype;
   std::vector<int64_t> shape;
-  std::vector<int64_t> strides;  // in elements; empty: one run of bytes
+  std::vector<int64_t> strides;  // in elements; empty: contiguous
   std::span<uint8_t> memory;
 };
 
-// Of `bytes` at `data`. Error: a symbolic or negative extent or stride, or memory that is too
-// small.
+// Makes the argument of a parameter in `bytes` at `data`. Error: a symbolic or negative extent or
+// stride, or memory that is too small.
 StatusOr<StridedArgument> ArgumentOver(const Buffer& param, void* data, int64_t bytes);
 
-// The memory as a tensor, a copy where its elements lie apart.
+// Returns the memory as a tensor: a view, or a compact copy if the argument has strides.
 Tensor TensorOf(const StridedArgument& argument);
-// What was computed in such a copy, element by element to where it belongs.
+// Copies the elements of such a copy back to the caller's memory.
 void StoreBack(const Tensor& tensor, const StridedArgument& argument);
 
 }  // namespace tcc

@@ -153,7 +153,7 @@ struct For final : StmtNode {
   auto Fields() const { return std::tie(var, extent, for_kind, key, body); }
 };
 
-// The kind of an iteration variable. Of two instances that differ in a spatial variable, neither
+// The kind of an iteration variable. Where two instances differ in a spatial variable, neither
 // writes a cell that the other accesses. Instances that differ in a reduce variable may meet in a
 // cell. If the body is a Reduce they have no order either, since combiners are associative and
 // commutative; any other body runs in the lexicographic order of its reduce variables (an ordered

@@ -24,7 +24,7 @@ using Bounds = std::unordered_map<Var, Interval, VarHash>;
 // never overflows. Loads are unbounded, as are calls other than bitwise ones.
 Interval BoundsOf(const Expr& expr, const Bounds& bounds);
 
-// Tells whether `condition` is proven to hold (kTrue) or to fail (kFalse) at every point of the
+// The result of a proof: the condition holds (kTrue) or fails (kFalse) at every point of the
 // bounds.
 enum class Proof { kTrue, kFalse, kUnknown };
 Proof Prove(const Expr& condition, const Bounds& bounds);
