@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "support/random.h"
 #include "tests/search/in_place_records.h"
 
 using namespace tcc;
@@ -247,6 +248,41 @@ TEST_CASE("a challenger is charged what its consumers lose beside it", "[search]
   CHECK(outcomes[1]->won);
   CHECK(outcomes[1]->ratio == Approx(0.4));
   CHECK((outcomes[2]->won && outcomes[2]->ratio == Approx(0.8)));
+}
+
+TEST_CASE("what consumers gain beside a challenger is not credited to it", "[search][in_place]") {
+  FakeNetworkOptions options = SecondsAsText();
+  options.factor = [](size_t task, std::span<const std::string> artefacts) {
+    return task == 1 && artefacts[0].ends_with("lucky") ? 0.5 : 1;
+  };
+  Arena arena(2, options, {{1}, {}});
+  arena.Begin();
+  Outcomes outcomes = arena.Challenge(Candidates({0.9e-3, 0}, "lucky"));
+  REQUIRE(outcomes[0]);
+  CHECK(outcomes[0]->won);
+  CHECK(outcomes[0]->ratio == Approx(0.9));
+}
+
+TEST_CASE("equal challengers on a noisy machine add up little of their luck",
+          "[search][in_place]") {
+  // Every time is up to 40 % too long, for long spells and for each run.
+  Random random(3);
+  double spell = 0;
+  FakeNetworkOptions options = SecondsAsText();
+  options.factor = [&](size_t, std::span<const std::string>) {
+    if (random.OneIn(8)) spell = 0.3 * random.Unit();
+    return 1 + spell + 0.1 * random.Unit();
+  };
+  Arena arena(1, options);
+  arena.Begin();
+  double chain = 1;
+  for (int i = 0; i < 200; ++i) {
+    Outcomes outcomes = arena.Challenge(Candidates({1e-3}, std::to_string(i)));
+    REQUIRE(outcomes[0]);
+    if (outcomes[0]->won) chain *= outcomes[0]->ratio;
+  }
+  // 0.5 to 0.7 where whoever looks faster twice wins, by the ratio of the second look.
+  CHECK(chain > 0.72);
 }
 
 TEST_CASE("the whole counts what neighbours do to each other", "[search][in_place]") {
