@@ -36,6 +36,14 @@ TEST_CASE("columns that full vectors do not divide are masked where that is free
   CheckTile(ChooseRegisterTile(56, 24, Named("x86-64-v3"), kFloat32), 4, 3, 8);
   // A narrow extent is one vector of its own length.
   CHECK(ChooseRegisterTile(56, 10, Named("x86-64-v4"), kFloat32).lanes == 10);
+  CHECK(ChooseRegisterTile(56, 12, Named("x86-64-v3"), kFloat32).lanes == 4);
+}
+
+TEST_CASE("many columns that 8 does not divide are no vectors of 2 lanes", "[schedule][tiles]") {
+  for (int64_t columns : {33278, 1001, 100}) {
+    INFO(columns << " columns");
+    CHECK(ChooseRegisterTile(35, columns, Named("x86-64-v3"), kFloat32).lanes == 8);
+  }
 }
 
 TEST_CASE("rows leave the tail that costs least", "[schedule][tiles]") {
