@@ -124,15 +124,4 @@ std::vector<KernelFeatures> TaskFormulas::Features(const MeasuredTask& task) con
   return features;
 }
 
-std::vector<double> TaskFormulas::LnSeconds(const MeasuredTask& task) const {
-  std::vector<double> seconds(task.points.size(), kNaN);
-  for (size_t s = 0; s < sketches_.size(); ++s) {
-    PlacedPoints placed = PointsOf(task, s);
-    if (placed.points.empty()) continue;
-    std::vector<double> of_sketch = sketches_[s]->LnSecondsAt(placed.points);
-    for (size_t i = 0; i < placed.places.size(); ++i) seconds[placed.places[i]] = of_sketch[i];
-  }
-  return seconds;
-}
-
 }  // namespace tcc

@@ -38,8 +38,6 @@ class TaskFormulas {
   // Returns the features of each point of the task: without rows, and with NaN for the prior, if it
   // cannot be replayed.
   std::vector<KernelFeatures> Features(const MeasuredTask& task) const;
-  // Returns the prior's ln seconds alone.
-  std::vector<double> LnSeconds(const MeasuredTask& task) const;
 
  private:
   // The points of a sketch that can be replayed, and their indices in the task.

@@ -23,14 +23,18 @@ struct CalibrateOptions {
 };
 
 Status RunCalibrate(const CalibrateOptions& options) {
-  TCC_ASSIGN_OR_RETURN(CudaDeviceInfo device, ChosenGpu());
   CalibrationOptions calibration;
   if (options.text) calibration.code = GpuCode::kCudaText;
   calibration.quick = options.quick;
+  if (!options.target.empty()) {
+    TCC_ASSIGN_OR_RETURN(calibration.target, FindTarget(options.target));
+    if (calibration.target.kind != TargetKind::kCuda) {
+      return UsageError("--target {}: expected a GPU", options.target);
+    }
+  }
+  TCC_ASSIGN_OR_RETURN(CudaDeviceInfo device, ChosenGpu());
   if (options.target.empty()) {
     TCC_ASSIGN_OR_RETURN(calibration.target, TargetOf(device));
-  } else {
-    TCC_ASSIGN_OR_RETURN(calibration.target, FindTarget(options.target));
   }
   TCC_ASSIGN_OR_RETURN(GpuCeiling ceiling, CalibrateGpu(calibration));
   if (options.json != "") {

@@ -260,6 +260,9 @@ double ErrorOfModel(const Problem& problem, const PointTable& sizes, size_t memb
 Status ForEachProblem(const DescendOptions& options, const LearnedModel* model,
                       const std::function<void(const Problem&)>& f) {
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
+  if (target.kind != TargetKind::kCpu) {
+    return UsageError("--target {}: expected a CPU", options.target);
+  }
   TCC_ASSIGN_OR_RETURN(Graph graph, BuildZoo(options.network));
   TCC_ASSIGN_OR_RETURN(KernelSet set, KernelsOf(std::move(graph), {.target = target}));
   int64_t problems = 0;
@@ -277,8 +280,8 @@ Status ForEachProblem(const DescendOptions& options, const LearnedModel* model,
     }
   }
   if (problems > 0) return OkStatus();
-  return InvalidInput("--kernel '{}', --least-sizes {}: no sketch of '{}' is left", options.kernel,
-                      options.least_sizes, options.network);
+  return UsageError("--kernel '{}', --least-sizes {}: no sketch of '{}' is left", options.kernel,
+                    options.least_sizes, options.network);
 }
 
 Status CheckSlopes(const DescendOptions& options, const LearnedModel* model) {

@@ -70,7 +70,7 @@ void PrintTasks(const std::vector<MeasuredTask>& tasks, const TaskPredictions& p
 
 Status RankRecords(const EstimateOptions& options, const Target& target,
                    const std::optional<LearnedModel>& learned) {
-  if (options.records.empty()) return InvalidInput("expected --records or --first-pick");
+  if (options.records.empty()) return UsageError("expected --records or --first-pick");
   MeasuredTasks measured;
   for (const std::string& file : options.records) {
     TCC_RETURN_IF_ERROR(ReadMeasurements(file, measured));
@@ -107,15 +107,15 @@ Status RankRecords(const EstimateOptions& options, const Target& target,
 Status ExpectUsedOptions(const EstimateOptions& options) {
   bool picks = !options.first_pick.empty();
   if (picks && !options.records.empty()) {
-    return InvalidInput("--records: expected without --first-pick");
+    return UsageError("--records: expected without --first-pick");
   }
   if (picks &&
       (!options.predict.empty() || options.by_task || options.worst > 0 || options.held_out != 1)) {
-    return InvalidInput("--predict, --by-task, --worst and --held-out: expected with --records");
+    return UsageError("--predict, --by-task, --worst and --held-out: expected with --records");
   }
-  if (!picks && options.threads != 0) return InvalidInput("--threads: expected with --first-pick");
+  if (!picks && options.threads != 0) return UsageError("--threads: expected with --first-pick");
   if (options.json && (options.by_task || options.worst > 0)) {
-    return InvalidInput("--by-task and --worst: expected without --json");
+    return UsageError("--by-task and --worst: expected without --json");
   }
   return OkStatus();
 }
@@ -123,7 +123,7 @@ Status ExpectUsedOptions(const EstimateOptions& options) {
 Status RunEstimate(const EstimateOptions& options) {
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
   if (target.kind != TargetKind::kCpu) {
-    return InvalidInput("--target {}: expected a CPU", options.target);
+    return UsageError("--target {}: expected a CPU", options.target);
   }
   std::optional<LearnedModel> learned;
   if (!options.model.empty()) {
@@ -151,6 +151,7 @@ BenchAction DeclareEstimate(CLI::App& app) {
                  "File for a line a record: ln seconds by the prior and by a model, - for none");
   app.add_option("--held-out", options->held_out,
                  "Judge the share of tasks that training holds back; 1: all")
+      ->check(RefuseNan)
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--first-pick", options->first_pick,

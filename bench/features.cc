@@ -143,6 +143,9 @@ Status RunFeatures(const FeaturesOptions& given) {
   FeaturesOptions options = given;
   if (options.threads == 0) options.threads = UsableCpus();
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
+  if (target.kind != TargetKind::kCpu) {
+    return UsageError("--target {}: expected a CPU", options.target);
+  }
   TCC_ASSIGN_OR_RETURN(Graph graph, BuildZoo(options.network));
   TCC_ASSIGN_OR_RETURN(KernelSet set, KernelsOf(std::move(graph), {.target = target}));
   nlohmann::json all = nlohmann::json::array();

@@ -2,14 +2,17 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "bench/cpu/kernel_suite.h"
 #include "bench/operator_suite.h"
 #include "bench/operators.h"
 #include "bench/schedules.h"
 #include "bench/subcommand.h"
-#include "bench/used_options.h"
+#include "support/check.h"
 #include "support/numeric_mode.h"
 #include "support/target.h"
 
@@ -20,6 +23,68 @@ struct KernelsOptions {
   ScheduleSuiteOptions schedules;  // holds what operators have as well
   OperatorSuiteOptions operators;
 };
+
+// The mode of a run of tcc-bench kernels.
+enum class KernelsMode {
+  kSchedules,       // measures hand-written schedules
+  kStage,           // prints a stage of them
+  kOperatorsOnCpu,  // measures operators
+  kOperatorsOnGpu,
+  kCompileOnly,  // compiles operators
+};
+
+using enum KernelsMode;
+
+struct OptionUse {
+  const char* option;
+  std::vector<KernelsMode> modes;  // that use the option
+};
+
+// Returns the options that have a meaning in some modes only. Other options always have one.
+const std::vector<OptionUse>& OptionUses() {
+  static const std::vector<OptionUse> uses = {
+      {"--traces", {kSchedules, kStage}},
+      {"--trace", {kSchedules, kStage}},
+      {"--sketch", {kSchedules, kStage}},
+      {"--stage", {kStage}},
+      {"--threads", {kSchedules, kOperatorsOnCpu}},
+      {"--peer", {kSchedules, kOperatorsOnCpu, kOperatorsOnGpu}},
+      {"--rounds", {kSchedules, kOperatorsOnCpu, kOperatorsOnGpu}},
+      {"--json", {kSchedules, kOperatorsOnCpu, kOperatorsOnGpu, kCompileOnly}},
+      {"--markdown", {kOperatorsOnCpu, kOperatorsOnGpu}},
+      {"--numeric", {kOperatorsOnCpu, kOperatorsOnGpu, kCompileOnly}},
+      {"--seconds", {kOperatorsOnCpu, kOperatorsOnGpu, kCompileOnly}},
+      {"--compile-only", {kCompileOnly}},
+      {"--quick", {kOperatorsOnCpu, kOperatorsOnGpu}},
+      {"--text", {kOperatorsOnGpu, kCompileOnly}},
+  };
+  return uses;
+}
+
+std::string_view Name(KernelsMode mode) {
+  switch (mode) {
+    case kSchedules:
+      return "a suite of schedules";
+    case kStage:
+      return "--stage";
+    case kOperatorsOnCpu:
+      return "operators on a CPU";
+    case kOperatorsOnGpu:
+      return "operators on a GPU";
+    case kCompileOnly:
+      return "--compile-only";
+  }
+  TCC_UNREACHABLE();
+}
+
+// Refuses options that were given and that the mode would ignore.
+Status ExpectUsedOptions(const CLI::App& app, KernelsMode mode) {
+  for (const OptionUse& use : OptionUses()) {
+    if (app.count(use.option) == 0 || std::ranges::count(use.modes, mode) > 0) continue;
+    return UsageError("{} has no meaning for {}", use.option, Name(mode));
+  }
+  return OkStatus();
+}
 
 StatusOr<KernelsMode> ModeOf(const KernelsOptions& options) {
   const auto& [schedules, operators] = options;
@@ -103,6 +168,7 @@ BenchAction DeclareKernels(CLI::App& app) {
   app.add_option("--target", operators.target, "Of operators: native, sm_86, ...");
   app.add_option("--numeric", operators.numeric, NumericHelp())->type_name("MODE");
   app.add_option("--seconds", operators.seconds, "Begin no operator after so long; 0: no limit")
+      ->check(RefuseNan)
       ->check(CLI::Range(0.0, 1e9).description(""));
   app.add_flag("--compile-only", operators.compile_only,
                "Only compile the operators, to the cache");

@@ -6,11 +6,14 @@
 #include <charconv>
 #include <span>
 
-#include "bench/roller_csv.h"
 #include "models/zoo/zoo.h"
 #include "support/check.h"
 
 namespace tcc {
+
+// The content of bench/suites/roller.csv, which is linked in (CMakeLists.txt).
+extern const char* const kRollerCsv;
+
 namespace {
 
 struct MatmulRow {

@@ -2,7 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+#include <ctime>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -12,11 +16,11 @@
 #include "bench/search/lattice.h"
 #include "bench/search/measured_points.h"
 #include "bench/search/median.h"
-#include "bench/search/replay.h"
 #include "bench/subcommand.h"
 #include "bench/write_text.h"
 #include "runtime/executor/usable_cpus.h"
 #include "search/measure/measuring_lock.h"
+#include "search/tuning/task_tuner.h"
 #include "support/check.h"
 #include "support/file.h"
 #include "support/for_each_index.h"
@@ -43,6 +47,17 @@ struct SearchBench {
 constexpr size_t kCheckpoints[] = {16, 32, 64, 128};
 // Others are compared with these where they take part.
 constexpr std::string_view kCompared[] = {"random", "evolutionary"};
+
+// The course of a search.
+struct SearchCurve {
+  std::vector<double> best;  // least seconds after each trial; infinite before the first right one
+  int64_t predictions = 0;
+  double cpu_seconds = 0;  // of the search alone
+};
+
+// A function that returns the measurements of points, in their order.
+using PointTimes =
+    std::function<StatusOr<std::vector<Measurement>>(std::span<const SearchPoint> points)>;
 
 // One searcher's runs on one kernel.
 struct Contestant {
@@ -93,6 +108,37 @@ StatusOr<std::unique_ptr<Contest>> BeginContest(const SearchBench& options, Meas
   }
   if (contest->points->BestSeconds() > 0) return contest;
   return InvalidInput("kernel '{}': no point of its lattice is right", kernel.name);
+}
+
+double ThreadSeconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Searches with the tuner that users run. `times` looks times up or measures them.
+StatusOr<SearchCurve> RunSearch(TaskTuner& tuner, size_t trials, size_t batch,
+                                const PointTimes& times) {
+  SearchCurve curve;
+  double best = std::numeric_limits<double>::infinity();
+  while (curve.best.size() < trials) {
+    double start = ThreadSeconds();
+    std::vector<Proposal> proposals = tuner.Propose(std::min(batch, trials - curve.best.size()));
+    curve.cpu_seconds += ThreadSeconds() - start;
+    if (proposals.empty()) break;
+    std::vector<SearchPoint> points;
+    for (const Proposal& proposal : proposals) points.push_back(proposal.point);
+    TCC_ASSIGN_OR_RETURN(std::vector<Measurement> measured, times(points));
+    for (size_t i = 0; i < points.size(); ++i) {
+      tuner.Observe(proposals[i], measured[i]);
+      if (measured[i].status == MeasureStatus::kOk) best = std::min(best, measured[i].seconds);
+      curve.best.push_back(best);
+    }
+  }
+  // A search that has seen all points stays where it is.
+  curve.best.resize(trials, best);
+  curve.predictions = tuner.predictions();
+  return curve;
 }
 
 StatusOr<SearchCurve> RunOnce(Contest& contest, const std::string& searcher, size_t seed) {
@@ -207,12 +253,12 @@ StatusOr<std::string> RunContest(Contest& contest) {
 Status ExpectUsable(const SearchBench& options) {
   for (const std::string& searcher : options.searchers) {
     if (SearchersNamed(searcher).empty()) {
-      return InvalidInput("--searchers: there is no searcher '{}'", searcher);
+      return UsageError("--searchers: there is no searcher '{}'", searcher);
     }
   }
   bool full = options.estimates == "full";
   if (full == options.model.empty()) {
-    return InvalidInput("--model: expected with --estimates full, and with nothing else");
+    return UsageError("--model: expected with --estimates full, and with nothing else");
   }
   return OkStatus();
 }

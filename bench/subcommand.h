@@ -1,7 +1,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "support/status.h"
@@ -17,6 +19,13 @@ struct BenchSubcommand {
   // Adds the subcommand's options to `app`. The action keeps them alive.
   BenchAction (*declare)(CLI::App& app);
 };
+
+// Refuses nan, which CLI::Range lets through: it is neither below nor above a bound.
+inline std::string RefuseNan(const std::string& text) {
+  double value = 0;
+  bool is_nan = CLI::detail::lexical_cast(text, value) && std::isnan(value);
+  return is_nan ? "expected a number, got '" + text + "'" : "";
+}
 
 BenchAction DeclareCalibrate(CLI::App& app);
 BenchAction DeclareCosts(CLI::App& app);

@@ -220,7 +220,20 @@ Status MeasureRepeatability(const TuningBench& bench, const Setup& setup) {
   return OkStatus();
 }
 
+// Refuses names that nothing has, before anything is measured.
+Status ExpectKnownNames(const TuningBench& bench) {
+  for (const std::string& suite : bench.suites) {
+    if (!KernelSuite(suite).empty()) continue;
+    return UsageError("--suites: no suite '{}'; there are {}", suite, KernelSuiteNames());
+  }
+  if (KernelsOf(bench).empty()) {
+    return UsageError("--only '{}': no kernel of the suites has that in its name", bench.only);
+  }
+  return ExpectSearcher(bench.searcher);
+}
+
 Status RunTuningBench(const TuningBench& bench) {
+  TCC_RETURN_IF_ERROR(ExpectKnownNames(bench));
   Setup setup;
   TCC_ASSIGN_OR_RETURN(setup.target, FindTarget("native"));
   TCC_ASSIGN_OR_RETURN(setup.backend, MakeBackend(setup.target));
@@ -237,15 +250,21 @@ BenchAction DeclareTuning(CLI::App& app) {
   app.add_option("--suites", bench->suites, "Suites of kernels: gemm,conv,depthwise,softmax")
       ->delimiter(',');
   app.add_option("--only", bench->only, "Kernels with this in their names");
-  app.add_option("--trials", bench->trials, "Candidates of each kernel")->capture_default_str();
+  app.add_option("--trials", bench->trials, "Candidates of each kernel")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
   app.add_option("--searcher", bench->searcher, "What chooses them")->capture_default_str();
   app.add_option("--db", bench->db, "Database that keeps the trials; known ones are not repeated");
   app.add_option("--seed", bench->seed, "Seed of what is random")->capture_default_str();
-  app.add_option("--threads", bench->threads, "Threads that build and that kernels run on");
+  app.add_option("--threads", bench->threads, "Threads that build and that kernels run on")
+      ->check(CLI::Range(0, 1024));
   app.add_option("--repeat", bench->runs,
                  "Measure the same random points in so many runs instead, and tell how far they "
-                 "agree");
-  app.add_option("--points", bench->points, "Points of --repeat")->capture_default_str();
+                 "agree")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--points", bench->points, "Points of --repeat")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
   return [bench] { return RunTuningBench(*bench); };
 }
 

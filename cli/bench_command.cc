@@ -197,8 +197,7 @@ void PrintProfile(const Artefact& artefact, const Profile& profile,
 
 Status WriteTrace(const std::string& path, const Profile& profile, const Artefact& artefact) {
   std::string text = ChromeTrace(profile, artefact);
-  std::span<const uint8_t> piece(reinterpret_cast<const uint8_t*>(text.data()), text.size());
-  return WriteFileAtomically(path, {&piece, 1});
+  return WriteFileAtomically(path, text);
 }
 
 Status RunBench(const BenchCommand& command) {

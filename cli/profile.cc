@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "runtime/cpu/fma_peak.h"
 #include "runtime/cuda/cuda_device.h"
@@ -31,7 +32,7 @@ Status RunWithHook(Executor& executor, const std::function<Status()>& run, int r
   Calls calls;
   Clock::time_point start;
   double end = 0;
-  executor.set_call_hook([&](size_t kernel, double seconds) {
+  executor.set_call_hook([&](size_t kernel, double seconds, std::span<const int64_t>) {
     double begin = on_cpu ? MicrosecondsSince(start) - seconds * 1e6 : end;
     calls.push_back({kernel, begin, seconds * 1e6});
     end = begin + seconds * 1e6;
@@ -127,22 +128,33 @@ DevicePeaks GpuPeaks(const CudaContext& context) {
   return peaks;
 }
 
-// Returns the number of launches per call of a kernel. Launches with an empty grid do not count.
-size_t LaunchesOf(const GpuKernel& kernel) {
-  auto has_blocks = [](const GpuLaunch& launch) {
+// Returns the most launches of a call of a kernel. A launch whose grid is always empty does not
+// count.
+size_t MostLaunchesOf(const GpuKernel& kernel) {
+  auto may_have_blocks = [](const GpuLaunch& launch) {
     return std::ranges::none_of(launch.grid, [](const SizeExpr& e) { return e.AsConstant() == 0; });
   };
-  return static_cast<size_t>(std::ranges::count_if(kernel.launches, has_blocks));
+  return static_cast<size_t>(std::ranges::count_if(kernel.launches, may_have_blocks));
 }
 
-// Returns the number of launches per run, from the last run of the profile.
-size_t LaunchesOf(const Profile& profile, const CudaProgram& program) {
+// Returns the most launches of a run, from the last run of the profile.
+size_t MostLaunchesOf(const Profile& profile, const CudaProgram& program) {
   size_t launches = 0;
   if (profile.runs.empty()) return launches;
   for (const ProfiledCall& call : profile.runs.back()) {
-    launches += LaunchesOf(program.kernels()[call.kernel]);
+    launches += MostLaunchesOf(program.kernels()[call.kernel]);
   }
   return launches;
+}
+
+// Returns the number of launches of a call of a kernel with these shapes, which has run. Launches
+// with an empty grid do not count.
+size_t LaunchesOf(const GpuKernel& kernel, std::span<const int64_t> shape_args) {
+  auto has_blocks = [&](const GpuLaunch& launch) {
+    return std::ranges::none_of(
+        launch.grid, [&](const SizeExpr& e) { return Evaluate(e, shape_args).value_or(0) == 0; });
+  };
+  return static_cast<size_t>(std::ranges::count_if(kernel.launches, has_blocks));
 }
 
 // The mean of a counter over the launches of a kernel, weighted by their time. A launch for which
@@ -219,15 +231,15 @@ Status CountKernels(Executor& executor, const std::function<Status()>& run, Prof
     return OkStatus();
   }
   auto program = std::static_pointer_cast<const CudaProgram>(module.kernels().module);
-  size_t most_launches = LaunchesOf(profile, *program);
+  size_t most_launches = MostLaunchesOf(profile, *program);
   if (most_launches == 0) {
     profile.counters_missing = "the model launches no kernel";
     return OkStatus();
   }
   // With a hook, kernels are launched one by one.
   std::vector<size_t> launched;  // the kernel of each launch
-  executor.set_call_hook([&](size_t kernel, double) {
-    launched.insert(launched.end(), LaunchesOf(program->kernels()[kernel]), kernel);
+  executor.set_call_hook([&](size_t kernel, double, std::span<const int64_t> shape_args) {
+    launched.insert(launched.end(), LaunchesOf(program->kernels()[kernel], shape_args), kernel);
   });
   CudaScope scope(*program->context());
   Status ran = scope.status();

@@ -103,17 +103,25 @@ void Progress::Report(const std::string& stage, int64_t done, int64_t total) {
 }
 
 void Progress::ReportSearch(const SearchState& search) {
+  untold_ = search;
   if (!TakeTurn(kSearchStage)) return;
-  if (mode_ == Mode::kJson) {
-    TellError("{}\n", Dump(SearchJson(search)));
-  } else {
-    Write(SearchText(search));
-  }
+  untold_.reset();
+  WriteSearch(search);
+}
+
+void Progress::EndSearch() {
+  if (untold_ && mode_ != Mode::kLine && IsTelling(Clock::now())) WriteSearch(*untold_);
+  untold_.reset();
+  Clear();
+}
+
+bool Progress::IsTelling(Clock::time_point now) const {
+  return mode_ != Mode::kNone && Seconds(now - start_) >= silent_seconds_;
 }
 
 bool Progress::TakeTurn(const std::string& stage) {
   Clock::time_point now = Clock::now();
-  if (mode_ == Mode::kNone || Seconds(now - start_) < silent_seconds_) return false;
+  if (!IsTelling(now)) return false;
   double pause = mode_ == Mode::kLine ? kLineSeconds : kPlainSeconds;
   if (stage == last_stage_ && Seconds(now - last_) < pause) return false;
   last_ = now;
@@ -127,6 +135,14 @@ void Progress::Write(const std::string& text) {
     line_open_ = true;
   } else {
     TellError("tcc: {}\n", text);
+  }
+}
+
+void Progress::WriteSearch(const SearchState& search) {
+  if (mode_ == Mode::kJson) {
+    TellError("{}\n", Dump(SearchJson(search)));
+  } else {
+    Write(SearchText(search));
   }
 }
 

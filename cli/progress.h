@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "cli/command_line.h"
@@ -44,6 +45,9 @@ class Progress {
   // Reports how much of the budget is spent, trials per second and the last gain; in json an object
   // with "stage": "tuning".
   void ReportSearch(const SearchState& search);
+  // Writes the last state of the search if its turn had not come, and removes the line on a
+  // terminal.
+  void EndSearch();
   // Removes the line on a terminal. Comes before anything else is printed there.
   void Clear();
   // Writes a line on standard error; in json an object with "warning".
@@ -57,15 +61,19 @@ class Progress {
   enum class Mode { kLine, kPlain, kJson, kNone };
   using Clock = std::chrono::steady_clock;
 
+  // Returns whether anything is reported: not in mode none, and not of work that is short so far.
+  bool IsTelling(Clock::time_point now) const;
   // Returns whether to report a stage now. After that it waits for its next turn.
   bool TakeTurn(const std::string& stage);
   void Write(const std::string& text);
+  void WriteSearch(const SearchState& search);
 
   Mode mode_;
   double silent_seconds_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_{};
   std::string last_stage_;
+  std::optional<SearchState> untold_;  // the last state of a search, until it is written
   bool line_open_ = false;
 };
 

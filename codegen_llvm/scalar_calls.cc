@@ -2,11 +2,13 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include <cstddef>
+
 #include "codegen_llvm/convert.h"
 #include "codegen_llvm/float_algebra.h"
 #include "codegen_llvm/integer_ops.h"
+#include "codegen_llvm/llvm_types.h"
 #include "codegen_llvm/math_f32.h"
-#include "codegen_llvm/runtime_math.h"
 #include "runtime/artefact/kernel_abi.h"
 #include "support/check.h"
 
@@ -36,6 +38,35 @@ Value* RoundTf32(llvm::IRBuilderBase& b, Value* x) {
 
 bool IsDouble(Value* x) {
   return x->getType()->getScalarType()->isDoubleTy();
+}
+
+// Emits a call of TccRuntime::math for every lane: f64 directly, f32 through f64, so that the
+// result has at most one ulp of error. `function` is a TCC_MATH code; `y` may be null.
+Value* EmitRuntimeMath(KernelState& state, int32_t function, Value* x, Value* y) {
+  llvm::IRBuilderBase& b = state.builder;
+  llvm::Type* f64 = b.getDoubleTy();
+  llvm::Type* type = x->getType();
+  bool is_double = IsDouble(x);
+  if (!y) y = llvm::Constant::getNullValue(type);
+  auto* signature = llvm::FunctionType::get(f64, {b.getInt32Ty(), f64, f64}, false);
+  Value* entry = RuntimeEntry(state, offsetof(TccRuntime, math));
+
+  auto call = [&](Value* first, Value* second) -> Value* {
+    if (!is_double) first = b.CreateFPExt(first, f64);
+    if (!is_double) second = b.CreateFPExt(second, f64);
+    llvm::CallInst* result = b.CreateCall(signature, entry, {b.getInt32(function), first, second});
+    result->setDoesNotAccessMemory();
+    result->setDoesNotThrow();
+    return is_double ? result : b.CreateFPTrunc(result, type->getScalarType());
+  };
+  int lanes = LanesOf(x);
+  if (lanes == 1) return call(x, y);
+  Value* results = llvm::PoisonValue::get(type);
+  for (int lane = 0; lane < lanes; ++lane) {
+    Value* result = call(b.CreateExtractElement(x, lane), b.CreateExtractElement(y, lane));
+    results = b.CreateInsertElement(results, result, lane);
+  }
+  return results;
 }
 
 Value* Exp(KernelState& state, Value* x) {

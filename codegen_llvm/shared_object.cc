@@ -14,44 +14,17 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "support/check.h"
+#include "support/file.h"
 #include "support/threads.h"
 
 LLD_HAS_DRIVER(elf)
 
 namespace tcc {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { Close(); }
-  int get() const { return fd_; }
-  void Close() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
-  // Returns a path by which others may open the descriptor.
-  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
-
- private:
-  int fd_;
-};
-
-bool WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
 
 // Copies to the end of a pipe, which is drained even if the destination has no room.
 bool CopyAll(int from, int to) {
@@ -61,7 +34,7 @@ bool CopyAll(int from, int to) {
     ssize_t got = ::read(from, piece, sizeof piece);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return whole && got == 0;
-    whole = whole && WriteAll(to, {piece, static_cast<size_t>(got)});
+    whole = whole && WriteAll(to, AsBytes({piece, static_cast<size_t>(got)}));
   }
 }
 
@@ -74,15 +47,14 @@ StatusOr<std::vector<uint8_t>> ReadFile(const std::string& path) {
 
 // Writes the objects in ar's format, so that one descriptor is enough for any number of them.
 bool WriteArchive(int fd, const std::vector<KernelObject>& objects) {
-  bool whole = WriteAll(fd, "!<arch>\n");
+  bool whole = WriteAll(fd, AsBytes("!<arch>\n"));
   for (size_t i = 0; i < objects.size(); ++i) {
     const std::vector<uint8_t>& bytes = objects[i].bytes;
     // The header: name, time, owner, group, mode, size. Content starts at even offsets.
     std::string header = fmt::format("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n",
                                      fmt::format("{}.o/", i), 0, 0, 0, 644, bytes.size());
-    whole = whole && WriteAll(fd, header) &&
-            WriteAll(fd, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}) &&
-            WriteAll(fd, bytes.size() % 2 == 1 ? "\n" : "");
+    whole = whole && WriteAll(fd, AsBytes(header)) && WriteAll(fd, bytes) &&
+            WriteAll(fd, AsBytes(bytes.size() % 2 == 1 ? "\n" : ""));
   }
   return whole;
 }
@@ -120,7 +92,7 @@ Status RunLld(const std::string& input, const std::string& output) {
 
 // A thread that reads from a pipe; `written` is the other end. It ends when that end is closed.
 struct Reader {
-  Descriptor& written;
+  FileDescriptor& written;
   std::thread thread;
 
   ~Reader() {
@@ -147,12 +119,12 @@ StatusOr<std::vector<uint8_t>> LinkInFolder(const std::string& input) {
 }  // namespace
 
 StatusOr<std::vector<uint8_t>> LinkSharedObject(const std::vector<KernelObject>& objects) {
-  Descriptor input(::memfd_create("tcc-objects", MFD_CLOEXEC));
-  Descriptor output(::memfd_create("tcc-linked", MFD_CLOEXEC));
+  FileDescriptor input(::memfd_create("tcc-objects", MFD_CLOEXEC));
+  FileDescriptor output(::memfd_create("tcc-linked", MFD_CLOEXEC));
   int ends[2] = {-1, -1};
   bool made = input.get() >= 0 && output.get() >= 0 && WriteArchive(input.get(), objects) &&
               ::access(input.path().c_str(), R_OK) == 0 && ::pipe2(ends, O_CLOEXEC) == 0;
-  Descriptor from(ends[0]), to(ends[1]);
+  FileDescriptor from(ends[0]), to(ends[1]);
   if (!made) {
     int error = errno;
     bool has_proc = ::access("/proc/self/fd", R_OK) == 0;

@@ -40,10 +40,8 @@ Status WriteSchedules(const std::string& folder, const KernelSet& kernels) {
   if (error) return InvalidInput("{}: {}", folder, error.message());
   for (const KernelStages& kernel : kernels.kernels) {
     std::string text = Print(kernel.schedule);
-    const std::span<const uint8_t> piece(reinterpret_cast<const uint8_t*>(text.data()),
-                                         text.size());
     fs::path path = fs::path(folder) / (kernel.symbol + kExtension);
-    TCC_RETURN_IF_ERROR(WriteFileAtomically(path.string(), {&piece, 1}));
+    TCC_RETURN_IF_ERROR(WriteFileAtomically(path.string(), text));
   }
   return OkStatus();
 }

@@ -102,17 +102,6 @@ size_t TellWarnings(const Database& database, size_t told,
   return warnings.size();
 }
 
-// Fails where a stop or the budget came before any kernel had run.
-Status ExpectSomeKernel(const TuneResult& result, const std::stop_token& stop) {
-  auto ran = [](const TaskResult& task) { return task.best_seconds > 0; };
-  if (result.tasks.empty() || std::ranges::any_of(result.tasks, ran)) return OkStatus();
-  TCC_RETURN_IF_ERROR(StopIfRequested(stop));
-  auto told = std::ranges::find_if_not(result.tasks, &std::string::empty, &TaskResult::problem);
-  const TaskResult& task = told == result.tasks.end() ? result.tasks[0] : *told;
-  return absl::DeadlineExceededError(
-      fmt::format("the budget ended without a valid kernel; {}: {}", task.name, task.problem));
-}
-
 // Returns a function that builds candidates with the options.
 BuildFunction BuildWith(const BuildOptions& options) {
   return [options](const Workload& workload, std::span<const Candidate> candidates,
@@ -143,6 +132,14 @@ StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Dat
   tune.target = compile.target;
   tune.warn = compile.warn;
   tune.stop = compile.stop;
+  int64_t trials = 0, earlier = 0;  // events of a second search count on
+  if (options.tune.event) {
+    tune.event = [&](TuneEvent event) {
+      event.trials += earlier;
+      trials = event.trials;
+      options.tune.event(event);
+    };
+  }
   auto tune_by = [&](MeasurePolicy policy) -> StatusOr<TuneResult> {
     TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer,
                          MakeLocalMeasurer({.threads = options.threads,
@@ -170,7 +167,17 @@ StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Dat
   }
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   if (tune.seconds > 0) tune.seconds = std::max(tune.seconds - taken.count(), kMinSeconds);
+  earlier = trials;
   return tune_by(MeasurePolicy::kRotate64M);
+}
+
+Status ExpectSomeKernel(const TuneResult& result) {
+  auto ran = [](const TaskResult& task) { return task.best_seconds > 0; };
+  if (result.tasks.empty() || std::ranges::any_of(result.tasks, ran)) return OkStatus();
+  auto told = std::ranges::find_if_not(result.tasks, &std::string::empty, &TaskResult::problem);
+  const TaskResult& task = told == result.tasks.end() ? result.tasks[0] : *told;
+  return absl::DeadlineExceededError(
+      fmt::format("the budget ended without a valid kernel; {}: {}", task.name, task.problem));
 }
 
 StatusOr<TuneResult> TuneIntoDatabase(Graph graph, const TuneGraphOptions& options,
@@ -179,8 +186,11 @@ StatusOr<TuneResult> TuneIntoDatabase(Graph graph, const TuneGraphOptions& optio
   size_t told = TellWarnings(database, 0, options.compile.warn);
   StatusOr<TuneResult> result = TuneGraph(std::move(graph), options, database);
   TellWarnings(database, told, options.compile.warn);
-  if (result.ok()) TCC_RETURN_IF_ERROR(ExpectSomeKernel(*result, options.compile.stop));
-  return result;
+  if (!result.ok()) return result;
+  Status some = ExpectSomeKernel(*result);
+  if (some.ok()) return result;
+  TCC_RETURN_IF_ERROR(StopIfRequested(options.compile.stop));
+  return some;
 }
 
 StatusOr<TunedSchedules> ReadTunedSchedules(

@@ -24,9 +24,13 @@ struct TuneGraphOptions {
 // Unavailable if the target's kernels do not run here or there is no worker; Tune's.
 StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Database& database);
 
-// Does the same with the database at the path, which is created if missing; its warnings go to the
-// options' hook. Error: Cancelled or DeadlineExceeded where a stop or the budget came before any
-// kernel ran; Database::Open's and TuneGraph's.
+// Fails with DeadlineExceeded where no kernel of the result has run; the message names one and says
+// why.
+Status ExpectSomeKernel(const TuneResult& result);
+
+// Does the same as TuneGraph with the database at the path, which is created if missing; its
+// warnings go to the options' hook. Error: Cancelled or DeadlineExceeded where a stop or the budget
+// came before any kernel ran; Database::Open's and TuneGraph's.
 StatusOr<TuneResult> TuneIntoDatabase(Graph graph, const TuneGraphOptions& options,
                                       const std::string& path);
 

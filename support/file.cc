@@ -19,33 +19,6 @@ std::string SystemReason() {
   return std::strerror(errno);
 }
 
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  // Returns false when the system reports a late write error.
-  bool Close() { return ::close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
-
-bool WriteAll(int fd, std::span<const uint8_t> bytes) {
-  while (!bytes.empty()) {
-    ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return true;
-}
-
 // Returns the path that symbolic links lead to; the last link may lead to a missing file.
 StatusOr<std::string> EndOfLinks(const std::string& path) {
   constexpr int kMaxLinks = 40;  // as many as Linux follows
@@ -131,6 +104,24 @@ bool GiveName(NewFile& file, const std::string& target) {
 
 }  // namespace
 
+std::string FileDescriptor::path() const {
+  return PathOf(fd_);
+}
+
+bool FileDescriptor::Close() {
+  return fd_ < 0 || ::close(Release()) == 0;
+}
+
+bool WriteAll(int fd, std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return true;
+}
+
 SharedBytes OwnBytes(std::vector<uint8_t> bytes) {
   auto owner = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
   std::span<const uint8_t> view(*owner);
@@ -179,6 +170,11 @@ Status WriteFileAtomically(const std::string& path,
   Status status = failed();
   if (!file.name.empty()) ::unlink(file.name.c_str());
   return status;
+}
+
+Status WriteFileAtomically(const std::string& path, std::string_view text) {
+  std::span<const uint8_t> bytes = AsBytes(text);
+  return WriteFileAtomically(path, {&bytes, 1});
 }
 
 Status CheckWritable(const std::string& path) {

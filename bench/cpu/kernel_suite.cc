@@ -184,7 +184,7 @@ StatusOr<std::vector<BenchKernel>> KernelsNamed(std::span<const std::string> nam
       }
     }
     if (!found) {
-      return InvalidInput("kernel '{}': expected one of the suites {}", name, KernelSuiteNames());
+      return UsageError("kernel '{}': expected one of the suites {}", name, KernelSuiteNames());
     }
     kernels.push_back(*found);
   }

@@ -1,6 +1,7 @@
 #include "cli/compile/run_folder.h"
 
 #include <fmt/chrono.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -90,6 +91,14 @@ std::string Dump(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// Returns the folder that a path lies in. "runs/first/" lies in "runs".
+std::string FolderAround(const std::string& path) {
+  fs::path inner(path);
+  if (!inner.has_filename()) inner = inner.parent_path();
+  std::string folder = inner.parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
 Status HoldsRun(const std::string& path, const std::string& file) {
   return UsageError("--run {}: it holds a run already ('{}'); give another folder", path, file);
 }
@@ -100,17 +109,22 @@ std::string RunFolder::FileIn(std::string_view name) const {
   return (fs::path(path_) / name).string();
 }
 
-Status RunFolder::CheckHoldsNoRun(const std::string& path) {
+Status RunFolder::CheckTakesRun(const std::string& path) {
   std::string summary = (fs::path(path) / kSummary).string();
   std::error_code ignored;
-  return fs::exists(summary, ignored) ? HoldsRun(path, summary) : OkStatus();
+  if (fs::exists(summary, ignored)) return HoldsRun(path, summary);
+  if (fs::exists(path, ignored)) return OkStatus();
+  std::string folder = FolderAround(path);
+  if (::access((folder + "/").c_str(), W_OK | X_OK) == 0) return OkStatus();
+  return InvalidInput("--run: cannot make folder '{}': folder '{}': {}", path, folder,
+                      std::strerror(errno));
 }
 
 StatusOr<RunFolder> RunFolder::Make(const std::string& path, const TuneGraphOptions& options,
                                     const std::string& database) {
-  TCC_RETURN_IF_ERROR(CheckHoldsNoRun(path));
+  TCC_RETURN_IF_ERROR(CheckTakesRun(path));
   std::error_code error;
-  fs::create_directories(path, error);
+  fs::create_directory(path, error);
   if (error) return InvalidInput("--run: cannot make folder '{}': {}", path, error.message());
   RunFolder folder(path);
   TCC_RETURN_IF_ERROR(folder.OpenEvents());
@@ -141,8 +155,7 @@ Status RunFolder::OpenEvents() {
 
 Status RunFolder::WriteSummary() const {
   std::string text = Dump(summary_, 2);
-  std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
-  return WriteFileAtomically(FileIn(kSummary), {&bytes, 1});
+  return WriteFileAtomically(FileIn(kSummary), text);
 }
 
 void RunFolder::Append(std::string_view kind, const Json& fields) {

@@ -17,10 +17,11 @@ namespace tcc {
 //   worker.log    what the workers say on standard error
 class RunFolder {
  public:
-  // Checks that the folder holds no run. FailedPrecondition: it holds one already.
-  static Status CheckHoldsNoRun(const std::string& path);
+  // Checks that the folder holds no run and is there or can be made. FailedPrecondition: it holds
+  // one already. InvalidArgument: the folder that it would be in is missing or takes no files.
+  static Status CheckTakesRun(const std::string& path);
   // Makes the folder if it is missing, and begins its files. `database` is its path; "": it is
-  // removed after the run. Errors: CheckHoldsNoRun's; the folder takes no files.
+  // removed after the run. Errors: CheckTakesRun's; the folder takes no files.
   static StatusOr<RunFolder> Make(const std::string& path, const TuneGraphOptions& options,
                                   const std::string& database);
 

@@ -1,6 +1,5 @@
 #include "cli/compile/run_tuning.h"
 
-#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <optional>
@@ -83,11 +82,6 @@ void RecordWarnings(RunFolder& folder, CompileOptions& options) {
   };
 }
 
-bool HasKernel(const TuneResult& result) {
-  return std::ranges::any_of(result.tasks,
-                             [](const TaskResult& task) { return task.best_seconds > 0; });
-}
-
 }  // namespace
 
 void DatabaseWarnings::Tell() {
@@ -113,19 +107,15 @@ StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options,
     if (folder) folder->Record(event);
   };
   StatusOr<TuneResult> result = TuneGraph(graph, options, database);
-  progress.Clear();
+  progress.EndSearch();
   if (folder) {
     Status written = folder->Finish(result, signals.token().stop_requested());
     if (!written.ok()) progress.Warn(Message(written));
   }
   // A stop may come before anything is measured.
   if (absl::IsCancelled(result.status()) && signals.token().stop_requested()) return TuneResult{};
-  if (!result.ok() || result->tasks.empty() || HasKernel(*result)) return result;
-  auto failed = std::ranges::find_if(result->tasks,
-                                     [](const TaskResult& task) { return !task.problem.empty(); });
-  const TaskResult& task = failed == result->tasks.end() ? result->tasks[0] : *failed;
-  return absl::DeadlineExceededError(
-      fmt::format("the budget ended without a valid kernel; {}: {}", task.name, task.problem));
+  if (result.ok()) TCC_RETURN_IF_ERROR(ExpectSomeKernel(*result));
+  return result;
 }
 
 }  // namespace tcc

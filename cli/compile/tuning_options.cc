@@ -96,7 +96,7 @@ Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
   }
   graph.policy = *found;
   if (!options.HasBudget()) TCC_RETURN_IF_ERROR(ExpectNoSearch(options));
-  return options.run.empty() ? OkStatus() : RunFolder::CheckHoldsNoRun(options.run);
+  return options.run.empty() ? OkStatus() : RunFolder::CheckTakesRun(options.run);
 }
 
 StatusOr<double> ParseTimeBudget(const std::string& text) {

@@ -26,7 +26,7 @@ void AddTuningOptions(CommandLine& line, TuningOptions& options);
 
 // Sets the budget, searcher, seed and policy. FailedPrecondition: a malformed time, an unknown
 // searcher or policy, both budgets at once, a folder for a run without a budget or with another
-// run.
+// run. InvalidArgument: the folder for a run cannot be made.
 Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph);
 
 // Parses "90s", "5m", "1.5h", or "30" in seconds, above 0 and at most a year. FailedPrecondition:

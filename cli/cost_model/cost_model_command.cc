@@ -152,8 +152,7 @@ Status RunTrain(const CostModelCommand& command) {
 Status WritePlot(const MeasuredFeatures& judged, const LearnedModel& model,
                  const std::string& path) {
   std::string text = PredictionPlot(judged, model);
-  std::span<const uint8_t> piece(reinterpret_cast<const uint8_t*>(text.data()), text.size());
-  return WriteFileAtomically(path, {&piece, 1});
+  return WriteFileAtomically(path, text);
 }
 
 Status RunEval(const CostModelCommand& command) {

@@ -144,12 +144,11 @@ class MeasurementReader {
     TCC_ASSIGN_OR_RETURN(std::string status, fields.Text("status"));
     std::optional<MeasureStatus> known = FindMeasureStatus(status);
     if (!known) return InvalidInput("field 'status': '{}' is not known", status);
-    bool timed = *known == MeasureStatus::kOk || *known == MeasureStatus::kSlow;
     int64_t series = 0;
     if (fields.Has("series")) {
       TCC_ASSIGN_OR_RETURN(series, fields.Whole("series"));
     }
-    if (!timed || series != 0) {
+    if (!HasTime(*known) || series != 0) {
       tasks_.Skip();
       return OkStatus();
     }

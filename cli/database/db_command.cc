@@ -133,8 +133,7 @@ Status RunExport(const DbCommand& command) {
     fmt::print("{}", text);
     return OkStatus();
   }
-  std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
-  return WriteFileAtomically(command.output, {&bytes, 1});
+  return WriteFileAtomically(command.output, text);
 }
 
 void TellSummary(const std::string& source, const ImportSummary& summary) {

@@ -8,6 +8,7 @@
 
 #include "cli/report/json_fields.h"
 #include "cli/report/utf8_text.h"
+#include "runtime/measure/measurement.h"
 #include "support/file.h"
 
 namespace tcc {
@@ -15,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
+
+constexpr std::string_view kStates[] = {"running", "ended", "interrupted", "failed"};
 
 struct FactRow {
   const char* label;
@@ -59,6 +62,15 @@ std::string FactText(const Json& value) {
   return text;
 }
 
+// Returns the statuses that a trial may have.
+std::vector<std::string_view> StatusNames() {
+  std::vector<std::string_view> names;
+  for (int status = 0; status <= static_cast<int>(MeasureStatus::kFlaky); ++status) {
+    names.push_back(NameOf(static_cast<MeasureStatus>(status)));
+  }
+  return names;
+}
+
 StatusOr<std::string> ReadText(const std::string& path) {
   TCC_ASSIGN_OR_RETURN(SharedBytes file, MapFile(path));
   return WithValidUtf8(
@@ -83,6 +95,22 @@ StatusOr<RunTask> TaskOf(const JsonFields& fields) {
   return task;
 }
 
+// Checks counts that the page does not show: a file with a wrong one is broken.
+Status CheckCounts(const Json& object) {
+  JsonFields fields(object);
+  TCC_RETURN_IF_ERROR(fields.Count("trials").status());
+  TCC_RETURN_IF_ERROR(fields.Count("copied").status());
+  auto statuses = object.find("statuses");
+  if (statuses == object.end()) return OkStatus();
+  if (!statuses->is_object()) return InvalidInput("field 'statuses': expected an object");
+  JsonFields counts(*statuses);
+  for (const auto& entry : statuses->items()) {
+    Status counted = counts.Count(entry.key().c_str()).status();
+    if (!counted.ok()) return Annotate(counted, "field 'statuses'");
+  }
+  return OkStatus();
+}
+
 // Reads the two files into one RunData.
 class RunReader {
  public:
@@ -90,10 +118,11 @@ class RunReader {
     Json object = Json::parse(text, nullptr, false);
     if (!object.is_object()) return InvalidInput("expected a JSON object");
     JsonFields fields(object);
-    TCC_ASSIGN_OR_RETURN(run_.state, fields.RequiredText("state"));
+    TCC_ASSIGN_OR_RETURN(run_.state, fields.RequiredWord("state", kStates));
     TCC_ASSIGN_OR_RETURN(run_.message, fields.Text("message"));
     TCC_ASSIGN_OR_RETURN(run_.elapsed_seconds, fields.Figure("elapsed_seconds"));
-    ReadFacts(object);
+    TCC_RETURN_IF_ERROR(ReadFacts(object));
+    TCC_RETURN_IF_ERROR(CheckCounts(object));
     TCC_RETURN_IF_ERROR(ReadNetwork(object));
     return ReadTasks(object);
   }
@@ -106,6 +135,7 @@ class RunReader {
     TCC_ASSIGN_OR_RETURN(double at, fields.Figure("seconds"));
     run_.elapsed_seconds = std::max(run_.elapsed_seconds, at);
     if (kind == "trial") return ReadTrial(fields, at);
+    if (kind == "end") return fields.RequiredWord("state", kStates).status();
     if (kind != "warning") return OkStatus();
     TCC_ASSIGN_OR_RETURN(std::string message, fields.Text("message"));
     run_.warnings.push_back(std::move(message));
@@ -115,12 +145,19 @@ class RunReader {
   RunData Take() && { return std::move(run_); }
 
  private:
-  void ReadFacts(const Json& object) {
+  // Numbers among the facts are counts, seconds or the seed.
+  Status ReadFacts(const Json& object) {
     for (const FactRow& row : kFacts) {
       Json::json_pointer pointer(row.pointer);
       if (!object.contains(pointer) || object.at(pointer).is_null()) continue;
-      run_.facts.emplace_back(row.label, FactText(object.at(pointer)));
+      const Json& value = object.at(pointer);
+      if (value.is_number() && value.get<double>() < 0) {
+        return InvalidInput("field '{}': expected 0 or more, got {}", row.pointer + 1,
+                            WordText(value));
+      }
+      run_.facts.emplace_back(row.label, FactText(value));
     }
+    return OkStatus();
   }
 
   Status ReadNetwork(const Json& object) {
@@ -152,9 +189,10 @@ class RunReader {
   Status ReadTrial(const JsonFields& fields, double at) {
     RunTrial trial;
     trial.at = at;
+    TCC_RETURN_IF_ERROR(CountTrial(fields));
     TCC_ASSIGN_OR_RETURN(std::string name, fields.RequiredText("task"));
     TCC_ASSIGN_OR_RETURN(trial.searcher, fields.RequiredText("searcher"));
-    TCC_ASSIGN_OR_RETURN(trial.status, fields.RequiredText("status"));
+    TCC_ASSIGN_OR_RETURN(trial.status, fields.RequiredWord("status", statuses_));
     TCC_ASSIGN_OR_RETURN(trial.message, fields.Text("message"));
     TCC_ASSIGN_OR_RETURN(trial.measured_seconds, fields.Figure("measured_seconds"));
     TCC_ASSIGN_OR_RETURN(trial.best_seconds, fields.Figure("best_seconds"));
@@ -164,6 +202,17 @@ class RunReader {
     trial.task = TaskNamed(name);
     if (!run_.has_result) Follow(trial);
     run_.trials.push_back(std::move(trial));
+    return OkStatus();
+  }
+
+  // Checks the number of a trial: numbers rise from 1.
+  Status CountTrial(const JsonFields& fields) {
+    TCC_ASSIGN_OR_RETURN(int64_t number, fields.RequiredCount("trials"));
+    if (number <= last_number_) {
+      return InvalidInput("field 'trials': expected {} or more after trial {}, got {}",
+                          last_number_ + 1, last_number_, number);
+    }
+    last_number_ = number;
     return OkStatus();
   }
 
@@ -187,8 +236,10 @@ class RunReader {
     }
   }
 
+  const std::vector<std::string_view> statuses_ = StatusNames();
   RunData run_;
   std::map<std::string, size_t> numbers_;  // of tasks, by name
+  int64_t last_number_ = 0;                // of the last trial
 };
 
 Status ReadEvents(std::string_view text, RunReader& reader) {

@@ -7,6 +7,7 @@
 #include "cli/report/html.h"
 #include "cli/report/page_sections.h"
 #include "cli/report/progress_plots.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {
@@ -22,19 +23,12 @@ constexpr StateRow kStates[] = {
     {"failed", "The run failed."},
 };
 
-std::string MeaningOf(const std::string& state) {
+// Returns the row of a state; ReadRun refuses states that have none.
+const StateRow& RowOf(const std::string& state) {
   for (const StateRow& row : kStates) {
-    if (state == row.state) return row.meaning;
+    if (state == row.state) return row;
   }
-  return "This version of tcc does not know that state.";
-}
-
-// Returns the style of a state; a file may say anything.
-std::string StyleOf(const std::string& state) {
-  for (const StateRow& row : kStates) {
-    if (state == row.state) return row.state;
-  }
-  return "running";
+  TCC_UNREACHABLE();
 }
 
 std::string TrialsText(const RunData& run) {
@@ -112,8 +106,9 @@ std::string SearcherLegend(const RunProgress& progress) {
 }
 
 std::string StateSection(const RunData& run, const RunProgress& /*progress*/) {
-  std::string text = fmt::format("<p><span class=\"state {}\">{}</span> {}</p>\n",
-                                 StyleOf(run.state), Escaped(run.state), MeaningOf(run.state));
+  const StateRow& row = RowOf(run.state);
+  std::string text = fmt::format("<p><span class=\"state {}\">{}</span> {}</p>\n", row.state,
+                                 row.state, row.meaning);
   if (!run.message.empty()) text += HtmlParagraph("bad", run.message);
   text += HtmlParagraph("figures", TrialsText(run));
   text += HtmlParagraph("figures", SumText(run));

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "support/environment.h"
 
 #include <array>
 #include <cerrno>
@@ -14,6 +13,9 @@
 #include <filesystem>
 #include <sstream>
 #include <vector>
+
+#include "support/environment.h"
+#include "support/file.h"
 
 extern char** environ;
 
@@ -48,36 +50,8 @@ std::vector<fs::path> Folders() {
   return folders;
 }
 
-// The owner of a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { Close(); }
-
-  int number() const { return number_; }
-  void Close() {
-    if (number_ >= 0) close(number_);
-    number_ = -1;
-  }
-
- private:
-  int number_;
-};
-
 Status SystemError(std::string_view what) {
   return Missing("{}: {}", what, strerror(errno));
-}
-
-Status WriteAll(int file, std::span<const uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return SystemError("cannot hand machine code to nvdisasm");
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return OkStatus();
 }
 
 StatusOr<std::string> ReadAll(int file) {
@@ -138,15 +112,15 @@ StatusOr<std::string> FindDisassembler() {
 }
 
 StatusOr<std::string> Disassemble(const std::string& disassembler, std::span<const uint8_t> cubin) {
-  Descriptor input(memfd_create("cubin", MFD_CLOEXEC));
-  if (input.number() < 0) return SystemError("no memory for machine code");
-  TCC_RETURN_IF_ERROR(WriteAll(input.number(), cubin));
+  FileDescriptor input(memfd_create("cubin", MFD_CLOEXEC));
+  if (input.get() < 0) return SystemError("no memory for machine code");
+  if (!WriteAll(input.get(), cubin)) return SystemError("cannot hand machine code to nvdisasm");
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return SystemError("no pipe to " + disassembler);
-  Descriptor output(ends[0]), written(ends[1]);
-  TCC_ASSIGN_OR_RETURN(pid_t process, Start(disassembler, input.number(), written.number()));
+  FileDescriptor output(ends[0]), written(ends[1]);
+  TCC_ASSIGN_OR_RETURN(pid_t process, Start(disassembler, input.get(), written.get()));
   written.Close();
-  StatusOr<std::string> text = ReadAll(output.number());
+  StatusOr<std::string> text = ReadAll(output.get());
   TCC_RETURN_IF_ERROR(WaitFor(process, disassembler));
   return text;
 }

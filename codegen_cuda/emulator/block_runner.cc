@@ -1,7 +1,9 @@
 #include "codegen_cuda/emulator/block_runner.h"
 
+#include <algorithm>
 #include <cstring>
-#include <string_view>
+#include <numeric>
+#include <random>
 
 #include "support/check.h"
 
@@ -19,14 +21,39 @@ std::string IndexText(const Dim3& index) {
   return fmt::format("({}, {}, {})", index.x, index.y, index.z);
 }
 
-// Rounds up to whole warps: the hardware counts warps at barriers, and a partial warp counts as
-// full.
-int InWholeWarps(int threads) {
-  constexpr int kWarp = BlockRunner::kWarp;
-  return (threads + kWarp - 1) / kWarp * kWarp;
+// Returns the threads 0..count in that order; kShuffled depends on the seed.
+std::vector<int> Permutation(ThreadOrder order, int count, uint64_t seed) {
+  std::vector<int> threads(count);
+  std::iota(threads.begin(), threads.end(), 0);
+  switch (order) {
+    case ThreadOrder::kForward:
+      break;
+    case ThreadOrder::kReverse:
+      std::reverse(threads.begin(), threads.end());
+      break;
+    case ThreadOrder::kShuffled: {
+      // std::shuffle differs between standard libraries.
+      std::mt19937_64 generator(seed);
+      for (int i = count - 1; i > 0; --i) std::swap(threads[i], threads[generator() % (i + 1)]);
+      break;
+    }
+  }
+  return threads;
 }
 
 }  // namespace
+
+std::string_view Name(ThreadOrder order) {
+  switch (order) {
+    case ThreadOrder::kForward:
+      return "forward";
+    case ThreadOrder::kReverse:
+      return "reverse";
+    case ThreadOrder::kShuffled:
+      return "shuffled";
+  }
+  __builtin_unreachable();
+}
 
 Dim3 IndexIn(int64_t linear, const Dim3& dims) {
   return {static_cast<uint32_t>(linear % dims.x), static_cast<uint32_t>(linear / dims.x % dims.y),
@@ -77,7 +104,7 @@ Status BlockRunner::Run(Dim3 block, int64_t linear, ThreadOrder order) {
 }
 
 void BlockRunner::StartThreads(Dim3 block) {
-  barriers_.fill({});
+  barrier_ = {};
   for (Warp& warp : warps_) {
     warp.meeting = {};
     warp.turn = 0;
@@ -132,15 +159,6 @@ int BlockRunner::LanesOf(int warp) const {
   return std::min(kWarp, static_cast<int>(threads_.size()) - warp * kWarp);
 }
 
-// Describes where a thread waits, with the number of threads unless the whole block meets there.
-std::string BlockRunner::BarrierText(const Thread& thread) const {
-  if (thread.at_barrier == 0) {
-    return fmt::format("at barrier {} in line {}", thread.barrier, thread.line);
-  }
-  return fmt::format("at barrier {} of {} threads, of which {} came, in line {}", thread.barrier,
-                     thread.at_barrier, barriers_[thread.barrier].arrived, thread.line);
-}
-
 // Returns the error of a deadlock: one entry per thing that threads wait for, with its first
 // thread.
 Status BlockRunner::Deadlock() const {
@@ -151,9 +169,8 @@ Status BlockRunner::Deadlock() const {
   };
   std::vector<Group> groups;
   for (const Thread& thread : threads_) {
-    std::string what = thread.state == State::kEnded ? "ended"
-                       : thread.state == State::kAtBarrier
-                           ? BarrierText(thread)
+    std::string what = thread.state == State::kEnded
+                           ? "ended"
                            : fmt::format("at {} in line {}", thread.operation, thread.line);
     if (groups.empty() || groups.back().what != what) groups.push_back({what, thread.linear, 0});
     ++groups.back().count;
@@ -241,53 +258,28 @@ void BlockRunner::Misaligned(const void* address, unsigned bytes, TccWhere where
   running->StopIfFailed();
 }
 
-void BlockRunner::BarrierCall(int id, int threads, int line) {
-  running->Barrier(id, threads, line);
+void BlockRunner::BarrierCall(int line) {
+  running->Barrier(line);
   running->StopIfFailed();
 }
 
-// Counts the current thread at a barrier. The last thread of a partial warp also counts for the
-// lanes that the warp lacks.
-void BlockRunner::Count(Meeting& meeting) const {
-  ++meeting.arrived;
-  const int lanes = LanesOf(current_->linear / kWarp);
-  if (lanes < kWarp && ++meeting.of_part == lanes) meeting.arrived += kWarp - lanes;
-}
-
-// Waits at a barrier. At a barrier of the whole block all threads must be in the same line: the
-// language demands that, although a device might only count them. The threads at a barrier of some
-// warps may come from different lines.
-//
-// The barrier orders all shared accesses before it with those after it, even the accesses of warps
-// that did not take part: a race of such a warp may go unseen.
-void BlockRunner::Barrier(int id, int threads, int line) {
-  const auto all = static_cast<int>(threads_.size());
-  const int expected = InWholeWarps(threads == 0 ? all : threads);
-  if (expected > InWholeWarps(all)) {
-    return Fail(line,
-                fmt::format("barrier {} is of {} threads; the block has {}", id, threads, all));
+// Waits until all threads of the block have come. They must be in the same line: the language
+// demands that, although a device might only count them.
+void BlockRunner::Barrier(int line) {
+  if (barrier_.arrived == 0) {
+    barrier_.first = current_->linear;
+    barrier_.line = line;
+  } else if (barrier_.line != line) {
+    return Fail(line, fmt::format("divergent barrier: thread {} waits at it in line {}",
+                                  IndexText(threads_[barrier_.first].index), barrier_.line));
   }
-  Meeting& meeting = barriers_[id];
-  if (meeting.arrived == 0) {
-    meeting = {.arrived = 0, .expected = expected, .first = current_->linear, .line = line};
-  } else if (meeting.expected != expected) {
-    return Fail(line, fmt::format("barrier {} is of {} threads here, and of {} where thread {} "
-                                  "waits at it in line {}",
-                                  id, expected, meeting.expected,
-                                  IndexText(threads_[meeting.first].index), meeting.line));
-  } else if (threads == 0 && meeting.line != line) {
-    return Fail(line, fmt::format("divergent barrier {}: thread {} waits at it in line {}", id,
-                                  IndexText(threads_[meeting.first].index), meeting.line));
-  }
-  current_->barrier = id;
-  current_->at_barrier = threads;
+  current_->operation = "barrier";
   current_->line = line;
-  Count(meeting);
-  if (meeting.arrived < expected) return Wait(State::kAtBarrier);
-  meeting.arrived = 0;
+  if (++barrier_.arrived < static_cast<int>(threads_.size())) return Wait(State::kAtBarrier);
+  barrier_.arrived = 0;
   shared_.NextEpoch();
   for (Thread& thread : threads_) {
-    if (thread.state == State::kAtBarrier && thread.barrier == id) thread.state = State::kReady;
+    if (thread.state == State::kAtBarrier) thread.state = State::kReady;
   }
 }
 
@@ -305,7 +297,7 @@ const unsigned char* BlockRunner::Exchange(const char* operation, const void* va
   Meeting& meeting = warp.meeting;
   auto& slots = warp.slots[warp.turn % 2];
   if (meeting.arrived == 0) {
-    meeting = {0, 0, current_->linear, operation, line};
+    meeting = {0, current_->linear, operation, line};
   } else if (meeting.line != line || std::string_view(meeting.operation) != operation) {
     Fail(line,
          fmt::format(

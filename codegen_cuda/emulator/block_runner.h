@@ -4,17 +4,26 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen_cuda/emulator/block_races.h"
 #include "codegen_cuda/emulator/fiber.h"
 #include "codegen_cuda/emulator/host_interface.h"
 #include "codegen_cuda/emulator/shared_memory.h"
-#include "codegen_cuda/emulator/thread_order.h"
 #include "codegen_cuda/emulator/write_log.h"
 #include "support/status.h"
 
 namespace tcc::emulator {
+
+// The order in which the threads of a block take turns between two barriers. A correct kernel
+// computes the same in all orders.
+enum class ThreadOrder { kForward, kReverse, kShuffled };
+
+inline constexpr std::array kThreadOrders = {ThreadOrder::kForward, ThreadOrder::kReverse,
+                                             ThreadOrder::kShuffled};
+
+std::string_view Name(ThreadOrder order);
 
 struct Dim3 {
   uint32_t x = 1;
@@ -59,9 +68,7 @@ class BlockRunner {
     Dim3 index;
     Fiber fiber;
     State state = State::kEnded;
-    // The barrier that the thread waits at, or the warp operation that it waits in.
-    int barrier = 0;
-    int at_barrier = 0;  // how many threads meet at the barrier; 0: the whole block
+    // The operation that the thread waits in: a barrier, or one of its warp.
     const char* operation = nullptr;
     int line = 0;
     // The asynchronous copies by group; the last group is still open.
@@ -70,11 +77,9 @@ class BlockRunner {
   // The threads that wait for each other, and where the first of them waits.
   struct Meeting {
     int arrived = 0;
-    int expected = 0;
     int first = 0;
     const char* operation = nullptr;
     int line = 0;
-    int of_part = 0;  // how many of `arrived` are of the warp that is not full
   };
   // A warp. Its slots alternate, so that a lane may write its next value while others still read
   // the last one.
@@ -94,7 +99,7 @@ class BlockRunner {
   static void GlobalRead(const void* address, unsigned bytes, TccWhere where);
   static void OutOfBounds(long long elements, long long count, TccWhere where);
   static void Misaligned(const void* address, unsigned bytes, TccWhere where);
-  static void BarrierCall(int id, int threads, int line);
+  static void BarrierCall(int line);
   static const unsigned char* ExchangeCall(const char* operation, const void* value, unsigned bytes,
                                            int line);
   static void AsyncCopy(void* to, const void* from, unsigned bytes, TccWhere where);
@@ -103,7 +108,7 @@ class BlockRunner {
 
   // The work of the calls above; each may note a failure.
   std::byte* Place(int id, int64_t offset, int64_t bytes, const TccWhere& where);
-  void Barrier(int id, int threads, int line);
+  void Barrier(int line);
   const unsigned char* Exchange(const char* operation, const void* value, unsigned bytes, int line);
   void BeginCopy(const Copy& copy);
   void FinishCopies(const std::vector<Copy>& group);
@@ -117,10 +122,8 @@ class BlockRunner {
 
   void StartThreads(Dim3 block);
   Status RunThreads(ThreadOrder order, uint64_t seed);
-  std::string BarrierText(const Thread& thread) const;
   Status Deadlock() const;
   int LanesOf(int warp) const;
-  void Count(Meeting& meeting) const;
 
   const FiberStacks& stacks_;
   TccHost& host_;
@@ -133,7 +136,7 @@ class BlockRunner {
   WriteLog writes_;
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
-  std::array<Meeting, 16> barriers_;
+  Meeting barrier_;
   Thread* current_ = nullptr;
   Status failure_;
 };

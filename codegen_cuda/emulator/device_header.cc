@@ -205,14 +205,7 @@ TCC_DEVICE int tcc_thread_z() { return (int)tcc_host->thread[2]; }
 TCC_DEVICE int tcc_block_x() { return (int)tcc_host->block[0]; }
 TCC_DEVICE int tcc_block_y() { return (int)tcc_host->block[1]; }
 TCC_DEVICE int tcc_block_z() { return (int)tcc_host->block[2]; }
-TCC_DEVICE int tcc_warp() { return (int)(tcc_host->linear_thread / 32); }
-TCC_DEVICE void tcc_barrier(int line = __builtin_LINE()) { tcc_host->barrier(0, 0, line); }
-template <int id, int threads = 0>
-TCC_DEVICE void tcc_named_barrier(int line = __builtin_LINE()) {
-  static_assert(id >= 1 && id <= 15);
-  static_assert(threads >= 0 && threads % 32 == 0);
-  tcc_host->barrier(id, threads, line);
-}
+TCC_DEVICE void tcc_barrier(int line = __builtin_LINE()) { tcc_host->barrier(line); }
 
 template <int N, class Array>
 TCC_DEVICE TccVector<typename Array::Element, N> tcc_load_vector(const Array& buffer, TccIndex at) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,10 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "codegen_cuda/emulator/begun_buffers.h"
 #include "codegen_cuda/emulator/driver.h"
 #include "codegen_cuda/emulator/emulator.h"
 #include "codegen_cuda/emulator/program_cache.h"
+#include "support/cuda/cuda_api.h"
 #include "support/target.h"
 
 // The state of the emulated driver. Handles are the addresses of these objects.
@@ -107,6 +108,23 @@ class Objects {
 
  private:
   std::unordered_map<T*, std::unique_ptr<T>> objects_;
+};
+
+// The address ranges that kernels and copies began to write, used to tell when old contents are
+// dead. Several kernels may write one buffer: first its parts (as in a concatenation, whose rows
+// may alternate), then the whole. So old contents are known to be dead only if the last overlapping
+// write began at the same byte and was no shorter: of two ranges that hold that byte one is a part
+// of the other, and the part is written first.
+class BegunBuffers {
+ public:
+  // Records a write. Returns whether the old contents of the bytes are known to be dead.
+  bool Begin(CudaAddress begin, int64_t bytes);
+
+  // Forgets the writes that overlap freed memory.
+  void Forget(CudaAddress begin, int64_t bytes);
+
+ private:
+  std::map<CudaAddress, CudaAddress> end_of_;  // by begin; the ranges are disjoint
 };
 
 struct Allocation {

@@ -19,7 +19,7 @@ namespace tcc::emulator {
 //                   memory
 //   global_write    is called before each write or atomic update of global memory
 //   global_read     is called before each read of a buffer that the kernel may write
-//   barrier         waits until `threads` threads have come to barrier `id`; 0: the whole block
+//   barrier         waits until all threads of the block have come
 //   exchange        gives `bytes` <= kTccSlot to the warp; returns 32 slots of kTccSlot bytes,
 //                   valid until the next call but one
 //   async_wait      waits until at most `pending` committed groups are in flight
@@ -43,7 +43,7 @@ TCC_DECLARE_HERE_AND_IN_TEXT(
       void (*global_read)(const void* address, unsigned bytes, TccWhere where);
       void (*out_of_bounds)(long long elements, long long count, TccWhere where);
       void (*misaligned)(const void* address, unsigned bytes, TccWhere where);
-      void (*barrier)(int id, int threads, int line);
+      void (*barrier)(int line);
       const unsigned char* (*exchange)(const char* operation, const void* value, unsigned bytes,
                                        int line);
       void (*async_copy)(void* to, const void* from, unsigned bytes, TccWhere where);

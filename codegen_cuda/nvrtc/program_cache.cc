@@ -41,10 +41,6 @@ std::optional<Cubin> Decode(std::span<const uint8_t> bytes) {
 // never changes, so many processes can add theirs.
 constexpr std::string_view kCompilerPrefix = "compiler-";
 
-std::span<const uint8_t> BytesOf(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
 }  // namespace
 
 ProgramCache::ProgramCache(const std::string& folder)
@@ -60,7 +56,7 @@ std::optional<Cubin> ProgramCache::Find(const std::string& settings,
   StatusOr<SharedBytes> file = MapFile(PathOf(settings, text));
   if (!file.ok() || file->bytes.size() < kHeaderBytes) return std::nullopt;
   std::span<const uint8_t> content = file->bytes.subspan(kHeaderBytes);
-  std::vector<uint8_t> header(BytesOf(kMagic).begin(), BytesOf(kMagic).end());
+  std::vector<uint8_t> header(AsBytes(kMagic).begin(), AsBytes(kMagic).end());
   Sha256Digest digest = Sha256(content);
   header.insert(header.end(), digest.begin(), digest.end());
   if (!std::equal(header.begin(), header.end(), file->bytes.begin())) return std::nullopt;
@@ -76,7 +72,7 @@ void ProgramCache::Put(const std::string& text, const Cubin& cubin) const {
   if (error) return;
   std::vector<uint8_t> content = Encode(cubin);
   Sha256Digest digest = Sha256(content);
-  const std::span<const uint8_t> pieces[] = {BytesOf(kMagic), digest, content};
+  const std::span<const uint8_t> pieces[] = {AsBytes(kMagic), digest, content};
   WriteFileAtomically(PathOf(cubin.settings, text), pieces).IgnoreError();
 }
 
@@ -88,7 +84,7 @@ void ProgramCache::AddCompiler(const std::string& identity) const {
   fs::create_directories(folder_, error);
   if (error) return;
   std::string path = folder_ + "/" + std::string(kCompilerPrefix) + ToHex(Sha256(identity));
-  const std::span<const uint8_t> pieces[] = {BytesOf(identity)};
+  const std::span<const uint8_t> pieces[] = {AsBytes(identity)};
   WriteFileAtomically(path, pieces).IgnoreError();
 }
 

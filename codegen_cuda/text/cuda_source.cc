@@ -8,7 +8,6 @@
 
 #include "codegen_cuda/text/c_types.h"
 #include "codegen_cuda/text/launch.h"
-#include "codegen_cuda/text/named_barriers.h"
 #include "codegen_cuda/text/prelude.h"
 #include "codegen_cuda/text/stmt_text.h"
 #include "ir/expr/visitor.h"
@@ -163,9 +162,6 @@ StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>
   NarrowShapes(fn, kernel);
   DeclareShared(body, kernel);
   DeclareIndices(body.body, kernel);
-  StatusOr<std::map<int, int64_t>> barriers = ThreadsAtBarriers(body.body, launch.Threads());
-  kernel.Refuse(barriers.status());
-  if (barriers.ok()) kernel.barriers = *std::move(barriers);
   StmtText(kernel, launch.block).Emit(body.body);
   if (!kernel.refused.ok()) {
     return Unsupported("kernel '{}': {}", fn.name, Message(kernel.refused));

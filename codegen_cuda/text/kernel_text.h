@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -47,8 +46,6 @@ class KernelText {
   // The axis of each of the kernel's thread loops, and the number of threads along each axis.
   std::unordered_map<const ExprNode*, int> thread_axes;
   std::array<int64_t, 3> threads = {1, 1, 1};
-  // The number of threads that meet at each named barrier, unless the whole block meets there.
-  std::map<int, int64_t> barriers;
   // The variable that stands for the lane: the index along threadIdx.x.
   Var lane = LoopVar("lane");
   // The number of 32-bit words per tile of each warp buffer that holds fragments.

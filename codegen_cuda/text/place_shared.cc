@@ -52,9 +52,7 @@ class LiveRanges {
   static bool IsOfThreads(const For& loop) {
     return IsBlockIdx(loop.for_kind) || IsThreadIdx(loop.for_kind);
   }
-  static bool IsOfAll(const Barrier& barrier) {
-    return barrier.scope == Scope::kShared && barrier.id == 0;
-  }
+  static bool IsOfAll(const Barrier& barrier) { return barrier.scope == Scope::kShared; }
 
   template <typename Uses>
   void Use(const Uses& uses) {

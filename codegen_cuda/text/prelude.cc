@@ -7,8 +7,8 @@
 namespace tcc {
 namespace {
 
-// The machine part; it and MatrixPrelude hold all asm. `volatile` and "memory" keep copies and
-// barriers in order.
+// The machine part; it and MatrixPrelude hold all asm. `volatile` and "memory" keep the copies in
+// order.
 constexpr std::string_view kMachinePart = R"(#ifdef TCC_EMULATOR
 #define TCC_MACHINE_HEADER "tcc_emulator.h"
 #include TCC_MACHINE_HEADER
@@ -34,18 +34,7 @@ TCC_DEVICE int tcc_thread_z() { return (int)threadIdx.z; }
 TCC_DEVICE int tcc_block_x() { return (int)blockIdx.x; }
 TCC_DEVICE int tcc_block_y() { return (int)blockIdx.y; }
 TCC_DEVICE int tcc_block_z() { return (int)blockIdx.z; }
-TCC_DEVICE int tcc_warp() {
-  return (int)((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / 32);
-}
 TCC_DEVICE void tcc_barrier() { __syncthreads(); }
-template <int id, int threads = 0>
-TCC_DEVICE void tcc_named_barrier() {
-  if constexpr (threads == 0) {
-    asm volatile("bar.sync %0;" ::"n"(id) : "memory");
-  } else {
-    asm volatile("bar.sync %0, %1;" ::"n"(id), "n"(threads) : "memory");
-  }
-}
 
 template <class T, int N>
 struct __align__(sizeof(T) * N) TccVector {

@@ -32,11 +32,7 @@
 //   #pragma unroll [1]       on loops
 //
 //   int tcc_thread_x() tcc_thread_y() tcc_thread_z() tcc_block_x() tcc_block_y() tcc_block_z()
-//   int tcc_warp()                          index of the thread's warp in its block
 //   void tcc_barrier()                      waits for all threads of the block
-//   void tcc_named_barrier<id>()            the same with another barrier, 1 <= id <= 15
-//   void tcc_named_barrier<id, threads>()   waits until so many threads, in whole warps, have come;
-//                                           each may call it from another place in the text
 //
 //   struct TccVector<T, N> { T v[N]; }      is aligned to its size, at most 16 bytes
 //   TccVector<T, N> tcc_load_vector<N>(buffer, index)       &buffer[index] is so aligned; `buffer`

@@ -130,15 +130,6 @@ void StmtText::EmitThreads(const For& loop) {
   guards_[axis] = outer;
 }
 
-std::string StmtText::BarrierText(int id) const {
-  if (id == 0) return "tcc_barrier();";
-  auto met = kernel_.barriers.find(id);
-  if (met == kernel_.barriers.end()) {
-    return fmt::format("tcc_named_barrier<{}>();", id);
-  }
-  return fmt::format("tcc_named_barrier<{}, {}>();", id, met->second);
-}
-
 void StmtText::EmitUnguarded(const Stmt& stmt) {
   VisitStmt(stmt, Overloaded{
                       [this](const Seq& seq) { EmitSeq(seq); },
@@ -149,7 +140,7 @@ void StmtText::EmitUnguarded(const Stmt& stmt) {
                       [this](const Allocate& allocate) { EmitAllocate(allocate); },
                       [this](const Barrier& barrier) {
                         // Shuffles synchronize the warp themselves.
-                        if (barrier.scope != Scope::kWarp) kernel_.Line(BarrierText(barrier.id));
+                        if (barrier.scope != Scope::kWarp) kernel_.Line("tcc_barrier();");
                       },
                       [this](const AsyncCopy& copy) { EmitCopy(copy); },
                       [this](const AsyncCommit&) { kernel_.Line("tcc_async_commit();"); },
@@ -160,12 +151,6 @@ void StmtText::EmitUnguarded(const Stmt& stmt) {
                       // warps.
                       [](const PrefetchLine&) {},
                       [this](const IntrinsicCall& call) { EmitCall(call); },
-                      [this](const Role& role) {
-                        kernel_.Open(fmt::format("if (tcc_warp() >= {} && tcc_warp() < {})",
-                                                 role.first, role.first + role.count));
-                        Emit(role.body);
-                        kernel_.Close();
-                      },
                       [](const auto& node) {
                         TCC_CHECK(false) << "statement of kind " << static_cast<int>(node.kind)
                                          << " at kLowered";

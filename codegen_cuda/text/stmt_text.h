@@ -26,7 +26,6 @@ class StmtText {
  private:
   // Writes the statement without an if around it; guards still pending apply to its children.
   void EmitUnguarded(const Stmt& stmt);
-  std::string BarrierText(int id) const;
   void EmitSeq(const Seq& seq);
   void EmitThreads(const For& loop);
   bool HasGuard() const;

@@ -16,21 +16,11 @@
 namespace tcc {
 namespace {
 
-// Distributes the padding: splits the part that is cut off the full extent. If nothing is cut off,
-// the output grows at its end.
-void DistributePads(WindowDim& dim, int64_t full, bool more_at_end) {
-  int64_t total = std::max<int64_t>(0, full - dim.output);
-  dim.pad_begin = more_at_end ? total / 2 : total - total / 2;
-  dim.pad_end = total - dim.pad_begin;
-}
-
 StatusOr<std::vector<WindowDim>> TransposedDims(const NodeLowering& node,
                                                 const std::vector<int64_t>& spatial,
                                                 const std::vector<int64_t>& kernel) {
   size_t count = spatial.size();
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, WindowSizes(node, "strides", count, 1, 1));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> dilations, WindowSizes(node, "dilations", count, 1, 1));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, WindowSizes(node, "pads", 2 * count, 0, 0));
+  TCC_ASSIGN_OR_RETURN(std::vector<WindowDim> dims, WindowsWithoutOutputs(node, spatial, kernel));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> extra,
                        WindowSizes(node, "output_padding", count, 0, 0));
   bool fixed = node.node().attributes.contains("output_shape");
@@ -39,13 +29,8 @@ StatusOr<std::vector<WindowDim>> TransposedDims(const NodeLowering& node,
   std::string auto_pad = node.node().String("auto_pad", "NOTSET");
   bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
 
-  std::vector<WindowDim> dims(count);
   for (size_t d = 0; d < count; ++d) {
     WindowDim& dim = dims[d];
-    dim.input = spatial[d];
-    dim.kernel = kernel[d];
-    dim.stride = strides[d];
-    dim.dilation = dilations[d];
     if (dim.kernel < 1 || dim.kernel > kLargestWindowSize / dim.dilation ||
         dim.input > kLargestWindowSize / dim.stride) {
       return node.Error("input {}, kernel {}, stride {} and dilation {} in dimension {}", dim.input,
@@ -54,10 +39,9 @@ StatusOr<std::vector<WindowDim>> TransposedDims(const NodeLowering& node,
     int64_t full = (dim.input - 1) * dim.stride + extra[d] + (dim.kernel - 1) * dim.dilation + 1;
     if (fixed || same) {
       dim.output = fixed ? outputs[d] : dim.input * dim.stride;
-      DistributePads(dim, full, auto_pad == "SAME_UPPER");
+      // The part that is cut off the full extent; if nothing is, the output grows at its end.
+      PadBothEnds(dim, full - dim.output, auto_pad == "SAME_UPPER");
     } else {
-      dim.pad_begin = pads[d];
-      dim.pad_end = pads[count + d];
       dim.output = full - dim.pad_begin - dim.pad_end;
     }
     if (dim.output < 1 && dim.input > 0) {

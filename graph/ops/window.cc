@@ -13,9 +13,7 @@ int64_t Reach(const WindowDim& dim) {
 
 void PadToSame(WindowDim& dim, bool more_at_end) {
   dim.output = CeilDivision(dim.input, dim.stride);
-  int64_t total = std::max<int64_t>(0, (dim.output - 1) * dim.stride + Reach(dim) - dim.input);
-  dim.pad_begin = more_at_end ? total / 2 : total - total / 2;
-  dim.pad_end = total - dim.pad_begin;
+  PadBothEnds(dim, (dim.output - 1) * dim.stride + Reach(dim) - dim.input, more_at_end);
 }
 
 void CountOutputs(WindowDim& dim, WindowRounding rounding) {
@@ -44,33 +42,46 @@ StatusOr<std::vector<int64_t>> WindowSizes(const NodeLowering& node, const char*
   return values;
 }
 
-StatusOr<std::vector<WindowDim>> WindowDims(const NodeLowering& node,
-                                            const std::vector<int64_t>& spatial,
-                                            const std::vector<int64_t>& kernel,
-                                            WindowRounding rounding) {
+StatusOr<std::vector<WindowDim>> WindowsWithoutOutputs(const NodeLowering& node,
+                                                       const std::vector<int64_t>& spatial,
+                                                       const std::vector<int64_t>& kernel) {
   size_t count = spatial.size();
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, WindowSizes(node, "strides", count, 1, 1));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> dilations, WindowSizes(node, "dilations", count, 1, 1));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, WindowSizes(node, "pads", 2 * count, 0, 0));
-  std::string auto_pad = node.node().String("auto_pad", "NOTSET");
-
-  std::vector<WindowDim> dims(count);
+  std::vector<WindowDim> dims;
   for (size_t d = 0; d < count; ++d) {
+    dims.push_back({.input = spatial[d],
+                    .kernel = kernel[d],
+                    .stride = strides[d],
+                    .dilation = dilations[d],
+                    .pad_begin = pads[d],
+                    .pad_end = pads[count + d]});
+  }
+  return dims;
+}
+
+void PadBothEnds(WindowDim& dim, int64_t total, bool more_at_end) {
+  total = std::max<int64_t>(0, total);
+  dim.pad_begin = more_at_end ? total / 2 : total - total / 2;
+  dim.pad_end = total - dim.pad_begin;
+}
+
+StatusOr<std::vector<WindowDim>> WindowDims(const NodeLowering& node,
+                                            const std::vector<int64_t>& spatial,
+                                            const std::vector<int64_t>& kernel,
+                                            WindowRounding rounding) {
+  TCC_ASSIGN_OR_RETURN(std::vector<WindowDim> dims, WindowsWithoutOutputs(node, spatial, kernel));
+  std::string auto_pad = node.node().String("auto_pad", "NOTSET");
+  for (size_t d = 0; d < dims.size(); ++d) {
     WindowDim& dim = dims[d];
-    dim.input = spatial[d];
-    dim.kernel = kernel[d];
-    dim.stride = strides[d];
-    dim.dilation = dilations[d];
     if (dim.kernel < 1 || dim.kernel > kLargestWindowSize / dim.dilation) {
       return node.Error("kernel {} with dilation {}", dim.kernel, dim.dilation);
     }
     if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
       PadToSame(dim, auto_pad == "SAME_UPPER");
     } else if (auto_pad == "VALID" || auto_pad == "NOTSET" || auto_pad.empty()) {
-      if (auto_pad != "VALID") {
-        dim.pad_begin = pads[d];
-        dim.pad_end = pads[count + d];
-      }
+      if (auto_pad == "VALID") dim.pad_begin = dim.pad_end = 0;
       CountOutputs(dim, rounding);
     } else {
       return node.Error("auto_pad is '{}'; expected NOTSET, VALID, SAME_UPPER or SAME_LOWER",

@@ -27,6 +27,16 @@ inline constexpr int64_t kLargestWindowSize = int64_t{1} << 40;
 StatusOr<std::vector<int64_t>> WindowSizes(const NodeLowering& node, const char* key, size_t count,
                                            int64_t fallback, int64_t least);
 
+// Returns the window dimensions with the attributes strides, dilations and pads over the spatial
+// extents; their outputs are still 0.
+StatusOr<std::vector<WindowDim>> WindowsWithoutOutputs(const NodeLowering& node,
+                                                       const std::vector<int64_t>& spatial,
+                                                       const std::vector<int64_t>& kernel);
+
+// Pads both ends by half of `total`, or by nothing if that is negative. An odd element goes to the
+// end or to the beginning.
+void PadBothEnds(WindowDim& dim, int64_t total, bool more_at_end);
+
 enum class WindowRounding : uint8_t { kFloor, kCeil };
 
 // Returns the window dimensions from the attributes strides, pads, dilations and auto_pad over the

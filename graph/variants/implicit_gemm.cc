@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "graph/variants/flat_index.h"
-#include "graph/variants/free_name.h"
+#include "graph/variants/stage_parts.h"
 #include "ir/expr/substitute.h"
+#include "ir/expr/tensor_expr.h"
 #include "ir/expr/visitor.h"
 
 namespace tcc {
@@ -73,6 +73,55 @@ std::optional<Convolution> Match(const ComputeExpr& stage) {
   return conv ? conv : Separate(stage, product->b, product->a);
 }
 
+// A numbering of the points of several axes of known extents, the last one varying fastest.
+class FlatIndex {
+ public:
+  explicit FlatIndex(std::vector<Axis> axes);
+
+  // Returns the number of points.
+  int64_t extent() const { return extent_; }
+  // Returns the number of the point at the axes' own variables.
+  Expr NumberOf() const;
+  // Adds the position of point `number` on each axis, as a substitution for the axis's variable.
+  void AddPlaces(const Expr& number, Substitution& places) const;
+
+ private:
+  std::vector<Axis> axes_;
+  std::vector<int64_t> strides_;
+  int64_t extent_ = 1;
+};
+
+FlatIndex::FlatIndex(std::vector<Axis> axes) : axes_(std::move(axes)), strides_(axes_.size()) {
+  for (size_t a = axes_.size(); a-- > 0;) {
+    strides_[a] = extent_;
+    extent_ *= AsConstant(axes_[a].extent).value();
+  }
+}
+
+Expr FlatIndex::NumberOf() const {
+  Expr number;
+  for (size_t a = 0; a < axes_.size(); ++a) {
+    if (IsConstant(axes_[a].extent, 1)) continue;
+    Expr term = strides_[a] == 1 ? Expr(axes_[a].var) : Expr(axes_[a].var) * Expr(strides_[a]);
+    number = number ? number + term : term;
+  }
+  return number ? number : Expr(0);
+}
+
+void FlatIndex::AddPlaces(const Expr& number, Substitution& places) const {
+  for (size_t a = 0; a < axes_.size(); ++a) {
+    int64_t extent = AsConstant(axes_[a].extent).value();
+    if (extent == 1) {
+      places.emplace(axes_[a].var, Expr(0));
+      continue;
+    }
+    Expr place = strides_[a] == 1 ? number : FloorDivide(number, Expr(strides_[a]));
+    // The slowest axis that varies is not wrapped round.
+    if (strides_[a] * extent != extent_) place = FloorModulo(place, Expr(extent));
+    places.emplace(axes_[a].var, place);
+  }
+}
+
 // Builds the four stages that replace one.
 class Builder {
  public:
@@ -86,9 +135,11 @@ class Builder {
 
   TensorProgram Build() const {
     TensorProgram result = program_;
-    Buffer columns = Intermediate(result, "_columns", {p_.extent(), k_.extent()}, conv_.window);
-    Buffer matrix = Intermediate(result, "_matrix", {k_.extent(), o_.extent()}, conv_.weight);
-    Buffer product = Intermediate(result, "_product", {p_.extent(), o_.extent()}, stage_.values[0]);
+    Expr p(p_.extent()), k(k_.extent()), o(o_.extent());
+    const std::string& name = stage_.name;
+    Buffer columns = AddIntermediate(result, name + "_columns", conv_.window.dtype(), {p, k});
+    Buffer matrix = AddIntermediate(result, name + "_matrix", conv_.weight.dtype(), {k, o});
+    Buffer product = AddIntermediate(result, name + "_product", stage_.values[0].dtype(), {p, o});
     std::vector<TensorExpr> stages = {ColumnsStage(columns), MatrixStage(matrix),
                                       ProductStage(product, columns, matrix), OutputStage(product)};
     auto at = result.stages.begin() + static_cast<std::ptrdiff_t>(conv_.stage);
@@ -100,30 +151,8 @@ class Builder {
   }
 
  private:
-  Buffer Intermediate(TensorProgram& program, const char* suffix, const std::vector<int64_t>& shape,
-                      const Expr& value) const {
-    Buffer buffer;
-    buffer.var = BufferVar(FreeName(program, stage_.name + suffix), value.dtype());
-    for (int64_t extent : shape) buffer.shape.emplace_back(extent);
-    program.intermediates.push_back(buffer);
-    return buffer;
-  }
-
-  // Returns a stage over the buffer's dimensions.
-  static ComputeExpr Over(const Buffer& buffer, std::vector<const char*> names) {
-    ComputeExpr stage;
-    stage.name = buffer.var->name;
-    stage.outputs = {buffer};
-    stage.indices.emplace_back();
-    for (size_t d = 0; d < buffer.rank(); ++d) {
-      stage.axes.push_back({IterationVar(names[d]), buffer.shape[d]});
-      stage.indices[0].emplace_back(stage.axes[d].var);
-    }
-    return stage;
-  }
-
   ComputeExpr ColumnsStage(const Buffer& columns) const {
-    ComputeExpr stage = Over(columns, {"p", "k"});
+    ComputeExpr stage = StageOver(columns, {"p", "k"});
     Substitution at;
     p_.AddPlaces(stage.axes[0].var, at);
     k_.AddPlaces(stage.axes[1].var, at);
@@ -135,7 +164,7 @@ class Builder {
   }
 
   ComputeExpr MatrixStage(const Buffer& matrix) const {
-    ComputeExpr stage = Over(matrix, {"k", "o"});
+    ComputeExpr stage = StageOver(matrix, {"k", "o"});
     Substitution at;
     k_.AddPlaces(stage.axes[0].var, at);
     o_.AddPlaces(stage.axes[1].var, at);
@@ -145,7 +174,7 @@ class Builder {
 
   ComputeExpr ProductStage(const Buffer& product, const Buffer& columns,
                            const Buffer& matrix) const {
-    ComputeExpr stage = Over(product, {"p", "o"});
+    ComputeExpr stage = StageOver(product, {"p", "o"});
     Axis k{IterationVar("k"), Expr(k_.extent())};
     stage.reduce_axes = {k};
     stage.combiner = stage_.combiner;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "graph/variants/free_name.h"
+#include "graph/variants/stage_parts.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/constant_fold.h"
 #include "ir/expr/visitor.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/variants/free_name.h"
+#include "graph/variants/stage_parts.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"

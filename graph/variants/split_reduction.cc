@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "graph/variants/free_name.h"
+#include "graph/ops/node_lowering.h"
+#include "graph/variants/stage_parts.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "support/integer_division.h"
@@ -90,14 +91,12 @@ TensorProgram Build(const TensorProgram& program, size_t s) {
   for (const Axis& axis : whole.axes) own.emplace_back(axis.var);
   own.emplace_back(q.var);
   for (size_t e = 0; e < whole.outputs.size(); ++e) {
-    Buffer buffer;
     std::string suffix = whole.outputs.size() == 1 ? "" : std::to_string(e);
-    buffer.var = BufferVar(FreeName(result, part.name + suffix), whole.outputs[e].dtype());
-    for (const Axis& axis : part.axes) buffer.shape.push_back(axis.extent);
+    Buffer buffer =
+        AddIntermediate(result, part.name + suffix, whole.outputs[e].dtype(), ExtentsOf(part.axes));
     part.outputs[e] = buffer;
     part.indices[e] = cell;
     combined.values[e] = Make<Load>(buffer.var, own);
-    result.intermediates.push_back(buffer);
   }
   result.stages[s] = combined;
   result.stages.insert(result.stages.begin() + static_cast<std::ptrdiff_t>(s), part);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
 #include "graph/ops/build_loop_nest.h"
 #include "graph/ops/op_lowering.h"
 #include "graph/passes/to_tensor_exprs.h"
-#include "graph/variants/drop_stages.h"
 #include "graph/variants/implicit_gemm.h"
 #include "graph/variants/merged_axes.h"
 #include "graph/variants/moved_bytes.h"
@@ -15,6 +15,7 @@
 #include "graph/variants/split_reduction.h"
 #include "graph/variants/winograd.h"
 #include "graph/variants/zero_padding.h"
+#include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
 
 namespace tcc {
@@ -30,27 +31,9 @@ bool IsArithmetic(const Expr& expr) {
     case ExprKind::kMax:
     case ExprKind::kCall:
       return expr.dtype().is_float();
-    case ExprKind::kIntImm:
-    case ExprKind::kFloatImm:
-    case ExprKind::kVarNode:
-    case ExprKind::kCast:
-    case ExprKind::kFloorDiv:
-    case ExprKind::kFloorMod:
-    case ExprKind::kCeilDiv:
-    case ExprKind::kEq:
-    case ExprKind::kNe:
-    case ExprKind::kLt:
-    case ExprKind::kLe:
-    case ExprKind::kAnd:
-    case ExprKind::kOr:
-    case ExprKind::kNot:
-    case ExprKind::kSelect:
-    case ExprKind::kLoad:
-    case ExprKind::kRamp:
-    case ExprKind::kBroadcast:
+    default:
       return false;
   }
-  return false;
 }
 
 double OperationsIn(const std::vector<Expr>& exprs) {
@@ -87,6 +70,44 @@ void LayOutParts(const std::vector<ValueId>& ids, const PlacedParts& parts,
     auto part = parts.find(ids[i]);
     if (part != parts.end()) buffers[i].layout.strides = ToExprs(part->second.strides);
   }
+}
+
+using Buffers = std::unordered_set<Var, VarHash>;
+
+void EraseValues(std::vector<ValueId>& ids, std::vector<Buffer>& buffers,
+                 const std::set<ValueId>& values, Buffers& erased) {
+  for (size_t i = ids.size(); i > 0; --i) {
+    if (!values.contains(ids[i - 1])) continue;
+    erased.insert(buffers[i - 1].var);
+    ids.erase(ids.begin() + static_cast<int64_t>(i) - 1);
+    buffers.erase(buffers.begin() + static_cast<int64_t>(i) - 1);
+  }
+}
+
+bool Reads(const ComputeExpr& stage, const Buffers& buffers) {
+  bool reads = false;
+  for (const Expr& value : stage.values) {
+    PreOrder(value, [&](const Expr& node) {
+      const auto* load = node.as<Load>();
+      reads = reads || (load && buffers.contains(load->buffer));
+    });
+  }
+  return reads;
+}
+
+// Removes the stages of a Concat, Split or Slice that copy from or to `values`, and the buffers of
+// `values`.
+void DropStages(LoweredNode& lowered, const std::set<ValueId>& values) {
+  if (values.empty()) return;
+  Buffers erased;
+  EraseValues(lowered.inputs, lowered.program.inputs, values, erased);
+  EraseValues(lowered.outputs, lowered.program.outputs, values, erased);
+  std::erase_if(lowered.program.stages, [&](const TensorExpr& expr) {
+    const auto* stage = std::get_if<ComputeExpr>(&expr);
+    return stage && (Reads(*stage, erased) ||
+                     std::all_of(stage->outputs.begin(), stage->outputs.end(),
+                                 [&](const Buffer& out) { return erased.contains(out.var); }));
+  });
 }
 
 bool HasContraction(const Graph& graph, const Subgraph& subgraph) {

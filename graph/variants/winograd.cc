@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/variants/free_name.h"
+#include "graph/variants/stage_parts.h"
 #include "ir/analysis/affine.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/substitute.h"
@@ -202,9 +202,12 @@ class Builder {
     TensorProgram result = program_;
     Expr filters = conv_.filter.extent, channels = conv_.channel.extent;
     Expr tiles(*AsConstant(conv_.batch.extent) * rows_ * columns_);
-    Buffer kernel = Intermediate(result, "_u", {kWindow, kWindow, channels, filters});
-    Buffer input = Intermediate(result, "_v", {kWindow, kWindow, tiles, channels});
-    Buffer product = Intermediate(result, "_m", {kWindow, kWindow, tiles, filters});
+    Buffer kernel = AddIntermediate(result, stage_.name + "_u", kFloat32,
+                                    {kWindow, kWindow, channels, filters});
+    Buffer input =
+        AddIntermediate(result, stage_.name + "_v", kFloat32, {kWindow, kWindow, tiles, channels});
+    Buffer product =
+        AddIntermediate(result, stage_.name + "_m", kFloat32, {kWindow, kWindow, tiles, filters});
     std::vector<TensorExpr> stages = {KernelStage(kernel), InputStage(input),
                                       ProductStage(product, input, kernel), OutputStage(product)};
     auto at = result.stages.begin() + static_cast<std::ptrdiff_t>(conv_.stage);
@@ -214,35 +217,9 @@ class Builder {
   }
 
  private:
-  Buffer Intermediate(TensorProgram& program, const char* suffix, std::vector<Expr> shape) const {
-    Buffer buffer;
-    buffer.var = BufferVar(FreeName(program, stage_.name + suffix), kFloat32);
-    buffer.shape = std::move(shape);
-    program.intermediates.push_back(buffer);
-    return buffer;
-  }
-
-  static std::vector<Axis> AxesOver(const Buffer& buffer, std::vector<const char*> names) {
-    std::vector<Axis> axes;
-    for (size_t d = 0; d < buffer.rank(); ++d) {
-      axes.push_back({IterationVar(names[d]), buffer.shape[d]});
-    }
-    return axes;
-  }
-
-  static ComputeExpr MapTo(const Buffer& buffer, const std::vector<Axis>& axes) {
-    ComputeExpr stage;
-    stage.name = buffer.var->name;
-    stage.axes = axes;
-    stage.outputs = {buffer};
-    stage.indices.emplace_back();
-    for (const Axis& axis : axes) stage.indices[0].push_back(axis.var);
-    return stage;
-  }
-
   ComputeExpr KernelStage(const Buffer& kernel) const {
-    std::vector<Axis> axes = AxesOver(kernel, {"a", "b", "c", "o"});
-    ComputeExpr stage = MapTo(kernel, axes);
+    ComputeExpr stage = StageOver(kernel, {"a", "b", "c", "o"});
+    const std::vector<Axis>& axes = stage.axes;
     stage.reduce_axes = {{IterationVar("kh"), 3}, {IterationVar("kw"), 3}};
     stage.combiner = SumCombiner(kFloat32);
     const Expr& kh = stage.reduce_axes[0].var;
@@ -282,8 +259,8 @@ class Builder {
   }
 
   ComputeExpr InputStage(const Buffer& input) const {
-    std::vector<Axis> axes = AxesOver(input, {"a", "b", "p", "c"});
-    ComputeExpr stage = MapTo(input, axes);
+    ComputeExpr stage = StageOver(input, {"a", "b", "p", "c"});
+    const std::vector<Axis>& axes = stage.axes;
     Expr value;
     for (const InputTerm& i : InputTerms(axes[0].var)) {
       Expr row;
@@ -299,8 +276,8 @@ class Builder {
 
   static ComputeExpr ProductStage(const Buffer& product, const Buffer& input,
                                   const Buffer& kernel) {
-    std::vector<Axis> axes = AxesOver(product, {"a", "b", "p", "o"});
-    ComputeExpr stage = MapTo(product, axes);
+    ComputeExpr stage = StageOver(product, {"a", "b", "p", "o"});
+    const std::vector<Axis>& axes = stage.axes;
     Axis c{IterationVar("c"), kernel.shape[2]};
     stage.reduce_axes = {c};
     stage.combiner = SumCombiner(kFloat32);

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "graph/variants/free_name.h"
+#include "graph/variants/stage_parts.h"
 #include "ir/expr/visitor.h"
+#include "ir/graph/graph.h"
 #include "ir/simplify/interval.h"
 #include "ir/simplify/simplify.h"
 
@@ -131,9 +132,8 @@ TensorProgram Padded(const TensorProgram& program, const GuardedRead& read) {
   TensorProgram result = program;
   auto& stage = std::get<ComputeExpr>(result.stages[read.stage]);
   Reach reach = ReachOf(read, stage);
-  Buffer padded;
-  padded.var = BufferVar(FreeName(program, stage.name + "_padded"), read.input.dtype());
-  for (int64_t extent : reach.extents) padded.shape.emplace_back(extent);
+  Buffer padded =
+      AddIntermediate(result, stage.name + "_padded", read.input.dtype(), ToExprs(reach.extents));
 
   std::vector<Expr> places;
   for (size_t d = 0; d < reach.low.size(); ++d) {
@@ -146,7 +146,6 @@ TensorProgram Padded(const TensorProgram& program, const GuardedRead& read) {
   stage.predicate = True();
   auto at = result.stages.begin() + static_cast<std::ptrdiff_t>(read.stage);
   result.stages.insert(at, PadStage(padded, read, reach));
-  result.intermediates.push_back(padded);
   // It has one reader, but must not be recomputed for each of its instances.
   result.kept.push_back(padded.var);
   return result;

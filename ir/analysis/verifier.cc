@@ -415,7 +415,6 @@ class Verifier {
     return CheckAll(prefetch.cell.indices);
   }
   Status CheckStmt(const IntrinsicCall& call) { return Check(call.body); }
-  Status CheckStmt(const Role& role) { return Check(role.body); }
 
   const Function& fn_;
   std::unordered_set<const ExprNode*> ever_defined_;

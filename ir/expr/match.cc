@@ -10,11 +10,6 @@ namespace {
 
 bool Fits(const VarNode& var, const Expr& expr) {
   switch (static_cast<PatternVar>(var.low)) {
-    case PatternVar::kIndex:
-    case PatternVar::kPositive:
-      return expr.dtype() == kInt64;
-    case PatternVar::kConstant:
-      return expr.dtype() == kInt64 && AsConstant(expr);
     case PatternVar::kBool:
       return expr.dtype().is_bool();
     case PatternVar::kInteger:
@@ -104,10 +99,7 @@ class Matcher {
 }  // namespace
 
 Var MakePatternVar(PatternVar kind, std::string name) {
-  DType type = kind == PatternVar::kBool      ? kBool
-               : kind == PatternVar::kInteger ? kInt32
-               : kind == PatternVar::kNumber  ? kFloat32
-                                              : kInt64;
+  DType type = kind == PatternVar::kBool ? kBool : kind == PatternVar::kInteger ? kInt32 : kFloat32;
   auto tag = static_cast<int64_t>(kind);
   Expr node = Make<VarNode>(std::move(name), VarRole::kIter, type, tag, tag);
   return Var(node.as<VarNode>());

@@ -9,15 +9,12 @@ namespace tcc {
 
 // The kind of expression that a pattern variable matches.
 enum class PatternVar : uint8_t {
-  kIndex,     // an i64 scalar
-  kPositive,  // an i64 scalar that is >= 1 because it divides
-  kConstant,  // an i64 constant
-  kBool,      // a bool
-  kInteger,   // any integer type, of any number of lanes
-  kNumber,    // any integer or floating-point type, of any number of lanes
+  kBool,
+  kInteger,  // any integer type, of any number of lanes
+  kNumber,   // any integer or floating-point type, of any number of lanes
 };
 
-// Makes a pattern variable; its dtype is i64, bool, i32 (kInteger) or f32 (kNumber).
+// Makes a pattern variable; its dtype is bool, i32 (kInteger) or f32 (kNumber).
 Var MakePatternVar(PatternVar kind, std::string name);
 
 // The expressions that the pattern's variables matched.

@@ -137,7 +137,7 @@ Let::Let(Var var, Expr value, Stmt body)
 Allocate::Allocate(Buffer buffer, Stmt body)
     : StmtNode(kKind), buffer(std::move(buffer)), body(std::move(body)) {}
 
-Barrier::Barrier(Scope scope, int id) : StmtNode(kKind), scope(scope), id(id) {}
+Barrier::Barrier(Scope scope) : StmtNode(kKind), scope(scope) {}
 
 AsyncCopy::AsyncCopy(Access destination, Access source, int count)
     : StmtNode(kKind),
@@ -154,9 +154,6 @@ PrefetchLine::PrefetchLine(Access cell) : StmtNode(kKind), cell(std::move(cell))
 
 IntrinsicCall::IntrinsicCall(std::string intrinsic, Stmt body)
     : StmtNode(kKind), intrinsic(std::move(intrinsic)), body(std::move(body)) {}
-
-Role::Role(int first, int count, Stmt body)
-    : StmtNode(kKind), first(first), count(count), body(std::move(body)) {}
 
 Stmt SeqOf(const std::vector<Stmt>& stmts) {
   std::vector<Stmt> flat;

@@ -27,8 +27,7 @@ namespace tcc {
   X(AsyncCommit)          \
   X(AsyncWait)            \
   X(PrefetchLine)         \
-  X(IntrinsicCall)        \
-  X(Role)
+  X(IntrinsicCall)
 
 enum class StmtKind : uint8_t {
 #define TCC_STMT_KIND(node) k##node,
@@ -291,14 +290,12 @@ struct Allocate final : StmtNode {
 };
 
 // A point that every thread of a thread block reaches before any leaves it; earlier writes to
-// `scope` are then visible. It must not be under a condition that differs between threads. `id`
-// distinguishes named barriers.
+// `scope` are then visible. It must not be under a condition that differs between threads.
 struct Barrier final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kBarrier;
-  explicit Barrier(Scope scope, int id = 0);
+  explicit Barrier(Scope scope);
   const Scope scope;
-  const int id;
-  auto Fields() const { return std::tie(scope, id); }
+  auto Fields() const { return std::tie(scope); }
 };
 
 // The start of a copy of `count` consecutive elements; the data arrives some time before the
@@ -345,16 +342,6 @@ struct IntrinsicCall final : StmtNode {
   const std::string intrinsic;
   const Stmt body;
   auto Fields() const { return std::tie(intrinsic, body); }
-};
-
-// A body that only warps [first, first + count) of the thread block run.
-struct Role final : StmtNode {
-  static constexpr StmtKind kKind = StmtKind::kRole;
-  Role(int first, int count, Stmt body);
-  const int first;
-  const int count;
-  const Stmt body;
-  auto Fields() const { return std::tie(first, count, body); }
 };
 
 // Flattens nested Seqs and drops empty ones; a single statement is returned as itself.

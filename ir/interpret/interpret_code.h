@@ -150,7 +150,6 @@ enum class CodeKind : uint8_t {
   kAsyncCommit,
   kAsyncWait,
   kPrefetch,
-  kRole,
   kWarpCall,  // an intrinsic that a warp runs together
 };
 
@@ -167,8 +166,8 @@ struct Code {
   Scope scope = Scope::kShared;         // kBarrier
   int nest = -1;                        // kNest: index into Program::nests
   int buffer = -1;                      // kAllocate
-  int first = 0;                        // kRole; kAsyncWait: pending
-  int count = 0;                        // kRole, kAsyncCopy
+  int pending = 0;                      // kAsyncWait
+  int count = 0;                        // kAsyncCopy
   std::vector<int> slots;               // kBlock: slots of the iteration variables
   std::vector<int> exprs;               // kBlock: their bindings; kPrefetch: indices
   std::vector<int> conditions;          // kBlock: all must hold, the predicate last

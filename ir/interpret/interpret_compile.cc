@@ -195,19 +195,13 @@ class FunctionCompiler {
                         [&](const AsyncCommit&) { code->kind = CodeKind::kAsyncCommit; },
                         [&](const AsyncWait& wait) {
                           code->kind = CodeKind::kAsyncWait;
-                          code->first = wait.pending;
+                          code->pending = wait.pending;
                         },
                         [&](const PrefetchLine& prefetch) {
                           code->kind = CodeKind::kPrefetch;
                           for (const Expr& index : prefetch.cell.indices) {
                             code->exprs.push_back(Scalar(index));
                           }
-                        },
-                        [&](const Role& role) {
-                          code->kind = CodeKind::kRole;
-                          code->first = role.first;
-                          code->count = role.count;
-                          code->children.push_back(CompileStmt(role.body));
                         },
                         [&](const IntrinsicCall& call) { CompileCall(call, *code); },
                         [&](const Store&) { TCC_UNREACHABLE(); },  // a chain of no loops

@@ -88,13 +88,6 @@ void Machine::RunTogether(const Code& code, const Contexts& threads) {
       ++monitor_.report.barriers;
       ++monitor_.epoch;
       return;
-    case CodeKind::kRole: {
-      Contexts members;
-      for (Context* thread : threads) {
-        if (InRole(code, *thread)) members.push_back(thread);
-      }
-      return RunTogether(*code.children[0], members);
-    }
     case CodeKind::kWarpCall: {
       Contexts first;
       for (Context* thread : threads) {

@@ -6,7 +6,6 @@
 
 #include "support/check.h"
 #include "support/storage_types.h"
-#include "support/target.h"
 #include "support/threads.h"
 
 namespace tcc::interpret {
@@ -78,16 +77,13 @@ void Machine::Run(const Code& code, Context& context) {
       context.open.clear();
       return;
     case CodeKind::kAsyncWait:
-      return AwaitCopies(code.first, context);
+      return AwaitCopies(code.pending, context);
     case CodeKind::kPrefetch:
       // The indices may point anywhere, but they must be defined.
       for (int index : code.exprs) Value(index, context);
       return;
     case CodeKind::kWarpCall:
       TCC_CHECK(false) << "a warp's threads run it together";
-      return;
-    case CodeKind::kRole:
-      if (InRole(code, context)) Run(*code.children[0], context);
       return;
   }
 }
@@ -234,11 +230,6 @@ void Machine::RunAllocate(const Code& code, Context& context) {
   Cells* before = std::exchange(context.buffers[code.buffer], &cells);
   Run(*code.children[0], context);
   context.buffers[code.buffer] = before;
-}
-
-bool Machine::InRole(const Code& code, const Context& context) const {
-  int64_t warp = context.thread / Target::kWarp;
-  return warp >= code.first && warp < code.first + code.count;
 }
 
 // Queues a copy, which happens as late as allowed; until then the destination counts as unwritten.

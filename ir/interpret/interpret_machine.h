@@ -45,7 +45,6 @@ class Machine {
 
   void IssueCopy(const Code& code, Context& context);
   void AwaitCopies(int pending, Context& context);
-  bool InRole(const Code& code, const Context& context) const;
   std::vector<int64_t> OrderOf(int64_t count);
   NestRunner& RunnerOf(int index);
 

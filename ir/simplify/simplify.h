@@ -24,13 +24,12 @@ Function Simplify(const Function& fn);
 // Simplify(a - b) is 0.
 bool EqualUpToAlgebra(const Expr& a, const Expr& b);
 
-// A row of the rule tables, for the random test: name, left side, right side and condition over the
-// pattern variables of match.h. The condition uses constants only.
+// A row of the rule tables, for the random test: name, left side and right side over the pattern
+// variables of match.h.
 struct SimplifyRule {
   std::string_view name;
   Expr before;
   Expr after;
-  Expr condition;  // bool; True() if it always holds
 };
 std::span<const SimplifyRule> SimplifyRules();
 

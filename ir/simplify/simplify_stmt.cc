@@ -121,7 +121,6 @@ class StmtSimplifier {
   Stmt Visit(const IntrinsicCall& call) {
     return MakeStmt<IntrinsicCall>(call.intrinsic, Run(call.body));
   }
-  Stmt Visit(const Role& role) { return MakeStmt<Role>(role.first, role.count, Run(role.body)); }
   Stmt Visit(const Barrier& node) { return node; }
   Stmt Visit(const AsyncCommit& node) { return node; }
   Stmt Visit(const AsyncWait& node) { return node; }

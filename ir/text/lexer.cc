@@ -7,12 +7,12 @@ namespace tcc {
 namespace {
 
 constexpr std::string_view kKeywords[] = {
-    "alloc",    "async_commit", "async_copy", "async_wait", "barrier", "block",  "blocks",
-    "circular", "combiner",     "constant",   "div",        "else",    "false",  "fn",
-    "for",      "global",       "guard",      "if",         "in",      "inf",    "intrinsic",
-    "let",      "local",        "mask",       "mod",        "nan",     "offset", "prefetch",
-    "reduce",   "role",         "shared",     "strides",    "swizzle", "true",   "versions",
-    "warp",     "where",        "window",
+    "alloc",    "async_commit", "async_copy", "async_wait", "barrier", "block",    "blocks",
+    "circular", "combiner",     "constant",   "div",        "else",    "false",    "fn",
+    "for",      "global",       "guard",      "if",         "in",      "inf",      "intrinsic",
+    "let",      "local",        "mask",       "mod",        "nan",     "offset",   "prefetch",
+    "reduce",   "shared",       "strides",    "swizzle",    "true",    "versions", "warp",
+    "where",    "window",
 };
 
 // The punctuation; the longest comes first where one is a prefix of another.

@@ -174,8 +174,7 @@ class StmtPrinter {
   }
 
   void PrintNode(const Barrier& barrier) {
-    std::string id = barrier.id == 0 ? "" : fmt::format(", {}", barrier.id);
-    Line(fmt::format("barrier({}{})", ToString(barrier.scope), id));
+    Line(fmt::format("barrier({})", ToString(barrier.scope)));
   }
 
   void PrintNode(const AsyncCopy& copy) {
@@ -191,9 +190,6 @@ class StmtPrinter {
   }
   void PrintNode(const IntrinsicCall& call) {
     PrintBody("intrinsic " + SpellName(call.intrinsic), call.body);
-  }
-  void PrintNode(const Role& role) {
-    PrintBody(fmt::format("role({}, {})", role.first, role.count), role.body);
   }
 
   Namer& names_;

@@ -107,7 +107,6 @@ StatusOr<Stmt> StmtParser::Statement() {
       {"async_wait", &StmtParser::AsyncWaitStatement},
       {"prefetch", &StmtParser::PrefetchStatement},
       {"intrinsic", &StmtParser::IntrinsicStatement},
-      {"role", &StmtParser::RoleStatement},
   };
   for (const Row& row : kRows) {
     if (cursor_.Accept(row.word)) return (this->*row.parse)();
@@ -288,12 +287,8 @@ StatusOr<Stmt> StmtParser::BarrierStatement() {
   std::optional<Scope> scope = ParseScope(cursor_.Peek().text);
   if (!scope) return cursor_.Unexpected("a scope");
   cursor_.Take();
-  int64_t id = 0;
-  if (cursor_.Accept(",")) {
-    TCC_ASSIGN_OR_RETURN(id, cursor_.Integer("a barrier's id", -kMaxInt, kMaxInt));
-  }
   TCC_RETURN_IF_ERROR(cursor_.Expect(")"));
-  return MakeStmt<Barrier>(*scope, static_cast<int>(id));
+  return MakeStmt<Barrier>(*scope);
 }
 
 StatusOr<Stmt> StmtParser::AsyncCopyStatement() {
@@ -326,16 +321,6 @@ StatusOr<Stmt> StmtParser::IntrinsicStatement() {
   TCC_ASSIGN_OR_RETURN(Token name, cursor_.Name("an intrinsic"));
   TCC_ASSIGN_OR_RETURN(Stmt body, Body());
   return MakeStmt<IntrinsicCall>(name.text, body);
-}
-
-StatusOr<Stmt> StmtParser::RoleStatement() {
-  TCC_RETURN_IF_ERROR(cursor_.Expect("("));
-  TCC_ASSIGN_OR_RETURN(int64_t first, cursor_.Integer("a warp", -kMaxInt, kMaxInt));
-  TCC_RETURN_IF_ERROR(cursor_.Expect(","));
-  TCC_ASSIGN_OR_RETURN(int64_t count, cursor_.Integer("a count", -kMaxInt, kMaxInt));
-  TCC_RETURN_IF_ERROR(cursor_.Expect(")"));
-  TCC_ASSIGN_OR_RETURN(Stmt body, Body());
-  return MakeStmt<Role>(static_cast<int>(first), static_cast<int>(count), body);
 }
 
 StatusOr<Token> StmtParser::FreshName(std::string_view what) {

@@ -49,7 +49,6 @@ class StmtParser {
   StatusOr<Stmt> AsyncWaitStatement();
   StatusOr<Stmt> PrefetchStatement();
   StatusOr<Stmt> IntrinsicStatement();
-  StatusOr<Stmt> RoleStatement();
   StatusOr<Stmt> StoreStatement();
 
   StatusOr<std::vector<IterVar>> Iterations(std::vector<std::string>& names);

@@ -1,18 +1,81 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <vector>
 
 #include "ir/analysis/accesses.h"
+#include "ir/analysis/affine.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/interval.h"
 #include "ir/simplify/simplify.h"
-#include "lower/passes/cell_owner.h"
 #include "lower/passes/passes.h"
 
 namespace tcc {
 namespace {
+
+// The thread along an axis that owns a cell, from the cell's place in dimension `dim`: its number
+// is (place div step) mod count, or place div step if count is 0. Threads that fill a row together
+// and read it again in the same steps each access their own cells only.
+struct CellOwner {
+  size_t dim = 0;
+  ForKind axis = ForKind::kThreadIdxX;
+  int64_t step = 1, count = 0;
+  bool operator==(const CellOwner&) const = default;
+};
+
+struct Term {
+  int64_t coefficient;  // 1 or more
+  const For* loop;
+};
+
+// `place` as a sum of loops; nullopt where it is none or has another term.
+std::optional<std::vector<Term>> TermsOf(const Expr& place, const std::vector<const For*>& loops) {
+  std::vector<Var> vars;
+  for (const For* loop : loops) vars.push_back(loop->var);
+  std::optional<AffineForm> form = ToAffine(place, vars);
+  if (!form || !IsConstant(Simplify(form->rest), 0)) return std::nullopt;
+  std::vector<Term> terms;
+  for (size_t i = 0; i < form->vars.size(); ++i) {
+    std::optional<int64_t> coefficient = AsConstant(Simplify(form->coefficients[i]));
+    if (!coefficient || *coefficient < 1) return std::nullopt;
+    auto loop = std::find_if(loops.begin(), loops.end(),
+                             [&](const For* l) { return l->var == form->vars[i]; });
+    terms.push_back({*coefficient, *loop});
+  }
+  return terms;
+}
+
+// Returns the owner of `place`, which counts from the first stored index of the dimension. Matches
+// c * (the only threadIdx variable in `place`) + other terms, where each other term is a multiple
+// of c * (the extent of that threadIdx loop) or all the rest together stay below c; else nullopt.
+// `loops` are the loops round the access.
+std::optional<CellOwner> OwnerOf(const Expr& place, size_t dim,
+                                 const std::vector<const For*>& loops) {
+  std::optional<std::vector<Term>> terms = TermsOf(place, loops);
+  if (!terms) return std::nullopt;
+  auto is_thread = [](const Term& term) { return IsThreadIdx(term.loop->for_kind); };
+  auto thread = std::find_if(terms->begin(), terms->end(), is_thread);
+  if (std::count_if(terms->begin(), terms->end(), is_thread) != 1) return std::nullopt;
+  CellOwner owner{dim, thread->loop->for_kind, thread->coefficient, 0};
+  // Alone it says so whatever its extent is.
+  if (terms->size() == 1) return owner;
+  std::optional<int64_t> threads = AsConstant(thread->loop->extent);
+  int64_t within = 0;
+  for (const Term& term : *terms) {
+    if (is_thread(term)) continue;
+    std::optional<int64_t> extent = AsConstant(term.loop->extent);
+    if (!threads || *threads < 1 || !extent) return std::nullopt;
+    if (term.coefficient % (owner.step * *threads) != 0) {
+      within += term.coefficient * (*extent - 1);
+    } else if (*extent > 1) {
+      owner.count = *threads;
+    }
+  }
+  return within < owner.step ? std::optional(owner) : std::nullopt;
+}
 
 // An access by a leaf of a buffer that threads share, with the facts that decide whether two
 // accesses can conflict.

@@ -121,10 +121,6 @@ bool UsesSideFile(const Graph& graph, ExportOptions::Weights weights) {
   return total >= kInlineTotal;
 }
 
-std::span<const uint8_t> AsBytes(const std::string& text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
 }  // namespace
 
 StatusOr<std::string> ExportOnnxBytes(const Graph& graph) {
@@ -138,8 +134,7 @@ Status ExportOnnx(const Graph& graph, const std::string& path, const ExportOptio
   TCC_ASSIGN_OR_RETURN(std::string model, Serialize(graph, has_side ? &side : nullptr));
   // The model last: it is never there without its weights.
   if (has_side) TCC_RETURN_IF_ERROR(WriteFileAtomically(path + ".data", side.pieces));
-  std::array<std::span<const uint8_t>, 1> pieces = {AsBytes(model)};
-  return WriteFileAtomically(path, pieces);
+  return WriteFileAtomically(path, model);
 }
 
 }  // namespace tcc

@@ -17,25 +17,6 @@
 namespace tcc {
 namespace {
 
-// Closes what it holds.
-class OpenFile {
- public:
-  explicit OpenFile(int fd) : fd_(fd) {}
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  void Reset(int fd) {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = fd;
-  }
-
- private:
-  int fd_;
-};
-
 StatusOr<std::vector<std::string>> SplitLocation(const std::string& location) {
   bool plain = IsPlainText(location);
   auto refuse = [&](const char* why) {
@@ -82,14 +63,16 @@ StatusOr<SharedBytes> ExternalData::Open(const std::string& location) const {
     return InvalidInput("external data '{}' is asked for, but the model has no folder", location);
   }
   int no_links = links_ == Links::kRefused ? O_NOFOLLOW : 0;
-  OpenFile at(::open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  FileDescriptor at(::open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (at.get() < 0) return CannotOpen(location);
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
-    at.Reset(::openat(at.get(), parts[i].c_str(), O_PATH | O_DIRECTORY | no_links | O_CLOEXEC));
+    at = FileDescriptor(
+        ::openat(at.get(), parts[i].c_str(), O_PATH | O_DIRECTORY | no_links | O_CLOEXEC));
     if (at.get() < 0) return CannotOpen(location);
   }
   // Without O_NONBLOCK, opening a named pipe would wait for its writer.
-  at.Reset(::openat(at.get(), parts.back().c_str(), O_RDONLY | no_links | O_CLOEXEC | O_NONBLOCK));
+  at = FileDescriptor(
+      ::openat(at.get(), parts.back().c_str(), O_RDONLY | no_links | O_CLOEXEC | O_NONBLOCK));
   if (at.get() < 0) return CannotOpen(location);
   struct stat info{};
   if (::fstat(at.get(), &info) != 0) return CannotOpen(location);

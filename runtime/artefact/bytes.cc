@@ -31,10 +31,6 @@ void ByteWriter::Count(size_t count) {
   U32(static_cast<uint32_t>(count));
 }
 
-void ByteWriter::PadTo(size_t alignment) {
-  bytes_.resize((bytes_.size() + alignment - 1) / alignment * alignment, 0);
-}
-
 std::span<const uint8_t> ByteReader::Raw(size_t size) {
   if (!ok()) return {};
   if (size > bytes_.size() - position_) {

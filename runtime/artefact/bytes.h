@@ -22,8 +22,6 @@ class ByteWriter {
   void Text(std::string_view text);
   // Writes the length of a list; its items follow.
   void Count(size_t count);
-  // Writes zeros up to the next multiple of `alignment`.
-  void PadTo(size_t alignment);
 
   size_t size() const { return bytes_.size(); }
   const std::vector<uint8_t>& bytes() const { return bytes_; }

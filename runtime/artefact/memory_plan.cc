@@ -1,7 +1,6 @@
 #include "runtime/artefact/memory_plan.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -76,17 +75,6 @@ MemoryPlan PlanMemory(std::span<const LiveBuffer> buffers) {
   });
   MemoryPlan first = PlaceInOrder(buffers, by_size), second = PlaceInOrder(buffers, by_area);
   return second.arena_bytes < first.arena_bytes ? second : first;
-}
-
-int64_t ArenaLowerBound(std::span<const LiveBuffer> buffers) {
-  std::map<int64_t, int64_t> change;  // of the bytes in use, by instruction
-  for (const LiveBuffer& buffer : buffers) {
-    change[buffer.first] += RoundUp(buffer.bytes);
-    change[buffer.last + 1] -= RoundUp(buffer.bytes);
-  }
-  int64_t in_use = 0, most = 0;
-  for (const auto& [instruction, bytes] : change) most = std::max(most, in_use += bytes);
-  return most;
 }
 
 }  // namespace tcc

@@ -28,7 +28,4 @@ struct MemoryPlan {
 // the smaller arena. Deterministic. Expects bytes >= 0 and first <= last.
 MemoryPlan PlanMemory(std::span<const LiveBuffer> buffers);
 
-// Returns a lower bound for every plan: the most bytes in use at once, each buffer rounded up.
-int64_t ArenaLowerBound(std::span<const LiveBuffer> buffers);
-
 }  // namespace tcc

@@ -70,8 +70,6 @@ struct PlanIf {
   std::vector<Instruction> else_body;
 };
 
-// An instruction. The encoding knows two more, HostCall and Alloc, which this runtime refuses by
-// name.
 struct Instruction {
   std::variant<PlanCall, PlanCopy, PlanLoop, PlanIf> op;
 };

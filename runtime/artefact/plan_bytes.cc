@@ -3,7 +3,7 @@
 namespace tcc {
 namespace {
 
-enum class OpCode : uint8_t { kCall, kCopy, kLoop, kIf, kHostCall, kAlloc };
+enum class OpCode : uint8_t { kCall, kCopy, kLoop, kIf };
 
 // The smallest encodings, which bound how many items a list can have.
 constexpr size_t kMinExprBytes = 4;
@@ -112,14 +112,6 @@ Instruction ReadInstruction(ByteReader& reader, int depth) {
       return {ReadLoop(reader, depth)};
     case OpCode::kIf:
       return {ReadIf(reader, depth)};
-    case OpCode::kHostCall:
-      reader.Fail(
-          Unsupported("plan has a HostCall at byte {}, which this runtime does not run", position));
-      return {};
-    case OpCode::kAlloc:
-      reader.Fail(
-          Unsupported("plan has an Alloc at byte {}, which this runtime does not run", position));
-      return {};
   }
   reader.Fail(InvalidInput("plan has unknown instruction {} at byte {}", code, position));
   return {};

@@ -13,6 +13,7 @@
 #include "runtime/cpu/kernel_math.h"
 #include "runtime/cpu/scratch.h"
 #include "support/check.h"
+#include "support/file.h"
 
 namespace tcc {
 namespace {
@@ -62,16 +63,6 @@ class SharedObject {
 int AnonymousFile() {
   int file = ::memfd_create("tcc-kernels", MFD_CLOEXEC | kExecutable);
   return file >= 0 ? file : ::memfd_create("tcc-kernels", MFD_CLOEXEC);
-}
-
-bool WriteAll(int file, std::span<const uint8_t> bytes) {
-  while (!bytes.empty()) {
-    ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return true;
 }
 
 StatusOr<std::shared_ptr<const SharedObject>> LoadObject(std::span<const uint8_t> bytes) {

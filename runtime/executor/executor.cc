@@ -336,14 +336,14 @@ Status Executor::Launch(const PlanCall& call) {
   if (queue_ != nullptr) {
     if (!hook_) return queue_->Launch(call.kernel, arguments);
     TCC_ASSIGN_OR_RETURN(double seconds, queue_->TimedLaunch(call.kernel, arguments));
-    hook_(call.kernel, seconds);
+    hook_(call.kernel, seconds, shape_args_);
     return OkStatus();
   }
   if (!hook_) return module_.device().Launch(module_.kernels(), call.kernel, arguments);
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   TCC_RETURN_IF_ERROR(module_.device().Launch(module_.kernels(), call.kernel, arguments));
-  hook_(call.kernel, std::chrono::duration<double>(Clock::now() - start).count());
+  hook_(call.kernel, std::chrono::duration<double>(Clock::now() - start).count(), shape_args_);
   return OkStatus();
 }
 

@@ -12,9 +12,10 @@
 
 namespace tcc {
 
-// A function that is called after each kernel with its position in metadata.kernels and how long it
-// ran.
-using CallHook = std::function<void(size_t kernel, double seconds)>;
+// A function that is called after each kernel with its position in metadata.kernels, how long it
+// ran and the shape arguments of its call.
+using CallHook =
+    std::function<void(size_t kernel, double seconds, std::span<const int64_t> shape_args)>;
 
 // An executor runs a module repeatedly in an arena of its own; it shares weights and kernels with
 // the module's other executors. It makes one run at a time; different executors may run at once.

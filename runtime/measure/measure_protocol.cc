@@ -366,15 +366,20 @@ StatusOr<RanMessage> DecodeRan(std::span<const uint8_t> payload) {
   return Finished(reader, std::move(message));
 }
 
-Status WriteFrame(int socket, FrameKind kind, std::span<const uint8_t> payload) {
-  if (payload.size() > kMaxFrameBytes) {
+StatusOr<std::vector<uint8_t>> FrameHeader(FrameKind kind, size_t payload_bytes) {
+  if (payload_bytes > kMaxFrameBytes) {
     return absl::ResourceExhaustedError(
-        fmt::format("a frame has {} bytes; expected at most {}", payload.size(), kMaxFrameBytes));
+        fmt::format("a frame has {} bytes; expected at most {}", payload_bytes, kMaxFrameBytes));
   }
   ByteWriter header;
   header.U32(static_cast<uint32_t>(kind));
-  header.U32(static_cast<uint32_t>(payload.size()));
-  TCC_RETURN_IF_ERROR(Send(socket, header.bytes()));
+  header.U32(static_cast<uint32_t>(payload_bytes));
+  return header.Take();
+}
+
+Status WriteFrame(int socket, FrameKind kind, std::span<const uint8_t> payload) {
+  TCC_ASSIGN_OR_RETURN(const std::vector<uint8_t> header, FrameHeader(kind, payload.size()));
+  TCC_RETURN_IF_ERROR(Send(socket, header));
   return Send(socket, payload);
 }
 

@@ -157,6 +157,9 @@ StatusOr<RanMessage> DecodeRan(std::span<const uint8_t> payload);
 
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
+// Returns what stands before the payload of a frame. ResourceExhausted: the payload is longer than
+// kMaxFrameBytes.
+StatusOr<std::vector<uint8_t>> FrameHeader(FrameKind kind, size_t payload_bytes);
 // Writes a frame; raises no SIGPIPE. Unavailable: the other side is gone. ResourceExhausted: the
 // payload is longer than kMaxFrameBytes.
 Status WriteFrame(int socket, FrameKind kind, std::span<const uint8_t> payload);

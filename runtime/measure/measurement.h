@@ -26,6 +26,11 @@ enum class MeasureStatus : uint8_t {
 std::string_view NameOf(MeasureStatus status);
 std::optional<MeasureStatus> FindMeasureStatus(std::string_view name);
 
+// Returns whether measurements with this status have a time: the candidate was right.
+inline bool HasTime(MeasureStatus status) {
+  return status == MeasureStatus::kOk || status == MeasureStatus::kSlow;
+}
+
 struct Measurement {
   MeasureStatus status = MeasureStatus::kOk;
   double seconds = 0;        // per call: the least mean of the batches; 0 where nothing was timed

@@ -152,6 +152,14 @@ Stmt Replace(const Stmt& root, const StmtNode* target, const Stmt& replacement) 
   return root;
 }
 
+Stmt InLoops(std::span<const Ref<For>> loops, Stmt body) {
+  for (size_t i = loops.size(); i-- > 0;) {
+    const For& loop = *loops[i];
+    body = MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
+  }
+  return body;
+}
+
 Stmt NestOf(const Path& path) {
   for (const Stmt& stmt : path) {
     if (stmt.as<Allocate>() == nullptr && CountBlocks(stmt) == 1) return stmt;

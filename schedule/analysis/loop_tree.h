@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ Ref<Block> BlockAt(const Path& path);
 // Returns `root` with the node `target` replaced. Loops, conditions and allocations that become
 // empty are removed.
 Stmt Replace(const Stmt& root, const StmtNode* target, const Stmt& replacement);
+
+// Returns `body` inside the loops, the first of which is outermost.
+Stmt InLoops(std::span<const Ref<For>> loops, Stmt body);
 
 // Returns the topmost statement of `path`, allocations excluded, whose only block is the last one:
 // the statement that has to move when that block moves.

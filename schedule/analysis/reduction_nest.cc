@@ -26,20 +26,23 @@ std::vector<Ref<For>> LoopsFrom(const Path& path, const Stmt& nest) {
   return LoopsOn(Path(first, path.end()));
 }
 
-namespace {
-
-// Whether an output of the reduction lives through all iterations of `loop`, which encloses it.
-bool LivesThrough(const ReductionNest& found, const For& loop) {
-  size_t inside = 0;
+bool IsInsideLoop(const ReductionNest& found, const For& loop, const Access& output) {
   bool reached = false;
   for (const Stmt& stmt : found.path) {
     reached = reached || stmt.get() == &loop;
     const auto* allocate = stmt.as<Allocate>();
-    for (const Access& output : found.reduce->outputs) {
-      inside += reached && allocate && output.buffer == allocate->buffer.var;
-    }
+    if (reached && allocate && output.buffer == allocate->buffer.var) return true;
   }
-  return inside < found.reduce->outputs.size();
+  return false;
+}
+
+namespace {
+
+// Whether an output of the reduction lives through all iterations of `loop`, which encloses it.
+bool LivesThrough(const ReductionNest& found, const For& loop) {
+  return std::ranges::any_of(found.reduce->outputs, [&](const Access& output) {
+    return !IsInsideLoop(found, loop, output);
+  });
 }
 
 Status ExpectPlainLoops(const char* step, const ReductionNest& found) {

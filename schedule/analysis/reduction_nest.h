@@ -31,6 +31,9 @@ struct ReductionNest {
 StatusOr<ReductionNest> FindReduction(const char* step, const Function& fn,
                                       const std::string& block);
 
+// Returns whether each iteration of `loop`, which encloses the nest, allocates the output anew.
+bool IsInsideLoop(const ReductionNest& found, const For& loop, const Access& output);
+
 // Refuses a name that is taken: "step: the name 'x' is in use".
 Status ExpectFree(const char* step, const Function& fn, const std::string& name);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "ir/expr/visitor.h"
 
@@ -334,47 +333,6 @@ std::optional<Point> SearchSpace::Crossover(const Decisions& a, const Decisions&
 std::optional<Point> SearchSpace::Adopt(const Decisions& decisions, Random& random,
                                         const Decisions& defaults) const {
   return Repair(ToPoint(decisions, defaults), random);
-}
-
-std::vector<Point> SearchSpace::AlignedLattice(size_t most) const {
-  std::vector<std::vector<int64_t>> lattice;
-  Bounds bounds;
-  for (size_t v = 0; v < sizes_.size(); ++v) {
-    std::vector<int64_t>& values = lattice.emplace_back();
-    for (int64_t value : values_[v]) {
-      if (IsAligned(value) || value == values_[v].back()) values.push_back(value);
-    }
-    if (values.empty()) values = values_[v];
-    bounds[sizes_[v].var] = {values.front(), values.back()};
-  }
-  std::vector<Point> points;
-  Point point(sizes_.size());
-  size_t nodes = 0;
-  // Whether some constraint on size v cannot hold, whatever the later sizes are.
-  auto hopeless = [&](size_t v) {
-    for (size_t c = 0; c < constraints_.size(); ++c) {
-      if (!std::binary_search(sizes_of_[c].begin(), sizes_of_[c].end(), v)) continue;
-      if (BoundsOf(constraints_[c].expr, bounds).low > 0) return true;
-    }
-    return false;
-  };
-  std::function<void(size_t)> visit = [&](size_t v) {
-    if (points.size() >= most || nodes > 100 * most) return;
-    if (v == sizes_.size()) {
-      if (IsLegal(point)) points.push_back(point);
-      return;
-    }
-    Interval whole = bounds[sizes_[v].var];
-    for (int64_t value : lattice[v]) {
-      ++nodes;
-      point[v] = value;
-      bounds[sizes_[v].var] = Interval::Point(value);
-      if (!hopeless(v)) visit(v + 1);
-    }
-    bounds[sizes_[v].var] = whole;
-  };
-  visit(0);
-  return points;
 }
 
 }  // namespace tcc

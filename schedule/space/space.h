@@ -56,11 +56,6 @@ class SearchSpace {
   // Returns up to `count` legal points; points may repeat.
   std::vector<Point> Sample(size_t count, Random& random) const;
 
-  // Returns the legal points whose sizes are powers of two, three times one, or the largest allowed
-  // value: at most `most`, in lexicographic order of the sizes. Subtrees that intervals prove
-  // illegal are skipped; the search ends after a hundred times as many nodes.
-  std::vector<Point> AlignedLattice(size_t most) const;
-
   // Returns the legal points that differ in one size, which has the next smaller or larger allowed
   // value.
   std::vector<Point> Neighbours(const Point& point) const;

@@ -102,14 +102,6 @@ Stmt UpdateNest(const Plan& plan, const TupleGroup& group) {
   return CopiesRound(LoopsOfGroup(plan.inner, block, group), group.name, update);
 }
 
-Stmt Round(const std::vector<Ref<For>>& loops, size_t begin, size_t end, Stmt body) {
-  for (size_t i = end; i-- > begin;) {
-    const For& loop = *loops[i];
-    body = MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
-  }
-  return body;
-}
-
 }  // namespace
 
 StatusOr<Constraints> CheckDecomposeTuple(const Function& fn, const DecomposeTuple& step) {
@@ -132,10 +124,11 @@ Function ApplyDecomposeTuple(const Function& fn, const DecomposeTuple& step) {
   for (size_t i = plan.old.buffers.size(); i-- > 0;) {
     body = MakeStmt<Allocate>(plan.old.buffers[i], body);
   }
-  nests.push_back(Round(plan.common, plan.before, plan.common.size(), body));
+  std::span<const Ref<For>> common = plan.common;
+  nests.push_back(InLoops(common.subspan(plan.before), body));
   Function result = fn;
   result.body =
-      Replace(fn.body, plan.found.nest.get(), Round(plan.common, 0, plan.before, SeqOf(nests)));
+      Replace(fn.body, plan.found.nest.get(), InLoops(common.first(plan.before), SeqOf(nests)));
   return result;
 }
 

@@ -138,13 +138,8 @@ StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step) {
 Function ApplyReorder(const Function& fn, const Reorder& step) {
   std::vector<Ref<For>> chain = ChainOf(fn, step.loops);
   std::vector<Ref<For>> order = Reordered(fn, chain, step.loops);
-  Stmt body = chain.back()->body;
-  for (size_t i = order.size(); i-- > 0;) {
-    const For& loop = *order[i];
-    body = MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
-  }
   Function result = fn;
-  result.body = Replace(fn.body, chain.front().get(), body);
+  result.body = Replace(fn.body, chain.front().get(), InLoops(order, chain.back()->body));
   return result;
 }
 

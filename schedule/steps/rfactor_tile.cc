@@ -336,15 +336,6 @@ Stmt CombinationOf(const Plan& plan, const TupleGroup& group) {
       MakeStmt<Block>(group.name, iters, GuardsWithout(block, absent), True(), leaf));
 }
 
-// Returns `body` inside the loops, the first of which is outermost.
-Stmt InLoops(const std::vector<Ref<For>>& loops, Stmt body) {
-  for (size_t i = loops.size(); i-- > 0;) {
-    const For& loop = *loops[i];
-    body = MakeStmt<For>(loop.var, loop.extent, loop.for_kind, loop.key, body);
-  }
-  return body;
-}
-
 Stmt Tile(const RFactorTile& step, const Plan& plan) {
   std::vector<Stmt> nests =
       step.form == TileForm::kDirect ? DirectNests(plan) : CombinedNests(step, plan);

@@ -105,16 +105,9 @@ namespace {
 // Whether every output of the group lives inside `loop`, which is round the nest: each iteration
 // makes its own.
 bool AreInside(const ReductionNest& found, const For& loop, const TupleGroup& group) {
-  size_t inside = 0;
-  bool reached = false;
-  for (const Stmt& stmt : found.path) {
-    reached = reached || stmt.get() == &loop;
-    const auto* allocate = stmt.as<Allocate>();
-    for (size_t e : group.elements) {
-      inside += reached && allocate && found.reduce->outputs[e].buffer == allocate->buffer.var;
-    }
-  }
-  return inside == group.elements.size();
+  return std::ranges::all_of(group.elements, [&](size_t e) {
+    return IsInsideLoop(found, loop, found.reduce->outputs[e]);
+  });
 }
 
 }  // namespace

@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/artefact/bytes.h"
 #include "support/environment.h"
+#include "support/file.h"
 
 extern char** environ;
 
@@ -36,22 +36,6 @@ constexpr int kWorkerSocket = 3;
 
 // A worker that is not asked to hurry has this long to end after its socket is closed.
 constexpr double kPoliteSeconds = 1;
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-
-  int number() const { return number_; }
-  int Release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
 
 Clock::time_point After(double seconds) {
   constexpr double kLongest = 1e6;  // far from the clock's range
@@ -89,14 +73,14 @@ std::vector<std::string> WorkerPaths() {
 
 // The same open file under a number above those that the worker is given. A descriptor that had the
 // right number already would keep its close-on-exec flag through dup2 in some C libraries.
-int MoveUp(const Descriptor& descriptor) {
-  return fcntl(descriptor.number(), F_DUPFD_CLOEXEC, kWorkerSocket + 1);
+int MoveUp(const FileDescriptor& descriptor) {
+  return fcntl(descriptor.get(), F_DUPFD_CLOEXEC, kWorkerSocket + 1);
 }
 
 StatusOr<int> OpenLog(const std::string& path) {
   const std::string& name = path.empty() ? "/dev/null" : path;
-  Descriptor file(open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (file.number() < 0) return InvalidInput("cannot write '{}': {}", name, strerror(errno));
+  FileDescriptor file(open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (file.get() < 0) return InvalidInput("cannot write '{}': {}", name, strerror(errno));
   const int moved = MoveUp(file);
   if (moved < 0) return Missing("no descriptor for '{}': {}", name, strerror(errno));
   return moved;
@@ -201,16 +185,16 @@ StatusOr<std::string> FindWorker() {
 
 StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const WorkerOptions& options) {
   TCC_ASSIGN_OR_RETURN(const int log_number, OpenLog(options.log));
-  Descriptor log(log_number);
+  FileDescriptor log(log_number);
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return Missing("no socket to a worker: {}", strerror(errno));
   }
-  Descriptor own(ends[0]), low(ends[1]);
-  Descriptor theirs(MoveUp(low));
-  if (theirs.number() < 0) return Missing("no socket to a worker: {}", strerror(errno));
+  FileDescriptor own(ends[0]), low(ends[1]);
+  FileDescriptor theirs(MoveUp(low));
+  if (theirs.get() < 0) return Missing("no socket to a worker: {}", strerror(errno));
 
-  TCC_ASSIGN_OR_RETURN(pid_t process, Spawn(options.program, theirs.number(), log.number()));
+  TCC_ASSIGN_OR_RETURN(pid_t process, Spawn(options.program, theirs.get(), log.get()));
   std::unique_ptr<WorkerProcess> worker(new WorkerProcess(process, own.Release()));
   // The end of the worker shows only when nobody else holds its end of the socket.
   close(low.Release());
@@ -250,15 +234,9 @@ WorkerProcess::~WorkerProcess() {
 
 Status WorkerProcess::Send(FrameKind kind, std::span<const uint8_t> payload, double seconds) {
   if (socket_ < 0) return Missing("the worker {}", end_);
-  if (payload.size() > kMaxFrameBytes) {
-    return absl::ResourceExhaustedError(
-        fmt::format("a frame has {} bytes; expected at most {}", payload.size(), kMaxFrameBytes));
-  }
-  ByteWriter header;
-  header.U32(static_cast<uint32_t>(kind));
-  header.U32(static_cast<uint32_t>(payload.size()));
+  TCC_ASSIGN_OR_RETURN(const std::vector<uint8_t> header, FrameHeader(kind, payload.size()));
   const Clock::time_point deadline = After(seconds);
-  TCC_RETURN_IF_ERROR(SendBefore(socket_, header.bytes(), deadline));
+  TCC_RETURN_IF_ERROR(SendBefore(socket_, header, deadline));
   return SendBefore(socket_, payload, deadline);
 }
 

@@ -13,11 +13,6 @@ constexpr double kOtherSketch = 4;       // distance between the same sizes of t
 constexpr double kFar = 20;              // distance of the mean of all
 constexpr double kDeviationRate = 0.02;  // variance per distance
 
-bool HasTime(const Trial& trial) {
-  bool timed = trial.status == MeasureStatus::kOk || trial.status == MeasureStatus::kSlow;
-  return timed && trial.seconds > 0;
-}
-
 std::vector<double> LogSizes(const Point& point) {
   std::vector<double> logs;
   for (int64_t value : point) logs.push_back(std::log2(static_cast<double>(value)));
@@ -63,7 +58,8 @@ void NearestRanker::ReadTrials() {
   std::span<const Trial> trials = history_.trials();
   for (; read_ < trials.size(); ++read_) {
     const Trial& trial = trials[read_];
-    const SearchSpace* points = HasTime(trial) ? space_.Points(trial.point.sketch) : nullptr;
+    if (!HasTime(trial.status) || trial.seconds <= 0) continue;
+    const SearchSpace* points = space_.Points(trial.point.sketch);
     if (!points) continue;
     TimedTrial& timed = trials_.emplace_back();
     timed.sketch = trial.point.sketch;

@@ -42,8 +42,6 @@ inline constexpr std::string_view kAutoSearcher = "auto";
 
 // Returns every searcher, in the order of the help.
 std::span<const SearcherRow> Searchers();
-// Returns nullptr if there is none of that name.
-const SearcherRow* FindSearcher(std::string_view name);
 // Returns the searcher of that name, from Searchers() or `more`, or those that kAutoSearcher stands
 // for; none: the name is not known. `more` outlives the result.
 std::vector<const SearcherRow*> SearchersNamed(std::string_view name,

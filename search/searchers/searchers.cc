@@ -20,13 +20,6 @@ std::span<const SearcherRow> Searchers() {
   return kSearchers;
 }
 
-const SearcherRow* FindSearcher(std::string_view name) {
-  for (const SearcherRow& row : kSearchers) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
-
 std::vector<const SearcherRow*> SearchersNamed(std::string_view name,
                                                std::span<const SearcherRow> more) {
   std::vector<const SearcherRow*> rows;

@@ -80,7 +80,10 @@ class Comparison {
       return OkStatus();
     }
     TCC_RETURN_IF_ERROR(contest_.Begin(constructed));
+    // Once the budget of time is spent, later finalists are not compared. The first ones always
+    // are: a task without a comparison would lose what its search found.
     for (size_t place = 0; place < kFinalists; ++place) {
+      if (place > 0 && session_.IsSpent()) break;
       TCC_RETURN_IF_ERROR(Round(place));
     }
     TCC_ASSIGN_OR_RETURN(InPlaceContest::Whole whole, contest_.CompareWhole(constructed));

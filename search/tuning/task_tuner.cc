@@ -27,10 +27,6 @@ uint64_t SeedFor(const std::string& text) {
   return seed;
 }
 
-bool HasTime(MeasureStatus status) {
-  return status == MeasureStatus::kOk || status == MeasureStatus::kSlow;
-}
-
 }  // namespace
 
 TaskTuner::TaskTuner(const Workload& workload, const Target& target,

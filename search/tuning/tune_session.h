@@ -71,6 +71,9 @@ class TuneSession {
   double Elapsed() const;
   // Returns whether the budget for the search is spent or a stop was requested.
   bool IsOver() const;
+  // Returns whether all of a budget of time is spent, with the part that the search leaves to the
+  // comparison in place.
+  bool IsSpent() const { return options_.seconds > 0 && Elapsed() >= options_.seconds; }
   bool IsStopped() const { return options_.stop.stop_requested(); }
   // Returns `count`, limited by the rest of the budget.
   size_t Affordable(size_t count) const;
@@ -129,8 +132,8 @@ Status TuneByTurns(TuneSession& session);
 Status TuneInPlace(TuneSession& session, NetworkMeasurer& network);
 
 // Ends a search: each task keeps the candidate that is fastest in the network, of its constructed
-// one and the best known ones. If the whole network is no faster, all tasks keep the constructed
-// ones. Records the result.
+// one and the best known ones. Once a budget of time is spent, only the best known one is compared.
+// If the whole network is no faster, all tasks keep the constructed ones. Records the result.
 Status CompareInPlace(TuneSession& session, NetworkMeasurer& network);
 
 }  // namespace tcc

@@ -65,14 +65,11 @@ TaskFormulas CheckSecondLeftOut(const MeasuredRecord& bad) {
   TaskFormulas formulas = FormulasOf(task);
   CHECK(formulas.PointOf(task.points[0]).has_value());
   CHECK_FALSE(formulas.PointOf(task.points[1]).has_value());
-  std::vector<double> ln_seconds = formulas.LnSeconds(task);
   std::vector<KernelFeatures> features = formulas.Features(task);
-  REQUIRE(ln_seconds.size() == 3);
   REQUIRE(features.size() == 3);
-  CHECK(std::isfinite(ln_seconds[0]));
-  CHECK(std::isnan(ln_seconds[1]));
-  CHECK(ln_seconds[2] == ln_seconds[0]);
+  CHECK(std::isfinite(features[0].ln_prior));
   CHECK(std::isnan(features[1].ln_prior));
+  CHECK(features[2].ln_prior == features[0].ln_prior);
   CHECK(features[1].rows.empty());
   CHECK(features[2].rows == features[0].rows);
   return formulas;
@@ -96,15 +93,12 @@ TEST_CASE("Every sketch of a product has finite predictions and features") {
   TaskFormulas formulas = FormulasOf(task);
   CHECK(formulas.problems().empty());
   for (size_t s = 0; s < task.sketches.size(); ++s) REQUIRE(formulas.sketch(s));
-  std::vector<double> ln_seconds = formulas.LnSeconds(task);
   std::vector<KernelFeatures> features = formulas.Features(task);
-  REQUIRE(ln_seconds.size() == records.size());
   REQUIRE(features.size() == records.size());
   for (size_t p = 0; p < records.size(); ++p) {
     // A product of 2160 multiply-adds takes between a nanosecond and a millisecond.
-    CHECK(ln_seconds[p] > std::log(1e-9));
-    CHECK(ln_seconds[p] < std::log(1e-3));
-    CHECK(features[p].ln_prior == Approx(ln_seconds[p]));
+    CHECK(features[p].ln_prior > std::log(1e-9));
+    CHECK(features[p].ln_prior < std::log(1e-3));
     CHECK(features[p].nests() >= 1);
     CHECK(features[p].rows.size() == features[p].nests() * kFeatures);
     for (double row : features[p].rows) CHECK(std::isfinite(row));
@@ -118,7 +112,11 @@ TEST_CASE("Predictions of points in turn are those of each sketch by itself") {
   MeasuredRecord of_last = RecordOf(Print(last.trace), last.start);
   auto predict = [](const std::vector<MeasuredRecord>& records) {
     MeasuredTask task = TaskOf(records);
-    return FormulasOf(task).LnSeconds(task);
+    std::vector<double> ln_seconds;
+    for (const KernelFeatures& features : FormulasOf(task).Features(task)) {
+      ln_seconds.push_back(features.ln_prior);
+    }
+    return ln_seconds;
   };
   double alone_first = predict({of_first})[0], alone_last = predict({of_last})[0];
   CHECK(predict({of_last, of_first, of_last}) ==
@@ -200,7 +198,7 @@ TEST_CASE("A record of a GPU gets no prediction for a CPU") {
   CHECK(formulas.problems() ==
         std::vector<std::string>{
             "'product': measured on target 'sm_86'; expected a CPU (1 of 1 point)"});
-  CHECK(std::isnan(formulas.LnSeconds(task)[0]));
+  CHECK(std::isnan(formulas.Features(task)[0].ln_prior));
   // A CPU, or a name that this tcc does not know.
   for (const char* target : {"native", "x86-64-v3", "abacus"}) {
     MeasuredRecord of_cpu = RecordOf(Print(sketch.trace), sketch.start);
@@ -218,7 +216,7 @@ TEST_CASE("A trace that binds threads of a GPU gets no prediction for a CPU") {
     CHECK(formulas.problems() ==
           std::vector<std::string>{"'product': loop 'mm/i' is bound to " + std::string(kind) +
                                    "; expected loops of a CPU (1 of 1 point)"});
-    CHECK(std::isnan(formulas.LnSeconds(task)[0]));
+    CHECK(std::isnan(formulas.Features(task)[0].ln_prior));
     SymbolicProgram program =
         Instantiate(ParseFunction(kMatmul).value(), ParseTrace(trace).value()).value();
     StatusOr<SketchFormulas> created =
@@ -234,7 +232,7 @@ TEST_CASE("No sketch is predicted for a GPU") {
   TaskFormulas formulas = TaskFormulas::Of(task, *FindTarget("sm_86"), {});
   REQUIRE(formulas.problems().size() == 1);
   CHECK(Mentions(formulas.problems()[0], "'product': "));
-  CHECK(std::isnan(formulas.LnSeconds(task)[0]));
+  CHECK(std::isnan(formulas.Features(task)[0].ln_prior));
 }
 
 }  // namespace tcc

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """usage: bench_options_test.py TCC_BENCH
 
-An option of `tcc-bench kernels` that would change nothing is refused before anything is measured.
+An option that would change nothing, and a value that nothing has, are refused before anything is
+measured.
 """
 
 import subprocess
@@ -42,7 +43,40 @@ REFUSED = [
     ("--rounds 0", "--rounds: Value 0 not in range 1 to 1000"),
     ("--threads 0", "--threads: Value 0 not in range 1 to 1024"),
     ("--suite smoke --seconds -1", "--seconds: Value -1 not in range 0"),
+    ("--suite smoke --seconds nan", "--seconds: expected a number, got 'nan'"),
     ("--suite nothing", "no suite 'nothing'"),
+    ("--suite smoke --kernel nothing", "no operator 'nothing' in suite 'smoke'"),
+    ("--suite gemm --kernel nothing", "no kernel 'nothing' in suite 'gemm'"),
+    ("--suite gemm --peer nobody", "no peer 'nobody'"),
+]
+
+MISUSED = [
+    # subcommand and options, what is said
+    ("", "subcommand"),
+    ("nothing", ""),
+    ("calibrate --target abacus", "unknown target 'abacus'"),
+    ("calibrate --target native", "--target native: expected a GPU"),
+    ("descend --network nothing", "no network 'nothing'"),
+    ("descend --target sm_86", "--target sm_86: expected a CPU"),
+    ("descend --runs 0", "--runs"),
+    ("estimate", "expected --records or --first-pick"),
+    ("estimate --records r.jsonl --held-out nan", "--held-out: expected a number, got 'nan'"),
+    ("estimate --records r.jsonl --first-pick dqn", "--records: expected without --first-pick"),
+    ("estimate --records r.jsonl --threads 2", "--threads: expected with --first-pick"),
+    ("estimate --records r.jsonl --json --by-task", "expected without --json"),
+    ("estimate --records r.jsonl --target sm_86", "--target sm_86: expected a CPU"),
+    ("features --network nothing", "no network 'nothing'"),
+    ("features --target sm_86", "--target sm_86: expected a CPU"),
+    ("lattice --kernels nothing --db absent/f.db", "kernel 'nothing': expected one of the suites"),
+    ("search --kernels nothing --db absent/f.db", "kernel 'nothing': expected one of the suites"),
+    ("search --kernels x --db absent/f.db --searchers guess", "there is no searcher 'guess'"),
+    ("search --kernels x --db absent/f.db --model m.tcm", "--model"),
+    ("search --kernels x --db absent/f.db --estimates odd", "--estimates"),
+    ("tuning --suites nothing", "no suite 'nothing'"),
+    ("tuning --only nothing", "--only 'nothing'"),
+    ("tuning --searcher guess", "there is no searcher 'guess'"),
+    ("tuning --trials 0", "--trials"),
+    ("tuning --threads -1", "--threads"),
 ]
 
 
@@ -55,11 +89,19 @@ class Options(unittest.TestCase):
                 self.assertEqual(run.returncode, 2, run.stderr)
                 self.assertIn(message, run.stderr)
 
+    def test_a_usage_error_ends_with_2_as_that_of_tcc_does(self):
+        for arguments, message in MISUSED:
+            with self.subTest(arguments):
+                run = subprocess.run([BENCH, *arguments.split()], capture_output=True, text=True,
+                                     check=False, timeout=60)
+                self.assertEqual(run.returncode, 2, run.stderr)
+                self.assertIn(message, run.stderr)
+
     def test_a_descent_without_a_kernel_is_refused(self):
         for check in [[], ["--gradient-check"]]:
             run = subprocess.run([BENCH, "descend", "--network", "dqn", "--kernel", "foo", *check],
                                  capture_output=True, text=True, check=False, timeout=60)
-            self.assertEqual(run.returncode, 4, run.stderr)
+            self.assertEqual(run.returncode, 2, run.stderr)
             self.assertIn("--kernel 'foo'", run.stderr)
 
     def test_help_tells_how_often_is_measured(self):

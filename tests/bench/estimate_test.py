@@ -352,11 +352,15 @@ class Estimate(unittest.TestCase):
 
     def test_no_records_and_a_share_out_of_range_are_refused(self):
         run = self.run_bench()
-        self.assertGreater(run.returncode, 0)
+        self.assertEqual(run.returncode, 2, run.stderr)
         self.assertIn("expected --records", run.stderr)
-        run = self.run_bench("--records", "r.jsonl", "--held-out", "2")
-        self.assertGreater(run.returncode, 0)
-        self.assertIn("--held-out", run.stderr)
+        path = self.file("r.jsonl", lines_of(RECORDS[:2]))
+        for share in ["2", "-1", "nan", "-nan", "half"]:
+            with self.subTest(share):
+                run = self.run_bench("--records", path, *TARGET, f"--held-out={share}")
+                self.assertEqual(run.returncode, 2, run.stderr)
+                self.assertIn("--held-out", run.stderr)
+                self.assertEqual(run.stdout, "")
 
 
 if __name__ == "__main__":

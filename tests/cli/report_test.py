@@ -178,9 +178,9 @@ class Report(CommandTest):
                 ended([task(name, best_searcher=name, winner="other", problem=name,
                             best_schedule=name)],
                       arguments=["tcc", name], environment={"device": name, "target": [name, [1]]},
-                      state=name, message=name),
+                      message=name),
                 [trial(1, name, name, measured=5e-5, best=5e-5),
-                 trial(2, name, "random", name, None, 5e-5, message=name),
+                 trial(2, name, "random", "fault", None, 5e-5, message=name),
                  {"seconds": 2, "kind": "warning", "message": name}])
             page = self.report()
             if name == HOSTILE:
@@ -281,6 +281,44 @@ class Report(CommandTest):
             self.write_run(ended([]), [trial(1), broken, trial(2)])
             self.refused("events.jsonl", "line 2")
         self.assertFalse(self.output.exists())
+
+    def test_an_unknown_state_is_refused_with_those_that_there_are(self):
+        self.write_run(ended([], state="paused"), [])
+        self.refused("run.json", "field 'state': expected one of running, ended, interrupted, "
+                     "failed, got \"paused\"")
+        self.write_run(ended([]), [trial(1), {"seconds": 2, "kind": "end", "state": "paused"}])
+        self.refused("events.jsonl", "line 2", "field 'state'", "got \"paused\"")
+        self.write_run(ended([]), [trial(1, status="fine")])
+        self.refused("events.jsonl", "line 1", "field 'status': expected one of ok, slow, ",
+                     "got \"fine\"")
+        self.assertFalse(self.output.exists())
+
+    def test_a_negative_count_is_refused(self):
+        for fields, field in [({"trials": -1}, "trials"), ({"copied": -2}, "copied"),
+                              ({"statuses": {"ok": -3}}, "ok"), ({"statuses": 7}, "statuses"),
+                              ({"budget": {"trials": -4}}, "budget/trials"),
+                              ({"budget": {"seconds": -5}}, "budget/seconds"),
+                              ({"environment": {"threads": -6}}, "environment/threads"),
+                              ({"phases": {"build": -0.5}}, "phases/build")]:
+            with self.subTest(field):
+                self.write_run(ended([]) | fields, [])
+                self.refused("run.json", f"field '{field}': expected ", "got -"
+                             if field != "statuses" else "an object")
+        self.write_run(ended([task(trials=-1)]), [])
+        self.refused("run.json", "task 1", "field 'trials': expected a whole number", "got -1")
+        self.write_run(ended([]), [trial(1), trial(2) | {"trials": -2}])
+        self.refused("events.jsonl", "line 2", "field 'trials': expected a whole number", "got -2")
+
+    def test_a_trial_number_that_comes_twice_is_refused(self):
+        for numbers, said in [([1, 2, 2], "expected 3 or more after trial 2, got 2"),
+                              ([1, 3, 2], "expected 4 or more after trial 3, got 2"),
+                              ([0], "expected 1 or more after trial 0, got 0")]:
+            with self.subTest(numbers):
+                self.write_run(ended([]), [trial(number) for number in numbers])
+                self.refused("events.jsonl", f"line {len(numbers)}: field 'trials': {said}")
+        without = {name: value for name, value in trial(1).items() if name != "trials"}
+        self.write_run(ended([]), [without])
+        self.refused("events.jsonl", "line 1", "field 'trials' is missing")
 
     def test_a_page_that_cannot_be_written_is_refused_and_the_old_one_stays(self):
         self.write_run(ended([task()]), [trial(1)])

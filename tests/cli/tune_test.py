@@ -2,6 +2,7 @@
 """tcc tune: candidates are measured, remembered, and used by compile --db."""
 
 import json
+import re
 import signal
 import sqlite3
 import subprocess
@@ -135,6 +136,7 @@ class Tune(CommandTest):
 
     def test_a_folder_tells_of_the_run(self):
         run = self.folder / "runs" / "first"
+        run.parent.mkdir()
         self.tune("--trials", "12", "--searcher", "random", "--seed", "3", "--run", run)
         told, events = self.read_run(run)
         self.assertEqual(told["state"], "ended")
@@ -174,6 +176,26 @@ class Tune(CommandTest):
         self.tune("--trials", "2", "--run", self.model, expect=4)
         self.assertIn(str(self.model), self.error)
 
+    def test_a_run_folder_in_a_folder_that_is_missing_is_refused_as_an_output_is(self):
+        run = self.folder / "absent" / "first"
+        for path in [run, f"{run}/", run / "inner"]:
+            self.tune("--trials", "2", "--run", path, expect=4)
+            self.assertIn(f"--run: cannot make folder '{path}'", self.error)
+            self.assertIn("No such file or directory", self.error)
+            self.assertFalse(self.database.exists())
+            self.call("compile", self.model, "-o", self.folder / "1.tcc", "--trials", "2", "--run",
+                      path, expect=4)
+            self.assertFalse((self.folder / "1.tcc").exists())
+        self.call("compile", self.model, "-o", run, expect=4)
+        self.assertIn("No such file or directory", self.error)
+        self.assertFalse(run.parent.exists())
+        run.parent.mkdir()
+        self.tune("--trials", "2", "--run", f"{run}/")
+        self.read_run(run)
+        self.call("tune", self.model, "--db", self.database, "--trials", "2", "--progress", "none",
+                  "--run", "here", cwd=self.folder)
+        self.read_run(self.folder / "here")
+
     def test_a_run_that_fails_is_told_of_too(self):
         run = self.folder / "run"
         self.tune("--trials", "2", "--run", run, expect=5, TCC_WORKER="/nonexistent")
@@ -203,6 +225,20 @@ class Tune(CommandTest):
             self.assertIn("best", line)
         self.call("tune", self.model, "--db", self.database, "--trials", "6", "--progress", "plain")
         self.assertRegex(self.error, r"tcc: tuning: [0-9]+ of 6 trials, [0-9]+ s, [0-9.]+ a second")
+
+    def test_progress_shows_the_last_state_of_a_search(self):
+        options = ["tune", self.model, "--db", self.database, "--searcher", "random", "--trials"]
+        said = self.call(*options, "12", "--progress", "json")
+        trials = int(re.search(r"^([0-9]+) trials: ", said, re.MULTILINE)[1])
+        lines = [json.loads(line) for line in self.error.splitlines()]
+        told = [line["trials"] for line in lines if line.get("stage") == "tuning"]
+        self.assertEqual(told[-1], trials)
+        self.assertEqual(told, sorted(set(told)))
+        said = self.call(*options, "12", "--progress", "plain")
+        trials = int(re.search(r"^([0-9]+) trials: ", said, re.MULTILINE)[1])
+        told = [int(count) for count in re.findall(r"tcc: tuning: ([0-9]+) of 12 ", self.error)]
+        self.assertEqual(told[-1], trials)
+        self.assertEqual(told, sorted(set(told)))
 
     def test_candidates_are_timed_as_the_policy_says(self):
         for policy in ["rotate-64M", "warm"]:

@@ -19,8 +19,7 @@ constexpr const char* kWordsOfPtx[] = {"tcc_mma_m16n8k16_f16",        "tcc_mma_m
                                        "tcc_mma_m16n8k8_f16",         "tcc_mma_m16n8k32_s8",
                                        "tcc_mma_m8n8k16_s8",          "tcc_load_matrix<",
                                        "tcc_load_matrix_transposed<", "tcc_async_copy<",
-                                       "tcc_async_commit(",           "tcc_async_wait<",
-                                       "tcc_named_barrier<"};
+                                       "tcc_async_commit(",           "tcc_async_wait<"};
 
 const ProductShape kProducts[] = {
     {.rows = 512, .columns = 512, .depth = 256},
@@ -37,25 +36,9 @@ const ProductShape kProducts[] = {
     {.rows = 512, .columns = 256, .depth = 512, .type = "f32", .rounded = false},
 };
 
-// Two warps turn a row round, another has no part in it.
-constexpr char kRoles[] = R"(
-fn turn(X: f32[64], Y: f32[64]) lowered {
-  for b in 0..1 blockIdx.x {
-    alloc T: f32[64] shared
-    for t in 0..96 threadIdx.x {
-      role(0, 2) {
-        T[t] = X[t]
-        barrier(shared, 3)
-        Y[t] = T[63 - t]
-      }
-    }
-  }
-})";
-
-// The kernels of the target: products on tensor cores and on plain units, a network, roles.
+// The kernels of the target: products on tensor cores and on plain units, a network.
 std::string KernelsFor(const std::string& target) {
-  std::string text = KernelsOf(SourceOf({MustParse(kRoles)}, target));
-  text += KernelsOf(SourceOf(KernelsOfNetwork("dqn", target), target));
+  std::string text = KernelsOf(SourceOf(KernelsOfNetwork("dqn", target), target));
   for (const ProductShape& shape : kProducts) {
     if (target == "sm_75" && (shape.type == "bf16" || !shape.tf32.empty())) continue;
     text += KernelsOf(SourceOf(LoweredSketches(ProductFunction(shape), target), target));

@@ -83,9 +83,7 @@ fn mm(A: f32[13, 11], B: f32[11, 9], C: f32[13, 9]) tensor {
   }
   async_commit
   async_wait(0)
-  role(0, 4) {
-    barrier(shared, 2)
-  }
+  barrier(warp)
   if y < 1.5 {
   } else {
     M[0] = !M[1]

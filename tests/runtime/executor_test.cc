@@ -265,7 +265,7 @@ TEST_CASE("the call hook sees every kernel in order", "[executor]") {
   Executor executor = MakeExecutor(ScaleAddArtefact());
   std::vector<size_t> calls;
   double seconds = 0;
-  executor.set_call_hook([&](size_t kernel, double taken) {
+  executor.set_call_hook([&](size_t kernel, double taken, std::span<const int64_t>) {
     calls.push_back(kernel);
     seconds += taken;
   });

@@ -1,6 +1,9 @@
 #include "runtime/artefact/memory_plan.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
+#include <span>
 
 #include "support/random.h"
 
@@ -24,6 +27,19 @@ int Collisions(const std::vector<LiveBuffer>& buffers, const MemoryPlan& plan) {
     }
   }
   return collisions;
+}
+
+// A lower bound for every plan: the most bytes in use at once, each buffer rounded up.
+int64_t ArenaLowerBound(std::span<const LiveBuffer> buffers) {
+  std::map<int64_t, int64_t> change;  // of the bytes in use, by instruction
+  for (const LiveBuffer& buffer : buffers) {
+    int64_t bytes = (buffer.bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    change[buffer.first] += bytes;
+    change[buffer.last + 1] -= bytes;
+  }
+  int64_t in_use = 0, most = 0;
+  for (const auto& [instruction, bytes] : change) most = std::max(most, in_use += bytes);
+  return most;
 }
 
 std::vector<LiveBuffer> RandomBuffers(Random& random) {

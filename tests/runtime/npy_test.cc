@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "support/file.h"
 #include "support/npy_header.h"
 #include "support/random.h"
 #include "tests/runtime/npy_samples.h"
@@ -12,10 +13,6 @@
 using namespace tcc;
 
 namespace {
-
-std::span<const uint8_t> AsBytes(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
 
 // A file with a header that NumPy would not have written.
 std::string FileWithHeader(const std::string& header, const std::string& elements) {

@@ -143,30 +143,6 @@ TEST_CASE("where no point is legal, none is sampled", "[schedule][space]") {
   Random random(6);
   CHECK_FALSE(space.Sample(random).has_value());
   CHECK(space.Sample(100, random).empty());
-  CHECK(space.AlignedLattice(10).empty());
-}
-
-TEST_CASE("the aligned lattice lists each legal aligned point once", "[schedule][space]") {
-  SymbolicProgram program = TiledMatmul();
-  SearchSpace space = SpaceOf(program);
-  std::vector<Point> lattice = space.AlignedLattice(100'000);
-  // By plain enumeration.
-  const std::vector<std::vector<int64_t>> values = {{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64},
-                                                    {1, 2, 3, 4, 6, 8, 12, 16},
-                                                    {1, 2, 4, 8, 16, 32, 64},
-                                                    {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}};
-  std::vector<Point> expected;
-  for (int64_t a : values[0]) {
-    for (int64_t b : values[1]) {
-      for (int64_t c : values[2]) {
-        for (int64_t d : values[3]) {
-          if (space.IsLegal({a, b, c, d})) expected.push_back({a, b, c, d});
-        }
-      }
-    }
-  }
-  CHECK(lattice == expected);
-  CHECK(space.AlignedLattice(7) == std::vector<Point>(expected.begin(), expected.begin() + 7));
 }
 
 TEST_CASE("neighbours are legal and differ by one step of one size", "[schedule][space]") {

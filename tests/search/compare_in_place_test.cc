@@ -129,6 +129,32 @@ TEST_CASE("a comparison whose worker ends leaves a warning and the records", "[s
   CHECK(Print(best.at(workloads[0].key).schedule) == Print(FastestOf(trials).schedule));
 }
 
+TEST_CASE("a comparison whose budget of time is spent ends with the best candidate of each task",
+          "[search][in_place]") {
+  for (bool is_spent : {false, true}) {
+    std::vector<Workload> workloads = OneProduct();
+    InPlaceRecords store;
+    FakeMeasurer measurer;
+    FakeNetwork network(workloads);
+    TuneOptions options = InPlaceOptions(is_spent ? 0 : 60, false);
+    options.seconds = 1e9;
+    // The clock would make the test depend on the machine, so that the budget shrinks instead.
+    options.event = [&](const TuneEvent& event) {
+      if (is_spent && event.trials >= 60) options.seconds = 1e-9;
+    };
+    TuneResult result = store.Run(workloads, options, measurer, network);
+    INFO(is_spent);
+    // The constructed candidate is one of the artefacts.
+    CHECK((network.BindCounts().size() == 2) == is_spent);
+    CHECK(result.tasks[0].winner != "");
+    CHECK(result.tasks[0].winner != "constructed");
+    CHECK(result.tasks[0].in_place_ratio ==
+          Approx(result.tasks[0].best_seconds / result.tasks[0].constructed_seconds));
+    CHECK(result.network_best_seconds < result.network_constructed_seconds);
+    CHECK(store.Best().contains(workloads[0].key));
+  }
+}
+
 TEST_CASE("a search by turns that is stopped compares nothing", "[search][in_place]") {
   std::vector<Workload> workloads = TwoProducts();
   InPlaceRecords store;

@@ -61,9 +61,11 @@ size_t SizesThatDiffer(const Point& a, const Point& b) {
 
 TEST_CASE("searchers are found by their names", "[search][searchers]") {
   REQUIRE(Searchers().size() >= 2);
-  for (const SearcherRow& row : Searchers()) CHECK(FindSearcher(row.name) == &row);
-  CHECK(FindSearcher("randomly") == nullptr);
-  CHECK(FindSearcher("") == nullptr);
+  for (const SearcherRow& row : Searchers()) {
+    CHECK(SearchersNamed(row.name) == std::vector<const SearcherRow*>{&row});
+  }
+  CHECK(SearchersNamed("randomly").empty());
+  CHECK(SearchersNamed("").empty());
 }
 
 TEST_CASE("every searcher proposes points that are legal, fresh and distinct",
@@ -200,12 +202,12 @@ TEST_CASE("a searcher goes on where nothing was right", "[search][searchers]") {
 
 TEST_CASE("the coordinate searcher moves one size of the best point", "[search][searchers]") {
   Search search(ProductWorkload("product"));
-  search.Run(*FindSearcher("random"), 4, 1);
+  search.Run(*SearchersNamed("random")[0], 4, 1);
   const SearchPoint best = search.history.best()->point;
   auto moves = [&](std::string_view name) {
     Random random(3);
     std::vector<SearchPoint> points =
-        FindSearcher(name)->make(search.context())->Propose(16, random);
+        SearchersNamed(name)[0]->make(search.context())->Propose(16, random);
     return std::ranges::count_if(points, [&](const SearchPoint& point) {
       return point.sketch == best.sketch && SizesThatDiffer(point.point, best.point) == 1;
     });

@@ -23,7 +23,6 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kParallelWork = 1 << 15;
 // Rows of logits of a tile of queries stay in the first cache.
 constexpr int64_t kKeysInTile = 512;
 // Registers of a row of values or of scores.

@@ -8,9 +8,6 @@
 // The building blocks of the sketch rules for a CPU.
 namespace tcc {
 
-// Below this many scalar steps a fork and join costs more than it saves.
-inline constexpr int64_t kParallelWork = 1 << 15;
-
 // The number of pieces of a loop that keeps threads busy.
 inline constexpr int64_t kParallelPieces = 8;
 

@@ -20,9 +20,6 @@
 namespace tcc {
 namespace {
 
-// Below this many scalar steps a fork and join costs more than it saves.
-constexpr int64_t kParallelWork = 1 << 15;
-
 // Wider rows are done one at a time, or they push each other out of the first cache.
 constexpr int64_t kWideRow = 1024;
 constexpr int64_t kMaxRows = 8;  // at once

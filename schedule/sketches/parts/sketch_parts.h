@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,9 @@
 
 // The building blocks of the sketch rules of several targets.
 namespace tcc {
+
+// Below this many scalar steps a fork and join on a CPU costs more than it saves.
+inline constexpr int64_t kParallelWork = 1 << 15;
 
 // Returns the key of one part of a split: "mm/i" and 1 give "mm/i.1".
 LoopRef LevelKey(const LoopRef& loop, size_t level);

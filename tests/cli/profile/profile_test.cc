@@ -11,6 +11,7 @@
 #include "ir/graph/graph_bodies.h"
 #include "models/zoo/zoo.h"
 #include "runtime/cuda/cuda_program.h"
+#include "tests/codegen_cuda/emulator/cuda_artefacts.h"
 
 namespace tcc {
 namespace {
@@ -274,6 +275,23 @@ TEST_CASE("a kernel of an empty grid is no launch that counters are expected of"
   CHECK(profile.counters_missing.empty());
   REQUIRE(profile.counters.size() == 2);
   CHECK(profile.counters[0].has_value() != profile.counters[1].has_value());
+}
+
+TEST_CASE("a grid that a size of 0 makes empty is no launch that counters are expected of",
+          "[profile]") {
+  Executor executor = test::Made(test::DynamicArtefact());
+  Variable library("TCC_CUPTI", TCC_FAKE_CUPTI);
+  for (int64_t size : {0, 3}) {
+    INFO("N = " << size);
+    std::vector<Tensor> inputs = {MakeZeroTensor(kFloat32, {size})};
+    auto run = [&] { return executor.Run(inputs).status(); };
+    Variable counted("TCC_FAKE_LAUNCHES", size == 0 ? "0" : "1");
+    Profile profile = ProfileRuns(executor, run, 1).value();
+    REQUIRE(CountKernels(executor, run, profile).ok());
+    CHECK(profile.counters_missing == "");
+    REQUIRE(profile.counters.size() == 1);
+    CHECK(profile.counters[0].has_value() == (size > 0));
+  }
 }
 
 TEST_CASE("a model without launches has no counters, and it is said so", "[profile]") {

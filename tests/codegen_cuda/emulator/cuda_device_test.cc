@@ -185,7 +185,7 @@ TEST_CASE("the call hook gets a GPU's times for every kernel in order", "[cuda_d
   Executor executor = Made(ScaleReverseArtefact());
   std::vector<size_t> kernels;
   double seconds = 0;
-  executor.set_call_hook([&](size_t kernel, double taken) {
+  executor.set_call_hook([&](size_t kernel, double taken, std::span<const int64_t>) {
     kernels.push_back(kernel);
     seconds += taken;
   });

@@ -28,7 +28,8 @@ struct Step {
 
 Status RunSteps(Executor& executor, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
-    executor.set_call_hook(step.timed ? [](size_t, double) {} : CallHook());
+    executor.set_call_hook(step.timed ? [](size_t, double, std::span<const int64_t>) {}
+                                      : CallHook());
     TCC_ASSIGN_OR_RETURN(const std::vector<double> got, RunOne(executor, step.inputs));
     if (got != step.expected) return WrongResult("a wrong result without an error");
   }

@@ -13,7 +13,7 @@ namespace {
 
 TEST_CASE("right kernels compute the exact result in every order of threads", "[cuda_emulator]") {
   for (const Kernel& kernel : {VectorAdd(), Transpose(), TiledMatmul(), RowSums(), Histogram(),
-                               PipelinedMatmul(), VectorCopy(), HandOver()}) {
+                               PipelinedMatmul(), VectorCopy()}) {
     INFO(kernel.name);
     std::vector<float> output;
     Status status = Run(kernel, &output);
@@ -31,7 +31,7 @@ TEST_CASE("the emulator's test kernels compile for GPUs as they stand", "[cuda_e
     return;
   }
   for (const Kernel& kernel : {VectorAdd(), Transpose(), TiledMatmul(), RowSums(), Histogram(),
-                               PipelinedMatmul(), VectorCopy(), HandOver(), RoundTrip()}) {
+                               PipelinedMatmul(), VectorCopy(), RoundTrip()}) {
     for (int sm : {75, 80, 86, 89, 90}) {
       StatusOr<Cubin> cubin =
           nvrtc->Compile(std::string(CudaPrelude()) + std::string(BodyOf(kernel)), sm);
@@ -123,68 +123,35 @@ TEST_CASE("a barrier that only some threads reach is a deadlock that names it", 
     return With(VectorCopy(), kCopy, std::string(barriers) + kCopy);
   };
   CheckFound(before_copying("if (tcc_thread_x() < 32) tcc_barrier();\n"),
-             {"deadlock: threads 0 to 31 at barrier 0 in line 4, threads 32 to 63 ended",
+             {"deadlock: threads 0 to 31 at barrier in line 4, threads 32 to 63 ended",
               "if (tcc_thread_x() < 32) tcc_barrier();"});
-  CheckFound(before_copying("if (tcc_thread_x() < 32)\ntcc_barrier();\n"
-                            "else\ntcc_named_barrier<3>();\n"),
-             {"threads 0 to 31 at barrier 0 in line 5, threads 32 to 63 at barrier 3 in line 7"});
   CheckFound(
       before_copying("if (tcc_thread_x() < 32)\ntcc_barrier();\nelse\ntcc_barrier();\n"),
-      {"thread (32, 0, 0), line 7", "divergent barrier 0: thread (0, 0, 0) waits at it in line 5"});
+      {"thread (32, 0, 0), line 7", "divergent barrier: thread (0, 0, 0) waits at it in line 5"});
 }
 
-TEST_CASE("warps that come to a barrier of some are counted", "[cuda_emulator]") {
-  auto with = [](std::string_view place, int threads) {
-    const std::string line = fmt::format("_barrier<{}, 64>();  // {}",
-                                         place == "filled" || place == "arrived" ? 1 : 2, place);
-    return [=](const Kernel& kernel) {
-      return With(kernel, line, Replaced(line, "64", std::to_string(threads)));
-    };
-  };
-  const Kernel right = HandOver();
-  // Too few come, as one leaves it out.
-  CheckFound(With(right, "tcc_named_barrier<2, 64>();  // used", ""),
-             {"deadlock: threads 0 to 31 at barrier 2 of 64 threads, of which 32 came, in line 10, "
-              "threads 32 to 63 at barrier 1 of 64 threads, of which 32 came, in line 14"});
-  // Or as it is of more.
-  CheckFound(with("filled", 96)(with("arrived", 96)(right)),
-             {"deadlock: threads 0 to 31 at barrier 1 of 96 threads, of which 64 came, in line 9, "
-              "threads 32 to 63 at barrier 1 of 96 threads, of which 64 came, in line 14, threads "
-              "64 to 95 ended"});
-  CheckFound(with("filled", 128)(right), {"barrier 1 is of 128 threads; the block has 96"});
-  // Both say how many.
-  CheckFound(with("filled", 96)(right), {"barrier 1 is of 64 threads here, and of 96 where thread "
-                                         "(0, 0, 0) waits at it in line 9"});
-  // More come than it is of: the second goes on alone, before the tile is filled.
-  CheckFound(with("filled", 32)(with("arrived", 32)(right)), {});
-  // One more warp comes and takes another's place.
-  CheckFound(With(right, "  } else {\n", "  } else {\n    tcc_named_barrier<1, 64>();\n"), {});
-}
+TEST_CASE("a barrier waits for all threads of a warp that is not full", "[cuda_emulator]") {
+  // 80 threads turn a row round, the last 16 of them in a warp of their own.
+  constexpr char kCopy[] =
+      "  tcc_store_vector(y, tcc_thread_x() * 4, tcc_load_vector<4>(x, tcc_thread_x() * 4));\n";
+  Kernel kernel = With(VectorCopy(), "TCC_KERNEL(copy, 64)", "TCC_KERNEL(copy, 80)");
+  kernel = With(kernel, kCopy, R"(  TCC_SHARED(float, tile, 80);
+  const int i = tcc_thread_x();
+  tile[i] = x[i];
+  tcc_barrier();
+  y[i] = tile[79 - i];
+)");
+  kernel.block = {80};
+  kernel.inputs[0].resize(80);
+  kernel.expected.assign(kernel.inputs[0].rbegin(), kernel.inputs[0].rend());
+  std::vector<float> output;
+  Status status = Run(kernel, &output);
+  INFO(Message(status));
+  REQUIRE(status.ok());
+  CHECK(output == kernel.expected);
 
-TEST_CASE("a warp that is not full comes to barriers as a whole one", "[cuda_emulator]") {
-  // The tile goes from the second warp of 80 threads to the third, which has 16.
-  Kernel part = HandOver();
-  part.block = {80};
-  part = With(part, "hand_over, 96)", "hand_over, 80)");
-  part = With(part, "tcc_warp() == 1", "tcc_warp() == 2");
-  part = With(part, "tcc_warp() == 0", "tcc_warp() == 1");
-  part = With(part, "y[i * 32 + lane] = tile[31 - lane];",
-              "for (int j = lane; j < 32; j += 16) y[i * 32 + j] = tile[31 - j];");
-  const std::string lane = "tcc_thread_x() % 32;\n";
-  for (const char* all : {"tcc_named_barrier<3>();\n", "tcc_named_barrier<3, 96>();\n",
-                          "if (tcc_warp() == 0) tcc_named_barrier<3, 96>(); else "
-                          "tcc_named_barrier<3>();\n"}) {
-    INFO(all);
-    std::vector<float> output;
-    Status status = Run(With(part, lane, lane + all), &output);
-    INFO(Message(status));
-    REQUIRE(status.ok());
-    CHECK(output == part.expected);
-  }
-  // But only once all of it is there.
-  CheckFound(With(part, "tcc_named_barrier<2, 64>();  // used",
-                  "if (lane < 15) tcc_named_barrier<2, 64>();"),
-             {"deadlock: ", "at barrier 2 of 64 threads, of which 47 came"});
+  CheckFound(With(With(kernel, "tcc_barrier();", "if (i < 79) tcc_barrier();"), "79 - i", "i"),
+             {"deadlock: threads 0 to 78 at barrier in line 7, threads 79 to 79 ended"});
 }
 
 TEST_CASE("a shuffle that some lanes skip is named", "[cuda_emulator]") {

@@ -142,7 +142,7 @@ Kernel RowSums() {
   kernel.text = std::string(kBegin) + R"(
 TCC_KERNEL(row_sums, 64)(TCC_INPUT(float, x), TCC_OUTPUT(float, y)) {
   const int lane = tcc_thread_x() % 32;
-  const int row = tcc_block_x() * 2 + tcc_warp();
+  const int row = tcc_block_x() * 2 + tcc_thread_x() / 32;
   float sum = 0.0f;
   for (int i = lane; i < 100; i += 32) sum += x[row * 100 + i];
   sum += tcc_shuffle_down<float>(sum, 16);
@@ -253,38 +253,6 @@ TCC_END_KERNEL(copy)
 )";
   kernel.inputs = {Integers(kCount, 9)};
   kernel.expected = kernel.inputs[0];
-  return kernel;
-}
-
-Kernel HandOver() {
-  constexpr int kCount = 160;
-  Kernel kernel = {.name = "hand_over", .grid = {1}, .block = {96}};
-  kernel.text = std::string(kBegin) + R"(
-TCC_KERNEL(hand_over, 96)(TCC_INPUT(float, x), TCC_OUTPUT(float, y)) {
-  TCC_SHARED(float, tile, 32);
-  const int lane = tcc_thread_x() % 32;
-  if (tcc_warp() == 0) {
-    for (int i = 0; i < 4; ++i) {
-      tile[lane] = x[i * 32 + lane];
-      tcc_named_barrier<1, 64>();  // filled
-      tcc_named_barrier<2, 64>();  // awaited
-    }
-  } else if (tcc_warp() == 1) {
-    for (int i = 0; i < 4; ++i) {
-      tcc_named_barrier<1, 64>();  // arrived
-      y[i * 32 + lane] = tile[31 - lane];
-      tcc_named_barrier<2, 64>();  // used
-    }
-  } else {
-    y[128 + lane] = x[128 + lane];
-  }
-}
-TCC_END_KERNEL(hand_over)
-)";
-  kernel.inputs = {Integers(kCount, 10)};
-  for (int i = 0; i < kCount; ++i) {
-    kernel.expected.push_back(kernel.inputs[0][i < 128 ? i / 32 * 32 + 31 - i % 32 : i]);
-  }
   return kernel;
 }
 

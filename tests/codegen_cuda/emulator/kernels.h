@@ -31,8 +31,6 @@ Kernel RowSums();
 Kernel Histogram();
 Kernel PipelinedMatmul();
 Kernel VectorCopy();
-// One warp fills a tile that the next one reads, four times; a third one has no part in it.
-Kernel HandOver();
 // Rounds to half and to bfloat16 and back: float32 values of all magnitudes, NaN and infinities.
 Kernel RoundTrip();
 

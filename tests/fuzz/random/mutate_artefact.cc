@@ -60,7 +60,7 @@ std::string Sealed(const Artefact& artefact, const Sections& sections) {
   }
   writer.Raw(Sha256(writer.bytes()));
   for (size_t i = 0; i < kCount; ++i) {
-    writer.PadTo(kSectionAlignment);
+    while (writer.size() < offsets[i]) writer.U8(0);
     writer.Raw(AsSpan(sections.bytes[i]));
   }
   return AsString(writer.Take());

@@ -77,14 +77,14 @@ class FunctionGenerator {
   }
 
   Stmt Statement(int depth) {
-    enum { kFirstNested = 7, kKinds = 14 };
+    enum { kFirstNested = 7, kKinds = 13 };
     switch (random_.Below(depth > 0 ? kKinds : kFirstNested)) {
       case 0:
         return StoreStmt();
       case 1:
         return ReduceStmt();
       case 2:
-        return MakeStmt<Barrier>(static_cast<Scope>(random_.Below(5)), random_.OneIn(2) ? 3 : 0);
+        return MakeStmt<Barrier>(static_cast<Scope>(random_.Below(5)));
       case 3:
         return CopyStmt();
       case 4:
@@ -103,10 +103,8 @@ class FunctionGenerator {
         return LetStmt(depth);
       case 11:
         return AllocateStmt(depth);
-      case 12:
-        return MakeStmt<IntrinsicCall>("some_intrinsic", Body(depth - 1));
       default:
-        return MakeStmt<Role>(static_cast<int>(random_.Below(8)), 4, Body(depth - 1));
+        return MakeStmt<IntrinsicCall>("some_intrinsic", Body(depth - 1));
     }
   }
 

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/expr/tensor_expr.h"
+
+// The building blocks of the variants of a program.
+namespace tcc {
+
+// Returns `hint`, or else the first of hint_1, hint_2, .. that no stage or buffer of the program
+// has.
+std::string FreeName(const TensorProgram& program, const std::string& hint);
+
+// Adds an intermediate buffer with FreeName as its name.
+Buffer AddIntermediate(TensorProgram& program, const std::string& hint, DType dtype,
+                       std::vector<Expr> shape);
+
+// Returns a stage that writes each element of the buffer, over axes of these names; it has no
+// values yet.
+ComputeExpr StageOver(const Buffer& buffer, const std::vector<const char*>& names);
+
+}  // namespace tcc
