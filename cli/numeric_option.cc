@@ -18,6 +18,11 @@ void AddNumericOption(CommandLine& line, std::string& name) {
       .ShowDefault();
 }
 
+void AddWinogradOption(CommandLine& line, bool& no_winograd) {
+  line.AddFlag("--no-winograd", no_winograd,
+               "Compute every convolution directly, whatever its variants take");
+}
+
 StatusOr<NumericMode> NumericModeOf(const Metadata& metadata) {
   std::string_view name = PropertyOf(metadata, "numeric");
   return name.empty() ? NumericMode::kStrict : FindNumericMode(name);

@@ -11,6 +11,9 @@ namespace tcc {
 // Adds --numeric, "strict" by default. FindNumericMode refuses a name that is no mode.
 void AddNumericOption(CommandLine& line, std::string& name);
 
+// Adds --no-winograd, a flag.
+void AddWinogradOption(CommandLine& line, bool& no_winograd);
+
 // Returns the mode that a compiled model says it was made with; strict where it says nothing.
 StatusOr<NumericMode> NumericModeOf(const Metadata& metadata);
 

@@ -27,6 +27,7 @@ struct CompileOptions {
   Schedules schedules = {};                   // by kernel, instead of the first sketch
   std::vector<SketchRule> sketch_rules = {};  // instead of the target's own, if not empty
   NumericMode numeric = NumericMode::kStrict;
+  bool winograd = true;                // whether convolutions may go by Winograd's transforms
   GpuCode gpu_code = GpuCode::kCubin;  // for CUDA targets; text is for the emulator
   TunedSchedules tuned = {};           // by workload, for kernels not in `schedules`
 };

@@ -44,7 +44,8 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
       case SubgraphKind::kPart:
         break;
       case SubgraphKind::kKernel: {
-        TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph, subgraph, parts, options.numeric));
+        TCC_ASSIGN_OR_RETURN(Task task,
+                             BuildTask(graph, subgraph, parts, options.numeric, options.winograd));
         set.tasks.push_back(std::move(task));
         set.runs_of_task.push_back(runs);
         break;
@@ -80,15 +81,19 @@ std::optional<size_t> VariantOnTensorCores(const Task& task, const Target& targe
 
 // Returns the variant for which the default schedule is best. On a GPU, threads that test at each
 // tap whether it lies inside diverge, so padded inputs are better. On a CPU, a separable window
-// saves enough steps to be worth storing the values between its passes, and merged rows leave fewer
-// odd tiles.
+// saves enough steps to be worth storing the values between its passes, Winograd's transforms save
+// more than half of a convolution's products, and merged rows leave fewer odd tiles.
 size_t ChosenVariant(const Task& task, const Target& target) {
   if (auto variant = VariantOnTensorCores(task, target)) return *variant;
   for (size_t v = 0; v < task.variants.size(); ++v) {
     if (HasFlashAttention(task.variants[v], target)) return v;
   }
   if (target.kind == TargetKind::kCuda) return task.zero_padded;
-  return target.kind == TargetKind::kCpu && task.merged > 0 ? task.merged : task.separable;
+  if (target.kind == TargetKind::kCpu) {
+    if (task.winograd > 0) return task.winograd;
+    if (task.merged > 0) return task.merged;
+  }
+  return task.separable;
 }
 
 // Gives equal computations one kernel. Its parameters are in the order of the task's inputs and

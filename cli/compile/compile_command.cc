@@ -31,6 +31,7 @@ struct CompileCommand {
   bool output_given = false;
   std::string schedule;
   std::string numeric;
+  bool no_winograd = false;
   std::string progress = "auto";
   int threads = 0;
 };
@@ -124,6 +125,7 @@ Status RunCompile(const CompileCommand& command) {
   CompileOptions options{
       .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
   options.numeric = numeric;
+  options.winograd = !command.no_winograd;
   options.warn = warn;
   if (!command.schedule.empty()) {
     TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
@@ -156,6 +158,7 @@ Action DeclareCompile(CommandLine& line) {
                  "Folder of schedules, NAME.trace for kernel NAME; others get their default")
       .TypeName("DIR");
   AddNumericOption(line, command->numeric);
+  AddWinogradOption(line, command->no_winograd);
   AddTuningOptions(line, command->tuning);
   AddThreadsOption(line, command->threads);
   AddProgressOption(line, command->progress);

@@ -20,6 +20,7 @@ struct TuneCommand {
   TuningOptions tuning;
   std::string target = "native";
   std::string numeric;
+  bool no_winograd = false;
   std::string progress = "auto";
   int threads = 0;
 };
@@ -90,6 +91,7 @@ Status RunTune(const TuneCommand& command) {
   TuneGraphOptions options;
   TCC_ASSIGN_OR_RETURN(options.compile.target, FindTarget(command.target));
   TCC_ASSIGN_OR_RETURN(options.compile.numeric, FindNumericMode(command.numeric));
+  options.compile.winograd = !command.no_winograd;
   TCC_RETURN_IF_ERROR(SetTuning(command.tuning, options));
   options.threads = ThreadCount(command.threads);
   options.compile.threads = ThreadCount(0);
@@ -114,6 +116,7 @@ Action DeclareTune(CommandLine& line) {
   AddTargetOption(line, command->target).ShowDefault();
   AddTuningOptions(line, command->tuning);
   AddNumericOption(line, command->numeric);
+  AddWinogradOption(line, command->no_winograd);
   AddThreadsOption(line, command->threads);
   AddProgressOption(line, command->progress);
   return [command] { return RunTune(*command); };

@@ -157,7 +157,7 @@ std::optional<Function> OnePassAttention(const Graph& graph, const Subgraph& sub
 }  // namespace
 
 StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const PlacedParts& parts,
-                         NumericMode numeric) {
+                         NumericMode numeric, bool winograd) {
   TCC_ASSIGN_OR_RETURN(LoweredNode lowered, ToTensorExprs(graph, subgraph));
   DropStages(lowered, subgraph.done_elsewhere);
   LayOutParts(lowered.inputs, parts, lowered.program.inputs);
@@ -186,10 +186,14 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Pla
     }
     task.variants.push_back(*std::move(fn));
   }
+  winograd = winograd && numeric == NumericMode::kStrict;
   for (const auto& variant : kVariants) {
-    if (variant == WinogradVariant && numeric != NumericMode::kStrict) continue;
+    if (variant == WinogradVariant && !winograd) continue;
     if (std::optional<TensorProgram> program = variant(lowered.program)) {
       InlineMaps(*program);
+      if (variant == WinogradVariant && SavesByWinograd(lowered.program)) {
+        task.winograd = task.variants.size();
+      }
       if (variant == ZeroPaddingVariant) task.zero_padded = task.variants.size();
       if (variant == SeparableWindowVariant) task.separable = task.variants.size();
       if (variant == MergedAxesVariant) task.merged = task.variants.size();

@@ -23,6 +23,7 @@ struct Task {
   std::vector<Function> variants;
   size_t zero_padded = 0;  // the variant that convolves a zero-padded input; 0: none
   size_t separable = 0;    // the variant that reduces a window dimension by dimension; 0: none
+  size_t winograd = 0;     // the variant by Winograd's transforms, where it saves time; 0: none
   size_t merged = 0;       // the variant that is a product over merged dimensions; 0: none
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
@@ -50,8 +51,9 @@ using PlacedParts = std::map<ValueId, PlacedPart>;
 // Builds the task of a subgraph of kind kKernel. Parameters for `parts` have the strides stated
 // there. Operands of contractions are rounded as `numeric` says (round_operands.h), in every
 // variant. Winograd's variant exists under strict alone, since its transforms would amplify
-// rounding errors.
+// rounding errors, and where `winograd` allows it.
 StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph,
-                         const PlacedParts& parts = {}, NumericMode numeric = NumericMode::kStrict);
+                         const PlacedParts& parts = {}, NumericMode numeric = NumericMode::kStrict,
+                         bool winograd = true);
 
 }  // namespace tcc

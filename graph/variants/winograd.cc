@@ -1,6 +1,7 @@
 #include "graph/variants/winograd.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "graph/variants/stage_parts.h"
 #include "ir/analysis/affine.h"
@@ -13,15 +14,34 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kTile = 2;    // outputs a side
-constexpr int64_t kWindow = 4;  // inputs a side
+using Matrix = std::vector<std::vector<double>>;
 
-// A stage that sums x[n, .., row + tap, .., column + tap, c] * w[tap, tap, c, o].
+// The transforms of F(m, 3) in one dimension: m outputs = A^T ((G taps) * (B^T inputs)), where the
+// product is taken element by element.
+struct Transforms {
+  Matrix a, b, g;                                                    // A^T, B^T and G
+  int64_t tile() const { return static_cast<int64_t>(a.size()); }    // outputs per side
+  int64_t window() const { return static_cast<int64_t>(b.size()); }  // inputs per side
+};
+
+const Transforms& TransformsOfTwo() {
+  static const Transforms* const transforms = new Transforms{
+      .a = {{1, 1, 1, 0}, {0, 1, -1, -1}},
+      .b = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
+      .g = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
+  };
+  return *transforms;
+}
+
+// A stage that sums x[.., row + tap, .., column + tap, .., c] * w[.., tap, tap, c, o]. The other
+// indices of x use other axes and taps alone, and the weight has one index per other tap.
 struct Convolution {
   size_t stage = 0;
   Ref<Load> input, weight;
-  Axis batch, row, column, filter;
+  size_t row_dim = 0, column_dim = 0, channel_dim = 0;  // of the input
+  Axis row, column, filter;
   Axis row_tap, column_tap, channel;
+  std::vector<Axis> others, other_taps;
 };
 
 const Axis* AxisOf(const std::vector<Axis>& axes, const Expr& expr) {
@@ -74,66 +94,115 @@ const Buffer* FindIn(const TensorProgram& program, const Var& var) {
   return nullptr;
 }
 
-// Whether the predicate says no more than that the input's indices are inside it.
-bool OnlyKeepsInside(const Expr& predicate, const Load& input, const Buffer& buffer) {
-  if (const auto* both = predicate.as<And>()) {
-    return OnlyKeepsInside(both->a, input, buffer) && OnlyKeepsInside(both->b, input, buffer);
-  }
-  if (IsConstant(predicate, 1)) return true;
-  for (size_t d = 0; d < buffer.rank(); ++d) {
-    const Expr& index = input.indices[d];
-    if (Equal(predicate, index >= Expr(0)) || Equal(predicate, index < buffer.shape[d]))
-      return true;
-  }
-  return false;
+bool IsOneOf(const std::vector<Var>& vars, const Expr& expr) {
+  return std::any_of(vars.begin(), vars.end(), [&](const Var& var) { return expr.same_as(var); });
 }
 
-// The taps and the axes, or false where the stage is no such convolution.
+bool UsesAny(const Expr& expr, const std::vector<Var>& vars) {
+  return std::any_of(vars.begin(), vars.end(), [&](const Var& var) { return UsesVar(expr, var); });
+}
+
+// Finds the channel and the last two dimensions along which a window of 3 slides, of which nothing
+// else depends. Returns false where the input is read in another way.
 bool MatchInput(const ComputeExpr& stage, Convolution& conv) {
-  bool has_row = false, has_column = false, has_batch = false, has_channel = false;
-  for (const Expr& index : conv.input->indices) {
-    if (const Axis* axis = AxisOf(stage.axes, index); axis && !has_batch) {
-      conv.batch = *axis;
-      has_batch = true;
-    } else if (const Axis* channel = AxisOf(stage.reduce_axes, index); channel && !has_channel) {
+  bool has_channel = false;
+  std::vector<std::pair<size_t, Sliding>> sliding;
+  for (size_t d = 0; d < conv.input->indices.size(); ++d) {
+    const Expr& index = conv.input->indices[d];
+    if (const Axis* channel = AxisOf(stage.reduce_axes, index)) {
       conv.channel = *channel;
+      conv.channel_dim = d;
       has_channel = true;
-    } else if (std::optional<Sliding> sliding = SlidingOf(stage, index); sliding && !has_column) {
-      (has_row ? conv.column : conv.row) = *sliding->axis;
-      (has_row ? conv.column_tap : conv.row_tap) = *sliding->tap;
-      has_column = has_row;
-      has_row = true;
-    } else {
-      return false;
+    } else if (std::optional<Sliding> slides = SlidingOf(stage, index)) {
+      if (AsConstant(slides->tap->extent) == 3) sliding.emplace_back(d, *slides);
     }
   }
-  return has_column && has_batch && has_channel && AsConstant(conv.row_tap.extent) == 3 &&
-         AsConstant(conv.column_tap.extent) == 3 && !(conv.row_tap.var == conv.column_tap.var) &&
-         !(conv.row.var == conv.column.var);
+  if (!has_channel || sliding.size() < 2) return false;
+  auto set = [](const std::pair<size_t, Sliding>& from, size_t& dim, Axis& axis, Axis& tap) {
+    dim = from.first;
+    axis = *from.second.axis;
+    tap = *from.second.tap;
+  };
+  set(sliding[sliding.size() - 2], conv.row_dim, conv.row, conv.row_tap);
+  set(sliding.back(), conv.column_dim, conv.column, conv.column_tap);
+  if (conv.row.var == conv.column.var || conv.row_tap.var == conv.column_tap.var) return false;
+  std::vector<Var> own = {conv.row.var, conv.column.var, conv.row_tap.var, conv.column_tap.var,
+                          conv.channel.var};
+  for (size_t d = 0; d < conv.input->indices.size(); ++d) {
+    bool is_own = d == conv.row_dim || d == conv.column_dim || d == conv.channel_dim;
+    if (!is_own && UsesAny(conv.input->indices[d], own)) return false;
+  }
+  return true;
 }
 
+// Finds the filter, an axis that the input lacks, and sorts the other axes. Returns false where the
+// weight's indices are not the filter and each reduce axis, once.
 bool MatchWeight(const ComputeExpr& stage, Convolution& conv) {
-  std::vector<Var> missing = {conv.row_tap.var, conv.column_tap.var, conv.channel.var};
+  std::vector<Var> missing;
+  for (const Axis& axis : stage.reduce_axes) missing.push_back(axis.var);
   bool has_filter = false;
   for (const Expr& index : conv.weight->indices) {
-    if (const Axis* axis = AxisOf(stage.axes, index); axis && !has_filter) {
+    const Axis* axis = AxisOf(stage.axes, index);
+    if (axis && !has_filter) {
       conv.filter = *axis;
       has_filter = true;
       continue;
     }
-    auto found = std::find_if(missing.begin(), missing.end(),
-                              [&](const Var& var) { return index.same_as(var); });
-    if (found == missing.end()) return false;
-    missing.erase(found);
+    if (!IsOneOf(missing, index)) return false;
+    std::erase_if(missing, [&](const Var& var) { return index.same_as(var); });
   }
-  std::vector<Var> others = {conv.batch.var, conv.row.var, conv.column.var};
-  return has_filter && missing.empty() &&
-         std::find(others.begin(), others.end(), conv.filter.var) == others.end();
+  if (!has_filter || !missing.empty()) return false;
+  for (const Expr& index : conv.input->indices) {
+    if (UsesVar(index, conv.filter.var)) return false;
+  }
+  std::vector<Var> own = {conv.row.var,     conv.column.var,     conv.filter.var,
+                          conv.row_tap.var, conv.column_tap.var, conv.channel.var};
+  auto others = [&](const std::vector<Axis>& axes) {
+    std::vector<Axis> kept;
+    for (const Axis& axis : axes) {
+      if (!IsOneOf(own, axis.var)) kept.push_back(axis);
+    }
+    return kept;
+  };
+  conv.others = others(stage.axes);
+  conv.other_taps = others(stage.reduce_axes);
+  return true;
+}
+
+// Returns whether the term says no more than that the input's row or column is inside it.
+bool KeepsInside(const Expr& term, const Convolution& conv, const Buffer& input) {
+  for (size_t d : {conv.row_dim, conv.column_dim}) {
+    const Expr& index = conv.input->indices[d];
+    if (Equal(term, index >= Expr(0)) || Equal(term, index < input.shape[d])) return true;
+  }
+  return false;
+}
+
+// Returns the terms of the predicate that the product keeps, or nullopt if one of them depends on
+// the place in a window.
+std::optional<Expr> RestOfPredicate(const ComputeExpr& stage, const Convolution& conv,
+                                    const Buffer& input) {
+  std::vector<Var> own = {conv.row.var,        conv.column.var,  conv.row_tap.var,
+                          conv.column_tap.var, conv.channel.var, conv.filter.var};
+  Expr rest = True();
+  for (const Expr& term : ConjunctsOf(stage.predicate)) {
+    if (IsConstant(term, 1) || KeepsInside(term, conv, input)) continue;
+    if (UsesAny(term, own)) return std::nullopt;
+    rest = IsConstant(rest, 1) ? term : BothOf(rest, term);
+  }
+  return rest;
+}
+
+// The number of outputs per filter.
+int64_t Outputs(const Convolution& conv) {
+  int64_t outputs = *AsConstant(conv.row.extent) * *AsConstant(conv.column.extent);
+  for (const Axis& axis : conv.others) outputs *= *AsConstant(axis.extent);
+  return outputs;
 }
 
 std::optional<Convolution> MatchStage(const TensorProgram& program, const ComputeExpr& stage) {
   if (!stage.combiner || stage.combiner.get() != SumCombiner(kFloat32).get() ||
-      stage.axes.size() != 4 || stage.reduce_axes.size() != 3 || !HasKnownExtents(stage)) {
+      !HasKnownExtents(stage)) {
     return std::nullopt;
   }
   const auto* product = stage.values[0].as<Mul>();
@@ -147,7 +216,7 @@ std::optional<Convolution> MatchStage(const TensorProgram& program, const Comput
     bool constant =
         IsAmong(program.inputs, conv.weight->buffer) && weight && weight->scope == Scope::kConstant;
     if (constant && input && MatchInput(stage, conv) && MatchWeight(stage, conv) &&
-        OnlyKeepsInside(stage.predicate, *conv.input, *input)) {
+        RestOfPredicate(stage, conv, *input) && Outputs(conv) > 0) {
       return conv;
     }
   }
@@ -158,58 +227,92 @@ Expr Number(double value) {
   return Const(kFloat32, value);
 }
 
-// G, row a: (1, 0, 0), (1/2, 1/2, 1/2), (1/2, -1/2, 1/2), (0, 0, 1).
-Expr KernelCoefficient(const Expr& a, const Expr& tap) {
-  Expr first = SelectOf(Make<Eq>(tap, Expr(0)), Number(1), Number(0));
-  Expr last = SelectOf(Make<Eq>(tap, Expr(2)), Number(1), Number(0));
-  Expr middle =
-      SelectOf(BothOf(Make<Eq>(a, Expr(2)), Make<Eq>(tap, Expr(1))), Number(-0.5), Number(0.5));
-  return SelectOf(Make<Eq>(a, Expr(0)), first, SelectOf(Make<Eq>(a, Expr(3)), last, middle));
+Expr IsAt(const Expr& index, size_t place) {
+  return Make<Eq>(index, Expr(static_cast<int64_t>(place)));
 }
 
-// Row a of B^T has two entries: B^T = (1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1).
-struct InputTerm {
-  Expr place;
-  Expr sign;
-};
-std::vector<InputTerm> InputTerms(const Expr& a) {
-  Expr ends = Make<Or>(Make<Eq>(a, Expr(0)), Make<Eq>(a, Expr(3)));
-  return {{MinOf(a, Expr(1)), SelectOf(Make<Eq>(a, Expr(2)), Number(-1), Number(1))},
-          {MaxOf(a, Expr(2)), SelectOf(ends, Number(-1), Number(1))}};
-}
-
-// Row `d` of A^T, from its first entry on: A^T = (1, 1, 1, 0), (0, 1, -1, -1).
-std::vector<InputTerm> OutputTerms(const Expr& d) {
-  std::vector<InputTerm> terms;
-  for (int64_t t = 0; t < 3; ++t) {
-    Expr sign = t == 0 ? Number(1) : SelectOf(Make<Eq>(d, Expr(1)), Number(-1), Number(1));
-    terms.push_back({d + Expr(t), sign});
+// Returns the entry of `entries` at `index`.
+Expr SelectFrom(const std::vector<Expr>& entries, const Expr& index) {
+  Expr selected = entries.back();
+  for (size_t i = entries.size() - 1; i-- > 0;) {
+    selected = SelectOf(IsAt(index, i), entries[i], selected);
   }
-  return terms;
+  return selected;
 }
 
-// Builds the four stages that take the place of one.
+// Returns matrix[row][column].
+Expr EntryOf(const Matrix& matrix, const Expr& row, const Expr& column) {
+  std::vector<Expr> rows;
+  for (const std::vector<double>& numbers : matrix) {
+    std::vector<Expr> entries;
+    for (double number : numbers) entries.push_back(Number(number));
+    rows.push_back(SelectFrom(entries, column));
+  }
+  return SelectFrom(rows, row);
+}
+
+// Returns the sum over k of matrix[row][k] * at(k). An entry of 0 has no term, since 0 * inf would
+// be NaN.
+template <typename At>
+Expr RowTimes(const Matrix& matrix, const Expr& row, const At& at) {
+  std::vector<Expr> sums;
+  for (const std::vector<double>& entries : matrix) {
+    Expr sum;
+    for (size_t k = 0; k < entries.size(); ++k) {
+      if (entries[k] == 0) continue;
+      Expr term = at(Expr(static_cast<int64_t>(k)));
+      if (std::abs(entries[k]) != 1) term = Number(std::abs(entries[k])) * term;
+      bool is_negative = entries[k] < 0;
+      if (sum) {
+        sum = is_negative ? sum - term : sum + term;
+      } else {
+        sum = is_negative ? Number(-1) * term : term;
+      }
+    }
+    sums.push_back(sum);
+  }
+  return SelectFrom(sums, row);
+}
+
+// Builds the six stages that take the place of one.
 class Builder {
  public:
-  Builder(const TensorProgram& program, const Convolution& conv)
+  Builder(const TensorProgram& program, const Convolution& conv, const Transforms& transforms)
       : program_(program),
         stage_(std::get<ComputeExpr>(program.stages[conv.stage])),
         conv_(conv),
-        rows_(CeilDivision(*AsConstant(conv.row.extent), kTile)),
-        columns_(CeilDivision(*AsConstant(conv.column.extent), kTile)) {}
+        transforms_(transforms),
+        tile_(transforms.tile()),
+        window_(transforms.window()),
+        rows_(CeilDivision(*AsConstant(conv.row.extent), tile_)),
+        columns_(CeilDivision(*AsConstant(conv.column.extent), tile_)) {}
 
   TensorProgram Build() {
     TensorProgram result = program_;
-    Expr filters = conv_.filter.extent, channels = conv_.channel.extent;
-    Expr tiles(*AsConstant(conv_.batch.extent) * rows_ * columns_);
-    Buffer kernel = AddIntermediate(result, stage_.name + "_u", kFloat32,
-                                    {kWindow, kWindow, channels, filters});
-    Buffer input =
-        AddIntermediate(result, stage_.name + "_v", kFloat32, {kWindow, kWindow, tiles, channels});
-    Buffer product =
-        AddIntermediate(result, stage_.name + "_m", kFloat32, {kWindow, kWindow, tiles, filters});
-    std::vector<TensorExpr> stages = {KernelStage(kernel), InputStage(input),
-                                      ProductStage(product, input, kernel), OutputStage(product)};
+    const Expr tiles(rows_ * columns_), &filters = conv_.filter.extent;
+    const Expr& channels = conv_.channel.extent;
+    std::vector<Expr> taps, outer, inputs;
+    for (const Axis& axis : conv_.other_taps) taps.push_back(axis.extent);
+    for (const Axis& axis : conv_.others) outer.push_back(axis.extent);
+    for (size_t d : OtherDims()) inputs.push_back(Input().shape[d]);
+    auto add = [&](const char* suffix, const Expr& first, const std::vector<Expr>& middle,
+                   const Expr& row, const Expr& last) {
+      std::vector<Expr> shape = {first, Expr(window_)};
+      shape.insert(shape.end(), middle.begin(), middle.end());
+      shape.insert(shape.end(), {row, last});
+      return AddIntermediate(result, stage_.name + suffix, kFloat32, std::move(shape));
+    };
+    Buffer kernel = add("_u", Expr(window_), taps, channels, filters);
+    Buffer rows = add("_t", Expr(window_), inputs, tiles, channels);
+    Buffer input = add("_v", Expr(window_), inputs, tiles, channels);
+    Buffer product = add("_m", Expr(window_), outer, tiles, filters);
+    Buffer sums = add("_s", Expr(tile_), outer, tiles, filters);
+    // Readers would compute them again and again.
+    for (const Buffer& buffer : {rows, input, sums}) result.kept.push_back(buffer.var);
+    std::vector<TensorExpr> stages = {
+        KernelStage(kernel),      RowsStage(rows),
+        InputStage(input, rows),  ProductStage(product, input, kernel),
+        SumsStage(sums, product), OutputStage(sums)};
     auto at = result.stages.begin() + static_cast<std::ptrdiff_t>(conv_.stage);
     at = result.stages.erase(at);
     result.stages.insert(at, stages.begin(), stages.end());
@@ -217,8 +320,40 @@ class Builder {
   }
 
  private:
+  const Buffer& Input() const { return *FindIn(program_, conv_.input->buffer); }
+
+  // The dimensions of the input that the transforms leave alone.
+  std::vector<size_t> OtherDims() const {
+    std::vector<size_t> dims;
+    for (size_t d = 0; d < Input().rank(); ++d) {
+      if (d != conv_.row_dim && d != conv_.column_dim && d != conv_.channel_dim) dims.push_back(d);
+    }
+    return dims;
+  }
+
+  // A stage over the buffer, with `middle` dimensions between the second one and the tiles.
+  static ComputeExpr StageLike(const Buffer& buffer, const char* first, const char* second,
+                               size_t middle, const char* last) {
+    std::vector<const char*> names = {first, second};
+    static constexpr const char* kMiddle[] = {"x", "y", "z"};
+    for (size_t i = 0; i < middle; ++i) names.push_back(kMiddle[std::min<size_t>(i, 2)]);
+    names.insert(names.end(), {"p", last});
+    return StageOver(buffer, names);
+  }
+
+  // Returns the values of `vars` that are `axes` of a stage, from `first` on.
+  static void Place(const std::vector<Axis>& vars, const std::vector<Axis>& axes, size_t first,
+                    Substitution& values) {
+    for (size_t i = 0; i < vars.size(); ++i) {
+      values.emplace(vars[i].var, axes[first + i].var);
+    }
+  }
+
   ComputeExpr KernelStage(const Buffer& kernel) const {
-    ComputeExpr stage = StageOver(kernel, {"a", "b", "c", "o"});
+    std::vector<const char*> names = {"a", "b"};
+    for (const Axis& tap : conv_.other_taps) names.push_back(tap.var->name.c_str());
+    names.insert(names.end(), {"c", "o"});
+    ComputeExpr stage = StageOver(kernel, names);
     const std::vector<Axis>& axes = stage.axes;
     stage.reduce_axes = {{IterationVar("kh"), 3}, {IterationVar("kw"), 3}};
     stage.combiner = SumCombiner(kFloat32);
@@ -226,108 +361,150 @@ class Builder {
     const Expr& kw = stage.reduce_axes[1].var;
     Substitution at = {{conv_.row_tap.var, kh},
                        {conv_.column_tap.var, kw},
-                       {conv_.channel.var, axes[2].var},
-                       {conv_.filter.var, axes[3].var}};
+                       {conv_.channel.var, axes[axes.size() - 2].var},
+                       {conv_.filter.var, axes.back().var}};
+    Place(conv_.other_taps, axes, 2, at);
     Expr weight = Substitute(Expr(conv_.weight.get()), at);
-    stage.values = {KernelCoefficient(axes[0].var, kh) * KernelCoefficient(axes[1].var, kw) *
-                    weight};
+    stage.values = {EntryOf(transforms_.g, axes[0].var, kh) *
+                    EntryOf(transforms_.g, axes[1].var, kw) * weight};
     return stage;
   }
 
-  // The input at a place of tile p's window.
-  Expr InputAt(const Expr& p, const Expr& c, const Expr& i, const Expr& j) const {
-    Substitution at = {
-        {conv_.batch.var, FloorDivide(p, Expr(rows_ * columns_))},
-        {conv_.row.var, FloorModulo(FloorDivide(p, Expr(columns_)), Expr(rows_)) * Expr(kTile)},
-        {conv_.column.var, FloorModulo(p, Expr(columns_)) * Expr(kTile)},
-        {conv_.row_tap.var, i},
-        {conv_.column_tap.var, j},
-        {conv_.channel.var, c}};
-    Expr load = Substitute(Expr(conv_.input.get()), at);
-    const Buffer& buffer = *FindIn(program_, conv_.input->buffer);
-    Expr inside = True();
-    for (size_t d = 0; d < buffer.rank(); ++d) {
-      if (!UsesVar(conv_.input->indices[d], conv_.row_tap.var) &&
-          !UsesVar(conv_.input->indices[d], conv_.column_tap.var)) {
-        continue;
-      }
-      const Expr& index = load.as<Load>()->indices[d];
-      Expr within = BothOf(index >= Expr(0), index < buffer.shape[d]);
-      inside = IsConstant(inside, 1) ? within : BothOf(inside, within);
+  // The input at row i and column j of a tile's window, or zero outside the input. `axes` are those
+  // of a stage of the input.
+  Expr InputAt(const std::vector<Axis>& axes, const Expr& i, const Expr& j) const {
+    const Expr& p = axes[axes.size() - 2].var;
+    Substitution place = {{conv_.row.var, FloorDivide(p, Expr(columns_)) * Expr(tile_)},
+                          {conv_.column.var, FloorModulo(p, Expr(columns_)) * Expr(tile_)},
+                          {conv_.row_tap.var, i},
+                          {conv_.column_tap.var, j}};
+    std::vector<Expr> indices(Input().rank());
+    Expr inside;
+    for (size_t d : {conv_.row_dim, conv_.column_dim}) {
+      indices[d] = Substitute(conv_.input->indices[d], place);
+      Expr within = BothOf(indices[d] >= Expr(0), indices[d] < Input().shape[d]);
+      inside = inside ? BothOf(inside, within) : within;
     }
-    return SelectOf(inside, load, Number(0));
+    indices[conv_.channel_dim] = axes.back().var;
+    std::vector<size_t> others = OtherDims();
+    for (size_t k = 0; k < others.size(); ++k) indices[others[k]] = axes[2 + k].var;
+    return SelectOf(inside, Make<Load>(conv_.input->buffer, std::move(indices)), Number(0));
   }
 
-  ComputeExpr InputStage(const Buffer& input) const {
-    ComputeExpr stage = StageOver(input, {"a", "b", "p", "c"});
+  ComputeExpr RowsStage(const Buffer& rows) const {
+    ComputeExpr stage = StageLike(rows, "a", "j", OtherDims().size(), "c");
     const std::vector<Axis>& axes = stage.axes;
-    Expr value;
-    for (const InputTerm& i : InputTerms(axes[0].var)) {
-      Expr row;
-      for (const InputTerm& j : InputTerms(axes[1].var)) {
-        Expr term = j.sign * InputAt(axes[2].var, axes[3].var, i.place, j.place);
-        row = row ? row + term : term;
-      }
-      value = value ? value + i.sign * row : i.sign * row;
-    }
-    stage.values = {value};
+    stage.values = {RowTimes(transforms_.b, axes[0].var,
+                             [&](const Expr& i) { return InputAt(axes, i, axes[1].var); })};
     return stage;
   }
 
-  static ComputeExpr ProductStage(const Buffer& product, const Buffer& input,
-                                  const Buffer& kernel) {
-    ComputeExpr stage = StageOver(product, {"a", "b", "p", "o"});
+  // The load of a buffer at the stage's axes, with `first` and `second` as its first indices.
+  static Expr LoadAt(const Buffer& buffer, const Expr& first, const Expr& second,
+                     const std::vector<Axis>& axes) {
+    std::vector<Expr> indices = {first, second};
+    for (size_t d = 2; d < axes.size(); ++d) indices.emplace_back(axes[d].var);
+    return Make<Load>(buffer.var, std::move(indices));
+  }
+
+  ComputeExpr InputStage(const Buffer& input, const Buffer& rows) const {
+    ComputeExpr stage = StageLike(input, "a", "b", OtherDims().size(), "c");
     const std::vector<Axis>& axes = stage.axes;
-    Axis c{IterationVar("c"), kernel.shape[2]};
-    stage.reduce_axes = {c};
+    stage.values = {RowTimes(transforms_.b, axes[1].var,
+                             [&](const Expr& j) { return LoadAt(rows, axes[0].var, j, axes); })};
+    return stage;
+  }
+
+  ComputeExpr ProductStage(const Buffer& product, const Buffer& input, const Buffer& kernel) const {
+    ComputeExpr stage = StageLike(product, "a", "b", conv_.others.size(), "o");
+    const std::vector<Axis>& axes = stage.axes;
+    stage.reduce_axes = conv_.other_taps;
+    stage.reduce_axes.push_back(conv_.channel);
     stage.combiner = SumCombiner(kFloat32);
-    const Expr& a = axes[0].var;
-    const Expr& b = axes[1].var;
-    stage.values = {Make<Load>(input.var, std::vector<Expr>{a, b, axes[2].var, c.var}) *
-                    Make<Load>(kernel.var, std::vector<Expr>{a, b, c.var, axes[3].var})};
+    Substitution places;
+    Place(conv_.others, axes, 2, places);
+    stage.predicate = Substitute(*RestOfPredicate(stage_, conv_, Input()), places);
+    std::vector<Expr> at_input = {axes[0].var, axes[1].var}, at_kernel = at_input;
+    for (size_t d : OtherDims()) at_input.push_back(Substitute(conv_.input->indices[d], places));
+    at_input.emplace_back(axes[axes.size() - 2].var);
+    at_input.emplace_back(conv_.channel.var);
+    for (const Axis& tap : conv_.other_taps) at_kernel.emplace_back(tap.var);
+    at_kernel.emplace_back(conv_.channel.var);
+    at_kernel.emplace_back(axes.back().var);
+    stage.values = {Make<Load>(input.var, std::move(at_input)) *
+                    Make<Load>(kernel.var, std::move(at_kernel))};
     return stage;
   }
 
-  ComputeExpr OutputStage(const Buffer& product) const {
+  ComputeExpr SumsStage(const Buffer& sums, const Buffer& product) const {
+    ComputeExpr stage = StageLike(sums, "d", "b", conv_.others.size(), "o");
+    const std::vector<Axis>& axes = stage.axes;
+    stage.values = {RowTimes(transforms_.a, axes[0].var,
+                             [&](const Expr& a) { return LoadAt(product, a, axes[1].var, axes); })};
+    return stage;
+  }
+
+  ComputeExpr OutputStage(const Buffer& sums) const {
     ComputeExpr stage = stage_;
     stage.reduce_axes.clear();
     stage.combiner = Combiner();
     stage.predicate = True();
-    const Expr &n = conv_.batch.var, &h = conv_.row.var, &w = conv_.column.var;
-    Expr p = (n * Expr(rows_) + FloorDivide(h, Expr(kTile))) * Expr(columns_) +
-             FloorDivide(w, Expr(kTile));
-    Expr value;
-    for (const InputTerm& i : OutputTerms(FloorModulo(h, Expr(kTile)))) {
-      Expr row;
-      for (const InputTerm& j : OutputTerms(FloorModulo(w, Expr(kTile)))) {
-        Expr load =
-            Make<Load>(product.var, std::vector<Expr>{i.place, j.place, p, conv_.filter.var});
-        row = row ? row + j.sign * load : load;
-      }
-      value = value ? value + i.sign * row : row;
-    }
-    stage.values = {value};
+    const Expr &h = conv_.row.var, &w = conv_.column.var;
+    const Expr tile(tile_);
+    Expr p = FloorDivide(h, tile) * Expr(columns_) + FloorDivide(w, tile);
+    stage.values = {RowTimes(transforms_.a, FloorModulo(w, tile), [&](const Expr& b) -> Expr {
+      std::vector<Expr> indices = {FloorModulo(h, tile), b};
+      for (const Axis& axis : conv_.others) indices.emplace_back(axis.var);
+      indices.push_back(p);
+      indices.emplace_back(conv_.filter.var);
+      return Make<Load>(sums.var, std::move(indices));
+    })};
     return stage;
   }
 
   const TensorProgram& program_;
   const ComputeExpr& stage_;
   const Convolution& conv_;
+  const Transforms& transforms_;
+  int64_t tile_, window_;
   int64_t rows_, columns_;  // of tiles
 };
 
-}  // namespace
-
-std::optional<TensorProgram> WinogradVariant(const TensorProgram& program) {
+std::optional<Convolution> FindConvolution(const TensorProgram& program) {
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const auto* stage = std::get_if<ComputeExpr>(&program.stages[s]);
     if (!stage) continue;
     std::optional<Convolution> conv = MatchStage(program, *stage);
     if (!conv) continue;
     conv->stage = s;
-    return Builder(program, *conv).Build();
+    return conv;
   }
   return std::nullopt;
+}
+
+// Below so many channels or filters the transforms cost what they save, and below so many outputs
+// per filter reading the larger weights does: 16 numbers for 9. Tiles that overhang the image must
+// leave a third of the products saved.
+constexpr int64_t kMinChannels = 32, kMinOutputs = 128;
+
+}  // namespace
+
+std::optional<TensorProgram> WinogradVariant(const TensorProgram& program) {
+  std::optional<Convolution> conv = FindConvolution(program);
+  if (!conv) return std::nullopt;
+  return Builder(program, *conv, TransformsOfTwo()).Build();
+}
+
+bool SavesByWinograd(const TensorProgram& program) {
+  std::optional<Convolution> conv = FindConvolution(program);
+  if (!conv) return false;
+  int64_t rows = *AsConstant(conv->row.extent), columns = *AsConstant(conv->column.extent);
+  const Transforms& transforms = TransformsOfTwo();
+  int64_t tiles = CeilDivision(rows, transforms.tile()) * CeilDivision(columns, transforms.tile());
+  int64_t products = tiles * transforms.window() * transforms.window();
+  return *AsConstant(conv->channel.extent) >= kMinChannels &&
+         *AsConstant(conv->filter.extent) >= kMinChannels && Outputs(*conv) >= kMinOutputs &&
+         3 * products <= 2 * 9 * rows * columns;
 }
 
 }  // namespace tcc

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/analysis/affine.h"
+#include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "ir/text/printer.h"
@@ -116,6 +117,30 @@ bool CoversDensely(const Expr& binding, const MovingVars& loops) {
   return CoverInOrder(std::move(terms));
 }
 
+bool Divides(const Expr& index) {
+  bool found = false;
+  PreOrder(index, [&](const Expr& node) {
+    found = found || node.kind() == ExprKind::kFloorDiv || node.kind() == ExprKind::kFloorMod;
+  });
+  return found;
+}
+
+// Returns the values of an index that is affine in the loops though not in the block's variables:
+// the place of an element's tile, or its place in the tile, whose loops a split has made. Nullopt
+// if it is not affine in the loops either.
+std::optional<IndexBox> BoxOverLoops(const Expr& index, const std::vector<Var>& iters,
+                                     const std::vector<Expr>& bindings, const MovingVars& loops) {
+  Substitution values;
+  for (size_t i = 0; i < iters.size(); ++i) values.emplace(iters[i], bindings[i]);
+  Bounds bounds;
+  for (size_t l = 0; l < loops.vars.size(); ++l) {
+    std::optional<int64_t> extent = AsConstant(loops.extents[l]);
+    bounds[loops.vars[l]] = {0, extent ? *extent - 1 : INT64_MAX};
+  }
+  Expr over_loops = Simplify(Substitute(index, values), bounds);
+  return BoxOf(over_loops, loops.vars, loops.zeros, loops.extents);
+}
+
 }  // namespace
 
 std::vector<Ref<For>> MovingLoops(const Path& path, const LoopRef& at, Scope scope) {
@@ -152,7 +177,8 @@ StatusOr<Box> RegionOf(const Block& block, const Access& access,
   }
   Box region;
   for (const Expr& index : access.indices) {
-    auto box = BoxOf(index, iters, lows, sizes);
+    auto box = Divides(index) ? BoxOverLoops(index, iters, bindings, loops) : std::nullopt;
+    if (!box) box = BoxOf(index, iters, lows, sizes);
     if (!box) {
       return InvalidInput("block '{}': index {} of buffer '{}' is not affine with rising terms",
                           block.name, Print(index), access.buffer->name);

@@ -17,8 +17,9 @@ std::vector<Ref<For>> MovingLoops(const Path& path, const LoopRef& at, Scope sco
 
 // Returns the cells that a block's `access` touches while the moving loops run; the other loops are
 // symbols. For a moving loop of extent e*f, its div and mod by f count as independent loops of
-// extents e and f (Fuse produces these). Error: an index or binding that is not affine in the
-// moving loops, or that falls as a loop rises. (reference: symbolic_schedule, "Formulas")
+// extents e and f (Fuse produces these). An index that divides a block's variable may be affine in
+// the loops of a split. Error: an index or binding that is not affine in the moving loops, or that
+// falls as a loop rises. (reference: symbolic_schedule, "Formulas")
 StatusOr<Box> RegionOf(const Block& block, const Access& access,
                        const std::vector<Ref<For>>& moving);
 

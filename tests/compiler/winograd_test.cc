@@ -164,6 +164,32 @@ TEST_CASE("other convolutions have no Winograd variant", "[api][winograd]") {
   CHECK(variants({4, 8, 3, 5}, {7, 5}, {}) == 2);
 }
 
+// The largest difference as a share of the largest element.
+double LargestDifference(const Tensor& a, const Tensor& b) {
+  double largest = 0, difference = 0;
+  for (int64_t i = 0; i < ElementCount(a.shape).value(); ++i) {
+    double x = ElementAsDouble(a, i), y = ElementAsDouble(b, i);
+    largest = std::max(largest, std::abs(x));
+    difference = std::max(difference, std::abs(x - y));
+  }
+  return difference / largest;
+}
+
+TEST_CASE("a window's third dimension is summed directly", "[api][winograd]") {
+  GraphBuilder builder("conv", 5);
+  ValueId x = builder.Input("x", {2, 4, 3, 6, 5});
+  ValueId w = builder.Weight("w", {5, 4, 3, 3, 3}, 0, 1);
+  ValueId y = builder.Emit("y", OpKind::kConv, {x, w}, {{"pads", std::vector<int64_t>(6, 1)}});
+  builder.Output(y, {2, 5, 3, 6, 5});
+  Task task = ConvTask(Passed(builder.Take()));
+  const Function& winograd = task.variants[1];
+  CHECK(Verify(winograd).ok());
+  std::vector<Tensor> direct = Arguments(task.variants[0]), other = direct;
+  REQUIRE(Interpret(task.variants[0], direct, {}).ok());
+  REQUIRE(Interpret(winograd, other, {}).ok());
+  CHECK(LargestDifference(direct.back(), other.back()) <= 1e-5);
+}
+
 // The artefact for native whose convolution is computed by its variant `variant`.
 struct Compiled {
   Artefact artefact;
@@ -235,15 +261,43 @@ TEST_CASE("a network of Winograd's convolutions computes what it did", "[api][wi
     std::vector<Tensor> inputs = {RandomTensor({1, 32, 13, 12}, random)};
     return Executor(module).Run(inputs).value()[0];
   };
-  Tensor direct = run(0), winograd = run(1);
-  double largest = 0, difference = 0;
-  for (int64_t i = 0; i < ElementCount(direct.shape).value(); ++i) {
-    double a = ElementAsDouble(direct, i), b = ElementAsDouble(winograd, i);
-    largest = std::max(largest, std::abs(a));
-    difference = std::max(difference, std::abs(a - b));
-  }
+  double difference = LargestDifference(run(0), run(1));
   CHECK(difference > 0);  // another way of computing it
-  CHECK(difference <= 1e-5 * largest);
+  CHECK(difference <= 1e-5);
+}
+
+// The variant of the convolution's kernel before any tuning, and how many there are.
+struct Untuned {
+  size_t variant = 0, variants = 0;
+  std::string sketch;
+};
+Untuned UntunedOf(const Shape& shape, bool winograd = true) {
+  Graph graph = Passed(Convolution(shape));
+  CompileOptions options;
+  options.target = *FindTarget("x86-64-v3");
+  options.winograd = winograd;
+  KernelSet set = MakeKernels(graph, FuseGraph(graph), {}, options).value();
+  for (const KernelStages& kernel : set.kernels) {
+    if (kernel.flops > 0) return {kernel.schedule.variant, kernel.variants.size(), kernel.sketch};
+  }
+  return {};
+}
+
+TEST_CASE("untuned convolutions with many channels and places go by Winograd's transforms",
+          "[api][winograd]") {
+  Untuned untuned = UntunedOf({1, 28, 28, 64, 64, 1});
+  CHECK(untuned.variant == 1);
+  CHECK(untuned.sketch == "tile, transformed");
+  CHECK(UntunedOf({1, 28, 28, 8, 64, 1}).variant != 1);
+  CHECK(UntunedOf({1, 7, 7, 64, 64, 1}).variant != 1);
+  CHECK(UntunedOf({1, 1, 300, 64, 64, 1}).variant != 1);
+}
+
+TEST_CASE("a model may ask for direct convolutions alone", "[api][winograd]") {
+  Shape shape{1, 28, 28, 64, 64, 1};
+  Untuned untuned = UntunedOf(shape, /*winograd=*/false);
+  CHECK(untuned.variants == UntunedOf(shape).variants - 1);
+  CHECK(untuned.sketch.find("transformed") == std::string::npos);
 }
 
 }  // namespace

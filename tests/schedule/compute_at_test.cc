@@ -55,6 +55,29 @@ TEST_CASE("a window that reaches past the tensor is guarded by the domain",
   }
 }
 
+TEST_CASE("the window of tiles is as large as the loops of a split cover",
+          "[schedule][compute_at]") {
+  CheckSteps(Reading("T[y div 2 + 6] + T[y div 2]"), "split c/y [2, 2]\ncompute_at p c/y.0", R"(
+    fn f(A: f32[12], B: f32[6]) scheduled {
+      for y0 in 0..2 @c/y.0 {
+        alloc T: f32[12] window [y0 * 2] size [8]
+        for x in 0..8 @p/x { block p(x: spatial 12 = y0 * 2 + x) { T[x] = A[x] } }
+        for y1 in 0..2 @c/y.1 {
+          for y2 in 0..2 @c/y.2 {
+            block c(y: spatial 6 = y0 * 4 + y1 * 2 + y2) guard (y0 * 4 + y1 * 2 + y2 < 6) {
+              B[y] = T[y div 2 + 6] + T[y div 2]
+            }
+          }
+        }
+      }
+    })");
+  CheckStepResult(Reading("T[y mod 2 + 3]"), "split c/y [2]\ncompute_at p c/y.0");
+  for (int64_t t : {1, 2, 3}) {
+    CheckStepResult(Reading("T[y div 2 * 2 + y mod 2]"),
+                    "tile t 1 3\nsplit c/y [t, 2]\ncompute_at p c/y.0", {{"t", t}});
+  }
+}
+
 TEST_CASE("a reduction is computed where it is read", "[schedule][compute_at]") {
   for (int64_t t : {1, 2, 5}) {
     CheckStepResult(SoftmaxFunction(5, 7), "tile t 1 9\nsplit out/i [t]\ncompute_at stat out/i.0",

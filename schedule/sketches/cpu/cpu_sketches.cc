@@ -10,6 +10,7 @@
 #include "schedule/sketches/cpu/cpu_tile.h"
 #include "schedule/sketches/cpu/reduction_parts.h"
 #include "schedule/sketches/cpu/rolling_tile.h"
+#include "schedule/sketches/cpu/transformed_product.h"
 #include "schedule/sketches/cpu/transposing_map.h"
 #include "schedule/sketches/parts/attention_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
@@ -138,6 +139,13 @@ std::vector<SketchState> SlidingRule(const SketchState& state, const Block& bloc
   return forks;
 }
 
+// Winograd's convolution, from the transform of its input to that of its output.
+std::vector<SketchState> TransformedRule(const SketchState& state, const Block& block,
+                                         const Target& target) {
+  std::optional<SketchState> next = ScheduleTransformedProduct(state, block, target);
+  return next ? std::vector<SketchState>{*std::move(next)} : std::vector<SketchState>{};
+}
+
 // Right for any reduction and any ordered block.
 std::vector<SketchState> OuterRule(const SketchState& state, const Block& block,
                                    const Target& target) {
@@ -151,6 +159,7 @@ constexpr SketchRule kRules[] = {
     {"rows", RowsRule, "reductions along contiguous memory"},
     {"tile", TileRule, "reductions into one buffer"},
     {"columns", ColumnsRule, "reductions into several buffers, along their last axis"},
+    {"transformed", TransformedRule, "products between transforms of tiles"},
     {"sliding", SlidingRule, "maps that make what one window slides over"},
     {"map", MapRule, "blocks without a reduction"},
     {"outer", OuterRule, "everything: a panel of columns at a time through the reduction"},

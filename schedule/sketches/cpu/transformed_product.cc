@@ -1,0 +1,285 @@
+#include "schedule/sketches/cpu/transformed_product.h"
+
+#include <algorithm>
+
+#include "ir/analysis/accesses.h"
+#include "ir/expr/visitor.h"
+#include "schedule/analysis/reduction_nest.h"
+#include "schedule/sketches/cpu/cpu_parts.h"
+#include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/default_tiles.h"
+#include "schedule/sketches/parts/operand_panels.h"
+#include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/cache.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/decompose_reduction.h"
+#include "schedule/steps/loop_kind.h"
+#include "schedule/steps/reorder.h"
+#include "schedule/steps/split.h"
+#include "support/integer_division.h"
+#include "support/storage_types.h"
+
+namespace tcc {
+namespace {
+
+// The stages, in their order. The output's last three axes are the rows and columns of an image,
+// whose tiles have `tile` of each, and its channels.
+struct Stages {
+  const Block* rows = nullptr;
+  const Block* input = nullptr;
+  const Block* product = nullptr;
+  const Block* sums = nullptr;
+  const Block* output = nullptr;
+  int64_t tile = 0;
+};
+
+bool IsMap(const Block& block) {
+  return ItersOf(block, IterKind::kReduce).empty() && WritesOf(block).size() == 1;
+}
+
+// The only reader of the one buffer that the block writes.
+const Block* ReaderOf(const Function& fn, const Block& block) {
+  std::vector<Access> writes = WritesOf(block);
+  return writes.size() == 1 ? OnlyReaderOf(fn, writes[0].buffer) : nullptr;
+}
+
+bool IsTiledProduct(const Block& block) {
+  return IsReduction(block) && WritesPlainly(block) && HasReuse(block) &&
+         ItersOf(block, IterKind::kSpatial).size() >= 4;
+}
+
+// The size of the tiles whose rows `output` reads as the first index of `buffer`: rows mod size.
+int64_t TileOf(const Block& output, const Var& buffer) {
+  size_t axes = output.iters.size();
+  for (const Access& read : ReadsOf(output)) {
+    if (!(read.buffer == buffer) || axes < 3) continue;
+    const auto* place = read.indices[0].as<FloorMod>();
+    bool is_row = place && place->a.same_as(output.iters[axes - 3].var);
+    return is_row ? AsConstant(place->b).value_or(0) : 0;
+  }
+  return 0;
+}
+
+std::optional<Stages> FindStages(const Function& fn, const Block& first) {
+  Stages s;
+  s.rows = &first;
+  if (!IsMap(first) || first.iters.size() < 4) return std::nullopt;
+  s.input = ReaderOf(fn, first);
+  if (!s.input || !IsMap(*s.input) || s.input->iters.size() != first.iters.size()) {
+    return std::nullopt;
+  }
+  s.product = ReaderOf(fn, *s.input);
+  if (!s.product || !IsTiledProduct(*s.product)) return std::nullopt;
+  s.sums = ReaderOf(fn, *s.product);
+  if (!s.sums || !IsMap(*s.sums)) return std::nullopt;
+  s.output = ReaderOf(fn, *s.sums);
+  if (!s.output || !IsMap(*s.output)) return std::nullopt;
+  s.tile = TileOf(*s.output, WritesOf(*s.sums)[0].buffer);
+  if (s.tile <= 1) return std::nullopt;
+  return s;
+}
+
+class TransformedProduct {
+ public:
+  TransformedProduct(const SketchState& state, const Stages& stages, const Target& target)
+      : state_(state), s_(stages), target_(target), tile_(FirstTile()) {}
+
+  // Returns false where a step is not legal.
+  bool Build() {
+    ChooseSizes();
+    PackConstants();
+    const std::string tiles = s_.product->name + ".sum";
+    std::vector<LoopRef> outer = SplitOutput();
+    bool is_placed = state_.Try(CacheWrite{s_.product->name, WritesOf(*s_.product)[0].buffer->name,
+                                           Scope::kLocal, tiles}) &&
+                     state_.Try(Reorder{OutputOrder(outer)}) &&
+                     state_.Try(ComputeAt{s_.sums->name, LevelKey(Channels(), 0)}) &&
+                     state_.Try(ComputeAt{tiles, outer.back()}) && TileProduct(tiles) &&
+                     state_.Try(ComputeAt{s_.input->name, outer.back()}) && TransformInput();
+    if (!is_placed) return false;
+    UnrollTiles(*s_.sums);
+    for (const LoopRef& loop : {LevelKey(Rows(), 2), LevelKey(Columns(), 1)}) {
+      state_.Do(Unroll{loop});
+    }
+    state_.Do(Vectorize{LevelKey(Channels(), 1)});
+    RunInParallel(state_, *s_.output, outer);
+    for (const Block* block : {s_.rows, s_.input, s_.product, s_.sums, s_.output}) {
+      state_.MarkDone(block->name);
+    }
+    for (const std::string& made : {tiles, s_.product->name + ".init"}) state_.MarkDone(made);
+    return true;
+  }
+
+  SketchState Take() && { return std::move(state_); }
+
+ private:
+  static LoopRef KeyOf(const Block& block, size_t from_last) {
+    return BaseKey(block.name, block.iters[block.iters.size() - from_last]);
+  }
+  LoopRef Rows() const { return KeyOf(*s_.output, 3); }
+  LoopRef Columns() const { return KeyOf(*s_.output, 2); }
+  LoopRef Channels() const { return KeyOf(*s_.output, 1); }
+  int64_t OutputExtent(size_t from_last) const {
+    return ExtentOf(*s_.output, s_.output->iters.size() - from_last);
+  }
+
+  // The places of the tiles and of the filters among the product's variables.
+  size_t TilesIter() const { return ItersOf(*s_.product, IterKind::kSpatial).rbegin()[1]; }
+  size_t FiltersIter() const { return ItersOf(*s_.product, IterKind::kSpatial).back(); }
+  int64_t RowsOfTiles() const { return CeilDivision(OutputExtent(3), s_.tile); }
+  int64_t TilesOfRow() const { return CeilDivision(OutputExtent(2), s_.tile); }
+
+  // The initial number of rows of tiles in a piece: what the product reads and writes for them
+  // takes twice L2 at most, since the weights, which each piece reads again, are worth more there.
+  int64_t FirstRows() const {
+    int64_t per_tile = 1;
+    for (const Block* block : {s_.input, s_.product}) {
+      std::vector<size_t> iters = ItersOf(*block, IterKind::kSpatial);
+      per_tile +=
+          ExtentOf(*block, iters[0]) * ExtentOf(*block, iters[1]) * ExtentOf(*block, iters.back());
+    }
+    int64_t bytes = per_tile * TilesOfRow() * WholeBytes(kFloat32);
+    return std::clamp<int64_t>(2 * target_.l2_bytes / bytes, 1, RowsOfTiles());
+  }
+
+  RegisterTile FirstTile() const {
+    return ChooseRegisterTile(FirstRows() * TilesOfRow(), ExtentOf(*s_.product, FiltersIter()),
+                              target_, kFloat32);
+  }
+
+  void ChooseSizes() {
+    LoopRef filters = BaseKey(s_.product->name, s_.product->iters[FiltersIter()]);
+    LoopRef tiles = BaseKey(s_.product->name, s_.product->iters[TilesIter()]);
+    int64_t extent = ExtentOf(*s_.product, FiltersIter());
+    lanes_ = LanesOf(state_, LevelKey(filters, 2), extent, target_.FloatLanes(), tile_.lanes);
+    registers_ = state_.Size(LevelKey(filters, 1), 8, {}, tile_.registers);
+    product_rows_ = state_.Size(LevelKey(tiles, 1), 30, {}, tile_.rows);
+  }
+
+  void PackConstants() {
+    for (const PanelOperand& operand : ConstantOperands(state_.fn(), *s_.product, FiltersIter())) {
+      if (!IsWorthPacking(operand, tile_.registers * tile_.lanes)) continue;
+      std::vector<std::string> copies;
+      for (const Step& step : PackingSteps(operand, s_.product->name, registers_, lanes_, copies)) {
+        state_.Do(step);
+      }
+      for (const std::string& copy : copies) state_.MarkDone(copy);
+    }
+  }
+
+  // Splits the output's loops. Returns those over pieces.
+  std::vector<LoopRef> SplitOutput() {
+    Expr rows = state_.Size(LevelKey(Rows(), 1), RowsOfTiles(), {}, FirstRows());
+    int64_t channels = OutputExtent(1);
+    Expr lanes = LanesOf(state_, LevelKey(Channels(), 1), channels, target_.FloatLanes(),
+                         std::min<int64_t>(channels, target_.FloatLanes()));
+    state_.Do(Split{Rows(), {rows, Expr(s_.tile)}});
+    state_.Do(Split{Columns(), {Expr(s_.tile)}});
+    state_.Do(Split{Channels(), {lanes}});
+    std::vector<LoopRef> outer;
+    for (size_t i = 0; i + 3 < s_.output->iters.size(); ++i) {
+      outer.push_back(BaseKey(s_.output->name, s_.output->iters[i]));
+    }
+    outer.push_back(LevelKey(Rows(), 0));
+    return outer;
+  }
+
+  std::vector<LoopRef> OutputOrder(const std::vector<LoopRef>& outer) const {
+    std::vector<LoopRef> order = outer;
+    order.insert(order.end(),
+                 {LevelKey(Rows(), 1), LevelKey(Columns(), 0), LevelKey(Channels(), 0),
+                  LevelKey(Rows(), 2), LevelKey(Columns(), 1), LevelKey(Channels(), 1)});
+    return order;
+  }
+
+  // Tiles the product by registers below the loops of `tiles`, which writes its sums to memory.
+  bool TileProduct(const std::string& tiles) {
+    const Block& product = *s_.product;
+    std::vector<size_t> spatial = ItersOf(product, IterKind::kSpatial);
+    auto dim = [&](size_t d) { return tiles + "/ax" + std::to_string(d); };
+    LoopRef rows = dim(spatial.size() - 2), filters = dim(spatial.size() - 1);
+    state_.Do(Split{rows, {product_rows_}});
+    state_.Do(Split{filters, {registers_, lanes_}});
+    std::vector<LoopRef> order;
+    for (size_t d = 0; d + 2 < spatial.size(); ++d) order.push_back(dim(d));
+    order.insert(order.end(), {LevelKey(filters, 0), LevelKey(rows, 0), LevelKey(rows, 1),
+                               LevelKey(filters, 1), LevelKey(filters, 2)});
+    if (!state_.Try(Reorder{order}) || !state_.Try(ComputeAt{product.name, LevelKey(rows, 0)})) {
+      return false;
+    }
+    state_.Do(Unroll{LevelKey(rows, 1)});
+    state_.Do(Unroll{LevelKey(filters, 1)});
+    state_.Do(Vectorize{LevelKey(filters, 2)});
+    return FillRegisters(product, spatial);
+  }
+
+  bool FillRegisters(const Block& product, const std::vector<size_t>& spatial) {
+    LoopRef rows = BaseKey(product.name, product.iters[spatial.rbegin()[1]]);
+    LoopRef filters = BaseKey(product.name, product.iters[spatial.back()]);
+    state_.Do(Split{filters, {lanes_}});
+    std::vector<LoopRef> reduce = KeysOf(product, ItersOf(product, IterKind::kReduce));
+    std::vector<LoopRef> order = reduce;
+    order.insert(order.end(), {rows, LevelKey(filters, 0), LevelKey(filters, 1)});
+    if (!state_.Try(Reorder{order}) || !state_.Try(DecomposeReduction{product.name, reduce[0]})) {
+      return false;
+    }
+    for (const std::string& name : {product.name, product.name + ".init"}) {
+      state_.Do(Vectorize{LevelKey(Rekeyed(filters, name), 1)});
+      state_.Do(Unroll{LevelKey(Rekeyed(filters, name), 0)});
+      state_.Do(Unroll{Rekeyed(rows, name)});
+    }
+    return true;
+  }
+
+  // Transforms the tiles one after another, some channels of each at a time.
+  bool TransformInput() {
+    const Block& input = *s_.input;
+    LoopRef channels = KeyOf(input, 1);
+    int64_t extent = ExtentOf(input, input.iters.size() - 1);
+    Expr lanes = LanesOf(state_, LevelKey(channels, 1), extent, target_.FloatLanes(),
+                         std::min<int64_t>(extent, target_.FloatLanes()));
+    state_.Do(Split{channels, {lanes}});
+    std::vector<LoopRef> order;
+    for (size_t i = 2; i + 1 < input.iters.size(); ++i) {
+      order.push_back(BaseKey(input.name, input.iters[i]));
+    }
+    order.push_back(LevelKey(channels, 0));
+    order.push_back(BaseKey(input.name, input.iters[0]));
+    order.push_back(BaseKey(input.name, input.iters[1]));
+    order.push_back(LevelKey(channels, 1));
+    if (!state_.Try(Reorder{order}) ||
+        !state_.Try(ComputeAt{s_.rows->name, LevelKey(channels, 0)})) {
+      return false;
+    }
+    for (size_t i : {0, 1}) state_.Do(Unroll{BaseKey(input.name, input.iters[i])});
+    state_.Do(Vectorize{LevelKey(channels, 1)});
+    UnrollTiles(*s_.rows);
+    return true;
+  }
+
+  // Keeps a stage's tile in registers: its first two axes are unrolled, its last is one vector.
+  void UnrollTiles(const Block& stage) {
+    for (size_t i : {0, 1}) state_.Do(Unroll{BaseKey(stage.name, stage.iters[i])});
+    state_.Do(Vectorize{KeyOf(stage, 1)});
+    state_.Do(SetScope{WritesOf(stage)[0].buffer->name, Scope::kLocal});
+  }
+
+  SketchState state_;
+  const Stages& s_;
+  const Target& target_;
+  const RegisterTile tile_;
+  Expr lanes_, registers_, product_rows_;
+};
+
+}  // namespace
+
+std::optional<SketchState> ScheduleTransformedProduct(const SketchState& state, const Block& first,
+                                                      const Target& target) {
+  std::optional<Stages> stages = FindStages(state.fn(), first);
+  if (!stages) return std::nullopt;
+  TransformedProduct product(state, *stages, target);
+  if (!product.Build()) return std::nullopt;
+  return std::move(product).Take();
+}
+
+}  // namespace tcc
