@@ -117,19 +117,11 @@ bool CoversDensely(const Expr& binding, const MovingVars& loops) {
   return CoverInOrder(std::move(terms));
 }
 
-bool Divides(const Expr& index) {
-  bool found = false;
-  PreOrder(index, [&](const Expr& node) {
-    found = found || node.kind() == ExprKind::kFloorDiv || node.kind() == ExprKind::kFloorMod;
-  });
-  return found;
-}
-
-// Returns the values of an index that is affine in the loops though not in the block's variables:
-// the place of an element's tile, or its place in the tile, whose loops a split has made. Nullopt
-// if it is not affine in the loops either.
-std::optional<IndexBox> BoxOverLoops(const Expr& index, const std::vector<Var>& iters,
-                                     const std::vector<Expr>& bindings, const MovingVars& loops) {
+// Returns the cells of an access whose indices are affine in the loops though not all in the
+// block's variables: the place of an element's tile and its place in the tile, whose loops a split
+// has made. Nullopt if they are not affine in the loops either.
+std::optional<Box> RegionOverLoops(const Access& access, const std::vector<Var>& iters,
+                                   const std::vector<Expr>& bindings, const MovingVars& loops) {
   Substitution values;
   for (size_t i = 0; i < iters.size(); ++i) values.emplace(iters[i], bindings[i]);
   Bounds bounds;
@@ -137,8 +129,15 @@ std::optional<IndexBox> BoxOverLoops(const Expr& index, const std::vector<Var>& 
     std::optional<int64_t> extent = AsConstant(loops.extents[l]);
     bounds[loops.vars[l]] = {0, extent ? *extent - 1 : INT64_MAX};
   }
-  Expr over_loops = Simplify(Substitute(index, values), bounds);
-  return BoxOf(over_loops, loops.vars, loops.zeros, loops.extents);
+  Box region;
+  for (const Expr& index : access.indices) {
+    Expr over_loops = Simplify(Substitute(index, values), bounds);
+    auto box = BoxOf(over_loops, loops.vars, loops.zeros, loops.extents);
+    if (!box) return std::nullopt;
+    region.origin.push_back(box->origin);
+    region.size.push_back(box->size);
+  }
+  return region;
 }
 
 }  // namespace
@@ -177,9 +176,9 @@ StatusOr<Box> RegionOf(const Block& block, const Access& access,
   }
   Box region;
   for (const Expr& index : access.indices) {
-    auto box = Divides(index) ? BoxOverLoops(index, iters, bindings, loops) : std::nullopt;
-    if (!box) box = BoxOf(index, iters, lows, sizes);
+    auto box = BoxOf(index, iters, lows, sizes);
     if (!box) {
+      if (auto over_loops = RegionOverLoops(access, iters, bindings, loops)) return *over_loops;
       return InvalidInput("block '{}': index {} of buffer '{}' is not affine with rising terms",
                           block.name, Print(index), access.buffer->name);
     }
