@@ -102,7 +102,7 @@ bool UsesAny(const Expr& expr, const std::vector<Var>& vars) {
   return std::any_of(vars.begin(), vars.end(), [&](const Var& var) { return UsesVar(expr, var); });
 }
 
-// Finds the channel and the last two dimensions along which a window of 3 slides, of which nothing
+// Finds the channel and the last two dimensions along which a window of 3 slides, on which nothing
 // else depends. Returns false where the input is read in another way.
 bool MatchInput(const ComputeExpr& stage, Convolution& conv) {
   bool has_channel = false;
