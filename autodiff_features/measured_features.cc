@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "autodiff_features/task_formulas.h"
+#include "support/random.h"
 
 namespace tcc {
 namespace {
@@ -98,6 +99,18 @@ Status ExpectSomeReplay(const MeasuredFeatures& measured) {
   return InvalidInput(
       "expected measured points that can be replayed, got none in {} timed record{}{}", points,
       points == 1 ? "" : "s", reason);
+}
+
+TaskPredictions MeasuredAgain(std::span<const MeasuredTask> tasks, uint64_t seed) {
+  Random random(seed);
+  TaskPredictions predictions;
+  for (const MeasuredTask& task : tasks) {
+    std::vector<double>& ln_seconds = predictions.emplace_back();
+    for (const MeasuredPoint& point : task.points) {
+      ln_seconds.push_back(std::log(point.seconds) + point.noise * random.Normal());
+    }
+  }
+  return predictions;
 }
 
 }  // namespace tcc

@@ -3,10 +3,10 @@
 
 #include "bench/cpu/interleaved_timing.h"
 #include "bench/cpu/peers.h"
-#include "bench/operator/channels_last.h"
+#include "bench/operator/operator.h"
 #include "bench/operator/operator_check.h"
 #include "bench/operator_run.h"
-#include "runtime/cpu/fma_peak.h"
+#include "runtime/cpu/cpu_rates.h"
 #include "runtime/executor/executor.h"
 
 namespace tcc {

@@ -4,9 +4,9 @@
 #include <deque>
 #include <optional>
 
-#include "bench/gpu/gpu_operands.h"
+#include "bench/gpu/gpu_bench.h"
 #include "bench/gpu/gpu_peers.h"
-#include "bench/operator/channels_last.h"
+#include "bench/operator/operator.h"
 #include "bench/operator/operator_check.h"
 #include "bench/operator_run.h"
 #include "runtime/executor/executor.h"

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <set>
 
-#include "bench/operator/channels_last.h"
+#include "bench/operator/operator.h"
 #include "compiler/check/random_inputs.h"
 #include "compiler/compile_graph.h"
 #include "support/random.h"

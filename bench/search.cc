@@ -23,7 +23,7 @@
 #include "search/tuning/task_tuner.h"
 #include "support/check.h"
 #include "support/file.h"
-#include "support/for_each_index.h"
+#include "support/threads.h"
 
 namespace tcc {
 namespace {

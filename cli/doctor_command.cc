@@ -20,7 +20,6 @@
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/cuda/cuda_driver.h"
 #include "runtime/executor/usable_cpus.h"
-#include "support/cache_folder.h"
 #include "support/environment.h"
 #include "support/status.h"
 #include "support/target.h"

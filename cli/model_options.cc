@@ -3,6 +3,7 @@
 #include "cli/split_assignment.h"
 #include "models/onnx/import_onnx.h"
 #include "support/npy.h"
+#include "support/wanted_option.h"
 
 namespace tcc {
 namespace {
@@ -36,6 +37,22 @@ StatusOr<ImportOptions> ToImportOptions(const ModelOptions& options) {
   return import;
 }
 
+// "--bind k=FILE.npy"; without a key only the option.
+std::string TextOf(const WantedOption& wanted) {
+  const std::string& key = wanted.key;
+  switch (wanted.option) {
+    case Option::kDims:
+      return key.empty() ? "--dim" : "--dim " + key + "=SIZE";
+    case Option::kShapes:
+      return key.empty() ? "--shape" : "--shape " + key + "=SIZExSIZE...";
+    case Option::kBinds:
+      return key.empty() ? "--bind" : "--bind " + key + "=FILE.npy";
+    case Option::kTarget:
+      return key.empty() ? "--target" : "--target " + key;
+  }
+  return "";
+}
+
 }  // namespace
 
 void AddModelOptions(CommandLine& line, ModelOptions& options) {
@@ -63,6 +80,14 @@ CommandOption AddTargetOption(CommandLine& line, std::string& target) {
   std::string names;
   for (const Target& row : AllTargets()) names += (names.empty() ? "" : "|") + row.name;
   return line.AddOption("--target", target, "What to generate code for").TypeName(names);
+}
+
+std::string MessageWithOptions(const Status& status) {
+  std::string options;
+  for (const WantedOption& wanted : WantedOptions(status)) {
+    options += (options.empty() ? "" : ", ") + TextOf(wanted);
+  }
+  return Message(status) + (options.empty() ? "" : " (" + options + ")");
 }
 
 }  // namespace tcc

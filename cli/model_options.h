@@ -6,6 +6,7 @@
 
 #include "cli/command_line.h"
 #include "ir/graph/graph.h"
+#include "support/status.h"
 #include "support/target.h"
 
 namespace tcc {
@@ -27,5 +28,9 @@ StatusOr<Graph> ImportModel(const ModelOptions& options,
 
 // Adds --target, one of AllTargets.
 CommandOption AddTargetOption(CommandLine& line, std::string& target);
+
+// Returns the message of a failure, and the options of the command line that are at fault or would
+// help.
+std::string MessageWithOptions(const Status& status);
 
 }  // namespace tcc

@@ -17,7 +17,7 @@ bool IsNpz(const std::string& path);
 bool IsNpzAlone(const std::string& text);
 
 // Reads the arrays of an archive by numpy.savez or numpy.savez_compressed, by their names. Errors
-// are those of the archive (zip_archive.h) and of the arrays (npy.h), with path and name.
+// are those of the archive and of the arrays (npy.h), with path and name.
 StatusOr<NamedTensors> ReadNpz(const std::string& path);
 
 // Writes an archive like numpy.savez; the file appears whole or not at all.

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "runtime/cpu/fma_peak.h"
+#include "runtime/cpu/cpu_rates.h"
 #include "runtime/cuda/cuda_device.h"
-#include "runtime/cuda/cuda_peaks.h"
+#include "runtime/cuda/cuda_driver.h"
 #include "runtime/cuda/cuda_program.h"
 #include "runtime/cupti/cupti_counters.h"
 #include "runtime/cupti/cupti_recording.h"

@@ -20,7 +20,6 @@
 #include "runtime/executor/executor.h"
 #include "support/file.h"
 #include "support/npy.h"
-#include "support/npy_header.h"
 
 namespace tcc {
 namespace {

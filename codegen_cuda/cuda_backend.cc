@@ -10,8 +10,8 @@
 #include "codegen_cuda/text/gpu_kernel.h"
 #include "codegen_cuda/text/prelude.h"
 #include "support/check.h"
-#include "support/for_each_index.h"
 #include "support/stop.h"
+#include "support/threads.h"
 
 namespace tcc {
 namespace {

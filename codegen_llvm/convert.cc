@@ -89,8 +89,25 @@ Value* NarrowFloat8(llvm::IRBuilderBase& b, Value* f32, DType dtype) {
   return b.CreateTrunc(result, SameLanes(result, b.getInt8Ty()));
 }
 
+// Converts to an integer of up to 16 bits, by way of i32: LLVM's own saturating conversion to these
+// types goes lane by lane.
+Value* FloatToNarrowInteger(llvm::IRBuilderBase& b, Value* value, DType to, llvm::Type* type) {
+  auto number = [&](int64_t bound) {
+    return llvm::ConstantFP::get(value->getType(), static_cast<double>(bound));
+  };
+  Value* low = number(MinValue(to));
+  Value* high = number(MaxValue(to));
+  // A NaN becomes 0, which is the lowest unsigned number.
+  if (to.is_signed_integer())
+    value = b.CreateSelect(b.CreateFCmpUNO(value, value), number(0), value);
+  value = b.CreateSelect(b.CreateFCmpOGT(value, low), value, low);
+  value = b.CreateSelect(b.CreateFCmpOLT(value, high), value, high);
+  return b.CreateTrunc(b.CreateFPToSI(value, SameLanes(value, b.getInt32Ty())), type);
+}
+
 Value* FloatToInteger(llvm::IRBuilderBase& b, Value* value, DType to) {
   llvm::Type* type = SameLanes(value, RegisterType(b.getContext(), to.element()));
+  if (to.is_integer() && to.bits() <= 16) return FloatToNarrowInteger(b, value, to, type);
   llvm::Intrinsic::ID saturate =
       to.is_signed_integer() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
   return b.CreateIntrinsic(saturate, {type, value->getType()}, {value});

@@ -8,7 +8,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
-#include "codegen_llvm/short_memory.h"
+#include "codegen_llvm/left_on_throw.h"
 #include "codegen_llvm/stmt_emitter.h"
 #include "runtime/artefact/kernel_abi.h"
 #include "support/check.h"
@@ -98,6 +98,7 @@ std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Funct
   KernelState state{.module = *module, .builder = b};
   state.function = function;
   state.runtime = function->getArg(0);
+  state.vector_bytes = target.vector_bytes;
   BindParameters(state, fn);
   BindShapes(state, fn);
   StmtEmitter(state).Emit(fn.body);

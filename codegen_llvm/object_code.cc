@@ -6,6 +6,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
@@ -16,11 +17,13 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
+#include <new>
 #include <optional>
 
 #include "codegen_llvm/kernel_emitter.h"
-#include "codegen_llvm/short_memory.h"
+#include "codegen_llvm/left_on_throw.h"
 #include "codegen_llvm/target_machine.h"
 #include "support/check.h"
 #include "support/stop.h"
@@ -28,6 +31,19 @@
 
 namespace tcc {
 namespace {
+
+void ThrowBadAlloc(void*, const char*, bool) {
+  // More than any machine has: std::bad_alloc.
+  volatile size_t bytes = PTRDIFF_MAX;
+  ::operator delete(::operator new(bytes));
+}
+
+// Makes LLVM throw std::bad_alloc when memory runs out, in the whole process, which it would end
+// otherwise. May be called any number of times.
+void InstallBadAllocHandler() {
+  static std::once_flag once;
+  std::call_once(once, [] { llvm::install_bad_alloc_error_handler(ThrowBadAlloc); });
+}
 
 struct Analyses {
   llvm::LoopAnalysisManager loops;
@@ -90,7 +106,7 @@ int64_t CodeBytes(llvm::StringRef object) {
 
 StatusOr<KernelObject> CompileKernel(const Function& fn, const Target& target,
                                      const std::stop_token& stop) {
-  ThrowWhereMemoryIsShort();
+  InstallBadAllocHandler();
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> made, CreateTargetMachine(target));
   LeftOnThrow machine(std::move(made));
   LeftOnThrow<llvm::LLVMContext> context(std::in_place);

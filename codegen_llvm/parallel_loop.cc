@@ -80,6 +80,7 @@ llvm::Function* EmitBody(KernelState& outer, const For& loop, llvm::StructType* 
                         b.CreateStructGEP(closure_type, closure, i));
   };
   KernelState state{.module = outer.module, .builder = b};
+  state.vector_bytes = outer.vector_bytes;
   state.function = function;
   state.runtime = member(kRuntime);
   state.failure = b.CreateStructGEP(closure_type, closure, kFailure);

@@ -10,9 +10,9 @@
 #include "compiler/kernels.h"
 #include "compiler/memory_need.h"
 #include "compiler/prepare_weights.h"
-#include "graph/passes/declared_shapes.h"
 #include "graph/passes/graph_pipeline.h"
-#include "graph/variants/place_parts.h"
+#include "graph/passes/infer_shapes.h"
+#include "graph/variants/alias_parts.h"
 #include "search/candidate/artefact_device.h"
 #include "support/stop.h"
 #include "support/version.h"
@@ -48,7 +48,7 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
   std::vector<std::string> output_names = OutputNames(graph);
   std::vector<std::vector<Expr>> declared = DeclaredShapes(graph);
-  TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
+  TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop));
   if (options.warn) {
     for (const std::string& line : ContradictedShapes(graph, output_names, declared)) {
       options.warn(line);
@@ -56,7 +56,7 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   }
   TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph, options.target));
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());
+  AliasedParts parts = AliasParts(graph, subgraphs, options.target.BufferAlignment());
 
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, options));
   TCC_ASSIGN_OR_RETURN(CompiledModule code, CompileKernels(kernels, options));

@@ -4,7 +4,7 @@
 
 #include "compiler/devices/reference_device.h"
 #include "compiler/make_backend.h"
-#include "support/for_each_index.h"
+#include "support/threads.h"
 
 namespace tcc {
 namespace {

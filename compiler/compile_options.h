@@ -8,7 +8,7 @@
 #include "runtime/artefact/gpu_program.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "search/candidate/lower_schedule.h"
-#include "search/database/tuned_schedules.h"
+#include "search/candidate/workload.h"
 #include "support/numeric_mode.h"
 #include "support/target.h"
 

@@ -8,7 +8,7 @@
 #include "compiler/make_backend.h"
 #include "compiler/schedule_folder.h"
 #include "graph/passes/graph_pipeline.h"
-#include "graph/variants/place_parts.h"
+#include "graph/variants/alias_parts.h"
 #include "ir/analysis/verifier.h"
 #include "ir/expr/compare.h"
 #include "ir/simplify/simplify.h"
@@ -239,7 +239,7 @@ StatusOr<std::string> KernelsText(const std::vector<const KernelStages*>& kernel
 }
 
 StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                  const PlacedParts& parts, const DumpOptions& options) {
+                                  const AliasedParts& parts, const DumpOptions& options) {
   CompileOptions compile{.target = options.target,
                          .threads = options.threads,
                          .verify = options.verify,
@@ -297,10 +297,11 @@ StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {
   bool is_graph = options.stage == Stage::kGraph || options.stage == Stage::kFused;
   if (!is_graph && !interpreted) TCC_RETURN_IF_ERROR(bound);
   // A pass mostly fails because of an unbound dimension.
-  if (Status passes = RunGraphPasses(graph); !passes.ok()) return bound.ok() ? passes : bound;
+  Status passes = RunGraphPasses(graph, options.target.kind);
+  if (!passes.ok()) return bound.ok() ? passes : bound;
   if (options.stage == Stage::kGraph) return DumpGraph(graph, options);
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());
+  AliasedParts parts = AliasParts(graph, subgraphs, options.target.BufferAlignment());
   if (options.stage == Stage::kFused) return DumpFused(graph, subgraphs, options);
   return DumpKernels(graph, subgraphs, parts, options);
 }

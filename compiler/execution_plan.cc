@@ -16,7 +16,7 @@ namespace {
 // its buffer of the enclosing graph.
 struct Scope {
   Scope(const Graph& of_graph, const std::vector<Subgraph>& of_subgraphs,
-        const PlacedParts& of_parts = {})
+        const AliasedParts& of_parts = {})
       : graph(of_graph), subgraphs(of_subgraphs), parts(of_parts), root(of_graph.values.size()) {
     for (size_t v = 0; v < root.size(); ++v) root[v] = static_cast<ValueId>(v);
     for (const Subgraph& subgraph : subgraphs) {
@@ -43,7 +43,7 @@ struct Scope {
 
   const Graph& graph;
   const std::vector<Subgraph>& subgraphs;
-  const PlacedParts parts;    // values that lie inside another value
+  const AliasedParts parts;   // values that lie inside another value
   std::vector<ValueId> root;  // by value: the value whose bytes it aliases
   // The values that can be written directly to a given buffer: as a whole, or slice by slice.
   std::set<ValueId> written, stacked;

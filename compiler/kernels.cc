@@ -11,7 +11,7 @@
 #include "graph/ops/node_lowering.h"
 #include "graph/passes/control_flow.h"
 #include "graph/passes/graph_pipeline.h"
-#include "graph/variants/place_parts.h"
+#include "graph/variants/alias_parts.h"
 #include "ir/analysis/canonical.h"
 #include "ir/analysis/canonical_names.h"
 #include "ir/analysis/verifier.h"
@@ -19,8 +19,8 @@
 #include "schedule/sketches/flash_attention.h"
 #include "schedule/sketches/gpu/mma_product.h"
 #include "search/candidate/runnable_schedule.h"
-#include "support/for_each_index.h"
 #include "support/stop.h"
+#include "support/threads.h"
 
 namespace tcc {
 namespace {
@@ -34,7 +34,7 @@ std::string SymbolFor(const std::string& name, std::set<std::string>& used) {
 
 // Adds the tasks of the subgraphs, and of bodies to any depth that the graph's verifier allows.
 Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                const PlacedParts& parts, const CompileOptions& options, double runs,
+                const AliasedParts& parts, const CompileOptions& options, double runs,
                 KernelSet& set) {
   for (const Subgraph& subgraph : subgraphs) {
     TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
@@ -82,7 +82,8 @@ std::optional<size_t> VariantOnTensorCores(const Task& task, const Target& targe
 // Returns the variant for which the default schedule is best. On a GPU, threads that test at each
 // tap whether it lies inside diverge, so padded inputs are better. On a CPU, a separable window
 // saves enough steps to be worth storing the values between its passes, Winograd's transforms save
-// more than half of a convolution's products, and merged rows leave fewer odd tiles.
+// more than half of a convolution's products, one instruction adds two products of bytes to each
+// result, and merged rows leave fewer odd tiles.
 size_t ChosenVariant(const Task& task, const Target& target) {
   if (auto variant = VariantOnTensorCores(task, target)) return *variant;
   for (size_t v = 0; v < task.variants.size(); ++v) {
@@ -91,6 +92,7 @@ size_t ChosenVariant(const Task& task, const Target& target) {
   if (target.kind == TargetKind::kCuda) return task.zero_padded;
   if (target.kind == TargetKind::kCpu) {
     if (task.winograd > 0) return task.winograd;
+    if (task.integer_pairs > 0) return task.integer_pairs;
     if (task.merged > 0) return task.merged;
   }
   return task.separable;
@@ -285,7 +287,7 @@ Workload WorkloadOf(const KernelStages& kernel) {
 }
 
 StatusOr<KernelSet> CollectKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                   const PlacedParts& parts, const CompileOptions& options) {
+                                   const AliasedParts& parts, const CompileOptions& options) {
   KernelSet set;
   set.parts = parts;
   TCC_RETURN_IF_ERROR(AddTasks(graph, subgraphs, parts, options, 1, set));
@@ -294,7 +296,7 @@ StatusOr<KernelSet> CollectKernels(const Graph& graph, const std::vector<Subgrap
 }
 
 StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                const PlacedParts& parts, const CompileOptions& options) {
+                                const AliasedParts& parts, const CompileOptions& options) {
   TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels(graph, subgraphs, parts, options));
   TCC_RETURN_IF_ERROR(ExpectKernelsFor(options.schedules, set));
 
@@ -313,9 +315,9 @@ StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>&
 }
 
 StatusOr<KernelSet> KernelsOf(Graph graph, const CompileOptions& options) {
-  TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
+  TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop));
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());
+  AliasedParts parts = AliasParts(graph, subgraphs, options.target.BufferAlignment());
   return MakeKernels(graph, subgraphs, parts, options);
 }
 

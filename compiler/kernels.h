@@ -39,13 +39,13 @@ struct KernelSet {
   std::vector<double> runs_of_task;    // per run of the model; an unknown trip count is 1
   std::vector<size_t> kernel_of_task;  // index into kernels
   std::vector<KernelStages> kernels;   // by first use
-  PlacedParts parts;                   // for the graph's values, not a body's
+  AliasedParts parts;                  // for the graph's values, not a body's
 };
 
 // Builds the tasks of the subgraphs and the kernels that they share, without their schedules.
 // Error: a task's, with its name; Cancelled soon after a stop is requested.
 StatusOr<KernelSet> CollectKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                   const PlacedParts& parts, const CompileOptions& options);
+                                   const AliasedParts& parts, const CompileOptions& options);
 
 // Returns the kernel as a workload to tune.
 Workload WorkloadOf(const KernelStages& kernel);
@@ -53,10 +53,10 @@ Workload WorkloadOf(const KernelStages& kernel);
 // Builds the tasks of the subgraphs, gives each distinct one its schedule and lowers it (except for
 // the reference target, whose kernels stay unscheduled). The result is the same for any number of
 // threads. Error: a task's, with its name; a schedule for no kernel, or one with an illegal step,
-// by the step; Cancelled soon after a stop is requested. `parts` is the result of PlaceParts for
+// by the step; Cancelled soon after a stop is requested. `parts` is the result of AliasParts for
 // the subgraphs.
 StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                const PlacedParts& parts, const CompileOptions& options);
+                                const AliasedParts& parts, const CompileOptions& options);
 
 // Makes the kernels of an imported graph: runs the graph passes and fusion, then MakeKernels.
 StatusOr<KernelSet> KernelsOf(Graph graph, const CompileOptions& options);

@@ -2,7 +2,7 @@
 
 #include "codegen_cuda/cuda_backend.h"
 #include "codegen_llvm/llvm_backend.h"
-#include "support/cache_folder.h"
+#include "support/environment.h"
 
 namespace tcc {
 

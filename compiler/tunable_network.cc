@@ -8,7 +8,7 @@
 #include "compiler/kernels.h"
 #include "compiler/memory_need.h"
 #include "graph/passes/graph_pipeline.h"
-#include "graph/variants/place_parts.h"
+#include "graph/variants/alias_parts.h"
 #include "search/candidate/artefact_device.h"
 
 namespace tcc {
@@ -81,10 +81,10 @@ void TakeAllParameters(KernelSet& set) {
 StatusOr<TunableNetwork> TunableNetworkOf(Graph graph, const CompileOptions& options) {
   TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
   std::vector<std::string> output_names = OutputNames(graph);
-  TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.stop));
+  TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop));
   TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph, options.target));
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  PlacedParts parts = PlaceParts(graph, subgraphs, options.target.BufferAlignment());
+  AliasedParts parts = AliasParts(graph, subgraphs, options.target.BufferAlignment());
   TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels(graph, subgraphs, parts, options));
   TunableNetwork network;
   AddWorkloads(set, network);

@@ -50,7 +50,8 @@ struct CompiledModule {
   std::vector<CompiledKernel> kernels;  // in the order of the module's kernels
 };
 
-// A code generator. api passes it in and is the only module that knows all of them.
+// The interface of a code generator. MakeBackend (compiler/make_backend.h) makes the one for a
+// target.
 class Backend {
  public:
   virtual ~Backend() = default;

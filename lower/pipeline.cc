@@ -1,6 +1,7 @@
 #include "lower/pipeline.h"
 
 #include "ir/analysis/nested_blocks.h"
+#include "ir/analysis/privatize.h"
 #include "ir/analysis/verifier.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
@@ -13,6 +14,12 @@ namespace {
 
 Function SimplifyAll(const Function& fn) {
   return Simplify(fn);
+}
+
+Function PrivatizeAll(const Function& fn) {
+  Function result = fn;
+  result.body = PrivatizeBuffers(fn.body);
+  return result;
 }
 
 Function MarkLowered(const Function& fn) {
@@ -35,7 +42,7 @@ constexpr Pass kPipeline[] = {
     {"drop_predicates", DropPredicates, "no guard is redundant", "blocks still know their domains"},
     {"reduce_across_threads", ReduceAcrossThreads, "no loop over threads feeds a reduction",
      "threads are bound; what it adds needs barriers"},
-    {"drop_cells_of_others", DropCellsOfOthers, "what a thread keeps to itself is at its own index",
+    {"drop_cells_of_others", PrivatizeAll, "what a thread keeps to itself is at its own index",
      "bindings still say which thread is meant"},
     {"insert_barriers", InsertBarriers, "no shared-memory hazard is open",
      "threads are bound, accesses are logical"},

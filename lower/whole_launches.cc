@@ -6,7 +6,7 @@
 #include "ir/analysis/accesses.h"
 #include "ir/analysis/cross_thread.h"
 #include "ir/analysis/nested_blocks.h"
-#include "ir/analysis/own_cells.h"
+#include "ir/analysis/privatize.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "support/target.h"
@@ -55,11 +55,11 @@ Status ExpectInsideLaunch(const Allocate& allocate) {
   }
   bool warp = buffer.scope == Scope::kWarp;
   if (!warp && buffer.scope != Scope::kLocal) return OkStatus();
-  std::vector<ForKind> own = AxesOfOwnCells(allocate);
+  std::vector<ForKind> privatized = PrivatizedAxes(allocate);
   const For* thread = FindInside(allocate.body, [&](const For& loop) {
     bool lanes = warp && loop.for_kind == ForKind::kThreadIdxX;
     return IsThreadIdx(loop.for_kind) && !lanes && WritesApart(loop, buffer.var) &&
-           std::find(own.begin(), own.end(), loop.for_kind) == own.end();
+           std::find(privatized.begin(), privatized.end(), loop.for_kind) == privatized.end();
   });
   if (!thread) return OkStatus();
   return InvalidInput("{} buffer '{}' is written by the threads of loop '{}', each its own copy",
@@ -123,7 +123,7 @@ Status ExpectSharedInOrder(const Stmt& nest) {
 }
 
 // Expects a nest with hardware indices.
-Status ExpectOwnMemory(const Stmt& nest) {
+Status ExpectPrivateMemory(const Stmt& nest) {
   TCC_RETURN_IF_ERROR(ExpectWholeWarps(nest));
   TCC_RETURN_IF_ERROR(ExpectSharedInOrder(nest));
   Status status;
@@ -155,7 +155,7 @@ void CollectLeaves(const Stmt& stmt, std::vector<const For*>& grid, std::vector<
 
 // Checks that other leaves of a launch touch global memory that a leaf writes only from the same
 // thread block: thread blocks do not wait for each other.
-Status ExpectOwnCells(const Stmt& nest, const std::vector<Buffer>& global) {
+Status ExpectIndependentBlocks(const Stmt& nest, const std::vector<Buffer>& global) {
   std::vector<const For*> grid;
   std::vector<Leaf> leaves;
   CollectLeaves(nest, grid, leaves);
@@ -180,8 +180,8 @@ Status ExpectAtRoot(const Stmt& stmt, const std::vector<Buffer>& global) {
   if (const auto* seq = stmt.as<Seq>()) {
     for (const Stmt& child : seq->stmts) TCC_RETURN_IF_ERROR(ExpectAtRoot(child, global));
   } else if (stmt.as<For>() && FindInside(stmt, IsHardware)) {
-    TCC_RETURN_IF_ERROR(ExpectOwnMemory(stmt));
-    return ExpectOwnCells(stmt, global);
+    TCC_RETURN_IF_ERROR(ExpectPrivateMemory(stmt));
+    return ExpectIndependentBlocks(stmt, global);
   } else if (const auto* allocate = stmt.as<Allocate>()) {
     if (!IsSeenByAll(allocate->buffer)) {
       return InvalidInput("{} buffer '{}' lives round the launches; place it in a loop of one",

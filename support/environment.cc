@@ -16,4 +16,12 @@ bool IsProgram(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
 }
 
+std::string CacheFolder() {
+  if (std::string folder = EnvironmentVariable("TCC_CACHE_DIR"); !folder.empty()) return folder;
+  if (std::string folder = EnvironmentVariable("XDG_CACHE_HOME"); !folder.empty())
+    return folder + "/tcc";
+  if (std::string home = EnvironmentVariable("HOME"); !home.empty()) return home + "/.cache/tcc";
+  return "";
+}
+
 }  // namespace tcc

@@ -7,6 +7,10 @@
 
 namespace tcc {
 
+// Returns whether a name from a file can be printed and written as JSON: it is UTF-8 without
+// overlong forms and surrogates, and has no control characters, which a terminal would act on.
+bool IsPlainText(std::string_view text);
+
 // Replaces every byte that is not printable ASCII by \xHH, so that text from a hostile file is safe
 // on a terminal.
 std::string Printable(std::string_view text);

@@ -1,5 +1,7 @@
 #include "support/threads.h"
 
+#include <algorithm>
+#include <atomic>
 #include <exception>
 #include <new>
 #include <system_error>
@@ -39,6 +41,16 @@ void RunOnThreads(int threads, const std::function<void()>& work) {
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }
+}
+
+Status ForEachIndex(size_t count, int threads, const std::function<Status(size_t)>& work) {
+  std::vector<Status> statuses(count);
+  std::atomic<size_t> next{0};
+  RunOnThreads(static_cast<int>(std::min<size_t>(std::max(threads, 1), count)), [&] {
+    for (size_t i = next++; i < count; i = next++) statuses[i] = work(i);
+  });
+  for (const Status& status : statuses) TCC_RETURN_IF_ERROR(status);
+  return OkStatus();
 }
 
 }  // namespace tcc

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <thread>
+
+#include "support/status.h"
 
 namespace tcc {
 
@@ -14,5 +17,8 @@ std::optional<std::thread> StartThread(std::function<void()> work);
 // system has no more, and returns when all have returned. Rethrows an exception of a call, e.g.
 // std::bad_alloc.
 void RunOnThreads(int threads, const std::function<void()>& work);
+
+// Calls work(i) for i in 0..count on several threads and returns the failure of the lowest index.
+Status ForEachIndex(size_t count, int threads, const std::function<Status(size_t)>& work);
 
 }  // namespace tcc

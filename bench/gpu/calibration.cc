@@ -8,7 +8,7 @@
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/cuda_program.h"
 #include "runtime/cuda/cuda_timing.h"
-#include "support/cache_folder.h"
+#include "support/environment.h"
 #include "support/random.h"
 
 namespace tcc {

@@ -3,9 +3,11 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "runtime/cuda/cuda_timing.h"
 #include "support/status.h"
+#include "support/tensor.h"
 
 namespace tcc {
 
@@ -36,6 +38,34 @@ class GpuBench {
   std::shared_ptr<const CudaContext> context_;
   std::unique_ptr<CudaScope> scope_;
   std::unique_ptr<CudaTimer> timer_;
+};
+
+// The addresses of one run's operands.
+struct GpuOperands {
+  std::vector<uint8_t*> inputs;
+  std::vector<uint8_t*> constants;
+  std::vector<uint8_t*> outputs;
+};
+
+// Copies of tensors on a GPU: inputs and outputs once for each set, constants once for all.
+class GpuOperandSets {
+ public:
+  struct Tensors {
+    std::vector<Tensor> inputs, constants;
+    std::vector<int64_t> output_bytes;
+  };
+  // Makes `count` sets.
+  static StatusOr<GpuOperandSets> Make(const GpuBench& bench, const Tensors& tensors,
+                                       int64_t count);
+  // Returns CountColdSets of their inputs and outputs.
+  static int64_t CountFor(const Tensors& tensors, const CudaDeviceInfo& device);
+
+  size_t size() const { return sets_.size(); }
+  const GpuOperands& operator[](size_t set) const { return sets_[set]; }
+
+ private:
+  std::vector<CudaMemory> memory_;
+  std::vector<GpuOperands> sets_;
 };
 
 }  // namespace tcc

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "bench/gpu/gpu_bench.h"
-#include "bench/gpu/gpu_operands.h"
 #include "bench/operator/operator.h"
 #include "support/numeric_mode.h"
 

@@ -7,6 +7,7 @@
 
 #include "ir/graph/graph.h"
 #include "support/status.h"
+#include "support/tensor.h"
 
 // Single operators as networks have them, float32, which tcc-bench measures along the whole way
 // from a graph to kernels, on any target.
@@ -87,5 +88,13 @@ struct OperatorWork {
   double bytes = 0;
 };
 OperatorWork WorkOf(const BenchOperator& op);
+
+// Transposes float32 tensors [n, c, h, w] to [n, h, w, c] and back. Tensors of other ranks stay as
+// they are.
+Tensor ToChannelsLast(const Tensor& tensor);
+Tensor FromChannelsLast(const Tensor& tensor);
+
+std::vector<Tensor> ToChannelsLast(const std::vector<Tensor>& tensors);
+std::vector<Tensor> FromChannelsLast(const std::vector<Tensor>& tensors);
 
 }  // namespace tcc

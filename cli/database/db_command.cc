@@ -14,7 +14,6 @@
 #include "cli/text_table.h"
 #include "search/database/database_report.h"
 #include "search/database/database_text.h"
-#include "search/database/verify_database.h"
 #include "support/check.h"
 #include "support/file.h"
 

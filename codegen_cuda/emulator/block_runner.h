@@ -7,11 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen_cuda/emulator/block_races.h"
 #include "codegen_cuda/emulator/fiber.h"
+#include "codegen_cuda/emulator/global_writes.h"
 #include "codegen_cuda/emulator/host_interface.h"
 #include "codegen_cuda/emulator/shared_memory.h"
-#include "codegen_cuda/emulator/write_log.h"
 #include "support/status.h"
 
 namespace tcc::emulator {

@@ -1,6 +1,5 @@
 #include "codegen_cuda/emulator/device_header.h"
 
-#include "codegen_cuda/emulator/device_matrix.h"
 #include "codegen_cuda/emulator/host_interface.h"
 
 namespace tcc::emulator {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace tcc::emulator {
 
@@ -8,5 +9,9 @@ namespace tcc::emulator {
 // in place of its machine part. It implements the same names by the calls of host_interface.h, and
 // needs C++20.
 std::string DeviceHeader();
+
+// Returns the part of tcc_emulator.h for tensor cores (codegen_cuda/text/matrix_prelude.h): the
+// lanes exchange their fragments, and each computes its own fragment of the result.
+std::string_view MatrixHeader();
 
 }  // namespace tcc::emulator

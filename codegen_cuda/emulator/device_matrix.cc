@@ -1,4 +1,4 @@
-#include "codegen_cuda/emulator/device_matrix.h"
+#include "codegen_cuda/emulator/device_header.h"
 
 namespace tcc::emulator {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <string>
 
 #include "codegen_cuda/emulator/driver_calls.h"
-#include "codegen_cuda/emulator/driver_errors.h"
 #include "codegen_cuda/emulator/driver_machine.h"
 
 namespace tcc::emulator {
@@ -106,12 +106,6 @@ int EmulatedOrdinal(int sm) {
   if (!targets.ok()) return -1;
   auto found = std::ranges::find(*targets, sm, &Target::sm);
   return found == targets->end() ? -1 : static_cast<int>(found - targets->begin());
-}
-
-std::vector<CudaResult> DriverErrors() {
-  std::vector<CudaResult> errors;
-  for (const DriverError& error : DriverErrorTable()) errors.push_back(error.code);
-  return errors;
 }
 
 }  // namespace tcc::emulator

@@ -3,10 +3,9 @@
 
 #include "codegen_cuda/emulator/driver.h"
 #include "codegen_cuda/emulator/driver_calls.h"
-#include "codegen_cuda/emulator/driver_errors.h"
 #include "codegen_cuda/emulator/driver_machine.h"
 
-// Starting, errors, devices and their contexts.
+// Starting, devices and their contexts.
 namespace tcc::emulator::calls {
 namespace {
 
@@ -22,12 +21,6 @@ Context* Device(CudaDeviceHandle device) {
   Machine& machine = TheMachine();
   const bool known = device >= 0 && static_cast<size_t>(device) < machine.contexts.size();
   return known ? machine.contexts[static_cast<size_t>(device)].get() : nullptr;
-}
-
-const DriverError* Find(CudaResult code) {
-  auto table = DriverErrorTable();
-  auto found = std::ranges::find(table, code, &DriverError::code);
-  return found == table.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -50,22 +43,6 @@ CudaResult cuInit(unsigned) {
 
 CudaResult cuDriverGetVersion(int* version) {
   *version = kDriverVersion;
-  return kCudaSuccess;
-}
-
-CudaResult cuGetErrorName(CudaResult error, const char** name) {
-  if (error == kCudaSuccess) {
-    *name = "CUDA_SUCCESS";
-    return kCudaSuccess;
-  }
-  const DriverError* known = Find(error);
-  *name = known != nullptr ? known->name : nullptr;
-  return known != nullptr ? kCudaSuccess : static_cast<CudaResult>(kCudaInvalidValue);
-}
-
-CudaResult cuGetErrorString(CudaResult error, const char** text) {
-  const DriverThread& thread = ThisThread();
-  *text = thread.failure == error ? thread.message.c_str() : "";
   return kCudaSuccess;
 }
 

@@ -1,9 +1,19 @@
-#include "codegen_cuda/emulator/driver_errors.h"
+#include <algorithm>
 
+#include "codegen_cuda/emulator/driver.h"
+#include "codegen_cuda/emulator/driver_calls.h"
+#include "codegen_cuda/emulator/driver_machine.h"
+
+// The errors of the driver: their names and messages.
 namespace tcc::emulator {
 namespace {
 
-// The names that the driver gives its results.
+struct DriverError {
+  CudaResult code;
+  const char* name;
+};
+
+// All errors but success.
 constexpr DriverError kErrors[] = {
     {1, "CUDA_ERROR_INVALID_VALUE"},
     {2, "CUDA_ERROR_OUT_OF_MEMORY"},
@@ -105,8 +115,29 @@ constexpr DriverError kErrors[] = {
 
 }  // namespace
 
-std::span<const DriverError> DriverErrorTable() {
-  return kErrors;
+std::vector<CudaResult> DriverErrors() {
+  std::vector<CudaResult> errors;
+  for (const DriverError& error : kErrors) errors.push_back(error.code);
+  return errors;
 }
 
+namespace calls {
+
+CudaResult cuGetErrorName(CudaResult error, const char** name) {
+  if (error == kCudaSuccess) {
+    *name = "CUDA_SUCCESS";
+    return kCudaSuccess;
+  }
+  const auto* known = std::ranges::find(kErrors, error, &DriverError::code);
+  *name = known != std::end(kErrors) ? known->name : nullptr;
+  return known != std::end(kErrors) ? kCudaSuccess : static_cast<CudaResult>(kCudaInvalidValue);
+}
+
+CudaResult cuGetErrorString(CudaResult error, const char** text) {
+  const DriverThread& thread = ThisThread();
+  *text = thread.failure == error ? thread.message.c_str() : "";
+  return kCudaSuccess;
+}
+
+}  // namespace calls
 }  // namespace tcc::emulator

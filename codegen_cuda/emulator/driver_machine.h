@@ -13,7 +13,6 @@
 
 #include "codegen_cuda/emulator/driver.h"
 #include "codegen_cuda/emulator/emulator.h"
-#include "codegen_cuda/emulator/program_cache.h"
 #include "support/cuda/cuda_api.h"
 #include "support/target.h"
 
@@ -168,10 +167,17 @@ DriverThread& ThisThread();
 // Notes a message for cuGetErrorString and returns `error`.
 CudaResult Fail(CudaResult error, std::string message);
 
+// Does the work, or records it while the stream is captured. Work that fails with an error of a
+// kernel breaks the context. Takes the machine's lock, but not while the work runs.
+CudaResult Enqueue(CudaStreamHandle stream, Work work);
+
 // The functions below expect the machine to be locked.
 
 // Finds the calling thread's context. Fails if there is none or it is broken.
 CudaResult CurrentContext(Context** context);
+
+// Finds a stream of the thread's context.
+CudaResult FindStream(CudaStreamHandle handle, Stream** stream);
 
 // Fails while this thread captures a stream, and makes the capture fail too.
 CudaResult RefuseInCapture();

@@ -4,7 +4,6 @@
 
 #include "codegen_cuda/emulator/driver_calls.h"
 #include "codegen_cuda/emulator/driver_machine.h"
-#include "codegen_cuda/emulator/driver_streams.h"
 
 // Memory and copies.
 namespace tcc::emulator {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "codegen_cuda/emulator/driver_calls.h"
-#include "codegen_cuda/emulator/driver_streams.h"
+#include "codegen_cuda/emulator/driver_machine.h"
 
 // Modules, their functions, and launches.
 namespace tcc::emulator::calls {

@@ -1,5 +1,5 @@
 #include "codegen_cuda/emulator/driver_calls.h"
-#include "codegen_cuda/emulator/driver_streams.h"
+#include "codegen_cuda/emulator/driver_machine.h"
 
 // Memory pools. They keep nothing: freed memory returns to the device at once, because a stream has
 // no pending work.

@@ -2,7 +2,7 @@
 #include <chrono>
 
 #include "codegen_cuda/emulator/driver_calls.h"
-#include "codegen_cuda/emulator/driver_streams.h"
+#include "codegen_cuda/emulator/driver_machine.h"
 
 // Streams, captures, graphs and events.
 namespace tcc::emulator {
@@ -55,7 +55,7 @@ CudaResult FindStream(CudaStreamHandle handle, Stream** stream) {
   return Fail(kCudaInvalidHandle, "no stream of the thread's context");
 }
 
-CudaResult Enqueue(CudaStreamHandle handle, std::function<CudaResult(Context&)> work) {
+CudaResult Enqueue(CudaStreamHandle handle, Work work) {
   Stream* stream = nullptr;
   {
     std::lock_guard lock(TheMachine().mutex);

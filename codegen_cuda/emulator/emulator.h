@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,16 @@ class Program {
   void* object_ = nullptr;
   mutable std::unique_ptr<TccHost> host_;
 };
+
+// A program and the lock of its launches, which must not overlap.
+struct SharedProgram {
+  std::unique_ptr<Program> program;
+  std::mutex running;
+};
+
+// Compiles a text as Program::Compile does; a text that was compiled recently is not compiled
+// again.
+StatusOr<std::shared_ptr<SharedProgram>> CompiledProgram(const std::string& text);
 
 // The order in which the blocks of a launch run, one after the other.
 enum class BlockOrder : uint8_t { kForward, kReverse };

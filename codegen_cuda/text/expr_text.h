@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codegen_cuda/text/kernel_text.h"
-#include "codegen_cuda/text/piece.h"
+#include "codegen_cuda/text/scalar_text.h"
 #include "ir/expr/compare.h"
 
 namespace tcc {

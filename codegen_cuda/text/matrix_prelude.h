@@ -20,7 +20,7 @@
 //                                              TccVector<float, 4> c)      sm_80
 //         rounds its operands to 10 bits of mantissa, halves away from zero
 //     tcc_mma_m16n8k8_3xtf32: three products, of the rounded operands and of the remainders that
-//         rounding left (round_operands.h)
+//         rounding left (graph/variants/round_operands.cc)
 //     TccVector<float, 4> tcc_mma_m16n8k8_f16(.. 2 .. 1 .. float, 4)       sm_75
 //     TccVector<int, 4> tcc_mma_m16n8k32_s8(.. 4 .. 2 .. int, 4)           sm_80
 //     TccVector<int, 2> tcc_mma_m8n8k16_s8(.. 1 .. 1 .. int, 2)            sm_75

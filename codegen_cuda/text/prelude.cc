@@ -290,6 +290,13 @@ TCC_DEVICE T tcc_ceil_div(T x, T y) {
   T quotient = x / y;
   return x - quotient * y > 0 ? quotient + 1 : quotient;
 }
+// The halves are signed; the sum wraps.
+template <class T>
+TCC_DEVICE T tcc_dot_i16x2(T x, T y) {
+  const int low = (int)(short)x * (int)(short)y;
+  const int high = (int)(short)(x >> 16) * (int)(short)(y >> 16);
+  return (T)((unsigned)low + (unsigned)high);
+}
 // The smallest value by -1 wraps.
 template <class T>
 TCC_DEVICE T tcc_trunc_div(T x, T y) {

@@ -152,6 +152,7 @@ const char* MathName(ScalarOp op) {
     case ScalarOp::kBitNot:
     case ScalarOp::kShiftLeft:
     case ScalarOp::kShiftRight:
+    case ScalarOp::kDotI16x2:
     case ScalarOp::kIsNan:
     case ScalarOp::kIsInf:
       return nullptr;

@@ -1,13 +1,44 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 
-#include "codegen_cuda/text/piece.h"
 #include "ir/expr/expr.h"
 
 // The text of one operation on scalars in registers (c_types.h). Results of narrow floats are not
 // rounded yet: Rounded does that, unless the consumer of the value rounds it anyway.
 namespace tcc {
+
+// The precedence of a piece of C text, tightest first. An operand that binds less tightly than its
+// operator requires gets parentheses.
+enum class Precedence : uint8_t {
+  kPrimary,
+  kUnary,
+  kProduct,
+  kSum,
+  kShift,
+  kOrder,
+  kEquality,
+  kBits,
+  kAnd,
+  kOr,
+  kTernary,
+};
+
+// The text of a scalar expression.
+struct Piece {
+  std::string text;
+  Precedence precedence = Precedence::kPrimary;
+  // For an i64: true if the C expression is a long long, false if it is an int because its value
+  // and all intermediate values fit.
+  bool wide = true;
+};
+
+// Returns the text, in parentheses if it binds less tightly than `least`.
+inline std::string In(const Piece& piece, Precedence least) {
+  return piece.precedence > least ? "(" + piece.text + ")" : piece.text;
+}
 
 // The facts known about an i64 operation: whether its operands and result fit an int, and whether
 // its first operand is non-negative.

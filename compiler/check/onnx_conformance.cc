@@ -7,7 +7,6 @@
 #include "compiler/compile_graph.h"
 #include "graph/ops/shape_operands.h"
 #include "models/onnx/import_onnx.h"
-#include "models/onnx/onnx_tensor_file.h"
 #include "runtime/executor/executor.h"
 
 namespace tcc {

@@ -2,7 +2,6 @@
 
 #include "codegen_cuda/emulator/driver.h"
 #include "codegen_cuda/emulator/host_compiler.h"
-#include "codegen_cuda/emulator/temporary_folder.h"
 #include "compiler/devices/reference_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/cuda_driver.h"

@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "graph/ops/lowerings.h"
-#include "ir/expr/attention_combiner.h"
 
 // Attention of opset 23 to 25 as stages of one kernel:
 //   present = past and new keys and values, where there is a past

@@ -1,4 +1,3 @@
-#include "graph/ops/broadcast.h"
 #include "graph/ops/lowerings.h"
 
 namespace tcc {

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "graph/ops/activations.h"
-#include "graph/ops/broadcast.h"
 #include "graph/ops/lowerings.h"
 #include "support/check.h"
 #include "support/storage_types.h"

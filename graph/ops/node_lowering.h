@@ -148,4 +148,9 @@ Expr Product(std::span<const Expr> shape);
 bool SameExtent(const Expr& a, const Expr& b);
 bool SameShape(std::span<const Expr> a, std::span<const Expr> b);
 
+// Returns the shape that operands of these shapes broadcast to (numpy): aligned at the right, a
+// dimension of 1 stretches. InvalidArgument where two dimensions differ and neither is 1.
+StatusOr<std::vector<Expr>> BroadcastShapes(const NodeLowering& node,
+                                            const std::vector<std::vector<Expr>>& shapes);
+
 }  // namespace tcc

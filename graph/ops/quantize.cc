@@ -28,7 +28,8 @@ class Granularity {
                       ShapeText(scale), ShapeText(x), result.axis_, result.block_);
   }
 
-  // Where in a scale or zero point of this shape the one of an element of input 0 lies.
+  // Returns the index, in a scale or zero point of this shape, of the entry for an element of input
+  // 0.
   std::vector<Expr> IndexAt(std::vector<Expr> point, const std::vector<Expr>& shape) const {
     if (IsOne(shape)) return std::vector<Expr>(shape.size(), Expr(0));
     if (block_ == 0) return {point[axis_]};

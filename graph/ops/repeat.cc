@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "graph/ops/broadcast.h"
 #include "graph/ops/lowerings.h"
 
 namespace tcc {

@@ -33,7 +33,7 @@ class BestFirst {
     while (runs_ > 1) MergePairs();
   }
 
-  // Where in the input stands what comes to `place`, i32.
+  // Returns the position in the input, i32, of the element that is sorted to `place`.
   Expr OriginAt(const std::vector<Expr>& place) const { return node_.Load(origins_, place); }
 
  private:

@@ -25,7 +25,7 @@ struct Subgraph {
   // operators (axes, shapes, ...); a kernel's arguments are Task::inputs.
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;  // the outputs of the last node
-  // The operands and results that already lie where they are needed (place_parts.h) and are not
+  // The operands and results that already lie where they are needed (alias_parts.h) and are not
   // copied.
   std::set<ValueId> done_elsewhere = {};
   std::vector<std::vector<Subgraph>> bodies = {};  // per body of the node of a kLoop or kIf

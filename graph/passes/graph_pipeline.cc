@@ -13,6 +13,7 @@ constexpr GraphPass kPasses[] = {
     // name                        function                  why here, whether it visits bodies itself
     {"infer_shapes",               InferShapes,              "all others ask for shapes and types", true},
     {"remove_dead",                RemoveDead,               "shape arithmetic is left over"},
+    {"rewrite_quantized",          RewriteQuantized,         "while weights are bytes", false, true},
     {"simplify_to_fixed_point",    SimplifyToFixedPoint,     "weights may be computed, readers are counted from here on", true},
     {"rewrite_normalizations",     RewriteNormalizations,    "epsilons and axes are constants by now"},
     {"rewrite_activations",        RewriteActivations,       "while Clip is not Relu yet"},
@@ -54,8 +55,9 @@ Status RunPass(const GraphPass& pass, Graph& graph) {
 
 }  // namespace
 
-Status RunGraphPasses(Graph& graph, const std::stop_token& stop) {
+Status RunGraphPasses(Graph& graph, TargetKind target, const std::stop_token& stop) {
   for (const GraphPass& pass : GraphPasses()) {
+    if (pass.is_for_cpus && target != TargetKind::kCpu) continue;
     TCC_RETURN_IF_ERROR(StopIfRequested(stop));
     TCC_RETURN_IF_ERROR(RunPass(pass, graph));
   }

@@ -7,6 +7,16 @@
 // and preserves what the graph computes.
 namespace tcc {
 
+// Computes Conv, Gemm and MatMul of dequantized operands in integers, which is exact, where the
+// weight is a constant of bytes and 32 bits hold every sum:
+//
+//   Conv(DequantizeLinear(x, s, z), DequantizeLinear(w, t, u), b)
+//     -->  Cast(ConvInteger(x, w, z, u)) * (s * t) + b
+//
+// A QuantizeLinear by one step that alone reads the result, perhaps behind a Relu, leaves the
+// division by the step to the two constants. Convolutions with fewer than 8 channels per group stay.
+Status RewriteQuantized(Graph& graph);
+
 // Removes nodes whose results are not read, and values (weights too) that are not used; value ids
 // change.
 Status RemoveDead(Graph& graph);

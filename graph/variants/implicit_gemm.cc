@@ -1,4 +1,4 @@
-#include "graph/variants/implicit_gemm.h"
+#include "graph/variants/variants.h"
 
 #include <algorithm>
 

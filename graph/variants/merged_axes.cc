@@ -1,4 +1,4 @@
-#include "graph/variants/merged_axes.h"
+#include "graph/variants/variants.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,9 @@
 #include <map>
 #include <utility>
 
+#include "ir/expr/combiner.h"
+#include "graph/variants/stage_parts.h"
 #include "ir/expr/layout.h"
-#include "ir/expr/standard_combiners.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
@@ -201,9 +202,9 @@ class Merger {
 bool SharesFactor(const ComputeExpr& stage, const Var& a, const Var& b) {
   if (!stage.combiner || stage.values.size() != 1 || !HasKnownExtents(stage)) return false;
   if (stage.combiner.get() != SumCombiner(stage.outputs[0].dtype()).get()) return false;
-  const auto* product = stage.values[0].as<Mul>();
-  if (!product) return false;
-  return std::ranges::any_of(std::array{product->a, product->b}, [&](const Expr& factor) {
+  auto factors = FactorsOf(stage.values[0]);
+  if (!factors) return false;
+  return std::ranges::any_of(std::array{factors->first, factors->second}, [&](const Expr& factor) {
     return !UsesVar(factor, a) && !UsesVar(factor, b) && HasLoad(factor);
   });
 }

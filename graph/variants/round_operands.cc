@@ -1,4 +1,4 @@
-#include "graph/variants/round_operands.h"
+#include "graph/variants/variants.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -1,4 +1,4 @@
-#include "graph/variants/separable_window.h"
+#include "graph/variants/variants.h"
 
 #include <algorithm>
 

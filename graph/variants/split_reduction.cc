@@ -1,4 +1,4 @@
-#include "graph/variants/split_reduction.h"
+#include "graph/variants/variants.h"
 
 #include <algorithm>
 
@@ -31,8 +31,8 @@ size_t LongestAxis(const std::vector<Axis>& axes) {
   return longest;
 }
 
-// Every output has a cell for each point of the axes.
-bool HasOwnCells(const ComputeExpr& stage) {
+// Returns whether every output has a cell for each point of the axes.
+bool HasCellPerPoint(const ComputeExpr& stage) {
   for (const std::vector<Expr>& indices : stage.indices) {
     for (const Axis& axis : stage.axes) {
       bool used = std::any_of(indices.begin(), indices.end(),
@@ -44,7 +44,7 @@ bool HasOwnCells(const ComputeExpr& stage) {
 }
 
 bool Fits(const ComputeExpr& stage) {
-  if (!stage.combiner || stage.reduce_axes.empty() || !HasOwnCells(stage)) return false;
+  if (!stage.combiner || stage.reduce_axes.empty() || !HasCellPerPoint(stage)) return false;
   int64_t steps = PointsOf(stage.reduce_axes);
   int64_t results = PointsOf(stage.axes);
   if (steps == 0 || results == 0 || steps < results) return false;

@@ -38,4 +38,11 @@ ComputeExpr StageOver(const Buffer& buffer, const std::vector<const char*>& name
   return stage;
 }
 
+std::optional<std::pair<Expr, Expr>> FactorsOf(const Expr& value) {
+  if (const auto* product = value.as<Mul>()) return std::pair(product->a, product->b);
+  const auto* call = value.as<Call>();
+  if (!call || call->op != ScalarOp::kDotI16x2) return std::nullopt;
+  return std::pair(call->args[0], call->args[1]);
+}
+
 }  // namespace tcc

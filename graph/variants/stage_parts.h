@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/expr/tensor_expr.h"
@@ -19,5 +21,9 @@ Buffer AddIntermediate(TensorProgram& program, const std::string& hint, DType dt
 // Returns a stage that writes each element of the buffer, over axes of these names; it has no
 // values yet.
 ComputeExpr StageOver(const Buffer& buffer, const std::vector<const char*>& names);
+
+// Returns the two factors of a product of numbers or of pairs of halves; nullopt if the value is
+// none.
+std::optional<std::pair<Expr, Expr>> FactorsOf(const Expr& value);
 
 }  // namespace tcc

@@ -1,20 +1,17 @@
 #include "graph/variants/task.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
+#include <span>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "graph/ops/build_loop_nest.h"
 #include "graph/ops/op_lowering.h"
 #include "graph/passes/to_tensor_exprs.h"
-#include "graph/variants/implicit_gemm.h"
-#include "graph/variants/merged_axes.h"
-#include "graph/variants/moved_bytes.h"
-#include "graph/variants/round_operands.h"
-#include "graph/variants/separable_window.h"
-#include "graph/variants/split_reduction.h"
-#include "graph/variants/winograd.h"
-#include "graph/variants/zero_padding.h"
+#include "graph/variants/variants.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
 
@@ -64,7 +61,104 @@ double FlopsOf(const OrderedExpr& stage) {
   return points * OperationsIn({stage.value});
 }
 
-void LayOutParts(const std::vector<ValueId>& ids, const PlacedParts& parts,
+// The extents of a stage's axes; the most elements of a buffer that one access meets. In floating
+// point, as their products may fit no integer.
+using Extents = std::unordered_map<Var, double, VarHash>;
+using Elements = std::unordered_map<Var, double, VarHash>;
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+double ValueOf(const Expr& extent) {
+  std::optional<int64_t> value = AsConstant(extent);
+  return value ? static_cast<double>(*value) : kUnknown;
+}
+
+// How many values the expressions take together at most: as many as the axes in them have points.
+double ValuesOf(std::span<const Expr> exprs, const Extents& extents) {
+  Extents axes;
+  for (const Expr& expr : exprs) {
+    for (const Var& var : VarsOf(expr)) {
+      auto axis = extents.find(var);
+      if (axis != extents.end()) axes.insert(*axis);
+    }
+  }
+  double values = 1;
+  for (const auto& [var, extent] : axes) values *= extent;
+  return values;
+}
+
+// The elements of inputs and outputs that the stages of a program access.
+class AccessedElements {
+ public:
+  explicit AccessedElements(const TensorProgram& program) {
+    for (const auto* buffers : {&program.inputs, &program.outputs}) {
+      for (const Buffer& buffer : *buffers) buffers_.emplace(buffer.var, &buffer);
+    }
+  }
+
+  void AddStage(const TensorExpr& stage) {
+    std::visit([&](const auto& expr) { AddStores(expr); }, stage);
+    ForEachExpr(stage, [&](const Expr& root) {
+      PreOrder(root, [&](const Expr& expr) {
+        if (const auto* load = expr.as<Load>()) Add(load->buffer, load->indices);
+      });
+    });
+  }
+
+  // NaN where an extent is not known.
+  double Bytes() const {
+    double bytes = 0;
+    for (const auto& [var, elements] : elements_) bytes += elements * var.dtype().bits() / 8;
+    return bytes;
+  }
+
+ private:
+  void AddStores(const ComputeExpr& stage) {
+    extents_.clear();
+    for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
+      for (const Axis& axis : *axes) extents_[axis.var] = ValueOf(axis.extent);
+    }
+    for (size_t e = 0; e < stage.outputs.size(); ++e) Add(stage.outputs[e].var, stage.indices[e]);
+  }
+
+  void AddStores(const OrderedExpr& stage) {
+    extents_.clear();
+    for (const Axis& axis : stage.axes) extents_[axis.var] = ValueOf(axis.extent);
+    Add(stage.output.var, stage.indices);
+  }
+
+  void Add(const Var& var, const std::vector<Expr>& indices) {
+    auto buffer = buffers_.find(var);
+    if (buffer == buffers_.end()) return;
+    double inside = 1;  // by each dimension for itself
+    for (size_t d = 0; d < indices.size(); ++d) {
+      double values = ValuesOf(std::span(indices).subspan(d, 1), extents_);
+      inside *= std::fmin(values, ValueOf(buffer->second->shape[d]));
+    }
+    double met = std::fmin(inside, ValuesOf(indices, extents_));
+    double& most = elements_.emplace(var, 0).first->second;
+    if (!std::isnan(most) && !(met <= most)) most = met;
+  }
+
+  std::unordered_map<Var, const Buffer*, VarHash> buffers_;
+  Extents extents_;  // of the stage at hand
+  Elements elements_;
+};
+
+// Returns the bytes of the input and output elements that one call reads or writes, each counted
+// once: of a table from which a few rows are gathered, only these rows. If several accesses read
+// one buffer, only the one with the most elements counts. The result is thus a lower bound for any
+// schedule, except where computed indices make different points of one access meet the same
+// elements (gathered rows that are equal). nullopt while an extent is symbolic.
+std::optional<int64_t> MovedBytes(const TensorProgram& program) {
+  AccessedElements accesses(program);
+  for (const TensorExpr& stage : program.stages) accesses.AddStage(stage);
+  double bytes = accesses.Bytes();
+  if (!(bytes < 9e18)) return std::nullopt;
+  return static_cast<int64_t>(bytes);
+}
+
+void LayOutParts(const std::vector<ValueId>& ids, const AliasedParts& parts,
                  std::vector<Buffer>& buffers) {
   for (size_t i = 0; i < ids.size(); ++i) {
     auto part = parts.find(ids[i]);
@@ -122,8 +216,9 @@ bool HasAttention(const Graph& graph, const Subgraph& subgraph) {
 
 // Other ways to compute a program, in the order of a task's variants.
 constexpr std::optional<TensorProgram> (*kVariants[])(const TensorProgram& program) = {
-    WinogradVariant,     ZeroPaddingVariant,    PaddedPoolVariant, SeparableWindowVariant,
-    ImplicitGemmVariant, SplitReductionVariant, MergedAxesVariant,
+    WinogradVariant,        ZeroPaddingVariant,  PaddedPoolVariant,
+    SeparableWindowVariant, ImplicitGemmVariant, SplitReductionVariant,
+    MergedAxesVariant,      IntegerPairsVariant,
 };
 
 // The inputs in the order of `ids`; false where they are not the same.
@@ -143,7 +238,7 @@ bool OrderInputs(const std::vector<ValueId>& ids, LoweredNode& lowered) {
 // The subgraph's function with the cores of its attentions as one reduction each; nullopt where one
 // cannot be that.
 std::optional<Function> OnePassAttention(const Graph& graph, const Subgraph& subgraph,
-                                         const PlacedParts& parts, const Task& task) {
+                                         const AliasedParts& parts, const Task& task) {
   if (!HasAttention(graph, subgraph)) return std::nullopt;
   StatusOr<LoweredNode> lowered = ToTensorExprs(graph, subgraph, AttentionCore::kTuple);
   if (!lowered.ok()) return std::nullopt;
@@ -156,7 +251,7 @@ std::optional<Function> OnePassAttention(const Graph& graph, const Subgraph& sub
 
 }  // namespace
 
-StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const PlacedParts& parts,
+StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const AliasedParts& parts,
                          NumericMode numeric, bool winograd) {
   TCC_ASSIGN_OR_RETURN(LoweredNode lowered, ToTensorExprs(graph, subgraph));
   DropStages(lowered, subgraph.done_elsewhere);
@@ -197,6 +292,7 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Pla
       if (variant == ZeroPaddingVariant) task.zero_padded = task.variants.size();
       if (variant == SeparableWindowVariant) task.separable = task.variants.size();
       if (variant == MergedAxesVariant) task.merged = task.variants.size();
+      if (variant == IntegerPairsVariant) task.integer_pairs = task.variants.size();
       task.variants.push_back(function_of(*program));
     }
   }

@@ -1,8 +1,9 @@
-#include "graph/variants/winograd.h"
+#include "graph/variants/variants.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "graph/variants/integer_pairs.h"
 #include "graph/variants/stage_parts.h"
 #include "ir/analysis/affine.h"
 #include "ir/expr/compare.h"
@@ -19,7 +20,8 @@ using Matrix = std::vector<std::vector<double>>;
 // The transforms of F(m, 3) in one dimension: m outputs = A^T ((G taps) * (B^T inputs)), where the
 // product is taken element by element.
 struct Transforms {
-  Matrix a, b, g;                                                    // A^T, B^T and G
+  Matrix a, b, g;       // A^T, B^T and G
+  int64_t divisor = 1;  // of the outputs, for a G that was multiplied to have whole numbers
   int64_t tile() const { return static_cast<int64_t>(a.size()); }    // outputs per side
   int64_t window() const { return static_cast<int64_t>(b.size()); }  // inputs per side
 };
@@ -33,8 +35,20 @@ const Transforms& TransformsOfTwo() {
   return *transforms;
 }
 
-// A stage that sums x[.., row + tap, .., column + tap, .., c] * w[.., tap, tap, c, o]. The other
-// indices of x use other axes and taps alone, and the weight has one index per other tap.
+// The same with whole numbers: G is doubled, in both dimensions of a window.
+const Transforms& WholeTransformsOfTwo() {
+  static const Transforms* const transforms = new Transforms{
+      .a = TransformsOfTwo().a,
+      .b = TransformsOfTwo().b,
+      .g = {{2, 0, 0}, {1, 1, 1}, {1, -1, 1}, {0, 0, 2}},
+      .divisor = 4,
+  };
+  return *transforms;
+}
+
+// A stage that sums x[.., row + tap, .., column + tap, .., c] * w[.., tap, tap, c, o], or the dot
+// products of two words of bytes (integer_pairs.h). The other indices of x use other axes and taps
+// alone, and the weight has one index per other tap.
 struct Convolution {
   size_t stage = 0;
   Ref<Load> input, weight;
@@ -200,31 +214,32 @@ int64_t Outputs(const Convolution& conv) {
   return outputs;
 }
 
-std::optional<Convolution> MatchStage(const TensorProgram& program, const ComputeExpr& stage) {
-  if (!stage.combiner || stage.combiner.get() != SumCombiner(kFloat32).get() ||
-      !HasKnownExtents(stage)) {
-    return std::nullopt;
-  }
-  const auto* product = stage.values[0].as<Mul>();
-  if (!product || !product->a.as<Load>() || !product->b.as<Load>()) return std::nullopt;
-  for (bool swapped : {false, true}) {
-    Convolution conv;
-    conv.input = Ref<Load>((swapped ? product->b : product->a).as<Load>());
-    conv.weight = Ref<Load>((swapped ? product->a : product->b).as<Load>());
-    const Buffer* weight = FindIn(program, conv.weight->buffer);
-    const Buffer* input = FindIn(program, conv.input->buffer);
-    bool constant =
-        IsAmong(program.inputs, conv.weight->buffer) && weight && weight->scope == Scope::kConstant;
-    if (constant && input && MatchInput(stage, conv) && MatchWeight(stage, conv) &&
-        RestOfPredicate(stage, conv, *input) && Outputs(conv) > 0) {
-      return conv;
-    }
-  }
-  return std::nullopt;
+// Returns whether the buffer is a constant parameter, or made of one before the model runs.
+bool IsWeight(const TensorProgram& program, const ComputeExpr& stage, const Var& buffer) {
+  if (stage.outputs[0].dtype() == kInt32) return true;  // the second operand of dot_i16x2 is one
+  const Buffer* found = FindIn(program, buffer);
+  return found && IsAmong(program.inputs, buffer) && found->scope == Scope::kConstant;
 }
 
-Expr Number(double value) {
-  return Const(kFloat32, value);
+std::optional<Convolution> MatchStage(const TensorProgram& program, const ComputeExpr& stage) {
+  if (!stage.combiner || !HasKnownExtents(stage)) return std::nullopt;
+  DType type = stage.outputs[0].dtype();
+  bool in_words = type == kInt32 && stage.values[0].as<Call>();
+  bool sums = (type == kFloat32 || in_words) && stage.combiner.get() == SumCombiner(type).get();
+  auto factors = sums ? FactorsOf(stage.values[0]) : std::nullopt;
+  if (!factors || !factors->first.as<Load>() || !factors->second.as<Load>()) return std::nullopt;
+  for (bool swapped : {false, true}) {
+    Convolution conv;
+    conv.input = Ref<Load>((swapped ? factors->second : factors->first).as<Load>());
+    conv.weight = Ref<Load>((swapped ? factors->first : factors->second).as<Load>());
+    const Buffer* input = FindIn(program, conv.input->buffer);
+    if (input && IsWeight(program, stage, conv.weight->buffer) && MatchInput(stage, conv) &&
+        MatchWeight(stage, conv) && RestOfPredicate(stage, conv, *input) && Outputs(conv) > 0) {
+      return conv;
+    }
+    if (in_words) break;
+  }
+  return std::nullopt;
 }
 
 Expr IsAt(const Expr& index, size_t place) {
@@ -241,11 +256,11 @@ Expr SelectFrom(const std::vector<Expr>& entries, const Expr& index) {
 }
 
 // Returns matrix[row][column].
-Expr EntryOf(const Matrix& matrix, const Expr& row, const Expr& column) {
+Expr EntryOf(const Matrix& matrix, DType type, const Expr& row, const Expr& column) {
   std::vector<Expr> rows;
   for (const std::vector<double>& numbers : matrix) {
     std::vector<Expr> entries;
-    for (double number : numbers) entries.push_back(Number(number));
+    for (double number : numbers) entries.push_back(Const(type, number));
     rows.push_back(SelectFrom(entries, column));
   }
   return SelectFrom(rows, row);
@@ -261,12 +276,12 @@ Expr RowTimes(const Matrix& matrix, const Expr& row, const At& at) {
     for (size_t k = 0; k < entries.size(); ++k) {
       if (entries[k] == 0) continue;
       Expr term = at(Expr(static_cast<int64_t>(k)));
-      if (std::abs(entries[k]) != 1) term = Number(std::abs(entries[k])) * term;
+      if (std::abs(entries[k]) != 1) term = Const(term.dtype(), std::abs(entries[k])) * term;
       bool is_negative = entries[k] < 0;
       if (sum) {
         sum = is_negative ? sum - term : sum + term;
       } else {
-        sum = is_negative ? Number(-1) * term : term;
+        sum = is_negative ? Const(term.dtype(), -1) * term : term;
       }
     }
     sums.push_back(sum);
@@ -274,7 +289,14 @@ Expr RowTimes(const Matrix& matrix, const Expr& row, const At& at) {
   return SelectFrom(sums, row);
 }
 
-// Builds the six stages that take the place of one.
+// Brings a word that is the sum of its halves into halves (integer_pairs.h).
+Expr InHalves(const Expr& word) {
+  Expr is_low_negative = CallOf(ScalarOp::kBitAnd, {word, Const(kInt32, 0x8000)});
+  return word + CallOf(ScalarOp::kShiftLeft, {is_low_negative, Const(kInt32, 1)});
+}
+
+// Builds the six stages that take the place of one. Transforms of words are sums of words, and the
+// product reads halves.
 class Builder {
  public:
   Builder(const TensorProgram& program, const Convolution& conv, const Transforms& transforms)
@@ -282,6 +304,7 @@ class Builder {
         stage_(std::get<ComputeExpr>(program.stages[conv.stage])),
         conv_(conv),
         transforms_(transforms),
+        type_(stage_.outputs[0].dtype()),
         tile_(transforms.tile()),
         window_(transforms.window()),
         rows_(CeilDivision(*AsConstant(conv.row.extent), tile_)),
@@ -300,7 +323,7 @@ class Builder {
       std::vector<Expr> shape = {first, Expr(window_)};
       shape.insert(shape.end(), middle.begin(), middle.end());
       shape.insert(shape.end(), {row, last});
-      return AddIntermediate(result, stage_.name + suffix, kFloat32, std::move(shape));
+      return AddIntermediate(result, stage_.name + suffix, type_, std::move(shape));
     };
     Buffer kernel = add("_u", Expr(window_), taps, channels, filters);
     Buffer rows = add("_t", Expr(window_), inputs, tiles, channels);
@@ -309,10 +332,13 @@ class Builder {
     Buffer sums = add("_s", Expr(tile_), outer, tiles, filters);
     // Readers would compute them again and again.
     for (const Buffer& buffer : {rows, input, sums}) result.kept.push_back(buffer.var);
-    std::vector<TensorExpr> stages = {
-        KernelStage(kernel),      RowsStage(rows),
-        InputStage(input, rows),  ProductStage(product, input, kernel),
-        SumsStage(sums, product), OutputStage(sums)};
+    if (InWords()) result.kept.push_back(kernel.var);
+    std::vector<TensorExpr> stages = {InWords() ? WordKernelStage(kernel) : KernelStage(kernel),
+                                      RowsStage(rows),
+                                      InputStage(input, rows),
+                                      ProductStage(product, input, kernel),
+                                      SumsStage(sums, product),
+                                      OutputStage(sums)};
     auto at = result.stages.begin() + static_cast<std::ptrdiff_t>(conv_.stage);
     at = result.stages.erase(at);
     result.stages.insert(at, stages.begin(), stages.end());
@@ -320,6 +346,7 @@ class Builder {
   }
 
  private:
+  bool InWords() const { return type_ == kInt32; }
   const Buffer& Input() const { return *FindIn(program_, conv_.input->buffer); }
 
   // The dimensions of the input that the transforms leave alone.
@@ -349,24 +376,48 @@ class Builder {
     }
   }
 
-  ComputeExpr KernelStage(const Buffer& kernel) const {
+  ComputeExpr KernelLike(const Buffer& kernel) const {
     std::vector<const char*> names = {"a", "b"};
     for (const Axis& tap : conv_.other_taps) names.push_back(tap.var->name.c_str());
     names.insert(names.end(), {"c", "o"});
-    ComputeExpr stage = StageOver(kernel, names);
-    const std::vector<Axis>& axes = stage.axes;
-    stage.reduce_axes = {{IterationVar("kh"), 3}, {IterationVar("kw"), 3}};
-    stage.combiner = SumCombiner(kFloat32);
-    const Expr& kh = stage.reduce_axes[0].var;
-    const Expr& kw = stage.reduce_axes[1].var;
+    return StageOver(kernel, names);
+  }
+
+  // The share of a tap in the kernel, for a stage over the kernel's axes.
+  Expr TransformedTap(const std::vector<Axis>& axes, const Expr& kh, const Expr& kw) const {
     Substitution at = {{conv_.row_tap.var, kh},
                        {conv_.column_tap.var, kw},
                        {conv_.channel.var, axes[axes.size() - 2].var},
                        {conv_.filter.var, axes.back().var}};
     Place(conv_.other_taps, axes, 2, at);
     Expr weight = Substitute(Expr(conv_.weight.get()), at);
-    stage.values = {EntryOf(transforms_.g, axes[0].var, kh) *
-                    EntryOf(transforms_.g, axes[1].var, kw) * weight};
+    return EntryOf(transforms_.g, type_, axes[0].var, kh) *
+           EntryOf(transforms_.g, type_, axes[1].var, kw) * weight;
+  }
+
+  // The kernel as sums that are written out: a reduction could not bring its results into halves.
+  ComputeExpr WordKernelStage(const Buffer& kernel) const {
+    ComputeExpr stage = KernelLike(kernel);
+    const std::vector<Axis>& axes = stage.axes;
+    Expr sum;
+    for (int64_t kh = 0; kh < 3; ++kh) {
+      for (int64_t kw = 0; kw < 3; ++kw) {
+        Expr term = TransformedTap(axes, Expr(kh), Expr(kw));
+        sum = sum ? sum + term : term;
+      }
+    }
+    stage.values = {InHalves(sum)};
+    return stage;
+  }
+
+  ComputeExpr KernelStage(const Buffer& kernel) const {
+    ComputeExpr stage = KernelLike(kernel);
+    const std::vector<Axis>& axes = stage.axes;
+    stage.reduce_axes = {{IterationVar("kh"), 3}, {IterationVar("kw"), 3}};
+    stage.combiner = SumCombiner(type_);
+    const Expr& kh = stage.reduce_axes[0].var;
+    const Expr& kw = stage.reduce_axes[1].var;
+    stage.values = {TransformedTap(axes, kh, kw)};
     return stage;
   }
 
@@ -388,7 +439,7 @@ class Builder {
     indices[conv_.channel_dim] = axes.back().var;
     std::vector<size_t> others = OtherDims();
     for (size_t k = 0; k < others.size(); ++k) indices[others[k]] = axes[2 + k].var;
-    return SelectOf(inside, Make<Load>(conv_.input->buffer, std::move(indices)), Number(0));
+    return SelectOf(inside, Make<Load>(conv_.input->buffer, std::move(indices)), Const(type_, 0));
   }
 
   ComputeExpr RowsStage(const Buffer& rows) const {
@@ -410,8 +461,9 @@ class Builder {
   ComputeExpr InputStage(const Buffer& input, const Buffer& rows) const {
     ComputeExpr stage = StageLike(input, "a", "b", OtherDims().size(), "c");
     const std::vector<Axis>& axes = stage.axes;
-    stage.values = {RowTimes(transforms_.b, axes[1].var,
-                             [&](const Expr& j) { return LoadAt(rows, axes[0].var, j, axes); })};
+    Expr value = RowTimes(transforms_.b, axes[1].var,
+                          [&](const Expr& j) { return LoadAt(rows, axes[0].var, j, axes); });
+    stage.values = {InWords() ? InHalves(value) : value};
     return stage;
   }
 
@@ -420,7 +472,7 @@ class Builder {
     const std::vector<Axis>& axes = stage.axes;
     stage.reduce_axes = conv_.other_taps;
     stage.reduce_axes.push_back(conv_.channel);
-    stage.combiner = SumCombiner(kFloat32);
+    stage.combiner = SumCombiner(type_);
     Substitution places;
     Place(conv_.others, axes, 2, places);
     stage.predicate = Substitute(*RestOfPredicate(stage_, conv_, Input()), places);
@@ -431,8 +483,9 @@ class Builder {
     for (const Axis& tap : conv_.other_taps) at_kernel.emplace_back(tap.var);
     at_kernel.emplace_back(conv_.channel.var);
     at_kernel.emplace_back(axes.back().var);
-    stage.values = {Make<Load>(input.var, std::move(at_input)) *
-                    Make<Load>(kernel.var, std::move(at_kernel))};
+    Expr left = Make<Load>(input.var, std::move(at_input));
+    Expr right = Make<Load>(kernel.var, std::move(at_kernel));
+    stage.values = {InWords() ? CallOf(ScalarOp::kDotI16x2, {left, right}) : left * right};
     return stage;
   }
 
@@ -452,13 +505,15 @@ class Builder {
     const Expr &h = conv_.row.var, &w = conv_.column.var;
     const Expr tile(tile_);
     Expr p = FloorDivide(h, tile) * Expr(columns_) + FloorDivide(w, tile);
-    stage.values = {RowTimes(transforms_.a, FloorModulo(w, tile), [&](const Expr& b) -> Expr {
+    Expr value = RowTimes(transforms_.a, FloorModulo(w, tile), [&](const Expr& b) -> Expr {
       std::vector<Expr> indices = {FloorModulo(h, tile), b};
       for (const Axis& axis : conv_.others) indices.emplace_back(axis.var);
       indices.push_back(p);
       indices.emplace_back(conv_.filter.var);
       return Make<Load>(sums.var, std::move(indices));
-    })};
+    });
+    bool is_multiple = transforms_.divisor != 1;
+    stage.values = {is_multiple ? FloorDivide(value, Const(type_, transforms_.divisor)) : value};
     return stage;
   }
 
@@ -466,6 +521,7 @@ class Builder {
   const ComputeExpr& stage_;
   const Convolution& conv_;
   const Transforms& transforms_;
+  DType type_;
   int64_t tile_, window_;
   int64_t rows_, columns_;  // of tiles
 };
@@ -487,24 +543,53 @@ std::optional<Convolution> FindConvolution(const TensorProgram& program) {
 // leave a third of the products saved.
 constexpr int64_t kMinChannels = 32, kMinOutputs = 128;
 
+// A program with a convolution that Winograd's transforms can compute. A convolution of bytes is
+// one of words, with half the channels.
+struct Candidate {
+  TensorProgram program;
+  Convolution conv;
+  bool in_words = false;
+};
+
+// Returns whether 32 bits hold the results times the divisor: a byte less its zero point is at most
+// 255, and so are the sums of two words' halves then, 4 * 255 and 9 * 255 at most.
+bool HasRoom(const Convolution& conv) {
+  int64_t terms = 9 * 2 * *AsConstant(conv.channel.extent);
+  for (const Axis& tap : conv.other_taps) terms *= *AsConstant(tap.extent);
+  return terms <= INT32_MAX / (WholeTransformsOfTwo().divisor * 255 * 255);
+}
+
+std::optional<Candidate> FindCandidate(const TensorProgram& program) {
+  if (std::optional<Convolution> conv = FindConvolution(program)) return Candidate{program, *conv};
+  std::optional<PairedProgram> paired = PairBytes(program, WordForm::kSum);
+  if (!paired) return std::nullopt;
+  std::optional<Convolution> conv = FindConvolution(paired->program);
+  if (!conv || !HasRoom(*conv)) return std::nullopt;
+  // The transform of the weight reads bytes.
+  std::erase(paired->program.kept, paired->weight);
+  return Candidate{std::move(paired->program), *conv, true};
+}
+
 }  // namespace
 
 std::optional<TensorProgram> WinogradVariant(const TensorProgram& program) {
-  std::optional<Convolution> conv = FindConvolution(program);
-  if (!conv) return std::nullopt;
-  return Builder(program, *conv, TransformsOfTwo()).Build();
+  std::optional<Candidate> found = FindCandidate(program);
+  if (!found) return std::nullopt;
+  const Transforms& transforms = found->in_words ? WholeTransformsOfTwo() : TransformsOfTwo();
+  return Builder(found->program, found->conv, transforms).Build();
 }
 
 bool SavesByWinograd(const TensorProgram& program) {
-  std::optional<Convolution> conv = FindConvolution(program);
-  if (!conv) return false;
-  int64_t rows = *AsConstant(conv->row.extent), columns = *AsConstant(conv->column.extent);
+  std::optional<Candidate> found = FindCandidate(program);
+  if (!found) return false;
+  const Convolution& conv = found->conv;
+  int64_t rows = *AsConstant(conv.row.extent), columns = *AsConstant(conv.column.extent);
+  int64_t channels = *AsConstant(conv.channel.extent) * (found->in_words ? 2 : 1);
   const Transforms& transforms = TransformsOfTwo();
   int64_t tiles = CeilDivision(rows, transforms.tile()) * CeilDivision(columns, transforms.tile());
   int64_t products = tiles * transforms.window() * transforms.window();
-  return *AsConstant(conv->channel.extent) >= kMinChannels &&
-         *AsConstant(conv->filter.extent) >= kMinChannels && Outputs(*conv) >= kMinOutputs &&
-         3 * products <= 2 * 9 * rows * columns;
+  return channels >= kMinChannels && *AsConstant(conv.filter.extent) >= kMinChannels &&
+         Outputs(conv) >= kMinOutputs && 3 * products <= 2 * 9 * rows * columns;
 }
 
 }  // namespace tcc

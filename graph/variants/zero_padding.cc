@@ -1,4 +1,4 @@
-#include "graph/variants/zero_padding.h"
+#include "graph/variants/variants.h"
 
 #include <algorithm>
 
@@ -87,9 +87,10 @@ bool IsSum(const ComputeExpr& stage) {
 
 // Matches a factor of a convolution.
 std::optional<GuardedRead> MatchFactor(const TensorProgram& program, const ComputeExpr& stage) {
-  const auto* product = IsGuardedReduction(stage) ? stage.values[0].as<Mul>() : nullptr;
-  if (!product || !IsSum(stage)) return std::nullopt;
-  for (const Expr& factor : {product->a, product->b}) {
+  if (!IsGuardedReduction(stage) || !IsSum(stage)) return std::nullopt;
+  auto factors = FactorsOf(stage.values[0]);
+  if (!factors) return std::nullopt;
+  for (const Expr& factor : {factors->first, factors->second}) {
     Expr zero = Const(factor.dtype(), 0);
     if (std::optional<GuardedRead> read = ReadOf(program, stage, factor, zero)) return read;
   }

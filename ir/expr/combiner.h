@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -58,8 +59,16 @@ Combiner ArgMinCombiner(DType dtype, TieBreak tie);
 // Returns the combiner of (maximum, sum of exponentials of differences to it); an input x comes in
 // as (x, 1).
 Combiner SoftmaxCombiner(DType dtype);
+// Returns the combiner of (maximum, sum of exponentials of differences to it, sum of those times
+// values). A score x with a value v comes in as (x, 1, v). The third element over the second is
+// attention's weighted mean of values. The third may have an axis that the others lack.
+Combiner AttentionCombiner(DType dtype);
 // Returns the combiner of (count, mean, sum of squared differences from the mean); an input x comes
 // in as (1, x, 0).
 Combiner WelfordCombiner(DType dtype);
+
+// Returns the combiner above of this name, e.g. "sum_f32" or "argmax_first_i64"; a null handle if
+// there is none.
+Combiner FindStandardCombiner(std::string_view name);
 
 }  // namespace tcc

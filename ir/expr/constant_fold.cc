@@ -87,6 +87,12 @@ int64_t Shift(ScalarOp op, DType type, int64_t a, int64_t b) {
   return WrapInteger(type, static_cast<int64_t>(bits >> count));
 }
 
+int64_t DotOfHalves(int64_t a, int64_t b) {
+  auto low = [](int64_t word) { return static_cast<int64_t>(static_cast<int16_t>(word)); };
+  auto high = [&](int64_t word) { return low(word >> 16); };
+  return WrapInteger(kInt32, low(a) * low(b) + high(a) * high(b));
+}
+
 std::optional<Expr> ExactFloat(DType type, double value) {
   if (std::isnan(value) || RoundFloat(type, value) != value) return std::nullopt;
   return FloatConst(type, value);
@@ -269,6 +275,8 @@ std::optional<int64_t> EvaluateIntegerOp(ScalarOp op, DType type, int64_t a, int
     case ScalarOp::kShiftLeft:
     case ScalarOp::kShiftRight:
       return Shift(op, type, a, b);
+    case ScalarOp::kDotI16x2:
+      return DotOfHalves(a, b);
     default:
       TCC_CHECK(false) << RowOf(op).text << " of integers";
       return std::nullopt;

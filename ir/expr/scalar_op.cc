@@ -33,6 +33,8 @@ std::optional<DType> ResultType(ScalarOp op, DType dtype) {
       return dtype.element() == kFloat32 ? std::optional(dtype) : std::nullopt;
     case ScalarTypeRule::kInteger:
       return dtype.is_integer() ? std::optional(dtype) : std::nullopt;
+    case ScalarTypeRule::kWord:
+      return dtype.element() == kInt32 ? std::optional(dtype) : std::nullopt;
     case ScalarTypeRule::kNumeric:
       return dtype.is_float() || dtype.is_integer() ? std::optional(dtype) : std::nullopt;
     case ScalarTypeRule::kTest:

@@ -11,7 +11,7 @@ namespace tcc {
 // The columns: text, enumerator, arity, type rule, semantics.
 //   kFloat    floats to the same float        kNumeric  any numeric type to itself
 //   kInteger  integers to the same integer    kTest     a float to bool
-//   kSingle   f32 to f32
+//   kSingle   f32 to f32                      kWord     i32 to i32
 // Every op is pure and works lane by lane. NaN in gives NaN out unless said otherwise.
 #define TCC_SCALAR_OPS(X)                                                                       \
   X("exp", kExp, 1, kFloat, "e^x")                                                              \
@@ -52,6 +52,8 @@ namespace tcc {
   X("shift_left", kShiftLeft, 2, kInteger, "0 for a count of the width or more")                \
   X("shift_right", kShiftRight, 2, kInteger,                                                    \
     "of an unsigned value; 0 for a count of the width or more")                                 \
+  X("dot_i16x2", kDotI16x2, 2, kWord,                                                           \
+    "the signed halves of two words: low * low + high * high, modulo 2^32")                     \
   X("is_nan", kIsNan, 1, kTest, "")                                                             \
   X("is_inf", kIsInf, 1, kTest, "either sign")
 
@@ -61,7 +63,7 @@ enum class ScalarOp : uint8_t {
 #undef TCC_SCALAR_OP_ENUM
 };
 
-enum class ScalarTypeRule : uint8_t { kFloat, kSingle, kNumeric, kInteger, kTest };
+enum class ScalarTypeRule : uint8_t { kFloat, kSingle, kNumeric, kInteger, kWord, kTest };
 
 struct ScalarOpRow {
   std::string_view text;

@@ -58,6 +58,12 @@ struct InterpretReport {
 // an axis or vthread that its bindings ignore. At kLowered there are no bindings: only the extents
 // count, and conditions express the rest. A buffer of several versions has one at a time until
 // pipelined loops are lowered. An AsyncCopy happens as late as allowed.
+//
+// It translates a function into operations on vectors of instances instead of walking its trees,
+// because `tcc check` runs whole networks by it and fuzzers thousands of functions. An oracle of
+// that size needs checks of its own: results that ONNX publishes for its operators, convolutions
+// written out as loops (tests/ir/interpreter_test.cc), and the same functions one instance at a
+// time, whose results must be equal (tests/ir/interpreter_lanes_test.cc).
 StatusOr<InterpretReport> Interpret(const Function& fn, std::vector<Tensor>& arguments,
                                     const InterpretOptions& options = {});
 

@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "ir/expr/combiner.h"
 #include "ir/expr/compare.h"
-#include "ir/expr/standard_combiners.h"
 #include "ir/text/expr_parser.h"
 #include "ir/text/stmt_parser.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/expr/combiner.h"
 #include "ir/expr/operators.h"
-#include "ir/expr/standard_combiners.h"
 #include "ir/text/expr_printer.h"
 
 namespace tcc {

@@ -38,8 +38,9 @@ class Flattener final : public BoundedMutator {
     return {buffer.var, {count}, buffer.scope, {}, buffer.versions, -1, {}};
   }
 
-  // In a window of one cell there is one place, though its origin may move with a loop that the
-  // index does not have. Registers need to know that; elsewhere the difference is often shorter.
+  // Returns 0 for a local window of one cell, even if its origin moves with a loop that the index
+  // does not use: registers need constant indices. Elsewhere the difference is often the shorter
+  // formula.
   static Expr PlaceInWindow(const Buffer& buffer, size_t dim, const Expr& index) {
     bool one = AsConstant(Simplify(buffer.window.size[dim])) == 1;
     if (one && buffer.scope == Scope::kLocal) return Expr(0);

@@ -6,8 +6,8 @@
 namespace tcc {
 namespace {
 
-// The statement where its condition may stand once for it and for a neighbour under the same. What
-// is loaded may change between the two.
+// Returns the statement if its condition may stand once for it and for a neighbour under the same
+// condition. A loaded value may change between the two.
 const If* Mergeable(const Stmt& stmt) {
   const auto* test = stmt.as<If>();
   return test && !test->else_body && !HasLoad(test->condition) ? test : nullptr;

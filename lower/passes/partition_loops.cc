@@ -5,7 +5,6 @@
 #include "ir/simplify/simplify.h"
 #include "lower/passes/loop_bounds.h"
 #include "lower/passes/passes.h"
-#include "lower/passes/resolve_conditions.h"
 
 namespace tcc {
 namespace {

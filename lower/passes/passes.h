@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ir/expr/function.h"
+#include "ir/simplify/interval.h"
 
 // The loop passes. Each is total on the functions that Verify accepts. Only RunPipeline runs them;
 // its list says what holds after each pass and why it stands at its place.
@@ -22,9 +23,6 @@ Function DropPredicates(const Function& fn);
 // The buffer w has one cell per lane; a load from another lane's cell is a shuffle on a GPU. A loop
 // of any other form runs in order in one thread.
 Function ReduceAcrossThreads(const Function& fn);
-
-// Shrinks local buffers to the cells that their own thread uses (ir/analysis/own_cells.h).
-Function DropCellsOfOthers(const Function& fn);
 
 // Inserts barriers between accesses of shared buffers that could race.
 Function InsertBarriers(const Function& fn);
@@ -65,6 +63,8 @@ Function PartitionLoops(const Function& fn);
 
 // Removes the conditions of statements and selects that hold or fail at every point.
 Function ResolveConditions(const Function& fn);
+// Does the same in a statement, where `bounds` are those of the enclosing loops.
+Stmt ResolveConditions(const Stmt& stmt, const Bounds& bounds);
 
 // Merges neighbouring statements under equal conditions, so that their loads can be shared.
 //

@@ -1,5 +1,3 @@
-#include "lower/passes/resolve_conditions.h"
-
 #include "ir/simplify/simplify.h"
 #include "lower/passes/loop_bounds.h"
 #include "lower/passes/passes.h"

@@ -4,7 +4,6 @@
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "lower/passes/passes.h"
-#include "lower/passes/resolve_conditions.h"
 #include "lower/passes/rewrite_statements.h"
 
 namespace tcc {

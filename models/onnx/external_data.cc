@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "support/file_kind.h"
-#include "support/plain_text.h"
 #include "support/printable.h"
 
 namespace tcc {

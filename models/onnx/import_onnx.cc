@@ -3,10 +3,11 @@
 #include <climits>
 #include <unordered_set>
 
+#include "models/onnx/onnx_bodies.h"
 #include "models/onnx/onnx_graph_importer.h"
-#include "models/onnx/onnx_liveness.h"
+#include "models/onnx/onnx_ops.h"
 #include "models/onnx/onnx_shapes.h"
-#include "models/onnx/onnx_types.h"
+#include "models/onnx/onnx_tensor.h"
 #include "models/onnx/onnx_wire.h"
 #include "support/file_kind.h"
 #include "support/wanted_option.h"
@@ -228,6 +229,22 @@ StatusOr<OnnxSurvey> SurveyOnnx(const std::string& path) {
   StatusOr<ParsedModel> parsed = ParseModel(file.bytes);
   if (!parsed.ok()) return Annotate(parsed.status(), path);
   return SurveyModel(parsed->model, parsed->bodies);
+}
+
+StatusOr<Tensor> ParseOnnxTensor(std::span<const uint8_t> bytes, const std::string& name) {
+  onnxpb::Tensor proto;
+  if (bytes.size() > INT_MAX ||
+      !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return InvalidInput("'{}' is not an ONNX tensor", name);
+  }
+  ExternalData no_files("");
+  constexpr TensorLimits kLimits = {.max_bytes = int64_t{1} << 32};
+  return ReadOnnxTensor(proto, name, no_files, kLimits);
+}
+
+StatusOr<Tensor> ReadOnnxTensorFile(const std::string& path) {
+  TCC_ASSIGN_OR_RETURN(SharedBytes file, MapFile(path));
+  return ParseOnnxTensor(file.bytes, path);
 }
 
 }  // namespace tcc

@@ -11,6 +11,7 @@
 #include "ir/graph/graph.h"
 #include "models/onnx/external_data.h"
 #include "models/onnx/onnx_survey.h"
+#include "support/tensor.h"
 
 namespace tcc {
 
@@ -53,5 +54,11 @@ StatusOr<Graph> ImportOnnxBytes(std::span<const uint8_t> bytes, const ImportOpti
 
 // Lists the operators of a model, supported or not. No tensor is read.
 StatusOr<OnnxSurvey> SurveyOnnx(const std::string& path);
+
+// Reads the tensor of a file that holds one ONNX TensorProto and nothing else (input_0.pb of ONNX's
+// own tests). External data is refused. Errors name the path.
+StatusOr<Tensor> ReadOnnxTensorFile(const std::string& path);
+// Parses the content of such a file; `name` begins the messages.
+StatusOr<Tensor> ParseOnnxTensor(std::span<const uint8_t> bytes, const std::string& name);
 
 }  // namespace tcc

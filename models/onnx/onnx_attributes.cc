@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "support/plain_text.h"
+#include "support/printable.h"
 
 namespace tcc {
 namespace {

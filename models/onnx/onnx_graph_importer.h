@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "models/onnx/onnx_bodies.h"
-#include "models/onnx/onnx_liveness.h"
 #include "models/onnx/onnx_ops.h"
 #include "models/onnx/onnx_tensor.h"
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph/graph.h"
 
@@ -78,5 +79,16 @@ struct OnnxOp {
 std::span<const OnnxOp> AllOnnxOps();
 // Returns the row of that name, or nullptr if the table has no such operator.
 const OnnxOp* FindOnnxOp(std::string_view name);
+
+// Checks a node's operands against its operator's signature and returns the dtypes of its results,
+// `outputs` of them; dtypes that normalization sets (*) are f32 for now. Inputs that are kNoValue
+// are skipped.
+//
+// Fails with Unimplemented for a type that the operator does not take; with InvalidArgument for two
+// operands that should have the same type and do not, or an index that is no integer. `where`
+// begins the messages.
+StatusOr<std::vector<DType>> CheckTypes(const Graph& graph, const OnnxOp& op,
+                                        const std::vector<ValueId>& inputs, size_t outputs,
+                                        const std::string& where);
 
 }  // namespace tcc

@@ -8,7 +8,6 @@
 #include "models/onnx/onnx_attributes.h"
 #include "models/onnx/onnx_bodies.h"
 #include "models/onnx/onnx_graph_importer.h"
-#include "models/onnx/onnx_liveness.h"
 
 namespace tcc {
 namespace {

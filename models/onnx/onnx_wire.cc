@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "support/plain_text.h"
+#include "support/printable.h"
 
 namespace tcc {
 namespace {

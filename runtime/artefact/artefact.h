@@ -37,7 +37,7 @@ struct Artefact {
   Metadata metadata;
 };
 
-// Checks that metadata and plan are well formed and fit each other and the weights (plan_verify.h).
+// Checks that metadata and plan are well formed and fit each other and the weights (plan.h).
 Status VerifyArtefact(const Artefact& artefact);
 
 // Returns the file's content. Expects VerifyArtefact to agree.

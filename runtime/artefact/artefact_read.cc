@@ -3,7 +3,7 @@
 
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/bytes.h"
-#include "runtime/artefact/plan_verify.h"
+#include "runtime/artefact/plan.h"
 #include "runtime/artefact/sections.h"
 #include "support/printable.h"
 

@@ -42,7 +42,7 @@ typedef struct TccRuntime {
   void* (*alloc)(void* context, int64_t bytes);
   void (*free)(void* context, void* memory);
   // Returns function(x), or function(x, y) for functions of two arguments: TccMath of
-  // kernel_math.h.
+  // kernel_calls.h.
   double (*math)(int32_t function, double x, double y);
 } TccRuntime;
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "support/plain_text.h"
+#include "support/printable.h"
 
 namespace tcc {
 namespace {

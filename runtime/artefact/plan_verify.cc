@@ -1,4 +1,4 @@
-#include "runtime/artefact/plan_verify.h"
+#include "runtime/artefact/plan.h"
 
 #include <algorithm>
 

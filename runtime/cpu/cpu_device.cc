@@ -10,8 +10,7 @@
 
 #include "runtime/artefact/kernel_abi.h"
 #include "runtime/cpu/cpu_features.h"
-#include "runtime/cpu/kernel_math.h"
-#include "runtime/cpu/scratch.h"
+#include "runtime/cpu/kernel_calls.h"
 #include "support/check.h"
 #include "support/file.h"
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "runtime/cuda/cuda_pool.h"
 #include "runtime/cuda/cuda_program.h"
-#include "runtime/cuda/cuda_staging.h"
 #include "runtime/cuda/cuda_stream.h"
 #include "runtime/executor/device.h"
 #include "runtime/executor/frame.h"

@@ -49,11 +49,15 @@ class DeviceQueue {
   // for a caller's stream.
   virtual void UseStream(void* stream) = 0;
 
-  // CheckStream and CheckMemory fail with InvalidArgument, naming both devices, for a caller's
-  // stream or memory on another device. `what` names the memory in messages.
+  // Fails with InvalidArgument if a caller's stream belongs to another device, naming both devices,
+  // or if the device's driver does not know it.
   virtual Status CheckStream(void* stream) = 0;
-  // Fails with InvalidArgument while the stream is being captured into a graph.
+  // Fails with InvalidArgument while the stream is being captured into a graph, and for the default
+  // stream while it waits for one that is.
   virtual Status CheckNotCaptured(void* stream) = 0;
+  // Fails with InvalidArgument if a caller's memory is on another device, naming both devices, or
+  // if the device's driver does not know it. Accepts host memory that the driver made for the
+  // device. `what` names the memory in messages.
   virtual Status CheckMemory(const void* memory, std::string_view what) = 0;
 
   // Enqueues an upload. The caller may change `from` after the call.

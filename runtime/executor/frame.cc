@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "runtime/artefact/plan_verify.h"
+#include "runtime/artefact/plan.h"
 
 namespace tcc {
 namespace {

@@ -1,10 +1,14 @@
 #include "runtime/executor/module.h"
 
 #include <fmt/ranges.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <vector>
 
-#include "runtime/executor/huge_weights.h"
+#include "runtime/executor/aligned_memory.h"
 #include "support/printable.h"
 
 namespace tcc {
@@ -20,6 +24,21 @@ StatusOr<DeviceRow> FindDevice(const std::string& name, std::span<const DeviceRo
       "the artefact's kernels run on device '{}', which this runtime does not have; it "
       "has {}",
       name, fmt::join(known, ", "));
+}
+
+constexpr size_t kMinHugeBytes = 4 << 20;
+constexpr size_t kChunkBytes = 4 << 20;
+// Present pages behind the weights. The last panel of packed weights may be read beyond its end
+// under masks that are all false; where no page is there, that costs hundreds of cycles each time.
+constexpr size_t kBytesBehind = 1 << 20;
+
+// Gives back the whole pages in the range, which are read from the file again if anybody asks.
+void DropPages(std::span<const uint8_t> bytes) {
+  auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  size_t first = (page - reinterpret_cast<uintptr_t>(bytes.data()) % page) % page;
+  if (first >= bytes.size()) return;
+  size_t whole = (bytes.size() - first) / page * page;
+  if (whole > 0) ::madvise(const_cast<uint8_t*>(bytes.data()) + first, whole, MADV_DONTNEED);
 }
 
 }  // namespace
@@ -52,6 +71,22 @@ StatusOr<Module> Module::FromArtefact(Artefact artefact, const LoadOptions& opti
   if (!kernels.ok()) return PrintableStatus(kernels.status());
   state->kernels = *std::move(kernels);
   return Module(std::move(state));
+}
+
+void MoveWeightsToHugePages(Artefact& artefact) {
+  std::span<const uint8_t> mapped = artefact.weights.bytes;
+  if (mapped.size() < kMinHugeBytes) return;
+  DropPages(mapped);
+  StatusOr<std::shared_ptr<uint8_t>> memory =
+      AllocateMemory(static_cast<int64_t>(mapped.size() + kBytesBehind), "weights");
+  if (!memory.ok()) return;
+  std::memset(memory->get() + mapped.size(), 0, kBytesBehind);
+  for (size_t at = 0; at < mapped.size(); at += kChunkBytes) {
+    std::span<const uint8_t> chunk = mapped.subspan(at, std::min(kChunkBytes, mapped.size() - at));
+    std::memcpy(memory->get() + at, chunk.data(), chunk.size());
+    DropPages(chunk);
+  }
+  artefact.weights = {*memory, {memory->get(), mapped.size()}};
 }
 
 }  // namespace tcc

@@ -23,7 +23,7 @@ double SecondsSince(Clock::time_point start) {
 }
 
 // Memory for what is prepared, out of large pieces that have huge pages as the weights of an
-// artefact have (runtime/executor/huge_weights.h): kernels that stream weights miss the TLB as
+// artefact have (runtime/executor/module.h): kernels that stream weights miss the TLB as
 // often, or as seldom, as they will in the network that is shipped.
 class PreparedMemory {
  public:

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <thread>
 
-#include "runtime/cpu/fma_peak.h"
+#include "runtime/cpu/cpu_rates.h"
 #include "runtime/executor/thread_pool.h"
 #include "runtime/measure/bound_network.h"
 #include "runtime/measure/measure_protocol.h"

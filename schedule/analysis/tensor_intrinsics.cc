@@ -21,7 +21,7 @@ namespace {
   "} } } } }"
 #define TCC_MMA(rows, depth, type, sum) \
   TCC_MMA_OF(rows, depth, type, sum, sum "(A[i, k]) * " sum "(B[k, j])")
-// The two tf32 numbers whose sum is nearly a given f32 (graph/variants/round_operands.h).
+// The two tf32 numbers whose sum is nearly a given f32 (graph/variants/round_operands.cc).
 #define TCC_LARGEST_TF32 "3.4011621342146535e+38"
 #define TCC_BIG(x)                                                                  \
   "select(is_inf(" x "), sign(" x "), round_tf32(min(max(" x ", -" TCC_LARGEST_TF32 \

@@ -52,8 +52,8 @@ std::vector<Operands> Readings(const std::vector<Expr>& patterns, const std::vec
 template <typename Node>
 std::vector<Operands> ReadingsOfPair(const Node& pattern, const Node& expr) {
   std::vector<Operands> readings = Readings({pattern.a, pattern.b}, {expr.a, expr.b});
-  std::vector<Operands> turned = Readings({pattern.a, pattern.b}, {expr.b, expr.a});
-  readings.insert(readings.end(), turned.begin(), turned.end());
+  std::vector<Operands> swapped = Readings({pattern.a, pattern.b}, {expr.b, expr.a});
+  readings.insert(readings.end(), swapped.begin(), swapped.end());
   return readings;
 }
 

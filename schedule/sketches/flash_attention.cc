@@ -1,7 +1,7 @@
 #include "schedule/sketches/flash_attention.h"
 
-#include "schedule/sketches/cpu/attention_sketch.h"
-#include "schedule/sketches/gpu/gpu_attention.h"
+#include "schedule/sketches/cpu/cpu_rules.h"
+#include "schedule/sketches/gpu/gpu_rules.h"
 #include "schedule/sketches/parts/attention_parts.h"
 
 namespace tcc {

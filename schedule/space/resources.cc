@@ -5,7 +5,7 @@
 #include "ir/analysis/accesses.h"
 #include "ir/analysis/cross_thread.h"
 #include "ir/analysis/nested_blocks.h"
-#include "ir/analysis/own_cells.h"
+#include "ir/analysis/privatize.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
@@ -71,7 +71,7 @@ class NestMeter {
   NestMeter(const Function& fn, const Target& target) : fn_(fn), target_(target) {}
 
   NestResources Measure(const RootNest& root) {
-    Stmt nest = KeepOwnCells(root.stmt);
+    Stmt nest = PrivatizeBuffers(root.stmt);
     NestResources result;
     result.name = root.name;
     result.grid = LaunchSize(nest, ForKind::kBlockIdxX);

@@ -7,7 +7,7 @@
 
 #include "ir/simplify/simplify.h"
 #include "ir/text/printer.h"
-#include "schedule/space/countable.h"
+#include "schedule/space/overflow.h"
 
 namespace tcc {
 namespace {
@@ -44,7 +44,7 @@ Status DoStep(const Step& step, bool first, SymbolicProgram& program) {
   program.constraints.insert(program.constraints.end(), constraints.begin(), constraints.end());
   Stmt before = program.fn.body;
   program.fn = Apply(std::move(program.fn), step);
-  return ExpectCountable(program.fn, first ? Stmt() : before);
+  return ExpectNoOverflow(program.fn, first ? Stmt() : before);
 }
 
 }  // namespace

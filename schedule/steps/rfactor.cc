@@ -5,7 +5,6 @@
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "schedule/analysis/guard.h"
-#include "schedule/analysis/partial_results.h"
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/analysis/region.h"
 

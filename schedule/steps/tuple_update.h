@@ -1,6 +1,6 @@
 #pragma once
 
-#include "schedule/analysis/partial_results.h"
+#include "schedule/analysis/reduction_nest.h"
 
 // The parts of the update of a tuple whose elements differ in their axes. The update has a block
 // per group of elements with the same axes; groups with fewer axes come first and save the old

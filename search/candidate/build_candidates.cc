@@ -9,8 +9,8 @@
 #include "runtime/cpu/cpu_features.h"
 #include "search/candidate/artefact_device.h"
 #include "support/check.h"
-#include "support/for_each_index.h"
 #include "support/stop.h"
+#include "support/threads.h"
 
 namespace tcc {
 namespace {

@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "ir/expr/function.h"
+#include "schedule/space/schedule.h"
 
 namespace tcc {
 
@@ -23,5 +25,14 @@ struct Workload {
   double flops = 0;   // per call
   std::optional<int64_t> moved_bytes;  // per call
 };
+
+// The schedule with the best measurement of a workload, in canonical names.
+struct TunedSchedule {
+  std::string variant_key;  // FunctionKey of the variant that it is for
+  std::string rules;        // the rules that made the sketch, Sketch::name
+  Schedule schedule;        // schedule.variant is not known: variant_key stands for it
+  double seconds = 0;       // per call
+};
+using TunedSchedules = std::map<std::string, TunedSchedule>;  // by Workload::key
 
 }  // namespace tcc

@@ -11,7 +11,6 @@
 #include "runtime/measure/measurement.h"
 #include "schedule/space/schedule.h"
 #include "search/candidate/workload.h"
-#include "search/database/tuned_schedules.h"
 #include "support/status.h"
 
 namespace tcc {

@@ -7,7 +7,7 @@
 
 #include "search/database/database.h"
 
-// The reports of `tcc db stats` and `best`.
+// The reports of `tcc db stats`, `best` and `verify`.
 namespace tcc {
 
 struct DatabaseStats {
@@ -33,5 +33,11 @@ struct BestRow {
 };
 // Returns rows by name, then in the order in which the environments were recorded.
 StatusOr<std::vector<BestRow>> BestRowsOf(const Database& database);
+
+// Returns the faults of a database, one line each: damaged pages, rows that refer to nothing, keys
+// that do not match their content, functions that do not verify, texts that do not parse, schedules
+// that were measured to be right and do not replay, figures out of range. Error: the database
+// cannot be read at all.
+StatusOr<std::vector<std::string>> VerifyDatabase(const Database& database);
 
 }  // namespace tcc

@@ -93,19 +93,19 @@ Status ExportRecords(SqliteConnection& connection, std::string& text, int64_t& r
   });
 }
 
-StatusOr<double> FigureIn(const JsonFields& fields, const std::string& name) {
+StatusOr<double> FigureIn(const JsonLineFields& fields, const std::string& name) {
   TCC_ASSIGN_OR_RETURN(double value, fields.Real(name));
   if (value < 0) return InvalidInput("field '{}' is {}; expected no less than 0", name, value);
   return value;
 }
 
-StatusOr<int64_t> CountIn(const JsonFields& fields, const std::string& name, int64_t most) {
+StatusOr<int64_t> CountIn(const JsonLineFields& fields, const std::string& name, int64_t most) {
   TCC_ASSIGN_OR_RETURN(int64_t value, fields.Int(name));
   if (value >= 0 && value <= most) return value;
   return InvalidInput("field '{}' is {}; expected 0 to {}", name, value, most);
 }
 
-StatusOr<Measurement> MeasurementIn(const JsonFields& fields) {
+StatusOr<Measurement> MeasurementIn(const JsonLineFields& fields) {
   Measurement measured;
   TCC_ASSIGN_OR_RETURN(std::string name, fields.Text("status"));
   std::optional<MeasureStatus> status = FindMeasureStatus(name);
@@ -126,7 +126,7 @@ StatusOr<Measurement> MeasurementIn(const JsonFields& fields) {
   return measured;
 }
 
-StatusOr<Environment> EnvironmentIn(const JsonFields& fields,
+StatusOr<Environment> EnvironmentIn(const JsonLineFields& fields,
                                     const DatabaseImportOptions& options) {
   constexpr int kMaxThreads = 1 << 20;
   Environment environment;
@@ -144,7 +144,7 @@ StatusOr<Environment> EnvironmentIn(const JsonFields& fields,
   return environment;
 }
 
-StatusOr<StoredTrial> TrialIn(const JsonFields& fields) {
+StatusOr<StoredTrial> TrialIn(const JsonLineFields& fields) {
   StoredTrial trial;
   TCC_ASSIGN_OR_RETURN(trial.variant_key, fields.Text("fn"));
   TCC_ASSIGN_OR_RETURN(trial.rules, fields.Text("rules"));
@@ -165,7 +165,7 @@ StatusOr<StoredTrial> TrialIn(const JsonFields& fields) {
   return trial;
 }
 
-Status ImportVariant(SqliteConnection& connection, const JsonFields& fields,
+Status ImportVariant(SqliteConnection& connection, const JsonLineFields& fields,
                      ImportSummary& summary) {
   TCC_ASSIGN_OR_RETURN(std::string key, fields.Text("function"));
   TCC_ASSIGN_OR_RETURN(std::string text, fields.Text("text"));
@@ -179,7 +179,7 @@ Status ImportVariant(SqliteConnection& connection, const JsonFields& fields,
   return OkStatus();
 }
 
-Status ImportWorkload(SqliteConnection& connection, const JsonFields& fields,
+Status ImportWorkload(SqliteConnection& connection, const JsonLineFields& fields,
                       ImportSummary& summary) {
   StoredWorkload workload;
   TCC_ASSIGN_OR_RETURN(workload.key, fields.Text("workload"));
@@ -216,7 +216,7 @@ StatusOr<Compared> ComparedIn(SqliteConnection& connection) {
 }
 
 // A comparison is one whole: where there is one already, the import's is left out.
-Status ImportRecord(SqliteConnection& connection, const JsonFields& fields,
+Status ImportRecord(SqliteConnection& connection, const JsonLineFields& fields,
                     const DatabaseImportOptions& options, const Compared& compared,
                     ImportSummary& summary) {
   TCC_ASSIGN_OR_RETURN(StoredTrial trial, TrialIn(fields));
@@ -241,7 +241,7 @@ Status ImportRecord(SqliteConnection& connection, const JsonFields& fields,
 Status ImportLine(SqliteConnection& connection, std::string_view line,
                   const DatabaseImportOptions& options, const Compared& compared,
                   ImportSummary& summary) {
-  TCC_ASSIGN_OR_RETURN(JsonFields fields, ParseJsonLine(line));
+  TCC_ASSIGN_OR_RETURN(JsonLineFields fields, ParseJsonLine(line));
   if (fields.Has("fn")) return ImportRecord(connection, fields, options, compared, summary);
   if (fields.Has("function")) return ImportVariant(connection, fields, summary);
   if (fields.Has("workload")) return ImportWorkload(connection, fields, summary);
@@ -260,7 +260,7 @@ std::vector<std::string_view> LinesOf(std::string_view text) {
 
 // Returns the number of records that the last line tells.
 StatusOr<int64_t> CheckSum(std::string_view text, std::string_view last_line) {
-  TCC_ASSIGN_OR_RETURN(JsonFields fields, ParseJsonLine(last_line));
+  TCC_ASSIGN_OR_RETURN(JsonLineFields fields, ParseJsonLine(last_line));
   TCC_ASSIGN_OR_RETURN(std::string told, fields.Text("sha256"));
   std::string found = ToHex(Sha256(text.substr(0, text.size() - last_line.size() - 1)));
   if (told != found) {

@@ -104,29 +104,29 @@ JsonObject& JsonObject::Add(std::string_view name, const std::vector<std::string
   return AddText(name, "[" + json + "]");
 }
 
-StatusOr<const JsonFields::Value*> JsonFields::Find(const std::string& name) const {
+StatusOr<const JsonLineFields::Value*> JsonLineFields::Find(const std::string& name) const {
   auto found = values_.find(name);
   if (found == values_.end()) return InvalidInput("field '{}' is missing", name);
   return &found->second;
 }
 
 template <typename T>
-StatusOr<T> JsonFields::Get(const std::string& name, std::string_view kind) const {
+StatusOr<T> JsonLineFields::Get(const std::string& name, std::string_view kind) const {
   TCC_ASSIGN_OR_RETURN(const Value* value, Find(name));
   if (const T* content = std::get_if<T>(value)) return *content;
   constexpr const char* kKinds[] = {"a bool", "a number", "a string", "an array"};
   return InvalidInput("field '{}' is {}; expected {}", name, kKinds[value->index()], kind);
 }
 
-StatusOr<std::string> JsonFields::Text(const std::string& name) const {
+StatusOr<std::string> JsonLineFields::Text(const std::string& name) const {
   return Get<std::string>(name, "a string");
 }
 
-StatusOr<std::vector<std::string>> JsonFields::Texts(const std::string& name) const {
+StatusOr<std::vector<std::string>> JsonLineFields::Texts(const std::string& name) const {
   return Get<std::vector<std::string>>(name, "an array of strings");
 }
 
-StatusOr<int64_t> JsonFields::Int(const std::string& name) const {
+StatusOr<int64_t> JsonLineFields::Int(const std::string& name) const {
   TCC_ASSIGN_OR_RETURN(Number number, Get<Number>(name, "an integer"));
   int64_t value = 0;
   const char* end = number.text.data() + number.text.size();
@@ -135,7 +135,7 @@ StatusOr<int64_t> JsonFields::Int(const std::string& name) const {
   return InvalidInput("field '{}' is {}; expected an integer of 64 bits", name, number.text);
 }
 
-StatusOr<double> JsonFields::Real(const std::string& name) const {
+StatusOr<double> JsonLineFields::Real(const std::string& name) const {
   TCC_ASSIGN_OR_RETURN(Number number, Get<Number>(name, "a number"));
   double value = 0;
   const char* end = number.text.data() + number.text.size();
@@ -148,8 +148,8 @@ class JsonLineReader {
  public:
   explicit JsonLineReader(std::string_view line) : line_(line) {}
 
-  StatusOr<JsonFields> Read() {
-    JsonFields fields;
+  StatusOr<JsonLineFields> Read() {
+    JsonLineFields fields;
     TCC_RETURN_IF_ERROR(Expect('{'));
     if (!Takes('}')) {
       do {
@@ -191,7 +191,7 @@ class JsonLineReader {
     return Takes(wanted) ? OkStatus() : Error(fmt::format("'{}'", wanted));
   }
 
-  Status ReadField(JsonFields& fields) {
+  Status ReadField(JsonLineFields& fields) {
     TCC_ASSIGN_OR_RETURN(std::string name, ReadString());
     if (fields.Has(name)) return Error("a name that is new before here");
     TCC_RETURN_IF_ERROR(Expect(':'));
@@ -199,28 +199,28 @@ class JsonLineReader {
     return OkStatus();
   }
 
-  StatusOr<JsonFields::Value> ReadValue() {
+  StatusOr<JsonLineFields::Value> ReadValue() {
     SkipSpace();
-    if (TakesWord("true")) return JsonFields::Value(true);
-    if (TakesWord("false")) return JsonFields::Value(false);
+    if (TakesWord("true")) return JsonLineFields::Value(true);
+    if (TakesWord("false")) return JsonLineFields::Value(false);
     if (Peek() == '[') return ReadStrings();
     if (Peek() == '"') {
       TCC_ASSIGN_OR_RETURN(std::string text, ReadString());
-      return JsonFields::Value(std::move(text));
+      return JsonLineFields::Value(std::move(text));
     }
     return ReadNumber();
   }
 
-  StatusOr<JsonFields::Value> ReadStrings() {
+  StatusOr<JsonLineFields::Value> ReadStrings() {
     std::vector<std::string> texts;
     TCC_RETURN_IF_ERROR(Expect('['));
-    if (Takes(']')) return JsonFields::Value(texts);
+    if (Takes(']')) return JsonLineFields::Value(texts);
     do {
       TCC_ASSIGN_OR_RETURN(std::string text, ReadString());
       texts.push_back(std::move(text));
     } while (Takes(','));
     TCC_RETURN_IF_ERROR(Expect(']'));
-    return JsonFields::Value(std::move(texts));
+    return JsonLineFields::Value(std::move(texts));
   }
 
   bool TakesDigits() {
@@ -229,7 +229,7 @@ class JsonLineReader {
     return at_ > begin;
   }
 
-  StatusOr<JsonFields::Value> ReadNumber() {
+  StatusOr<JsonLineFields::Value> ReadNumber() {
     size_t begin = at_;
     if (Peek() == '-') ++at_;
     size_t digits = at_;
@@ -241,7 +241,8 @@ class JsonLineReader {
       if (Peek() == '+' || Peek() == '-') ++at_;
       if (!TakesDigits()) return Error("a digit");
     }
-    return JsonFields::Value(JsonFields::Number{std::string(line_.substr(begin, at_ - begin))});
+    return JsonLineFields::Value(
+        JsonLineFields::Number{std::string(line_.substr(begin, at_ - begin))});
   }
 
   StatusOr<std::string> ReadString() {
@@ -298,7 +299,7 @@ class JsonLineReader {
   size_t at_ = 0;
 };
 
-StatusOr<JsonFields> ParseJsonLine(std::string_view line) {
+StatusOr<JsonLineFields> ParseJsonLine(std::string_view line) {
   return JsonLineReader(line).Read();
 }
 

@@ -33,7 +33,7 @@ class JsonObject {
 };
 
 // The fields of a parsed object. Errors name the field, what was expected and what came.
-class JsonFields {
+class JsonLineFields {
  public:
   bool Has(const std::string& name) const { return values_.contains(name); }
   StatusOr<std::string> Text(const std::string& name) const;
@@ -56,6 +56,6 @@ class JsonFields {
 
 // Parses one line strictly: white space only between tokens, no name twice, valid UTF-8, nothing
 // after the object. Errors name the column.
-StatusOr<JsonFields> ParseJsonLine(std::string_view line);
+StatusOr<JsonLineFields> ParseJsonLine(std::string_view line);
 
 }  // namespace tcc

@@ -7,7 +7,7 @@
 
 #include "runtime/measure/measure_protocol.h"
 #include "search/candidate/workload.h"
-#include "search/measure/network_measurer.h"
+#include "search/measure/measurer.h"
 
 namespace tcc {
 

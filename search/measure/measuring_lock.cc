@@ -13,7 +13,7 @@
 #include <mutex>
 #include <utility>
 
-#include "support/cache_folder.h"
+#include "support/environment.h"
 #include "support/stop.h"
 
 namespace tcc {

@@ -63,7 +63,7 @@ class AnnealingSearcher final : public Searcher {
       passed.Add(moved[i], there[i]);
       size_t c = walking[i];
       double slower = there[i].ln_seconds - at[c].ln_seconds;
-      // From a point of which nothing is known every step is taken, to one none.
+      // Every step away from a point without a prediction is taken, and no step to one.
       bool taken =
           std::isnan(at[c].ln_seconds) || slower < 0 || random.Unit() < std::exp(-slower / heat);
       if (!taken) continue;

@@ -19,7 +19,7 @@ constexpr int kFirstRounds = 2;
 constexpr double kUsualGain = 0.1;
 // A second look that does not decide goes on, up to so many times its rounds.
 constexpr int kMaxLooks = 2;
-// Who looked faster may have been lucky, and of hundreds of candidates some are: the second look
+// A challenger that looked faster may have been lucky, as some of hundreds are: the second look
 // takes at least so many rounds, and more where they are short.
 constexpr int kMinSecondRounds = 3;
 constexpr int kMaxSecondRounds = 40;
@@ -83,9 +83,9 @@ struct InPlaceContest::Duel {
     return std::hypot(tasks[0][task].Doubt(), tasks[1][task].Doubt());
   }
 
-  // By how much more time others take beside the challenger, beyond doubt, in units of its
-  // incumbent's seconds. A kernel decides in which core's caches its consumers find its result.
-  // That they take less counts for nothing: the challenger of a small kernel would live on the
+  // Returns how much longer other kernels take beside the challenger, less the doubt about it, in
+  // units of its incumbent's seconds. A kernel decides in which core's caches its consumers find
+  // its result. Gains of others do not count: the challenger of a small kernel would live on the
   // luck of large ones.
   double CostToOthers(size_t task, const std::set<size_t>& others) const {
     double incumbent = tasks[0][task].least;

@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "search/measure/network_measurer.h"
+#include "search/measure/measurer.h"
 
 namespace tcc {
 

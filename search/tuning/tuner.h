@@ -13,7 +13,6 @@
 #include "search/candidate/build_candidates.h"
 #include "search/database/database.h"
 #include "search/measure/measurer.h"
-#include "search/measure/network_measurer.h"
 #include "search/searchers/searcher.h"
 
 namespace tcc {

@@ -1,10 +1,9 @@
-#include "autodiff_features/cache_traffic.h"
+#include "autodiff_features/nest_work.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <span>
 
-#include "autodiff_features/nest_work.h"
 #include "autodiff_features/real_formulas.h"
 #include "ir/analysis/batch_evaluator.h"
 #include "ir/expr/evaluate.h"

@@ -1,4 +1,4 @@
-#include "autodiff_features/noise_floor.h"
+#include "autodiff_features/measured_features.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

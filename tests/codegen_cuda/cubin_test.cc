@@ -12,7 +12,7 @@
 #include <regex>
 #include <sstream>
 
-#include "codegen_cuda/cubin/occupancy.h"
+#include "codegen_cuda/kernel_facts.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 
 using namespace tcc;

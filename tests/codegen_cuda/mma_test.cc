@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "codegen_cuda/emulator/emulator.h"
-#include "codegen_cuda/emulator/program_cache.h"
 #include "codegen_cuda/nvrtc/nvrtc.h"
 #include "codegen_cuda/text/prelude.h"
 #include "support/dtype.h"

@@ -14,8 +14,8 @@
 #include "lower/pipeline.h"
 #include "models/zoo/zoo.h"
 #include "schedule/sketches/parts/sketch.h"
-#include "support/cache_folder.h"
 #include "support/check.h"
+#include "support/environment.h"
 
 namespace tcc::test {
 

@@ -1,4 +1,4 @@
-#include "codegen_cuda/nvrtc/program_cache.h"
+#include "codegen_cuda/nvrtc/cuda_programs.h"
 
 #include <unistd.h>
 

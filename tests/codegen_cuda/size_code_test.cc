@@ -1,4 +1,4 @@
-#include "codegen_cuda/text/size_code.h"
+#include "codegen_cuda/text/gpu_kernel.h"
 
 #include <catch2/catch.hpp>
 

@@ -177,6 +177,29 @@ TEST_CASE("integer operations wrap, divide and compare as the IR says", "[codege
   }
 }
 
+TEST_CASE("halves of words are multiplied and added by every number of lanes", "[codegen_llvm]") {
+  std::vector<int32_t> xs, ys;
+  FillOperands(xs, ys);
+  int64_t count = static_cast<int64_t>(xs.size());
+  for (int lanes : {1, 2, 4, 8, 16, 32}) {
+    Buffer x = FlatBuffer("X", kInt32, count);
+    Buffer y = FlatBuffer("Y", kInt32, count);
+    Buffer z = FlatBuffer("Z", kInt32, count);
+    Var i = LoopVar("i");
+    Expr index = lanes == 1 ? Expr(i) : Lanes(Expr(i) * Expr(lanes), lanes);
+    Expr value = CallOf(ScalarOp::kDotI16x2, {LoadOf(x, index), LoadOf(y, index)});
+    std::vector<int32_t> zs(xs.size(), 77);
+    RunOn(LoweredFunction("f", {x, y, z}, Loop(i, count / lanes, StoreTo(z, index, value))), xs, ys,
+          zs);
+    for (size_t k = 0; k < xs.size(); ++k) {
+      auto half = [](int32_t word, int shift) { return Wide(static_cast<int16_t>(word >> shift)); };
+      Wide sum = half(xs[k], 0) * half(ys[k], 0) + half(xs[k], 16) * half(ys[k], 16);
+      INFO(xs[k] << ", " << ys[k] << ", lanes " << lanes);
+      REQUIRE(zs[k] == static_cast<int32_t>(sum));
+    }
+  }
+}
+
 TEST_CASE("division by constants is right on both sides of zero, with and without known signs",
           "[codegen_llvm]") {
   for (int64_t divisor : {1, 2, 3, 7, 8, 16, 100}) {

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <thread>
 
-#include "runtime/cpu/kernel_math.h"
+#include "runtime/cpu/kernel_calls.h"
 
 namespace tcc::test {
 namespace {

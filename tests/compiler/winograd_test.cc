@@ -1,5 +1,5 @@
-#include "graph/variants/winograd.h"
 #include "compiler/kernels.h"
+#include "graph/variants/variants.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

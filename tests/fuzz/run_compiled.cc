@@ -4,7 +4,7 @@
 
 #include "codegen_llvm/jit.h"
 #include "ir/expr/visitor.h"
-#include "runtime/cpu/kernel_math.h"
+#include "runtime/cpu/kernel_calls.h"
 
 namespace tcc {
 namespace {

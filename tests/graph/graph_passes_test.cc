@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "graph/passes/declared_shapes.h"
 #include "graph/passes/graph_pipeline.h"
 #include "graph/passes/infer_shapes.h"
 #include "graph/passes/passes.h"

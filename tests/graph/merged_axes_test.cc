@@ -1,4 +1,4 @@
-#include "graph/variants/merged_axes.h"
+#include "graph/variants/variants.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "graph/variants/round_operands.h"
+#include "graph/variants/variants.h"
 
 #include <bit>
 #include <catch2/catch.hpp>

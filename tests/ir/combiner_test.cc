@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/expr/attention_combiner.h"
 #include "ir/interpret/interpreter.h"
 #include "tests/ir/by_hand.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/expr/combiner.h"
 #include "ir/expr/compare.h"
-#include "ir/expr/standard_combiners.h"
 #include "ir/text/parser.h"
 
 using namespace tcc;

@@ -16,7 +16,7 @@ struct ProductShape {
   bool constant = false;  // B is
   bool rounded = true;    // with a bias, to the operands' type
   bool narrowed = false;  // A is f32, and made narrow by a map
-  // What multiplies f32, as graph/variants/round_operands.h writes it: "" for plain products,
+  // What multiplies f32, as graph/variants/round_operands.cc writes it: "" for plain products,
   // "tf32" or "3xtf32".
   std::string tf32 = "";
 };

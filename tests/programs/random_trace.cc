@@ -4,7 +4,7 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
-#include "schedule/space/countable.h"
+#include "schedule/space/overflow.h"
 #include "schedule/steps/cache.h"
 #include "schedule/steps/decompose_reduction.h"
 #include "schedule/steps/pad.h"

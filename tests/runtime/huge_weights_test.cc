@@ -1,4 +1,4 @@
-#include "runtime/executor/huge_weights.h"
+#include "runtime/executor/module.h"
 
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "support/file.h"
-#include "support/npy_header.h"
 #include "support/random.h"
 #include "tests/runtime/npy_samples.h"
 

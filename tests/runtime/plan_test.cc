@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "runtime/artefact/plan_verify.h"
 #include "support/random.h"
 #include "tests/runtime/sample_artefact.h"
 

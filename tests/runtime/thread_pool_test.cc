@@ -11,7 +11,7 @@
 #include <set>
 #include <thread>
 
-#include "runtime/cpu/scratch.h"
+#include "runtime/cpu/kernel_calls.h"
 #include "runtime/executor/usable_cpus.h"
 #include "support/random.h"
 #include "support/threads.h"

@@ -1,9 +1,9 @@
-#include "schedule/sketches/gpu/gpu_attention.h"
+#include "schedule/sketches/gpu/gpu_rules.h"
 
 #include <catch2/catch.hpp>
 
 #include "ir/text/printer.h"
-#include "schedule/sketches/cpu/attention_sketch.h"
+#include "schedule/sketches/cpu/cpu_rules.h"
 #include "schedule/sketches/flash_attention.h"
 #include "schedule/space/limits.h"
 #include "tests/programs/point_check.h"

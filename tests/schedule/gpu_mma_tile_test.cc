@@ -1,4 +1,4 @@
-#include "schedule/sketches/gpu/gpu_mma_tile.h"
+#include "schedule/sketches/gpu/gpu_rules.h"
 
 #include <catch2/catch.hpp>
 
@@ -135,7 +135,7 @@ TEST_CASE("a long product of few results is computed in parts that are added up"
   CHECK(brief.name.find("split_k") == std::string::npos);
 }
 
-TEST_CASE("a constant operand of words or bytes is turned along k when the model is linked",
+TEST_CASE("a constant operand of words or bytes is transposed along k when the model is linked",
           "[schedule][mma]") {
   auto has = [](const ProductShape& shape, const std::string& step) {
     std::string trace = Print(FirstFor(ProductFunction(shape), "sm_80").trace);

@@ -1,9 +1,8 @@
-#include "schedule/sketches/gpu/gpu_rows.h"
+#include "schedule/sketches/gpu/gpu_rules.h"
 
 #include <catch2/catch.hpp>
 
 #include "ir/text/printer.h"
-#include "schedule/sketches/gpu/gpu_long_rows.h"
 #include "schedule/space/limits.h"
 #include "schedule/space/resources.h"
 #include "tests/programs/point_check.h"

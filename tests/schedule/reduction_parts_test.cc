@@ -1,4 +1,4 @@
-#include "schedule/sketches/cpu/reduction_parts.h"
+#include "schedule/sketches/cpu/cpu_rules.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "schedule/sketches/cpu/transposing_map.h"
+#include "schedule/sketches/cpu/cpu_rules.h"
 
 #include <absl/strings/str_replace.h>
 
@@ -7,7 +7,7 @@
 #include "ir/analysis/accesses.h"
 #include "ir/simplify/simplify.h"
 #include "ir/text/printer.h"
-#include "schedule/sketches/gpu/gpu_transposing_map.h"
+#include "schedule/sketches/gpu/gpu_rules.h"
 #include "schedule/space/bank_conflicts.h"
 #include "schedule/space/limits.h"
 #include "tests/schedule/sketch_points.h"
@@ -88,7 +88,7 @@ int64_t PassesOf(const SketchState& state) {
 
 }  // namespace
 
-TEST_CASE("a map that reads across its last axis turns tiles of the operand",
+TEST_CASE("a map that reads across its last axis transposes tiles of the operand",
           "[schedule][transposing]") {
   Function fn = Transpose(64, 48, "X[j, i] + B[i, j]");
   std::optional<SketchState> state = Tiled(fn);
@@ -102,33 +102,33 @@ TEST_CASE("a map that reads across its last axis turns tiles of the operand",
         "y/i.0 4 serial; y/j.0 6 serial; y/i.1 16 unrolled; y/j.1 8 vectorized; ");
 }
 
-TEST_CASE("turned tiles are the first sketch of a CPU, and rows of gathered vectors the second",
+TEST_CASE("transposed tiles are the first sketch of a CPU, and rows of gathered vectors the second",
           "[schedule][transposing]") {
   Function fn = Transpose(64, 48, "X[j, i]");
   std::vector<Sketch> sketches = GenerateSketches(fn, FindTarget("x86-64-v3").value());
   REQUIRE(sketches.size() == 2);
-  auto turns = [](const Sketch& sketch) {
+  auto transposes = [](const Sketch& sketch) {
     return Print(sketch.trace).find("\nreindex ") != std::string::npos;
   };
-  CHECK(turns(sketches[0]));
-  CHECK_FALSE(turns(sketches[1]));
+  CHECK(transposes(sketches[0]));
+  CHECK_FALSE(transposes(sketches[1]));
 }
 
-TEST_CASE("maps that read along their last axis, or have nothing to turn, have no turned tile",
+TEST_CASE("maps that read along their last axis, or have little to transpose, are not tiled so",
           "[schedule][transposing]") {
   CHECK_FALSE(Tiled(Map(64, 48, "64, 48", "X[i, j]")));
   CHECK_FALSE(Tiled(Map(64, 48, "48", "X[j]")));
   CHECK_FALSE(Tiled(Map(64, 48, "64", "X[i]")));
   // No axis along which memory is contiguous.
   CHECK_FALSE(Tiled(Map(64, 48, "64, 96", "X[i, 2 * j]")));
-  // Too few to turn.
+  // Too few to transpose.
   CHECK_FALSE(Tiled(Transpose(64, 3, "X[j, i]")));
   CHECK_FALSE(Tiled(Transpose(3, 64, "X[j, i]")));
   // One operand both along and across.
   CHECK_FALSE(Tiled(Transpose(48, 48, "X[j, i] + X[i, j]")));
 }
 
-TEST_CASE("turned tiles are right at all sizes", "[schedule][transposing]") {
+TEST_CASE("transposed tiles are right at all sizes", "[schedule][transposing]") {
   for (auto [rows, columns] : {std::pair{4, 4}, {64, 48}, {13, 31}, {7, 64}, {33, 5}}) {
     CheckPoints(Transpose(rows, columns, "X[j, i]"));
     CheckPoints(Transpose(rows, columns, "max(X[j, i], 0.0) * B[i, j]"));
@@ -139,7 +139,7 @@ TEST_CASE("turned tiles are right at all sizes", "[schedule][transposing]") {
   CheckPoints(ImageTranspose("18, 3, 13, 1", "j, b, i, 0"));
 }
 
-TEST_CASE("threads copy a tile of a turned operand along its memory, and read it across",
+TEST_CASE("threads copy a tile of a transposed operand along its memory, and read it across",
           "[schedule][transposing]") {
   Function fn = Transpose(64, 48, "X[j, i] + B[i, j]");
   std::optional<SketchState> state = TiledForThreads(fn);
@@ -151,7 +151,7 @@ TEST_CASE("threads copy a tile of a turned operand along its memory, and read it
         "y/(i.0*j.0) 4 blockIdx.x; y/(i.2*j.1) 256 threadIdx.x; y/i.1 4 unrolled; ");
 }
 
-TEST_CASE("threads of a warp read turned tiles of every type from different banks",
+TEST_CASE("threads of a warp read transposed tiles of every type from different banks",
           "[schedule][transposing]") {
   for (const char* type : {"f32", "f16", "bf16", "i32", "i8", "u8"}) {
     INFO(type);
@@ -162,20 +162,21 @@ TEST_CASE("threads of a warp read turned tiles of every type from different bank
   }
 }
 
-TEST_CASE("turned tiles are the first sketch of a GPU, and threads of single elements the second",
-          "[schedule][transposing]") {
+TEST_CASE(
+    "transposed tiles are the first sketch of a GPU, and threads of single elements the second",
+    "[schedule][transposing]") {
   std::vector<Sketch> sketches =
       GenerateSketches(Transpose(64, 48, "X[j, i]"), FindTarget("sm_86").value());
   REQUIRE(sketches.size() == 2);
   CHECK(Print(sketches[0].trace).find("cache_read X [y] shared") != std::string::npos);
   CHECK(Print(sketches[1].trace).find("cache_read") == std::string::npos);
   CHECK_FALSE(TiledForThreads(Map(64, 48, "64, 48", "X[i, j]")));
-  // Too few to turn.
+  // Too few to transpose.
   CHECK_FALSE(TiledForThreads(Transpose(64, 7, "X[j, i]")));
   CHECK_FALSE(TiledForThreads(Transpose(7, 64, "X[j, i]")));
 }
 
-TEST_CASE("turned tiles of threads are right at all sizes", "[schedule][transposing]") {
+TEST_CASE("transposed tiles of threads are right at all sizes", "[schedule][transposing]") {
   for (auto [rows, columns] : {std::pair{8, 8}, {64, 48}, {13, 31}, {9, 64}, {33, 17}}) {
     CheckPointsOfThreads(Transpose(rows, columns, "X[j, i]"));
     CheckPointsOfThreads(Transpose(rows, columns, "max(X[j, i], 0.0) * B[i, j]"));

@@ -12,7 +12,6 @@
 
 #include "search/database/database_report.h"
 #include "search/database/sqlite.h"
-#include "search/database/verify_database.h"
 #include "tests/search/sample_database.h"
 
 using namespace tcc;

@@ -1,5 +1,4 @@
 #include "search/database/database_text.h"
-#include "search/database/verify_database.h"
 
 #include <catch2/catch.hpp>
 

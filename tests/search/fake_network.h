@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "search/measure/network_measurer.h"
+#include "search/measure/measurer.h"
 #include "tests/search/fake_measurer.h"
 
 // A network whose kernels are neither compiled nor run.

@@ -1,4 +1,4 @@
-#include "search/tuning/searcher_shares.h"
+#include "search/tuning/task_tuner.h"
 
 #include <catch2/catch.hpp>
 

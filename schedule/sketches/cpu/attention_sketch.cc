@@ -1,4 +1,4 @@
-#include "schedule/sketches/cpu/attention_sketch.h"
+#include "schedule/sketches/cpu/cpu_rules.h"
 
 #include <algorithm>
 

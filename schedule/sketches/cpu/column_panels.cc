@@ -1,4 +1,4 @@
-#include "schedule/sketches/cpu/column_panels.h"
+#include "schedule/sketches/cpu/cpu_rules.h"
 
 #include <algorithm>
 

@@ -3,21 +3,14 @@
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
 #include "schedule/analysis/reduction_nest.h"
-#include "schedule/sketches/cpu/attention_sketch.h"
-#include "schedule/sketches/cpu/column_panels.h"
 #include "schedule/sketches/cpu/column_reduction.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
-#include "schedule/sketches/cpu/cpu_tile.h"
-#include "schedule/sketches/cpu/reduction_parts.h"
-#include "schedule/sketches/cpu/rolling_tile.h"
-#include "schedule/sketches/cpu/transformed_product.h"
-#include "schedule/sketches/cpu/transposing_map.h"
+#include "schedule/sketches/cpu/cpu_rules.h"
 #include "schedule/sketches/parts/attention_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/row_reduction.h"
 #include "schedule/sketches/parts/sketch_parts.h"
-#include "schedule/sketches/parts/sketch_rules.h"
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/split.h"
 #include "support/storage_types.h"
@@ -102,7 +95,7 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
   LoopRef last = loops.back();
   int64_t extent = ExtentOf(block, block.iters.size() - 1);
   std::vector<SketchState> forks;
-  if (auto turned = TileTransposing(next, block, target)) forks.push_back(*std::move(turned));
+  if (auto tiled = TileTransposing(next, block, target)) forks.push_back(*std::move(tiled));
   if (extent < kMinLanes && loops.size() > 1 && Gathers(state.fn(), block)) {
     next.Do(Unroll{last});
     loops.pop_back();

@@ -1,4 +1,4 @@
-#include "schedule/sketches/cpu/reduction_parts.h"
+#include "schedule/sketches/cpu/cpu_rules.h"
 
 #include <algorithm>
 #include <bit>

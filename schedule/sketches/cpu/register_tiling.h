@@ -1,10 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "schedule/sketches/cpu/panel_copy.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "schedule/sketches/parts/sketch_parts.h"
@@ -12,10 +12,16 @@
 
 namespace tcc {
 
+// The gain of copying a non-constant operand into panels of columns whenever a function runs.
+// kGathers: columns that are not contiguous are gathered once, not by every tile of rows, and by
+// cache lines, not all columns at each step of the reduction, where they evict each other from L1.
+// kStrides: other operands lose their long strides if they exceed L1.
+enum class PanelGain : uint8_t { kNone, kStrides, kGathers };
+
 // A reduction whose results are tiled for vector registers, with the steps that its forms
-// (cpu_tile.h, stepped_tile.h, rolling_tile.h) have in common. Axes are given by their place among
-// the spatial ones: the columns of a tile are the last axis with more than one value, the rows the
-// last such axis before it. The first level of a split is outermost:
+// (cpu_tile.cc, rolling_tile.cc) have in common. Axes are given by their place among the spatial
+// ones: the columns of a tile are the last axis with more than one value, the rows the last such
+// axis before it. The first level of a split is outermost:
 //
 //   columns.0  columns.1  columns.2 (registers)  columns.3 (lanes)      rows.0  rows.1  rows.2
 class RegisterTiling {

@@ -1,4 +1,4 @@
-#include "schedule/sketches/cpu/rolling_tile.h"
+#include "schedule/sketches/cpu/cpu_rules.h"
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"

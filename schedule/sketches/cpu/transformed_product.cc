@@ -1,4 +1,4 @@
-#include "schedule/sketches/cpu/transformed_product.h"
+#include "schedule/sketches/cpu/cpu_rules.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "schedule/sketches/cpu/transposing_map.h"
+#include "schedule/sketches/cpu/cpu_rules.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/sketch_parts.h"
-#include "schedule/sketches/parts/turned_operand.h"
+#include "schedule/sketches/parts/transposed_operand.h"
 #include "schedule/steps/cache.h"
 #include "schedule/steps/compute_at.h"
 #include "schedule/steps/loop_kind.h"
@@ -25,15 +25,15 @@ constexpr int64_t kLineBytes = 64;
 constexpr int64_t kColumns = 8;
 constexpr int64_t kCostlyCalls = 2;
 
-// A tile of one operand, as it is turned.
-struct TurnedTile {
+// The initial size of a tile of an operand.
+struct TileSize {
   int64_t rows = 1;
   int64_t columns = 1;
 };
 
-// Whole lines of the operand by 8 columns. 16 columns take twice as long to turn; but a map that
-// computes several functions took a quarter longer in vectors of 8 lanes where there are 16.
-TurnedTile ChooseTile(const Block& block, DType dtype, const Target& target) {
+// Whole lines of the operand by 8 columns. 16 columns take twice as long to transpose; but a map
+// that computes several functions took a quarter longer in vectors of 8 lanes where there are 16.
+TileSize ChooseTile(const Block& block, DType dtype, const Target& target) {
   int64_t calls = 0;
   PreOrderExprs(block.body, [&](const Expr& expr) { calls += expr.as<Call>() != nullptr; });
   int64_t line = std::min<int64_t>(kLineBytes / WholeBytes(dtype), kWidest);
@@ -44,14 +44,14 @@ TurnedTile ChooseTile(const Block& block, DType dtype, const Target& target) {
 class TransposingTile {
  public:
   TransposingTile(const SketchState& state, const Block& block, size_t row,
-                  std::vector<TurnedOperand> operands, const Target& target)
+                  std::vector<TransposedOperand> operands, const Target& target)
       : state_(state),
         block_(block),
         row_(row),
         operands_(std::move(operands)),
         start_(ChooseTile(block, operands_[0].dtype, target)) {}
 
-  // False where a step is not legal.
+  // Returns false if a step is not legal.
   bool Build() {
     LoopRef rows = Key(row_), columns = Key(Last());
     SplitAxis(rows, row_, start_.rows);
@@ -64,7 +64,7 @@ class TransposingTile {
     order.push_back(LevelKey(rows, 1));
     order.push_back(LevelKey(columns, 1));
     if (!state_.Try(Reorder{order})) return false;
-    for (const TurnedOperand& operand : operands_) {
+    for (const TransposedOperand& operand : operands_) {
       if (!Stage(operand, outer.back())) return false;
     }
     if (!state_.Try(Vectorize{LevelKey(columns, 1)})) return false;
@@ -84,26 +84,26 @@ class TransposingTile {
     state_.Do(Split{loop, {part}});
   }
 
-  // The operand's tile as it lies in memory, and turned.
-  bool Stage(const TurnedOperand& operand, const LoopRef& tile) {
-    std::string lines = block_.name + "." + operand.buffer, turned = lines + ".t";
+  // Copies a tile of the operand as it lies in memory, then transposes the copy.
+  bool Stage(const TransposedOperand& operand, const LoopRef& tile) {
+    std::string lines = block_.name + "." + operand.buffer, transposed = lines + ".t";
     auto dim = [&](size_t d) { return lines + "/ax" + std::to_string(d); };
     state_.MarkDone(lines);
-    state_.MarkDone(turned);
+    state_.MarkDone(transposed);
     return state_.Try(CacheRead{operand.buffer, {block_.name}, Scope::kLocal, lines}) &&
-           state_.Try(ReIndex{block_.name, lines, Scope::kLocal, turned}) &&
-           state_.Try(ComputeAt{turned, tile}) && state_.Try(ComputeAt{lines, tile}) &&
+           state_.Try(ReIndex{block_.name, lines, Scope::kLocal, transposed}) &&
+           state_.Try(ComputeAt{transposed, tile}) && state_.Try(ComputeAt{lines, tile}) &&
            state_.Try(Vectorize{dim(operand.row_dim)}) &&
            state_.Try(Unroll{dim(operand.column_dim)}) &&
-           state_.Try(Unroll{BaseKey(turned, block_.iters[row_])}) &&
-           state_.Try(Unroll{BaseKey(turned, block_.iters[Last()])});
+           state_.Try(Unroll{BaseKey(transposed, block_.iters[row_])}) &&
+           state_.Try(Unroll{BaseKey(transposed, block_.iters[Last()])});
   }
 
   SketchState state_;
   const Block& block_;
   size_t row_;
-  std::vector<TurnedOperand> operands_;
-  TurnedTile start_;
+  std::vector<TransposedOperand> operands_;
+  TileSize start_;
 };
 
 }  // namespace
@@ -111,11 +111,11 @@ class TransposingTile {
 std::optional<SketchState> TileTransposing(const SketchState& state, const Block& block,
                                            const Target& target) {
   bool fits = block.iters.size() >= 2 && ItersOf(block, IterKind::kReduce).empty() &&
-              ExtentOf(block, block.iters.size() - 1) >= kMinTurned &&
+              ExtentOf(block, block.iters.size() - 1) >= kMinTransposed &&
               !RunsWhenLinked(state.fn(), block);
   for (size_t row = 0; fits && row + 1 < block.iters.size(); ++row) {
-    if (ExtentOf(block, row) < kMinTurned) continue;
-    std::vector<TurnedOperand> operands = TurnedAlong(state.fn(), block, row);
+    if (ExtentOf(block, row) < kMinTransposed) continue;
+    std::vector<TransposedOperand> operands = TransposedAlong(state.fn(), block, row);
     if (operands.empty()) continue;
     TransposingTile tile(state, block, row, std::move(operands), target);
     if (tile.Build()) return tile.state();

@@ -1,4 +1,4 @@
-#include "schedule/sketches/gpu/gpu_attention.h"
+#include "schedule/sketches/gpu/gpu_rules.h"
 
 #include <algorithm>
 

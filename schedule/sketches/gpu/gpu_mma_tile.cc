@@ -1,4 +1,4 @@
-#include "schedule/sketches/gpu/gpu_mma_tile.h"
+#include "schedule/sketches/gpu/gpu_rules.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
 #include "schedule/analysis/guard.h"
-#include "schedule/sketches/gpu/gpu_tile.h"
+#include "schedule/sketches/gpu/gpu_parts.h"
 #include "schedule/sketches/gpu/mma_product.h"
 #include "schedule/sketches/gpu/thread_tile.h"
 #include "schedule/sketches/parts/block_pattern.h"
@@ -220,9 +220,9 @@ class MmaTiled {
     const auto& block = *FindBlock(state_.fn(), name_).value().back().as<Block>();
     for (const Access& read : ReadsOf(block)) {
       if (read.buffer->name != copy) continue;
-      std::optional<MmaOperand> turned = MmaOperandOf(state_.fn(), block, read, axis, p_.k);
-      failed_ = !turned || !turned->along_k();
-      if (turned) operand = *std::move(turned);
+      std::optional<MmaOperand> transposed = MmaOperandOf(state_.fn(), block, read, axis, p_.k);
+      failed_ = !transposed || !transposed->along_k();
+      if (transposed) operand = *std::move(transposed);
     }
   }
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "schedule/sketches/parts/sketch.h"
+#include "schedule/sketches/parts/sketch_parts.h"
 
 // The building blocks of the sketch rules for a GPU.
 namespace tcc {
@@ -14,5 +14,10 @@ LoopRef SpreadOverThreads(SketchState& state, const std::vector<LoopRef>& loops)
 // Distributes the loops of a copy inside a thread block cyclically over its `threads`. Returns
 // false if that is not legal.
 bool FetchTogether(SketchState& state, const std::vector<LoopRef>& loops, const Expr& threads);
+
+// Schedules the second launch of `reduction`, which combines the parts of the loop `parts`: a
+// thread per result, which also runs `reader` on it.
+void CombineParts(SketchState& state, const Block& reduction, const LoopRef& parts,
+                  const ResultReader& reader);
 
 }  // namespace tcc

@@ -2,18 +2,12 @@
 
 #include "ir/analysis/accesses.h"
 #include "schedule/analysis/reduction_nest.h"
-#include "schedule/sketches/gpu/gpu_attention.h"
-#include "schedule/sketches/gpu/gpu_long_rows.h"
-#include "schedule/sketches/gpu/gpu_mma_tile.h"
 #include "schedule/sketches/gpu/gpu_parts.h"
-#include "schedule/sketches/gpu/gpu_rows.h"
-#include "schedule/sketches/gpu/gpu_tile.h"
-#include "schedule/sketches/gpu/gpu_transposing_map.h"
+#include "schedule/sketches/gpu/gpu_rules.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/operand_panels.h"
 #include "schedule/sketches/parts/sketch_parts.h"
-#include "schedule/sketches/parts/sketch_rules.h"
 #include "schedule/steps/fuse.h"
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/prepack.h"
@@ -63,7 +57,7 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
 std::vector<SketchState> MapRule(const SketchState& state, const Block& block, const Target&) {
   if (!ItersOf(block, IterKind::kReduce).empty()) return {};
   std::vector<SketchState> ways;
-  if (auto turned = TileTransposingForThreads(state, block)) ways.push_back(*std::move(turned));
+  if (auto tiled = TileTransposingForThreads(state, block)) ways.push_back(*std::move(tiled));
   SketchState next = state;
   BindMap(next, block);
   ways.push_back(std::move(next));

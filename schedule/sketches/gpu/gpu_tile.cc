@@ -1,4 +1,4 @@
-#include "schedule/sketches/gpu/gpu_tile.h"
+#include "schedule/sketches/gpu/gpu_rules.h"
 
 #include <algorithm>
 #include <array>
@@ -309,15 +309,6 @@ int64_t PartsOfWholeSteps(int64_t extent, int64_t wanted, int64_t most) {
 }
 
 }  // namespace
-
-void CombineParts(SketchState& state, const Block& reduction, const LoopRef& parts,
-                  const ResultReader& reader) {
-  LoopRef thread =
-      SpreadOverThreads(state, KeysOf(reduction, ItersOf(reduction, IterKind::kSpatial)));
-  state.Do(DecomposeReduction{reduction.name, parts});
-  state.Do(ReverseComputeAt{reader.block, thread});
-  for (const LoopRef& one : reader.loops) state.Do(Unroll{one});
-}
 
 SketchState TileForThreads(const SketchState& state, const Block& block, const Target& target) {
   SketchState next = state;

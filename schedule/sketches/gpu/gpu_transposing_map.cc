@@ -1,4 +1,4 @@
-#include "schedule/sketches/gpu/gpu_transposing_map.h"
+#include "schedule/sketches/gpu/gpu_rules.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/sketch_parts.h"
-#include "schedule/sketches/parts/turned_operand.h"
+#include "schedule/sketches/parts/transposed_operand.h"
 #include "schedule/steps/cache.h"
 #include "schedule/steps/compute_at.h"
 #include "schedule/steps/loop_kind.h"
@@ -31,10 +31,10 @@ int64_t CellsOfWord(DType dtype) {
   return std::max<int64_t>(kWordBytes / dtype.bytes(), 1);
 }
 
-class TurnedTile {
+class TransposingTile {
  public:
-  TurnedTile(const SketchState& state, const Block& block, size_t row,
-             std::vector<TurnedOperand> operands)
+  TransposingTile(const SketchState& state, const Block& block, size_t row,
+                  std::vector<TransposedOperand> operands)
       : state_(state), block_(block), row_(row), operands_(std::move(operands)) {}
 
   // Returns false if a step is not legal.
@@ -54,7 +54,7 @@ class TurnedTile {
     threads_ = LoopAt(FindLoop(state_.fn(), threads).value())->extent;
     if (!state_.Try(Bind{tile, ForKind::kBlockIdxX})) return false;
     if (!state_.Try(Bind{threads, ForKind::kThreadIdxX})) return false;
-    for (const TurnedOperand& operand : operands_) {
+    for (const TransposedOperand& operand : operands_) {
       if (!Stage(operand, tile)) return false;
     }
     return state_.Try(Unroll{LevelKey(rows, 1)});
@@ -82,7 +82,7 @@ class TurnedTile {
   }
 
   // Copies a tile of the operand to shared memory, a word per thread.
-  bool Stage(const TurnedOperand& operand, const LoopRef& tile) {
+  bool Stage(const TransposedOperand& operand, const LoopRef& tile) {
     std::string copy = block_.name + "." + operand.buffer;
     state_.MarkDone(copy);
     if (!state_.Try(CacheRead{operand.buffer, {block_.name}, Scope::kShared, copy})) return false;
@@ -105,7 +105,7 @@ class TurnedTile {
   SketchState state_;
   const Block& block_;
   size_t row_;
-  std::vector<TurnedOperand> operands_;
+  std::vector<TransposedOperand> operands_;
   Expr threads_;
 };
 
@@ -120,12 +120,12 @@ std::optional<SketchState> TileTransposingForThreads(const SketchState& state, c
               !RunsWhenLinked(state.fn(), block);
   for (size_t row = 0; fits && row + 1 < block.iters.size(); ++row) {
     if (ExtentOf(block, row) < kMinExtent) continue;
-    std::vector<TurnedOperand> operands = TurnedAlong(state.fn(), block, row);
-    bool whole = std::all_of(operands.begin(), operands.end(), [](const TurnedOperand& operand) {
-      return operand.dtype.bits() >= 8;
-    });
+    std::vector<TransposedOperand> operands = TransposedAlong(state.fn(), block, row);
+    bool whole =
+        std::all_of(operands.begin(), operands.end(),
+                    [](const TransposedOperand& operand) { return operand.dtype.bits() >= 8; });
     if (operands.empty() || !whole) continue;
-    TurnedTile tile(state, block, row, std::move(operands));
+    TransposingTile tile(state, block, row, std::move(operands));
     if (tile.Build()) return tile.state();
   }
   return std::nullopt;

@@ -17,6 +17,10 @@
 namespace tcc {
 namespace {
 
+// The bytes of a prepacked result per byte of the constants that it is made of, at most. By
+// Winograd's transforms nine bytes become sixteen half words.
+constexpr int64_t kMaxPrepacked = 4;
+
 // 0 where an extent is not known.
 int64_t BytesOf(const Buffer& buffer) {
   int64_t bytes = WholeBytes(buffer.dtype());
@@ -115,7 +119,7 @@ std::optional<Prepack> PrepackOfStage(const Function& fn, const Block& block) {
   }
   std::vector<Access> writes = WritesOf(block);
   bool fits = read > 0 && !writes.empty() &&
-              BytesOf(*FindBuffer(fn, writes[0].buffer)) <= 2 * read &&
+              BytesOf(*FindBuffer(fn, writes[0].buffer)) <= kMaxPrepacked * read &&
               CheckPrepack(fn, {block.name}).ok();
   if (!fits) return std::nullopt;
   return Prepack{block.name};

@@ -11,8 +11,8 @@
 namespace tcc {
 
 // Returns the step that computes the result of `block`, a stage of the operator, when the model is
-// linked, or nullopt: the block must read only constants, and its result must take at most twice
-// their bytes.
+// linked, or nullopt: the block must read only constants, and its result must take at most four
+// times their bytes.
 std::optional<Prepack> PrepackOfStage(const Function& fn, const Block& block);
 
 // An operand that a tiled reduction reads along the columns of its tile, and the order of stored

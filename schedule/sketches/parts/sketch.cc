@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "schedule/sketches/parts/sketch_rules.h"
 #include "schedule/space/limits.h"
 #include "schedule/space/space.h"
 #include "support/check.h"

@@ -80,6 +80,8 @@ struct SketchRule {
 // Returns the rules for a target, in order: the first that fits a block schedules it. The last row
 // fits every block, so that nothing is left unbound.
 std::span<const SketchRule> SketchRules(const Target& target);
+std::span<const SketchRule> CpuSketchRules();
+std::span<const SketchRule> GpuSketchRules();
 
 // Returns every sketch of `fn` (kTensor, static extents), at least one and at most `kMaxSketches`;
 // none for the reference target, which runs functions as they are. `rules` may be a caller's own; a

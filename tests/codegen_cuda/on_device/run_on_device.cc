@@ -6,7 +6,7 @@
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/cuda_queue.h"
 #include "runtime/executor/module.h"
-#include "support/cache_folder.h"
+#include "support/environment.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
 
 namespace tcc {

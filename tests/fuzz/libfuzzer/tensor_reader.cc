@@ -1,4 +1,4 @@
-#include "models/onnx/onnx_tensor_file.h"
+#include "models/onnx/import_onnx.h"
 #include "tests/fuzz/libfuzzer/protobuf_mutator.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

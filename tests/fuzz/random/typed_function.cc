@@ -153,6 +153,7 @@ class TypedExprs {
     Expr a = Value(dtype, depth - 1);
     Expr b = Value(dtype, depth - 1);
     Expr positive = MaxOf(b, Number(dtype, 1));
+    if (dtype == kInt32 && random_.OneIn(6)) return CallOf(ScalarOp::kDotI16x2, {a, b});
     switch (random_.Below(6)) {
       case 0:
         return FloorDivide(a, positive);

@@ -1,0 +1,278 @@
+#include <algorithm>
+#include <map>
+
+#include "graph/passes/edit.h"
+#include "graph/passes/passes.h"
+
+namespace tcc {
+namespace {
+
+// Fewer channels per group are faster in floats: there are no pairs of bytes to multiply.
+constexpr int64_t kMinGroupChannels = 8;
+
+// An operand in bytes, and what its integers mean: (value - zero) * scale.
+struct Bytes {
+  ValueId value = kNoValue;
+  ValueId scale = kNoValue;
+  ValueId zero = kNoValue;  // kNoValue: 0
+  int64_t axis = 1;         // of a scale that is a list
+};
+
+bool IsByte(const Graph& graph, ValueId id) {
+  DType type = graph.value(id).dtype;
+  return type.is_integer() && !type.is_storage_only() && type.bits() == 8;
+}
+
+int64_t CountOf(const Tensor& tensor) {
+  return ElementCount(tensor.shape).value();
+}
+
+bool IsZero(const Tensor& tensor) {
+  for (int64_t i = 0; i < CountOf(tensor); ++i) {
+    if (ElementAsDouble(tensor, i) != 0) return false;
+  }
+  return true;
+}
+
+// Returns the bytes that node `producer` makes an f32 of by constant scales and zero points.
+std::optional<Bytes> BytesOf(const Graph& graph, int producer) {
+  if (producer < 0) return std::nullopt;
+  const Node& node = graph.nodes[producer];
+  bool fits = node.op == OpKind::kDequantizeLinear && node.Int("block_size", 0) == 0 &&
+              IsByte(graph, node.inputs[0]) && graph.ConstantOf(node.inputs[1]) &&
+              graph.value(node.inputs[1]).dtype == kFloat32 &&
+              graph.value(node.outputs[0]).dtype == kFloat32;
+  if (!fits) return std::nullopt;
+  Bytes bytes{node.inputs[0], node.inputs[1], kNoValue, node.Int("axis", 1)};
+  if (node.inputs.size() > 2 && node.inputs[2] != kNoValue) {
+    const Tensor* zero = graph.ConstantOf(node.inputs[2]);
+    if (!zero) return std::nullopt;
+    if (!IsZero(*zero)) bytes.zero = node.inputs[2];
+  }
+  return bytes;
+}
+
+// Returns whether an i32 holds the sum of `terms` products of the data with a weight: each factor
+// is a byte less its zero point.
+bool FitsWord(const Graph& graph, const Bytes& weight, int64_t terms) {
+  bool is_signed = graph.value(weight.value).dtype.is_signed_integer();
+  int64_t largest = is_signed && weight.zero == kNoValue ? 128 : 255;
+  return terms <= INT32_MAX / (255 * largest);
+}
+
+// The parts of a node that differ between Conv, Gemm and MatMul.
+struct Product {
+  OpKind integer_op;
+  int64_t channel_axis = 0;  // the axis of the weight with one scale per entry
+  int64_t terms = 0;         // of a result
+  size_t trailing = 0;       // the result's dimensions behind the channels
+  bool transposes_weight = false;
+  ValueId bias = kNoValue;
+};
+
+std::optional<Product> ProductOf(const Graph& graph, const Node& node, const Tensor& weight) {
+  const std::vector<int64_t>& shape = weight.shape;
+  Product product{.integer_op = OpKind::kMatMulInteger};
+  if (node.op == OpKind::kConv) {
+    if (shape.size() < 3 || shape[1] < kMinGroupChannels) return std::nullopt;
+    product = {.integer_op = OpKind::kConvInteger,
+               .terms = CountOf(weight) / std::max<int64_t>(shape[0], 1),
+               .trailing = shape.size() - 2,
+               .bias = node.inputs.size() > 2 ? node.inputs[2] : kNoValue};
+    return product;
+  }
+  if (shape.size() != 2) return std::nullopt;
+  product.channel_axis = 1;
+  if (node.op == OpKind::kGemm) {
+    bool is_plain =
+        node.Float("alpha", 1) == 1 && node.Float("beta", 1) == 1 && node.Int("transA", 0) == 0;
+    if (!is_plain) return std::nullopt;
+    product.transposes_weight = node.Int("transB", 0) != 0;
+    if (product.transposes_weight) product.channel_axis = 0;
+    product.bias = node.inputs.size() > 2 ? node.inputs[2] : kNoValue;
+  } else if (node.op != OpKind::kMatMul || graph.value(node.inputs[0]).shape.size() < 2) {
+    return std::nullopt;
+  }
+  product.terms = shape[1 - product.channel_axis];
+  return product;
+}
+
+// Returns whether the tensor holds one number, or one per entry of the weight's channel axis.
+bool IsPerChannel(const Graph& graph, ValueId id, const Bytes& weight, const Product& product) {
+  if (id == kNoValue) return true;
+  const Tensor& tensor = *graph.ConstantOf(id);
+  const Tensor& whole = *graph.ConstantOf(weight.value);
+  auto rank = static_cast<int64_t>(whole.shape.size());
+  int64_t axis = weight.axis < 0 ? weight.axis + rank : weight.axis;
+  if (CountOf(tensor) == 1) return true;
+  return tensor.shape.size() == 1 && axis == product.channel_axis &&
+         tensor.shape[0] == whole.shape[axis];
+}
+
+class Rewriter {
+ public:
+  explicit Rewriter(Graph& graph)
+      : graph_(graph), producers_(ProducersOf(graph)), uses_(UsesOf(graph)) {}
+
+  void Run() {
+    // The graph keeps its nodes meanwhile, since producers and uses are indices into them.
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      Node node = graph_.nodes[n];
+      if (Rewrite(node)) continue;
+      if (auto unit = unit_steps_.find(static_cast<int>(n)); unit != unit_steps_.end()) {
+        node.inputs[1] = unit->second;
+      }
+      nodes_.push_back(std::move(node));
+    }
+    graph_.nodes = std::move(nodes_);
+  }
+
+ private:
+  // Appends the nodes that replace `node`. Returns false if it stays.
+  bool Rewrite(const Node& node) {
+    bool is_product =
+        node.op == OpKind::kConv || node.op == OpKind::kGemm || node.op == OpKind::kMatMul;
+    if (!is_product) return false;
+    std::optional<Bytes> data = BytesOf(graph_, producers_[node.inputs[0]]);
+    std::optional<Bytes> weight = BytesOf(graph_, producers_[node.inputs[1]]);
+    const Tensor* constant = weight ? graph_.ConstantOf(weight->value) : nullptr;
+    if (!data || !constant || CountOf(*graph_.ConstantOf(data->scale)) != 1) return false;
+    if (data->zero != kNoValue && CountOf(*graph_.ConstantOf(data->zero)) != 1) return false;
+    std::optional<Product> product = ProductOf(graph_, node, *constant);
+    bool fits = product && IsPerChannel(graph_, weight->scale, *weight, *product) &&
+                IsPerChannel(graph_, weight->zero, *weight, *product) &&
+                FitsWord(graph_, *weight, product->terms);
+    if (fits) Emit(node, *data, *weight, *product);
+    return fits;
+  }
+
+  // Returns the QuantizeLinear by one constant step that alone reads the value, perhaps behind a
+  // Relu; -1 if there is none.
+  int QuantizerOf(ValueId value) const {
+    for (bool is_behind_relu : {false, true}) {
+      if (!uses_.HasOneReader(value)) return -1;
+      int n = uses_.readers[value][0];
+      const Node& reader = graph_.nodes[n];
+      if (reader.op == OpKind::kQuantizeLinear) {
+        const Tensor* step = graph_.ConstantOf(reader.inputs[1]);
+        bool fits = reader.inputs[0] == value && step && step->dtype == kFloat32 &&
+                    CountOf(*step) == 1 && ElementAsDouble(*step, 0) > 0;
+        return fits ? n : -1;
+      }
+      if (reader.op != OpKind::kRelu || is_behind_relu) return -1;
+      value = reader.outputs[0];
+    }
+    return -1;
+  }
+
+  // Returns the step of the quantizer that reads the node's result, which is divided by it from now
+  // on, while the quantizer's own step becomes 1; else 1.
+  double TakeStep(const Node& node) {
+    int n = QuantizerOf(node.outputs[0]);
+    if (n < 0) return 1;
+    const Tensor& step = *graph_.ConstantOf(graph_.nodes[n].inputs[1]);
+    double value = ElementAsDouble(step, 0);
+    Tensor one = MakeZeroTensor(kFloat32, step.shape);
+    SetElement(one, 0, 1);
+    unit_steps_[n] = AddConstant(graph_, node.name + ".one", one);
+    return value;
+  }
+
+  void Emit(const Node& node, const Bytes& data, const Bytes& weight, const Product& product) {
+    const std::vector<Expr> shape = graph_.value(node.outputs[0]).shape;
+    Node sums = node;
+    sums.op = product.integer_op;
+    if (product.integer_op == OpKind::kMatMulInteger) sums.attributes.clear();
+    sums.inputs = {data.value, weight.value, data.zero, weight.zero};
+    if (product.transposes_weight) {
+      Tensor transposed = TransposedTensor(*graph_.ConstantOf(weight.value), {1, 0});
+      sums.inputs[1] =
+          AddConstant(graph_, graph_.value(weight.value).name + ".transposed", transposed);
+    }
+    sums.outputs = {AddComputed(graph_, node.name + ".sums", kInt32, shape)};
+    ValueId numbers = Append(node, "numbers", OpKind::kCast, {sums.outputs[0]}, shape,
+                             {{"to", ToString(kFloat32)}}, std::move(sums));
+    double step = TakeStep(node);
+    ValueId scale = AddConstant(graph_, node.name + ".scale", ScaleOf(data, weight, product, step));
+    if (product.bias == kNoValue) {
+      Finish(node, OpKind::kMul, {numbers, scale});
+      return;
+    }
+    ValueId scaled = Append(node, "scaled", OpKind::kMul, {numbers, scale}, shape);
+    Finish(node, OpKind::kAdd, {scaled, BiasOf(node, product, step)});
+  }
+
+  // The product of both scales over the step, with an extent of 1 for each dimension behind the
+  // channels.
+  Tensor ScaleOf(const Bytes& data, const Bytes& weight, const Product& product,
+                 double step) const {
+    const Tensor& each = *graph_.ConstantOf(weight.scale);
+    int64_t count = CountOf(each);
+    std::vector<int64_t> shape;
+    if (count > 1) {
+      shape.assign(product.trailing + 1, 1);
+      shape[0] = count;
+    }
+    Tensor scale = MakeZeroTensor(kFloat32, shape);
+    double of_data = ElementAsDouble(*graph_.ConstantOf(data.scale), 0) / step;
+    for (int64_t i = 0; i < count; ++i) SetElement(scale, i, of_data * ElementAsDouble(each, i));
+    return scale;
+  }
+
+  // The bias over the step, with an extent of 1 for each dimension behind the channels.
+  ValueId BiasOf(const Node& node, const Product& product, double step) {
+    ValueId bias = product.bias;
+    std::vector<Expr> shape = graph_.value(bias).shape;
+    if (step != 1) {
+      Tensor divisor = MakeZeroTensor(kFloat32, {});
+      SetElement(divisor, 0, step);
+      bias = Append(node, "steps", OpKind::kDiv,
+                    {bias, AddConstant(graph_, node.name + ".step", divisor)}, shape);
+    }
+    if (product.trailing == 0) return bias;
+    Tensor axes = MakeZeroTensor(kInt64, {static_cast<int64_t>(product.trailing)});
+    for (size_t d = 0; d < product.trailing; ++d) {
+      SetElementInt(axes, static_cast<int64_t>(d), static_cast<int64_t>(d) + 1);
+      shape.emplace_back(1);
+    }
+    return Append(node, "bias", OpKind::kUnsqueeze,
+                  {bias, AddConstant(graph_, node.name + ".axes", axes)}, shape);
+  }
+
+  // Appends `before`, if it is given, and a node of the type f32.
+  ValueId Append(const Node& node, const std::string& role, OpKind op, std::vector<ValueId> inputs,
+                 const std::vector<Expr>& shape, std::map<std::string, Attribute> attributes = {},
+                 std::optional<Node> before = {}) {
+    if (before) nodes_.push_back(*std::move(before));
+    ValueId output = AddComputed(graph_, node.name + "." + role, kFloat32, shape);
+    nodes_.push_back({.name = graph_.value(output).name,
+                      .op = op,
+                      .inputs = std::move(inputs),
+                      .outputs = {output},
+                      .attributes = std::move(attributes)});
+    return output;
+  }
+
+  void Finish(const Node& node, OpKind op, std::vector<ValueId> inputs) {
+    nodes_.push_back({.name = node.name + "." + std::string(ToString(op)),
+                      .op = op,
+                      .inputs = std::move(inputs),
+                      .outputs = node.outputs,
+                      .attributes = {}});
+  }
+
+  Graph& graph_;
+  std::vector<int> producers_;
+  ValueUses uses_;
+  std::map<int, ValueId> unit_steps_;  // the new steps of quantizers, by node
+  std::vector<Node> nodes_;
+};
+
+}  // namespace
+
+Status RewriteQuantized(Graph& graph) {
+  Rewriter(graph).Run();
+  return RemoveDead(graph);
+}
+
+}  // namespace tcc

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <optional>
+
+#include "ir/expr/tensor_expr.h"
+#include "support/numeric_mode.h"
+
+// Other ways to compute a program, in the order in which BuildTask tries them, and the rounding of
+// operands that it applies to each.
+namespace tcc {
+
+// Returns the program with its convolution computed by Winograd's F(2x2, 3x3): a tile of 2x2
+// outputs takes 16 products per channel instead of 36. (A. Lavin, S. Gray: Fast algorithms for
+// convolutional neural networks, 2015)
+//
+//   u[a, b, c, o] = G w G^T    over the taps of the constant weight: a Prepack's work
+//   t[a, j, p, c] = B^T x      over the rows of the 4x4 inputs of tile p, zero outside the input
+//   v[a, b, p, c] = t B        over their columns
+//   m[a, b, p, o] = sum over c of v[a, b, p, c] * u[a, b, c, o]
+//   s[d, b, p, o] = A^T m      over the rows
+//   out[n, h, w, o] = s A      over the columns, at the output's place in its tile
+//
+// A third dimension of the window is summed directly, with the channels: u, v and m have its taps
+// and places between b and p, as they have the batch.
+//
+// Bytes go in pairs, as in IntegerPairsVariant: x holds words of two channels, and twice G makes
+// whole numbers of u, whose products are four times the results. They are the same integers.
+//
+// Returns nullopt if no stage is a sum over 3x3 taps and channels of f32 or of bytes at stride 1,
+// without dilation or groups, of an input and a constant parameter, if its extents are not known,
+// or if sums of bytes may need more than 32 bits.
+//
+// The transforms of f32 amplify rounding errors, which stay within 16 * sqrt(K) * eps * M, K the
+// number of terms of an output and M the largest sum of their absolute values. An input that is not
+// finite makes NaN of all outputs of its tiles.
+std::optional<TensorProgram> WinogradVariant(const TensorProgram& program);
+
+// Returns whether Winograd's variant of the program, if it has one, is expected to take less time
+// on a CPU than the direct convolution.
+bool SavesByWinograd(const TensorProgram& program);
+
+// Returns the program with its product of bytes computed two terms at a time, which one instruction
+// of a CPU does for a vector of results (vpmaddwd, in AVX2 and AVX-512). Operands become words of
+// two signed halves, each a byte less its zero point:
+//
+//   pairs[.., p, ..] = x[.., 2 p, ..] - zero and x[.., 2 p + 1, ..] - zero
+//   weight[.., p, o] = the same of the constant weight: a Prepack's work
+//   out = sum over p of dot_i16x2(pairs[.., p, ..], weight[.., p, o])
+//
+// The pairs of a padded input are zero outside it, and dimensions merge as in MergedAxesVariant.
+// The result is the same integer. Returns nullopt if no stage is such a sum in i32 of an operand
+// and a constant parameter along an axis that both have as an index, or if extents are not known.
+std::optional<TensorProgram> IntegerPairsVariant(const TensorProgram& program);
+
+// Returns the program with its convolution reading a zero-padded input, instead of testing at each
+// tap whether it lies inside:
+//
+//   padded[.., i, ..] = input[.., i + low, ..] where that is inside, else 0
+//   out = sum of padded[..] * weight[..]
+//
+// A schedule may compute the part of `padded` that a tile reads where the tile is staged, so that
+// `padded` never exists as a whole. Returns nullopt if no stage is a sum of products with a factor
+// that is a buffer element and a predicate that keeps this element inside, or if extents are not
+// known.
+//
+// A non-finite weight spoils results whose window reaches outside the input.
+std::optional<TensorProgram> ZeroPaddingVariant(const TensorProgram& program);
+
+// Returns the same for a pool, which reduces the elements themselves: the input is padded with the
+// reduction's identity (0 for a sum, the lowest value for a maximum), which changes no result.
+// Returns nullopt if no stage is such a reduction.
+std::optional<TensorProgram> PaddedPoolVariant(const TensorProgram& program);
+
+// Returns the program with a window over several dimensions reduced in one dimension after the
+// other: k * k steps per element become k + k.
+//
+//   part[.., h, j, ..] = max over kh of input[.., h * s + kh, j, ..]
+//   out[.., h, w, ..] = max over kw of part[.., h, w * t + kw, ..]
+//
+// Returns nullopt if no stage is such a reduction of the elements of one buffer, or if it is less
+// than twice as much work. Sums are added in another order.
+std::optional<TensorProgram> SeparableWindowVariant(const TensorProgram& program);
+
+// Returns the program with its convolution as one matrix product over reindexed operands (implicit
+// GEMM): for a sum over r of input(m, r) * weight(r, n), where m and n are the result axes that
+// only one factor has,
+//
+//   columns[p, k] = input at the axes and taps that p and k number, 0 outside
+//   matrix[k, o]  = weight at those that k and o number
+//   product[p, o] = sum over k of columns[p, k] * matrix[k, o]
+//   out[m.., n..] = product[p, o]
+//
+// A schedule may compute both operands where their tiles are staged, so that they never exist as a
+// whole. Returns nullopt if no stage is a sum of products of a window and another factor, if an
+// axis is in both factors (groups), or if extents are not known.
+//
+// Operands that the product widened from a narrower type keep that type.
+//
+// A non-finite weight spoils results whose window reaches outside the input.
+std::optional<TensorProgram> ImplicitGemmVariant(const TensorProgram& program);
+
+// Returns the program with a long reduction to few results split into two stages, both of which
+// have enough parallelism for many threads:
+//
+//   part[.., p] = combine over r of value(.., p * length + r)
+//   out[..]     = combine over p of part[.., p]
+//
+// Returns nullopt if no stage reduces more elements than it has results over a long enough axis, if
+// outputs of a tuple differ in their axes, or if extents are not known.
+std::optional<TensorProgram> SplitReductionVariant(const TensorProgram& program);
+
+// Returns the program with neighbouring dimensions merged where a sum of products iterates over
+// both and only one of its factors depends on them: rows and columns of an image under a
+// convolution of one tap, batch and rows of a product with one weight matrix. Tiles then cross from
+// one row to the next, so that 7 rows of 7 points leave one odd tile instead of seven.
+//
+//   out[n, y, x, o] = sum over c of in[n, y, x, c] * w[c, o]   -->
+//   out[n, yx, o] = sum over c of in[n, yx, c] * w[c, o]
+//
+// Every stage must iterate over the two dimensions of its buffers by the same two axes in full. The
+// elements of buffers stay in place. Returns nullopt if there are no such dimensions.
+std::optional<TensorProgram> MergedAxesVariant(const TensorProgram& program);
+
+// Returns whether some stage is a contraction of f32 operands: a sum of products of two different
+// values. The caller must know that the program stems from a contraction and not from a reduction
+// (a sum of squares).
+bool HasF32Contraction(const TensorProgram& program);
+
+// Returns the program with the operands of such contractions rounded as `mode` says. To a narrower
+// type:
+//
+//   x_f16[i, k] = f16(x[i, k])                    a map of its own; of a constant, when linked
+//   out = sum of f32(x_f16[i, k]) * f32(w_f16[k, j])
+//
+// An intermediate that only contractions read, the columns of implicit GEMM, say, is itself stored
+// in that type. Operands that the type holds without loss stay. For other modes, operands are
+// rounded in place:
+//
+//   tf32:    out = sum of tf32(x) * tf32(w)
+//   3xtf32:  out = sum of (x0 * w1 + x1 * w0) + x0 * w0,  x0 = tf32(x), x1 = tf32(x - x0)
+//            where tf32 would overflow, x0 is its largest number with the sign of x; for an
+//            infinite x, x0 is 1 or -1, and x1 infinite
+//
+// The error of an output is within RowOf(mode).product_error * M of the strict one's, M the sum of
+// the absolute terms. Returns nullopt for strict, and if there is nothing to round.
+std::optional<TensorProgram> RoundOperands(const TensorProgram& program, NumericMode mode);
+
+}  // namespace tcc

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "schedule/sketches/parts/sketch.h"
+#include "support/target.h"
+
+// The schedules that the sketch rules for a GPU make, in the order in which gpu_sketches.cc tries
+// them.
+namespace tcc {
+
+// Flash attention on a GPU: the core of attention as one launch, with a query per thread (by
+// RFactorTile). A thread keeps its query's logits, maximum, sum and a slice of the values in
+// registers. Threads along y have other slices of the same query, and each computes its own scores.
+//
+//   blockIdx.x (b*h*i.0) {
+//     stage queries                               shared, rows apart by an odd number of banks
+//     threadIdx.x (i.1) threadIdx.y (d.0) {
+//       t.0 {                                     tiles of keys
+//         stage keys, values                      shared
+//         scores  logits  maximum  powers  their sums  sums of values: all unrolled
+//         combined with m, l, acc }
+//       out } }
+
+// Schedules the attention that `block` is a part of: its core, the blocks that compute its logits,
+// a map that computes keys for them alone, and the block that reads its results; all are marked as
+// done. Returns nullopt if there is none or a step is not legal.
+std::optional<SketchState> ScheduleThreadAttention(const SketchState& state, const Block& block);
+
+// Tiles a contraction for tensor cores. Axes m and n are those of the result that only one operand
+// has; k is the reduce axis of both. Tiles have three levels: thread blocks, warps, and the mma
+// instructions of one warp, on fragments in registers.
+//
+//   blockIdx(rest, m.0, n.0) threadIdx.y(m.1, n.1) {
+//     r, k.0 pipelined { stage operands in shared memory
+//       k.1 { load fragments  m.2 n.2 { mma 16 x 8 } } }
+//     the consumer, or the write-back, of the results, by the lanes that hold them: threadIdx.x }
+//
+// Axes are padded to whole tiles. Returns nullopt if the target has no instruction for the
+// operands' types, or if an operand is read at less than a matrix of cells, or at too small a
+// matrix.
+//
+// `block` WritesPlainly and has axes of both kinds, all of known extents.
+std::optional<SketchState> TileForTensorCores(const SketchState& state, const Block& block,
+                                              const Target& target);
+
+// Does the same in two launches (TilePartsForThreads): the steps of the reduction are dealt to the
+// parts round-robin. It also returns nullopt if tiles of the results alone keep every
+// multiprocessor busy, or if parts of the reduction would be short.
+std::optional<SketchState> TilePartsForTensorCores(const SketchState& state, const Block& block,
+                                                   const Target& target);
+
+// Tiles a contraction or window for threads, its spatial axes s on five levels and its reduce axes
+// r on three (SSSRRSRS): blocks, virtual threads, threads, then the work of one thread. Operands
+// are staged in shared memory some steps of the reduction ahead, results are in registers.
+//
+//   blockIdx(s.0...) vthread(s.1...) threadIdx(s.2...) {
+//     r.0... pipelined { stage operands  r.1... s.3... r.2... s.4... }
+//     the consumer, or the write-back, of the results }
+//
+// `block` WritesPlainly and has axes of both kinds, all of known extents.
+SketchState TileForThreads(const SketchState& state, const Block& block, const Target& target);
+
+// Does the same in two launches, so that few results keep many thread blocks busy (split-K): a free
+// number of parts of the longest reduce axis are tiled as one more spatial axis of blocks, then a
+// thread per result adds them up.
+//
+//   blockIdx.y(p) blockIdx.x(s.0...) ... { ... part[p, ..] = registers }
+//   blockIdx, threadIdx(s...) { p: result += part[p, ..] }
+SketchState TilePartsForThreads(const SketchState& state, const Block& block, const Target& target);
+
+// Returns whether tiles of the results alone leave multiprocessors idle and the reduction is long.
+bool IsWorthSplitting(const Block& block, const Target& target);
+
+// Row reductions (row_reduction.h) on a GPU: softmax, normalizations, reductions of trailing axes,
+// with the maps before, between and after them, as one launch. A thread block has a few rows, and
+// threads along x share each row:
+//
+//   max: for i { for t }          for i.0 blockIdx.x {
+//   exp: for i { for j }    -->     max: for i.1 @y { t.0 { t.1 unrolled { t.2 @x { t.3 vector } }
+//   sum: for i { for t }            exp: for i.1 @y { j.0 { j.1 unrolled { j.2 @x { j.3 vector } }
+//   out: for i { for j }            sum: ..  out: .. }
+//
+// Results of the reductions are registers of all threads of the row (ir/analysis/cross_thread.h).
+// The elements of maps in between stay in shared memory, where each thread reads those that it
+// wrote itself; or they are recomputed at each read, which takes no memory.
+
+// Schedules `block`, a row reduction or a map before one, together with the blocks after it that
+// can work row by row; all of them are marked as done. Returns the ways to do that, none if a step
+// is not legal.
+std::vector<SketchState> ScheduleThreadRows(const SketchState& state, const Block& block,
+                                            const Target& target);
+
+// A few long rows, say one sum of all elements, would leave most of a GPU idle with a thread block
+// per row. Each part of a row gets a thread block instead, and a second launch adds up the parts.
+//
+//   for i { for t }   -->   for i blockIdx.y { for t.0 blockIdx.x { y.part: t.1.. threadIdx.x } }
+//                           for i blockIdx.x { y: for t.0.. threadIdx.x }
+
+// Schedules `block`, a row reduction (row_reduction.h), that way and marks it as done. Returns
+// nullopt if it has many rows or short ones, or a step is not legal.
+std::optional<SketchState> ScheduleLongRows(const SketchState& state, const Block& block,
+                                            const Target& target);
+
+// Schedules, for a GPU, an elementwise block that reads an operand transposed
+// (transposed_operand.h): contiguous along another axis instead of the last one. A warp would fetch
+// a line of the operand per thread. A thread block copies a tile along the operand's own memory to
+// shared memory, and reads it transposed. Rows of the tile are an odd number of words long, so that
+// the threads of a warp read from different banks.
+//
+//   for i { for j { Y[i, j] = f(X[j, i]) } }
+//     -->  (i.0, j.0) blockIdx.x { X_s: (j.1, i.1) threadIdx.x: X_s[j, i] = X[j, i]
+//                                  (i.2, j.1) threadIdx.x { i.1 unrolled: Y[i, j] = f(X_s[j, i]) }
+//                                  }
+//
+// Returns nullopt if the block reads no operand so, or a step is not legal. Its extents are known.
+std::optional<SketchState> TileTransposingForThreads(const SketchState& state, const Block& block);
+
+}  // namespace tcc

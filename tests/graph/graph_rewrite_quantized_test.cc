@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "graph/passes/graph_pipeline.h"
+#include "graph/passes/infer_shapes.h"
+#include "graph/variants/interpret_graph.h"
+#include "tests/graph/graph_check.h"
+#include "tests/graph/one_node.h"
+
+namespace tcc {
+namespace {
+
+const DType kU8 = DType(DTypeCode::kUInt8);
+const DType kI8 = DType(DTypeCode::kInt8);
+
+// A product of a quantized input and a quantized weight.
+struct Case {
+  const char* name;
+  OpKind op;
+  std::vector<int64_t> x, w;
+  Attributes attributes = {};
+  DType weight_type = kI8;
+  int64_t axis = 0;    // of the scales
+  int64_t scales = 1;  // of the weight
+  bool has_zeros = false;
+  int64_t bias = 0;         // its elements
+  int64_t data_scales = 1;  // along axis 1
+  bool is_rewritten = true;
+};
+
+Tensor Filled(DType type, const std::vector<int64_t>& shape, int64_t from, int64_t step) {
+  Tensor tensor = MakeZeroTensor(type, shape);
+  for (int64_t i = 0; i < ElementCount(shape).value(); ++i) {
+    SetElementInt(tensor, i, from + i * step % 101);
+  }
+  return tensor;
+}
+
+Tensor Scales(int64_t count, double first) {
+  Tensor scales = MakeZeroTensor(kFloat32, count == 1 ? Ints{} : Ints{count});
+  for (int64_t i = 0; i < count; ++i) SetElement(scales, i, first * static_cast<double>(i + 1));
+  return scales;
+}
+
+// The product, rectified, in bytes again if `is_quantized`.
+Graph GraphOf(const Case& c, bool is_quantized = false) {
+  TestGraph test;
+  auto dequantize = [&](const std::string& name, ValueId value, const Tensor& scale,
+                        const Tensor& zero, int64_t axis) {
+    std::vector<ValueId> inputs = {value, test.Constant(name + "_scale", scale),
+                                   test.Constant(name + "_zero", zero)};
+    return test.Add(name + "_real", OpKind::kDequantizeLinear, inputs,
+                    {{"axis", axis}, {"to", ToString(kFloat32)}});
+  };
+  Tensor data_scale = Scales(c.data_scales, 0.02);
+  ValueId x = dequantize("x", test.Input("x", kU8, c.x), data_scale,
+                         Filled(kU8, data_scale.shape, 117, 0), 1);
+  Tensor weight_scale = Scales(c.scales, 0.01);
+  Tensor zeros = MakeZeroTensor(c.weight_type, weight_scale.shape);
+  if (c.has_zeros) zeros = Filled(c.weight_type, weight_scale.shape, 3, 5);
+  ValueId w = dequantize("w", test.Constant("w", Filled(c.weight_type, c.w, 0, 37)), weight_scale,
+                         zeros, c.axis);
+  std::vector<ValueId> inputs = {x, w};
+  if (c.bias > 0) inputs.push_back(test.Constant("b", RandomF32({c.bias}, 5)));
+  ValueId y = test.Add("y", c.op, inputs, c.attributes);
+  ValueId relu = test.Add("relu", OpKind::kRelu, {y});
+  std::vector<ValueId> quantized = {relu, test.Constant("step", F32({}, {0.3})),
+                                    test.Constant("offset", Of(kU8, {}, {3}))};
+  test.Output(is_quantized ? test.Add("q", OpKind::kQuantizeLinear, quantized,
+                                      {{"axis", int64_t{1}}, {"to", ToString(kU8)}})
+                           : relu);
+  return test.Build();
+}
+
+std::vector<double> ResultOf(const Graph& graph, const std::vector<int64_t>& shape) {
+  StatusOr<std::vector<Tensor>> results = InterpretGraph(graph, {Filled(kU8, shape, 40, 29)});
+  REQUIRE(results.ok());
+  return ValuesOf(results->at(0));
+}
+
+}  // namespace
+
+TEST_CASE("products of dequantized operands are integer products on a CPU", "[graph][passes]") {
+  const Attributes padded = {{"pads", Ints{1, 1, 1, 1}}};
+  const Case cases[] = {
+      {"convolution", OpKind::kConv, {1, 8, 5, 5}, {4, 8, 3, 3}, padded},
+      {"scale per filter", OpKind::kConv, {2, 8, 5, 5}, {4, 8, 3, 3}, padded, kI8, 0, 4},
+      {"zero points and bias",
+       OpKind::kConv,
+       {1, 9, 5, 5},
+       {4, 9, 3, 3},
+       padded,
+       kU8,
+       0,
+       4,
+       true,
+       4},
+      {"groups",
+       OpKind::kConv,
+       {1, 16, 5},
+       {4, 8, 3},
+       {{"group", int64_t{2}}},
+       kI8,
+       -3,
+       4,
+       false,
+       4},
+      {"gemm", OpKind::kGemm, {3, 9}, {9, 4}, {}, kI8, 1, 4, false, 4},
+      {"transposed", OpKind::kGemm, {3, 9}, {4, 9}, {{"transB", int64_t{1}}}, kI8, 0, 4, true, 4},
+      {"matmul", OpKind::kMatMul, {2, 3, 9}, {9, 4}, {}, kI8, -1, 4},
+      {.name = "depthwise",
+       .op = OpKind::kConv,
+       .x = {1, 4, 5, 5},
+       .w = {4, 1, 3, 3},
+       .attributes = {{"group", int64_t{4}}},
+       .is_rewritten = false},
+      {.name = "a scale per channel of the data",
+       .op = OpKind::kConv,
+       .x = {1, 8, 5, 5},
+       .w = {4, 8, 3, 3},
+       .data_scales = 8,
+       .is_rewritten = false},
+      {.name = "a scale per row of the weight",
+       .op = OpKind::kMatMul,
+       .x = {3, 9},
+       .w = {9, 4},
+       .axis = 0,
+       .scales = 9,
+       .is_rewritten = false},
+      {.name = "scaled",
+       .op = OpKind::kGemm,
+       .x = {3, 9},
+       .w = {9, 4},
+       .attributes = {{"alpha", 0.5}},
+       .is_rewritten = false},
+      {.name = "sums beyond 32 bits",
+       .op = OpKind::kMatMul,
+       .x = {1, 66000},
+       .w = {66000, 2},
+       .is_rewritten = false},
+  };
+  for (const Case& c : cases) {
+    INFO(c.name);
+    Graph plain = GraphOf(c), rewritten = GraphOf(c), elsewhere = GraphOf(c);
+    REQUIRE(InferShapes(plain).ok());
+    REQUIRE(RunGraphPasses(rewritten, TargetKind::kCpu).ok());
+    REQUIRE(RunGraphPasses(elsewhere, TargetKind::kCuda).ok());
+    auto products = [](const Graph& graph) {
+      return CountOf(graph, OpKind::kConvInteger) + CountOf(graph, OpKind::kMatMulInteger);
+    };
+    CHECK(products(rewritten) == (c.is_rewritten ? 1 : 0));
+    CHECK(products(elsewhere) == 0);
+    if (!c.is_rewritten) continue;
+    std::vector<double> want = ResultOf(plain, c.x), got = ResultOf(rewritten, c.x);
+    REQUIRE(got.size() == want.size());
+    double largest = *std::max_element(want.begin(), want.end());
+    CHECK(largest > 0);
+    for (size_t i = 0; i < want.size(); ++i) {
+      CHECK(std::abs(got[i] - want[i]) <= 1e-5 * largest);
+    }
+  }
+}
+
+TEST_CASE("the step of the quantizer behind an integer product goes into its constants",
+          "[graph][passes]") {
+  Case c = {.name = "gemm",
+            .op = OpKind::kGemm,
+            .x = {3, 9},
+            .w = {9, 4},
+            .axis = 1,
+            .scales = 4,
+            .bias = 4};
+  Graph plain = GraphOf(c, true), rewritten = GraphOf(c, true);
+  REQUIRE(InferShapes(plain).ok());
+  REQUIRE(RunGraphPasses(rewritten, TargetKind::kCpu).ok());
+  CHECK(CountOf(rewritten, OpKind::kDiv) == 0);
+  for (const Node& node : rewritten.nodes) {
+    if (node.op != OpKind::kQuantizeLinear) continue;
+    CHECK(ValuesOf(*rewritten.ConstantOf(node.inputs[1])) == std::vector<double>{1});
+  }
+  std::vector<double> want = ResultOf(plain, c.x), got = ResultOf(rewritten, c.x);
+  REQUIRE(got.size() == want.size());
+  CHECK(*std::max_element(want.begin(), want.end()) > 20);
+  for (size_t i = 0; i < want.size(); ++i) CHECK(std::abs(got[i] - want[i]) <= 1);
+}
+
+}  // namespace tcc

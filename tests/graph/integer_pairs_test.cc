@@ -1,0 +1,159 @@
+#include <catch2/catch.hpp>
+
+#include "graph/passes/infer_shapes.h"
+#include "graph/variants/task.h"
+#include "graph/variants/variants.h"
+#include "ir/expr/visitor.h"
+#include "ir/interpret/interpreter.h"
+#include "ir/text/printer.h"
+#include "support/random.h"
+#include "tests/graph/one_node.h"
+
+namespace tcc {
+namespace {
+
+const DType kU8 = DType(DTypeCode::kUInt8);
+const DType kI8 = DType(DTypeCode::kInt8);
+
+struct Case {
+  const char* name;
+  OpKind op;
+  std::vector<int64_t> x, w;
+  Attributes attributes = {};
+  DType weight_type = kI8;
+  int64_t weight_zeros = 0;  // how many there are
+  bool is_paired = true;
+  bool is_constant = true;
+};
+
+// All bytes, the extreme ones among them more often than others.
+Tensor Bytes(DType type, const std::vector<int64_t>& shape, uint64_t seed) {
+  Tensor tensor = MakeZeroTensor(type, shape);
+  Random random(seed);
+  for (int64_t i = 0; i < ElementCount(shape).value(); ++i) {
+    int64_t lowest = type == kI8 ? -128 : 0;
+    int64_t value = random.OneIn(4) ? 255 * random.Between(0, 1) : random.Between(0, 255);
+    SetElementInt(tensor, i, lowest + value);
+  }
+  return tensor;
+}
+
+Task TaskOf(const Case& c) {
+  TestGraph test;
+  ValueId x = test.Input("x", kU8, c.x);
+  ValueId w = c.is_constant ? test.Constant("w", Bytes(c.weight_type, c.w, 3))
+                            : test.Input("w", c.weight_type, c.w);
+  std::vector<ValueId> inputs = {x, w, test.Constant("zero", Of(kU8, {}, {131}))};
+  if (c.weight_zeros > 0) {
+    inputs.push_back(test.Constant("zeros", Bytes(c.weight_type, {c.weight_zeros}, 7)));
+  }
+  ValueId y = test.Add("y", c.op, inputs, c.attributes);
+  test.Output(test.Add("real", OpKind::kCast, {y}, {{"to", ToString(kFloat32)}}));
+  Graph graph = test.Build();
+  REQUIRE(InferShapes(graph).ok());
+  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  REQUIRE(subgraphs.size() == 1);
+  return BuildTask(graph, subgraphs[0]).value();
+}
+
+std::vector<double> ResultOf(const Function& fn) {
+  std::vector<Tensor> arguments;
+  for (size_t i = 0; i < fn.params.size(); ++i) {
+    std::vector<int64_t> shape;
+    for (const Expr& extent : fn.params[i].shape) shape.push_back(AsConstant(extent).value());
+    bool is_result = i + 1 == fn.params.size();
+    arguments.push_back(is_result ? MakeZeroTensor(fn.params[i].dtype(), shape)
+                                  : Bytes(fn.params[i].dtype(), shape, i + 1));
+  }
+  REQUIRE(Interpret(fn, arguments).ok());
+  return ValuesOf(arguments.back());
+}
+
+bool MultipliesPairs(const Function& fn) {
+  bool found = false;
+  PreOrderExprs(fn.body, [&](const Expr& expr) {
+    const auto* call = expr.as<Call>();
+    found = found || (call && call->op == ScalarOp::kDotI16x2);
+  });
+  return found;
+}
+
+// Checks every variant against the direct one. Returns how many of them multiply pairs.
+int CheckedVariantsInPairs(const Task& task) {
+  std::vector<double> want = ResultOf(task.variants[0]);
+  int in_pairs = 0;
+  for (const Function& fn : task.variants) {
+    if (!MultipliesPairs(fn)) continue;
+    ++in_pairs;
+    INFO(Print(fn));
+    CHECK(ResultOf(fn) == want);
+  }
+  return in_pairs;
+}
+
+}  // namespace
+
+TEST_CASE("products of bytes in pairs are the same integers", "[graph][variants]") {
+  const Attributes padded = {{"pads", Ints{1, 0, 1, 2}}};
+  const Case cases[] = {
+      {"padded", OpKind::kConvInteger, {2, 6, 5, 4}, {3, 6, 3, 3}, padded},
+      {"odd channels", OpKind::kConvInteger, {1, 3, 6, 6}, {4, 3, 3, 2}, padded},
+      {"strided",
+       OpKind::kConvInteger,
+       {1, 4, 7, 9},
+       {5, 4, 3, 3},
+       {{"strides", Ints{2, 3}}, {"dilations", Ints{1, 2}}}},
+      {"one tap", OpKind::kConvInteger, {1, 5, 4, 3}, {6, 5, 1, 1}},
+      {"one dimension", OpKind::kConvInteger, {1, 4, 9}, {3, 4, 3}, {{"pads", Ints{1, 1}}}},
+      {"zero points per filter", OpKind::kConvInteger, {1, 5, 4, 4}, {6, 5, 3, 3}, padded, kU8, 6},
+      {"product", OpKind::kMatMulInteger, {7, 9}, {9, 5}},
+      {"batches", OpKind::kMatMulInteger, {2, 3, 8}, {8, 5}, {}, kU8, 5},
+      {"depthwise",
+       OpKind::kConvInteger,
+       {1, 4, 5, 5},
+       {4, 1, 3, 3},
+       {{"group", int64_t{4}}},
+       kI8,
+       0,
+       false},
+      {"no constant", OpKind::kMatMulInteger, {7, 9}, {9, 5}, {}, kI8, 0, false, false},
+  };
+  for (const Case& c : cases) {
+    INFO(c.name);
+    Task task = TaskOf(c);
+    CHECK((task.integer_pairs > 0) == c.is_paired);
+    if (task.integer_pairs > 0) CHECK(MultipliesPairs(task.variants[task.integer_pairs]));
+    CHECK((CheckedVariantsInPairs(task) > 0) == c.is_paired);
+  }
+}
+
+TEST_CASE("convolutions of bytes by Winograd's transforms are the same integers",
+          "[graph][variants]") {
+  const Attributes padded = {{"pads", Ints{1, 1, 1, 1}}};
+  struct Window {
+    Case c;
+    int in_pairs;  // 2 with Winograd's variant
+  };
+  const Window windows[] = {
+      {{"padded", OpKind::kConvInteger, {1, 6, 6, 8}, {3, 6, 3, 3}, padded}, 2},
+      {{"odd sizes and channels", OpKind::kConvInteger, {2, 5, 7, 5}, {3, 5, 3, 3}, padded}, 2},
+      {{"zero points per filter",
+        OpKind::kConvInteger,
+        {1, 4, 6, 7},
+        {5, 4, 3, 3},
+        {{"pads", Ints{0, 1, 2, 0}}},
+        kU8,
+        5},
+       2},
+      {{"three dimensions", OpKind::kConvInteger, {1, 4, 3, 5, 4}, {2, 4, 3, 3, 3}}, 2},
+      {{"five taps", OpKind::kConvInteger, {1, 4, 6, 6}, {2, 4, 5, 5}}, 1},
+      {{"strided", OpKind::kConvInteger, {1, 4, 6, 6}, {2, 4, 3, 3}, {{"strides", Ints{2, 2}}}}, 1},
+      {{"sums beyond 32 bits", OpKind::kConvInteger, {1, 920, 3, 4}, {1, 920, 3, 3}}, 1},
+  };
+  for (const Window& window : windows) {
+    INFO(window.c.name);
+    CHECK(CheckedVariantsInPairs(TaskOf(window.c)) == window.in_pairs);
+  }
+}
+
+}  // namespace tcc
