@@ -21,6 +21,7 @@ struct DumpCommand {
   std::string schedule;
   std::string numeric;
   std::string output_dir;
+  bool no_winograd = false;
   bool verify = false;
   std::string progress = "auto";
   int threads = 0;
@@ -43,6 +44,7 @@ Status RunDump(const DumpCommand& command) {
                       .schedules = {},
                       .schedule_folder = command.output_dir};
   TCC_ASSIGN_OR_RETURN(options.numeric, FindNumericMode(command.numeric));
+  options.winograd = !command.no_winograd;
   if (!command.schedule.empty()) {
     TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
   }
@@ -69,6 +71,7 @@ Action DeclareDump(CommandLine& line) {
       .TypeName("DIR");
   line.AddFlag("--verify", command->verify, "Read back what is printed and compare");
   AddNumericOption(line, command->numeric);
+  AddWinogradOption(line, command->no_winograd);
   AddThreadsOption(line, command->threads);
   AddProgressOption(line, command->progress);
   return [command] { return RunDump(*command); };

@@ -245,7 +245,8 @@ StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph
                          .verify = options.verify,
                          .progress = options.progress,
                          .schedules = options.schedules,
-                         .numeric = options.numeric};
+                         .numeric = options.numeric,
+                         .winograd = options.winograd};
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, compile));
   if (!options.schedule_folder.empty()) {
     TCC_RETURN_IF_ERROR(WriteSchedules(options.schedule_folder, kernels));

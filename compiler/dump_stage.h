@@ -32,6 +32,7 @@ struct DumpOptions {
   bool verify = false;
   ProgressHook progress = {};
   NumericMode numeric = NumericMode::kStrict;
+  bool winograd = true;         // as in CompileOptions
   Schedules schedules = {};     // by kernel, instead of the default one
   std::string schedule_folder;  // folder that the kernels' schedules are written to; "": none
 };

@@ -100,9 +100,10 @@ Status Spend(const Node& node, int64_t amount, std::string_view what, int64_t& l
       ToString(node.op), what));
 }
 
-// Evaluates a small node. Returns whether its outputs became constants.
+// Evaluates a small node. Returns whether its outputs became constants. Bytes stay bytes, for
+// RewriteQuantized.
 StatusOr<bool> EvaluateIfSmall(Graph& graph, const Node& node, InferenceBudget& budget) {
-  if (!IsComputable(graph, node)) return false;
+  if (!IsComputable(graph, node) || node.op == OpKind::kDequantizeLinear) return false;
   int64_t issued = 0;
   EvaluationLimits limits = kShapeArithmetic;
   limits.issued = &issued;

@@ -14,7 +14,8 @@ namespace tcc {
 //     -->  Cast(ConvInteger(x, w, z, u)) * (s * t) + b
 //
 // A QuantizeLinear by one step that alone reads the result, perhaps behind a Relu, leaves the
-// division by the step to the two constants. Convolutions with fewer than 8 channels per group stay.
+// division by the step to the two constants. Convolutions with fewer than 8 channels per group
+// stay.
 Status RewriteQuantized(Graph& graph);
 
 // Removes nodes whose results are not read, and values (weights too) that are not used; value ids

@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include "ir/expr/combiner.h"
 #include "graph/variants/stage_parts.h"
+#include "ir/expr/combiner.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"

@@ -216,9 +216,8 @@ bool HasAttention(const Graph& graph, const Subgraph& subgraph) {
 
 // Other ways to compute a program, in the order of a task's variants.
 constexpr std::optional<TensorProgram> (*kVariants[])(const TensorProgram& program) = {
-    WinogradVariant,        ZeroPaddingVariant,  PaddedPoolVariant,
-    SeparableWindowVariant, ImplicitGemmVariant, SplitReductionVariant,
-    MergedAxesVariant,      IntegerPairsVariant,
+    WinogradVariant,     ZeroPaddingVariant,    PaddedPoolVariant, SeparableWindowVariant,
+    ImplicitGemmVariant, SplitReductionVariant, MergedAxesVariant, IntegerPairsVariant,
 };
 
 // The inputs in the order of `ids`; false where they are not the same.

@@ -56,6 +56,14 @@ class Numeric(CommandTest):
                     self.assertEqual(properties["numeric"], mode)
                     self.assertEqual(properties["rounded_kernels"], "1")
 
+    def test_no_winograd_computes_convolutions_directly(self):
+        weight = np.random.default_rng(2).standard_normal((32, 32, 3, 3)).astype(np.float32)
+        model = self.save([helper.make_node("Conv", ["x", "w"], ["y"])], {"x": [1, 32, 18, 18]},
+                          {"w": weight})
+        dump = ["dump", model, "--target", "x86-64-v3", "--stage", "tensor"]
+        self.assertIn("alloc y_u: f32[4, 4, 32, 32]", self.call(*dump))
+        self.assertNotIn("y_u", self.call(*dump, "--no-winograd"))
+
     def test_fp16_halves_the_weights(self):
         model = self.matmul(np.random.default_rng(1))
 

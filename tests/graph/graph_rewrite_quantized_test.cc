@@ -55,7 +55,7 @@ Graph GraphOf(const Case& c, bool is_quantized = false) {
   };
   Tensor data_scale = Scales(c.data_scales, 0.02);
   ValueId x = dequantize("x", test.Input("x", kU8, c.x), data_scale,
-                         Filled(kU8, data_scale.shape, 117, 0), 1);
+                         Filled(kU8, data_scale.shape, 77, 0), 1);
   Tensor weight_scale = Scales(c.scales, 0.01);
   Tensor zeros = MakeZeroTensor(c.weight_type, weight_scale.shape);
   if (c.has_zeros) zeros = Filled(c.weight_type, weight_scale.shape, 3, 5);
