@@ -83,7 +83,8 @@ std::optional<size_t> VariantOnTensorCores(const Task& task, const Target& targe
 // tap whether it lies inside diverge, so padded inputs are better. On a CPU, a separable window
 // saves enough steps to be worth storing the values between its passes, Winograd's transforms save
 // more than half of a convolution's products, one instruction adds two products of bytes to each
-// result, and merged rows leave fewer odd tiles.
+// result, operands are widened once instead of in the innermost loop, and merged rows leave fewer
+// odd tiles.
 size_t ChosenVariant(const Task& task, const Target& target) {
   if (auto variant = VariantOnTensorCores(task, target)) return *variant;
   for (size_t v = 0; v < task.variants.size(); ++v) {
@@ -93,6 +94,7 @@ size_t ChosenVariant(const Task& task, const Target& target) {
   if (target.kind == TargetKind::kCpu) {
     if (task.winograd > 0) return task.winograd;
     if (task.integer_pairs > 0) return task.integer_pairs;
+    if (task.widened > 0) return task.widened;
     if (task.merged > 0) return task.merged;
   }
   return task.separable;

@@ -1,6 +1,9 @@
 #include "graph/variants/stage_parts.h"
 
+#include <algorithm>
 #include <set>
+
+#include "ir/expr/visitor.h"
 
 namespace tcc {
 
@@ -36,6 +39,27 @@ ComputeExpr StageOver(const Buffer& buffer, const std::vector<const char*>& name
     stage.indices[0].emplace_back(stage.axes[d].var);
   }
   return stage;
+}
+
+bool IsMadeOfConstants(const TensorProgram& program, const Var& var) {
+  const Buffer* buffer = FindBuffer(program, var);
+  if (!buffer) return false;
+  if (buffer->scope == Scope::kConstant) return true;
+  bool is_made = false, is_constant = true;
+  for (const TensorExpr& expr : program.stages) {
+    const auto* stage = std::get_if<ComputeExpr>(&expr);
+    if (!stage || std::ranges::find(stage->outputs, var, &Buffer::var) == stage->outputs.end()) {
+      continue;
+    }
+    is_made = true;
+    ForEachExpr(expr, [&](const Expr& value) {
+      PreOrder(value, [&](const Expr& node) {
+        const auto* load = node.as<Load>();
+        is_constant = is_constant && (!load || IsMadeOfConstants(program, load->buffer));
+      });
+    });
+  }
+  return is_made && is_constant;
 }
 
 std::optional<std::pair<Expr, Expr>> FactorsOf(const Expr& value) {

@@ -22,6 +22,9 @@ Buffer AddIntermediate(TensorProgram& program, const std::string& hint, DType dt
 // values yet.
 ComputeExpr StageOver(const Buffer& buffer, const std::vector<const char*>& names);
 
+// Returns whether the buffer is a constant, or stages make it of nothing else.
+bool IsMadeOfConstants(const TensorProgram& program, const Var& var);
+
 // Returns the two factors of a product of numbers or of pairs of halves; nullopt if the value is
 // none.
 std::optional<std::pair<Expr, Expr>> FactorsOf(const Expr& value);

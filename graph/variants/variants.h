@@ -26,6 +26,8 @@ namespace tcc {
 // Bytes go in pairs, as in IntegerPairsVariant: x holds words of two channels, and twice G makes
 // whole numbers of u, whose products are four times the results. They are the same integers.
 //
+// Operands of 16-bit floats are widened by the transforms.
+//
 // Returns nullopt if no stage is a sum over 3x3 taps and channels of f32 or of bytes at stride 1,
 // without dilation or groups, of an input and a constant parameter, if its extents are not known,
 // or if sums of bytes may need more than 32 bits.
@@ -51,6 +53,14 @@ bool SavesByWinograd(const TensorProgram& program);
 // The result is the same integer. Returns nullopt if no stage is such a sum in i32 of an operand
 // and a constant parameter along an axis that both have as an index, or if extents are not known.
 std::optional<TensorProgram> IntegerPairsVariant(const TensorProgram& program);
+
+// Returns the program with the f16 and bf16 operands of its products in f32 copies of their own,
+// where elements are read often: a constant is widened when the model is linked, other operands
+// once before the product instead of in its innermost loop. Dimensions merge as in
+// MergedAxesVariant. The result is the same. Returns nullopt if there are no such operands.
+std::optional<TensorProgram> WidenedOperandsVariant(const TensorProgram& program);
+// Returns the same with all dimensions as they were.
+std::optional<TensorProgram> WidenOperands(const TensorProgram& program);
 
 // Returns the program with its convolution reading a zero-padded input, instead of testing at each
 // tap whether it lies inside:

@@ -94,11 +94,6 @@ std::optional<Sliding> SlidingOf(const ComputeExpr& stage, const Expr& index) {
   return sliding;
 }
 
-bool IsAmong(const std::vector<Buffer>& buffers, const Var& var) {
-  return std::any_of(buffers.begin(), buffers.end(),
-                     [&](const Buffer& buffer) { return buffer.var == var; });
-}
-
 const Buffer* FindIn(const TensorProgram& program, const Var& var) {
   for (const auto* list : {&program.inputs, &program.outputs, &program.intermediates}) {
     for (const Buffer& buffer : *list) {
@@ -214,13 +209,6 @@ int64_t Outputs(const Convolution& conv) {
   return outputs;
 }
 
-// Returns whether the buffer is a constant parameter, or made of one before the model runs.
-bool IsWeight(const TensorProgram& program, const ComputeExpr& stage, const Var& buffer) {
-  if (stage.outputs[0].dtype() == kInt32) return true;  // the second operand of dot_i16x2 is one
-  const Buffer* found = FindIn(program, buffer);
-  return found && IsAmong(program.inputs, buffer) && found->scope == Scope::kConstant;
-}
-
 std::optional<Convolution> MatchStage(const TensorProgram& program, const ComputeExpr& stage) {
   if (!stage.combiner || !HasKnownExtents(stage)) return std::nullopt;
   DType type = stage.outputs[0].dtype();
@@ -233,11 +221,10 @@ std::optional<Convolution> MatchStage(const TensorProgram& program, const Comput
     conv.input = Ref<Load>((swapped ? factors->second : factors->first).as<Load>());
     conv.weight = Ref<Load>((swapped ? factors->first : factors->second).as<Load>());
     const Buffer* input = FindIn(program, conv.input->buffer);
-    if (input && IsWeight(program, stage, conv.weight->buffer) && MatchInput(stage, conv) &&
+    if (input && IsMadeOfConstants(program, conv.weight->buffer) && MatchInput(stage, conv) &&
         MatchWeight(stage, conv) && RestOfPredicate(stage, conv, *input) && Outputs(conv) > 0) {
       return conv;
     }
-    if (in_words) break;
   }
   return std::nullopt;
 }
@@ -543,8 +530,8 @@ std::optional<Convolution> FindConvolution(const TensorProgram& program) {
 // leave a third of the products saved.
 constexpr int64_t kMinChannels = 32, kMinOutputs = 128;
 
-// A program with a convolution that Winograd's transforms can compute. A convolution of bytes is
-// one of words, with half the channels.
+// A program with a convolution that Winograd's transforms can compute. One of 16-bit floats is one
+// of f32, and one of bytes one of words, with half the channels.
 struct Candidate {
   TensorProgram program;
   Convolution conv;
@@ -561,6 +548,12 @@ bool HasRoom(const Convolution& conv) {
 
 std::optional<Candidate> FindCandidate(const TensorProgram& program) {
   if (std::optional<Convolution> conv = FindConvolution(program)) return Candidate{program, *conv};
+  if (std::optional<TensorProgram> widened = WidenOperands(program)) {
+    std::optional<Convolution> conv = FindConvolution(*widened);
+    // The transforms read the operands as they are.
+    widened->kept = program.kept;
+    return conv ? std::optional(Candidate{*std::move(widened), *conv}) : std::nullopt;
+  }
   std::optional<PairedProgram> paired = PairBytes(program, WordForm::kSum);
   if (!paired) return std::nullopt;
   std::optional<Convolution> conv = FindConvolution(paired->program);

@@ -1,4 +1,5 @@
 #include "ir/analysis/affine.h"
+#include "ir/expr/compare.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
@@ -134,7 +135,8 @@ class LoopVectorizer {
   }
 
   Stmt VectorIf(const If& test, const Expr& mask) {
-    Expr condition = Vector(test.condition);
+    Expr same = SameInAllLanes(test.condition);
+    Expr condition = same ? same : Vector(test.condition);
     if (!Varies(condition)) {
       return MakeStmt<If>(condition, Vectorize(test.then_body, mask),
                           test.else_body ? Vectorize(test.else_body, mask) : Stmt());
@@ -149,8 +151,7 @@ class LoopVectorizer {
     return MakeStmt<If>(all, Vectorize(test.then_body, mask), WithFreshVars(masked));
   }
 
-  // A scalar condition under which every lane passes: a < b with both affine in the loop is decided
-  // by the first or the last lane. Null where that is not known.
+  // Returns a scalar condition under which every lane passes, or null where that is not known.
   Expr HoldsInAllLanes(const Expr& condition) const {
     if (const auto* both = condition.as<And>()) {
       Expr a = HoldsInAllLanes(both->a);
@@ -158,16 +159,41 @@ class LoopVectorizer {
       return a && b ? BothOf(a, b) : Expr();
     }
     if (!UsesVar(condition, var_)) return condition;
+    std::optional<bool> last = IsDecidedByLast(condition);
+    return last ? Substitute(condition, var_, Expr(*last ? lanes_ - 1 : 0)) : Expr();
+  }
+
+  // Returns the condition as a scalar if it is the same in all lanes, as 16 i + lane < 64 is in 8
+  // lanes; else null.
+  Expr SameInAllLanes(const Expr& condition) {
+    if (const auto* both = condition.as<And>()) {
+      Expr a = SameInAllLanes(both->a);
+      Expr b = SameInAllLanes(both->b);
+      return a && b ? BothOf(a, b) : Expr();
+    }
+    Expr same = condition;
+    if (UsesVar(condition, var_)) {
+      if (!IsDecidedByLast(condition)) return {};
+      same = Simplify(Substitute(condition, var_, Expr(0)));
+      Expr last = Simplify(Substitute(condition, var_, Expr(lanes_ - 1)));
+      if (!Equal(same, last)) return {};
+    }
+    same = Vector(same);  // a let may differ between lanes
+    return Varies(same) ? Expr() : same;
+  }
+
+  // A condition a < b with both affine in the loop is decided by the first or the last lane: where
+  // that one passes, all pass. Returns which one, or nullopt for another condition.
+  std::optional<bool> IsDecidedByLast(const Expr& condition) const {
     const auto* less = condition.as<Lt>();
     const auto* at_most = condition.as<Le>();
-    if (!less && !at_most) return {};
+    if (!less && !at_most) return std::nullopt;
     Expr gap = less ? less->a - less->b : at_most->a - at_most->b;
-    if (gap.dtype() != kInt64) return {};
+    if (gap.dtype() != kInt64) return std::nullopt;
     std::optional<AffineForm> form = ToAffine(gap, {var_});
-    if (!form || form->vars.empty()) return {};
+    if (!form || form->vars.empty()) return std::nullopt;
     std::optional<int64_t> slope = AsConstant(Simplify(form->coefficients[0]));
-    if (!slope) return {};
-    return Substitute(condition, var_, Expr(*slope > 0 ? lanes_ - 1 : 0));
+    return slope ? std::optional(*slope > 0) : std::nullopt;
   }
 
   Var var_;

@@ -38,6 +38,23 @@ TEST_CASE("a tail gets a masked version beside the whole one", "[lower][passes]"
     })");
 }
 
+TEST_CASE("skipped tiles of whole vectors computed masked numbers", "[lower][passes]") {
+  CheckPass(VectorizeLoops, R"(
+    fn f(A: f32[64], B: f32[64]) lowered {
+      for i in 0..3 { for k in 0..3 { for j in 0..8 vectorized {
+        if i * 24 + k * 8 + j < 64 { B[i * 24 + k * 8 + j] = A[i * 24 + k * 8 + j] }
+      } } }
+    })",
+            R"(
+    fn f(A: f32[64], B: f32[64]) lowered {
+      for i in 0..3 { for k in 0..3 {
+        if i * 3 + k < 8 {
+          B[ramp(i * 24 + k * 8, 1, 8)] = A[ramp(i * 24 + k * 8, 1, 8)]
+        }
+      } }
+    })");
+}
+
 TEST_CASE("a falling condition is decided by the first lane", "[lower][passes]") {
   CheckPass(VectorizeLoops, R"(
     fn f(A: f32[16], B: f32[16]) lowered {

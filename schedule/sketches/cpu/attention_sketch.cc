@@ -47,10 +47,7 @@ class FlashAttention {
     Ref<Block> core = BlockAt(FindBlock(state.fn(), p_.core).value());
     DType dtype = WritesOf(*core)[0].buffer.dtype();
     start_.lanes = std::max(target.vector_bytes / WholeBytes(dtype), 1);
-    start_.registers = std::clamp<int64_t>(CeilDivision(p_.width, start_.lanes), 1, kRowRegisters);
-    int64_t most = (target.vector_registers - start_.registers - 1) / start_.registers;
-    most = std::max<int64_t>(most, 1);
-    start_.rows = CeilDivision(p_.queries, CeilDivision(p_.queries, most));
+    ChooseRegisters(target);
     start_.keys = CeilDivision(p_.keys, CeilDivision(p_.keys, kKeysInTile));
     FreeSizes();
   }
@@ -77,6 +74,22 @@ class FlashAttention {
   }
 
  private:
+  // Chooses the registers of a row and the number of rows that multiply most per loaded vector; the
+  // registers of values divide the row.
+  void ChooseRegisters(const Target& target) {
+    int64_t vectors = std::max<int64_t>(CeilDivision(p_.width, start_.lanes), 1);
+    double best = 0;
+    for (int64_t registers = 1; registers <= std::min(vectors, kRowRegisters); ++registers) {
+      int64_t rows = std::max<int64_t>((target.vector_registers - registers - 1) / registers, 1);
+      double products =
+          static_cast<double>(rows * registers) / static_cast<double>(rows + registers);
+      if (vectors % registers != 0 || products <= best) continue;
+      best = products;
+      start_.registers = registers;
+      start_.rows = CeilDivision(p_.queries, CeilDivision(p_.queries, rows));
+    }
+  }
+
   void Do(const Step& step) { ok_ = ok_ && state_.Try(step); }
   LoopRef Key(const std::string& block, const std::string& axis) const {
     return block + "/" + axis;
