@@ -190,8 +190,9 @@ class Rewriter {
           AddConstant(graph_, graph_.value(weight.value).name + ".transposed", transposed);
     }
     sums.outputs = {AddComputed(graph_, node.name + ".sums", kInt32, shape)};
-    ValueId numbers = Append(node, "numbers", OpKind::kCast, {sums.outputs[0]}, shape,
-                             {{"to", ToString(kFloat32)}}, std::move(sums));
+    nodes_.push_back(sums);
+    ValueId numbers =
+        Append(node, "numbers", OpKind::kCast, sums.outputs, shape, {{"to", ToString(kFloat32)}});
     double step = TakeStep(node);
     ValueId scale = AddConstant(graph_, node.name + ".scale", ScaleOf(data, weight, product, step));
     if (product.bias == kNoValue) {
@@ -239,11 +240,9 @@ class Rewriter {
                   {bias, AddConstant(graph_, node.name + ".axes", axes)}, shape);
   }
 
-  // Appends `before`, if it is given, and a node of the type f32.
+  // Appends a node of the type f32. Returns its result.
   ValueId Append(const Node& node, const std::string& role, OpKind op, std::vector<ValueId> inputs,
-                 const std::vector<Expr>& shape, std::map<std::string, Attribute> attributes = {},
-                 std::optional<Node> before = {}) {
-    if (before) nodes_.push_back(*std::move(before));
+                 const std::vector<Expr>& shape, std::map<std::string, Attribute> attributes = {}) {
     ValueId output = AddComputed(graph_, node.name + "." + role, kFloat32, shape);
     nodes_.push_back({.name = graph_.value(output).name,
                       .op = op,
