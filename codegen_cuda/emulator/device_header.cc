@@ -32,7 +32,7 @@ struct alignas(sizeof(T) * N) TccVector {
 };
 typedef unsigned long long TccSize;
 
-// What all arrays have in common: where element 0 lies, how many there are.
+// The common part of all arrays: the address of element 0 and the number of elements.
 template <class T, TccName kName>
 struct TccExtent {
   T* data;

@@ -96,7 +96,7 @@ TCC_DEVICE TccVector<unsigned, N> tcc_rounded_tf32(TccVector<float, N> x) {
   for (int i = 0; i < N; ++i) rounded.v[i] = tcc_to_tf32(x.v[i]);
   return rounded;
 }
-// As rounded, but finite: cut off where rounding up would be too large; 1 or -1 of infinity, which
+// The rounded value, but finite: cut off where rounding up would be too large; 1 or -1 of infinity, which
 // is the small part then. NaN stays.
 TCC_DEVICE unsigned tcc_big_part(float x) {
   const float magnitude = fabsf(x);

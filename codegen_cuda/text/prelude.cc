@@ -240,7 +240,7 @@ TCC_DEVICE TccF8E4M3 tcc_f8e4m3(float x) {
   narrow.bits = tcc_narrow_f8(x, 3, -6, 448.0f, 0.00390625f);
   return narrow;
 }
-// What is loaded keeps its infinity; a cast makes none.
+// A loaded infinity stays; a cast makes none.
 TCC_DEVICE float tcc_finite_e5m2(float x) {
   return x > 57344.0f ? 57344.0f : x < -57344.0f ? -57344.0f : x;
 }

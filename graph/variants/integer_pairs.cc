@@ -91,14 +91,7 @@ class PairStage {
 
   // Returns nullopt if a zero point varies along an axis that is no index of the element.
   std::optional<ComputeExpr> Over(const Buffer& pairs) const {
-    ComputeExpr stage;
-    stage.name = pairs.var->name;
-    stage.outputs = {pairs};
-    stage.indices.emplace_back();
-    for (size_t d = 0; d < pairs.rank(); ++d) {
-      stage.axes.push_back({IterationVar("i" + std::to_string(d)), pairs.shape[d]});
-      stage.indices[0].emplace_back(stage.axes[d].var);
-    }
+    ComputeExpr stage = StageOver(pairs);
     Expr first = Expr(stage.axes[factor_.pair_dim].var) * Expr(2), second = first + Expr(1);
     std::optional<Expr> low = ValueAt(stage.axes, first), high = ValueAt(stage.axes, second);
     if (!low || !high) return std::nullopt;

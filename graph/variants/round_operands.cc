@@ -174,14 +174,7 @@ class Rounder {
     Buffer copy = NarrowBuffer(*FindBuffer(buffer));
     copy.scope = Scope::kGlobal;
     copy.layout = {};
-    ComputeExpr map;
-    map.name = copy.var->name;
-    map.outputs = {copy};
-    map.indices.emplace_back();
-    for (size_t d = 0; d < copy.rank(); ++d) {
-      map.axes.push_back({IterationVar("i" + std::to_string(d)), copy.shape[d]});
-      map.indices[0].emplace_back(map.axes[d].var);
-    }
+    ComputeExpr map = StageOver(copy);
     map.values = {CastTo(*mode_.type, Make<Load>(buffer, map.indices[0]))};
     auto at = result_.stages.begin() + static_cast<std::ptrdiff_t>(stage);
     result_.stages.insert(at, std::move(map));

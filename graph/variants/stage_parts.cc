@@ -29,16 +29,29 @@ Buffer AddIntermediate(TensorProgram& program, const std::string& hint, DType dt
   return buffer;
 }
 
-ComputeExpr StageOver(const Buffer& buffer, const std::vector<const char*>& names) {
+namespace {
+
+template <typename NameOf>
+ComputeExpr StageWithAxes(const Buffer& buffer, const NameOf& name_of) {
   ComputeExpr stage;
   stage.name = buffer.var->name;
   stage.outputs = {buffer};
   stage.indices.emplace_back();
   for (size_t d = 0; d < buffer.rank(); ++d) {
-    stage.axes.push_back({IterationVar(names[d]), buffer.shape[d]});
+    stage.axes.push_back({IterationVar(name_of(d)), buffer.shape[d]});
     stage.indices[0].emplace_back(stage.axes[d].var);
   }
   return stage;
+}
+
+}  // namespace
+
+ComputeExpr StageOver(const Buffer& buffer, const std::vector<const char*>& names) {
+  return StageWithAxes(buffer, [&](size_t d) { return names[d]; });
+}
+
+ComputeExpr StageOver(const Buffer& buffer) {
+  return StageWithAxes(buffer, [](size_t d) { return "i" + std::to_string(d); });
 }
 
 bool IsMadeOfConstants(const TensorProgram& program, const Var& var) {

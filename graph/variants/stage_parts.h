@@ -21,6 +21,8 @@ Buffer AddIntermediate(TensorProgram& program, const std::string& hint, DType dt
 // Returns a stage that writes each element of the buffer, over axes of these names; it has no
 // values yet.
 ComputeExpr StageOver(const Buffer& buffer, const std::vector<const char*>& names);
+// Returns the same over axes i0, i1, ..
+ComputeExpr StageOver(const Buffer& buffer);
 
 // Returns whether the buffer is a constant, or stages make it of nothing else.
 bool IsMadeOfConstants(const TensorProgram& program, const Var& var);

@@ -71,14 +71,7 @@ class Widener {
     const Buffer narrow = *found;
     Buffer wide = AddIntermediate(result_, narrow.var->name + "_f32", kFloat32, narrow.shape);
     result_.kept.push_back(wide.var);
-    ComputeExpr map;
-    map.name = wide.var->name;
-    map.outputs = {wide};
-    map.indices.emplace_back();
-    for (size_t d = 0; d < wide.rank(); ++d) {
-      map.axes.push_back({IterationVar("i" + std::to_string(d)), wide.shape[d]});
-      map.indices[0].emplace_back(map.axes[d].var);
-    }
+    ComputeExpr map = StageOver(wide);
     map.values = {CastTo(kFloat32, Make<Load>(narrow.var, map.indices[0]))};
     Expr read = Make<Load>(wide.var, load->indices);
     // Rules visit stages in order and must see those first that run when the model is linked.

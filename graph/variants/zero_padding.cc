@@ -109,17 +109,11 @@ std::optional<GuardedRead> MatchElement(const TensorProgram& program, const Comp
 
 // Returns the stage padded[i..] = input[i + low..], with the fill outside.
 ComputeExpr PadStage(const Buffer& padded, const GuardedRead& read, const Reach& reach) {
-  ComputeExpr stage;
-  stage.name = padded.var->name;
-  stage.outputs = {padded};
-  stage.indices.emplace_back();
+  ComputeExpr stage = StageOver(padded);
   std::vector<Expr> places;
   Expr inside = True();
   for (size_t d = 0; d < padded.rank(); ++d) {
-    stage.axes.push_back({IterationVar("i" + std::to_string(d)), padded.shape[d]});
-    Expr i = stage.axes[d].var;
-    stage.indices[0].push_back(i);
-    places.push_back(Simplify(i + Expr(reach.low[d])));
+    places.push_back(Simplify(Expr(stage.axes[d].var) + Expr(reach.low[d])));
     int64_t extent = AsConstant(read.input.shape[d]).value();
     if (reach.low[d] < 0) inside = BothOf(inside, Expr(0) <= places[d]);
     if (reach.low[d] + reach.extents[d] > extent) inside = BothOf(inside, places[d] < Expr(extent));
