@@ -10,6 +10,9 @@ namespace {
 // Fewer channels per group are faster in floats: there are no pairs of bytes to multiply.
 constexpr int64_t kMinGroupChannels = 8;
 
+// Division by a smaller step might make an infinite constant.
+constexpr double kMinStep = 0x1p-64;
+
 // An operand in bytes, and what its integers mean: (value - zero) * scale.
 struct Bytes {
   ValueId value = kNoValue;
@@ -156,7 +159,7 @@ class Rewriter {
       if (reader.op == OpKind::kQuantizeLinear) {
         const Tensor* step = graph_.ConstantOf(reader.inputs[1]);
         bool fits = reader.inputs[0] == value && step && step->dtype == kFloat32 &&
-                    CountOf(*step) == 1 && ElementAsDouble(*step, 0) > 0;
+                    CountOf(*step) == 1 && ElementAsDouble(*step, 0) >= kMinStep;
         return fits ? n : -1;
       }
       if (reader.op != OpKind::kRelu || is_behind_relu) return -1;

@@ -1,13 +1,11 @@
 #include <catch2/catch.hpp>
 
-#include "graph/passes/infer_shapes.h"
-#include "graph/variants/task.h"
 #include "graph/variants/variants.h"
 #include "ir/expr/visitor.h"
 #include "ir/interpret/interpreter.h"
 #include "ir/text/printer.h"
 #include "support/random.h"
-#include "tests/graph/one_node.h"
+#include "tests/graph/one_task.h"
 
 namespace tcc {
 namespace {
@@ -49,18 +47,13 @@ Task TaskOf(const Case& c) {
   }
   ValueId y = test.Add("y", c.op, inputs, c.attributes);
   test.Output(test.Add("real", OpKind::kCast, {y}, {{"to", ToString(kFloat32)}}));
-  Graph graph = test.Build();
-  REQUIRE(InferShapes(graph).ok());
-  std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  REQUIRE(subgraphs.size() == 1);
-  return BuildTask(graph, subgraphs[0]).value();
+  return OneTask(test);
 }
 
 std::vector<double> ResultOf(const Function& fn) {
   std::vector<Tensor> arguments;
   for (size_t i = 0; i < fn.params.size(); ++i) {
-    std::vector<int64_t> shape;
-    for (const Expr& extent : fn.params[i].shape) shape.push_back(AsConstant(extent).value());
+    std::vector<int64_t> shape = ShapeOf(fn.params[i]);
     bool is_result = i + 1 == fn.params.size();
     arguments.push_back(is_result ? MakeZeroTensor(fn.params[i].dtype(), shape)
                                   : Bytes(fn.params[i].dtype(), shape, i + 1));

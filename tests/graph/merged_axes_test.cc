@@ -2,11 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "graph/passes/infer_shapes.h"
-#include "graph/variants/task.h"
 #include "ir/interpret/interpreter.h"
 #include "ir/text/printer.h"
-#include "tests/graph/one_node.h"
+#include "tests/graph/one_task.h"
 
 namespace tcc {
 namespace {
@@ -24,17 +22,7 @@ Task TaskOf(const Case& c) {
   ValueId x = test.Input("x", kFloat32, c.x);
   ValueId y = test.Add("y", c.op, {x, test.Input("w", kFloat32, c.w)}, c.attributes);
   test.Output(test.Add("relu", OpKind::kRelu, {y}));
-  Graph graph = test.Build();
-  REQUIRE(InferShapes(graph).ok());
-  std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  REQUIRE(subgraphs.size() == 1);
-  return BuildTask(graph, subgraphs[0]).value();
-}
-
-std::vector<int64_t> ShapeOf(const Buffer& buffer) {
-  std::vector<int64_t> shape;
-  for (const Expr& extent : buffer.shape) shape.push_back(AsConstant(extent).value());
-  return shape;
+  return OneTask(test);
 }
 
 std::vector<double> ResultOf(const Function& fn) {
