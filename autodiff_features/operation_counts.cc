@@ -32,9 +32,15 @@ double WeightOf(ScalarOp op) {
 bool IsCheapCall(ScalarOp op) {
   ScalarTypeRule rule = RowOf(op).rule;
   return rule == ScalarTypeRule::kTest || rule == ScalarTypeRule::kSingle ||
-         rule == ScalarTypeRule::kNumeric || (rule == ScalarTypeRule::kInteger) ||
+         rule == ScalarTypeRule::kNumeric || rule == ScalarTypeRule::kInteger ||
          op == ScalarOp::kFloor || op == ScalarOp::kCeil || op == ScalarOp::kRound ||
          op == ScalarOp::kTrunc;
+}
+
+// Returns whether the value is a product of words, of two or four numbers each.
+bool IsDot(const Expr& expr) {
+  const auto* call = expr.as<Call>();
+  return call && RowOf(call->op).rule == ScalarTypeRule::kWord;
 }
 
 // Whether an i64 is made of iteration variables and constants alone.
@@ -102,7 +108,7 @@ class OperationCounter {
   template <typename Sum>
   void CountSum(const Sum& sum) {
     for (const Expr& term : {sum.b, sum.a}) {
-      if (term.template as<Mul>() && !seen_.contains(term)) {
+      if ((term.template as<Mul>() || IsDot(term)) && !seen_.contains(term)) {
         contracted_.insert(term);
         counts.fma += 1;
         return;
@@ -112,6 +118,10 @@ class OperationCounter {
   }
 
   void CountCall(const Call& call) {
+    if (RowOf(call.op).rule == ScalarTypeRule::kWord) {
+      counts.mul += contracted_.contains(Expr(&call)) ? 0 : 1;
+      return;
+    }
     if (call.op == ScalarOp::kSqrt) {
       counts.root += 1;
     } else if (call.op == ScalarOp::kRsqrt) {

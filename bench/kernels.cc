@@ -1,9 +1,10 @@
-// tcc-bench kernels: hand-written schedules on the CPU, and operators on any target.
+// tcc-bench kernels: hand-written and tuned schedules on the CPU, and operators on any target.
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "bench/operators.h"
 #include "bench/schedules.h"
 #include "bench/subcommand.h"
+#include "bench/tuned_suites.h"
 #include "support/check.h"
 #include "support/numeric_mode.h"
 #include "support/target.h"
@@ -20,14 +22,16 @@ namespace tcc {
 namespace {
 
 struct KernelsOptions {
-  ScheduleSuiteOptions schedules;  // holds what operators have as well
+  ScheduleSuiteOptions schedules;  // holds what the others have as well
   OperatorSuiteOptions operators;
+  std::string db;  // of tuned schedules
 };
 
 // The mode of a run of tcc-bench kernels.
 enum class KernelsMode {
   kSchedules,       // measures hand-written schedules
   kStage,           // prints a stage of them
+  kTuned,           // measures schedules of a database
   kOperatorsOnCpu,  // measures operators
   kOperatorsOnGpu,
   kCompileOnly,  // compiles operators
@@ -47,10 +51,11 @@ const std::vector<OptionUse>& OptionUses() {
       {"--trace", {kSchedules, kStage}},
       {"--sketch", {kSchedules, kStage}},
       {"--stage", {kStage}},
-      {"--threads", {kSchedules, kOperatorsOnCpu}},
-      {"--peer", {kSchedules, kOperatorsOnCpu, kOperatorsOnGpu}},
-      {"--rounds", {kSchedules, kOperatorsOnCpu, kOperatorsOnGpu}},
-      {"--json", {kSchedules, kOperatorsOnCpu, kOperatorsOnGpu, kCompileOnly}},
+      {"--db", {kTuned}},
+      {"--threads", {kSchedules, kTuned, kOperatorsOnCpu}},
+      {"--peer", {kSchedules, kTuned, kOperatorsOnCpu, kOperatorsOnGpu}},
+      {"--rounds", {kSchedules, kTuned, kOperatorsOnCpu, kOperatorsOnGpu}},
+      {"--json", {kSchedules, kTuned, kOperatorsOnCpu, kOperatorsOnGpu, kCompileOnly}},
       {"--markdown", {kOperatorsOnCpu, kOperatorsOnGpu}},
       {"--numeric", {kOperatorsOnCpu, kOperatorsOnGpu, kCompileOnly}},
       {"--seconds", {kOperatorsOnCpu, kOperatorsOnGpu, kCompileOnly}},
@@ -67,6 +72,8 @@ std::string_view Name(KernelsMode mode) {
       return "a suite of schedules";
     case kStage:
       return "--stage";
+    case kTuned:
+      return "--db";
     case kOperatorsOnCpu:
       return "operators on a CPU";
     case kOperatorsOnGpu:
@@ -86,8 +93,24 @@ Status ExpectUsedOptions(const CLI::App& app, KernelsMode mode) {
   return OkStatus();
 }
 
+std::vector<std::string> SplitAtCommas(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  return parts;
+}
+
+Status ExpectKernelSuites(const std::vector<std::string>& suites) {
+  for (const std::string& suite : suites) {
+    if (!KernelSuite(suite).empty()) continue;
+    return UsageError("no suite '{}'; there are {}, and of operators {}", suite, KernelSuiteNames(),
+                      OperatorSuiteNames());
+  }
+  return OkStatus();
+}
+
 StatusOr<KernelsMode> ModeOf(const KernelsOptions& options) {
-  const auto& [schedules, operators] = options;
+  const auto& [schedules, operators, db] = options;
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(operators.target));
   bool on_gpu = target.kind == TargetKind::kCuda;
   if (!OperatorSuite(schedules.suite).empty()) {
@@ -95,14 +118,14 @@ StatusOr<KernelsMode> ModeOf(const KernelsOptions& options) {
     if (operators.compile_only) return KernelsMode::kCompileOnly;
     return on_gpu ? KernelsMode::kOperatorsOnGpu : KernelsMode::kOperatorsOnCpu;
   }
-  if (KernelSuite(schedules.suite).empty()) {
-    return UsageError("no suite '{}'; there are {}, and of operators {}", schedules.suite,
-                      KernelSuiteNames(), OperatorSuiteNames());
-  }
+  bool tuned = !db.empty();
+  TCC_RETURN_IF_ERROR(
+      ExpectKernelSuites(tuned ? SplitAtCommas(schedules.suite) : std::vector{schedules.suite}));
   if (operators.target != "native") {
     return UsageError("suite '{}' is for native; for other targets there are {}", schedules.suite,
                       OperatorSuiteNames());
   }
+  if (tuned) return KernelsMode::kTuned;
   return schedules.stage.empty() ? KernelsMode::kSchedules : KernelsMode::kStage;
 }
 
@@ -112,6 +135,16 @@ Status RunKernels(const KernelsOptions& options, const CLI::App& app) {
   const ScheduleSuiteOptions& schedules = options.schedules;
   if (mode == KernelsMode::kSchedules || mode == KernelsMode::kStage) {
     return RunScheduleSuite(schedules);
+  }
+  if (mode == KernelsMode::kTuned) {
+    bool all_cpus = app.count("--threads") == 0;
+    return RunTunedSuites({.suites = SplitAtCommas(schedules.suite),
+                           .kernel = schedules.kernel,
+                           .db = options.db,
+                           .threads = all_cpus ? std::vector<int>{} : schedules.threads,
+                           .peers = schedules.peers,
+                           .rounds = schedules.rounds,
+                           .json = schedules.json});
   }
   if (app.count("--threads") > 0 && schedules.threads.size() > 1) {
     return UsageError("--threads has {} numbers; operators take one", schedules.threads.size());
@@ -140,7 +173,7 @@ BenchAction DeclareKernels(CLI::App& app) {
   ScheduleSuiteOptions& schedules = options->schedules;
   app.add_option("--suite", schedules.suite,
                  "Which kernels: " + std::string(KernelSuiteNames()) +
-                     "; which operators: " + std::string(OperatorSuiteNames()));
+                     " (several with --db); which operators: " + std::string(OperatorSuiteNames()));
   app.add_option("--kernel", schedules.kernel, "Only this one of the suite");
   CLI::Option* traces =
       app.add_option("--traces", schedules.traces, "Folder of the schedules of suite traces");
@@ -152,7 +185,10 @@ BenchAction DeclareKernels(CLI::App& app) {
       ->excludes(trace);
   app.add_option("--stage", schedules.stage,
                  "Measure nothing; print the kernels at a stage: schedule, lowered, source, asm");
-  app.add_option("--threads", schedules.threads, "Numbers of threads: 1,2; of operators one")
+  app.add_option("--db", options->db,
+                 "Database of tuned schedules: measure them beside the kernels' starts");
+  app.add_option("--threads", schedules.threads,
+                 "Numbers of threads: 1,2; of operators one; with --db all CPUs by default")
       ->delimiter(',')
       ->check(CLI::Range(1, 1024).description(""));
   app.add_option(

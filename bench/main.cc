@@ -23,7 +23,8 @@ constexpr BenchSubcommand kSubcommands[] = {
     {"lattice", "Measures all points of small spaces, for searchers to be compared on",
      DeclareLattice},
     {"search", "Searchers compared on measured spaces", DeclareSearch},
-    {"tuning", "What a trial of tcc tune costs, and how far repeated ones agree", DeclareTuning},
+    {"tuning", "Kernels tuned one by one: what a trial costs, and how far repeated ones agree",
+     DeclareTuning},
 };
 
 }  // namespace

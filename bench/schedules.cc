@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "bench/cpu/compiled_kernel.h"
+#include "bench/cpu/kernel_race.h"
 #include "bench/cpu/kernel_suite.h"
 #include "bench/cpu/peers.h"
 #include "bench/write_text.h"
-#include "runtime/cpu/cpu_rates.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "support/status.h"
 
@@ -139,11 +139,6 @@ StatusOr<Schedule> ScheduleFor(const Function& fn, const ScheduleSuiteOptions& o
   return Schedule{sketch.trace, sketch.start, 0};
 }
 
-bool IsWanted(const ScheduleSuiteOptions& options, const Peer& peer) {
-  return options.peers.empty() ||
-         std::find(options.peers.begin(), options.peers.end(), peer.name) != options.peers.end();
-}
-
 Status PrintStage(const BenchKernel& kernel, const ScheduleSuiteOptions& options) {
   Function fn = TensorFunction(kernel);
   TCC_ASSIGN_OR_RETURN(Schedule schedule, ScheduleFor(fn, options));
@@ -163,40 +158,17 @@ StatusOr<std::vector<KernelResult>> MeasureKernel(const BenchKernel& kernel,
   TCC_ASSIGN_OR_RETURN(KernelCase example, KernelCase::Create(kernel));
   StatusOr<BenchedKernel> ours = BenchedKernel::Create(example.fn(), schedule, example.arguments());
   if (!ours.ok()) return Annotate(ours.status(), name);
+  Racer racer{"the schedule", *ours};
   std::vector<KernelResult> results;
   for (int threads : options.threads) {
-    ThreadPool pool({.threads = threads});
-    double operations = 0;
-    std::vector<std::function<void()>> contestants = {[&] { operations = RunFmaLoop(pool); },
-                                                      [&] { ours->Run(pool); }};
-    TCC_RETURN_IF_ERROR(example.Check("the schedule", contestants[1]));
-    std::vector<std::string> peers;
-    for (const Peer& peer : Peers()) {
-      if (!IsWanted(options, peer)) continue;
-      std::function<void()> run = peer.make(kernel, example.arguments(), threads);
-      if (!run) continue;
-      TCC_RETURN_IF_ERROR(example.Check(std::string(peer.name), run));
-      peers.emplace_back(peer.name);
-      contestants.push_back(std::move(run));
-    }
-    std::vector<double> seconds = LeastSeconds(contestants, options.rounds);
-    KernelResult result{
-        name, threads, NominalFlops(kernel), seconds[1] * 1e6, operations / seconds[0] / 1e9, {}};
-    for (size_t p = 0; p < peers.size(); ++p) {
-      result.peers.emplace_back(peers[p], seconds[p + 2] * 1e6);
-    }
-    results.push_back(std::move(result));
+    TCC_ASSIGN_OR_RETURN(
+        RaceTimes times,
+        RunRace(kernel, example, {&racer, 1},
+                {.threads = threads, .peers = options.peers, .rounds = options.rounds}));
+    results.push_back({name, threads, NominalFlops(kernel), times.ours[0], times.peak_gflops,
+                       std::move(times.peers)});
   }
   return results;
-}
-
-Status ExpectPeers(const ScheduleSuiteOptions& options) {
-  for (const std::string& name : options.peers) {
-    bool known = name == "none" || std::any_of(Peers().begin(), Peers().end(),
-                                               [&](const Peer& peer) { return peer.name == name; });
-    if (!known) return UsageError("no peer '{}'; there are onednn and openblas", name);
-  }
-  return OkStatus();
 }
 
 }  // namespace
@@ -208,7 +180,7 @@ Status RunScheduleSuite(const ScheduleSuiteOptions& options) {
   if (options.traces && options.suite != "traces") {
     return UsageError("--traces is for suite traces, not {}", options.suite);
   }
-  TCC_RETURN_IF_ERROR(ExpectPeers(options));
+  TCC_RETURN_IF_ERROR(ExpectPeers(options.peers));
   bool as_text = options.json != "" && options.stage.empty();
   bool found = false;
   std::vector<KernelResult> results;

@@ -2,12 +2,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
+#include "bench/cpu/kernel_operator.h"
 #include "bench/cpu/kernel_suite.h"
-#include "bench/search/lattice.h"
 #include "bench/search/median.h"
 #include "bench/subcommand.h"
 #include "compiler/kernels.h"
@@ -23,11 +25,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int64_t kTrials = 64;
+
 struct TuningBench {
   std::vector<std::string> suites = {"gemm", "conv", "depthwise", "softmax"};
   std::string only;
-  int64_t trials = 64;
-  std::string searcher = "random";
+  std::optional<int64_t> trials;  // kTrials where there are no seconds either
+  double seconds = 0;             // 0: no limit
+  std::string searcher = std::string(kAutoSearcher);
+  std::string policy = std::string(NameOf(MeasurePolicy::kRotate64M));
   std::string db;
   uint64_t seed = 0;
   int threads = 0;
@@ -35,9 +41,10 @@ struct TuningBench {
   int points = 50;
 };
 
-// The target, code generator and threads of all kernels.
+// The target, code generator, threads and way of timing of all kernels.
 struct Setup {
   Target target;
+  MeasurePolicy policy = MeasurePolicy::kRotate64M;
   std::unique_ptr<Backend> backend;
   int threads = 1;
 
@@ -48,7 +55,7 @@ struct Setup {
     return BuildCandidates(workload, candidates, options);
   }
   StatusOr<std::unique_ptr<Measurer>> NewMeasurer() const {
-    return MakeLocalMeasurer({.threads = threads});
+    return MakeLocalMeasurer({.threads = threads, .policy = policy});
   }
 };
 
@@ -85,19 +92,43 @@ class ScratchDatabase {
 
 // --- the rate
 
+void Say(const std::string& message) {
+  fmt::print(stderr, "tcc-bench: {}\n", message);
+}
+
 void PrintRate(const Workload& workload, const TuneResult& result, double seconds) {
   const TunePhases& phases = result.phases;
-  auto ms = [&](double phase) { return 1e3 * phase / static_cast<double>(result.trials); };
+  auto trials = static_cast<double>(std::max<int64_t>(result.trials, 1));
+  auto ms = [&](double phase) { return 1e3 * phase / trials; };
   int64_t right = 0;
   for (MeasureStatus status : {MeasureStatus::kOk, MeasureStatus::kSlow}) {
     auto count = result.statuses.find(status);
     if (count != result.statuses.end()) right += count->second;
   }
   const TaskResult& task = result.tasks[0];
+  double gain = task.best_seconds > 0 ? task.constructed_seconds / task.best_seconds : 0;
   fmt::print("{:<24} {:>6.1f} {:>8.1f} {:>8.2f} {:>8.1f} {:>8.1f} {:>6} {:>6} {:>7} {:>6.2f}x\n",
              workload.name, static_cast<double>(result.trials) / seconds, ms(phases.begin),
              ms(phases.propose), ms(phases.build), ms(phases.check), result.trials, right,
-             result.copied, task.constructed_seconds / task.best_seconds);
+             result.copied, gain);
+  std::fflush(stdout);
+}
+
+StatusOr<TuneResult> TuneKernel(const Workload& workload, const TuningBench& bench,
+                                const Setup& setup) {
+  ScratchDatabase scratch;
+  TCC_ASSIGN_OR_RETURN(
+      Database database,
+      bench.db.empty() ? scratch.Open() : Database::Open(bench.db, Database::Access::kReadWrite));
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer, setup.NewMeasurer());
+  auto build = [&](const Workload& of, std::span<const Candidate> candidates,
+                   const BuildFilter& filter) { return setup.Build(of, candidates, filter); };
+  TuneOptions options{.target = setup.target, .seconds = bench.seconds};
+  options.trials = bench.trials.value_or(bench.seconds > 0 ? 0 : kTrials);
+  options.searcher = bench.searcher;
+  options.seed = bench.seed;
+  return Tune({&workload, 1}, options, LocalEnvironment(setup.target, setup.threads, setup.policy),
+              {.measurer = *measurer, .network = nullptr, .build = build}, database);
 }
 
 // Tunes each kernel by itself and tells what a trial takes.
@@ -106,24 +137,13 @@ Status MeasureRate(const TuningBench& bench, const Setup& setup) {
              "ms begin", "propose", "build", "check", "trials", "right", "copied", "gain");
   double logs = 0, count = 0;
   for (const BenchKernel& kernel : KernelsOf(bench)) {
-    Workload workload = WorkloadOf(kernel);
-    ScratchDatabase scratch;
-    TCC_ASSIGN_OR_RETURN(
-        Database database,
-        bench.db.empty() ? scratch.Open() : Database::Open(bench.db, Database::Access::kReadWrite));
-    TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer, setup.NewMeasurer());
-    auto build = [&](const Workload& of, std::span<const Candidate> candidates,
-                     const BuildFilter& filter) { return setup.Build(of, candidates, filter); };
-    TuneOptions options{.target = setup.target, .trials = bench.trials};
-    options.searcher = bench.searcher;
-    options.seed = bench.seed;
+    TCC_ASSIGN_OR_RETURN(Workload workload, TunedWorkloadOf(kernel, setup.target));
     auto start = std::chrono::steady_clock::now();
-    TCC_ASSIGN_OR_RETURN(
-        TuneResult result,
-        Tune({&workload, 1}, options, LocalEnvironment(setup.target, setup.threads),
-             {.measurer = *measurer, .network = nullptr, .build = build}, database));
+    TCC_ASSIGN_OR_RETURN(TuneResult result, TuneKernel(workload, bench, setup));
     std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    if (Status ran = ExpectSomeKernel(result); !ran.ok()) Say(Message(ran));
     PrintRate(workload, result, taken.count());
+    if (result.trials == 0) continue;
     logs += std::log(static_cast<double>(result.trials) / taken.count());
     ++count;
   }
@@ -206,7 +226,7 @@ Status MeasureRepeatability(const TuningBench& bench, const Setup& setup) {
   fmt::print("{:<24} {:>6} {:>5} {:>12} {:>16}\n", "kernel", "points", "runs", "within 3 %",
              "speed of run out");
   for (const BenchKernel& kernel : KernelsOf(bench)) {
-    Workload workload = WorkloadOf(kernel);
+    TCC_ASSIGN_OR_RETURN(Workload workload, TunedWorkloadOf(kernel, setup.target));
     std::vector<std::vector<uint8_t>> artefacts = DrawArtefacts(workload, setup, bench);
     if (artefacts.empty()) continue;
     std::vector<std::vector<double>> runs;
@@ -237,9 +257,9 @@ Status RunTuningBench(const TuningBench& bench) {
   Setup setup;
   TCC_ASSIGN_OR_RETURN(setup.target, FindTarget("native"));
   TCC_ASSIGN_OR_RETURN(setup.backend, MakeBackend(setup.target));
+  setup.policy = *FindMeasurePolicy(bench.policy);  // the options let known ones through alone
   setup.threads = bench.threads > 0 ? bench.threads : UsableCpus();
-  auto say = [](const std::string& message) { fmt::print(stderr, "tcc-bench: {}\n", message); };
-  TCC_ASSIGN_OR_RETURN(MeasuringLock lock, MeasuringLock::Acquire({.say = say}));
+  TCC_ASSIGN_OR_RETURN(MeasuringLock lock, MeasuringLock::Acquire({.say = Say}));
   return bench.runs > 0 ? MeasureRepeatability(bench, setup) : MeasureRate(bench, setup);
 }
 
@@ -247,13 +267,21 @@ Status RunTuningBench(const TuningBench& bench) {
 
 BenchAction DeclareTuning(CLI::App& app) {
   auto bench = std::make_shared<TuningBench>();
-  app.add_option("--suites", bench->suites, "Suites of kernels: gemm,conv,depthwise,softmax")
+  app.add_option("--suites", bench->suites,
+                 "Suites of kernels, of " + std::string(KernelSuiteNames()))
       ->delimiter(',');
   app.add_option("--only", bench->only, "Kernels with this in their names");
-  app.add_option("--trials", bench->trials, "Candidates of each kernel")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+  app.add_option("--trials", bench->trials,
+                 fmt::format("Candidates of each kernel; {} without --seconds", kTrials))
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--seconds", bench->seconds,
+                 "Seconds of each kernel; it ends with what is first of these and --trials")
+      ->check(RefuseNan)
+      ->check(CLI::Range(1e-3, 1e9).description(""));
   app.add_option("--searcher", bench->searcher, "What chooses them")->capture_default_str();
+  app.add_option("--policy", bench->policy, "Where the operands of timed candidates are")
+      ->check(CLI::IsMember({NameOf(MeasurePolicy::kRotate64M), NameOf(MeasurePolicy::kWarm)}))
+      ->capture_default_str();
   app.add_option("--db", bench->db, "Database that keeps the trials; known ones are not repeated");
   app.add_option("--seed", bench->seed, "Seed of what is random")->capture_default_str();
   app.add_option("--threads", bench->threads, "Threads that build and that kernels run on")

@@ -6,7 +6,9 @@
 #include "codegen_llvm/float_algebra.h"
 #include "codegen_llvm/integer_ops.h"
 #include "codegen_llvm/llvm_types.h"
+#include "codegen_llvm/packed_bytes.h"
 #include "codegen_llvm/scalar_calls.h"
+#include "codegen_llvm/word_dots.h"
 #include "ir/expr/visitor.h"
 #include "support/check.h"
 #include "support/storage_types.h"
@@ -182,6 +184,13 @@ Value* ExprEmitter::EmitFloatBinary(ExprKind kind, Value* x, Value* y, DType dty
 }
 
 Value* ExprEmitter::EmitIntegerBinary(ExprKind kind, const Expr& a, const Expr& b, DType dtype) {
+  if (kind == ExprKind::kAdd) {
+    for (const auto& [term, sum] : {std::pair(b, a), std::pair(a, b)}) {
+      const auto* call = term.as<Call>();
+      if (!call || call->op != ScalarOp::kDotU8I8x4 || Known(term)) continue;
+      return EmitDotOfBytes(state_, Emit(sum), Emit(call->args[0]), Emit(call->args[1]));
+    }
+  }
   Value* x = Emit(a);
   Value* y = Emit(b);
   bool is_signed = dtype.is_signed_integer();
@@ -241,6 +250,7 @@ Value* ExprEmitter::EmitSelect(const Select& select) {
 }
 
 Value* ExprEmitter::EmitCall(const Call& call) {
+  if (auto bytes = MatchPackedBytes(call)) return LoadWords(*bytes, call.dtype.lanes());
   DType dtype = call.args[0].dtype();
   std::vector<Value*> args;
   for (const Expr& arg : call.args) args.push_back(Emit(arg));

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "codegen_llvm/kernel_state.h"
+#include "codegen_llvm/packed_bytes.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/expr.h"
 #include "lower/lane_index.h"
@@ -69,6 +70,8 @@ class ExprEmitter {
   // be null) does not hold.
   llvm::Value* LoadStrided(const Var& buffer, const LaneIndex& index, llvm::Value* mask,
                            llvm::Value* passthrough);
+  // Loads words of four bytes each, lane after lane.
+  llvm::Value* LoadWords(const PackedBytes& bytes, int lanes);
   llvm::Value* LoadSubByte(const Var& buffer, const Expr& index);
   void StoreScalar(const Var& buffer, llvm::Value* index, llvm::Value* value);
   void StoreLanes(const Var& buffer, const Expr& index, llvm::Value* value);

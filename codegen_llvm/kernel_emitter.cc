@@ -10,6 +10,7 @@
 
 #include "codegen_llvm/left_on_throw.h"
 #include "codegen_llvm/stmt_emitter.h"
+#include "codegen_llvm/word_dots.h"
 #include "runtime/artefact/kernel_abi.h"
 #include "support/check.h"
 
@@ -99,6 +100,7 @@ std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Funct
   state.function = function;
   state.runtime = function->getArg(0);
   state.vector_bytes = target.vector_bytes;
+  state.dots_bytes = DotsBytes(machine);
   BindParameters(state, fn);
   BindShapes(state, fn);
   StmtEmitter(state).Emit(fn.body);

@@ -265,6 +265,28 @@ Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* other
   return FromMemory(b_, value, dtype);
 }
 
+Value* ExprEmitter::LoadWords(const PackedBytes& bytes, int lanes) {
+  constexpr int64_t kWord = 4;
+  Value* address = Address(bytes.buffer, Emit(bytes.first));
+  bool is_inside = IsInside(bytes.buffer, bytes.first) &&
+                   IsInside(bytes.buffer, bytes.first + Expr(kWord * lanes - 1));
+  llvm::Type* type = MemoryType(b_.getContext(), kInt32.WithLanes(lanes));
+  llvm::Align align(1);
+  Value* value = nullptr;
+  if (lanes == 1) {
+    Value* active = is_inside ? nullptr : AnyActive();
+    if (active) address = b_.CreateSelect(active, address, ZeroLine());
+    value = b_.CreateAlignedLoad(type, address, align);
+  } else {
+    Value* mask = is_inside ? nullptr : ActiveLanes(lanes);
+    value = mask ? static_cast<Value*>(b_.CreateMaskedLoad(type, address, align, mask,
+                                                           llvm::Constant::getNullValue(type)))
+                 : b_.CreateAlignedLoad(type, address, align);
+  }
+  Annotate(value, bytes.buffer);
+  return value;
+}
+
 // The limit under a mask exists because a machine without masked loads of 8 and 16 bits branches
 // for each lane of each piece.
 bool ExprEmitter::IsInPieces(const Var& buffer, const LaneIndex& index, int lanes,

@@ -81,6 +81,7 @@ llvm::Function* EmitBody(KernelState& outer, const For& loop, llvm::StructType* 
   };
   KernelState state{.module = outer.module, .builder = b};
   state.vector_bytes = outer.vector_bytes;
+  state.dots_bytes = outer.dots_bytes;
   state.function = function;
   state.runtime = member(kRuntime);
   state.failure = b.CreateStructGEP(closure_type, closure, kFailure);

@@ -1,16 +1,15 @@
 #include "codegen_llvm/scalar_calls.h"
 
 #include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/IntrinsicsX86.h>
 
 #include <cstddef>
-#include <optional>
 
 #include "codegen_llvm/convert.h"
 #include "codegen_llvm/float_algebra.h"
 #include "codegen_llvm/integer_ops.h"
 #include "codegen_llvm/llvm_types.h"
 #include "codegen_llvm/math_f32.h"
+#include "codegen_llvm/word_dots.h"
 #include "runtime/artefact/kernel_abi.h"
 #include "support/check.h"
 
@@ -194,6 +193,7 @@ Value* FloatCall(KernelState& state, ScalarOp op, const Args& args) {
     case ScalarOp::kShiftLeft:
     case ScalarOp::kShiftRight:
     case ScalarOp::kDotI16x2:
+    case ScalarOp::kDotU8I8x4:
       TCC_UNREACHABLE();
   }
   TCC_UNREACHABLE();
@@ -204,28 +204,6 @@ Value* IntegerSign(llvm::IRBuilderBase& b, Value* x, bool is_signed) {
   Value* positive = b.CreateZExt(b.CreateICmpNE(x, zero), x->getType());
   if (!is_signed) return positive;
   return b.CreateOr(b.CreateSExt(b.CreateICmpSLT(x, zero), x->getType()), positive);
-}
-
-// Returns the instruction that multiplies and adds pairs of halves in a vector of `lanes` words.
-std::optional<llvm::Intrinsic::ID> DotInstruction(int lanes, int64_t vector_bytes) {
-  if (lanes * int64_t{4} > vector_bytes) return std::nullopt;
-  if (lanes == 4) return llvm::Intrinsic::x86_sse2_pmadd_wd;
-  if (lanes == 8) return llvm::Intrinsic::x86_avx2_pmadd_wd;
-  if (lanes == 16) return llvm::Intrinsic::x86_avx512_pmaddw_d_512;
-  return std::nullopt;
-}
-
-Value* DotOfHalves(KernelState& state, Value* x, Value* y) {
-  llvm::IRBuilderBase& b = state.builder;
-  int lanes = LanesOf(x);
-  if (auto instruction = DotInstruction(lanes, state.vector_bytes)) {
-    auto* halves = llvm::FixedVectorType::get(b.getInt16Ty(), 2 * lanes);
-    return b.CreateIntrinsic(*instruction, {},
-                             {b.CreateBitCast(x, halves), b.CreateBitCast(y, halves)});
-  }
-  auto low = [&](Value* word) { return b.CreateAShr(b.CreateShl(word, 16), 16); };
-  auto high = [&](Value* word) { return b.CreateAShr(word, 16); };
-  return b.CreateAdd(b.CreateMul(low(x), low(y)), b.CreateMul(high(x), high(y)));
 }
 
 Value* IntegerCall(llvm::IRBuilderBase& b, ScalarOp op, const Args& args, DType dtype) {
@@ -249,7 +227,10 @@ Value* IntegerCall(llvm::IRBuilderBase& b, ScalarOp op, const Args& args, DType 
 
 Value* EmitScalarCall(KernelState& state, ScalarOp op, std::vector<Value*> args, DType dtype) {
   llvm::IRBuilderBase& b = state.builder;
-  if (op == ScalarOp::kDotI16x2) return DotOfHalves(state, args[0], args[1]);
+  if (op == ScalarOp::kDotI16x2) return EmitDotOfHalves(state, args[0], args[1]);
+  if (op == ScalarOp::kDotU8I8x4) {
+    return EmitDotOfBytes(state, Int(args[0], 0), args[0], args[1]);
+  }
   if (!dtype.is_float()) return IntegerCall(b, op, args, dtype);
   if (op == ScalarOp::kAbs && dtype.bits() == 16) return b.CreateAnd(args[0], Int(args[0], 0x7fff));
   for (Value*& arg : args) arg = Widen(b, arg, dtype);

@@ -82,9 +82,9 @@ std::optional<size_t> VariantOnTensorCores(const Task& task, const Target& targe
 // Returns the variant for which the default schedule is best. On a GPU, threads that test at each
 // tap whether it lies inside diverge, so padded inputs are better. On a CPU, a separable window
 // saves enough steps to be worth storing the values between its passes, Winograd's transforms save
-// more than half of a convolution's products, one instruction adds two products of bytes to each
-// result, operands are widened once instead of in the innermost loop, and merged rows leave fewer
-// odd tiles.
+// more than half of a convolution's products, one instruction adds two or four products of bytes to
+// each result, operands are widened once instead of in the innermost loop, and merged rows leave
+// fewer odd tiles.
 size_t ChosenVariant(const Task& task, const Target& target) {
   if (auto variant = VariantOnTensorCores(task, target)) return *variant;
   for (size_t v = 0; v < task.variants.size(); ++v) {
@@ -92,12 +92,27 @@ size_t ChosenVariant(const Task& task, const Target& target) {
   }
   if (target.kind == TargetKind::kCuda) return task.zero_padded;
   if (target.kind == TargetKind::kCpu) {
+    if (target.dots_bytes && task.integer_quads > 0) return task.integer_quads;
     if (task.winograd > 0) return task.winograd;
     if (task.integer_pairs > 0) return task.integer_pairs;
     if (task.widened > 0) return task.widened;
     if (task.merged > 0) return task.merged;
   }
   return task.separable;
+}
+
+// Returns the task's variants that the target may have a use for: all but those for instructions
+// that it lacks, which come last.
+std::vector<Function> VariantsFor(const Task& task, const Target& target) {
+  auto is_useless = [&](size_t variant) {
+    if (variant == 0) return false;
+    bool is_for_cpus = variant == task.widened || variant == task.integer_pairs;
+    if (variant == task.integer_quads) return !target.dots_bytes;
+    return is_for_cpus && target.kind == TargetKind::kCuda;
+  };
+  std::vector<Function> variants = task.variants;
+  while (is_useless(variants.size() - 1)) variants.pop_back();
+  return variants;
 }
 
 // Gives equal computations one kernel. Its parameters are in the order of the task's inputs and
@@ -113,7 +128,7 @@ void ShareKernels(const Target& target, KernelSet& set) {
       kernel.symbol = SymbolFor(task.name, symbols);
       kernel.flops = task.flops;
       kernel.moved_bytes = task.moved_bytes;
-      kernel.variants = task.variants;
+      kernel.variants = VariantsFor(task, target);
       for (Function& fn : kernel.variants) fn.name = kernel.symbol;
       kernel.first_variant = variant;
       kernel.inputs = task.inputs.size();

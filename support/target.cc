@@ -9,6 +9,17 @@
 namespace tcc {
 namespace {
 
+// Returns whether the CPU that runs tcc has vpdpbusd for vectors of NativeVectorBytes().
+bool NativeDotsBytes() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avxvnni") ||
+         (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl"));
+#else
+  return false;
+#endif
+}
+
 // Returns the bytes of the widest vectors of the CPU that runs tcc.
 int NativeVectorBytes() {
 #if defined(__x86_64__)
@@ -43,6 +54,7 @@ const std::vector<Target>& Table() {
        .llvm_cpu = "",
        .vector_bytes = NativeVectorBytes(),
        .vector_registers = NativeVectorBytes() == 64 ? 32 : 16,
+       .dots_bytes = NativeDotsBytes(),
        .l1_bytes = CacheBytes(_SC_LEVEL1_DCACHE_SIZE, 32 * kKiB),
        .l2_bytes = CacheBytes(_SC_LEVEL2_CACHE_SIZE, 512 * kKiB)},
       {.name = "x86-64-v3",

@@ -20,7 +20,8 @@ struct Target {
       {};                // CPU targets: LLVM's name, "" for native until resolved by codegen_llvm
   int vector_bytes = 0;  // CPU targets: widest vector register
   int vector_registers = 0;
-  int64_t l1_bytes = 0;  // CPU targets: data caches of one core
+  bool dots_bytes = false;  // CPU targets: vpdpbusd adds four products of bytes to each lane
+  int64_t l1_bytes = 0;     // CPU targets: data caches of one core
   int64_t l2_bytes = 0;
   int sm = 0;                // CUDA targets: 75, 80, ...
   int64_t shared_bytes = 0;  // limit of a thread block that opts in to more than the default

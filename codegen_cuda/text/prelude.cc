@@ -297,6 +297,14 @@ TCC_DEVICE T tcc_dot_i16x2(T x, T y) {
   const int high = (int)(short)(x >> 16) * (int)(short)(y >> 16);
   return (T)((unsigned)low + (unsigned)high);
 }
+template <class T>
+TCC_DEVICE T tcc_dot_u8i8x4(T x, T y) {
+  int sum = 0;
+  for (int shift = 0; shift < 32; shift += 8) {
+    sum += (int)(unsigned char)(x >> shift) * (int)(signed char)(y >> shift);
+  }
+  return (T)sum;
+}
 // The smallest value by -1 wraps.
 template <class T>
 TCC_DEVICE T tcc_trunc_div(T x, T y) {

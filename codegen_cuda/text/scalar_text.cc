@@ -153,6 +153,7 @@ const char* MathName(ScalarOp op) {
     case ScalarOp::kShiftLeft:
     case ScalarOp::kShiftRight:
     case ScalarOp::kDotI16x2:
+    case ScalarOp::kDotU8I8x4:
     case ScalarOp::kIsNan:
     case ScalarOp::kIsInf:
       return nullptr;

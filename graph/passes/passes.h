@@ -15,7 +15,9 @@ namespace tcc {
 //
 // A QuantizeLinear by one step that alone reads the result, perhaps behind a Relu, leaves the
 // division by the step to the two constants. Convolutions with fewer than 8 channels per group
-// stay.
+// stay. Integer products lose the zero point of a constant weight that is 0, or 128 of unsigned
+// bytes, which become signed ones. Maxima and movements between a DequantizeLinear and a
+// QuantizeLinear that undoes it are those of the bytes.
 Status RewriteQuantized(Graph& graph);
 
 // Removes nodes whose results are not read, and values (weights too) that are not used; value ids

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "graph/passes/edit.h"
 #include "graph/passes/passes.h"
@@ -30,9 +31,9 @@ int64_t CountOf(const Tensor& tensor) {
   return ElementCount(tensor.shape).value();
 }
 
-bool IsZero(const Tensor& tensor) {
+bool HoldsOnly(const Tensor& tensor, double number) {
   for (int64_t i = 0; i < CountOf(tensor); ++i) {
-    if (ElementAsDouble(tensor, i) != 0) return false;
+    if (ElementAsDouble(tensor, i) != number) return false;
   }
   return true;
 }
@@ -50,7 +51,7 @@ std::optional<Bytes> BytesOf(const Graph& graph, int producer) {
   if (node.inputs.size() > 2 && node.inputs[2] != kNoValue) {
     const Tensor* zero = graph.ConstantOf(node.inputs[2]);
     if (!zero) return std::nullopt;
-    if (!IsZero(*zero)) bytes.zero = node.inputs[2];
+    if (!HoldsOnly(*zero, 0)) bytes.zero = node.inputs[2];
   }
   return bytes;
 }
@@ -112,6 +113,49 @@ bool IsPerChannel(const Graph& graph, ValueId id, const Bytes& weight, const Pro
          tensor.shape[0] == whole.shape[axis];
 }
 
+// Removes the zero point of a constant weight where the weight is signed without one: it is 0, or
+// 128 of unsigned bytes, which become as many signed ones.
+void DropWeightZero(Graph& graph, Node& node) {
+  constexpr size_t kWeight = 1, kZero = 3;
+  bool has_zero = node.inputs.size() > kZero && node.inputs[kZero] != kNoValue;
+  const Tensor* weight = has_zero ? graph.ConstantOf(node.inputs[kWeight]) : nullptr;
+  const Tensor* zero = has_zero ? graph.ConstantOf(node.inputs[kZero]) : nullptr;
+  if (!weight || !zero) return;
+  constexpr int64_t kHalf = 128;
+  if (!weight->dtype.is_signed_integer() && HoldsOnly(*zero, kHalf)) {
+    Tensor signed_weight = MakeZeroTensor(DType(DTypeCode::kInt8), weight->shape);
+    for (int64_t i = 0; i < CountOf(*weight); ++i) {
+      SetElementInt(signed_weight, i, static_cast<int64_t>(ElementAsDouble(*weight, i)) - kHalf);
+    }
+    const std::string name = graph.value(node.inputs[kWeight]).name + ".signed";
+    node.inputs[kWeight] = AddConstant(graph, name, signed_weight);
+  } else if (!HoldsOnly(*zero, 0)) {
+    return;
+  }
+  node.inputs[kZero] = kNoValue;
+}
+
+bool MultipliesIntegers(const Node& node) {
+  return node.op == OpKind::kConvInteger || node.op == OpKind::kMatMulInteger;
+}
+
+// Returns whether the elements of the node's result are elements of its first operand, and depend
+// on their order alone.
+bool PicksElements(const Node& node) {
+  switch (node.op) {
+    case OpKind::kMaxPool:
+    case OpKind::kReshape:
+    case OpKind::kFlatten:
+    case OpKind::kTranspose:
+    case OpKind::kSlice:
+    case OpKind::kSqueeze:
+    case OpKind::kUnsqueeze:
+      return node.outputs.size() == 1;
+    default:
+      return false;
+  }
+}
+
 class Rewriter {
  public:
   explicit Rewriter(Graph& graph)
@@ -121,7 +165,8 @@ class Rewriter {
     // The graph keeps its nodes meanwhile, since producers and uses are indices into them.
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       Node node = graph_.nodes[n];
-      if (Rewrite(node)) continue;
+      if (dropped_.contains(static_cast<int>(n)) || Rewrite(node) || PickBytes(node)) continue;
+      if (MultipliesIntegers(node)) DropWeightZero(graph_, node);
       if (auto unit = unit_steps_.find(static_cast<int>(n)); unit != unit_steps_.end()) {
         node.inputs[1] = unit->second;
       }
@@ -147,6 +192,42 @@ class Rewriter {
                 FitsWord(graph_, *weight, product->terms);
     if (fits) Emit(node, *data, *weight, *product);
     return fits;
+  }
+
+  // Returns the QuantizeLinear that alone reads the value and gives the bytes that it was made of;
+  // -1 if there is none.
+  int RequantizerOf(ValueId value, const Bytes& bytes) const {
+    if (!uses_.HasOneReader(value)) return -1;
+    int n = uses_.readers[value][0];
+    const Node& reader = graph_.nodes[n];
+    if (reader.op != OpKind::kQuantizeLinear || reader.inputs[0] != value) return -1;
+    if (graph_.value(reader.outputs[0]).dtype != graph_.value(bytes.value).dtype) return -1;
+    const Tensor* scale = graph_.ConstantOf(reader.inputs[1]);
+    bool has_zero = reader.inputs.size() > 2 && reader.inputs[2] != kNoValue;
+    const Tensor* zero = has_zero ? graph_.ConstantOf(reader.inputs[2]) : nullptr;
+    if (!scale || CountOf(*scale) != 1 || (has_zero && (!zero || CountOf(*zero) != 1))) return -1;
+    auto number = [&](const Tensor* tensor) { return tensor ? ElementAsDouble(*tensor, 0) : 0; };
+    const Tensor* own_zero = bytes.zero == kNoValue ? nullptr : graph_.ConstantOf(bytes.zero);
+    bool is_same =
+        number(scale) == number(graph_.ConstantOf(bytes.scale)) && number(zero) == number(own_zero);
+    return is_same ? n : -1;
+  }
+
+  // Appends the node over bytes, with the bytes of the quantizer behind it as its result, if it
+  // only picks elements and the quantizer undoes what made numbers of them. Returns false if the
+  // node stays.
+  bool PickBytes(Node node) {
+    if (!PicksElements(node)) return false;
+    std::optional<Bytes> bytes = BytesOf(graph_, producers_[node.inputs[0]]);
+    if (!bytes || CountOf(*graph_.ConstantOf(bytes->scale)) != 1) return false;
+    if (ElementAsDouble(*graph_.ConstantOf(bytes->scale), 0) <= 0) return false;
+    int quantizer = RequantizerOf(node.outputs[0], *bytes);
+    if (quantizer < 0) return false;
+    node.inputs[0] = bytes->value;
+    node.outputs = graph_.nodes[quantizer].outputs;
+    nodes_.push_back(std::move(node));
+    dropped_.insert(quantizer);
+    return true;
   }
 
   // Returns the QuantizeLinear by one constant step that alone reads the value, perhaps behind a
@@ -192,6 +273,7 @@ class Rewriter {
       sums.inputs[1] =
           AddConstant(graph_, graph_.value(weight.value).name + ".transposed", transposed);
     }
+    DropWeightZero(graph_, sums);
     sums.outputs = {AddComputed(graph_, node.name + ".sums", kInt32, shape)};
     nodes_.push_back(sums);
     ValueId numbers =
@@ -267,6 +349,7 @@ class Rewriter {
   std::vector<int> producers_;
   ValueUses uses_;
   std::map<int, ValueId> unit_steps_;  // the new steps of quantizers, by node
+  std::set<int> dropped_;              // nodes whose results others compute
   std::vector<Node> nodes_;
 };
 

@@ -27,8 +27,8 @@ ComputeExpr StageOver(const Buffer& buffer);
 // Returns whether the buffer is a constant, or stages make it of nothing else.
 bool IsMadeOfConstants(const TensorProgram& program, const Var& var);
 
-// Returns the two factors of a product of numbers or of pairs of halves; nullopt if the value is
-// none.
+// Returns the two factors of a product of numbers, or of words of two or four numbers; nullopt if
+// the value is none.
 std::optional<std::pair<Expr, Expr>> FactorsOf(const Expr& value);
 
 }  // namespace tcc

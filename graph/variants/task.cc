@@ -216,9 +216,9 @@ bool HasAttention(const Graph& graph, const Subgraph& subgraph) {
 
 // Other ways to compute a program, in the order of a task's variants.
 constexpr std::optional<TensorProgram> (*kVariants[])(const TensorProgram& program) = {
-    WinogradVariant,        ZeroPaddingVariant,     PaddedPoolVariant,
-    SeparableWindowVariant, ImplicitGemmVariant,    SplitReductionVariant,
-    MergedAxesVariant,      WidenedOperandsVariant, IntegerPairsVariant,
+    WinogradVariant,     ZeroPaddingVariant,    PaddedPoolVariant, SeparableWindowVariant,
+    ImplicitGemmVariant, SplitReductionVariant, MergedAxesVariant, WidenedOperandsVariant,
+    IntegerPairsVariant, IntegerQuadsVariant,
 };
 
 // The inputs in the order of `ids`; false where they are not the same.
@@ -294,6 +294,7 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
       if (variant == MergedAxesVariant) task.merged = task.variants.size();
       if (variant == WidenedOperandsVariant) task.widened = task.variants.size();
       if (variant == IntegerPairsVariant) task.integer_pairs = task.variants.size();
+      if (variant == IntegerQuadsVariant) task.integer_quads = task.variants.size();
       task.variants.push_back(function_of(*program));
     }
   }

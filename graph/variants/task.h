@@ -17,9 +17,9 @@ struct Task {
   // Equivalent kTensor functions. The direct one comes first, then those that compute it in another
   // way, if there are any: attention as one reduction, Winograd's convolution, the convolution of a
   // padded input, a window reduced in one dimension after the other, implicit GEMM, a reduction in
-  // two stages, a product whose rows were several dimensions, a product of bytes in pairs, one of
-  // widened operands. A schedule names its variant. Their parameters are `inputs`, then `outputs`.
-  // Inputs that are constants of the graph have the scope kConstant.
+  // two stages, a product whose rows were several dimensions, one of widened operands, products of
+  // bytes in pairs and in quads. A schedule names its variant. Their parameters are `inputs`, then
+  // `outputs`. Inputs that are constants of the graph have the scope kConstant.
   std::vector<Function> variants;
   size_t zero_padded = 0;    // the variant that convolves a zero-padded input; 0: none
   size_t separable = 0;      // the variant that reduces a window dimension by dimension; 0: none
@@ -27,6 +27,7 @@ struct Task {
   size_t merged = 0;         // the variant that is a product over merged dimensions; 0: none
   size_t widened = 0;        // the variant that widens 16-bit operands before its products; 0: none
   size_t integer_pairs = 0;  // the variant that multiplies bytes two at a time; 0: none
+  size_t integer_quads = 0;  // the variant that multiplies bytes four at a time; 0: none
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::vector<std::string> nodes;  // the names of the fused nodes

@@ -54,6 +54,20 @@ bool SavesByWinograd(const TensorProgram& program);
 // and a constant parameter along an axis that both have as an index, or if extents are not known.
 std::optional<TensorProgram> IntegerPairsVariant(const TensorProgram& program);
 
+// Returns the program with its product of bytes computed four terms at a time, which one
+// instruction of some CPUs adds to a vector of results (vpdpbusd: AVX-512 VNNI, AVX-VNNI). Words
+// hold unsigned bytes of the data and signed ones of the constant weight, and the zero point of the
+// data is made up for by sums of the weight:
+//
+//   quads[.., p, ..] = x[.., 4 p, ..] to x[.., 4 p + 3, ..], signed ones and their zero point 128
+//                      more; the padding is the zero point
+//   columns[o] = sum over all taps of w: a Prepack's work, as weight[.., p, o] is
+//   out = sum over p of dot_u8i8x4(quads[.., p, ..], weight[.., p, o]) - zero * columns[o]
+//
+// The result is the same integer. Returns nullopt where IntegerPairsVariant does, and if the weight
+// is unsigned or has a zero point, or the zero point of the data is not one number.
+std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program);
+
 // Returns the program with the f16 and bf16 operands of its products in f32 copies of their own,
 // where elements are read often: a constant is widened when the model is linked, other operands
 // once before the product instead of in its innermost loop. Dimensions merge as in

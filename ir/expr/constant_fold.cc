@@ -93,6 +93,14 @@ int64_t DotOfHalves(int64_t a, int64_t b) {
   return WrapInteger(kInt32, low(a) * low(b) + high(a) * high(b));
 }
 
+int64_t DotOfBytes(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  for (int shift = 0; shift < 32; shift += 8) {
+    sum += int64_t{static_cast<uint8_t>(a >> shift)} * static_cast<int8_t>(b >> shift);
+  }
+  return sum;
+}
+
 std::optional<Expr> ExactFloat(DType type, double value) {
   if (std::isnan(value) || RoundFloat(type, value) != value) return std::nullopt;
   return FloatConst(type, value);
@@ -277,6 +285,8 @@ std::optional<int64_t> EvaluateIntegerOp(ScalarOp op, DType type, int64_t a, int
       return Shift(op, type, a, b);
     case ScalarOp::kDotI16x2:
       return DotOfHalves(a, b);
+    case ScalarOp::kDotU8I8x4:
+      return DotOfBytes(a, b);
     default:
       TCC_CHECK(false) << RowOf(op).text << " of integers";
       return std::nullopt;

@@ -54,6 +54,8 @@ namespace tcc {
     "of an unsigned value; 0 for a count of the width or more")                                 \
   X("dot_i16x2", kDotI16x2, 2, kWord,                                                           \
     "the signed halves of two words: low * low + high * high, modulo 2^32")                     \
+  X("dot_u8i8x4", kDotU8I8x4, 2, kWord,                                                         \
+    "the sum of four products: a word's bytes, unsigned, by another's, signed")                 \
   X("is_nan", kIsNan, 1, kTest, "")                                                             \
   X("is_inf", kIsInf, 1, kTest, "either sign")
 

@@ -36,6 +36,15 @@ REFUSED = [
     ("--traces . --sketch 0", "--traces excludes --sketch"),
     ("--traces . --trace x.trace", "--traces excludes --trace"),
     ("--trace x.trace --sketch 0", "--trace excludes --sketch"),
+    ("--db f.db --traces .", "--traces has no meaning for --db"),
+    ("--db f.db --trace x.trace", "--trace has no meaning for --db"),
+    ("--db f.db --sketch 0", "--sketch has no meaning for --db"),
+    ("--db f.db --stage asm", "--stage has no meaning for --db"),
+    ("--suite smoke --db f.db", "--db has no meaning for operators on a CPU"),
+    ("--suite gemm,nothing --db f.db", "no suite 'nothing'"),
+    ("--suite gemm --kernel nothing --db f.db", "no kernel 'nothing' in suite 'gemm'"),
+    ("--suite gemm --peer nobody --db f.db", "no peer 'nobody'"),
+    ("--suite gemm,conv", "no suite 'gemm,conv'"),
     ("--stage lowered --json", "--json has no meaning for --stage"),
     ("--stage lowered --rounds 3", "--rounds has no meaning for --stage"),
     ("--stage lowered --threads 1", "--threads has no meaning for --stage"),
@@ -77,6 +86,9 @@ MISUSED = [
     ("tuning --searcher guess", "there is no searcher 'guess'"),
     ("tuning --trials 0", "--trials"),
     ("tuning --threads -1", "--threads"),
+    ("tuning --seconds 0", "--seconds"),
+    ("tuning --seconds nan", "--seconds: expected a number, got 'nan'"),
+    ("tuning --policy in-place", "--policy"),
 ]
 
 

@@ -2,6 +2,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "codegen_llvm/object_code.h"
 #include "tests/codegen_llvm/kernel_rig.h"
 
 namespace tcc::test {
@@ -197,6 +198,55 @@ TEST_CASE("halves of words are multiplied and added by every number of lanes", "
       INFO(xs[k] << ", " << ys[k] << ", lanes " << lanes);
       REQUIRE(zs[k] == static_cast<int32_t>(sum));
     }
+  }
+}
+
+// z = x + dot of the bytes of x and y, or the dot alone.
+Function DotOfBytes(int64_t count, int lanes, bool is_added) {
+  Buffer x = FlatBuffer("X", kInt32, count);
+  Buffer y = FlatBuffer("Y", kInt32, count);
+  Buffer z = FlatBuffer("Z", kInt32, count);
+  Var i = LoopVar("i");
+  Expr index = lanes == 1 ? Expr(i) : Lanes(Expr(i) * Expr(lanes), lanes);
+  Expr value = CallOf(ScalarOp::kDotU8I8x4, {LoadOf(x, index), LoadOf(y, index)});
+  if (is_added) value = LoadOf(x, index) + value;
+  return LoweredFunction("f", {x, y, z}, Loop(i, count / lanes, StoreTo(z, index, value)));
+}
+
+TEST_CASE("bytes of words are multiplied and added by every number of lanes", "[codegen_llvm]") {
+  std::vector<int32_t> xs, ys;
+  FillOperands(xs, ys);
+  int64_t count = static_cast<int64_t>(xs.size());
+  for (int lanes : {1, 2, 4, 8, 16, 32}) {
+    for (bool is_added : {false, true}) {
+      std::vector<int32_t> zs(xs.size(), 77);
+      RunOn(DotOfBytes(count, lanes, is_added), xs, ys, zs);
+      for (size_t k = 0; k < xs.size(); ++k) {
+        Wide sum = is_added ? Wide(xs[k]) : Wide(0);
+        for (int shift = 0; shift < 32; shift += 8) {
+          sum += Wide(static_cast<uint8_t>(xs[k] >> shift)) *
+                 Wide(static_cast<int8_t>(ys[k] >> shift));
+        }
+        INFO(xs[k] << ", " << ys[k] << ", lanes " << lanes << ", added " << is_added);
+        REQUIRE(zs[k] == static_cast<int32_t>(sum));
+      }
+    }
+  }
+}
+
+TEST_CASE("a CPU that dots bytes adds them by one instruction, others by two of halves",
+          "[codegen_llvm]") {
+  Target with = *FindTarget("x86-64-v4"), without = with;
+  with.llvm_cpu = "icelake-server";
+  for (int lanes : {4, 8, 16}) {
+    Function fn = DotOfBytes(256, lanes, true);
+    std::string quads = KernelText(fn, with, "asm").value();
+    INFO(quads);
+    CHECK(quads.find("vpdpbusd") != std::string::npos);
+    CHECK(quads.find("vpaddd") == std::string::npos);
+    std::string halves = KernelText(fn, without, "asm").value();
+    CHECK(halves.find("vpmaddwd") != std::string::npos);
+    CHECK(halves.find("vpdpbusd") == std::string::npos);
   }
 }
 

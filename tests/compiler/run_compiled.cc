@@ -13,8 +13,12 @@
 namespace tcc {
 
 Artefact Compiled(const Graph& graph, const std::string& target, int threads) {
+  return Compiled(graph, *FindTarget(target), threads);
+}
+
+Artefact Compiled(const Graph& graph, const Target& target, int threads) {
   CompileOptions options;
-  options.target = *FindTarget(target);
+  options.target = target;
   options.threads = threads;
   options.verify = true;
   StatusOr<Artefact> artefact = CompileGraph(graph, options);
@@ -42,6 +46,10 @@ std::vector<Tensor> Expected(Graph graph, const std::vector<Tensor>& inputs) {
 }
 
 Status DifferenceOn(const Graph& graph, const std::string& target) {
+  return DifferenceOn(graph, *FindTarget(target));
+}
+
+Status DifferenceOn(const Graph& graph, const Target& target) {
   Module module = Loaded(Compiled(graph, target));
   std::vector<Tensor> inputs = *RandomInputs(module.metadata(), 4);
   std::vector<Tensor> expected = Expected(graph, inputs);

@@ -162,6 +162,87 @@ TEST_CASE("products of dequantized operands are integer products on a CPU", "[gr
   }
 }
 
+TEST_CASE("weights of integer products lose zero points of signed bytes on a CPU",
+          "[graph][passes]") {
+  struct Zero {
+    DType type;
+    double zero;
+    bool stays;
+  };
+  for (const Zero& c : {Zero{kI8, 0, false}, Zero{kU8, 128, false}, Zero{kI8, 1, true},
+                        Zero{kU8, 127, true}, Zero{kU8, 0, false}}) {
+    INFO(ToString(c.type) << ", " << c.zero);
+    TestGraph test;
+    ValueId x = test.Input("x", kU8, {3, 9});
+    Tensor weight = Filled(c.type, {9, 4}, 0, 37);
+    std::vector<ValueId> inputs = {x, test.Constant("w", weight),
+                                   test.Constant("x_zero", Of(kU8, {}, {7})),
+                                   test.Constant("w_zero", Of(c.type, {}, {c.zero}))};
+    test.Output(test.Add("y", OpKind::kMatMulInteger, inputs));
+    Graph plain = test.Build(), rewritten = test.Build();
+    REQUIRE(InferShapes(plain).ok());
+    REQUIRE(RunGraphPasses(rewritten, TargetKind::kCpu).ok());
+    const Node& node = rewritten.nodes.at(0);
+    bool has_zero = node.inputs.size() > 3 && node.inputs[3] != kNoValue;
+    CHECK(has_zero == c.stays);
+    CHECK(ResultOf(rewritten, {3, 9}) == ResultOf(plain, {3, 9}));
+  }
+}
+
+TEST_CASE("maxima and movements between bytes are those of bytes on a CPU", "[graph][passes]") {
+  struct Picked {
+    const char* name;
+    OpKind op;
+    Attributes attributes = {};
+    double scale = 0.02, zero = 77;  // of the quantizer
+    bool is_read_twice = false;
+    bool in_bytes = true;
+  };
+  const Attributes window = {{"kernel_shape", Ints{3, 2}}, {"pads", Ints{1, 1, 1, 0}}};
+  const Picked cases[] = {
+      {"pool", OpKind::kMaxPool, window},
+      {"transposition", OpKind::kTranspose, {{"perm", Ints{0, 2, 1, 3}}}},
+      {"view", OpKind::kFlatten, {{"axis", int64_t{2}}}},
+      {.name = "another scale",
+       .op = OpKind::kMaxPool,
+       .attributes = window,
+       .scale = 0.03,
+       .in_bytes = false},
+      {.name = "another zero point",
+       .op = OpKind::kMaxPool,
+       .attributes = window,
+       .zero = 0,
+       .in_bytes = false},
+      {.name = "two readers",
+       .op = OpKind::kMaxPool,
+       .attributes = window,
+       .is_read_twice = true,
+       .in_bytes = false},
+      {.name = "sums", .op = OpKind::kAveragePool, .attributes = window, .in_bytes = false},
+  };
+  for (const Picked& c : cases) {
+    INFO(c.name);
+    TestGraph test;
+    ValueId scale = test.Constant("scale", F32({}, {0.02}));
+    ValueId zero = test.Constant("zero", Of(kU8, {}, {77}));
+    ValueId real = test.Add("real", OpKind::kDequantizeLinear,
+                            {test.Input("x", kU8, {1, 3, 6, 7}), scale, zero},
+                            {{"axis", int64_t{1}}, {"to", ToString(kFloat32)}});
+    ValueId picked = test.Add("picked", c.op, {real}, c.attributes);
+    if (c.is_read_twice) test.Output(picked);
+    std::vector<ValueId> quantized = {picked, test.Constant("step", F32({}, {c.scale})),
+                                      test.Constant("offset", Of(kU8, {}, {c.zero}))};
+    test.Output(test.Add("q", OpKind::kQuantizeLinear, quantized,
+                         {{"axis", int64_t{1}}, {"to", ToString(kU8)}}));
+    Graph plain = test.Build(), rewritten = test.Build();
+    REQUIRE(InferShapes(plain).ok());
+    REQUIRE(RunGraphPasses(rewritten, TargetKind::kCpu).ok());
+    CHECK(CountOf(rewritten, OpKind::kQuantizeLinear) == (c.in_bytes ? 0 : 1));
+    CHECK(CountOf(rewritten, OpKind::kDequantizeLinear) == (c.in_bytes ? 0 : 1));
+    CHECK(ResultOf(rewritten, {1, 3, 6, 7}) == ResultOf(plain, {1, 3, 6, 7}));
+  }
+}
+
 TEST_CASE("the step of the quantizer behind an integer product goes into its constants",
           "[graph][passes]") {
   Case c = {.name = "gemm",

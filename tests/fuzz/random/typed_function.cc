@@ -153,7 +153,10 @@ class TypedExprs {
     Expr a = Value(dtype, depth - 1);
     Expr b = Value(dtype, depth - 1);
     Expr positive = MaxOf(b, Number(dtype, 1));
-    if (dtype == kInt32 && random_.OneIn(6)) return CallOf(ScalarOp::kDotI16x2, {a, b});
+    if (dtype == kInt32 && random_.OneIn(6)) {
+      Expr dot = CallOf(random_.OneIn(2) ? ScalarOp::kDotI16x2 : ScalarOp::kDotU8I8x4, {a, b});
+      return random_.OneIn(2) ? dot + a : dot;
+    }
     switch (random_.Below(6)) {
       case 0:
         return FloorDivide(a, positive);

@@ -22,6 +22,8 @@ struct Case {
   int64_t weight_zeros = 0;  // how many there are
   bool is_paired = true;
   bool is_constant = true;
+  DType data_type = kU8;
+  int64_t data_zero = 131;
 };
 
 // All bytes, the extreme ones among them more often than others.
@@ -38,10 +40,12 @@ Tensor Bytes(DType type, const std::vector<int64_t>& shape, uint64_t seed) {
 
 Task TaskOf(const Case& c) {
   TestGraph test;
-  ValueId x = test.Input("x", kU8, c.x);
+  ValueId x = test.Input("x", c.data_type, c.x);
   ValueId w = c.is_constant ? test.Constant("w", Bytes(c.weight_type, c.w, 3))
                             : test.Input("w", c.weight_type, c.w);
-  std::vector<ValueId> inputs = {x, w, test.Constant("zero", Of(kU8, {}, {131}))};
+  double data_zero = static_cast<double>(c.data_zero);
+  std::vector<ValueId> inputs = {x, w, test.Constant("zero", Of(c.data_type, {}, {data_zero}))};
+  if (c.data_zero == 0) inputs.pop_back();
   if (c.weight_zeros > 0) {
     inputs.push_back(test.Constant("zeros", Bytes(c.weight_type, {c.weight_zeros}, 7)));
   }
@@ -62,26 +66,30 @@ std::vector<double> ResultOf(const Function& fn) {
   return ValuesOf(arguments.back());
 }
 
-bool MultipliesPairs(const Function& fn) {
+bool Multiplies(const Function& fn, ScalarOp dot) {
   bool found = false;
   PreOrderExprs(fn.body, [&](const Expr& expr) {
     const auto* call = expr.as<Call>();
-    found = found || (call && call->op == ScalarOp::kDotI16x2);
+    found = found || (call && call->op == dot);
   });
   return found;
 }
 
-// Checks every variant against the direct one. Returns how many of them multiply pairs.
-int CheckedVariantsInPairs(const Task& task) {
+// Checks every variant with such products against the direct one. Returns how many there are.
+int CheckedVariants(const Task& task, ScalarOp dot) {
   std::vector<double> want = ResultOf(task.variants[0]);
-  int in_pairs = 0;
+  int checked = 0;
   for (const Function& fn : task.variants) {
-    if (!MultipliesPairs(fn)) continue;
-    ++in_pairs;
+    if (!Multiplies(fn, dot)) continue;
+    ++checked;
     INFO(Print(fn));
     CHECK(ResultOf(fn) == want);
   }
-  return in_pairs;
+  return checked;
+}
+
+int CheckedVariantsInPairs(const Task& task) {
+  return CheckedVariants(task, ScalarOp::kDotI16x2);
 }
 
 }  // namespace
@@ -115,8 +123,65 @@ TEST_CASE("products of bytes in pairs are the same integers", "[graph][variants]
     INFO(c.name);
     Task task = TaskOf(c);
     CHECK((task.integer_pairs > 0) == c.is_paired);
-    if (task.integer_pairs > 0) CHECK(MultipliesPairs(task.variants[task.integer_pairs]));
+    if (task.integer_pairs > 0) {
+      CHECK(Multiplies(task.variants[task.integer_pairs], ScalarOp::kDotI16x2));
+    }
     CHECK((CheckedVariantsInPairs(task) > 0) == c.is_paired);
+  }
+}
+
+TEST_CASE("products of bytes in quads are the same integers", "[graph][variants]") {
+  const Attributes padded = {{"pads", Ints{1, 0, 1, 2}}};
+  struct Product {
+    Case c;
+    bool is_in_quads = true;
+  };
+  const Product products[] = {
+      {{"padded", OpKind::kConvInteger, {2, 8, 5, 4}, {3, 8, 3, 3}, padded}},
+      {{"odd channels", OpKind::kConvInteger, {1, 7, 6, 6}, {4, 7, 3, 2}, padded}},
+      {{"fewer channels than a quad", OpKind::kConvInteger, {1, 3, 6, 6}, {4, 3, 3, 3}, padded}},
+      {{.name = "signed data",
+        .op = OpKind::kConvInteger,
+        .x = {1, 6, 5, 5},
+        .w = {4, 6, 3, 3},
+        .attributes = padded,
+        .data_type = kI8,
+        .data_zero = -3}},
+      {{.name = "signed data without a zero point",
+        .op = OpKind::kConvInteger,
+        .x = {1, 6, 5, 5},
+        .w = {4, 6, 3, 3},
+        .attributes = padded,
+        .data_type = kI8,
+        .data_zero = 0}},
+      {{.name = "unsigned data without a zero point",
+        .op = OpKind::kConvInteger,
+        .x = {1, 6, 5, 5},
+        .w = {4, 6, 3, 3},
+        .attributes = padded,
+        .data_zero = 0}},
+      {{"strided",
+        OpKind::kConvInteger,
+        {1, 4, 7, 9},
+        {5, 4, 3, 3},
+        {{"strides", Ints{2, 3}}, {"dilations", Ints{1, 2}}}}},
+      {{"groups",
+        OpKind::kConvInteger,
+        {1, 12, 5, 5},
+        {4, 6, 3, 3},
+        {{"group", int64_t{2}}, {"pads", Ints{1, 1, 1, 1}}}},
+       false},
+      {{"one tap", OpKind::kConvInteger, {1, 5, 4, 3}, {6, 5, 1, 1}}},
+      {{"product", OpKind::kMatMulInteger, {7, 9}, {9, 5}}},
+      {{"batches", OpKind::kMatMulInteger, {2, 3, 8}, {8, 5}}},
+      {{"unsigned weight", OpKind::kMatMulInteger, {7, 9}, {9, 5}, {}, kU8}, false},
+      {{"a zero point of the weight", OpKind::kMatMulInteger, {7, 9}, {9, 5}, {}, kI8, 5}, false},
+  };
+  for (const auto& [c, is_in_quads] : products) {
+    INFO(c.name);
+    Task task = TaskOf(c);
+    CHECK((task.integer_quads > 0) == is_in_quads);
+    CHECK(CheckedVariants(task, ScalarOp::kDotU8I8x4) == (is_in_quads ? 1 : 0));
   }
 }
 

@@ -1,0 +1,75 @@
+#include "codegen_llvm/word_dots.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <optional>
+
+#include "codegen_llvm/llvm_types.h"
+
+namespace tcc {
+namespace {
+
+using llvm::Value;
+using Instruction = std::optional<llvm::Intrinsic::ID>;
+
+// Returns the instruction for a vector of `lanes` words, among those for 4, 8 and 16.
+Instruction InstructionFor(const KernelState& state, int lanes,
+                           const llvm::Intrinsic::ID (&instructions)[3]) {
+  if (lanes * int64_t{4} > state.vector_bytes) return std::nullopt;
+  if (lanes == 4) return instructions[0];
+  if (lanes == 8) return instructions[1];
+  if (lanes == 16) return instructions[2];
+  return std::nullopt;
+}
+
+llvm::Type* Halves(llvm::IRBuilderBase& b, Value* words) {
+  return llvm::FixedVectorType::get(b.getInt16Ty(), 2 * LanesOf(words));
+}
+
+}  // namespace
+
+Value* EmitDotOfHalves(KernelState& state, Value* x, Value* y) {
+  constexpr llvm::Intrinsic::ID kMultiplyAdd[] = {llvm::Intrinsic::x86_sse2_pmadd_wd,
+                                                  llvm::Intrinsic::x86_avx2_pmadd_wd,
+                                                  llvm::Intrinsic::x86_avx512_pmaddw_d_512};
+  llvm::IRBuilderBase& b = state.builder;
+  if (Instruction instruction = InstructionFor(state, LanesOf(x), kMultiplyAdd)) {
+    llvm::Type* halves = Halves(b, x);
+    return b.CreateIntrinsic(*instruction, {},
+                             {b.CreateBitCast(x, halves), b.CreateBitCast(y, halves)});
+  }
+  auto low = [&](Value* word) { return b.CreateAShr(b.CreateShl(word, 16), 16); };
+  auto high = [&](Value* word) { return b.CreateAShr(word, 16); };
+  return b.CreateAdd(b.CreateMul(low(x), low(y)), b.CreateMul(high(x), high(y)));
+}
+
+bool DotsBytes(const llvm::TargetMachine& machine) {
+  const llvm::MCSubtargetInfo& has = *machine.getMCSubtargetInfo();
+  return has.checkFeatures("+avxvnni") || has.checkFeatures("+avx512vnni,+avx512vl");
+}
+
+Value* EmitDotOfBytes(KernelState& state, Value* sum, Value* x, Value* y) {
+  constexpr llvm::Intrinsic::ID kAddDot[] = {llvm::Intrinsic::x86_avx512_vpdpbusd_128,
+                                             llvm::Intrinsic::x86_avx512_vpdpbusd_256,
+                                             llvm::Intrinsic::x86_avx512_vpdpbusd_512};
+  llvm::IRBuilderBase& b = state.builder;
+  Instruction instruction = InstructionFor(state, LanesOf(x), kAddDot);
+  if (state.dots_bytes && instruction) return b.CreateIntrinsic(*instruction, {}, {sum, x, y});
+  // The bytes in even and in odd places, each in a half of its own.
+  llvm::Type* halves = Halves(b, x);
+  Value* unsigned_bytes = b.CreateBitCast(x, halves);
+  Value* signed_bytes = b.CreateBitCast(y, halves);
+  auto dot = [&](Value* from_x, Value* from_y) {
+    return EmitDotOfHalves(state, b.CreateBitCast(from_x, x->getType()),
+                           b.CreateBitCast(from_y, y->getType()));
+  };
+  Value* even =
+      dot(b.CreateAnd(unsigned_bytes, 0xff), b.CreateAShr(b.CreateShl(signed_bytes, 8), 8));
+  Value* odd = dot(b.CreateLShr(unsigned_bytes, 8), b.CreateAShr(signed_bytes, 8));
+  return b.CreateAdd(sum, b.CreateAdd(even, odd));
+}
+
+}  // namespace tcc

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "codegen_llvm/kernel_state.h"
+
+namespace tcc {
+
+// Emits dot_i16x2(x, y) of words, one or a vector of them: vpmaddwd.
+llvm::Value* EmitDotOfHalves(KernelState& state, llvm::Value* x, llvm::Value* y);
+
+// Returns whether the machine has vpdpbusd for vectors of all its sizes.
+bool DotsBytes(const llvm::TargetMachine& machine);
+
+// Emits sum + dot_u8i8x4(x, y): vpdpbusd where the machine has it, else two dots of halves.
+llvm::Value* EmitDotOfBytes(KernelState& state, llvm::Value* sum, llvm::Value* x, llvm::Value* y);
+
+}  // namespace tcc
