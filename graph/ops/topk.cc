@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <functional>
 #include <optional>
 
 #include "graph/ops/lowerings.h"
@@ -9,34 +11,66 @@
 // Blocks are sorted by counting; then of two sorted runs each element finds its place in the other
 // by binary search, and what comes behind the first k is dropped. With n elements and blocks of B
 // that are O(n B + n log n log k) comparisons, in one loop nest without any order a level.
+//
+// A few out of many are selected first: whatever is among the best k stands in one of the k
+// groups whose best elements are best. With groups of sqrt(n / k) elements both the best elements
+// of all groups and the elements of these groups are sqrt(n k) to sort.
 namespace tcc {
 namespace {
 
-constexpr int64_t kBlock = 64;
+constexpr int64_t kBlock = 128;
+
+// Fewer elements, or fewer for each that is kept, are sorted at once.
+constexpr int64_t kMinSelected = 512;
+constexpr int64_t kMinShare = 8;
 
 Expr I32(int64_t value) {
   return IntConst(kInt32, value);
 }
 
+std::vector<Expr> With(std::vector<Expr> list, int axis, const Expr& entry) {
+  list[axis] = entry;
+  return list;
+}
+
+// The values that are compared: `at` gives the one at a place.
+struct Keys {
+  int64_t extent = 0;  // along the axis
+  std::function<Expr(const std::vector<Expr>& place)> at;
+};
+
+// A list of positions along the axis, those from the extent of the keys on worse than all others
+// and different: all in their order, or those in a buffer.
+struct Candidates {
+  int64_t count = 0;
+  std::optional<StoredBuffer> positions = {};
+};
+
 class BestFirst {
  public:
-  BestFirst(NodeLowering& node, int axis, int64_t extent, int64_t count)
+  // Names of stages begin with `prefix`.
+  BestFirst(NodeLowering& node, int axis, Keys keys, Candidates candidates, int64_t count,
+            std::string prefix)
       : node_(node),
         axis_(axis),
-        extent_(extent),
+        keys_(std::move(keys)),
+        candidates_(std::move(candidates)),
+        prefix_(std::move(prefix)),
         kept_(RoundedUp(std::max<int64_t>(count, 1))),
-        largest_(node.node().Int("largest", 1) != 0) {}
+        largest_(IsLargest(node)) {}
 
-  // Afterwards OriginAt gives the elements in order.
-  void Sort() {
+  // Returns the positions, i32, of the best elements, the best first.
+  StoredBuffer Sort() {
     SortBlocks();
     while (runs_ > 1) MergePairs();
+    return origins_;
   }
 
-  // Returns the position in the input, i32, of the element that is sorted to `place`.
-  Expr OriginAt(const std::vector<Expr>& place) const { return node_.Load(origins_, place); }
+  static bool IsLargest(const NodeLowering& node) { return node.node().Int("largest", 1) != 0; }
 
  private:
+  Expr OriginAt(const std::vector<Expr>& place) const { return node_.Load(origins_, place); }
+
   static int64_t RoundedUp(int64_t value) {
     return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(value)));
   }
@@ -52,32 +86,44 @@ class BestFirst {
     return list;
   }
 
+  // Returns the position, i32, of the list's entry at `index`; beyond its end one of its own.
+  Expr ListedAt(const std::vector<Expr>& place, const Expr& index) const {
+    if (!candidates_.positions) return CastTo(kInt32, index);
+    Expr last(candidates_.count - 1);
+    Expr listed = node_.Load(*candidates_.positions, With(place, axis_, MinOf(index, last)));
+    // Listed positions beyond the extent are not beyond it by more than the list is long.
+    Expr beyond = CastTo(kInt32, index + Expr(keys_.extent + candidates_.count));
+    return SelectOf(index <= last, listed, beyond);
+  }
+
   void SortBlocks() {
-    int64_t block = RoundedUp(std::min(extent_, kBlock));
-    runs_ = CeilDivision(extent_, block);
+    int64_t block = RoundedUp(std::min(candidates_.count, kBlock));
+    runs_ = CeilDivision(candidates_.count, block);
     run_ = std::min(block, kept_);
-    padded_ = runs_ * block != extent_ || RoundedUp(runs_) != runs_;
+    padded_ = runs_ * block != candidates_.count || RoundedUp(runs_) != runs_ ||
+              candidates_.positions.has_value();
     std::vector<Expr> shape = ShapeWith({runs_, block});
-    StoredBuffer ranks = node_.Intermediate("ranks", kInt32, shape);
+    StoredBuffer ranks = node_.Intermediate(prefix_ + "ranks", kInt32, shape);
     std::vector<Axis> axes = node_.Axes(shape);
     Axis rival = NodeLowering::MakeAxis("rival", Expr(block));
     std::vector<Expr> vars = VarsOf(axes);
     Expr base = Times(vars[axis_], block);
     std::vector<Expr> place = Replaced(vars, {Expr(0)}, 2);
-    Expr own = CastTo(kInt32, base + vars[axis_ + 1]);
-    Expr other = CastTo(kInt32, base + rival.var);
+    Expr own = ListedAt(place, base + vars[axis_ + 1]);
+    Expr other = ListedAt(place, base + rival.var);
     node_.Reduce({.outputs = {ranks},
                   .axes = axes,
                   .reduce_axes = {rival},
                   .combiner = SumCombiner(kInt32),
                   .values = {SelectOf(IsBetter(place, other, own), I32(1), I32(0))},
-                  .suffix = "_ranks"});
+                  .suffix = "_" + prefix_ + "ranks"});
 
     axes = node_.Axes(shape);
     vars = VarsOf(axes);
     Expr rank = CastTo(kInt64, node_.Load(ranks, vars));
     Expr target = Times(vars[axis_], run_) + rank;
-    Expr origin = CastTo(kInt32, Times(vars[axis_], block) + vars[axis_ + 1]);
+    Expr origin =
+        ListedAt(Replaced(vars, {Expr(0)}, 2), Times(vars[axis_], block) + vars[axis_ + 1]);
     Scatter(axes, Replaced(vars, {target}, 2), origin, run_ < block ? rank < Expr(run_) : True());
   }
 
@@ -100,7 +146,7 @@ class BestFirst {
     at.partner = Times(pair, 2) + (Expr(1) - side);
     Expr place = Bounded(Times(at.run, run_) + at.vars[axis_ + 2], runs_ * run_);
     at.own = OriginAt(Replaced(at.vars, {place}, 3));
-    if (runs_ % 2 != 0) at.own = SelectOf(at.run < Expr(runs_), at.own, I32(extent_));
+    if (runs_ % 2 != 0) at.own = SelectOf(at.run < Expr(runs_), at.own, I32(keys_.extent));
     return at;
   }
 
@@ -117,7 +163,7 @@ class BestFirst {
     Expr better = before ? CastTo(kInt64, node_.Load(*before, at.vars)) : Expr(0);
     Expr probed = step > 1 ? Plus(better, step - 1) : better;
     Expr found = SelectOf(PartnerIsBetter(at, probed), Plus(better, step), better);
-    std::string suffix = fmt::format("_better{}", searches_++);
+    std::string suffix = fmt::format("_{}better{}", prefix_, searches_++);
     StoredBuffer result =
         node_.Intermediate(suffix.substr(1), kInt32, ShapeWith({(runs_ + 1) / 2, 2, run_}));
     node_.Map(result, at.axes, CastTo(kInt32, found), suffix);
@@ -146,15 +192,15 @@ class BestFirst {
   // The next order: origins at `place` become `origin`. No two elements have one place.
   void Scatter(const std::vector<Axis>& axes, const std::vector<Expr>& place, const Expr& origin,
                const Expr& predicate) {
-    origins_ =
-        node_.Intermediate(fmt::format("order{}", steps_), kInt32, ShapeWith({runs_ * run_}));
+    origins_ = node_.Intermediate(fmt::format("{}order{}", prefix_, steps_), kInt32,
+                                  ShapeWith({runs_ * run_}));
     node_.StoreInOrder({.output = origins_,
                         .axes = axes,
                         .kinds = std::vector<IterKind>(axes.size(), IterKind::kSpatial),
                         .indices = place,
                         .value = origin,
                         .predicate = predicate,
-                        .suffix = fmt::format("_order{}", steps_)});
+                        .suffix = fmt::format("_{}order{}", prefix_, steps_)});
     ++steps_;
   }
 
@@ -163,10 +209,9 @@ class BestFirst {
     return runs_ % 2 == 0 ? at : MinOf(at, Expr(places - 1));
   }
 
-  Expr Key(std::vector<Expr> place, const Expr& origin) {
+  Expr Key(const std::vector<Expr>& place, const Expr& origin) const {
     Expr at = CastTo(kInt64, origin);
-    place[axis_] = padded_ ? MinOf(at, Expr(extent_ - 1)) : at;
-    return node_.Load(0, place);
+    return keys_.at(With(place, axis_, padded_ ? MinOf(at, Expr(keys_.extent - 1)) : at));
   }
 
   // A total order: NaN is greater than every number, of equals the one that comes first is better,
@@ -180,7 +225,8 @@ class BestFirst {
     if (!padded_) return better;
     // `better` stands first: what is right of a && or || is loaded under a condition.
     Expr farther = MaxOf(a, b);
-    return EitherOf(BothOf(better, farther < I32(extent_)), BothOf(I32(extent_) <= farther, a < b));
+    Expr extent = I32(keys_.extent);
+    return EitherOf(BothOf(better, farther < extent), BothOf(extent <= farther, a < b));
   }
 
   static Expr IsGreater(const Expr& x, const Expr& y) {
@@ -192,7 +238,9 @@ class BestFirst {
 
   NodeLowering& node_;
   const int axis_;
-  const int64_t extent_;
+  const Keys keys_;
+  const Candidates candidates_;
+  const std::string prefix_;
   const int64_t kept_;  // of a run, a power of two
   const bool largest_;
   bool padded_ = false;
@@ -201,6 +249,81 @@ class BestFirst {
   StoredBuffer origins_;
   int steps_ = 0;
   int searches_ = 0;
+};
+
+class Selection {
+ public:
+  Selection(NodeLowering& node, int axis) : node_(node), axis_(axis) {}
+
+  // Returns the positions of at least the `count` best keys, the best first.
+  StoredBuffer BestOf(const Keys& keys, int64_t count, const std::string& prefix = "") {
+    if (!IsWorthIt(keys, count)) {
+      return BestFirst(node_, axis_, keys, {keys.extent}, count, prefix).Sort();
+    }
+    int64_t size = GroupSize(keys.extent, count);
+    StoredBuffer heads = HeadsOf(keys, size, prefix);
+    Keys of_heads = {CeilDivision(keys.extent, size),
+                     [&](const std::vector<Expr>& place) { return node_.Load(heads, place); }};
+    StoredBuffer groups = BestOf(of_heads, count, prefix + "head_");
+    Candidates members = {count * size, MembersOf(groups, size, count, prefix)};
+    return BestFirst(node_, axis_, keys, members, count, prefix).Sort();
+  }
+
+ private:
+  // The best of a group is its maximum, which is NaN if one of them is, or its minimum: NaN would
+  // be that, too, though it is the worst.
+  bool IsWorthIt(const Keys& keys, int64_t count) const {
+    bool has_best = BestFirst::IsLargest(node_) || !node_.Type(0).is_float();
+    return has_best && count > 0 && keys.extent >= kMinSelected && keys.extent / kMinShare >= count;
+  }
+
+  // Returns a size near sqrt(extent / count), one that divides the extent if there is.
+  static int64_t GroupSize(int64_t extent, int64_t count) {
+    auto ideal =
+        static_cast<int64_t>(std::sqrt(static_cast<double>(extent) / static_cast<double>(count)));
+    for (int64_t size = ideal; 2 * size > ideal && size > 1; --size) {
+      if (extent % size == 0) return size;
+    }
+    return ideal;
+  }
+
+  std::vector<Expr> ShapeWith(int64_t extent) const {
+    return With(node_.Shape(0), axis_, Expr(extent));
+  }
+
+  StoredBuffer HeadsOf(const Keys& keys, int64_t size, const std::string& prefix) {
+    DType type = node_.Type(0);
+    std::vector<Expr> shape = ShapeWith(CeilDivision(keys.extent, size));
+    StoredBuffer heads = node_.Intermediate(prefix + "heads", type, shape);
+    std::vector<Axis> axes = node_.Axes(shape);
+    Axis member = NodeLowering::MakeAxis("member", Expr(size));
+    std::vector<Expr> place = VarsOf(axes);
+    Expr position = Times(place[axis_], size) + member.var;
+    node_.Reduce({.outputs = {heads},
+                  .axes = axes,
+                  .reduce_axes = {member},
+                  .combiner = BestFirst::IsLargest(node_) ? MaxCombiner(type) : MinCombiner(type),
+                  .values = {keys.at(With(place, axis_, position))},
+                  .predicate = keys.extent % size == 0 ? True() : position < Expr(keys.extent),
+                  .suffix = "_" + prefix + "heads"});
+    return heads;
+  }
+
+  // Returns the positions of the members of the first `count` of the groups.
+  StoredBuffer MembersOf(const StoredBuffer& groups, int64_t size, int64_t count,
+                         const std::string& prefix) {
+    std::vector<Expr> shape = ShapeWith(count * size);
+    StoredBuffer members = node_.Intermediate(prefix + "members", kInt32, shape);
+    std::vector<Axis> axes = node_.Axes(shape);
+    std::vector<Expr> place = VarsOf(axes);
+    Expr group = node_.Load(groups, With(place, axis_, FloorDivide(place[axis_], Expr(size))));
+    Expr member = CastTo(kInt32, FloorModulo(place[axis_], Expr(size)));
+    node_.Map(members, axes, group * I32(size) + member, "_" + prefix + "members");
+    return members;
+  }
+
+  NodeLowering& node_;
+  const int axis_;
 };
 
 }  // namespace
@@ -225,15 +348,14 @@ Status LowerTopK(NodeLowering& node) {
   if (node.Wants(1)) origins = node.Output(1, kInt64, shape);
   if (*extent == 0) return OkStatus();
 
-  BestFirst sorted(node, axis, *extent, k[0]);
-  sorted.Sort();
+  Keys keys = {*extent, [&](const std::vector<Expr>& place) { return node.Load(0, place); }};
+  StoredBuffer best = Selection(node, axis).BestOf(keys, k[0]);
   std::vector<Axis> axes = node.Axes(shape);
-  std::vector<Expr> place = VarsOf(axes);
-  place[axis] = CastTo(kInt64, sorted.OriginAt(VarsOf(axes)));
-  node.Map(values, axes, node.Load(0, place), "_values");
+  Expr position = CastTo(kInt64, node.Load(best, VarsOf(axes)));
+  node.Map(values, axes, node.Load(0, With(VarsOf(axes), axis, position)), "_values");
   if (!origins) return OkStatus();
   axes = node.Axes(shape);
-  node.Map(*origins, axes, CastTo(kInt64, sorted.OriginAt(VarsOf(axes))), "_indices");
+  node.Map(*origins, axes, CastTo(kInt64, node.Load(best, VarsOf(axes))), "_indices");
   return OkStatus();
 }
 

@@ -78,7 +78,8 @@ std::optional<Product> ProductOf(const Graph& graph, const Node& node, const Ten
   const std::vector<int64_t>& shape = weight.shape;
   Product product{.integer_op = OpKind::kMatMulInteger};
   if (node.op == OpKind::kConv) {
-    if (shape.size() < 3 || shape[1] < kMinGroupChannels) return std::nullopt;
+    bool is_grouped = node.Int("group", 1) != 1;
+    if (shape.size() < 3 || (is_grouped && shape[1] < kMinGroupChannels)) return std::nullopt;
     product = {.integer_op = OpKind::kConvInteger,
                .terms = CountOf(weight) / std::max<int64_t>(shape[0], 1),
                .trailing = shape.size() - 2,

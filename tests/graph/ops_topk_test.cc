@@ -67,6 +67,55 @@ TEST_CASE("any number of the best of any length agrees with a stable sort", "[lo
   }
 }
 
+// Numbers of groups that do and do not divide the length, and groups of groups.
+TEST_CASE("a few of many are selected before they are sorted", "[lower][topk]") {
+  Random random(2);
+  for (bool largest : {true, false}) {
+    for (int64_t n : {512, 521, 1000, 7680}) {
+      for (int64_t k : {1, 3, 50, 64}) {
+        INFO("n " << n << " k " << k << " largest " << largest);
+        Doubles values;
+        for (int64_t i = 0; i < 2 * n; ++i) {
+          double value = static_cast<double>(random.Below(40)) - 20;
+          values.push_back(random.OneIn(500) ? NAN : random.OneIn(300) ? -INFINITY : value);
+        }
+        Doubles expected;
+        for (int64_t column = 0; column < 2; ++column) {
+          Doubles order(n);
+          std::iota(order.begin(), order.end(), 0);
+          auto at = [&](double i) { return values[2 * static_cast<size_t>(i) + column]; };
+          auto is_greater = [](double a, double b) {
+            return std::isnan(a) ? !std::isnan(b) : a > b;
+          };
+          std::stable_sort(order.begin(), order.end(), [&](double a, double b) {
+            return largest ? is_greater(at(a), at(b)) : is_greater(at(b), at(a));
+          });
+          expected.insert(expected.end(), order.begin(), order.begin() + k);
+        }
+        Doubles got = ValuesOf(TopK(F32({n, 2}, values), k, 0, largest)[1]);
+        for (int64_t i = 0; i < k; ++i) {
+          CHECK(got[2 * i] == expected[i]);
+          CHECK(got[2 * i + 1] == expected[k + i]);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the least integers of many are selected, too", "[lower][topk]") {
+  Random random(3);
+  Tensor x = MakeZeroTensor(kInt32, {1500});
+  std::vector<std::pair<int64_t, int64_t>> order;
+  for (int64_t i = 0; i < 1500; ++i) {
+    int64_t value = random.Below(200) == 0 ? INT32_MIN : random.Between(-90, 90);
+    SetElementInt(x, i, value);
+    order.emplace_back(value, i);
+  }
+  std::sort(order.begin(), order.end());
+  Doubles got = ValuesOf(TopK(x, 40, 0, false)[1]);
+  for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == static_cast<double>(order[i].second));
+}
+
 TEST_CASE("a TopK of many out of many does not double its kernel with each step of a search",
           "[lower][topk]") {
   TestGraph builder;
