@@ -71,15 +71,15 @@ Expr BytesOfCells(const Expr& cells, DType dtype) {
   return Times(cells, Real(static_cast<double>(dtype.bits()) / 8));
 }
 
-Expr LinesOfRun(const Expr& cells, DType dtype) {
-  int64_t cells_of_line = kLineBytes * 8 / dtype.bits();
+Expr LinesOfRun(const Expr& cells, DType dtype, int64_t line_bytes) {
+  int64_t cells_of_line = line_bytes * 8 / dtype.bits();
   return CeilDivide(cells, Expr(cells_of_line));
 }
 
 // Runs of cells that follow each other, from the fastest dimension outwards: a dimension adds to
 // the run where the ones inside are touched as a whole.
 Expr CountLines(const std::vector<TouchedDimension>& dimensions, const std::vector<size_t>& order,
-                DType dtype) {
+                DType dtype, int64_t line_bytes) {
   if (order.empty()) return Real(1);
   const TouchedDimension& fastest = dimensions[order[0]];
   Expr run = fastest.touched, rows(1);
@@ -92,7 +92,7 @@ Expr CountLines(const std::vector<TouchedDimension>& dimensions, const std::vect
     }
     whole = BothOf(whole, next.extent <= next.touched);
   }
-  return Times(Real(rows), Real(LinesOfRun(run, dtype)));
+  return Times(Real(rows), Real(LinesOfRun(run, dtype, line_bytes)));
 }
 
 // Iterations of loops[first..] that an index depends on.
@@ -182,13 +182,19 @@ AccessLines LinesOf(const Site& site, const Access& access, const Buffer& buffer
       size_t fastest = LogicalDimension(buffer, order->front());
       stepped.size[fastest] = box->size[fastest];
     }
-    lines.lines = CountLines(StoredDimensions(buffer, stepped), *order, buffer.dtype());
+    lines.lines = CountLines(StoredDimensions(buffer, stepped), *order, buffer.dtype(), kLineBytes);
   } else {
     Expr bytes = BytesOfCells(lines.cells, buffer.dtype());
     lines.lines = MaxOf(Over(bytes, Real(kLineBytes)), Real(1));
     lines.exact = false;
   }
   return lines;
+}
+
+std::optional<Expr> LinesOfBox(const Box& box, const Buffer& buffer, int64_t line_bytes) {
+  std::optional<std::vector<size_t>> order = MemoryOrder(buffer);
+  if (!order) return std::nullopt;
+  return CountLines(StoredDimensions(buffer, box), *order, buffer.dtype(), line_bytes);
 }
 
 LaneStride LaneStrideOf(const Site& site, const Access& access, const Buffer& buffer) {

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <optional>
+
 #include "autodiff_features/loop_sites.h"
+#include "schedule/analysis/region.h"
 #include "support/target.h"
 
 namespace tcc {
@@ -19,6 +22,10 @@ struct AccessLines {
 // Returns the lines that the access touches while `site.loops[first..]` move. `buffer` is the
 // declaration of the accessed buffer.
 AccessLines LinesOf(const Site& site, const Access& access, const Buffer& buffer, size_t first);
+
+// Returns the lines of `line_bytes` that a box of the buffer's cells takes; nullopt if its
+// dimensions have no order in memory.
+std::optional<Expr> LinesOfBox(const Box& box, const Buffer& buffer, int64_t line_bytes);
 
 // The distance in memory between the cells of neighbouring lanes.
 enum class LaneStride : uint8_t {

@@ -7,13 +7,6 @@
 namespace tcc {
 namespace {
 
-Expr Exp(const Expr& x) {
-  return CallOf(ScalarOp::kExp, {x});
-}
-Expr Ln(const Expr& x) {
-  return CallOf(ScalarOp::kLog, {x});
-}
-
 // --- Traffic ---
 
 bool IsCold(const TracedAccess& access, const RunSettings& settings) {
@@ -36,14 +29,6 @@ void AddTraffic(const NestWork& nest, const SiteWork& site, const TracedAccess& 
 }
 
 // --- Cycles ---
-
-Expr Largest(const std::vector<Expr>& values) {
-  Expr largest = values[0];
-  for (size_t i = 1; i < values.size(); ++i) {
-    if (!IsReal(values[i], 0)) largest = MaxOf(largest, values[i]);
-  }
-  return largest;
-}
 
 // Cycles of one run of the straight-line code, all operands in L1.
 Expr CyclesOfBody(const SiteWork& site, const CpuConstants& cpu) {
@@ -93,13 +78,6 @@ SiteCycles CyclesOf(const SiteWork& site, const Expr& spill, const CpuConstants&
                                 Expr(static_cast<int64_t>(threads))));
   Expr share = MaxOf(Over(alone, Real(threads)), Times(rounds, piece));
   return {alone, MinOf(alone, share)};
-}
-
-// (sum of t^p)^(1/p), each t a little above 0.
-Expr Overlapped(const std::vector<Expr>& seconds, const Expr& p) {
-  Expr sum = Real(0);
-  for (const Expr& t : seconds) sum = Plus(sum, Exp(Times(p, Ln(t + Real(1e-12)))));
-  return Exp(Over(Ln(sum), p));
 }
 
 }  // namespace

@@ -32,6 +32,10 @@ std::vector<LearnedModel::Prediction> LearnedModel::Predict(
     for (size_t k = 0; k < count; ++k) {
       double mean = sums[k] / size;
       double variance = std::max(squares[k] / size - mean * mean, 0.0);
+      if (some[k]->rows.empty()) {
+        predictions.push_back({some[k]->ln_prior, 0});
+        continue;
+      }
       double base = on_prior ? some[k]->ln_prior : ln_mean;
       predictions.push_back({base + mean, std::sqrt(variance)});
     }

@@ -21,6 +21,16 @@ Expr Plus(const Expr& a, const Expr& b);
 Expr Times(const Expr& a, const Expr& b);
 Expr Over(const Expr& a, const Expr& b);
 
+Expr Exp(const Expr& x);
+Expr Ln(const Expr& x);
+
+// Returns the largest of some formulas, of which those that are 0 are left out.
+Expr Largest(const std::vector<Expr>& values);
+
+// Returns (sum of t^p)^(1/p): the time that several resources need together, each t a little above
+// 0.
+Expr Overlapped(const std::vector<Expr>& seconds, const Expr& p);
+
 // Returns the product of integer extents as f64; 1 if there are none.
 Expr ProductOf(const std::vector<Expr>& extents);
 

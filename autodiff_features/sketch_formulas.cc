@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autodiff_features/gpu_prior.h"
 #include "autodiff_features/nest_features.h"
 #include "autodiff_features/real_formulas.h"
 #include "ir/expr/visitor.h"
@@ -26,6 +27,30 @@ FormulaCounts CountFormulas(std::span<const NestWork> nests) {
   return counts;
 }
 
+FormulaCounts CountFormulas(std::span<const LaunchWork> launches) {
+  FormulaCounts counts;
+  for (const LaunchWork& launch : launches) {
+    for (const WarpSite& site : launch.sites) {
+      ++counts.sites;
+      if (!site.exact) counts.bounded.push_back(site.site.block->name);
+    }
+    counts.accesses += launch.accesses;
+    counts.without_box.insert(counts.without_box.end(), launch.without_box.begin(),
+                              launch.without_box.end());
+  }
+  return counts;
+}
+
+Expr TileBytesOf(std::span<const LaunchWork> launches) {
+  Expr bytes = Real(0);
+  for (const LaunchWork& launch : launches) {
+    const NestResources& needs = launch.resources;
+    bytes = Plus(bytes, Plus(Real(needs.shared_bytes),
+                             Times(Real(needs.register_bytes), Real(needs.threads))));
+  }
+  return bytes;
+}
+
 Expr TileBytesOf(std::span<const NestWork> nests) {
   Expr bytes = Real(0);
   for (const NestWork& nest : nests) {
@@ -37,6 +62,17 @@ Expr TileBytesOf(std::span<const NestWork> nests) {
     }
   }
   return bytes;
+}
+
+// Checks that no loop of `fn` is dealt to the threads of a CPU. Error: the first one that is.
+Status ExpectGpuLoops(const Function& fn) {
+  Status status = OkStatus();
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (!loop || !status.ok() || loop->for_kind != ForKind::kParallel) return;
+    status = InvalidInput("loop '{}' is parallel; expected loops of a GPU", loop->key);
+  });
+  return status;
 }
 
 }  // namespace
@@ -66,34 +102,62 @@ Status ExpectCpuLoops(const Function& fn) {
 StatusOr<SketchFormulas> SketchFormulas::Create(const SymbolicProgram& program,
                                                 const Target& target, const CpuProfile& profile,
                                                 const RunSettings& settings) {
+  if (target.kind == TargetKind::kCuda) {
+    return CreateForGpu(program, target, GpuProfileOf(target), settings);
+  }
   if (target.kind != TargetKind::kCpu) {
-    return InvalidInput("target '{}': expected a CPU, features of others are not known",
+    return InvalidInput("target '{}': expected a CPU or a GPU, features of others are not known",
                         target.name);
   }
   TCC_RETURN_IF_ERROR(ExpectCpuLoops(program.fn));
   CpuConstants cpu = ConstantsOf(profile);
   std::vector<NestWork> nests = WorkOf(program.fn, target);
-  std::vector<Expr> rows;
+  Parts parts;
   std::vector<NestPrior> priors;
   for (const NestWork& nest : nests) {
     NestTraffic traffic = TrafficOf(nest, cpu, settings);
     priors.push_back(PriorOf(nest, traffic, target, cpu, settings));
     FeatureFormulas features = FeaturesOf(nest, traffic, priors.back(), target, settings);
-    rows.insert(rows.end(), features.begin(), features.end());
+    parts.features.insert(parts.features.end(), features.begin(), features.end());
+    parts.nests.push_back(nest.name);
   }
-  std::vector<Expr> total = {LnSecondsOf(priors, cpu)};
+  parts.prior = LnSecondsOf(priors, cpu);
+  parts.counts = CountFormulas(nests);
+  parts.tile_bytes = TileBytesOf(nests);
+  return Compile(program, std::move(parts));
+}
+
+StatusOr<SketchFormulas> SketchFormulas::CreateForGpu(const SymbolicProgram& program,
+                                                      const Target& target,
+                                                      const GpuProfile& profile,
+                                                      const RunSettings& settings) {
+  TCC_RETURN_IF_ERROR(ExpectGpuLoops(program.fn));
+  std::vector<LaunchWork> launches = LaunchesOf(program.fn, target);
+  Parts parts;
+  std::vector<LaunchPrior> priors;
+  for (const LaunchWork& launch : launches) {
+    priors.push_back(PriorOf(launch, profile, settings));
+    parts.nests.push_back(launch.name);
+  }
+  parts.prior = LnSecondsOf(priors);
+  parts.counts = CountFormulas(launches);
+  parts.tile_bytes = TileBytesOf(launches);
+  return Compile(program, std::move(parts));
+}
+
+StatusOr<SketchFormulas> SketchFormulas::Compile(const SymbolicProgram& program, Parts parts) {
   SizeVars sizes = VarsOf(program.trace.sizes);
   TCC_ASSIGN_OR_RETURN(BatchEvaluator features,
-                       BatchEvaluator::Compile(rows, sizes.vars, sizes.bounds));
+                       BatchEvaluator::Compile(parts.features, sizes.vars, sizes.bounds));
   TCC_ASSIGN_OR_RETURN(BatchEvaluator prior,
-                       BatchEvaluator::Compile(total, sizes.vars, sizes.bounds));
+                       BatchEvaluator::Compile({&parts.prior, 1}, sizes.vars, sizes.bounds));
   SketchFormulas formulas(std::move(features), std::move(prior));
   formulas.sizes_ = program.trace.sizes;
-  for (const NestWork& nest : nests) formulas.nests_.push_back(nest.name);
-  formulas.counts_ = CountFormulas(nests);
-  formulas.feature_exprs_ = std::move(rows);
-  formulas.prior_expr_ = total[0];
-  formulas.tile_bytes_expr_ = TileBytesOf(nests);
+  formulas.nests_ = std::move(parts.nests);
+  formulas.counts_ = std::move(parts.counts);
+  formulas.feature_exprs_ = std::move(parts.features);
+  formulas.prior_expr_ = std::move(parts.prior);
+  formulas.tile_bytes_expr_ = std::move(parts.tile_bytes);
   return formulas;
 }
 

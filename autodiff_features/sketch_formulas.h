@@ -6,6 +6,7 @@
 
 #include "autodiff_features/cpu_prior.h"
 #include "autodiff_features/feature_table.h"
+#include "autodiff_features/gpu_profile.h"
 #include "ir/analysis/batch_evaluator.h"
 #include "schedule/space/space.h"
 
@@ -31,13 +32,18 @@ SizeVars VarsOf(std::span<const FreeSize> sizes);
 // Checks that no loop of `fn` is bound to blocks or threads of a GPU. Error: the first one that is.
 Status ExpectCpuLoops(const Function& fn);
 
-// The features and predicted seconds of a symbolic program for a CPU, as formulas over its free
-// sizes, compiled for many points at once.
+// The features and predicted seconds of a symbolic program, as formulas over its free sizes,
+// compiled for many points at once. Programs for a GPU have the prior's seconds and no features.
 class SketchFormulas {
  public:
-  // Error: the target is no CPU; a loop is bound to a GPU; a formula that cannot be compiled.
+  // `profile` describes a CPU; a GPU's is its target's (GpuProfileOf). Error: the target is
+  // neither; a loop that the target does not have; a formula that cannot be compiled.
   static StatusOr<SketchFormulas> Create(const SymbolicProgram& program, const Target& target,
                                          const CpuProfile& profile, const RunSettings& settings);
+  // Does the same for another GPU than the target's typical one.
+  static StatusOr<SketchFormulas> CreateForGpu(const SymbolicProgram& program, const Target& target,
+                                               const GpuProfile& profile,
+                                               const RunSettings& settings);
 
   const std::vector<FreeSize>& sizes() const { return sizes_; }
   // Returns the names of the nests that run with the kernel, in order.
@@ -57,7 +63,8 @@ class SketchFormulas {
   const std::vector<Expr>& feature_exprs() const { return feature_exprs_; }
   const Expr& prior_expr() const { return prior_expr_; }
   // Returns the f64 bytes of the tiles of all levels: one iteration of each loop that is neither
-  // parallel nor straight-line code, of each nest's main block.
+  // parallel nor straight-line code, of each nest's main block. On a GPU: shared memory, and
+  // registers of all threads.
   const Expr& tile_bytes_expr() const { return tile_bytes_expr_; }
 
   // Converts points of the program's space to the evaluators' form.
@@ -65,6 +72,16 @@ class SketchFormulas {
   std::vector<double> LnSecondsAt(std::span<const Point> points) const;
 
  private:
+  // The formulas before they are compiled.
+  struct Parts {
+    std::vector<std::string> nests;
+    FormulaCounts counts;
+    std::vector<Expr> features;
+    Expr prior;
+    Expr tile_bytes;
+  };
+  static StatusOr<SketchFormulas> Compile(const SymbolicProgram& program, Parts parts);
+
   SketchFormulas(BatchEvaluator features, BatchEvaluator prior)
       : features_(std::move(features)), prior_(std::move(prior)) {}
 

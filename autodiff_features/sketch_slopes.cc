@@ -54,7 +54,7 @@ PointTable SketchSlopes::CostSeeds(const PointTable& values, const LearnedModel*
     ln_seconds.push_back(kernels[p].ln_prior);
     seeds.at(feature_columns_, p) = 1;
   }
-  if (!model || model->members.empty()) return seeds;
+  if (!model || model->members.empty() || feature_columns_ == 0) return seeds;
   std::vector<const KernelFeatures*> pointers;
   for (size_t p = 0; p < values.points(); ++p) {
     for (size_t r = 0; r < feature_columns_; ++r) kernels[p].rows.push_back(values.at(r, p));

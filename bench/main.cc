@@ -15,6 +15,7 @@ using namespace tcc;
 
 constexpr BenchSubcommand kSubcommands[] = {
     {"calibrate", "What a GPU reaches: multiply-adds, copies, launches", DeclareCalibrate},
+    {"construct", "Constructed schedules of a GPU's kernels beside their starts", DeclareConstruct},
     {"costs", "What the compiler itself costs", DeclareCosts},
     {"descend", "Descent on predicted times beside draws and climbs", DeclareDescend},
     {"estimate", "Predicted seconds against measured ones", DeclareEstimate},

@@ -3,35 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 
+#include "support/multiprocessor.h"
 #include "support/target.h"
 
 namespace tcc {
 namespace {
-
-// The limits of one multiprocessor (CUDA programming guide, "technical specifications per compute
-// capability"). The driver reserves `reserved_bytes` of shared memory per block for itself.
-struct MultiprocessorLimits {
-  int sm;
-  int64_t warps;
-  int64_t blocks;
-  int64_t shared_bytes;
-  int64_t reserved_bytes;
-};
-constexpr int64_t kKiB = 1024;
-constexpr MultiprocessorLimits kLimits[] = {
-    {75, 32, 16, 64 * kKiB, 0},     {80, 64, 32, 164 * kKiB, kKiB}, {86, 48, 16, 100 * kKiB, kKiB},
-    {89, 48, 24, 100 * kKiB, kKiB}, {90, 64, 32, 228 * kKiB, kKiB},
-};
-
-// Returns the row of a device; one newer than the table gets the last row.
-const MultiprocessorLimits& LimitsOf(int sm) {
-  const MultiprocessorLimits* row =
-      std::find_if(std::begin(kLimits), std::end(kLimits),
-                   [&](const MultiprocessorLimits& r) { return r.sm >= sm; });
-  return row == std::end(kLimits) ? *std::prev(std::end(kLimits)) : *row;
-}
 
 int64_t MultiprocessorsOf(int sm) {
   int64_t count = 0;
@@ -46,11 +23,6 @@ int64_t MultiprocessorsOf(int sm) {
 int64_t RoundedUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
-
-// The units of allocation: registers are allocated per warp, 256 at a time; shared memory, 128
-// bytes at a time.
-constexpr int64_t kRegisterUnit = 256;
-constexpr int64_t kSharedUnit = 128;
 
 int64_t SharedBytes(const Launch& launch) {
   return launch.static_shared_bytes + launch.dynamic_shared_bytes;
@@ -156,7 +128,7 @@ double FfmaShare(const SassCounts& counts) {
 }  // namespace
 
 int64_t BlocksPerMultiprocessor(const BlockResources& block, int sm) {
-  const MultiprocessorLimits& row = LimitsOf(sm);
+  const MultiprocessorLimits& row = MultiprocessorLimitsOf(sm);
   int64_t warps = (block.threads + Target::kWarp - 1) / Target::kWarp;
   int64_t warp_registers = RoundedUp(block.registers * Target::kWarp, kRegisterUnit);
   int64_t shared = RoundedUp(block.shared_bytes + row.reserved_bytes, kSharedUnit);

@@ -108,6 +108,22 @@ TEST_CASE("Slopes of predictions and penalties are those of finite differences")
   }
 }
 
+TEST_CASE("Slopes of predictions for a GPU are those of finite differences") {
+  Target target = *FindTarget("sm_86");
+  for (const Function& fn : {Product(), ConvFunction({}), SoftmaxByBlocks(12, 50)}) {
+    for (const Sketch& sketch : GenerateSketches(fn, target)) {
+      INFO(sketch.name);
+      Problem problem = Problem::Of(fn, sketch, target);
+      Random random(11);
+      PointTable logs = LogsOf(problem, problem.space.Sample(6, random));
+      for (size_t s = 0; s < logs.columns(); ++s) {
+        for (size_t p = 0; p < logs.points(); ++p) logs.at(s, p) += 0.4 * random.Unit();
+      }
+      for (double width : {0.5, 0.1}) CheckSlopes(problem, logs, width, nullptr);
+    }
+  }
+}
+
 TEST_CASE("A descent returns legal points, none slower than its best seed") {
   Target target = *FindTarget("x86-64-v3");
   Function fn = Product();

@@ -226,7 +226,7 @@ TEST_CASE("A trace that binds threads of a GPU gets no prediction for a CPU") {
   }
 }
 
-TEST_CASE("No sketch is predicted for a GPU") {
+TEST_CASE("No sketch of a CPU is predicted for a GPU") {
   Sketch sketch = MatmulSketches()[0];
   MeasuredTask task = TaskOf({RecordOf(Print(sketch.trace), sketch.start)});
   TaskFormulas formulas = TaskFormulas::Of(task, *FindTarget("sm_86"), {});

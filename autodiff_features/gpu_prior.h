@@ -1,0 +1,37 @@
+#pragma once
+
+#include <span>
+
+#include "autodiff_features/cpu_prior.h"
+#include "autodiff_features/gpu_profile.h"
+#include "autodiff_features/gpu_work.h"
+
+namespace tcc {
+
+// The seconds of a launch on a GPU: the bound by each resource alone, and all together.
+struct LaunchPrior {
+  Expr issue;    // of instructions
+  Expr passes;   // of shared memory and L1
+  Expr l2;       // of bytes that come from L2 or go there
+  Expr memory;   // of bytes that come from memory or go there
+  Expr latency;  // of one block after the other, each as fast as a warp alone
+  Expr seconds;
+  Expr resident;   // blocks that a multiprocessor runs at a time
+  Expr fma_share;  // multiply-adds among all instructions
+};
+
+// Returns one bound per resource:
+//   rounds  = ceildiv(blocks, multiprocessors), the blocks of the busiest multiprocessor
+//   issue   = rounds * max(instructions / issued_per_cycle, multiply-adds / fma_per_cycle,
+//             special / special_per_cycle, mma / mma_per_cycle) / hertz
+//   passes  = rounds * passes / passes_per_cycle / hertz
+//   l2      = blocks * 32 * sectors / min(l2_rate, min(blocks, multiprocessors) * l2_port * hertz)
+//   memory  = different bytes, and some anew in each wave if they are more than L2, by memory_rate
+//   latency = ceildiv(blocks, multiprocessors * resident) * cycles of a warp alone / hertz
+//   seconds = (issue^p + passes^p + l2^p + memory^p + latency^p)^(1/p) + launch_seconds
+LaunchPrior PriorOf(const LaunchWork& launch, const GpuProfile& gpu, const RunSettings& settings);
+
+// Returns ln seconds of a kernel.
+Expr LnSecondsOf(std::span<const LaunchPrior> launches);
+
+}  // namespace tcc

@@ -1,0 +1,278 @@
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "bench/subcommand.h"
+#include "compiler/kernels.h"
+#include "compiler/make_backend.h"
+#include "models/zoo/zoo.h"
+#include "search/searchers/searcher.h"
+#include "search/space/task_space.h"
+
+namespace tcc {
+namespace {
+
+struct ConstructOptions {
+  std::string network = "resnet50";
+  std::string target = "sm_86";
+  std::string kernel;
+  size_t picks = 16;
+  bool json = false;
+};
+
+using Clock = std::chrono::steady_clock;
+
+// A schedule of a kernel, as machine code says: no device is needed.
+struct CodeReport {
+  std::string schedule = {};  // the sketch and its sizes
+  double predicted = 0;       // seconds
+  int64_t passed = 0;         // better ones that were refused or have a fault
+  std::string fault = {};     // "" if there is none
+  int64_t registers = 0, spill_bytes = 0, shared_bytes = 0;
+  double fma_share = 0;  // of the main loop
+  double waves = 0;
+};
+
+struct KernelReport {
+  std::string kernel;
+  CodeReport start;  // what is compiled without a search
+  CodeReport pick;   // what rTile puts first
+  bool constructed = false;
+  double construct_seconds = 0;
+};
+
+template <typename Value>
+Value ValueOf(const std::vector<std::pair<std::string, Value>>& rows, std::string_view name) {
+  for (const auto& [key, value] : rows) {
+    if (key == name) return value;
+  }
+  return 0;
+}
+
+StatusOr<CodeReport> CompileLowered(const Function& lowered, Backend& backend) {
+  TCC_ASSIGN_OR_RETURN(CompiledModule module, backend.Compile({{lowered}}, {}));
+  const CompiledKernel& kernel = module.kernels[0];
+  TCC_RETURN_IF_ERROR(kernel.refused);
+  return CodeReport{.fault = kernel.fault,
+                    .registers = ValueOf(kernel.statistics, "registers"),
+                    .spill_bytes = ValueOf(kernel.statistics, "spill_bytes"),
+                    .shared_bytes = ValueOf(kernel.statistics, "shared_bytes"),
+                    .fma_share = ValueOf(kernel.ratios, "ffma_share"),
+                    .waves = ValueOf(kernel.ratios, "waves")};
+}
+
+std::string TextOf(const std::string& sketch, const Decisions& sizes) {
+  std::string text = sketch;
+  for (const auto& [name, value] : sizes) text += fmt::format(" {}={}", name, value);
+  return text;
+}
+
+double PredictedAt(TaskEstimator& estimator, const SearchPoint& point) {
+  return std::exp(estimator.Rank(point.sketch, {&point.point, 1})[0].ln_seconds);
+}
+
+// Returns the schedule that a compilation without a search takes: the first one without a fault.
+StatusOr<CodeReport> CompileStart(KernelStages kernel, const Workload& workload,
+                                  const CompileOptions& options, Backend& backend, TaskSpace& space,
+                                  TaskEstimator& estimator) {
+  int64_t passed = 0;
+  StatusOr<CodeReport> report = CompileLowered(kernel.lowered, backend);
+  while (!report.ok() || !report->fault.empty()) {
+    TCC_ASSIGN_OR_RETURN(bool more, FinishWithNextChoice(kernel, options));
+    if (!more) break;
+    ++passed;
+    report = CompileLowered(kernel.lowered, backend);
+  }
+  TCC_RETURN_IF_ERROR(report.status());
+  report->passed = passed;
+  report->schedule = TextOf(kernel.sketch, kernel.schedule.decisions);
+  const std::string& variant = workload.variant_keys[kernel.schedule.variant];
+  std::optional<SearchPoint> point = space.Find(variant, kernel.schedule);
+  report->predicted = point ? PredictedAt(estimator, *point) : std::nan("");
+  return report;
+}
+
+// Walks the constructed schedules until one compiles without a fault.
+Status CompilePick(const Workload& workload, const std::vector<SearchPoint>& points,
+                   const CompileOptions& options, Backend& backend, TaskSpace& space,
+                   TaskEstimator& estimator, KernelReport& report) {
+  for (size_t p = 0; p < points.size(); ++p) {
+    Candidate candidate = space.ToCandidate(points[p]);
+    const Function& tensor = workload.variants[candidate.schedule.variant];
+    StatusOr<LoweredKernel> lowered = LowerSchedule(tensor, candidate.schedule, options.target);
+    if (!lowered.ok()) continue;
+    StatusOr<CodeReport> code = CompileLowered(lowered->lowered, backend);
+    if (!code.ok() || !code->fault.empty()) continue;
+    report.pick = *std::move(code);
+    report.pick.passed = static_cast<int64_t>(p);
+    report.pick.predicted = PredictedAt(estimator, points[p]);
+    report.pick.schedule = TextOf(candidate.rules, candidate.schedule.decisions);
+    report.constructed = true;
+    return OkStatus();
+  }
+  return OkStatus();
+}
+
+StatusOr<KernelReport> ReportOf(const KernelStages& kernel, const CompileOptions& compile,
+                                const ConstructOptions& options, Backend& backend) {
+  Workload workload = WorkloadOf(kernel);
+  KernelReport report;
+  report.kernel = kernel.symbol;
+  Clock::time_point start = Clock::now();
+  TaskSpace space(workload, compile.target);
+  TaskHistory history;
+  TaskEstimator estimator(space, compile.target, {.cold_weights = true, .cold_activations = true},
+                          nullptr);
+  Random random(1);
+  std::vector<SearchPoint> points =
+      MakeTileSearcher({space, history, estimator, &estimator})->Propose(options.picks, random);
+  report.construct_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  TCC_ASSIGN_OR_RETURN(report.start,
+                       CompileStart(kernel, workload, compile, backend, space, estimator));
+  TCC_RETURN_IF_ERROR(CompilePick(workload, points, compile, backend, space, estimator, report));
+  return report;
+}
+
+nlohmann::json ToJson(const CodeReport& code) {
+  return {{"schedule", code.schedule},
+          {"predicted_us", code.predicted * 1e6},
+          {"passed", code.passed},
+          {"fault", code.fault},
+          {"registers", code.registers},
+          {"spill_bytes", code.spill_bytes},
+          {"shared_bytes", code.shared_bytes},
+          {"fma_share", code.fma_share},
+          {"waves", code.waves}};
+}
+
+void PrintRow(const KernelReport& report) {
+  auto print = [&](const CodeReport& code) {
+    fmt::print(" {:>8.1f} {:>4} {:>4} {:>6} {:>5.1f} {:>6.1f} {:>2}", code.predicted * 1e6,
+               code.registers, code.spill_bytes, code.shared_bytes, 100 * code.fma_share,
+               code.waves, code.passed);
+  };
+  fmt::print("{:<36} |", report.kernel.substr(0, 36));
+  print(report.start);
+  fmt::print(" |");
+  print(report.pick);
+  fmt::print(" | {:>6.1f}{}\n", 1e3 * report.construct_seconds,
+             report.constructed ? "" : "  not constructed");
+  std::fflush(stdout);
+}
+
+// Sums over the kernels of a network.
+struct NetworkSum {
+  size_t kernels = 0, constructed = 0;
+  double start_share = 0, pick_share = 0;
+  int64_t start_spills = 0, pick_spills = 0;
+  double start_seconds = 0, pick_seconds = 0;
+  double construct_seconds = 0, most_construct_seconds = 0;
+
+  void Add(const KernelReport& report) {
+    ++kernels;
+    constructed += report.constructed ? 1 : 0;
+    start_share += report.start.fma_share;
+    pick_share += report.pick.fma_share;
+    start_spills += report.start.spill_bytes;
+    pick_spills += report.pick.spill_bytes;
+    start_seconds += report.start.predicted;
+    pick_seconds += report.pick.predicted;
+    construct_seconds += report.construct_seconds;
+    most_construct_seconds = std::max(most_construct_seconds, report.construct_seconds);
+  }
+};
+
+void PrintSum(const std::string& network, const NetworkSum& sum) {
+  double kernels = static_cast<double>(std::max<size_t>(sum.kernels, 1));
+  fmt::print(
+      "{}: {} of {} kernels constructed; multiply-adds {:.3f} start, {:.3f} pick; spilled bytes {} "
+      "start, {} pick; predicted {:.1f} us start, {:.1f} us pick; construction {:.1f} ms in mean, "
+      "{:.1f} at most\n",
+      network, sum.constructed, sum.kernels, sum.start_share, sum.pick_share, sum.start_spills,
+      sum.pick_spills, 1e6 * sum.start_seconds, 1e6 * sum.pick_seconds,
+      1e3 * sum.construct_seconds / kernels, 1e3 * sum.most_construct_seconds);
+}
+
+nlohmann::json ToJson(const NetworkSum& sum) {
+  return {{"kernels", sum.kernels},
+          {"constructed", sum.constructed},
+          {"start_fma_share", sum.start_share},
+          {"pick_fma_share", sum.pick_share},
+          {"start_spill_bytes", sum.start_spills},
+          {"pick_spill_bytes", sum.pick_spills},
+          {"start_predicted_us", 1e6 * sum.start_seconds},
+          {"pick_predicted_us", 1e6 * sum.pick_seconds},
+          {"construct_ms", 1e3 * sum.construct_seconds},
+          {"most_construct_ms", 1e3 * sum.most_construct_seconds}};
+}
+
+StatusOr<NetworkSum> ConstructNetwork(const std::string& network, const CompileOptions& compile,
+                                      const ConstructOptions& options, Backend& backend,
+                                      nlohmann::json& rows) {
+  TCC_ASSIGN_OR_RETURN(Graph graph, BuildZoo(network));
+  TCC_ASSIGN_OR_RETURN(KernelSet set, KernelsOf(std::move(graph), compile));
+  NetworkSum sum;
+  for (const KernelStages& kernel : set.kernels) {
+    if (kernel.symbol.find(options.kernel) == std::string::npos) continue;
+    TCC_ASSIGN_OR_RETURN(KernelReport report, ReportOf(kernel, compile, options, backend));
+    sum.Add(report);
+    if (!options.json) PrintRow(report);
+    if (!options.json && !options.kernel.empty()) {
+      fmt::print("  start: {}\n  pick:  {}\n", report.start.schedule, report.pick.schedule);
+    }
+    rows.push_back({{"network", network},
+                    {"kernel", report.kernel},
+                    {"constructed", report.constructed},
+                    {"construct_ms", report.construct_seconds * 1e3},
+                    {"start", ToJson(report.start)},
+                    {"pick", ToJson(report.pick)}});
+  }
+  return sum;
+}
+
+Status RunConstruct(const ConstructOptions& options) {
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
+  if (target.kind != TargetKind::kCuda) {
+    return UsageError("--target {}: expected a GPU", options.target);
+  }
+  CompileOptions compile{.target = target};
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, MakeBackend(target));
+  std::vector<std::string> networks = {options.network};
+  if (options.network == "all") networks = ZooNames();
+  nlohmann::json rows = nlohmann::json::array(), sums = nlohmann::json::object();
+  if (!options.json) {
+    fmt::print("{:<36} | {:>8} {:>4} {:>4} {:>6} {:>5} {:>6} {:>2} | the same of the pick | ms\n",
+               "kernel", "start us", "regs", "sp.", "shared", "fma%", "waves", "no");
+  }
+  for (const std::string& network : networks) {
+    TCC_ASSIGN_OR_RETURN(NetworkSum sum,
+                         ConstructNetwork(network, compile, options, *backend, rows));
+    sums[network] = ToJson(sum);
+    if (!options.json) PrintSum(network, sum);
+  }
+  if (options.json) {
+    fmt::print("{}\n", nlohmann::json{{"kernels", rows}, {"networks", sums}}.dump(2));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+BenchAction DeclareConstruct(CLI::App& app) {
+  auto options = std::make_shared<ConstructOptions>();
+  app.add_option("--network", options->network, "One of tcc zoo list, or all")
+      ->capture_default_str();
+  app.add_option("--target", options->target, "A GPU of tcc targets")->capture_default_str();
+  app.add_option("--kernel", options->kernel,
+                 "Only kernels with this in their names, with their schedules");
+  app.add_option("--picks", options->picks, "Schedules that are tried until one compiles")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_flag("--json", options->json, "Write JSON");
+  return [options] { return RunConstruct(*options); };
+}
+
+}  // namespace tcc

@@ -1,0 +1,222 @@
+#include "autodiff_features/gpu_prior.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+
+#include "autodiff_features/real_formulas.h"
+#include "autodiff_features/sketch_formulas.h"
+#include "ir/expr/evaluate.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "tests/programs/product_function.h"
+#include "tests/programs/spike_programs.h"
+
+namespace tcc {
+namespace {
+
+constexpr size_t kPoints = 60;
+constexpr RunSettings kCold = {.cold_weights = true, .cold_activations = true};
+
+Target Gpu() {
+  return *FindTarget("sm_86");
+}
+
+// A sketch, its program, and legal points of it.
+struct Sampled {
+  Function fn;
+  Sketch sketch;
+  SymbolicProgram program;
+  std::vector<Point> points;
+
+  std::vector<double> LnSeconds(const GpuProfile& gpu, const RunSettings& settings = kCold) const {
+    return SketchFormulas::CreateForGpu(program, Gpu(), gpu, settings)->LnSecondsAt(points);
+  }
+};
+
+Sampled SampledOf(const Function& fn, const Sketch& sketch) {
+  SymbolicProgram program = ProgramOf(fn, Gpu(), sketch);
+  SearchSpace space = SearchSpace::Create(program).value();
+  Random random(17);
+  std::vector<Point> points = space.Sample(kPoints, random);
+  points.push_back(space.ToPoint(sketch.start));
+  return {fn, sketch, program, points};
+}
+
+void ForEachSketch(const std::function<void(const Sampled&)>& f) {
+  std::vector<Function> functions = {
+      MatmulFunction(64, 96, 80),
+      MatmulFunction(8, 16, 2048),
+      ProductFunction({.rows = 37, .columns = 200, .depth = 64, .type = "f32", .constant = true}),
+      ProductFunction({.rows = 128, .columns = 128, .depth = 64, .type = "f16"}),
+      ConvFunction({.height = 20, .width = 22, .channels = 16, .filters = 40, .stride = 1}),
+      SoftmaxByBlocks(60, 300),
+  };
+  for (const Function& fn : functions) {
+    for (const Sketch& sketch : GenerateSketches(fn, Gpu())) {
+      INFO("sketch " << sketch.name);
+      f(SampledOf(fn, sketch));
+    }
+  }
+}
+
+// Rounding aside.
+void CheckNeverSlower(const std::vector<double>& before, const std::vector<double>& after) {
+  REQUIRE(before.size() == after.size());
+  REQUIRE_FALSE(before.empty());
+  for (size_t p = 0; p < before.size(); ++p) CHECK(after[p] <= before[p] + 1e-9);
+}
+
+Function SquareMatmul(int64_t extent) {
+  return MatmulFunction(extent, extent, extent);
+}
+
+// ln seconds of the tile sketch of a product of matrices at the given sizes, all others 1.
+double LnSecondsAt(const Function& fn, const Decisions& sizes) {
+  for (const Sketch& sketch : GenerateSketches(fn, Gpu())) {
+    if (sketch.name != "tile") continue;
+    SymbolicProgram program = ProgramOf(fn, Gpu(), sketch);
+    SearchSpace space = SearchSpace::Create(program).value();
+    Decisions all = sketch.start;
+    for (auto& [name, value] : all) value = 1;
+    for (const auto& [name, value] : sizes) {
+      INFO(name);
+      REQUIRE(all.contains(name));
+      all[name] = value;
+    }
+    std::vector<Point> points = {space.ToPoint(all)};
+    CHECK(space.AreLegal(points)[0]);
+    return SketchFormulas::Create(program, Gpu(), {}, kCold)->LnSecondsAt(points)[0];
+  }
+  FAIL("no sketch 'tile'");
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("Every prediction for a GPU is finite at legal points, and no shorter than a launch") {
+  ForEachSketch([](const Sampled& sampled) {
+    for (const char* name : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"}) {
+      INFO(name);
+      GpuProfile gpu = GpuProfileOf(*FindTarget(name));
+      for (double ln_seconds : sampled.LnSeconds(gpu)) {
+        CHECK(std::isfinite(ln_seconds));
+        CHECK(ln_seconds >= std::log(gpu.launch_seconds));
+        CHECK(ln_seconds < 0);
+      }
+    }
+  });
+}
+
+TEST_CASE("Accesses of a GPU's sketches have boxes") {
+  ForEachSketch([](const Sampled& sampled) {
+    StatusOr<SketchFormulas> formulas = SketchFormulas::Create(sampled.program, Gpu(), {}, kCold);
+    REQUIRE(formulas.ok());
+    CHECK(formulas->counts().accesses > 0);
+    CHECK(formulas->counts().without_box.empty());
+    for (const std::string& access : formulas->counts().without_box) UNSCOPED_INFO(access);
+  });
+}
+
+TEST_CASE("More multiprocessors never make a kernel slower") {
+  ForEachSketch([](const Sampled& sampled) {
+    GpuProfile gpu = GpuProfileOf(Gpu());
+    gpu.multiprocessors = 1;
+    std::vector<double> before = sampled.LnSeconds(gpu);
+    for (int64_t count : {2, 4, 16, 128, 1024}) {
+      gpu.multiprocessors = count;
+      std::vector<double> after = sampled.LnSeconds(gpu);
+      CheckNeverSlower(before, after);
+      before = after;
+    }
+  });
+}
+
+TEST_CASE("Higher rates of a GPU never make a kernel slower, longer latencies never faster") {
+  ForEachSketch([](const Sampled& sampled) {
+    GpuProfile gpu = GpuProfileOf(Gpu());
+    std::vector<double> before = sampled.LnSeconds(gpu);
+    for (double GpuProfile::* rate :
+         {&GpuProfile::hertz, &GpuProfile::issued_per_cycle, &GpuProfile::fma_per_cycle,
+          &GpuProfile::special_per_cycle, &GpuProfile::mma_per_cycle, &GpuProfile::passes_per_cycle,
+          &GpuProfile::l2_bytes, &GpuProfile::l2_rate, &GpuProfile::l2_port,
+          &GpuProfile::memory_rate}) {
+      GpuProfile other = gpu;
+      other.*rate *= 1.5;
+      CheckNeverSlower(before, sampled.LnSeconds(other));
+    }
+    for (double GpuProfile::* latency :
+         {&GpuProfile::memory_latency, &GpuProfile::shared_latency, &GpuProfile::barrier_cycles,
+          &GpuProfile::exchange_cycles, &GpuProfile::launch_seconds}) {
+      GpuProfile other = gpu;
+      other.*latency *= 1.5;
+      CheckNeverSlower(sampled.LnSeconds(other), before);
+    }
+  });
+}
+
+TEST_CASE("Twice the extent is never faster at the same sizes") {
+  struct Extents {
+    int64_t rows, columns, depth;
+  };
+  Extents small = {192, 256, 320};
+  for (const Extents& large :
+       {Extents{384, 256, 320}, Extents{192, 512, 320}, Extents{192, 256, 640}}) {
+    Function fn = MatmulFunction(small.rows, small.columns, small.depth);
+    for (const Sketch& sketch : GenerateSketches(fn, Gpu())) {
+      // The number of steps of a part is written into a trace that splits the reduction.
+      if (sketch.name.find("split_k") != std::string::npos) continue;
+      Sampled sampled = SampledOf(fn, sketch);
+      Sampled doubled = sampled;
+      doubled.fn = MatmulFunction(large.rows, large.columns, large.depth);
+      doubled.program = Instantiate(doubled.fn, sketch.trace).value();
+      GpuProfile gpu = GpuProfileOf(Gpu());
+      CheckNeverSlower(doubled.LnSeconds(gpu), sampled.LnSeconds(gpu));
+    }
+  }
+}
+
+TEST_CASE("Staged tiles rank before a result per thread") {
+  Function fn = SquareMatmul(1024);
+  Decisions tiled = {{"mm.i.2", 16},       {"mm.i.4", 8},     {"mm.j.2", 16},
+                     {"mm.j.4", 8},        {"mm.k.1", 2},     {"mm.k.2", 4},
+                     {"mm.k.0.stages", 3}, {"mm.B.ax1.1", 4}, {"mm.A.ax1.1", 4}};
+  Decisions single = tiled;
+  single["mm.i.4"] = single["mm.j.4"] = 1;
+  Decisions medium = tiled;
+  medium["mm.i.4"] = medium["mm.j.4"] = 4;
+  double large = LnSecondsAt(fn, tiled), middle = LnSecondsAt(fn, medium),
+         small = LnSecondsAt(fn, single);
+  CHECK(large < middle);
+  CHECK(middle < small);
+  CHECK(large < small - std::log(3.0));
+  // Between the peak and a tenth of it.
+  double least = 2.0 * 1024 * 1024 * 1024 / 31.5e12;
+  CHECK(std::exp(large) > least);
+  CHECK(std::exp(large) < 10 * least);
+}
+
+TEST_CASE("One block is slower than as many as there are multiprocessors") {
+  Function fn = MatmulFunction(128, 128, 1024);
+  Decisions one = {{"mm.i.2", 16}, {"mm.i.4", 8}, {"mm.j.2", 16},
+                   {"mm.j.4", 8},  {"mm.k.2", 8}, {"mm.k.0.stages", 3}};
+  Decisions many = one;
+  many["mm.i.4"] = many["mm.j.4"] = 1;
+  CHECK(LnSecondsAt(fn, many) < LnSecondsAt(fn, one));
+}
+
+TEST_CASE("More steps under way never make a kernel's copies slower") {
+  Function fn = MatmulFunction(128, 128, 1024);
+  double before = 1;
+  for (int64_t stages : {1, 2, 3}) {
+    double after = LnSecondsAt(fn, {{"mm.i.2", 8},
+                                    {"mm.i.4", 2},
+                                    {"mm.j.2", 8},
+                                    {"mm.j.4", 2},
+                                    {"mm.k.2", 8},
+                                    {"mm.k.0.stages", stages}});
+    if (stages > 1) CHECK(after < before);
+    before = after;
+  }
+}
+
+}  // namespace tcc
