@@ -31,7 +31,9 @@ Expr ResidentOf(const LaunchWork& launch, const GpuProfile& gpu) {
   Expr resident = MinOf(Expr(limits.blocks), FloorDivide(Expr(limits.warps), warps));
   resident = MinOf(resident, FloorDivide(Expr(Target::kRegisterFile), of_warp * warps));
   if (!IsConstant(needs.shared_bytes, 0)) {
-    resident = MinOf(resident, FloorDivide(Expr(limits.shared_bytes), shared));
+    // A point may need none.
+    Expr some = MaxOf(shared, Expr(kSharedUnit));
+    resident = MinOf(resident, FloorDivide(Expr(limits.shared_bytes), some));
   }
   return MaxOf(resident, Expr(1));
 }
@@ -60,8 +62,9 @@ Expr MemoryBytes(const LaunchWork& launch, const Expr& l2_bytes, const Expr& res
 }
 
 // Returns the cycles that a block takes if its warps never wait for each other's instructions: each
-// instruction a cycle, and what loads and barriers let a warp wait for. Copies that are under way
-// for `ahead` steps hide so much of their latency.
+// instruction a cycle, and what loads and barriers let a warp wait for. With copies for `ahead`
+// steps under way, ahead + 1 steps of c cycles take at least the latency and one step: a step takes
+// max(c, (c + latency) / (ahead + 1)).
 Expr CyclesAlone(const LaunchWork& launch, const GpuProfile& gpu) {
   Expr cycles = Real(0), waits = Real(gpu.memory_latency);
   for (const WarpSite& site : launch.sites) {
@@ -73,8 +76,9 @@ Expr CyclesAlone(const LaunchWork& launch, const GpuProfile& gpu) {
   }
   if (IsReal(launch.steps, 0)) return Plus(cycles, waits);
   Expr step = Over(cycles, launch.steps);
-  Expr exposed = MaxOf(Real(gpu.memory_latency) - Times(launch.ahead, step), Real(0));
-  return Plus(Plus(cycles, waits), Times(launch.steps, Plus(exposed, Real(gpu.barrier_cycles))));
+  Expr shared_by = Plus(launch.ahead, Real(1));
+  Expr each = MaxOf(step, Over(Plus(step, Real(gpu.memory_latency)), shared_by));
+  return Plus(waits, Times(launch.steps, Plus(each, Real(gpu.barrier_cycles))));
 }
 
 }  // namespace

@@ -152,14 +152,11 @@ class LaunchCounter {
 
   void CountRuns(const Site& site, bool collective, WarpSite& work) const {
     std::vector<Expr> runs, threads;
+    for (size_t l : ThreadLoopsOf(site)) threads.push_back(site.loops[l]->extent);
     for (size_t l = 0; l < site.loops.size(); ++l) {
       const For& loop = *site.loops[l];
       if (collectives_.loops.contains(&loop)) continue;
-      if (IsThreadIdx(loop.for_kind)) {
-        threads.push_back(loop.extent);
-      } else if (IsInThread(loop) && l < site.FirstSpreadLoop()) {
-        runs.push_back(loop.extent);
-      }
+      if (IsInThread(loop) && l < site.FirstSpreadLoop()) runs.push_back(loop.extent);
     }
     work.runs = ProductOf(runs);
     work.warps = collective ? ProductOf(threads) : launch_.warps;

@@ -64,15 +64,19 @@ Expr TileBytesOf(std::span<const NestWork> nests) {
   return bytes;
 }
 
-// Checks that no loop of `fn` is dealt to the threads of a CPU. Error: the first one that is.
+// Checks that `fn` has loops of a GPU and none of a CPU. Error: the first one that is a CPU's.
 Status ExpectGpuLoops(const Function& fn) {
   Status status = OkStatus();
+  bool has_blocks = false;
   PreOrder(fn.body, [&](const Stmt& stmt) {
     const auto* loop = stmt.as<For>();
-    if (!loop || !status.ok() || loop->for_kind != ForKind::kParallel) return;
+    if (!loop || !status.ok()) return;
+    has_blocks = has_blocks || IsBlockIdx(loop->for_kind);
+    if (loop->for_kind != ForKind::kParallel) return;
     status = InvalidInput("loop '{}' is parallel; expected loops of a GPU", loop->key);
   });
-  return status;
+  if (!status.ok() || has_blocks) return status;
+  return InvalidInput("no loop is bound to blocks; expected loops of a GPU");
 }
 
 }  // namespace

@@ -227,11 +227,23 @@ Expr ExtentsOfWarp(const WarpParts& warp) {
 
 }  // namespace
 
+std::vector<size_t> ThreadLoopsOf(const Site& site) {
+  std::vector<size_t> loops;
+  for (ForKind axis : {ForKind::kThreadIdxX, ForKind::kThreadIdxY, ForKind::kThreadIdxZ}) {
+    for (size_t l = site.loops.size(); l-- > 0;) {
+      if (site.loops[l]->for_kind != axis) continue;
+      loops.push_back(l);
+      break;
+    }
+  }
+  return loops;
+}
+
 WarpParts WarpPartsOf(const Site& site) {
   WarpDealer dealer(site.bindings);
-  for (ForKind axis : {ForKind::kThreadIdxX, ForKind::kThreadIdxY, ForKind::kThreadIdxZ}) {
+  for (size_t loop : ThreadLoopsOf(site)) {
     for (size_t p = site.parts.size(); p-- > 0;) {
-      if (site.loops[site.parts[p].loop]->for_kind == axis) dealer.Deal(site.parts[p]);
+      if (site.parts[p].loop == loop) dealer.Deal(site.parts[p]);
     }
   }
   return std::move(dealer).Take();

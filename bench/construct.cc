@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "autodiff_features/gpu_prior.h"
 #include "bench/subcommand.h"
 #include "compiler/kernels.h"
 #include "compiler/make_backend.h"
@@ -14,6 +15,8 @@
 
 namespace tcc {
 namespace {
+
+constexpr RunSettings kCold = {.cold_weights = true, .cold_activations = true};
 
 struct ConstructOptions {
   std::string network = "resnet50";
@@ -38,8 +41,9 @@ struct CodeReport {
 
 struct KernelReport {
   std::string kernel;
-  CodeReport start;  // what is compiled without a search
-  CodeReport pick;   // what rTile puts first
+  std::vector<std::string> terms = {};  // of the prediction, a line per launch
+  CodeReport start;                     // what is compiled without a search
+  CodeReport pick;                      // what rTile puts first
   bool constructed = false;
   double construct_seconds = 0;
 };
@@ -74,10 +78,48 @@ double PredictedAt(TaskEstimator& estimator, const SearchPoint& point) {
   return std::exp(estimator.Rank(point.sketch, {&point.point, 1})[0].ln_seconds);
 }
 
+// Returns the terms of a prediction in microseconds, a line per launch.
+StatusOr<std::vector<std::string>> TermsOf(TaskSpace& space, const SearchPoint& point,
+                                           const Target& target) {
+  const SymbolicProgram& program = *space.Program(point.sketch);
+  SizeVars sizes = VarsOf(program.trace.sizes);
+  PointTable at(sizes.vars.size(), 1);
+  for (size_t s = 0; s < sizes.vars.size(); ++s) at.at(s, 0) = static_cast<double>(point.point[s]);
+  std::vector<std::string> lines;
+  for (const LaunchWork& launch : LaunchesOf(program.fn, target)) {
+    LaunchPrior prior = PriorOf(launch, GpuProfileOf(target), kCold);
+    std::vector<Expr> rows = {prior.issue,   prior.passes,  prior.l2,       prior.memory,
+                              prior.latency, prior.seconds, prior.resident, prior.fma_share};
+    TCC_ASSIGN_OR_RETURN(BatchEvaluator evaluator,
+                         BatchEvaluator::Compile(rows, sizes.vars, sizes.bounds));
+    PointTable values = evaluator.Evaluate(at);
+    auto us = [&](size_t row) { return 1e6 * values.at(row, 0); };
+    std::string line = fmt::format(
+        "{}: issue {:.1f}, passes {:.1f}, L2 {:.1f}, memory {:.1f}, latency {:.1f}, all {:.1f} us; "
+        "{} blocks resident, {:.1f} % multiply-adds; {} instructions",
+        launch.name, us(0), us(1), us(2), us(3), us(4), us(5), values.at(6, 0),
+        100 * values.at(7, 0), evaluator.instructions());
+    for (const std::string& access : launch.without_box) line += "; no box for " + access;
+    lines.push_back(std::move(line));
+    for (const WarpSite& site : launch.sites) {
+      std::vector<Expr> counts = {site.warps,         site.runs,   site.instructions,
+                                  site.multiply_adds, site.passes, site.sectors};
+      TCC_ASSIGN_OR_RETURN(BatchEvaluator counter,
+                           BatchEvaluator::Compile(counts, sizes.vars, sizes.bounds));
+      PointTable count = counter.Evaluate(at);
+      lines.push_back(fmt::format(
+          "  {}: {} warps x {} runs x ({:.0f} instructions, {:.0f} multiply-adds, {:.1f} passes, "
+          "{:.1f} sectors)",
+          site.site.block->name, count.at(0, 0), count.at(1, 0), count.at(2, 0), count.at(3, 0),
+          count.at(4, 0), count.at(5, 0)));
+    }
+  }
+  return lines;
+}
+
 // Returns the schedule that a compilation without a search takes: the first one without a fault.
-StatusOr<CodeReport> CompileStart(KernelStages kernel, const Workload& workload,
-                                  const CompileOptions& options, Backend& backend, TaskSpace& space,
-                                  TaskEstimator& estimator) {
+StatusOr<CodeReport> CompileStart(KernelStages kernel, const CompileOptions& options,
+                                  Backend& backend, TaskSpace& space, TaskEstimator& estimator) {
   int64_t passed = 0;
   StatusOr<CodeReport> report = CompileLowered(kernel.lowered, backend);
   while (!report.ok() || !report->fault.empty()) {
@@ -89,8 +131,8 @@ StatusOr<CodeReport> CompileStart(KernelStages kernel, const Workload& workload,
   TCC_RETURN_IF_ERROR(report.status());
   report->passed = passed;
   report->schedule = TextOf(kernel.sketch, kernel.schedule.decisions);
-  const std::string& variant = workload.variant_keys[kernel.schedule.variant];
-  std::optional<SearchPoint> point = space.Find(variant, kernel.schedule);
+  // The first sketch at its start comes first in the space, too.
+  std::optional<SearchPoint> point = kernel.choice == 0 ? space.Start(0) : std::nullopt;
   report->predicted = point ? PredictedAt(estimator, *point) : std::nan("");
   return report;
 }
@@ -111,6 +153,7 @@ Status CompilePick(const Workload& workload, const std::vector<SearchPoint>& poi
     report.pick.predicted = PredictedAt(estimator, points[p]);
     report.pick.schedule = TextOf(candidate.rules, candidate.schedule.decisions);
     report.constructed = true;
+    TCC_ASSIGN_OR_RETURN(report.terms, TermsOf(space, points[p], options.target));
     return OkStatus();
   }
   return OkStatus();
@@ -124,14 +167,12 @@ StatusOr<KernelReport> ReportOf(const KernelStages& kernel, const CompileOptions
   Clock::time_point start = Clock::now();
   TaskSpace space(workload, compile.target);
   TaskHistory history;
-  TaskEstimator estimator(space, compile.target, {.cold_weights = true, .cold_activations = true},
-                          nullptr);
+  TaskEstimator estimator(space, compile.target, kCold, nullptr);
   Random random(1);
   std::vector<SearchPoint> points =
       MakeTileSearcher({space, history, estimator, &estimator})->Propose(options.picks, random);
   report.construct_seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  TCC_ASSIGN_OR_RETURN(report.start,
-                       CompileStart(kernel, workload, compile, backend, space, estimator));
+  TCC_ASSIGN_OR_RETURN(report.start, CompileStart(kernel, compile, backend, space, estimator));
   TCC_RETURN_IF_ERROR(CompilePick(workload, points, compile, backend, space, estimator, report));
   return report;
 }
@@ -222,6 +263,7 @@ StatusOr<NetworkSum> ConstructNetwork(const std::string& network, const CompileO
     if (!options.json) PrintRow(report);
     if (!options.json && !options.kernel.empty()) {
       fmt::print("  start: {}\n  pick:  {}\n", report.start.schedule, report.pick.schedule);
+      for (const std::string& line : report.terms) fmt::print("  {}\n", line);
     }
     rows.push_back({{"network", network},
                     {"kernel", report.kernel},
