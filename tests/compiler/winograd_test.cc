@@ -270,6 +270,7 @@ TEST_CASE("a network of Winograd's convolutions computes what it did", "[api][wi
 struct Untuned {
   size_t variant = 0, variants = 0;
   std::string sketch;
+  std::string schedule;
 };
 Untuned UntunedOf(const Shape& shape, bool winograd = true) {
   Graph graph = Passed(Convolution(shape));
@@ -278,7 +279,8 @@ Untuned UntunedOf(const Shape& shape, bool winograd = true) {
   options.winograd = winograd;
   KernelSet set = MakeKernels(graph, FuseGraph(graph), {}, options).value();
   for (const KernelStages& kernel : set.kernels) {
-    if (kernel.flops > 0) return {kernel.schedule.variant, kernel.variants.size(), kernel.sketch};
+    if (kernel.flops == 0) continue;
+    return {kernel.schedule.variant, kernel.variants.size(), kernel.sketch, Print(kernel.schedule)};
   }
   return {};
 }
@@ -291,6 +293,20 @@ TEST_CASE("untuned convolutions with many channels and places go by Winograd's t
   CHECK(UntunedOf({1, 28, 28, 8, 64, 1}).variant != 1);
   CHECK(UntunedOf({1, 7, 7, 64, 64, 1}).variant != 1);
   CHECK(UntunedOf({1, 1, 300, 64, 64, 1}).variant != 1);
+}
+
+// Guards around the tiles of uneven pieces cost a register: 128 channels of 28x28 took twice as
+// long.
+TEST_CASE("pieces of untuned Winograd's convolutions divide the rows of tiles", "[api][winograd]") {
+  for (int64_t channels : {64, 96, 128, 256}) {
+    Untuned untuned = UntunedOf({1, 28, 28, channels, channels, 1});
+    INFO(untuned.schedule);
+    REQUIRE(untuned.sketch == "tile, transformed");
+    const std::string line = "\nset y.h.1 ";
+    size_t at = untuned.schedule.find(line);
+    REQUIRE(at != std::string::npos);
+    CHECK(14 % std::stoi(untuned.schedule.substr(at + line.size())) == 0);
+  }
 }
 
 TEST_CASE("a model may ask for direct convolutions alone", "[api][winograd]") {

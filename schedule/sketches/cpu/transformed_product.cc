@@ -22,6 +22,9 @@
 namespace tcc {
 namespace {
 
+// The pieces that threads share; half of them where there are few rows.
+constexpr int64_t kMinPieces = 4;
+
 // The stages, in their order. The output's last three axes are the rows and columns of an image,
 // whose tiles have `tile` of each, and its channels.
 struct Stages {
@@ -129,17 +132,46 @@ class TransformedProduct {
   int64_t RowsOfTiles() const { return CeilDivision(OutputExtent(3), s_.tile); }
   int64_t TilesOfRow() const { return CeilDivision(OutputExtent(2), s_.tile); }
 
-  // The initial number of rows of tiles in a piece: what the product reads and writes for them
-  // takes twice L2 at most, since the weights, which each piece reads again, are worth more there.
+  // The elements of a map or of the product for a tile, an entry of the batch at a time.
+  static int64_t TileElements(const Block& block) {
+    std::vector<size_t> iters = ItersOf(block, IterKind::kSpatial);
+    return ExtentOf(block, iters[0]) * ExtentOf(block, iters[1]) * ExtentOf(block, iters.back());
+  }
+  int64_t Terms() const {
+    int64_t terms = 1;
+    for (size_t i : ItersOf(*s_.product, IterKind::kReduce)) terms *= ExtentOf(*s_.product, i);
+    return terms;
+  }
+
+  // The bytes of what the product reads and writes for a row of tiles, and of its weights. It reads
+  // the input at each tap of a third dimension.
+  int64_t RowBytes() const {
+    int64_t taps = Terms() / ExtentOf(*s_.input, ItersOf(*s_.input, IterKind::kSpatial).back());
+    int64_t per_tile = taps * TileElements(*s_.input) + TileElements(*s_.product);
+    return per_tile * TilesOfRow() * WholeBytes(kFloat32);
+  }
+  int64_t WeightBytes() const { return TileElements(*s_.product) * Terms() * WholeBytes(kFloat32); }
+
+  // The bytes that come from beyond L2 if pieces have so many rows of tiles: each piece reads all
+  // weights, and what the product reads and writes passes twice if a piece does not fit in L2. Far
+  // larger pieces wait longer for it.
+  int64_t TrafficOf(int64_t rows) const {
+    int64_t bytes = rows * RowBytes();
+    int64_t passes = 4 * bytes <= 3 * target_.l2_bytes ? 0 : bytes <= 4 * target_.l2_bytes ? 2 : 3;
+    return CeilDivision(RowsOfTiles(), rows) * WeightBytes() + passes * RowsOfTiles() * RowBytes();
+  }
+
+  // The initial number of rows of tiles in a piece. Where it does not divide the rows, every tile
+  // of the product is guarded, which may cost a register; it has to save half of the traffic.
   int64_t FirstRows() const {
-    int64_t per_tile = 1;
-    for (const Block* block : {s_.input, s_.product}) {
-      std::vector<size_t> iters = ItersOf(*block, IterKind::kSpatial);
-      per_tile +=
-          ExtentOf(*block, iters[0]) * ExtentOf(*block, iters[1]) * ExtentOf(*block, iters.back());
+    int64_t pieces = RowsOfTiles() > 2 * kMinPieces ? kMinPieces : kMinPieces / 2;
+    int64_t best = 1, best_cost = TrafficOf(1);
+    for (int64_t rows = 2; rows <= CeilDivision(RowsOfTiles(), pieces); ++rows) {
+      int64_t cost = TrafficOf(rows) * (RowsOfTiles() % rows == 0 ? 1 : 2);
+      if (cost < best_cost) best = rows;
+      best_cost = std::min(best_cost, cost);
     }
-    int64_t bytes = per_tile * TilesOfRow() * WholeBytes(kFloat32);
-    return std::clamp<int64_t>(2 * target_.l2_bytes / bytes, 1, RowsOfTiles());
+    return best;
   }
 
   RegisterTile FirstTile() const {
