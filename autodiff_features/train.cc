@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autodiff_features/adam.h"
+#include "autodiff_features/member_trainer.h"
 #include "autodiff_features/robust_loss.h"
-#include "support/random.h"
 
 namespace tcc {
 namespace {
@@ -14,32 +13,8 @@ constexpr double kPairWeight = 0.5;
 constexpr double kPairScale = 0.1;
 const double kLnPairsWithin = std::log(10.0);
 constexpr size_t kTasksOfBatch = 8;
-constexpr size_t kPointsOfTask = 32;
 constexpr double kFirstRate = 1e-3, kLastRate = 1e-5;
-// How far members may correct the prior, or go from the mean without one.
-constexpr double kBoundOnPrior = 2, kBoundAlone = 16;
-
-// A task's points that have finite numbers.
-struct UsableTask {
-  std::vector<const TrainingPoint*> points;
-  double ln_best = 0;
-};
-
-// Leaves out tasks without such points.
-std::vector<UsableTask> UsableTasks(std::span<const TrainingTask> tasks) {
-  std::vector<UsableTask> result;
-  for (const TrainingTask& task : tasks) {
-    UsableTask usable;
-    for (const TrainingPoint& point : task.points) {
-      if (!IsFinite(point.features) || !std::isfinite(point.ln_seconds)) continue;
-      bool first = usable.points.empty();
-      usable.ln_best = first ? point.ln_seconds : std::min(usable.ln_best, point.ln_seconds);
-      usable.points.push_back(&point);
-    }
-    if (!usable.points.empty()) result.push_back(std::move(usable));
-  }
-  return result;
-}
+constexpr double kBoundAlone = 16;  // how far members may go from the mean without a prior
 
 double NoiseOf(const TrainingPoint& point) {
   return point.precise ? point.noise : std::max(point.noise, kRoughNoise);
@@ -69,71 +44,6 @@ void AddPairs(std::span<const TrainingPoint* const> points, double ln_best,
     result.slopes[faster] += slope;
   }
 }
-
-// Draws batches and steps one member down its loss. There is at least one task.
-class MemberTrainer {
- public:
-  MemberTrainer(std::span<const UsableTask> tasks, const LearnedModel& model, Mlp& member,
-                uint64_t seed)
-      : model_(model),
-        member_(member),
-        adam_(member.parameters().size(), {.clip = 1, .decay = 1e-5}),
-        random_(seed) {
-    for (size_t t = 0; t < tasks.size(); ++t) {
-      drawn_.push_back(&tasks[random_.Below(tasks.size())]);
-      points_ += drawn_.back()->points.size();
-    }
-  }
-
-  size_t StepsOfEpoch() const {
-    return std::max<size_t>(points_ / (kTasksOfBatch * kPointsOfTask), 1);
-  }
-
-  // Returns the loss before the step.
-  double Step(double rate) {
-    std::vector<const KernelFeatures*> kernels;
-    std::vector<std::vector<const TrainingPoint*>> groups;
-    std::vector<double> ln_best;
-    for (size_t i = 0; i < kTasksOfBatch; ++i) {
-      const UsableTask& task = *drawn_[random_.Below(drawn_.size())];
-      groups.push_back(DrawPoints(task));
-      ln_best.push_back(task.ln_best);
-      for (const TrainingPoint* point : groups.back()) kernels.push_back(&point->features);
-    }
-    NestBatch batch = BatchOf(model_.scale, kernels);
-    std::vector<double> predicted = member_.Forward(batch);
-    for (size_t k = 0; k < kernels.size(); ++k) {
-      predicted[k] += model_.on_prior ? kernels[k]->ln_prior : model_.ln_mean;
-    }
-    double loss = 0;
-    std::vector<double> seeds;
-    double share = 1 / static_cast<double>(groups.size());
-    for (size_t g = 0, first = 0; g < groups.size(); first += groups[g++].size()) {
-      TaskLoss of_task =
-          LossOf(groups[g], ln_best[g], std::span(predicted).subspan(first, groups[g].size()));
-      loss += share * of_task.loss;
-      for (double slope : of_task.slopes) seeds.push_back(share * slope);
-    }
-    adam_.Step(member_.parameters(), member_.Backward(batch, seeds).parameters, rate);
-    return loss;
-  }
-
- private:
-  std::vector<const TrainingPoint*> DrawPoints(const UsableTask& task) {
-    std::vector<const TrainingPoint*> points;
-    for (size_t i = 0; i < kPointsOfTask; ++i) {
-      points.push_back(task.points[random_.Below(task.points.size())]);
-    }
-    return points;
-  }
-
-  const LearnedModel& model_;
-  Mlp& member_;
-  Adam adam_;
-  Random random_;
-  std::vector<const UsableTask*> drawn_;
-  size_t points_ = 0;
-};
 
 // Rounds to what the model file keeps.
 void RoundToFloats(std::vector<double>& values) {
@@ -188,7 +98,7 @@ StatusOr<LearnedModel> Train(std::span<const TrainingTask> tasks, const CpuProfi
   for (int m = 0; m < options.members; ++m) {
     uint64_t seed = options.seed + static_cast<uint64_t>(m);
     Mlp member = Mlp::Drawn(seed, bound);
-    MemberTrainer trainer(usable, model, member, seed);
+    MemberTrainer trainer(usable, model, member, {.tasks = kTasksOfBatch, .seed = seed});
     size_t steps = trainer.StepsOfEpoch();
     for (int epoch = 0; epoch < options.epochs; ++epoch) {
       double loss = 0;

@@ -149,6 +149,7 @@ StatusOr<SearchCurve> RunOnce(Contest& contest, const std::string& searcher, siz
   own.starts = !options.no_starts;
   own.estimates = options.estimates != "nearest";
   own.model = contest.model;
+  own.trains = options.estimates.ends_with("online");
   TaskTuner tuner(contest.workload, contest.bench.target, contest.NewSpace(), own);
   PointTimes times =
       [&](std::span<const SearchPoint> points) -> StatusOr<std::vector<Measurement>> {
@@ -256,9 +257,10 @@ Status ExpectUsable(const SearchBench& options) {
       return UsageError("--searchers: there is no searcher '{}'", searcher);
     }
   }
-  bool full = options.estimates == "full";
+  bool full = options.estimates.starts_with("full");
   if (full == options.model.empty()) {
-    return UsageError("--model: expected with --estimates full, and with nothing else");
+    return UsageError(
+        "--model: expected with --estimates full and full-online, and with nothing else");
   }
   return OkStatus();
 }
@@ -310,9 +312,9 @@ BenchAction DeclareSearch(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--estimates", options->estimates,
                  "What searchers expect by: measured neighbours, formulas, or a cost model")
-      ->check(CLI::IsMember({"nearest", "prior", "full"}))
+      ->check(CLI::IsMember({"nearest", "prior", "online", "full", "full-online"}))
       ->capture_default_str();
-  app.add_option("--model", options->model, "Cost model of --estimates full");
+  app.add_option("--model", options->model, "Cost model of --estimates full and full-online");
   app.add_option("--most", options->most, "As for tcc-bench lattice")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();

@@ -16,7 +16,7 @@ import pathlib
 MOST_REGRET = 5.0  # of a run without a right candidate
 COLOURS = {"random": "#888888", "coordinate": "#b8860b", "evolutionary": "#1f77b4",
            "annealing": "#17a2b8", "rtile": "#2ca02c", "gradient": "#d62728", "auto": "#000000"}
-DASHES = {"prior": "", "full": "8 3", "nearest": "2 3"}
+DASHES = {"prior": "", "online": "12 3 2 3", "full": "8 3", "full-online": "8 3 2 3", "nearest": "2 3"}
 WIDTH, HEIGHT, MARGIN, TITLE = 420, 280, 46, 22
 
 

@@ -73,6 +73,11 @@ void NearestRanker::ReadTrials() {
   }
 }
 
+void NearestRanker::ReadAgain() {
+  read_ = 0;
+  trials_.clear();
+}
+
 NearestRanker::Known NearestRanker::KnownOf(size_t sketch, bool on_base) const {
   Known known;
   const SearchSpace& points = *space_.Points(sketch);

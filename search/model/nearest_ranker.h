@@ -27,6 +27,8 @@ class NearestRanker final : public Ranker {
       : space_(space), history_(history), base_(base) {}
 
   std::vector<Prediction> Rank(size_t sketch, std::span<const Point> points) override;
+  // Reads all trials again: the base predicts other times now.
+  void ReadAgain();
   int64_t predictions() const { return predictions_; }
 
  private:

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "autodiff_features/train_further.h"
+
 namespace tcc {
 
 TaskEstimator::TaskEstimator(TaskSpace& space, const Target& target, const RunSettings& settings,
@@ -10,7 +12,8 @@ TaskEstimator::TaskEstimator(TaskSpace& space, const Target& target, const RunSe
       target_(target),
       settings_(settings),
       profile_(model ? model->profile : ProfileOf(target)),
-      model_(std::move(model)),
+      first_model_(std::move(model)),
+      model_(first_model_),
       entries_(space.size()) {}
 
 const SketchFormulas* TaskEstimator::Formulas(size_t sketch) {
@@ -35,6 +38,11 @@ const SketchSlopes* TaskEstimator::Slopes(size_t sketch) {
   return entry.slopes ? &*entry.slopes : nullptr;
 }
 
+void TaskEstimator::Train(const TrainingTask& trials, uint64_t seed) {
+  LearnedModel first = first_model_ ? *first_model_ : PriorAlone(profile_);
+  model_ = std::make_shared<const LearnedModel>(TrainFurther(first, trials, {.seed = seed}));
+}
+
 std::vector<double> TaskEstimator::TileBytes(size_t sketch, std::span<const Point> points) {
   Entry& entry = entries_[sketch];
   const SketchFormulas* formulas = Formulas(sketch);
@@ -50,16 +58,17 @@ std::vector<double> TaskEstimator::TileBytes(size_t sketch, std::span<const Poin
   return {column.begin(), column.end()};
 }
 
-std::vector<Prediction> TaskEstimator::Rank(size_t sketch, std::span<const Point> points) {
+std::vector<Prediction> TaskEstimator::RankBy(const LearnedModel* model, size_t sketch,
+                                              std::span<const Point> points) {
   const SketchFormulas* formulas = Formulas(sketch);
   std::vector<Prediction> predictions(points.size());
   if (!formulas) return predictions;
-  if (!model_) {
+  if (!model) {
     std::vector<double> ln_seconds = formulas->LnSecondsAt(points);
     for (size_t p = 0; p < points.size(); ++p) predictions[p].ln_seconds = ln_seconds[p];
     return predictions;
   }
-  std::vector<LearnedModel::Prediction> learned = model_->Predict(FeaturesAt(*formulas, points));
+  std::vector<LearnedModel::Prediction> learned = model->Predict(FeaturesAt(*formulas, points));
   for (size_t p = 0; p < points.size(); ++p) {
     predictions[p] = {learned[p].ln_seconds, learned[p].deviation};
   }

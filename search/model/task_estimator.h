@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "autodiff_features/learned_model.h"
 #include "autodiff_features/sketch_slopes.h"
+#include "autodiff_features/train.h"
 #include "search/model/ranker.h"
 
 namespace tcc {
@@ -19,7 +21,13 @@ class TaskEstimator final : public Ranker {
                 std::shared_ptr<const LearnedModel> model);
 
   // Returns predictions, NaN if the sketch has no formulas.
-  std::vector<Prediction> Rank(size_t sketch, std::span<const Point> points) override;
+  std::vector<Prediction> Rank(size_t sketch, std::span<const Point> points) override {
+    return RankBy(model_.get(), sketch, points);
+  }
+  // Returns the predictions of the model that the estimator was made with.
+  std::vector<Prediction> RankAtFirst(size_t sketch, std::span<const Point> points) {
+    return RankBy(first_model_.get(), sketch, points);
+  }
 
   // Return nullptr if there are none.
   const SketchFormulas* Formulas(size_t sketch);
@@ -27,6 +35,8 @@ class TaskEstimator final : public Ranker {
   // Returns the bytes that the tiles of each point take on all levels; none without formulas.
   std::vector<double> TileBytes(size_t sketch, std::span<const Point> points);
   const LearnedModel* model() const { return model_.get(); }
+  // Trains the model that the estimator was made with further; without one, from the prior alone.
+  void Train(const TrainingTask& trials, uint64_t seed);
 
  private:
   struct Entry {
@@ -36,10 +46,14 @@ class TaskEstimator final : public Ranker {
     std::optional<BatchEvaluator> tile_bytes = {};
   };
 
+  std::vector<Prediction> RankBy(const LearnedModel* model, size_t sketch,
+                                 std::span<const Point> points);
+
   TaskSpace& space_;
   Target target_;
   RunSettings settings_;
   CpuProfile profile_;
+  std::shared_ptr<const LearnedModel> first_model_;
   std::shared_ptr<const LearnedModel> model_;
   std::vector<Entry> entries_;
 };

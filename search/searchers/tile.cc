@@ -16,7 +16,7 @@ constexpr size_t kMaxListed = 40'000;  // rungs' combinations that are all looke
 constexpr size_t kMaxGrown = 600;      // tiles that grow in the others
 constexpr size_t kChunk = 4096;        // points that are evaluated at once
 
-// An aligned point of a sketch and the estimator's prediction.
+// An aligned point of a sketch and the prediction of the estimator's first model.
 struct ExpectedPoint {
   double ln_seconds = 0;
   Point point;
@@ -63,7 +63,7 @@ class Ladder {
   // Returns the expected ln seconds of each point; NaN for those that are not legal.
   std::vector<double> Expect(const std::vector<Point>& points) {
     std::vector<bool> legal = points_.AreLegal(points);
-    std::vector<Prediction> expected = estimator_.Rank(sketch_, points);
+    std::vector<Prediction> expected = estimator_.RankAtFirst(sketch_, points);
     std::vector<double> ln_seconds(points.size(), std::nan(""));
     for (size_t p = 0; p < points.size(); ++p) {
       if (legal[p]) ln_seconds[p] = expected[p].ln_seconds;
@@ -138,7 +138,7 @@ class Ladder {
     std::vector<Point> all = {point};
     all.insert(all.end(), larger.begin(), larger.end());
     std::vector<double> bytes = estimator_.TileBytes(sketch_, all);
-    double seconds = std::exp(estimator_.Rank(sketch_, {&point, 1})[0].ln_seconds);
+    double seconds = std::exp(estimator_.RankAtFirst(sketch_, {&point, 1})[0].ln_seconds);
     std::vector<std::pair<double, Point>> scored;
     for (size_t p = 0; p < larger.size(); ++p) {
       if (std::isnan(ln_seconds[p])) continue;
@@ -194,7 +194,7 @@ class TileSearcher final : public Searcher {
   }
 
  private:
-  // They depend on the sketch alone.
+  // They depend on the sketch and the estimator's first model alone.
   const std::vector<Point>& TilesOf(size_t sketch) {
     auto [place, is_new] = tiles_.try_emplace(sketch);
     if (!is_new || !context_.estimator) return place->second;

@@ -97,6 +97,10 @@ TaskTuner::TaskTuner(const Workload& workload, const Target& target, TaskSpace s
                                    : nullptr),
       ranker_(std::make_unique<NearestRanker>(*space_, *history_, estimator_.get())) {
   TCC_CHECK(!options.searchers.empty());
+  if (estimator_ && options.trains) {
+    training_.emplace(*history_, *estimator_,
+                      SeedFor(fmt::format("{} {}", options.seed, workload.key)));
+  }
   for (const SearcherRow* row : options.searchers) {
     searchers_.push_back(row->make({*space_, *history_, *ranker_, estimator_.get()}));
   }
@@ -127,6 +131,7 @@ std::vector<Proposal> TaskTuner::Propose(size_t count) {
   if (options_.starts) AddStarts(count, proposals);
   if (proposals.size() < count) {
     RetireSlowSketches();
+    if (training_ && training_->Update()) ranker_->ReadAgain();
     AddSearched(count, proposals);
   }
   return proposals;

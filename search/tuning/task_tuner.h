@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "search/database/database.h"
 #include "search/model/nearest_ranker.h"
+#include "search/model/online_training.h"
 #include "search/searchers/searcher.h"
 #include "search/space/task_history.h"
 
@@ -37,6 +39,7 @@ struct TaskTunerOptions {
   // false: searchers predict from measured neighbours alone, without formulas.
   bool estimates = true;
   std::shared_ptr<const LearnedModel> model = {};  // the estimator's model; null: its prior alone
+  bool trains = false;  // whether the estimator is trained on the task's trials as they come
 };
 
 // The tuner of one task: proposes what to measure and keeps the results. Suggestions come first,
@@ -83,6 +86,7 @@ class TaskTuner {
   std::unique_ptr<TaskSpace> space_;
   std::unique_ptr<TaskHistory> history_;
   std::unique_ptr<TaskEstimator> estimator_;  // null: there are no estimates
+  std::optional<OnlineTraining> training_;    // of the estimator
   std::unique_ptr<NearestRanker> ranker_;
   std::vector<std::unique_ptr<Searcher>> searchers_;  // one per options_.searchers
   std::deque<SearchPoint> suggested_;

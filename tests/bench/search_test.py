@@ -126,7 +126,9 @@ class Search(unittest.TestCase):
 
     def test_a_model_without_full_estimates_is_refused(self):
         self.refused("--model", "search", *SPACE, "--db", self.database, "--model", "m.tcm")
-        self.refused("--model", "search", *SPACE, "--db", self.database, "--estimates", "full")
+        for estimates in ["full", "full-online"]:
+            self.refused("--model", "search", *SPACE, "--db", self.database, "--estimates",
+                         estimates)
 
 
 if __name__ == "__main__":

@@ -116,6 +116,29 @@ TEST_CASE("the same history gives the same proposals", "[search][tuner]") {
   }
 }
 
+TEST_CASE("the same history gives the same proposals where the estimator is trained on it",
+          "[search][tuner]") {
+  for (std::string_view searcher : {"evolutionary", "gradient", "auto"}) {
+    INFO(searcher);
+    TaskTunerOptions options = OptionsFor(searcher, 3);
+    options.trains = true;
+    Tuning unbroken(ProductWorkload("product"), options);
+    while (unbroken.trials.size() < 2 * OnlineTraining::kTrainEvery) {
+      unbroken.Measure(unbroken.tuner.Propose(16));
+    }
+    for (int round = 0; round < 2; ++round) {
+      TaskTuner resumed(unbroken.workload, SearchTarget(), options);
+      resumed.Resume(unbroken.trials);
+      TaskTuner untrained(unbroken.workload, SearchTarget(), OptionsFor(searcher, 3));
+      untrained.Resume(unbroken.trials);
+      std::vector<Proposal> proposals = unbroken.tuner.Propose(16);
+      CHECK(PointsOf(resumed.Propose(16)) == PointsOf(proposals));
+      CHECK(PointsOf(untrained.Propose(16)) != PointsOf(proposals));
+      unbroken.Measure(proposals);
+    }
+  }
+}
+
 TEST_CASE("what was proposed and not yet observed is not proposed again", "[search][tuner]") {
   Workload workload = ProductWorkload("product");
   for (const SearcherRow& row : Searchers()) {
