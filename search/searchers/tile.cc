@@ -14,7 +14,9 @@ namespace {
 constexpr size_t kKept = 400;          // tiles of a sketch that are looked at after each batch
 constexpr size_t kMaxListed = 40'000;  // rungs' combinations that are all looked at
 constexpr size_t kMaxGrown = 600;      // tiles that grow in the others
-constexpr size_t kChunk = 4096;        // points that are evaluated at once
+// Tiles of a GPU that grow at a time: its formulas are long, and each batch decodes them anew.
+constexpr size_t kGrownTogether = 8;
+constexpr size_t kChunk = 4096;  // points that are evaluated at once
 
 // An aligned point of a sketch and the prediction of the estimator's first model.
 struct ExpectedPoint {
@@ -44,7 +46,8 @@ class Ladder {
         estimator_(estimator),
         sketch_(sketch),
         start_(space.Start(sketch)->point),
-        rungs_(RungsOf(points_, start_)) {}
+        rungs_(RungsOf(points_, start_)),
+        together_(space.target().kind == TargetKind::kCuda ? kGrownTogether : 1) {}
 
   std::vector<ExpectedPoint> Climb() {
     size_t combinations = 1;
@@ -60,21 +63,29 @@ class Ladder {
   }
 
  private:
-  // Returns the expected ln seconds of each point; NaN for those that are not legal.
-  std::vector<double> Expect(const std::vector<Point>& points) {
+  // Returns the legal ones of the points with what is expected of them, and keeps those too.
+  std::vector<ExpectedPoint> Expect(std::vector<Point> points) {
     std::vector<bool> legal = points_.AreLegal(points);
-    std::vector<Prediction> expected = estimator_.RankAtFirst(sketch_, points);
-    std::vector<double> ln_seconds(points.size(), std::nan(""));
+    size_t kept = 0;
     for (size_t p = 0; p < points.size(); ++p) {
-      if (legal[p]) ln_seconds[p] = expected[p].ln_seconds;
+      if (!legal[p]) continue;
+      if (kept != p) points[kept] = std::move(points[p]);
+      ++kept;
     }
-    return ln_seconds;
+    points.resize(kept);
+    std::vector<ExpectedPoint> known = Ranked(std::move(points));
+    std::erase_if(known, [](const ExpectedPoint& one) { return std::isnan(one.ln_seconds); });
+    found_.insert(found_.end(), known.begin(), known.end());
+    return known;
   }
 
-  void Keep(const std::vector<Point>& points, const std::vector<double>& ln_seconds) {
+  std::vector<ExpectedPoint> Ranked(std::vector<Point> points) {
+    std::vector<Prediction> expected = estimator_.RankAtFirst(sketch_, points);
+    std::vector<ExpectedPoint> ranked;
     for (size_t p = 0; p < points.size(); ++p) {
-      if (!std::isnan(ln_seconds[p])) found_.push_back({ln_seconds[p], points[p]});
+      ranked.push_back({expected[p].ln_seconds, std::move(points[p])});
     }
+    return ranked;
   }
 
   void List() {
@@ -90,8 +101,7 @@ class Ladder {
         if (!more) places[s] = 0;
       }
       if (more && chunk.size() < kChunk) continue;
-      Keep(chunk, Expect(chunk));
-      chunk.clear();
+      Expect(std::exchange(chunk, {}));
     }
   }
 
@@ -105,19 +115,64 @@ class Ladder {
     return point;
   }
 
+  // A tile that is still to grow.
+  struct Tile {
+    Point point;
+    double seconds = 0;
+    double bytes = 0;
+    double saved = 0;  // seconds per byte, by being larger than the tile that it grew from
+  };
+
   void Grow() {
-    std::vector<Point> stack = {start_, Smallest()};
-    std::set<Point> seen(stack.begin(), stack.end());
-    Keep(stack, Expect(stack));
-    for (size_t grown = 0; grown < kMaxGrown && !stack.empty(); ++grown) {
-      Point point = std::move(stack.back());
-      stack.pop_back();
-      std::vector<Point> larger = LargerThan(point);
-      std::erase_if(larger, [&](const Point& next) { return !seen.insert(next).second; });
-      std::vector<double> ln_seconds = Expect(larger);
-      Keep(larger, ln_seconds);
-      for (Point& next : ByReuse(point, larger, ln_seconds)) stack.push_back(std::move(next));
+    std::vector<Point> roots = {start_, Smallest()};
+    std::set<Point> seen(roots.begin(), roots.end());
+    Expect(roots);
+    // Roots grow even where they are not legal: a larger tile may be.
+    std::vector<Tile> stack = Sized(Ranked(std::move(roots)));
+    for (size_t grown = 0; grown < kMaxGrown && !stack.empty();) {
+      size_t count = std::min(together_, stack.size());
+      std::vector<Tile> grow(std::make_move_iterator(stack.end() - static_cast<long>(count)),
+                             std::make_move_iterator(stack.end()));
+      stack.resize(stack.size() - count);
+      grown += count;
+      for (Tile& next : LargerThan(grow, seen)) stack.push_back(std::move(next));
     }
+  }
+
+  // Returns the legal tiles, none of them seen before, that are one size a rung larger than one of
+  // these; the one last that saves most seconds per byte.
+  std::vector<Tile> LargerThan(const std::vector<Tile>& tiles, std::set<Point>& seen) {
+    std::vector<Point> larger;
+    std::map<Point, const Tile*> grown_from;
+    for (size_t t = tiles.size(); t-- > 0;) {
+      for (Point& next : LargerThan(tiles[t].point)) {
+        if (!seen.insert(next).second) continue;
+        grown_from.emplace(next, &tiles[t]);
+        larger.push_back(std::move(next));
+      }
+    }
+    std::vector<Tile> next = Sized(Expect(std::move(larger)));
+    for (Tile& tile : next) {
+      const Tile& from = *grown_from.at(tile.point);
+      tile.saved = (from.seconds - tile.seconds) / std::max(tile.bytes - from.bytes, 1.0);
+    }
+    std::ranges::sort(next, [](const Tile& a, const Tile& b) {
+      return std::tie(a.saved, a.point) < std::tie(b.saved, b.point);
+    });
+    return next;
+  }
+
+  std::vector<Tile> Sized(const std::vector<ExpectedPoint>& expected) {
+    std::vector<Point> points;
+    for (const ExpectedPoint& one : expected) points.push_back(one.point);
+    std::vector<double> bytes = estimator_.TileBytes(sketch_, points);
+    std::vector<Tile> tiles;
+    for (size_t p = 0; p < points.size(); ++p) {
+      tiles.push_back({.point = std::move(points[p]),
+                       .seconds = std::exp(expected[p].ln_seconds),
+                       .bytes = bytes.empty() ? 0 : bytes[p]});
+    }
+    return tiles;
   }
 
   // The points with one size a rung larger.
@@ -132,30 +187,12 @@ class Ladder {
     return larger;
   }
 
-  // Legal ones of the larger tiles, the one last that saves most seconds per byte.
-  std::vector<Point> ByReuse(const Point& point, const std::vector<Point>& larger,
-                             const std::vector<double>& ln_seconds) {
-    std::vector<Point> all = {point};
-    all.insert(all.end(), larger.begin(), larger.end());
-    std::vector<double> bytes = estimator_.TileBytes(sketch_, all);
-    double seconds = std::exp(estimator_.RankAtFirst(sketch_, {&point, 1})[0].ln_seconds);
-    std::vector<std::pair<double, Point>> scored;
-    for (size_t p = 0; p < larger.size(); ++p) {
-      if (std::isnan(ln_seconds[p])) continue;
-      double more = bytes.empty() ? 1 : std::max(bytes[p + 1] - bytes[0], 1.0);
-      scored.emplace_back((seconds - std::exp(ln_seconds[p])) / more, larger[p]);
-    }
-    std::ranges::sort(scored);
-    std::vector<Point> sorted;
-    for (auto& [score, next] : scored) sorted.push_back(std::move(next));
-    return sorted;
-  }
-
   const SearchSpace& points_;
   TaskEstimator& estimator_;
   size_t sketch_;
   Point start_;
   Rungs rungs_;
+  size_t together_;  // tiles that grow at a time
   std::vector<ExpectedPoint> found_;
 };
 

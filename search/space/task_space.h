@@ -32,6 +32,7 @@ class TaskSpace {
   // Takes the given sketches alone, in their order.
   TaskSpace(const Workload& workload, const Target& target, std::vector<Sketch> sketches);
 
+  const Target& target() const { return target_; }
   size_t size() const { return sketches_.size(); }
   const Sketch& sketch(size_t sketch) const { return sketches_[sketch].sketch; }
 
