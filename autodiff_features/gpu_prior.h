@@ -18,6 +18,7 @@ struct LaunchPrior {
   Expr seconds;
   Expr resident;   // blocks that a multiprocessor runs at a time
   Expr fma_share;  // multiply-adds among all instructions
+  Expr code;       // instructions of the machine code
 };
 
 // Returns one bound per resource:
@@ -27,7 +28,8 @@ struct LaunchPrior {
 //   passes  = rounds * passes / passes_per_cycle / hertz
 //   l2      = blocks * 32 * sectors / min(l2_rate, min(blocks, multiprocessors) * l2_port * hertz)
 //   memory  = different bytes, and some anew in each wave if they are more than L2, by memory_rate
-//   latency = ceildiv(blocks, multiprocessors * resident) * cycles of a warp alone / hertz
+//   latency = (ceildiv(blocks, multiprocessors * resident) * cycles of a warp alone
+//             + cycles until all code was fetched once) / hertz
 //   seconds = (issue^p + passes^p + l2^p + memory^p + latency^p)^(1/p) + launch_seconds
 LaunchPrior PriorOf(const LaunchWork& launch, const GpuProfile& gpu, const RunSettings& settings);
 

@@ -29,6 +29,11 @@ struct GpuProfile {
   double barrier_cycles = 30;
   double exchange_cycles = 160;  // for a sum over the threads of a row by shuffles
 
+  // Instructions of 16 bytes that an instruction cache of 32 KiB holds, and the cycles that each
+  // further one takes from a farther cache, 32 per line of 8. Both are guesses.
+  double cached_instructions = 2048;
+  double fetch_cycles = 4;
+
   double launch_seconds = 2e-6;
   double usable = 0.8;      // share of L2 that data may take and stay
   double read_again = 0.5;  // share of what each further wave of blocks fetches anew beyond L2

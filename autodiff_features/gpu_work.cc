@@ -22,8 +22,11 @@ namespace {
 constexpr double kOfDivision = 8;  // of IEEE divisions and roots, beside the reciprocal
 constexpr double kOfSpecial = 4;   // of an exponential, beside its core
 constexpr double kOfIndex = 3;     // of a division or remainder by a known number
-constexpr double kOfLoop = 3;      // of an iteration: count, compare, branch
-constexpr double kOfCopy = 4;      // of a copy's addresses and conditions
+// Of an iteration: count, compare, branch, in loops that ptxas unrolls by four. The counts of three
+// main loops give 75.3, 84.6 and 58.7 % of multiply-adds, their machine code has 79.0, 86.5 and
+// 60.4 %.
+constexpr double kOfLoop = 1;
+constexpr double kOfCopy = 4;  // of a copy's addresses and conditions
 
 bool IsBound(const For& loop) {
   return IsBlockIdx(loop.for_kind) || IsThreadIdx(loop.for_kind);

@@ -71,7 +71,8 @@ Function SquareMatmul(int64_t extent) {
 }
 
 // ln seconds of the tile sketch of a product of matrices at the given sizes, all others 1.
-double LnSecondsAt(const Function& fn, const Decisions& sizes) {
+double LnSecondsAt(const Function& fn, const Decisions& sizes,
+                   const GpuProfile& gpu = GpuProfileOf(Gpu())) {
   for (const Sketch& sketch : GenerateSketches(fn, Gpu())) {
     if (sketch.name != "tile") continue;
     SymbolicProgram program = ProgramOf(fn, Gpu(), sketch);
@@ -85,7 +86,7 @@ double LnSecondsAt(const Function& fn, const Decisions& sizes) {
     }
     std::vector<Point> points = {space.ToPoint(all)};
     CHECK(space.AreLegal(points)[0]);
-    return SketchFormulas::Create(program, Gpu(), {}, kCold)->LnSecondsAt(points)[0];
+    return SketchFormulas::CreateForGpu(program, Gpu(), gpu, kCold)->LnSecondsAt(points)[0];
   }
   FAIL("no sketch 'tile'");
   return 0;
@@ -139,14 +140,14 @@ TEST_CASE("Higher rates of a GPU never make a kernel slower, longer latencies ne
          {&GpuProfile::hertz, &GpuProfile::issued_per_cycle, &GpuProfile::fma_per_cycle,
           &GpuProfile::special_per_cycle, &GpuProfile::mma_per_cycle, &GpuProfile::passes_per_cycle,
           &GpuProfile::l2_bytes, &GpuProfile::l2_rate, &GpuProfile::l2_port,
-          &GpuProfile::memory_rate}) {
+          &GpuProfile::memory_rate, &GpuProfile::cached_instructions}) {
       GpuProfile other = gpu;
       other.*rate *= 1.5;
       CheckNeverSlower(before, sampled.LnSeconds(other));
     }
     for (double GpuProfile::* latency :
          {&GpuProfile::memory_latency, &GpuProfile::shared_latency, &GpuProfile::barrier_cycles,
-          &GpuProfile::exchange_cycles, &GpuProfile::launch_seconds}) {
+          &GpuProfile::exchange_cycles, &GpuProfile::fetch_cycles, &GpuProfile::launch_seconds}) {
       GpuProfile other = gpu;
       other.*latency *= 1.5;
       CheckNeverSlower(sampled.LnSeconds(other), before);
@@ -202,6 +203,21 @@ TEST_CASE("One block is slower than as many as there are multiprocessors") {
   Decisions many = one;
   many["mm.i.4"] = many["mm.j.4"] = 1;
   CHECK(LnSecondsAt(fn, many) < LnSecondsAt(fn, one));
+}
+
+TEST_CASE("A loop that its instruction cache cannot hold is slower") {
+  Function fn = SquareMatmul(1024);
+  GpuProfile boundless = GpuProfileOf(Gpu());
+  boundless.cached_instructions = 1e9;
+  Decisions small = {{"mm.i.2", 16}, {"mm.i.4", 4}, {"mm.j.2", 16},
+                     {"mm.j.4", 4},  {"mm.k.2", 4}, {"mm.k.0.stages", 3}};
+  Decisions large = small;
+  large["mm.i.4"] = large["mm.j.4"] = large["mm.k.2"] = 8;  // 512 multiply-adds
+  CHECK(LnSecondsAt(fn, large) == Approx(LnSecondsAt(fn, large, boundless)));
+  GpuProfile narrow = boundless;
+  narrow.cached_instructions = 256;
+  CHECK(LnSecondsAt(fn, small, narrow) == Approx(LnSecondsAt(fn, small, boundless)));
+  CHECK(LnSecondsAt(fn, large, narrow) > LnSecondsAt(fn, large, boundless) + std::log(1.1));
 }
 
 TEST_CASE("More steps under way never make a kernel's copies slower") {
