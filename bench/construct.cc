@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -10,19 +11,22 @@
 #include "compiler/kernels.h"
 #include "compiler/make_backend.h"
 #include "models/zoo/zoo.h"
+#include "search/candidate/build_candidates.h"
 #include "search/searchers/searcher.h"
 #include "search/space/task_space.h"
 
 namespace tcc {
 namespace {
 
+constexpr size_t kMaxCompiled =
+    16;  // schedules of a kernel that are compiled until one has no fault
 constexpr RunSettings kCold = {.cold_weights = true, .cold_activations = true};
 
 struct ConstructOptions {
   std::string network = "resnet50";
   std::string target = "sm_86";
   std::string kernel;
-  size_t picks = 16;
+  size_t picks = 1000;
   bool json = false;
 };
 
@@ -30,21 +34,25 @@ using Clock = std::chrono::steady_clock;
 
 // A schedule of a kernel, as machine code says: no device is needed.
 struct CodeReport {
-  std::string schedule = {};  // the sketch and its sizes
-  double predicted = 0;       // seconds
-  int64_t passed = 0;         // better ones that were refused or have a fault
-  std::string fault = {};     // "" if there is none
-  int64_t registers = 0, spill_bytes = 0, shared_bytes = 0;
+  std::string schedule = {};   // the sketch and its sizes
+  double predicted = 0;        // seconds
+  double predicted_share = 0;  // of multiply-adds, in the launch that issues longest
+  double predicted_code = 0;   // instructions
+  int64_t passed = 0;          // better ones that were refused or have a fault
+  std::string fault = {};      // "" if there is none
+  int64_t code_size = 0;       // CodeSizeOf
+  int64_t registers = 0, spill_bytes = 0, shared_bytes = 0, code_bytes = 0;
   double fma_share = 0;  // of the main loop
   double waves = 0;
+  std::vector<std::string> terms = {};  // of the prediction, a line per launch and site
 };
 
 struct KernelReport {
   std::string kernel;
-  std::vector<std::string> terms = {};  // of the prediction, a line per launch
-  CodeReport start;                     // what is compiled without a search
-  CodeReport pick;                      // what rTile puts first
+  CodeReport start;  // what is compiled without a search
+  CodeReport pick;   // what rTile puts first
   bool constructed = false;
+  bool is_start = false;  // the pick is the start
   double construct_seconds = 0;
 };
 
@@ -64,6 +72,7 @@ StatusOr<CodeReport> CompileLowered(const Function& lowered, Backend& backend) {
                     .registers = ValueOf(kernel.statistics, "registers"),
                     .spill_bytes = ValueOf(kernel.statistics, "spill_bytes"),
                     .shared_bytes = ValueOf(kernel.statistics, "shared_bytes"),
+                    .code_bytes = ValueOf(kernel.statistics, "code_bytes"),
                     .fma_share = ValueOf(kernel.ratios, "ffma_share"),
                     .waves = ValueOf(kernel.ratios, "waves")};
 }
@@ -74,47 +83,50 @@ std::string TextOf(const std::string& sketch, const Decisions& sizes) {
   return text;
 }
 
-double PredictedAt(TaskEstimator& estimator, const SearchPoint& point) {
-  return std::exp(estimator.Rank(point.sketch, {&point.point, 1})[0].ln_seconds);
-}
-
-// Returns the terms of a prediction in microseconds, a line per launch.
-StatusOr<std::vector<std::string>> TermsOf(TaskSpace& space, const SearchPoint& point,
-                                           const Target& target) {
+// Adds the predictions at a point, in microseconds.
+Status AddPredictions(TaskSpace& space, TaskEstimator& estimator, const SearchPoint& point,
+                      const Target& target, CodeReport& report) {
+  report.predicted = std::exp(estimator.Rank(point.sketch, {&point.point, 1})[0].ln_seconds);
   const SymbolicProgram& program = *space.Program(point.sketch);
   SizeVars sizes = VarsOf(program.trace.sizes);
   PointTable at(sizes.vars.size(), 1);
   for (size_t s = 0; s < sizes.vars.size(); ++s) at.at(s, 0) = static_cast<double>(point.point[s]);
-  std::vector<std::string> lines;
+  double longest = -1;
   for (const LaunchWork& launch : LaunchesOf(program.fn, target)) {
     LaunchPrior prior = PriorOf(launch, GpuProfileOf(target), kCold);
-    std::vector<Expr> rows = {prior.issue,   prior.passes,  prior.l2,       prior.memory,
-                              prior.latency, prior.seconds, prior.resident, prior.fma_share};
+    std::vector<Expr> rows = {prior.issue,    prior.passes,    prior.l2,
+                              prior.memory,   prior.latency,   prior.seconds,
+                              prior.resident, prior.fma_share, prior.code};
     TCC_ASSIGN_OR_RETURN(BatchEvaluator evaluator,
                          BatchEvaluator::Compile(rows, sizes.vars, sizes.bounds));
     PointTable values = evaluator.Evaluate(at);
     auto us = [&](size_t row) { return 1e6 * values.at(row, 0); };
+    if (us(0) > longest) {
+      report.predicted_share = values.at(7, 0);
+      report.predicted_code = values.at(8, 0);
+    }
+    longest = std::max(longest, us(0));
     std::string line = fmt::format(
         "{}: issue {:.1f}, passes {:.1f}, L2 {:.1f}, memory {:.1f}, latency {:.1f}, all {:.1f} us; "
-        "{} blocks resident, {:.1f} % multiply-adds; {} instructions",
+        "{} blocks resident, {:.1f} % multiply-adds, {:.0f} instructions; a formula of {} steps",
         launch.name, us(0), us(1), us(2), us(3), us(4), us(5), values.at(6, 0),
-        100 * values.at(7, 0), evaluator.instructions());
+        100 * values.at(7, 0), values.at(8, 0), evaluator.instructions());
     for (const std::string& access : launch.without_box) line += "; no box for " + access;
-    lines.push_back(std::move(line));
+    report.terms.push_back(std::move(line));
     for (const WarpSite& site : launch.sites) {
       std::vector<Expr> counts = {site.warps,         site.runs,   site.instructions,
                                   site.multiply_adds, site.passes, site.sectors};
       TCC_ASSIGN_OR_RETURN(BatchEvaluator counter,
                            BatchEvaluator::Compile(counts, sizes.vars, sizes.bounds));
       PointTable count = counter.Evaluate(at);
-      lines.push_back(fmt::format(
+      report.terms.push_back(fmt::format(
           "  {}: {} warps x {} runs x ({:.0f} instructions, {:.0f} multiply-adds, {:.1f} passes, "
           "{:.1f} sectors)",
           site.site.block->name, count.at(0, 0), count.at(1, 0), count.at(2, 0), count.at(3, 0),
           count.at(4, 0), count.at(5, 0)));
     }
   }
-  return lines;
+  return OkStatus();
 }
 
 // Returns the schedule that a compilation without a search takes: the first one without a fault.
@@ -130,31 +142,87 @@ StatusOr<CodeReport> CompileStart(KernelStages kernel, const CompileOptions& opt
   }
   TCC_RETURN_IF_ERROR(report.status());
   report->passed = passed;
+  LoweredKernel start;
+  start.lowered = kernel.lowered;
+  start.prepare = kernel.prepare;
+  report->code_size = CodeSizeOf(start);
   report->schedule = TextOf(kernel.sketch, kernel.schedule.decisions);
   // The first sketch at its start comes first in the space, too.
   std::optional<SearchPoint> point = kernel.choice == 0 ? space.Start(0) : std::nullopt;
-  report->predicted = point ? PredictedAt(estimator, *point) : std::nan("");
+  report->predicted = std::nan("");
+  if (point) {
+    TCC_RETURN_IF_ERROR(AddPredictions(space, estimator, *point, options.target, *report));
+  }
   return report;
 }
 
-// Walks the constructed schedules until one compiles without a fault.
+// The instructions that the prior expects at the points of a task.
+class CodeEstimator {
+ public:
+  CodeEstimator(TaskSpace& space, const Target& target) : space_(space), target_(target) {}
+
+  StatusOr<double> At(const SearchPoint& point) {
+    auto found = evaluators_.find(point.sketch);
+    if (found == evaluators_.end()) {
+      const SymbolicProgram& program = *space_.Program(point.sketch);
+      Expr code = FloatConst(kFloat64, 0);
+      for (const LaunchWork& launch : LaunchesOf(program.fn, target_)) {
+        code = code + PriorOf(launch, GpuProfileOf(target_), kCold).code;
+      }
+      SizeVars sizes = VarsOf(program.trace.sizes);
+      TCC_ASSIGN_OR_RETURN(BatchEvaluator evaluator,
+                           BatchEvaluator::Compile({&code, 1}, sizes.vars, sizes.bounds));
+      found = evaluators_.emplace(point.sketch, std::move(evaluator)).first;
+    }
+    return found->second.EvaluateAt(point.point)[0];
+  }
+
+ private:
+  TaskSpace& space_;
+  const Target& target_;
+  std::map<size_t, BatchEvaluator> evaluators_;
+};
+
+// Walks the constructed schedules until one compiles without a fault. Passes over code that a
+// tuning would not build, and then over points of the same sketch that expect nearly as many
+// instructions. The default schedule is taken where nothing better is left.
 Status CompilePick(const Workload& workload, const std::vector<SearchPoint>& points,
                    const CompileOptions& options, Backend& backend, TaskSpace& space,
                    TaskEstimator& estimator, KernelReport& report) {
-  for (size_t p = 0; p < points.size(); ++p) {
+  int64_t most_code = MostCodeBeside(report.start.code_size);
+  constexpr double kLess = 0.8;
+  CodeEstimator estimated(space, options.target);
+  std::map<size_t, double> most_instructions;  // of a sketch
+  size_t compiled = 0;
+  for (size_t p = 0; p < points.size() && compiled < kMaxCompiled; ++p) {
+    TCC_ASSIGN_OR_RETURN(double instructions, estimated.At(points[p]));
+    auto known = most_instructions.find(points[p].sketch);
+    if (known != most_instructions.end() && instructions > known->second) continue;
+    double ln_seconds = estimator.Rank(points[p].sketch, {&points[p].point, 1})[0].ln_seconds;
+    // Some proposals are drawn at random.
+    if (std::exp(ln_seconds) > report.start.predicted) continue;
     Candidate candidate = space.ToCandidate(points[p]);
     const Function& tensor = workload.variants[candidate.schedule.variant];
     StatusOr<LoweredKernel> lowered = LowerSchedule(tensor, candidate.schedule, options.target);
     if (!lowered.ok()) continue;
+    if (CodeSizeOf(*lowered) > most_code) {
+      most_instructions[points[p].sketch] = kLess * instructions;
+      continue;
+    }
+    ++compiled;
     StatusOr<CodeReport> code = CompileLowered(lowered->lowered, backend);
     if (!code.ok() || !code->fault.empty()) continue;
     report.pick = *std::move(code);
+    report.pick.code_size = CodeSizeOf(*lowered);
     report.pick.passed = static_cast<int64_t>(p);
-    report.pick.predicted = PredictedAt(estimator, points[p]);
+    TCC_RETURN_IF_ERROR(AddPredictions(space, estimator, points[p], options.target, report.pick));
     report.pick.schedule = TextOf(candidate.rules, candidate.schedule.decisions);
     report.constructed = true;
-    TCC_ASSIGN_OR_RETURN(report.terms, TermsOf(space, points[p], options.target));
     return OkStatus();
+  }
+  if (std::isfinite(report.start.predicted)) {
+    report.pick = report.start;
+    report.constructed = report.is_start = true;
   }
   return OkStatus();
 }
@@ -185,28 +253,35 @@ nlohmann::json ToJson(const CodeReport& code) {
           {"registers", code.registers},
           {"spill_bytes", code.spill_bytes},
           {"shared_bytes", code.shared_bytes},
+          {"code_size", code.code_size},
+          {"code_bytes", code.code_bytes},
+          {"predicted_code_bytes", 16 * code.predicted_code},
           {"fma_share", code.fma_share},
+          {"predicted_share", code.predicted_share},
           {"waves", code.waves}};
 }
 
 void PrintRow(const KernelReport& report) {
   auto print = [&](const CodeReport& code) {
-    fmt::print(" {:>8.1f} {:>4} {:>4} {:>6} {:>5.1f} {:>6.1f} {:>2}", code.predicted * 1e6,
-               code.registers, code.spill_bytes, code.shared_bytes, 100 * code.fma_share,
-               code.waves, code.passed);
+    fmt::print(" {:>8.1f} {:>4} {:>4} {:>6} {:>5.0f} {:>5.1f} {:>5.1f} {:>6.1f} {:>2}",
+               code.predicted * 1e6, code.registers, code.spill_bytes, code.shared_bytes,
+               static_cast<double>(code.code_bytes) / 16, 100 * code.fma_share,
+               100 * code.predicted_share, code.waves, code.passed);
   };
   fmt::print("{:<36} |", report.kernel.substr(0, 36));
   print(report.start);
   fmt::print(" |");
   print(report.pick);
   fmt::print(" | {:>6.1f}{}\n", 1e3 * report.construct_seconds,
-             report.constructed ? "" : "  not constructed");
+             !report.constructed ? "  not constructed"
+             : report.is_start   ? "  the start"
+                                 : "");
   std::fflush(stdout);
 }
 
 // Sums over the kernels of a network.
 struct NetworkSum {
-  size_t kernels = 0, constructed = 0;
+  size_t kernels = 0, constructed = 0, at_start = 0;
   double start_share = 0, pick_share = 0;
   int64_t start_spills = 0, pick_spills = 0;
   double start_seconds = 0, pick_seconds = 0;
@@ -215,6 +290,7 @@ struct NetworkSum {
   void Add(const KernelReport& report) {
     ++kernels;
     constructed += report.constructed ? 1 : 0;
+    at_start += report.is_start ? 1 : 0;
     start_share += report.start.fma_share;
     pick_share += report.pick.fma_share;
     start_spills += report.start.spill_bytes;
@@ -229,17 +305,19 @@ struct NetworkSum {
 void PrintSum(const std::string& network, const NetworkSum& sum) {
   double kernels = static_cast<double>(std::max<size_t>(sum.kernels, 1));
   fmt::print(
-      "{}: {} of {} kernels constructed; multiply-adds {:.3f} start, {:.3f} pick; spilled bytes {} "
+      "{}: {} of {} kernels constructed, {} as they start; multiply-adds {:.3f} start, {:.3f} "
+      "pick; spilled bytes {} "
       "start, {} pick; predicted {:.1f} us start, {:.1f} us pick; construction {:.1f} ms in mean, "
       "{:.1f} at most\n",
-      network, sum.constructed, sum.kernels, sum.start_share, sum.pick_share, sum.start_spills,
-      sum.pick_spills, 1e6 * sum.start_seconds, 1e6 * sum.pick_seconds,
+      network, sum.constructed, sum.kernels, sum.at_start, sum.start_share, sum.pick_share,
+      sum.start_spills, sum.pick_spills, 1e6 * sum.start_seconds, 1e6 * sum.pick_seconds,
       1e3 * sum.construct_seconds / kernels, 1e3 * sum.most_construct_seconds);
 }
 
 nlohmann::json ToJson(const NetworkSum& sum) {
   return {{"kernels", sum.kernels},
           {"constructed", sum.constructed},
+          {"at_start", sum.at_start},
           {"start_fma_share", sum.start_share},
           {"pick_fma_share", sum.pick_share},
           {"start_spill_bytes", sum.start_spills},
@@ -262,12 +340,15 @@ StatusOr<NetworkSum> ConstructNetwork(const std::string& network, const CompileO
     sum.Add(report);
     if (!options.json) PrintRow(report);
     if (!options.json && !options.kernel.empty()) {
-      fmt::print("  start: {}\n  pick:  {}\n", report.start.schedule, report.pick.schedule);
-      for (const std::string& line : report.terms) fmt::print("  {}\n", line);
+      for (const CodeReport* code : {&report.start, &report.pick}) {
+        fmt::print("  {}: {}\n", code == &report.start ? "start" : "pick", code->schedule);
+        for (const std::string& line : code->terms) fmt::print("    {}\n", line);
+      }
     }
     rows.push_back({{"network", network},
                     {"kernel", report.kernel},
                     {"constructed", report.constructed},
+                    {"is_start", report.is_start},
                     {"construct_ms", report.construct_seconds * 1e3},
                     {"start", ToJson(report.start)},
                     {"pick", ToJson(report.pick)}});
@@ -286,8 +367,10 @@ Status RunConstruct(const ConstructOptions& options) {
   if (options.network == "all") networks = ZooNames();
   nlohmann::json rows = nlohmann::json::array(), sums = nlohmann::json::object();
   if (!options.json) {
-    fmt::print("{:<36} | {:>8} {:>4} {:>4} {:>6} {:>5} {:>6} {:>2} | the same of the pick | ms\n",
-               "kernel", "start us", "regs", "sp.", "shared", "fma%", "waves", "no");
+    fmt::print(
+        "{:<36} | {:>8} {:>4} {:>4} {:>6} {:>5} {:>5} {:>5} {:>6} {:>2} | the same of the pick | "
+        "ms\n",
+        "kernel", "start us", "regs", "sp.", "shared", "code", "fma%", "guess", "waves", "no");
   }
   for (const std::string& network : networks) {
     TCC_ASSIGN_OR_RETURN(NetworkSum sum,
@@ -310,8 +393,8 @@ BenchAction DeclareConstruct(CLI::App& app) {
   app.add_option("--target", options->target, "A GPU of tcc targets")->capture_default_str();
   app.add_option("--kernel", options->kernel,
                  "Only kernels with this in their names, with their schedules");
-  app.add_option("--picks", options->picks, "Schedules that are tried until one compiles")
-      ->check(CLI::Range(1, 1000))
+  app.add_option("--picks", options->picks, "Schedules that are looked at until one compiles")
+      ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   app.add_flag("--json", options->json, "Write JSON");
   return [options] { return RunConstruct(*options); };

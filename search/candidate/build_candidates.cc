@@ -139,6 +139,12 @@ int64_t CodeSizeOf(const LoweredKernel& kernel) {
   return size;
 }
 
+int64_t MostCodeBeside(int64_t default_size) {
+  constexpr int64_t kFactor = 2;
+  constexpr int64_t kAllowance = 8000;
+  return kFactor * default_size + kAllowance;
+}
+
 LoweredModule ModuleOf(const LoweredKernel& kernel) {
   LoweredModule module;
   for (const PrepareStages& prepare : kernel.prepare) {

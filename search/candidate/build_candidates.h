@@ -33,9 +33,7 @@ struct BuiltCandidate {
 struct BuildFilter {
   // Returns whether the lowered key is known; called from several threads. Empty: no key is known.
   std::function<bool(const std::string& lowered_key)> known = {};
-  // The largest CodeSizeOf of a candidate that is not refused; 0: no limit. Code that unrolls many
-  // times more than the constructed schedule takes the code generator seconds and was never found
-  // to be fast.
+  // The largest CodeSizeOf of a candidate that is not refused (MostCodeBeside); 0: no limit.
   int64_t most_code = 0;
 };
 
@@ -61,6 +59,11 @@ std::vector<BuiltCandidate> BuildCandidates(const Workload& workload,
 // Returns the number of statements and expressions in the lowered functions, which the code
 // generator's time grows with.
 int64_t CodeSizeOf(const LoweredKernel& kernel);
+
+// Returns the largest CodeSizeOf of candidates that are worth building beside a default schedule of
+// this size. Code that unrolls many times more takes the code generator seconds and was never found
+// to be fast.
+int64_t MostCodeBeside(int64_t default_size);
 
 // Returns the functions of a kernel under their names in its artefact.
 LoweredModule ModuleOf(const LoweredKernel& kernel);

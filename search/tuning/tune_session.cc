@@ -10,10 +10,7 @@ namespace tcc {
 namespace {
 
 constexpr size_t kMaxStartsTried = 4;  // for a candidate to compare others with
-// Candidates have at most so many times the code of the constructed one and so much more.
-constexpr int64_t kCodeFactor = 2;
-constexpr int64_t kCodeAllowance = 8000;
-constexpr int64_t kMaxImported = 8;  // records of others, that are tried first
+constexpr int64_t kMaxImported = 8;    // records of others, that are tried first
 constexpr const char* kStopped = "the budget ended before it was looked at";
 // The search leaves that part of a budget of time to the comparison in place.
 constexpr double kComparisonShare = 0.08;
@@ -175,7 +172,7 @@ StatusOr<BuiltBatch> TuneSession::Build(TaskState& task, size_t count) {
   }
   TCC_RETURN_IF_ERROR(database_.BeginBuild(task.row, in_flight));
   BuildFilter filter{.known = [&](const std::string& key) { return task.lowered.contains(key); },
-                     .most_code = kCodeFactor * task.code_size + kCodeAllowance};
+                     .most_code = MostCodeBeside(task.code_size)};
   batch.built = tools_.build(*task.workload, batch.candidates, filter);
   TCC_RETURN_IF_ERROR(database_.EndBuild());
   return batch;
