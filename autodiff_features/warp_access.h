@@ -6,7 +6,7 @@
 #include "autodiff_features/loop_sites.h"
 #include "schedule/analysis/region.h"
 
-// What the threads of one warp access together, as formulas over the free sizes.
+// The accesses of the threads of one warp together, as formulas over the free sizes.
 namespace tcc {
 
 inline constexpr int64_t kSectorBytes = 32;  // the unit that moves from L2
