@@ -6,7 +6,7 @@
 
 #include "autodiff_features/cpu_prior.h"
 #include "autodiff_features/feature_table.h"
-#include "autodiff_features/gpu_profile.h"
+#include "autodiff_features/gpu_prior.h"
 #include "ir/analysis/batch_evaluator.h"
 #include "schedule/space/space.h"
 

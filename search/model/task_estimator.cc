@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "autodiff_features/train_further.h"
+#include "autodiff_features/train.h"
 
 namespace tcc {
 

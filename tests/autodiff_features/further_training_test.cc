@@ -1,4 +1,4 @@
-#include "autodiff_features/train_further.h"
+#include "autodiff_features/train.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
