@@ -122,8 +122,10 @@ class QuadProgram {
     std::optional<ByteFactor> data = UnsignedData(Stage(), product_.data);
     std::optional<ByteFactor> weight = SignedWeight(product_.weight);
     if (!data || !weight || !AddProduct(*data, *weight)) return std::nullopt;
-    if (std::optional<TensorProgram> merged = MergedAxesVariant(result_)) return merged;
-    return IsConstant(Stage().predicate, 1) ? std::move(result_) : Padded(data->zero);
+    // Terms that a predicate leaves out are in the sums of the weight.
+    if (!IsConstant(Stage().predicate, 1)) return Padded(data->zero);
+    std::optional<TensorProgram> merged = MergedAxesVariant(result_);
+    return merged ? std::move(merged) : std::move(result_);
   }
 
  private:

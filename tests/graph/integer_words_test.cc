@@ -172,6 +172,12 @@ TEST_CASE("products of bytes in quads are the same integers", "[graph][variants]
         {{"group", int64_t{2}}, {"pads", Ints{1, 1, 1, 1}}}},
        false},
       {{"one tap", OpKind::kConvInteger, {1, 5, 4, 3}, {6, 5, 1, 1}}},
+      // Two dimensions could merge, but the third is padded.
+      {{"padded in one dimension",
+        OpKind::kConvInteger,
+        {1, 8, 4, 5, 6},
+        {4, 8, 3, 1, 1},
+        {{"pads", Ints{1, 0, 0, 1, 0, 0}}}}},
       {{"product", OpKind::kMatMulInteger, {7, 9}, {9, 5}}},
       {{"batches", OpKind::kMatMulInteger, {2, 3, 8}, {8, 5}}},
       {{"unsigned weight", OpKind::kMatMulInteger, {7, 9}, {9, 5}, {}, kU8}, false},
