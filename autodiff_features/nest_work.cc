@@ -165,10 +165,21 @@ Expr CountForks(const Stmt& stmt, const Expr& times) {
   return forks;
 }
 
+// Returns n where the condition asks whether a number is a multiple of n, else 1.
+Expr IterationsBetween(const Expr& condition) {
+  const auto* less = condition.as<Lt>();
+  const auto* mod = less ? less->a.as<FloorMod>() : nullptr;
+  return mod && IsConstant(less->b, 1) ? mod->b : Expr(1);
+}
+
+// Returns the number of lines, where `stmt` runs so many times.
 Expr CountPrefetches(const Stmt& stmt, const Expr& times) {
   if (stmt.as<PrefetchLine>()) return times;
-  const auto* loop = stmt.as<For>();
-  Expr inside = loop ? Times(times, Real(loop->extent)) : times;
+  Expr inside = times;
+  if (const auto* loop = stmt.as<For>()) inside = Times(times, Real(loop->extent));
+  if (const auto* test = stmt.as<If>()) {
+    inside = Over(times, Real(IterationsBetween(test->condition)));
+  }
   Expr lines = Real(0);
   ForEachChild(stmt,
                [&](const Stmt& child) { lines = Plus(lines, CountPrefetches(child, inside)); });

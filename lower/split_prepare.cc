@@ -43,6 +43,9 @@ Stmt WithoutHints(const Stmt& stmt, const VarSet& present) {
     const auto* hint = s.as<PrefetchLine>();
     if (hint && !present.contains(hint->cell.buffer)) return Nothing();
     if (const auto* loop = s.as<For>(); loop && IsNothing(loop->body)) return Nothing();
+    if (const auto* test = s.as<If>(); test && IsNothing(test->then_body) && !test->else_body) {
+      return Nothing();
+    }
     if (const auto* seq = s.as<Seq>()) return SeqOf(seq->stmts);
     return s;
   };

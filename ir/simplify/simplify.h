@@ -15,8 +15,8 @@ namespace tcc {
 // does not: -0). Divisors count as >= 1.
 Expr Simplify(const Expr& expr, const Bounds& bounds = {});
 // Simplifies every expression of the statement, including extents, indices, guards, predicates and
-// windows. Bounds come from the enclosing loops and block domains. No statement, loop or guard is
-// removed: passes do that.
+// windows. Bounds come from the enclosing loops and block domains. An If that always holds becomes
+// its body; no other statement, loop or guard is removed: passes do that.
 Stmt Simplify(const Stmt& stmt, const Bounds& bounds = {});
 Function Simplify(const Function& fn);
 

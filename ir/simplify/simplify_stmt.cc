@@ -109,7 +109,9 @@ class StmtSimplifier {
   }
 
   Stmt Visit(const If& branch) {
-    return MakeStmt<If>(Run(branch.condition), Run(branch.then_body), Run(branch.else_body));
+    Expr condition = Run(branch.condition);
+    if (IsConstant(condition, 1)) return Run(branch.then_body);
+    return MakeStmt<If>(condition, Run(branch.then_body), Run(branch.else_body));
   }
   Stmt Visit(const Allocate& allocate) {
     return MakeStmt<Allocate>(Run(allocate.buffer), Run(allocate.body));

@@ -117,6 +117,7 @@ Stmt RemoveAllocation(const Stmt& root, const Var& buffer) {
       return hint->cell.buffer == buffer ? Nothing() : stmt;
     }
     if (const auto* loop = stmt.as<For>()) return IsNothing(loop->body) ? Nothing() : stmt;
+    if (const auto* test = stmt.as<If>()) return IsNothing(test->then_body) ? Nothing() : stmt;
     if (const auto* seq = stmt.as<Seq>()) return SeqOf(seq->stmts);
     return stmt;
   };

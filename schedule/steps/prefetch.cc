@@ -44,7 +44,10 @@ struct Plan {
   Ref<For> over;
   std::vector<Ref<For>> readers;  // loops inside `over` that the access uses
   std::vector<Ref<For>> pace;     // loops inside `over` down to `at`
-  Expr lines;                     // P
+  Expr total;                     // L, the lines of an iteration of `over`
+  Expr every;                     // of the iterations down to `at`, which one asks
+  Expr asks;                      // the number of those that ask
+  Expr lines;                     // P, the lines that one asks for
 };
 
 StatusOr<Plan> MakePlan(const Function& fn, const Prefetch& step) {
@@ -62,7 +65,10 @@ StatusOr<Plan> MakePlan(const Function& fn, const Prefetch& step) {
   if (!IsUnder(at_path, step.over)) {
     return InvalidInput("prefetch: loop '{}' is not inside loop '{}'", step.at, step.over);
   }
-  Plan plan{*access, LoopAt(over_path), {}, LoopsInside(at_path, step.over), {}};
+  Plan plan;
+  plan.access = *access;
+  plan.over = LoopAt(over_path);
+  plan.pace = LoopsInside(at_path, step.over);
   for (const Ref<For>& loop : LoopsInside(block_path, step.over)) {
     auto uses = [&](const Expr& index) { return UsesVar(index, loop->var); };
     if (std::any_of(access->indices.begin(), access->indices.end(), uses)) {
@@ -70,8 +76,11 @@ StatusOr<Plan> MakePlan(const Function& fn, const Prefetch& step) {
     }
   }
   Expr elements(kCacheLineBits / access->buffer.dtype().bits());
-  Expr lines = CeilDivide(Product(plan.readers, 0), elements);
-  plan.lines = CeilDivide(lines, Product(plan.pace, 0));
+  plan.total = CeilDivide(Product(plan.readers, 0), elements);
+  Expr iterations = Product(plan.pace, 0);
+  plan.every = MaxOf(FloorDivide(iterations, plan.total), Expr(1));
+  plan.asks = CeilDivide(iterations, plan.every);
+  plan.lines = CeilDivide(plan.total, plan.asks);
   return plan;
 }
 
@@ -114,6 +123,15 @@ Substitution DigitsOf(const Expr& number, const std::vector<Ref<For>>& loops) {
     digits.emplace(loops[i]->var, i == 0 ? digit : FloorModulo(digit, loops[i]->extent));
   }
   return digits;
+}
+
+// Asks in the iteration of number `count` of those down to `at`, if that is one that asks.
+Stmt AskInTurn(const Plan& plan, const Expr& count, const Var& p, const LoopRef& key,
+               const Stmt& hint) {
+  Expr line = FloorDivide(count, plan.every) * plan.lines + Expr(p);
+  Stmt asked = MakeStmt<If>(line < plan.total, hint);
+  return MakeStmt<If>(FloorModulo(count, plan.every) < Expr(1),
+                      MakeStmt<For>(p, plan.lines, ForKind::kUnrolled, key, asked));
 }
 
 }  // namespace
@@ -164,14 +182,13 @@ Function ApplyPrefetch(const Function& fn, const Prefetch& step) {
   for (size_t i = 0; i < plan.pace.size(); ++i) {
     count = count + Expr(plan.pace[i]->var) * Product(plan.pace, i + 1);
   }
-  Expr line = count * plan.lines + Expr(p);
+  Expr line = FloorDivide(count, plan.every) * plan.lines + Expr(p);
   Expr cell = line * Expr(kCacheLineBits / plan.access.buffer.dtype().bits());
   Substitution later = DigitsOf(cell, plan.readers);
   later.emplace(plan.over->var, Expr(plan.over->var) + step.distance);
   Access access = plan.access;
   for (Expr& index : access.indices) index = Substitute(index, later);
-  Stmt hints = MakeStmt<For>(p, plan.lines, ForKind::kUnrolled, PrefetchKey(step),
-                             MakeStmt<PrefetchLine>(access));
+  Stmt hints = AskInTurn(plan, count, p, PrefetchKey(step), MakeStmt<PrefetchLine>(access));
 
   std::function<Stmt(const Stmt&)> place = [&](const Stmt& body) -> Stmt {
     if (const auto* allocate = body.as<Allocate>()) {

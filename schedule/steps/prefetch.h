@@ -8,17 +8,21 @@ namespace tcc {
 // During one iteration of loop `over`, prefetches the cache lines that the iteration `distance`
 // later will read, spread evenly over the iterations of the loops down to `at`.
 //
-//   for j in 0..J                          for j in 0..J
-//     for i in 0..I                          for i in 0..I
-//       for k in 0..K             -->          for k in 0..K
-//         S: .. B[k, j*n + x] ..                 for p in 0..P unrolled          B.prefetch/p
-//                                                  prefetch B[line (i*K + k)*P + p of panel j + 1]
-//                                                S: .. B[k, j*n + x] ..
+//   for j in 0..J                    for j in 0..J
+//     for i in 0..I                    for i in 0..I
+//       for k in 0..K           -->      for k in 0..K
+//         S: .. B[k, j*n + x] ..           if (i*K + k) mod every = 0
+//                                            for p in 0..P unrolled               B.prefetch/p
+//                                              line = (i*K + k) div every * P + p
+//                                              if line < L: prefetch B[that line of panel j + 1]
+//                                          S: .. B[k, j*n + x] ..
 //
 // The cells are numbered as the block reads them: by the loops inside `over` that occur in its
 // first access of the buffer, in their order. If that is the storage order (packed panels), every
-// 64-byte line is prefetched once. P = ceildiv(lines of an iteration, iterations down to `at`).
-// With `over` equal to `at`, one iteration prefetches all lines of the later one.
+// 64-byte line is prefetched exactly once. With L lines an iteration of `over` and N iterations
+// down to `at`: every = max(N div L, 1), P = ceildiv(L, ceildiv(N, every)). Conditions that always
+// hold are left out. With `over` equal to `at`, one iteration prefetches all lines of the later
+// one.
 struct Prefetch {
   std::string block;
   std::string buffer;

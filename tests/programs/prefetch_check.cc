@@ -3,7 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/evaluate.h"
@@ -41,17 +41,27 @@ int64_t Volume(const std::vector<Ref<For>>& loops) {
   return product;
 }
 
-// The cell where the loops stand at iteration `number` of all they run through, the last one
+// Puts the loops where they stand at iteration `number` of all they run through, the last one
 // fastest.
-Cell CellAt(const std::vector<Expr>& indices, const std::vector<Ref<For>>& loops, int64_t number,
-            Assignment values) {
+void SetLoops(const std::vector<Ref<For>>& loops, int64_t number, Assignment& values) {
   for (size_t i = loops.size(); i-- > 0;) {
     values[loops[i]->var] = number % ExtentOf(*loops[i]);
     number /= ExtentOf(*loops[i]);
   }
+}
+
+Cell CellOf(const std::vector<Expr>& indices, const Assignment& values) {
   Cell cell;
   for (const Expr& index : indices) cell.push_back(EvaluateInt(index, values).value());
   return cell;
+}
+
+// Whether all conditions round the last statement of the path hold.
+bool Runs(const Path& path, const Assignment& values) {
+  return std::all_of(path.begin(), path.end(), [&](const Stmt& stmt) {
+    const auto* test = stmt.as<If>();
+    return !test || EvaluateInt(test->condition, values).value() != 0;
+  });
 }
 
 // What the block reads of the buffer first, in terms of loops.
@@ -88,16 +98,24 @@ std::string CheckStep(const Function& fn, const Prefetch& step) {
   Var over = LoopAt(FindLoop(fn, step.over).value())->var;
   for (int64_t t : {0, 1, 3}) {
     values[over] = t;
-    std::set<Cell> asked;
+    std::map<Cell, int> asked;
     for (int64_t i = 0; i < Volume(asking); ++i) {
-      asked.insert(CellAt(hint.indices, asking, i, values));
+      SetLoops(asking, i, values);
+      if (Runs(hints[0], values)) ++asked[CellOf(hint.indices, values)];
     }
+    std::map<Cell, int> read;
     values[over] = t + distance;
     for (int64_t i = 0; i < Volume(readers); i += line) {
-      Cell cell = CellAt(indices, readers, i, values);
-      if (asked.contains(cell)) continue;
-      return fmt::format("iteration {} of '{}' does not ask for {}[{}], which iteration {} reads",
-                         t, step.over, step.buffer, fmt::join(cell, ", "), t + distance);
+      SetLoops(readers, i, values);
+      ++read[CellOf(indices, values)];
+    }
+    std::map<Cell, int> both = read;
+    both.insert(asked.begin(), asked.end());
+    for (const auto& [cell, unused] : both) {
+      if (asked[cell] == read[cell]) continue;
+      return fmt::format("iteration {} of '{}' asks {} times for {}[{}]; iteration {} reads {}", t,
+                         step.over, asked[cell], step.buffer, fmt::join(cell, ", "), t + distance,
+                         read[cell]);
     }
   }
   return "";

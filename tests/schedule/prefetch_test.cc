@@ -8,6 +8,7 @@
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "lower/pipeline.h"
+#include "tests/programs/prefetch_check.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 
@@ -80,6 +81,47 @@ TEST_CASE("every line of a packed panel is asked for once", "[schedule][prefetch
   CHECK(hints == 2);
   REQUIRE(lines.size() == 16);
   for (int64_t l = 0; l < 16; ++l) CHECK(lines.contains(l / 2 * 64 + 32 + l % 2 * 16));
+}
+
+TEST_CASE("each line of the next panel is asked for exactly once, by 1 to 30 tiles of rows",
+          "[schedule][prefetch]") {
+  for (int64_t tiles = 1; tiles <= 30; ++tiles) {
+    // Panels of 32 columns, 11 k: 22 lines.
+    Function mm = MatmulFunction(2 * tiles, 96, 11);
+    Trace trace = ParseTrace(R"(
+split mm/i [2]
+split mm/j [2, 16]
+reorder [mm/j.0, mm/i.0, mm/k, mm/i.1, mm/j.1, mm/j.2]
+prefetch mm B mm/j.0 mm/k 1
+)")
+                      .value();
+    INFO(tiles << " tiles");
+    CHECK(FirstLineNotPrefetched(mm, trace, {}) == "");
+  }
+}
+
+TEST_CASE("where iterations outnumber lines, every n-th asks", "[schedule][prefetch]") {
+  // 8 k x 16 columns are 8 lines; 3 tiles of 8 k.
+  Function mm = MatmulFunction(6, 64, 8);
+  CheckSteps(mm,
+             "split mm/i [2]\nsplit mm/j [16]\n"
+             "reorder [mm/j.0, mm/i.0, mm/k, mm/i.1, mm/j.1]\nprefetch mm B mm/j.0 mm/k 1",
+             R"(
+    fn mm(A: f32[6, 8], B: f32[8, 64], C: f32[6, 64]) scheduled {
+      for j0 in 0..4 @mm/j.0 { for i0 in 0..3 @mm/i.0 { for k in 0..8 @mm/k {
+        if (i0 * 8 + k) mod 3 < 1 {
+          for p in 0..1 unrolled @B.prefetch/p {
+            prefetch B[(i0 * 8 + k) div 3 + p, (j0 + 1) * 16]
+          }
+        }
+        for i1 in 0..2 @mm/i.1 { for j1 in 0..16 @mm/j.1 {
+          block mm(i: spatial 6 = i0 * 2 + i1, j: spatial 64 = j0 * 16 + j1, k: reduce 8 = k)
+              guard (i0 * 2 + i1 < 6, j0 * 16 + j1 < 64) {
+            reduce sum_f32 init (C[i, j]) with (A[i, k] * B[k, j])
+          }
+        } }
+      } } }
+    })");
 }
 
 TEST_CASE("with one loop given twice an iteration asks for the whole of a later one",

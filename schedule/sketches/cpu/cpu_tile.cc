@@ -5,6 +5,7 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
+#include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/cpu/register_tiling.h"
 #include "schedule/sketches/parts/block_pattern.h"
@@ -51,16 +52,19 @@ std::vector<LoopRef> OuterLoops(const RegisterTiling& t) {
   return outer;
 }
 
-// Prefetches the next panel of columns while one is used. Returns false if there is nothing to
-// prefetch.
-bool PrefetchPanels(RegisterTiling& t) {
-  if (t.Extent(t.columns()) <= t.tile().registers * t.tile().lanes) return false;
-  const Block& block = t.block();
-  const LoopRef over = LevelKey(t.Key(t.columns()), 1);
-  const LoopRef at = BaseKey(block.name, block.iters[t.reduce().back()]);
+// Returns whether a panel stays in L2 until it is used: a larger one evicts itself.
+bool KeepsPanel(const RegisterTiling& t) {
+  int64_t columns = t.tile().registers * t.tile().lanes;
+  return TermsOf(t.block()) <= t.target().l2_bytes / (columns * WholeBytes(t.dtype()));
+}
+
+// Prefetches what the next iteration of loop `over` reads of the panels that `reader` reads, during
+// the iterations down to loop `at`. Returns false if there is nothing to prefetch.
+bool PrefetchPanels(RegisterTiling& t, const std::string& reader, const LoopRef& over,
+                    const LoopRef& at) {
   bool any = false;
   for (const std::string& panel : t.panels()) {
-    any = t.state.Try(Prefetch{block.name, panel, over, at, Expr(1)}) || any;
+    any = t.state.Try(Prefetch{reader, panel, over, at, Expr(1)}) || any;
   }
   return any;
 }
@@ -108,7 +112,12 @@ WholeTile TileWhole(RegisterTiling t, const TileChoice& choice) {
   t.FillRegisters({block.name, block.name + ".init"});
   t.FillReader(reader);
   t.UnrollWindow();
-  bool prefetches = ahead && PrefetchPanels(t);
+  bool prefetches = false;
+  if (choice.order != TileOrder::kRowsOutside && t.Panels() > 1 && KeepsPanel(t)) {
+    // The next panel is another piece's, where a piece has one.
+    LoopRef over = LevelKey(t.Key(t.columns()), piece.panels == 1 && !ahead ? 0 : 1);
+    prefetches = PrefetchPanels(t, block.name, over, reduce.back());
+  }
   RunInParallel(t.state, block, outer);
   return {std::move(t.state), prefetches, gain};
 }
@@ -155,6 +164,9 @@ class SteppedTile {
         RFactorTile{block.name, LevelKey(steps, 0), TileForm::kNested, Scope::kLocal, step_});
     if (copies) t_.CopyOthers(step_, LevelKey(steps, 0), /*shares_panels=*/false);
     t_.FillRegisters({block.name, block.name + ".init", step_, step_ + ".init"});
+    LoopRef panel = Rekeyed(LevelKey(t_.Key(t_.columns()), 1), step_);
+    PrefetchPanels(t_, step_, panels == 1 ? LevelKey(steps, 0) : panel,
+                   Rekeyed(reduce.back(), step_));
     if (reader) FillReader(reader->loops[t_.columns()]);
     RunInParallel(t_.state, block, outer);
     return std::move(t_.state);

@@ -14,6 +14,7 @@
 #include "schedule/steps/compute_at.h"
 #include "schedule/steps/decompose_reduction.h"
 #include "schedule/steps/loop_kind.h"
+#include "schedule/steps/prefetch.h"
 #include "schedule/steps/reorder.h"
 #include "schedule/steps/split.h"
 #include "support/integer_division.h"
@@ -191,12 +192,12 @@ class TransformedProduct {
   void PackConstants() {
     for (const PanelOperand& operand : ConstantOperands(state_.fn(), *s_.product, FiltersIter())) {
       if (!IsWorthPacking(operand, tile_.registers * tile_.lanes)) continue;
-      std::vector<std::string> copies;
-      for (const Step& step : PackingSteps(operand, s_.product->name, registers_, lanes_, copies)) {
+      for (const Step& step :
+           PackingSteps(operand, s_.product->name, registers_, lanes_, panels_)) {
         state_.Do(step);
       }
-      for (const std::string& copy : copies) state_.MarkDone(copy);
     }
+    for (const std::string& copy : panels_) state_.MarkDone(copy);
   }
 
   // Splits the output's loops. Returns those over pieces.
@@ -224,7 +225,8 @@ class TransformedProduct {
     return order;
   }
 
-  // Tiles the product by registers below the loops of `tiles`, which writes its sums to memory.
+  // Tiles the product by registers below the loops of `tiles`, which writes its sums to memory, and
+  // prefetches the next panel of weights while one is used.
   bool TileProduct(const std::string& tiles) {
     const Block& product = *s_.product;
     std::vector<size_t> spatial = ItersOf(product, IterKind::kSpatial);
@@ -242,7 +244,12 @@ class TransformedProduct {
     state_.Do(Unroll{LevelKey(rows, 1)});
     state_.Do(Unroll{LevelKey(filters, 1)});
     state_.Do(Vectorize{LevelKey(filters, 2)});
-    return FillRegisters(product, spatial);
+    if (!FillRegisters(product, spatial)) return false;
+    LoopRef terms = KeysOf(product, ItersOf(product, IterKind::kReduce)).back();
+    for (const std::string& panel : panels_) {
+      state_.Try(Prefetch{product.name, panel, LevelKey(filters, 0), terms, Expr(1)});
+    }
+    return true;
   }
 
   bool FillRegisters(const Block& product, const std::vector<size_t>& spatial) {
@@ -301,6 +308,7 @@ class TransformedProduct {
   const Target& target_;
   const RegisterTile tile_;
   Expr lanes_, registers_, product_rows_;
+  std::vector<std::string> panels_;  // the packed copies of the weights
 };
 
 }  // namespace
