@@ -5,6 +5,7 @@
 #include "schedule/steps/prefetch.h"
 #include "schedule/steps/prepack.h"
 #include "schedule/steps/rolling_buffer.h"
+#include "schedule/steps/split.h"
 #include "schedule/steps/transform_layout.h"
 
 #include <catch2/catch.hpp>
@@ -233,7 +234,7 @@ TEST_CASE("a CPU sketch packs the constants that a register tile reads", "[sched
 
 TEST_CASE("the first CPU sketch of several packed panels prefetches the next",
           "[schedule][sketch]") {
-  Function fn = MatmulFunction(4, 200, 9);
+  Function fn = MatmulFunction(20, 200, 9);
   for (Scope scope : {Scope::kGlobal, Scope::kConstant}) {
     fn.params[1].scope = scope;
     std::vector<Sketch> sketches = GenerateSketches(fn, Cpu());
@@ -291,6 +292,41 @@ int64_t ColumnPieces(const Sketch& sketch, const std::string& columns, int64_t e
     if (size != sketch.start.end()) piece *= size->second;
   }
   return (extent + piece - 1) / piece;
+}
+
+TEST_CASE("a product of few rows prefetches no panel in its first sketch", "[schedule][sketch]") {
+  Function fn = MatmulFunction(4, 200, 9);
+  fn.params[1].scope = Scope::kConstant;
+  const Sketch first = GenerateSketches(fn, Cpu())[0];
+  for (const Step& step : first.trace.steps) CHECK_FALSE(step.as<Prefetch>());
+}
+
+TEST_CASE("rows of a tile are the axis with most values where the last has few",
+          "[schedule][sketch]") {
+  // The batch comes after the sequence, or has weights of its own.
+  auto product = [](const char* weights, const char* index) {
+    return ParseFunction(fmt::format(R"(
+fn mm(A: f32[40, 2, 32], W: f32[{}] constant, C: f32[40, 2, 64]) tensor {{
+  for t in 0..40 @mm/t {{ for b in 0..2 @mm/b {{ for j in 0..64 @mm/j {{ for k in 0..32 @mm/k {{
+    block mm(t: spatial 40 = t, b: spatial 2 = b, j: spatial 64 = j, k: reduce 32 = k) {{
+      reduce sum_f32 init (C[t, b, j]) with (A[t, b, k] * W[{}])
+    }}
+  }} }} }} }}
+}})",
+                                     weights, index))
+        .value();
+  };
+  auto rows = [](const Function& fn) {
+    const Sketch first = GenerateSketches(fn, Cpu())[0];
+    for (const Step& step : first.trace.steps) {
+      const auto* split = step.as<Split>();
+      if (split && split->factors.size() == 2) return split->loop;
+    }
+    return LoopRef();
+  };
+  CHECK(rows(product("32, 64", "k, j")) == "mm/t");
+  CHECK(rows(product("2, 32, 64", "b, k, j")) == "mm/t");
+  CHECK(rows(product("40, 32, 64", "t, k, j")) == "mm/b");
 }
 
 TEST_CASE("threads share rows where activations outweigh weights, and columns elsewhere",

@@ -52,10 +52,20 @@ std::vector<LoopRef> OuterLoops(const RegisterTiling& t) {
   return outer;
 }
 
-// Returns whether a panel stays in L2 until it is used: a larger one evicts itself.
-bool KeepsPanel(const RegisterTiling& t) {
-  int64_t columns = t.tile().registers * t.tile().lanes;
-  return TermsOf(t.block()) <= t.target().l2_bytes / (columns * WholeBytes(t.dtype()));
+// With fewer rows than this a product waits for its weights, which the hardware fetches in their
+// order; a request far ahead is in the way.
+constexpr int64_t kPrefetchedRows = 10;
+
+// With fewer panels than this, most of the next ones are another thread's.
+constexpr int64_t kPrefetchedPanels = 4;
+
+// Returns whether the next `terms` rows of a panel can be fetched while as many are used. If they
+// exceed L2, they evict themselves before they are used.
+bool GainsByPrefetch(const RegisterTiling& t, int64_t terms) {
+  int64_t rows = t.Others() * (t.rows() ? t.Extent(*t.rows()) : 1);
+  int64_t row_bytes = t.tile().registers * t.tile().lanes * WholeBytes(t.dtype());
+  return rows >= kPrefetchedRows && t.Panels() >= kPrefetchedPanels &&
+         terms <= t.target().l2_bytes / row_bytes;
 }
 
 // Prefetches what the next iteration of loop `over` reads of the panels that `reader` reads, during
@@ -113,10 +123,10 @@ WholeTile TileWhole(RegisterTiling t, const TileChoice& choice) {
   t.FillReader(reader);
   t.UnrollWindow();
   bool prefetches = false;
-  if (choice.order != TileOrder::kRowsOutside && t.Panels() > 1 && KeepsPanel(t)) {
+  if (ahead || (choice.order == TileOrder::kColumnsOutside && GainsByPrefetch(t, TermsOf(block)))) {
     // The next panel is another piece's, where a piece has one.
     LoopRef over = LevelKey(t.Key(t.columns()), piece.panels == 1 && !ahead ? 0 : 1);
-    prefetches = PrefetchPanels(t, block.name, over, reduce.back());
+    prefetches = t.Panels() > 1 && PrefetchPanels(t, block.name, over, reduce.back());
   }
   RunInParallel(t.state, block, outer);
   return {std::move(t.state), prefetches, gain};
@@ -164,9 +174,11 @@ class SteppedTile {
         RFactorTile{block.name, LevelKey(steps, 0), TileForm::kNested, Scope::kLocal, step_});
     if (copies) t_.CopyOthers(step_, LevelKey(steps, 0), /*shares_panels=*/false);
     t_.FillRegisters({block.name, block.name + ".init", step_, step_ + ".init"});
-    LoopRef panel = Rekeyed(LevelKey(t_.Key(t_.columns()), 1), step_);
-    PrefetchPanels(t_, step_, panels == 1 ? LevelKey(steps, 0) : panel,
-                   Rekeyed(reduce.back(), step_));
+    if (GainsByPrefetch(t_, FirstStep() * TermsOfStep())) {
+      LoopRef panel = Rekeyed(LevelKey(t_.Key(t_.columns()), 1), step_);
+      PrefetchPanels(t_, step_, panels == 1 ? LevelKey(steps, 0) : panel,
+                     Rekeyed(reduce.back(), step_));
+    }
     if (reader) FillReader(reader->loops[t_.columns()]);
     RunInParallel(t_.state, block, outer);
     return std::move(t_.state);

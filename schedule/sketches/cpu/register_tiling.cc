@@ -26,6 +26,9 @@ namespace {
 // More taps than this are a loop: unrolled, each is an instruction for every row of a tile.
 constexpr int64_t kMaxTaps = 32;
 
+// Fewer rows than this do not fill a tile: another axis may have more.
+constexpr int64_t kFewRows = 6;
+
 // Pieces of rows with all columns. Each reads all weights from the second cache, so there are no
 // more than what keeps many threads busy.
 constexpr int64_t kSharedRowPieces = 32;
@@ -148,8 +151,25 @@ RegisterTiling::RegisterTiling(const SketchState& before, const Block& block, co
     if (s != columns_ && Extent(s) > 1) rows_ = s;
   }
   is_columnwise_ = rows_ && IsColumnwise(block, spatial_[columns_]);
+  if (rows_ && !is_columnwise_ && Extent(*rows_) < kFewRows) rows_ = MostRows();
   auto choose = is_columnwise_ ? ChooseWindowTile : ChooseRegisterTile;
   tile_ = choose(rows_ ? Extent(*rows_) : 1, Extent(columns_), target, dtype());
+}
+
+size_t RegisterTiling::MostRows() const {
+  size_t most = *rows_;
+  for (size_t s = 0; s < spatial_.size(); ++s) {
+    if (s != columns_ && Extent(s) > Extent(most) && SharesColumns(s)) most = s;
+  }
+  return most;
+}
+
+bool RegisterTiling::SharesColumns(size_t axis) const {
+  std::vector<Access> reads = ReadsOf(block_);
+  return std::none_of(reads.begin(), reads.end(), [&](const Access& read) {
+    return Uses(read, block_.iters[spatial_[columns_]].var) &&
+           Uses(read, block_.iters[spatial_[axis]].var);
+  });
 }
 
 DType RegisterTiling::dtype() const {

@@ -21,7 +21,8 @@ enum class PanelGain : uint8_t { kNone, kStrides, kGathers };
 // A reduction whose results are tiled for vector registers, with the steps that its forms
 // (cpu_tile.cc, rolling_tile.cc) have in common. Axes are given by their place among the spatial
 // ones: the columns of a tile are the last axis with more than one value, the rows the last such
-// axis before it. The first level of a split is outermost:
+// axis before it or, where that has few, the one with most values that read the same panels. The
+// first level of a split is outermost:
 //
 //   columns.0  columns.1  columns.2 (registers)  columns.3 (lanes)      rows.0  rows.1  rows.2
 class RegisterTiling {
@@ -88,6 +89,10 @@ class RegisterTiling {
     double activations = 0, weights = 0;
   };
   Traffic SharedTraffic() const;
+  // Returns the axis for rows where the last one has few values.
+  size_t MostRows() const;
+  // Returns whether all values of the axis read the same cells of the operands that have columns.
+  bool SharesColumns(size_t axis) const;
   void SplitColumns(int64_t panels_in_turn);
   void PackConstants();
 
