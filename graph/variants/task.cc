@@ -216,9 +216,9 @@ bool HasAttention(const Graph& graph, const Subgraph& subgraph) {
 
 // Other ways to compute a program, in the order of a task's variants.
 constexpr std::optional<TensorProgram> (*kVariants[])(const TensorProgram& program) = {
-    WinogradVariant,     ZeroPaddingVariant,    PaddedPoolVariant, SeparableWindowVariant,
-    ImplicitGemmVariant, SplitReductionVariant, MergedAxesVariant, WidenedOperandsVariant,
-    IntegerPairsVariant, IntegerQuadsVariant,
+    WinogradVariant,        WideWinogradVariant, ZeroPaddingVariant,    PaddedPoolVariant,
+    SeparableWindowVariant, ImplicitGemmVariant, SplitReductionVariant, MergedAxesVariant,
+    WidenedOperandsVariant, IntegerPairsVariant, IntegerQuadsVariant,
 };
 
 // The inputs in the order of `ids`; false where they are not the same.
@@ -282,11 +282,14 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
     task.variants.push_back(*std::move(fn));
   }
   winograd = winograd && numeric == NumericMode::kStrict;
+  WinogradTile tile = winograd ? FastestWinogradTile(lowered.program) : WinogradTile::kNone;
   for (const auto& variant : kVariants) {
-    if (variant == WinogradVariant && !winograd) continue;
+    bool is_by_tiles = variant == WinogradVariant || variant == WideWinogradVariant;
+    if (is_by_tiles && !winograd) continue;
     if (std::optional<TensorProgram> program = variant(lowered.program)) {
       InlineMaps(*program);
-      if (variant == WinogradVariant && SavesByWinograd(lowered.program)) {
+      if ((variant == WinogradVariant && tile == WinogradTile::kTwo) ||
+          (variant == WideWinogradVariant && tile == WinogradTile::kFour)) {
         task.winograd = task.variants.size();
       }
       if (variant == ZeroPaddingVariant) task.zero_padded = task.variants.size();

@@ -15,15 +15,16 @@ namespace tcc {
 struct Task {
   std::string name;
   // Equivalent kTensor functions. The direct one comes first, then those that compute it in another
-  // way, if there are any: attention as one reduction, Winograd's convolution, the convolution of a
-  // padded input, a window reduced in one dimension after the other, implicit GEMM, a reduction in
-  // two stages, a product whose rows were several dimensions, one of widened operands, products of
-  // bytes in pairs and in quads. A schedule names its variant. Their parameters are `inputs`, then
-  // `outputs`. Inputs that are constants of the graph have the scope kConstant.
+  // way, if there are any: attention as one reduction, Winograd's convolution in tiles of 2x2 and
+  // of 4x4, the convolution of a padded input, a window reduced in one dimension after the other,
+  // implicit GEMM, a reduction in two stages, a product whose rows were several dimensions, one of
+  // widened operands, products of bytes in pairs and in quads. A schedule names its variant. Their
+  // parameters are `inputs`, then `outputs`. Inputs that are constants of the graph have the scope
+  // kConstant.
   std::vector<Function> variants;
   size_t zero_padded = 0;    // the variant that convolves a zero-padded input; 0: none
   size_t separable = 0;      // the variant that reduces a window dimension by dimension; 0: none
-  size_t winograd = 0;       // the variant by Winograd's transforms, where it saves time; 0: none
+  size_t winograd = 0;       // the fastest one by Winograd's transforms, if it saves time; 0: none
   size_t merged = 0;         // the variant that is a product over merged dimensions; 0: none
   size_t widened = 0;        // the variant that widens 16-bit operands before its products; 0: none
   size_t integer_pairs = 0;  // the variant that multiplies bytes two at a time; 0: none
@@ -54,7 +55,7 @@ using AliasedParts = std::map<ValueId, AliasedPart>;
 
 // Builds the task of a subgraph of kind kKernel. Parameters for `parts` have the strides stated
 // there. Operands of contractions are rounded as `numeric` says (variants.h), in every
-// variant. Winograd's variant exists under strict alone, since its transforms would amplify
+// variant. Winograd's variants exist under strict alone, since their transforms would amplify
 // rounding errors, and where `winograd` allows it.
 StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph,
                          const AliasedParts& parts = {}, NumericMode numeric = NumericMode::kStrict,

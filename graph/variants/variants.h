@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "ir/expr/tensor_expr.h"
@@ -37,9 +38,17 @@ namespace tcc {
 // finite makes NaN of all outputs of its tiles.
 std::optional<TensorProgram> WinogradVariant(const TensorProgram& program);
 
-// Returns whether Winograd's variant of the program, if it has one, is expected to take less time
-// on a CPU than the direct convolution.
-bool SavesByWinograd(const TensorProgram& program);
+// Returns the program with its convolution computed by Winograd's F(4x4, 3x3): a tile of 4x4
+// outputs takes 36 products per channel instead of 144, with the stages of F(2x2, 3x3). Its
+// transforms have larger numbers: from 32 channels on, and there alone, their errors stay within
+// the same bound. Returns nullopt as WinogradVariant does, and for bytes, fewer channels and images
+// smaller than a tile.
+std::optional<TensorProgram> WideWinogradVariant(const TensorProgram& program);
+
+// The tile of the variant that is expected to take the least time on a CPU; none: the direct
+// convolution is.
+enum class WinogradTile : uint8_t { kNone, kTwo, kFour };
+WinogradTile FastestWinogradTile(const TensorProgram& program);
 
 // Returns the program with its product of bytes computed two terms at a time, which one instruction
 // of a CPU does for a vector of results (vpmaddwd, in AVX2 and AVX-512). Operands become words of

@@ -35,7 +35,26 @@ const Transforms& TransformsOfTwo() {
   return *transforms;
 }
 
-// The same with whole numbers: G is doubled, in both dimensions of a window.
+const Transforms& TransformsOfFour() {
+  static const Transforms* const transforms = new Transforms{
+      .a = {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}},
+      .b = {{4, 0, -5, 0, 1, 0},
+            {0, -4, -4, 1, 1, 0},
+            {0, 4, -4, -1, 1, 0},
+            {0, -2, -1, 2, 1, 0},
+            {0, 2, -1, -2, 1, 0},
+            {0, 4, 0, -5, 0, 1}},
+      .g = {{1.0 / 4, 0, 0},
+            {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+            {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+            {1.0 / 24, 1.0 / 12, 1.0 / 6},
+            {1.0 / 24, -1.0 / 12, 1.0 / 6},
+            {0, 0, 1}},
+  };
+  return *transforms;
+}
+
+// Those of two with whole numbers: G is doubled, in both dimensions of a window.
 const Transforms& WholeTransformsOfTwo() {
   static const Transforms* const transforms = new Transforms{
       .a = TransformsOfTwo().a,
@@ -530,6 +549,12 @@ std::optional<Convolution> FindConvolution(const TensorProgram& program) {
 // leave a third of the products saved.
 constexpr int64_t kMinChannels = 32, kMinOutputs = 128;
 
+// Reading a weight from memory takes as long as this many multiply-adds.
+constexpr int64_t kProductsPerWeight = 40;
+
+// The transforms of F(4x4) cost more for an output than those of F(2x2): a tenth of all.
+constexpr double kCostOfWideTransforms = 1.1;
+
 // A program with a convolution that Winograd's transforms can compute. One of 16-bit floats is one
 // of f32, and one of bytes one of words, with half the channels.
 struct Candidate {
@@ -563,6 +588,37 @@ std::optional<Candidate> FindCandidate(const TensorProgram& program) {
   return Candidate{std::move(paired->program), *conv, true};
 }
 
+int64_t Channels(const Candidate& found) {
+  return *AsConstant(found.conv.channel.extent) * (found.in_words ? 2 : 1);
+}
+
+// Returns whether the error stays within its bound (variants.h), and there is a whole tile.
+bool HasWideVariant(const Candidate& found) {
+  int64_t tile = TransformsOfFour().tile();
+  return !found.in_words && Channels(found) >= kMinChannels &&
+         *AsConstant(found.conv.row.extent) >= tile &&
+         *AsConstant(found.conv.column.extent) >= tile;
+}
+
+int64_t TilesOf(const Convolution& conv, const Transforms& transforms) {
+  return CeilDivision(*AsConstant(conv.row.extent), transforms.tile()) *
+         CeilDivision(*AsConstant(conv.column.extent), transforms.tile());
+}
+
+bool SavesProducts(const Convolution& conv, const Transforms& transforms) {
+  int64_t places = *AsConstant(conv.row.extent) * *AsConstant(conv.column.extent);
+  int64_t products = TilesOf(conv, transforms) * transforms.window() * transforms.window();
+  return 3 * products <= 2 * 9 * places;
+}
+
+// Returns the time of a channel and a filter, in multiply-adds.
+double CostOf(const Convolution& conv, const Transforms& transforms) {
+  int64_t places = *AsConstant(conv.row.extent) * *AsConstant(conv.column.extent);
+  int64_t tiles = TilesOf(conv, transforms) * (Outputs(conv) / places);
+  return static_cast<double>(transforms.window() * transforms.window() *
+                             (tiles + kProductsPerWeight));
+}
+
 }  // namespace
 
 std::optional<TensorProgram> WinogradVariant(const TensorProgram& program) {
@@ -572,17 +628,26 @@ std::optional<TensorProgram> WinogradVariant(const TensorProgram& program) {
   return Builder(found->program, found->conv, transforms).Build();
 }
 
-bool SavesByWinograd(const TensorProgram& program) {
+std::optional<TensorProgram> WideWinogradVariant(const TensorProgram& program) {
   std::optional<Candidate> found = FindCandidate(program);
-  if (!found) return false;
+  if (!found || !HasWideVariant(*found)) return std::nullopt;
+  return Builder(found->program, found->conv, TransformsOfFour()).Build();
+}
+
+WinogradTile FastestWinogradTile(const TensorProgram& program) {
+  std::optional<Candidate> found = FindCandidate(program);
+  if (!found) return WinogradTile::kNone;
   const Convolution& conv = found->conv;
-  int64_t rows = *AsConstant(conv.row.extent), columns = *AsConstant(conv.column.extent);
-  int64_t channels = *AsConstant(conv.channel.extent) * (found->in_words ? 2 : 1);
-  const Transforms& transforms = TransformsOfTwo();
-  int64_t tiles = CeilDivision(rows, transforms.tile()) * CeilDivision(columns, transforms.tile());
-  int64_t products = tiles * transforms.window() * transforms.window();
-  return channels >= kMinChannels && *AsConstant(conv.filter.extent) >= kMinChannels &&
-         Outputs(conv) >= kMinOutputs && 3 * products <= 2 * 9 * rows * columns;
+  if (Channels(*found) < kMinChannels || *AsConstant(conv.filter.extent) < kMinChannels ||
+      Outputs(conv) < kMinOutputs) {
+    return WinogradTile::kNone;
+  }
+  const Transforms &two = TransformsOfTwo(), &four = TransformsOfFour();
+  bool saves_by_two = SavesProducts(conv, two);
+  bool is_wide = HasWideVariant(*found) && SavesProducts(conv, four) &&
+                 kCostOfWideTransforms * CostOf(conv, four) < CostOf(conv, two);
+  if (is_wide) return WinogradTile::kFour;
+  return saves_by_two ? WinogradTile::kTwo : WinogradTile::kNone;
 }
 
 }  // namespace tcc
