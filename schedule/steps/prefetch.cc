@@ -50,6 +50,16 @@ struct Plan {
   Expr lines;                     // P, the lines that one asks for
 };
 
+// Returns the largest power of two that is at most `number`, from 1 to 64. A remainder by it is one
+// instruction, in loops that have few.
+Expr PowerOfTwoUpTo(const Expr& number) {
+  Expr power(1);
+  for (int64_t next = 2; next <= 64; next *= 2) {
+    power = SelectOf(number >= Expr(next), Expr(next), power);
+  }
+  return power;
+}
+
 StatusOr<Plan> MakePlan(const Function& fn, const Prefetch& step) {
   TCC_ASSIGN_OR_RETURN(Path block_path, FindBlock(fn, step.block));
   TCC_ASSIGN_OR_RETURN(Path over_path, FindLoop(fn, step.over));
@@ -78,7 +88,7 @@ StatusOr<Plan> MakePlan(const Function& fn, const Prefetch& step) {
   Expr elements(kCacheLineBits / access->buffer.dtype().bits());
   plan.total = CeilDivide(Product(plan.readers, 0), elements);
   Expr iterations = Product(plan.pace, 0);
-  plan.every = MaxOf(FloorDivide(iterations, plan.total), Expr(1));
+  plan.every = PowerOfTwoUpTo(FloorDivide(iterations, plan.total));
   plan.asks = CeilDivide(iterations, plan.every);
   plan.lines = CeilDivide(plan.total, plan.asks);
   return plan;

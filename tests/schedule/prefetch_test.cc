@@ -109,9 +109,11 @@ TEST_CASE("where iterations outnumber lines, every n-th asks", "[schedule][prefe
              R"(
     fn mm(A: f32[6, 8], B: f32[8, 64], C: f32[6, 64]) scheduled {
       for j0 in 0..4 @mm/j.0 { for i0 in 0..3 @mm/i.0 { for k in 0..8 @mm/k {
-        if (i0 * 8 + k) mod 3 < 1 {
+        if k mod 2 < 1 {
           for p in 0..1 unrolled @B.prefetch/p {
-            prefetch B[(i0 * 8 + k) div 3 + p, (j0 + 1) * 16]
+            if (i0 * 8 + k) div 2 + p < 8 {
+              prefetch B[(i0 * 8 + k) div 2 + p, (j0 + 1) * 16]
+            }
           }
         }
         for i1 in 0..2 @mm/i.1 { for j1 in 0..16 @mm/j.1 {
