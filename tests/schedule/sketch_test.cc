@@ -4,6 +4,7 @@
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/prefetch.h"
 #include "schedule/steps/prepack.h"
+#include "schedule/steps/rfactor_tile.h"
 #include "schedule/steps/rolling_buffer.h"
 #include "schedule/steps/split.h"
 #include "schedule/steps/transform_layout.h"
@@ -299,6 +300,23 @@ TEST_CASE("a product of few rows prefetches no panel in its first sketch", "[sch
   fn.params[1].scope = Scope::kConstant;
   const Sketch first = GenerateSketches(fn, Cpu())[0];
   for (const Step& step : first.trace.steps) CHECK_FALSE(step.as<Prefetch>());
+}
+
+TEST_CASE("few rows of a long reduction go in steps first, each of which prefetches the next",
+          "[schedule][sketch]") {
+  auto first = [](int64_t rows) {
+    Function fn = MatmulFunction(rows, 256, 2048);
+    fn.params[1].scope = Scope::kConstant;
+    Sketch sketch = GenerateSketches(fn, Cpu())[0];
+    std::pair<bool, bool> has;
+    for (const Step& step : sketch.trace.steps) {
+      has.first = has.first || step.as<RFactorTile>();
+      has.second = has.second || step.as<Prefetch>();
+    }
+    return has;
+  };
+  CHECK(first(20) == std::pair(true, true));
+  CHECK(first(100) == std::pair(false, true));
 }
 
 TEST_CASE("rows of a tile are the axis with most values where the last has few",

@@ -59,12 +59,15 @@ constexpr int64_t kPrefetchedRows = 10;
 // With fewer panels than this, most of the next ones are another thread's.
 constexpr int64_t kPrefetchedPanels = 4;
 
+int64_t AllRows(const RegisterTiling& t) {
+  return t.Others() * (t.rows() ? t.Extent(*t.rows()) : 1);
+}
+
 // Returns whether the next `terms` rows of a panel can be fetched while as many are used. If they
 // exceed L2, they evict themselves before they are used.
 bool GainsByPrefetch(const RegisterTiling& t, int64_t terms) {
-  int64_t rows = t.Others() * (t.rows() ? t.Extent(*t.rows()) : 1);
   int64_t row_bytes = t.tile().registers * t.tile().lanes * WholeBytes(t.dtype());
-  return rows >= kPrefetchedRows && t.Panels() >= kPrefetchedPanels &&
+  return AllRows(t) >= kPrefetchedRows && t.Panels() >= kPrefetchedPanels &&
          terms <= t.target().l2_bytes / row_bytes;
 }
 
@@ -304,6 +307,15 @@ bool GainsBySteps(const RegisterTiling& tiling) {
          TermsOf(tiling.block()) >= kLongReduction;
 }
 
+// With at most so many rows a panel of at least so many terms is used up faster than the next one
+// is fetched: by the step a thread has its first data sooner, and asks for less in vain at the end.
+constexpr int64_t kRowsOfStreams = 64, kTermsOfStreams = 2048;
+
+bool StreamsPanels(const RegisterTiling& tiling) {
+  return AllRows(tiling) <= kRowsOfStreams && TermsOf(tiling.block()) >= kTermsOfStreams &&
+         GainsByPrefetch(tiling, kTermsOfStreams);
+}
+
 // Returns whether summing all terms in one chain would round too often.
 bool LosesByOneChain(const RegisterTiling& tiling) {
   return !HasWindow(tiling.block()) && TermsOf(tiling.block()) >= kLongChain;
@@ -337,8 +349,8 @@ std::vector<SketchState> TileForRegisters(const SketchState& state, const Block&
   }
   if (GainsBySteps(tiling)) {
     bool copies = copying.gain != PanelGain::kNone;
-    forks.insert(LosesByOneChain(tiling) ? forks.begin() : forks.end(),
-                 TileInSteps(tiling, copies));
+    bool is_first = LosesByOneChain(tiling) || StreamsPanels(tiling);
+    forks.insert(is_first ? forks.begin() : forks.end(), TileInSteps(tiling, copies));
   }
   return forks;
 }
