@@ -39,10 +39,12 @@ namespace tcc {
 std::optional<TensorProgram> WinogradVariant(const TensorProgram& program);
 
 // Returns the program with its convolution computed by Winograd's F(4x4, 3x3): a tile of 4x4
-// outputs takes 36 products per channel instead of 144, with the stages of F(2x2, 3x3). Its
-// transforms have larger numbers: from 32 channels on, and there alone, their errors stay within
-// the same bound. Returns nullopt as WinogradVariant does, and for bytes, fewer channels and images
-// smaller than a tile.
+// outputs takes 36 products per channel instead of 144, with the stages of F(2x2, 3x3) and errors
+// within the same bound. Its points, 0, +-5/8, +-3/2 and infinity, make smaller errors than 0, +-1,
+// +-2 and infinity. (B. Barabasz et al.: Error analysis and improving the accuracy of Winograd
+// convolution for deep neural networks, 2020)
+// Returns nullopt as WinogradVariant does, and for bytes, fewer than 32 or more than 256 channels,
+// and images smaller than a tile.
 std::optional<TensorProgram> WideWinogradVariant(const TensorProgram& program);
 
 // The tile of the variant that is expected to take the least time on a CPU; none: the direct

@@ -1,10 +1,10 @@
 #include "graph/variants/variants.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "graph/variants/integer_pairs.h"
 #include "graph/variants/stage_parts.h"
+#include "graph/variants/winograd_transforms.h"
 #include "ir/analysis/affine.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/substitute.h"
@@ -14,56 +14,6 @@
 
 namespace tcc {
 namespace {
-
-using Matrix = std::vector<std::vector<double>>;
-
-// The transforms of F(m, 3) in one dimension: m outputs = A^T ((G taps) * (B^T inputs)), where the
-// product is taken element by element.
-struct Transforms {
-  Matrix a, b, g;       // A^T, B^T and G
-  int64_t divisor = 1;  // of the outputs, for a G that was multiplied to have whole numbers
-  int64_t tile() const { return static_cast<int64_t>(a.size()); }    // outputs per side
-  int64_t window() const { return static_cast<int64_t>(b.size()); }  // inputs per side
-};
-
-const Transforms& TransformsOfTwo() {
-  static const Transforms* const transforms = new Transforms{
-      .a = {{1, 1, 1, 0}, {0, 1, -1, -1}},
-      .b = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
-      .g = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
-  };
-  return *transforms;
-}
-
-const Transforms& TransformsOfFour() {
-  static const Transforms* const transforms = new Transforms{
-      .a = {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}},
-      .b = {{4, 0, -5, 0, 1, 0},
-            {0, -4, -4, 1, 1, 0},
-            {0, 4, -4, -1, 1, 0},
-            {0, -2, -1, 2, 1, 0},
-            {0, 2, -1, -2, 1, 0},
-            {0, 4, 0, -5, 0, 1}},
-      .g = {{1.0 / 4, 0, 0},
-            {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-            {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-            {1.0 / 24, 1.0 / 12, 1.0 / 6},
-            {1.0 / 24, -1.0 / 12, 1.0 / 6},
-            {0, 0, 1}},
-  };
-  return *transforms;
-}
-
-// Those of two with whole numbers: G is doubled, in both dimensions of a window.
-const Transforms& WholeTransformsOfTwo() {
-  static const Transforms* const transforms = new Transforms{
-      .a = TransformsOfTwo().a,
-      .b = TransformsOfTwo().b,
-      .g = {{2, 0, 0}, {1, 1, 1}, {1, -1, 1}, {0, 0, 2}},
-      .divisor = 4,
-  };
-  return *transforms;
-}
 
 // A stage that sums x[.., row + tap, .., column + tap, .., c] * w[.., tap, tap, c, o], or the dot
 // products of two words of bytes (integer_pairs.h). The other indices of x use other axes and taps
@@ -248,53 +198,6 @@ std::optional<Convolution> MatchStage(const TensorProgram& program, const Comput
   return std::nullopt;
 }
 
-Expr IsAt(const Expr& index, size_t place) {
-  return Make<Eq>(index, Expr(static_cast<int64_t>(place)));
-}
-
-// Returns the entry of `entries` at `index`.
-Expr SelectFrom(const std::vector<Expr>& entries, const Expr& index) {
-  Expr selected = entries.back();
-  for (size_t i = entries.size() - 1; i-- > 0;) {
-    selected = SelectOf(IsAt(index, i), entries[i], selected);
-  }
-  return selected;
-}
-
-// Returns matrix[row][column].
-Expr EntryOf(const Matrix& matrix, DType type, const Expr& row, const Expr& column) {
-  std::vector<Expr> rows;
-  for (const std::vector<double>& numbers : matrix) {
-    std::vector<Expr> entries;
-    for (double number : numbers) entries.push_back(Const(type, number));
-    rows.push_back(SelectFrom(entries, column));
-  }
-  return SelectFrom(rows, row);
-}
-
-// Returns the sum over k of matrix[row][k] * at(k). An entry of 0 has no term, since 0 * inf would
-// be NaN.
-template <typename At>
-Expr RowTimes(const Matrix& matrix, const Expr& row, const At& at) {
-  std::vector<Expr> sums;
-  for (const std::vector<double>& entries : matrix) {
-    Expr sum;
-    for (size_t k = 0; k < entries.size(); ++k) {
-      if (entries[k] == 0) continue;
-      Expr term = at(Expr(static_cast<int64_t>(k)));
-      if (std::abs(entries[k]) != 1) term = Const(term.dtype(), std::abs(entries[k])) * term;
-      bool is_negative = entries[k] < 0;
-      if (sum) {
-        sum = is_negative ? sum - term : sum + term;
-      } else {
-        sum = is_negative ? Const(term.dtype(), -1) * term : term;
-      }
-    }
-    sums.push_back(sum);
-  }
-  return SelectFrom(sums, row);
-}
-
 // Brings a word that is the sum of its halves into halves (integer_pairs.h).
 Expr InHalves(const Expr& word) {
   Expr is_low_negative = CallOf(ScalarOp::kBitAnd, {word, Const(kInt32, 0x8000)});
@@ -305,7 +208,8 @@ Expr InHalves(const Expr& word) {
 // product reads halves.
 class Builder {
  public:
-  Builder(const TensorProgram& program, const Convolution& conv, const Transforms& transforms)
+  Builder(const TensorProgram& program, const Convolution& conv,
+          const WinogradTransforms& transforms)
       : program_(program),
         stage_(std::get<ComputeExpr>(program.stages[conv.stage])),
         conv_(conv),
@@ -526,7 +430,7 @@ class Builder {
   const TensorProgram& program_;
   const ComputeExpr& stage_;
   const Convolution& conv_;
-  const Transforms& transforms_;
+  const WinogradTransforms& transforms_;
   DType type_;
   int64_t tile_, window_;
   int64_t rows_, columns_;  // of tiles
@@ -548,6 +452,7 @@ std::optional<Convolution> FindConvolution(const TensorProgram& program) {
 // per filter reading the larger weights does: 16 numbers for 9. Tiles that overhang the image must
 // leave a third of the products saved.
 constexpr int64_t kMinChannels = 32, kMinOutputs = 128;
+constexpr int64_t kMaxWideChannels = 256;
 
 // Reading a weight from memory takes as long as this many multiply-adds.
 constexpr int64_t kProductsPerWeight = 40;
@@ -592,27 +497,28 @@ int64_t Channels(const Candidate& found) {
   return *AsConstant(found.conv.channel.extent) * (found.in_words ? 2 : 1);
 }
 
-// Returns whether the error stays within its bound (variants.h), and there is a whole tile.
+// Returns whether there is a whole tile, and channels enough to gain something by F(4x4) but not so
+// many that one chain of sums rounds too often.
 bool HasWideVariant(const Candidate& found) {
-  int64_t tile = TransformsOfFour().tile();
-  return !found.in_words && Channels(found) >= kMinChannels &&
+  int64_t tile = TransformsOfFour().tile(), channels = Channels(found);
+  return !found.in_words && channels >= kMinChannels && channels <= kMaxWideChannels &&
          *AsConstant(found.conv.row.extent) >= tile &&
          *AsConstant(found.conv.column.extent) >= tile;
 }
 
-int64_t TilesOf(const Convolution& conv, const Transforms& transforms) {
+int64_t TilesOf(const Convolution& conv, const WinogradTransforms& transforms) {
   return CeilDivision(*AsConstant(conv.row.extent), transforms.tile()) *
          CeilDivision(*AsConstant(conv.column.extent), transforms.tile());
 }
 
-bool SavesProducts(const Convolution& conv, const Transforms& transforms) {
+bool SavesProducts(const Convolution& conv, const WinogradTransforms& transforms) {
   int64_t places = *AsConstant(conv.row.extent) * *AsConstant(conv.column.extent);
   int64_t products = TilesOf(conv, transforms) * transforms.window() * transforms.window();
   return 3 * products <= 2 * 9 * places;
 }
 
 // Returns the time of a channel and a filter, in multiply-adds.
-double CostOf(const Convolution& conv, const Transforms& transforms) {
+double CostOf(const Convolution& conv, const WinogradTransforms& transforms) {
   int64_t places = *AsConstant(conv.row.extent) * *AsConstant(conv.column.extent);
   int64_t tiles = TilesOf(conv, transforms) * (Outputs(conv) / places);
   return static_cast<double>(transforms.window() * transforms.window() *
@@ -624,7 +530,8 @@ double CostOf(const Convolution& conv, const Transforms& transforms) {
 std::optional<TensorProgram> WinogradVariant(const TensorProgram& program) {
   std::optional<Candidate> found = FindCandidate(program);
   if (!found) return std::nullopt;
-  const Transforms& transforms = found->in_words ? WholeTransformsOfTwo() : TransformsOfTwo();
+  const WinogradTransforms& transforms =
+      found->in_words ? WholeTransformsOfTwo() : TransformsOfTwo();
   return Builder(found->program, found->conv, transforms).Build();
 }
 
@@ -642,7 +549,7 @@ WinogradTile FastestWinogradTile(const TensorProgram& program) {
       Outputs(conv) < kMinOutputs) {
     return WinogradTile::kNone;
   }
-  const Transforms &two = TransformsOfTwo(), &four = TransformsOfFour();
+  const WinogradTransforms &two = TransformsOfTwo(), &four = TransformsOfFour();
   bool saves_by_two = SavesProducts(conv, two);
   bool is_wide = HasWideVariant(*found) && SavesProducts(conv, four) &&
                  kCostOfWideTransforms * CostOf(conv, four) < CostOf(conv, two);

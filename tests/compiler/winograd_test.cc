@@ -126,14 +126,14 @@ int SignOf(std::initializer_list<int> row, int64_t place) {
 double DataAt(double normal, Draw draw, int64_t h, int64_t w) {
   if (draw == Draw::kNormal) return normal;
   if (draw == Draw::kRelu) return std::max(normal, 0.0);
-  // B of F(4x4): 4 x0 - 5 x2 + x4, and so on for the next tile.
+  // B of F(4x4): 225/256 x0 - 169/64 x2 + x4, and so on for the next tile.
   std::initializer_list<int> signs = {1, 1, -1, 1};
   return SignOf(signs, h) * SignOf(signs, w) * (1 + std::abs(normal));
 }
 
 double WeightAt(double normal, Draw draw, int64_t kh, int64_t kw) {
   if (draw != Draw::kSignedRows) return normal;
-  std::initializer_list<int> signs = {1, -1, 1};  // G: w0 / 24 - w1 / 12 + w2 / 6
+  std::initializer_list<int> signs = {1, -1, 1};  // G at -3/2
   return SignOf(signs, kh) * SignOf(signs, kw) * (1 + std::abs(normal));
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("a transform with one number that is off by a thousandth breaks Winogr
           "[api][winograd]") {
   Task task = ConvTask(Passed(Convolution({1, 8, 8, 32, 4, 1})));
   // G of F(2x2), and B of F(4x4).
-  for (auto [variant, number] : {std::pair(1, 0.5), std::pair(2, 5.0)}) {
+  for (auto [variant, number] : {std::pair(1, 0.5), std::pair(2, 169.0 / 64)}) {
     Function broken = task.variants[static_cast<size_t>(variant)];
     int changed = 0;
     broken.body = RewriteBottomUp(
@@ -224,6 +224,7 @@ TEST_CASE("images of whole tiles and many channels have a variant in tiles of 4x
   size_t with = variants({1, 8, 8, 32, 4, 1});
   CHECK(variants({1, 3, 8, 32, 4, 1}) == with - 1);
   CHECK(variants({1, 8, 8, 31, 4, 1}) == with - 1);
+  CHECK(variants({1, 8, 8, 257, 4, 1}) == variants({1, 8, 8, 256, 4, 1}) - 1);
 }
 
 TEST_CASE("other convolutions have no Winograd variant", "[api][winograd]") {
