@@ -45,7 +45,7 @@ struct Plan {
   std::vector<Ref<For>> readers;  // loops inside `over` that the access uses
   std::vector<Ref<For>> pace;     // loops inside `over` down to `at`
   Expr total;                     // L, the lines of an iteration of `over`
-  Expr every;                     // of the iterations down to `at`, which one asks
+  Expr every;                     // n: every n-th of the iterations down to `at` asks
   Expr asks;                      // the number of those that ask
   Expr lines;                     // P, the lines that one asks for
 };
@@ -135,15 +135,6 @@ Substitution DigitsOf(const Expr& number, const std::vector<Ref<For>>& loops) {
   return digits;
 }
 
-// Asks in the iteration of number `count` of those down to `at`, if that is one that asks.
-Stmt AskInTurn(const Plan& plan, const Expr& count, const Var& p, const LoopRef& key,
-               const Stmt& hint) {
-  Expr line = FloorDivide(count, plan.every) * plan.lines + Expr(p);
-  Stmt asked = MakeStmt<If>(line < plan.total, hint);
-  return MakeStmt<If>(FloorModulo(count, plan.every) < Expr(1),
-                      MakeStmt<For>(p, plan.lines, ForKind::kUnrolled, key, asked));
-}
-
 }  // namespace
 
 StatusOr<Constraints> CheckPrefetch(const Function& fn, const Prefetch& step) {
@@ -198,7 +189,10 @@ Function ApplyPrefetch(const Function& fn, const Prefetch& step) {
   later.emplace(plan.over->var, Expr(plan.over->var) + step.distance);
   Access access = plan.access;
   for (Expr& index : access.indices) index = Substitute(index, later);
-  Stmt hints = AskInTurn(plan, count, p, PrefetchKey(step), MakeStmt<PrefetchLine>(access));
+  Stmt hint = MakeStmt<If>(line < plan.total, MakeStmt<PrefetchLine>(access));
+  Stmt hints =
+      MakeStmt<If>(FloorModulo(count, plan.every) < Expr(1),
+                   MakeStmt<For>(p, plan.lines, ForKind::kUnrolled, PrefetchKey(step), hint));
 
   std::function<Stmt(const Stmt&)> place = [&](const Stmt& body) -> Stmt {
     if (const auto* allocate = body.as<Allocate>()) {

@@ -20,9 +20,9 @@ namespace tcc {
 // The cells are numbered as the block reads them: by the loops inside `over` that occur in its
 // first access of the buffer, in their order. If that is the storage order (packed panels), every
 // 64-byte line is prefetched exactly once. With L lines an iteration of `over` and N iterations
-// down to `at`: every is the largest power of two up to N div L, P = ceildiv(L, ceildiv(N, every)).
-// Conditions that always hold are left out. With `over` equal to `at`, one iteration prefetches all
-// lines of the later one.
+// down to `at`: every is the largest power of two up to N div L and 64, P = ceildiv(L, ceildiv(N,
+// every)). Conditions that always hold are left out. With `over` equal to `at`, one iteration
+// prefetches all lines of the later one.
 struct Prefetch {
   std::string block;
   std::string buffer;

@@ -11,6 +11,10 @@ namespace tcc {
 // The number of pieces of a loop that keeps threads busy.
 inline constexpr int64_t kParallelPieces = 8;
 
+// With fewer rows than this a product waits for its weights, which the hardware fetches in their
+// order; a request far ahead is in the way.
+inline constexpr int64_t kPrefetchedRows = 10;
+
 // Fuses `loops` of the block and runs them in parallel if the block has enough work.
 void RunInParallel(SketchState& state, const Block& block, const std::vector<LoopRef>& loops);
 

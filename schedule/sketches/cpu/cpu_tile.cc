@@ -52,10 +52,6 @@ std::vector<LoopRef> OuterLoops(const RegisterTiling& t) {
   return outer;
 }
 
-// With fewer rows than this a product waits for its weights, which the hardware fetches in their
-// order; a request far ahead is in the way.
-constexpr int64_t kPrefetchedRows = 10;
-
 // With fewer panels than this, most of the next ones are another thread's.
 constexpr int64_t kPrefetchedPanels = 4;
 

@@ -226,7 +226,7 @@ class TransformedProduct {
   }
 
   // Tiles the product by registers below the loops of `tiles`, which writes its sums to memory, and
-  // prefetches the next panel of weights while one is used.
+  // prefetches the next panel of weights while enough tiles use one.
   bool TileProduct(const std::string& tiles) {
     const Block& product = *s_.product;
     std::vector<size_t> spatial = ItersOf(product, IterKind::kSpatial);
@@ -245,6 +245,7 @@ class TransformedProduct {
     state_.Do(Unroll{LevelKey(filters, 1)});
     state_.Do(Vectorize{LevelKey(filters, 2)});
     if (!FillRegisters(product, spatial)) return false;
+    if (FirstRows() * TilesOfRow() < kPrefetchedRows) return true;
     LoopRef terms = KeysOf(product, ItersOf(product, IterKind::kReduce)).back();
     for (const std::string& panel : panels_) {
       state_.Try(Prefetch{product.name, panel, LevelKey(filters, 0), terms, Expr(1)});
