@@ -172,7 +172,8 @@ Expr IterationsBetween(const Expr& condition) {
   return mod && IsConstant(less->b, 1) ? mod->b : Expr(1);
 }
 
-// Returns the number of lines, where `stmt` runs so many times.
+// Returns the number of lines, where `stmt` runs so many times. What is asked for only up to the
+// end of a panel counts as if the panel had no end.
 Expr CountPrefetches(const Stmt& stmt, const Expr& times) {
   if (stmt.as<PrefetchLine>()) return times;
   Expr inside = times;

@@ -23,7 +23,7 @@ const WinogradTransforms& TransformsOfTwo();
 // The same with whole numbers: G is doubled, in both dimensions of a window.
 const WinogradTransforms& WholeTransformsOfTwo();
 // At the points 0, +-5/8, +-3/2 and infinity: numbers of f32 that are exact and of like sizes.
-// Errors are a quarter of those at 0, +-1, +-2 and infinity.
+// The largest errors are about a quarter of those at 0, +-1, +-2 and infinity.
 const WinogradTransforms& TransformsOfFour();
 
 // Returns matrix[row][column], in the type.

@@ -192,4 +192,15 @@ TEST_CASE("A larger cache never lets more lines through, at points of every sket
   CHECK(compared > 500);
 }
 
+TEST_CASE("Where every n-th iteration prefetches, each line of the weight counts once") {
+  // 4 panels of 8 lines, each during 16 tiles of 8 iterations: every sixteenth asks.
+  NestWork nest = WorkAfter(MatmulFunction(32, 64, 8), R"(
+split mm/i [2]
+split mm/j [16]
+reorder [mm/j.0, mm/i.0, mm/k, mm/i.1, mm/j.1]
+prefetch mm B mm/j.0 mm/k 1
+)");
+  CHECK(Evaluate(nest.prefetched, {}).value().real == 32);
+}
+
 }  // namespace tcc

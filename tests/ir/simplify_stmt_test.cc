@@ -148,3 +148,14 @@ TEST_CASE("a function of thousands of nodes is simplified in milliseconds", "[ir
   // Far above what it takes, for machines under load and sanitizers.
   CHECK(ms < 500);
 }
+
+TEST_CASE("an If that always holds becomes its body, others stay", "[ir][simplify]") {
+  Var i = LoopVar("i");
+  Buffer a = Parameter("A", {Expr(8)});
+  Stmt store = MakeStmt<Store>(a.var, std::vector<Expr>{i}, FloatConst(kFloat32, 1));
+  auto simplified = [&](const Expr& condition) {
+    return Simplify(Loop(i, 8, MakeStmt<If>(condition, store)));
+  };
+  CHECK(Equal(simplified(i < Expr(8)), Loop(i, 8, store)));
+  CHECK(Equal(simplified(i < Expr(7)), Loop(i, 8, MakeStmt<If>(i < Expr(7), store))));
+}

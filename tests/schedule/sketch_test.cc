@@ -242,8 +242,9 @@ TEST_CASE("the first CPU sketch of several packed panels prefetches the next",
     std::vector<int> prefetches;
     for (const Sketch& sketch : sketches) {
       prefetches.push_back(0);
-      for (const Step& step : sketch.trace.steps)
+      for (const Step& step : sketch.trace.steps) {
         prefetches.back() += (step.as<Prefetch>() != nullptr);
+      }
     }
     bool is_packed = scope == Scope::kConstant;
     CHECK(prefetches[0] == (is_packed ? 1 : 0));
