@@ -33,14 +33,14 @@ bool IsCheapCall(ScalarOp op) {
   ScalarTypeRule rule = RowOf(op).rule;
   return rule == ScalarTypeRule::kTest || rule == ScalarTypeRule::kSingle ||
          rule == ScalarTypeRule::kNumeric || rule == ScalarTypeRule::kInteger ||
-         op == ScalarOp::kFloor || op == ScalarOp::kCeil || op == ScalarOp::kRound ||
-         op == ScalarOp::kTrunc;
+         rule == ScalarTypeRule::kPack || op == ScalarOp::kFloor || op == ScalarOp::kCeil ||
+         op == ScalarOp::kRound || op == ScalarOp::kTrunc;
 }
 
 // Returns whether the value is a product of words, of two or four numbers each.
 bool IsDot(const Expr& expr) {
   const auto* call = expr.as<Call>();
-  return call && RowOf(call->op).rule == ScalarTypeRule::kWord;
+  return call && IsDotOfWords(call->op);
 }
 
 // Whether an i64 is made of iteration variables and constants alone.
@@ -118,7 +118,7 @@ class OperationCounter {
   }
 
   void CountCall(const Call& call) {
-    if (RowOf(call.op).rule == ScalarTypeRule::kWord) {
+    if (IsDotOfWords(call.op)) {
       counts.mul += contracted_.contains(Expr(&call)) ? 0 : 1;
       return;
     }

@@ -156,11 +156,25 @@ Value* ExprEmitter::EmitRamp(const Ramp& ramp) {
   return b_.CreateAdd(base, b_.CreateMul(llvm::ConstantVector::get(steps), stride));
 }
 
+std::optional<ExprEmitter::AddedDot> ExprEmitter::DotIn(const Expr& a, const Expr& b,
+                                                        ScalarOp op) const {
+  for (const auto& [term, sum] : {std::pair(b, a), std::pair(a, b)}) {
+    const auto* call = term.as<Call>();
+    if (call && call->op == op && !Known(term)) return AddedDot{sum, call->args[0], call->args[1]};
+  }
+  return std::nullopt;
+}
+
 Value* ExprEmitter::EmitBinary(ExprKind kind, const Expr& a, const Expr& b, DType dtype) {
   if (!dtype.is_float()) return EmitIntegerBinary(kind, a, b, dtype);
   bool picks = kind == ExprKind::kMin || kind == ExprKind::kMax;
   if (picks && dtype.bits() == 16) {
     return EmitMinMax16(b_, kind == ExprKind::kMin, Emit(a), Emit(b), dtype);
+  }
+  if (kind == ExprKind::kAdd) {
+    if (auto dot = DotIn(a, b, ScalarOp::kDotBf16x2)) {
+      return EmitDotOfBFloats(state_, Emit(dot->sum), Emit(dot->x), Emit(dot->y));
+    }
   }
   Value* x = Widen(b_, Emit(a), dtype);
   Value* y = Widen(b_, Emit(b), dtype);
@@ -185,10 +199,8 @@ Value* ExprEmitter::EmitFloatBinary(ExprKind kind, Value* x, Value* y, DType dty
 
 Value* ExprEmitter::EmitIntegerBinary(ExprKind kind, const Expr& a, const Expr& b, DType dtype) {
   if (kind == ExprKind::kAdd) {
-    for (const auto& [term, sum] : {std::pair(b, a), std::pair(a, b)}) {
-      const auto* call = term.as<Call>();
-      if (!call || call->op != ScalarOp::kDotU8I8x4 || Known(term)) continue;
-      return EmitDotOfBytes(state_, Emit(sum), Emit(call->args[0]), Emit(call->args[1]));
+    if (auto dot = DotIn(a, b, ScalarOp::kDotU8I8x4)) {
+      return EmitDotOfBytes(state_, Emit(dot->sum), Emit(dot->x), Emit(dot->y));
     }
   }
   Value* x = Emit(a);

@@ -42,6 +42,12 @@ class ExprEmitter {
 
   // Returns the value computed for an equal expression; null if there is none.
   llvm::Value* Known(const Expr& expr) const;
+  // A sum of which one term is a dot of words that no value is known for: an instruction of its
+  // own.
+  struct AddedDot {
+    Expr sum, x, y;
+  };
+  std::optional<AddedDot> DotIn(const Expr& a, const Expr& b, ScalarOp op) const;
   llvm::Value* EmitNode(const Expr& expr);
   llvm::Value* EmitVar(const VarNode& var);
   llvm::Value* EmitFloatBinary(ExprKind kind, llvm::Value* x, llvm::Value* y, DType dtype);

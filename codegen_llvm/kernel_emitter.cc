@@ -101,6 +101,7 @@ std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Funct
   state.runtime = function->getArg(0);
   state.vector_bytes = target.vector_bytes;
   state.dots_bytes = DotsBytes(machine);
+  state.dots_bfloats = DotsBFloats(machine);
   BindParameters(state, fn);
   BindShapes(state, fn);
   StmtEmitter(state).Emit(fn.body);

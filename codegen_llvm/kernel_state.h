@@ -31,6 +31,7 @@ struct KernelState {
   llvm::Value* runtime = nullptr;  // const TccRuntime*
   int64_t vector_bytes = 0;        // of the target
   bool dots_bytes = false;         // whether the machine has vpdpbusd
+  bool dots_bfloats = false;       // and vdpbf16ps
   // The i32 that the body of a parallel loop sets when memory runs out. Null in the kernel itself,
   // which returns TCC_KERNEL_OUT_OF_MEMORY.
   llvm::Value* failure = nullptr;

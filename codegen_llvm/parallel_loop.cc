@@ -82,6 +82,7 @@ llvm::Function* EmitBody(KernelState& outer, const For& loop, llvm::StructType* 
   KernelState state{.module = outer.module, .builder = b};
   state.vector_bytes = outer.vector_bytes;
   state.dots_bytes = outer.dots_bytes;
+  state.dots_bfloats = outer.dots_bfloats;
   state.function = function;
   state.runtime = member(kRuntime);
   state.failure = b.CreateStructGEP(closure_type, closure, kFailure);

@@ -194,6 +194,8 @@ Value* FloatCall(KernelState& state, ScalarOp op, const Args& args) {
     case ScalarOp::kShiftRight:
     case ScalarOp::kDotI16x2:
     case ScalarOp::kDotU8I8x4:
+    case ScalarOp::kPackBf16x2:
+    case ScalarOp::kDotBf16x2:
       TCC_UNREACHABLE();
   }
   TCC_UNREACHABLE();
@@ -230,6 +232,11 @@ Value* EmitScalarCall(KernelState& state, ScalarOp op, std::vector<Value*> args,
   if (op == ScalarOp::kDotI16x2) return EmitDotOfHalves(state, args[0], args[1]);
   if (op == ScalarOp::kDotU8I8x4) {
     return EmitDotOfBytes(state, Int(args[0], 0), args[0], args[1]);
+  }
+  if (op == ScalarOp::kPackBf16x2) return EmitPackOfBFloats(state, args[0], args[1]);
+  if (op == ScalarOp::kDotBf16x2) {
+    Value* zero = llvm::Constant::getNullValue(SameLanes(args[0], b.getFloatTy()));
+    return EmitDotOfBFloats(state, zero, args[0], args[1]);
   }
   if (!dtype.is_float()) return IntegerCall(b, op, args, dtype);
   if (op == ScalarOp::kAbs && dtype.bits() == 16) return b.CreateAnd(args[0], Int(args[0], 0x7fff));

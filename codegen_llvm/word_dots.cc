@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "codegen_llvm/convert.h"
 #include "codegen_llvm/llvm_types.h"
 
 namespace tcc {
@@ -51,6 +52,10 @@ bool DotsBytes(const llvm::TargetMachine& machine) {
   return has.checkFeatures("+avxvnni") || has.checkFeatures("+avx512vnni,+avx512vl");
 }
 
+bool DotsBFloats(const llvm::TargetMachine& machine) {
+  return machine.getMCSubtargetInfo()->checkFeatures("+avx512bf16,+avx512vl");
+}
+
 Value* EmitDotOfBytes(KernelState& state, Value* sum, Value* x, Value* y) {
   constexpr llvm::Intrinsic::ID kAddDot[] = {llvm::Intrinsic::x86_avx512_vpdpbusd_128,
                                              llvm::Intrinsic::x86_avx512_vpdpbusd_256,
@@ -70,6 +75,36 @@ Value* EmitDotOfBytes(KernelState& state, Value* sum, Value* x, Value* y) {
       dot(b.CreateAnd(unsigned_bytes, 0xff), b.CreateAShr(b.CreateShl(signed_bytes, 8), 8));
   Value* odd = dot(b.CreateLShr(unsigned_bytes, 8), b.CreateAShr(signed_bytes, 8));
   return b.CreateAdd(sum, b.CreateAdd(even, odd));
+}
+
+Value* EmitPackOfBFloats(KernelState& state, Value* low, Value* high) {
+  llvm::IRBuilderBase& b = state.builder;
+  const DType bf16(DTypeCode::kBFloat16);
+  llvm::Type* words = SameLanes(low, b.getInt32Ty());
+  auto half = [&](Value* value) { return b.CreateZExt(Narrow(b, value, bf16), words); };
+  return b.CreateOr(half(low), b.CreateShl(half(high), 16));
+}
+
+Value* EmitDotOfBFloats(KernelState& state, Value* sum, Value* x, Value* y) {
+  constexpr llvm::Intrinsic::ID kAddDot[] = {llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128,
+                                             llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256,
+                                             llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512};
+  llvm::IRBuilderBase& b = state.builder;
+  Instruction instruction = InstructionFor(state, LanesOf(x), kAddDot);
+  if (state.dots_bfloats && instruction) {
+    auto* halves = llvm::FixedVectorType::get(b.getBFloatTy(), 2 * LanesOf(x));
+    return b.CreateIntrinsic(*instruction, {},
+                             {sum, b.CreateBitCast(x, halves), b.CreateBitCast(y, halves)});
+  }
+  llvm::Type* single = SameLanes(x, b.getFloatTy());
+  auto low = [&](Value* word) { return b.CreateBitCast(b.CreateShl(word, 16), single); };
+  auto high = [&](Value* word) { return b.CreateBitCast(b.CreateAnd(word, 0xffff0000), single); };
+  llvm::IRBuilderBase::FastMathFlagGuard restore(b);
+  llvm::FastMathFlags flags;
+  flags.setAllowContract(true);
+  b.setFastMathFlags(flags);
+  sum = b.CreateFAdd(b.CreateFMul(low(x), low(y)), sum);
+  return b.CreateFAdd(b.CreateFMul(high(x), high(y)), sum);
 }
 
 }  // namespace tcc

@@ -305,6 +305,14 @@ TCC_DEVICE T tcc_dot_u8i8x4(T x, T y) {
   }
   return (T)sum;
 }
+TCC_DEVICE int tcc_pack_bf16x2(float low, float high) {
+  return (int)(tcc_float_to_bfloat(low) | (unsigned)tcc_float_to_bfloat(high) << 16);
+}
+template <class T>
+TCC_DEVICE float tcc_dot_bf16x2(T x, T y) {
+  const float low = tcc_bits_to_float((unsigned)x << 16) * tcc_bits_to_float((unsigned)y << 16);
+  return tcc_bits_to_float((unsigned)x & 0xffff0000u) * tcc_bits_to_float((unsigned)y & 0xffff0000u) + low;
+}
 // The smallest value by -1 wraps.
 template <class T>
 TCC_DEVICE T tcc_trunc_div(T x, T y) {

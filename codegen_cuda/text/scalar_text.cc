@@ -154,6 +154,8 @@ const char* MathName(ScalarOp op) {
     case ScalarOp::kShiftRight:
     case ScalarOp::kDotI16x2:
     case ScalarOp::kDotU8I8x4:
+    case ScalarOp::kPackBf16x2:
+    case ScalarOp::kDotBf16x2:
     case ScalarOp::kIsNan:
     case ScalarOp::kIsInf:
       return nullptr;

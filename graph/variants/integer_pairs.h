@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "graph/variants/word_product.h"
 #include "ir/expr/tensor_expr.h"
 
 namespace tcc {
@@ -12,16 +13,9 @@ namespace tcc {
 // multiples of such words are the words of the sums and multiples.
 enum class WordForm : uint8_t { kHalves, kSum };
 
-// A program whose product of bytes reads words, and their buffers, which are kept: the pairs of
-// the data, and those of the weight, the second operand of dot_i16x2.
-struct PairedProgram {
-  TensorProgram program;
-  Var data, weight;
-};
-
 // Returns the program with its product of bytes two terms at a time (variants.h,
 // IntegerPairsVariant), or nullopt if it has none. With kSum the operands of dot_i16x2 still have
 // to be brought into halves.
-std::optional<PairedProgram> PairBytes(const TensorProgram& program, WordForm form);
+std::optional<WordProgram> PairBytes(const TensorProgram& program, WordForm form);
 
 }  // namespace tcc

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "graph/variants/integer_product.h"
 #include "graph/variants/stage_parts.h"
 #include "graph/variants/variants.h"
+#include "graph/variants/word_product.h"
 #include "ir/expr/combiner.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/substitute.h"
@@ -16,12 +16,12 @@ constexpr int64_t kQuad = 4;
 
 // The bytes of a factor, and their zero point.
 struct ByteFactor {
-  IntegerFactor bytes;
+  WordFactor bytes;
   Expr zero = Const(kInt32, 0);
 };
 
 // Splits a factor into its element and a zero point; nullopt if it is more than that.
-std::optional<ByteFactor> SplitFactor(const IntegerFactor& factor) {
+std::optional<ByteFactor> SplitFactor(const WordFactor& factor) {
   ByteFactor split{.bytes = factor};
   if (const auto* difference = factor.value.as<Sub>()) {
     split.bytes.value = difference->a;
@@ -34,7 +34,7 @@ std::optional<ByteFactor> SplitFactor(const IntegerFactor& factor) {
 
 // Returns the data, whose zero point must be one number; that of signed data is 128 more, as its
 // bytes are once they are unsigned.
-std::optional<ByteFactor> UnsignedData(const ComputeExpr& product, const IntegerFactor& factor) {
+std::optional<ByteFactor> UnsignedData(const ComputeExpr& product, const WordFactor& factor) {
   std::optional<ByteFactor> data = SplitFactor(factor);
   if (!data) return std::nullopt;
   for (const auto* axes : {&product.axes, &product.reduce_axes}) {
@@ -49,7 +49,7 @@ std::optional<ByteFactor> UnsignedData(const ComputeExpr& product, const Integer
 }
 
 // Returns the weight in signed bytes, without a zero point.
-std::optional<ByteFactor> SignedWeight(const IntegerFactor& factor) {
+std::optional<ByteFactor> SignedWeight(const WordFactor& factor) {
   std::optional<ByteFactor> weight = SplitFactor(factor);
   bool fits = weight && IsConstant(weight->zero, 0) && factor.element->dtype.is_signed_integer();
   return fits ? weight : std::nullopt;
@@ -115,7 +115,7 @@ std::optional<ColumnSums> SumColumns(TensorProgram& result, const ComputeExpr& p
 // A program whose product of bytes reads words of four.
 class QuadProgram {
  public:
-  QuadProgram(const TensorProgram& program, const IntegerProduct& product)
+  QuadProgram(const TensorProgram& program, const WordProduct& product)
       : program_(program), product_(product), result_(program) {}
 
   std::optional<TensorProgram> Build() {
@@ -205,7 +205,7 @@ class QuadProgram {
   }
 
   const TensorProgram& program_;
-  const IntegerProduct& product_;
+  const WordProduct& product_;
   TensorProgram result_;
   Var quads_;
 };
@@ -213,7 +213,7 @@ class QuadProgram {
 }  // namespace
 
 std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program) {
-  std::optional<IntegerProduct> product = FindIntegerProduct(program);
+  std::optional<WordProduct> product = FindWordProduct(program, BytesLessZero());
   return product ? QuadProgram(program, *product).Build() : std::nullopt;
 }
 

@@ -78,8 +78,7 @@ bool IsMadeOfConstants(const TensorProgram& program, const Var& var) {
 std::optional<std::pair<Expr, Expr>> FactorsOf(const Expr& value) {
   if (const auto* product = value.as<Mul>()) return std::pair(product->a, product->b);
   const auto* call = value.as<Call>();
-  bool is_dot = call && (call->op == ScalarOp::kDotI16x2 || call->op == ScalarOp::kDotU8I8x4);
-  if (!is_dot) return std::nullopt;
+  if (!call || !IsDotOfWords(call->op)) return std::nullopt;
   return std::pair(call->args[0], call->args[1]);
 }
 

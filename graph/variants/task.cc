@@ -270,11 +270,11 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
     numeric = NumericMode::kStrict;
   }
   auto function_of = [&](const TensorProgram& program) {
-    std::optional<TensorProgram> rounded = RoundOperands(program, numeric);
-    if (rounded) task.numeric = numeric;
-    return BuildLoopNest(rounded ? *rounded : program);
+    return BuildLoopNest(RoundOperands(program, numeric).value_or(program));
   };
-  task.variants = {function_of(lowered.program)};
+  std::optional<TensorProgram> rounded = RoundOperands(lowered.program, numeric);
+  if (rounded) task.numeric = numeric;
+  task.variants = {BuildLoopNest(rounded ? *rounded : lowered.program)};
   if (std::optional<Function> fn = OnePassAttention(graph, subgraph, parts, task)) {
     for (size_t i = 0; i < task.inputs.size(); ++i) {
       fn->params[i].scope = task.variants[0].params[i].scope;
@@ -286,7 +286,10 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
   for (const auto& variant : kVariants) {
     bool is_by_tiles = variant == WinogradVariant || variant == WideWinogradVariant;
     if (is_by_tiles && !winograd) continue;
-    if (std::optional<TensorProgram> program = variant(lowered.program)) {
+    // Rounded operands are narrow, and widened ones not to be rounded again.
+    bool is_of_rounded = rounded && variant == WidenedOperandsVariant;
+    if (std::optional<TensorProgram> program =
+            variant(is_of_rounded ? *rounded : lowered.program)) {
       InlineMaps(*program);
       if ((variant == WinogradVariant && tile == WinogradTile::kTwo) ||
           (variant == WideWinogradVariant && tile == WinogradTile::kFour)) {
@@ -298,8 +301,14 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
       if (variant == WidenedOperandsVariant) task.widened = task.variants.size();
       if (variant == IntegerPairsVariant) task.integer_pairs = task.variants.size();
       if (variant == IntegerQuadsVariant) task.integer_quads = task.variants.size();
-      task.variants.push_back(function_of(*program));
+      task.variants.push_back(is_of_rounded ? BuildLoopNest(*program) : function_of(*program));
     }
+  }
+  bool rounds = numeric == NumericMode::kBf16;
+  if (std::optional<TensorProgram> pairs = BFloatPairsVariant(lowered.program, rounds)) {
+    InlineMaps(*pairs);
+    task.bfloat_pairs = task.variants.size();
+    task.variants.push_back(function_of(*pairs));
   }
   for (int n : subgraph.nodes) task.nodes.push_back(graph.nodes[n].name);
   for (const TensorExpr& stage : lowered.program.stages) {

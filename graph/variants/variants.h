@@ -79,6 +79,19 @@ std::optional<TensorProgram> IntegerPairsVariant(const TensorProgram& program);
 // is unsigned or has a zero point, or the zero point of the data is not one number.
 std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program);
 
+// Returns the program with its product of bf16 numbers computed two terms at a time, which one
+// instruction of some CPUs adds to a vector of results (vdpbf16ps: AVX512-BF16). With `rounds`,
+// f32 operands are rounded to bf16, as RoundOperands does for --numeric bf16:
+//
+//   pairs[.., p, ..] = bf16(x[.., 2 p, ..]) and bf16(x[.., 2 p + 1, ..])
+//   weight[.., p, o] = the same of the constant weight: a Prepack's work
+//   out = sum over p of dot_bf16x2(pairs[.., p, ..], weight[.., p, o])
+//
+// Pairs are padded, and dimensions merge, as in IntegerPairsVariant. The products are exact, and
+// the sums are f32. Returns nullopt if no stage is such a sum of an operand and a constant
+// parameter along an axis that both have as an index, or if extents are not known.
+std::optional<TensorProgram> BFloatPairsVariant(const TensorProgram& program, bool rounds);
+
 // Returns the program with the f16 and bf16 operands of its products in f32 copies of their own,
 // where elements are read often: a constant is widened when the model is linked, other operands
 // once before the product instead of in its innermost loop. Dimensions merge as in

@@ -484,7 +484,7 @@ std::optional<Candidate> FindCandidate(const TensorProgram& program) {
     widened->kept = program.kept;
     return conv ? std::optional(Candidate{*std::move(widened), *conv}) : std::nullopt;
   }
-  std::optional<PairedProgram> paired = PairBytes(program, WordForm::kSum);
+  std::optional<WordProgram> paired = PairBytes(program, WordForm::kSum);
   if (!paired) return std::nullopt;
   std::optional<Convolution> conv = FindConvolution(paired->program);
   if (!conv || !HasRoom(*conv)) return std::nullopt;

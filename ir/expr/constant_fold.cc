@@ -155,6 +155,7 @@ std::optional<Expr> FoldCall(const Call& call) {
     if (!IsExactOnFloats(call.op)) return std::nullopt;
     return ExactFloat(call.dtype, EvaluateFloatOp(call.op, imm->value));
   }
+  if (call.op == ScalarOp::kDotBf16x2) return std::nullopt;
   for (const Expr& arg : call.args) {
     if (!arg.as<IntImm>()) return std::nullopt;
   }
@@ -361,6 +362,17 @@ double EvaluateFloatOp(ScalarOp op, double a, double b) {
       TCC_CHECK(false) << RowOf(op).text << " of floats";
       return 0;
   }
+}
+
+double DotOfBFloats(int64_t a, int64_t b) {
+  auto low = [](int64_t word) -> double { return BFloat16ToFloat(static_cast<uint16_t>(word)); };
+  auto high = [&](int64_t word) { return low(word >> 16); };
+  return RoundFloat(kFloat32, low(a) * low(b) + high(a) * high(b));
+}
+
+int64_t PackBFloats(double low, double high) {
+  auto bits = [](double x) -> uint32_t { return FloatToBFloat16(static_cast<float>(x)); };
+  return static_cast<int32_t>(bits(low) | bits(high) << 16);
 }
 
 int64_t CastInteger(DType to, int64_t value) {

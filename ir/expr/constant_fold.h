@@ -23,10 +23,13 @@ double EvaluateFloat(ExprKind op, double a, double b);
 // Returns a op b for Eq, Ne, Lt, Le on doubles.
 bool CompareFloat(ExprKind op, double a, double b);
 
-// Evaluate an op of the table in scalar_op.h. Only ops of two operands use `b`. nullopt: the
-// divisor is 0.
+// Evaluate an op of the table in scalar_op.h that keeps the type or is a test. Only ops of two
+// operands use `b`. nullopt: the divisor is 0.
 std::optional<int64_t> EvaluateIntegerOp(ScalarOp op, DType type, int64_t a, int64_t b = 0);
 double EvaluateFloatOp(ScalarOp op, double a, double b = 0);
+// Evaluate ScalarOp::kPackBf16x2 and kDotBf16x2.
+int64_t PackBFloats(double low, double high);
+double DotOfBFloats(int64_t a, int64_t b);
 
 // Convert a value of an integer type or bool to another numeric type.
 int64_t CastInteger(DType to, int64_t value);

@@ -35,12 +35,28 @@ std::optional<DType> ResultType(ScalarOp op, DType dtype) {
       return dtype.is_integer() ? std::optional(dtype) : std::nullopt;
     case ScalarTypeRule::kWord:
       return dtype.element() == kInt32 ? std::optional(dtype) : std::nullopt;
+    case ScalarTypeRule::kPack:
+      return dtype.element() == kFloat32 ? std::optional(kInt32.WithLanes(dtype.lanes()))
+                                         : std::nullopt;
+    case ScalarTypeRule::kUnpack:
+      return dtype.element() == kInt32 ? std::optional(kFloat32.WithLanes(dtype.lanes()))
+                                       : std::nullopt;
     case ScalarTypeRule::kNumeric:
       return dtype.is_float() || dtype.is_integer() ? std::optional(dtype) : std::nullopt;
     case ScalarTypeRule::kTest:
       return dtype.is_float() ? std::optional(kBool.WithLanes(dtype.lanes())) : std::nullopt;
   }
   return std::nullopt;
+}
+
+bool KeepsType(ScalarOp op) {
+  ScalarTypeRule rule = RowOf(op).rule;
+  return rule != ScalarTypeRule::kPack && rule != ScalarTypeRule::kUnpack &&
+         rule != ScalarTypeRule::kTest;
+}
+
+bool IsDotOfWords(ScalarOp op) {
+  return op == ScalarOp::kDotI16x2 || op == ScalarOp::kDotU8I8x4 || op == ScalarOp::kDotBf16x2;
 }
 
 }  // namespace tcc

@@ -12,6 +12,7 @@ namespace tcc {
 //   kFloat    floats to the same float        kNumeric  any numeric type to itself
 //   kInteger  integers to the same integer    kTest     a float to bool
 //   kSingle   f32 to f32                      kWord     i32 to i32
+//   kPack     f32 to i32                      kUnpack   i32 to f32
 // Every op is pure and works lane by lane. NaN in gives NaN out unless said otherwise.
 #define TCC_SCALAR_OPS(X)                                                                       \
   X("exp", kExp, 1, kFloat, "e^x")                                                              \
@@ -56,6 +57,10 @@ namespace tcc {
     "the signed halves of two words: low * low + high * high, modulo 2^32")                     \
   X("dot_u8i8x4", kDotU8I8x4, 2, kWord,                                                         \
     "the sum of four products: a word's bytes, unsigned, by another's, signed")                 \
+  X("pack_bf16x2", kPackBf16x2, 2, kPack,                                                       \
+    "a word of two bf16, rounded to nearest, halves to even; the first is the low half")        \
+  X("dot_bf16x2", kDotBf16x2, 2, kUnpack,                                                       \
+    "the bf16 halves of two words: low * low + high * high; denormal numbers may count as 0")   \
   X("is_nan", kIsNan, 1, kTest, "")                                                             \
   X("is_inf", kIsInf, 1, kTest, "either sign")
 
@@ -65,7 +70,16 @@ enum class ScalarOp : uint8_t {
 #undef TCC_SCALAR_OP_ENUM
 };
 
-enum class ScalarTypeRule : uint8_t { kFloat, kSingle, kNumeric, kInteger, kWord, kTest };
+enum class ScalarTypeRule : uint8_t {
+  kFloat,
+  kSingle,
+  kNumeric,
+  kInteger,
+  kWord,
+  kPack,
+  kUnpack,
+  kTest
+};
 
 struct ScalarOpRow {
   std::string_view text;
@@ -79,5 +93,9 @@ std::optional<ScalarOp> FindScalarOp(std::string_view text);
 // Returns the result type of `op` on operands of type `dtype`; nullopt where the rule forbids the
 // type.
 std::optional<DType> ResultType(ScalarOp op, DType dtype);
+// Returns whether the result has the type of the operands.
+bool KeepsType(ScalarOp op);
+// Returns whether the op is a sum of the products of the numbers that two words hold.
+bool IsDotOfWords(ScalarOp op);
 
 }  // namespace tcc

@@ -214,6 +214,12 @@ void Evaluator::ComputeCall(const Node& node, State& state) {
     uint64_t seed = *monitor_.rounding_seed;
     ForLanes1(a.reals.get(), state.reals.get(), n,
               [=](double x) { return RoundTf32Stochastically(x, seed); });
+  } else if (node.call == ScalarOp::kPackBf16x2) {
+    ForLanes2(a.reals.get(), a.uniform, b.reals.get(), b.uniform, state.integers.get(), n,
+              PackBFloats);
+  } else if (node.call == ScalarOp::kDotBf16x2) {
+    ForLanes2(a.integers.get(), a.uniform, b.integers.get(), b.uniform, state.reals.get(), n,
+              DotOfBFloats);
   } else if (from.is_float()) {
     ForLanes2(a.reals.get(), a.uniform, b.reals.get(), b.uniform, state.reals.get(), n,
               [&](double x, double y) { return EvaluateFloatOp(node.call, x, y); });

@@ -343,7 +343,7 @@ StatusOr<ExprParser::Operand> ExprParser::Function(TypeHint hint) {
 
 StatusOr<ExprParser::Operand> ExprParser::CallOperand(ScalarOp op, TypeHint hint, Operand operand) {
   const ScalarOpRow& row = RowOf(op);
-  TypeHint operand_hint = row.rule == ScalarTypeRule::kTest ? std::nullopt : hint;
+  TypeHint operand_hint = KeepsType(op) ? hint : std::nullopt;
   TCC_ASSIGN_OR_RETURN(std::vector<Operand> operands, Operands(operand_hint, row.arity));
   std::vector<Expr> args;
   int depth = 0;

@@ -166,7 +166,7 @@ struct ExprPrinter::NodePrinter {
   void operator()(const Call& call) const {
     const ScalarOpRow& row = RowOf(call.op);
     out += std::string(row.text) + "(";
-    self.PrintOperands(call.args, row.rule == ScalarTypeRule::kTest ? std::nullopt : hint, out);
+    self.PrintOperands(call.args, KeepsType(call.op) ? hint : std::nullopt, out);
     out += ')';
   }
 

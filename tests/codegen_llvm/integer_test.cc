@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
 #include "codegen_llvm/object_code.h"
+#include "ir/expr/constant_fold.h"
 #include "tests/codegen_llvm/kernel_rig.h"
 
 namespace tcc::test {
@@ -247,6 +249,66 @@ TEST_CASE("a CPU that dots bytes adds them by one instruction, others by two of 
     std::string halves = KernelText(fn, without, "asm").value();
     CHECK(halves.find("vpmaddwd") != std::string::npos);
     CHECK(halves.find("vpdpbusd") == std::string::npos);
+  }
+}
+
+// z = x + dot of the bf16 halves of x and y, packed from four buffers of f32.
+Function AddedPairs(int64_t count, int lanes) {
+  std::vector<Buffer> buffers;
+  for (const char* name : {"A", "B", "C", "D", "Z"}) {
+    buffers.push_back(FlatBuffer(name, kFloat32, count));
+  }
+  Var i = LoopVar("i");
+  Expr index = lanes == 1 ? Expr(i) : Lanes(Expr(i) * Expr(lanes), lanes);
+  auto load = [&](int k) { return LoadOf(buffers[k], index); };
+  auto pack = [&](int k) { return CallOf(ScalarOp::kPackBf16x2, {load(k), load(k + 1)}); };
+  Expr value = load(0) + CallOf(ScalarOp::kDotBf16x2, {pack(0), pack(2)});
+  return LoweredFunction("f", buffers, Loop(i, count / lanes, StoreTo(buffers[4], index, value)));
+}
+
+TEST_CASE("halves of words are rounded to bf16, multiplied and added by every number of lanes",
+          "[codegen_llvm]") {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  // 1 + 2^-8 lies half-way and becomes 1, 1 + 3 * 2^-8 becomes 1 + 2^-6.
+  const std::vector<float> some = {0, 1, -2, 0.5f, 1.00390625f, 1.01171875f, 1e30f, -3.14159f};
+  for (int lanes : {1, 2, 4, 8, 16, 32}) {
+    std::vector<std::vector<float>> in(4);
+    for (float a : some) {
+      for (float b : {0.0f, -1.7f, 1.0001f, 3.3f}) {
+        const float row[] = {a, b, -b, a / 3};
+        for (int k = 0; k < 4; ++k) in[k].push_back(row[k]);
+      }
+    }
+    in[0][3] = kInfinity;
+    in[2][7] = kNan;
+    std::vector<float> out(in[0].size(), 77);
+    RunOn(AddedPairs(static_cast<int64_t>(out.size()), lanes), in[0], in[1], in[2], in[3], out);
+    for (size_t k = 0; k < out.size(); ++k) {
+      double want =
+          in[0][k] + DotOfBFloats(PackBFloats(in[0][k], in[1][k]), PackBFloats(in[2][k], in[3][k]));
+      double size =
+          std::fabs(in[0][k]) + std::fabs(in[0][k] * in[2][k]) + std::fabs(in[1][k] * in[3][k]);
+      INFO(k << ", lanes " << lanes << ": " << out[k] << " for " << want);
+      bool is_same = std::isnan(want) ? std::isnan(out[k]) : out[k] == want;
+      REQUIRE((is_same || std::fabs(out[k] - want) <= 1e-6 * size));
+    }
+  }
+}
+
+TEST_CASE("a CPU that dots bf16 adds two products by one instruction, others by two of f32",
+          "[codegen_llvm]") {
+  Target with = *FindTarget("x86-64-v4"), without = with;
+  with.llvm_cpu = "znver4";
+  for (int lanes : {4, 8, 16}) {
+    Function fn = AddedPairs(256, lanes);
+    std::string pairs = KernelText(fn, with, "asm").value();
+    INFO(pairs);
+    CHECK(pairs.find("vdpbf16ps") != std::string::npos);
+    CHECK(pairs.find("vfmadd") == std::string::npos);
+    std::string singles = KernelText(fn, without, "asm").value();
+    CHECK(singles.find("vfmadd") != std::string::npos);
+    CHECK(singles.find("vdpbf16ps") == std::string::npos);
   }
 }
 

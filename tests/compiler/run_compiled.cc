@@ -16,11 +16,12 @@ Artefact Compiled(const Graph& graph, const std::string& target, int threads) {
   return Compiled(graph, *FindTarget(target), threads);
 }
 
-Artefact Compiled(const Graph& graph, const Target& target, int threads) {
+Artefact Compiled(const Graph& graph, const Target& target, int threads, NumericMode numeric) {
   CompileOptions options;
   options.target = target;
   options.threads = threads;
   options.verify = true;
+  options.numeric = numeric;
   StatusOr<Artefact> artefact = CompileGraph(graph, options);
   INFO(artefact.status());
   REQUIRE(artefact.ok());
@@ -37,9 +38,9 @@ Module Loaded(Artefact artefact) {
   return *module;
 }
 
-std::vector<Tensor> Expected(Graph graph, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> Expected(Graph graph, const std::vector<Tensor>& inputs, NumericMode numeric) {
   REQUIRE(InferShapes(graph).ok());
-  StatusOr<std::vector<Tensor>> outputs = InterpretGraph(graph, inputs);
+  StatusOr<std::vector<Tensor>> outputs = InterpretGraph(graph, inputs, {.numeric = numeric});
   INFO(outputs.status());
   REQUIRE(outputs.ok());
   return *outputs;
@@ -49,10 +50,10 @@ Status DifferenceOn(const Graph& graph, const std::string& target) {
   return DifferenceOn(graph, *FindTarget(target));
 }
 
-Status DifferenceOn(const Graph& graph, const Target& target) {
-  Module module = Loaded(Compiled(graph, target));
+Status DifferenceOn(const Graph& graph, const Target& target, NumericMode numeric) {
+  Module module = Loaded(Compiled(graph, target, 1, numeric));
   std::vector<Tensor> inputs = *RandomInputs(module.metadata(), 4);
-  std::vector<Tensor> expected = Expected(graph, inputs);
+  std::vector<Tensor> expected = Expected(graph, inputs, numeric);
   std::vector<std::string> names;
   for (const TensorInfo& info : module.metadata().outputs) names.push_back(info.name);
   Executor executor(module);

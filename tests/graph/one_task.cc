@@ -6,12 +6,12 @@
 
 namespace tcc {
 
-Task OneTask(const TestGraph& test) {
+Task OneTask(const TestGraph& test, NumericMode numeric) {
   Graph graph = test.Build();
   REQUIRE(InferShapes(graph).ok());
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   REQUIRE(subgraphs.size() == 1);
-  return BuildTask(graph, subgraphs[0]).value();
+  return BuildTask(graph, subgraphs[0], {}, numeric).value();
 }
 
 std::vector<int64_t> ShapeOf(const Buffer& buffer) {

@@ -7,7 +7,7 @@
 namespace tcc {
 
 // Fails the test where the graph is more than one kernel.
-Task OneTask(const TestGraph& test);
+Task OneTask(const TestGraph& test, NumericMode numeric = NumericMode::kStrict);
 std::vector<int64_t> ShapeOf(const Buffer& buffer);
 
 }  // namespace tcc

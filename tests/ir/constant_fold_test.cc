@@ -30,6 +30,18 @@ TEST_CASE("floor and ceiling division agree with real division", "[ir][fold]") {
   }
 }
 
+TEST_CASE("words hold two bf16 that are multiplied in f32", "[ir][fold]") {
+  int64_t ones = PackBFloats(1, 1);
+  CHECK(ones == 0x3f803f80);
+  CHECK(PackBFloats(1.00390625, -0.0) == static_cast<int32_t>(0x80003f80));
+  CHECK(DotOfBFloats(PackBFloats(3, -2), PackBFloats(5, 0.5)) == 14);
+  // The sum of products that f32 holds is rounded to it.
+  CHECK(DotOfBFloats(PackBFloats(0x1p30, 1), ones) == 0x1p30);
+  CHECK(std::isnan(DotOfBFloats(PackBFloats(HUGE_VAL, -HUGE_VAL), ones)));
+  // One value is rounded to bf16 once, NaN stays NaN.
+  CHECK(std::isnan(DotOfBFloats(PackBFloats(std::nan(""), 0), ones)));
+}
+
 TEST_CASE("narrow integers wrap, i64 refuses to overflow", "[ir][fold]") {
   CHECK(EvaluateInteger(ExprKind::kAdd, kInt8, 127, 1) == -128);
   CHECK(EvaluateInteger(ExprKind::kSub, kUInt8, 0, 1) == 255);

@@ -148,12 +148,12 @@ std::string CopyName(const std::string& reader, const std::string& buffer) {
 
 std::vector<Step> PackingSteps(const PanelOperand& operand, const std::string& reader,
                                const Expr& registers, const Expr& lanes,
-                               std::vector<std::string>& copies) {
+                               std::vector<std::string>& packed) {
   const std::string& name = operand.buffer.var->name;
   std::vector<BlockFactor> panels = {{operand.dim, registers * lanes}};
+  packed.push_back(operand.is_parameter ? CopyName(reader, name) : name);
   if (!operand.is_parameter) return {TransformLayout{name, panels, operand.order}};
-  std::string copy = CopyName(reader, name);
-  copies.push_back(copy);
+  const std::string& copy = packed.back();
   LoopRef columns = copy + "/ax" + std::to_string(operand.dim);
   return {CacheRead{name, {reader}, Scope::kGlobal, copy},
           TransformLayout{copy, panels, operand.order}, Prepack{copy}, Split{columns, {lanes}},

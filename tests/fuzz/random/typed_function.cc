@@ -143,6 +143,12 @@ class TypedExprs {
     constexpr ScalarOp kOps[] = {ScalarOp::kFloor, ScalarOp::kCeil, ScalarOp::kRound,
                                  ScalarOp::kTrunc};
     Expr a = Value(dtype, depth - 1);
+    if (dtype == kFloat32 && random_.OneIn(6)) {
+      Expr b = Value(dtype, depth - 1);
+      Expr dot = CallOf(ScalarOp::kDotBf16x2, {CallOf(ScalarOp::kPackBf16x2, {a, b}),
+                                               CallOf(ScalarOp::kPackBf16x2, {b, a - b})});
+      return random_.OneIn(2) ? dot + a : dot;
+    }
     if (random_.OneIn(3)) return CallOf(random_.OneIn(2) ? ScalarOp::kAbs : ScalarOp::kSign, {a});
     return CallOf(kOps[random_.Below(4)], {a * FloatConst(dtype, 0.5)});
   }
