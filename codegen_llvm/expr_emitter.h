@@ -80,6 +80,7 @@ class ExprEmitter {
   llvm::Value* LoadWords(const PackedBytes& bytes, int lanes);
   llvm::Value* LoadSubByte(const Var& buffer, const Expr& index);
   void StoreScalar(const Var& buffer, llvm::Value* index, llvm::Value* value);
+  llvm::Value* Unknown(llvm::Value* mask);
   void StoreLanes(const Var& buffer, const Expr& index, llvm::Value* value);
   void StoreSubByte(const Var& buffer, const Expr& index, llvm::Value* value);
   const BufferBinding& BindingOf(const Var& buffer) const;

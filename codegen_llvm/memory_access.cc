@@ -386,6 +386,14 @@ void ExprEmitter::StoreScalar(const Var& buffer, Value* index, Value* value) {
   Annotate(b_.CreateAlignedStore(value, Address(buffer, index), ElementAlign(buffer)), buffer);
 }
 
+// Returns the mask as the result of an instruction. LLVM makes a shuffle of a select by a constant,
+// which costs an instruction of its own; by an unknown mask, it becomes part of the operation.
+Value* ExprEmitter::Unknown(Value* mask) {
+  Value* runtime = b_.CreatePtrToInt(state_.runtime, b_.getInt64Ty());
+  Value* always = b_.CreateICmpNE(runtime, b_.getInt64(1));
+  return b_.CreateAnd(mask, b_.CreateVectorSplat(LanesOf(mask), always));
+}
+
 void ExprEmitter::StoreLanes(const Var& buffer, const Expr& index, Value* value) {
   DType dtype = buffer.dtype().WithLanes(index.dtype().lanes());
   value = ToMemory(b_, value, dtype);
@@ -400,6 +408,7 @@ void ExprEmitter::StoreLanes(const Var& buffer, const Expr& index, Value* value)
     if (reversed && mask) mask = ReversedMask(b_, mask);
     if (mask && MayTouchAll(buffer, first, dtype.lanes())) {
       Value* old = b_.CreateAlignedLoad(value->getType(), address, ElementAlign(buffer));
+      if (llvm::isa<llvm::Constant>(mask)) mask = Unknown(mask);
       value = b_.CreateSelect(mask, value, old);
       mask = nullptr;
     }

@@ -171,6 +171,34 @@ TEST_CASE("an accumulator with a masked tail stays in registers", "[codegen_llvm
   }
 }
 
+TEST_CASE("the lanes that a constant mask leaves out are no instruction of a multiply-add's own",
+          "[codegen_llvm]") {
+  constexpr int kRows = 50, kColumns = 8;
+  Buffer x = FlatBuffer("X", kFloat32, kRows * kColumns);
+  Buffer y = FlatBuffer("Y", kFloat32, kColumns);
+  Buffer sum = FlatBuffer("S", kFloat32, kLanes, Scope::kLocal);
+  Var k = LoopVar("k");
+  Expr all = Lanes(0, kLanes);
+  Expr mask = all < Splatted(kColumns, kLanes);
+  Expr row = LoadOf(x, Lanes(Expr(k) * Expr(kColumns), kLanes));
+  Stmt add = StoreTo(sum, all, LoadOf(sum, all) + row * Splatted(LoadOf(x, k), kLanes), mask);
+  Stmt body = SeqOf({StoreTo(sum, all, Zeros(), mask), Loop(k, kRows, add),
+                     StoreTo(y, all, LoadOf(sum, all), mask)});
+  Function fn = LoweredFunction("columns", {x, y}, MakeStmt<Allocate>(sum, body));
+  std::string text = KernelText(fn, *FindTarget("x86-64-v4"), "asm").value();
+  INFO(text);
+  CHECK(text.find("vfmadd231ps") != std::string::npos);
+  for (const char* word : {"vshuf", "vblend", "vperm"}) CHECK(text.find(word) == std::string::npos);
+  std::vector<float> input = RandomFloats(kRows * kColumns, 3);
+  std::vector<float> output =
+      RunFenced(fn, input, std::vector<float>(kColumns, -1), {}, Fence::kAtEnd);
+  for (int c = 0; c < kColumns; ++c) {
+    double wanted = 0;
+    for (int r = 0; r < kRows; ++r) wanted += double{input[r * kColumns + c]} * input[r];
+    CHECK(output[c] == Approx(wanted).margin(1e-5));
+  }
+}
+
 TEST_CASE("an asynchronous copy has arrived when it is awaited", "[codegen_llvm]") {
   Buffer x = FlatBuffer("X", kFloat32, 32);
   Buffer y = FlatBuffer("Y", kFloat32, 32);
