@@ -57,9 +57,13 @@ TEST_CASE("rows leave the tail that costs least", "[schedule][tiles]") {
   CHECK(ChooseRegisterTile(49, 64, Named("x86-64-v4"), kFloat32).rows == 7);
 }
 
-TEST_CASE("a window's tile is one vector wide", "[schedule][tiles]") {
-  CheckTile(ChooseWindowTile(56, 144, Named("x86-64-v4"), kFloat32), 14, 1, 16);
-  CheckTile(ChooseWindowTile(7, 960, Named("x86-64-v4"), kFloat32), 7, 1, 16);
-  CheckTile(ChooseWindowTile(15, 24, Named("x86-64-v3"), kFloat32), 8, 1, 8);
-  CheckTile(ChooseWindowTile(29, 24, Named("x86-64-v4"), kFloat32), 10, 1, 16);
+TEST_CASE("a window's tile is one vector wide, or two where registers hold both filters",
+          "[schedule][tiles]") {
+  CheckTile(ChooseWindowTile(9, 56, 144, Named("x86-64-v4"), kFloat32), 14, 1, 16);
+  CheckTile(ChooseWindowTile(9, 7, 960, Named("x86-64-v4"), kFloat32), 7, 2, 16);
+  CheckTile(ChooseWindowTile(9, 112, 32, Named("x86-64-v4"), kFloat32), 7, 2, 16);
+  CheckTile(ChooseWindowTile(25, 14, 672, Named("x86-64-v4"), kFloat32), 14, 1, 16);
+  CheckTile(ChooseWindowTile(9, 112, 32, Named("x86-64-v3"), kFloat32), 14, 1, 8);
+  CheckTile(ChooseWindowTile(9, 15, 24, Named("x86-64-v3"), kFloat32), 8, 1, 8);
+  CheckTile(ChooseWindowTile(9, 29, 24, Named("x86-64-v4"), kFloat32), 10, 1, 16);
 }

@@ -109,11 +109,15 @@ RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& tar
   return tile;
 }
 
-RegisterTile ChooseWindowTile(int64_t rows, int64_t columns, const Target& target, DType dtype) {
+RegisterTile ChooseWindowTile(int64_t taps, int64_t rows, int64_t columns, const Target& target,
+                              DType dtype) {
   int64_t widest = std::max<int64_t>(target.vector_bytes / WholeBytes(dtype), 1);
   RegisterTile tile{EvenPart(rows, kWindowRows), 1,
                     std::min(std::max<int64_t>(columns, 1), widest)};
   bool is_masked = columns > widest && HasCheapMasks(target);
+  if (2 * taps + kWindowRows <= target.vector_registers && columns % (2 * widest) == 0) {
+    return {EvenPart(rows, kWindowRows / 2), 2, widest};
+  }
   for (int64_t lanes = widest; !is_masked && lanes * 4 >= widest && lanes >= 2; lanes /= 2) {
     if (columns % lanes == 0) return {tile.rows, 1, lanes};
   }
