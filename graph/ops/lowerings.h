@@ -79,6 +79,9 @@ Status LowerGemm(NodeLowering& node);
 Status LowerMatMul(NodeLowering& node);
 Status LowerMatMulInteger(NodeLowering& node);
 
+// matmul_words.cc
+Status LowerMatMulWords(NodeLowering& node);
+
 // pool.cc
 Status LowerMaxPool(NodeLowering& node);
 Status LowerAveragePool(NodeLowering& node);

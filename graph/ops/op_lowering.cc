@@ -88,6 +88,7 @@ constexpr OpLowering kTable[] = {
     {OpKind::kLpPool, OpForm::kReduction, LowerLpPool},
     {OpKind::kMatMul, OpForm::kContraction, LowerMatMul},
     {OpKind::kMatMulInteger, OpForm::kContraction, LowerMatMulInteger},
+    {OpKind::kMatMulWords, OpForm::kContraction, LowerMatMulWords},
     {OpKind::kMax, OpForm::kElementwise, LowerElementwise},
     {OpKind::kMaxPool, OpForm::kReduction, LowerMaxPool},
     {OpKind::kMaxUnpool, OpForm::kMovement, LowerMaxUnpool},

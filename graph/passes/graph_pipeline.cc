@@ -14,6 +14,7 @@ constexpr GraphPass kPasses[] = {
     {"infer_shapes",               InferShapes,              "all others ask for shapes and types", true},
     {"remove_dead",                RemoveDead,               "shape arithmetic is left over"},
     {"rewrite_quantized",          RewriteQuantized,         "while weights are bytes", false, true},
+    {"rewrite_narrow_weights",     RewriteNarrowWeights,     "before they are folded", false, true},
     {"simplify_to_fixed_point",    SimplifyToFixedPoint,     "weights may be computed, readers are counted from here on", true},
     {"rewrite_normalizations",     RewriteNormalizations,    "epsilons and axes are constants by now"},
     {"rewrite_activations",        RewriteActivations,       "while Clip is not Relu yet"},

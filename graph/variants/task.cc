@@ -209,9 +209,15 @@ bool HasContraction(const Graph& graph, const Subgraph& subgraph) {
                      [&](int n) { return FormOf(graph.nodes[n]) == OpForm::kContraction; });
 }
 
-bool HasAttention(const Graph& graph, const Subgraph& subgraph) {
+bool HasNode(const Graph& graph, const Subgraph& subgraph, OpKind op) {
   return std::any_of(subgraph.nodes.begin(), subgraph.nodes.end(),
-                     [&](int n) { return graph.nodes[n].op == OpKind::kAttention; });
+                     [&](int n) { return graph.nodes[n].op == op; });
+}
+
+// Returns whether the subgraph's products are of f32 in every numeric mode.
+bool StaysStrict(const Graph& graph, const Subgraph& subgraph) {
+  return HasNode(graph, subgraph, OpKind::kAttention) ||
+         HasNode(graph, subgraph, OpKind::kMatMulWords);
 }
 
 // Other ways to compute a program, in the order of a task's variants.
@@ -239,7 +245,7 @@ bool OrderInputs(const std::vector<ValueId>& ids, LoweredNode& lowered) {
 // cannot be that.
 std::optional<Function> OnePassAttention(const Graph& graph, const Subgraph& subgraph,
                                          const AliasedParts& parts, const Task& task) {
-  if (!HasAttention(graph, subgraph)) return std::nullopt;
+  if (!HasNode(graph, subgraph, OpKind::kAttention)) return std::nullopt;
   StatusOr<LoweredNode> lowered = ToTensorExprs(graph, subgraph, AttentionCore::kTuple);
   if (!lowered.ok()) return std::nullopt;
   DropStages(*lowered, subgraph.done_elsewhere);
@@ -265,7 +271,7 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
     if (graph.ConstantOf(task.inputs[i])) lowered.program.inputs[i].scope = Scope::kConstant;
   }
   if (!HasContraction(graph, subgraph)) numeric = NumericMode::kStrict;
-  if (HasAttention(graph, subgraph)) {
+  if (StaysStrict(graph, subgraph)) {
     task.stays_strict = numeric != NumericMode::kStrict && HasF32Contraction(lowered.program);
     numeric = NumericMode::kStrict;
   }

@@ -40,7 +40,7 @@ struct Task {
   // writes, each counted once; nullopt if a dimension is symbolic.
   std::optional<int64_t> moved_bytes = {};
   NumericMode numeric = NumericMode::kStrict;  // the mode that some operand is rounded by
-  // Whether a contraction of f32 ignores the requested rounding: the core of attention.
+  // Whether a contraction of f32 ignores the requested rounding: attention, MatMulWords.
   bool stays_strict = false;
 };
 

@@ -153,9 +153,8 @@ RegisterTiling::RegisterTiling(const SketchState& before, const Block& block, co
   is_columnwise_ = rows_ && IsColumnwise(block, spatial_[columns_]);
   if (rows_ && !is_columnwise_ && Extent(*rows_) < kFewRows) rows_ = MostRows();
   int64_t rows = rows_ ? Extent(*rows_) : 1;
-  tile_ = is_columnwise_
-              ? ChooseWindowTile(TermsOf(block), rows, Extent(columns_), target, dtype())
-              : ChooseRegisterTile(rows, Extent(columns_), target, dtype());
+  tile_ = is_columnwise_ ? ChooseWindowTile(TermsOf(block), rows, Extent(columns_), target, dtype())
+                         : ChooseRegisterTile(rows, Extent(columns_), target, dtype());
 }
 
 size_t RegisterTiling::MostRows() const {

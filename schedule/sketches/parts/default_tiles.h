@@ -26,10 +26,10 @@ struct RegisterTile {
 // with their tail.
 RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& target, DType dtype);
 
-// Returns a tile for windows of so many taps with a filter per column: one vector of at most 14 rows,
-// a number that divides theirs if there is one, so that the filter and the operand rows in reach
-// stay in registers too; two of at most 7 where these hold both filters and the columns divide, as
-// reads of neighbouring lines are cheaper.
+// Returns a tile for windows of so many taps with a filter per column: one vector of at most 14
+// rows, a number that divides theirs if there is one, so that the filter and the operand rows in
+// reach stay in registers too; two of at most 7 where these hold both filters and the columns
+// divide, as reads of neighbouring lines are cheaper.
 RegisterTile ChooseWindowTile(int64_t taps, int64_t rows, int64_t columns, const Target& target,
                               DType dtype);
 
