@@ -31,6 +31,7 @@ StatusOr<ConvolutionShapes> ShapesOf(const NodeLowering& node) {
 Status CheckIntegerOperands(const NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(2, 4));
   for (size_t i : {0, 1}) {
+    if (i == 1 && node.Type(i) == kFloat32 && !node.Has(3)) continue;
     if (!node.Type(i).is_integer() || node.Type(i).bits() != 8) {
       return node.Error("input {} has type {}; expected i8 or u8", i, ToString(node.Type(i)));
     }
@@ -126,7 +127,8 @@ Expr Difference(const Expr& value, const Expr& zero) {
 
 }  // namespace
 
-// out[n, o, x] = sum over c, k of (in - zero) * (w - zero of o) as i32; the padding is the zero.
+// out[n, o, x] = sum over c, k of (in - zero) * (w - zero of o) as i32, or as f32 with a weight of
+// that type; the padding is the zero.
 Status LowerConvInteger(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(CheckIntegerOperands(node));
   TCC_ASSIGN_OR_RETURN(ConvolutionShapes shapes, ShapesOf(node));
@@ -142,12 +144,14 @@ Status LowerConvInteger(NodeLowering& node) {
   TCC_ASSIGN_OR_RETURN(Expr weight_zero, ZeroPoint(node, 3, axes[1].var));
   ConvTaps taps = TapsOf(shapes, axes, node.channels_last());
   Expr input = Difference(CastTo(kInt32, node.Load(0, taps.input)), input_zero);
-  Expr weight = Difference(CastTo(kInt32, node.Load(1, taps.weight)), weight_zero);
-  node.Reduce({.outputs = {node.Output(0, kInt32, out_shape)},
+  Expr weight = node.Load(1, taps.weight);
+  DType sum_type = weight.dtype() == kFloat32 ? kFloat32 : kInt32;
+  if (sum_type == kInt32) weight = Difference(CastTo(kInt32, weight), weight_zero);
+  node.Reduce({.outputs = {node.Output(0, sum_type, out_shape)},
                .axes = axes,
                .reduce_axes = taps.reduce_axes,
-               .combiner = SumCombiner(kInt32),
-               .values = {input * weight},
+               .combiner = SumCombiner(sum_type),
+               .values = {CastTo(sum_type, input) * weight},
                .predicate = taps.inside});
   return OkStatus();
 }

@@ -15,9 +15,10 @@ namespace tcc {
 //
 // A QuantizeLinear by one step that alone reads the result, perhaps behind a Relu, leaves the
 // division by the step to the two constants. Convolutions with fewer than 8 channels per group
-// stay. Integer products lose the zero point of a constant weight that is 0, or 128 of unsigned
-// bytes, which become signed ones. Maxima and movements between a DequantizeLinear and a
-// QuantizeLinear that undoes it are those of the bytes.
+// have weights of f32, in which their sums are exact, or stay where they may not be. Integer
+// products lose the zero point of a constant weight that is 0, or 128 of unsigned bytes, which
+// become signed ones. Maxima and movements between a DequantizeLinear and a QuantizeLinear that
+// undoes it are those of the bytes.
 Status RewriteQuantized(Graph& graph);
 
 // Makes MatMulWords of products of f32 by large constant weights that are dequantized from 4 or 8

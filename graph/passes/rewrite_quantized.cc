@@ -8,8 +8,10 @@
 namespace tcc {
 namespace {
 
-// Fewer channels per group are faster in floats: there are no pairs of bytes to multiply.
+// Fewer channels per group are multiplied in floats: there are no pairs of bytes. f32 holds sums of
+// so many terms.
 constexpr int64_t kMinGroupChannels = 8;
+constexpr int64_t kMostFloatTerms = (int64_t{1} << 24) / (255 * 255);
 
 // Division by a smaller step might make an infinite constant.
 constexpr double kMinStep = 0x1p-64;
@@ -71,6 +73,7 @@ struct Product {
   int64_t terms = 0;         // of a result
   size_t trailing = 0;       // the result's dimensions behind the channels
   bool transposes_weight = false;
+  bool widens_weight = false;  // to f32
   ValueId bias = kNoValue;
 };
 
@@ -79,12 +82,14 @@ std::optional<Product> ProductOf(const Graph& graph, const Node& node, const Ten
   Product product{.integer_op = OpKind::kMatMulInteger};
   if (node.op == OpKind::kConv) {
     bool is_grouped = node.Int("group", 1) != 1;
-    if (shape.size() < 3 || (is_grouped && shape[1] < kMinGroupChannels)) return std::nullopt;
+    if (shape.size() < 3) return std::nullopt;
     product = {.integer_op = OpKind::kConvInteger,
                .terms = CountOf(weight) / std::max<int64_t>(shape[0], 1),
                .trailing = shape.size() - 2,
                .bias = node.inputs.size() > 2 ? node.inputs[2] : kNoValue};
-    return product;
+    product.widens_weight = is_grouped && shape[1] < kMinGroupChannels;
+    bool fits = !product.widens_weight || product.terms <= kMostFloatTerms;
+    return fits ? std::optional(product) : std::nullopt;
   }
   if (shape.size() != 2) return std::nullopt;
   product.channel_axis = 1;
@@ -274,11 +279,20 @@ class Rewriter {
       sums.inputs[1] =
           AddConstant(graph_, graph_.value(weight.value).name + ".transposed", transposed);
     }
+    if (product.widens_weight) {
+      const std::string name = graph_.value(weight.value).name + ".wide";
+      sums.inputs[1] = AddConstant(graph_, name, WideWeight(weight));
+      sums.inputs[3] = kNoValue;
+    }
     DropWeightZero(graph_, sums);
-    sums.outputs = {AddComputed(graph_, node.name + ".sums", kInt32, shape)};
+    DType type = product.widens_weight ? kFloat32 : kInt32;
+    sums.outputs = {AddComputed(graph_, node.name + ".sums", type, shape)};
     nodes_.push_back(sums);
-    ValueId numbers =
-        Append(node, "numbers", OpKind::kCast, sums.outputs, shape, {{"to", ToString(kFloat32)}});
+    ValueId numbers = sums.outputs[0];
+    if (type == kInt32) {
+      numbers =
+          Append(node, "numbers", OpKind::kCast, sums.outputs, shape, {{"to", ToString(kFloat32)}});
+    }
     double step = TakeStep(node);
     ValueId scale = AddConstant(graph_, node.name + ".scale", ScaleOf(data, weight, product, step));
     if (product.bias == kNoValue) {
@@ -287,6 +301,19 @@ class Rewriter {
     }
     ValueId scaled = Append(node, "scaled", OpKind::kMul, {numbers, scale}, shape);
     Finish(node, OpKind::kAdd, {scaled, BiasOf(node, product, step)});
+  }
+
+  // The weight of a convolution less its zero points, as f32.
+  Tensor WideWeight(const Bytes& weight) const {
+    const Tensor& bytes = *graph_.ConstantOf(weight.value);
+    const Tensor* zero = weight.zero == kNoValue ? nullptr : graph_.ConstantOf(weight.zero);
+    Tensor wide = MakeZeroTensor(kFloat32, bytes.shape);
+    int64_t of_filter = CountOf(bytes) / std::max<int64_t>(bytes.shape[0], 1);
+    for (int64_t i = 0; i < CountOf(bytes); ++i) {
+      double less = zero ? ElementAsDouble(*zero, CountOf(*zero) == 1 ? 0 : i / of_filter) : 0;
+      SetElement(wide, i, ElementAsDouble(bytes, i) - less);
+    }
+    return wide;
   }
 
   // The product of both scales over the step, with an extent of 1 for each dimension behind the

@@ -204,9 +204,12 @@ void DropStages(LoweredNode& lowered, const std::set<ValueId>& values) {
   });
 }
 
-bool HasContraction(const Graph& graph, const Subgraph& subgraph) {
-  return std::any_of(subgraph.nodes.begin(), subgraph.nodes.end(),
-                     [&](int n) { return FormOf(graph.nodes[n]) == OpForm::kContraction; });
+// Returns whether some operands may be rounded. A ConvInteger's are whole numbers, of f32 as well.
+bool HasRealContraction(const Graph& graph, const Subgraph& subgraph) {
+  return std::any_of(subgraph.nodes.begin(), subgraph.nodes.end(), [&](int n) {
+    const Node& node = graph.nodes[n];
+    return FormOf(node) == OpForm::kContraction && node.op != OpKind::kConvInteger;
+  });
 }
 
 bool HasNode(const Graph& graph, const Subgraph& subgraph, OpKind op) {
@@ -270,7 +273,7 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
   for (size_t i = 0; i < task.inputs.size(); ++i) {
     if (graph.ConstantOf(task.inputs[i])) lowered.program.inputs[i].scope = Scope::kConstant;
   }
-  if (!HasContraction(graph, subgraph)) numeric = NumericMode::kStrict;
+  if (!HasRealContraction(graph, subgraph)) numeric = NumericMode::kStrict;
   if (StaysStrict(graph, subgraph)) {
     task.stays_strict = numeric != NumericMode::kStrict && HasF32Contraction(lowered.program);
     numeric = NumericMode::kStrict;

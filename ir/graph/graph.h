@@ -33,7 +33,8 @@ namespace tcc {
 //   Reduce*(x, [axes]) {keepdims, noop_with_empty_axes}
 //   Conv(x, w, [b]) {auto_pad, group, [kernel_shape], [strides], [pads], [dilations]}
 //   ConvInteger(x, w, [x zero], [w zero]) {as Conv}     sums in i32, as those of
-//                        MatMulInteger(a, b, [a zero], [b zero])
+//                        MatMulInteger(a, b, [a zero], [b zero]). A pass may give it a w of f32 and
+//                        sums of that type, which holds them
 //   MatMulWords(x, words, scale, [zero]) {bits: 4 or 8}: f32 x times a matrix of signed numbers
 //   less
 //                        a zero and times a scale, both [blocks, columns] of f32; words [depth / n,

@@ -243,6 +243,19 @@ TEST_CASE("floats beyond an integer's range saturate and NaN becomes 0", "[codeg
   check(DTypeCode::kUInt64, uint64_t{});
 }
 
+TEST_CASE("vectors of f32 become i32 at once, not lane by lane", "[codegen_llvm]") {
+  Buffer x = FlatBuffer("X", kFloat32, 16), y = FlatBuffer("Y", kInt32, 16);
+  Expr all = Lanes(0, 16);
+  Stmt store = StoreTo(y, all, CastTo(kInt32.WithLanes(16), LoadOf(x, all)));
+  for (const char* target : {"x86-64-v3", "x86-64-v4"}) {
+    std::string text =
+        KernelText(LoweredFunction("f", {x, y}, store), *FindTarget(target), "asm").value();
+    INFO(text);
+    CHECK(text.find("vcvttps2dq") != std::string::npos);
+    CHECK(text.find("vcvttss2si") == std::string::npos);
+  }
+}
+
 TEST_CASE("16-bit floats are rounded after every operation", "[codegen_llvm]") {
   constexpr int kLanes = 16;
   for (DTypeCode code : {DTypeCode::kFloat16, DTypeCode::kBFloat16}) {
