@@ -53,6 +53,7 @@ Expr NumberOf(const Expr& word, int64_t t, int64_t bits) {
 // all digits to it.
 Status LowerMatMulWords(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(3, 4));
+  TCC_RETURN_IF_ERROR(node.CheckFloats(0));
   TCC_ASSIGN_OR_RETURN(WordExtents extents, ExtentsOf(node));
   std::vector<Expr> shape = node.Shape(0);
   shape.pop_back();
@@ -72,16 +73,22 @@ Status LowerMatMulWords(NodeLowering& node) {
     index.push_back(Expr(p.var) * Expr(extents.numbers) + Expr(t));
     Expr number = NumberOf(word, t, extents.bits);
     if (node.Has(3)) number = number - node.Load(3, block);
-    Expr product = node.Load(0, index) * number;
+    Expr product = CastTo(kFloat32, node.Load(0, index)) * number;
     sum = t == 0 ? product : sum + product;
   }
   axes.push_back(j);
   shape.emplace_back(extents.columns);
-  node.Reduce({.outputs = {node.Output(0, kFloat32, shape)},
+  DType type = node.Type(0);
+  StoredBuffer out = node.Output(0, type, shape);
+  StoredBuffer sums = type == kFloat32 ? out : node.Intermediate("sum", kFloat32, shape);
+  node.Reduce({.outputs = {sums},
                .axes = axes,
                .reduce_axes = {p},
                .combiner = SumCombiner(kFloat32),
                .values = {sum * node.Load(2, block)}});
+  if (type == kFloat32) return OkStatus();
+  std::vector<Axis> places = node.Axes(shape);
+  node.Map(out, places, CastTo(type, node.Load(sums, VarsOf(places))), "_round");
   return OkStatus();
 }
 

@@ -54,7 +54,8 @@ class Rewriter {
 
  private:
   static bool HasFewRows(const Value& x) {
-    if (x.dtype != kFloat32 || x.shape.size() < 2) return false;
+    bool is_single = x.dtype.is_float() && x.dtype != kFloat64 && !x.dtype.is_storage_only();
+    if (!is_single || x.shape.size() < 2) return false;
     int64_t rows = 1;
     for (size_t d = 0; d + 1 < x.shape.size(); ++d) {
       int64_t extent = AsConstant(x.shape[d]).value_or(kMostRows + 1);
@@ -74,8 +75,8 @@ class Rewriter {
       if (producers_[id] < 0) return std::nullopt;
       node = &graph_.nodes[producers_[id]];
     }
-    bool fits = node->op == OpKind::kDequantizeLinear && graph_.value(id).dtype == kFloat32;
-    return fits && ReadNumbers(*node, weight) && ReadScales(*node, weight)
+    return node->op == OpKind::kDequantizeLinear && ReadNumbers(*node, weight) &&
+                   ReadScales(*node, weight)
                ? std::optional(std::move(weight))
                : std::nullopt;
   }
@@ -88,7 +89,7 @@ class Rewriter {
     weight.numbers = *numbers;
     weight.depth = numbers->shape[weight.is_transposed ? 1 : 0];
     weight.columns = numbers->shape[weight.is_transposed ? 0 : 1];
-    return is_narrow;
+    return is_narrow && weight.depth > 0;
   }
 
   // Reads scales and zeros that are one for all, per column, or per block of whole words.

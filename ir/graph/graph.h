@@ -35,11 +35,10 @@ namespace tcc {
 //   ConvInteger(x, w, [x zero], [w zero]) {as Conv}     sums in i32, as those of
 //                        MatMulInteger(a, b, [a zero], [b zero]). A pass may give it a w of f32 and
 //                        sums of that type, which holds them
-//   MatMulWords(x, words, scale, [zero]) {bits: 4 or 8}: f32 x times a matrix of signed numbers
-//   less
-//                        a zero and times a scale, both [blocks, columns] of f32; words [depth / n,
-//                        columns] of i32 hold n = 32 / bits along the depth, the lowest first. Only
-//                        passes make it
+//   MatMulWords(x, words, scale, [zero]) {bits: 4 or 8}: x times a matrix of signed numbers less a
+//                        zero and times a scale, both [blocks, columns] of f32; words [depth / n,
+//                        columns] of i32 hold n = 32 / bits along the depth, the lowest first. Sums
+//                        are f32. Only passes make it
 //   ConvTranspose(x, w, [b]) {as Conv, [output_padding], [output_shape]}
 //   MaxPool, AveragePool {auto_pad, ceil_mode, kernel_shape, strides, pads, dilations}, the latter
 //                        {count_include_pad}; pads are absent where auto_pad is not "NOTSET"
@@ -95,9 +94,9 @@ namespace tcc {
   /* as many results as values say: of constants only */ \
   X(NonZero) X(Compress) X(Unique) \
   /* contractions and windows */ \
-  X(Conv) X(ConvInteger) X(ConvTranspose) X(Gemm) X(MatMul) X(MatMulInteger) X(MatMulWords) X(Einsum) \
-  X(Attention) X(RotaryEmbedding) X(MaxPool) X(AveragePool) X(LpPool) X(GlobalAveragePool) X(GlobalMaxPool) \
-  X(GlobalLpPool) X(Col2Im) X(LRN) \
+  X(Conv) X(ConvInteger) X(ConvTranspose) X(Gemm) X(MatMul) X(MatMulInteger) X(MatMulWords) \
+  X(Einsum) X(Attention) X(RotaryEmbedding) X(MaxPool) X(AveragePool) X(LpPool) \
+  X(GlobalAveragePool) X(GlobalMaxPool) X(GlobalLpPool) X(Col2Im) X(LRN) \
   /* reductions and normalizations */ \
   X(BatchNormalization) X(InstanceNormalization) X(LayerNormalization) X(GroupNormalization) \
   X(RMSNormalization) X(LpNormalization) X(MeanVarianceNormalization) X(Softmax) X(LogSoftmax) \

@@ -20,6 +20,7 @@ struct Case {
   bool has_zeros = true;
   std::vector<int64_t> rows = {1};
   bool is_in_words = true;
+  DType x_type = kFloat32;
   int64_t depth = 512, columns = 520;
 };
 
@@ -36,8 +37,8 @@ Tensor Numbers(DType type, const std::vector<int64_t>& shape, uint64_t seed) {
 }
 
 // Powers of two, with which all sums are exact.
-Tensor Scales(const std::vector<int64_t>& shape) {
-  Tensor tensor = MakeZeroTensor(kFloat32, shape);
+Tensor Scales(DType type, const std::vector<int64_t>& shape) {
+  Tensor tensor = MakeZeroTensor(type, shape);
   Random random(9);
   for (int64_t i = 0; i < ElementCount(shape).value(); ++i) {
     SetElement(tensor, i, random.OneIn(2) ? 0.25 : 0.5);
@@ -50,7 +51,7 @@ Graph ProductOf(const Case& c) {
   TestGraph test;
   std::vector<int64_t> x_shape = c.rows;
   x_shape.push_back(c.depth);
-  ValueId x = test.Input("x", kFloat32, x_shape);
+  ValueId x = test.Input("x", c.x_type, x_shape);
   std::vector<int64_t> shape = {c.depth, c.columns}, of_blocks = {c.columns};
   if (c.block > 0) of_blocks = {c.depth / c.block, c.columns};
   if (c.block < 0) of_blocks = {};
@@ -61,11 +62,11 @@ Graph ProductOf(const Case& c) {
     axis = 1 - axis;
   }
   std::vector<ValueId> inputs = {test.Constant("q", Numbers(c.type, shape, 3)),
-                                 test.Constant("s", Scales(of_blocks))};
+                                 test.Constant("s", Scales(c.x_type, of_blocks))};
   if (c.has_zeros) inputs.push_back(test.Constant("z", Numbers(c.type, of_blocks, 5)));
   ValueId w = test.Add(
       "w", OpKind::kDequantizeLinear, inputs,
-      {{"axis", axis}, {"block_size", std::max<int64_t>(c.block, 0)}, {"to", ToString(kFloat32)}});
+      {{"axis", axis}, {"block_size", std::max<int64_t>(c.block, 0)}, {"to", ToString(c.x_type)}});
   if (c.is_transposed) w = test.Add("t", OpKind::kTranspose, {w}, {{"perm", Ints{1, 0}}});
   test.Output(test.Add("y", OpKind::kMatMul, {x, w}));
   return test.Build();
@@ -84,6 +85,8 @@ TEST_CASE("few rows read narrow weights from words, with the same results", "[gr
       {.name = "four rows in three dimensions", .rows = {2, 2}},
       {.name = "five rows", .rows = {5}, .is_in_words = false},
       {.name = "blocks of half a word", .block = 4, .is_in_words = false},
+      {.name = "rows of f16", .x_type = kFloat16},
+      {.name = "no depth", .is_in_words = false, .depth = 0},
       {.name = "a small weight", .is_in_words = false, .depth = 256, .columns = 256},
   };
   for (const Case& c : cases) {
@@ -92,7 +95,7 @@ TEST_CASE("few rows read narrow weights from words, with the same results", "[gr
     REQUIRE(InferShapes(graph).ok());
     std::vector<int64_t> x_shape = c.rows;
     x_shape.push_back(c.depth);
-    const Tensor x = RandomF32(x_shape, 7);
+    const Tensor x = Of(c.x_type, x_shape, ValuesOf(RandomF32(x_shape, 7)));
     std::vector<Tensor> want = InterpretGraph(graph, {x}, {.fusion = Fusion::kNodeByNode}).value();
     REQUIRE(RunGraphPasses(graph, TargetKind::kCpu).ok());
     int in_words = 0;
