@@ -26,7 +26,7 @@ struct NarrowWeight {
   int64_t depth = 0, columns = 0, blocks = 1;
 };
 
-// The constant that the value is, or a view of.
+// Returns the constant that the value is or views; nullptr if it is computed.
 const Tensor* ConstantBehind(const Graph& graph, const std::vector<int>& producers, ValueId id) {
   while (id != kNoValue && !graph.ConstantOf(id) && producers[id] >= 0) {
     const Node& node = graph.nodes[producers[id]];
@@ -135,7 +135,7 @@ class Rewriter {
     if (has_zeros) node.inputs.push_back(AddConstant(graph_, name + ".zeros", zeros));
   }
 
-  // What an unsigned number loses to become a signed one.
+  // Returns the number that is subtracted from each to make it signed.
   static int64_t Middle(const NarrowWeight& weight) {
     DType type = weight.numbers.dtype;
     bool is_signed = type.is_signed_integer() || type.code() == DTypeCode::kInt4;

@@ -299,7 +299,10 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
     bool is_of_rounded = rounded && variant == WidenedOperandsVariant;
     if (std::optional<TensorProgram> program =
             variant(is_of_rounded ? *rounded : lowered.program)) {
-      InlineMaps(*program);
+      // The roundings stay where their copies join the wide ones.
+      BufferSet exact;
+      if (is_of_rounded) exact.insert(rounded->kept.begin(), rounded->kept.end());
+      InlineMaps(*program, exact);
       if ((variant == WinogradVariant && tile == WinogradTile::kTwo) ||
           (variant == WideWinogradVariant && tile == WinogradTile::kFour)) {
         task.winograd = task.variants.size();

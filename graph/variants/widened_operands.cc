@@ -3,7 +3,6 @@
 #include "graph/variants/stage_parts.h"
 #include "graph/variants/variants.h"
 #include "ir/expr/combiner.h"
-#include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 
 namespace tcc {
@@ -46,7 +45,6 @@ class Widener {
     for (size_t s = 0; s < result_.stages.size(); ++s) s += WidenFactors(s);
     if (!changed_) return std::nullopt;
     result_.stages.insert(result_.stages.begin(), first_stages_.begin(), first_stages_.end());
-    DropUnread();
     return std::move(result_);
   }
 
@@ -72,9 +70,11 @@ class Widener {
     if (!found || !IsReadOften(stage, *found)) return factor;
     const Buffer narrow = *found;
     Buffer wide = AddIntermediate(result_, narrow.var->name + "_f32", kFloat32, narrow.shape);
+    // A narrow copy need not exist beside the wide one.
+    std::erase(result_.kept, narrow.var);
     result_.kept.push_back(wide.var);
     ComputeExpr map = StageOver(wide);
-    map.values = {CastTo(kFloat32, NarrowValue(narrow.var, map))};
+    map.values = {CastTo(kFloat32, Make<Load>(narrow.var, map.indices[0]))};
     Expr read = Make<Load>(wide.var, load->indices);
     // Rules visit stages in order and must see those first that run when the model is linked.
     if (narrow.scope == Scope::kConstant) {
@@ -86,59 +86,6 @@ class Widener {
     }
     changed_ = true;
     return read;
-  }
-
-  // Returns the element of the narrow buffer at an entry of its wide copy. Where RoundOperands made
-  // it, that is the value that it rounds, so that both are one map.
-  Expr NarrowValue(const Var& narrow, const ComputeExpr& map) const {
-    const ComputeExpr* stage = OnlyWriter(narrow);
-    if (stage && !stage->combiner && stage->values[0].as<Cast>()) {
-      Substitution places;
-      for (size_t d = 0; d < stage->axes.size(); ++d) {
-        if (!stage->indices[0][d].same_as(stage->axes[d].var)) break;
-        places.emplace(stage->axes[d].var, map.indices[0][d]);
-      }
-      if (places.size() == map.axes.size()) return Substitute(stage->values[0], places);
-    }
-    return Make<Load>(narrow, map.indices[0]);
-  }
-
-  const ComputeExpr* OnlyWriter(const Var& var) const {
-    const ComputeExpr* writer = nullptr;
-    for (const TensorExpr& expr : result_.stages) {
-      const auto* stage = std::get_if<ComputeExpr>(&expr);
-      if (!stage || stage->outputs[0].var != var) continue;
-      if (writer) return nullptr;
-      writer = stage;
-    }
-    return writer;
-  }
-
-  // Drops narrow buffers that nothing reads any more.
-  void DropUnread() {
-    const std::vector<Var> kept = result_.kept;
-    for (const Var& var : kept) {
-      if (IsRead(var)) continue;
-      std::erase_if(result_.stages, [&](const TensorExpr& expr) {
-        const auto* stage = std::get_if<ComputeExpr>(&expr);
-        return stage && stage->outputs[0].var == var;
-      });
-      std::erase_if(result_.intermediates, [&](const Buffer& b) { return b.var == var; });
-      std::erase(result_.kept, var);
-    }
-  }
-
-  bool IsRead(const Var& var) const {
-    bool found = false;
-    for (const TensorExpr& stage : result_.stages) {
-      ForEachExpr(stage, [&](const Expr& root) {
-        PreOrder(root, [&](const Expr& node) {
-          const auto* load = node.as<Load>();
-          found = found || (load && load->buffer == var);
-        });
-      });
-    }
-    return found;
   }
 
   TensorProgram result_;

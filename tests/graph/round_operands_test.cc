@@ -194,6 +194,16 @@ TEST_CASE("operands of 16 bits are not touched, whatever the mode's type", "[low
   }
 }
 
+TEST_CASE("whole numbers of f32 are not rounded", "[lower]") {
+  TestGraph graph;
+  ValueId x = graph.Input("x", DType(DTypeCode::kUInt8), {1, 2, 5, 5});
+  ValueId w = graph.Constant("w", F32({2, 1, 1, 1}, {253, -251}));
+  graph.Output(graph.Add("y", OpKind::kConvInteger, {x, w}, {{"group", int64_t{2}}}));
+  Task task = TaskOf(graph.Build(), NumericMode::kBf16);
+  CHECK(task.numeric == NumericMode::kStrict);
+  CHECK(Print(task.variants[0]).find("bf16") == std::string::npos);
+}
+
 TEST_CASE("what is no contraction stays strict", "[lower]") {
   TestGraph squares;
   ValueId x = squares.Input("x", kFloat32, {3, 16});

@@ -38,7 +38,7 @@ TEST_CASE("words hold two bf16 that are multiplied in f32", "[ir][fold]") {
   // The sum of products that f32 holds is rounded to it.
   CHECK(DotOfBFloats(PackBFloats(0x1p30, 1), ones) == 0x1p30);
   CHECK(std::isnan(DotOfBFloats(PackBFloats(HUGE_VAL, -HUGE_VAL), ones)));
-  // One value is rounded to bf16 once, NaN stays NaN.
+  // NaN stays NaN.
   CHECK(std::isnan(DotOfBFloats(PackBFloats(std::nan(""), 0), ones)));
 }
 
