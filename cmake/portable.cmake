@@ -28,6 +28,7 @@ template auto fmt::detail::dragonbox::to_decimal(float) noexcept
     -> fmt::detail::dragonbox::decimal_fp<float>;
 template auto fmt::detail::dragonbox::to_decimal(double) noexcept
     -> fmt::detail::dragonbox::decimal_fp<double>;
+template auto fmt::detail::locale_ref::get<std::locale>() const -> std::locale;
 ]])
   add_library(tcc_fmt STATIC ${fmt_source})
   set_target_properties(fmt::fmt PROPERTIES
