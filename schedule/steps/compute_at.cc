@@ -3,6 +3,7 @@
 #include "ir/analysis/accesses.h"
 #include "ir/analysis/nested_blocks.h"
 #include "ir/expr/compare.h"
+#include "ir/expr/visitor.h"
 #include "schedule/analysis/guard.h"
 #include "schedule/analysis/placement.h"
 
@@ -16,6 +17,18 @@ struct Plan {
   std::vector<Box> windows;    // of each buffer
   std::vector<IterBox> boxes;  // of each iteration variable
 };
+
+// Where memory says where a window begins, no guard keeps that from being read.
+Status ExpectReadableOrigin(const Block& block, const Var& buffer, const Box& box) {
+  for (const Expr& origin : box.origin) {
+    if (block.guards.empty() || !HasLoad(origin)) continue;
+    return InvalidInput(
+        "compute_at: memory says where the window of '{}' begins, which is read beyond the guards "
+        "of block '{}'; place it before splitting",
+        buffer->name, block.name);
+  }
+  return OkStatus();
+}
 
 // The hull of what the blocks under `loop` read of `buffer`.
 StatusOr<Box> RegionRead(const Function& nested, const Buffer& buffer, const LoopRef& loop) {
@@ -31,6 +44,7 @@ StatusOr<Box> RegionRead(const Function& nested, const Buffer& buffer, const Loo
     for (const Access& access : ReadsOf(*BlockAt(path))) {
       if (!(access.buffer == buffer.var)) continue;
       TCC_ASSIGN_OR_RETURN(Box box, RegionOf(*BlockAt(path), access, moving));
+      TCC_RETURN_IF_ERROR(ExpectReadableOrigin(*BlockAt(path), buffer.var, box));
       if (region) {
         TCC_ASSIGN_OR_RETURN(box, Hull(*region, box));
       }

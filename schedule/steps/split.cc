@@ -6,6 +6,23 @@
 #include "schedule/analysis/guard.h"
 
 namespace tcc {
+namespace {
+
+// Whether memory says where a window under the loop begins. No guard keeps that from being read in
+// iterations beyond the loop's extent.
+bool LooksUpWindows(const For& loop) {
+  bool found = false;
+  PreOrder(loop.body, [&](const Stmt& stmt) {
+    const auto* allocate = stmt.as<Allocate>();
+    if (!allocate) return;
+    for (const Expr& origin : allocate->buffer.window.origin) {
+      found = found || (HasLoad(origin) && UsesVar(origin, loop.var));
+    }
+  });
+  return found;
+}
+
+}  // namespace
 
 StatusOr<Constraints> CheckSplit(const Function& fn, const Split& step) {
   TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, step.loop));
@@ -20,6 +37,13 @@ StatusOr<Constraints> CheckSplit(const Function& fn, const Split& step) {
     if (BoundsOf(factor, {}).low < 1) {
       constraints.push_back({Expr(1) - factor, "a split factor is at least 1"});
     }
+  }
+  const For& loop = *LoopAt(path);
+  if (LooksUpWindows(loop)) {
+    Expr tile(1);
+    for (const Expr& factor : step.factors) tile = tile * factor;
+    constraints.push_back({CeilDivide(loop.extent, tile) * tile - loop.extent,
+                           "tiles divide a loop under which memory says where a window begins"});
   }
   return constraints;
 }

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/analysis/accesses.h"
 #include "ir/text/printer.h"
 #include "schedule/space/limits.h"
 #include "schedule/space/resources.h"
@@ -203,6 +204,23 @@ TEST_CASE("a sketch of rows starts within the limits of every GPU", "[schedule][
       CHECK(sketch.name == "row_reduction");
       SymbolicProgram program = WithLimits(Instantiate(fn, sketch.trace).value(), Gpu());
       CHECK(Satisfies(program, sketch.start));
+    }
+  }
+}
+
+TEST_CASE("a thread of a GPU that computes a sum or a pool alone adds in a register",
+          "[schedule][sketch]") {
+  const std::string loops =
+      "fn f(A: f32[6, 9], C: f32[6, 4]) tensor { for i in 0..6 @s/i { for j in 0..4 @s/j { "
+      "for k in 0..3 @s/k { block s(i: spatial 6 = i, j: spatial 4 = j, k: reduce 3 = k) { ";
+  for (const char* body : {"reduce sum_f32 init (C[i, j]) with (A[i, j + k])",
+                           "reduce max_f32 init (C[i, j]) with (A[i, j * 2 + k])"}) {
+    Function fn = FunctionOf(loops + body + " } } } } }");
+    SymbolicProgram program = Instantiate(fn, FirstSketch(fn, Gpu()).trace).value();
+    INFO(Print(program.fn));
+    for (const Ref<Block>& block : BlocksOf(program.fn.body)) {
+      if (block->name != "s") continue;
+      CHECK(FindBuffer(program.fn, WritesOf(*block)[0].buffer)->scope == Scope::kLocal);
     }
   }
 }

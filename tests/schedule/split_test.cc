@@ -15,6 +15,12 @@ Function Row(int64_t extent) {
                     " @b/i { block b(i: spatial " + n + " = i) { B[i] = A[i] + 1.0 } } }");
 }
 
+Function Gather() {
+  return FunctionOf(R"(fn f(A: f32[3], I: i64[6], B: f32[6]) tensor { for i in 0..6 @b/i {
+    block b(i: spatial 6 = i) { B[i] = A[min(max(I[i], 0), 2)] }
+  } })");
+}
+
 }  // namespace
 
 TEST_CASE("splitting 7 by 4 guards the tail", "[schedule][split]") {
@@ -78,6 +84,20 @@ TEST_CASE("a factor that may be below 1 becomes a constraint", "[schedule][split
   CHECK_FALSE(Satisfies(program, {{"t", 1}}));
   CHECK(Satisfies(program, {{"t", 2}}));
   CHECK(ProgramOf(Row(7), "tile t 1 9\nsplit b/i [t]").constraints.empty());
+}
+
+TEST_CASE("no index is read beyond its tensor for a window that a gather reads in tiles",
+          "[schedule][split]") {
+  const std::string placed = "cache_read A [b] global c\ncompute_at c b/i\n";
+  SymbolicProgram program = ProgramOf(Gather(), placed + "tile t 1 6\nsplit b/i [t]");
+  CHECK(Satisfies(program, {{"t", 3}}));
+  CHECK_FALSE(Satisfies(program, {{"t", 4}}));
+  CHECK_FALSE(Satisfies(program, {{"t", 5}}));
+  CheckStepResult(Gather(), placed + "split b/i [2]");
+  CHECK(
+      RefusalOf(Gather(), "cache_read A [b] global c\nsplit b/i [4]\ncompute_at c b/i.1") ==
+      "compute_at: memory says where the window of 'c' begins, which is read beyond the guards of "
+      "block 'b'; place it before splitting");
 }
 
 TEST_CASE("split says what is wrong with the loop or the factor", "[schedule][split]") {

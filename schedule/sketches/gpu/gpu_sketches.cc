@@ -8,6 +8,8 @@
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/operand_panels.h"
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "schedule/steps/compute_at.h"
+#include "schedule/steps/decompose_reduction.h"
 #include "schedule/steps/fuse.h"
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/prepack.h"
@@ -41,10 +43,32 @@ bool CanBeTiled(const Block& block) {
          !ItersOf(block, IterKind::kSpatial).empty() && !ItersOf(block, IterKind::kReduce).empty();
 }
 
+// A thread for each result of a reduction, which it computes in a register.
+std::optional<SketchState> ReduceInThreads(const SketchState& state, const Block& block) {
+  if (!IsReduction(block) || !WritesPlainly(block)) return std::nullopt;
+  std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
+  SketchState next = state;
+  if (spatial.empty() || SpatialLoopsOutside(next, block).size() != spatial.size()) {
+    return std::nullopt;
+  }
+  ResultReader reader = KeepResultLocal(next, block);
+  LoopRef thread = SpreadOverThreads(next, KeysOf(block, spatial));
+  LoopRef reduced = KeysOf(block, ItersOf(block, IterKind::kReduce)).front();
+  bool legal = next.Try(DecomposeReduction{block.name, reduced}) &&
+               next.Try(ReverseComputeAt{reader.block, thread});
+  if (!legal) return std::nullopt;
+  for (const LoopRef& one : reader.loops) next.Do(Unroll{one});
+  return next;
+}
+
 std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
                                   const Target& target) {
   if (!CanBeTiled(block)) return {};
   std::vector<SketchState> forks;
+  // Neighbours share few cells of a pool's window, and L1 holds those.
+  if (!HasReuse(block)) {
+    if (auto threads = ReduceInThreads(state, block)) forks.push_back(*std::move(threads));
+  }
   if (auto parts = TilePartsForTensorCores(state, block, target)) {
     forks.push_back(*std::move(parts));
   }
@@ -152,6 +176,7 @@ std::vector<SketchState> CrossThreadRule(const SketchState& state, const Block& 
 
 // The spatial axes over threads, whatever is left inside each of them in its order.
 std::vector<SketchState> ThreadRule(const SketchState& state, const Block& block, const Target&) {
+  if (auto reduction = ReduceInThreads(state, block)) return {*std::move(reduction)};
   SketchState next = state;
   std::vector<LoopRef> loops = SpatialLoopsOutside(next, block);
   if (loops.empty()) return {next};
