@@ -28,6 +28,10 @@ class ExprEmitter {
   llvm::Value* Emit(const Expr& expr);
   // Emits buffer[index] = value in the lanes where `mask` (may be null) holds.
   void EmitStore(const Var& buffer, const Expr& index, const Expr& value, const Expr& mask);
+  // Returns the address of a cell.
+  llvm::Value* EmitAddress(const Var& buffer, const Expr& index) {
+    return Address(buffer, Emit(index));
+  }
   // Prefetches the cell's cache line. The index may lie outside of the buffer.
   void EmitPrefetch(const Var& buffer, const Expr& index);
   // Forgets the values computed so far: loads may have become stale, or the values may not dominate

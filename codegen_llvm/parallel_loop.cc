@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <unordered_set>
 
+#include "codegen_llvm/amx_region.h"
 #include "codegen_llvm/stmt_emitter.h"
 #include "ir/expr/visitor.h"
 #include "runtime/artefact/kernel_abi.h"
@@ -83,6 +84,7 @@ llvm::Function* EmitBody(KernelState& outer, const For& loop, llvm::StructType* 
   state.vector_bytes = outer.vector_bytes;
   state.dots_bytes = outer.dots_bytes;
   state.dots_bfloats = outer.dots_bfloats;
+  state.amx = outer.amx;
   state.function = function;
   state.runtime = member(kRuntime);
   state.failure = b.CreateStructGEP(closure_type, closure, kFailure);
@@ -99,6 +101,7 @@ llvm::Function* EmitBody(KernelState& outer, const For& loop, llvm::StructType* 
     }
   }
   StmtEmitter(state).EmitLoop(loop.var, function->getArg(1), function->getArg(2), loop.body);
+  if (state.amx_is_configured) ReleaseAmx(state);
   b.CreateRetVoid();
   return function;
 }

@@ -50,6 +50,7 @@ llvm::BasicBlock* StmtEmitter::NewBlock(const char* name) {
 void StmtEmitter::Continue(llvm::BasicBlock* block) {
   b_.SetInsertPoint(block);
   exprs_.ForgetValues();
+  if (amx_) amx_->ForgetOperands();
 }
 
 void StmtEmitter::Emit(const Stmt& stmt) {
@@ -63,7 +64,7 @@ void StmtEmitter::Emit(const Stmt& stmt) {
                       [this](const If& branch) { EmitIf(branch); },
                       [this](const Let& let) { EmitLet(let); },
                       [this](const Allocate& allocate) { EmitAllocate(allocate); },
-                      [this](const IntrinsicCall& call) { Emit(call.body); },
+                      [this](const IntrinsicCall& call) { EmitCall(call); },
                       // A copy may be done as soon as it is issued; waits are then empty.
                       [this](const AsyncCopy& copy) { EmitCopy(copy); },
                       [](const AsyncCommit&) {},
@@ -131,6 +132,9 @@ void StmtEmitter::EmitFor(const For& loop) {
       [[fallthrough]];
     case ForKind::kSerial:
     case ForKind::kUnrolled:
+      if (state_.amx && !amx_) {
+        if (auto region = FindAmxRegion(Stmt(loop))) return EmitAmx(Stmt(loop), *std::move(region));
+      }
       return EmitLoop(loop.var, b_.getInt64(0), exprs_.Emit(loop.extent), loop.body);
     case ForKind::kPartitioned:
     case ForKind::kPipelined:
@@ -223,6 +227,33 @@ void StmtEmitter::EmitWorkspace(const Allocate& allocate, Value* elements) {
   Emit(allocate.body);
   workspaces_.pop_back();
   EmitFree(memory);
+}
+
+void StmtEmitter::EmitCall(const IntrinsicCall& call) {
+  std::optional<TileDot> dot = state_.amx ? ReadTileDot(call) : std::nullopt;
+  if (!dot) return Emit(call.body);
+  if (amx_) return EmitTileDot(*dot);
+  EmitAmx(Stmt(call), AmxRegion{{dot->c}});
+}
+
+void StmtEmitter::EmitAmx(const Stmt& stmt, AmxRegion region) {
+  ConfigureAmx(state_);
+  amx_.emplace(state_, std::move(region));
+  const std::vector<Tile>& sums = amx_->region().sums;
+  for (size_t s = 0; s < sums.size(); ++s) amx_->LoadSum(s, AddressOf(sums[s]));
+  Emit(stmt);
+  for (size_t s = 0; s < sums.size(); ++s) amx_->StoreSum(s, AddressOf(sums[s]));
+  amx_.reset();
+  if (!state_.amx_is_configured) ReleaseAmx(state_);
+}
+
+void StmtEmitter::EmitTileDot(const TileDot& dot) {
+  auto operand = [&](const Tile& tile) {
+    if (std::optional<unsigned> held = amx_->Holding(tile)) return *held;
+    return amx_->LoadOperand(tile, AddressOf(tile));
+  };
+  unsigned a = operand(dot.a), b = operand(dot.b);
+  amx_->EmitDot(dot, a, b);
 }
 
 void StmtEmitter::EmitFree(Value* memory) {

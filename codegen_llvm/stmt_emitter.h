@@ -1,7 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "codegen_llvm/amx_region.h"
 #include "codegen_llvm/expr_emitter.h"
 #include "ir/expr/stmt.h"
 
@@ -25,6 +27,11 @@ class StmtEmitter {
   void EmitAllocate(const Allocate& allocate);
   void EmitWorkspace(const Allocate& allocate, llvm::Value* elements);
   void EmitParallel(const For& loop);
+  void EmitCall(const IntrinsicCall& call);
+  // Emits the statement with its sums in tile registers.
+  void EmitAmx(const Stmt& stmt, AmxRegion region);
+  void EmitTileDot(const TileDot& dot);
+  llvm::Value* AddressOf(const Tile& tile) { return exprs_.EmitAddress(tile.buffer, tile.first); }
   void EmitFree(llvm::Value* memory);
   // Frees all live workspaces, reports that memory ran out, and leaves the function.
   void EmitOutOfMemory();
@@ -37,6 +44,7 @@ class StmtEmitter {
   ExprEmitter exprs_;
   // The live workspaces of this function, outermost first.
   std::vector<llvm::Value*> workspaces_;
+  std::optional<AmxRegisters> amx_;  // inside a region
 };
 
 }  // namespace tcc

@@ -82,9 +82,9 @@ std::optional<size_t> VariantOnTensorCores(const Task& task, const Target& targe
 // Returns the variant for which the default schedule is best. On a GPU, threads that test at each
 // tap whether it lies inside diverge, so padded inputs are better. On a CPU, a separable window
 // saves enough steps to be worth storing the values between its passes, Winograd's transforms save
-// more than half of a convolution's products, one instruction adds two or four products of bytes,
-// or two of bf16, to each result, operands are widened once instead of in the innermost loop, and
-// merged rows leave fewer odd tiles.
+// more than half of a convolution's products, one instruction multiplies tiles, or adds two or four
+// products of bytes, or two of bf16, to each result, operands are widened once instead of in the
+// innermost loop, and merged rows leave fewer odd tiles.
 size_t ChosenVariant(const Task& task, const Target& target) {
   if (auto variant = VariantOnTensorCores(task, target)) return *variant;
   for (size_t v = 0; v < task.variants.size(); ++v) {
@@ -92,6 +92,7 @@ size_t ChosenVariant(const Task& task, const Target& target) {
   }
   if (target.kind == TargetKind::kCuda) return task.zero_padded;
   if (target.kind == TargetKind::kCpu) {
+    if (target.amx && task.whole_tiles > 0) return task.whole_tiles;
     if (target.dots_bytes && task.integer_quads > 0) return task.integer_quads;
     if (target.bf16_speedup > 1 && task.bfloat_pairs > 0) return task.bfloat_pairs;
     if (task.winograd > 0) return task.winograd;
@@ -110,6 +111,7 @@ std::vector<Function> VariantsFor(const Task& task, const Target& target) {
     bool is_for_cpus = variant == task.widened || variant == task.integer_pairs;
     if (variant == task.integer_quads) return !target.dots_bytes;
     if (variant == task.bfloat_pairs) return target.bf16_speedup == 0;
+    if (variant == task.whole_tiles) return !target.amx;
     return is_for_cpus && target.kind == TargetKind::kCuda;
   };
   std::vector<Function> variants = task.variants;

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/amx.h"
+
 namespace tcc {
 namespace {
 
@@ -68,6 +70,7 @@ const std::vector<Target>& Table() {
        .vector_registers = NativeVectorBytes() == 64 ? 32 : 16,
        .dots_bytes = NativeDotsBytes(),
        .bf16_speedup = NativeBf16Speedup(),
+       .amx = RequestAmx(),
        .l1_bytes = CacheBytes(_SC_LEVEL1_DCACHE_SIZE, 32 * kKiB),
        .l2_bytes = CacheBytes(_SC_LEVEL2_CACHE_SIZE, 512 * kKiB)},
       {.name = "x86-64-v3",

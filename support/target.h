@@ -24,6 +24,9 @@ struct Target {
   // CPU targets: products that vdpbf16ps adds in the time of one that FMA of f32 adds; 0 without
   // it.
   double bf16_speedup = 0;
+  // CPU targets: AMX multiplies tiles of 16 rows of 64 bytes by tiles of 16 columns, tdpbusd and
+  // tdpbf16ps.
+  bool amx = false;
   int64_t l1_bytes = 0;  // CPU targets: data caches of one core
   int64_t l2_bytes = 0;
   int sm = 0;                // CUDA targets: 75, 80, ...

@@ -291,6 +291,7 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
     task.variants.push_back(*std::move(fn));
   }
   winograd = winograd && numeric == NumericMode::kStrict;
+  std::optional<TensorProgram> tiles;
   WinogradTile tile = winograd ? FastestWinogradTile(lowered.program) : WinogradTile::kNone;
   for (const auto& variant : kVariants) {
     bool is_by_tiles = variant == WinogradVariant || variant == WideWinogradVariant;
@@ -312,7 +313,10 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
       if (variant == MergedAxesVariant) task.merged = task.variants.size();
       if (variant == WidenedOperandsVariant) task.widened = task.variants.size();
       if (variant == IntegerPairsVariant) task.integer_pairs = task.variants.size();
-      if (variant == IntegerQuadsVariant) task.integer_quads = task.variants.size();
+      if (variant == IntegerQuadsVariant) {
+        task.integer_quads = task.variants.size();
+        tiles = WholeTilesVariant(*program);
+      }
       task.variants.push_back(is_of_rounded ? BuildLoopNest(*program) : function_of(*program));
     }
   }
@@ -321,6 +325,11 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
     InlineMaps(*pairs);
     task.bfloat_pairs = task.variants.size();
     task.variants.push_back(function_of(*pairs));
+    if (!tiles) tiles = WholeTilesVariant(*pairs);
+  }
+  if (tiles) {
+    task.whole_tiles = task.variants.size();
+    task.variants.push_back(BuildLoopNest(*tiles));
   }
   for (int n : subgraph.nodes) task.nodes.push_back(graph.nodes[n].name);
   for (const TensorExpr& stage : lowered.program.stages) {

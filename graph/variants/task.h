@@ -18,9 +18,9 @@ struct Task {
   // way, if there are any: attention as one reduction, Winograd's convolution in tiles of 2x2 and
   // of 4x4, the convolution of a padded input, a window reduced in one dimension after the other,
   // implicit GEMM, a reduction in two stages, a product whose rows were several dimensions, one of
-  // widened operands, products of bytes in pairs and in quads, and of bf16 in pairs. A schedule
-  // names its variant. Their parameters are `inputs`, then `outputs`. Inputs that are constants of
-  // the graph have the scope kConstant.
+  // widened operands, products of bytes in pairs and in quads, of bf16 in pairs, and of either in
+  // whole tiles. A schedule names its variant. Their parameters are `inputs`, then `outputs`.
+  // Inputs that are constants of the graph have the scope kConstant.
   std::vector<Function> variants;
   size_t zero_padded = 0;    // the variant that convolves a zero-padded input; 0: none
   size_t separable = 0;      // the variant that reduces a window dimension by dimension; 0: none
@@ -30,6 +30,7 @@ struct Task {
   size_t integer_pairs = 0;  // the variant that multiplies bytes two at a time; 0: none
   size_t integer_quads = 0;  // the variant that multiplies bytes four at a time; 0: none
   size_t bfloat_pairs = 0;   // the variant that multiplies bf16 two at a time; 0: none
+  size_t whole_tiles = 0;    // the variant that multiplies words in whole tiles; 0: none
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::vector<std::string> nodes;  // the names of the fused nodes

@@ -92,6 +92,13 @@ std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program);
 // parameter along an axis that both have as an index, or if extents are not known.
 std::optional<TensorProgram> BFloatPairsVariant(const TensorProgram& program, bool rounds);
 
+// Returns a program of IntegerQuadsVariant or BFloatPairsVariant on whole tiles of 16 rows, 16
+// columns and 16 words, which one instruction multiplies (AMX: tdpbusd, tdpbf16ps). Operands are
+// zero beyond what they were, and results there have no reader. Rows are a spatial axis that the
+// weight lacks, with the fewest in vain. Returns nullopt if words or columns are not the last
+// dimension of the operands, or if more than three quarters of the work would be in vain.
+std::optional<TensorProgram> WholeTilesVariant(const TensorProgram& program);
+
 // Returns the program with the f16 and bf16 operands of its products in f32 copies of their own,
 // where elements are read often: a constant is widened when the model is linked, other operands
 // once before the product instead of in its innermost loop. Dimensions merge as in

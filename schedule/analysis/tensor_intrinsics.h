@@ -17,6 +17,9 @@ struct TensorIntrinsic {
   std::string_view name;
   std::string_view meaning;
   std::string_view instruction;
+  // Whether operands may have their dimensions in any order and with any strides, which the backend
+  // reads off the loops.
+  bool takes_strides = false;
 };
 
 std::span<const TensorIntrinsic> TensorIntrinsics();

@@ -58,11 +58,12 @@ std::vector<Operands> ReadingsOfPair(const Node& pattern, const Node& expr) {
 }
 
 // The dimensions of an access that move, each with its loop of the nest; nullopt where an index
-// moves with several loops, or by more than one cell.
+// moves with several loops, or by more than one cell unless it may move by `any_stride`.
 struct MovingDim {
   size_t dim, loop;
 };
-std::optional<std::vector<MovingDim>> MovingDims(const Access& access, const Nest& nest) {
+std::optional<std::vector<MovingDim>> MovingDims(const Access& access, const Nest& nest,
+                                                 bool any_stride) {
   std::vector<Var> vars;
   Substitution bindings;
   for (const Ref<For>& loop : nest.loops) vars.push_back(loop->var);
@@ -72,7 +73,7 @@ std::optional<std::vector<MovingDim>> MovingDims(const Access& access, const Nes
     std::optional<AffineForm> form = ToAffine(Substitute(access.indices[d], bindings), vars);
     if (!form || form->vars.size() > 1) return std::nullopt;
     if (form->vars.empty()) continue;
-    if (!EqualUpToAlgebra(form->coefficients[0], Expr(1))) return std::nullopt;
+    if (!any_stride && !EqualUpToAlgebra(form->coefficients[0], Expr(1))) return std::nullopt;
     auto found = std::find(vars.begin(), vars.end(), form->vars[0]);
     moving.push_back({d, static_cast<size_t>(found - vars.begin())});
   }
@@ -88,8 +89,12 @@ std::map<std::string, Access> AccessesOf(const Block& block) {
 
 class Reader {
  public:
-  Reader(const Function& fn, const Nest& nest, const Nest& meaning)
-      : fn_(fn), nest_(nest), meaning_(meaning), declared_(AccessesOf(*meaning.block)) {}
+  Reader(const Function& fn, const Nest& nest, const TensorIntrinsic& intrinsic)
+      : fn_(fn),
+        nest_(nest),
+        meaning_(MeaningNest(intrinsic)),
+        takes_strides_(intrinsic.takes_strides),
+        declared_(AccessesOf(*meaning_.block)) {}
 
   // Prefers a reading with the meaning's extents.
   std::optional<Reading> Find() const {
@@ -134,11 +139,11 @@ class Reader {
   std::optional<Reading> ReadAs(const Operands& operands, const std::vector<size_t>& axes) const {
     Reading reading{operands, axes, {}};
     for (const auto& [name, access] : declared_) {
-      std::optional<std::vector<MovingDim>> want = MovingDims(access, meaning_);
-      std::optional<std::vector<MovingDim>> got = MovingDims(operands.at(name), nest_);
+      std::optional<std::vector<MovingDim>> want = MovingDims(access, meaning_, false);
+      std::optional<std::vector<MovingDim>> got =
+          MovingDims(operands.at(name), nest_, takes_strides_);
       if (!want || !got || want->size() != got->size()) return std::nullopt;
-      // A fragment's dimensions may come in any order.
-      bool in_order = !IsFragment(fn_, operands.at(name));
+      bool in_order = !takes_strides_ && !IsFragment(fn_, operands.at(name));
       for (size_t d = 0; d < want->size(); ++d) {
         auto found = std::find_if(got->begin(), got->end(), [&](const MovingDim& moving) {
           return moving.loop == axes[(*want)[d].loop];
@@ -160,7 +165,8 @@ class Reader {
 
   const Function& fn_;
   const Nest& nest_;
-  const Nest& meaning_;
+  const Nest meaning_;
+  const bool takes_strides_;
   std::map<std::string, Access> declared_;
 };
 
@@ -226,8 +232,8 @@ LoopNest MeaningNest(const TensorIntrinsic& intrinsic) {
 }
 
 std::optional<IntrinsicReading> ReadNest(const Function& fn, const LoopNest& nest,
-                                         const LoopNest& meaning) {
-  return Reader(fn, nest, meaning).Find();
+                                         const TensorIntrinsic& intrinsic) {
+  return Reader(fn, nest, intrinsic).Find();
 }
 
 }  // namespace tcc

@@ -36,11 +36,12 @@ struct IntrinsicReading {
   std::map<std::string, std::vector<size_t>> dims;
 };
 
-// Returns a way to match `nest` with `meaning`, preferably one with equal extents, or nullopt if it
-// is another computation. Operands may have further dimensions whose indices use none of the loops.
-// The dimensions of fragments (buffers of a warp) may come in any order.
+// Returns a way to match `nest` with the intrinsic's meaning, preferably one with equal extents, or
+// nullopt if it is another computation. Operands may have further dimensions whose indices use none
+// of the loops. The dimensions of fragments (buffers of a warp) may come in any order, and all of
+// an intrinsic that takes strides.
 std::optional<IntrinsicReading> ReadNest(const Function& fn, const LoopNest& nest,
-                                         const LoopNest& meaning);
+                                         const TensorIntrinsic& intrinsic);
 
 // Returns whether the accessed buffer is held by a warp.
 bool IsFragment(const Function& fn, const Access& access);

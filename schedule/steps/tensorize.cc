@@ -47,16 +47,18 @@ bool SameLayout(const Layout& a, const Layout& b) {
 
 class Matcher {
  public:
-  Matcher(const Function& fn, const Tensorize& step, Path path, LoopNest nest, LoopNest meaning)
+  Matcher(const Function& fn, const Tensorize& step, Path path, LoopNest nest,
+          const TensorIntrinsic& intrinsic)
       : fn_(fn),
         step_(step),
         path_(std::move(path)),
         nest_(std::move(nest)),
-        meaning_(std::move(meaning)) {}
+        intrinsic_(intrinsic),
+        meaning_(MeaningNest(intrinsic)) {}
 
   StatusOr<Constraints> Run() {
     TCC_RETURN_IF_ERROR(CheckBody());
-    std::optional<IntrinsicReading> reading = ReadNest(fn_, nest_, meaning_);
+    std::optional<IntrinsicReading> reading = ReadNest(fn_, nest_, intrinsic_);
     if (!reading) {
       return Refuse("block '{}' does not read or write as the intrinsic does", nest_.block->name);
     }
@@ -221,6 +223,7 @@ class Matcher {
   const Tensorize& step_;
   Path path_;
   LoopNest nest_;
+  const TensorIntrinsic& intrinsic_;
   LoopNest meaning_;
   std::unordered_map<Var, int64_t, VarHash> tile_;
   Constraints constraints_;
@@ -238,14 +241,14 @@ StatusOr<Constraints> CheckTensorize(const Function& fn, const Tensorize& step) 
     }
   }
   TCC_ASSIGN_OR_RETURN(LoopNest nest, LoopNestFrom("tensorize", path.back(), step.loop));
-  return Matcher(fn, step, path, nest, MeaningNest(*intrinsic)).Run();
+  return Matcher(fn, step, path, nest, *intrinsic).Run();
 }
 
 Function ApplyTensorize(const Function& fn, const Tensorize& step) {
   Ref<For> loop = LoopAt(FindLoop(fn, step.loop).value());
   LoopNest nest = LoopNestFrom("tensorize", Stmt(*loop), step.loop).value();
   IntrinsicReading reading =
-      ReadNest(fn, nest, MeaningNest(*FindTensorIntrinsic(step.intrinsic).value())).value();
+      ReadNest(fn, nest, *FindTensorIntrinsic(step.intrinsic).value()).value();
   const WarpInstruction* instruction = InstructionOf(fn, step.intrinsic, reading);
   Stmt body(*loop);
   Function result = fn;

@@ -58,6 +58,18 @@ std::optional<SketchState> ScheduleReductionParts(const SketchState& state, cons
 std::vector<SketchState> TileForRegisters(const SketchState& state, const Block& block,
                                           const Target& target);
 
+// Schedules sums of dots of words by tiles of 16 rows, 16 columns and 16 words, each one call of an
+// instruction (AMX). A piece has four tiles at a time, whose sums stay in its registers.
+//
+//   parallel (columns.0, others, rows.0) { columns.1 { rows.1 {
+//     r... word.0 { rows.2 columns.2 { tile_dot: rows.3 columns.3 word.1 } }
+//     the consumer, or the write-back, of the tiles } } }
+//
+// Returns a fork for each order of columns.1 and rows.1, the best to start from first; none unless
+// the target has AMX and all three extents are multiples of 16. `block` WritesPlainly.
+std::vector<SketchState> TileForMatrices(const SketchState& state, const Block& block,
+                                         const Target& target);
+
 // Schedules a product between transforms of small tiles, as Winograd's convolution is one: `first`
 // transforms the rows of the input's tiles, the next map their columns, then follow the product,
 // the map that transforms the rows of its tiles, and the one that writes their columns to the

@@ -30,6 +30,12 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
   return TileForRegisters(state, block, target);
 }
 
+std::vector<SketchState> MatrixRule(const SketchState& state, const Block& block,
+                                    const Target& target) {
+  if (!target.amx || !CanBeTiled(block)) return {};
+  return TileForMatrices(state, block, target);
+}
+
 // The core of attention, with what makes its logits.
 std::vector<SketchState> AttentionRule(const SketchState& state, const Block& block,
                                        const Target& target) {
@@ -149,6 +155,7 @@ constexpr SketchRule kRules[] = {
     // name, rule, what it fits
     {"attention", AttentionRule, "cores of attention, their scores and logits"},
     {"parts", PartsRule, "few reductions that are long"},
+    {"matrix", MatrixRule, "sums of dots of words in whole tiles, where the CPU multiplies those"},
     {"rows", RowsRule, "reductions along contiguous memory"},
     {"tile", TileRule, "reductions into one buffer"},
     {"columns", ColumnsRule, "reductions into several buffers, along their last axis"},

@@ -1,0 +1,219 @@
+#include <algorithm>
+
+#include "graph/variants/stage_parts.h"
+#include "graph/variants/variants.h"
+#include "ir/expr/combiner.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/interval.h"
+#include "support/integer_division.h"
+
+namespace tcc {
+namespace {
+
+constexpr int64_t kTile = 16;
+
+// A sum of dots of words, and its axes that become multiples of a tile.
+struct TileProduct {
+  size_t stage = 0;
+  const Load* data = nullptr;
+  const Load* weight = nullptr;
+  Var row, column, word;
+};
+
+bool Uses(const Load& load, const Var& var) {
+  return std::ranges::any_of(load.indices, [&](const Expr& index) { return UsesVar(index, var); });
+}
+
+bool IsIndex(const Load& load, const Var& var) {
+  return std::ranges::any_of(load.indices, [&](const Expr& index) { return index.same_as(var); });
+}
+
+// The share of a tile's rows that are results.
+double Share(int64_t extent) {
+  return static_cast<double>(extent) / static_cast<double>(CeilDivision(extent, kTile) * kTile);
+}
+
+// Returns the spatial axis that the weight lacks with the least rows in vain, the last of several.
+const Axis* RowsOf(const ComputeExpr& stage, const TileProduct& product) {
+  const Axis* rows = nullptr;
+  for (const Axis& axis : stage.axes) {
+    if (Uses(*product.weight, axis.var) || !Uses(*product.data, axis.var)) continue;
+    bool better = !rows || Share(*AsConstant(axis.extent)) >= Share(*AsConstant(rows->extent));
+    if (better) rows = &axis;
+  }
+  return rows;
+}
+
+std::optional<TileProduct> MatchStage(const ComputeExpr& stage) {
+  bool sums = stage.combiner && stage.values.size() == 1 && HasKnownExtents(stage) &&
+              stage.combiner.get() == SumCombiner(stage.outputs[0].dtype()).get() &&
+              IsConstant(stage.predicate, 1) && !stage.axes.empty();
+  const auto* dot = sums ? stage.values[0].as<Call>() : nullptr;
+  if (!dot || (dot->op != ScalarOp::kDotU8I8x4 && dot->op != ScalarOp::kDotBf16x2)) {
+    return std::nullopt;
+  }
+  TileProduct product;
+  product.data = dot->args[0].as<Load>();
+  product.weight = dot->args[1].as<Load>();
+  if (!product.data || !product.weight) return std::nullopt;
+  product.column = stage.axes.back().var;
+  // Neighbours along words and columns are neighbours in memory.
+  bool fits = product.weight->indices.back().same_as(product.column) &&
+              stage.indices[0].back().same_as(product.column) &&
+              !Uses(*product.data, product.column);
+  const auto* word = product.data->indices.back().as<VarNode>();
+  if (!fits || !word) return std::nullopt;
+  product.word = Var(word);
+  bool is_reduced = std::ranges::any_of(stage.reduce_axes,
+                                        [&](const Axis& axis) { return axis.var == product.word; });
+  const Axis* rows = RowsOf(stage, product);
+  if (!is_reduced || !rows || !IsIndex(*product.weight, product.word)) return std::nullopt;
+  product.row = rows->var;
+  return product;
+}
+
+// Less of the work than this in vain.
+constexpr double kLeastShare = 0.25;
+
+bool IsWorthIt(const ComputeExpr& stage, const TileProduct& product) {
+  double share = 1;
+  for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
+    for (const Axis& axis : *axes) {
+      bool grows =
+          axis.var == product.row || axis.var == product.column || axis.var == product.word;
+      if (grows) share *= Share(*AsConstant(axis.extent));
+    }
+  }
+  return share >= kLeastShare;
+}
+
+std::optional<TileProduct> FindTileProduct(const TensorProgram& program) {
+  for (size_t s = 0; s < program.stages.size(); ++s) {
+    const auto* stage = std::get_if<ComputeExpr>(&program.stages[s]);
+    std::optional<TileProduct> product = stage ? MatchStage(*stage) : std::nullopt;
+    if (!product || !IsWorthIt(*stage, *product)) continue;
+    product->stage = s;
+    return product;
+  }
+  return std::nullopt;
+}
+
+// Makes the dimensions and axes of a product's program multiples of a tile.
+class TileProgram {
+ public:
+  TileProgram(const TensorProgram& program, const TileProduct& product)
+      : result_(program), product_(product) {}
+
+  std::optional<TensorProgram> Build() && {
+    auto& stage = std::get<ComputeExpr>(result_.stages[product_.stage]);
+    for (auto* axes : {&stage.axes, &stage.reduce_axes}) {
+      for (Axis& axis : *axes) Grow(axis);
+    }
+    for (const Load* load : {product_.data, product_.weight}) {
+      if (!GrowOperand(load->buffer, ShapeFor(*load))) return std::nullopt;
+    }
+    GrowResult();
+    return std::move(result_);
+  }
+
+ private:
+  ComputeExpr& Stage() { return std::get<ComputeExpr>(result_.stages[product_.stage]); }
+
+  void Grow(Axis& axis) {
+    bool grows =
+        axis.var == product_.row || axis.var == product_.column || axis.var == product_.word;
+    int64_t extent = *AsConstant(axis.extent);
+    if (grows) extent = CeilDivision(extent, kTile) * kTile;
+    axis.extent = Expr(extent);
+    bounds_[axis.var] = {0, extent - 1};
+  }
+
+  // The shape that the grown axes read of a buffer, at least its own.
+  std::vector<int64_t> ShapeFor(const Load& load) const {
+    const Buffer& buffer = *FindBuffer(result_, load.buffer);
+    std::vector<int64_t> shape;
+    for (size_t d = 0; d < load.indices.size(); ++d) {
+      int64_t own = *AsConstant(buffer.shape[d]);
+      shape.push_back(std::max(own, BoundsOf(load.indices[d], bounds_).high + 1));
+    }
+    return shape;
+  }
+
+  Buffer* Intermediate(const Var& var) {
+    auto found = std::ranges::find(result_.intermediates, var, &Buffer::var);
+    return found == result_.intermediates.end() ? nullptr : &*found;
+  }
+
+  // Returns the map that alone writes the buffer, at its own axes in their order.
+  ComputeExpr* MakerOf(const Var& var) {
+    ComputeExpr* maker = nullptr;
+    for (TensorExpr& expr : result_.stages) {
+      auto* stage = std::get_if<ComputeExpr>(&expr);
+      if (!stage) return nullptr;
+      if (std::ranges::find(stage->outputs, var, &Buffer::var) == stage->outputs.end()) continue;
+      bool is_map = !maker && !stage->combiner && stage->outputs.size() == 1 &&
+                    stage->axes.size() == stage->indices[0].size();
+      for (size_t d = 0; is_map && d < stage->axes.size(); ++d) {
+        is_map = stage->indices[0][d].same_as(stage->axes[d].var);
+      }
+      if (!is_map) return nullptr;
+      maker = stage;
+    }
+    return maker;
+  }
+
+  // Makes an operand so large, with zeros beyond what it was.
+  bool GrowOperand(const Var& var, const std::vector<int64_t>& shape) {
+    Buffer* buffer = Intermediate(var);
+    ComputeExpr* maker = buffer ? MakerOf(var) : nullptr;
+    if (!maker) return false;
+    Expr inside = True();
+    for (size_t d = 0; d < shape.size(); ++d) {
+      Axis& axis = maker->axes[d];
+      if (shape[d] > *AsConstant(axis.extent)) {
+        inside = BothOf(inside, Expr(axis.var) < axis.extent);
+      }
+      axis.extent = Expr(shape[d]);
+      buffer->shape[d] = axis.extent;
+    }
+    maker->outputs[0] = *buffer;
+    Expr& value = maker->values[0];
+    if (!IsConstant(inside, 1)) value = SelectOf(inside, value, Const(value.dtype(), 0));
+    return true;
+  }
+
+  // Gives the product a result of its own that is large enough, from which an output is copied.
+  void GrowResult() {
+    Var result = Stage().outputs[0].var;
+    std::vector<Expr> shape;
+    for (const Expr& index : Stage().indices[0]) {
+      shape.emplace_back(BoundsOf(index, bounds_).high + 1);
+    }
+    if (Buffer* buffer = Intermediate(result)) {
+      buffer->shape = shape;
+      Stage().outputs[0] = *buffer;
+      return;
+    }
+    Buffer sums = AddIntermediate(result_, Stage().name + "_tiles", result.dtype(), shape);
+    ComputeExpr copy = StageOver(Stage().outputs[0]);
+    std::vector<Expr> places;
+    for (const Axis& axis : copy.axes) places.emplace_back(axis.var);
+    copy.values = {Make<Load>(sums.var, places)};
+    Stage().outputs[0] = sums;
+    auto after = result_.stages.begin() + static_cast<std::ptrdiff_t>(product_.stage) + 1;
+    result_.stages.insert(after, copy);
+  }
+
+  TensorProgram result_;
+  const TileProduct& product_;
+  Bounds bounds_;  // of the product's axes
+};
+
+}  // namespace
+
+std::optional<TensorProgram> WholeTilesVariant(const TensorProgram& program) {
+  std::optional<TileProduct> product = FindTileProduct(program);
+  return product ? TileProgram(program, *product).Build() : std::nullopt;
+}
+
+}  // namespace tcc

@@ -1,0 +1,10 @@
+#pragma once
+
+namespace tcc {
+
+// Asks the system for the tile registers of AMX, for all threads of this process, and returns
+// whether the CPU has tdpbusd and tdpbf16ps and the system allows them. Linux grants the registers
+// only to processes that ask, since they make a thread's saved state 8 KiB larger.
+bool RequestAmx();
+
+}  // namespace tcc

@@ -1,0 +1,109 @@
+// Products in whole tiles as machine code: by AMX where the CPU has it, else by its emulator.
+
+#include <catch2/catch.hpp>
+
+#include "compiler/dump_stage.h"
+#include "support/amx.h"
+#include "tests/compiler/amx_emulator.h"
+#include "tests/compiler/product_graphs.h"
+#include "tests/compiler/run_compiled.h"
+
+namespace tcc {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Attributes = std::map<std::string, Attribute>;
+
+// The CPU that runs the test if it has AVX-512, with AMX; nullopt if vectors of its machine code
+// would be illegal as well.
+std::optional<Target> NativeWithAmx() {
+  Target target = *FindTarget("native");
+  if (target.vector_bytes < 64 || !__builtin_cpu_supports("avx512fp16")) return std::nullopt;
+  target.llvm_cpu = "sapphirerapids";
+  target.amx = true;
+  return target;
+}
+
+std::string TextAt(Stage stage, const Graph& graph, const Target& target, NumericMode numeric) {
+  DumpOptions options;
+  options.target = target;
+  options.stage = stage;
+  options.verify = stage == Stage::kScheduled;
+  options.numeric = numeric;
+  StatusOr<std::string> text = DumpStage(graph, options);
+  INFO(text.status());
+  REQUIRE(text.ok());
+  return *text;
+}
+
+const Attributes kPadded = {{"pads", Ints{1, 1, 1, 1}}};
+const Attributes kSteps = {{"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 2}}};
+
+}  // namespace
+
+TEST_CASE("tiles of AMX multiply bytes and bf16 as the interpreter does",
+          "[compiler][codegen_llvm]") {
+  std::optional<Target> target = NativeWithAmx();
+  if (!target) return;
+  std::optional<AmxEmulator> emulator;
+  if (!RequestAmx()) emulator.emplace();
+  const ProductCase cases[] = {
+      {"window", OpKind::kConv, {1, 64, 13, 14}, {40, 64, 3, 3}, {1, 40, 13, 14}, kPadded},
+      {"steps", OpKind::kConv, {2, 33, 18, 30}, {70, 33, 3, 3}, {2, 70, 9, 15}, kSteps},
+      {"one tap", OpKind::kConv, {1, 100, 7, 7}, {24, 100, 1, 1}, {1, 24, 7, 7}},
+      {"rows", OpKind::kMatMul, {37, 770}, {770, 130}, {37, 130}},
+      {"batch", OpKind::kMatMul, {2, 9, 96}, {96, 48}, {2, 9, 48}},
+      {"whole", OpKind::kMatMul, {64, 128}, {128, 96}, {64, 96}},
+  };
+  for (ProductCase c : cases) {
+    INFO(c.name);
+    int64_t before = AmxEmulator::Count();
+    Status status = DifferenceOn(FloatProduct(c), *target, NumericMode::kBf16);
+    INFO(status);
+    CHECK(status.ok());
+    c.op = c.op == OpKind::kConv ? OpKind::kConvInteger : OpKind::kMatMulInteger;
+    Status of_bytes = DifferenceOn(ByteProduct(c), *target);
+    INFO(of_bytes);
+    CHECK(of_bytes.ok());
+    if (emulator) CHECK(AmxEmulator::Count() > before);
+  }
+}
+
+TEST_CASE("sums stay in the registers of AMX during the reduction", "[compiler][codegen_llvm]") {
+  Target target = *FindTarget("x86-64-v4");
+  target.llvm_cpu = "sapphirerapids";
+  target.amx = true;
+  Graph graph = FloatProduct({"", OpKind::kMatMul, {64, 128}, {128, 96}, {64, 96}});
+  CHECK(TextAt(Stage::kScheduled, graph, target, NumericMode::kBf16).find("tile_dot_bf16x2") !=
+        std::string::npos);
+  std::string text = TextAt(Stage::kAsm, graph, target, NumericMode::kBf16);
+  auto count = [&](std::string_view instruction) {
+    int found = 0;
+    for (size_t at = text.find(instruction); at != std::string::npos;
+         at = text.find(instruction, at + 1)) {
+      ++found;
+    }
+    return found;
+  };
+  // Four sums, and the two operands that each two of them share.
+  CHECK(count("tdpbf16ps") == 4);
+  CHECK(count("tilestored") == 4);
+  CHECK(count("tileloadd") == 8);
+}
+
+TEST_CASE("a product of few rows, columns or terms is not computed in whole tiles",
+          "[compiler][codegen_llvm]") {
+  Target target = *FindTarget("x86-64-v4");
+  target.amx = true;
+  const ProductCase cases[] = {
+      {"one row", OpKind::kMatMul, {1, 128}, {128, 96}, {1, 96}},
+      {"three columns", OpKind::kMatMul, {64, 128}, {128, 3}, {64, 3}},
+      {"five terms", OpKind::kMatMul, {64, 5}, {5, 96}, {64, 96}},
+  };
+  for (const ProductCase& c : cases) {
+    std::string text = TextAt(Stage::kScheduled, FloatProduct(c), target, NumericMode::kBf16);
+    CHECK(text.find("tile_dot") == std::string::npos);
+  }
+}
+
+}  // namespace tcc

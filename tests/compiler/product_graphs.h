@@ -1,0 +1,25 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/graph/graph.h"
+
+// Networks of one convolution or matrix product, for the tests of its variants.
+namespace tcc {
+
+struct ProductCase {
+  const char* name;
+  OpKind op;
+  std::vector<int64_t> x, w, y;
+  std::map<std::string, Attribute> attributes = {};
+};
+
+// A product of f32 with a constant weight, then Relu.
+Graph FloatProduct(const ProductCase& c);
+// An f32 input in bytes, whose product with constant bytes is brought back to bytes. Its op is one
+// of integers.
+Graph ByteProduct(const ProductCase& c);
+
+}  // namespace tcc
