@@ -11,6 +11,7 @@
 
 #include "ir/analysis/affine.h"
 #include "ir/expr/compare.h"
+#include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 
@@ -161,11 +162,25 @@ llvm::GlobalVariable* Configuration(llvm::Module& module) {
 std::optional<TileDot> ReadTileDot(const IntrinsicCall& call) {
   if (!call.intrinsic.starts_with("tile_dot_")) return std::nullopt;
   std::vector<Var> loops;
+  Expr condition;
   Stmt at = call.body;
-  while (const auto* loop = at.as<For>()) {
-    if (AsConstant(loop->extent) != kRows) return std::nullopt;
-    loops.push_back(loop->var);
-    at = loop->body;
+  for (;;) {
+    if (const auto* loop = at.as<For>()) {
+      if (AsConstant(loop->extent) != kRows) return std::nullopt;
+      loops.push_back(loop->var);
+      at = loop->body;
+    } else if (const auto* guard = at.as<If>(); guard && !guard->else_body) {
+      condition = condition ? BothOf(condition, guard->condition) : guard->condition;
+      at = guard->then_body;
+    } else {
+      break;
+    }
+  }
+  // A guard holds for all instances of a tile or for none (Tensorize), as for the first.
+  if (condition) {
+    Substitution first;
+    for (const Var& loop : loops) first.emplace(loop, Expr(0));
+    condition = Simplify(Substitute(condition, first));
   }
   const auto* store = at.as<Store>();
   std::optional<Sum> sum = store ? ReadSum(*store) : std::nullopt;
@@ -185,7 +200,7 @@ std::optional<TileDot> ReadTileDot(const IntrinsicCall& call) {
   std::optional<Tile> tile_a = TileOf(*a, i, k, j), tile_b = TileOf(*b, k, j, i),
                       tile_c = TileOf(*c, i, j, k);
   if (!tile_a || !tile_b || !tile_c) return std::nullopt;
-  return TileDot{sum->dot->op, *tile_a, *tile_b, *tile_c};
+  return TileDot{sum->dot->op, *tile_a, *tile_b, *tile_c, condition};
 }
 
 std::optional<AmxRegion> FindAmxRegion(const Stmt& stmt) {

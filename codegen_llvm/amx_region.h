@@ -18,10 +18,11 @@ struct Tile {
   int64_t stride;  // from row to row, in elements
 };
 
-// c += a * b, all of 16 rows of 16 words.
+// c += a * b, all of 16 rows of 16 words, where the condition holds (null: always).
 struct TileDot {
   ScalarOp dot;
   Tile a, b, c;
+  Expr condition = {};
 };
 
 // Returns the tiles of a call; nullopt if it is none of a tile dot, or if columns lie apart.

@@ -232,8 +232,16 @@ void StmtEmitter::EmitWorkspace(const Allocate& allocate, Value* elements) {
 void StmtEmitter::EmitCall(const IntrinsicCall& call) {
   std::optional<TileDot> dot = state_.amx ? ReadTileDot(call) : std::nullopt;
   if (!dot) return Emit(call.body);
-  if (amx_) return EmitTileDot(*dot);
-  EmitAmx(Stmt(call), AmxRegion{{dot->c}});
+  if (!amx_) return EmitAmx(Stmt(call), AmxRegion{{dot->c}});
+  if (!dot->condition) return EmitTileDot(*dot);
+  Value* condition = exprs_.Emit(dot->condition);
+  llvm::BasicBlock* then_block = NewBlock("tile");
+  llvm::BasicBlock* after = NewBlock("after");
+  b_.CreateCondBr(condition, then_block, after);
+  Continue(then_block);
+  EmitTileDot(*dot);
+  b_.CreateBr(after);
+  Continue(after);
 }
 
 void StmtEmitter::EmitAmx(const Stmt& stmt, AmxRegion region) {

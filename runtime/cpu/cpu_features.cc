@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/amx.h"
+
 namespace tcc {
 namespace {
 
@@ -47,9 +49,9 @@ constexpr FeatureRow kFeatures[] = {
     TCC_CPU_FEATURE("avx512bf16", "avx512bf16"),
     TCC_CPU_FEATURE("avx512fp16", "avx512fp16"),
     TCC_CPU_FEATURE("avxvnni", "avxvnni"),
-    TCC_CPU_FEATURE("amx-tile", "amx-tile"),
-    TCC_CPU_FEATURE("amx-int8", "amx-int8"),
-    TCC_CPU_FEATURE("amx-bf16", "amx-bf16"),
+    {"amx-tile", RequestAmx},
+    {"amx-int8", RequestAmx},
+    {"amx-bf16", RequestAmx},
 #endif
 };
 #undef TCC_CPU_FEATURE
@@ -78,8 +80,10 @@ Status CheckCpuFeatures(std::span<const std::string> needed) {
     if (!IsPresent(name)) missing.push_back(name);
   }
   if (missing.empty()) return OkStatus();
-  return Missing("the kernels need {}, which this CPU lacks; compile for this machine's target",
-                 fmt::join(missing, ", "));
+  return Missing(
+      "the kernels need {}, which this CPU lacks or its system withholds; compile for this "
+      "machine's target",
+      fmt::join(missing, ", "));
 }
 
 std::vector<std::string> RequiredCpuFeatures(const Target& target) {

@@ -10,7 +10,8 @@
 namespace tcc {
 
 // Checks that this CPU has all features in `needed` (LLVM's names: "avx2", "avx512f"). Fails with
-// Unavailable and the missing features' names, also if it is unknown whether the CPU has them.
+// Unavailable and the missing features' names, also if it is unknown whether the CPU has them. Asks
+// the system for the registers of AMX if they are needed (support/amx.h).
 Status CheckCpuFeatures(std::span<const std::string> needed);
 
 // Returns the features that code for a target may use, which become Metadata::cpu_features: the

@@ -19,7 +19,7 @@ struct TileRegister {
 };
 
 thread_local TileRegister tiles[8];
-std::atomic<int64_t> count;
+std::atomic<int64_t> dots;
 struct sigaction before;
 
 // A three-byte VEX instruction: its parts, and where a memory operand lies.
@@ -117,6 +117,7 @@ float BFloat(const uint8_t* at) {
 // Adds the dots of the row's and the column's words, by `add`, to each sum.
 template <typename T, typename Add>
 void AddDots(TileRegister& c, const TileRegister& a, const TileRegister& b, const Add& add) {
+  ++dots;
   for (int m = 0; m < c.rows; ++m) {
     for (int n = 0; n < c.bytes / 4; ++n) {
       T sum;
@@ -171,7 +172,6 @@ void OnIllegal(int, siginfo_t*, void* data) {
   Instruction instruction;
   if (Decode(context, instruction) && Run(instruction)) {
     context.uc_mcontext.gregs[REG_RIP] += instruction.length;
-    ++count;
     return;
   }
   // The instruction is met again, and ends the program.
@@ -191,8 +191,8 @@ AmxEmulator::~AmxEmulator() {
   sigaction(SIGILL, &before, nullptr);
 }
 
-int64_t AmxEmulator::Count() {
-  return count;
+int64_t AmxEmulator::Dots() {
+  return dots;
 }
 
 }  // namespace tcc

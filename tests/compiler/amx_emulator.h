@@ -13,8 +13,8 @@ class AmxEmulator {
   AmxEmulator(const AmxEmulator&) = delete;
   AmxEmulator& operator=(const AmxEmulator&) = delete;
 
-  // Returns how many instructions of any thread were emulated.
-  static int64_t Count();
+  // Returns how many tile dots of any thread were emulated.
+  static int64_t Dots();
 };
 
 }  // namespace tcc

@@ -47,25 +47,37 @@ TEST_CASE("tiles of AMX multiply bytes and bf16 as the interpreter does",
   if (!target) return;
   std::optional<AmxEmulator> emulator;
   if (!RequestAmx()) emulator.emplace();
-  const ProductCase cases[] = {
-      {"window", OpKind::kConv, {1, 64, 13, 14}, {40, 64, 3, 3}, {1, 40, 13, 14}, kPadded},
-      {"steps", OpKind::kConv, {2, 33, 18, 30}, {70, 33, 3, 3}, {2, 70, 9, 15}, kSteps},
-      {"one tap", OpKind::kConv, {1, 100, 7, 7}, {24, 100, 1, 1}, {1, 24, 7, 7}},
-      {"rows", OpKind::kMatMul, {37, 770}, {770, 130}, {37, 130}},
-      {"batch", OpKind::kMatMul, {2, 9, 96}, {96, 48}, {2, 9, 48}},
-      {"whole", OpKind::kMatMul, {64, 128}, {128, 96}, {64, 96}},
+  struct Case {
+    ProductCase product;
+    int64_t dots_of_bf16, dots_of_bytes;  // of tiles
   };
-  for (ProductCase c : cases) {
-    INFO(c.name);
-    int64_t before = AmxEmulator::Count();
-    Status status = DifferenceOn(FloatProduct(c), *target, NumericMode::kBf16);
+  const Case cases[] = {
+      {{"window", OpKind::kConv, {1, 64, 13, 14}, {40, 64, 3, 3}, {1, 40, 13, 14}, kPadded},
+       702,
+       351},
+      {{"steps", OpKind::kConv, {2, 33, 18, 30}, {70, 33, 3, 3}, {2, 70, 9, 15}, kSteps},
+       1620,
+       810},
+      {{"one tap", OpKind::kConv, {1, 100, 7, 7}, {24, 100, 1, 1}, {1, 24, 7, 7}}, 32, 16},
+      {{"rows", OpKind::kMatMul, {37, 770}, {770, 130}, {37, 130}}, 675, 351},
+      {{"batch", OpKind::kMatMul, {2, 9, 96}, {96, 48}, {2, 9, 48}}, 18, 12},
+      {{"whole", OpKind::kMatMul, {64, 128}, {128, 96}, {64, 96}}, 96, 48},
+  };
+  for (Case c : cases) {
+    INFO(c.product.name);
+    int64_t before = AmxEmulator::Dots();
+    Status status = DifferenceOn(FloatProduct(c.product), *target, NumericMode::kBf16);
     INFO(status);
     CHECK(status.ok());
-    c.op = c.op == OpKind::kConv ? OpKind::kConvInteger : OpKind::kMatMulInteger;
-    Status of_bytes = DifferenceOn(ByteProduct(c), *target);
+    // It runs twice.
+    if (emulator) CHECK(AmxEmulator::Dots() - before == 2 * c.dots_of_bf16);
+    bool is_conv = c.product.op == OpKind::kConv;
+    c.product.op = is_conv ? OpKind::kConvInteger : OpKind::kMatMulInteger;
+    before = AmxEmulator::Dots();
+    Status of_bytes = DifferenceOn(ByteProduct(c.product), *target);
     INFO(of_bytes);
     CHECK(of_bytes.ok());
-    if (emulator) CHECK(AmxEmulator::Count() > before);
+    if (emulator) CHECK(AmxEmulator::Dots() - before == 2 * c.dots_of_bytes);
   }
 }
 

@@ -53,7 +53,8 @@ TEST_CASE("kernels that need more than this CPU has are refused", "[module]") {
   Status status = LoadWith([](Artefact& a) { a.metadata.cpu_features = {"warp-drive"}; });
   CHECK(status.code() == absl::StatusCode::kUnavailable);
   CHECK(Message(status) ==
-        "the kernels need warp-drive, which this CPU lacks; compile for this machine's target");
+        "the kernels need warp-drive, which this CPU lacks or its system withholds; compile for "
+        "this machine's target");
   CHECK(CheckCpuFeatures(RequiredCpuFeatures(*FindTarget("native"))).ok());
   CHECK(RequiredCpuFeatures(*FindTarget("x86-64-v4")).size() == 18);
   CHECK(RequiredCpuFeatures(*FindTarget("x86-64-v3")).size() == 13);

@@ -13,6 +13,7 @@
 #include "schedule/steps/compute_at.h"
 #include "schedule/steps/decompose_reduction.h"
 #include "schedule/steps/loop_kind.h"
+#include "schedule/steps/prefetch.h"
 #include "schedule/steps/reorder.h"
 #include "schedule/steps/split.h"
 #include "schedule/steps/tensorize.h"
@@ -24,6 +25,9 @@ namespace {
 constexpr int64_t kTile = 16;  // rows, columns and words
 constexpr int64_t kTilesInTurn =
     2;  // along rows, and along columns: their sums fill four registers
+
+// With fewer panels than this, most of the next ones are another thread's.
+constexpr int64_t kPrefetchedPanels = 4;
 
 // A block's variables by the parts that they play.
 struct MatrixAxes {
@@ -89,7 +93,7 @@ class MatrixTile {
     std::vector<LoopRef> reduce = ReduceLoops();
     order.insert(order.end(), reduce.begin(), reduce.end());
     order.insert(order.end(), {LevelKey(Row(), 2), LevelKey(Column(), 2), LevelKey(Row(), 3),
-                               LevelKey(Column(), 3), LevelKey(Word(), 1)});
+                               LevelKey(Word(), 1), LevelKey(Column(), 3)});
     bool legal = state_.Try(Reorder{order}) &&
                  state_.Try(ReverseComputeAt{reader.block, tiles.back()}) &&
                  state_.Try(DecomposeReduction{block_.name, reduce[0]}) &&
@@ -99,6 +103,7 @@ class MatrixTile {
     state_.Do(Unroll{LevelKey(Column(), 2)});
     state_.Do(Vectorize{LevelKey(Rekeyed(Column(), block_.name + ".init"), 3)});
     FillReader(reader);
+    PrefetchPanels(outside, reduce.back());
     RunInParallel(state_, block_, outer);
     return std::move(state_);
   }
@@ -162,6 +167,14 @@ class MatrixTile {
     state_.Do(Split{columns, {Expr(kTile)}});
     state_.Do(Unroll{LevelKey(columns, 0)});
     state_.Do(Vectorize{LevelKey(columns, 1)});
+  }
+
+  // Prefetches the next panel of the weight where enough blocks of rows use one meanwhile.
+  void PrefetchPanels(Outside outside, const LoopRef& at) {
+    if (outside == Outside::kRows || Tiles(axes_.column) < kPrefetchedPanels * kTilesInTurn) return;
+    for (const std::string& panel : panels_) {
+      state_.Try(Prefetch{block_.name, panel, LevelKey(Column(), 0), at, Expr(1)});
+    }
   }
 
   SketchState state_;
