@@ -92,7 +92,7 @@ size_t ChosenVariant(const Task& task, const Target& target) {
   }
   if (target.kind == TargetKind::kCuda) return task.zero_padded;
   if (target.kind == TargetKind::kCpu) {
-    if (target.amx && task.whole_tiles > 0) return task.whole_tiles;
+    if (target.amx && task.tiles_save_time) return task.whole_tiles;
     if (target.dots_bytes && task.integer_quads > 0) return task.integer_quads;
     if (target.bf16_speedup > 1 && task.bfloat_pairs > 0) return task.bfloat_pairs;
     if (task.winograd > 0) return task.winograd;

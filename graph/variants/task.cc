@@ -316,6 +316,7 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
       if (variant == IntegerQuadsVariant) {
         task.integer_quads = task.variants.size();
         tiles = WholeTilesVariant(*program);
+        task.tiles_save_time = WholeTilesSaveTime(*program);
       }
       task.variants.push_back(is_of_rounded ? BuildLoopNest(*program) : function_of(*program));
     }
@@ -325,7 +326,10 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
     InlineMaps(*pairs);
     task.bfloat_pairs = task.variants.size();
     task.variants.push_back(function_of(*pairs));
-    if (!tiles) tiles = WholeTilesVariant(*pairs);
+    if (!tiles) {
+      tiles = WholeTilesVariant(*pairs);
+      task.tiles_save_time = WholeTilesSaveTime(*pairs);
+    }
   }
   if (tiles) {
     task.whole_tiles = task.variants.size();

@@ -31,6 +31,7 @@ struct Task {
   size_t integer_quads = 0;  // the variant that multiplies bytes four at a time; 0: none
   size_t bfloat_pairs = 0;   // the variant that multiplies bf16 two at a time; 0: none
   size_t whole_tiles = 0;    // the variant that multiplies words in whole tiles; 0: none
+  bool tiles_save_time = false;  // whether that is expected to take less time than words in vectors
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::vector<std::string> nodes;  // the names of the fused nodes

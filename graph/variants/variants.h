@@ -98,6 +98,9 @@ std::optional<TensorProgram> BFloatPairsVariant(const TensorProgram& program, bo
 // weight lacks, with the fewest in vain. Returns nullopt if words or columns are not the last
 // dimension of the operands, or if more than three quarters of the work would be in vain.
 std::optional<TensorProgram> WholeTilesVariant(const TensorProgram& program);
+// Returns whether tiles are expected to take less time than vectors: a tile costs as much as ten
+// multiplications of tiles before its first one, so sums of few terms lose.
+bool WholeTilesSaveTime(const TensorProgram& program);
 
 // Returns the program with the f16 and bf16 operands of its products in f32 copies of their own,
 // where elements are read often: a constant is widened when the model is linked, other operands

@@ -87,6 +87,31 @@ bool IsWorthIt(const ComputeExpr& stage, const TileProduct& product) {
   return share >= kLeastShare;
 }
 
+// Cycles of a core, with which two products of vectors of 16 lanes are added in each (bytes in
+// quads, f32 otherwise).
+constexpr double kDotCycles = 16, kTileCycles = 150, kProductsOfVectors = 32;
+
+double CyclesOfTiles(const ComputeExpr& stage, const TileProduct& product) {
+  double tiles = 1, dots = 1;
+  for (const Axis& axis : stage.axes) {
+    bool is_tiled = axis.var == product.row || axis.var == product.column;
+    tiles *= static_cast<double>(CeilDivision(*AsConstant(axis.extent), is_tiled ? kTile : 1));
+  }
+  for (const Axis& axis : stage.reduce_axes) {
+    bool is_tiled = axis.var == product.word;
+    dots *= static_cast<double>(CeilDivision(*AsConstant(axis.extent), is_tiled ? kTile : 1));
+  }
+  return tiles * (kTileCycles + dots * kDotCycles);
+}
+
+double CyclesOfVectors(const ComputeExpr& stage) {
+  double products = stage.outputs[0].dtype() == kInt32 ? 1 : 2;
+  for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
+    for (const Axis& axis : *axes) products *= static_cast<double>(*AsConstant(axis.extent));
+  }
+  return products / kProductsOfVectors;
+}
+
 std::optional<TileProduct> FindTileProduct(const TensorProgram& program) {
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const auto* stage = std::get_if<ComputeExpr>(&program.stages[s]);
@@ -214,6 +239,13 @@ class TileProgram {
 std::optional<TensorProgram> WholeTilesVariant(const TensorProgram& program) {
   std::optional<TileProduct> product = FindTileProduct(program);
   return product ? TileProgram(program, *product).Build() : std::nullopt;
+}
+
+bool WholeTilesSaveTime(const TensorProgram& program) {
+  std::optional<TileProduct> product = FindTileProduct(program);
+  if (!product) return false;
+  const auto& stage = std::get<ComputeExpr>(program.stages[product->stage]);
+  return CyclesOfTiles(stage, *product) < CyclesOfVectors(stage);
 }
 
 }  // namespace tcc

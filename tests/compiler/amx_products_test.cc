@@ -58,9 +58,9 @@ TEST_CASE("tiles of AMX multiply bytes and bf16 as the interpreter does",
       {{"steps", OpKind::kConv, {2, 33, 18, 30}, {70, 33, 3, 3}, {2, 70, 9, 15}, kSteps},
        1620,
        810},
-      {{"one tap", OpKind::kConv, {1, 100, 7, 7}, {24, 100, 1, 1}, {1, 24, 7, 7}}, 32, 16},
+      {{"one tap", OpKind::kConv, {1, 200, 7, 7}, {24, 200, 1, 1}, {1, 24, 7, 7}}, 56, 32},
       {{"rows", OpKind::kMatMul, {37, 770}, {770, 130}, {37, 130}}, 675, 351},
-      {{"batch", OpKind::kMatMul, {2, 9, 96}, {96, 48}, {2, 9, 48}}, 18, 12},
+      {{"batch", OpKind::kMatMul, {2, 15, 190}, {190, 48}, {2, 15, 48}}, 36, 18},
       {{"whole", OpKind::kMatMul, {64, 128}, {128, 96}, {64, 96}}, 96, 48},
   };
   for (Case c : cases) {
@@ -110,6 +110,7 @@ TEST_CASE("a product of few rows, columns or terms is not computed in whole tile
   const ProductCase cases[] = {
       {"one row", OpKind::kMatMul, {1, 128}, {128, 96}, {1, 96}},
       {"three columns", OpKind::kMatMul, {64, 128}, {128, 3}, {64, 3}},
+      {"twelve terms", OpKind::kMatMul, {64, 12}, {12, 96}, {64, 96}},
       {"five terms", OpKind::kMatMul, {64, 5}, {5, 96}, {64, 96}},
   };
   for (const ProductCase& c : cases) {
