@@ -55,7 +55,7 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
     }
   }
   TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph, options.target));
-  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  std::vector<Subgraph> subgraphs = FuseGraph(graph, FusionFor(options.target.kind));
   AliasedParts parts = AliasParts(graph, subgraphs, options.target.BufferAlignment());
 
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, options));

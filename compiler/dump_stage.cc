@@ -301,7 +301,7 @@ StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {
   Status passes = RunGraphPasses(graph, options.target.kind);
   if (!passes.ok()) return bound.ok() ? passes : bound;
   if (options.stage == Stage::kGraph) return DumpGraph(graph, options);
-  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  std::vector<Subgraph> subgraphs = FuseGraph(graph, FusionFor(options.target.kind));
   AliasedParts parts = AliasParts(graph, subgraphs, options.target.BufferAlignment());
   if (options.stage == Stage::kFused) return DumpFused(graph, subgraphs, options);
   return DumpKernels(graph, subgraphs, parts, options);

@@ -337,7 +337,7 @@ StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>&
 
 StatusOr<KernelSet> KernelsOf(Graph graph, const CompileOptions& options) {
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop));
-  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  std::vector<Subgraph> subgraphs = FuseGraph(graph, FusionFor(options.target.kind));
   AliasedParts parts = AliasParts(graph, subgraphs, options.target.BufferAlignment());
   return MakeKernels(graph, subgraphs, parts, options);
 }

@@ -83,7 +83,7 @@ StatusOr<TunableNetwork> TunableNetworkOf(Graph graph, const CompileOptions& opt
   std::vector<std::string> output_names = OutputNames(graph);
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop));
   TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph, options.target));
-  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  std::vector<Subgraph> subgraphs = FuseGraph(graph, FusionFor(options.target.kind));
   AliasedParts parts = AliasParts(graph, subgraphs, options.target.BufferAlignment());
   TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels(graph, subgraphs, parts, options));
   TunableNetwork network;

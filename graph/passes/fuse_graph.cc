@@ -10,6 +10,7 @@
 #include "graph/passes/to_tensor_exprs.h"
 #include "ir/expr/visitor.h"
 #include "ir/text/printer.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -52,6 +53,41 @@ bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
                     [](const Expr& x, const Expr& y) { return Print(x) == Print(y); });
 }
 
+// The least bytes of an image between two convolutions in a chain. Less stays in the second caches
+// of two cores, and tiles of the first convolution may cross from one row to the next.
+constexpr double kChainedBytes = 4 << 20;
+
+// Returns the bytes of each image of a batch, 0 if an extent is not known.
+double ImageBytes(const Value& value) {
+  double bytes = static_cast<double>(WholeBytes(value.dtype));
+  for (size_t d = 1; d < value.shape.size(); ++d) {
+    bytes *= static_cast<double>(AsConstant(value.shape[d]).value_or(0));
+  }
+  return bytes;
+}
+
+// Returns the weight's extents [kh, kw, channels of a group, filters] if the node is a convolution
+// of channels that lie last.
+std::optional<std::vector<int64_t>> WeightOf(const Graph& graph, const Node& node) {
+  bool fits = node.op == OpKind::kConv && node.layout == DataLayout::kChannelsLast;
+  if (!fits || graph.value(node.inputs[1]).shape.size() != 4) return std::nullopt;
+  std::vector<int64_t> extents;
+  for (const Expr& extent : graph.value(node.inputs[1]).shape) {
+    extents.push_back(AsConstant(extent).value_or(0));
+  }
+  return extents;
+}
+
+bool IsDepthwise(const Graph& graph, const Node& node) {
+  auto weight = WeightOf(graph, node);
+  return weight && (*weight)[2] == 1 && (*weight)[3] > 1 && node.Int("group", 1) == (*weight)[3];
+}
+
+bool IsPointwise(const Graph& graph, const Node& node) {
+  auto weight = WeightOf(graph, node);
+  return weight && (*weight)[0] == 1 && (*weight)[1] == 1 && node.Int("group", 1) == 1;
+}
+
 class Fuser {
  public:
   Fuser(const Graph& graph, Fusion fusion)
@@ -80,6 +116,7 @@ class Fuser {
       if (group_[n] == kNone) Grow(n);
     }
     MergeMaps();
+    if (fusion_ == Fusion::kChained) ChainConvolutions();
     return Collect();
   }
 
@@ -249,6 +286,40 @@ class Fuser {
     std::erase_if(groups_, [](const std::vector<int>& nodes) { return nodes.empty(); });
   }
 
+  // Puts pointwise convolutions in front of the depthwise ones that read them.
+  void ChainConvolutions() {
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      auto leads = [&](int n) { return IsDepthwise(graph_, graph_.nodes[n]); };
+      auto leader = std::find_if(groups_[g].begin(), groups_[g].end(), leads);
+      int before = leader == groups_[g].end() ? kNone : ChainedBefore(*leader);
+      if (before == kNone) continue;
+      std::set<int> merged(groups_[g].begin(), groups_[g].end());
+      merged.insert(groups_[before].begin(), groups_[before].end());
+      if (merged.size() > kMaxNodes || CountInputs(merged) > kMaxInputs) continue;
+      for (int n : groups_[before]) group_[n] = static_cast<int>(g);
+      groups_[before].clear();
+      groups_[g].assign(merged.begin(), merged.end());
+    }
+    std::erase_if(groups_, [](const std::vector<int>& nodes) { return nodes.empty(); });
+  }
+
+  // Returns the group that makes the image of a depthwise convolution for it alone, if that is a
+  // pointwise convolution with a large result.
+  int ChainedBefore(int depthwise) const {
+    ValueId image = graph_.nodes[depthwise].inputs[0];
+    int producer = producers_[image];
+    if (producer < 0 || !uses_.HasOneReader(image) || !LiesAsRead(image, producer, depthwise) ||
+        ImageBytes(graph_.value(image)) < kChainedBytes) {
+      return kNone;
+    }
+    int group = group_[producer];
+    const std::vector<int>& nodes = groups_[group];
+    bool fits = group != group_[depthwise] && nodes.back() == producer &&
+                std::any_of(nodes.begin(), nodes.end(),
+                            [&](int n) { return IsPointwise(graph_, graph_.nodes[n]); });
+    return fits ? group : kNone;
+  }
+
   // Absorbs the movements before operands, which are then read in place. A map reads each element
   // once, so this saves one pass over memory. A contraction takes the movements that leave the last
   // index of each operand as it is, and runs at the same speed.
@@ -391,6 +462,10 @@ bool IsView(const Graph& graph, const Node& node) {
 
 std::vector<Subgraph> FuseGraph(const Graph& graph, Fusion fusion) {
   return Fuser(graph, fusion).Run();
+}
+
+Fusion FusionFor(TargetKind target) {
+  return target == TargetKind::kCpu ? Fusion::kChained : Fusion::kFused;
 }
 
 }  // namespace tcc

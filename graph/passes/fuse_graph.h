@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "support/target.h"
 
 namespace tcc {
 
@@ -36,8 +37,15 @@ struct Subgraph {
 // computed before; elementwise nodes of one shape join each other. No value is read from outside
 // between the first and the last node of a subgraph. Expects AssignLayouts to have run. Names are
 // unique in their graph.
-enum class Fusion : uint8_t { kFused, kNodeByNode };  // the latter: a subgraph for each node
+//
+// kChained also puts a pointwise convolution and the depthwise one that alone reads it together,
+// where what is between them is too large for the second caches: a schedule may then compute it in
+// pieces. kNodeByNode makes a subgraph for each node.
+enum class Fusion : uint8_t { kFused, kChained, kNodeByNode };
 std::vector<Subgraph> FuseGraph(const Graph& graph, Fusion fusion = Fusion::kFused);
+
+// Returns the fusion for kernels of that kind: kChained for a CPU.
+Fusion FusionFor(TargetKind target);
 
 // Returns whether the node's output has its first input's bytes in their order.
 bool IsView(const Graph& graph, const Node& node);

@@ -62,18 +62,20 @@ struct Definition {
   std::vector<Var> axes;
   Expr value;
   bool holds_call = false;
-  double points = 0;  // the number of values; 0 while an extent is symbolic
+  bool is_epilogue = false;  // of a reduction, whose results it reads
+  double points = 0;         // the number of values; 0 while an extent is symbolic
   // Whether the value has a wider type and is rounded only to be stored.
   bool rounds = false;
 };
 
 using Definitions = std::unordered_map<Var, Definition, VarHash>;
 
-// Returns whether inlining would recompute an exponential or the like: in a reduction that has more
-// points than there are values.
+// Returns whether inlining would recompute an exponential or the like, or an epilogue: in a
+// reduction that has more points than there are values.
 bool IsRepeated(const Definition& definition, const TensorExpr& reader) {
   const auto* compute = std::get_if<ComputeExpr>(&reader);
-  if (!definition.holds_call || !compute || !compute->combiner) return false;
+  bool is_dear = definition.holds_call || definition.is_epilogue;
+  if (!is_dear || !compute || !compute->combiner) return false;
   double points = PointsOf(reader);
   if (points > 0 && definition.points > 0) return points > definition.points;
   return compute->axes.size() + compute->reduce_axes.size() > definition.axes.size();
@@ -166,6 +168,15 @@ class Writers {
   }
 
   bool IsOnlyOne(const Var& buffer) const { return of_.at(buffer).size() == 1; }
+  // Returns whether a reduction writes `buffer`.
+  bool IsReduced(const TensorProgram& program, const Var& buffer) const {
+    auto found = of_.find(buffer);
+    if (found == of_.end()) return false;
+    return std::any_of(found->second.begin(), found->second.end(), [&](size_t s) {
+      const auto* stage = std::get_if<ComputeExpr>(&program.stages[s]);
+      return stage && stage->combiner;
+    });
+  }
   // Returns whether a stage behind s writes `buffer`.
   bool AnyAfter(const Var& buffer, size_t s) const {
     auto found = of_.find(buffer);
@@ -198,6 +209,7 @@ std::optional<Definition> InlinableDefinition(const TensorProgram& program, cons
   }
   for (const Var& buffer : BuffersRead(program.stages[s])) {
     if (writers.AnyAfter(buffer, s)) return std::nullopt;
+    definition->is_epilogue = definition->is_epilogue || writers.IsReduced(program, buffer);
   }
   return definition;
 }

@@ -1,7 +1,7 @@
 #include "tests/compiler/amx_emulator.h"
 
-#include <signal.h>
 #include <ucontext.h>
+#include <csignal>
 
 #include <atomic>
 #include <bit>

@@ -98,6 +98,20 @@ std::optional<SketchState> ScheduleTransformedProduct(const SketchState& state, 
 std::optional<SketchState> TileOverRollingRows(const SketchState& state, const Block& producer,
                                                const Block& block, const Target& target);
 
+// Schedules the register tiles of a window together with the product that makes the image it slides
+// over, a pointwise convolution in front of a depthwise one: a piece computes its rows of the
+// image, with those that it shares with its neighbours, and has them in its L2 when it slides over
+// them.
+//
+//   parallel (others, y.0) {
+//     rows of the image: columns.0 rows.0 { r... tile;  its epilogue }
+//     y.1 columns.0 rows.0 columns.1 { rows.1 { r... tile } } }
+//
+// Returns nullopt unless `block` alone reads what `product`, or its epilogue, makes, and slides
+// over it along an axis outside its tiles.
+std::optional<SketchState> TileChain(const SketchState& state, const Block& product,
+                                     const Block& block, const Target& target);
+
 // Schedules, for a CPU, an elementwise block that reads an operand transposed: contiguous along
 // another axis instead of the last one. Each line of the operand would be fetched once per element
 // taken from it. A tile of the operand is loaded in vectors along its own memory, transposed in

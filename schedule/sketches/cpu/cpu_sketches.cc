@@ -30,6 +30,21 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
   return TileForRegisters(state, block, target);
 }
 
+// A product and the windows that slide over its result, together; or each by tiles of its own.
+std::vector<SketchState> ChainRule(const SketchState& state, const Block& block,
+                                   const Target& target) {
+  if (!CanBeTiled(block) || HasWindow(block)) return {};
+  const Block* epilogue = EpilogueOf(state.fn(), block);
+  const Var image = WritesOf(epilogue ? *epilogue : block)[0].buffer;
+  const Block* reader = OnlyReaderOf(state.fn(), image);
+  if (!reader || state.IsDone(reader->name) || !CanBeTiled(*reader)) return {};
+  std::optional<SketchState> chain = TileChain(state, block, *reader, target);
+  if (!chain) return {};
+  std::vector<SketchState> forks = TileForRegisters(state, block, target);
+  forks.insert(forks.begin(), *std::move(chain));
+  return forks;
+}
+
 std::vector<SketchState> MatrixRule(const SketchState& state, const Block& block,
                                     const Target& target) {
   if (!target.amx || !CanBeTiled(block)) return {};
@@ -155,6 +170,7 @@ constexpr SketchRule kRules[] = {
     // name, rule, what it fits
     {"attention", AttentionRule, "cores of attention, their scores and logits"},
     {"parts", PartsRule, "few reductions that are long"},
+    {"chain", ChainRule, "products in front of windows over their results"},
     {"matrix", MatrixRule, "sums of dots of words in whole tiles, where the CPU multiplies those"},
     {"rows", RowsRule, "reductions along contiguous memory"},
     {"tile", TileRule, "reductions into one buffer"},
