@@ -68,12 +68,12 @@ void DecodeAddress(const ucontext_t& context, const uint8_t* code, int at, bool 
     address += Register(context, base + (b ? 8 : 0));
   }
   if (index != 4) result.stride = Register(context, index) << scale;
-  result.address = reinterpret_cast<uint8_t*>(address);
+  result.address = std::bit_cast<uint8_t*>(address);
   result.length = at;
 }
 
 bool Decode(const ucontext_t& context, Instruction& result) {
-  const auto* code = reinterpret_cast<const uint8_t*>(context.uc_mcontext.gregs[REG_RIP]);
+  const auto* code = std::bit_cast<const uint8_t*>(context.uc_mcontext.gregs[REG_RIP]);
   constexpr int kVex3 = 0xc4, kMap0f38 = 2;
   if (code[0] != kVex3 || (code[1] & 0x1f) != kMap0f38) return false;
   bool x = !(code[1] & 0x40), b = !(code[1] & 0x20);
