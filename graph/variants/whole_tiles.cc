@@ -72,7 +72,7 @@ std::optional<TileProduct> MatchStage(const ComputeExpr& stage) {
   return product;
 }
 
-// Less of the work than this in vain.
+// The least share of the work that makes results.
 constexpr double kLeastShare = 0.25;
 
 bool IsWorthIt(const ComputeExpr& stage, const TileProduct& product) {
@@ -87,8 +87,7 @@ bool IsWorthIt(const ComputeExpr& stage, const TileProduct& product) {
   return share >= kLeastShare;
 }
 
-// Cycles of a core, with which two products of vectors of 16 lanes are added in each (bytes in
-// quads, f32 otherwise).
+// Cycles of a core that adds two vectors of 16 products in each: of bytes in quads, else of f32.
 constexpr double kDotCycles = 16, kTileCycles = 150, kProductsOfVectors = 32;
 
 double CyclesOfTiles(const ComputeExpr& stage, const TileProduct& product) {

@@ -1,13 +1,11 @@
 #include <algorithm>
 
 #include "ir/analysis/accesses.h"
-#include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/cpu/cpu_rules.h"
 #include "schedule/sketches/cpu/sliding_rows.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/steps/compute_at.h"
-#include "schedule/steps/decompose_reduction.h"
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/reorder.h"
 #include "schedule/steps/split.h"
@@ -54,7 +52,10 @@ class ChainedProduct {
       return false;
     }
     Fill(rows, line, columns);
-    return FillProduct();
+    for (const std::string& name : {product_.name, product_.name + ".init"}) {
+      state_.MarkDone(name);
+    }
+    return FillProductTile(state_, product_, lanes_);
   }
 
  private:
@@ -69,25 +70,6 @@ class ChainedProduct {
     state_.Do(Unroll{LevelKey(columns, 1)});
     state_.Do(Vectorize{LevelKey(columns, 2)});
     state_.MarkDone(name);
-  }
-
-  bool FillProduct() {
-    LoopRef line = BaseKey(product_.name, product_.iters[spatial_.rbegin()[1]]);
-    LoopRef columns = BaseKey(product_.name, product_.iters[spatial_.back()]);
-    state_.Do(Split{columns, {lanes_}});
-    std::vector<LoopRef> reduce = KeysOf(product_, ItersOf(product_, IterKind::kReduce));
-    std::vector<LoopRef> order = reduce;
-    order.insert(order.end(), {line, LevelKey(columns, 0), LevelKey(columns, 1)});
-    if (!state_.Try(Reorder{order}) || !state_.Try(DecomposeReduction{product_.name, reduce[0]})) {
-      return false;
-    }
-    for (const std::string& name : {product_.name, product_.name + ".init"}) {
-      state_.Do(Vectorize{LevelKey(Rekeyed(columns, name), 1)});
-      state_.Do(Unroll{LevelKey(Rekeyed(columns, name), 0)});
-      state_.Do(Unroll{Rekeyed(line, name)});
-      state_.MarkDone(name);
-    }
-    return true;
   }
 
   SketchState& state_;

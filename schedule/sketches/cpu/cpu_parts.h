@@ -21,4 +21,9 @@ void RunInParallel(SketchState& state, const Block& block, const std::vector<Loo
 // Returns the state, with the block's result computed when the model is linked if that is possible.
 SketchState Prepacked(const SketchState& state, const Block& block);
 
+// Schedules a product whose block ComputeAt has placed where one tile is wanted: the last axis in
+// vectors of `lanes`, the rest of the last two axes unrolled, both inside the reduction. Returns
+// false if that is not legal.
+bool FillProductTile(SketchState& state, const Block& product, const Expr& lanes);
+
 }  // namespace tcc

@@ -74,7 +74,7 @@ std::optional<MatrixAxes> FindAxes(const Block& block) {
   return axes;
 }
 
-// Which of a piece's two loops over tiles is outside: its columns, so that a panel of the weight is
+// The outer one of a piece's two loops over tiles: its columns, so that a panel of the weight is
 // used for all its rows, or its rows.
 enum class Outside : uint8_t { kColumns, kRows };
 

@@ -4,7 +4,6 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
-#include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
@@ -12,7 +11,6 @@
 #include "schedule/sketches/parts/sketch_parts.h"
 #include "schedule/steps/cache.h"
 #include "schedule/steps/compute_at.h"
-#include "schedule/steps/decompose_reduction.h"
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/prefetch.h"
 #include "schedule/steps/reorder.h"
@@ -244,29 +242,11 @@ class TransformedProduct {
     state_.Do(Unroll{LevelKey(rows, 1)});
     state_.Do(Unroll{LevelKey(filters, 1)});
     state_.Do(Vectorize{LevelKey(filters, 2)});
-    if (!FillRegisters(product, spatial)) return false;
+    if (!FillProductTile(state_, product, lanes_)) return false;
     if (FirstRows() * TilesOfRow() < kPrefetchedRows) return true;
     LoopRef terms = KeysOf(product, ItersOf(product, IterKind::kReduce)).back();
     for (const std::string& panel : panels_) {
       state_.Try(Prefetch{product.name, panel, LevelKey(filters, 0), terms, Expr(1)});
-    }
-    return true;
-  }
-
-  bool FillRegisters(const Block& product, const std::vector<size_t>& spatial) {
-    LoopRef rows = BaseKey(product.name, product.iters[spatial.rbegin()[1]]);
-    LoopRef filters = BaseKey(product.name, product.iters[spatial.back()]);
-    state_.Do(Split{filters, {lanes_}});
-    std::vector<LoopRef> reduce = KeysOf(product, ItersOf(product, IterKind::kReduce));
-    std::vector<LoopRef> order = reduce;
-    order.insert(order.end(), {rows, LevelKey(filters, 0), LevelKey(filters, 1)});
-    if (!state_.Try(Reorder{order}) || !state_.Try(DecomposeReduction{product.name, reduce[0]})) {
-      return false;
-    }
-    for (const std::string& name : {product.name, product.name + ".init"}) {
-      state_.Do(Vectorize{LevelKey(Rekeyed(filters, name), 1)});
-      state_.Do(Unroll{LevelKey(Rekeyed(filters, name), 0)});
-      state_.Do(Unroll{Rekeyed(rows, name)});
     }
     return true;
   }
