@@ -20,6 +20,8 @@ namespace {
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 constexpr const char* kNeeded[] = {"avx2", "fma", "f16c", "bmi2"};
 
+constexpr const char* kAmx = "+amx-tile,+amx-int8,+amx-bf16";
+
 struct Cpu {
   std::string name;
   std::string features;  // "+avx2,-sse4a,...", sorted
@@ -58,6 +60,7 @@ StatusOr<std::unique_ptr<llvm::TargetMachine>> CreateTargetMachine(const Target&
   if (cpu.name.empty()) {
     TCC_ASSIGN_OR_RETURN(cpu, HostCpu());
   }
+  if (target.amx) cpu.features += std::string(cpu.features.empty() ? "" : ",") + kAmx;
   std::string error;
   const llvm::Target* backend = llvm::TargetRegistry::lookupTarget(kTriple, error);
   TCC_CHECK(backend != nullptr) << error;

@@ -117,6 +117,7 @@ class Fuser {
     }
     MergeMaps();
     if (fusion_ == Fusion::kChained) ChainConvolutions();
+    std::erase_if(groups_, [](const std::vector<int>& nodes) { return nodes.empty(); });
     return Collect();
   }
 
@@ -268,6 +269,7 @@ class Fuser {
   }
 
   // Merges slices and scalar functions that only other scalar functions read: the gates of an LSTM.
+  // Leaves groups without nodes behind.
   void MergeMaps() {
     std::vector<int> order(groups_.size());
     std::iota(order.begin(), order.end(), 0);
@@ -283,10 +285,10 @@ class Fuser {
       groups_[group].clear();
       groups_[reader].assign(merged.begin(), merged.end());
     }
-    std::erase_if(groups_, [](const std::vector<int>& nodes) { return nodes.empty(); });
   }
 
-  // Puts pointwise convolutions in front of the depthwise ones that read them.
+  // Puts pointwise convolutions in front of the depthwise ones that read them. Leaves groups
+  // without nodes behind.
   void ChainConvolutions() {
     for (size_t g = 0; g < groups_.size(); ++g) {
       auto leads = [&](int n) { return IsDepthwise(graph_, graph_.nodes[n]); };
@@ -300,7 +302,6 @@ class Fuser {
       groups_[before].clear();
       groups_[g].assign(merged.begin(), merged.end());
     }
-    std::erase_if(groups_, [](const std::vector<int>& nodes) { return nodes.empty(); });
   }
 
   // Returns the group that makes the image of a depthwise convolution for it alone, if that is a

@@ -333,7 +333,7 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
   }
   if (tiles) {
     task.whole_tiles = task.variants.size();
-    task.variants.push_back(BuildLoopNest(*tiles));
+    task.variants.push_back(function_of(*tiles));
   }
   for (int n : subgraph.nodes) task.nodes.push_back(graph.nodes[n].name);
   for (const TensorExpr& stage : lowered.program.stages) {

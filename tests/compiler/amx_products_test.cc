@@ -14,12 +14,8 @@ namespace {
 using Ints = std::vector<int64_t>;
 using Attributes = std::map<std::string, Attribute>;
 
-// The CPU that runs the test if it has AVX-512, with AMX; nullopt if vectors of its machine code
-// would be illegal as well.
-std::optional<Target> NativeWithAmx() {
-  Target target = *FindTarget("native");
-  if (target.vector_bytes < 64 || !__builtin_cpu_supports("avx512fp16")) return std::nullopt;
-  target.llvm_cpu = "sapphirerapids";
+Target WithAmx(const char* name) {
+  Target target = *FindTarget(name);
   target.amx = true;
   return target;
 }
@@ -43,8 +39,6 @@ const Attributes kSteps = {{"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 2}}};
 
 TEST_CASE("tiles of AMX multiply bytes and bf16 as the interpreter does",
           "[compiler][codegen_llvm]") {
-  std::optional<Target> target = NativeWithAmx();
-  if (!target) return;
   std::optional<AmxEmulator> emulator;
   if (!RequestAmx()) emulator.emplace();
   struct Case {
@@ -62,29 +56,32 @@ TEST_CASE("tiles of AMX multiply bytes and bf16 as the interpreter does",
       {{"rows", OpKind::kMatMul, {37, 770}, {770, 130}, {37, 130}}, 675, 351},
       {{"batch", OpKind::kMatMul, {2, 15, 190}, {190, 48}, {2, 15, 48}}, 36, 18},
       {{"whole", OpKind::kMatMul, {64, 128}, {128, 96}, {64, 96}}, 96, 48},
+      // So little that no threads share it.
+      {{"one tile", OpKind::kMatMul, {16, 120}, {120, 16}, {16, 16}}, 4, 2},
   };
-  for (Case c : cases) {
-    INFO(c.product.name);
-    int64_t before = AmxEmulator::Dots();
-    Status status = DifferenceOn(FloatProduct(c.product), *target, NumericMode::kBf16);
-    INFO(status);
-    CHECK(status.ok());
-    // It runs twice.
-    if (emulator) CHECK(AmxEmulator::Dots() - before == 2 * c.dots_of_bf16);
-    bool is_conv = c.product.op == OpKind::kConv;
-    c.product.op = is_conv ? OpKind::kConvInteger : OpKind::kMatMulInteger;
-    before = AmxEmulator::Dots();
-    Status of_bytes = DifferenceOn(ByteProduct(c.product), *target);
-    INFO(of_bytes);
-    CHECK(of_bytes.ok());
-    if (emulator) CHECK(AmxEmulator::Dots() - before == 2 * c.dots_of_bytes);
+  for (const char* name : {"native", "x86-64-v3"}) {
+    for (Case c : cases) {
+      Target target = WithAmx(name);
+      INFO(c.product.name << " on " << name);
+      int64_t before = AmxEmulator::Dots();
+      Status status = DifferenceOn(FloatProduct(c.product), target, NumericMode::kBf16);
+      INFO(status);
+      CHECK(status.ok());
+      // It runs twice.
+      if (emulator) CHECK(AmxEmulator::Dots() - before == 2 * c.dots_of_bf16);
+      bool is_conv = c.product.op == OpKind::kConv;
+      c.product.op = is_conv ? OpKind::kConvInteger : OpKind::kMatMulInteger;
+      before = AmxEmulator::Dots();
+      Status of_bytes = DifferenceOn(ByteProduct(c.product), target);
+      INFO(of_bytes);
+      CHECK(of_bytes.ok());
+      if (emulator) CHECK(AmxEmulator::Dots() - before == 2 * c.dots_of_bytes);
+    }
   }
 }
 
 TEST_CASE("sums stay in the registers of AMX during the reduction", "[compiler][codegen_llvm]") {
-  Target target = *FindTarget("x86-64-v4");
-  target.llvm_cpu = "sapphirerapids";
-  target.amx = true;
+  Target target = WithAmx("x86-64-v4");
   Graph graph = FloatProduct({"", OpKind::kMatMul, {64, 128}, {128, 96}, {64, 96}});
   CHECK(TextAt(Stage::kScheduled, graph, target, NumericMode::kBf16).find("tile_dot_bf16x2") !=
         std::string::npos);
@@ -105,8 +102,7 @@ TEST_CASE("sums stay in the registers of AMX during the reduction", "[compiler][
 
 TEST_CASE("a product of few rows, columns or terms is not computed in whole tiles",
           "[compiler][codegen_llvm]") {
-  Target target = *FindTarget("x86-64-v4");
-  target.amx = true;
+  Target target = WithAmx("x86-64-v4");
   const ProductCase cases[] = {
       {"one row", OpKind::kMatMul, {1, 128}, {128, 96}, {1, 96}},
       {"three columns", OpKind::kMatMul, {64, 128}, {128, 3}, {64, 3}},

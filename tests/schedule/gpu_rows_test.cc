@@ -218,9 +218,10 @@ TEST_CASE("a thread of a GPU that computes a sum or a pool alone adds in a regis
     Function fn = FunctionOf(loops + body + " } } } } }");
     SymbolicProgram program = Instantiate(fn, FirstSketch(fn, Gpu()).trace).value();
     INFO(Print(program.fn));
-    for (const Ref<Block>& block : BlocksOf(program.fn.body)) {
-      if (block->name != "s") continue;
-      CHECK(FindBuffer(program.fn, WritesOf(*block)[0].buffer)->scope == Scope::kLocal);
-    }
+    std::vector<Ref<Block>> blocks = BlocksOf(program.fn.body);
+    auto sum = std::find_if(blocks.begin(), blocks.end(),
+                            [](const Ref<Block>& block) { return block->name == "s"; });
+    REQUIRE(sum != blocks.end());
+    CHECK(FindBuffer(program.fn, WritesOf(**sum)[0].buffer)->scope == Scope::kLocal);
   }
 }

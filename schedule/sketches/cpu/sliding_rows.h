@@ -26,7 +26,7 @@ std::optional<SlidingRows> FindSlidingRows(const RegisterTiling& tiling, const V
 // Schedules the register tiles of windows for pieces of rows of windows, by `at_first` pieces.
 // Returns the loop over a piece's rows, whose parent is the last of `outer`, the loops over pieces;
 // those are left to be run in parallel.
-LoopRef TilePieces(RegisterTiling& tiling, const SlidingRows& rows, int64_t at_first,
+LoopRef TilePieces(RegisterTiling& t, const SlidingRows& sliding, int64_t at_first,
                    std::vector<LoopRef>& outer);
 
 }  // namespace tcc

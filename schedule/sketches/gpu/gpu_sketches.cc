@@ -47,13 +47,15 @@ bool CanBeTiled(const Block& block) {
 std::optional<SketchState> ReduceInThreads(const SketchState& state, const Block& block) {
   if (!IsReduction(block) || !WritesPlainly(block)) return std::nullopt;
   std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
+  std::vector<size_t> reduce = ItersOf(block, IterKind::kReduce);
   SketchState next = state;
-  if (spatial.empty() || SpatialLoopsOutside(next, block).size() != spatial.size()) {
+  if (spatial.empty() || reduce.empty() ||
+      SpatialLoopsOutside(next, block).size() != spatial.size()) {
     return std::nullopt;
   }
   ResultReader reader = KeepResultLocal(next, block);
   LoopRef thread = SpreadOverThreads(next, KeysOf(block, spatial));
-  LoopRef reduced = KeysOf(block, ItersOf(block, IterKind::kReduce)).front();
+  LoopRef reduced = KeysOf(block, reduce).front();
   bool legal = next.Try(DecomposeReduction{block.name, reduced}) &&
                next.Try(ReverseComputeAt{reader.block, thread});
   if (!legal) return std::nullopt;
