@@ -102,7 +102,7 @@ std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Funct
   state.vector_bytes = target.vector_bytes;
   state.dots_bytes = DotsBytes(machine);
   state.dots_bfloats = DotsBFloats(machine);
-  state.amx = HasAmx(machine);
+  state.amx = target.amx;
   BindParameters(state, fn);
   BindShapes(state, fn);
   StmtEmitter(state).Emit(fn.body);

@@ -32,7 +32,7 @@ struct KernelState {
   int64_t vector_bytes = 0;        // of the target
   bool dots_bytes = false;         // whether the machine has vpdpbusd
   bool dots_bfloats = false;       // and vdpbf16ps
-  bool amx = false;                // whether the machine has tdpbusd and tdpbf16ps
+  bool amx = false;                // whether the target has tdpbusd and tdpbf16ps
   bool amx_is_configured = false;  // at the function's beginning
   // The i32 that the body of a parallel loop sets when memory runs out. Null in the kernel itself,
   // which returns TCC_KERNEL_OUT_OF_MEMORY.

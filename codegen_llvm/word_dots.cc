@@ -56,10 +56,6 @@ bool DotsBFloats(const llvm::TargetMachine& machine) {
   return machine.getMCSubtargetInfo()->checkFeatures("+avx512bf16,+avx512vl");
 }
 
-bool HasAmx(const llvm::TargetMachine& machine) {
-  return machine.getMCSubtargetInfo()->checkFeatures("+amx-tile,+amx-int8,+amx-bf16");
-}
-
 Value* EmitDotOfBytes(KernelState& state, Value* sum, Value* x, Value* y) {
   constexpr llvm::Intrinsic::ID kAddDot[] = {llvm::Intrinsic::x86_avx512_vpdpbusd_128,
                                              llvm::Intrinsic::x86_avx512_vpdpbusd_256,

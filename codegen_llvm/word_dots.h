@@ -10,8 +10,6 @@ llvm::Value* EmitDotOfHalves(KernelState& state, llvm::Value* x, llvm::Value* y)
 // Return whether the machine has vpdpbusd and vdpbf16ps for vectors of all its sizes.
 bool DotsBytes(const llvm::TargetMachine& machine);
 bool DotsBFloats(const llvm::TargetMachine& machine);
-// Returns whether the machine has tdpbusd and tdpbf16ps.
-bool HasAmx(const llvm::TargetMachine& machine);
 
 // Emits sum + dot_u8i8x4(x, y): vpdpbusd where the machine has it, else two dots of halves.
 llvm::Value* EmitDotOfBytes(KernelState& state, llvm::Value* sum, llvm::Value* x, llvm::Value* y);
