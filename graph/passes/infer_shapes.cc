@@ -63,14 +63,6 @@ StatusOr<Tensor> ConstantTensor(const Node& node) {
   return Unsupported("node '{}' (Constant): has no value of a supported type", node.name);
 }
 
-// Returns the shape, in ONNX's order, of an output whose buffer has another storage order.
-std::vector<Expr> LogicalShape(const Graph& graph, const Node& node, const Buffer& buffer) {
-  std::vector<int> order = OutputOrder(graph, node, buffer.rank());
-  std::vector<Expr> shape(buffer.rank());
-  for (size_t d = 0; d < order.size(); ++d) shape[order[d]] = buffer.shape[d];
-  return shape;
-}
-
 // Checks the size of the known dimensions.
 Status CheckSize(const Node& node, const Value& value) {
   std::vector<int64_t> known;
@@ -81,11 +73,10 @@ Status CheckSize(const Node& node, const Value& value) {
 
 Status InferNode(Graph& graph, const Node& node) {
   TCC_ASSIGN_OR_RETURN(LoweredNode lowered, LowerNode(graph, node));
-  for (size_t e = 0; e < lowered.outputs.size(); ++e) {
-    const Buffer& buffer = lowered.program.outputs[e];
-    Value& value = graph.values[lowered.outputs[e]];
-    value.shape = LogicalShape(graph, node, buffer);
-    value.dtype = buffer.dtype();
+  for (NodeResult& result : ResultsOf(graph, node, lowered)) {
+    Value& value = graph.values[result.value];
+    value.shape = std::move(result.shape);
+    value.dtype = result.dtype;
     TCC_RETURN_IF_ERROR(CheckSize(node, value));
   }
   return OkStatus();
@@ -115,16 +106,30 @@ StatusOr<bool> EvaluateIfSmall(Graph& graph, const Node& node, InferenceBudget& 
   return true;
 }
 
-bool Agrees(const std::vector<Expr>& declared, const std::vector<Expr>& inferred) {
-  if (declared.size() != inferred.size()) return false;
-  for (size_t d = 0; d < declared.size(); ++d) {
-    bool known = AsConstant(declared[d]) && AsConstant(inferred[d]);
-    if (known && AsConstant(declared[d]) != AsConstant(inferred[d])) return false;
+}  // namespace
+
+std::vector<NodeResult> ResultsOf(const Graph& graph, const Node& node,
+                                  const LoweredNode& lowered) {
+  std::vector<NodeResult> results;
+  for (size_t e = 0; e < lowered.outputs.size(); ++e) {
+    const Buffer& buffer = lowered.program.outputs[e];
+    std::vector<int> order = OutputOrder(graph, node, buffer.rank());
+    std::vector<Expr> shape(buffer.rank());
+    for (size_t d = 0; d < order.size(); ++d) shape[order[d]] = buffer.shape[d];
+    results.push_back({lowered.outputs[e], buffer.dtype(), std::move(shape)});
   }
-  return true;
+  return results;
 }
 
-}  // namespace
+bool GivesItsResults(const Graph& graph, const Node& node) {
+  StatusOr<LoweredNode> lowered = LowerNode(graph, node);
+  if (!lowered.ok()) return false;
+  std::vector<NodeResult> results = ResultsOf(graph, node, *lowered);
+  return std::all_of(results.begin(), results.end(), [&](const NodeResult& result) {
+    const Value& value = graph.value(result.value);
+    return value.dtype == result.dtype && SameShape(value.shape, result.shape);
+  });
+}
 
 Status InferShapes(Graph& graph) {
   InferenceBudget budget;
@@ -178,6 +183,15 @@ Status InferShapes(Graph& graph, InferenceBudget& budget) {
   return OkStatus();
 }
 
+bool ShapesAgree(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t d = 0; d < a.size(); ++d) {
+    bool known = AsConstant(a[d]) && AsConstant(b[d]);
+    if (known && AsConstant(a[d]) != AsConstant(b[d])) return false;
+  }
+  return true;
+}
+
 std::vector<std::vector<Expr>> DeclaredShapes(const Graph& graph) {
   std::vector<std::vector<Expr>> shapes;
   for (ValueId id : graph.outputs) shapes.push_back(graph.value(id).shape);
@@ -191,7 +205,7 @@ std::vector<std::string> ContradictedShapes(const Graph& graph,
   std::vector<std::string> lines;
   for (size_t i = 0; i < declared.size(); ++i) {
     const std::vector<Expr>& inferred = graph.value(graph.outputs[i]).shape;
-    if (declared[i].empty() || Agrees(declared[i], inferred)) continue;
+    if (declared[i].empty() || ShapesAgree(declared[i], inferred)) continue;
     lines.push_back(fmt::format("output '{}' is declared as {}; its node gives {}", names[i],
                                 ShapeText(declared[i]), ShapeText(inferred)));
   }

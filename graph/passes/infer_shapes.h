@@ -4,10 +4,23 @@
 #include <string>
 #include <vector>
 
+#include "graph/ops/node_lowering.h"
 #include "ir/graph/graph.h"
 #include "support/status.h"
 
 namespace tcc {
+
+// A result of a node as its lowering computes it; the shape is in ONNX's order.
+struct NodeResult {
+  ValueId value = kNoValue;
+  DType dtype;
+  std::vector<Expr> shape;
+};
+std::vector<NodeResult> ResultsOf(const Graph& graph, const Node& node, const LoweredNode& lowered);
+
+// Returns whether the node's lowering gives each result exactly the dtype and the shape that the
+// graph has for it. False for a node that cannot be lowered.
+bool GivesItsResults(const Graph& graph, const Node& node);
 
 // Gives every value its shape and dtype, node by node, from the node's lowering. Small values that
 // are known on the way (shapes of known dimensions and arithmetic on them, Constant nodes) become
@@ -31,6 +44,9 @@ struct InferenceBudget {
 // Infers shapes within a budget, which it lowers by the work done. ResourceExhausted, naming the
 // node, if the budget runs out.
 Status InferShapes(Graph& graph, InferenceBudget& budget);
+
+// Returns false where a dimension that both shapes know differs.
+bool ShapesAgree(const std::vector<Expr>& a, const std::vector<Expr>& b);
 
 // Returns the shapes that a model declares for its outputs; {} for an output without one. Programs
 // that edit models often leave stale shapes behind.

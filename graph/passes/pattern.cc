@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "graph/ops/op_lowering.h"
+#include "graph/passes/infer_shapes.h"
 #include "graph/passes/passes.h"
 #include "support/check.h"
 
@@ -188,7 +189,15 @@ bool PatternMatcher::IsClosed(const PatternMatch& match, int root) const {
 
 namespace {
 
-// Replaces the first match that the rule accepts. Returns the position of the new node.
+// Returns whether the new nodes compute what the old ones did as far as types tell. A constant of a
+// pattern may widen the match's result by broadcasting, which the new node would not.
+bool KeepsResults(const Rewrite& rewrite, const Node& node) {
+  auto fits = [&](const Node& n) { return GivesItsResults(rewrite.graph, n); };
+  return std::all_of(rewrite.before.begin(), rewrite.before.end(), fits) && fits(node);
+}
+
+// Replaces the first match that the rule accepts and that keeps the type and the shape of its
+// result. Returns the position of the new node.
 std::optional<size_t> Replace(Graph& graph, const RewriteRule& rule, size_t root,
                               const std::vector<PatternMatch>& matches) {
   for (const PatternMatch& match : matches) {
@@ -198,6 +207,7 @@ std::optional<size_t> Replace(Graph& graph, const RewriteRule& rule, size_t root
     node->op = rule.result;
     node->name = graph.nodes[root].name;
     node->outputs = {match.result};
+    if (!KeepsResults(rewrite, *node)) continue;
     // Nobody reads the others now; without operands they read nothing either.
     for (int n : match.nodes) graph.nodes[n].inputs.clear();
     graph.nodes[root] = std::move(*node);

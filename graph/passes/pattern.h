@@ -95,8 +95,9 @@ struct RewriteRule {
   std::optional<Node> (*replacement)(Rewrite& rewrite);
 };
 
-// Applies each rule exhaustively, in the table's order; the other nodes of a match go. A rule whose
-// result matches it again must produce a smaller one.
+// Applies each rule exhaustively, in the table's order; the other nodes of a match go. A match
+// stays where the new nodes would give a result of another type or shape. A rule whose result
+// matches it again must produce a smaller one.
 Status ApplyRules(Graph& graph, std::span<const RewriteRule> rules);
 
 }  // namespace tcc

@@ -4,7 +4,9 @@
 #include <set>
 
 #include "graph/ops/op_lowering.h"
+#include "graph/passes/infer_shapes.h"
 #include "ir/expr/substitute.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {
@@ -91,6 +93,18 @@ StatusOr<LoweredNode> Lower(const Graph& graph, const Node& node, AttentionCore 
   return LowerNode(graph, tuple);
 }
 
+// Fails where a pass left a node whose result is another than the graph says: memory is planned by
+// the graph's shapes.
+void CheckResults(const Graph& graph, const Node& node, const LoweredNode& lowered) {
+  for (const NodeResult& result : ResultsOf(graph, node, lowered)) {
+    const Value& value = graph.value(result.value);
+    TCC_CHECK(value.dtype == result.dtype && ShapesAgree(value.shape, result.shape))
+        << fmt::format("node '{}' ({}) gives {} {}; the graph has {} {}", node.name,
+                       ToString(node.op), ToString(result.dtype), ShapeText(result.shape),
+                       ToString(value.dtype), ShapeText(value.shape));
+  }
+}
+
 }  // namespace
 
 StatusOr<LoweredNode> ToTensorExprs(const Graph& graph, const Subgraph& subgraph,
@@ -99,6 +113,7 @@ StatusOr<LoweredNode> ToTensorExprs(const Graph& graph, const Subgraph& subgraph
   BufferSet casts;  // round because the model says so
   for (int n : subgraph.nodes) {
     TCC_ASSIGN_OR_RETURN(LoweredNode node, Lower(graph, graph.nodes[n], core));
+    CheckResults(graph, graph.nodes[n], node);
     if (graph.nodes[n].op == OpKind::kCast) casts.insert(node.program.outputs[0].var);
     joiner.Append(node);
   }

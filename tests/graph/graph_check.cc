@@ -45,4 +45,26 @@ Graph CheckSameAfterPasses(const Graph& original) {
   return optimized;
 }
 
+int CheckSameWithWideNumbers(const Graph& original) {
+  int checked = 0;
+  std::vector<int64_t> shape = *StaticShape(original.value(original.inputs[0]));
+  shape.insert(shape.begin(), 3);
+  for (size_t id = 0; id < original.values.size(); ++id) {
+    const std::optional<Tensor>& number = original.values[id].constant;
+    if (!number || !number->dtype.is_float() || !number->shape.empty()) continue;
+    Graph wide = original;
+    Tensor constant = MakeZeroTensor(number->dtype, shape);
+    for (int64_t i = 0; i < *ElementCount(shape); ++i) {
+      SetElement(constant, i, ElementAsDouble(*number, 0));
+    }
+    wide.values[id].shape = ToExprs(shape);
+    wide.values[id].constant = constant;
+    if (Graph inferred = wide; !InferShapes(inferred).ok()) continue;
+    INFO("constant '" << original.values[id].name << "' is widened");
+    CheckSameAfterPasses(wide);
+    ++checked;
+  }
+  return checked;
+}
+
 }  // namespace tcc

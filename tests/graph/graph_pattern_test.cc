@@ -71,3 +71,38 @@ TEST_CASE("a number matches a constant all of whose elements are it", "[lower][p
   CHECK_FALSE(matches(F32({3}, {3, 3, 4})));
   CHECK_FALSE(matches(F32({}, {3.001})));
 }
+
+namespace {
+
+// A planted rule that forgets what broadcasting does: x * 1 becomes x.
+Pattern TimesOne() {
+  return NodePattern(OpKind::kMul, {AnyValue("x"), Number(1)});
+}
+
+std::optional<Node> JustX(Rewrite& rewrite) {
+  Node node;
+  node.inputs = {rewrite.Bound("x")};
+  return node;
+}
+
+// Returns the operator of the only node that is left of x * constant.
+OpKind OnlyOpAfterPlantedRule(const Tensor& constant) {
+  constexpr RewriteRule kRules[] = {
+      {"times_one", OpKind::kMul, OpKind::kIdentity, TimesOne, JustX}};
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 4});
+  builder.Output(builder.Add("out", OpKind::kMul, {x, builder.Constant("c", constant)}));
+  Graph graph = Inferred(builder);
+  REQUIRE(ApplyRules(graph, kRules).ok());
+  REQUIRE(graph.nodes.size() == 1);
+  return graph.nodes[0].op;
+}
+
+}  // namespace
+
+TEST_CASE("a rule replaces no node by one of another shape or type", "[graph][pattern]") {
+  CHECK(OnlyOpAfterPlantedRule(F32({}, {1})) == OpKind::kIdentity);
+  CHECK(OnlyOpAfterPlantedRule(F32({4}, {1, 1, 1, 1})) == OpKind::kIdentity);
+  CHECK(OnlyOpAfterPlantedRule(F32({2, 1}, {1, 1})) == OpKind::kMul);
+  CHECK(OnlyOpAfterPlantedRule(F32({1, 1, 1}, {1})) == OpKind::kMul);
+}

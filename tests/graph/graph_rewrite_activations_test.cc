@@ -5,6 +5,7 @@
 #include "graph/passes/infer_shapes.h"
 #include "graph/passes/passes.h"
 #include "graph/variants/interpret_graph.h"
+#include "tests/graph/graph_check.h"
 #include "tests/graph/one_node.h"
 
 using namespace tcc;
@@ -25,8 +26,9 @@ class Formula {
   }
   Graph Build(ValueId result) {
     builder_.Output(result);
-    return builder_.Build();
+    return Build();
   }
+  Graph Build() const { return builder_.Build(); }
 
  private:
   TestGraph builder_;
@@ -50,6 +52,7 @@ void CheckBecomes(OpKind op, Formula& formula, ValueId result, double (*expected
   for (size_t i = 0; i < points.size(); ++i) {
     CHECK(got[i] == Approx(expected(points[i])).margin(1e-6));
   }
+  CheckSameWithWideNumbers(formula.Build());
 }
 
 double HardSwish(double x) {

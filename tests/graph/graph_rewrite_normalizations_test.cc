@@ -41,6 +41,7 @@ void CheckBecomes(Parts& parts, ValueId result, OpKind op, int count = 1) {
   INFO(Print(graph));
   CHECK(CountOf(graph, op) == count);
   if (count > 0) CHECK(graph.nodes.size() == static_cast<size_t>(count));
+  CheckSameWithWideNumbers(parts.builder.Build());
 }
 
 ValueId Centered(Parts& p, const Ints& axes) {
