@@ -7,14 +7,15 @@
 //   present = past and new keys and values, where there is a past
 //   column[b, h, d, t] = key[b, h, t, d], so that the sums run along t; not for a query or two
 //   score[b, h, i, t]  = sum over d of query[b, h, i, d] column[b, h div repeats, d, t]
-//   logit = softcap(scale score) + bias     (-inf where a mask or the causal order forbids t)
+//   logit = softcap(scale score) + bias     (-inf where a mask or the causal order forbids t; where
+//   a
+//                                            mask of flags does, the attribute hidden_logit)
 //   power = e^(logit - maximum of its row), total: the sum of the row's powers
 //   out[b, h, i, d] = sum over t of power[b, h, i, t] value[b, h div repeats, t, d] / total
-// b: batch, h: query head, i: query, t: key, past ones first. A query that may see no key gives 0,
-// NaN under the attribute empty_rows "nan", the mean of all values under "uniform": that is what a
-// Softmax gives, of which graph passes make attentions, of -inf and of finite stand-ins. Under the
-// attribute core "tuple" all from the maximum on is one reduction to (maximum, total, sum of
-// values), which schedules can make for tiles of keys.
+// b: batch, h: query head, i: query, t: key, past ones first. A query that may see no key gives 0
+// or, under the attribute empty_rows "nan", NaN, as the Softmax does that graph passes make
+// attentions of. Under the attribute core "tuple" all from the maximum on is one reduction to
+// (maximum, total, sum of values), which schedules can make for tiles of keys.
 namespace tcc {
 namespace {
 
@@ -26,15 +27,6 @@ constexpr int64_t kMinTransposingQueries = 4;
 // The multiple that rows of scores are padded to, if they are long enough: whole vectors on every
 // target.
 constexpr int64_t kWholeColumns = 16;
-
-// The result of a query that sees no key: 0, NaN, or the mean of all values.
-enum class EmptyRows : uint8_t { kZero, kNan, kUniform };
-
-EmptyRows EmptyRowsOf(const Node& node) {
-  std::string name = node.String("empty_rows", "zero");
-  if (name == "nan") return EmptyRows::kNan;
-  return name == "uniform" ? EmptyRows::kUniform : EmptyRows::kZero;
-}
 
 // The step whose result output kScores holds.
 enum class ScoresAfter : int64_t { kProduct, kSoftcap, kBias, kSoftmax };
@@ -92,7 +84,7 @@ class AttentionLowering {
     TCC_RETURN_IF_ERROR(ReadOperands());
     TCC_RETURN_IF_ERROR(CheckMask());
     computed_ = AccumulationType(node_.Type(kQuery));
-    empty_rows_ = EmptyRowsOf(node_.node());
+    empty_rows_are_nan_ = node_.node().String("empty_rows", "zero") == "nan";
     columns_ = total_;
     score_shape_ = {query_.batch, Expr(query_.heads), query_.length, total_};
     out_ = node_.Output(
@@ -300,15 +292,17 @@ class AttentionLowering {
     if (node_.Has(kMask)) {
       const Expr& columns = node_.Shape(kMask).back();
       if (!IsConstant(columns, 1) && !SameExtent(columns, total_)) require(key < columns);
-      if (node_.Type(kMask).is_bool()) require(node_.LoadBroadcast(kMask, at));
     }
     return visible;
   }
 
   Expr Logit(const std::vector<Expr>& at) {
     Expr logit = CappedScore(at);
-    if (node_.Has(kMask) && !node_.Type(kMask).is_bool()) {
-      logit = logit + CastTo(computed_, node_.LoadBroadcast(kMask, at));
+    if (node_.Has(kMask)) {
+      Expr mask = node_.LoadBroadcast(kMask, at);
+      double hidden = node_.node().Float("hidden_logit", -std::numeric_limits<double>::infinity());
+      logit = node_.Type(kMask).is_bool() ? SelectOf(mask, logit, FloatConst(computed_, hidden))
+                                          : logit + CastTo(computed_, mask);
     }
     Expr visible = Visible(at);
     return visible ? SelectOf(visible, logit, NegativeInfinity()) : logit;
@@ -333,18 +327,10 @@ class AttentionLowering {
     Expr most = node_.Load(maximum, {at[0], at[1], at[2]});
     Expr blind = Make<Eq>(most, NegativeInfinity());
     Expr power = CallOf(ScalarOp::kExp, {node_.Load(logits_, at) - most});
-    if (empty_rows_ != EmptyRows::kNan) power = SelectOf(blind, PowerOfBlind(at), power);
+    if (!empty_rows_are_nan_) power = SelectOf(blind, Const(computed_, 0), power);
     node_.Map(powers_, axes, power, "_powers");
     sums_ = ReduceRows("sum", SumCombiner(computed_), powers_);
     if (node_.Wants(kScores)) GiveScores();
-  }
-
-  // Returns the power of a query that sees no key.
-  Expr PowerOfBlind(const std::vector<Expr>& at) const {
-    Expr zero = Const(computed_, 0);
-    if (empty_rows_ == EmptyRows::kZero) return zero;
-    Expr one = Const(computed_, 1);
-    return IsPadded() ? SelectOf(at[3] < total_, one, zero) : one;
   }
 
   // Reduces rows. Rows of whole vectors are first reduced per lane, in storage order.
@@ -390,7 +376,7 @@ class AttentionLowering {
   // Divides a value by the sum of its query's powers.
   Expr Share(const Expr& value, const std::vector<Expr>& at) const {
     Expr sum = node_.Load(sums_, {at[0], at[1], at[2]});
-    if (empty_rows_ != EmptyRows::kZero) return Make<Div>(value, sum);
+    if (empty_rows_are_nan_) return Make<Div>(value, sum);
     Expr zero = Const(computed_, 0);
     return SelectOf(Make<Eq>(sum, zero), zero, Make<Div>(value, sum));
   }
@@ -465,12 +451,9 @@ class AttentionLowering {
     row = {at[0], at[1], at[2]};
     Expr blind = Make<Eq>(node_.Load(maximum, row), NegativeInfinity());
     Expr mean = Make<Div>(node_.Load(sum, at), node_.Load(total, row));
-    // The combiner weighs the keys of a blind row equally, so that `mean` is that of all values.
-    if (empty_rows_ != EmptyRows::kUniform) {
-      bool zero = empty_rows_ == EmptyRows::kZero;
-      double none = zero ? 0 : std::numeric_limits<double>::quiet_NaN();
-      mean = SelectOf(blind, Const(computed_, none), mean);
-    }
+    // The combiner weighs the keys of a blind row equally.
+    double none = empty_rows_are_nan_ ? std::numeric_limits<double>::quiet_NaN() : 0;
+    mean = SelectOf(blind, Const(computed_, none), mean);
     node_.MapAt(out_, axes, Place(query_.packed, value_.size, at), CastTo(node_.Type(kQuery), mean),
                 "");
     return OkStatus();
@@ -483,7 +466,7 @@ class AttentionLowering {
   Expr past_;   // the number of past keys; null if there is no such input
   Expr total_;  // the number of past and new keys
   DType computed_;
-  EmptyRows empty_rows_ = EmptyRows::kZero;
+  bool empty_rows_are_nan_ = false;
   Expr columns_;  // the number of keys, padded to whole vectors
   std::vector<Expr> score_shape_;
   std::vector<Expr> stored_shape_;  // score_shape_ with columns_ per query

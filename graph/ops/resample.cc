@@ -85,36 +85,79 @@ Expr Clamped(const Expr& place, int64_t low, int64_t high, int64_t extent) {
   return result;
 }
 
-double Rounded(double x, const std::string& mode) {
-  if (mode == "floor") return std::floor(x);
-  if (mode == "ceil") return std::ceil(x);
-  return mode == "round_prefer_floor" ? std::ceil(x - 0.5) : std::floor(x + 0.5);
+// A rounding to one of the two inputs round x: up where x is more than `threshold` above the lower
+// one.
+struct Rounding {
+  float threshold = 0;
+
+  int64_t Of(float x) const {
+    float low = std::floor(x);
+    return static_cast<int64_t>(low) + (x - low > threshold ? 1 : 0);
+  }
+  Expr Of(const Expr& x) const {
+    Expr low = CallOf(ScalarOp::kFloor, {x});
+    return CastTo(kInt64, low) + SelectOf(F32(threshold) < x - low, Expr(1), Expr(0));
+  }
+};
+
+// ONNX Runtime takes a place this close to the middle of two inputs for the middle.
+constexpr float kTie = 1e-6F;
+
+std::optional<Rounding> RoundingOf(const std::string& mode, const ResampledDim& dim) {
+  constexpr Rounding kDown{1}, kUp{0};
+  if (mode == "floor") return kDown;
+  if (mode == "ceil") return kUp;
+  if (mode == "simple") return dim.scale < 1 ? kUp : kDown;
+  if (mode == "round_prefer_floor") return Rounding{0.5F + kTie};
+  if (mode == "round_prefer_ceil") return Rounding{0.5F - kTie};
+  return std::nullopt;
 }
 
-Expr RoundedExpr(const Expr& x, const std::string& mode) {
-  auto call = [](ScalarOp op, const Expr& value) { return CastTo(kInt64, CallOf(op, {value})); };
-  Expr half = FloatConst(kFloat64, 0.5);
-  if (mode == "floor") return call(ScalarOp::kFloor, x);
-  if (mode == "ceil") return call(ScalarOp::kCeil, x);
-  return mode == "round_prefer_floor" ? call(ScalarOp::kCeil, x - half)
-                                      : call(ScalarOp::kFloor, x + half);
+// The steps of a coordinate in one type: numbers, or expressions.
+template <typename Real, typename Make, typename Divide>
+Real PlaceOf(const Coordinate& c, Real x, const Make& number, const Divide& divide) {
+  if (c.shift != 0) x = x + number(c.shift);
+  if (c.factor != 1) x = x * number(c.factor);
+  if (c.divisor != 1) x = divide(x, number(c.divisor));
+  if (c.offset != 0) x = x + number(c.offset);
+  return c.shift_back != 0 ? x - number(c.shift_back) : x;
+}
+
+template <typename Real>
+Real PlaceOf(const Coordinate& c, int64_t output) {
+  return PlaceOf(
+      c, static_cast<Real>(output), [](double value) { return static_cast<Real>(value); },
+      [](Real x, Real y) { return x / y; });
+}
+
+Expr PlaceOf(const Coordinate& c, DType type, const Expr& output) {
+  return PlaceOf(
+      c, CastTo(type, output), [&](double value) { return FloatConst(type, value); },
+      [](const Expr& x, const Expr& y) -> Expr { return Make<Div>(x, y); });
 }
 
 }  // namespace
 
+double Coordinate::At(int64_t output) const {
+  return PlaceOf<double>(*this, output);
+}
+
+float Coordinate::RoundedAt(int64_t output) const {
+  return rounds_steps ? PlaceOf<float>(*this, output) : static_cast<float>(At(output));
+}
+
 Expr Coordinate::At(const Expr& output) const {
-  auto f64 = [](double value) { return FloatConst(kFloat64, value); };
-  Expr x = CastTo(kFloat64, output);
-  if (shift != 0) x = x + f64(shift);
-  if (factor != 1) x = x * f64(factor);
-  if (divisor != 1) x = Make<Div>(x, f64(divisor));
-  return offset != 0 ? x + f64(offset) : x;
+  return PlaceOf(*this, kFloat64, output);
+}
+
+Expr Coordinate::RoundedAt(const Expr& output) const {
+  return rounds_steps ? PlaceOf(*this, kFloat32, output) : CastTo(kFloat32, At(output));
 }
 
 bool ResampledDim::IsIdentity() const {
   if (input == 1 && output == 1) return coordinate.At(0) == 0;
   return input == output && coordinate.factor == coordinate.divisor &&
-         coordinate.shift + coordinate.offset == 0;
+         coordinate.shift + coordinate.offset == coordinate.shift_back;
 }
 
 StatusOr<Coordinate> CoordinateOf(const NodeLowering& node, const std::string& mode,
@@ -122,13 +165,16 @@ StatusOr<Coordinate> CoordinateOf(const NodeLowering& node, const std::string& m
   double last = static_cast<double>(dim.input - 1);
   // The output's width by the scale, before rounding to the output's extent.
   double width = dim.scale * static_cast<double>(dim.input);
-  Coordinate half_pixel{.shift = 0.5, .factor = 1, .divisor = dim.scale, .offset = -0.5};
-  Coordinate zero{.shift = 0, .factor = 0, .divisor = 1, .offset = 0};
+  Coordinate half_pixel{.shift = 0.5, .divisor = dim.scale, .shift_back = 0.5};
+  Coordinate zero{.factor = 0};
   if (mode == "half_pixel") return half_pixel;
   if (mode == "pytorch_half_pixel") return dim.output > 1 ? half_pixel : zero;
   if (mode == "half_pixel_symmetric") {
-    double adjustment = static_cast<double>(dim.output) / width;
-    half_pixel.offset += static_cast<double>(dim.input) / 2 * (1 - adjustment);
+    // In f32: where the product is whole but for the scale's rounding, nothing moves.
+    float product = static_cast<float>(dim.scale) * static_cast<float>(dim.input);
+    float adjustment = static_cast<float>(dim.output) / product;
+    half_pixel.offset = static_cast<float>(dim.input) / 2 * (1 - adjustment);
+    half_pixel.rounds_steps = false;
     return half_pixel;
   }
   if (mode == "asymmetric") return Coordinate{.divisor = dim.scale};
@@ -149,26 +195,23 @@ StatusOr<Coordinate> CoordinateOf(const NodeLowering& node, const std::string& m
 
 StatusOr<Expr> NearestPlace(const NodeLowering& node, const std::string& nearest_mode,
                             const ResampledDim& dim, const Expr& output) {
-  if (nearest_mode != "floor" && nearest_mode != "ceil" && nearest_mode != "round_prefer_floor" &&
-      nearest_mode != "round_prefer_ceil") {
-    return node.Error("nearest_mode is '{}'", nearest_mode);
-  }
+  std::optional<Rounding> rounding = RoundingOf(nearest_mode, dim);
+  if (!rounding) return node.Error("nearest_mode is '{}'", nearest_mode);
   if (dim.output > kMaxPlaces) {
-    Expr place = RoundedExpr(dim.coordinate.At(output), nearest_mode);
-    return Clamped(place, -1, dim.input, dim.input);
+    return Clamped(rounding->Of(dim.coordinate.RoundedAt(output)), -1, dim.input, dim.input);
   }
   std::vector<int64_t> table;
   int64_t low = 0;
   int64_t high = 0;
   for (int64_t o = 0; o < dim.output; ++o) {
-    double place = Rounded(dim.coordinate.At(o), nearest_mode);
     // A place farther outside is equivalent to one just outside.
-    table.push_back(static_cast<int64_t>(std::clamp(place, -1.0, static_cast<double>(dim.input))));
+    float x = std::clamp(dim.coordinate.RoundedAt(o), -1.0F, static_cast<float>(dim.input));
+    table.push_back(std::min(rounding->Of(x), dim.input));
     low = std::min(low, table.back());
     high = std::max(high, table.back());
   }
   std::optional<Rational> form = RationalOf(dim, table);
-  Expr place = form ? form->Floor(output) : RoundedExpr(dim.coordinate.At(output), nearest_mode);
+  Expr place = form ? form->Floor(output) : rounding->Of(dim.coordinate.RoundedAt(output));
   return Clamped(place, low, high, dim.input);
 }
 

@@ -11,19 +11,23 @@ namespace tcc {
 
 enum class Interpolation : uint8_t { kNearest, kLinear, kCubic };
 
-// The map from output place o to the place x = (o + shift) * factor / divisor + offset in the
-// input.
+// The map from output place o to the place x = ((o + shift) * factor / divisor + offset) -
+// shift_back in the input.
 struct Coordinate {
   double shift = 0;
   double factor = 1;
   double divisor = 1;
   double offset = 0;
+  double shift_back = 0;
+  bool rounds_steps = true;  // else x alone is rounded
 
-  double At(int64_t output) const {
-    return (static_cast<double>(output) + shift) * factor / divisor + offset;
-  }
-  // Returns x as f64; `output` is an i64.
+  double At(int64_t output) const;
+  // Returns x with each step rounded to f32, as ONNX Runtime, OpenVINO and PyTorch compute it:
+  // where an input is picked by rounding x, 1 / f32(1/3) has to be 3.
+  float RoundedAt(int64_t output) const;
+  // Return both as f64 and f32; `output` is an i64.
   Expr At(const Expr& output) const;
+  Expr RoundedAt(const Expr& output) const;
 };
 
 struct ResampledDim {
@@ -41,8 +45,9 @@ struct ResampledDim {
 StatusOr<Coordinate> CoordinateOf(const NodeLowering& node, const std::string& mode,
                                   const ResampledDim& dim, double start, double end);
 
-// Returns the input place for `nearest_mode`, clamped into the input. InvalidArgument for an
-// unknown mode.
+// Returns the input place for `nearest_mode`, clamped into the input: one of ONNX's modes, or
+// "simple", which opset 10 had in their place: up where the dimension shrinks, else down.
+// InvalidArgument for an unknown mode.
 StatusOr<Expr> NearestPlace(const NodeLowering& node, const std::string& nearest_mode,
                             const ResampledDim& dim, const Expr& output);
 

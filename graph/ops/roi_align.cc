@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "graph/ops/lowerings.h"
+#include "support/integer_division.h"
 
 namespace tcc {
 namespace {
@@ -12,12 +13,20 @@ struct RoiParameters {
   double scale = 1;
 };
 
-// One side of the region that an output place reads, in f32 and in pixels of the image.
+// One side of the region that an output place reads, in floats and in pixels of the image.
 struct RoiSide {
-  Expr bin;       // the width of a bin
-  Expr start;     // the start of the bin
-  Expr samples;   // the number of samples, f32, at least 0
-  int64_t bound;  // the largest number of samples
+  Expr bin;      // the width of a bin
+  Expr start;    // the start of the bin
+  Expr samples;  // the number of samples, at least 0
+};
+
+// The samples of a side that may lie on the image: the others are zeros, however many.
+struct RoiSamples {
+  std::vector<Axis> axes;
+  Expr number;      // of the sample among all of the side, as a float
+  Expr may_exist;   // by the region alone, whatever bin
+  Expr exists;      // less than the side's samples
+  Expr leaves_out;  // whether the side has others
 };
 
 class RoiAligner {
@@ -38,23 +47,21 @@ class RoiAligner {
     std::vector<Axis> axes = node_.Axes(shape);
     RoiSide y = Side(0, axes);
     RoiSide x = Side(1, axes);
-    Axis iy = NodeLowering::MakeAxis("iy", Expr(y.bound));
-    Axis ix = NodeLowering::MakeAxis("ix", Expr(x.bound));
-    node_.Reduce(
-        {.outputs = {merged},
-         .axes = axes,
-         .reduce_axes = {iy, ix},
-         .combiner = parameters_.takes_maximum ? MaxCombiner(type_) : SumCombiner(type_),
-         .values = {SampleAt(axes, Place(y, iy.var), Place(x, ix.var))},
-         .predicate = BothOf(CastTo(type_, iy.var) < y.samples, CastTo(type_, ix.var) < x.samples),
-         .suffix = "_samples"});
+    RoiSamples rows = SamplesOf(0, y, "y");
+    RoiSamples columns = SamplesOf(1, x, "x");
+    std::vector<Axis> samples = rows.axes;
+    samples.insert(samples.end(), columns.axes.begin(), columns.axes.end());
+    node_.Reduce({.outputs = {merged},
+                  .axes = axes,
+                  .reduce_axes = samples,
+                  .combiner = parameters_.takes_maximum ? MaxCombiner(type_) : SumCombiner(type_),
+                  .values = {SampleAt(axes, Place(y, rows.number), Place(x, columns.number))},
+                  .predicate = BothOf(BothOf(rows.may_exist, columns.may_exist),
+                                      BothOf(rows.exists, columns.exists)),
+                  .suffix = "_samples"});
 
     axes = node_.Axes(shape);
-    Expr count = Side(0, axes).samples * Side(1, axes).samples;
-    Expr value = node_.Load(merged, VarsOf(axes));
-    value = parameters_.takes_maximum ? SelectOf(F(0) < count, value, F(0))
-                                      : Make<Div>(value, MaxOf(count, F(1)));
-    node_.Map(out, axes, CastTo(node_.Type(0), value));
+    node_.Map(out, axes, CastTo(node_.Type(0), Result(axes, node_.Load(merged, VarsOf(axes)))));
   }
 
  private:
@@ -74,20 +81,55 @@ class RoiAligner {
     RoiSide result;
     result.bin = Make<Div>(length, F(static_cast<double>(pooled_[side])));
     result.start = start + CastTo(type_, axes[side + 2].var) * result.bin;
-    if (parameters_.samples > 0) {
-      result.samples = F(static_cast<double>(parameters_.samples));
-      result.bound = parameters_.samples;
-    } else {
-      // Enough for regions inside the image; one beyond it gets no more samples.
-      result.bound = image_[side + 2] / pooled_[side] + 2;
-      Expr wanted = CallOf(ScalarOp::kCeil, {result.bin});
-      result.samples = MinOf(MaxOf(wanted, F(0)), F(static_cast<double>(result.bound)));
-    }
+    result.samples = parameters_.samples > 0 ? F(static_cast<double>(parameters_.samples))
+                                             : MaxOf(CallOf(ScalarOp::kCeil, {result.bin}), F(0));
     return result;
   }
 
-  Expr Place(const RoiSide& side, const Expr& sample) const {
-    return side.start + (CastTo(type_, sample) + F(0.5)) * Make<Div>(side.bin, side.samples);
+  Expr Place(const RoiSide& side, const Expr& number) const {
+    return side.start + (number + F(0.5)) * Make<Div>(side.bin, side.samples);
+  }
+
+  // Samples that a region asks for are a pixel apart or less, and those of more than two are more
+  // than half of it: with n + 1 pixels from -1 to n on the image, n + 3 of them at most; two more
+  // make up for the rounding of the first. Regions inside the image need far less: the loop is in
+  // two, and conditions on the region alone leave both of them early, whatever else is unrolled.
+  RoiSamples SamplesOf(int64_t dim, const RoiSide& side, const std::string& name) const {
+    if (parameters_.samples > 0) {
+      Axis sample = NodeLowering::MakeAxis("i" + name, Expr(parameters_.samples));
+      return {{sample}, CastTo(type_, sample.var), True(), True(), IntConst(kBool, 0)};
+    }
+    int64_t extent = image_[dim + 2];
+    int64_t most = extent + 5;
+    int64_t inner = std::min(extent / pooled_[dim] + 2, most);
+    int64_t parts = CeilDivision(most, inner);
+    Axis part = NodeLowering::MakeAxis("o" + name, Expr(parts));
+    Axis sample = NodeLowering::MakeAxis("i" + name, Expr(inner));
+    Expr before = Times(part.var, inner);
+    Expr counted = CastTo(type_, before + sample.var);
+    Expr first = FirstSample(side);
+    Expr may_exist = BothOf(CastTo(type_, before) < side.samples, counted < side.samples);
+    Expr leaves_out =
+        EitherOf(F(0) < first, first + F(static_cast<double>(parts * inner)) < side.samples);
+    Expr number = first + counted;
+    return {{part, sample}, number, may_exist, number < side.samples, leaves_out};
+  }
+
+  // Divides the sum by the number of all samples, or compares the maximum with the zeros left out.
+  Expr Result(const std::vector<Axis>& axes, const Expr& merged) const {
+    RoiSide y = Side(0, axes);
+    RoiSide x = Side(1, axes);
+    Expr count = y.samples * x.samples;
+    if (!parameters_.takes_maximum) return Make<Div>(merged, MaxOf(count, F(1)));
+    Expr leaves_out = EitherOf(SamplesOf(0, y, "y").leaves_out, SamplesOf(1, x, "x").leaves_out);
+    return SelectOf(F(0) < count, SelectOf(leaves_out, MaxOf(merged, F(0)), merged), F(0));
+  }
+
+  // Returns the number of a sample before the image, the last one or the one before it; else 0.
+  Expr FirstSample(const RoiSide& side) const {
+    Expr step = Make<Div>(side.bin, side.samples);
+    Expr at = Make<Div>(F(-1) - side.start, step) - F(1.5);
+    return MaxOf(CallOf(ScalarOp::kFloor, {at}), F(0));
   }
 
   // The two pixels next to one coordinate, its distance from the lower one, and whether it is on

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "graph/ops/node_lowering.h"
@@ -9,9 +8,9 @@
 namespace tcc {
 namespace {
 
-// e^ of this is 0 in f32, whatever the maximum of a row that sees any key: exporters' finite
-// stand-ins for -inf are lower.
-constexpr double kInvisible = -1e4;
+// Numbers down from here are exporters' stand-ins for -inf: beside them every score is 0. A score
+// may well be -1e4 or lower.
+constexpr double kMaxInvisible = -1e30;
 
 Pattern Scores() {
   Pattern product =
@@ -56,15 +55,14 @@ class AttentionWriter {
     node.inputs = {*query_heads, keys_, values_};
     node.attributes["scale"] = query.factor * keys.factor * ScaleOfScores();
     // Without a guard a query that sees no key gives NaN.
-    std::string empty_rows = Has("guard") ? "zero" : "nan";
+    node.attributes["empty_rows"] = std::string(Has("guard") ? "zero" : "nan");
     if (IsCausal()) {
-      node.attributes["empty_rows"] = empty_rows;
       node.attributes["is_causal"] = int64_t{1};
       return node;
     }
     if (!WriteMask()) return std::nullopt;
     if (mask_ != kNoValue) node.inputs.push_back(mask_);
-    node.attributes["empty_rows"] = weighs_hidden_alike_ ? "uniform" : empty_rows;
+    if (Has("hidden")) node.attributes["hidden_logit"] = rewrite_.NumberAt("hidden");
     return node;
   }
 
@@ -85,7 +83,6 @@ class AttentionWriter {
   }
 
   ValueId ResultOf(const std::string& name) const { return rewrite_.NodeAt(name).outputs[0]; }
-
   // The shape of scores, which masks must not widen, divided into batch and heads.
   bool ReadScores() {
     scores_ = DimsOf(ResultOf("product"));
@@ -171,34 +168,14 @@ class AttentionWriter {
     return true;
   }
 
-  // Scores that a condition replaces by one very small number.
+  // Scores that a condition replaces by one number.
   bool WriteChoice() {
     bool keeps = Has("seen");
     ValueId condition = rewrite_.Bound(keeps ? "seen" : "unseen");
-    double hidden = rewrite_.NumberAt("hidden");
     std::optional<ValueId> chosen = MaskOfHeads(rewrite_, condition, scores_, heads_);
     if (!chosen) return false;
-    if (hidden > kInvisible) return false;
-    // Where all of a row are hidden by one finite number they weigh the same.
-    weighs_hidden_alike_ = std::isfinite(hidden) && !EveryRowHolds(condition, keeps);
     mask_ = keeps ? *chosen : EmitMask(OpKind::kNot, ".seen", {*chosen}, kBool, DimsOf(*chosen));
     return true;
-  }
-
-  // Whether each row of a constant condition has an element that is `wanted`.
-  bool EveryRowHolds(ValueId condition, bool wanted) const {
-    const Tensor* tensor = graph_.ConstantOf(condition);
-    if (!tensor || tensor->shape.empty()) return false;
-    int64_t size = tensor->shape.back();
-    int64_t rows = ElementCount(tensor->shape).value_or(0) / std::max<int64_t>(size, 1);
-    for (int64_t row = 0; row < rows; ++row) {
-      bool found = false;
-      for (int64_t i = 0; i < size; ++i) {
-        found = found || (ElementAsInt(*tensor, row * size + i) != 0) == wanted;
-      }
-      if (!found) return false;
-    }
-    return rows > 0;
   }
 
   // Whether there is one mask, a constant that lets query i see just the keys up to i.
@@ -206,10 +183,10 @@ class AttentionWriter {
     if (Has("view")) return false;
     if (Has("mask")) {
       return IsTriangle(rewrite_.Bound("mask"), [](double added, bool visible) {
-        return visible ? added == 0 : added <= kInvisible;
+        return visible ? added == 0 : added <= kMaxInvisible;
       });
     }
-    if (!Has("hidden") || rewrite_.NumberAt("hidden") > kInvisible) return false;
+    if (!Has("hidden") || rewrite_.NumberAt("hidden") > kMaxInvisible) return false;
     bool keeps = Has("seen");
     return IsTriangle(rewrite_.Bound(keeps ? "seen" : "unseen"),
                       [&](double flag, bool visible) { return (flag != 0) == (visible == keeps); });
@@ -239,7 +216,6 @@ class AttentionWriter {
   ValueId keys_ = kNoValue;
   ValueId values_ = kNoValue;
   ValueId mask_ = kNoValue;
-  bool weighs_hidden_alike_ = false;  // a finite number may hide all keys of a query
 };
 
 std::optional<Node> OfFourDims(Rewrite& rewrite) {

@@ -118,5 +118,6 @@ Status NormalizeSoftmaxCrossEntropyLoss(OnnxNodeContext& context);
 Status NormalizeSplit(OnnxNodeContext& context);
 Status NormalizeSum(OnnxNodeContext& context);
 Status NormalizeTopK(OnnxNodeContext& context);
+Status NormalizeUpsample(OnnxNodeContext& context);
 
 }  // namespace tcc

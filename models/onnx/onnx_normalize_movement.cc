@@ -20,11 +20,34 @@ Status NormalizeEyeLike(OnnxNodeContext& context) {
   return OkStatus();
 }
 
-// Upsample and the Resize of opset 10 have scales alone and one way to find places.
-Status NormalizeResize(OnnxNodeContext& context) {
+namespace {
+
+// Opset 10 has scales alone and places o / scale.
+Status NormalizeScales(OnnxNodeContext& context, const std::string& nearest_mode) {
   Node& node = context.node;
-  if (node.attributes.contains("coordinate_transformation_mode")) return OkStatus();
-  auto scales = node.attributes.extract("scales");
+  if (!context.HasInput(1) || node.inputs.size() > 2) {
+    return context.Invalid(
+        fmt::format("has {} inputs; expected data and scales", node.inputs.size()));
+  }
+  context.SetInput(2, node.inputs[1]);
+  context.SetInput(1, kNoValue);
+  node.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
+  node.attributes["nearest_mode"] = nearest_mode;
+  return OkStatus();
+}
+
+}  // namespace
+
+Status NormalizeResize(OnnxNodeContext& context) {
+  // The name that runtimes gave to what opset 10 does, which no later opset has.
+  const std::string simple = "simple";
+  if (context.opset < 11) return NormalizeScales(context, simple);
+  if (context.node.String("nearest_mode", "") != simple) return OkStatus();
+  return context.Invalid(fmt::format("nearest_mode is '{}'", simple));
+}
+
+Status NormalizeUpsample(OnnxNodeContext& context) {
+  auto scales = context.node.attributes.extract("scales");
   if (!scales.empty()) {
     if (context.HasInput(1)) return context.Invalid("scales as an attribute and as an input");
     const auto& numbers = std::get<std::vector<double>>(scales.mapped());
@@ -34,15 +57,7 @@ Status NormalizeResize(OnnxNodeContext& context) {
     }
     context.SetInput(1, context.AddConstant("scales", tensor));
   }
-  if (!context.HasInput(1) || node.inputs.size() > 2) {
-    return context.Invalid(
-        fmt::format("has {} inputs; expected data and scales", node.inputs.size()));
-  }
-  context.SetInput(2, node.inputs[1]);
-  context.SetInput(1, kNoValue);
-  node.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
-  node.attributes["nearest_mode"] = std::string("floor");
-  return OkStatus();
+  return NormalizeScales(context, "floor");
 }
 
 Status NormalizeRoiAlign(OnnxNodeContext& context) {

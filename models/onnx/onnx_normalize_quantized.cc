@@ -305,9 +305,23 @@ Status NormalizeQLinearUnary(OnnxNodeContext& context) {
   return OkStatus();
 }
 
+// Averages the integers, which f32 holds exactly, and rounds behind the output's zero point, as
+// ONNX Runtime does: an average in the middle of two results becomes the even one.
 Status NormalizeQLinearAveragePool(OnnxNodeContext& context) {
   TCC_RETURN_IF_ERROR(NormalizePool(context));
-  return NormalizeQLinearUnary(context);
+  const Node& node = context.node;
+  DType type = context.InputType(0);
+  ValueId zero = InputOr(context, 4);
+  ValueId steps =
+      Dequantize(context, {node.inputs[0], Number(context, "step", 1), InputOr(context, 2)});
+  ValueId mean = context.Emit(node.op, {steps}, node.attributes, kFloat32);
+  ValueId ratio = EmitBinary(context, OpKind::kDiv, node.inputs[1], node.inputs[3]);
+  ValueId result = EmitBinary(context, OpKind::kMul, mean, ratio);
+  if (zero != kNoValue) {
+    result = EmitBinary(context, OpKind::kAdd, result, CastToFloat(context, zero));
+  }
+  BecomeRounding(context, result, kNoValue, type);
+  return OkStatus();
 }
 
 // (y_scale, y_zero_point, then for each operand: value, scale, zero point).

@@ -185,7 +185,7 @@ constexpr OnnxOp kOps[] = {
     {"Trilu", OpKind::kTrilu, 14, "TI>T", kAnyType, 1, 2, 1, kTrilu},
     {"Unique", OpKind::kUnique, 11, "T>TI", kAnyType, 1, 1, 4, kUnique},
     {"Unsqueeze", OpKind::kUnsqueeze, 1, "TI>T", kAnyType, 1, 2, 1, kAxesUntil12, NormalizeAxes},
-    {"Upsample", OpKind::kResize, 7, "TF>T", kAnyType, 1, 2, 1, kUpsample, NormalizeResize},
+    {"Upsample", OpKind::kResize, 7, "TF>T", kAnyType, 1, 2, 1, kUpsample, NormalizeUpsample},
     {"Where", OpKind::kWhere, 9, "BTT>T", kAnyType, 3, 3, 1, {}},
     {"Xor", OpKind::kXor, 1, "BB>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
     {"com.microsoft.Attention", OpKind::kAttention, 1, "TTTJTTJ>T", kAnyFloat, 2, 7, 2, kAttentionOfMicrosoft, NormalizeAttentionOfMicrosoft},

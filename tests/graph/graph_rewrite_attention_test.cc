@@ -143,19 +143,34 @@ TEST_CASE("masks of attention are added, or choose", "[lower][rewrite]") {
   }
 }
 
-TEST_CASE("numbers that hide too little make no mask", "[lower][rewrite]") {
+TEST_CASE("a score that a condition replaces keeps the number in its place", "[graph][rewrite]") {
   Tensor seen = Flags({1, 5}, {1, 0, 1, 1, 0});
-  CHECK(!IsFound({.scores = Chosen(seen, -100)}));
+  // Scores are numbers of this size, so that the replaced keys count.
+  for (double hidden : {-2.0, 0.5, 3.0, -1e4}) {
+    for (bool keeps : {true, false}) {
+      Graph graph = CheckIsOne({.scores = Chosen(seen, hidden, keeps)});
+      CHECK(AttentionOf(graph).Float("hidden_logit", 0) == hidden);
+    }
+  }
 }
 
-TEST_CASE("a query whose keys are all hidden by one number weighs them alike", "[lower][rewrite]") {
+TEST_CASE("a query whose keys are all hidden by one number weighs them alike", "[graph][rewrite]") {
   Tensor none = Flags({5, 1}, {1, 1, 0, 1, 1});
   CheckIsOne({.scores = Chosen(none, -1e4)});
   CheckIsOne({.scores = Chosen(none, -1e9)});
 }
 
+TEST_CASE("a causal triangle of -1e4 is added, since scores may be lower", "[graph][rewrite]") {
+  for (double hidden : {-1e4, -1e9}) {
+    Graph added = CheckIsOne({.scores = By(OpKind::kAdd, F32({5, 5}, Triangle(0, hidden)))});
+    CHECK(AttentionOf(added).inputs.size() == 4);
+    Graph chosen = CheckIsOne({.scores = Chosen(Flags({5, 5}, Triangle(1, 0)), hidden)});
+    CHECK(AttentionOf(chosen).inputs.size() == 4);
+  }
+}
+
 TEST_CASE("a constant causal mask becomes an attribute", "[lower][rewrite]") {
-  for (double hidden : {-kInfinity, -1e9}) {
+  for (double hidden : {-kInfinity, -3.4028234663852886e38}) {
     Graph added = CheckIsOne({.scores = By(OpKind::kAdd, F32({1, 1, 5, 5}, Triangle(0, hidden)))});
     CHECK(AttentionOf(added).Int("is_causal", 0) == 1);
     CHECK(AttentionOf(added).inputs.size() == 3);

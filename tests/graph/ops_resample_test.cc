@@ -112,3 +112,49 @@ TEST_CASE("coordinates that are no numbers read inside the image", "[lower][grid
     CHECK(ResultOf(node).shape == Ints{1, 1, 3});
   }
 }
+
+namespace {
+
+// Returns the places that a nearest Resize of 0, 1, 2, .. by a scale reads.
+std::vector<double> PlacesBy(float scale, int64_t extent, const char* transformation,
+                             const char* rounding) {
+  std::vector<double> places;
+  for (int64_t i = 0; i < extent; ++i) places.push_back(static_cast<double>(i));
+  OneNode node = {.op = OpKind::kResize,
+                  .inputs = {F32({extent}, places), Tensor{}, F32({1}, {scale})},
+                  .attributes = {{"mode", std::string("nearest")},
+                                 {"coordinate_transformation_mode", std::string(transformation)},
+                                 {"nearest_mode", std::string(rounding)}},
+                  .constants = {2}};
+  return ValuesOf(ResultOf(node));
+}
+
+}  // namespace
+
+TEST_CASE("a scale of a third, which f32 cannot hold, reads every third place", "[graph][resize]") {
+  CHECK(PlacesBy(1.0F / 3, 9, "asymmetric", "floor") == Doubles{0, 3, 6});
+  CHECK(PlacesBy(1.0F / 3, 9, "asymmetric", "ceil") == Doubles{0, 3, 6});
+  CHECK(PlacesBy(2.0F / 3, 9, "asymmetric", "floor") == Doubles{0, 1, 3, 4, 6, 7});
+  CHECK(PlacesBy(7.0F / 3, 3, "asymmetric", "floor") == Doubles{0, 0, 0, 1, 1, 2, 2});
+  CHECK(PlacesBy(1.0F / 3, 9, "half_pixel", "floor") == Doubles{1, 4, 7});
+  CHECK(PlacesBy(1.0F / 3, 9, "half_pixel", "ceil") == Doubles{1, 4, 7});
+  CHECK(PlacesBy(1.0F / 3, 3, "half_pixel_symmetric", "round_prefer_floor") == Doubles{1});
+}
+
+TEST_CASE("a Resize of opset 10 rounds up in the dimensions that shrink", "[graph][resize]") {
+  // ONNX 1.5, test_resize_nearest and test_resize_downsample_nearest.
+  OneNode node = {.op = OpKind::kResize,
+                  .inputs = {F32({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}), Tensor{}, F32({2}, {2, 0.6F})},
+                  .attributes = {{"mode", std::string("nearest")},
+                                 {"coordinate_transformation_mode", std::string("asymmetric")},
+                                 {"nearest_mode", std::string("simple")}},
+                  .constants = {2}};
+  CHECK(ValuesOf(ResultOf(node)) == Doubles{1, 3, 1, 3, 5, 7, 5, 7});
+}
+
+TEST_CASE("a place that rounding moved from the middle of two is still in the middle",
+          "[graph][resize]") {
+  // 3.5 - 2e-7 and 6.5 + 5e-7 in f32.
+  CHECK(PlacesBy(2.0F / 7, 7, "asymmetric", "round_prefer_ceil") == Doubles{0, 4});
+  CHECK(PlacesBy(19.0F / 14, 14, "half_pixel", "round_prefer_floor")[9] == 6);
+}

@@ -39,6 +39,22 @@ TEST_CASE("a condition that reads memory stays, for the body may write it", "[lo
   CheckPass(HoistConditions, text, text);
 }
 
+TEST_CASE("a condition that reads what nobody writes moves before all that may guard its load",
+          "[lower][passes]") {
+  CheckPass(HoistConditions, R"(
+    fn f(A: f32[8], C: f32[4], B: f32[8]) lowered {
+      for i in 0..2 { for j in 0..4 { if i < 1 && C[i] < 1.0 && j < 3 && C[i + 2] < 1.0 {
+        B[i * 4 + j] = A[i * 4 + j]
+      } } }
+    })",
+            R"(
+    fn f(A: f32[8], C: f32[4], B: f32[8]) lowered {
+      for i in 0..2 { if i < 1 && C[i] < 1.0 { for j in 0..4 { if j < 3 && C[i + 2] < 1.0 {
+        B[i * 4 + j] = A[i * 4 + j]
+      } } } }
+    })");
+}
+
 TEST_CASE("a condition with an else stays", "[lower][passes]") {
   const char* text = R"(
     fn f(A: f32[8], B: f32[8]) lowered {

@@ -305,3 +305,14 @@ TEST_CASE("a cross entropy is a loss over a softmax", "[models][normalize]") {
   CHECK(graph.nodes[0].Int("axis", 0) == 1);
   CHECK(graph.nodes[1].inputs[0] == graph.nodes[0].outputs[0]);
 }
+
+TEST_CASE("a Resize of opset 10 rounds places up where it shrinks, an Upsample down",
+          "[models][normalize]") {
+  std::vector<Wire> scales = {Floats("s", {4}, {1, 1, 0.5, 2})};
+  auto mode = [](const Graph& graph) { return graph.nodes[0].String("nearest_mode", ""); };
+  CHECK(mode(Normal(10, {"Resize", {"x", "s"}, {"y"}}, scales)) == "simple");
+  CHECK(mode(Normal(9, {"Upsample", {"x", "s"}, {"y"}}, scales)) == "floor");
+  CHECK_THAT(ErrorOf(11, {"Resize", {"x", "", "s"}, {"y"}, {StringAttr("nearest_mode", "simple")}},
+                     scales),
+             Contains("nearest_mode is 'simple'"));
+}

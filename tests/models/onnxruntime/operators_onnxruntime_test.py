@@ -60,6 +60,9 @@ def cases():
     yield "QLinearAveragePool", triple(u8(1, 3, 6, 7), 0.0507, 3) + [
         number(0.0409), number(5, U8)], {
         "kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1]}
+    # Averages in the middle of two results.
+    yield "QLinearAveragePool", triple(u8(1, 4, 9, 9), 0.03, 5) + [number(0.03), number(9, U8)], {
+        "kernel_shape": [2, 2], "pads": [1, 0, 0, 1]}
     yield "QLinearConcat", [number(0.0409), number(50, U8)] + triple(u8(2, 3), 0.0211, 9) + triple(
         u8(2, 1), 0.0817, 30), {"axis": 1}
     yield "QLinearWhere", [DRAW.integers(0, 2, (3, 4)).astype(bool)] + triple(
@@ -124,11 +127,32 @@ def cases():
     yield "ai.LpPool", [f32(1, 2, 7, 8, 5)], {
         "kernel_shape": [3, 2, 2], "strides": [2, 3, 2], "pads": [1, 0, 1, 0, 1, 0], "p": 3}
     yield "ai.GlobalLpPool", [f32(2, 3, 4, 5)], {"p": 1}
+    yield from resizes()
+    # Regions on the image, across its edges, around it, beside it, and of no size.
+    regions = F32([[2, 1, 9, 7], [-30, -20, 70, 5], [-90, -80, 95, 99], [40, 3, 60, 9],
+                   [-1, -1, 18, 16], [5, 5, 5, 5], [9, 9, 3, 2]])
+    for mode in ("avg", "max"):
+        for transformation in ("half_pixel", "output_half_pixel"):
+            yield "ai.RoiAlign", [f32(2, 3, 8, 9), regions, np.arange(7) % 2], {
+                "mode": mode, "output_height": 3, "output_width": 2, "sampling_ratio": 0,
+                "spatial_scale": 0.5, "coordinate_transformation_mode": transformation}
+
+
+def resizes():
+    """Nearest places by scales that f32 cannot hold, whose product with the extent may or may not
+    be whole."""
+    for transformation in ("half_pixel", "asymmetric", "half_pixel_symmetric"):
+        for mode in ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"):
+            for scales in ((1 / 3, 7 / 3, 0.7), (2 / 3, 9 / 5, 0.9), (5 / 9, 1.2, 1 / 6),
+                           (19 / 14, 2 / 7, 0.6)):
+                yield "ai.Resize", [f32(18, 14, 21), None, F32(scales)], {
+                    "mode": "nearest", "nearest_mode": mode,
+                    "coordinate_transformation_mode": transformation}
 
 
 DTYPES = {np.dtype(F32): TensorProto.FLOAT, np.dtype(U8): TensorProto.UINT8,
           np.dtype(I8): TensorProto.INT8, np.dtype(I32): TensorProto.INT32,
-          np.dtype(bool): TensorProto.BOOL, np.dtype(np.float16): TensorProto.FLOAT16}
+          np.dtype(bool): TensorProto.BOOL, np.dtype(np.int64): TensorProto.INT64, np.dtype(np.float16): TensorProto.FLOAT16}
 
 
 def model_of(name, inputs, attributes):
