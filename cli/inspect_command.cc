@@ -169,13 +169,15 @@ StatusOr<Inspection> InspectModel(const ModelOptions& options) {
                   {"nodes", survey.nodes},
                   {"operators", survey.operators},
                   {"unsupported", unsupported}};
-  if (size_t count = survey.unsupported.size(); count > 0) {
-    return Inspection{summary,
-                      Unsupported("the model cannot be compiled: {} of its operators {} not "
-                                  "supported",
-                                  count, count == 1 ? "is" : "are")};
-  }
-  TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(options));
+  size_t count = survey.unsupported.size();
+  Inspection refused{summary,
+                     Unsupported("the model cannot be compiled: {} of its operators {} not "
+                                 "supported",
+                                 count, count == 1 ? "is" : "are")};
+  if (!MayBeRead(survey)) return refused;
+  StatusOr<Graph> imported = ImportModel(options);
+  if (count > 0 && absl::IsUnimplemented(imported.status())) return refused;
+  TCC_ASSIGN_OR_RETURN(Graph graph, std::move(imported));
   std::vector<SymbolicValue> shapes = InferSymbolicShapes(graph);
   summary["inputs"] = ValueRows(graph, graph.inputs, shapes);
   summary["outputs"] = ValueRows(graph, graph.outputs, shapes);

@@ -64,28 +64,6 @@ std::optional<std::vector<Tensor>> Evaluated(const Graph& graph, const Node& nod
   return *std::move(results);
 }
 
-// Tries to fold an If's condition to a constant. Evaluates the nodes before it whose operands are
-// constants, and an And (Or) with one false (true) operand. The branch that runs decides shapes, so
-// this may cost more work than other values are worth here; it is charged to the budget. Leaves a
-// condition that depends on run-time values.
-void FoldCondition(Graph& graph, ValueId condition, InferenceBudget& budget) {
-  if (graph.ConstantOf(condition) != nullptr) return;
-  std::vector<size_t> behind = NodesBehind(graph, condition);
-  std::vector<size_t> folded;
-  for (auto n = behind.rbegin(); n != behind.rend(); ++n) {
-    const Node& node = graph.nodes[*n];
-    std::optional<std::vector<Tensor>> results = Evaluated(graph, node, budget);
-    if (!results) continue;
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i] != kNoValue) graph.values[node.outputs[i]].constant = (*results)[i];
-    }
-    folded.push_back(*n);
-  }
-  for (auto n = folded.rbegin(); n != folded.rend(); ++n) {
-    graph.nodes.erase(graph.nodes.begin() + static_cast<int64_t>(*n));
-  }
-}
-
 InferredControlFlow ReplacedBy(std::vector<Node> nodes) {
   return {.stays = false, .pending = std::move(nodes)};
 }
@@ -436,6 +414,24 @@ class ControlFlow {
 };
 
 }  // namespace
+
+void FoldCondition(Graph& graph, ValueId condition, InferenceBudget& budget) {
+  if (graph.ConstantOf(condition) != nullptr) return;
+  std::vector<size_t> behind = NodesBehind(graph, condition);
+  std::vector<size_t> folded;
+  for (auto n = behind.rbegin(); n != behind.rend(); ++n) {
+    const Node& node = graph.nodes[*n];
+    std::optional<std::vector<Tensor>> results = Evaluated(graph, node, budget);
+    if (!results) continue;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] != kNoValue) graph.values[node.outputs[i]].constant = (*results)[i];
+    }
+    folded.push_back(*n);
+  }
+  for (auto n = folded.rbegin(); n != folded.rend(); ++n) {
+    graph.nodes.erase(graph.nodes.begin() + static_cast<int64_t>(*n));
+  }
+}
 
 StatusOr<InferredControlFlow> InferControlFlow(Graph& graph, Node& node, InferenceBudget& budget) {
   ControlFlow control(graph, node, budget);

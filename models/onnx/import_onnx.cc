@@ -19,17 +19,20 @@ namespace {
 class Importer {
  public:
   Importer(onnxpb::Model& model, std::vector<OnnxBodies>& bodies, const std::string& folder,
-           const ImportOptions& options, int64_t opset)
+           const ImportOptions& options, const OnnxSurvey& survey)
       : proto_(*model.mutable_graph()),
         bodies_(bodies),
         live_(FindLive(proto_, bodies)),
         options_(options),
+        survey_(survey),
         session_{.files = ExternalData(
                      options.external_data_folder.empty() ? folder : options.external_data_folder,
                      options.external_data_links),
-                 .limits = {.max_bytes = options.max_tensor_bytes}},
+                 .limits = {.max_bytes = options.max_tensor_bytes},
+                 .facts_of = options.facts_of,
+                 .has_unsupported = !survey.unsupported.empty()},
         shapes_(options),
-        importer_(session_, nullptr, static_cast<int>(opset)) {
+        importer_(session_, nullptr, static_cast<int>(survey.opset)) {
     for (const onnxpb::Function& function : model.functions()) {
       session_.functions.emplace(
           FunctionKey(function.domain(), function.name(), function.overload()), &function);
@@ -41,7 +44,9 @@ class Importer {
     TCC_RETURN_IF_ERROR(CollectDefinitions());
     CollectNames();
     TCC_RETURN_IF_ERROR(AddInputs());
-    TCC_RETURN_IF_ERROR(importer_.AddContents(proto_, bodies_, live_));
+    Status added = importer_.AddContents(proto_, bodies_, live_);
+    if (session_.met_unsupported) return RefuseUnsupported(survey_);
+    TCC_RETURN_IF_ERROR(added);
     TCC_RETURN_IF_ERROR(AddOutputs());
     SetBodyDimensions(graph());
     TCC_RETURN_IF_ERROR(VerifyGraph(graph()));
@@ -164,6 +169,7 @@ class Importer {
   std::vector<OnnxBodies>& bodies_;
   OnnxLiveness live_;
   const ImportOptions& options_;
+  const OnnxSurvey& survey_;
   OnnxImportSession session_;
   ModelShapes shapes_;
   OnnxGraphImporter importer_;
@@ -202,8 +208,8 @@ StatusOr<Graph> ImportFrom(std::span<const uint8_t> bytes, const std::string& fo
                            const ImportOptions& options) {
   TCC_ASSIGN_OR_RETURN(ParsedModel parsed, ParseModel(bytes));
   TCC_ASSIGN_OR_RETURN(OnnxSurvey survey, SurveyModel(parsed.model, parsed.bodies));
-  TCC_RETURN_IF_ERROR(RefuseUnsupported(survey));
-  return Importer(parsed.model, parsed.bodies, folder, options, survey.opset).Import();
+  if (!MayBeRead(survey)) return RefuseUnsupported(survey);
+  return Importer(parsed.model, parsed.bodies, folder, options, survey).Import();
 }
 
 std::string FolderOf(const std::string& path) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "models/onnx/condition_facts.h"
 #include "models/onnx/external_data.h"
 #include "models/onnx/onnx_survey.h"
 #include "support/tensor.h"
@@ -30,6 +31,9 @@ struct ImportOptions {
   std::string external_data_folder = {};
   Links external_data_links = Links::kRefused;
   int64_t max_tensor_bytes = int64_t{1} << 36;
+  // Tells conditions of Ifs that are computed (ConditionEvaluator in compiler/). Without it only
+  // constants are known.
+  ConditionFunction facts_of = {};
   // Receives a line per oddity of the model that the import resolved.
   std::function<void(const std::string& message)> warn = {};
 };
@@ -42,10 +46,12 @@ inline constexpr int64_t kGreatestFreeDim = int64_t{1} << 24;
 // become constants, as does an Identity of one; large tensors stay mapped in their files. Every
 // value has its dtype; inputs, constants and, where the model states them, outputs have their
 // shapes. Nodes come in topological order: the file's own order if that is one. Nodes and
-// initializers that no output needs are left out, supported or not. An input that nothing reads
+// initializers that no output needs are left out, supported or not. An If whose condition is known
+// becomes the branch that it takes; the other one may hold anything. An input that nothing reads
 // stays; if its shape is not known, its free dimensions are 1, with a warning.
 //
-// Fails with Unimplemented and the whole list of unsupported operators, before any tensor is read;
+// Fails with Unimplemented and the whole list of unsupported operators, before any tensor is read
+// unless all of them stand in branches of Ifs;
 // with FailedPrecondition for options that do not fit the model; with InvalidArgument, naming the
 // node or tensor, for a model that is not valid.
 StatusOr<Graph> ImportOnnx(const std::string& path, const ImportOptions& options = {});

@@ -1,8 +1,11 @@
 #include "models/onnx/onnx_control_flow.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "models/onnx/onnx_attributes.h"
+#include "support/wanted_option.h"
 
 namespace tcc {
 namespace {
@@ -11,6 +14,12 @@ std::vector<DType> TypesOf(const Graph& graph, const std::vector<ValueId>& ids) 
   std::vector<DType> types;
   for (ValueId id : ids) types.push_back(graph.value(id).dtype);
   return types;
+}
+
+std::string TypesText(const std::vector<DType>& types) {
+  std::vector<std::string> names;
+  for (DType type : types) names.push_back(ToString(type));
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 Tensor TrueTensor() {
@@ -122,13 +131,17 @@ class ControlFlowImporter {
     if (inputs_.size() != 1 || inputs_[0] == kNoValue) {
       return InvalidInput("has {} inputs; expected a condition", inputs_.size());
     }
+    ConditionFacts facts = importer_.FactsOf(inputs_[0]);
+    if (facts.value) {
+      TCC_ASSIGN_OR_RETURN(OnnxBody * taken, Branch(*facts.value ? "then_branch" : "else_branch"));
+      return importer_.AddBranch(proto_, *taken);
+    }
     Node node = NewNode(OpKind::kIf);
     node.inputs = inputs_;
     std::vector<std::vector<OnnxGraphImporter::Capture>> captures;
     for (const char* attribute : {"then_branch", "else_branch"}) {
-      TCC_ASSIGN_OR_RETURN(OnnxBody * proto, Body(attribute));
+      TCC_ASSIGN_OR_RETURN(OnnxBody * proto, Branch(attribute));
       OnnxGraphImporter body(importer_.session(), &importer_, importer_.opset());
-      if (proto->graph.input_size() > 0) return InvalidInput("{} has inputs", attribute);
       ReserveNames(body, proto->graph);
       TCC_RETURN_IF_ERROR(Annotate(FillBody(body, *proto), attribute));
       captures.push_back(body.captures());
@@ -136,10 +149,28 @@ class ControlFlowImporter {
     }
     AddCommonCaptures(node, captures);
     std::vector<DType> types = TypesOf(node.bodies[0], node.bodies[0].outputs);
-    if (TypesOf(node.bodies[1], node.bodies[1].outputs) != types) {
-      return InvalidInput("the branches give other numbers or types of results");
-    }
+    std::vector<DType> others = TypesOf(node.bodies[1], node.bodies[1].outputs);
+    if (others != types) return UnequalBranches(types, others, facts.inputs);
     return DefineResults(std::move(node), types);
+  }
+
+  StatusOr<OnnxBody*> Branch(const char* attribute) {
+    TCC_ASSIGN_OR_RETURN(OnnxBody * branch, Body(attribute));
+    if (branch->graph.input_size() > 0) return InvalidInput("{} has inputs", attribute);
+    return branch;
+  }
+
+  // Valid, but only a constant condition tells the types of what comes behind.
+  static Status UnequalBranches(const std::vector<DType>& then_types,
+                                const std::vector<DType>& else_types,
+                                const std::vector<std::string>& inputs) {
+    std::string origin = inputs.empty() ? "" : fmt::format(" from '{}'", fmt::join(inputs, "', '"));
+    Status status = Unsupported(
+        "then_branch gives ({}), else_branch ({}), and the condition is computed{} at run time; "
+        "expected a constant condition, or branches with equal numbers and types of results",
+        TypesText(then_types), TypesText(else_types), origin);
+    for (const std::string& input : inputs) status = WithOption(status, Option::kBinds, input);
+    return status;
   }
 
   // Gives both branches the captures of either.

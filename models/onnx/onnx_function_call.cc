@@ -45,6 +45,18 @@ void OnnxGraphImporter::ResolveReferences(onnxpb::Node& proto) const {
   }
 }
 
+std::vector<std::string> OnnxGraphImporter::NameResults(const onnxpb::Node& proto,
+                                                        const std::vector<std::string>& results,
+                                                        Scope& inner) {
+  std::vector<std::string> names(proto.output_size());
+  for (int i = 0; i < proto.output_size(); ++i) {
+    if (proto.output(i).empty()) continue;
+    names[i] = ValueName(proto.output(i));
+    inner.result_names.emplace(results[i], names[i]);
+  }
+  return names;
+}
+
 Status OnnxGraphImporter::BindCall(onnxpb::Node& proto, const onnxpb::Function& function,
                                    Scope& scope) {
   if (proto.input_size() > function.input_size() || proto.output_size() > function.output_size()) {
@@ -71,11 +83,6 @@ Status OnnxGraphImporter::BindCall(onnxpb::Node& proto, const onnxpb::Function& 
     if (!declared) return InvalidInput("the function has no attribute '{}'", attribute.name());
     scope.arguments[attribute.name()] = &attribute;
   }
-  for (int i = 0; i < proto.output_size(); ++i) {
-    if (!proto.output(i).empty()) {
-      scope.result_names[function.output(i)] = ValueName(proto.output(i));
-    }
-  }
   return OkStatus();
 }
 
@@ -97,40 +104,48 @@ Status OnnxGraphImporter::AddCall(onnxpb::Node& proto, const onnxpb::Function& f
   // Reading nodes takes their tensors away; the next call needs them too.
   google::protobuf::RepeatedPtrField<onnxpb::Node> nodes = function.node();
   TCC_ASSIGN_OR_RETURN(std::vector<OnnxBodies> bodies, ParseBodies(nodes, depth_));
+  std::vector<std::string> results(function.output().begin(), function.output().end());
+  std::vector<std::string> names = NameResults(proto, results, scope);
   calls.push_back(&function);
   scope_ = &scope;
-  OnnxLiveness live = FindLive(nodes, bodies, {function.output().begin(), function.output().end()});
-  Status status = AddNodes(nodes, bodies, live);
+  Status status = AddNodes(nodes, bodies, FindLive(nodes, bodies, results));
+  status = Annotate(status, fmt::format("function '{}'", function.name()));
+  if (status.ok()) status = Annotate(TakeResults(proto, results, names, "the function"), where);
   scope_ = scope.caller;
   calls.pop_back();
-  TCC_RETURN_IF_ERROR(Annotate(status, fmt::format("function '{}'", function.name())));
-  return Annotate(TakeResults(proto, function, scope), where);
+  return status;
 }
 
-// Results that the function did not compute itself are copies of its inputs.
-Status OnnxGraphImporter::TakeResults(const onnxpb::Node& proto, const onnxpb::Function& function,
-                                      Scope& inner) {
+// A result that the scope did not compute under that name (an input, a value of the caller, one
+// that is given twice) becomes a copy.
+Status OnnxGraphImporter::TakeResults(const onnxpb::Node& proto,
+                                      const std::vector<std::string>& results,
+                                      const std::vector<std::string>& names,
+                                      std::string_view what) {
   for (int i = 0; i < proto.output_size(); ++i) {
     if (proto.output(i).empty()) continue;
-    auto found = inner.ids.find(function.output(i));
-    if (found == inner.ids.end() || found->second == kNoValue) {
-      return InvalidInput("the function does not define its output '{}'", function.output(i));
+    StatusOr<ValueId> found = Find(results[i]);
+    if (!found.ok() || *found == kNoValue) {
+      return InvalidInput("{} does not define its output '{}'", what, results[i]);
     }
-    ValueId id = found->second;
-    const std::string& name = inner.result_names.at(function.output(i));
-    if (graph_.value(id).name != name) {
-      ValueId copy = graph_.AddValue(
-          {.name = name, .dtype = graph_.value(id).dtype, .shape = {}, .constant = {}});
-      graph_.nodes.push_back({.name = FreshNodeName(name),
-                              .op = OpKind::kIdentity,
-                              .inputs = {id},
-                              .outputs = {copy},
-                              .attributes = {}});
-      id = copy;
-    }
-    Alias(proto.output(i), id);
+    bool has_name = graph_.value(*found).name == names[i];
+    scope_->caller->ids[proto.output(i)] = has_name ? *found : CopyAs(names[i], *found);
   }
   return OkStatus();
+}
+
+ValueId OnnxGraphImporter::CopyAs(const std::string& name, ValueId id) {
+  Value copy = graph_.value(id);
+  copy.name = name;
+  if (copy.constant) return graph_.AddValue(std::move(copy));
+  copy.shape.clear();
+  ValueId result = graph_.AddValue(std::move(copy));
+  graph_.nodes.push_back({.name = FreshNodeName(name),
+                          .op = OpKind::kIdentity,
+                          .inputs = {id},
+                          .outputs = {result},
+                          .attributes = {}});
+  return result;
 }
 
 }  // namespace tcc

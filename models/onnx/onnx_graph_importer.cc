@@ -12,6 +12,7 @@
 #include "models/onnx/onnx_control_flow.h"
 #include "models/onnx/onnx_normalize.h"
 #include "models/onnx/onnx_ops.h"
+#include "models/onnx/onnx_survey.h"
 #include "support/check.h"
 #include "support/status.h"
 
@@ -182,14 +183,22 @@ ValueId OnnxGraphImporter::DefineConstant(const std::string& name, Tensor tensor
   return id;
 }
 
+const OnnxGraphImporter::Scope& OnnxGraphImporter::ScopeOf(const std::string& name) const {
+  const Scope* scope = scope_;
+  while (!scope->ids.contains(name) && scope->sees_caller) scope = scope->caller;
+  return *scope;
+}
+
 bool OnnxGraphImporter::Knows(const std::string& name) const {
-  if (scope_->ids.contains(name)) return true;
-  return scope_ == &own_ && around_ != nullptr && around_->Knows(name);
+  const Scope& scope = ScopeOf(name);
+  if (scope.ids.contains(name)) return true;
+  return &scope == &own_ && around_ != nullptr && around_->Knows(name);
 }
 
 StatusOr<ValueId> OnnxGraphImporter::Find(const std::string& name) {
-  if (auto found = scope_->ids.find(name); found != scope_->ids.end()) return found->second;
-  if (scope_ != &own_ || around_ == nullptr) {
+  const Scope& scope = ScopeOf(name);
+  if (auto found = scope.ids.find(name); found != scope.ids.end()) return found->second;
+  if (&scope != &own_ || around_ == nullptr) {
     return InvalidInput("value '{}' is not defined", name);
   }
   TCC_ASSIGN_OR_RETURN(ValueId outside, around_->Find(name));
@@ -215,7 +224,7 @@ Status OnnxGraphImporter::AddInitializers(
   for (onnxpb::Tensor& proto : tensors) {
     if (scope_->ids.contains(proto.name())) continue;  // bound, or an input of a body
     if (!live.names.contains(proto.name())) {
-      left_out_.insert(proto.name());
+      scope_->left_out.insert(proto.name());
       continue;
     }
     std::string what = fmt::format("initializer '{}'", proto.name());
@@ -235,7 +244,7 @@ Status OnnxGraphImporter::AddNodes(google::protobuf::RepeatedPtrField<onnxpb::No
         kMaxImportedNodes);
   }
   auto is_own = [this](const std::string& name) {
-    return scope_->ids.contains(name) || (scope_ == &own_ && left_out_.contains(name));
+    return scope_->ids.contains(name) || scope_->left_out.contains(name);
   };
   OnnxNames names{.is_own = is_own,
                   .is_known = [this](const std::string& name) { return Knows(name); }};
@@ -256,10 +265,15 @@ std::vector<ValueId> OnnxGraphImporter::Emit(Node node, const std::vector<DType>
 }
 
 Status OnnxGraphImporter::AddNode(onnxpb::Node& proto, OnnxBodies& bodies) {
-  ResolveReferences(proto);
   auto function =
       session_.functions.find(FunctionKey(proto.domain(), proto.op_type(), proto.overload()));
-  if (function != session_.functions.end()) return AddCall(proto, *function->second);
+  bool is_call = function != session_.functions.end();
+  if (!is_call && session_.has_unsupported && UnsupportedFeature(proto, bodies, opset())) {
+    session_.met_unsupported = true;
+    return Unsupported("{} is not supported", Where(proto));
+  }
+  ResolveReferences(proto);
+  if (is_call) return AddCall(proto, *function->second);
   const OnnxOp* op = FindOnnxOp(OperatorName(proto));
   TCC_CHECK(op != nullptr) << OperatorName(proto);  // the survey refused it
   if (IsControlFlow(*op)) return ImportControlFlow(*this, proto, *op, bodies);

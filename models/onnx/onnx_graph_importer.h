@@ -2,10 +2,12 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "models/onnx/condition_facts.h"
 #include "models/onnx/onnx_bodies.h"
 #include "models/onnx/onnx_ops.h"
 #include "models/onnx/onnx_tensor.h"
@@ -22,6 +24,9 @@ inline constexpr int kMaxCallDepth = 64;
 struct OnnxImportSession {
   ExternalData files;
   TensorLimits limits;
+  ConditionFunction facts_of = {};
+  bool has_unsupported = false;  // whether a branch holds a node that cannot be read
+  bool met_unsupported = false;  // whether the import has come to such a node
   std::map<std::string, const onnxpb::Function*> functions = {};  // by FunctionKey
   std::unordered_set<std::string> node_names = {};
   std::unordered_map<std::string, int> node_wishes = {};  // uses of a name so far
@@ -76,20 +81,28 @@ class OnnxGraphImporter {
   // Adds the live contents of a graph: initializers, then nodes in topological order.
   Status AddContents(onnxpb::Graph& graph, std::vector<OnnxBodies>& bodies,
                      const OnnxLiveness& live);
+  // Returns what is known of an If's condition at this point.
+  ConditionFacts FactsOf(ValueId condition) const;
+  // Adds the contents of the branch that an If always takes; its results become those of the If.
+  Status AddBranch(const onnxpb::Node& proto, OnnxBody& branch);
   // Appends a node that the model does not have; its results have these types and fresh names.
   std::vector<ValueId> Emit(Node node, const std::vector<DType>& types);
 
  private:
-  // The names of the graph itself, or of one call of a function.
+  // The names of the graph itself, of one call of a function, or of a branch in place of its If.
   struct Scope {
     Scope* caller = nullptr;
+    bool sees_caller = false;  // whether the names of `caller` are visible too
     int opset = 0;
     std::string prefix = {};  // of value and node names
     std::unordered_map<std::string, ValueId> ids = {};
-    std::unordered_map<std::string, std::string> result_names = {};  // of a function's outputs
+    std::unordered_set<std::string> left_out = {};  // initializers that nothing needs
+    std::unordered_map<std::string, std::string> result_names = {};  // of its outputs
     std::map<std::string, const onnxpb::Attribute*> arguments = {};  // of the function's call
   };
 
+  // Returns the innermost visible scope that knows the name; the outermost visible one for none.
+  const Scope& ScopeOf(const std::string& name) const;
   std::string ValueName(const std::string& name);
   Status AddInitializers(google::protobuf::RepeatedPtrField<onnxpb::Tensor>& tensors,
                          const OnnxLiveness& live);
@@ -101,7 +114,14 @@ class OnnxGraphImporter {
                      const std::string& where);
   Status AddCall(onnxpb::Node& proto, const onnxpb::Function& function);
   Status BindCall(onnxpb::Node& proto, const onnxpb::Function& function, Scope& scope);
-  Status TakeResults(const onnxpb::Node& proto, const onnxpb::Function& function, Scope& inner);
+  // Returns the names of the node's results, and gives them to the `results` of a scope inside.
+  std::vector<std::string> NameResults(const onnxpb::Node& proto,
+                                       const std::vector<std::string>& results, Scope& inner);
+  // Makes `results` of the current scope the node's results, known to the caller.
+  Status TakeResults(const onnxpb::Node& proto, const std::vector<std::string>& results,
+                     const std::vector<std::string>& names, std::string_view what);
+  // Adds a copy of a value under another name; of a constant it is one too.
+  ValueId CopyAs(const std::string& name, ValueId id);
   void ResolveReferences(onnxpb::Node& proto) const;
   StatusOr<std::vector<ValueId>> Inputs(const onnxpb::Node& proto, const OnnxOp& op,
                                         const std::string& where);
@@ -113,7 +133,6 @@ class OnnxGraphImporter {
   Scope* scope_ = &own_;  // the current scope
   Graph graph_;
   std::vector<Capture> captures_;
-  std::unordered_set<std::string> left_out_;  // initializers that nothing needs
   std::unordered_set<std::string> taken_;
   std::unordered_set<std::string> kept_names_;
   std::unordered_map<std::string, int> wishes_;

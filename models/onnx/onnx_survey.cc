@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -49,14 +50,9 @@ class Surveyor {
     }
     Visit(model_.graph(), bodies, survey_.opset, true);
     // Functions without a call are not looked at.
-    while (!called_.empty()) {
-      const onnxpb::Function& function = *called_.back();
-      called_.pop_back();
-      google::protobuf::RepeatedPtrField<onnxpb::Node> nodes = function.node();
-      TCC_ASSIGN_OR_RETURN(std::vector<OnnxBodies> of_nodes, ParseBodies(nodes, 0));
-      std::vector<std::string> results(function.output().begin(), function.output().end());
-      VisitNodes(nodes, of_nodes, FindLive(nodes, of_nodes, results), OpsetOf(function));
-    }
+    TCC_RETURN_IF_ERROR(VisitCalled(called_));
+    in_branch_ = true;
+    TCC_RETURN_IF_ERROR(VisitCalled(called_in_branches_));
     if (needs_opset_) {
       return InvalidInput("the model imports no opset of the default domain");
     }
@@ -65,6 +61,20 @@ class Surveyor {
 
  private:
   using Nodes = google::protobuf::RepeatedPtrField<onnxpb::Node>;
+
+  // Visits the functions, and those that they add, unless they have been visited before.
+  Status VisitCalled(std::vector<const onnxpb::Function*>& called) {
+    while (!called.empty()) {
+      const onnxpb::Function& function = *called.back();
+      called.pop_back();
+      if (!visited_.insert(&function).second) continue;
+      google::protobuf::RepeatedPtrField<onnxpb::Node> nodes = function.node();
+      TCC_ASSIGN_OR_RETURN(std::vector<OnnxBodies> of_nodes, ParseBodies(nodes, 0));
+      std::vector<std::string> results(function.output().begin(), function.output().end());
+      VisitNodes(nodes, of_nodes, FindLive(nodes, of_nodes, results), OpsetOf(function));
+    }
+    return OkStatus();
+  }
 
   int64_t OpsetOf(const onnxpb::Function& function) const {
     for (const onnxpb::OperatorSet& import : function.opset_import()) {
@@ -97,9 +107,12 @@ class Surveyor {
       if (live.nodes[n]) VisitLive(nodes[n], bodies[n], opset);
     }
     for (int n = 0; n < nodes.size(); ++n) {
+      bool around = in_branch_;
+      in_branch_ = around || OperatorName(nodes[n]) == "If";
       for (const OnnxBody& body : bodies[n]) {
         Visit(body.graph, body.of_nodes, opset, live.nodes[n]);
       }
+      in_branch_ = around;
     }
   }
 
@@ -112,41 +125,13 @@ class Surveyor {
   void VisitLive(const onnxpb::Node& node, const OnnxBodies& bodies, int64_t opset) {
     auto function = functions_.find(FunctionKey(node.domain(), node.op_type(), node.overload()));
     if (function != functions_.end()) {
-      if (visited_.insert(function->second).second) called_.push_back(function->second);
+      (in_branch_ ? called_in_branches_ : called_).push_back(function->second);
       return;
     }
     needs_opset_ = needs_opset_ || (IsDefaultDomain(node.domain()) && opset == 0);
-    if (std::optional<std::string> problem = Problem(node, bodies, OperatorName(node), opset)) {
+    if (std::optional<std::string> problem = UnsupportedFeature(node, bodies, opset)) {
       Report(*problem, NodeName(node));
     }
-  }
-
-  // Returns the reason why the node cannot be read, if any.
-  static std::optional<std::string> Problem(const onnxpb::Node& node, const OnnxBodies& bodies,
-                                            const std::string& name, int64_t default_opset) {
-    const OnnxOp* op = FindOnnxOp(name);
-    if (op == nullptr) return name;
-    int64_t opset = OpsetFor(node, default_opset);
-    if (opset < op->since) {
-      return fmt::format("{} of opset {} (read from opset {} on)", name, opset, op->since);
-    }
-    for (const onnxpb::Attribute& attribute : node.attribute()) {
-      const OnnxAttribute* row = FindAttribute(*op, attribute.name(), opset);
-      if (row == nullptr) return fmt::format("{} with attribute '{}'", name, attribute.name());
-      if (row->presence == Presence::kFixed && row->type == AttributeType::kInt &&
-          attribute.ref_attr_name().empty() && attribute.i() != static_cast<int64_t>(row->number)) {
-        return fmt::format("{} with {} = {}", name, attribute.name(), attribute.i());
-      }
-    }
-    for (const OnnxBody& body : bodies) {
-      if (FindAttribute(*op, body.attribute, opset) == nullptr) {
-        return fmt::format("{} with attribute '{}'", name, body.attribute);
-      }
-    }
-    for (int i = op->max_outputs; i < node.output_size(); ++i) {
-      if (!node.output(i).empty()) return fmt::format("{} with output {}", name, i);
-    }
-    return std::nullopt;
   }
 
   void Report(const std::string& what, const std::string& node) {
@@ -154,6 +139,7 @@ class Surveyor {
     if (added) survey_.unsupported.push_back({.what = what, .count = 0, .nodes = {}});
     UnsupportedOperator& op = survey_.unsupported[entry->second];
     ++op.count;
+    op.only_in_branches = op.only_in_branches && in_branch_;
     if (op.nodes.size() < kNodesNamed) op.nodes.push_back(node);
   }
 
@@ -163,6 +149,8 @@ class Surveyor {
   std::map<std::string, const onnxpb::Function*> functions_;
   std::set<const onnxpb::Function*> visited_;
   std::vector<const onnxpb::Function*> called_;
+  std::vector<const onnxpb::Function*> called_in_branches_;
+  bool in_branch_ = false;  // whether the node at hand belongs to a branch of an If
   std::map<std::string, size_t> index_;
 };
 
@@ -171,6 +159,39 @@ class Surveyor {
 StatusOr<OnnxSurvey> SurveyModel(const onnxpb::Model& model,
                                  const std::vector<OnnxBodies>& bodies) {
   return Surveyor(model).Survey(bodies);
+}
+
+std::optional<std::string> UnsupportedFeature(const onnxpb::Node& node, const OnnxBodies& bodies,
+                                              int64_t default_opset) {
+  std::string name = OperatorName(node);
+  const OnnxOp* op = FindOnnxOp(name);
+  if (op == nullptr) return name;
+  int64_t opset = OpsetFor(node, default_opset);
+  if (opset < op->since) {
+    return fmt::format("{} of opset {} (read from opset {} on)", name, opset, op->since);
+  }
+  for (const onnxpb::Attribute& attribute : node.attribute()) {
+    const OnnxAttribute* row = FindAttribute(*op, attribute.name(), opset);
+    if (row == nullptr) return fmt::format("{} with attribute '{}'", name, attribute.name());
+    if (row->presence == Presence::kFixed && row->type == AttributeType::kInt &&
+        attribute.ref_attr_name().empty() && attribute.i() != static_cast<int64_t>(row->number)) {
+      return fmt::format("{} with {} = {}", name, attribute.name(), attribute.i());
+    }
+  }
+  for (const OnnxBody& body : bodies) {
+    if (FindAttribute(*op, body.attribute, opset) == nullptr) {
+      return fmt::format("{} with attribute '{}'", name, body.attribute);
+    }
+  }
+  for (int i = op->max_outputs; i < node.output_size(); ++i) {
+    if (!node.output(i).empty()) return fmt::format("{} with output {}", name, i);
+  }
+  return std::nullopt;
+}
+
+bool MayBeRead(const OnnxSurvey& survey) {
+  return std::all_of(survey.unsupported.begin(), survey.unsupported.end(),
+                     [](const UnsupportedOperator& op) { return op.only_in_branches; });
 }
 
 Status RefuseUnsupported(const OnnxSurvey& survey) {

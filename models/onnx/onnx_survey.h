@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,7 +13,8 @@ namespace tcc {
 
 namespace onnxpb {
 class Model;
-}
+class Node;
+}  // namespace onnxpb
 struct OnnxBody;
 
 // A feature that tcc cannot read, and the nodes that use it.
@@ -20,6 +22,7 @@ struct UnsupportedOperator {
   std::string what;  // "LSTM", "com.microsoft.QLinearAdd", "Conv with attribute 'x'"
   int64_t count = 0;
   std::vector<std::string> nodes;  // names of the first three
+  bool only_in_branches = true;    // the nodes all belong to branches of Ifs, taken or not
 };
 
 // The operators and files of a model, subgraphs and functions included.
@@ -37,6 +40,15 @@ struct OnnxSurvey {
 // Surveys a model; `bodies` are those of the main graph's nodes, moved out of them.
 StatusOr<OnnxSurvey> SurveyModel(const onnxpb::Model& model,
                                  const std::vector<std::vector<OnnxBody>>& bodies);
+
+// Returns the reason why the node, which is no call of a function, cannot be read, if any:
+// UnsupportedOperator::what.
+std::optional<std::string> UnsupportedFeature(const onnxpb::Node& node,
+                                              const std::vector<OnnxBody>& bodies,
+                                              int64_t default_opset);
+
+// Returns whether only branches of Ifs hold unsupported operators: they may never be taken.
+bool MayBeRead(const OnnxSurvey& survey);
 
 // Returns Unimplemented with a line per unsupported operator; OK if there is none.
 Status RefuseUnsupported(const OnnxSurvey& survey);

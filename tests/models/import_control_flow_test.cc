@@ -6,6 +6,7 @@
 using namespace tcc;
 using namespace tcc::onnx_bytes;
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 
 namespace {
 
@@ -129,6 +130,80 @@ TEST_CASE("constants of a branch share the bytes of the graph around", "[models]
   }
   CHECK(outside != nullptr);
   CHECK(outside == inside);
+}
+
+// Branch(), with `condition` as an initializer and in the branch that it leaves out operators that
+// do not exist, other types and another number of results.
+ModelSpec ConstantBranch(bool condition) {
+  ModelSpec spec = Branch();
+  ModelSpec dead{.nodes = {{.op = "NoSuch", .inputs = {"x"}, .outputs = {"a"}},
+                           {.op = "Shape", .inputs = {"a"}, .outputs = {"b"}}},
+                 .outputs = {"b", "a"}};
+  spec.nodes[0].attributes[condition ? 1 : 0] =
+      GraphAttr(condition ? "else_branch" : "then_branch", GraphOf(dead));
+  spec.inputs.erase(spec.inputs.begin());
+  spec.initializers.push_back(RawTensor("c", kOnnxBool, {}, condition ? "\1" : std::string(1, 0)));
+  return spec;
+}
+
+TEST_CASE("an If of a constant condition never looks at the other branch", "[models][import]") {
+  Graph taken = Imported(ConstantBranch(true));
+  REQUIRE(taken.nodes.size() == 1);
+  CHECK(taken.nodes[0].op == OpKind::kAdd);
+  CHECK(taken.value(taken.outputs[0]).name == "y");
+  Graph other = Imported(ConstantBranch(false));
+  REQUIRE(other.nodes.size() == 2);
+  CHECK(other.nodes[1].op == OpKind::kNeg);
+  CHECK(other.value(other.outputs[0]).name == "y");
+}
+
+TEST_CASE("branches nested in one that is taken see its names, and results that are not its own",
+          "[models][import]") {
+  ModelSpec inner{.nodes = {{.op = "Mul", .inputs = {"sum", "outer"}, .outputs = {"p"}}},
+                  .outputs = {"p", "w", "x"}};
+  ModelSpec dead{.nodes = {{.op = "NoSuch", .outputs = {"p"}}}, .outputs = {"p"}};
+  ModelSpec then_graph{.nodes = {{.op = "Add", .inputs = {"x", "w"}, .outputs = {"sum"}},
+                                 {.op = "If",
+                                  .inputs = {"c"},
+                                  .outputs = {"r", "weight", "same"},
+                                  .attributes = {GraphAttr("then_branch", GraphOf(inner)),
+                                                 GraphAttr("else_branch", GraphOf(dead))}}},
+                       .outputs = {"r", "weight", "same"}};
+  ModelSpec spec = ConstantBranch(true);
+  spec.nodes[0].attributes[0] = GraphAttr("then_branch", GraphOf(then_graph));
+  spec.nodes[0].outputs = {"y", "", "z"};
+  spec.outputs = {"y", "z"};
+  Graph graph = Imported(spec);
+  CHECK(graph.value(graph.outputs[0]).name == "y");
+  CHECK(graph.value(graph.outputs[1]).name == "z");
+  // Add, Relu, Mul and a copy of the input; the constant needs none.
+  CHECK(graph.nodes.size() == 4);
+  for (const Node& node : graph.nodes) CHECK(node.bodies.empty());
+  spec.nodes[0].outputs = {"y", "", "z", "more"};
+  CHECK_THAT(ErrorOf(spec), Contains("has 4 outputs; its body gives 3"));
+}
+
+TEST_CASE("unsupported operators of a branch that may run are all listed", "[models][import]") {
+  ModelSpec spec = Branch();
+  ModelSpec inner{.nodes = {{.op = "NoSuch", .inputs = {"x"}, .outputs = {"t"}},
+                            {.op = "NorThis", .inputs = {"t"}, .outputs = {"z"}}},
+                  .outputs = {"z"}};
+  spec.nodes[0].attributes[1] = GraphAttr("else_branch", GraphOf(inner));
+  StatusOr<Graph> graph = Import(spec);
+  CHECK(graph.status().code() == absl::StatusCode::kUnimplemented);
+  CHECK_THAT(Message(graph.status()), StartsWith("2 of the model's 5 nodes are not supported:") &&
+                                          Contains("NoSuch") && Contains("NorThis"));
+}
+
+TEST_CASE("branches of other types are unsupported where the condition is computed",
+          "[models][import]") {
+  ModelSpec spec = Branch();
+  ModelSpec other{.nodes = {{.op = "Shape", .inputs = {"x"}, .outputs = {"n"}}}, .outputs = {"n"}};
+  spec.nodes[0].attributes[1] = GraphAttr("else_branch", GraphOf(other));
+  StatusOr<Graph> graph = Import(spec);
+  CHECK(graph.status().code() == absl::StatusCode::kUnimplemented);
+  CHECK_THAT(Message(graph.status()), Contains("then_branch gives (f32), else_branch (i64)") &&
+                                          Contains("expected a constant condition"));
 }
 
 TEST_CASE("a Scan becomes a Loop that scans", "[models][import]") {
