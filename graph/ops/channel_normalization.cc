@@ -15,11 +15,13 @@ Status CheckFloatActivation(const NodeLowering& node, size_t least_rank) {
                     node.Rank(0), least_rank);
 }
 
+// Expects channels along dimension 1; a batch of plain numbers is one channel.
 Status CheckChannelParameters(const NodeLowering& node) {
+  Expr channels = node.Rank(0) == 1 ? Expr(1) : node.Shape(0)[1];
   for (size_t i = 1; i < 5; ++i) {
-    if (node.Rank(i) != 1 || !SameExtent(node.Shape(i)[0], node.Shape(0)[1])) {
+    if (node.Rank(i) != 1 || !SameExtent(node.Shape(i)[0], channels)) {
       return node.Error("input {} has shape {}; expected {} channels", i, ShapeText(node.Shape(i)),
-                        ShapeText({node.Shape(0)[1]}));
+                        ShapeText({channels}));
     }
     TCC_RETURN_IF_ERROR(node.CheckFloats(i));
   }
@@ -78,9 +80,10 @@ Status NormalizeBatch(NodeLowering& node) {
 // (x - mean) / sqrt(variance + epsilon) * scale + bias, a channel at a time.
 Status LowerBatchNormalization(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(5, 5));
-  TCC_RETURN_IF_ERROR(CheckFloatActivation(node, 2));
+  bool trains = node.node().Int("training_mode", 0) != 0;
+  TCC_RETURN_IF_ERROR(CheckFloatActivation(node, trains ? 2 : 1));
   TCC_RETURN_IF_ERROR(CheckChannelParameters(node));
-  if (node.node().Int("training_mode", 0) != 0) return NormalizeBatch(node);
+  if (trains) return NormalizeBatch(node);
   for (size_t i = 1; i < node.node().outputs.size(); ++i) {
     if (node.Wants(i)) return node.NotSupported("output {}, which only training has", i);
   }
@@ -88,7 +91,8 @@ Status LowerBatchNormalization(NodeLowering& node) {
   DType computed = AccumulationType(node.Type(0));
   StoredBuffer out = node.Output(0, node.Type(0), shape);
   std::vector<Axis> axes = node.Axes(shape);
-  auto parameter = [&](size_t input) { return CastTo(computed, node.Load(input, {axes[1].var})); };
+  Expr channel = axes.size() == 1 ? Expr(0) : Expr(axes[1].var);
+  auto parameter = [&](size_t input) { return CastTo(computed, node.Load(input, {channel})); };
   Expr x = CastTo(computed, node.Load(0, VarsOf(axes))) - parameter(3);
   Expr value = Standardized(node, x, parameter(4), parameter(1), parameter(2));
   node.Map(out, axes, CastTo(node.Type(0), value));

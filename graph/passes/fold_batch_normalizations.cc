@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "graph/passes/edit.h"
@@ -79,10 +80,10 @@ bool FoldIntoConv(Graph& graph, Node& conv, const Node& node, const ChannelScale
   return true;
 }
 
-// Mul and Add with constants of shape [C, 1, ...].
+// Mul and Add with constants of shape [C, 1, ...]; [1] for a batch of plain numbers.
 std::vector<Node> ScaleAndShift(Graph& graph, const Node& node, const ChannelScale& affine) {
   Value out = graph.value(node.outputs[0]);
-  std::vector<int64_t> shape(out.shape.size() - 1, 1);
+  std::vector<int64_t> shape(std::max<size_t>(out.shape.size(), 2) - 1, 1);
   shape[0] = static_cast<int64_t>(affine.scale.size());
   ValueId scale =
       AddConstant(graph, node.name + ".scale", ChannelTensor(out.dtype, shape, affine.scale));

@@ -109,6 +109,19 @@ TEST_CASE("a batch normalization disappears into the convolution before it", "[l
   CHECK(CountOf(optimized, OpKind::kAdd) == 0);
 }
 
+TEST_CASE("a batch normalization of plain numbers becomes a scale and a shift too",
+          "[lower][graph]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {5});
+  ValueId gamma = builder.Constant("gamma", F32({1}, {2}));
+  ValueId beta = builder.Constant("beta", F32({1}, {3}));
+  ValueId mean = builder.Constant("mean", F32({1}, {-1}));
+  ValueId variance = builder.Constant("variance", F32({1}, {4}));
+  builder.Output(builder.Add("bn", OpKind::kBatchNormalization, {x, gamma, beta, mean, variance}));
+  Graph optimized = CheckSameAfterPasses(builder.Build());
+  CHECK(CountOf(optimized, OpKind::kBatchNormalization) == 0);
+}
+
 TEST_CASE("a batch normalization on its own becomes a scale and a shift", "[lower][graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 2, 3});

@@ -154,6 +154,17 @@ TEST_CASE("a batch normalization that trains moves its statistics", "[lower][ops
   CheckClose(ValuesOf((*got)[2]), {15 + 0.25 * 1.25});
 }
 
+TEST_CASE("a batch of plain numbers is normalized as one channel", "[lower][ops]") {
+  OneNode node = {
+      .op = OpKind::kBatchNormalization,
+      .inputs = {F32({3}, {1, 3, 5}), F32({1}, {2}), F32({1}, {10}), F32({1}, {3}), F32({1}, {4})},
+      .attributes = {{"epsilon", 0.0}}};
+  CheckClose(ValuesOf(ResultOf(node)), {8, 10, 12});
+  node.inputs[1] = Ones({3});
+  CHECK(ErrorOf(node) ==
+        "node 'node' (BatchNormalization): input 1 has shape 3; expected 1 channels");
+}
+
 TEST_CASE("a local response is divided by neighbouring channels", "[lower][ops]") {
   Tensor x = F32({1, 5, 1}, {1, 2, 3, 4, 5});
   // An even window reaches one channel further behind.
