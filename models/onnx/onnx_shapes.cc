@@ -81,6 +81,8 @@ Status ModelShapes::BindGiven(const onnxpb::ValueInfo& input, const std::vector<
     const onnxpb::Shape::Dimension& dim = declared->dim(axis);
     if (!IsFixed(dim)) {
       TCC_RETURN_IF_ERROR(Bind(DimName(input, axis), shape[axis]));
+    } else if (dim.dim_value() == 0 && shape[axis] != 0) {
+      zeros_are_unknown_ = true;
     } else if (dim.dim_value() != shape[axis]) {
       return UsageError("dimension {} of input '{}' is {}; shape {} was given", axis, input.name(),
                         dim.dim_value(), ShapeToString(shape));
@@ -240,6 +242,7 @@ std::optional<std::vector<Expr>> ModelShapes::OutputShape(const onnxpb::ValueInf
   if (declared == nullptr) return std::nullopt;
   std::vector<Expr> shape;
   for (const onnxpb::Shape::Dimension& dim : declared->dim()) {
+    if (zeros_are_unknown_ && dim.has_dim_value() && dim.dim_value() == 0) return std::nullopt;
     std::optional<Expr> known =
         IsFixed(dim) ? Expr(int64_t{dim.dim_value()}) : Known(dim.dim_param());
     if (!known) return std::nullopt;

@@ -17,7 +17,8 @@ namespace tcc {
 //
 // Dimensions with the same name are equal: bound to one value, or one Shape variable. A name that
 // looks like arithmetic ("P+S") is a name like any other. A dimension whose name is empty or "?",
-// or whose extent is negative, is unnamed: it is called INPUT_AXIS and equals no other one.
+// or whose extent is negative, is unnamed: it is called INPUT_AXIS and equals no other one. A given
+// shape overrides an extent of 0, which old exporters write for an unknown one.
 class ModelShapes {
  public:
   explicit ModelShapes(const ImportOptions& options) : options_(options) {}
@@ -53,6 +54,7 @@ class ModelShapes {
   std::set<std::string> dims_;  // names of all inputs' dimensions
   std::set<std::string> hints_;
   std::vector<Var> vars_;
+  bool zeros_are_unknown_ = false;  // whether a given shape has overridden an extent of 0
   std::map<std::string, std::vector<Expr>> shapes_;
 };
 
