@@ -58,10 +58,10 @@ class Importer {
 
   // Names of inputs and initializers; before IR version 4 an initializer is an input too.
   Status CollectDefinitions() {
-    for (const onnxpb::Tensor& tensor : proto_.initializer()) {
-      if (tensor.name().empty()) return InvalidInput("an initializer has no name");
-      if (!defined_.insert(tensor.name()).second) {
-        return InvalidInput("initializer '{}' is defined twice", tensor.name());
+    for (const std::string& name : InitializerNames(proto_)) {
+      if (name.empty()) return InvalidInput("an initializer has no name");
+      if (!defined_.insert(name).second) {
+        return InvalidInput("initializer '{}' is defined twice", name);
       }
     }
     std::unordered_set<std::string> names;

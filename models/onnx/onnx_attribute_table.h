@@ -74,11 +74,10 @@ constexpr OnnxAttribute kClip[] = {
 constexpr OnnxAttribute kCol2Im[] = {
     {"dilations", kInts, kOptional}, {"pads", kInts, kOptional}, {"strides", kInts, kOptional}};
 
-constexpr OnnxAttribute kConstant[] = {{"value", kTensor, kOptional},
-                                       {"value_int", kInt, kOptional},
-                                       {"value_ints", kInts, kOptional},
-                                       {"value_float", kFloat, kOptional},
-                                       {"value_floats", kFloats, kOptional}};
+constexpr OnnxAttribute kConstant[] = {
+    {"value", kTensor, kOptional},      {"sparse_value", kSparseTensor, kOptional},
+    {"value_int", kInt, kOptional},     {"value_ints", kInts, kOptional},
+    {"value_float", kFloat, kOptional}, {"value_floats", kFloats, kOptional}};
 
 constexpr OnnxAttribute kConstantOfShape[] = {{"value", kTensor, kOptional}};
 

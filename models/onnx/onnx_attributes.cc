@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "models/onnx/onnx_sparse_tensor.h"
 #include "support/printable.h"
 
 namespace tcc {
@@ -32,6 +33,8 @@ onnxpb::AttributeType OnnxTypeOf(AttributeType type) {
       return onnxpb::FLOATS;
     case AttributeType::kTensor:
       return onnxpb::TENSOR;
+    case AttributeType::kSparseTensor:
+      return onnxpb::SPARSE_TENSOR;
     case AttributeType::kStrings:
       return onnxpb::STRINGS;
     case AttributeType::kGraph:
@@ -64,6 +67,11 @@ StatusOr<Attribute> ReadValue(onnxpb::Attribute& proto, AttributeType type,
       return ReadText(fmt::format("{}", fmt::join(proto.strings(), ",")), where);
     case AttributeType::kGraph:
       return InvalidInput("{} holds no graph", where);
+    case AttributeType::kSparseTensor: {
+      TCC_ASSIGN_OR_RETURN(Tensor dense,
+                           ReadSparseTensor(*proto.mutable_sparse_tensor(), where, files, limits));
+      return Attribute(std::move(dense));
+    }
     case AttributeType::kTensor:
       break;
   }

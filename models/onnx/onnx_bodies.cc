@@ -12,7 +12,7 @@ namespace {
 std::set<std::string> OwnNames(const onnxpb::Graph& graph) {
   std::set<std::string> names;
   for (const onnxpb::ValueInfo& input : graph.input()) names.insert(input.name());
-  for (const onnxpb::Tensor& tensor : graph.initializer()) names.insert(tensor.name());
+  for (const std::string& name : InitializerNames(graph)) names.insert(name);
   for (const onnxpb::Node& node : graph.node()) {
     names.insert(node.output().begin(), node.output().end());
   }
@@ -63,6 +63,15 @@ StatusOr<std::vector<OnnxBodies>> ParseBodies(
     }
   }
   return bodies;
+}
+
+std::vector<std::string> InitializerNames(const onnxpb::Graph& graph) {
+  std::vector<std::string> names;
+  for (const onnxpb::Tensor& tensor : graph.initializer()) names.push_back(tensor.name());
+  for (const onnxpb::SparseTensor& tensor : graph.sparse_initializer()) {
+    names.push_back(tensor.values().name());
+  }
+  return names;
 }
 
 std::vector<std::string> NamesRead(const onnxpb::Node& node, const OnnxBodies& bodies) {

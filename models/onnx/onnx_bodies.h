@@ -26,6 +26,9 @@ struct OnnxBody {
 StatusOr<std::vector<OnnxBodies>> ParseBodies(
     google::protobuf::RepeatedPtrField<onnxpb::Node>& nodes, int depth);
 
+// Returns the names of a graph's initializers, dense ones first.
+std::vector<std::string> InitializerNames(const onnxpb::Graph& graph);
+
 // Returns the names that a node reads: its inputs, "" for omitted ones, and the names that its
 // bodies read from the enclosing graphs.
 std::vector<std::string> NamesRead(const onnxpb::Node& node, const OnnxBodies& bodies);

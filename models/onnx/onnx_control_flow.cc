@@ -44,7 +44,7 @@ ValueId AddTrue(OnnxGraphImporter& importer) {
 // Reserves the model's names. Must run before any fresh name is made.
 void ReserveNames(OnnxGraphImporter& body, const onnxpb::Graph& graph) {
   for (const onnxpb::ValueInfo& input : graph.input()) body.Reserve(input.name());
-  for (const onnxpb::Tensor& tensor : graph.initializer()) body.Reserve(tensor.name());
+  for (const std::string& name : InitializerNames(graph)) body.Reserve(name);
   for (const onnxpb::Node& node : graph.node()) {
     for (const std::string& output : node.output()) body.Reserve(output);
   }

@@ -12,6 +12,7 @@
 #include "models/onnx/onnx_control_flow.h"
 #include "models/onnx/onnx_normalize.h"
 #include "models/onnx/onnx_ops.h"
+#include "models/onnx/onnx_sparse_tensor.h"
 #include "models/onnx/onnx_survey.h"
 #include "support/check.h"
 #include "support/status.h"
@@ -215,24 +216,33 @@ StatusOr<ValueId> OnnxGraphImporter::Find(const std::string& name) {
 
 Status OnnxGraphImporter::AddContents(onnxpb::Graph& graph, std::vector<OnnxBodies>& bodies,
                                       const OnnxLiveness& live) {
-  TCC_RETURN_IF_ERROR(AddInitializers(*graph.mutable_initializer(), live));
+  TCC_RETURN_IF_ERROR(AddInitializers(graph, live));
   return AddNodes(*graph.mutable_node(), bodies, live);
 }
 
-Status OnnxGraphImporter::AddInitializers(
-    google::protobuf::RepeatedPtrField<onnxpb::Tensor>& tensors, const OnnxLiveness& live) {
-  for (onnxpb::Tensor& proto : tensors) {
-    if (scope_->ids.contains(proto.name())) continue;  // bound, or an input of a body
-    if (!live.names.contains(proto.name())) {
-      scope_->left_out.insert(proto.name());
-      continue;
-    }
+Status OnnxGraphImporter::AddInitializers(onnxpb::Graph& graph, const OnnxLiveness& live) {
+  for (onnxpb::Tensor& proto : *graph.mutable_initializer()) {
+    if (!WantsInitializer(proto.name(), live)) continue;
     std::string what = fmt::format("initializer '{}'", proto.name());
     TCC_ASSIGN_OR_RETURN(Tensor tensor,
                          ReadOnnxTensor(proto, what, session_.files, session_.limits));
     DefineConstant(proto.name(), tensor);
   }
+  for (onnxpb::SparseTensor& proto : *graph.mutable_sparse_initializer()) {
+    std::string name = proto.values().name();
+    if (!WantsInitializer(name, live)) continue;
+    std::string what = fmt::format("sparse initializer '{}'", name);
+    TCC_ASSIGN_OR_RETURN(Tensor tensor,
+                         ReadSparseTensor(proto, what, session_.files, session_.limits));
+    DefineConstant(name, tensor);
+  }
   return OkStatus();
+}
+
+bool OnnxGraphImporter::WantsInitializer(const std::string& name, const OnnxLiveness& live) {
+  if (scope_->ids.contains(name)) return false;  // bound, or an input of a body
+  if (!live.names.contains(name)) scope_->left_out.insert(name);
+  return live.names.contains(name);
 }
 
 Status OnnxGraphImporter::AddNodes(google::protobuf::RepeatedPtrField<onnxpb::Node>& nodes,

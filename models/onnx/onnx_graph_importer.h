@@ -104,8 +104,9 @@ class OnnxGraphImporter {
   // Returns the innermost visible scope that knows the name; the outermost visible one for none.
   const Scope& ScopeOf(const std::string& name) const;
   std::string ValueName(const std::string& name);
-  Status AddInitializers(google::protobuf::RepeatedPtrField<onnxpb::Tensor>& tensors,
-                         const OnnxLiveness& live);
+  Status AddInitializers(onnxpb::Graph& graph, const OnnxLiveness& live);
+  // Returns whether the initializer is to be read, and notes one that nothing needs.
+  bool WantsInitializer(const std::string& name, const OnnxLiveness& live);
   Status AddNodes(google::protobuf::RepeatedPtrField<onnxpb::Node>& nodes,
                   std::vector<OnnxBodies>& bodies, const OnnxLiveness& live);
   Status AddNode(onnxpb::Node& proto, OnnxBodies& bodies);

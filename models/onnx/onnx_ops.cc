@@ -306,6 +306,8 @@ std::string_view ToString(AttributeType type) {
       return "FLOATS";
     case AttributeType::kTensor:
       return "TENSOR";
+    case AttributeType::kSparseTensor:
+      return "SPARSE_TENSOR";
     case AttributeType::kStrings:
       return "STRINGS";
     case AttributeType::kGraph:

@@ -14,8 +14,8 @@ namespace tcc {
 // The newest opset of the default domain against which the table has been checked.
 inline constexpr int kNewestOpset = 27;
 
-// The type of an attribute. kStrings are kept as one string joined by commas; kGraph becomes a body
-// of the node.
+// The type of an attribute. A kSparseTensor is kept in its dense form; kStrings are kept as one
+// string joined by commas; kGraph becomes a body of the node.
 enum class AttributeType : uint8_t {
   kInt,
   kFloat,
@@ -23,6 +23,7 @@ enum class AttributeType : uint8_t {
   kInts,
   kFloats,
   kTensor,
+  kSparseTensor,
   kStrings,
   kGraph
 };

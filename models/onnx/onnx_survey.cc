@@ -89,10 +89,7 @@ class Surveyor {
     OnnxLiveness live = FindLive(graph, bodies);
     if (!is_live) live = {.nodes = std::vector<bool>(live.nodes.size(), false), .names = {}};
     for (const onnxpb::Tensor& tensor : graph.initializer()) NoteFile(tensor);
-    for (const onnxpb::SparseTensor& tensor : graph.sparse_initializer()) {
-      const std::string& name = tensor.values().name();
-      if (live.names.contains(name)) Report("sparse initializer", name);
-    }
+    for (const onnxpb::SparseTensor& tensor : graph.sparse_initializer()) NoteFiles(tensor);
     VisitNodes(graph.node(), bodies, live, opset);
   }
 
@@ -103,6 +100,7 @@ class Surveyor {
       ++survey_.operators[OperatorName(nodes[n])];
       for (const onnxpb::Attribute& attribute : nodes[n].attribute()) {
         if (attribute.has_t()) NoteFile(attribute.t());
+        if (attribute.has_sparse_tensor()) NoteFiles(attribute.sparse_tensor());
       }
       if (live.nodes[n]) VisitLive(nodes[n], bodies[n], opset);
     }
@@ -114,6 +112,11 @@ class Surveyor {
       }
       in_branch_ = around;
     }
+  }
+
+  void NoteFiles(const onnxpb::SparseTensor& tensor) {
+    NoteFile(tensor.values());
+    NoteFile(tensor.indices());
   }
 
   void NoteFile(const onnxpb::Tensor& tensor) {

@@ -128,3 +128,72 @@ TEST_CASE("an element type is called by its name in ONNX", "[models][tensor]") {
     CHECK_THAT(ErrorOf(BareTensor("w", type, {1})), Contains("element type " + name + "; "));
   }
 }
+
+namespace {
+
+// A sparse tensor of `dims` with these values, whose indices have the shape `index_dims`.
+Wire SparseTensor(const std::vector<int64_t>& dims, const std::vector<float>& values,
+                  const std::vector<int64_t>& index_dims, const std::vector<int64_t>& indices) {
+  Wire sparse;
+  sparse.Sub(1, Floats("w", {static_cast<int64_t>(values.size())}, values));
+  sparse.Sub(2, RawTensor("", kOnnxInt64, index_dims, RawBytes(indices)));
+  for (int64_t dim : dims) sparse.Varint(3, static_cast<uint64_t>(dim));
+  return sparse;
+}
+
+// The sparse tensor as the value of a model's only initializer.
+StatusOr<Tensor> ReadInitializer(const Wire& sparse) {
+  Wire graph = GraphOf({.outputs = {"w"}}).Sub(15, sparse);
+  Wire model = Wire().Varint(1, 8).Sub(7, graph).Sub(8, Wire().Bytes(1, "").Varint(2, 17));
+  TCC_ASSIGN_OR_RETURN(Graph read, ImportOnnxBytes(AsSpan(model.bytes)));
+  return *read.ConstantOf(read.outputs[0]);
+}
+
+std::vector<float> FloatsOf(const StatusOr<Tensor>& tensor) {
+  INFO(tensor.status());
+  REQUIRE(tensor.ok());
+  auto values = tensor->values<float>();
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+TEST_CASE("sparse constants and initializers become dense", "[models][tensor]") {
+  Wire linear = SparseTensor({2, 3}, {5, 7}, {2}, {1, 5});
+  Wire coordinates = SparseTensor({2, 3}, {5, 7}, {2, 2}, {0, 1, 1, 2});
+  for (const Wire& sparse : {linear, coordinates}) {
+    StatusOr<Tensor> tensor = ReadInitializer(sparse);
+    CHECK(FloatsOf(tensor) == std::vector<float>{0, 5, 0, 0, 0, 7});
+    CHECK(tensor->shape == std::vector<int64_t>{2, 3});
+    Wire value = Wire().Bytes(1, "sparse_value").Varint(20, 11).Sub(22, sparse);
+    std::string model = ModelOf(
+        {.nodes = {{.op = "Constant", .outputs = {"c"}, .attributes = {value}}}, .outputs = {"c"}});
+    StatusOr<Graph> graph = ImportOnnxBytes(AsSpan(model));
+    REQUIRE(graph.status() == OkStatus());
+    CHECK(FloatsOf(*graph->ConstantOf(graph->outputs[0])) == std::vector<float>{0, 5, 0, 0, 0, 7});
+  }
+  CHECK(FloatsOf(ReadInitializer(SparseTensor({2}, {}, {0}, {}))) == std::vector<float>{0, 0});
+}
+
+TEST_CASE("sparse tensors whose indices do not fit are refused", "[models][tensor][hostile]") {
+  auto error = [](const Wire& sparse) {
+    StatusOr<Tensor> read = ReadInitializer(sparse);
+    CHECK(read.status().code() == absl::StatusCode::kInvalidArgument);
+    return Message(read.status());
+  };
+  CHECK(error(SparseTensor({2, 3}, {1, 2}, {2}, {0, 6})) ==
+        "sparse initializer 'w': index 1 is 6; expected 0 to 5 for shape 2x3");
+  CHECK_THAT(error(SparseTensor({2, 3}, {1}, {1}, {-1})), Contains("index 0 is -1"));
+  CHECK_THAT(error(SparseTensor({2, 3}, {1}, {1, 2}, {0, 3})),
+             Contains("index 0 is 3; expected 0 to 2"));
+  CHECK_THAT(error(SparseTensor({2, 3}, {1, 2}, {2}, {4, 3})),
+             Contains("index 1 is before the one before"));
+  CHECK_THAT(error(SparseTensor({2, 3}, {1, 2}, {2, 2}, {1, 0, 1, 0})),
+             Contains("index 1 repeats the one before"));
+  CHECK_THAT(error(SparseTensor({2, 3}, {1, 2}, {3}, {1, 2, 3})),
+             Contains("indices are i64[3]; expected i64[2] or i64[2x2]"));
+  CHECK_THAT(error(SparseTensor({}, {1}, {1}, {0})), Contains("has no dimensions"));
+  CHECK_THAT(error(SparseTensor({-2}, {1}, {1}, {0})), Contains("sparse initializer 'w'"));
+  StatusOr<Tensor> large = ReadInitializer(SparseTensor({1 << 20, 1 << 20}, {1}, {1}, {0}));
+  CHECK(large.status().code() == absl::StatusCode::kUnimplemented);
+}
