@@ -139,6 +139,7 @@ class Importer {
     for (const onnxpb::ValueInfo& output : proto_.output()) {
       StatusOr<ValueId> found = importer_.Find(output.name());
       if (!found.ok()) return InvalidInput("output '{}' is not defined", output.name());
+      if (*found == kNoValue) return Unsupported("output '{}' is an empty optional", output.name());
       Value& value = graph().values[*found];
       int32_t type = output.type().tensor_type().elem_type();
       if (type != onnxpb::TENSOR_UNDEFINED && FromOnnxType(type) != value.dtype) {

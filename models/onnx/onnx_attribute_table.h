@@ -279,6 +279,8 @@ constexpr OnnxAttribute kMelWeightMatrix[] = {{"output_datatype", kInt, kDefault
 
 constexpr OnnxAttribute kMod[] = {{"fmod", kInt, kDefault, 0}};
 
+constexpr OnnxAttribute kOptionalType[] = {{"type", kType, kIgnored}};
+
 constexpr OnnxAttribute kPad[] = {
     {"mode", kString, kDefault, 0, "constant"},
     {.name = "pads", .type = kInts, .presence = kOptional, .until = 10},

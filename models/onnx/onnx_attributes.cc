@@ -39,6 +39,8 @@ onnxpb::AttributeType OnnxTypeOf(AttributeType type) {
       return onnxpb::STRINGS;
     case AttributeType::kGraph:
       return onnxpb::GRAPH;
+    case AttributeType::kType:
+      return onnxpb::TYPE_PROTO;
   }
   return onnxpb::UNDEFINED;
 }
@@ -67,6 +69,8 @@ StatusOr<Attribute> ReadValue(onnxpb::Attribute& proto, AttributeType type,
       return ReadText(fmt::format("{}", fmt::join(proto.strings(), ",")), where);
     case AttributeType::kGraph:
       return InvalidInput("{} holds no graph", where);
+    case AttributeType::kType:
+      return InvalidInput("{} holds no value", where);
     case AttributeType::kSparseTensor: {
       TCC_ASSIGN_OR_RETURN(Tensor dense,
                            ReadSparseTensor(*proto.mutable_sparse_tensor(), where, files, limits));

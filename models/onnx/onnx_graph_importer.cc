@@ -287,6 +287,7 @@ Status OnnxGraphImporter::AddNode(onnxpb::Node& proto, OnnxBodies& bodies) {
   const OnnxOp* op = FindOnnxOp(OperatorName(proto));
   TCC_CHECK(op != nullptr) << OperatorName(proto);  // the survey refused it
   if (IsControlFlow(*op)) return ImportControlFlow(*this, proto, *op, bodies);
+  if (op->name.starts_with("Optional")) return AddOptional(proto, *op);
   return AddOperator(proto, *op);
 }
 

@@ -68,7 +68,8 @@ class OnnxGraphImporter {
   // Adds the result at `index` of a node; `name` is "" if nothing reads it.
   ValueId DefineResult(const std::string& name, size_t index, DType dtype);
   // Returns the value of that name. A value of an enclosing graph becomes a captured value of this
-  // one; a constant is copied. Returns kNoValue for a function's input that the call omits.
+  // one; a constant is copied. Returns kNoValue for a function's input that the call omits, and for
+  // an empty optional.
   StatusOr<ValueId> Find(const std::string& name);
 
   struct Capture {
@@ -113,6 +114,8 @@ class OnnxGraphImporter {
   Status AddOperator(onnxpb::Node& proto, const OnnxOp& op);
   Status AddConstant(const onnxpb::Node& proto, std::map<std::string, Attribute>& attributes,
                      const std::string& where);
+  // Adds Optional, OptionalGetElement or OptionalHasElement of a tensor or of nothing.
+  Status AddOptional(onnxpb::Node& proto, const OnnxOp& op);
   Status AddCall(onnxpb::Node& proto, const onnxpb::Function& function);
   Status BindCall(onnxpb::Node& proto, const onnxpb::Function& function, Scope& scope);
   // Returns the names of the node's results, and gives them to the `results` of a scope inside.

@@ -122,6 +122,9 @@ constexpr OnnxOp kOps[] = {
     {"NonZero", OpKind::kNonZero, 9, "A>I", kAnyType, 1, 1, 1, {}},
     {"Not", OpKind::kNot, 1, "B>B", kAnyType, 1, 1, 1, {}},
     {"OneHot", OpKind::kOneHot, 9, "UVT>T", kAnyType, 3, 3, 1, kAxisLast},
+    {"Optional", OpKind::kIdentity, 15, "T>T", kAnyType, 0, 1, 1, kOptionalType},
+    {"OptionalGetElement", OpKind::kIdentity, 15, "T>T", kAnyType, 0, 1, 1, {}},
+    {"OptionalHasElement", OpKind::kConstant, 15, "A>B", kAnyType, 0, 1, 1, {}},
     {"Or", OpKind::kOr, 1, "BB>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
     {"PRelu", OpKind::kPRelu, 1, "TT>T", kNumber, 2, 2, 1, kConsumedInputs, NormalizePRelu},
     {"Pad", OpKind::kPad, 2, "TITJ>T", kAnyType, 1, 4, 1, kPad, NormalizePad},
@@ -312,6 +315,8 @@ std::string_view ToString(AttributeType type) {
       return "STRINGS";
     case AttributeType::kGraph:
       return "GRAPH";
+    case AttributeType::kType:
+      return "TYPE_PROTO";
   }
   return "";
 }

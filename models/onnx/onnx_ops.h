@@ -25,7 +25,8 @@ enum class AttributeType : uint8_t {
   kTensor,
   kSparseTensor,
   kStrings,
-  kGraph
+  kGraph,
+  kType  // always kIgnored
 };
 std::string_view ToString(AttributeType type);
 

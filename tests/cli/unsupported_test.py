@@ -10,10 +10,10 @@ from tcc_command import CommandTest, main
 
 
 def strange_model():
-    """Two Optionals, one operator of a foreign domain, one Relu."""
+    """Two ImageDecoders, one operator of a foreign domain, one Relu."""
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 2])
-    nodes = [helper.make_node("Optional", ["x"], ["a"], name="first"),
-             helper.make_node("Optional", ["x"], ["b"], name="second"),
+    nodes = [helper.make_node("ImageDecoder", ["x"], ["a"], name="first"),
+             helper.make_node("ImageDecoder", ["x"], ["b"], name="second"),
              helper.make_node("Sprocket", ["a", "b"], ["c"], name="third", domain="example.org"),
              helper.make_node("Relu", ["c"], ["y"], name="fourth")]
     result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
@@ -31,7 +31,7 @@ class Unsupported(CommandTest):
     def test_compile_lists_all_with_counts_and_writes_nothing(self):
         self.call("compile", self.model, "--target", "native", "-o", self.folder / "m.tcc",
                   expect=3)
-        for expected in ["Optional", "2", "first", "second", "Sprocket", "third"]:
+        for expected in ["ImageDecoder", "2", "first", "second", "Sprocket", "third"]:
             self.assertIn(expected, self.error)
         self.assertNotIn("Relu", self.error)
         self.assertFalse((self.folder / "m.tcc").exists())
@@ -40,7 +40,7 @@ class Unsupported(CommandTest):
         report = json.loads(self.call("inspect", self.model, "--json", expect=3))
         self.assertEqual([row["count"] for row in report["unsupported"]], [2, 1])
         text = self.call("inspect", self.model, expect=3)
-        for expected in ["opset", "Optional", "Sprocket"]:
+        for expected in ["opset", "ImageDecoder", "Sprocket"]:
             self.assertIn(expected, text)
         self.assertIn("cannot be compiled", self.error)
 
