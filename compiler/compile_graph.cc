@@ -54,7 +54,12 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
       options.warn(line);
     }
   }
-  TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph, options.target));
+  TCC_RETURN_IF_ERROR(CheckWeightMemory(graph));
+  // The artefact may be for a larger machine.
+  Status can_run = CheckMemoryNeed(graph, options.target);
+  if (options.warn && !can_run.ok()) {
+    options.warn("the model cannot run on this machine: " + Message(can_run));
+  }
   std::vector<Subgraph> subgraphs = FuseGraph(graph, FusionFor(options.target.kind));
   AliasedParts parts = AliasParts(graph, subgraphs, options.target.BufferAlignment());
 

@@ -52,10 +52,14 @@ MemoryNeed MemoryNeedOf(const Graph& graph) {
   return need;
 }
 
+Status CheckWeightMemory(const Graph& graph) {
+  return CheckMemoryFor(MemoryNeedOf(graph).weights, "the weights");
+}
+
 Status CheckMemoryNeed(const Graph& graph, const Target& target) {
-  MemoryNeed need = MemoryNeedOf(graph);
   // All else is in GPU memory, perhaps of another machine.
-  if (target.kind == TargetKind::kCuda) return CheckMemoryFor(need.weights, "the weights");
+  if (target.kind == TargetKind::kCuda) return CheckWeightMemory(graph);
+  MemoryNeed need = MemoryNeedOf(graph);
   int64_t total = Sum(Sum(need.weights, need.interface), need.node);
   std::string what = fmt::format("the model ({} of weights, {} of inputs and outputs, {} between",
                                  need.weights, need.interface, need.node);

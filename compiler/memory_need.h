@@ -21,8 +21,11 @@ struct MemoryNeed {
 // as 0. Sums saturate at INT64_MAX.
 MemoryNeed MemoryNeedOf(const Graph& graph);
 
+// Fails with ResourceExhausted where this machine cannot hold the weights, as compilation must.
+Status CheckWeightMemory(const Graph& graph);
+
 // Fails with ResourceExhausted, naming the largest node, where the model cannot run here. For a GPU
-// only the weights count, which compilation holds in memory.
+// only the weights count.
 Status CheckMemoryNeed(const Graph& graph, const Target& target);
 
 }  // namespace tcc

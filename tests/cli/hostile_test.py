@@ -34,9 +34,15 @@ class Hostile(CommandTest):
             self.assertIn(message, self.error)
         self.assertFalse((self.folder / "m.tcc").exists())
 
-    def test_a_model_too_large_for_memory_fails_before_work_starts(self):
-        self.refused(one_node("Expand", [1], [[1 << 20, 1 << 20]]), "no memory for the model",
-                     "node 'n' (Expand)", "are available")
+    def test_a_model_too_large_to_run_here_compiles_with_a_warning(self):
+        model, artefact = self.folder / "m.onnx", self.folder / "m.tcc"
+        onnx.save(one_node("Expand", [1], [[1 << 20, 1 << 20]]), model)
+        self.call("compile", model, "--target", "native", "-o", artefact)
+        for expected in ["the model cannot run on this machine", "no memory for the model",
+                         "node 'n' (Expand)", "are available"]:
+            self.assertIn(expected, self.error)
+        self.call("run", artefact, "--random", 1, expect=4)
+        self.assertIn("no memory for output 'y'", self.error)
 
     def test_extents_beyond_31_bits_name_the_node(self):
         self.refused(one_node("Expand", [1], [[1 << 31]]), "node 'n' (Expand)", "2147483647")

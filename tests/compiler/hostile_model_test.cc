@@ -232,6 +232,21 @@ TEST_CASE("only the weights of a model for a GPU must fit this machine", "[api]"
   }
 }
 
+TEST_CASE("a model that this machine is too small to run compiles, with a warning", "[api]") {
+  ModelSpec spec = OneNode("Expand", {"1"}, {Ints("o0", {1 << 20, 1 << 20})});
+  StatusOr<Graph> graph = ImportOnnxBytes(AsSpan(ModelOf(spec)));
+  REQUIRE(graph.status() == OkStatus());
+  std::vector<std::string> warnings;
+  CompileOptions options{
+      .target = *FindTarget("reference"), .threads = 1, .verify = false, .progress = {}};
+  options.warn = [&](const std::string& message) { warnings.push_back(message); };
+  CHECK(CompileGraph(std::move(*graph), options).status() == OkStatus());
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0],
+             Contains("the model cannot run on this machine: no memory for the model") &&
+                 Contains("node 'n' (Expand)"));
+}
+
 TEST_CASE("thousands of operands take no stack, more are unsupported", "[models][hostile]") {
   for (const char* op : {"Max", "Concat"}) {
     ModelSpec spec = OneNode(op, {"2"}, {});
