@@ -1,6 +1,7 @@
 #include "compiler/compile_kernels.h"
 
 #include <optional>
+#include <string_view>
 
 #include "compiler/devices/reference_device.h"
 #include "compiler/make_backend.h"
@@ -29,6 +30,13 @@ std::vector<Function> TensorsOf(const KernelSet& kernels) {
   return tensors;
 }
 
+// Returns why the kernel's schedule stays whatever faults its code has; "" if another may replace
+// it.
+std::string_view ReasonToStay(const KernelStages& kernel, const CompileOptions& options) {
+  if (options.schedules.contains(kernel.symbol)) return "given";
+  return kernel.tuned ? "measured" : "";
+}
+
 // Gives the kernel its next schedule, or its best one if there is no other.
 Status TryAnother(const CompiledKernel& compiled, const CompileOptions& options,
                   KernelStages& kernel, Attempts& attempts) {
@@ -53,8 +61,11 @@ void WarnOfFaults(const KernelSet& kernels, const CompiledModule& compiled,
   for (size_t i = 0; i < compiled.kernels.size(); ++i) {
     const std::string& fault = compiled.kernels[i].fault;
     if (fault.empty()) continue;
-    options.warn(fmt::format("kernel '{}' {}; it is kept for want of a better schedule",
-                             kernels.kernels[i].symbol, fault));
+    const KernelStages& kernel = kernels.kernels[i];
+    std::string_view reason = ReasonToStay(kernel, options);
+    std::string why = reason.empty() ? "for want of a better schedule"
+                                     : fmt::format("since its schedule was {}", reason);
+    options.warn(fmt::format("kernel '{}' {}; it is kept {}", kernel.symbol, fault, why));
   }
 }
 
@@ -65,6 +76,11 @@ StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions
     return CompiledModule{ReferenceKernels(TensorsOf(kernels)), {}};
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
                        MakeBackend(options.target, options.gpu_code));
+  return CompileKernels(kernels, options, *backend);
+}
+
+StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions& options,
+                                        Backend& backend) {
   std::string stage = "code";
   BackendOptions backend_options{.threads = options.threads, .progress = {}, .stop = options.stop};
   if (options.progress) {
@@ -75,11 +91,12 @@ StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions
   std::vector<Attempts> attempts(kernels.kernels.size());
   for (;;) {
     TCC_ASSIGN_OR_RETURN(CompiledModule compiled,
-                         backend->Compile(ModuleOf(kernels), backend_options));
+                         backend.Compile(ModuleOf(kernels), backend_options));
     std::vector<size_t> faulty;
     for (size_t i = 0; i < attempts.size(); ++i) {
       const CompiledKernel& kernel = compiled.kernels[i];
-      bool good = kernel.refused.ok() && kernel.fault.empty();
+      bool stays = kernel.fault.empty() || !ReasonToStay(kernels.kernels[i], options).empty();
+      bool good = kernel.refused.ok() && stays;
       if (!good && !attempts[i].settled) faulty.push_back(i);
     }
     if (faulty.empty()) {

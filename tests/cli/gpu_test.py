@@ -137,7 +137,7 @@ class Gpu(GpuTest):
         spilled = {kernel["name"]: kernel["spill_bytes"] for kernel in kernels}["conv1_relu"]
         self.assertGreater(spilled, 0)
         warning = (f"tcc: warning: kernel 'conv1_relu' spills {spilled} bytes with 255 registers; "
-                   "it is kept for want of a better schedule")
+                   "it is kept since its schedule was given")
         self.compile(model, "sm_86", "m.tcc", "--schedule", traces)
         self.assertEqual([line for line in self.error.splitlines() if "warning" in line], [warning])
         self.compile(model, "sm_86", "m.tcc", "--schedule", traces, "--progress", "json")
