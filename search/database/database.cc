@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 
 #include "ir/text/printer.h"
+#include "runtime/measure/measure_protocol.h"
 #include "search/database/database_file.h"
 #include "search/database/database_rows.h"
 #include "search/database/schema.h"
@@ -34,6 +36,7 @@ struct Entry {
   bool is_ok = false;  // or slow
   double seconds = 0;
   bool is_constructed = false;
+  std::string policy = {};
 };
 
 // By the key of the workload, in the order in which they were recorded.
@@ -42,7 +45,7 @@ StatusOr<std::map<std::string, std::vector<Entry>>> EntriesFor(SqliteConnection&
   std::map<std::string, std::vector<Entry>> entries;
   Status status = connection.Query(
       "SELECT w.key, m.id, e.id, e.threads, m.series, m.status = 'ok', m.seconds, "
-      "m.searcher = 'constructed' "
+      "m.searcher = 'constructed', e.policy "
       "FROM measurement m JOIN environment e ON e.id = m.environment "
       "JOIN candidate c ON c.id = m.candidate JOIN sketch s ON s.id = c.sketch "
       "JOIN workload w ON w.id = s.workload "
@@ -55,7 +58,8 @@ StatusOr<std::map<std::string, std::vector<Entry>>> EntriesFor(SqliteConnection&
                                         .series = row.Int(4),
                                         .is_ok = row.Int(5) != 0,
                                         .seconds = row.Real(6),
-                                        .is_constructed = row.Int(7) != 0});
+                                        .is_constructed = row.Int(7) != 0,
+                                        .policy = row.Text(8)});
         return OkStatus();
       });
   if (!status.ok()) return status;
@@ -70,6 +74,35 @@ void KeepNearestThreads(std::vector<Entry>& entries, int threads) {
     if (entry.is_ok && (!nearest || distance(entry) < *nearest)) nearest = distance(entry);
   }
   std::erase_if(entries, [&](const Entry& entry) { return distance(entry) != nearest; });
+}
+
+// Returns the place of a policy in the order of preference: in the network first, then the wanted
+// one, then by how many of the operands are cold, since in a network others' are in the caches.
+size_t RankOf(std::string_view policy, std::string_view wanted) {
+  constexpr std::string_view kByPreference[] = {"rotate-weights-", "rotate-", "warm"};
+  if (policy == NameOf(MeasurePolicy::kInPlace)) return 0;
+  if (policy == wanted) return 1;
+  auto found = std::ranges::find_if(
+      kByPreference, [&](std::string_view prefix) { return policy.starts_with(prefix); });
+  return 2 + static_cast<size_t>(found - std::begin(kByPreference));
+}
+
+// Removes the measurements of a search by all policies but the preferred one of those by which a
+// searcher's candidate was timed: operands that stay in the caches make any kernel faster, and say
+// nothing about which is faster where they do not.
+void KeepPreferredPolicy(std::vector<Entry>& entries, std::string_view wanted) {
+  const Entry* preferred = nullptr;
+  for (const Entry& entry : entries) {
+    if (!entry.is_ok || entry.is_constructed || entry.series != kSearchSeries) continue;
+    if (!preferred || RankOf(entry.policy, wanted) < RankOf(preferred->policy, wanted)) {
+      preferred = &entry;
+    }
+  }
+  if (!preferred) return;
+  std::string policy = preferred->policy;
+  std::erase_if(entries, [&](const Entry& entry) {
+    return entry.series == kSearchSeries && entry.policy != policy;
+  });
 }
 
 // The first of the least ok ones, in one environment where it is given; nullptr: there is none.
@@ -104,12 +137,13 @@ bool BeatsConstructed(const Entry& best, const std::vector<Entry>& entries) {
 }
 
 // The measurement that decides about a workload, if it is to be used.
-const Entry* WinnerOf(std::vector<Entry>& entries, int threads) {
-  KeepNearestThreads(entries, threads);
+const Entry* WinnerOf(std::vector<Entry>& entries, const Environment& wanted) {
+  KeepNearestThreads(entries, wanted.threads);
   if (std::optional<int64_t> environment = ComparedIn(entries)) {
     const Entry* compared = LeastOf(entries, kComparisonSeries, environment);
     return compared && !compared->is_constructed ? compared : nullptr;
   }
+  KeepPreferredPolicy(entries, wanted.policy);
   const Entry* best = LeastOf(entries, kSearchSeries);
   return best && BeatsConstructed(*best, entries) ? best : nullptr;
 }
@@ -326,7 +360,7 @@ StatusOr<TunedSchedules> Database::Best(const Environment& wanted) const {
   entries.merge(imported);
   TunedSchedules best;
   for (auto& [key, of_workload] : entries) {
-    const Entry* winner = WinnerOf(of_workload, wanted.threads);
+    const Entry* winner = WinnerOf(of_workload, wanted);
     if (!winner) continue;
     TCC_RETURN_IF_ERROR(connection().Query(
         "SELECT s.variant_key, s.rules, s.trace, c.decisions, w.name FROM measurement m "

@@ -101,6 +101,10 @@ class Database {
   // wanted target, device and measurer, and among them in those where an ok trial ran on the number
   // of threads nearest to wanted.threads. Ties go to the first recorded.
   //
+  // Only trials of one policy are compared, since the caches make a warm time shorter than a cold
+  // one whichever kernel is better in a network: of the policies by which a searcher's candidate
+  // was ok, "in-place", else wanted.policy, else "rotate-weights-*", "rotate-*", "warm".
+  //
   // If there are comparisons, the latest one decides alone: a workload is left out if its
   // "constructed" candidate won. Otherwise a workload is left out unless its best takes less than
   // 0.98 times the least "constructed" trial (ok or slow) of the same environment, which must

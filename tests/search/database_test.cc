@@ -172,6 +172,54 @@ TEST_CASE("the best is sought in environments of the device with the nearest num
   CHECK(BestOf(database, elsewhere).empty());
 }
 
+TEST_CASE("a faster warm time does not decide over colder ones", "[search][database]") {
+  TemporaryFolder folder;
+  Database database = OpenToWrite(folder / "f.db");
+  Workload workload = SmallWorkload();
+  auto by = [](const std::string& policy) {
+    Environment environment = LocalEnvironment();
+    environment.policy = policy;
+    return environment;
+  };
+  auto search = [&](const std::string& policy, double constructed, int64_t tile, double seconds) {
+    Record(database, workload, TrialOf(workload, 1, constructed, "constructed"), by(policy));
+    Record(database, workload, TrialOf(workload, tile, seconds), by(policy));
+  };
+  auto best = [&](const std::string& wanted) {
+    return BestOf(database, by(wanted))[workload.key].schedule.decisions["b0.i0.1"];
+  };
+  search("warm", 2.0, 2, 1.0);
+  CHECK(best("rotate-64M") == 2);
+  search("rotate-64M", 4.0, 3, 3.0);
+  CHECK(best("rotate-64M") == 3);
+  CHECK(best("warm") == 2);
+  CHECK(best("rotate-L2") == 3);
+  search("rotate-weights-64M", 3.5, 4, 2.5);
+  CHECK(best("rotate-L2") == 4);
+  CHECK(best("rotate-64M") == 3);
+
+  // A search that has just begun says nothing yet.
+  Record(database, workload, TrialOf(workload, 1, 5.0, "constructed"), by("in-place"));
+  CHECK(best("rotate-64M") == 3);
+  Record(database, workload, TrialOf(workload, 5, 4.5), by("in-place"));
+  for (const char* wanted : {"rotate-64M", "warm", "in-place"}) CHECK(best(wanted) == 5);
+}
+
+TEST_CASE("no gain in place is not made up for by a gain on warm operands", "[search][database]") {
+  TemporaryFolder folder;
+  Database database = OpenToWrite(folder / "f.db");
+  Workload workload = SmallWorkload();
+  Environment environment = LocalEnvironment();
+  environment.policy = "warm";
+  Record(database, workload, TrialOf(workload, 1, 2.0, "constructed"), environment);
+  Record(database, workload, TrialOf(workload, 2, 1.0), environment);
+  CHECK(BestOf(database).size() == 1);
+  environment.policy = "in-place";
+  Record(database, workload, TrialOf(workload, 1, 4.0, "constructed"), environment);
+  Record(database, workload, TrialOf(workload, 2, 5.0), environment);
+  CHECK(BestOf(database).empty());
+}
+
 TEST_CASE("a comparison in place decides over the search", "[search][database]") {
   TemporaryFolder folder;
   Database database = OpenToWrite(folder / "f.db");
