@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "ir/expr/visitor.h"
+#include "ir/simplify/interval.h"
 #include "ir/simplify/simplify.h"
 #include "ir/text/printer.h"
 #include "schedule/space/overflow.h"
@@ -35,16 +37,59 @@ Status CheckDecisions(const Trace& trace, const Decisions& decisions) {
   return OkStatus();
 }
 
-Status DoStep(const Step& step, bool first, SymbolicProgram& program) {
+// Returns the values that the loop variables take.
+Bounds LoopBoundsOf(const Function& fn) {
+  Bounds bounds;
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (!loop) return;
+    int64_t most = BoundsOf(loop->extent, bounds).high;
+    bounds[loop->var] = {0, most == INT64_MAX ? most : std::max<int64_t>(most - 1, 0)};
+  });
+  return bounds;
+}
+
+// Checks that a constraint holds for all values of the loops and shapes that it depends on.
+Status ExpectAlwaysHolds(const Constraint& constraint, const Function& fn) {
+  if (VarsOf(constraint.expr).empty()) return OkStatus();  // ExpectKnownToHold saw it
+  if (BoundsOf(Simplify(constraint.expr), LoopBoundsOf(fn)).high <= 0) return OkStatus();
+  return InvalidInput("{} may be above 0; expected at most 0, since {}", Print(constraint.expr),
+                      constraint.why);
+}
+
+// Whether a program may have free sizes; without any there is no point left at which a constraint
+// could be asked.
+enum class Sizes { kFree, kDecided };
+
+Status DoStep(const Step& step, bool first, Sizes sizes, SymbolicProgram& program) {
   TCC_RETURN_IF_ERROR(ExpectModestNumbers(step));
   TCC_ASSIGN_OR_RETURN(Constraints constraints, Check(program.fn, step));
   for (const Constraint& constraint : constraints) {
     TCC_RETURN_IF_ERROR(ExpectKnownToHold(constraint));
+    if (sizes == Sizes::kDecided) TCC_RETURN_IF_ERROR(ExpectAlwaysHolds(constraint, program.fn));
   }
   program.constraints.insert(program.constraints.end(), constraints.begin(), constraints.end());
   Stmt before = program.fn.body;
   program.fn = Apply(std::move(program.fn), step);
   return ExpectNoOverflow(program.fn, first ? Stmt() : before);
+}
+
+StatusOr<SymbolicProgram> ApplyTrace(const Function& fn, const Trace& trace,
+                                     const Decisions& decisions, Sizes sizes) {
+  TCC_RETURN_IF_ERROR(CheckDecisions(trace, decisions));
+  Substitution values;
+  for (const FreeSize& size : trace.sizes) AddValue(size.var, decisions, values);
+  SymbolicProgram program{fn, {}, trace};
+  program.fn.level = Level::kScheduled;
+  for (const FreeSize& size : trace.sizes) {
+    if (!values.contains(size.var)) program.fn.vars.push_back(size.var);
+  }
+  for (size_t i = 0; i < trace.steps.size(); ++i) {
+    Step step = Substitute(trace.steps[i], values);
+    Status status = DoStep(step, i == 0, sizes, program);
+    if (!status.ok()) return Annotate(status, fmt::format("step {} ({})", i + 1, Print(step)));
+  }
+  return program;
 }
 
 }  // namespace
@@ -97,20 +142,7 @@ StatusOr<Trace> ParseTrace(const std::string& text) {
 
 StatusOr<SymbolicProgram> Instantiate(const Function& fn, const Trace& trace,
                                       const Decisions& decisions) {
-  TCC_RETURN_IF_ERROR(CheckDecisions(trace, decisions));
-  Substitution values;
-  for (const FreeSize& size : trace.sizes) AddValue(size.var, decisions, values);
-  SymbolicProgram program{fn, {}, trace};
-  program.fn.level = Level::kScheduled;
-  for (const FreeSize& size : trace.sizes) {
-    if (!values.contains(size.var)) program.fn.vars.push_back(size.var);
-  }
-  for (size_t i = 0; i < trace.steps.size(); ++i) {
-    Step step = Substitute(trace.steps[i], values);
-    Status status = DoStep(step, i == 0, program);
-    if (!status.ok()) return Annotate(status, fmt::format("step {} ({})", i + 1, Print(step)));
-  }
-  return program;
+  return ApplyTrace(fn, trace, decisions, Sizes::kFree);
 }
 
 StatusOr<Function> Replay(const Function& fn, const Trace& trace, const Decisions& decisions) {
@@ -120,7 +152,7 @@ StatusOr<Function> Replay(const Function& fn, const Trace& trace, const Decision
                           size.var->name);
     }
   }
-  TCC_ASSIGN_OR_RETURN(SymbolicProgram program, Instantiate(fn, trace, decisions));
+  TCC_ASSIGN_OR_RETURN(SymbolicProgram program, ApplyTrace(fn, trace, decisions, Sizes::kDecided));
   return program.fn;
 }
 

@@ -43,7 +43,9 @@ struct SymbolicProgram {
 StatusOr<SymbolicProgram> Instantiate(const Function& fn, const Trace& trace,
                                       const Decisions& decisions = {});
 
-// Instantiates the trace with a decision for every size.
+// Instantiates the trace with a decision for every size. No point is left to ask about a
+// constraint, so each must hold for all values of the loops and of the function's shapes that it
+// depends on. Error: Instantiate's; the step and the constraint that may not hold.
 StatusOr<Function> Replay(const Function& fn, const Trace& trace, const Decisions& decisions = {});
 
 // Returns the substitution that replaces a program's variables by the decisions.

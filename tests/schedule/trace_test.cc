@@ -234,3 +234,35 @@ TEST_CASE("a point without a value for a size in a constraint does not satisfy i
   CHECK(Satisfies(program, {{"t", 2}}));
   CHECK(Satisfies({MatmulFunction(4, 5, 6), {}, {}}, {}));
 }
+
+// Doubles the first `columns` columns of nine matrices.
+Function DoublesColumns(const std::string& shapes, const std::string& columns) {
+  return FunctionOf(fmt::format(R"(
+    fn f{}(A: f32[9, 3, 9], B: f32[9, 3, 9]) tensor {{
+      for h in 0..9 @b/h {{ for i in 0..3 @b/i {{ for j in 0..{} @b/j {{
+        block b(h: spatial 9 = h, i: spatial 3 = i, j: spatial 9 = j) {{
+          B[h, i, j] = A[h, i, j] * 2.0
+        }}
+      }} }} }}
+    }})",
+                                shapes, columns));
+}
+
+TEST_CASE("replay refuses a step whose constraint may fail for some shape", "[schedule][trace]") {
+  Trace trace = ParseTrace("fuse b/i b/j").value();
+  Function fn = DoublesColumns("<shape N in 0..=9>", "N");
+  CHECK(Instantiate(fn, trace).ok());
+  CHECK(Message(Replay(fn, trace).status()) ==
+        "step 1 (fuse b/i b/j): 1 - N may be above 0; expected at most 0, since a fused inner loop "
+        "has an iteration");
+  CHECK(Replay(DoublesColumns("<shape N in 1..=9>", "N"), trace).ok());
+}
+
+TEST_CASE("replay proves a constraint by the values of the loops around it", "[schedule][trace]") {
+  Trace trace = ParseTrace("fuse b/i b/j").value();
+  CHECK(Instantiate(DoublesColumns("", "h"), trace)->constraints.size() == 1);
+  CHECK(Message(Replay(DoublesColumns("", "h"), trace).status()) ==
+        "step 1 (fuse b/i b/j): 1 - h may be above 0; expected at most 0, since a fused inner loop "
+        "has an iteration");
+  CHECK(Replay(DoublesColumns("", "(h + 1)"), trace).ok());
+}
