@@ -51,6 +51,12 @@ int64_t CacheBytes(int name, int64_t fallback) {
   return bytes > 0 ? bytes : fallback;
 }
 
+// x86-64 psABI, "Micro-Architecture Levels": level 3, then what level 4 adds.
+constexpr std::string_view kLevels[] = {
+    "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt",  "avx",      "avx2",     "bmi",      "bmi2",
+    "f16c", "fma",   "lzcnt",  "movbe",  "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
+constexpr size_t kLevel3 = 13;  // the number of features of level 3
+
 constexpr int64_t kKiB = 1024;
 
 Target Gpu(std::string name, int sm, int64_t shared_kib, int64_t multiprocessors) {
@@ -76,6 +82,7 @@ const std::vector<Target>& Table() {
       {.name = "x86-64-v3",
        .kind = TargetKind::kCpu,
        .llvm_cpu = "x86-64-v3",
+       .needed_features = std::span(kLevels).first(kLevel3),
        .vector_bytes = 32,
        .vector_registers = 16,
        .l1_bytes = 32 * kKiB,
@@ -83,6 +90,7 @@ const std::vector<Target>& Table() {
       {.name = "x86-64-v4",
        .kind = TargetKind::kCpu,
        .llvm_cpu = "x86-64-v4",
+       .needed_features = kLevels,
        .vector_bytes = 64,
        .vector_registers = 32,
        .l1_bytes = 32 * kKiB,

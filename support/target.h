@@ -17,7 +17,10 @@ struct Target {
   std::string name;  // as on the command line
   TargetKind kind = TargetKind::kReference;
   std::string llvm_cpu =
-      {};                // CPU targets: LLVM's name, "" for native until resolved by codegen_llvm
+      {};  // CPU targets: LLVM's name, "" for native until resolved by codegen_llvm
+  // CPU targets but native: LLVM's names of the features that code for it may use, which are all of
+  // those of llvm_cpu that cpu_features.cc knows.
+  std::span<const std::string_view> needed_features = {};
   int vector_bytes = 0;  // CPU targets: widest vector register
   int vector_registers = 0;
   bool dots_bytes = false;  // CPU targets: vpdpbusd adds four products of bytes to each lane

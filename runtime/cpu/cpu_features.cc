@@ -56,12 +56,6 @@ constexpr FeatureRow kFeatures[] = {
 };
 #undef TCC_CPU_FEATURE
 
-// x86-64 psABI, "Micro-Architecture Levels".
-constexpr std::string_view kLevel3[] = {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt",
-                                        "avx",  "avx2",  "bmi",    "bmi2",   "f16c",
-                                        "fma",  "lzcnt", "movbe"};
-constexpr std::string_view kLevel4[] = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
-
 bool IsPresent(const std::string& name) {
   for (const FeatureRow& row : kFeatures) {
     if (row.name == name) return row.present();
@@ -95,10 +89,7 @@ std::vector<std::string> RequiredCpuFeatures(const Target& target) {
     }
     return features;
   }
-  features.assign(std::begin(kLevel3), std::end(kLevel3));
-  if (target.name == "x86-64-v4") {
-    features.insert(features.end(), std::begin(kLevel4), std::end(kLevel4));
-  }
+  features.assign(target.needed_features.begin(), target.needed_features.end());
   return features;
 }
 

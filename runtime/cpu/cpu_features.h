@@ -15,8 +15,7 @@ namespace tcc {
 Status CheckCpuFeatures(std::span<const std::string> needed);
 
 // Returns the features that code for a target may use, which become Metadata::cpu_features: the
-// psABI's list for x86-64-v3 and -v4, this CPU's features for native, nothing for a target that is
-// no CPU.
+// list of the target's row, this CPU's features for native, nothing for a target that is no CPU.
 std::vector<std::string> RequiredCpuFeatures(const Target& target);
 
 }  // namespace tcc

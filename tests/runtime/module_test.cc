@@ -56,6 +56,20 @@ TEST_CASE("kernels that need more than this CPU has are refused", "[module]") {
         "the kernels need warp-drive, which this CPU lacks or its system withholds; compile for "
         "this machine's target");
   CHECK(CheckCpuFeatures(RequiredCpuFeatures(*FindTarget("native"))).ok());
+  CHECK(Message(CheckCpuFeatures(std::vector<std::string>{"warp-drive", "avx1024f"}))
+            .starts_with("the kernels need warp-drive, avx1024f, which"));
+}
+
+TEST_CASE("each CPU target needs the features of its own row", "[module]") {
+  for (Target target : AllTargets()) {
+    INFO(target.name);
+    bool listed = target.kind == TargetKind::kCpu && target.name != "native";
+    CHECK(target.needed_features.empty() == !listed);
+    if (!listed) continue;
+    constexpr std::string_view kOther[] = {"warp-drive"};
+    target.needed_features = kOther;
+    CHECK(RequiredCpuFeatures(target) == std::vector<std::string>{"warp-drive"});
+  }
   CHECK(RequiredCpuFeatures(*FindTarget("x86-64-v4")).size() == 18);
   CHECK(RequiredCpuFeatures(*FindTarget("x86-64-v3")).size() == 13);
   CHECK(RequiredCpuFeatures(*FindTarget("reference")).empty());
