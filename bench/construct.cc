@@ -390,7 +390,9 @@ BenchAction DeclareConstruct(CLI::App& app) {
   auto options = std::make_shared<ConstructOptions>();
   app.add_option("--network", options->network, "One of tcc zoo list, or all")
       ->capture_default_str();
-  app.add_option("--target", options->target, "A GPU of tcc targets")->capture_default_str();
+  app.add_option("--target", options->target,
+                 "The GPU to construct for, as of tcc compile --target")
+      ->capture_default_str();
   app.add_option("--kernel", options->kernel,
                  "Only kernels with this in their names, with their schedules");
   app.add_option("--picks", options->picks, "Schedules that are looked at until one compiles")

@@ -326,7 +326,8 @@ Status RunDescend(const DescendOptions& options) {
 BenchAction DeclareDescend(CLI::App& app) {
   auto options = std::make_shared<DescendOptions>();
   app.add_option("--network", options->network, "One of tcc zoo list")->capture_default_str();
-  app.add_option("--target", options->target, "A CPU of tcc targets")->capture_default_str();
+  app.add_option("--target", options->target, "The CPU to search for, as of tcc compile --target")
+      ->capture_default_str();
   app.add_option("--kernel", options->kernel, "Only kernels with this in their names");
   app.add_option("--model", options->model, "Cost model to descend; without: the prior");
   app.add_option("--least-sizes", options->least_sizes, "Sketches with fewer are left out")

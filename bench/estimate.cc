@@ -12,6 +12,7 @@
 #include "bench/write_text.h"
 #include "cli/cost_model/measured_file.h"
 #include "cli/cost_model/quality_report.h"
+#include "cli/cost_model/records_target.h"
 #include "runtime/executor/usable_cpus.h"
 
 namespace tcc {
@@ -19,7 +20,7 @@ namespace {
 
 struct EstimateOptions {
   std::vector<std::string> records;
-  std::string target = "native";
+  std::string target;  // "": the one of the records, or native
   std::string model;
   std::string predict;
   double held_out = 1;
@@ -68,16 +69,20 @@ void PrintTasks(const std::vector<MeasuredTask>& tasks, const TaskPredictions& p
   }
 }
 
-Status RankRecords(const EstimateOptions& options, const Target& target,
-                   const std::optional<LearnedModel>& learned) {
+Status RankRecords(const EstimateOptions& options, const std::optional<LearnedModel>& learned) {
   if (options.records.empty()) return UsageError("expected --records or --first-pick");
   MeasuredTasks measured;
   for (const std::string& file : options.records) {
     TCC_RETURN_IF_ERROR(ReadMeasurements(file, measured));
   }
   size_t records = measured.records();
+  std::vector<MeasuredTask> tasks = std::move(measured).Take();
+  auto warn = [](const std::string& message) {
+    fmt::print(stderr, "tcc-bench: warning: {}\n", message);
+  };
+  TCC_ASSIGN_OR_RETURN(Target target, TargetOfRecords(tasks, options.target, warn));
   CpuProfile profile = learned ? learned->profile : ProfileOf(target);
-  MeasuredFeatures all = FeaturesOf(std::move(measured).Take(), target, profile);
+  MeasuredFeatures all = FeaturesOf(std::move(tasks), target, profile);
   for (const std::string& problem : all.problems) fmt::print(stderr, "tcc-bench: {}\n", problem);
   TCC_RETURN_IF_ERROR(ExpectSomeReplay(all));
   if (!options.predict.empty()) {
@@ -121,7 +126,8 @@ Status ExpectUsedOptions(const EstimateOptions& options) {
 }
 
 Status RunEstimate(const EstimateOptions& options) {
-  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
+  TCC_ASSIGN_OR_RETURN(Target target,
+                       FindTarget(options.target.empty() ? "native" : options.target));
   if (target.kind != TargetKind::kCpu) {
     return UsageError("--target {}: expected a CPU", options.target);
   }
@@ -130,7 +136,7 @@ Status RunEstimate(const EstimateOptions& options) {
     TCC_ASSIGN_OR_RETURN(learned, ReadModel(options.model));
   }
   TCC_RETURN_IF_ERROR(ExpectUsedOptions(options));
-  if (options.first_pick.empty()) return RankRecords(options, target, learned);
+  if (options.first_pick.empty()) return RankRecords(options, learned);
   FirstPickOptions pick{.networks = options.first_pick, .target = target};
   pick.threads = options.threads > 0 ? options.threads : UsableCpus();
   pick.model = learned ? &*learned : nullptr;
@@ -144,8 +150,8 @@ BenchAction DeclareEstimate(CLI::App& app) {
   auto options = std::make_shared<EstimateOptions>();
   app.add_option("--records", options->records,
                  "Measurements: JSON lines, or what tcc db export writes; also .xz and .zst");
-  app.add_option("--target", options->target, "The CPU that they were measured on, of tcc targets")
-      ->capture_default_str();
+  app.add_option("--target", options->target,
+                 "The CPU that they were measured on; default: what the records say");
   app.add_option("--model", options->model, "Cost model of tcc cost-model train to judge as well");
   app.add_option("--predict", options->predict,
                  "File for a line a record: ln seconds by the prior and by a model, - for none");

@@ -177,7 +177,8 @@ Status RunFeatures(const FeaturesOptions& given) {
 BenchAction DeclareFeatures(CLI::App& app) {
   auto options = std::make_shared<FeaturesOptions>();
   app.add_option("--network", options->network, "One of tcc zoo list")->capture_default_str();
-  app.add_option("--target", options->target, "A CPU of tcc targets")->capture_default_str();
+  app.add_option("--target", options->target, "The CPU to count for, as of tcc compile --target")
+      ->capture_default_str();
   app.add_option("--kernel", options->kernel, "Only kernels with this in their names, row by row");
   app.add_option("--threads", options->threads, "Threads of a run; 0: all")
       ->check(CLI::Range(0, 1024));

@@ -11,6 +11,7 @@
 #include "cli/cost_model/measured_file.h"
 #include "cli/cost_model/prediction_plot.h"
 #include "cli/cost_model/quality_report.h"
+#include "cli/cost_model/records_target.h"
 #include "cli/standard_error.h"
 #include "support/check.h"
 #include "support/file.h"
@@ -23,9 +24,9 @@ struct CostModelCommand {
   std::vector<std::string> records;
   std::string model;
   std::string output;
-  std::string plot;   // "" for none
-  std::string start;  // "" for the constants of the target
-  std::string target = "native";
+  std::string plot;    // "" for none
+  std::string start;   // "" for the constants of the target
+  std::string target;  // "": the one of the records
   double held_out = 0.2;
   uint64_t seed = 1;
   int epochs = 40;
@@ -48,10 +49,10 @@ StatusOr<std::vector<MeasuredTask>> ReadTasks(const CostModelCommand& command) {
   return std::move(measured).Take();
 }
 
-StatusOr<Target> FindCpu(const std::string& name) {
-  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(name));
-  if (target.kind == TargetKind::kCpu) return target;
-  return InvalidInput("--target {}: expected a CPU, cost models of others are not known", name);
+StatusOr<Target> TargetOf(const CostModelCommand& command, const std::vector<MeasuredTask>& tasks) {
+  return TargetOfRecords(tasks, command.target, [](const std::string& message) {
+    TellError("tcc: warning: {}\n", message);
+  });
 }
 
 void TellInfinite(const char* what, size_t points) {
@@ -119,9 +120,9 @@ StatusOr<CpuProfile> ProfileFor(const CostModelCommand& command,
 
 Status RunTrain(const CostModelCommand& command) {
   TCC_RETURN_IF_ERROR(CheckWritable(command.output));
-  TCC_ASSIGN_OR_RETURN(Target target, FindCpu(command.target));
-  TCC_ASSIGN_OR_RETURN(CpuProfile start, StartOf(command, target));
   TCC_ASSIGN_OR_RETURN(std::vector<MeasuredTask> tasks, ReadTasks(command));
+  TCC_ASSIGN_OR_RETURN(Target target, TargetOf(command, tasks));
+  TCC_ASSIGN_OR_RETURN(CpuProfile start, StartOf(command, target));
   auto held_out = [&](const MeasuredTask& task) { return IsHeldOut(task, command.held_out); };
   StatusOr<CpuProfile> profile = ProfileFor(command, tasks, target, start);
   // Fitting fails, too, where no record can be replayed; the features say why.
@@ -157,9 +158,9 @@ Status WritePlot(const MeasuredFeatures& judged, const LearnedModel& model,
 
 Status RunEval(const CostModelCommand& command) {
   if (!command.plot.empty()) TCC_RETURN_IF_ERROR(CheckWritable(command.plot));
-  TCC_ASSIGN_OR_RETURN(Target target, FindCpu(command.target));
   TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(command.model));
   TCC_ASSIGN_OR_RETURN(std::vector<MeasuredTask> tasks, ReadTasks(command));
+  TCC_ASSIGN_OR_RETURN(Target target, TargetOf(command, tasks));
   MeasuredFeatures measured = WithFeatures(std::move(tasks), target, model.profile);
   TCC_RETURN_IF_ERROR(ExpectSomeReplay(measured));
   MeasuredFeatures judged =
@@ -224,9 +225,9 @@ void AddRecords(CommandLine& line, CostModelCommand& command) {
                  "Measurements: what tcc db export writes, or JSON lines; also .xz and .zst")
       .Required()
       .TypeName("FILE");
-  line.AddOption("--target", command.target, "The CPU that they were measured on")
-      .TypeName("CPU")
-      .ShowDefault();
+  line.AddOption("--target", command.target,
+                 "The CPU that they were measured on; default: what the records say")
+      .TypeName("CPU");
   line.AddOption("--held-out", command.held_out,
                  "Share of the tasks that is not trained on but judged: 0 to 1")
       .TypeName("SHARE")

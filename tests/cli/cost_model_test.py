@@ -161,15 +161,16 @@ class CostModel(CommandTest):
         sizes = {**self.plain_record()["set"], "huge": 1}
         path = self.folder / "huge.jsonl"
         path.write_text(json.dumps(self.plain_record(trace=trace, set=sizes)) + "\n")
-        self.cost_model("eval", self.model, "--records", path, "--held-out", "1")
+        self.cost_model("eval", self.model, "--records", path, "--target", "native",
+                        "--held-out", "1")
         self.assertEqual(self.error, "")
 
     def judge(self, *records):
         """Figures of all tasks of these plain records."""
         path = self.folder / "judged.jsonl"
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
-        return json.loads(self.cost_model("eval", self.model, "--records", path, "--held-out", "1",
-                                          "--json"))
+        return json.loads(self.cost_model("eval", self.model, "--records", path, "--target",
+                                          "native", "--held-out", "1", "--json"))
 
     def unreplayed(self, reason, *records):
         """Records of which none can be replayed are refused by both, with their number."""
@@ -201,10 +202,49 @@ class CostModel(CommandTest):
         end["sha256"] = hashlib.sha256(text.encode()).hexdigest()
         path = self.folder / "devices.jsonl"
         path.write_text(text + json.dumps(end) + "\n")
-        figures = json.loads(self.cost_model("eval", self.model, "--records", path, "--held-out",
-                                             "1", "--json"))
+        figures = json.loads(self.cost_model("eval", self.model, "--records", path, "--target",
+                                             "native", "--held-out", "1", "--json"))
         self.assertGreater(figures["points"], 20)
         self.assertEqual(figures["pairs"], 0)
+
+    def eval_and_train(self, *records, expect=0, target=None):
+        """What is said on standard error, by both, about plain records, three times of each."""
+        path, model = self.folder / "of.jsonl", self.folder / "of.model"
+        path.write_text("".join(json.dumps({**record, "seconds": seconds}) + "\n"
+                                for record in records for seconds in [1e-6, 2e-6, 4e-6]))
+        options = ["--records", path, "--held-out", "0", *(["--target", target] if target else [])]
+        said = []
+        for arguments in [["eval", self.model],
+                          ["train", "--no-fit", "--epochs", "1", "--members", "1", "-o", model]]:
+            self.cost_model(*arguments, *options, expect=expect)
+            said.append(self.error)
+        return said
+
+    def test_records_of_another_cpu_are_not_taken_for_this_one(self):
+        of_other = self.plain_record(target="native", device="znver9, 1 KiB of L1")
+        for error in self.eval_and_train(of_other, expect=2):
+            self.assertIn("measured on 'znver9, 1 KiB of L1', and this CPU is '", error)
+            self.assertIn("expected --target", error)
+        for target in ["native", "x86-64-v3"]:
+            for error in self.eval_and_train(of_other, target=target):
+                self.assertNotIn("znver9", error)
+
+    def test_records_that_do_not_name_their_cpu_are_warned_of(self):
+        own = next(o for o in map(json.loads, self.lines()) if "device" in o)
+        known = self.plain_record(target="native", device=own["device"])
+        for error in self.eval_and_train(known):
+            self.assertNotIn("which CPU", error)
+        for error in self.eval_and_train(known, self.plain_record()):
+            self.assertIn("tcc: warning: 3 of 6 records do not say which CPU they were measured on",
+                          error)
+
+    def test_records_of_two_targets_need_the_one_to_judge_by(self):
+        records = [self.plain_record(target=target) for target in ["x86-64-v3", "x86-64-v4"]]
+        for error in self.eval_and_train(*records, expect=2):
+            self.assertIn("of the targets x86-64-v3, x86-64-v4; expected --target", error)
+        for record in records:
+            for error in self.eval_and_train(record):
+                self.assertNotIn("which CPU", error)
 
     def test_records_of_a_gpu_are_not_predicted_for_a_cpu(self):
         of_gpu = self.plain_record(target="sm_86")
