@@ -1,10 +1,8 @@
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -19,11 +17,10 @@
 #include "search/measure/local_measurer.h"
 #include "search/measure/measuring_lock.h"
 #include "search/space/task_space.h"
+#include "support/temporary_folder.h"
 
 namespace tcc {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int64_t kTrials = 64;
 
@@ -69,26 +66,10 @@ std::vector<BenchKernel> KernelsOf(const TuningBench& bench) {
   return kernels;
 }
 
-// A database of this run alone.
-class ScratchDatabase {
- public:
-  ScratchDatabase()
-      : folder_(fs::temp_directory_path() / fmt::format("tcc-bench-tuning-{}", ::getpid())) {
-    fs::create_directories(folder_);
-  }
-  ScratchDatabase(const ScratchDatabase&) = delete;
-  ScratchDatabase& operator=(const ScratchDatabase&) = delete;
-  ~ScratchDatabase() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  StatusOr<Database> Open() const {
-    return Database::Open(folder_ / "f.db", Database::Access::kReadWrite);
-  }
-
- private:
-  fs::path folder_;
-};
+// Opens the database of the options in `path`, or one of this run alone in the folder.
+StatusOr<Database> OpenDatabase(const std::string& path, const TemporaryFolder& scratch) {
+  return Database::Open(path.empty() ? scratch / "f.db" : path, Database::Access::kReadWrite);
+}
 
 // --- the rate
 
@@ -116,10 +97,8 @@ void PrintRate(const Workload& workload, const TuneResult& result, double second
 
 StatusOr<TuneResult> TuneKernel(const Workload& workload, const TuningBench& bench,
                                 const Setup& setup) {
-  ScratchDatabase scratch;
-  TCC_ASSIGN_OR_RETURN(
-      Database database,
-      bench.db.empty() ? scratch.Open() : Database::Open(bench.db, Database::Access::kReadWrite));
+  TCC_ASSIGN_OR_RETURN(TemporaryFolder scratch, TemporaryFolder::Make("a temporary database"));
+  TCC_ASSIGN_OR_RETURN(Database database, OpenDatabase(bench.db, scratch));
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer, setup.NewMeasurer());
   auto build = [&](const Workload& of, std::span<const Candidate> candidates,
                    const BuildFilter& filter) { return setup.Build(of, candidates, filter); };

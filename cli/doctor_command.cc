@@ -23,6 +23,7 @@
 #include "support/environment.h"
 #include "support/status.h"
 #include "support/target.h"
+#include "support/temporary_folder.h"
 #include "support/version.h"
 
 namespace tcc {
@@ -93,8 +94,7 @@ std::string SpaceText(const fs::path& folder) {
 }
 
 DoctorCheck CheckTemporaryFolder() {
-  std::string folder =
-      EnvironmentVariable("TMPDIR").empty() ? "/tmp" : EnvironmentVariable("TMPDIR");
+  std::string folder = TemporaryFolderParent();
   std::string problem = WriteProblem(folder);
   if (problem.empty()) return {"temporary folder", true, true, folder + ", " + SpaceText(folder)};
   return {"temporary folder", false, true,

@@ -8,9 +8,7 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <optional>
@@ -24,6 +22,7 @@
 #include "support/file.h"
 #include "support/status.h"
 #include "support/stop.h"
+#include "support/temporary_folder.h"
 #include "support/threads.h"
 
 LLD_HAS_DRIVER(elf)
@@ -108,17 +107,10 @@ struct Reader {
 
 // Links through a named file, which an interruption would leave behind.
 StatusOr<std::vector<uint8_t>> LinkInFolder(const std::string& input) {
-  const char* base = std::getenv("TMPDIR");
-  std::string folder = std::string(base && *base ? base : "/tmp") + "/tcc-link-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) {
-    return Missing("cannot make {}: {}; set TMPDIR", folder, std::strerror(errno));
-  }
-  std::string output = folder + "/kernels.so";
-  Status status = RunLld(input, output);
-  StatusOr<std::vector<uint8_t>> bytes = status.ok() ? ReadFile(output) : status;
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
-  return bytes;
+  TCC_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Make("the linked kernels"));
+  std::string output = folder / "kernels.so";
+  TCC_RETURN_IF_ERROR(RunLld(input, output));
+  return ReadFile(output);
 }
 
 // Links objects, in their order, by LLD into one shared object that exports each kernel by its

@@ -1,12 +1,8 @@
 #include "compiler/tune_graph.h"
 #include "compiler/make_backend.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <filesystem>
 
 #include "codegen_llvm/toolchain.h"
 #include "compiler/tunable_network.h"
@@ -17,6 +13,7 @@
 #include "search/measure/measuring_lock.h"
 #include "support/check.h"
 #include "support/stop.h"
+#include "support/temporary_folder.h"
 #include "support/version.h"
 
 namespace tcc {
@@ -41,26 +38,6 @@ Status ExpectRunsHere(const Target& target) {
   return CheckCpuFeatures(RequiredCpuFeatures(target));
 }
 
-// A file that is removed at the end of its scope.
-class TemporaryFile {
- public:
-  TemporaryFile() {
-    static std::atomic<int> count = 0;
-    std::error_code none;
-    std::filesystem::path folder = std::filesystem::temp_directory_path(none);
-    if (none) folder = "/tmp";
-    path_ = (folder / fmt::format("tcc-network-{}-{}.tcc", ::getpid(), ++count)).string();
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() { ::unlink(path_.c_str()); }
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // The address space that a worker reserves without using it: libraries, stacks, allocator pools.
 constexpr uint64_t kWorkerBytes = uint64_t{1} << 30;
 
@@ -73,12 +50,13 @@ uint64_t MemoryForWorker() {
   return static_cast<uint64_t>(std::max<int64_t>(available, 0)) + kWorkerBytes;
 }
 
-// Starts the network in its own worker. Returns null, with a warning, where it does not run there
-// and is not needed.
+// Starts the network in its own worker, which reads it from a file in the folder. Returns null,
+// with a warning, where it does not run there and is not needed.
 StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
                                                        const TuneGraphOptions& options,
-                                                       const std::string& file) {
-  Status written = WriteArtefact(network.skeleton, file);
+                                                       const StatusOr<TemporaryFolder>& folder) {
+  std::string file = folder.ok() ? *folder / "network.tcc" : "";
+  Status written = folder.ok() ? WriteArtefact(network.skeleton, file) : folder.status();
   network.skeleton = {};
   StatusOr<std::unique_ptr<NetworkMeasurer>> made =
       written.ok() ? MakeLocalNetwork({file, network.task_of_kernel}, network.workloads,
@@ -121,9 +99,9 @@ StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Dat
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, MakeBackend(compile.target));
   TCC_ASSIGN_OR_RETURN(MeasuringLock lock,
                        MeasuringLock::Acquire({.say = compile.warn, .stop = compile.stop}));
-  TemporaryFile skeleton;
+  StatusOr<TemporaryFolder> folder = TemporaryFolder::Make("the network that is tuned");
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<NetworkMeasurer> in_place,
-                       MakeNetwork(network, options, skeleton.path()));
+                       MakeNetwork(network, options, folder));
   BuildFunction build = BuildWith({.target = compile.target,
                                    .backend = backend.get(),
                                    .threads = compile.threads,

@@ -10,13 +10,13 @@
 #include "cli/model_options.h"
 #include "cli/numeric_option.h"
 #include "cli/progress.h"
-#include "cli/temporary_database.h"
 #include "cli/threads_option.h"
 #include "compiler/compile_graph.h"
 #include "compiler/schedule_folder.h"
 #include "models/onnx/import_onnx.h"
 #include "runtime/artefact/artefact.h"
 #include "support/file.h"
+#include "support/temporary_folder.h"
 
 namespace tcc {
 namespace {
@@ -83,11 +83,11 @@ Status TakeTunedSchedules(const CompileCommand& command, const Graph& graph, Tun
                           Progress& progress, CompileOptions& options) {
   const TuningOptions& tuning = command.tuning;
   if (tuning.database.empty() && !tuning.HasBudget()) return OkStatus();
-  std::optional<TemporaryDatabase> temporary;
+  std::optional<TemporaryFolder> temporary;
   if (tuning.database.empty()) {
-    TCC_ASSIGN_OR_RETURN(temporary, TemporaryDatabase::Make());
+    TCC_ASSIGN_OR_RETURN(temporary, TemporaryFolder::Make("a temporary database"));
   }
-  const std::string& path = temporary ? temporary->path() : tuning.database;
+  std::string path = temporary ? *temporary / "tuning.db" : tuning.database;
   Database::Access access =
       tuning.HasBudget() ? Database::Access::kReadWrite : Database::Access::kRead;
   TCC_ASSIGN_OR_RETURN(Database database, Database::Open(path, access));

@@ -10,12 +10,12 @@
 #include "cli/measurement_json.h"
 #include "cli/readable_units.h"
 #include "cli/standard_error.h"
-#include "cli/temporary_database.h"
 #include "cli/text_table.h"
 #include "search/database/database_report.h"
 #include "search/database/database_text.h"
 #include "support/check.h"
 #include "support/file.h"
+#include "support/temporary_folder.h"
 
 namespace tcc {
 namespace {
@@ -164,8 +164,9 @@ bool IsAbsentOrEmpty(const std::string& path) {
 // Imports into a database that is then removed: a new file is not made for an export that is
 // refused, and one that was made is not removed while another process may use it.
 Status Rehearse(const std::string& text, const DatabaseImportOptions& options) {
-  TCC_ASSIGN_OR_RETURN(TemporaryDatabase temporary, TemporaryDatabase::Make());
-  TCC_ASSIGN_OR_RETURN(Database database, Database::Open(temporary.path(), Access::kReadWrite));
+  TCC_ASSIGN_OR_RETURN(TemporaryFolder temporary, TemporaryFolder::Make("a temporary database"));
+  TCC_ASSIGN_OR_RETURN(Database database,
+                       Database::Open(temporary / "tuning.db", Access::kReadWrite));
   return ImportText(database, text, options).status();
 }
 

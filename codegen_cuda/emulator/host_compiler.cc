@@ -8,10 +8,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <utility>
 #include <vector>
 
 extern char** environ;
@@ -109,23 +107,6 @@ Status ExpectCompiler(const std::string& compiler, const std::string& folder) {
 }
 
 }  // namespace
-
-StatusOr<TemporaryFolder> TemporaryFolder::Make() {
-  const char* chosen = getenv("TMPDIR");
-  std::string parent = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
-  std::string path = parent + "/tcc-emulator-XXXXXX";
-  if (mkdtemp(path.data()) != nullptr) return TemporaryFolder(path);
-  return Missing("cannot make a folder in {} for the emulated kernels: {}; set TMPDIR", parent,
-                 strerror(errno));
-}
-
-TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
-    : path_(std::exchange(other.path_, "")) {}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code error;
-  if (!path_.empty()) std::filesystem::remove_all(path_, error);
-}
 
 StatusOr<std::string> FindHostCompiler() {
   if (const char* chosen = getenv("TCC_HOST_CXX"); chosen != nullptr && *chosen != '\0') {

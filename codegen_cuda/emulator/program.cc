@@ -9,6 +9,7 @@
 #include "codegen_cuda/emulator/device_header.h"
 #include "codegen_cuda/emulator/emulator.h"
 #include "codegen_cuda/emulator/host_compiler.h"
+#include "support/temporary_folder.h"
 
 namespace tcc::emulator {
 namespace {
@@ -56,15 +57,15 @@ ProgramCache& Cache() {
 StatusOr<std::unique_ptr<Program>> Program::Compile(const std::string& text,
                                                     HostOptimization optimization) {
   TCC_ASSIGN_OR_RETURN(const std::string compiler, FindHostCompiler());
-  TCC_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Make());
-  TCC_RETURN_IF_ERROR(WriteText(folder.path() + "/kernel.cc", text));
-  TCC_RETURN_IF_ERROR(WriteText(folder.path() + "/tcc_emulator.h", DeviceHeader()));
+  TCC_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Make("the emulated kernels"));
+  TCC_RETURN_IF_ERROR(WriteText(folder / "kernel.cc", text));
+  TCC_RETURN_IF_ERROR(WriteText(folder / "tcc_emulator.h", DeviceHeader()));
   TCC_RETURN_IF_ERROR(CompileSharedObject(compiler, folder.path(), optimization));
 
   std::unique_ptr<Program> program(new Program);
   program->text_ = text;
   program->host_ = std::make_unique<TccHost>();
-  program->object_ = dlopen((folder.path() + "/kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  program->object_ = dlopen((folder / "kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (program->object_ == nullptr) {
     return InvalidInput("cannot load the compiled CUDA text: {}", dlerror());
   }

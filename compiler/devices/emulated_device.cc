@@ -5,6 +5,7 @@
 #include "compiler/devices/reference_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/cuda_driver.h"
+#include "support/temporary_folder.h"
 
 namespace tcc {
 namespace {
@@ -30,7 +31,7 @@ StatusOr<LoadOptions> LoadOptionsFor(const Target& target, Execution execution) 
   }
   // Check these here, because a driver can only report that it could not load a module.
   TCC_RETURN_IF_ERROR(emulator::FindHostCompiler().status());
-  TCC_RETURN_IF_ERROR(emulator::TemporaryFolder::Make().status());
+  TCC_RETURN_IF_ERROR(TemporaryFolder::Make("the emulated kernels").status());
   TCC_RETURN_IF_ERROR(emulator::EmulatedTargets().status());
   load.devices = kEmulatedDevices;
   load.ordinal = emulator::EmulatedOrdinal(target.sm);

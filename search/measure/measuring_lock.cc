@@ -35,7 +35,8 @@ StatusOr<int> OpenLockFile() {
   std::filesystem::create_directories(folder, error);
   if (error) return InvalidInput("cannot make '{}': {}", folder, error.message());
   const std::string path = folder + "/measure-cpu.lock";
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  // The holder's number replaces what the file holds; not in a file that a link leads to.
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (file < 0) return InvalidInput("cannot write '{}': {}", path, strerror(errno));
   return file;
 }

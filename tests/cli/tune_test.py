@@ -2,7 +2,9 @@
 """tcc tune: candidates are measured, remembered, and used by compile --db."""
 
 import json
+import os
 import re
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -119,6 +121,21 @@ class Tune(CommandTest):
             return self.count() > 3
         except sqlite3.OperationalError:
             return False
+
+    def test_links_planted_in_the_shared_temporary_folder_are_not_written_through(self):
+        shared, theirs = self.folder / "shared", self.folder / "theirs"
+        shared.mkdir()
+        theirs.write_text("precious")
+        # The number of the process is known before it starts; so was the name of its file.
+        planted = shlex.join(["ln", "-s", str(theirs), str(shared)]) + "/tcc-network-$$-1.tcc"
+        tune = shlex.join(map(str, [self.tcc, "tune", self.model, "--db", self.database,
+                                    "--trials", "12", "--searcher", "random"]))
+        subprocess.run(["sh", "-c", f"{planted} && exec {tune}"], check=True, capture_output=True,
+                       timeout=900, env={**os.environ, "TMPDIR": str(shared)})
+        self.assertEqual(theirs.read_text(), "precious")
+        left = list(shared.iterdir())
+        self.assertEqual(len(left), 1, left)
+        self.assertTrue(left[0].is_symlink())
 
     def test_compile_with_a_budget_tunes_first(self):
         self.compile("1.tcc", "--trials", "8", "--db", self.database)

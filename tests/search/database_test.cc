@@ -53,7 +53,7 @@ void Write(const std::string& path, const std::string& bytes) {
 }  // namespace
 
 TEST_CASE("what is recorded is there when the database is opened again", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Workload workload = SmallWorkload();
   StoredTrial constructed = TrialOf(workload, 1, 2e-3, "constructed");
   StoredTrial faster = TrialOf(workload, 4, 1e-3);
@@ -92,7 +92,7 @@ TEST_CASE("what is recorded is there when the database is opened again", "[searc
 }
 
 TEST_CASE("the first measurement of a candidate stays", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(folder / "f.db");
   Workload workload = SmallWorkload();
   Record(database, workload, TrialOf(workload, 4, 1e-3));
@@ -103,7 +103,7 @@ TEST_CASE("the first measurement of a candidate stays", "[search][database]") {
 }
 
 TEST_CASE("a trial of an unknown variant or without seconds is refused", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(folder / "f.db");
   Workload workload = SmallWorkload();
   int64_t id = database.WorkloadId(workload).value();
@@ -120,7 +120,7 @@ TEST_CASE("a trial of an unknown variant or without seconds is refused", "[searc
 
 TEST_CASE("the best of a workload beats what is compiled without a search by 2 %",
           "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(folder / "f.db");
   Workload workload = SmallWorkload();
   Record(database, workload, TrialOf(workload, 9, 5e-4));
@@ -139,7 +139,7 @@ TEST_CASE("the best of a workload beats what is compiled without a search by 2 %
 
 TEST_CASE("the best is sought in environments of the device with the nearest number of threads",
           "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(folder / "f.db");
   Workload workload = SmallWorkload(), other = SmallWorkload(32);
   for (int threads : {1, 4}) {
@@ -173,7 +173,7 @@ TEST_CASE("the best is sought in environments of the device with the nearest num
 }
 
 TEST_CASE("a faster warm time does not decide over colder ones", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(folder / "f.db");
   Workload workload = SmallWorkload();
   auto by = [](const std::string& policy) {
@@ -206,7 +206,7 @@ TEST_CASE("a faster warm time does not decide over colder ones", "[search][datab
 }
 
 TEST_CASE("no gain in place is not made up for by a gain on warm operands", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(folder / "f.db");
   Workload workload = SmallWorkload();
   Environment environment = LocalEnvironment();
@@ -221,7 +221,7 @@ TEST_CASE("no gain in place is not made up for by a gain on warm operands", "[se
 }
 
 TEST_CASE("a comparison in place decides over the search", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(folder / "f.db");
   Workload workload = SmallWorkload();
   Record(database, workload, TrialOf(workload, 1, 2.0, "constructed"));
@@ -241,7 +241,7 @@ TEST_CASE("a comparison in place decides over the search", "[search][database]")
 }
 
 TEST_CASE("the latest comparison decides over those of other policies", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(folder / "f.db");
   Workload workload = SmallWorkload();
   Environment in_place = LocalEnvironment();
@@ -258,7 +258,7 @@ TEST_CASE("the latest comparison decides over those of other policies", "[search
 }
 
 TEST_CASE("a record that cannot be read is left out with a warning", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(MakeDatabase(folder / "f.db"));
   REQUIRE(database.connection().Run("UPDATE sketch SET trace = 'bend b0'").ok());
   CHECK(BestOf(database).empty());
@@ -269,7 +269,7 @@ TEST_CASE("a record that cannot be read is left out with a warning", "[search][d
 }
 
 TEST_CASE("two handles write one file at once", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database a = OpenToWrite(folder / "f.db"), b = OpenToWrite(folder / "f.db");
   Workload workload = SmallWorkload();
   for (int i = 0; i < 20; ++i) Record(i % 2 ? a : b, workload, TrialOf(workload, i + 1, 1e-3));
@@ -299,7 +299,7 @@ namespace {
 }  // namespace
 
 TEST_CASE("a killed writer loses nothing that was acknowledged", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Workload workload = SmallWorkload();
   size_t acknowledged = 0;
   for (int round = 0; round < 5; ++round) {
@@ -327,7 +327,7 @@ TEST_CASE("a killed writer loses nothing that was acknowledged", "[search][datab
 }
 
 TEST_CASE("many processes make and write one database", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Workload workload = SmallWorkload();
   std::vector<pid_t> children;
   for (int i = 0; i < 6; ++i) {
@@ -355,7 +355,7 @@ TEST_CASE("many processes make and write one database", "[search][database]") {
 }
 
 TEST_CASE("a path that is no database of tcc is refused and stays as it is", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   auto check_refused = [](const std::string& path, const std::string& why) {
     std::string before = Bytes(path);
     for (auto access : {Database::Access::kRead, Database::Access::kReadWrite}) {
@@ -393,7 +393,7 @@ TEST_CASE("a path that is no database of tcc is refused and stays as it is", "[s
 }
 
 TEST_CASE("an empty file becomes a database", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Write(folder / "f.db", "");
   CHECK(OpenError(folder / "f.db", Database::Access::kRead).find("empty") != std::string::npos);
   MakeDatabase(folder / "f.db");
@@ -401,7 +401,7 @@ TEST_CASE("an empty file becomes a database", "[search][database]") {
 }
 
 TEST_CASE("a damaged database is kept aside and a new one begun", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   std::string path = MakeDatabase(folder / "f.db", 200);
   std::string whole = Bytes(path);
   std::string damaged;
@@ -441,7 +441,7 @@ TEST_CASE("a damaged database is kept aside and a new one begun", "[search][data
 
 TEST_CASE("a database that cannot be written is read, and refused to a writer",
           "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   using std::filesystem::perms;
   std::filesystem::create_directory(folder / "shelf");
   std::string path = MakeDatabase(folder / "shelf/f.db");
@@ -468,7 +468,7 @@ TEST_CASE("a database that cannot be written is read, and refused to a writer",
 }
 
 TEST_CASE("a full disk is an error that names the file and loses nothing", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   std::string path = MakeDatabase(folder / "f.db");
   Workload workload = SmallWorkload();
   size_t recorded = 2;

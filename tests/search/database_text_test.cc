@@ -62,7 +62,7 @@ std::string ExportOf(const Database& database) {
 }  // namespace
 
 TEST_CASE("an export rebuilds a database to the byte of its export", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(folder / "f.db");
   FillWithEverything(database);
   std::string text = ExportOf(database);
@@ -88,7 +88,7 @@ TEST_CASE("an export rebuilds a database to the byte of its export", "[search][d
 }
 
 TEST_CASE("imported records count where nothing was measured here", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(MakeDatabase(folder / "f.db"));
   Database copy = OpenToWrite(folder / "copy.db");
   REQUIRE(ImportText(copy, ExportOf(database)).ok());
@@ -111,7 +111,7 @@ TEST_CASE("imported records count where nothing was measured here", "[search][da
 }
 
 TEST_CASE("a hostile import is refused by its line and leaves nothing", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database source = OpenToWrite(MakeDatabase(folder / "f.db"));
   std::string text = ExportOf(source);
   std::string lines = WithoutLastLine(text);  // a function, a workload, two records
@@ -155,7 +155,7 @@ TEST_CASE("a hostile import is refused by its line and leaves nothing", "[search
 }
 
 TEST_CASE("every cut and every changed byte of an export is refused", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database source = OpenToWrite(MakeDatabase(folder / "f.db"));
   Database database = OpenToWrite(folder / "empty.db");
   std::string text = ExportOf(source);
@@ -169,7 +169,7 @@ TEST_CASE("every cut and every changed byte of an export is refused", "[search][
 }
 
 TEST_CASE("two databases merge, and first measurements stay", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Workload workload = SmallWorkload();
   std::string one = folder / "one.db", two = folder / "two.db";
   {
@@ -191,7 +191,7 @@ TEST_CASE("two databases merge, and first measurements stay", "[search][database
 }
 
 TEST_CASE("a merge does not mix comparisons of two files", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Workload workload = SmallWorkload();
   std::string now = folder / "now.db", before = folder / "before.db";
   for (const std::string& path : {now, before}) {
@@ -210,7 +210,7 @@ TEST_CASE("a merge does not mix comparisons of two files", "[search][database]")
 }
 
 TEST_CASE("the best of each workload and environment is listed", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(folder / "f.db");
   FillWithEverything(database);
   StatusOr<std::vector<BestRow>> rows = BestRowsOf(database);
@@ -233,7 +233,7 @@ TEST_CASE("the best of each workload and environment is listed", "[search][datab
 }
 
 TEST_CASE("verify names what is wrong", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(MakeDatabase(folder / "f.db"));
   CHECK(VerifyDatabase(database)->empty());
   SqliteConnection& connection = database.connection();
@@ -254,7 +254,7 @@ TEST_CASE("verify names what is wrong", "[search][database]") {
 
 TEST_CASE("verify names keys that stand for something else, and schedules that do not replay",
           "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(MakeDatabase(folder / "f.db"));
   REQUIRE(database.connection()
               .RunScript("UPDATE environment SET device = 'another';"

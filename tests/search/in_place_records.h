@@ -65,7 +65,7 @@ struct InPlaceRecords {
   }
   TunedSchedules Best() { return BestOf(database, InPlaceEnvironment()); }
 
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(folder / "tune.db");
 };
 

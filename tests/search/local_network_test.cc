@@ -146,7 +146,7 @@ struct SkeletonFile {
     INFO(written);
     REQUIRE(written.ok());
   }
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   std::string path = folder / "skeleton.tcc";
 };
 

@@ -11,13 +11,13 @@
 
 namespace tcc {
 
-TemporaryFolder::TemporaryFolder() {
+DatabaseFolder::DatabaseFolder() {
   std::string name = (std::filesystem::temp_directory_path() / "tcc-database-XXXXXX").string();
   REQUIRE(::mkdtemp(name.data()));
   path_ = name;
 }
 
-TemporaryFolder::~TemporaryFolder() {
+DatabaseFolder::~DatabaseFolder() {
   std::error_code error;
   std::filesystem::permissions(path_, std::filesystem::perms::owner_all, error);
   std::filesystem::remove_all(path_, error);

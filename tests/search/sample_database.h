@@ -10,12 +10,12 @@
 namespace tcc {
 
 // A folder that is removed at the end.
-class TemporaryFolder {
+class DatabaseFolder {
  public:
-  TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder();
+  DatabaseFolder();
+  DatabaseFolder(const DatabaseFolder&) = delete;
+  DatabaseFolder& operator=(const DatabaseFolder&) = delete;
+  ~DatabaseFolder();
   std::string operator/(const std::string& file) const { return path_ + "/" + file; }
 
  private:

@@ -60,7 +60,7 @@ int TuneWithCrashes(const std::string& path, const std::vector<Workload>& worklo
 }  // namespace
 
 TEST_CASE("what a process was building when it ended is suspect once", "[search][database]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Workload workload = SmallWorkload();
   Database database = OpenToWrite(folder / "f.db");
   int64_t id = database.WorkloadId(workload).value();
@@ -85,7 +85,7 @@ TEST_CASE("what a process was building when it ended is suspect once", "[search]
 }
 
 TEST_CASE("a candidate that crashes the compiler is found and not built again", "[search][tuner]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   std::vector<Workload> workloads = {ProductWorkload("product")};
   int crashes = 0, code = kCrash;
   while (code == kCrash && crashes < 100) {
@@ -108,7 +108,7 @@ TEST_CASE("a candidate that crashes the compiler is found and not built again", 
 }
 
 TEST_CASE("schedules of an import are tried first", "[search][tuner]") {
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   std::vector<Workload> workloads = {ProductWorkload("product")};
   FakeMeasurer there;
   TuneOptions options;

@@ -41,7 +41,7 @@ struct Records {
   }
   std::vector<StoredTrial> Trials(const Workload& workload) { return TrialsOf(database, workload); }
 
-  TemporaryFolder folder;
+  DatabaseFolder folder;
   Database database = OpenToWrite(folder / "tune.db");
 };
 

@@ -366,6 +366,20 @@ TEST_CASE("waiting for another tuner can be cancelled", "[search][lock]") {
   CHECK(absl::IsCancelled(second.status()));
 }
 
+TEST_CASE("a lock file that is a link is not written through", "[search][lock]") {
+  Folder folder;
+  std::filesystem::create_directory(folder / "cache");
+  std::ofstream(folder / "theirs") << "precious";
+  std::filesystem::create_symlink(folder / "theirs", folder / "cache/measure-cpu.lock");
+  Variable cache("TCC_CACHE_DIR", folder / "cache");
+  StatusOr<MeasuringLock> lock = MeasuringLock::Acquire({});
+  REQUIRE(lock.ok());
+  CHECK_FALSE(lock->held());
+  std::string kept;
+  std::ifstream(folder / "theirs") >> kept;
+  CHECK(kept == "precious");
+}
+
 TEST_CASE("a cache folder that cannot be made leaves a warning and no lock", "[search][lock]") {
   Folder folder;
   std::ofstream(folder / "file") << "no folder";
