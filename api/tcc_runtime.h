@@ -57,7 +57,7 @@ struct KernelInfo {
   std::int64_t flops = 0;          // per call
 };
 
-// The alignment of tensors that are used in place; others are copied.
+// The alignment of memory that tcc allocates; the target `reference` copies tensors without it.
 inline constexpr std::size_t kAlignment = 64;
 
 // Allocates zeros at a multiple of kAlignment. Returns null where memory is short.
@@ -144,7 +144,7 @@ struct LoadOptions {
   int device = -1;
 };
 
-// The tensors that Run had to copy because they did not lie at a multiple of kAlignment.
+// The tensors that Run had to copy because they did not lie at a multiple of their element's size.
 struct Copies {
   int tensors = 0;
   std::size_t bytes = 0;

@@ -46,8 +46,10 @@ typedef struct TccRuntime {
   double (*math)(int32_t function, double x, double y);
 } TccRuntime;
 
-// A kernel. Buffers are aligned to 64 bytes plus the plan's offset. Buffers and shape arguments are
-// in the order of the plan's Call. Returns TCC_KERNEL_OK or what went wrong.
+// A kernel. A buffer lies at a multiple of its element's size and of nothing more: inputs and
+// outputs of the model are where its caller has them, and a buffer may be a part of another one.
+// Buffers and shape arguments are in the order of the plan's Call. Returns TCC_KERNEL_OK or what
+// went wrong.
 typedef int32_t (*TccKernel)(const TccRuntime* runtime, void* const* buffers,
                              const int64_t* shape_args);
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -115,6 +116,11 @@ class CpuDevice : public Device {
     }
     kernels.module = std::move(object);
     return kernels;
+  }
+
+  // Generated code loads and stores vectors at their element's alignment (kernel_abi.h).
+  int64_t TensorAlignment(DType dtype) const override {
+    return std::max<int64_t>(dtype.bits() / 8, 1);
   }
 
   Status Launch(const LoadedKernels& kernels, size_t kernel,

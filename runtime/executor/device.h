@@ -102,6 +102,10 @@ class Device {
   // kernels need, with InvalidArgument when the section is bad.
   virtual StatusOr<LoadedKernels> LoadKernels(const Artefact& artefact) const = 0;
 
+  // Returns the alignment at which Launch takes a tensor of the caller's. Weights and the arena
+  // begin at multiples of 64, whatever this is.
+  virtual int64_t TensorAlignment(DType) const { return 64; }
+
   // Runs a kernel on host memory and returns when it has ended. Expects kernel <
   // kernels.entries.size().
   virtual Status Launch(const LoadedKernels& kernels, size_t kernel,

@@ -13,12 +13,7 @@
 namespace tcc {
 namespace {
 
-constexpr uintptr_t kAlignment = 64;
 constexpr char kArenaText[] = "the activations";
-
-bool IsAligned(const Tensor& tensor) {
-  return reinterpret_cast<uintptr_t>(tensor.bytes.data()) % kAlignment == 0;
-}
 
 // Memory of the caller's on the queue's device; kernels rely on the alignment
 // (artefact/gpu_program.h).
@@ -114,7 +109,9 @@ void Executor::CountCopy(const Tensor& tensor) {
 }
 
 bool Executor::NeedsCopy(const Tensor& tensor) const {
-  return queue_ == nullptr && !IsAligned(tensor);
+  if (queue_ != nullptr) return false;
+  auto alignment = static_cast<uintptr_t>(module_.device().TensorAlignment(tensor.dtype));
+  return reinterpret_cast<uintptr_t>(tensor.bytes.data()) % alignment != 0;
 }
 
 StatusOr<BufferPlace> Executor::FitArena(int64_t bytes) {
@@ -164,7 +161,7 @@ StatusOr<FrameMemory> Executor::PlaceOnHost(std::span<const Tensor> inputs,
   FrameMemory memory;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& input = inputs[i];
-    if (IsAligned(input)) {
+    if (!NeedsCopy(input)) {
       memory.inputs.push_back(PlaceOf(input.bytes));
       continue;
     }

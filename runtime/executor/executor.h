@@ -37,7 +37,8 @@ class Executor {
 
   // Runs the model into the caller's memory: one tensor per output, of its type and shape. Its
   // bytes are overwritten and must not overlap the inputs. Where kernels run on host memory, an
-  // input or output that is not at a multiple of 64 costs a copy.
+  // input or output that is not at a multiple of the device's TensorAlignment costs a copy; for
+  // CPUs that is the size of its element.
   Status RunInto(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
   // Enqueues a run on tensors in the memory of the module's device, without copies; each lies at a

@@ -11,18 +11,52 @@
 #include "tests/fuzz/random/random_model.h"
 #include "tests/fuzz/watchdog.h"
 #include "tests/fuzz/write_case.h"
+#include "tests/runtime/shifted_tensor.h"
 
 namespace tcc {
 namespace {
 
-StatusOr<std::vector<Tensor>> RunNative(const Graph& graph, const std::vector<Tensor>& inputs) {
+// Moves each tensor to where an array of its type may lie.
+std::vector<Tensor> AnywhereAligned(std::span<const Tensor> tensors, Random& random) {
+  std::vector<Tensor> moved;
+  for (const Tensor& tensor : tensors) {
+    size_t element = std::max<size_t>(tensor.dtype.bits() / 8, 1);
+    moved.push_back(Shifted(tensor, element * random.Below(64 / element)));
+  }
+  return moved;
+}
+
+// Runs the model on its inputs, then once more on tensors of the caller's at odd places, which must
+// be used there and give the same bits.
+StatusOr<std::vector<Tensor>> RunAnywhere(const Module& module, const std::vector<Tensor>& inputs,
+                                          Random& random) {
+  Executor executor(module);
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor.Run(inputs));
+  std::vector<Tensor> places = AnywhereAligned(outputs, random);
+  for (Tensor& place : places) std::ranges::fill(MutableBytes(place), kUntouched);
+  TCC_RETURN_IF_ERROR(executor.RunInto(AnywhereAligned(inputs, random), places));
+  if (executor.copies().tensors != 0) {
+    return WrongResult("{} tensors were copied, though aligned", executor.copies().tensors);
+  }
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (!IsAloneWritten(places[i])) return WrongResult("bytes around output {} were written", i);
+    if (!std::ranges::equal(places[i].bytes, outputs[i].bytes)) {
+      return WrongResult("output {} differs {} bytes above a multiple of 64", i,
+                         reinterpret_cast<uintptr_t>(places[i].bytes.data()) % 64);
+    }
+  }
+  return outputs;
+}
+
+StatusOr<std::vector<Tensor>> RunNative(const Graph& graph, const std::vector<Tensor>& inputs,
+                                        Random& random) {
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget("native"));
   CompileOptions options{.target = target, .threads = 1, .verify = true, .progress = {}};
   TCC_ASSIGN_OR_RETURN(Artefact artefact, CompileGraph(graph, options));
   LoadOptions load;
   load.threads = 2;
   TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(std::move(artefact), load));
-  return Executor(module).Run(inputs);
+  return RunAnywhere(module, inputs, random);
 }
 
 // The model as it is written: no pass but shape inference has touched it.
@@ -61,7 +95,7 @@ Status CheckPoint(uint64_t seed, const std::string& emit, Histogram& histogram) 
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportOnnxBytes(onnx_bytes::AsSpan(model.bytes)));
   std::vector<std::string> names;
   for (ValueId id : graph.outputs) names.push_back(graph.value(id).name);
-  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, RunNative(graph, model.inputs));
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, RunNative(graph, model.inputs, random));
   if (!emit.empty()) TCC_RETURN_IF_ERROR(WriteCase(folder, model, outputs));
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> expected, RunReference(graph, model.inputs));
   return Compare(outputs, expected, names, model.tolerance);

@@ -104,10 +104,11 @@ TEST_CASE("inputs are arranged by name", "[executor]") {
   CHECK(refusal({{"x", x}, {"go", go}}) == "input 'm' is missing; expected i64[]");
 }
 
-TEST_CASE("a run writes into the caller's memory, aligned or not", "[executor]") {
+TEST_CASE("a run copies only tensors that are not at a multiple of their element's size",
+          "[executor]") {
   Executor executor = MakeExecutor(ScaleAddArtefact());
   std::vector<uint8_t> memory(256, 0xee);
-  for (size_t shift : {0, 4, 20}) {
+  for (size_t shift : {0, 4, 16, 20, 60, 1, 2}) {
     INFO("shift " << shift);
     size_t base = 64 - reinterpret_cast<uintptr_t>(memory.data()) % 64;
     Tensor x = Floats({4}, {1, 1, 1, 1}), shifted = x, y = x;
@@ -116,8 +117,8 @@ TEST_CASE("a run writes into the caller's memory, aligned or not", "[executor]")
     shifted.bytes = {memory.data() + base + shift, 16};
     y.bytes = {memory.data() + base + shift + 64, 16};
     REQUIRE(executor.RunInto({&shifted, 1}, {&y, 1}).ok());
-    CHECK(executor.copies().tensors == (shift == 0 ? 0 : 2));
-    CHECK(executor.copies().bytes == (shift == 0 ? 0 : 32));
+    CHECK(executor.copies().tensors == (shift % 4 == 0 ? 0 : 2));
+    CHECK(executor.copies().bytes == (shift % 4 == 0 ? 0 : 32));
     CHECK(ValuesOf(y) == Values{5, 9, 13, 17});
     CHECK(memory[base + shift + 63] == 0xee);
     CHECK(memory[base + shift + 80] == 0xee);
