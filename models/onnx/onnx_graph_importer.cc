@@ -320,7 +320,7 @@ Status OnnxGraphImporter::AddOperator(onnxpb::Node& proto, const OnnxOp& op) {
     node.outputs.push_back(DefineResult(proto.output(static_cast<int>(i)), i, types[i]));
   }
   if (op.normalize != nullptr) {
-    OnnxNodeContext context(graph_, node, opset(),
+    OnnxNodeContext context(graph_, node, op.name, opset(),
                             [this](const std::string& wish) { return FreshName(wish); });
     TCC_RETURN_IF_ERROR(op.normalize(context));
   }

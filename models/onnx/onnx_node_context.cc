@@ -85,11 +85,11 @@ void OnnxNodeContext::EmitAs(ValueId output, OpKind op, std::vector<ValueId> inp
 }
 
 Status OnnxNodeContext::Invalid(const std::string& what) const {
-  return InvalidInput("node '{}' ({}): {}", node.name, ToString(node.op), what);
+  return InvalidInput("node '{}' ({}): {}", node.name, op_, what);
 }
 
 Status OnnxNodeContext::NotSupported(const std::string& what) const {
-  return Unsupported("node '{}' ({}): {}", node.name, ToString(node.op), what);
+  return Unsupported("node '{}' ({}): {}", node.name, op_, what);
 }
 
 }  // namespace tcc

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "ir/graph/graph.h"
 
@@ -13,10 +14,11 @@ namespace tcc {
 // operands and output values exist and their types are checked.
 class OnnxNodeContext {
  public:
-  // `fresh_name` returns a unique value or node name, made from its argument.
-  OnnxNodeContext(Graph& graph, Node& node, int opset,
+  // `op` is the operator's name in the model. `fresh_name` returns a unique value or node name,
+  // made from its argument.
+  OnnxNodeContext(Graph& graph, Node& node, std::string_view op, int opset,
                   std::function<std::string(const std::string&)> fresh_name)
-      : graph(graph), node(node), opset(opset), fresh_name_(std::move(fresh_name)) {}
+      : graph(graph), node(node), opset(opset), op_(op), fresh_name_(std::move(fresh_name)) {}
 
   Graph& graph;
   Node& node;  // appended to the graph after normalization
@@ -48,10 +50,12 @@ class OnnxNodeContext {
   void EmitAs(ValueId output, OpKind op, std::vector<ValueId> inputs,
               std::map<std::string, Attribute> attributes);
 
+  // Errors name the node and the operator that the model has, whatever the node has become.
   Status Invalid(const std::string& what) const;
   Status NotSupported(const std::string& what) const;
 
  private:
+  std::string_view op_;
   std::function<std::string(const std::string&)> fresh_name_;
 };
 

@@ -46,14 +46,14 @@ std::string TakeText(OnnxNodeContext& context, const std::string& key) {
 }
 
 StatusOr<const FusedActivation*> FindActivation(const OnnxNodeContext& context,
-                                                const std::string& op, const std::string& name) {
+                                                const std::string& name) {
   std::string known;
   for (const FusedActivation& row : kActivations) {
     if (row.name == name) return &row;
     known += (known.empty() ? "" : ", ") + std::string(row.name);
   }
   return context.NotSupported(
-      fmt::format("attribute 'activation' of {} is '{}'; supported are {}", op, name, known));
+      fmt::format("attribute 'activation' is '{}'; supported are {}", name, known));
 }
 
 // The node becomes the activation of a value.
@@ -151,9 +151,9 @@ Status NormalizeFusedConv(OnnxNodeContext& context) {
     node.attributes.clear();
     return OkStatus();
   }
-  TCC_ASSIGN_OR_RETURN(const FusedActivation* row, FindActivation(context, "FusedConv", name));
+  TCC_ASSIGN_OR_RETURN(const FusedActivation* row, FindActivation(context, name));
   if (given.size() != ParameterCount(*row)) {
-    return context.Invalid(fmt::format("activation_params of FusedConv has {} entries; {} takes {}",
+    return context.Invalid(fmt::format("activation_params has {} entries; {} takes {}",
                                        given.size(), name, ParameterCount(*row)));
   }
   std::array<double, 2> parameters = {};
@@ -172,12 +172,12 @@ Status NormalizeFusedGemm(OnnxNodeContext& context) {
   }
   if (name.empty()) return OkStatus();
 
-  TCC_ASSIGN_OR_RETURN(const FusedActivation* row, FindActivation(context, "FusedGemm", name));
+  TCC_ASSIGN_OR_RETURN(const FusedActivation* row, FindActivation(context, name));
   std::array<double, 2> parameters = row->defaults;
   for (size_t i = 0; i < ParameterCount(*row); ++i) {
     auto entry = given.find(std::string(row->parameters[i]));
     if (entry == given.end()) {
-      return context.NotSupported(fmt::format("attribute 'activation' of FusedGemm is '{}'", name));
+      return context.NotSupported(fmt::format("attribute 'activation' is '{}'", name));
     }
     parameters[i] = entry->second.value_or(parameters[i]);
   }

@@ -23,8 +23,7 @@ StatusOr<Blocks> ReadBlocks(const OnnxNodeContext& context) {
       .columns = node.Int("N", 0), .depth = node.Int("K", 0), .size = node.Int("block_size", 0)};
   int64_t bits = node.Int("bits", 4);
   if (bits != 4 && bits != 8) {
-    return context.NotSupported(
-        fmt::format("attribute 'bits' of MatMulNBits is {}; supported are 4 and 8", bits));
+    return context.NotSupported(fmt::format("attribute 'bits' is {}; supported are 4 and 8", bits));
   }
   constexpr int64_t kLargest = INT32_MAX;
   for (int64_t value : {blocks.columns, blocks.depth, blocks.size}) {
@@ -46,11 +45,10 @@ StatusOr<Tensor> Reinterpreted(const OnnxNodeContext& context, size_t input, DTy
                                std::vector<int64_t> shape) {
   const Tensor* tensor = context.ConstantInput(input);
   if (!tensor)
-    return context.NotSupported(
-        fmt::format("MatMulNBits whose input {} is computed; expected a constant", input));
+    return context.NotSupported(fmt::format("input {} is computed; expected a constant", input));
   if (tensor->dtype.code() != DTypeCode::kUInt8) {
-    return context.NotSupported(fmt::format("input {} of MatMulNBits is {}; supported is u8", input,
-                                            ToString(tensor->dtype)));
+    return context.NotSupported(
+        fmt::format("input {} is {}; supported is u8", input, ToString(tensor->dtype)));
   }
   TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(type, shape));
   if (bytes != static_cast<int64_t>(tensor->bytes.size())) {
@@ -87,7 +85,7 @@ StatusOr<Tensor> ZeroPoints(const OnnxNodeContext& context, const Blocks& blocks
 Status NormalizeMatMulNBits(OnnxNodeContext& context) {
   Node& node = context.node;
   if (context.HasInput(kGroupIndex))
-    return context.NotSupported("MatMulNBits with input 4 (g_idx)");
+    return context.NotSupported("input 4 (g_idx); expected none");
   TCC_ASSIGN_OR_RETURN(Blocks blocks, ReadBlocks(context));
   TCC_ASSIGN_OR_RETURN(Tensor weights, Reinterpreted(context, kB, blocks.type,
                                                      {blocks.columns, blocks.count * blocks.size}));

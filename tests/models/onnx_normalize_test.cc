@@ -296,6 +296,21 @@ TEST_CASE("operators of ONNX Runtime become ONNX's", "[models][normalize]") {
   CHECK(simple.nodes[1].inputs.size() == 2);
 }
 
+TEST_CASE("a refusal names the operator of the model, not what it becomes", "[models][normalize]") {
+  auto error = [](const std::string& op, const std::vector<std::string>& inputs,
+                  const std::vector<Wire>& attributes) {
+    std::vector<Wire> scale = {Floats("s", {8}, std::vector<float>(8))};
+    return ErrorOf(17, {op, inputs, {"y"}, attributes, "n", "com.microsoft"}, scale);
+  };
+  CHECK_THAT(
+      error("MatMulNBits", {"x", "s", "s"},
+            {IntAttr("K", 32), IntAttr("N", 1), IntAttr("block_size", 16), IntAttr("bits", 3)}),
+      Contains("node 'n' (com.microsoft.MatMulNBits): attribute 'bits' is 3"));
+  CHECK_THAT(error("FusedGemm", {"x", "x"}, {StringAttr("activation", "Odd")}),
+             Contains("node 'n' (com.microsoft.FusedGemm): attribute 'activation' is 'Odd'"));
+  CHECK_THAT(ErrorOf(13, {"Upsample", {"x"}, {"y"}, {}, "n"}), Contains("node 'n' (Upsample)"));
+}
+
 TEST_CASE("a cross entropy is a loss over a softmax", "[models][normalize]") {
   NodeSpec node{"SoftmaxCrossEntropyLoss", {"x", "t"}, {"y", "log"}};
   std::vector<Wire> target = {RawTensor("t", kOnnxInt64, {2, 8, 8}, std::string(1024, '\0'))};
