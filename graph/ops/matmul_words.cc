@@ -49,8 +49,8 @@ Expr NumberOf(const Expr& word, int64_t t, int64_t bits) {
 // out[.., j] = sum over p of scale[b, j] * sum over t of
 //              x[.., n p + t] * (number t of words[p, j] - zero[b, j]), b the block of word p
 //
-// The zero is subtracted from each number, which is exact, and not from their sum, which might lose
-// all digits to it.
+// The zero is subtracted from each number, which is exact where it is whole, and not from their
+// sum, which might lose all digits to it.
 Status LowerMatMulWords(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(3, 4));
   TCC_RETURN_IF_ERROR(node.CheckFloats(0));

@@ -121,7 +121,8 @@ Status LowerQuantizeLinear(NodeLowering& node) {
   return OkStatus();
 }
 
-// (x - zero point) * scale, the difference exact; an f8's zero point is 0.
+// (x - zero point) * scale, the difference exact; an f8's zero point is 0. A zero point of the
+// scale's type is subtracted in the type that the product is computed in.
 Status LowerDequantizeLinear(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckCount(2, 3));
   TCC_ASSIGN_OR_RETURN(DType type, ResultType(node));
@@ -134,7 +135,8 @@ Status LowerDequantizeLinear(NodeLowering& node) {
     return node.Error("scale has type {} and the result {}; expected floats",
                       ToString(node.Type(1)), ToString(type));
   }
-  if (node.Has(2) && node.Type(2) != from) {
+  bool has_float_zero = node.Has(2) && node.Type(2) == node.Type(1) && !IsFloat8(from);
+  if (node.Has(2) && node.Type(2) != from && !has_float_zero) {
     return node.Error("zero point has type {}; expected {} as the input", ToString(node.Type(2)),
                       ToString(from));
   }
@@ -149,11 +151,11 @@ Status LowerDequantizeLinear(NodeLowering& node) {
   };
   Expr value = node.Load(0, VarsOf(axes));
   if (!IsFloat8(from)) {
-    if (node.Has(2) && !IsConstant(parameter(2), 0)) {
-      value = CastTo(exact, value) - CastTo(exact, parameter(2));
-    }
+    bool has_zero = node.Has(2) && !has_float_zero && !IsConstant(parameter(2), 0);
+    if (has_zero) value = CastTo(exact, value) - CastTo(exact, parameter(2));
     if (value.dtype().bits() < 32) value = CastTo(kInt32, value);
   }
+  if (has_float_zero) value = CastTo(computed, value) - CastTo(computed, parameter(2));
   Expr scaled = CastTo(computed, value) * CastTo(computed, parameter(1));
   node.Map(out, axes, CastTo(type, scaled));
   return OkStatus();

@@ -88,7 +88,8 @@ std::optional<Tensor> DequantizedConstant(const Graph& graph, const Node& node) 
   int64_t count = ElementCount(x->shape).value();
   for (int64_t i = 0; i < count; ++i) {
     int64_t at = index.At(i);
-    // Exact in a double: integers have up to 32 bits, the zero point of an f8 is 0.
+    // Exact in a double: integers have up to 32 bits, the zero point of an f8 is 0. A zero point of
+    // floats makes it round here, as in f32.
     double difference =
         ElementAsDouble(*x, i) - (zero ? ElementAsDouble(*zero, one_zero ? 0 : at) : 0);
     double factor = ElementAsDouble(*scale, at);

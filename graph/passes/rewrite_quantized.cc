@@ -52,7 +52,7 @@ std::optional<Bytes> BytesOf(const Graph& graph, int producer) {
   Bytes bytes{node.inputs[0], node.inputs[1], kNoValue, node.Int("axis", 1)};
   if (node.inputs.size() > 2 && node.inputs[2] != kNoValue) {
     const Tensor* zero = graph.ConstantOf(node.inputs[2]);
-    if (!zero) return std::nullopt;
+    if (!zero || zero->dtype.is_float()) return std::nullopt;
     if (!HoldsOnly(*zero, 0)) bytes.zero = node.inputs[2];
   }
   return bytes;

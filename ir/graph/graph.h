@@ -25,7 +25,8 @@ namespace tcc {
 //   Gelu(x) {approximate: none or tanh}          Sum and Mean are Adds
 //   QuantizeLinear(x, scale, [zero], [overflow]) {axis, [block_size], to: "u8"}, DequantizeLinear
 //                        likewise to a float; QLinear* and their like are written with these two,
-//                        ConvInteger and MatMulInteger; overflow[2]: f8 of too large, too small
+//                        ConvInteger and MatMulInteger; overflow[2]: f8 of too large, too small.
+//                        A zero of DequantizeLinear may also have the scale's type
 //   Reshape(x, shape) {allowzero}      Flatten {axis}, Concat {axis}, Gather {axis}
 //   Squeeze(x, [axes])                 Unsqueeze(x, axes), Transpose {[perm]}, Shape {start, [end]}
 //   Slice(x, starts, ends, [axes], [steps])      Pad(x, pads, [value], [axes]) {mode}

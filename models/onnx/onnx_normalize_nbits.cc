@@ -1,8 +1,8 @@
-// MatMulNBits: a product with weights of 4 or 8 bits, as a DequantizeLinear by blocks and a MatMul.
+// MatMulNBits: a product with weights of 2, 4 or 8 bits, as a DequantizeLinear by blocks and a
+// MatMul.
 
 #include "models/onnx/onnx_normalize.h"
 #include "support/integer_division.h"
-#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -12,18 +12,22 @@ enum Input : size_t { kA, kB, kScales, kZeroPoints, kGroupIndex, kBias };
 struct Blocks {
   int64_t columns = 0;  // of the product: rows of the stored weights
   int64_t depth = 0;
-  int64_t size = 0;                // elements along the depth that share a scale
-  int64_t count = 0;               // in each row
-  DType type = DTypeCode::kUInt4;  // of the weights
+  int64_t size = 0;   // elements along the depth that share a scale
+  int64_t count = 0;  // in each row
+  int64_t bits = 4;   // of a weight
+
+  int64_t per_byte() const { return 8 / bits; }
 };
 
 StatusOr<Blocks> ReadBlocks(const OnnxNodeContext& context) {
   const Node& node = context.node;
-  Blocks blocks{
-      .columns = node.Int("N", 0), .depth = node.Int("K", 0), .size = node.Int("block_size", 0)};
-  int64_t bits = node.Int("bits", 4);
-  if (bits != 4 && bits != 8) {
-    return context.NotSupported(fmt::format("attribute 'bits' is {}; supported are 4 and 8", bits));
+  Blocks blocks{.columns = node.Int("N", 0),
+                .depth = node.Int("K", 0),
+                .size = node.Int("block_size", 0),
+                .bits = node.Int("bits", 4)};
+  if (blocks.bits != 2 && blocks.bits != 4 && blocks.bits != 8) {
+    return context.NotSupported(
+        fmt::format("attribute 'bits' is {}; supported are 2, 4 and 8", blocks.bits));
   }
   constexpr int64_t kLargest = INT32_MAX;
   for (int64_t value : {blocks.columns, blocks.depth, blocks.size}) {
@@ -32,51 +36,76 @@ StatusOr<Blocks> ReadBlocks(const OnnxNodeContext& context) {
                                          blocks.depth, blocks.columns, blocks.size, kLargest));
     }
   }
-  if (blocks.size % 2 != 0) {
-    return context.Invalid(fmt::format("block_size is {}; expected an even number", blocks.size));
+  if (blocks.size % blocks.per_byte() != 0) {
+    return context.Invalid(fmt::format("block_size is {}; expected a multiple of {} for {} bits",
+                                       blocks.size, blocks.per_byte(), blocks.bits));
   }
   blocks.count = CeilDivision(blocks.depth, blocks.size);
-  blocks.type = bits == 4 ? DTypeCode::kUInt4 : DTypeCode::kUInt8;
   return blocks;
 }
 
-// The bytes of a constant input of u8 under another type and shape.
-StatusOr<Tensor> Reinterpreted(const OnnxNodeContext& context, size_t input, DType type,
-                               std::vector<int64_t> shape) {
-  const Tensor* tensor = context.ConstantInput(input);
-  if (!tensor)
-    return context.NotSupported(fmt::format("input {} is computed; expected a constant", input));
-  if (tensor->dtype.code() != DTypeCode::kUInt8) {
-    return context.NotSupported(
-        fmt::format("input {} is {}; supported is u8", input, ToString(tensor->dtype)));
-  }
-  TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(type, shape));
-  if (bytes != static_cast<int64_t>(tensor->bytes.size())) {
-    return context.Invalid(fmt::format("input {} is {}; expected {} bytes for K, N and block_size",
-                                       input, ToString(*tensor), bytes));
-  }
-  return Tensor{type, std::move(shape), tensor->owner, tensor->bytes};
+// Returns the type that the numbers are stored in. Nothing narrower than u4 is there for two bits.
+DType StoredType(const Blocks& blocks) {
+  return blocks.bits == 8 ? DTypeCode::kUInt8 : DTypeCode::kUInt4;
 }
 
-// One for each block; rows of nibbles begin at whole bytes.
-StatusOr<Tensor> ZeroPoints(const OnnxNodeContext& context, const Blocks& blocks) {
-  bool nibbles = IsNibble(blocks.type);
-  if (!context.HasInput(kZeroPoints)) {
-    Tensor middle = MakeZeroTensor(blocks.type, {1});
-    SetElementInt(middle, 0, nibbles ? 8 : 128);
-    return middle;
+// Returns the numbers of a constant input of u8 as [columns, count]. Rows begin at whole bytes,
+// each byte holds its first number in the lowest bits.
+StatusOr<Tensor> Numbers(const OnnxNodeContext& context, size_t input, const Blocks& blocks,
+                         int64_t count) {
+  const Tensor* packed = context.ConstantInput(input);
+  if (!packed)
+    return context.NotSupported(fmt::format("input {} is computed; expected a constant", input));
+  if (packed->dtype.code() != DTypeCode::kUInt8) {
+    return context.NotSupported(
+        fmt::format("input {} is {}; supported is u8", input, ToString(packed->dtype)));
   }
-  int64_t stored = nibbles ? blocks.count + blocks.count % 2 : blocks.count;
-  TCC_ASSIGN_OR_RETURN(Tensor padded,
-                       Reinterpreted(context, kZeroPoints, blocks.type, {blocks.columns, stored}));
-  if (stored == blocks.count) return padded;
-  Tensor zeros = MakeZeroTensor(blocks.type, {blocks.columns, blocks.count});
+  int64_t row_bytes = CeilDivision(count, blocks.per_byte());
+  const std::vector<int64_t> packed_shape = {blocks.columns, row_bytes};
+  TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(DTypeCode::kUInt8, packed_shape));
+  if (bytes != static_cast<int64_t>(packed->bytes.size())) {
+    return context.Invalid(fmt::format("input {} is {}; expected {} bytes for K, N and block_size",
+                                       input, ToString(*packed), bytes));
+  }
+  DType type = StoredType(blocks);
+  if (type.bits() == blocks.bits && count % blocks.per_byte() == 0) {
+    return Tensor{type, {blocks.columns, count}, packed->owner, packed->bytes};
+  }
+  Tensor numbers = MakeZeroTensor(type, {blocks.columns, count});
+  int64_t mask = (int64_t{1} << blocks.bits) - 1;
   for (int64_t row = 0; row < blocks.columns; ++row) {
-    for (int64_t i = 0; i < blocks.count; ++i) {
-      SetElementInt(zeros, row * blocks.count + i, ElementAsInt(padded, row * stored + i));
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t byte = packed->bytes[row * row_bytes + i / blocks.per_byte()];
+      SetElementInt(numbers, row * count + i, byte >> (i % blocks.per_byte() * blocks.bits) & mask);
     }
   }
-  return zeros;
+  return numbers;
+}
+
+// Returns an input of floats with an entry for each block as [columns, count].
+ValueId OfBlocks(OnnxNodeContext& context, size_t input, const Blocks& blocks) {
+  ValueId shape = context.AddInts("blocks", {blocks.columns, blocks.count});
+  return context.Emit(OpKind::kReshape, {context.node.inputs[input], shape},
+                      {{"allowzero", int64_t{0}}}, context.InputType(input));
+}
+
+// Returns one zero point for each block: in bits as the weights, in floats of the scales' type, or
+// the middle of the weights' range.
+StatusOr<ValueId> ZeroPoints(OnnxNodeContext& context, const Blocks& blocks) {
+  if (!context.HasInput(kZeroPoints)) {
+    Tensor middle = MakeZeroTensor(StoredType(blocks), {1});
+    SetElementInt(middle, 0, int64_t{1} << (blocks.bits - 1));
+    return context.AddConstant("zeros", middle);
+  }
+  DType type = context.InputType(kZeroPoints);
+  if (type == context.InputType(kScales)) return OfBlocks(context, kZeroPoints, blocks);
+  if (type.is_float()) {
+    return context.Invalid(fmt::format("input {} is {}; expected u8 or {} as the scales",
+                                       int{kZeroPoints}, ToString(type),
+                                       ToString(context.InputType(kScales))));
+  }
+  TCC_ASSIGN_OR_RETURN(Tensor zeros, Numbers(context, kZeroPoints, blocks, blocks.count));
+  return context.AddConstant("zeros", zeros);
 }
 
 }  // namespace
@@ -84,19 +113,14 @@ StatusOr<Tensor> ZeroPoints(const OnnxNodeContext& context, const Blocks& blocks
 // A * dequantized(B)^T + bias: row n of B holds column n of the weights.
 Status NormalizeMatMulNBits(OnnxNodeContext& context) {
   Node& node = context.node;
-  if (context.HasInput(kGroupIndex))
-    return context.NotSupported("input 4 (g_idx); expected none");
+  if (context.HasInput(kGroupIndex)) return context.NotSupported("input 4 (g_idx); expected none");
   TCC_ASSIGN_OR_RETURN(Blocks blocks, ReadBlocks(context));
-  TCC_ASSIGN_OR_RETURN(Tensor weights, Reinterpreted(context, kB, blocks.type,
-                                                     {blocks.columns, blocks.count * blocks.size}));
-  TCC_ASSIGN_OR_RETURN(Tensor zeros, ZeroPoints(context, blocks));
+  TCC_ASSIGN_OR_RETURN(Tensor weights, Numbers(context, kB, blocks, blocks.count * blocks.size));
+  TCC_ASSIGN_OR_RETURN(ValueId zeros, ZeroPoints(context, blocks));
   DType dtype = context.InputType(kA);
-  ValueId shape = context.AddInts("blocks", {blocks.columns, blocks.count});
-  ValueId scales = context.Emit(OpKind::kReshape, {node.inputs[kScales], shape},
-                                {{"allowzero", int64_t{0}}}, dtype);
+  ValueId scales = OfBlocks(context, kScales, blocks);
   ValueId rows = context.Emit(
-      OpKind::kDequantizeLinear,
-      {context.AddConstant("weights", weights), scales, context.AddConstant("zeros", zeros)},
+      OpKind::kDequantizeLinear, {context.AddConstant("weights", weights), scales, zeros},
       {{"axis", int64_t{1}}, {"block_size", blocks.size}, {"to", ToString(dtype)}}, dtype);
   if (blocks.count * blocks.size != blocks.depth) {
     rows = context.Emit(OpKind::kSlice,

@@ -22,6 +22,7 @@ struct Case {
   bool is_in_words = true;
   DType x_type = kFloat32;
   int64_t depth = 512, columns = 520;
+  bool has_float_zeros = false;
 };
 
 Tensor Numbers(DType type, const std::vector<int64_t>& shape, uint64_t seed) {
@@ -63,6 +64,7 @@ Graph ProductOf(const Case& c) {
   }
   std::vector<ValueId> inputs = {test.Constant("q", Numbers(c.type, shape, 3)),
                                  test.Constant("s", Scales(c.x_type, of_blocks))};
+  if (c.has_float_zeros) inputs.push_back(test.Constant("z", RandomF32(of_blocks, 5)));
   if (c.has_zeros) inputs.push_back(test.Constant("z", Numbers(c.type, of_blocks, 5)));
   ValueId w = test.Add(
       "w", OpKind::kDequantizeLinear, inputs,
@@ -79,6 +81,7 @@ TEST_CASE("few rows read narrow weights from words, with the same results", "[gr
       {.name = "blocks of nibbles"},
       {.name = "signed nibbles without zeros", .type = kI4, .has_zeros = false},
       {.name = "the depth first", .is_transposed = false, .block = 64},
+      {.name = "zeros of floats", .has_zeros = false, .has_float_zeros = true},
       {.name = "bytes by columns", .type = kU8, .is_transposed = false, .block = 0},
       {.name = "signed bytes by columns", .type = kI8, .block = 0, .has_zeros = false},
       {.name = "signed bytes with one scale", .type = kI8, .is_transposed = false, .block = -1},

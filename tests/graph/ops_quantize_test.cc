@@ -9,6 +9,7 @@ using namespace tcc;
 
 namespace {
 
+const DType kU4 = DType(DTypeCode::kUInt4);
 const DType kU8 = DType(DTypeCode::kUInt8);
 const DType kI8 = DType(DTypeCode::kInt8);
 const DType kI16 = DType(DTypeCode::kInt16);
@@ -75,6 +76,18 @@ TEST_CASE("dequantizing takes the difference exactly and the scale's type", "[lo
   CHECK(ValuesOf(ResultOf(bias)) == std::vector<double>{25000, -1.75});
 }
 
+TEST_CASE("a zero point may be a float between two integers", "[lower][ops]") {
+  Tensor q = Of(kU4, {4}, {0, 7, 8, 15});
+  CHECK(ValuesOf(ResultOf(Dequantize(q, Scalar(kFloat32, 2), Scalar(kFloat32, 7.25)))) ==
+        std::vector<double>{-14.5, -0.5, 1.5, 15.5});
+  CHECK(ValuesOf(ResultOf(Dequantize(q, F32({2}, {1, 2}), F32({2}, {0.5, 8.5}),
+                                     {{"axis", int64_t{0}}, {"block_size", int64_t{2}}}))) ==
+        std::vector<double>{-0.5, 6.5, -1, 13});
+  CHECK_FALSE(ErrorOf(Dequantize(q, Scalar(kFloat32, 2), Scalar(kFloat16, 7))).empty());
+  Tensor f8 = Of(DTypeCode::kFloat8E4M3, {1}, {1});
+  CHECK_FALSE(ErrorOf(Dequantize(f8, Scalar(kFloat32, 2), Scalar(kFloat32, 1))).empty());
+}
+
 TEST_CASE("constants are dequantized as computed values are", "[lower][graph]") {
   Tensor q = Of(kI8, {2, 3, 4}, {1,  -2, 3,   4,  5,  -6, 7,  8,   9,  -10, 11, 12,
                                  13, 14, -15, 16, 17, 18, 19, -20, 21, 22,  23, 127});
@@ -87,6 +100,9 @@ TEST_CASE("constants are dequantized as computed values are", "[lower][graph]") 
   nodes.push_back(Dequantize(q, RandomF32({2, 2, 4}, 3), Of(kI8, {2, 2, 4}, {1, 2, 3, 4, 5, 6, 7}),
                              {{"block_size", int64_t{2}}}));
   nodes.push_back(Dequantize(q, Scalar(kFloat16, 0.1), Scalar(kI8, 3)));
+  nodes.push_back(Dequantize(q, RandomF32({2, 2, 4}, 3), RandomF32({2, 2, 4}, 5),
+                             {{"block_size", int64_t{2}}}));
+  nodes.push_back(Dequantize(q, Scalar(kFloat16, 0.1), Scalar(kFloat16, 3.3)));
   for (OneNode& node : nodes) {
     std::vector<double> computed = ValuesOf(ResultOf(node));
     node.constants = {0, 1, 2};

@@ -145,7 +145,7 @@ def few_bits_cases():
         return Const(DRAW.integers(0, 256, shape).astype(np.uint8))
 
     for depth, columns, block, bits in [(64, 10, 16, 4), (48, 3, 16, 4), (100, 5, 32, 4),
-                                        (64, 6, 32, 8)]:
+                                        (64, 6, 32, 8), (64, 10, 16, 2), (100, 5, 32, 2)]:
         blocks = -(-depth // block)
         x, scales = f32(2, 3, depth), Const(np.abs(f32(columns, blocks)))
         weights = u8(columns, blocks, block * bits // 8)
@@ -155,6 +155,9 @@ def few_bits_cases():
                       "accuracy_level": 1}
         yield "MatMulNBits", [x, weights, scales], attributes, 1
         yield "MatMulNBits", [x, weights, scales, zeros, None, Const(f32(columns))], attributes, 1
+        if bits < 8:  # ONNX Runtime has no zero points of floats for 8 bits
+            zeros = Const(f32(columns, blocks) + F32(2 ** (bits - 1)))
+            yield "MatMulNBits", [x, weights, scales, zeros], attributes, 1
 
 
 def cases():
@@ -180,7 +183,7 @@ def refused_cases():
     yield "Attention", [x, w, bias], {**heads, "do_rotary": 1}, ["do_rotary"]
     yield "Attention", [x, w, bias, None, None, None, i32(1)], heads, ["past_sequence_length"]
     weights = Const(np.zeros((3, 2, 8), np.uint8))
-    for more, words in (({"bits": 2}, ["'bits'", "is 2", "4 and 8"]),
+    for more, words in (({"bits": 3}, ["MatMulNBits", "'bits'", "is 3", "2, 4 and 8"]),
                         ({"weight_prepacked": 1}, ["weight_prepacked"])):
         yield "MatMulNBits", [f32(2, 32), weights, Const(f32(3, 2))], {
             "K": 32, "N": 3, "block_size": 16, **more}, words

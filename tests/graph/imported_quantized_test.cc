@@ -1,0 +1,106 @@
+// Quantized operators of com.microsoft from the model's bytes to their values.
+
+#include <catch2/catch.hpp>
+
+#include "graph/passes/graph_pipeline.h"
+#include "graph/passes/infer_shapes.h"
+#include "graph/variants/interpret_graph.h"
+#include "models/onnx/import_onnx.h"
+#include "tests/graph/one_node.h"
+#include "tests/models/onnx_bytes.h"
+
+namespace tcc {
+namespace {
+
+using namespace onnx_bytes;
+using Catch::Matchers::Contains;
+using Doubles = std::vector<double>;
+
+Wire Bytes(const std::string& name, int type, const std::vector<int64_t>& dims,
+           const std::vector<uint8_t>& values) {
+  return RawTensor(name, type, dims, RawBytes(values));
+}
+
+// The first result y of one node of com.microsoft over x.
+StatusOr<Graph> Imported(NodeSpec node, const Wire& x, const std::vector<Wire>& initializers) {
+  node.name = "node";
+  node.domain = "com.microsoft";
+  std::vector<std::string> outputs;
+  for (const std::string& output : node.outputs) {
+    if (!output.empty()) outputs.push_back(output);
+  }
+  return ImportOnnxBytes(AsSpan(
+      ModelOf({.nodes = {node}, .inputs = {x}, .outputs = outputs, .initializers = initializers})));
+}
+
+// The results as they are imported; the optimized graph has to give the same up to `tolerance`.
+std::vector<Doubles> ResultsOf(const StatusOr<Graph>& imported, const Tensor& x,
+                               double tolerance = 0) {
+  INFO(imported.status());
+  REQUIRE(imported.ok());
+  Graph graph = *imported;
+  Status status = InferShapes(graph);
+  INFO(status);
+  REQUIRE(status.ok());
+  std::vector<Doubles> results;
+  std::vector<Tensor> tensors = InterpretGraph(graph, {x}).value();
+  for (const Tensor& tensor : tensors) results.push_back(ValuesOf(tensor));
+  Graph optimized = *imported;
+  REQUIRE(RunGraphPasses(optimized).ok());
+  std::vector<Tensor> again = InterpretGraph(optimized, {x}).value();
+  for (size_t i = 0; i < results.size(); ++i) {
+    Doubles values = ValuesOf(again[i]);
+    REQUIRE(values.size() == results[i].size());
+    for (size_t j = 0; j < values.size(); ++j) {
+      CHECK(std::abs(values[j] - results[i][j]) <= tolerance);
+    }
+  }
+  return results;
+}
+
+NodeSpec NBits(int64_t depth, int64_t columns, int64_t block, int64_t bits,
+               const std::vector<std::string>& inputs) {
+  return {"MatMulNBits",
+          inputs,
+          {"y"},
+          {IntAttr("K", depth), IntAttr("N", columns), IntAttr("block_size", block),
+           IntAttr("bits", bits)}};
+}
+
+}  // namespace
+
+TEST_CASE("weights of two bits are the lowest of a byte first, as are their zero points",
+          "[models][graph]") {
+  // The rows are 0 1 2 3, 3 2 1 0 and 3 3 3 3, 0 0 0 0, in two blocks each.
+  std::vector<Wire> constants = {Bytes("w", kOnnxUInt8, {2, 2, 1}, {0xe4, 0x1b, 0xff, 0x00}),
+                                 Floats("s", {2, 2}, {1, 10, 1, 0.5})};
+  Wire x = InputOf("x", kOnnxFloat, {"1", "8"});
+  Tensor ones = F32({1, 8}, Doubles(8, 1));
+  CHECK(ResultsOf(Imported(NBits(8, 2, 4, 2, {"x", "w", "s"}), x, constants), ones)[0] ==
+        Doubles{-22, 0});
+  // Zeros 1 and 3, then 0 and 2; the upper half of each byte is padding.
+  constants.push_back(Bytes("z", kOnnxUInt8, {2, 1}, {0xfd, 0xf8}));
+  CHECK(ResultsOf(Imported(NBits(8, 2, 4, 2, {"x", "w", "s", "z"}), x, constants), ones)[0] ==
+        Doubles{2 - 60, 12 - 4});
+  // The last two numbers of each row are beyond the depth.
+  x = InputOf("x", kOnnxFloat, {"1", "6"});
+  CHECK(ResultsOf(Imported(NBits(6, 2, 4, 2, {"x", "w", "s", "z"}), x, constants),
+                  F32({1, 6}, Doubles(6, 1)))[0] == Doubles{2 - 10, 12 - 2});
+}
+
+TEST_CASE("zero points of MatMulNBits may be floats of the scales' type", "[models][graph]") {
+  std::vector<Wire> constants = {Bytes("w", kOnnxUInt8, {1, 2, 1}, {0x21, 0xf8}),
+                                 Floats("s", {2}, {2, 4}), Floats("z", {2}, {1.5, 8.25}),
+                                 RawTensor("h", kOnnxFloat16, {2}, std::string(4, '\0'))};
+  Wire x = InputOf("x", kOnnxFloat, {"1", "4"});
+  Tensor values = F32({1, 4}, {1, 2, 4, 8});
+  // (1 - 1.5) 2 + (2 - 1.5) 2 2 + (8 - 8.25) 4 4 + (15 - 8.25) 4 8
+  CHECK(ResultsOf(Imported(NBits(4, 1, 2, 4, {"x", "w", "s", "z"}), x, constants), values)[0] ==
+        Doubles{213});
+  StatusOr<Graph> other = Imported(NBits(4, 1, 2, 4, {"x", "w", "s", "h"}), x, constants);
+  REQUIRE_FALSE(other.ok());
+  CHECK_THAT(Message(other.status()), Contains("node 'node' (com.microsoft.MatMulNBits)") &&
+                                          Contains("input 3 is f16; expected u8 or f32"));
+}
+
+}  // namespace tcc
