@@ -162,6 +162,9 @@ constexpr OnnxAttribute kQLinearAveragePool[] = {{"auto_pad", kString, kDefault,
                                                  {"count_include_pad", kInt, kDefault, 0},
                                                  {"channels_last", kInt, kFixed, 0}};
 constexpr OnnxAttribute kQLinearGlobalAveragePool[] = {{"channels_last", kInt, kFixed, 0}};
+// Whatever the opset, the axis is the last one where the node does not say it.
+constexpr OnnxAttribute kQLinearSoftmax[] = {{"axis", kInt, kDefault, -1},
+                                             {"opset", kInt, kRequired}};
 
 constexpr OnnxAttribute kConsumedInputs[] = {
     {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5}};

@@ -142,13 +142,17 @@ Status NormalizeSlice(OnnxNodeContext& context) {
   return OkStatus();
 }
 
+Status NormalizeSoftmax(OnnxNodeContext& context) {
+  return NormalizeSoftmaxOf(context, context.opset);
+}
+
 // Before opset 13 the dimensions from `axis` on were one: the operand was seen as a matrix,
 // whatever its rank, and each row normalised.
-Status NormalizeSoftmax(OnnxNodeContext& context) {
+Status NormalizeSoftmaxOf(OnnxNodeContext& context, int64_t opset) {
   Node& node = context.node;
-  int64_t axis = node.Int("axis", context.opset < 13 ? 1 : -1);
+  int64_t axis = node.Int("axis", opset < 13 ? 1 : -1);
   node.attributes["axis"] = axis;
-  if (context.opset >= 13 || axis == -1) return OkStatus();
+  if (opset >= 13 || axis == -1) return OkStatus();
   if (std::optional<int64_t> rank = KnownRank(context.graph, node.inputs[0])) {
     if (axis == *rank - 1) return OkStatus();
   }

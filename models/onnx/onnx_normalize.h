@@ -104,6 +104,7 @@ Status NormalizeQLinearBinary(OnnxNodeContext& context);
 Status NormalizeQLinearConcat(OnnxNodeContext& context);
 Status NormalizeQLinearConv(OnnxNodeContext& context);
 Status NormalizeQLinearMatMul(OnnxNodeContext& context);
+Status NormalizeQLinearSoftmax(OnnxNodeContext& context);
 Status NormalizeQLinearUnary(OnnxNodeContext& context);
 Status NormalizeQLinearWhere(OnnxNodeContext& context);
 Status NormalizeQuantizeLinear(OnnxNodeContext& context);
@@ -118,6 +119,8 @@ Status NormalizeSkipLayerNormalization(OnnxNodeContext& context);
 Status NormalizeSlice(OnnxNodeContext& context);
 // Softmax, LogSoftmax and Hardmax.
 Status NormalizeSoftmax(OnnxNodeContext& context);
+// Normalizes a softmax over what `opset` means by its axis.
+Status NormalizeSoftmaxOf(OnnxNodeContext& context, int64_t opset);
 Status NormalizeSoftmaxCrossEntropyLoss(OnnxNodeContext& context);
 Status NormalizeSplit(OnnxNodeContext& context);
 Status NormalizeSum(OnnxNodeContext& context);

@@ -305,6 +305,21 @@ Status NormalizeQLinearUnary(OnnxNodeContext& context) {
   return OkStatus();
 }
 
+// The node says itself which opset's Softmax it means.
+Status NormalizeQLinearSoftmax(OnnxNodeContext& context) {
+  Node& node = context.node;
+  DType type = context.InputType(0);
+  const std::vector<ValueId> inputs = node.inputs;
+  node.inputs = {Dequantize(context, InputTriple(context, 0))};
+  int64_t opset = node.Int("opset", 0);
+  node.attributes.erase("opset");
+  TCC_RETURN_IF_ERROR(NormalizeSoftmaxOf(context, opset));
+  ValueId y = context.Emit(node.op, node.inputs, node.attributes,
+                           context.graph.value(node.inputs[0]).dtype);
+  BecomeQuantize(context, y, inputs[3], inputs[4], type);
+  return OkStatus();
+}
+
 // Averages the integers, which f32 holds exactly, and rounds behind the output's zero point, as
 // ONNX Runtime does: an average in the middle of two results becomes the even one.
 Status NormalizeQLinearAveragePool(OnnxNodeContext& context) {

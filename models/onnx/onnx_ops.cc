@@ -212,6 +212,7 @@ constexpr OnnxOp kOps[] = {
     {"com.microsoft.QLinearLeakyRelu", OpKind::kLeakyRelu, 1, "TFTFT>T", kNumber, 4, 5, 1, kLeakyRelu, NormalizeQLinearUnary},
     {"com.microsoft.QLinearMul", OpKind::kMul, 1, "TFTTFTFT>T", kNumber, 7, 8, 1, {}, NormalizeQLinearBinary},
     {"com.microsoft.QLinearSigmoid", OpKind::kSigmoid, 1, "TFTFT>T", kNumber, 4, 5, 1, {}, NormalizeQLinearUnary},
+    {"com.microsoft.QLinearSoftmax", OpKind::kSoftmax, 1, "TFTFT>T", kNumber, 5, 5, 1, kQLinearSoftmax, NormalizeQLinearSoftmax},
     {"com.microsoft.QLinearWhere", OpKind::kWhere, 1, "BTFTTFTFT>T", kNumber, 9, 9, 1, {}, NormalizeQLinearWhere},
     {"com.microsoft.QuantizeLinear", OpKind::kQuantizeLinear, 1, "TFQ>*", kNumber, 2, 3, 1, kMicrosoftQuantize, NormalizeQuantizeLinear},
     {"com.microsoft.QuickGelu", OpKind::kSwish, 1, "T>T", kAnyFloat, 1, 1, 1, kQuickGelu},

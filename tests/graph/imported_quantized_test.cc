@@ -88,6 +88,24 @@ TEST_CASE("weights of two bits are the lowest of a byte first, as are their zero
                   F32({1, 6}, Doubles(6, 1)))[0] == Doubles{2 - 10, 12 - 2});
 }
 
+// exp(ln 2 (q - 10)): shares of powers of two. A softmax of f32, then halves to even.
+TEST_CASE("QLinearSoftmax normalizes over the axis that its own opset attribute means",
+          "[models][graph]") {
+  auto softmax = [](int64_t axis, int64_t opset) {
+    NodeSpec node{"QLinearSoftmax", {"x", "s", "z", "t", "u"}, {"y"}, {IntAttr("opset", opset)}};
+    if (axis != -1) node.attributes.push_back(IntAttr("axis", axis));
+    return ResultsOf(Imported(node, InputOf("x", kOnnxUInt8, {"1", "2", "2"}),
+                              {Floats("s", {}, {0.693147181f}), Bytes("z", kOnnxUInt8, {}, {10}),
+                               Floats("t", {}, {1.0f / 256}), Bytes("u", kOnnxUInt8, {}, {1})}),
+                     Of(DTypeCode::kUInt8, {1, 2, 2}, {12, 11, 11, 12}))[0];
+  };
+  // 2/3 and 1/3 of 256, and 1; over all four 1/3 and 1/6.
+  CHECK(softmax(-1, 13) == Doubles{172, 86, 86, 172});
+  CHECK(softmax(1, 13) == Doubles{172, 86, 86, 172});
+  CHECK(softmax(1, 12) == Doubles{86, 44, 44, 86});
+  CHECK(softmax(-1, 12) == Doubles{172, 86, 86, 172});
+}
+
 TEST_CASE("zero points of MatMulNBits may be floats of the scales' type", "[models][graph]") {
   std::vector<Wire> constants = {Bytes("w", kOnnxUInt8, {1, 2, 1}, {0x21, 0xf8}),
                                  Floats("s", {2}, {2, 4}), Floats("z", {2}, {1.5, 8.25}),

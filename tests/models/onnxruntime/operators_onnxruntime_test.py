@@ -63,6 +63,15 @@ def cases():
     # Averages in the middle of two results.
     yield "QLinearAveragePool", triple(u8(1, 4, 9, 9), 0.03, 5) + [number(0.03), number(9, U8)], {
         "kernel_shape": [2, 2], "pads": [1, 0, 0, 1]}
+    # ONNX Runtime rounds the exponentials to integers, divides them by their sum and rounds halves
+    # up; here the softmax is in f32 and QuantizeLinear rounds halves to even: at most a step apart.
+    step = number(1 / 256)
+    for axis, opset in ((-1, 13), (1, 13), (1, 12), (-1, 12)):
+        attributes = {"axis": axis, "opset": opset}
+        yield "QLinearSoftmax", triple(u8(3, 7, 11), 0.05, 5) + [step, number(0, U8)], attributes
+        yield "QLinearSoftmax", triple(i8(3, 7, 11), 0.1, 5) + [step, number(-128, I8)], attributes
+    yield "QLinearSoftmax", [u8(4, 9), number(0.2), None, number(0.003), number(3, U8)], {
+        "opset": 13}
     yield "QLinearConcat", [number(0.0409), number(50, U8)] + triple(u8(2, 3), 0.0211, 9) + triple(
         u8(2, 1), 0.0817, 30), {"axis": 1}
     yield "QLinearWhere", [DRAW.integers(0, 2, (3, 4)).astype(bool)] + triple(
