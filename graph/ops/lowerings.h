@@ -44,7 +44,8 @@ Status LowerScatterElements(NodeLowering& node);
 Status LowerScatterND(NodeLowering& node);
 
 // scan.cc
-Status LowerCumSum(NodeLowering& node);
+// CumProd and CumSum.
+Status LowerCumulative(NodeLowering& node);
 
 // topk.cc
 Status LowerTopK(NodeLowering& node);

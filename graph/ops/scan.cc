@@ -11,15 +11,16 @@ StatusOr<int> ScannedAxis(const NodeLowering& node) {
 
 }  // namespace
 
-// Each element is the one before it and the input there, or with `exclusive` the input before.
-Status LowerCumSum(NodeLowering& node) {
+// Each element is the one before it with the input there added, or multiplied, or with `exclusive`
+// the input before.
+Status LowerCumulative(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(2, 2));
   TCC_ASSIGN_OR_RETURN(int axis, ScannedAxis(node));
   const std::vector<Expr>& shape = node.Shape(0);
   DType type = node.Type(0);
-  DType sum_type = AccumulationType(type);
+  DType computed = AccumulationType(type);
   StoredBuffer out = node.Output(0, type, shape);
-  StoredBuffer sums = sum_type == type ? out : node.Intermediate("sums", sum_type, shape);
+  StoredBuffer results = computed == type ? out : node.Intermediate("results", computed, shape);
 
   std::vector<Axis> axes = node.Axes(shape);
   std::vector<IterKind> kinds(axes.size(), IterKind::kSpatial);
@@ -32,14 +33,16 @@ Status LowerCumSum(NodeLowering& node) {
     return place;
   };
   bool exclusive = node.node().Int("exclusive", 0) != 0;
-  Expr input = CastTo(sum_type, node.Load(0, at_step(exclusive ? Plus(step, -1) : step)));
-  Expr first = exclusive ? Const(sum_type, 0) : input;
-  Expr value = SelectOf(step < Expr(1), first, node.Load(sums, at_step(Plus(step, -1))) + input);
+  bool multiplies = node.node().op == OpKind::kCumProd;
+  Expr input = CastTo(computed, node.Load(0, at_step(exclusive ? Plus(step, -1) : step)));
+  Expr first = exclusive ? Const(computed, multiplies ? 1 : 0) : input;
+  Expr before = node.Load(results, at_step(Plus(step, -1)));
+  Expr value = SelectOf(step < Expr(1), first, multiplies ? before * input : before + input);
   node.StoreInOrder(
-      {.output = sums, .axes = axes, .kinds = kinds, .indices = at_step(step), .value = value});
-  if (sum_type == type) return OkStatus();
+      {.output = results, .axes = axes, .kinds = kinds, .indices = at_step(step), .value = value});
+  if (computed == type) return OkStatus();
   std::vector<Axis> rounded = node.Axes(shape);
-  node.Map(out, rounded, CastTo(type, node.Load(sums, VarsOf(rounded))), "_round");
+  node.Map(out, rounded, CastTo(type, node.Load(results, VarsOf(rounded))), "_round");
   return OkStatus();
 }
 

@@ -17,6 +17,7 @@ constexpr Row kRows[] = {
     {OpKind::kCol2Im, 1, 2},           // image_shape, block_shape
     {OpKind::kCompress, 0, 1},         // input, condition
     {OpKind::kConstantOfShape, 0, 0},  // shape
+    {OpKind::kCumProd, 1, 1},          // axis
     {OpKind::kCumSum, 1, 1},           // axis
     {OpKind::kDFT, 1, 2},              // dft_length, axis
     {OpKind::kExpand, 1, 1},           // shape

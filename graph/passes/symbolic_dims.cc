@@ -477,6 +477,7 @@ constexpr ShapeRule kRules[] = {
     {OpKind::kConv, Windowed},
     {OpKind::kConvInteger, Windowed},
     {OpKind::kConvTranspose, WindowedBack},
+    {OpKind::kCumProd, SameAsFirst},
     {OpKind::kCumSum, SameAsFirst},
     {OpKind::kDequantizeLinear, SameAsFirst},
     {OpKind::kExpand, Expanded},

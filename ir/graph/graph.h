@@ -91,7 +91,7 @@ namespace tcc {
   /* sampling at computed coordinates */ \
   X(Resize) X(GridSample) X(AffineGrid) X(RoiAlign) \
   /* order matters: writes to computed places, running results, sorting */ \
-  X(ScatterElements) X(ScatterND) X(MaxUnpool) X(CumSum) X(TopK) \
+  X(ScatterElements) X(ScatterND) X(MaxUnpool) X(CumProd) X(CumSum) X(TopK) \
   /* as many results as values say: of constants only */ \
   X(NonZero) X(Compress) X(Unique) \
   /* contractions and windows */ \

@@ -169,8 +169,8 @@ constexpr OnnxAttribute kQLinearSoftmax[] = {{"axis", kInt, kDefault, -1},
 constexpr OnnxAttribute kConsumedInputs[] = {
     {.name = "consumed_inputs", .type = kInts, .presence = kIgnored, .until = 5}};
 
-constexpr OnnxAttribute kCumSum[] = {{"exclusive", kInt, kDefault, 0},
-                                     {"reverse", kInt, kDefault, 0}};
+constexpr OnnxAttribute kCumulative[] = {{"exclusive", kInt, kDefault, 0},
+                                         {"reverse", kInt, kDefault, 0}};
 
 constexpr OnnxAttribute kDFT[] = {
     {.name = "axis", .type = kInt, .presence = kDefault, .number = 1, .until = 19},

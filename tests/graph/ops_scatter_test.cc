@@ -82,6 +82,25 @@ TEST_CASE("running sums go either way and may leave out their own element", "[lo
   CHECK(sums(0, 0, 0) == Doubles{1, 2, 3, 5, 7, 9});
 }
 
+TEST_CASE("running products go either way and may leave out their own element", "[lower][scan]") {
+  auto products = [](DType dtype, int64_t axis, int64_t exclusive, int64_t reverse) {
+    return ValuesOf(ResultOf({.op = OpKind::kCumProd,
+                              .inputs = {Of(dtype, {2, 3}, {1, 2, 3, 4, 5, 6}), I64({}, {axis})},
+                              .attributes = {{"exclusive", exclusive}, {"reverse", reverse}},
+                              .constants = {1}}));
+  };
+  CHECK(products(kFloat32, 1, 0, 0) == Doubles{1, 2, 6, 4, 20, 120});
+  CHECK(products(kFloat32, -1, 1, 0) == Doubles{1, 1, 2, 1, 4, 20});
+  CHECK(products(kInt32, 1, 0, 1) == Doubles{6, 6, 3, 120, 30, 6});
+  CHECK(products(kFloat64, 1, 1, 1) == Doubles{6, 3, 1, 30, 6, 1});
+  CHECK(products(kFloat32, 0, 0, 0) == Doubles{1, 2, 3, 4, 10, 18});
+  // In f16 itself the product 2049 would have become 2048 before the last factor.
+  CHECK(ValuesOf(ResultOf({.op = OpKind::kCumProd,
+                           .inputs = {Of(kFloat16, {3}, {683, 3, 0.75}), I64({}, {0})},
+                           .attributes = {{"exclusive", int64_t{0}}, {"reverse", int64_t{0}}},
+                           .constants = {1}})) == Doubles{683, 2048, 1537});
+}
+
 TEST_CASE("unpooled values go to the places of the smaller tensor", "[lower][scatter]") {
   OneNode node = {.op = OpKind::kMaxUnpool,
                   .inputs = {F32({1, 1, 2, 2}, {1, 2, 3, 4}), I64({1, 1, 2, 2}, {5, 7, 13, 15})},
