@@ -43,6 +43,9 @@ Status LowerGatherND(NodeLowering& node);
 Status LowerScatterElements(NodeLowering& node);
 Status LowerScatterND(NodeLowering& node);
 
+// tensor_scatter.cc
+Status LowerTensorScatter(NodeLowering& node);
+
 // scan.cc
 // CumProd and CumSum.
 Status LowerCumulative(NodeLowering& node);

@@ -150,6 +150,7 @@ constexpr OpLowering kTable[] = {
     {OpKind::kSwish, OpForm::kElementwise, LowerElementwise},
     {OpKind::kTan, OpForm::kElementwise, LowerElementwise},
     {OpKind::kTanh, OpForm::kElementwise, LowerElementwise},
+    {OpKind::kTensorScatter, OpForm::kMovement, LowerTensorScatter},
     {OpKind::kThresholdedRelu, OpForm::kElementwise, LowerElementwise},
     {OpKind::kTile, OpForm::kMovement, LowerTile},
     {OpKind::kTopK, OpForm::kMovement, LowerTopK},

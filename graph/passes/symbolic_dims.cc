@@ -524,6 +524,7 @@ constexpr ShapeRule kRules[] = {
     {OpKind::kSlice, Sliced},
     {OpKind::kSoftmax, SameAsFirst},
     {OpKind::kSqueeze, Squeezed},
+    {OpKind::kTensorScatter, SameAsFirst},
     {OpKind::kTile, Tiled},
     {OpKind::kTranspose, Transposed},
     {OpKind::kTrilu, SameAsFirst},

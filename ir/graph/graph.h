@@ -58,6 +58,7 @@ namespace tcc {
 //   TopK(x, k) {axis, largest}         always sorted
 //   EyeLike(x) {k, to: "f32"}          Compress, Unique {[axis]}
 //   ScatterElements {axis, reduction}, ScatterND {reduction: none, add, mul, max or min}
+//   TensorScatter(cache, update, [start]) {axis, mode: linear or circular}
 //   RoiAlign {coordinate_transformation_mode: half_pixel or output_half_pixel, ...}
 //   DFT(x, [length], [axis]) {[axis], inverse, onesided}; an STFT is one of gathered frames
 //   Softmax, LogSoftmax, Hardmax {axis}          over that axis alone (opset 13)
@@ -85,9 +86,9 @@ namespace tcc {
   X(QuantizeLinear) X(DequantizeLinear) \
   /* another view or order of elements */ \
   X(Reshape) X(Flatten) X(Transpose) X(Squeeze) X(Unsqueeze) X(Concat) X(Split) X(Slice) X(Expand) \
-  X(Tile) X(Pad) X(CenterCropPad) X(Gather) X(GatherElements) X(GatherND) X(DepthToSpace) \
-  X(SpaceToDepth) X(ReverseSequence) X(Trilu) X(OneHot) X(EyeLike) X(Range) X(Shape) X(Size) \
-  X(Constant) X(ConstantOfShape) \
+  X(Tile) X(Pad) X(CenterCropPad) X(Gather) X(GatherElements) X(GatherND) X(TensorScatter) \
+  X(DepthToSpace) X(SpaceToDepth) X(ReverseSequence) X(Trilu) X(OneHot) X(EyeLike) X(Range) \
+  X(Shape) X(Size) X(Constant) X(ConstantOfShape) \
   /* sampling at computed coordinates */ \
   X(Resize) X(GridSample) X(AffineGrid) X(RoiAlign) \
   /* order matters: writes to computed places, running results, sorting */ \

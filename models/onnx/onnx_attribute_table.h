@@ -436,6 +436,9 @@ constexpr OnnxAttribute kSplit[] = {
     {.name = "split", .type = kInts, .presence = kOptional, .until = 12},
     {.name = "num_outputs", .type = kInt, .presence = kOptional, .since = 18}};
 
+constexpr OnnxAttribute kTensorScatter[] = {{"axis", kInt, kDefault, -2},
+                                            {"mode", kString, kDefault, 0, "linear"}};
+
 constexpr OnnxAttribute kTopK[] = {
     {.name = "k", .type = kInt, .presence = kOptional, .until = 9},
     {"axis", kInt, kDefault, -1},

@@ -36,7 +36,8 @@ constexpr OpKind kKeepRank[] = {OpKind::kCast,
                                 OpKind::kLayerNormalization,
                                 OpKind::kRMSNormalization,
                                 OpKind::kConv,
-                                OpKind::kScatterND};
+                                OpKind::kScatterND,
+                                OpKind::kTensorScatter};
 
 // The rank of the operand that has most.
 constexpr OpKind kBroadcast[] = {OpKind::kAdd,         OpKind::kAnd,     OpKind::kDiv,

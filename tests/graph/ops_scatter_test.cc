@@ -18,6 +18,46 @@ OneNode ScatterNd(const char* reduction, const Ints& indices, const Doubles& upd
           .attributes = {{"reduction", std::string(reduction)}}};
 }
 
+// A cache of 2 samples, 2 heads, 5 rows of 3, and what the loops of ONNX's specification make of
+// it.
+struct CacheCase {
+  int64_t axis = -2;
+  const char* mode = "linear";
+  Ints starts = {};  // none: all 0
+  Ints update_shape = {2, 2, 2, 3};
+};
+
+OneNode WriteCache(const CacheCase& c) {
+  OneNode node = {.op = OpKind::kTensorScatter,
+                  .inputs = {RandomF32({2, 2, 5, 3}, 1), RandomF32(c.update_shape, 2)},
+                  .attributes = {{"axis", c.axis}, {"mode", std::string(c.mode)}}};
+  if (!c.starts.empty()) node.inputs.push_back(I64({2}, c.starts));
+  return node;
+}
+
+Doubles Written(const CacheCase& c) {
+  const OneNode node = WriteCache(c);
+  Doubles cache = ValuesOf(node.inputs[0]), update = ValuesOf(node.inputs[1]);
+  const Ints shape = {2, 2, 5, 3};
+  const int64_t axis = c.axis < 0 ? c.axis + 4 : c.axis;
+  for (size_t i = 0; i < update.size(); ++i) {
+    Ints at(4);
+    auto rest = static_cast<int64_t>(i);
+    for (int64_t d = 3; d >= 0; --d) {
+      at[d] = rest % c.update_shape[d];
+      rest /= c.update_shape[d];
+    }
+    at[axis] += c.starts.empty() ? 0 : c.starts[at[0]];
+    if (c.mode == std::string("circular"))
+      at[axis] = (at[axis] % shape[axis] + shape[axis]) % shape[axis];
+    if (at[axis] < 0 || at[axis] >= shape[axis]) continue;
+    int64_t place = 0;
+    for (int64_t d = 0; d < 4; ++d) place = place * shape[d] + at[d];
+    cache[place] = update[i];
+  }
+  return cache;
+}
+
 }  // namespace
 
 TEST_CASE("of several updates of one cell the last stays, or all are merged", "[lower][scatter]") {
@@ -66,6 +106,54 @@ TEST_CASE("what follows a scatter in its kernel sees the updates", "[lower][scat
       InterpretGraph(graph, {F32({4}, {1, 2, 3, 4}), F32({2}, {20, 40})});
   REQUIRE(results.ok());
   CHECK(ValuesOf((*results)[0]) == Doubles{-1, -20, -3, -40});
+}
+
+TEST_CASE("rows of an update go into a cache from a row of each sample on", "[lower][scatter]") {
+  const Ints column = {2, 2, 5, 1};
+  const int64_t lowest = INT64_MIN, highest = INT64_MAX - 4;
+  const CacheCase cases[] = {
+      {},
+      {.starts = {1, 3}},
+      {.axis = 2, .mode = "circular", .starts = {4, 3}},
+      {.mode = "circular", .starts = {12, -1}},
+      {.axis = -1, .starts = {2, 0}, .update_shape = column},
+      {.axis = 1, .mode = "circular", .starts = {1, 0}, .update_shape = {2, 1, 5, 3}},
+      {.mode = "circular", .starts = {2, 3}, .update_shape = {2, 2, 5, 3}},
+      {.update_shape = {2, 2, 0, 3}},
+      // Computed rows outside the cache are not written.
+      {.starts = {4, -1}},
+      {.starts = {5, -2}},
+      {.starts = {lowest, highest}},
+  };
+  for (const CacheCase& c : cases) {
+    INFO(c.mode << " from " << (c.starts.empty() ? 0 : c.starts[0]));
+    CHECK(ValuesOf(ResultOf(WriteCache(c))) == Written(c));
+  }
+  OneNode constant = WriteCache(cases[1]);
+  constant.constants = {2};
+  CHECK(ValuesOf(ResultOf(constant)) == Written(cases[1]));
+}
+
+TEST_CASE("a cache says which update it does not take", "[lower][scatter][error]") {
+  CHECK(ErrorOf(WriteCache({.axis = 0})) ==
+        "node 'node' (TensorScatter): axis is 0, the batch; expected another");
+  CHECK(ErrorOf(WriteCache({.mode = "odd"})) ==
+        "node 'node' (TensorScatter): mode is 'odd'; expected linear or circular");
+  CHECK(ErrorOf(WriteCache({.update_shape = {2, 2, 6, 3}})) ==
+        "node 'node' (TensorScatter): update has 6 rows; the cache has 5");
+  CHECK(
+      ErrorOf(WriteCache({.update_shape = {2, 1, 2, 3}})) ==
+      "node 'node' (TensorScatter): update is f32 2x1x2x3 and the cache f32 2x2x5x3; expected the "
+      "same but for axis 2");
+  OneNode node = WriteCache({.starts = {0, 4}});
+  CHECK(ErrorOf(node).empty());
+  node.constants = {2};
+  CHECK(ErrorOf(node) ==
+        "node 'node' (TensorScatter): 2 rows from 4 on are not all in a cache of 5");
+  node.inputs[2] = I64({1}, {0});
+  CHECK(ErrorOf(node) ==
+        "node 'node' (TensorScatter): write_indices is i64 1; expected an integer for each of 2 "
+        "samples");
 }
 
 TEST_CASE("running sums go either way and may leave out their own element", "[lower][scan]") {
