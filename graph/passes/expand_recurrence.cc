@@ -31,6 +31,12 @@ struct State {
   ValueId h = kNoValue, c = kNoValue;
 };
 
+ValueId Where(NodeWriter& writer, ValueId mask, ValueId value, ValueId other) {
+  ValueId result = writer.Emit(OpKind::kWhere, {mask, value, other});
+  writer.graph().values[result].dtype = writer.graph().value(value).dtype;
+  return result;
+}
+
 // Writes one step, from the old state to the new one, into a body.
 class StepWriter {
  public:
@@ -140,6 +146,7 @@ class RecurrenceExpander {
                          ReadActivations(node_, defaults, directions));
     if (batch_first()) MakeTimeFirst();
     ValueId mask = inputs_[kLengths] == kNoValue ? kNoValue : StepMask();
+    if (mask != kNoValue) has_steps_ = SequenceMask();
     std::vector<std::vector<ValueId>> results(3);  // Y, Y_h and Y_c by direction
     for (size_t d = 0; d < directions; ++d) {
       auto begin = activations.begin() + static_cast<int64_t>(d * defaults.size());
@@ -230,10 +237,20 @@ class RecurrenceExpander {
     DType dtype = graph().value(inputs_[kLengths]).dtype;
     Tensor steps = MakeZeroTensor(dtype, {extents_.steps, 1});
     for (int64_t t = 0; t < extents_.steps; ++t) SetElementInt(steps, t, t);
-    ValueId within = writer_.Emit(
-        OpKind::kLess, {writer_.Constant("steps", steps), writer_.Unsqueeze(inputs_[kLengths], 0)});
-    writer_.graph().values[within].dtype = kBool;
-    return writer_.Unsqueeze(within, 2);
+    return writer_.Unsqueeze(BelowLengths(steps, 0), 2);
+  }
+
+  // Returns whether each sequence has a step at all, as bool[batch, 1].
+  ValueId SequenceMask() {
+    return BelowLengths(MakeZeroTensor(graph().value(inputs_[kLengths]).dtype, {}), 1);
+  }
+
+  // Returns whether numbers are below the lengths, which have a new dimension `axis`.
+  ValueId BelowLengths(const Tensor& numbers, int64_t axis) {
+    ValueId lengths = writer_.Unsqueeze(inputs_[kLengths], axis);
+    ValueId below = writer_.Emit(OpKind::kLess, {writer_.Constant("numbers", numbers), lengths});
+    writer_.graph().values[below].dtype = kBool;
+    return below;
   }
 
   // Returns the product of the input: [steps, batch, gates * hidden].
@@ -266,11 +283,15 @@ class RecurrenceExpander {
     return {.outside = of_input, .inside = of_state};
   }
 
+  // Returns the state before the first step: [batch, hidden]. A sequence without steps has zeros as
+  // its last state, whatever its first one.
   ValueId InitialState(size_t input, size_t d) {
     if (inputs_[input] == kNoValue) {
       return writer_.Constant("zero", MakeZeroTensor(dtype_, {extents_.batch, extents_.hidden}));
     }
-    return writer_.Row(inputs_[input], static_cast<int64_t>(d), extents_.directions);
+    ValueId state = writer_.Row(inputs_[input], static_cast<int64_t>(d), extents_.directions);
+    if (has_steps_ == kNoValue) return state;
+    return Where(writer_, has_steps_, state, writer_.Scalar(dtype_, 0));
   }
 
   // A body under construction and the operands of its inputs.
@@ -339,14 +360,9 @@ class RecurrenceExpander {
     State state = StepWriter(writer, node_, extents_, cell).Write();
     ValueId stacked = state.h;
     if (cell.mask != kNoValue) {
-      auto where = [&](ValueId value, ValueId other) {
-        ValueId result = writer.Emit(OpKind::kWhere, {cell.mask, value, other});
-        body.values[result].dtype = dtype_;
-        return result;
-      };
-      stacked = where(state.h, writer.Scalar(dtype_, 0));
-      state.h = where(state.h, cell.h);
-      if (state.c != kNoValue) state.c = where(state.c, cell.c);
+      stacked = Where(writer, cell.mask, state.h, writer.Scalar(dtype_, 0));
+      state.h = Where(writer, cell.mask, state.h, cell.h);
+      if (state.c != kNoValue) state.c = Where(writer, cell.mask, state.c, cell.c);
     }
     Tensor holds = MakeZeroTensor(kBool, {});
     SetElementInt(holds, 0, 1);
@@ -400,7 +416,8 @@ class RecurrenceExpander {
   std::vector<Node> nodes_;
   NodeWriter writer_;
   DType dtype_;
-  std::vector<ValueId> inputs_;  // time first
+  std::vector<ValueId> inputs_;   // time first
+  ValueId has_steps_ = kNoValue;  // of each sequence, where lengths are given
   Extents extents_;
   bool backward_only_ = false;
 };

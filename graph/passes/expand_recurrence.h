@@ -17,7 +17,8 @@ bool IsRecurrence(const Node& node);  // LSTM, GRU or RNN
 //     the gates, from slices of g
 //
 // The formulas are those of the ONNX operator specification. A gate is clipped before its
-// activation. Where sequence lengths are given, a step beyond one keeps the state and gives zeros.
+// activation. Where sequence lengths are given, a step beyond one keeps the state and gives zeros;
+// the last states of a sequence of length 0 are zeros, as ONNX Runtime has them.
 //
 // Expects operands of known shapes. InvalidArgument if they do not fit each other, Unimplemented
 // for an unknown activation or a free dimension.
