@@ -268,6 +268,14 @@ constexpr OnnxAttribute kIf[] = {{"then_branch", kGraph, kOptional},
 
 constexpr OnnxAttribute kLoop[] = {{"body", kGraph, kOptional}};
 
+constexpr OnnxAttribute kDynamicQuantizeLstm[] = {{"activation_alpha", kFloats, kOptional},
+                                                  {"activation_beta", kFloats, kOptional},
+                                                  {"activations", kStrings, kOptional},
+                                                  {"clip", kFloat, kOptional},
+                                                  {"direction", kString, kDefault, 0, "forward"},
+                                                  {"hidden_size", kInt, kOptional},
+                                                  {"input_forget", kInt, kDefault, 0}};
+
 constexpr OnnxAttribute kLstm[] = {
     {"activation_alpha", kFloats, kOptional},
     {"activation_beta", kFloats, kOptional},

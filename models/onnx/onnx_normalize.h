@@ -77,6 +77,7 @@ Status NormalizeConvOf(OnnxNodeContext& context, size_t weight);
 Status NormalizeConvTranspose(OnnxNodeContext& context);
 Status NormalizeDequantizeLinear(OnnxNodeContext& context);
 Status NormalizeDropout(OnnxNodeContext& context);
+Status NormalizeDynamicQuantizeLSTM(OnnxNodeContext& context);
 Status NormalizeDynamicQuantizeLinear(OnnxNodeContext& context);
 Status NormalizeDynamicQuantizeMatMul(OnnxNodeContext& context);
 Status NormalizeEmbedLayerNormalization(OnnxNodeContext& context);

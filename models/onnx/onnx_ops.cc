@@ -196,6 +196,7 @@ constexpr OnnxOp kOps[] = {
     {"com.microsoft.Attention", OpKind::kAttention, 1, "TTTJTTJ>T", kAnyFloat, 2, 7, 2, kAttentionOfMicrosoft, NormalizeAttentionOfMicrosoft},
     {"com.microsoft.BiasGelu", OpKind::kGelu, 1, "TT>T", kAnyFloat, 2, 2, 1, {}, NormalizeBiasGelu},
     {"com.microsoft.DequantizeLinear", OpKind::kDequantizeLinear, 1, "TFT>*", kQuantized, 2, 3, 1, kMicrosoftQuantize, NormalizeDequantizeLinear},
+    {"com.microsoft.DynamicQuantizeLSTM", OpKind::kLSTM, 1, "TUUTJTTTTUTU>T", kAnyFloat, 3, 12, 3, kDynamicQuantizeLstm, NormalizeDynamicQuantizeLSTM},
     {"com.microsoft.DynamicQuantizeMatMul", OpKind::kMatMulInteger, 1, "FTFTF>*", kNumber, 3, 5, 1, {}, NormalizeDynamicQuantizeMatMul},
     {"com.microsoft.EmbedLayerNormalization", OpKind::kLayerNormalization, 1, "JJTTTTTJJ>TKT", kAnyFloat, 1, 9, 3, kEmbedLayerNormalization, NormalizeEmbedLayerNormalization},
     {"com.microsoft.FastGelu", OpKind::kGelu, 1, "TT>T", kAnyFloat, 1, 2, 1, {}, NormalizeFastGelu},

@@ -1,6 +1,7 @@
 // Quantized operators of com.microsoft from the model's bytes to their values.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "graph/passes/graph_pipeline.h"
 #include "graph/passes/infer_shapes.h"
@@ -67,7 +68,74 @@ NodeSpec NBits(int64_t depth, int64_t columns, int64_t block, int64_t bits,
            IntAttr("bits", bits)}};
 }
 
+// An LSTM in both directions of one hidden element, over two inputs in three steps. W has a scale
+// and a zero point for each column, R for each direction.
+struct SmallLstm {
+  std::vector<float> x = {1, -0.5, 0.25, 2, -1, 0.75};
+  std::vector<uint8_t> w = {10, 20, 30, 40, 50, 60, 70, 80, 5, 15, 25, 35, 45, 55, 65, 75};
+  std::vector<float> w_scale = {0.01f, 0.02f, 0.03f, 0.04f, 0.04f, 0.03f, 0.02f, 0.01f};
+  std::vector<uint8_t> w_zero = {20, 30, 40, 50, 15, 25, 35, 45};
+  std::vector<uint8_t> r = {100, 130, 140, 90, 120, 150, 160, 70};
+  std::vector<float> r_scale = {0.02f, 0.05f};
+  std::vector<uint8_t> r_zero = {110, 125};
+
+  StatusOr<Graph> Import(const std::vector<int64_t>& w_zero_shape) const {
+    NodeSpec node{"DynamicQuantizeLSTM",
+                  {"x", "w", "r", "", "", "", "", "", "ws", "wz", "rs", "rz"},
+                  {"y", "", "c"},
+                  {StringAttr("direction", "bidirectional"), IntAttr("hidden_size", 1)}};
+    return Imported(node, InputOf("x", kOnnxFloat, {"3", "1", "2"}),
+                    {Bytes("w", kOnnxUInt8, {2, 2, 4}, w), Bytes("r", kOnnxUInt8, {2, 1, 4}, r),
+                     Floats("ws", {2, 4}, w_scale), Bytes("wz", kOnnxUInt8, w_zero_shape, w_zero),
+                     Floats("rs", {2}, r_scale), Bytes("rz", kOnnxUInt8, {2}, r_zero)});
+  }
+
+  // Y and Y_c; the gates are i, o, f, c.
+  std::vector<Doubles> Expected() const {
+    auto sigmoid = [](double value) { return 1 / (1 + std::exp(-value)); };
+    std::vector<Doubles> results = {Doubles(6), Doubles(2)};
+    for (int d = 0; d < 2; ++d) {
+      double h = 0, c = 0;
+      for (int step = 0; step < 3; ++step) {
+        int t = d == 0 ? step : 2 - step;
+        Doubles gates(4);
+        for (int g = 0; g < 4; ++g) {
+          for (int i = 0; i < 2; ++i) {
+            gates[g] += x[2 * t + i] * (w[8 * d + 4 * i + g] - w_zero[4 * d + g]) *
+                        static_cast<double>(w_scale[4 * d + g]);
+          }
+          gates[g] += h * (r[4 * d + g] - r_zero[d]) * static_cast<double>(r_scale[d]);
+        }
+        c = sigmoid(gates[2]) * c + sigmoid(gates[0]) * std::tanh(gates[3]);
+        h = sigmoid(gates[1]) * std::tanh(c);
+        results[0][2 * t + d] = h;
+      }
+      results[1][d] = c;
+    }
+    return results;
+  }
+};
+
 }  // namespace
+
+TEST_CASE("DynamicQuantizeLSTM is an LSTM over weights that are dequantized by column or direction",
+          "[models][graph]") {
+  SmallLstm lstm;
+  Tensor x = F32({3, 1, 2}, Doubles(lstm.x.begin(), lstm.x.end()));
+  std::vector<Doubles> results = ResultsOf(lstm.Import({2, 4}), x, 1e-6);
+  std::vector<Doubles> expected = lstm.Expected();
+  REQUIRE(results.size() == 2);
+  for (size_t i = 0; i < 2; ++i) {
+    for (size_t j = 0; j < expected[i].size(); ++j) {
+      CHECK(std::abs(results[i][j] - expected[i][j]) < 1e-6);
+    }
+  }
+  StatusOr<Graph> wrong = lstm.Import({8});
+  REQUIRE_FALSE(wrong.ok());
+  CHECK_THAT(Message(wrong.status()),
+             Contains("node 'node' (com.microsoft.DynamicQuantizeLSTM): input 9 has shape 8; "
+                      "expected 2 or 2x4, scale and zero point the same"));
+}
 
 TEST_CASE("weights of two bits are the lowest of a byte first, as are their zero points",
           "[models][graph]") {
