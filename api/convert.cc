@@ -91,6 +91,8 @@ std::string_view FieldOf(Option option) {
       return "CompileOptions::binds";
     case Option::kTarget:
       return "CompileOptions::target";
+    case Option::kLinks:
+      return "CompileOptions::follow_links";
   }
   return "";
 }

@@ -50,6 +50,8 @@ std::string TextOf(const WantedOption& wanted) {
       return key.empty() ? "--bind" : "--bind " + key + "=FILE.npy";
     case Option::kTarget:
       return key.empty() ? "--target" : "--target " + key;
+    case Option::kLinks:
+      return "--allow-symlinks";
   }
   return "";
 }

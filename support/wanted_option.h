@@ -8,11 +8,11 @@
 namespace tcc {
 
 // An option of a compilation that a failure can ask for; each front end has its own name for it.
-enum class Option { kDims, kShapes, kBinds, kTarget };
+enum class Option { kDims, kShapes, kBinds, kTarget, kLinks };
 
 struct WantedOption {
   Option option;
-  std::string key;  // the name of an input or dimension, or a value; "" for any
+  std::string key;  // the name of an input or dimension, or a value; "" for any or none
 
   friend bool operator==(const WantedOption&, const WantedOption&) = default;
 };

@@ -12,6 +12,7 @@
 
 #include "support/file_kind.h"
 #include "support/printable.h"
+#include "support/wanted_option.h"
 
 namespace tcc {
 namespace {
@@ -41,9 +42,12 @@ StatusOr<std::vector<std::string>> SplitLocation(const std::string& location) {
 }
 
 Status CannotOpen(const std::string& location) {
-  // O_NOFOLLOW reports a link as ELOOP, or as ENOTDIR where a folder was expected.
-  if (errno == ELOOP) return InvalidInput("external data '{}' is a symbolic link", location);
   return InvalidInput("cannot open external data '{}': {}", location, std::strerror(errno));
+}
+
+bool IsSymbolicLink(int folder, const std::string& name) {
+  struct stat info{};
+  return ::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode);
 }
 
 }  // namespace
@@ -61,23 +65,31 @@ StatusOr<SharedBytes> ExternalData::Open(const std::string& location) const {
   if (folder_.empty()) {
     return InvalidInput("external data '{}' is asked for, but the model has no folder", location);
   }
-  int no_links = links_ == Links::kRefused ? O_NOFOLLOW : 0;
+  bool no_links = links_ == Links::kRefused;
   FileDescriptor at(::open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (at.get() < 0) return CannotOpen(location);
-  for (size_t i = 0; i + 1 < parts.size(); ++i) {
-    at = FileDescriptor(
-        ::openat(at.get(), parts[i].c_str(), O_PATH | O_DIRECTORY | no_links | O_CLOEXEC));
-    if (at.get() < 0) return CannotOpen(location);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    bool is_last = i + 1 == parts.size();
+    // Without O_NONBLOCK, opening a named pipe would wait for its writer.
+    int flags = is_last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY;
+    FileDescriptor next(::openat(at.get(), parts[i].c_str(),
+                                 flags | (no_links ? O_NOFOLLOW : 0) | O_CLOEXEC));
+    if (next.get() < 0) {
+      Status failed = CannotOpen(location);
+      if (!no_links || !IsSymbolicLink(at.get(), parts[i])) return failed;
+      const char* what = is_last ? "is" : "is reached through";
+      return WithOption(InvalidInput("external data '{}' {} a symbolic link; links are not followed",
+                                     location, what),
+                        Option::kLinks);
+    }
+    at = std::move(next);
   }
-  // Without O_NONBLOCK, opening a named pipe would wait for its writer.
-  at = FileDescriptor(
-      ::openat(at.get(), parts.back().c_str(), O_RDONLY | no_links | O_CLOEXEC | O_NONBLOCK));
-  if (at.get() < 0) return CannotOpen(location);
   struct stat info{};
   if (::fstat(at.get(), &info) != 0) return CannotOpen(location);
-  if (links_ == Links::kRefused && S_ISREG(info.st_mode) && info.st_nlink != 1) {
-    return InvalidInput("external data '{}' has {} hard links; expected 1", location,
-                        info.st_nlink);
+  if (no_links && S_ISREG(info.st_mode) && info.st_nlink != 1) {
+    return WithOption(InvalidInput("external data '{}' has {} hard links; expected 1", location,
+                                   info.st_nlink),
+                      Option::kLinks);
   }
   TCC_ASSIGN_OR_RETURN(SharedBytes file, MapDescriptor(at.get(), location));
   if (IsGitLfsPointer(file.bytes)) {

@@ -67,7 +67,8 @@ class Hostile(CommandTest):
         os.link(outside / "secret", self.folder / "hard")
         for location, message in [("/etc/passwd", "absolute"), ("../secret", "leads out"),
                                   ("a/../../secret", "leads out"), ("link", "symbolic link"),
-                                  ("folder/secret", ""), ("hard", "hard links"),
+                                  ("folder/secret", "through a symbolic link"),
+                                  ("hard", "hard links"),
                                   ("a\0b", "NUL"), ("", "no location"),
                                   ("*/_ORT_MEM_ADDR_/", "memory address"), ("none", "none")]:
             model = one_node("Add", [4], [np.zeros(4, np.float32)])
@@ -78,20 +79,27 @@ class Hostile(CommandTest):
             entry.key, entry.value = "location", location
             self.refused(model, "initializer 'c0'", message)
 
-    def test_links_to_weights_are_followed_on_request(self):
+    def test_links_to_weights_are_followed_on_request_and_the_refusal_names_the_option(self):
         blobs = self.folder / "blobs"
         blobs.mkdir()
         (blobs / "1234").write_bytes(np.arange(4, dtype=np.float32).tobytes())
         (self.folder / "weights").symlink_to(blobs / "1234")
+        (self.folder / "linked").symlink_to(blobs)
+        os.link(blobs / "1234", self.folder / "hard")
         model = one_node("Add", [4], [np.zeros(4, np.float32)])
         tensor = model.graph.initializer[0]
         tensor.ClearField("raw_data")
         tensor.data_location = TensorProto.EXTERNAL
         entry = tensor.external_data.add()
-        entry.key, entry.value = "location", "weights"
-        path = self.write("m.onnx", model.SerializeToString())
-        self.call("check", path, expect=4)
-        self.call("check", path, "--allow-symlinks")
+        entry.key = "location"
+        for name in ["weights", "linked/1234", "hard"]:
+            entry.value = name
+            path = self.write("m.onnx", model.SerializeToString())
+            self.call("check", path, expect=4)
+            self.assertIn("link", self.error)
+            self.assertIn("(--allow-symlinks)", self.error)
+            self.call("check", path, "--allow-symlinks")
+        (self.folder / "hard").unlink()
         entry.value = "1234"
         path = self.write("m.onnx", model.SerializeToString())
         self.call("check", path, "--external-data-dir", blobs)

@@ -108,7 +108,7 @@ TEST_CASE("links and what is no file are refused", "[models][external][hostile]"
   fs::create_hard_link(model.root() / "secret", model.folder() / "hard");
   CHECK_THAT(model.ErrorOf({{"location", "link"}}), Contains("is a symbolic link"));
   CHECK_THAT(model.ErrorOf({{"location", "up/secret"}}),
-             Contains("cannot open external data 'up/secret'") || Contains("symbolic link"));
+             Contains("'up/secret' is reached through a symbolic link"));
   CHECK_THAT(model.ErrorOf({{"location", "hard"}}), Contains("has 2 hard links; expected 1"));
   CHECK_THAT(model.ErrorOf({{"location", "sub"}}), Contains("not a regular file"));
 }
