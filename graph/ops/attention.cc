@@ -115,7 +115,7 @@ class AttentionLowering {
                  query_.packed == key_.packed && key_.packed == value_.packed &&
                  key_.heads == value_.heads && node_.Type(kKey) == node_.Type(kQuery);
     if (!agree) {
-      return node_.Error("query {}, key {} and value {} do not fit together",
+      return node_.Error("query of shape {}, key of {} and value of {} do not fit together",
                          ShapeText(node_.Shape(kQuery)), ShapeText(node_.Shape(kKey)),
                          ShapeText(node_.Shape(kValue)));
     }
@@ -143,8 +143,8 @@ class AttentionLowering {
                   IsConstant(past[1], fresh.heads) && SameExtent(past[3], fresh.size) &&
                   node_.Type(i) == node_.Type(fresh.input);
       if (!fits) {
-        return node_.Error("past input {} has shape {}, which does not fit input {}, {}", i,
-                           ShapeText(past), fresh.input, ShapeText(node_.Shape(fresh.input)));
+        return node_.Error("the past in {} does not fit {}", node_.InputText(i),
+                           node_.InputText(fresh.input));
       }
     }
     past_ = node_.Shape(kPastKey)[2];

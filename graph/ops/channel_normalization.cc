@@ -10,9 +10,7 @@ namespace {
 
 Status CheckFloatActivation(const NodeLowering& node, size_t least_rank) {
   TCC_RETURN_IF_ERROR(node.CheckFloats(0));
-  if (node.Rank(0) >= least_rank) return OkStatus();
-  return node.Error("input {} has rank {}; expected {} or more", ShapeText(node.Shape(0)),
-                    node.Rank(0), least_rank);
+  return node.CheckLeastRank(0, least_rank);
 }
 
 // Expects channels along dimension 1; a batch of plain numbers is one channel.

@@ -38,10 +38,11 @@ struct MatMulAccess {
 StatusOr<MatMulAccess> AccessMatMul(const NodeLowering& node) {
   const std::vector<Expr>& a = node.Shape(0);
   const std::vector<Expr>& b = node.Shape(1);
-  if (a.empty() || b.empty()) return node.Error("an operand is a scalar");
+  TCC_RETURN_IF_ERROR(node.CheckLeastRank(0, 1));
+  TCC_RETURN_IF_ERROR(node.CheckLeastRank(1, 1));
   const Expr& depth = a.back();
   if (!SameExtent(depth, b[b.size() < 2 ? 0 : b.size() - 2])) {
-    return node.Error("operands {} and {} disagree on the inner dimension", ShapeText(a),
+    return node.Error("operands of shapes {} and {} disagree on the inner dimension", ShapeText(a),
                       ShapeText(b));
   }
   std::vector<Expr> a_batch(a.begin(), a.end() - std::min<size_t>(2, a.size()));
@@ -99,7 +100,7 @@ StatusOr<Expr> MatMulZeroPoint(NodeLowering& node, size_t operand, const std::ve
     fits = d == depth ? IsConstant(shape[d], 1) : SameExtent(shape[d], whole[d]);
   }
   if (!fits) {
-    return node.Error("zero point {} has shape {}, which does not fit operand {}", operand,
+    return node.Error("zero point {} has shape {}, which does not fit the operand's, {}", operand,
                       ShapeText(shape), ShapeText(whole));
   }
   return CastTo(kInt32, node.Load(input, index));
@@ -114,15 +115,17 @@ Status LowerGemm(NodeLowering& node) {
   const std::vector<Expr>& a = node.Shape(0);
   const std::vector<Expr>& b = node.Shape(1);
   if (a.size() != 2 || b.size() != 2) {
-    return node.Error("operands are {} and {}; expected matrices", ShapeText(a), ShapeText(b));
+    return node.Error("operands have shapes {} and {}; expected matrices", ShapeText(a),
+                      ShapeText(b));
   }
   bool transposed_a = node.node().Int("transA", 0) != 0;
   bool transposed_b = node.node().Int("transB", 0) != 0;
   std::vector<Expr> shape = {a[transposed_a ? 1 : 0], b[transposed_b ? 0 : 1]};
   Expr depth = a[transposed_a ? 0 : 1];
   if (!SameExtent(depth, b[transposed_b ? 1 : 0])) {
-    return node.Error("operands {} and {} (transA {}, transB {}) disagree on the inner dimension",
-                      ShapeText(a), ShapeText(b), transposed_a ? 1 : 0, transposed_b ? 1 : 0);
+    return node.Error(
+        "operands of shapes {} and {} (transA {}, transB {}) disagree on the inner dimension",
+        ShapeText(a), ShapeText(b), transposed_a ? 1 : 0, transposed_b ? 1 : 0);
   }
   double alpha = node.node().Float("alpha", 1);
   double beta = node.node().Float("beta", 1);

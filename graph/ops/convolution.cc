@@ -7,13 +7,11 @@ namespace tcc {
 StatusOr<ConvolutionOperands> ConvolutionOperandsOf(const NodeLowering& node) {
   const std::vector<Expr>& input = node.Shape(0);
   size_t rank = input.size();
-  if (rank < 3) {
-    return node.Error("input {} has rank {}; expected 3 or more", ShapeText(input), rank);
-  }
+  TCC_RETURN_IF_ERROR(node.CheckLeastRank(0, 3));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> weight, node.StaticShape(1));
   if (weight.size() != rank) {
-    return node.Error("weight {} has rank {}; expected {} as the input", ShapeToString(weight),
-                      weight.size(), rank);
+    return node.Error("weight of shape {} has rank {}; expected rank {} as the input",
+                      ShapeToString(weight), weight.size(), rank);
   }
   std::vector<int64_t> known;
   for (size_t d = 1; d < rank; ++d) {

@@ -14,8 +14,8 @@ StatusOr<BlockedImage> ImageOf(const NodeLowering& node) {
   TCC_ASSIGN_OR_RETURN(image.shape, node.StaticShape(0));
   image.block = node.node().Int("blocksize", 1);
   if (image.shape.size() != 4 || image.block < 1 || image.block > (int64_t{1} << 20)) {
-    return node.Error("input {} with blocksize {}; expected four dimensions and at least 1",
-                      ShapeToString(image.shape), image.block);
+    return node.Error("{} with blocksize {}; expected four dimensions and at least 1",
+                      node.InputText(0), image.block);
   }
   return image;
 }
@@ -50,7 +50,7 @@ Status LowerSpaceToDepth(NodeLowering& node) {
   TCC_ASSIGN_OR_RETURN(BlockedImage image, ImageOf(node));
   int64_t b = image.block;
   if (image.shape[2] % b != 0 || image.shape[3] % b != 0) {
-    return node.Error("input {} with blocksize {}", ShapeToString(image.shape), b);
+    return node.Error("{} with blocksize {}", node.InputText(0), b);
   }
   int64_t channels = image.shape[1];
   std::vector<Expr> shape = {Expr(image.shape[0]), Expr(channels * b * b), Expr(image.shape[2] / b),

@@ -11,7 +11,7 @@ Status LowerDet(NodeLowering& node) {
   std::optional<int64_t> n = shape.size() < 2 ? std::nullopt : AsConstant(shape.back());
   DType type = node.Type(0);
   if (!n || !SameExtent(shape[shape.size() - 2], shape.back()) || !type.is_float()) {
-    return node.Error("input {} of {}; expected square matrices of floats", ShapeText(shape),
+    return node.Error("{} of {}; expected square matrices of floats", node.InputText(0),
                       ToString(type));
   }
   // Each column is two loop nests of one kernel.

@@ -22,8 +22,8 @@ StatusOr<DftPlan> PlanOf(const NodeLowering& node) {
     TCC_ASSIGN_OR_RETURN(axis, node.ConstantInts(2, "axis"));
   }
   if (shape.size() < 2 || axis.size() != 1 || (shape.back() != 1 && shape.back() != 2)) {
-    return node.Error("input {}; expected real or complex numbers in the last dimension",
-                      ShapeToString(shape));
+    return node.Error("{}; expected real or complex numbers in the last dimension",
+                      node.InputText(0));
   }
   DftPlan plan;
   TCC_ASSIGN_OR_RETURN(plan.axis, node.NormalizedAxis(axis[0], shape.size()));
@@ -44,8 +44,8 @@ StatusOr<DftPlan> PlanOf(const NodeLowering& node) {
   bool good = plan.length >= 1 && plan.length < kLimit && (!plan.to_real || shape.back() == 2) &&
               (!onesided || plan.inverse || shape.back() == 1);
   if (!good) {
-    return node.Error("input {}, length {}, onesided {}, inverse {}", ShapeToString(shape),
-                      plan.length, onesided, plan.inverse);
+    return node.Error("{}, length {}, onesided {}, inverse {}", node.InputText(0), plan.length,
+                      onesided, plan.inverse);
   }
   plan.outputs = onesided && !plan.inverse ? plan.length / 2 + 1 : plan.length;
   plan.signal = std::min(plan.signal, plan.to_real ? plan.length / 2 + 1 : plan.length);

@@ -70,8 +70,8 @@ Status LowerGatherND(NodeLowering& node) {
               depth >= 1 && depth <= data_rank - batch;
   for (int64_t d = 0; fits && d < batch; ++d) fits = SameExtent(data[d], picks[d]);
   if (!fits) {
-    return node.Error("data {} with indices {} and batch_dims {}", ShapeText(data),
-                      ShapeText(picks), batch);
+    return node.Error("data of shape {} with indices of shape {} and batch_dims {}",
+                      ShapeText(data), ShapeText(picks), batch);
   }
   TCC_RETURN_IF_ERROR(CheckPicks(node, 1, {data.begin() + batch, data.begin() + batch + depth}));
 

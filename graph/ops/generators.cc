@@ -95,7 +95,7 @@ Status LowerOneHot(NodeLowering& node) {
 Status LowerEyeLike(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
   const std::vector<Expr>& shape = node.Shape(0);
-  if (shape.size() != 2) return node.Error("input {}; expected a matrix", ShapeText(shape));
+  if (shape.size() != 2) return node.Error("{}; expected a matrix", node.InputText(0));
   std::optional<DType> type = ParseDType(node.node().String("to", ToString(node.Type(0))));
   int64_t diagonal = node.node().Int("k", 0);
   constexpr int64_t kLimit = int64_t{1} << 40;
@@ -112,7 +112,7 @@ Status LowerTrilu(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 2));
   const std::vector<Expr>& shape = node.Shape(0);
   if (shape.size() < 2) {
-    return node.Error("input 0 has shape {}; expected a matrix or several", ShapeText(shape));
+    return node.Error("{}; expected a matrix or several", node.InputText(0));
   }
   Expr diagonal = 0;
   if (node.Has(1)) {

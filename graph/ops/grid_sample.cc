@@ -151,7 +151,8 @@ Status LowerGridSample(NodeLowering& node) {
     fits = image[d] > 0 || IsConstant(Product(grid), 0);
   }
   if (!fits) {
-    return node.Error("image {} with grid {}", ShapeToString(image), ShapeText(grid));
+    return node.Error("image of shape {} with a grid of shape {}", ShapeToString(image),
+                      ShapeText(grid));
   }
   std::optional<Interpolation> kind = ParseInterpolation(node.node().String("mode", "linear"));
   std::optional<Padding> padding = ParsePadding(node.node().String("padding_mode", "zeros"));
@@ -207,7 +208,8 @@ Status LowerAffineGrid(NodeLowering& node) {
               IsConstant(theta[1], static_cast<int64_t>(dims)) &&
               IsConstant(theta[2], static_cast<int64_t>(dims + 1));
   for (int64_t extent : size) fits = fits && extent >= 0;
-  if (!fits) return node.Error("theta {} with size {}", ShapeText(theta), ShapeToString(size));
+  if (!fits)
+    return node.Error("theta of shape {} with size {}", ShapeText(theta), ShapeToString(size));
 
   std::vector<Expr> shape = {Expr(size[0])};
   for (size_t d = 0; d < dims; ++d) shape.emplace_back(size[d + 2]);

@@ -43,8 +43,8 @@ Status CheckOperands(const NodeLowering& node) {
     fits = SameExtent(target[d], x[d == 0 ? 0 : d + 1]);
   }
   if (!fits) {
-    return node.Error("inputs are {} and {}; expected N, classes, ... and N, ...", ShapeText(x),
-                      ShapeText(target));
+    return node.Error("inputs have shapes {} and {}; expected N, classes, ... and N, ...",
+                      ShapeText(x), ShapeText(target));
   }
   if (node.Has(kWeight) && (node.Rank(kWeight) != 1 || !SameExtent(node.Shape(kWeight)[0], x[1]))) {
     return node.Error("weights have shape {}; expected {}", ShapeText(node.Shape(kWeight)),

@@ -26,7 +26,7 @@ StatusOr<WordExtents> ExtentsOf(const NodeLowering& node) {
               words[0] % scale[0] == 0 && node.Rank(0) > 0 &&
               IsConstant(node.Shape(0).back(), words[0] * extents.numbers);
   if (!fits) {
-    return node.Error("words of {} and scales of {} do not fit an operand of {}",
+    return node.Error("words of shape {} and scales of {} do not fit an operand of {}",
                       ShapeText(node.Shape(1)), ShapeText(node.Shape(2)), ShapeText(node.Shape(0)));
   }
   extents.words = words[0];

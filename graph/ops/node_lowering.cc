@@ -111,6 +111,12 @@ const Tensor* NodeLowering::Constant(size_t input) const {
   return Has(input) ? graph_.ConstantOf(node_.inputs[input]) : nullptr;
 }
 
+std::string NodeLowering::InputText(size_t input) const {
+  const std::string& name = graph_.value(node_.inputs[input]).name;
+  if (Rank(input) == 0) return fmt::format("input {} ('{}', a scalar)", input, name);
+  return fmt::format("input {} ('{}', shape {})", input, name, ShapeText(Shape(input)));
+}
+
 Status NodeLowering::CheckCount(size_t least, size_t most) const {
   if (input_count() < least || input_count() > most) {
     std::string range = least == most      ? fmt::format("{}", least)
@@ -140,6 +146,11 @@ Status NodeLowering::CheckFloats(size_t input) const {
   return Error("input {} has type {}; expected floats", input, ToString(Type(input)));
 }
 
+Status NodeLowering::CheckLeastRank(size_t input, size_t least) const {
+  if (Rank(input) >= least) return OkStatus();
+  return Error("{} has rank {}; expected rank {} or more", InputText(input), Rank(input), least);
+}
+
 Status NodeLowering::CheckSameTypes() const {
   for (size_t i = 1; i < input_count(); ++i) {
     if (Has(i) && Type(i) != Type(0)) {
@@ -152,8 +163,7 @@ Status NodeLowering::CheckSameTypes() const {
 
 StatusOr<std::vector<int64_t>> NodeLowering::StaticShape(size_t input) const {
   if (auto shape = tcc::StaticShape(graph_.value(node_.inputs[input]))) return *shape;
-  return NotSupported("input {} has shape {}; expected known dimensions", input,
-                      ShapeText(Shape(input)));
+  return NotSupported("{}; expected known dimensions", InputText(input));
 }
 
 StatusOr<std::vector<int64_t>> NodeLowering::ConstantInts(size_t input,
@@ -176,6 +186,7 @@ StatusOr<std::vector<int64_t>> NodeLowering::ConstantInts(size_t input,
 
 StatusOr<int> NodeLowering::NormalizedAxis(int64_t axis, size_t rank) const {
   int64_t signed_rank = static_cast<int64_t>(rank);
+  if (rank == 0) return Error("axis is {}, but the input is a scalar, which has no axis", axis);
   if (axis < -signed_rank || axis >= signed_rank) {
     return Error("axis is {}; expected {} to {}", axis, -signed_rank, signed_rank - 1);
   }
@@ -423,9 +434,10 @@ StatusOr<std::vector<Expr>> BroadcastShapes(const NodeLowering& node,
       Expr& dim = result[skipped + d];
       if (IsConstant(shape[d], 1) || SameExtent(dim, shape[d])) continue;
       if (!IsConstant(dim, 1)) {
-        return node.Error("operands {} and {} do not broadcast: dimension {} is {} and {}",
-                          ShapeText(shapes[0]), ShapeText(shape), skipped + d, ShapeText({dim}),
-                          ShapeText({shape[d]}));
+        return node.Error(
+            "operands of shapes {} and {} do not broadcast: dimension {} is {} and {}",
+            ShapeText(shapes[0]), ShapeText(shape), skipped + d, ShapeText({dim}),
+            ShapeText({shape[d]}));
       }
       dim = shape[d];
     }

@@ -40,6 +40,9 @@ class NodeLowering {
   size_t Rank(size_t input) const { return Shape(input).size(); }
   const std::vector<Expr>& Shape(size_t input) const;
   const Tensor* Constant(size_t input) const;  // nullptr if absent or computed
+  // Returns "input 0 ('x', shape 5)" for messages: alone, a shape of one dimension reads as a
+  // number.
+  std::string InputText(size_t input) const;
 
   // Checks that the node has between `least` and `most` inputs and that the first `least` are
   // present; else InvalidArgument.
@@ -48,6 +51,8 @@ class NodeLowering {
   Status CheckInputs(size_t least, size_t most) const;
   // Checks that the input's elements are floats; else InvalidArgument.
   Status CheckFloats(size_t input) const;
+  // Checks that the input has `least` dimensions or more; else InvalidArgument.
+  Status CheckLeastRank(size_t input, size_t least) const;
   // Checks that every present input has the type of input 0; else InvalidArgument.
   Status CheckSameTypes() const;
   // Returns the input's shape; Unimplemented while a dimension is symbolic.

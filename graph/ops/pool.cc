@@ -15,10 +15,7 @@ struct PoolShapes {
 StatusOr<PoolShapes> ShapesOf(const NodeLowering& node) {
   PoolShapes shapes;
   TCC_ASSIGN_OR_RETURN(shapes.input, node.StaticShape(0));
-  if (shapes.input.size() < 3) {
-    return node.Error("input {} has rank {}; expected 3 or more", ShapeText(node.Shape(0)),
-                      shapes.input.size());
-  }
+  TCC_RETURN_IF_ERROR(node.CheckLeastRank(0, 3));
   std::vector<int64_t> spatial(shapes.input.begin() + 2, shapes.input.end());
   std::vector<int64_t> kernel = node.node().Ints("kernel_shape");
   if (kernel.size() != spatial.size()) {
@@ -194,9 +191,7 @@ Status LowerGlobalPool(NodeLowering& node) {
   DType type = node.Type(0);
   TCC_RETURN_IF_ERROR(node.CheckFloats(0));
   const std::vector<Expr>& input = node.Shape(0);
-  if (input.size() < 3) {
-    return node.Error("input {} has rank {}; expected 3 or more", ShapeText(input), input.size());
-  }
+  TCC_RETURN_IF_ERROR(node.CheckLeastRank(0, 3));
   size_t count = input.size() - 2;
   std::vector<Expr> shape = {input[0], input[1]};
   shape.resize(input.size(), Expr(1));

@@ -24,8 +24,8 @@ class Granularity {
     bool fits = result.block_ == 0 ? scale.size() == 1 && SameExtent(scale[0], x[result.axis_])
                                    : result.CoversInBlocks(x, scale);
     if (fits) return result;
-    return node.Error("scale has shape {}; input {} with axis {} and block_size {} wants another",
-                      ShapeText(scale), ShapeText(x), result.axis_, result.block_);
+    return node.Error("scale has shape {}; {} with axis {} and block_size {} wants another",
+                      ShapeText(scale), node.InputText(0), result.axis_, result.block_);
   }
 
   // Returns the index, in a scale or zero point of this shape, of the entry for an element of input

@@ -66,7 +66,7 @@ Status MapReshaped(NodeLowering& node, const std::vector<int64_t>& out_shape) {
   TCC_ASSIGN_OR_RETURN(int64_t in_count, ElementCount(in_shape));
   StatusOr<int64_t> out_count = ElementCount(out_shape);
   if (!out_count.ok() || *out_count != in_count) {
-    return node.Error("input {} cannot take the shape {}: {} elements", ShapeToString(in_shape),
+    return node.Error("{} cannot take the shape {}: {} elements", node.InputText(0),
                       ShapeToString(out_shape), in_count);
   }
   std::vector<Expr> shape = ToExprs(out_shape);
@@ -92,8 +92,7 @@ Status LowerReshape(NodeLowering& node) {
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 0 && zero_copies) {
       if (d >= in_shape.size()) {
-        return node.Error("shape {} copies dimension {} of input {}", wanted, d,
-                          ShapeToString(in_shape));
+        return node.Error("shape {} copies dimension {} of {}", wanted, d, node.InputText(0));
       }
       shape[d] = in_shape[d];
     } else if (shape[d] == -1 && inferred < 0) {
@@ -107,7 +106,7 @@ Status LowerReshape(NodeLowering& node) {
     TCC_ASSIGN_OR_RETURN(int64_t in_count, ElementCount(in_shape));
     StatusOr<int64_t> known = ElementCount(shape);
     if (!known.ok() || *known == 0 || in_count % *known != 0) {
-      return node.Error("input {} cannot take the shape {}", ShapeToString(in_shape), wanted);
+      return node.Error("{} cannot take the shape {}", node.InputText(0), wanted);
     }
     shape[inferred] = in_count / *known;
   }
@@ -138,7 +137,7 @@ Status LowerSqueeze(NodeLowering& node) {
     for (int64_t axis : axes) {
       TCC_ASSIGN_OR_RETURN(int dim, node.NormalizedAxis(axis, in_shape.size()));
       if (in_shape[dim] != 1) {
-        return node.Error("axis {} of input {} is {}; expected 1", axis, ShapeToString(in_shape),
+        return node.Error("axis {} of {} is {}; expected 1", axis, node.InputText(0),
                           in_shape[dim]);
       }
       dropped[dim] = true;

@@ -12,7 +12,7 @@ Status LowerReverseSequence(NodeLowering& node) {
               node.Rank(1) == 1 && SameExtent(node.Shape(1)[0], shape[batch]) &&
               node.Type(1) == kInt64;
   if (!fits) {
-    return node.Error("input {}, lengths {}, batch_axis {} and time_axis {}", ShapeText(shape),
+    return node.Error("{}, lengths of shape {}, batch_axis {} and time_axis {}", node.InputText(0),
                       ShapeText(node.Shape(1)), batch, time);
   }
   StoredBuffer out = node.Output(0, node.Type(0), shape);

@@ -200,7 +200,8 @@ Status LowerRoiAlign(NodeLowering& node) {
   for (int64_t extent : image) good = good && extent > 0;
   if (!good || !known) {
     return node.Error(
-        "image {}, regions {}, output {}x{}, mode '{}', coordinate_transformation_mode '{}'",
+        "image of shape {}, regions of shape {}, output {}x{}, mode '{}', "
+        "coordinate_transformation_mode '{}'",
         ShapeToString(image), ShapeText(rois), pooled[0], pooled[1], mode, transformation);
   }
   RoiAligner(node, parameters, image, pooled).Lower();

@@ -20,7 +20,7 @@ Point PointOf(const std::vector<Expr>& at, int64_t size) {
 StatusOr<int64_t> HeadSize(const NodeLowering& node) {
   size_t rank = node.Rank(kX);
   if (rank != 3 && rank != 4) {
-    return node.Error("input {} has rank {}; expected 3 or 4", ShapeText(node.Shape(kX)), rank);
+    return node.Error("{} has rank {}; expected rank 3 or 4", node.InputText(kX), rank);
   }
   std::optional<int64_t> width = AsConstant(node.Shape(kX).back());
   if (!width) return node.NotSupported("a head size that is not known");

@@ -60,8 +60,8 @@ Status LowerScatterElements(NodeLowering& node) {
             (have && want && *want <= *have));
   }
   if (!fits) {
-    return node.Error("data {}, indices {} and updates {} with axis {}", ShapeText(data),
-                      ShapeText(shape), ShapeText(node.Shape(2)), axis);
+    return node.Error("data of shape {}, indices of {} and updates of {} with axis {}",
+                      ShapeText(data), ShapeText(shape), ShapeText(node.Shape(2)), axis);
   }
   TCC_RETURN_IF_ERROR(CheckPicks(node, 1, {data[axis]}));
   TCC_ASSIGN_OR_RETURN(StoredBuffer out, CopyOfData(node));
@@ -89,8 +89,8 @@ Status LowerScatterND(NodeLowering& node) {
   }
   for (size_t d = 0; fits && d < updates.size(); ++d) fits = SameExtent(updates[d], expected[d]);
   if (!fits) {
-    return node.Error("data {}, indices {} and updates {}", ShapeText(data), ShapeText(picks),
-                      ShapeText(updates));
+    return node.Error("data of shape {}, indices of {} and updates of {}", ShapeText(data),
+                      ShapeText(picks), ShapeText(updates));
   }
   TCC_RETURN_IF_ERROR(CheckPicks(node, 1, {data.begin(), data.begin() + depth}));
   TCC_ASSIGN_OR_RETURN(StoredBuffer out, CopyOfData(node));

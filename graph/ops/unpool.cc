@@ -37,7 +37,8 @@ Status LowerMaxUnpool(NodeLowering& node) {
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, node.StaticShape(0));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> places, node.StaticShape(1));
   if (shape.size() < 3 || places != shape || node.Type(1) != kInt64) {
-    return node.Error("values {} with indices {}", ShapeToString(shape), ShapeToString(places));
+    return node.Error("values of shape {} with indices of shape {}", ShapeToString(shape),
+                      ShapeToString(places));
   }
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pooled, PooledShape(node, shape));
   std::vector<int64_t> result = pooled;
@@ -51,7 +52,7 @@ Status LowerMaxUnpool(NodeLowering& node) {
   TCC_ASSIGN_OR_RETURN(int64_t room, ElementCount(result));
   TCC_ASSIGN_OR_RETURN(int64_t values, ElementCount(shape));
   if (values > 0 && (count == 0 || room == 0)) {
-    return node.Error("{} values for an output {}", values, ShapeToString(result));
+    return node.Error("{} values for an output of shape {}", values, ShapeToString(result));
   }
 
   DType type = node.Type(0);
@@ -102,8 +103,8 @@ Status LowerCol2Im(NodeLowering& node) {
   StatusOr<int64_t> count = ElementCount(outputs);
   good = good && blocks.ok() && count.ok() && *count == columns[2] && columns[1] % *blocks == 0;
   if (!good) {
-    return node.Error("columns {} for an image {} of blocks {}", ShapeToString(columns),
-                      ShapeToString(image), ShapeToString(block));
+    return node.Error("columns of shape {} for an image of {} in blocks of {}",
+                      ShapeToString(columns), ShapeToString(image), ShapeToString(block));
   }
 
   std::vector<Expr> shape = {Expr(columns[0]), Expr(columns[1] / *blocks)};

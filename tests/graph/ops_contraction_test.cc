@@ -85,9 +85,10 @@ TEST_CASE("products of halves are summed in f32", "[lower][ops]") {
 
 TEST_CASE("matrices that do not fit are reported", "[lower][ops][error]") {
   CHECK(ErrorOf({.op = OpKind::kMatMul, .inputs = {kLeft, kLeft}}) ==
-        "node 'node' (MatMul): operands 2x3 and 2x3 disagree on the inner dimension");
-  CHECK(ErrorOf({.op = OpKind::kGemm, .inputs = {kLeft, kRight, F32({3}, {1, 2, 3})}}) ==
-        "node 'node' (Gemm): operands 2x2 and 3 do not broadcast: dimension 1 is 2 and 3");
+        "node 'node' (MatMul): operands of shapes 2x3 and 2x3 disagree on the inner dimension");
+  CHECK(
+      ErrorOf({.op = OpKind::kGemm, .inputs = {kLeft, kRight, F32({3}, {1, 2, 3})}}) ==
+      "node 'node' (Gemm): operands of shapes 2x2 and 3 do not broadcast: dimension 1 is 2 and 3");
 }
 
 TEST_CASE("reductions drop or keep their axes", "[lower][ops]") {

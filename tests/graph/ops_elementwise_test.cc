@@ -161,7 +161,7 @@ TEST_CASE("an infinite operand stays infinite", "[lower][ops]") {
 
 TEST_CASE("a node with operands that do not fit is named with both shapes", "[lower][ops][error]") {
   CHECK(ErrorOf({.op = OpKind::kAdd, .inputs = {F32({2}, {1, 2}), F32({3}, {1, 2, 3})}}) ==
-        "node 'node' (Add): operands 2 and 3 do not broadcast: dimension 0 is 2 and 3");
+        "node 'node' (Add): operands of shapes 2 and 3 do not broadcast: dimension 0 is 2 and 3");
   CHECK(ErrorOf({.op = OpKind::kAdd, .inputs = {F32({1}, {1}), I64({1}, {1})}}) ==
         "node 'node' (Add): input 1 has type i64; expected f32 as input 0");
   CHECK(ErrorOf({.op = OpKind::kExp, .inputs = {I64({1}, {1})}}) ==

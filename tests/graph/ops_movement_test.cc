@@ -156,7 +156,7 @@ TEST_CASE("a parameter that shapes depend on must be constant", "[lower][ops][er
         "node 'node' (Reshape): shape is computed from 'in1' at run time; expected a constant");
   CHECK(ErrorOf(
             {.op = OpKind::kReshape, .inputs = {Counting({4}), List({3, -1})}, .constants = {1}}) ==
-        "node 'node' (Reshape): input 4 cannot take the shape 3x-1");
+        "node 'node' (Reshape): input 0 ('in0', shape 4) cannot take the shape 3x-1");
   CHECK(ErrorOf({.op = OpKind::kConcat,
                  .inputs = {Counting({2, 2}), Counting({3, 3})},
                  .attributes = {{"axis", int64_t{0}}}}) ==

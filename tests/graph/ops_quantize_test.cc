@@ -137,8 +137,8 @@ TEST_CASE("a scale that fits neither the tensor nor the axis is reported", "[low
   OneNode node = Quantize(F32({2, 4}, std::vector<double>(8, 1)), F32({3}, {1, 1, 1}),
                           Of(kU8, {3}, {0, 0, 0}), {{"axis", int64_t{1}}});
   CHECK(ErrorOf(node) ==
-        "node 'node' (QuantizeLinear): scale has shape 3; input 2x4 with axis 1 and block_size 0 "
-        "wants another");
+        "node 'node' (QuantizeLinear): scale has shape 3; input 0 ('in0', shape 2x4) with axis 1 "
+        "and block_size 0 wants another");
   node.inputs[1] = Scalar(kFloat32, 1);
   CHECK(ErrorOf(node) ==
         "node 'node' (QuantizeLinear): zero point has shape 3; expected scalar as the scale");
