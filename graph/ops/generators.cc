@@ -1,7 +1,6 @@
 #include <cmath>
 
 #include "graph/ops/lowerings.h"
-#include "support/wanted_option.h"
 
 // Operators whose elements follow from their places.
 namespace tcc {
@@ -40,11 +39,7 @@ Status LowerRange(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(3, 3));
   const char* names[] = {"start", "limit", "delta"};
   for (size_t i = 0; i < 3; ++i) {
-    if (!node.Constant(i)) {
-      return WithOption(
-          node.NotSupported("{} is computed at run time; expected a constant", names[i]),
-          Option::kBinds);
-    }
+    if (!node.Constant(i)) return node.NotConstant(i, names[i]);
     if (!ConstantScalar(node, i) || node.Type(i) != node.Type(0) || node.Type(i).is_bool()) {
       return node.Error("{} is {}; expected a number of type {}", names[i],
                         ToString(*node.Constant(i)), ToString(node.Type(0)));
@@ -70,8 +65,8 @@ Status LowerOneHot(NodeLowering& node) {
                        node.NormalizedAxis(node.node().Int("axis", -1), picks.size() + 1));
   const Tensor* depth = ConstantScalar(node, 1);
   if (!depth) {
-    return WithOption(node.NotSupported("depth is no constant number; expected one"),
-                      Option::kBinds);
+    if (!node.Constant(1)) return node.NotConstant(1, "depth");
+    return node.Error("depth is {}; expected one number", ToString(*node.Constant(1)));
   }
   if (node.Rank(2) != 1 || !IsConstant(node.Shape(2)[0], 2)) {
     return node.Error("values have shape {}; expected 2", ShapeText(node.Shape(2)));

@@ -60,25 +60,6 @@ int64_t SaturatedSum(int64_t a, int64_t b) {
   return b > 0 ? INT64_MAX : INT64_MIN;
 }
 
-// The model's inputs that decide the operand; none where it is missing.
-std::vector<std::string> DecidingInputs(const Graph& graph, const Node& node, size_t operand) {
-  std::vector<std::string> names;
-  if (operand >= node.inputs.size() || node.inputs[operand] == kNoValue) return names;
-  for (ValueId id : InputsBehind(graph, node.inputs[operand])) {
-    names.push_back(graph.value(id).name);
-  }
-  return names;
-}
-
-// "computed from 'k' at run time; expected a constant".
-std::string NotConstantText(const Node& node, size_t operand,
-                            const std::vector<std::string>& inputs) {
-  if (operand >= node.inputs.size() || node.inputs[operand] == kNoValue) return "missing";
-  if (inputs.empty()) return "computed at run time; expected a constant";
-  return fmt::format("computed from '{}' at run time; expected a constant",
-                     fmt::join(inputs, "', '"));
-}
-
 }  // namespace
 
 NodeLowering::NodeLowering(const Graph& graph, const Node& node)
@@ -161,6 +142,18 @@ Status NodeLowering::CheckSameTypes() const {
   return OkStatus();
 }
 
+Status NodeLowering::NotConstant(size_t input, std::string_view what) const {
+  if (!Has(input)) return NotSupported("{} is missing", what);
+  std::vector<std::string> names;
+  for (ValueId id : InputsBehind(graph_, node_.inputs[input])) {
+    names.push_back(graph_.value(id).name);
+  }
+  std::string from = names.empty() ? "" : fmt::format(" from '{}'", fmt::join(names, "', '"));
+  Status status = NotSupported("{} is computed{} at run time; expected a constant", what, from);
+  for (const std::string& name : names) status = WithOption(status, Option::kBinds, name);
+  return status;
+}
+
 StatusOr<std::vector<int64_t>> NodeLowering::StaticShape(size_t input) const {
   if (auto shape = tcc::StaticShape(graph_.value(node_.inputs[input]))) return *shape;
   return NotSupported("{}; expected known dimensions", InputText(input));
@@ -169,12 +162,7 @@ StatusOr<std::vector<int64_t>> NodeLowering::StaticShape(size_t input) const {
 StatusOr<std::vector<int64_t>> NodeLowering::ConstantInts(size_t input,
                                                           std::string_view what) const {
   const Tensor* tensor = Constant(input);
-  if (!tensor) {
-    std::vector<std::string> inputs = DecidingInputs(graph_, node_, input);
-    Status status = NotSupported("{} is {}", what, NotConstantText(node_, input, inputs));
-    for (const std::string& name : inputs) status = WithOption(status, Option::kBinds, name);
-    return status;
-  }
+  if (!tensor) return NotConstant(input, what);
   if (!tensor->dtype.is_integer() || tensor->shape.size() > 1) {
     return Error("{} is {}; expected a list of integers", what, tcc::ToString(*tensor));
   }

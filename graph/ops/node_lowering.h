@@ -55,6 +55,9 @@ class NodeLowering {
   Status CheckLeastRank(size_t input, size_t least) const;
   // Checks that every present input has the type of input 0; else InvalidArgument.
   Status CheckSameTypes() const;
+  // Returns Unimplemented, "`what` is computed from 'k' at run time; expected a constant", for an
+  // input whose value must be known. The options name the model's inputs behind it, to be bound.
+  Status NotConstant(size_t input, std::string_view what) const;
   // Returns the input's shape; Unimplemented while a dimension is symbolic.
   StatusOr<std::vector<int64_t>> StaticShape(size_t input) const;
   // Returns a parameter that shapes depend on ("starts", "axes"); Unimplemented unless constant.

@@ -3,7 +3,6 @@
 
 #include "graph/ops/lowerings.h"
 #include "graph/ops/resample.h"
-#include "support/wanted_option.h"
 
 namespace tcc {
 namespace {
@@ -14,10 +13,7 @@ StatusOr<std::vector<double>> Numbers(const NodeLowering& node, size_t input, co
   if (!node.Has(input)) return numbers;
   const Tensor* tensor = node.Constant(input);
   if (!tensor && IsConstant(Product(node.Shape(input)), 0)) return numbers;
-  if (!tensor) {
-    return WithOption(node.NotSupported("{} is computed at run time; expected a constant", what),
-                      Option::kBinds);
-  }
+  if (!tensor) return node.NotConstant(input, what);
   TCC_ASSIGN_OR_RETURN(int64_t count, ElementCount(tensor->shape));
   for (int64_t i = 0; i < count; ++i) numbers.push_back(ElementAsDouble(*tensor, i));
   return numbers;

@@ -4,10 +4,12 @@
 #include <unordered_set>
 
 #include "graph/ops/node_lowering.h"
+#include "graph/ops/shape_operands.h"
 #include "graph/passes/control_flow.h"
 #include "graph/passes/edit.h"
 #include "graph/passes/evaluate.h"
 #include "support/check.h"
+#include "support/printable.h"
 #include "support/wanted_option.h"
 
 namespace tcc {
@@ -102,11 +104,11 @@ class ControlFlow {
       SetCapturedShapes(body);
       Status inferred = InferBody(body);
       if (absl::IsInvalidArgument(inferred)) {
-        return WithOption(
+        return WithBinds(
             InvalidInput("{}; the condition is known only when running, so both branches must fit: "
                          "binding what it depends on chooses one",
                          Message(inferred)),
-            Option::kBinds);
+            node_.inputs[0]);
       }
       if (!inferred.ok()) return inferred;
     }
@@ -115,8 +117,11 @@ class ControlFlow {
       const Value& value = then_body.value(then_body.outputs[i]);
       const Value& other = node_.bodies[1].value(node_.bodies[1].outputs[i]);
       if (!SameShape(value.shape, other.shape)) {
-        return NotSupported("one branch gives '{}' of shape {}, the other '{}' of shape {}",
-                            value.name, ShapeText(value.shape), other.name, ShapeText(other.shape));
+        return NodeLowering(graph_, node_)
+            .NotConstant(0, fmt::format("one branch gives '{}' of shape {}, the other '{}' of "
+                                        "shape {}, and the condition",
+                                        value.name, ShapeText(value.shape), other.name,
+                                        ShapeText(other.shape)));
       }
       SetResult(i, value.shape);
     }
@@ -161,8 +166,36 @@ class ControlFlow {
                        fmt::format(format, std::forward<Args>(args)...));
   }
 
+  // A failure names the model's inputs to bind in place of the body's.
   Status InferBody(Graph& body) const {
-    return Annotate(InferShapes(body, budget_), fmt::format("body of node '{}'", node_.name));
+    Status inferred = InferShapes(body, budget_);
+    if (inferred.ok()) return inferred;
+    Status status(inferred.code(),
+                  fmt::format("body of node '{}': {}", node_.name, Message(inferred)));
+    for (const WantedOption& wanted : WantedOptions(inferred)) {
+      status = wanted.option == Option::kBinds ? WithBinds(status, CapturedAs(body, wanted.key))
+                                               : WithOption(status, wanted.option, wanted.key);
+    }
+    return status;
+  }
+
+  // Returns the operand that is the body's input of this name; kNoValue for an input that changes
+  // with the iterations.
+  ValueId CapturedAs(const Graph& body, const std::string& printable_name) const {
+    for (size_t i = FirstCaptured(node_), b = FirstCapturedInput(node_); i < node_.inputs.size();
+         ++i, ++b) {
+      if (Printable(body.value(body.inputs[b]).name) == printable_name) return node_.inputs[i];
+    }
+    return kNoValue;
+  }
+
+  // Adds the inputs that the operand is computed from as options to bind.
+  Status WithBinds(Status status, ValueId operand) const {
+    if (operand == kNoValue) return status;
+    for (ValueId id : InputsBehind(graph_, operand)) {
+      status = WithOption(status, Option::kBinds, graph_.value(id).name);
+    }
+    return status;
   }
 
   bool HasOneElement(ValueId id) const {
@@ -357,16 +390,27 @@ class ControlFlow {
     for (size_t i = 0; i < parts.scan_outputs; ++i) {
       ValueId result = node_.outputs[parts.carried + i];
       if (result == kNoValue) continue;
-      if (!trips || (!always && trips != 0)) {
-        return NotSupported(
-            "'{}' stacks a slice for each iteration, and how many there are is "
-            "known only when running",
-            graph_.value(result).name);
-      }
+      if (!trips || (!always && trips != 0)) return UnknownSlices(graph_.value(result).name);
       const Value& slice = body.value(body.outputs[1 + parts.carried + i]);
       TCC_RETURN_IF_ERROR(SetStack(i, *trips, slice));
     }
     return trips;
+  }
+
+  // The refusal of a stack whose number of slices is known only when running.
+  Status UnknownSlices(const std::string& stack) const {
+    std::string text = fmt::format("'{}' stacks a slice for each iteration", stack);
+    if (!KnownBool(node_.bodies[0], node_.bodies[0].outputs[0])) {
+      return NotSupported("{}, and a condition that the body computes ends the loop", text);
+    }
+    NodeLowering operands(graph_, node_);
+    if (node_.inputs[1] != kNoValue && !KnownBool(graph_, node_.inputs[1])) {
+      return operands.NotConstant(1, text + ", and whether there is any");
+    }
+    if (node_.inputs[0] != kNoValue && graph_.ConstantOf(node_.inputs[0]) == nullptr) {
+      return operands.NotConstant(0, text + ", and the trip count");
+    }
+    return NotSupported("{}, and how many there are is known only when running", text);
   }
 
   // The result of a scan: stacked along dimension 0, then brought to where it belongs.

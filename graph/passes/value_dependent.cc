@@ -7,7 +7,6 @@
 
 #include "graph/ops/node_lowering.h"
 #include "support/check.h"
-#include "support/wanted_option.h"
 
 namespace tcc {
 namespace {
@@ -189,11 +188,8 @@ StatusOr<std::vector<Tensor>> EvaluateValueDependent(const Graph& graph, const N
   for (size_t i = 0; i < inputs; ++i) {
     const Tensor* tensor = context.Constant(i);
     if (!tensor) {
-      return WithOption(
-          context.NotSupported("input {} is computed at run time and the shape of the result "
-                               "depends on it; expected a constant",
-                               i),
-          Option::kBinds);
+      return context.NotConstant(
+          i, fmt::format("the shape of the result depends on input {}, which", i));
     }
     // Indices of 64 bits, one a dimension.
     int64_t grown = static_cast<int64_t>(tensor->bytes.size()) * 8 *

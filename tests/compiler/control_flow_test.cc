@@ -429,7 +429,8 @@ TEST_CASE("what a plan cannot hold is refused with the values' names", "[api][co
   std::string unknown = growing;
   unknown.replace(unknown.find("{carried: 1}"), 12, "{carried: 0, scan_output_axes: [0]}");
   CHECK_THAT(InferenceError(ParsedGraph(unknown, constants)),
-             Contains("'y'") && Contains("known only when running"));
+             Contains("'y' stacks a slice for each iteration, and the trip count is computed from "
+                      "'n' at run time; expected a constant"));
   std::string endless = growing;
   endless.replace(endless.find("Loop(n, _, x)"), 13, "Loop(_, _, x)");
   endless.replace(endless.find("Concat(x, x) {axis: 0}"), 22, "Add(x, x)");

@@ -58,8 +58,8 @@ TEST_CASE("Unique sorts, or keeps the order of first occurrence", "[lower][value
 
 TEST_CASE("what values decide the shape of must be constant", "[lower][value_dependent][error]") {
   CHECK(ErrorOf({.op = OpKind::kNonZero, .inputs = {F32({2}, {0, 1})}}) ==
-        "node 'node' (NonZero): input 0 is computed at run time and the shape of the result "
-        "depends on it; expected a constant");
+        "node 'node' (NonZero): the shape of the result depends on input 0, which is computed from "
+        "'in0' at run time; expected a constant");
   CHECK(ErrorOf({.op = OpKind::kCompress,
                  .inputs = {F32({2}, {0, 1}), Of(kBool, {3}, {1, 1, 1})},
                  .constants = {0, 1}}) ==
