@@ -138,9 +138,9 @@ class RecurrenceExpander {
   StatusOr<std::vector<Node>> Expand() {
     TCC_RETURN_IF_ERROR(ReadExtents());
     TCC_RETURN_IF_ERROR(CheckOperands());
-    std::vector<std::string> defaults = {"tanh"};
-    if (node_.op == OpKind::kLSTM) defaults = {"sigmoid", "tanh", "tanh"};
-    if (node_.op == OpKind::kGRU) defaults = {"sigmoid", "tanh"};
+    std::vector<std::string> defaults = {"Tanh"};
+    if (node_.op == OpKind::kLSTM) defaults = {"Sigmoid", "Tanh", "Tanh"};
+    if (node_.op == OpKind::kGRU) defaults = {"Sigmoid", "Tanh"};
     auto directions = static_cast<size_t>(extents_.directions);
     TCC_ASSIGN_OR_RETURN(std::vector<RecurrenceActivation> activations,
                          ReadActivations(node_, defaults, directions));

@@ -20,25 +20,33 @@ struct Row {
 
 // clang-format off
 constexpr Row kRows[] = {
-    {"affine",          OpKind::kMul,             true,  true,  1,     0},
-    {"elu",             OpKind::kElu,             true,  false, 1},
-    {"hardsigmoid",     OpKind::kHardSigmoid,     true,  true,  0.2f,  0.5},
-    {"leakyrelu",       OpKind::kLeakyRelu,       true,  false, 0.01f},
-    {"relu",            OpKind::kRelu},
-    {"scaledtanh",      OpKind::kTanh,            true,  true,  1,     1},
-    {"sigmoid",         OpKind::kSigmoid},
-    {"softplus",        OpKind::kSoftplus},
-    {"softsign",        OpKind::kSoftsign},
-    {"tanh",            OpKind::kTanh},
-    {"thresholdedrelu", OpKind::kThresholdedRelu, true,  false, 1},
+    {"Affine",          OpKind::kMul,             true,  true,  1,     0},
+    {"Elu",             OpKind::kElu,             true,  false, 1},
+    {"HardSigmoid",     OpKind::kHardSigmoid,     true,  true,  0.2f,  0.5},
+    {"LeakyRelu",       OpKind::kLeakyRelu,       true,  false, 0.01f},
+    {"Relu",            OpKind::kRelu},
+    {"ScaledTanh",      OpKind::kTanh,            true,  true,  1,     1},
+    {"Sigmoid",         OpKind::kSigmoid},
+    {"Softplus",        OpKind::kSoftplus},
+    {"Softsign",        OpKind::kSoftsign},
+    {"Tanh",            OpKind::kTanh},
+    {"ThresholdedRelu", OpKind::kThresholdedRelu, true,  false, 1},
 };
 // clang-format on
 
+// ONNX ignores the case of these names.
 const Row* FindRow(const std::string& name) {
+  auto lower = [](unsigned char c) { return std::tolower(c); };
   for (const Row& row : kRows) {
-    if (row.name == name) return &row;
+    if (std::ranges::equal(row.name, name, {}, lower, lower)) return &row;
   }
   return nullptr;
+}
+
+std::string SupportedNames() {
+  std::string names;
+  for (const Row& row : kRows) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  return names;
 }
 
 std::vector<std::string> SplitNames(const std::string& text) {
@@ -46,7 +54,6 @@ std::vector<std::string> SplitNames(const std::string& text) {
   for (size_t begin = 0; begin <= text.size();) {
     size_t end = std::min(text.find(',', begin), text.size());
     names.push_back(text.substr(begin, end - begin));
-    for (char& c : names.back()) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     begin = end + 1;
   }
   return names;
@@ -88,9 +95,10 @@ StatusOr<std::vector<RecurrenceActivation>> ReadActivations(
   for (const std::string& name : names) {
     const Row* row = FindRow(name);
     if (row == nullptr || FindOpLowering(row->op) == nullptr) {
-      return Unsupported("node '{}' ({}): activation '{}'", node.name, ToString(node.op), name);
+      return Unsupported("node '{}' ({}): activation '{}' is not supported; supported are {}",
+                         node.name, ToString(node.op), name, SupportedNames());
     }
-    RecurrenceActivation activation{.name = name};
+    RecurrenceActivation activation{.name = std::string(row->name)};
     if (row->has_alpha) activation.alpha = Take(alphas, next_alpha, row->alpha);
     if (row->has_beta) activation.beta = Take(betas, next_beta, row->beta);
     activations.push_back(std::move(activation));
@@ -105,11 +113,11 @@ ValueId ApplyActivation(NodeWriter& writer, const RecurrenceActivation& activati
   auto times = [&](ValueId value, double factor) {
     return writer.Emit(OpKind::kMul, {value, writer.Scalar(dtype, factor)});
   };
-  if (activation.name == "affine") {
+  if (activation.name == "Affine") {
     return writer.Emit(OpKind::kAdd,
                        {times(x, activation.alpha), writer.Scalar(dtype, activation.beta)});
   }
-  if (activation.name == "scaledtanh") {
+  if (activation.name == "ScaledTanh") {
     return times(writer.Emit(OpKind::kTanh, {times(x, activation.beta)}), activation.alpha);
   }
   NodeWriter::Attributes attributes;

@@ -10,7 +10,7 @@ namespace tcc {
 
 // An activation function of LSTM, GRU and RNN.
 struct RecurrenceActivation {
-  std::string name;  // in lower case
+  std::string name;  // as ONNX spells it
   double alpha = 0;
   double beta = 0;
 };
